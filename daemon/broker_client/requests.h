@@ -19,11 +19,9 @@
 #define BROKER_FDS_MAX 64            /* fds beside one answer; more come in further answers */
 #define BROKER_ATTACH_FDS 2u         /* the result's pipe, the memory file */
 #define BROKER_WAIT_STATUS_MAX 0xffff
-#define BROKER_PID_MAX 4194304 /* the kernel's PID_MAX_LIMIT */
-#define BROKER_HOLDER_BITS 24  /* of a process's number; above it: */
-#define BROKER_HOLDER_SOCKET                                                                       \
-    27 /* first bit of the socket's number; between them: enum                                     \
-        * socket_holder_flag */
+#define BROKER_PID_MAX 4194304  /* the kernel's PID_MAX_LIMIT */
+#define BROKER_HOLDER_BITS 24   /* of a process's number; above it: */
+#define BROKER_HOLDER_SOCKET 27 /* of the socket; between: socket_holder_flag */
 #define BROKER_HOLDER_FLAGS ((1u << (BROKER_HOLDER_SOCKET - BROKER_HOLDER_BITS)) - 1)
 #define BROKER_HOLDERS_ITEMS 157
 #define BROKER_ADDRESS_MAX (UINT64_C(1) << 56)

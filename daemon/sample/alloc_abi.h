@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What alloc.bpf.c and its loader share besides the records. */
+/* Shared by alloc.bpf.c and its loader, besides the records. */
 #pragma once
 
 #ifndef __bpf__
@@ -10,17 +10,17 @@
 #define ALLOC_U32 __u32
 #endif
 
-#define ALLOC_PROCESSES_MAX 256 /* JVMs that are probed at a time */
-#define ALLOC_PROBES_MAX 24     /* of one */
-#define ALLOC_CALLS_MAX 2048    /* probes where calls are counted, of all; a power of two */
+#define ALLOC_PROCESSES_MAX 256 /* JVMs with probes at a time */
+#define ALLOC_PROBES_MAX 24     /* probes of one JVM */
+#define ALLOC_CALLS_MAX 2048    /* probes that count calls, of all processes; a power of two */
 #define ALLOC_TARGET_MAX 64     /* probes of all kinds in one process */
 #define ALLOC_DEPTH 3 /* samples that one processor takes at once: each may be preempted */
 
 /*
- * Which function a probe stands at, and so where its arguments are. Of HotSpot's AllocTracer (JDK
- * 11 to 28): both run when the object is there. All others run before it is: Java code calls them
- * where it finds no room, and the interpreter for each array. They are the same in JDK 8 to 28, but
- * for arrays of C2, which have one more in 28.
+ * The function at a probe, which defines where its arguments are. The first two are of HotSpot's
+ * AllocTracer (JDK 11 to 28), and run when the object exists. All others run before it exists: Java
+ * code calls them when it finds no room, and the interpreter for each array. They are the same in
+ * JDK 8 to 28, except that C2's function for arrays has one more argument in 28.
  */
 enum alloc_kind {
     ALLOC_IN_NEW_TLAB,  /* send_allocation_in_new_tlab(Klass*, HeapWord*, size_t tlab, size_t,
@@ -41,14 +41,14 @@ enum alloc_kind {
     ALLOC_INTERPRETER_OBJECTS,  /* (JavaThread*, ConstantPool*, int index, int length) */
     ALLOC_KINDS,
     ALLOC_BY_AGENT = 15, /* flamed_agent_sampled(handle of the class, bytes, interval, number of the
-                            object or 0), of agent/alloc.c: the object is there */
-    ALLOC_CALL = 16,     /* a call that is counted; ALLOC_CALL + n is one of set n */
-    /* Bytes that are asked for: ALLOC_MALLOC + n * ALLOC_MALLOC_KINDS + enum alloc_malloc is a call
-     * of set n. */
+                          * object or 0), of agent/alloc.c: the object exists */
+    ALLOC_CALL = 16,     /* a counted call; ALLOC_CALL + n is one of set n */
+    /* Requested bytes: ALLOC_MALLOC + n * ALLOC_MALLOC_KINDS + enum alloc_malloc is a call of set
+     * n. */
     ALLOC_MALLOC = 64,
 };
 
-/* Where the arguments of a function say how many bytes are asked for. */
+/* The arguments of a function that hold the number of requested bytes. */
 enum alloc_malloc {
     ALLOC_MALLOC_FIRST,          /* malloc(size) */
     ALLOC_MALLOC_SECOND,         /* realloc(old, size), aligned_alloc(alignment, size) */
@@ -57,68 +57,70 @@ enum alloc_malloc {
     ALLOC_MALLOC_THIRD,          /* posix_memalign(ret, alignment, size) */
     ALLOC_MALLOC_THIRD_OF_LARGE, /* the same of glibc, as above */
     ALLOC_MALLOC_PRODUCT,        /* calloc(count, size) */
-    ALLOC_MALLOC_FREE,           /* free(old): what is given back */
-    /* ALLOC_MALLOC_RESULT + n is within a function, where register n has what it will return. */
+    ALLOC_MALLOC_FREE,           /* free(old): the freed block */
+    /* ALLOC_MALLOC_RESULT + n is within a function, where register n holds its later result. */
     ALLOC_MALLOC_RESULT = 16,
     ALLOC_MALLOC_KINDS = 32,
 };
-#define ALLOC_REGISTERS 16 /* as instructions number them: 0 is rax */
-#define ALLOC_ALIGNED 16   /* bytes; glibc's malloc aligns to that */
+#define ALLOC_REGISTERS 16 /* by their numbers in instructions: 0 is rax */
+#define ALLOC_ALIGNED 16   /* bytes; the alignment of glibc's malloc */
 
-/* What is known of a process that is asked how it asks for memory. */
+/* State of a process with probes of BROKER_PROBED_MALLOC. */
 struct alloc_mallocs {
-    unsigned long long calls;          /* in all its sets */
+    unsigned long long calls;          /* counted in all its sets */
     ALLOC_U32 cache_word, cache_tries; /* of native_live.bpf.h */
-    ALLOC_U32 slot;                    /* where its blocks are counted, below ALLOC_PROCESSES_MAX */
+    ALLOC_U32 slot; /* index of its number of blocks, below ALLOC_PROCESSES_MAX */
     ALLOC_U32 unused;
 };
 
-/* A block of memory that a set follows. */
+/* A block of memory that a set tracks. */
 struct alloc_block {
     unsigned long long address;
     ALLOC_U32 host_pid, set;
 };
-#define ALLOC_BLOCKS_MAX 32768 /* that are followed, of all processes and sets */
-/* Of a probe: a probe of another epoch than its process has is one that is going. So is a call's
- * of another epoch than its slot has. */
+#define ALLOC_BLOCKS_MAX 32768 /* tracked blocks of all processes and sets */
+/* The attach cookie of a probe. A probe with another epoch than its process, or a call's with
+ * another epoch than its slot, is being removed. */
 #define ALLOC_COOKIE(kind, slot, epoch)                                                            \
     ((unsigned long long)(epoch) << 32 | (unsigned)(slot) << 16 | (unsigned)(kind))
 #define ALLOC_COOKIE_KIND(cookie) ((ALLOC_U32)(cookie)&0xffff)
 #define ALLOC_COOKIE_SLOT(cookie) ((ALLOC_U32)(cookie) >> 16)
 #define ALLOC_COOKIE_EPOCH(cookie) ((ALLOC_U32)((cookie) >> 32))
-#define ALLOC_KLASS_ARRAY_OF 1 /* added to a Klass in a record: an array of that */
-#define ALLOC_RANK_MAX 5       /* dimensions that are looked at */
+#define ALLOC_KLASS_ARRAY_OF 1 /* added to a Klass in a record: an array of that class */
+#define ALLOC_RANK_MAX 5       /* limit of dimensions that are read */
 
-/* Of a process. Bytes into its JavaThread: */
+/* Layout of a process's JVM. Offsets in its JavaThread: */
 struct alloc_vm {
-    ALLOC_U32 allocated_bytes; /* what the thread allocated, without its present buffer (TLAB) */
+    ALLOC_U32
+    allocated_bytes; /* bytes that the thread allocated, without its present buffer (TLAB) */
     ALLOC_U32 tlab_start, tlab_top, tlab_end;
-    ALLOC_U32 layout_helper, element_klass; /* into a Klass, an ObjArrayKlass */
-    ALLOC_U32 resolved_klasses;             /* into a ConstantPool; 0: its slots have the classes */
-    ALLOC_U32 pool_bytes;                   /* of it, before its slots */
-    ALLOC_U32 reference_bytes;              /* in an array of objects */
+    ALLOC_U32 layout_helper, element_klass; /* offsets in a Klass, in an ObjArrayKlass */
+    ALLOC_U32 resolved_klasses;             /* offset in a ConstantPool; 0: its slots hold the
+                                             * classes */
+    ALLOC_U32 pool_bytes;                   /* size of a ConstantPool before its slots */
+    ALLOC_U32 reference_bytes;              /* size of an element in an array of objects */
 };
 
-/* The same in the map: what was counted under another epoch is void. */
+/* The same in the map. Numbers counted in another epoch are void. */
 struct alloc_process {
     struct alloc_vm vm;
     ALLOC_U32 epoch;
 };
 
-/* Of a process whose agent tells what is allocated. */
+/* State of a process with an agent that reports allocations. */
 struct alloc_agent {
-    ALLOC_U32 class_klass;          /* bytes into a java.lang.Class, to its Klass* */
+    ALLOC_U32 class_klass;          /* offset in a java.lang.Class of its Klass* */
     ALLOC_U32 epoch;                /* as in struct alloc_process */
-    unsigned long long collections; /* address of the number of its collections; 0: not known */
+    unsigned long long collections; /* address of the JVM's number of collections; 0: unknown */
 };
 
 #define ALLOC_INTERVAL_MAX (1ULL << 30) /* bytes between two samples of an agent */
 
 enum alloc_counter {
     ALLOC_SAMPLES,     /* records written */
-    ALLOC_TIME_NS,     /* spent on them */
-    ALLOC_LOST_RING,   /* the ring buffer was full */
-    ALLOC_LOST_BUDGET, /* the processor had spent STACK_BUDGET_NS of its window */
-    ALLOC_LOST_OTHER,  /* no memory, or more at once than ALLOC_DEPTH */
+    ALLOC_TIME_NS,     /* time spent on them */
+    ALLOC_LOST_RING,   /* lost: the ring buffer was full */
+    ALLOC_LOST_BUDGET, /* lost: the processor had spent STACK_BUDGET_NS of its window */
+    ALLOC_LOST_OTHER,  /* lost: no memory, or more than ALLOC_DEPTH at once */
     ALLOC_COUNTERS,
 };

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Samples that did not arrive, by set and process, as the BPF programs count them and flamed reads
- * them. Fixed-width, no padding; shared by both.
+ * Lost samples by set and process, as the BPF programs count them and flamed reads them.
+ * Fixed-width, no padding; shared by both.
  */
 #pragma once
 
 #include "sample/sample_abi.h"
 
-/* Pairs of a set and a process that are counted at a time. What is lost beyond them is in the
- * counters of the program alone. flamed takes them out once a second. */
+/* Pairs of a set and a process that are counted at a time. Losses beyond them are only in the
+ * program's counters. flamed takes the counts out once a second. */
 #define LOSSES_MAX 4096
 
 struct loss_key {
@@ -17,8 +17,8 @@ struct loss_key {
 };
 
 struct loss_count {
-    SAMPLE_U64 unread; /* samples that found no room in the ring, or in memory */
-    SAMPLE_U64 costly; /* samples that would have cost more than the budget */
+    SAMPLE_U64 unread; /* samples without room in the ring, or in memory */
+    SAMPLE_U64 costly; /* samples that would have exceeded the budget */
 };
 
 struct loss {

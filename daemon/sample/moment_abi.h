@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What moments.bpf.c, its loader and flamed share: what a JVM does as a whole, as its probes say.
- */
+/* Shared by moments.bpf.c, its loader and flamed: events of a JVM as a whole, by its probes. */
 #pragma once
 
 #ifndef __bpf__
@@ -19,17 +18,17 @@
 #define MOMENT_S32 __s32
 #endif
 
-#define MOMENT_PROCESSES_MAX 256 /* JVMs that have such probes at a time */
-#define MOMENT_PLACES_MAX 32     /* of one */
+#define MOMENT_PROCESSES_MAX 256 /* JVMs with such probes at a time */
+#define MOMENT_PLACES_MAX 32     /* probes of one JVM */
 #define MOMENT_RING_BYTES (512u << 10)
 #define MOMENT_NAME_BYTES 64
 #define MOMENT_CLASS_BYTES 256
 #define MOMENT_METHOD_BYTES 128
-#define MOMENT_OFTEN 100 /* compilations a second of one JVM, and classes: its probes go then */
-#define MOMENT_OFF_THREADS_MAX 1024 /* that do not run, and that a safepoint would wait for */
-#define MOMENT_OFF_WORDS 512        /* of the stack of one */
+#define MOMENT_OFTEN 100 /* a second, compilations or classes of one JVM; then their probes go */
+#define MOMENT_OFF_THREADS_MAX 1024 /* stored threads that a safepoint would wait for */
+#define MOMENT_OFF_WORDS 512        /* stored stack words of one of them */
 
-/* Which probe was hit. */
+/* The event at a probe. */
 enum moment_kind {
     MOMENT_SAFEPOINT_BEGIN, /* the VM asks its threads to stop */
     MOMENT_SAFEPOINT_END,
@@ -37,27 +36,27 @@ enum moment_kind {
     MOMENT_OPERATION_END,
     MOMENT_GC_BEGIN,
     MOMENT_GC_END,
-    MOMENT_COLLECTOR, /* named: who collects; between the last two */
+    MOMENT_COLLECTOR, /* named: the collector; between the last two */
     MOMENT_COMPILE_BEGIN,
     MOMENT_COMPILE_END, /* by the same thread */
     MOMENT_CLASS_LOADED,
     MOMENT_CLASS_UNLOADED,
-    MOMENT_PROBED, /* and below: kinds of probes */
-    /* There were more than MOMENT_OFTEN in a second, and nothing follows. */
+    MOMENT_PROBED, /* probes have the kinds below this one */
+    /* There were more than MOMENT_OFTEN in a second; no further ones follow. */
     MOMENT_OFTEN_COMPILED = MOMENT_PROBED,
     MOMENT_OFTEN_CLASSES,
     MOMENT_KINDS,
 };
 
-/* Probes that come and go together. */
+/* Probes that are put and removed together. */
 enum moment_group {
-    MOMENT_GROUP_STOPS, /* up to MOMENT_COLLECTOR: without them the others are not there, either */
+    MOMENT_GROUP_STOPS, /* up to MOMENT_COLLECTOR; the other groups need this one */
     MOMENT_GROUP_COMPILED,
     MOMENT_GROUP_CLASSES,
     MOMENT_GROUPS,
 };
 
-/* Returns the group of a probe. */
+/* Returns the group of a probe of @kind. */
 static inline MOMENT_U32 moment_group_of(MOMENT_U32 kind)
 {
     if (kind < MOMENT_COMPILE_BEGIN)
@@ -65,16 +64,16 @@ static inline MOMENT_U32 moment_group_of(MOMENT_U32 kind)
     return kind < MOMENT_CLASS_LOADED ? MOMENT_GROUP_COMPILED : MOMENT_GROUP_CLASSES;
 }
 
-/* Returns whether records of @kind have a struct moment_names behind them. */
+/* Returns nonzero if records of @kind have a struct moment_names behind them. */
 static inline int moment_has_names(MOMENT_U32 kind)
 {
     return kind >= MOMENT_COMPILE_END && kind < MOMENT_PROBED;
 }
 
-/* Where a probe has an operand. */
+/* Where an operand of a probe is. */
 enum moment_where { MOMENT_NOWHERE, MOMENT_IN_REGISTER, MOMENT_IN_MEMORY };
 
-/* Registers, as operands of probes name them. */
+/* Registers, by the order of names in operands of probes. */
 enum moment_register {
     MOMENT_RAX,
     MOMENT_RBX,
@@ -95,8 +94,8 @@ enum moment_register {
     MOMENT_SP = 31, /* aarch64: x0 is 0, and so on */
 };
 
-/* Operands of a probe: of named kinds the address of a text that ends with NUL, or none. Of those
- * with names: the class, its bytes, the method, its bytes, and the compiler as the former. */
+/* Operands of a probe. Named kinds have the address of a text that ends with NUL, or none. Kinds
+ * with names have the class, its bytes, the method, its bytes, and the compiler as such a text. */
 enum moment_operand_no {
     MOMENT_OPERAND_NAME = 0,
     MOMENT_OPERAND_CLASS = 0,
@@ -111,14 +110,15 @@ struct moment_operand {
     MOMENT_U8 where; /* enum moment_where */
     MOMENT_U8 bytes; /* 4 or 8 */
     MOMENT_U16 reg;  /* enum moment_register */
-    MOMENT_S32 disp; /* in memory: behind what the register holds */
+    MOMENT_S32 disp; /* offset from the register's value, in memory */
 };
 
 struct moment_place {
     struct moment_operand operands[MOMENT_OPERANDS];
 };
 
-/* The attach cookie of a probe: its kind, which place of its process, the epoch of that. */
+/* The attach cookie of a probe: its kind, the index of its place in the process, and the epoch of
+ * the process's probes. */
 #define MOMENT_COOKIE(kind, place, epoch)                                                          \
     ((MOMENT_U64)(kind) | (MOMENT_U64)(place) << 8 | (MOMENT_U64)((epoch)&0xff) << 16)
 #define MOMENT_COOKIE_KIND(cookie) ((MOMENT_U32)((cookie)&0xff))
@@ -131,56 +131,57 @@ struct moment_record {
     MOMENT_U32 host_pid, host_tid; /* as in samples */
     MOMENT_U32 exec_id;
     MOMENT_U32 kind;              /* enum moment_kind */
-    char name[MOMENT_NAME_BYTES]; /* ends with NUL; "": none, or not readable */
+    char name[MOMENT_NAME_BYTES]; /* ends with NUL; "": none, or unreadable */
 };
 
-/* Texts as the VM has them, without an end. Of longer ones that is the beginning. */
+/* Texts of the VM, which have no end mark. Of a longer one the beginning is stored. */
 struct moment_names {
-    MOMENT_U32 class_n, method_n; /* bytes that they have, also if that is more than there is room
-                                   * for; 0: none, or not readable */
+    MOMENT_U32 class_n, method_n; /* full length in bytes, even if larger than the room; 0: none, or
+                                   * unreadable */
     char class_name[MOMENT_CLASS_BYTES];
     char method[MOMENT_METHOD_BYTES];
 };
 
-/* Of kinds that have names; name: the compiler. */
+/* A record of a kind with names; its own name is the compiler's. */
 struct moment_named {
     struct moment_record rec;
     struct moment_names names;
 };
 
-/* How often probes of a group came in a second. */
+/* The rate of a group's probes within a second. */
 struct moment_pace {
     MOMENT_U64 since_ns;
     MOMENT_U32 hits;
-    MOMENT_U32 off; /* 1: too often */
+    MOMENT_U32 off; /* 1: too high, the group is off */
 };
 
-/* A JavaThread. Of what it does, a safepoint is waited for by all but what is named here. */
+/* Layout of a JavaThread, and its states. A safepoint waits for threads in any state but those
+ * named here. */
 struct moment_thread {
-    MOMENT_U32 state;     /* bytes into it, to what it does */
-    MOMENT_U32 safepoint; /* to the address of what it knows of safepoints; 0: not known */
-    MOMENT_U8 begun;      /* below: it does not run yet */
+    MOMENT_U32 state;     /* offset of its state */
+    MOMENT_U32 safepoint; /* offset of the address of its safepoint data; 0: unknown */
+    MOMENT_U8 begun;      /* states below: the thread does not run yet */
     MOMENT_U8 native, blocked;
-    MOMENT_U8 end; /* and above: no state */
+    MOMENT_U8 end; /* states from here on are invalid */
 };
-#define MOMENT_SAFEPOINT_ID 24 /* bytes into that, to which safepoint it stopped for; 0: none */
+#define MOMENT_SAFEPOINT_ID 24 /* offset of its safepoint's id, 0: none, in that data */
 
-/* Of a process. */
+/* State of a process with probes. */
 struct moment_process {
-    MOMENT_U64 since_ns; /* it waits for its threads to stop; 0: it does not */
+    MOMENT_U64 since_ns; /* time since when it waits for its threads to stop; 0: it does not */
     struct moment_thread thread;
-    MOMENT_U32 epoch; /* 0 to 255: of its probes; those of another one are on their way out */
+    MOMENT_U32 epoch; /* 0 to 255: of its probes; probes of another epoch are being removed */
     struct moment_pace paces[MOMENT_GROUPS];
     struct moment_place places[MOMENT_PLACES_MAX];
 };
 
 enum moment_counter {
-    MOMENT_SAMPLES,     /* records of threads written */
-    MOMENT_TIME_NS,     /* spent on them */
-    MOMENT_LOST_RING,   /* a ring buffer was full */
-    MOMENT_LOST_BUDGET, /* the processor had spent STACK_BUDGET_NS of its window */
-    MOMENT_LOST_BUG,    /* a map was not there: cannot happen */
-    MOMENT_LOST_ROOM,   /* a thread left its processor, and there was no room for its stack */
+    MOMENT_SAMPLES,     /* records of threads that were written */
+    MOMENT_TIME_NS,     /* time spent on them */
+    MOMENT_LOST_RING,   /* lost: a ring buffer was full */
+    MOMENT_LOST_BUDGET, /* lost: the processor had spent STACK_BUDGET_NS of its window */
+    MOMENT_LOST_BUG,    /* lost: a map was missing; cannot happen */
+    MOMENT_LOST_ROOM,   /* lost: no room for the stack of a thread that left its processor */
     MOMENT_COUNTERS,
 };
 

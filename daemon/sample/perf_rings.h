@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * flamed's side of the perf home (perf_abi.h): reads what the kernel wrote into the rings of
- * processors. Thread: the engine's.
+ * flamed's side of the perf home (perf_abi.h): reads the rings of processors, which the kernel
+ * writes. Thread: the engine's.
  */
 #pragma once
 
@@ -12,33 +12,36 @@
 
 /* A sample as the kernel copied it. */
 struct perf_sample {
-    /* With SAMPLE_REGISTERS the walk is still to be made; else there is no user stack. Not known:
-     * the start of its process, its image, its thread's name and CPU time. */
+    /* With SAMPLE_REGISTERS the walk is pending; else there is no user stack. Unknown are the start
+     * of its process, its image, its thread's name and CPU time. */
     struct sample_record rec;
-    uint64_t frames[SAMPLE_KERNEL_MAX + SAMPLE_REGISTER_COUNT]; /* as rec says */
+    uint64_t
+        frames[SAMPLE_KERNEL_MAX + SAMPLE_REGISTER_COUNT]; /* kernel_count and user_count words */
     struct span stack; /* from the stack pointer on; valid during the call */
 };
 
-/* Reads the body of a PERF_RECORD_SAMPLE with the header's @misc. Returns false if it is none. */
+/* Parses the body of a PERF_RECORD_SAMPLE with the header's @misc. Returns false if it is
+ * malformed. */
 bool perf_sample_parse(struct span body, uint16_t misc, struct perf_sample *ret);
 
 struct perf_rings;
 
-/* Makes one without rings. Returns NULL where there is no memory. */
+/* Makes a struct without rings. Returns NULL if memory is short. */
 struct perf_rings *perf_rings_new(void);
-/* NULL is fine. Returns NULL. */
+/* Frees @r, which may be NULL. Returns NULL. */
 struct perf_rings *perf_rings_free(struct perf_rings *r);
 /* Maps @count rings of @bytes each, and closes their @fds. 0 or -errno with @err. */
 int perf_rings_add(struct perf_rings *r, const int *fds, size_t count, size_t bytes,
                    struct error *err);
-/* Returns how many there are. */
+/* Returns the number of rings. */
 size_t perf_rings_count(const struct perf_rings *r);
 
 typedef void (*perf_sample_fn)(void *cookie, const struct perf_sample *s);
-/* Hands on the samples of all rings, at most @max, none of them twice as many as another. Number
- * handed over. Never blocks. */
+/* Passes samples of all rings to @fn, at most @max, in turns, so that no ring is served twice as
+ * often as another. Returns their number. Never blocks. */
 size_t perf_rings_drain(struct perf_rings *r, size_t max, perf_sample_fn fn, void *cookie);
-/* Returns how many samples found a full ring, or were held back by the kernel, as it says. */
+/* Returns the number of samples that found a full ring, or that the kernel throttled, by its own
+ * records. */
 uint64_t perf_rings_lost(const struct perf_rings *r);
-/* Returns how many records made no sense. */
+/* Returns the number of malformed records. */
 uint64_t perf_rings_malformed(const struct perf_rings *r);

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* How often the events of a set become samples: what pick.bpf.h and its loaders share. */
+/* How often events of a set become samples. Shared by pick.bpf.h and its loaders. */
 #pragma once
 
 #include "sample/sample_abi.h"
 
-/* Of a set whose pace the kernel keeps: it says what each sample stands for. */
+/* Pace of a set that the kernel itself paces: the kernel gives the value of each sample. */
 #define PICK_PACE_KERNEL (~0ull)
 
 /* Written by the loader before the set is wanted. */
 struct pick_rate {
-    SAMPLE_U64 interval; /* one event of so many; 0 or 1: each */
-    SAMPLE_U64 pace_ns;  /* between two samples of a processor instead; 0: as the interval says */
-    SAMPLE_U64 start;    /* number of its start: another one forgets what was */
+    SAMPLE_U64 interval; /* events per sample; 0 or 1: each event */
+    SAMPLE_U64 pace_ns;  /* time between two samples of a processor, instead of the interval; 0:
+                          * none */
+    SAMPLE_U64 start;    /* number of the set's start: a new one resets the program's state */
 };

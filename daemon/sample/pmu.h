@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Events of a PMU by terms ("cpu/event=0x3c,umask=1/"), as the kernel describes them in
- * /sys/bus/event_source/devices: the number of the PMU, and which bits each term sets. Thread: any.
+ * Events of a PMU by terms ("cpu/event=0x3c,umask=1/"), which the kernel describes in
+ * /sys/bus/event_source/devices: the number of the PMU, and the bits of each term. Thread: any.
  */
 #pragma once
 
@@ -12,9 +12,9 @@
 
 #define PMU_DEVICES "/sys/bus/event_source/devices"
 
-/* Fills type, config, config1 and config2 of @attr for @form, an EVENT_PMU, by the folder
+/* Fills type, config, config1 and config2 of @attr for @form, an EVENT_PMU, from the folder
  * @devices_fd. Return: 0. -ENOENT: there is no such PMU, term or event. -EINVAL: a value is too
- * large for its bits. -EOPNOTSUPP: it counts a whole machine, and not what runs on a processor.
- * Each with @err. */
+ * large for its bits. -EOPNOTSUPP: the PMU counts the whole machine, and not one processor. Each
+ * with @err. */
 int pmu_resolve(int devices_fd, const struct event_form *form, struct perf_event_attr *attr,
                 struct error *err);

@@ -8,10 +8,10 @@
 enum field_kind {
     FIELD_NUMBER,
     FIELD_TEXT,    /* characters in place */
-    FIELD_DYNAMIC, /* where characters are, from the begin of the event, */
+    FIELD_DYNAMIC, /* position of characters, from the start of the event, */
     FIELD_BEHIND,  /* or from the end of the field */
-    FIELD_PID,     /* of no event: the thread that runs, */
-    FIELD_CPU,     /* the processor, */
+    FIELD_PID,     /* of no event: the running thread's id, */
+    FIELD_CPU,     /* the processor's number, */
     FIELD_COMM,    /* and the thread's name */
 };
 
@@ -24,7 +24,7 @@ struct point_field {
     bool has_sign;
 };
 
-/* Looks for the field @name in @format, the contents of the tracepoint's file of that name. Return:
- * 0. -EINVAL: there is none that a filter can compare, as @err says. */
+/* Finds the field @name in @format, the contents of the tracepoint's file "format". Return: 0.
+ * -EINVAL with @err: there is no such field, or a filter cannot compare it. */
 int point_field_find(struct span format, struct span name, struct point_field *ret,
                      struct error *err);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The door of sample/ for flamed: the consumer of the BPF ring buffer. The loader of the programs
- * is the broker's alone (sample/sampler.h).
+ * The door of sample/ for flamed: the consumer of the BPF ring buffer. Only the broker loads the
+ * programs (sample/sampler.h).
  */
 #pragma once
 
@@ -15,16 +15,16 @@ struct ring;
 int ring_open(int map_fd, size_t bytes, struct ring **ret, struct error *err);
 struct ring *ring_close(struct ring *r);
 
-/* @rec is valid during the call; @frames holds rec->kernel_count + rec->user_count +
- * rec->context_count words. */
+/* Takes a record. @rec is valid during the call; @frames holds rec->kernel_count + rec->user_count
+ * + rec->context_count words. */
 typedef void (*ring_sample_fn)(void *cookie, const struct sample_record *rec,
                                const uint64_t *frames);
-/* Hands every complete record to @fn, at most @max of them. Number handed over. Never blocks.
- * Malformed records are skipped and counted. Thread: the engine's. */
+/* Passes every complete record to @fn, at most @max. Returns their number. Never blocks. Skips and
+ * counts malformed records. Thread: the engine's. */
 size_t ring_drain(struct ring *r, size_t max, ring_sample_fn fn, void *cookie);
-/* @names: NULL, or of kinds that have some. Both are valid during the call. */
+/* Takes a moment. @names: NULL unless its kind has names. Both are valid during the call. */
 typedef void (*ring_moment_fn)(void *cookie, const struct moment_record *rec,
                                const struct moment_names *names);
-/* Does the same of a ring of moments. */
+/* Does the same for a ring of moments. */
 size_t ring_drain_moments(struct ring *r, size_t max, ring_moment_fn fn, void *cookie);
 uint64_t ring_malformed(const struct ring *r);

@@ -21,7 +21,7 @@
 
 #define SAMPLE_COMM_BYTES 16
 #define SAMPLE_KERNEL_MAX 127
-#define SAMPLE_USER_MIN 16 /* words of a user stack: what unwind_max_frames may be set to */
+#define SAMPLE_USER_MIN 16 /* words of a user stack: the range of unwind_max_frames */
 #define SAMPLE_USER_MAX 2048
 
 enum sample_flags {
@@ -29,23 +29,24 @@ enum sample_flags {
     SAMPLE_USER_CUT = 2,  /* user stack ended by a limit, not at its root */
     SAMPLE_KERNEL_CUT = 4,
     SAMPLE_KERNEL_THREAD = 8, /* the task has no user memory */
-    SAMPLE_THROTTLED = 16,    /* with SAMPLE_RUNNABLE: its cgroup had used up its time */
-    SAMPLE_SAME_STEP = 16,    /* with a klass: as one of its thread's last, see alloc.bpf.c */
-    SAMPLE_GIVEN_BACK = 16,   /* with neither: no sample, but the end of block `object`; with a
-                                 `value` nobody follows it; `object` 0: or knows where it is */
-    SAMPLE_WANTS_THREAD = 32, /* the walk would have used the JavaThread, and did not know it */
-    SAMPLE_RUNNABLE = 64,     /* with wait_ns: for a processor, and for nothing else */
-    SAMPLE_ALONE = 64,        /* with a klass: it stands for hardly more than itself */
-    SAMPLE_REGISTERS = 128,   /* user[] is an enum sample_register: the walk is flamed's to make */
+    SAMPLE_THROTTLED = 16,    /* with SAMPLE_RUNNABLE: its cgroup had used up its CPU quota */
+    SAMPLE_SAME_STEP = 16,    /* with a klass: the same step as one of its thread's last
+                               * (alloc.bpf.c) */
+    SAMPLE_GIVEN_BACK = 16,   /* with neither: no sample, but the end of block `object`; a `value`:
+                               * the block is not tracked; `object` 0: its address is unknown, too */
+    SAMPLE_WANTS_THREAD = 32, /* the walk lacked the JavaThread, which it would have used */
+    SAMPLE_RUNNABLE = 64,     /* with wait_ns: the thread waited for a processor only */
+    SAMPLE_ALONE = 64,        /* with a klass: it stands for hardly more than its own bytes */
+    SAMPLE_REGISTERS = 128,   /* user[] is an enum sample_register: flamed makes the walk */
 };
 
-/* Of a thread that does not run, as it left user mode. */
+/* Registers of a thread that does not run, from when it left user mode. */
 enum sample_register {
-    SAMPLE_REGISTER_RUNS, /* how often it was given a processor: what its schedstat says third */
+    SAMPLE_REGISTER_RUNS, /* times that it got a processor: the third number of its schedstat */
     SAMPLE_REGISTER_PC,
     SAMPLE_REGISTER_SP,
     SAMPLE_REGISTER_FP,
-    SAMPLE_REGISTER_THREAD, /* this one and below: struct unwind_registers */
+    SAMPLE_REGISTER_THREAD, /* this one and those below: struct unwind_registers */
     SAMPLE_REGISTER_LINK,
     SAMPLE_REGISTER_METHOD,
     SAMPLE_REGISTER_BCP,
@@ -56,25 +57,27 @@ struct sample_record {
     SAMPLE_U64 time_ns;             /* CLOCK_MONOTONIC */
     SAMPLE_U64 start_boottime_ns;   /* of the process (thread group leader) */
     SAMPLE_U64 value;               /* in the event's unit; 0: a period for each of weight */
-    SAMPLE_U64 wait_ns;             /* that ended at time_ns; 0: of no wait */
-    SAMPLE_U64 klass;               /* of what was allocated, in the target; 0: nothing was */
-    SAMPLE_U64 run_ns;              /* CPU time of its thread, of a tick; else 0 */
-    SAMPLE_U32 host_pid, host_tid;  /* in flamed's own pid namespace; 0: not visible there */
+    SAMPLE_U64 wait_ns;             /* length of the wait that ended at time_ns; 0: no wait */
+    SAMPLE_U64 klass;               /* class of the allocated object, in the target; 0: no
+                                     * allocation */
+    SAMPLE_U64 run_ns;              /* CPU time of its thread, for a tick; else 0 */
+    SAMPLE_U32 host_pid, host_tid;  /* in flamed's own pid namespace; 0: invisible there */
     SAMPLE_U32 exec_id;             /* task->self_exec_id: changes with each exec */
-    SAMPLE_U32 weight;              /* samples this record stands for (>= 1) */
-    SAMPLE_U32 flush;               /* the wait was not over, and this flush met it; 0: none */
-    SAMPLE_U32 flushed;             /* the last flush that met the wait before; 0: none */
+    SAMPLE_U32 weight;              /* number of samples that it stands for (>= 1) */
+    SAMPLE_U32 flush;               /* number of the flush that met the unfinished wait; 0: none */
+    SAMPLE_U32 flushed;             /* last flush that met the wait before its end; 0: none */
     SAMPLE_U8 kernel_count;         /* frames that follow, leaf first: kernel, */
     SAMPLE_U8 context_count;        /* 0, or CONTEXT_WORDS behind the frames */
     SAMPLE_U16 user_count;          /* then user */
     SAMPLE_U8 set, flags, user_end; /* user_end: why the user stack ended (unwind/unwind.h) */
     SAMPLE_U8 lock;                 /* enum unwind_lock (unwind/process.h) */
-    /* As they lie in the target's memory: */
-    SAMPLE_U64 lock_class;  /* of the lock; 0: not readable */
-    SAMPLE_U64 lock_owner;  /* of a monitor as it says, else a JavaThread; 0: none, or not known */
-    SAMPLE_U32 object;      /* the agent's number of it, if that follows it, or that of a block of
-                               malloc (native_live.bpf.h); else 0 */
-    SAMPLE_U32 collections; /* with object: 1 + those that had begun in the JVM; 0: not known */
+    /* As stored in the target's memory: */
+    SAMPLE_U64 lock_class; /* class of the lock; 0: unreadable */
+    SAMPLE_U64
+    lock_owner;        /* the monitor's own owner word, else a JavaThread; 0: none, or unknown */
+    SAMPLE_U32 object; /* the agent's number of a tracked object, or the number of a tracked
+                        * block of malloc (native_live.bpf.h); else 0 */
+    SAMPLE_U32 collections; /* with object: 1 + collections begun in the JVM; 0: unknown */
     char comm[SAMPLE_COMM_BYTES];
     /* SAMPLE_U64 kernel[kernel_count], user[user_count]; struct sample_context, or none */
 };
@@ -82,14 +85,14 @@ struct sample_record {
 #ifndef __bpf__
 _Static_assert(sizeof(struct sample_record) == 120, "sample_record must have no padding");
 
-/* Returns whether @r is of a virtual thread without a carrier, which no thread of the kernel is.
+/* Returns nonzero if @r is of a virtual thread without a carrier, which is no thread of the kernel.
  * All its words are return addresses. */
 static inline int sample_is_virtual(const struct sample_record *r)
 {
     return r->wait_ns && r->host_pid && !r->host_tid;
 }
 
-/* Returns whether what @r is of waited for a processor. */
+/* Returns nonzero if @r is of a thread that waited for a processor. */
 static inline int sample_is_runnable(const struct sample_record *r)
 {
     return !r->klass && r->flags & SAMPLE_RUNNABLE;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Loads the BPF programs and arms their events; runs inside flamed-broker only. Ends with its
- * process: every link and map is an fd. Thread: the broker's only one.
+ * Loads the BPF programs and arms their events; runs inside flamed-broker only. Every link and map
+ * is an fd, so sampling ends with the process. Thread: the broker's main one.
  */
 #pragma once
 
@@ -15,34 +15,34 @@ struct sampler;
 struct sampler_event;
 struct sampler_shared;
 
-/* hidden: ticks in processes outside our pid namespace, while every process was asked for. */
+/* hidden: ticks in processes outside our pid namespace, while every process was wanted. */
 struct sampler_stats {
     uint64_t samples, lost_ring, lost_budget, lost_other, hidden, time_ns, runs;
 };
 
-/* Loads. @err says what the kernel lacks and the remedy (no BTF, capability, verifier). @pid_ns_fd:
- * the pid namespace in whose terms processes are numbered, or -1 for the initial one. @max_frames:
- * of a user stack, SAMPLE_USER_MIN to SAMPLE_USER_MAX; an interpreted one counts twice. 0 or
- * -errno. */
+/* Loads the programs. @err explains what the kernel lacks, with the remedy (no BTF, capability,
+ * verifier). @pid_ns_fd: the pid namespace that numbers processes, or -1 for the initial one.
+ * @max_frames: limit of a user stack, SAMPLE_USER_MIN to SAMPLE_USER_MAX; an interpreted frame
+ * counts twice. 0 or -errno. */
 int sampler_new(int pid_ns_fd, size_t ring_bytes, uint32_t max_frames, struct sampler **ret,
                 struct error *err);
-/* Does without BPF programs, which cannot be loaded for @why: sample/perf_abi.h. @rows_fd: sealed
- * memory of SAMPLER_ROWS_MAX rows, taken. 0 or -errno with @err. */
+/* Makes a sampler of perf events (sample/perf_abi.h), since BPF programs cannot be loaded for @why.
+ * @rows_fd: sealed memory of SAMPLER_ROWS_MAX rows, which it takes. 0 or -errno with @err. */
 int sampler_new_perf(int rows_fd, const struct error *why, struct sampler **ret, struct error *err);
-/* Returns why @s does without BPF programs; NULL: it does not. */
+/* Returns why @s has no BPF programs; NULL: it has them. */
 const struct error *sampler_without_bpf(const struct sampler *s);
-/* Gets the fd, borrowed, of ring @i of those that are there without BPF programs, and the bytes of
- * each. -ENOENT: there are not so many. */
+/* Gets the fd, borrowed, of ring @i of a sampler without BPF programs, and the bytes of each ring.
+ * -ENOENT: there is no such ring. */
 int sampler_perf_ring(const struct sampler *s, size_t i, size_t *ret_bytes);
-/* Checks whether @event needs BPF programs that are not there. @s NULL: not known. 0; -EOPNOTSUPP
- * with @err. */
+/* Checks that @event needs no BPF programs, or that @s has them. @s NULL: unknown, passes. 0;
+ * -EOPNOTSUPP with @err. */
 int sampler_check_home(const struct sampler *s, const struct sampler_event *event,
                        struct error *err);
 struct sampler *sampler_free(struct sampler *s);
-/* Has hooks put by @worker, and not at once. To be called before sets begin. */
+/* Has @worker put all later hooks. Called before sets begin; without it hooks are put at once. */
 void sampler_hook_by(struct sampler *s, struct hook_worker worker);
-/* Processes that sampler_put_process() may describe at once: STACK_PROCESSES_MAX, or fewer where
- * the kernel wants maps that are allocated in advance. */
+/* Returns the number of processes that sampler_put_process() may describe at once. That is
+ * STACK_PROCESSES_MAX, or less if the kernel's maps cannot grow. */
 uint32_t sampler_processes_max(const struct sampler *s);
 /* Gets the ring buffer's map fd and size; borrowed from @s. */
 int sampler_ring_fd(const struct sampler *s, size_t *ret_bytes);
@@ -50,107 +50,108 @@ int sampler_ring_fd(const struct sampler *s, size_t *ret_bytes);
 int sampler_rows_fd(const struct sampler *s);
 
 #define SAMPLER_SETS_MAX 8
-#define SAMPLER_ROWS_MAX (2u << 20) /* of the table of rows: 16 MiB */
-/* Sets the remedy in @err where perf_event_open() was refused (EPERM, EACCES): the capability, and
- * the setting that asks for it. */
+#define SAMPLER_ROWS_MAX (2u << 20) /* size of the table of rows: 16 MiB */
+/* Sets the remedy in @err after perf_event_open() was refused (EPERM, EACCES): the capability, and
+ * the setting that requires it. */
 void sampler_denied(struct error *err);
-/* Arms the event on every online CPU with a period of event_period_valid(), or has that done:
- * sampler_begun() says when it is. sampler_describe() made @event. Return: 0. -EBUSY when all sets
- * are taken. -EAGAIN: sampler_take() of its program is to come first. -EEXIST while another set
- * samples it, of a tracepoint. -errno. */
+/* Arms the event on every online CPU, or begins to, with a period of event_period_valid().
+ * sampler_begun() reports when it is armed. @event is of sampler_describe(). Return: 0. -EBUSY: all
+ * sets are taken. -EAGAIN: sampler_take() of its program must come first. -EEXIST: another set
+ * samples the same tracepoint. -errno. */
 int sampler_start_event(struct sampler *s, const struct sampler_event *event, uint64_t period,
                         uint32_t *ret_set, struct error *err);
-/* Checks whether this machine has the event: opens it for a moment. 0; -ENOENT; -errno, with @err.
- */
+/* Checks that this machine has the event: opens it for a moment. 0; -ENOENT; -errno, with @err. */
 int sampler_check_event(const struct sampler_event *event, struct error *err);
-/* Returns 0 if set @set is sampled. -EINPROGRESS: not yet. -errno: it cannot be, and is to be
- * stopped. Each but the first with @err. */
+/* Checks that set @set samples. 0. -EINPROGRESS: not yet. -errno: it failed, and the caller stops
+ * it. Each but the first with @err. */
 int sampler_begun(struct sampler *s, uint32_t set, struct error *err);
 int sampler_stop(struct sampler *s, uint32_t set);
 
 /* ---- programs that are loaded later: program.h ---- */
 
-/* Copies what they need of the sampler: *ret is the caller's, for sampler_shared_close(). 0 or
- * -errno. */
+/* Copies the parts of the sampler that they need: *ret is the caller's, for sampler_shared_close().
+ * 0 or -errno. */
 int sampler_share(const struct sampler *s, struct sampler_shared *ret);
-/* Has @s sample by @loaded, of @program, which is its own from then on. */
+/* Adds @loaded, of @program, to the programs of @s, which owns it from then on. */
 void sampler_take(struct sampler *s, enum event_program program, void *loaded);
-/* Returns whether @s samples by @program. */
+/* Returns true if @s has @program. */
 bool sampler_has(const struct sampler *s, enum event_program program);
-/* Checks whether this kernel can load @program. @s, which remembers that it can, may be NULL. 0, or
- * -errno with @err. */
+/* Checks that this kernel can load @program. @s may be NULL; it remembers a success. 0, or -errno
+ * with @err. */
 int sampler_check_program(struct sampler *s, enum event_program program, struct error *err);
 
 /* ---- sets ---- */
 
-/* Arms every set on processors that came online since, and lets go of those that went offline. To
- * be called about once a second. Number of processors that changed. */
+/* Arms every set on processors that came online since, and releases those that went offline. Called
+ * about once a second. Returns the number of processors that changed. */
 int sampler_follow_cpus(struct sampler *s);
-/* Does the same for the @count processors @cpus, ascending, as if they were all that is online. */
+/* Does the same for the @count processors @cpus, ascending, as if no others were online. */
 int sampler_set_cpus(struct sampler *s, const uint32_t *cpus, size_t count);
 int sampler_filter_process(struct sampler *s, int32_t pid, uint32_t sets);
 int sampler_filter_all(struct sampler *s, uint32_t sets);
-/* CPU time that samples may take in each STACK_BUDGET_WINDOW_NS of a processor; STACK_BUDGET_NS.
- * What comes beyond it is not taken, and counted as lost_budget. Of PROGRAM_CPU alone. */
+/* Sets the CPU time that samples may take in each STACK_BUDGET_WINDOW_NS of a processor;
+ * STACK_BUDGET_NS. Samples beyond it are not taken, and counted as lost_budget. For PROGRAM_CPU
+ * alone. */
 void sampler_budget(struct sampler *s, uint64_t ns);
-/* Copies @count rows to index @first of the table of rows. -EINVAL: they do not lie in it. */
+/* Copies @count rows to index @first of the table of rows. -EINVAL: they exceed it. */
 int sampler_put_rows(struct sampler *s, uint32_t first, const struct unwind_row *rows,
                      uint32_t count);
-/* Describes process @pid to the unwinder; NULL forgets it. -E2BIG: too many processes. When slots
- * begin again (one below the last), all that the unwinder remembers of old ones is forgotten first.
- */
+/* Describes process @pid to the unwinder; NULL forgets it. -E2BIG: too many processes. When slot
+ * numbers start over (one is below the last), the unwinder's memory of old slots is cleared
+ * first. */
 int sampler_put_process(struct sampler *s, int32_t pid, const struct unwind_process *p);
-/* Says where the threads of process @pid keep their requests (context_path_valid()); NULL forgets
- * it. -E2BIG: there are STACK_CONTEXTS_MAX already. */
+/* Describes where the threads of process @pid keep their requests (context_path_valid()); NULL
+ * forgets it. -E2BIG: there are STACK_CONTEXTS_MAX already. */
 int sampler_put_context(struct sampler *s, int32_t pid, const struct context_path *path);
-/* Tells where the JavaThread of a thread lies. The one that was not used for longest is forgotten
- * when there are STACK_THREADS_MAX. */
+/* Stores the address of a thread's JavaThread. At STACK_THREADS_MAX the least recently used one is
+ * evicted. */
 int sampler_put_thread(struct sampler *s, int32_t pid, int32_t tid, uint64_t java_thread);
 struct uprobe_target;
 struct alloc_vm;
 struct alloc_probe;
-/* As sampler_alloc_probe() and sampler_alloc_unprobe() say. */
+/* Do what sampler_alloc_probe() and sampler_alloc_unprobe() do. */
 int sampler_probe(struct sampler *s, const struct uprobe_target *target, const struct alloc_vm *vm,
                   const struct alloc_probe *probes, size_t count, struct error *err);
 int sampler_unprobe(struct sampler *s, int32_t pid);
-/* As sampler_alloc_by_agents(), sampler_alloc_agent() and sampler_alloc_unagent() say. */
+/* Do what sampler_alloc_by_agents(), sampler_alloc_agent() and sampler_alloc_unagent() do. */
 int sampler_by_agents(struct sampler *s, uint32_t set);
 int sampler_agent(struct sampler *s, const struct uprobe_target *target, uint32_t class_klass,
                   uint64_t collections, uint64_t offset, struct error *err);
 int sampler_unagent(struct sampler *s, int32_t pid);
-/* Returns 0 if all probes are in that process @pid is to have. -EINPROGRESS; -ENOENT: it is to have
- * none; -errno: some could not be put. Each but the first with @err. */
+/* Checks that all probes for process @pid are in. 0. -EINPROGRESS; -ENOENT: none were requested;
+ * -errno: some failed. Each but the first with @err. */
 int sampler_probes_begun(const struct sampler *s, int32_t pid, struct error *err);
 struct moment_thread;
 struct moment_probe;
-/* As sampler_moments_probe(), sampler_moments_unprobe() and sampler_moments_ring_fd() say. -1: no
- * ring yet. */
+/* Do what sampler_moments_probe(), sampler_moments_unprobe() and sampler_moments_ring_fd() do. -1:
+ * no ring yet. */
 int sampler_probe_moments(struct sampler *s, const struct uprobe_target *target,
                           const struct moment_thread *thread, const struct moment_probe *probes,
                           size_t count, struct error *err);
 int sampler_unprobe_moments(struct sampler *s, int32_t pid, uint32_t groups);
 int sampler_moments_fd(const struct sampler *s);
-/* As sampler_alloc_malloc(), sampler_alloc_unmalloc() and sampler_alloc_mallocs() say. @argument:
- * enum alloc_malloc. */
+/* Do what sampler_alloc_malloc(), sampler_alloc_unmalloc() and sampler_alloc_mallocs() do.
+ * @argument: enum alloc_malloc. */
 int sampler_malloc(struct sampler *s, const struct uprobe_target *target, uint32_t set,
                    uint64_t offset, uint32_t argument, struct error *err);
 int sampler_unmalloc(struct sampler *s, const struct uprobe_target *target, uint32_t set,
                      uint64_t offset);
 int sampler_mallocs(const struct sampler *s, int32_t pid, uint64_t *ret);
-/* As sampler_alloc_call() and sampler_alloc_uncall() say. */
+/* Do what sampler_alloc_call() and sampler_alloc_uncall() do. */
 int sampler_call(struct sampler *s, const struct uprobe_target *target, uint32_t set,
                  uint64_t offset, struct error *err);
 int sampler_uncall(struct sampler *s, int32_t pid, uint32_t set);
-/* As sampler_off_flush(). -ENOENT: @set samples something else. */
+/* Does what sampler_off_flush() does. -ENOENT: @set samples another event. */
 int sampler_flush(struct sampler *s, uint32_t set, uint32_t *ret_no, uint64_t *ret_late);
-/* As sampler_off_lates(), and -ENOENT as above. */
+/* Does what sampler_off_lates() does; -ENOENT as above. */
 int sampler_lates(struct sampler *s, uint32_t set);
 struct looks_pass;
-/* As sampler_looks_open() and sampler_looks_process(). -ENOENT: the program is not loaded. */
+/* Do what sampler_looks_open() and sampler_looks_process() do. -ENOENT: the program is not
+ * loaded. */
 int sampler_look(struct sampler *s, const struct looks_pass *pass, int *ret_fd);
 int sampler_look_process(struct sampler *s, int32_t pid, uint32_t epoch);
 void sampler_stats(const struct sampler *s, struct sampler_stats *ret);
 struct loss;
-/* Takes out what was lost since the last call, by set and process: up to LOSSES_MAX. A loss that is
- * counted at this very moment may be in no call's answer. 0 or -errno. */
+/* Takes out the losses since the last call, by set and process: up to LOSSES_MAX. A loss that is
+ * counted during the call may be in no call's answer. 0 or -errno. */
 int sampler_take_losses(struct sampler *s, struct loss *ret, size_t *ret_count);

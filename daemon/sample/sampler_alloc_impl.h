@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files behind sampler_alloc.h share. All of it runs on the broker's main thread. */
+/* Shared by the files behind sampler_alloc.h. All of it runs on the broker's main thread. */
 #pragma once
 
 #include "sample/sampler_alloc.h"
@@ -22,15 +22,15 @@ struct alloc_target {
 
 /* The processes with probes in libjvm.so, or those with one in an agent. */
 struct alloc_targets {
-    int map; /* of the skeleton: what the program knows of them, by process id */
+    int map; /* of the skeleton: descriptions for the program, by process id */
     struct alloc_target all[ALLOC_PROCESSES_MAX];
 };
 
-/* A function whose calls are counted in a process. */
+/* The probe of a function in a process. */
 struct call_probe {
     int32_t pid; /* 0: free */
     uint32_t set;
-    bool malloc;        /* the bytes that they ask for */
+    bool malloc;        /* its requested bytes are sampled, else its calls */
     struct hook *probe; /* owned */
 };
 
@@ -38,30 +38,30 @@ struct sampler_alloc {
     struct alloc_bpf *skel;
     struct alloc_targets vms, agents;
     struct call_probe calls[ALLOC_CALLS_MAX];
-    int32_t malloc_pids[ALLOC_PROCESSES_MAX]; /* by the slot of struct alloc_mallocs; 0: free */
-    uint32_t call_sets;                       /* bits: those that count calls, */
-    uint32_t block_sets;                      /* and of these: those that follow blocks of malloc */
-    uint32_t epoch;                           /* of probes; the last one */
+    int32_t malloc_pids[ALLOC_PROCESSES_MAX]; /* process by slot of struct alloc_mallocs; 0: free */
+    uint32_t call_sets;                       /* bit set of those that count calls, */
+    uint32_t block_sets; /* and among these, those that track blocks of malloc */
+    uint32_t epoch;      /* the last one given to probes */
     struct uprobe_way way;
     struct hook_worker hooker;
 };
 
 /* ---- of sampler_alloc_probes.c ---- */
 
-/* Returns an epoch that no other probe has; 0 is none. */
+/* Returns an epoch that no other probe has; it is never 0. */
 uint32_t alloc_next_epoch(struct sampler_alloc *a);
-/* Checks whether process @pid may have @count more probes. Return: 0. -E2BIG with @err. */
+/* Checks that process @pid may have @count more probes. Return: 0. -E2BIG with @err. */
 int alloc_check_room(const struct sampler_alloc *a, int32_t pid, size_t count, struct error *err);
 
 /* ---- of sampler_alloc_targets.c ---- */
 
-/* Takes all probes of @of out of their processes. */
+/* Removes all probes of @of from their processes. */
 void alloc_drop_targets(struct alloc_targets *of);
 
 /* ---- of sampler_alloc_calls.c ---- */
 
-/* Takes out the probes of calls of the sets in @sets (bits). */
+/* Removes the probes of calls of the sets in @sets (bits). */
 void alloc_drop_calls(struct sampler_alloc *a, uint32_t sets);
-/* Forgets the blocks of process @pid that set @set follows; 0: of all. One that comes at the same
- * time stays until the next such set of that number. */
+/* Forgets the blocks of process @pid that set @set tracks; @pid 0: of all processes. A block that
+ * is added at the same time stays until the next such set of that number. */
 void alloc_forget_blocks(struct sampler_alloc *a, uint32_t set, int32_t pid);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The sampler, as the files that load its programs, arm its events and fill its maps share it.
- * Besides them nothing knows the skeleton of cpu.bpf.c. Runs inside flamed-broker only.
+ * The sampler as its files share it: they load its programs, arm its events and fill its maps. No
+ * other file knows the skeleton of cpu.bpf.c. Runs inside flamed-broker only.
  */
 #pragma once
 
@@ -26,7 +26,7 @@ struct armed;
 struct sampler_set {
     bool used;
     struct hook *hook;   /* owned; NULL: the kernel has no such event */
-    struct armed *armed; /* of the hook: the events */
+    struct armed *armed; /* the events; owned by the hook */
     struct sampler_event event;
     uint64_t period;
 };
@@ -34,27 +34,27 @@ struct sampler_set {
 struct sampler {
     void *loaded[PROGRAM_COUNT]; /* owned; NULL: not loaded */
     bool checked[PROGRAM_COUNT]; /* this kernel can load it */
-    struct cpu_bpf *skel;        /* that of PROGRAM_CPU; NULL: */
-    struct perf_home *perf;      /* owned; there are no BPF programs */
+    struct cpu_bpf *skel;        /* of PROGRAM_CPU; NULL: perf is in use */
+    struct perf_home *perf;      /* owned; in place of BPF programs */
     struct sampler_set sets[SAMPLER_SETS_MAX];
-    struct unwind_row *rows; /* the memory of rows_fd, [SAMPLER_ROWS_MAX] */
-    int rows_fd;             /* the map's, or owned, without BPF */
+    struct unwind_row *rows; /* memory of rows_fd, [SAMPLER_ROWS_MAX] */
+    int rows_fd;             /* the map's, or owned if there is no BPF */
     uint32_t last_slot;
-    uint32_t contexts_put; /* paths in the map */
+    uint32_t contexts_put; /* number of paths in the map */
     size_t ring_bytes;
     struct hook_worker hooker;
 };
 
-/* Ends the events of @set, which is unused then. */
+/* Ends the events of @set, which is unused from then on. */
 void sampler_set_disarm(struct sampler_set *set);
 
 /* ---- programs.c: call a function of program.h for each program that is loaded ---- */
 
-/* Frees them. */
+/* Frees all programs. */
 void programs_free(struct sampler *s);
-/* Pass them what changed in the filters, as program.h says. */
+/* Pass a change of the filters to the programs, as program.h says. */
 void programs_filter_process(struct sampler *s, int32_t pid, uint32_t before, uint32_t sets);
-/* Pass them which sets want every process. */
+/* Pass the sets that want every process to the programs. */
 void programs_filter_all(struct sampler *s, uint32_t sets);
-/* Have them forget what pcs mean. */
+/* Clears the programs' memory of pcs. */
 void programs_forget(struct sampler *s);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Loads looks.bpf.c, which looks at the threads of processes: sampler_program_looks, as program.h
- * says, and what it does besides. Runs inside flamed-broker only.
+ * Loads looks.bpf.c, which visits the threads of processes: sampler_program_looks of program.h, and
+ * its further functions. Runs inside flamed-broker only.
  */
 #pragma once
 
@@ -10,8 +10,8 @@
 
 struct sampler_looks;
 
-/* Has passes look at process @pid from now on. @epoch: 0: no more; else another one than before
- * has all places of its threads written again. 0 or -errno. */
+/* Selects process @pid for later passes. @epoch: 0: no more; a new number has the places of all its
+ * threads written again. 0 or -errno. */
 int sampler_looks_process(struct sampler_looks *l, int32_t pid, uint32_t epoch);
-/* Opens the next pass: reading *ret_fd, which is the caller's, makes it. 0 or -errno. */
+/* Opens the next pass; reads of *ret_fd, which is the caller's, make it. 0 or -errno. */
 int sampler_looks_open(struct sampler_looks *l, const struct looks_pass *pass, int *ret_fd);

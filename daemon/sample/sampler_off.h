@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Loads off.bpf.c, which samples time off the processor: sampler_program_off, as program.h says,
- * and what it does besides. Runs inside flamed-broker only.
+ * Loads off.bpf.c, which samples time off the processor: sampler_program_off of program.h, and its
+ * further functions. Runs inside flamed-broker only.
  */
 #pragma once
 
@@ -9,9 +9,9 @@
 
 struct sampler_off;
 
-/* Has a sample of set @set written for each wait that is not over. *ret_no: the number that these
- * records have; *ret_late: how many waits are over whose sample is still to come. 0 or -errno. */
+/* Writes a sample of set @set for each unfinished wait. *ret_no: the number in these records;
+ * *ret_late: the number of finished waits with a pending sample. 0 or -errno. */
 int sampler_off_flush(struct sampler_off *o, uint32_t set, uint32_t *ret_no, uint64_t *ret_late);
-/* Has those samples of set @set written whose user stack was still to be taken. Their threads wait
- * again, and were not back in their own code. 0 or -errno. */
+/* Writes the samples of set @set with a pending user stack, of threads that wait again and were not
+ * back in their own code. 0 or -errno. */
 int sampler_off_lates(struct sampler_off *o, uint32_t set);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the programs of sampler.h share with those that are loaded later: maps and two settings.
- * Runs inside flamed-broker only; thread: any.
+ * Maps and settings that the programs of sampler.h share with those loaded later. Runs inside
+ * flamed-broker only; thread: any.
  */
 #pragma once
 
@@ -16,22 +16,22 @@ struct sampler_shared {
     int maps[SAMPLER_SHARED_MAPS]; /* fds, owned; -1: none */
     uint32_t pid_ns_inum, max_words;
     int pins_fd;               /* borrowed; of uprobe_pins_open(); -1: none */
-    struct hook_worker hooker; /* that puts their hooks */
+    struct hook_worker hooker; /* for their hooks */
 };
 
 #define SAMPLER_SHARED_NONE                                                                        \
     ((struct sampler_shared){ .maps = { -1, -1, -1, -1, -1, -1, -1, -1, -1 }, .pins_fd = -1 })
 
-/* Copies the fds of the maps of @from, which is loaded, into @ret; the settings are the caller's to
- * fill in. 0 or -errno: then @ret holds nothing. */
+/* Copies the fds of the maps of @from, which is loaded, into @ret; the caller fills in the
+ * settings. 0 or -errno: then @ret holds none. */
 int sampler_shared_copy(const struct bpf_object *from, struct sampler_shared *ret);
 /* Has @to, which is not loaded yet, use those maps; borrows @s. 0 or -errno. */
 int sampler_shared_use(const struct sampler_shared *s, struct bpf_object *to);
-/* Closes what @s holds. */
+/* Closes the fds of @s. */
 void sampler_shared_close(struct sampler_shared *s);
 
-/* Returns the sum of @counter of all processors, from the per-CPU map @map_fd of numbers. 0: it
+/* Returns the sum of @counter over all processors, from the per-CPU map @map_fd of numbers. 0: it
  * cannot be read. */
 uint64_t sampler_counted(int map_fd, uint32_t counter);
-/* Forgets what pcs mean: @known is what a program remembers, [UNWIND_KNOWN_COUNT]. */
+/* Clears a program's memory of pcs: @known, [UNWIND_KNOWN_COUNT]. */
 void sampler_forget(struct unwind_known *known);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory that the kernel keeps for a program beside each task (BPF_MAP_TYPE_TASK_STORAGE). Linux
- * 7.2 allocates it by the instruction cmpxchg16b, or not at all: emulated processors may lack that.
+ * Memory that the kernel keeps for a program with each task (BPF_MAP_TYPE_TASK_STORAGE). Linux 7.2
+ * allocates it with the instruction cmpxchg16b, or not at all: emulated processors may lack that.
  */
 #pragma once
 
@@ -11,9 +11,9 @@
 
 struct bpf_map;
 
-/* Returns whether the processor has that instruction. By it the kernel allocates where a program
- * may have interrupted anything (kmalloc_nolock()), or not at all: task work, too. Thread: any. */
+/* Returns true if the processor has that instruction. The kernel needs it to allocate where a
+ * program may have interrupted any code (kmalloc_nolock()), and for task work. Thread: any. */
 bool task_memory_has_instruction(void);
-/* Checks by trying whether tasks get memory in @map, which is loaded. 0; -EOPNOTSUPP or another
+/* Checks by a test that tasks get memory in @map, which is loaded. 0; -EOPNOTSUPP or another
  * -errno, with @err. Thread: any. */
 int task_memory_check(const struct bpf_map *map, struct error *err);

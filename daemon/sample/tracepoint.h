@@ -5,11 +5,12 @@
 #include "base/buf.h"
 #include "base/error.h"
 
-/* Lists the tracepoints into @ret, GROUP:NAME a line; what is beyond its ceiling is not there.
- * Return: 0. -ENOENT: tracefs is not mounted. -errno. With @err. */
+/* Lists the tracepoints into @ret, GROUP:NAME a line, up to its ceiling. Return: 0. -ENOENT:
+ * tracefs is not mounted. -errno. With @err. */
 int tracepoint_list(struct buf *ret, struct error *err);
-/* Finds the number of the tracepoint @name of @group; both are words that event_form_parse() took.
+/* Finds the number of the tracepoint @name of @group; event_form_parse() accepted both words.
  * Return: 0. -ENOENT: there is none, or tracefs is not mounted. -errno. With @err. */
 int tracepoint_id(struct span group, struct span name, uint64_t *ret_id, struct error *err);
-/* Reads what its fields are into @ret. The same; -EFBIG: it is longer than @ret's ceiling. */
+/* Reads the description of its fields into @ret. Return: as above; -EFBIG: it is longer than @ret's
+ * ceiling. */
 int tracepoint_format(struct span group, struct span name, struct buf *ret, struct error *err);

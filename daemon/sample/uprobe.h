@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Probes in user space (uprobes), at several places of one file at once. Each is a link: since
- * Linux 6.10 by itself (uprobe_multi), before that of a perf event. Inside flamed-broker only.
+ * Probes in user space (uprobes), at several places of one file. Each is a link: since Linux 6.10
+ * of its own kind (uprobe_multi), before that of a perf event. Inside flamed-broker only.
  *
- * A thread that is being killed cannot take a probe out. The kernel cannot get hold of the page
- * then, leaves the breakpoint, and logs "leaking uprobe". So no thread of ours takes one out. Links
- * are pinned, in a file system of BPF that is mounted nowhere. Once a pin is gone, a worker of the
- * kernel takes the probe out. A pin goes when we remove it, or when the file system ends with us.
+ * A thread that is being killed cannot remove a probe. The kernel cannot get hold of the page then,
+ * leaves the breakpoint, and logs "leaking uprobe". So no thread of ours removes one. Links are
+ * pinned, in a BPF file system that is mounted nowhere. Once a pin is gone, a worker of the kernel
+ * removes the probe. A pin goes when we remove it, or when the file system ends with us.
  */
 #pragma once
 
@@ -15,13 +15,13 @@
 struct bpf_program;
 struct uprobes;
 
-#define UPROBE_MULTI 48 /* BPF_TRACE_UPROBE_MULTI, which older headers do not have */
+#define UPROBE_MULTI 48 /* BPF_TRACE_UPROBE_MULTI, missing in older headers */
 
-/* How this kernel has them put. */
+/* How this kernel puts probes. */
 struct uprobe_way {
-    uint32_t perf_type; /* of perf_event_open() */
-    bool multi;         /* as links of their own kind */
-    int pins_fd;        /* borrowed; as of uprobe_pins_open(); -1: nothing is pinned */
+    uint32_t perf_type; /* for perf_event_open() */
+    bool multi;         /* each probe is a link of its own kind */
+    int pins_fd;        /* borrowed; of uprobe_pins_open(); -1: no pins */
 };
 
 struct uprobe_place {
@@ -29,27 +29,28 @@ struct uprobe_place {
     uint64_t cookie; /* for the program */
 };
 
-/* Makes the file system for pins. To be called before the lockdown, and after the last fork: probes
- * stay as long as any process holds it open. Return: the fd of its root, for the caller to close;
+/* Makes the file system for pins. Called before the lockdown, and after the last fork: probes stay
+ * as long as any process holds it open. Return: the fd of its root, for the caller to close;
  * -errno: then a breakpoint may stay if we are killed. Thread: any. */
 int uprobe_pins_open(void);
-/* Finds that out. 0; -errno with @err where it has none. @pins_fd: see there. Thread: any. */
+/* Finds out how this kernel puts probes. 0; -errno with @err if it has none. @pins_fd: of
+ * uprobe_pins_open(). Thread: any. */
 int uprobe_find_way(int pins_fd, struct uprobe_way *ret, struct error *err);
-/* Checks whether this kernel has one. 0; -errno with @err. Thread: any. */
+/* Checks that this kernel has probes. 0; -errno with @err. Thread: any. */
 int uprobe_check(struct error *err);
-/* To be called before @program is loaded: it runs at probes that are put in this way. */
+/* Prepares @program, before it is loaded, to run at probes that are put in this way. */
 void uprobe_prepare(const struct uprobe_way *way, struct bpf_program *program);
-/* Has the program of fd @program run where process @pid, and no other, comes to one of @places of
- * the file @fd. There is none for a return: the kernel would change the target's stack. Linux 6.11
- * to 6.13 may then kill a process that has a filter of system calls. 0 and *ret, owned by the
- * caller; -errno with @err, and there is no probe. */
+/* Puts probes at @places of the file @fd, which run the program of fd @program in process @pid
+ * alone. None is for a return: the kernel would change the target's stack. Linux 6.11 to 6.13 may
+ * then kill a process that has a filter of system calls. 0 and *ret, owned by the caller; -errno
+ * with @err and without any probe. */
 int uprobes_attach(const struct uprobe_way *way, int program, int32_t pid, int fd,
                    const struct uprobe_place *places, size_t count, struct uprobes **ret,
                    struct error *err);
 size_t uprobes_count(const struct uprobes *u);
-/* Takes out all that are pinned, and does not wait. The kernel is done some 20 ms later, or 0.1 s
- * later for each perf event. Of others it takes out one, and waits for that. Returns false if none
- * is left, and frees @u. Thread: any. */
+/* Removes all pinned probes, and does not wait. The kernel is done some 20 ms later, or 0.1 s later
+ * for each perf event. Of the others it removes one, and waits for that. Returns false if none is
+ * left, and frees @u. Thread: any. */
 bool uprobes_detach_some(struct uprobes *u);
-/* Takes all out, and frees @u, which may be NULL. Returns NULL. Thread: any. */
+/* Removes all, and frees @u, which may be NULL. Returns NULL. Thread: any. */
 struct uprobes *uprobes_detach(struct uprobes *u);
