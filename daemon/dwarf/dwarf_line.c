@@ -202,7 +202,8 @@ static size_t take_formats(struct program *p, struct entry_format formats[FORMAT
     return count && count <= FORMATS_MAX && !p->tables.past ? count : 0;
 }
 
-/* Sets *ret to "folder/name". A file of the unit's own folder gets its bare name. */
+/* Sets *ret to "folder/name". A file of the unit's own folder, or with an absolute path, gets no
+ * folder. */
 static void name_file(const struct path *path, struct span folder, struct intern *strings,
                       uint32_t *ret)
 {

@@ -40,7 +40,7 @@ struct dwarf_chunks {
 
 /* Unpacking in progress: it continues if the next chunks are read in order. */
 struct dwarf_live {
-    struct dwarf_unpacker *stream; /* read, not yet unpacked; only while a chunk is unpacked */
+    struct dwarf_unpacker *stream; /* owned; NULL: none */
     struct span in;                /* read, not yet unpacked; only while a chunk is unpacked */
     uint64_t at;                   /* offset in the packed bytes, behind @in */
     size_t next;                   /* index of the next chunk */

@@ -54,10 +54,10 @@ const struct elf_segment *elf_file_segments(const struct elf_file *f, size_t *re
  * segment if two hold it. Return: false if none does. */
 bool elf_segments_vaddr(const struct elf_segment *segments, size_t count, uint64_t offset,
                         uint64_t *ret);
-/* Starts a hash, keyed with @key, of the content that is read: now of segments and sections of
- * code. */
+/* Starts a hash of the file's content, keyed with @key: first of its segments, build-id and
+ * sections of code. */
 void elf_file_begin_print(struct elf_file *f, const struct fingerprint_key *key);
-/* Returns the hash of these and of all that elf_file_symbols() and elf_file_starts() have read
+/* Returns the hash. It also covers all that elf_file_symbols() and elf_file_starts() have read
  * since. Each byte is read once. So the hash is of the very bytes that the entries were made of,
  * also if the file changes. */
 uint64_t elf_file_print(const struct elf_file *f);

@@ -6,8 +6,8 @@
 #include <stdatomic.h>
 #include <zstd.h>
 
-/* Block n holds the names from position NAMES_PLAIN_BYTES + n * NAMES_BLOCK_BYTES on, uncompressed.
- * No name spans two blocks. */
+/* Block n holds the names from position NAMES_PLAIN_BYTES + n * NAMES_BLOCK_BYTES on. Positions
+ * count unpacked bytes. No name spans two blocks. */
 #define PACK_LEVEL 1
 #define PLAIN_FIRST ((size_t)16 << 10) /* initial capacity */
 #define NO_BLOCK UINT32_MAX

@@ -99,7 +99,7 @@ int symbol_table_build(struct symbol_builder *b, struct symbol_table *ret);
  * its entries and the names, and must outlive @ret. */
 int symbol_table_build_so_far(const struct symbol_builder *b, struct symbol_table *ret);
 void symbol_table_deinit(struct symbol_table *t);
-/* Returns the symbol whose range holds @address, or NULL. Points into @t. */
+/* Returns the symbol with @address in its range, or NULL. Points into @t. */
 const struct symbol *symbol_table_find(const struct symbol_table *t, uint64_t address);
 static inline uint64_t symbol_end(const struct symbol *s)
 {

@@ -11,7 +11,7 @@
 
 #define CONTEXT_STEPS_MAX 48
 #define CONTEXT_REGISTERS 8
-#define CONTEXT_OFFSET_MAX 65536 /* the most bytes into an object, and the most pairs */
+#define CONTEXT_OFFSET_MAX 65536 /* limit of a step's `offset`: bytes, or the index of a pair */
 #define CONTEXT_PROBES_MAX 64    /* entries of a thread's table that one search reads */
 #define CONTEXT_PAIRS_MAX 32     /* pairs of an array of keys and values that one search reads */
 #define CONTEXT_NODES_MAX 8      /* nodes of a HashMap's bucket that one search reads */

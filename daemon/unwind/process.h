@@ -36,8 +36,9 @@ enum unwind_lock {
     UNWIND_LOCK_PARK,    /* LockSupport.park() with a blocker */
     UNWIND_LOCK_UNREAD,  /* unknown: no set sampled locks when the wait began. The owner word is the
                           * JavaThread of the waiting thread itself. */
-    UNWIND_LOCK_FUTEX,   /* a futex; the class word is its address. With an owner word, as of
-                          * UNREAD, the wait may be Java's: its stack decides. */
+    UNWIND_LOCK_FUTEX,   /* a futex; the class word is its address. If there is an owner word (the
+                          * waiting thread's JavaThread), the wait may be Java's: its stack decides.
+                          */
 };
 
 /* glibc: bytes of an entry of a thread's dtv: the address of a module's thread-local storage, and a
@@ -125,7 +126,8 @@ struct unwind_vm {
     uint16_t cont_entry_bytes;
     uint8_t blob_code_pointer; /* 1: the field at blob_code is a pointer; 0: an int, relative to
                                 * the blob */
-    uint8_t deopt_pointer;     /* 1: nmethod_deopt is a pointer; 0: an int, relative to the blob */
+    uint8_t deopt_pointer;     /* 1: the field at nmethod_deopt is a pointer; 0: an int, relative to
+                                * the blob */
     uint8_t frame_complete_bytes; /* 2 or 4 */
     uint8_t bcp_slot;             /* words below fp: 8, or 7 in JDK 8 */
     uint8_t virtual_threads;      /* 1: JDK 21 on */

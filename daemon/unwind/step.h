@@ -51,7 +51,7 @@ UNWIND_INLINE int unwind_slow_rule(struct unwind_walk *w, struct unwind_process 
     if (unwind_anchor_rule(w, p) <= 0)
         return end;
     /* A wrong rule may have led outside all mappings, so the pc is not output. The leaf's pc is
-     * right: its mapping is found by it. */
+     * right: flamed finds its mapping by it. */
     w->rule.kind = end == UNWIND_END_NO_MAPPING && !w->exact ? UNWIND_MARK : UNWIND_NATIVE;
     return 0;
 }

@@ -10,7 +10,7 @@
 struct reader_job {
     struct work work; /* first */
     int fd;
-    uint64_t owner;        /* as of reader_put(); work.owner may have changed since */
+    uint64_t owner;        /* owner at reader_put(); work.owner may have changed since */
     uint64_t copied_bytes; /* size of fd if it is a copy in memory, else 0 */
     struct reader_result result;
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Reads .eh_frame of files on a thread of its own: a large binary takes a second, which the engine
+ * Reads .eh_frame of files on a thread of its own: a large binary takes a second, and the engine
  * must not wait. Functions: the engine's thread.
  */
 #pragma once
@@ -19,8 +19,8 @@ struct reader_result {
         table; /* owned by the receiver, to be deinitialised; empty if outcome < 0 */
 };
 
-/* Starts the thread. @wake_fd: as of worker_new(). @copies: borrowed; accounts the bytes of
- * in-memory copies of files (base/memfd_copy.h). Returns 0 or -errno. */
+/* Starts the thread. @wake_fd: see worker_new(). @copies: borrowed; accounts the bytes of in-memory
+ * copies of files (base/memfd_copy.h). Returns 0 or -errno. */
 int reader_new(int wake_fd, struct shares *copies, struct reader **ret);
 /* Ends the thread after the file that it is reading. */
 struct reader *reader_free(struct reader *r);

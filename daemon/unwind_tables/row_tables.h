@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Allocates the one table of rows that all processes share. A file's rows are identified by their
- * content: anybody can copy a name or a build-id. So two files share rows only if their rows are
- * equal. Unused rows are evicted when their room is needed. Each owner has a share of the room
+ * Allocates room in the one table of rows that all processes share. A file's rows are identified by
+ * their content: anybody can copy a name or a build-id. So two files share rows only if their rows
+ * are equal. Unused rows are evicted when their room is needed. Each owner has a share of the room
  * (base/shares.h). Thread: the feeder's.
  */
 #pragma once

@@ -23,7 +23,7 @@ _Static_assert(FEEDER_PROCESSES_MAX < UNWIND_SLOTS_MAX / 2, "there is always a f
 /* How long one update looks at files when they are read in the background. The next update
  * continues with the rest. */
 #define FEEDER_LOOK_NS (10 * NSEC_PER_MSEC)
-#define FEEDER_URGENT_MAX (64 + MAPS_MET_MAX) /* files that are looked at without time */
+#define FEEDER_URGENT_MAX (64 + MAPS_MET_MAX) /* files looked at regardless of time */
 
 /* What flamed knows of a mapping beyond the unwinder's part. */
 struct known_mapping {
