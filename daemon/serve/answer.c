@@ -7,7 +7,7 @@
 
 #include <stdarg.h>
 
-#define ANSWER_ENCODE_MIN 1024 /* bytes: below, the saving is not worth a header */
+#define ANSWER_ENCODE_MIN 1024 /* bytes: below it, the saving is not worth a header */
 #define ANSWER_ZLIB_LEVEL 3    /* three times as fast as 6 for 10 % more bytes */
 
 void answer_init(struct answer *a, size_t max_bytes)
@@ -128,7 +128,7 @@ void answer_problem(struct answer *a, unsigned status, const struct error *err,
     for (i = 0; i + 1 < ARRAY_SIZE(PROBLEMS) && PROBLEMS[i].status != status; i++)
         ;
     if (a->body.max < 16384)
-        a->body.max = 16384; /* a sentence always has room */
+        a->body.max = 16384; /* room for any sentence */
     buf_clear(&a->body);
     a->fixed = SPAN_NULL;
     a->no_body = false;
@@ -183,7 +183,8 @@ void answer_outcome(struct answer *a, int outcome, const struct error *err, unsi
         answer_header(a, "Retry-After", "%u", MAX(err->retry_s ? err->retry_s : retry_s, 1u));
 }
 
-/* Replaces the body. @format: as of deflater_open(). False: it stays as it is. */
+/* Replaces the body by its compressed form. @format: as in deflater_open(). False: the body is
+ * unchanged. */
 static bool body_deflate(struct answer *a, int format)
 {
     struct span in = a->fixed.p ? a->fixed : buf_span(&a->body);

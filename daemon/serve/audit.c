@@ -12,22 +12,22 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* Lines of one caller that the log takes. */
+/* Log budgets of a caller. */
 struct audit_caller {
     struct caller caller;
-    uint64_t at_ns; /* of the last one; 0: free */
+    uint64_t at_ns; /* time of its last line; 0: unused */
     struct budget refusals, acts;
 };
 
 struct audit {
     pthread_mutex_t lock;
-    struct audit_ring acts, refusals, nobodies; /* the last: refusals of whom the kernel tells
-                                                 * nothing, who may be many */
+    struct audit_ring acts, refusals, nobodies; /* nobodies: refusals of callers that the kernel
+                                                 * does not identify, which may be many */
     uint64_t number;
     uint64_t counts[AUDIT_ACTIONS];
-    uint64_t limited; /* lines that the log does not have */
+    uint64_t limited; /* lines missing from the log */
     struct audit_caller callers[AUDIT_CALLERS_MAX];
-    struct budget of_known, of_nobodies; /* of all of them together */
+    struct budget of_known, of_nobodies; /* of all callers of the kind together */
     struct audit_sink sink;
 };
 
@@ -72,7 +72,7 @@ struct audit *audit_free(struct audit *a)
 enum audit_action audit_action_of(const struct request *req)
 {
     if (req->route->audit == AUDIT_CAPTURE && req->params.given & PARAMS_RANGE)
-        return AUDIT_NONE; /* the past is read, nothing is taken */
+        return AUDIT_NONE; /* reading the past takes no capture */
     if (req->route->audit == AUDIT_CAPTURE && params_enter_jvm(&req->params))
         return AUDIT_ATTACH;
     return req->route->audit;
@@ -112,15 +112,14 @@ void audit_look(struct request *req)
         be->jvms_each(be->ctx, &one, keep_facts, req, NULL);
 }
 
-/* ---- what the log takes ---- */
+/* ---- log budgets ---- */
 
 static bool is_nobody(const struct request *req)
 {
     return req->caller.kind == CALLER_ADDRESS;
 }
 
-/* The lines of @c: in the place of the caller whose last one is the longest ago, where there is
- * none. */
+/* Returns the log budgets of @c, new ones in place of the least recent caller if it has none. */
 static struct audit_caller *lines_of(struct audit *a, const struct caller *c, uint64_t now_ns)
 {
     struct audit_caller *oldest = &a->callers[0];
@@ -139,7 +138,7 @@ static struct audit_caller *lines_of(struct audit *a, const struct caller *c, ui
     return oldest;
 }
 
-/* Whether the log takes one more refusal of @of, @req's caller. */
+/* Charges a refusal to @of, the caller of @req. False: a budget is used up. */
 static bool take_refusal(struct audit *a, const struct request *req, struct audit_caller *of,
                          uint64_t now_ns)
 {
@@ -152,7 +151,7 @@ static bool take_refusal(struct audit *a, const struct request *req, struct audi
     return true;
 }
 
-/* The same of an act. */
+/* Charges an act to @of. False: the budget is used up. */
 static bool take_act(struct audit_caller *of, uint64_t now_ns)
 {
     if (!budget_has(&of->acts, now_ns))
@@ -161,7 +160,7 @@ static bool take_act(struct audit_caller *of, uint64_t now_ns)
     return true;
 }
 
-/* Whether the log takes one more line of @req's caller. Called with lock held. */
+/* Returns whether the log takes one more line of @req's caller. Called with lock held. */
 static bool take_line(struct audit *a, const struct request *req, bool refusal)
 {
     uint64_t now_ns = clock_monotonic_ns();
@@ -178,8 +177,8 @@ static bool take_line(struct audit *a, const struct request *req, bool refusal)
     return room;
 }
 
-/* Keeps a line: the time of each is taken in the order in which they are kept. Returns a copy for
- * the log, owned by the caller; NULL: the log does not take the line, or out of memory. */
+/* Formats and keeps a line under the lock, so that the times of lines are in their order. Returns a
+ * copy for the log, owned by the caller; NULL: the budget is used up, or out of memory. */
 static char *keep(struct audit *a, const struct request *req, const struct audit_outcome *o)
 {
     bool refusal = o->action == AUDIT_REFUSAL;
@@ -197,7 +196,7 @@ static char *keep(struct audit *a, const struct request *req, const struct audit
     return copy;
 }
 
-/* ---- what is noted ---- */
+/* ---- recording ---- */
 
 static void note(struct audit *a, const struct request *req, const struct audit_outcome *o)
 {
@@ -252,9 +251,9 @@ void audit_note_stopped(struct audit *a, const struct subject *of, const char *c
     note(a, NULL, &o);
 }
 
-/* ---- what is asked of it ---- */
+/* ---- reading ---- */
 
-/* The newest with a number below @below. */
+/* Returns the newest line with a number below @below. */
 static const struct audit_line *newest(const struct audit *a, uint64_t below)
 {
     const struct audit_ring *const rings[] = { &a->acts, &a->refusals, &a->nobodies };

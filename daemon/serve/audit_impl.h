@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files of the audit share: audit.c keeps and writes lines, audit_line.c makes them. */
+/* Shared by the files of the audit: audit.c keeps and writes lines, audit_line.c formats them. */
 #pragma once
 
 #include "serve/serve_impl.h"
 
-/* What became of a request, or of a capture that outlives it. */
+/* Result of a request, or of a capture that outlives its request. */
 struct audit_outcome {
     enum audit_action action;
     unsigned status;
@@ -12,29 +12,30 @@ struct audit_outcome {
     const char *problem, *capture; /* NULL: none */
 };
 
-/* "capture". Literal. */
+/* Returns the name of an action, such as "capture". Literal. */
 const char *audit_action_name(enum audit_action action);
-/* Returns what a line says of the process @f, owned by the caller. */
+/* Returns the facts of the process @f for a line, owned by the caller. */
 json_t *audit_facts_json(const struct jvm_facts *f);
-/* Returns the line, owned by the caller; NULL: out of memory. @req: NULL for a capture. */
+/* Returns the line, owned by the caller; NULL: out of memory. @req: NULL if flamed itself stopped a
+ * capture. */
 char *audit_line(const struct request *req, const struct audit_outcome *o);
 
 /* ---- audit_sink.c ---- */
 
 struct audit_sink {
     pthread_mutex_t lock;
-    int file_fd;        /* to append to; guarded by lock, as what follows; -1: none */
-    char *torn;         /* owned: what the file lacks of its last line; NULL: nothing */
-    uint64_t unwritten; /* lines that the file lacks */
+    int file_fd;        /* file to append to; -1: none; lock guards it and the next two members */
+    char *torn;         /* owned: unwritten end of the last line; NULL: none */
+    uint64_t unwritten; /* lines missing from the file */
     int journal_fd;     /* -1: none */
 };
 
-/* Takes both. */
+/* Initializes @s; takes both descriptors. */
 void audit_sink_init(struct audit_sink *s, int file_fd, int journal_fd);
 void audit_sink_deinit(struct audit_sink *s);
-void audit_sink_set_file(struct audit_sink *s, int fd); /* takes it */
-/* Appends @line to the file, if there is one. */
+void audit_sink_set_file(struct audit_sink *s, int fd); /* takes @fd */
+/* Appends @line to the file, if any. */
 void audit_sink_append(struct audit_sink *s, const char *line);
-/* False: the journal did not take it. */
+/* Sends @line to the journal. False: not sent. */
 bool audit_sink_journal(const struct audit_sink *s, const char *line);
 uint64_t audit_sink_unwritten(struct audit_sink *s);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a line of the audit says. */
+/* Formats a line of the audit. */
 #include "serve/audit_impl.h"
 
 #include "base/clock.h"
@@ -48,7 +48,7 @@ json_t *audit_facts_json(const struct jvm_facts *f)
     return facts;
 }
 
-/* What was asked for: as it was asked, as it was known then, and as the profile says. */
+/* Returns the target: as requested, as known at that time, and as in the profile. */
 static json_t *target_of(const struct request *req)
 {
     const struct target_selector *t = &req->params.target;

@@ -5,7 +5,7 @@
 
 struct audit_owner {
     struct caller caller;
-    size_t count; /* of lines; 0: free */
+    size_t count; /* number of its lines; 0: unused */
 };
 
 bool audit_ring_init(struct audit_ring *r, size_t max, size_t share)
@@ -26,7 +26,7 @@ void audit_ring_deinit(struct audit_ring *r)
     *r = (struct audit_ring){ 0 };
 }
 
-/* Returns the entry of @c, else a free one; @r->max: neither is there. */
+/* Returns the entry of @c, else an unused one; @r->max: neither exists. */
 static size_t find_owner(const struct audit_ring *r, const struct caller *c)
 {
     size_t spare = r->max;
@@ -51,7 +51,7 @@ static size_t largest_owner(const struct audit_ring *r)
     return most;
 }
 
-/* Returns the oldest line of @owner, which has one. */
+/* Returns the oldest line of @owner, which has at least one. */
 static struct audit_line *oldest_of(struct audit_ring *r, size_t owner)
 {
     struct audit_line *oldest = NULL;
@@ -74,7 +74,8 @@ static struct audit_line *free_line(struct audit_ring *r)
     return NULL;
 }
 
-/* Returns the place of a new line of the caller at @own; @r->max: it has no entry. */
+/* Returns an empty line for the caller at @own, evicting one if needed. @own is @r->max for a
+ * caller without an entry. */
 static struct audit_line *make_room(struct audit_ring *r, size_t own)
 {
     bool has_share = own < r->max && r->owners[own].count >= r->share;
@@ -94,7 +95,7 @@ void audit_ring_put(struct audit_ring *r, const struct caller *of, uint64_t numb
     size_t own = find_owner(r, of);
     struct audit_line *l = make_room(r, own);
 
-    if (own == r->max) /* each line is another caller's: the one that went had this entry */
+    if (own == r->max) /* every owner has one line, so the evicted line's entry is free */
         own = l->owner;
     r->owners[own].caller = *of;
     r->owners[own].count++;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where lines of the audit go besides the log: the journal, by fields, and a file. */
+/* Writes lines of the audit to the journal, as fields, and to a file. */
 #include "serve/audit_impl.h"
 
 #include "base/cleanup.h"
@@ -25,7 +25,7 @@ int audit_journal_open(const char *path)
     return take_fd(&fd);
 }
 
-/* Fields of the journal: MESSAGE first. What has several values, or none, has no field. */
+/* Fields of the journal after MESSAGE. A member with no value or several values gets no field. */
 static const struct {
     const char *field, *member;
     bool of_target;
@@ -47,7 +47,7 @@ static const struct {
     { "FLAMED_TARGET_NAMESPACE", "pod_namespace", true },
 };
 
-/* A line for each: a line break in a value would begin a field of its own. */
+/* Appends one line. Line breaks in @value are replaced: each would begin another field. */
 static void add_field(struct buf *out, const char *field, const json_t *value)
 {
     const char *text = json_string_value(value);
@@ -85,7 +85,7 @@ bool audit_sink_journal(const struct audit_sink *s, const char *line)
     return sent;
 }
 
-/* Writes what the file lacks of its last line. False: it still lacks something. */
+/* Writes the missing end of the last line to the file. False: some of it is still missing. */
 static bool mend_line(struct audit_sink *s)
 {
     size_t length = s->torn ? strlen(s->torn) : 0;
@@ -100,7 +100,7 @@ static bool mend_line(struct audit_sink *s)
     return true;
 }
 
-/* A full disk takes a part of a line: the rest goes before the next one. */
+/* Writes @line to the file. A full disk may take a part of it; the rest precedes the next line. */
 static bool write_line(struct audit_sink *s, const char *line)
 {
     size_t length = strlen(line);

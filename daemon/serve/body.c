@@ -9,7 +9,7 @@
 
 #define BODY_TEXT_MAX ((size_t)4 * BODY_MAX_BYTES)
 
-/* Items while the text that they will point into still moves: offsets in it. */
+/* Items under construction, as offsets, because their text still moves. */
 struct body {
     struct buf text;
     size_t names[QUERY_ITEMS_MAX], values[QUERY_ITEMS_MAX], name_n[QUERY_ITEMS_MAX],
@@ -32,7 +32,7 @@ static int refuse_value(const char *name, struct error *err)
                      query_show(span_of(name), show));
 }
 
-/* Appends a scalar as in a query. False when it is none. */
+/* Appends a scalar in the form of a query. False: @value is no scalar. */
 static bool add_scalar(struct buf *b, const json_t *value)
 {
     switch (json_typeof(value)) {
@@ -54,7 +54,7 @@ static bool add_scalar(struct buf *b, const json_t *value)
     }
 }
 
-/* Begins an item; its value follows in b->text. */
+/* Begins an item; the caller appends its value to b->text. */
 static int begin_item(struct body *b, const char *name, struct error *err)
 {
     if (b->count == QUERY_ITEMS_MAX)
@@ -73,7 +73,7 @@ static void end_item(struct body *b)
     b->count++;
 }
 
-/* Numbers of a list make one value, texts one item each. */
+/* Adds a list: numbers as one value, texts as one item each. */
 static int add_list(struct body *b, const char *name, const json_t *list, struct error *err)
 {
     bool numbers = json_is_number(json_array_get(list, 0));

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Room for connections. One caller may have connections_max of them, all callers together half as
- * many again, and root some more, so that a caller who fills its own places takes no other's. A
- * caller beyond its share becomes a guest. Guests have a few connections more, on which health
- * routes alone are answered; a newer one takes the place of an older. All with lock held.
+ * Limits connections. One caller may have connections_max of them, all callers together one and a
+ * half times as many, and root some more. So a caller that fills its share takes no other's place.
+ * A caller beyond its share becomes a guest: a few more connections serve guests, for health routes
+ * only. A new guest may evict an older one. All functions run with lock held.
  */
 #include "serve/serve_impl.h"
 
@@ -27,7 +27,7 @@ void client_cut(struct client *c)
     shutdown(c->fd, SHUT_RDWR); /* the HTTP library sees the end and closes it */
 }
 
-/* A socket with room for more of the answer has a client that reads. */
+/* Counts a client as reading while its socket has room for more of the answer. */
 void client_watch_reading(struct client *c, uint64_t now)
 {
     struct pollfd p = { .fd = c->fd, .events = POLLOUT };
@@ -38,8 +38,9 @@ void client_watch_reading(struct client *c, uint64_t now)
         c->stalled_ns = now;
 }
 
-/* Whose place a newer connection may have, and since when: that of one without a complete request,
- * or of one that does not read its answer; of guests also one that is served for long. */
+/* Returns whether a newer connection may replace @c: it has no complete request, or it does not
+ * read its answer. A guest may also be replaced after SERVE_GUEST_NS. *ret_since_ns: since when it
+ * has been idle. */
 static bool client_evictable(const struct client *c, uint64_t now, uint64_t *ret_since_ns)
 {
     *ret_since_ns = c->busy && c->stalled_ns ? c->stalled_ns : c->since_ns;
@@ -48,8 +49,8 @@ static bool client_evictable(const struct client *c, uint64_t now, uint64_t *ret
     return !c->busy || (c->stalled_ns && now - c->stalled_ns > SERVE_STALL_NS);
 }
 
-/* Cuts off the connection that has done nothing for the longest time: among guests or among the
- * others, and there of @of alone (NULL: of any caller). */
+/* Closes the connection that has been idle longest, among guests or among the others. @of: of this
+ * caller only; NULL: of any. */
 static bool client_evict(struct serve *s, bool guests, const struct caller *of)
 {
     uint64_t now = clock_monotonic_ns(), since_ns, oldest_ns = UINT64_MAX;
@@ -72,7 +73,7 @@ static bool client_evict(struct serve *s, bool guests, const struct caller *of)
     return true;
 }
 
-/* How many there are among guests or among the others, and there of @of alone (NULL: of all). */
+/* Returns the number of guests or of other connections. @of: of this caller only; NULL: of all. */
 static size_t clients_now(const struct serve *s, bool guests, const struct caller *of)
 {
     size_t n = 0;
@@ -85,7 +86,7 @@ static size_t clients_now(const struct serve *s, bool guests, const struct calle
     return n;
 }
 
-/* Root alone is not bound to a caller's share. */
+/* Returns whether @c has its share of connections; root has no limit. */
 static bool caller_is_full(const struct serve *s, const struct caller *c)
 {
     return !caller_is_root(c) && clients_now(s, false, c) >= s->opts.connections_max;

@@ -27,8 +27,8 @@ void credentials_challenge(struct request *req, const char *sentence)
                       "Basic realm=\"flamed\", charset=\"UTF-8\"");
 }
 
-/* Whether the caller has an attempt left at a password for @name, or, where that is NULL, at a
- * token; else how long it has to wait. */
+/* Returns whether the caller has an attempt left at a password for @name; NULL: at a token. Else
+ * *ret_retry_s: seconds to wait. */
 static bool has_attempt(struct request *req, const char *name, unsigned *ret_retry_s)
 {
     struct serve *s = req->serve;
@@ -60,7 +60,7 @@ static void refuse_attempt(struct request *req, unsigned retry_s)
     answer_outcome(&req->answer, BACKEND_TOO_MANY, &err, retry_s);
 }
 
-/* What is wrong without a look at a hash; @name as for has_attempt(). */
+/* Refuses credentials that are wrong without a check of a hash. @name: as in has_attempt(). */
 static enum shown refuse(struct request *req, const char *name, const char *sentence)
 {
     unsigned retry_s = 0;
@@ -80,8 +80,8 @@ static enum shown accept_rule(struct request *req, const struct access_rule *rul
     return SHOWN_RIGHT;
 }
 
-/* A right token always counts: it cannot be guessed, so that others' attempts need not shut it out.
- */
+/* Checks a token. A valid one needs no attempt left: tokens cannot be guessed, so other callers'
+ * failures must not lock its owner out. */
 static enum shown token_of(struct request *req, struct span text, size_t count)
 {
     const struct access_rule *rule =
@@ -90,7 +90,7 @@ static enum shown token_of(struct request *req, struct span text, size_t count)
     return rule ? accept_rule(req, rule) : refuse(req, /* name= */ NULL, WRONG_TOKEN);
 }
 
-/* What a worker found. */
+/* Returns the result of the worker's check. */
 static enum shown checked(struct request *req)
 {
     req->verify = VERIFY_NONE;
@@ -103,7 +103,8 @@ static enum shown checked(struct request *req)
     return SHOWN_WRONG;
 }
 
-/* As token_of() for a password that was right before; any other takes an attempt and a worker. */
+/* Checks a password. One that was verified before is accepted as in token_of(); any other takes an
+ * attempt and a worker. */
 static enum shown basic_of(struct request *req, struct span text, size_t count)
 {
     struct serve *s = req->serve;
@@ -142,7 +143,7 @@ static void *session_of(const struct request *req)
     return info ? info->tls_session : NULL;
 }
 
-/* Takes what is in force for TLS, if that is another one by now. False: it cannot. */
+/* Adopts the TLS set in force if it has changed. False: failed. */
 static bool take_tls(struct request *req, void *session, bool *ret_changed)
 {
     struct client *c = req->client;
@@ -168,7 +169,7 @@ static bool take_tls(struct request *req, void *session, bool *ret_changed)
     return true;
 }
 
-/* Verifies the client's certificate. False: a handshake would end now. */
+/* Verifies the client's certificate. False: a handshake would now fail. */
 static bool judge(struct request *req, void *session)
 {
     struct certificate_names *names = calloc(1, sizeof(*names)), *before;
@@ -232,7 +233,7 @@ enum shown credentials_of(struct request *req, struct span header, size_t count)
     if (count && access_rules_have(rules, ACCESS_BY_BASIC) &&
         authorization_is(header, "basic", &rest))
         return basic_of(req, rest, count);
-    /* Another scheme is a proxy's business. */
+    /* Other schemes are for a proxy. */
     return access_rules_have(rules, ACCESS_BY_CERTIFICATE) ? certificate_of(req) : SHOWN_NOTHING;
 }
 
@@ -241,8 +242,8 @@ void credentials_check(struct request *req)
     struct passwords *p = req->serve->passwords;
     const struct access_rules *rules = req->serve->access;
 
-    /* Of one caller's, one is checked at a time: by now it may be known, or those before it wrong.
-     */
+    /* Only one password of a caller is checked at a time. The checks before this one may have
+     * verified it, or used up the attempts. */
     req->verified = passwords_known(p, rules, req->basic);
     if (!req->verified && has_attempt(req, req->basic->name, &req->retry_s)) {
         req->verified = passwords_check(p, rules, req->basic);

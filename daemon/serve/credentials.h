@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a request shows to name its client: a token, a name with a password, or the certificate of
- * its TLS connection. Thread: the request's.
+ * Credentials of a request: a token, a name with a password, or the certificate of its TLS
+ * connection. Thread: the request's.
  */
 #pragma once
 
 #include "serve/serve_impl.h"
 
 enum shown {
-    SHOWN_NOTHING, /* that the configuration knows of */
-    SHOWN_RIGHT,   /* req->subject is who that is */
-    SHOWN_WRONG,   /* the answer says so */
-    SHOWN_ASK,     /* a worker has to call credentials_check(), then this is to be called again */
+    SHOWN_NOTHING, /* no credential of a kind that the configuration uses */
+    SHOWN_RIGHT,   /* valid; req->subject is set */
+    SHOWN_WRONG,   /* invalid; the answer is complete */
+    SHOWN_ASK,     /* a worker must run credentials_check(), then call again */
 };
 
-/* @header, @count: the Authorization headers. */
+/* Checks the credentials of @req. @header, @count: the Authorization headers. */
 enum shown credentials_of(struct request *req, struct span header, size_t count);
-/* Holds the password of @req against its hash. Thread: a worker's; takes up to a second. */
+/* Checks the password of @req against its hash. Thread: a worker's; takes up to a second. */
 void credentials_check(struct request *req);
-/* Judges the certificate of the connection by what is in force, and by the time. False: it ends,
- * and the answer says why. */
+/* Checks the certificate of the connection by the TLS configuration in force and the present time.
+ * False: the connection ends, and the answer says why. */
 bool credentials_connection(struct request *req);
-/* Forgets the password. */
+/* Erases the password. */
 void credentials_forget(struct request *req);
-/* 401, which says what may be shown. */
+/* Answers 401 with the accepted kinds of credentials. */
 void credentials_challenge(struct request *req, const char *sentence);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The HTTP library's life and its callbacks for connections and requests. Nothing here blocks.
+ * Starts and stops the HTTP library; its callbacks for connections and requests. Nothing here
+ * blocks.
  */
 #include "serve/http.h"
 
@@ -27,8 +28,8 @@ static void *on_uri(void *cookie, const char *uri, struct MHD_Connection *connec
     return req;
 }
 
-/* Suspends @req and hands it to the workers. False when its caller has too many that wait, or the
- * service is stopping: the answer says so. */
+/* Suspends @req and queues it for the workers. False: its caller has too many waiting requests, or
+ * the service is stopping; the answer says so. */
 static bool request_wait(struct request *req)
 {
     struct serve *s = req->serve;
@@ -80,14 +81,15 @@ static enum MHD_Result on_request(void *cookie, struct MHD_Connection *connectio
         req->http_1_0 = strcmp(version, MHD_HTTP_VERSION_1_1) != 0;
         pthread_mutex_lock(&s->lock);
         s->stats.requests++;
-        left = req->client->closing; /* before its request came: it may have nobody's place now */
+        left = req->client->closing; /* shut down before its request came: its place may be taken */
         req->client->busy = !left;
         req->client->since_ns = clock_monotonic_ns();
         pthread_mutex_unlock(&s->lock);
         if (left)
             return MHD_NO;
-        /* The library calls again when the request is whole: an answer from then on leaves the
-         * connection open for the next one. A large body is refused at once instead. */
+        /* Not answered yet: the library calls again when the request is complete, and an answer
+         * then leaves the connection open for the next request. A large body is refused at once
+         * instead. */
         req->checked = request_check(req, method);
         if (req->verify == VERIFY_WANTED) {
             if (request_wait(req))
@@ -103,7 +105,7 @@ static enum MHD_Result on_request(void *cookie, struct MHD_Connection *connectio
     }
     if (*upload_n) {
         if (req->checked)
-            buf_add(&req->body, upload, *upload_n); /* up to its limit; the rest is forgotten */
+            buf_add(&req->body, upload, *upload_n); /* up to its limit; the rest is dropped */
         *upload_n = 0;
         return MHD_YES;
     }
@@ -125,7 +127,7 @@ static enum MHD_Result on_request(void *cookie, struct MHD_Connection *connectio
     return request_send(req);
 }
 
-/* A capture or an attach whose client did not wait for the answer was one all the same. */
+/* Records a capture or an attach whose client left before the answer. */
 static void note_unanswered(struct request *req)
 {
     bool begun;
@@ -161,7 +163,7 @@ static void on_completed(void *cookie, struct MHD_Connection *connection, void *
     pthread_cond_broadcast(&s->idle);
 }
 
-/* Begins TLS with what is in force now. Called with lock held. */
+/* Begins TLS with the set in force. Called with lock held. */
 static void client_begin_tls(struct serve *s, struct client *c, struct MHD_Connection *connection)
 {
     const union MHD_ConnectionInfo *info =
@@ -190,7 +192,7 @@ static void on_connection(void *cookie, struct MHD_Connection *connection, void 
         if (c && c->speaks_tls)
             client_begin_tls(s, c, connection);
     } else if ((c = *context)) {
-        c->used = false; /* before the library closes the socket: its number is not reused yet */
+        c->used = false; /* before the library closes the socket, so its number is not reused yet */
         c->fd = -1;
         *context = NULL;
         c->tls = tls_unref(c->tls);
@@ -227,7 +229,7 @@ static struct MHD_Daemon *start_library(struct serve *s, const struct MHD_Option
 int http_start(struct serve *s, struct error *err)
 {
     static const struct MHD_OptionItem PLAIN[] = { { MHD_OPTION_END, 0, NULL } };
-    /* Every connection gets its certificate when it begins: client_begin_tls(). */
+    /* client_begin_tls() sets the certificate of each connection. */
     const struct MHD_OptionItem tls[] = {
         { MHD_OPTION_HTTPS_CERT_CALLBACK, 0, tls_no_certificate() },
         { MHD_OPTION_END, 0, NULL },
@@ -238,8 +240,7 @@ int http_start(struct serve *s, struct error *err)
         return error_set(err, -ENOMEM, "cannot start the HTTP library");
     if (!s->tls)
         return 0;
-    /* By epoll the library asks again and again, with all of a CPU, for what a client in its
-     * handshake has not sent yet. */
+    /* With epoll, the library polls in a busy loop while a client delays its handshake. */
     s->mhd_tls = start_library(s, tls, MHD_USE_POLL_INTERNAL_THREAD | MHD_USE_TLS);
     if (!s->mhd_tls)
         return error_set(err, -EINVAL, "cannot start the HTTP library with TLS");

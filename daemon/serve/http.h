@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the callbacks of the HTTP library (http.c) do with a request: check it (request_check.c) and
- * send its answer (request_send.c). Thread: the library's.
+ * Handles a request for the callbacks of the HTTP library (http.c): checks it (request_check.c) and
+ * sends its answer (request_send.c). Thread: the library's.
  */
 #pragma once
 
@@ -9,15 +9,15 @@
 
 #include <microhttpd.h>
 
-/* Checks everything that can be checked without waiting. True: it goes to the handler. False: the
- * answer says why not. */
+/* Runs all checks that need no waiting. True: pass the request to the handler. False: the answer
+ * says why not. */
 bool request_check(struct request *req, const char *method);
-/* Goes on with one whose verify was VERIFY_WANTED, once it is VERIFY_DONE, or its whose was
- * WHOSE_WANTED, once it is WHOSE_ANSWERED. As request_check(). */
+/* Continues the checks once verify has become VERIFY_DONE or whose WHOSE_ANSWERED. Returns as
+ * request_check(). */
 bool request_admit(struct request *req);
-/* Reads the body, which is there by now. False: the answer says what is wrong with it. */
+/* Parses the complete body. False: the answer says what is wrong with it. */
 bool request_body(struct request *req);
-/* Refuses it: counts it and says why, to a browser by a page. true. */
+/* Counts a refusal and answers with its reason, as a page for a browser. Returns true. */
 bool request_refuse(struct request *req, unsigned status, const struct error *err);
-/* Gives the answer to the library. */
+/* Passes the answer to the library. */
 enum MHD_Result request_send(struct request *req);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Listening sockets from addresses as the configuration writes them. Runs at start, with
- * privileges. */
+/*
+ * Opens listening sockets for the addresses of the configuration. Runs at start, with privileges.
+ */
 #include "serve/serve.h"
 
 #include "base/cleanup.h"
@@ -39,7 +40,7 @@ static int refuse_public(const char *address, const struct listen_rights *rights
                      address, tls, tls[0] && who[0] ? ", and " : "", who);
 }
 
-/* As it is for an address that is not loopback. */
+/* Checks the rights for an address that is not loopback. */
 static int check_public(const char *address, const struct listen_rights *rights, struct error *err)
 {
     return rights->tls && rights->authentication ? 0 : refuse_public(address, rights, err);
@@ -50,7 +51,7 @@ bool listen_wants_tls(const char *address)
     return strncmp(address, TLS_PREFIX, strlen(TLS_PREFIX)) == 0;
 }
 
-/* Splits "HOST:PORT" or "[HOST6]:PORT" into a socket address. */
+/* Parses "HOST:PORT" or "[HOST6]:PORT" into a socket address. */
 static int parse_tcp(const char *address, const struct listen_rights *rights,
                      struct sockaddr_storage *ret, socklen_t *ret_n, struct error *err)
 {
@@ -105,7 +106,7 @@ static int parse_tcp(const char *address, const struct listen_rights *rights,
                      EXPECTED);
 }
 
-/* @address spells @sa, of @n bytes. */
+/* Listens on @sa, of @n bytes. @address: its text. */
 static int listen_at(const struct sockaddr_storage *sa, socklen_t n, const char *address,
                      int *ret_fd, struct error *err)
 {
@@ -138,7 +139,7 @@ static int listen_tcp(const char *address, const struct listen_rights *rights, i
 
 /* ---- the other address of localhost ---- */
 
-/* The address of @fd. False: it is none of TCP. */
+/* Gets the address of @fd. False: not a TCP socket. */
 static bool address_of(int fd, struct sockaddr_storage *ret)
 {
     socklen_t n = sizeof(*ret);
@@ -148,7 +149,7 @@ static bool address_of(int fd, struct sockaddr_storage *ret)
            (ret->ss_family == AF_INET || ret->ss_family == AF_INET6);
 }
 
-/* @any_port: a port 0 of @b is that of @a. */
+/* Compares two addresses. @any_port: port 0 of @b matches any. */
 static bool address_equal(const struct sockaddr_storage *a, const struct sockaddr_storage *b,
                           bool any_port)
 {
@@ -166,7 +167,7 @@ static bool address_equal(const struct sockaddr_storage *a, const struct sockadd
            (a6->sin6_port == b6->sin6_port || (any_port && !b6->sin6_port));
 }
 
-/* 127.0.0.1 for ::1, and the other way round. False: @sa is none of them. */
+/* Gets 127.0.0.1 for ::1, and vice versa. False: @sa is neither. */
 static bool twin_of(const struct sockaddr_storage *sa, struct sockaddr_storage *ret,
                     socklen_t *ret_n)
 {
@@ -213,7 +214,7 @@ int listen_open_twin(const int *fds, size_t count, size_t of, int *ret_fd, struc
                  ntohs(((struct sockaddr_in *)&twin)->sin_port));
     r = listen_at(&twin, n, text, ret_fd, err);
     if (r == -EADDRNOTAVAIL || r == -EAFNOSUPPORT)
-        return LISTEN_NONE; /* nor can another program listen there */
+        return LISTEN_NONE; /* other programs cannot listen there either */
     if (r == -EADDRINUSE)
         return error_set(err, r,
                          "another program listens on '%s', which is localhost, too: it would get "
@@ -235,7 +236,7 @@ bool listen_is_at(int fd, const char *address)
 
 /* ---- Unix ---- */
 
-/* Removes a socket file that nobody listens on any more. 0 when the path is free now. */
+/* Removes a socket file without a listener. 0: the path is free. */
 static int remove_stale(const struct sockaddr_un *sa, struct error *err)
 {
     _cleanup_close_ int fd = -1;
@@ -259,7 +260,7 @@ static int remove_stale(const struct sockaddr_un *sa, struct error *err)
     return 0;
 }
 
-/* /run/flamed, where the service manager did not make it. */
+/* Creates the folder of the socket, such as /run/flamed, if the service manager did not. */
 static int make_parent(const char *path, struct error *err)
 {
     struct span parent = span_of(path);
@@ -274,7 +275,7 @@ static int make_parent(const char *path, struct error *err)
     return 0;
 }
 
-/* The group of those who may ask; where it cannot be had, ours. */
+/* Returns the group that may connect; if it is not available, our own. */
 static gid_t group_of_users(void)
 {
     char text[1024];
@@ -286,8 +287,8 @@ static gid_t group_of_users(void)
     return getegid();
 }
 
-/* The file is born with its mode and group: nothing is done by its name afterwards, which another
- * who may write to the folder could have made another file's. */
+/* Binds @fd. The file is created with its mode and group, and never changed by name afterwards: a
+ * user with write access to the folder could have replaced it. */
 static int bind_unix(int fd, const struct sockaddr_un *sa, struct error *err)
 {
     mode_t old;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The net thread: accepts connections and hands them to the HTTP library, notices when the client
- * of a waiting request leaves, and keeps deadlines. Knows nothing of HTTP but two canned lines.
+ * The net thread: accepts connections and passes them to the HTTP library, notices when the client
+ * of a waiting request leaves, and keeps deadlines. Of HTTP it knows two fixed texts only.
  */
 #include "serve/serve_impl.h"
 
@@ -18,7 +18,7 @@
 
 #define NET_TICK_MS 200
 #define NET_EVENTS 32
-#define NET_ACCEPTS 64 /* of one listening socket, before others have their turn */
+#define NET_ACCEPTS 64 /* connections from one listening socket per turn */
 #define TOKEN_LISTEN UINT64_C(0xffffffff00000000)
 #define TOKEN_WAKE UINT64_MAX
 
@@ -29,7 +29,7 @@ static uint64_t client_token(const struct serve *s, const struct client *c)
 
 /* ---- connections ---- */
 
-/* Every connection has a request under way: says so in the smallest way and closes. */
+/* Answers with a minimal 503 and closes: every connection has a request in progress. */
 static void net_refuse(int fd, bool tls)
 {
     static const char ANSWER[] =
@@ -40,8 +40,8 @@ static void net_refuse(int fd, bool tls)
         "\"detail\":\"every connection is in use: try again soon\"}\n";
     char ignored[4096];
 
-    /* Nothing can be said before a handshake. What a client sent is read, or closing would reset
-     * the connection before it reads this. */
+    /* Before a TLS handshake no answer is possible. Data of the client must be read, else closing
+     * would reset the connection before the client has read the answer. */
     if (tls) {
         close(fd);
         return;
@@ -98,7 +98,7 @@ static void net_add(struct serve *s, bool tls, const struct peer_connection *a)
     if (MHD_add_connection(tls ? s->mhd_tls : s->mhd, a->fd, (const struct sockaddr *)&a->address,
                            a->address_n) == MHD_YES)
         return;
-    /* It closed the socket. */
+    /* MHD_add_connection() has closed the socket */
     pthread_mutex_lock(&s->lock);
     if (c->used && c->generation == generation) {
         c->used = false;
@@ -107,7 +107,7 @@ static void net_add(struct serve *s, bool tls, const struct peer_connection *a)
     pthread_mutex_unlock(&s->lock);
 }
 
-/* Accepts those that wait. Return: how many. */
+/* Accepts waiting connections. Returns their number. */
 static size_t accept_all(int listener, struct peer_connection *list, size_t max)
 {
     size_t n = 0;
@@ -151,7 +151,7 @@ static void net_accept(struct serve *s, size_t listener)
 void net_watch(struct serve *s, struct request *req)
 {
     struct client *c = req->client;
-    /* A Unix socket tells a client that has left (HUP) from one that only has no more to say. */
+    /* On a Unix socket, HUP means that the client has left, not only shut down its sending side. */
     struct epoll_event ev = { .events = c->unix_socket ? 0 : EPOLLRDHUP,
                               .data.u64 = client_token(s, c) };
 
@@ -170,18 +170,17 @@ void net_unwatch(struct serve *s, struct request *req)
     c->request = NULL;
 }
 
-/* A TCP client that shut down its sending side may have left, or may still be waiting for its
- * answer: writing tells, since a closed socket replies with a reset. An interim response is what
- * HTTP/1.1 lets a server say at any time; nothing else is under way on this connection while its
- * request is suspended. */
+/* Probes a half-closed TCP client: it may have left or still wait for its answer. A write shows
+ * which, because a closed socket replies with a reset. HTTP/1.1 permits an interim response at any
+ * time. Nothing else is written on this connection while its request is suspended. */
 static bool client_probe(struct serve *s, struct client *c)
 {
     static const char INTERIM[] = "HTTP/1.1 102 Processing\r\n\r\n";
     struct epoll_event ev = { .events = 0, .data.u64 = client_token(s, c) };
 
     if (c->probed || c->speaks_tls || c->request->http_1_0 || c->request->stream.active)
-        return false; /* in the middle of an answer there is no room for another; in TLS a client
-                       * that says no more reads no more */
+        return false; /* an answer in progress permits no interim response; a TLS client that ends
+                       * its sending side also stops reading */
     c->probed = true;
     return send(c->fd, INTERIM, sizeof(INTERIM) - 1, MSG_DONTWAIT | MSG_NOSIGNAL) ==
                sizeof(INTERIM) - 1 &&
@@ -228,7 +227,7 @@ static void net_tick(struct serve *s)
         if (!c->used)
             continue;
         client_watch_reading(c, now);
-        /* It may have become busy since @now: others had the lock in between. */
+        /* Another thread may have made it busy after @now was read. */
         if (!req && !c->closing && now > c->since_ns &&
             now - c->since_ns > (c->busy ? MAX(idle_ns, SERVE_SEND_MAX_NS) : idle_ns)) {
             s->stats.timed_out++;

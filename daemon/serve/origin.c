@@ -15,8 +15,8 @@ static bool take_port(struct span s, uint64_t *ret)
     return s.n <= 5 && span_parse_dec(s, ret) && *ret <= 65535;
 }
 
-/* Splits "host:port", "host" or "[v6]:port". *ret_port is @standard where there is none. False when
- * it is none of these. */
+/* Splits "host:port", "host" or "[v6]:port". *ret_port is @standard if there is no port. False:
+ * none of these forms. */
 static bool split_authority(struct span authority, uint64_t standard, struct span *ret_host,
                             uint64_t *ret_port)
 {
@@ -41,8 +41,8 @@ static bool split_authority(struct span authority, uint64_t standard, struct spa
     return host.n != 0;
 }
 
-/* True when @host is this machine by a name that nobody else can hand out: "localhost", a loopback
- * address, or the very address that the client connected to. */
+/* Returns whether @host is a name of this machine that nobody else can assign: "localhost", a
+ * loopback address, or the address that the client connected to. */
 static bool host_is_ours(struct span host, const char *local_address)
 {
     char text[INET6_ADDRSTRLEN];
@@ -68,7 +68,7 @@ static bool host_is_ours(struct span host, const char *local_address)
     return false;
 }
 
-/* Whether @name of a certificate, "*." for one label, is that of @host. */
+/* Returns whether @name of a certificate matches @host; "*." matches one label. */
 static bool certificate_is_for(const char *name, struct span host)
 {
     if (strncmp(name, "*.", 2) == 0) {
@@ -82,7 +82,7 @@ static bool certificate_is_for(const char *name, struct span host)
     return host.n && host.n == strlen(name) && strncasecmp(host.p, name, host.n) == 0;
 }
 
-/* True when the configuration names @host as one that a reverse proxy serves us under. */
+/* Returns whether the configuration lists @host as a name used by a reverse proxy. */
 static bool host_is_proxied(struct span host, const struct origin_facts *f)
 {
     for (size_t i = 0; i < f->allowed_count; i++) {
@@ -92,7 +92,7 @@ static bool host_is_proxied(struct span host, const struct origin_facts *f)
     return false;
 }
 
-/* True when the configuration, or the certificate, names @host as one of ours. */
+/* Returns whether the configuration or the certificate has @host as one of our names. */
 static bool host_is_allowed(struct span host, const struct origin_facts *f)
 {
     for (size_t i = 0; i < f->certificate_count; i++) {
@@ -140,7 +140,7 @@ static int check_host(const struct origin_facts *f, struct error *err)
     return 0;
 }
 
-/* A header that is sent twice is one of a client that wants to be understood in two ways. */
+/* Refuses repeated headers, which a proxy and flamed could read differently. */
 static int check_once(const struct origin_facts *f, struct error *err)
 {
     const struct {
@@ -163,9 +163,9 @@ static int check_once(const struct origin_facts *f, struct error *err)
     return 0;
 }
 
-/* Whether @url is of the page that the request came under: its scheme, host and port are those of
- * the Host header. A reverse proxy may have ended TLS, or changed that header: a name of
- * allowed_hosts is also ours by the scheme's own port. */
+/* Returns whether @url has the scheme, host and port of the Host header. A reverse proxy may have
+ * terminated TLS or changed that header, so a name of allowed_hosts also matches with the default
+ * port of the scheme. */
 static bool url_is_ours(const struct origin_facts *f, struct span url)
 {
     bool https = span_take_str(&url, "https://");
@@ -188,8 +188,9 @@ static bool url_is_ours(const struct origin_facts *f, struct span url)
     return url_port == port && (https == f->tls || proxied || f->unix_socket);
 }
 
-/* Return: 0 for a page of this service, or where no header names a page; else -EACCES with @err.
- * Browsers name the page in Origin, or in Referer, which a GET has where it has no Origin. */
+/* Checks the page that sent the request. Browsers name it in Origin, or in Referer for a GET
+ * without Origin. Return: 0 for a page of this service, or without such a header; else -EACCES with
+ * @err. */
 static int check_page(const struct origin_facts *f, struct error *err)
 {
     bool has_referer = span_trim(f->referer).n > 0;
@@ -210,8 +211,8 @@ static int check_page(const struct origin_facts *f, struct error *err)
                      query_show(foreign, show));
 }
 
-/* What a browser fetches before the user asks for it. A page of another site may ask for that
- * by speculation rules, and Chromium then says that no page did (Sec-Fetch-Site: none). */
+/* Refuses what a browser fetches before the user asks for it. A page of another site may request
+ * that by speculation rules, and Chromium then sends Sec-Fetch-Site: none. */
 static int check_purpose(const struct origin_facts *f, struct error *err)
 {
     if (!f->purpose.p)

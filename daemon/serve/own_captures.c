@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who took the last captures, since flamed's start. A client that sees all captures may stop and
- * remove its own; those of others, and those from before, take ROLE_MANAGE.
+ * The callers of the last captures since flamed's start. A client that sees all captures may stop
+ * and remove its own; others', and older ones, require ROLE_MANAGE.
  */
 #include "serve/serve_impl.h"
 

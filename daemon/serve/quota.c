@@ -1,23 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What one caller may have at once of what requests hold on to: waiting for a worker or a capture,
- * streams, captures; and over time, of attaches and of the CPU time of answers. A caller beyond its
- * share learns which one, and when to ask again. Root has no share, and room that nobody else can
- * take.
+ * Limits per caller. At once: requests that wait for a worker or a capture, streams, captures. Over
+ * time: attaches, and the CPU time of answers. A caller beyond a limit gets 429, which names the
+ * limit and the time to retry. Root has no limit, and capacity that no other caller can use.
  */
 #include "serve/serve_impl.h"
 
 #include "base/clock.h"
 #include "base/lock.h"
 
-#define QUOTA_RETRY_S 2         /* for what is over soon */
-#define QUOTA_STREAM_RETRY_S 10 /* for what stays */
+#define QUOTA_RETRY_S 2         /* retry after short-lived requests */
+#define QUOTA_STREAM_RETRY_S 10 /* retry after long-lived ones */
 
 static const char ONE_CALLER[] =
     "one caller is a user, on the Unix socket, over TCP or by a browser, or a token";
 
-/* Of what all requests of one caller wait for or stream: some connections are always left for those
- * that need no waiting. */
+/* Returns the most requests of one caller that may wait or stream. The rest of its connections
+ * stays free for requests that need no waiting. */
 static size_t waiting_max(const struct serve *s)
 {
     return s->opts.connections_max - s->opts.connections_max / 8;
@@ -73,13 +72,13 @@ bool quota_enter(struct request *req)
     return room;
 }
 
-/* ---- what comes in over time ---- */
+/* ---- budgets that refill over time ---- */
 
 static const struct {
     unsigned share;            /* as in base/budget.h */
-    uint64_t max_ns, taken_ns; /* taken: by what begins; 0: by what it costs, afterwards */
+    uint64_t max_ns, taken_ns; /* taken_ns: charged in advance; 0: the cost is charged afterwards */
     enum quota quota;
-    const char *what; /* is used up */
+    const char *what; /* object of "has used up" */
 } BUDGETS[QUOTA_BUDGET_KINDS] = {
     [QUOTA_BUDGET_ATTACHES] = { 1, QUOTA_ATTACHES_MAX *QUOTA_ATTACH_NS, QUOTA_ATTACH_NS,
                                 QUOTA_ATTACHES, "its attaches to JVMs, 12 a minute" },
@@ -91,15 +90,15 @@ static const struct {
                                  "the CPU time of its answers, half of a CPU" },
 };
 
-/* Who may manage, here or on the Unix socket, has no budget: it could take the whole node's another
- * way. */
+/* Returns whether budgets apply to the caller. They do not to a caller that may manage, here or on
+ * the Unix socket: it could get around them. */
 static bool has_budget(const struct request *req)
 {
     return req->subject.role < ROLE_MANAGE && !req->subject.limited &&
            !caller_is_root(&req->caller);
 }
 
-/* Whether nothing would be different without it. */
+/* Returns whether all budgets of @b are full, so that dropping it has no effect. */
 static bool budgets_are_whole(struct quota_budgets *b, uint64_t now)
 {
     for (size_t i = 0; i < QUOTA_BUDGET_KINDS; i++) {
@@ -109,8 +108,8 @@ static bool budgets_are_whole(struct quota_budgets *b, uint64_t now)
     return true;
 }
 
-/* The budgets of @caller: those that were, or whole ones in the place of one that nobody misses.
- * NULL: there is none, and @caller has none now. */
+/* Returns the budgets of @caller: existing ones, or full ones in an entry that is unused or full.
+ * NULL: no such entry is left, so @caller has no budget now. */
 static struct quota_budgets *budgets_of(struct serve *s, const struct caller *caller, uint64_t now)
 {
     struct quota_budgets *spare = NULL;
@@ -131,7 +130,7 @@ static struct quota_budgets *budgets_of(struct serve *s, const struct caller *ca
     return spare;
 }
 
-/* Seconds until something of @b is there again. */
+/* Returns the seconds until @b is positive again. */
 static unsigned budget_retry_s(const struct budget *b)
 {
     uint64_t missing = b->left_ns > 0 ? 0 : (uint64_t)-b->left_ns;
@@ -152,7 +151,7 @@ static void refuse_budget(struct request *req, enum quota_budget kind, unsigned 
     answer_outcome(&req->answer, BACKEND_TOO_MANY, &err, retry_s);
 }
 
-/* Whether a budget of @req's caller has something left. Some of that is then taken. */
+/* Charges a budget of @req's caller. False: the budget is used up, and the answer says so. */
 static bool quota_take(struct request *req, enum quota_budget kind)
 {
     struct serve *s = req->serve;
@@ -206,7 +205,8 @@ void quota_begun(struct request *req)
                      kind == QUOTA_BUDGET_BEGUN ? QUOTA_BEGUN_NS : QUOTA_BEGUN_OF_ALL_NS);
 }
 
-/* Whether it may cost the CPU time of an answer. */
+/* Returns whether the request may cost the CPU time of an answer. False: the answer says why
+ * not. */
 static bool quota_render(struct request *req)
 {
     return (!req->route->heavy && !req->route->finish) || quota_take(req, QUOTA_BUDGET_RENDERING);
@@ -235,7 +235,8 @@ void quota_set_caller(struct request *req)
     req->client->asks = req->caller;
 }
 
-/* Takes one of the @max places for @what that a caller has. */
+/* Takes one of the @max places of a caller for @what. False: none is left, and the answer says
+ * so. */
 static bool take_place(struct request *req, enum quota quota, size_t max, const char *what)
 {
     struct serve *s = req->serve;
@@ -278,7 +279,7 @@ void quota_note_capture(struct serve *s, int outcome)
     s->stats.quota_refused[QUOTA_CAPTURES]++;
 }
 
-/* ---- captures that requests wait for; the backend counts all ---- */
+/* ---- captures that requests wait for; the backend counts all captures ---- */
 
 static size_t count_captures(const struct serve *s, const struct caller *of)
 {
@@ -289,7 +290,7 @@ static size_t count_captures(const struct serve *s, const struct caller *of)
     return n;
 }
 
-/* Seconds until the first of the captures of @of (NULL: of any caller) is over. */
+/* Returns the seconds until the first capture of @of ends. NULL: of any caller. */
 static unsigned captures_retry_s(const struct serve *s, const struct caller *of)
 {
     uint64_t now = clock_monotonic_ns(), first = UINT64_MAX;
@@ -313,7 +314,7 @@ bool quota_capture(const struct request *req, struct error *err, unsigned *ret_r
 
     if (!own_full && all < callers_limit(s->opts.captures_max, root))
         return true;
-    /* Who does not see all is not told what others do, nor for how long. */
+    /* A caller that does not see the whole node must not learn what others do, nor for how long. */
     *ret_retry_s = own_full || req->subject.viewer.whole
                        ? captures_retry_s(s, own_full ? &req->caller : NULL)
                        : QUOTA_STREAM_RETRY_S;

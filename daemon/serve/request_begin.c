@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The client is judged once more when an act begins: a capture, an attach, a stop, a removal, a
- * trigger. A request may have waited for its body or for a worker since it was judged. Its client
- * may be gone by then, and its rights, too.
+ * Checks the client again when an act begins: a capture, an attach, a stop, a removal, a trigger.
+ * The request may have waited for its body or a worker since its first check. By now, its client
+ * may have left or lost its rights.
  */
 #include "serve/serve_impl.h"
 
 #include "base/clock.h"
 
-#define BEGIN_FRESH_NS (100 * NSEC_PER_MSEC) /* a look before counts for this long */
+#define BEGIN_FRESH_NS (100 * NSEC_PER_MSEC) /* age up to which a look-up counts as current */
 
 static bool acts(const struct request *req)
 {
     return !req->head && audit_action_of(req) != AUDIT_NONE;
 }
 
-/* The other end, if its user counts, at the time of the last look. */
+/* Checks the peer again, if it is what identifies the subject. */
 static enum begin begin_by_peer(struct request *req)
 {
     struct serve *s = req->serve;
@@ -26,7 +26,7 @@ static enum begin begin_by_peer(struct request *req)
     end = req->client->end;
     pthread_mutex_unlock(&s->lock);
     if (!req->by_peer || !end.peer.tcp || req->client->subject.kind != SUBJECT_USER)
-        return BEGIN_GO; /* a token or a cookie counts by itself */
+        return BEGIN_GO; /* only a user identified by a TCP peer is checked */
     if (req->confirms) {
         req->confirms = false;
         req->whose = WHOSE_ASKED;

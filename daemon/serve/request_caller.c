@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds the caller, by the connection, a cookie or what is shown, and whether it may use the route.
+/*
+ * Identifies the caller, by its connection, a cookie or credentials, and checks its right to the
+ * route.
  */
 #include "base/lock.h"
 #include "serve/credentials.h"
 #include "serve/request_head.h"
 
-/* A container's root must not use up what there is for the host's. */
+/* Assigns the request to the caller for containers: a container's root must not use up the quotas
+ * of the host's root. */
 static void request_is_foreign(struct request *req)
 {
     req->caller = caller_of_container();
@@ -13,7 +16,7 @@ static void request_is_foreign(struct request *req)
     req->client->caller = req->client->asks = req->caller;
 }
 
-/* Who is at the other end, for this request: before any rule. False: that has to be asked first. */
+/* Sets the subject to the peer's user, before rules. False: whose.c must be asked first. */
 static bool request_peer(struct request *req)
 {
     struct serve *s = req->serve;
@@ -42,11 +45,11 @@ static bool request_peer(struct request *req)
     return true;
 }
 
-/* A page of another site must not start anything in the name of who has logged in: the browser has
- * to say that it is ours. False: the answer says so. */
+/* Checks that a request with a cookie was sent by our own page: pages of other sites must not start
+ * anything in the user's name. False: the answer says so. */
 static bool request_cookie_may(struct request *req, const struct request_head *h)
 {
-    const struct origin_facts *a = &h->access; /* origin_check() found no foreign one in them */
+    const struct origin_facts *a = &h->access; /* origin_check() has passed */
     struct error err = ERROR_NULL;
 
     if ((req->route->role < ROLE_PROFILE && !(req->route->methods & METHOD_POST)) ||
@@ -60,7 +63,7 @@ static bool request_cookie_may(struct request *req, const struct request_head *h
     return false;
 }
 
-/* The rule of the configuration for a user of the machine. */
+/* Applies the configuration's rule for a user of the machine. */
 static void request_rule(struct request *req)
 {
     const struct access_rule *rule =
@@ -70,7 +73,7 @@ static void request_rule(struct request *req)
         subject_apply(&req->subject, rule);
 }
 
-/* 503: the caller may be known in a second. */
+/* Answers 503: the caller may be identified in a second. */
 static void refuse_untold(struct request *req)
 {
     struct error err = { .retry_s = 1 };
@@ -88,7 +91,7 @@ static void refuse_untold(struct request *req)
     answer_outcome(&req->answer, BACKEND_UNAVAILABLE, &err, 0);
 }
 
-/* Whether the caller is known, or does not count. */
+/* Returns whether the caller is identified, or the route does not need it. */
 static bool request_is_told(const struct request *req)
 {
     return !req->subject.untold || (req->route->role == ROLE_HEALTH && !req->route->cookies_alone);

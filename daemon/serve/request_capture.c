@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The life of a capture that a request waits for, beside that of the request. */
+/* The life of a capture that a request waits for, in parallel to the request. */
 #include "serve/serve_impl.h"
 
 #include "base/clock.h"
@@ -26,16 +26,16 @@ static void capturing_remove(struct request *req)
         req->capturing_next->capturing_link = req->capturing_link;
 }
 
-/* Has a worker look at @req, whose capture is over. */
+/* Wakes a worker for @req, whose capture has ended. */
 static void work_notify(struct request *req)
 {
     if (req->stream.active)
         stream_poke(req);
-    else if (!req->starts) /* else the worker that starts the stream finds it */
+    else if (!req->starts) /* else the worker that starts the stream sees it */
         workers_push(req->serve, req);
 }
 
-/* Starts the clocks of @req, whose capture samples. */
+/* Starts the timers of @req, whose capture has begun to sample. */
 static void work_run(struct request *req, uint64_t now_ns)
 {
     req->runs = true;
@@ -44,7 +44,7 @@ static void work_run(struct request *req, uint64_t now_ns)
         req->end_ns = MIN(now_ns + req->duration_ns + SERVE_END_GRACE_NS, req->end_ns);
 }
 
-/* The engine's thread: the capture of @cookie samples. */
+/* Called by the engine's thread when the capture of @cookie begins to sample. */
 static void capture_begun(void *cookie)
 {
     struct request *req = cookie;
@@ -58,7 +58,7 @@ static void capture_begun(void *cookie)
     }
 }
 
-/* The engine's thread: the capture of @cookie has come to its end. */
+/* Called by the engine's thread when the capture of @cookie has ended. */
 static void capture_done(void *cookie, int outcome, struct profile *p, const struct error *err)
 {
     struct request *req = cookie;
@@ -83,7 +83,8 @@ static void capture_done(void *cookie, int outcome, struct profile *p, const str
     profile_unref(p);
 }
 
-/* After a call into the backend that @req was held for: goes on with what happened during it. */
+/* Ends the hold of @req by a call into the backend, and wakes a worker if the capture ended during
+ * the call. */
 static void work_release(struct request *req)
 {
     req->held = false;
@@ -107,9 +108,9 @@ void request_end_capture(struct request *req, bool keep)
     req->ended = true;
     req->end_keep = keep;
     if (req->held)
-        return; /* the thread that holds it looks at `ended` afterwards */
+        return; /* the holding thread checks `ended` afterwards */
     req->held = true;
-    req->refs++; /* it may be given up in between */
+    req->refs++; /* the capture may be given up during the call */
     call_end(req);
     work_release(req);
     request_unref_locked(req);
@@ -127,7 +128,8 @@ void request_give_up_capture(struct request *req)
     work_notify(req);
 }
 
-/* Counts the capture in, unless there is no room or no need. */
+/* Adds the capture to the running ones. False: the limit is reached, the service is stopping or the
+ * client has left; the answer is complete. */
 static bool work_admit(struct request *req, uint64_t duration_ns)
 {
     struct serve *s = req->serve;
@@ -140,7 +142,7 @@ static bool work_admit(struct request *req, uint64_t duration_ns)
     room = quota_capture(req, &err, &retry_s);
     if (!req->left && !stopping && room) {
         capturing_add(req);
-        req->refs += 2; /* the capture's, and that of the call that starts it */
+        req->refs += 2; /* for the capture, and for the call that starts it */
         req->capturing = req->held = true;
         req->duration_ns = duration_ns;
         req->end_ns = req->give_up_ns = UINT64_MAX;
@@ -201,9 +203,9 @@ bool request_begin_capture(struct request *req, const struct capture_request *c)
     if (r != 0) {
         req->capturing = req->held = false;
         capturing_remove(req);
-        req->refs--; /* nothing was started */
+        req->refs--; /* no capture was started */
     } else {
-        /* An abandoned one may have come to its end already: ending it then is harmless. */
+        /* An abandoned capture may have ended already; ending it again is harmless. */
         if (req->abandoned)
             req->end_keep = false;
         if (req->abandoned || (req->ended && !req->done))

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Checks a request: its route, its access, its parameters and what it announces of a body. Nothing
- * here blocks.
+ * Checks a request: its route, access, parameters, and the announced body. Nothing here blocks.
  */
 #include "serve/body.h"
 #include "serve/credentials.h"
@@ -69,7 +68,7 @@ static bool request_route(struct request *req, const char *method)
     return true;
 }
 
-/* Reads the query or, where the parameters are in a body, that. Whichever it is not is empty. */
+/* Parses the query or, if the route has BODY_PARAMS, the body into req->query. */
 static int request_read_params(struct request *req, struct error *err)
 {
     struct span query = span_of(req->uri);
@@ -85,7 +84,7 @@ static int request_read_params(struct request *req, struct error *err)
                    : query_parse(query, &req->query, err);
 }
 
-/* Takes the parameters in req->query. False: the answer says what is wrong with them. */
+/* Parses the parameters in req->query. False: the answer says what is wrong with them. */
 static bool request_take_params(struct request *req, struct span accept)
 {
     struct span unknown = SPAN_NULL;
@@ -119,7 +118,7 @@ static bool request_take_params(struct request *req, struct span accept)
     return true;
 }
 
-/* Reads the parameters. False: the answer says what is wrong with them. */
+/* Reads and parses the parameters. False: the answer says what is wrong with them. */
 static bool request_params(struct request *req, struct span accept)
 {
     struct error err = ERROR_NULL;
@@ -151,9 +150,9 @@ static void answer_body_size(struct request *req)
     answer_problem(&req->answer, 413, &err, SPAN_NULL);
 }
 
-/* JSON by its name, or by what curl -d and programs that do not care call whatever they send. A
- * form of a foreign web page cannot send JSON as either: its text comes escaped, or as text/plain.
- */
+/* Returns whether @type may be JSON: its own type, none, or the default type of curl -d and other
+ * simple clients. A form of a foreign web page cannot send JSON with these: its text is escaped, or
+ * is text/plain. */
 static bool may_be_json(struct span type)
 {
     static const char *const TYPES[] = { "application/json", "application/x-www-form-urlencoded" };
@@ -167,7 +166,7 @@ static bool may_be_json(struct span type)
     return name.n == 0;
 }
 
-/* Looks at what is announced before any of it is read. False: the answer says why it is not. */
+/* Checks an announced body before any of it is read. False: the answer says why it is refused. */
 static bool request_takes_body(struct request *req, const struct request_head *h)
 {
     struct error err = ERROR_NULL;
@@ -196,7 +195,7 @@ static bool request_takes_body(struct request *req, const struct request_head *h
     return true;
 }
 
-/* Finds the caller, and checks what it wants, of a request whose route is known. */
+/* Identifies the caller and checks body and parameters of a request with a known route. */
 static bool admit(struct request *req, const struct request_head *h)
 {
     if (!request_subject(req, h) || (req->has_body && !request_takes_body(req, h)))
@@ -222,7 +221,7 @@ bool request_check(struct request *req, const char *method)
     pthread_mutex_lock(&req->serve->lock);
     h.access.unix_socket = req->client->unix_socket;
     h.access.tls = req->client->speaks_tls;
-    h.access.local_address = req->client->local_address; /* does not change */
+    h.access.local_address = req->client->local_address; /* constant */
     pthread_mutex_unlock(&req->serve->lock);
     req->head = strcmp(method, "HEAD") == 0;
     req->has_body = request_head_has_body(&h);
@@ -240,7 +239,7 @@ bool request_check(struct request *req, const char *method)
     }
     if (!request_head_has_one_length(&h, req) || !credentials_connection(req))
         return false;
-    if (req->client->tls) /* this thread's to change */
+    if (req->client->tls) /* only this thread changes it */
         h.access.certificate = tls_names(req->client->tls, &h.access.certificate_count);
     h.access.allowed = req->serve->opts.allowed_hosts;
     h.access.allowed_count = req->serve->opts.allowed_host_count;

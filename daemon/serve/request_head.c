@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads the head of a request. */
+/* Reads the headers of a request. */
 #include "serve/request_head.h"
 
 #include "serve/body.h"
 
 #include <strings.h>
 
-/* Whether @name is a word, and @value is of one line: RFC 9110, section 5. The library lets others
- * through, such as "Content-Length : 5". */
+/* Returns whether @name is a token and @value is a single line: RFC 9110, section 5. The library
+ * also accepts others, such as "Content-Length : 5". */
 static bool is_header(const char *name, const char *value)
 {
     static const char WORD[] = "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyz"
@@ -16,9 +16,9 @@ static bool is_header(const char *name, const char *value)
     return name[0] && !name[strspn(name, WORD)] && !value[strcspn(value, "\r\n")];
 }
 
-/* Whether nothing but blanks is between @name and @value. A line that continues @value (RFC 9112,
- * section 5.2) the library before its release 1.0 adds to @name instead, which it moves for that:
- * "Transfer-Encoding:", " chunked" becomes an unknown header. */
+/* Returns whether only blanks separate @name and @value. For a continuation line (RFC 9112, section
+ * 5.2), the library before its release 1.0 appends the line to @name, which it moves.
+ * "Transfer-Encoding:", " chunked" would thus become an unknown header. */
 static bool is_in_one_line(const char *name, const char *value)
 {
     uintptr_t at = (uintptr_t)(name + strlen(name) + 1);
@@ -103,7 +103,8 @@ void request_head_read(struct request *req, struct request_head *ret)
     MHD_get_connection_values(req->connection, MHD_HEADER_KIND, head_header, ret);
 }
 
-/* To the library, a body of any other coding lasts until the connection ends. HTTP/1.0 has none. */
+/* Returns whether the body has a coding other than chunked. The library reads such a body until the
+ * connection ends. HTTP/1.0 has no codings. */
 static bool is_other_coding(const struct request_head *h, const struct request *req)
 {
     static const char CHUNKED[] = "chunked";
@@ -113,9 +114,8 @@ static bool is_other_coding(const struct request_head *h, const struct request *
                                  strncasecmp(coding.p, CHUNKED, coding.n) != 0);
 }
 
-/* Who is before us (a proxy) may have seen another end of the body, and in what is behind it
- * another request: RFC 9112, sections 5.1, 6.1 and 6.3. False: the answer says so, and the
- * connection ends. */
+/* A proxy before us may have seen another end of the body, and another request in the bytes after
+ * it: RFC 9112, sections 5.1, 6.1 and 6.3. False: the answer says so, and the connection ends. */
 bool request_head_has_one_length(const struct request_head *h, struct request *req)
 {
     bool other_coding = is_other_coding(h, req);
@@ -140,7 +140,8 @@ bool request_head_has_one_length(const struct request_head *h, struct request *r
     return false;
 }
 
-/* "http://host/path", as to a proxy: a server takes it too, and its host is the one that counts. */
+/* Accepts the form "http://host/path", as sent to proxies: servers accept it too, and its host
+ * takes precedence over Host. */
 void request_head_take_authority(struct request_head *h, struct request *req)
 {
     struct origin_facts *a = &h->access;
@@ -155,7 +156,7 @@ void request_head_take_authority(struct request_head *h, struct request *req)
     a->host = span_of(req->host);
     a->host_count = MAX(a->host_count, (size_t)1);
     rest = span_from(rest, n);
-    req->uri[0] = '/'; /* where there is none; the scheme left room */
+    req->uri[0] = '/'; /* if the path is empty; the scheme left room */
     n = rest.n && rest.p[0] == '/' ? 0 : 1;
     memmove(req->uri + n, rest.p, rest.n + 1);
 }

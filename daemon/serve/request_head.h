@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The head of a request: the headers that flamed reads. Thread: the library's.
+ * The headers of a request that flamed reads. Thread: the library's.
  */
 #pragma once
 
@@ -14,29 +14,29 @@ struct request_head {
     struct {
         struct span value;
         size_t count;
-    } mcp_version, mcp_method, mcp_name; /* MCP-Protocol-Version and the like */
+    } mcp_version, mcp_method, mcp_name; /* MCP-Protocol-Version, Mcp-Method, Mcp-Name */
     size_t authorization_count;
-    size_t length_count, encoding_count; /* of Content-Length and Transfer-Encoding */
-    bool malformed;                      /* one of them is no header */
-    size_t bytes;                        /* of all headers */
+    size_t length_count, encoding_count; /* occurrences of Content-Length and Transfer-Encoding */
+    bool malformed;                      /* some header is invalid */
+    size_t bytes;                        /* size of all headers */
 };
 
-/* Reads the headers of the connection of @req. */
+/* Reads the headers of @req from the HTTP library. */
 void request_head_read(struct request *req, struct request_head *ret);
-/* Takes the host out of a URI such as "http://host/path". */
+/* Moves the host of a URI such as "http://host/path" into @h. */
 void request_head_take_authority(struct request_head *h, struct request *req);
-/* Returns whether a body was announced. */
+/* Returns whether the headers announce a body. */
 bool request_head_has_body(const struct request_head *h);
-/* Returns whether a body that is not wanted is read all the same. */
+/* Returns whether a refused body is read to its end. */
 bool request_head_drains_body(const struct request_head *h);
-/* Refuses a request whose headers are malformed, or whose body has two lengths. False: the answer
- * says so, and the connection ends. */
+/* Refuses a request with invalid headers or with more than one length of its body. False: refused;
+ * the connection ends after the answer. */
 bool request_head_has_one_length(const struct request_head *h, struct request *req);
 
 /* ---- request_caller.c ---- */
 
-/* Finds the caller, and whether it may use the route; for health it need not be known. False: the
- * answer says why not, or it has to be asked first. */
+/* Identifies the caller and checks its right to the route; health routes need no caller. False: the
+ * answer says why not, or req->verify or req->whose is wanted first. */
 bool request_subject(struct request *req, const struct request_head *h);
 /* Returns whether the subject of @req has the role of its route. False: the answer says why not. */
 bool request_may_use_route(struct request *req);

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What of a capture takes more than the role of its route: entering a JVM, and events that cost
- * others. */
+/*
+ * Rights that a capture requires beyond the role of its route: to enter a JVM, and for events that
+ * cost other processes.
+ */
 #include "serve/serve_impl.h"
 
 #include "event/events.h"
 #include "serve/http.h"
 
-/* Whether the request begins a capture with an event that has @flag. */
+/* Returns whether the request begins a capture with an event that has @flag. */
 static bool samples(const struct request *req, enum event_flag flag)
 {
     const struct params *p = &req->params;
@@ -38,8 +40,9 @@ static bool refuse_parameter(struct request *req, const char *name, struct error
     return false;
 }
 
-/* Tracepoints and breakpoints cost all processes of the machine time, those of others, too. A probe
- * changes the memory of a process, and no process can fork while the kernel puts it there. */
+/* Tracepoints and breakpoints cost CPU time in all processes of the machine, including those of
+ * others. A probe changes the memory of a process, and no process can fork while the kernel
+ * installs it. */
 bool request_may_sample_events(const struct request *req, struct error *err)
 {
     if (samples(req, EVENT_COSTS_ALL) && !req->subject.viewer.whole) {

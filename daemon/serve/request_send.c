@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What goes: makes the HTTP library's answer out of ours, with the headers that every answer has.
+ * Sends an answer: converts it to the HTTP library's form, with the headers that every answer has.
  * Nothing here blocks.
  */
 #include "serve/http.h"
@@ -8,14 +8,14 @@
 #include "base/lock.h"
 #include "base/log.h"
 
-/* Pages of ours are self-contained: no request may leave them, and they get an origin of their own,
- * which this service does not answer to, so that even a name that broke out of its quoting could
- * ask for nothing. */
+/* Our pages are self-contained: they can send no request. The sandbox gives them an origin of their
+ * own, which this service refuses. So even a name that breaks out of its quoting can request
+ * nothing. */
 #define CSP_PAGE                                                                                   \
     "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; "                  \
     "img-src data: blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "           \
     "sandbox allow-scripts allow-downloads"
-/* A picture with a script: the same, and a box to ask what to search for. */
+/* A picture with a script has the same policy, and may open a dialog for the search text. */
 #define CSP_PICTURE                                                                                \
     "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; "                  \
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "                                \
@@ -23,7 +23,7 @@
 #define CSP_DATA "default-src 'none'; frame-ancestors 'none'; sandbox"
 
 #define STREAM_BLOCK_BYTES (32 * 1024)
-#define PACKED_BLOCK_BYTES ((size_t)64 << 10) /* of a packed body, at a time */
+#define PACKED_BLOCK_BYTES ((size_t)64 << 10) /* of a compressed body, per read */
 
 static ssize_t no_bytes(void *cookie, uint64_t at, char *buf, size_t max)
 {
@@ -38,7 +38,7 @@ static ssize_t packed_bytes_of(void *cookie, uint64_t at, char *buf, size_t max)
 {
     ssize_t n = zstd_buf_read(cookie, buf, max);
 
-    (void)at; /* it is read once, front to back */
+    (void)at; /* read once, from front to back */
     return n > 0    ? n
            : n == 0 ? MHD_CONTENT_READER_END_OF_STREAM
                     : MHD_CONTENT_READER_END_WITH_ERROR;
@@ -49,7 +49,7 @@ static void packed_done(void *cookie)
     zstd_buf_free(cookie);
 }
 
-/* A long body, which is unpacked as it is sent. */
+/* Returns the response with a long body, which is decompressed while it is sent. */
 static struct MHD_Response *response_packed(struct answer *a)
 {
     struct zstd_buf *p = TAKE_PTR(a->packed);
@@ -73,8 +73,8 @@ static struct MHD_Response *response_new(struct request *req)
                                                  req, NULL);
     if (a->no_body || req->stream.active) {
         response = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, 1024, no_bytes, NULL, NULL);
-        /* The library ends even the body that HEAD has not by an empty chunk, which a client takes
-         * for the next answer: no chunks, and the connection ends here. */
+        /* The library ends a response to HEAD without a known length by an empty chunk, which a
+         * client takes for the next answer. So no chunks are used, and the connection ends. */
         if (response)
             MHD_set_response_options(response, MHD_RF_HTTP_1_0_COMPATIBLE_STRICT, MHD_RO_END);
         return response;

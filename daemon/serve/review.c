@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rights that end while they are used. A stream or a capture under way ends when its subject loses
- * the right to it: by other rules, a log-out, or a certificate that does not count any more.
+ * Revokes rights while they are in use. A stream or a running capture ends when its subject loses
+ * the right to it: by other rules, a log-out, or a certificate that is no longer valid.
  */
 #include "serve/http.h"
 
@@ -10,23 +10,23 @@
 
 #include <time.h>
 
-#define REVIEW_EVERY_NS NSEC_PER_SEC            /* sessions and certificates end by themselves */
-#define BACKGROUND_MAX_NS (3600 * NSEC_PER_SEC) /* a capture without a duration runs for */
+#define REVIEW_EVERY_NS NSEC_PER_SEC            /* sessions and certificates expire by themselves */
+#define BACKGROUND_MAX_NS (3600 * NSEC_PER_SEC) /* longest run of a capture without a duration */
 
 static const char ENDED[] = "the right to this was taken away: by other rules, a log-out, or a "
                             "certificate that does not count any more";
 static const char REMEDY[] = "ask again with what counts now: /api/v1/whoami says what that is";
 
-/* ---- who may still ---- */
+/* ---- rights in force ---- */
 
-/* Whether the connection could shake hands now, too. */
+/* Returns whether the connection would still pass a handshake now. */
 static bool certificate_counts(const struct serve *s, const struct client *c)
 {
     return !c->names || ((int64_t)time(NULL) <= c->until_s && tls_same_clients(c->tls, s->tls));
 }
 
-/* What @before may by the rules in force; @base: the user of the machine without any rule. False:
- * nothing any more. */
+/* Gets the present rights of @before by the rules in force. @base: the user of the machine without
+ * any rule. False: no rights are left. */
 static bool rights_now(struct serve *s, const struct subject *before, const struct subject *base,
                        struct subject *ret)
 {
@@ -147,7 +147,7 @@ void review_add(struct request *req, const char *id)
     struct background *to = &s->background[0];
     LOCK_SCOPE(&s->lock);
 
-    for (size_t i = 0; i < BACKGROUND_MAX; i++) { /* a free one, or what is over first */
+    for (size_t i = 0; i < BACKGROUND_MAX; i++) { /* unused, else ends first */
         if (s->background[i].until_ns < to->until_ns)
             to = &s->background[i];
     }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The table of routes: path, methods, parameters, handler. Parsing, 405 with Allow, the sentence
- * about an unknown parameter and the test of the OpenAPI document all come from it. A path that
- * does different things by method has a row for each.
+ * The table of routes: path, methods, parameters, handler. Parsing, 405 with Allow, the sentence on
+ * an unknown parameter and the test of openapi.json are derived from it. A path with different
+ * functions by method has a row for each.
  */
 #pragma once
 
@@ -13,71 +13,71 @@
 
 struct request;
 
-enum route_method { METHOD_GET = 1, METHOD_POST = 2, METHOD_DELETE = 4 }; /* GET implies HEAD */
+enum route_method { METHOD_GET = 1, METHOD_POST = 2, METHOD_DELETE = 4 }; /* GET includes HEAD */
 
 enum route_body {
-    BODY_NONE,    /* is refused */
-    BODY_PARAMS,  /* a JSON object of the parameters, which then are not in the query */
-    BODY_IGNORED, /* is read and forgotten: webhooks have one */
-    BODY_MESSAGE, /* JSON that receive() reads */
+    BODY_NONE,    /* a body is refused */
+    BODY_PARAMS,  /* a JSON object of the parameters, in place of the query */
+    BODY_IGNORED, /* read and dropped; webhooks send one */
+    BODY_MESSAGE, /* JSON that receive() parses */
 };
 
-/* What openapi.json says of a route beside its parameters and its role. */
+/* Description of a route for openapi.json, besides its parameters and role. */
 struct route_doc {
     const char *id, *summary;
-    const char *text;     /* more than the summary; NULL: nothing */
-    uint16_t status;      /* of success; 0: 200 */
-    const char *answer;   /* what comes then */
-    const char *types;    /* of the answer, blanks between them; a route that negotiates has all */
-    const char *schema;   /* the name of the answer's, which then is JSON; NULL: any */
-    const char *unready;  /* what 503 says with an answer of the same schema; NULL: a problem */
-    const char *problems; /* statuses with a problem, blanks between them; NULL: none of its own */
+    const char *text;     /* details; NULL: none */
+    uint16_t status;      /* status of success; 0: 200 */
+    const char *answer;   /* description of the successful answer */
+    const char *types;    /* content types, separated by blanks, besides those of `negotiates` */
+    const char *schema;   /* name of the JSON answer's schema; NULL: any */
+    const char *unready;  /* description of a 503 with the same schema; NULL: a problem */
+    const char *problems; /* statuses of problems, separated by blanks; NULL: only common ones */
 };
 
 struct route {
-    const char *path; /* "{pid}" stands for a process id, "{id}" and the like for any text */
+    const char *path; /* "{pid}" matches a process id, other names in braces any text */
     unsigned methods;
-    enum role role;   /* that it takes; ROLE_UNSET: nobody gets it */
+    enum role role;   /* required role; ROLE_UNSET: refused to every caller */
     param_set params; /* PARAM_BIT()s */
     enum route_body body;
-    bool negotiates;         /* the format is chosen by Accept unless a parameter says it */
-    bool streams;            /* gives server-sent events when Accept asks for them */
-    bool waits;              /* the handler may block: it runs on a worker */
-    bool heavy;              /* and may take a worker for seconds: it renders, or attaches */
-    enum audit_action audit; /* what is noted of it; AUDIT_NONE: nothing but refusals */
-    bool health;             /* is answered whatever its caller has already */
-    bool asks;               /* needs to know the caller, whatever its role */
-    bool cookies_alone;      /* of a browser's session: tokens and the like do not count */
-    /* Of BODY_MESSAGE: reads the body. May make the request another route's by request_become();
-     * then wrap() makes the answer of that route into its own. False: has answered. Thread: the
-     * HTTP library's. */
+    bool negotiates;         /* Accept selects the format if no parameter does */
+    bool streams;            /* sends server-sent events if Accept names them */
+    bool waits;              /* the handler may block, so it runs on a worker */
+    bool heavy;              /* may occupy a worker for seconds: renders or attaches */
+    enum audit_action audit; /* audited action; AUDIT_NONE: refusals only */
+    bool health;             /* exempt from quotas */
+    bool asks;               /* must know the caller, even if the role needs none */
+    bool cookies_alone;      /* for browser sessions: tokens and other credentials do not count */
+    /* Parses a BODY_MESSAGE. May pass the request to another route by request_become(); wrap() then
+     * converts that route's answer. False: the answer is complete. Thread: the HTTP library's. */
     bool (*receive)(struct request *req);
     void (*wrap)(struct request *req);
-    /* Of a route that waits: answers where nothing has to be waited for; false: it did not. */
+    /* For routes that wait: tries to answer without waiting; false: not possible. */
     bool (*at_once)(struct request *req);
     bool (*handle)(struct request *req);
-    void (*finish)(struct request *req); /* a capture that the handler began is over; NULL: none */
+    void (*finish)(struct request *req); /* called when its capture has ended; NULL: none */
     struct route_doc doc;
 };
 
-/* Returns the table of routes, static. */
+/* Returns the static table of routes. */
 const struct route *routes(size_t *ret_count);
 
-/* What stands in the place of a path's variable. */
+/* Value of a path's variable. */
 struct route_args {
-    int32_t pid;      /* of {pid} */
-    struct span text; /* as it was given; points into the path */
+    int32_t pid;      /* value of {pid} */
+    struct span text; /* as given; points into the path */
 };
 
 /* Results of route_find(). */
 #define ROUTE_NONE 1
-#define ROUTE_METHOD 2  /* *ret: a row of that path, for route_allow() */
-#define ROUTE_BAD_PID 3 /* ret_args->text is no process id */
+#define ROUTE_METHOD 2  /* wrong method; *ret: a row of that path, for route_allow() */
+#define ROUTE_BAD_PID 3 /* ret_args->text is not a process id */
 
-/* Gets the route of a decoded path and a method. */
+/* Finds the route of a decoded path and a method. */
 int route_find(struct span path, const char *method, const struct route **ret,
                struct route_args *ret_args);
-/* Returns the route whose path @path was probably meant to be, or NULL. */
+/* Returns the path of a route that @path is most likely a misspelling of; NULL: none is close. */
 const char *route_nearest(struct span path);
-/* "GET, HEAD, POST" for the header Allow: what the path of @r takes. */
+/* Writes the methods of the path of @r for the header Allow, such as "GET, HEAD, POST". Returns
+ * @buf. */
 const char *route_allow(const struct route *r, char *buf, size_t size);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Starting and stopping the HTTP service: threads, sockets, limits. */
+/* Starts and stops the HTTP service: threads, sockets, limits. */
 #include "serve/serve_impl.h"
 
 #include "base/cleanup.h"
@@ -18,8 +18,8 @@ static bool serve_is_idle(const struct serve *s, bool answered)
     return true;
 }
 
-/* Waits until no request waits for a worker or a capture (@answered: and all answers were sent), or
- * @until_ns. Called with lock held. */
+/* Waits until @until_ns, or until no request waits for a worker or a capture. @answered: and all
+ * answers were sent. Returns whether no request waits. Called with lock held. */
 static bool wait_idle(struct serve *s, bool answered, uint64_t until_ns)
 {
     while (!serve_is_idle(s, answered) && clock_wait(&s->idle, &s->lock, until_ns))
@@ -112,7 +112,7 @@ int serve_start(const struct serve_opts *o, const struct api_backend *be, struct
         return r;
     }
     s->access = o->access;
-    tls_unref(o->tls); /* ours holds it */
+    tls_unref(o->tls); /* s->tls has a reference */
     *ret = s;
     return 0;
 }
@@ -124,7 +124,7 @@ void serve_set_audit_file(struct serve *s, int fd)
 
 void serve_set_access(struct serve *s, struct access_rules *rules)
 {
-    if (!rules) /* what is there must be kept for requests under way */
+    if (!rules) /* requests in progress may use the old rules */
         rules = calloc(1, sizeof(*rules));
     if (!rules)
         return;
@@ -175,7 +175,7 @@ struct serve *serve_stop(struct serve *s)
     pthread_mutex_unlock(&s->lock);
     net_stop(s);
     if (!idle) {
-        /* A backend that does not return still owns requests: memory has to outlive it. */
+        /* A stalled backend call still owns requests, so the memory must outlive it. */
         log_warn("the HTTP service could not be stopped: a call into the engine does not return");
         return NULL;
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The door of serve/: the HTTP service of the API contract, on libmicrohttpd. Parses requests,
- * checks access, asks the backend, renders on worker threads, answers. Includes no sampling layer.
+ * Interface of serve/: the HTTP service of the API contract, on libmicrohttpd. Parses requests,
+ * checks access, calls the backend, renders on worker threads, answers. Includes no sampling layer.
  */
 #pragma once
 
@@ -15,31 +15,33 @@ struct serve;
 struct tls;
 
 struct serve_opts {
-    const int *listen_fds; /* listening sockets, taken over */
+    const int *listen_fds; /* listening sockets, which serve_start() takes */
     size_t listen_count;
-    uint32_t listen_tls; /* of them, those that speak TLS: bits */
-    struct tls *tls;     /* taken over by serve_start() where that goes well; NULL: no TLS */
+    uint32_t listen_tls; /* bits of the listening sockets that speak TLS */
+    struct tls *tls;     /* taken if serve_start() succeeds; NULL: no TLS */
     const char *version;
-    const char *host;            /* the name of this machine */
-    unsigned connections_max;    /* 128 of one caller; of all: request/caller.h */
-    unsigned captures_max;       /* 64 of one caller at once */
-    size_t answer_max_bytes;     /* 64 MiB */
-    unsigned idle_timeout_s;     /* a client that sends or reads nothing for this long is cut off */
-    struct access_rules *access; /* taken over by serve_start() where that goes well; NULL: none */
-    struct peers *peers; /* who is at the other end, borrowed until serve_stop(); NULL: nobody */
-    bool mcp;            /* POST /mcp answers */
-    bool tcp_manages;    /* a user that the kernel names has as much over TCP as elsewhere */
+    const char *host;            /* name of this machine */
+    unsigned connections_max;    /* limit of one caller, 128 by default; of all: request/caller.h */
+    unsigned captures_max;       /* limit of one caller at once, 64 by default */
+    size_t answer_max_bytes;     /* 64 MiB by default */
+    unsigned idle_timeout_s;     /* a client that neither sends nor reads for this long is
+                                  * disconnected */
+    struct access_rules *access; /* taken if serve_start() succeeds; NULL: none */
+    struct peers *peers; /* identifies clients; borrowed until serve_stop(); NULL: no client is
+                          * identified */
+    bool mcp;            /* enables POST /mcp */
+    bool tcp_manages;    /* over TCP, identified users keep their full role */
     const char *const *allowed_hosts; /* borrowed until serve_stop(); see serve/origin.h */
     size_t allowed_host_count;
-    int audit_fd, journal_fd; /* of audit_new(); taken; 0 or -1: none */
+    int audit_fd, journal_fd; /* for audit_new(); taken; 0 or -1: none */
 };
 
-/* Starts the threads. 0 or -errno with @err. */
+/* Starts the service and its threads. 0 or -errno with @err. */
 int serve_start(const struct serve_opts *o, const struct api_backend *be, struct serve **ret,
                 struct error *err);
-/* Takes @fd, a file to append who did what to, in place of the one before. */
+/* Replaces the file of the audit by @fd, which it takes. */
 void serve_set_audit_file(struct serve *s, int fd);
-/* What one caller may have a limited number of. */
+/* Resources that are limited per caller. */
 enum quota {
     QUOTA_CONNECTIONS,
     QUOTA_WAITING,
@@ -52,64 +54,66 @@ enum quota {
     QUOTA_COUNT
 };
 
-/* What happened so far. Any thread. */
+/* Counters since the start. Any thread. */
 struct serve_stats {
     uint64_t connections, requests, refused_access, clients_left, captures, captures_refused;
-    uint64_t quota_refused[QUOTA_COUNT]; /* requests of callers who had as many as one may have */
-    uint64_t evicted;                    /* connections cut off to make room for newer ones */
-    uint64_t timed_out; /* connections that took too long to send a request or to read its answer */
+    uint64_t quota_refused[QUOTA_COUNT]; /* requests of callers that had reached the limit */
+    uint64_t evicted;                    /* connections closed to make room for newer ones */
+    uint64_t timed_out; /* connections too slow to send a request or read its answer */
     size_t connections_now, captures_now, streams_now;
-    uint64_t looks, looks_late; /* at whose connections are; those that did not tell it of all */
-    uint64_t callers_untold;    /* requests answered with 503 since it was not told in time */
-    size_t guests_now;          /* connections of callers who had their share: for health alone */
+    uint64_t looks, looks_late; /* searches for socket holders; incomplete ones */
+    uint64_t callers_untold;    /* requests answered with 503 because their caller was not
+                                 * identified in time */
+    size_t guests_now; /* connections of callers beyond their share, for health routes only */
 };
 void serve_stats(struct serve *s, struct serve_stats *ret);
 
-/* Takes @rules (resolved; NULL: none) for those before. Thread: one. */
+/* Replaces the rules in force by @rules (resolved; NULL: none), which it takes. Thread: one. */
 void serve_set_access(struct serve *s, struct access_rules *rules);
-/* Takes @tls for connections to come; those that there are keep theirs. Thread: any. */
+/* Uses @tls, which it takes, for new connections; open ones keep theirs. Thread: any. */
 void serve_set_tls(struct serve *s, struct tls *tls);
-/* Those in force; valid until serve_stop(). */
+/* Returns the rules in force, valid until serve_stop(). */
 const struct access_rules *serve_access(const struct serve *s);
 
-/* What the configuration has of what an address that is not loopback takes. */
+/* Parts of the configuration that listening beyond loopback requires. */
 struct listen_rights {
     bool tls, authentication;
 };
 
 /* Opens a listening socket for @address: "HOST:PORT", "[HOST6]:PORT", either after "https://", or
- * "unix:PATH". HOST is "localhost" or numeric; port 0 lets the kernel choose. A stale Unix socket
- * is replaced, its file gets mode 0660 and, where there is one and we may, the group `flamed`. Call
- * before privileges are dropped. 0 with a socket that the caller owns, or -errno with @err: -EACCES
- * where the address is not loopback and @rights do not suffice. */
+ * "unix:PATH". HOST is "localhost" or numeric; with port 0 the kernel chooses one. Replaces a stale
+ * Unix socket. Its file gets mode 0660 and, if it exists and we may, the group `flamed`. Call
+ * before privileges are dropped. Return: 0 with a socket that the caller owns, or -errno with @err;
+ * -EACCES: the address is not loopback and @rights do not suffice. */
 int listen_open(const char *address, const struct listen_rights *rights, int *ret_fd,
                 struct error *err);
-/* Opens the other one of 127.0.0.1 and [::1], with the same port, for @fds[@of]. A program that
- * listens there gets the requests of clients that say localhost, with what they show. 0 with a
- * socket that the caller owns; -errno with @err: another program listens there. LISTEN_NONE:
- * @fds[@of] is on another address, the machine has no such one, or it is one of the @count @fds. */
+/* Opens the other loopback address, 127.0.0.1 or [::1], with the same port, for @fds[@of]. A
+ * program that listens there would get requests to localhost, with their credentials. Return: 0
+ * with a socket that the caller owns; -errno with @err: another program listens there. LISTEN_NONE:
+ * @fds[@of] is on another address, the machine lacks the other one, or it is among the @count
+ * @fds. */
 #define LISTEN_NONE 1
 int listen_open_twin(const int *fds, size_t count, size_t of, int *ret_fd, struct error *err);
-/* Returns whether @fd listens on @address, whose port may be 0. */
+/* Returns whether @fd listens on @address; port 0 matches any. */
 bool listen_is_at(int fd, const char *address);
-/* Checks whether listen_open() takes @address; opens nothing. 0, or -errno with @err. */
+/* Checks whether listen_open() accepts @address; opens nothing. 0, or -errno with @err. */
 int listen_check(const char *address, const struct listen_rights *rights, struct error *err);
-/* Returns whether it begins with "https://". */
+/* Returns whether @address begins with "https://". */
 bool listen_wants_tls(const char *address);
-#define LISTEN_PATH_BYTES 109 /* of struct sockaddr_un, and a NUL */
-/* Returns whether @fd is a Unix socket. Then *ret is its path, else "". */
+#define LISTEN_PATH_BYTES 109 /* path of struct sockaddr_un and NUL */
+/* Returns whether @fd is a Unix socket. *ret: its path, or "". */
 bool listen_unix_path(int fd, char ret[LISTEN_PATH_BYTES]);
-/* Returns whether others than this machine reach the listening socket @fd. */
+/* Returns whether other machines can reach the listening socket @fd. */
 bool listen_is_public(int fd);
 
-/* Checks whether @host can be one of allowed_hosts: a host name or an address, without scheme, port
+/* Checks whether @host is valid in allowed_hosts: a host name or an address, without scheme, port
  * and path. 0, or -EINVAL with @err. */
 int origin_host_check(const char *host, struct error *err);
 
-/* Makes the OpenAPI document at its first call. Return: JSON text that lives as long as the
- * program; SPAN_NULL: there is no memory for it. */
+/* Returns the OpenAPI document, made at the first call: JSON text that lives as long as the
+ * program. SPAN_NULL: out of memory. */
 struct span serve_openapi(void);
 
-/* Stops: no new requests; captures under way are ended and answered; returns when all threads are
- * gone, at most 5 s later. */
+/* Stops the service: refuses new requests, ends and answers running captures. Returns when all
+ * threads have ended, after at most 5 s. */
 struct serve *serve_stop(struct serve *s);

@@ -4,7 +4,7 @@
 #include "serve/route.h"
 #include "serve/serve.h"
 
-/* The last stands for any other: the set of labels is bounded by these tables. */
+/* The last entry counts all other statuses, so that these tables bound the set of labels. */
 static const unsigned STATUSES[] = { 200, 201, 202, 204, 400, 401, 403, 404, 405,
                                      406, 409, 413, 415, 429, 431, 500, 503, 0 };
 _Static_assert(ARRAY_SIZE(STATUSES) <= SERVE_STATUSES_MAX, "each has a counter");
@@ -26,7 +26,8 @@ static const char *route_method(const struct route *r)
     return r->methods & METHOD_GET ? "GET" : r->methods & METHOD_POST ? "POST" : "DELETE";
 }
 
-/* Without printf(3), which would take most of the time of a scrape that shares the rest. */
+/* Appends @value without printf(3), which would take most of the time of a scrape that shares the
+ * other text. */
 static void write_value(struct buf *out, uint64_t value)
 {
     buf_add_u64(out, value);

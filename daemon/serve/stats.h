@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the service counts of its own work, and how Prometheus reads it. */
+/* Counters of the HTTP service, and their Prometheus text. */
 #pragma once
 
 #include "base/buf.h"
@@ -7,7 +7,8 @@
 #define SERVE_ROUTES_MAX 64
 #define SERVE_STATUSES_MAX 20
 
-/* Answers by row of the table of routes (the last: of none) and by status. */
+/* Answers by route and by status. Rows are those of the table of routes; the last row is for
+ * requests without a route. */
 struct answer_counts {
     uint64_t count[SERVE_ROUTES_MAX + 1][SERVE_STATUSES_MAX];
 };
@@ -15,7 +16,7 @@ struct answer_counts {
 struct route;
 struct serve_stats;
 
-/* @route: NULL for a request that fits none. */
+/* Counts an answer. @route: NULL for a request without a route. */
 void stats_count(struct answer_counts *c, const struct route *route, unsigned status);
-/* Appends all of it as Prometheus text. */
+/* Appends all counters as Prometheus text. */
 void stats_write(const struct answer_counts *c, const struct serve_stats *s, struct buf *out);

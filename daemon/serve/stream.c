@@ -24,7 +24,7 @@ void stream_start_locked(struct request *req)
 
     req->answer.status = 200;
     req->answer.content_type = st->content_type;
-    answer_header(&req->answer, "X-Accel-Buffering", "no"); /* proxies pass it on as it comes */
+    answer_header(&req->answer, "X-Accel-Buffering", "no"); /* proxies forward each piece at once */
     st->active = true;
     st->next_ns = clock_monotonic_ns() + st->every_ns;
     st->next = s->streams;
@@ -57,7 +57,7 @@ static void stream_unlink(struct request *req)
 
 /* ---- between the worker and the HTTP library ---- */
 
-/* Takes a suspended stream back to the HTTP library, which then asks for what there is. */
+/* Resumes a suspended stream in the HTTP library, which then reads the available text. */
 static void stream_wake(struct request *req)
 {
     struct serve *s = req->serve;
@@ -67,7 +67,7 @@ static void stream_wake(struct request *req)
     req->stream.suspended = false;
     net_unwatch(s, req);
     req->client->since_ns = clock_monotonic_ns();
-    req->refs++; /* it may be over before this call returns */
+    req->refs++; /* the request may end before this call returns */
     pthread_mutex_unlock(&s->lock);
     MHD_resume_connection(req->connection);
     pthread_mutex_lock(&s->lock);
@@ -130,7 +130,7 @@ void stream_write(struct request *req, struct span text)
 
     buf_add_span(&req->stream.out, text);
     if (req->stream.out.error)
-        req->stream.ended = true; /* a piece that has no room: the client sees the end */
+        req->stream.ended = true; /* no room for the piece: end the stream */
     stream_wake(req);
 }
 
@@ -194,8 +194,7 @@ void stream_step(struct request *req)
     pthread_mutex_unlock(&s->lock);
 }
 
-/* Ends one capture that a stream shows. False when there is none left; else the list may have
- * changed. */
+/* Ends one capture of a stream. False: there is none left; else the list may have changed. */
 static bool streams_end_one(struct serve *s)
 {
     for (struct request *req = s->streams; req; req = req->stream.next) {
@@ -240,8 +239,8 @@ void stream_closed(struct request *req)
             req->serve->stats.clients_left++;
         req->left = true;
     }
-    request_end_capture(req, /* keep= */ false); /* also of one that ended for want of room */
+    request_end_capture(req, /* keep= */ false); /* also if its buffer was full */
     if (req->revoked && req->client)
-        client_cut(req->client); /* what it said is on its way */
+        client_cut(req->client); /* the last text is already on its way */
     stream_unlink(req);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whose a connection is, where that is not known in a moment: it takes a look at who holds it. A
- * thread of its own looks, so that neither many processes nor a broker that is stalled keep another
- * thread waiting. Requests wait in a list. One look is for many of them, and the oldest of each
- * caller come first: so none that opens connection after connection keeps out others.
+ * Identifies the owner of a connection if that takes a search for the process that holds its
+ * socket. A thread of its own searches, so that neither many processes nor a stalled broker delay
+ * another thread. Requests wait in a list. One search serves many of them, the oldest request of
+ * each caller first, so a caller that opens many connections delays no other.
  */
 #include "serve/serve_impl.h"
 
@@ -12,20 +12,22 @@
 
 #include <microhttpd.h>
 
-#define WHOSE_WAIT_NS (5 * NSEC_PER_SEC)   /* that a request waits for at most */
-#define WHOSE_HEALTH_NS (NSEC_PER_SEC / 2) /* and one that is answered without, too */
-#define WHOSE_STALL_NS (3 * NSEC_PER_SEC)  /* without the broker, when no more may wait */
-#define WHOSE_PAUSE_SHARE 7                /* after a look, as many times what it took, */
-#define WHOSE_PAUSE_NS NSEC_PER_SEC        /* but no longer */
+#define WHOSE_WAIT_NS (5 * NSEC_PER_SEC)   /* longest wait of a request */
+#define WHOSE_HEALTH_NS (NSEC_PER_SEC / 2) /* and of one that is answered without a caller, too */
+#define WHOSE_STALL_NS (3 * NSEC_PER_SEC)  /* silence of the broker until no more may wait */
+#define WHOSE_PAUSE_SHARE 7                /* pause after a search, in multiples of its duration */
+#define WHOSE_PAUSE_NS NSEC_PER_SEC        /* longest pause */
 
-/* Whether another request would wait in vain. One waits all the same if nobody asks just now. */
+/* Returns whether another request would wait in vain. If neither a request nor the thread waits,
+ * one may try. */
 static bool is_stalled(const struct serve *s, uint64_t now)
 {
     return s->whose_begun_ns && now > s->whose_begun_ns &&
            now - s->whose_begun_ns > WHOSE_STALL_NS && (s->whose || s->whose_looks);
 }
 
-/* Whether there is no use in waiting: then it is answered. Called with lock held. */
+/* Returns whether waiting is useless; @req then has PEER_UNTOLD as its answer. Called with lock
+ * held. */
 static bool is_in_vain(struct request *req, uint64_t now)
 {
     if (!req->serve->stopping && !is_stalled(req->serve, now))
@@ -35,7 +37,7 @@ static bool is_in_vain(struct request *req, uint64_t now)
     return true;
 }
 
-/* Puts @req into the list. Called with lock held. */
+/* Appends @req to the list. Called with lock held. */
 static void append(struct request *req, uint64_t now)
 {
     struct serve *s = req->serve;
@@ -86,7 +88,7 @@ bool whose_confirm(struct request *req)
     return !vain;
 }
 
-/* Takes @req out of the list with what is known now. */
+/* Removes @req from the list with @place as its answer. */
 static void take_out(struct request *req, enum peer_place place)
 {
     struct request **at = &req->serve->whose;
@@ -98,7 +100,7 @@ static void take_out(struct request *req, enum peer_place place)
     req->whose = WHOSE_ANSWERED;
 }
 
-/* Has the HTTP library or the workers go on with those of @list that are taken out; drops its
+/* Resumes the requests of @list with whose_taken in the HTTP library or the workers; drops the
  * references to all of them. Called with lock held, which is dropped in between. */
 static void go_on(struct serve *s, struct request *const *list, size_t n)
 {
@@ -150,8 +152,8 @@ static bool is_first_of_caller(const struct serve *s, const struct request *req)
     return true;
 }
 
-/* Chooses the requests of the next look: the oldest of each caller, then others. Return: how many.
- */
+/* Chooses the requests of the next search: the oldest of each caller, then others. Returns their
+ * number. */
 static size_t choose(struct serve *s, struct request **list, struct peer_connection *ends)
 {
     size_t n = 0;
@@ -168,8 +170,8 @@ static size_t choose(struct serve *s, struct request **list, struct peer_connect
     return n;
 }
 
-/* One look, and what it told. Called with lock held, which is dropped in between. Returns how long
- * to do nothing then. */
+/* Searches once and stores the results. Called with lock held, which is dropped in between. Returns
+ * the length of the pause, in nanoseconds. */
 static uint64_t look(struct serve *s)
 {
     enum peer_place places[SOCKETS_ASKED_MAX];
@@ -191,7 +193,7 @@ static uint64_t look(struct serve *s)
         s->whose_begun_ns = 0;
     for (size_t i = 0; i < n; i++) {
         late |= places[i] == PEER_UNTOLD;
-        /* Of those that whose_tick() has taken out, it or we go on with each. */
+        /* whose_tick() has removed it; the first of both threads to see whose_taken resumes it. */
         if (list[i]->whose != WHOSE_WANTED)
             continue;
         list[i]->client->end.peer = ends[i].peer;

@@ -6,19 +6,19 @@
 #include "base/url.h"
 #include "event/events.h"
 
-#define LATELY_NS (600 * NSEC_PER_SEC) /* what is on now says nothing of what ended before */
+#define LATELY_NS (600 * NSEC_PER_SEC) /* age of a range that signals of now apply to */
 #define SIGNALS_SHOWN 2
-#define SIGNAL_LEAST 1 /* severity */
+#define SIGNAL_LEAST 1 /* lowest severity that is shown */
 #define DURATION_BYTES 24
 
-/* How long a time is taken instead of one with few samples, the shortest first. */
+/* Ranges to try if there are few samples, in seconds, ascending. */
 static const uint64_t WIDER_S[] = { 300, 900, 3600, 4 * 3600, 24 * 3600 };
 
 struct composing {
     const struct api_backend *be;
     const struct words_request *q;
     struct words *ret;
-    struct view *wider; /* owned: in place of what was asked for; NULL: that is enough */
+    struct view *wider; /* owned: view that replaces the requested one; NULL: none */
 };
 
 /* ---- links ---- */
@@ -41,7 +41,7 @@ static void add_time(struct buf *out, const char *name, uint64_t time_ns)
         buf_printf(out, "&%s=%s.%09lluZ", name, text, (unsigned long long)(time_ns % NSEC_PER_SEC));
 }
 
-/* Appends the path of the profile that @c is about. */
+/* Appends the path of the described profile. */
 static void add_link(const struct composing *c, const char *format, struct buf *out)
 {
     const struct target_selector *t = c->q->target;
@@ -82,7 +82,7 @@ static const char *duration_text(uint64_t ns, char text[DURATION_BYTES])
     return text;
 }
 
-/* A view of the samples of @range, as that of the request. NULL: there are none. */
+/* Returns a view of the samples of @range with the options of the request. NULL: there are none. */
 static struct view *view_of(const struct composing *c, const struct time_range *range)
 {
     _cleanup_(profile_unrefp) struct profile *p = NULL;
@@ -103,7 +103,7 @@ static struct view *view_of(const struct composing *c, const struct time_range *
     return view_new(p, &o, &v, &err) == 0 ? v : NULL;
 }
 
-/* Takes the shortest time that has enough samples, else what has most of them. */
+/* Chooses the shortest range with enough samples, else the one with the most. */
 static void widen(struct composing *c)
 {
     struct time_range range = c->q->range;
@@ -127,7 +127,7 @@ static void widen(struct composing *c)
     }
 }
 
-/* Says that there are few samples, and what is taken instead. */
+/* Adds the sentence that there are few samples, and which range is described instead. */
 static void add_few(struct composing *c, uint64_t had)
 {
     _cleanup_buf_ struct buf link = BUF_UPTO(WORDS_LINK_BYTES);
@@ -156,7 +156,7 @@ static const char *text_of(const json_t *object, const char *key)
     return text ? text : "";
 }
 
-/* Adds the most severe. They come by JVM. */
+/* Adds the most severe signals; the backend orders them by JVM. */
 static void add_signals(struct composing *c)
 {
     struct error err = ERROR_NULL;
@@ -181,7 +181,7 @@ static void add_signals(struct composing *c)
     json_decref(value);
 }
 
-/* Adds the greatest. */
+/* Adds the greatest change. */
 static void add_change(struct composing *c)
 {
     struct error err = ERROR_NULL;
@@ -196,9 +196,10 @@ static void add_change(struct composing *c)
     json_decref(value);
 }
 
-/* ---- all together ---- */
+/* ---- composing ---- */
 
-/* What is known of a service or of single JVMs, and not of the whole node. */
+/* Returns whether the backend may have signals and changes: for a service or single JVMs, not for
+ * the whole node. */
 static bool has_facts(const struct words_request *q)
 {
     const struct target_selector *t = q->target;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A target in at most five sentences: what its time went to, what is unusual, what changed, how
- * sure. They are composed by rules of what the backend knows, and each has a path that shows it.
- * Thread: a worker's.
+ * Describes a target in at most five sentences: where its time went, what is unusual, what changed,
+ * and how sure that is. Rules compose them from data of the backend; each has the path of its
+ * evidence. Thread: a worker's.
  */
 #pragma once
 
@@ -11,13 +11,13 @@
 
 struct words_request {
     const struct target_selector *target;
-    struct view *view;       /* what was sampled; borrowed; NULL: nothing was */
-    struct time_range range; /* when that was */
-    const char *link;        /* path of that profile; NULL: /profile of the target and range */
+    struct view *view;       /* samples; borrowed; NULL: none */
+    struct time_range range; /* time of the samples */
+    const char *link;        /* path of their profile; NULL: /profile of the target and range */
 };
 
-/* Composes *ret, which needs words_deinit(). With fewer samples than WORDS_FEW it says so, and goes
- * on about a longer time that has as many, if the target has one. */
+/* Composes *ret, which needs words_deinit(). With fewer samples than WORDS_FEW it says so, and
+ * describes a longer time with enough samples, if the target has one. */
 void words_compose(const struct api_backend *be, const struct words_request *q, struct words *ret);
-/* Returns @w as JSON; NULL: no memory. */
+/* Returns @w as JSON; NULL: out of memory. */
 json_t *words_json(const struct words *w);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The workers and their queue. The queue holds at most one request per connection, so the limit on
- * connections is its bound.
+ * connections bounds it.
  */
 #include "serve/serve_impl.h"
 
@@ -62,11 +62,12 @@ void workers_push(struct serve *s, struct request *req)
     pthread_cond_signal(&s->work);
 }
 
-/* ---- whose turn it is ----
+/* ---- scheduling ----
  *
- * One caller's requests never take all workers, and what may take seconds (rendering, regular
- * expressions, an attach) never does: one worker is left for what is quick, one for health and one
- * for root. Of those that may run, that of the caller with the fewest workers runs first. */
+ * The requests of one caller never take all workers. Nor does heavy work, which may take seconds:
+ * rendering, regular expressions, an attach. One worker is left for quick requests, one for health
+ * and one for root. Of the requests that may run, the one of the caller with the fewest busy
+ * workers runs first. */
 
 static size_t working(const struct serve *s, const struct caller *of, bool heavy_only)
 {
@@ -80,7 +81,7 @@ static size_t working(const struct serve *s, const struct caller *of, bool heavy
     return n;
 }
 
-/* Whether what @req needs next may take long. */
+/* Returns whether the next step of @req may take long. */
 static bool work_is_heavy(const struct request *req)
 {
     if (req->stream.queued || req->verify == VERIFY_WANTED)
@@ -88,7 +89,8 @@ static bool work_is_heavy(const struct request *req)
     return req->done || req->route->heavy || req->params.given & PARAMS_RANGE;
 }
 
-/* Passwords of anybody never take all workers for what is heavy. */
+/* Returns whether a password of @c may be checked: passwords never take all workers for heavy
+ * work. */
 static bool work_may_verify(const struct serve *s, const struct caller *c)
 {
     size_t n = 0;
@@ -123,7 +125,7 @@ static bool work_may_run(const struct serve *s, const struct request *req)
                                    working(s, c, true) < SERVE_HEAVY_OF_CALLER);
 }
 
-/* The place in the queue of whose turn it is; NULL: nobody's. */
+/* Returns the place in the queue of the request to run next; NULL: none may run. */
 static struct request **work_next(struct serve *s)
 {
     size_t fewest = SIZE_MAX;
@@ -141,7 +143,7 @@ static struct request **work_next(struct serve *s)
     return next;
 }
 
-/* Takes it out of the queue for the worker of @slot. */
+/* Removes the next request from the queue for the worker of @slot. */
 static struct request *work_pop(struct serve *s, struct work_slot *slot)
 {
     struct request **at = work_next(s), *req;
@@ -203,7 +205,7 @@ static void work_step(struct request *req)
         return;
     }
     if (starts) {
-        complete = true; /* its capture samples: what follows is for its steps */
+        complete = true; /* its capture samples; steps follow */
     } else if (done && !left && revoked) {
         review_refuse(req);
     } else if (done && !left) {
@@ -221,7 +223,7 @@ static void work_step(struct request *req)
         }
     }
     if (!complete)
-        return; /* a capture or whose.c owns it now, or has pushed it again */
+        return; /* a capture or whose.c owns it now, or has queued it again */
     if (!left && !req->stream.active) {
         request_wrap(req);
         answer_encode(&req->answer, req->coding);
@@ -245,7 +247,7 @@ static void *work_run(void *cookie)
             uint64_t begun_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 
             pthread_mutex_unlock(&s->lock);
-            work_step(req); /* which may be gone then */
+            work_step(req); /* the request may be freed then */
             pthread_mutex_lock(&s->lock);
             if (counts)
                 quota_spend(s, &caller, clock_ns(CLOCK_THREAD_CPUTIME_ID) - begun_ns);
