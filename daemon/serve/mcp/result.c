@@ -329,7 +329,7 @@ static void shorten_inner(json_t *list, const char *of, bool all, size_t most, s
     }
 }
 
-/* Shortens the longest inner lists of all lists in @object first, as drop_last(). */
+/* Shortens the inner lists of all lists in @object, the longest first, as drop_last(). */
 static void shorten_entries(json_t *object, bool all, size_t max, size_t *n, json_t *left_out)
 {
     const char *name;
