@@ -27,8 +27,7 @@ static const char INDEX[] =
 bool handle_pprof_index(struct request *req)
 {
     answer_fixed(&req->answer, "text/html; charset=utf-8", span_of(INDEX));
-    if (!span_ends_with(span_of(req->path),
-                        "/")) { /* links of the page are relative to the folder */
+    if (!span_ends_with(span_of(req->path), "/")) { /* links are relative to the folder */
         req->answer.status = 301;
         answer_header(&req->answer, "Location", "pprof/");
     }
