@@ -111,7 +111,7 @@ bool handle_mcp(struct request *req)
     return true;
 }
 
-/* ---- what came ---- */
+/* ---- receiving ---- */
 
 static void refuse_off(struct request *req)
 {

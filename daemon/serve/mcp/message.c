@@ -119,7 +119,7 @@ static int read_members(struct mcp_message *m, struct mcp_fault *fault)
     return 0;
 }
 
-/* ---- what headers repeat ---- */
+/* ---- headers that repeat the body ---- */
 
 static int refuse_header(struct mcp_fault *fault, const char *name, struct span value,
                          const char *in_body)
