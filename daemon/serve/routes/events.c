@@ -15,7 +15,7 @@
 #define WATCH_TOP_ROWS 50
 #define WATCH_COST_FACTOR 20 /* all streams together spend at most 1/20 of the time on tops */
 
-/* Takes @value. */
+/* Writes @value, which it takes, as the event @name. */
 static void event_json(struct request *req, const char *name, json_t *value)
 {
     char *text = json_dumps(value, JSON_COMPACT);

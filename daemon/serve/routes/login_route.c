@@ -60,7 +60,7 @@ bool login_find(struct request *req, struct span cookies)
     return false;
 }
 
-/* ---- in and out ---- */
+/* ---- login and logout ---- */
 
 bool handle_login_ticket(struct request *req)
 {
@@ -137,7 +137,7 @@ bool handle_logout(struct request *req)
     return true;
 }
 
-/* ---- who one is ---- */
+/* ---- whoami ---- */
 
 static const char *known_by(const struct request *req)
 {
@@ -185,7 +185,7 @@ bool handle_whoami(struct request *req)
     return answer_backend(req, value ? 0 : -ENOMEM, value, &err);
 }
 
-/* ---- the page that says no ---- */
+/* ---- the page of a refusal ---- */
 
 static void add_paragraph(struct buf *out, const char *text)
 {
