@@ -48,7 +48,7 @@ static int digest_of(const struct tls_material *m, enum tls_file first,
     return 0;
 }
 
-/* ---- making one ---- */
+/* ---- creation ---- */
 
 static int set_priority(struct tls *t, const struct tls_config *c, struct error *err)
 {
@@ -174,7 +174,7 @@ struct tls *tls_unref(struct tls *t)
     return NULL;
 }
 
-/* ---- what is asked of it ---- */
+/* ---- use ---- */
 
 bool tls_is_of(const struct tls *t, const struct tls_material *m)
 {
