@@ -67,7 +67,7 @@ struct audit *audit_free(struct audit *a)
     return NULL;
 }
 
-/* ---- one line ---- */
+/* ---- actions ---- */
 
 enum audit_action audit_action_of(const struct request *req)
 {

@@ -74,7 +74,7 @@ static void client_describe(struct client *c, int fd, const struct sockaddr_stor
         address_text(&local, c->local_address);
 }
 
-/* Takes the connection over. */
+/* Passes an accepted connection to the HTTP library, or refuses it if no place is left. */
 static void net_add(struct serve *s, bool tls, const struct peer_connection *a)
 {
     struct caller caller = caller_of_peer(&a->peer, &a->address);

@@ -262,7 +262,7 @@ struct serve {
 /* Start and stop the net thread. */
 int net_start(struct serve *s, struct error *err);
 void net_stop(struct serve *s);
-/* Called with lock held. */
+/* Start and end watching the client of a suspended request. Called with lock held. */
 void net_watch(struct serve *s, struct request *req);
 void net_unwatch(struct serve *s, struct request *req);
 

@@ -40,7 +40,7 @@ struct stream {
 void stream_plan(struct request *req, const char *content_type, uint64_t every_ns,
                  void (*step)(struct request *req));
 void stream_start(struct request *req);
-/* For step functions; any thread. */
+/* Write text; end the stream. For step functions; any thread. */
 void stream_write(struct request *req, struct span text);
 void stream_end(struct request *req);
 /* Writes the server-sent event @name with one line of @data. */
