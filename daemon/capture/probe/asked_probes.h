@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The state of the probes that flamed asks the broker for in a process: of event alloc, of calls,
- * or of moments. A thread of the broker installs them; flamed polls until they are in. Thread: the
- * engine's.
+ * The state of probes that flamed requests from the broker for a process: of event alloc, of calls,
+ * or of moments. A thread of the broker installs them; flamed polls until they are installed.
+ * Thread: the engine's.
  */
 #pragma once
 
@@ -10,25 +10,24 @@
 
 #include <stdbool.h>
 
-#define ASKED_PROBES_READING                                                                       \
-    (-EALREADY) /* a result: symbols that say where they go are being read */
+#define ASKED_PROBES_READING (-EALREADY) /* a result: their symbols are being read */
 
 struct asked_probes {
-    bool there;          /* they are in */
+    bool there;          /* installed */
     bool wanted;         /* by a capture, at the last reconciliation */
-    uint64_t again_ns;   /* when the broker is asked again */
-    struct error reason; /* why they are not there; code 0: not known yet */
+    uint64_t again_ns;   /* CLOCK_MONOTONIC of the next request */
+    struct error reason; /* why they are not installed; code 0: not known yet */
 };
 
-/* Marks them as wanted. Returns whether they are in. */
+/* Marks them as wanted. Returns whether they are installed. */
 bool asked_probes_want(struct asked_probes *a);
-/* Returns -EINPROGRESS with @err while the kernel installs what was asked for in process @host_pid.
- * 0: the broker is to be asked for the probes (once more). */
+/* Returns -EINPROGRESS with @err while the kernel installs the requested probes in process
+ * @host_pid. 0: they are to be requested (again). */
 int asked_probes_coming(const struct asked_probes *a, struct broker *b, int32_t host_pid,
                         struct error *err);
-/* Stores @r and @reason as the result of asking the broker, and when to ask again. */
+/* Stores @r and @reason as the result of a request, and schedules the next one. */
 void asked_probes_note(struct asked_probes *a, int r, const struct error *reason);
-/* Returns the last result: 0; -EAGAIN: ask again; -EINPROGRESS or -errno with @err. While symbols
+/* Returns the last result: 0; -EAGAIN: call again; -EINPROGRESS or -errno with @err. While symbols
  * are read it is -EINPROGRESS until CLOCK_MONOTONIC @until_ns, then -EAGAIN. */
 int asked_probes_answer(const struct asked_probes *a, uint64_t until_ns, struct error *err);
 /* Returns whether the kernel has them, or is installing them. */
@@ -36,7 +35,7 @@ static inline bool asked_probes_stand(const struct asked_probes *a)
 {
     return a->there || a->reason.code == -EINPROGRESS;
 }
-/* Returns whether the last try has failed, so that the next may, too. */
+/* Returns whether the last request failed, so that the next may fail, too. */
 static inline bool asked_probes_failed(const struct asked_probes *a)
 {
     int r = a->reason.code;

@@ -4,7 +4,7 @@
 #include "event/event_form.h"
 #include "symbolize/function_find.h"
 
-/* Why the function of @form was not found in @p. Returns @r. */
+/* Sets @err to why the function of @form was not found in @p. Returns @r. */
 static int explain(int r, const struct process *p, const struct event_form *form,
                    const struct function_found *found, struct error *err)
 {
@@ -76,7 +76,8 @@ static void take_out(struct broker *b, const struct probe_entry *e)
     broker_probe_drop(b, e->id.host_pid, BROKER_PROBED_CALL, e->set, NULL);
 }
 
-/* Takes out the probes of @e for good if it calls malloc too often for those that want it. */
+/* Removes the probes of @e for good if its process calls malloc too often and no capture forces
+ * it. */
 static void look(struct broker *b, struct probe_entry *e)
 {
     struct call_probe *one = (struct call_probe *)e;

@@ -1,41 +1,42 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * In which processes calls of a function are counted (event LIB:SYMBOL), or calls of malloc (event
- * malloc, mallocs.h). Those are the processes of captures that run. Finds where functions begin;
- * the broker checks that and puts probes there. Thread: the engine's.
+ * Probes at calls of a function (event LIB:SYMBOL) or of malloc (event malloc, mallocs.h), in
+ * processes of running captures. Finds where functions begin; the broker checks that and puts the
+ * probes. Thread: the engine's.
  */
 #pragma once
 
 #include "capture/probe/mallocs.h"
 #include "capture/probe/probe_table.h"
 
-#define CALLS_MAX 1024 /* functions in processes at a time: as the broker has */
+#define CALLS_MAX 1024 /* functions in processes at a time: the broker's limit */
 
-/* A function in a process. Its set of samples says which. */
+/* A probed function in a process; its set of samples identifies it. */
 struct call_probe {
     struct probe_entry entry; /* first */
-    bool cut;                 /* it was probed until it called too often: for calls_take_cut() */
-    bool forced;              /* a capture takes any number of its calls */
+    bool cut;                 /* it lost its probes for calling too often: for calls_take_cut() */
+    bool forced;              /* a capture accepts any number of its calls */
     struct mallocs rate;      /* of events malloc and nativelive */
 };
 
 extern const struct probe_kind CALLS;
 
-/* What is to be counted. */
+/* The calls to probe. */
 struct wanted_calls {
     uint32_t set;
     const char *event; /* its name */
-    bool mallocs;      /* functions of malloc */
-    bool followed;     /* of these: blocks are, until they are freed */
-    bool forced;       /* of these: as often as they may be called */
+    bool mallocs;      /* the functions of malloc */
+    bool followed;     /* with mallocs: follow blocks until they are freed */
+    bool forced;       /* with mallocs: accept any number of calls */
 };
 
-/* Has @wanted counted in @p unless it is. As probe_table_put(); -ENXIO: @p has mapped no such file;
- * -EDQUOT: it called malloc too often, and is not counted any more; both with @err. */
+/* Probes @wanted in @p unless it is probed. As probe_table_put(); -ENXIO: @p has mapped no such
+ * file; -EDQUOT: it called malloc too often, and has lost its probes; both with @err. */
 int calls_put(struct probe_table *t, const struct probe_env *env, struct process *p,
               const struct wanted_calls *wanted, uint64_t until_ns, struct error *err);
-/* Returns one that has lost its probes since it called too often, each once; NULL: no more. */
+/* Returns an entry that has lost its probes for calling too often, each once; NULL: no more. */
 struct call_probe *calls_take_cut(struct probe_table *t);
-/* Returns since when (CLOCK_MONOTONIC) probes of set @set are those of process image @id. Earlier
- * samples are of an image that an exec replaced. UINT64_MAX: it has none, or too many calls. */
+/* Returns CLOCK_MONOTONIC since when probes of set @set are those of process image @id. Earlier
+ * samples are of an image that an exec replaced. UINT64_MAX: it has no probes, or too many
+ * calls. */
 uint64_t calls_since_ns(const struct probe_table *t, const struct proc_id *id, uint32_t set);

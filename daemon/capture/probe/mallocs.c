@@ -3,13 +3,13 @@
 
 #include "base/clock.h"
 
-/* The first is what a library has that is one of these. What begins with an instruction that no
- * probe is put at is left out, but for that. */
+/* The functions that are probed. A library with the first one has a malloc. Functions that begin
+ * with an instruction that cannot have a probe are left out, except the first. */
 static const struct {
     const char *name;
     uint32_t argument, of_glibc;
-    bool of_musl;  /* it calls no other; there calloc() calls malloc(), to name one */
-    bool followed; /* with event nativelive; of the others the blocks are not known there */
+    bool of_musl;  /* probed in musl: calls no other of these there, unlike calloc() */
+    bool followed; /* probed for event nativelive: its blocks are known */
 } FUNCTIONS[] = {
     { "malloc", BROKER_MALLOC_FIRST, BROKER_MALLOC_FIRST, true, true },
     { "calloc", BROKER_MALLOC_PRODUCT, BROKER_MALLOC_PRODUCT, false, true },
@@ -19,18 +19,18 @@ static const struct {
     { "memalign", BROKER_MALLOC_SECOND, BROKER_MALLOC_SECOND_OF_OLD, false, true },
     { "valloc", BROKER_MALLOC_FIRST, BROKER_MALLOC_FIRST, false, false },
 };
-#define REALLOC 2 /* the index of it */
+#define REALLOC 2 /* its index */
 _Static_assert(ARRAY_SIZE(FUNCTIONS) <= 32, "bits of struct mallocs");
 
-/* Behind those, what gives back, and what only one library has. glibc: what it has beside its
- * malloc, and none that takes the place of that (tcmalloc has __libc_malloc, too). There realloc()
- * of NULL calls malloc(), and so do those that align, for what is aligned anyway. Its loader has a
- * malloc for itself before 2.32. */
+/* Names after those: free, and names that one library alone has. GLIBC is a name of glibc, and of
+ * no replacement of its malloc (tcmalloc has __libc_malloc, too). In glibc, realloc() of NULL calls
+ * malloc(), and so do aligning functions if malloc aligns enough. Its loader has a malloc of its
+ * own before 2.32. */
 enum { FREE = ARRAY_SIZE(FUNCTIONS), GLIBC, MUSL, LOADER, NAMES };
 static const char *const MARKS[] = { "free", "malloc_info", "__dls3", "__tls_get_addr" };
 
-/* Whether function number @i begins where another does that is probed: glibc's aligned_alloc is
- * memalign. */
+/* Returns whether function number @i begins at the address of a probed one before it: glibc's
+ * aligned_alloc is memalign. */
 static bool is_alias(const uint64_t *offsets, size_t i)
 {
     for (size_t k = 0; k < i; k++) {
@@ -40,26 +40,26 @@ static bool is_alias(const uint64_t *offsets, size_t i)
     return false;
 }
 
-/* A file that has a malloc: where its functions begin, and where it is mapped. */
+/* A file with a malloc: the offsets of its functions, and its mapping. */
 struct library {
     uint64_t offsets[NAMES], start, end;
 };
 
-/* Whether function number @i of @l is to be probed. */
+/* Returns whether function number @i of @l is to be probed. */
 static bool is_wanted(const struct library *l, size_t i)
 {
     return l->offsets[i] && !is_alias(l->offsets, i) && (!l->offsets[MUSL] || FUNCTIONS[i].of_musl);
 }
 
-/* What puts probes takes. */
+/* The process and set that get probes. */
 struct putting {
     struct broker *broker;
     const struct proc_id *id;
     uint32_t set;
-    bool coming; /* the kernel is still putting some */
+    bool coming; /* the kernel is still installing some */
 };
 
-/* Has one put at the function at @offset of @l, or in it. As broker_probe_put(), and -ESRCH. */
+/* Puts one probe at @offset of @l. As broker_probe_put(), but for -ESRCH, and 0 with to->coming. */
 static int put_probe(struct putting *to, const struct library *l, uint64_t offset,
                      uint32_t argument, struct error *err)
 {
@@ -76,15 +76,15 @@ static int put_probe(struct putting *to, const struct library *l, uint64_t offse
     return r > 0 ? error_set(err, -ESRCH, "it has ended") : r;
 }
 
-/* Whether nothing can be said without a probe at function number @i: with @followed, blocks that
- * realloc() gives back would seem to stay. */
+/* Returns whether the event needs function number @i. With @followed, blocks that realloc() frees
+ * would else seem to stay. */
 static bool is_needed(size_t i, bool followed)
 {
     return i == 0 || (followed && i == REALLOC);
 }
 
-/* Puts those of function number @i of @l; with @followed also where its blocks are known. What
- * cannot be is left out. As put_probe(). */
+/* Puts the probes of function number @i of @l; with @followed also at its result. A function that
+ * cannot be probed is noted in @m. As put_probe(). */
 static int put_function(struct mallocs *m, struct putting *to, const struct library *l, size_t i,
                         bool followed, struct error *err)
 {
@@ -126,7 +126,7 @@ static bool is_loader(const struct library *l)
     return l->offsets[LOADER] && !l->offsets[MUSL] && !l->offsets[GLIBC];
 }
 
-/* Whether blocks can be followed that @count libraries give. */
+/* Checks whether the blocks of @count libraries can be followed. */
 static int check_followed(const struct library *all, size_t count, struct error *err)
 {
     size_t i = 0;
@@ -143,8 +143,8 @@ static int check_followed(const struct library *all, size_t count, struct error 
     return -EOPNOTSUPP;
 }
 
-/* All that @p has, before the first probe stands: one that goes again counts for a while. Of more
- * than MALLOCS_LIBRARIES_MAX the first ones, and *ret_more. */
+/* Finds all libraries of @p before the first probe is put: a probe that is removed again stays for
+ * a while. Of more than MALLOCS_LIBRARIES_MAX, the first ones and *ret_more. */
 static int find_libraries(struct symbolizer *s, struct process *p, struct library *ret,
                           size_t *ret_count, bool *ret_more)
 {
@@ -200,7 +200,7 @@ int mallocs_put(struct mallocs *m, struct broker *b, struct symbolizer *s, struc
                          p->id.host_pid);
     m->begun_ns = clock_monotonic_ns();
     m->followed = followed;
-    if (broker_mallocs(b, p->id.host_pid, &m->before) != 0) /* by other sets */
+    if (broker_mallocs(b, p->id.host_pid, &m->before) != 0) /* counted for other sets */
         m->before = 0;
     return 0;
 }
@@ -226,7 +226,7 @@ int mallocs_look(struct mallocs *m, struct broker *b, int32_t host_pid, bool for
 
     if (broker_mallocs(b, host_pid, &calls) != 0 || calls < m->before)
         return 0;
-    /* So many have come in less than a second, or the second is over. */
+    /* Waits for more calls than the limit, or for the end of the second. */
     if (calls - m->before <= MALLOCS_PER_SECOND_MAX && took_ns < NSEC_PER_SEC)
         return 0;
     m->per_second = (calls - m->before) * NSEC_PER_SEC / MAX(took_ns, NSEC_PER_MSEC);

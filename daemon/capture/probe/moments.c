@@ -3,7 +3,7 @@
 
 #include "base/cleanup.h"
 
-/* ---- which JVMs ---- */
+/* ---- probes of JVMs ---- */
 
 static int open_ring(struct moments *all, struct broker *b, struct error *err)
 {
@@ -69,7 +69,7 @@ static void take_out(struct broker *b, const struct probe_entry *e)
     broker_probe_drop(b, e->id.host_pid, BROKER_PROBED_MOMENTS, /* which= */ 0, NULL);
 }
 
-/* Takes out the probes of the groups that came too often since the last time. */
+/* Removes the probes of groups that came too often since the last look. */
 static void look(struct broker *b, struct probe_entry *e)
 {
     struct moment_source *t = (struct moment_source *)e;
@@ -118,7 +118,7 @@ static void begin(struct begun_moment *m, const struct moment_record *rec)
     memcpy(m->name, rec->name, sizeof(m->name));
 }
 
-/* Ends @m, if it has begun. */
+/* Ends @m if it has begun. */
 static bool end(struct begun_moment *m, enum profile_moment_kind kind,
                 const struct moment_record *rec, struct moment *ret, uint64_t *unpaired)
 {
@@ -142,7 +142,8 @@ static bool end_safepoint(struct moment_source *t, const struct moment_record *r
 
     if (!end(&t->safepoint, MOMENT_IS_SAFEPOINT, rec, ret, unpaired))
         return false;
-    /* Without an operation (JDK 8) nothing says when it was reached: it was for that alone. */
+    /* Without an operation (JDK 8), the time to reach it is not known: all of its time counts as
+     * that. */
     ret->reach_ns = (reached_ns ? reached_ns : ret->end_ns) - ret->start_ns;
     return true;
 }
@@ -170,7 +171,7 @@ static bool end_operation(struct moment_source *t, const struct moment_record *r
            end(&t->operations[t->nested], MOMENT_IS_OPERATION, rec, ret, unpaired);
 }
 
-/* The entry of the thread that compiles. Where it has none: a free one, or the oldest. */
+/* Returns the entry of the thread that compiles. If it has none: a free one, or the oldest. */
 static struct compiling *compiler_of(struct moment_source *t, uint32_t host_tid)
 {
     struct compiling *oldest = &t->compilers[0];
@@ -199,7 +200,7 @@ static bool end_compilation(struct moment_source *t, const struct moment_record 
     return true;
 }
 
-/* What takes no time. */
+/* Makes a moment without duration. */
 static bool at_once(enum profile_moment_kind kind, const struct moment_record *rec,
                     struct moment *ret)
 {
@@ -217,7 +218,7 @@ bool moments_pair(struct moment_source *t, const struct moment_record *rec, stru
     switch ((enum moment_kind)rec->kind) {
     case MOMENT_SAFEPOINT_BEGIN:
         begin(&t->safepoint, rec);
-        t->nested = 0; /* nothing can be under way: an end was lost */
+        t->nested = 0; /* no operation is under way: its end was lost */
         return false;
     case MOMENT_SAFEPOINT_END:
         return end_safepoint(t, rec, ret, unpaired);
@@ -230,7 +231,7 @@ bool moments_pair(struct moment_source *t, const struct moment_record *rec, stru
         begin(&t->gc, rec);
         return false;
     case MOMENT_COLLECTOR:
-        if (t->gc.start_ns) /* the last one counts: a full one may begin with a young one */
+        if (t->gc.start_ns) /* the last name counts: a full collection may begin as a young one */
             memcpy(t->gc.name, rec->name, sizeof(rec->name));
         return false;
     case MOMENT_GC_END:

@@ -33,7 +33,7 @@ static void take_out(const struct probe_table *t, struct broker *b, struct probe
     e->may_stand = false;
 }
 
-/* Takes out the probes of *@at, and frees it. */
+/* Removes the probes of *@at, and frees it. */
 static void drop(struct probe_table *t, struct broker *b, struct probe_entry **at)
 {
     struct probe_entry *e = *at;
@@ -45,8 +45,9 @@ static void drop(struct probe_table *t, struct broker *b, struct probe_entry **a
     free(e);
 }
 
-/* Returns which entry gives way to one of @owner's: the newest of whom has most, if that is more
- * than @owner has then. @standing: of those that have probes, or soon will. NULL: none does. */
+/* Returns the entry that gives way to one of @owner: the newest of the owner with most, if that is
+ * more than @owner has then. @standing: among entries with probes, or with probes that are coming.
+ * NULL: none. */
 static struct probe_entry **gives_way(struct probe_table *t, uint64_t owner, bool standing)
 {
     struct places standing_of = { .most = 0 };
@@ -59,7 +60,7 @@ static struct probe_entry **gives_way(struct probe_table *t, uint64_t owner, boo
             places_take(&standing_of, e->owner);
     }
     least = shares_used(of, owner) + 2;
-    if (!standing && t->places.most < least) /* a crowd that finds no room costs next to nothing */
+    if (!standing && t->places.most < least) /* keeps many owners without room cheap */
         return NULL;
     for (struct probe_entry **at = &t->first; *at; at = &(*at)->next) {
         uint64_t has = shares_used(of, (*at)->owner);
@@ -74,7 +75,7 @@ static struct probe_entry **gives_way(struct probe_table *t, uint64_t owner, boo
     return most >= least ? found : NULL;
 }
 
-/* Returns a new entry, which another owner's may give way to. NULL: there is no room. */
+/* Returns a new entry; another owner's may give way to it. NULL: there is no room. */
 static struct probe_entry *new_entry(struct probe_table *t, struct broker *b, uint64_t owner)
 {
     struct probe_entry **gives =
@@ -85,7 +86,7 @@ static struct probe_entry *new_entry(struct probe_table *t, struct broker *b, ui
     return t->count < t->kind->entries_max ? calloc(1, t->kind->entry_bytes) : NULL;
 }
 
-/* Returns the entry of @p and @set, made if need be. NULL: there is no room. */
+/* Returns the entry of @p and @set, made if needed. NULL: there is no room. */
 static struct probe_entry *entry_of(struct probe_table *t, const struct probe_env *env,
                                     struct process *p, uint32_t set)
 {
@@ -111,7 +112,7 @@ static struct probe_entry *entry_of(struct probe_table *t, const struct probe_en
     return e;
 }
 
-/* Returns how many but @one have probes, or soon will. */
+/* Returns the number of entries but @one that have probes, or soon will. */
 static size_t standing_beside(const struct probe_table *t, const struct probe_entry *one)
 {
     size_t n = 0;
@@ -121,8 +122,8 @@ static size_t standing_beside(const struct probe_table *t, const struct probe_en
     return n;
 }
 
-/* Returns whether @e may have probes. *@ret_gives: the entry that loses its own once @e has them;
- * NULL: none. None gives way to one that has failed: it would have to at each further try. */
+/* Returns whether @e may have probes. *@ret_gives: the entry that loses its probes once @e has
+ * them; NULL: none. No entry gives way to one that has failed, or it would at each further try. */
 static bool may_stand(struct probe_table *t, const struct probe_entry *e,
                       struct probe_entry **ret_gives)
 {
@@ -137,7 +138,7 @@ static bool may_stand(struct probe_table *t, const struct probe_entry *e,
     return gives;
 }
 
-/* Asks the broker for the probes of @e. As struct probe_kind's put. */
+/* Requests the probes of @e. As probe_kind.put. */
 static int ask(struct probe_table *t, const struct probe_env *env, struct probe_entry *e,
                struct process *p, const void *what, struct error *err)
 {
@@ -152,8 +153,8 @@ static int ask(struct probe_table *t, const struct probe_env *env, struct probe_
     return r > 0 ? error_set(err, -ESRCH, "it has ended") : r;
 }
 
-/* Asks for the probes of @e if it may have them, and stores the result. False: there are as many
- * as may be. */
+/* Requests the probes of @e if it may have them, and stores the result. False: the limit is
+ * reached. */
 static bool ask_for(struct probe_table *t, const struct probe_env *env, struct probe_entry *e,
                     struct process *p, const void *what)
 {

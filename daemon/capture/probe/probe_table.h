@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which processes have probes of one kind: those of captures, and no others. The table asks the
- * broker for them, asks again until they are in, and takes them out when no capture wants them. A
- * kind says where they go. Thread: the engine's.
+ * The processes that have probes of one kind: those of captures, and no others. The table requests
+ * probes from the broker, polls until they are installed, and removes them when no capture wants
+ * them. A kind decides where they go. Thread: the engine's.
  */
 #pragma once
 
@@ -10,41 +10,42 @@
 #include "capture/probe/asked_probes.h"
 #include "symbolize/symbolize.h"
 
-#define PROBE_NO_SET UINT32_MAX /* of kinds whose probes are those of all sets of their event */
+#define PROBE_NO_SET UINT32_MAX /* of kinds with common probes for all sets of their event */
 
 struct probe_table;
 
-/* What probing takes; borrowed. */
+/* What putting probes needs; borrowed. */
 struct probe_env {
     struct broker *broker;
     struct symbolizer *symbolizer;
 };
 
-/* Probes in a process: the first member of what a kind keeps of it. */
+/* Probes in a process: the first member of a kind's own entry. */
 struct probe_entry {
     struct probe_entry *next;
     struct proc_id id;
     uint32_t set;
     uint64_t owner;    /* proc_owner() */
-    uint64_t since_ns; /* from then on samples of its probes are of this image of the process */
+    uint64_t since_ns; /* CLOCK_MONOTONIC; later samples of its probes are of this process image */
     struct asked_probes asked;
-    bool may_stand; /* some stood, or were coming, since they were last taken out */
+    bool may_stand; /* probes were installed, or coming, since they were last removed */
 };
 
 struct probe_kind {
     size_t entry_bytes;
-    size_t entries_max;   /* if there are so many, the owner with most of them gives way */
-    size_t standing_max;  /* with probes, or soon to have them. If it is less than entries_max, the
-                           * broker can take one more, until another's are taken out */
-    const char *have_all; /* who is probed: "JVMs have probes" */
-    /* Finds where the probes go, and asks the broker for them. @what: of probe_table_put(). 0.
-     * -EAGAIN, ASKED_PROBES_READING: to be called again. -ENOENT: once again, with fresh mappings.
-     * PROC_GONE; -errno with @err. */
+    size_t entries_max;   /* beyond it, an entry of the owner with most gives way */
+    size_t standing_max;  /* entries with probes, or soon to have them. If it is less than
+                           * entries_max, the broker can take one more until another entry's are
+                           * removed */
+    const char *have_all; /* for messages: "JVMs have probes" */
+    /* Finds where the probes go, and requests them from the broker. @what: of probe_table_put().
+     * Return: 0. -EAGAIN, ASKED_PROBES_READING: call again. -ENOENT: call once again, with fresh
+     * mappings. PROC_GONE; -errno with @err. */
     int (*put)(struct probe_table *t, const struct probe_env *env, struct probe_entry *e,
                struct process *p, const void *what, struct error *err);
-    /* Has the broker take out all of them. */
+    /* Removes all probes of the entry, through the broker. */
     void (*take_out)(struct broker *b, const struct probe_entry *e);
-    /* Looks at one that is wanted, at each reconciliation; NULL: not needed. */
+    /* Checks a wanted entry, at each reconciliation; NULL: not needed. */
     void (*look)(struct broker *b, struct probe_entry *e);
 };
 
@@ -52,10 +53,11 @@ struct probe_table {
     const struct probe_kind *kind;
     struct probe_entry *first;
     size_t count;
-    struct places places; /* entries */
+    struct places places; /* of entries */
 };
 
-/* Returns whether @r, a result of probe_table_put(), is a failure and not "ask again". */
+/* Returns whether @r, a result of probe_table_put(), is a failure and does not mean "call
+ * again". */
 static inline bool probe_put_failed(int r)
 {
     return r < 0 && r != -EAGAIN && r != -EINPROGRESS;
@@ -66,19 +68,18 @@ void probe_table_deinit(struct probe_table *t);
 /* Returns the entry of process image @id and @set; NULL: there is none. */
 struct probe_entry *probe_table_find(const struct probe_table *t, const struct proc_id *id,
                                      uint32_t set);
-/* Has @p probed for @set, unless it is; @what is for its kind. After an exec the probes of the
- * image before are taken out. Return: 0. -EINPROGRESS with @err: the kernel is installing the
- * probes, or symbols are being read and CLOCK_MONOTONIC @until_ns has not come; ask again. -EAGAIN:
- * the same of symbols after @until_ns, or @p is starting. -ESRCH: it has ended. -errno; the last
- * two with @err. */
+/* Probes @p for @set, unless it is probed; @what is for its kind. After an exec, removes the probes
+ * of the image before. Return: 0. -EINPROGRESS with @err: the kernel is installing the probes, or
+ * symbols are being read before CLOCK_MONOTONIC @until_ns; call again. -EAGAIN: symbols are being
+ * read after @until_ns, or @p is starting. -ESRCH: it has ended. -errno; the last two with @err. */
 int probe_table_put(struct probe_table *t, const struct probe_env *env, struct process *p,
                     uint32_t set, const void *what, uint64_t until_ns, struct error *err);
 /* Marks the probes of @id and @set as wanted, if there are any. */
 void probe_table_want(struct probe_table *t, const struct proc_id *id, uint32_t set);
 /* Begins a reconciliation: probe_table_put() and probe_table_want() mark what is wanted. */
 void probe_table_sweep_begin(struct probe_table *t);
-/* Ends it: takes out what is not wanted. */
+/* Ends the reconciliation: removes entries that are not wanted. */
 void probe_table_sweep_end(struct probe_table *t, struct broker *b);
-/* Notes that @set has ended, and its probes with it. With PROBE_NO_SET another set may keep them:
- * they are put again if they are wanted, and else taken out. */
+/* Notes that @set has ended, and its probes with it. With PROBE_NO_SET another set may keep the
+ * probes: wanted ones are put again, others are removed. */
 void probe_table_lost(struct probe_table *t, uint32_t set);

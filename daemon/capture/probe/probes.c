@@ -3,13 +3,13 @@
 
 #include "base/old_kernel.h"
 
-#define PROBES_TRIES_MAX 50 /* while its compilers start */
+#define PROBES_TRIES_MAX 50 /* tries while the JVM's compilers start */
 
 _Static_assert((int)BROKER_PROBE_ALLOCATORS + (int)HOTSPOT_ALLOCATORS == (int)BROKER_PROBE_KINDS &&
                    HOTSPOT_ALLOCATORS_MAX <= BROKER_PLACES_MAX,
                "the kinds of both sides");
 
-/* As C++ spells them, of JDK 11 and up; what follows is the types of parameters. */
+/* Mangled names of JDK 11 and later; the types of parameters follow. */
 static const char *const FUNCTIONS[] = {
     [BROKER_PROBE_IN_NEW_TLAB] = "_ZN11AllocTracer27send_allocation_in_new_tlabE",
     [BROKER_PROBE_OUTSIDE_TLAB] = "_ZN11AllocTracer28send_allocation_outside_tlabE",
@@ -35,8 +35,8 @@ static int find_by_symbols(struct symbolizer *s, struct process *p, struct broke
     return 0;
 }
 
-/* Finds the places by the calls of the stubs that allocate, between the begin of @m and @end. 0;
- * -EAGAIN; -errno with @err. */
+/* Finds the places by the calls of allocation stubs, in the mapping @m up to @end. 0; -EAGAIN;
+ * -errno with @err. */
 static int find_by_stubs(struct process *p, struct heap_probe *one, const struct mapping *m,
                          uint64_t end, struct broker_probes *ret, struct error *err)
 {
@@ -72,7 +72,7 @@ static int find_by_stubs(struct process *p, struct heap_probe *one, const struct
     return -EOPNOTSUPP;
 }
 
-/* Finds where the probes go. 0 or as the put of struct probe_kind. */
+/* Finds where the probes go. 0 or as probe_kind.put. */
 static int find_places(struct symbolizer *s, struct process *p, struct heap_probe *one,
                        struct broker_probes *ret, struct mapping *ret_mapping, struct error *err)
 {

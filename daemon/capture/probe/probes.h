@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which JVMs have probes, for event alloc: those of captures that run, and no others. In libjvm.so,
- * or in the agent that an attachment (attach/attachment.h) has brought there. Finds where the
- * probes go; the broker checks that and puts them there. Thread: the engine's.
+ * Probes of event alloc, in JVMs of running captures and in no others: in libjvm.so, or in the
+ * agent that an attachment (attach/attachment.h) has loaded. Finds where the probes go; the broker
+ * checks that and puts them. Thread: the engine's.
  */
 #pragma once
 
 #include "capture/probe/probe_table.h"
 
-#define PROBES_MAX 256 /* JVMs at a time: as the broker has */
+#define PROBES_MAX 256 /* JVMs at a time: the broker's limit */
 
 struct heap_probe {
     struct probe_entry entry; /* first */
-    bool by_stubs;            /* at what the stubs that allocate call: libjvm has no symbols */
-    uint32_t tries;           /* while its compilers had not made all stubs */
+    bool by_stubs;            /* at functions that allocation stubs call: libjvm has no symbols */
+    uint32_t tries;           /* while the JVM's compilers had not made all stubs */
 };
 
 extern const struct probe_kind PROBES_LIBJVM, PROBES_AGENT;
 
-/* Returns whether @id has probes, and by the stubs in its code cache. */
+/* Returns whether @id is probed at the calls of the stubs in its code cache. */
 bool probes_by_stubs(const struct probe_table *t, const struct proc_id *id);

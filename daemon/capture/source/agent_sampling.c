@@ -6,8 +6,8 @@
 #include "capture/capture_impl.h"
 
 #define AGENT_JDK_MIN 11                    /* SampledObjectAlloc */
-#define AGENT_LATE_NS (100 * NSEC_PER_MSEC) /* less is not worth a word */
-#define AGENT_COARSER 1.5                   /* so many times larger intervals are */
+#define AGENT_LATE_NS (100 * NSEC_PER_MSEC) /* a shorter delay needs no warning */
+#define AGENT_COARSER 1.5                   /* a smaller factor of the interval needs no warning */
 #define REMEDY_PROBE                                                                               \
     "take event=alloc with source=probe, which loads nothing into the JVM and shows what is "      \
     "allocated"
@@ -23,7 +23,7 @@ static int refuse(int32_t pid, const char *why, const char *remedy, struct error
     return BACKEND_CONFLICT;
 }
 
-/* Writes the JVMs of @c to @ret. Returns how many; 0 with @err: it has none, or too many. */
+/* Writes the JVMs of @c to @ret. Returns their number; 0 with @err: there are none, or too many. */
 static size_t selected_jvms(const struct capture *c, struct process *ret[AGENT_JVMS_MAX],
                             const char *what, const char *parameter, struct error *err)
 {
@@ -101,7 +101,7 @@ void agent_sampling_hold(const struct capture_event *e, const struct proc_id *p)
         probe_table_want(&e->capture->captures->agents, &a->jvms[i].id, PROBE_NO_SET);
 }
 
-/* Has the probe put into the agent of @j, which has begun. 0, or an outcome with @err. */
+/* Puts the probe into the agent of @j, which is loaded. 0, or an outcome with @err. */
 static int put_probe(struct agent_jvm *j, struct captures *captures, uint64_t now_ns,
                      struct error *err)
 {
@@ -111,7 +111,7 @@ static int put_probe(struct agent_jvm *j, struct captures *captures, uint64_t no
     int r;
 
     if (!p || p->exited || !proc_id_equal(&p->id, &j->id))
-        return 0; /* what it allocated until then is there */
+        return 0; /* its samples so far are kept */
     if (!j->since_ns)
         unwinding_again(captures->unwinding, p, now_ns); /* the agent is mapped now */
     r = probe_table_put(&captures->agents, &env, p, PROBE_NO_SET, /* what= */ NULL,
@@ -134,7 +134,7 @@ static int poll_jvm(struct agent_jvm *j, struct captures *captures, uint64_t now
     case ATTACHMENT_FAILED:
         problem = attachment_problem(j->attachment);
         if (j->since_ns)
-            return 0; /* the JVM ended it; said at the end */
+            return 0; /* the JVM ended it; settle_jvm() warns */
         return refuse(j->id.host_pid, problem->msg, problem->remedy, err);
     default:
         return 0;

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Agents that sample what the JVMs of a capture allocate, one in each. Events alloc (source=agent)
+ * Agents that sample the allocations of a capture's JVMs, one in each. Events alloc (source=agent)
  * and live use its functions in their struct event_source. The state of such an event begins with a
- * struct agent_sampling. While no agent is planned the functions do nothing. Thread: the engine's.
+ * struct agent_sampling. If no agent is planned, the functions do nothing. Thread: the engine's.
  */
 #pragma once
 
 #include "capture/source/source.h"
 
-#define AGENT_JVMS_MAX 8 /* of a capture */
+#define AGENT_JVMS_MAX 8 /* per capture */
 
 struct agent_jvm {
     struct attachment *attachment;
     struct proc_id id;
-    uint64_t since_ns; /* since when it samples; 0: not yet */
-    bool left_out;     /* no agent can be loaded, and the profile says so */
+    uint64_t since_ns; /* CLOCK_MONOTONIC since when it samples; 0: not yet */
+    bool left_out;     /* no agent can be loaded, and the profile has the warning */
 };
 
 struct agent_sampling {
@@ -22,28 +22,27 @@ struct agent_sampling {
     size_t count; /* 0: no agent is planned */
 };
 
-/* Why event alloc may have no sample then. */
+/* Why event alloc may have no sample by an agent. */
 extern const struct empty_reason AGENT_SAMPLING_EMPTY;
 
 /* Plans to load the agent into each JVM that is selected now. @what, @parameter: the part of the
- * request that wants it, as text, and its parameter. 0; BACKEND_CONFLICT or -errno with @err. */
+ * request that asks for it, as text, and its parameter. 0; BACKEND_CONFLICT or -errno with @err. */
 int agent_sampling_begin(struct capture_event *e, const char *what, const char *parameter,
                          struct error *err);
-/* Waits for the agents. If a JVM takes long to load one, the event begins without it, and is
- * sampled from when it is there. 0, -EINPROGRESS or BACKEND_CONFLICT with @err. */
+/* Waits for the agents. If a JVM takes long to load one, the event begins without that JVM, and
+ * samples it later. 0, -EINPROGRESS or BACKEND_CONFLICT with @err. */
 int agent_sampling_prepare(struct capture_event *e, struct process *p, struct error *err);
 /* Marks the probes in the agents as wanted. */
 void agent_sampling_hold(const struct capture_event *e, const struct proc_id *p);
-/* Puts the probe into each agent once that is loaded. A JVM that refuses its agent is left out,
- * with a warning. 0; BACKEND_CONFLICT with @err: all have refused. */
+/* Puts the probe into each agent once it is loaded. A JVM that refuses its agent is left out, with
+ * a warning. 0; BACKEND_CONFLICT with @err: all have refused. */
 int agent_sampling_poll(struct capture_event *e, uint64_t now_ns, struct error *err);
-/* Writes "process 42: " for a sentence about @j, or "" if the capture has no other JVM. Return:
- * @buf.
- */
+/* Writes "process 42: " for a sentence about @j, or "" if the capture has no other JVM. Returns
+ * @buf. */
 #define AGENT_JVM_BYTES 32
 const char *agent_jvm_prefix(const struct agent_sampling *a, const struct agent_jvm *j,
                              char buf[AGENT_JVM_BYTES]);
-/* Warns at the end of what the agents did not sample. */
+/* Warns at the end of allocations that the agents did not sample. */
 void agent_sampling_settle(struct capture_event *e, uint64_t end_ns);
 /* Releases the agents. */
 void agent_sampling_release(struct capture_event *e);

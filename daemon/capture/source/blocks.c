@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Event nativelive: samples of blocks wait for the end, and go when their blocks are freed. */
+/*
+ * Event nativelive: samples of blocks are kept until the end, and dropped when their blocks are
+ * freed.
+ */
 #include "capture/capture_impl.h"
 #include "capture/native_live.h"
 #include "capture/source/function_calls.h"
@@ -19,8 +22,8 @@ static int blocks_begin(struct capture_event *e, struct error *err)
     return native_live_new(&b->live);
 }
 
-/* Returns whether nothing reports when the block of @in is freed. Its probes have gone: they were
- * of an image that an exec replaced, or the process calls too often. */
+/* Returns whether no probe reports the free of the block of @in. Its probes have gone: they were in
+ * an image that an exec replaced, or the process calls too often. */
 static bool is_unfollowed(struct captures *captures, const struct incoming *in)
 {
     uint64_t since_ns = calls_since_ns(&captures->calls, &in->process->id, in->rec->set);
@@ -61,7 +64,7 @@ static bool blocks_note(struct capture_event *e, const struct incoming *in)
         return false;
     v = capture_verdict(captures, c, in->process, rec->time_ns);
     early = pending_has(captures->pending, 1u << rec->set, UINT64_MAX);
-    if (!v || !v->wanted) /* the set has blocks of others' processes, too */
+    if (!v || !v->wanted) /* the set also has blocks of other processes */
         return true;
     if (!rec->object)
         native_live_count(live, rec->value, NATIVE_LIVE_LOST);
@@ -71,7 +74,7 @@ static bool blocks_note(struct capture_event *e, const struct incoming *in)
     return true;
 }
 
-/* Ends those of process @id in each capture of set @set. */
+/* Ends the blocks of process @id in each capture of set @set. */
 static void end_process(struct captures *captures, const struct proc_id *id, uint32_t set,
                         enum native_live_end how)
 {
@@ -85,8 +88,8 @@ static void end_process(struct captures *captures, const struct proc_id *id, uin
     }
 }
 
-/* Drops the blocks of processes that have lost their probes since the last call: which of them are
- * freed is not known. */
+/* Loses the blocks of processes that have lost their probes since the last call: their frees are
+ * not seen. */
 static void blocks_swept(struct captures *captures)
 {
     struct call_probe *one;
@@ -103,7 +106,7 @@ static void blocks_replaced(struct captures *captures, const struct proc_id *id)
     }
 }
 
-/* The new set follows none. */
+/* The new set follows no blocks. */
 static void blocks_set_changed(struct capture_event *e)
 {
     native_live_lose_all(((struct blocks *)e->state)->live, clock_monotonic_ns());

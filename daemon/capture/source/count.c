@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Events that the kernel counts on each processor: CPU time, what it has counters for, and pages.
- */
+/* Events that the kernel counts on each processor: CPU time, kernel counters, and pages. */
 #include "capture/capture_impl.h"
 
 #include <unistd.h>
@@ -24,10 +23,10 @@ const struct event_source event_source_timer = {
 /* ---- pages ---- */
 
 struct pages {
-    uint64_t huge_before; /* huge pages of the node, when the capture began */
+    uint64_t huge_before; /* of the node, when the capture began */
 };
 
-/* Returns the huge pages that came into use on the node since it started; 0: not known. */
+/* Returns the huge pages that came into use since the node started; 0: not known. */
 static uint64_t huge_pages(const struct captures *captures)
 {
     static const char NAME[] = "\nthp_fault_alloc ";
@@ -53,7 +52,7 @@ static void pages_run(struct capture_event *e)
     p->huge_before = huge_pages(e->capture->captures);
 }
 
-/* A huge page comes with one fault, and the kernel does not say which faults those were. */
+/* A huge page takes one fault, and the kernel does not report which faults those were. */
 static void pages_warn(const struct capture_event *e)
 {
     struct capture *c = e->capture;

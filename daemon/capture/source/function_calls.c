@@ -29,8 +29,8 @@ void function_calls_hold(const struct capture_event *e, const struct proc_id *p)
         probe_table_want(&e->capture->captures->calls, p, e->sets[0].set);
 }
 
-/* Refuses @c, whose one process calls malloc too often, unless its profile has more than the begin.
- */
+/* Refuses @c if its one process calls malloc too often and its profile has little more than the
+ * begin. */
 static void refuse_often(struct capture *c, const struct error *why, uint64_t now_ns)
 {
     if (!target_single_pid(c->target) || c->event_count > 1 || c->refusal.code ||
@@ -41,7 +41,7 @@ static void refuse_often(struct capture *c, const struct error *why, uint64_t no
     error_remedy(&c->refusal, "%s", why->remedy);
 }
 
-/* A process without the file has none. */
+/* Probes @p; a process that has not mapped the file is skipped. */
 void function_calls_want(struct capture_event *e, struct process *p, uint64_t now_ns)
 {
     struct capture *c = e->capture;
@@ -68,7 +68,7 @@ const struct event_source event_source_calls = { .prepare = function_calls_prepa
 
 /* ---- event malloc ---- */
 
-/* Warns of what the probes of @functions cost @who, and what they do not see. */
+/* Warns of the cost of the probes of @functions to process @who, and of calls that they miss. */
 static void warn_malloc(struct capture *c, const char *who, const char *functions,
                         const struct mallocs *m)
 {

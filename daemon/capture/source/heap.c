@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Event alloc: what Java threads allocate, by probes in libjvm.so (capture/probe/probes.h) or by an
- * agent (source=agent). */
+/*
+ * Event alloc: allocations of Java threads, by probes in libjvm.so (capture/probe/probes.h) or by
+ * an agent (source=agent).
+ */
 #include "capture/source/agent_sampling.h"
 
 #include "capture/capture_impl.h"
 #include "capture/probe/probes.h"
 
-#define FIXED_SAMPLES 50 /* fewer say nothing of a loop */
-#define FIXED_SHARE 0.4  /* of them, from where on it is one */
+#define FIXED_SAMPLES 50 /* fewer show no loop */
+#define FIXED_SHARE 0.4  /* share of them that shows a loop */
 
 struct heap {
-    struct agent_sampling agent; /* first; with source=agent */
-    bool stubs_warned;           /* of a JVM that is probed at its stubs */
-    uint32_t allocs, same_steps; /* samples without SAMPLE_ALONE; of them SAMPLE_SAME_STEP */
+    struct agent_sampling agent; /* first; used with source=agent */
+    bool stubs_warned;           /* the warning on a JVM that is probed at its stubs is recorded */
+    uint32_t allocs, same_steps; /* samples without SAMPLE_ALONE; of these, with SAMPLE_SAME_STEP */
 };
 
 static const struct source_texts TEXTS = { .first = "what it allocated at first is",
@@ -43,7 +45,7 @@ static void heap_sets(const struct capture_event *e, struct event_ref *ret)
     ret[0] = (struct event_ref){ e->info, by_agent(e) ? e->info->name : e->name, by_agent(e) };
 }
 
-/* Warns once of what is not seen if @p is probed at its stubs. */
+/* Warns once of allocations that are not seen if @p is probed at its stubs. */
 static void warn_stubs(struct capture_event *e, const struct process *p)
 {
     struct capture *c = e->capture;
@@ -100,7 +102,7 @@ static void heap_weight(struct capture_event *e, const struct sample_record *rec
     }
 }
 
-/* Warns if it samples at full buffers, and those come again and again in the same way. */
+/* Warns if samples at full buffers repeat in the same way. */
 static void heap_warn(const struct capture_event *e)
 {
     const struct heap *h = e->state;

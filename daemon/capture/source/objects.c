@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Event live: samples of objects are kept until the end, where each JVM says which are alive. */
+/*
+ * Event live: samples of objects are kept until the end, when each JVM's memory shows which are
+ * alive.
+ */
 #include "capture/source/agent_sampling.h"
 
 #include "attach/attachment.h"
@@ -8,7 +11,7 @@
 
 struct objects {
     struct agent_sampling agent;       /* first */
-    struct live *live[AGENT_JVMS_MAX]; /* of the JVM with this number: agents count objects alike */
+    struct live *live[AGENT_JVMS_MAX]; /* by JVM: agents use the same ids of objects */
 };
 
 static int objects_begin(struct capture_event *e, struct error *err)
@@ -61,7 +64,7 @@ struct settling {
     uint32_t frames[1 + STACK_FRAMES_MAX];
 };
 
-/* The frame that says an age. 0: there is no room for one. */
+/* Returns the frame of age @age; 0: there is no room. */
 static uint32_t age_frame(struct frame_table *table, uint32_t age)
 {
     struct frame frame = { .kind = FRAME_THREAD };
@@ -89,7 +92,7 @@ static void settle(void *cookie, const struct live_sample *s, uint32_t objects, 
     record_sample(to->c->record, &sample, to->frames + !to->frames[0], n + !!to->frames[0]);
 }
 
-/* Warns of what @f, of @j, lacks. @whose: as agent_jvm_prefix(). */
+/* Warns of what @f, of @j, lacks. @whose: by agent_jvm_prefix(). */
 static void warn(struct capture *c, const struct agent_jvm *j, const char *whose,
                  const struct live_found *f)
 {

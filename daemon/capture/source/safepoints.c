@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Event safepoint: the moments of their JVMs, and a sample for each safepoint that has
- * none of a late thread. Which methods were compiled, and which classes loaded.
+ * Event safepoint: the moments of JVMs, and a sample for each safepoint without a sample of a late
+ * thread. Also the methods that were compiled, and the classes that were loaded.
  */
 #include "base/text.h"
 #include "capture/capture_impl.h"
@@ -9,8 +9,8 @@
 #include "symbolize/java_text.h"
 
 struct safepoints {
-    uint32_t named_moments;   /* compilations and classes that it has, */
-    uint64_t unnamed_moments; /* and those beyond CAPTURE_NAMED_MOMENTS_MAX */
+    uint32_t named_moments;   /* compilations and classes in the profile */
+    uint64_t unnamed_moments; /* those beyond CAPTURE_NAMED_MOMENTS_MAX */
 };
 
 static const struct source_texts TEXTS = { .first = "its first safepoints are",
@@ -31,7 +31,7 @@ static void safepoints_hold(const struct capture_event *e, const struct proc_id 
 
 /* ---- moments ---- */
 
-/* Appends what the VM has of a text, "..." behind it if that is not all. */
+/* Appends @text of @n bytes, cut to @max with "..." behind it. */
 static void add_text(struct buf *out, const char *text, uint32_t n, size_t max, bool is_class)
 {
     struct span s = { text, MIN((size_t)n, max) };
@@ -44,7 +44,7 @@ static void add_text(struct buf *out, const char *text, uint32_t n, size_t max, 
         buf_add_str(out, "...");
 }
 
-/* "java.util.HashMap", or with a method "java.util.HashMap.get". */
+/* Returns "java.util.HashMap", or with a method "java.util.HashMap.get", as a string of frames. */
 static uint32_t names_text(struct captures *captures, const struct moment_names *names)
 {
     _cleanup_buf_ struct buf raw = BUF_UPTO(TEXT_NAME_MAX);
@@ -59,7 +59,8 @@ static uint32_t names_text(struct captures *captures, const struct moment_names 
     return frame_table_clean(captures->frames, buf_span(&raw), TEXT_MODIFIED_UTF8);
 }
 
-/* What stands for safepoint @m until the profile is made: a sample of the VM's own thread. */
+/* Records a sample of the VM's own thread that stands for safepoint @m until the profile is
+ * made. */
 static void record_rest(const struct capture_event *e, uint32_t process, struct process *p,
                         const struct moment *m)
 {
@@ -81,7 +82,7 @@ static void record_rest(const struct capture_event *e, uint32_t process, struct 
                                               CATEGORY_VM << PROFILE_SAMPLE_CATEGORY_SHIFT };
     struct span name = m->reach_ns < 2 * e->sets[0].period ? SPAN("[too short to see]")
                                                            : SPAN("[late thread not running]");
-    /* The frame of a safepoint that no sample tells of. */
+    /* The frame of a safepoint without a sample of a late thread. */
     uint32_t frame = frame_table_text(captures->frames, name, FRAME_WAIT_BLOCKED);
     struct seen_run *run;
     uint32_t thread;
@@ -141,9 +142,9 @@ static void safepoints_drain(struct captures *captures)
     moments_drain(&captures->moments, captures->discover, take_moment, captures);
 }
 
-/* ---- what it lacks ---- */
+/* ---- warnings ---- */
 
-/* Warns of @p, which @c wants, if some of its moments came too often to be in @c. */
+/* Warns of @p, which @c wants, if some of its moments came too often to be complete in @c. */
 static void warn_often(struct capture *c, const struct process *p)
 {
     uint32_t often = moments_often(&c->captures->moments, &p->id);

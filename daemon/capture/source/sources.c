@@ -53,7 +53,7 @@ double source_share(const struct capture_event *e, const struct sample_record *r
     if (rec->wait_ns) {
         from = MAX(from, MIN(rec->wait_ns, to));
         to = MAX(to, from);
-    } else if (event_is_valued(e->info) && rec->value) { /* a chance of value/I, too */
+    } else if (event_is_valued(e->info) && rec->value) { /* sampled with a chance of value/I, too */
         from = MIN(rec->value, to);
     }
     return from >= to ? 1.0 : (double)from / (double)to;
@@ -67,7 +67,7 @@ double source_set_share(const struct capture_event *e, uint32_t set)
     return set == e->sets[0].set && !event_is_valued(e->info) && from < to ? from / to : 1;
 }
 
-/* Returns what a sample at a pace is worth: the events that it stands for. */
+/* Returns the value of a sample at a pace: the events that it stands for. */
 static uint64_t counted(const struct capture_event *e, const struct sample_record *rec)
 {
     double events = (double)MAX(rec->value, UINT64_C(1)) / source_share(e, rec);

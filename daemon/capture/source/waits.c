@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Events of waiting: a sample is a wait, which ends when its thread runs again, or by a flush at
- * the end of the capture. Of event wall samples of threads that run come besides.
+ * the end of the capture. Event wall also has samples of running threads.
  */
 #include "capture/capture_impl.h"
 
 struct waits {
-    uint32_t flush_no; /* of the flush after the end; 0: none yet */
+    uint32_t flush_no; /* number of the flush at the end; 0: none yet */
     bool untracked;    /* a JVM does not list all of its virtual threads */
-    bool left_out;     /* there was no room for a JVM's */
+    bool left_out;     /* there was no room for the virtual threads of a JVM */
 };
 
 enum { WAITING, RUNNING }; /* the sets of event wall */
 
-/* Returns what the sample of a wait is worth: the part that lies within @c. 0: nothing of it does.
- */
+/* Returns the value of a wait's sample: the part of it within @c. 0: none. */
 static uint64_t wait_value(const struct capture_event *e, const struct sample_record *rec)
 {
     struct capture *c = e->capture;
@@ -28,8 +27,7 @@ static uint64_t wait_value(const struct capture_event *e, const struct sample_re
                       0.5);
 }
 
-/* Returns how many waits like the one of @rec it stands for: right on average, as not all are
- * sampled. */
+/* Returns the number of waits that @rec stands for, since not all are sampled: right on average. */
 static uint32_t wait_count(const struct capture_event *e, const struct sample_record *rec)
 {
     double waits = (double)rec->value / (double)rec->wait_ns / source_share(e, rec);
@@ -46,7 +44,7 @@ static bool waits_cover(const struct capture_event *e, const struct sample_recor
     if (!rec->wait_ns)
         return capture_spans(e->capture, rec);
     if (rec->flush ? rec->flush != w->flush_no : w->flush_no && rec->flushed >= w->flush_no)
-        return false; /* of another capture's flush; or the own one had it already */
+        return false; /* of another capture's flush, or counted by its own flush already */
     return wait_value(e, rec) > 0;
 }
 
@@ -76,7 +74,7 @@ static bool waits_flush(struct capture_event *e)
            pending > 0;
 }
 
-/* On a busy machine a thread that has blocked again may wait for a processor for long. */
+/* Flushes pending stacks: on a busy machine, their threads may wait for a processor for long. */
 static void waits_lates(const struct capture_event *e)
 {
     const struct waits *w = e->state;
@@ -85,7 +83,8 @@ static void waits_lates(const struct capture_event *e)
         broker_sample_lates(e->capture->captures->broker, e->sets[WAITING].set, NULL);
 }
 
-/* Waits of virtual threads without a carrier are found in the JVM (engine/virtual_waits.h). */
+/* Requests waits of virtual threads without a carrier, which are read from the JVM
+ * (engine/virtual_waits.h). */
 static void want_virtual(struct capture_event *e, struct process *p, uint64_t now_ns, bool locks)
 {
     const struct virtual_wish *wish;
@@ -171,18 +170,18 @@ static void wall_sets(const struct capture_event *e, struct event_ref *ret)
     ret[RUNNING] = event_ref_of(events_row(EVENT_CPU));
 }
 
-/* Returns what a sample of a thread that runs is worth: what the thread has run since the one
- * before it. Before its first sample and after its last it has run a period each, on average; the
- * first is worth the one, the second the other besides. So the sum is right for threads that are
- * met once, and exact to a period or two for the others. */
+/* Returns the value of a sample of a running thread: its CPU time since the sample before. On
+ * average, the thread has run one period before its first sample and one after its last. The first
+ * sample counts one of these, and the second adds the other. So the sum is right for threads with
+ * one sample, and exact to a period or two for others. */
 static uint64_t ran(struct seen_run *run, uint64_t period, const struct sample_record *rec)
 {
     uint64_t value = period;
 
     if (run->samples && rec->time_ns < run->time_ns)
-        return 1; /* it had to wait: the one after it has its time */
+        return 1; /* it was held: the sample after it has its time */
     if (run->samples && rec->run_ns < run->run_ns)
-        run->samples = 0; /* another thread of that number */
+        run->samples = 0; /* another thread with that number */
     if (run->samples)
         value = MAX(rec->run_ns - run->run_ns + (run->samples == 1 ? period : 0), UINT64_C(1));
     run->run_ns = rec->run_ns;
