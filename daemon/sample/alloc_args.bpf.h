@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * What the functions that Java code calls to allocate are to make (alloc_abi.h), by their
- * arguments. The object is not there yet: its size follows from its class, and the length of an
- * array. All that is read is the target's and may be garbage. It is bounded, and read with the
+ * The objects that functions called by Java code are about to allocate (alloc_abi.h), from their
+ * arguments. The object does not exist yet: its size follows from its class, and the length of an
+ * array. All words are read from the target and may be garbage. They are bounded, and read with the
  * rights of the target.
  */
 #pragma once
@@ -10,16 +10,16 @@
 #include "sample/alloc_abi.h"
 #include "sample/registers.bpf.h"
 
-#define LENGTH_MAX 0x7fffffff /* of an array */
-#define ARRAY_HEADER_BYTES 16 /* of one whose class is not looked at; 12 to 24 */
-#define RESOLVED_DATA_BYTES 8 /* into an Array<Klass*> */
+#define LENGTH_MAX 0x7fffffff /* limit of an array's length */
+#define ARRAY_HEADER_BYTES 16 /* of an array with an unread class; 12 to 24 */
+#define RESOLVED_DATA_BYTES 8 /* offset of the data in an Array<Klass*> */
 #define TYPE_MIN 4            /* T_BOOLEAN */
 #define TYPE_MAX 11           /* T_LONG */
 
 struct allocated {
     __u64 klass, bytes, thread;
-    __u32 outside; /* 1: of the buffer */
-    __u32 before;  /* 1: it is not allocated yet */
+    __u32 outside; /* 1: outside of the thread's buffer */
+    __u32 before;  /* 1: the object is not allocated yet */
     /* As in struct sample_record: */
     __u32 object, collections;
 };
@@ -30,8 +30,8 @@ static __always_inline bool read_word(__u64 *ret, __u64 at)
     return bpf_probe_read_user(ret, sizeof(*ret), (const void *)at) == 0;
 }
 
-/* Klass::_layout_helper: above 0 the bytes of an instance; below, those of an array before its
- * first element, and the shift for the length. 0: there is none. */
+/* Returns Klass::_layout_helper. Above 0: the bytes of an instance; below: those of an array before
+ * its first element, and the shift for the length. 0: there is none. */
 static __always_inline __s32 layout_of(const struct alloc_vm *vm, __u64 klass)
 {
     __s32 layout = 0;
@@ -40,19 +40,20 @@ static __always_inline __s32 layout_of(const struct alloc_vm *vm, __u64 klass)
     return layout;
 }
 
-/* Of an array of @length, of elements of 1 << @shift bytes. 0: there is none of this length. */
+/* Returns the bytes of an array of @length, with elements of 1 << @shift bytes. 0: no array has
+ * this length. */
 static __always_inline __u64 array_bytes(__u64 header, __u32 shift, __u64 length)
 {
     return length > LENGTH_MAX ? 0 : (header + (length << (shift & 7)) + 7) & ~7ULL;
 }
 
-/* Of an array of @length with this layout; 0: it is none. */
+/* Returns the bytes of an array of @length with this layout; 0: it is no array's. */
 static __always_inline __u64 bytes_by_layout(__s32 layout, __u64 length)
 {
     return layout < 0 ? array_bytes((__u32)layout >> 16 & 0xff, (__u32)layout & 0xff, length) : 0;
 }
 
-/* An instance of @klass. */
+/* Describes an instance of @klass. */
 static __always_inline void set_instance(const struct alloc_vm *vm, __u64 klass,
                                          struct allocated *ret)
 {
@@ -62,7 +63,7 @@ static __always_inline void set_instance(const struct alloc_vm *vm, __u64 klass,
     ret->bytes = layout > 0 ? (__u32)layout & ~7U : 0;
 }
 
-/* An array whose class is @klass. */
+/* Describes an array with the class @klass. */
 static __always_inline void set_array(const struct alloc_vm *vm, __u64 klass, __u64 length,
                                       struct allocated *ret)
 {
@@ -70,7 +71,7 @@ static __always_inline void set_array(const struct alloc_vm *vm, __u64 klass, __
     ret->bytes = bytes_by_layout(layout_of(vm, klass), (__u32)length);
 }
 
-/* An array of arrays: all of them. */
+/* Describes an array of arrays: the bytes of all of them. */
 static __always_inline void set_multi(const struct alloc_vm *vm, __u64 klass, __u32 rank,
                                       const __u32 *lengths, struct allocated *ret)
 {
@@ -91,7 +92,7 @@ static __always_inline void set_multi(const struct alloc_vm *vm, __u64 klass, __
     }
 }
 
-/* The class at @index of a ConstantPool. 0: it is not resolved. */
+/* Returns the class at @index of a ConstantPool. 0: it is not resolved. */
 static __always_inline __u64 pool_class(const struct alloc_vm *vm, __u64 pool, __u64 index)
 {
     __u64 slot = 0, array = 0, klass = 0;
@@ -105,7 +106,7 @@ static __always_inline __u64 pool_class(const struct alloc_vm *vm, __u64 pool, _
     return klass;
 }
 
-/* Of the functions of C2, which have the thread behind all others. */
+/* Describes the object of a function of C2, which has the thread as its last argument. */
 static __always_inline void set_by_compiler(const struct alloc_vm *vm, __u32 kind,
                                             const struct arguments *a, struct allocated *ret)
 {
@@ -142,7 +143,8 @@ static __always_inline void set_by_compiler(const struct alloc_vm *vm, __u32 kin
         set_multi(vm, a->n[0], kind - ALLOC_C2_MULTI2 + 2, lengths, ret);
 }
 
-/* Of those of C1 and the interpreter, which have the thread first. */
+/* Describes the object of a function of C1 or the interpreter, which has the thread as its first
+ * argument. */
 static __always_inline void set_by_thread(const struct alloc_vm *vm, __u32 kind,
                                           const struct arguments *a, struct allocated *ret)
 {
@@ -185,7 +187,7 @@ static __always_inline void set_by_thread(const struct alloc_vm *vm, __u32 kind,
     }
 }
 
-/* Of HotSpot's AllocTracer: the object is there. */
+/* Describes the object of a function of HotSpot's AllocTracer, which exists already. */
 static __always_inline void set_by_tracer(bool outside, const struct arguments *a,
                                           struct allocated *ret)
 {
@@ -196,7 +198,7 @@ static __always_inline void set_by_tracer(bool outside, const struct arguments *
     ret->thread = outside ? a->n[3] : a->n[4];
 }
 
-/* What a function of @kind makes, by its arguments. bytes 0: nothing that is known. */
+/* Describes the object of a function of @kind, by its arguments. bytes 0: unknown. */
 static __always_inline void set_by_arguments(const struct alloc_vm *vm, __u32 kind,
                                              const struct arguments *a, struct allocated *ret)
 {

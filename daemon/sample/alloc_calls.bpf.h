@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Calls of functions that are counted, and of those that ask a C library for memory. Each set has
+ * Calls of counted functions, and of those that request memory from a C library. Each set has
  * probes of its own, and each probe a slot.
  */
 #pragma once
@@ -8,7 +8,7 @@
 #include "sample/alloc_sample.bpf.h"
 
 /* Written by the loader. */
-__u32 call_epochs[ALLOC_CALLS_MAX]; /* of the probe in each slot; 0: it counts nothing */
+__u32 call_epochs[ALLOC_CALLS_MAX]; /* epoch of the probe in each slot; 0: it counts nothing */
 
 struct {
     __uint(type, BPF_MAP_TYPE_HASH);
@@ -24,8 +24,8 @@ struct {
     __type(value, struct block);
 } blocks SEC(".maps");
 
-/* Whether set @set, below STACK_SETS_MAX, takes this call, and what the record then stands for; 0:
- * an interval. One that preempts another may spoil a block, and no more than that. */
+/* Returns true if set @set, below STACK_SETS_MAX, samples this call. *ret_value: the record's
+ * value; 0: an interval. A call that preempts another may spoil a block, and nothing else. */
 static __always_inline bool takes_call(__u32 set, __u64 *ret_value)
 {
     struct block *b = bpf_map_lookup_elem(&blocks, &set);
@@ -35,7 +35,7 @@ static __always_inline bool takes_call(__u32 set, __u64 *ret_value)
     return !b || is_picked(b, &rates[set], ret_value);
 }
 
-/* The set of a probe that has one of its own. */
+/* Returns the set of a probe that belongs to one set. */
 static __always_inline __u32 set_of(__u32 kind)
 {
     return (__u32)(kind >= ALLOC_MALLOC ? (kind - ALLOC_MALLOC) / ALLOC_MALLOC_KINDS
@@ -43,8 +43,8 @@ static __always_inline __u32 set_of(__u32 kind)
            (STACK_SETS_MAX - 1);
 }
 
-/* What a call of a function of @kind (enum alloc_malloc) asks for, by its first three arguments; 0:
- * nothing. */
+/* Returns the bytes that a call of a function of @kind (enum alloc_malloc) requests, by its first
+ * three arguments; 0: none. */
 static __always_inline __u64 asked_bytes(__u32 kind, __u64 first, __u64 second, __u64 third)
 {
     __u64 bytes = first;
@@ -57,10 +57,10 @@ static __always_inline __u64 asked_bytes(__u32 kind, __u64 first, __u64 second, 
         bytes = kind == ALLOC_MALLOC_THIRD_OF_LARGE && second <= ALLOC_ALIGNED ? 0 : third;
     else if (kind != ALLOC_MALLOC_FIRST)
         bytes = kind == ALLOC_MALLOC_SECOND_OF_OLD && first <= ALLOC_ALIGNED ? 0 : second;
-    return bytes < SIZE_MAX_BYTES ? bytes : 0; /* no malloc gives so much */
+    return bytes < SIZE_MAX_BYTES ? bytes : 0; /* no malloc returns so much */
 }
 
-/* The same, and counts the call of process @host_pid. */
+/* Does the same, and counts the call of process @host_pid. */
 static __always_inline __u64 asked(__u32 host_pid, __u32 kind, const struct arguments *args)
 {
     struct alloc_mallocs *m = bpf_map_lookup_elem(&mallocs, &host_pid);
@@ -71,7 +71,7 @@ static __always_inline __u64 asked(__u32 host_pid, __u32 kind, const struct argu
                        args->n[2]);
 }
 
-/* A probe that counts nothing any more. */
+/* Returns true for a probe that counts nothing any more. */
 static __always_inline bool is_going(__u64 cookie)
 {
     return ALLOC_COOKIE_KIND(cookie) >= ALLOC_CALL &&

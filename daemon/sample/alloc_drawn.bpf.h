@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What an object stands for that the JVM itself has drawn, and told its agent. Each byte that a
- * thread allocates ends an interval with the same chance. So an object is drawn with a chance of
- * 1 - exp(-size/interval), and stands for its size divided by that.
+ * The weight of an object that the JVM itself has drawn, and reported to its agent. Each byte that
+ * a thread allocates ends an interval with the same chance. So an object is drawn with a chance of
+ * 1 - exp(-size/interval), and its weight is its size divided by that.
  */
 #pragma once
 
@@ -15,12 +15,12 @@ struct {
     __type(value, struct alloc_agent);
 } agents SEC(".maps");
 
-#define SHARE_STEPS 8 /* of x = size/interval, for each 1 */
+#define SHARE_STEPS 8 /* per 1 of x = size/interval */
 #define SHARE_BITS 16 /* behind the point */
 #define SHARE_STEP_BITS 13
-#define SHARES_TO 8 /* beyond, an object stands for itself */
+#define SHARES_TO 8 /* above this x, the weight is the size */
 
-/* x / (1 - exp(-x)), between whose values a line is right to 1 in 3,000. */
+/* x / (1 - exp(-x)); a line between two values is right to 1 in 3,000. */
 static const __u32 SHARES[SHARES_TO * SHARE_STEPS + 1] = {
     65536,  69717,  74069,  78590,  83280,  88136,  93156,  98337,  103676, 109170, 114815,
     120606, 126539, 132608, 138809, 145138, 151587, 158153, 164829, 171610, 178491, 185467,
@@ -30,7 +30,7 @@ static const __u32 SHARES[SHARES_TO * SHARE_STEPS + 1] = {
     451026, 459171, 467320, 475474, 483631, 491792, 499956, 508123, 516292, 524464,
 };
 
-/* What an object of @bytes stands for that was drawn with @interval. */
+/* Returns the weight of an object of @bytes that was drawn with @interval. */
 static __always_inline __u64 drawn_worth(__u64 bytes, __u64 interval)
 {
     __u64 x, at, rest, low, high;
@@ -45,10 +45,10 @@ static __always_inline __u64 drawn_worth(__u64 bytes, __u64 interval)
     return interval * (low + ((high - low) * rest >> SHARE_STEP_BITS)) >> SHARE_BITS;
 }
 
-/* Returns what the object of a call of flamed_agent_sampled() stands for; 0: it is no sample. The
- * call has the handle of a class, the bytes of the object, and the interval that the thread's next
- * one is drawn with. If the agent follows the object, it has its number, too. What cannot be read
- * is lost for @wanted (bits). */
+/* Returns the weight of the object of a call of flamed_agent_sampled(); 0: it is no sample. The
+ * arguments are the handle of a class, the bytes of the object, and the interval of the thread's
+ * next draw. The last one is the object's number if the agent tracks it. Unreadable data counts as
+ * lost for @wanted (bits). */
 static __always_inline __u64 weigh_drawn(struct alloc_scratch *as, __u32 wanted, __u32 host_pid,
                                          __u64 cookie)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What all probes of alloc.bpf.c share: what is read of a call, which sets take a sample of so many
- * bytes, and the records.
+ * Shared by all probes of alloc.bpf.c: the data of a call, the draw of samples by their weight, and
+ * the records.
  */
 #pragma once
 
@@ -14,7 +14,7 @@
 #define COUNTERS ALLOC_COUNTERS
 #include "sample/counters.bpf.h"
 
-#define SIZE_MAX_BYTES (1ULL << 40) /* more is no object, and no buffer */
+#define SIZE_MAX_BYTES (1ULL << 40) /* no object and no buffer is larger */
 
 /* Written by the loader. */
 struct pick_rate rates[STACK_SETS_MAX]; /* intervals of bytes, or of calls */
@@ -24,18 +24,18 @@ struct alloc_scratch {
     struct context_work context;
     struct allocated what;
     struct arguments args;
-    __u64 values[STACK_SETS_MAX];     /* of the sets that take it */
+    __u64 values[STACK_SETS_MAX];     /* by set, for those that take the sample */
     __u64 flags;                      /* SAMPLE_SAME_STEP, SAMPLE_ALONE */
     __u64 block;                      /* address of a block of malloc */
-    __u64 registers[ALLOC_REGISTERS]; /* where its address may be */
-    __u64 taken;                      /* by one that runs or was preempted */
+    __u64 registers[ALLOC_REGISTERS]; /* those that may hold its address */
+    __u64 taken;                      /* 1: in use, by a program that runs or was preempted */
 };
 
 #define SCRATCH struct alloc_scratch
 #define SCRATCH_DEPTH ALLOC_DEPTH
 #include "sample/scratch.bpf.h"
 
-/* Whether set @i takes a sample that is worth @weight, and what the record then stands for. */
+/* Draws a sample of @weight for set @i. Returns the record's value; 0: it is not taken. */
 static __always_inline __u64 draw(__u32 i, __u64 weight)
 {
     __u64 interval = rates[i & (STACK_SETS_MAX - 1)].interval;
@@ -45,14 +45,14 @@ static __always_inline __u64 draw(__u32 i, __u64 weight)
     return random_below(interval) < weight ? interval : 0;
 }
 
-/* What @task did is not known, and may have been a sample of each of @sets (bits). */
+/* Counts a possible sample of @task as lost for each of @sets (bits). */
 static __always_inline void lose_other(struct task_struct *task, __u32 host_pid, __u32 sets)
 {
     count(ALLOC_LOST_OTHER, 1);
     lose_of(task, host_pid, sets, /* costly= */ false);
 }
 
-/* Returns how many were written. */
+/* Writes a record for each of @sets (bits). Returns the number written. */
 static __always_inline __u32 write_records(struct alloc_scratch *as, __u32 sets)
 {
     struct stack_scratch *s = &as->stack;
@@ -78,7 +78,7 @@ static __always_inline __u32 write_records(struct alloc_scratch *as, __u32 sets)
     return written;
 }
 
-/* Of the task that runs, for @sets (bits). Returns how many records were written. */
+/* Samples @task, which runs, for @sets (bits). Returns the number of records written. */
 static __always_inline __u32 take_sample(struct task_struct *task, struct alloc_scratch *as,
                                          __u32 sets, __u32 host_pid)
 {

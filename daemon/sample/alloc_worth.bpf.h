@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What an object stands for whose allocation took HotSpot's slow path: a share of all that its
- * thread allocated since the last one.
+ * The weight of an object that took HotSpot's slow path of allocation: a share of all bytes that
+ * its thread allocated since the last one.
  */
 #pragma once
 
@@ -9,21 +9,21 @@
 
 #define STEPS_KEPT 4 /* a power of two */
 
-/* Of a task. */
+/* State of a task. Its total: all bytes that it has allocated. */
 struct allocating {
     __u64 thread;  /* JavaThread */
-    __u64 counted; /* bytes that it had allocated behind the last sample */
-    __u64 carry;   /* of those before, what no sample stands for yet */
-    __u64 buffer;  /* bytes of its TLAB; 0: not known */
-    __u64 begun;   /* bytes that it had allocated when it got it */
-    __u64 outside; /* bytes that went outside since */
+    __u64 counted; /* total right after the last sample */
+    __u64 carry;   /* bytes before that which no sample stands for yet */
+    __u64 buffer;  /* size of its TLAB; 0: unknown */
+    __u64 begun;   /* total when it got that TLAB */
+    __u64 outside; /* bytes allocated outside since then */
     __u32 epoch;   /* of its process; 0: nothing is known */
-    /* By its agent: the interval that its next sample is drawn with. */
+    /* By its agent: the interval of its next draw. */
     __u32 drawn_epoch;
     __u64 drawn;
-    __u64 last;              /* bytes that it had allocated at its last full buffer */
-    __u64 steps[STEPS_KEPT]; /* of the last ones; see is_same_step() */
-    __u32 step;              /* the oldest of them */
+    __u64 last;              /* total at its last full buffer */
+    __u64 steps[STEPS_KEPT]; /* the last ones; see is_same_step() */
+    __u32 step;              /* index of the oldest one */
 };
 
 struct {
@@ -40,12 +40,12 @@ struct {
     __type(value, struct alloc_process);
 } vms SEC(".maps");
 
-/* The buffer of a thread, and what it has allocated in all. */
+/* The buffer of a thread, and its total. */
 struct thread_bytes {
     __u64 start, top, end, all;
 };
 
-/* Reads them of @thread. */
+/* Reads them for @thread. Returns false if they are unreadable. */
 static __always_inline bool read_thread(const struct alloc_vm *vm, __u64 thread,
                                         struct thread_bytes *ret)
 {
@@ -60,8 +60,8 @@ static __always_inline bool read_thread(const struct alloc_vm *vm, __u64 thread,
     return true;
 }
 
-/* Returns what an object of @bytes is worth that did not fit into a buffer of @buffer bytes. @since
- * were allocated since the last sample, and *ret_carry of them are left for the next. */
+/* Returns the weight of an object of @bytes that did not fit into a buffer of @buffer bytes.
+ * @since: bytes allocated since the last sample; *ret_carry of them are left for the next one. */
 static __always_inline __u64 worth(__u64 bytes, __u64 buffer, __u64 since, __u64 *ret_carry)
 {
     __u64 share = ((buffer - bytes) << 20) / (buffer - bytes / 2),
@@ -71,9 +71,9 @@ static __always_inline __u64 worth(__u64 bytes, __u64 buffer, __u64 since, __u64
     return bytes + mine;
 }
 
-/* Returns whether a buffer was full as one of the last few of this thread: after as many bytes, and
- * for an object like that. A program that allocates a fixed sequence again and again goes round
- * like that, and only those objects are ever met. @all: bytes that the thread has allocated. */
+/* Returns true if the buffer filled up as one of the thread's last few did: after as many bytes,
+ * and for an equal object. A program that repeats a fixed sequence of allocations does that, and
+ * only these objects are sampled. @all: the thread's total. */
 static __always_inline bool is_same_step(struct allocating *t, const struct allocated *a, __u64 all)
 {
     __u64 step = (all - t->last) * 0x9e3779b97f4a7c15ULL ^ a->klass ^ a->bytes << 48;
@@ -88,14 +88,15 @@ static __always_inline bool is_same_step(struct allocating *t, const struct allo
     return same;
 }
 
-/* Whether an object that stands for @weight stands for hardly more than itself: the bytes of other
- * places are a ninth of it at most. So it is with what no buffer has room for: each comes here. */
+/* Returns true if an object's @weight is hardly more than its size: bytes of other places are a
+ * ninth of it at most. Objects too large for any buffer are so: each of them takes the slow
+ * path. */
 static __always_inline bool is_alone(const struct allocated *a, __u64 weight)
 {
     return weight - a->bytes <= a->bytes >> 3;
 }
 
-/* What the object stands for; 0: it is no sample. It is allocated already. */
+/* Returns the weight of an object that is allocated already; 0: it is no sample. */
 static __always_inline __u64 weigh(struct allocating *t, const struct alloc_process *p,
                                    const struct allocated *a, const struct thread_bytes *b)
 {
@@ -107,7 +108,7 @@ static __always_inline __u64 weigh(struct allocating *t, const struct alloc_proc
         t->epoch = p->epoch;
         t->thread = a->thread;
         t->carry = t->outside = 0;
-        /* Of what it did before, this is the sample of about one buffer. */
+        /* Earlier allocations are unknown: this is the sample of about one buffer. */
         t->counted = before - (a->outside ? b->top - b->start : buffer);
         old = buffer;
         t->begun = before - (b->top - b->start);
@@ -117,8 +118,8 @@ static __always_inline __u64 weigh(struct allocating *t, const struct alloc_proc
         t->outside += a->bytes;
         fitted = false;
     } else {
-        /* It had room: a collection took the buffer away. So it comes by chance, and not for its
-         * size. */
+        /* It had room: a collection took the buffer away. So the object is here by chance, and not
+         * for its size. */
         fitted = known && old && before - t->begun - t->outside + a->bytes <= old;
         t->buffer = buffer;
         t->begun = before;
@@ -127,7 +128,7 @@ static __always_inline __u64 weigh(struct allocating *t, const struct alloc_proc
     if (fitted)
         return 0;
     if (a->bytes >= old) {
-        t->counted += a->bytes; /* of itself alone */
+        t->counted += a->bytes; /* for itself alone */
         return a->bytes;
     }
     since = before - t->counted + t->carry;
@@ -137,8 +138,8 @@ static __always_inline __u64 weigh(struct allocating *t, const struct alloc_proc
     return worth(a->bytes, old, since, &t->carry);
 }
 
-/* What an object stands for that is still to be allocated; 0: it is no sample. It may get a new
- * buffer or go outside: that does not matter. */
+/* Returns the weight of an object before its allocation; 0: it is no sample. Whether it gets a new
+ * buffer or goes outside does not matter. */
 static __always_inline __u64 weigh_before(struct allocating *t, const struct alloc_process *p,
                                           const struct allocated *a, const struct thread_bytes *b)
 {
@@ -151,10 +152,10 @@ static __always_inline __u64 weigh_before(struct allocating *t, const struct all
         t->epoch = p->epoch;
         t->thread = a->thread;
         t->carry = t->outside = t->buffer = 0;
-        /* Of what it did before, this is the sample of what is in the buffer. */
+        /* Earlier allocations are unknown: this is the sample of the buffer's contents. */
         t->counted = t->begun = b->all - (b->top - b->start);
     }
-    if (!buffer) { /* a collection took it away; did that have room? */
+    if (!buffer) { /* a collection took it away; did the old one have room? */
         buffer = t->buffer;
         if (b->all - t->begun + a->bytes <= buffer)
             return 0;
@@ -172,8 +173,8 @@ static __always_inline __u64 weigh_before(struct allocating *t, const struct all
     return worth(a->bytes, buffer, since, &t->carry);
 }
 
-/* What the object of a call with the arguments of @as is worth, as @cookie says; 0: no sample.
- * Without memory it is lost for @wanted (bits). */
+/* Returns the weight of the object of a call with the arguments of @as and the cookie @cookie; 0:
+ * no sample. Without memory it counts as lost for @wanted (bits). */
 static __always_inline __u64 weigh_object(struct alloc_scratch *as, __u32 wanted, __u32 host_pid,
                                           __u64 cookie)
 {
@@ -199,7 +200,7 @@ static __always_inline __u64 weigh_object(struct alloc_scratch *as, __u32 wanted
     weight = a->before ? weigh_before(t, p, a, &bytes) : weigh(t, p, a, &bytes);
     if (weight && is_alone(a, weight)) {
         as->flags = SAMPLE_ALONE;
-        t->last += a->bytes; /* a step is of what goes into buffers */
+        t->last += a->bytes; /* a step counts only bytes that go into buffers */
     } else if (weight && is_same_step(t, a, bytes.all)) {
         as->flags = SAMPLE_SAME_STEP;
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Reads which request the thread that runs works on (unwind/context_steps.h), in its context and
- * with its rights. Every program that makes samples does so, where it takes the user's stack.
+ * Reads which request the running thread works on (unwind/context_steps.h), in the thread's context
+ * and with its rights. Every program that makes samples does so when it takes the user's stack.
  */
 #pragma once
 
@@ -16,7 +16,7 @@ struct {
     __type(value, struct context_path);
 } contexts SEC(".maps");
 
-/* Paths in the table. Samples look for theirs only while there is one. */
+/* The number of paths in the table. Samples search for a path only if it is not 0. */
 struct {
     __uint(type, BPF_MAP_TYPE_ARRAY);
     __uint(max_entries, 1);
@@ -24,7 +24,7 @@ struct {
     __type(value, __u32);
 } contexts_put SEC(".maps");
 
-/* The home's function, as unwind/context_steps.h says. */
+/* The function of this home that unwind/context_steps.h requires. */
 static __always_inline bool context_read_bytes(struct context_work *w, void *to, __u32 bytes,
                                                __u64 from)
 {
@@ -34,16 +34,16 @@ static __always_inline bool context_read_bytes(struct context_work *w, void *to,
 
 #include "unwind/context_steps.h"
 
-/* Whether what flamed knows of image @known is of @exec_id. 0: any, before the first sample. */
+/* Returns true if the image @known of flamed's data is @exec_id. 0: any, before the first
+ * sample. */
 static __always_inline bool is_of_image(__u32 known, __u32 exec_id)
 {
     return !known || known == exec_id;
 }
 
-/* Reads into @w what the thread that runs works on. flamed knows the thread by these numbers and
- * its image by @exec_id, or its thread pointer leads to its JavaThread. Returns whether anybody
- * wants that of its process. Not static: the kernel's verifier then checks it once and on its own.
- */
+/* Reads into @w the request of the running thread. flamed knows the thread by @pid and @tid and its
+ * image by @exec_id, or its thread pointer leads to its JavaThread. Returns 1 if its process has a
+ * path. Not static: the kernel's verifier then checks it once and on its own. */
 __attribute__((noinline)) int context_read(struct context_work *w, __u32 pid, __u32 tid,
                                            __u32 exec_id, __u64 pointer)
 {
@@ -59,7 +59,7 @@ __attribute__((noinline)) int context_read(struct context_work *w, __u32 pid, __
     if (!p || !p->vm.locks.klass_bytes || !is_of_image(path->exec_id, exec_id) ||
         !is_of_image(p->exec_id, exec_id) || (!known && !p->vm.locks.thread_vtable))
         return 1;
-    /* The thread knows best: its number may have been another's. */
+    /* The thread pointer comes first: the thread's number may have been another's. */
     thread = p->vm.locks.thread_vtable ? lock_current_thread(&p->vm.locks, pointer)
              : known                   ? *known
                                        : 0;
@@ -70,7 +70,7 @@ __attribute__((noinline)) int context_read(struct context_work *w, __u32 pid, __
     return 1;
 }
 
-/* Whether the request of @task, which runs, may be read. */
+/* Returns true if the request of @task, which runs, may be read. */
 static __always_inline bool has_context(const struct task_struct *task)
 {
     __u32 zero = 0, *put = bpf_map_lookup_elem(&contexts_put, &zero);
@@ -78,8 +78,8 @@ static __always_inline bool has_context(const struct task_struct *task)
     return put && *put && !(task->flags & (TASK_KERNEL_THREAD | TASK_EXITING));
 }
 
-/* Reads the request of @task, which runs and whose record is in @s, into @ret. Returns whether
- * anybody wants it. Not inlined: what it takes of the stack is free again for a walk. */
+/* Reads the request of @task, which runs and has its record in @s, into @ret. Returns 1 if its
+ * process has a path. Not inlined: its part of the stack is free again for a walk. */
 static __attribute__((noinline, unused)) int context_keep(struct stack_scratch *s,
                                                           struct context_work *w,
                                                           struct task_struct *task,
@@ -92,7 +92,7 @@ static __attribute__((noinline, unused)) int context_keep(struct stack_scratch *
     return 1;
 }
 
-/* Puts @context behind the @words words of @s, and notes it in the record. Not static: as
+/* Puts @context behind the first @words words of @s, and notes it in the record. Not static, as
  * context_read(). */
 __attribute__((noinline)) int context_put(struct stack_scratch *s, struct sample_context *context,
                                           __u32 words)
@@ -104,8 +104,8 @@ __attribute__((noinline)) int context_put(struct stack_scratch *s, struct sample
     return 0;
 }
 
-/* Reads the request of @task, which runs, behind the @words words of @s. Returns how many words
- * there are then. */
+/* Reads the request of @task, which runs, and puts it behind the first @words words of @s. Returns
+ * the new number of words. */
 static __always_inline __u32 take_context(struct stack_scratch *s, struct context_work *w,
                                           struct task_struct *task, __u32 words)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What a program counts, for its loader. Its file defines COUNTERS before: how many numbers those
- * are. (cpu.bpf.c has its own: what nothing preempts need not count atomically.)
+ * The counters of a program, for its loader. The including file defines COUNTERS before, their
+ * number. (cpu.bpf.c has its own: no program preempts it, so it need not count atomically.)
  */
 #pragma once
 

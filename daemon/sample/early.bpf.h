@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * For where there is no task work (before 6.18). The user's stack is walked each time that a wanted
- * thread leaves its processor: how long for is not known yet. The stack is kept for the end of the
- * wait. All maps are allocated in advance, as such kernels must not allocate while a run queue is
- * locked.
+ * Waits on kernels without task work (before 6.18). The user's stack is walked each time that a
+ * wanted thread leaves its processor, since the length of the wait is not known yet. The stack is
+ * stored until the wait ends. All maps are allocated in advance, because such kernels must not
+ * allocate while a run queue is locked.
  */
 #pragma once
 
 #include "sample/late.bpf.h"
 
 struct kept {
-    __u64 off_ns; /* of the wait; 0: of none */
+    __u64 off_ns; /* start of the wait; 0: none */
     __u32 count;
     __u16 flags, end;
     struct sample_context context;
-    __u64 has_context; /* it was asked for */
+    __u64 has_context; /* 1: context was read */
     __u64 words[OFF_EARLY_WORDS];
 };
 
@@ -25,7 +25,7 @@ struct {
     __type(value, struct kept);
 } kepts SEC(".maps");
 
-/* Where a value begins that is not there yet. */
+/* An empty value, which new entries start from. */
 struct {
     __uint(type, BPF_MAP_TYPE_ARRAY);
     __uint(max_entries, 1);
@@ -33,7 +33,7 @@ struct {
     __type(value, struct kept);
 } empty_kept SEC(".maps");
 
-/* The kept stack of @task; NULL: none, and there is no room. */
+/* Returns the stored stack of @task; NULL: none, or no room with @create. */
 static __always_inline struct kept *kept_of(struct task_struct *task, bool create)
 {
     __u32 key = task->pid, zero = 0;
@@ -47,8 +47,8 @@ static __always_inline struct kept *kept_of(struct task_struct *task, bool creat
     return bpf_map_lookup_elem(&kepts, &key);
 }
 
-/* Walks the stack of @task, which runs and is about to leave, and keeps it for the wait that begins
- * at @off_ns. */
+/* Walks the stack of @task, which runs and is about to leave, and stores it for the wait that
+ * begins at @off_ns. */
 static __always_inline void keep_stack(struct task_struct *task, __u64 off_ns)
 {
     struct off_scratch *os;
@@ -59,7 +59,7 @@ static __always_inline void keep_stack(struct task_struct *task, __u64 off_ns)
     __u32 n;
 
     if (task->flags & (TASK_WORKER | TASK_EXITING) || over_budget(off_ns, STACK_BUDGET_NS))
-        return; /* what is kept of an older wait has another time */
+        return; /* the stored stack of an older wait has another time */
     k = kept_of(task, /* create= */ true);
     os = k ? take_scratch() : NULL;
     if (!os || !k)
@@ -82,8 +82,9 @@ static __always_inline void keep_stack(struct task_struct *task, __u64 off_ns)
     spend(took_ns);
 }
 
-/* How long @task, which is about to run, has been in a run queue, where it was not moved to another
- * since. The scheduler's clock is not CLOCK_MONOTONIC: @ahead_ns lies between them. */
+/* Returns how long @task, which is about to run, has been in its run queue since its last move
+ * between queues; 0: unknown. The scheduler's clock is not CLOCK_MONOTONIC: @ahead_ns is the
+ * difference. */
 static __always_inline __u64 queued_ns(struct task_struct *task, __u64 now_ns, __u64 ahead_ns)
 {
     __u64 queued =
@@ -94,8 +95,8 @@ static __always_inline __u64 queued_ns(struct task_struct *task, __u64 now_ns, _
     return now_ns - queued - ahead_ns;
 }
 
-/* Writes the records of the wait of @task that began at @since and is over, with the stack that was
- * kept. False: there is none. */
+/* Writes the records of the finished wait of @task that began at @since, with its stored stack.
+ * Returns false if there is none. */
 static __always_inline bool write_kept(struct task_struct *task, struct desk *d, __u64 since)
 {
     struct ended *x = &d->form.ended;

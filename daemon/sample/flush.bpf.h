@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What still waits, or is over without its record: met by an iterator over all threads, which the
- * loader has run. */
+/*
+ * Flushes unfinished waits, and finished ones without their record: an iterator over all threads,
+ * which the loader runs.
+ */
 #pragma once
 
 #include "sample/late.bpf.h"
@@ -17,8 +19,8 @@ struct {
     __type(value, struct flush_scratch);
 } flush_scratches SEC(".maps");
 
-/* Where it is not known what @task waits for, says whose JavaThread is to be asked. Whether it may
- * be for a lock. */
+/* Returns true if @task may wait for a lock. If @lock is unread, sets its owner to the JavaThread
+ * that flamed then reads. */
 static __always_inline bool lock_of_blocked(struct lock_words *lock, struct task_struct *task)
 {
     if (lock->kind != UNWIND_LOCK_UNREAD)
@@ -28,8 +30,8 @@ static __always_inline bool lock_of_blocked(struct lock_words *lock, struct task
     return lock->owner != 0;
 }
 
-/* Waits of @task that are over, and whose stack is still to be taken: it waits again, and was not
- * back in its own code. So its user stack is the one of now. */
+/* Writes the finished waits of @task with a pending user stack. It waits again, and was not back in
+ * its own code, so its present user stack is theirs. */
 static __always_inline void write_lates(struct flush_scratch *f, struct task_struct *task,
                                         const struct wait *w, __u32 set, __u64 runs)
 {
@@ -48,7 +50,7 @@ static __always_inline void write_lates(struct flush_scratch *f, struct task_str
     }
 }
 
-/* Looks at one thread. */
+/* Visits one thread. */
 SEC("iter/task")
 int off_blocked(struct bpf_iter__task *ctx)
 {
@@ -60,7 +62,7 @@ int off_blocked(struct bpf_iter__task *ctx)
 
     if (!task || !may_be_wanted(task) || !(sets_of(task, NULL) & 1U << (set & 31)))
         return 0;
-    if (task->exit_state) /* it has ended, and nobody has asked how: it waits for nothing */
+    if (task->exit_state) /* ended, but not reaped by its parent: it waits for nothing */
         return 0;
     f = bpf_map_lookup_elem(&flush_scratches, &zero);
     if (!f)
@@ -75,7 +77,7 @@ int off_blocked(struct bpf_iter__task *ctx)
     if (!w) {
         if (task->on_cpu)
             return 0;
-        /* It has waited since before all of this began. */
+        /* It has waited since before the program was attached. */
         w = wait_of(task, /* create= */ true);
         if (!w) {
             count(OFF_LOST_MEMORY, 1);

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The records of waits that are over. The user's stack is taken late, by task work in the thread's
- * own context. It is not back in user mode then, so the stack is still the one that it waited with.
- * Where that cannot be, the record has the registers that it left with, or nothing of that stack.
+ * The records of finished waits. Task work takes the user's stack late, in the thread's own
+ * context. The thread is not back in user mode then, so the stack is still the one that it waited
+ * with. If that is impossible, the record has the registers from when it left, or nothing of that
+ * stack.
  */
 #pragma once
 
 #include "sample/left_context.bpf.h"
 
-/* Returns that of this processor. */
+/* Returns this processor's desk. */
 static __always_inline struct desk *my_desk(void)
 {
     __u32 zero = 0;
@@ -16,13 +17,13 @@ static __always_inline struct desk *my_desk(void)
     return bpf_map_lookup_elem(&desks, &zero);
 }
 
-/* How long a wait was that set @i has drawn; 0: it has not, or has its record. */
+/* Takes the length of the wait that set @i has drawn; 0: it did not, or has its record. */
 static __always_inline __u64 take_wait(struct ended *x, __u32 i)
 {
     return x->waits_ns[i] ? __sync_lock_test_and_set(&x->waits_ns[i], 0) : 0;
 }
 
-/* Writes the records of a wait whose thread was runnable for @runnable_ns of it. Not static: as
+/* Writes the records of a wait with @runnable_ns in which the thread was runnable. Not static, as
  * draw(). */
 __attribute__((noinline)) int write_both(struct stack_scratch *s, struct ended *x,
                                          __u64 runnable_ns)
@@ -42,7 +43,7 @@ __attribute__((noinline)) int write_both(struct stack_scratch *s, struct ended *
 
         if (!wait_ns || !fill_lock(&s->rec, x, i))
             continue;
-        /* Who waits for a lock waits until it runs again. */
+        /* A thread that waits for a lock waits until it runs again. */
         part =
             s->rec.lock ? 0 : runnable_part(value, wait_ns, runnable_ns, set_rates[i].interval_ns);
         s->rec.set = (__u8)i;
@@ -61,8 +62,8 @@ __attribute__((noinline)) int write_both(struct stack_scratch *s, struct ended *
     return 0;
 }
 
-/* There is no room for @x, a wait of the task that runs: counts it for each set that has drawn it.
- * Not static: as draw(). */
+/* Counts @x, a wait of the running task without room, as lost for each set that has drawn it. Not
+ * static, as draw(). */
 __attribute__((noinline)) int lose_wait(struct ended *x)
 {
     struct task_struct *task = bpf_get_current_task_btf();
@@ -80,7 +81,7 @@ __attribute__((noinline)) int lose_wait(struct ended *x)
     return 0;
 }
 
-/* In the thread's own context, on its way back to user mode or out of life. */
+/* Runs in the thread's own context, on its way back to user mode or at its end. */
 static int take_late(struct bpf_map *map, void *key, void *value)
 {
     struct task_struct *task = bpf_get_current_task_btf();
@@ -99,7 +100,7 @@ static int take_late(struct bpf_map *map, void *key, void *value)
     fill_record(&s->rec, task, &l->ended);
     if (l->ended.lock.kind == UNWIND_LOCK_UNREAD) {
         lock_read(&l->ended.lock, s->rec.host_pid, s->rec.host_tid, THREAD_POINTER(task->thread));
-        l->ended.lock.owner = 0; /* of now, and not of when it began */
+        l->ended.lock.owner = 0; /* the owner of now, and not of the wait's begin */
     }
     n = l->ended.kernel_count;
     if (n > STACK_MAX)
@@ -120,13 +121,13 @@ static int take_late(struct bpf_map *map, void *key, void *value)
     count(OFF_TIME_NS, took_ns);
     spend(took_ns);
 out:
-    count(OFF_TAKEN, 1); /* when its record is there: it may have been preempted for long */
+    count(OFF_TAKEN, 1); /* after the record: this may have been preempted for long */
     bpf_map_delete_elem(&lates, key);
     return 0;
 }
 
-/* Writes the record on @d with @words for those of @sets that have drawn @x. Not static: as draw().
- */
+/* Writes the record on @d with @words for those of @sets that have drawn @x. Not static, as
+ * draw(). */
 __attribute__((noinline)) int write_sets(struct desk *d, struct ended *x, __u32 sets, __u64 words)
 {
     if (!d || !x || words > sizeof(d->bare_frames) / sizeof(__u64))
@@ -145,8 +146,8 @@ __attribute__((noinline)) int write_sets(struct desk *d, struct ended *x, __u32 
     return 0;
 }
 
-/* Without the user's stack, for those of @sets that have drawn it. @runs: as put_registers(); 0: no
- * registers. */
+/* Writes records without the user's stack, for those of @sets that have drawn @x. @runs: as
+ * put_registers() takes it; 0: no registers. */
 static __always_inline void write_bare(struct desk *d, struct task_struct *task, struct ended *x,
                                        __u32 sets, bool runnable, __u64 runs)
 {

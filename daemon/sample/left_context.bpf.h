@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The request of a thread that leaves its processor, kept for the end of its wait, where there is
- * task work. Else the request is read at the end, in the thread's own context. But ZGC may have
+ * The request of a thread that leaves its processor, stored for the end of its wait, where there is
+ * task work. Other requests are read at the end, in the thread's own context. But ZGC may have
  * moved the tracer's objects by then, and updates references only when the program loads them.
  */
 #pragma once
@@ -9,7 +9,7 @@
 #include "sample/wait.bpf.h"
 
 struct left_context {
-    __u64 from_ns, to_ns; /* of waits that began then; 0: of none */
+    __u64 from_ns, to_ns; /* range of the starts of its waits; 0: none */
     struct sample_context context;
 };
 
@@ -20,9 +20,9 @@ struct {
     __type(value, struct left_context);
 } left_contexts SEC(".maps");
 
-/* Reads the request of the thread that runs and is about to leave for the wait @w from @off_ns on.
- * If an older wait of it is not told of yet, it has not run its own code since. What is kept is
- * still true then, and its memory says no more. Not static: as draw(). */
+/* Reads the request of the running thread, which is about to leave for the wait @w from @off_ns on.
+ * If an older wait still lacks its record, the thread has not run its own code since. The stored
+ * request is still right then, and is kept. Not static, as draw(). */
 __attribute__((noinline)) int leave_context(struct wait *w, __u64 off_ns)
 {
     struct task_struct *task = bpf_get_current_task_btf();
@@ -59,8 +59,8 @@ __attribute__((noinline)) int leave_context(struct wait *w, __u64 off_ns)
     return 0;
 }
 
-/* Puts what is kept of the wait of the thread that runs, which began at @since, behind the @words
- * words of @s. Returns whether there is any. Not static: as draw(). */
+/* Puts the stored request of the running thread's wait, which began at @since, behind the first
+ * @words words of @s. Returns 1 if there is one. Not static, as draw(). */
 __attribute__((noinline)) int put_left_context(struct stack_scratch *s, __u64 since, __u32 words)
 {
     struct task_struct *task = bpf_get_current_task_btf();

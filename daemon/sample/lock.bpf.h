@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What a Java thread waits for, read from its own memory, in its own context: a fixed few loads
- * with its rights. Offsets come from flamed and are not trusted. What the words mean is flamed's to
- * find out.
+ * The lock that a Java thread waits for, read from its own memory, in its own context: a fixed few
+ * loads with its rights. Offsets come from flamed and are not trusted. flamed finds out what the
+ * words mean.
  *
- * A thread that waits for a monitor says so in its JavaThread. One that parks has the blocker in
- * its java.lang.Thread. Both hold from before it waits until it is back.
+ * The JavaThread of a thread that waits for a monitor refers to it. The java.lang.Thread of a
+ * parked one refers to the blocker. Both are valid from before the wait until the thread is back.
  */
 #pragma once
 
@@ -13,19 +13,19 @@
 #include "unwind/oop.h"
 
 struct lock_words {
-    __u64 class_word; /* 0: could not be read */
+    __u64 class_word; /* 0: unreadable */
     __u64 owner;
     __u32 kind; /* enum unwind_lock */
     __u32 zero;
-    __u64 futex; /* where sets ask for it: its address, if the thread waits for one; else 0 */
+    __u64 futex; /* address of the futex that the thread waits for, if sets want it; else 0 */
 };
 
-/* Operations of it that wait: FUTEX_WAIT, LOCK_PI, WAIT_BITSET, WAIT_REQUEUE_PI, LOCK_PI2. */
+/* Futex operations that wait: FUTEX_WAIT, LOCK_PI, WAIT_BITSET, WAIT_REQUEUE_PI, LOCK_PI2. */
 #define FUTEX_WAITS (1 << 0 | 1 << 6 | 1 << 9 | 1 << 11 | 1 << 13)
-#define FUTEX_OPERATION 127 /* without its flags */
+#define FUTEX_OPERATION 127 /* mask of the operation, without flags */
 
-/* The futex that @task, which is in the kernel, waits for, as it said when it got there; 0: none.
- */
+/* Returns the futex that @task, which is in the kernel, waits for, by its system call's arguments;
+ * 0: none. */
 static __always_inline __u64 futex_of(struct task_struct *task)
 {
     struct pt_regs___kernel *regs = (void *)bpf_task_pt_regs(task);
@@ -37,7 +37,7 @@ static __always_inline __u64 futex_of(struct task_struct *task)
     return FUTEX_WAITS >> operation & 1 ? futex : 0;
 }
 
-/* The word at @at; 0: not readable. */
+/* Reads the word at @at; 0: unreadable. */
 static __always_inline __u64 lock_word(__u64 at)
 {
     __u64 word = 0;
@@ -47,7 +47,7 @@ static __always_inline __u64 lock_word(__u64 at)
     return bpf_probe_read_user(&word, sizeof(word), (const void *)at) ? 0 : word;
 }
 
-/* The same of four bytes. */
+/* Does the same for four bytes. */
 static __always_inline __u32 lock_half(__u64 at)
 {
     __u32 half = 0;
@@ -57,7 +57,7 @@ static __always_inline __u32 lock_half(__u64 at)
     return bpf_probe_read_user(&half, sizeof(half), (const void *)at) ? 0 : half;
 }
 
-/* The object that the reference at @at, in an object, leads to; 0: none. */
+/* Returns the object behind the reference at @at, which lies in an object; 0: none. */
 static __always_inline __u64 lock_field(const struct unwind_locks *l, __u64 at)
 {
     __u64 oop;
@@ -68,7 +68,7 @@ static __always_inline __u64 lock_field(const struct unwind_locks *l, __u64 at)
     return oop ? l->oop_base + (oop << (l->oop_shift & 31)) : 0;
 }
 
-/* The same of one outside of objects, itself or through a handle. */
+/* Returns the same for a reference outside of objects, or behind a handle. */
 static __always_inline __u64 lock_root(const struct unwind_locks *l, __u64 at, bool handle)
 {
     __u64 oop = lock_word(at);
@@ -76,7 +76,7 @@ static __always_inline __u64 lock_root(const struct unwind_locks *l, __u64 at, b
     return unwind_oop(l, handle ? lock_word(oop) : oop);
 }
 
-/* The class word of @object; 0: not readable. */
+/* Returns the class word of @object; 0: unreadable. */
 static __always_inline __u64 lock_class(const struct unwind_locks *l, __u64 object)
 {
     __u64 word;
@@ -84,13 +84,13 @@ static __always_inline __u64 lock_class(const struct unwind_locks *l, __u64 obje
     if (l->klass_bytes == 4)
         return lock_half(object + l->klass);
     word = lock_word(object + l->klass);
-    if (l->compact && (word & 3) == 3) /* it was moved: the mark says where to */
+    if (l->compact && (word & 3) == 3) /* moved: the mark holds its new address */
         word = lock_word(word & ~3ULL);
     return word;
 }
 
-/* The JavaThread of the thread that runs, by its thread pointer; 0: it runs no Java. Of the VM's
- * own threads some are smaller than a JavaThread. */
+/* Returns the JavaThread of the running thread, by its thread pointer; 0: it runs no Java. Some of
+ * the VM's own threads are smaller than a JavaThread. */
 static __always_inline __u64 lock_current_thread(const struct unwind_locks *l, __u64 pointer)
 {
     __u64 thread;
@@ -105,8 +105,9 @@ static __always_inline __u64 lock_current_thread(const struct unwind_locks *l, _
     return lock_half(thread) == l->thread_vtable ? thread : 0;
 }
 
-/* Reads what the thread that runs waits for, which flamed knows by these numbers, or which is known
- * by its thread pointer. Not static: the kernel's verifier then checks it once and on its own. */
+/* Reads what the running thread waits for. flamed knows the thread by @pid and @tid, or its thread
+ * pointer leads to its JavaThread. Not static: the kernel's verifier then checks it once and on its
+ * own. */
 __attribute__((noinline)) int lock_read(struct lock_words *ret, __u32 pid, __u32 tid, __u64 pointer)
 {
     struct unwind_process *p = bpf_map_lookup_elem(&processes, &pid);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What a JVM does as a whole: safepoints, operations of the VM, collections, compilations, classes.
- * libjvm.so marks where (USDT). moment_probe and name_probe tell when, with names.
+ * Events of a JVM as a whole: safepoints, operations of the VM, collections, compilations, classes.
+ * libjvm.so marks their places (USDT). moment_probe and name_probe report them, with names.
  */
 #pragma once
 
@@ -28,7 +28,7 @@ struct {
     __uint(max_entries, MOMENT_RING_BYTES);
 } moments SEC(".maps");
 
-/* The sets of this program that want process @host_pid, as bits. */
+/* Returns the sets of this program that want process @host_pid, as bits. */
 static __always_inline __u32 moment_sets(__u32 host_pid)
 {
     __u32 sets = wanted_sets(host_pid);
@@ -43,7 +43,7 @@ static __always_inline __u32 moment_sets(__u32 host_pid)
 
 /* ---- operands ---- */
 
-/* Returns what it is; 0: it is nowhere, or not readable. */
+/* Returns the operand's value; 0: it is nowhere, or unreadable. */
 static __always_inline __u64 operand_value(const __u64 *regs, const struct moment_operand *o)
 {
     __u64 value = regs[o->reg & (PROBE_REGISTERS - 1)];
@@ -56,7 +56,7 @@ static __always_inline __u64 operand_value(const __u64 *regs, const struct momen
     return o->bytes == sizeof(__u32) ? (__u32)value : value;
 }
 
-/* Returns the place of a probe. NULL: @cookie is false. */
+/* Returns the place of a probe. NULL: @cookie is invalid. */
 static __always_inline struct moment_place *place_of(struct moment_process *p, __u64 cookie)
 {
     __u64 place = MOMENT_COOKIE_PLACE(cookie);
@@ -67,7 +67,7 @@ static __always_inline struct moment_place *place_of(struct moment_process *p, _
 
 /* ---- probes ---- */
 
-/* Fills in what all records have. */
+/* Fills in the members that all records have. */
 static __always_inline void begin_moment(struct moment_record *rec, __u64 cookie)
 {
     struct task_struct *task = (struct task_struct *)bpf_get_current_task_btf();
@@ -80,7 +80,7 @@ static __always_inline void begin_moment(struct moment_record *rec, __u64 cookie
     rec->host_tid = thread_number(task);
 }
 
-/* Returns its process; NULL: that has no such probe any more. */
+/* Returns the process of @rec; NULL: it has no such probe any more. */
 static __always_inline struct moment_process *process_of(const struct moment_record *rec,
                                                          __u64 cookie)
 {
@@ -90,14 +90,14 @@ static __always_inline struct moment_process *process_of(const struct moment_rec
     return p && p->epoch == MOMENT_COOKIE_EPOCH(cookie) ? p : NULL;
 }
 
-/* There was no room for @rec: counts it for each set that wants its process. */
+/* Counts @rec as lost for lack of room, for each set that wants its process. */
 static __always_inline void lose_moment(const struct moment_record *rec)
 {
     count(MOMENT_LOST_RING, 1);
     lose(rec->start_boottime_ns, rec->host_pid, moment_sets(rec->host_pid), /* costly= */ false);
 }
 
-/* Writes it to the ring, and returns whether there was room. */
+/* Writes @rec to the ring. Returns false if there was no room. */
 static __always_inline bool write_moment(const struct moment_record *rec)
 {
     if (!bpf_ringbuf_output(&moments, (void *)rec, sizeof(*rec), BPF_RB_NO_WAKEUP))
@@ -121,7 +121,7 @@ int moment_probe(probe_registers *ctx)
     place = p ? place_of(p, cookie) : NULL;
     if (!place)
         return 0;
-    /* From begin to the first operation, or the end: the VM waits for its threads. */
+    /* From its begin to the first operation, or its end, the VM waits for its threads. */
     if (rec.kind <= MOMENT_OPERATION_BEGIN)
         p->since_ns = rec.kind == MOMENT_SAFEPOINT_BEGIN ? rec.time_ns : 0;
     take_registers(ctx, regs);
@@ -134,7 +134,7 @@ int moment_probe(probe_registers *ctx)
 
 /* ---- probes with names ---- */
 
-/* Counts one more, and returns whether there were too many in this second. */
+/* Counts a hit. Returns true if this second has too many. */
 static __always_inline bool is_too_often(struct moment_pace *pace, __u64 now_ns)
 {
     if (now_ns - pace->since_ns >= 1000000000) {
@@ -142,11 +142,10 @@ static __always_inline bool is_too_often(struct moment_pace *pace, __u64 now_ns)
         pace->hits = 0;
     }
     return ++pace->hits >
-           MOMENT_OFTEN; /* one that another thread counts at the same time is lost */
+           MOMENT_OFTEN; /* a hit that another thread counts at the same time is lost */
 }
 
-/* Reads the beginning of a text of @n bytes. Returns the bytes that it has; 0: none, or not
- * readable. */
+/* Reads the beginning of a text of @n bytes. Returns its full length; 0: none, or unreadable. */
 static __always_inline __u32 take_text(char *to, __u32 max, __u64 from, __u64 n)
 {
     __u64 all = (__u32)n, got = all;
@@ -212,7 +211,7 @@ int name_probe(probe_registers *ctx)
         rec.kind = group == MOMENT_GROUP_COMPILED ? MOMENT_OFTEN_COMPILED : MOMENT_OFTEN_CLASSES;
     if (moment_has_names(rec.kind))
         write_named(&rec, ctx, place);
-    else if (write_moment(&rec) && often) /* else the next one says so */
+    else if (write_moment(&rec) && often) /* else the next hit reports it */
         pace->off = 1;
     return 0;
 }

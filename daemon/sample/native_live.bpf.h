@@ -1,40 +1,40 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * Which blocks of glibc's malloc are not given back. A block has to be known by its address, which
- * is not known where malloc begins. But glibc keeps blocks that a thread gave back in a list of the
- * thread's own (tcache). If that has one of the size, the first of those is what malloc returns.
- * For all other blocks malloc calls a function of its own. Behind that call the block is in a
- * register, and the jump that tests it has a probe. So no probe stands at a return.
+ * Tracks blocks of glibc's malloc until they are freed. A block must be known by its address, which
+ * is unknown when malloc begins. But glibc keeps blocks that a thread freed in a list of the
+ * thread's own (tcache). If the list has a block of the size, malloc returns its first one. For all
+ * other blocks malloc calls a function of its own. After that call the block is in a register, and
+ * the jump that tests it has a probe. So no probe stands at a return.
  *
- * A block that is sampled has a number, which its record has. Where it is given back, a second
- * record says so. What of these is left at the end stays.
+ * A sampled block has a number, which its record has. When it is freed, a second record reports
+ * that. Blocks without a second record are live at the end.
  *
- * All that is read is the target's and may be garbage. A block is believed to be one only if what
- * glibc writes before it says its size.
+ * All words are read from the target and may be garbage. A block is accepted only if glibc's size
+ * word before it fits.
  */
 #pragma once
 
 #include "sample/alloc_calls.bpf.h"
 #include "sample/probe_stack.bpf.h"
 
-#define BLOCK_MIN_BYTES 32 /* glibc's smallest */
+#define BLOCK_MIN_BYTES 32 /* glibc's smallest block */
 #define BLOCK_STEP_BYTES 16
-#define BLOCK_HEAD_BYTES 8 /* before it: its size, and flags */
+#define BLOCK_HEAD_BYTES 8 /* size word before a block: its size, and flags */
 #define BLOCK_FLAGS 7
-#define BLOCK_MAPPED 2          /* it has a mapping of its own: whole pages */
-#define BLOCK_REST_BYTES 32     /* that a block may be larger than was asked for */
-#define BLOCK_REST_MAPPED 12288 /* the same of such a mapping */
+#define BLOCK_MAPPED 2          /* flag: it has a mapping of its own, of whole pages */
+#define BLOCK_REST_BYTES 32     /* limit of a block's bytes beyond the request */
+#define BLOCK_REST_MAPPED 12288 /* the same for a mapping of its own */
 #define ADDRESS_END (1ULL << UNWIND_PC_BITS)
 
-#define CACHE_SIZES 64     /* smallest blocks that a thread keeps, by size */
-#define CACHE_WORDS 512    /* of a thread's own memory that are looked through */
-#define CACHE_TRIES_MAX 64 /* of a process */
+#define CACHE_SIZES 64     /* smallest sizes, which a thread's own list has */
+#define CACHE_WORDS 512    /* searched words of a thread's own memory */
+#define CACHE_TRIES_MAX 64 /* searches per process */
 
-/* What a call of a thread asks for, for one set. */
+/* The last request of a thread for memory, for one set. */
 struct asking {
     __u64 bytes;
-    __u64 value;  /* of its sample; 0: it is none, or is done */
-    __u64 cached; /* the block that the thread's own list has for it; 0: none */
+    __u64 value;  /* of its sample; 0: no sample, or done */
+    __u64 cached; /* block for it in the thread's own list; 0: none */
     __u32 block;  /* the number of the sample; 0: not written yet */
     __u32 epoch;  /* of the set */
 };
@@ -50,7 +50,7 @@ struct {
     __type(value, struct asking_sets);
 } askers SEC(".maps");
 
-/* The blocks that were sampled and are not given back, by number. */
+/* The sampled blocks that are not freed, and their numbers. */
 struct {
     __uint(type, BPF_MAP_TYPE_HASH);
     __uint(max_entries, ALLOC_BLOCKS_MAX);
@@ -58,21 +58,21 @@ struct {
     __type(value, __u32);
 } live_blocks SEC(".maps");
 
-__u32 block_epochs[STACK_SETS_MAX]; /* of sets: how often each began; written by the loader */
-__u32 last_block;                   /* number */
-/* Blocks that are followed: of all processes, and of each by its slot. The loader takes off those
- * that it forgets. One that ends before it is counted makes that -1 for a moment. */
+__u32 block_epochs[STACK_SETS_MAX]; /* by set: times that it began; written by the loader */
+__u32 last_block;                   /* the last number that was given */
+/* Tracked blocks of all processes, and of each by its slot. The loader subtracts those that it
+ * forgets. A block that ends before it is counted makes the number -1 for a moment. */
 __s32 blocks_of_all;
 __s32 blocks_of[ALLOC_PROCESSES_MAX];
 
-/* The size that glibc has for @bytes. */
+/* Returns glibc's block size for a request of @bytes. */
 static __always_inline __u64 block_bytes(__u64 bytes)
 {
     bytes = (bytes + BLOCK_HEAD_BYTES + BLOCK_STEP_BYTES - 1) & ~(__u64)(BLOCK_STEP_BYTES - 1);
     return bytes < BLOCK_MIN_BYTES ? BLOCK_MIN_BYTES : bytes;
 }
 
-/* What stands before a block at @address; 0: there can be none. */
+/* Returns the size word before a block at @address; 0: no block can be there. */
 static __always_inline __u64 block_head(__u64 address)
 {
     __u64 head = 0;
@@ -82,7 +82,7 @@ static __always_inline __u64 block_head(__u64 address)
     return read_word(&head, address - BLOCK_HEAD_BYTES) ? head : 0;
 }
 
-/* Whether the block at @address is what a call that asks for @bytes gets. */
+/* Returns true if the block at @address can be the result of a request for @bytes. */
 static __always_inline bool is_block_of(__u64 address, __u64 bytes)
 {
     __u64 head = block_head(address), size = head & ~(__u64)BLOCK_FLAGS, least = block_bytes(bytes),
@@ -93,8 +93,8 @@ static __always_inline bool is_block_of(__u64 address, __u64 bytes)
 
 /* ---- a thread's own blocks ---- */
 
-/* How glibc's list of them is laid out: by the size of the block that it lies in. That is a step
- * larger where glibc had such a block. */
+/* Returns the offset of the pointers in glibc's list, by the size of the block that holds the list;
+ * 0: unknown. The block is a step larger if glibc had one of that size. */
 static __always_inline __u32 cache_first(__u64 size)
 {
     return size == 0x250 || size == 0x260   ? 0x40 /* 2.26 to 2.29 */
@@ -103,7 +103,7 @@ static __always_inline __u32 cache_first(__u64 size)
                                             : 0;
 }
 
-/* Where the list at @cache has the first block of its size @index. */
+/* Returns the first block of size number @index in the list at @cache; 0: none. */
 static __always_inline __u64 cache_block(__u64 cache, __u32 first, __u32 index)
 {
     __u64 block = 0;
@@ -115,8 +115,8 @@ static __always_inline __u64 cache_block(__u64 cache, __u32 first, __u32 index)
     return count && read_word(&block, cache + first + index * sizeof(block)) ? block : 0;
 }
 
-/* Whether such a list is at @cache, and has a block: all have the sizes of their places. Not
- * static: so the verifier checks it once. */
+/* Returns 1 if such a list is at @cache, and has a block: all blocks have the sizes of their
+ * places. Not static: so the verifier checks it once. */
 __attribute__((noinline)) int is_cache(__u64 cache)
 {
     __u32 first = cache_first(block_head(cache) & ~(__u64)BLOCK_FLAGS);
@@ -138,9 +138,9 @@ __attribute__((noinline)) int is_cache(__u64 cache)
     return found;
 }
 
-/* How far below a thread's own memory (@fs) the word is that says where its list is; 0: not found.
- * The first that leads to a block of that size is it, also while it has no blocks. What is further
- * away may be left of a thread that had this stack before. */
+/* Returns how many words below the thread pointer @fs the pointer to the thread's list is; 0: not
+ * found. The search ends at the first word that leads to a block of such a size, even if the list
+ * is empty. Words further away may be left of a thread that had this stack before. */
 __attribute__((noinline)) int find_cache(__u64 fs)
 {
     UNWIND_LOOP
@@ -154,8 +154,8 @@ __attribute__((noinline)) int find_cache(__u64 fs)
     return 0;
 }
 
-/* The block that malloc of @bytes takes out of the list of the thread that runs; 0: it has none, or
- * nobody knows. */
+/* Returns the block that malloc of @bytes takes out of the running thread's list; 0: none, or
+ * unknown. */
 static __always_inline __u64 cached_block(struct task_struct *task, struct alloc_mallocs *m,
                                           __u64 bytes)
 {
@@ -176,14 +176,14 @@ static __always_inline __u64 cached_block(struct task_struct *task, struct alloc
         return 0;
     if ((block_head(block) & ~(__u64)BLOCK_FLAGS) == size)
         return block;
-    m->cache_word = 0; /* it was something else */
+    m->cache_word = 0; /* it was no such list */
     return 0;
 }
 
 /* ---- records ---- */
 
-/* Writes that block number @block was given back. With a @value: nobody follows it, and it is worth
- * that; number 0: nobody knows where it is. */
+/* Writes that block number @block was freed. With a @value the block is not tracked, and has this
+ * weight; number 0: its address is unknown, too. */
 static __always_inline void write_end(struct task_struct *task, struct alloc_scratch *as,
                                       __u32 host_pid, __u32 set, __u32 block, __u64 value)
 {
@@ -201,22 +201,22 @@ static __always_inline void write_end(struct task_struct *task, struct alloc_scr
     }
 }
 
-/* Counts @n more blocks that are followed of the process of @m. */
+/* Adds @n to the tracked blocks of the process of @m. */
 static __always_inline void count_blocks(const struct alloc_mallocs *m, __s32 n)
 {
     __sync_fetch_and_add(&blocks_of_all, n);
     __sync_fetch_and_add(&blocks_of[m->slot & (ALLOC_PROCESSES_MAX - 1)], n);
 }
 
-/* Whether one more block of the process of @m may be followed: it has no more of them than are left
- * for others. So none takes all, and one that is alone may have half. */
+/* Returns true if one more block of the process of @m may be tracked: it may have as many as are
+ * left for others. So no process takes all, and a single one may have half. */
 static __always_inline bool has_room(const struct alloc_mallocs *m)
 {
     return blocks_of[m->slot & (ALLOC_PROCESSES_MAX - 1)] < ALLOC_BLOCKS_MAX - blocks_of_all;
 }
 
-/* Has the block at @address followed as number @block, which is worth @value. If there is no room,
- * nobody follows it, and its record says so. */
+/* Tracks the block at @address as number @block, with weight @value. Without room it is not
+ * tracked, and its record reports that. */
 static __always_inline void follow(struct task_struct *task, struct alloc_scratch *as,
                                    const struct alloc_mallocs *m, __u64 address, __u32 host_pid,
                                    __u32 set, __u32 block, __u64 value)
@@ -227,19 +227,19 @@ static __always_inline void follow(struct task_struct *task, struct alloc_scratc
         count_blocks(m, 1);
         return;
     }
-    /* One that nobody saw given back was at that address. */
+    /* A block at that address was freed unseen. */
     if (bpf_map_update_elem(&live_blocks, &key, &block, BPF_EXIST))
         write_end(task, as, host_pid, set, block, value);
 }
 
-/* Stops following the block of @key, if it is followed. */
+/* Stops tracking the block of @key, if it is tracked. */
 static __always_inline void unfollow(const struct alloc_mallocs *m, const struct alloc_block *key)
 {
     if (!bpf_map_delete_elem(&live_blocks, key))
         count_blocks(m, -1);
 }
 
-/* The block at @address is given back. */
+/* Ends the block at @address, which is freed. */
 static __always_inline void give_back(struct task_struct *task, struct alloc_scratch *as,
                                       const struct alloc_mallocs *m, __u64 address, __u32 host_pid,
                                       __u32 set)
@@ -256,14 +256,13 @@ static __always_inline void give_back(struct task_struct *task, struct alloc_scr
 
 /* ---- what happened ---- */
 
-/* A function that asks for memory begins. Returns the block that it gets, of a sample, if that is
- * known by now; else 0. */
+/* Begins a request for memory. Returns the block of a sample, if it is known by now; else 0. */
 static __always_inline __u64 begin_asking(struct task_struct *task, struct alloc_scratch *as,
                                           struct asking *a, struct alloc_mallocs *m, __u32 kind,
                                           __u32 host_pid, __u32 set)
 {
     if (a->value && !a->block)
-        write_end(task, as, host_pid, set, 0, a->value); /* of the call before */
+        write_end(task, as, host_pid, set, 0, a->value); /* of the last call */
     a->block = 0;
     a->cached = 0;
     if (kind == ALLOC_MALLOC_SECOND_OF_OLD && as->args.n[0])
@@ -275,8 +274,8 @@ static __always_inline __u64 begin_asking(struct task_struct *task, struct alloc
     return a->cached;
 }
 
-/* The block of a call that did not come out of the thread's own list is at @address. Returns that
- * if it is a sample that is still to be written; else 0. */
+/* Ends a request that got the block at @address, not from the thread's own list. Returns @address
+ * if its sample is still to be written; else 0. */
 static __always_inline __u64 end_asking(struct task_struct *task, struct alloc_scratch *as,
                                         struct asking *a, const struct alloc_mallocs *m,
                                         __u64 address, __u32 host_pid, __u32 set)
@@ -287,13 +286,13 @@ static __always_inline __u64 end_asking(struct task_struct *task, struct alloc_s
         return 0;
     if (!a->block)
         return address;
-    unfollow(m, &cached); /* calloc before 2.41 takes nothing out of it */
+    unfollow(m, &cached); /* calloc before 2.41 takes no block out of the list */
     follow(task, as, m, address, host_pid, set, a->block, a->value);
     a->value = 0;
     return 0;
 }
 
-/* What the thread that runs asks for, for set @set. NULL: no memory. */
+/* Returns the running thread's request for set @set. NULL: no memory. */
 static __always_inline struct asking *asking_of(struct task_struct *task, __u32 host_pid, __u32 set)
 {
     struct asking_sets *all =
@@ -311,8 +310,8 @@ static __always_inline struct asking *asking_of(struct task_struct *task, __u32 
     return a;
 }
 
-/* What the probe of @cookie has seen. Returns whether there is a sample to write, of the block
- * as->block. Not static: as choose(). */
+/* Handles a hit of the probe of @cookie. Returns 1 if there is a sample to write, of the block
+ * as->block. Not static, as choose(). */
 __attribute__((noinline)) int see_block(struct alloc_scratch *as, __u32 host_pid, __u64 cookie)
 {
     struct task_struct *task = bpf_get_current_task_btf();
@@ -345,7 +344,8 @@ __attribute__((noinline)) int see_block(struct alloc_scratch *as, __u32 host_pid
     return a->block != 0;
 }
 
-/* Its sample was written; or not, and is counted as lost. */
+/* Tracks the block of a sample if @written; else the sample is counted as lost, and its request
+ * ends. */
 __attribute__((noinline)) int sampled_block(struct alloc_scratch *as, __u32 host_pid, __u32 set,
                                             __u32 written)
 {
@@ -361,7 +361,7 @@ __attribute__((noinline)) int sampled_block(struct alloc_scratch *as, __u32 host
     return 0;
 }
 
-/* Of all probes of such sets. */
+/* Runs at all probes of such sets. */
 SEC("uprobe")
 int block_probe(probe_registers *ctx)
 {

@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Which of the events that a program sees becomes a sample. Of each block of events one is picked
- * by chance: which one must not depend on anything periodic. A block has as many events as the
- * interval says. Where samples come at a pace, the time that a block took says how many the next
- * one has. A sample is worth its block, whichever event it is, so that sums are right.
+ * Picks the events of a program that become samples. One event of each block of events is picked by
+ * chance, independent of anything periodic. A block has as many events as the interval. With a
+ * pace, the time that a block took sets the length of the next one. A sample's value is its block,
+ * whichever event it is, so that sums are right.
  */
 #pragma once
 
 #include "sample/pick_abi.h"
 
-#define PICK_LATE 4           /* paces that a block may last before it is cut short */
-#define PICK_MAX (1ull << 30) /* events between two samples that come at a pace */
+#define PICK_LATE 4           /* paces after which a block is cut short */
+#define PICK_MAX (1ull << 30) /* limit of events between two paced samples */
 
 struct block {
     __u64 interval, left, pick;
     __u64 start;    /* of its rate */
-    __u64 begun_ns; /* where there is a pace */
+    __u64 begun_ns; /* if there is a pace */
     __s64 owed;     /* events that no sample stands for yet; below 0: that two stand for */
 };
 
-/* A number below @limit, by chance. To divide takes longer, and is for 2^32 and more. */
+/* Returns a random number below @limit. A division takes longer, and is for 2^32 and more. */
 static __always_inline __u64 random_below(__u64 limit)
 {
     __u64 random = bpf_get_prandom_u32();
@@ -36,7 +36,7 @@ static __always_inline void begin_block(struct block *b, __u64 interval)
     b->pick = random_below(interval);
 }
 
-/* The length of the next block, after @seen events took @took_ns. */
+/* Returns the length of the next block, after @seen events took @took_ns. */
 static __always_inline __u64 paced_length(__u64 seen, __u64 took_ns, __u64 pace_ns)
 {
     __u64 most = seen * 2, length;
@@ -51,9 +51,9 @@ static __always_inline __u64 paced_length(__u64 seen, __u64 took_ns, __u64 pace_
     return length ? length : 1;
 }
 
-/* Has @b go on at @at_ns with blocks that take @pace_ns each. The length at most doubles, since a
- * burst may be over soon. A block that takes too long is cut, and later samples stand for the rest.
- */
+/* Continues @b at @at_ns with blocks that take @pace_ns each. The length at most doubles, since a
+ * burst may be over soon. A block that takes too long is cut, and later samples stand for the
+ * rest. */
 static __always_inline void follow_pace(struct block *b, __u64 pace_ns, __u64 at_ns)
 {
     __u64 took_ns = at_ns - b->begun_ns, seen = b->interval - b->left;
@@ -67,8 +67,8 @@ static __always_inline void follow_pace(struct block *b, __u64 pace_ns, __u64 at
     b->begun_ns = at_ns;
 }
 
-/* Takes from @b what its sample is worth besides. At most half of the block, more or less: the
- * first sample after a pause may be of other code than what came before. */
+/* Takes from @b the owed part of a sample's value: at most half of the block, more or less. The
+ * first sample after a pause may be of other code than the events before it. */
 static __always_inline __s64 take_owed(struct block *b)
 {
     __s64 most = (__s64)(b->interval / 2), part = b->owed;
@@ -81,8 +81,8 @@ static __always_inline __s64 take_owed(struct block *b)
     return part;
 }
 
-/* Whether this event is the one of its block. *ret_value: events that it stands for; 0: an
- * interval. */
+/* Returns true if this event is the picked one of its block. *ret_value: events that it stands for;
+ * 0: an interval. */
 static __always_inline bool is_picked(struct block *b, const struct pick_rate *rate,
                                       __u64 *ret_value)
 {

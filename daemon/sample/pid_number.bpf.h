@@ -23,10 +23,10 @@ struct pid {
     struct upid numbers[];
 } __attribute__((preserve_access_index));
 
-/* Inode of the pid namespace in whose terms processes are numbered; 0: the initial one. */
+/* Inode of the pid namespace that numbers processes; 0: the initial one. */
 const volatile __u32 pid_ns_inum;
 
-/* The number of @p in our pid namespace; 0 where it has none. */
+/* Returns the number of @p in our pid namespace; 0: none. */
 static __noinline __u32 pid_number(struct pid *p)
 {
     unsigned int level = BPF_CORE_READ(p, level);

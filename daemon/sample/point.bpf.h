@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Runs the filter of a tracepoint. The kernel has one of its own, but looks at it only behind the
- * BPF programs. The functions that read are those of the caller, so that a test can run the same.
+ * Runs the filter of a tracepoint. The kernel's own filter runs only after the BPF programs. The
+ * including file defines the functions that read, so that a test can run the same code.
  */
 #pragma once
 
 #include "sample/point_abi.h"
 
-/* A field that a filter compares. */
+/* Room for a text that a filter compares. */
 struct point_room {
     __u8 text[POINT_TEXT_BYTES];
 };
 
-/* The number that test @t looks at, extended to 64 bits. */
+/* Returns the number that test @t compares, extended to 64 bits. */
 static __always_inline __u64 point_number(const void *ctx, const struct point_test *t)
 {
     __u32 bytes = t->size, shift;
@@ -31,7 +31,7 @@ static __always_inline __u64 point_number(const void *ctx, const struct point_te
     return v ^ t->flip;
 }
 
-/* Whether test @t is true of its number @v. */
+/* Returns true if test @t holds for its number @v. */
 static __always_inline bool point_compare(__u64 v, const struct point_test *t)
 {
     return t->op == POINT_EQ   ? v == t->value
@@ -40,7 +40,7 @@ static __always_inline bool point_compare(__u64 v, const struct point_test *t)
                                : (v & t->value) != 0;
 }
 
-/* Copies the text that @t looks at to @to. Return: its bytes. */
+/* Copies the text that @t compares to @to. Return: its bytes. */
 static __always_inline __u32 point_read(const void *ctx, const struct point_text *t,
                                         __u8 to[POINT_TEXT_BYTES])
 {
@@ -82,7 +82,7 @@ UNWIND_FUNCTION int point_matches(const struct point_text *t, const struct point
     return (states & t->end) != 0;
 }
 
-/* Whether the text of the event of @ctx that @t looks at matches. @room: for the text. */
+/* Returns true if the text of the event of @ctx that @t compares matches. @room: for the text. */
 static __always_inline bool point_text_matches(const void *ctx, const struct point_text *t,
                                                struct point_room *room)
 {
@@ -91,7 +91,7 @@ static __always_inline bool point_text_matches(const void *ctx, const struct poi
     return point_matches(t, room, bytes) > 0;
 }
 
-/* Returns whether @f wants the event of @ctx. @room: for its texts. */
+/* Returns true if @f wants the event of @ctx. @room: for its texts. */
 static __attribute__((noinline)) bool point_takes(const void *ctx, const struct point_filter *f,
                                                   struct point_room *room)
 {

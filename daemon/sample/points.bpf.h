@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Which of the short waits of a thread become samples. One after the other they are cut into blocks
- * of an interval. Of each block a point is drawn, and the wait in which it lies stands for the
- * interval. A switch needs no more than the way to the next point.
+ * Picks the short waits of a thread that become samples. The waits, one after the other, are cut
+ * into blocks of an interval. A point of each block is drawn, and the wait that holds it stands for
+ * the interval. A switch needs only the distance to the next point.
  */
 #pragma once
 
 #include "sample/pick.bpf.h"
 
-/* How much lies before the next point, and from there to the end of its block. */
+/* The distances to the next point, and from there to the end of its block. */
 struct points {
-    __u64 before, behind; /* both 0: there is no point yet */
+    __u64 before, behind; /* both 0: no point yet */
 };
 
 /* Draws the point of the block that begins @rest from here. */
@@ -22,19 +22,19 @@ static __always_inline void next_point(struct points *p, __u64 rest, __u64 inter
     p->behind = interval - at;
 }
 
-/* Whether there is one, and it is of this interval. */
+/* Returns true if there is a point, of this interval. */
 static __always_inline bool has_point(const struct points *p, __u64 interval)
 {
     return p->before + p->behind - 1 < 2 * interval;
 }
 
-/* Whether a wait is short, and ends before the next point. */
+/* Returns true if a wait is short, and ends before the next point. */
 static __always_inline bool meets_none(const struct points *p, __u64 wait_ns, __u64 interval)
 {
     return wait_ns < interval && wait_ns < p->before && has_point(p, interval);
 }
 
-/* How many points lie in a wait that is shorter than @interval. */
+/* Returns the number of points in a wait that is shorter than @interval. */
 static __always_inline __u64 points_in(struct points *p, __u64 wait_ns, __u64 interval)
 {
     __u64 n = 0;

@@ -2,9 +2,9 @@
 /*
  * Since Linux 6.13 the functions of a program can have a private stack, one for each processor. It
  * is meant for programs that never run twice at once on one. Programs at uprobes do: their threads
- * may be preempted, and nothing holds off the next one. Both would write to one stack, and the
- * kernel would follow pointers that the other has spoiled. A program that has a tail call gets no
- * such stack (check_max_stack_depth() in kernel/bpf/verifier.c).
+ * may be preempted, and the kernel does not hold off the next one. Both would write to one stack,
+ * and the kernel would follow pointers that the other has spoiled. A program that has a tail call
+ * gets no such stack (check_max_stack_depth() in kernel/bpf/verifier.c).
  */
 #pragma once
 
@@ -21,8 +21,9 @@ struct {
     __type(value, __u32);
 } no_programs SEC(".maps");
 
-/* Keeps the program at a uprobe that has @ctx on the stack of its thread. Each calls this. The
- * kernel removes the call, which is never reached, but has seen it. */
+/* Keeps the program at a uprobe with context @ctx on the stack of its thread. Every such program
+ * calls this. The kernel removes the tail call, which is never reached, but only after the verifier
+ * has seen it. */
 static __always_inline void use_thread_stack(void *ctx)
 {
     if (never)

@@ -13,7 +13,7 @@
 #include "sample/moment_abi.h"
 #include "unwind/state.h"
 
-/* The registers with the first six arguments of a call, and where those lie that have none. */
+/* The registers with the first six arguments of a call, and the address of further ones. */
 struct arguments {
     __u64 n[6], stack;
 };
@@ -22,14 +22,14 @@ struct arguments {
 
 #define PROBE_REGISTERS 16 /* a power of two */
 
-typedef struct pt_regs probe_registers; /* what a program at a uprobe gets */
+typedef struct pt_regs probe_registers; /* context of a program at a uprobe */
 
 struct pt_regs___kernel { /* the user's registers, by the kernel's names */
     unsigned long r15, r13, bp, bx, ax, si, di, orig_ax, ip, cs, sp;
 } __attribute__((preserve_access_index));
 
 struct thread_struct {
-    unsigned long fsbase; /* the thread pointer: where the memory of a thread's own ends */
+    unsigned long fsbase; /* the thread pointer: the end of a thread's own memory */
 } __attribute__((preserve_access_index));
 
 #define THREAD_POINTER(thread) ((thread).fsbase)
@@ -61,13 +61,13 @@ static __always_inline __u64 user_fp(const struct pt_regs___kernel *r)
     return r->bp;
 }
 
-/* Returns where it may have its JavaThread. */
+/* Returns the register that may hold the JavaThread. */
 static __always_inline __u64 user_thread(const struct pt_regs___kernel *r)
 {
     return r->r15;
 }
 
-/* Copies what struct unwind_registers has. */
+/* Copies the members of struct unwind_registers. */
 static __always_inline void user_registers(struct unwind_registers *to,
                                            const struct pt_regs___kernel *r)
 {
@@ -77,7 +77,7 @@ static __always_inline void user_registers(struct unwind_registers *to,
     to->bcp = r->r13;
 }
 
-/* Returns the number of its system call, and gets the first two arguments of that. */
+/* Returns the number of the system call, and gets its first two arguments. */
 static __always_inline __u64 user_call(const struct pt_regs___kernel *r, __u64 *first,
                                        __u64 *second)
 {
@@ -92,7 +92,7 @@ static __always_inline void take_arguments(const probe_registers *ctx, struct ar
     __u64 di = ctx->rdi, si = ctx->rsi, dx = ctx->rdx, cx = ctx->rcx, r8 = ctx->r8, r9 = ctx->r9;
     __u64 sp = ctx->rsp;
 
-    /* Else clang reads the context through a pointer that it has moved. */
+    /* Else clang reads the context through a pointer that it has changed. */
     asm volatile("" : "+r"(di), "+r"(si), "+r"(dx), "+r"(cx), "+r"(r8), "+r"(r9), "+r"(sp));
     *to = (struct arguments){ { di, si, dx, cx, r8, r9 }, sp + sizeof(__u64) };
 }
@@ -118,7 +118,7 @@ static __always_inline void take_registers(const probe_registers *ctx, __u64 *re
     regs[MOMENT_R15] = ctx->r15;
 }
 
-/* Copies the same by the numbers that instructions have for them. */
+/* Copies the same by their numbers in instructions. */
 static __always_inline void number_registers(const probe_registers *ctx,
                                              __u64 regs[ALLOC_REGISTERS])
 {
@@ -146,7 +146,7 @@ static __always_inline void number_registers(const probe_registers *ctx,
 
 typedef struct user_pt_regs probe_registers;
 
-#define COPY_ALL _Pragma("clang loop unroll(full)") /* the context has no variable places */
+#define COPY_ALL _Pragma("clang loop unroll(full)") /* the context has no variable offsets */
 
 struct pt_regs___kernel {
     __u64 regs[31], sp, pc, pstate, orig_x0;
@@ -190,13 +190,13 @@ static __always_inline __u64 user_fp(const struct pt_regs___kernel *r)
     return r->regs[29];
 }
 
-/* Returns where it may have its JavaThread. */
+/* Returns the register that may hold the JavaThread. */
 static __always_inline __u64 user_thread(const struct pt_regs___kernel *r)
 {
     return r->regs[28];
 }
 
-/* Copies what struct unwind_registers has. */
+/* Copies the members of struct unwind_registers. */
 static __always_inline void user_registers(struct unwind_registers *to,
                                            const struct pt_regs___kernel *r)
 {
@@ -208,7 +208,7 @@ static __always_inline void user_registers(struct unwind_registers *to,
     to->sender_17 = r->regs[13];
 }
 
-/* Returns the number of its system call, and gets the first two arguments of that. */
+/* Returns the number of the system call, and gets its first two arguments. */
 static __always_inline __u64 user_call(const struct pt_regs___kernel *r, __u64 *first,
                                        __u64 *second)
 {
@@ -235,7 +235,7 @@ static __always_inline void take_registers(const probe_registers *ctx, __u64 *re
     regs[MOMENT_SP] = ctx->sp;
 }
 
-/* Does the same with the first ones. */
+/* Copies the first ALLOC_REGISTERS registers. */
 static __always_inline void number_registers(const probe_registers *ctx,
                                              __u64 regs[ALLOC_REGISTERS])
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Where programs make samples that others of their kind may preempt. Each processor has a few of
- * them. The file that includes this defines SCRATCH before: the type, with a member `taken`. And
- * SCRATCH_DEPTH: how many a processor has.
+ * Memory for samples of programs that others of their kind may preempt. Each processor has a few
+ * pieces. The including file defines two macros before. SCRATCH is the type of a piece, with a
+ * member `taken`. SCRATCH_DEPTH is the number of pieces per processor.
  */
 #pragma once
 
@@ -13,7 +13,7 @@ struct {
     __type(value, SCRATCH);
 } scratches SEC(".maps");
 
-/* Takes a free one; NULL: there is none. */
+/* Takes a free piece; NULL: there is none. */
 static __always_inline SCRATCH *take_scratch(void)
 {
     for (__u32 i = 0; i < SCRATCH_DEPTH; i++) {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What the BPF programs that take stacks share: the maps that say whose stacks are wanted and how
- * to walk them, and the walk. Each object has its own memory of what pcs mean; all else of these
- * maps is one for all objects, by their loader.
+ * Shared by the BPF programs that take stacks: the maps of wanted processes and of unwind tables,
+ * and the walk. Each object has its own memory of pcs; the loader has all objects share the maps.
  */
 #pragma once
 
@@ -13,16 +12,17 @@
 #include "sample/loss_abi.h"
 #include "unwind/context.h"
 
-#define WALK_CALLS_MAX (SAMPLE_USER_MAX * UNWIND_STEPS_PER_WORD) /* of walk_some(), in one walk */
-#define WALK_CALLS_RUN 64                                        /* of them in one walk_run() */
+#define WALK_CALLS_MAX                                                                             \
+    (SAMPLE_USER_MAX * UNWIND_STEPS_PER_WORD) /* calls of walk_some() in one walk */
+#define WALK_CALLS_RUN 64                     /* of them in one walk_run() */
 
-/* Words that a user stack may have, SAMPLE_USER_MIN to SAMPLE_USER_MAX. */
+/* Limit of words in a user stack, SAMPLE_USER_MIN to SAMPLE_USER_MAX. */
 const volatile __u32 max_words = SAMPLE_USER_MAX;
 
 /* Sets that want every process: bit n for set n. Written by the loader while the programs run. */
 __u32 filter_all;
 
-/* What pcs mean. No map, whose look-up would take as long as all else of a step. */
+/* The memory of pcs. It is no map, because a look-up would take as long as the rest of a step. */
 struct unwind_known known[UNWIND_KNOWN_COUNT] __attribute__((aligned(64)));
 
 struct {
@@ -80,7 +80,7 @@ struct {
     __type(value, struct loss_count);
 } losses SEC(".maps");
 
-/* What a sample is made in. */
+/* The memory in which a sample is made. */
 struct stack_scratch {
     struct sample_record rec;
     __u64 frames[STACK_MAX + 1 + SAMPLE_USER_MAX + CONTEXT_WORDS];
@@ -89,8 +89,8 @@ struct stack_scratch {
 
 /* ---- the budget ---- */
 
-/* Whether this processor has spent more than @limit_ns of its window on samples: deep stacks at a
- * high rate would stop it. */
+/* Returns true if this processor has spent more than @limit_ns of its window on samples: deep
+ * stacks at a high rate would block it. */
 static __always_inline bool over_budget(__u64 now_ns, __u64 limit_ns)
 {
     __u32 zero = 0;
@@ -105,7 +105,8 @@ static __always_inline bool over_budget(__u64 now_ns, __u64 limit_ns)
     return b->window_spent_ns > limit_ns;
 }
 
-/* More than STACK_SAMPLE_MAX_NS is not the sample's: the hypervisor took the processor away. */
+/* Charges the budget. Time above STACK_SAMPLE_MAX_NS is not the sample's: the hypervisor took the
+ * processor away. */
 static __always_inline void spend(__u64 took_ns)
 {
     __u32 zero = 0;
@@ -117,8 +118,8 @@ static __always_inline void spend(__u64 took_ns)
 
 /* ---- what is lost ---- */
 
-/* Counts a sample less for each of @sets (bits). Not static: the kernel's verifier then checks it
- * once and on its own, and its stack is free again for a walk. */
+/* Counts a lost sample for each of @sets (bits). Not static: the kernel's verifier then checks it
+ * once and on its own, and its part of the stack is free again for a walk. */
 __attribute__((noinline)) int lose(__u64 start_boottime_ns, __u32 host_pid, __u32 sets,
                                    __u32 costly)
 {
@@ -143,14 +144,14 @@ __attribute__((noinline)) int lose(__u64 start_boottime_ns, __u32 host_pid, __u3
     return 0;
 }
 
-/* The same of a sample of @task. */
+/* Counts a lost sample of @task. */
 static __always_inline void lose_of(struct task_struct *task, __u32 host_pid, __u32 sets,
                                     bool costly)
 {
     lose(task->group_leader->start_boottime, host_pid, sets, costly);
 }
 
-/* The same of the record @rec. */
+/* Counts the record @rec as lost. */
 static __always_inline void lose_record(const struct sample_record *rec)
 {
     lose(rec->start_boottime_ns, rec->host_pid, 1U << (rec->set & (STACK_SETS_MAX - 1)),
@@ -159,7 +160,7 @@ static __always_inline void lose_record(const struct sample_record *rec)
 
 /* ---- the unwinder's home ---- */
 
-/* The home's functions, as unwind/state.h says. */
+/* The functions of this home that unwind/state.h requires. */
 static __always_inline bool unwind_read(struct unwind_walk *w, void *to, __u32 bytes, __u64 from)
 {
     w->reads++;
@@ -191,7 +192,7 @@ static __always_inline __u64 unwind_java_thread(struct unwind_walk *w)
     return thread ? *thread : 0;
 }
 
-/* Where the words of the user's stack begin: behind those of the kernel's. */
+/* Returns the start of the user stack's words, which is behind those of the kernel's. */
 static __always_inline __u64 *user_words(struct stack_scratch *s)
 {
     __u64 base = s->rec.kernel_count;
@@ -211,7 +212,7 @@ static __always_inline void put_word(__u64 *words, __u64 i, __u64 word)
 
 #include "unwind/step.h"
 
-/* Some frames of the walk in @s: an enum unwind_outcome. Not static: the kernel's verifier then
+/* Walks some frames in @s. Returns an enum unwind_outcome. Not static: the kernel's verifier then
  * checks it once and on its own. */
 __attribute__((noinline)) int walk_some(struct stack_scratch *s, struct unwind_process *p)
 {
@@ -225,8 +226,8 @@ __attribute__((noinline)) int walk_some(struct stack_scratch *s, struct unwind_p
     return outcome;
 }
 
-/* The same of more frames. The verifier follows each turn of a loop, so two short loops, one in the
- * other, cost it far less than a long one. (bpf_loop() is of 5.17.) */
+/* Walks more frames. The verifier follows each turn of a loop, so two short nested loops cost it
+ * far less than a long one. (bpf_loop() is of 5.17.) */
 __attribute__((noinline)) int walk_run(struct stack_scratch *s, struct unwind_process *p)
 {
     int outcome = UNWIND_GO_ON;
@@ -269,7 +270,7 @@ static __always_inline __u32 walk(struct task_struct *task, struct stack_scratch
     return s->walk.words;
 }
 
-/* Where there are no tables yet: the pc alone. */
+/* Stores the pc alone, where there are no tables yet. Returns the number of words. */
 static __always_inline __u32 leaf(struct task_struct *task, struct stack_scratch *s)
 {
     struct pt_regs___kernel *regs = (void *)bpf_task_pt_regs(task);
@@ -282,7 +283,7 @@ static __always_inline __u32 leaf(struct task_struct *task, struct stack_scratch
     return 1;
 }
 
-/* The tables of the process that runs, if they are there and are those of this very image. */
+/* Returns the tables of the process of @s, if they are of this very image; else NULL. */
 static __always_inline struct unwind_process *tables_of(const struct stack_scratch *s)
 {
     __u32 pid = s->rec.host_pid;
@@ -309,7 +310,7 @@ static __always_inline __u32 kernel_stack(void *ctx, struct stack_scratch *s)
     return n;
 }
 
-/* Both stacks of a thread where an event interrupted it, and its name, into a record that was
+/* Takes both stacks of a thread that an event interrupted, and its name, into a record that was
  * begun. Returns the number of words. */
 static __always_inline __u32 take_stacks(void *ctx, bool in_kernel, struct task_struct *task,
                                          struct stack_scratch *s)
@@ -339,7 +340,7 @@ static __always_inline __u32 take_stacks(void *ctx, bool in_kernel, struct task_
     return words;
 }
 
-/* The sets that want process @host_pid, as bits. */
+/* Returns the sets that want process @host_pid, as bits. */
 static __always_inline __u32 wanted_sets(__u32 host_pid)
 {
     __u32 *sets = bpf_map_lookup_elem(&filters, &host_pid);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * For BPF programs: what they read of a thread, and the head of a record of it.
+ * For BPF programs: the members of a thread that they read, and the head of its record.
  */
 #pragma once
 
@@ -11,23 +11,24 @@
 #include "sample/stack_abi.h"
 #include "unwind/state.h"
 
-#define STACK_MAX 127 /* frames that bpf_get_stack() may give: its own ceiling */
+#define STACK_MAX 127 /* limit of frames of bpf_get_stack() itself */
 
 /* The few kernel fields needed; offsets come from the running kernel's BTF. */
 struct sched_info {
-    unsigned long pcount;                         /* times that it was given a processor */
-    unsigned long long run_delay;                 /* ns in the run queue, of all its life */
-    unsigned long long last_arrival, last_queued; /* the scheduler's clock; last_queued 0: is not */
+    unsigned long pcount;                         /* times that it got a processor */
+    unsigned long long run_delay;                 /* total ns in run queues */
+    unsigned long long last_arrival, last_queued; /* by the scheduler's clock; last_queued 0: it is
+                                                   * not */
 } __attribute__((preserve_access_index));
 
 struct cfs_rq {
-    int throttle_count; /* of its cgroup, and of those around it */
+    int throttle_count; /* of its cgroup, and of those above */
 } __attribute__((preserve_access_index));
 
 struct sched_entity {
     struct cfs_rq *cfs_rq;
-    __u64 sum_exec_runtime;      /* ns, as of the scheduler's last look */
-    __u64 prev_sum_exec_runtime; /* the same when it was last given a processor */
+    __u64 sum_exec_runtime;      /* ns, up to the scheduler's last update */
+    __u64 prev_sum_exec_runtime; /* the same when it last got a processor */
 } __attribute__((preserve_access_index));
 
 struct task_struct {
@@ -37,25 +38,24 @@ struct task_struct {
     struct task_struct *group_leader;
     __u64 start_time, start_boottime;
     __u64 self_exec_id;
-    unsigned long nvcsw, nivcsw; /* how often it left the processor, by itself or not */
+    unsigned long nvcsw, nivcsw; /* times that it left the processor, by itself or not */
     unsigned int __state;
     __u32 on_cpu; /* int, or __u8 since Linux 7.2: libbpf takes a smaller one if none is signed */
     int exit_state;
-    bool throttled; /* from 6.18 on: it was taken off its run queue until its cgroup has time again
-                     */
+    bool throttled; /* from 6.18 on: off its run queue until its cgroup has quota again */
     char comm[SAMPLE_COMM_BYTES];
     struct sched_info sched_info;
     struct sched_entity se;
     struct thread_struct thread;
 } __attribute__((preserve_access_index));
 
-/* Returns the number of the process of @task in flamed's pid namespace, 0 if it has none there, */
+/* Returns the number of @task's process in flamed's pid namespace, 0 if it has none there. */
 static __always_inline __u32 process_number(struct task_struct *task)
 {
     return pid_ns_inum ? pid_number(task->group_leader->thread_pid) : (__u32)task->tgid;
 }
 
-/* and that of the thread. */
+/* Returns the number of the thread there. */
 static __always_inline __u32 thread_number(struct task_struct *task)
 {
     return pid_ns_inum ? pid_number(task->thread_pid) : (__u32)task->pid;
@@ -83,20 +83,21 @@ struct bpf_iter__task {
     };
 } __attribute__((preserve_access_index));
 
-/* How often @task was given a processor: to be asked before it is known to wait. 0: not known. */
+/* Returns how often @task got a processor; read before the task is known to wait. 0: unknown. */
 static __always_inline __u64 runs_of(struct task_struct *task)
 {
     return bpf_core_field_exists(task->sched_info.pcount) ? task->sched_info.pcount : 0;
 }
 
-/* How long @task has waited for a processor so far, in ns; 0 where the kernel does not count it. */
+/* Returns how long @task has waited for a processor so far, in ns; 0 if the kernel does not count
+ * it. */
 static __always_inline __u64 run_delay_of(struct task_struct *task)
 {
     return bpf_core_field_exists(task->sched_info.run_delay) ? task->sched_info.run_delay : 0;
 }
 
-/* Whether @task, which leaves its processor, does so because its cgroup has used up the time that
- * it may have. */
+/* Returns true if @task, which leaves its processor, does so because its cgroup has used up its CPU
+ * quota. */
 static __always_inline bool is_throttled(struct task_struct *task)
 {
     if (bpf_core_field_exists(task->throttled))
@@ -108,7 +109,7 @@ static __always_inline bool is_throttled(struct task_struct *task)
 
 /* ---- the record ---- */
 
-/* A record of a thread, without frames, value and name. */
+/* Begins a record of a thread, without frames, value and name. */
 static __always_inline void begin_record(struct sample_record *rec, struct task_struct *task,
                                          __u32 host_pid, __u32 host_tid, __u64 time_ns)
 {
@@ -129,8 +130,8 @@ static __always_inline void begin_record(struct sample_record *rec, struct task_
     rec->object = rec->collections = 0;
 }
 
-/* Of @task, which does not run and had had @runs of a processor then: what its stack is walked by.
- */
+/* Copies the registers that a walk of @task starts from. @task does not run; @runs is its earlier
+ * runs_of(). Returns false if its code has 32 bits. */
 static __always_inline bool put_registers(__u64 *to, struct task_struct *task, __u64 runs)
 {
     struct pt_regs___kernel *regs = (void *)bpf_task_pt_regs(task);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What off.bpf.c keeps of each wait, and which waits are wanted and sampled. Besides, what of a
- * record does not depend on how the stack was taken.
+ * The state that off.bpf.c keeps of each wait, and the choice of wanted and sampled waits. Besides,
+ * the parts of a record that do not depend on how the stack was taken.
  */
 #pragma once
 
@@ -13,45 +13,45 @@
 #define COUNTERS OFF_COUNTERS
 #include "sample/counters.bpf.h"
 
-#define TASK_WORKER 0x00004010 /* PF_USER_WORKER, PF_IO_WORKER: they have no user mode */
-#define MET 1                  /* in wait.off_ns: a flush has met it */
+#define TASK_WORKER 0x00004010 /* PF_USER_WORKER, PF_IO_WORKER: without user mode */
+#define MET 1                  /* in wait.off_ns: a flush has met the wait */
 
 struct set_points {
     struct points of[STACK_SETS_MAX];
 };
 
-/* Of a task. What each switch looks at lies first, and so in one cache line, with one set's block.
- */
+/* State of a task. The members that each switch reads are first, and so in one cache line, with one
+ * set's block. */
 struct wait {
     __u64 off_ns;            /* when it left, CLOCK_MONOTONIC, or-ed with MET; 0: it runs */
-    __u64 run_delay, ran_ns; /* as of then */
-    __u32 epoch;             /* of off_ns: what an older one says is not true any more */
-    __u32 filters;           /* of sets: the number of filters_no */
-    __u8 sets;               /* that want it */
-    __u8 asked;              /* 1: lock says what it waits for; 0: nobody asked when it left */
-    __u8 unlikely;           /* 1: as is_unlikely() */
-    __u8 throttled;          /* 1: as is_throttled(), when it left */
-    __u32 flush;             /* the last that met it */
+    __u64 run_delay, ran_ns; /* at that time */
+    __u32 epoch;             /* of off_ns: a value of an older epoch is void */
+    __u32 filters;           /* of sets: the number of filters_no then */
+    __u8 sets;               /* bit set of those that want it */
+    __u8 asked;              /* 1: lock was read when it left */
+    __u8 unlikely;           /* 1: by is_unlikely() */
+    __u8 throttled;          /* 1: by is_throttled(), when it left */
+    __u32 flush;             /* the last flush that met it */
     struct set_points points;
-    __u64 late_key; /* of its last wait whose user stack was to be taken; 0: none */
+    __u64 late_key; /* of its last wait with a pending user stack; 0: none */
     struct lock_words lock;
 };
 _Static_assert(STACK_SETS_MAX <= 8, "wait.sets has a bit for each");
 
-/* What is known of a wait when it ends. */
+/* A wait at its end. */
 struct ended {
     __u64 time_ns, run_delay;
-    __u64 since;                    /* when it began, as far as it is known; else 0 */
-    __u64 waits_ns[STACK_SETS_MAX]; /* since the set began; 0: it did not draw the wait */
-    __u64 values[STACK_SETS_MAX];   /* what it then stands for, in ns */
+    __u64 since;                    /* its start, if known; else 0 */
+    __u64 waits_ns[STACK_SETS_MAX]; /* length since the set began; 0: the set did not draw it */
+    __u64 values[STACK_SETS_MAX];   /* its value for the set, in ns */
     __u32 exec_id, flush, flushed;
     __u16 kernel_count, flags;
     struct lock_words lock;
-    __u64 key, before; /* in the map of those, also of the one before it of its thread */
+    __u64 key, before; /* in the map of late waits; before: the one before it of its thread */
     __u64 kernel[STACK_MAX + 1];
 };
 
-/* The same while its user stack is waited for. */
+/* Late waits: ended ones with a pending user stack. */
 struct bpf_task_work {
     __u64 __opaque;
 } __attribute__((aligned(8)));
@@ -61,7 +61,7 @@ struct late {
     struct ended ended;
 };
 
-/* The same before it is in the map: other maps must not have the work. */
+/* A late wait before it is in the map: other maps must not hold the work. */
 struct late_form {
     __u64 zero;
     struct ended ended;
@@ -71,8 +71,8 @@ struct bpf_map {
     __u32 id;
 } __attribute__((preserve_access_index));
 
-/* Has @callback run before @task is back in user mode. Linux 7.0 gives the function its last
- * argument itself, and a shorter name. */
+/* Has @callback run before @task is back in user mode. In Linux 7.0 the kernel passes the last
+ * argument itself, and the name is shorter. */
 extern int bpf_task_work_schedule_resume(struct task_struct *task, struct bpf_task_work *work,
                                          void *map,
                                          int (*callback)(struct bpf_map *map, void *key,
@@ -89,13 +89,13 @@ const volatile bool short_task_work; /* the function has four arguments */
 /* Written by the loader. */
 struct off_rate set_rates[STACK_SETS_MAX];
 __u32 off_sets;   /* the sets with an interval, as bits */
-__u32 lock_sets;  /* those of them that want waits for locks, and no others */
-__u32 futex_sets; /* the same for futexes, but those of Java's locks */
+__u32 lock_sets;  /* those of them that want waits for locks alone */
+__u32 futex_sets; /* the same for futexes, without those of Java's locks */
 __u32 epoch;      /* how often the program was attached */
 __u32 filters_no; /* how often filters were changed */
 __u64 wanted_bits[OFF_BITS / 64];
 __u32 flush_no, flush_set;
-__u32 flush_lates; /* 1: only what is over, and whose stack is still to be taken */
+__u32 flush_lates; /* 1: only ended waits with a pending stack */
 
 struct {
     __uint(type, BPF_MAP_TYPE_TASK_STORAGE);
@@ -104,7 +104,7 @@ struct {
     __type(value, struct wait);
 } waits SEC(".maps");
 
-/* The same where there is no task work, by thread id: allocated in advance. */
+/* The same without task work, by thread id: allocated in advance. */
 struct {
     __uint(type, BPF_MAP_TYPE_HASH);
     __uint(max_entries, 1); /* the loader sets the number */
@@ -127,14 +127,15 @@ struct {
     __type(value, struct late);
 } lates SEC(".maps");
 
-/* Of a processor, for what cannot be preempted: the switch. */
+/* State of a processor for code that cannot be preempted: the switch. */
 struct desk {
     struct late_form form;
     struct sample_record bare_rec; /* with its frames behind it */
     __u64 bare_frames[STACK_MAX + 1 + SAMPLE_REGISTER_COUNT];
-    struct set_points points; /* of threads that have none yet */
+    struct set_points points; /* for threads that have none yet */
     __u64 last_key;
-    __u64 in_ns, ahead_ns; /* when the thread in_tid came; CLOCK_MONOTONIC less sched_clock() */
+    __u64 in_ns,
+        ahead_ns; /* in_ns: when in_tid came; ahead_ns: CLOCK_MONOTONIC less sched_clock() */
     __u32 in_tid;
 };
 
@@ -145,18 +146,18 @@ struct {
     __type(value, struct desk);
 } desks SEC(".maps");
 
-/* For what can be preempted, by another of its kind. */
+/* Memory for code that another of its kind can preempt. */
 struct off_scratch {
     struct stack_scratch stack;
     struct context_work context;
-    __u64 taken; /* by one that runs or was preempted */
+    __u64 taken; /* 1: in use, by a program that runs or was preempted */
 };
 
 #define SCRATCH struct off_scratch
 #define SCRATCH_DEPTH OFF_DEPTH
 #include "sample/scratch.bpf.h"
 
-/* What is known of @task; NULL: nothing. */
+/* Returns the state of @task; NULL: none. */
 static __always_inline struct wait *wait_of(struct task_struct *task, bool create)
 {
     __u32 key = task->pid, zero = 0;
@@ -186,7 +187,7 @@ static __always_inline bool may_be_wanted(struct task_struct *task)
     return pid && !(task->flags & TASK_KERNEL_THREAD);
 }
 
-/* The sets that want @task, looked up again once filters changed; @w may be NULL. */
+/* Returns the sets that want @task, looked up again after filters changed; @w may be NULL. */
 static __always_inline __u32 sets_of(struct task_struct *task, struct wait *w)
 {
     __u32 no = *(volatile __u32 *)&filters_no, pid, sets;
@@ -204,8 +205,9 @@ static __always_inline __u32 sets_of(struct task_struct *task, struct wait *w)
 
 /* ---- records ---- */
 
-/* The part of a sample of @value that its thread was runnable for. The others of the wait's time
- * are the rest; both are right on average, and exact where the wait is longer than the interval. */
+/* Returns the part of a sample's @value in which its thread was runnable. The rest is the other
+ * time of the wait. Both are right on average, and exact if the wait is longer than the
+ * interval. */
 static __always_inline __u64 runnable_part(__u64 value, __u64 wait_ns, __u64 runnable_ns,
                                            __u64 interval)
 {
@@ -220,7 +222,7 @@ static __always_inline __u64 runnable_part(__u64 value, __u64 wait_ns, __u64 run
     return chance * interval >> 32 < runnable_ns ? interval : 0;
 }
 
-/* Where the JavaThread of @task lies; 0: it is none that flamed knows. */
+/* Returns the address of @task's JavaThread; 0: flamed knows none. */
 static __always_inline __u64 java_thread_of(struct task_struct *task)
 {
     __u64 key = (__u64)process_number(task) << 32 | thread_number(task),
@@ -229,13 +231,13 @@ static __always_inline __u64 java_thread_of(struct task_struct *task)
     return thread ? *thread : 0;
 }
 
-/* Whether it is a wait of Java's. */
+/* Returns true for a wait for a lock of Java's. */
 static __always_inline bool is_java(const struct lock_words *lock)
 {
     return lock->kind != UNWIND_LOCK_NONE && lock->kind != UNWIND_LOCK_UNREAD;
 }
 
-/* What @w waits for, as far as anyone asked when it left. */
+/* Copies what @w waits for, if that was read when it left. */
 static __always_inline void copy_lock(struct lock_words *ret, const struct wait *w)
 {
     if (w->asked)
@@ -244,7 +246,8 @@ static __always_inline void copy_lock(struct lock_words *ret, const struct wait 
         *ret = (struct lock_words){ .kind = UNWIND_LOCK_UNREAD };
 }
 
-/* Writes to @rec what @x waited for, if set @i asks for that. Whether the set has the record. */
+/* Writes to @rec what @x waited for, if set @i wants that. Returns false if the set takes no such
+ * record. */
 static __always_inline bool fill_lock(struct sample_record *rec, const struct ended *x, __u32 i)
 {
     bool asks = lock_sets & 1U << i;
@@ -274,7 +277,7 @@ static __always_inline void write_record(struct sample_record *rec, __u64 bytes)
     }
 }
 
-/* What of a record does not depend on how the stack was taken. */
+/* Fills in the parts of a record that do not depend on how the stack was taken. */
 static __always_inline void fill_record(struct sample_record *rec, struct task_struct *task,
                                         const struct ended *x)
 {
@@ -286,14 +289,14 @@ static __always_inline void fill_record(struct sample_record *rec, struct task_s
     bpf_probe_read_kernel_str(rec->comm, sizeof(rec->comm), task->comm);
 }
 
-/* When a wait of @task began for draw(); @since: as known, or 0. */
+/* Returns the start of a wait of @task, for draw(); @since: if known, else 0. */
 static __always_inline __u64 begun(struct task_struct *task, __u64 since)
 {
     return since > 2 * MET ? since : task->start_time;
 }
 
-/* Decides for each of @sets about a wait from @since to @until. Whether any takes the wait: only
- * then @x is written. Not static: the kernel's verifier then checks it once and on its own. */
+/* Decides for each of @sets about a wait from @since to @until. Returns 1 if any takes the wait:
+ * only then @x is written. Not static: the kernel's verifier then checks it once and on its own. */
 __attribute__((noinline)) int draw(struct ended *x, struct set_points *points, __u32 sets,
                                    __u64 since, __u64 until)
 {
@@ -323,8 +326,8 @@ __attribute__((noinline)) int draw(struct ended *x, struct set_points *points, _
     return taken;
 }
 
-/* Whether none of @sets takes a wait from @since to @until: so most waits are done with. Else
- * draw() has to decide. */
+/* Returns true if none of @sets takes a wait from @since to @until, as for most waits. Else draw()
+ * has to decide. */
 static __always_inline bool pass(struct set_points *points, __u32 sets, __u64 since, __u64 until)
 {
     __u64 wait_ns = until - since;
@@ -343,9 +346,9 @@ static __always_inline bool pass(struct set_points *points, __u32 sets, __u64 si
     return true;
 }
 
-/* Whether no point of @sets is near, after a wait of @wait_ns: if the next one is not far longer,
- * it is not sampled. What it waits for need not be read when it begins. If it is sampled
- * nevertheless, that is read when it ends, and only who had it is not known. */
+/* Returns true if no point of @sets is near, after a wait of @wait_ns. The next wait is then
+ * sampled only if it is far longer, so its lock need not be read when it begins. If it is sampled
+ * nevertheless, the lock is read when it ends, and only the owner is unknown. */
 static __always_inline bool is_unlikely(const struct set_points *points, __u32 sets, __u64 wait_ns)
 {
     __u64 near_ns = wait_ns * OFF_NEAR_WAITS;
