@@ -5,15 +5,17 @@
 #define WARM_S 180.0
 #define PER_SECOND_FIRES (4 * 1048576.0 / 60) /* where no limit is known: 4 MiB a minute */
 
-/* By what RSS grows a second as the heap, used more than ever, fills pages for the first time. All
- * of the committed heap is taken off RSS, touched or not, so that looks like growth beside it. */
+/* Returns by how many bytes a second RSS grows because the heap, used more than ever, fills pages
+ * that were committed before. All of the committed heap is taken off RSS, touched or not, so that
+ * looks like growth beside it. What the heap commits meanwhile does not, so it is not counted. */
 static double heap_filled(const struct numbers *n, double window_s)
 {
-    struct trend heap;
+    struct trend used, committed;
 
-    return numbers_trend(n, NUMBER_HEAP_BYTES, NUMBERS, window_s, &heap) && heap.above_all
-               ? fmax(heap.per_second, 0)
-               : 0;
+    if (!numbers_trend(n, NUMBER_HEAP_BYTES, NUMBERS, window_s, &used) || !used.above_all ||
+        !numbers_trend(n, NUMBER_HEAP_COMMITTED_BYTES, NUMBERS, window_s, &committed))
+        return 0;
+    return fmax(used.per_second - committed.per_second, 0);
 }
 
 static void look(const struct rule_view *v, struct rule_finding *f)
