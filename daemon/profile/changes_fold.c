@@ -8,11 +8,12 @@
 
 #include <math.h>
 
-#define ALIKE_PART 0.25   /* of a change: what changed by as much may be the same */
-#define FOLD_MAX 64       /* the greatest changes: callers of others are folded */
-#define FOLD_TOGETHER 0.8 /* of the samples of one of them that the other is in, too */
-#define NEWER 1.5         /* times as new: less is alike */
-#define MARKED 1.2        /* so new that what it calls need not be named */
+#define ALIKE_PART 0.25    /* of a change: what changed by as much may be the same */
+#define FOLD_MAX 64        /* the greatest changes: callers of others are folded */
+#define FOLD_TOGETHER 0.8  /* of the samples of one of them that the other is in, too */
+#define NEWER 1.5          /* times as new: less is alike */
+#define MARKED 1.2         /* so new that what it calls need not be named */
+#define WORK_MAX (1 << 25) /* pairs that are counted; stacks beyond it are not */
 
 /* A function or category that changed. */
 struct folding {
@@ -27,6 +28,7 @@ struct pairs {
     double together[FOLD_MAX][FOLD_MAX]; /* [i][i]: its own weight */
     double above[FOLD_MAX][FOLD_MAX];    /* of together: i is nearer to the root */
     size_t n;
+    size_t work; /* pairs that were counted */
 };
 
 /* Kinds of work that have threads of their own. */
@@ -49,13 +51,13 @@ static void take(struct pairs *pairs, const struct change *c)
 
 /* ---- what is called by what ---- */
 
-/* Returns which of the pairs has that name; FOLD_MAX: none. */
-static uint8_t find(const struct pairs *pairs, enum change_kind kind, struct span name)
+/* Returns which of the pairs is that category; FOLD_MAX: none. */
+static uint8_t find_category(const struct pairs *pairs, const char *name)
 {
     uint8_t k = 0;
 
-    while (k < pairs->n && (pairs->list[k].change->of->kind != kind ||
-                            !span_eq_str(name, pairs->list[k].change->of->name)))
+    while (k < pairs->n && (pairs->list[k].change->of->kind != CHANGE_CATEGORY ||
+                            strcmp(name, pairs->list[k].change->of->name) != 0))
         k++;
     return k < pairs->n ? k : FOLD_MAX;
 }
@@ -65,9 +67,16 @@ static uint8_t *index_names(const struct view *v, const struct pairs *pairs)
 {
     size_t n = intern_count(v->strings);
     uint8_t *index = malloc(n + 1);
+    uint32_t id;
 
-    for (size_t i = 0; index && i < n; i++)
-        index[i] = find(pairs, CHANGE_FUNCTION, view_string(v, (uint32_t)i));
+    if (index)
+        memset(index, FOLD_MAX, n + 1);
+    for (size_t k = 0; index && k < pairs->n; k++) {
+        const struct change_series *of = pairs->list[k].change->of;
+
+        if (of->kind == CHANGE_FUNCTION && intern_find(v->strings, span_of(of->name), &id))
+            index[id] = (uint8_t)k;
+    }
     return index;
 }
 
@@ -92,6 +101,7 @@ static void find_own(const struct view *v, const uint8_t *index, struct pairs *p
 /* Counts a stack of the functions @at, the root's side first, each once. */
 static void count_stack(struct pairs *pairs, const uint8_t *at, size_t n, double weight)
 {
+    pairs->work += n * n;
     for (size_t i = 0; i < n; i++) {
         pairs->together[at[i]][at[i]] += weight;
         for (size_t k = i + 1; k < n; k++) {
@@ -102,38 +112,74 @@ static void count_stack(struct pairs *pairs, const uint8_t *at, size_t n, double
     }
 }
 
-/* Counts samples of @v of each category: its work stands at the root of its stacks. */
-static void count_samples(const struct view *v, const uint8_t *index, struct pairs *pairs)
+/* Sums the samples of each row by category: [row * (CATEGORY_COUNT + 1) + category], where the last
+ * is of those without one. NULL: no memory. */
+static double *sum_rows(const struct view *v)
 {
-    uint8_t categories[CATEGORY_COUNT], at[FOLD_MAX];
+    double *sums = calloc(v->row_count + 1, (CATEGORY_COUNT + 1) * sizeof(*sums));
 
-    for (size_t i = 0; i < CATEGORY_COUNT; i++)
-        categories[i] = find(pairs, CHANGE_CATEGORY, span_of(CATEGORY_NAMES[i]));
-    for (size_t s = 0; s < v->profile->sample_count; s++) {
+    for (size_t s = 0; sums && s < v->profile->sample_count; s++) {
         const struct profile_sample *sample = &v->profile->samples[s];
-        uint32_t category = PROFILE_SAMPLE_CATEGORY(sample->flags);
-        const struct view_row *row;
-        uint64_t in = 0;
-        size_t n = 0;
+        size_t category = PROFILE_SAMPLE_CATEGORY(sample->flags), row = v->sample_rows[s];
 
-        if (v->sample_rows[s] == VIEW_NO_ROW)
+        if (row != VIEW_NO_ROW)
+            sums[row * (CATEGORY_COUNT + 1) + MIN(category, (size_t)CATEGORY_COUNT)] +=
+                sample->count;
+    }
+    return sums;
+}
+
+/* Writes which of the pairs are on the stack of @row, the root's side first, each once. Return: how
+ * many. */
+static size_t stack_of(const struct view *v, const struct view_row *row, const uint8_t *index,
+                       uint8_t at[FOLD_MAX])
+{
+    uint64_t in = 0;
+    size_t n = 0;
+
+    for (uint32_t i = row->roots; i < row->n; i++) {
+        uint8_t k = index[v->frames[v->stack[row->first + i]].name];
+
+        if (k == FOLD_MAX || in >> k & 1)
             continue;
-        row = &v->rows[v->sample_rows[s]];
-        if (category < CATEGORY_COUNT && categories[category] < FOLD_MAX)
-            at[n++] = categories[category];
-        for (uint32_t i = row->roots; i < row->n; i++) {
-            uint8_t k = index[v->frames[v->stack[row->first + i]].name];
+        in |= UINT64_C(1) << k;
+        at[n++] = k;
+    }
+    return n;
+}
 
-            if (k == FOLD_MAX || in >> k & 1)
+/* Counts the stacks of @v. A category stands at the root of the stacks of its work. */
+static void count_rows(const struct view *v, const uint8_t *index, struct pairs *pairs)
+{
+    _cleanup_free_ double *sums = sum_rows(v);
+    uint8_t at[1 + FOLD_MAX];
+
+    pairs->work = 0;
+    for (size_t row = 0; sums && row < v->row_count && pairs->work < WORK_MAX; row++) {
+        size_t n = stack_of(v, &v->rows[row], index, at + 1);
+
+        for (size_t category = 0; category <= CATEGORY_COUNT; category++) {
+            double weight = sums[row * (CATEGORY_COUNT + 1) + category];
+
+            if (!(weight > 0))
                 continue;
-            in |= UINT64_C(1) << k;
-            at[n++] = k;
+            at[0] = category < CATEGORY_COUNT ? find_category(pairs, CATEGORY_NAMES[category])
+                                              : FOLD_MAX;
+            if (at[0] < FOLD_MAX)
+                count_stack(pairs, at, n + 1, weight);
+            else
+                count_stack(pairs, at + 1, n, weight);
         }
-        count_stack(pairs, at, n, sample->count);
     }
 }
 
 /* ---- which one stays ---- */
+
+static bool is_alike(const struct change *x, const struct change *y)
+{
+    return fabs(x->difference - y->difference) <=
+           ALIKE_PART * fmax(fabs(x->difference), fabs(y->difference));
+}
 
 /* Whether the changes of both are the same one: as far as is known, the caller changed by as much
  * as what it calls. */
@@ -141,12 +187,10 @@ static bool is_one(const struct pairs *pairs, size_t caller, size_t callee)
 {
     const struct change *x = pairs->list[caller].change, *y = pairs->list[callee].change;
     double least = fmin(pairs->together[caller][caller], pairs->together[callee][callee]);
-    bool alike = fabs(x->difference - y->difference) <=
-                 ALIKE_PART * fmax(fabs(x->difference), fabs(y->difference));
 
     return x->difference * y->difference > 0 &&
            pairs->together[caller][callee] >= FOLD_TOGETHER * least &&
-           (alike || (x->low <= y->difference && y->difference <= x->high));
+           (is_alike(x, y) || (x->low <= y->difference && y->difference <= x->high));
 }
 
 /* Whether the callee's name says better what changed. What is newer does; of what is as new, the
@@ -197,29 +241,67 @@ static void fold(struct pairs *pairs)
     }
 }
 
-size_t changes_fold(const struct view *const views[2], struct change *changes, size_t count)
+/* Folds what calls each other, and compacts @changes. Return: how many are left. */
+static size_t fold_calls(const struct view *const views[2], struct change *changes, size_t count)
 {
     _cleanup_free_ struct pairs *pairs = calloc(1, sizeof(*pairs));
     size_t kept = 0, next = 0;
 
     for (size_t i = 0; pairs && i < count; i++)
         take(pairs, &changes[i]);
-    for (size_t side = 0; pairs && side < 2; side++) {
+    if (!pairs || pairs->n < 2)
+        return count;
+    for (size_t side = 0; side < 2; side++) {
         _cleanup_free_ uint8_t *index = views[side] ? index_names(views[side], pairs) : NULL;
 
         if (!index)
             continue;
         find_own(views[side], index, pairs);
-        count_samples(views[side], index, pairs);
+        count_rows(views[side], index, pairs);
     }
-    if (pairs)
-        fold(pairs);
+    fold(pairs);
     for (size_t i = 0; i < count; i++) {
-        bool is_next = pairs && next < pairs->n && pairs->list[next].change == &changes[i];
+        bool is_next = next < pairs->n && pairs->list[next].change == &changes[i];
 
         if (is_next && pairs->list[next++].gone)
             continue;
         changes[kept++] = changes[i];
+    }
+    return kept;
+}
+
+/* ---- operations that functions name ---- */
+
+/* Whether operation "shop.Orders.get()" is what function "shop.Orders.get" is. */
+static bool is_named_by(const struct change *operation, const struct change *function)
+{
+    const char *name = function->of->name;
+    size_t n = strlen(name);
+
+    return function->of->kind == CHANGE_FUNCTION && strncmp(operation->of->name, name, n) == 0 &&
+           strcmp(operation->of->name + n, "()") == 0 && is_alike(operation, function);
+}
+
+static bool has_function(const struct change *changes, size_t count, const struct change *operation)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (is_named_by(operation, &changes[i]))
+            return true;
+    }
+    return false;
+}
+
+size_t changes_fold(const struct view *const views[2], struct change *changes, size_t count)
+{
+    size_t left = fold_calls(views, changes, count), kept = 0;
+
+    for (size_t i = 0; i < left; i++) {
+        struct change one = changes[i];
+
+        /* Where some were moved up, each function is still there at least once. */
+        if (one.of->kind == CHANGE_OPERATION && has_function(changes, left, &one))
+            continue;
+        changes[kept++] = one;
     }
     return kept;
 }

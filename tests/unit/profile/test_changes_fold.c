@@ -141,6 +141,27 @@ START_TEST(a_kind_of_work)
 }
 END_TEST
 
+/* Without a tracer an operation has the name of its method. It is listed beside that only if it
+ * changed otherwise; it stays where a tracer named it. */
+START_TEST(an_operation_that_a_method_names)
+{
+    uint32_t get = java("shop.Orders", "get"), put = java("shop.Orders", "put");
+
+    sample((uint32_t[]){ get }, 1, 10, CATEGORY_JAVA);
+    sample((uint32_t[]){ put }, 1, 10, CATEGORY_JAVA);
+    change(CHANGE_OPERATION, "shop.Orders.get()", 0, 10, 1);
+    change(CHANGE_FUNCTION, "shop.Orders.get", 0, 10.5, 1);
+    change(CHANGE_OPERATION, "shop.Orders.put()", 0, 5, 1);
+    change(CHANGE_FUNCTION, "shop.Orders.put", 0, 10, 1);
+    change(CHANGE_OPERATION, "GET /orders", 0, 10, 1);
+    check_left("shop.Orders.get shop.Orders.put() shop.Orders.put GET /orders");
+    sample((uint32_t[]){ get }, 1, 10, CATEGORY_JAVA);
+    change(CHANGE_FUNCTION, "shop.Orders.get", 0, 10.5, 1);
+    change(CHANGE_OPERATION, "shop.Orders.get()", 0, 10, 1);
+    check_left("shop.Orders.get");
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("changes_fold");
@@ -150,5 +171,6 @@ int main(void)
     tcase_add_test(tc, a_new_caller);
     tcase_add_test(tc, a_method_of_the_jdk);
     tcase_add_test(tc, a_kind_of_work);
+    tcase_add_test(tc, an_operation_that_a_method_names);
     return suite_run_case("changes_fold", tc);
 }
