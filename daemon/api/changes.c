@@ -37,6 +37,7 @@ struct comparing {
     struct change_steps asked; /* as the set's before it is reduced to what samples cover */
     uint64_t oldest_ns; /* CLOCK_REALTIME of the oldest minute that is kept; 0: there is none */
     struct view *functions[2]; /* owned: of each side */
+    bool waits[2];             /* each side has samples of waits or locks */
 };
 
 struct checking {
@@ -62,6 +63,11 @@ static uint64_t oldest_of(const struct api *api, uint64_t recorded_ns)
     if (api->engine.history)
         history_stats(api->engine.history, &stats);
     return stats.tier_oldest_ns[0] ? stats.tier_oldest_ns[0] : recorded_ns;
+}
+
+static bool is_of_waits(enum change_kind kind)
+{
+    return kind == CHANGE_LOCK || kind == CHANGE_WAIT;
 }
 
 /* Adds what one side has of an event. What there is nothing of is no error, but of CPU time. */
@@ -91,6 +97,23 @@ static int add_source(struct comparing *c, size_t source, size_t side, struct er
         r = change_set_add(&c->set, v, SOURCES[source].kind);
     if (r == 0 && needed)
         c->functions[side] = TAKE_PTR(v);
+    if (is_of_waits(SOURCES[source].kind))
+        c->waits[side] = true;
+    return r;
+}
+
+/* Adds what both sides have of each event. Where one side alone has waits, those were not recorded
+ * on the other: they are not compared. */
+static int add_sources(struct comparing *c, struct error *err)
+{
+    int r = 0;
+
+    for (size_t i = 0; r == 0 && i < ARRAY_SIZE(SOURCES); i++) {
+        for (size_t side = 0; r == 0 && side < ARRAY_SIZE(c->sides); side++)
+            r = add_source(c, i, side, err);
+    }
+    for (size_t kind = 0; kind < CHANGE_KINDS; kind++)
+        c->set.one_sided[kind] = is_of_waits((enum change_kind)kind) && c->waits[0] != c->waits[1];
     return r;
 }
 
@@ -132,7 +155,7 @@ static void write_link(const struct comparing *c, enum change_kind kind, struct 
 
 static const char *whole_of(enum change_kind kind)
 {
-    return kind == CHANGE_LOCK || kind == CHANGE_WAIT ? "time of busy threads" : "CPU time";
+    return is_of_waits(kind) ? "time of busy threads" : "CPU time";
 }
 
 static void write_sentence(const struct change *ch, char text[SENTENCE_BYTES])
@@ -186,6 +209,18 @@ static void add_cover(const struct comparing *c, json_t *list)
     json_array_append_new(list, json_string(text));
 }
 
+/* Says which side has no waits, if the other has some. */
+static void add_one_sided(const struct comparing *c, json_t *list)
+{
+    char text[SENTENCE_BYTES];
+
+    if (c->waits[0] == c->waits[1])
+        return;
+    snprintf(text, sizeof(text), "No waits are recorded in %s: waits and locks were not compared",
+             c->waits[0] ? "b" : "a");
+    json_array_append_new(list, json_string(text));
+}
+
 /* That there were more series than are compared. */
 static void add_left_out(const struct comparing *c, json_t *list)
 {
@@ -230,6 +265,7 @@ static json_t *sentences_json(const struct comparing *c, const struct change *ch
     if (c->why[0])
         json_array_append_new(list, json_string(c->why));
     add_cover(c, list);
+    add_one_sided(c, list);
     add_left_out(c, list);
     return list;
 }
@@ -237,7 +273,7 @@ static json_t *sentences_json(const struct comparing *c, const struct change *ch
 static int answer(struct comparing *c, json_t **ret, struct error *err)
 {
     _cleanup_free_ struct change *changes = NULL;
-    json_t *list;
+    json_t *list, *sentences;
     size_t n = 0;
     int r = changes_find(&c->set, &changes, &n);
 
@@ -245,18 +281,20 @@ static int answer(struct comparing *c, json_t **ret, struct error *err)
         return r;
     n = is_enough(c) ? n : 0;
     n = changes_fold((const struct view *const *)c->functions, changes, n);
+    sentences = sentences_json(c, changes, n); /* they name what ranks first */
+    changes_sort(changes, n);
     list = json_array();
     for (size_t i = 0; i < n; i++) {
         if (json_array_append_new(list, change_json(c, &changes[i])) == 0)
             continue;
         json_decref(list);
+        json_decref(sentences);
         return error_set(err, -EIO, "a change of kind %s could not be written as JSON",
                          change_kind_name(changes[i].of->kind));
     }
     *ret = json_pack("{s:o, s:b, s:o, s:{s:f, s:f}}", "changes", list, "enough", is_enough(c),
-                     "sentences", sentences_json(c, changes, n), "minutes", "a",
-                     minutes_of(&c->asked, c->set.steps.a), "b",
-                     minutes_of(&c->asked, c->set.steps.b));
+                     "sentences", sentences, "minutes", "a", minutes_of(&c->asked, c->set.steps.a),
+                     "b", minutes_of(&c->asked, c->set.steps.b));
     return *ret ? 0 : -ENOMEM;
 }
 
@@ -323,10 +361,8 @@ static int compare(struct comparing *c, json_t **ret, struct error *err)
     c->sides[0] = (struct time_range){ steps.a_ns, steps.a_ns + steps.a * steps.step_ns };
     c->sides[1] = (struct time_range){ steps.b_ns, steps.b_ns + steps.b * steps.step_ns };
     r = change_set_init(&c->set, &steps);
-    for (size_t i = 0; r == 0 && i < ARRAY_SIZE(SOURCES); i++) {
-        for (size_t side = 0; r == 0 && side < ARRAY_SIZE(c->sides); side++)
-            r = add_source(c, i, side, err);
-    }
+    if (r == 0)
+        r = add_sources(c, err);
     if (r == 0 && c->set.samples[0] + c->set.samples[1] == 0)
         r = check_target(c, err);
     if (r == 0)

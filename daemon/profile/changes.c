@@ -280,6 +280,19 @@ static int by_rank(const void *x, const void *y)
     return COMPARE(b, a);
 }
 
+static int by_difference(const void *x, const void *y)
+{
+    double a = fabs(((const struct change *)x)->difference),
+           b = fabs(((const struct change *)y)->difference);
+
+    return COMPARE(b, a);
+}
+
+void changes_sort(struct change *changes, size_t count)
+{
+    qsort(changes, count, sizeof(*changes), by_difference);
+}
+
 static int by_value(const void *x, const void *y)
 {
     double a = *(const double *)x, b = *(const double *)y;
@@ -392,7 +405,7 @@ static size_t gather(struct change_set *s, struct change *ret)
         const struct change_series *of = &s->series[i];
         double before = mean(of->by_step, na), after = mean(of->by_step + na, nb);
 
-        if (fmax(before, after) < CHANGES_EFFECT || !is_seen(of, na + nb))
+        if (s->one_sided[of->kind] || fmax(before, after) < CHANGES_EFFECT || !is_seen(of, na + nb))
             continue;
         functions += of->kind == CHANGE_FUNCTION;
         ret[n++] = (struct change){ .of = of, .before = before, .after = after };

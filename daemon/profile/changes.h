@@ -59,8 +59,9 @@ struct change_set {
     size_t count, room;
     size_t counts[CHANGE_KINDS], left_out[CHANGE_KINDS]; /* left out: once for each view */
     size_t untested;                                     /* functions beyond CHANGES_TESTS_MAX */
-    struct intern *names[CHANGE_KINDS];                  /* owned */
-    uint32_t *by_name[CHANGE_KINDS]; /* owned: by id of a name, the index of its series + 1 */
+    bool one_sided[CHANGE_KINDS]; /* set by the caller: only one side was sampled; not compared */
+    struct intern *names[CHANGE_KINDS]; /* owned */
+    uint32_t *by_name[CHANGE_KINDS];    /* owned: by id of a name, the index of its series + 1 */
     double *whole[CHANGE_KINDS]; /* owned, [a + b]: what all of a kind are measured by: samples of
                                   * CPU time, or the time of busy threads */
     uint64_t samples[2];         /* that were added, of a and b */
@@ -93,7 +94,11 @@ double change_newness(const struct change *c);
  * first, of both sides and all kinds. With fewer than CHANGES_STEPS_MIN left on a side there are no
  * changes. 0 or -ENOMEM. */
 int changes_find(struct change_set *s, struct change **ret, size_t *ret_count);
+/* Sorts changes by difference, the greatest first, whether it is more or less. */
+void changes_sort(struct change *changes, size_t count);
 /* Drops those functions and categories of @changes whose change is that of another one which they
  * call, or are called by. The newest stays, or of what is as new the deepest of the application's
- * own code. @views: of the functions of both sides, NULL: not known. Return: how many are left. */
+ * own code. Drops an operation that is named by a function whose change is the same, too. The
+ * order stays that of changes_find(). @views: of the functions of both sides, NULL: not known.
+ * Return: how many are left. */
 size_t changes_fold(const struct view *const views[2], struct change *changes, size_t count);

@@ -181,7 +181,23 @@ static void add_signals(struct composing *c)
     json_decref(value);
 }
 
-/* Adds the greatest change. */
+/* Returns the change that the first sentence names: what ranks first, not the greatest. NULL: there
+ * is none. */
+static const json_t *first_named(const json_t *answer)
+{
+    const json_t *changes = json_object_get(answer, "changes"),
+                 *sentence = json_array_get(json_object_get(answer, "sentences"), 0);
+
+    for (size_t i = 0; i < json_array_size(changes); i++) {
+        const json_t *one = json_array_get(changes, i);
+
+        if (json_equal(json_object_get(one, "sentence"), sentence))
+            return one;
+    }
+    return json_array_get(changes, 0);
+}
+
+/* Adds the change that ranks first. */
 static void add_change(struct composing *c)
 {
     struct error err = ERROR_NULL;
@@ -190,7 +206,7 @@ static void add_change(struct composing *c)
 
     if (!c->be->changes || c->be->changes(c->be->ctx, c->q->target, NULL, NULL, &value, &err) != 0)
         return;
-    one = json_array_get(json_object_get(value, "changes"), 0);
+    one = first_named(value);
     if (one)
         words_add(c->ret, WORDS_CHANGE, text_of(one, "diff"), "%s", text_of(one, "sentence"));
     json_decref(value);

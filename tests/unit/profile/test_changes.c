@@ -282,6 +282,32 @@ START_TEST(what_is_new_comes_first)
     ck_assert_str_eq(found[2].of->name, "blocked");
     ck_assert_str_eq(found[0].of->name, "rule");
     ck_assert_str_eq(found[1].of->name, "sort");
+    changes_sort(found, n); /* as it is listed: by how much it is */
+    ck_assert_str_eq(found[0].of->name, "blocked");
+    ck_assert_str_eq(found[1].of->name, "sort");
+    ck_assert_str_eq(found[2].of->name, "rule");
+    free(found);
+    change_set_deinit(&s);
+}
+END_TEST
+
+/* Waits that only one side was looked at for are not new. */
+START_TEST(what_one_side_has_alone_is_not_compared)
+{
+    struct change_steps m = { .b_ns = A * MINUTE_NS, .step_ns = MINUTE_NS, .a = A, .b = B };
+    struct change *found = NULL;
+    struct change_set s;
+    size_t n = 1;
+
+    ck_assert_int_eq(change_set_init(&s, &m), 0);
+    ck_assert_int_eq((int)change_set_put(&s, CHANGE_WAIT, SPAN("network")), 0);
+    for (size_t k = 0; k < A + B; k++) {
+        s.whole[CHANGE_FUNCTION][k] = s.whole[CHANGE_WAIT][k] = 100;
+        s.series[0].by_step[k] = k < A ? 0 : 30;
+    }
+    s.one_sided[CHANGE_WAIT] = true;
+    ck_assert_int_eq(changes_find(&s, &found, &n), 0);
+    ck_assert_uint_eq(n, 0);
     free(found);
     change_set_deinit(&s);
 }
@@ -296,6 +322,7 @@ int main(void)
     tcase_add_test(tc, steps_of_both_sides);
     tcase_add_test(tc, ranks_the_made_change_first);
     tcase_add_test(tc, what_is_new_comes_first);
+    tcase_add_test(tc, what_one_side_has_alone_is_not_compared);
     tcase_add_test(tc, minutes_without_samples_do_not_count);
     tcase_add_test(tc, too_many_series);
     tcase_add_test(tc, weeks_without_change);
