@@ -142,16 +142,22 @@ static double number_of(const json_t *object, const char *key)
     return json_number_value(json_object_get(object, key));
 }
 
-/* The change to tell of: the greatest of a function, else of anything. NULL: there is none. */
+/* Returns the change that the mark names: the function that grew most, else the one that shrank
+ * most, else what changed most. NULL: there is none. @changes: the greatest first. */
 static const json_t *pick(const json_t *changes)
 {
+    const json_t *shrank = NULL;
+
     for (size_t i = 0; i < json_array_size(changes); i++) {
         const json_t *one = json_array_get(changes, i);
 
-        if (strcmp(text_of(one, "kind"), "function") == 0)
+        if (strcmp(text_of(one, "kind"), "function") != 0)
+            continue;
+        if (number_of(one, "difference") > 0)
             return one;
+        shrank = shrank ? shrank : one;
     }
-    return json_array_get(changes, 0);
+    return shrank ? shrank : json_array_get(changes, 0);
 }
 
 /* Writes "since 2.4.1: +6.1 +-0.4 % CPU, shop.Rules.match", or why no change is named. */
@@ -294,10 +300,11 @@ void deploys_metrics(struct deploys *d, const struct viewer *v, struct buf *out)
 {
     if (!d)
         return;
-    metric_head(out, "flamed_regression", "gauge",
-                "Percent of its CPU time that a service takes more since its last release of the "
-                "last day, by what grew most; less where it takes less, 0 without a change. "
-                "There is none where too few minutes or samples are kept to tell.");
+    metric_head(
+        out, "flamed_regression", "gauge",
+        "Percent of its CPU time that a service takes more since its last release of the "
+        "last day, by the function that grew most; below 0 if none grew, 0 without a change. "
+        "There is none where too few minutes or samples are kept to tell.");
     LOCK_SCOPE(&d->lock);
     for (size_t i = 0; i < d->count; i++) {
         const struct deploy *one = &d->list[i];

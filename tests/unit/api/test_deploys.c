@@ -16,11 +16,28 @@
 static struct history *history;
 static struct api api;
 
+static unsigned grown; /* samples that the later release has more of "work" */
+static bool early_waits = true;
+
+/* Drops the waits of @p. */
+static void drop_waits(struct profile *p)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < p->sample_count; i++) {
+        if (p->samples[i].event == 0)
+            p->samples[kept++] = p->samples[i];
+    }
+    p->sample_count = kept;
+    p->event_count = 1;
+}
+
 /* A minute of the service: @more samples of a function that only the later release has. */
 static void put(int minute, const char *version, unsigned more)
 {
     int32_t pid = minute < BEFORE ? 42 : 43;
-    const struct made_jvm jvms[] = { { pid, 1000, "shop", "work", 40 + (unsigned)minute % 7, NULL },
+    unsigned work = 40 + (unsigned)minute % 7 + (minute < BEFORE ? 0 : grown);
+    const struct made_jvm jvms[] = { { pid, 1000, "shop", "work", work, NULL },
                                      { pid, 1000, "shop", "rest", 60 + (unsigned)minute % 5, NULL },
                                      { pid, 1000, "shop", "matchTenantRule", more, NULL } };
     struct profile *slice = make_slice(MINUTE(minute), jvms, more ? 3 : 2);
@@ -44,6 +61,8 @@ static void put(int minute, const char *version, unsigned more)
                                 .images = &image,
                                 .image_count = 1 };
 
+    if (minute < BEFORE && !early_waits)
+        drop_waits(slice);
     ck_assert_int_eq(history_put(history, &m, NULL), 0);
     profile_unref(slice);
 }
@@ -125,6 +144,46 @@ START_TEST(tells_what_a_release_changed)
     ck_assert_int_eq(s.changes, 1);
     ck_assert_ptr_nonnull(
         strstr(out.p, "flamed_regression{service=\"shop\",namespace=\"\",version=\"2.4.1\"} 1"));
+    history_close(history);
+}
+END_TEST
+
+/* The new function ranks before it, and what shrank is greater. */
+START_TEST(names_the_function_that_grew_most)
+{
+    _cleanup_buf_ struct buf out = BUF_NULL;
+    struct seen s;
+
+    buf_init(&out, 1 << 16);
+    grown = 50;
+    make(12);
+    s = look(DUE, &VIEWER_WHOLE, &out);
+    ck_assert_int_eq(s.changes, 1);
+    ck_assert_msg(strstr(s.text, " % CPU, a.b.Main.work"), "%s", s.text);
+    ck_assert_double_gt(s.value, 8);
+    history_close(history);
+}
+END_TEST
+
+/* Waits were recorded of the later release alone: they are not new, and the answer says so. */
+START_TEST(waits_of_one_side_are_not_compared)
+{
+    const struct target_selector t = { .service = "shop", .viewer = &VIEWER_WHOLE };
+    const struct time_range a = { MINUTE(0), MINUTE(BEFORE) },
+                            b = { MINUTE(BEFORE), MINUTE(BEFORE + AFTER) };
+    struct error err = ERROR_NULL;
+    json_t *answer = NULL;
+    char *text;
+
+    early_waits = false;
+    make(12);
+    ck_assert_msg(changes_kept(&api, &t, &a, &b, &answer, &err) == 0, "%s", err.msg);
+    text = json_dumps(answer, 0);
+    ck_assert_ptr_nonnull(strstr(text, "matchTenantRule"));
+    ck_assert_msg(!strstr(text, "\"wait\""), "%s", text);
+    ck_assert_msg(strstr(text, "No waits are recorded in a"), "%s", text);
+    free(text);
+    json_decref(answer);
     history_close(history);
 }
 END_TEST
@@ -217,6 +276,8 @@ int main(void)
     TCase *tc = tcase_create("deploys");
 
     tcase_add_test(tc, tells_what_a_release_changed);
+    tcase_add_test(tc, names_the_function_that_grew_most);
+    tcase_add_test(tc, waits_of_one_side_are_not_compared);
     tcase_add_test(tc, tells_that_a_release_changed_nothing);
     tcase_add_test(tc, too_few_minutes_have_no_figure);
     tcase_add_test(tc, a_crowd_of_services_leaves_room_for_others);
