@@ -7,7 +7,7 @@
 
 /* Returns by how many bytes a second RSS grows because the heap, used more than ever, fills pages
  * that were committed before. All of the committed heap is taken off RSS, touched or not, so that
- * looks like growth beside it. What the heap commits meanwhile does not, so it is not counted. */
+ * looks like growth beside it. Pages that the heap commits in the same time do not count. */
 static double heap_filled(const struct numbers *n, double window_s)
 {
     struct trend used, committed;
