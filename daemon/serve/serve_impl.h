@@ -88,16 +88,14 @@ struct client {
     bool used, unix_socket, closing;
     struct tls *tls;                 /* owned: TLS set in use; NULL: plain connection */
     bool speaks_tls;                 /* constant */
-    struct certificate_names *names; /* owned: names in the client's certificate; NULL: none is
-                                      * verified */
+    struct certificate_names *names; /* owned: verified certificate names; NULL: none */
     bool judged;                     /* the certificate was checked */
     int64_t until_s;                 /* when to check it again, in seconds since 1970 */
     struct caller caller;            /* caller of the connection */
     struct caller asks;              /* caller of its request; differs with a token or cookie */
     struct peer_connection end;      /* peer as last determined; changed with lock held, by the
                                       * thread that has its request */
-    struct subject subject;          /* subject of the peer for its request; changed by the same
-                                      * thread */
+    struct subject subject;          /* subject of the peer; changed by the same thread */
     bool guest;                      /* its caller is beyond its share: health routes only */
     bool waits, streams;     /* its request waits or is a stream, and counts for its caller */
     bool busy;               /* a request is being processed or answered */
@@ -141,8 +139,7 @@ struct request {
     struct mcp_message mcp;
     int32_t path_pid;
     json_t *target_facts; /* owned: facts of its single target process; NULL: unknown */
-    char capture_id[CAPTURE_ID_BYTES]; /* capture that it created or names; "": none, or in profile
-                                        */
+    char capture_id[CAPTURE_ID_BYTES]; /* capture created or named; "": none, or in profile */
     char path_text[PATH_TEXT_MAX];     /* value of {id} or {name} in the path */
     char host[PATH_TEXT_MAX];          /* the Host header; "": none */
     struct buf body;                   /* received body */
@@ -156,8 +153,7 @@ struct request {
 
     /* Guarded by lock. */
     struct request *next; /* in the queue, or in the list of whose.c */
-    unsigned refs; /* held by the HTTP library, by the capture until done, and by calls into the
-                    * backend */
+    unsigned refs; /* of the HTTP library, of the capture until done, of calls to the backend */
     bool ready;
     bool left;      /* the client has left */
     bool noted;     /* request_note() has run; thread: the one that has the answer */
