@@ -12,9 +12,9 @@
 
 struct live;
 
-/* 0 or -ENOMEM. */
+/* Creates it, empty. 0 or -ENOMEM. */
 int live_new(struct live **ret);
-/* Accepts NULL, returns NULL. */
+/* Frees it. Accepts NULL. Returns NULL. */
 struct live *live_free(struct live *l);
 
 /* A sample with an object that the agent follows. */

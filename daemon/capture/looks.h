@@ -26,7 +26,7 @@ struct looked_process {
     uint64_t owner; /* proc_owner() */
     uint32_t epoch;
     bool ready;           /* its stacks can be walked */
-    bool incomplete;      /* stacks of it could not be walked */
+    bool incomplete;      /* some of its stacks could not be walked */
     uint64_t epoch_ns;    /* CLOCK_MONOTONIC: begin of the epoch */
     uint64_t patience_ns; /* length of an epoch with incomplete stacks */
 };

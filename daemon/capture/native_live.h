@@ -24,9 +24,9 @@ enum native_live_end {
     NATIVE_LIVE_ENDS,
 };
 
-/* 0 or -ENOMEM. */
+/* Creates it, empty. 0 or -ENOMEM. */
 int native_live_new(struct native_live **ret);
-/* Accepts NULL, returns NULL. */
+/* Frees it. Accepts NULL. Returns NULL. */
 struct native_live *native_live_free(struct native_live *l);
 /* Keeps @s, of block number @block of process @id, with a stack of record_hold(). False: there is
  * no room, and it is lost. */

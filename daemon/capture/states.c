@@ -86,7 +86,7 @@ static enum capture_state capture_flush(struct capture *c)
     return next;
 }
 
-/* Flushes samples whose stack is still pending. */
+/* Flushes samples with stacks that are still pending. */
 static void capture_flush_pending(const struct capture *c)
 {
     for (size_t i = 0; i < c->event_count; i++) {

@@ -5,8 +5,8 @@
 #include "proc/looking.h"
 #include "unwind/unwind.h"
 
-/* Hands a sample to the captures, then to the recorder. Stops at the first whose naming has to wait
- * for symbols. */
+/* Hands a sample to the captures, then to the recorder. Stops once its naming has to wait for
+ * symbols. */
 static void dispatch_deliver(struct dispatch *d, struct incoming *in)
 {
     captures_sample(d->captures, in);

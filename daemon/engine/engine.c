@@ -112,8 +112,8 @@ static bool engine_walk(struct engine *e)
     return !e->dispatch.waiting.count;
 }
 
-/* Finishes captures whose samples were all taken by @now_ns; the ring is in the order of time. A
- * capture waits for unread samples for ENGINE_DRAIN_NS at most. */
+/* Finishes captures after all their samples up to @now_ns were taken; the ring is in the order of
+ * time. A capture waits for unread samples for ENGINE_DRAIN_NS at most. */
 static void engine_finish(struct engine *e, bool drained, uint64_t now_ns)
 {
     if (drained)

@@ -156,7 +156,7 @@ static void note_run(struct scheduled *s, struct entry *n, const char *id)
     entry_save(s, n);
 }
 
-/* Returns as captures_create(). */
+/* Starts the capture of rule @n. Returns as captures_create(). */
 static int run_rule(struct scheduled *s, struct entry *n, int32_t host_pid, uint64_t ticket,
                     char ret_id[CAPTURE_ID_BYTES], struct error *err)
 {
