@@ -116,10 +116,18 @@ static void take_minute(struct push *p, struct push_state *s)
     push_fail(s, "%s", m.err.msg[0] ? m.err.msg : "a minute could not be read");
 }
 
+/* A kill may have come between a minute's bodies and the note of the next one. */
+static uint64_t first_not_taken(const struct push_state *s)
+{
+    uint64_t newest = spool_newest(s->spool), next = spool_next(s->spool);
+
+    return newest ? MAX(next, newest + s->target->every_ns) : next;
+}
+
 uint64_t push_first_minute(struct push_state *s, uint64_t now_ns)
 {
     uint64_t every = s->target->every_ns, now = now_ns / every * every;
-    uint64_t next = (spool_next(s->spool) + every - 1) / every * every;
+    uint64_t next = (first_not_taken(s) + every - 1) / every * every;
 
     if (every % PUSH_KEPT_NS || !next || next > now)
         next = now;

@@ -269,6 +269,11 @@ uint64_t spool_next(const struct spool *s)
     return s->next_ns;
 }
 
+uint64_t spool_newest(const struct spool *s)
+{
+    return s->count ? s->entries[(s->first + s->count - 1) % SPOOL_ENTRIES_MAX].begin_ns : 0;
+}
+
 void spool_expire(struct spool *s, uint64_t now_ns)
 {
     while (s->count && at(s, 0)->begin_ns < now_ns && now_ns - at(s, 0)->begin_ns > s->max_age_ns)

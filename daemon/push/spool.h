@@ -47,6 +47,8 @@ int spool_add(struct spool *s, uint64_t begin_ns, struct span body);
  * returns what was noted last, by an earlier flamed, too; 0: nothing was. */
 void spool_set_next(struct spool *s, uint64_t begin_ns);
 uint64_t spool_next(const struct spool *s);
+/* Returns the begin of the newest body; 0: nothing waits. */
+uint64_t spool_newest(const struct spool *s);
 /* Drops what is older than its bound at @now_ns (CLOCK_REALTIME). */
 void spool_expire(struct spool *s, uint64_t now_ns);
 /* Reads the oldest body into @ret, and its number, which no other body of @s has. False: there is

@@ -201,6 +201,20 @@ START_TEST(goes_on_after_a_restart)
 }
 END_TEST
 
+/* A kill after the bodies of a minute, before the next one is noted. */
+START_TEST(sends_no_minute_twice_after_a_kill)
+{
+    start("1m", 0, START);
+    run(START, START + 3 * MINUTE);
+    ck_assert_uint_eq(spool_newest(state.spool), taken[taken_count - 1].from_ns);
+    spool_set_next(state.spool, taken[taken_count - 1].from_ns);
+    stop();
+    start("1m", 0, START + 3 * MINUTE);
+    run(START + 3 * MINUTE, START + 6 * MINUTE);
+    expect_each_once();
+}
+END_TEST
+
 START_TEST(skips_what_the_machine_slept)
 {
     start("1m", 0, START);
@@ -219,6 +233,7 @@ int main(void)
     tcase_add_test(tc, keeps_an_hour_without_an_engine);
     tcase_add_test(tc, counts_what_has_no_room);
     tcase_add_test(tc, goes_on_after_a_restart);
+    tcase_add_test(tc, sends_no_minute_twice_after_a_kill);
     tcase_add_test(tc, skips_what_the_machine_slept);
     return suite_run_case("push_minutes", tc);
 }
