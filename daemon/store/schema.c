@@ -77,7 +77,10 @@ static const char HISTORY[] =
 /* Since version 3: the figure of a mark, 0 where it has none. */
 #define MARK_VALUES "ALTER TABLE marks ADD COLUMN value REAL NOT NULL DEFAULT 0;"
 
-static const char *const HISTORY_STEPS[] = { ATTRIBUTES, MARK_VALUES };
+/* Since version 4 a body may say the requests of its rows: earlier readers cannot read it. */
+#define REQUESTS ""
+
+static const char *const HISTORY_STEPS[] = { ATTRIBUTES, MARK_VALUES, REQUESTS };
 
 /* What makes the newest version of a file, by its kind. */
 static const struct schema {
