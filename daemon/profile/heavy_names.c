@@ -41,8 +41,15 @@ static uint64_t take(struct heavy_weight *weights, size_t count, uint32_t name)
     return 0;
 }
 
+static void name_free(const struct heavy_name *n, const struct heavy_limits *l)
+{
+    if (l->gone)
+        l->gone(l->cookie, n);
+    free(n->name);
+}
+
 static void count_known(struct heavy_names *h, const struct intern *strings,
-                        struct heavy_weight *weights, size_t count)
+                        struct heavy_weight *weights, size_t count, const struct heavy_limits *l)
 {
     size_t kept = 0;
 
@@ -55,7 +62,7 @@ static void count_known(struct heavy_names *h, const struct intern *strings,
         n->recent_ns = heavy_recent(n->recent_ns, ns);
         n->idle = ns ? 0 : n->idle + 1;
         if (n->idle > HEAVY_IDLE_MINUTES)
-            free(n->name);
+            name_free(n, l);
         else
             h->names[kept++] = *n;
     }
@@ -93,7 +100,7 @@ static struct heavy_name *place_of(struct heavy_names *h, const struct heavy_wei
     if (w->chosen || !lightest || !*replaces || w->ns <= HEAVY_FACTOR * lightest->recent_ns)
         return NULL;
     *replaces = false;
-    free(lightest->name);
+    name_free(lightest, l);
     return lightest;
 }
 
@@ -122,7 +129,7 @@ size_t heavy_names_add(struct heavy_names *h, const struct intern *strings,
     size_t left_out = 0;
     bool replaces = true;
 
-    count_known(h, strings, weights, count);
+    count_known(h, strings, weights, count, l);
     qsort(weights, count, sizeof(*weights), heavier_first);
     for (size_t i = 0; i < count && weights[i].ns; i++) {
         if (admit(h, strings, &weights[i], l, &replaces))

@@ -17,15 +17,16 @@
 struct heavy_name {
     char *name; /* owned */
     uint64_t ns;
-    uint64_t recent_ns; /* of a minute: a mean in which new ones weigh more */
-    unsigned idle;      /* minutes */
+    uint64_t inherited_ns; /* that the caller adds: of others' names that are the same and went */
+    uint64_t recent_ns;    /* of a minute: a mean in which new ones weigh more */
+    unsigned idle;         /* minutes */
     bool chosen;
 };
 
 struct heavy_names {
     struct heavy_name *names; /* owned */
     size_t count, cap;
-    uint64_t other_ns;
+    uint64_t other_ns, inherited_other_ns;
     bool begun; /* a minute was added */
 };
 
@@ -37,7 +38,9 @@ struct heavy_weight {
 };
 
 struct heavy_limits {
-    size_t heaviest, chosen; /* names of each kind */
+    size_t heaviest, chosen;                                /* names of each kind */
+    void (*gone)(void *cookie, const struct heavy_name *n); /* before @n goes; NULL: not told */
+    void *cookie;
 };
 
 /* Adds the minute of @weights, in which each name is once; they are sorted. Returns how many chosen

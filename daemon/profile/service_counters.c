@@ -75,8 +75,57 @@ static struct service *service_find(const struct service_counters *c,
     return at < c->count && service_cmp(c->services[at], m) == 0 ? c->services[at] : NULL;
 }
 
+static bool same_name(const struct service *a, const struct service *b)
+{
+    return strcmp(a->name, b->name) == 0 && strcmp(a->pod_namespace, b->pod_namespace) == 0;
+}
+
+struct heir {
+    struct service_counters *c;
+    const struct service *from;
+    uint32_t kind;
+};
+
+/* Gives the time of @n, which goes, to the same name of another owner's service. Their sum is one
+ * counter, which must not fall: a scraper takes that for a restart. Without another it ends. */
+static void bequeath_name(void *cookie, const struct heavy_name *n)
+{
+    const struct heir *heir = cookie;
+
+    for (size_t i = 0; i < heir->c->count; i++) {
+        struct service *s = heir->c->services[i];
+        struct heavy_names *h = &s->kinds[heir->kind];
+
+        for (size_t k = 0; s != heir->from && same_name(s, heir->from) && k < h->count; k++) {
+            if (strcmp(h->names[k].name, n->name) == 0) {
+                h->names[k].inherited_ns += n->ns + n->inherited_ns;
+                return;
+            }
+        }
+    }
+}
+
+static void bequeath_kind(struct service_counters *c, const struct service *from, uint32_t kind)
+{
+    const struct heavy_names *h = &from->kinds[kind];
+    struct heir heir = { c, from, kind };
+
+    for (size_t i = 0; i < h->count; i++)
+        bequeath_name(&heir, &h->names[i]);
+    for (size_t i = 0; i < c->count; i++) {
+        struct service *s = c->services[i];
+
+        if (s != from && same_name(s, from)) {
+            s->kinds[kind].inherited_other_ns += h->other_ns + h->inherited_other_ns;
+            return;
+        }
+    }
+}
+
 static void service_remove(struct service_counters *c, size_t at)
 {
+    for (uint32_t kind = 0; kind < SERVICE_COUNTER_KINDS; kind++)
+        bequeath_kind(c, c->services[at], kind);
     service_free(c->services[at]);
     memmove(&c->services[at], &c->services[at + 1], (--c->count - at) * sizeof(struct service *));
 }
@@ -88,7 +137,7 @@ static void service_insert(struct service_counters *c, const struct minute_servi
 
     if (!s)
         return;
-    s->recent_ns = m->ns;
+    s->recent_ns = minute_service_weight(m);
     memmove(&c->services[at + 1], &c->services[at], (c->count++ - at) * sizeof(struct service *));
     c->services[at] = s;
 }
@@ -101,43 +150,69 @@ static void age_services(struct service_counters *c, const struct minute *m)
         const struct minute_service *now =
             minute_service_find(m, s->name, s->pod_namespace, s->owner);
 
-        s->recent_ns = heavy_recent(s->recent_ns, now ? now->ns : 0);
-        s->idle = now && now->ns ? 0 : s->idle + 1;
+        s->recent_ns = heavy_recent(s->recent_ns, now ? minute_service_weight(now) : 0);
+        s->idle = now && (now->cpu_ns || now->lock_ns) ? 0 : s->idle + 1;
         if (s->idle > HEAVY_IDLE_MINUTES)
             service_remove(c, i - 1);
     }
 }
 
-static size_t lightest_service(const struct service_counters *c)
+static size_t count_of(const struct service_counters *c, uint32_t owner)
 {
-    size_t lightest = 0;
+    size_t n = 0;
 
-    for (size_t i = 1; i < c->count; i++) {
-        if (c->services[i]->recent_ns < c->services[lightest]->recent_ns)
-            lightest = i;
+    for (size_t i = 0; i < c->count; i++)
+        n += c->services[i]->owner == owner;
+    return n;
+}
+
+/* Returns the lightest of the owner with most services: its index, and their number. */
+static size_t find_place(const struct service_counters *c, size_t *ret_count)
+{
+    size_t at = 0, most = 0;
+
+    for (size_t i = 0; i < c->count; i++) {
+        size_t n = count_of(c, c->services[i]->owner);
+
+        if (n > most || (n == most && c->services[i]->recent_ns < c->services[at]->recent_ns))
+            at = i;
+        most = MAX(n, most);
     }
-    return lightest;
+    *ret_count = most;
+    return at;
+}
+
+/* An owner with fewer services gets a place, however little it uses. */
+static bool takes_place(const struct service_counters *c, const struct minute_service *new,
+                        size_t at, size_t most)
+{
+    return count_of(c, new->owner) + 1 < most ||
+           minute_service_weight(new) > HEAVY_FACTOR * c->services[at]->recent_ns;
 }
 
 /* Makes services of the heaviest that are none yet. If there is no room, one of them a minute takes
- * the place of the lightest. */
+ * the place of the lightest of the owner with most. */
 static void admit_services(struct service_counters *c, const struct minute *m)
 {
-    for (size_t i = 0; i < m->service_count && m->by_weight[i]->ns; i++) {
+    size_t at = 0, most = 0;
+
+    for (size_t i = 0; i < m->service_count; i++) {
         const struct minute_service *new = m->by_weight[i];
 
-        if (service_find(c, new) || span_eq_str(new->name, SERVICE_COUNTERS_OTHERS))
+        if (!(new->cpu_ns || new->lock_ns) || service_find(c, new) ||
+            span_eq_str(new->name, SERVICE_COUNTERS_OTHERS))
             continue;
-        if (c->count == SERVICE_COUNTERS_MAX) {
-            size_t lightest = lightest_service(c);
-
-            if (new->ns > HEAVY_FACTOR * c->services[lightest]->recent_ns) {
-                service_remove(c, lightest);
-                service_insert(c, new);
-            }
-            return;
+        if (c->count < SERVICE_COUNTERS_MAX) {
+            service_insert(c, new);
+            continue;
         }
+        if (!most)
+            at = find_place(c, &most);
+        if (!takes_place(c, new, at, most))
+            continue;
+        service_remove(c, at);
         service_insert(c, new);
+        return;
     }
 }
 
@@ -148,13 +223,17 @@ static void add_names(struct service_counters *c, struct service *s, struct minu
                       uint32_t number)
 {
     for (uint32_t kind = 0; kind < SERVICE_COUNTER_KINDS; kind++) {
+        struct heir heir = { c, s, kind };
         struct heavy_limits limits = { .heaviest =
                                            kind == SERVICE_COUNTER_CALLS ? 0 : c->o.heaviest,
-                                       .chosen = SERVICE_COUNTERS_CHOSEN };
+                                       .chosen = SERVICE_COUNTERS_CHOSEN,
+                                       .gone = bequeath_name,
+                                       .cookie = &heir };
         struct heavy_weight *weights;
         size_t count = minute_weights(m, number, kind, &weights);
 
         c->left_out += heavy_names_add(&s->kinds[kind], m->strings, weights, count, &limits);
+        s->kinds[kind].other_ns += minute_other(m, number, kind);
     }
 }
 
@@ -209,6 +288,7 @@ void service_counters_add(struct service_counters *c, struct profile *const *sli
 struct run {
     struct service *const *services;
     size_t count;
+    bool whole; /* what owners had that are gone is seen, too */
 };
 
 static int by_name(const void *a, const void *b)
@@ -237,7 +317,7 @@ static void report_names(const struct service_counters_query *q, const struct ru
                                              run->services[0]->pod_namespace, names[i]->name, 0 };
 
         for (; i < count && strcmp(names[i]->name, line.name) == 0; i++)
-            line.ns += names[i]->ns;
+            line.ns += names[i]->ns + (run->whole ? names[i]->inherited_ns : 0);
         q->line(q->cookie, &line);
     }
 }
@@ -252,7 +332,7 @@ static void report_run(const struct service_counters_query *q, const struct run 
     for (size_t i = 0; names && i < run->count; i++) {
         const struct heavy_names *h = &run->services[i]->kinds[q->kind];
 
-        other_ns += h->other_ns;
+        other_ns += h->other_ns + (run->whole ? h->inherited_other_ns : 0);
         for (size_t k = 0; k < h->count; k++)
             names[n++] = &h->names[k];
     }
@@ -262,11 +342,6 @@ static void report_run(const struct service_counters_query *q, const struct run 
         qsort(names, n, sizeof(*names), by_name);
     report_names(q, run, names, n);
     report_other(q, run, other_ns);
-}
-
-static bool same_name(const struct service *a, const struct service *b)
-{
-    return strcmp(a->name, b->name) == 0 && strcmp(a->pod_namespace, b->pod_namespace) == 0;
 }
 
 void service_counters_each(struct service_counters *c, const struct service_counters_query *q)
@@ -282,7 +357,8 @@ void service_counters_each(struct service_counters *c, const struct service_coun
             seen[count++] = s;
     }
     for (size_t i = 0; i < count;) {
-        struct run run = { &seen[i], 0 };
+        struct run run = { .services = &seen[i],
+                           .whole = q->sees(q->cookie, 0, seen[i]->pod_namespace) };
 
         for (; i < count && same_name(seen[i], run.services[0]); i++)
             run.count++;

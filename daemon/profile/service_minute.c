@@ -8,6 +8,7 @@
 
 #define MINUTE_IMAGES_MAX 65536u
 #define NO_SERVICE UINT32_MAX
+#define OTHER_SERVICE (UINT32_MAX - 1) /* there was no room for it */
 #define NO_KIND SERVICE_COUNTER_KINDS
 #define CHOSEN_STEP 4096    /* names for which there is room more at a time */
 #define CALLS_CHOSEN_MAX 64 /* chosen functions of one stack */
@@ -122,8 +123,9 @@ static int find_services(struct minute *m, const struct profile *p, uint32_t **r
     for (size_t i = 0; i < p->process_count; i++) {
         const struct image_key key = image_of(&p->processes[i]);
 
-        of[i] = p->processes[i].service && id_table_find(&m->images, &key, &id) ? m->services_of[id]
-                                                                                : NO_SERVICE;
+        of[i] = !p->processes[i].service               ? NO_SERVICE
+                : id_table_find(&m->images, &key, &id) ? m->services_of[id]
+                                                       : OTHER_SERVICE;
     }
     return 0;
 }
@@ -148,8 +150,10 @@ int minute_weigh(struct minute *m, const struct profile *p)
         const struct profile_sample *s = &p->samples[i];
         uint32_t service = of[p->threads[s->thread].process];
 
-        if (service != NO_SERVICE && kinds[s->event] != NO_KIND)
-            m->services[service].ns += s->value;
+        if (service < OTHER_SERVICE && kinds[s->event] == SERVICE_COUNTER_CPU)
+            m->services[service].cpu_ns += s->value;
+        else if (service < OTHER_SERVICE && kinds[s->event] == SERVICE_COUNTER_LOCKS)
+            m->services[service].lock_ns += s->value;
     }
     return r;
 }
@@ -158,9 +162,7 @@ static int heavier_first(const void *a, const void *b)
 {
     const struct minute_service *const *x = a, *const *y = b;
 
-    if ((*x)->ns != (*y)->ns)
-        return (*x)->ns < (*y)->ns ? 1 : -1;
-    return (*x > *y) - (*x < *y);
+    return COMPARE(minute_service_weight(*y), minute_service_weight(*x)) ?: COMPARE(*x, *y);
 }
 
 int minute_sort(struct minute *m)
@@ -223,15 +225,19 @@ static int name_of(struct counting *c, uint32_t frame, uint32_t *ret)
     return 0;
 }
 
-/* A pattern that takes too long chooses nothing. */
+/* A pattern that takes too long chooses nothing, which is counted. */
 static bool is_chosen(struct minute *m, uint32_t name)
 {
     size_t room = (intern_count(m->strings) / CHOSEN_STEP + 1) * CHOSEN_STEP;
 
     if (!m->chosen || !array_extend(&m->is_chosen, &m->is_chosen_cap, room))
         return false;
-    if (!m->is_chosen[name])
-        m->is_chosen[name] = match_any(m->chosen, intern_get(m->strings, name), NULL) > 0 ? 2 : 1;
+    if (!m->is_chosen[name]) {
+        int r = match_any(m->chosen, intern_get(m->strings, name), NULL);
+
+        m->is_chosen[name] = r > 0 ? 2 : 1;
+        m->left_out += r < 0;
+    }
     return m->is_chosen[name] == 2;
 }
 
@@ -286,6 +292,8 @@ static int add_sample(struct counting *c, const struct profile_sample *s, uint32
     r = name_of(c, p->stacks[at].frame, &key.name);
     if (r == 0)
         r = add_time(c->m, &key, s->value);
+    if (r == -ENOSPC || r == -EFBIG)
+        c->m->other_ns[number][kind] += s->value;
     if (r == 0 && kind == SERVICE_COUNTER_CPU && c->m->chosen)
         r = add_calls(c, s->stack, number, s->value);
     return r;
@@ -305,7 +313,8 @@ int minute_count(struct minute *m, const struct profile *p)
 
         if (service == NO_SERVICE || kinds[s->event] == NO_KIND)
             continue;
-        r = add_sample(&c, s, m->services[service].number, kinds[s->event]);
+        r = add_sample(&c, s, service == OTHER_SERVICE ? 0 : m->services[service].number,
+                       kinds[s->event]);
         if (r == -ENOSPC || r == -EFBIG) {
             m->left_out++;
             r = 0;
@@ -355,4 +364,9 @@ size_t minute_weights(struct minute *m, uint32_t number, uint32_t kind, struct h
 
     *ret = &m->weights[m->firsts[place]];
     return m->firsts[place + 1] - m->firsts[place];
+}
+
+uint64_t minute_other(const struct minute *m, uint32_t number, uint32_t kind)
+{
+    return m->other_ns[number][kind];
 }

@@ -18,8 +18,15 @@ struct minute_service {
     struct span name, pod_namespace; /* a NUL follows */
     uint32_t owner;
     uint32_t number; /* that its weights get; services may share one */
-    uint64_t ns;     /* of the processor, and of locks */
+    uint64_t cpu_ns, lock_ns;
 };
+
+/* Returns what a service weighs: waits for locks cost nothing, so they weigh no more than CPU time.
+ */
+static inline uint64_t minute_service_weight(const struct minute_service *s)
+{
+    return s->cpu_ns + MIN(s->lock_ns, s->cpu_ns);
+}
 
 struct minute {
     struct match *chosen; /* borrowed; NULL: none */
@@ -36,6 +43,8 @@ struct minute {
     struct id_table weight_keys;       /* number, kind and name */
     uint64_t *ns;                      /* by id of weight_keys */
     size_t ns_cap;
+    /* For whose names there was no room. */
+    uint64_t other_ns[SERVICE_COUNTERS_MAX + 1][SERVICE_COUNTER_KINDS];
     struct heavy_weight *weights; /* by number and kind; after minute_group() */
     uint32_t *firsts;             /* where those of each number and kind begin */
     uint64_t left_out;            /* samples and functions: there was no room */
@@ -56,3 +65,5 @@ int minute_count(struct minute *m, const struct profile *p);
 int minute_group(struct minute *m);
 /* Returns the number of weights of @number and @kind, which *ret points to. */
 size_t minute_weights(struct minute *m, uint32_t number, uint32_t kind, struct heavy_weight **ret);
+/* Returns the time of names of @number and @kind for which there was no room. */
+uint64_t minute_other(const struct minute *m, uint32_t number, uint32_t kind);

@@ -337,6 +337,108 @@ START_TEST(bounds_services_and_names)
 }
 END_TEST
 
+/* A scraper takes a counter that falls to more than 0 for one that began again, and adds it all. */
+START_TEST(falls_only_to_nothing)
+{
+    struct service_counters *c = counters_of(/* heaviest= */ 10, NULL);
+
+    ran_in(thread_of("shop", 1001, ""), 50, "a");
+    ran_in(thread_of("shop", 1002, ""), 7, "a");
+    minute(c);
+    for (int i = 0; i <= HEAVY_IDLE_MINUTES; i++) {
+        ran_in(thread_of("shop", 1002, ""), 1, "a");
+        minute(c);
+    }
+    ck_assert_str_eq(tell_to(c, SERVICE_COUNTER_CPU, 1001, NULL), "");
+    ck_assert_str_eq(tell_to(c, SERVICE_COUNTER_CPU, 1002, NULL),
+                     "/shop shop.Cart.a 68\n/shop [other] 0\n");
+    ck_assert_str_eq(tell(c, SERVICE_COUNTER_CPU),
+                     "/shop shop.Cart.a 118\n/shop [other] 0\n/[other services] [other] 0\n");
+    ran_in(thread_of("shop", 1001, ""), 2, "a");
+    minute(c);
+    ck_assert_ptr_nonnull(strstr(tell(c, SERVICE_COUNTER_CPU), "/shop shop.Cart.a 120\n"));
+    for (int i = 0; i <= HEAVY_IDLE_MINUTES; i++)
+        minute(c);
+    ck_assert_str_eq(tell(c, SERVICE_COUNTER_CPU), "/[other services] [other] 0\n");
+    service_counters_free(c);
+}
+END_TEST
+
+START_TEST(keeps_a_name_that_one_of_two_owners_has_no_more)
+{
+    struct service_counters *c = counters_of(/* heaviest= */ 10, NULL);
+
+    ran_in(thread_of("shop", 1001, ""), 50, "a");
+    ran_in(thread_of("shop", 1002, ""), 7, "a");
+    minute(c);
+    for (int i = 0; i <= HEAVY_IDLE_MINUTES; i++) {
+        ran_in(thread_of("shop", 1001, ""), 1, "b");
+        ran_in(thread_of("shop", 1002, ""), 1, "a");
+        minute(c);
+    }
+    ck_assert_ptr_nonnull(strstr(tell(c, SERVICE_COUNTER_CPU), "/shop shop.Cart.a 118\n"));
+    ck_assert_ptr_nonnull(
+        strstr(tell_to(c, SERVICE_COUNTER_CPU, 1002, NULL), "/shop shop.Cart.a 68\n"));
+    service_counters_free(c);
+}
+END_TEST
+
+static void wait_in_services(unsigned count, uint32_t owner)
+{
+    uint32_t stack[] = { recorded_frame("", "shop.Cache", FRAME_WAIT_LOCK, 0),
+                         recorded_frame("", "[monitor]", FRAME_WAIT_LOCK, 0) };
+    char name[32];
+
+    for (unsigned i = 0; i < count; i++) {
+        snprintf(name, sizeof(name), "w%u", i);
+        waited(thread_of(name, owner, ""), UINT64_C(1000000) * CPU_NS, stack, 2);
+    }
+}
+
+/* Threads that wait for a lock cost their owner nothing. */
+START_TEST(gives_no_place_for_waits)
+{
+    struct service_counters *c = counters_of(/* heaviest= */ 10, NULL);
+
+    wait_in_services(2 * SERVICE_COUNTERS_MAX, 1001);
+    ran_in(thread_of("shop", 1002, ""), 5, "a");
+    minute(c);
+    ck_assert_ptr_nonnull(strstr(tell(c, SERVICE_COUNTER_CPU), "/shop shop.Cart.a 5\n"));
+    service_counters_free(c);
+}
+END_TEST
+
+static void run_in_services(unsigned first, unsigned count, uint32_t owner, uint32_t n)
+{
+    char name[32];
+
+    for (unsigned i = first; i < first + count; i++) {
+        snprintf(name, sizeof(name), "r%u", i);
+        ran_in(thread_of(name, owner, ""), n, "a");
+    }
+}
+
+START_TEST(takes_a_place_of_the_owner_with_most)
+{
+    struct service_counters *c = counters_of(/* heaviest= */ 10, NULL);
+
+    ran_in(thread_of("light", 1003, ""), 3, "a");
+    run_in_services(0, SERVICE_COUNTERS_MAX - 1, 1001, 1000);
+    minute(c);
+    ran_in(thread_of("shop", 1002, ""), 5, "a");
+    ran_in(thread_of("light", 1003, ""), 3, "a");
+    run_in_services(0, 2 * SERVICE_COUNTERS_MAX, 1001, 1000);
+    minute(c);
+    ran_in(thread_of("shop", 1002, ""), 5, "a");
+    ran_in(thread_of("light", 1003, ""), 3, "a");
+    run_in_services(0, 2 * SERVICE_COUNTERS_MAX, 1001, 10000); /* heavy, but of its own */
+    minute(c);
+    ck_assert_ptr_nonnull(strstr(tell(c, SERVICE_COUNTER_CPU), "/shop shop.Cart.a 10\n"));
+    ck_assert_ptr_nonnull(strstr(told.text.p, "/light shop.Cart.a 9\n"));
+    service_counters_free(c);
+}
+END_TEST
+
 static void setup(void)
 {
     recorded_setup_for(/* entries= */ 20000, LINES_MAX);
@@ -355,5 +457,9 @@ int main(void)
     tcase_add_test(tc, makes_one_of_the_kernel);
     tcase_add_test(tc, keeps_names_of_an_attacker_apart);
     tcase_add_test(tc, bounds_services_and_names);
+    tcase_add_test(tc, falls_only_to_nothing);
+    tcase_add_test(tc, keeps_a_name_that_one_of_two_owners_has_no_more);
+    tcase_add_test(tc, gives_no_place_for_waits);
+    tcase_add_test(tc, takes_a_place_of_the_owner_with_most);
     return suite_run_case("service_counters", tc);
 }
