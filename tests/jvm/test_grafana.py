@@ -3,11 +3,12 @@
 import json
 import os
 import re
+import subprocess
 import tempfile
 import time
 import unittest
 
-from harness import jvm, paths, proc, receiver
+from harness import debian, jvm, paths, proc, receiver
 from harness.daemon import Daemon
 from test_scraping import Prometheus
 
@@ -25,6 +26,35 @@ def panels(name: str) -> list[dict]:
 
 def asked(expression: str) -> str:
     return expression.replace("$__rate_interval", "15s").replace("$service", SERVICE)
+
+
+# A function that was not among those listed a day ago, and a service that did not run.
+HEAVIER = f"""rule_files: ["{FOLDER}/rules.yaml"]
+evaluation_interval: 1m
+tests:
+  - interval: 1m
+    input_series:
+      - {{series: 'flamed_function_cpu_seconds_total{{service="shop",function="[other]"}}', values: '0+60x1600'}}
+      - {{series: 'flamed_function_cpu_seconds_total{{service="shop",function="old"}}', values: '0+60x1600'}}
+      - {{series: 'flamed_function_cpu_seconds_total{{service="shop",function="late"}}', values: '_x1500 0+60x100'}}
+      - {{series: 'flamed_function_cpu_seconds_total{{service="new",function="a"}}', values: '_x1500 0+60x100'}}
+    alert_rule_test:
+      - eval_time: 1580m
+        alertname: JvmFunctionHeavier
+        exp_alerts:
+          - exp_labels: {{severity: warning, service: shop, function: late}}
+            exp_annotations:
+              summary: "late takes 33.33% of the CPU time of shop, over twice the share of a day ago"
+"""
+
+
+class Rules(unittest.TestCase):
+    def test_a_function_that_was_not_listed_a_day_ago_is_heavier(self):
+        with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
+            file.write(HEAVIER)
+            file.flush()
+            told = subprocess.run([debian.program("prometheus", "promtool"), "test", "rules", file.name], capture_output=True, text=True, check=False)
+        self.assertEqual(told.returncode, 0, told.stdout + told.stderr)
 
 
 class Grafana(unittest.TestCase):
