@@ -2,18 +2,19 @@
 /*
  * Memory that Java threads allocate. A thread allocates in a buffer of its own (TLAB), which no
  * program sees. The program runs where HotSpot takes the slow path: the buffer is full, or the
- * object goes outside of it. The object that did not fit is the sample of all that its thread
+ * object goes outside of it. The object that did not fit is the sample of all bytes that its thread
  * allocated since the last one (alloc_worth.bpf.h). Large objects miss more often than small ones,
- * as often as their share of the bytes. So the sample is worth the same whatever its size, but for
- * what is nearly as large as a buffer: that always comes here, and stands for itself alone. Of what
- * a sample is worth less than the interval, a share by chance becomes a record.
+ * as often as their share of the bytes. So a sample has the same weight regardless of its size.
+ * Objects nearly as large as a buffer are the exception: each of them takes the slow path, and
+ * stands for itself alone. Of samples with less weight than the interval, a share drawn by chance
+ * becomes records.
  *
- * The same program stands where other functions begin whose calls are counted (alloc_calls.bpf.h).
- * There each call is worth one, and of each interval one is sampled. And where memory of a C
- * library is asked for: there each call is worth the bytes, which are thinned as above. Of sets of
- * event nativelive, another program stands at those: native_live.bpf.h.
+ * The same program runs at the start of counted functions (alloc_calls.bpf.h). Each call has weight
+ * 1 there, and one call of each interval is sampled. It also runs at functions that request memory
+ * from a C library: the weight of a call is its bytes, and samples are drawn as above. For sets of
+ * event nativelive, another program runs at those: native_live.bpf.h.
  *
- * And it stands at a function of the agent, which is called for objects that the JVM itself draws:
+ * It also runs at a function of the agent, which is called for objects that the JVM itself draws:
  * alloc_drawn.bpf.h.
  */
 #include "sample/alloc_calls.bpf.h"
@@ -24,13 +25,13 @@
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 /* Written by the loader. */
-__u32 alloc_sets; /* bits: those of allocations at probes in libjvm.so */
-__u32 agent_sets; /* bits: those of allocations that agents tell, */
-__u32 live_sets;  /* and of these: those of objects that agents follow */
+__u32 alloc_sets; /* bit set: those of allocations at probes in libjvm.so */
+__u32 agent_sets; /* bit set: those of allocations that agents report, */
+__u32 live_sets;  /* and of these: those of objects that agents track */
 
-/* The sets of @wanted (bits) that take what happened to process @host_pid, as @cookie says, and its
- * value for each, in @as. Not static: so the verifier checks the walk behind it once, and not once
- * for each way that leads there. */
+/* Returns the sets of @wanted (bits) that sample the event of process @host_pid that @cookie names,
+ * and puts its value for each into @as. Not static: so the verifier checks the walk behind it once,
+ * and not once for each path that leads to it. */
 __attribute__((noinline)) int choose(struct alloc_scratch *as, __u32 wanted, __u32 host_pid,
                                      __u64 cookie)
 {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * The programs behind the perf events: decide whether a tick is wanted, take the kernel's and the
- * user's stack, and write one record into the ring buffer. They run where the event happens (CPU
- * time: in a hard interrupt). The attach cookie is the set's number. cpu_tick has an event for each
- * set and CPU, point_tick one for each set, a tracepoint. They know nothing of JVMs.
+ * The programs behind the perf events. They decide whether a tick is wanted, take the kernel's and
+ * the user's stack, and write one record into the ring buffer. They run where the event happens
+ * (CPU time: in a hard interrupt). The attach cookie is the set's number. cpu_tick has an event for
+ * each set and CPU; point_tick has one for each set, a tracepoint. They know nothing of JVMs.
  */
 #include "sample/context.bpf.h"
 #include "sample/stack.bpf.h"
@@ -18,7 +18,7 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 /* CPU time that samples may take in each STACK_BUDGET_WINDOW_NS of a processor. */
 __u64 budget_ns = STACK_BUDGET_NS;
 
-/* Which of the wanted events of a set are sampled. */
+/* By set: which of its wanted events are sampled. */
 struct pick_rate rates[STACK_SETS_MAX];
 
 struct {
@@ -28,7 +28,7 @@ struct {
     __type(value, __u64);
 } counters SEC(".maps");
 
-/* What the filters of tracepoints say, by set. */
+/* The translated filters of tracepoints, by set. */
 struct {
     __uint(type, BPF_MAP_TYPE_ARRAY);
     __uint(max_entries, STACK_SETS_MAX);
@@ -39,7 +39,7 @@ struct {
 struct scratch {
     struct stack_scratch stack;
     struct block blocks[STACK_SETS_MAX];
-    __u64 value; /* of the sample that is being made; here, as the stack is nearly full */
+    __u64 value; /* of the sample in work; here, because the stack is nearly full */
     struct point_room room;
     struct context_work context;
 };
@@ -74,7 +74,7 @@ static __always_inline void take_sample(void *ctx, bool in_kernel, struct task_s
     }
 }
 
-/* Whether the filter of set @set, a tracepoint's, wants the event of @ctx. */
+/* Returns true if the filter of set @set, a tracepoint's, wants the event of @ctx. */
 static __always_inline bool passes(const void *ctx, struct scratch *s, __u32 set)
 {
     const struct point_filter *f = bpf_map_lookup_elem(&point_filters, &set);
@@ -82,8 +82,8 @@ static __always_inline bool passes(const void *ctx, struct scratch *s, __u32 set
     return !f || point_takes(ctx, f, &s->room);
 }
 
-/* Whether this event of set @set is a sample, and its value. @ctx: of a perf event; NULL: of a
- * tracepoint. */
+/* Returns true if this event of set @set is a sample, and stores its value in @s. @ctx: of a perf
+ * event; NULL: of a tracepoint. */
 static __always_inline bool is_sample(struct bpf_perf_event_data *ctx, struct scratch *s, __u32 set)
 {
     if (!ctx || rates[set].pace_ns != PICK_PACE_KERNEL)
@@ -92,7 +92,7 @@ static __always_inline bool is_sample(struct bpf_perf_event_data *ctx, struct sc
     return true;
 }
 
-/* An event of set @set, below STACK_SETS_MAX. @event: @ctx is that of a perf event. */
+/* Handles an event of set @set, below STACK_SETS_MAX. @event: @ctx is of a perf event. */
 static __always_inline int tick(void *ctx, bool event, bool in_kernel, __u32 set)
 {
     __u64 ids = bpf_get_current_pid_tgid(), now_ns, took_ns;
@@ -102,7 +102,7 @@ static __always_inline int tick(void *ctx, bool event, bool in_kernel, __u32 set
     struct scratch *s;
 
     count(CPU_RUNS, 1);
-    if (!host_pid) /* the idle task: its ticks are switched off where the kernel can */
+    if (!host_pid) /* the idle task: its ticks are off where the kernel can do that */
         return 0;
     task = (struct task_struct *)bpf_get_current_task_btf();
     if (pid_ns_inum) {
@@ -147,8 +147,8 @@ int cpu_tick(struct bpf_perf_event_data *ctx)
                 bpf_get_attach_cookie(ctx) & (STACK_SETS_MAX - 1));
 }
 
-/* The kernel runs it under the same guard as cpu_tick: neither inside the other. With 0 it would
- * keep the event from perf's users of the tracepoint. */
+/* The kernel runs it under the same guard as cpu_tick: neither runs inside the other. A result of 0
+ * would keep the event from perf's users of the tracepoint. */
 SEC("tracepoint")
 int point_tick(void *ctx)
 {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * Which processes hold some sockets: an iterator over all descriptors of all processes of our pid
- * namespace. It writes their numbers beside those of the sockets. A socket is known by its cookie,
- * which no other socket ever gets. Numbers of inodes repeat after 2^32.
+ * Finds the processes that hold given sockets: an iterator over all descriptors of all processes of
+ * our pid namespace. It writes the processes' numbers beside their sockets. A socket is known by
+ * its cookie, which no other socket ever gets, or by its inode; numbers of inodes repeat after
+ * 2^32.
  */
 #include <linux/bpf.h>
 
@@ -99,11 +100,11 @@ struct bpf_iter__task_file {
 #define TCP_ESTABLISHED 1
 #define TCP_FIN_WAIT1 4
 #define TCP_FIN_WAIT2 5
-#define CLOCK_EACH 1024 /* descriptors between two looks at the clock; a power of two */
+#define CLOCK_EACH 1024 /* descriptors between two readings of the clock; a power of two */
 
-/* Set by the loader before each look. */
+/* Set by the loader before each walk. */
 struct holders_socket sockets[HOLDERS_SOCKETS];
-__u64 filter; /* the last six bits of their keys, as a set */
+__u64 filter; /* set of the last six bits of their keys */
 __u64
     net_ns; /* 0: the keys are cookies; else inodes of open TCP sockets of this network namespace */
 __u64 end_ns;
@@ -126,8 +127,8 @@ static __always_inline __u64 bounds(const struct cred *c)
     return set;
 }
 
-/* Whether @file was opened under other bounds than those of @task, as by a container that has given
- * it to a program of the host since. */
+/* Returns HOLDERS_BOUNDED if @file was opened under other bounds than those of @task, as by a
+ * container that later passed it to a program of the host. */
 static __always_inline __u32 bounded(struct task_struct *task, struct file *file)
 {
     const struct cred *ours = BPF_CORE_READ(task, cred), *its = BPF_CORE_READ(file, f_cred);
@@ -154,8 +155,8 @@ static __always_inline int is_open_in_net_ns(struct sock *sk)
            BPF_CORE_READ(sk, __sk_common.skc_net.net, ns.inum) == net_ns;
 }
 
-/* What @file, a socket, is looked for by; 0: it is none of them. The socket of the Multipath TCP
- * that a program holds has one of TCP below it, with its inode, that the network knows. */
+/* Returns the key of @file, a socket; 0: it is no socket in question. A Multipath TCP socket that a
+ * program holds has its inode, and a TCP socket below it, which the network sees. */
 static __always_inline __u64 key_of(struct file *file, __u64 inode)
 {
     struct socket *socket = BPF_CORE_READ(file, private_data);

@@ -14,7 +14,7 @@
 
 struct holders {
     struct holders_bpf *skel;
-    struct bpf_link *link; /* each look is an iterator made of it */
+    struct bpf_link *link; /* every walk is an iterator made of it */
 };
 
 int holders_new(int pid_ns_fd, struct holders **ret)
@@ -85,7 +85,7 @@ int holders_find(struct holders *h, const uint64_t *keys, size_t n, uint64_t net
 
         if (r == 0)
             return 0;
-        /* The kernel comes back after a million descriptors, too. */
+        /* The kernel also returns after a million descriptors. */
         if (r < 0 && errno != EAGAIN && errno != EINTR)
             return -errno;
         if (r > 0 || clock_monotonic_ns() > end_ns)

@@ -8,11 +8,11 @@
 #include <stdatomic.h>
 
 enum hook_phase {
-    HOOK_WAITS, /* this and the next: the worker will work at it, or does */
+    HOOK_WAITS, /* in this and the next phase it is queued, or in work */
     HOOK_GOES_IN,
-    HOOK_IN, /* this and the next: the worker does not know it any more */
+    HOOK_IN, /* in this and the next phase the worker is done with it */
     HOOK_FAILED,
-    HOOK_GOES_OUT, /* the worker does, again */
+    HOOK_GOES_OUT, /* queued again, or in work */
 };
 
 struct hook {
@@ -20,7 +20,7 @@ struct hook {
     const struct hook_type *type;
     void *arg; /* owned */
     _Atomic enum hook_phase phase;
-    bool in;          /* the worker's */
+    bool in;          /* of the worker */
     struct error err; /* of HOOK_FAILED */
 };
 
@@ -67,7 +67,7 @@ int hook_state(const struct hook *h, struct error *err)
     }
 }
 
-/* What counts more is larger. */
+/* Ranks states: the one that counts more has the larger rank. */
 static int rank(int state)
 {
     return state == -ENOENT ? 0 : state == 0 ? 1 : state == -EINPROGRESS ? 2 : 3;
@@ -109,7 +109,7 @@ struct hook *hook_drop(struct hook *h)
     return NULL;
 }
 
-/* Puts it in. True: that is all; else it was dropped. */
+/* Puts the hook in. Returns true if the work is done; false if it was dropped. */
 static bool put(struct hook *h)
 {
     enum hook_phase phase = HOOK_GOES_IN;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * Waiting by looking: one pass over the threads of wanted processes, made by the reader of the
- * iterator. The counters of switches say whether a thread has run since it was looked at last. Of
- * one that has, and waits now, the record has the kernel's stack and the registers by which flamed
- * walks the user's. One pass at a time.
+ * Samples waits by visits: one pass over the threads of wanted processes, made by the reader of the
+ * iterator. The counters of switches show whether a thread has run since its last visit. If it has,
+ * and waits now, the record has the kernel's stack and the registers from which flamed walks the
+ * user's. One pass at a time.
  */
 #include "sample/task.bpf.h"
 
@@ -11,11 +11,11 @@
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-/* Of a thread. */
+/* State of a thread. */
 struct looked {
-    __u64 switches; /* when its place was written */
-    __u32 epoch;    /* of its process then; 0: its place is not known */
-    __u32 host_tid; /* its number in flamed's pid namespace, which takes long to find; 0: not yet */
+    __u64 switches; /* number of switches when its place was written */
+    __u32 epoch;    /* of its process then; 0: its place is unknown */
+    __u32 host_tid; /* in flamed's pid namespace, which takes long to find; 0: not yet */
 };
 
 struct {
@@ -30,10 +30,10 @@ struct {
     __uint(max_entries, LOOKS_PROCESSES_MAX);
     __uint(map_flags, BPF_F_NO_PREALLOC);
     __type(key, __u32);   /* process id */
-    __type(value, __u32); /* its epoch, not 0: places of another one are forgotten */
+    __type(value, __u32); /* its epoch, not 0; places of another epoch are void */
 } looked_processes SEC(".maps");
 
-/* What is written of a thread. */
+/* The output for a thread. */
 struct form {
     struct looks_entry entry;
     struct sample_record rec;
@@ -50,11 +50,11 @@ struct {
 /* Written by the loader before each pass. */
 struct looks_pass pass;
 __u64 until_ns;   /* no walk begins later; CLOCK_MONOTONIC; 0: the pass has not begun */
-__u32 last_tgid;  /* the process that was looked up last, 0: none, */
+__u32 last_tgid;  /* the process of the last look-up, 0: none, */
 __u32 last_pid;   /* its number in flamed's pid namespace, */
 __u32 last_epoch; /* and its epoch; 0: not wanted */
 
-/* Looks up the process of @task. Returns its epoch; 0: it is not wanted. */
+/* Returns the epoch of @task's process; 0: it is not wanted. */
 static __always_inline __u32 epoch_of(struct task_struct *task)
 {
     __u32 tgid = task->tgid, pid, *epoch;
@@ -69,8 +69,8 @@ static __always_inline __u32 epoch_of(struct task_struct *task)
     return last_epoch;
 }
 
-/* Returns what is found of a thread that has run. What the draw leaves out is stood for by the
- * others, so that nothing is drawn once no walk can be made. */
+/* Draws what becomes of a thread that has run. Walked threads stand for those that the draw leaves
+ * out, so nothing is drawn once no walk is possible. */
 static __always_inline __u8 draw(void)
 {
     __u64 now_ns = bpf_ktime_get_ns();
@@ -151,7 +151,7 @@ int looks_thread(struct bpf_iter__task *ctx)
     if (bytes > sizeof(*f))
         bytes = sizeof(*f);
     if (bpf_seq_write(ctx->meta->seq, f, bytes))
-        return 0; /* no room: the kernel hands out what is written, and looks at it again */
+        return 0; /* no room: the kernel hands out the output, and visits the thread again */
     if (!known || f->entry.found == LOOKS_SAME)
         return 0;
     known->switches = switches;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * What a JVM does as a whole, told by its probes (moment_probes.bpf.h). While the VM waits for its
- * threads to stop, late_tick samples those that it waits for, and that run. late_switch samples
- * those that do not run, as they come back: they were preempted, or in a fault. Ticks and switches
- * at other times cost a look at a map.
+ * Events of a JVM as a whole, by its probes (moment_probes.bpf.h). While the VM waits for its
+ * threads to stop, late_tick samples those that it waits for and that run. late_switch samples
+ * those that do not run, when they come back: they were preempted, or in a fault. Ticks and
+ * switches at other times cost a look-up in a map.
  */
 #include "sample/context.bpf.h"
 
@@ -11,14 +11,14 @@
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-/* As in cpu.bpf.c: late_tick does not run inside itself. While late_switch runs, interrupts are
- * off.
- */
+/* As in cpu.bpf.c, late_tick does not run inside itself. While late_switch runs, interrupts are
+ * off. */
 struct moment_scratch {
     struct stack_scratch stack;
     struct context_work context;
-    __u64 now_ns; /* of a thread that leaves; here, as the stack is nearly full, as is */
-    __u32 late;   /* enum lateness */
+    __u64
+        now_ns; /* when a thread leaves; here, as the next one, because the stack is nearly full */
+    __u32 late; /* enum lateness */
     __u32 zero;
 };
 
@@ -29,7 +29,7 @@ struct {
     __type(value, struct moment_scratch);
 } scratches SEC(".maps");
 
-/* Of a thread that left its processor where a safepoint would wait for it. */
+/* State of a thread that left its processor when a safepoint would wait for it. */
 struct off_thread {
     __u64 off_ns; /* when it left; 0: it is back */
     __u32 epoch, count;
@@ -37,17 +37,17 @@ struct off_thread {
     __u32 late;                    /* enum lateness */
     __u64 words[MOMENT_OFF_WORDS]; /* the user's stack */
     struct sample_context context;
-    __u64 has_context; /* it was asked for */
+    __u64 has_context; /* 1: context was read */
 };
 
 struct {
-    __uint(type, BPF_MAP_TYPE_LRU_HASH); /* of threads that ended, nobody tells */
+    __uint(type, BPF_MAP_TYPE_LRU_HASH); /* no event reports the end of a thread */
     __uint(max_entries, MOMENT_OFF_THREADS_MAX);
     __type(key, __u32); /* thread id, in the first pid namespace */
     __type(value, struct off_thread);
 } off_threads SEC(".maps");
 
-/* Where a value begins that is not there yet. */
+/* An empty value, which new entries start from. */
 struct {
     __uint(type, BPF_MAP_TYPE_ARRAY);
     __uint(max_entries, 1);
@@ -56,12 +56,12 @@ struct {
 } no_thread SEC(".maps");
 
 /* Written by the loader. */
-__u32 epoch; /* how often late_switch was attached */
+__u32 epoch; /* times that late_switch was attached */
 
 /* ---- late threads ---- */
 
-/* Where the VM describes the thread of @s: by the VM's list, or by its register while it is in Java
- * code, if it is too new for the list. 0: not known, or none of Java's. */
+/* Returns the JavaThread of the thread of @s: by the VM's list, or by a register if the thread is
+ * too new for the list and in Java code. 0: unknown, or no thread of Java's. */
 static __always_inline __u64 java_thread(struct stack_scratch *s, struct task_struct *task)
 {
     struct pt_regs___kernel *regs = (void *)bpf_task_pt_regs(task);
@@ -81,17 +81,17 @@ static __always_inline __u64 java_thread(struct stack_scratch *s, struct task_st
     return p && pc >= p->vm.code_low && pc < p->vm.code_high ? user_thread(regs) : 0;
 }
 
-#define TASK_WAITS 1 /* TASK_INTERRUPTIBLE: a lock, input; a fault is none */
+#define TASK_WAITS 1 /* TASK_INTERRUPTIBLE: it waits for a lock or input, and not in a fault */
 
 enum lateness {
     NOT_LATE,   /* no safepoint waits for it */
-    LATE,       /* each does that begins now, or has begun */
-    LATE_LATER, /* the next one does: it has stopped for one, and has to go on before it stops again
-                 */
+    LATE,       /* every safepoint that begins now, or has begun, waits for it */
+    LATE_LATER, /* the next one waits for it: it has stopped for one, and has to go on before it
+                 * stops again */
 };
 
-/* Whether safepoints wait for @thread, by what the VM says that it does. Not inlined: as
- * comes_back(). */
+/* Returns whether safepoints wait for @thread, by the state that the VM stores for it. Not inlined,
+ * as comes_back(). */
 static __attribute__((noinline)) enum lateness lateness_of(const struct moment_process *p,
                                                            __u64 thread)
 {
@@ -120,7 +120,7 @@ static __always_inline struct moment_scratch *my_scratch(void)
     return s;
 }
 
-/* Writes the record in @s with @words behind it. */
+/* Writes the record in @s with the @words behind it. */
 static __always_inline void write_sample(struct stack_scratch *s, __u32 words)
 {
     if (words > STACK_MAX + SAMPLE_USER_MAX + CONTEXT_WORDS)
@@ -193,7 +193,7 @@ static __always_inline struct off_thread *off_thread_of(struct task_struct *task
     return bpf_map_lookup_elem(&off_threads, &key);
 }
 
-/* Keeps the stack of @task, which leaves its processor, if a safepoint would wait for it. */
+/* Stores the stack of @task, which leaves its processor, if a safepoint would wait for it. */
 static __always_inline void leaves(struct task_struct *task, __u32 host_pid,
                                    const struct moment_process *p, __u64 now_ns)
 {
@@ -207,7 +207,7 @@ static __always_inline void leaves(struct task_struct *task, __u32 host_pid,
     ms->now_ns = now_ns;
     begin_record(&ms->stack.rec, task, host_pid, thread_number(task), now_ns);
     ms->late = lateness_of(p, java_thread(&ms->stack, task));
-    /* Before JDK 13, a thread waits for the VM's lock to say that it has stopped. */
+    /* Before JDK 13, a thread waits for the VM's lock to report that it has stopped. */
     if (ms->late == NOT_LATE || (!p->thread.safepoint && task->__state & TASK_WAITS))
         return;
     if (over_budget(now_ns, STACK_BUDGET_NS)) {
@@ -239,7 +239,8 @@ static __always_inline void leaves(struct task_struct *task, __u32 host_pid,
     spent(ms->now_ns);
 }
 
-/* How many ticks of a set of @period lie in @ns: on average, if that is no whole number. */
+/* Returns the number of ticks of a set with @period in @ns, right on average if that is no whole
+ * number. */
 static __always_inline __u32 ticks_in(__u64 ns, __u64 period)
 {
     __u64 ticks = ns / period, rest = ns % period;
@@ -248,8 +249,8 @@ static __always_inline __u32 ticks_in(__u64 ns, __u64 period)
     return ticks > ~0U ? ~0U : (__u32)ticks;
 }
 
-/* Samples @task, which has a processor again, if a safepoint has waited for it. Not inlined: what
- * it takes of the program's stack is free again for a walk. */
+/* Samples @task, which has a processor again, if a safepoint has waited for it. Not inlined: its
+ * part of the program's stack is free again for a walk. */
 static __attribute__((noinline)) int comes_back(struct task_struct *task, __u32 host_pid,
                                                 const struct moment_process *p, __u64 now_ns)
 {
@@ -306,7 +307,7 @@ static __attribute__((noinline)) int comes_back(struct task_struct *task, __u32 
     return 0;
 }
 
-/* The VM of @task, if it has probes. */
+/* Returns the VM of @task, if it has probes; else NULL. */
 static __always_inline struct moment_process *vm_of(struct task_struct *task, __u32 *ret_pid)
 {
     __u32 pid = task->tgid && !(task->flags & TASK_KERNEL_THREAD) ? process_number(task) : 0;

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * Time off the processor. Each switch keeps when a wanted thread left, and decides when it comes
- * back. A wait as long as the interval or longer is sampled, and stands for itself. The shorter
- * ones of a thread, one after the other, are cut into blocks of an interval. Of each a point is
- * drawn: the wait in which it lies is sampled, and stands for the interval. The kernel's stack is
- * taken there, the user's late (late.bpf.h). What still waits is met by an iterator over all
- * threads (flush.bpf.h).
+ * Time off the processor. Each switch stores when a wanted thread leaves, and decides about its
+ * wait when it comes back. A wait as long as the interval or longer is sampled, and stands for
+ * itself. The shorter waits of a thread, one after the other, are cut into blocks of an interval. A
+ * point of each block is drawn: the wait that holds it is sampled, and stands for the interval. The
+ * kernel's stack is taken at the switch, the user's late (late.bpf.h). An iterator over all threads
+ * finds unfinished waits (flush.bpf.h).
  */
 #include "sample/early.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-/* Has the user stack of @task taken. @w may be NULL. */
+/* Schedules task work that takes the user stack of @task. @w may be NULL. Returns false if that is
+ * impossible. */
 static __always_inline bool schedule(struct task_struct *task, struct wait *w, struct desk *d)
 {
     __u64 key = (__u64)bpf_get_smp_processor_id() << 48 | ++d->last_key;
@@ -36,7 +37,7 @@ static __always_inline bool schedule(struct task_struct *task, struct wait *w, s
     return true;
 }
 
-/* The sets that began when @task was there already. */
+/* Returns those of @sets that began when @task existed already. */
 static __always_inline __u32 sets_after(struct task_struct *task, __u32 sets)
 {
     for (__u32 i = 0; i < STACK_SETS_MAX; i++) {
@@ -46,9 +47,9 @@ static __always_inline __u32 sets_after(struct task_struct *task, __u32 sets)
     return sets;
 }
 
-/* The kernel has not told that the wait of @task was over: those of some virtual machines leave out
- * a few switches. It ended before what @task has run since, by the scheduler's count. Nothing is
- * known of its stack. One that began before all of this may have been over then, too. */
+/* Samples a wait of @task with an unreported end: kernels of some virtual machines leave out a few
+ * switches. It ended before the time that @task has run since, by the scheduler's count. Its stack
+ * is unknown. A wait from before the program was attached may have ended unreported, too. */
 static __attribute__((noinline)) int ended_unseen(struct task_struct *task, struct wait *w,
                                                   __u64 now_ns)
 {
@@ -69,7 +70,7 @@ static __attribute__((noinline)) int ended_unseen(struct task_struct *task, stru
     copy_lock(&d->form.ended.lock, w);
     if (!met || !w->asked || w->lock.kind == UNWIND_LOCK_NONE)
         sets &= ~lock_sets;
-    sets &= ~futex_sets; /* nor of what it had asked for */
+    sets &= ~futex_sets; /* nor is its futex known */
     d->form.ended.flush = 0;
     d->form.ended.flushed = since & MET ? w->flush : 0;
     d->form.ended.exec_id = (__u32)task->self_exec_id;
@@ -103,7 +104,7 @@ static __always_inline void leaves(struct task_struct *task, __u64 now_ns, bool 
     w->throttled = is_throttled(task);
     w->asked = 0;
     if (task_work ? lock_sets && !w->unlikely && sets_of(task, w) & lock_sets
-                  : sets_of(task, w) & (lock_sets | futex_sets)) { /* nobody can later */
+                  : sets_of(task, w) & (lock_sets | futex_sets)) { /* unreadable later */
         lock_read(&w->lock, process_number(task), thread_number(task),
                   THREAD_POINTER(task->thread));
         w->asked = 1;
@@ -115,7 +116,7 @@ static __always_inline void leaves(struct task_struct *task, __u64 now_ns, bool 
     *(volatile __u64 *)&w->off_ns = now_ns & ~(__u64)MET;
 }
 
-/* Forgets a thread that ends, unless another program does. */
+/* Drops what is stored of a thread that ends. */
 static __always_inline void forget(struct task_struct *task)
 {
     __u32 key = task->pid;
@@ -124,7 +125,7 @@ static __always_inline void forget(struct task_struct *task)
     bpf_map_delete_elem(&kepts, &key);
 }
 
-/* How far the scheduler's clock is behind CLOCK_MONOTONIC: both tell when @prev came. */
+/* Finds the scheduler clock's lag behind CLOCK_MONOTONIC: both know when @prev came. */
 static __always_inline void compare_clocks(struct task_struct *prev, struct task_struct *next,
                                            __u64 now_ns)
 {
@@ -138,8 +139,8 @@ static __always_inline void compare_clocks(struct task_struct *prev, struct task
     d->in_ns = now_ns;
 }
 
-/* The wait of @next, known by @w, may be NULL, began at @since and is over: some set has drawn it.
- * Writes the wait, or has the user's stack taken. */
+/* Handles the finished wait of @next that began at @since and that some set has drawn. @w is its
+ * state, or NULL. Writes the wait, or schedules the take of the user's stack. */
 static __always_inline int take(struct task_struct *next, struct wait *w, struct desk *d,
                                 __u64 since, __u64 now_ns, bool task_work)
 {
@@ -178,9 +179,9 @@ static __always_inline int comes_back(struct task_struct *next, __u64 now_ns, bo
     struct desk *d;
 
     if (!task_work && !w && next->flags & TASK_EXITING)
-        return 0; /* forgotten */
+        return 0; /* forgotten already */
     sets = sets_of(next, w);
-    if (w) /* for good: a flush that comes now does not meet it */
+    if (w) /* for good: a flush from now on does not meet the wait */
         since = __sync_lock_test_and_set(&w->off_ns, 0);
     if (!sets)
         return 0;
@@ -193,7 +194,7 @@ static __always_inline int comes_back(struct task_struct *next, __u64 now_ns, bo
     since &= ~(__u64)MET;
     if (w && w->epoch != epoch) {
         since = 0;
-        w->epoch = epoch; /* known to have come */
+        w->epoch = epoch; /* its arrival is known now */
     }
     asked = w && since && w->asked;
     if (asked && w->lock.kind == UNWIND_LOCK_NONE)
@@ -218,7 +219,7 @@ static __always_inline int comes_back(struct task_struct *next, __u64 now_ns, bo
     return take(next, w, d, since, now_ns, task_work);
 }
 
-/* Not inlined: what it takes of the program's stack is free again for a walk. */
+/* Not inlined: its part of the program's stack is free again for a walk. */
 static __attribute__((noinline)) int comes_back_early(struct task_struct *next, __u64 now_ns)
 {
     return comes_back(next, now_ns, /* task_work= */ false);

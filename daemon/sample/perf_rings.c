@@ -9,7 +9,7 @@
 
 #define RECORD_MAX ((size_t)UINT16_MAX + 1)
 #define SET_MASK 7u
-#define TURN_MAX 8 /* records of a ring, before it is the next one's turn */
+#define TURN_MAX 8 /* records of a ring before the next ring's turn */
 
 struct perf_ring {
     struct perf_event_mmap_page *page; /* mapped, with the data behind it */
@@ -18,16 +18,16 @@ struct perf_ring {
 
 struct perf_rings {
     struct perf_ring *rings;
-    size_t count, cap, page_bytes, bytes; /* bytes: of the data of each */
+    size_t count, cap, page_bytes, bytes; /* bytes: data size of each ring */
     size_t turn;                          /* the ring that is drained next */
     uint64_t lost, malformed;
-    char record[RECORD_MAX]; /* one that lies around a ring's end */
+    char record[RECORD_MAX]; /* copy of a record that wraps around a ring's end */
     struct perf_sample sample;
 };
 
 /* ---- a sample ---- */
 
-/* The call chain: the kernel's frames. */
+/* Parses the call chain, the kernel's frames. */
 static bool parse_chain(struct span *body, struct perf_sample *ret)
 {
     uint64_t count, word;
@@ -54,7 +54,7 @@ static bool parse_registers(struct span *body, struct perf_sample *ret)
 
     if (!span_take_u64(body, &abi))
         return false;
-    if (abi == PERF_SAMPLE_REGS_ABI_NONE) /* a thread of the kernel, or one that ends */
+    if (abi == PERF_SAMPLE_REGS_ABI_NONE) /* a thread of the kernel, or an ending one */
         return true;
     for (size_t i = 0; i < PERF_HOME_REGISTER_COUNT; i++) {
         if (!span_take_u64(body, &from[i]))
@@ -77,7 +77,8 @@ static bool parse_registers(struct span *body, struct perf_sample *ret)
     return true;
 }
 
-/* The copy of the stack has the size that was asked for; how much of it is filled stands behind. */
+/* Parses the copy of the stack, which has the requested size; the number of filled bytes follows
+ * it. */
 static bool parse_stack(struct span *body, struct perf_sample *ret)
 {
     uint64_t size, filled;
@@ -166,7 +167,7 @@ size_t perf_rings_count(const struct perf_rings *r)
     return r->count;
 }
 
-/* Counts what the kernel says it has not written. */
+/* Counts the samples that the kernel reports as lost. */
 static void take_lost(struct perf_rings *r, struct span body)
 {
     uint64_t id, lost;
@@ -177,7 +178,7 @@ static void take_lost(struct perf_rings *r, struct span body)
         r->malformed++;
 }
 
-/* The record of @size bytes at position @at of a ring, in one piece. */
+/* Returns the record of @size bytes at position @at of a ring, in one piece. */
 static const char *record_at(struct perf_rings *r, const struct perf_ring *ring, uint64_t at,
                              size_t size)
 {
@@ -190,7 +191,7 @@ static const char *record_at(struct perf_rings *r, const struct perf_ring *ring,
     return r->record;
 }
 
-/* Hands on at most @max samples of @ring. Their number. */
+/* Passes at most @max samples of @ring to @fn. Returns their number. */
 static size_t drain_ring(struct perf_rings *r, const struct perf_ring *ring, size_t max,
                          perf_sample_fn fn, void *cookie)
 {
@@ -205,7 +206,7 @@ static size_t drain_ring(struct perf_rings *r, const struct perf_ring *ring, siz
 
         memcpy(&h, record_at(r, ring, tail, sizeof(h)), sizeof(h));
         if (left > r->bytes || h.size < sizeof(h) || h.size > left) {
-            r->malformed++; /* nothing can be told after it */
+            r->malformed++; /* nothing behind it can be parsed */
             tail = head;
             break;
         }

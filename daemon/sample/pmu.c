@@ -12,7 +12,7 @@
 #define PMU_PATH_BYTES 192
 #define CONFIG_BITS 64u
 
-/* One PMU while it is asked. */
+/* A PMU while its event is resolved. */
 struct pmu {
     int devices_fd;
     struct span name;
@@ -20,7 +20,7 @@ struct pmu {
     struct error *err;
 };
 
-/* Reads the file @sub/@leaf of the PMU, or @leaf. 0, -errno. */
+/* Reads the file @leaf of the PMU, or @sub/@leaf if @sub is not "". 0, -errno. */
 static int read_file(const struct pmu *p, const char *sub, struct span leaf, struct buf *text)
 {
     char path[PMU_PATH_BYTES];
@@ -31,7 +31,7 @@ static int read_file(const struct pmu *p, const char *sub, struct span leaf, str
                                               : buf_read_at(text, p->devices_fd, path);
 }
 
-/* Sets the bits "0-7,32-35" of *config to those of @value, lowest first. */
+/* Sets the bits "0-7,32-35" of *config to @value, lowest bit first. */
 static int set_bits(struct span bits, uint64_t value, uint64_t *config)
 {
     uint64_t first, last;
@@ -46,7 +46,7 @@ static int set_bits(struct span bits, uint64_t value, uint64_t *config)
     return r < 0 ? r : value ? -ERANGE : 0;
 }
 
-/* The word of the attributes that "config", "config1" or "config2" names; NULL. */
+/* Takes the name of a word of the attributes: "config", "config1" or "config2"; NULL: none. */
 static struct span config_name(struct span *s)
 {
     struct span name;
@@ -56,7 +56,7 @@ static struct span config_name(struct span *s)
 
 static int set_term(const struct pmu *p, const struct event_term *t);
 
-/* "event=0x3c,umask=0x1", what an event of the PMU stands for. */
+/* Sets the terms of an event of the PMU, "event=0x3c,umask=0x1". */
 static int set_terms(const struct pmu *p, struct span terms)
 {
     struct span one;
@@ -72,7 +72,7 @@ static int set_terms(const struct pmu *p, struct span terms)
             return -EBADMSG;
         if (one.n)
             return -EBADMSG;
-        t.given = true; /* else it could name an event again */
+        t.given = true; /* without this, the term could name an event again */
         if (set_term(p, &t) < 0)
             return -EBADMSG;
     }
@@ -142,7 +142,7 @@ static int set_term(const struct pmu *p, const struct event_term *t)
                  : 0;
 }
 
-/* Names what there is instead. */
+/* Writes the error for an unknown PMU, with the names of those that exist. */
 static int no_pmu(const struct pmu *p)
 {
     char list[ERROR_MSG_MAX / 2] = "";
@@ -173,9 +173,9 @@ static bool has_file(const struct pmu *p, const char *leaf)
     return read_file(p, "", span_of(leaf), &text) == 0;
 }
 
-/* Only counters of a processor: its own PMU (type RAW), those of kinds of processors (which have a
- * file cpus), AMD's instruction-based sampling. No other may pass: numbers for the PMUs kprobe,
- * uprobe and breakpoint are addresses in the kernel, in the broker or in any process. */
+/* Accepts only counters of a processor: its own PMU (type RAW), those of kinds of processors (which
+ * have a file cpus), AMD's instruction-based sampling. No other may pass: numbers for the PMUs
+ * kprobe, uprobe and breakpoint are addresses in the kernel, in the broker or in any process. */
 static int check_pmu(const struct pmu *p, uint32_t type)
 {
     if (type == PERF_TYPE_RAW || (type >= PERF_TYPE_MAX && has_file(p, "cpus")) ||

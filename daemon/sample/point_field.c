@@ -71,7 +71,7 @@ static int no_field(struct span format, struct span name, struct error *err)
                            (int)MIN(name.n, (size_t)SHOWN_MAX), name.p);
 }
 
-/* Fields that BPF programs do not see, and what each event has besides. */
+/* Finds a field that every event has, and that BPF programs do not see in it. */
 static bool find_common(struct span name, struct point_field *ret)
 {
     *ret = (struct point_field){ .name = name, .size = 4, .has_sign = true };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A filter is read into a tree, whose leaves are the tests in the order of the text. The tree then
- * says which test comes next where one is true or false, so that none is made in vain.
+ * A filter is parsed into a tree, with the tests as leaves in the order of the text. The tree then
+ * gives each test its next test for either result, so that none is made in vain.
  */
 #include "sample/point_filter.h"
 
@@ -19,7 +19,7 @@ enum node_kind { NODE_TEST, NODE_AND, NODE_OR, NODE_NOT };
 
 struct node {
     enum node_kind kind;
-    uint32_t a, b; /* NODE_TEST: its number; else nodes */
+    uint32_t a, b; /* NODE_TEST: index of the test; else nodes */
 };
 
 struct reader {
@@ -52,7 +52,7 @@ static struct span take_name(struct reader *r)
     return s;
 }
 
-/* Says that @what is expected in place of the rest. */
+/* Reports that @what is expected in place of the rest. */
 static int expected(struct reader *r, const char *what)
 {
     if (r->rest.n == 0)
@@ -77,7 +77,7 @@ enum comparison { CMP_NE, CMP_EQ, CMP_LE, CMP_LT, CMP_GE, CMP_GT, CMP_AND, CMP_L
 
 static const char *const COMPARISONS[CMP_COUNT] = { "!=", "==", "<=", "<", ">=", ">", "&", "~" };
 
-/* The number of @size bytes in @v as the kernel compares it: cut, and extended again. */
+/* Cuts @v to the bytes of @f and extends it again, as the kernel compares it. */
 static uint64_t extend(uint64_t v, const struct point_field *f)
 {
     unsigned shift = 64 - f->size * 8;
@@ -85,7 +85,7 @@ static uint64_t extend(uint64_t v, const struct point_field *f)
     return f->has_sign ? (uint64_t)((int64_t)(v << shift) >> shift) : v << shift >> shift;
 }
 
-/* "5", "-1", "0x1f", "017" */
+/* Parses "5", "-1", "0x1f", "017". */
 static int take_number(struct reader *r, bool has_sign, uint64_t *ret)
 {
     bool minus = span_take_char(&r->rest, '-');
@@ -130,7 +130,7 @@ static int read_number(struct reader *r, const struct point_field *f, enum compa
     t->size = f->size;
     t->has_sign = f->has_sign;
     t->source = f->kind == FIELD_PID ? POINT_PID : f->kind == FIELD_CPU ? POINT_CPU : POINT_NUMBER;
-    /* a <= b is that not a > b. */
+    /* a <= b is the negation of a > b. */
     t->op = cmp == CMP_EQ || cmp == CMP_NE   ? POINT_EQ
             : cmp == CMP_LT || cmp == CMP_GE ? POINT_LT
             : cmp == CMP_GT || cmp == CMP_LE ? POINT_GT
@@ -139,7 +139,7 @@ static int read_number(struct reader *r, const struct point_field *f, enum compa
     return 0;
 }
 
-/* "java*" in quotes of either kind. */
+/* Parses "java*" in quotes of either kind. */
 static bool take_quoted(struct reader *r, struct span *ret)
 {
     char quote = r->rest.n ? r->rest.p[0] : 0;
@@ -153,7 +153,8 @@ static bool take_quoted(struct reader *r, struct span *ret)
     return true;
 }
 
-/* Takes one more character, or any for which @all. False: the pattern is too long. */
+/* Adds the character @c to the pattern, or any character if @all. Returns false if the pattern is
+ * too long. */
 static bool add_char(struct point_text *t, unsigned *at, char c, bool all)
 {
     if (*at == POINT_PATTERN_MAX)
@@ -166,7 +167,7 @@ static bool add_char(struct point_text *t, unsigned *at, char c, bool all)
     return true;
 }
 
-/* Translates @pattern: as it stands, or where @like with * and ?. */
+/* Translates @pattern: literally, or with * and ? if @like. */
 static int put_pattern(struct reader *r, struct span pattern, bool like, struct point_text *t)
 {
     unsigned at = 0;
@@ -220,7 +221,7 @@ static int read_text(struct reader *r, const struct point_field *f, enum compari
     return put_pattern(r, pattern, like, text);
 }
 
-/* "prev_state == 1" */
+/* Parses "prev_state == 1". */
 static int read_test(struct reader *r, uint32_t *ret)
 {
     struct point_filter *out = r->out;
@@ -260,7 +261,7 @@ static int read_test(struct reader *r, uint32_t *ret)
 
 static int read_or(struct reader *r, uint32_t *ret);
 
-/* A test, or what stands in parentheses or behind a '!'. */
+/* Parses a test, a part in parentheses, or one behind a '!'. */
 static int read_part(struct reader *r, uint32_t *ret)
 {
     bool negated = take(r, "!");
@@ -308,7 +309,7 @@ static int read_or(struct reader *r, uint32_t *ret)
     return k;
 }
 
-/* Says what follows each test below @node. Return: the first of them. */
+/* Sets the next tests of each test below @node. Return: the first of them. */
 static uint8_t link_tests(struct reader *r, uint32_t node, uint8_t on_true, uint8_t on_false)
 {
     const struct node *n = &r->node[node];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The programs that are loaded, all of them alike. */
+/* Calls the loaded programs, all of them alike. */
 #include "sample/program.h"
 
 #include "sample/sampler_impl.h"
@@ -35,7 +35,7 @@ int sampler_check_program(struct sampler *s, enum event_program program, struct 
     return r;
 }
 
-/* Gives @program which sets want which process already. */
+/* Passes the present filters of processes to @program. */
 static void tell_filters(struct sampler *s, enum event_program program)
 {
     int map = bpf_map__fd(s->skel->maps.filters), r;

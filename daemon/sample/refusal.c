@@ -16,7 +16,7 @@
 #define SAID_MAX 160
 #define MEMORY_TRIED_BYTES (1u << 20)
 
-static char first_said[SAID_MAX];    /* libbpf's first warning: where there is no log, the cause */
+static char first_said[SAID_MAX];    /* libbpf's first warning: the cause if there is no log */
 static char verifier_said[SAID_MAX]; /* the verifier's last line before its statistics */
 
 static void keep(char *ret, struct span line)
@@ -24,7 +24,8 @@ static void keep(char *ret, struct span line)
     snprintf(ret, SAID_MAX, "%.*s", (int)MIN(line.n, (size_t)SAID_MAX - 1), line.p);
 }
 
-/* The reason stands last in a log, followed by "processed N insns..." and libbpf's own frame. */
+/* Keeps the reason, which is the last line of a log before "processed N insns..." and libbpf's own
+ * frame. */
 static void keep_last_line(const char *log)
 {
     struct span rest = span_of(log), line;
@@ -68,7 +69,7 @@ static bool has_capability(unsigned cap)
     return syscall(SYS_capget, &head, sets) == 0 && sets[cap / 32].effective & 1u << cap % 32;
 }
 
-/* Capabilities of Linux 5.8; before it, and instead of them, CAP_SYS_ADMIN. */
+/* Checks capabilities of Linux 5.8; before that, and in their place, CAP_SYS_ADMIN. */
 static bool lacks_capability(struct error *err, int r)
 {
     bool bpf = has_capability(CAP_BPF), perfmon = has_capability(CAP_PERFMON);
@@ -115,8 +116,8 @@ static int try_map(uint32_t bytes)
     return 0;
 }
 
-/* bpf(2) itself: not built in, forbidden by a filter, or by the limit of locked memory, towards
- * which maps count before Linux 5.11. */
+/* Checks bpf(2) itself: it may be missing, forbidden by a filter, or limited by locked memory,
+ * towards which maps count before Linux 5.11. */
 static bool is_closed(struct error *err, int r)
 {
     struct rlimit limit = { .rlim_cur = RLIM_INFINITY };

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * flamed's end of the BPF ring buffer. It maps the map's fd by itself and makes no bpf() call,
- * which its seccomp filter forbids: the consumer's position is a writable page, the producer's
- * position and the data (mapped twice in a row, so that no record is split) are read-only. Nobody
- * wakes us; the engine polls.
+ * which its seccomp filter forbids. The consumer's position is a writable page. The producer's
+ * position and the data (mapped twice in a row, so that no record is split) are read-only. There
+ * are no wake-ups: the engine polls.
  */
 #include "sample/sample.h"
 
@@ -67,7 +67,8 @@ struct ring *ring_close(struct ring *r)
     return NULL;
 }
 
-/* True if the @n bytes at @p are one whole record with exactly the frames that it announces. */
+/* Returns true if the @n bytes at @p are one whole record with exactly the frames that it
+ * announces. */
 static bool record_valid(const uint8_t *p, size_t n)
 {
     struct sample_record rec;
@@ -81,7 +82,7 @@ static bool record_valid(const uint8_t *p, size_t n)
                                   sizeof(uint64_t);
 }
 
-/* Hands on the @n bytes at @p. False: they are no record. */
+/* Passes on the @n bytes at @p. Returns false if they are no record. */
 typedef bool (*take_fn)(void *ctx, const uint8_t *p, size_t n);
 
 static size_t drain(struct ring *r, size_t max, take_fn take, void *ctx)
@@ -91,8 +92,7 @@ static size_t drain(struct ring *r, size_t max, take_fn take, void *ctx)
     uint64_t pos = __atomic_load_n(r->consumer, __ATOMIC_RELAXED);
     size_t handed = 0;
 
-    if (end - pos > r->bytes ||
-        (pos & 7)) { /* not a position of this ring: start again from its end */
+    if (end - pos > r->bytes || (pos & 7)) { /* not a position of this ring: continues at its end */
         r->malformed++;
         pos = end & ~UINT64_C(7);
         __atomic_store_n(r->consumer, pos, __ATOMIC_RELEASE);
@@ -105,14 +105,14 @@ static size_t drain(struct ring *r, size_t max, take_fn take, void *ctx)
 
         if (word & BPF_RINGBUF_BUSY_BIT) /* its writer has not finished */
             break;
-        if (step > end - pos) { /* longer than what was written: no record can be told after it */
+        if (step > end - pos) { /* longer than the written part: nothing behind it can be parsed */
             r->malformed++;
             pos = end & ~UINT64_C(7);
         } else {
             const uint8_t *p = hdr + BPF_RINGBUF_HDR_SZ;
 
             if (word & BPF_RINGBUF_DISCARD_BIT) {
-                /* given up by its writer */
+                /* discarded by its writer */
             } else if (!take(ctx, p, (size_t)len)) {
                 r->malformed++;
             } else {

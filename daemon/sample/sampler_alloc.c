@@ -66,7 +66,7 @@ static void set_period(struct sampler_alloc *a, uint32_t set, uint64_t period)
     __atomic_thread_fence(__ATOMIC_RELEASE);
 }
 
-/* One record for each @period bytes, or calls, or at a pace. */
+/* Starts a set with one record for each @period bytes, or calls, or at a pace. */
 static int start(void *p, uint32_t set, const struct sampler_event *event, uint64_t period,
                  struct error *err)
 {
@@ -92,7 +92,7 @@ static int start(void *p, uint32_t set, const struct sampler_event *event, uint6
     return 0;
 }
 
-/* With the last set of each kind its probes go. */
+/* Stops a set. The last set of each kind takes its probes with it. */
 static void stop(void *p, uint32_t set)
 {
     struct sampler_alloc *a = p;

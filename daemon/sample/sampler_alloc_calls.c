@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Functions whose calls are counted, and those that ask a C library for memory: sampler_alloc.h. */
+/* Counted functions, and functions that request memory from a C library: sampler_alloc.h. */
 #include "sample/sampler_alloc_impl.h"
 
 static bool has_mallocs(const struct sampler_alloc *a, int32_t pid)
@@ -11,7 +11,7 @@ static bool has_mallocs(const struct sampler_alloc *a, int32_t pid)
     return false;
 }
 
-/* The slot of process @pid; 0: a free one. -1: none. */
+/* Returns the slot of process @pid; 0: a free one. -1: none. */
 static int malloc_slot(const struct sampler_alloc *a, int32_t pid)
 {
     for (size_t i = 0; i < ARRAY_SIZE(a->malloc_pids); i++) {
@@ -21,8 +21,7 @@ static int malloc_slot(const struct sampler_alloc *a, int32_t pid)
     return -1;
 }
 
-/* Has the program count what process @pid does with malloc, unless it does. 0 or -E2BIG with @err.
- */
+/* Has the program count the malloc calls of process @pid, unless it does. 0 or -E2BIG with @err. */
 static int begin_mallocs(struct sampler_alloc *a, int32_t pid, struct error *err)
 {
     int slot = malloc_slot(a, /* pid= */ 0);
@@ -39,7 +38,7 @@ static int begin_mallocs(struct sampler_alloc *a, int32_t pid, struct error *err
     return 0;
 }
 
-/* Ends that, if it has no such probe any more. */
+/* Ends that, if the process has no such probe any more. */
 static void end_mallocs(struct sampler_alloc *a, int32_t pid)
 {
     int slot = malloc_slot(a, pid);
@@ -51,7 +50,7 @@ static void end_mallocs(struct sampler_alloc *a, int32_t pid)
     a->malloc_pids[slot] = 0;
 }
 
-/* It counts nothing from here on, until it is gone. */
+/* Drops a probe, which counts nothing from here on, until it is gone. */
 static void drop_call(struct sampler_alloc *a, struct call_probe *c)
 {
     int32_t pid = c->pid;
@@ -72,7 +71,7 @@ void alloc_drop_calls(struct sampler_alloc *a, uint32_t sets)
     }
 }
 
-/* Forgets one that the program follows, and counts. */
+/* Forgets a block that the program tracks, and subtracts it from the numbers. */
 static void forget_block(struct sampler_alloc *a, const struct alloc_block *key)
 {
     int slot = malloc_slot(a, (int32_t)key->host_pid);
@@ -98,7 +97,7 @@ void alloc_forget_blocks(struct sampler_alloc *a, uint32_t set, int32_t pid)
     }
 }
 
-/* @pid 0: a free one. */
+/* Finds a probe of process @pid and set @set. @pid 0: a free entry. */
 static struct call_probe *find_call(struct sampler_alloc *a, int32_t pid, uint32_t set)
 {
     for (size_t i = 0; i < ARRAY_SIZE(a->calls); i++) {
@@ -108,7 +107,7 @@ static struct call_probe *find_call(struct sampler_alloc *a, int32_t pid, uint32
     return NULL;
 }
 
-/* The probe of @c at @offset of @target. NULL: it has none there. */
+/* Finds the probe of @c's process and set at @offset of @target. NULL: none. */
 static struct call_probe *find_place(struct sampler_alloc *a, const struct call_probe *c,
                                      const struct uprobe_target *target, uint64_t offset)
 {
@@ -122,7 +121,7 @@ static struct call_probe *find_place(struct sampler_alloc *a, const struct call_
     return NULL;
 }
 
-/* Has the probe of @c put at @offset of @target, of @kind. 0 and *ret. */
+/* Puts the probe of @c at @offset of @target, for @kind. 0 and *ret. */
 static int add_call(struct sampler_alloc *a, const struct call_probe *c,
                     const struct uprobe_target *target, uint64_t offset, uint32_t kind,
                     struct call_probe **ret, struct error *err)
@@ -154,7 +153,7 @@ static int add_call(struct sampler_alloc *a, const struct call_probe *c,
     return r;
 }
 
-/* Whether @c is in; where it could not be put, it goes. */
+/* Returns the state of @c, and drops it if it failed. */
 static int call_state(struct sampler_alloc *a, struct call_probe *c, struct error *err)
 {
     int r = hook_state(c->probe, err);
@@ -237,7 +236,7 @@ int sampler_alloc_uncall(struct sampler_alloc *a, int32_t pid, uint32_t set)
         return -ENOENT;
     for (; c; c = find_call(a, pid, set))
         drop_call(a, c);
-    if (a->block_sets & 1U << set) /* else those of a process that has ended take the room */
+    if (a->block_sets & 1U << set) /* else blocks of an ended process keep the room */
         alloc_forget_blocks(a, set, pid);
     return 0;
 }

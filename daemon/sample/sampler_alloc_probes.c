@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What all probes of sampler_alloc.h share: their epochs, and how many a process has.
- */
+/* Shared by all probes of sampler_alloc.h: their epochs, and their number in a process. */
 #include "sample/sampler_alloc_impl.h"
 
 static size_t probes_among(const struct alloc_targets *of, int32_t pid)
@@ -18,7 +17,7 @@ uint32_t alloc_next_epoch(struct sampler_alloc *a)
     return a->epoch;
 }
 
-/* Returns how many process @pid has. */
+/* Returns the number of probes in process @pid. */
 static size_t probes_of(const struct sampler_alloc *a, int32_t pid)
 {
     size_t n = probes_among(&a->vms, pid) + probes_among(&a->agents, pid);

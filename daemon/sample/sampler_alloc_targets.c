@@ -2,8 +2,8 @@
 /* Processes with probes in libjvm.so, or with one in an agent: sampler_alloc.h. */
 #include "sample/sampler_alloc_impl.h"
 
-/* Its probes do nothing from here on, until they are gone: the process is none, or of another
- * epoch. */
+/* Drops a process. Its probes do nothing from here on, until they are gone: the map has no such
+ * process, or one of another epoch. */
 static void drop_target(const struct alloc_targets *of, struct alloc_target *t)
 {
     uint32_t key = (uint32_t)t->pid;
@@ -20,7 +20,7 @@ void alloc_drop_targets(struct alloc_targets *of)
         drop_target(of, &of->all[i]);
 }
 
-/* @pid 0: a free one. */
+/* Finds the entry of process @pid. @pid 0: a free one. */
 static struct alloc_target *find_target(struct alloc_targets *of, int32_t pid)
 {
     for (size_t i = 0; i < ARRAY_SIZE(of->all); i++) {
@@ -30,8 +30,8 @@ static struct alloc_target *find_target(struct alloc_targets *of, int32_t pid)
     return NULL;
 }
 
-/* Has probes put into @target, in place of others that it has in @of. @description: what the map of
- * @of holds of it. */
+/* Puts probes into @target, in the free entry @t of @of. @description: the value of the map of
+ * @of. */
 static int add_target(struct sampler_alloc *a, const struct alloc_targets *of,
                       struct alloc_target *t, const void *description,
                       const struct uprobe_target *target, const struct uprobe_place *places,
@@ -50,7 +50,7 @@ static int add_target(struct sampler_alloc *a, const struct alloc_targets *of,
                        places, count, &t->probes);
 }
 
-/* The same, unless they are there: to be called until they are in. */
+/* Puts probes into @target, unless it has these. The caller repeats it until they are in. */
 static int put_target(struct sampler_alloc *a, struct alloc_targets *of, const void *description,
                       const struct uprobe_target *target, const struct uprobe_place *places,
                       size_t count, struct error *err)

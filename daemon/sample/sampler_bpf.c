@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Loads cpu.bpf.c, and asks for what single programs do besides. Everything the kernel holds
- * for us is an fd of this process, so that its end, however it comes, ends the sampling.
+ * Loads cpu.bpf.c, and calls the further functions of single programs. All kernel objects of ours
+ * are fds of this process, so any end of the process ends the sampling.
  */
 #include "base/cleanup.h"
 #include "base/old_kernel.h"
@@ -17,8 +17,8 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-/* Whether a program in an interrupt may use a hash map that allocates as it grows: from Linux 6.1
- * on (and where a distribution brought it to an older one). */
+/* Returns true if a program in an interrupt may use a hash map that allocates as it grows: from
+ * Linux 6.1 on (and in older kernels where a distribution backported it). */
 static bool maps_may_grow(void)
 {
     LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = BPF_F_NO_PREALLOC);
@@ -36,14 +36,14 @@ static bool maps_may_grow(void)
     map = bpf_map_create(BPF_MAP_TYPE_HASH, "flamed_grows", sizeof(uint32_t), sizeof(uint32_t), 1,
                          &opts);
     if (map < 0)
-        return true; /* then the maps themselves say why */
+        return true; /* then creating the maps reports why */
     code[0].imm = map;
     program = bpf_prog_load(BPF_PROG_TYPE_PERF_EVENT, "flamed_grows", "Dual BSD/GPL", code,
                             ARRAY_SIZE(code), NULL);
     return program >= 0;
 }
 
-/* Has maps that cannot grow allocate all that they may hold, and has them hold less. */
+/* Has maps that cannot grow allocate all their entries, and reduces their number. */
 static int fit_maps(struct cpu_bpf *skel)
 {
     int r;
@@ -64,7 +64,7 @@ static int fit_maps(struct cpu_bpf *skel)
     return r;
 }
 
-/* The memory of @fd; NULL with @err. */
+/* Maps the memory of @fd; NULL with @err. */
 static void *map_memory(int fd, size_t bytes, struct error *err)
 {
     void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, /* offset= */ 0);

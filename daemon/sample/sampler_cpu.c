@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * cpu.bpf.c, which samples at events of the kernel. It is loaded twice: at the start for events
- * that count, with the maps that all share, and later for tracepoints. For most those are never
- * loaded, and the kernel takes its time to check them.
+ * that count, with the maps that all programs share, and later for tracepoints. Most users never
+ * load those, and the kernel's check of them takes time.
  */
 #include "base/cleanup.h"
 #include "sample/program.h"
@@ -42,7 +42,7 @@ static void free_skel(void *p)
     cpu_bpf__destroy(p);
 }
 
-/* Which of the wanted events of set @set are sampled. */
+/* Sets which of the wanted events of set @set are sampled. */
 static int start_events(void *p, uint32_t set, const struct sampler_event *event, uint64_t period,
                         struct error *err)
 {

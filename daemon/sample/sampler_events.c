@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The perf events behind the samples: one per online CPU, with a fixed period. Only what the
- * processor counts may have a frequency instead: the kernel then steers the period, and says with
- * each sample what it was.
+ * The perf events behind the samples: one per online CPU, with a fixed period. Only events that the
+ * processor counts may have a frequency instead: the kernel then adjusts the period, and gives it
+ * in each sample.
  *
- * What the kernel itself counts (page faults, switches) comes one by one, and the BPF program
- * picks: on each CPU the kernel counts the events of all processes together, and where two take
- * turns, every n-th event is always the same one's.
+ * Events that the kernel itself counts (page faults, switches) are delivered one by one, and the
+ * BPF program picks. The kernel counts the events of all processes together on each CPU: if two
+ * take turns, every n-th event would always be of the same one.
  */
 #include "sample/sampler_events.h"
 
@@ -23,7 +23,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define FORMAT_MAX_BYTES ((size_t)64 << 10) /* what tracefs says of a tracepoint */
+#define FORMAT_MAX_BYTES ((size_t)64 << 10) /* limit of tracefs's description of a tracepoint */
 
 int sampler_parse_cpus(struct span text, uint32_t *ret_cpus)
 {
@@ -75,7 +75,7 @@ int sampler_check_period(const struct sampler_event *event, uint64_t period, str
     period = event_period_number(period);
     if (buf_read_at(&text, AT_FDCWD, PATH) < 0 ||
         !span_parse_dec(span_trim(buf_span(&text)), &max_hz))
-        return 0; /* not told: the kernel decides */
+        return 0; /* unreadable: the kernel decides */
     hz = (NSEC_PER_SEC + period - 1) / period;
     if (hz > max_hz) {
         error_set(err, -ERANGE,
@@ -102,20 +102,21 @@ void sampler_denied(struct error *err)
                  (int)setting.n, setting.p);
 }
 
-/* EVENT_READ and so on are HW_BREAKPOINT_R and so on. */
+/* Sets the attributes of a breakpoint; EVENT_READ and so on equal HW_BREAKPOINT_R and so on. */
 static void describe_breakpoint(const struct event_form *form, struct perf_event_attr *attr)
 {
     _Static_assert((int)EVENT_READ == (int)HW_BREAKPOINT_R &&
                        (int)EVENT_WRITE == (int)HW_BREAKPOINT_W &&
                        (int)EVENT_EXECUTE == (int)HW_BREAKPOINT_X,
                    "accesses are numbered as the kernel does");
-    /* x86 cannot watch reads alone: perf asks for both, too. */
+    /* x86 cannot watch reads alone; perf requests both, too. */
     attr->bp_type = form->access == EVENT_READ ? EVENT_READ | EVENT_WRITE : form->access;
     attr->bp_addr = form->address;
     attr->bp_len = form->bytes;
 }
 
-/* The attributes of @form, an event as @info says, but for those of a PMU and the modifiers. */
+/* Sets the attributes of @form, an event with the row @info, without those of a PMU and the
+ * modifiers. */
 static void describe_form(const struct event_form *form, const struct event_info *info,
                           struct perf_event_attr *attr)
 {
@@ -197,8 +198,8 @@ int sampler_translate_filter(const struct sampler_event *event, struct point_fil
     return r;
 }
 
-/* Gives @event's filter to the kernel, which refuses what it does not understand. It would look at
- * it only behind the BPF programs, which run a translation. */
+/* Gives @event's filter to the kernel, which refuses what it does not understand. The kernel would
+ * apply it only after the BPF programs, so they run a translation. */
 static int set_filter(const struct sampler_event *event, int fd, struct error *err)
 {
     int r;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Takes out what the programs count as lost, by set and process. */
+/* Takes out the losses that the programs count, by set and process. */
 #include "sample/sampler_impl.h"
 
 #include "base/cleanup.h"
@@ -16,7 +16,7 @@ int sampler_take_losses(struct sampler *s, struct loss *ret, size_t *ret_count)
 
     if (!keys || !counts)
         return -ENOMEM;
-    while (map >= 0 && r == 0 && got < LOSSES_MAX) { /* without BPF flamed counts them */
+    while (map >= 0 && r == 0 && got < LOSSES_MAX) { /* without BPF, flamed counts them */
         n = LOSSES_MAX - got;
         r = bpf_map_lookup_and_delete_batch(map, got ? &cursor : NULL, &cursor, keys + got,
                                             counts + got, &n, NULL);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fills the maps of the programs: filters, the unwinder's tables. Without programs flamed, which
- * walks the stacks then, has all but the rows itself. */
+/*
+ * Fills the maps of the programs: filters, the unwinder's tables. Without programs flamed walks the
+ * stacks, and has all tables but the rows itself.
+ */
 #include "sample/sampler_impl.h"
 
 #include <bpf/bpf.h>
@@ -69,7 +71,7 @@ int sampler_put_process(struct sampler *s, int32_t pid, const struct unwind_proc
     return r == -ENOENT ? 0 : r;
 }
 
-/* Tells the programs that there are @n more paths. */
+/* Adds @n to the number of paths that the programs see. */
 static int count_contexts(struct sampler *s, int32_t n)
 {
     uint32_t zero = 0;

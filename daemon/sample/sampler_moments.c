@@ -20,10 +20,10 @@ struct moment_target {
 struct sampler_moments {
     struct moments_bpf *skel;
     struct moment_target targets[MOMENT_PROCESSES_MAX];
-    uint32_t sets;     /* that run, as bits */
-    struct hook *hook; /* at the switch, while there is a set; owned */
-    bool begun;        /* it was seen to be in */
-    uint32_t epoch;    /* of probes; the last one */
+    uint32_t sets;     /* bit set of those that run */
+    struct hook *hook; /* at the switch, while a set runs; owned */
+    bool begun;        /* the hook was found in */
+    uint32_t epoch;    /* the last one given to probes */
     struct hook_worker hooker;
     struct uprobe_way way;
 };
@@ -32,7 +32,7 @@ static void drop_target(struct sampler_moments *m, struct moment_target *t)
 {
     uint32_t key = (uint32_t)t->pid;
 
-    if (t->pid) /* they tell nothing from here on */
+    if (t->pid) /* they report nothing from here on */
         bpf_map_delete_elem(bpf_map__fd(m->skel->maps.vms), &key);
     for (uint32_t i = 0; i < MOMENT_GROUPS; i++)
         hook_drop(t->probes[i]);
@@ -95,7 +95,7 @@ int sampler_moments_ring_fd(const struct sampler_moments *m)
     return bpf_map__fd(m->skel->maps.moments);
 }
 
-/* Of the ticks that sample late threads that run. */
+/* Returns the program for ticks, which samples late threads that run. */
 static struct bpf_program *tick(void *p)
 {
     return ((struct sampler_moments *)p)->skel->progs.late_tick;
@@ -107,7 +107,7 @@ static int begun(void *p, uint32_t set, struct error *err)
     int r = m->hook ? hook_state(m->hook, err) : -ENOENT;
 
     (void)set;
-    if (r == 0 && !m->begun) { /* what threads did before is not known */
+    if (r == 0 && !m->begun) { /* earlier states of threads are unknown */
         m->begun = true;
         m->skel->bss->epoch++;
     }
@@ -135,7 +135,7 @@ static int start(void *p, uint32_t set, const struct sampler_event *event, uint6
     return 0;
 }
 
-/* With the last set all probes go. */
+/* Stops a set. The last one takes all probes with it. */
 static void stop(void *p, uint32_t set)
 {
     struct sampler_moments *m = p;
@@ -171,7 +171,7 @@ static struct moment_target *find_target(struct sampler_moments *m, int32_t pid)
     return NULL;
 }
 
-/* Gets the places of those of @probes that are of @group. Their number. */
+/* Gets the places of those of @probes that are of @group. Returns their number. */
 static size_t places_of(const struct sampler_moments *m, uint32_t group,
                         const struct moment_probe *probes, size_t count,
                         struct uprobe_place ret[MOMENT_PLACES_MAX])
@@ -186,7 +186,7 @@ static size_t places_of(const struct sampler_moments *m, uint32_t group,
     return n;
 }
 
-/* Has those of @probes put that are of @group, if there are any. */
+/* Puts those of @probes that are of @group, if there are any. */
 static int put_group(struct sampler_moments *m, struct moment_target *t, uint32_t group,
                      const struct uprobe_target *target, const struct moment_probe *probes,
                      size_t count)
@@ -201,7 +201,7 @@ static int put_group(struct sampler_moments *m, struct moment_target *t, uint32_
                                 &t->probes[group]);
 }
 
-/* Whether those of @t that are always there are these. */
+/* Returns true if the group of @t that is always there has these @probes. */
 static bool is_same(const struct sampler_moments *m, const struct moment_target *t,
                     const struct uprobe_target *target, const struct moment_probe *probes,
                     size_t count)
@@ -213,7 +213,7 @@ static bool is_same(const struct sampler_moments *m, const struct moment_target 
     return stops && uprobe_hook_is(stops, target, places, n);
 }
 
-/* Whether all of @t are in. 0, -EINPROGRESS, -errno with @err. */
+/* Checks that all probes of @t are in. 0, -EINPROGRESS, -errno with @err. */
 static int state_of(const struct moment_target *t, struct error *err)
 {
     struct error why = ERROR_NULL;
@@ -226,7 +226,7 @@ static int state_of(const struct moment_target *t, struct error *err)
     return r;
 }
 
-/* The same; where they could not be put, all go. */
+/* Does the same, and drops @t if one failed. */
 static int check_target(struct sampler_moments *m, struct moment_target *t, struct error *err)
 {
     int r = state_of(t, err);

@@ -20,10 +20,10 @@
 struct sampler_off {
     struct off_bpf *skel;
     struct hook_worker hooker;
-    struct hook *hook; /* at the switch, while there is a set; owned */
-    bool begun;        /* it was seen to be in */
+    struct hook *hook; /* at the switch, while a set runs; owned */
+    bool begun;        /* the hook was found in */
     struct bpf_link *iterator;
-    uint16_t wanted[OFF_BITS]; /* processes with this bit that a set wants */
+    uint16_t wanted[OFF_BITS]; /* number of wanted processes with this bit */
 };
 
 static int check(struct error *err)
@@ -45,8 +45,8 @@ static int check(struct error *err)
 static const char *const TASK_WORK[] = { "bpf_task_work_schedule_resume",
                                          "bpf_task_work_schedule_resume_impl" };
 
-/* Returns which of these the kernel has for programs; -1: none that works. Linux 7.0 names the
- * second one, too, with other parameters. */
+/* Returns the index of the name that this kernel has for programs; -1: none that works. Linux 7.0
+ * has a function of the second name, too, with other parameters. */
 static int find_task_work(void)
 {
     bool works = task_memory_has_instruction() && !old_kernel_pretended("task_work");
@@ -61,8 +61,8 @@ static int find_task_work(void)
     return found;
 }
 
-/* Has libbpf not find @name in the kernel: that of Debian 12 refuses a function with other
- * parameters also where the program can do without. */
+/* Hides @name from libbpf, so that it is not found in the kernel. The libbpf of Debian 12 refuses a
+ * function with other parameters even if the program can do without it. */
 static void hide(struct off_bpf *skel, const char *name)
 {
     const struct btf *btf = bpf_object__btf(skel->obj);
@@ -73,7 +73,7 @@ static void hide(struct off_bpf *skel, const char *name)
         ((char *)(uintptr_t)btf__name_by_offset(btf, t->name_off))[0] = '_';
 }
 
-/* Chooses how stacks are taken, and the sizes of maps by that. */
+/* Chooses how stacks are taken, and the sizes of maps accordingly. */
 static int choose(struct off_bpf *skel)
 {
     int task_work = find_task_work();
@@ -125,7 +125,7 @@ static int load(const struct sampler_shared *shared, void **ret, struct error *e
     }
     o->skel->rodata->pid_ns_inum = shared->pid_ns_inum;
     o->skel->rodata->max_words = shared->max_words;
-    o->skel->bss->filters_no = 1; /* 0: nothing is known yet */
+    o->skel->bss->filters_no = 1; /* 0: no look-up yet */
     r = choose(o->skel);
     if (r == 0)
         r = sampler_shared_use(shared, o->skel->obj);
@@ -147,13 +147,13 @@ fail:
     return r;
 }
 
-/* What threads remember of whether they are wanted is to be looked up again. */
+/* Has threads look up again which sets want them. */
 static void filters_changed(struct sampler_off *o)
 {
     __atomic_add_fetch(&o->skel->bss->filters_no, 1, __ATOMIC_RELEASE);
 }
 
-/* What threads did before the hook was in is not known: it counts from here on. */
+/* Begins all sets now, because earlier states of threads are unknown. */
 static void begin(struct sampler_off *o)
 {
     uint64_t now_ns = clock_monotonic_ns();
@@ -177,7 +177,7 @@ static int begun(void *p, uint32_t set, struct error *err)
     return r;
 }
 
-/* Has the program called at each switch. 0, also where that is still to come; -errno with @err. */
+/* Has the program called at each switch. 0, also while that is pending; -errno with @err. */
 static int watch_switches(struct sampler_off *o, struct error *err)
 {
     const struct bpf_program *program =
@@ -260,7 +260,7 @@ static uint64_t counted(const struct sampler_off *o, uint32_t counter)
     return sampler_counted(bpf_map__fd(o->skel->maps.counters), counter);
 }
 
-/* Looks at all threads once, for set @set. */
+/* Visits all threads once, for set @set. */
 static int look(struct sampler_off *o, uint32_t set, bool lates)
 {
     _cleanup_close_ int fd = -1;
@@ -273,7 +273,7 @@ static int look(struct sampler_off *o, uint32_t set, bool lates)
         return -errno;
     o->skel->bss->flush_set = set;
     o->skel->bss->flush_lates = lates;
-    for (;;) { /* it writes nothing, and comes back now and then */
+    for (;;) { /* the iterator writes nothing, and returns now and then */
         ssize_t n = read(fd, &byte, sizeof(byte));
 
         if (n == 0)
@@ -297,7 +297,7 @@ int sampler_off_flush(struct sampler_off *o, uint32_t set, uint32_t *ret_no, uin
     r = look(o, set, /* lates= */ false);
     if (r < 0)
         return r;
-    taken = counted(o, OFF_TAKEN); /* in this order: never more than there were */
+    taken = counted(o, OFF_TAKEN); /* in this order, it is never above late */
     late = counted(o, OFF_LATE);
     *ret_late = late > taken ? late - taken : 0;
     return 0;

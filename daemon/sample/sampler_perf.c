@@ -14,10 +14,10 @@
 
 #define SET_MASK (SAMPLER_SETS_MAX - 1u)
 
-/* A ring is that of an event that never happens; the events of the sets write into it. */
+/* A ring belongs to an event that never happens; the events of the sets write into it. */
 struct perf_ring {
     int event;  /* owned */
-    void *page; /* mapped: without a mapping there is no ring */
+    void *page; /* a ring exists only while it is mapped */
     uint32_t cpu;
 };
 
@@ -110,7 +110,7 @@ int perf_home_new(const struct error *why, struct perf_home **ret, struct error 
         h->bytes = PERF_HOME_RING_MAX;
         while (h->bytes > PERF_HOME_RING_MIN && h->bytes * (size_t)n > PERF_HOME_RINGS_BYTES_MAX)
             h->bytes /= 2;
-        /* Smaller ones, where the kernel has no more to lock. */
+        /* Tries smaller rings if the kernel locks no more memory. */
         while ((r = add_rings(h, cpus, (size_t)n, err)) < 0 && h->bytes > PERF_HOME_RING_MIN) {
             close_rings(h);
             h->bytes /= 2;
@@ -147,7 +147,7 @@ int perf_home_check(const struct perf_home *h, const struct sampler_event *event
     return 0;
 }
 
-/* Returns the ring's event of @cpu, which may have come online since; -errno. */
+/* Returns the ring's event of @cpu, and opens one if the CPU came online since; -errno. */
 static int ring_of(struct perf_home *h, uint32_t cpu, struct error *err)
 {
     int r;

@@ -10,16 +10,16 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-/* An event of the kernel, and the link to the program. */
+/* An event of the kernel, and its link to the program. */
 struct cpu_link {
-    int event, link; /* owned; link -1: there are no programs */
+    int event, link; /* owned; link -1: there are no BPF programs */
     uint32_t cpu;
 };
 
 /* The events of a set. */
 struct armed {
-    int program;            /* owned; -1: none, but */
-    struct perf_home *perf; /* this, borrowed */
+    int program;            /* owned; -1: none, */
+    struct perf_home *perf; /* but this one, borrowed */
     uint32_t no;            /* of the set */
     struct sampler_event event;
     uint64_t period;
@@ -60,8 +60,8 @@ static int cpu_arm(const struct armed *a, uint32_t cpu, struct cpu_link *ret, st
     return 0;
 }
 
-/* Has @a sample just @cpus: links of others go, new ones are armed. One that cannot be armed is
- * tried again by the next call. Number of CPUs that changed, or -errno. */
+/* Has @a sample just @cpus: closes links of others, and arms new ones. A CPU that cannot be armed
+ * is tried again by the next call. Returns the number of CPUs that changed, or -errno. */
 static int set_cpus(struct armed *a, const uint32_t *cpus, size_t count, struct error *err)
 {
     struct cpu_link *links = calloc(MAX(count, (size_t)1), sizeof(*links));
@@ -72,7 +72,7 @@ static int set_cpus(struct armed *a, const uint32_t *cpus, size_t count, struct 
         return -ENOMEM;
     if (a->event.everywhere) {
         if (a->count > 0)
-            cpus = &a->links[0].cpu; /* where it is, it stays, also when that one is offline */
+            cpus = &a->links[0].cpu; /* it stays on its CPU, even if that is offline */
         count = MIN(count, (size_t)1);
     }
     for (size_t i = 0; i < count; i++) {
@@ -85,7 +85,7 @@ static int set_cpus(struct armed *a, const uint32_t *cpus, size_t count, struct 
         } else {
             int k = cpu_arm(a, cpus[i], l, err);
 
-            if (k < 0 && k != -ENODEV) /* -ENODEV: went offline since the list was read */
+            if (k < 0 && k != -ENODEV) /* -ENODEV: offline since the list was read */
                 r = k;
             if (k < 0)
                 continue;
@@ -134,7 +134,7 @@ static void free_armed(void *arg)
 
 static const struct hook_type ARMED = { arm_all, disarm_all, free_armed };
 
-/* Whether the kernel waits for its processors when it arms the event, or ends it. */
+/* Returns true if the kernel waits for its processors when it arms or ends the event. */
 static bool is_slow(const struct sampler_event *event)
 {
     return event->everywhere || event->attr.type == PERF_TYPE_BREAKPOINT;
@@ -188,7 +188,7 @@ int sampler_check_event(const struct sampler_event *event, struct error *err)
     return 0;
 }
 
-/* Whether a set samples @event: the kernel lets one program watch a tracepoint once. */
+/* Returns true if a set samples @event: the kernel allows one program one link to a tracepoint. */
 static bool runs(const struct sampler *s, const struct sampler_event *event)
 {
     for (size_t i = 0; i < SAMPLER_SETS_MAX; i++) {
@@ -263,7 +263,7 @@ int sampler_set_cpus(struct sampler *s, const uint32_t *cpus, size_t count)
 
     for (uint32_t no = 0; no < SAMPLER_SETS_MAX; no++) {
         const struct sampler_set *set = &s->sets[no];
-        bool armed = set->hook && hook_state(set->hook, NULL) == 0; /* else its worker is at it */
+        bool armed = set->hook && hook_state(set->hook, NULL) == 0; /* else its worker is at work */
         int r = armed ? set_cpus(set->armed, cpus, count, NULL) : 0;
 
         changed = MAX(changed, r);

@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 
-/* Those of stack.bpf.h and context.bpf.h. */
+/* Shared maps of stack.bpf.h and context.bpf.h. */
 static const char *const MAPS[] = { "ring",    "filters", "processes", "threads",     "rows",
                                     "budgets", "losses",  "contexts",  "contexts_put" };
 _Static_assert(ARRAY_SIZE(MAPS) == SAMPLER_SHARED_MAPS, "a place for each");
@@ -63,8 +63,8 @@ uint64_t sampler_counted(int map_fd, uint32_t counter)
     return sum;
 }
 
-/* Stubs and native code are remembered without a look whether they still are there: what was
- * remembered of a slot must not outlive the process whose slot it was. */
+/* Stubs and native code are remembered without a check that they still exist. So the memory of a
+ * slot must not outlive its process. */
 void sampler_forget(struct unwind_known *known)
 {
     for (size_t i = 0; i < UNWIND_KNOWN_COUNT; i++)

@@ -12,7 +12,7 @@
 
 static const char *const TRACEFS[] = { "/sys/kernel/tracing", "/sys/kernel/debug/tracing" };
 
-/* Opens tracefs, where its events are; a folder without them is only the place to mount it. */
+/* Opens tracefs where it has events; a folder without them is only its mount point. */
 static int open_tracefs(struct error *err)
 {
     for (size_t i = 0; i < ARRAY_SIZE(TRACEFS); i++) {

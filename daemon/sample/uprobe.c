@@ -17,11 +17,11 @@
 
 #define UPROBE_TYPE "/sys/bus/event_source/devices/uprobe/type"
 
-/* What BPF_LINK_CREATE takes for it, in the layout of union bpf_attr. */
+/* The part of union bpf_attr that BPF_LINK_CREATE reads for such a link. */
 struct uprobe_multi {
     uint32_t program_fd, target_fd, attach_type, flags;
     uint64_t path;                            /* char * */
-    uint64_t offsets, ref_offsets, cookies;   /* uint64_t[count]; the second may be 0 */
+    uint64_t offsets, ref_offsets, cookies;   /* uint64_t[count]; ref_offsets may be 0 */
     uint32_t count, multi_flags, pid, unused; /* pid 0: all */
 };
 _Static_assert(sizeof(struct uprobe_multi) == 64, "the layout of the kernel");
@@ -29,7 +29,7 @@ _Static_assert(sizeof(struct uprobe_multi) == 64, "the layout of the kernel");
 struct uprobes {
     int pins_fd;
     size_t count;
-    int links[]; /* of each place: its fd; -1: it is pinned */
+    int links[]; /* fd of each place; -1: it is pinned */
 };
 
 int uprobe_pins_open(void)
@@ -54,9 +54,10 @@ static int link_create(const struct uprobe_multi *m)
 }
 
 /*
- * Before Linux 6.6 no kernel knows such links, and all is refused with EINVAL. Linux 6.6 to 6.9
- * takes a pid for that of a thread, and refuses the path. Later kernels take it for that of a
- * process, and refuse -1 before they look at the path.
+ * Checks by two calls with invalid arguments that such links work. Before Linux 6.6 no kernel knows
+ * them, and all is refused with EINVAL. Linux 6.6 to 6.9 takes a pid for that of a thread, and
+ * refuses the path. Later kernels take it for that of a process, and refuse -1 before they read the
+ * path.
  */
 static bool multi_works(void)
 {
@@ -119,7 +120,7 @@ void uprobe_prepare(const struct uprobe_way *way, struct bpf_program *program)
         bpf_program__set_expected_attach_type(program, (enum bpf_attach_type)UPROBE_MULTI);
 }
 
-/* The sentence for the failure @r. */
+/* Writes the sentence for the failure @r. Returns @r. */
 static int refuse(int r, int32_t pid, struct error *err)
 {
     error_code(err, r, "cannot put a probe into process %d", pid);
@@ -128,8 +129,8 @@ static int refuse(int r, int32_t pid, struct error *err)
     return r;
 }
 
-/* Each has one place. A thread that is killed in the middle of putting several leaves those that it
- * has put, and no link has them. */
+/* Attaches a link with one place. If a thread is killed while it puts several, those that it has
+ * put stay, and no link holds them. */
 static int attach_multi(int program, int32_t pid, const char *path,
                         const struct uprobe_place *place)
 {
@@ -160,7 +161,7 @@ static int attach_event(uint32_t type, int program, int32_t pid, const char *pat
     return bpf_link_create(program, event, BPF_PERF_EVENT, &opts);
 }
 
-/* The name of a place's pin: no other set of probes has this address until it is taken out. */
+/* The name of a place's pin: no other struct uprobes has this address until it is freed. */
 #define PIN_NAME_MAX 40
 
 static void pin_name(const struct uprobes *u, size_t i, char ret[static PIN_NAME_MAX])
@@ -200,7 +201,7 @@ int uprobes_attach(const struct uprobe_way *way, int program, int32_t pid, int f
         }
         u->links[i] = r;
         u->count++;
-        if (pin(u, i)) /* the pin keeps the link: to close it takes out nothing */
+        if (pin(u, i)) /* the pin keeps the link: closing the fd removes no probe */
             u->links[i] = close_fd(u->links[i]);
     }
     *ret = u;

@@ -10,7 +10,7 @@
 struct probing {
     struct uprobe_way way;
     int32_t pid;
-    int program, pidfd, fd; /* owned, until they are in; pidfd -1: none */
+    int program, pidfd, fd; /* owned, until the probes are in; pidfd -1: none */
     dev_t dev;              /* of the file */
     ino_t ino;
     struct uprobes *probes; /* owned; NULL: none are in */
