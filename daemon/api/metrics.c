@@ -120,6 +120,7 @@ static void metrics_samples(struct api *api, struct buf *out)
     if (perf) { /* the broker sees none of them */
         s.samples = api->engine.dispatch->samples;
         s.lost_ring = perf_rings_lost(perf) + api->engine.dispatch->copies_lost;
+        s.hidden = api->engine.captures->hidden_copies;
         malformed = perf_rings_malformed(perf);
     } else if (api->engine.sampling->ring) {
         malformed = ring_malformed(api->engine.sampling->ring);

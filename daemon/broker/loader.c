@@ -45,10 +45,13 @@ struct loader {
 
 /* ---- what is loaded ---- */
 
-/* Makes a sampler of perf events, since the kernel refuses BPF programs for @why. */
-static int load_perf(const struct error *why, struct sampler **ret)
+/* Makes a sampler of perf events, since the kernel refuses BPF programs for @why. If that fails,
+ * appends its reason to @why. */
+static int load_perf(struct error *why, struct sampler **ret)
 {
-    int fd = memfd_open("flamed-rows", MEMFD_DATA);
+    int fd = memfd_open("flamed-rows", MEMFD_DATA), r;
+    struct error err = ERROR_NULL;
+    size_t n = strlen(why->msg);
 
     if (fd < 0)
         return fd;
@@ -57,7 +60,11 @@ static int load_perf(const struct error *why, struct sampler **ret)
         close(fd);
         return -ENOMEM;
     }
-    return sampler_new_perf(fd, why, ret, NULL);
+    r = sampler_new_perf(fd, why, ret, &err);
+    if (r < 0)
+        snprintf(why->msg + n, sizeof(why->msg) - n, "; nor can perf events sample: %s",
+                 err.msg[0] ? err.msg : strerror(-r));
+    return r;
 }
 
 static int load_sampler(union job_input *in, void **ret, struct error *err)

@@ -182,6 +182,8 @@ int request_perf_rings(struct server *s, const struct rings_fields *q, struct re
         fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
         r = fd < 0 ? error_errno(&rep->err, "cannot copy a ring's fd") : reply_fd(rep, fd);
     }
+    if (r == 0 && !rep->fd_count)
+        r = sampler_check_rings(s->sampler, &rep->err);
     rep->body.perf_rings.bytes = bytes;
     return r < 0 || bytes ? r : error_set(&rep->err, -ENOENT, "samples come by BPF programs");
 }
@@ -242,7 +244,8 @@ static int describe(const struct event_fields *q, struct sampler_event *ret, str
  * one folder of sysfs. The tracepoint is found by two such names below one folder of tracefs. A
  * function's name is not used: request call has its place. These events count and read nothing
  * else; which processes are sampled is as with all events. The period is in bounds, at most eight
- * at a time. Their samples take at most a quarter of a processor (STACK_BUDGET_NS). The kernel
+ * at a time. With BPF programs their samples take at most a quarter of a processor
+ * (STACK_BUDGET_NS); without, there are at most PERF_HOME_HZ_MAX a second. The kernel
  * bounds the clock's by perf_event_max_sample_rate and perf_cpu_time_max_percent.
  */
 int request_sample_start(struct server *s, const struct sample_fields *q, struct reply *rep)

@@ -90,7 +90,8 @@ struct captures {
     struct virtual_wishes virtual_wishes; /* JVMs, for events of waiting */
     uint64_t losses_ns;                   /* CLOCK_MONOTONIC of the last captures_take_losses() */
     uint64_t unplaced_lost;               /* perf_rings_lost() that captures have counted already */
-    uint64_t taken_ns; /* CLOCK_MONOTONIC up to which samples are read; UINT64_MAX: all */
+    uint64_t hidden_copies; /* samples without BPF of processes outside flamed's pid namespace */
+    uint64_t taken_ns;      /* CLOCK_MONOTONIC up to which samples are read; UINT64_MAX: all */
 };
 
 /* Gets the path to the requests of @p; without steps if no capture asks for them. */

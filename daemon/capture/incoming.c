@@ -28,7 +28,8 @@ static void name_incoming(struct incoming *in, int named, const struct code_late
     category =
         category_of(n->frames, frame_table_get_string(n->frames, in->thread_name), n->stack->frames,
                     n->stack->count, in->rec->flags & SAMPLE_IN_KERNEL, p->jvm != JVM_NO);
-    end = n->stack->frozen && !n->stack->truncated ? UNWIND_END_THREAD : in->rec->user_end & 15;
+    end = n->stack->frozen && !n->stack->truncated ? UNWIND_END_THREAD
+                                                   : in->rec->user_end % PROFILE_ENDS;
     in->flags =
         (uint16_t)(category << PROFILE_SAMPLE_CATEGORY_SHIFT | end << PROFILE_SAMPLE_END_SHIFT);
     if (n->stack->unknown)

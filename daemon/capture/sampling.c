@@ -30,6 +30,27 @@ static int add_perf_rings(struct sampling *s, struct broker *b, struct error *er
     return r < 0 || !count ? r : perf_rings_add(s->perf, fds, count, bytes, err);
 }
 
+/* Says what there is not without BPF programs; @err: and why a processor has no ring, NULL: all
+ * have one. Logs it if it is new. */
+static void say_without_bpf(struct sampling *s, const struct error *err)
+{
+    char said[sizeof(s->without_bpf)];
+    size_t n = 0;
+
+    memcpy(said, s->without_bpf, sizeof(said));
+    if (err)
+        n = (size_t)snprintf(s->without_bpf, sizeof(s->without_bpf),
+                             "processors that came online later are not sampled: %s; ", err->msg);
+    n = MIN(n, sizeof(s->without_bpf) - 1);
+    snprintf(
+        s->without_bpf + n, sizeof(s->without_bpf) - n,
+        "without BPF programs event cpu alone is sampled, at %d Hz at most, stacks of more than "
+        "%u KB are cut, and requests are not read: %s",
+        PERF_HOME_HZ_MAX, PERF_HOME_STACK_BYTES >> 10, s->facts.bpf_problem);
+    if (strcmp(said, s->without_bpf) != 0)
+        log_warn("%s", s->without_bpf);
+}
+
 static int open_perf(struct sampling *s, struct broker *b, struct error *err)
 {
     int r;
@@ -40,12 +61,7 @@ static int open_perf(struct sampling *s, struct broker *b, struct error *err)
         s->perf = perf_rings_free(s->perf);
         return r;
     }
-    snprintf(
-        s->without_bpf, sizeof(s->without_bpf),
-        "without BPF programs event cpu alone is sampled, at %d Hz at most, stacks of more than "
-        "%u KB are cut, and requests are not read: %s",
-        PERF_HOME_HZ_MAX, PERF_HOME_STACK_BYTES >> 10, s->facts.bpf_problem);
-    log_warn("%s", s->without_bpf);
+    say_without_bpf(s, NULL);
     return 0;
 }
 
@@ -83,7 +99,8 @@ bool sampling_poll(struct sampling *s, struct broker *b, uint64_t now_ns)
 
     if (s->perf && now_ns - s->looked_ns >= PERF_RINGS_NS) {
         s->looked_ns = now_ns;
-        add_perf_rings(s, b, NULL);
+        say_without_bpf(s, add_perf_rings(s, b, &err) < 0 ? &err : NULL);
+        err = ERROR_NULL;
     }
     if (sampling_works(s) || !s->facts.bpf_loading || now_ns - s->looked_ns < ASK_AGAIN_NS)
         return false;

@@ -15,7 +15,7 @@ struct sampling {
     struct perf_rings *perf;   /* replaces the ring without BPF; NULL, too: no sampling */
     struct broker_facts facts; /* from the last look */
     uint64_t looked_ns;
-    char without_bpf[512]; /* with perf: a sentence about its limits; else "" */
+    char without_bpf[1024]; /* with perf: a sentence about its limits; else "" */
 };
 
 /* Asks the broker what works, and opens the ring if the BPF programs are loaded. Return: 0, also if

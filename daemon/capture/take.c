@@ -143,12 +143,13 @@ bool captures_want_process(struct captures *captures, uint32_t set, const struct
                            uint64_t now_ns)
 {
     for (struct capture *c = captures->running; c; c = c->next) {
-        const struct seen_verdict *v;
+        const struct seen_verdict *v = NULL;
 
         if (!(capture_sets(c) & 1u << set) || c->state == CAPTURE_PREPARING)
             continue;
-        v = target_is_node(c->target) ? NULL : capture_verdict(captures, c, p, now_ns);
-        if (target_is_node(c->target) || (v && v->wanted))
+        if (!target_is_node(c->target))
+            v = capture_verdict(captures, c, p, now_ns);
+        if (v ? v->wanted : target_matches(c->target, p)) /* without room capture_wanted() counts */
             return true;
     }
     return false;

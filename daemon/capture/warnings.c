@@ -51,7 +51,8 @@ uint64_t captures_hidden(const struct captures *captures)
 {
     struct broker_sample_stats now = { 0 };
 
-    return broker_sample_stats(captures->broker, &now, NULL) == 0 ? now.hidden : 0;
+    broker_sample_stats(captures->broker, &now, NULL);
+    return now.hidden + captures->hidden_copies;
 }
 
 static void capture_warn_hidden(const struct captures *captures, struct capture *c)

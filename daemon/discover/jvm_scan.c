@@ -122,7 +122,7 @@ int jvm_scan_fd(const struct proc_id *id, int fd, struct jvm_scan *ret)
         close_fd(fd);
         return -ENOMEM;
     }
-    s->base = (struct reading){ run_scan, drop_scan, /* jvm= */ false };
+    s->base = (struct reading){ .run = run_scan, .drop = drop_scan };
     s->fd = fd;
     r = &s->base;
     e = readers_run(id, &r);

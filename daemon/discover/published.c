@@ -61,7 +61,7 @@ static size_t find_mappings(const struct proc_id *id, int fd, uint64_t ret[PUBLI
         close_fd(fd);
         return 0;
     }
-    s->base = (struct reading){ run_reading, drop_reading, /* jvm= */ true };
+    s->base = (struct reading){ .run = run_reading, .drop = drop_reading, .jvm = true };
     s->fd = fd;
     r = &s->base;
     if (readers_run(id, &r) == 0) {

@@ -29,8 +29,7 @@ struct dispatch {
     struct pending_samples waiting;      /* samples whose user stack the engine walks */
     struct hotspot_waiting_batch *batch; /* owned, scratch of `waiting`; NULL: not needed yet */
     uint64_t *frames;                    /* owned, scratch: the frames of one sample */
-    uint64_t sampled_ns;                 /* CLOCK_MONOTONIC, when the last sample from the ring was
-                                          * taken */
+    uint64_t sampled_ns;                 /* CLOCK_MONOTONIC, up to which samples are read */
     uint64_t samples, unmatched;         /* from the ring; samples without a known process */
     uint64_t copies_lost;                /* copied stacks that found no room */
     struct delays delays;                /* from a sample to its names */

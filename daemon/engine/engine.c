@@ -81,6 +81,7 @@ static bool take_samples(struct engine *e)
         return ring_drain(e->sampling.ring, /* max= */ 1, dispatch_sample, &e->dispatch);
     if (!perf_rings_drain(e->sampling.perf, COPIES_AT_ONCE, dispatch_copied, &e->dispatch))
         return false;
+    e->dispatch.sampled_ns = perf_rings_taken_ns(e->sampling.perf);
     dispatch_waiting(&e->dispatch, clock_monotonic_ns() + ENGINE_WALK_NS);
     return true;
 }

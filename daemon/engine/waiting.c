@@ -27,6 +27,28 @@ static void lose(struct dispatch *d, const struct sample_record *rec)
     captures_add_losses(d->captures, &loss, 1, rec->time_ns);
 }
 
+/* Reduces the user stack of @rec, a running thread's, to its pc, for reason @end. */
+static void keep_leaf(struct sample_record *rec, uint64_t *frames, enum unwind_end end)
+{
+    uint64_t pc = frames[rec->kernel_count + SAMPLE_REGISTER_PC];
+
+    rec->flags &= (uint8_t)~SAMPLE_REGISTERS;
+    rec->user_end = end;
+    rec->user_count = !(pc & ~UNWIND_PC_MASK);
+    frames[rec->kernel_count] = pc;
+}
+
+/* Delivers a copied sample whose stack cannot be walked, for reason @end. */
+static void hand_on_leaf(struct dispatch *d, struct process *p, struct sample_record *rec,
+                         const uint64_t *copied, enum unwind_end end)
+{
+    uint64_t frames[SAMPLE_KERNEL_MAX + SAMPLE_REGISTER_COUNT];
+
+    memcpy(frames, copied, ((size_t)rec->kernel_count + rec->user_count) * sizeof(*frames));
+    keep_leaf(rec, frames, end);
+    dispatch_known(d, p, rec, frames);
+}
+
 void dispatch_copied(void *cookie, const struct perf_sample *s)
 {
     struct dispatch *d = cookie;
@@ -34,13 +56,16 @@ void dispatch_copied(void *cookie, const struct perf_sample *s)
     struct process *p;
 
     d->samples++;
-    d->sampled_ns = rec.time_ns;
     if (!recorder_takes(*d->recorder, rec.set) && !captures_want(d->captures, rec.set))
         return;
     p = discover_get(d->discover, (int32_t)rec.host_pid, /* start_boottime_ns= */ 0,
                      /* exec_id= */ 0, rec.time_ns, "");
     if (!p) {
-        d->unmatched++;
+        /* The kernel gives processes outside flamed's pid namespace number 0. */
+        if (rec.host_pid)
+            d->unmatched++;
+        else
+            d->captures->hidden_copies++;
         return;
     }
     if (!recorder_takes(*d->recorder, rec.set) &&
@@ -52,6 +77,8 @@ void dispatch_copied(void *cookie, const struct perf_sample *s)
         rec.flags |= SAMPLE_KERNEL_THREAD;
     if (!(rec.flags & SAMPLE_REGISTERS))
         dispatch_known(d, p, &rec, s->frames);
+    else if (!s->stack.n)
+        hand_on_leaf(d, p, &rec, s->frames, UNWIND_END_NO_COPY);
     else if (!pending_add(&d->waiting, p, &rec, s->frames, s->stack, clock_monotonic_ns()))
         lose(d, &rec);
 }
@@ -80,25 +107,16 @@ static void hand_on_lock(struct dispatch *d, struct process *p, const struct sam
     dispatch_known(d, p, &of_lock, d->frames);
 }
 
-/* Reduces the user stack of @rec, a running thread's, to its pc. */
-static void keep_leaf(struct sample_record *rec, uint64_t *frames)
-{
-    uint64_t pc = frames[rec->kernel_count + SAMPLE_REGISTER_PC];
-
-    rec->user_end = UNWIND_END_NO_PROCESS;
-    rec->user_count = !(pc & ~UNWIND_PC_MASK);
-    frames[rec->kernel_count] = pc;
-}
-
-/* Delivers @s with the stack @t; NULL: without a user stack. */
-static void hand_on(struct dispatch *d, struct pending_sample *s, const struct hotspot_waiting *t)
+/* Delivers @s with the stack @t; NULL: without a user stack, a copied one for reason @end. */
+static void hand_on(struct dispatch *d, struct pending_sample *s, const struct hotspot_waiting *t,
+                    enum unwind_end end)
 {
     struct sample_record rec = s->rec;
 
     rec.flags &= (uint8_t)~SAMPLE_REGISTERS;
     rec.user_count = 0;
     if (!t && s->stack.n)
-        keep_leaf(&rec, s->frames);
+        keep_leaf(&rec, s->frames, end);
     else if (!t && rec.set == LOOKS_SET)
         rec.user_end = UNWIND_END_NO_PROCESS; /* a later pass walks it, when there are tables */
     if (t) {
@@ -137,7 +155,7 @@ static const struct unwind_process *tables_of(struct dispatch *d, struct process
     if (known || !s->stack.n)
         return known;
     memcpy(frames, s->frames, (leaf.kernel_count + leaf.user_count) * sizeof(*frames));
-    keep_leaf(&leaf, frames);
+    keep_leaf(&leaf, frames, UNWIND_END_NO_PROCESS);
     unwinding_see(d->unwinding, p, &leaf, frames, captures_want(d->captures, leaf.set),
                   clock_monotonic_ns());
     return unwinding_process(d->unwinding, p, &s->rec);
@@ -194,6 +212,7 @@ static bool add_to_batch(struct dispatch *d, struct process *p, const struct pen
 static void walk_and_hand_on(struct dispatch *d, struct process *p, struct pending_sample **s,
                              size_t count)
 {
+    enum unwind_end end = UNWIND_END_NO_PROCESS;
     size_t from = 0;
 
     while (from < count && begin_batch(d, p, s[from])) {
@@ -201,13 +220,15 @@ static void walk_and_hand_on(struct dispatch *d, struct process *p, struct pendi
 
         for (size_t i = from; i < count && add_to_batch(d, p, s[i]); i++)
             ;
-        if (hotspot_walk_waiting(vm_of(p), b) != 0)
+        if (hotspot_walk_waiting(vm_of(p), b) != 0) {
+            end = UNWIND_END_REFUSED;
             break;
+        }
         for (size_t i = 0; i < b->done && from < count; i++)
-            hand_on(d, s[from++], &b->threads[i]);
+            hand_on(d, s[from++], &b->threads[i], UNWIND_END_ROOT);
     }
     for (; from < count; from++)
-        hand_on(d, s[from], NULL);
+        hand_on(d, s[from], NULL, end);
 }
 
 static bool is_of(void *process, const struct pending_sample *s)

@@ -58,6 +58,41 @@ void vm_unref(struct hotspot_vm *vm)
     free(vm);
 }
 
+static int call(struct hotspot_vm *vm, vm_call_fn fn, void *arg, size_t n, bool asleep_only)
+{
+    struct reading *r;
+    struct call *c;
+    int result;
+
+    if (!readers_are_used())
+        return fn(vm, arg);
+    if (vm_is_left(vm))
+        return -ETIMEDOUT;
+    c = malloc(sizeof(*c) + n);
+    if (!c)
+        return -ENOMEM;
+    *c = (struct call){ { run_call, drop_call, /* jvm= */ true, asleep_only }, vm, fn };
+    memcpy(c->arg, arg, n);
+    atomic_fetch_add(&vm->users, 1);
+    r = &c->base;
+    result = readers_run(&vm->id, &r);
+    if (!r) /* abandoned */
+        return result;
+    memcpy(arg, c->arg, n);
+    drop_call(r);
+    return result;
+}
+
+int vm_call(struct hotspot_vm *vm, vm_call_fn fn, void *arg, size_t n)
+{
+    return call(vm, fn, arg, n, /* asleep_only= */ false);
+}
+
+int vm_call_bounded(struct hotspot_vm *vm, vm_call_fn fn, void *arg, size_t n)
+{
+    return call(vm, fn, arg, n, /* asleep_only= */ true);
+}
+
 /* Answers from cached pages. Returns false if one is missing. */
 static bool answer_kept(struct hotspot_vm *vm, vm_call_fn fn, void *arg, int *ret)
 {
@@ -88,29 +123,4 @@ void hotspot_vm_moment(struct hotspot_vm *vm, uint64_t at_ns)
 {
     if (!vm_is_left(vm))
         memory_moment(&vm->memory, at_ns, at_ns ? clock_monotonic_ns() : 0);
-}
-
-int vm_call(struct hotspot_vm *vm, vm_call_fn fn, void *arg, size_t n)
-{
-    struct reading *r;
-    struct call *c;
-    int result;
-
-    if (!readers_are_used())
-        return fn(vm, arg);
-    if (vm_is_left(vm))
-        return -ETIMEDOUT;
-    c = malloc(sizeof(*c) + n);
-    if (!c)
-        return -ENOMEM;
-    *c = (struct call){ { run_call, drop_call, /* jvm= */ true }, vm, fn };
-    memcpy(c->arg, arg, n);
-    atomic_fetch_add(&vm->users, 1);
-    r = &c->base;
-    result = readers_run(&vm->id, &r);
-    if (!r) /* abandoned */
-        return result;
-    memcpy(arg, c->arg, n);
-    drop_call(r);
-    return result;
 }

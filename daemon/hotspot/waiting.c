@@ -171,5 +171,8 @@ static int run_waiting(struct hotspot_vm *vm, void *arg)
 int hotspot_walk_waiting(struct hotspot_vm *vm, struct hotspot_waiting_batch *b)
 {
     b->done = b->word_count = 0;
-    return vm ? vm_call(vm, run_waiting, b, sizeof(*b) + b->stacks_bytes) : run_waiting(NULL, b);
+    if (!vm)
+        return run_waiting(NULL, b);
+    return (b->stacks_bytes ? vm_call_bounded : vm_call)(vm, run_waiting, b,
+                                                         sizeof(*b) + b->stacks_bytes);
 }

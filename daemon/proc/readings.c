@@ -44,7 +44,7 @@ ssize_t readers_pread(const struct proc_id *id, int fd, uint64_t at, void *buf, 
     p = malloc(sizeof(*p) + n);
     if (!p)
         return -ENOMEM;
-    *p = (struct page_reading){ { run_pread, drop_pread, /* jvm= */ true }, fd, at, n };
+    *p = (struct page_reading){ { .run = run_pread, .drop = drop_pread, .jvm = true }, fd, at, n };
     r = &p->base;
     got = readers_run(id, &r);
     if (got > 0)
@@ -87,7 +87,7 @@ int readers_stat(int fd, const struct proc_id *id, struct proc_stat *ret)
     if (!s)
         return -ENOMEM;
     *s = (struct stat_reading){
-        { run_stat, drop_stat, /* jvm= */ false }, fd, id->host_pid, { .state = 0 }
+        { .run = run_stat, .drop = drop_stat }, fd, id->host_pid, { .state = 0 }
     };
     r = &s->base;
     result = readers_run(id, &r);

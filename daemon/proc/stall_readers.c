@@ -79,20 +79,24 @@ static uint64_t ns_of(struct timeval t)
 }
 
 /* Makes the reading. Its owner pays for the time that the thread slept in it, or else for the CPU
- * time alone: a machine with too much to do is not the owner's fault. */
+ * time alone: a machine with too much to do is not the owner's fault. With asleep_only it pays for
+ * no CPU time. */
 static int run(struct reading *reading, uint64_t *ret_cost_ns)
 {
-    uint64_t began_ns = clock_monotonic_ns();
+    uint64_t began_ns = clock_monotonic_ns(), cpu_ns;
     struct rusage before, after;
+    bool slept;
     int result;
 
     getrusage(RUSAGE_THREAD, &before);
     result = reading->run(reading);
     getrusage(RUSAGE_THREAD, &after);
-    *ret_cost_ns = after.ru_nvcsw != before.ru_nvcsw
-                       ? clock_monotonic_ns() - began_ns
-                       : ns_of(after.ru_utime) + ns_of(after.ru_stime) - ns_of(before.ru_utime) -
-                             ns_of(before.ru_stime);
+    slept = after.ru_nvcsw != before.ru_nvcsw;
+    cpu_ns = ns_of(after.ru_utime) + ns_of(after.ru_stime) - ns_of(before.ru_utime) -
+             ns_of(before.ru_stime);
+    *ret_cost_ns = slept ? clock_monotonic_ns() - began_ns : cpu_ns;
+    if (reading->asleep_only)
+        *ret_cost_ns -= MIN(cpu_ns, *ret_cost_ns);
     return result;
 }
 

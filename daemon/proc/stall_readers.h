@@ -30,6 +30,7 @@ struct reading {
     int (*run)(struct reading *r);
     void (*drop)(struct reading *r); /* frees it */
     bool jvm;                        /* it is of a JVM's memory */
+    bool asleep_only;                /* its owner pays for the time asleep alone */
 };
 
 /* Has readers make the readings of the calling thread from now on. Borrows @proc_fd for good. */

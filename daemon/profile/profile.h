@@ -102,12 +102,12 @@ _Static_assert(sizeof(struct profile_sample) == 32, "a recorder keeps millions o
 #define PROFILE_SAMPLE_FROZEN                                                                      \
     0x80 /* the root was reached, but frames of a virtual thread were not */
 #define PROFILE_SAMPLE_CUT (PROFILE_SAMPLE_TRUNCATED | PROFILE_SAMPLE_FROZEN)
-#define PROFILE_SAMPLE_END_SHIFT 8 /* bits 8..11: enum unwind_end (unwind/unwind.h) */
-#define PROFILE_SAMPLE_END(flags) ((flags) >> PROFILE_SAMPLE_END_SHIFT & 15)
-#define PROFILE_ENDS 16
+#define PROFILE_SAMPLE_END_SHIFT 8 /* bits 8..12: enum unwind_end (unwind/unwind.h) */
+#define PROFILE_SAMPLE_END(flags) ((flags) >> PROFILE_SAMPLE_END_SHIFT & 31)
+#define PROFILE_ENDS 32
 
 #define PROFILE_SAMPLE_REST                                                                        \
-    0x1000 /* while recording: of a safepoint, if it has no other sample                           \
+    0x2000 /* while recording: of a safepoint, if it has no other sample                           \
             */
 
 /* Returns why a stack is cut, as a label ("no_rule") and as words ("native code without an unwind

@@ -24,6 +24,9 @@ static const struct {
                              "a runtime or deoptimization blob whose caller was not found" },
     [UNWIND_END_THREAD] = { "virtual_thread", "frozen frames of a virtual thread" },
     [UNWIND_END_NOT_TAKEN] = { "not_taken", "the thread had run on, or sampling took too long" },
+    [UNWIND_END_REFUSED] = { "not_walked", "copied, but not walked: other readings of the owner's "
+                                           "processes took too long" },
+    [UNWIND_END_NO_COPY] = { "no_copy", "the kernel copied nothing of the stack" },
 };
 _Static_assert(UNWIND_END_COUNT <= PROFILE_ENDS, "every reason needs its words");
 

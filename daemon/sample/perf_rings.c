@@ -9,6 +9,7 @@
 
 #define RECORD_MAX ((size_t)UINT16_MAX + 1)
 #define SET_MASK 7u
+#define TIME_AT (sizeof(struct perf_event_header) + 8) /* in a sample, behind PERF_SAMPLE_TID */
 #define TURN_MAX 8 /* records of a ring before the next ring's turn */
 
 struct perf_ring {
@@ -242,6 +243,34 @@ size_t perf_rings_drain(struct perf_rings *r, size_t max, perf_sample_fn fn, voi
         handed += n;
     }
     return handed;
+}
+
+/* Returns the time of the next sample of @ring; UINT64_MAX: there is none. */
+static uint64_t next_ns(struct perf_rings *r, const struct perf_ring *ring)
+{
+    uint64_t head = __atomic_load_n(&ring->page->data_head, __ATOMIC_ACQUIRE), time_ns;
+    struct perf_event_header h;
+
+    for (uint64_t at = ring->page->data_tail; at != head; at += h.size) {
+        memcpy(&h, record_at(r, ring, at, sizeof(h)), sizeof(h));
+        if (head - at > r->bytes || h.size < sizeof(h) || h.size > head - at)
+            break;
+        if (h.type != PERF_RECORD_SAMPLE || h.size < TIME_AT + sizeof(time_ns))
+            continue;
+        memcpy(&time_ns, record_at(r, ring, at, TIME_AT + sizeof(time_ns)) + TIME_AT,
+               sizeof(time_ns));
+        return time_ns;
+    }
+    return UINT64_MAX;
+}
+
+uint64_t perf_rings_taken_ns(struct perf_rings *r)
+{
+    uint64_t first_ns = UINT64_MAX;
+
+    for (size_t i = 0; i < r->count; i++)
+        first_ns = MIN(first_ns, next_ns(r, &r->rings[i]));
+    return first_ns;
 }
 
 uint64_t perf_rings_lost(const struct perf_rings *r)

@@ -40,6 +40,9 @@ typedef void (*perf_sample_fn)(void *cookie, const struct perf_sample *s);
 /* Passes samples of all rings to @fn, at most @max, in turns, so that no ring is served twice as
  * often as another. Returns their number. Never blocks. */
 size_t perf_rings_drain(struct perf_rings *r, size_t max, perf_sample_fn fn, void *cookie);
+/* Returns the time (CLOCK_MONOTONIC) before which all samples are drained; UINT64_MAX: all are.
+ * Samples are in the order of time within one ring only. */
+uint64_t perf_rings_taken_ns(struct perf_rings *r);
 /* Returns the number of samples that found a full ring, or that the kernel throttled, by its own
  * records. */
 uint64_t perf_rings_lost(const struct perf_rings *r);

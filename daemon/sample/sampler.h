@@ -34,6 +34,8 @@ const struct error *sampler_without_bpf(const struct sampler *s);
 /* Gets the fd, borrowed, of ring @i of a sampler without BPF programs, and the bytes of each ring.
  * -ENOENT: there is no such ring. */
 int sampler_perf_ring(const struct sampler *s, size_t i, size_t *ret_bytes);
+/* Checks that each processor on which a set was armed has its ring. 0 or -errno with @err. */
+int sampler_check_rings(const struct sampler *s, struct error *err);
 /* Checks that @event needs no BPF programs, or that @s has them. @s NULL: unknown, passes. 0;
  * -EOPNOTSUPP with @err. */
 int sampler_check_home(const struct sampler *s, const struct sampler_event *event,

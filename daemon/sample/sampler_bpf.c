@@ -169,6 +169,15 @@ int sampler_perf_ring(const struct sampler *s, size_t i, size_t *ret_bytes)
     return perf_home_ring(s->perf, i);
 }
 
+int sampler_check_rings(const struct sampler *s, struct error *err)
+{
+    const struct error *problem = s->perf ? perf_home_problem(s->perf) : NULL;
+
+    if (problem && problem->code && err)
+        *err = *problem;
+    return problem ? problem->code : 0;
+}
+
 int sampler_check_home(const struct sampler *s, const struct sampler_event *event,
                        struct error *err)
 {

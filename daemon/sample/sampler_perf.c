@@ -22,8 +22,8 @@ struct perf_ring {
 };
 
 struct perf_home {
-    struct error why;
-    size_t bytes; /* of a ring, without its first page */
+    struct error why, problem; /* problem: of the ring of a later processor; code 0: none */
+    size_t bytes;              /* of a ring, without its first page */
     struct perf_ring *rings;
     size_t count, cap;
 };
@@ -150,13 +150,18 @@ int perf_home_check(const struct perf_home *h, const struct sampler_event *event
 /* Returns the ring's event of @cpu, and opens one if the CPU came online since; -errno. */
 static int ring_of(struct perf_home *h, uint32_t cpu, struct error *err)
 {
+    struct error problem = ERROR_NULL;
     int r;
 
     for (size_t i = 0; i < h->count; i++) {
         if (h->rings[i].cpu == cpu)
             return h->rings[i].event;
     }
-    r = add_ring(h, cpu, err);
+    r = add_ring(h, cpu, &problem);
+    if (r != -ENODEV)
+        h->problem = problem;
+    if (r < 0 && err)
+        *err = problem;
     return r < 0 ? r : h->rings[h->count - 1].event;
 }
 
@@ -187,6 +192,11 @@ int perf_home_open(struct perf_home *h, const struct sampler_event *event, uint3
 int perf_home_ring(const struct perf_home *h, size_t i)
 {
     return i < h->count ? h->rings[i].event : -ENOENT;
+}
+
+const struct error *perf_home_problem(const struct perf_home *h)
+{
+    return &h->problem;
 }
 
 size_t perf_home_ring_bytes(const struct perf_home *h)

@@ -27,6 +27,8 @@ int perf_home_open(struct perf_home *h, const struct sampler_event *event, uint3
 /* Gets the fd, borrowed, of the ring @i, in the order in which processors came online; -ENOENT:
  * there is no such ring. */
 int perf_home_ring(const struct perf_home *h, size_t i);
+/* Returns why a processor that came online has no ring, the last time; code 0: all have one. */
+const struct error *perf_home_problem(const struct perf_home *h);
 /* Returns the bytes of each ring, without its first page: a power of two. */
 size_t perf_home_ring_bytes(const struct perf_home *h);
 /* Returns why BPF programs are not in use. */

@@ -52,5 +52,7 @@ enum unwind_end {
                                   * found */
     UNWIND_END_THREAD = 14,      /* frozen frames begin, and the carrier's frames were not found */
     UNWIND_END_NOT_TAKEN = 15,   /* the thread had run on, or the sampling budget was spent */
+    UNWIND_END_REFUSED = 16,     /* the copied stack was not walked: nothing of its owner is read */
+    UNWIND_END_NO_COPY = 17,     /* the kernel copied nothing of the stack */
     UNWIND_END_COUNT,
 };

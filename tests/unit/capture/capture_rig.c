@@ -73,7 +73,7 @@ static void join(struct rig *rig)
 }
 
 /* Returns the process, as a sample of it makes it known. */
-static struct process *rig_process(struct rig *rig)
+struct process *rig_process(struct rig *rig)
 {
     struct sample_record rec = rig_sample_of(rig, 0);
     struct process *p = discover_get(rig->captures.discover, rig->pid, rec.start_boottime_ns,

@@ -59,6 +59,8 @@ void rig_sample(struct rig *rig, uint32_t set, uint64_t wait_ns);
 /* Hands over @rec, which rig_sample_of() has begun. */
 struct sample_record rig_sample_of(const struct rig *rig, uint32_t set);
 void rig_take(struct rig *rig, const struct sample_record *rec);
+/* Returns the process, as discovered. */
+struct process *rig_process(struct rig *rig);
 /* Forgets the end of a capture, and frees its profile. */
 void rig_forget_end(struct rig *rig);
 /* Returns whether the profile or its warnings have @text. */

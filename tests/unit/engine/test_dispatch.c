@@ -2,6 +2,8 @@
 /* engine/dispatch.c: the way of a sample to the captures that want it. */
 #include "../capture/capture_rig.h"
 
+#include "unwind/unwind.h"
+
 #include <unistd.h>
 
 #define PERIOD (10 * NSEC_PER_MSEC)
@@ -48,6 +50,50 @@ START_TEST(a_sample_of_a_hidden_process_is_counted)
     ck_assert_uint_eq(rig.dispatch.samples, 1);
     ck_assert_uint_eq(rig.dispatch.unmatched, 1);
     ck_assert_uint_eq(finish()->sample_count, 0);
+}
+END_TEST
+
+static struct perf_sample copied;
+
+START_TEST(a_copied_sample_of_a_hidden_process_is_counted_as_hidden)
+{
+    copied.rec = rig_sample_of(&rig, 0);
+    copied.rec.host_pid = copied.rec.host_tid = 0;
+    dispatch_copied(&rig.dispatch, &copied);
+    ck_assert_uint_eq(rig.captures.hidden_copies, 1);
+    ck_assert_uint_eq(rig.dispatch.unmatched, 0);
+    ck_assert_uint_eq(finish()->sample_count, 0);
+    ck_assert(rig_warned(&rig, "outside flamed's own pid namespace"));
+}
+END_TEST
+
+/* Its pc is known nevertheless. */
+START_TEST(a_copy_of_nothing_has_its_reason)
+{
+    const struct profile *p;
+
+    copied.rec = rig_sample_of(&rig, 0);
+    copied.rec.flags = SAMPLE_REGISTERS;
+    copied.rec.user_count = SAMPLE_REGISTER_COUNT;
+    copied.frames[SAMPLE_REGISTER_PC] = 0x1000;
+    dispatch_copied(&rig.dispatch, &copied);
+    ck_assert_uint_eq(rig.dispatch.waiting.count, 0);
+    p = finish();
+    ck_assert_uint_eq(p->sample_count, 1);
+    ck_assert_uint_eq(p->truncated_by[UNWIND_END_NO_COPY], 1);
+}
+END_TEST
+
+START_TEST(a_copy_of_a_process_without_room_is_counted)
+{
+    struct capture *c = rig.captures.running;
+
+    copied.rec = rig_sample_of(&rig, 0);
+    c->members.processes.max = 0;
+    ck_assert(captures_want_process(&rig.captures, 0, rig_process(&rig), copied.rec.time_ns));
+    dispatch_copied(&rig.dispatch, &copied);
+    finish();
+    ck_assert(rig_warned(&rig, "1 samples were dropped"));
 }
 END_TEST
 
@@ -112,6 +158,9 @@ int main(void)
     tcase_set_timeout(tc, 120);
     tcase_add_test(tc, a_sample_of_a_set_that_nobody_wants_goes);
     tcase_add_test(tc, a_sample_of_a_hidden_process_is_counted);
+    tcase_add_test(tc, a_copied_sample_of_a_hidden_process_is_counted_as_hidden);
+    tcase_add_test(tc, a_copy_of_nothing_has_its_reason);
+    tcase_add_test(tc, a_copy_of_a_process_without_room_is_counted);
     tcase_add_test(tc, a_sample_is_named_once_for_all_captures);
     tcase_add_test(tc, a_sample_waits_for_the_symbols_of_its_stack);
     return suite_run_case("dispatch", tc);

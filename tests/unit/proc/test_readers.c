@@ -48,7 +48,8 @@ static int read_byte(int pid, int fd, struct reading **ret)
     struct pipe_reading *p = calloc(1, sizeof(*p));
 
     ck_assert_ptr_nonnull(p);
-    *p = (struct pipe_reading){ .base = { run_pipe, drop_pipe, /* jvm= */ pid == 1 }, .fd = fd };
+    *p = (struct pipe_reading){ .base = { .run = run_pipe, .drop = drop_pipe, .jvm = pid == 1 },
+                                .fd = fd };
     *ret = &p->base;
     return readers_run(&id, ret);
 }
@@ -212,6 +213,39 @@ START_TEST(a_busy_machine_uses_up_nothing)
 }
 END_TEST
 
+static uint64_t cpu_ns(void)
+{
+    struct timespec ts;
+
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+    return (uint64_t)ts.tv_sec * NSEC_PER_SEC + (uint64_t)ts.tv_nsec;
+}
+
+static int run_on_a_processor(struct reading *r)
+{
+    uint64_t began_ns = cpu_ns();
+
+    (void)r;
+    while (cpu_ns() - began_ns < BUSY_READING_NS)
+        ;
+    return 1;
+}
+
+/* CPU time that flamed bounds is not the owner's; @_i 0: it is. */
+START_TEST(bounded_work_uses_up_nothing)
+{
+    struct proc_id id = { .host_pid = INT32_MAX - 11, .start_ticks = 1 };
+    int refused = 0;
+
+    for (int i = 0; i < BUSY_READINGS; i++) {
+        struct reading base = { .run = run_on_a_processor, .asleep_only = _i }, *r = &base;
+
+        refused += readers_run(&id, &r) != 1;
+    }
+    ck_assert_int_eq(refused > 0, !_i);
+}
+END_TEST
+
 /* The kernel's, since Linux 3.14. */
 struct turns {
     uint32_t size, policy;
@@ -333,7 +367,7 @@ static int read_pages(int fd, int pages, bool *ret_left)
     int result;
 
     ck_assert_ptr_nonnull(p);
-    *p = (struct pages_reading){ .base = { run_pages, drop_pipe, /* jvm= */ true },
+    *p = (struct pages_reading){ .base = { .run = run_pages, .drop = drop_pipe, .jvm = true },
                                  .fd = fd,
                                  .pages = pages };
     result = readers_run(&id, &r);
@@ -414,6 +448,7 @@ int main(void)
     tcase_set_timeout(tc, 60);
     tcase_add_test(tc,
                    a_busy_machine_uses_up_nothing); /* first: its reader begins where it spins */
+    tcase_add_loop_test(tc, bounded_work_uses_up_nothing, 0, 2);
     tcase_add_test(tc, what_is_answered_is_told);
     tcase_add_test(tc, what_is_not_answered_holds_nobody_else);
     tcase_add_test(tc, slow_ones_are_passed_in_the_end);

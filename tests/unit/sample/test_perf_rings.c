@@ -216,6 +216,36 @@ START_TEST(goes_on_behind_a_record_of_no_length)
 }
 END_TEST
 
+/* Two rings: the one with more to read does not speak for the other. */
+START_TEST(says_up_to_when_all_are_drained)
+{
+    _cleanup_buf_ struct buf b = BUF_NULL;
+    struct fake first = fake;
+    const uint64_t lost[] = { 1, 5 };
+    uint64_t late_ns = 5678;
+    int fd;
+
+    fake_setup();
+    fd = dup(first.fd);
+    ck_assert_int_eq(perf_rings_add(fake.rings, &fd, 1, RING_BYTES, NULL), 0);
+    ck_assert_uint_eq(perf_rings_taken_ns(fake.rings), UINT64_MAX);
+    make_sample(&b, 0, PERF_SAMPLE_REGS_ABI_64);
+    write_record(PERF_RECORD_SAMPLE, buf_span(&b)); /* of 1234 ns */
+    memcpy(b.p + 8, &late_ns, sizeof(late_ns));
+    write_record(PERF_RECORD_SAMPLE, buf_span(&b));
+    fake.head = first.head;
+    fake.data = first.data;
+    write_record(PERF_RECORD_LOST, (struct span){ (const char *)lost, sizeof(lost) });
+    write_record(PERF_RECORD_SAMPLE, buf_span(&b));
+    ck_assert_uint_eq(perf_rings_taken_ns(fake.rings), 1234);
+    ck_assert_uint_eq(perf_rings_drain(fake.rings, 1, see, NULL), 1);
+    ck_assert_uint_eq(perf_rings_taken_ns(fake.rings), late_ns);
+    ck_assert_uint_eq(perf_rings_drain(fake.rings, 10, see, NULL), 2);
+    ck_assert_uint_eq(perf_rings_taken_ns(fake.rings), UINT64_MAX);
+    perf_rings_free(first.rings);
+}
+END_TEST
+
 int main(void)
 {
     TCase *pure = tcase_create("sample"), *ring = tcase_create("ring");
@@ -228,6 +258,7 @@ int main(void)
     tcase_add_checked_fixture(ring, fake_setup, fake_teardown);
     tcase_add_test(ring, drains_round_after_round);
     tcase_add_test(ring, counts_what_is_lost);
+    tcase_add_test(ring, says_up_to_when_all_are_drained);
     tcase_add_test(ring, goes_on_behind_a_record_of_no_length);
     suite_add_tcase(s, pure);
     suite_add_tcase(s, ring);

@@ -8,6 +8,7 @@
 #include "sample/perf_rings.h"
 #include "sample/sampler.h"
 #include "sample/sampler_events.h"
+#include "sample/sampler_perf.h"
 #include "unwind/process.h"
 
 #include <sys/mman.h>
@@ -130,6 +131,23 @@ START_TEST(what_needs_programs_is_refused)
 }
 END_TEST
 
+/* No processor has that number: what cannot get a ring is remembered. */
+START_TEST(a_later_processor_without_a_ring_is_told)
+{
+    struct error why = { .code = -ENOSYS, .msg = WHY };
+    struct sampler_event event;
+    struct perf_home *home;
+
+    ck_assert_int_eq(perf_home_new(&why, &home, &err), 0);
+    ck_assert_int_eq(perf_home_problem(home)->code, 0);
+    ck_assert_int_eq(sampler_describe(EVENT_CPU, SPAN_NULL, -1, &event, &err), 0);
+    ck_assert_int_lt(perf_home_open(home, &event, 1u << 20, 0, NSEC_PER_SEC / HZ, NULL), 0);
+    ck_assert_int_lt(perf_home_problem(home)->code, 0);
+    ck_assert_ptr_nonnull(strstr(perf_home_problem(home)->msg, "ring of perf events of CPU"));
+    perf_home_free(home);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("kernel");
@@ -142,6 +160,7 @@ int main(void)
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_test(tc, samples_come_with_their_stack);
     tcase_add_test(tc, what_needs_programs_is_refused);
+    tcase_add_test(tc, a_later_processor_without_a_ring_is_told);
     suite_add_tcase(s, tc);
     return suite_run(s);
 }
