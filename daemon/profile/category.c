@@ -6,8 +6,7 @@
 const char *const CATEGORY_NAMES[CATEGORY_COUNT] = { "java", "interpreter", "jit",   "gc",
                                                      "vm",   "native",      "kernel" };
 
-/* Beginnings of thread names, at most 15 bytes of them: a thread that is no Java thread has only
- * its comm. */
+/* Prefixes of thread names, at most 15 bytes: a thread that is no Java thread has only its comm. */
 static const struct {
     const char *prefix;
     enum category category;
@@ -31,7 +30,7 @@ static const struct {
     { "Shenandoah", CATEGORY_GC },
 };
 
-/* Functions near the root of a thread with a name of no meaning. */
+/* Functions near the root of threads whose names have no meaning. */
 static const struct {
     const char *prefix;
     enum category category;
@@ -44,8 +43,8 @@ static const struct {
     { "ConcurrentMarkSweepThread::run", CATEGORY_GC },
 };
 
-/* No thread of the VM itself runs Java code, but for a compiler that is written in it. Any other
- * thread that does is a Java thread, and its owner may give it any name. */
+/* Returns whether the stack has Java code. Of the VM's own threads only a compiler written in Java
+ * runs any. All other such threads are Java threads, and the application may give them any name. */
 static bool runs_java(const struct frame_table *t, const uint32_t *stack, size_t n)
 {
     for (size_t k = 0; k < n; k++) {
@@ -63,7 +62,7 @@ static bool name_of_function_begins(const struct frame_table *t, uint32_t frame,
     return span_starts_with(frame_table_get_string(t, f->name), prefix);
 }
 
-/* The category of the thread's whole work, or CATEGORY_COUNT. */
+/* Returns the category of all work of the thread, or CATEGORY_COUNT. */
 static enum category category_of_thread(const struct frame_table *t, struct span thread,
                                         const uint32_t *stack, size_t n)
 {
@@ -84,7 +83,8 @@ static enum category category_of_thread(const struct frame_table *t, struct span
     return CATEGORY_COUNT;
 }
 
-/* Collections on the VM thread: VM_G1CollectForAllocation, VM_ParallelGCFailedAllocation, ... */
+/* Returns whether a VM operation on the stack collects: VM_G1CollectForAllocation,
+ * VM_ParallelGCFailedAllocation, ... */
 static bool is_collection(const struct frame_table *t, const uint32_t *stack, size_t n)
 {
     for (size_t k = 0; k < n; k++) {
@@ -135,7 +135,7 @@ enum category category_of(const struct frame_table *table, struct span thread,
     if (in_kernel)
         return CATEGORY_KERNEL;
     if (n > 1 && stack[0] < RECORD_LATER && frame_table_get(table, stack[0])->kind == FRAME_CLASS) {
-        stack++; /* what ran is below it */
+        stack++; /* the code that allocated is below the class */
         n--;
     }
     if (n && is_jvm && stack[0] >= RECORD_LATER) /* generated code that is named later */

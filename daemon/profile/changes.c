@@ -13,15 +13,15 @@
 #define STEPS_WANTED 10
 #define STEP_MOST_NS (60 * NSEC_PER_SEC)
 #define STEP_LEAST_NS (5 * NSEC_PER_SEC)
-#define NAMES_BYTES (16 << 20) /* of the series of a kind */
-#define SEEN_LEAST 3           /* steps with it, for a series to be tested */
+#define NAMES_BYTES (16 << 20) /* of names, per kind */
+#define SEEN_LEAST 3           /* steps with a value that a tested series has */
 
 static const char *const KIND_NAMES[CHANGE_KINDS] = {
     [CHANGE_FUNCTION] = "function", [CHANGE_LOCK] = "lock",           [CHANGE_WAIT] = "wait",
     [CHANGE_CATEGORY] = "category", [CHANGE_OPERATION] = "operation",
 };
 
-/* Each kind has room of its own. */
+/* Each kind has its own limit, so that a full kind leaves room for the others. */
 static const size_t SERIES_MAX[CHANGE_KINDS] = {
     [CHANGE_FUNCTION] = CHANGES_FUNCTIONS_MAX,
     [CHANGE_LOCK] = CHANGES_LOCKS_MAX,
@@ -110,7 +110,7 @@ int change_steps_of(uint64_t a_from_ns, uint64_t a_to_ns, uint64_t b_from_ns, ui
     uint64_t step_ns = MIN(MIN(a_ns, b_ns) / STEPS_WANTED, STEP_MOST_NS);
 
     step_ns = MAX(step_ns, STEP_LEAST_NS);
-    if (step_ns == STEP_MOST_NS) { /* as minutes of the history are */
+    if (step_ns == STEP_MOST_NS) { /* aligned with the minutes of the history */
         a_from_ns -= a_from_ns % STEP_MOST_NS;
         b_from_ns -= b_from_ns % STEP_MOST_NS;
     }
@@ -135,14 +135,14 @@ size_t change_step(const struct change_steps *m, uint64_t time_ns)
 
 /* ---- samples ---- */
 
-/* A view that is being added. */
+/* State while a view is added. */
 struct adding {
     struct change_set *set;
     const struct view *v;
     enum change_kind kind;
-    uint32_t *found;           /* owned: by string, or by another number: index + 1 or LEFT_OUT */
-    uint32_t *seen;            /* owned: by string, the last sample + 1 that it was in */
-    struct handlers *handlers; /* borrowed; of CHANGE_OPERATION alone */
+    uint32_t *found; /* owned: by string or other key: index + 1, or LEFT_OUT */
+    uint32_t *seen;  /* owned: by string: index + 1 of the last sample that contained it */
+    struct handlers *handlers; /* borrowed; for CHANGE_OPERATION only */
     int error;                 /* 0 or -ENOMEM */
 };
 
@@ -160,7 +160,7 @@ static void add_to(struct adding *a, uint32_t key, struct span name, size_t step
         a->set->series[a->found[key] - 1].by_step[step] += weight;
 }
 
-/* Each function once, however often it is on the stack. */
+/* Counts each function once per sample, also in a recursion. */
 static void add_functions(struct adding *a, const struct view_row *row, size_t sample, size_t step,
                           double weight)
 {
@@ -180,7 +180,8 @@ static void add_busy(struct adding *a, size_t step, double ns)
     a->set->whole[CHANGE_WAIT][step] += ns;
 }
 
-/* A sample without an operation counts to the whole alone. */
+/* Adds a sample to the series of its operation. Without an operation it counts in the total
+ * only. */
 static void add_operation(struct adding *a, const struct profile_sample *s, size_t step,
                           double weight)
 {
@@ -260,7 +261,7 @@ double change_newness(const struct change *c)
                              : c->before / (c->after + CHANGES_LITTLE);
 }
 
-/* How much it changed at least. */
+/* Returns the least change: the end of the interval that is nearer to 0. */
 static double near_end(const struct change *c)
 {
     return c->difference > 0 ? c->low : -c->high;
@@ -269,7 +270,7 @@ static double near_end(const struct change *c)
 static double rank(const struct change *c)
 {
     if (c->of->kind == CHANGE_WAIT && strcmp(c->of->name, WAIT_NAMES[WAIT_BLOCKED]) == 0)
-        return 0; /* it is not known what for */
+        return 0; /* the cause of the wait is unknown */
     return near_end(c) * fmin(change_newness(c), CHANGES_NEW_MAX);
 }
 
@@ -300,7 +301,7 @@ static int by_value(const void *x, const void *y)
     return COMPARE(a, b);
 }
 
-/* Drops the steps without CPU time: flamed did not look then, or the program did nothing. */
+/* Drops the steps without CPU time: flamed was not sampling, or the program was idle. */
 static void drop_uncovered(struct change_set *s)
 {
     size_t steps = s->steps.a + s->steps.b, kept = 0, of_a = 0;
@@ -328,8 +329,8 @@ static double mean(const double *v, size_t n)
     return n ? sum / (double)n : 0;
 }
 
-/* How much work each step did: the median of what each series has of it, beside its mean. So one
- * that grows does not make all others shrink. Where there are too few series: the whole. */
+/* Estimates the work of each step: the median of step value over mean value of all larger series.
+ * So one growing series does not make all others shrink. With too few series, the total serves. */
 static int work_of(const struct change_set *s, enum change_kind kind, double *ret)
 {
     size_t steps = s->steps.a + s->steps.b, n;
@@ -355,7 +356,7 @@ static int work_of(const struct change_set *s, enum change_kind kind, double *re
     return 0;
 }
 
-/* Makes values percent of what the whole took in the steps of a, for as much work. */
+/* Scales values to percent of the total in the steps of a, at equal work. */
 static int normalize(struct change_set *s, enum change_kind kind)
 {
     size_t steps = s->steps.a + s->steps.b;
@@ -386,7 +387,7 @@ static bool is_seen(const struct change_series *one, size_t steps)
     return seen >= SEEN_LEAST;
 }
 
-/* Functions come last, the largest of them first. */
+/* Sorts functions behind the other kinds, and the largest first. */
 static int by_turn(const void *x, const void *y)
 {
     const struct change *a = x, *b = y;
@@ -396,7 +397,8 @@ static int by_turn(const void *x, const void *y)
     return is_a != is_b ? is_a - is_b : (size_a < size_b) - (size_a > size_b);
 }
 
-/* Gathers the series that may have changed by enough, without those that are too many to test. */
+/* Collects the series that are large and frequent enough, with at most CHANGES_TESTS_MAX
+ * functions. */
 static size_t gather(struct change_set *s, struct change *ret)
 {
     size_t na = s->steps.a, nb = s->steps.b, n = 0, functions = 0;
@@ -417,7 +419,7 @@ static size_t gather(struct change_set *s, struct change *ret)
     return n - s->untested;
 }
 
-/* Tests the series that may have changed by enough. */
+/* Runs the rank test on the series of gather(). 0 or -errno. */
 static int test_all(struct change_set *s, struct change *ret, double *p, size_t *ret_count)
 {
     size_t na = s->steps.a, nb = s->steps.b, n = gather(s, ret);

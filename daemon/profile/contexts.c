@@ -5,11 +5,11 @@
 #include "base/id_table.h"
 
 #define CONTEXT_SERVICES_MAX 4096u
-#define CONTEXT_WITH_IDS_MAX (PROFILE_CONTEXTS_MAX / 4 * 3) /* the others have a name alone */
+#define CONTEXT_WITH_IDS_MAX (PROFILE_CONTEXTS_MAX / 4 * 3) /* the rest is kept for names */
 #define CONTEXT_STRING_BYTES_MAX ((size_t)16 << 20)
 
-/* A request in this process: a trace may pass through it several times. Those without
- * ids are one for each name. No padding: a key. */
+/* A request in one process, which a trace may pass through several times. Requests without ids are
+ * one per name. No padding: a key. */
 struct request_key {
     uint64_t trace_high, trace_low, root;
     uint32_t process, name;
@@ -21,16 +21,16 @@ struct operation_key {
 };
 
 struct contexts {
-    struct id_table contexts; /* struct profile_context; its operation is 1 + a request's id */
+    struct id_table contexts; /* struct profile_context; its operation holds a request's id + 1 */
     struct id_table requests; /* struct request_key */
-    uint32_t *operations;     /* [requests.cap]: the name that each had last; 0: none */
+    uint32_t *operations;     /* [requests.cap]: latest name of each request; 0: none */
     size_t operations_cap;
     struct id_table known;    /* struct operation_key */
     struct id_table services; /* uint32_t */
-    uint32_t *counts;         /* [services.cap]: operations of each */
+    uint32_t *counts;         /* [services.cap]: number of operations of each service */
     size_t counts_cap;
     struct intern *names;
-    uint32_t others; /* string: what stands for the operations that found no room */
+    uint32_t others; /* string: stands for operations without room */
     uint64_t without_ids, without_name;
 };
 
@@ -85,8 +85,8 @@ size_t contexts_bytes(const struct contexts *c)
            (c->operations_cap + c->counts_cap) * sizeof(uint32_t);
 }
 
-/* Gets the string of operation @name of @service: `others` where that has too many. 0 or -ENOMEM.
- */
+/* Finds or adds operation @name of @service: *ret is its string, or `others` if the service has too
+ * many. 0 or -ENOMEM. */
 static int add_operation(struct contexts *c, struct span service, struct span name, uint32_t *ret)
 {
     struct operation_key key = { 0 };
@@ -116,8 +116,8 @@ static int add_operation(struct contexts *c, struct span service, struct span na
     return MIN(r, 0);
 }
 
-/* Gets the request of @context, of an operation with the string @name, 0: not known. 0, -ENOSPC or
- * -ENOMEM. */
+/* Finds or adds the request of @context, and stores its operation @name; 0: not known. 0, -ENOSPC
+ * or -ENOMEM. */
 static int add_request(struct contexts *c, const struct profile_context *context, uint32_t process,
                        uint32_t name, uint32_t *ret)
 {
@@ -137,7 +137,7 @@ static int add_request(struct contexts *c, const struct profile_context *context
     return r;
 }
 
-/* Does the same for the context itself. */
+/* Finds or adds @context itself. 0, -ENOSPC or -ENOMEM. */
 static int add_context(struct contexts *c, const struct profile_context *context, uint32_t process,
                        uint32_t name, uint32_t *ret)
 {
@@ -195,7 +195,7 @@ int contexts_finish(const struct contexts *c, struct profile *p)
         to->operation = 0;
         r = intern_add(p->strings, intern_get(c->names, name), &to->operation);
         if (to->operation && to->state == PROFILE_CONTEXT_IDS)
-            to->state = PROFILE_CONTEXT_NAMED; /* by another sample of the same request */
+            to->state = PROFILE_CONTEXT_NAMED; /* another sample of the request had the name */
     }
     return r;
 }

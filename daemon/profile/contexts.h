@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The requests that the samples of a record were taken in: distinct ones, with the name that each
- * had last. Ids and names are the target's: their number is bounded, and what found no room is
+ * Requests that the samples of a record were taken in: distinct ones, each with its latest name.
+ * Ids and names come from the target: their number is bounded, and samples without room are
  * counted. Private to profile/. Thread: the record's.
  */
 #pragma once
@@ -15,13 +15,13 @@ int contexts_new(struct contexts **ret);
 struct contexts *contexts_free(struct contexts *c);
 size_t contexts_bytes(const struct contexts *c); /* NULL: 0 */
 
-/* Adds @context of process @process of @service ("": none), whose operation is @name ("": not known
- * yet). context->operation is not looked at. If there is no room for ids, they are left out. *ret:
- * its id, from 1 on; 0: there is no room. 0 or -ENOMEM. */
+/* Adds @context of process @process of @service ("": none). @name: its operation, "": not known
+ * yet; context->operation is ignored. If ids have no room, it stores the context without ids. *ret:
+ * the id, from 1 on; 0: no room. 0 or -ENOMEM. */
 int contexts_add(struct contexts *c, const struct profile_context *context, uint32_t process,
                  struct span service, struct span name, uint32_t *ret);
-/* Puts them into @p, with strings of it; @c may be NULL. 0 or -ENOMEM. */
+/* Copies the contexts and their strings to @p; @c may be NULL. 0 or -ENOMEM. */
 int contexts_finish(const struct contexts *c, struct profile *p);
-/* Returns how many samples were left without ids, and without their operation's name. */
+/* Return the number of samples without ids, and without an operation's name, for lack of room. */
 uint64_t contexts_without_ids(const struct contexts *c);
 uint64_t contexts_without_name(const struct contexts *c);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Frames that are known only when the profile is made: each node of the stack tree that stands for
- * one becomes as many nodes as it has frames.
+ * Resolves frames that become known only when the profile is made: a node of the stack tree that
+ * stands for such frames becomes one node for each.
  */
 #include "profile/record_impl.h"
 
@@ -13,13 +13,13 @@ void record_set_later(struct record *r, record_later_fn fn, void *cookie)
     r->later_cookie = cookie;
 }
 
-/* A node of the old tree in the new one. */
+/* Position of an old node in the new tree. */
 struct moved {
     uint32_t node;
-    bool unknown; /* on its way from the root a frame came out without a name */
+    bool unknown; /* a resolved frame between the root and the node has no name */
 };
 
-/* Appends the frames of @node below *at. */
+/* Appends the resolved frames of @node below *at. */
 static int move_node(const struct record *r, const struct record_node *node, struct id_table *nodes,
                      struct moved *at)
 {
@@ -43,7 +43,7 @@ static int move_nodes(const struct record *r, struct id_table *nodes, struct mov
     struct record_node root = { 0 };
     int k = id_table_add(nodes, &root, &moved[0].node);
 
-    /* Callers come before those that they call. */
+    /* Callers precede their callees. */
     for (uint32_t i = 1; i < r->nodes.count && k >= 0; i++) {
         const struct record_node *n = id_table_get(&r->nodes, i);
 

@@ -40,7 +40,8 @@ static int node_of(struct diff_builder *b, uint32_t parent, uint32_t name, uint3
     return 0;
 }
 
-/* The view's names as strings of the diff, by id; the caller frees it. */
+/* Copies the names of @v to the diff. *ret: their ids in the diff by id in @v; the caller frees
+ * it. */
 static int translate_names(struct diff *d, const struct view *v, uint32_t **ret)
 {
     uint32_t n = intern_count(v->strings);
@@ -82,7 +83,8 @@ static int add_view(struct diff_builder *b, const struct view *v, bool is_b)
     return r;
 }
 
-/* Parents come before their children in the list: one pass from its end adds all up. */
+/* Adds each node's weight to its parent. Parents precede their children in the list, so one pass
+ * from its end is enough. */
 static void add_up(struct diff *d)
 {
     for (size_t i = d->node_count; i > 0; i--) {
@@ -205,13 +207,13 @@ static int list_functions(struct diff *d, const struct view *a, const struct vie
     return r;
 }
 
-/* Returns whether each of its samples is worth a period. */
+/* Returns whether each sample of @v stands for one period. */
 static bool is_even(const struct view *v)
 {
     return !v->opts.total && !view_event(v)->valued && view_event(v)->period;
 }
 
-/* Says what the weights of both sides are worth. */
+/* Sets the unit and the worth of both sides' weights. */
 static void set_worth(struct diff *d, const struct view *a, const struct view *b)
 {
     bool same = strcmp(d->event_a->unit, d->event_b->unit) == 0;
