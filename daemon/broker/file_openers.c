@@ -357,7 +357,7 @@ int file_openers_try(struct server *s, const struct broker_request *q, struct er
     for (size_t i = 0; i < rep.fd_count; i++)
         close_fd(rep.fds[i]);
     if (r != -ETIMEDOUT)
-        return 0; /* the answer to the request itself says what is wrong */
+        return 0; /* the request itself reports the error */
     *err = rep.err;
     return r;
 }

@@ -23,6 +23,6 @@ int listen_inherited(void);
 /* Creates the SEQPACKET socket @path and its folder, and replaces a stale socket. root and
  * LISTEN_GROUP may connect (root alone if there is no such group). 0 or -errno with @err. */
 int listen_at(const char *path, int *ret_fd, struct error *err);
-/* Serves clients of @listen_fd whose user is @uid or root, one at a time, without end. Return:
+/* Serves clients of @listen_fd with user @uid or root, one at a time, without end. Return:
  * -errno. */
 int serve_listener(struct server *s, int listen_fd, uid_t uid, struct error *err);

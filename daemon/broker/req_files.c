@@ -13,10 +13,8 @@
     (UINT64_C(1) << 20)      /* 32 KiB unless -XX:PerfDataMemorySize says more */
 #define TICKS_PER_SECOND 100 /* of /proc, independent of the kernel's HZ */
 #define HSPERFDATA_PREFIX "hsperfdata_"
-#define TMP_ENTRIES_MAX 100000 /* names looked at in a target's /tmp */
-#define PERFMAP_MAX_BYTES                                                                          \
-    (UINT64_C(1) << 36) /* flamed reads less; this only ends what is absurd                        \
-                         */
+#define TMP_ENTRIES_MAX 100000                /* names looked at in a target's /tmp */
+#define PERFMAP_MAX_BYTES (UINT64_C(1) << 36) /* absurd sizes; flamed's own limit is lower */
 
 static void cleanup_closedirp(DIR **d)
 {

@@ -16,7 +16,7 @@ _Static_assert(SOCKETS_ASKED_MAX <= HOLDERS_SOCKETS && SOCKET_HOLDERS_MAX == HOL
 /* The holders of one of the requested sockets. */
 struct found {
     size_t count;                      /* above SOCKET_HOLDERS_MAX: pids has not all of them */
-    uint32_t pids[SOCKET_HOLDERS_MAX]; /* as holders_of() gives them */
+    uint32_t pids[SOCKET_HOLDERS_MAX]; /* as holders_of() returns them */
 };
 
 struct search {

@@ -37,7 +37,7 @@ struct thread_struct {
 #define USER_CS_64 0x33
 #define SYSCALL_FUTEX 202
 
-/* Returns whether the thread runs code of 64 bits. */
+/* Returns true if the thread runs 64-bit code. */
 static __always_inline bool user_is_64(const struct pt_regs___kernel *r)
 {
     return r->cs == USER_CS_64;
@@ -86,7 +86,7 @@ static __always_inline __u64 user_call(const struct pt_regs___kernel *r, __u64 *
     return r->orig_ax;
 }
 
-/* Copies the arguments of a function that begins. */
+/* Copies the arguments of a function at its first instruction. */
 static __always_inline void take_arguments(const probe_registers *ctx, struct arguments *to)
 {
     __u64 di = ctx->rdi, si = ctx->rsi, dx = ctx->rdx, cx = ctx->rcx, r8 = ctx->r8, r9 = ctx->r9;
@@ -166,7 +166,7 @@ struct thread_struct {
 #define INTERRUPTED_KERNEL(ctx) (((ctx)->regs.pstate & PSTATE_MODE) != 0)
 #define SYSCALL_FUTEX 98
 
-/* Returns whether the thread runs code of 64 bits. */
+/* Returns true if the thread runs 64-bit code. */
 static __always_inline bool user_is_64(const struct pt_regs___kernel *r)
 {
     return !(r->pstate & PSTATE_32);
@@ -217,7 +217,7 @@ static __always_inline __u64 user_call(const struct pt_regs___kernel *r, __u64 *
     return r->regs[8];
 }
 
-/* Copies the arguments of a function that begins. */
+/* Copies the arguments of a function at its first instruction. */
 static __always_inline void take_arguments(const probe_registers *ctx, struct arguments *to)
 {
     COPY_ALL

@@ -297,7 +297,7 @@ int sampler_off_flush(struct sampler_off *o, uint32_t set, uint32_t *ret_no, uin
     r = look(o, set, /* lates= */ false);
     if (r < 0)
         return r;
-    taken = counted(o, OFF_TAKEN); /* in this order, it is never above late */
+    taken = counted(o, OFF_TAKEN); /* in this order, taken is never above late */
     late = counted(o, OFF_LATE);
     *ret_late = late > taken ? late - taken : 0;
     return 0;

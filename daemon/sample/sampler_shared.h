@@ -6,7 +6,7 @@
 #pragma once
 
 #include "sample/hook.h"
-#include "unwind/state.h" /* which the skeletons of the programs want before them */
+#include "unwind/state.h" /* needed before the skeletons of the programs */
 
 #define SAMPLER_SHARED_MAPS 9
 

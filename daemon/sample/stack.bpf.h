@@ -201,7 +201,7 @@ static __always_inline __u64 *user_words(struct stack_scratch *s)
     return s->frames + base;
 }
 
-/* Stores word @i of the answer. */
+/* Stores word @i of the stack. */
 static __always_inline void put_word(__u64 *words, __u64 i, __u64 word)
 {
     UNWIND_MASK(i, SAMPLE_USER_MAX - 1);

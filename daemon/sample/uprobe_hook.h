@@ -10,7 +10,7 @@
 
 #define UPROBE_PLACES_MAX 32
 
-/* A file of a process. All borrowed. */
+/* A process and its file to probe. All borrowed. */
 struct uprobe_target {
     int32_t pid;
     int pidfd; /* pidfd of the process; -1: its identity is not checked */

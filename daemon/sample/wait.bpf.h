@@ -91,8 +91,8 @@ struct off_rate set_rates[STACK_SETS_MAX];
 __u32 off_sets;   /* the sets with an interval, as bits */
 __u32 lock_sets;  /* those of them that want waits for locks alone */
 __u32 futex_sets; /* the same for futexes, without those of Java's locks */
-__u32 epoch;      /* how often the program was attached */
-__u32 filters_no; /* how often filters were changed */
+__u32 epoch;      /* times that the program was attached */
+__u32 filters_no; /* times that filters were changed */
 __u64 wanted_bits[OFF_BITS / 64];
 __u32 flush_no, flush_set;
 __u32 flush_lates; /* 1: only ended waits with a pending stack */

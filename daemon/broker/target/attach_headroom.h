@@ -12,9 +12,7 @@
  * time. */
 #define ROOM_THREADS 16
 #define ROOM_MAPPINGS 256
-#define ROOM_ADDRESSES_BYTES                                                                       \
-    (UINT64_C(256) << 20)                     /* a stack is reserved, and an arena of malloc       \
-                                               */
+#define ROOM_ADDRESSES_BYTES (UINT64_C(256) << 20) /* reserved: a stack, an arena of malloc */
 #define ROOM_MEMORY_BYTES (UINT64_C(4) << 20) /* of a memory cgroup: the memory that is touched */
 
 /* Checks that the target @t, with user @host_uid, has room for another thread. Reads a few small

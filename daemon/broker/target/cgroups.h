@@ -17,8 +17,8 @@ int cgroup_open_mount(const struct server *s, const struct cgroup_line *line, st
  * others than root could have made. */
 void cgroup_made_by_root(const struct server *s, struct span cgroup, struct buf *out);
 
-/* Levels of a path that are inspected: of a deeper path the uppermost, whose limits its makers
- * cannot lift. */
+/* Inspected levels of a path: of a deeper path the uppermost ones. Its makers cannot lift the
+ * limits of those. */
 #define CGROUP_LEVELS_MAX 64
 /* Returns true if a path of @cgroup (the text of /proc/PID/cgroup) has more levels. */
 bool cgroup_is_too_deep(struct span cgroup);
