@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is asked of SQLite, and its errors in words. */
+/* SQLite statements, and SQLite's errors as sentences. */
 #include "store/store_impl.h"
 
 int store_failed(struct store *s, struct error *err, const char *what)
@@ -7,7 +7,7 @@ int store_failed(struct store *s, struct error *err, const char *what)
     int code = sqlite3_extended_errcode(s->db), primary = code & 0xff, r = -EIO;
     const char *remedy = NULL;
 
-    /* The second: it found no room for the index of its log. */
+    /* SQLITE_IOERR_SHMSIZE: SQLite found no room for the index of its log. */
     if (primary == SQLITE_FULL || code == SQLITE_IOERR_SHMSIZE) {
         r = -ENOSPC;
         remedy = "free disk space, or lower store_max_bytes; flamed writes again by itself";
@@ -17,7 +17,7 @@ int store_failed(struct store *s, struct error *err, const char *what)
     } else if (primary == SQLITE_CORRUPT || primary == SQLITE_NOTADB) {
         r = -EBADMSG;
         remedy = "move the file away, and those beside it: flamed begins a new one by itself";
-        s->writable = false; /* the next write opens the file of then */
+        s->writable = false; /* a later write opens the file again */
     } else if (primary == SQLITE_NOMEM) {
         r = -ENOMEM;
     } else if (primary == SQLITE_BUSY || primary == SQLITE_LOCKED) {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which dictionaries are in memory. */
+/* Keeps dictionaries in memory. */
 #include "base/clock.h"
 #include "store/blob.h"
 #include "store/store_impl.h"
 
 #define DICTIONARY_NS (UINT64_C(24) * 3600 * NSEC_PER_SEC)
-#define DICTIONARY_BYTES_MAX ((size_t)32 << 20)  /* of one in memory: then another begins */
-#define DICTIONARY_UNUSED_NS (60 * NSEC_PER_SEC) /* then one that is only read goes from memory */
+#define DICTIONARY_BYTES_MAX ((size_t)32 << 20)  /* of one in memory; above it another begins */
+#define DICTIONARY_UNUSED_NS (60 * NSEC_PER_SEC) /* idle time after which a read one is freed */
 
 static int dictionary_read(struct store *s, int64_t id, struct dictionary **ret, struct error *err)
 {
@@ -60,7 +60,7 @@ static int dictionary_create(struct store *s, uint64_t now_ns, int64_t *ret, str
     return 0;
 }
 
-/* The newest dictionary on disk. 0, and *ret_id 0 when there is none. */
+/* Finds the newest dictionary on disk. 0, and *ret_id 0 if there is none; -errno. */
 static int dictionary_newest(struct store *s, int64_t *ret_id, uint64_t *ret_created_ns,
                              struct error *err)
 {
@@ -81,7 +81,7 @@ int dictionaries_for_writing(struct store *s, uint64_t now_ns, struct error *err
     uint64_t created_ns = 0;
     int64_t newest;
     int r = dictionary_newest(s, &newest, &created_ns, err);
-    /* a clock that jumped back makes a new one too: any difference over a day does */
+    /* the distance counts both ways: a clock set back a day begins a new dictionary too */
     bool fresh =
         newest && (now_ns > created_ns ? now_ns - created_ns : created_ns - now_ns) < DICTIONARY_NS;
 
@@ -94,7 +94,7 @@ int dictionaries_for_writing(struct store *s, uint64_t now_ns, struct error *err
         dictionaries_forget(s, newest);
         if (dictionary_read(s, newest, &s->writing, NULL) == 0 &&
             dictionary_bytes(s->writing) < DICTIONARY_BYTES_MAX)
-            return 0; /* a damaged one stays as it is, and a new one begins */
+            return 0; /* else it is damaged or full: it stays as it is, and a new one begins */
     }
     dictionaries_abandon(s);
     r = dictionary_create(s, now_ns, &newest, err);

@@ -5,7 +5,7 @@
 #include "profile/import_frames.h"
 #include "store/blob.h"
 
-#define FRAME_LEAF_SHIFT 8 /* of a frame's kind, as it is stored; below are kind and unknown */
+#define FRAME_LEAF_SHIFT 8 /* of the leaf in a frame's stored kind; kind and unknown are below */
 _Static_assert(FRAME_KIND_COUNT <= 1 << (FRAME_LEAF_SHIFT - 1), "a kind takes the bits below");
 
 int dictionary_new(int64_t id, struct dictionary **ret)
@@ -26,7 +26,7 @@ int dictionary_new(int64_t id, struct dictionary **ret)
         dictionary_free(e);
         return r;
     }
-    dictionary_mark_saved(e); /* the nameless entries are there in every dictionary */
+    dictionary_mark_saved(e); /* every dictionary begins with the nameless entries */
     *ret = e;
     return 0;
 }
@@ -86,7 +86,7 @@ void dictionary_places_deinit(struct dictionary_places *d)
     free(d->path);
 }
 
-/* A node's parent has a smaller id: this ends. */
+/* Gets the place of @node in the record. Ends because a node's parent has a smaller id. */
 static int dictionary_place(struct dictionary_places *d, uint32_t node, uint32_t *ret)
 {
     const struct dictionary_node *at;
@@ -182,8 +182,8 @@ void dictionary_additions(const struct dictionary *e, struct buf *out)
 /* ---- replaying: each entry must get the id that it had, and point at what is there already ----
  */
 
-/* Takes one entry and adds it. *ret_id is what it got. 0, -EBADMSG, -ENOSPC, -ENOMEM. @have: how
- * many there were of each before this list. */
+/* Takes one entry and adds it; *ret_id gets its id. @have: the counts before this list. 0,
+ * -EBADMSG, -ENOSPC, -ENOMEM. */
 typedef int (*replay_fn)(struct dictionary *e, const struct frame_table_counts *have,
                          struct span *s, uint32_t *ret_id);
 

@@ -5,9 +5,9 @@
 #include "profile/profile.h"
 
 /* Formats @p's events as JSON: [{"name":"cpu","unit":"nanoseconds","period":10101010,
- * "valued":false},...]; "" where there is but one, without values of its own. Return: text that the
- * caller frees, NULL where there is no memory. */
+ * "valued":false},...]; "" for a single event without values. Return: text that the caller frees,
+ * NULL: no memory. */
 char *events_format(const struct profile *p);
-/* Reads what events_format() wrote into meta->events. Return: 0 or -EBADMSG; then they are as they
- * were. */
+/* Parses the text of events_format() into meta->events. Return: 0 or -EBADMSG, which leaves them
+ * unchanged. */
 int events_parse(const char *text, struct profile *meta);

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A ring of slices. The newest is a record being filled; the others are finished profiles, which
- * depend on nothing else: dropping the oldest frees all that it needed.
+ * A ring of slices. The newest is a record being filled; the others are finished profiles that hold
+ * all they need: dropping the oldest frees its memory whole.
  *
  *   oldest                                  newest
  *   [ 10 s ][ 10 s ][ 10 s ] ... [ 10 s ][ being filled ]
  *
- * If so many slices would not reach as far back as they are to, each is longer.
+ * A slice is longer than 10 s if FLIGHT_SLICES_KEPT of 10 s would not span the time to keep.
  */
 #include "store/flight.h"
 
-#define FLIGHT_SLICE_NS (10 * NSEC_PER_SEC) /* longer ones where very much time is kept */
+#define FLIGHT_SLICE_NS (10 * NSEC_PER_SEC) /* the least; longer for a long time to keep */
 #define FLIGHT_SLICES_MAX 4096
-#define FLIGHT_SLICES_KEPT 3072 /* of the whole time; memory may cut them shorter */
+#define FLIGHT_SLICES_KEPT 3072 /* in the time to keep; a slice of much memory ends early */
 #define FLIGHT_SLICE_SAMPLES_MAX ((size_t)4000000)
 
 struct flight_slice {
     struct flight_slice *newer;
-    struct record *record;     /* of the newest, while it is filled; else NULL */
-    struct profile *profile;   /* of the others: a reference */
+    struct record *record;     /* of the newest while it is filled; else NULL */
+    struct profile *profile;   /* of the others; NULL: it could not be finished */
     size_t bytes;              /* of the profile */
     uint64_t start_ns, end_ns; /* of its samples */
     uint64_t minute_ns;        /* of the history; UINT64_MAX: not cut yet */
@@ -32,7 +32,7 @@ struct flight {
     size_t max_bytes;
     size_t finished_bytes;
     struct flight_slice *oldest, *newest;
-    uint64_t since_ns; /* of the first sample, or where the slice ended that was dropped last */
+    uint64_t since_ns; /* time of the first sample, or end of the slice dropped last */
     struct flight_stats stats;
     struct {
         flight_finish_fn fn; /* NULL: it gets none */
@@ -89,7 +89,7 @@ static size_t flight_bytes(const struct flight *f)
     return f->finished_bytes + (s && s->record ? record_bytes(s->record) : 0);
 }
 
-/* Slices speak CLOCK_MONOTONIC throughout; who merges them says how to get to CLOCK_REALTIME. */
+/* Finishes @s as a profile with times of CLOCK_MONOTONIC; flight_merge() converts them. */
 static int slice_finish(const struct flight *f, const struct flight_slice *s, struct profile **ret)
 {
     struct profile meta = { .event_count = f->event_count,
@@ -101,7 +101,7 @@ static int slice_finish(const struct flight *f, const struct flight_slice *s, st
     return record_finish(s->record, &meta, ret);
 }
 
-/* The newest slice is full: from here on it is a profile. */
+/* Finishes the newest slice as a profile, and passes it to the listeners. */
 static void flight_close_newest(struct flight *f)
 {
     struct flight_slice *s = f->newest;
@@ -160,7 +160,7 @@ static int flight_add_slice(struct flight *f, uint64_t time_ns)
     return 0;
 }
 
-/* Drops what is too old, and what is too much. The slice being filled stays. */
+/* Drops the oldest slices by age, number and memory. The newest slice stays. */
 static void flight_retain(struct flight *f, uint64_t now_ns)
 {
     while (f->oldest != f->newest) {
@@ -174,8 +174,8 @@ static void flight_retain(struct flight *f, uint64_t now_ns)
     }
 }
 
-/* The slice for @time_ns: a new one when its time is over, or when this one alone holds a quarter
- * of all memory. */
+/* Gets the slice for @time_ns. Begins a new one if the newest is over, or if it alone holds a
+ * quarter of all memory. */
 static int flight_slice_for(struct flight *f, uint64_t time_ns, struct flight_slice **ret)
 {
     struct flight_slice *s = f->newest;
@@ -195,7 +195,7 @@ static int flight_slice_for(struct flight *f, uint64_t time_ns, struct flight_sl
     return 0;
 }
 
-/* Gets the id of @request of thread @thread in @s. 0 or -ENOMEM. */
+/* Gets the id of @request, of thread @thread, in @s. 0 or -ENOMEM. */
 static int slice_request(const struct flight *f, const struct flight_slice *s, uint32_t thread,
                          const struct profile_context *request, uint32_t *ret)
 {
@@ -299,7 +299,8 @@ int flight_merge(struct profile *const *parts, size_t count, const struct profil
     struct profile monotonic = *meta;
     int r;
 
-    /* Merging takes the parts' times as CLOCK_REALTIME; theirs are shifted by what meta says. */
+    /* profile_merge() takes the parts' times as CLOCK_REALTIME. They are CLOCK_MONOTONIC:
+     * profile_shift() converts them. */
     monotonic.start_realtime_ns = meta->start_ns;
     r = profile_merge(parts, count, slice, &monotonic, ret);
     if (r == 0)

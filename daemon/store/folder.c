@@ -17,8 +17,8 @@
 
 struct content {
     bool store;          /* a file of the store */
-    char foreign[64];    /* the name of something else; "": there is nothing else */
-    uid_t foreign_owner; /* of that */
+    char foreign[64];    /* name of a file that is not the store's; "": none */
+    uid_t foreign_owner; /* of that file */
 };
 
 static bool is_store_file(const char *name)
@@ -27,7 +27,7 @@ static bool is_store_file(const char *name)
            strncmp(name, STORE_FILE_HISTORY, strlen(STORE_FILE_HISTORY)) == 0;
 }
 
-/* What a file system makes in its topmost folder is nobody's. */
+/* Returns true for lost+found, which a file system makes in its topmost folder. */
 static bool is_of_the_file_system(const char *name, const struct stat *st)
 {
     return strcmp(name, "lost+found") == 0 && S_ISDIR(st->st_mode) && st->st_uid == 0;
@@ -48,7 +48,7 @@ static void content_add(struct content *c, int folder_fd, const char *name, uid_
     c->foreign_owner = st.st_uid;
 }
 
-/* Return: 0 or -errno with @err. */
+/* Looks for files of the store and for others. 0 or -errno with @err. */
 static int content_read(int folder_fd, const char *path, uid_t uid, struct content *ret,
                         struct error *err)
 {
@@ -71,7 +71,7 @@ static int content_read(int folder_fd, const char *path, uid_t uid, struct conte
 
 /* ---- whose it is ---- */
 
-/* Folders that everybody shares may be empty at the moment. */
+/* Returns true for a system folder that users share: it may be empty now. */
 static bool is_shared(const struct stat *st)
 {
     static const char *const SHARED[] = {
@@ -119,8 +119,8 @@ static int refuse_owner(const char *path, uid_t owner, uid_t uid, struct error *
     return refuse(err, "name another with --store, or chown it");
 }
 
-/* Hands a folder of root's over. It is closed to others first, and looked into again then, because
- * until then they could put something into it. */
+/* Gives root's folder to @uid. Closes it to others, then checks its content again: until then
+ * others could add files. */
 static int hand_over(int fd, const char *path, const struct stat *st, uid_t uid, gid_t gid,
                      struct error *err)
 {
@@ -133,7 +133,7 @@ static int hand_over(int fd, const char *path, const struct stat *st, uid_t uid,
         return refuse_content(path, &c, err);
     if (fchmod(fd, FOLDER_MODE) < 0)
         return errno == EROFS
-                   ? 0 /* /readyz says so; the rest works */
+                   ? 0 /* /readyz reports it; the rest works */
                    : error_errno(err, "cannot close the store's folder '%s' to others", path);
     r = content_read(fd, path, uid, &c, err);
     if (r == 0 && c.foreign[0])

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The store's folder: whose it may be, and that nobody else can look into it. Knows nothing of what
- * is in the store but the names of its files.
+ * The store's folder: which owner it may have, and how it is closed to other users. Knows nothing
+ * of the store but the names of its files.
  */
 #pragma once
 
@@ -9,17 +9,17 @@
 
 #include <sys/types.h>
 
-/* And what begins with them: the log of writes, a copy put aside. */
+/* Names of the store's files. The log of writes and copies put aside begin with them too. */
 #define STORE_FILE "flamed.db"
 #define STORE_FILE_HISTORY "flamed-history.db"
 
-/* Opens the folder @path for the user @uid, and makes it where it is missing. Root hands over a
- * folder of its own if that is empty or holds a store of @uid, and no other. It never hands over a
- * folder that others share, whatever its mode. Thread: one, at start.
+/* Opens the folder @path for the user @uid, and makes it if it is missing. Root gives a folder of
+ * its own to @uid only if the folder is empty or holds only a store of @uid. A system folder that
+ * others share is refused, whatever its mode. Thread: one, at start.
  * Return: 0 and a descriptor that the caller owns; -errno with @err. */
 int store_folder_open(const char *path, uid_t uid, gid_t gid, int *ret_fd, struct error *err);
 
-/* Takes the rights of others from the folder and from the store's files, by the user who owns them.
- * A file system that is read-only is left as it is. Thread: one, at start.
- * Return: 0; -errno with @err where others could still read. */
+/* Removes the rights of others from the folder and from the store's files that the caller's user
+ * owns. A read-only file system is left as it is. Thread: one, at start.
+ * Return: 0; -errno with @err if others could still read. */
 int store_folder_narrow(int folder_fd, const char *path, struct error *err);

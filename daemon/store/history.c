@@ -22,7 +22,7 @@ int history_open(const struct history_opts *o, struct history **ret, struct erro
         history_close(h);
         return r;
     }
-    history_roll(h, /* now_ns= */ 0, NULL); /* what the last run left, and the sizes */
+    history_roll(h, /* now_ns= */ 0, NULL); /* rolls what the last run left; reads the sizes */
     *ret = h;
     return 0;
 }

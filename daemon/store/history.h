@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The history: what the flight recorder spills, kept for a day and more in a file of its own beside
- * the captures. Finished minutes are merged by process, thread pool, event, state and stack, with
- * counts and values. Parts of 10 minutes and of an hour are made of them:
+ * The history: minutes of the flight recorder, kept for a day and more in a file beside the
+ * captures. Each finished minute is merged by process, thread pool, event, state and stack, with
+ * counts and values. Parts of 10 minutes and of an hour are sums of shorter parts:
  *
  *   tier 0   1 min    each JVM a row, all other processes of a user one row
  *   tier 1   10 min   sums of tier 0
  *   tier 2   1 h      sums of tier 1
  *
- * A transaction makes a part of the next tier and marks its sources as rolled. So a reader counts
- * each sample once, whatever was rolled by then. Knows profiles, nothing of sampling or HTTP.
- * Thread: any; calls block for disk and are serialised inside. Times are CLOCK_REALTIME
- * nanoseconds.
+ * One transaction makes a part of the next tier and marks its sources as rolled, so a reader counts
+ * each sample once. Knows profiles, nothing of sampling or HTTP. Thread: any; calls block for disk
+ * and are serialised inside. Times are CLOCK_REALTIME nanoseconds.
  */
 #pragma once
 
@@ -21,7 +20,7 @@
 
 #define HISTORY_TIERS 3
 #define HISTORY_MINUTE_NS (60 * NSEC_PER_SEC)
-#define HISTORY_IMAGES_MAX 100000u /* rows that are read for one answer */
+#define HISTORY_IMAGES_MAX 100000u /* image rows read for one answer */
 #define HISTORY_SLICES_MAX 64      /* of one minute */
 
 struct history;
@@ -29,92 +28,94 @@ struct history;
 struct history_opts {
     int dir_fd;         /* the folder; borrowed */
     const char *dir;    /* its path, borrowed */
-    uint64_t max_bytes; /* of the file: the oldest parts of the tier that has most go first */
+    uint64_t max_bytes; /* of the file; above it the oldest parts are dropped */
     uint64_t max_age_s; /* above 0 */
 };
 
-/* Opens or makes the history. As store_open(): a file that cannot be used is a problem, no error.
- * Return: 0, -ENOMEM and the like. */
+/* Opens or makes the history. Like store_open(), a file that cannot be used is a problem, not an
+ * error. Return: 0, -ENOMEM and the like. */
 int history_open(const struct history_opts *o, struct history **ret, struct error *err);
 struct history *history_close(struct history *h);
-/* Copies "", or a sentence with the remedy, to @buf. */
+/* Copies the history's problem with its remedy to @buf, "" if there is none. */
 void history_problem(struct history *h, char *buf, size_t size);
 
-/* A JVM image as the history knows it. Strings are borrowed, "" where not known. */
+/* A JVM image in the history. Strings are borrowed, "" if unknown. */
 struct history_image {
-    int64_t n;        /* its row; of what is put: not looked at */
-    int32_t host_pid; /* 0: this stands for all processes of `owner` that run no Java code */
+    int64_t n;        /* row number; ignored when put */
+    int32_t host_pid; /* 0: all processes of `owner` that run no Java code */
     uint32_t exec_no;
     uint64_t start_ticks;
-    uint32_t owner; /* the user that may look into it, 0: root alone */
+    uint32_t owner; /* user ID that has access; 0: root alone */
     const char *name, *container, *pod, *pod_namespace, *service;
     const char *version, *environment, *java;
-    const char *attributes;     /* as struct profile_process has them */
-    uint64_t flags;             /* hash of the JVM's options; 0: not known */
+    const char *attributes;     /* formatted as in struct profile_process */
+    uint64_t flags;             /* hash of the JVM's options; 0: unknown */
     uint64_t started_ns;        /* 0: not known */
-    uint64_t first_ns, last_ns; /* minutes in which it was there; of what is put: not looked at */
-    uint64_t ended_ns;          /* of what is put: last_ns, exactly; 0: it runs, or is not known */
+    uint64_t first_ns, last_ns; /* when it was seen, in whole minutes; ignored when put */
+    uint64_t ended_ns; /* when put: its exact end, kept as last_ns; 0: running or unknown */
 };
 
-/* What was recorded in a minute. */
+/* The recording of a minute. */
 struct history_minute {
     uint64_t start_ns, end_ns;
-    struct profile *const *slices; /* with times of any clock: which ones makes no difference */
+    struct profile *const *slices; /* their times are ignored */
     size_t slice_count;
-    const struct history_image *images; /* JVMs that run; those with samples need not be here */
+    const struct history_image *images; /* running JVMs; a JVM with samples may be missing */
     size_t image_count;
     uint64_t lost;           /* samples that the recorder dropped */
-    uint64_t names_left_out; /* of images: there was no room */
-    int64_t jump_ns;         /* how far the wall clock was set during it; 0: it was not */
+    uint64_t names_left_out; /* strings of images omitted for lack of room */
+    int64_t jump_ns;         /* by how much the wall clock was set in this time; 0: not set */
 };
-/* Returns the minute of the wall clock that most of [@start_ns, @end_ns) lies in. What was recorded
- * then is of its part. */
+/* Returns the minute of the wall clock that holds the middle of [@start_ns, @end_ns). The recording
+ * of that time is stored in the part of that minute. */
 static inline uint64_t history_minute_of(uint64_t start_ns, uint64_t end_ns)
 {
     uint64_t middle_ns = start_ns + (end_ns - start_ns) / 2;
 
     return middle_ns - middle_ns % HISTORY_MINUTE_NS;
 }
-/* Writes a minute whole, or nothing. When this returns 0, it survives a kill -9. */
+/* Writes a whole minute, or nothing. After it returns 0, the minute survives a kill -9. */
 int history_put(struct history *h, const struct history_minute *m, struct error *err);
-/* Makes parts of the next tiers of what is complete at @now_ns, and drops what is too old or too
- * much. @now_ns 0: the wall clock cannot be trusted, and nothing is too old. 0 or -errno. */
+/* Makes parts of the next tiers from parts complete at @now_ns, and drops parts over the limits of
+ * age and size. @now_ns 0: the wall clock cannot be trusted, and no part is too old. 0 or
+ * -errno. */
 int history_roll(struct history *h, uint64_t now_ns, struct error *err);
 
 /* ---- asking ---- */
 
 struct history_query {
     uint64_t from_ns, to_ns;
-    /* Which images are read; NULL: all. */
+    /* Selects the images to read; NULL: all. */
     bool (*wants)(void *cookie, const struct history_image *image);
-    /* Which events of samples are read; NULL: all. */
+    /* Selects the events of samples to read; NULL: all. */
     bool (*wants_event)(void *cookie, const char *name);
     void *cookie;
-    uint64_t coarsest_ns; /* parts longer than this only where there are no others; 0: any */
-    bool newest_first;    /* marks are handed out from the last one on */
+    uint64_t coarsest_ns; /* longer parts only where no shorter ones are kept; 0: any */
+    bool newest_first;    /* history_marks() begins with the last mark */
 };
 
-/* What an answer is made of. */
+/* What an answer covers. */
 struct history_reach {
-    uint64_t from_ns, to_ns; /* of the parts that were read: at least what was asked for */
-    uint64_t covered_ns;     /* of the time asked for, when the recorder ran */
-    uint64_t resolution_ns;  /* of the longest part; 0: none was read */
-    uint64_t oldest_ns;      /* of all that is kept; 0: nothing is */
-    uint64_t newest_ns;      /* where the last minute ends */
-    uint64_t lost;           /* samples that the recorder dropped in that time */
-    size_t parts, damaged;   /* read; left out because the file is damaged there */
-    size_t texts_left_out;   /* of images and of their processes: there was no room */
+    uint64_t from_ns, to_ns; /* span of the parts read; may exceed the query's */
+    uint64_t covered_ns;     /* running time of the recorder within the query's span */
+    uint64_t resolution_ns;  /* length of the longest part; 0: no part was found */
+    uint64_t oldest_ns;      /* begin of the oldest part kept; 0: the history is empty */
+    uint64_t newest_ns;      /* end of the last minute */
+    uint64_t lost;           /* samples that the recorder dropped in the query's span */
+    size_t parts, damaged;   /* parts read; parts that could not be read */
+    size_t texts_left_out;   /* strings of images and processes omitted for lack of room */
 };
 
-/* Hands the samples of [from, to) to @fn, as one or several finished profiles. Their processes have
- * their owners, their samples the time where their part begins. @fn borrows; it returns 0 to go on.
- * Images are asked for as wants() says. Of images that stand for several processes @fn filters.
- * 0; what @fn returned; -errno with @err. */
+/* Passes the samples of [from, to) to @fn as one or several finished profiles, which @fn borrows.
+ * Their processes have owners; the time of a sample is the begin of its part. @fn returns 0 to go
+ * on.
+ * wants() selects images; @fn filters the processes of an image that stands for several.
+ * Return: 0; the result of @fn that stopped it; -errno with @err. */
 typedef int (*history_profile_fn)(void *cookie, struct profile *p);
 int history_read(struct history *h, const struct history_query *q, history_profile_fn fn,
                  void *cookie, struct history_reach *ret, struct error *err);
 
-/* Sums of a part, without its stacks. */
+/* The CPU samples of a part by category, without stacks. */
 struct history_sums {
     uint64_t start_ns, end_ns;
     const struct history_image *image;
@@ -122,20 +123,20 @@ struct history_sums {
     uint64_t period_ns;               /* between two samples */
 };
 typedef void (*history_sums_fn)(void *cookie, const struct history_sums *s);
-/* Hands out the sums of [from, to), by time. */
+/* Passes the sums of [from, to) to @fn, by time, with the lock held. */
 int history_sums(struct history *h, const struct history_query *q, history_sums_fn fn, void *cookie,
                  struct history_reach *ret, struct error *err);
 
-/* Hands out the images that were there in [from, to), the one that it met last first. */
+/* Passes the JVM images seen in [from, to) to @fn, the most recently added first. */
 typedef void (*history_image_fn)(void *cookie, const struct history_image *image);
 int history_images(struct history *h, const struct history_query *q, history_image_fn fn,
                    void *cookie, struct error *err);
 
-/* What a timeline shows besides samples. Values are part of the file. */
+/* Kinds of marks in a timeline. The values are part of the file format. */
 enum history_mark_kind {
-    HISTORY_MARK_DEPLOY, /* a JVM of a service differs from the last one in version, JDK or flags */
+    HISTORY_MARK_DEPLOY, /* a service's JVM differs from its last one in version, JDK or flags */
     HISTORY_MARK_CLOCK,  /* the wall clock was set */
-    HISTORY_MARK_CHANGE, /* what a release has changed, once that is known */
+    HISTORY_MARK_CHANGE, /* the effect of a release, once known */
     HISTORY_MARK_KINDS,
 };
 struct history_mark {
@@ -143,14 +144,14 @@ struct history_mark {
     enum history_mark_kind kind;
     const struct history_image *image; /* NULL: of the node */
     const char *text;                  /* a sentence */
-    double value;                      /* HISTORY_MARK_CHANGE: percent, NAN: not known; else 0 */
+    double value;                      /* HISTORY_MARK_CHANGE: percent, NAN: unknown; else 0 */
 };
 typedef void (*history_mark_fn)(void *cookie, const struct history_mark *m);
-/* Hands out at most 10,000 marks of [from, to), by time: those of images that are wanted, and of
- * the node. */
+/* Passes the marks of wanted images and of the node in [from, to) to @fn, by time. Reads at most
+ * 10,000 marks. */
 int history_marks(struct history *h, const struct history_query *q, history_mark_fn fn,
                   void *cookie, struct error *err);
-/* Adds the mark @m of an image. 0; -ENOENT: the history does not have that image; -errno. */
+/* Adds the mark @m to its image. 0; -ENOENT: the history does not have that image; -errno. */
 int history_mark_put(struct history *h, const struct history_mark *m, struct error *err);
 /* Returns "deploy", "clock" or "change". Static. */
 const char *history_mark_name(enum history_mark_kind kind);
@@ -158,11 +159,11 @@ const char *history_mark_name(enum history_mark_kind kind);
 struct history_stats {
     uint64_t bytes, max_bytes;
     uint64_t tier_bytes[HISTORY_TIERS], tier_oldest_ns[HISTORY_TIERS];
-    uint64_t minutes, failures;               /* written, not written */
+    uint64_t minutes, failures;               /* minutes written; minutes that failed */
     uint64_t dropped_by_age, dropped_by_size; /* parts */
-    uint64_t names_bytes;                     /* memory of dictionaries */
-    uint64_t names_left_out;                  /* written as "": there was no room for them */
+    uint64_t names_bytes;                     /* memory of dictionaries, bytes */
+    uint64_t names_left_out;                  /* strings written as "" for lack of room */
     uint64_t newest_ns;
 };
-/* Gives its counters and sizes, as of the last write. Never waits for the disk. */
+/* Returns counters and sizes as of the last write. Never waits for the disk. */
 void history_stats(struct history *h, struct history_stats *ret);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The JVMs that the history knows, and what happened to their services. */
+/* The JVM images of the history, and its marks. */
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "store/history_impl.h"
@@ -52,7 +52,7 @@ int marks_add(struct history *h, const struct history_mark *m, int64_t image, st
     return done(h, stmt, err);
 }
 
-/* What differs, as the part of a sentence; "": nothing that is known of both. */
+/* Writes the differences as part of a sentence; "" if no fact known of both differs. */
 static void difference(sqlite3_stmt *before, const struct history_image *now, char *ret,
                        size_t size)
 {
@@ -70,7 +70,7 @@ static void difference(sqlite3_stmt *before, const struct history_image *now, ch
         snprintf(ret + n, size - n, "%sother options of the JVM", n ? ", " : "");
 }
 
-/* Compares with the JVM of this service and owner that started last before it. */
+/* Adds a mark if @image differs from the JVM of its service and owner that started last. */
 static int note_deploy(struct history *h, const struct history_image *image, int64_t n,
                        uint64_t start_ns, struct error *err)
 {
@@ -90,7 +90,7 @@ static int note_deploy(struct history *h, const struct history_image *image, int
     sqlite3_bind_int64(stmt, 2, image->owner);
     sqlite3_bind_int64(stmt, 3, n);
     if (sqlite3_step(stmt) != SQLITE_ROW)
-        return 0; /* the first that is known */
+        return 0; /* no other JVM of this service is known */
     difference(stmt, image, what, sizeof(what));
     if (!what[0])
         return 0;
@@ -137,8 +137,8 @@ static int image_insert(struct history *h, const struct history_image *image, ui
     return r;
 }
 
-/* What is known of it by now stays, even where a later minute knows less. A time that is no whole
- * minute is its end: samples that come later do not change it. */
+/* Keeps a known fact where a later minute lacks it. A last_ns that is no whole minute is the exact
+ * end: later samples do not change it. */
 static int image_update(struct history *h, int64_t n, const struct history_image *image,
                         uint64_t start_ns, struct error *err)
 {
@@ -171,7 +171,7 @@ static int image_update(struct history *h, int64_t n, const struct history_image
     return done(h, stmt, err);
 }
 
-/* Finds the row of @image, and whether its facts are known there; 0: it has none. 0 or -errno. */
+/* Finds the row of @image, 0: none, and whether its facts are known there. 0 or -errno. */
 static int find_image(struct history *h, const struct history_image *image, int64_t *ret,
                       bool *ret_understood, struct error *err)
 {
@@ -199,7 +199,7 @@ static int find_image(struct history *h, const struct history_image *image, int6
 int images_note(struct history *h, const struct history_image *image, uint64_t start_ns,
                 int64_t *ret, struct error *err)
 {
-    /* its end may be told in the next minute */
+    /* the end may be reported in the minute after it */
     uint64_t seen_ns =
         image->ended_ns ? MIN(start_ns, history_floor(image->ended_ns, 0)) : start_ns;
     bool understood; /* before this minute */
@@ -265,7 +265,7 @@ int image_list_read(struct history *h, const struct history_query *q, struct ima
                           &stmt, err);
     if (r < 0)
         return r;
-    /* a part of an hour begins before what it has of an image */
+    /* an hour's part also holds images that were seen outside the query's span */
     sqlite3_bind_int64(stmt, 1, (sqlite3_int64)history_floor(q->from_ns, HISTORY_TIERS - 1));
     sqlite3_bind_int64(stmt, 2,
                        (sqlite3_int64)(MIN(q->to_ns, (uint64_t)INT64_MAX - hour_ns) + hour_ns));
@@ -319,7 +319,7 @@ static int sort_by_process(struct image_list *l)
     return 0;
 }
 
-/* Adds @text to the strings of @p; 0 where it is empty, or where there is no room. */
+/* Adds @text to the strings of @p. Returns its id; 0 if it is empty or finds no room. */
 static uint32_t add_text(struct image_list *l, struct profile *p, const char *text)
 {
     uint32_t id = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files of the history share. All under the lock of history->store. */
+/* Shared by the files of the history. All under the lock of history->store. */
 #pragma once
 
 #include "store/history.h"
@@ -16,7 +16,7 @@ struct history {
     struct history_stats stats; /* under the lock of the store */
 };
 
-/* Returns the length of a part. */
+/* Returns the length of a part of @tier in nanoseconds. */
 static inline uint64_t history_tier_ns(unsigned tier)
 {
     static const uint64_t LENGTHS[HISTORY_TIERS] = { HISTORY_MINUTE_NS, 10 * HISTORY_MINUTE_NS,
@@ -31,28 +31,28 @@ static inline uint64_t history_floor(uint64_t time_ns, unsigned tier)
 
 /* history_images.c */
 
-/* Finds or adds @image, seen in the minute that begins at @start_ns, and makes a mark where it is
- * another release of its service. 0 and its row; -errno. */
+/* Finds or adds @image, seen in the minute that begins at @start_ns, and adds a mark if it is
+ * another release of its service. *ret gets its row. 0 or -errno. */
 int images_note(struct history *h, const struct history_image *image, uint64_t start_ns,
                 int64_t *ret, struct error *err);
-/* Adds the mark @m of the image in row @image; 0: of the node. */
+/* Adds the mark @m to the image in row @image; 0: to the node. */
 int marks_add(struct history *h, const struct history_mark *m, int64_t image, struct error *err);
 
-/* Images that were there in a time, and which of them are wanted. */
+/* The wanted images that were seen in the span of a query. */
 struct image_list {
     struct history_image *items; /* by n */
     size_t count, cap;
     struct intern *strings;
-    const struct history_image **by_process; /* [count]; NULL: not sorted yet */
-    size_t texts_left_out;                   /* for which there was no room */
+    const struct history_image **by_process; /* [count], sorted; NULL: not sorted yet */
+    size_t texts_left_out;                   /* strings omitted for lack of room */
 };
 int image_list_read(struct history *h, const struct history_query *q, struct image_list *ret,
                     struct error *err);
 void image_list_deinit(struct image_list *l);
-/* Returns the image of row @n; NULL: it is not wanted. */
+/* Returns the image of row @n; NULL: not wanted. */
 const struct history_image *image_list_find(const struct image_list *l, int64_t n);
-/* Gives the processes of @p, which nobody else has yet, the version and the attributes of their
- * images. What finds no room is counted. 0 or -ENOMEM. */
+/* Sets the version and the attributes of @p's processes from their images. @p must have no other
+ * holder. Strings without room are counted. 0 or -ENOMEM. */
 int image_list_describe(struct image_list *l, struct profile *p);
 
 /* history_put.c: writes @t as a part. 0 or -errno. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writing minutes: each in one transaction, whole or not at all. */
+/* Writes minutes: each in one transaction, whole or not at all. */
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/lock.h"
@@ -8,7 +8,7 @@
 
 #define PUT_LEAST_JUMP_NS ((int64_t)NSEC_PER_SEC)
 
-/* One part to be: of a JVM, or of all other processes of an owner. No padding: a key. */
+/* The key of a part: a JVM, or all other processes of an owner. No padding. */
 struct group_key {
     uint64_t start_ticks;
     int32_t host_pid; /* 0: others */
@@ -27,7 +27,7 @@ struct minute {
     struct group **groups; /* [keys.count] */
     size_t cap;
     uint64_t names_left_out;
-    int r; /* -ENOMEM where a group found none */
+    int r; /* -ENOMEM if a group found no memory */
 };
 
 static void minute_deinit(struct minute *m)
@@ -70,7 +70,7 @@ static void group_image(const struct profile *p, const struct profile_process *p
     };
 }
 
-/* The tally of a process. */
+/* Returns the tally of a process; NULL: no memory. */
 static struct tally *minute_pick(void *cookie, const struct profile *p, uint32_t index,
                                  bool *ret_merged)
 {
@@ -79,7 +79,7 @@ static struct tally *minute_pick(void *cookie, const struct profile *p, uint32_t
     struct group_key key = { .owner = process->owner };
     uint32_t id;
 
-    *ret_merged = !process->service; /* only what runs Java has one */
+    *ret_merged = !process->service; /* only a process that runs Java has a service */
     if (process->service) {
         key.host_pid = process->host_pid;
         key.start_ticks = process->start_ticks;
@@ -200,7 +200,7 @@ static int put_minute(struct history *h, const struct history_minute *m, struct 
     }
     if (r == 0)
         r = put_groups(h, minute, start_ns, err);
-    /* after those: they know more than the first samples of a JVM */
+    /* after the groups: running JVMs know more facts than a JVM's first samples */
     for (size_t i = 0; i < m->image_count && r == 0; i++)
         r = images_note(h, &m->images[i], start_ns, &image, err);
     if (r == 0)

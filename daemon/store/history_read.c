@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reading. A plan first: the time asked for as whole parts, as long ones as there are. Where a
- * part is not made yet, its sources stand for it: they are those of shorter tiers that are not
- * rolled. Bodies are read one by one, and added up by dictionary.
+ * Reads the history. A plan comes first: the query's span as whole parts, each as long as possible.
+ * Where a part is not made yet, the parts of shorter tiers that are not rolled stand for it. Bodies
+ * are then read one by one, and added up by dictionary.
  */
 #include "base/array.h"
 #include "base/cleanup.h"
@@ -10,7 +10,7 @@
 #include "store/history_impl.h"
 
 #define READ_ROWS_MAX 400000u /* of one answer */
-#define READ_TURN_ROWS 64     /* then others have their turn */
+#define READ_TURN_ROWS 64     /* rows between two turns of other callers */
 #define READ_TALLY_ROWS (TALLY_ROWS_MAX / 2)
 
 struct part_row {
@@ -75,7 +75,7 @@ static int add_rows(struct plan *p, unsigned tier, uint64_t from_ns, uint64_t to
     return step == SQLITE_DONE ? 0 : store_failed(p->h->store, err, "cannot read the history");
 }
 
-/* Takes [from, to), which are whole parts of @tier. */
+/* Adds the rows of [from, to), which consists of whole parts of @tier. */
 static int add_segment(struct plan *p, unsigned tier, uint64_t from_ns, uint64_t to_ns,
                        struct error *err)
 {
@@ -86,7 +86,8 @@ static int add_segment(struct plan *p, unsigned tier, uint64_t from_ns, uint64_t
     return r;
 }
 
-/* The tier of the part that begins at @at, or that @at lies in if nothing shorter is kept. */
+/* Returns the tier of the part that begins at @at, or of the part around @at if no shorter one is
+ * kept. */
 static unsigned tier_at(const struct plan *p, uint64_t at)
 {
     unsigned tier = HISTORY_TIERS;
@@ -150,7 +151,8 @@ static int read_oldest(struct plan *p, struct error *err)
     return r;
 }
 
-/* When the recorder ran in [from, to): minutes overlap only where the clock was set back. */
+/* Sums the recorder's running time in [from, to). Minutes overlap only where the clock was set
+ * back. */
 static int read_covered(struct plan *p, struct error *err)
 {
     _cleanup_stmt_ sqlite3_stmt *stmt = NULL;
@@ -185,7 +187,7 @@ static int by_time(const void *a, const void *b)
     return COMPARE(x->start_ns, y->start_ns);
 }
 
-/* Has the answer begin with its first minute: a part may begin before the recorder did. */
+/* Moves the answer's begin to its first minute: a part may begin before the recorder did. */
 static int read_begin(struct plan *p, struct error *err)
 {
     _cleanup_stmt_ sqlite3_stmt *stmt = NULL;
@@ -202,8 +204,8 @@ static int read_begin(struct plan *p, struct error *err)
     return 0;
 }
 
-/* Leaves out the time before the recorder's first minute: nothing shorter than an hour may be kept
- * of it, whose samples are all of later minutes. */
+/* Skips the time before the recorder's first minute: the part of its hour begins earlier, but all
+ * samples of that part are later. */
 static int skip_to_first_minute(struct plan *p, struct error *err)
 {
     _cleanup_stmt_ sqlite3_stmt *stmt = NULL;
@@ -216,7 +218,7 @@ static int skip_to_first_minute(struct plan *p, struct error *err)
     return 0;
 }
 
-/* Call with the lock held. */
+/* Makes the plan. Call with the lock held. */
 static int plan_make(struct plan *p, struct error *err)
 {
     struct history_query clipped = *p->q;
@@ -273,7 +275,8 @@ static void reader_begin(struct reader *rd)
     rd->tally.cookie = rd->plan->q->cookie;
 }
 
-/* Makes a profile of what was added up. *ret stays NULL where there is nothing. Under the lock. */
+/* Makes a profile of the tally and clears the tally. *ret stays NULL if there are no rows. Call
+ * with the lock held. */
 static int reader_profile(struct reader *rd, struct profile **ret, struct error *err)
 {
     struct profile meta = { .start_ns = rd->plan->reach->from_ns,
@@ -293,14 +296,15 @@ static int reader_profile(struct reader *rd, struct profile **ret, struct error 
     tally_deinit(&rd->tally);
     reader_begin(rd);
     rd->slot_count = 0;
-    if (r == -EBADMSG) { /* the names of this epoch, or parts of it */
+    if (r == -EBADMSG) { /* damaged: names of this epoch, or ids in its parts */
         rd->plan->reach->damaged++;
         r = 0;
     }
     return r;
 }
 
-/* Hands on what was added up. Call with the lock held: it is released for the call. */
+/* Passes the tally's profile to the callback. Call with the lock held; it is released during the
+ * callback. */
 static int reader_flush(struct reader *rd, struct error *err)
 {
     _cleanup_(profile_unrefp) struct profile *p = NULL;
@@ -311,7 +315,7 @@ static int reader_flush(struct reader *rd, struct error *err)
     store_leave(rd->plan->h->store);
     r = rd->fn(rd->cookie, p);
     k = store_enter(rd->plan->h->store, STORE_WAIT_NS, err);
-    if (k < 0) /* the caller leaves it */
+    if (k < 0) /* the caller releases the lock */
         store_enter_patiently(rd->plan->h->store);
     return r ? r : k;
 }
@@ -364,7 +368,8 @@ static int reader_row(struct reader *rd, const struct part_row *row, sqlite3_stm
     return r;
 }
 
-/* Under the lock, but for turns of others. */
+/* Reads the rows of the plan. Call with the lock held; it is released at times for other
+ * callers. */
 static int reader_run(struct reader *rd, struct error *err)
 {
     _cleanup_stmt_ sqlite3_stmt *stmt = NULL;

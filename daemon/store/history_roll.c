@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parts of 10 minutes and hours, made of shorter ones; and what goes. */
+/* Makes parts of 10 minutes and hours from shorter ones, and drops old parts. */
 #include "store/blob.h"
 #include "store/history_impl.h"
 
@@ -8,8 +8,8 @@
 #define ROLL_BUCKETS_MAX 200 /* in one call */
 #define ROLL_DROPS_MAX 1000
 
-/* What a tier may have of the file, in percent, while all want more; and how long it is kept at
- * most, if that is less than history_max_age. */
+/* A tier's share of the file in percent, while all tiers want more, and its longest age if that is
+ * less than history_max_age. */
 static const struct {
     unsigned percent;
     uint64_t max_age_ns;
@@ -21,10 +21,10 @@ static const struct {
 
 /* ---- up ---- */
 
-/* The parts of one image and dictionary, which become one. */
+/* Adds up the parts of one image and dictionary, which become one part. */
 struct roll {
     struct history *h;
-    unsigned tier; /* of what is made */
+    unsigned tier; /* of the new part */
     uint64_t start_ns;
     int64_t image, epoch;
     struct tally tally;
@@ -43,8 +43,8 @@ static int roll_write(struct roll *roll, struct error *err)
     return r;
 }
 
-/* Adds the row that @stmt is at. One that cannot be read is left out: nothing else can be made of
- * it. */
+/* Adds the row of @stmt to the tally; writes the tally first if the row begins another part. A row
+ * that cannot be read is left out, because no part can be made of it. */
 static int roll_row(struct roll *roll, sqlite3_stmt *stmt, struct error *err)
 {
     int64_t image = sqlite3_column_int64(stmt, 0), epoch = sqlite3_column_int64(stmt, 1);
@@ -64,10 +64,10 @@ static int roll_row(struct roll *roll, sqlite3_stmt *stmt, struct error *err)
     return r == -EBADMSG || r == -ENOSPC ? 0 : r;
 }
 
-/* The parts that are rolled up: of the tier below, in the time of the part that they become. */
+/* Selects the parts to roll: those of the tier below within the time of the new part. */
 #define OF_ROLL "WHERE tier = ?1 AND rolled = 0 AND start_ns >= ?2 AND start_ns < ?3"
 
-/* Prepares @sql, which has OF_ROLL, for the parts of @roll. 0 or -errno with @err. */
+/* Prepares @sql, which contains OF_ROLL, with the values of @roll. 0 or -errno with @err. */
 static int prepare_of_roll(const struct roll *roll, const char *sql, sqlite3_stmt **ret,
                            struct error *err)
 {
@@ -110,7 +110,7 @@ static int mark_rolled(struct roll *roll, struct error *err)
                : store_failed(roll->h->store, err, "cannot write the history");
 }
 
-/* Makes the parts of one bucket, whole or not at all. */
+/* Makes all parts of one bucket, or none. */
 static int roll_bucket(struct history *h, unsigned tier, uint64_t start_ns, struct error *err)
 {
     struct roll roll = { .h = h, .tier = tier, .start_ns = start_ns };
@@ -126,7 +126,7 @@ static int roll_bucket(struct history *h, unsigned tier, uint64_t start_ns, stru
     return end_transaction(h->store, r, err);
 }
 
-/* The oldest bucket of @tier that is over at @now_ns and not made. False: none. */
+/* Finds the oldest bucket of @tier that is over at @now_ns and not made. False: none. */
 static bool roll_next(struct history *h, unsigned tier, uint64_t now_ns, uint64_t *ret)
 {
     _cleanup_stmt_ sqlite3_stmt *stmt = NULL;
@@ -144,7 +144,7 @@ static bool roll_next(struct history *h, unsigned tier, uint64_t now_ns, uint64_
     return true;
 }
 
-/* Between two buckets others have their turn. */
+/* Makes the parts that are due. Releases the lock between two buckets for other callers. */
 static int roll_up(struct history *h, uint64_t now_ns, struct error *err)
 {
     uint64_t start_ns;
@@ -194,7 +194,8 @@ static int drop_before(struct history *h, const char *sql, uint64_t before_ns, s
                : store_failed(h->store, err, "cannot drop what is old of the history");
 }
 
-/* Whole parts of the next tier go, so that what is left begins where one begins. */
+/* Drops old parts, in whole parts of the next tier: what is left begins where one of those
+ * begins. */
 static int drop_by_age(struct history *h, uint64_t now_ns, struct error *err)
 {
     uint64_t before;
@@ -254,8 +255,8 @@ static int read_sizes(struct history *h, struct error *err)
     return 0;
 }
 
-/* Drops the oldest of the tier that is furthest over its share. 1: there may still be too much; 0;
- * -errno. */
+/* Drops the oldest parts of the tier that is furthest over its share. 1: the file may still be too
+ * large; 0; -errno. */
 static int drop_by_size(struct history *h, struct error *err)
 {
     unsigned most = 0, next;

@@ -7,7 +7,7 @@
 #include "store/blob.h"
 
 #define TALLY_VERSION 1
-#define TALLY_VERSION_REQUESTS 2 /* has requests, and a column of them */
+#define TALLY_VERSION_REQUESTS 2 /* with requests, and a column of them */
 #define TALLY_POOL_BYTES 256
 
 void tally_init(struct tally *t)
@@ -29,7 +29,8 @@ void tally_deinit(struct tally *t)
     *t = (struct tally){ 0 };
 }
 
-/* The number of @e in @t; events with another period are others. PROFILE_EVENTS_MAX: no room. */
+/* Returns the index of @e in @t, added if new. An event with another period is another event.
+ * PROFILE_EVENTS_MAX: no room. */
 static uint32_t tally_event(struct tally *t, const struct profile_event *e)
 {
     for (uint32_t i = 0; i < t->event_count; i++) {
@@ -61,7 +62,7 @@ static int tally_row(struct tally *t, const struct tally_key *key, uint64_t coun
     return 0;
 }
 
-/* Gets the index of @request: 0 where it says nothing. */
+/* Gets the index of @request, added if new; 0: the empty request. */
 static int tally_add_request(struct tally *t, const struct tally_request *request, uint32_t *ret)
 {
     const struct tally_request none = { 0 };
@@ -89,12 +90,12 @@ struct slice_adder {
     struct dictionary *e;
     const struct profile *p;
     uint32_t *nodes;                /* [p->stack_count] */
-    struct tally **of;              /* [p->process_count]: which tally each is of; NULL: none */
-    bool *merged;                   /* [p->process_count]: its name alone stays */
-    uint32_t *processes;            /* [p->process_count]: index in that tally */
-    uint32_t *threads;              /* [p->thread_count]: the same */
+    struct tally **of;              /* [p->process_count]: tally of each; NULL: none */
+    bool *merged;                   /* [p->process_count]: drop its pid and thread names */
+    uint32_t *processes;            /* [p->process_count]: index in its tally */
+    uint32_t *threads;              /* [p->thread_count]: index in its tally */
     struct tally_request *requests; /* [p->context_count] */
-    uint32_t others;                /* string: of the operations that find no room in a tally */
+    uint32_t others;                /* string: replaces operations that find no room in a tally */
 };
 
 static uint32_t slice_string(const struct slice_adder *a, uint32_t id)
@@ -114,7 +115,7 @@ static int slice_process(struct slice_adder *a, uint32_t i)
         process.start_ticks = 0;
         process.exec_no = 0;
     }
-    process.owner = 0; /* a row of the image says it, and the version */
+    process.owner = 0; /* the row of the image has the owner and the version */
     process.version = process.attributes = 0;
     process.name = slice_string(a, process.name);
     process.container = slice_string(a, process.container);
@@ -230,7 +231,7 @@ int tally_add_slice(struct dictionary *e, const struct profile *p, tally_pick_fn
 
 static bool has_requests(const struct tally *t)
 {
-    return t->requests.count > 1; /* the first says nothing */
+    return t->requests.count > 1; /* the first is the empty request */
 }
 
 static void encode_requests(const struct tally *t, struct buf *out)
@@ -295,7 +296,7 @@ static int by_node(const void *a, const void *b)
            COMPARE(x->thread, y->thread) ?: COMPARE(x->request, y->request);
 }
 
-/* Columns: what is alike lies together, and compresses well. */
+/* Writes rows as columns: similar values lie together, and compress well. */
 static void encode_rows(const struct tally *t, const struct sorted_row *rows, struct buf *out)
 {
     uint32_t n = t->rows.count, node = 0, event = 0;
@@ -303,7 +304,7 @@ static void encode_rows(const struct tally *t, const struct sorted_row *rows, st
     blob_add_number(out, n);
     for (uint32_t i = 0; i < n; i++)
         blob_add_number(out, rows[i].key.event);
-    for (uint32_t i = 0; i < n; i++) { /* nodes grow within an event */
+    for (uint32_t i = 0; i < n; i++) { /* nodes ascend within an event */
         if (rows[i].key.event != event)
             node = 0;
         event = rows[i].key.event;
@@ -367,7 +368,7 @@ void tally_sums(const struct tally *t, struct buf *out)
 
 struct tally_decoder {
     struct tally *t;
-    uint32_t events[PROFILE_EVENTS_MAX]; /* of the blob: number in t; EVENT_SKIPPED: not wanted */
+    uint32_t events[PROFILE_EVENTS_MAX]; /* [index in blob]: index in t, or EVENT_SKIPPED */
     bool valued[PROFILE_EVENTS_MAX];
     uint32_t event_count, owner;
     uint32_t *processes, *threads, *requests; /* the same */
@@ -477,7 +478,7 @@ static int decode_requests(struct tally_decoder *d, struct span *s)
     return r;
 }
 
-/* Leaves *ret at the beginning of a column of @count numbers, and *s behind it. */
+/* Sets *ret to the beginning of a column of @count numbers, and moves *s behind it. */
 static bool take_column(struct span *s, uint32_t count, struct span *ret)
 {
     uint64_t v;
@@ -492,7 +493,7 @@ static bool take_column(struct span *s, uint32_t count, struct span *ret)
 
 enum { COLUMN_EVENT, COLUMN_NODE, COLUMN_THREAD, COLUMN_FLAGS, COLUMN_COUNT, COLUMNS };
 
-/* Where the next row is. */
+/* The position of the next row. */
 struct row_reader {
     struct span columns[COLUMNS], values, requests;
     uint32_t node, event; /* of the row before */

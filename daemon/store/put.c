@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writing captures: each in one transaction, whole or not at all. */
+/* Writes captures: each in one transaction, whole or not at all. */
 #include "base/cleanup.h"
 #include "store/blob.h"
 #include "store/events.h"
@@ -36,7 +36,7 @@ static char *warnings_json(const struct profile *p)
     return text;
 }
 
-/* The row of a capture, replacing one of the same id. */
+/* Writes the row of a capture, and replaces a row of the same id. */
 static int put_row(struct store *s, const struct profile *p, const char *id, enum store_state state,
                    const char *failure, const char *schedule, uint64_t max_age_s,
                    const struct buf *body, int64_t *ret_n, struct error *err)
@@ -86,7 +86,7 @@ static int put_row(struct store *s, const struct profile *p, const char *id, enu
     return r;
 }
 
-/* Samples by process, so that a list can say what is inside. */
+/* Writes the samples of each process, which lists show. */
 static int put_processes(struct store *s, const struct profile *p, int64_t n, struct error *err)
 {
     _cleanup_stmt_ sqlite3_stmt *stmt = NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading captures: facts, lists, profiles. */
+/* Reads captures: facts, lists, profiles. */
 #include "store/blob.h"
 #include "store/events.h"
 #include "store/samples.h"
@@ -7,16 +7,16 @@
 
 #include <jansson.h>
 
-#define QUERY_PROCESSES_MAX 256 /* of one capture in a list: those with most samples */
+#define QUERY_PROCESSES_MAX 256 /* of one capture in a list: those with the most samples */
 #define QUERY_LIMIT_MAX 1000
 
-/* Columns of every question for facts, in this order. */
+/* The columns of each query for facts, in this order. */
 #define FACTS                                                                                      \
     "n, id, state, start_ns, end_ns, event, target, symbols, schedule, failure, period, samples,"  \
     " lost, unknown, truncated, max_age_s, warnings, coalesce(length(body), 0), scope, unit, "     \
     "events"
 
-/* The events of a row, out of its columns. */
+/* Reads the events of a row from its columns. */
 static struct profile events_of(sqlite3_stmt *stmt, int name, int unit, int period, int events)
 {
     struct profile meta = { .event_count = 1 };
@@ -61,7 +61,7 @@ static size_t read_processes(struct store *s, int64_t n, sqlite3_stmt **ret_stmt
     return count;
 }
 
-/* Hands the row of @stmt to @fn. */
+/* Passes the row of @stmt to @fn. */
 static int hand_out(struct store *s, sqlite3_stmt *stmt, store_capture_fn fn, void *cookie)
 {
     _cleanup_stmt_ sqlite3_stmt *processes = NULL;
@@ -145,8 +145,8 @@ static void bind_filter(sqlite3_stmt *stmt, int at, const char *text)
         sqlite3_bind_text(stmt, at, text, -1, SQLITE_TRANSIENT);
 }
 
-/* A cursor is "START_NS.ID" of the last row shown: nothing of it tells how many rows of others
- * there are. */
+/* Parses a cursor: "START_NS.ID" of the last row shown. A cursor does not reveal how many rows
+ * other users have. */
 static bool parse_cursor(const char *cursor, uint64_t *ret_start_ns, char ret_id[STORE_ID_BYTES])
 {
     struct span s = span_of(cursor);
@@ -190,7 +190,7 @@ int store_list(struct store *s, const struct store_query *q, store_capture_fn fn
     r = store_enter(s, STORE_WAIT_NS, err);
     if (r < 0)
         return r;
-    if (!s->db) { /* /readyz says why; captures that run are listed all the same */
+    if (!s->db) { /* /readyz gives the reason; running captures are listed all the same */
         if (q->need_open)
             r = error_set(err, -ENODEV, "the store is not open: %.200s", s->problem);
         store_leave(s);
@@ -215,7 +215,7 @@ int store_list(struct store *s, const struct store_query *q, store_capture_fn fn
     }
     while (r == 0 && (step = sqlite3_step(stmt)) == SQLITE_ROW) {
         if (shown == limit)
-            break; /* there is one more: ret_next leads to it */
+            break; /* another row exists: ret_next leads to it */
         snprintf(ret_next, 64, "%lld.%s", (long long)sqlite3_column_int64(stmt, 3),
                  store_text(stmt, 1));
         shown++;
@@ -232,7 +232,7 @@ int store_list(struct store *s, const struct store_query *q, store_capture_fn fn
 
 /* ---- profiles ---- */
 
-/* Gives @p the warnings of @text, a JSON array of strings. 0 or -ENOMEM. */
+/* Adds the warnings of @text, a JSON array of strings, to @p. 0 or -ENOMEM. */
 static int take_warnings(const char *text, struct profile *p)
 {
     json_t *list = json_loads(text, 0, NULL);

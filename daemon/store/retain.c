@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What goes: captures one by one, epochs with their last capture, pages to the file system. */
+/* Drops captures one by one, epochs with their last capture, and free pages of the file. */
 #include "store/store_impl.h"
 
 #include <sched.h>
 
 #define RETAIN_ROUNDS_MAX 1000  /* captures dropped by size in one call */
 #define RETAIN_ROW_BYTES "1024" /* of a capture besides its samples: facts, processes, indexes */
-/* The parts of the store that captures of those who see a part of the node may fill at others'
- * cost: of one scope, and of all scopes together. What is left is a reserve of those who see all.
- */
+/* Shares (1/n) of the store for captures of users who see a part of the node: of one scope, and of
+ * all scopes together. The rest is a reserve for users who see the whole node. */
 #define RETAIN_SHARE 4
 #define RETAIN_SHARE_OF_ALL 2
 
-/* Epochs without captures, but for the one that is being written. */
+/* Drops epochs without captures, except the newest, which is being written. */
 static int drop_empty_epochs(struct store *s, struct error *err)
 {
     _cleanup_stmt_ sqlite3_stmt *stmt = NULL;
@@ -55,9 +54,9 @@ uint64_t store_bytes_in_use(struct store *s)
 
 #define OF_SCOPE "sum(coalesce(length(body), 0) + " RETAIN_ROW_BYTES ")"
 
-/* The oldest captures of the scope whose captures take the most: if those are more than its share,
- * or those of all scopes together more than theirs. What was taken for who sees all has no scope.
- * *ret_dropped: how many. 0 or -errno. */
+/* Drops the oldest captures of the scope with the most bytes, if it exceeds its share, or all
+ * scopes together exceed theirs. Captures of users who see the whole node have no scope.
+ * *ret_dropped: their number. 0 or -errno. */
 static int drop_of_scope(struct store *s, int *ret_dropped, struct error *err)
 {
     _cleanup_stmt_ sqlite3_stmt *stmt = NULL;
@@ -81,7 +80,7 @@ static int drop_of_scope(struct store *s, int *ret_dropped, struct error *err)
     return 0;
 }
 
-/* The oldest, where there is too much. 1: there may still be; 0; -errno. */
+/* Drops the oldest captures if the file is too large. 1: it may still be too large; 0; -errno. */
 static int drop_by_size(struct store *s, struct error *err)
 {
     int r, dropped = 0;

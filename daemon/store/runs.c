@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What has become of schedules' runs, one row for each name. */
+/* The results of the runs of schedules and triggers, one row for each name. */
 #include "store/store_impl.h"
 
 int store_put_runs(struct store *s, const char *name, const struct store_runs *h, struct error *err)

@@ -4,20 +4,19 @@
 #include "base/cleanup.h"
 #include "store/blob.h"
 
-#define SAMPLES_MAX                                                                                \
-    ((uint64_t)1000000000)       /* what samples_max allows; each takes a byte or more             \
-                                  */
-#define SAMPLES_WHO_MAX 1000000u /* processes, threads */
+#define SAMPLES_MAX ((uint64_t)1000000000) /* limit of samples_max; each takes a byte or more */
+#define SAMPLES_WHO_MAX 1000000u           /* processes, threads */
 #define SAMPLES_COLUMNS_MAX 7
-/* A blob begins with it, where processes have services; older ones begin with their count. */
+/* First number of a blob whose processes have services; older blobs begin with the process
+ * count. */
 #define SAMPLES_SERVICES (SAMPLES_WHO_MAX + 1)
 
-/* Before that stand the requests, where samples have some, and a column of them behind the others.
- */
+/* First number of a blob whose samples have requests. The requests follow it; a column of them
+ * follows the other columns. */
 #define SAMPLES_CONTEXTS (SAMPLES_WHO_MAX + 2)
 #define SAMPLES_CONTEXTS_MAX 1000000u
 
-/* Events and values have columns of their own only where they are not the same for all samples. */
+/* Returns the number of columns: events and values have columns only if samples differ in them. */
 static size_t samples_columns(const struct profile *meta)
 {
     return meta->event_count > 1 || meta->events[0].valued ? SAMPLES_COLUMNS_MAX
@@ -75,13 +74,13 @@ static void encode_contexts(struct dictionary *e, const struct profile *p, struc
     }
 }
 
-/* Behind all else, where there are any: older captures have none. */
+/* Writes the moments at the end of the blob, if there are any: older blobs have none. */
 static void encode_moments(struct dictionary *e, const struct profile *p, struct buf *out)
 {
     uint64_t time_ns = p->start_ns;
 
     blob_add_number(out, p->moment_count);
-    for (size_t i = 0; i < p->moment_count; i++) { /* by start, as samples are */
+    for (size_t i = 0; i < p->moment_count; i++) { /* sorted by start, as samples by time */
         const struct profile_moment *m = &p->moments[i];
         uint64_t at = MAX(m->start_ns, time_ns);
 
@@ -114,7 +113,7 @@ int samples_encode(struct dictionary *e, const struct profile *p, struct buf *ou
     encode_who(e, p, out);
     blob_add_number(out, p->sample_count);
     for (size_t i = 0; i < p->sample_count;
-         i++) { /* sorted by time; one before the start counts as at it */
+         i++) { /* sorted by time; a time before the start counts as the start */
         uint64_t at = MAX(p->samples[i].time_ns, time_ns);
 
         blob_add_number(out, at - time_ns);
@@ -234,7 +233,7 @@ static int decode_threads(struct decoder *d, struct span *s)
         if (!blob_take_u32(s, &tid) || !blob_take_u32(s, &t.process) ||
             t.process >= d->process_count || !take_string(d, s, &t.name))
             return -EBADMSG;
-        t.host_tid = (int32_t)tid; /* < 0: a pool of the history */
+        t.host_tid = (int32_t)tid; /* < 0: a thread pool of the history */
         t.process = d->processes[t.process];
         r = record_thread(d->record, &t, &d->threads[i]);
     }
@@ -254,7 +253,7 @@ static bool take_column(struct span *s, uint64_t count, struct span *ret)
     return true;
 }
 
-/* What @columns say of the next sample, but for its time and stack; *ret_node: the stack. */
+/* Reads the next sample, except its time, from @columns; *ret_node gets the node of its stack. */
 static int take_sample(const struct decoder *d, struct span columns[SAMPLES_COLUMNS_MAX],
                        struct profile_sample *ret, uint32_t *ret_node)
 {
@@ -275,7 +274,7 @@ static int take_sample(const struct decoder *d, struct span columns[SAMPLES_COLU
     return 0;
 }
 
-/* Takes the request of @s from its column. 0 or -errno. */
+/* Reads the request of @s from its column. 0 or -errno. */
 static int take_context(const struct decoder *d, struct span *column, struct profile_sample *s)
 {
     const struct profile_context *c;

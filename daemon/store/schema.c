@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The tables, and what to do with a file that is of another version. */
+/* The tables, and the upgrade of files of older versions. */
 #include "store/store_impl.h"
 
-/* Since version 2: what has become of the runs of schedules and triggers. */
+/* Since version 2: results of the runs of schedules and triggers. */
 #define SCHEDULES                                                                                  \
     "CREATE TABLE schedules(name TEXT PRIMARY KEY, last_ns INTEGER NOT NULL,"                      \
     " last_error_ns INTEGER NOT NULL, runs INTEGER NOT NULL, missed INTEGER NOT NULL,"             \
     " unmatched INTEGER NOT NULL, last_id TEXT NOT NULL, last_error TEXT NOT NULL)"                \
     " WITHOUT ROWID;"
 
-/* Since version 3: what a capture was limited to. Older ones were taken by who saw all. */
+/* Since version 3: the scope of a capture. Older captures saw the whole node. */
 #define SCOPE "ALTER TABLE captures ADD COLUMN scope TEXT NOT NULL DEFAULT '';"
 
-/* Since version 4: events as store/events.h has them, "" where name, unit and period say it all. */
+/* Since version 4: events in the form of store/events.h, "" if name, unit and period suffice. */
 #define EVENTS "ALTER TABLE captures ADD COLUMN events TEXT NOT NULL DEFAULT '';"
 
-/* Since version 5: the service that a process was, "" where that is not known. */
+/* Since version 5: the service of a process, "" if unknown. */
 #define SERVICE "ALTER TABLE processes ADD COLUMN service TEXT NOT NULL DEFAULT '';"
 
 /* The tables of version 1. */
 static const char BASE[] =
     "CREATE TABLE epochs(id INTEGER PRIMARY KEY, created_ns INTEGER NOT NULL);"
-    /* what each capture added to its epoch's names and stacks, in order (store/dictionary.h) */
+    /* additions of each capture to its epoch's names and stacks, in order (store/dictionary.h) */
     "CREATE TABLE additions(epoch INTEGER NOT NULL REFERENCES epochs(id) ON DELETE CASCADE,"
     " seq INTEGER NOT NULL, body BLOB NOT NULL, PRIMARY KEY(epoch, seq)) WITHOUT ROWID;"
     "CREATE TABLE captures(n INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, state INTEGER NOT NULL,"
@@ -42,7 +42,7 @@ static const char BASE[] =
 /* Row n brings a file of version n + 1 to version n + 2. */
 static const char *const STEPS[] = { SCHEDULES, SCOPE, EVENTS, SERVICE };
 
-/* The history, in a file of its own. Minutes, hours and what lies between: store/history.h. */
+/* The tables of the history's own file: see store/history.h. */
 static const char HISTORY[] =
     "CREATE TABLE epochs(id INTEGER PRIMARY KEY, created_ns INTEGER NOT NULL);"
     "CREATE TABLE additions(epoch INTEGER NOT NULL REFERENCES epochs(id) ON DELETE CASCADE,"
@@ -60,7 +60,7 @@ static const char HISTORY[] =
     " epoch INTEGER NOT NULL, body BLOB NOT NULL);"
     "CREATE INDEX parts_by_time ON parts(tier, start_ns, image, rolled, bytes);"
     "CREATE INDEX parts_by_epoch ON parts(epoch);"
-    /* when the recorder ran: what is in no row is a gap */
+    /* when the recorder ran; time in no row is a gap */
     "CREATE TABLE minutes(n INTEGER PRIMARY KEY, start_ns INTEGER NOT NULL, end_ns INTEGER NOT "
     "NULL, lost INTEGER NOT NULL);"
     "CREATE INDEX minutes_by_time ON minutes(start_ns);"
@@ -68,13 +68,13 @@ static const char HISTORY[] =
     " image INTEGER NOT NULL, text TEXT NOT NULL);"
     "CREATE INDEX marks_by_time ON marks(time_ns);";
 
-/* Since version 2: attributes, as profiles have them. Of older rows the environment is known. */
+/* Since version 2: attributes in the form of profiles. Older rows get their environment. */
 #define ATTRIBUTES                                                                                 \
     "ALTER TABLE images ADD COLUMN attributes TEXT NOT NULL DEFAULT '';"                           \
     "UPDATE images SET attributes = 'deployment.environment.name=' || environment || char(10)"     \
     " WHERE environment != '';"
 
-/* Since version 3: the figure of a mark, 0 where it has none. */
+/* Since version 3: the value of a mark, 0 if it has none. */
 #define MARK_VALUES "ALTER TABLE marks ADD COLUMN value REAL NOT NULL DEFAULT 0;"
 
 /* Since version 4 a body may say the requests of its rows: earlier readers cannot read it. */
@@ -82,7 +82,7 @@ static const char HISTORY[] =
 
 static const char *const HISTORY_STEPS[] = { ATTRIBUTES, MARK_VALUES, REQUESTS };
 
-/* What makes the newest version of a file, by its kind. */
+/* The statements that make the newest version of a file, by its kind. */
 static const struct schema {
     int version;
     const char *base;         /* of version 1 */
@@ -114,7 +114,7 @@ static bool same_row(sqlite3_stmt *a, sqlite3_stmt *b)
     return true;
 }
 
-/* Whether @db has the tables and indexes of @own, to the letter, and nothing else. */
+/* Returns true if @db has the tables and indexes of @own, to the letter, and nothing else. */
 static bool is_like(sqlite3 *db, sqlite3 *own)
 {
     static const char LIST[] = "SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY name";
@@ -131,7 +131,7 @@ static bool is_like(sqlite3 *db, sqlite3 *own)
     return a == SQLITE_DONE && b == SQLITE_DONE;
 }
 
-/* Whether @db has what a flamed of @version made (0: nothing), and nothing else. */
+/* Returns true if @db has the tables of @version (0: none), and nothing else. */
 static bool schema_is_of(sqlite3 *db, const struct schema *schema, int version)
 {
     sqlite3 *own = NULL;
@@ -153,8 +153,8 @@ bool schema_is_ours(sqlite3 *db, enum store_kind kind)
     return schema_is_of(db, &SCHEMAS[kind], SCHEMAS[kind].version);
 }
 
-/* From @version (0: an empty file) to ours, whole or not at all. A file that has other tables than
- * its version says stays as it is. */
+/* Upgrades the file from @version (0: empty), whole or not at all. A file whose tables do not match
+ * its version stays as it is. */
 static int schema_raise(struct store *s, const struct schema *schema, int version,
                         struct error *err)
 {

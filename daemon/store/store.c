@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Opening and closing; whose turn it is; what goes wrong, in words; counters. */
+/* Opens and closes the store; its lock, problems and counters. */
 #include "store/store_impl.h"
 
 #include "base/buf.h"
@@ -74,7 +74,7 @@ void store_leave(struct store *s)
 
 /* ---- opening ---- */
 
-/* Captures that ran when flamed ended. */
+/* Marks captures as failed that ran when flamed ended. */
 static int store_fail_interrupted(struct store *s, struct error *err)
 {
     char sql[256];
@@ -86,8 +86,8 @@ static int store_fail_interrupted(struct store *s, struct error *err)
     return store_exec(s, sql, err);
 }
 
-/* Only to read: the file cannot be written to, or not now. Where SQLite finds no place for the
- * index of its log, what the log holds is passed by, unless @shared: another program may write. */
+/* Opens the file for reading only: it cannot be written to, or not now. If SQLite has no place for
+ * the index of its log, the log is ignored, unless @shared: another program may write. */
 static void store_open_readable(struct store *s, bool shared)
 {
     _cleanup_buf_ struct buf uri = BUF_NULL;
@@ -112,7 +112,7 @@ static void store_open_readable(struct store *s, bool shared)
     sqlite3_close(TAKE_PTR(s->db));
 }
 
-/* Neither is read: what else is in the file could run. */
+/* Closes a file of a newer version or with other tables: its contents could run. */
 static void store_refuse_schema(struct store *s)
 {
     if (s->newer)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A profile out of the sums of the history. */
+/* Makes a profile from a tally of the history. */
 #include "store/history_tally.h"
 
 #include "base/cleanup.h"
@@ -10,7 +10,8 @@ static bool process_names_known(const struct profile_process *p, uint32_t string
            p->pod_namespace < strings && p->service < strings;
 }
 
-/* A number below 0 that pools of one name have in every profile: they differ by it. */
+/* Returns a number below 0 from the name of a pool: the same in every profile, so that it
+ * identifies the pool. */
 static int32_t pool_tid(const struct dictionary *e, uint32_t name)
 {
     struct span s = frame_table_get_string(e->table, name);
@@ -40,7 +41,7 @@ static int profile_who(const struct tally *t, const struct dictionary *e, uint32
     return r;
 }
 
-/* Gets the request of the rows with @key, of thread @thread. */
+/* Gets the request of @key, of thread @thread, in @record; 0: none. */
 static int profile_request(const struct tally *t, const struct tally_key *key,
                            const struct dictionary *e, struct record *record, uint32_t thread,
                            uint32_t *ret)
@@ -82,7 +83,7 @@ static int profile_row(const struct tally *t, uint32_t i, struct dictionary_plac
         left -= s.count;
         r = dictionary_sample(places, &s, key->node);
     }
-    return r == -ENOSPC ? 0 : r; /* it counts them */
+    return r == -ENOSPC ? 0 : r; /* dictionary_sample() counts the drop */
 }
 
 int tally_profile(const struct tally *t, const struct dictionary *e, const uint64_t *slots,
