@@ -73,6 +73,10 @@ const struct option config_options[] = {
               "its container during the load. The folder is /mnt, /media or /srv, or a "
               "read-only /tmp. Under systemd, give flamed-broker and flamed-launcher "
               "--attach-mount as well." },
+    { "bpf_only", OPTION_BOOL, AT(bpf_only), 0, 1, "no", "BOOL",
+      .help = "Do not sample where the kernel refuses BPF programs. Without this option "
+              "perf events then copy the stacks of all processes to flamed. Under systemd, "
+              "give flamed-broker --bpf-only instead." },
     { "show_arguments", OPTION_BOOL, AT(show_arguments), 0, 1, "no", "BOOL",
       .help = "Show the values of -D and --name= arguments of processes, which often hold "
               "secrets, in place of masking them." },

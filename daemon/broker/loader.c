@@ -20,6 +20,7 @@ union job_input {
         int pid_ns_fd; /* borrowed; this and the next two are arguments of sampler_new() */
         size_t ring_bytes;
         uint32_t max_frames;
+        bool bpf_only;
     } sampler;
     struct sampler_shared shared; /* owned */
 };
@@ -67,6 +68,19 @@ static int load_perf(struct error *why, struct sampler **ret)
     return r;
 }
 
+/* Whether the kernel refuses BPF programs for good: memory, descriptors or time may be there later.
+ * A passing failure must not hand flamed the stacks of all processes. */
+static bool is_lasting(int error)
+{
+    static const int PASSING[] = { -ENOMEM, -EMFILE, -ENFILE, -EAGAIN, -EINTR, -EBUSY, -ENOSPC };
+
+    for (size_t i = 0; i < ARRAY_SIZE(PASSING); i++) {
+        if (error == PASSING[i])
+            return false;
+    }
+    return error < 0;
+}
+
 static int load_sampler(union job_input *in, void **ret, struct error *err)
 {
     struct sampler *sampler = NULL;
@@ -79,7 +93,7 @@ static int load_sampler(union job_input *in, void **ret, struct error *err)
     else
         r = sampler_new(in->sampler.pid_ns_fd, in->sampler.ring_bytes, in->sampler.max_frames,
                         &sampler, &why);
-    if (r < 0 && load_perf(&why, &sampler) == 0)
+    if (is_lasting(r) && !in->sampler.bpf_only && load_perf(&why, &sampler) == 0)
         r = 0;
     if (err)
         *err = why;
@@ -218,9 +232,11 @@ static int take(struct loader *l, size_t kind, uint64_t wait_ns, void **ret, str
     return r;
 }
 
-void loader_ask(struct loader *l, int pid_ns_fd, size_t ring_bytes, uint32_t max_frames)
+void loader_ask(struct loader *l, int pid_ns_fd, size_t ring_bytes, uint32_t max_frames,
+                bool bpf_only)
 {
-    ask(l, JOB_SAMPLER, &(union job_input){ .sampler = { pid_ns_fd, ring_bytes, max_frames } });
+    ask(l, JOB_SAMPLER,
+        &(union job_input){ .sampler = { pid_ns_fd, ring_bytes, max_frames, bpf_only } });
 }
 
 int loader_take(struct loader *l, uint64_t wait_ns, struct sampler **ret, struct error *err)

@@ -19,7 +19,8 @@ int loader_start(int (*confine)(struct error *err), struct loader **ret, struct 
 
 /* Requests a sampler; the arguments are those of sampler_new(). The result of an earlier request
  * must have been taken or dropped. */
-void loader_ask(struct loader *l, int pid_ns_fd, size_t ring_bytes, uint32_t max_frames);
+void loader_ask(struct loader *l, int pid_ns_fd, size_t ring_bytes, uint32_t max_frames,
+                bool bpf_only);
 
 /* Takes the requested sampler, after a wait of at most @wait_ns. The caller repeats it while it
  * returns LOADER_BUSY. Return: 0 and *ret, owned by the caller; LOADER_BUSY; -errno of

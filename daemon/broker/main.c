@@ -23,7 +23,7 @@
 
 static const char USAGE[] =
     "Usage: flamed-broker [--socket=PATH] [--user=NAME] [--config=FILE] [--attach-mount]\n"
-    "                     [--launcher-socket=PATH] [--log-level=LEVEL]\n"
+    "                     [--bpf-only] [--launcher-socket=PATH] [--log-level=LEVEL]\n"
     "       flamed-broker --launcher [--attach-mount] [--log-level=LEVEL]\n"
     "       flamed-broker --version | --help\n"
     "\n"
@@ -36,6 +36,8 @@ static const char USAGE[] =
     "  --config=FILE      flamed's configuration, to be read again by its reload\n"
     "                     (default /etc/flamed/flamed.yaml)\n"
     "  --attach-mount     allow what flamed's option attach_mount asks for\n"
+    "  --bpf-only         open no perf events that copy stacks to flamed, where the\n"
+    "                     kernel refuses BPF programs\n"
     "  --launcher-socket=PATH\n"
     "                     have attach helpers started by the launcher that listens\n"
     "                     there, in place of a child\n"
@@ -48,7 +50,7 @@ struct options {
     const char *socket, *user, *config, *audit_log, *launcher_socket;
     int fd;     /* a connected socket; -1: listen */
     int client; /* flamed's pid, 0 unknown */
-    bool attach_mount, launcher;
+    bool attach_mount, bpf_only, launcher;
     enum log_level log_level;
 };
 
@@ -82,6 +84,9 @@ static int parse(int argc, char **argv, struct options *o)
             r = 0;
         } else if (strcmp(argv[i], "--attach-mount") == 0) {
             o->attach_mount = true;
+            r = 0;
+        } else if (strcmp(argv[i], "--bpf-only") == 0) {
+            o->bpf_only = true;
             r = 0;
         } else if ((v = supervise_option(argv[i], "--log-level"))) {
             r = log_level_parse(v, &o->log_level);
@@ -137,6 +142,7 @@ static int run_connected(const struct options *o, struct error *err)
     if (r == 0) {
         s.config_path = o->config;
         s.audit_path = o->audit_log;
+        s.bpf_only = o->bpf_only;
         s.parent = getppid();
         server_probe(&s);
         start_launcher(o, &s);
@@ -178,6 +184,7 @@ static int run_listening(const struct options *o, struct error *err)
     file_openers_start(&s);
     open_pins(&s);
     s.audit_path = o->audit_log;
+    s.bpf_only = o->bpf_only;
     s.config_path = o->config;
     if (fd < 0)
         r = listen_at(o->socket, &fd, err);

@@ -164,6 +164,8 @@ int supervise_exec(const struct supervise_opts *o, struct error *err)
     arguments_add(&a, "--log-level=%s", supervise_level_name(o->log_level));
     if (o->attach_mount)
         arguments_add(&a, "--attach-mount");
+    if (o->bpf_only)
+        arguments_add(&a, "--bpf-only");
     r = add_fd(&a, "--flamed-fd", self);
     r = r < 0 ? r : add_listen(&a, o);
     r = r < 0 ? r : add_fd(&a, "--store-fd", o->store_fd);

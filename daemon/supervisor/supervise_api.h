@@ -6,10 +6,10 @@
  *   flamed (root)       opens listening sockets, store and configuration, then supervise_exec():
  *   -> flamed-broker --supervise --flamed-fd=N --uid=U --gid=G --listen-fds=A,B --store-fd=N
  *                    --config-fd=N --push-fd=N --config=PATH --audit-log=PATH --log-level=L
- * [--attach-mount]
+ * [--attach-mount] [--bpf-only]
  *                    -- EXTRA...                                               (same pid)
  *      -> flamed-broker --fd=3 --client=PID --config=PATH --audit-log=PATH --log-level=L
- *                       [--attach-mount]
+ *                       [--attach-mount] [--bpf-only]
  *                                                                      root, few capabilities
  *      -> flamed --worker --broker-fd=3 --listen-fds=4,5 --store-fd=6 --config-fd=7 --notes-fd=8
  *                --push-fd=9 --log-level=L -- EXTRA...                         uid U, no groups, no
@@ -49,6 +49,7 @@ struct supervise_opts {
     gid_t gid;
     enum log_level log_level;
     bool attach_mount;  /* the broker may mount in containers */
+    bool bpf_only;      /* the broker opens no perf events in place of BPF programs */
     char *const *extra; /* NULL-terminated arguments passed on to the worker, or NULL */
 };
 

@@ -55,6 +55,8 @@ static int parse(int argc, char **argv, struct supervisor *s)
             r = log_level_parse(v, &s->log_level);
         else if (strcmp(argv[i], "--attach-mount") == 0)
             s->attach_mount = true;
+        else if (strcmp(argv[i], "--bpf-only") == 0)
+            s->bpf_only = true;
         else
             r = -EINVAL;
     }

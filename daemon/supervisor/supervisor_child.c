@@ -155,6 +155,8 @@ int supervisor_exec_broker(const struct supervisor *s, int client_fd, pid_t clie
         arguments_borrow(&a, s->audit_arg);
     if (s->attach_mount)
         arguments_add(&a, "--attach-mount");
+    if (s->bpf_only)
+        arguments_add(&a, "--bpf-only");
     arguments_add(&a, "--log-level=%s", supervise_level_name(s->log_level));
     r = arrange_fds(&client_fd, 1);
     if (r == 0)

@@ -16,7 +16,7 @@ struct supervisor {
     int uid, gid;
     struct rlimit memlock; /* at our start, restored for the worker */
     enum log_level log_level;
-    bool attach_mount;
+    bool attach_mount, bpf_only;
     char **extra; /* points into argv */
     int extra_count;
     sigset_t signals, inherited;

@@ -89,3 +89,13 @@ class PerfHome(WithSpinningJvm):
         self.assertGreaterEqual(profile.share(cut, lambda s: s.names[-1] == "Deep.leaf"), 0.9, profile.describe(cut))
         told = next(line for line in self.daemon.get("/metrics").text.splitlines() if 'truncated_total{reason="copied_stack"}' in line)
         self.assertGreaterEqual(float(told.split()[-1]), count(cut), told)
+
+
+class Forbidden(WithSpinningJvm):
+    def test_bpf_only(self):
+        """Nothing is sampled in place of BPF programs, and no ring is handed out."""
+        with mock.patch.dict(os.environ, {"FLAMED_OLD_KERNEL": "bpf"}), Daemon("--bpf-only=yes") as daemon:
+            answer = daemon.get("/profile", pid=self.pid, seconds=1)
+            self.assertEqual(answer.status, 503, answer)
+            self.assertIn(WHY, answer.json()["detail"])
+            self.assertEqual(daemon.get("/readyz").status, 503)
