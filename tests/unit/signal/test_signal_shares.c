@@ -28,7 +28,7 @@ static void poll_again(void)
 {
     static uint64_t now_ns;
 
-    now_ns = MAX(now_ns, clock_monotonic_ns()) + 2 * NSEC_PER_SEC;
+    now_ns = MAX(now_ns, clock_monotonic_ns()) + 10 * NSEC_PER_SEC; /* the list is made again */
     signals_poll(s, now_ns);
 }
 
