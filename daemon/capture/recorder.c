@@ -23,7 +23,7 @@ static void count_operation(struct recorder *rec, const struct profile *p,
                  told = s->context < p->context_count ? p->contexts[s->context].operation : 0;
 
     if (!(told || handler) || !(waits || s->event == RECORDER_CPU) ||
-        !id_table_find(&rec->jvms, &of, &id))
+        !id_table_find(&rec->jvms, &of, &id) || id >= rec->counters_cap)
         return;
     if (told)
         buf_add_span(&name, intern_get(p->strings, told));
@@ -211,7 +211,7 @@ void recorder_forget(struct recorder *rec, const struct process *p)
     struct recorded_jvm *counters;
     uint32_t id, to;
 
-    if (!rec || !id_table_find(&rec->jvms, &p->id, &id))
+    if (!rec || !id_table_find(&rec->jvms, &p->id, &id) || rec->jvms.count > rec->counters_cap)
         return;
     id_table_init(&kept, sizeof(struct proc_id), RECORDER_JVMS_MAX);
     counters = calloc(rec->counters_cap, sizeof(*counters));
@@ -220,8 +220,9 @@ void recorder_forget(struct recorder *rec, const struct process *p)
     for (uint32_t i = 0; i < rec->jvms.count; i++) {
         if (i != id && id_table_add(&kept, id_table_get(&rec->jvms, i), &to) == 1)
             counters[to] = rec->counters[i];
+        else
+            recorded_operations_deinit(&rec->counters[i].operations);
     }
-    recorded_operations_deinit(&rec->counters[id].operations);
     id_table_deinit(&rec->jvms);
     free(rec->counters);
     rec->jvms = kept;

@@ -14,6 +14,8 @@
 /* The intervals of the recorder's looks, which are at all JVMs, always. */
 #define RECORDED_MIN_NS (500 * NSEC_PER_MSEC)
 #define RECORDED_MAX_NS (1500 * NSEC_PER_MSEC)
+/* The longest time that a look stands for: one of 50 ms puts off the next by 10 s (pay()). */
+#define RECORDED_WAIT_NS (15 * NSEC_PER_SEC)
 #define RECORDED_NONE_NS (5 * NSEC_PER_SEC)
 #define RECORDED_RENEW_NS (VIRTUAL_WISH_NS / 2)
 #define RECORDED_SETS (1U << LOOKS_SET)
@@ -230,7 +232,7 @@ static void look(struct virtual_waits *v, struct virtual_wish *w, struct dispatc
     /* The time that a look stands for is bounded. A capture takes the part within its duration. */
     rec.time_ns = now_ns;
     rec.wait_ns = MIN(w->looked_ns ? now_ns - w->looked_ns : NSEC_PER_SEC,
-                      is_recorded(w) ? 2 * RECORDED_MAX_NS : NSEC_PER_SEC);
+                      is_recorded(w) ? RECORDED_WAIT_NS : NSEC_PER_SEC);
     w->looked_ns = now_ns;
     w->untracked = !b->tracks_all;
     keep_sets(w, d->captures);

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "hotspot/thread_reader.h"
 
+bool dump_has_words(const struct dump *d)
+{
+    return DUMP_BATCH_WORDS - d->b->word_count >= JAVA_STACK_WORDS_MAX;
+}
+
 bool dump_has_space(const struct dump *d)
 {
-    const struct hotspot_dump_batch *b = d->b;
-
-    return b->count < DUMP_BATCH_THREADS &&
-           DUMP_BATCH_WORDS - b->word_count >= JAVA_STACK_WORDS_MAX;
+    return d->b->count < DUMP_BATCH_THREADS && dump_has_words(d);
 }
 
 bool dump_has_room(const struct dump *d)

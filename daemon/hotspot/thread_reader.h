@@ -48,7 +48,8 @@ struct dump {
 
 /* ---- thread_reader.c ---- */
 
-/* Return whether the batch has space for another thread; and whether there is time, too. */
+/* Return whether the batch has words for another stack; space for another thread; and time, too. */
+bool dump_has_words(const struct dump *d);
 bool dump_has_space(const struct dump *d);
 bool dump_has_room(const struct dump *d);
 /* Gets the name of the java.lang.Thread at @object, if it has one and that fits. 0 or -errno. */

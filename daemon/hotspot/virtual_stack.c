@@ -256,7 +256,7 @@ static bool finds_same(struct dump *d, const struct virtual_look *l,
 /* Reads a thread that ran between its readings once more, both readings back to back. */
 static void read_alone(struct dump *d, uint64_t object, struct hotspot_dump_thread *t)
 {
-    for (unsigned i = 0; i < TRIES_ALONE && dump_has_space(d); i++) {
+    for (unsigned i = 0; i < TRIES_ALONE && dump_has_words(d); i++) {
         struct hotspot_dump_thread found = { .name_at = t->name_at, .name_n = t->name_n };
         struct virtual_look look;
 

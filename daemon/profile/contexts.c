@@ -116,20 +116,38 @@ static int add_operation(struct contexts *c, struct span service, struct span na
     return MIN(r, 0);
 }
 
+static struct request_key request_key_of(const struct profile_context *context, uint32_t process,
+                                         uint32_t name)
+{
+    return (struct request_key){ .trace_high = context->trace_high,
+                                 .trace_low = context->trace_low,
+                                 .root = context->root,
+                                 .process = process,
+                                 .name = profile_context_has_ids(context) ? 0 : name };
+}
+
+/* Returns whether the table has @context of @process already. */
+static bool has_context(const struct contexts *c, const struct profile_context *context,
+                        uint32_t process)
+{
+    struct request_key key = request_key_of(context, process, 0);
+    struct profile_context own = *context;
+    uint32_t request, id;
+
+    if (!id_table_find(&c->requests, &key, &request))
+        return false;
+    own.operation = request + 1;
+    return id_table_find(&c->contexts, &own, &id);
+}
+
 /* Finds or adds the request of @context, and stores its operation @name; 0: not known. 0, -ENOSPC
  * or -ENOMEM. */
 static int add_request(struct contexts *c, const struct profile_context *context, uint32_t process,
                        uint32_t name, uint32_t *ret)
 {
-    struct request_key key = { .trace_high = context->trace_high,
-                               .trace_low = context->trace_low,
-                               .root = context->root,
-                               .process = process };
-    int r;
+    struct request_key key = request_key_of(context, process, name);
+    int r = MIN(id_table_add(&c->requests, &key, ret), 0);
 
-    if (!profile_context_has_ids(context))
-        key.name = name;
-    r = MIN(id_table_add(&c->requests, &key, ret), 0);
     if (r == 0 && !array_extend(&c->operations, &c->operations_cap, c->requests.cap))
         r = -ENOMEM;
     if (r == 0 && name)
@@ -146,7 +164,8 @@ static int add_context(struct contexts *c, const struct profile_context *context
     int r = 0;
 
     own.operation = 0;
-    if (profile_context_has_ids(context) && c->contexts.count >= CONTEXT_WITH_IDS_MAX)
+    if (profile_context_has_ids(context) && c->contexts.count >= CONTEXT_WITH_IDS_MAX &&
+        !has_context(c, context, process))
         return -ENOSPC;
     if (context->state >= PROFILE_CONTEXT_IDS) {
         r = add_request(c, context, process, name, &request);

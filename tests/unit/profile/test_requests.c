@@ -263,6 +263,18 @@ START_TEST(bounds_operations)
 }
 END_TEST
 
+/* A request under way keeps its ids when others have filled the room for them. */
+START_TEST(a_full_table_still_finds_a_request)
+{
+    uint32_t known = request(1, 11, "GET /pay");
+
+    for (uint64_t i = 0; i < PROFILE_CONTEXTS_MAX; i++)
+        request(2 + i, 11, "GET /pay");
+    ck_assert_uint_eq(request(1, 11, "GET /pay"), known);
+    ck_assert_uint_ne(request(UINT64_MAX, 11, "GET /pay"), known);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("requests");
@@ -276,5 +288,6 @@ int main(void)
     tcase_add_test(tc, merges_requests);
     tcase_add_test(tc, writes_many_traces_of_one_stack);
     tcase_add_test(tc, bounds_operations);
+    tcase_add_test(tc, a_full_table_still_finds_a_request);
     return suite_run_case("requests", tc);
 }
