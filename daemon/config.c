@@ -68,12 +68,12 @@ const struct option config_options[] = {
       .help = "Where Java names may come from: auto, or memory, which forbids loading "
               "anything into a JVM.",
       CHOICES(SYMBOLS) },
-    { "attach_mount", OPTION_BOOL, AT(attach_mount), 0, 1, "no", "BOOL",
+    { "attach_mount", OPTION_BOOL, AT(broker.attach_mount), 0, 1, "no", "BOOL",
       .help = "If a JVM can load its agent in no other way, mount over an empty folder of "
               "its container during the load. The folder is /mnt, /media or /srv, or a "
               "read-only /tmp. Under systemd, give flamed-broker and flamed-launcher "
               "--attach-mount as well." },
-    { "bpf_only", OPTION_BOOL, AT(bpf_only), 0, 1, "no", "BOOL",
+    { "bpf_only", OPTION_BOOL, AT(broker.bpf_only), 0, 1, "no", "BOOL",
       .help = "Do not sample where the kernel refuses BPF programs. Without this option "
               "perf events then copy the stacks of all processes to flamed. Under systemd, "
               "give flamed-broker --bpf-only instead." },

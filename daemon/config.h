@@ -36,8 +36,10 @@ struct config {
     char *user;
     unsigned log_level; /* enum log_level */
     unsigned symbols;   /* enum config_symbols */
-    bool attach_mount;
-    bool bpf_only; /* never sample by perf events in place of BPF programs */
+    struct {
+        bool attach_mount;
+        bool bpf_only; /* never sample by perf events in place of BPF programs */
+    } broker;
     bool show_arguments;
     uint64_t captures_max, captures_max_bytes, samples_max, connections_max;
     uint64_t answer_max_bytes;

@@ -123,8 +123,8 @@ static int become_supervisor(int argc, char **argv, const struct config *c, stru
                                 .push_fd = -1,
                                 .config_fd = -1,
                                 .log_level = (enum log_level)c->log_level,
-                                .attach_mount = c->attach_mount,
-                                .bpf_only = c->bpf_only,
+                                .attach_mount = c->broker.attach_mount,
+                                .bpf_only = c->broker.bpf_only,
                                 .audit_path = c->audit_log[0] ? c->audit_log : NULL,
                                 .extra = argc > 1 ? argv + 1 : NULL };
     char config_path[PATH_MAX];

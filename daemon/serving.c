@@ -373,7 +373,7 @@ int serving_run(struct config *c, const struct serving_opts *w, struct error *er
         .recorder_waits = c->recorder_waits,
         .recorder_requests = c->recorder_requests,
         .allow_injection = c->symbols != CONFIG_SYMBOLS_MEMORY,
-        .allow_mounts = c->attach_mount,
+        .allow_mounts = c->broker.attach_mount,
         .node = node,
         .quarantine = &quarantine,
         .look = stall_exit_look,

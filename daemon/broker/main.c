@@ -105,7 +105,7 @@ static void start_launcher(const struct options *o, struct server *s)
 {
     struct error err = ERROR_NULL;
 
-    s->attach_mount = o->attach_mount;
+    s->options.attach_mount = o->attach_mount;
     if (!o->launcher_socket)
         launcher_start(o->attach_mount, &s->launcher_fd);
     else if (wire_connect(o->launcher_socket, &s->launcher_fd, &err) < 0)
@@ -142,7 +142,7 @@ static int run_connected(const struct options *o, struct error *err)
     if (r == 0) {
         s.config_path = o->config;
         s.audit_path = o->audit_log;
-        s.bpf_only = o->bpf_only;
+        s.options.bpf_only = o->bpf_only;
         s.parent = getppid();
         server_probe(&s);
         start_launcher(o, &s);
@@ -184,7 +184,7 @@ static int run_listening(const struct options *o, struct error *err)
     file_openers_start(&s);
     open_pins(&s);
     s.audit_path = o->audit_log;
-    s.bpf_only = o->bpf_only;
+    s.options.bpf_only = o->bpf_only;
     s.config_path = o->config;
     if (fd < 0)
         r = listen_at(o->socket, &fd, err);

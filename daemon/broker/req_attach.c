@@ -110,7 +110,7 @@ static int collect_mounts(const struct server *s, const struct attach_fields *q,
                 (q->mount_tmp ? ATTACH_MOUNTS_TMP : 0);
     if (!m->mounts)
         return 0;
-    if (!s->attach_mount) {
+    if (!s->options.attach_mount) {
         error_set(err, -EPERM, "flamed-broker may not mount in containers");
         error_remedy(err, "start it with --attach-mount");
         return -EPERM;

@@ -110,7 +110,7 @@ int server_sampler(struct server *s, uint64_t wait_ns, struct error *err)
     int r = 0;
 
     if (s->sampler_state == SAMPLER_UNASKED) {
-        loader_ask(s->loader, s->pid_ns_fd, RING_BYTES, frames, s->bpf_only);
+        loader_ask(s->loader, s->pid_ns_fd, RING_BYTES, frames, s->options.bpf_only);
         s->sampler_state = SAMPLER_LOADING;
     }
     if (s->sampler_state == SAMPLER_LOADING) {

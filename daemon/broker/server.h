@@ -56,8 +56,10 @@ struct server {
     struct error program_errors[PROGRAM_COUNT];
     uint32_t max_frames; /* limit for sampler_new(); 0: not set, BROKER_FRAMES_MAX applies */
     uint64_t tended_ns;
-    bool attach_mount;   /* attaches may mount in containers */
-    bool bpf_only;       /* no perf events in place of BPF programs */
+    struct {
+        bool attach_mount; /* attaches may mount in containers */
+        bool bpf_only;     /* no perf events in place of BPF programs */
+    } options;
     bool setns_by_pidfd; /* attaches may enter namespaces (Linux 5.8) */
     int launcher_fd;     /* our end of the launcher's socket (launcher.h), -1: none */
     bool is_opener;      /* this process is an opener (file_openers.h) */

@@ -46,7 +46,8 @@ START_TEST(has_defaults)
     ck_assert_uint_eq(c.samples_max, 20000000);
     ck_assert_uint_eq(c.answer_max_bytes, (uint64_t)64 << 20);
     ck_assert_uint_eq(c.idle_timeout_s, 30);
-    ck_assert(!c.attach_mount && !c.bpf_only && !c.show_arguments && !c.help && !c.version);
+    ck_assert(!c.broker.attach_mount && !c.broker.bpf_only && !c.show_arguments && !c.help &&
+              !c.version);
     config_deinit(&c);
 }
 END_TEST
@@ -125,11 +126,12 @@ END_TEST
 
 START_TEST(reads_the_file)
 {
-    static const char TEXT[] = "# what this node does\n"
-                               "listen:\n  - 127.0.0.1:8000\n  - 'unix:/run/x.sock'\n"
-                               "log_level: warning\nstore: \"/data\"\ncaptures_max: 7\n"
-                               "answer_max_bytes: 128MiB\nshow_arguments: true\nsymbols: memory\n"
-                               "attach_mount: yes\nbpf_only: yes\nmetrics_functions: ['^shop\\.', 'Cart']\n";
+    static const char TEXT[] =
+        "# what this node does\n"
+        "listen:\n  - 127.0.0.1:8000\n  - 'unix:/run/x.sock'\n"
+        "log_level: warning\nstore: \"/data\"\ncaptures_max: 7\n"
+        "answer_max_bytes: 128MiB\nshow_arguments: true\nsymbols: memory\n"
+        "attach_mount: yes\nbpf_only: yes\nmetrics_functions: ['^shop\\.', 'Cart']\n";
     struct error err = ERROR_NULL;
     struct config c;
 
@@ -143,7 +145,7 @@ START_TEST(reads_the_file)
     ck_assert_uint_eq(c.captures_max, 7);
     ck_assert_uint_eq(c.answer_max_bytes, (uint64_t)128 << 20);
     ck_assert_uint_eq(c.symbols, CONFIG_SYMBOLS_MEMORY);
-    ck_assert(c.show_arguments && c.attach_mount && c.bpf_only);
+    ck_assert(c.show_arguments && c.broker.attach_mount && c.broker.bpf_only);
     ck_assert_uint_eq(c.metrics_functions.count, 2);
     ck_assert_str_eq(c.metrics_functions.items[0], "^shop\\.");
     ck_assert_uint_eq(c.connections_max, 128); /* not in it */
