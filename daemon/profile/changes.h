@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What changed between two times: series by minute, of a profile whose samples tell their time, and
- * the test of each. docs/signals.md has the method. Thread: any; one at a time for a struct.
+ * Compares two time ranges of a profile with timed samples: series by step, and a significance test
+ * of each. docs/signals.md has the method. Thread: any; one at a time for a struct.
  */
 #pragma once
 
 #include "profile/rank_test.h"
 #include "profile/view.h"
 
-/* Series of each kind; more are left out, and counted. */
+/* Limits of series per kind; further series are left out and counted. */
 #define CHANGES_FUNCTIONS_MAX 5000
 #define CHANGES_LOCKS_MAX 500
 #define CHANGES_OPERATIONS_MAX 500
-#define CHANGES_TESTS_MAX 1000 /* functions that are tested, the largest; others are counted */
-#define CHANGES_STEPS_MIN 8    /* with fewer, nothing is significant among a hundred series */
-#define CHANGES_EFFECT 0.2     /* percent: smaller changes are none */
-#define CHANGES_PART 0.05      /* of what it was: smaller changes are drift */
-#define CHANGES_NEW_MAX 4.0    /* times as much: what is newer ranks as that */
-#define CHANGES_LITTLE 0.1     /* percent: what is below counts as new */
-#define CHANGES_Q 0.01         /* of those that are shown, so many are false */
+#define CHANGES_TESTS_MAX 1000 /* the largest functions are tested; others are counted */
+#define CHANGES_STEPS_MIN 8    /* with fewer per side, no series of a hundred is significant */
+#define CHANGES_EFFECT 0.2     /* percent: smaller changes are dropped */
+#define CHANGES_PART 0.05      /* share of the value before: smaller changes are drift */
+#define CHANGES_NEW_MAX 4.0    /* upper bound of change_newness() in the ranking */
+#define CHANGES_LITTLE 0.1     /* percent: added to the divisor of change_newness() */
+#define CHANGES_Q 0.01         /* upper bound of the share of false changes among all shown */
 
 enum change_kind {
     CHANGE_FUNCTION,
@@ -29,24 +29,25 @@ enum change_kind {
     CHANGE_KINDS
 };
 
-/* Returns what the API calls it. Static. */
+/* Returns the name of @kind in the API. Static. */
 const char *change_kind_name(enum change_kind kind);
 
-/* The steps of both sides: a minute each, or less where there are few minutes. Those of a first. */
+/* Equal time steps of both sides: a minute each, or less if a range is short. Steps of a come
+ * first. */
 struct change_steps {
-    uint64_t a_ns, b_ns; /* CLOCK_REALTIME: where each side begins */
+    uint64_t a_ns, b_ns; /* CLOCK_REALTIME: start of each side */
     uint64_t step_ns;
-    size_t a, b; /* how many each side has */
+    size_t a, b; /* number of steps of each side */
 };
 
-/* Divides both ranges into steps, and has steps of a minute begin with one. 0; -ENODATA: one is too
- * short; -EINVAL: one is too long. */
+/* Divides both ranges into steps. Steps of a minute begin at full minutes. 0; -ENODATA: a range is
+ * too short; -EINVAL: a range is too long. */
 int change_steps_of(uint64_t a_from_ns, uint64_t a_to_ns, uint64_t b_from_ns, uint64_t b_to_ns,
                     struct change_steps *ret);
-/* Returns which step a sample of @time_ns is in; a + b: in none. */
+/* Returns the index of the step that contains @time_ns; a + b: none does. */
 size_t change_step(const struct change_steps *m, uint64_t time_ns);
 
-/* One thing by step. */
+/* Values of one function, lock class, wait, category or operation by step. */
 struct change_series {
     char *name; /* owned */
     enum change_kind kind;
@@ -57,18 +58,19 @@ struct change_set {
     struct change_steps steps;
     struct change_series *series; /* owned */
     size_t count, room;
-    size_t counts[CHANGE_KINDS], left_out[CHANGE_KINDS]; /* left out: once for each view */
+    size_t counts[CHANGE_KINDS], left_out[CHANGE_KINDS]; /* left_out: once per view */
     size_t untested;                                     /* functions beyond CHANGES_TESTS_MAX */
-    bool one_sided[CHANGE_KINDS]; /* set by the caller: only one side was sampled; not compared */
+    bool one_sided[CHANGE_KINDS]; /* set by the caller: only one side was sampled; the kind is not
+                                   * compared */
     struct intern *names[CHANGE_KINDS]; /* owned */
-    uint32_t *by_name[CHANGE_KINDS];    /* owned: by id of a name, the index of its series + 1 */
-    double *whole[CHANGE_KINDS]; /* owned, [a + b]: what all of a kind are measured by: samples of
-                                  * CPU time, or the time of busy threads */
-    uint64_t samples[2];         /* that were added, of a and b */
+    uint32_t *by_name[CHANGE_KINDS];    /* owned: index of a series + 1, by id of its name */
+    double *whole[CHANGE_KINDS]; /* owned, [a + b]: total of a kind: samples of CPU time, or the
+                                  * time of busy threads */
+    uint64_t samples[2];         /* samples added as CHANGE_FUNCTION, of a and b */
 };
 
-/* A change that is significant. Values are percent of the CPU time, or of the time of busy threads,
- * in a. */
+/* A significant change. Values are percent of the CPU time in a, or of the time of busy threads in
+ * a. */
 struct change {
     const struct change_series *of;
     double before, after, difference, low, high, q;
@@ -77,28 +79,26 @@ struct change {
 /* Begins a set. 0; -EINVAL: too few or too many steps; -ENOMEM. */
 int change_set_init(struct change_set *s, const struct change_steps *steps);
 void change_set_deinit(struct change_set *s);
-/* Adds a series with @name, unless there is one. Return: its index; -ENOSPC, which is counted;
- * -ENOMEM. */
+/* Finds or adds the series with @name. Returns its index; -ENOSPC (counted); -ENOMEM. */
 ptrdiff_t change_set_put(struct change_set *s, enum change_kind kind, struct span name);
-/* Adds the samples of @v, a view with `exact` of one event, once for each @kind. They count by
- * function, by the class of their lock, by what they waited for, by category, or by the operation
- * of their request. Threads are busy in samples of CPU time that are added as CHANGE_FUNCTION, and
- * in waits of CHANGE_WAIT. 0 or -ENOMEM. */
+/* Adds the samples of @v by @kind: function, lock class, wait, category, or operation of the
+ * request. @v is a view with `exact` of one event; call it once per view and kind. The time of busy
+ * threads is the CPU time added as CHANGE_FUNCTION, and the waits added as CHANGE_WAIT. 0 or
+ * -ENOMEM. */
 int change_set_add(struct change_set *s, const struct view *v, enum change_kind kind);
 
-/* Returns how many times as much it became, or was where it became less. */
+/* Returns the factor by which the value grew, or by which it shrank. */
 double change_newness(const struct change *c);
-/* Finds the changes that are significant, in an array that the caller frees. First is what changed
- * most for sure, by the near end of its interval, times how new it is (up to CHANGES_NEW_MAX).
- * They point into @s, whose values become percent. Steps without CPU time are dropped from @s
- * first, of both sides and all kinds. With fewer than CHANGES_STEPS_MIN left on a side there are no
- * changes. 0 or -ENOMEM. */
+/* Finds the significant changes: *ret is an array that the caller frees. The order is the near end
+ * of the interval times the newness (up to CHANGES_NEW_MAX), the largest first. Changes point into
+ * @s, whose values become percent. Steps without CPU time are dropped from @s first, on both sides
+ * and for all kinds. If a side has fewer than CHANGES_STEPS_MIN left, *ret_count is 0. 0 or
+ * -ENOMEM. */
 int changes_find(struct change_set *s, struct change **ret, size_t *ret_count);
-/* Sorts changes by difference, the greatest first, whether it is more or less. */
+/* Sorts changes by the absolute difference, the greatest first. */
 void changes_sort(struct change *changes, size_t count);
-/* Drops those functions and categories of @changes whose change is that of another one which they
- * call, or are called by. The newest stays, or of what is as new the deepest of the application's
- * own code. Drops an operation that is named by a function whose change is the same, too. The
- * order stays that of changes_find(). @views: of the functions of both sides, NULL: not known.
- * Return: how many are left. */
+/* Drops functions and categories of @changes that share their change with a caller or a callee. The
+ * newest stays; among equally new ones, the deepest of the application's own code. Also drops an
+ * operation if the function that names it has the same change. The order of changes_find() stays.
+ * @views: the functions of both sides; NULL: not known. Returns the number of changes left. */
 size_t changes_fold(const struct view *const views[2], struct change *changes, size_t count);

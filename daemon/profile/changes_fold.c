@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Changes of callers and callees that are the same one. */
+/* Folds changes of callers and callees that are one change. */
 #include "profile/changes.h"
 
 #include "base/cleanup.h"
@@ -8,30 +8,30 @@
 
 #include <math.h>
 
-#define ALIKE_PART 0.25    /* of a change: what changed by as much may be the same */
-#define FOLD_MAX 64        /* the greatest changes: callers of others are folded */
-#define FOLD_TOGETHER 0.8  /* of the samples of one of them that the other is in, too */
-#define NEWER 1.5          /* times as new: less is alike */
-#define MARKED 1.2         /* so new that what it calls need not be named */
-#define WORK_MAX (1 << 25) /* pairs that are counted; stacks beyond it are not */
+#define ALIKE_PART 0.25    /* share of the larger change: a smaller difference makes them alike */
+#define FOLD_MAX 64        /* the highest ranked changes: only these are folded */
+#define FOLD_TOGETHER 0.8  /* share of the samples of one that contain the other, too */
+#define NEWER 1.5          /* ratio of newness: below it, two changes are equally new */
+#define MARKED 1.2         /* newness from which a caller explains its callees */
+#define WORK_MAX (1 << 25) /* pairs counted per view; further stacks are not counted */
 
 /* A function or category that changed. */
 struct folding {
     const struct change *change;
     double newness;
-    bool own;  /* code of the application's own, or a thread's kind that says it all */
-    bool gone; /* another one stays in its place */
+    bool own;  /* application's own code, or a category with threads of its own */
+    bool gone; /* folded into another change */
 };
 
 struct pairs {
     struct folding list[FOLD_MAX];
-    double together[FOLD_MAX][FOLD_MAX]; /* [i][i]: its own weight */
-    double above[FOLD_MAX][FOLD_MAX];    /* of together: i is nearer to the root */
+    double together[FOLD_MAX][FOLD_MAX]; /* weight of samples with i and k; [i][i]: with i */
+    double above[FOLD_MAX][FOLD_MAX];    /* part of together[i][k] with i nearer to the root */
     size_t n;
-    size_t work; /* pairs that were counted */
+    size_t work; /* pairs counted in this view */
 };
 
-/* Kinds of work that have threads of their own. */
+/* Returns whether the category has threads of its own. */
 static bool is_whole_work(const char *category)
 {
     return strcmp(category, CATEGORY_NAMES[CATEGORY_GC]) == 0 ||
@@ -51,7 +51,7 @@ static void take(struct pairs *pairs, const struct change *c)
 
 /* ---- what is called by what ---- */
 
-/* Returns which of the pairs is that category; FOLD_MAX: none. */
+/* Returns the index in pairs->list of the category; FOLD_MAX: none. */
 static uint8_t find_category(const struct pairs *pairs, const char *name)
 {
     uint8_t k = 0;
@@ -62,7 +62,8 @@ static uint8_t find_category(const struct pairs *pairs, const char *name)
     return k < pairs->n ? k : FOLD_MAX;
 }
 
-/* Which of the pairs each string of the view is. NULL: no memory. */
+/* Returns the index in pairs->list of each string of @v; the caller frees it. NULL: out of
+ * memory. */
 static uint8_t *index_names(const struct view *v, const struct pairs *pairs)
 {
     size_t n = intern_count(v->strings);
@@ -80,7 +81,7 @@ static uint8_t *index_names(const struct view *v, const struct pairs *pairs)
     return index;
 }
 
-/* Notes which of the pairs are the application's own. */
+/* Marks the functions that are the application's own code. */
 static void find_own(const struct view *v, const uint8_t *index, struct pairs *pairs)
 {
     const struct profile *p = v->profile;
@@ -98,7 +99,7 @@ static void find_own(const struct view *v, const uint8_t *index, struct pairs *p
     }
 }
 
-/* Counts a stack of the functions @at, the root's side first, each once. */
+/* Counts one stack. @at: distinct indexes in pairs->list, from the root on. */
 static void count_stack(struct pairs *pairs, const uint8_t *at, size_t n, double weight)
 {
     pairs->work += n * n;
@@ -112,8 +113,8 @@ static void count_stack(struct pairs *pairs, const uint8_t *at, size_t n, double
     }
 }
 
-/* Sums the samples of each row by category: [row * (CATEGORY_COUNT + 1) + category], where the last
- * is of those without one. NULL: no memory. */
+/* Sums the samples of each row by category: [row * (CATEGORY_COUNT + 1) + category]. The last
+ * category is for samples without one. NULL: out of memory. */
 static double *sum_rows(const struct view *v)
 {
     double *sums = calloc(v->row_count + 1, (CATEGORY_COUNT + 1) * sizeof(*sums));
@@ -129,8 +130,7 @@ static double *sum_rows(const struct view *v)
     return sums;
 }
 
-/* Writes which of the pairs are on the stack of @row, the root's side first, each once. Return: how
- * many. */
+/* Writes the distinct pairs on the stack of @row, from the root on. Returns their number. */
 static size_t stack_of(const struct view *v, const struct view_row *row, const uint8_t *index,
                        uint8_t at[FOLD_MAX])
 {
@@ -148,7 +148,7 @@ static size_t stack_of(const struct view *v, const struct view_row *row, const u
     return n;
 }
 
-/* Counts the stacks of @v. A category stands at the root of the stacks of its work. */
+/* Counts the stacks of @v. The category of a sample stands at the root of its stack. */
 static void count_rows(const struct view *v, const uint8_t *index, struct pairs *pairs)
 {
     _cleanup_free_ double *sums = sum_rows(v);
@@ -181,8 +181,8 @@ static bool is_alike(const struct change *x, const struct change *y)
            ALIKE_PART * fmax(fabs(x->difference), fabs(y->difference));
 }
 
-/* Whether the changes of both are the same one: as far as is known, the caller changed by as much
- * as what it calls. */
+/* Returns whether both changed as one: same direction, mostly the same samples, and the same amount
+ * within the caller's interval or ALIKE_PART. */
 static bool is_one(const struct pairs *pairs, size_t caller, size_t callee)
 {
     const struct change *x = pairs->list[caller].change, *y = pairs->list[callee].change;
@@ -193,8 +193,10 @@ static bool is_one(const struct pairs *pairs, size_t caller, size_t callee)
            (is_alike(x, y) || (x->low <= y->difference && y->difference <= x->high));
 }
 
-/* Whether the callee's name says better what changed. What is newer does; of what is as new, the
- * application's own code, and of that what is called. */
+/* Returns whether the callee's name explains the change better. Below a caller of own code, a
+ * foreign callee does unless the caller is new (MARKED). Otherwise the newer one does, and own code
+ * has an advantage (NEWER). If both are equally new, the callee does in own code, the caller in
+ * foreign code. */
 static bool is_callee_better(const struct folding *caller, const struct folding *callee)
 {
     if (caller->own && !callee->own)
@@ -205,8 +207,8 @@ static bool is_callee_better(const struct folding *caller, const struct folding 
     return callee->newness > caller->newness / (callee->own ? NEWER : 1);
 }
 
-/* Whether the callee is of the JDK, or native, and changed as a part of what the application's own
- * caller newly does. */
+/* Returns whether a callee of the JDK, of a library or in native code changed as a part of new work
+ * of an own caller. */
 static bool is_part(const struct pairs *pairs, size_t caller, size_t callee)
 {
     const struct folding *x = &pairs->list[caller], *y = &pairs->list[callee];
@@ -217,7 +219,7 @@ static bool is_part(const struct pairs *pairs, size_t caller, size_t callee)
            pairs->together[caller][callee] >= FOLD_TOGETHER * pairs->together[callee][callee];
 }
 
-/* Decides which of a caller and what it calls stays; both, if their changes differ. */
+/* Marks the caller or the callee as gone if their changes are one. */
 static void fold_pair(struct pairs *pairs, size_t i, size_t k)
 {
     struct folding *caller = &pairs->list[i], *callee = &pairs->list[k];
@@ -241,7 +243,7 @@ static void fold(struct pairs *pairs)
     }
 }
 
-/* Folds what calls each other, and compacts @changes. Return: how many are left. */
+/* Folds callers and callees, and compacts @changes. Returns the number of changes left. */
 static size_t fold_calls(const struct view *const views[2], struct change *changes, size_t count)
 {
     _cleanup_free_ struct pairs *pairs = calloc(1, sizeof(*pairs));
@@ -272,7 +274,8 @@ static size_t fold_calls(const struct view *const views[2], struct change *chang
 
 /* ---- operations that functions name ---- */
 
-/* Whether operation "shop.Orders.get()" is what function "shop.Orders.get" is. */
+/* Returns whether operation "shop.Orders.get()" is function "shop.Orders.get" with a like
+ * change. */
 static bool is_named_by(const struct change *operation, const struct change *function)
 {
     const char *name = function->of->name;
@@ -298,7 +301,7 @@ size_t changes_fold(const struct view *const views[2], struct change *changes, s
     for (size_t i = 0; i < left; i++) {
         struct change one = changes[i];
 
-        /* Where some were moved up, each function is still there at least once. */
+        /* Compaction moves changes up, but each function is still there at least once. */
         if (one.of->kind == CHANGE_OPERATION && has_function(changes, left, &one))
             continue;
         changes[kept++] = one;
