@@ -5,9 +5,8 @@
 #include <setjmp.h>
 
 /*
- * The library's printing forms are used, which hand the text over piece by piece and allocate
- * nothing for C++: when the text gets too long we leave by longjmp(), because there is no other way
- * to stop them.
+ * The library's callback forms pass the text on piece by piece and allocate nothing for C++. When
+ * the text gets too long, longjmp() leaves them, because they cannot be stopped otherwise.
  */
 struct demangled {
     char *text; /* [DEMANGLED_MAX] */
@@ -33,7 +32,7 @@ size_t demangle(const char *symbol, char out[DEMANGLED_MAX])
 
     if (setjmp(d.too_long))
         return 0;
-    /* Rust's legacy symbols are valid C++ ones too. */
+    /* Rust's legacy symbols are also valid C++ symbols. */
     if (rust_demangle_callback(symbol, DMGL_NO_OPTS, demangle_piece, &d))
         return d.n;
     d.n = 0;

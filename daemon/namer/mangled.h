@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Symbols of a file by their looks alone: which are mangled, and which are parts that a compiler
- * cut off a function. Nothing here reads what is mangled. Pure; thread: any.
+ * Symbols of a file judged by their spelling alone: which are mangled, and which are parts that a
+ * compiler cut off a function. Nothing here demangles. Pure; thread: any.
  */
 #pragma once
 
@@ -13,6 +13,6 @@
 /* Cuts the suffixes of compilers' clones ("f.cold", "f.isra.0", "f.part.0") off @symbol: a clone
  * is the function that it was cut from. Points into @symbol. */
 struct span symbol_without_clone(struct span symbol);
-/* Returns whether @symbol may be a mangled one of C++ (Itanium ABI) or Rust (legacy and v0), no
+/* Returns true if @symbol may be mangled by C++ (Itanium ABI) or Rust (legacy and v0), and is no
  * longer than MANGLED_MAX. */
 bool symbol_is_mangled(struct span symbol);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The names that were asked for, the owners' queues, and the thread that asks the process. */
+/* The names and their states, the owners' queues, and the thread that asks the process. */
 #include "namer/namer.h"
 
 #include "base/budget.h"
@@ -36,7 +36,7 @@ struct name_list {
     size_t count;
 };
 
-/* Of an owner: what waits, and the namer's time. */
+/* The waiting names of an owner, and its share of the namer's time. */
 struct queue {
     struct name_list names;
     struct budget budget;
@@ -50,8 +50,8 @@ struct namer {
     struct fingerprint_key key;
     struct name *buckets[BUCKETS];
     struct queue queues[QUEUES];
-    struct name_list known, remembered; /* which can be demangled, and which cannot */
-    size_t waiting, asked, turn;        /* @turn: the queue that was asked of last */
+    struct name_list known, remembered; /* answered names; those that failed */
+    size_t waiting, asked, turn;        /* @turn: the queue that was asked last */
     struct namer_stats stats;
     uint64_t answers;
     bool stopping, gone, idle; /* @idle: the thread waits for work */
@@ -106,7 +106,7 @@ static struct name *find(const struct namer *n, uint64_t hash, struct span symbo
     return e;
 }
 
-/* Takes it out of the table; it is in no list. */
+/* Removes @e from the table and frees it. @e must be in no list. */
 static void drop(struct namer *n, struct name *e)
 {
     struct name **at = &n->buckets[e->hash & (BUCKETS - 1)];
@@ -137,7 +137,7 @@ static struct queue *queue_of(struct namer *n, uint64_t owner)
 
 /* ---- asking: the thread ---- */
 
-/* The next queue in turn that has a symbol. */
+/* Returns the next queue in turn that has a symbol; NULL: none. */
 static struct queue *next_queue(struct namer *n)
 {
     for (size_t i = 1; i <= QUEUES; i++) {
@@ -151,8 +151,9 @@ static struct queue *next_queue(struct namer *n)
     return NULL;
 }
 
-/* Writes the next question. Symbols of an owner without time are dropped: a caller that
- * asks again is refused, or asks for another owner. Return: how many symbols it has. */
+/* Writes the next question, from one queue. Symbols of an owner without time are dropped: a caller
+ * that asks again is refused, or asks for another owner. Returns the number of symbols in the
+ * question. */
 static size_t write_question(struct namer *n)
 {
     struct namer_question *q = &n->question;
@@ -179,8 +180,8 @@ static size_t write_question(struct namer *n)
     return q->count;
 }
 
-/* Receives the answer of the question, or of one before, whose worker ended in between. False: the
- * process is gone, speaks nonsense, or is not wanted any more. */
+/* Receives an answer. *ret_stale: it answers an earlier question, whose worker ended in between.
+ * False: the process is gone, its answer is malformed, or the thread is to stop. */
 static bool receive(struct namer *n, bool *ret_stale)
 {
     struct pollfd fds[] = { { .fd = n->fd, .events = POLLIN },
@@ -251,7 +252,7 @@ static void take_one(struct namer *n, struct name *e, enum namer_outcome outcome
         keep_known(n, &n->known, NAMER_KNOWN_MAX, e);
 }
 
-/* Takes in the answer; what it leaves of the question goes back into its queue. */
+/* Stores the answer; symbols that it does not cover go back into their queues. */
 static void take_answer(struct namer *n)
 {
     const struct namer_answer *a = &n->answer;
@@ -277,7 +278,7 @@ static void take_answer(struct namer *n)
     n->stats.cpu_ns += a->cpu_ns;
 }
 
-/* The process is gone: what is asked has no name. */
+/* Drops all symbols that wait or are being asked: the process is gone. */
 static void give_up(struct namer *n)
 {
     struct name *e;
@@ -381,7 +382,7 @@ struct namer *namer_free(struct namer *n)
 
 /* ---- the door ---- */
 
-/* Has @symbol asked for, if there is room. */
+/* Queues @symbol, if there is room. Returns NAMER_COMING or NAMER_REFUSED. */
 static int begin(struct namer *n, uint64_t owner, uint64_t hash, struct span symbol)
 {
     struct queue *queue = queue_of(n, owner);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What flamed and the namer's process send each other, over a SOCK_SEQPACKET socket: one question,
+ * The messages between flamed and the namer's process over a SOCK_SEQPACKET socket: one question,
  * then its answer. Both ends are the same build.
  */
 #pragma once
@@ -9,11 +9,11 @@
 
 #define NAMER_NAMES_MAX 64                /* of a question */
 #define NAMER_NAME_NS (5 * NSEC_PER_MSEC) /* CPU time of one name */
-/* CPU time from which on an answer is sent as it is: the rest is for another question. */
+/* CPU time after which an answer is sent as it is; the rest goes into another question. */
 #define NAMER_ANSWER_NS (10 * NSEC_PER_MSEC)
 
 struct namer_question {
-    uint32_t number; /* its answer has the same */
+    uint32_t number; /* repeated in its answer */
     uint32_t count;
     uint16_t n[NAMER_NAMES_MAX]; /* bytes of each symbol */
     char text[NAMER_NAMES_MAX * MANGLED_MAX];
@@ -21,7 +21,7 @@ struct namer_question {
 
 enum namer_outcome {
     NAMER_HAS_TEXT,
-    NAMER_HAS_NONE, /* it is no mangled name, or its text is too long */
+    NAMER_HAS_NONE, /* not a mangled name, or its text is too long */
     NAMER_TIMED_OUT,
     NAMER_DIED,
     NAMER_OUTCOMES
@@ -29,8 +29,8 @@ enum namer_outcome {
 
 struct namer_answer {
     uint32_t number;
-    uint32_t count;              /* of the first symbols of the question; at least one */
-    uint64_t cpu_ns;             /* that they took */
+    uint32_t count;  /* symbols answered, from the first of the question; at least one */
+    uint64_t cpu_ns; /* CPU time of these symbols */
     uint16_t n[NAMER_NAMES_MAX]; /* bytes of each text */
     uint8_t outcome[NAMER_NAMES_MAX];
     char text[NAMER_NAMES_MAX * DEMANGLED_MAX];

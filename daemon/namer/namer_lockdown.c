@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The namer's rights: none, a few system calls, little memory. */
+/* Takes the namer's rights: it keeps a few system calls and little memory. */
 #include "namer/namer_process.h"
 
 #include "base/capabilities.h"
@@ -13,25 +13,25 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Above what the program takes at its start, sanitizers' tables included. */
+/* Memory beyond what the program maps at its start, sanitizers' tables included. */
 #define MEMORY_MORE_BYTES ((rlim_t)64 << 20)
 #define STACK_BYTES ((rlim_t)4 << 20)
-/* The longest life of a worker that keeps no timer: it ends itself at half of it. */
+/* The limit for a worker whose timer fails; a sound worker ends itself at half of it. */
 #define CPU_SECONDS 10
 
 /* The flags of clone() as fork() makes it. */
 #define FORK_FLAGS ((scmp_datum_t)(CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID | CSIGNAL))
 
-/* What a worker may do: read a question, write an answer, set its timer, end. */
+/* A worker's system calls: read a question, write an answer, set its timer, end. */
 static const int ALLOWED_IN_WORKER[] = {
     SCMP_SYS(brk),          SCMP_SYS(clock_gettime), SCMP_SYS(exit),
     SCMP_SYS(exit_group),   SCMP_SYS(madvise),       SCMP_SYS(mremap),
     SCMP_SYS(munmap),       SCMP_SYS(recvfrom),      SCMP_SYS(restart_syscall),
     SCMP_SYS(rt_sigreturn), SCMP_SYS(sendto),        SCMP_SYS(setitimer),
-    SCMP_SYS(sigaltstack), /* where it is: sanitizers ask at a longjmp() */
+    SCMP_SYS(sigaltstack), /* sanitizers query the stack at a longjmp() */
 };
 
-/* Besides these: starting workers and waiting for them. */
+/* The keeper's further system calls: start workers and wait for them. */
 static const int ALLOWED_IN_KEEPER[] = {
     SCMP_SYS(clock_nanosleep), SCMP_SYS(futex),     SCMP_SYS(getpid),
     SCMP_SYS(getppid),         SCMP_SYS(gettid),    SCMP_SYS(nanosleep),
@@ -49,7 +49,7 @@ static int allow(scmp_filter_ctx ctx, const int *calls, size_t count)
     return r;
 }
 
-/* No memory becomes executable. What is not allowed ends the process. */
+/* Installs the filter: no memory becomes executable, and any other system call ends the process. */
 static int filter_calls(bool keeper)
 {
     scmp_filter_ctx ctx = seccomp_init(SCMP_ACT_KILL_PROCESS);
@@ -76,7 +76,7 @@ static void limit(int resource, rlim_t value)
     setrlimit(resource, &limit);
 }
 
-/* What this process has mapped by now. */
+/* Returns the bytes that this process has mapped. */
 static rlim_t mapped_bytes(void)
 {
     unsigned long pages = 0;

@@ -14,27 +14,27 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* A worker ends itself after so much, because what is left of a name by longjmp() stays in its
- * memory. The next one begins again. */
+/* A worker ends itself after so much, because longjmp() leaves memory of a name allocated. The next
+ * worker starts afresh. */
 #define WORKER_NAMES 20000
 #define WORKER_CPU_NS (5 * NSEC_PER_SEC)
 #define EXIT_RENEW 3
-/* Before the next worker, where the last one ended with no symbol in its hands. */
+/* The pause before the next worker, if the last one ended without a symbol in progress. */
 #define AGAIN_NS (100 * NSEC_PER_MSEC)
 
-/* What keeper and worker share: a question, and what has become of it so far. Of a worker that
- * ends the rest is there for the next one. */
+/* Memory that keeper and worker share: a question, and its answer so far. If a worker ends, the
+ * next one finishes the rest. */
 struct desk {
     struct namer_question question;
     struct namer_answer answer;
-    size_t read_bytes; /* of question.text, before the next symbol */
+    size_t read_bytes; /* bytes of question.text before the next symbol */
     size_t used_bytes; /* of answer.text */
     uint32_t begun;    /* symbols that this worker has begun */
-    uint32_t timed;    /* of them, since it has set its timer */
-    bool full;         /* there is a question; answer.count symbols of it are done */
+    uint32_t timed;    /* symbols begun since this worker set its timer */
+    bool full;         /* holds a question; answer.count of its symbols are done */
 };
 
-/* Keeps the outcome of the next symbol; its text is in its place. */
+/* Stores the outcome of the next symbol, whose text of @n bytes is in place. */
 static void keep(struct desk *d, enum namer_outcome outcome, size_t n)
 {
     struct namer_answer *a = &d->answer;
@@ -72,11 +72,11 @@ static void name_next(struct desk *d)
 
 static uint64_t cpu_ns(void)
 {
-    return clock_ns(CLOCK_THREAD_CPUTIME_ID); /* that of the process is coarse beside a timer */
+    return clock_ns(CLOCK_THREAD_CPUTIME_ID); /* the process's is coarse beside a timer */
 }
 
-/* Answers the question on the desk, or what is left of it by a worker before. All symbols of an
- * answer take far less than one may, so one timer is enough. */
+/* Answers the question on the desk, or the rest that an earlier worker left. All symbols of an
+ * answer together take far less time than one is allowed, so one timer is enough. */
 static bool answer(struct desk *d)
 {
     uint64_t begun_ns = cpu_ns();
@@ -93,8 +93,7 @@ static bool answer(struct desk *d)
     return send(NAMER_FD, &d->answer, bytes, MSG_NOSIGNAL) == (ssize_t)bytes;
 }
 
-/* Whether @n bytes are a question. flamed's other threads are no concern of ours: its sender is
- * as trusted as this code. */
+/* Begins a question of @n bytes. False: it is malformed. The sender is as trusted as this code. */
 static bool take_question(struct desk *d, ssize_t n)
 {
     const struct namer_question *q = &d->question;
@@ -117,8 +116,8 @@ static bool take_question(struct desk *d, ssize_t n)
     return true;
 }
 
-/* A question stays in the socket until it is answered: one that a worker dies of is there for the
- * next. An answer that is sent twice has the same number. */
+/* Runs a worker. A question stays in the socket until it is answered: if a worker dies of it, the
+ * next worker finds it. An answer that is sent twice has the same number. */
 static _Noreturn void work(struct desk *d)
 {
     ssize_t n;
@@ -143,8 +142,8 @@ static _Noreturn void work(struct desk *d)
 
 /* ---- the keeper ---- */
 
-/* A worker ended, with @status, while it had a symbol in its hands. Earlier symbols may have used
- * up its time, or left something in its memory: then the symbol is given to a new worker first. */
+/* Handles the end of a worker with @status while it had a symbol in progress. Earlier symbols may
+ * have used up its time or damaged its memory: the symbol is then given to a new worker first. */
 static void note_death(struct desk *d, int status)
 {
     bool late = WIFSIGNALED(status) && WTERMSIG(status) == SIGPROF;
@@ -197,7 +196,7 @@ int namer_run(void)
     prctl(PR_SET_NAME, "flamed-namer");
     signal(SIGPROF, SIG_DFL);
     signal(SIGCHLD, SIG_DFL);
-    signal(SIGHUP, SIG_IGN); /* signals to all of flamed: it ends with the socket */
+    signal(SIGHUP, SIG_IGN); /* for all of flamed; the namer ends with its socket */
     signal(SIGINT, SIG_IGN);
     signal(SIGTERM, SIG_IGN);
     setpriority(PRIO_PROCESS, 0, 0); /* not in the way of the engine, as any other part of flamed */

@@ -9,24 +9,23 @@
 
 #include "base/error.h"
 
-/* The first argument of a flamed that is to be the namer; descriptor 3 is its socket. */
+/* The first argument of flamed when it runs as the namer; descriptor 3 is its socket. */
 #define NAMER_OPTION "--namer"
 #define NAMER_FD 3
 
 /* Starts the namer: forks, and executes this program with NAMER_OPTION, so that the namer shares
- * neither memory nor its layout with flamed. *ret_fd: the socket to it, the caller's. Call before
- * the sandbox and before any thread. Return: 0 or -errno with @err. */
+ * neither memory nor its layout with flamed. *ret_fd gets the socket to it, owned by the caller.
+ * Call before the sandbox and before any thread. Return: 0 or -errno with @err. */
 int namer_start(int *ret_fd, struct error *err);
-/* Starts it without executing anything: for a program that has not NAMER_OPTION. Return: as above.
- */
+/* Starts the namer without an exec: for a program that lacks NAMER_OPTION. Return: as
+ * namer_start(). */
 int namer_fork(int *ret_fd, struct error *err);
-/* Runs the keeper on the socket NAMER_FD, which is all that this process has open afterwards.
- * Return: the exit status, when flamed has closed its end. */
+/* Runs the keeper on the socket NAMER_FD, and closes all other descriptors.
+ * Return: the exit status, once flamed has closed its end. */
 int namer_run(void);
 
 /* ---- namer_lockdown.c ---- */
 
-/* Take from the calling process all that the keeper, and then the worker, does not need. 0 or
- * -errno. */
+/* Drop all rights that the keeper, and then the worker, does not need. 0 or -errno. */
 int namer_lock_keeper(void);
 int namer_lock_worker(void);
