@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a frame of a stack is, once named, and the table that gives each distinct one a 32-bit id.
- * Values that every layer may include.
+ * Named frames of stacks, and the table that gives each distinct one a 32-bit id. Values that every
+ * layer may include.
  */
 #pragma once
 
@@ -9,7 +9,7 @@
 #include "base/shares.h"
 #include "base/text.h"
 
-/* Order matters to nobody but render/ and web/, which keep tables by it (checked by a test). */
+/* render/ and web/ keep tables in this order (checked by a test). */
 enum frame_kind {
     FRAME_UNKNOWN,     /* no name: "[unknown]", or module+offset */
     FRAME_C2,          /* Java, compiled by C2; and wrappers of native methods */
@@ -27,7 +27,7 @@ enum frame_kind {
 #define WAIT(id, name) FRAME_WAIT_##id, /* synthetic: "[lock]" */
 #include "profile/waits.def"
 #undef WAIT
-    FRAME_CLASS,   /* no code: the Java class of the objects that the one below it allocated */
+    FRAME_CLASS,   /* no code: the Java class of the objects that the frame below it allocated */
     FRAME_JVMCI,   /* Java, compiled by a compiler that is a JVMCI library, such as Graal */
     FRAME_REQUEST, /* synthetic: "[GET /orders/{id}]", and other groups: "[blocked]" */
     FRAME_KIND_COUNT
@@ -54,11 +54,11 @@ struct function {
     uint32_t module;     /* id in the module table, 0: none */
 };
 
-/* How a compiled frame that runs itself, and calls nothing, is known. */
+/* How the function of a compiled leaf frame was found. */
 enum frame_leaf {
-    FRAME_LEAF_RECORDED, /* by what the compiler wrote down */
-    FRAME_LEAF_INFERRED, /* by the loop that it runs in */
-    FRAME_LEAF_UNSURE,   /* it is the function or another that is inlined there */
+    FRAME_LEAF_RECORDED, /* recorded by the compiler */
+    FRAME_LEAF_INFERRED, /* inferred from the loop that it runs in */
+    FRAME_LEAF_UNSURE,   /* this function, or another that is inlined there */
     FRAME_LEAF_COUNT
 };
 
@@ -74,36 +74,36 @@ struct frame {
 
 struct frame_table;
 
-/* Limits are numbers of entries (functions and frames) and bytes of strings. Owners share as many
- * bytes of all together. 0 or -ENOMEM. */
+/* Creates a table. @max_entries limits modules, functions and frames each; @max_string_bytes limits
+ * strings, and the memory that all owners share. 0 or -ENOMEM. */
 int frame_table_new(size_t max_entries, size_t max_string_bytes, struct frame_table **ret);
 struct frame_table *frame_table_free(struct frame_table *t);
 
-/* From now on what is new takes the share of @owner (base/shares.h); 0: nobody's, so that only the
- * limits hold. */
+/* Charges new entries to the share of @owner (base/shares.h) from now on; 0: no owner, so that only
+ * the limits hold. */
 void frame_table_charge(struct frame_table *t, uint64_t owner);
-/* Returns how often something found no room in its owner's share. */
+/* Returns the number of entries refused for lack of room in their owner's share. */
 uint64_t frame_table_refused(const struct frame_table *t);
 
-/* Each returns 0, -ENOSPC (limit or share; @ret then is the id of the "[unknown]" frame, function
- * or "") or -ENOMEM (as well). Thread: the engine's. */
+/* Find or add an entry. 0; -ENOSPC (limit or share) or -ENOMEM, and then @ret is the id of the
+ * "[unknown]" frame, the nameless function or "". Thread: the engine's. */
 int frame_table_string(struct frame_table *t, struct span clean, uint32_t *ret);
 int frame_table_module(struct frame_table *t, const struct module *m, uint32_t *ret);
 int frame_table_function(struct frame_table *t, const struct function *f, uint32_t *ret);
 int frame_table_frame(struct frame_table *t, const struct frame *f, uint32_t *ret);
-/* Returns the id of the string that @raw is when clean (base/text.h); 0: there was no room. */
+/* Returns the id of @raw as clean text (base/text.h); 0: there was no room. */
 uint32_t frame_table_clean(struct frame_table *t, struct span raw, enum text_encoding encoding);
-/* Returns the id of the frame of @kind whose function has a name alone, the clean @text. */
+/* Returns the id of the frame of @kind whose function has only a name, the clean @text. */
 uint32_t frame_table_text(struct frame_table *t, struct span text, enum frame_kind kind);
 
-/* Id 0 of each is the nameless one: frame 0 is "[unknown]" of kind FRAME_UNKNOWN. Unknown ids give
- * it. */
+/* Return the entry with an id. Entry 0 is nameless: frame 0 is "[unknown]" of kind FRAME_UNKNOWN.
+ * Unknown ids return entry 0. */
 const struct frame *frame_table_get(const struct frame_table *t, uint32_t frame);
 const struct function *frame_table_get_function(const struct frame_table *t, uint32_t function);
 const struct module *frame_table_get_module(const struct frame_table *t, uint32_t module);
 struct span frame_table_get_string(const struct frame_table *t, uint32_t string);
 size_t frame_table_bytes(const struct frame_table *t);
-/* How many there are of each: ids are dense and in the order in which they were added. */
+/* Number of entries: ids are dense and in the order of addition. */
 struct frame_table_counts {
     uint32_t strings, modules, functions, frames;
 };

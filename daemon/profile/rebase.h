@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Moves what points into one frame table to another that takes its place. Two steps, so that a lack
- * of memory changes nothing. First everything adds what it uses (rebase_add_*). Then everything
- * takes its new ids (rebase_frame, record_rebase), which cannot fail. Thread: the engine's.
+ * Moves records and frame ids from one frame table to its replacement, in two steps, so that a lack
+ * of memory changes nothing. First every user adds the entries that it uses (rebase_add_*). Then
+ * every user takes the new ids (rebase_frame, record_rebase), which cannot fail. Thread: the
+ * engine's.
  */
 #pragma once
 
@@ -16,13 +17,11 @@ int rebase_new(const struct frame_table *from, struct frame_table *to, struct re
 struct rebase *rebase_free(struct rebase *b);
 CLEANUP_FUNCTION(rebase_freep, rebase, rebase_free)
 
-/* Does the first step. 0, -ENOSPC or -ENOMEM. */
+/* First step: add the entries that a frame or a record uses. 0, -ENOSPC or -ENOMEM. */
 int rebase_add_frame(struct rebase *b, uint32_t frame);
 int rebase_add_record(struct rebase *b, const struct record *r);
 
-/* Does the second step: returns the new id of a frame that was added. Ids from RECORD_LATER on
- * stay. */
+/* Second step: returns the new id of an added frame. Ids from RECORD_LATER on stay. */
 uint32_t rebase_frame(const struct rebase *b, uint32_t frame);
-/* @r is of the new table from now on; what it knows of threads, processes and stacks keeps its
- * indexes. */
+/* Second step: moves @r to the new table; indexes of threads, processes and stacks stay. */
 void record_rebase(struct record *r, const struct rebase *b);

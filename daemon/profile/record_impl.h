@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What record.c builds and finish.c reads. Private to profile/. */
+/* State that record.c builds and finish.c reads. Private to profile/. */
 #pragma once
 
 #include "base/id_table.h"
@@ -10,19 +10,20 @@
 #define RECORD_THREADS_MAX 1000000u
 _Static_assert(RECORD_NODES_MAX < 1u << 24 && RECORD_THREADS_MAX < 1u << 24,
                "struct profile_sample has room for their numbers");
-#define RECORD_UNWARNED_MAX 4096u /* warnings that are counted alone */
-#define RECORD_WARNINGS_LAST 6    /* places for what is said at the end */
+#define RECORD_UNWARNED_MAX 4096u /* warnings that are only counted */
+#define RECORD_WARNINGS_LAST 6    /* places reserved for warnings of record_finish() */
 #define RECORD_DOUBLES_MAX                                                                         \
     ((size_t)64 << 10) /* samples: an array up to this doubles as it grows                         \
                         */
 #define RECORD_STRING_BYTES_MAX ((size_t)256 << 20)
 
-/* A stack tree node as the key of its id: the caller's node and the frame. */
+/* Key of a node of the stack tree: the caller's node and the frame. */
 struct record_node {
     uint32_t parent, frame;
 };
 
-/* In what record_finish() says of stacks that it has counted: merged profiles say it of theirs. */
+/* Part of a warning of record_finish() with a count of samples: merging drops the parts'
+ * warnings. */
 #define RECORD_COUNTED_TEXT "samples are of virtual threads that have waited since they began: "
 
 struct record {
@@ -34,31 +35,32 @@ struct record {
     uint32_t keep_every; /* 1; doubled each time the limit is hit */
     struct record_last { /* by event: */
         size_t at;       /* 1 + index of its last sample; 0: none */
-        uint32_t skip;   /* samples to fold into that one before the next is kept */
+        uint32_t skip;   /* samples to fold into it before the next is kept */
     } last[PROFILE_EVENTS_MAX];
-    uint64_t random;              /* which of those that are folded together is kept */
+    uint64_t random;              /* random state: which of two folded samples is kept */
     uint64_t thinned;             /* samples folded into others' counts */
     uint64_t counted;             /* sum of counts */
     struct record_budget *budget; /* NULL: none */
-    size_t charged_bytes;         /* to it */
-    bool starved;                 /* it was thinned for want of budget */
-    uint64_t dropped;             /* for want of memory or by the limits of nodes and threads */
+    size_t charged_bytes;         /* bytes charged to the budget */
+    bool starved;                 /* thinned for lack of budget */
+    uint64_t dropped;             /* samples without memory, or beyond the limits of nodes and
+                                   * threads */
     struct profile_moment *moments;
     size_t moment_count, moment_cap;
     uint64_t moments_dropped;
-    struct contexts *contexts; /* owned; NULL: no sample has one */
+    struct contexts *contexts; /* owned; NULL: no sample has a context */
     char *warnings[PROFILE_WARNINGS_MAX];
     size_t warning_count;
-    bool finishing;            /* its last warnings are added */
-    uint32_t warned_processes; /* of record_warn_process() */
-    struct id_table unwarned;  /* hashes of the sentences that found no place */
+    bool finishing;            /* record_finish() adds its warnings */
+    uint32_t warned_processes; /* places taken by record_warn_process() */
+    struct id_table unwarned;  /* hashes of sentences without a place */
     record_later_fn later;     /* NULL: all frames are of the table */
     void *later_cookie;
 };
 
-/* Makes @ret (nodes and samples its own, to be freed by record_resolved_deinit(); the rest
- * borrowed) of @r with every frame known. 0 or -ENOMEM. */
+/* Copies @r to @ret with every frame resolved. Nodes and samples are its own, to be freed by
+ * record_resolved_deinit(); the rest is borrowed. 0 or -ENOMEM. */
 int record_resolve(const struct record *r, struct record *ret);
-/* Copies the moments of @r, by their start, with the strings of @p. 0 or -ENOMEM. */
+/* Copies the moments of @r to @p, sorted by start, with strings of @p. 0 or -ENOMEM. */
 int record_finish_moments(const struct record *r, struct profile *p);
 void record_resolved_deinit(struct record *resolved);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What all Java threads of a JVM do at one moment: the answer of the backend, which render/ writes
+ * The state of all Java threads of a JVM at one moment: the backend's answer, which render/ writes
  * as JSON or text. Texts are clean (base/text.h) and interned in the dump. Thread: the owner's.
  */
 #pragma once
@@ -26,12 +26,12 @@ enum dumped_state {
     DUMPED_STATES
 };
 
-/* Why a stack is there, or not. */
+/* Completeness of a stack. */
 enum thread_stack {
     THREAD_STACK_WHOLE,
-    THREAD_STACK_CUT,     /* without its outer frames */
+    THREAD_STACK_CUT,     /* outer frames are missing */
     THREAD_STACK_NONE,    /* the thread has no Java frames */
-    THREAD_STACK_RUNNING, /* it runs, and so it is not in memory */
+    THREAD_STACK_RUNNING, /* the thread is running, so that its stack is not in memory */
     THREAD_STACK_CHANGED, /* the thread ran while it was read */
     THREAD_STACKS
 };
@@ -48,7 +48,8 @@ enum thread_lock {
 
 struct dumped_thread {
     uint64_t id;                   /* Thread.threadId() */
-    uint64_t owner_id, carrier_id; /* the same, of the lock's owner and of its carrier; 0: none */
+    uint64_t owner_id, carrier_id; /* Thread.threadId() of the lock's owner, and of the carrier; 0:
+                                    * none */
     int32_t host_tid, ns_tid;      /* of a platform thread; 0: not known */
     bool is_virtual, is_daemon, is_mounted;
     uint8_t state; /* enum dumped_state */
@@ -60,13 +61,13 @@ struct dumped_thread {
 
 struct thread_dump {
     int32_t host_pid;
-    uint64_t time_ns; /* CLOCK_REALTIME, of its begin */
+    uint64_t time_ns; /* CLOCK_REALTIME at the start */
     char java_version[128], vm_name[128];
     struct intern *strings;        /* owned */
     struct dumped_thread *threads; /* owned; by id */
     size_t count, room;
-    uint64_t left_out;   /* threads that there was no room for */
-    uint64_t incomplete; /* places of the VM's tables that could not be read */
+    uint64_t left_out;   /* threads without room */
+    uint64_t incomplete; /* unreadable places of the VM's tables */
     uint64_t took_ns;
     size_t warning_count;
     char warnings[THREAD_DUMP_WARNINGS][THREAD_DUMP_WARNING_BYTES];
@@ -80,6 +81,6 @@ struct thread_dump *thread_dump_free(struct thread_dump *d);
 void thread_dump_warn(struct thread_dump *d, const char *fmt, ...) PRINTF_LIKE(2, 3);
 /* Sorts the threads by id. */
 void thread_dump_sort(struct thread_dump *d);
-/* Finds a thread of a sorted dump by its id. NULL: none. */
+/* Returns the thread with @id of a sorted dump; NULL: none. */
 const struct dumped_thread *thread_dump_find(const struct thread_dump *d, uint64_t id);
 CLEANUP_FUNCTION(thread_dump_freep, thread_dump, thread_dump_free)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a profile says in a few sentences, each with a path of the API that shows it. The rules here
- * are those that need the samples alone. Pure; thread: any.
+ * Sentences about a profile, each with a path of the API for its evidence. The rules here need the
+ * samples alone. Pure; thread: any.
  */
 #pragma once
 
@@ -11,11 +11,11 @@
 #define WORDS_MAX 5
 #define WORDS_SENTENCE_BYTES 512
 #define WORDS_LINK_BYTES 16384 /* 256 pids, and a service */
-#define WORDS_FEW 300          /* samples: with fewer, shares tell too little */
+#define WORDS_FEW 300          /* samples: with fewer, shares are too uncertain */
 
 enum words_kind { WORDS_FEW_SAMPLES, WORDS_TIME, WORDS_SIGNAL, WORDS_CHANGE, WORDS_SURE };
 
-/* Returns what the API calls it. Static. */
+/* Returns the name of @kind in the API. Static. */
 const char *words_kind_name(enum words_kind kind);
 
 struct words_sentence {
@@ -27,17 +27,17 @@ struct words_sentence {
 struct words {
     struct words_sentence list[WORDS_MAX];
     size_t count;
-    uint64_t from_ns, to_ns; /* CLOCK_REALTIME: what the sentences are about */
+    uint64_t from_ns, to_ns; /* CLOCK_REALTIME: time range of the sentences */
     uint64_t samples;        /* of that time */
 };
 
 void words_deinit(struct words *w);
-/* Adds a sentence. What finds no room, or no memory, is left out. */
+/* Adds a sentence; without room or memory, it is dropped. */
 void words_add(struct words *w, enum words_kind kind, const char *link, const char *fmt, ...)
     PRINTF_LIKE(4, 5);
 /* Appends @w as text. */
 void words_text(const struct words *w, struct buf *out);
 /* Adds what most of @v went to: kinds of work or waits, and the code. */
 void words_add_time(struct words *w, const struct view *v, const char *link);
-/* Adds how sure the shares of @v are. */
+/* Adds the uncertainty of the shares of @v. */
 void words_add_sure(struct words *w, const struct view *v, const char *link);
