@@ -24,11 +24,10 @@ struct container {
                        * "" unknown */
     char name[128];   /* clean text; "" unknown */
     char pod_uid[40], pod_name[256], pod_namespace[64]; /* of these the UID is always known */
-    char outer[65]; /* id of the outermost container around it; "" where there is none */
+    char outer[65]; /* id of the outermost container around it; "": none */
 };
 
-/* Returns what a pod is called: its name, or its UID where the node knows no name; "" where there
- * is none. Points into @c. */
+/* Returns the name of the pod, or its UID if the node knows no name; "": no pod. Points into @c. */
 static inline const char *container_pod(const struct container *c)
 {
     return c->pod_name[0] ? c->pod_name : c->pod_uid;
@@ -42,50 +41,48 @@ enum jvm_state {
     JVM_UNSUPPORTED, /* ->reason says why */
 };
 
-/* Whether code that GraalVM compiled ahead of time (a native image) was met in samples. */
+/* Whether samples showed code that GraalVM compiled ahead of time (a native image). */
 enum native_image {
     IMAGE_NO,
     IMAGE_NAMED,    /* its file has symbols */
     IMAGE_NAMELESS, /* functions without a name were met */
 };
 
-/* A process image. Borrowed from the table. It stays valid (though possibly `exited`) until a later
- * discover_poll() finds it gone for over 2 s with no pin on it. (For less, oldest first, while the
- * table is nearly full; and not gone at all, if its owner then has most of it.) What was only seen
- * in discover_each() is valid during that call. */
+/* A process image, borrowed from the table. It stays valid (though possibly `exited`) until a later
+ * discover_poll() finds it ended over 2 s ago and without a pin. While the table is nearly full,
+ * ended images go earlier, oldest first. Running images go too if their owner has most of the
+ * table. An image known only from discover_each() is valid during that call. */
 struct process {
     struct proc_id id;
     char comm[64]; /* clean text */
-    char *command; /* clean text: what a person would call it; owned; never NULL */
+    char *command; /* clean text: the name that a person would use; owned; never NULL */
     int32_t ns_pid[PROC_NS_DEPTH_MAX];
     size_t ns_depth;
     uint32_t uid; /* effective, as the host sees it */
-    /* The user that may look into it, as proc_user() tells; 0: root alone. Not the owner of budgets
-     * (proc_owner()). */
+    /* The user that has access to it, as proc_user() returns; 0: root alone. Not the owner of
+     * budgets (proc_owner()). */
     uint32_t owner;
-    uint64_t payer;        /* that owner of budgets; 0: see process_payer() */
-    bool rootless;         /* `owner` is that by having made its container without root */
-    int64_t container_uid; /* the same as its own user namespace sees it, -1 unmapped or unknown */
+    uint64_t payer;        /* the owner of budgets; 0: not read yet, see process_payer() */
+    bool rootless;         /* `owner` made the process's container without root */
+    int64_t container_uid; /* uid in its own user namespace; -1: unmapped or unknown */
     bool kernel_thread;
-    bool zombie;        /* dead, but its parent has not asked for it */
-    bool exited;        /* it ended, or an exec replaced it */
-    bool replaced;      /* it was that */
-    uint64_t exited_ns; /* when, CLOCK_MONOTONIC */
-    uint64_t
-        exec_time_ns; /* CLOCK_MONOTONIC of the exec that made this image, 0: before we looked */
-    uint32_t exec_id; /* task->self_exec_id as samples tell it, 0: not known yet */
-    /* Wall clock of its start as told when it was first read (it does not move with the clock
-     * after that); 0: not read yet. */
+    bool zombie;           /* dead, but not reaped by its parent yet */
+    bool exited;           /* it ended, or an exec replaced it */
+    bool replaced;         /* an exec replaced it */
+    uint64_t exited_ns;    /* CLOCK_MONOTONIC of its end */
+    uint64_t exec_time_ns; /* CLOCK_MONOTONIC of the exec that made this image; 0: not seen */
+    uint32_t exec_id;      /* task->self_exec_id as in samples; 0: not known yet */
+    /* Wall clock of its start, computed at the first reading and then fixed; 0: not read yet. */
     uint64_t start_realtime_ns;
     struct container container;
     char *cgroup; /* path, clean text; owned; never NULL */
 
     enum jvm_state jvm;
-    char reason[512];        /* JVM_UNSUPPORTED, or what limits it; with the remedy */
+    char reason[512];        /* why it is JVM_UNSUPPORTED, or what limits it; with the remedy */
     char *main;              /* main class or jar; clean; owned; "" if unknown */
-    struct service *service; /* what it says of itself; owned; NULL: nothing */
+    struct service *service; /* its own statements about its service; owned; NULL: none */
     char *args;              /* JVM and program arguments, masked, clean; owned; "" if unknown */
-    enum native_image native_image; /* as symbolize/ has seen it; a JVM_READY has none */
+    enum native_image native_image; /* as symbolize/ found; none in a JVM_READY */
     int jdk;                        /* 8, 11, 17, 21, 25; 0 unknown */
     char java_version[128], vm_name[128];
     bool frame_pointers, debug_non_safepoints, attach_disabled;
@@ -93,14 +90,14 @@ struct process {
     int mem_fd;                     /* -1 if none */
     struct hotspot_vm *vm;          /* NULL unless JVM_READY */
     struct counters *counters;      /* as last read; owned; NULL: never */
-    uint64_t counters_ns;           /* CLOCK_MONOTONIC: when */
-    bool counters_off;              /* it keeps none */
+    uint64_t counters_ns;           /* CLOCK_MONOTONIC of that reading */
+    bool counters_off;              /* the JVM keeps none */
     struct memory_history *history; /* of its counters; owned; NULL: none */
     struct residence *residence;    /* as last counted; owned; NULL: never */
-    unsigned pins;                  /* captures and resolvers that still need it */
+    unsigned pins;                  /* captures and resolvers that still use it */
 };
 
-/* Returns what to say of its native image; "": it has none. */
+/* Returns a sentence on its native image; "": it has none. */
 const char *process_image_text(const struct process *p);
 
 /* Returns whether @p runs Java code: in a JVM, or as a native image. */
@@ -109,27 +106,26 @@ static inline bool process_runs_java(const struct process *p)
     return p->jvm != JVM_NO || p->native_image != IMAGE_NO;
 }
 
-/* What discover/ asks the broker for, with the results of the functions in broker_client/broker.h.
- */
+/* Requests of discover/ to the broker, with results as in broker_client/broker.h. */
 struct discover_source {
     int (*maps)(void *ctx, const struct proc_id *id, int *ret_fd, struct error *err);
     int (*mem)(void *ctx, const struct proc_id *id, int *ret_fd, struct error *err);
-    /* As broker_pagemap(); NULL: nobody's. */
+    /* As broker_pagemap(); NULL: not available. */
     int (*pagemap)(void *ctx, const struct proc_id *id, int *ret_fd, struct error *err);
     int (*hsperfdata)(void *ctx, const struct proc_id *id, int *ret_fd, struct error *err);
-    /* As broker_service_words(); NULL: nobody's. */
+    /* As broker_service_words(); NULL: not available. */
     int (*service_words)(void *ctx, const struct proc_id *id, int *ret_fd, struct error *err);
-    /* As broker_tracer_info(); NULL: none has one. */
+    /* As broker_tracer_info(); NULL: no process has one. */
     int (*tracer_info)(void *ctx, const struct proc_id *id, int *ret_fd, struct error *err);
     int (*container_config)(void *ctx, const char *id, int *ret_fd, struct error *err);
     int (*container_logs)(void *ctx, int *ret_fd, struct error *err);
-    /* As broker_cgroup(); NULL: what /proc says is taken as it is. */
+    /* As broker_cgroup(); NULL: the cgroups in /proc are taken as they are. */
     int (*cgroup)(void *ctx, const struct proc_id *id, int *ret_fd, uint64_t *ret_cpu_limit,
                   struct error *err);
-    /* As broker_namespace_user(); NULL: nobody's. */
+    /* As broker_namespace_user(); NULL: not available. */
     int (*namespace_user)(void *ctx, const struct proc_id *id, uint32_t *ret_uid,
                           struct error *err);
-    /* As broker_is_quarantined(); NULL: none is. */
+    /* As broker_is_quarantined(); NULL: no process is. */
     bool (*is_quarantined)(void *ctx, const struct proc_id *id, bool *ret_jvm);
     int (*sideband)(void *ctx, int ret_fds[BROKER_CPUS_MAX], size_t *ret_count, struct error *err);
 };
@@ -137,80 +133,79 @@ struct discover_source {
 struct discover_opts {
     int proc_fd;         /* of /proc; borrowed */
     bool show_arguments; /* do not mask values of -D and --x= */
-    /* Called for an image that ended over 2 s ago (or whose room is needed), pinned or not. Holders
-     * of pointers to it forget them, and caches that pinned it unpin it. It is freed at once when
-     * no pin is left, else when the last one goes; at the end of @discover all are freed. May be
-     * NULL. Must not call discover/, but for process_unpin(). */
+    /* Called for an image that ended over 2 s ago, or whose room is needed, pinned or not. Holders
+     * drop their pointers to the image, and caches that pinned it unpin it. The image is freed at
+     * once if it has no pin, else after the last pin. discover_free() frees all. May be NULL. Must
+     * not call discover/, except process_unpin(). */
     void (*dropped)(void *cookie, struct process *p);
     void *dropped_cookie;
     const struct discover_source *source; /* tests put their own here; NULL: the broker */
     void *source_ctx;
-    uint64_t poll_budget_ns; /* for reading /proc in a discover_poll(); 0: 5 ms */
+    uint64_t poll_budget_ns; /* time for reading /proc in a discover_poll(); 0: 5 ms */
 };
 
-/* Side-band events that cannot be had are no error, but a problem (below); sweeps then come every 5
- * s. @b is borrowed, and may be NULL with opts->source. 0 or -errno. */
+/* Makes the table. Missing side-band events are no error, but a problem (below), and sweeps then
+ * come every 5 s. @b is borrowed, and may be NULL with opts->source. 0 or -errno. */
 int discover_new(struct broker *b, const struct discover_opts *opts, struct discover **ret,
                  struct error *err);
 struct discover *discover_free(struct discover *d);
 
-/* Reads side-band rings, sweeps when due, moves starting JVMs on. Call every 10 ms to 1 s. */
+/* Reads side-band rings, sweeps if due, and retries starting JVMs. Call every 10 ms to 1 s. */
 void discover_poll(struct discover *d, uint64_t now_ns);
-/* Reads /proc in full now, which may take as long as 100 us a process. To be called once after the
- * start. */
+/* Reads /proc in full now, up to 100 us per process. Call once after the start. */
 void discover_sweep(struct discover *d);
-/* Does the same for a request that must not miss a young process, at most once a second. */
+/* Does the same for a request that must see a young process, at most once a second. */
 void discover_sweep_if_old(struct discover *d);
-/* Returns "", or a sentence with the remedy on what hides processes. That is /proc mounted with
- * hidepid, or for another pid namespace, or no side-band events. Points into @d, as of the last
- * sweep. */
+/* Returns "", or a sentence with the remedy on why processes may be hidden. The reason is a /proc
+ * with hidepid, a /proc of another pid namespace, or no side-band events. Points into @d, as of the
+ * last sweep. */
 const char *discover_problem(const struct discover *d);
 
-/* Returns the image that a sample belongs to. Creates an entry for one not seen before, from /proc
- * as far as it is still there, else with the sample's comm. NULL when the table is full (counted),
- * or @host_pid is not above 0. @exec_id and @start_boottime_ns as in the sample; both may be 0. */
+/* Returns the image of a sample. Makes an entry for a new one: from /proc if the process is still
+ * there, else with the sample's comm. NULL: the table is full (counted), or @host_pid is not above
+ * 0. @exec_id and @start_boottime_ns as in the sample; both may be 0. */
 struct process *discover_get(struct discover *d, int32_t host_pid, uint64_t start_boottime_ns,
                              uint32_t exec_id, uint64_t time_ns, const char *comm);
 /* Returns the live image with this pid now, read from /proc if it is new; NULL if there is none
  * (thread ids are not pids). May be a zombie or a kernel thread. */
 struct process *discover_find(struct discover *d, int32_t host_pid);
-/* Returns image @id if it lives, as far as side-band records and sweeps have told: nothing is read.
- * NULL: it has ended. */
+/* Returns image @id if it lives according to the side-band records and sweeps so far; reads
+ * nothing. NULL: it has ended. */
 struct process *discover_known(struct discover *d, const struct proc_id *id);
 /* Calls @fn for each known image (also exited ones that are still kept); stops at non-zero. */
 int discover_each(struct discover *d, int (*fn)(void *cookie, struct process *p), void *cookie);
-/* Returns a count that rises with each process that is found to be a JVM. */
+/* Returns the number of processes found to be JVMs since the start. */
 uint64_t discover_jvms_found(const struct discover *d);
-/* Waits no longer than it takes to read it: makes sure that the facts of a live process are there
- * (JVM state, container). For a request that names it. */
+/* Reads the facts of a live process (JVM state, container) if they are missing or a second old.
+ * Blocks for that reading only. For a request that names the process. */
 void discover_refresh(struct discover *d, struct process *p);
 
 struct process_usage {
-    double cpu_limit;   /* CPUs that its cgroups let it use, read at times; 0: no limit */
-    double cpu_percent; /* of one CPU, since the last look a second or more ago; at first since its
-                           start */
+    double cpu_limit;   /* CPUs that its cgroups allow, read at times; 0: no limit */
+    double cpu_percent; /* of one CPU, since the last reading a second or more ago, or since its
+                         * start */
     uint64_t rss_bytes;
     uint32_t threads;
 };
-/* Reads it now. 0, PROC_GONE or -errno. */
+/* Reads the usage now. 0, PROC_GONE or -errno. */
 int discover_usage(struct discover *d, struct process *p, struct process_usage *ret);
 
-/* Reads the counters of JVM @p into p->counters now, and notes them in p->history. @asked: for
- * somebody, else what takes longer is read less often: RSS, what threads allocated. Return: as
- * hotspot_vm_counters(). Without p->vm: -ENOENT. */
+/* Reads the counters of JVM @p into p->counters now, and notes them in p->history. @asked: for a
+ * request; else slow readings (RSS, bytes that threads allocated) are made less often. Return: as
+ * hotspot_vm_counters(); -ENOENT without p->vm. */
 int discover_counters(struct discover *d, struct process *p, bool asked);
-/* Has the counters of all JVMs read at times for a minute from now, each every 5 s at most. If it
- * was not expected now it reads what it can in 20 ms. A JVM whose memory does not answer takes
- * 100 ms more, once. */
+/* Makes discover_poll() read the counters of all JVMs for a minute from now, each every 5 s at
+ * most. A call that was not expected reads what it can in 20 ms. A JVM whose memory does not answer
+ * takes 100 ms more, once. */
 void discover_want_counters(struct discover *d);
 
-/* Counts what is resident of JVM @p by area into p->residence, unless that is at most @max_age_ns
- * old: one slice of it, some 4 ms. Return: 0. -EINPROGRESS: to be called again. -ETIMEDOUT,
- * -EAGAIN, -errno with @err. Needs p->counters to know metaspace. */
+/* Counts the resident memory of JVM @p by area into p->residence, unless the last count is at most
+ * @max_age_ns old. Each call counts one slice, for some 4 ms. Return: 0; -EINPROGRESS: call again;
+ * -ETIMEDOUT, -EAGAIN, -errno with @err. Needs p->counters to know metaspace. */
 int discover_residence(struct discover *d, struct process *p, uint64_t max_age_ns,
                        struct error *err);
 
-/* Returns the owner of @p's budgets (proc_owner()), as it was when this was asked first. */
+/* Returns the owner of @p's budgets (proc_owner()), as read at the first call. */
 uint64_t process_payer(struct process *p);
 /* Keep the image from being freed, and allow it again. */
 void process_pin(struct process *p);
@@ -220,7 +215,7 @@ struct discover_stats {
     uint64_t processes, jvms; /* live ones in the table now */
     uint64_t sideband_records, sideband_lost, sweeps;
     uint64_t sideband_malformed; /* bytes that were no records */
-    uint64_t table_full;         /* samples and processes that found no room, or lost it */
+    uint64_t table_full;         /* samples and processes refused or dropped for lack of room */
 };
-/* Gives its counters and sizes. */
+/* Returns counters and sizes. */
 void discover_stats(const struct discover *d, struct discover_stats *ret);
