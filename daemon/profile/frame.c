@@ -73,13 +73,14 @@ uint64_t frame_table_refused(const struct frame_table *t)
     return t->shares.refused;
 }
 
-/* Whether the owner who adds may add something new: that is small, and may be a little too much. */
+/* Returns whether the owner has room for a new entry. Entries are small, and the last one may
+ * exceed the share a little. */
 static bool has_room(const struct frame_table *t)
 {
     return !t->owner || shares_room_lasting(&t->shares, t->owner) > 0;
 }
 
-/* What was asked for is @known, or is refused. */
+/* Returns 0 if the entry is known; else counts a refusal and returns -ENOSPC. */
 static int known_or_refused(struct frame_table *t, bool known)
 {
     t->shares.refused += !known;

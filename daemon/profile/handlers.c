@@ -21,33 +21,34 @@ static const struct dispatcher DISPATCHERS[] = {
 #undef DISPATCHER
 };
 
-/* Those of the configuration; set before other threads start. */
+/* Dispatchers of the configuration; set before other threads start. */
 static struct {
     char class_name[HANDLERS_NAME_BYTES], method[HANDLERS_NAME_BYTES];
 } own_dispatchers[HANDLERS_OWN_MAX];
 static size_t own_count;
 
-/* What lies between a dispatcher and its handler, if that is all of it, says nothing. */
+/* Prefixes of classes that may stand between a dispatcher and its handler. */
 static const char *const BETWEEN[] = {
     "java.lang.reflect.", "java.lang.invoke.", "jdk.internal.reflect.",   "sun.reflect.",
     "jakarta.servlet.",   "javax.servlet.",    "com.sun.net.httpserver.", "sun.net.httpserver.",
 };
 
-/* What a function means. */
+/* The role of a function on a stack. */
 enum function_kind {
     FUNCTION_UNKNOWN, /* not looked at yet */
     FUNCTION_OWN,     /* of the application */
     FUNCTION_BETWEEN,
     FUNCTION_LIBRARY,
-    FUNCTION_PROXY, /* may call what is no handler first */
-    FUNCTION_ANY,   /* a dispatcher, HANDLER_ANY */
-    FUNCTION_EXACT, /* the same, HANDLER_EXACT */
+    FUNCTION_PROXY, /* may call code other than a handler first */
+    FUNCTION_ANY,   /* a dispatcher with HANDLER_ANY */
+    FUNCTION_EXACT, /* a dispatcher with HANDLER_EXACT */
 };
 
-/* What is known of a stack, from its root on. */
+/* Result for a stack, found from the root on. */
 struct found {
     uint32_t function; /* the handler; 0: none yet */
-    uint8_t kind;      /* enum handler_kind: of the last dispatcher; HANDLER_NONE: none, or lost */
+    uint8_t kind;      /* enum handler_kind of the last dispatcher; HANDLER_NONE: none, or no longer
+                        * valid */
     uint8_t made;
 };
 
@@ -96,7 +97,7 @@ static bool contains(struct span s, struct span what)
     return what.n && memmem(s.p, s.n, what.p, what.n);
 }
 
-/* Returns whether @s is what @pattern, of handlers.def, says. */
+/* Returns whether @s matches @pattern of handlers.def. */
 static bool fits(struct span s, const char *pattern)
 {
     struct span want = span_of(pattern);
@@ -146,7 +147,7 @@ static enum function_kind look_at(const struct handlers *h, const struct functio
     return own_code_has(&h->own, class_name) ? FUNCTION_OWN : FUNCTION_LIBRARY;
 }
 
-/* Returns what frame @frame means: native and other frames lie between. */
+/* Returns the role of frame @frame; native and other frames stand between. */
 static enum function_kind kind_of(struct handlers *h, uint32_t frame)
 {
     const struct frame *f = &h->p->frames[frame];
@@ -161,7 +162,7 @@ static enum function_kind kind_of(struct handlers *h, uint32_t frame)
 
 /* ---- stacks ---- */
 
-/* Returns what is known once @frame is called where @before is known. */
+/* Returns the result of a stack after @frame, whose caller has the result @before. */
 static struct found step(struct handlers *h, struct found before, uint32_t frame)
 {
     struct found now = before;

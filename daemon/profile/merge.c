@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Several profiles into one: their names meet in a fresh frame table, their samples in a fresh
- * record. */
+/* Merges several profiles: their names into a new frame table, their samples into a new record. */
 #include "profile/record_impl.h"
 
 #include "base/cleanup.h"
@@ -22,13 +21,13 @@ struct merger {
     struct merged_processes images;
     const struct profile *p; /* the one being added */
     struct frame_importer names;
-    uint32_t *places;    /* [p->stack_count]: in record, MERGE_NONE: not asked for yet */
+    uint32_t *places;    /* [p->stack_count]: place in record, MERGE_NONE: not merged yet */
     uint32_t *threads;   /* [p->thread_count]: id in record, MERGE_NONE: not wanted */
-    uint32_t *processes; /* [p->process_count]: id in record, MERGE_NONE: not asked for yet */
-    uint32_t *contexts;  /* [p->context_count]: id in record, MERGE_NONE: not asked for yet */
+    uint32_t *processes; /* [p->process_count]: id in record, MERGE_NONE: not merged yet */
+    uint32_t *contexts;  /* [p->context_count]: id in record, MERGE_NONE: not merged yet */
     uint32_t path[MERGE_DEPTH_MAX];
-    /* By event of the one being added: its number in the merged one, PROFILE_EVENTS_MAX where there
-     * is no room for it; what rounding left over so far. */
+    /* By event of p: its index in the merged profile, PROFILE_EVENTS_MAX: no room; and the
+     * remainder of rounding so far. */
     uint8_t events[PROFILE_EVENTS_MAX];
     uint64_t carry[PROFILE_EVENTS_MAX];
     bool rounded, crowded;
@@ -39,7 +38,7 @@ static int merge_string(struct merger *m, uint32_t id, uint32_t *ret)
     return frame_import_string(&m->names, id, ret);
 }
 
-/* Fills in the strings of @process, which has those of m->p, by those of the merged profile. */
+/* Replaces the strings of @process, which are of m->p, by those of the merged profile. */
 static int merge_process_strings(struct merger *m, struct profile_process *process)
 {
     uint32_t *const strings[] = { &process->name,          &process->container, &process->pod,
@@ -61,7 +60,8 @@ static int merge_process(struct merger *m, uint32_t index, uint32_t *ret)
     int r = 0;
 
     if (m->processes[index] == MERGE_NONE) {
-        process.owner = 0; /* only some parts know it: it must not keep equal ones apart */
+        process.owner =
+            0; /* only some profiles know the owner: equal processes must not stay apart */
         r = merge_process_strings(m, &process);
         if (r == 0)
             r = merged_process_add(&m->images, m->record, &process, m->p->start_realtime_ns,
@@ -72,7 +72,7 @@ static int merge_process(struct merger *m, uint32_t index, uint32_t *ret)
     return r;
 }
 
-/* Ids of the threads that are wanted; how many they are, or -ENOMEM. */
+/* Adds the wanted threads to the record. Returns their number, or -ENOMEM. */
 static int merge_threads(struct merger *m)
 {
     const struct profile_slice *slice = m->slice;
@@ -94,14 +94,14 @@ static int merge_threads(struct merger *m)
     return r < 0 ? r : wanted;
 }
 
-/* The moments of what is wanted, in the slice's time. */
+/* Adds the moments of wanted processes that end within the slice. */
 static int merge_moments(struct merger *m)
 {
     int r = 0;
 
     for (size_t i = 0; i < m->p->moment_count && r == 0; i++) {
         struct profile_moment one = m->p->moments[i];
-        uint64_t by = m->p->start_realtime_ns - m->p->start_ns; /* wraps where it moves back */
+        uint64_t by = m->p->start_realtime_ns - m->p->start_ns; /* wraps if the times move back */
 
         one.start_ns += by;
         one.end_ns += by;
@@ -124,8 +124,8 @@ static int merge_moments(struct merger *m)
     return r;
 }
 
-/* How many samples of the merged event @s counts for. What does not come out even goes to the next
- * sample, so that sums are right to one sample, whatever the periods are. */
+/* Returns the count of @s in the merged event's period. The remainder goes to the next sample, so
+ * that sums are right to one sample at any periods. */
 static uint32_t merge_count(struct merger *m, const struct profile_sample *s)
 {
     const struct profile_event *from = &m->p->events[s->event],
@@ -140,8 +140,8 @@ static uint32_t merge_count(struct merger *m, const struct profile_sample *s)
     return (uint32_t)MIN(scaled / to->period, (uint64_t)UINT32_MAX);
 }
 
-/* Gets the place of stack @stack of m->p. Only frames of what is wanted get into the table. 0 or
- * -errno. */
+/* Returns in *ret the place of stack @stack of m->p. Only frames of wanted samples enter the table.
+ * 0 or -errno. */
 static int merge_place(struct merger *m, uint32_t stack, uint32_t *ret)
 {
     uint32_t at = stack, place = 0, frame;
@@ -163,9 +163,9 @@ static int merge_place(struct merger *m, uint32_t stack, uint32_t *ret)
     return r;
 }
 
-/* Makes of @s, whose time is CLOCK_REALTIME, the part that lies in the slice. What stands for
- * several waits has them end together, each as long as their average, and counts as the one look
- * that it was. False: nothing of it lies there. */
+/* Cuts @s, whose time is CLOCK_REALTIME, to the slice. A sample of several waits counts as if they
+ * ended together, each of average length, and its count becomes 1. Returns false if no part lies in
+ * the slice. */
 static bool merge_part(const struct merger *m, struct profile_sample *s)
 {
     uint64_t waits = MAX(s->count, UINT32_C(1)), took_ns = s->value / waits, to_ns,
@@ -187,7 +187,7 @@ static bool merge_part(const struct merger *m, struct profile_sample *s)
     return true;
 }
 
-/* Returns the request of a sample of thread @thread; 0: none. */
+/* Returns the merged request of a sample of thread @thread; 0: none. */
 static uint32_t merge_context(struct merger *m, uint32_t context, uint32_t thread)
 {
     const struct profile_context *c = &m->p->contexts[context];
@@ -240,7 +240,7 @@ static int merge_samples(struct merger *m)
     return r;
 }
 
-/* The share of what @p has lost that the slice's time is of its time. */
+/* Returns the lost samples of @p, scaled by the share of its time within the slice. */
 static uint64_t merge_lost(const struct merger *m, const struct profile *p)
 {
     uint64_t took = p->end_ns - MIN(p->start_ns, p->end_ns), start = p->start_realtime_ns,
@@ -290,7 +290,7 @@ struct merger *merger_free(struct merger *m)
     return NULL;
 }
 
-/* What event @i of a profile of the slice becomes. NULL: it is not wanted. */
+/* Returns the event that event @i of @p becomes. NULL: it is not wanted. */
 static const struct profile_event *slice_event(const struct profile_slice *slice,
                                                const struct profile *p, uint32_t i)
 {
@@ -299,7 +299,7 @@ static const struct profile_event *slice_event(const struct profile_slice *slice
     return slice && slice->as ? slice->as : &p->events[i];
 }
 
-/* Which events of the merged profile those of the one being added are. */
+/* Maps the events of m->p to those of the merged profile. */
 static void merge_events(struct merger *m)
 {
     for (uint32_t i = 0; i < m->p->event_count; i++) {
@@ -315,7 +315,7 @@ static void merge_events(struct merger *m)
     }
 }
 
-/* Whether a warning is of samples that may not be wanted, or of all those of its profile. */
+/* Returns whether a warning is about its whole profile, or about samples that may not be wanted. */
 static bool is_of_whole(const char *warning)
 {
     return strstr(warning, RECORD_COUNTED_TEXT) || strstr(warning, PROFILE_SEVERAL_TEXT) ||

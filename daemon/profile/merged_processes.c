@@ -29,7 +29,7 @@ void merged_processes_deinit(struct merged_processes *m)
     m->facts = NULL;
 }
 
-/* Returns @newer, with the strings of @older where it has none. */
+/* Returns @newer, with strings of @older in place of empty ones. */
 static struct profile_process joined(const struct profile_process *newer,
                                      const struct profile_process *older)
 {

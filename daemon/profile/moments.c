@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What JVMs did as a whole during a capture, and the weight of samples that safepoints give. */
+/* Moments of JVMs in a record, and the weights of samples that safepoints give. */
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "profile/record_impl.h"
@@ -71,12 +71,12 @@ int record_finish_moments(const struct record *r, struct profile *p)
 
 /* ---- weights ---- */
 
-/* The safepoints of a profile, by process and start, and what samples fell into each. */
+/* The safepoints of a profile, by process and start, with the samples of each. */
 struct weighing {
     struct safepoint {
         const struct profile_moment *m;
-        uint64_t samples; /* but for the one that stands for the rest */
-        uint64_t left_ns; /* not given to a sample yet */
+        uint64_t samples; /* without the one that stands for the rest */
+        uint64_t left_ns; /* not assigned to a sample yet */
     } * all;
     size_t count;
 };
@@ -89,7 +89,7 @@ static int by_process_and_start(const void *a, const void *b)
     return x->process != y->process ? (x->process < y->process ? -1 : 1) : by_start(x, y);
 }
 
-/* The safepoint that process @process was waiting for at @time_ns. NULL: none. */
+/* Returns the safepoint that process @process was reaching at @time_ns. NULL: none. */
 static struct safepoint *find_safepoint(const struct weighing *w, uint32_t process,
                                         uint64_t time_ns)
 {
@@ -117,7 +117,7 @@ static struct safepoint *safepoint_of(const struct weighing *w, const struct pro
                : NULL;
 }
 
-/* What @s is worth; 0: it goes. */
+/* Returns the value of @s; 0: the sample is dropped. */
 static uint64_t weigh(const struct weighing *w, const struct profile *p,
                       const struct profile_sample *s)
 {
@@ -130,7 +130,7 @@ static uint64_t weigh(const struct weighing *w, const struct profile *p,
         return of->m->reach_ns;
     value = MAX(of->left_ns * s->count / of->samples, UINT64_C(1));
     of->left_ns -= MIN(value, of->left_ns);
-    of->samples -= s->count; /* so that the last one takes what is left */
+    of->samples -= s->count; /* so that the last sample takes the remaining time */
     if (!of->samples)
         of->samples = UINT64_MAX; /* there were some */
     return value;

@@ -7,10 +7,10 @@ static const char *const LIBRARIES[] = {
 #undef LIBRARY
 };
 
-/* Starts programs of others. */
+/* Package of a launcher, which starts other programs. */
 #define LAUNCHER "org.springframework.boot.loader"
 
-/* Whether @name is of package @package, or of one below it. */
+/* Returns whether @name is in @package, or in a package below it. */
 static bool is_of(struct span name, struct span package)
 {
     return name.n > package.n && memcmp(name.p, package.p, package.n) == 0 &&

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Warnings of a profile that is made already, and that has one owner so far. */
+/* Warnings of a finished profile that has one owner so far. */
 #include "profile/profile.h"
 
 #include "base/cleanup.h"
@@ -24,7 +24,7 @@ void profile_warn(struct profile *p, const char *fmt, ...)
         p->warnings[p->warning_count++] = text;
 }
 
-/* A process, whatever it executes. */
+/* A process, across all images that it executes. */
 struct one_process {
     uint64_t start_ticks;
     uint64_t host_pid;

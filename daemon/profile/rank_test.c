@@ -6,11 +6,11 @@
 #include <math.h>
 
 #define Z_95 1.959964
-#define ALIKE 0.45 /* a correlation of neighbours that 10 minutes have by chance */
+#define ALIKE 0.45 /* correlation of neighbours that 10 minutes may have by chance */
 #define ALIKE_MAX 0.8
 #define CONTINUITY 0.5
-#define ROUNDING 1e-20 /* of the square of a value: equal values differ by that much */
-#define EXACT_MAX 40   /* minutes: beyond it the normal distribution is as good */
+#define ROUNDING 1e-20 /* share of the squared mean: below it, values count as equal */
+#define EXACT_MAX 40   /* minutes: beyond it, the normal distribution is exact enough */
 
 static int by_value(const void *x, const void *y)
 {
@@ -19,7 +19,7 @@ static int by_value(const void *x, const void *y)
     return COMPARE(a, b);
 }
 
-/* How often a value of b is above one of a; equal ones count half. */
+/* Returns the number of pairs with a value of b above one of a; equal values count half. */
 static double count_above(const double *a, size_t na, const double *b, size_t nb)
 {
     double u = 0;
@@ -31,8 +31,8 @@ static double count_above(const double *a, size_t na, const double *b, size_t nb
     return u;
 }
 
-/* The chance of at most @u among all orders of @na and @nb values: counts orders by u, value by
- * value. NAN: no memory. */
+/* Returns the probability of at most @u among all orders of @na and @nb values: counts orders by u,
+ * value by value. NAN: out of memory. */
 static double exact_below(size_t na, size_t nb, double u)
 {
     size_t most = na * nb;
@@ -56,7 +56,7 @@ static double exact_below(size_t na, size_t nb, double u)
     return sum / all;
 }
 
-/* How much each minute is like the one before, beyond what its series has in common. */
+/* Returns the correlation of each minute with the one before. */
 static double neighbours(const double *v, size_t n)
 {
     double mean = 0, with = 0, all = 0;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A capture being taken: stacks as a tree of frame ids, samples that point into it. */
+/*
+ * The samples of a running capture: stacks as a tree of frame ids, and samples that point into it.
+ */
 #include "profile/record_impl.h"
 
 #include "base/fnv1a.h"
@@ -67,7 +69,7 @@ void record_set_budget(struct record *r, struct record_budget *b)
     record_charge(r);
 }
 
-/* Whether @r may grow by @bytes. */
+/* Returns whether @r may grow by @bytes, after making room in the budget. */
 static bool record_affords(struct record *r, size_t bytes)
 {
     struct record_budget *b = r->budget;
@@ -78,7 +80,7 @@ static bool record_affords(struct record *r, size_t bytes)
     return record_budget_has(b, bytes);
 }
 
-/* By how much the table of stacks may grow when @n nodes are added; 0: they fit. */
+/* Returns the bytes by which the table of stacks may grow for @n nodes; 0: they fit. */
 static size_t record_nodes_growth(const struct record *r, size_t n)
 {
     const struct id_table *t = &r->nodes;
@@ -91,7 +93,8 @@ static size_t record_nodes_growth(const struct record *r, size_t n)
     return bytes;
 }
 
-/* Whether there is room for @n more nodes. */
+/* Returns whether @n more nodes fit in the budget. Thins the samples of @r if others leave no
+ * room. */
 static bool record_affords_nodes(struct record *r, size_t n)
 {
     size_t bytes = record_nodes_growth(r, n);
@@ -159,39 +162,39 @@ void record_rename_thread(struct record *r, uint32_t thread, uint32_t name)
     t->name = name; /* the table finds it by its old bytes: no caller looks for them */
 }
 
-/* True for @part out of @whole, by chance. */
+/* Returns true with probability @part / @whole. */
 static bool record_chance(struct record *r, uint64_t part, uint64_t whole)
 {
     r->random = r->random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
     return (uint64_t)((unsigned __int128)(r->random >> 33) * whole >> 31) < part;
 }
 
-/* What a sample weighs among those of its event. */
+/* Returns the weight of a sample among those of its event. */
 static uint64_t record_weight(const struct profile_sample *s)
 {
     return s->value ? s->value : s->count;
 }
 
-/* Of two samples of one event, whether chance keeps the second: samples of two processors that tick
- * in turns are in turns. */
+/* Returns whether chance keeps the second of two samples of one event. A fixed choice would drop
+ * one of two processors that tick in turns. */
 static bool record_keeps_second(struct record *r, const struct profile_sample *a,
                                 const struct profile_sample *b)
 {
     return record_chance(r, record_weight(b), record_weight(a) + record_weight(b));
 }
 
-/* Makes @kept, which is one of two samples, stand for @other, too. */
+/* Adds the weight of @other to @kept. */
 static void record_stand_for(struct profile_sample *kept, const struct profile_sample *other)
 {
     kept->count += other->count;
     kept->value += other->value;
 }
 
-/* Over the limit: of two samples of one event one goes and gives what it stands for to the other.
- */
+/* Halves the samples at the limit: of two samples of one event, one is dropped and the other takes
+ * its weight. */
 static void record_thin(struct record *r)
 {
-    size_t kept = 0, first[PROFILE_EVENTS_MAX] = { 0 }; /* 1 + index of a sample without a second */
+    size_t kept = 0, first[PROFILE_EVENTS_MAX] = { 0 }; /* 1 + index of an unpaired sample */
 
     for (size_t i = 0; i < r->sample_count; i++) {
         struct profile_sample s = r->samples[i], *a;
@@ -215,7 +218,7 @@ static void record_thin(struct record *r)
     r->keep_every *= 2;
 }
 
-/* The next larger array: what is small doubles, what is large grows by a quarter. */
+/* Returns the next capacity: small arrays double, large ones grow by a quarter. */
 static size_t record_next_cap(const struct record *r)
 {
     size_t more = r->sample_cap < RECORD_DOUBLES_MAX ? r->sample_cap : r->sample_cap / 4;
@@ -232,7 +235,7 @@ void record_shrink(struct record *r)
         return;
     record_thin(r);
     r->starved = true;
-    cap = r->sample_count + r->sample_count / 4; /* or its next sample would thin it again */
+    cap = r->sample_count + r->sample_count / 4; /* room, or the next sample would thin it again */
     samples = cap < r->sample_cap ? realloc(r->samples, cap * sizeof(*samples)) : NULL;
     if (samples) {
         r->samples = samples;
@@ -257,7 +260,7 @@ static int record_reserve(struct record *r)
         if (record_sample_bytes(r) < RECORD_SHRINK_MIN_BYTES)
             r->budget->exhausted(r->budget->cookie);
         r->starved = true;
-        record_thin(r); /* and so there is room in the array that there is */
+        record_thin(r); /* frees room in the present array */
         return r->sample_count < r->sample_cap ? 0 : -ENOSPC;
     }
     samples = realloc(r->samples, cap * sizeof(*samples));
@@ -301,8 +304,8 @@ int record_place(struct record *r, uint32_t caller, uint32_t frame, uint32_t *re
     return record_stack_below(r, caller, &frame, 1, ret);
 }
 
-/* Adds @s to what the last sample of its event stands for, in whose turn it falls. @stack NULL:
- * s->stack is its place. */
+/* Folds @s into the last kept sample of its event, or keeps @s in its place, by chance. @stack
+ * NULL: s->stack is the place of the stack. */
 static void record_skip(struct record *r, struct profile_sample *s, const uint32_t *stack, size_t n)
 {
     struct record_last *last = &r->last[s->event];
@@ -321,7 +324,7 @@ static void record_skip(struct record *r, struct profile_sample *s, const uint32
         record_stand_for(kept, s);
 }
 
-/* @stack NULL: sample->stack is its place. */
+/* Adds a sample. @stack NULL: sample->stack is the place of the stack. */
 static int record_add(struct record *r, const struct profile_sample *sample, const uint32_t *stack,
                       size_t n)
 {
@@ -387,7 +390,7 @@ void record_drop(struct record *r, uint32_t count)
     r->dropped += count;
 }
 
-/* Returns a new sentence, the caller's; NULL: it is there already, or there is no memory. */
+/* Returns a new sentence, owned by the caller; NULL: it exists already, or no memory. */
 static char *new_warning(const struct record *r, const char *fmt, va_list ap)
 {
     char *text = NULL;
@@ -403,7 +406,8 @@ static char *new_warning(const struct record *r, const char *fmt, va_list ap)
     return text;
 }
 
-/* Takes @text. Beyond @max, each sentence is counted once: it may come again at any moment. */
+/* Adds a warning, and owns @text. Beyond @max, only counts each sentence once, as it may recur at
+ * any time. */
 static void add_warning(struct record *r, char *text, size_t max)
 {
     uint64_t hash;

@@ -26,8 +26,8 @@ static int hot_cmp(const void *a, const void *b, void *ctx)
     return r ? r : (s.n > t.n) - (s.n < t.n);
 }
 
-/* Adds a row to the totals of its functions, each once however often it recurs. @seen, by name:
- * the last row that did, and one more. */
+/* Adds a row to the totals of its functions, once per function. @seen: by name, 1 + the last row
+ * that was added. */
 static void add_row(const struct view *v, size_t r, struct top_function *list, uint32_t *seen,
                     uint64_t *kind_weight)
 {

@@ -17,7 +17,7 @@ static bool view_wants(const struct profile *p, const struct view_opts *o,
     return s->mode == SAMPLE_MODE_KERNEL ? !o->no_kernel : !o->no_user;
 }
 
-/* Whether @s is of a thread that waits for work. 0, 1, or -ENOMEM. */
+/* Returns whether @s is of a thread that waits for work. 0, 1, or -ENOMEM. */
 static int view_is_idle(struct view_builder *b, const struct profile_sample *s)
 {
     bool idle = false;
@@ -32,7 +32,7 @@ static int view_is_idle(struct view_builder *b, const struct profile_sample *s)
     return idle;
 }
 
-/* Gets the group that @k is in, of view_opts.by. 0; -EFBIG; -ENOMEM. */
+/* Sets the group of @k for view_opts.by. 0; -EFBIG; -ENOMEM. */
 static int view_key_group(struct view_builder *b, const struct profile_sample *s,
                           struct view_key *k)
 {
@@ -77,7 +77,7 @@ static int view_count(struct view_builder *b, size_t sample)
     if (r < 0)
         return r;
     if (v->sample_rows)
-        v->sample_rows[sample] = id; /* view_place_samples() makes a row of it */
+        v->sample_rows[sample] = id; /* view_place_samples() replaces it by a row */
     if (!array_extend(&b->counts, &b->counts_cap, b->keys.cap))
         return -ENOMEM;
     if (s->event != v->opts.event)
@@ -91,7 +91,7 @@ static int view_count(struct view_builder *b, size_t sample)
     return 0;
 }
 
-/* Finds the calls, if they are asked for. */
+/* Finds the calls, if the options have methods. */
 static int view_find_calls(struct view_builder *b, struct error *err)
 {
     const struct view_opts *o = &b->v->opts;
@@ -104,7 +104,7 @@ static int view_find_calls(struct view_builder *b, struct error *err)
     return match_count(o->calls) ? method_calls_find(b->p, &calls, &b->v->calls, err) : 0;
 }
 
-/* Counts the samples that are wanted. 0 or -errno. */
+/* Counts the samples that pass the options. 0 or -errno. */
 static int view_count_all(struct view_builder *b, struct error *err)
 {
     const struct view_opts *o = &b->v->opts;
@@ -129,10 +129,10 @@ static int view_count_all(struct view_builder *b, struct error *err)
     return b->roots ? 0 : -ENOMEM;
 }
 
-/* What a pattern list says of each frame: asked once a frame. */
+/* Cached results of a pattern list by frame. */
 struct frame_verdicts {
     struct match *match;
-    uint8_t *known; /* [frames]: 0 not asked, 1 no, 2 yes */
+    uint8_t *known; /* [frames]: 0 not matched yet, 1 no, 2 yes */
     size_t cap;
 };
 
@@ -154,7 +154,7 @@ static int frame_verdict(struct view_builder *b, struct frame_verdicts *fv, uint
     return fv->known[frame] == 2;
 }
 
-/* Whether a frame of the row matches: 1, 0, -errno. */
+/* Returns whether a frame of the row matches: 1, 0, -errno. */
 static int row_matches(struct view_builder *b, struct frame_verdicts *fv,
                        const struct view_row *row, struct error *err)
 {
@@ -165,7 +165,8 @@ static int row_matches(struct view_builder *b, struct frame_verdicts *fv,
     return r;
 }
 
-/* How the Java frame is known that ran, or that called the native code which did. */
+/* Returns the leaf state of the Java frame nearest to the leaf: it ran, or called the native code
+ * that did. */
 static enum frame_leaf stack_leaf(const struct profile *p, uint32_t stack)
 {
     for (; p->stacks[stack].depth; stack = p->stacks[stack].parent) {
@@ -177,7 +178,7 @@ static enum frame_leaf stack_leaf(const struct profile *p, uint32_t stack)
     return FRAME_LEAF_RECORDED;
 }
 
-/* Makes the row of key @id; leaves row->n 0 where the filters drop it. */
+/* Makes the row of key @id; row->n 0: the filters drop it. */
 static int view_make_row(struct view_builder *b, uint32_t id, struct frame_verdicts *include,
                          struct frame_verdicts *exclude, struct view_row *row, struct error *err)
 {
@@ -215,7 +216,7 @@ static int view_make_row(struct view_builder *b, uint32_t id, struct frame_verdi
     }
     if (r <= 0) {
         if (b->spelled[row->body].first >= row->first)
-            b->spelled[row->body].n = 0; /* its frames are gone again */
+            b->spelled[row->body].n = 0; /* its frames are dropped with the row */
         v->stack_words = row->first;
         row->n = 0;
         return r;

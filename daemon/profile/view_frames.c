@@ -108,7 +108,7 @@ static int view_add_root(struct view_builder *b, struct view_roots *roots, enum 
     return view_mark_text(b, kind, &roots->frames[roots->n++]);
 }
 
-/* The frames of a group from the @from'th to before the @to'th. */
+/* Appends the frames @from to @to - 1 of a group. */
 static void view_add_groups(const struct view_builder *b, uint32_t group, uint32_t from,
                             uint32_t to, struct view_roots *roots)
 {
@@ -149,7 +149,7 @@ int view_push_roots(struct view_builder *b, const struct view_key *k)
     return r;
 }
 
-/* Of frames next to each other that are all "[kernel]" one is enough. */
+/* Joins adjacent "[kernel]" frames to one. */
 static void view_join_hidden(struct view_builder *b, size_t first)
 {
     struct view *v = b->v;
@@ -163,8 +163,8 @@ static void view_join_hidden(struct view_builder *b, size_t first)
     v->stack_words = to;
 }
 
-/* Whether @frame is left out where names are all that is shown: lines were not asked for, so that
- * stacks recorded with them read as those without. */
+/* Returns whether @frame is left out: inlined native code, if the options show no lines. Stacks
+ * recorded with lines then equal those without. */
 static bool view_folds(const struct view_builder *b, uint32_t frame)
 {
     const struct view_opts *o = &b->v->opts;
@@ -182,7 +182,7 @@ static size_t view_depth(const struct view_builder *b, uint32_t stack)
     return n;
 }
 
-/* The frames of a stack, root first; with a depth limit the middle becomes one "[...]". */
+/* Appends the frames of a stack, root first; with a depth limit the middle becomes one "[...]". */
 static int view_spell_stack(struct view_builder *b, uint32_t stack)
 {
     const struct profile *p = b->p;
@@ -222,7 +222,7 @@ static int view_spell_stack(struct view_builder *b, uint32_t stack)
     return r;
 }
 
-/* The leaf that says what a thread waited for. */
+/* Appends a leaf that names the wait of the thread. */
 static int view_push_wait(struct view_builder *b, const struct view_key *k)
 {
     const struct view_opts *o = &b->v->opts;
@@ -256,7 +256,7 @@ static int view_spell_body(struct view_builder *b, const struct view_key *k)
     return r == 0 ? view_push_wait(b, k) : r;
 }
 
-/* Each is spelled once: it occurs in other threads, too. */
+/* Spells each body once: several threads may share one. */
 int view_push_body(struct view_builder *b, const struct view_key *k)
 {
     struct view_spelled *at = &b->spelled[view_body(k)];

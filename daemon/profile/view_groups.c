@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The groups of a view: which requests' samples are wanted, and the frames of view_opts.by. */
+/* Groups of a view: filters samples by request, and makes the frames of view_opts.by. */
 #include "profile/view_impl.h"
 
-/* The request of @s; NULL: nothing is known of any. */
+/* Returns the request of @s; NULL: nothing is known. */
 static const struct profile_context *context_of(const struct profile *p,
                                                 const struct profile_sample *s)
 {
     return s->context && s->context < p->context_count ? &p->contexts[s->context] : NULL;
 }
 
-/* Returns whether operations are asked for. */
+/* Returns whether the options use operations. */
 static bool asks_for_operations(const struct view_opts *o)
 {
     for (size_t i = 0; i < VIEW_BY_MAX; i++) {
@@ -28,7 +28,7 @@ int view_groups_begin(struct view_builder *b)
     return b->operations && b->handled ? handlers_new(b->p, &b->handlers) : -ENOMEM;
 }
 
-/* Does as operation_matches() for what the stack of @s says. */
+/* Does as operation_matches() for the handler on the stack of @s. */
 static int handler_matches(struct view_builder *b, const struct profile_sample *s,
                            struct error *err)
 {
@@ -49,7 +49,7 @@ static int handler_matches(struct view_builder *b, const struct profile_sample *
     return b->handled[function] == 2;
 }
 
-/* Whether the name of @s's operation matches: asked once a request. 1; 0; -errno with @err. */
+/* Returns whether the operation of @s matches, by a match per request. 1; 0; -errno with @err. */
 static int operation_matches(struct view_builder *b, const struct profile_sample *s,
                              struct error *err)
 {
@@ -96,7 +96,7 @@ uint32_t view_groups_above(const struct view_opts *o)
     return n;
 }
 
-/* "[pool-*-thread-*]" of all with names that differ by numbers alone. */
+/* Appends "[pool-*-thread-*]", which is equal for names that differ by numbers only. */
 static void spell_pool(struct view_builder *b, struct span name)
 {
     bool in_number = false;
@@ -130,7 +130,7 @@ static void spell_thread(struct view_builder *b, enum view_by by, size_t thread)
         view_spell_numbered(b, name, "tid", t->host_tid);
 }
 
-/* The service of a process, or its version. */
+/* Appends the service of a process, or its version. */
 static void spell_service(struct view_builder *b, enum view_by by, size_t process)
 {
     const struct profile_process *p = &b->p->processes[process];
@@ -175,8 +175,8 @@ static void spell_request(struct view_builder *b, enum view_by by, const struct 
         buf_printf(&b->text, "[%.*s]", (int)name.n, name.p);
 }
 
-/* What @s is in: a thread, a context, a process, a state; *@ret_count: how many there are. One past
- * the last: it is not known. */
+/* Returns the member that @s belongs to: a thread, a context, a process, a state. *ret_count:
+ * number of members, which is also the index of an unknown one. */
 static size_t member_of(const struct view_builder *b, enum view_by by,
                         const struct profile_sample *s, size_t *ret_count)
 {

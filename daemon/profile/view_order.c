@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sorts the rows of a view and adds up those that read the same. */
+/* Sorts the rows of a view, and adds up rows with equal frames. */
 #include "base/cleanup.h"
 #include "profile/view_impl.h"
 
@@ -9,8 +9,8 @@ struct frames {
     uint32_t n;
 };
 
-/* By their names, root first, a beginning before what it begins; the same names by what else tells
- * the frames apart. *@ret_names: as the names alone are. */
+/* Compares frames by name, root first, a prefix before longer ones; equal names by frame id.
+ * *ret_names: the result by names only. */
 static int frames_compare(const struct view *v, struct frames x, struct frames y, int *ret_names)
 {
     uint32_t n = MIN(x.n, y.n);
@@ -45,8 +45,8 @@ typedef struct frames (*frames_of_fn)(const struct view_builder *b, uint32_t i);
 struct ranks {
     const struct view_builder *b;
     frames_of_fn frames_of;
-    uint32_t *rank;      /* [all]: its place among them; equal where the frames are the same */
-    uint32_t *name_rank; /* [all]: equal where they read the same */
+    uint32_t *rank;      /* [all]: rank; equal for equal frames */
+    uint32_t *name_rank; /* [all]: rank by names; equal for equal names */
     uint32_t count;      /* of different ranks */
 };
 
@@ -65,7 +65,7 @@ static int ranks_compare(const void *x, const void *y, void *cookie)
                           k->frames_of(k->b, *(const uint32_t *)y), &names);
 }
 
-/* Ranks those of @all that @used says are. */
+/* Ranks the entries of @all with @used set. */
 static int ranks_init(struct ranks *k, const uint8_t *used, size_t all)
 {
     _cleanup_free_ uint32_t *order = calloc(all + 1, sizeof(*order));
@@ -95,10 +95,10 @@ static int ranks_init(struct ranks *k, const uint8_t *used, size_t all)
 
 /* ---- rows ---- */
 
-/* What a row is sorted by, in this order. */
+/* Sort key of a row, in this order. */
 struct row_key {
     uint64_t names;  /* ranks of its roots and its body, by name */
-    uint64_t frames; /* the same by all of the frames */
+    uint64_t frames; /* ranks of its roots and its body, by frame */
     uint32_t thread, owner;
     uint32_t row;
     uint32_t state : 8, context : 24;
@@ -126,7 +126,8 @@ static int row_key_compare(const void *x, const void *y)
     return by_number(a->context, c->context);
 }
 
-/* The same where some rows have a root more than others, so that it stands beside a body. */
+/* Compares whole rows: needed if the number of roots differs, so that a root may stand beside a
+ * body. */
 static int row_compare(const void *x, const void *y, void *cookie)
 {
     const struct view *v = cookie;
@@ -144,7 +145,7 @@ static int row_compare(const void *x, const void *y, void *cookie)
     return r ? r : by_number(a->context, c->context);
 }
 
-/* Gives the rows their bodies' numbers and *ret what they are sorted by. */
+/* Sets the body numbers of the rows, and makes their sort keys. */
 static int view_rank_rows(struct view_builder *b, struct row_key **ret)
 {
     struct view *v = b->v;
@@ -191,8 +192,8 @@ static void view_sort_keys(const struct view *v, struct row_key *keys)
         qsort(keys, v->row_count, sizeof(*keys), row_key_compare);
 }
 
-/* The rows in the order of @keys; equal ones become one: different frames of the profile can read
- * the same. @row_at, by row.first: which row that became. NULL: not asked for. */
+/* Takes the rows in the order of @keys and adds up equal ones: different frames of the profile may
+ * have equal names. @row_at: by row.first, the index of the resulting row; NULL: not needed. */
 static int view_take_rows(struct view *v, const struct row_key *keys, uint32_t *row_at)
 {
     struct view_row *rows = calloc(v->row_count + 1, sizeof(*rows));
@@ -220,7 +221,7 @@ static int view_take_rows(struct view *v, const struct row_key *keys, uint32_t *
     return 0;
 }
 
-/* From the key of each sample to its row, by where the row's frames begin. */
+/* Replaces the key of each sample by its row, found by the first frame of the row. */
 static void view_place_samples(struct view_builder *b, const uint32_t *row_at)
 {
     uint32_t *rows = b->v->sample_rows;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is said of a view: the warnings of its profile, what it leaves out, and whether it is small.
- */
+/* Warnings of a view: those of its profile, left out samples, and too few samples. */
 #include "profile/method_calls.h"
 
 #include <math.h>
@@ -22,8 +21,8 @@ static void say_no_ids(struct view *v)
                  (unsigned long long)v->without_ids);
 }
 
-/* Returns whether @e samples by chance. Waits are weighed by their time, and with period 1 each
- * event is a sample. */
+/* Returns whether samples of @e are taken by chance. Waits weigh by their time, and with period 1
+ * each event is a sample. */
 static bool is_drawn(const struct profile_event *e)
 {
     return e->period > 1 && !(e->valued && strcmp(e->unit, "nanoseconds") == 0);
