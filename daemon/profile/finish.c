@@ -183,8 +183,8 @@ static int sample_compare(const void *a, const void *b)
     return COMPARE(x, y);
 }
 
-/* Sorts by time what is in order but for few: takes those out, sorts them, and puts them back from
- * the end on. So it needs no second array of all samples, as qsort() would take. */
+/* Sorts by time an array with few samples out of order: takes these out, sorts them, and merges
+ * them back from the end. It needs no second array of all samples, as qsort() would. */
 static int sort_samples(struct profile_sample *s, size_t n)
 {
     struct profile_sample *late;
@@ -219,7 +219,7 @@ static int sort_samples(struct profile_sample *s, size_t n)
     return 0;
 }
 
-/* Samples at a pace lie as far from each other as it came to. */
+/* Sets the period of events sampled at a pace: the mean value of a sample. */
 static void finish_periods(struct profile *p)
 {
     uint64_t values[PROFILE_EVENTS_MAX] = { 0 }, counts[PROFILE_EVENTS_MAX] = { 0 };
@@ -270,7 +270,7 @@ static int finish_samples(struct profile *p, const struct record *r)
     return 0;
 }
 
-/* The facts of *meta that are plain values. */
+/* Copies the facts of *meta that are plain values. */
 static void finish_meta(struct profile *p, const struct profile *meta)
 {
     memcpy(p->id, meta->id, sizeof(p->id));
@@ -286,7 +286,8 @@ static void finish_meta(struct profile *p, const struct profile *meta)
     p->lost = meta->lost;
 }
 
-/* What is said of the record as it is now is not kept in it: of one that goes on it changes. */
+/* Adds warnings about the present state of the record. They are removed from it again, as a running
+ * record changes. */
 static int finish_warnings(struct profile *p, struct record *r)
 {
     size_t before = r->warning_count;
@@ -367,7 +368,7 @@ static int finish_all(struct finisher *f, const struct record *r)
     return k == 0 ? record_finish_moments(r, p) : k;
 }
 
-/* All frames of @r are known. */
+/* Fills @p from a record whose frames are all resolved. */
 static int finish_known(struct profile *p, const struct record *r)
 {
     struct finisher f;
@@ -379,7 +380,7 @@ static int finish_known(struct profile *p, const struct record *r)
     return k;
 }
 
-/* The same, where some frames are known only now. */
+/* Resolves the frames of @r that are known only now, then fills @p. */
 static int finish_later(struct profile *p, struct record *r)
 {
     struct record resolved;

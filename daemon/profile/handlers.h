@@ -21,13 +21,13 @@ static inline void handlers_freep(struct handlers **h)
 {
     handlers_free(*h);
 }
-/* Returns the function that handles the request of @s: 0 if there is none, or if a tracer says what
- * the request is. */
+/* Returns the function that handles the request of @s; 0: none is found, or a tracer names the
+ * request. */
 uint32_t handlers_of(struct handlers *h, const struct profile_sample *s);
-/* Appends the operation's name: "shop.OrderController.get()". No name of a tracer ends so but by
+/* Appends the operation's name: "shop.OrderController.get()". Names of tracers end so only by
  * chance. */
 void handlers_name(const struct handlers *h, uint32_t function, struct buf *out);
 
-/* Has methods be dispatchers, too: @list has them with commas between them, such as
+/* Sets further dispatchers: @list has methods with commas between them, such as
  * "com.acme.Router.dispatch". Call it before other threads start. 0; -EINVAL with @err. */
 int handlers_set_own(const char *list, struct error *err);

@@ -7,13 +7,13 @@
 struct frame_importer {
     const struct profile *p;   /* borrowed */
     struct frame_table *table; /* borrowed */
-    /* By id of the profile: ids of the table + 1; 0: not asked for yet. */
+    /* By id of the profile: id of the table + 1; 0: not imported yet. */
     uint32_t *strings, *functions, *frames;
 };
 /* 0 or -ENOMEM; @f needs frame_importer_deinit() in every case. */
 int frame_importer_init(struct frame_importer *f, const struct profile *p,
                         struct frame_table *table);
 void frame_importer_deinit(struct frame_importer *f);
-/* Finds or adds one. 0; -ENOSPC, -ENOMEM as frame_table_frame(). */
+/* Find or add an entry of the table. 0; -ENOSPC, -ENOMEM as frame_table_frame(). */
 int frame_import(struct frame_importer *f, uint32_t frame, uint32_t *ret);
 int frame_import_string(struct frame_importer *f, uint32_t string, uint32_t *ret);

@@ -23,7 +23,7 @@ struct match *match_free(struct match *m);
 CLEANUP_FUNCTION(match_freep, match, match_free)
 size_t match_count(const struct match *m);
 
-/* From here on all names together may take 2 s of CPU time; NULL is allowed. */
+/* Starts the budget: from now on, all names together may take 2 s of CPU time. @m may be NULL. */
 void match_begin(struct match *m);
 
 /* Checks whether any pattern matches somewhere in @text (valid UTF-8). 1, 0, or -EINVAL with @err

@@ -60,8 +60,7 @@ static int merge_process(struct merger *m, uint32_t index, uint32_t *ret)
     int r = 0;
 
     if (m->processes[index] == MERGE_NONE) {
-        process.owner =
-            0; /* only some profiles know the owner: equal processes must not stay apart */
+        process.owner = 0; /* known to some profiles only: no part of the key */
         r = merge_process_strings(m, &process);
         if (r == 0)
             r = merged_process_add(&m->images, m->record, &process, m->p->start_realtime_ns,

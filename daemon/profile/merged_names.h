@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Names without what differs from start to start and from build to build, for comparisons
+ * Shortens names by parts that differ from start to start and from build to build, for comparisons
  * (names=merged). They lose the numbers of lambdas, proxies, accessors and generated classes
- * (CGLIB, Byte Buddy, Guice, Hibernate, Mockito, Javassist, Groovy, Clojure). Kotlin's and Scala's
- * own spellings become what their authors wrote. What a programmer numbered ("Foo$1", "step2")
- * stays. Pure.
+ * (CGLIB, Byte Buddy, Guice, Hibernate, Mockito, Javassist, Groovy, Clojure). Spellings of Kotlin
+ * and Scala become the names in the source. Numbers that a programmer wrote ("Foo$1", "step2")
+ * stay. Pure.
  */
 #pragma once
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The processes of profiles that are merged: a row for each process image, with what was known of
- * it last. Private to profile/. */
+/*
+ * The processes of merged profiles: a row for each process image, with its latest facts. Private to
+ * profile/.
+ */
 #pragma once
 
 #include "base/id_table.h"
@@ -14,9 +16,9 @@ struct merged_processes {
 
 void merged_processes_init(struct merged_processes *m);
 void merged_processes_deinit(struct merged_processes *m);
-/* Gets the id of @process in @r; its strings are of the table of @r. @known_ns: the time of the
- * profile that has @process. Of an image that @r has already, the newest string that is not empty
- * stays. What stands for several processes (host_pid 0) has a row for each set of facts. 0, -ENOSPC
- * or -ENOMEM. */
+/* Finds or adds @process: *ret is its id in @r; its strings are of the table of @r. @known_ns: the
+ * time of the profile that has @process. For an image in @r already, the newest string that is not
+ * empty stays. Rows that stand for several processes (host_pid 0) are one per set of facts. 0,
+ * -ENOSPC or -ENOMEM. */
 int merged_process_add(struct merged_processes *m, struct record *r,
                        const struct profile_process *process, uint64_t known_ns, uint32_t *ret);

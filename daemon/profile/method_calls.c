@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Goes through the samples of each thread, and adds up the calls that it finds. */
+/* Reads the samples of each thread, and adds up the calls found. */
 #include "profile/method_calls_impl.h"
 
 #include "base/array.h"
@@ -11,15 +11,15 @@ struct open_call {
     uint64_t caller; /* as in struct method_frame */
     uint32_t method;
     bool cut;          /* it had begun before */
-    size_t first;      /* its first sample: a place in finder.order */
-    uint64_t begun_ns; /* when it began, as far as that is known */
+    size_t first;      /* place of its first sample in finder.order */
+    uint64_t begun_ns; /* start, if known */
 };
 
-/* A method that matches, on the stacks of the thread under way. */
+/* A matching method on the stacks of the current thread. */
 struct method_place {
-    size_t seen;     /* 1 + the place of the sample that had it last; 0: none */
-    uint64_t caller; /* there, as in struct method_frame */
-    bool open;       /* a call of it is under way */
+    size_t seen;     /* 1 + place of the last sample with the method; 0: none */
+    uint64_t caller; /* in that sample, as in struct method_frame */
+    bool open;       /* a call of the method is open */
 };
 
 /* The length of a call. */
@@ -34,9 +34,9 @@ struct finder {
     struct method_calls *calls;
     struct method_stacks stacks;
     uint32_t *order; /* owned: samples of the event, by thread, then by time */
-    size_t *starts;  /* owned, [thread_count + 1]: where in it a thread's samples begin */
+    size_t *starts;  /* owned, [thread_count + 1]: first place of each thread in order */
     uint64_t period_ns, gap_ns;
-    struct open_call open[METHOD_CALLS_NESTED_MAX]; /* of the thread under way */
+    struct open_call open[METHOD_CALLS_NESTED_MAX]; /* calls of the current thread */
     size_t open_count;
     struct method_place *places; /* owned, [METHOD_CALLS_METHODS_MAX + 1], by name */
     struct call_length *lengths; /* owned */
@@ -45,7 +45,7 @@ struct finder {
     size_t by_name_cap;
 };
 
-/* What one moment of a thread, or a wait of it, says. */
+/* The state of a thread at one moment, or during one wait. */
 struct evidence {
     uint64_t from_ns, to_ns;
     uint32_t frames; /* number of a struct method_frame; 0: none */
@@ -97,7 +97,7 @@ static struct method_calls_row *row_of(struct finder *f, uint32_t method)
     return &f->by_name[method];
 }
 
-/* Counts a call of @ns. @cut: it lasted longer. */
+/* Counts a call of @ns. @cut: the real call was longer. */
 static int add_length(struct finder *f, uint32_t method, uint64_t ns, bool cut)
 {
     struct method_calls_row *row = row_of(f, method);
@@ -125,7 +125,7 @@ static int add_length(struct finder *f, uint32_t method, uint64_t ns, bool cut)
     return 0;
 }
 
-/* Marks the samples of @c, which lie before place @end. */
+/* Marks the samples of call @c, which lie before place @end. */
 static int mark(struct finder *f, const struct open_call *c, size_t end)
 {
     int r = 0;
@@ -143,7 +143,7 @@ static int mark(struct finder *f, const struct open_call *c, size_t end)
     return r;
 }
 
-/* Ends call @i at @end_ns, before the sample at place @end. @cut: or later. */
+/* Ends call @i at @end_ns, before the sample at place @end. @cut: the real end may be later. */
 static int end_call(struct finder *f, size_t i, uint64_t end_ns, bool cut, size_t end)
 {
     struct open_call c = f->open[i];
@@ -157,7 +157,7 @@ static int end_call(struct finder *f, size_t i, uint64_t end_ns, bool cut, size_
 
 /* ---- a thread ---- */
 
-/* Notes which methods @e, whose sample is at place @at, has. */
+/* Marks the methods on the stack of @e, whose sample is at place @at. */
 static void see(struct finder *f, const struct evidence *e, size_t at)
 {
     for (uint32_t n = e->frames; n; n = method_stacks_frame(&f->stacks, n)->before) {
@@ -169,30 +169,30 @@ static void see(struct finder *f, const struct evidence *e, size_t at)
     }
 }
 
-/* Returns whether call @c goes on in what @e says, after see(). */
+/* Returns whether call @c continues in @e, after see(). */
 static bool goes_on(const struct finder *f, struct open_call *c, const struct evidence *e,
                     size_t at)
 {
     const struct method_place *place = &f->places[c->method];
 
     if (e->cut || place->seen != at + 1)
-        return e->cut; /* it may be among the frames that are missing */
+        return e->cut; /* the method may be among the missing frames */
     if (!c->caller)
         c->caller = place->caller;
     return c->caller == place->caller;
 }
 
-/* What is known of the thread before a sample. */
+/* The state of the thread before a sample. */
 struct before {
-    uint64_t ns;      /* until when */
-    uint64_t seen_ns; /* when it was last seen: later, if nothing said where it was */
-    bool known;       /* false: ns is when the profile begins */
-    bool absent;      /* it began after that */
-    bool hole;        /* and then it waited for long, nothing says where */
+    uint64_t ns;      /* end of the known time */
+    uint64_t seen_ns; /* time of the last sample: later than ns if its stack was not known */
+    bool known;       /* false: ns is the start of the profile */
+    bool absent;      /* the thread began after ns */
+    bool hole;        /* a long wait with an unknown stack follows ns */
 };
 
-/* Returns when a call begins that @e is the first to see: on average half way back to what was
- * known before, or half a period. */
+/* Returns the start of a call first seen in @e: half way back to the known time before, or half a
+ * period. */
 static uint64_t begin_of(const struct finder *f, const struct evidence *e,
                          const struct before *before, bool gap)
 {
@@ -203,7 +203,7 @@ static uint64_t begin_of(const struct finder *f, const struct evidence *e,
     return e->from_ns - back_ns;
 }
 
-/* Ends the calls that are over in what @e says, and begins others. @at: the place of its sample. */
+/* Ends the calls that @e no longer has, and begins new ones. @at: the place of its sample. */
 static int step(struct finder *f, const struct evidence *e, struct before *before, size_t at)
 {
     bool gap = before->known && (before->hole || e->from_ns - before->ns > f->gap_ns);
@@ -238,15 +238,14 @@ static int step(struct finder *f, const struct evidence *e, struct before *befor
     return r;
 }
 
-/* Whether nothing is known of the callers that a sample may have had. */
+/* Returns whether outer frames of a sample are missing. */
 static bool is_cut(const struct profile_sample *s)
 {
     return s->flags & PROFILE_SAMPLE_CUT || !s->stack;
 }
 
-/* Reads the samples of a thread from place *@at on that are of one moment or one wait, and moves
- * *@at behind them. The part of a wait that was for a processor is a sample of its own. 1; 0: they
- * say nothing; -errno. */
+/* Reads the samples of one moment or one wait from place *@at on, and moves *@at behind them. The
+ * part of a wait for a processor is a sample of its own. 1; 0: the stack is not known; -errno. */
 static int read_evidence(struct finder *f, size_t *at, size_t end, uint64_t since_ns,
                          struct evidence *ret, struct error *err)
 {
@@ -271,7 +270,7 @@ static int read_evidence(struct finder *f, size_t *at, size_t end, uint64_t sinc
         r = method_stacks_get(&f->stacks, best->stack, &node, err);
     if (r < 0)
         return r;
-    if (waited_ns <= f->period_ns) /* drawn by chance: it stands for other waits, too */
+    if (waited_ns <= f->period_ns) /* sampled by chance: stands for other waits, too */
         waited_ns = 0;
     *ret = (struct evidence){ .from_ns =
                                   MAX(first->time_ns - MIN(waited_ns, first->time_ns), since_ns),
@@ -281,7 +280,7 @@ static int read_evidence(struct finder *f, size_t *at, size_t end, uint64_t sinc
     return !ret->cut || node->frames;
 }
 
-/* Ends what is under way when the samples of a thread end, at place @end. */
+/* Ends the open calls at the end of a thread's samples, at place @end. */
 static int end_thread(struct finder *f, const struct before *before, size_t end)
 {
     bool unknown = before->hole || before->seen_ns - before->ns > f->gap_ns;
@@ -333,7 +332,7 @@ static int row_cmp(const void *a, const void *b)
     return COMPARE(y->total_ns, x->total_ns) ?: COMPARE(x->name, y->name);
 }
 
-/* The lengths that half, and 99 %, of a method's calls do not exceed. */
+/* Sets the median and the 99th percentile of each method's calls. */
 static void add_ranks(struct finder *f)
 {
     size_t n;
@@ -364,7 +363,7 @@ static void take_rows(struct finder *f)
         qsort(c->rows, c->row_count, sizeof(*c->rows), row_cmp);
 }
 
-/* Returns how many samples one of the profile stands for, on average. */
+/* Returns the mean count of the event's samples. */
 static double thinning(const struct profile *p, uint8_t event)
 {
     uint64_t count = 0, samples = 0;
@@ -393,8 +392,8 @@ static int check_event(const struct profile_event *e, struct error *err)
                        "second");
 }
 
-/* The samples of virtual threads that wait have one thread. Those of the history have a pool as
- * theirs: what a thread of it did is not known. */
+/* Counts the samples of a thread entry without a single thread. Waiting virtual threads share one
+ * entry. In the history an entry is a pool, so that calls cannot be found. */
 static int leave_out(struct finder *f, uint32_t thread, struct error *err)
 {
     bool of_virtual =

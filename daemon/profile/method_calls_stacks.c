@@ -4,7 +4,7 @@
 #include "base/array.h"
 #include "profile/frame_name.h"
 
-#define NAME_BYTES_MAX ((size_t)1 << 20) /* of all methods that match */
+#define NAME_BYTES_MAX ((size_t)1 << 20) /* of names of all matching methods */
 
 int method_stacks_init(struct method_stacks *s, const struct profile *p,
                        const struct method_calls_opts *o, struct method_calls *calls)
@@ -29,7 +29,7 @@ void method_stacks_deinit(struct method_stacks *s)
     free(s->path);
 }
 
-/* Whether a virtual thread runs in what @f calls. */
+/* Returns whether the callees of @f run on a virtual thread. */
 static bool enters_virtual(const struct profile *p, const struct frame *f)
 {
     struct span name = intern_get(p->strings, p->functions[f->function].class_name);
@@ -38,7 +38,7 @@ static bool enters_virtual(const struct profile *p, const struct frame *f)
            span_eq_str(name, "java.lang.VirtualThread");
 }
 
-/* Keeps the name in s->text as that of a method. *ret: as in method_stacks.methods. */
+/* Stores the name in s->text as that of a method. *ret: as in method_stacks.methods. */
 static int add_method(struct method_stacks *s, uint32_t *ret)
 {
     struct method_calls *calls = s->calls;
@@ -58,8 +58,8 @@ static int add_method(struct method_stacks *s, uint32_t *ret)
     return r == -ENOSPC ? 0 : r;
 }
 
-/* Which method frame @index is of: as in method_stacks.methods. The names of the kernel's functions
- * are not for everyone: these match nothing. */
+/* Matches frame @index. *ret: as in method_stacks.methods. Kernel functions never match, as their
+ * names are not for everyone. */
 static int method_of(struct method_stacks *s, uint32_t index, uint32_t *ret, struct error *err)
 {
     const struct view_opts spelling = { .names = s->o->names };
@@ -69,7 +69,7 @@ static int method_of(struct method_stacks *s, uint32_t index, uint32_t *ret, str
     if (f.kind == FRAME_KERNEL || f.unknown)
         s->methods[index] = 1;
     if (!s->methods[index]) {
-        f.leaf = FRAME_LEAF_RECORDED; /* it is on the stack, whatever is inlined into it */
+        f.leaf = FRAME_LEAF_RECORDED; /* it is on the stack, also if another is inlined into it */
         buf_clear(&s->text);
         frame_name_spell(s->p, &spelling, &f, &s->text);
         r = s->text.error ? s->text.error : match_any(s->o->methods, buf_span(&s->text), err);
@@ -85,9 +85,9 @@ static int method_of(struct method_stacks *s, uint32_t index, uint32_t *ret, str
     return 0;
 }
 
-/* Adds frame @f to what @caller stands for. Left out is what not every sample of a call has: code
+/* Returns the hash of @caller and @f. Frames that not every sample of a call has are left out: code
  * without a name, adapters between compiled code and the interpreter, and native inlining, which is
- * known with lines=1 alone. */
+ * known with lines=1 only. */
 static uint64_t path_below(uint64_t caller, const struct frame *f)
 {
     uint64_t h = caller ^ ((uint64_t)f->function << 32 | f->line);

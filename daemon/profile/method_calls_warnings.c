@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is said of calls: how well they are known, and what is left out. */
+/* Warnings about calls: their accuracy, and the calls left out. */
 #include "profile/method_calls_impl.h"
 
 #include "base/clock.h"

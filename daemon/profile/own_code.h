@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which Java code is an application's own, and which is of the JDK, a language or a framework. The
+ * Separates an application's own Java code from that of the JDK, a language or a framework. The
  * page has the same rule (web/shared/packages.js). Pure; thread: any.
  */
 #pragma once
@@ -8,16 +8,16 @@
 #include "profile/profile.h"
 
 #define OWN_CODE_MAINS_MAX 16
-#define OWN_CODE_PARTS 3 /* of a main class's package: org.apache.kafka is of Kafka */
+#define OWN_CODE_PARTS 3 /* parts of a main class's package: org.apache.kafka is of Kafka */
 
-/* Packages that are an application's own although a library has them: of main classes. */
+/* Packages of main classes: an application's own code, although the list of libraries has them. */
 struct own_code {
     struct span mains[OWN_CODE_MAINS_MAX]; /* point into the profile */
     size_t count;
 };
 
-/* Collects them of the processes of @p, which outlives *ret. Beyond the limit the others count as a
- * library's. */
+/* Collects the packages of the main classes in @p, which outlives *ret. Packages beyond the limit
+ * count as a library's. */
 void own_code_init(const struct profile *p, struct own_code *ret);
 /* Returns whether class @class_name, such as "shop.Cart", is an application's own. */
 bool own_code_has(const struct own_code *own, struct span class_name);
