@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a java command line says, and what of it may be shown. Values of -D…= and --…=, options of
- * agents, and what follows a name like "password" are secrets. Pure; thread: any.
+ * The parts of a java command line, and which may be shown. Secrets are values of -D…= and --…=,
+ * options of agents, and the word after a name like "password". Pure; thread: any.
  */
 #pragma once
 
@@ -10,21 +10,19 @@
 #define ARGS_MASK "***"
 
 /* Gets the main class or jar in @cmdline (arguments separated by NUL), by the launcher's own rules.
- * False when there is none. *ret_after: the arguments that follow it. Both point into @cmdline. */
+ * False: none. *ret_after: the arguments that follow it. Both point into @cmdline. */
 bool args_main(struct span cmdline, struct span *ret_main, struct span *ret_after);
-/* Does the same with the help of @command, "MAIN ARGS..." as the VM keeps it. A blank may be
- * part of the name there. So it is the argument of @cmdline that @command begins with, or else its
- * first word.
- */
+/* Does the same with the help of @command, "MAIN ARGS..." as the VM keeps it, where a blank may be
+ * part of the name. The main class or jar is the argument of @cmdline that @command begins with,
+ * else its first word. */
 bool args_main_of_command(struct span command, struct span cmdline, struct span *ret_main,
                           struct span *ret_after);
-/* Gets what a program is called that made a JVM for itself: argv[0] of @cmdline without its
- * folders. A scripting language is called by its script. False when there is none. Points into
- * @cmdline. */
+/* Gets the name of a program that made a JVM for itself: argv[0] of @cmdline without its folders. A
+ * scripting language has the name of its script. False: none. Points into @cmdline. */
 bool args_program(struct span cmdline, struct span *ret);
 
 /* Appends @args (separated by NUL) with blanks between them, as clean text; @mask hides values. */
 void args_add(struct buf *out, struct span args, bool mask);
-/* Does the same with words that blanks separate: what follows a hidden value is hidden up to the
- * next option. */
+/* Does the same with words separated by blanks: after a hidden value all is hidden up to the next
+ * option. */
 void args_add_words(struct buf *out, struct span words, bool mask);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which container a process is in, read off its cgroup paths. Pure; thread: any. The paths are a
- * naming habit of each runtime, not a proof: they label, and grant nothing.
+ * Finds the container of a process in its cgroup paths. Pure; thread: any. The paths are a naming
+ * habit of each runtime, not a proof: they label, and grant nothing.
  */
 #pragma once
 
@@ -14,12 +14,10 @@
  * all empty. */
 bool container_parse(struct span cgroup, bool nested, struct container *ret);
 
-/* Returns true for 64 hex digits in lower case: what docker, containerd, CRI-O and podman call a
- * container.
- */
+/* Returns true for 64 hex digits in lower case: the ids of docker, containerd, CRI-O and podman. */
 bool container_id_is_hex(struct span id);
 
-/* Returns whether @c is a digit of a container's id. */
+/* Returns true if @c is a digit of a container's id. */
 static inline bool container_is_lower_hex(char c)
 {
     return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Counters of the JVMs, kept for those who scrape. An answer must not wait for the memory of
- * thousands of JVMs, nor for one that does not answer. So what is asked for is read again by and by
- * in discover_poll(), for a minute after it was last asked for. Who scrapes at equal times is
- * answered with what was read just before.
+ * Counters of the JVMs, kept for scrapers. An answer must not wait for the memory of thousands of
+ * JVMs, nor for one that does not answer. So discover_poll() reads counters again and again for a
+ * minute after the last request. A scraper with a regular interval gets values read just before its
+ * request.
  */
 #include "discover/table.h"
 
@@ -11,20 +11,20 @@
 #include "discover/memory_history.h"
 #include "hotspot/counters.h"
 
-#define COUNTERS_FRESH_NS (5 * NSEC_PER_SEC) /* no JVM is read more often */
-#define COUNTERS_REST_NS (15 * NSEC_PER_SEC) /* nor less often, while no scrape is near */
+#define COUNTERS_FRESH_NS (5 * NSEC_PER_SEC) /* shortest time between two readings of a JVM */
+#define COUNTERS_REST_NS (15 * NSEC_PER_SEC) /* longest, while no scrape is near */
 #define COUNTERS_WANTED_NS (60 * NSEC_PER_SEC)
-#define COUNTERS_LEFT_NS (60 * NSEC_PER_SEC) /* not tried again before, where it did not answer */
+#define COUNTERS_LEFT_NS (60 * NSEC_PER_SEC) /* pause for a JVM that did not answer */
 #define COUNTERS_PASS_EVERY_NS (250 * NSEC_PER_MSEC)
-#define COUNTERS_PASS_NS (2 * NSEC_PER_MSEC)   /* for one look at all JVMs */
+#define COUNTERS_PASS_NS (2 * NSEC_PER_MSEC)   /* for a pass over all JVMs */
 #define COUNTERS_EACH_NS (NSEC_PER_SEC / 5000) /* of that, for one JVM */
-#define COUNTERS_FIRST_NS (20 * NSEC_PER_MSEC) /* the same while a request waits */
-/* For the recorder, which reads them for nobody once a second: what takes longer. */
+#define COUNTERS_FIRST_NS (20 * NSEC_PER_MSEC) /* for a pass while a request waits */
+/* Steps of slow readings for the recorder, which reads counters once a second without a request. */
 #define UNASKED_RSS_NS (5 * NSEC_PER_SEC)
 #define UNASKED_THREADS_NS (30 * NSEC_PER_SEC)
 
-/* What is resident is read for points that are kept: the newest one else has what the last of them
- * has. */
+/* Adds a point to the history. RSS is read for kept points only; other points have the RSS of the
+ * last reading. */
 static void note(struct discover *d, struct image *im, uint64_t now_ns, bool asked)
 {
     struct memory_history *h = im->p.history;
@@ -76,8 +76,8 @@ int discover_counters(struct discover *d, struct process *p, bool asked)
     return r == 0 && !p->counters ? -ENOMEM : r;
 }
 
-/* Whether a scrape is so near that what is read now is fresh then, or that reading all JVMs takes
- * as long. */
+/* Returns true if the next scrape is so near that a reading made now is still fresh then, or that
+ * reading all JVMs takes as long. */
 static bool scrape_near(const struct discover *d, uint64_t now_ns)
 {
     uint64_t all_ns =

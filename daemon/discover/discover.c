@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The door: which image is a sample of, which one lives now, and what is due from time to time. */
+/* The door: finds the image of a sample and the live image of a pid, and does periodic work. */
 #include "discover/table.h"
 
 #include "base/clock.h"
@@ -9,8 +9,8 @@
 #define SCAN_EVERY_NS (100 * NSEC_PER_MSEC) /* a look at every entry */
 #define SCAN_STARTING_NS (50 * NSEC_PER_MSEC)
 #define REFRESH_EVERY_NS (1 * NSEC_PER_SEC)
-/* Reading a process at its first sample takes some 0.1 ms, and may take a twentieth of a CPU: 500 a
- * second, and that many at once. Others are named by their comm until a later sample. */
+/* Reading a process at its first sample takes some 0.1 ms, and may take a twentieth of a CPU: 500
+ * processes a second, and 500 at once. Others have their comm as name until a later sample. */
 #define FACTS_AT_ONCE_NS (50 * NSEC_PER_MSEC)
 #define FACTS_SHARE 20
 #define LIMIT_AT_ONCE_NS (20 * NSEC_PER_MSEC)
@@ -63,7 +63,7 @@ struct discover *discover_free(struct discover *d)
     return NULL;
 }
 
-/* Those that have lived for a second since fork or exec get their entry. */
+/* Makes entries for processes that have lived for a second since their fork or exec. */
 static void poll_recent(struct discover *d, uint64_t now_ns, uint64_t deadline_ns)
 {
     int32_t host_pid;
@@ -83,7 +83,7 @@ static void poll_recent(struct discover *d, uint64_t now_ns, uint64_t deadline_n
     }
 }
 
-/* Looks, retries and the end of entries that are due. */
+/* Does the looks, retries and evictions that are due. */
 static void poll_entries(struct discover *d, uint64_t now_ns, uint64_t deadline_ns)
 {
     bool starting = false, late = false;
@@ -152,7 +152,7 @@ const char *discover_problem(const struct discover *d)
     return d->problem;
 }
 
-/* Reads a process for a sample, if that does not take too large a share of the time. */
+/* Reads a process for a sample, if the budget for such readings allows it. */
 static void read_if_affordable(struct discover *d, struct image *im)
 {
     uint64_t now_ns = clock_monotonic_ns();
@@ -165,7 +165,7 @@ static void read_if_affordable(struct discover *d, struct image *im)
     budget_spend(&d->facts_budget, clock_monotonic_ns() - now_ns);
 }
 
-/* What a sample of @im makes due. */
+/* Returns the process of @im, after the readings that a sample of it makes due. */
 static struct process *hand_out(struct discover *d, struct image *im, uint64_t time_ns)
 {
     im->handed = true;
@@ -190,7 +190,7 @@ struct process *discover_get(struct discover *d, int32_t host_pid, uint64_t star
     return im ? hand_out(d, im, time_ns) : NULL;
 }
 
-/* Also where the kernel does not tell. */
+/* Returns true if the process of @im still exists, or if its stat does not answer. */
 static bool is_there(struct discover *d, const struct image *im)
 {
     struct proc_stat st;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a fork, an exec and an exit do to the table. Nothing here reads /proc: a node may do
- * thousands of each in a second.
+ * Applies forks, execs and exits to the table. Nothing here reads /proc: a node may do thousands of
+ * each in a second.
  */
 #include "discover/table.h"
 
@@ -10,13 +10,13 @@
 
 #define EVENTS_MAX 65536 /* records per drain; more are left for the next */
 #define CPUS_EVERY_NS NSEC_PER_SEC
-#define CPUS_AGAIN_NS (60 * NSEC_PER_SEC) /* after new rings could not be had */
+#define CPUS_AGAIN_NS (60 * NSEC_PER_SEC) /* after new rings could not be opened */
 
 static void told_fork(struct discover *d, const struct sideband_record *r)
 {
     struct image *im = table_newest(d, r->host_pid);
 
-    /* A sample may have been there first; its start time then is that of this fork. */
+    /* A sample may have come first; its start time is then that of this fork. */
     if (im && im->p.id.start_ticks && im->p.id.start_ticks + 1 >= ticks_of_monotonic(d, r->time_ns))
         return;
     if (im) /* its exit was lost */
@@ -31,7 +31,7 @@ static void told_exec(struct discover *d, const struct sideband_record *r)
 
     if (im && note && note->fork_ns > im->begin_ns && !image_is_live(im) &&
         note->fork_ns >= im->end_ns)
-        im = NULL; /* the pid is another process's now */
+        im = NULL; /* another process has the pid now */
     if (!im) {
         recent_exec(&d->recent, r->host_pid, r->time_ns, r->time_ns + DISCOVER_SECOND_LOOK_NS);
         return;
@@ -39,14 +39,14 @@ static void told_exec(struct discover *d, const struct sideband_record *r)
     if (r->time_ns <= im->begin_ns)
         return;
     if (im->unseen_execs && r->time_ns <= im->first_sample_ns) {
-        im->unseen_execs--; /* a sample told us before */
+        im->unseen_execs--; /* a sample came first */
         im->begin_ns = im->p.exec_time_ns = r->time_ns;
         image_set_comm(im, span_of(r->comm));
         return;
     }
     if (im->facts && r->time_ns < im->facts_ns) {
         im->begin_ns = im->p.exec_time_ns =
-            r->time_ns; /* what was read is of the new image already */
+            r->time_ns; /* the facts read are of the new image already */
         return;
     }
     image_replace(d, im, r->time_ns, span_of(r->comm));
@@ -107,7 +107,7 @@ int events_open(struct discover *d, struct sideband **ret, struct error *err)
     if (!fds)
         return error_set(err, -ENOMEM, "no memory for the rings of process events");
     CPU_ZERO(&d->cpus);
-    sched_getaffinity(0, sizeof(d->cpus), &d->cpus); /* more than it holds: none are followed */
+    sched_getaffinity(0, sizeof(d->cpus), &d->cpus); /* set too small: none are followed */
     r = d->source->sideband(d->ctx, fds, &n, err);
     return r == 0 ? sideband_map(fds, n, ret, err) : r;
 }
@@ -128,7 +128,7 @@ void events_follow_cpus(struct discover *d, uint64_t now_ns)
         d->cpus_ns = now_ns + CPUS_AGAIN_NS;
         return;
     }
-    /* What both rings hold is reported once. A sweep finds what a new processor did before. */
+    /* A record in both rings is reported once. A sweep finds earlier events of a new processor. */
     while (sideband_drain(d->sideband, EVENTS_MAX, events_on_record, d) == EVENTS_MAX)
         ;
     d->told_until_ns = d->last_record_ns;

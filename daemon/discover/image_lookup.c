@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which image a sample is of. Samples and side-band records come by different ways, so that either
- * may be the first to tell of an exec: the exec number in a sample decides, then its time.
+ * Finds the image of a sample. Samples and side-band records come by different ways, so either may
+ * be the first to show an exec. The exec number in a sample decides, then its time.
  */
 #include "discover/table.h"
 
@@ -10,12 +10,12 @@
 #define REVIVE_EVERY_NS (100 * NSEC_PER_MSEC)
 #define REVIVE_AFTER_NS (10 * NSEC_PER_MSEC)
 #define REVIVED_LOOK_NS NSEC_PER_SEC
-/* The kernel raises the exec number that long after its record, at most: until then it is the old
- * one's. */
+/* The kernel raises the exec number at most this long after its record; until then samples have the
+ * old number. */
 #define EXEC_SETTLES_NS (50 * NSEC_PER_USEC)
 
-/* An exited image of whose process there is a sample after its end: its first thread alone ended.
- */
+/* Revives an exited image if a later sample of its process shows that only its first thread
+ * ended. */
 static void revive(struct discover *d, struct image *im, uint64_t time_ns)
 {
     struct proc_stat st;
@@ -53,7 +53,7 @@ static bool image_holds(const struct image *im, uint64_t time_ns)
     return im->begin_ns <= time_ns && time_ns <= im->end_ns;
 }
 
-/* The image of the chain with @exec_id, or if there is none the one that lived at @time_ns. */
+/* Returns the image of the chain with @exec_id, else the image that lived at @time_ns. */
 static struct image *match(struct image *im, uint64_t start_ticks, uint32_t exec_id,
                            uint64_t time_ns)
 {
@@ -78,7 +78,8 @@ static struct image *match(struct image *im, uint64_t start_ticks, uint32_t exec
     return by_time || exec_id ? by_time : oldest;
 }
 
-/* The newest, or with @oldest the oldest, image of the process that started then. */
+/* Returns the newest image, or with @oldest the oldest, of the process that started at
+ * @start_ticks. */
 static struct image *of_start(struct image *im, uint64_t start_ticks, bool oldest)
 {
     struct image *found = NULL;
@@ -93,7 +94,7 @@ static struct image *of_start(struct image *im, uint64_t start_ticks, bool oldes
     return found;
 }
 
-/* A sample of an image after an exec that no record has told of yet. */
+/* Adds the image of a sample after an exec whose record has not come yet. */
 static struct image *add_newer(struct discover *d, struct image *newest, uint32_t exec_id,
                                uint64_t time_ns, struct span comm)
 {
@@ -110,7 +111,7 @@ static struct image *add_newer(struct discover *d, struct image *newest, uint32_
     return im;
 }
 
-/* A sample of an image that was over before we knew of it: nothing can be read of it any more. */
+/* Adds the image of a sample that had ended before it was known: /proc has no more facts of it. */
 static struct image *add_ended(struct discover *d, const struct proc_id *id, struct image *before,
                                uint64_t end_ns, bool replaced, struct span comm)
 {
@@ -121,7 +122,7 @@ static struct image *add_ended(struct discover *d, const struct proc_id *id, str
     return im;
 }
 
-/* The first sample of a process, or of one of its images. */
+/* Adds the image for the first sample of a process, or of one of its images. */
 static struct image *add_sampled(struct discover *d, int32_t host_pid, uint64_t start_ticks,
                                  uint32_t exec_id, uint64_t time_ns, struct span comm)
 {
@@ -139,11 +140,11 @@ static struct image *add_sampled(struct discover *d, int32_t host_pid, uint64_t 
         return add_ended(d, &id, same, same->begin_ns ? same->begin_ns : time_ns,
                          /* replaced= */ true, comm);
     }
-    if (newest && start_ticks && newest->p.id.start_ticks > start_ticks) /* the pid has moved on */
+    if (newest && start_ticks && newest->p.id.start_ticks > start_ticks) /* the pid was reused */
         return add_ended(d, &id, newest, time_ns, /* replaced= */ false, comm);
     if (newest)
         image_end(newest, time_ns, /* replaced= */ false);
-    if (note && note->exec_ns > time_ns) { /* of before its last exec */
+    if (note && note->exec_ns > time_ns) { /* from before its last exec */
         id.exec_no = note->execs - 1;
         return add_ended(d, &id, NULL, note->exec_ns, /* replaced= */ true, comm);
     }

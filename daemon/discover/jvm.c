@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Is a process a JVM, and which? The mapping of libjvm.so tells, whatever the launcher is called
- * and even if the file is deleted; all else is read from the VM's own memory. Of several libjvm.so
- * the memory tells which one runs. The process is not touched.
+ * Finds out whether a process is a JVM, and which. The mapping of libjvm.so decides, whatever the
+ * launcher's name and even if the file is deleted. All else is read from the VM's own memory, also
+ * which of several libjvm.so runs. The process is not touched.
  */
 #include "discover/table.h"
 
@@ -14,11 +14,11 @@
 #include "proc/looking.h"
 #include "proc/stall_readers.h"
 
-#define JVM_PUT_OFF_NS NSEC_PER_SEC       /* a look that its owner has no time left for */
-#define JVM_UNMADE_NS (10 * NSEC_PER_SEC) /* a JVM that starts has made its tables long before */
+#define JVM_PUT_OFF_NS NSEC_PER_SEC       /* after a look that its owner has no time left for */
+#define JVM_UNMADE_NS (10 * NSEC_PER_SEC) /* a JVM that starts makes its tables much earlier */
 #define JVM_RETRY_NS (50 * NSEC_PER_MSEC)
 #define JVM_RETRY_MAX_NS (10 * NSEC_PER_SEC)
-#define JVM_SERVICE_TRIES_MAX 5 /* where the words of its environment cannot be had now */
+#define JVM_SERVICE_TRIES_MAX 5 /* for words of its environment that cannot be read */
 #define JVM_COMMAND_MAX_BYTES ((size_t)64 << 10)
 
 static void unsupported(struct image *im, const char *fmt, ...) PRINTF_LIKE(2, 3);
@@ -33,7 +33,7 @@ static void unsupported(struct image *im, const char *fmt, ...)
     va_end(ap);
 }
 
-/* The counters file, as far as it may be read: for what memory does not tell. */
+/* Reads the counters file, as far as possible, for facts that memory does not have. */
 static void read_hsperfdata(struct discover *d, struct image *im, struct buf *ret)
 {
     _cleanup_close_ int fd = -1;
@@ -62,7 +62,7 @@ static void use_flags(struct process *p)
     p->attach_disabled = hotspot_vm_flag(p->vm, "DisableAttachMechanism", &v) == 0 && v;
 }
 
-/* What a person would call it: the class, or the jar without its folders. */
+/* Sets main and the name that a person would use: the class, or the jar without its folders. */
 static void use_main(struct process *p, struct span main)
 {
     image_set_text(&p->main, main, TEXT_NAME_MAX);
@@ -72,7 +72,7 @@ static void use_main(struct process *p, struct span main)
         image_set_text(&p->command, main, DISCOVER_COMMAND_MAX);
 }
 
-/* Notes what @im says of the service that it is. @options: of its JVM, separated by NUL. */
+/* Notes the statements of @im about its service. @options: of its JVM, separated by NUL. */
 static void use_service(struct discover *d, struct image *im, struct span options)
 {
     _cleanup_buf_ struct buf words = BUF_UPTO(JVM_COMMAND_MAX_BYTES);
@@ -80,7 +80,7 @@ static void use_service(struct discover *d, struct image *im, struct span option
     int r = d->source->service_words ? d->source->service_words(d->ctx, &im->p.id, &fd, NULL) : 0;
 
     if (fd >= 0)
-        buf_read_fd(&words, fd); /* cut: what there is counts */
+        buf_read_fd(&words, fd); /* cut: the rest counts */
     im->words_missing = r < 0 && r != -EPERM && ++im->service_tries < JVM_SERVICE_TRIES_MAX;
     if (!im->p.service)
         im->p.service = malloc(sizeof(*im->p.service));
@@ -88,8 +88,8 @@ static void use_service(struct discover *d, struct image *im, struct span option
         service_of_words(buf_span(&im->published), options, buf_span(&words), im->p.service);
 }
 
-/* Main class and arguments: from the VM, else its counters file, else the command line. A program
- * that is not Java's launcher, but has made a JVM, is called by its own name. */
+/* Sets main class and arguments: from the VM, else its counters file, else the command line. A
+ * program that made a JVM without Java's launcher keeps its own name. */
 static void use_command(struct discover *d, struct image *im)
 {
     _cleanup_buf_ struct buf cmdline = BUF_NULL, command = BUF_NULL, vm_args = BUF_NULL,
@@ -119,13 +119,13 @@ static void use_command(struct discover *d, struct image *im)
             copy_clean((struct span){ s.p, span_find(s, '\0') }, p->vm_name, sizeof(p->vm_name));
     }
     if (span_eq_str(buf_span(&command),
-                    "Unknown")) /* as the counters of one without a launcher say */
+                    "Unknown")) /* in the counters of a JVM without a launcher */
         buf_clear(&command);
     if (command.n)
         known = args_main_of_command(buf_span(&command), buf_span(&cmdline), &main, &after);
     else if (span_starts_with(span_of(p->comm), "java"))
         known = args_main(buf_span(&cmdline), &main, &after);
-    else if (p->vm) /* a program that made it for itself */
+    else if (p->vm) /* a program that made a JVM for itself */
         known = args_program(buf_span(&cmdline), &main);
     if (known)
         use_main(p, main);
@@ -147,7 +147,7 @@ static void use_command(struct discover *d, struct image *im)
     use_service(d, im, vm_args.n ? buf_span(&vm_args) : buf_span(&cmdline));
 }
 
-/* When to look again at what says which service a ready JVM is. */
+/* Sets the next time to look for the service of a ready JVM. */
 static void look_for_service_again(struct discover *d, struct image *im)
 {
     uint64_t now_ns = clock_monotonic_ns();
@@ -178,8 +178,8 @@ static void retry_later(struct image *im, uint64_t now_ns)
     im->vm_retry_ns = now_ns + pause_ns;
 }
 
-/* Opens the one that runs of the libjvm.so that @im has mapped: another's tables tell that no VM
- * was made of it. 0; else what the most hopeful one said. */
+/* Opens the running one of the libjvm.so that @im has mapped: the tables of the others show that no
+ * VM was made from them. 0, else the result of the most promising one. */
 static int open_running(struct image *im, struct error *err)
 {
     struct process *p = &im->p;
@@ -222,7 +222,7 @@ static void open_vm(struct discover *d, struct image *im, uint64_t now_ns)
 
     if (p->mem_fd < 0)
         r = d->source->mem(d->ctx, &p->id, &p->mem_fd, &err);
-    if (r > 0) { /* gone; its exit is being told */
+    if (r > 0) { /* gone; the record of its exit is coming */
         retry_later(im, now_ns);
         return;
     }
@@ -239,7 +239,7 @@ static void open_vm(struct discover *d, struct image *im, uint64_t now_ns)
     r = open_running(im, &err);
     if (r == 0) {
         use_vm(d, im);
-    } else if (r == -ETIMEDOUT) { /* looked at again once that answers */
+    } else if (r == -ETIMEDOUT) { /* the next look comes once it answers */
         p->mem_fd = close_fd(p->mem_fd);
         p->jvm = JVM_NO;
         im->quarantined = true;
@@ -251,7 +251,7 @@ static void open_vm(struct discover *d, struct image *im, uint64_t now_ns)
         unsupported(im, "%s%s%s", err.msg, err.remedy[0] ? "; " : "", err.remedy);
         use_command(d, im);
     } else {
-        if (r == HOTSPOT_GONE) /* an exec between the maps and now, or the end */
+        if (r == HOTSPOT_GONE) /* an exec since the maps were read, or the end */
             p->mem_fd = close_fd(p->mem_fd);
         say_starting(im, now_ns);
         retry_later(im, now_ns);
@@ -273,7 +273,7 @@ const char *process_image_text(const struct process *p)
     return TEXTS[p->native_image];
 }
 
-/* After a look: when is the next? */
+/* Sets the time of the next look after a look. */
 static void schedule_next(struct discover *d, struct image *im, uint64_t now_ns)
 {
     uint64_t since_ns =
@@ -290,7 +290,8 @@ static void schedule_next(struct discover *d, struct image *im, uint64_t now_ns)
                                                                  : DISCOVER_LAST_LOOK_NS);
 }
 
-/* Returns false for a quarantined process. Lists it if it is known, or named, to be a JVM. */
+/* Returns false for a quarantined process. Marks it as unsupported if it is known, or named, to be
+ * a JVM. */
 static bool may_look(struct discover *d, struct image *im)
 {
     struct error err = ERROR_NULL;
@@ -299,7 +300,7 @@ static bool may_look(struct discover *d, struct image *im)
     im->quarantined =
         d->source->is_quarantined && d->source->is_quarantined(d->ctx, &im->p.id, &jvm);
     if (!im->quarantined) {
-        if (was) { /* what was said of it was only that */
+        if (was) { /* its only reason was the quarantine */
             im->p.jvm = JVM_NO;
             im->p.reason[0] = '\0';
         }
@@ -328,10 +329,10 @@ static void look(struct discover *d, struct image *im, uint64_t now_ns)
         return;
     if (p->jvm == JVM_READY || p->jvm == JVM_STARTING) {
         if (jvm_libraries_have(&scan.libjvm, p->libjvm_base)) {
-            im->libjvm = scan.libjvm; /* another one may have been mapped since */
+            im->libjvm = scan.libjvm; /* another library may be mapped now */
             return;
         }
-        im = image_replace(d, im, now_ns, span_of(p->comm)); /* an exec that was not told */
+        im = image_replace(d, im, now_ns, span_of(p->comm)); /* an exec without a record */
         if (!im)
             return;
         p = &im->p;
@@ -360,7 +361,7 @@ void jvm_look(struct discover *d, struct image *im)
 
     if (!image_is_live(im) || im->p.kernel_thread || im->p.zombie)
         return;
-    if (!readers_afford(&im->p.id)) { /* its owner has many, or large ones */
+    if (!readers_afford(&im->p.id)) { /* its owner has many JVMs, or large ones */
         im->look_ns = im->timer_ns = now_ns + JVM_PUT_OFF_NS;
         return;
     }
@@ -394,7 +395,8 @@ void jvm_retry(struct discover *d, struct image *im)
             use_command(d, im);
         look_for_service_again(d, im);
     }
-    /* It was gone: still the same mapping? Or another library is the one that will run. */
+    /* Checks the mapping again after the process seemed gone, or if another library may be the one
+     * that runs. */
     if (im->p.jvm == JVM_STARTING &&
         (im->p.mem_fd < 0 || now_ns - im->vm_since_ns >= JVM_UNMADE_NS))
         look(d, im, now_ns);

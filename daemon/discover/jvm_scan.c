@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which mapping tells that a process is a JVM. It may have tens of thousands of others, with names
- * of 4 KB each: the kernel is asked for executable files alone where it can be, and either way has
- * a limit of time.
+ * Finds the mapping that makes a process a JVM. A process may have tens of thousands of others,
+ * with names of 4 KB each. Where the kernel supports it, only executable files are queried, and
+ * either way the time is limited.
  */
 #include "discover/table.h"
 
@@ -11,14 +11,14 @@
 #include "proc/procmap.h"
 #include "proc/stall_readers.h"
 
-/* Of processor time, for one process: the rest is not looked at. */
+/* Processor time for one process; mappings beyond it are skipped. */
 #define JVM_LOOK_MAX_NS (200 * NSEC_PER_MSEC)
-#define JVM_QUERY_MAX_NS (20 * NSEC_PER_MSEC) /* the same where the kernel can be asked */
-/* The mapping of a library's beginning lies so far before its code at most, */
+#define JVM_QUERY_MAX_NS (20 * NSEC_PER_MSEC) /* the same for queries */
+/* A library's first mapping is at most this far before its code, */
 #define JVM_LIBRARY_BYTES (UINT64_C(256) << 20)
-#define JVM_LIBRARY_MAPPINGS 64 /* with so many in between. */
+#define JVM_LIBRARY_MAPPINGS 64 /* with at most so many mappings in between. */
 
-/* The last part of the path: libj9vm29.so, libj9vm_b158.so. */
+/* Checks the last part of the path: libj9vm29.so, libj9vm_b158.so. */
 static bool is_openj9(struct span path)
 {
     struct span base = span_from(path, span_rfind(path, '/') + 1);
@@ -35,7 +35,7 @@ bool jvm_libraries_have(const struct jvm_libraries *all, uint64_t base)
     return false;
 }
 
-/* One that is cut into pieces is met several times. */
+/* Adds a library once: one that is cut into pieces is met several times. */
 static void add_library(struct jvm_libraries *all, uint64_t base)
 {
     if (all->count < JVM_LIBRARIES_MAX && !jvm_libraries_have(all, base))
@@ -53,7 +53,7 @@ bool jvm_scan_mapping(const struct mapping *m, void *cookie)
     return false;
 }
 
-/* Where the file of @code, a mapping of it, is mapped from its beginning. */
+/* Returns the address at which the file of the mapping @code is mapped from its beginning. */
 static uint64_t find_base(int fd, const struct mapping *code)
 {
     uint64_t at = code->start - MIN(code->start, JVM_LIBRARY_BYTES), base = code->start;
@@ -82,7 +82,7 @@ struct scan_reading {
     int fd;
 };
 
-/* As jvm_scan_mapping(), of the executable files alone. */
+/* Does the same as jvm_scan_mapping() for executable mappings alone. */
 static bool scan_code(const struct mapping *m, void *cookie)
 {
     struct scan_reading *s = cookie;
@@ -93,7 +93,7 @@ static bool scan_code(const struct mapping *m, void *cookie)
     return false;
 }
 
-/* Finds what there is until a limit of time. */
+/* Scans the mappings within a limit of time. */
 static int run_scan(struct reading *r)
 {
     struct scan_reading *s = (struct scan_reading *)r;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* When a process is looked at for a JVM: at its start, and again while one may come. */
+/* Schedules looks for a JVM: at the start of a process, and again while it may become one. */
 #include "discover/table.h"
 
 #include "base/clock.h"
@@ -13,8 +13,8 @@ void jvm_schedule(struct discover *d, struct image *im)
         im->look_ns = im->p.exec_time_ns + DISCOVER_FIRST_LOOK_NS;
         im->timer_ns = im->p.exec_time_ns + DISCOVER_SECOND_LOOK_NS;
     } else if (start_ns && now_ns < start_ns + DISCOVER_SECOND_LOOK_NS) {
-        /* Forked, and no exec yet: it may still share the memory of a JVM that is starting a child.
-         */
+        /* Forked without an exec yet: it may still share the memory of a JVM that is starting a
+         * child. */
         im->look_ns = im->timer_ns = start_ns + DISCOVER_SECOND_LOOK_NS;
     } else {
         im->look_ns = 0;

@@ -6,14 +6,12 @@
 #include "discover/pod.h"
 
 #define POD_RETRY_NS (10 * NSEC_PER_SEC)
-#define POD_LOGS_FRESH_NS                                                                          \
-    (5 * NSEC_PER_SEC) /* the list of log files is asked for no more often                         \
-                        */
+#define POD_LOGS_FRESH_NS (5 * NSEC_PER_SEC) /* shortest time between two lists of log files */
 
 struct pod_entry {
     struct container c;
     uint64_t used_ns, retry_ns;
-    bool complete; /* a runtime has spoken */
+    bool complete; /* a runtime's record was found */
 };
 
 struct pod_cache {
@@ -97,7 +95,7 @@ static void keep(char *to, const char *from, size_t size)
         span_copy(span_of(from), to, size);
 }
 
-/* What the runtimes say of the container @id, of a pod where @pod. */
+/* Returns what the runtimes record about the container @id; @pod: it belongs to a pod. */
 static const struct pod_entry *look_up(struct pod_cache *pc, const char *id, bool pod,
                                        uint64_t now_ns)
 {
@@ -115,7 +113,8 @@ static const struct pod_entry *look_up(struct pod_cache *pc, const char *id, boo
     return e;
 }
 
-/* Whether a runtime of this node made it; of what has but a name nobody knows, and that counts. */
+/* Returns true if a runtime of this node made the container. True too for an id that is only a
+ * name. */
 static bool is_of_node(struct pod_cache *pc, const char *id, uint64_t now_ns)
 {
     return !container_id_is_hex(span_of(id)) || look_up(pc, id, /* pod= */ false, now_ns)->complete;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the node's runtimes say about containers, read once per container. Bounded; the entry that
- * was unused longest gives way. Thread: the engine's; may block for the broker.
+ * What the node's runtimes record about containers, read once per container. Bounded: the entry
+ * unused for longest is evicted. Thread: the engine's; may block for the broker.
  */
 #pragma once
 
@@ -15,8 +15,7 @@ struct pod_cache;
 int pod_cache_new(const struct discover_source *source, void *ctx, struct pod_cache **ret);
 struct pod_cache *pod_cache_free(struct pod_cache *pc);
 
-/* Adds names to @c where it has none, if c->id is of 64 hex digits. What is not there is asked for
- * again after 10 s at the earliest: runtimes write a moment after the start. Where a runtime of
- * this node made the container around @c it adds none: its processes may have taken the id of
- * another. */
+/* Fills the empty names of @c, if c->id has 64 hex digits. Missing names are asked for again after
+ * 10 s at the earliest: runtimes write them a moment after the start. Adds none if a runtime of
+ * this node made the container around @c: its processes may have taken the id of another. */
 void pod_cache_fill(struct pod_cache *pc, struct container *c, uint64_t now_ns);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One process as /proc shows it. The files are read one after the other while the process goes on:
- * what was read counts only if no exec was recorded since, and if the start time is still the same.
+ * Reads one process from /proc. The files are read one after the other while the process goes on.
+ * The facts count only if no exec was recorded since, and if the start time is still the same.
  */
 #include "discover/table.h"
 
@@ -74,7 +74,7 @@ void facts_read_cmdline(struct discover *d, const struct proc_id *id, size_t max
     }
 }
 
-/* The name of the program: the last part of the first argument, if that is a path. */
+/* Returns the name of the program: the last part of the first argument, if that is a path. */
 static struct span command_of(struct span cmdline)
 {
     struct span argv0;
@@ -90,8 +90,8 @@ static struct span command_of(struct span cmdline)
     return argv0;
 }
 
-/* The container that the cgroup names of @im say it is in. A user may have a cgroup to make others
- * in, under any name: only what root made of them counts. */
+/* Gets the container that the cgroup names of @im indicate. A user may have a cgroup to make others
+ * in, under any name: only cgroups that root made count. */
 static void find_container(struct discover *d, struct image *im, struct span cgroup,
                            struct container *ret)
 {
@@ -115,7 +115,7 @@ static void set_container(struct discover *d, struct image *im, struct span cgro
     struct container c;
 
     find_container(d, im, cgroup, &c);
-    if (c.id[0] && strcmp(c.id, im->p.container.id) == 0) { /* names that were found before stay */
+    if (c.id[0] && strcmp(c.id, im->p.container.id) == 0) { /* names found earlier stay */
         struct container known = im->p.container;
 
         if (!known.pod_uid[0])
@@ -127,7 +127,8 @@ static void set_container(struct discover *d, struct image *im, struct span cgro
     image_set_text(&im->p.cgroup, cgroup_path(cgroup), DISCOVER_CGROUP_MAX);
 }
 
-/* The user that may look into @im: its own, or the one whose container without root it is in. */
+/* Sets the user that has access to @im: its own user, or the user who made its container without
+ * root. */
 static void set_owner(struct discover *d, struct image *im, const struct proc_status *status,
                       struct span uid_map, struct span cgroup)
 {
@@ -188,7 +189,7 @@ static int read_all(struct discover *d, struct image *im, uint64_t now_ns)
     usage_note(im, &stat, now_ns);
     im->vsize_bytes = stat.vsize_bytes;
     im->facts = true;
-    im->facts_ns = now_ns; /* an exec from then on may not be in what was read */
+    im->facts_ns = now_ns; /* the facts may lack an exec from then on */
     return 0;
 }
 
@@ -197,7 +198,7 @@ int facts_read(struct discover *d, struct image *im)
     uint64_t now_ns = clock_monotonic_ns();
     int r;
 
-    im->p.pins++; /* room for what the records tell is not made from it */
+    im->p.pins++; /* keeps @im while records are drained */
     r = read_all(d, im, now_ns);
     im->p.pins--;
     if (r == PROC_GONE)
@@ -211,12 +212,12 @@ const struct recent_note *facts_note(const struct discover *d, int32_t host_pid,
     const struct recent_note *note = recent_find(&d->recent, host_pid);
     uint64_t start_ns = monotonic_of_ticks(d, start_ticks);
 
-    /* A start time is cut to the tick before; what was noted earlier was of another process. */
+    /* A start time is cut to the tick before; an earlier note is of another process. */
     return note && MAX(note->fork_ns, note->exec_ns) >= start_ns ? note : NULL;
 }
 
-/* What is read of process @host_pid before it has an entry. If its owner holds a reader, that is
- * its name alone, and start_ticks 0. False: it is gone, a thread, or not wanted. */
+/* Reads process @host_pid before it has an entry. If its owner holds a reader, only its name is
+ * read, and start_ticks is 0. False: it is gone, a thread, or not wanted. */
 static bool introduce(struct discover *d, int32_t host_pid, bool kernel_threads,
                       struct proc_stat *ret)
 {

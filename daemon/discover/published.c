@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finds and reads what the tracer of a JVM publishes of its service (process_context.h,
- * tracer_info.h). A tracer does so seconds after the JVM's start, so it is looked for again while
+ * Finds and reads what the tracer of a JVM publishes about its service (process_context.h,
+ * tracer_info.h). A tracer publishes seconds after the JVM's start, so the search is repeated while
  * the JVM is young.
  */
 #include "discover/table.h"
@@ -12,10 +12,10 @@
 #include "proc/maps_walk.h"
 #include "proc/stall_readers.h"
 
-/* Of processor time, for all mappings of a JVM: the rest is not looked at. */
+/* Processor time for all mappings of a JVM; mappings beyond it are skipped. */
 #define PUBLISHED_WALK_NS (20 * NSEC_PER_MSEC)
-#define PUBLISHED_MAPPINGS_MAX 4 /* with the name: one is right, others may be left of before */
-#define PUBLISHED_READS_MAX 4    /* while it is being changed */
+#define PUBLISHED_MAPPINGS_MAX 4 /* with the name: one is current, others may be stale */
+#define PUBLISHED_READS_MAX 4    /* tries while the message changes */
 #define PUBLISHED_FIRST_AGAIN_NS NSEC_PER_SEC
 #define PUBLISHED_LAST_AGE_NS (300 * NSEC_PER_SEC)
 
@@ -50,7 +50,7 @@ static void drop_reading(struct reading *r)
     free(s);
 }
 
-/* Finds the mappings of maps file @fd of @id, which is taken. Returns how many. */
+/* Finds such mappings in the maps file @fd of @id; closes @fd. Returns their number. */
 static size_t find_mappings(const struct proc_id *id, int fd, uint64_t ret[PUBLISHED_MAPPINGS_MAX])
 {
     struct published_reading *s = calloc(1, sizeof(*s));
@@ -73,7 +73,7 @@ static size_t find_mappings(const struct proc_id *id, int fd, uint64_t ret[PUBLI
     return n;
 }
 
-/* Reads the message of the header at @at into @message, whole as it was at one moment. */
+/* Reads the message of the header at @at into @message, consistent as of one moment. */
 static int read_message(const struct process *p, uint64_t at, uint8_t *message, size_t *ret_n)
 {
     uint8_t before[PROCESS_CONTEXT_HEADER_BYTES], after[sizeof(before)];
@@ -91,7 +91,7 @@ static int read_message(const struct process *p, uint64_t at, uint8_t *message, 
                          : 0;
         if (n == -ETIMEDOUT)
             return -ETIMEDOUT;
-        if (n != (ssize_t)header.bytes) /* of before a change, or of a liar */
+        if (n != (ssize_t)header.bytes) /* the message has changed, or the header is false */
             continue;
         n = readers_pread(&p->id, p->mem_fd, at, after, sizeof(after));
         if (n == sizeof(after) && memcmp(before, after, sizeof(after)) == 0) {
@@ -102,7 +102,7 @@ static int read_message(const struct process *p, uint64_t at, uint8_t *message, 
     return -EAGAIN;
 }
 
-/* Appends to @out what the tracer of @im publishes in a mapping. */
+/* Appends the tracer's message in a mapping of @im to @out. */
 static void add_context(struct discover *d, struct image *im, struct buf *out)
 {
     uint64_t at[PUBLISHED_MAPPINGS_MAX];
@@ -121,7 +121,8 @@ static void add_context(struct discover *d, struct image *im, struct buf *out)
     free(message);
 }
 
-/* Appends what it says in a file: a name that is in both counts once, as it comes first. */
+/* Appends the tracer's message in a file. It comes first, and the first of two equal names
+ * counts. */
 static void add_info(struct discover *d, struct image *im, struct buf *out)
 {
     _cleanup_buf_ struct buf info = BUF_UPTO(TRACER_INFO_BYTES_MAX);

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Processes that were forked or exec'ed a moment ago and that nobody has asked for. Most are gone
- * within a second, so each gets a note of 32 bytes here. Only those that live on get an entry in
- * the table.
+ * Processes that were forked or exec'ed a moment ago and have no entry in the table. Most end
+ * within a second, so each gets a note of 32 bytes here. Only those that live on get an entry.
  *
- * A note lies at its pid modulo the size; a newer process overwrites an older one there, which the
+ * A note is at its pid modulo the size. A newer process overwrites an older one there, which the
  * next sweep of /proc then finds. Pure; thread: the owner's.
  */
 #pragma once
@@ -17,8 +16,8 @@ struct recent_note {
     int32_t host_pid; /* 0: free */
     uint32_t execs;   /* seen since the fork, or since the note was made */
     uint64_t fork_ns; /* 0: not seen */
-    uint64_t exec_ns; /* the last one, 0: none */
-    uint64_t due_ns;  /* when it is old enough to be looked at */
+    uint64_t exec_ns; /* of the last exec; 0: none */
+    uint64_t due_ns;  /* when it is old enough for an entry */
 };
 
 struct recent_due {
@@ -28,17 +27,17 @@ struct recent_due {
 
 struct recent {
     struct recent_note notes[RECENT_NOTES];
-    struct recent_due queue[RECENT_NOTES]; /* in the order of time */
-    uint32_t head, tail;                   /* of queue, counted up without end */
-    uint64_t missed;                       /* notes lost to others: a sweep is needed */
+    struct recent_due queue[RECENT_NOTES]; /* by time */
+    uint32_t head, tail;                   /* of queue; they only grow */
+    uint64_t missed;                       /* overwritten notes: a sweep is needed */
 };
 
-/* Note a fork, an exec, or that the process is not wanted here any more. @due_ns: when it gets an
- * entry if it still lives. */
+/* Note a fork or an exec, or drop the note. @due_ns: when the process gets an entry if it still
+ * lives. */
 void recent_fork(struct recent *r, int32_t host_pid, uint64_t time_ns, uint64_t due_ns);
 void recent_exec(struct recent *r, int32_t host_pid, uint64_t time_ns, uint64_t due_ns);
 void recent_forget(struct recent *r, int32_t host_pid);
 /* Returns the note on @host_pid, or NULL. Points into @r. */
 const struct recent_note *recent_find(const struct recent *r, int32_t host_pid);
-/* Returns the next pid whose note is due at @now_ns, which stays; 0 if there is none. */
+/* Returns the next pid whose note is due at @now_ns; the note stays. 0: none. */
 int32_t recent_take_due(struct recent *r, uint64_t now_ns);

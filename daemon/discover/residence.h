@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How much of a JVM's memory is resident, by area. The pages themselves are counted, by
- * /proc/PID/pagemap. There the kernel holds the lock of the target's mappings for 2 MiB at a time,
- * and not for a whole heap as smaps does. It goes in slices, each a reading that may not come back
+ * How much of a JVM's memory is resident, by area. It is counted page by page in /proc/PID/pagemap.
+ * There the kernel holds the lock of the target's mappings for 2 MiB at a time, not for a whole
+ * heap as smaps does. A count is done in slices, each a reading that may not come back
  * (proc/stall_readers.h). Thread: the engine's.
  */
 #pragma once
@@ -10,8 +10,8 @@
 #include "base/clock.h"
 #include "discover/memory_areas.h"
 
-#define RESIDENCE_POINTS_MAX 120 /* that are kept of a JVM */
-/* What was counted may stand for this long, while RSS stays the same within one part in so many. */
+#define RESIDENCE_POINTS_MAX 120 /* kept per JVM */
+/* A count holds for this long, while RSS changes by no more than 1/RESIDENCE_SAME_PARTS. */
 #define RESIDENCE_SAME_NS (300 * NSEC_PER_SEC)
 #define RESIDENCE_SAME_PARTS 100
 
@@ -22,21 +22,21 @@ struct residence_point {
 };
 
 struct residence {
-    uint64_t at_ns;             /* CLOCK_MONOTONIC of its end */
-    uint64_t held_ns;           /* the same of when RSS was last seen to be what it was then */
-    uint64_t cpu_ns;            /* of processor time that it took */
+    uint64_t at_ns;             /* CLOCK_MONOTONIC of the count's end */
+    uint64_t held_ns;           /* CLOCK_MONOTONIC when RSS was last seen unchanged since then */
+    uint64_t cpu_ns;            /* processor time of the count */
     struct residence_point now; /* what is resident */
     uint64_t mapped[MEMORY_AREA_COUNT], swapped[MEMORY_AREA_COUNT]; /* bytes */
     uint32_t java_stacks;           /* Java threads whose stacks are known */
     uint32_t threads;               /* all */
-    uint64_t huge_bytes;            /* of hugetlbfs, and so in no RSS */
-    uint64_t uncounted;             /* bytes of address space that there was no time for */
-    bool truncated;                 /* it has more mappings than are looked at */
+    uint64_t huge_bytes;            /* of hugetlbfs, which RSS does not include */
+    uint64_t uncounted;             /* bytes of address space left out for lack of time */
+    bool truncated;                 /* mappings beyond the limit were left out */
     size_t point_count, point_next; /* of a ring */
     struct residence_point points[RESIDENCE_POINTS_MAX];
 };
 
-/* Returns whether what was counted of a JVM may stand for what it has now, which is @rss_bytes. */
+/* Returns true if the count @last still holds for a JVM that now has @rss_bytes. */
 static inline bool residence_holds(const struct residence *last, uint64_t rss_bytes,
                                    uint64_t now_ns)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * When /metrics is asked for next, from when it was asked for last. With several scrapers that is
- * the shortest time between any two. Pure.
+ * Predicts the next request for /metrics from the times of the last ones. With several scrapers the
+ * shortest time between two requests counts. Pure.
  */
 #pragma once
 
@@ -18,6 +18,6 @@ struct scrape_times {
 
 /* Notes a scrape at @now_ns. */
 void scrape_times_add(struct scrape_times *t, uint64_t now_ns);
-/* Returns whether the next one may come in @lead_ns from @now_ns. True where no two were seen yet,
- * and where one is late. */
+/* Returns true if the next scrape may come within @lead_ns from @now_ns. True too before two were
+ * seen, and if one is late. */
 bool scrape_is_near(const struct scrape_times *t, uint64_t lead_ns, uint64_t now_ns);

@@ -8,7 +8,7 @@
 
 #define SIDEBAND_ID_BYTES 16 /* struct { u32 pid, tid; u64 time; } at the end of each record */
 
-/* The time stamp at the end of a record's body. */
+/* Reads the time stamp at the end of a record's body. */
 static bool parse_time(struct span body, uint64_t *ret)
 {
     struct span id;
@@ -94,9 +94,9 @@ bool sideband_parse(struct span *data, struct sideband_record *ret)
 struct cpu_ring {
     struct perf_event_mmap_page *page; /* mapped, SIDEBAND_PAGES + 1 pages */
     const char *data;
-    uint64_t head, tail; /* what we know of data_head; up to where we read */
+    uint64_t head, tail; /* last data_head read; end of the bytes read */
     struct sideband_record next;
-    bool has_next; /* next is read, and waits for older ones of other CPUs */
+    bool has_next; /* next is read, and waits for older records of other CPUs */
 };
 
 struct sideband {
@@ -105,10 +105,10 @@ struct sideband {
     struct cpu_ring rings[];
 };
 
-/* What a record of interest can have at most; longer ones are passed over. */
+/* Longest record of interest; longer ones are skipped. */
 #define SIDEBAND_RECORD_MAX 256
 
-/* Reads the ring's next record of interest into r->next. Number of records passed. */
+/* Reads the ring's next record of interest into r->next. Returns the number of records passed. */
 static size_t ring_advance(struct sideband *s, struct cpu_ring *r)
 {
     size_t passed = 0;
@@ -128,7 +128,7 @@ static size_t ring_advance(struct sideband *s, struct cpu_ring *r)
             memcpy(&h, copy, sizeof(h));
         }
         if (left < sizeof(h) || left > s->data_bytes || h.size < sizeof(h) || h.size > left) {
-            s->malformed += left; /* the rest cannot be trusted: say that records are missing */
+            s->malformed += left; /* the rest cannot be trusted: report missing records */
             r->tail = r->head;
             r->next = (struct sideband_record){ .kind = SIDEBAND_LOST, .lost = 1 };
             r->has_next = true;
@@ -193,7 +193,7 @@ int sideband_map(const int *fds, size_t count, struct sideband **ret, struct err
         if (r == 0)
             p = mmap(NULL, s->page_bytes + s->data_bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
                      fds[i], 0);
-        if (p != MAP_FAILED) { /* the mapping keeps the event; its fd is not needed any more */
+        if (p != MAP_FAILED) { /* the mapping keeps the event; the fd is no longer needed */
             s->rings[s->count].page = p;
             s->rings[s->count].tail = s->rings[s->count].page->data_tail;
             s->rings[s->count++].data = (const char *)p + s->page_bytes;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * perf's side-band records: forks, execs and exits of the whole node, out of one ring per CPU that
- * the broker opened. Records of all CPUs are handed over in the order of their time stamps. Thread:
+ * perf's side-band records: forks, execs and exits of the whole node, from one ring per CPU that
+ * the broker opened. Records of all CPUs are passed on in the order of their time stamps. Thread:
  * the engine's; never blocks.
  *
- * The broker promises of each event: type PERF_TYPE_SOFTWARE, config PERF_COUNT_SW_DUMMY,
+ * The broker guarantees for each event: type PERF_TYPE_SOFTWARE, config PERF_COUNT_SW_DUMMY,
  * sample_type exactly PERF_SAMPLE_TID | PERF_SAMPLE_TIME. Besides sample_id_all, task, comm,
  * comm_exec, use_clockid with CLOCK_MONOTONIC. Each is enabled, one per CPU, for all processes.
  */
@@ -21,7 +21,7 @@ enum sideband_kind {
     SIDEBAND_FORK,  /* a new process (threads are SIDEBAND_OTHER) */
     SIDEBAND_EXEC,  /* a process has a new image; comm is its name */
     SIDEBAND_EXIT,  /* the first thread of a process has ended */
-    SIDEBAND_LOST,  /* the ring was full: lost says how many records are missing */
+    SIDEBAND_LOST,  /* the ring was full: `lost` is the number of missing records */
 };
 
 struct sideband_record {
@@ -32,19 +32,19 @@ struct sideband_record {
     char comm[SIDEBAND_COMM_BYTES + 1]; /* raw bytes, of EXEC only */
 };
 
-/* Takes one record. True, *data advanced past it and *ret filled; false when there is none that is
- * whole or it makes no sense (nothing is taken then). Pure. */
+/* Parses one record: advances *data past it and fills *ret. False: no whole or valid record, and
+ * *data is unchanged. Pure. */
 bool sideband_parse(struct span *data, struct sideband_record *ret);
 
 struct sideband;
 
-/* Maps the rings of @fds, which are taken over (closed in every case). 0 or -errno with the remedy.
- */
+/* Maps the rings of @fds, and closes all of @fds in every case. 0 or -errno with the remedy. */
 int sideband_map(const int *fds, size_t count, struct sideband **ret, struct error *err);
 struct sideband *sideband_unmap(struct sideband *s);
 
-/* Hands at most @max records to @fn, but no SIDEBAND_OTHER. Number of records read, of any kind. */
+/* Passes at most @max records to @fn, none of SIDEBAND_OTHER. Returns their number. */
 typedef void (*sideband_fn)(void *cookie, const struct sideband_record *r);
 size_t sideband_drain(struct sideband *s, size_t max, sideband_fn fn, void *cookie);
-/* Bytes that had to be dropped because they were no records: each such ring hands over one LOST. */
+/* Returns the bytes dropped because they were no records. A ring whose rest is dropped passes one
+ * SIDEBAND_LOST. */
 uint64_t sideband_malformed(const struct sideband *s);

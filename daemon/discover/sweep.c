@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reading all of /proc, a slice per call, so that samples are drained in between. It finds what was
- * there before flamed and what lost records did not tell, and ends what is gone.
+ * Reads all of /proc, a slice per call, so that samples are drained in between. A sweep finds
+ * processes older than flamed and those of lost records, and ends the images of processes that are
+ * gone.
  */
 #include "discover/table.h"
 
@@ -14,7 +15,8 @@
 #define SWEEP_BLIND_NS (5 * NSEC_PER_SEC) /* without side-band records */
 #define SWEEP_AGAIN_NS (2 * NSEC_PER_SEC) /* after lost records, at the earliest */
 
-/* What keeps processes out of sight. Process 1 is there in every pid namespace. */
+/* Sets d->problem from the state of /proc and of side-band events. Process 1 exists in every pid
+ * namespace. */
 void sweep_check_problem(struct discover *d)
 {
     char self[32] = "";
@@ -50,7 +52,7 @@ static void begin(struct discover *d)
     d->sweep_wanted = d->sweep_after_loss = false;
 }
 
-/* A process that is in the table: still the same one? */
+/* Updates the image of a process in the table, or ends it if the process is another one. */
 static void visit_known(struct discover *d, struct image *im)
 {
     struct proc_stat st;
@@ -89,14 +91,14 @@ static void visit(struct discover *d, int32_t host_pid)
         jvm_look(d, im);
 }
 
-/* Ends what the sweep did not meet. */
+/* Ends the sweep, and checks each image that it did not meet. */
 static void finish(struct discover *d, uint64_t now_ns)
 {
     uint64_t pause_ns = d->sideband ? SWEEP_EVERY_NS : SWEEP_BLIND_NS;
 
     closedir(d->sweep_dir);
     d->sweep_dir = NULL;
-    d->in_each++; /* the list must hold while it is walked */
+    d->in_each++; /* no image may be freed during the walk */
     for (struct image *im = d->all; im; im = im->all_next) {
         if (image_is_live(im) && im->sweep != d->sweep)
             visit_known(d, im);

@@ -8,11 +8,11 @@
 #include "proc/stall_readers.h"
 
 #define TABLE_NEARLY_FULL (DISCOVER_PROCESSES_MAX / 4 * 3)
-/* Free entries that are left, in the end of what owners have that have more than their part. */
+/* Entries to keep free, at the cost of owners that have more than their part. */
 #define TABLE_FREE (DISCOVER_PROCESSES_MAX / 16)
 #define TABLE_OWN (DISCOVER_PROCESSES_MAX / 4)
-#define TABLE_PAYERS_AT_ONCE 128 /* asked for their owners, at two readings each */
-#define TABLE_EVICT_BUCKETS 256  /* looked at for room, at most, per entry */
+#define TABLE_PAYERS_AT_ONCE 128 /* owners read at once, at two readings each */
+#define TABLE_EVICT_BUCKETS 256  /* buckets searched for room, at most, per entry */
 
 static struct image **bucket(struct discover *d, int32_t host_pid)
 {
@@ -75,7 +75,7 @@ static void close_vm(struct process *p)
     p->counters_off = false;
 }
 
-/* Forgets what was learnt about the image, but its identity and comm. */
+/* Resets all facts of the image except its identity and comm. */
 static void reset_image(struct image *im)
 {
     struct process *p = &im->p;
@@ -190,10 +190,10 @@ void table_drop(struct discover *d, struct image *im)
     unlink_and_free(d, im);
 }
 
-/* Frees an ended image, if those who pinned it let go when told. */
+/* Frees an image, if all holders of a pin release it on the callback. */
 static bool try_drop(struct discover *d, struct image *im)
 {
-    if (!im->told || im->p.pins > im->told_pins) /* pinned again since: by a late sample */
+    if (!im->told || im->p.pins > im->told_pins) /* a late sample has pinned it again */
         tell_dropped(d, im);
     im->told = true;
     im->told_pins = im->p.pins;
@@ -203,7 +203,7 @@ static bool try_drop(struct discover *d, struct image *im)
     return true;
 }
 
-/* Frees one entry that nobody outside can hold and that is no JVM. Looks at some of them only. */
+/* Frees one entry without outside holders that is no JVM. Searches some buckets only. */
 static bool evict_one(struct discover *d)
 {
     if (d->in_each)
@@ -265,7 +265,7 @@ struct image *image_replace(struct discover *d, struct image *im, uint64_t time_
 
     id.exec_no++;
     if (d->in_poll && !im->handed && !im->p.pins && image_is_live(im)) {
-        reset_image(im); /* the old one was never seen: its entry serves the new one */
+        reset_image(im); /* nothing holds the old one: its entry serves the new one */
         im->p.id = id;
         image_set_comm(im, comm);
     } else {
@@ -274,7 +274,7 @@ struct image *image_replace(struct discover *d, struct image *im, uint64_t time_
         next = table_add(d, &id, NULL, comm);
         if (!next)
             return NULL;
-        /* What an exec does not change. */
+        /* Facts that an exec does not change. */
         memcpy(next->p.ns_pid, im->p.ns_pid, sizeof(next->p.ns_pid));
         next->p.ns_depth = im->p.ns_depth;
         next->p.uid = im->p.uid;
@@ -289,7 +289,7 @@ struct image *image_replace(struct discover *d, struct image *im, uint64_t time_
     return next;
 }
 
-/* Frees the images that ended up to @until_ns, but at most @max of them. */
+/* Frees images that ended up to @until_ns, at most @max of them. */
 static void expire(struct discover *d, uint64_t until_ns, size_t max)
 {
     struct image *next;
@@ -308,7 +308,7 @@ static int compare_u64(const void *a, const void *b)
     return COMPARE(x, y);
 }
 
-/* Frees @excess of those that ended, the oldest first. */
+/* Frees @excess of the ended images, the oldest first. */
 static void expire_oldest(struct discover *d, size_t excess)
 {
     _cleanup_free_ uint64_t *ends = calloc(d->count, sizeof(*ends));
@@ -332,7 +332,8 @@ uint64_t process_payer(struct process *p)
     return p->payer;
 }
 
-/* Counts the entries of each owner. Returns one that has most; 0: none has more than its part. */
+/* Counts the entries of each owner. Returns an owner with the most entries; 0: none has more than
+ * its part. */
 static uint64_t find_crowd(struct discover *d)
 {
     struct places of = { .most = 0 };
@@ -349,8 +350,8 @@ static uint64_t find_crowd(struct discover *d)
     return of.most > TABLE_OWN ? crowd : 0;
 }
 
-/* Frees @excess entries of @crowd's, running or not, @jvms or not. They come again with their next
- * samples. Returns how many are left of @excess. */
+/* Frees up to @excess entries of the owner @crowd, running or not; @jvms: JVMs, else others. Later
+ * samples add them again. Returns the rest of @excess. */
 static size_t drop_of_crowd(struct discover *d, uint64_t crowd, bool jvms, size_t excess)
 {
     struct image *next;
@@ -365,7 +366,7 @@ static size_t drop_of_crowd(struct discover *d, uint64_t crowd, bool jvms, size_
     return excess;
 }
 
-/* Where one owner's processes fill the table, leaves room for those of others. */
+/* Frees entries of an owner that crowds the table, so that others find room. */
 static void leave_room(struct discover *d)
 {
     size_t excess = d->count - (DISCOVER_PROCESSES_MAX - TABLE_FREE);

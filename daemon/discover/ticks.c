@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The clocks of start times: ticks since boot, as /proc has them, and ours. */
+/* Converts start times between ticks since boot, as in /proc, and CLOCK_MONOTONIC. */
 #include "discover/table.h"
 
 #include "base/clock.h"
 
-/* Now: CLOCK_BOOTTIME as /proc shows it minus CLOCK_MONOTONIC as side-band records and samples show
- * it. */
+/* Returns the current difference of CLOCK_BOOTTIME, as /proc shows it, and CLOCK_MONOTONIC, as
+ * in side-band records and samples. */
 static int64_t boot_minus_monotonic(void)
 {
     return (int64_t)clock_ns(CLOCK_BOOTTIME) - (int64_t)clock_ns(CLOCK_MONOTONIC);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a process costs now: differences of its CPU time between two looks; and what it may. */
+/* What a process uses now: CPU time between two readings, memory, threads; and its CPU limit. */
 #include "discover/table.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "proc/stall_readers.h"
 
-#define USAGE_SPAN_NS NSEC_PER_SEC         /* over no less is a percentage taken */
-#define USAGE_LIMIT_NS (10 * NSEC_PER_SEC) /* for this long a CPU limit counts as the same */
+#define USAGE_SPAN_NS NSEC_PER_SEC         /* shortest span of a percentage */
+#define USAGE_LIMIT_NS (10 * NSEC_PER_SEC) /* how long a CPU limit is trusted */
 #define USAGE_MILLI 1000.0
 
 void usage_note(struct image *im, const struct proc_stat *st, uint64_t now_ns)
@@ -25,8 +25,8 @@ static double percent(uint64_t ticks, uint64_t span_ns)
     return span_ns ? (double)ticks * (double)DISCOVER_NS_PER_TICK * 100.0 / (double)span_ns : 0.0;
 }
 
-/* The broker looks at the cgroups, which flamed may not see. A list of many JVMs does not wait for
- * all of them to be looked at again. */
+/* Returns the CPU limit. The broker reads the cgroups, which flamed may not see. A budget bounds
+ * repeated readings, so a list of many JVMs does not wait for all of them. */
 static double cpu_limit(struct discover *d, struct image *im, uint64_t now_ns)
 {
     bool stale = !im->cpu_limit_ns || (now_ns - im->cpu_limit_ns >= USAGE_LIMIT_NS &&
@@ -42,7 +42,7 @@ static double cpu_limit(struct discover *d, struct image *im, uint64_t now_ns)
     return (double)im->cpu_limit / USAGE_MILLI;
 }
 
-/* What it is now: 0, PROC_GONE or -errno. */
+/* Reads the current stat and status. 0, PROC_GONE or -errno. */
 static int read_now(struct discover *d, struct image *im, struct proc_stat *st,
                     struct proc_status *status)
 {
@@ -86,7 +86,7 @@ int discover_usage(struct discover *d, struct process *p, struct process_usage *
     ticks = st.utime_ticks + st.stime_ticks;
     usage_note(im, &st, now_ns);
     base = im->newer.time_ns && now_ns - im->newer.time_ns >= USAGE_SPAN_NS ? im->newer : im->older;
-    if (!base.time_ns) /* the first look: since its start */
+    if (!base.time_ns) /* the first reading: since its start */
         base = (struct cpu_point){ monotonic_of_ticks(d, st.start_ticks), 0 };
     if (now_ns > base.time_ns && ticks >= base.ticks)
         u.cpu_percent = percent(ticks - base.ticks, now_ns - base.time_ns);
