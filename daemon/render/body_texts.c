@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "render/body_texts.h"
 
-#define BODY_TEXTS_BYTES_MAX ((size_t)128 << 20) /* beyond it texts are put together again */
+#define BODY_TEXTS_BYTES_MAX ((size_t)128 << 20) /* beyond it, texts are written per row */
 
 int body_texts_init(struct body_texts *t, const struct view *v)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Texts of stack bodies that several rows of a view have (threads with the same stack): put
- * together once. Private to render/.
+ * Cache of texts of stack bodies that several rows of a view share, such as threads with the same
+ * stack. Private to render/.
  */
 #pragma once
 
@@ -10,16 +10,17 @@
 
 struct body_texts {
     struct buf kept;
-    uint32_t *rows;  /* [view->body_count]: how many rows with that body */
-    size_t *end;     /* [view->body_count]: where its text ends in kept; 0: not there */
+    uint32_t *rows;  /* [view->body_count]: number of rows with the body */
+    size_t *end;     /* [view->body_count]: end of the body's text in kept; 0: not stored */
     uint32_t *bytes; /* [view->body_count] */
 };
 
-/* 0 or -ENOMEM; to be deinited in any case. */
+/* 0 or -ENOMEM; body_texts_deinit() is needed in every case. */
 int body_texts_init(struct body_texts *t, const struct view *v);
 void body_texts_deinit(struct body_texts *t);
 
-/* Returns true and its text, if it was kept; valid until the next body_texts_keep(). */
+/* Returns whether the text of @body is stored. *ret: the text, valid until the next
+ * body_texts_keep(). */
 static inline bool body_texts_get(const struct body_texts *t, uint32_t body, struct span *ret)
 {
     if (!t->end[body])
@@ -27,5 +28,5 @@ static inline bool body_texts_get(const struct body_texts *t, uint32_t body, str
     *ret = (struct span){ t->kept.p + t->end[body] - t->bytes[body], t->bytes[body] };
     return true;
 }
-/* Keeps it if another row has the same body, and there is room. */
+/* Stores @text if several rows share @body, and there is room. */
 void body_texts_keep(struct body_texts *t, uint32_t body, struct span text);

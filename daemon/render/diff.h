@@ -1,28 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A diff into the bytes of a format. Pure. Each appends to @out and returns 0, -EFBIG or -ENOMEM
- * with a sentence. docs/formats.md describes them. Thread: any. */
+/*
+ * Writes a diff in a format. Pure. Each appends to @out and returns 0, -EFBIG or -ENOMEM with a
+ * sentence. docs/formats.md describes the formats. Thread: any.
+ */
 #pragma once
 
 #include "profile/diff.h"
 #include "render/render.h"
 
-/* Two columns behind each stack, as difffolded.pl writes them and `flamegraph.pl` reads them; the
- * first is scaled where the diff is normalized. */
+/* Writes two columns behind each stack, as difffolded.pl does for `flamegraph.pl`; the first is
+ * scaled if the diff is normalized. */
 int diff_collapsed(const struct diff *d, const struct render_opts *o, struct buf *out,
                    struct error *err);
-/* All nodes and the most changed functions. */
+/* Writes all nodes, and the most changed functions. */
 int diff_json(const struct diff *d, const struct render_opts *o, struct buf *out,
               struct error *err);
-/* Writes the most changed functions, a line each: for a terminal. */
+/* Writes the most changed functions for a terminal, a line each. */
 int diff_text(const struct diff *d, const struct render_opts *o, struct buf *out,
               struct error *err);
-/* One flame graph: red grew, blue shrank; a frame is as wide as both sides together, so that what
- * vanished is still there. Zooms and is searched as the svg of a profile. */
+/* Writes one flame graph: red grew, blue shrank. A frame is as wide as both sides together, so that
+ * vanished frames stay visible. It zooms and searches like the svg of a profile. */
 int diff_svg(const struct diff *d, const struct render_opts *o, struct buf *out, struct error *err);
-/* Renders a page with the viewer of web/, that graph in it, and the most changed functions. */
+/* Writes a page with the viewer of web/, that graph, and the most changed functions. */
 int diff_html(const struct diff *d, const struct render_opts *o, struct buf *out,
               struct error *err);
-/* Appends "cpu · a → b", or the title that was asked for. */
+/* Appends the requested title, else "cpu · a → b". */
 void diff_add_title(const struct diff *d, const struct render_opts *o, struct buf *out);
 /* Appends {"id":…,"target":…,"event":…,"weight":…,…} of one of the two sides. */
 void diff_add_side(const struct diff *d, bool is_b, struct buf *out);

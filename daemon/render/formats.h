@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Inside render/: the renderers that the table names, and what they share. Each appends to @out and
- * returns 0, -EFBIG or -ENOMEM with a sentence.
+ * Private to render/: the renderers named by the table, and their shared functions. Each renderer
+ * appends to @out and returns 0, -EFBIG or -ENOMEM with a sentence.
  */
 #pragma once
 
@@ -12,26 +12,26 @@
                       struct error *err);
 #include "render/formats.def"
 #undef FORMAT
-/* Renders the tree as a page, for clients that accept text/html. Return: 0 or -errno with @err. */
+/* Renders the tree as a page, for clients that accept text/html. Returns 0 or -errno with @err. */
 int render_tree_html(const struct view *v, const struct render_opts *o, struct buf *out,
                      struct error *err);
 
-/* Returns what a row weighs: its value where the view weighs by value, else its samples. */
+/* Returns the weight: @value if the view weighs by value, else @samples. */
 uint64_t render_weight(const struct view *v, uint64_t samples, uint64_t value);
 
-/* Returns the stable name of a kind, as json and the viewer spell it: "c2", "native", ... Unknown
- * kinds are "unknown". */
+/* Returns the stable name of a kind, as in json and the viewer: "c2", "native", ... Unknown kinds
+ * are "unknown". */
 const char *render_kind_name(unsigned kind);
 
-/* Appends `"s"` with JSON's escapes. */
+/* Appends @s in quotes, with JSON's escapes. */
 void render_add_json_string(struct buf *out, struct span s);
 
-/* Appends the title: the one that was asked for, or "cpu · <target>". */
+/* Appends the requested title, else "cpu · <target>". */
 void render_add_title(const struct view *v, const struct render_opts *o, struct buf *out);
 
-/* Appends the members "meta", "quality" and "warnings" (docs/formats.md), without the braces
- * around. */
+/* Appends the members "meta", "quality" and "warnings" (docs/formats.md), without the braces around
+ * them. */
 void render_add_meta(const struct view *v, const struct render_opts *o, struct buf *out);
 
-/* Returns the result of a renderer whose last word is out->error, with its sentence. */
+/* Returns the result of a renderer, out->error, with a sentence for @err. */
 int render_result(const struct buf *out, struct error *err);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "render/leaf_counts.h"
 
-/* The innermost Java frame of a row; the view's last frame may be native, or of the kernel. */
+/* Returns the innermost Java frame of a row: the last frame may be native, or of the kernel. */
 static const uint32_t *leaf_of(const struct view *v, const struct view_row *row)
 {
     for (uint32_t i = row->n; i > row->roots; i--) {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How the frames that ran are known, frame by frame. */
+/* Counts inferred and unsure leaves, frame by frame. */
 #pragma once
 
 #include "profile/view.h"
 
-/* Samples that ended in a frame. */
+/* Samples with a frame as their innermost Java frame. */
 struct leaf_counts {
     uint64_t inferred, unsure; /* as in struct view_row */
 };
 
-/* Counts for each frame of @v. 0 and *ret, [v->frame_count], owned by the caller; -ENOMEM. */
+/* Counts for each frame of @v. *ret: [v->frame_count], owned by the caller. 0 or -ENOMEM. */
 int leaf_counts_new(const struct view *v, struct leaf_counts **ret);

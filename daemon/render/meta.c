@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What every format says about a profile besides its stacks: when, what, how, and how good. Written
- * once here, so that html and json cannot disagree.
+ * Facts of a profile that every format has besides its stacks: when, what, how, and how good. One
+ * place, so that html and json cannot disagree.
  */
 #include "base/clock.h"
 #include "base/text.h"

@@ -5,7 +5,7 @@
 #include "profile/method_calls.h"
 #include "render/report.h"
 
-#define CALLS_ROWS 20 /* of the table as text */
+#define CALLS_ROWS 20 /* rows of the text table */
 
 static void add_number(struct buf *out, const char *name, uint64_t n)
 {
@@ -51,7 +51,7 @@ void render_add_calls(const struct view *v, struct buf *out)
     buf_add_char(out, '}');
 }
 
-/* Adds @ns in ms; "-" without any. */
+/* Adds @ns in ms; "-" if not @known. */
 static void add_ms(uint64_t ns, bool known, const char *mark, struct buf *out)
 {
     if (known)

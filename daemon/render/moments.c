@@ -5,13 +5,13 @@
 
 /* ---- which ones, if there are too many ---- */
 
-/* The moments to show, and how many are not. */
+/* The moments shown, and the number of those left out. */
 struct shown {
     struct profile_moment *list; /* owned */
     size_t count, left_out, pauses_left_out;
 };
 
-/* Returns whether it stopped the threads of a JVM. */
+/* Returns whether the moment stopped the threads of a JVM. */
 static bool is_pause(const struct profile_moment *m)
 {
     return m->kind == MOMENT_IS_GC || m->kind == MOMENT_IS_SAFEPOINT;
@@ -24,7 +24,7 @@ static int by_start(const void *a, const void *b)
     return COMPARE(x->start_ns, y->start_ns);
 }
 
-/* Pauses first, and of each the longest first. */
+/* Sorts pauses first, and each kind by length, the longest first. */
 static int by_rank(const void *a, const void *b)
 {
     const struct profile_moment *x = a, *y = b;
@@ -46,7 +46,7 @@ static int by_source(const void *a, const void *b)
     return by_start(a, b);
 }
 
-/* Adds up @step successive counts of each kind and process. Returns how many there then are. */
+/* Adds up @step successive counts of each kind and process. Returns the number left. */
 static size_t join_counts(struct profile_moment *list, size_t n, size_t step)
 {
     size_t count = 0, joined = 0;
@@ -69,7 +69,7 @@ static size_t join_counts(struct profile_moment *list, size_t n, size_t step)
     return count;
 }
 
-/* Puts counts before the single ones. Returns how many counts there are. */
+/* Puts counts before single moments. Returns the number of counts. */
 static size_t copy_moments(const struct profile *p, struct profile_moment *to)
 {
     size_t counts = 0, last = p->moment_count;
@@ -83,7 +83,7 @@ static size_t copy_moments(const struct profile *p, struct profile_moment *to)
     return counts;
 }
 
-/* Chooses at most @max; half of these may be counts. 0 or -ENOMEM. */
+/* Chooses at most @max moments; at most half of these are counts. 0 or -ENOMEM. */
 static int choose(const struct profile *p, size_t max, struct shown *ret)
 {
     struct profile_moment *list = calloc(p->moment_count, sizeof(*list)), *single;

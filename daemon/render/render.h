@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The door of render/: a view into the bytes of a format. Pure: knows neither sampling nor HTTP.
- * One file per format, one row of the table in formats.def. The same view and options give the same
- * bytes. The formats are described in docs/formats.md. Thread: any.
+ * The interface of render/: writes a view in a format. Pure: no sampling, no HTTP. One file per
+ * format, one row of the table in formats.def. Equal views and options give equal bytes.
+ * docs/formats.md describes the formats. Thread: any.
  */
 #pragma once
 
@@ -15,27 +15,28 @@
 
 #define RENDER_VALUES_MAX 4
 
-/* What the values of a sample are called. */
+/* Name and unit of a sample's value. */
 struct render_value {
     const char *type, *unit;
 };
 
 struct render_opts {
-    const char *title;   /* clean UTF-8, or NULL: made from the profile */
+    const char *title;   /* clean UTF-8; NULL: made from the profile */
     double minwidth;     /* percent of the width below which frames are left out of html and svg; 0:
                             none */
     const char *version; /* of flamed; NULL: left out */
     const char *host;    /* otlp: the name of this machine; NULL: left out */
     const char *link;    /* otlp: address of the profile without its service; NULL: left out */
     bool untimed;        /* otlp: sums in place of the times of samples */
-    bool spans;          /* pprof: each span has samples of its own, with its ids */
-    bool reverse;        /* html, svg: opens with callers merged from the leaf; tree: is so */
+    bool spans;          /* pprof: each span has its own samples, with its ids */
+    bool reverse;        /* html, svg: opens with callers merged from the leaf; tree: is merged from
+                          * the leaf */
     bool inverted;       /* html, svg: opens with the root at the top (an icicle) */
-    const struct words *words; /* summary: what it begins with; NULL: nothing */
+    const struct words *words; /* summary: its first sentences; NULL: none */
     size_t top;   /* rows of flat, stacks of traces, frames of tree; 0: RENDER_TOP_DEFAULT */
     size_t width; /* of svg, in pixels; 0: 1200 */
-    /* pprof: names of both values of the one event, and of values behind them, which are 0. At most
-     * RENDER_VALUES_MAX; a type NULL ends them. NULL: the event's names. */
+    /* pprof: names of both values of the event, and of further values, which are 0. At most
+     * RENDER_VALUES_MAX; a NULL type ends the list. NULL: the event's names. */
     const struct render_value *values;
 };
 
@@ -44,13 +45,13 @@ struct render_opts {
 
 struct render_format {
     const char *name;         /* "html" */
-    const char *content_type; /* with charset where it has one */
+    const char *content_type; /* with charset if it has one */
     const char *extension;    /* "html" */
     const char *use;          /* "a page to keep or send" */
     /* Appends to @out. @o may be NULL. 0, -EFBIG (over out's ceiling), -ENOMEM. */
     int (*render)(const struct view *v, const struct render_opts *o, struct buf *out,
                   struct error *err);
-    /* The same for a person with a browser, as text/html; NULL: there is none. */
+    /* Renders as text/html for a browser; NULL: not supported. */
     int (*render_html)(const struct view *v, const struct render_opts *o, struct buf *out,
                        struct error *err);
     bool keep_lines;  /* wants a view with view_opts.keep_lines */
@@ -61,12 +62,12 @@ struct render_format {
     bool waits;       /* wants view_opts.waits */
     bool words;       /* wants render_opts.words */
     bool flows;       /* only appends to its buffer, which may spill (base/buf.h) */
-    size_t stack_max; /* frames: of longer stacks it leaves out the middle; 0: it has all */
+    size_t stack_max; /* frames: the middle of longer stacks is left out; 0: no limit */
 };
 
 /* Returns the table of formats, static. */
 const struct render_format *render_formats(size_t *ret_count);
-/* Returns how many stacks of @v are longer than @f has them. */
+/* Returns the number of stacks in @v that @f shortens. */
 size_t render_shortened(const struct render_format *f, const struct view *v);
-/* NULL when there is no such format. Names are compared exactly. */
+/* Returns the format with exactly this name; NULL: none. */
 const struct render_format *render_format_find(struct span name);

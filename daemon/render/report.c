@@ -95,7 +95,7 @@ static void add_time(const struct profile *p, struct buf *out)
     buf_printf(out, "%s, %.3f s\n", text, (double)duration_ns / 1e9);
 }
 
-/* How often JVMs stopped, for how long, and the longest time. */
+/* Appends the number of safepoints, their duration, and the longest one. */
 static void add_pauses(const struct profile *p, struct buf *out)
 {
     uint64_t count = 0, all_ns = 0, reach_ns = 0, longest_ns = 0;
@@ -128,7 +128,7 @@ static void add_pauses(const struct profile *p, struct buf *out)
     buf_add_char(out, '\n');
 }
 
-/* What JVMs counted, and how long it took. */
+/* Appends the JVMs' counters, and their durations. */
 static void add_counts(const struct profile *p, struct buf *out)
 {
     static const struct {

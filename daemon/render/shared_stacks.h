@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The bodies of a view's stacks: what is left of a row without its process and thread. Each is
- * there once, in the order of their numbers, which is that of their names. Private to render/.
+ * Distinct bodies of a view's stacks: rows without their process and thread. Bodies are in the
+ * order of their numbers, which is that of their names. Private to render/.
  */
 #pragma once
 
@@ -9,17 +9,17 @@
 
 struct shared_stacks {
     const struct view *v;
-    uint32_t *row; /* [view->body_count]: the first row with that body */
+    uint32_t *row; /* [view->body_count]: the first row with the body */
 };
 
-/* 0 or -ENOMEM; to be deinited in any case. Borrows @v. */
+/* Borrows @v. 0 or -ENOMEM; shared_stacks_deinit() is needed in every case. */
 int shared_stacks_init(struct shared_stacks *b, const struct view *v);
 void shared_stacks_deinit(struct shared_stacks *b);
 
-/* Its frames, root first: indexes in view->frames, as many as *ret_n. */
+/* Returns the *ret_n frames of @body, root first: indexes in view->frames. */
 const uint32_t *shared_stacks_frames(const struct shared_stacks *b, uint32_t body, uint32_t *ret_n);
-/* Returns how many frames it shares with the body before, from the root on. */
+/* Returns the number of frames from the root on that @body shares with the previous body. */
 uint32_t shared_stacks_shared(const struct shared_stacks *b, uint32_t body);
 
-/* Returns the end of the rows from @row on that have the same roots, and their bodies in order. */
+/* Returns the end of the run of rows from @row on with the same roots, and bodies in order. */
 size_t shared_stacks_run_end(const struct shared_stacks *b, size_t row);

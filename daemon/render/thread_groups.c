@@ -5,12 +5,12 @@ static int by_size(const void *a, const void *b)
 {
     const struct thread_group *x = a, *y = b;
 
-    if (!x->stack != !y->stack) /* those without a stack are the last ones */
+    if (!x->stack != !y->stack) /* groups without a stack come last */
         return x->stack ? -1 : 1;
     return COMPARE(y->count, x->count) ?: COMPARE(x->stack, y->stack);
 }
 
-/* Threads with the same key are in one group. */
+/* Returns the key of the group of @t. */
 static size_t key_of(const struct thread_dump *d, const struct dumped_thread *t)
 {
     return t->stack ? t->stack : intern_count(d->strings) + MIN(t->why, THREAD_STACKS - 1);
@@ -28,7 +28,7 @@ static void add_thread(struct thread_group *g, const struct dumped_thread *t)
 int thread_groups(const struct thread_dump *d, struct thread_group **ret, size_t *ret_count)
 {
     size_t strings = intern_count(d->strings), used = 0;
-    /* Of each stack, and of each reason to have none: 1 + place in groups. */
+    /* By stack, and by reason for a missing stack: 1 + place in groups. */
     _cleanup_free_ uint32_t *at = calloc(strings + THREAD_STACKS + 1, sizeof(*at));
     struct thread_group *groups = NULL;
     size_t n = 0;

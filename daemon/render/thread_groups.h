@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The threads of a dump by their stacks. */
+/* Groups the threads of a dump by stack. */
 #pragma once
 
 #include "profile/thread_dump.h"
@@ -7,12 +7,12 @@
 #define THREAD_GROUP_NAMES 10
 
 struct thread_group {
-    uint32_t stack; /* string of the dump; 0: those without one */
+    uint32_t stack; /* string of the dump; 0: threads without a stack */
     size_t count, virtuals;
     size_t states[DUMPED_STATES];
     const struct dumped_thread *some[THREAD_GROUP_NAMES]; /* the first ones */
 };
 
-/* Gets the groups, the largest first, and last those without a stack, by the reason. Owned by the
- * caller. 0 or -ENOMEM. */
+/* Returns the groups in *ret, owned by the caller. The largest come first; those without a stack
+ * come last, one per reason. 0 or -ENOMEM. */
 int thread_groups(const struct thread_dump *d, struct thread_group **ret, size_t *ret_count);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What both formats of a dump of threads share. Private to render/. */
+/* Functions shared by both formats of a dump of threads. Private to render/. */
 #pragma once
 
 #include "render/formats.h"
@@ -10,7 +10,7 @@
 const char *thread_state_name(unsigned state);
 /* Returns "monitor", "notify", "lock", "condition" or "park"; NULL: none. */
 const char *thread_lock_name(unsigned lock);
-/* Returns why a thread has no whole stack: "cut", "none", "running", "changed"; "whole". */
+/* Returns the completeness of a stack: "whole", "cut", "none", "running" or "changed". */
 const char *thread_stack_name(unsigned why);
 
 struct thread_counts {
@@ -18,7 +18,7 @@ struct thread_counts {
     size_t states[DUMPED_STATES];
 };
 
-/* Counts the threads of @d; without: those whose stack could not be read. */
+/* Counts the threads of @d. without: threads with an unreadable stack. */
 void thread_counts(const struct thread_dump *d, struct thread_counts *ret);
 
 #define THREAD_TIME_BYTES 40

@@ -3,9 +3,9 @@
 
 #include <zstd.h>
 
-#define ZSTD_BUF_LEVEL 1 /* lines of one profile are so alike that more is not worth its time */
-/* What is alike may be far apart (the same stack in another thread): looking back 4 MiB is quicker
- * and takes half as much as the 512 KiB of the level. */
+#define ZSTD_BUF_LEVEL 1 /* lines of a profile are alike: higher levels cost more time only */
+/* Equal text may be far apart (the same stack in another thread): a window of 4 MiB is quicker and
+ * takes half as much memory as the 512 KiB of the level. */
 #define ZSTD_BUF_WINDOW_LOG 22
 #define ZSTD_BUF_HASH_LOG 16
 
@@ -14,7 +14,7 @@ struct zstd_buf {
     size_t bytes, max_bytes;
     ZSTD_CCtx *writer;
     ZSTD_DCtx *reader;
-    ZSTD_inBuffer rest; /* of held, while it is read */
+    ZSTD_inBuffer rest; /* unread part of held */
 };
 
 int zstd_buf_new(size_t max_bytes, size_t max_held_bytes, struct zstd_buf **ret)
@@ -98,7 +98,7 @@ ssize_t zstd_buf_read(struct zstd_buf *p, char *to, size_t max)
         if (ZSTD_isError(ZSTD_decompressStream(p->reader, &out, &p->rest)))
             return -EIO;
     }
-    if (out.pos == 0) { /* what it may still hold back */
+    if (out.pos == 0) { /* output that the decoder may still hold back */
         ZSTD_inBuffer none = { NULL, 0, 0 };
 
         if (ZSTD_isError(ZSTD_decompressStream(p->reader, &out, &none)))
