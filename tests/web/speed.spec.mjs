@@ -145,6 +145,8 @@ for (const [name, nodes, openLimit, frameLimit] of [["stacks=6000", 40000, 2000,
 
 test("the page opens a stored capture of a million samples, and paints soon", { timeout: 120000 }, async (t) => {
     const server = new FakeServer();
+
+    t.after(() => server.close()); // a server left open would keep this program running
     const bytes = render("million", "json");
 
     server.profile = () => bytes;
@@ -186,12 +188,12 @@ test("the page opens a stored capture of a million samples, and paints soon", { 
     assert.ok(work.paint[0] > 0 && work.paint[0] < 600, "first paint"); // 300 ms of the clock is the aim, which a busy machine cannot hold
     assert.ok(Math.min(...work.open) < 4000, "opening");
     await closePage(page);
-    await server.close();
 });
 
 test("threads over time: 1,000 of them for 10 minutes, by pool and zoomed", { timeout: 120000 }, async (t) => {
     const server = new FakeServer();
 
+    t.after(() => server.close()); // a server left open would keep this program running
     server.profile = (options) => crowdOfThreads(makeProfile(options));
     await server.listen();
     const page = await open(browser, server.url, "#/jvm/4242?tab=threads", { viewport: { width: 1440, height: 900 } });
@@ -212,5 +214,4 @@ test("threads over time: 1,000 of them for 10 minutes, by pool and zoomed", { ti
     t.diagnostic(`CPU of the page's thread for a frame: ${frames.map((ms) => ms.toFixed(1)).join(" ")} ms`);
     assert.ok(quantile(frames, 0.5) < FRAME_MS, `${quantile(frames, 0.5)} ms of CPU for a frame`);
     await closePage(page);
-    await server.close();
 });

@@ -22,6 +22,12 @@ const DRAG_LEAST_MS = 5;
 const STATES_SAID = 4;
 const THREAD_EVENTS = [["wall", "All of their time"], ["cpu", "CPU time"]];
 
+// Sets the size of @canvas if it differs: setting it makes the browser lay out the table again.
+function fitCanvas(canvas, width, height) {
+    if (canvas.width !== width || canvas.height !== height)
+        Object.assign(canvas, { width, height });
+}
+
 export class ThreadChart {
     // @source(): {path, params} of what is shown; @on: {range(from, to)}: ms since 1970, to see its flame graph. null: not.
     // @events: whether the event can be chosen.
@@ -235,23 +241,23 @@ export class ThreadChart {
     // ---- drawing ----
 
     draw() {
-        for (const row of this.rows)
-            if (row.isSeen)
-                this.drawRow(row);
+        const seen = this.rows.filter(({ isSeen }) => isSeen), widths = seen.map(({ canvas }) => canvas.clientWidth); // one layout for all
+
+        seen.forEach((row, i) => this.drawRow(row, widths[i]));
     }
 
     // Columns of states, as high as the share of the threads that were in them; of CPU time, as of the most that there was.
-    drawRow(row) {
+    drawRow(row, width = row.canvas.clientWidth) {
         const { canvas, threads } = row, sums = row.sums || (row.sums = new TrackSums(threads, Math.max(1, this.tracks.endMs)));
-        const width = canvas.clientWidth, scale = devicePixelRatio || 1, ctx = canvas.getContext("2d");
+        const scale = devicePixelRatio || 1, ctx = canvas.getContext("2d");
         const cells = Math.max(1, Math.floor(width / CELL)), palette = paletteOf(this.theme);
         const { from, to } = this.view, cellMs = (to - from) / cells;
         const kinds = sums.cells(from, to, cells);
         const heights = new Float64Array(cells), bottoms = new Float64Array(cells);
 
-        canvas.width = Math.round(width * scale);
-        canvas.height = Math.round(TRACK_HEIGHT * scale);
+        fitCanvas(canvas, Math.round(width * scale), Math.round(TRACK_HEIGHT * scale));
         ctx.setTransform(scale, 0, 0, scale, 0, 0);
+        ctx.clearRect(0, 0, width, TRACK_HEIGHT);
         for (const sums of kinds.values())
             sums.forEach((ms, c) => { heights[c] += ms; });
         const most = Math.max(cellMs / 4, heights.reduce((a, b) => Math.max(a, b), 0));

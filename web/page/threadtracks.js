@@ -142,8 +142,17 @@ export class TrackSums {
             return until[c] + (place - c) * (until[c + 1] - until[c]);
         };
 
-        return new Map([...this.sums].map(([kind, until]) =>
-            [kind, Float64Array.from({ length: cells }, (_, c) => at(until, from + (c + 1) * cellMs) - at(until, from + c * cellMs))]));
+        return new Map([...this.sums].map(([kind, until]) => {
+            const parts = new Float64Array(cells);
+
+            for (let c = 0, before = at(until, from); c < cells; c++) {
+                const after = at(until, from + (c + 1) * cellMs);
+
+                parts[c] = after - before;
+                before = after;
+            }
+            return [kind, parts];
+        }));
     }
 }
 
