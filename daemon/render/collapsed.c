@@ -9,7 +9,7 @@
 #include "render/body_texts.h"
 #include "render/formats.h"
 
-#define ROOTS_RANKED 2u /* by which rows are sorted at once: their ranks are one number */
+#define ROOTS_RANKED 2u /* roots by which rows are sorted at once: their ranks are one number */
 #define COLLAPSED_NAME_BYTES_MAX ((size_t)512 << 20)
 
 /* A view while its lines are sorted. */
@@ -17,20 +17,20 @@ struct lines {
     const struct view *v;
     struct intern *names; /* as they are written */
     uint32_t *name_of;    /* by string of the view: its id in names */
-    uint32_t unknown;     /* of a sample without a frame, which still counts */
-    uint32_t *rank; /* [2 * names]: of a name at a line's end, and of one with a ';' behind it */
-    uint32_t *body_rank; /* [view->body_count]: equal where they read the same */
+    uint32_t unknown;     /* name of a sample without a frame, which still counts */
+    uint32_t *rank;      /* [2 * names]: rank of a name at a line's end, and with a ';' behind it */
+    uint32_t *body_rank; /* [view->body_count]: equal for bodies of equal text */
 };
 
-/* A row on its way through the sort. */
+/* Sort key of a row. */
 struct line {
-    uint64_t roots; /* ranks of its first two names, as far as they are roots */
+    uint64_t roots; /* ranks of its first ROOTS_RANKED roots */
     uint32_t body;  /* rank of its body */
     uint32_t roots_n;
     const struct view_row *row;
 };
 
-/* The name at the @i'th place of a row. */
+/* Returns the @i'th name of a row. */
 static uint32_t name_at(const struct lines *l, const struct view_row *row, uint32_t i)
 {
     return row->n ? l->name_of[l->v->frames[l->v->stack[row->first + i]].name] : l->unknown;
@@ -41,7 +41,7 @@ static uint32_t names_in(const struct view_row *row)
     return MAX(row->n, 1u);
 }
 
-/* Two names, each at the end of its line or with a ';' behind it: bytes of such lines. */
+/* Compares the bytes of two names, each at the end of its line or with a ';' behind it. */
 static int ends_cmp(const void *a, const void *b, void *ctx)
 {
     const struct lines *l = ctx;
@@ -78,7 +78,7 @@ static uint32_t rank_at(const struct lines *l, const struct view_row *row, uint3
     return l->rank[2 * name_at(l, row, i) + (i + 1 < names_in(row))];
 }
 
-/* Two lines from their @i'th names on. */
+/* Compares two lines from their @i'th names on. */
 static int names_cmp(const struct lines *l, const struct view_row *x, const struct view_row *y,
                      uint32_t i)
 {
@@ -166,7 +166,7 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* Index of the blank before a number that ends @name; name.n: there is none. flamegraph.pl takes
+/* Returns the index of the blank before a number that ends @name; name.n: none. flamegraph.pl takes
  * such a number for a second count, and draws a differential graph. */
 static size_t blank_before_number(struct span name)
 {
@@ -183,8 +183,8 @@ static size_t blank_before_number(struct span name)
     return i < end && i && name.p[i - 1] == ' ' ? i - 1 : name.n;
 }
 
-/* Returns how many bytes from @i on become '_'. Line breaks are U+FFFD since base/text.h read them,
- * as are broken bytes. */
+/* Returns the number of bytes at @i that become one '_'. base/text.h has replaced line breaks and
+ * broken bytes by U+FFFD. */
 static size_t replaced_at(struct span name, size_t i, size_t blank)
 {
     if (span_starts_with(span_from(name, i), "\xef\xbf\xbd"))
@@ -207,7 +207,7 @@ static void add_name(struct buf *out, struct span name)
     buf_add_span(out, span_from(name, from));
 }
 
-/* Every name as it is written; names that then read the same are one. */
+/* Writes every name; names of equal text become one. */
 static int lines_init(struct lines *l, const struct view *v)
 {
     uint32_t n = intern_count(v->strings);
@@ -238,11 +238,11 @@ static void lines_deinit(struct lines *l)
     free(l->body_rank);
 }
 
-/* What of a row stands behind its roots, on its way: the next one mostly shares its beginning. */
+/* The text of a row behind its roots: the next row mostly shares its beginning. */
 struct body_text {
     struct buf text;
-    const struct view_row *row; /* that it is of; NULL: none yet */
-    size_t *ends;               /* [of the longest row]: where each of its names ends in text */
+    const struct view_row *row; /* the row of the text; NULL: none yet */
+    size_t *ends;               /* [names of the longest row]: end of each name in text */
     struct body_texts texts;
 };
 
@@ -283,7 +283,7 @@ static void body_text_set(const struct lines *l, struct body_text *t, const stru
     t->row = row;
 }
 
-/* The text of a row behind its roots; valid until the next call. */
+/* Returns the text of a row behind its roots; valid until the next call. */
 static struct span body_text_of(const struct lines *l, struct body_text *t,
                                 const struct view_row *row)
 {

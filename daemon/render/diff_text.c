@@ -8,7 +8,7 @@
 #define DIFF_LINES_DEFAULT 40 /* of text */
 #define PERCENT 100.0
 
-/* ';' and line breaks would end a frame. */
+/* Appends a name; ';' and line breaks would end a frame. */
 static void add_name(struct span s, struct buf *out)
 {
     for (size_t i = 0; i < s.n; i++)

@@ -13,8 +13,8 @@
 
 /* What a row is of. */
 struct place {
-    uint32_t name; /* string of the view; "": a sample without any frame */
-    uint32_t site; /* the same, of the application's method, 0: none */
+    uint32_t name; /* string of the view; "": a sample without frames */
+    uint32_t site; /* string of the application's method, 0: none */
 };
 
 struct method {
@@ -52,8 +52,8 @@ static struct span class_of(const struct view *v, const struct view_frame *f)
     return intern_get(p->strings, p->functions[p->frames[f->frame].function].class_name);
 }
 
-/* Returns the method of the application that is nearest to the leaf of @row, else the nearest one
- * of Java. 0: there is none. */
+/* Returns the application's method nearest to the leaf of @row, else the nearest Java method. 0:
+ * none. */
 static uint32_t site_of(const struct view *v, const struct own_code *own,
                         const struct view_row *row)
 {

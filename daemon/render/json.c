@@ -9,7 +9,7 @@
 #include "render/leaf_counts.h"
 #include "render/moments.h"
 
-/* Appends `,"name":"..."` where there is a string. */
+/* Appends `,"name":"..."`; nothing for an empty string. */
 static void add_optional(const struct view *v, struct buf *out, const char *name, uint32_t string)
 {
     struct span s = view_string(v, string);
@@ -20,7 +20,7 @@ static void add_optional(const struct view *v, struct buf *out, const char *name
     render_add_json_string(out, s);
 }
 
-/* As add_optional(), of a string that the profile owns. */
+/* Does as add_optional() for a string of the profile. */
 static void add_of_profile(const struct profile *p, struct buf *out, const char *name,
                            uint32_t string)
 {
@@ -124,7 +124,7 @@ static void add_stack_frames(const struct view *v, const struct view_row *row,
     buf_add_char(out, ']');
 }
 
-/* What its thread did, of events that have threads which wait. */
+/* Appends the thread's state, for events with waiting threads. */
 static void add_state(const struct view *v, const struct view_row *row, struct buf *out)
 {
     if (row->state == STATE_NONE || !view_event(v)->valued)
@@ -136,7 +136,7 @@ static void add_state(const struct view *v, const struct view_row *row, struct b
         buf_add_str(out, ",\"idle\":true");
 }
 
-/* Who had the lock that a stack waited for, or the age of its object. @owner: 0, or a frame. */
+/* Appends the owner of the awaited lock, or the age of the live object. @owner: 0, or a frame. */
 static void add_owner(const struct view *v, uint32_t owner, struct buf *out)
 {
     const struct profile *p = v->profile;
@@ -152,7 +152,7 @@ static void add_owner(const struct view *v, uint32_t owner, struct buf *out)
     }
 }
 
-/* Which of the requests, of a view that keeps them apart. */
+/* Appends the request's number, if the row has a request. */
 static void add_request(const struct view *v, uint32_t context, struct buf *out)
 {
     if (!context || v->profile->contexts[context].state < PROFILE_CONTEXT_IDS)
@@ -161,7 +161,7 @@ static void add_request(const struct view *v, uint32_t context, struct buf *out)
     buf_add_u64(out, context);
 }
 
-/* The table of them: those without ids are null. */
+/* Appends the table of requests; entries without a request are null. */
 static void add_requests(const struct view *v, struct buf *out)
 {
     const struct profile *p = v->profile;

@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Format `requests`: what is known of single requests, each on one line of time: in which thread it
- * ran or waited, when, in which span, with which stack. Samples of a thread that follow one another
- * with the same stack are one stretch. docs/formats.md has the schema.
+ * Format `requests`: single requests, each on one line of time: its threads, and when each ran or
+ * waited, in which span and with which stack. Successive samples of a thread with the same stack
+ * are one stretch. docs/formats.md has the schema.
  */
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/id_table.h"
 #include "render/formats.h"
 
-#define REQUESTS_MAX 1000u       /* in an answer: the longest */
-#define STRETCHES_MAX (1u << 20) /* of all requests, before the longest are known */
+#define REQUESTS_MAX 1000u       /* requests in an answer: the longest */
+#define STRETCHES_MAX (1u << 20) /* stretches of all requests, before the longest are chosen */
 #define STRETCH_NONE UINT32_MAX
 
 struct stretch {
     uint64_t from_ns, to_ns; /* CLOCK_MONOTONIC */
     uint64_t samples;
     uint32_t request; /* index in requests */
-    uint32_t sample;  /* the first one: index in the profile */
+    uint32_t sample;  /* the first sample: index in the profile */
 };
 
-/* All of a trace that this node has seen. */
+/* The part of a trace that this node sampled. */
 struct request_times {
     uint64_t from_ns, to_ns;
     uint32_t operation; /* string of the profile; 0: not known */
-    uint32_t first, n;  /* its stretches, once they are sorted */
+    uint32_t first, n;  /* its stretches, after sorting */
 };
 
 struct trace_key {
@@ -53,8 +53,7 @@ static const struct profile_context *context_at(const struct requests *q, size_t
     return &p->contexts[context];
 }
 
-/* When what the sample stands for began, as far as that is known: a wait is as long as its value.
- */
+/* Returns the start of the time that a sample stands for: a wait is as long as its value. */
 static uint64_t begin_of(const struct profile *p, const struct profile_sample *s)
 {
     const struct profile_event *e = &p->events[s->event];
@@ -64,7 +63,7 @@ static uint64_t begin_of(const struct profile *p, const struct profile_sample *s
                   : s->time_ns;
 }
 
-/* Gets the request of @c. 0 or -errno. */
+/* Finds or adds the request of @c. 0 or -errno. */
 static int request_of(struct requests *q, const struct profile_context *c, uint32_t *ret)
 {
     const struct trace_key key = { c->trace_high, c->trace_low };
@@ -81,7 +80,7 @@ static int request_of(struct requests *q, const struct profile_context *c, uint3
     return 0;
 }
 
-/* Adds sample @i, where @open is the last stretch of its thread. 0 or -ENOMEM. */
+/* Adds sample @i. @open: the last stretch of its thread. 0 or -ENOMEM. */
 static int add_sample(struct requests *q, size_t i, uint32_t *open)
 {
     const struct profile *p = q->v->profile;

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Format `speedscope`: the JSON of speedscope 1.x, one "sampled" profile, or with threads=1 one for
- * each thread, its samples in the order of time. Weights are values in the event's unit. What is
- * too much for a browser in the order of time is added up by stack instead.
+ * Format `speedscope`: the JSON of speedscope 1.x, one "sampled" profile, or with threads=1 one per
+ * thread, with samples in the order of time. Weights are values in the event's unit. Samples too
+ * many for a browser are added up by stack instead.
  */
 #include "base/cleanup.h"
 #include "base/id_table.h"
 #include "base/text.h"
 #include "render/formats.h"
 
-#define SPEEDSCOPE_ORDERED_MAX ((size_t)4000000) /* numbers of frames that are listed in order */
+#define SPEEDSCOPE_ORDERED_MAX ((size_t)4000000) /* total frames of samples listed in order */
 
-/* Frames that speedscope would show as one are one there. */
+/* Frames that speedscope shows alike are one entry. */
 struct speedscope_frame {
     uint32_t name, file, line;
 };
 
-/* A weight: of a sample, of a row, or of what a row has of one event. */
+/* The weight of a sample, of a row, or of a row in one event. */
 struct speedscope_item {
     uint32_t row, event, thread;
     uint32_t number; /* in the order of time, or of rows */
@@ -26,10 +26,10 @@ struct speedscope_item {
 struct speedscope {
     const struct view *v;
     struct id_table frames;
-    uint32_t *number;              /* [view->frame_count]: in frames */
-    struct speedscope_item *items; /* those of one event, and of one thread, together */
+    uint32_t *number;              /* [view->frame_count]: id in frames */
+    struct speedscope_item *items; /* grouped by event, and with threads=1 by thread */
     size_t count;
-    bool shortens; /* some stacks: a frame behind all others stands for what is left out */
+    bool shortens; /* some stacks are shortened: a last frame stands for the middle */
 };
 
 static int by_thread(const void *a, const void *b)
@@ -40,7 +40,8 @@ static int by_thread(const void *a, const void *b)
            COMPARE(x->number, y->number);
 }
 
-/* Whether the samples can be listed one by one: they are known, and not too many. */
+/* Returns whether samples can be listed one by one: their rows are known, and they are not too
+ * many. */
 static bool is_ordered(const struct view *v)
 {
     size_t words = 0;
@@ -72,7 +73,7 @@ static void add_row(struct speedscope *s, uint32_t row, uint32_t event, uint64_t
     s->count++;
 }
 
-/* What rows have of each event, out of the samples. */
+/* Adds an item per row and event, summed from the samples. */
 static int add_rows_by_event(struct speedscope *s)
 {
     const struct view *v = s->v;
@@ -160,13 +161,13 @@ static void add_frames(const struct speedscope *s, struct buf *out)
     buf_add_str(out, "]}");
 }
 
-/* Units that speedscope knows; it shows plain numbers for "none". */
+/* Returns the unit for speedscope, which shows plain numbers for "none". */
 static const char *unit_of(const struct profile_event *e)
 {
     return !strcmp(e->unit, "nanoseconds") || !strcmp(e->unit, "bytes") ? e->unit : "none";
 }
 
-/* Of a stack that is too long, the middle is left out. */
+/* Appends a stack; without its middle if it is too long. */
 static void add_stack(const struct speedscope *s, const struct view_row *row, struct buf *out)
 {
     bool longer = row->n > SPEEDSCOPE_STACK_MAX;
@@ -181,7 +182,7 @@ static void add_stack(const struct speedscope *s, const struct view_row *row, st
     buf_add_str(out, row->n ? "]" : "[]");
 }
 
-/* The profile of items[from .. to). */
+/* Appends the profile of items[from .. to). */
 static void add_profile(const struct speedscope *s, size_t from, size_t to, struct span name,
                         struct buf *out)
 {
@@ -223,14 +224,14 @@ static void add_thread_name(const struct profile *p, uint32_t thread, struct buf
     }
 }
 
-/* Whether two items belong into one profile. */
+/* Returns whether two items belong to one profile. */
 static bool are_together(const struct view *v, const struct speedscope_item *a,
                          const struct speedscope_item *b)
 {
     return a->event == b->event && (!v->opts.threads || a->thread == b->thread);
 }
 
-/* What the profile that begins with @first is called. */
+/* Writes the name of the profile that begins with @first. */
 static void add_profile_name(const struct view *v, const struct speedscope_item *first,
                              struct span title, struct buf *name)
 {

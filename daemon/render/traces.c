@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Format `traces`: the stacks that were seen most often, each leaf first, as async-profiler prints
- * them.
+ * Format `traces`: the most frequent stacks, each leaf first, as async-profiler prints them.
  */
 #include "base/cleanup.h"
 #include "render/report.h"
@@ -22,7 +21,7 @@ static int trace_cmp(const void *a, const void *b, void *ctx)
     return (x->row > y->row) - (x->row < y->row);
 }
 
-/* Whether two rows read the same. */
+/* Returns whether two rows have equal names. */
 static bool rows_alike(const struct view *v, const struct view_row *a, const struct view_row *b)
 {
     if (a->n != b->n)
@@ -33,7 +32,7 @@ static bool rows_alike(const struct view *v, const struct view_row *a, const str
     return true;
 }
 
-/* Rows that read the same are neighbours. Returns how many traces there are. */
+/* Adds up rows with equal names, which are neighbours. Returns the number of traces. */
 static size_t traces_add_up(const struct view *v, struct trace *traces)
 {
     size_t n = 0;
