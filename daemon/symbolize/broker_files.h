@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The symbolizer over any source of files: what the door makes of the broker, and tests of this
- * machine. */
+/*
+ * The symbolizer over any source of files: the broker for the door, this machine's files for tests.
+ */
 #pragma once
 
 #include "symbolize/files.h"

@@ -32,7 +32,7 @@ int elf_cache_new(size_t files_max, bool background, int wake_fd, struct memory_
 
 static void keep(struct work *work)
 {
-    (void)work; /* it is in the list of readings */
+    (void)work; /* the list of readings frees it */
 }
 
 struct elf_cache *elf_cache_free(struct elf_cache *c)
@@ -95,11 +95,12 @@ static void begin_step(struct elf_cache *c, struct elf_reading *r, enum elf_step
     r->step = step;
     if (c->worker && worker_put(c->worker, &r->work))
         return;
-    r->work.run(&r->work); /* no thread; it has room for all readings */
+    r->work.run(&r->work); /* there is no thread: a thread has room for all readings */
     advance(c, r);
 }
 
-/* Ends @r, which is freed. @s: its image; NULL: r->outcome. Those that waited for it go on. */
+/* Ends @r and frees it. @s: its image; NULL: it has failed with r->outcome. Continues a reading
+ * that waited for it. */
 static void finish(struct elf_cache *c, struct elf_reading *r, struct elf_slot *s)
 {
     struct elf_result *result = &c->results[r->ticket % RESULTS_MAX];
@@ -127,12 +128,12 @@ static void finish(struct elf_cache *c, struct elf_reading *r, struct elf_slot *
         if (other->waits && elf_keys_equal(&other->keys, &keys)) {
             other->waits = false;
             read_next(c, other);
-            return; /* the list has changed; this one's end wakes the next */
+            return; /* the list has changed; the end of @other wakes the next */
         }
     }
 }
 
-/* The other reading that is at the symbols of the same files; NULL: there is none. */
+/* Returns the other reading that reads the symbols of the same files; NULL: none. */
 static struct elf_reading *find_reading(const struct elf_cache *c, const struct elf_reading *r)
 {
     for (size_t i = 0; i < c->reading_count; i++) {
@@ -144,7 +145,8 @@ static struct elf_reading *find_reading(const struct elf_cache *c, const struct 
     return NULL;
 }
 
-/* Reads the symbols of @r, whose files are all known, unless they are there. */
+/* Reads the symbols of @r, whose files are all known, unless an image or another reading has
+ * them. */
 static void read_next(struct elf_cache *c, struct elf_reading *r)
 {
     struct elf_slot *s = slot_by_keys(c, &r->keys, r->owner);
@@ -168,7 +170,7 @@ static void read_next(struct elf_cache *c, struct elf_reading *r)
     begin_step(c, r, ELF_STEP_READ);
 }
 
-/* A step of @r is over. */
+/* Continues @r after a step. */
 static void advance(struct elf_cache *c, struct elf_reading *r)
 {
     struct elf_slot *s;
@@ -196,7 +198,8 @@ static void advance(struct elf_cache *c, struct elf_reading *r)
     finish(c, r, s);
 }
 
-/* The image of the file of @r where it, and what may be its debug file, were read before. */
+/* Returns the image of the file of @r, if the file and its possible debug file were read before;
+ * else NULL. */
 static struct elf_slot *find_read(struct elf_cache *c, struct elf_reading *r)
 {
     const struct elf_headers *headers = headers_by_keys(c, &r->keys);
@@ -211,7 +214,7 @@ static struct elf_slot *find_read(struct elf_cache *c, struct elf_reading *r)
     return s;
 }
 
-/* Begins to read @fd, which is taken. As elf_cache_settle(). */
+/* Begins to read @fd, and takes it over. Return: as elf_cache_settle(). */
 static int begin(struct elf_cache *c, uint64_t owner, const struct symbol_files *files,
                  const struct proc_id *id, uint64_t start, uint64_t end, int fd,
                  struct elf_ref *ret, struct error *err)
@@ -247,7 +250,7 @@ int elf_cache_load(struct elf_cache *c, uint64_t owner, const struct symbol_file
 
     *ret = ELF_REF_NULL;
     if (!shares_room(&c->places, owner))
-        return ELF_CACHE_PENDING; /* it is asked for again */
+        return ELF_CACHE_PENDING; /* the caller asks again */
     r = files->mapped(files->cookie, id, start, end, &fd, err);
     if (r == 0 && sealed_bytes(fd) > shares_room(&c->memory->copies, owner)) {
         close_fd(fd);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The reading of one ELF file in three steps. First come its headers, then the engine looks for a
- * separate debug file, then come the symbols. The first and the last block. A step is a piece of
- * work for base/worker.h. Knows no cache. Thread: the owner's, but for the steps.
+ * Reads one ELF file in three steps: its headers, then a search for a separate debug file by the
+ * engine, then the symbols. The first and the last block. A step is a piece of work for
+ * base/worker.h. Knows no cache. Thread: the owner's, but for the steps.
  */
 #pragma once
 
@@ -13,19 +13,19 @@
 #include "symbolize/files.h"
 
 #define ELF_READING_NAMES_MAX_BYTES ((size_t)256 << 20) /* of one file, before they are packed */
-/* That the symbols of a file may take while they are read. One file is read at a time. */
+/* Memory for the symbols of a file during the reading. One file is read at a time. */
 #define ELF_READING_MAX_BYTES ((size_t)48 << 20)
 
-/* One file as it is kept. */
+/* The kept parts of one file. */
 struct elf_image {
     struct elf_segment segments[ELF_SEGMENTS_MAX];
     size_t segment_count;
     uint8_t build_id[ELF_BUILD_ID_MAX];
     size_t build_id_n;
     struct symbol_table symbols;
-    /* Where its symbols are left out: */
-    bool too_large;       /* they take more than may be had */
-    size_t no_room_bytes; /* there was no room for so many bytes; else 0 */
+    /* If its symbols were left out: */
+    bool too_large;       /* they exceed the limit of a file */
+    size_t no_room_bytes; /* bytes for which there was no room; else 0 */
 };
 
 struct elf_image *elf_image_free(struct elf_image *image);
@@ -36,10 +36,10 @@ struct elf_keys {
     bool has_debug, has_link;
 };
 
-/* Returns whether both are the same files, as of the same changes. */
+/* Returns true if both are the same files in the same state. */
 bool elf_keys_equal(const struct elf_keys *a, const struct elf_keys *b);
 
-/* What a file's headers say of where its symbols are. */
+/* Facts of a file's headers that lead to its symbols. */
 struct elf_headers {
     bool native_image; /* of GraalVM */
     bool stripped;     /* they may be in another file: */
@@ -54,37 +54,37 @@ enum elf_step { ELF_STEP_OPEN, ELF_STEP_READ };
 struct elf_reading {
     struct work work; /* first */
     uint64_t ticket;  /* the holder's */
-    uint64_t owner; /* whose file it is: as proc_owner() tells. (Of the work, who waits for it.) */
+    uint64_t owner;   /* owner of the file, as proc_owner(). (The work's owner waits for it.) */
     struct proc_id id;
     uint64_t start, end; /* the mapping */
     const struct symbol_files *files;
     enum elf_step step;
     struct fingerprint_key key;
     struct elf_keys keys;
-    int fd, debug_fd, link_fd; /* of the file, and of what may be its debug file; -1: none */
-    uint64_t copied, debug_copied, link_copied; /* bytes taken of copies for each */
-    struct shares *copies; /* borrowed: bytes of copies in memory that are open */
+    int fd, debug_fd, link_fd; /* the file, and its possible debug files; -1: none */
+    uint64_t copied, debug_copied, link_copied; /* bytes of copies for each */
+    struct shares *copies;                      /* borrowed: bytes of open copies in memory */
     struct elf_file *file;
-    struct elf_headers headers; /* once the first step is over */
-    bool waits;                 /* for another reading of the same files; the holder's */
-    uint64_t *known;            /* owned: prints of what need not be read again */
+    struct elf_headers headers; /* valid after the first step */
+    bool waits;                 /* for another reading of the same files; set by the holder */
+    uint64_t *known;            /* owned: prints of contents that need no reading */
     size_t known_count;
     /* What came of it. */
     int outcome;
     struct error err;
-    struct error *report;    /* borrowed: where the owner wants it, or NULL */
-    uint64_t print;          /* of all that was read; 0: its image is too large */
+    struct error *report;    /* borrowed; a copy for the caller, or NULL */
+    uint64_t print;          /* of all content read; 0: its image is too large */
     struct elf_image *image; /* owned; NULL with outcome 0: its print is known */
 };
 
-/* Makes a reading of @fd of @owner, to be begun by its first step. Takes @fd; borrows @files and
- * @copies, the bytes of copies of files that are open (base/memfd_copy.h). NULL: no memory. */
+/* Makes a reading of @fd of @owner, for its first step. Takes @fd; borrows @files and @copies, the
+ * bytes of open copies of files (base/memfd_copy.h). NULL: no memory. */
 struct elf_reading *elf_reading_new(int fd, uint64_t owner, const struct symbol_files *files,
                                     const struct proc_id *id, uint64_t start, uint64_t end,
                                     const struct fingerprint_key *key, struct shares *copies);
 struct elf_reading *elf_reading_free(struct elf_reading *r);
-/* Opens what may be its debug file, by its build-id and by its link, if its headers say that it is
- * stripped. Asks the broker. 0, or -ETIMEDOUT: where it would be does not answer. */
+/* Opens possible debug files, by build-id and by link, if the headers are those of a stripped file.
+ * Asks the broker. 0, or -ETIMEDOUT: their file system does not answer. */
 int elf_reading_find_debug(struct elf_reading *r);
 /* Undoes it. */
 void elf_reading_forget_debug(struct elf_reading *r);

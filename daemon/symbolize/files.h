@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where symbolize/ gets the files of a target from: the broker, or, in tests, this machine's own
+ * The source of a target's files for symbolize/: the broker, or, in tests, this machine's own
  * files. Each function as its namesake in broker_client/broker.h. Thread: the engine's.
  */
 #pragma once

@@ -80,7 +80,7 @@ uint64_t resolver_owner(struct resolver *r)
     return r->owner;
 }
 
-/* The interned readable name of @s, kept for the next time; 0: it is coming. *ret_lasting: it is
+/* Returns the interned readable name of @s; 0: it is coming. *ret_lasting: the name is final and
  * kept. */
 static uint32_t symbol_text_id(struct resolver *r, struct symbol_table *t, const struct symbol *s,
                                bool *ret_lasting)
@@ -101,7 +101,7 @@ static uint32_t symbol_text_id(struct resolver *r, struct symbol_table *t, const
     return id;
 }
 
-/* The same of a perf map, which has readable names. */
+/* Does the same for a perf map, whose names are readable. */
 static uint32_t perf_map_text_id(struct resolver *r, const struct symbol *s)
 {
     struct symbol_table *t = perf_map_symbols(r->perf_map);
@@ -148,7 +148,7 @@ static uint32_t module_id(struct resolver *r, const struct mapping *m, struct bo
     return id;
 }
 
-/* Whether all that is known of @s is where it begins; and *ret, that. */
+/* Returns true if the name of @s is only its start address, which *ret gets. */
 static bool symbol_is_start(const struct symbol_table *t, const struct symbol *s, uint64_t *ret)
 {
     struct span name = symbol_name(t, s);
@@ -156,7 +156,7 @@ static bool symbol_is_start(const struct symbol_table *t, const struct symbol *s
     return span_take_str(&name, "+0x") && span_take_hex(&name, ret) && !name.n;
 }
 
-/* Takes note of code in the file @b; @named: it has a name. */
+/* Notes code in the file @b; @named: the code has a name. */
 static void see_image(struct resolver *r, const struct bound *b, bool named)
 {
     const struct elf_headers *h = elf_cache_headers(r->env->elf, b->elf);
@@ -166,7 +166,7 @@ static void see_image(struct resolver *r, const struct bound *b, bool named)
             !named || r->native_image == IMAGE_NAMELESS ? IMAGE_NAMELESS : IMAGE_NAMED;
 }
 
-/* *ret_lasting: it will be the same the next time. */
+/* Returns the frame of @address in a file. *ret_lasting: it will be the same next time. */
 static uint32_t file_frame(struct resolver *r, const struct mapping *m, uint64_t address,
                            uint64_t now_ns, bool *ret_lasting)
 {
@@ -198,7 +198,7 @@ static uint32_t file_frame(struct resolver *r, const struct mapping *m, uint64_t
 
 /* ---- perf map ---- */
 
-/* Opens it; a copy, in place of the one before. */
+/* Opens the perf map. A new copy replaces the previous one. */
 static void open_perf_map(struct resolver *r, uint64_t now_ns)
 {
     struct perf_map *m = NULL;
@@ -278,7 +278,7 @@ bool resolver_met_generated(const struct resolver *r)
     return r->met_generated;
 }
 
-/* Whether the name of the symbol at @address of @m, whose file is read, is coming. */
+/* Returns true if the name of the symbol at @address of @m is coming. The file has been read. */
 static bool name_comes(struct resolver *r, const struct mapping *m, struct elf_image *image,
                        uint64_t address)
 {
@@ -315,8 +315,8 @@ bool resolver_reads(struct resolver *r, uint64_t address, bool perf_map, uint64_
     return b->state == BOUND_READING || (image && name_comes(r, m, image, address));
 }
 
-/* A file in memory that is no ELF file: code that was made, and was mapped by its file to keep no
- * page both writable and executable. */
+/* Returns true for a file in memory that is no ELF file. It holds generated code, mapped by a file
+ * so that no page is both writable and executable. */
 static bool is_no_elf(const struct resolver *r, const struct mapping *m, uint32_t frame)
 {
     return frame && frame_table_get(r->env->frames, frame)->unknown &&
@@ -343,12 +343,11 @@ uint32_t resolver_native(struct resolver *r, uint64_t address, bool perf_map, ui
     if (frame && lasting && !frame_table_get(r->env->frames, frame)->unknown)
         u64_cache_put(&r->pcs, key, frame);
     else if (frame && lasting)
-        u64_cache_put(&r->pcs, address,
-                      frame); /* the file has no name for it, and will not get one */
+        u64_cache_put(&r->pcs, address, frame); /* the file has no name for it, and will get none */
     return frame;
 }
 
-/* The number of the file of @b, which has been read. */
+/* Returns the number in inlines of the file of @b, which has been read; 0: none. */
 static uint32_t inlines_number(struct resolver *r, const struct mapping *m, struct bound *b,
                                uint64_t now_ns)
 {

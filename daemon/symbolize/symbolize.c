@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The symbolizer: its life, the processes that it knows, names of threads. */
+/* The symbolizer: its life, its processes, names of threads. */
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/text.h"
@@ -8,7 +8,7 @@
 
 #include <fcntl.h>
 
-#define PERF_MAPS_MAX 8 /* that wait or are read, which owners share */
+#define PERF_MAPS_MAX 8 /* waiting or being read; owners share them */
 
 /* ---- life ---- */
 
@@ -85,7 +85,7 @@ struct symbolizer *symbolizer_free(struct symbolizer *s)
         return NULL;
     while (s->resolvers)
         entry_free(s, s->resolvers);
-    worker_free(s->perf_maps, perf_map_end); /* frees those that their resolvers closed */
+    worker_free(s->perf_maps, perf_map_end); /* frees the maps that resolvers have closed */
     kernel_names_free(s->kernel);
     elf_cache_free(s->elf);
     inlines_free(s->env.inlines);
@@ -165,7 +165,7 @@ uint64_t symbolizer_put_off_ns(const struct symbolizer *s, const struct proc_id 
     return e ? resolver_put_off_ns(e->resolver) : 0;
 }
 
-/* Returns the resolver of @p while it runs code of its own. NULL: it does not, or no memory. */
+/* Returns the resolver of @p. NULL: @p has ended, is a kernel thread, or no memory. */
 static struct resolver *running_resolver(struct symbolizer *s, struct process *p)
 {
     return p->exited || p->kernel_thread ? NULL : symbolizer_resolver(s, p);

@@ -23,9 +23,8 @@ struct symbolizer_opts {
     struct memory_budget *memory; /* borrowed */
     size_t perf_map_max_bytes;    /* 64 MiB */
     bool background; /* read symbol files on a thread of its own: see symbolizer_reads() */
-    int wake_fd;     /* an eventfd that is written to when symbolizer_poll() has something to do,
-                      * borrowed; <= 0: none */
-    int proc_fd; /* of /proc, borrowed: ids of threads in containers; <= 0: opened by the symbolizer
+    int wake_fd;     /* borrowed eventfd, written when symbolizer_poll() has work; <= 0: none */
+    int proc_fd; /* of /proc, borrowed, for thread ids in containers; <= 0: opened by the symbolizer
                   */
     struct namer *namer; /* borrowed; NULL: mangled symbols stay raw */
 };
@@ -33,18 +32,17 @@ struct symbolizer_opts {
 int symbolizer_new(struct broker *b, struct frame_table *frames, const struct symbolizer_opts *opts,
                    struct symbolizer **ret, struct error *err);
 struct symbolizer *symbolizer_free(struct symbolizer *s);
-/* From now on samples are named in @frames; the table so far is not used any more. Files that were
- * read stay read. */
+/* Switches to @frames: later samples are named in it, and the old table is not used any more. Files
+ * that were read stay read. */
 void symbolizer_use_table(struct symbolizer *s, struct frame_table *frames);
-/* "" when kernel frames have names, else the sentence why not, with the remedy. */
+/* Returns "" if kernel frames have names, else a sentence with the reason and the remedy. */
 const char *symbolizer_kernel_problem(const struct symbolizer *s);
 
-/* Returns the resolver of @p, made at the first call, which pins @p; valid until
- * symbolizer_forget(@p) or symbolizer_free(), which unpin it. NULL: no memory. */
+/* Returns the resolver of @p. The first call makes it and pins @p. It is valid until
+ * symbolizer_forget(@p) or symbolizer_free(), which unpin @p. NULL: no memory. */
 struct resolver *symbolizer_resolver(struct symbolizer *s, struct process *p);
 void symbolizer_forget(struct symbolizer *s, struct process *p);
-/* Returns when the file system of a file of @id did not answer last, by CLOCK_MONOTONIC; 0: never.
- */
+/* Returns when a file system of a file of @id last did not answer, by CLOCK_MONOTONIC; 0: never. */
 uint64_t symbolizer_unanswered_ns(const struct symbolizer *s, const struct proc_id *id);
 /* As resolver_long_map_ns(). */
 uint64_t symbolizer_long_map_ns(const struct symbolizer *s, const struct proc_id *id);
@@ -52,8 +50,8 @@ uint64_t symbolizer_long_map_ns(const struct symbolizer *s, const struct proc_id
 uint64_t symbolizer_left_out_ns(const struct symbolizer *s, const struct proc_id *id);
 /* As resolver_put_off_ns(). */
 uint64_t symbolizer_put_off_ns(const struct symbolizer *s, const struct proc_id *id);
-/* Before @p is sampled the first time: begins to read the symbols of its files. Waits for the
- * readings until CLOCK_MONOTONIC @until_ns at most. */
+/* Begins to read the symbols of the files of @p. Call before @p is sampled the first time. Waits
+ * for the readings until CLOCK_MONOTONIC @until_ns at most. */
 void symbolizer_prepare(struct symbolizer *s, struct process *p, uint64_t until_ns);
 /* As resolver_functions() of @p. */
 int symbolizer_functions(struct symbolizer *s, struct process *p, uint64_t from,
@@ -66,15 +64,15 @@ int symbolizer_function(struct symbolizer *s, struct process *p, struct span fil
 /* As resolver_mapped() of @p. */
 int symbolizer_mapping(struct symbolizer *s, struct process *p, uint64_t from, struct mapping *ret,
                        uint64_t *ret_end);
-/* Reads the mappings of @p again: the broker found none where there was one. Those of libjvm.so are
- * cut in pieces by profilers that write to its code, such as async-profiler. */
+/* Reads the mappings of @p again, because the broker found none at an expected place. Profilers
+ * that write to the code of libjvm.so, such as async-profiler, cut its mappings in pieces. */
 void symbolizer_read_maps(struct symbolizer *s, struct process *p);
 /* As resolver_library() of @p. */
 int symbolizer_library(struct symbolizer *s, struct process *p, uint64_t from,
                        const char *const *names, size_t count, uint64_t *ret_offsets,
                        uint64_t *ret_start, uint64_t *ret_end);
-/* Takes in the files that were read and the names that came since the last call. True when there
- * were any. Does not block. */
+/* Stores the files and names that came since the last call. Returns true if there were any. Does
+ * not block. */
 bool symbolizer_poll(struct symbolizer *s);
 
 #define STACK_FRAMES_MAX 8192 /* of one sample, inlined ones included */
@@ -85,37 +83,37 @@ struct named_stack {
     size_t unknown; /* frames without a name */
     bool truncated; /* the root was not reached */
     bool frozen;    /* callers of a virtual thread's frames lie in the heap, and are not read */
-    bool left_out;  /* it is none of its event: of nativelock, a wait of Java's */
-    bool generated; /* it leads through code that lies in no file and that no perf map names, of a
-                     * process that is no JVM */
-    bool reads;     /* it leads through a file whose symbols are still being read, or names of it
-                     * are coming */
+    bool left_out;  /* not of its event: for nativelock, a wait of Java's */
+    bool generated; /* has code, in a process that is no JVM, that is in no file and that no perf
+                     * map names */
+    bool reads;     /* has code of a file whose symbols are still being read, or whose names are
+                     * coming */
 };
 
-/* Who decides later what generated code is called (RECORD_LATER of profile/profile.h). @add: the
- * code at the address in @word (unwind/unwind.h); @frames: as its name is known now, innermost
- * first; *count 0: not at all. An id from RECORD_LATER on, or 0: let it be @frames. */
+/* A callback that defers the naming of generated code (RECORD_LATER of profile/profile.h). @add
+ * gets the code at the address in @word (unwind/unwind.h). @frames: its name as known now,
+ * innermost first; *count 0: unknown. It returns an id from RECORD_LATER on, or 0: use @frames. */
 struct code_later {
     uint32_t (*add)(void *cookie, uint64_t word, bool is_return_address, const uint32_t *frames,
                     size_t count);
     void *cookie;
 };
 
-/* Names a sample. @java: false leaves Java code unnamed ("symbols=none"). @p may be NULL (process
- * unknown: only kernel frames get names). Never fails: what cannot be named is unknown. User stacks
- * that did not end at their root are truncated, but for those that end where Go begins one. */
+/* Names a sample. @java: false leaves Java code unnamed ("symbols=none"). @p may be NULL: only
+ * kernel frames get names then. Never fails: a frame without a name is unknown. A user stack that
+ * does not end at its root is truncated, unless it ends where Go begins stacks. */
 void symbolizer_stack(struct symbolizer *s, struct process *p, const struct sample_record *rec,
                       const uint64_t *frames, bool java, struct named_stack *ret);
-/* Does the same with Java names; @later decides some of them. */
+/* Does the same with Java names; @later defers some of them. */
 void symbolizer_stack_later(struct symbolizer *s, struct process *p,
                             const struct sample_record *rec, const uint64_t *frames,
                             const struct code_later *later, struct named_stack *ret);
-/* Names the Java code of @words (unwind/unwind.h), which all are return addresses, of a stack that
- * was read at @at_ns. Code of the VM that is no method is left out. */
+/* Names the Java code of @words (unwind/unwind.h), all of them return addresses, of a stack read at
+ * @at_ns. Code of the VM outside methods is left out. */
 void symbolizer_java_stack(struct symbolizer *s, struct process *p, const uint64_t *words,
                            size_t count, uint64_t at_ns, struct named_stack *ret);
 /* Returns true while symbols or names of the stack of @rec are still coming: named_stack.reads,
- * asked again without naming it. */
+ * without naming the stack again. */
 bool symbolizer_reads(struct symbolizer *s, struct process *p, const struct sample_record *rec,
                       const uint64_t *frames, bool java);
 /* Returns the Java name of thread @host_tid of @p, else its comm @comm, as an interned clean
@@ -123,18 +121,18 @@ bool symbolizer_reads(struct symbolizer *s, struct process *p, const struct samp
 uint32_t symbolizer_thread_name(struct symbolizer *s, struct process *p, int32_t host_tid,
                                 const char *comm);
 
-/* Returns the inlined functions and lines of native code, made at the first call; NULL: no memory.
- */
+/* Returns the inlined functions and lines of native code; the first call makes them. NULL: no
+ * memory. */
 struct inlines *symbolizer_inlines(struct symbolizer *s);
-/* Of the stack that was named last: the address of each native frame, of others 0. Once
- * symbolizer_inlines() was called. */
+/* Returns, for the stack that was named last, the address of each native frame, 0 for other frames.
+ * Valid after symbolizer_inlines(). */
 const uint64_t *symbolizer_code(const struct symbolizer *s);
-/* Returns where such code of @p lies: as resolver_place(). */
+/* Returns the place of such code of @p, as resolver_place(). */
 uint32_t symbolizer_place(struct symbolizer *s, struct process *p, uint64_t address, uint64_t *ret);
 
 struct symbolizer_stats {
     uint64_t elf_files, elf_bytes, elf_failed, elf_reading, elf_unanswered, elf_nameless,
         elf_left_out, inlines_refused, java_methods, resolvers;
 };
-/* Gives its counters and sizes. */
+/* Returns counters and sizes. */
 void symbolizer_stats(const struct symbolizer *s, struct symbolizer_stats *ret);

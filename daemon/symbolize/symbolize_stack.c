@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names a stack: which part of the folder names which frame of a sample. */
+/* Names a stack: decides which part of the folder names which frame of a sample. */
 #include "base/clock.h"
 #include "base/text.h"
 #include "profile/profile.h"
@@ -25,7 +25,7 @@ static void add_frame(const struct symbolizer *s, struct named_stack *out, uint3
         out->unknown += frame_table_get(s->frames, frame)->unknown;
 }
 
-/* The same of native code at @address. */
+/* Does the same for native code at @address. */
 static void add_native(const struct symbolizer *s, struct named_stack *out, uint32_t frame,
                        uint64_t address)
 {
@@ -36,14 +36,14 @@ static void add_native(const struct symbolizer *s, struct named_stack *out, uint
         s->code[at] = address;
 }
 
-/* A process while one of its samples is named. */
+/* The process and the times of the sample being named. */
 struct naming {
     struct symbolizer *s;
     struct resolver *r; /* NULL: unknown process */
     struct hotspot_vm *vm;
-    bool jvm, java;                 /* is one; and its code is to be named */
-    const struct code_later *later; /* NULL: nobody */
-    uint64_t at_ns, now_ns;         /* of the sample; and of its naming */
+    bool jvm, java;                 /* it is a JVM; its Java code is to be named */
+    const struct code_later *later; /* NULL: names are decided now */
+    uint64_t at_ns, now_ns;         /* of the sample; of its naming */
 };
 
 /* Appends the frames of a word of kind NATIVE, COMPILED or STUB. */
@@ -64,7 +64,7 @@ static void add_code(struct naming *n, uint64_t word, bool is_return_address,
         uint32_t frame =
             resolver_native(n->r, pc - is_return_address, n->java || !n->jvm, n->now_ns);
 
-        /* Where the VM is not understood, what is in no file may be its code. */
+        /* In a JVM that is not understood, code in no file may be the VM's. */
         if (n->vm || frame) {
             add_native(n->s, out, frame, pc - is_return_address);
             return;
@@ -78,7 +78,8 @@ static void add_code(struct naming *n, uint64_t word, bool is_return_address,
         add_frame(n->s, out, frames[i]);
 }
 
-/* The word after an interpreted frame's is its bcp; the caller skips it. */
+/* Returns the frame of an interpreted method. The word after the frame's is its bcp; the caller
+ * skips it. */
 static uint32_t interpreted_frame(struct naming *n, uint64_t method, uint64_t bcp)
 {
     struct java_names *j = n->r && n->java ? resolver_java(n->r) : NULL;
@@ -91,11 +92,11 @@ static bool is_vsyscall(uint64_t word)
     return word >= VSYSCALL_START && word - VSYSCALL_START < VSYSCALL_BYTES;
 }
 
-/* @called: the first of @words is a return address. */
+/* Appends the frames of user words. @called: the first of @words is a return address. */
 static void add_user(struct naming *n, const uint64_t *words, size_t count, bool called,
                      struct named_stack *out)
 {
-    bool exact = !called; /* the leaf's pc, and that of a frame which a signal interrupted */
+    bool exact = !called; /* for the leaf's pc, and the pc of a frame that a signal interrupted */
 
     for (size_t i = 0; i < count; i++) {
         uint64_t word = words[i], pc = word & UNWIND_PC_MASK;
@@ -135,8 +136,8 @@ static void add_user(struct naming *n, const uint64_t *words, size_t count, bool
     }
 }
 
-/* How many of the words of @rec, from the leaf, are of the VM's own slow path: all before the first
- * of Java code; none where there is no Java code. */
+/* Returns how many of @words, from the leaf, are the VM's slow path: all before the first Java
+ * code, or 0 if there is no Java code. */
 static size_t vm_words(const uint64_t *words, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -148,7 +149,7 @@ static size_t vm_words(const uint64_t *words, size_t count)
     return 0;
 }
 
-/* The class of what was allocated, as a frame. */
+/* Returns the class of an allocated object as a frame. */
 static uint32_t class_frame(struct naming *n, uint64_t klass)
 {
     _cleanup_buf_ struct buf text = BUF_UPTO(TEXT_NAME_MAX), clean = BUF_UPTO(TEXT_NAME_MAX);
@@ -196,7 +197,7 @@ static bool user_is_truncated(const struct symbolizer *s, const struct sample_re
     return rec->user_end != UNWIND_END_ROOT && !stack_ends_in_go(s->frames, frames, count);
 }
 
-/* What it waited for, on top of the stack: the thread that had it, its class, how it waited. */
+/* Appends frames of the lock that a thread waited for: the owner, the class, the kind of wait. */
 static void add_lock(struct naming *n, const struct sample_record *rec, struct named_stack *out)
 {
     struct lock_names *l = n->r ? resolver_locks(n->r) : NULL;
@@ -211,7 +212,7 @@ static void add_lock(struct naming *n, const struct sample_record *rec, struct n
     add_frame(n->s, out, frames.kind);
 }
 
-/* The same of a futex. The frames below say what it is used for, and are there by now. */
+/* Sets the frames of a futex. The frames below show its use, and are known by now. */
 static void fill_futex(struct naming *n, uint64_t address, struct named_stack *out)
 {
     struct lock_frames frames;
@@ -251,7 +252,7 @@ static void name_stack(struct naming *n, struct process *p, const struct sample_
         add_lock(n, rec, ret);
     if (sample_is_runnable(rec))
         add_frame(s, ret, rec->flags & SAMPLE_THROTTLED ? s->throttled : s->runnable);
-    symbolizer_charge(s, NULL); /* the kernel's names are everybody's */
+    symbolizer_charge(s, NULL); /* kernel names are charged to no owner */
     for (size_t i = 0; i < rec->kernel_count; i++) {
         uint64_t address = frames[i] - (i > 0);
 
@@ -278,7 +279,7 @@ static void name_stack(struct naming *n, struct process *p, const struct sample_
         hotspot_vm_moment(n->vm, 0);
     if (rec->lock == UNWIND_LOCK_FUTEX)
         fill_futex(n, rec->lock_class, ret);
-    if (n->r) /* a JVM may have a library that is an image: its JIT compiler of GraalVM is one */
+    if (n->r) /* not in a JVM: GraalVM's JIT compiler there is a native image in a library */
         p->native_image = p->jvm == JVM_NO ? resolver_native_image(n->r) : IMAGE_NO;
     ret->generated = n->r && p->jvm == JVM_NO && resolver_met_generated(n->r);
     symbolizer_charge(s, NULL);

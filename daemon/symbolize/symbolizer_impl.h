@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The symbolizer, as the files that keep it and that name stacks share it. Thread: the engine's. */
+/* The symbolizer, shared by the files that keep it and that name stacks. Thread: the engine's. */
 #pragma once
 
 #include "symbolize/broker_files.h"
@@ -30,16 +30,16 @@ struct symbolizer {
     bool background;
     struct worker *perf_maps; /* NULL: none */
     struct namer *namer;
-    uint64_t answers;      /* of it, when symbolizer_poll() looked last */
-    bool news;             /* files were taken in that symbolizer_poll() has not told of */
+    uint64_t answers;      /* namer_answers() at the last symbolizer_poll() */
+    bool news;             /* files were stored that symbolizer_poll() has not reported */
     uint32_t gap;          /* frame "[...]" */
     uint32_t vsyscall;     /* frame "[vsyscall]" */
     uint32_t runnable;     /* frame "[runnable]" */
     uint32_t throttled;    /* frame "[throttled]" */
-    uint64_t java_methods; /* of resolvers that are gone */
+    uint64_t java_methods; /* of freed resolvers and earlier tables */
 };
 
-/* From now on new names take the share of the owner of @r; NULL: nobody's. */
+/* Charges new names to the owner of @r; NULL: to no owner. */
 static inline void symbolizer_charge(const struct symbolizer *s, struct resolver *r)
 {
     frame_table_charge(s->frames, r ? resolver_owner(r) : 0);

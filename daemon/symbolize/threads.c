@@ -11,28 +11,28 @@
 #define THREADS_MAX (1u << 16)
 #define THREADS_MISSED 2
 #define THREADS_MISSED_MAX (THREADS_MISSED + 4)
-#define THREADS_STEADY 10 /* a name that was so often the same is looked up more rarely */
+#define THREADS_STEADY 10 /* equal lookups in a row, after which a name is trusted longer */
 #define THREADS_REST 20   /* after a reading of t ns at least 20 t pass before the next */
 
 struct thread_entry {
-    uint64_t until_ns;  /* looked up again after that, or when the comm changes */
-    uint64_t missed_ns; /* when the list was read that was looked into last */
+    uint64_t until_ns;  /* time of the next lookup; a changed comm causes one too */
+    uint64_t missed_ns; /* read_ns of the list of the last lookup */
     uint32_t name;
-    uint8_t missed; /* in how many lists it was not, with this comm; up to THREADS_MISSED_MAX */
-    uint8_t steady; /* how often its name was looked up again, and the same */
-    bool agreed;    /* its name was the kernel's once: with another it has another, too */
-    uint64_t changed_ns; /* when the kernel's did last change */
+    uint8_t missed;      /* lists without it, with this comm; up to THREADS_MISSED_MAX */
+    uint8_t steady;      /* lookups in a row that gave the same name */
+    bool agreed;         /* its name once matched the kernel's, so a new comm means a new name */
+    uint64_t changed_ns; /* last change of the kernel's name */
     char comm[SAMPLE_COMM_BYTES];
 };
 
 struct thread_names {
     struct frame_table *frames;
-    struct u64_cache by_ns_tid; /* -> string: the VM's list as read last */
+    struct u64_cache by_ns_tid; /* -> string: the VM's list as last read */
     struct u64_cache index;     /* host tid -> entries */
     struct thread_entry *entries;
     size_t count, cap;
-    uint64_t list_ns; /* when the list may be read again */
-    uint64_t read_ns; /* when it was read last; 0: never */
+    uint64_t list_ns; /* earliest time of the next reading of the list */
+    uint64_t read_ns; /* last reading of the list; 0: never */
 };
 
 int thread_names_new(struct frame_table *frames, struct thread_names **ret)
@@ -102,7 +102,8 @@ static struct thread_entry *entry_for(struct thread_names *t, int32_t host_tid)
     return &t->entries[at];
 }
 
-/* How long name @name of @e out of the list is trusted, where the kernel's name agrees with it. */
+/* Returns how long name @name of @e from the list is trusted, by its agreement with the kernel's
+ * name. */
 static uint64_t trust_ns(const struct thread_names *t, const struct thread_entry *e, uint32_t name,
                          const char *comm)
 {
@@ -121,8 +122,8 @@ static bool agrees(const struct thread_names *t, uint32_t name, const char *comm
     return comm[0] && span_starts_with(frame_table_get_string(t->frames, name), comm);
 }
 
-/* A name out of the list as it was read for another thread, where it agrees with the kernel's, or
- * the kernel has nothing but the program's name (JDK 8, and the main thread). */
+/* Finds a name in the list that was read for another thread. It counts if it agrees with the
+ * kernel's name, or if the kernel has only the program's name (JDK 8, and the main thread). */
 static bool is_listed(const struct thread_names *t, const struct thread_entry *e, int32_t ns_tid,
                       const char *comm, uint64_t now_ns, uint32_t *ret)
 {
@@ -137,8 +138,8 @@ static bool is_listed(const struct thread_names *t, const struct thread_entry *e
     return true;
 }
 
-/* What is no Java thread hardly becomes one: how long that of @e is trusted after the last list, by
- * how many it was not in. */
+/* Returns how long @e counts as no Java thread after the last list, by the number of lists without
+ * it. Such a thread hardly ever becomes a Java thread. */
 static uint64_t missed_trust_ns(const struct thread_entry *e)
 {
     if (e->missed < THREADS_MISSED)
@@ -152,7 +153,7 @@ static bool is_missed(const struct thread_names *t, const struct thread_entry *e
     return now_ns < t->read_ns + missed_trust_ns(e);
 }
 
-/* Notes what the list as it was read last says of @e; @name 0: it is not there. */
+/* Notes the result of the last list for @e; @name 0: it is not in the list. */
 static void note_found(const struct thread_names *t, struct thread_entry *e, uint32_t name,
                        const char *comm, uint64_t now_ns)
 {
@@ -195,7 +196,7 @@ uint32_t thread_names_get(struct thread_names *t, struct hotspot_vm *vm, int pro
     if (!same)
         e->changed_ns = now_ns;
     if (name && e->agreed && !agrees(t, name, comm) && now_ns - e->changed_ns < THREADS_CUT_NS)
-        name = 0; /* it was renamed before the list was read, or since */
+        name = 0; /* it was renamed just before or after the list was read */
     else if (name)
         e->agreed |= agrees(t, name, comm);
     note_found(t, e, name, comm, now_ns);
