@@ -9,14 +9,14 @@ const char *const WAIT_NAMES[WAIT_COUNT] = {
 #undef WAIT
 };
 
-/* Whose function a name is. */
+/* The code that a function belongs to. */
 enum origin { KERNEL, NATIVE, JAVA };
 
-/* How much a name tells: of those on a stack the strongest counts, of equals the one nearest to the
- * leaf. */
+/* Weight of a rule: on a stack the strongest matching rule counts, among equals the one nearest to
+ * the leaf. */
 enum strength { WEAK = 1, PLAIN, STRONG };
 
-#define ANY "*" /* at the end of a name: whatever follows */
+#define ANY "*" /* at the end of a name: matches any rest */
 
 struct rule {
     enum origin origin;
@@ -78,7 +78,7 @@ static const struct rule WAITS[] = {
     { KERNEL, "do_signal_stop", WAIT_STOPPED, STRONG },
     { KERNEL, "ptrace_stop" ANY, WAIT_STOPPED, STRONG },
     { KERNEL, "do_freezer_trap", WAIT_STOPPED, STRONG },
-    { KERNEL, "get_signal", WAIT_STOPPED, STRONG }, /* those above may be part of it */
+    { KERNEL, "get_signal", WAIT_STOPPED, STRONG }, /* may contain the functions above */
     { KERNEL, "do_coredump", WAIT_FILE, STRONG },   /* called by it */
     { KERNEL, "vfs_coredump", WAIT_FILE, STRONG },
     { KERNEL, "__refrigerator", WAIT_STOPPED, STRONG },
@@ -209,7 +209,7 @@ static const struct rule IDLE[] = {
     IDLES(NATIVE, "ZUnmapper::dequeue"),
     IDLES(NATIVE, "ShenandoahControlThread::run_service"),
     IDLES(NATIVE, "ShenandoahRegulatorThread::run_service"),
-    /* the thread of main(), once that has returned, waits for the other threads */
+    /* the thread of main() after its return, which waits for the other threads */
     IDLES(NATIVE, "Threads::destroy_vm"),
     /* the launcher's thread, which waits for main() */
     IDLES(NATIVE, "ContinueInNewThread"),
@@ -231,7 +231,7 @@ enum thread_state sample_state(const struct profile *p, const struct profile_sam
 
 struct waits {
     const struct profile *p;
-    uint8_t *waits, *idle; /* [function_count]: what the tables say of it, as above */
+    uint8_t *waits, *idle; /* [function_count]: number of the matching rule, as above */
     uint8_t *stacks;       /* [stack_count]: 0, or 1 + 2 * wait + idle */
 };
 
@@ -280,7 +280,7 @@ static bool is_of(enum frame_kind kind, enum origin origin)
     }
 }
 
-/* Whether @text begins with @name and then ends, or goes on with parameters or the like. */
+/* Returns whether @text begins with @name, and then ends or goes on with parameters or the like. */
 static bool begins(struct span text, const char *name, size_t n)
 {
     static const char AFTER[] = { '(', '.', '<', '[', '+', '@', ' ' };
@@ -290,7 +290,7 @@ static bool begins(struct span text, const char *name, size_t n)
     return text.n == n || memchr(AFTER, text.p[n], sizeof(AFTER));
 }
 
-/* Whether @text is @name, which may end with ANY. */
+/* Returns whether @text matches @name, which may end with ANY. */
 static bool matches(struct span text, const char *name)
 {
     size_t n;
@@ -315,7 +315,7 @@ static bool function_is(const struct profile *p, const struct function *f, const
            matches(method, name + class_name.n + 1);
 }
 
-/* The first of @rules that @f matches, which @known remembers by functions; NULL. */
+/* Returns the first of @rules that @f matches; NULL: none. @known caches its number by function. */
 static const struct rule *find_rule(const struct profile *p, const struct rule *rules, size_t count,
                                     uint8_t *known, const struct frame *f)
 {
@@ -331,7 +331,7 @@ static const struct rule *find_rule(const struct profile *p, const struct rule *
     return *number >= FIRST_RULE ? &rules[*number - FIRST_RULE] : NULL;
 }
 
-/* The collector's threads do their work in functions of this name. */
+/* Returns whether @f is the work function of a collector's thread. */
 static bool is_work(const struct waits *w, const struct frame *f)
 {
     struct span name = intern_get(w->p->strings, w->p->functions[f->function].name);
@@ -348,7 +348,7 @@ static uint8_t look_at_stack(struct waits *w, uint32_t stack)
     bool idle = false, decided = false, user = false;
     uint32_t leaf = w->p->frames[w->p->stacks[stack].frame].kind;
 
-    if (frame_kind_is_wait(leaf)) { /* the leaf is what it waits for */
+    if (frame_kind_is_wait(leaf)) { /* the leaf names the wait */
         strongest = STRONG;
         wait = (enum wait)(leaf - FRAME_WAIT_RUNNABLE);
         user = true;
@@ -368,10 +368,10 @@ static uint8_t look_at_stack(struct waits *w, uint32_t stack)
         decided = rule || is_work(w, f);
         idle = rule && rule->says;
     }
-    if (wait == WAIT_LOCK && !user) /* all of a JVM's waits are futexes */
+    if (wait == WAIT_LOCK && !user) /* all waits of a JVM are futexes */
         wait = WAIT_BLOCKED;
     if (wait == WAIT_FAULT || wait == WAIT_STOPPED || wait == WAIT_DISK)
-        idle = false; /* it is held up on its way */
+        idle = false; /* interrupted on its way to the wait */
     return (uint8_t)(1 + 2 * (unsigned)wait + idle);
 }
 

@@ -9,11 +9,11 @@
 
 #define NAME_SHOWN 120     /* bytes */
 #define KINDS_SHOWN 3      /* kinds of work */
-#define KIND_LEAST 0.05    /* of the whole: smaller ones are not worth a word */
-#define PATH_LEAST 0.1     /* of the whole: code with less is not what it went to */
-#define PATH_KEPT 0.5      /* of its caller: code that has less is one of several */
+#define KIND_LEAST 0.05    /* share of the whole: smaller kinds are not listed */
+#define PATH_LEAST 0.1     /* share of the whole: the path ends at code with less */
+#define PATH_KEPT 0.5      /* share of the caller: code with less is one of several */
 #define SURE_NORMAL 1.96   /* standard deviations, for 95 of 100 */
-#define DEEPEST_FRAMES 512 /* of a stack that are followed */
+#define DEEPEST_FRAMES 512 /* frames of a stack that are followed */
 
 const char *words_kind_name(enum words_kind kind)
 {
@@ -71,7 +71,7 @@ static double whole_of(const struct view *v)
     return (double)(by_value(v) ? v->value : v->samples);
 }
 
-/* What a share is a share of. */
+/* Returns the name of the whole that shares refer to. */
 static const char *whole_text(const struct view *v)
 {
     static const struct {
@@ -113,7 +113,8 @@ static int share_cmp(const void *a, const void *b)
 #define SHARES_MAX (WAIT_COUNT + 2)
 _Static_assert((int)CATEGORY_COUNT <= (int)SHARES_MAX, "one array for both");
 
-/* Adds up by what threads waited for, idle ones apart. Returns how many kinds there are. */
+/* Adds up the weights by wait; running and idle threads are kinds of their own. Returns the number
+ * of kinds. */
 static size_t waits_add_up(const struct view *v, struct share ret[SHARES_MAX])
 {
     static const char *const RUNNING = "running", *const IDLE = "waits of idle threads";
@@ -133,7 +134,7 @@ static size_t waits_add_up(const struct view *v, struct share ret[SHARES_MAX])
     return SHARES_MAX;
 }
 
-/* Does so by category. 0: the view does not say. */
+/* Adds up the weights by category. Returns their number; 0: the view has no categories. */
 static size_t categories_add_up(const struct view *v, struct share ret[CATEGORY_COUNT])
 {
     const struct profile *p = v->profile;
@@ -178,8 +179,8 @@ struct place {
 };
 
 struct path {
-    struct place own;     /* the deepest that is no class of the JDK */
-    struct place deepest; /* of all */
+    struct place own;     /* the deepest Java code outside the JDK */
+    struct place deepest; /* the deepest code */
 };
 
 static bool is_code(uint32_t kind)
@@ -201,8 +202,8 @@ static bool is_of_jdk(struct span name)
     return false;
 }
 
-/* The heaviest of those that the rows [*lo, *hi) have @depth frames below their root: narrows the
- * rows to it. 0: they end there. */
+/* Finds the heaviest frame at @depth in the rows [*lo, *hi), and narrows the rows to it. Returns
+ * its weight; 0: the rows end there. */
 static double descend(const struct view *v, size_t depth, size_t *lo, size_t *hi, uint32_t *frame)
 {
     size_t best_lo = *lo, best_hi = *lo;
@@ -235,7 +236,7 @@ static double descend(const struct view *v, size_t depth, size_t *lo, size_t *hi
     return best;
 }
 
-/* Follows the heaviest calls as long as they have most of their caller. */
+/* Follows the heaviest calls, as long as each has at least PATH_KEPT of its caller. */
 static struct path path_find(const struct view *v)
 {
     struct path path = { 0 };
