@@ -3,7 +3,7 @@
 
 #include "base/array.h"
 
-#define RECENT_MINUTES 8 /* how slowly the mean follows */
+#define RECENT_MINUTES 8 /* minutes that the mean takes to follow */
 
 uint64_t heavy_recent(uint64_t recent_ns, uint64_t ns)
 {
@@ -27,7 +27,7 @@ static int heavier_first(const void *a, const void *b)
     return (x->name > y->name) - (x->name < y->name);
 }
 
-/* Takes the time of @name out of @weights. */
+/* Removes the time of @name from @weights, and returns it. */
 static uint64_t take(struct heavy_weight *weights, size_t count, uint32_t name)
 {
     for (size_t i = 0; i < count; i++) {
@@ -69,7 +69,7 @@ static void count_known(struct heavy_names *h, const struct intern *strings,
     h->count = kept;
 }
 
-/* Returns how many names of a kind there are, and the lightest of them. */
+/* Returns the number of names of a kind, and the lightest one. */
 static size_t count_kind(const struct heavy_names *h, bool chosen, struct heavy_name **ret_lightest)
 {
     size_t n = 0;
@@ -104,7 +104,7 @@ static struct heavy_name *place_of(struct heavy_names *h, const struct heavy_wei
     return lightest;
 }
 
-/* Makes a name of @w. False: there is no room for it. */
+/* Adds @w as a name. Returns false without room for it. */
 static bool admit(struct heavy_names *h, const struct intern *strings, const struct heavy_weight *w,
                   const struct heavy_limits *l, bool *replaces)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Counters of time by name, for a bounded number of names: those that a pattern chose, and the
- * heaviest of the others. All other time is one counter more, so that the sum stays true. Names
- * come and go by the minute, and counters only grow. A name that comes later begins at 0, and its
- * first minute counts as other time. Thread: the owner's.
+ * Counters of time by name, for a bounded number of names: those chosen by a pattern, and the
+ * heaviest others. All other time has one more counter, so that the sum stays true. Names come and
+ * go by the minute, and counters only grow. A later name begins at 0, and its first minute counts
+ * as other time. Thread: the owner's.
  */
 #pragma once
 
@@ -11,14 +11,14 @@
 
 #define HEAVY_NAME_BYTES 256 /* of a name, with its NUL */
 #define HEAVY_OTHER "[other]"
-#define HEAVY_IDLE_MINUTES 60 /* without time: then a name goes */
-#define HEAVY_FACTOR 2 /* so many times the lightest a newcomer weighs that takes its place */
+#define HEAVY_IDLE_MINUTES 60 /* a name without time for longer is removed */
+#define HEAVY_FACTOR 2        /* times the lightest name: a new name that weighs more replaces it */
 
 struct heavy_name {
     char *name; /* owned */
     uint64_t ns;
-    uint64_t inherited_ns; /* that the caller adds: of others' names that are the same and went */
-    uint64_t recent_ns;    /* of a minute: a mean in which new ones weigh more */
+    uint64_t inherited_ns; /* set by the caller: time of removed names of others */
+    uint64_t recent_ns;    /* mean of a minute, in which new minutes weigh more */
     unsigned idle;         /* minutes */
     bool chosen;
 };
@@ -30,7 +30,7 @@ struct heavy_names {
     bool begun; /* a minute was added */
 };
 
-/* Time of one name in a minute. */
+/* The time of one name in a minute. */
 struct heavy_weight {
     uint32_t name; /* string */
     bool chosen;
@@ -39,14 +39,15 @@ struct heavy_weight {
 
 struct heavy_limits {
     size_t heaviest, chosen;                                /* names of each kind */
-    void (*gone)(void *cookie, const struct heavy_name *n); /* before @n goes; NULL: not told */
+    void (*gone)(void *cookie, const struct heavy_name *n); /* called before @n is removed; NULL:
+                                                             * not called */
     void *cookie;
 };
 
-/* Adds the minute of @weights, in which each name is once; they are sorted. Returns how many chosen
- * names found no room. */
+/* Adds the minute of @weights, in which each name is once, and sorts them. Returns the number of
+ * chosen names without room. */
 size_t heavy_names_add(struct heavy_names *h, const struct intern *strings,
                        struct heavy_weight *weights, size_t count, const struct heavy_limits *l);
 void heavy_names_deinit(struct heavy_names *h);
-/* Returns the mean of a minute, after one of @ns. */
+/* Returns the next mean of a minute, after a minute of @ns. */
 uint64_t heavy_recent(uint64_t recent_ns, uint64_t ns);

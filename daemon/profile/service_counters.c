@@ -20,7 +20,7 @@ struct service {
 struct service_counters {
     struct service_counters_opts o;
     pthread_mutex_t lock;
-    struct service *services[SERVICE_COUNTERS_MAX]; /* owned, by name, namespace and owner */
+    struct service *services[SERVICE_COUNTERS_MAX]; /* owned, sorted by name, namespace and owner */
     size_t count;
     struct service *others;
     uint64_t left_out;
@@ -61,7 +61,7 @@ static int service_cmp(const struct service *s, const struct minute_service *m)
     return r ? r : (s->owner > m->owner) - (s->owner < m->owner);
 }
 
-/* Returns the index of @m, or where it is to be. */
+/* Returns the index of @m, or its place if it is new. */
 static size_t service_at(const struct service_counters *c, const struct minute_service *m)
 {
     return array_first(c->count, middle, service_cmp(c->services[middle], m) < 0);
@@ -86,8 +86,9 @@ struct heir {
     uint32_t kind;
 };
 
-/* Gives the time of @n, which goes, to the same name of another owner's service. Their sum is one
- * counter, which must not fall: a scraper takes that for a restart. Without another it ends. */
+/* Adds the time of @n, which is removed, to the same name of another owner's service. Both are
+ * reported as one sum, which must not fall: a scraper takes a fall for a restart. Without another
+ * such name, the counter ends. */
 static void bequeath_name(void *cookie, const struct heavy_name *n)
 {
     const struct heir *heir = cookie;
@@ -142,7 +143,7 @@ static void service_insert(struct service_counters *c, const struct minute_servi
     c->services[at] = s;
 }
 
-/* What is seen no more goes. Others follow what they use. */
+/* Removes services that are idle for too long, and updates the mean of the others. */
 static void age_services(struct service_counters *c, const struct minute *m)
 {
     for (size_t i = c->count; i > 0; i--) {
@@ -166,7 +167,8 @@ static size_t count_of(const struct service_counters *c, uint32_t owner)
     return n;
 }
 
-/* Returns the lightest of the owner with most services: its index, and their number. */
+/* Returns the index of the lightest service of the owner with the most services. *ret_count: their
+ * number. */
 static size_t find_place(const struct service_counters *c, size_t *ret_count)
 {
     size_t at = 0, most = 0;
@@ -182,7 +184,8 @@ static size_t find_place(const struct service_counters *c, size_t *ret_count)
     return at;
 }
 
-/* An owner with fewer services gets a place, however little it uses. */
+/* Returns whether a new service replaces the one at @at. An owner with fewer services gets a place
+ * at any weight. */
 static bool takes_place(const struct service_counters *c, const struct minute_service *new,
                         size_t at, size_t most)
 {
@@ -190,8 +193,8 @@ static bool takes_place(const struct service_counters *c, const struct minute_se
            minute_service_weight(new) > HEAVY_FACTOR * c->services[at]->recent_ns;
 }
 
-/* Makes services of the heaviest that are none yet. If there is no room, one of them a minute takes
- * the place of the lightest of the owner with most. */
+/* Adds the heaviest services that are new. Without room, one of them per minute replaces the
+ * lightest service of the owner with the most. */
 static void admit_services(struct service_counters *c, const struct minute *m)
 {
     size_t at = 0, most = 0;
@@ -218,7 +221,7 @@ static void admit_services(struct service_counters *c, const struct minute *m)
 
 /* ---- a minute ---- */
 
-/* Adds the minute's weights of @s, which is number @number there. */
+/* Adds the minute's weights of @s, which has number @number in @m. */
 static void add_names(struct service_counters *c, struct service *s, struct minute *m,
                       uint32_t number)
 {
@@ -237,7 +240,7 @@ static void add_names(struct service_counters *c, struct service *s, struct minu
     }
 }
 
-/* Services that no counters are of are number 0, the others. */
+/* Numbers the services of the minute; 0: others, without counters of their own. */
 static void number_services(const struct service_counters *c, struct minute *m)
 {
     for (size_t i = 0; i < m->service_count; i++) {
@@ -288,7 +291,7 @@ void service_counters_add(struct service_counters *c, struct profile *const *sli
 struct run {
     struct service *const *services;
     size_t count;
-    bool whole; /* what owners had that are gone is seen, too */
+    bool whole; /* the inherited time of gone owners is visible, too */
 };
 
 static int by_name(const void *a, const void *b)
@@ -322,7 +325,7 @@ static void report_names(const struct service_counters_query *q, const struct ru
     }
 }
 
-/* Several services are added up. What has no memory is left out. */
+/* Reports the sum of the services of @run. Without memory, they are left out. */
 static void report_run(const struct service_counters_query *q, const struct run *run)
 {
     _cleanup_free_ const struct heavy_name **names = calloc(run->count * LINES_MAX, sizeof(*names));

@@ -10,9 +10,9 @@
 #include "profile/match.h"
 #include "profile/profile.h"
 
-#define SERVICE_COUNTERS_MAX 100     /* services; the time of others is one's */
-#define SERVICE_COUNTERS_CHOSEN 50   /* functions of a service that patterns choose */
-#define SERVICE_COUNTERS_HEAVIEST 50 /* of its heaviest, at most */
+#define SERVICE_COUNTERS_MAX 100     /* services; all others share one counter */
+#define SERVICE_COUNTERS_CHOSEN 50   /* functions per service chosen by patterns */
+#define SERVICE_COUNTERS_HEAVIEST 50 /* upper bound of service_counters_opts.heaviest */
 #define SERVICE_COUNTERS_OTHERS "[other services]"
 
 enum service_counter {
@@ -23,18 +23,19 @@ enum service_counter {
 };
 
 struct service_counters_opts {
-    size_t heaviest;      /* names of a service that have a counter for their weight */
-    struct match *chosen; /* owned from then on: functions that always have one; NULL: none */
+    size_t heaviest;      /* number of the heaviest names per service with a counter */
+    struct match *chosen; /* functions that always have a counter; NULL: none. Owned after
+                           * service_counters_new() */
 };
 
 struct service_counters;
 
-/* 0; -ENOMEM, and then @o->chosen is the caller's. */
+/* 0; -ENOMEM: @o->chosen stays the caller's. */
 int service_counters_new(const struct service_counters_opts *o, struct service_counters **ret);
 /* NULL is fine. Returns NULL. */
 struct service_counters *service_counters_free(struct service_counters *c);
-/* Adds the JVMs' samples of the @count profiles of a minute. What finds no memory is left out, and
- * counted. */
+/* Adds the samples of JVMs in the @count profiles of a minute. Samples without memory are left out
+ * and counted. */
 void service_counters_add(struct service_counters *c, struct profile *const *slices, size_t count);
 
 struct service_counter_line {
@@ -42,15 +43,16 @@ struct service_counter_line {
     const char *name;                    /* HEAVY_OTHER: all others */
     uint64_t ns;
 };
-/* Which services are seen: JVMs of one have the same name, namespace and owner. */
+/* Filter of services: the JVMs of one service have the same name, namespace and owner. */
 struct service_counters_query {
     enum service_counter kind;
     bool (*sees)(void *cookie, uint32_t owner, const char *pod_namespace);
     void (*line)(void *cookie, const struct service_counter_line *line);
     void *cookie;
 };
-/* Hands out the counters of services that are seen, by service and namespace. Each name of one is
- * handed out once. */
+/* Calls q->line with the counters of each visible service, by service and namespace. Each name of a
+ * service comes once. */
 void service_counters_each(struct service_counters *c, const struct service_counters_query *q);
-/* Returns how many chosen functions had no counter in a minute, and samples no memory. */
+/* Returns the number of chosen functions without a counter in a minute, and of samples without
+ * memory. */
 uint64_t service_counters_left_out(struct service_counters *c);

@@ -8,9 +8,9 @@
 
 #define MINUTE_IMAGES_MAX 65536u
 #define NO_SERVICE UINT32_MAX
-#define OTHER_SERVICE (UINT32_MAX - 1) /* there was no room for it */
+#define OTHER_SERVICE (UINT32_MAX - 1) /* a service without room */
 #define NO_KIND SERVICE_COUNTER_KINDS
-#define CHOSEN_STEP 4096    /* names for which there is room more at a time */
+#define CHOSEN_STEP 4096    /* names by which is_chosen grows */
 #define CALLS_CHOSEN_MAX 64 /* chosen functions of one stack */
 #define NUMBERS (SERVICE_COUNTERS_MAX + 1)
 
@@ -53,7 +53,7 @@ void minute_deinit(struct minute *m)
 
 /* ---- services ---- */
 
-/* Adds @text, cut to the length that a name may have. */
+/* Adds @text, cut to the length of a name. */
 static int add_text(struct minute *m, struct span text, uint32_t *ret)
 {
     _cleanup_buf_ struct buf cut = BUF_NULL;
@@ -65,7 +65,7 @@ static int add_text(struct minute *m, struct span text, uint32_t *ret)
     return cut.error ? cut.error : intern_add(m->strings, buf_span(&cut), ret);
 }
 
-/* Finds or adds the service of @process, a JVM. -ENOSPC: there is no room for it. */
+/* Finds or adds the service of @process, a JVM. -ENOSPC: no room. */
 static int add_service(struct minute *m, const struct profile *p,
                        const struct profile_process *process, uint32_t *ret)
 {
@@ -112,8 +112,8 @@ int minute_note(struct minute *m, const struct profile *p)
     return 0;
 }
 
-/* Gives the index of the service of each process of @p. Its first samples may be from before its
- * service was known. */
+/* Finds the index of the service of each process of @p: first samples may be older than the
+ * knowledge of the service. */
 static int find_services(struct minute *m, const struct profile *p, uint32_t **ret)
 {
     uint32_t *of = *ret = calloc(p->process_count + 1, sizeof(*of)), id;
@@ -130,7 +130,7 @@ static int find_services(struct minute *m, const struct profile *p, uint32_t **r
     return 0;
 }
 
-/* Which counter samples of each event are of. */
+/* Finds the counter of each event's samples. */
 static void find_kinds(const struct profile *p, uint32_t ret[PROFILE_EVENTS_MAX])
 {
     for (uint32_t i = 0; i < p->event_count; i++)
@@ -197,7 +197,7 @@ struct counting {
     uint32_t *names; /* string of each frame, plus 1; 0: not known yet */
 };
 
-/* The kernel's functions are one: not every viewer may see them. */
+/* Spells a frame. All kernel functions are one name: not every viewer may see them. */
 static void spell(const struct profile *p, const struct frame *f, struct buf *out)
 {
     static const struct view_opts OPTS = { .names = VIEW_NAMES_MERGED };
@@ -225,7 +225,8 @@ static int name_of(struct counting *c, uint32_t frame, uint32_t *ret)
     return 0;
 }
 
-/* A pattern that takes too long chooses nothing, which is counted. */
+/* Returns whether a pattern chooses @name. A pattern that takes too long chooses nothing, and is
+ * counted. */
 static bool is_chosen(struct minute *m, uint32_t name)
 {
     size_t room = (intern_count(m->strings) / CHOSEN_STEP + 1) * CHOSEN_STEP;
@@ -253,7 +254,7 @@ static int add_time(struct minute *m, const struct weight_key *key, uint64_t ns)
     return r;
 }
 
-/* Adds @ns to each chosen function of @stack, once however often it recurs. */
+/* Adds @ns to each chosen function of @stack, once per function. */
 static int add_calls(struct counting *c, uint32_t stack, uint32_t number, uint64_t ns)
 {
     uint32_t seen[CALLS_CHOSEN_MAX];

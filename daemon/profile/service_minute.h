@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The time of one minute by service and name, out of its profiles. They are passed over three
- * times: for the service of each JVM, for what each service weighs, then for its names. Private to
+ * The time of one minute by service and name, from its profiles. Three passes over them find the
+ * service of each JVM, the weight of each service, then the times of its names. Private to
  * profile/. Thread: the owner's.
  */
 #pragma once
@@ -17,12 +17,12 @@
 struct minute_service {
     struct span name, pod_namespace; /* a NUL follows */
     uint32_t owner;
-    uint32_t number; /* that its weights get; services may share one */
+    uint32_t number; /* number under which its weights are added; services may share one */
     uint64_t cpu_ns, lock_ns;
 };
 
-/* Returns what a service weighs: waits for locks cost nothing, so they weigh no more than CPU time.
- */
+/* Returns the weight of a service: waits for locks cost nothing, so they weigh at most as much as
+ * CPU time. */
 static inline uint64_t minute_service_weight(const struct minute_service *s)
 {
     return s->cpu_ns + MIN(s->lock_ns, s->cpu_ns);
@@ -34,36 +34,37 @@ struct minute {
     uint8_t *is_chosen; /* by string: 0 not known yet, 1 no, 2 yes */
     size_t is_chosen_cap;
     struct id_table images; /* JVMs */
-    uint32_t *services_of;  /* by id of images: what was known last */
+    uint32_t *services_of;  /* by id of images: latest known service */
     size_t services_of_cap;
-    struct id_table keys; /* of services: strings and owner */
+    struct id_table keys; /* keys of services: strings and owner */
     struct minute_service *services;
     size_t services_cap, service_count;
     struct minute_service **by_weight; /* the heaviest first; after minute_sort() */
     struct id_table weight_keys;       /* number, kind and name */
     uint64_t *ns;                      /* by id of weight_keys */
     size_t ns_cap;
-    /* For whose names there was no room. */
+    /* Time of names without room. */
     uint64_t other_ns[SERVICE_COUNTERS_MAX + 1][SERVICE_COUNTER_KINDS];
     struct heavy_weight *weights; /* by number and kind; after minute_group() */
-    uint32_t *firsts;             /* where those of each number and kind begin */
-    uint64_t left_out;            /* samples and functions: there was no room */
+    uint32_t *firsts;             /* first weight of each number and kind */
+    uint64_t left_out;            /* samples and functions without room */
 };
 
 /* 0 or -ENOMEM; @m needs minute_deinit() in every case. */
 int minute_init(struct minute *m, struct match *chosen);
 void minute_deinit(struct minute *m);
-/* First, by time, notes the services of JVMs in @p. 0 or -ENOMEM. */
+/* First pass, by time: stores the services of JVMs in @p. 0 or -ENOMEM. */
 int minute_note(struct minute *m, const struct profile *p);
-/* Then adds the weights of services. 0 or -ENOMEM. */
+/* Second pass: adds the weights of services. 0 or -ENOMEM. */
 int minute_weigh(struct minute *m, const struct profile *p);
 int minute_sort(struct minute *m);
 const struct minute_service *minute_service_find(const struct minute *m, const char *name,
                                                  const char *pod_namespace, uint32_t owner);
-/* Then, with numbers below SERVICE_COUNTERS_MAX + 1 given, the times of names. 0 or -ENOMEM. */
+/* Third pass, with numbers up to SERVICE_COUNTERS_MAX set: adds the times of names. 0 or
+ * -ENOMEM. */
 int minute_count(struct minute *m, const struct profile *p);
 int minute_group(struct minute *m);
 /* Returns the number of weights of @number and @kind, which *ret points to. */
 size_t minute_weights(struct minute *m, uint32_t number, uint32_t kind, struct heavy_weight **ret);
-/* Returns the time of names of @number and @kind for which there was no room. */
+/* Returns the time of names of @number and @kind without room. */
 uint64_t minute_other(const struct minute *m, uint32_t number, uint32_t kind);
