@@ -94,7 +94,7 @@ static void add_number_setting(const struct profile *p, const char *name, uint64
     add_setting(p, name, span_of(text), out);
 }
 
-/* What event @i was, under the type that its samples are written as: viewers ask whether a type was
+/* Adds the settings of event @i, under the type of its samples: viewers check whether a type was
  * enabled. */
 static void add_event_settings(const struct view *v, uint32_t i, struct buf *out)
 {
@@ -111,8 +111,8 @@ static void add_event_settings(const struct view *v, uint32_t i, struct buf *out
     add_setting_of(p, type, "unit", span_of(e->unit), out);
 }
 
-/* Of readers that keep one value of a setting, the last: wall comes first, as Pyroscope counts its
- * running threads as CPU time, too, where it is the event. */
+/* Adds the settings of all events, wall first: readers that keep one value per setting keep the
+ * last. With wall as the event, Pyroscope counts its running threads as CPU time, too. */
 static void add_all_event_settings(const struct view *v, struct buf *out)
 {
     const struct profile *p = v->profile;
@@ -141,8 +141,8 @@ static void add_settings(const struct view *v, const struct render_opts *o, stru
         add_setting(p, "warning", span_of(v->warnings[i]), out);
 }
 
-/* Samples of time come behind all others: Pyroscope's parser multiplies what follows one by its
- * number of periods. */
+/* Adds samples of time behind all others: Pyroscope's parser multiplies what follows such a sample
+ * by its number of periods. */
 static void add_samples(const struct jfr_pools *pools, struct buf *out)
 {
     const struct view *v = pools->v;

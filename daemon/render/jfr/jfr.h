@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The pieces of a JDK flight recording: numbers and strings as it writes them, the events and types
- * that ours has, and the constant pools. Private to render/jfr/.
+ * The parts of a JDK flight recording: numbers and strings, the events and types of flamed's
+ * recordings, and the constant pools. Private to render/jfr/.
  *
  * A recording is one chunk: a header, events, a checkpoint event and a metadata event. The
  * checkpoint has the constant pools that the events refer to; the metadata describes every type.
@@ -13,7 +13,7 @@
 #include "base/intern.h"
 #include "render/formats.h"
 
-/* Ids of types, of our choice; the metadata event says what they are. */
+/* Ids of types, chosen by flamed; the metadata event describes them. */
 enum jfr_type {
     JFR_METADATA = 0,   /* given */
     JFR_CHECKPOINT = 1, /* given */
@@ -70,39 +70,40 @@ enum jfr_type {
 /* Keys in the pool of thread states. */
 enum jfr_state { JFR_STATE_DEFAULT = 1, JFR_STATE_RUNNABLE, JFR_STATE_SLEEPING };
 
-#define JFR_STRING_BYTES_MAX ((size_t)256 << 20) /* of all names, and of each */
+#define JFR_STRING_BYTES_MAX ((size_t)256 << 20) /* limit of all names together, and of each */
 
-/* Append a number or a string as a recording has them. */
+/* Append a number or a string in the encoding of a recording. */
 void jfr_add_number(struct buf *out, uint64_t v);
 void jfr_add_string(struct buf *out, struct span s);
-/* Appends the text of a constant of type JFR_SYMBOL: async-profiler's converter takes no other form
- * of it, not even of an empty one. */
+/* Appends the text of a constant of type JFR_SYMBOL: async-profiler's converter accepts no other
+ * encoding, even for an empty text. */
 void jfr_add_symbol(struct buf *out, struct span s);
-/* Writes an event's beginning: room for its size, and its type. Returns what jfr_end() needs to
- * fill the size in. For large events; they may be up to 32 GiB. */
+/* Begins an event: writes room for its size, and its type. Returns the argument of jfr_end(), which
+ * sets the size. For large events, up to 32 GiB. */
 size_t jfr_begin(struct buf *out, enum jfr_type type);
 void jfr_end(struct buf *out, size_t begin);
-/* As these two, for events of at most 127 bytes: a dozen numbers. */
+/* Begin and end events of at most 127 bytes: a dozen numbers. */
 size_t jfr_begin_small(struct buf *out, enum jfr_type type);
 void jfr_end_small(struct buf *out, size_t begin);
 
 /* Appends the metadata event. */
 int jfr_add_metadata(struct buf *out, uint64_t ticks);
 
-/* What events and frames refer to. Keys in the recording are index + 1, but for threads. */
+/* Constants that events and frames refer to. Keys in the recording are index + 1, except for
+ * threads. */
 struct jfr_pools {
     const struct view *v;
     struct intern *symbols;
     struct id_table packages; /* uint32_t: symbol */
     struct id_table classes;  /* struct jfr_class */
     struct id_table methods;  /* struct jfr_method */
-    /* Stacks: 1 for a missing root, else 0, and the frames that are shown, leaf first. Rows that
-     * differ only in what is no frame here, their threads, share one. Keys are ids. */
+    /* Stacks: 1 for a missing root, else 0, and the frames shown, leaf first. Rows that differ only
+     * in frames not shown, such as threads, share one stack. Keys are ids. */
     struct intern *traces;
     uint32_t *trace_of_row;    /* [row_count] */
     uint32_t *object_of_row;   /* [row_count]: key of the leaf that is a class, 0: none */
     uint32_t *method_of_frame; /* [view->frame_count] */
-    uint32_t *key_of_thread;   /* [profile->thread_count]: its id, or a number above all ids */
+    uint32_t *key_of_thread;   /* [profile->thread_count]: thread id, or a number above all ids */
 };
 
 struct jfr_class {
@@ -113,32 +114,32 @@ struct jfr_method {
     uint32_t class_id, name, descriptor; /* index in classes; symbols */
 };
 
-/* 0 or -ENOMEM; to be deinited in any case. */
+/* 0 or -ENOMEM; jfr_pools_deinit() is needed in every case. */
 int jfr_pools_init(struct jfr_pools *p, const struct view *v);
 void jfr_pools_deinit(struct jfr_pools *p);
-/* Adds the class "java.util.HashMap", or the method "java.util.HashMap.get", without parameters.
- * *ret: its index; the key is that + 1. 0 or -ENOMEM. */
+/* Add the class "java.util.HashMap", or the method "java.util.HashMap.get", without parameters.
+ * *ret: its index; its key is the index + 1. 0 or -ENOMEM. */
 int jfr_pools_class(struct jfr_pools *p, struct span name, uint32_t *ret);
 int jfr_pools_method(struct jfr_pools *p, struct span name, uint32_t *ret);
-/* Appends an event for each moment of the profile that is a single one. 0 or -ENOMEM. */
+/* Appends an event for each single moment of the profile. 0 or -ENOMEM. */
 int jfr_add_moments(struct jfr_pools *pools, struct buf *out);
 /* Appends an event for each stretch of samples that a thread spent in one span of a request. 0 or
  * -ENOMEM. */
 int jfr_add_requests(const struct jfr_pools *pools, struct buf *out);
 /* Appends the checkpoint event. */
 void jfr_add_pools(const struct jfr_pools *p, uint64_t ticks, struct buf *out);
-/* Appends a sample as events of the JDK or of async-profiler. @carry: parts of a sample that are
- * left over, of each event; zeros at first. Thread: any. */
+/* Appends a sample as events of the JDK or of async-profiler. @carry: remainder of a sample, by
+ * event; zeros at first. Thread: any. */
 void jfr_add_sample(const struct jfr_pools *pools, size_t i, uint64_t carry[PROFILE_EVENTS_MAX],
                     struct buf *out);
-/* Returns the type of the events that samples of the event @i are written as. */
+/* Returns the event type in which samples of event @i are written. */
 enum jfr_type jfr_type_of_event(const struct view *v, uint32_t i);
-/* Appends the name of a class, or "byte[]", as class files spell it. */
+/* Appends the name of a class, or "byte[]", in the spelling of class files. */
 void jfr_add_class_name(struct buf *out, struct span name);
-/* Returns the class of native code in the file @path: the name of the file, "kernel" of "[kernel]".
+/* Returns the class of native code in the file @path: the file's name, or "kernel" for "[kernel]".
  * No name of a class begins with a bracket. */
 struct span jfr_file_class(struct span path);
-/* Appends a Java signature as the JVM spells it: "(int, java.lang.String[])" is
- * "(I[Ljava/lang/String;)V". Profiles know no type of the result: it is always void. Whatever the
- * input, the output is well formed. */
+/* Appends a Java signature in the JVM's spelling: "(int, java.lang.String[])" is
+ * "(I[Ljava/lang/String;)V". Profiles have no type of the result: it is always void. The output is
+ * well formed for any input. */
 void jfr_add_descriptor(struct buf *out, struct span signature);

@@ -5,7 +5,7 @@
 
 #include "base/span.h"
 
-/* 0xrrggbb of a frame: its kind's, a little different from package to package. */
+/* Returns the colour (0xrrggbb) of a frame: that of its kind, varied a little by package. */
 uint32_t palette_frame(uint32_t kind, struct span name);
-/* Of the root of a graph. */
+/* Colour of the root of a graph. */
 #define PALETTE_ROOT 0xe3e5e8u

@@ -18,12 +18,11 @@ struct svg_picture {
     bool inverted;   /* the root at the top */
 };
 
-/* Returns the part of the whole below which nothing is drawn, 0 to 1. @width: pixels, 0: the
- * default;
- * @minwidth: percent. */
+/* Returns the part of the whole (0 to 1) below which a box is not drawn. @width: pixels, 0: the
+ * default; @minwidth: percent. */
 double svg_least(size_t width, double minwidth);
 
-/* @note: the line below the title. @about: what else there is to say, shown on the note. */
+/* @note: the line below the title. @about: further text, shown on the note. */
 void svg_begin(const struct svg_picture *p, struct span title, struct span note, struct span about);
 /* Appends a box from @left on, @part wide, both of the whole (0 to 1). @facts stand behind the name
  * in brackets; @colour is 0xrrggbb. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The profile as the viewer of web/ takes it, for every page that carries one. */
+/* Writes the profile for the viewer of web/, for every page that contains one. */
 #pragma once
 
 #include "render/formats.h"
