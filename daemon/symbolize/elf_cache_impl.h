@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files of elf_cache share; for nobody else. */
+/* Shared by the files of elf_cache, and by no other file. */
 #pragma once
 
 #include "symbolize/elf_cache.h"
 
-/* Results of so many readings are known: more than can be under way. */
+/* Number of results kept: more than readings can be under way. */
 #define RESULTS_MAX (4 * ELF_CACHE_READINGS_ALL)
 
 struct elf_slot {
     struct elf_image *image;    /* owned; NULL: free */
     uint64_t print;             /* of the file and of its debug file */
-    struct elf_keys keys;       /* of the files that it was last made of */
+    struct elf_keys keys;       /* of the files of its last reading */
     struct elf_headers headers; /* of the file */
-    uint64_t owner;             /* whose memory it takes */
+    uint64_t owner;             /* owner whose memory it takes */
     uint64_t used;              /* turn of the last use */
-    uint64_t used_ns;           /* when, about */
+    uint64_t used_ns;           /* time of the last use, roughly */
     uint32_t serial;
     size_t bytes;
 };
 
-/* What came of the reading @ticket. */
+/* The result of the reading @ticket. */
 struct elf_result {
     uint64_t ticket;
     int outcome;
@@ -32,10 +32,10 @@ struct elf_cache {
     size_t count;
     struct fingerprint_key key;
     uint64_t turn, now_ns;
-    uint64_t tried_ns; /* when slots_try_again() last looked */
+    uint64_t tried_ns; /* last run of slots_try_again() */
     uint32_t serial;
     struct worker *worker;                                /* NULL: files are read at once */
-    struct elf_reading *readings[ELF_CACHE_READINGS_ALL]; /* owned by it, or waiting for another */
+    struct elf_reading *readings[ELF_CACHE_READINGS_ALL]; /* the worker's, or waiting for another */
     size_t reading_count;
     struct shares places; /* of the readings */
     uint64_t last_ticket;
@@ -45,17 +45,17 @@ struct elf_cache {
 
 /* Frees @s and gives its memory back. */
 void slot_clear(struct elf_cache *c, struct elf_slot *s);
-/* Names what is in @s, which is used by that. */
+/* Returns a reference to the image in @s, and marks @s as used. */
 struct elf_ref slot_ref(struct elf_cache *c, struct elf_slot *s);
-/* Returns the image with this content; NULL: there is none. */
+/* Returns the image with this content; NULL: none. */
 struct elf_slot *slot_by_print(struct elf_cache *c, uint64_t print);
-/* Returns the image of the very same files; NULL: there is none. Of another owner one without
- * symbols does not count: there may be room for them in this owner's share. */
+/* Returns the image of exactly these files; NULL: none. An image without symbols of another owner
+ * does not count: this owner's share may have room for them. */
 struct elf_slot *slot_by_keys(struct elf_cache *c, const struct elf_keys *keys, uint64_t owner);
-/* Returns the headers of the file that @keys begin with, if it was read before; else NULL. */
+/* Returns the headers of the first file of @keys, if it was read before; else NULL. */
 const struct elf_headers *headers_by_keys(const struct elf_cache *c, const struct elf_keys *keys);
-/* Takes the image of @r. */
+/* Stores the image of @r, which is taken over. */
 struct elf_slot *slot_store(struct elf_cache *c, struct elf_reading *r);
-/* Drops files without symbols for which there is room by now: they are read again when they are
- * wanted. */
+/* Drops files without symbols for which there is room now. They are read again on the next
+ * request. */
 void slots_try_again(struct elf_cache *c);

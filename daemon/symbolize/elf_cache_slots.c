@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The files that are kept: how they are found again, and which goes for another. */
+/* The kept files: how they are found, and which are evicted. */
 #include "base/clock.h"
 #include "symbolize/elf_cache_impl.h"
 
-/* A file that has not been used for this long goes for another one of the same owner; and for one
- * of anybody's. */
+/* Time without use after which a file gives way to another of the same owner; and to one of any
+ * owner. */
 #define IDLE_NS (10 * NSEC_PER_SEC)
 #define LONG_IDLE_NS (60 * NSEC_PER_SEC)
 #define TRY_AGAIN_NS NSEC_PER_SEC
@@ -72,7 +72,7 @@ const struct elf_headers *headers_by_keys(const struct elf_cache *c, const struc
 
 /* ---- room ---- */
 
-/* The file of @owner that was used longest ago, before @before_ns; NULL: there is none. */
+/* Returns the file of @owner that was used longest ago, before @before_ns; NULL: none. */
 static struct elf_slot *oldest_of(struct elf_cache *c, uint64_t owner, uint64_t before_ns)
 {
     struct elf_slot *oldest = NULL;
@@ -87,7 +87,7 @@ static struct elf_slot *oldest_of(struct elf_cache *c, uint64_t owner, uint64_t 
     return oldest;
 }
 
-/* The owner that has the most, of @files or of bytes. 0: nobody has any. */
+/* Returns the owner that has the most, of @files or of bytes. 0: no owner has any. */
 static uint64_t greediest(const struct elf_cache *c, bool files, uint64_t *ret_has)
 {
     uint64_t owner = 0;
@@ -109,8 +109,8 @@ static uint64_t greediest(const struct elf_cache *c, bool files, uint64_t *ret_h
     return owner;
 }
 
-/* What goes first for @bytes more of @owner: an own file that was not used lately, then one of an
- * owner that has more, then anybody's that was not used for long. NULL: nothing does. */
+/* Returns the file to evict for @bytes more of @owner. That is an own idle file, else one of an
+ * owner that has more, else any that was idle for long. NULL: none. */
 static struct elf_slot *victim(struct elf_cache *c, uint64_t owner, uint64_t bytes)
 {
     struct elf_slot *s = oldest_of(c, owner, c->now_ns - MIN(c->now_ns, IDLE_NS)), *o;
@@ -132,7 +132,7 @@ static void evict(struct elf_cache *c, struct elf_slot *s)
     c->stats.evicted++;
 }
 
-/* Makes room for @bytes of @owner. False: there is none. */
+/* Makes room for @bytes of @owner. False: no room. */
 static bool make_room(struct elf_cache *c, uint64_t owner, uint64_t bytes)
 {
     while (shares_room_lasting(&c->memory->symbols, owner) < bytes) {
@@ -147,7 +147,7 @@ static bool make_room(struct elf_cache *c, uint64_t owner, uint64_t bytes)
     return true;
 }
 
-/* A free slot, or that of the owner that has the most. */
+/* Returns a free slot, else evicts the oldest file of the owner that has the most files. */
 static struct elf_slot *take_slot(struct elf_cache *c)
 {
     struct elf_slot *s;

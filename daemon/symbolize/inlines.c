@@ -64,7 +64,7 @@ bool inlines_knows(const struct inlines *n, uint32_t file)
 
 /* ---- files ---- */
 
-/* Counts @bytes of @f in @s, in place of *counted. Gives up on it where there is no room. */
+/* Charges @bytes of @f to @s, in place of *counted. Gives @f up if there is no room. */
 static void count(struct shares *s, struct inlines_file *f, uint64_t bytes, uint64_t *counted)
 {
     uint64_t owner = f->work.owner;
@@ -110,7 +110,7 @@ struct inlines *inlines_free(struct inlines *n)
     return NULL;
 }
 
-/* Drops the file that was not asked for the longest, if it is not being read. */
+/* Drops the file whose last request is oldest, of those not being read. False: none. */
 static bool drop_oldest(struct inlines *n)
 {
     size_t oldest = n->count;
@@ -127,7 +127,7 @@ static bool drop_oldest(struct inlines *n)
     return true;
 }
 
-/* Opens what may be the debug files of the mapping. */
+/* Opens the possible debug files of the mapping. */
 static void open_debug(struct inlines *n, const struct proc_id *id, uint64_t start, uint64_t end,
                        const struct elf_headers *h, int *ret_debug_fd, int *ret_link_fd)
 {
@@ -258,7 +258,7 @@ bool inlines_reads(const struct inlines *n)
 
 /* ---- readings ---- */
 
-/* After a reading that found out what else it needs. */
+/* Opens the shared debug file that a reading has found missing. */
 static void open_alt(struct inlines *n, struct inlines_file *f)
 {
     const struct symbol_files *s = n->files;
@@ -301,7 +301,7 @@ static void begin_reading(struct inlines *n, struct inlines_file *f, uint64_t no
         n->worker = NULL;
     if (n->worker && worker_put(n->worker, &f->work))
         return;
-    if (n->background) { /* no thread: it is not for this one to read */
+    if (n->background) { /* no thread, and the engine's must not read */
         f->reading = false;
         f->given_up = true;
         return;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The inlined functions and lines at addresses of files, for captures that want them. Remembers the
- * questions, has a thread of its own read the answers (dwarf/dwarf.h), and keeps them. Without
- * questions it costs nothing: a minute after the last, all is freed. Thread: the engine's.
+ * The inlined functions and lines at addresses of files, for captures that want them. Keeps the
+ * requested addresses, reads the answers on a thread of its own (dwarf/dwarf.h), and keeps them.
+ * Costs nothing without requests: a minute after the last one all is freed. Thread: the engine's.
  */
 #pragma once
 
@@ -17,16 +17,17 @@
 #define INLINES_FRAMES_MAX ((size_t)1 << 19)        /* at all of them */
 #define INLINES_STRINGS_MAX_BYTES ((size_t)8 << 20) /* of one file */
 #define INLINES_READING_NS NSEC_PER_SEC             /* CPU time of one reading */
-#define INLINES_FILE_NS (10 * NSEC_PER_SEC)         /* and of all of a file */
-#define INLINES_NAMES_NS (2 * NSEC_PER_SEC)         /* that a reading waits for readable names */
+#define INLINES_FILE_NS (10 * NSEC_PER_SEC)         /* CPU time of all readings of a file */
+#define INLINES_NAMES_NS (2 * NSEC_PER_SEC)         /* wait of a reading for readable names */
 #define INLINES_PAUSE_NS (200 * NSEC_PER_MSEC)      /* between two readings of a file */
 #define INLINES_IDLE_NS (60 * NSEC_PER_SEC)
 
 struct inlines;
 
-/* @files and @wake_fd: as for the cache of ELF files. @namer: borrowed; NULL: symbols stay raw.
- * @memory: borrowed. A file takes the share of the owner who had it read first, and has no further
- * answers where that is used up. No thread is begun before the first file. 0 or -ENOMEM. */
+/* Makes an empty set. @files and @wake_fd: as for the cache of ELF files. @namer: borrowed; NULL:
+ * symbols stay raw.
+ * @memory: borrowed. A file is charged to the owner that had it read first, and gets no further
+ * answers once that share is used up. The first reading starts the thread. 0 or -ENOMEM. */
 int inlines_new(const struct symbol_files *files, struct namer *namer, bool background, int wake_fd,
                 struct memory_budget *memory, struct inlines **ret);
 struct inlines *inlines_free(struct inlines *n);
@@ -36,15 +37,16 @@ struct inlines *inlines_free(struct inlines *n);
  * Asks the broker. */
 uint32_t inlines_file(struct inlines *n, const struct proc_id *id, uint64_t start, uint64_t end,
                       const struct elf_headers *h, uint64_t now_ns);
-/* Returns whose share @file takes; 0: it is not known any more. */
+/* Returns the owner that @file is charged to; 0: the file is not known any more. */
 uint64_t inlines_owner(const struct inlines *n, uint32_t file);
-/* Returns whether @file is still known. */
+/* Returns true if @file is still known. */
 bool inlines_knows(const struct inlines *n, uint32_t file);
-/* Has @address of @file looked up. */
+/* Requests @address of @file. */
 void inlines_want(struct inlines *n, uint32_t file, uint64_t address, uint64_t now_ns);
-/* Takes in what was read, and has more read. True when something was. Does not block. */
+/* Stores answers that were read, and begins readings that are due. Returns true if a reading has
+ * ended. Does not block. */
 bool inlines_poll(struct inlines *n, uint64_t now_ns);
-/* Returns whether something that is wanted may still be answered. */
+/* Returns true if requested answers may still come. */
 bool inlines_reads(const struct inlines *n);
 
 struct inlines_frame {
@@ -52,11 +54,11 @@ struct inlines_frame {
         file; /* readable; empty: unknown; point into the answers until the next poll */
     uint32_t line;
 };
-/* Gets what is known of an address, as in dwarf_answer: *count of @ret, innermost first. */
+/* Gets the answer for an address, as in dwarf_answer: *count frames in @ret, innermost first. */
 enum dwarf_state inlines_get(const struct inlines *n, uint32_t file, uint64_t address,
                              struct inlines_frame ret[DWARF_FRAMES_MAX], size_t *count);
-/* Returns whether @file has debug information that can be read. */
+/* Returns true if @file has debug information that can be read. */
 bool inlines_has_any(const struct inlines *n, uint32_t file);
-/* Returns whether names of @file are in a file that it shares with others (dwz), which is not
- * there. */
+/* Returns true if names of @file are in a file that it shares with others (dwz), and that is
+ * missing. */
 bool inlines_lacks_shared(const struct inlines *n, uint32_t file);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One file of symbolize/inlines.h: what is wanted of it and known, and the work of reading it,
- * which runs on another thread. Between begin and end of that work only it touches what is below
- * "the reading".
+ * One file of symbolize/inlines.h: its requested addresses and answers, and the work of reading it
+ * on another thread. Between begin and end of that work, only the work touches the fields below
+ * "The reading".
  */
 #pragma once
 
@@ -16,10 +16,9 @@ struct inlines_file {
     struct file_identity identity;
     struct proc_id id; /* of a process that maps it */
     struct elf_headers headers;
-    uint64_t read_ns, used_ns; /* when the last reading ended; when it was last asked for */
-    uint64_t cpu_ns;           /* of all readings */
-    uint64_t copied_bytes,
-        bytes; /* of copies in memory that are open, and of all else, as counted */
+    uint64_t read_ns, used_ns;    /* end of the last reading; time of the last request */
+    uint64_t cpu_ns;              /* of all readings */
+    uint64_t copied_bytes, bytes; /* charged: of open copies in memory; of all else */
     bool reading, alt_asked, given_up;
     struct id_table addresses;    /* uint64_t */
     struct dwarf_answer *answers; /* owned, [addresses.cap] */
@@ -30,7 +29,7 @@ struct inlines_file {
     /* The reading. */
     struct namer *namer; /* borrowed */
     int fd, debug_fd, link_fd, alt_fd;
-    int outcome; /* of opening it: 1: not yet; 0; -errno */
+    int outcome; /* of opening the file: 1: not opened yet; 0; -errno */
     struct dwarf *dwarf, *alt;
     uint64_t *asked; /* owned: addresses, and their numbers */
     uint32_t *numbers;
@@ -39,16 +38,14 @@ struct inlines_file {
     int result_outcome;
 };
 
-/* Takes the descriptors, -1: none. NULL: no memory. */
+/* Makes a file. Takes the descriptors, -1: none. NULL: no memory. */
 struct inlines_file *inlines_file_new(int fd, int debug_fd, int link_fd);
 struct inlines_file *inlines_file_free(struct inlines_file *f);
 bool inlines_file_wants(const struct inlines_file *f); /* answers that may still come */
-/* Makes the next reading of what has no answer. False: there is nothing, or no memory. */
+/* Prepares the next reading, of addresses without an answer. False: none, or no memory. */
 bool inlines_file_begin(struct inlines_file *f);
-/* Takes in what came of it; where there is no @room for answers, no more are wanted. */
+/* Stores the answers of the reading; without @room for answers, no more are wanted. */
 void inlines_file_end(struct inlines_file *f, bool room, uint64_t now_ns);
-/* Returns the build-id of the file that it shares with others and that is to be looked for now;
- * empty: none.
- */
+/* Returns the build-id of the shared debug file to open now; empty: none. */
 struct span inlines_file_alt(const struct inlines_file *f);
 size_t inlines_file_bytes(const struct inlines_file *f);

@@ -19,7 +19,7 @@ int kernel_names_new(const struct symbol_files *files, struct frame_table *frame
 struct kernel_names *kernel_names_free(struct kernel_names *k);
 /* @frames takes the place of the table so far, which is not used any more. */
 void kernel_names_use_table(struct kernel_names *k, struct frame_table *frames);
-/* "" or the sentence why kernel frames have no names, with the remedy. */
+/* Returns "", or a sentence with the remedy on why kernel frames have no names. */
 const char *kernel_names_problem(const struct kernel_names *k);
 /* Returns the frame of the code at @address (of a return address: minus one). */
 uint32_t kernel_names_frame(struct kernel_names *k, uint64_t address, uint64_t now_ns);

@@ -13,24 +13,24 @@
 
 struct perf_map {
     struct work work;              /* first */
-    int fd;                        /* -1: closed, being a copy that was read */
+    int fd;                        /* -1: closed, because it is a copy that was read */
     bool copy;                     /* in memory, of a file that may grow */
     size_t max_bytes;              /* of the file */
-    bool cut;                      /* there was no room for all of it */
+    bool cut;                      /* lines were left out for lack of room */
     uint64_t offset;               /* bytes read and parsed */
-    uint64_t next_ns, missed_ns;   /* no reading before; nor where code is missing */
-    struct symbol_builder entries; /* the worker's while @reading, as what follows and precedes */
+    uint64_t next_ns, missed_ns;   /* next reading; next one for missing code */
+    struct symbol_builder entries; /* the worker's while @reading, as the fields around it */
     struct symbol_table symbols;
     uint64_t size;                /* of the file, at the begin of the reading */
-    bool longer;                  /* the file was larger than that */
+    bool longer;                  /* the file was larger than max_bytes */
     bool changed;                 /* by the last reading */
     bool reading;                 /* this and what follows: the engine's */
     bool put_off;                 /* the worker had no place for it */
-    bool closed;                  /* it is to be freed when it has been read */
+    bool closed;                  /* freed at the end of the reading */
     bool forget;                  /* the strings of the table are void */
-    uint64_t asked_ns, began_ns;  /* its begin by the clock of the caller, and by ours */
+    uint64_t asked_ns, began_ns;  /* begin of the reading: the caller's clock, the real clock */
     struct memory_budget *memory; /* borrowed */
-    uint64_t counted, copied;     /* bytes taken of it: in all, and of a copy that is open */
+    uint64_t counted, copied;     /* bytes charged: in all; for an open copy */
 };
 
 static bool take_hex(struct span *s, uint64_t *ret)
@@ -45,7 +45,7 @@ static bool take_hex(struct span *s, uint64_t *ret)
     return true;
 }
 
-/* Cuts @name to what is kept, in @text; it then ends in "...". */
+/* Cuts @name to PERF_MAP_NAME_MAX bytes, in @text; a cut name ends in "...". */
 static struct span cut_name(struct span name, char text[PERF_MAP_NAME_MAX])
 {
     size_t n = PERF_MAP_NAME_MAX - strlen("...");
@@ -91,7 +91,7 @@ ssize_t perf_map_parse(struct span text, struct symbol_builder *b)
     return text.p - start;
 }
 
-/* Parses from m->offset to @size. True when at least one line came. */
+/* Parses from m->offset to @size. Returns true if at least one line was complete. */
 static bool perf_map_read(struct perf_map *m, uint64_t size)
 {
     size_t have = 0, cap = (size_t)256 << 10;
@@ -106,7 +106,7 @@ static bool perf_map_read(struct perf_map *m, uint64_t size)
             break;
         have += (size_t)n;
         used = perf_map_parse((struct span){ bytes, have }, &m->entries);
-        if (used == -EDQUOT) { /* what comes now is not read, either */
+        if (used == -EDQUOT) { /* later lines are not read, either */
             m->cut = news = true;
             m->offset = size;
             break;
@@ -133,7 +133,7 @@ static void run(struct work *work)
     struct symbol_table symbols;
     size_t limit;
 
-    if (m->size < m->offset) { /* it was written from its begin again */
+    if (m->size < m->offset) { /* it was written again from its begin */
         m->offset = 0;
         symbol_table_deinit(&m->symbols); /* it has their names */
         limit = m->entries.max_bytes;
@@ -166,7 +166,7 @@ static void count(struct perf_map *m, uint64_t bytes)
     m->counted = bytes;
 }
 
-/* Counts what it takes as it is now; it may take no more than there is room for. */
+/* Charges what the map takes now, and limits its growth to the room that is left. */
 static void settle(struct perf_map *m)
 {
     count(m, sizeof(*m) + symbol_builder_bytes(&m->entries) + symbol_table_bytes(&m->symbols));
@@ -208,7 +208,7 @@ struct perf_map *perf_map_close(struct perf_map *m)
         return NULL;
     close_file(m);
     count(m, 0);
-    symbol_table_deinit(&m->symbols); /* its names are the entries' */
+    symbol_table_deinit(&m->symbols); /* its names belong to the entries */
     symbol_builder_deinit(&m->entries);
     free(m);
     return NULL;
@@ -235,7 +235,7 @@ void perf_map_end(struct work *work)
     m->missed_ns = now_ns + MAX(PERF_MAP_MISSED_NS, rest_ns);
 }
 
-/* Begins to read what came since, if anything did. Without a worker it is read at once. */
+/* Begins to read new lines, if there are any. Without a worker it reads them at once. */
 static void begin(struct perf_map *m, struct worker *w, uint64_t now_ns)
 {
     uint64_t before_ns, to_read, limit;
@@ -260,7 +260,7 @@ static void begin(struct perf_map *m, struct worker *w, uint64_t now_ns)
     m->reading = true;
     if (w) {
         m->reading = worker_put(w, &m->work);
-        m->put_off = !m->reading; /* its owner has many: again in a moment */
+        m->put_off = !m->reading; /* its owner has many readings: the next try comes soon */
         if (m->put_off)
             settle(m);
         m->next_ns = m->missed_ns;
@@ -272,7 +272,7 @@ static void begin(struct perf_map *m, struct worker *w, uint64_t now_ns)
     perf_map_end(&m->work);
 }
 
-/* Whether there is something new since this was asked last. */
+/* Returns true if the symbols have changed since the last call. */
 static bool take_news(struct perf_map *m)
 {
     bool news = !m->reading && m->changed;

@@ -15,12 +15,12 @@
 #include "elf/symbol_table.h"
 
 #define PERF_MAP_ENTRIES_MAX ((size_t)1 << 20)
-#define PERF_MAP_LINE_MAX ((size_t)8 << 10)   /* longer lines are left out */
+#define PERF_MAP_LINE_MAX ((size_t)8 << 10)   /* longer lines are skipped */
 #define PERF_MAP_NAME_MAX 1024                /* bytes that are kept */
-#define PERF_MAP_CODE_MAX ((uint64_t)1 << 30) /* a piece of code that is longer is nonsense */
+#define PERF_MAP_CODE_MAX ((uint64_t)1 << 30) /* bytes of code; longer entries are skipped */
 
-/* Adds the complete lines of @text to @b. Returns the bytes that were used up (the last line may
- * not be complete yet), or -ENOMEM. Pure. */
+/* Adds the complete lines of @text to @b. Returns the bytes used (the last line may be incomplete),
+ * or -ENOMEM. Pure. */
 ssize_t perf_map_parse(struct span text, struct symbol_builder *b);
 
 struct perf_map;
@@ -31,30 +31,30 @@ struct perf_map;
  * (base/memfd_copy.h) that finds no room; -ENOMEM; else @fd is closed. Nothing is read yet. */
 int perf_map_open(int fd, uint64_t owner, size_t max_bytes, struct memory_budget *memory,
                   struct perf_map **ret);
-/* Frees it, if it is read at this moment, by the end of that. */
+/* Frees the map; if it is being read, at the end of the reading. */
 struct perf_map *perf_map_close(struct perf_map *m);
-/* Returns whether lines of it were left out for want of memory. */
+/* Returns true if lines were left out for lack of memory. */
 bool perf_map_is_cut(const struct perf_map *m);
-/* Returns whether it has more bytes or entries than are read. */
+/* Returns true if it has more bytes or entries than the limits. */
 bool perf_map_is_long(const struct perf_map *m);
 CLEANUP_FUNCTION(perf_map_closep, perf_map, perf_map_close)
-/* Has @w read what came since, when it is time; NULL: reads it itself. True when the symbols have
- * changed: ids kept by address are void. */
+/* Makes @w read the new lines, if a reading is due; NULL: reads them itself. Returns true if the
+ * symbols have changed: ids kept by address are void. */
 bool perf_map_refresh(struct perf_map *m, struct worker *w, uint64_t now_ns);
-/* Does the same where code ran that is in none of its entries: its line may have come since. */
+/* Does the same after code without an entry was met: its line may be new. */
 bool perf_map_refresh_missed(struct perf_map *m, struct worker *w, uint64_t now_ns);
-/* Takes in what the worker has read: @work is of a perf map. */
+/* Ends the reading @work, which is of a perf map, and frees a closed map. */
 void perf_map_end(struct work *work);
-/* Returns whether it is being read, or waits for that. */
+/* Returns true if it is being read, or waits for that. */
 bool perf_map_comes(const struct perf_map *m);
-/* Returns whether it stays as it is once it was read: what came since is in another copy
- * (base/memfd_copy.h).
- */
+/* Returns true if it never changes once it is read: later lines are in another copy
+ * (base/memfd_copy.h). */
 bool perf_map_is_copy(const struct perf_map *m);
-/* Returns the entry at @address. Points into @m until the next refresh; NULL: there is none, or it
- * is being read. */
+/* Returns the entry at @address. Points into @m until the next refresh; NULL: none, or it is being
+ * read. */
 const struct symbol *perf_map_find(const struct perf_map *m, uint64_t address);
-/* As symbol_table_forget_strings() of its table. */
+/* Does symbol_table_forget_strings() on its table. */
 void perf_map_forget_strings(struct perf_map *m);
-/* Points into @m until the next refresh, and is not to be looked at while perf_map_comes(). */
+/* Returns its table, which is valid until the next refresh. Do not read it while
+ * perf_map_comes(). */
 struct symbol_table *perf_map_symbols(struct perf_map *m);

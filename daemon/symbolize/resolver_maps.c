@@ -26,8 +26,8 @@ static bool same_mapping(const struct mapping *a, const struct mapping *b)
     return mapping_same_place(a, b) && a->exec == b->exec && span_eq(a->path, b->path);
 }
 
-/* Hands what is known of mappings on to @maps. Returns true when all executable ones are still
- * there, as they were. */
+/* Copies the facts of unchanged mappings to @maps. Returns true if all executable ones still exist
+ * unchanged. */
 static bool carry_over(const struct resolver *r, const struct maps *maps, struct bound *bound)
 {
     bool kept = true;
@@ -46,8 +46,8 @@ static bool carry_over(const struct resolver *r, const struct maps *maps, struct
     return kept;
 }
 
-/* When maps that were read at @now_ns are to be read again though nothing was missed: 1 s and 10 s
- * after an exec, when libraries have been loaded, and from then on rarely. */
+/* Returns when maps read at @now_ns are due again without a miss: 1 s and 10 s after an exec, when
+ * libraries have been loaded, and rarely from then on. */
 static uint64_t next_due(const struct resolver *r, uint64_t now_ns)
 {
     if (r->exec_time_ns && now_ns < r->exec_time_ns + NSEC_PER_SEC)
@@ -57,8 +57,8 @@ static uint64_t next_due(const struct resolver *r, uint64_t now_ns)
     return now_ns + RESOLVER_STALE_NS;
 }
 
-/* Takes *m, unless what was read before is better: the process is about to be gone, or this
- * reading was out of time earlier. Libraries are at the end of it. */
+/* Takes *m, unless the earlier reading is better: the process is ending, or this reading ran out of
+ * time earlier. Libraries are at the end of the maps. */
 static void take_maps(struct resolver *r, struct maps *m)
 {
     bool worse = !m->count || (m->late && m->count < r->maps.count);
@@ -140,7 +140,7 @@ bool mapping_is_same_file(const struct mapping *a, const struct mapping *b)
            span_eq(a->path, b->path);
 }
 
-/* The same file mapped elsewhere in this process, if it was read already, or is being read. */
+/* Binds @b to the same file mapped elsewhere in this process, if it was or is being read. */
 static bool find_twin(const struct resolver *r, const struct mapping *m, struct bound *b)
 {
     for (size_t i = 0; i < r->maps.count; i++) {
@@ -157,7 +157,7 @@ static bool find_twin(const struct resolver *r, const struct mapping *m, struct 
     return false;
 }
 
-/* After the reading or the loading of @b's file said @outcome. */
+/* Sets the state of @b by the @outcome of reading or loading its file. */
 static void set_bound(struct resolver *r, struct bound *b, int outcome, uint64_t now_ns)
 {
     if (outcome == -ETIMEDOUT)
@@ -192,7 +192,7 @@ struct elf_image *resolver_bind(struct resolver *r, const struct mapping *m, str
     return b->state == BOUND_FILE ? elf_cache_get(elf, b->elf) : NULL;
 }
 
-/* Where the code ends that begins with the @at-th mapping. */
+/* Returns the end of the code that begins with the @at-th mapping. */
 static uint64_t end_of_pieces(const struct resolver *r, size_t at)
 {
     const struct mapping *m = &r->maps.entries[at];
