@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What JVMs did as a whole, as the events that the JDK itself has for that. */
+/* Writes moments of JVMs as the events that the JDK itself has for them. */
 #include "render/jfr/jfr.h"
 
-/* Its start and its length, which all have. */
+/* Begins an event with start and length, which all have. */
 static size_t begin_event(const struct profile_moment *m, enum jfr_type type, uint64_t ns,
                           struct buf *out)
 {
@@ -26,7 +26,7 @@ static void add_safepoint(const struct profile_moment *m, uint64_t number, struc
     jfr_end(out, begin);
 }
 
-/* Threads are stopped for all of the time of such a collection. */
+/* Writes a collection: threads are stopped for all of its time. */
 static void add_collection(const struct profile *p, const struct profile_moment *m, uint64_t number,
                            struct buf *out)
 {
@@ -52,7 +52,7 @@ static void add_operation(const struct profile *p, const struct profile_moment *
     jfr_end(out, begin);
 }
 
-/* Of a compilation or a class. */
+/* Writes a compilation, or the load or unload of a class. */
 static int add_named(struct jfr_pools *pools, const struct profile_moment *m, enum jfr_type type,
                      struct buf *out)
 {

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the constant pools of a recording hold: classes, methods, stack traces. A native function is
- * a method of its file, as in async-profiler.
+ * Fills the constant pools of a recording: classes, methods, stack traces. A native function is a
+ * method of its file, as in async-profiler.
  */
 #include "base/cleanup.h"
 #include "render/jfr/jfr.h"
 
 #define POOLS_TRACE_BYTES_MAX ((size_t)1 << 30)
-#define PID_MAX (UINT32_C(1) << 22) /* of Linux, on 64 bits */
+#define PID_MAX (UINT32_C(1) << 22) /* limit of Linux on 64 bits */
 
 static int add_symbol(struct jfr_pools *p, struct span s, uint32_t *ret)
 {
     return intern_add(p->symbols, s, ret) < 0 ? -ENOMEM : 0;
 }
 
-/* The class whose name is already as class files spell it. */
+/* Adds a class whose name has the spelling of class files. */
 static int add_class(struct jfr_pools *p, struct span name, uint32_t *ret)
 {
     struct jfr_class c = { 0 };
@@ -42,7 +42,7 @@ int jfr_pools_class(struct jfr_pools *p, struct span name, uint32_t *ret)
     return text.error ? -ENOMEM : add_class(p, buf_span(&text), ret);
 }
 
-/* The class of code that is not Java. */
+/* Adds the class of code other than Java. */
 static int add_file(struct jfr_pools *p, const struct view_frame *f, uint32_t *ret)
 {
     struct span path = view_string(p->v, f->module);
@@ -52,7 +52,7 @@ static int add_file(struct jfr_pools *p, const struct view_frame *f, uint32_t *r
     return add_class(p, name.n ? name : unknown, ret);
 }
 
-/* The method of a frame of the view. */
+/* Adds the method of a frame of the view. */
 static int add_method(struct jfr_pools *p, uint32_t frame)
 {
     const struct view_frame *f = &p->v->frames[frame];
@@ -96,7 +96,8 @@ int jfr_pools_method(struct jfr_pools *p, struct span name, uint32_t *ret)
 
 /* ---- stacks ---- */
 
-/* Processes and threads are no frames here, and a missing root is a flag of the trace. */
+/* Returns whether @frame is shown: processes, threads and groups are not. A missing root sets
+ * *truncated. */
 static bool is_shown(const struct view *v, uint32_t frame, bool *truncated)
 {
     const struct view_frame *f = &v->frames[frame];
@@ -108,9 +109,8 @@ static bool is_shown(const struct view *v, uint32_t frame, bool *truncated)
     return f->kind != FRAME_PROCESS && f->kind != FRAME_THREAD && f->kind != FRAME_REQUEST;
 }
 
-/* How many frames at the leaf of @row are no code: the class that the one below allocated; or the
- * way of waiting, and the class or futex that was waited for, which the event's type and fields
- * say. */
+/* Returns the number of frames at the leaf of @row that are no code: the class allocated; or the
+ * way of waiting, and the class or futex waited for. The event's type and fields show them. */
 static uint32_t objects_of(const struct view *v, const struct view_row *row)
 {
     const uint32_t *stack = v->stack + row->first;
@@ -129,9 +129,9 @@ static bool is_futex(struct span object)
     return span_starts_with(object, "0x");
 }
 
-/* How many frames of @row are code that its events show. A wait for a lock of Java was begun by the
- * innermost Java method: what the VM and the C library do to wait would be all that views of
- * contention show. */
+/* Returns the number of frames of @row that its events show. A wait for a Java lock ends with the
+ * innermost Java method: else views of contention would show only code of the VM and the C
+ * library. */
 static uint32_t code_of(const struct view *v, const struct view_row *row)
 {
     const uint32_t *stack = v->stack + row->first;
@@ -181,8 +181,8 @@ static int add_trace(struct jfr_pools *p, size_t r, struct buf *text)
     return objects_of(v, row) ? add_object(p, r) : 0;
 }
 
-/* async-profiler's converter shows the key of a thread as its id. Two threads with one id are of
- * different times or processes; the second one gets a key that is no id. */
+/* Sets the keys of threads. async-profiler's converter shows a key as the thread's id. Of two
+ * threads with one id, from different times or processes, the second gets a key that is no id. */
 static int add_threads(struct jfr_pools *p)
 {
     const struct profile *profile = p->v->profile;

@@ -5,7 +5,7 @@
  */
 #include "render/jfr/jfr.h"
 
-/* Of events that are written as one type wherever they stand. */
+/* Types of events, wherever they are written. */
 static const struct {
     const char *event;
     enum jfr_type type;
@@ -26,11 +26,11 @@ enum jfr_type jfr_type_of_event(const struct view *v, uint32_t i)
             return TYPES[k].type;
     if (e->valued && strcmp(e->unit, "nanoseconds") == 0)
         return JFR_WALL_CLOCK_SAMPLE;
-    /* The only event is written as samples of CPU time are, so that every tool shows it. */
+    /* as the only event, written like samples of CPU time, so that every tool shows it */
     return v->opts.every_event ? JFR_EVENT_SAMPLE : JFR_EXECUTION_SAMPLE;
 }
 
-/* A lock is waited for in three ways, which its stack says: of these only a monitor is entered. */
+/* Returns the event type of a wait for a lock, by its stack: only a monitor is entered. */
 static enum jfr_type type_of_wait(const struct view *v, const struct view_row *row)
 {
     static const struct {
@@ -53,7 +53,7 @@ static enum jfr_type type_of_wait(const struct view *v, const struct view_row *r
     return JFR_MONITOR_ENTER;
 }
 
-/* Of a futex, whose address is the leaf's name; else 0. */
+/* Returns the address of a futex, which is the leaf's name; else 0. */
 static uint64_t address_of(const struct view *v, const struct view_row *row)
 {
     struct span name =
@@ -62,8 +62,8 @@ static uint64_t address_of(const struct view *v, const struct view_row *row)
     return span_starts_with(name, "0x") ? strtoull(name.p, NULL, 16) : 0; /* a NUL follows it */
 }
 
-/* How many samples of time it is: what is left over counts for the next one, so that their sum is
- * the event's time. */
+/* Returns the number of periods of a sample. The remainder goes to the next one, so that their sum
+ * is the event's time. */
 static uint64_t periods_of(const struct profile *p, const struct profile_sample *s, uint64_t *carry)
 {
     uint64_t period = MAX(p->events[s->event].period, UINT64_C(1)), n;
@@ -82,7 +82,7 @@ static void add_thread_and_stack(const struct jfr_pools *pools, size_t i, struct
     jfr_add_number(out, pools->trace_of_row[pools->v->sample_rows[i]]);
 }
 
-/* A sample of CPU time, as often as it counts. */
+/* Writes a sample of CPU time, as often as its count. */
 static void add_execution(const struct jfr_pools *pools, size_t i, struct buf *out)
 {
     const struct profile_sample *s = &pools->v->profile->samples[i];
@@ -97,7 +97,7 @@ static void add_execution(const struct jfr_pools *pools, size_t i, struct buf *o
     }
 }
 
-/* A sample of time, with how many periods of it there were. */
+/* Writes a sample of time, with its number of periods. */
 static void add_wall_clock(const struct jfr_pools *pools, size_t i, uint64_t *carry,
                            struct buf *out)
 {
@@ -113,7 +113,7 @@ static void add_wall_clock(const struct jfr_pools *pools, size_t i, uint64_t *ca
     jfr_end_small(out, begin);
 }
 
-/* A wait, which ends at the sample's time. */
+/* Writes a wait, which ends at the sample's time. */
 static void add_wait(const struct jfr_pools *pools, size_t i, enum jfr_type type, struct buf *out)
 {
     const struct profile *p = pools->v->profile;
@@ -129,12 +129,12 @@ static void add_wait(const struct jfr_pools *pools, size_t i, enum jfr_type type
     if (type == JFR_THREAD_PARK)
         jfr_add_number(out, 0); /* no timeout is known */
     if (type != JFR_NATIVE_LOCK)
-        jfr_add_number(out, 0); /* nor who had it, who notified, until when */
+        jfr_add_number(out, 0); /* owner, notifier and end are not known either */
     jfr_add_number(out, address_of(pools->v, &pools->v->rows[row]));
     jfr_end_small(out, begin);
 }
 
-/* A sample of memory, with all that it stands for. */
+/* Writes a sample of memory, with its whole value. */
 static void add_memory(const struct jfr_pools *pools, size_t i, enum jfr_type type, struct buf *out)
 {
     const struct profile_sample *s = &pools->v->profile->samples[i];
@@ -149,7 +149,7 @@ static void add_memory(const struct jfr_pools *pools, size_t i, enum jfr_type ty
     jfr_end_small(out, begin);
 }
 
-/* A sample of another event, with all that it counts. */
+/* Writes a sample of another event, with its whole value. */
 static void add_other(const struct jfr_pools *pools, size_t i, struct buf *out)
 {
     const struct profile *p = pools->v->profile;

@@ -22,26 +22,26 @@ struct otlp_dictionary {
     struct stacks stacks;
     struct intern *strings;    /* the string table so far */
     struct intern *attributes; /* the attribute table so far: "key\0type value" of each */
-    struct id_table links;     /* struct otlp_link; its table has one more, before them */
+    struct id_table links;     /* struct otlp_link; the table has entry 0 before these */
     struct buf packed;         /* all tables but the strings */
     int32_t
         facts[OTLP_FACTS + PROFILE_WARNINGS_MAX + VIEW_WARNINGS]; /* attributes of every profile */
     size_t fact_count;
     int32_t origins[STACKS_ORIGINS]; /* attributes, by enum stacks_origin */
-    /* [thread_count + 1]: the attributes of a thread's samples; a 0 ends them */
+    /* [thread_count + 1]: attributes of a thread's samples, up to a 0 */
     int32_t (*threads)[OTLP_THREAD_ATTRIBUTES];
-    int error; /* the first one, sticky */
+    int error; /* the first error, sticky */
 };
 
-/* Makes all tables of @v but the strings; @max_bytes bounds them. 0 or -ENOMEM; to be deinited in
- * any case. Indexes of stacks are ids of stacks.texts. */
+/* Makes all tables of @v except the strings, in at most @max_bytes. Indexes of stacks are ids of
+ * stacks.texts. 0 or -ENOMEM; otlp_dictionary_deinit() is needed in every case. */
 int otlp_dictionary_init(struct otlp_dictionary *d, const struct view *v, size_t max_bytes);
 void otlp_dictionary_deinit(struct otlp_dictionary *d);
-/* Returns the index of a string, added where it is new. */
+/* Finds or adds a string. Returns its index. */
 int32_t otlp_string(struct otlp_dictionary *d, struct span s);
-/* Returns the index of an attribute with a text, added where it is new. */
+/* Finds or adds an attribute with a text. Returns its index. */
 int32_t otlp_attribute(struct otlp_dictionary *d, const char *key, const char *text);
-/* Returns the index of the link to @c's span, added where it is new; 0: it has none. */
+/* Finds or adds the link to @c's span. Returns its index; 0: @c has no span. */
 int32_t otlp_link(struct otlp_dictionary *d, const struct profile_context *c);
-/* Adds the table of strings: the last step. The packed dictionary, valid as long as @d. */
+/* Adds the table of strings: the last step. Returns the packed dictionary, valid as long as @d. */
 struct span otlp_dictionary_finish(struct otlp_dictionary *d);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What pprof and otlp share: samples added up by stack and thread, frames joined into places in the
- * code, tables of functions and files. Private to render/proto/.
+ * Tables shared by pprof and otlp: samples added up by stack and thread, frames joined to places in
+ * the code, functions and files. Private to render/proto/.
  *
- * A location is a place in the code: a frame and what was inlined into it there. Functions,
+ * A location is a place in the code: a frame and the frames inlined into it there. Functions,
  * mappings and locations are numbered from 0 in the order of their first use, row by row.
  */
 #pragma once
@@ -14,10 +14,10 @@
 
 #define STACKS_NONE UINT32_MAX
 
-/* What of requests keeps samples apart. */
+/* The part of requests by which samples stay apart. */
 enum stacks_requests { STACKS_NO_REQUESTS, STACKS_OPERATIONS, STACKS_SPANS };
 
-/* Samples of one stack in one thread, which waited for one owner of a lock, in one request. */
+/* Key of samples: one stack in one thread, with one lock owner and one request. */
 struct stacks_key {
     uint32_t stack;   /* id in texts */
     uint32_t thread;  /* index in profile->threads; STACKS_NONE: not known */
@@ -34,13 +34,13 @@ struct stacks_function {
 struct stacks_mapping {
     uint32_t path;       /* string of the view */
     uint32_t build_id;   /* string of the profile, 0: unknown */
-    uint32_t code_cache; /* 1: no file, but what the JVM made; path is 0 */
+    uint32_t code_cache; /* 1: code that the JVM generated, in no file; path is 0 */
 };
 
-/* What kind of code a frame is. */
+/* Kinds of code. */
 enum stacks_origin { STACKS_NO_CODE, STACKS_JAVA, STACKS_NATIVE, STACKS_KERNEL, STACKS_ORIGINS };
 
-/* What tells frames apart here: those that are equal in all of it are one. */
+/* Key of a frame: frames with equal members are one. */
 struct stacks_place {
     uint32_t function, mapping; /* indexes; STACKS_NONE: in no file */
     uint32_t line;
@@ -49,21 +49,21 @@ struct stacks_place {
 
 /* A frame within its location: inlined into @caller. */
 struct stacks_node {
-    uint32_t caller; /* index in nodes; STACKS_NONE: the frame that has code of its own */
+    uint32_t caller; /* index in nodes; STACKS_NONE: the frame with code of its own */
     uint32_t place;  /* index in places */
 };
 
 struct stacks {
     const struct view *v;
-    bool owners; /* told apart */
+    bool owners; /* samples of different owners stay apart */
     enum stacks_requests requests;
     struct stacks_key *keys; /* by stack: neighbours have callers in common */
     struct view_sum *sums;   /* [key_count] */
-    uint32_t *key_of_sample; /* of each sample of the profile, STACKS_NONE where it is left out;
-                              * NULL where the view knows no samples */
+    uint32_t *key_of_sample; /* by sample of the profile, STACKS_NONE: left out; NULL: the view has
+                              * no sample_rows */
     uint32_t key_count, key_cap;
     struct id_table owned;  /* struct stacks_key with an owner or a request */
-    uint32_t *key_of_owned; /* [owned_cap]: index in keys, one more */
+    uint32_t *key_of_owned; /* [owned_cap]: index in keys + 1 */
     size_t owned_cap;
     struct id_table functions, mappings, places, nodes;
     struct id_table locations; /* uint32_t: the innermost node */
@@ -73,8 +73,8 @@ struct stacks {
     size_t longest;            /* locations of the longest stack, at least 1 */
 };
 
-/* 0 or -ENOMEM; to be deinited in any case. Borrows @v. @owners: samples of different owners of a
- * lock stay apart. */
+/* Borrows @v. @owners: samples of different owners of a lock stay apart. 0 or -ENOMEM;
+ * stacks_deinit() is needed in every case. */
 int stacks_init(struct stacks *s, const struct view *v, bool owners, enum stacks_requests requests);
 void stacks_deinit(struct stacks *s);
 
@@ -92,11 +92,10 @@ static inline const struct stacks_function *stacks_function(const struct stacks 
 {
     return id_table_get(&s->functions, id);
 }
-/* Of a mapping: valid as long as the view. */
+/* Return texts of a mapping, valid as long as the view. */
 struct span stacks_mapping_path(const struct stacks *s, uint32_t mapping);
 struct span stacks_mapping_build_id(const struct stacks *s, uint32_t mapping);
-/* Returns the frame of a location that has code of its own: the one the others were inlined into.
- */
+/* Returns the frame of a location with code of its own, into which the others were inlined. */
 const struct stacks_place *stacks_location_place(const struct stacks *s, uint32_t location);
 static inline const struct stacks_place *stacks_node_place(const struct stacks *s, uint32_t node)
 {
