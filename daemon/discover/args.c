@@ -121,8 +121,8 @@ bool args_program(struct span cmdline, struct span *ret)
     return program.n > 0;
 }
 
-/* Where in @s a word begins after which a secret is expected; s.n if nowhere. Letters of any case.
- */
+/* Returns where in @s a word begins that announces a secret, in letters of any case; s.n:
+ * nowhere. */
 static size_t secret_word(struct span s)
 {
     static const char *const WORDS[] = { "passw",      "passphrase", "pwd",     "secret", "token",
@@ -139,7 +139,7 @@ static size_t secret_word(struct span s)
     return s.n;
 }
 
-/* Where the value begins that must not be shown; arg.n if there is none. */
+/* Returns where the value begins that must be hidden; arg.n: none. */
 static size_t hidden_from(struct span arg)
 {
     size_t word = secret_word(arg);
@@ -151,7 +151,7 @@ static size_t hidden_from(struct span arg)
     return MIN(from, arg.n);
 }
 
-/* Whether @arg is an option whose value, a secret, is the next argument. */
+/* Returns true if @arg is an option whose value, a secret, is the next argument. */
 static bool hides_next(struct span arg)
 {
     return arg.n && arg.p[0] == '-' && span_find(arg, '=') == arg.n && secret_word(arg) < arg.n;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The parts of a java command line, and which may be shown. Secrets are values of -D…= and --…=,
- * options of agents, and the word after a name like "password". Pure; thread: any.
+ * options of agents, and the value after a name like "password". Pure; thread: any.
  */
 #pragma once
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One counting of a JVM's pages is a job of its own, with descriptors of its own: a reader that
- * does not come back keeps it.
+ * Each count of a JVM's pages is a job with descriptors of its own: a reader that does not come
+ * back keeps the job.
  */
 #include "discover/residence.h"
 
@@ -15,20 +15,21 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-/* While its counters are read, by the recorder or for /metrics; also after a failure. */
+/* Step of counts while a JVM's counters are read, by the recorder or for /metrics; also after a
+ * failure. */
 #define RESIDENCE_EVERY_NS (60 * NSEC_PER_SEC)
-#define RESIDENCE_WANTED_NS (60 * NSEC_PER_SEC) /* after its counters were read */
-/* For the recorder: between two countings of a JVM, between two slices, and how long one is. */
+#define RESIDENCE_WANTED_NS (60 * NSEC_PER_SEC) /* how long after its counters were read */
+/* For the recorder: time between two counts of a JVM, between two slices, and length of a slice. */
 #define RESIDENCE_UNASKED_NS (300 * NSEC_PER_SEC)
 #define RESIDENCE_UNASKED_EVERY_NS (2 * NSEC_PER_SEC)
 #define RESIDENCE_UNASKED_POLL_NS (NSEC_PER_MSEC / 2)
-#define RESIDENCE_POINT_NS (5 * NSEC_PER_SEC)         /* between two points that are kept */
-#define RESIDENCE_SLICE_NS (4 * NSEC_PER_MSEC)        /* of processor time, while a request waits */
-#define RESIDENCE_POLL_NS (2 * NSEC_PER_MSEC)         /* the same while nobody does */
+#define RESIDENCE_POINT_NS (5 * NSEC_PER_SEC)         /* between two kept points */
+#define RESIDENCE_SLICE_NS (4 * NSEC_PER_MSEC)        /* processor time, while a request waits */
+#define RESIDENCE_POLL_NS (2 * NSEC_PER_MSEC)         /* the same while no request waits */
 #define RESIDENCE_POLL_EVERY_NS (250 * NSEC_PER_MSEC) /* while pages are counted, else */
 #define RESIDENCE_IDLE_EVERY_NS NSEC_PER_SEC
-#define RESIDENCE_CPU_NS (500 * NSEC_PER_MSEC) /* for one counting: more than 100 GB */
-#define RESIDENCE_SHARE 50    /* of one processor's time, one part in so many for one JVM */
+#define RESIDENCE_CPU_NS (500 * NSEC_PER_MSEC) /* for one count: more than 100 GB */
+#define RESIDENCE_SHARE 50    /* 1/RESIDENCE_SHARE of one processor's time for a JVM */
 #define RESIDENCE_JOBS_MAX 16 /* at once */
 #define RESIDENCE_MAPS_NS (50 * NSEC_PER_MSEC)
 #define RESIDENCE_PATH_BYTES ((size_t)1 << 20)
@@ -41,15 +42,15 @@ struct residence_job {
     struct proc_id id;
     int maps_fd, pagemap_fd, mem_fd; /* its own; maps_fd is taken by the first slice */
     uint64_t page_bytes;
-    uint64_t slice_ns; /* of processor time, for the slice that comes */
+    uint64_t slice_ns; /* processor time of the next slice */
     uint64_t cpu_ns;   /* spent */
     uint64_t began_ns; /* CLOCK_MONOTONIC */
     struct vm_areas vm;
     struct memory_pieces pieces;
     bool mapped, done;
-    size_t *jobs; /* under way, this one among them: the engine's */
+    size_t *jobs; /* the engine's number of running jobs, this one included */
     size_t next;  /* piece */
-    /* The segment under way: of one piece, and of one area. */
+    /* The current segment, of one piece and one area. */
     uint64_t at, end;
     enum memory_area area;
     struct page_counts counts[MEMORY_AREA_COUNT];
@@ -98,7 +99,8 @@ static int map_pieces(struct residence_job *j)
     return r;
 }
 
-/* The entries of @pages pages from @at on. Their number, or -errno; 0: no memory any more. */
+/* Reads the entries of @pages pages from @at on. Returns their number, 0: the process has ended, or
+ * -errno. */
 static ssize_t read_entries(struct residence_job *j, uint64_t at, size_t pages)
 {
     ssize_t n = readers_pread(&j->id, j->pagemap_fd, at / j->page_bytes * sizeof(*j->entries),
@@ -107,7 +109,8 @@ static ssize_t read_entries(struct residence_job *j, uint64_t at, size_t pages)
     return n < 0 ? n : n / (ssize_t)sizeof(*j->entries);
 }
 
-/* What malloc has at @at. A page that is not there is not read: reading would put one there. */
+/* Returns the bytes of malloc's block or arena at @at; 0: none. A missing page is not read: reading
+ * it would map one. */
 static uint64_t probe(struct residence_job *j, uint64_t at, uint64_t end)
 {
     uint64_t words[MEMORY_PROBE_WORDS];
@@ -122,7 +125,7 @@ static uint64_t probe(struct residence_job *j, uint64_t at, uint64_t end)
     return memory_malloc_bytes(at, end, words);
 }
 
-/* Begins with the next segment. False: there is none. */
+/* Begins the next segment. False: none is left. */
 static bool next_segment(struct residence_job *j)
 {
     const struct memory_piece *p;
@@ -145,7 +148,7 @@ static bool next_segment(struct residence_job *j)
     return true;
 }
 
-/* Counts a bite of the segment. 0; -ESRCH; -errno. */
+/* Counts some pages of the segment. 0; -ESRCH: the process has ended; -errno. */
 static int count_bite(struct residence_job *j)
 {
     size_t pages = (size_t)MIN((j->end - j->at + j->page_bytes - 1) / j->page_bytes, BITE_PAGES);
@@ -188,7 +191,7 @@ static int run_job(struct reading *reading)
 
 /* ---- the engine's thread ---- */
 
-/* Whether lone pages are in RSS: those that a fork shares are, and pages of zeros are not. */
+/* Returns true if lone pages are in RSS: pages shared after a fork are, pages of zeros are not. */
 static bool lone_count(const struct residence_job *j, uint64_t rss_pages)
 {
     uint64_t own = 0, lone = 0;
@@ -286,7 +289,7 @@ void residence_forget(struct image *im)
     im->residence_next_ns = 0;
 }
 
-/* A number that changes as classes come and go; 0: not known. */
+/* Returns a number that changes as classes are loaded and unloaded; 0: unknown. */
 static uint64_t classes_seen(const struct counters *c)
 {
     if (!c || c->classes_loaded < 0 || c->classes_unloaded < 0)
@@ -340,7 +343,7 @@ static int begin_job(struct discover *d, struct image *im, struct error *err)
     return 0;
 }
 
-/* Goes on for a slice. 0: done; -EINPROGRESS; -errno, then there is no job any more. */
+/* Runs a slice of the job. 0: done; -EINPROGRESS; -errno. The job ends unless -EINPROGRESS. */
 static int run_slice(struct discover *d, struct image *im, uint64_t slice_ns, struct error *err)
 {
     struct residence_job *j = im->residence_job;
@@ -395,7 +398,8 @@ static bool still_holds(struct discover *d, struct image *im, uint64_t now_ns)
     return true;
 }
 
-/* Whether @im is to be begun with: its counters are being read, by a scraper or by the recorder. */
+/* Returns true if a count of @im is due and its counters are being read, by a scraper or the
+ * recorder. */
 static bool is_wanted(const struct discover *d, const struct image *im, uint64_t now_ns)
 {
     const struct residence *last = im->p.residence;
@@ -406,7 +410,7 @@ static bool is_wanted(const struct discover *d, const struct image *im, uint64_t
            (scraped || !last || now_ns - last->at_ns >= RESIDENCE_UNASKED_NS);
 }
 
-/* A slice of @im, if it is due. */
+/* Runs a slice of @im, if it is due. */
 static void poll_one(struct discover *d, struct image *im, uint64_t now_ns, uint64_t slice_ns)
 {
     int r;
