@@ -12,9 +12,9 @@
 
 #define OTLP_ATTRIBUTES_MAX 16 /* of a resource */
 #define OTLP_LINK_BYTES ((size_t)8192)
-#define OTLP_TIMES_MAX UINT64_C(8000000) /* of samples that stand for several each has a time */
+#define OTLP_TIMES_MAX UINT64_C(8000000) /* times: a sample has as many as its count */
 
-/* Fields that hold what is packed on its own. */
+/* Numbers of fields that are packed on their own. */
 enum {
     FIELD_DATA_RESOURCE = 1,
     FIELD_DATA_DICTIONARY = 2,
@@ -26,12 +26,12 @@ struct otlp {
     const struct view *v;
     struct otlp_dictionary d;
     uint32_t *observed;    /* profile samples by their key, in the order of time */
-    uint32_t *observed_at; /* [key_count + 1]: where a key's samples begin */
+    uint32_t *observed_at; /* [key_count + 1]: first place of each key in observed */
     uint64_t *times;       /* of one sample at a time, as many as the longest has */
     int64_t *values;
     bool
         timeless; /* samples that count have sums alone, as their times are not known or too many */
-    int error;    /* the first one, sticky */
+    int error;    /* the first error, sticky */
 };
 
 static void otlp_fail(struct otlp *x, int r)
@@ -101,7 +101,7 @@ static uint64_t time_of(const struct profile *p, const struct profile_sample *s)
     return p->start_realtime_ns + s->time_ns - p->start_ns;
 }
 
-/* Fills in the times and values of one key's samples, as its shape wants them. */
+/* Sets the times and values of one key's samples, according to @shape. */
 static void observe(struct otlp *x, uint32_t id, enum otlp_shape shape, Otlp__Sample *sample)
 {
     const struct profile *p = x->v->profile;

@@ -35,7 +35,7 @@ static size_t items_of(const struct stacks *s)
     return s->v->sample_rows ? s->v->profile->sample_count : s->v->row_count;
 }
 
-/* STACKS_NONE: left out. */
+/* Returns the stack of item @i; STACKS_NONE: left out. */
 static uint32_t stack_at(const struct stacks *s, size_t i)
 {
     uint32_t row = s->v->sample_rows ? s->v->sample_rows[i] : (uint32_t)i;
@@ -43,7 +43,7 @@ static uint32_t stack_at(const struct stacks *s, size_t i)
     return row == VIEW_NO_ROW ? STACKS_NONE : s->stack_of_row[row];
 }
 
-/* As in struct stacks_key. */
+/* Returns stacks_key.request of a sample. */
 static uint32_t request_of(const struct stacks *s, const struct profile_sample *sample)
 {
     const struct profile *p = s->v->profile;

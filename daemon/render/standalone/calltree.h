@@ -15,7 +15,7 @@ struct calltree_node {
     uint32_t kind;           /* enum frame_kind: of most of its weight */
     uint32_t parent;         /* comes earlier; CALLTREE_NONE: at the root */
     uint32_t depth;          /* 0 at the root */
-    uint32_t child, sibling; /* in the order that was asked for; CALLTREE_NONE: no more */
+    uint32_t child, sibling; /* in the requested order; CALLTREE_NONE: no more */
     struct view_sum total, self;
 };
 
@@ -33,7 +33,7 @@ struct calltree {
     uint32_t levels; /* of the nodes kept */
 };
 
-/* 0 or -ENOMEM; to be deinited in any case. */
+/* 0 or -ENOMEM; calltree_deinit() is needed in every case. */
 int calltree_init(struct calltree *t, const struct view *v, const struct calltree_opts *o);
 void calltree_deinit(struct calltree *t);
 /* Returns the next node in depth-first order, CALLTREE_NONE after the last. */

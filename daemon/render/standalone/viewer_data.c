@@ -70,7 +70,7 @@ static uint64_t row_weight(const struct view *v, size_t row)
     return render_weight(v, v->rows[row].samples, v->rows[row].value);
 }
 
-/* How many frames two rows share from the root on. */
+/* Returns the number of frames that two rows share from the root on. */
 static uint32_t rows_shared(const struct view *v, const struct view_row *a,
                             const struct view_row *b)
 {
@@ -81,8 +81,7 @@ static uint32_t rows_shared(const struct view *v, const struct view_row *a,
     return i;
 }
 
-/* As rows_shared(), by names alone: that is what rows are sorted by, and what the viewer puts
- * together. */
+/* Does as rows_shared() by names only: rows are sorted by these, and the viewer merges by these. */
 static uint32_t rows_shared_names(const struct view *v, const struct view_row *a,
                                   const struct view_row *b)
 {
@@ -94,13 +93,14 @@ static uint32_t rows_shared_names(const struct view *v, const struct view_row *a
     return i;
 }
 
-/* A frame of the tree that is still being added up: rows from @first on, weighing @weight. */
+/* A frame of the tree whose weight is not complete: rows from @first on, weighing @weight so
+ * far. */
 struct open_frame {
     size_t first;
     uint64_t weight;
 };
 
-/* Ends the frames of depth @depth and more at row @end: rows of those that are too narrow are cut
+/* Ends the frames of depth @depth and more at row @end, and cuts the rows of too narrow ones
  * there. */
 static void close_frames(struct writer *w, struct open_frame *open, uint32_t n, uint32_t depth,
                          size_t end, double least)
@@ -113,7 +113,7 @@ static void close_frames(struct writer *w, struct open_frame *open, uint32_t n, 
     }
 }
 
-/* Finds what minwidth leaves out. One pass: rows of a name are neighbours. */
+/* Cuts frames below minwidth, in one pass: rows of a name are neighbours. */
 static int writer_cut(struct writer *w, double minwidth_percent)
 {
     const struct view *v = w->v;
