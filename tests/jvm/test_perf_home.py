@@ -94,8 +94,10 @@ class PerfHome(WithSpinningJvm):
 class Forbidden(WithSpinningJvm):
     def test_bpf_only(self):
         """Nothing is sampled in place of BPF programs, and no ring is handed out."""
-        with mock.patch.dict(os.environ, {"FLAMED_OLD_KERNEL": "bpf"}), Daemon("--bpf-only=yes") as daemon:
-            answer = daemon.get("/profile", pid=self.pid, seconds=1)
+        with mock.patch.dict(os.environ, {"FLAMED_OLD_KERNEL": "bpf"}), Daemon("--bpf-only=yes", wait=False) as daemon:
+            proc.wait_until(lambda: os.path.exists(daemon.unix), 20, "flamed listens")
+            proc.wait_until(lambda: any(WHY in p["detail"] for p in daemon.get("/readyz", unix=True).json()["problems"]), 20, "BPF is refused")
+            answer = daemon.get("/profile", unix=True, pid=self.pid, seconds=1)
             self.assertEqual(answer.status, 503, answer)
             self.assertIn(WHY, answer.json()["detail"])
-            self.assertEqual(daemon.get("/readyz").status, 503)
+            self.assertEqual(daemon.get("/readyz", unix=True).status, 503)

@@ -234,7 +234,7 @@ static int run_on_a_processor(struct reading *r)
 /* CPU time that flamed bounds is not the owner's; @_i 0: it is. */
 START_TEST(bounded_work_uses_up_nothing)
 {
-    struct proc_id id = { .host_pid = INT32_MAX - 11, .start_ticks = 1 };
+    struct proc_id id = { .host_pid = INT32_MAX - 11 - _i, .start_ticks = 1 };
     int refused = 0;
 
     for (int i = 0; i < BUSY_READINGS; i++) {
