@@ -19,7 +19,6 @@ struct group_key {
 struct group {
     struct tally tally;
     struct history_image image; /* strings point into a slice */
-    bool used;
 };
 
 struct minute {

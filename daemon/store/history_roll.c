@@ -28,7 +28,6 @@ struct roll {
     uint64_t start_ns;
     int64_t image, epoch;
     struct tally tally;
-    bool damaged; /* one of them, or all together are too many: they stay as they are */
 };
 
 static int roll_write(struct roll *roll, struct error *err)
