@@ -64,7 +64,7 @@ class Helper(unittest.TestCase):
         return self.result_of(*self.start_helper(pid))
 
     def test_no_new_privileges(self):
-        """Whoever started it: of its processes, while it waits for the JVM. Of the third: test_the_helper_is_nobody."""
+        """Of the guard and the porter, while they wait for the JVM. Of the talker: test_the_helper_is_nobody."""
         paths.need_root()
         program = "import signal, time; signal.signal(signal.SIGQUIT, lambda *_: None); print(flush=True); time.sleep(60)"
         with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE) as p:

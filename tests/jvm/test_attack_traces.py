@@ -98,7 +98,7 @@ class Escapes(Tracing):
             self.check(found, 1)
 
     def test_at_its_first_instruction(self):
-        """Its filter still has the call by which it was made, and some of the porter's. Whoever takes it there cannot fork, or open."""
+        """Its filter still has the call by which it was made, and some of the porter's. A tracer that stops it there cannot make it fork, or open a file."""
         rights = {"user_namespace": False, "capabilities": self.TRACING}
         found, _ = self.caught("clone", tries=self.TRIES, **rights)
         self.check(found)
