@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What attaching works with, the attaches under way, and what came of earlier ones. One of an
- * engine; thread: the engine's. */
+/* The state of attaching: what it works with, the present attaches and the results of earlier ones.
+ * An engine has one; thread: the engine's. */
 #pragma once
 
 #include "attach/backoff.h"
@@ -12,11 +12,12 @@
 
 struct attachment;
 
-/* Attaches by how they ended: at which step (enum attach_step); and these. */
+/* How an attach ended: a step (enum attach_step) or one of these. */
 enum attach_end {
     ATTACH_END_REFUSED = ATTACH_STEP_END, /* by the JVM, in its answer */
-    ATTACH_END_PREFLIGHT,                 /* not begun: something stood in the way */
-    ATTACH_END_OWNER,                     /* not begun: its owner keeps what earlier ones left */
+    ATTACH_END_PREFLIGHT,                 /* not begun: the preflight found an obstacle */
+    ATTACH_END_OWNER,                     /* not begun: its owner still holds processes of
+                                           * earlier attaches */
     ATTACH_ENDS,
 };
 
@@ -25,7 +26,7 @@ struct attaching {
     struct discover *discover;      /* borrowed */
     int proc_fd;                    /* borrowed: a directory fd of /proc */
     bool allow_injection;           /* attach to JVMs where a request asks for it */
-    bool allow_mounts;              /* and mount in their containers where nothing else does it */
+    bool allow_mounts;              /* and mount in their containers if no other way works */
     struct attachment *attachments; /* list of those that captures want */
     struct backoff backoff;
     _Atomic uint64_t ended[ATTACH_ENDS]; /* thread: any */

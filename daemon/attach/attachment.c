@@ -11,20 +11,20 @@
 
 #define PERFMAP_READ_MAX ((size_t)64 << 20)
 #define PERFMAP_NAMES_MAX ((size_t)64 << 20)
-#define AGAIN_NS (250 * NSEC_PER_MSEC) /* between two looks at what stands in the way */
+#define AGAIN_NS (250 * NSEC_PER_MSEC) /* between two preflights */
 #define JDK_STUBS_MIN 17 /* stub names by DynamicCodeGenerated crash JDKs before (JDK-8212155) */
 
 struct attachment {
     struct attachment *next;
     struct proc_id id;
     uint32_t mode;     /* ATTACH_LOAD or ATTACH_PERFMAP */
-    uint64_t interval; /* of samples of allocation, in bytes; 0: it tells of code */
+    uint64_t interval; /* of samples of allocation, in bytes; 0: the agent reports code */
     struct attach_way way;
     struct attach_places places;
     unsigned users;
-    unsigned live_users; /* that have objects followed */
+    unsigned live_users; /* users for which the agent follows objects */
     enum attachment_state state;
-    uint64_t again_ns; /* planned: not before */
+    uint64_t again_ns; /* when planned: the earliest time of the next try */
     int result_fd, out_fd;
     struct stream *stream;
     struct symbol_table text;
@@ -121,7 +121,7 @@ void attachment_interval(const struct attachment *a, uint64_t *ret_asked, uint64
     *ret_now = a->stream ? stream_status(a->stream).interval : 0;
 }
 
-/* Nothing of ours is to go on in the JVM. */
+/* Ends our agent in the JVM and notes that. */
 static void leave(struct attaching *at, struct attachment *a)
 {
     if (a->stream)
@@ -160,7 +160,7 @@ uint32_t attachment_options(int jdk)
     return jdk >= JDK_STUBS_MIN ? STREAM_OPTION_STUBS : 0;
 }
 
-/* Begins the attach when nothing stands in the way; waits while that is only time. */
+/* Begins the attach if the preflight finds no obstacle; waits if the obstacle will pass. */
 static void begin(struct attaching *at, struct attachment *a, uint64_t now_ns)
 {
     struct process *p = discover_find(at->discover, a->id.host_pid);
@@ -268,7 +268,7 @@ int attachment_read_text(int fd, struct symbol_table *ret)
     symbol_builder_init(&b, PERF_MAP_ENTRIES_MAX, PERFMAP_NAMES_MAX);
     lseek(fd, 0, SEEK_SET);
     r = buf_read_fd(&text, fd);
-    if (r == 0 || r == -EFBIG) /* what fitted is good */
+    if (r == 0 || r == -EFBIG) /* the part that fitted is used */
         n = perf_map_parse((struct span){ text.p, text.n }, &b);
     if (n < 0 || (r < 0 && r != -EFBIG))
         return n < 0 ? (int)n : r;

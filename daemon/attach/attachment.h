@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One attach to one JVM, shared by the captures that want it. The engine's thread begins it and
- * listens to it beside sampling, and never blocks for it. Thread: the engine's.
+ * polls it, and never blocks for it. Thread: the engine's.
  */
 #pragma once
 
@@ -11,8 +11,8 @@
 
 enum attachment_state {
     ATTACHMENT_PLANNED,   /* begins when the JVM is old enough and its turn has come */
-    ATTACHMENT_ATTACHING, /* the JVM was asked */
-    ATTACHMENT_READY,     /* what was compiled is known; an agent tells on */
+    ATTACHMENT_ATTACHING, /* the broker has begun it */
+    ATTACHMENT_READY,     /* the code compiled so far is known; an agent reports on */
     ATTACHMENT_FAILED,    /* attachment_problem() says why */
 };
 
@@ -26,39 +26,41 @@ struct attachment *attachment_release(struct attaching *at, struct attachment *a
  * wants that. It is loaded as a memory file, and in no other way: only there a probe is put. */
 struct attachment *attachment_take_sampling(struct attaching *at, const struct process *p,
                                             uint64_t interval);
-/* Has such a one follow its objects, until attachment_leave_live(). */
+/* Makes a sampling agent follow its objects, until attachment_leave_live(). */
 void attachment_take_live(struct attachment *a);
 void attachment_leave_live(struct attachment *a);
-/* Copies what it follows, as stream_read_live() says; *ret_status: how far it was then. */
+/* Copies the table of followed objects, as stream_read_live(); *ret_status: the agent's state
+ * then. */
 bool attachment_live(struct attachment *a, struct stream_live *ret,
                      struct stream_status *ret_status);
-/* Returns of such a one how often is asked for, and how often it does now; bytes. */
+/* Gets the interval that a sampling agent was asked for, and its present one, in bytes. */
 void attachment_interval(const struct attachment *a, uint64_t *ret_asked, uint64_t *ret_now);
-/* Returns the one that is under way to @id by an agent that tells of code; NULL: none. */
+/* Returns the present attach to @id by an agent that reports code; NULL: none. */
 struct attachment *attachment_find(struct attaching *at, const struct proc_id *id);
-/* Takes each a step further. To be called with every tick. */
+/* Takes each attach a step further. Call it at each tick. */
 void attachments_poll(struct attaching *at, uint64_t now_ns);
 
-/* Returns how far it is. */
+/* Returns its state. */
 enum attachment_state attachment_state(const struct attachment *a);
 /* Returns a sentence with its remedy. Points into @a. */
 const struct error *attachment_problem(const struct attachment *a);
-/* Points into @a, NULL: it is of the other kind, or not there yet. */
+/* Return the code map or the JVM's own perf map; point into @a. NULL: it has the other one, or none
+ * yet. */
 struct code_map *attachment_map(const struct attachment *a);
 struct symbol_table *attachment_text(struct attachment *a);
-/* In which way, as attach_way_text(). */
+/* Returns how the agent was delivered, as attach_way_text(). */
 const char *attachment_way(const struct attachment *a);
-/* Records for which there was no room, at either end. */
+/* Returns the number of records that were dropped for want of room, at both ends. */
 uint64_t attachment_dropped(const struct attachment *a);
 
-/* STREAM_OPTION_* that are safe on @jdk. */
+/* Returns the STREAM_OPTION_* that are safe on @jdk. */
 uint32_t attachment_options(int jdk);
-/* Reads and checks the helper's result, and counts it. Return: 0; -EAGAIN: it was not this one's
- * turn yet; -errno with the sentence. Thread: any. */
+/* Reads, checks and counts the helper's result. 0; -EAGAIN: other attaches came first; -errno with
+ * the sentence. Thread: any. */
 int attachment_result(struct attaching *at, int result_fd, uint32_t mode, struct error *err);
 /* Counts an attach that the broker refused with @error. Thread: any. */
 void attachment_not_begun(struct attaching *at, int error);
-/* Appends how attaches ended, as Prometheus text. Thread: any. */
+/* Appends the counts of attaches by how they ended, as Prometheus text. Thread: any. */
 void attachment_metrics(const struct attaching *at, struct buf *out);
 /* Reads the JVM's own perf map. 0 or -errno. */
 int attachment_read_text(int fd, struct symbol_table *ret);

@@ -8,15 +8,17 @@
 
 #define BACK_OFF_FIRST_NS (10 * NSEC_PER_SEC)
 #define BACK_OFF_MOST_NS (600 * NSEC_PER_SEC)
-/* How long after the order to our agent to end a crash still counts as the agent's. The second: how
- * long after an attach an end counts that may or may not be a crash. */
+/* CRASH_NS: a crash this soon after our agent's order to end counts as the agent's.
+ * CRASH_PERHAPS_NS: an end that may be a crash counts this soon after an attach. */
 #define CRASH_NS (60 * NSEC_PER_SEC)
 #define CRASH_PERHAPS_NS (10 * NSEC_PER_SEC)
-/* How often it is asked how one ended that the kernel still clears away, and how long. */
+/* How often, and for how long, the broker is asked how a process ended that the kernel is still
+ * freeing. */
 #define CLEARING_LOOK_NS NSEC_PER_SEC
 #define CLEARING_NS (60 * NSEC_PER_SEC)
 
-/* A restarted one is the same to us, also in a new pod or container: those have other names. */
+/* Writes what a restarted JVM has in common with @p, also in a new pod or container: those have
+ * other names. */
 static void like_of(const struct process *p, char *buf, size_t size)
 {
     const char *where = p->container.pod_namespace[0] ? p->container.pod_namespace
@@ -35,7 +37,7 @@ static size_t find(const struct backoff *b, const struct proc_id *id)
     return i;
 }
 
-/* NULL: there is none. */
+/* Returns the entry of @id; NULL: none. */
 static struct backoff_entry *entry_of(struct backoff *b, const struct proc_id *id)
 {
     size_t i = find(b, id);
@@ -50,7 +52,7 @@ static const struct backoff_entry *entry_look(const struct backoff *b, const str
     return i < BACKOFF_MAX ? &b->entries[i] : NULL;
 }
 
-/* An entry to write: crashes are kept as long as there is anything else to forget. */
+/* Returns an entry to overwrite. Entries with a crash are overwritten last. */
 static struct backoff_entry *take_entry(struct backoff *b)
 {
     for (size_t i = 0; i < BACKOFF_MAX; i++) {
@@ -122,15 +124,16 @@ void backoff_end(struct backoff *b, const struct proc_id *id)
         e->ended_ns = clock_monotonic_ns();
 }
 
-/* What a JVM ends with when it breaks: its own abort(), or a fault that it could not handle. Not
- * SIGKILL or SIGTERM, by which containers are stopped, nor an exit code. */
+/* Returns whether @signal is one of a crash: abort() by the JVM, or a fault that it did not handle.
+ * SIGKILL and SIGTERM stop containers and do not count. */
 static bool is_crash(int signal)
 {
     return signal == SIGABRT || signal == SIGSEGV || signal == SIGBUS || signal == SIGILL ||
            signal == SIGFPE || signal == SIGTRAP || signal == SIGSYS;
 }
 
-/* 1 is what a JVM ends with that crashed and may leave no core, but programs too. */
+/* Returns whether @status is 1: a JVM that crashes without a core ends so, but other programs,
+ * too. */
 static bool is_perhaps_crash(int status)
 {
     return WIFEXITED(status) && WEXITSTATUS(status) == 1;
@@ -143,7 +146,7 @@ static void judge(struct broker *broker, struct backoff_entry *e)
     int status = 0, r = broker_attach_ended(broker, &e->id, &status);
 
     if (r == -EAGAIN)
-        return; /* the kernel still gives its memory back: of a large heap for seconds */
+        return; /* the kernel is still freeing its memory, for seconds if the heap is large */
     e->judged = true;
     if (r == 0 && WIFSIGNALED(status) && is_crash(WTERMSIG(status)) && left_ns <= CRASH_NS)
         snprintf(e->crash, sizeof(e->crash), "signal %d ended it %ju s after an attach",

@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The results of earlier attaches to a JVM. After a failure the next attach is put off, longer each
- * time. A JVM that is like one which crashed with our agent in it is never attached to again.
- * Thread: the engine's.
+ * The results of earlier attaches. After each failure the next attach to that JVM is put off for
+ * longer. If a JVM crashed with our agent in it, flamed never attaches again to a JVM that is like
+ * it. Thread: the engine's.
  */
 #pragma once
 
 #include "attach/delivery.h"
 #include "discover/discover.h"
 
-#define BACKOFF_MAX 256 /* the oldest without a crash is forgotten first */
+#define BACKOFF_MAX 256 /* the oldest entry without a crash is dropped first */
 
 struct backoff_entry {
     struct proc_id id;
-    char like[320];    /* what a restarted one has in common with it */
+    char like[320];    /* the text that is the same after a restart */
     uint64_t begun_ns; /* the last attach; 0: a free entry */
-    uint64_t ended_ns; /* when our agent had the order to end; UINT64_MAX: not yet */
-    uint64_t again_ns; /* no attach before */
+    uint64_t ended_ns; /* when our agent got the order to end; UINT64_MAX: not yet */
+    uint64_t again_ns; /* the earliest time of the next attach */
     unsigned failures;
-    struct attach_way way; /* with something mounted, that worked; else zero */
+    struct attach_way way; /* the delivery with a mount that worked; else zero */
     uint64_t gone_ns;      /* it has ended; 0: not yet */
-    bool judged;           /* how it ended is known: the broker says that only once */
-    char crash[96];        /* "": it did not */
+    bool judged;           /* its end was judged: the broker reports that only once */
+    char crash[96];        /* "": it did not crash */
 };
 
 /* Of one engine. Zero at first. */
@@ -33,25 +33,25 @@ struct backoff {
 
 /* Notes that an attach to @p begins. */
 void backoff_begin(struct backoff *b, const struct process *p);
-/* Notes that it was answered, or failed. */
+/* Notes that the attach to @id succeeded or @failed. */
 void backoff_note(struct backoff *b, const struct proc_id *id, bool failed);
-/* Keeps the way that worked. */
+/* Stores the delivery that worked. */
 void backoff_set_way(struct backoff *b, const struct proc_id *id, const struct attach_way *way);
-/* Return: the way to begin with. @mode: ATTACH_LOAD or ATTACH_PERFMAP. */
+/* Returns the delivery to begin with. @mode: ATTACH_LOAD or ATTACH_PERFMAP. */
 struct attach_way backoff_way(const struct backoff *b, const struct proc_id *id, uint32_t mode);
-/* Notes that our agent has the order to end. */
+/* Notes that our agent in @id got the order to end. */
 void backoff_end(struct backoff *b, const struct proc_id *id);
-/* Judges whether @p, which is gone, crashed with our agent in it, or soon after. If the kernel
- * still clears it away, backoff_poll() does. @broker: borrowed. */
+/* Judges whether @p, which is gone, crashed with our agent in it or soon after. If the kernel is
+ * still freeing it, backoff_poll() judges it later. @broker: borrowed. */
 void backoff_gone(struct backoff *b, struct broker *broker, const struct process *p);
-/* Judges those, before the broker forgets how they ended. To be called at each tick. @broker:
- * borrowed. */
+/* Judges processes that the kernel was still freeing, before the broker forgets how they ended.
+ * Call it at each tick. @broker: borrowed. */
 void backoff_poll(struct backoff *b, struct broker *broker, uint64_t now_ns);
 
-/* Looks for a crash of one that is like @p: its program, its JDK, where it runs. Return: which
- * signal ended it, and how long after an attach; points into @b; NULL: none did. */
+/* Looks for a crash of a JVM like @p: the same program, JDK and place. Returns its signal and how
+ * long after an attach it came, as text in @b; NULL: there was none. */
 const char *backoff_crash(const struct backoff *b, const struct process *p);
-/* Return: how long the next attach is put off in ns; 0: not at all. *ret_failures: how many failed,
+/* Returns for how many ns the next attach is put off; 0: not. *ret_failures: how many failed,
  * written only if it is put off. */
 uint64_t backoff_wait_ns(const struct backoff *b, const struct proc_id *id, uint64_t now_ns,
                          unsigned *ret_failures);

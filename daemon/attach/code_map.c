@@ -34,7 +34,7 @@ struct code_map *code_map_free(struct code_map *m)
 
 /* ---- records ---- */
 
-/* The record's bytes behind its head struct of @head_n bytes. */
+/* Returns the record's bytes after its head struct of @head_n bytes. */
 static struct span behind(struct span record, size_t head_n)
 {
     return span_from(record, head_n);
@@ -92,7 +92,7 @@ static bool grow_pieces(struct code_map *m)
 
 static int add_piece(struct code_map *m, const struct piece *p)
 {
-    if (p->start >= p->end) /* nothing, or past the end of the address space */
+    if (p->start >= p->end) /* empty, or past the end of the address space */
         return 0;
     if (m->piece_count == CODE_MAP_PIECES_MAX) {
         m->stats.dropped++;
@@ -106,7 +106,7 @@ static int add_piece(struct code_map *m, const struct piece *p)
     return 0;
 }
 
-/* Walks the pcs of a load. Their number that is well formed must be all. */
+/* Returns whether @pcs is exactly @count well-formed pcs of a load. */
 static bool pcs_valid(struct span pcs, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What one JVM's agent told: which code was where, and when. Fed with records of agent/stream.h as
- * bytes that the JVM (so, a stranger) wrote; asked with an address and a time. Everything is
- * bounded; what does not fit is counted. Thread: the owner's.
+ * The code of one JVM as its agent reports it: which code was at which address, and when. Input:
+ * records of agent/stream.h, hostile bytes, since the JVM can write them itself. Lookup: by an
+ * address and a time. All tables are bounded; records that do not fit are counted. Thread: the
+ * owner's.
  */
 #pragma once
 
@@ -14,8 +15,8 @@
 #define CODE_MAP_PIECES_MAX 262144u
 #define CODE_MAP_METHODS_MAX STREAM_METHODS_MAX
 #define CODE_MAP_FRAMES_MAX 64
-/* A JVM reports code after that has begun to run. A moment this long before still counts as the
- * code's, if nothing else is known to have been there. */
+/* A JVM reports code only after it has begun to run. So code also counts as being there for this
+ * long before, unless other code is known to have been there. */
 #define CODE_MAP_LATE_NS UINT64_C(2000000000)
 
 struct code_map;
@@ -25,8 +26,8 @@ int code_map_new(struct code_map **ret);
 struct code_map *code_map_free(struct code_map *m);
 CLEANUP_FUNCTION(code_map_freep, code_map, code_map_free)
 
-/* Takes whole records. 0; -EBADMSG: not such records, and nothing of the stream can be trusted from
- * here on; -ENOMEM. Records that a limit leaves no room for are counted, not an error. */
+/* Takes whole records. 0; -EBADMSG: malformed, and the rest of the stream cannot be trusted;
+ * -ENOMEM. Records beyond a limit are counted, and are no error. */
 int code_map_feed(struct code_map *m, struct span records);
 
 struct code_method {
@@ -42,31 +43,31 @@ struct code_location {
 
 struct code_piece {
     uint64_t start, end;
-    uint64_t from_ns, to_ns; /* lived in [from, to): 0 and UINT64_MAX where that is not known */
+    uint64_t from_ns, to_ns; /* lived in [from, to); 0 and UINT64_MAX: not known */
     uint32_t method;         /* 0 for stubs */
     bool stub;
     struct span stub_name; /* raw */
 };
 
-/* Gets the piece that held @pc at @time_ns. 1; 0: none is known. Spans point into @m until it is
- * fed. */
+/* Gets the piece of code at @pc at @time_ns. 1; 0: none is known. Spans point into @m until the
+ * next code_map_feed(). */
 int code_map_find(struct code_map *m, uint64_t pc, uint64_t time_ns, struct code_piece *ret);
-/* Gives the frames there, innermost first, the compiled method last, by HotSpot's rule. For a
- * return address that is the debug record of just that pc. Else it is the first behind it, where
- * the code that it describes ends (AsyncGetCallTrace's rule). Return: their number; 0: no method is
- * known there. */
+/* Gets the frames at @pc, innermost first, the compiled method last, by HotSpot's rule. A return
+ * address takes the debug record of exactly that pc. Any other pc takes the first record after it,
+ * which ends the code that it describes (AsyncGetCallTrace's rule). Returns their number; 0: no
+ * method is known there. */
 size_t code_map_locate(struct code_map *m, uint64_t pc, uint64_t time_ns, bool is_return_address,
                        struct code_location ret[CODE_MAP_FRAMES_MAX]);
-/* Names of @id. 1; 0: never named. Spans point into @m until it is fed. */
+/* Gets the names of @id. 1; 0: never named. Spans point into @m until the next code_map_feed(). */
 int code_map_method(const struct code_map *m, uint32_t id, struct code_method *ret);
-/* Source line of @bci; 0: unknown. */
+/* Returns the source line of @bci; 0: unknown. */
 uint32_t code_map_line(const struct code_map *m, uint32_t id, int32_t bci);
 
 /* Calls @fn for each piece that lived at @time_ns (UINT64_MAX: now), in order of addresses, until
  * it returns non-zero, which is returned. */
 int code_map_each(struct code_map *m, uint64_t time_ns,
                   int (*fn)(void *cookie, const struct code_piece *p), void *cookie);
-/* Calls @fn for each range of @piece with one and the same stack of frames. */
+/* Calls @fn for each range of @piece that has one stack of frames. */
 int code_map_each_range(struct code_map *m, const struct code_piece *piece,
                         int (*fn)(void *cookie, uint64_t start, uint64_t end,
                                   const struct code_location *frames, size_t count),
@@ -74,7 +75,7 @@ int code_map_each_range(struct code_map *m, const struct code_piece *piece,
 
 struct code_map_stats {
     uint64_t records, methods, pieces, unloads;
-    uint64_t dropped; /* no room here */
+    uint64_t dropped; /* for want of room */
     size_t bytes;
 };
 /* Returns its counters and sizes. */

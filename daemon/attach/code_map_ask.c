@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the pieces of code mean: frames, names, lines, ranges. */
+/* Names pieces of code: frames, names, lines, ranges. */
 #include "attach/code_map_impl.h"
 
 static struct code_piece describe(const struct piece *p)
@@ -25,7 +25,7 @@ int code_map_find(struct code_map *m, uint64_t pc, uint64_t time_ns, struct code
     return 1;
 }
 
-/* Takes one pc with its frames; they were checked when they came. */
+/* Takes one pc with its frames; code_map_feed() has checked them. */
 static const char *take_pc(const char *p, struct stream_pc *ret,
                            struct code_location frames[CODE_MAP_FRAMES_MAX])
 {
@@ -57,7 +57,7 @@ size_t code_map_locate(struct code_map *m, uint64_t pc, uint64_t time_ns, bool i
     if (!p || p->stub || !p->method)
         return 0;
     at = p->detail;
-    /* Nothing says that a stranger's records are in order. */
+    /* The JVM may have written the records in any order. */
     for (uint32_t i = 0; i < p->pc_count; i++) {
         struct stream_pc s;
 

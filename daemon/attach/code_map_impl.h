@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files of the code map share. code_map.c takes records, code_map_index.c finds the piece
- * at an address and a time, and code_map_ask.c names it. */
+/* The inside of the code map. code_map.c takes records, code_map_index.c finds the piece at an
+ * address and a time, and code_map_ask.c names it. */
 #pragma once
 
 #include "attach/code_map.h"
 
-/* Bytes of a record are kept as they came, and pieces and methods point into them: one copy,
- * checked once. */
+/* The bytes of records, kept as they came and checked once; pieces and methods point into them. */
 struct chunk {
     struct chunk *next;
     size_t n;
@@ -23,7 +22,7 @@ struct piece {
     uint64_t start, end, from_ns, to_ns;
     uint32_t method, name_n, pc_count;
     bool stub;
-    const char *detail; /* of stubs the name, else pc_count records of pcs */
+    const char *detail; /* a stub's name, else pc_count records of pcs */
 };
 
 struct code_map {
@@ -36,14 +35,14 @@ struct code_map {
     struct code_map_stats stats;
 };
 
-/* Puts the last piece in order too, if it belongs behind all others and they are in order. A JVM
+/* Adds the last piece to the order, if all others are in order and it belongs after them. A JVM
  * reports its code heap by heap, from low addresses to high. */
 void code_map_append(struct code_map *m);
 /* Puts all pieces in order. False: no memory. */
 bool code_map_index(struct code_map *m);
-/* Ends what lives in [start, end) at @time_ns: code is never where other code is. What came before
- * the first event has no time of its own. Only the newest of an address can live, and few overlap.
- */
+/* Ends the pieces that live in [start, end) at @time_ns, since two pieces never overlap. Pieces
+ * from before the first event have no time of their own. Only the newest piece of an address can
+ * live, and few overlap. */
 void code_map_end(struct code_map *m, uint64_t start, uint64_t end, uint64_t time_ns);
-/* Returns the piece that held @pc at @time_ns. Points into @m; NULL: none. */
+/* Returns the piece of code at @pc at @time_ns. Points into @m; NULL: none. */
 const struct piece *code_map_piece(struct code_map *m, uint64_t pc, uint64_t time_ns);

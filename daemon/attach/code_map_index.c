@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which piece of code was at an address at a time. */
+/* Finds the piece of code at an address and a time. */
 #include "attach/code_map_impl.h"
 
 #include "base/array.h"
@@ -51,7 +51,7 @@ bool code_map_index(struct code_map *m)
     return true;
 }
 
-/* Number of the indexed pieces that start below @address. */
+/* Returns how many indexed pieces start below @address. */
 static uint32_t below(const struct code_map *m, uint64_t address)
 {
     return (uint32_t)array_first(m->ordered, mid, m->pieces[m->order[mid]].start < address);
@@ -65,7 +65,7 @@ static void end_piece(struct piece *p, uint64_t start, uint64_t end, uint64_t ti
 
 void code_map_end(struct code_map *m, uint64_t start, uint64_t end, uint64_t time_ns)
 {
-    /* New ones are few: they are put in order once they are an eighth of all. */
+    /* New pieces are few: they are sorted in once they are an eighth of all. */
     if (m->piece_count - m->ordered > 1024 + m->ordered / 8)
         code_map_index(m);
     for (uint32_t i = below(m, end); i > 0 && m->reach[i - 1] > start; i--)
@@ -91,7 +91,7 @@ const struct piece *code_map_piece(struct code_map *m, uint64_t pc, uint64_t tim
                 late = p;
             continue;
         }
-        /* The later one, and a method rather than the stub around it. */
+        /* Takes the later one, and a method rather than the stub around it. */
         if (!best || (best->stub && !p->stub) ||
             (best->stub == p->stub && p->from_ns >= best->from_ns))
             best = p;

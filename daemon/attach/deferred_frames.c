@@ -7,9 +7,9 @@
 #include "symbolize/java_function.h"
 #include "unwind/unwind.h"
 
-#define SLOT_NS UINT64_C(1000000000) /* an address without a compile id is looked at again */
+#define SLOT_NS UINT64_C(1000000000) /* a slot of an address without a compile id */
 
-/* What tells places apart; no padding. */
+/* The key of a place; no padding. */
 struct place_key {
     uint64_t word, slot;
     uint32_t is_return_address, frame;
@@ -17,7 +17,7 @@ struct place_key {
 
 struct place {
     uint64_t time_ns;
-    uint32_t first, decided; /* in the pool: as memory names it; as it was decided */
+    uint32_t first, decided; /* indices in the pool: the frames by memory; the decided frames */
     uint8_t count, decided_count;
 };
 
@@ -28,10 +28,11 @@ struct deferred {
     struct place *places; /* [keys.count] */
     size_t place_cap;
     uint32_t *pool;                         /* frame ids */
-    size_t pool_count, pool_cap, pool_kept; /* kept: what memory gave; behind it what was decided */
+    size_t pool_count, pool_cap, pool_kept; /* the first pool_kept are the frames by memory;
+                                             * decided frames follow */
     uint64_t time_ns;
     struct deferred_source source;
-    struct u64_cache functions; /* the agent's id of a method -> function */
+    struct u64_cache functions; /* id of a method by the agent -> function */
     struct deferred_stats stats;
 };
 
@@ -66,7 +67,7 @@ void deferred_set_time(struct deferred *l, uint64_t time_ns)
     l->time_ns = time_ns;
 }
 
-/* Appends @count ids to the pool. False: no memory. */
+/* Appends @count ids to the pool. Returns false if there is no memory. */
 static bool pool_add(struct deferred *l, const uint32_t *frames, size_t count, uint32_t *ret_first)
 {
     if (!array_grow(&l->pool, &l->pool_cap, l->pool_count + count, 512))
@@ -87,7 +88,7 @@ static bool is_interpreter(const struct deferred *l, uint32_t frame)
            span_starts_with(frame_table_get_string(l->frames, fn->name), "Interpreter");
 }
 
-/* Forgets what was decided, so that places can be added behind what memory gave. */
+/* Drops the decided frames, so that more frames by memory can be added. */
 static void undecide(struct deferred *l)
 {
     for (uint32_t i = 0; i < l->keys.count; i++)
@@ -135,7 +136,7 @@ void deferred_decide(struct deferred *l, const struct deferred_source *s)
     l->source = *s;
 }
 
-/* ---- what the source says ---- */
+/* ---- frames by the source ---- */
 
 static uint32_t make_frame(struct deferred *l, uint32_t function, uint32_t line,
                            enum frame_kind kind)
@@ -170,8 +171,8 @@ static uint32_t agent_function(struct deferred *l, uint32_t method)
     return id;
 }
 
-/* The frames that the agent tells of; 0: it knows none, or not all. @tier: of the compiled method
- * itself, which the agent cannot tell. */
+/* Gets the frames that the agent reports; 0: it knows none, or not all. @tier: of the compiled
+ * method, which the agent does not report. */
 static size_t agent_frames(struct deferred *l, uint64_t pc, bool is_return_address,
                            uint64_t time_ns, enum frame_kind tier,
                            uint32_t ret[RECORD_LATER_FRAMES_MAX])
@@ -198,8 +199,8 @@ static size_t agent_frames(struct deferred *l, uint64_t pc, bool is_return_addre
     return count;
 }
 
-/* "int java.lang.String.indexOf(int, int)": what HotSpot calls an external name. A name without
- * brackets is a stub's. */
+/* Makes a frame of an external name as HotSpot writes it: "int java.lang.String.indexOf(int, int)".
+ * A name without brackets is a stub's. */
 static uint32_t text_frame(struct deferred *l, struct span name, enum frame_kind tier)
 {
     size_t bracket = span_find(name, '('), space, dot;
@@ -242,8 +243,8 @@ static uint32_t function_of(const struct deferred *l, uint32_t frame)
     return frame_table_get(l->frames, frame)->function;
 }
 
-/* Whether both name the same methods in the same order. The JVM's own text has the outermost alone,
- * and no file. */
+/* Returns whether both name the same methods in the same order. The JVM's own map has only the
+ * outermost, and no file. */
 static bool same_functions(const struct deferred *l, const uint32_t *a, size_t a_n,
                            const uint32_t *b, size_t b_n)
 {
@@ -262,14 +263,14 @@ static bool same_functions(const struct deferred *l, const uint32_t *a, size_t a
     return true;
 }
 
-/* Whether @frames, as memory gave them, name the place. */
+/* Returns whether @frames, those by memory, name the place. */
 static bool named(const struct deferred *l, const uint32_t *frames, size_t count)
 {
     return count && !frame_table_get(l->frames, frames[count - 1])->unknown;
 }
 
-/* Whether @frame is a stub as the agent calls it where memory tells more: HotSpot tells an agent of
- * both adapters of a blob by one name. */
+/* Returns whether @frame is a stub that memory names more exactly: HotSpot reports both adapters of
+ * a blob to an agent by one name. */
 static bool tells_less(const struct deferred *l, uint32_t frame)
 {
     const struct function *f = frame_table_get_function(l->frames, function_of(l, frame));
@@ -277,7 +278,7 @@ static bool tells_less(const struct deferred *l, uint32_t frame)
     return span_eq_str(frame_table_get_string(l->frames, f->name), "I2C/C2I adapters");
 }
 
-/* The frames of place @n. */
+/* Decides the frames of place @n. */
 static size_t decide(struct deferred *l, uint32_t n, uint32_t ret[RECORD_LATER_FRAMES_MAX])
 {
     const struct place_key *key = id_table_get(&l->keys, n);
@@ -290,10 +291,10 @@ static size_t decide(struct deferred *l, uint32_t n, uint32_t ret[RECORD_LATER_F
     size_t count =
         source_frames(l, key, p, tier == FRAME_C1 || tier == FRAME_JVMCI ? tier : FRAME_C2, ret);
 
-    /* The JVM's own text has one name for all stubs of a blob. */
+    /* The JVM's own map has one name for all stubs of a blob. */
     use = count && (!memory_knows || !stub || (l->source.map && !tells_less(l, ret[0])));
     if (stub && count && frame_table_get(l->frames, ret[0])->kind != FRAME_STUB)
-        use = false; /* it was other code by then */
+        use = false; /* the address had other code by then */
     if (count && memory_knows && !stub) {
         l->stats.both++;
         l->stats.same += same_functions(l, ret, count, memory, p->count);
@@ -350,7 +351,7 @@ void deferred_rebase(struct deferred *l, const struct rebase *b, struct frame_ta
     for (uint32_t i = 0; i < l->keys.count; i++) {
         struct place_key *key = id_table_at(&l->keys, i);
 
-        key->frame = rebase_frame(b, key->frame); /* the first of the pool's */
+        key->frame = rebase_frame(b, key->frame); /* of the first frame in the pool */
     }
     id_table_rehash(&l->keys);
     l->frames = frames;

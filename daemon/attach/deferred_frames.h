@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The code of one JVM whose name a capture decides when its profile is made, because an agent's
- * report of a moment arrives after it. Remembers each place with the name that memory gave it, and
- * takes that or the agent's. Thread: the engine's.
+ * Frames of one JVM that a capture names only when it makes its profile, because an agent reports
+ * code after it was sampled. Stores each place with the frames that memory gave it, and decides
+ * between those and the agent's. Thread: the engine's.
  */
 #pragma once
 
@@ -14,35 +14,35 @@
 
 struct deferred;
 
-/* Borrows @frames for its life. New names take the share of @owner, whose JVM it is. 0 or -ENOMEM.
- */
+/* Borrows @frames for its life. New names are charged to @owner, the JVM's owner. 0 or -ENOMEM. */
 int deferred_new(struct frame_table *frames, uint64_t owner, struct deferred **ret);
 struct deferred *deferred_free(struct deferred *l);
 
-/* When what is added next was seen, CLOCK_MONOTONIC. */
+/* Sets the CLOCK_MONOTONIC time of the places that are added next. */
 void deferred_set_time(struct deferred *l, uint64_t time_ns);
-/* As code_later.add (symbolize/symbolize.h). @cookie: the struct deferred. */
+/* Implements code_later.add (symbolize/symbolize.h). @cookie: the struct deferred. */
 uint32_t deferred_add(void *cookie, uint64_t word, bool is_return_address, const uint32_t *frames,
                       size_t count);
 
-/* What names code before memory, where both know a place: one of both, or none; borrowed. */
+/* The source that is preferred to memory if both name a place: one of the two, or none;
+ * borrowed. */
 struct deferred_source {
     struct code_map *map;      /* of the agent */
     struct symbol_table *text; /* of the JVM's own perf map */
 };
-/* From now on @s decides; what was decided before is void. */
+/* Makes @s decide from now on; earlier decisions are void. */
 void deferred_decide(struct deferred *l, const struct deferred_source *s);
-/* As record_later_fn. @cookie: the struct deferred. */
+/* Implements record_later_fn. @cookie: the struct deferred. */
 size_t deferred_resolve(void *cookie, uint32_t n, uint32_t ret[RECORD_LATER_FRAMES_MAX]);
 
-/* Another frame table takes the place of this one (profile/rebase.h): first 0, -ENOSPC or -ENOMEM,
- * then the change to @frames. What was decided before is void. */
+/* Replace the frame table by @frames (profile/rebase.h) in two steps. The first returns 0, -ENOSPC
+ * or -ENOMEM. Earlier decisions are void. */
 int deferred_rebase_add(const struct deferred *l, struct rebase *b);
 void deferred_rebase(struct deferred *l, const struct rebase *b, struct frame_table *frames);
 
-/* Of the places decided since deferred_decide(). */
+/* Counts of places decided since deferred_decide(). */
 struct deferred_stats {
     uint32_t both, same; /* compiled code that both named; to the same methods */
-    uint32_t added;      /* that memory had no name for and the source had */
+    uint32_t added;      /* named by the source alone */
 };
 struct deferred_stats deferred_stats(const struct deferred *l);

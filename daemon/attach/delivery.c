@@ -5,7 +5,7 @@
 
 #include <errno.h>
 
-/* Whether a copy in /tmp would do what the memory file does not. */
+/* Returns whether a copy in /tmp may work if the memfd does not. */
 static bool copy_helps(const struct attach_way *w, const struct attach_places *places)
 {
     return !w->tmp && !(places->known && (places->no_proc || places->noexec_tmp));
@@ -22,7 +22,7 @@ bool attach_way_next(struct attach_way *w, int result, const struct attach_place
         w->mode = may_mount && !copy_helps(w, places) ? ATTACH_MOUNT : ATTACH_COPY;
         return true;
     }
-    /* It was loaded, but could not open the memory; or cannot be copied, or not be loaded so. */
+    /* The agent was loaded but could not open the memory, or it could not be copied or loaded. */
     if (may_mount && (w->mode == ATTACH_COPY || w->mode == ATTACH_LOAD) &&
         (result == -ENOEXEC || result == -EACCES || result == -EPERM || result == -EEXIST ||
          result == -ENOSPC)) {
@@ -47,7 +47,7 @@ struct attach_places attach_places_read(struct span mountinfo)
     struct mountinfo m, root = { 0 }, tmp = { 0 };
     bool proc = false, has_tmp = false;
 
-    /* What was mounted later lies above. */
+    /* A later mount covers an earlier one. */
     while (mountinfo_take(&mountinfo, &m)) {
         if (span_eq_str(m.point, "/")) {
             root = m;

@@ -7,12 +7,12 @@
 #include <stdarg.h>
 
 #define JDK8_UPDATE_MIN 382 /* before: JDK-8173361, JDK-8305165 */
-#define JDK_PERFMAP_MIN 22  /* JDK-8314029: a file name may be given */
+#define JDK_PERFMAP_MIN 22  /* JDK-8314029: takes a file name */
 #define JDK_WARNING_MIN 21  /* JEP 451 */
 
 #define NO_ATTACH "symbols=memory needs no attach"
 
-/* Update number of a JDK 8 version text; -1: not to be read. */
+/* Returns the update number of a JDK 8 version text; -1: it cannot be parsed. */
 static int jdk8_update(const char *java_version)
 {
     struct span s = span_of(java_version);
@@ -88,7 +88,8 @@ static void check_flags(const struct preflight_facts *f, struct preflight *p)
 
 #define MOUNT_REMEDY "or allow attach_mount; " NO_ATTACH
 
-/* In which way the agent would come. Not a condition: whether it can is seen when it is tried. */
+/* Adds how the agent would be delivered. This is no condition: only a try shows whether it
+ * works. */
 static void tell_way(const struct preflight_facts *f, struct preflight *p)
 {
     const struct attach_places *w = &f->places;
@@ -172,7 +173,7 @@ void preflight_run(const struct preflight_facts *f, struct preflight *ret)
         step_add(p, "history", !f->backing_off[0], "wait, or use symbols=memory", "%s",
                  f->backing_off[0] ? f->backing_off : "no attach has failed");
     choose(f, p);
-    /* Not conditions, but to be known before. */
+    /* These steps are no conditions: the user should know them before. */
     tell_way(f, p);
     if (f->jdk >= JDK_WARNING_MIN)
         step_add(

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whether a JVM may be attached to, step by step, without touching it: pure, over facts that others
- * gathered. What is not known counts as not safe. Thread: any.
+ * Judges, step by step, whether flamed may attach to a JVM: pure, over gathered facts. A fact that
+ * is not known counts as not safe. Thread: any.
  */
 #pragma once
 
@@ -9,7 +9,7 @@
 #include "base/macros.h"
 
 #define PREFLIGHT_STEPS_MAX 16
-#define PREFLIGHT_AGE_MIN_NS (2 * NSEC_PER_SEC) /* a JVM in its first moments is waited for */
+#define PREFLIGHT_AGE_MIN_NS (2 * NSEC_PER_SEC) /* a younger JVM is waited for */
 
 enum preflight_flag { PREFLIGHT_UNKNOWN, PREFLIGHT_FALSE, PREFLIGHT_TRUE };
 
@@ -30,8 +30,8 @@ struct preflight_facts {
     enum preflight_flag dynamic_agents; /* -XX:+EnableDynamicAgentLoading; JDK 8 has no such flag */
     int state_result;                   /* of the broker's check: 0, > 0 gone, -errno */
     const char *state_problem, *state_remedy;
-    const char *crash;       /* how one like it crashed after an attach of ours; NULL: none did */
-    const char *backing_off; /* "": not; else why, after failures */
+    const char *crash;       /* how a JVM like it crashed after an attach; NULL: none did */
+    const char *backing_off; /* why the next attach is put off after failures; "": it is not */
 };
 
 struct preflight_step {
@@ -45,10 +45,10 @@ struct preflight_step {
 struct preflight {
     struct preflight_step steps[PREFLIGHT_STEPS_MAX];
     size_t count;
-    bool agent, perfmap, memory; /* what can be used */
-    struct attach_places places; /* as of the facts */
-    bool nameless;               /* memory cannot be read, and not for want of time */
-    char auto_reason[256];       /* what `auto` takes, memory or nothing, and why */
+    bool agent, perfmap, memory; /* ways to get names */
+    struct attach_places places; /* from the facts */
+    bool nameless;               /* memory cannot be read, also not later */
+    char auto_reason[256];       /* which source `auto` takes, memory or none, and why */
 };
 
 /* Judges the facts, step by step. */

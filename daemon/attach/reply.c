@@ -3,7 +3,7 @@
 
 #include <ctype.h>
 
-#define SHOWN_MAX 160 /* bytes of a JVM's own words in a sentence */
+#define SHOWN_MAX 160 /* bytes of a JVM's text that are quoted */
 
 static const struct {
     const char *name, *what, *remedy;
@@ -77,7 +77,7 @@ int attach_result_check(struct span bytes, struct attach_result *ret)
     return 0;
 }
 
-/* The text in one line of plain characters, cut. */
+/* Writes the text to @buf as one line of plain characters, cut. */
 static const char *shown(struct span s, char buf[SHOWN_MAX])
 {
     size_t n = 0;
@@ -120,18 +120,18 @@ int attach_reply_check(struct span reply, uint32_t mode, struct error *err)
     if (!span_eq_str(status, "0"))
         return refused(rest, err);
     if (mode == ATTACH_PERFMAP)
-        return 0; /* what it wrote is the proof */
+        return 0; /* the file that it wrote is the proof */
     if (!span_take_line(&rest, &line))
         return error_set(err, -EPROTO, "the JVM's answer ends in the middle");
     span_take_str(&line, "return code: ");
     if (span_eq_str(line, "0"))
         return 0;
-    /* JDK 21 up says "0" and then why not. */
+    /* JDK 21 and later write "0" and then the reason of a failure. */
     return refused(line, err);
 }
 
-/* A pid of a container is soon that of another. If JVMs of several pid namespaces share a /tmp, the
- * remains of one keep one of another user from listening. */
+/* JVMs of several containers have the same pids. If they share a /tmp, a socket left by one keeps a
+ * JVM of another user from listening. */
 static int foreign_socket(struct error *err)
 {
     error_set(err, -EPERM,

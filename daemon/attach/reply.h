@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The result of an attach as a sentence. It comes from the struct that flamed-attach wrote (or a
- * stranger in its place), and the JVM's reply in it. Pure; thread: any.
+ * The result of an attach as a sentence, from the struct that flamed-attach wrote and the JVM's
+ * reply in it. Both are hostile: a process of the container may have written them. Pure; thread:
+ * any.
  */
 #pragma once
 
@@ -12,10 +13,11 @@
 /* Checks the bytes of a result. 0; -EBADMSG. */
 int attach_result_check(struct span bytes, struct attach_result *ret);
 /* Reads the JVM's answer to `load` (JDK 8 to 28 differ) or to `jcmd`.
- * Return: 0: it did it. -ENOEXEC: it could not load the agent from that place. Else -errno with the
+ * Return: 0: done. -ENOEXEC: the JVM could not load the agent from that place. Else -errno with the
  * sentence and remedy. */
 int attach_reply_check(struct span reply, uint32_t mode, struct error *err);
-/* Both: 0; else -errno with sentence and remedy. err->msg names the step. */
+/* Checks the result and the reply in it. 0; else -errno with sentence and remedy; err->msg names
+ * the step. */
 int attach_outcome(const struct attach_result *r, uint32_t mode, struct error *err);
-/* "namespaces", "listener", ...: for a machine to read. Static. */
+/* Returns the machine-readable name of @step: "namespaces", "listener", ... Static. */
 const char *attach_step_name(uint32_t step);

@@ -9,15 +9,15 @@
 #include <unistd.h>
 
 #define SEALS (F_SEAL_GROW | F_SEAL_SHRINK)
-/* Of a file in a file system of ours that was mounted in the container. */
+/* The seals of a file in a file system that flamed mounted in the container. */
 #define SEALS_OF_FILE F_SEAL_SEAL
-#define TELL_NS (250 * NSEC_PER_MSEC) /* between two reports of our tail to the agent */
+#define TELL_NS (250 * NSEC_PER_MSEC) /* between two writes of our tail for the agent */
 
-/* The file is read and written, never mapped: one that was mounted can be cut, and where the
- * container has taken pages out, a look by a mapping would make others that are charged to us. */
+/* The file is read and written, never mapped: a mounted file can be truncated, and if the container
+ * has removed pages, access by a mapping would add pages that are charged to flamed. */
 struct stream {
     int file;
-    struct stream_header h; /* as it was read */
+    struct stream_header h; /* the last one read */
     uint64_t tail, told_tail, told_ns;
     char *copy; /* owned: STREAM_RING_BYTES */
     struct code_map *map;
@@ -45,18 +45,19 @@ int stream_open(int fd, struct stream **ret, struct error *err)
     return 0;
 }
 
-/* Tells the agent the field of @n bytes at @offset of the header. */
+/* Writes the field of @n bytes at @offset of the header for the agent. */
 static void put_field(const struct stream *s, const void *p, size_t n, size_t offset)
 {
     ssize_t r = pwrite(s->file, p, n, (off_t)offset);
 
-    (void)r; /* where it does not reach the agent, its lease ends */
+    (void)r; /* if the write fails, the agent's lease ends */
 }
 #define PUT_FIELD(s, name)                                                                         \
     put_field(s, &(s)->h.name, sizeof((s)->h.name), offsetof(struct stream_header, name))
 
-/* Until it is the same twice: another process is writing it. False: it is none of ours, or its page
- * was taken out: to write there would make another that is charged to us. */
+/* Reads the header until two reads agree, since another process writes it. Returns false if it is
+ * not valid, or if its page was removed: a write there would add a page that is charged to
+ * flamed. */
 static bool take_header(struct stream *s)
 {
     struct stream_header h, again = s->h;
@@ -72,7 +73,7 @@ static bool take_header(struct stream *s)
     return again.magic == STREAM_MAGIC && again.version == STREAM_VERSION;
 }
 
-/* A page that tells the agent to end is all that it keeps of our memory. */
+/* Frees the file's memory except the page that orders the agent to end. */
 static void give_back(const struct stream *s)
 {
     fallocate(s->file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)STREAM_TABLE_AT,
@@ -90,7 +91,7 @@ struct stream *stream_close(struct stream *s)
             PUT_FIELD(s, lease_ns);
             PUT_FIELD(s, stop);
         }
-        /* A JVM that compiles nothing more keeps its mapping until it does. */
+        /* The agent unmaps the file only when the JVM compiles again. */
         give_back(s);
     }
     close_fd(s->file);
@@ -105,7 +106,7 @@ static bool copy_part(struct stream *s, size_t at, char *to, size_t n)
     return pread(s->file, to, n, (off_t)(STREAM_RING_AT + at)) == (ssize_t)n;
 }
 
-/* Copies [tail, head) of the ring, which may go round. False: the file was cut. */
+/* Copies [tail, head) of the ring, which may wrap. Returns false if the file was truncated. */
 static bool copy_ring(struct stream *s, uint64_t head)
 {
     size_t n = (size_t)(head - s->tail), at = (size_t)(s->tail & (STREAM_RING_BYTES - 1));
@@ -114,7 +115,8 @@ static bool copy_ring(struct stream *s, uint64_t head)
     return copy_part(s, at, s->copy, first) && copy_part(s, 0, s->copy + first, n - first);
 }
 
-/* The lease, and how far the ring was read: not at each look, for the agent waits for neither. */
+/* Writes the lease and the tail for the agent, but not at each poll, since the agent waits for
+ * neither. */
 static void tell(struct stream *s, uint64_t now_ns)
 {
     if (s->told_ns && now_ns - s->told_ns < TELL_NS &&

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Arrays that grow: the owner has the array, its count and for how many there is room. */
+/* Arrays that grow. The owner keeps the array, its count and its capacity. */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Makes room for @need elements in the array *@list, with room for *@cap: doubles that, from @first
- * on. Returns false where there is no memory; then nothing has changed. */
+/* Makes room for @need elements in the array *@list, which has room for *@cap: doubles *@cap,
+ * beginning at @first. Returns false if there is no memory; then nothing has changed. */
 #define array_grow(list, cap, need, first)                                                         \
     array_grow_bytes((list), (cap), (need), (first), sizeof(**(list)))
 bool array_grow_bytes(void *list, size_t *cap, size_t need, size_t first, size_t size);
 
-/* Makes room for just @want elements, and zeroes those that are new. Else as array_grow(). */
+/* Makes room for exactly @want elements, and zeroes the new ones. Otherwise as array_grow(). */
 #define array_extend(list, cap, want) array_extend_bytes((list), (cap), (want), sizeof(**(list)))
 bool array_extend_bytes(void *list, size_t *cap, size_t want, size_t size);
 
-/* Returns the first index of @n for which @behind, a condition about index @at, is false: it is
- * true of all before. */
+/* Returns the first index below @n for which @behind, a condition on index @at, is false; @n: none.
+ * The condition has to be true of all indexes before that one. */
 #define array_first(n, at, behind)                                                                 \
     ({                                                                                             \
         size_t _low = 0, _high = (n);                                                              \

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Time that something may take in the long run. It comes in as a share of all time and is saved up
- * to a limit; what was begun may overdraw it. Pure: callers pass the time. Thread: the owner's.
+ * The time that an activity may take in the long run. The budget fills with a share of all time, up
+ * to a limit; an activity that has begun may overdraw it. Pure: callers pass the time. Thread: the
+ * owner's.
  */
 #pragma once
 
 #include "base/macros.h"
 
 struct budget {
-    uint64_t max_ns;    /* that can be saved up */
-    unsigned share;     /* one part in so many comes in */
+    uint64_t max_ns;    /* the most that can be saved up */
+    unsigned share;     /* the budget gains 1 ns in this many */
     int64_t left_ns;    /* below 0: overdrawn */
     uint64_t filled_ns; /* CLOCK_MONOTONIC */
 };
@@ -19,12 +20,12 @@ static inline void budget_init(struct budget *b, unsigned share, uint64_t max_ns
     *b = (struct budget){ max_ns, share, (int64_t)max_ns, now_ns };
 }
 
-/* Returns whether something may begin. */
+/* Returns whether the activity may begin. */
 static inline bool budget_has(struct budget *b, uint64_t now_ns)
 {
     uint64_t in = (now_ns - b->filled_ns) / b->share;
 
-    if (in) { /* what is too little to count stays for the next time */
+    if (in) { /* less than 1 ns stays for the next call */
         b->left_ns = MIN(b->left_ns + (int64_t)MIN(in, b->max_ns * 2), (int64_t)b->max_ns);
         b->filled_ns = now_ns;
     }
@@ -34,6 +35,6 @@ static inline bool budget_has(struct budget *b, uint64_t now_ns)
 /* Takes @took_ns from the budget, which may become negative. */
 static inline void budget_spend(struct budget *b, uint64_t took_ns)
 {
-    /* Never so deep that it takes long to get out of it. */
+    /* The debt is bounded, so that the budget recovers soon. */
     b->left_ns = MAX(b->left_ns - (int64_t)MIN(took_ns, b->max_ns * 2), -(int64_t)b->max_ns / 4);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A growing byte buffer that is born with a ceiling. The first append that fails (ceiling or
- * memory) makes it sticky-failed: later appends do nothing, and the writer checks once, at the end.
+ * A growing byte buffer with a ceiling. The first append that fails (ceiling or memory) sets an
+ * error that stays: later appends do nothing, and the writer checks once, at the end.
  * Thread: the owner's.
  */
 #pragma once
@@ -15,8 +15,8 @@ struct buf {
     char *p; /* owned; a NUL follows the content, not counted in n */
     size_t n, cap, max;
     int error; /* 0, -EFBIG (ceiling) or -ENOMEM */
-    /* For a writer that only appends: drains the buffer above spill_bytes; max then limits only the
-     * rest. Its error becomes the buffer's. NULL: nothing drains it. */
+    /* Drains the buffer when it holds over spill_bytes, for a writer that only appends; max then
+     * limits only the rest. Its error becomes the buffer's. NULL: nothing drains it. */
     int (*spill)(void *cookie, struct span text);
     void *spill_cookie;
     size_t spill_bytes;
@@ -26,7 +26,7 @@ struct buf {
 /* An empty buffer with a ceiling of @max_bytes. */
 #define BUF_UPTO(max_bytes) ((struct buf){ .max = (max_bytes) })
 
-/* Sets the ceiling where it is not known yet when the buffer is declared. */
+/* Initialises a buffer whose ceiling was not known when it was declared. */
 void buf_init(struct buf *b, size_t max_bytes);
 void buf_deinit(struct buf *b);
 #define _cleanup_buf_ _cleanup_(buf_deinit)
@@ -36,11 +36,11 @@ void buf_add(struct buf *b, const void *p, size_t n);
 void buf_add_span(struct buf *b, struct span s);
 void buf_add_str(struct buf *b, const char *s);
 void buf_add_char(struct buf *b, char c);
-void buf_add_u64(struct buf *b, uint64_t v); /* decimal text */
+void buf_add_u64(struct buf *b, uint64_t v);
 void buf_printf(struct buf *b, const char *fmt, ...) PRINTF_LIKE(2, 3);
 void buf_vprintf(struct buf *b, const char *fmt, va_list ap);
 /* Drops content and error, and keeps the memory. */
-void buf_clear(struct buf *b); /* content and error; keeps the memory */
+void buf_clear(struct buf *b);
 /* Returns the content, valid until the buffer changes. */
 struct span buf_span(const struct buf *b);
 /* Hands over the bytes (malloc'ed, NUL-terminated; "" when empty) and leaves the buffer empty. NULL

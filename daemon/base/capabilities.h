@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The capabilities of a process that needs none. Thread: one, before others start. */
+/* Dropping of capabilities by a process that needs none. Thread: one, before others start. */
 #pragma once
 
 /* Drops all of them. 0; -errno: root could not. */

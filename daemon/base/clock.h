@@ -17,33 +17,35 @@ static inline uint64_t clock_ns(clockid_t clock)
     return (uint64_t)ts.tv_sec * NSEC_PER_SEC + (uint64_t)ts.tv_nsec;
 }
 
-/* Reads the clock of every sample and of every deadline (perf and BPF time stamps are set to it).
- */
+/* Reads CLOCK_MONOTONIC, the clock of all samples and deadlines; perf and BPF stamp with it,
+ * too. */
 static inline uint64_t clock_monotonic_ns(void)
 {
     return clock_ns(CLOCK_MONOTONIC);
 }
 
-/* Samples a second of one every @period_ns, as it was asked for: to a thousandth. 0: none. */
+/* Returns the samples per second for one every @period_ns, rounded to a thousandth; 0 if that
+ * is 0. */
 static inline double clock_hz(uint64_t period_ns)
 {
     return period_ns ? (double)(uint64_t)(1e12 / (double)period_ns + 0.5) / 1000 : 0.0;
 }
 
-/* Wall clock: only for what a person reads. */
+/* Reads the wall clock: only for what a person reads. */
 static inline uint64_t clock_realtime_ns(void)
 {
     return clock_ns(CLOCK_REALTIME);
 }
 
-/* Returns @ns of a clock as the kernel takes it. */
+/* Returns @ns as the struct that system calls take. */
 static inline struct timespec clock_timespec(uint64_t ns)
 {
     return (struct timespec){ .tv_sec = (time_t)(ns / NSEC_PER_SEC),
                               .tv_nsec = (long)(ns % NSEC_PER_SEC) };
 }
 
-/* Waits for @cond, whose @lock is held, until @until_ns of CLOCK_MONOTONIC. Returns false then. */
+/* Waits for @cond until @until_ns of CLOCK_MONOTONIC, with its @lock held. Returns false at that
+ * time. */
 static inline bool clock_wait(pthread_cond_t *cond, pthread_mutex_t *lock, uint64_t until_ns)
 {
     struct timespec until = clock_timespec(until_ns);
@@ -51,7 +53,7 @@ static inline bool clock_wait(pthread_cond_t *cond, pthread_mutex_t *lock, uint6
     return pthread_cond_clockwait(cond, lock, CLOCK_MONOTONIC, &until) == 0;
 }
 
-/* Locks @lock, unless it is held until @until_ns of CLOCK_MONOTONIC. Returns whether it did. */
+/* Locks @lock; gives up at @until_ns of CLOCK_MONOTONIC. Returns whether it locked. */
 static inline bool clock_lock(pthread_mutex_t *lock, uint64_t until_ns)
 {
     struct timespec until = clock_timespec(until_ns);

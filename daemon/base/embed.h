@@ -4,7 +4,7 @@
 
 #include "base/span.h"
 
-/* Defines `const struct span NAME`, the bytes of the file @path, which a NUL follows. */
+/* Defines `const struct span NAME`: the bytes of the file @path. A NUL follows them. */
 #define EMBED(name, path)                                                                          \
     __asm__(".pushsection .rodata\n"                                                               \
             ".balign 16\n"                                                                         \

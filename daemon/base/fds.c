@@ -10,11 +10,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define FEW 64          /* so many are closed without a look which are open */
-#define MOST (1u << 20) /* numbers that are tried, however high the limit is */
+#define FEW 64          /* up to this many numbers are closed without asking which are open */
+#define MOST (1u << 20) /* the most numbers that are tried, however high the limit is */
 #define ENTRIES_BYTES 4096
 
-/* The number that a name in /proc/self/fd is; false for "." and "..". */
+/* Parses a name in /proc/self/fd as a number; false for "." and "..". */
 static bool parse_number(const char *name, unsigned *ret)
 {
     uint64_t v = 0;
@@ -32,7 +32,7 @@ static bool parse_number(const char *name, unsigned *ret)
     return true;
 }
 
-/* Closes those of one block of folder entries, but for @dir itself. Returns how many. */
+/* Closes the descriptors in one block of folder entries, except @dir. Returns how many. */
 static unsigned close_entries(const char *entries, long n, int dir, unsigned first, unsigned last)
 {
     unsigned closed = 0;
@@ -49,8 +49,8 @@ static unsigned close_entries(const char *entries, long n, int dir, unsigned fir
     return closed;
 }
 
-/* By /proc/self/fd, read again until nothing in it is to be closed: what is closed while a folder
- * is read may move what follows. False where it cannot be read. */
+/* Closes the descriptors that /proc/self/fd lists. Reads it again until it lists none to close:
+ * closing one during a read may move the entries after it. Returns false if it cannot be read. */
 static bool close_listed(unsigned first, unsigned last)
 {
     int dir = open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -7,12 +7,12 @@
 
 #include <stdint.h>
 
-/* Open files of flamed, and of its broker; as the units of systemd say. */
+/* Limits of open files of flamed and of its broker; the same as in the units of systemd. */
 #define FDS_WANTED 16384
 
-/* Closes every descriptor from @first to @last, which may be open or not. ~0u: to the end. Without
- * close_range(2) (before Linux 5.9), closes those that /proc/self/fd lists. If that cannot be read,
- * closes each number up to the limit of open files. Keeps errno. */
+/* Closes every open descriptor from @first to @last; ~0u: to the end. Without close_range(2)
+ * (before Linux 5.9), closes those that /proc/self/fd lists. If that cannot be read, closes each
+ * number up to the limit of open files. Keeps errno. */
 void fds_close(unsigned first, unsigned last);
 
 /* Raises the process's soft limit of open files to @wanted, as far as its hard limit allows. Never

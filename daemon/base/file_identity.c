@@ -8,8 +8,8 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
-/* As of Linux 6.5: a handle that need not lead back to the file. Overlay file systems have no
- * other. Not in the headers of all machines that this is built on. */
+/* AT_HANDLE_FID of Linux 6.5: asks for a handle that need not be usable for opening the file.
+ * Overlay file systems offer no other. The headers of some build machines lack it. */
 #define HANDLE_FID 0x200
 
 struct handle {

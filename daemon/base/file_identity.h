@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The identity of the file behind an open descriptor, as of its last change. Device and inode are
- * not enough. A file system gives the inode of a removed file to the next one. The kernel gives the
+ * The identity of the file behind an open descriptor, in the state after its last change. Device
+ * and inode are not enough: a file system reuses the inode of a removed file. The kernel gives the
  * device number of an unmounted file system to the next mount. Knows no process. Thread: any.
  */
 #pragma once
@@ -12,7 +12,7 @@
  * may change once more and keep its time of change. */
 #define FILE_IDENTITY_SETTLED_NS (20 * NSEC_PER_MSEC)
 
-/* One file as of one change. What a file system does not report is 0. */
+/* One file in the state after one change. Fields that its file system does not report are 0. */
 struct file_identity {
     uint64_t device, inode; /* inode 0: no file */
     uint64_t bytes;
@@ -20,9 +20,9 @@ struct file_identity {
     uint64_t handle; /* hash of the kernel's file handle, with the inode's generation */
 };
 
-/* Looks at the file of @fd. False: there is none, it cannot be looked at, or it was changed within
- * FILE_IDENTITY_SETTLED_NS of now. Then *ret is no file. Does not block on the file systems that
- * flamed-broker opens files of. */
+/* Gets the identity of the file of @fd. Returns false if there is none, if it cannot be read, or if
+ * the file changed less than FILE_IDENTITY_SETTLED_NS ago. Then *ret is no file. Does not block on
+ * the file systems that flamed-broker opens files of. */
 bool file_identity_of(int fd, struct file_identity *ret);
-/* Returns whether both are one file as of one change. No file is equal to nothing. */
+/* Returns whether both are the same file in the same state. "No file" equals nothing. */
 bool file_identity_equal(const struct file_identity *a, const struct file_identity *b);

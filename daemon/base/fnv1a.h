@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* FNV-1a, 64 bits: a quick hash for tables, and for numbers that must stay the same. It is no
- * secret: the one that chooses the input chooses the hash. */
+/* FNV-1a, 64 bits: a quick hash for tables, and for numbers that must stay the same. It has no key:
+ * a program that chooses the input can choose the hash. */
 #pragma once
 
 #include <stddef.h>
@@ -9,7 +9,7 @@
 #define FNV1A_START UINT64_C(0xcbf29ce484222325)
 #define FNV1A_PRIME UINT64_C(0x100000001b3)
 
-/* Returns the hash @h, of what came before, continued by @n bytes. */
+/* Returns the hash @h of earlier bytes, continued by @n bytes. */
 static inline uint64_t fnv1a(uint64_t h, const void *bytes, size_t n)
 {
     const unsigned char *p = bytes;

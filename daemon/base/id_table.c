@@ -35,7 +35,7 @@ static uint32_t id_table_hash(const struct id_table *t, const void *record)
     return (uint32_t)(h ^ h >> 29);
 }
 
-/* The slot where @record is, or where it would go. */
+/* Returns the slot of @record, or the free slot where it belongs. */
 static uint32_t id_table_slot(const struct id_table *t, const void *record, uint32_t hash)
 {
     uint32_t at = hash & (t->slot_count - 1);

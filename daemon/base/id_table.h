@@ -8,7 +8,7 @@
 
 #include "base/macros.h"
 
-/* The hash is here so that a record which is not the one looked for is not even read. */
+/* The hash lies here so that a lookup reads only records with an equal hash. */
 struct id_slot {
     uint32_t id_and_1; /* 0: free */
     uint32_t hash;
@@ -22,25 +22,26 @@ struct id_table {
     uint64_t key; /* of the hash: foreign records must not choose their slots */
 };
 
-/* No memory is taken before the first add. @max: entries. */
+/* Makes an empty table for at most @max records. Takes no memory before the first add. */
 void id_table_init(struct id_table *t, size_t record_size, uint32_t max);
 void id_table_deinit(struct id_table *t);
 /* Gets the id of @record. 0; 1 when it is new; -ENOSPC (limit) or -ENOMEM (then @ret is untouched).
  */
 int id_table_add(struct id_table *t, const void *record, uint32_t *ret);
-/* Returns true and its id, if it is there. */
+/* Finds the id of @record. Returns false if it is not in the table. */
 bool id_table_find(const struct id_table *t, const void *record, uint32_t *ret);
 /* Points into @t until the next add. @id must be below count. */
 static inline const void *id_table_get(const struct id_table *t, uint32_t id)
 {
     return t->records + (size_t)id * t->size;
 }
-/* One record to be written over, all of them distinct again before id_table_rehash(). */
+/* Returns the record @id for overwriting. All records have to be distinct again at
+ * id_table_rehash(). */
 static inline void *id_table_at(struct id_table *t, uint32_t id)
 {
     return t->records + (size_t)id * t->size;
 }
-/* After records were written over: finds them by their new bytes. Ids stay; needs no memory. */
+/* Rebuilds the slots after records were overwritten. Ids stay; takes no memory. */
 void id_table_rehash(struct id_table *t);
 /* Hands over the array of records (NULL when empty) and empties the table. */
 void *id_table_take(struct id_table *t);

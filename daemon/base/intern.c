@@ -124,7 +124,7 @@ static int intern_copy(struct intern *t, struct span s, const char **ret)
     return 0;
 }
 
-/* The slot of @s: its own, or the free one where it belongs. There is one. */
+/* Returns the slot of @s, or the free slot where it belongs. There always is one. */
 static uint32_t intern_slot(const struct intern *t, struct span s, uint32_t hash)
 {
     uint32_t at = hash & (t->slot_count - 1);

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Interned byte strings: equal bytes get the same 32-bit id, id 0 is the empty string. Strings are
- * never removed; the table is freed whole. Thread: the owner's; readers may read while nobody adds.
+ * never removed; the table is freed whole. Thread: the owner's; others may read while no thread
+ * adds.
  */
 #pragma once
 
 #include "base/span.h"
 
-/* What each string takes beside its bytes, about. */
+/* About what each string takes besides its bytes. */
 #define INTERN_EXTRA_BYTES 32
 
 struct intern;
@@ -18,7 +19,7 @@ struct intern *intern_free(struct intern *t);
 
 /* Gets the id of @s. 0, -ENOSPC (ceiling; @ret untouched) or -ENOMEM. */
 int intern_add(struct intern *t, struct span s, uint32_t *ret);
-/* Returns true and its id, if it is there. */
+/* Finds the id of @s. Returns false if it is not in the table. */
 bool intern_find(const struct intern *t, struct span s, uint32_t *ret);
 /* Points into @t; a NUL follows. An unknown id gives the empty span. Valid for the life of @t. */
 struct span intern_get(const struct intern *t, uint32_t id);

@@ -6,12 +6,13 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* As in the kernel since ABI 6; an older kernel takes the part it knows, by its size. */
+/* The kernel's struct of ABI 6. An older kernel gets only the part that it knows, by the size. */
 struct ruleset_attr {
     uint64_t fs, net, scoped;
 };
 
-/* Every right that each ABI knows: what is handled and not allowed by a rule is denied. */
+/* All rights that each ABI knows. A right that is listed here and not allowed by a rule is
+ * denied. */
 static const struct {
     uint64_t fs, net, scoped;
     size_t size;
@@ -29,7 +30,7 @@ static const struct {
 #define NET_ABI 4
 #define RULE_NET_PORT 2 /* enum landlock_rule_type since ABI 4 */
 
-/* As in the kernel since ABI 4. */
+/* The kernel's struct since ABI 4. */
 struct net_port_attr {
     uint64_t allowed_access, port;
 };

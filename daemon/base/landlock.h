@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Landlock: what this process and its children may reach of files and of the network, for good.
+ * Landlock: limits for good which files and ports this process and its children can reach.
  * Thread: one, before others start.
  */
 #pragma once
@@ -18,16 +18,16 @@ struct landlock {
 };
 #define LANDLOCK_NULL ((struct landlock){ .fd = -1 })
 
-/* Begins a rule set that allows no file. With @net_too it allows no TCP, either, where the kernel
- * knows that. 0; 1: the kernel has no Landlock; -errno with @err. */
+/* Begins a rule set that allows no file. With @net_too it also allows no TCP, if the kernel can
+ * limit that. 0; 1: the kernel has no Landlock; -errno with @err. */
 int landlock_new(bool net_too, struct landlock *ret, struct error *err);
 void landlock_deinit(struct landlock *l);
-/* Allows @rights, those that the kernel knows, below the folder @dir_fd. 0 or -errno with @err. */
+/* Allows those of @rights that the kernel knows below the folder @dir_fd. 0 or -errno with @err. */
 int landlock_allow(const struct landlock *l, int dir_fd, uint64_t rights, struct error *err);
 /* Returns whether the rule set limits to which ports TCP connects. */
 bool landlock_limits_tcp(const struct landlock *l);
 /* Allows TCP to connect to @port; without effect where landlock_limits_tcp() is false. 0 or -errno
  * with @err. */
 int landlock_allow_connect(const struct landlock *l, uint16_t port, struct error *err);
-/* Enters the rule set; it takes no_new_privs. 0 or -errno with @err. */
+/* Enters the rule set; no_new_privs has to be set. 0 or -errno with @err. */
 int landlock_enter(const struct landlock *l, struct error *err);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A thread that is lent: what another thread hands over runs on it. The main thread is the only one
- * that keeps a priority which new threads do not get.
+ * A thread that runs a function for another thread. It exists for the main thread: that keeps a
+ * priority which new threads do not get.
  */
 #pragma once
 
@@ -19,12 +19,13 @@ struct lent {
 void lent_init(struct lent *l);
 void lent_deinit(struct lent *l);
 
-/* Runs what is handed over, and returns once the loan is closed. Thread: the one that is lent. */
+/* Runs the function that is handed over, and returns after lent_close(). Thread: the one that is
+ * lent. */
 void lent_serve(struct lent *l);
 
-/* Hands over @fn, once. Thread: another, as of what follows. */
+/* Hands over @fn; callable once. Thread: another one, as for the next two functions. */
 void lent_start(struct lent *l, void *(*fn)(void *arg), void *arg);
-/* Waits until that has returned. */
+/* Waits until the function has returned. */
 void lent_join(struct lent *l);
-/* Closes the loan. */
+/* Makes lent_serve() return. */
 void lent_close(struct lent *l);

@@ -67,7 +67,7 @@ static void log_write(enum log_level level, const char *text)
     }
     line[n - 1] = '\n';
     if (write(STDERR_FILENO, line, (size_t)n) < 0)
-        return; /* no reader is left */
+        return; /* stderr has no reader */
 }
 
 void log_line(enum log_level level, const char *fmt, ...)

@@ -19,7 +19,7 @@ void log_init(const char *program, enum log_level level);
 int log_level_parse(const char *text, enum log_level *ret);
 enum log_level log_level_get(void);
 
-/* Writes one line to standard error, if @level is to be logged; foreign text in it is escaped. */
+/* Writes one line to standard error if @level is logged; foreign text in it is escaped. */
 void log_line(enum log_level level, const char *fmt, ...) PRINTF_LIKE(2, 3);
 /* Logs with ": <strerror(-r)>" appended and returns @r. */
 int log_line_errno(enum log_level level, int r, const char *fmt, ...) PRINTF_LIKE(3, 4);
@@ -32,11 +32,12 @@ int log_line_errno(enum log_level level, int r, const char *fmt, ...) PRINTF_LIK
 #define log_warn_errno(r, ...) log_line_errno(LOG_LEVEL_WARNING, r, __VA_ARGS__)
 #define log_debug_errno(r, ...) log_line_errno(LOG_LEVEL_DEBUG, r, __VA_ARGS__)
 
-/* True at most once per second for each call site: guards a log line inside a loop. */
+/* Returns true at most once per second for each call site: guards a log line inside a loop. */
 #define log_limit()                                                                                \
     ({                                                                                             \
         static _Atomic uint64_t log_limit_next_ns_;                                                \
         log_limit_at(&log_limit_next_ns_);                                                         \
     })
-/* Returns whether a line may be logged again at this place, and takes that turn. */
+/* Returns whether a line may be logged again at this place. If so, the next one may be in a
+ * second. */
 bool log_limit_at(_Atomic uint64_t *next_ns);

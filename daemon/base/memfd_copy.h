@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Copies of files that flamed-broker made in memory, because the file system that they lie on may
- * never answer (broker/target/trusted_fs.h). They are memory of this machine for as long as they
- * are open: holders take it of base/memory_budget.h. Thread: any.
+ * Copies of files that flamed-broker made in memory, because their file system may never answer
+ * (broker/target/trusted_fs.h). A copy takes memory while it is open, so its holder charges it to
+ * base/memory_budget.h. Thread: any.
  */
 #pragma once
 
@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <sys/stat.h>
 
-/* Bytes of the copy @fd; 0 where it is none. */
+/* Returns the bytes of the copy @fd; 0 if it is no such copy. */
 static inline uint64_t sealed_bytes(int fd)
 {
     int seals = fcntl(fd, F_GET_SEALS);

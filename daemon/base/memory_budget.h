@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The memory that files of processes make flamed take, by owner. A cache takes it here before it
- * keeps something, and gives it back. What does not fit is left out and counted, and the owner's
- * profiles warn of it. Thread: the engine's.
+ * The memory that flamed spends on files of processes, by owner. A cache charges bytes here before
+ * it keeps them, and gives them back later. Data that does not fit is left out and counted, and the
+ * owner's profiles warn of it. Thread: the engine's.
  */
 #pragma once
 

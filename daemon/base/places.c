@@ -5,7 +5,8 @@
 
 void places_take(struct places *p, uint64_t owner)
 {
-    if (!p->shares.seed) /* else owners could choose with whom they are counted */
+    if (!p->shares.seed) /* a seed keeps owners from choosing with which other one they are
+                          * counted */
         shares_init(&p->shares, /* max= */ 0);
     shares_force(&p->shares, owner, 1);
     p->most = MAX(p->most, shares_used(&p->shares, owner));
@@ -23,7 +24,7 @@ size_t places_find(struct places *p, uint64_t owner, size_t n,
     size_t found = n;
     bool all = true;
 
-    if (p->most < least) /* a crowd that finds no room costs next to nothing */
+    if (p->most < least) /* many owners that find no place cost little */
         return n;
     for (size_t i = 0; i < n; i++) {
         uint64_t whose = owner_of(table, i), has = whose ? shares_used(&p->shares, whose) : 0;

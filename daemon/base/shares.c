@@ -11,10 +11,10 @@ void shares_init(struct shares *s, uint64_t max)
 {
     *s = (struct shares){ .max = max };
     if (getrandom(&s->seed, sizeof(s->seed), 0) != sizeof(s->seed))
-        s->seed = (uint64_t)(uintptr_t)s; /* early boot: better than nothing */
+        s->seed = (uint64_t)(uintptr_t)s; /* early in the boot there are no random bytes */
 }
 
-/* Where @owner is counted (the finalizer of MurmurHash3, with a key). */
+/* Returns the counter of @owner (the finalizer of MurmurHash3, with a key). */
 static size_t place(const struct shares *s, uint64_t owner)
 {
     uint64_t h = owner ^ s->seed;
@@ -38,7 +38,7 @@ uint64_t shares_room(const struct shares *s, uint64_t owner)
 {
     uint64_t mine = shares_used(s, owner), for_all = s->max - s->max / 4, little = a_little(s);
     uint64_t rest = SHARES_OF_REST * (for_all - MIN(s->used, for_all));
-    /* The most n with mine + n <= SHARES_OF_REST * (rest - n). */
+    /* The largest n with mine + n <= SHARES_OF_REST * (rest - n). */
     uint64_t room =
         rest > mine && owner != OWNER_FOREIGN ? (rest - mine) / (SHARES_OF_REST + 1) : 0;
 
@@ -106,7 +106,7 @@ uint64_t shares_level(const struct shares *s, uint64_t max)
 
     if (s->used <= max)
         return UINT64_MAX;
-    while (low < high) { /* the highest that fits is in [low, high] */
+    while (low < high) { /* the highest level that fits is in [low, high] */
         uint64_t middle = high - (high - low) / 2;
 
         if (sum_below(s, middle) <= max)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Something limited that owners share: bytes, places of a queue. A quarter of it is for owners that
- * have a little. Of the rest each may have twice as much as is left of it. So one alone gets half
- * of all, and two get three tenths each. There is always something for the next owner. Thread: the
- * holder's.
+ * A limited amount that owners share: bytes, places of a queue. A quarter of it is reserved for
+ * owners that have little. Of the rest each owner may take twice as much as it leaves free. So one
+ * owner alone gets half of all, and two get three tenths each. The next owner always finds some.
+ * Thread: the holder's.
  */
 #pragma once
 
@@ -12,13 +12,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Places for owners. Two owners in one place have one share; which two, nobody outside can know. */
+/* Counters for owners. Two owners with the same counter share one share. The seed keeps from others
+ * which two that are. */
 #define SHARES_PLACES 1024
-#define SHARES_OF_REST 2 /* so many times what is left is one owner's */
-#define SHARES_LITTLE 64 /* one part in so many of all is a little */
-#define SHARES_MODEST 6  /* one part in so many: see shares_room_lasting() */
+#define SHARES_OF_REST 2 /* an owner may take this many times what it leaves free */
+#define SHARES_LITTLE 64 /* one part in this many of all is reserved for each owner */
+#define SHARES_MODEST 6  /* one part in this many: see shares_room_lasting() */
 
-/* The owner of what cannot be told whose it is. It gets a little, and no more. */
+/* The owner of everything that has no known owner. It gets only the reserved little. */
 #define OWNER_FOREIGN UINT64_MAX
 
 struct shares {
@@ -29,22 +30,23 @@ struct shares {
 };
 
 void shares_init(struct shares *s, uint64_t max);
-/* Returns how much more @owner may take. @owner: as by proc_owner(). */
+/* Returns how much more @owner, a result of proc_owner(), may take. */
 uint64_t shares_room(const struct shares *s, uint64_t owner);
-/* Returns the same of what is not given back soon: up to half of all. Of the last quarter an owner
- * gets only what makes it a sixth. */
+/* Returns how much more @owner may take for long: up to half of all. Of the last quarter an owner
+ * gets only what it lacks to a sixth of all. */
 uint64_t shares_room_lasting(const struct shares *s, uint64_t owner);
-/* Takes @n for @owner. False, and refused is one more: it has no room for them. */
+/* Takes @n for @owner. Returns false, and counts in `refused`, if its share has no room for
+ * them. */
 bool shares_take(struct shares *s, uint64_t owner, uint64_t n);
-/* Takes @n for @owner, room or not. */
+/* Takes @n for @owner, even beyond its share. */
 void shares_force(struct shares *s, uint64_t owner, uint64_t n);
-/* Gives back what was taken for @owner. To give back more is a fault of flamed: it ends a test, and
- * is counted elsewhere. */
+/* Gives back @n that @owner took. To give back more than was taken is a bug: it aborts a test, and
+ * flamed counts it. */
 void shares_give(struct shares *s, uint64_t owner, uint64_t n);
-/* Counts such faults, of all. Thread: any. */
+/* Returns how often that happened to any share. Thread: any. */
 uint64_t shares_miscounted(void);
 /* Returns what @owner has. */
 uint64_t shares_used(const struct shares *s, uint64_t owner);
-/* Returns the most that each owner may keep of what it has, if all of them shall have @max: who has
- * less keeps it all. UINT64_MAX: everybody does. */
+/* Returns the level to which owners have to be cut, so that all of them together have @max: an
+ * owner with less keeps all. UINT64_MAX: no owner has to be cut. */
 uint64_t shares_level(const struct shares *s, uint64_t max);

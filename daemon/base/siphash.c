@@ -36,13 +36,13 @@ static void sip_word(struct sip *s, uint64_t word)
 
 struct fingerprint_key fingerprint_key_new(void)
 {
-    const void *random =
-        (const void *)getauxval(AT_RANDOM); /* 16 bytes; no system call is needed */
+    const void *random = (const void *)getauxval(AT_RANDOM); /* 16 random bytes from the kernel */
     struct fingerprint_key key = { 0 };
 
     if (random)
         memcpy(&key, random, sizeof(key));
-    key.k0 ^= UINT64_C(0x9e3779b97f4a7c15); /* not the bytes that glibc's stack protector shows */
+    key.k0 ^= UINT64_C(0x9e3779b97f4a7c15); /* differs from the bytes that glibc's stack
+                                             * protector uses */
     return key;
 }
 

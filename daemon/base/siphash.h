@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A keyed hash of foreign bytes (SipHash-2-4). It decides which files are the same. Nobody outside
- * knows the key, so a container cannot make a file that passes for another container's. Pure;
- * thread: any.
+ * A keyed hash of foreign bytes (SipHash-2-4). It decides which files are the same. The key is
+ * secret, so a container cannot make a file that passes for another container's. Pure; thread: any.
  */
 #pragma once
 

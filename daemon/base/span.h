@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A span is a borrowed run of bytes: what every parser of foreign text takes. Takers advance the
- * span only when they succeed, and never read past its end. Pure; thread: any.
+ * A borrowed run of bytes: the input of every parser of foreign text. The span_take functions
+ * advance the span only if they succeed, and never read past its end. Pure; thread: any.
  */
 #pragma once
 
@@ -22,28 +22,28 @@ static inline struct span span_of(const char *s)
     return (struct span){ s, s ? strlen(s) : 0 };
 }
 
-/* Compare bytes; letters of another case are not equal. */
+/* Compare bytes, with the case of letters. */
 bool span_eq(struct span a, struct span b);
 bool span_eq_str(struct span a, const char *b);
 bool span_starts_with(struct span s, const char *prefix);
 bool span_ends_with(struct span s, const char *suffix);
-/* Index of the first / last @c, or s.n when there is none. */
+/* Return the index of the first / last @c; s.n: none. */
 size_t span_find(struct span s, char c);
 size_t span_rfind(struct span s, char c);
 /* Returns the bytes from @from on; empty when @from is past the end. */
 struct span span_from(struct span s, size_t from);
-/* Returns what is behind the last slash of @path; all of it where there is none. */
+/* Returns the part of @path behind its last slash; all of it if it has none. */
 struct span span_base_name(struct span path);
-/* Without blanks and tabs and line breaks at both ends. */
+/* Returns @s without blanks, tabs and line breaks at both ends. */
 struct span span_trim(struct span s);
 
-/* Takers: true and *s advanced, or false and nothing changed. */
+/* Take from the front: true and *s is advanced, or false and nothing is changed. */
 bool span_take_char(struct span *s, char c);
 bool span_take_str(struct span *s, const char *literal);
-/* Digits up to a 64-bit number; false on overflow or without a digit. */
+/* Take digits as a 64-bit number; false on overflow or without a digit. */
 bool span_take_dec(struct span *s, uint64_t *ret);
 bool span_take_hex(struct span *s, uint64_t *ret); /* without 0x */
-/* Returns the value of a digit of either case; -1 of what is none. */
+/* Returns the value of the hexadecimal digit @c, of either case; -1: it is none. */
 int hex_value(char c);
 /* Returns whether @c is a letter of ASCII, a digit or '_'. */
 static inline bool is_identifier_char(char c)
@@ -53,7 +53,7 @@ static inline bool is_identifier_char(char c)
 /* Skips blanks and tabs, then takes a run without any; false if there is none. */
 bool span_take_word(struct span *s, struct span *ret);
 void span_skip_blanks(struct span *s);
-/* Takes up to the next @sep (which is dropped), or all that is left; false when *s is empty. */
+/* Takes the bytes before the next @sep and drops that, or all bytes; false when *s is empty. */
 bool span_take_until(struct span *s, char sep, struct span *ret);
 /* As span_take_until() with '\n'. */
 bool span_take_line(struct span *s, struct span *ret);
@@ -66,10 +66,10 @@ int span_take_range(struct span *s, uint64_t *ret_first, uint64_t *ret_last);
 bool span_parse_dec(struct span s, uint64_t *ret);
 /* Copies into @buf as a C string, cut to its size; NULs inside become '?'. Returns @buf. */
 char *span_copy(struct span s, char *buf, size_t size);
-/* malloc'ed C string owned by the caller, or NULL. */
+/* Returns a malloc'ed C string that the caller owns; NULL: no memory. */
 char *span_dup(struct span s);
 
-/* Binary takers for little endian records. */
+/* Take bytes and little endian numbers from the front. */
 bool span_take_bytes(struct span *s, size_t n, struct span *ret);
 bool span_take_u8(struct span *s, uint8_t *ret);
 bool span_take_u16(struct span *s, uint16_t *ret);

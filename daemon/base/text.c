@@ -94,7 +94,7 @@ void text_add_utf16(struct buf *out, const uint8_t *p, size_t n, bool wide)
     }
 }
 
-/* Takes the first character off @in and writes what stands for it. Returns its bytes. */
+/* Takes the first character off @in and writes its clean form to @bytes. Returns how many bytes. */
 static size_t clean_next(struct span *in, bool modified, char bytes[static 4])
 {
     uint32_t c, low;
@@ -141,7 +141,7 @@ void text_clean(struct span in, enum text_encoding encoding, size_t max_bytes, s
                 buf_add_str(out, TEXT_CUT);
                 return;
             }
-            room = max_bytes; /* no need to cut */
+            room = max_bytes; /* the rest fits */
         }
         buf_add(out, bytes, n);
         written += n;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Foreign text made fit to show. Names of classes, methods, threads, processes and symbols pass
- * through here once, where they enter; each output still escapes for its own syntax. Pure; thread:
- * any.
+ * Cleaning of foreign text for display. Names of classes, methods, threads, processes and symbols
+ * are cleaned once, where flamed reads them; each output still escapes for its own syntax. Pure;
+ * thread: any.
  */
 #pragma once
 
@@ -32,8 +32,8 @@ void text_add_utf16(struct buf *out, const uint8_t *p, size_t n, bool wide);
 bool text_is_utf8(struct span s);
 
 #define TEXT_DISTANCE_MAX 64 /* bytes of each that are compared */
-/* Returns the edit distance of the beginnings of both: how many bytes to put in, take out, change
- * or swap with their neighbour. ASCII letters count the same in either case. */
+/* Returns the edit distance of the beginnings of both: how many bytes have to be inserted, removed,
+ * changed or swapped with their neighbour. ASCII letters count the same in either case. */
 unsigned text_distance(struct span a, struct span b);
 
 /* Appends @s (valid UTF-8) as the inside of a JSON string; '<' becomes \u003c, so that it may stand

@@ -14,7 +14,7 @@ const char *tls_file_key(enum tls_file which)
     return KEYS[which];
 }
 
-/* Whether nothing but a comment is left. */
+/* Returns whether @s is empty or a comment. */
 static bool is_comment(struct span s)
 {
     s = span_trim(s);
@@ -108,7 +108,7 @@ static bool take_file_key(struct span *line)
     colon = span_find(rest, ':');
     if (colon == rest.n || !span_ends_with((struct span){ rest.p, colon }, "_file"))
         return false;
-    for (size_t i = 0; i < colon; i++) { /* a comment, or a key in quotes, is none */
+    for (size_t i = 0; i < colon; i++) { /* a comment or a key in quotes does not count */
         if (rest.p[i] != '_' && (rest.p[i] < 'a' || rest.p[i] > 'z'))
             return false;
     }

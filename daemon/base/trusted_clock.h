@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whether the wall clock can be trusted with what cannot be undone, such as dropping what is old. A
- * clock that was set has to run on for a while first. Pure: callers pass the time. Thread: the
- * owner's.
+ * Says whether the wall clock can be trusted for acts that cannot be undone, such as dropping old
+ * data. After it was set, it has to run for STEADY_AFTER_NS first. Pure: callers pass the time.
+ * Thread: the owner's.
  */
 #pragma once
 
@@ -13,10 +13,10 @@
 
 struct steady {
     uint64_t offset_ns; /* wall clock less monotonic, as last seen (wraps) */
-    uint64_t jumped_ns; /* monotonic: when it was last set; 0: not since the first look */
+    uint64_t jumped_ns; /* monotonic: when it was last set; 0: not since the first call */
     bool looked;
 };
 
-/* Returns the wall clock at a moment; 0 when it was set less than STEADY_AFTER_NS ago. To be asked
- * every minute or so. */
+/* Returns @real_ns; 0 if the wall clock was set less than STEADY_AFTER_NS ago. Call it about once a
+ * minute. */
 uint64_t steady_now(struct steady *s, uint64_t monotonic_ns, uint64_t real_ns);

@@ -6,7 +6,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* The kernel's, since Linux 3.14. */
+/* The kernel's struct since Linux 3.14. */
 struct turns_attr {
     uint32_t size, policy;
     uint64_t flags;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A thread that others wait for: it works for a moment, then sleeps. On a busy machine the
- * scheduler may let it wait for a whole turn of a program that computes.
+ * Scheduling of a thread that works for a moment, then sleeps, and that others wait for. On a busy
+ * machine the scheduler may let it wait for a whole turn of a program that computes.
  */
 #pragma once
 
 #define TURNS_SHORT_NS (100 * 1000) /* the least that the kernel takes */
 
-/* Asks the scheduler for short turns of the calling thread, which come the sooner. It gets no more
- * time than before. Nothing changes where that is not possible: before Linux 6.12, and in
- * flamed.service, whose filter of system calls forbids it but for its drop-in short-turns.conf.
+/* Asks the scheduler for shorter turns of the calling thread, so that they come sooner. The thread
+ * gets no more time than before. This has no effect before Linux 6.12, nor in flamed.service: its
+ * filter of system calls allows it only with the drop-in short-turns.conf.
  * Thread: any. */
 void turns_short(void);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A small hash map from non-zero 64-bit keys to 32-bit values: the hot path's memory. Grows up to a
- * limit, then forgets everything and starts again, which bounds memory without any bookkeeping.
+ * A small hash map from non-zero 64-bit keys to 32-bit values, for the path of each sample. It
+ * grows up to a limit, then drops all entries and starts again: that bounds memory without
+ * bookkeeping.
  * Thread: the owner's.
  */
 #pragma once
@@ -19,8 +20,8 @@ struct u64_cache {
 void u64_cache_init(struct u64_cache *c, uint32_t max_entries);
 void u64_cache_deinit(struct u64_cache *c);
 void u64_cache_clear(struct u64_cache *c); /* keeps the memory */
-/* Remembers @value; forgets it silently when there is no memory. Returns true when all others were
- * forgotten because of the limit. */
+/* Stores @value, or nothing if there is no memory. Returns true if the limit made it drop all other
+ * entries. */
 bool u64_cache_put(struct u64_cache *c, uint64_t key, uint32_t value);
 
 /* Returns the slot of @key: its own, or the free one where it belongs. */
@@ -29,7 +30,7 @@ static inline uint32_t u64_cache_slot(const struct u64_cache *c, uint64_t key)
     return (uint32_t)(key * c->factor >> 32) & (c->cap - 1);
 }
 
-/* Gives the value of @key. Return: false if there is none. */
+/* Gets the value of @key. Returns false if there is none. */
 static inline bool u64_cache_get(const struct u64_cache *c, uint64_t key, uint32_t *ret)
 {
     if (!c->cap)

@@ -10,8 +10,8 @@
 #include <sys/eventfd.h>
 #include <sys/resource.h>
 
-/* Owners whose time is remembered. The one that has had the least goes: it is the nearest to those
- * that are not remembered. */
+/* Owners with a remembered processor time. The one with the least is forgotten first: it differs
+ * least from an owner that is not remembered. */
 #define WORKER_OWNERS_MAX 64
 
 /* Oldest first. */
@@ -19,7 +19,7 @@ struct work_list {
     struct work *first, **end;
 };
 
-/* How far an owner is, in processor time that it has had. */
+/* The processor time that an owner has used. */
 struct turn {
     uint64_t owner, at_ns;
 };
@@ -27,13 +27,14 @@ struct turn {
 struct worker {
     pthread_t thread;
     char name[16];
-    pthread_mutex_t lock; /* guards what follows */
+    pthread_mutex_t lock; /* guards the members below */
     pthread_cond_t wake, result;
     struct work_list queued, done;
-    struct shares places; /* for what is to do, or under way */
+    struct shares places; /* for pieces that wait or run */
     struct turn turns[WORKER_OWNERS_MAX];
     size_t turn_count;
-    uint64_t now_ns; /* where the turns are: nobody who had nothing to do is behind it */
+    uint64_t now_ns; /* the time of the present turn: an owner that was idle starts from it, not
+                      * from less */
     bool stopping;
     int wake_fd; /* borrowed; <= 0: none */
 };
@@ -57,7 +58,7 @@ static struct work *list_take(struct work_list *l)
     return work;
 }
 
-/* ---- whose turn it is ---- */
+/* ---- the next turn ---- */
 
 static struct turn *turn_find(struct worker *w, uint64_t owner)
 {
@@ -90,7 +91,7 @@ static void turn_spend(struct worker *w, uint64_t owner, uint64_t took_ns)
     *t = (struct turn){ owner, at_ns };
 }
 
-/* Takes the oldest piece of the owner that has had the least. */
+/* Takes the oldest piece of the owner that has used the least processor time. */
 static struct work *take_fair(struct worker *w)
 {
     struct work **best = &w->queued.first, *work;
@@ -128,7 +129,8 @@ static void *worker_main(void *arg)
     struct work *work;
 
     pthread_setname_np(pthread_self(), w->name);
-    setpriority(PRIO_PROCESS, 0, 0); /* not in the way of the engine, which may have started it */
+    setpriority(PRIO_PROCESS, 0, 0); /* gives up the priority of the engine, which may have
+                                      * started the thread */
     pthread_mutex_lock(&w->lock);
     while ((work = take_queued(w))) {
         uint64_t before;

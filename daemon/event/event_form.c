@@ -6,9 +6,9 @@
 #include <linux/perf_event.h>
 
 #define RAW_DIGITS_MAX 16
-#define MODIFIERS_MAX 4                      /* letters of perf's; tracepoints have longer names */
-#define ADDRESS_END (UINT64_C(1) << 47)      /* of a process */
-#define EVENT_BEHIND_MAX (UINT64_C(1) << 31) /* bytes behind a symbol */
+#define MODIFIERS_MAX 4                      /* letters, as in perf */
+#define ADDRESS_END (UINT64_C(1) << 47)      /* of addresses of a process */
+#define EVENT_BEHIND_MAX (UINT64_C(1) << 31) /* bytes from a symbol on */
 
 /* ---- words ---- */
 
@@ -22,7 +22,8 @@ static bool is_word_char(char c)
     return is_identifier_char(c) || c == '-';
 }
 
-/* Names of PMUs, groups and tracepoints become parts of paths: letters, digits, _ and - alone. */
+/* Returns whether @s may become a part of a path, as names of PMUs, groups and tracepoints do: only
+ * letters, digits, _ and -. */
 static bool is_word(struct span s, bool dots)
 {
     if (s.n == 0 || s.p[0] == '-' || s.p[0] == '.')
@@ -50,7 +51,7 @@ static bool parse_number(struct span s, uint64_t *ret)
 
 /* ---- the modifiers ---- */
 
-/* Whether @s is nothing but u and k, each once. */
+/* Takes @s as modifiers; false unless it is only u and k, each at most once. */
 static bool take_modifiers(struct span s, struct event_form *f)
 {
     bool user = false, kernel = false;
@@ -81,7 +82,7 @@ static int bad_modifiers(struct span s, struct error *err)
 #define OP(op) (1u << PERF_COUNT_HW_CACHE_OP_##op)
 #define READ_WRITE_PREFETCH (OP(READ) | OP(WRITE) | OP(PREFETCH))
 
-/* Which operations each has: those that perf lists. */
+/* The operations of each cache: those that perf lists. */
 static const struct {
     const char *name;
     uint32_t id, ops;
@@ -104,7 +105,7 @@ static const struct {
     { "prefetches", "prefetch-misses", PERF_COUNT_HW_CACHE_OP_PREFETCH },
 };
 
-/* The name and config of number @i. */
+/* Gets the name and config of cache event @i. */
 static bool cache_event(size_t i, char name[EVENT_CACHE_NAME_BYTES], uint64_t *ret_config)
 {
     for (size_t cache = 0; cache < ARRAY_SIZE(CACHES); cache++) {
@@ -144,7 +145,7 @@ static bool find_cache(struct span text, uint64_t *ret_config)
 
 /* ---- the forms ---- */
 
-/* "r01c2" */
+/* Parses a raw event: "r01c2". */
 static bool parse_raw(struct span s, struct event_form *f)
 {
     uint64_t config;
@@ -156,7 +157,7 @@ static bool parse_raw(struct span s, struct event_form *f)
     return true;
 }
 
-/* A row of events.def, a raw event, an event of a cache. */
+/* Parses a row of events.def, a raw event or an event of a cache. */
 static bool parse_plain(struct span s, struct event_form *f)
 {
     size_t count;
@@ -184,7 +185,7 @@ static int bad_term(struct span term, struct error *err)
                            (int)MIN(term.n, (size_t)48), term.p);
 }
 
-/* "cpu/event=0x3c,umask=1/u" */
+/* Parses an event of a PMU: "cpu/event=0x3c,umask=1/u". */
 static int parse_pmu(struct span s, struct event_form *f, struct error *err)
 {
     struct span pmu, terms, term;
@@ -221,7 +222,7 @@ static uint32_t access_bit(char c)
     return c == 'r' ? EVENT_READ : c == 'w' ? EVENT_WRITE : c == 'x' ? EVENT_EXECUTE : 0;
 }
 
-/* "r", "w", "rw", "x" */
+/* Parses "r", "w", "rw" or "x". */
 static bool parse_access(struct span s, uint32_t *ret)
 {
     uint32_t access = 0;
@@ -237,7 +238,7 @@ static bool parse_access(struct span s, uint32_t *ret)
     return access == EVENT_EXECUTE || (access && !(access & EVENT_EXECUTE));
 }
 
-/* What stands behind "mem:": "0x7f0012345678/8:w" */
+/* Parses the text after "mem:": "0x7f0012345678/8:w". */
 static int parse_breakpoint(struct span s, struct event_form *f, struct error *err)
 {
     struct span place, length, access;
@@ -273,7 +274,7 @@ refuse:
                            "a breakpoint is an address, 1, 2, 4 or 8 bytes, and r, w, rw or x");
 }
 
-/* "sched:sched_switch" */
+/* Parses a tracepoint: "sched:sched_switch". */
 static int parse_tracepoint(struct span group, struct span name, struct event_form *f,
                             struct error *err)
 {
@@ -292,7 +293,7 @@ static int parse_tracepoint(struct span group, struct span name, struct event_fo
     return 0;
 }
 
-/* Of a file: letters, digits and _ - + . */
+/* Returns whether @s may be a file's name: letters, digits and _ - + . */
 static bool is_file_name(struct span s)
 {
     if (s.n == 0 || s.p[0] == '-' || s.p[0] == '.')
@@ -304,7 +305,7 @@ static bool is_file_name(struct span s)
     return true;
 }
 
-/* As files name them, or as C++ writes a qualified name. */
+/* Returns whether @s may be a symbol, as in a file's table or as a qualified name of C++. */
 static bool is_symbol(struct span s)
 {
     if (s.n == 0 || s.p[0] == ':' || s.p[0] == '-' || is_digit(s.p[0]))
@@ -323,8 +324,8 @@ static int bad_function(struct error *err)
     return error_parameter(err, "event", -EINVAL, "this names no function of a library or program");
 }
 
-/* Whether @s names a function: what stands before its first colon is the name of a file. That has
- * a dot, which no group of tracepoints has, or "./" before it. */
+/* Returns whether @s names a function: the text before its first colon is the name of a file. Such
+ * a name has a dot, which no group of tracepoints has, or "./" before it. */
 static bool is_function(struct span s)
 {
     struct span head = { s.p, span_find(s, ':') };
@@ -335,7 +336,7 @@ static bool is_function(struct span s)
            (span_find(head, '.') < head.n && span_find(head, '/') == head.n);
 }
 
-/* "libc.so.6:malloc", "./node:main", "libjvm.so:ObjectMonitor::enter+0x10" */
+/* Parses a function: "libc.so.6:malloc", "./node:main", "libjvm.so:ObjectMonitor::enter+0x10". */
 static int parse_function(struct span s, struct event_form *f, struct error *err)
 {
     struct span file, symbol, behind;
@@ -365,7 +366,7 @@ static int parse_form(struct span s, struct event_form *f, struct error *err)
         return parse_function(s, f, err);
     if (span_find(s, '/') < s.n)
         return parse_pmu(s, f, err);
-    /* A group of tracepoints may be called as an event: lock:contention_begin. */
+    /* A group of tracepoints may have the name of an event: lock:contention_begin. */
     if (tail.n > MODIFIERS_MAX || !parse_plain(head, f))
         return colon < s.n ? parse_tracepoint(head, tail, f, err) : -ENOENT;
     if (colon < s.n && !take_modifiers(tail, f))
@@ -384,7 +385,7 @@ bool event_is_filter(struct span text)
     return true;
 }
 
-/* "{prev_state == 1}": what stands behind a tracepoint. */
+/* Parses the filter after a tracepoint: "{prev_state == 1}". */
 static int parse_filter(struct span s, struct event_form *f, struct error *err)
 {
     struct span filter = { s.p + 1, s.n - MIN(s.n, (size_t)2) };

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Names of events that are no row of events.def: raw events of the processor, events of its caches
- * and of a PMU by terms. Also tracepoints, functions of a file, breakpoints, and the modifiers u
- * and k of any event. What such a text says is known here; whether the machine has the event is
- * not. Pure; thread: any.
+ * Parses names of events that are no row of events.def. These are raw events of the processor,
+ * events of its caches, events of a PMU by terms, tracepoints, functions of a file and breakpoints.
+ * Any event may have the modifiers u and k. The parser does not know whether the machine has the
+ * event. Pure; thread: any.
  */
 #pragma once
 
@@ -19,14 +19,14 @@
 struct event_term {
     struct span name;
     uint64_t value;
-    bool given; /* the value */
+    bool given; /* there is a value */
 };
 
 enum event_access { EVENT_READ = 1, EVENT_WRITE = 2, EVENT_EXECUTE = 4 };
 
-/* What a text says. Spans point into it. */
+/* A parsed name. Spans point into the text. */
 struct event_form {
-    enum event_kind kind; /* a row of events.def, or one of the forms behind them */
+    enum event_kind kind; /* a row of events.def, or one of the forms that follow the rows */
     bool exclude_user, exclude_kernel;
     uint64_t config; /* EVENT_RAW, EVENT_CACHE: as perf_event_open(2) takes it */
     /* EVENT_TRACEPOINT; EVENT_FUNCTION: a file and a symbol of it; EVENT_PMU: name alone. */
@@ -34,18 +34,18 @@ struct event_form {
     struct span filter;                       /* EVENT_TRACEPOINT: in braces; may be none */
     struct event_term terms[EVENT_TERMS_MAX]; /* EVENT_PMU */
     size_t term_count;
-    uint64_t address;       /* EVENT_BREAKPOINT; EVENT_FUNCTION: bytes behind the symbol */
+    uint64_t address;       /* EVENT_BREAKPOINT; EVENT_FUNCTION: bytes from the symbol on */
     uint32_t bytes, access; /* of it: 1 to 8; bits of enum event_access */
 };
 
-/* Return: 0. -ENOENT: @text is no name of a row, and has none of the forms. -EINVAL: it has one,
- * with a mistake that @err says. */
+/* Parses @text. Return: 0. -ENOENT: it is no name of a row, and has none of the forms. -EINVAL: it
+ * has a form with a mistake, which @err says. */
 int event_form_parse(struct span text, struct event_form *ret, struct error *err);
 
-/* Returns whether @text may stand in the braces behind a tracepoint. */
+/* Returns whether @text may stand in the braces after a tracepoint. */
 bool event_is_filter(struct span text);
 
-/* Return: the name of the cache event number @i as perf lists it, written to @buf; NULL behind the
- * last. */
+/* Writes the name of the cache event number @i, as perf lists it, to @buf and returns @buf; NULL:
+ * there is none. */
 #define EVENT_CACHE_NAME_BYTES 32
 const char *event_cache_name(size_t i, char buf[EVENT_CACHE_NAME_BYTES]);

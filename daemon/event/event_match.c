@@ -11,7 +11,8 @@ static bool fits(char pattern, char c)
     return pattern == '?' || lower(pattern) == lower(c);
 }
 
-/* Goes back to the last star alone, so that the time is bounded by the product of both lengths. */
+/* Returns whether @pattern matches all of @text. It backtracks only to the last star, so the time
+ * is bounded by the product of both lengths. */
 static bool fits_all(struct span pattern, struct span text)
 {
     size_t p = 0, t = 0, star = pattern.n, star_text = 0;

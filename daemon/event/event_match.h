@@ -4,6 +4,6 @@
 
 #include "base/span.h"
 
-/* Returns whether @pattern fits @text, whatever the case of letters: it is a part of it, or, with *
- * or ? in it, describes all of it. */
+/* Returns whether @pattern matches @text, whatever the case of letters. It has to be a part of
+ * @text, or, if it has * or ?, to match all of it. */
 bool event_match(struct span pattern, struct span text);

@@ -8,9 +8,9 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What several rows cost. */
+/* Costs that several rows have. */
 #define COST_SAMPLE "2 to 10 us of CPU time a sample"
-/* Every one is looked at: a draw decides which one is sampled. */
+/* The program runs for each event and samples some at random. */
 #define COST_SOFTWARE "0.1 to 0.5 us for each on the whole machine, and " COST_SAMPLE
 #define COST_HARDWARE "an interrupt and " COST_SAMPLE
 #define COST_SWITCH "about 0.1 us for each switch of its threads, and " COST_SAMPLE
@@ -42,7 +42,7 @@ const struct event_info *events_table(size_t *ret_count)
     return EVENTS;
 }
 
-/* By the first of the kinds behind EVENTS. */
+/* Indexed by kind, from the first one after the rows. */
 static const struct event_info FORMS[] = {
     { .kind = EVENT_RAW,
       .name = "rNNN",
@@ -142,7 +142,7 @@ bool event_period_valid(uint32_t kind, uint64_t period)
     return period > 0 && period <= EVENT_PERIOD_MAX_COUNT && period % event_worth(info) == 0;
 }
 
-/* Whether the slash at @at of an event's name is none of a PMU's pair: "./node:main",
+/* Returns whether the slash at @at of an event's name is not one of a PMU's pair: "./node:main",
  * "mem:0x1000/8". */
 static bool is_single_slash(struct span name, size_t at)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What expressions of triggers may name: measures of a JVM, each over the last 30 s. Values. */
+/* The measures of a JVM that expressions of triggers may name, each over the last 30 s. Values. */
 #pragma once
 
 enum measure {

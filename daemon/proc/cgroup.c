@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * /proc/PID/cgroup: a line per hierarchy of version 1, and one for version 2. Paths are relative to
- * the reader's cgroup namespace (they may begin with "/.."). What a path means is
- * discover/container.c's.
+ * the reader's cgroup namespace (they may begin with "/.."). discover/container.c interprets the
+ * paths.
  */
 #include "proc/proc.h"
 

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whose a process is. What a user may name (a cgroup below its own manager's, a process) must not
- * make many owners of one user, nor one owner of that user and a container of somebody else.
+ * Computes the owner of a process. Names that a user may choose (a cgroup below the user's own
+ * manager, a process) must not give one user many owners, nor one owner to a user and to another's
+ * container.
  */
 #include "base/shares.h"
 #include "proc/proc.h"
 
-/* Hexadecimal digits, as all runtimes have them in a cgroup's name. */
+/* Hexadecimal digits of the id that all runtimes put into a cgroup's name. */
 #define CONTAINER_ID_BYTES 64
 #define CGROUP_MAX_BYTES ((size_t)64 << 10) /* 13 hierarchies, each path at its longest */
 
@@ -15,7 +16,7 @@ static bool is_hex(char c)
     return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
 }
 
-/* The first run of 64 hexadecimal digits; empty: there is none. */
+/* Returns the first run of 64 hexadecimal digits; empty: none. */
 static struct span container_id(struct span text)
 {
     size_t run = 0;
@@ -41,8 +42,9 @@ static struct span user_part(struct span path)
     return (struct span){ path.p, 0 };
 }
 
-/* The cgroup that stands for all of a container, or of a user; empty: neither. Of a container it
- * is the whole path: who is in one that has no such id may make one of any below it. */
+/* Returns the part of the path that is the same for a whole container or user; empty: neither. For
+ * a container it reaches from the root to the id: a process in a cgroup without an id could make a
+ * cgroup with any id below its own. */
 static struct span whole(struct span cgroup)
 {
     struct span user = { cgroup.p, 0 };
@@ -59,7 +61,7 @@ static struct span whole(struct span cgroup)
     return user;
 }
 
-/* What an owner is known by. */
+/* What an owner's number is made of. */
 enum kind { CONTAINER_OR_USER, USER_IN_CGROUP, PROCESS };
 
 static struct fingerprint_key key; /* 0: this program's own */
@@ -69,7 +71,8 @@ void proc_owner_use_key(const struct fingerprint_key *shared)
     key = *shared;
 }
 
-/* A number that nobody can foresee: who could would choose a cgroup that has another's. */
+/* Returns a number that cannot be predicted. Otherwise a user could choose a cgroup that has
+ * another owner's number. */
 static uint64_t number(enum kind kind, struct span text, uint64_t a, uint64_t b)
 {
     const struct fingerprint_key use = key.k0 || key.k1 ? key : fingerprint_key_new();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How namespaces number things: /proc/PID/uid_map, gid_map and timens_offsets. */
+/* Parses how a namespace maps ids and clocks: /proc/PID/uid_map, gid_map and timens_offsets. */
 #include "proc/proc.h"
 
 #define NSEC_PER_SEC_SIGNED INT64_C(1000000000)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which process the engine works on, and at what, at this moment. If the engine stands, that is
- * what holds it. The watch notes the owner before it ends flamed, and the next flamed quarantines
- * that owner (stall_exit.h).
+ * Which process the engine works on now, and for what. If the engine stalls, that process is the
+ * cause. The watchdog notes its owner before it ends flamed, and the next flamed quarantines that
+ * owner (stall_exit.h).
  */
 #pragma once
 
@@ -12,13 +12,14 @@ enum looking_at {
     LOOKING_NOWHERE,
     LOOKING_SAMPLE,   /* the frames of a sample are being named */
     LOOKING_FUNCTION, /* a function is looked for in its files */
-    LOOKING_JVM,      /* whether it is a JVM, and the tables of its VM */
+    LOOKING_JVM,      /* the process is being recognised as a JVM, or its VM's tables are being
+                       * read */
 };
 
-/* Says that the engine begins to work on @id. @jvm: it is known to be one. Thread: the one of
+/* Notes that the engine begins to work on @id. @jvm: @id is known to be a JVM. Thread: the one of
  * readers_use(). */
 void looking_begin(enum looking_at at, const struct proc_id *id, bool jvm);
-/* Says that it is done with that. Thread: the same. */
+/* Notes that the engine has finished that work. Thread: the same. */
 void looking_end(void);
 
 struct looking {
@@ -28,8 +29,8 @@ struct looking {
     bool jvm;
 };
 
-/* Gives what the engine works on. It is whole if the engine has stood since before the call.
- * Thread: any. */
+/* Gets what the engine works on. The result is consistent only if the engine has been stalled since
+ * before the call. Thread: any. */
 void looking_get(struct looking *ret);
-/* Returns @at in words, to be put behind "while". */
+/* Returns @at as a clause that follows "while". */
 const char *looking_text(enum looking_at at);

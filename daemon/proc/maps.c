@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * /proc/PID/maps: what is mapped where. The kernel writes the text, but its size, the order of
- * magnitude of its lines and every path in it are the target's choice.
+ * Parses /proc/PID/maps. The kernel writes the text, but the target chooses the number of its lines
+ * and every path in it.
  */
 #include "base/array.h"
 #include "proc/proc.h"

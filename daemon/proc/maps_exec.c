@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The executable mappings of a process: what a stack leads through; or all of them. A process may
- * have tens of thousands of mappings with names of 4 KB each, so neither their text nor their
- * entries are kept, and the kernel is asked for those that are wanted where it can be. Some room is
- * for what matters most: what it loads first lies above all others, at the end.
+ * Reads the executable mappings of a process, or all of them. A process may have tens of thousands
+ * with names of 4 KB each, so the number of entries and of bytes is limited, and PROCMAP_QUERY,
+ * where the kernel offers that, asks for executable ones only. Some room is reserved for vital
+ * mappings: the libraries that a process loads first have the highest addresses, so they come last.
  */
 #include "base/cleanup.h"
 #include "proc/maps_walk.h"
 #include "proc/procmap.h"
 #include "proc/stall_readers.h"
 
-/* Room for what is vital and for what samples met, but no more than a quarter. */
+/* Room reserved for vital mappings and for those that samples met, at most a quarter. */
 #define KEPT_ENTRIES (64 + MAPS_MET_MAX)
 #define KEPT_PATH_BYTES ((size_t)64 << 10)
 
@@ -18,7 +18,7 @@ struct collector {
     const struct maps_limits *limits;
     struct maps maps;
     size_t cap;
-    size_t entries, path_bytes; /* for any; @limits are for what matters most */
+    size_t entries, path_bytes; /* limits of any mapping; @limits are those of reserved ones */
     struct span last;           /* the path before; offset and length in the text */
 };
 
@@ -67,7 +67,7 @@ bool maps_have_met(const struct maps_met *met, const struct mapping *m)
     return false;
 }
 
-/* Leaves one address of each mapping, so that there is room for others. */
+/* Keeps one address for each mapping, so that there is room for others. */
 static void settle_met(struct maps_met *met, const struct maps *maps)
 {
     size_t kept = 0;
@@ -85,7 +85,7 @@ static void settle_met(struct maps_met *met, const struct maps *maps)
         met->count = kept;
 }
 
-/* Where @path stands in the text; paths that follow each other are often the same. */
+/* Stores @path in the text, unless it equals the one before. Returns false if there is no room. */
 static bool add_path(struct collector *c, struct span path, size_t max, struct span *ret)
 {
     const struct buf *text = &c->maps.text;
@@ -107,7 +107,7 @@ static bool add_path(struct collector *c, struct span path, size_t max, struct s
     return !text->error;
 }
 
-/* Takes @m as number @at. False: a limit is reached. */
+/* Inserts @m at index @at. Returns false if a limit is reached. */
 static bool add_at(struct collector *c, const struct mapping *m, size_t at, bool first)
 {
     struct mapping *e, copy = *m;
@@ -130,7 +130,8 @@ static bool add_at(struct collector *c, const struct mapping *m, size_t at, bool
     return true;
 }
 
-/* Goes on behind a limit for what matters most; where all are wanted, the walk ends. */
+/* Takes a mapping. Beyond a limit it takes only reserved ones; if all mappings are wanted, it ends
+ * the walk there. */
 static bool collect(const struct mapping *m, void *cookie)
 {
     struct collector *c = cookie;
@@ -145,7 +146,7 @@ static bool collect(const struct mapping *m, void *cookie)
     return every;
 }
 
-/* After a walk that a limit of time ended: the kernel is asked for each that was met. */
+/* Asks the kernel for each mapping that samples met, after a limit of time ended the walk. */
 static void ask_for_met(struct collector *c, int fd)
 {
     const struct maps_met *met = c->limits->met;
@@ -164,7 +165,7 @@ static void ask_for_met(struct collector *c, int fd)
     }
 }
 
-/* From offsets in the text to places in it, which does not move any more. */
+/* Turns offsets in the text into pointers, once the text does not move any more. */
 static void settle_paths(struct maps *m)
 {
     for (size_t i = 0; i < m->count; i++) {
@@ -205,7 +206,7 @@ static int read_exec(int fd, const struct maps_limits *limits, struct maps *ret)
 struct exec_reading {
     struct reading base; /* first */
     struct maps_limits limits;
-    struct maps_met met; /* a copy: the reading may outlive who asked for it */
+    struct maps_met met; /* a copy: the read may outlive its caller */
     struct maps maps;
     int fd;
 };

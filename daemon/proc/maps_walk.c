@@ -7,9 +7,9 @@
 #include <unistd.h>
 
 #define CHUNK_BYTES 65536 /* a line has a path of 4,096 bytes at most, each perhaps as "\012" */
-#define QUERY_STRIDE 64   /* questions between two looks at the clock */
+#define QUERY_STRIDE 64   /* queries between two reads of the clock */
 
-/* What a machine gives to others does not count. */
+/* Returns this thread's CPU time: time that other threads get does not count. */
 static uint64_t now_ns(void)
 {
     return clock_ns(CLOCK_THREAD_CPUTIME_ID);
@@ -42,7 +42,7 @@ int maps_walk_text(int fd, uint64_t ns, maps_fn fn, void *cookie)
         int r;
 
         total += (size_t)n;
-        if (end == text.n) { /* no end of line: wait for it, or drop what is too long for a line */
+        if (end == text.n) { /* no end of line: read on, or drop text that is too long for a line */
             kept = text.n < sizeof(chunk) ? text.n : 0;
             r = 0;
         } else {

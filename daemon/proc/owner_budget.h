@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How long flamed and its broker wait for an owner (proc_owner()). Each has a budget. So none can
- * hold them for more than a share of their time by answering slowly.
+ * How long flamed and its broker wait for an owner (proc_owner()). Each owner has a budget, so a
+ * slow one takes at most a share of their time.
  */
 #pragma once
 
 #include "base/budget.h"
 
-#define OWNER_BUDGET_SHARE 20 /* one part in so many of all time */
-/* So much at once: a starting JVM wants a hundred files. Each takes milliseconds on a machine with
- * ten times more runnable threads than processors. */
+#define OWNER_BUDGET_SHARE 20 /* the budget gains 1 ns in this many */
+/* The most at once: flamed opens a hundred files for a starting JVM. Each takes milliseconds on a
+ * machine with ten times more runnable threads than processors. */
 #define OWNER_BUDGET_AT_ONCE_NS UINT64_C(4000000000)
-#define OWNER_BUDGETS_MAX 64 /* the one that was asked for longest ago goes */
+#define OWNER_BUDGETS_MAX 64 /* the least recently used one is dropped */
 
 struct owner_budget {
     uint64_t key; /* 0: free */

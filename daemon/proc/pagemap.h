@@ -6,9 +6,9 @@
 #include <stdint.h>
 
 struct page_counts {
-    uint64_t resident; /* in memory: its own, or a file's */
-    uint64_t lone;     /* in memory, no file's, and not its own alone: a page of zeros that the
-                          kernel lends, or one that a fork shares */
+    uint64_t resident; /* in memory: the process's own, or a file's */
+    uint64_t lone;     /* in memory, no file's, and shared: the kernel's page of zeros, or one
+                        * shared by a fork */
     uint64_t swapped;
 };
 

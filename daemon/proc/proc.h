@@ -10,15 +10,15 @@
 #include "base/error.h"
 #include "base/siphash.h"
 
-/* A process image: what a profile is about. The exec number starts at 0 and rises with each exec
- * that was seen, so that `sh -c 'exec java'` is two images. Keys of every cache. */
+/* A process image: a process between two execs. The exec number starts at 0 and rises with each
+ * exec that flamed sees, so `sh -c 'exec java'` is two images. The key of every cache. */
 struct proc_id {
     int32_t host_pid;
     uint32_t exec_no;
     uint64_t start_ticks; /* field 22 of /proc/PID/stat: clock ticks (100/s) after boot */
 };
 
-/* Outcome (> 0) of an act on a process that has exited, or whose pid now names another. */
+/* Outcome (> 0) of an act on a process that has exited; its pid may name another one now. */
 #define PROC_GONE 1
 
 /* Returns whether both are the same process. */
@@ -44,9 +44,8 @@ struct mapping {
         path; /* points into the text; empty for anonymous memory; "[vdso]" and the like as is */
 };
 
-/* Returns whether both lines say the same of where they lie, and by which numbers their file is
- * known there. The numbers may be those of another file by now: they stand for a file only to the
- * process that the lines are of. */
+/* Returns whether both lines have the same range, offset, device and inode. These numbers identify
+ * a file only while it is mapped there: later they may be another file's. */
 static inline bool mapping_same_place(const struct mapping *a, const struct mapping *b)
 {
     return a->start == b->start && a->end == b->end && a->offset == b->offset &&
@@ -60,9 +59,9 @@ struct maps {
     struct buf text;         /* owned: what the paths point into */
     struct mapping *entries; /* owned, [count], sorted by start */
     size_t count;
-    size_t left_out; /* that were met, and not kept for want of room */
+    size_t left_out; /* executable mappings that found no room */
     bool truncated;  /* a limit was hit: entries beyond it are unknown */
-    bool late;       /* that limit was of the time to read it in, or of its text */
+    bool late;       /* the limit of the time or of the text was hit */
 };
 
 void maps_deinit(struct maps *m);
@@ -70,8 +69,8 @@ void maps_deinit(struct maps *m);
 const struct mapping *maps_find(const struct maps *m, uint64_t address);
 /* Returns whether most stacks of a process lead through @m: libjvm, libc, the loader, the vdso. */
 bool mapping_is_vital(const struct mapping *m);
-/* Returns whether @path is called as HotSpot's library: libjvm.so, and as an update or a copy may
- * call it, such as libjvm.so.old. */
+/* Returns whether @path has the name of HotSpot's library: libjvm.so, or one that an update or a
+ * copy may give it, such as libjvm.so.old. */
 bool path_is_libjvm(struct span path);
 
 #define MAPS_EXEC_MAX 4096 /* executable mappings of a process that flamed keeps */
@@ -82,23 +81,23 @@ struct maps_met {
     uint64_t at[MAPS_MET_MAX];
     size_t count;
 };
-/* Remembers @address in *met, which is made at first, and is the caller's to free. Return: true
- * where it is new. */
+/* Adds @address to *met, which the first call allocates and the caller frees. Returns whether it is
+ * new. */
 bool maps_meet(struct maps_met **met, uint64_t address);
 /* Returns whether samples met code in @m. @met may be NULL. */
 bool maps_have_met(const struct maps_met *met, const struct mapping *m);
 
 struct maps_limits {
     size_t entries;
-    size_t path_bytes;    /* of all paths; one that follows its like takes none */
-    uint64_t ns;          /* of processor time, to be read in */
-    bool every;           /* not the executable ones alone */
-    struct maps_met *met; /* borrowed, may be NULL. Then one address of each mapping is left. */
+    size_t path_bytes;    /* of all paths; a path equal to the one before takes none */
+    uint64_t ns;          /* of processor time for the read */
+    bool every;           /* also those that are not executable */
+    struct maps_met *met; /* borrowed, may be NULL; afterwards it has one address of each mapping */
 };
-/* Gets the executable mappings, or every one, of the maps file @fd of process @id, which is taken.
- * If there is no room for all executable ones: libjvm, libc, the loader, and those of @met come
- * first. It is a reading that may not come back (stall_readers.h). 0 (ret->truncated: a limit was
- * reached); -ETIMEDOUT: it is not answered; -errno (also of the target's exit: -ESRCH). */
+/* Gets the executable mappings, or all, from the maps file @fd of process @id; takes @fd. If there
+ * is no room for all executable ones, libjvm, libc, the loader and those of @met come first. The
+ * read may never return (stall_readers.h). 0 (ret->truncated: a limit was reached); -ETIMEDOUT: no
+ * answer; -errno (-ESRCH: the target has exited). */
 int maps_read_exec(const struct proc_id *id, int fd, const struct maps_limits *limits,
                    struct maps *ret);
 
@@ -110,23 +109,24 @@ int maps_read_exec(const struct proc_id *id, int fd, const struct maps_limits *l
 struct proc_status {
     char state; /* R S D T t Z X I */
     int32_t tgid, ppid;
-    int32_t tracer;                    /* 0: nobody traces it */
+    int32_t tracer;                    /* 0: it is not traced */
     uint32_t uid, gid;                 /* effective, in the reader's user namespace */
     uint32_t real_uid, saved_uid;      /* the same */
     uint32_t file_uid;                 /* the same: of the file system */
-    uint64_t capabilities;             /* CapPrm; all where it is not told */
+    uint64_t capabilities;             /* CapPrm; all bits if it is missing */
     int32_t ns_pid[PROC_NS_DEPTH_MAX]; /* NSpid: outermost first */
-    size_t ns_depth;                   /* entries of ns_pid; 0: not told, it was cut off */
-    bool whole;                        /* nothing of what is here was cut off */
+    size_t ns_depth;                   /* entries of ns_pid; 0: missing, or the text was cut
+                                        * there */
+    bool whole;                        /* the text was not cut before the last of these */
     uint64_t signals_caught;           /* SigCgt, bit n-1 for signal n */
-    uint64_t capability_bounds; /* CapBnd, bit n for capability n; all where it is not told */
+    uint64_t capability_bounds; /* CapBnd, bit n for capability n; all bits if it is missing */
     uint64_t rss_bytes;         /* VmRSS, 0 for kernel threads and zombies */
     uint64_t swap_bytes;        /* VmSwap, the same */
     uint32_t threads;
     bool kernel_thread; /* no memory map: no VmSize line and not a zombie */
 };
-/* Parses @text. A last line without its end does not count. 0, or -EBADMSG when state,
- * tgid, ppid or uid is not there (then *ret is untouched). */
+/* Parses @text, without a last line that has no end. 0, or -EBADMSG if state, tgid, ppid or uid is
+ * missing (then *ret is untouched). */
 int proc_status_parse(struct span text, struct proc_status *ret);
 
 struct proc_stat {
@@ -135,20 +135,20 @@ struct proc_stat {
     int32_t ppid;
     uint64_t major_faults;             /* pages that came from a disk */
     uint64_t utime_ticks, stime_ticks; /* clock ticks, 100 per second */
-    uint64_t waited_ticks;             /* of children that it has waited for, and theirs */
+    uint64_t waited_ticks;             /* of reaped children and their reaped children */
     uint64_t start_ticks;
     uint32_t threads;
     uint64_t vsize_bytes, rss_bytes;
     bool kernel_thread; /* PF_KTHREAD */
-    int exit_status;    /* of a zombie, as wait(2) says it; 0 where the reader may not know */
+    int exit_status;    /* wait(2) status of a zombie; 0 if the reader may not see it */
 };
-/* Returns whether no thread of the process is left. Its first thread may end before the others: it
+/* Returns whether no thread of the process is left. If the first thread ends before the others, it
  * is a zombie until they have ended, too. */
 static inline bool proc_stat_is_dead(const struct proc_stat *s)
 {
     return s->state == 'X' || (s->state == 'Z' && s->threads < 2);
 }
-/* 0, or -EBADMSG (then *ret is untouched). */
+/* Parses /proc/PID/stat. 0, or -EBADMSG (then *ret is untouched). */
 int proc_stat_parse(struct span text, struct proc_stat *ret);
 
 /* A line of /proc/PID/cgroup: "4:memory:/a/b", and "0::/a/b" for version 2. Points into the text.
@@ -162,95 +162,92 @@ bool cgroup_take_line(struct span *text, struct cgroup_line *ret);
 /* Returns whether @line is of the hierarchy of version 1 that has @controller, alone or with
  * others. */
 bool cgroup_has(const struct cgroup_line *line, const char *controller);
-/* Returns the path that a person knows the process by: that of version 2, else systemd's, else the
- * longest.
- * "/" where there is nothing better. Points into @text. */
+/* Returns the path that people know the process by: that of version 2, else systemd's, else the
+ * longest, else "/". Points into @text. */
 struct span cgroup_path(struct span text);
 
 #define PROC_CMDLINE_MAX_BYTES ((size_t)128 << 10)
 /* Takes the next argument of /proc/PID/cmdline, without its NUL; false at the end. */
 bool cmdline_take(struct span *text, struct span *ret);
 
-/* Returns what @outside, an id as the reader of /proc/PID/uid_map (or gid_map) sees it, is called
- * inside that user namespace. -1 where it is not mapped. */
+/* Translates the id @outside, as the reader of /proc/PID/uid_map (or gid_map) sees it, to the id
+ * inside that user namespace. -1: it is not mapped. */
 int64_t id_map_inside(struct span text, uint32_t outside);
 
-/* Returns whether /proc/PID/uid_map is that of the reader's own user namespace, as far as ids tell.
- */
+/* Returns whether /proc/PID/uid_map maps each id to itself, as in the reader's own user
+ * namespace. */
 bool id_map_is_identity(struct span text);
 
 /* Returns whether a line of /proc/PID/cgroup looks like a container's: an id of 64 hexadecimal
- * digits, or a name that runtimes use. A user may name cgroups, too: this may take rights away, and
- * give none.
- */
+ * digits, or a name that runtimes use. A user can choose such a name, so a true result may only
+ * remove rights. */
 bool cgroup_is_container(struct span text);
 
 /* Returns the user who may act on a process by the kernel's ptrace rules. That is its real,
- * effective and saved user, if these are one, it has no capability and may be dumped. It is 0,
- * root's, in every other case. So it is in a container or another user namespace, for ids without a
- * name here (65534), and if it cannot be read. */
+ * effective and saved user, if these are the same, it has no capability and may be dumped. Returns
+ * 0, root, in every other case. Such cases are a container, another user namespace, ids that are
+ * not mapped here (65534), and files that cannot be read. */
 uint32_t proc_user(int proc_fd, const struct proc_status *status, struct span uid_map,
                    struct span cgroup, int32_t host_pid);
 
-/* Returns whether a process lives in a user namespace other than the reader's as one of its
- * users. One that left or entered it halfway does not. Its real, effective and saved user must be
- * one, which is mapped there and is not the reader's root. What may be dumped of it must be that
- * user's, or the root's of the namespace. The maker of the namespace may then trace it, whatever
- * its capabilities.
- */
+/* Returns whether a process is wholly in a user namespace other than the reader's: then the
+ * namespace's maker may trace it, whatever its capabilities. Its real, effective and saved user
+ * have to be the same, mapped there and not the reader's root. Its /proc files have to belong to
+ * that user or to the root of the namespace. */
 bool proc_is_namespaced(int proc_fd, const struct proc_status *status, struct span uid_map,
                         int32_t host_pid);
 
-/* Returns the offset of CLOCK_BOOTTIME in /proc/PID/timens_offsets, in ns; 0 where there is none.
- */
+/* Returns the offset of CLOCK_BOOTTIME in /proc/PID/timens_offsets, in ns; 0: none. */
 int64_t timens_boottime_ns(struct span text);
-/* Returns the same of CLOCK_MONOTONIC: what a process there reads is the host's plus this. */
+/* Returns the offset of CLOCK_MONOTONIC: a process there reads the host's clock plus this. */
 int64_t timens_monotonic_ns(struct span text);
 
 /* Reads and parses /proc/PID/stat. 0, PROC_GONE, or -errno. Thread: any; does not block for long.
  */
 int proc_read_stat(int proc_fd, int32_t host_pid, struct proc_stat *ret);
 int proc_read_status(int proc_fd, int32_t host_pid, struct proc_status *ret);
-/* Returns the id of the thread @host_tid in the innermost pid namespace; 0 when it is gone, or no
+/* Returns the id of the thread @host_tid in its innermost pid namespace; 0: it is gone, or no
  * thread of @host_pid. */
 int32_t proc_innermost_tid(int proc_fd, int32_t host_pid, int32_t host_tid);
-/* Reads how much of a process is in memory (statm): less to read than its status, and the same
- * number as rss_bytes there. 0, PROC_GONE, -EBADMSG, -errno. */
+/* Reads the RSS of a process from statm, which is cheaper than its status and gives the same number
+ * as rss_bytes there. 0, PROC_GONE, -EBADMSG, -errno. */
 int proc_read_rss(int proc_fd, int32_t host_pid, uint64_t *ret_bytes);
-/* Reads how often a thread was given a processor (schedstat). 0, PROC_GONE, -EBADMSG, -errno. */
+/* Reads how often a thread has been scheduled on a processor (schedstat). 0, PROC_GONE, -EBADMSG,
+ * -errno. */
 int proc_read_runs(int proc_fd, int32_t host_pid, int32_t host_tid, uint64_t *ret);
 #define PROC_COMM_BYTES 16
-/* Reads the name of a thread (comm), without a zero byte at the end where it is of PROC_COMM_BYTES.
- * Nothing, where it is gone. */
+/* Reads the name of a thread (comm); a name of PROC_COMM_BYTES has no zero byte at its end. Writes
+ * nothing if the thread is gone. */
 void proc_read_comm(int proc_fd, int32_t host_pid, int32_t host_tid, char ret[PROC_COMM_BYTES]);
-/* Start time only. */
+/* Reads the start time alone, with the results of proc_read_stat(). */
 int proc_read_start(int proc_fd, int32_t host_pid, uint64_t *ret_start_ticks);
 /* Pins the process @id was discovered as (start time is compared, the exec number is not). 0 and a
  * pidfd the caller owns; PROC_GONE; -errno. */
 int proc_open(int proc_fd, const struct proc_id *id, int *ret_pidfd);
 
-/* Returns whose process it is, never 0. It is the same for all of a container. Outside of any it is
- * the same for all of a user, in one service or in all of the user's sessions. Each of root's is
- * one of its own, and each that is gone, or all where @proc_fd is -1. All whose cgroup or status
- * cannot be read whole are OWNER_FOREIGN (base/shares.h). Reads both. */
+/* Returns the owner of a process, never 0. All processes of a container have one owner. Outside of
+ * containers, all processes of a user have one owner for each service, and one for all sessions.
+ * Each process of root has an owner of its own. So has each that is gone, and each if @proc_fd is
+ * -1. A process has OWNER_FOREIGN (base/shares.h) if its cgroup or status cannot be read whole.
+ * Reads both. */
 uint64_t proc_owner(int proc_fd, const struct proc_id *id);
-/* From now on makes its numbers by @shared, so that they mean the same in another program. To be
- * called before the first proc_owner(). */
+/* Makes proc_owner() use the key @shared, so that its numbers mean the same in another program.
+ * Call it before the first proc_owner(). */
 void proc_owner_use_key(const struct fingerprint_key *shared);
 
-/* One mount of /proc/PID/mountinfo. Spans point into the text; in point and source what is no plain
- * character is escaped as the kernel does it. */
+/* One mount of /proc/PID/mountinfo. Spans point into the text; point and source keep the kernel's
+ * escapes. */
 struct mountinfo {
     uint64_t id, parent;
-    struct span root;                  /* of its file system: what of it is mounted */
+    struct span root;                  /* the part of its file system that is mounted */
     struct span point;                 /* below the process' own root */
     struct span type, source, options; /* options: of the file system */
     bool read_only;                    /* or its file system is */
     bool noexec;
-    bool shared; /* what is mounted in it appears elsewhere, too */
+    bool shared; /* mounts in it appear elsewhere, too */
 };
 #define MOUNTINFO_MAX_BYTES ((size_t)1 << 20)
-/* Returns whether @option is one of the file system's. */
+/* Returns whether the file system has @option. */
 bool mountinfo_has(const struct mountinfo *m, const char *option);
-/* Takes the next line that is one; false at the end. */
+/* Takes the next well-formed line; false at the end. */
 bool mountinfo_take(struct span *text, struct mountinfo *ret);

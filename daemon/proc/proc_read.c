@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reading one process of /proc, and pinning it. A pid names a process only together with its start
- * time: both are compared after the pidfd is there, so that the pid cannot have been given away in
+ * Reads one process of /proc, and pins it. A pid identifies a process only together with its start
+ * time. The start time is compared after the pidfd was opened, so that the pid cannot be reused in
  * between.
  */
 #include "proc/proc.h"
@@ -43,7 +43,8 @@ int proc_read_status(int proc_fd, int32_t host_pid, struct proc_status *ret)
     return r ? r : proc_status_parse(buf_span(&b), ret);
 }
 
-/* Reads the start of /proc/@path into @text. Its length; -ESRCH: the process is gone; -errno. */
+/* Reads the first @n bytes of /proc/@path into @text. Returns their number; -ESRCH: the process is
+ * gone; -errno. */
 static ssize_t read_short(int proc_fd, const char *path, char *text, size_t n)
 {
     _cleanup_close_ int fd = openat(proc_fd, path, O_RDONLY | O_CLOEXEC);

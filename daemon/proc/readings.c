@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The readings that more than one caller makes. */
+/* Reads that several callers need. */
 #include "proc/stall_readers.h"
 
 #include <unistd.h>

@@ -12,7 +12,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#define OWNERS 1024 /* processes in turn cost a look into /proc only where they share a place */
+#define OWNERS 1024 /* two processes in one place evict each other */
 #define STACK_BYTES ((size_t)256 << 10)
 
 enum state { IDLE, ASKED, RUNNING, DONE, LEFT };
@@ -23,22 +23,22 @@ struct reader {
     enum state state;
     struct reading *reading;
     int result;
-    uint64_t cost_ns; /* of that reading, for its owner */
+    uint64_t cost_ns; /* of the read, charged to its owner */
     int tid;
-    uint64_t pages;         /* readers_pread()s, in it, so far */
-    struct reader_held who; /* of what is being read */
+    uint64_t pages;         /* calls of readers_pread() in it so far */
+    struct reader_held who; /* the process that is being read */
 };
 
-/* Those that were started; none ever ends. Only the one thread that uses them adds one. */
+/* Readers that were started; none ever ends. Only the thread that uses them adds one. */
 static struct reader *pool[READERS_MAX];
 static atomic_size_t pool_count, held_count;
 static atomic_uint_least64_t left_count, refused_count, put_off_count;
 
 static _Thread_local bool is_user;
-static _Thread_local struct reader *self; /* in a reader */
+static _Thread_local struct reader *self; /* set in a reader */
 static int proc_fd = -1;
 
-/* The user's own. */
+/* Used only by the thread of readers_use(). */
 static struct {
     struct proc_id id;
     uint64_t owner; /* 0: free */
@@ -57,7 +57,7 @@ bool readers_are_used(void)
     return is_user;
 }
 
-/* Known before the first reading of a process: it can end the moment after. */
+/* Returns the owner, computed before the first read of a process, which may end right after it. */
 static uint64_t owner_of(const struct proc_id *id)
 {
     size_t i = (uint32_t)id->host_pid % OWNERS;
@@ -78,9 +78,8 @@ static uint64_t ns_of(struct timeval t)
     return (uint64_t)t.tv_sec * NSEC_PER_SEC + (uint64_t)t.tv_usec * (NSEC_PER_SEC / 1000000);
 }
 
-/* Makes the reading. Its owner pays for the time that the thread slept in it, or else for the CPU
- * time alone: a machine with too much to do is not the owner's fault. With asleep_only it pays for
- * no CPU time. */
+/* Runs the read. Its owner is charged for the time asleep in it, or else for the CPU time, but
+ * never for waiting for a processor. With asleep_only CPU time is not charged. */
 static int run(struct reading *reading, uint64_t *ret_cost_ns)
 {
     uint64_t began_ns = clock_monotonic_ns(), cpu_ns;
@@ -100,8 +99,8 @@ static int run(struct reading *reading, uint64_t *ret_cost_ns)
     return result;
 }
 
-/* Hands the result over, or drops what nobody waits for any more. The waiting thread is woken with
- * the lock free: else it may run at once on a busy processor, only to sleep again for the lock. */
+/* Hands the result over, or drops it if the read was abandoned. Wakes the waiting thread after
+ * unlocking: otherwise it may run at once on a busy processor, only to sleep for the lock. */
 static void give_answer(struct reader *r, struct reading *reading, int result, uint64_t cost_ns)
 {
     bool left;
@@ -132,7 +131,7 @@ static void *reader_main(void *arg)
     pthread_setname_np(pthread_self(), "flamed-reader");
     self = r;
     turns_short();
-    r->tid = gettid(); /* read once it was asked */
+    r->tid = gettid(); /* the caller reads it only after it has asked */
     for (;;) {
         struct reading *reading;
         uint64_t cost_ns;
@@ -177,7 +176,7 @@ static struct reader *reader_start(void)
     return r;
 }
 
-/* One that has nothing to do; NULL: all are held, or no more can be started. */
+/* Returns an idle reader; NULL: all are held, and no more can be started. */
 static struct reader *find_idle(void)
 {
     size_t n = atomic_load(&pool_count);
@@ -215,7 +214,8 @@ static bool owner_is_held(uint64_t owner)
     return held;
 }
 
-/* Asleep in the kernel, and not without a turn. FUSE's first wait is S. */
+/* Returns whether the reader sleeps in the kernel, rather than waits for a processor. FUSE first
+ * waits in state S. */
 static bool is_asleep(const struct reader *r)
 {
     struct proc_stat stat;
@@ -224,7 +224,7 @@ static bool is_asleep(const struct reader *r)
            (stat.state == 'D' || stat.state == 'S');
 }
 
-/* Waits for the answer of @r, whose lock is held, until @until_ns. */
+/* Waits until @until_ns for the answer of @r. Its lock is held. */
 static void await(struct reader *r, uint64_t until_ns)
 {
 
@@ -232,7 +232,8 @@ static void await(struct reader *r, uint64_t until_ns)
         ;
 }
 
-/* The answer of @r, or that it is left; and what the owner pays. */
+/* Returns the answer of @r, or abandons it. *ret_cost_ns: the time that its owner is charged
+ * for. */
 static int take_answer(struct reader *r, uint64_t began_ns, struct reading **reading,
                        uint64_t *ret_cost_ns)
 {
@@ -251,7 +252,7 @@ static int take_answer(struct reader *r, uint64_t began_ns, struct reading **rea
         result = r->result;
         *ret_cost_ns = r->cost_ns;
         r->state = IDLE;
-    } else if (r->state == ASKED) { /* not begun */
+    } else if (r->state == ASKED) { /* the reader has not begun */
         r->state = IDLE;
     } else {
         r->state = LEFT;
@@ -304,7 +305,7 @@ bool readers_next_page(void)
     return self->state == RUNNING;
 }
 
-/* ---- what is asked of them ---- */
+/* ---- questions about readers ---- */
 
 bool readers_wait_for(const struct proc_id *id)
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Readings of a process that may never return. They are of its memory, of what the kernel reads in
- * it (cmdline, maps), and of what the kernel withholds during an exec (stat). A page whose file
- * system does not answer (a container's own FUSE, NFS without its server) holds its reader in the
- * kernel, beyond SIGKILL. So a reader, a thread of its own, makes them for the engine's thread,
- * which waits for it a moment only. A reader that does not return is abandoned, and another takes
- * its place. Nothing of the same owner (proc_owner()) is read until it is back: the owner is
- * quarantined. One without budget is refused in the same way. The number of readers is bounded. In
- * any other thread a reading is simply made.
+ * Reads of a process that may never return. Some are of its memory, or of files for which the
+ * kernel reads that memory (cmdline, maps). The kernel withholds others during an exec (stat). A
+ * file system may not answer, such as a container's own FUSE, or NFS without its server. A page on
+ * it holds the thread in the kernel, beyond SIGKILL. So a reader thread reads for the engine's
+ * thread, which waits only a moment. A reader that does not return is abandoned, and another takes
+ * its place. Until it returns, flamed reads nothing of the same owner (proc_owner()): the owner is
+ * quarantined. An owner without budget is refused in the same way. The number of readers is
+ * bounded. In any other thread these functions read directly.
  */
 #pragma once
 
@@ -16,59 +16,61 @@
 
 #define READERS_MAX 32
 #define READERS_WAIT_NS (100 * NSEC_PER_MSEC) /* asleep in the kernel for this long: abandoned */
-#define READERS_TURN_NS (10 * NSEC_PER_SEC)   /* that a machine may give a reader no turn */
-/* One reading asks for no more at a time: sixteen pages, which disks answer in time. */
+#define READERS_TURN_NS (10 * NSEC_PER_SEC)   /* a reader may wait this long for a processor */
+/* The most bytes of one read: sixteen pages, which disks deliver in time. */
 #define READERS_BYTES_MAX ((size_t)64 << 10)
-/* What looking at the maps of one owner may take at once; OWNER_BUDGET_SHARE in the long run. */
+/* The time that reads of one owner's maps may take at once; OWNER_BUDGET_SHARE in the long run. */
 #define READERS_LOOKS_AT_ONCE_NS (300 * NSEC_PER_MSEC)
 
-/* This long if it continues from page to page, and each is late. */
+/* The same for a read that goes on from page to page, each of them late. */
 #define READERS_SLOW_NS (300 * NSEC_PER_MSEC)
 
-/* Something to be read. It must own whatever it uses: it may outlive who asked. */
+/* A read. It has to own all that it uses, because it may outlive its caller. */
 struct reading {
     int (*run)(struct reading *r);
     void (*drop)(struct reading *r); /* frees it */
-    bool jvm;                        /* it is of a JVM's memory */
-    bool asleep_only;                /* its owner pays for the time asleep alone */
+    bool jvm;                        /* it reads a JVM's memory */
+    bool asleep_only;                /* only its time asleep is charged to the owner */
 };
 
-/* Has readers make the readings of the calling thread from now on. Borrows @proc_fd for good. */
+/* Makes reader threads do the reads of the calling thread from now on. Borrows @proc_fd for
+ * good. */
 void readers_use(int proc_fd);
 bool readers_are_used(void);
-/* Has *@r made, a reading of process @id: the result of its run(). -ETIMEDOUT: it was not made, or
- * has not come back; then *@r may have been taken (NULL). */
+/* Runs *@r, a read of process @id, and returns the result of its run(). -ETIMEDOUT: it did not run,
+ * or has not returned; then *@r may have been taken (NULL). */
 int readers_run(const struct proc_id *id, struct reading **r);
-/* Says, in a reader, that its reading continues with another page. False: nobody waits for it any
- * more. In any other thread true. */
+/* Notes, in a reader, that the read goes on with another page. Returns false if it was abandoned.
+ * In any other thread returns true. */
 bool readers_next_page(void);
-/* pread(2) of @fd, which is memory of JVM @id, at most READERS_BYTES_MAX. The bytes, or -errno. In
- * a reader it is simply made, but by one that was left not at all: @fd may be another's by now. */
+/* Reads as pread(2) from @fd, the memory of JVM @id, at most READERS_BYTES_MAX. Returns the bytes,
+ * or -errno. A reader reads directly, unless it was abandoned: @fd may be another file's by
+ * then. */
 ssize_t readers_pread(const struct proc_id *id, int fd, uint64_t at, void *buf, size_t n);
 
-/* As proc_read_stat(), of process @id, whose start time may be 0 (not known). -ETIMEDOUT: the
- * kernel withholds it while an exec waits for a file to be closed. */
+/* Does the same as proc_read_stat() for process @id; its start time may be 0 (not known).
+ * -ETIMEDOUT: the kernel withholds it while an exec waits for a file to be closed. */
 int readers_stat(int proc_fd, const struct proc_id *id, struct proc_stat *ret);
 
-/* Returns whether a reading of the owner of @id has not come back. Thread: any. */
+/* Returns whether a read of the owner of @id has not returned. Thread: any. */
 bool readers_wait_for(const struct proc_id *id);
-/* Returns the owner of @id, as proc_owner() told it when @id was asked for the first time. Thread:
- * the one of readers_use(). */
+/* Returns the owner of @id: the result that proc_owner() had at the first call for @id. Thread: the
+ * one of readers_use(). */
 uint64_t readers_owner(const struct proc_id *id);
-/* Returns whether the owner of @id has time left for looks at its maps; and what one took. */
+/* Return whether the owner of @id has time left for reads of its maps, and charge it for one. */
 bool readers_afford(const struct proc_id *id);
 void readers_spend(const struct proc_id *id, uint64_t took_ns);
 
 struct reader_held {
     struct proc_id id;
     uint64_t owner;
-    bool jvm; /* as of its reading */
+    bool jvm; /* the read was of a JVM's memory */
 };
 struct readers_stats {
-    uint64_t left;          /* that did not come back in time, ever */
-    uint64_t refused;       /* readings that were not made for it */
-    uint64_t looks_put_off; /* because an owner had no time left */
-    size_t held;            /* of them now */
+    uint64_t left;          /* reads that did not return in time, since the start */
+    uint64_t refused;       /* reads that were refused for that */
+    uint64_t looks_put_off; /* reads of maps that were put off, because an owner had no time left */
+    size_t held;            /* abandoned readers that have not returned yet */
     struct reader_held who[READERS_MAX];
 };
 /* Thread: any. */

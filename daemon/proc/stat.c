@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * /proc/PID/stat: one line whose second field, in parentheses, is raw bytes of the target's choice,
- * line breaks and ") R 1" included. What follows the last parenthesis is the kernel's.
+ * Parses /proc/PID/stat. The target chooses the bytes of the second field, in parentheses, which
+ * may hold line breaks and ") R 1". The kernel writes all that follows the last parenthesis.
  */
 #include "proc/proc.h"
 

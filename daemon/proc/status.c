@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * /proc/PID/status. The kernel escapes line breaks in "Name:", so that a line is what it seems to
- * be. The list of groups is as long as the target likes, so what follows it may be cut off: a line
- * counts only with its end.
+ * Parses /proc/PID/status. The kernel escapes line breaks in "Name:", so the target cannot forge a
+ * line. The target chooses the length of the list of groups, so the text after it may be cut: a
+ * line counts only with its end.
  */
 #include "proc/proc.h"
 
@@ -18,7 +18,7 @@ enum {
     SEEN_NSPID = 128,
     SEEN_CAPPRM = 256,
     SEEN_CAPBND = 512,
-    SEEN_WHOLE = SEEN_ALL | SEEN_NSPID | SEEN_CAPPRM | SEEN_CAPBND, /* the last ones are these */
+    SEEN_WHOLE = SEEN_ALL | SEEN_NSPID | SEEN_CAPPRM | SEEN_CAPBND, /* these are the last lines */
 };
 
 static bool take_blank_dec(struct span *s, uint64_t max, uint64_t *ret)
@@ -27,7 +27,7 @@ static bool take_blank_dec(struct span *s, uint64_t max, uint64_t *ret)
     return span_take_dec(s, ret) && *ret <= max;
 }
 
-/* Real, effective and saved id, and that of the file system. */
+/* Takes the real, effective and saved id, and that of the file system. */
 static bool take_ids(struct span s, uint32_t ret[4])
 {
     for (size_t i = 0; i < 4; i++) {
@@ -81,7 +81,7 @@ static bool take_mask(struct span s, uint64_t *ret)
     return true;
 }
 
-/* What the line @key says goes into @st. Returns the SEEN_ bit, or 0. */
+/* Stores the line @key in @st. Returns its SEEN_ bit, or 0. */
 static unsigned parse_field(struct span key, struct span value, struct proc_status *st)
 {
     uint32_t ids[4];
@@ -141,7 +141,7 @@ static unsigned parse_field(struct span key, struct span value, struct proc_stat
     return 0;
 }
 
-/* The next line with its end. */
+/* Takes the next line that has an end. */
 static bool take_whole_line(struct span *text, struct span *ret)
 {
     return span_find(*text, '\n') < text->n && span_take_line(text, ret);

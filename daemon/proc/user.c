@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whose process it is, as far as another process of that user may look into it: the rule of the
- * kernel's ptrace_may_access(), and no wider. An id alone does not tell: a container has users of
- * its own with the same numbers.
+ * Computes the user who may look into a process: the rule of the kernel's ptrace_may_access(), and
+ * no wider. An id alone is not enough: a container has users of its own with the same numbers.
  */
 #include "proc/proc.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
 
-#define ID_OVERFLOW 65534 /* stands for every id that has no name here */
+#define ID_OVERFLOW 65534 /* stands for every id that is not mapped here */
 #define CONTAINER_ID_BYTES 64
 
 bool id_map_is_identity(struct span text)
@@ -58,7 +57,7 @@ bool cgroup_is_container(struct span text)
         for (size_t i = 0; i < ARRAY_SIZE(WORDS); i++) {
             struct span service = SPAN("/system.slice/docker.service");
 
-            /* The daemon itself is no container. */
+            /* The service of the container runtime is no container. */
             if (span_eq(line.path, service) ||
                 !memmem(line.path.p, line.path.n, WORDS[i], strlen(WORDS[i])))
                 continue;
@@ -68,10 +67,10 @@ bool cgroup_is_container(struct span text)
     return false;
 }
 
-/* The user that the kernel gives what is in /proc/PID to: the process's own if it may be dumped,
- * else root, or the root of the user namespace that its program was started in. So it is with
- * set-user-ID, with file capabilities, with programs that their user may not read, and by prctl(2).
- * The folder /proc/PID itself does not tell. Return: UINT32_MAX where it cannot be read. */
+/* Returns the owner of the files in /proc/PID; UINT32_MAX: it cannot be read. That is the process's
+ * own user if it may be dumped, else root, or the root of the user namespace in which its program
+ * was started. A process may not be dumped after set-user-ID, file capabilities, a program that its
+ * user may not read, or prctl(2). The owner of the folder /proc/PID itself does not show that. */
 static uint32_t dump_user(int proc_fd, int32_t host_pid)
 {
     char name[24];
