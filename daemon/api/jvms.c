@@ -130,7 +130,7 @@ static int jvms_walk(struct jvms_args *a, const struct target_selector *t, struc
 
     if (r < 0)
         return r;
-    discover_sweep_if_old(a->api->engine.discover);
+    discover_catch_up(a->api->engine.discover);
     a->target = target;
     discover_each(a->api->engine.discover, jvms_add, a);
     return 0;

@@ -92,7 +92,7 @@ int facts_services(struct api *api, const struct viewer *v, json_t **ret, struct
 
     if (r < 0)
         return r;
-    discover_sweep_if_old(api->engine.discover);
+    discover_catch_up(api->engine.discover);
     a.target = target;
     a.by_name = json_object();
     discover_each(api->engine.discover, services_add, &a);

@@ -75,7 +75,7 @@ static int capture_init(struct captures *captures, struct capture *c,
     if (r == 0)
         r = target_new(&req->target, &c->target, err);
     if (r == 0 && !target_is_node(c->target))
-        discover_sweep_if_old(captures->discover);
+        discover_catch_up(captures->discover);
     if (r == 0)
         r = target_check(c->target, captures->discover, captures->opts.proc_fd, err);
     if (r == 0)

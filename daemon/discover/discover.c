@@ -137,14 +137,20 @@ void discover_sweep(struct discover *d)
     sweep_run(d, clock_monotonic_ns(), UINT64_MAX);
 }
 
-void discover_sweep_if_old(struct discover *d)
+void discover_catch_up(struct discover *d)
 {
-    uint64_t now = clock_monotonic_ns();
+    uint64_t now_ns = clock_monotonic_ns();
 
-    if (d->swept_ns && now - d->swept_ns < NSEC_PER_SEC)
+    events_drain(d);
+    if (d->caught_up_ns && now_ns - d->caught_up_ns < NSEC_PER_SEC)
         return;
-    d->swept_ns = now;
-    discover_sweep(d);
+    d->caught_up_ns = now_ns;
+    if (!d->sideband || !d->stats.sweeps || d->sweep_after_loss) {
+        discover_sweep(d);
+        return;
+    }
+    poll_recent(d, /* now_ns= */ UINT64_MAX, /* deadline_ns= */ UINT64_MAX);
+    d->sweep_wanted = true; /* finds a JVM in a process that was none when it was read */
 }
 
 const char *discover_problem(const struct discover *d)

@@ -121,7 +121,7 @@ struct discover {
     uint32_t sweep;
     bool sweep_wanted, sweep_after_loss, sweeping_after_loss;
     uint64_t sweep_next_ns, sweep_last_ns;
-    uint64_t swept_ns; /* CLOCK_MONOTONIC of the last sweep for a request */
+    uint64_t caught_up_ns; /* of the last discover_catch_up() that read processes */
     char sideband_problem[704], proc_problem[320];
     char problem[1032];
 };

@@ -251,7 +251,7 @@ void scheduled_tick(struct scheduled *s)
         if (due)
             schedule_run(s, n);
         else if (n->rule->match.count && n->slot.next_ns - now.real_ns < SWEEP_AHEAD_NS)
-            discover_sweep_if_old(s->env.discover); /* so that the run needs no sweep */
+            discover_catch_up(s->env.discover); /* so that the run needs no sweep */
     }
     if (clock_monotonic_ns() - s->saved_ns >= SAVE_EVERY_NS) {
         s->saved_ns = clock_monotonic_ns();

@@ -85,6 +85,30 @@ START_TEST(finds_what_nobody_asked_for)
 }
 END_TEST
 
+START_TEST(catches_up_without_a_sweep)
+{
+    const char *const argv[] = { "sleep", "30", NULL };
+    _cleanup_close_ int proc_fd = -1;
+    struct discover *d = live_discover(&proc_fd, "/proc");
+    pid_t pid;
+
+    discover_catch_up(d);
+    ck_assert_uint_eq(d->stats.sweeps, 1);
+    pid = live_start(argv);
+    d->caught_up_ns = 0;
+    discover_catch_up(d);
+    ck_assert_ptr_nonnull(table_newest(d, pid));
+    ck_assert_uint_eq(d->stats.sweeps, 1);
+    ck_assert(d->sweep_wanted);
+    d->sweep_after_loss = true;
+    d->caught_up_ns = 0;
+    discover_catch_up(d);
+    ck_assert_uint_eq(d->stats.sweeps, 2);
+    live_stop(pid);
+    discover_free(d);
+}
+END_TEST
+
 #ifdef __SANITIZE_ADDRESS__ /* which keeps what was freed */
 #define RSS_MORE_PAGES 16384
 #else
@@ -311,6 +335,7 @@ int main(void)
         return skip;
     tcase_add_test(tc, follows_an_exec);
     tcase_add_test(tc, finds_what_nobody_asked_for);
+    tcase_add_test(tc, catches_up_without_a_sweep);
     tcase_add_test(tc, stays_flat_in_a_storm_of_execs);
     tcase_add_test(tc, knows_nested_pid_namespaces);
     tcase_add_test(tc, says_that_proc_hides_processes);
