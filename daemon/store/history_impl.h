@@ -16,6 +16,11 @@ struct history {
     struct history_stats stats; /* under the lock of the store */
 };
 
+/* Values of the column "rolled" of a part. */
+#define PART_FRESH "0"   /* in no part of the next tier */
+#define PART_ROLLED "1"  /* in a part of the next tier */
+#define PART_DAMAGED "2" /* in such a part as far as it could be read */
+
 /* Returns the length of a part of @tier in nanoseconds. */
 static inline uint64_t history_tier_ns(unsigned tier)
 {

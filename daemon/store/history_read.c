@@ -37,15 +37,17 @@ static void plan_deinit(struct plan *p)
 
 /* ---- the plan ---- */
 
+/* @unrolled: adds parts that are in no longer part, and counts those that are in one but for what
+ * was damaged. */
 static int add_rows(struct plan *p, unsigned tier, uint64_t from_ns, uint64_t to_ns, bool unrolled,
                     struct error *err)
 {
     _cleanup_stmt_ sqlite3_stmt *stmt = NULL;
-    int step,
-        r = store_prepare(p->h->store,
-                          "SELECT n, image, epoch, start_ns FROM parts WHERE tier = ?1 AND start_ns"
-                          " >= ?2 AND start_ns < ?3 AND (?4 = 0 OR rolled = 0)",
-                          &stmt, err);
+    int step, r = store_prepare(p->h->store,
+                                "SELECT n, image, epoch, start_ns, rolled = " PART_DAMAGED
+                                " FROM parts WHERE tier = ?1 AND start_ns >= ?2 AND start_ns < ?3"
+                                " AND (?4 = 0 OR rolled <> " PART_ROLLED ")",
+                                &stmt, err);
 
     if (r < 0)
         return r;
@@ -61,6 +63,10 @@ static int add_rows(struct plan *p, unsigned tier, uint64_t from_ns, uint64_t to
 
         if (!image_list_find(&p->images, row.image))
             continue;
+        if (unrolled && sqlite3_column_int(stmt, 4)) {
+            p->reach->damaged++;
+            continue;
+        }
         if (p->count == READ_ROWS_MAX)
             return error_set(err, -EFBIG,
                              "this range has more than %u parts of the history: ask "

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Makes parts of 10 minutes and hours from shorter ones, and drops old parts. */
+#include "base/array.h"
 #include "store/blob.h"
 #include "store/history_impl.h"
 
@@ -28,6 +29,8 @@ struct roll {
     uint64_t start_ns;
     int64_t image, epoch;
     struct tally tally;
+    int64_t *damaged; /* owned: rows that could not be added whole */
+    size_t damaged_count, damaged_cap;
 };
 
 static int roll_write(struct roll *roll, struct error *err)
@@ -42,8 +45,8 @@ static int roll_write(struct roll *roll, struct error *err)
     return r;
 }
 
-/* Adds the row of @stmt to the tally; writes the tally first if the row begins another part. A row
- * that cannot be read is left out, because no part can be made of it. */
+/* Adds the row of @stmt to the tally; writes the tally first if the row begins another part. Notes
+ * a row that cannot be read to its end. */
 static int roll_row(struct roll *roll, sqlite3_stmt *stmt, struct error *err)
 {
     int64_t image = sqlite3_column_int64(stmt, 0), epoch = sqlite3_column_int64(stmt, 1);
@@ -60,11 +63,16 @@ static int roll_row(struct roll *roll, sqlite3_stmt *stmt, struct error *err)
     r = blob_decompress(packed, &body);
     if (r == 0)
         r = tally_decode(&roll->tally, buf_span(&body), /* slot= */ 0, /* owner= */ 0);
-    return r == -EBADMSG || r == -ENOSPC ? 0 : r;
+    if (r != -EBADMSG && r != -ENOSPC)
+        return r;
+    if (!array_grow(&roll->damaged, &roll->damaged_cap, roll->damaged_count + 1, 16))
+        return -ENOMEM;
+    roll->damaged[roll->damaged_count++] = sqlite3_column_int64(stmt, 3);
+    return 0;
 }
 
 /* Selects the parts to roll: those of the tier below within the time of the new part. */
-#define OF_ROLL "WHERE tier = ?1 AND rolled = 0 AND start_ns >= ?2 AND start_ns < ?3"
+#define OF_ROLL "WHERE tier = ?1 AND rolled = " PART_FRESH " AND start_ns >= ?2 AND start_ns < ?3"
 
 /* Prepares @sql, which contains OF_ROLL, with the values of @roll. 0 or -errno with @err. */
 static int prepare_of_roll(const struct roll *roll, const char *sql, sqlite3_stmt **ret,
@@ -84,7 +92,7 @@ static int roll_rows(struct roll *roll, struct error *err)
 {
     _cleanup_stmt_ sqlite3_stmt *stmt = NULL;
     int step = SQLITE_DONE, r = prepare_of_roll(roll,
-                                                "SELECT image, epoch, body FROM parts " OF_ROLL
+                                                "SELECT image, epoch, body, n FROM parts " OF_ROLL
                                                 " ORDER BY image, epoch, n",
                                                 &stmt, err);
 
@@ -97,11 +105,29 @@ static int roll_rows(struct roll *roll, struct error *err)
     return r == 0 ? roll_write(roll, err) : r;
 }
 
-static int mark_rolled(struct roll *roll, struct error *err)
+/* Marks the rows that were not added whole, so that readers of the new part count them. */
+static int mark_damaged(const struct roll *roll, struct error *err)
 {
     _cleanup_stmt_ sqlite3_stmt *stmt = NULL;
-    int r = prepare_of_roll(roll, "UPDATE parts SET rolled = 1 " OF_ROLL, &stmt, err);
+    int r = store_prepare(roll->h->store, "UPDATE parts SET rolled = " PART_DAMAGED " WHERE n = ?",
+                          &stmt, err);
 
+    for (size_t i = 0; r == 0 && i < roll->damaged_count; i++) {
+        sqlite3_reset(stmt);
+        sqlite3_bind_int64(stmt, 1, roll->damaged[i]);
+        if (sqlite3_step(stmt) != SQLITE_DONE)
+            r = store_failed(roll->h->store, err, "cannot write the history");
+    }
+    return r;
+}
+
+static int mark_rolled(const struct roll *roll, struct error *err)
+{
+    _cleanup_stmt_ sqlite3_stmt *stmt = NULL;
+    int r = mark_damaged(roll, err);
+
+    if (r == 0)
+        r = prepare_of_roll(roll, "UPDATE parts SET rolled = " PART_ROLLED " " OF_ROLL, &stmt, err);
     if (r < 0)
         return r;
     return sqlite3_step(stmt) == SQLITE_DONE
@@ -122,6 +148,7 @@ static int roll_bucket(struct history *h, unsigned tier, uint64_t start_ns, stru
     if (r == 0)
         r = mark_rolled(&roll, err);
     tally_deinit(&roll.tally);
+    free(roll.damaged);
     return end_transaction(h->store, r, err);
 }
 
@@ -131,8 +158,8 @@ static bool roll_next(struct history *h, unsigned tier, uint64_t now_ns, uint64_
     _cleanup_stmt_ sqlite3_stmt *stmt = NULL;
 
     if (store_prepare(h->store,
-                      "SELECT start_ns FROM parts WHERE tier = ?1 AND rolled = 0 AND start_ns < ?2"
-                      " ORDER BY start_ns LIMIT 1",
+                      "SELECT start_ns FROM parts WHERE tier = ?1 AND rolled = " PART_FRESH
+                      " AND start_ns < ?2 ORDER BY start_ns LIMIT 1",
                       &stmt, NULL) < 0)
         return false;
     sqlite3_bind_int(stmt, 1, (int)tier - 1);

@@ -2,6 +2,8 @@
 /* Parts of 10 minutes and hours: they hold what their minutes held, whatever was rolled by then. */
 #include "history_fixture.h"
 
+#include <sqlite3.h>
+
 static const struct made_jvm JVMS[] = { { 42, 1000, "shop", "work", 40, NULL },
                                         { 43, 1001, "cart", "other", 20, NULL } };
 #define CPU_A_MINUTE (2 * (20 + 10))
@@ -159,6 +161,45 @@ START_TEST(test_what_is_too_much_goes_tier_by_tier)
 }
 END_TEST
 
+static void sql_on_history(const char *sql)
+{
+    char path[512];
+    sqlite3 *db;
+
+    snprintf(path, sizeof(path), "%s/flamed-history.db", dir);
+    ck_assert_int_eq(sqlite3_open(path, &db), SQLITE_OK);
+    ck_assert_int_eq(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_close(db);
+}
+
+/* A minute whose bytes are damaged before an hour is made of it: each answer counts it, and the
+ * hour holds the other minutes once. */
+START_TEST(test_a_damaged_part_is_counted_in_its_hour)
+{
+    struct history *h = open_history(1 << 30, 86400);
+
+    put_minutes(h, T0, 60);
+    history_close(h);
+    sql_on_history("UPDATE parts SET body = substr(body, 1, length(body) / 2) WHERE n IN"
+                   " (SELECT n FROM parts ORDER BY start_ns, n LIMIT 1)");
+    h = open_history(1 << 30, 86400);
+    for (unsigned round = 0; round < 2; round++) {
+        struct read_sums fine = { 0 }, coarse = { 0 };
+        struct history_reach reach;
+
+        ck_assert_int_eq(history_roll(h, T0 + 60 * HISTORY_MINUTE_NS, NULL), 0);
+        reach = read_range(h, T0, T0 + 60 * HISTORY_MINUTE_NS, 0, &coarse);
+        ck_assert_uint_eq(reach.resolution_ns, 60 * HISTORY_MINUTE_NS);
+        ck_assert_uint_eq(reach.damaged, 1);
+        reach = read_range(h, T0, T0 + 60 * HISTORY_MINUTE_NS, HISTORY_MINUTE_NS, &fine);
+        ck_assert_uint_eq(reach.damaged, 1);
+        ck_assert_uint_lt(coarse.count[0], 60 * CPU_A_MINUTE);
+        ck_assert_uint_eq(coarse.count[0], fine.count[0]);
+    }
+    history_close(h);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("history_tiers");
@@ -169,5 +210,6 @@ int main(void)
     tcase_add_test(tc, test_no_time_drops_nothing);
     tcase_add_test(tc, test_a_part_that_began_late);
     tcase_add_test(tc, test_what_is_too_much_goes_tier_by_tier);
+    tcase_add_test(tc, test_a_damaged_part_is_counted_in_its_hour);
     return run_store_tests("history_tiers", tc);
 }
