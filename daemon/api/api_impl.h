@@ -165,6 +165,12 @@ int backend_timeline(void *ctx, const struct target_selector *t, const struct ti
 /* timeline_moments.c: collections of @p and its long safepoints, as JSON: the longest, by time.
  * *ret_left_out: how many more there are. Thread: any. */
 json_t *timeline_moments(const struct profile *p, size_t *ret_left_out);
+/* timeline_stops.c: appends what the history has of collections before @recorded_ns, and of
+ * throttling, to @moments, an entry for each JVM and bucket. Adds the number of those without room
+ * to *left_out. Thread: any. 0 or -errno. */
+int timeline_stops(struct api *api, const struct target_selector *t, const struct time_range *range,
+                   size_t buckets, uint64_t recorded_ns, json_t *moments, size_t *left_out,
+                   struct error *err);
 /* Appends what the history keeps and costs. Thread: any. */
 void history_metrics(struct api *api, struct buf *out);
 /* Appends how long the JVMs that @v sees stopped, as histograms. Thread: the engine's. */

@@ -294,11 +294,16 @@ static int timeline_answer(struct api *api, const struct target_selector *target
              to_ns = MIN(t->range.to_ns, kept->to_ns);
     size_t left_out = 0;
     json_t *warnings = warnings_json(p, kept, to_ns - MIN(from_ns, to_ns), recorder->reach), *marks,
-           *series;
+           *series, *moments = p ? timeline_moments(p, &left_out) : json_array();
     int r;
 
     marks = timeline_marks(api, target, &t->range, warnings, &r, err);
-    if (!marks) {
+    if (marks)
+        r = timeline_stops(api, target, &t->range, t->buckets, recorder->oldest_ns, moments,
+                           &left_out, err);
+    if (!marks || r < 0) {
+        json_decref(marks);
+        json_decref(moments);
         json_decref(warnings);
         return r;
     }
@@ -309,13 +314,14 @@ static int timeline_answer(struct api *api, const struct target_selector *target
         json_array_append_new(series, series_json(&t->list[i], t->buckets));
     *ret = timeline_json(t, recorder, kept, series);
     if (!*ret) {
+        json_decref(moments);
         json_decref(marks);
         json_decref(warnings);
         return -ENOMEM;
     }
     json_object_set_new(*ret, "warnings", warnings);
     json_object_set_new(*ret, "marks", marks);
-    json_object_set_new(*ret, "moments", p ? timeline_moments(p, &left_out) : json_array());
+    json_object_set_new(*ret, "moments", moments);
     json_object_set_new(*ret, "moments_left_out", json_integer((json_int_t)left_out));
     return 0;
 }

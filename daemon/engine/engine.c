@@ -31,6 +31,14 @@
 
 /* ---- the loop ---- */
 
+/* Implements spill_opts.stopped. */
+static struct history_stopped engine_stopped(void *cookie, const struct process *p)
+{
+    struct signal_stops s = signals_take_stops(((const struct engine *)cookie)->signals, p);
+
+    return (struct history_stopped){ s.pauses, s.pause_ns, s.throttled_ns };
+}
+
 /* Starts the recorder if it is configured. 0 or -errno with @err. */
 static int engine_start_recorder(struct engine *e, struct error *err)
 {
@@ -54,7 +62,9 @@ static int engine_start_recorder(struct engine *e, struct error *err)
         r = spill_start(&(struct spill_opts){ .history = e->opts.history,
                                               .flight = e->recorder->flight,
                                               .discover = e->discover,
-                                              .counters = e->opts.counters },
+                                              .counters = e->opts.counters,
+                                              .stopped = engine_stopped,
+                                              .cookie = e },
                         &e->spill);
     if (r < 0)
         return r;

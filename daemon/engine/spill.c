@@ -116,10 +116,11 @@ static uint64_t hash_of(const char *text)
     return hash >> 1; /* fits a column of SQLite as it is */
 }
 
-/* Adds @p, running or ended, to the images of @cookie, a struct minute. */
+/* Adds @p, running or ended, to the images of the minute under way of @cookie, a struct spill. */
 static int spill_image(void *cookie, struct process *p)
 {
-    struct minute *m = cookie;
+    struct spill *s = cookie;
+    struct minute *m = s->now;
     struct profile_process pp;
 
     if (!process_runs_java(p))
@@ -145,6 +146,7 @@ static int spill_image(void *cookie, struct process *p)
         .flags = p->args && p->args[0] ? hash_of(p->args) : 0,
         .started_ns = p->start_realtime_ns,
         .ended_ns = p->exited ? p->exited_ns + clock_realtime_ns() - clock_monotonic_ns() : 0,
+        .stopped = s->o.stopped ? s->o.stopped(s->o.cookie, p) : (struct history_stopped){ 0 },
     };
     return 0;
 }
@@ -152,7 +154,7 @@ static int spill_image(void *cookie, struct process *p)
 void spill_ended(struct spill *s, struct process *p)
 {
     if (s && s->now)
-        spill_image(s->now, p);
+        spill_image(s, p);
 }
 
 static void spill_begin(struct spill *s, uint64_t now_ns, uint64_t real_ns)
@@ -197,6 +199,8 @@ static void spill_end(struct spill *s, uint64_t now_ns, uint64_t real_ns)
 
     flight_cut(s->o.flight, history_minute_of(start_ns, real_ns));
     flight_stats(s->o.flight, &stats);
+    if (s->now)
+        discover_each(s->o.discover, spill_image, s);
     m = TAKE_PTR(s->now);
     if (!m) {
         pthread_mutex_lock(&s->lock);
@@ -204,7 +208,6 @@ static void spill_end(struct spill *s, uint64_t now_ns, uint64_t real_ns)
         pthread_mutex_unlock(&s->lock);
         return;
     }
-    discover_each(s->o.discover, spill_image, m);
     m->m.end_ns = real_ns;
     m->m.start_ns = start_ns;
     m->m.jump_ns = (int64_t)(m->m.start_ns - s->begun_real_ns);

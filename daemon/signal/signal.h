@@ -57,6 +57,14 @@ typedef void (*signal_throttled_fn)(void *cookie, const struct process *p, uint6
  * the cgroup with its least limit of CPU time. JVMs without a limit are left out. */
 void signals_throttled(const struct signals *s, signal_throttled_fn fn, void *cookie);
 
+/* Pauses and throttling of a JVM. */
+struct signal_stops {
+    uint64_t pauses, pause_ns; /* of the garbage collector */
+    uint64_t throttled_ns;
+};
+/* Returns the rises of the readings of @p since the last call; 0: unknown. */
+struct signal_stops signals_take_stops(struct signals *s, const struct process *p);
+
 struct signals_stats {
     uint64_t jvms, left_out;   /* watched now; that found no room */
     uint64_t threads_left_out; /* of those that run: too many to see what they wait for */

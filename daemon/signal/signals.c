@@ -364,6 +364,17 @@ void signals_throttled(const struct signals *s, signal_throttled_fn fn, void *co
     }
 }
 
+struct signal_stops signals_take_stops(struct signals *s, const struct process *p)
+{
+    struct watched *w = s ? find(s, p) : NULL;
+
+    if (!w)
+        return (struct signal_stops){ 0 };
+    return (struct signal_stops){ .pauses = watched_take_rise(w, NUMBER_COLLECTIONS),
+                                  .pause_ns = watched_take_rise(w, NUMBER_COLLECTION_NS),
+                                  .throttled_ns = watched_take_rise(w, NUMBER_THROTTLED_NS) };
+}
+
 void signals_stats(const struct signals *s, struct signals_stats *ret)
 {
     *ret = s->stats;

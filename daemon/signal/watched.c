@@ -16,6 +16,7 @@ struct watched *watched_new(struct process *p, int proc_fd)
     for (size_t i = 0; i < BROKER_CGROUP_FILES; i++)
         w->files.fds[i] = -1;
     reading_clear(&w->fixed);
+    reading_clear(&w->taken);
     process_pin(p);
     proc_open(proc_fd, &p->id, &w->pidfd);
     return w;
@@ -31,6 +32,16 @@ struct watched *watched_free(struct watched *w)
     process_unpin(w->p);
     free(w);
     return NULL;
+}
+
+uint64_t watched_take_rise(struct watched *w, enum number which)
+{
+    double now = w->numbers.last.v[which], before = w->taken.v[which];
+
+    if (!w->numbers.last_ns || isnan(now))
+        return 0;
+    w->taken.v[which] = now;
+    return now > before ? (uint64_t)fmin(now - before, WATCHED_RISE_MOST) : 0;
 }
 
 /* Whether it is time to turn a signal off that has been too weak. */

@@ -17,6 +17,7 @@ struct watched {
     struct process *p; /* pinned */
     struct numbers numbers;
     struct number_reading fixed; /* what is read once, or seldom */
+    struct number_reading taken; /* as of the last signals_take_stops(); unknown before a reading */
     bool fixed_read;
     struct broker_cgroup_files files;
     uint64_t files_ns, limits_ns; /* when they were opened, or read; 0: never */
@@ -37,6 +38,11 @@ struct watched {
 /* Begins to watch @p. NULL: no memory. */
 struct watched *watched_new(struct process *p, int proc_fd);
 struct watched *watched_free(struct watched *w);
+
+/* Returns how much the count @which rose from reading to reading since the last call, at most
+ * WATCHED_RISE_MOST: a JVM may lie. */
+uint64_t watched_take_rise(struct watched *w, enum number which);
+#define WATCHED_RISE_MOST 1e12
 
 /* Turns signals on and off by the newest numbers. */
 void watched_judge(struct watched *w, uint64_t now_ns);

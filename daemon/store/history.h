@@ -39,6 +39,12 @@ struct history *history_close(struct history *h);
 /* Copies the history's problem with its remedy to @buf, "" if there is none. */
 void history_problem(struct history *h, char *buf, size_t size);
 
+/* Pauses and throttling of a JVM in a minute. */
+struct history_stopped {
+    uint64_t pauses, pause_ns; /* of the garbage collector */
+    uint64_t throttled_ns;     /* time that its cgroup was stopped by its CPU limit */
+};
+
 /* A JVM image in the history. Strings are borrowed, "" if unknown. */
 struct history_image {
     int64_t n;        /* row number; ignored when put */
@@ -53,6 +59,7 @@ struct history_image {
     uint64_t started_ns;        /* 0: not known */
     uint64_t first_ns, last_ns; /* when it was seen, in whole minutes; ignored when put */
     uint64_t ended_ns; /* when put: its exact end, kept as last_ns; 0: running or unknown */
+    struct history_stopped stopped; /* when put: in that minute */
 };
 
 /* The recording of a minute. */
@@ -131,6 +138,14 @@ int history_sums(struct history *h, const struct history_query *q, history_sums_
 typedef void (*history_image_fn)(void *cookie, const struct history_image *image);
 int history_images(struct history *h, const struct history_query *q, history_image_fn fn,
                    void *cookie, struct error *err);
+
+/* Passes the minutes of [from, to) in which a wanted image paused or was throttled to @fn, the
+ * latest first, with the lock held. Minutes are kept as long as parts of ten minutes. Reads at most
+ * 200,000. */
+typedef void (*history_stop_fn)(void *cookie, int32_t host_pid, uint64_t start_ns,
+                                const struct history_stopped *stopped);
+int history_stops(struct history *h, const struct history_query *q, history_stop_fn fn,
+                  void *cookie, struct error *err);
 
 /* Kinds of marks in a timeline. The values are part of the file format. */
 enum history_mark_kind {

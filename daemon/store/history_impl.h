@@ -60,6 +60,14 @@ const struct history_image *image_list_find(const struct image_list *l, int64_t 
  * holder. Strings without room are counted. 0 or -ENOMEM. */
 int image_list_describe(struct image_list *l, struct profile *p);
 
+/* history_stops.c */
+
+/* Adds image->stopped of the minute at @start_ns to row @n of the images. 0 or -errno. */
+int stops_add(struct history *h, const struct history_image *image, int64_t n, uint64_t start_ns,
+              struct error *err);
+/* Drops minutes older than all parts of ten minutes. 0 or -errno. */
+int stops_drop(struct history *h, struct error *err);
+
 /* history_put.c: writes @t as a part. 0 or -errno. */
 int parts_insert(struct history *h, unsigned tier, uint64_t start_ns, int64_t image, int64_t epoch,
                  struct tally *t, struct error *err);

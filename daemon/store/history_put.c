@@ -200,8 +200,11 @@ static int put_minute(struct history *h, const struct history_minute *m, struct 
     if (r == 0)
         r = put_groups(h, minute, start_ns, err);
     /* after the groups: running JVMs know more facts than a JVM's first samples */
-    for (size_t i = 0; i < m->image_count && r == 0; i++)
+    for (size_t i = 0; i < m->image_count && r == 0; i++) {
         r = images_note(h, &m->images[i], start_ns, &image, err);
+        if (r == 0)
+            r = stops_add(h, &m->images[i], image, start_ns, err);
+    }
     if (r == 0)
         r = put_row(h, m, err);
     return r == 0 ? put_jump(h, m, err) : r;

@@ -80,7 +80,13 @@ static const char HISTORY[] =
 /* Since version 4 a body may say the requests of its rows: earlier readers cannot read it. */
 #define REQUESTS ""
 
-static const char *const HISTORY_STEPS[] = { ATTRIBUTES, MARK_VALUES, REQUESTS };
+/* Since version 5: pauses and throttling by minute. */
+#define STOPS                                                                                      \
+    "CREATE TABLE stops(start_ns INTEGER NOT NULL, image INTEGER NOT NULL, pauses INTEGER NOT "    \
+    "NULL, pause_ns INTEGER NOT NULL, throttled_ns INTEGER NOT NULL, PRIMARY KEY(start_ns, "       \
+    "image)) WITHOUT ROWID;"
+
+static const char *const HISTORY_STEPS[] = { ATTRIBUTES, MARK_VALUES, REQUESTS, STOPS };
 
 /* The statements that make the newest version of a file, by its kind. */
 static const struct schema {

@@ -428,10 +428,16 @@ export class FakeServer {
             bucket_seconds: seconds, hz: 19, series, others: 0, moments: pids.length ? this.stops(pids[0], from, to) : [], moments_left_out: 0 });
     }
 
-    // A collection every 8 seconds, and a second of long safepoints every 40.
+    // A collection every 8 seconds, and a second of long safepoints every 40; of a day, sums of minutes.
     stops(pid, from, to) {
         const list = [];
 
+        if (to - from > 3600e3) {
+            for (let t = Math.ceil(from / 60e3) * 60e3; t < to; t += 60e3)
+                list.push({ kind: "collections", pid, at: iso(t), seconds: 60, stopped_seconds: 0.5 + (t / 60e3) % 10, count: 8 },
+                    ...t / 60e3 % 5 ? [] : [{ kind: "throttled", pid, at: iso(t), seconds: 60, stopped_seconds: 12 }]);
+            return list;
+        }
         for (let t = Math.ceil(from / 8000) * 8000; t < to; t += 8000) {
             list.push({ kind: "gc", pid, at: iso(t), seconds: 0.0125, stopped_seconds: 0.0125, name: "G1 young collection pauses (G1 Evacuation Pause)" });
             if (t % 40000 === 0)

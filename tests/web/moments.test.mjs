@@ -55,8 +55,12 @@ test("what stopped a JVM", () => {
     assert.deepEqual(openStops([
         { kind: "gc", pid: 1, at: "1970-01-01T00:00:01.500000000Z", seconds: 0.02, stopped_seconds: 0.02, name: "young" },
         { kind: "safepoints", pid: 1, at: "1970-01-01T00:00:02Z", seconds: 1.01, stopped_seconds: 0.045, count: 3 },
+        { kind: "collections", pid: 1, at: "1970-01-01T00:01:00Z", seconds: 60, stopped_seconds: 0.9, count: 12 },
+        { kind: "throttled", pid: 1, at: "1970-01-01T00:01:00Z", seconds: 60, stopped_seconds: 20 },
     ]), [
         { pid: 1, at: 1500, ms: 20, kind: "gc", stoppedMs: 20, count: 1, text: "gc, 20.0\u00a0ms, young" },
         { pid: 1, at: 2000, ms: 1010, kind: "safepoints", stoppedMs: 45, count: 3, text: "3\u00a0safepoints, 45.0\u00a0ms" },
+        { pid: 1, at: 60000, ms: 60000, kind: "collections", stoppedMs: 900, count: 12, text: "12\u00a0collections, 900.0\u00a0ms" },
+        { pid: 1, at: 60000, ms: 60000, kind: "throttled", stoppedMs: 20000, count: 1, text: "throttled, 20,000\u00a0ms" },
     ]);
 });

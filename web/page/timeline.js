@@ -13,6 +13,8 @@ const AXIS = 16; // CSS pixels of the canvas below the bars
 const LEFT = 44; // for the numbers at the side
 const TOP = 8; // above the bars, for marks
 const MARK = { gc: 7, other: 4 }; // their heights
+const FULL_SHARE = 0.25; // of the time of a minute or more: its mark is as high as a collection's
+const THROTTLED = "throttled"; // kind of a stop: by the CPU limit
 const EVENT_ROOM = 5; // CSS pixels of the flag of a mark: a deploy, a signal
 const MARK_REACH = 3; // CSS pixels: as near the pointer means a mark
 const UNRECORDED_ROOM = 200; // CSS pixels that the words about it take
@@ -122,7 +124,7 @@ export class Timeline {
         ctx.font = "11px system-ui, sans-serif";
         this.drawScale(peak, quiet, line);
         this.drawBars(peak, quiet);
-        this.drawStops();
+        this.drawStops(style.getPropertyValue("--red"));
         this.drawTimes(quiet, line);
         this.drawMarks(style);
         this.drawRange(style);
@@ -191,16 +193,17 @@ export class Timeline {
         }
     }
 
-    // Collections are high marks, other safepoints low ones.
-    drawStops() {
+    // Collections are high marks, other safepoints low ones. Sums of minutes are as high as their share of the time.
+    drawStops(red) {
         const { ctx } = this;
         const palette = paletteOf(this.theme);
 
-        for (const { at, ms, kind } of this.data.stops) {
-            const left = Math.max(LEFT, this.xOf(at)), isGc = kind === "gc";
+        for (const { at, ms, kind, stoppedMs } of this.data.stops) {
+            const left = Math.max(LEFT, this.xOf(at)), isSum = kind === "collections" || kind === THROTTLED;
+            const height = isSum ? Math.max(1, MARK.gc * Math.min(1, stoppedMs / ms / FULL_SHARE)) : kind === "gc" ? MARK.gc : MARK.other;
 
-            ctx.fillStyle = palette.category[isGc ? "gc" : "vm"];
-            ctx.fillRect(left, 0, Math.max(2, this.xOf(at + ms) - left), isGc ? MARK.gc : MARK.other);
+            ctx.fillStyle = kind === THROTTLED ? red : palette.category[kind === "gc" || isSum ? "gc" : "vm"];
+            ctx.fillRect(left, kind === THROTTLED ? MARK.gc - height : 0, Math.max(2, this.xOf(at + ms) - left), height);
         }
     }
 
@@ -285,7 +288,7 @@ export class Timeline {
             return middle >= from && middle < to ? sum + n : sum;
         }, 0));
         const total = totals.reduce((sum, n) => sum + n, 0);
-        const stops = data.stops.filter(({ at }) => at >= from && at < to);
+        const stops = data.stops.filter(({ at, ms }) => at + ms > from && at < to);
         const key = [...totals, stops.length].join();
 
         if (key === this.legendKey)
@@ -299,15 +302,20 @@ export class Timeline {
 
     // Shares of the time: single numbers would be of how many JVMs there are, too.
     stopsLegend(stops, from, to) {
-        const { data } = this, pauses = stops.reduce((sum, { count }) => sum + count, 0);
-        const stopped = stops.reduce((sum, { stoppedMs }) => sum + stoppedMs, 0);
-        const known = (to - Math.max(from, data.oldest)) * new Set(stops.map(({ pid }) => pid)).size; // ms of JVMs
+        const { data } = this, pauses = stops.filter(({ kind }) => kind !== THROTTLED), throttled = stops.filter(({ kind }) => kind === THROTTLED);
+        const count = pauses.reduce((sum, one) => sum + one.count, 0);
+        const item = (list, chip, label, title) => {
+            const stopped = list.reduce((sum, { stoppedMs }) => sum + stoppedMs, 0);
+            const known = (to - Math.max(from, data.oldest)) * new Set(list.map(({ pid }) => pid)).size; // ms of JVMs
 
-        return stops.length ? [element("li", {
-            title: `${plural(pauses, "pause", "pauses")}, ${formatMs(stopped * 1e6)}: garbage collections (high marks above the bars) and ` +
-                "other safepoints of 10 ms or more (low marks)" + (data.stopsLeftOut ? `; ${data.stopsLeftOut} shorter ones are not shown` : ""),
-        }, element("span", { class: "chip stop category-gc" }), "Paused ",
-        element("span", { class: "num" }, formatShare(Math.min(stopped, known), known)))] : [];
+            return list.length ? [element("li", { title: title(formatMs(stopped * 1e6)) }, element("span", { class: `chip stop ${chip}` }), label,
+                element("span", { class: "num" }, formatShare(Math.min(stopped, known), known)))] : [];
+        };
+
+        return [...item(pauses, "category-gc", "Paused ", (ms) => `${plural(count, "pause", "pauses")}, ${ms}: garbage collections ` +
+                "(high marks above the bars) and other safepoints of 10 ms or more (low marks)" +
+                (data.stopsLeftOut ? `; ${data.stopsLeftOut} shorter ones are not shown` : "")),
+        ...item(throttled, "throttled", "Throttled ", (ms) => `${ms}: the CPU limit stopped the JVM (red marks above the bars)`)];
     }
 
     // @x: where the pointer is, NaN: elsewhere.

@@ -2,7 +2,7 @@
 /* An hour of numbers in bounded room, and what is computed of them. */
 #include "suite.h"
 
-#include "signal/numbers.h"
+#include "signal/watched.h"
 
 static void add(struct numbers *n, uint64_t at_s, double cpu_ns, double rss)
 {
@@ -89,6 +89,29 @@ START_TEST(trends)
 }
 END_TEST
 
+/* Each rise is taken once; what was counted before the first reading is not known. */
+START_TEST(rises_are_taken_once)
+{
+    struct watched w = { .p = NULL };
+    struct numbers *n = &w.numbers;
+
+    reading_clear(&w.taken);
+    ck_assert_uint_eq(watched_take_rise(&w, NUMBER_CPU_NS), 0);
+    add(n, 10, 5e9, 100);
+    ck_assert_uint_eq(watched_take_rise(&w, NUMBER_CPU_NS), 0);
+    add(n, 20, 6e9, 100);
+    add(n, 30, 8e9, 100);
+    ck_assert_uint_eq(watched_take_rise(&w, NUMBER_CPU_NS), 3000000000);
+    ck_assert_uint_eq(watched_take_rise(&w, NUMBER_CPU_NS), 0);
+    ck_assert_uint_eq(watched_take_rise(&w, NUMBER_COLLECTIONS), 0);
+    add(n, 40, 1e9, 100); /* it began again */
+    ck_assert_uint_eq(watched_take_rise(&w, NUMBER_CPU_NS), 0);
+    add(n, 50, 9e18, 100);
+    ck_assert_uint_eq(watched_take_rise(&w, NUMBER_CPU_NS), (uint64_t)WATCHED_RISE_MOST);
+    numbers_deinit(n);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("numbers");
@@ -96,5 +119,6 @@ int main(void)
     tcase_add_test(tc, counts_are_differences);
     tcase_add_test(tc, an_hour_is_kept);
     tcase_add_test(tc, trends);
+    tcase_add_test(tc, rises_are_taken_once);
     return suite_run_case("numbers", tc);
 }

@@ -200,6 +200,86 @@ START_TEST(test_a_damaged_part_is_counted_in_its_hour)
 }
 END_TEST
 
+/* Puts a minute with pauses and throttling of a JVM. */
+static void put_stopped(struct history *h, uint64_t start_ns, int32_t pid,
+                        const struct history_stopped *stopped)
+{
+    struct profile *slice = make_slice(start_ns, JVMS, ARRAY_SIZE(JVMS));
+    struct history_image image = { .host_pid = pid,
+                                   .start_ticks = 7,
+                                   .owner = 1000,
+                                   .name = "Main",
+                                   .container = "",
+                                   .pod = "",
+                                   .pod_namespace = "",
+                                   .service = "shop",
+                                   .version = "",
+                                   .environment = "",
+                                   .java = "",
+                                   .stopped = *stopped };
+    struct history_minute m = { .start_ns = start_ns,
+                                .end_ns = start_ns + HISTORY_MINUTE_NS,
+                                .slices = &slice,
+                                .slice_count = 1,
+                                .images = &image,
+                                .image_count = 1 };
+
+    ck_assert_int_eq(history_put(h, &m, NULL), 0);
+    profile_unref(slice);
+}
+
+struct stopped_sums {
+    unsigned minutes;
+    struct history_stopped sum;
+};
+
+static void add_stopped(void *cookie, int32_t host_pid, uint64_t start_ns,
+                        const struct history_stopped *stopped)
+{
+    struct stopped_sums *sums = cookie;
+
+    ck_assert_int_eq(host_pid, 42);
+    ck_assert_uint_eq(start_ns % HISTORY_MINUTE_NS, 0);
+    sums->minutes++;
+    sums->sum.pauses += stopped->pauses;
+    sums->sum.pause_ns += stopped->pause_ns;
+    sums->sum.throttled_ns += stopped->throttled_ns;
+}
+
+static struct stopped_sums stopped_within(struct history *h, uint64_t from_ns, uint64_t to_ns)
+{
+    struct history_query q = { .from_ns = from_ns, .to_ns = to_ns };
+    struct stopped_sums sums = { 0 };
+
+    ck_assert_int_eq(history_stops(h, &q, add_stopped, &sums, NULL), 0);
+    return sums;
+}
+
+/* Pauses and throttling are kept by minute, as long as parts of ten minutes. */
+START_TEST(test_stops_are_kept_by_minute)
+{
+    static const struct history_stopped STOPPED = { 3, 500, 7000 };
+    struct history *h = open_history(1 << 30, 2 * 3600);
+    struct stopped_sums sums;
+
+    for (unsigned i = 0; i < 60; i++)
+        put_stopped(h, T0 + i * HISTORY_MINUTE_NS, 42,
+                    i % 2 ? &STOPPED : &(struct history_stopped){ 0 });
+    put_stopped(h, T0 + HISTORY_MINUTE_NS, 42, &STOPPED); /* after the clock was set back */
+    ck_assert_int_eq(history_roll(h, T0 + 60 * HISTORY_MINUTE_NS, NULL), 0);
+    sums = stopped_within(h, T0, T0 + 10 * HISTORY_MINUTE_NS);
+    ck_assert_uint_eq(sums.minutes, 5);
+    ck_assert_uint_eq(sums.sum.pauses, 6 * 3);
+    ck_assert_uint_eq(sums.sum.pause_ns, 6 * 500);
+    ck_assert_uint_eq(sums.sum.throttled_ns, 6 * 7000);
+    ck_assert_uint_eq(stopped_within(h, 0, UINT64_MAX).minutes, 30);
+    put_minutes(h, T0 + 180 * HISTORY_MINUTE_NS, 1);
+    ck_assert_int_eq(history_roll(h, T0 + 181 * HISTORY_MINUTE_NS, NULL), 0);
+    ck_assert_uint_eq(stopped_within(h, 0, UINT64_MAX).minutes, 0);
+    history_close(h);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("history_tiers");
@@ -210,6 +290,7 @@ int main(void)
     tcase_add_test(tc, test_no_time_drops_nothing);
     tcase_add_test(tc, test_a_part_that_began_late);
     tcase_add_test(tc, test_what_is_too_much_goes_tier_by_tier);
+    tcase_add_test(tc, test_stops_are_kept_by_minute);
     tcase_add_test(tc, test_a_damaged_part_is_counted_in_its_hour);
     return run_store_tests("history_tiers", tc);
 }

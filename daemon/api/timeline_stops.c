@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Pauses and throttling of JVMs in each bucket of a timeline, out of the history. */
+#include "api/json.h"
+#include "api/past_impl.h"
+
+#include "base/array.h"
+
+#define STOPS_SHOWN 500 /* entries: the longest */
+
+/* The pauses and the throttling of one JVM in one bucket. */
+struct stopped {
+    uint64_t start_ns; /* of the bucket */
+    int32_t host_pid;
+    struct history_stopped sum;
+    uint64_t ns; /* of the kind that is written */
+};
+
+struct stops {
+    struct past_filter filter;
+    uint64_t width_ns;    /* of a bucket: whole minutes */
+    struct stopped *list; /* owned, the latest bucket first */
+    size_t count, cap;
+    bool no_memory;
+};
+
+/* Returns the entry of the bucket at @start_ns, which is the last or a new one. NULL: no memory. */
+static struct stopped *entry_of(struct stops *s, int32_t host_pid, uint64_t start_ns)
+{
+    for (size_t i = s->count; i-- > 0 && s->list[i].start_ns == start_ns;) {
+        if (s->list[i].host_pid == host_pid)
+            return &s->list[i];
+    }
+    if (!array_grow(&s->list, &s->cap, s->count + 1, 64))
+        return NULL;
+    s->list[s->count] = (struct stopped){ .start_ns = start_ns, .host_pid = host_pid };
+    return &s->list[s->count++];
+}
+
+static void add_minute(void *cookie, int32_t host_pid, uint64_t start_ns,
+                       const struct history_stopped *stopped)
+{
+    struct stops *s = cookie;
+    struct stopped *entry = entry_of(s, host_pid, start_ns - start_ns % s->width_ns);
+
+    if (!entry) {
+        s->no_memory = true;
+        return;
+    }
+    entry->sum.pauses += stopped->pauses;
+    entry->sum.pause_ns += MIN(stopped->pause_ns, HISTORY_MINUTE_NS);
+    entry->sum.throttled_ns += stopped->throttled_ns;
+}
+
+static int longest_first(const void *a, const void *b)
+{
+    const struct stopped *x = a, *y = b;
+
+    return COMPARE(y->ns, x->ns) ?: COMPARE(y->start_ns, x->start_ns) ?:
+           COMPARE(x->host_pid, y->host_pid);
+}
+
+/* Appends the longest entries of one kind to @moments. Returns how many are left out. */
+static size_t write_kind(struct stops *s, const char *kind, bool counts, json_t *moments)
+{
+    size_t left_out = 0;
+
+    qsort(s->list, s->count, sizeof(*s->list), longest_first);
+    for (size_t i = 0; i < s->count && s->list[i].ns; i++) {
+        const struct stopped *e = &s->list[i];
+        json_t *one;
+
+        if (i >= STOPS_SHOWN) {
+            left_out++;
+            continue;
+        }
+        one = json_pack("{s:s, s:i, s:o, s:f, s:f}", "kind", kind, "pid", e->host_pid, "at",
+                        json_time(e->start_ns), "seconds", (double)s->width_ns / 1e9,
+                        "stopped_seconds", (double)e->ns / 1e9);
+        if (counts)
+            json_object_set_new(one, "count", json_integer((json_int_t)e->sum.pauses));
+        json_array_append_new(moments, one);
+    }
+    return left_out;
+}
+
+/* @recorded_ns: from here on the recorder has single collections. */
+static size_t write_stops(struct stops *s, uint64_t recorded_ns, json_t *moments)
+{
+    size_t left_out;
+
+    for (size_t i = 0; i < s->count; i++) {
+        struct stopped *e = &s->list[i];
+
+        e->ns = e->start_ns + s->width_ns <= recorded_ns ? e->sum.pause_ns : 0;
+    }
+    left_out = write_kind(s, "collections", /* counts= */ true, moments);
+    for (size_t i = 0; i < s->count; i++)
+        s->list[i].ns = s->list[i].sum.throttled_ns;
+    return left_out + write_kind(s, "throttled", /* counts= */ false, moments);
+}
+
+int timeline_stops(struct api *api, const struct target_selector *t, const struct time_range *range,
+                   size_t buckets, uint64_t recorded_ns, json_t *moments, size_t *left_out,
+                   struct error *err)
+{
+    uint64_t bucket_ns = (range->to_ns - range->from_ns) / buckets;
+    struct stops s = { .width_ns =
+                           MAX(bucket_ns - bucket_ns % HISTORY_MINUTE_NS, HISTORY_MINUTE_NS) };
+    const struct history_query q = { .from_ns =
+                                         range->from_ns - MIN(range->from_ns, HISTORY_MINUTE_NS),
+                                     .to_ns = range->to_ns,
+                                     .wants = past_wants_of,
+                                     .cookie = &s.filter };
+    int r = past_filter_init(t, &s.filter, err);
+
+    if (r == 0 && api->engine.history)
+        r = history_stops(api->engine.history, &q, add_minute, &s, err);
+    past_filter_deinit(&s.filter);
+    if (r == 0 && s.no_memory)
+        r = -ENOMEM;
+    if (r == 0)
+        *left_out += write_stops(&s, recorded_ns ? recorded_ns : UINT64_MAX, moments);
+    free(s.list);
+    return r;
+}

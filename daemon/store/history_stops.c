@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Pauses of the collector and throttling of JVMs, by minute. */
+#include "base/cleanup.h"
+#include "store/history_impl.h"
+
+#define STOPS_MAX 200000 /* rows read for one answer */
+
+int stops_add(struct history *h, const struct history_image *image, int64_t n, uint64_t start_ns,
+              struct error *err)
+{
+    static const char SQL[] =
+        "INSERT INTO stops(start_ns, image, pauses, pause_ns, throttled_ns) VALUES(?,?,?,?,?)"
+        " ON CONFLICT DO UPDATE SET pauses = pauses + excluded.pauses, pause_ns = pause_ns +"
+        " excluded.pause_ns, throttled_ns = throttled_ns + excluded.throttled_ns";
+    const struct history_stopped *of = &image->stopped;
+    const uint64_t values[] = { start_ns, (uint64_t)n, of->pauses, of->pause_ns, of->throttled_ns };
+    _cleanup_stmt_ sqlite3_stmt *stmt = NULL;
+    int r;
+
+    if (!of->pauses && !of->pause_ns && !of->throttled_ns)
+        return 0;
+    r = store_prepare(h->store, SQL, &stmt, err);
+    for (int i = 0; i < (int)ARRAY_SIZE(values) && r == 0; i++)
+        sqlite3_bind_int64(stmt, i + 1, (sqlite3_int64)values[i]);
+    if (r == 0 && sqlite3_step(stmt) != SQLITE_DONE)
+        r = store_failed(h->store, err, "cannot write the history");
+    return r;
+}
+
+int stops_drop(struct history *h, struct error *err)
+{
+    return store_exec(h->store,
+                      "DELETE FROM stops WHERE start_ns <"
+                      " (SELECT min(start_ns) FROM parts WHERE tier <= 1)",
+                      err);
+}
+
+static int stops_each(struct history *h, const struct history_query *q,
+                      const struct image_list *list, history_stop_fn fn, void *cookie,
+                      struct error *err)
+{
+    _cleanup_stmt_ sqlite3_stmt *stmt = NULL;
+    int step = SQLITE_DONE,
+        r = store_prepare(h->store,
+                          "SELECT start_ns, image, pauses, pause_ns, throttled_ns FROM stops"
+                          " WHERE start_ns >= ? AND start_ns < ? ORDER BY start_ns DESC LIMIT ?",
+                          &stmt, err);
+
+    if (r < 0)
+        return r;
+    sqlite3_bind_int64(stmt, 1, (sqlite3_int64)MIN(q->from_ns, (uint64_t)INT64_MAX));
+    sqlite3_bind_int64(stmt, 2, (sqlite3_int64)MIN(q->to_ns, (uint64_t)INT64_MAX));
+    sqlite3_bind_int(stmt, 3, STOPS_MAX);
+    while ((step = sqlite3_step(stmt)) == SQLITE_ROW) {
+        const struct history_image *image = image_list_find(list, sqlite3_column_int64(stmt, 1));
+        struct history_stopped s = { .pauses = (uint64_t)sqlite3_column_int64(stmt, 2),
+                                     .pause_ns = (uint64_t)sqlite3_column_int64(stmt, 3),
+                                     .throttled_ns = (uint64_t)sqlite3_column_int64(stmt, 4) };
+
+        if (image)
+            fn(cookie, image->host_pid, (uint64_t)sqlite3_column_int64(stmt, 0), &s);
+    }
+    return step == SQLITE_DONE ? 0 : store_failed(h->store, err, "cannot read the history");
+}
+
+int history_stops(struct history *h, const struct history_query *q, history_stop_fn fn,
+                  void *cookie, struct error *err)
+{
+    _cleanup_(image_list_deinit) struct image_list list = { 0 };
+    int r = store_enter(h->store, STORE_WAIT_NS, err);
+
+    if (r < 0)
+        return r;
+    r = image_list_read(h, q, &list, err);
+    if (r == 0)
+        r = stops_each(h, q, &list, fn, cookie, err);
+    store_leave(h->store);
+    return r;
+}

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* timeline_stops(): pauses and throttling before the recorder's time, by bucket. */
+#include "api/api_impl.h"
+#include "history_fixture.h"
+
+#define MINUTES 30
+#define MINUTE(n) (T0 + (uint64_t)(n)*HISTORY_MINUTE_NS)
+
+static struct history *history;
+static struct api api;
+
+static struct history_image image_of(int32_t pid, const struct history_stopped *stopped)
+{
+    return (struct history_image){ .host_pid = pid,
+                                   .start_ticks = 7,
+                                   .owner = 1000,
+                                   .name = "Main",
+                                   .container = "",
+                                   .pod = "",
+                                   .pod_namespace = "",
+                                   .service = pid == 42 ? "shop" : "cart",
+                                   .version = "",
+                                   .environment = "",
+                                   .java = "",
+                                   .stopped = *stopped };
+}
+
+/* Two JVMs: 42 collects each minute, 43 is throttled in every other one. */
+static void make(void)
+{
+    static const struct made_jvm JVMS[] = { { 42, 1000, "shop", "work", 40, NULL },
+                                            { 43, 1000, "cart", "work", 40, NULL } };
+
+    history = open_history(1 << 30, 864000);
+    api = (struct api){ .engine = { .history = history } };
+    for (unsigned i = 0; i < MINUTES; i++) {
+        struct profile *slice = make_slice(MINUTE(i), JVMS, ARRAY_SIZE(JVMS));
+        struct history_image images[] = {
+            image_of(42, &(struct history_stopped){ 2, NSEC_PER_SEC, 0 }),
+            image_of(43, &(struct history_stopped){ 0, 0, i % 2 * NSEC_PER_SEC }),
+        };
+        struct history_minute m = { .start_ns = MINUTE(i),
+                                    .end_ns = MINUTE(i + 1),
+                                    .slices = &slice,
+                                    .slice_count = 1,
+                                    .images = images,
+                                    .image_count = ARRAY_SIZE(images) };
+
+        ck_assert_int_eq(history_put(history, &m, NULL), 0);
+        profile_unref(slice);
+    }
+}
+
+/* Asks for all minutes in @buckets, and sums what @kind has. */
+static size_t sum(const struct target_selector *t, size_t buckets, uint64_t recorded_ns,
+                  const char *kind, double *ret_stopped, long *ret_count)
+{
+    const struct time_range range = { MINUTE(0), MINUTE(MINUTES) };
+    json_t *moments = json_array(), *one;
+    size_t left_out = 0, i, n = 0;
+
+    *ret_stopped = 0;
+    *ret_count = 0;
+    ck_assert_int_eq(
+        timeline_stops(&api, t, &range, buckets, recorded_ns, moments, &left_out, NULL), 0);
+    ck_assert_uint_eq(left_out, 0);
+    json_array_foreach(moments, i, one)
+    {
+        if (strcmp(json_string_value(json_object_get(one, "kind")), kind) != 0)
+            continue;
+        n++;
+        *ret_stopped += json_number_value(json_object_get(one, "stopped_seconds"));
+        *ret_count += json_integer_value(json_object_get(one, "count"));
+    }
+    json_decref(moments);
+    return n;
+}
+
+START_TEST(stops_by_bucket)
+{
+    static const struct target_selector ALL = { .viewer = &VIEWER_WHOLE },
+                                        SHOP = { .viewer = &VIEWER_WHOLE, .service = "shop" };
+    double stopped;
+    long count;
+
+    make();
+    ck_assert_uint_eq(sum(&ALL, MINUTES, 0, "collections", &stopped, &count), MINUTES);
+    ck_assert_double_eq_tol(stopped, MINUTES, 1e-9);
+    ck_assert_int_eq(count, 2 * MINUTES);
+    ck_assert_uint_eq(sum(&ALL, 3, 0, "collections", &stopped, &count), 3);
+    ck_assert_double_eq_tol(stopped, MINUTES, 1e-9);
+    ck_assert_uint_eq(sum(&ALL, 3, 0, "throttled", &stopped, &count), 3);
+    ck_assert_double_eq_tol(stopped, MINUTES / 2, 1e-9);
+    ck_assert_uint_eq(sum(&SHOP, 3, 0, "throttled", &stopped, &count), 0);
+    ck_assert_uint_eq(sum(&SHOP, 1000, 0, "collections", &stopped, &count), MINUTES);
+    /* the recorder has single collections of the last ten minutes, but not what was throttled */
+    ck_assert_uint_eq(sum(&ALL, 30, MINUTE(20), "collections", &stopped, &count), 20);
+    ck_assert_uint_eq(sum(&ALL, 30, MINUTE(20), "throttled", &stopped, &count), MINUTES / 2);
+    history_close(history);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tc = tcase_create("timeline_stops");
+
+    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_test(tc, stops_by_bucket);
+    return suite_run_case("timeline_stops", tc);
+}
