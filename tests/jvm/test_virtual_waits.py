@@ -34,19 +34,25 @@ class VirtualWaits(WithClasses):
         time.sleep(2) # until it is compiled
         return jvm
 
-    def waited(self, jvm: subprocess.Popen) -> dict[str, int]:
-        """How long each site has waited so far, in ns."""
+    def waited(self, jvm: subprocess.Popen) -> dict[str, tuple[int, int]]:
+        """How long each site has waited so far, and by when, in ns."""
         jvm.stdin.write("\n")
         jvm.stdin.flush()
         words = jvm.stdout.readline().split()
-        return dict(zip(words[::2], map(int, words[1::2])))
+        return {site: (int(ns), int(when)) for site, ns, when in zip(words[::3], words[1::3], words[2::3])}
+
+    @staticmethod
+    def truth(before: dict[str, tuple[int, int]], after: dict[str, tuple[int, int]]) -> dict[str, float]:
+        """How many threads of each site waited between two readings, on average, by the program's clocks."""
+        return {site: (after[site][0] - before[site][0]) / max(after[site][1] - before[site][1], 1) for site in SITES}
 
     def profile(self, jvm: subprocess.Popen, seconds: int, **query):
         """A profile, and the share of the waits of each site by the program's clocks and by the profile."""
-        before, begun = self.waited(jvm), time.monotonic()
+        before = self.waited(jvm)
         profile = self.daemon.profile(pid=jvm.pid, seconds=seconds, threads=1, **query)
-        after, took = self.waited(jvm), time.monotonic() - begun
-        truth = {site: (after[site] - before[site]) / 1e9 / took for site in SITES}
+        truth = self.truth(before, self.waited(jvm))
+        for site, threads in truth.items():
+            self.assertLessEqual(threads, PER_SITE + 0.001, f"{site}: no more threads than there are can wait: {truth}")
         return profile, truth, {site: self.seen(profile, site) for site in SITES}
 
     @staticmethod
@@ -82,12 +88,11 @@ class VirtualWaits(WithClasses):
         """The flight recorder has waits of virtual threads, by a look about once a second, of each site and of locks."""
         with Daemon() as recording:
             jvm = self.start(25)
-            before, begun = self.waited(jvm), time.monotonic()
+            before = self.waited(jvm)
             time.sleep(12)
-            after, took = self.waited(jvm), time.monotonic() - begun
+            truth = self.truth(before, self.waited(jvm))
             waits, locks = (Profile(recording.get("/profile", pid=jvm.pid, event=event, format="json", **{"from": "-9s", "to": "-2s"}))
                             for event in ("offcpu", "lock"))
-        truth = {site: (after[site] - before[site]) / took / 1e9 for site in SITES}
         seen = {site: self.seen(waits, site) for site in SITES}
         for site in SITES:
             self.assertAlmostEqual(seen[site] / sum(seen.values()), truth[site] / sum(truth.values()), delta=0.08, msg=f"{site}: {truth} {seen}")

@@ -3,21 +3,54 @@ import java.io.InputStream;
 import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Random;
 import java.util.concurrent.ArrayBlockingQueue;
-import java.util.concurrent.atomic.AtomicLong;
-import java.util.concurrent.atomic.AtomicLongArray;
 import java.util.concurrent.locks.ReentrantLock;
 
 /** VirtualWaits PER_SITE: so many virtual threads at each of five sites, which wait for some ms again and again. For each line of
- * input it prints how long each site has waited so far, by its own clock. A wait that goes on counts, too: a thread that finds
- * no processor may lose its lock to the other one for seconds. */
+ * input it prints of each site how long its threads have waited so far, by their own clocks, and the mean time at which these were
+ * read: the main thread may be without a processor in between. A wait that goes on counts, too: a thread that finds no processor
+ * may lose its lock to the other one for seconds. */
 public class VirtualWaits {
     static final String[] SITES = {"siteSleep", "siteLock", "siteMonitor", "siteQueue", "siteSocket"};
-    static final AtomicLong[] WAITED = new AtomicLong[SITES.length];
-    static final int THREADS_MAX = 10000;
-    static final AtomicLongArray BEGUN = new AtomicLongArray(SITES.length * THREADS_MAX); // 0: does not wait
+    static final List<List<Clock>> CLOCKS = new ArrayList<>(); // by site
     static volatile long sink;
+
+    /** How long a thread has waited. */
+    static final class Clock {
+        /** Both are read at once; begun 0: it does not wait. */
+        static final class State {
+            final long waited, begun;
+
+            State(long waited, long begun) {
+                this.waited = waited;
+                this.begun = begun;
+            }
+        }
+
+        private volatile State state = new State(0, 0);
+
+        void begin() {
+            state = new State(state.waited, System.nanoTime());
+        }
+
+        void end() {
+            State s = state;
+            state = new State(s.waited + System.nanoTime() - s.begun, 0);
+        }
+
+        /** Returns {waited, when that was so}. */
+        long[] read() {
+            for (;;) {
+                State s = state;
+                long now = System.nanoTime();
+                if (state == s)
+                    return new long[] { s.waited + (s.begun == 0 ? 0 : now - s.begun), now };
+            }
+        }
+    }
 
     static void siteSleep(Random random) throws Exception {
         Thread.sleep(1 + random.nextInt(30));
@@ -27,12 +60,11 @@ public class VirtualWaits {
         lock.lock();
     }
 
-    /** Returns when it has the monitor; then it is in hold(). */
-    static long siteMonitor(Object monitor, Random random) throws Exception {
+    /** Once it has the monitor, it is in hold(). */
+    static void siteMonitor(Object monitor, Clock clock, Random random) throws Exception {
         synchronized (monitor) {
-            long got = System.nanoTime();
+            clock.end();
             hold(random);
-            return got;
         }
     }
 
@@ -56,57 +88,57 @@ public class VirtualWaits {
     }
 
     interface Wait {
-        /** Returns when it was over. */
-        long run(Random random) throws Exception;
+        /** Waits, and ends the wait of the clock. */
+        void run(Clock clock, Random random) throws Exception;
     }
 
     static void loop(int site, int number, Wait wait) throws Exception {
+        Clock clock = new Clock();
+        CLOCKS.get(site).add(clock);
         ManyThreads.start(true, SITES[site] + "-" + number, () -> {
             Random random = new Random(site * 1000L + number);
-            int slot = site * THREADS_MAX + number;
             for (long x = number;; sink = x) {
                 x = work(x);
-                long begun = System.nanoTime();
-                BEGUN.set(slot, begun);
-                long got = wait.run(random);
-                BEGUN.set(slot, 0);
-                WAITED[site].addAndGet(got - begun);
+                clock.begin();
+                wait.run(clock, random);
             }
         });
     }
 
-    static long unfinished(int site) {
-        long now = System.nanoTime(), sum = 0;
-        for (int i = 0; i < THREADS_MAX; i++) {
-            long begun = BEGUN.get(site * THREADS_MAX + i);
-            sum += begun == 0 ? 0 : now - begun;
-        }
-        return sum;
-    }
-
-    static long over(ManyThreads.Site site) throws Exception {
+    static void over(Clock clock, ManyThreads.Site site) throws Exception {
         site.run();
-        return System.nanoTime();
+        clock.end();
     }
 
     static void startFed(int number, ArrayBlockingQueue<Long> queue, InputStream in) throws Exception {
-        loop(0, number, r -> over(() -> siteSleep(r)));
-        loop(3, number, r -> over(() -> siteQueue(queue)));
-        loop(4, number, r -> over(() -> siteSocket(in)));
+        loop(0, number, (c, r) -> over(c, () -> siteSleep(r)));
+        loop(3, number, (c, r) -> over(c, () -> siteQueue(queue)));
+        loop(4, number, (c, r) -> over(c, () -> siteSocket(in)));
     }
 
     static void startHolders(int number, ReentrantLock lock, Object monitor) throws Exception {
-        loop(1, number, r -> {
-            long got = over(() -> siteLock(lock));
+        loop(1, number, (c, r) -> {
+            over(c, () -> siteLock(lock));
             try {
                 hold(r);
             } finally {
                 lock.unlock();
             }
-            return got;
         });
         if (ManyThreads.unpins())
-            loop(2, number, r -> siteMonitor(monitor, r));
+            loop(2, number, (c, r) -> siteMonitor(monitor, c, r));
+    }
+
+    /** Returns how long threads have waited, and when: the mean time of their readings. */
+    static String read(List<Clock> clocks) {
+        long waited = 0;
+        double when = 0;
+        for (Clock clock : clocks) {
+            long[] now = clock.read();
+            waited += now[0];
+            when += (double)now[1] / clocks.size();
+        }
+        return waited + " " + (long)when;
     }
 
     public static void main(String[] args) throws Exception {
@@ -118,7 +150,7 @@ public class VirtualWaits {
         Object monitor = null;
 
         for (int i = 0; i < SITES.length; i++)
-            WAITED[i] = new AtomicLong();
+            CLOCKS.add(new ArrayList<>());
         for (int i = 0; i < perSite; i++) {
             Socket client = new Socket(server.getInetAddress(), server.getLocalPort());
             ArrayBlockingQueue<Long> queue = new ArrayBlockingQueue<>(4);
@@ -140,7 +172,7 @@ public class VirtualWaits {
         while (System.in.read() >= 0) {
             StringBuilder line = new StringBuilder();
             for (int i = 0; i < SITES.length; i++)
-                line.append(SITES[i]).append(' ').append(WAITED[i].get() + unfinished(i)).append(' ');
+                line.append(SITES[i]).append(' ').append(read(CLOCKS.get(i))).append(' ');
             System.out.println(line);
         }
     }
