@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/fnv1a.h"
 #include "hotspot/thread_dump.h"
+#include "profile/thread_kinds.h"
 #include "unwind/unwind.h"
 
 #include <stdlib.h>
@@ -205,7 +206,7 @@ static void look(struct virtual_waits *v, struct virtual_wish *w, struct dispatc
     struct hotspot_dump_batch *b = v->batch;
     struct sample_record rec = { .host_pid = (uint32_t)p->id.host_pid,
                                  .exec_id = p->exec_id,
-                                 .comm = "virtual threads" };
+                                 .comm = THREAD_KIND_UNMOUNTED };
     uint64_t now_ns;
     int r;
 

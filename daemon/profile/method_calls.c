@@ -5,6 +5,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "profile/thread_kinds.h"
 
 /* A call under way. */
 struct open_call {
@@ -397,7 +398,7 @@ static int check_event(const struct profile_event *e, struct error *err)
 static int leave_out(struct finder *f, uint32_t thread, struct error *err)
 {
     bool of_virtual =
-        span_eq_str(intern_get(f->p->strings, f->p->threads[thread].name), "virtual threads");
+        span_eq_str(intern_get(f->p->strings, f->p->threads[thread].name), THREAD_KIND_UNMOUNTED);
     int r = 0;
 
     if (!of_virtual && f->starts[thread] < f->starts[thread + 1])

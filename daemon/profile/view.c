@@ -63,6 +63,8 @@ static int view_count(struct view_builder *b, size_t sample)
         k.stack = p->stacks[s->stack].parent;
     if (!v->opts.owners)
         k.owner = 0;
+    if (v->opts.kinds)
+        k.kind = thread_kinds_of(b->kinds, s);
     if (v->opts.requests && s->context < p->context_count)
         k.context = s->context;
     if (v->opts.threads && s->thread < p->thread_count)
@@ -197,6 +199,7 @@ static int view_make_row(struct view_builder *b, uint32_t id, struct frame_verdi
                               .unsure = leaf == FRAME_LEAF_UNSURE ? n->samples : 0,
                               .thread = k->thread,
                               .state = (uint8_t)k->state,
+                              .kind = (uint8_t)k->kind,
                               .owner = k->owner,
                               .context = k->context };
     r = view_push_roots(b, k);
@@ -327,6 +330,7 @@ int view_new(struct profile *p, const struct view_opts *o, struct view **ret, st
     free(b.key_first);
     free(b.counts);
     waits_free(b.waits);
+    thread_kinds_free(b.kinds);
     if (r < 0) {
         view_free(v);
         return r == -EINVAL ? r : error_code(err, r, "cannot render this profile");

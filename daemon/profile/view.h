@@ -7,7 +7,7 @@
 
 #include "base/cleanup.h"
 #include "profile/match.h"
-#include "profile/waits.h"
+#include "profile/thread_kinds.h"
 
 enum view_by {
     VIEW_BY_NONE,
@@ -19,8 +19,9 @@ enum view_by {
     VIEW_BY_SPAN,
     VIEW_BY_SERVICE,
     VIEW_BY_VERSION, /* of the service */
+    VIEW_BY_KIND,    /* enum thread_kind */
 };
-#define VIEW_BY_MAX 8 /* each once */
+#define VIEW_BY_MAX 9 /* each once */
 enum view_names { VIEW_NAMES_FULL, VIEW_NAMES_SIMPLE, VIEW_NAMES_SIGNATURE, VIEW_NAMES_MERGED };
 
 struct view_opts {
@@ -46,6 +47,7 @@ struct view_opts {
     bool total_said; /* `total` was requested; else bytes, and samples with values of their own,
                       * weigh by value */
     bool owners;     /* samples that waited for a lock stay apart by the lock's owner */
+    bool kinds;      /* samples stay apart by enum thread_kind */
     bool requests;   /* samples stay apart by request and by span */
     bool exact;      /* for formats that hold more than names: frames of equal names stay apart, and
                       * sample_rows has the row of each sample */
@@ -88,6 +90,7 @@ struct view_row {
     uint8_t state;    /* enum thread_state */
     uint8_t wait;     /* enum wait of a row that is blocked */
     bool idle;        /* blocked, and waiting for work */
+    uint8_t kind;     /* with `kinds`: enum thread_kind */
     uint32_t owner;   /* with `owners`: profile_lock_owner() */
     uint32_t context; /* with `requests`: index in profile->contexts */
 };

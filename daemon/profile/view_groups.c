@@ -9,20 +9,18 @@ static const struct profile_context *context_of(const struct profile *p,
     return s->context && s->context < p->context_count ? &p->contexts[s->context] : NULL;
 }
 
-/* Returns whether the options use operations. */
-static bool asks_for_operations(const struct view_opts *o)
+static bool groups_by(const struct view_opts *o, enum view_by by)
 {
-    for (size_t i = 0; i < VIEW_BY_MAX; i++) {
-        if (o->by[i] == VIEW_BY_OPERATION)
-            return true;
-    }
-    return match_count(o->operation);
+    return memchr(o->by, by, sizeof(o->by));
 }
 
 int view_groups_begin(struct view_builder *b)
 {
-    if (!asks_for_operations(&b->v->opts))
-        return 0;
+    const struct view_opts *o = &b->v->opts;
+    int r = o->kinds || groups_by(o, VIEW_BY_KIND) ? thread_kinds_new(b->p, &b->kinds) : 0;
+
+    if (r < 0 || (!groups_by(o, VIEW_BY_OPERATION) && !match_count(o->operation)))
+        return r;
     b->operations = calloc(b->p->context_count + 1, sizeof(*b->operations));
     b->handled = calloc(b->p->function_count + 1, sizeof(*b->handled));
     return b->operations && b->handled ? handlers_new(b->p, &b->handlers) : -ENOMEM;
@@ -175,8 +173,8 @@ static void spell_request(struct view_builder *b, enum view_by by, const struct 
         buf_printf(&b->text, "[%.*s]", (int)name.n, name.p);
 }
 
-/* Returns the member that @s belongs to: a thread, a context, a process, a state. *ret_count:
- * number of members, which is also the index of an unknown one. */
+/* Returns the member that @s belongs to: a thread, a context, a process, a state, a kind.
+ * *ret_count: number of members, which is also the index of an unknown one. */
 static size_t member_of(const struct view_builder *b, enum view_by by,
                         const struct profile_sample *s, size_t *ret_count)
 {
@@ -192,6 +190,9 @@ static size_t member_of(const struct view_builder *b, enum view_by by,
     case VIEW_BY_STATE:
         *ret_count = STATE_COUNT;
         return sample_state(p, s);
+    case VIEW_BY_KIND:
+        *ret_count = THREAD_KINDS;
+        return thread_kinds_of(b->kinds, s);
     case VIEW_BY_SERVICE:
     case VIEW_BY_VERSION:
         *ret_count = p->process_count;
@@ -218,6 +219,9 @@ static int make_group_frame(struct view_builder *b, enum view_by by, size_t memb
     case VIEW_BY_STATE:
         state = STATE_NAMES[member];
         buf_printf(&b->text, "[%s]", *state ? state : "no state");
+        break;
+    case VIEW_BY_KIND:
+        buf_printf(&b->text, "[%s]", THREAD_KIND_NAMES[member]);
         break;
     case VIEW_BY_SERVICE:
     case VIEW_BY_VERSION:

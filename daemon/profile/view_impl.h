@@ -17,6 +17,7 @@ struct view_key {
     uint32_t process;   /* UINT32_MAX: not split by process */
     uint32_t truncated; /* 1: "[truncated]" at the root */
     uint32_t state;     /* enum thread_state */
+    uint32_t kind;      /* as in struct view_row */
     uint32_t owner;     /* as in struct view_row */
     uint32_t group;     /* id in view_builder.groups; UINT32_MAX: not split by view_opts.by */
     uint32_t context;   /* as in struct view_row */
@@ -58,6 +59,7 @@ struct view_builder {
     struct view_counts *counts;          /* [keys.cap], by key id */
     size_t counts_cap;
     struct waits *waits;          /* NULL: no thread was blocked */
+    struct thread_kinds *kinds;   /* NULL: not used */
     struct id_table frames;       /* struct view_frame */
     uint32_t *frame_ids;          /* [p->frame_count]: id in frames + 1 */
     uint32_t hidden;              /* id + 1 of the "[kernel]" frame that replaces hidden frames; 0:
@@ -106,7 +108,7 @@ static inline size_t view_bodies(const struct view_builder *b)
 
 /* ---- view_groups.c ---- */
 
-/* Prepares for operations, if the options use them. 0 or -ENOMEM. */
+/* Prepares for operations and for kinds of threads, if the options use them. 0 or -ENOMEM. */
 int view_groups_begin(struct view_builder *b);
 /* Returns whether view_opts keeps samples of the request of @s. 1; 0; -errno with @err. */
 int view_wants_context(struct view_builder *b, const struct profile_sample *s, struct error *err);

@@ -101,7 +101,7 @@ struct row_key {
     uint64_t frames; /* ranks of its roots and its body, by frame */
     uint32_t thread, owner;
     uint32_t row;
-    uint32_t state : 8, context : 24;
+    uint32_t state : 4, kind : 4, context : 24;
 };
 
 static int by_number(uint64_t x, uint64_t y)
@@ -121,6 +121,8 @@ static int row_key_compare(const void *x, const void *y)
         return by_number(a->thread, c->thread);
     if (a->state != c->state)
         return by_number(a->state, c->state);
+    if (a->kind != c->kind)
+        return by_number(a->kind, c->kind);
     if (a->owner != c->owner)
         return by_number(a->owner, c->owner);
     return by_number(a->context, c->context);
@@ -140,6 +142,8 @@ static int row_compare(const void *x, const void *y, void *cookie)
         r = by_number(a->thread, c->thread);
     if (r == 0)
         r = by_number(a->state, c->state);
+    if (r == 0)
+        r = by_number(a->kind, c->kind);
     if (r == 0)
         r = by_number(a->owner, c->owner);
     return r ? r : by_number(a->context, c->context);
@@ -173,6 +177,7 @@ static int view_rank_rows(struct view_builder *b, struct row_key **ret)
                               .thread = v->rows[i].thread,
                               .row = (uint32_t)i,
                               .state = v->rows[i].state,
+                              .kind = v->rows[i].kind,
                               .owner = v->rows[i].owner,
                               .context = v->rows[i].context };
         v->rows[i].body = body.rank[of];

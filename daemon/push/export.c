@@ -47,6 +47,7 @@ static int render_rows(const struct exporter *x, size_t from, size_t to, uint32_
     _cleanup_(view_freep) struct view *v = NULL;
     struct view_opts view = { .keep_lines = f->keep_lines,
                               .exact = f->exact,
+                              .kinds = f->kinds,
                               .every_event = event >= PROFILE_EVENTS_MAX };
     struct render_opts o = { .version = x->o->version,
                              .host = x->o->host,

@@ -136,6 +136,13 @@ static void add_state(const struct view *v, const struct view_row *row, struct b
         buf_add_str(out, ",\"idle\":true");
 }
 
+/* Appends the thread's kind, unless it is a platform thread. */
+static void add_kind(const struct view_row *row, struct buf *out)
+{
+    if (row->kind != THREAD_PLATFORM)
+        buf_printf(out, ",\"thread_kind\":\"%s\"", THREAD_KIND_NAMES[row->kind]);
+}
+
 /* Appends the owner of the awaited lock, or the age of the live object. @owner: 0, or a frame. */
 static void add_owner(const struct view *v, uint32_t owner, struct buf *out)
 {
@@ -210,6 +217,7 @@ static int add_stacks(const struct view *v, struct buf *out)
             buf_add_u64(out, row->thread);
         }
         add_state(v, row, out);
+        add_kind(row, out);
         add_owner(v, row->owner, out);
         add_request(v, row->context, out);
         buf_add_char(out, '}');

@@ -17,7 +17,7 @@ struct summary_row {
 
 struct summary {
     const struct view *v;
-    struct view_sum categories[CATEGORY_COUNT];
+    struct view_sum categories[CATEGORY_COUNT], kinds[THREAD_KINDS];
     uint64_t ends[PROFILE_ENDS];
     struct summary_row *threads, *processes;
 };
@@ -28,13 +28,15 @@ static void add_sample(struct view_sum *sum, const struct profile_sample *sample
     sum->value += sample->value;
 }
 
-static void summary_count(struct summary *s, const struct profile_sample *sample)
+static void summary_count(struct summary *s, const struct profile_sample *sample,
+                          const struct view_row *row)
 {
     const struct profile *p = s->v->profile;
     unsigned category = PROFILE_SAMPLE_CATEGORY(sample->flags);
 
     if (category < CATEGORY_COUNT)
         add_sample(&s->categories[category], sample);
+    add_sample(&s->kinds[row->kind], sample);
     if (sample->flags & PROFILE_SAMPLE_CUT)
         s->ends[PROFILE_SAMPLE_END(sample->flags)] += sample->count;
     if (sample->thread >= p->thread_count)
@@ -59,7 +61,7 @@ static int summary_init(struct summary *s)
         s->processes[i].index = (uint32_t)i;
     for (size_t i = 0; v->sample_rows && i < p->sample_count; i++)
         if (v->sample_rows[i] != VIEW_NO_ROW)
-            summary_count(s, &p->samples[i]);
+            summary_count(s, &p->samples[i], &v->rows[v->sample_rows[i]]);
     return 0;
 }
 
@@ -127,6 +129,21 @@ static void add_categories(const struct summary *s, struct buf *out)
     }
 }
 
+/* Adds the kinds of threads of a profile that has virtual ones. */
+static void add_kinds(const struct summary *s, struct buf *out)
+{
+    if (s->kinds[THREAD_PLATFORM].samples == s->v->samples)
+        return;
+    buf_add_char(out, '\n');
+    report_add_table_head(s->v, "kinds of threads", out);
+    for (unsigned i = 0; i < THREAD_KINDS; i++) {
+        if (!s->kinds[i].samples)
+            continue;
+        report_add_columns(s->v, s->kinds[i], out);
+        buf_printf(out, "%s\n", THREAD_KIND_NAMES[i]);
+    }
+}
+
 int render_summary(const struct view *v, const struct render_opts *o, struct buf *out,
                    struct error *err)
 {
@@ -148,6 +165,7 @@ int render_summary(const struct view *v, const struct render_opts *o, struct buf
     }
     if (v->samples)
         add_categories(&s, out);
+    add_kinds(&s, out);
     add_rows(&s, s.processes, v->profile->process_count, /* threads= */ false, out);
     add_rows(&s, s.threads, v->profile->thread_count, /* threads= */ true, out);
     return render_result(out, err);

@@ -15,7 +15,7 @@ import { openJson } from "./openjson.js";
 import { panelLooks } from "./panellooks.js";
 import { ProfilePanel } from "../viewer/panel.js";
 import { tooEarlyText } from "./questions.js";
-import { RequestBar, hasRequests } from "./requestbar.js";
+import { RequestBar } from "./requestbar.js";
 import { RequestsView } from "./requestsview.js";
 import { formatRoute } from "./route.js";
 import { ThreadChart } from "./threadchart.js";
@@ -110,8 +110,8 @@ export class CaptureView {
     async loadProfile() {
         const json = await getJson(`api/v1/captures/${this.id}/profile`, { format: "json", ...this.options }, this.controller.signal);
 
-        this.requests.root.hidden = this.requests.root.hidden && !hasRequests(json);
-        this.singleButton.hidden = this.requests.root.hidden;
+        this.requests.show(json);
+        this.singleButton.hidden = !this.requests.hasRequests;
         this.early = tooEarlyText(json);
         this.profile = openJson(json);
         this.panel.setProfile(this.profile);

@@ -144,7 +144,7 @@ static void put_sample(struct otlp *x, uint32_t id, enum otlp_shape shape, struc
 {
     const struct stacks_key *key = &x->d.stacks.keys[id];
     const int32_t *of_thread = x->d.threads[MIN((size_t)key->thread, x->v->profile->thread_count)];
-    int32_t attributes[OTLP_THREAD_ATTRIBUTES + 1];
+    int32_t attributes[OTLP_THREAD_ATTRIBUTES + 2];
     Otlp__Sample sample = OTLP__SAMPLE__INIT, *ref = &sample;
     Otlp__Profile part = OTLP__PROFILE__INIT;
 
@@ -155,6 +155,9 @@ static void put_sample(struct otlp *x, uint32_t id, enum otlp_shape shape, struc
         attributes[sample.n_attribute_indices++] = of_thread[i];
     if (key->request)
         put_request(x, key->request, attributes, &sample);
+    if (key->kind != THREAD_PLATFORM)
+        attributes[sample.n_attribute_indices++] =
+            otlp_attribute(&x->d, "flamed.thread.kind", THREAD_KIND_NAMES[key->kind]);
     part.samples = &ref;
     part.n_samples = 1;
     pack_message(profile, &part.base);

@@ -268,6 +268,17 @@ static void pprof_add_owner(struct pprof *x, uint32_t event, uint32_t owner, str
     labels_pack(&l, to);
 }
 
+/* Appends the label of the thread's kind to @to, unless it is a platform thread. */
+static void pprof_add_kind(struct pprof *x, uint32_t kind, struct buf *to)
+{
+    struct pprof_labels l = { .n = 0 };
+
+    if (kind == THREAD_PLATFORM)
+        return;
+    labels_add_span(x, &l, "thread_kind", span_of(THREAD_KIND_NAMES[kind]));
+    labels_pack(&l, to);
+}
+
 /* Adds the labels of @c that Pyroscope and Datadog look for: to the first span_id is the first span
  * of its process, and the second one has ids as numbers. */
 static void labels_add_ids(struct pprof *x, struct pprof_labels *l, const struct profile_context *c)
@@ -354,6 +365,7 @@ static void pprof_put_samples(struct pprof *x)
         buf_add_span(&body, pprof_labels_of(x, key->thread));
         pprof_add_owner(x, key->event, key->owner, &body);
         pprof_add_request(x, key->request, &body);
+        pprof_add_kind(x, key->kind, &body);
         pprof_fail(x, stack.error ? stack.error : body.error);
         pack_nested(&x->piece, FIELD_PROFILE_SAMPLE, buf_span(&body));
         pprof_flush(x);

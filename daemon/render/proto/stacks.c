@@ -26,7 +26,7 @@ static int stacks_grow_keys(struct stacks *s)
 /* What is added up: samples, or rows where the view knows no samples. */
 struct stacks_item {
     uint32_t item, thread; /* thread STACKS_NONE: not known */
-    uint32_t event, owner, request;
+    uint32_t event, owner, request, kind;
     struct view_sum sum;
 };
 
@@ -59,6 +59,7 @@ static struct stacks_item item_at(const struct stacks *s, size_t i)
 {
     const struct profile *p = s->v->profile;
     struct stacks_item item = { .item = (uint32_t)i, .event = s->v->opts.event };
+    size_t row = i;
 
     if (s->v->sample_rows) {
         item.thread = p->samples[i].thread;
@@ -66,10 +67,12 @@ static struct stacks_item item_at(const struct stacks *s, size_t i)
         item.owner = s->owners ? profile_lock_owner(p, &p->samples[i]) : 0;
         item.request = request_of(s, &p->samples[i]);
         item.sum = (struct view_sum){ p->samples[i].count, p->samples[i].value };
+        row = s->v->sample_rows[i];
     } else {
         item.thread = s->v->rows[i].thread;
         item.sum = (struct view_sum){ s->v->rows[i].samples, s->v->rows[i].value };
     }
+    item.kind = s->v->rows[row].kind;
     if (item.thread >= p->thread_count)
         item.thread = STACKS_NONE;
     return item;
@@ -117,8 +120,8 @@ static uint32_t *place_of_owned(struct stacks *s, const struct stacks_key *key)
     return &s->key_of_owned[id];
 }
 
-/* Adds up one stack's items by their threads, events, owners and requests. @known, by the first
- * two: its last key and one more. */
+/* Adds up one stack's items by their threads, events, owners, requests and kinds. @known, by the
+ * first two: its last key and one more. */
 static int stacks_count_stack(struct stacks *s, uint32_t stack, const struct stacks_item *items,
                               uint32_t n, uint32_t *known)
 {
@@ -126,10 +129,11 @@ static int stacks_count_stack(struct stacks *s, uint32_t stack, const struct sta
 
     for (uint32_t i = 0; i < n; i++) {
         size_t thread = MIN((size_t)items[i].thread, s->v->profile->thread_count);
-        struct stacks_key k = { stack, items[i].thread, items[i].event, items[i].owner,
-                                items[i].request };
-        uint32_t *key = k.owner || k.request ? place_of_owned(s, &k)
-                                             : &known[thread * PROFILE_EVENTS_MAX + items[i].event];
+        struct stacks_key k = { stack,          items[i].thread,  items[i].event,
+                                items[i].owner, items[i].request, items[i].kind };
+        uint32_t *key = k.owner || k.request || k.kind
+                            ? place_of_owned(s, &k)
+                            : &known[thread * PROFILE_EVENTS_MAX + items[i].event];
 
         if (!key)
             return -ENOMEM;

@@ -17,7 +17,7 @@
 /* The part of requests by which samples stay apart. */
 enum stacks_requests { STACKS_NO_REQUESTS, STACKS_OPERATIONS, STACKS_SPANS };
 
-/* Key of samples: one stack in one thread, with one lock owner and one request. */
+/* Key of samples: one stack in one thread, with one lock owner, one request and one kind. */
 struct stacks_key {
     uint32_t stack;   /* id in texts */
     uint32_t thread;  /* index in profile->threads; STACKS_NONE: not known */
@@ -25,6 +25,7 @@ struct stacks_key {
     uint32_t owner;   /* profile_lock_owner() */
     uint32_t request; /* by enum stacks_requests: 0, the operation (a string of the profile), or an
                        * index in profile->contexts */
+    uint32_t kind;    /* enum thread_kind */
 };
 
 struct stacks_function {
@@ -62,7 +63,7 @@ struct stacks {
     uint32_t *key_of_sample; /* by sample of the profile, STACKS_NONE: left out; NULL: the view has
                               * no sample_rows */
     uint32_t key_count, key_cap;
-    struct id_table owned;  /* struct stacks_key with an owner or a request */
+    struct id_table owned;  /* struct stacks_key with an owner, a request or a kind */
     uint32_t *key_of_owned; /* [owned_cap]: index in keys + 1 */
     size_t owned_cap;
     struct id_table functions, mappings, places, nodes;

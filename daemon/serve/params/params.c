@@ -28,7 +28,7 @@ static const struct value_name NAMES_OF_LINES[] = {
 static const struct value_name NAMES_OF_GROUPS[] = {
     { "thread", VIEW_BY_THREAD },       { "pool", VIEW_BY_POOL },       { "state", VIEW_BY_STATE },
     { "operation", VIEW_BY_OPERATION }, { "trace", VIEW_BY_TRACE },     { "span", VIEW_BY_SPAN },
-    { "service", VIEW_BY_SERVICE },     { "version", VIEW_BY_VERSION },
+    { "service", VIEW_BY_SERVICE },     { "version", VIEW_BY_VERSION }, { "kind", VIEW_BY_KIND },
 };
 
 static const struct value_name NAMES_OF_DIFFS[] = {

@@ -168,6 +168,7 @@ void answer_profile(struct request *req, struct profile *profile,
     view_opts.keep_lines = format->keep_lines;
     view_opts.exact = format->exact;
     view_opts.owners = format->owners;
+    view_opts.kinds = format->kinds;
     view_opts.requests = format->requests && p->spans;
     view_opts.every_event = format->every_event;
     view_opts.waits = format->waits;
