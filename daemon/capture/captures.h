@@ -139,6 +139,14 @@ void captures_look(struct captures *captures, uint64_t now_ns);
 void captures_look_edge(struct captures *captures);
 /* Returns whether set @set is of an event of waiting, or (@locks) of waiting for locks, now. */
 bool waits_take_virtual(const struct captures *captures, uint32_t set, bool locks);
+/* Time between two looks at the virtual threads of a JVM that no sample stands for. */
+struct virtual_missed {
+    uint64_t from_ns, to_ns; /* CLOCK_MONOTONIC; from_ns 0: since the begin of each capture */
+    double threads, lockers; /* threads that waited: at all; for a lock */
+};
+/* Counts @missed time of @p for the events of waiting that @w has the sets of. They warn of it. */
+void waits_miss_virtual(struct captures *captures, const struct virtual_wish *w,
+                        const struct process *p, const struct virtual_missed *missed);
 /* Returns whether any capture takes samples of @set. */
 bool captures_want(const struct captures *captures, uint32_t set);
 /* Returns whether a capture takes samples of @set in @p: the same condition as the BPF filter's. */

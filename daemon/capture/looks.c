@@ -450,6 +450,12 @@ void looks_put(struct looks *l)
         looked_threads_put(&l->threads);
 }
 
+void looks_lose(struct looks *l, uint64_t ns)
+{
+    if (l)
+        l->threads.lost_ns += ns;
+}
+
 void looks_stats(const struct looks *l, struct looks_stats *ret)
 {
     *ret = l->stats;

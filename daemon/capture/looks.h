@@ -80,5 +80,7 @@ void looks_put(struct looks *l);
 /* Replaces the frame table by @table, which is borrowed; places are looked up again. Accepts
  * NULL. */
 void looks_use_table(struct looks *l, struct frame_table *table);
+/* Counts @ns of threads as lost, which looks at virtual threads left out. */
+void looks_lose(struct looks *l, uint64_t ns);
 /* Copies the counters to *ret. */
 void looks_stats(const struct looks *l, struct looks_stats *ret);

@@ -175,6 +175,27 @@ static void keep_sets(struct virtual_wish *w, const struct captures *captures)
     }
 }
 
+/* Counts the time before a look at @now_ns that its samples, of @wait_ns each, do not stand for. */
+static void count_missed(struct virtual_waits *v, const struct virtual_wish *w,
+                         const struct dispatch *d, const struct process *p, uint64_t now_ns,
+                         uint64_t wait_ns)
+{
+    struct virtual_missed missed = { .from_ns = w->looked_ns, .to_ns = now_ns - wait_ns };
+    const struct hotspot_dump_batch *b = v->batch;
+
+    if (missed.from_ns >= missed.to_ns)
+        return;
+    for (uint32_t i = 0; i < b->count; i++) {
+        missed.threads += v->alike[i] * b->weight;
+        missed.lockers += is_lock(&b->threads[i]) ? v->alike[i] * b->weight : 0;
+    }
+    if (!is_recorded(w))
+        waits_miss_virtual(d->captures, w, p, &missed);
+    else if (w->looked_ns)
+        looks_lose((*d->recorder)->looks,
+                   (uint64_t)((double)(missed.to_ns - missed.from_ns) * missed.threads));
+}
+
 /* Returns the number of places that the next look draws, by the threads that this look found at its
  * places. */
 static uint32_t next_draws(const struct hotspot_dump_batch *b)
@@ -234,10 +255,11 @@ static void look(struct virtual_waits *v, struct virtual_wish *w, struct dispatc
     rec.time_ns = now_ns;
     rec.wait_ns = MIN(w->looked_ns ? now_ns - w->looked_ns : NSEC_PER_SEC,
                       is_recorded(w) ? RECORDED_WAIT_NS : NSEC_PER_SEC);
-    w->looked_ns = now_ns;
     w->untracked = !b->tracks_all;
     keep_sets(w, d->captures);
     find_alike(v);
+    count_missed(v, w, d, p, now_ns, rec.wait_ns);
+    w->looked_ns = now_ns;
     for (uint32_t i = 0; i < b->count; i++) {
         rec.weight = v->alike[i];
         rec.value = (uint64_t)((double)rec.wait_ns * b->weight * rec.weight);

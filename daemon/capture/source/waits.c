@@ -9,6 +9,7 @@ struct waits {
     uint32_t flush_no; /* number of the flush at the end; 0: none yet */
     bool untracked;    /* a JVM does not list all of its virtual threads */
     bool left_out;     /* there was no room for the virtual threads of a JVM */
+    double missed_ns;  /* waits of virtual threads that are in no sample */
 };
 
 enum { WAITING, RUNNING }; /* the sets of event wall */
@@ -124,6 +125,38 @@ static void waits_warn(const struct capture_event *e)
             "virtual threads without a carrier are missing in %s of some JVMs: it has those "
             "of %u JVMs at most",
             e->name, VIRTUAL_JVMS_MAX);
+    if (w->missed_ns > 0)
+        record_warn(e->capture->record,
+                    "%.1f s of waits of virtual threads are missing in %s: looks at their JVMs "
+                    "were more than a second apart; profile fewer JVMs at a time",
+                    w->missed_ns / 1e9, e->name);
+}
+
+/* Returns how much of @missed lies within @c. */
+static uint64_t missed_within(const struct capture *c, const struct virtual_missed *missed)
+{
+    uint64_t from = MAX(missed->from_ns, c->start_ns), to = MIN(missed->to_ns, c->end_ns);
+
+    return to > from ? to - from : 0;
+}
+
+void waits_miss_virtual(struct captures *captures, const struct virtual_wish *w,
+                        const struct process *p, const struct virtual_missed *missed)
+{
+    for (struct capture *c = captures->running; c; c = c->next) {
+        for (size_t i = 0; i < c->event_count; i++) {
+            struct capture_event *e = &c->events[i];
+            bool locks = e->source->want == locks_want;
+            struct waits *waits = e->state;
+
+            if (!e->ready || (e->source->want != waits_want && !locks) ||
+                !((locks ? w->lock_sets : w->sets) & 1u << e->sets[WAITING].set) ||
+                !(target_is_node(c->target) || target_matches(c->target, p)))
+                continue;
+            waits->missed_ns +=
+                (double)missed_within(c, missed) * (locks ? missed->lockers : missed->threads);
+        }
+    }
 }
 
 bool waits_take_virtual(const struct captures *captures, uint32_t set, bool locks)

@@ -200,6 +200,26 @@ START_TEST(waits_are_flushed_at_the_end)
 }
 END_TEST
 
+/* Two looks at virtual threads were so far apart that samples stand for a part of the time. */
+START_TEST(waits_that_no_look_covers_are_said)
+{
+    struct virtual_wish wish = { .sets = 1 }, other = { .sets = 2 };
+    struct virtual_missed before = { .to_ns = clock_monotonic_ns(), .threads = 1000 };
+    struct virtual_missed missed = { .threads = 3, .lockers = 1 };
+    struct process *p = rig_process(&rig);
+
+    start("offcpu", PERIOD);
+    waits_miss_virtual(&rig.captures, &wish, p, &before);
+    missed.from_ns = clock_monotonic_ns();
+    missed.to_ns = missed.from_ns + 1500 * NSEC_PER_MSEC;
+    waits_miss_virtual(&rig.captures, &wish, p, &missed);
+    waits_miss_virtual(&rig.captures, &other, p, &missed);
+    end(/* keep= */ true);
+    rig_finish(&rig);
+    ck_assert(rig_warned(&rig, "4.5 s of waits of virtual threads are missing in offcpu"));
+}
+END_TEST
+
 START_TEST(waits_that_are_late_are_waited_for)
 {
     uint64_t ended_ns;
@@ -483,6 +503,7 @@ int main(void)
     tcase_add_test(tc, a_set_that_is_made_faster_has_a_gap);
     tcase_add_test(tc, wall_has_a_set_for_each_of_its_parts);
     tcase_add_test(tc, waits_are_flushed_at_the_end);
+    tcase_add_test(tc, waits_that_no_look_covers_are_said);
     tcase_add_test(tc, waits_that_are_late_are_waited_for);
     tcase_add_test(tc, it_waits_for_the_program_of_its_event);
     tcase_add_test(tc, it_waits_for_its_probes);
