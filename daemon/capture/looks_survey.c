@@ -5,7 +5,7 @@
 #include "base/fnv1a.h"
 #include "base/text.h"
 #include "event/events.h"
-#include "profile/waits.h"
+#include "profile/thread_kinds.h"
 #include "store/history_tally.h"
 
 #include <math.h>
@@ -18,16 +18,18 @@
 /* A thread, and what its place shows. */
 struct place {
     char pool[POOL_BYTES];
-    struct span name;  /* of the thread, in the frame table */
-    bool known;        /* its place is known */
-    bool busy, task;   /* waits during its work; within a task of an executor */
-    bool counted;      /* counted with another thread already */
-    bool input;        /* waits for its next input, as tasks without end do */
-    bool result;       /* waits for a result of another thread */
-    const char *wait;  /* static */
-    uint32_t code;     /* function of the profile; 0: none */
-    uint32_t lock;     /* function of the lock's class; 0: none */
-    struct span owner; /* of the lock; empty: not known */
+    struct span name; /* of the thread, in the frame table */
+    bool known;       /* its place is known */
+    bool busy, task;  /* waits during its work; within a task of an executor */
+    bool counted;     /* counted with another thread already */
+    bool input;       /* waits for its next input, as tasks without end do */
+    bool result;      /* waits for a result of another thread */
+    const char *wait; /* static */
+    uint32_t code;    /* function of the profile; 0: none */
+    uint32_t lock;    /* function of the lock's class; 0: none */
+    bool carrier, pinned;
+    uint32_t pinned_by; /* function of the profile that pins; 0: not known */
+    struct span owner;  /* of the lock; empty: not known */
 };
 
 struct survey {
@@ -105,9 +107,12 @@ static int add_thread(struct survey *s, struct record *r, size_t i)
 {
     const struct looked_thread *t = s->threads[i];
     struct profile_thread thread = { .host_tid = (int32_t)t->host_tid, .name = t->name };
-    struct profile_sample sample = {
-        .time_ns = 2 * i, .value = 1, .count = 1, .mode = t->mode, .flags = t->flags
-    };
+    struct profile_sample sample = { .time_ns = 2 * i,
+                                     .value = 1,
+                                     .count = 1,
+                                     .mode = t->mode,
+                                     .flags = t->flags | (unsigned)STATE_BLOCKED
+                                                             << PROFILE_SAMPLE_STATE_SHIFT };
     uint32_t id;
     int r2 = record_process(r, &t->process, &thread.process);
 
@@ -263,12 +268,24 @@ static void read_lock(const struct profile *p, uint32_t stack, struct place *ret
         ret->lock = frame->function;
 }
 
+static void read_kind(struct thread_kinds *kinds, const struct profile_sample *sample,
+                      struct place *ret)
+{
+    ret->carrier = thread_kinds_carries(kinds, sample->thread);
+    ret->pinned = thread_kinds_of(kinds, sample) == THREAD_PINNED;
+    if (ret->pinned)
+        ret->pinned_by = thread_kinds_pinned_by(kinds, sample->stack);
+}
+
 static int read_places(struct survey *s)
 {
     struct waits *waits = NULL;
+    struct thread_kinds *kinds = NULL;
     int r = s->p ? waits_new(s->p, &waits) : 0;
     char pool[POOL_BYTES];
 
+    if (r == 0 && s->p)
+        r = thread_kinds_new(s->p, &kinds);
     for (size_t i = 0; i < s->count && r == 0; i++) {
         struct place *place = &s->places[i];
 
@@ -280,11 +297,14 @@ static int read_places(struct survey *s)
         const struct profile_sample *sample = &s->p->samples[i];
         struct place *place = &s->places[sample->time_ns / 2];
 
-        if (sample->time_ns & LOCK_SAMPLE)
+        if (sample->time_ns & LOCK_SAMPLE) {
             read_lock(s->p, sample->stack, place);
-        else
-            read_place(s->p, waits, sample->stack, place);
+            continue;
+        }
+        read_place(s->p, waits, sample->stack, place);
+        read_kind(kinds, sample, place);
     }
+    thread_kinds_free(kinds);
     waits_free(waits);
     return r;
 }
@@ -368,8 +388,8 @@ static void judge_locks(struct survey *s, struct waits_lock *ret)
 
 static bool waits_alike(const struct place *a, const struct place *b)
 {
-    return a->task && a->busy && !a->lock && a->wait == b->wait && a->code == b->code &&
-           strcmp(a->pool, b->pool) == 0;
+    return a->task && a->busy && !a->lock && !a->pinned && a->wait == b->wait &&
+           a->code == b->code && strcmp(a->pool, b->pool) == 0;
 }
 
 /* Counts the threads of the pool of @one, and those that wait as it does. A thread without a name
@@ -398,7 +418,7 @@ static bool is_waited_for(const struct survey *s, const struct place *one)
 }
 
 /* Finds the pool with the largest share of threads that wait alike, of equals the largest. Threads
- * that wait for a lock belong to judge_locks(). */
+ * that wait for a lock belong to judge_locks(), pinned ones to judge_carriers(). */
 static void judge_pools(struct survey *s, struct waits_pool *ret)
 {
     for (size_t i = 0; i < s->count; i++) {
@@ -420,6 +440,46 @@ static void judge_pools(struct survey *s, struct waits_pool *ret)
     }
 }
 
+/* Returns whether thread @i is of a pool of carriers, also while it runs. */
+static bool is_carrier(const struct survey *s, size_t i)
+{
+    for (size_t k = 0; k < s->count; k++) {
+        if (s->places[k].carrier && (k == i || (strchr(s->places[i].pool, '*') &&
+                                                strcmp(s->places[k].pool, s->places[i].pool) == 0)))
+            return true;
+    }
+    return false;
+}
+
+/* Counts the carriers, and finds the place in which most of the pinned ones wait. */
+static void judge_carriers(const struct survey *s, struct waits_carriers *ret)
+{
+    const struct place *most = NULL;
+    double most_alike = 0;
+
+    for (size_t i = 0; i < s->count; i++) {
+        const struct place *one = &s->places[i];
+        double alike = 0;
+
+        ret->carriers += is_carrier(s, i);
+        ret->pinned += one->pinned;
+        for (size_t k = i; one->pinned && k < s->count; k++)
+            alike += s->places[k].pinned && s->places[k].code == one->code &&
+                     s->places[k].wait == one->wait && s->places[k].pinned_by == one->pinned_by;
+        if (alike > most_alike) {
+            most_alike = alike;
+            most = one;
+        }
+    }
+    if (!most)
+        return;
+    ret->wait = most->wait;
+    if (most->code)
+        write_code(s, most->code, ret->code);
+    if (most->pinned_by)
+        write_code(s, most->pinned_by, ret->place);
+}
+
 static void judge(struct survey *s, struct waits_now *ret)
 {
     for (size_t i = 0; i < s->count; i++)
@@ -428,6 +488,7 @@ static void judge(struct survey *s, struct waits_now *ret)
         return;
     judge_locks(s, &ret->lock);
     judge_pools(s, &ret->pool);
+    judge_carriers(s, &ret->carriers);
 }
 
 bool looks_survey(struct looks *l, int32_t host_pid, struct waits_now *ret)
@@ -443,7 +504,9 @@ bool looks_survey(struct looks *l, int32_t host_pid, struct waits_now *ret)
     if (made_of && made_of == ret->made_of) {
         ok = true;
     } else if (made_of && make_profile(s) == 0 && read_places(s) == 0) {
-        *ret = (struct waits_now){ .made_of = made_of };
+        *ret = (struct waits_now){ .made_of = made_of,
+                                   .runnable = (double)NAN,
+                                   .mounted = (double)NAN };
         judge(s, ret);
         ok = true;
     }

@@ -3,6 +3,8 @@
 
 #include "base/clock.h"
 
+#include <math.h>
+
 static uint64_t owner_of(const void *table, size_t i)
 {
     const struct virtual_wishes *w = table;
@@ -46,6 +48,23 @@ const struct virtual_wish *virtual_wishes_add(struct virtual_wishes *w, const st
         wish->sets |= 1U << set;
     wish->wished_ns = now_ns;
     return wish;
+}
+
+void virtual_wishes_load(struct virtual_wishes *w, const struct proc_id *id, double *ret_runnable,
+                         double *ret_mounted)
+{
+    *ret_runnable = *ret_mounted = (double)NAN;
+    for (uint32_t i = 0; i < w->count; i++) {
+        struct virtual_wish *wish = &w->of[i];
+
+        if (!wish->looks || !proc_id_equal(&wish->id, id))
+            continue;
+        if (wish->runnable > 0 || !wish->untracked)
+            *ret_runnable = wish->runnable / wish->looks;
+        *ret_mounted = wish->mounted / wish->looks;
+        wish->runnable = wish->mounted = 0;
+        wish->looks = 0;
+    }
 }
 
 void virtual_wishes_age(struct virtual_wishes *w, uint64_t now_ns)

@@ -21,6 +21,9 @@ struct virtual_wish {
     /* Set by the owner's looks: */
     uint64_t looked_ns, due_ns; /* CLOCK_MONOTONIC; 0: never */
     uint32_t draws, bad;        /* of the next look; discarded looks in a row */
+    /* Sums over the looks since virtual_wishes_load(). */
+    uint32_t looks;
+    double runnable, mounted; /* threads that could run: without a carrier; with one */
 };
 
 struct virtual_wishes {
@@ -34,5 +37,9 @@ struct virtual_wishes {
 const struct virtual_wish *virtual_wishes_add(struct virtual_wishes *w, const struct proc_id *id,
                                               uint64_t owner, uint32_t set, bool locks,
                                               uint64_t now_ns);
+/* Gets the mean numbers of virtual threads of JVM @id that could run: without a carrier, and with
+ * one. The mean is over the looks since the last call. NAN: not known. */
+void virtual_wishes_load(struct virtual_wishes *w, const struct proc_id *id, double *ret_runnable,
+                         double *ret_mounted);
 /* Drops wishes that were not renewed. */
 void virtual_wishes_age(struct virtual_wishes *w, uint64_t now_ns);

@@ -78,9 +78,13 @@ static int engine_start_recorder(struct engine *e, struct error *err)
 /* Implements signals_opts.waits. */
 static bool engine_waits(void *cookie, const struct process *p, struct waits_now *ret)
 {
-    const struct recorder *rec = ((const struct engine *)cookie)->recorder;
+    struct engine *e = cookie;
+    const struct recorder *rec = e->recorder;
 
-    return rec && rec->looks && looks_survey(rec->looks, p->id.host_pid, ret);
+    if (!rec || !rec->looks || !looks_survey(rec->looks, p->id.host_pid, ret))
+        return false;
+    virtual_wishes_load(&e->virtual_waits.recorded, &p->id, &ret->runnable, &ret->mounted);
+    return true;
 }
 
 /* Takes one sample; without BPF up to COPIES_AT_ONCE, and walks their stacks. Returns false if

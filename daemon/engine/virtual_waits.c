@@ -175,6 +175,20 @@ static void keep_sets(struct virtual_wish *w, const struct captures *captures)
     }
 }
 
+/* Adds the threads of a look that could run to the sums of @w. */
+static void add_load(struct virtual_wish *w, const struct hotspot_dump_batch *b)
+{
+    w->looks++;
+    for (uint32_t i = 0; i < b->count; i++) {
+        const struct hotspot_dump_thread *t = &b->threads[i];
+
+        if (t->stack == DUMP_STACK_MOUNTED)
+            w->mounted += b->weight;
+        else if (t->state == THREAD_STATE_RUNNABLE && t->stack != DUMP_STACK_CHANGED)
+            w->runnable += b->weight;
+    }
+}
+
 /* Counts the time before a look at @now_ns that its samples, of @wait_ns each, do not stand for. */
 static void count_missed(struct virtual_waits *v, const struct virtual_wish *w,
                          const struct dispatch *d, const struct process *p, uint64_t now_ns,
@@ -258,6 +272,7 @@ static void look(struct virtual_waits *v, struct virtual_wish *w, struct dispatc
     w->untracked = !b->tracks_all;
     keep_sets(w, d->captures);
     find_alike(v);
+    add_load(w, b);
     count_missed(v, w, d, p, now_ns, rec.wait_ns);
     w->looked_ns = now_ns;
     for (uint32_t i = 0; i < b->count; i++) {

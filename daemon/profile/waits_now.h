@@ -24,10 +24,21 @@ struct waits_pool {
     const char *wait;            /* its wait; static */
 };
 
+/* The carriers of virtual threads. A pinned one has a virtual thread that waits. */
+struct waits_carriers {
+    double carriers, pinned;      /* carriers 0: none is known */
+    char code[WAITS_CODE_BYTES];  /* the method that waits on most of the pinned ones */
+    char place[WAITS_CODE_BYTES]; /* the native method, or the like, that pins; "": not known */
+    const char *wait;             /* its wait; static */
+};
+
 struct waits_now {
     uint64_t made_of; /* hash of the threads and their places; 0: no threads */
     double busy;      /* threads that run, or wait within a task */
     size_t left_out;  /* further threads, beyond the limit */
     struct waits_lock lock;
     struct waits_pool pool;
+    struct waits_carriers carriers;
+    double runnable, mounted; /* virtual threads that could run: without a carrier; with one; NAN:
+                               * not known */
 };

@@ -24,6 +24,7 @@ struct rule_view {
     /* The last look that found some. */
     const struct waits_lock *lock;
     const struct waits_pool *pool;
+    const struct waits_carriers *carriers;
 };
 
 struct rule_finding {

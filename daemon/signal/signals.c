@@ -209,10 +209,15 @@ static void read_waits(const struct signals *s, struct watched *w, struct number
     r->v[NUMBER_LOCK_WAITERS] = now->lock.waiters;
     r->v[NUMBER_POOL_THREADS] = now->pool.threads;
     r->v[NUMBER_POOL_WAITING] = now->pool.waiting / fmax(now->pool.threads, 1);
+    r->v[NUMBER_CARRIERS_PINNED] = now->carriers.pinned;
+    r->v[NUMBER_VIRTUAL_RUNNABLE] = now->runnable;
+    r->v[NUMBER_VIRTUAL_MOUNTED] = now->mounted;
     if (now->lock.name[0])
         w->lock = now->lock;
     if (now->pool.name[0])
         w->pool = now->pool;
+    if (now->carriers.pinned > 0)
+        w->carriers = now->carriers;
 }
 
 /* What the kernel says of the node comes first, then what it says of the process in its place. */

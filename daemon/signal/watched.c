@@ -82,6 +82,7 @@ void watched_judge(struct watched *w, uint64_t now_ns)
     struct rule_view v = { .numbers = &w->numbers,
                            .lock = &w->lock,
                            .pool = &w->pool,
+                           .carriers = &w->carriers,
                            .age_s =
                                real_ns > start_ns ? (double)(real_ns - start_ns) / NS_PER_S : 0 };
 

@@ -37,6 +37,7 @@ class Stack:
     state: str = "" # of events that see threads wait
     wait: str = ""
     owner: str = "" # the thread that had the lock, of a wait for one
+    kind: str = "platform" # of its thread
 
     @property
     def names(self) -> list[str]:
@@ -62,7 +63,8 @@ class Profile:
             frames.append(Frame(name, f["kind"], line, f.get("file", ""), f.get("module", "")))
         self.stacks = []
         for s in document["stacks"]:
-            stack = Stack([], s["samples"], s["value"], "", 0, "", 0, s.get("state", ""), s.get("wait", ""), s.get("owner", ""))
+            stack = Stack([], s["samples"], s["value"], "", 0, "", 0, s.get("state", ""), s.get("wait", ""), s.get("owner", ""),
+                          s.get("thread_kind", "platform"))
             for number in s["frames"]:
                 frame = frames[number]
                 if frame.kind == "thread" and (match := THREAD.match(frame.name)):

@@ -5,8 +5,10 @@
 #include "base/array.h"
 #include "capture/looks_survey.h"
 
+#include <math.h>
+
 #define JVM 5
-#define STACK_MAX 5
+#define STACK_MAX 8
 
 static struct frame_table *table;
 static struct looks *looks;
@@ -94,7 +96,7 @@ static void park(struct looked_thread *t, const char *of, const char *call, cons
              : frame("java.lang.Thread", "run", FRAME_INTERPRETED),
     };
 
-    t->stack = hold(frames, STACK_MAX);
+    t->stack = hold(frames, 5);
     t->placed = true;
 }
 
@@ -235,6 +237,73 @@ START_TEST(threads_that_wait_for_a_lock_are_no_pool_that_waits)
 }
 END_TEST
 
+/* What pins a virtual thread: the frames between the method that waits and VirtualThread.run. */
+static const struct {
+    struct {
+        const char *class_name, *name;
+        enum frame_kind kind;
+    } frames[2];
+    const char *place;
+} PINS[] = {
+    { { { NULL, "callback", FRAME_NATIVE }, { "shop.Native", "call", FRAME_C2 } }, "Native.call" },
+    { { { "shop.Config", "<clinit>", FRAME_INTERPRETED },
+        { NULL, "InstanceKlass::initialize_impl(JavaThread*)", FRAME_JVM } },
+      "Config.<clinit>" },
+    { { { "shop.Rates", "locked", FRAME_C2 }, { "shop.Rates", "all", FRAME_C2 } }, "" },
+};
+
+/* Adds a carrier on which a virtual thread waits, pinned by PINS[@pin]. */
+static void pin(const char *name, size_t pin)
+{
+    uint32_t frames[STACK_MAX] = { frame("jdk.internal.misc.Unsafe", "park", FRAME_C2),
+                                   frame("shop.Rates", "load", FRAME_C2) };
+    struct looked_thread *t = add(JVM, name);
+
+    for (size_t i = 0; i < 2; i++)
+        frames[2 + i] = frame(PINS[pin].frames[i].class_name, PINS[pin].frames[i].name,
+                              PINS[pin].frames[i].kind);
+    frames[4] = frame("java.lang.VirtualThread", "run", FRAME_C2);
+    frames[5] = frame("jdk.internal.vm.Continuation", "enter", FRAME_C2);
+    frames[6] = frame("java.lang.VirtualThread", "runContinuation", FRAME_C2);
+    t->stack = hold(frames, 7);
+    t->placed = true;
+}
+
+START_TEST(finds_pinned_carriers_and_what_pins_them)
+{
+    struct waits_now w = { 0 };
+
+    begin();
+    pin("ForkJoinPool-1-worker-1", (size_t)_i);
+    pin("ForkJoinPool-1-worker-2", (size_t)_i);
+    pin("ForkJoinPool-1-worker-3", ((size_t)_i + 1) % ARRAY_SIZE(PINS));
+    add(JVM, "ForkJoinPool-1-worker-4"); /* it runs */
+    park(add(JVM, "ForkJoinPool-2-worker-1"), "java.util.concurrent.ForkJoinPool", "awaitWork",
+         "shop.Rates", "load", false);
+    ck_assert(looks_survey(looks, JVM, &w));
+    ck_assert_double_eq(w.carriers.carriers, 4);
+    ck_assert_double_eq(w.carriers.pinned, 3);
+    ck_assert_str_eq(w.carriers.code, "Rates.load");
+    ck_assert_str_eq(w.carriers.place, PINS[_i].place);
+    ck_assert_str_eq(w.carriers.wait, "park");
+    ck_assert(isnan(w.runnable) && isnan(w.mounted));
+    end();
+}
+END_TEST
+
+START_TEST(has_no_carriers_without_virtual_threads)
+{
+    struct waits_now w = { 0 };
+
+    begin();
+    lock(add(JVM, "ForkJoinPool-1-worker-1"), "shop.Catalog", NULL);
+    ck_assert(looks_survey(looks, JVM, &w));
+    ck_assert_double_eq(w.carriers.carriers, 0);
+    ck_assert_double_eq(w.carriers.pinned, 0);
+    end();
+}
+END_TEST
+
 START_TEST(nothing_moved_and_nothing_known)
 {
     struct waits_now w = { 0 };
@@ -291,6 +360,8 @@ int main(void)
     tcase_add_test(tc, a_pool_of_listeners_needs_who_waits_for_it);
     tcase_add_test(tc, a_pool_that_waits_for_connections);
     tcase_add_test(tc, threads_that_wait_for_a_lock_are_no_pool_that_waits);
+    tcase_add_loop_test(tc, finds_pinned_carriers_and_what_pins_them, 0, ARRAY_SIZE(PINS));
+    tcase_add_test(tc, has_no_carriers_without_virtual_threads);
     tcase_add_test(tc, nothing_moved_and_nothing_known);
     tcase_add_test(tc, hostile_names_and_too_many_threads);
     return suite_run_case("looks_survey", tc);

@@ -5,6 +5,8 @@
 #include "base/clock.h"
 #include "capture/virtual_wishes.h"
 
+#include <math.h>
+
 static struct virtual_wishes w;
 
 static struct proc_id id_of(int32_t pid)
@@ -100,6 +102,33 @@ START_TEST(what_a_look_found_is_of_its_jvm_alone)
 }
 END_TEST
 
+START_TEST(looks_give_a_mean_load)
+{
+    struct proc_id one = id_of(1), none = id_of(9);
+    double runnable, mounted;
+
+    wish(1, 0, false, 1);
+    virtual_wishes_load(&w, &one, &runnable, &mounted);
+    ck_assert(isnan(runnable) && isnan(mounted));
+    w.of[0].looks = 4;
+    w.of[0].runnable = 10;
+    w.of[0].mounted = 2;
+    virtual_wishes_load(&w, &none, &runnable, &mounted);
+    ck_assert(isnan(runnable) && isnan(mounted));
+    virtual_wishes_load(&w, &one, &runnable, &mounted);
+    ck_assert_double_eq(runnable, 2.5);
+    ck_assert_double_eq(mounted, 0.5);
+    virtual_wishes_load(&w, &one, &runnable, &mounted);
+    ck_assert(isnan(runnable) && isnan(mounted));
+    /* Nothing is known if threads that are not listed may be runnable. */
+    w.of[0].looks = 1;
+    w.of[0].untracked = true;
+    virtual_wishes_load(&w, &one, &runnable, &mounted);
+    ck_assert(isnan(runnable));
+    ck_assert_double_eq(mounted, 0);
+}
+END_TEST
+
 static void setup(void)
 {
     memset(&w, 0, sizeof(w));
@@ -116,5 +145,6 @@ int main(void)
     tcase_add_test(tc, says_what_finds_no_room);
     tcase_add_test(tc, many_jvms_of_one_leave_room_for_those_of_others);
     tcase_add_test(tc, what_a_look_found_is_of_its_jvm_alone);
+    tcase_add_test(tc, looks_give_a_mean_load);
     return suite_run_case("virtual_wishes", tc);
 }

@@ -68,6 +68,9 @@ static void healthy(struct making *m)
     v[NUMBER_LOCK_WAITERS] = (double)((int)m->s / STEP_S % 2);
     v[NUMBER_POOL_THREADS] = 8;
     v[NUMBER_POOL_WAITING] = 0.25;
+    v[NUMBER_CARRIERS_PINNED] = (int)m->s / STEP_S % 7 == 0;
+    v[NUMBER_VIRTUAL_RUNNABLE] = (double)((int)m->s / STEP_S % 4);
+    v[NUMBER_VIRTUAL_MOUNTED] = 1.5;
 }
 
 static void collects(struct making *m)
@@ -184,6 +187,36 @@ static void has_no_thread(struct making *m)
     m->r.v[NUMBER_POOL_WAITING] = (int)m->s / STEP_S % 3 ? 1 : 0.875;
 }
 
+static void computes_on_carriers(struct making *m)
+{
+    m->r.v[NUMBER_VIRTUAL_RUNNABLE] = (int)m->s / STEP_S % 2 ? 18 : 12;
+    m->r.v[NUMBER_VIRTUAL_MOUNTED] = 2;
+}
+
+/* Half of the carriers are pinned, and the others are enough for all that run but a few. */
+static void pins(struct making *m)
+{
+    m->r.v[NUMBER_CARRIERS_PINNED] = (int)m->s / STEP_S % 3 ? 3 : 2;
+    m->r.v[NUMBER_VIRTUAL_RUNNABLE] = 2;
+    m->r.v[NUMBER_VIRTUAL_MOUNTED] = 3;
+}
+
+/* All are pinned; no other thread is known to need one. */
+static void pins_all(struct making *m)
+{
+    m->r.v[NUMBER_CPU_LIMIT] = 3.5;
+    m->r.v[NUMBER_CARRIERS_PINNED] = 4;
+    m->r.v[NUMBER_VIRTUAL_RUNNABLE] = 0;
+    m->r.v[NUMBER_VIRTUAL_MOUNTED] = 4;
+}
+
+/* Which virtual threads could run is not known. */
+static void pins_untracked(struct making *m)
+{
+    pins(m);
+    m->r.v[NUMBER_VIRTUAL_RUNNABLE] = (double)NAN;
+}
+
 static const struct {
     const char *signal;
     void (*make_sick)(struct making *m);
@@ -202,6 +235,14 @@ static const struct {
       "waits ([file]) in Prices.load" },
     { "pool-exhausted", has_no_thread, 3,
       "8 of 8 threads of exec-* wait for the same: [network] in Rates.fetch; 96 %" },
+    { "carriers-starved", computes_on_carriers, 3,
+      "on average 14.0 virtual threads could run, but had no carrier, beside 2.0 that had one; "
+      "that is 88 % of the time" },
+    { "carriers-pinned", pins, 3,
+      "on average 2.7 of 4 carriers are pinned by virtual threads that wait ([park]) in "
+      "Orders.save, pinned by Native.call; 2.0 others could run, but have no carrier" },
+    { "carriers-pinned", pins_all, 3, "on average 4.0 of 4 carriers are pinned" },
+    { "carriers-pinned", pins_untracked, 3, "([park]) in Orders.save, pinned by Native.call" },
     { "safepoint-late", stops_late, 2, "waited 150 ms each" },
     { "deoptimization", recompiles, 2, "code is thrown away" },
     { "code-cache", fills_code, 2, "231 MiB of the 240 MiB" },
@@ -267,6 +308,11 @@ static void begin(struct making *m, struct watched *w, struct process *p)
                   .name = "exec-*",
                   .code = "Rates.fetch",
                   .wait = "network" },
+        .carriers = { .carriers = 4,
+                      .pinned = 3,
+                      .code = "Orders.save",
+                      .place = "Native.call",
+                      .wait = "park" },
     };
     for (size_t i = 0; i < NUMBERS; i++)
         m->r.v[i] = 0;

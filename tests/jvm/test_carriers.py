@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Carriers of virtual threads: signals if none is free, or if virtual threads that wait keep them; and samples by kind of thread."""
+import collections
+import subprocess
+
+from harness import jdkroot, proc
+from harness.daemon import Daemon
+from harness.jvm import WithClasses
+from harness.profile import Profile
+
+OPTIONS = ("-Xmx64m", "-XX:+UseSerialGC", "-Djdk.virtualThreadScheduler.parallelism=2", "-Djdk.virtualThreadScheduler.maxPoolSize=2")
+STARVED, PINNED = "carriers-starved", "carriers-pinned"
+
+
+class Carriers(WithClasses):
+    sources = ("Carriers.java",)
+    homes: dict[int, tuple] = {}
+
+    def setUp(self):
+        self.daemon = Daemon()
+        self.addCleanup(self.daemon.stop)
+
+    def start(self, version: int, how: str) -> subprocess.Popen:
+        if version not in self.homes:
+            self.homes[version] = jdkroot.alone(version, self.classes.folder)
+        home, classes, wrap = self.homes[version]
+        jvm = subprocess.Popen([*proc.ENDS_WITH_US, *wrap, f"{home}/bin/java", *OPTIONS, "-cp", classes, "Carriers", how],
+                               stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.addCleanup(jvm.communicate)
+        self.addCleanup(jvm.kill)
+        self.assertEqual(jvm.stdout.readline(), "started\n")
+        return jvm
+
+    def signals(self, pid: int) -> dict[str, dict]:
+        answer = self.daemon.get("/api/v1/signals", pid=pid)
+        return {s["signal"]: s for s in answer.json()["signals"]} if answer.status == 200 else {}
+
+    def await_signals(self, pid: int, *names: str) -> dict[str, dict]:
+        return proc.wait_until(lambda: (found := self.signals(pid)) and set(names) <= set(found) and found, 180, f"{names} of {pid}", 0.5)
+
+    def check_pinned(self, jvm: subprocess.Popen, code: str, place: str):
+        found = self.await_signals(jvm.pid, PINNED, STARVED)
+        print(found[PINNED]["sentence"], "|", found[STARVED]["sentence"], flush=True)
+        self.assertRegex(found[PINNED]["sentence"],
+                         rf"^on average (1\.\d|2\.0) of 2 carriers are pinned by virtual threads that wait \(\[park\]\) in {code}{place}; "
+                         r"\d+\.\d others could run, but have no carrier$")
+        self.assertRegex(found[STARVED]["sentence"], r"^on average \d+\.\d virtual threads could run, .*; \d\.\d carriers are pinned$")
+        self.assertGreater(found[STARVED]["value"], 4)
+        for signal in found.values():
+            self.assertEqual(self.daemon.get(signal["evidence"]).status, 200, signal)
+        kinds = self.kinds(jvm.pid, "offcpu")
+        self.assertGreater(kinds["pinned", "blocked"], 1, kinds)
+        self.assertGreater(kinds["virtual", "runnable"], 10, kinds)
+
+    def kinds(self, pid: int, event: str) -> dict[tuple[str, str], float]:
+        """How many threads of each kind were in each state in the last seconds, on average; stacks say the same as groups."""
+        profile = Profile(self.daemon.get("/profile", pid=pid, event=event, by=["kind", "state"], format="json", **{"from": "-20s"}))
+        found = collections.Counter()
+        for s in profile.stacks:
+            kind, state = (name.strip("[]") for name in s.names[:2])
+            self.assertEqual(s.kind, kind, s.names)
+            found[kind, state] += s.value / 1e9 / (profile.end - profile.start)
+        return found
+
+    def test_signals(self):
+        """A class initializer that waits pins both carriers; threads that compute keep both; and a service without either has no signal."""
+        pinned, computes, healthy = (self.start(25, how) for how in ("initializer", "computes", "healthy"))
+        self.check_pinned(pinned, r"Carriers\.rest", r", pinned by Carriers\$(First|Second)\.<clinit>")
+        found = self.await_signals(computes.pid, STARVED)
+        self.assertNotIn(PINNED, found)
+        self.assertNotIn("pinned", found[STARVED]["sentence"])
+        kinds = self.kinds(computes.pid, "cpu")
+        self.assertGreater(kinds["virtual", "running"], 0.9 * sum(kinds.values()), kinds)
+        self.assertGreater(kinds["virtual", "running"], 0)
+        self.assertEqual({STARVED, PINNED} & set(self.signals(healthy.pid)), set(), self.signals(healthy.pid))
+        kinds = self.kinds(healthy.pid, "wall")
+        self.assertEqual(kinds["pinned", "blocked"], 0, kinds)
+        self.assertGreater(kinds["virtual", "blocked"], 10, kinds)
+        # A carrier runs again before its stack is read, mostly.
+        self.assertGreater(sum(threads for (kind, _), threads in kinds.items() if kind in ("carrier", "unclear")), 0.3, kinds)
