@@ -228,7 +228,9 @@ static int service_worker(int argc, char **argv, struct config *c, struct error 
         return r;
     r = quarantine_open(NOTES_FILE, &w.notes_fd);
     if (r < 0)
-        log_warn_errno(r, "cannot open %s: whose memory held flamed is not known to the next one",
+        log_warn_errno(r,
+                       "cannot open %s: after a restart flamed will not know which processes it "
+                       "has to quarantine",
                        NOTES_FILE);
     return serving_run(c, &w, err);
 }

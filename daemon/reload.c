@@ -94,7 +94,7 @@ void reload_tls(struct reload *r, struct engine *engine)
     }
     if (result == 0) {
         take_tls(r, tls);
-        log_info("the files of tls_server_config have changed: new connections have them");
+        log_info("the files of tls_server_config have changed: new connections use them");
     }
     tell_expired(r, engine);
 }
@@ -106,10 +106,11 @@ static int read_tls(const struct reload *r, struct engine *engine, const struct 
     const struct listen_rights rights = config_listen_rights(fresh);
 
     if (r->open && !(rights.tls && rights.authentication))
-        return error_set(err, -EACCES,
-                         "flamed listens on an address that others than this machine reach, and "
-                         "the file has no more %s",
-                         rights.tls ? "rule under access for what is shown" : "tls_server_config");
+        return error_set(
+            err, -EACCES,
+            "flamed listens on an address that other machines reach, and the file no longer has %s",
+            rights.tls ? "a rule under access with a token, password or certificate"
+                       : "tls_server_config");
     return r->tls && fresh->tls ? tls_files_load(engine, fresh->tls, ret, err) : 0;
 }
 
@@ -142,7 +143,7 @@ void reload_audit(struct reload *r, struct engine *engine, int *ret_fd)
     if (result > 0)
         error_set(&err, -ENOENT, "flamed-broker was not given --audit-log");
     if (result != 0)
-        log_err("who did what is in the log alone: %s", err.msg);
+        log_err("the audit is written to the log only: %s", err.msg);
     else if (ret_fd)
         *ret_fd = fd;
     else

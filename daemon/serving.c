@@ -62,13 +62,13 @@ static int wait_for_end(int signal_fd, int namer_fd, struct engine *engine, stru
         if (n == 0)
             reload_tls(reload, engine);
         if (fds[1].revents) {
-            log_err("flamed-broker ended: captures under way are answered with what is known of "
-                    "it, then "
-                    "flamed ends to be started again");
+            log_err("flamed-broker ended: running captures are answered with the samples so far, "
+                    "then flamed exits and is started again");
             return -EPIPE;
         }
         if (fds[2].revents && !fds[0].revents) {
-            log_err("the namer ended, which keeps its workers: flamed ends to be started again");
+            log_err(
+                "flamed-namer ended, so no frame can be named: flamed exits and is started again");
             return -EPIPE;
         }
         if (!fds[0].revents || read(signal_fd, &si, sizeof(si)) != sizeof(si))
@@ -296,7 +296,7 @@ static int serve_until_end(struct serving *s)
                           &push, s->err);
     }
     if (r == 0) {
-        log_info("flamed " FLAMED_VERSION " serves; /readyz tells what works");
+        log_info("flamed " FLAMED_VERSION " serves; /readyz says what works");
         notify_send(s->w->notify_fd, "READY=1");
         r = wait_for_end(s->signal_fd, s->w->namer_fd, engine, &s->reload);
         notify_send(s->w->notify_fd, "STOPPING=1");
@@ -421,7 +421,7 @@ int serving_run(struct config *c, const struct serving_opts *w, struct error *er
     sandbox_opts.proc_fd = engine_opts.proc_fd;
     r = peers_open(engine_opts.proc_fd, USERS_GROUP, &serve_opts.peers);
     if (r < 0)
-        return error_code(err, r, "cannot prepare to know the clients");
+        return error_code(err, r, "cannot prepare to identify clients");
     if (w->pusher_fd >= 0)
         peers_distrust_own(serve_opts.peers);
     sandbox_opts.cgroup_fd = peers_cgroup_fd(serve_opts.peers);
@@ -449,8 +449,8 @@ int serving_run(struct config *c, const struct serving_opts *w, struct error *er
     quarantine_load(w->notes_fd, engine_opts.proc_fd, &quarantine);
     proc_owner_use_key(&quarantine.key);
     if (quarantine.count)
-        log_warn("%zu processes or containers are quarantined, because readings of "
-                 "them did not come back",
+        log_warn("%zu processes or containers are quarantined, because reading them stalled flamed "
+                 "before",
                  quarantine.count);
     beside = new_threads_come_after();
     r = sandbox_enter(&sandbox_opts, &report, err);

@@ -100,7 +100,8 @@ int access_rules_inherit(struct access_rules *r, const struct access_rules *befo
             continue;
         known = known_before(before, rule);
         if (!known && rule->group[0]) {
-            error_remedy(err, "restart flamed: who is in a group is looked up at its start");
+            error_remedy(err,
+                         "restart flamed: it looks up the members of groups only at its start");
             return error_set(err, -EINVAL, "access: %s: the group '%s' was in no rule before",
                              rule->name, rule->group);
         }
@@ -153,21 +154,22 @@ static int check_matcher(const struct access_rule *rule, const struct matcher *m
     int r;
 
     if (m->label == MATCHER_SERVICE)
-        return error_set(err, -EINVAL,
-                         "access: %s: match takes no service: a process chooses its own name",
-                         rule->name);
+        return error_set(
+            err, -EINVAL,
+            "access: %s: match cannot select a service: a process chooses that name itself",
+            rule->name);
     if (m->op == MATCHER_IS_NOT || m->op == MATCHER_UNLIKE) {
-        error_remedy(err, "ask for what is to be seen, such as namespace=~\"(?!prod$).+\"");
+        error_remedy(err, "name what the rule may see, such as namespace=~\"(?!prod$).+\"");
         return error_set(err, -EINVAL,
-                         "access: %s: match takes = and =~: with != and !~ a process would be seen "
-                         "before it is known what it is",
+                         "access: %s: match takes only = and =~: with != and !~ the rule would see "
+                         "processes that flamed has not identified yet",
                          rule->name);
     }
     r = matcher_set_new(&one, &set, err);
     if (r == 0 && matcher_set_holds(set, &NOTHING))
         return error_set(err, -EINVAL,
-                         "access: %s: match takes no matcher that an empty value fits: what is in "
-                         "no pod, or not known yet, would be seen",
+                         "access: %s: a matcher must not match the empty value: the rule would see "
+                         "processes that are in no pod, or not identified yet",
                          rule->name);
     return r;
 }
@@ -190,8 +192,8 @@ int access_rule_set_seen(struct access_rule *rule, struct error *err)
         return 0;
     if (!placed)
         return error_set(err, -EINVAL,
-                         "access: %s: match takes namespace, pod or container besides main: any "
-                         "program can give itself the name of a class",
+                         "access: %s: match with main needs namespace, pod or container too: any "
+                         "program can run under the name of a class",
                          rule->name);
     matchers_write(&rule->seen, &text);
     if (text.error || gnutls_hash_fast(GNUTLS_DIG_SHA256, text.p, text.n, hash) < 0)

@@ -156,8 +156,9 @@ static int read_rule(struct yaml_part *y, const yaml_node_t *n, struct access_ru
     if (seen & KEY_MATCH && (seen & KEY_SEES || !rule->seen.count))
         return refuse(y, n, rule, "match", "one matcher or more, and no sees beside it");
     if (rule->own && access_rule_is_shown(rule))
-        return refuse(y, n, rule, "sees",
-                      "all for who is no user of this machine, and has no processes of its own");
+        return refuse(
+            y, n, rule, "sees",
+            "all: such a caller is no user of this machine and has no processes of its own");
     if ((rule->own || rule->seen.count) && rule->role == ROLE_MANAGE)
         return refuse(y, n, rule, rule->own ? "sees" : "match",
                       "all with the role manage, which is for the whole node");

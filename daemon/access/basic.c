@@ -79,10 +79,10 @@ static int take_user(struct yaml_part *y, const yaml_node_t *key, const yaml_nod
     span_copy(name, show, sizeof(show));
     if (!found) {
         error_remedy(y->err, "add to access:  - {name: x, basic: %s, role: view}", show);
-        return error_set(y->err, -EINVAL,
-                         "%.128s, line %u: basic_auth_users: no rule under access says what '%s' "
-                         "may",
-                         y->file, yaml_part_line(key), show);
+        return error_set(
+            y->err, -EINVAL,
+            "%.128s, line %u: basic_auth_users: no rule under access gives '%s' a role", y->file,
+            yaml_part_line(key), show);
     }
     if (!basic_hash_valid(hash)) {
         error_remedy(y->err, "make one with: htpasswd -nBC 10 %s", show);

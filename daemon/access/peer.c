@@ -12,12 +12,12 @@
 #define CGROUP2_MAGIC 0x63677270
 #define PID_NS_INITIAL 0xeffffffc /* PROC_PID_INIT_INO, include/linux/proc_ns.h */
 
-static const char NO_PEERS[] = "flamed cannot ask the kernel whose connection it is";
+static const char NO_PEERS[] = "flamed cannot ask the kernel which user opened the connection";
 static const char NOT_OPEN[] = "the other end has closed the connection already";
 static const char NO_NAME[] = "the user at the other end has no name on this machine";
 static const char OWN_USER[] =
-    "over TCP flamed's own user is no known user while flamed pushes: flamed-push runs as it";
-static const char NO_CREDENTIALS[] = "the socket does not tell who is at its other end";
+    "over TCP flamed does not accept its own user while it pushes: flamed-push runs as that user";
+static const char NO_CREDENTIALS[] = "the socket does not name the user at its other end";
 
 /* ---- opening ---- */
 

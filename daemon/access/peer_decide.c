@@ -9,23 +9,21 @@ static const char CHANGED[] = "the other end changed hands while flamed looked a
 static const char UNHELD[] = "no process holds the other end of the connection";
 static const char MANY[] = "too many processes hold the other end of the connection";
 static const char UNREAD[] =
-    "what the kernel tells of a process that holds the other end cannot be read whole";
-static const char LATE[] = "the processes that hold the other end were not told in time";
-static const char CONTAINER[] =
-    "the connection may be one of a container that shares the host's network, whose users only "
-    "have the numbers of the host's";
-static const char OTHER_CGROUP[] = "the connection was opened in another cgroup than that of the "
-                                   "program that holds it";
+    "flamed cannot read all facts about a process that holds the other end";
+static const char LATE[] = "flamed did not find in time which processes hold the other end";
+static const char CONTAINER[] = "the connection may come from a container that shares the host's "
+                                "network: its user ids are not the host's";
+static const char OTHER_CGROUP[] =
+    "the connection was opened in another cgroup than the one of the program that holds it";
 static const char BOUNDED[] =
     "the connection was opened with other bounds than those of the program that holds it, as a "
     "container has them";
 static const char OTHER_USER[] =
-    "a program holds the connection that does not run as the user who opened it";
+    "the program that holds the connection runs as another user than the one who opened it";
 static const char WEAK[] =
-    "a program of root's that may never trace others holds the connection, as one in a container "
-    "does";
+    "a root program without CAP_SYS_PTRACE holds the connection, so it may be in a container";
 static const char BLIND[] =
-    "this kernel cannot tell which processes hold the other end of a TCP connection";
+    "this kernel cannot list the processes that hold the other end of a TCP connection";
 
 static enum peer_place say(enum peer_place place, const char *problem, const char **ret)
 {

@@ -14,7 +14,7 @@
 
 #define ANSWERS_MAX 4 /* late answers to earlier questions are skipped */
 
-static const char NO_WAY[] = "flamed cannot ask the kernel whose connection it is "
+static const char NO_WAY[] = "flamed cannot ask the kernel which user opened the connection "
                              "(NETLINK_SOCK_DIAG, /proc/self/net/tcp)";
 static const char NOT_FOUND[] =
     "the kernel knows no socket of this machine at the other end of the connection";

@@ -3,10 +3,10 @@
 
 #include "access/access_rules.h"
 
-static const char NOT_OURS[] = "the connection is not known to be this machine's";
+static const char NOT_OURS[] = "the connection may not come from a user of this machine";
 
 static const char UNTOLD[] =
-    "flamed has not looked yet at who holds the other end of the connection";
+    "flamed has not looked up yet which process holds the other end of the connection";
 
 const char *role_name(enum role role)
 {

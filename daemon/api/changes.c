@@ -201,11 +201,11 @@ static void add_cover(const struct comparing *c, json_t *list)
         return;
     past_time_text(c->oldest_ns, oldest);
     snprintf(text, sizeof(text),
-             "Samples are of %.1f of the %.1f minutes of a, and of %.1f of the %.1f of b%s%s%s",
+             "Samples cover %.1f of the %.1f minutes of a, and %.1f of the %.1f of b%s%s%s",
              minutes_of(of, has->a), minutes_of(of, of->a), minutes_of(of, has->b),
              minutes_of(of, of->b),
              MIN(has->a, has->b) < CHANGES_STEPS_MIN ? ": too few to tell" : "",
-             oldest[0] ? "; minutes are kept since " : "", oldest);
+             oldest[0] ? "; the history begins at " : "", oldest);
     json_array_append_new(list, json_string(text));
 }
 
@@ -353,8 +353,8 @@ static int compare(struct comparing *c, json_t **ret, struct error *err)
     if (r < 0) {
         error_remedy(err, "give ranges such as a=-20m..-10m&b=-10m..now");
         return error_parameter(err, "a", -EINVAL,
-                               "the longer side may have %d parts as long as a tenth of the other, "
-                               "or a minute",
+                               "one of the ranges is too long: it may have %d parts, each of a "
+                               "tenth of the shorter range or a minute",
                                RANK_MINUTES_MAX);
     }
     c->asked = steps;

@@ -93,8 +93,8 @@ int changes_sides(struct api *api, const struct target_selector *t, struct time_
         *b = (struct time_range){ now_ns - SHORTLY_NS, now_ns };
         *a = (struct time_range){ b->from_ns - SHORTLY_NS, b->from_ns };
         snprintf(why, CHANGES_WHY_BYTES,
-                 "The last 5 minutes are compared with the 5 before: nothing was deployed within a "
-                 "day, and of yesterday nothing is kept");
+                 "The last 5 minutes are compared with the 5 before: no deploy is known within a "
+                 "day, and the history has nothing of yesterday");
     }
     if (r == 0 && last_ns) {
         size_t n = strlen(why);

@@ -300,11 +300,10 @@ void deploys_metrics(struct deploys *d, const struct viewer *v, struct buf *out)
 {
     if (!d)
         return;
-    metric_head(
-        out, "flamed_regression", "gauge",
-        "Percent of its CPU time that a service takes more since its last release of the "
-        "last day, by the function that grew most; below 0 if none grew, 0 without a change. "
-        "There is none where too few minutes or samples are kept to tell.");
+    metric_head(out, "flamed_regression", "gauge",
+                "CPU time that a service takes more since its last release of the last day, in "
+                "percent, by the function that grew most; below 0 if none grew, 0 without a "
+                "change. Absent where too few minutes or samples are kept.");
     LOCK_SCOPE(&d->lock);
     for (size_t i = 0; i < d->count; i++) {
         const struct deploy *one = &d->list[i];
@@ -322,6 +321,6 @@ void deploys_metrics(struct deploys *d, const struct viewer *v, struct buf *out)
     }
     if (v->whole)
         metric(out, "flamed_regression_left_out", "gauge",
-               "Services whose last release is not compared: there is no room for them.",
+               "Services without that comparison, because the table of services is full.",
                (double)d->left_out);
 }

@@ -32,7 +32,7 @@ static bool lacks_jvm(const struct process *p, const struct event_info *event,
         return false;
     snprintf(reason, REASON_BYTES,
              "process %d is no JVM: it has no libjvm.so mapped; GET /api/v1/jvms lists the JVMs, "
-             "and nativelock, malloc and offcpu are of any process",
+             "nativelock, malloc and offcpu work for any process",
              p->id.host_pid);
     return true;
 }

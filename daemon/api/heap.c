@@ -42,7 +42,7 @@ static int heap_refuse(struct heap_ask *a, struct process *p, int r)
     }
     if (r == -ETIMEDOUT || r == -EBADMSG || r == -EFAULT) {
         error_set(a->err, r, "the counters of JVM %d cannot be read now: %s", a->host_pid,
-                  r == -ETIMEDOUT ? "its memory does not answer" : "they make no sense");
+                  r == -ETIMEDOUT ? "its memory does not answer" : "they contradict each other");
         error_remedy(a->err, "ask again in a second");
         return BACKEND_CONFLICT;
     }

@@ -10,12 +10,12 @@ static void metric_tiers(struct buf *out, const struct history_stats *s)
     uint64_t now_ns = clock_realtime_ns();
 
     metric_head(out, "flamed_history_tier_bytes", "gauge",
-                "Bytes of the history's parts, by their length.");
+                "Bytes of the history, by the length of its parts.");
     for (int i = 0; i < HISTORY_TIERS; i++)
         buf_printf(out, "flamed_history_tier_bytes{tier=\"%s\"} %llu\n", TIERS[i],
                    (unsigned long long)s->tier_bytes[i]);
     metric_head(out, "flamed_history_tier_seconds", "gauge",
-                "How far back parts of that length reach.");
+                "How far back the history reaches, by the length of its parts.");
     for (int i = 0; i < HISTORY_TIERS; i++)
         buf_printf(out, "flamed_history_tier_seconds{tier=\"%s\"} %.0f\n", TIERS[i],
                    s->tier_oldest_ns[i] && now_ns > s->tier_oldest_ns[i]

@@ -41,7 +41,7 @@ static void look_at_deploys(struct lookout *w)
     int r = deploys_look(w->deploys, clock_realtime_ns(), &err);
 
     if (r < 0 && !w->failed)
-        log_warn("what releases changed is not known: %s", err.msg);
+        log_warn("flamed cannot compare releases: %s", err.msg);
     w->failed = r < 0;
 }
 

@@ -145,10 +145,11 @@ static void metrics_samples(struct api *api, struct buf *out)
            "CPU time that taking samples cost in the kernel.", (double)s.time_ns / 1e9);
     metric(out, "flamed_samples_unknown_total", "counter", "Samples with a frame that has no name.",
            (double)api->engine.dispatch->naming.unknown);
-    metric(out, "flamed_samples_held", "gauge", "Samples that wait for symbols being read.",
+    metric(out, "flamed_samples_held", "gauge",
+           "Samples that wait until their symbols have been read.",
            (double)api->engine.dispatch->pending.count);
     metric(out, "flamed_samples_hurried_total", "counter",
-           "Samples that were named before the symbols of a file on their way were read.",
+           "Samples that were named before the symbols of one of their files had been read.",
            (double)api->engine.dispatch->pending.hurried);
     delays_write(&api->engine.dispatch->delays, "flamed_sample_delay_seconds",
                  "Time from taking a sample until its frames were named.", out);
@@ -194,23 +195,23 @@ static void metrics_state(struct api *api, struct buf *out)
 
     discover_stats(api->engine.discover, &d);
     symbolizer_stats(api->engine.symbolizer, &s);
-    metric(out, "flamed_captures_running", "gauge", "Captures under way.",
+    metric(out, "flamed_captures_running", "gauge", "Captures that run now.",
            (double)api->engine.captures->capture_count);
     metric(out, "flamed_captures_bytes", "gauge",
-           "Memory of captures under way: samples, stacks, threads.",
+           "Memory of running captures: samples, stacks, threads.",
            (double)api->engine.captures->budget.used_bytes);
     metric(out, "flamed_profiles_bytes", "gauge",
            "Memory of profiles of captures that are being answered or stored.",
            (double)profile_counted_bytes());
-    metric(out, "flamed_captures_max_bytes", "gauge", "What both together may take.",
+    metric(out, "flamed_captures_max_bytes", "gauge",
+           "Limit for the memory of running captures and of these profiles.",
            (double)api->engine.captures->budget.max_bytes);
-    metric(
-        out, "flamed_captures_events_late_total", "counter",
-        "Events that were sampled later than the others of their capture: the kernel had not put "
-        "in place what they need.",
-        (double)api->engine.captures->events_late);
+    metric(out, "flamed_captures_events_late_total", "counter",
+           "Events that began later than their capture, because the kernel was still installing "
+           "their programs or probes.",
+           (double)api->engine.captures->events_late);
     metric(out, "flamed_captures_events_left_out_total", "counter",
-           "Events that a capture was asked for and ended without, for the same reason or another.",
+           "Requested events that a capture ended without, because they could not be sampled.",
            (double)api->engine.captures->events_left_out);
     metric(out, "flamed_captures_thinned_total", "counter",
            "Times that a capture's samples were halved to make room for another's.",
@@ -218,11 +219,10 @@ static void metrics_state(struct api *api, struct buf *out)
     metric(out, "flamed_captures_cut_short_total", "counter",
            "Captures that ended early because the memory for captures was used up.",
            (double)api->engine.captures->captures_cut_short);
-    metric(
-        out, "flamed_sampling_sets", "gauge",
-        "Sampling sessions under way, the flight recorder's included: captures of one rate share "
-        "one.",
-        (double)sample_sets_used(&api->engine.captures->sets));
+    metric(out, "flamed_sampling_sets", "gauge",
+           "Sampling sessions that run now, with the flight recorder's: captures of one rate share "
+           "one.",
+           (double)sample_sets_used(&api->engine.captures->sets));
     metric(out, "flamed_processes", "gauge", "Processes known.", (double)d.processes);
     metric(out, "flamed_jvms", "gauge", "JVMs known.", (double)d.jvms);
     metric(out, "flamed_sideband_records_total", "counter", "Records of fork, exec and exit read.",
@@ -251,12 +251,14 @@ static void metrics_state(struct api *api, struct buf *out)
            "Symbol files whose symbols are left out, as their owner has no memory left for them.",
            (double)s.elf_nameless);
     metric(out, "flamed_elf_left_out_total", "counter",
-           "Times that the symbols of a file were left out for that.", (double)s.elf_left_out);
+           "Times that the symbols of a file were left out, as their owner had no memory left for "
+           "them.",
+           (double)s.elf_left_out);
     metric(out, "flamed_inlines_refused_total", "counter",
            "Files whose inlined functions and lines found no room in their owner's share.",
            (double)s.inlines_refused);
     metric(out, "flamed_shares_miscounted_total", "counter",
-           "Times that more of a share was given back than was taken, which is a fault of flamed.",
+           "Times that more of an owner's share was released than taken, which is a bug of flamed.",
            (double)shares_miscounted());
     metric(out, "flamed_names_bytes", "gauge", "Memory of the table of frames and names.",
            (double)frame_table_bytes(naming->frames));
@@ -276,21 +278,24 @@ static void metrics_looks(const struct looks *l, struct buf *out)
     metric(out, "flamed_looks_total", "counter", "Passes over the threads of JVMs.",
            (double)s.passes);
     metric(out, "flamed_looks_seconds_total", "counter",
-           "Processor time of these passes, without walks.", (double)s.time_ns / 1e9);
-    metric(out, "flamed_looks_threads", "gauge", "Threads that the last pass knew.",
+           "CPU time of passes over the threads of JVMs, without walks of stacks.",
+           (double)s.time_ns / 1e9);
+    metric(out, "flamed_looks_threads", "gauge", "Threads of JVMs in the last pass.",
            (double)s.threads);
     metric(out, "flamed_looks_walked_total", "counter",
            "Threads that had run between two passes, and whose stack was walked.",
            (double)s.walked);
     metric(out, "flamed_looks_passed_over_total", "counter",
-           "Threads that had run, and for which others stand that were walked.",
+           "Threads that had run between two passes but were not walked; the walked ones stand for "
+           "them.",
            (double)s.passed_over);
     metric(out, "flamed_looks_left_out_total", "counter",
-           "Looks at threads for which there was no room.", (double)s.left_out);
+           "Threads that passes skipped, because the table of threads was full.",
+           (double)s.left_out);
     metric(out, "flamed_looks_dropped_total", "counter",
            "Samples of waits that did not fit into the flight recorder.", (double)s.dropped);
     metric(out, "flamed_looks_lost_seconds_total", "counter",
-           "Time of threads at places that were not known.", (double)s.lost_ns / 1e9);
+           "Time of threads whose place was not known.", (double)s.lost_ns / 1e9);
 }
 
 static void metrics_recorder(struct api *api, struct buf *out)
@@ -357,7 +362,8 @@ static void metrics_operations(struct api *api, const struct target *seen, struc
                 "samples, up to 10 s late.");
     discover_each(api->engine.discover, metrics_operation, &cpu);
     metric_head(out, waits.name, "counter",
-                "The same of the time in which its threads were blocked within requests.");
+                "Time that threads of a JVM were blocked within requests, by operation, estimated "
+                "from the always-on samples, up to 10 s late.");
     discover_each(api->engine.discover, metrics_operation, &waits);
 }
 
@@ -466,20 +472,24 @@ int backend_metrics(void *ctx, const struct viewer *v, struct buf *out, struct e
                "Seconds without progress of the engine, whatever the cause; 0 below 5 s.",
                stands_s);
         metric(out, "flamed_quarantined", "gauge",
-               "Processes or containers whose memory is not read, because that held flamed before.",
+               "Quarantined processes and containers: flamed does not read them, because reading "
+               "them stalled it before.",
                (double)quarantine_count(api->engine.opts->quarantine));
         readers_stats(&readers);
         metric(out, "flamed_readings_held", "gauge",
-               "Readings of processes that a file system does not answer, now; 32 at most.",
+               "Readings of processes that wait for a file system now; 32 at most.",
                (double)readers.held);
         metric(out, "flamed_readings_left_total", "counter",
-               "Readings of processes that were not answered in time, and left.",
+               "Readings of processes that were given up, because a file system did not answer in "
+               "time.",
                (double)readers.left);
         metric(out, "flamed_readings_refused_total", "counter",
-               "Readings that were not made, for one of the same container or user is out.",
+               "Readings that were skipped, because another one of the same container or user "
+               "still waits.",
                (double)readers.refused);
         metric(out, "flamed_looks_put_off_total", "counter",
-               "Looks at mappings that were put off, for their container or user had its share.",
+               "Readings of mappings that were put off, because their container or user had used "
+               "up its share.",
                (double)readers.looks_put_off);
     }
     if (r == 0 && api->engine.store) {

@@ -9,9 +9,8 @@
 static const char TOO_MANY[] =
     "more than 1000 captures are stored of this time: the newest 1000 were added up; ask for a "
     "shorter range";
-static const char AT_ONCE[] =
-    "captures of this time ran at once: what both sampled counts twice; GET /api/v1/captures lists "
-    "them";
+static const char AT_ONCE[] = "captures of this time overlap: samples that two of them took count "
+                              "twice; GET /api/v1/captures lists them";
 
 /* ---- out of the store ---- */
 
@@ -227,8 +226,8 @@ static int nothing_known(uint64_t oldest_realtime_ns, bool looks, const char *ev
     error_parameter(err, "from", -ENOENT, "no samples of this target are known in that time");
     if (!past_is_recorded(event))
         error_remedy(err,
-                     "the flight recorder has event=cpu, offcpu, wall and lock alone; "
-                     "GET /api/v1/captures?event=%.60s lists what is stored",
+                     "the flight recorder has only event=cpu, offcpu, wall and lock; GET "
+                     "/api/v1/captures?event=%.60s lists what is stored",
                      event);
     else if (event && !looks && !events_listed(span_of(event), events_default()->name))
         error_remedy(err,

@@ -248,8 +248,8 @@ static void kept_warn(const struct history_reach *reach, uint64_t from_ns, uint6
     past_time_text(reach->from_ns, from);
     past_time_text(reach->to_ns, to);
     profile_warn(p,
-                 "from %s to %s this answer is of the history: merged by %s, without the times of "
-                 "single samples; threads are named by their pool",
+                 "from %s to %s this answer comes from the history: merged by %s, without the "
+                 "times of single samples; threads have the name of their pool",
                  from, to, length_text(reach->resolution_ns));
     past_history_gaps(reach, to_ns - MIN(from_ns, to_ns), p);
 }
@@ -265,11 +265,11 @@ void past_history_gaps(const struct history_reach *reach, uint64_t asked_ns, str
     if (reach->damaged)
         profile_warn(p,
                      "%zu parts of the history are damaged and left out: sqlite3 FILE 'PRAGMA "
-                     "integrity_check' tells more",
+                     "integrity_check' lists the damage",
                      reach->damaged);
     if (reach->texts_left_out)
         profile_warn(p,
-                     "%zu names, versions and attributes of JVMs are left out, there was no room: "
+                     "%zu names, versions and attributes of JVMs are left out for want of room: "
                      "ask for a shorter time, or for one service",
                      reach->texts_left_out);
 }

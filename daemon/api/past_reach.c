@@ -30,16 +30,17 @@ static void recorder_text(const struct past_reach *r, char ret[PAST_REACH_BYTES]
         snprintf(why, sizeof(why), "it keeps %llu s (recorder_seconds)",
                  (unsigned long long)(r->recorder_keep_ns / NSEC_PER_SEC));
     else
-        snprintf(why, sizeof(why), "flamed has recorded since then");
+        snprintf(why, sizeof(why), "flamed began to record then");
     if (r->captures)
-        snprintf(before, sizeof(before),
-                 ". Of the time before it this answer has %zu stored captures, of %.0f s together",
-                 r->captures, (double)r->captured_ns / NSEC_PER_SEC);
+        snprintf(
+            before, sizeof(before),
+            ". For the time before, this answer has only %zu stored captures, of %.0f s together",
+            r->captures, (double)r->captured_ns / NSEC_PER_SEC);
     else if (r->store_closed)
         snprintf(before, sizeof(before),
-                 ". Stored captures of the time before it cannot be read: see /readyz");
+                 ". Stored captures of the time before cannot be read: see /readyz");
     else if (r->store_asked)
-        snprintf(before, sizeof(before), ". No capture of the time before it is stored");
+        snprintf(before, sizeof(before), ". For the time before, no capture is stored");
     snprintf(ret, PAST_REACH_BYTES,
              "the flight recorder begins at %s, %.0f s later than what was asked for: %s%s", since,
              (double)(r->recorded_ns - r->from_ns) / NSEC_PER_SEC, why, before);
@@ -52,8 +53,8 @@ static void history_text(const struct past_reach *r, char ret[PAST_REACH_BYTES])
 
     past_time_text(r->kept_ns, since);
     snprintf(ret, PAST_REACH_BYTES,
-             "the history begins at %s, %.0f s later than what was asked for: flamed has kept it "
-             "since then, or what was older is dropped (history_max_age, history_max_bytes)",
+             "the history begins at %s, %.0f s later than what was asked for: flamed began to keep "
+             "it then, or has dropped what was older (history_max_age, history_max_bytes)",
              since, (double)(r->kept_ns - r->from_ns) / NSEC_PER_SEC);
 }
 

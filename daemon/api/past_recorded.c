@@ -64,9 +64,9 @@ void past_warn_cut(struct profile *p)
     }
     if (cut > all / 100)
         profile_warn(p,
-                     "%.0f %% of the time that threads waited has stacks without their older "
-                     "frames. Those of virtual threads may lie in the heap, where a look does not "
-                     "read them; a capture (seconds=) joins them",
+                     "%.0f %% of the time that threads waited has stacks without their outer "
+                     "frames. A virtual thread may keep them in the heap, which the flight "
+                     "recorder does not read; a capture (seconds=) has them",
                      100.0 * (double)cut / (double)all);
 }
 
@@ -168,9 +168,9 @@ static int add_up(const struct past_filter *f, const struct recorded_past *a, co
     if (r == 0 && (!(*ret)->total || (of & OF_WAITS && !has_waits(*ret))))
         *ret = profile_unref(*ret);
     if (r == 0 && *ret && of & OF_WAITS)
-        profile_warn(*ret, "where threads waited is known by looking, about once a second, at the "
-                           "threads of JVMs: each look stands for the time since the last one. "
-                           "A capture (seconds=) measures each wait");
+        profile_warn(*ret, "waits are estimated: the flight recorder looks at threads of JVMs "
+                           "about once a second, and counts what it sees for the whole time since "
+                           "its last look. A capture (seconds=) measures each wait");
     return r;
 }
 
@@ -260,10 +260,10 @@ static void warn_missing(const char *events, struct profile *p)
         if (k < p->event_count || count == 1)
             continue;
         span_copy(names[i], name, sizeof(name));
-        profile_warn(p, "of event=%s no samples of that time are known%s", name,
+        profile_warn(p, "no samples of event=%s are known in that time%s", name,
                      past_is_recorded(name)
                          ? ""
-                         : ": the flight recorder has cpu, offcpu, wall and lock alone");
+                         : ": the flight recorder has only cpu, offcpu, wall and lock");
     }
 }
 

@@ -169,7 +169,8 @@ static int call_begin(struct api *api, void *arg)
         return BACKEND_CONFLICT;
     }
     if (a->mode == ATTACH_PERFMAP && !f.perfmap) {
-        error_set(a->err, -EOPNOTSUPP, "JDK %d cannot write its map to a file that is named",
+        error_set(a->err, -EOPNOTSUPP,
+                  "JDK %d cannot write its map to a file of a given name (JDK 22 and later can)",
                   p->jdk);
         error_remedy(a->err, "symbols=memory, or symbols=agent");
         return BACKEND_CONFLICT;
@@ -390,8 +391,8 @@ int backend_perf_map(void *ctx, const struct viewer *v, int32_t host_pid,
     int r;
 
     if (unfold && symbols == SYMBOLS_PERFMAP) {
-        error_parameter(err, "unfold", -EINVAL, "the JVM's own map does not tell what is inlined");
-        error_remedy(err, "symbols=memory or agent, or leave unfold away");
+        error_parameter(err, "unfold", -EINVAL, "the JVM's own map has no inlined methods");
+        error_remedy(err, "use symbols=memory or agent, or leave out unfold");
         r = BACKEND_CONFLICT;
     } else if (symbols == SYMBOLS_AGENT || symbols == SYMBOLS_PERFMAP) {
         r = symbols == SYMBOLS_AGENT ? api_ask(ctx, call_session_map, &a, err) : ASK_ATTACH;

@@ -280,7 +280,7 @@ static void call_webhook(struct pulls *s, const struct fired *f, uint64_t at_ns,
 
     s->unsent += r != 0;
     if (r == WEBHOOK_NEW)
-        log_warn("trigger=%s: its webhook is new: it counts once flamed is started again",
+        log_warn("trigger=%s: its webhook is new: flamed calls it only after a restart",
                  f->trigger);
     else if (r == WEBHOOK_NO_PUSH)
         log_warn(
@@ -331,9 +331,10 @@ void pulls_metrics(struct pulls *s, struct buf *out)
     metric(out, "flamed_triggers_fired_total", "counter",
            "Captures that triggers began by themselves.", (double)s->fired);
     metric(out, "flamed_triggers_left_out_total", "counter",
-           "Times that a trigger held for a JVM and was not noted: there is no room.",
+           "Times that a trigger's condition held for a JVM and was not noted, because its table "
+           "was full.",
            (double)s->left_out);
     metric(out, "flamed_triggers_webhooks_lost_total", "counter",
-           "Messages to webhooks of triggers that never came to wait in a spool.",
+           "Messages to webhooks of triggers that were lost before they reached a spool.",
            (double)s->unsent);
 }

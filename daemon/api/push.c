@@ -151,21 +151,25 @@ static double missed(const struct push_status *s)
 
 static const struct push_family FAMILIES[] = {
     { "flamed_push_last_success_timestamp_seconds", "gauge",
-      "When the engine last took a request; 0: not yet.", success },
+      "Time at which the target last accepted a request; 0: never yet.", success },
     { "flamed_push_failing_seconds", "gauge",
-      "For how long the engine has taken nothing although there was something.", failing },
-    { "flamed_push_requests_total", "counter", "Requests that the engine took.", sent_bodies },
-    { "flamed_push_bytes_total", "counter", "Bytes of these, compressed.", sent_bytes },
+      "For how long the target has accepted nothing although something was sent.", failing },
+    { "flamed_push_requests_total", "counter", "Requests that the target accepted.", sent_bodies },
+    { "flamed_push_bytes_total", "counter",
+      "Compressed bytes of the requests that the target accepted.", sent_bytes },
     { "flamed_push_samples_total", "counter", "Samples that went into the spool.", samples },
     { "flamed_push_failures_total", "counter",
-      "Requests that were not answered, or with an error, and minutes that could not be read.",
+      "Requests without an answer or answered with an error, and minutes that could not be read.",
       failures },
     { "flamed_push_rejected_total", "counter",
-      "Requests, and profiles of others, that the engine refused for good.", rejected },
+      "Requests that the target refused for good, and profiles that it refused within requests it "
+      "accepted.",
+      rejected },
     { "flamed_push_queued_bytes", "gauge", "Bytes that wait in the spool.", queued_bytes },
-    { "flamed_push_queued_seconds", "gauge", "How much time the samples that wait are of.",
+    { "flamed_push_queued_seconds", "gauge", "Time that the samples in the spool cover.",
       queued_seconds },
-    { "flamed_push_missed_seconds_total", "counter", "Time that could not be read soon enough.",
+    { "flamed_push_missed_seconds_total", "counter",
+      "Time missing in what was sent, because it was not read from the recorder soon enough.",
       missed },
 };
 

@@ -45,8 +45,8 @@ static const struct {
     const char *name, *label, *help;
 } FAMILIES[SERVICE_COUNTER_KINDS] = {
     [SERVICE_COUNTER_CPU] = { "flamed_function_cpu_seconds_total", "function",
-                              "CPU time of a service by the function that used it, of minutes that "
-                              "the history has." },
+                              "CPU time of a service by the function that used it, from the "
+                              "minutes of the history." },
     [SERVICE_COUNTER_CALLS] = { "flamed_function_calls_cpu_seconds_total", "function",
                                 "CPU time of functions that metrics_functions chooses, with all "
                                 "that they called." },
@@ -71,7 +71,8 @@ void service_metrics(struct api *api, const struct viewer *v, struct buf *out)
                                   .kind = kind, .sees = sees, .line = write_line, .cookie = &w });
     }
     if (v->whole)
-        metric(out, "flamed_function_metrics_left_out_total", "counter",
-               "Chosen functions that had no counter in a minute, and samples without memory.",
-               (double)service_counters_left_out(counters));
+        metric(
+            out, "flamed_function_metrics_left_out_total", "counter",
+            "Functions that found no free counter in a minute, and samples that found no memory.",
+            (double)service_counters_left_out(counters));
 }

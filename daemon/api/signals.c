@@ -153,15 +153,16 @@ static void own_metrics(const struct api *api, struct buf *out)
     metric(out, "flamed_signal_jvms", "gauge", "JVMs whose numbers are read for signals.",
            (double)s.jvms);
     metric(out, "flamed_signal_left_out", "gauge",
-           "JVMs that found no room there: they have no signals.", (double)s.left_out);
+           "JVMs without signals, because the table of JVMs is full.", (double)s.left_out);
     metric(out, "flamed_signal_threads_left_out", "gauge",
-           "Threads of JVMs that have more than what is looked at for signals.",
+           "Threads that signals do not read, because their JVM has too many.",
            (double)s.threads_left_out);
-    metric(out, "flamed_signal_bytes", "gauge", "Memory of those numbers.", (double)s.bytes);
+    metric(out, "flamed_signal_bytes", "gauge", "Memory of the numbers that signals are made of.",
+           (double)s.bytes);
     metric(out, "flamed_signal_readings_total", "counter", "Readings of the numbers of a JVM.",
            (double)s.readings);
-    metric(out, "flamed_signal_seconds_total", "counter", "CPU time of all readings.",
-           (double)s.cpu_ns / (double)NSEC_PER_SEC);
+    metric(out, "flamed_signal_seconds_total", "counter",
+           "CPU time of reading the numbers of JVMs.", (double)s.cpu_ns / (double)NSEC_PER_SEC);
 }
 
 static void write_throttled(void *cookie, const struct process *p, uint64_t ns)

@@ -74,7 +74,7 @@ static int refuse(struct dump_ask *a, int r)
     if (r == -ENOMEM)
         return r;
     error_set(a->err, r, "the threads of JVM %d cannot be read now: %s", a->host_pid,
-              r == -ETIMEDOUT ? "its memory does not answer" : "its objects make no sense");
+              r == -ETIMEDOUT ? "its memory does not answer" : "its objects contradict each other");
     error_remedy(a->err, "ask again in a second");
     return BACKEND_CONFLICT;
 }
@@ -315,9 +315,9 @@ static int read_virtual_batch(struct api *api, struct dump_ask *a, struct proces
 
     if (r == -ENOENT) {
         if (hotspot_vm_jdk(p->vm) >= 21)
-            thread_dump_warn(a->dump,
-                             "virtual threads are missing: this JVM keeps them in a way that is "
-                             "not known here");
+            thread_dump_warn(
+                a->dump,
+                "virtual threads are missing: flamed does not know how this JVM keeps them");
         b->ended = a->tracks_all = true;
         return 0;
     }
@@ -411,8 +411,8 @@ static void warn_of_rest(struct dump_ask *a)
                             "runs with -Djdk.trackAllThreads=false");
     if (a->left_sets)
         thread_dump_warn(d,
-                         "virtual threads of %u executors are missing: there are more than can "
-                         "be looked at",
+                         "virtual threads of %u executors are missing: there are more executors "
+                         "than flamed reads",
                          a->left_sets);
     if (a->broken)
         thread_dump_warn(d,

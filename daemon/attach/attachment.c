@@ -180,7 +180,9 @@ static void begin(struct attaching *at, struct attachment *a, uint64_t now_ns)
         if (obstacle || (a->mode == ATTACH_PERFMAP && !f.perfmap)) {
             at->ended[ATTACH_END_PREFLIGHT]++;
             error_set(&err, -EPERM, "%s",
-                      obstacle ? obstacle->reason : "this JDK writes no map to a named file");
+                      obstacle ? obstacle->reason
+                               : "this JDK cannot write its map to a file of a given name (JDK 22 "
+                                 "and later can)");
             error_remedy(&err, "%s", obstacle ? obstacle->remedy : "symbols=memory or agent");
             fail(at, a, &err);
             return;
@@ -226,7 +228,7 @@ int attachment_result(struct attaching *at, int result_fd, uint32_t mode, struct
 
     if (n < 0 || attach_result_check((struct span){ bytes, (size_t)n }, &result) < 0) {
         at->ended[ATTACH_STEP_NONE]++;
-        return error_set(err, -EPROTO, "the helper gave no result");
+        return error_set(err, -EPROTO, "the attach helper sent no result");
     }
     if (result.step == ATTACH_STEP_JOB && (result.error == EAGAIN || result.error == EBUSY))
         return error_set(err, -EAGAIN, "another attach is under way on this node");
@@ -328,7 +330,7 @@ static void listen_on(struct attaching *at, struct attachment *a, uint64_t now_n
     } else if (a->interval && a->state == ATTACHMENT_READY &&
                stream_status(a->stream).state == STREAM_ENDED) {
         error_set(&err, -ECANCELED,
-                  "it had no sign of flamed for 5 s, or another flamed took its place");
+                  "the agent heard nothing from flamed for 5 s, or another flamed took it over");
         fail(at, a, &err);
     }
 }

@@ -45,8 +45,9 @@ static void check_vm(const struct preflight_facts *f, struct preflight *p)
     int update = jdk8_update(f->java_version);
 
     step_add(p, "vm", !openj9 && f->jdk >= 8,
-             openj9 ? "only HotSpot's attach is spoken; SIGQUIT would make OpenJ9 write a dump"
-                    : "wait until the JVM has started; else its version is not known to flamed",
+             openj9 ? "flamed attaches to HotSpot only; SIGQUIT would make OpenJ9 write a dump"
+                    : "wait until the JVM has started; if that does not help, flamed does not know "
+                      "its version",
              openj9        ? "%s is not HotSpot"
              : f->jdk >= 8 ? "%s"
                            : "the JVM's version is not known",
@@ -56,7 +57,7 @@ static void check_vm(const struct preflight_facts *f, struct preflight *p)
                  update < 0                 ? "the update of JDK 8 cannot be read from '%.100s'"
                  : update < JDK8_UPDATE_MIN ? "'%.100s' crashes when agents ask for compiled code "
                                               "(JDK-8173361, JDK-8305165)"
-                                            : "'%.100s' is not known to be bad",
+                                            : "no fault of '%.100s' is known",
                  f->java_version);
 }
 
@@ -149,12 +150,12 @@ void preflight_run(const struct preflight_facts *f, struct preflight *ret)
     *p = (struct preflight){ .places = f->places };
     step_add(p, "configuration", f->injection_allowed,
              "remove `symbols: memory` from the configuration", "%s",
-             f->injection_allowed ? "nothing is forbidden"
+             f->injection_allowed ? "attaching is allowed"
                                   : "`symbols: memory`: flamed may not attach to anything");
     if (f->rootless)
-        step_add(p, "container", false, "ask as one who sees the whole node; " NO_ATTACH,
-                 "the JVM is in a container of your own: what enters it takes more than it does "
-                 "outside of one");
+        step_add(p, "container", false, "ask as root or a member of group flamed; " NO_ATTACH,
+                 "the JVM is in your own rootless container: to enter it takes a caller who sees "
+                 "the whole node");
     check_vm(f, p);
     s = step_add(p, "age", f->age_ns >= PREFLIGHT_AGE_MIN_NS, "ask again in two seconds", "%s",
                  f->age_ns >= PREFLIGHT_AGE_MIN_NS ? "it has started"

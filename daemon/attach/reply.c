@@ -8,8 +8,8 @@
 static const struct {
     const char *name, *what, *remedy;
 } STEPS[ATTACH_STEP_END] = {
-    [ATTACH_STEP_NONE] = { "none", "the helper told nothing", "" },
-    [ATTACH_STEP_JOB] = { "start", "the helper could not be started",
+    [ATTACH_STEP_NONE] = { "none", "the attach helper sent no result", "" },
+    [ATTACH_STEP_JOB] = { "start", "the attach helper could not be started",
                           "one attach runs per JVM, two per container, and one starts per second "
                           "on the node: try again" },
     [ATTACH_STEP_GROUPS] = { "groups", "cannot drop supplementary groups",
@@ -39,17 +39,17 @@ static const struct {
     [ATTACH_STEP_SOCKET] = { "socket", "/tmp/.java_pidN in the container is not a socket",
                              "remove the file from the container's /tmp" },
     [ATTACH_STEP_CONNECT] = { "connect", "cannot connect to the JVM's socket", "" },
-    [ATTACH_STEP_PEER] = { "peer", "who listens at the JVM's socket is not the JVM",
-                           "another process of the container took its place" },
+    [ATTACH_STEP_PEER] = { "peer", "another process than the JVM listens at the JVM's socket",
+                           "end that process of the container; symbols=memory needs no attach" },
     [ATTACH_STEP_SEND] = { "send", "cannot send the request to the JVM", "" },
     [ATTACH_STEP_REPLY] = { "reply", "the JVM did not answer",
                             "another tool may be attached to it" },
     [ATTACH_STEP_COPY] = { "copy", "the agent cannot be put into the container's /tmp",
                            "give the container a writable /tmp; symbols=memory needs no agent" },
     [ATTACH_STEP_DONE] = { "done", "done", "" },
-    [ATTACH_STEP_KILLED] = { "killed", "the helper did not finish and was ended",
-                             "the container may have stopped it, or others waited for its place; "
-                             "symbols=memory needs no attach" },
+    [ATTACH_STEP_KILLED] = { "killed", "the attach helper did not finish in time and was killed",
+                             "its container may have stopped it, or the node was busy with other "
+                             "attaches; symbols=memory needs no attach" },
     [ATTACH_STEP_MOUNT] = { "mount", "nothing can be mounted over /mnt, /media or /srv",
                             "give the image an empty folder /mnt that only root can write; "
                             "symbols=memory needs no agent" },
@@ -144,8 +144,8 @@ static int foreign_socket(struct error *err)
 static int keeps_processes(struct error *err)
 {
     error_set(err, -EDQUOT,
-              "attach: a tracer or a file system of this JVM's container or user does not let end "
-              "what attached before");
+              "attach: an earlier attach helper cannot end: a tracer or a file system of this "
+              "JVM's container or user holds it");
     error_remedy(err, "end the debugger or tracer there, or the server of that file system; "
                       "symbols=memory needs no attach");
     return -EDQUOT;

@@ -212,8 +212,8 @@ int stream_problem(const struct stream *s, struct error *err)
         [STREAM_STEP_CAPABILITIES] = "get its capabilities",
         [STREAM_STEP_CALLBACKS] = "set its callbacks",
         [STREAM_STEP_EVENTS] = "turn on its events",
-        [STREAM_STEP_REPLAY] = "have compiled code told",
-        [STREAM_STEP_BUSY] = "begin while a suspended thread ends the session before",
+        [STREAM_STEP_REPLAY] = "ask for the code that is compiled already",
+        [STREAM_STEP_BUSY] = "begin, because a suspended thread still holds the session before",
     };
     struct stream_status status = stream_status(s);
     bool samples = s->h.options & STREAM_OPTION_SAMPLES;
@@ -221,7 +221,7 @@ int stream_problem(const struct stream *s, struct error *err)
         samples ? "event=alloc with source=probe needs no agent" : "symbols=memory needs no agent";
 
     if (s->broken) {
-        error_set(err, -EBADMSG, "what the JVM wrote is not what the agent writes");
+        error_set(err, -EBADMSG, "the JVM has overwritten the agent's memory");
         error_remedy(err, "%s", other);
         return -EBADMSG;
     }

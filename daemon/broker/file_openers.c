@@ -37,7 +37,7 @@ static int opener_main(int socket)
     if (r == 0)
         r = opener_lockdown(&err);
     if (r < 0)
-        return log_err_errno(r, "an opener cannot start: %s", err.msg);
+        return log_err_errno(r, "a process that opens files cannot start: %s", err.msg);
     while (server_answer(&s, socket) == 0)
         ;
     server_deinit(&s);
@@ -69,7 +69,7 @@ static int nursery_main(int socket)
     enter_cgroup_ns();
     r = nursery_lockdown(&err);
     if (r < 0)
-        return log_err_errno(r, "the nursery of openers cannot start: %s", err.msg);
+        return log_err_errno(r, "the process that starts file openers cannot start: %s", err.msg);
     signal(SIGCHLD, SIG_IGN);
     signal(SIGPIPE, SIG_IGN);
     while (wire_receive(socket, &byte, 1, NULL, 0, NULL) == 1) {
@@ -95,13 +95,13 @@ void file_openers_start(struct server *s)
     int r = child_start("flamed-nursery", nursery_main, &s->nursery_fd);
 
     if (r < 0)
-        log_err_errno(r, "the nursery of openers cannot be started");
+        log_err_errno(r, "the process that starts file openers cannot be started");
     for (size_t i = 0; i < OPENERS_AT_FIRST; i++) {
         int fd = -1;
 
         r = child_start("flamed-opener", opener_main, &fd);
         if (r < 0)
-            log_err_errno(r, "an opener of files cannot be started");
+            log_err_errno(r, "a process that opens files cannot be started");
         else
             add(s, r, fd);
     }
@@ -166,7 +166,7 @@ bool file_openers_take(const struct server *s, uint32_t kind)
 /* Removes an opener that has ended; the last one takes its place. */
 static void forget(struct server *s, struct opener *o)
 {
-    log_err("an opener of files has ended");
+    log_err("a process that opens files has ended");
     close_fd(o->fd);
     close_fd(o->late_fd);
     *o = s->openers[--s->opener_count];
@@ -213,7 +213,7 @@ static int refuse(int32_t host_pid, struct error *err)
 {
     error_set(err, -ETIMEDOUT, "a file of process %d lies on a file system that does not answer",
               host_pid);
-    error_remedy(err, "see to its mounts (FUSE, NFS); what else is known of it is shown");
+    error_remedy(err, "check its mounts (FUSE, NFS); flamed shows what it knows without that file");
     return -ETIMEDOUT;
 }
 
@@ -316,7 +316,7 @@ static int ask(struct server *s, struct opener *o, uint64_t owner, struct budget
             return pass_on(&a, fd, rep);
     }
     forget(s, o);
-    return error_set(&rep->err, -EIO, "an opener of flamed-broker has ended");
+    return error_set(&rep->err, -EIO, "a process of flamed-broker that opens files has ended");
 }
 
 int file_openers_ask(struct server *s, const struct broker_request *q, struct reply *rep)

@@ -275,8 +275,8 @@ int function_start_check(int fd, uint64_t offset, uint64_t *ret_offset, struct e
     skip += comparison(code + skip);
     if (!is_known(code + skip))
         return error_set(err, -ENOEXEC,
-                         "the function at offset 0x%llx of the file begins with an instruction "
-                         "that no probe is put at",
+                         "the function at offset 0x%llx of the file begins with an instruction at "
+                         "which flamed puts no probe",
                          (unsigned long long)offset);
     *ret_offset = offset + skip;
     return 0;
@@ -462,9 +462,10 @@ int function_results_find(int fd, uint64_t offset, struct function_result ret[FU
         }
     }
     if (!count)
-        return error_set(err, -ENOEXEC,
-                         "the function at offset 0x%llx of the file tests no result of another",
-                         (unsigned long long)offset);
+        return error_set(
+            err, -ENOEXEC,
+            "the function at offset 0x%llx of the file does not test the result of a call",
+            (unsigned long long)offset);
     *ret_count = count;
     return 0;
 }

@@ -139,7 +139,7 @@ static int accept_client(struct server *s, int listen_fd, uid_t uid, bool busy)
     }
     prepare(fd);
     s->client = peer.pid;
-    log_info("flamed has come host_pid=%d", peer.pid);
+    log_info("flamed has connected host_pid=%d", peer.pid);
     return take_fd(&fd);
 }
 
@@ -160,7 +160,7 @@ int serve_listener(struct server *s, int listen_fd, uid_t uid, struct error *err
         }
         /* The client comes first: when it leaves, the waiting one can be accepted. */
         if (p[1].revents && server_answer(s, client) != 0) {
-            log_info("flamed has left host_pid=%d", s->client);
+            log_info("flamed has disconnected host_pid=%d", s->client);
             server_forget_client(s);
             s->client = 0;
             client = close_fd(client);

@@ -22,29 +22,21 @@
 #include <unistd.h>
 
 static const char USAGE[] =
-    "Usage: flamed-broker [--socket=PATH] [--user=NAME] [--config=FILE] [--attach-mount]\n"
-    "                     [--bpf-only] [--launcher-socket=PATH] [--log-level=LEVEL]\n"
-    "       flamed-broker --launcher [--attach-mount] [--log-level=LEVEL]\n"
-    "       flamed-broker --version | --help\n"
-    "\n"
-    "Holds the privileges that flamed needs, and answers its requests.\n"
-    "\n"
-    "  --socket=PATH      listen there (default /run/flamed-broker/broker.sock);\n"
-    "                     not with a socket passed by systemd\n"
-    "  --user=NAME        whose requests are answered besides root's (default flamed)\n"
-    "  --audit-log=FILE   where flamed appends who did what; absolute\n"
-    "  --config=FILE      flamed's configuration, to be read again by its reload\n"
-    "                     (default /etc/flamed/flamed.yaml)\n"
-    "  --attach-mount     allow what flamed's option attach_mount asks for\n"
-    "  --bpf-only         open no perf events that copy stacks to flamed, where the\n"
-    "                     kernel refuses BPF programs\n"
-    "  --launcher-socket=PATH\n"
-    "                     have attach helpers started by the launcher that listens\n"
-    "                     there, in place of a child\n"
-    "  --launcher         be that launcher, on the socket passed by systemd\n"
-    "  --log-level=LEVEL  error, warning, info (default) or debug\n"
-    "\n"
-    "flamed started as root starts flamed-broker by itself.\n";
+    "Usage: flamed-broker [--socket=PATH] [--user=NAME] [--config=FILE] [--attach-mount]\n         "
+    "            [--bpf-only] [--launcher-socket=PATH] [--log-level=LEVEL]\n       flamed-broker "
+    "--launcher [--attach-mount] [--log-level=LEVEL]\n       flamed-broker --version | "
+    "--help\n\nHolds the privileges that flamed needs, and answers its requests.\n\n  "
+    "--socket=PATH      listen there (default /run/flamed-broker/broker.sock);\n                   "
+    "  not with a socket passed by systemd\n  --user=NAME        answer requests of NAME and of "
+    "root (default flamed)\n  --audit-log=FILE   where flamed appends who did what; absolute\n  "
+    "--config=FILE      flamed's configuration, to be read again by its reload\n                   "
+    "  (default /etc/flamed/flamed.yaml)\n  --attach-mount     allow what flamed's option "
+    "attach_mount asks for\n  --bpf-only         open no perf events that copy stacks to flamed, "
+    "where the\n                     kernel refuses BPF programs\n  --launcher-socket=PATH\n       "
+    "              have attach helpers started by the launcher that listens\n                     "
+    "there, in place of a child\n  --launcher         be that launcher, on the socket passed by "
+    "systemd\n  --log-level=LEVEL  error, warning, info (default) or debug\n\nflamed started as "
+    "root starts flamed-broker by itself.\n";
 
 struct options {
     const char *socket, *user, *config, *audit_log, *launcher_socket;
@@ -92,7 +84,7 @@ static int parse(int argc, char **argv, struct options *o)
             r = log_level_parse(v, &o->log_level);
         }
         if (r < 0) {
-            log_err("what is '%s'? flamed-broker --help tells", argv[i]);
+            log_err("there is no option '%s': flamed-broker --help lists the options", argv[i]);
             return r;
         }
     }

@@ -44,7 +44,7 @@ static int check_mapping(const struct target *t, const struct mapping_fields *at
         return r;
     if (m.inode && (name == PROBED_ANY || path_is_libjvm(span_of(m.path))))
         return 0;
-    error_set(err, -EPERM, "what process %d has mapped there is no %s", t->host_pid,
+    error_set(err, -EPERM, "the mapping of process %d is no longer of a %s", t->host_pid,
               name == PROBED_LIBJVM ? "libjvm.so" : "file");
     error_remedy(err, "start the process again if its file was replaced");
     return -EPERM;
@@ -94,11 +94,11 @@ int probed_file_refuse_served(struct server *s, const struct target_fields *of,
     if (request_namespace_user(s, of, &maker) != 0 && !has_served_mount(s, t))
         return 0;
     error_set(err, -EPERM,
-              "process %d may have file systems that it serves itself (FUSE): by one it could keep "
-              "the kernel waiting with a probe, and every fork of the machine with it",
+              "process %d may serve a file system itself (FUSE): a probe into a file there could "
+              "stall the kernel, and every fork on the machine",
               of->host_pid);
-    error_remedy(err, "ask for another event; no probe is put in a container without root, nor "
-                      "where FUSE is mounted in it");
+    error_remedy(err, "use another event; flamed puts no probes into rootless containers, nor "
+                      "where FUSE is mounted");
     return -EPERM;
 }
 

@@ -182,7 +182,8 @@ static int open_service_words(const struct target *t, int *ret_fd, struct error 
         all.n = span_rfind(all, '\0');
     service_words_find(all, &words);
     if (words.error)
-        return error_code(err, words.error, "cannot keep words of process %d", t->host_pid);
+        return error_code(err, words.error, "no memory for the environment of process %d",
+                          t->host_pid);
     return memfd_of("service-words", words.p, words.n, ret_fd, err);
 }
 
@@ -208,7 +209,7 @@ static int open_pagemap(const struct target *t, int *ret_fd, struct error *err)
     int r = admin_counts(false), back;
 
     if (r < 0)
-        return error_code(err, r, "cannot put a capability aside");
+        return error_code(err, r, "cannot drop a capability for a moment");
     r = target_open_proc(t, "pagemap", ret_fd, err);
     back = admin_counts(true);
     return back < 0 ? error_code(err, back, "cannot take a capability back") : r;

@@ -328,7 +328,7 @@ int request_sample_flush(struct server *s, const struct set_fields *q, struct re
     int r = s->sampler ? sampler_flush(s->sampler, q->set, &no, &late) : -ENOENT;
 
     if (r < 0)
-        return error_code(&rep->err, r, "cannot look at the waits that are not over");
+        return error_code(&rep->err, r, "cannot read the waits that go on");
     rep->body.sample_flush = (struct flush_answer){ no, (uint32_t)MIN(late, (uint64_t)UINT32_MAX) };
     return 0;
 }
@@ -340,7 +340,7 @@ int request_sample_lates(struct server *s, const struct set_fields *q, struct re
 {
     int r = s->sampler ? sampler_lates(s->sampler, q->set) : -ENOENT;
 
-    return r < 0 ? error_code(&rep->err, r, "cannot look at the waits that are over") : 0;
+    return r < 0 ? error_code(&rep->err, r, "cannot read the waits that have ended") : 0;
 }
 
 /*

@@ -49,8 +49,8 @@ static int load_walk(struct server *s)
     }
     s->holders_again_ns = clock_monotonic_ns() + REFUSED_NS;
     if (!s->holders_warned)
-        log_warn("clients over TCP are not known: the kernel refuses the BPF program that tells "
-                 "which processes hold a socket (%s); use the Unix socket",
+        log_warn("clients over TCP cannot be identified: the kernel refuses the BPF program that "
+                 "lists a socket's processes (%s); use the Unix socket",
                  strerror(-r));
     s->holders_warned = true;
     return -EOPNOTSUPP;
@@ -125,7 +125,7 @@ int request_socket_holders(struct server *s, const struct sockets_fields *q, str
     if (r == 0)
         r = holders_find(s->holders, q->keys, q->count, q->net_ns, HOLDERS_NS);
     if (r < 0)
-        return error_code(&rep->err, r, "cannot tell which processes hold a socket");
+        return error_code(&rep->err, r, "cannot list the processes that hold a socket");
     for (size_t i = 0; i < search.sockets; i++)
         search.found[i].count = holders_of(s->holders, i, search.found[i].pids);
     pack_all(s, &search, &rep->body.socket_holders);

@@ -52,12 +52,12 @@ int tracer_file_copy(const struct target *t, int *ret_fd, struct error *err)
     closedir(dir);
     if (path_fd < 0)
         return BROKER_ABSENT;
-    r = file_open(path_fd, "what the tracer says", &rule, &fd, err);
+    r = file_open(path_fd, "the tracer's file", &rule, &fd, err);
     if (r)
         return r;
     r = buf_read_fd(&content, fd);
     if (r < 0)
-        return error_code(err, r, "cannot read what the tracer of process %d says", t->host_pid);
+        return error_code(err, r, "cannot read the tracer's file of process %d", t->host_pid);
     /* A copy, because flamed could open the file itself again for writing. */
     return memfd_of("tracer-info", content.p, content.n, ret_fd, err);
 }

@@ -90,7 +90,7 @@ static int receive_part(struct broker *b, const struct broker_request *q, uint64
                         struct error *err)
 {
     struct broker_answer raw;
-    const char *why = "it sent what is no answer";
+    const char *why = "it sent no valid answer";
     int got[BROKER_FDS_MAX];
     size_t got_count = 0;
     ssize_t n;

@@ -23,11 +23,11 @@ bool broker_is_quarantined(const struct broker *b, const struct proc_id *id, boo
 int broker_refuse_quarantined(const struct proc_id *id, struct error *err)
 {
     error_set(err, -ETIMEDOUT,
-              "process %d is quarantined: a file system does not answer a reading of it, or of "
-              "another process of its container or user; or flamed came to no end with one",
+              "process %d is quarantined: reading it, or another process of its container or user, "
+              "hung on a file system or stalled flamed",
               id->host_pid);
-    error_remedy(err, "see to the mounts there (FUSE, NFS); it is read again once they answer, or "
-                      "within the hour; flamed's log says why");
+    error_remedy(err, "check the mounts there (FUSE, NFS); flamed reads it again once they answer, "
+                      "or within the hour; its log says why");
     return -ETIMEDOUT;
 }
 
@@ -121,7 +121,8 @@ int broker_cgroup_files(struct broker *b, const struct proc_id *id, struct broke
     int r = client_call(b, &q, &a, fds, ARRAY_SIZE(fds), &count, err);
 
     if (r == 0 && !place_files(&a.body.cgroup_numbers, fds, count, ret))
-        r = error_set(err, -EBADMSG, "the broker gave %zu files of cgroups, not those it names",
+        r = error_set(err, -EBADMSG,
+                      "flamed-broker sent %zu files of cgroups, not the number that it said",
                       count);
     for (size_t i = 0; i < count; i++)
         close_fd(fds[i]);

@@ -108,7 +108,8 @@ int captures_snapshot(struct captures *captures, struct capture *c, bool reset,
 
     for (size_t i = 0; reset && i < c->event_count; i++) {
         if (c->events[i].source->at_end)
-            return error_set(err, -EINVAL, "what is alive is known when the capture ends");
+            return error_set(err, -EINVAL,
+                             "which objects are alive is known only when the capture ends");
     }
     if (!snapshot_has_room(captures, c)) {
         error_set(err, -EBUSY, "the memory for captures (captures_max_bytes, %zu MiB) is used up",

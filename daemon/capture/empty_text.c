@@ -11,29 +11,29 @@ const char *empty_text(struct empty_reason reason, const char *name, uint64_t pe
     switch (event_is_paced(period) ? EMPTY_ONE_IN : reason.rest) {
     case EMPTY_IDLE:
         snprintf(buf, max,
-                 "no samples: %s in this while; an idle service shows nothing with event=cpu, and "
-                 "where it waits with event=offcpu",
+                 "no samples: %s while it was sampled; event=cpu shows nothing of an idle service, "
+                 "event=offcpu shows where it waits",
                  why);
         break;
     case EMPTY_LONGER:
-        snprintf(buf, max, "no samples: %s in this while; try more seconds", why);
+        snprintf(buf, max, "no samples: %s while it was sampled; try more seconds", why);
         break;
     case EMPTY_BY_CHANCE:
-        snprintf(buf, max,
-                 "no samples: %s, or by chance none of that was taken; try more seconds or a "
-                 "smaller interval",
-                 why);
+        snprintf(
+            buf, max,
+            "no samples: %s, or none was sampled by chance; try more seconds or a smaller interval",
+            why);
         break;
     case EMPTY_BYTES_BY_CHANCE:
         snprintf(buf, max,
-                 "no samples: %s, or by chance none of %llu bytes was taken; try more seconds or a "
-                 "smaller interval",
+                 "no samples: %s, or by chance none was sampled at an interval of %llu bytes; try "
+                 "more seconds or a smaller interval",
                  why, number);
         break;
     case EMPTY_DRAWN:
         snprintf(buf, max,
-                 "no samples: %s. It draws one for each %llu bytes; try more seconds or a smaller "
-                 "interval",
+                 "no samples: %s. It picks one object for each %llu bytes; try more seconds or a "
+                 "smaller interval",
                  why, number);
         break;
     case EMPTY_NO_PAGE:
@@ -42,17 +42,18 @@ const char *empty_text(struct empty_reason reason, const char *name, uint64_t pe
         break;
     case EMPTY_NO_CALL:
         snprintf(buf, max,
-                 "no samples of %s: %s, or no process of the target has that file mapped; of the "
-                 "calls on each CPU one in %llu is sampled",
+                 "no samples of %s: %s, or no process of the target has that file mapped; on each "
+                 "CPU one in %llu calls is sampled",
                  name, why, number);
         break;
     case EMPTY_ONE_IN:
         if (event_is_paced(period))
-            snprintf(buf, max, "no samples: the target had no %s in this while; try more seconds",
+            snprintf(buf, max,
+                     "no samples: the target had no %s while it was sampled; try more seconds",
                      name);
         else
             snprintf(buf, max,
-                     "no samples: of %s one in %llu is sampled on each CPU, and %s; try a smaller "
+                     "no samples: on each CPU %s are sampled one in %llu, and %s; try a smaller "
                      "interval",
                      name, number, why);
         break;

@@ -29,8 +29,9 @@ static int prepare_tables(struct captures *captures, struct capture *c, struct p
     if (now_ns - c->asked_ns < CAPTURE_PREPARE_NS)
         return error_set(err, -EINPROGRESS, "tables of its files are still being read");
     if (!c->tables_warned)
-        record_warn(c->record, "tables for unwinding were still being read when this capture "
-                               "began: its first stacks may be cut; ask again for whole ones");
+        record_warn(c->record,
+                    "tables for unwinding were still being read when this capture began: its first "
+                    "stacks may be cut; take it again for whole stacks");
     c->tables_warned = true;
     return 0;
 }
@@ -59,16 +60,15 @@ static void warn_late(struct captures *captures, struct capture *c, struct captu
 {
     if (event->gap_ns) {
         record_warn(c->record,
-                    "%s has a gap of %.0f ms: its samples were made more frequent for another "
-                    "capture",
+                    "%s has a gap of %.0f ms, in which its rate was raised for another capture",
                     event->name, (double)(now_ns - MIN(event->gap_ns, now_ns)) / NSEC_PER_MSEC);
         event->gap_ns = 0;
         return;
     }
     captures->events_late++;
     record_warn(c->record,
-                "%s begins %.1f s into this profile: its programs and probes took that long to be "
-                "put in place; ask again for all of it",
+                "%s begins %.1f s into this profile: installing its programs and probes took that "
+                "long; take it again for the whole time",
                 event->name, (double)(now_ns - MIN(c->start_ns, now_ns)) / NSEC_PER_SEC);
 }
 

@@ -208,7 +208,7 @@ static int not_found(const struct target *t, struct discover *d, struct error *e
         error_parameter(err, parameter, -ESRCH, "no process runs in namespace '%.80s'",
                         t->pod_namespace);
     else if (t->service)
-        error_parameter(err, parameter, -ESRCH, "no JVM is of a service '%.80s'", t->service);
+        error_parameter(err, parameter, -ESRCH, "no JVM belongs to a service '%.80s'", t->service);
     else if (t->matchers) {
         append_matchers(t, all, sizeof(all), "");
         error_parameter(err, parameter, -ESRCH, "no process matches %s", all);
@@ -223,11 +223,12 @@ static int not_found(const struct target *t, struct discover *d, struct error *e
                                         : "there is no process %d of yours",
                         t->pids[0]);
     if (!t->viewer.whole && !n->found && t->seen)
-        error_remedy(err, "nothing that runs is of %s: GET /api/v1/jvms lists what is", who);
+        error_remedy(err, "no running process belongs to %s: GET /api/v1/jvms lists those that do",
+                     who);
     else if (!t->viewer.whole && !n->found)
         error_remedy(err,
-                     "%s sees its own processes outside of containers; root and members "
-                     "of group flamed see all",
+                     "%s sees only its own processes outside of containers; root and members of "
+                     "group flamed see all",
                      who);
     else if (n->found)
         error_remedy(err, "%s here: %s", w.what == NEAREST_JVM ? "JVMs" : "nearest", list);

@@ -93,7 +93,7 @@ void capture_warn_renamed(struct capture *c)
         return;
     if (c->members.too_often)
         snprintf(more, sizeof(more),
-                 ". %u had more than %d names: the last of these stands for the rest",
+                 ". %u had more than %d names: the rest stands under the last of these",
                  c->members.too_often, THREAD_NAMES_MAX);
     record_warn(c->record,
                 "%u thread%s renamed during the capture. Each sample stands under the name that "
@@ -222,9 +222,9 @@ void capture_warn_put_off(struct captures *captures, struct capture *c)
     }
     if (count)
         record_warn(c->record,
-                    "the maps of %u process%s (one is %d) were not read in time. They "
-                    "are long, or its user or container has many. What it mapped last "
-                    "has no names; a later capture may have them",
+                    "the maps of %u process%s (one is %d) were not read in time. They are long, or "
+                    "its user or container has many. Code that it mapped last has no names; a "
+                    "later capture may have them",
                     count, count == 1 ? "" : "es", first);
 }
 
@@ -239,9 +239,9 @@ void capture_warn_mappings(struct captures *captures, struct capture *c)
         if (left_out)
             record_warn_process(
                 c->record,
-                "process %d has %zu executable mappings more than the %d that flamed knows of a "
-                "process. Code in them has no names, and stacks are cut there. Those that samples "
-                "have met are known to a later capture. Fewer, larger libraries need no more room",
+                "process %d has %zu executable mappings more than the %d that flamed keeps for a "
+                "process. Code in them has no names, and stacks are cut there. A later capture "
+                "knows those that this one sampled. Load fewer, larger libraries",
                 s->host_pid, left_out, MAPS_EXEC_MAX);
     }
 }

@@ -78,15 +78,17 @@ int sample_sets_take(struct sample_sets *r, struct broker *b, const struct event
     if (!s && !may_arm)
         return -EBUSY;
     if (!s && sample_sets_alone(r, event)) {
-        error_remedy(err, "wait until the other capture has ended, or begin this one as that one");
+        error_remedy(err,
+                     "wait until the other capture has ended, or use its hz, interval and filter");
         return error_set(err, -EBUSY,
                          "another capture samples %s in another way: by hz and not by interval, or "
-                         "the reverse, or with another filter; one at a time is possible",
+                         "the reverse, or with another filter; only one way at a time is possible",
                          event->name);
     }
     if (!s) {
         error_set(err, -EBUSY,
-                  "%d other events and rates are being sampled, none of them this event so often",
+                  "%d other events and rates are being sampled already, which is the limit; none "
+                  "of them is this event at this rate or a higher one",
                   BROKER_SETS_MAX);
         error_remedy(err, "use the rate of a running capture, or wait until one has ended");
         return -EBUSY;

@@ -41,8 +41,8 @@ static void capture_set_end(struct capture *c)
         return;
     c->end_ns = MAX(c->asked_ns + c->duration_ns + CAPTURE_LATEST_NS, c->start_ns);
     record_warn(c->record,
-                "programs and probes of this capture took %.1f s to be put in place, so it is %.1f "
-                "s long and not %.1f s; ask again for all of it",
+                "installing the programs and probes of this capture took %.1f s, so it is %.1f s "
+                "long and not %.1f s; take it again for the whole time",
                 (double)(c->start_ns - c->asked_ns) / NSEC_PER_SEC,
                 (double)(c->end_ns - c->start_ns) / NSEC_PER_SEC,
                 (double)c->duration_ns / NSEC_PER_SEC);
@@ -338,8 +338,8 @@ static int capture_poll_preparing(struct captures *captures, struct capture *c, 
         return 0;
     if (r == 0)
         error_set(err, -EINPROGRESS,
-                  "what this capture needs took %.1f s to be put in place, and nothing is left of "
-                  "its %.1f s",
+                  "installing the programs and probes of this capture took %.1f s, and nothing is "
+                  "left of its %.1f s",
                   (double)took_ns / NSEC_PER_SEC, (double)c->duration_ns / NSEC_PER_SEC);
     err->retry_s = 1;
     error_remedy(err, "ask again in a second: programs that are loaded by then stay loaded, as do "
@@ -394,7 +394,7 @@ void captures_end(struct captures *captures, uint64_t handle, bool keep)
             c->end_ns = MIN(c->end_ns, clock_monotonic_ns()); /* the next tick finishes it */
         } else if (keep) {
             error_set(&err, -EINPROGRESS, "the capture was ended before it could begin");
-            error_remedy(&err, "ask again: what it needs of the kernel may be in place by then");
+            error_remedy(&err, "ask again: its programs and probes may be installed by then");
             capture_fail(captures, c, BACKEND_UNAVAILABLE, &err);
         } else if (c->to.ticket) {
             error_set(&err, -ECANCELED, "the capture was removed before it could begin");

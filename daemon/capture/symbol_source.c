@@ -101,8 +101,8 @@ int capture_choose_names(struct captures *captures, struct capture *c, struct er
         fall_back(c, mode, obstacle->reason, obstacle->remedy);
         return 0;
     } else if (mode == ATTACH_PERFMAP && !f.perfmap && !preflight_passes(p, &f)) {
-        fall_back(c, mode, "this JDK cannot write its map to a file that is named",
-                  "JDK 22 and up can");
+        fall_back(c, mode, "this JDK cannot write its map to a file of a given name",
+                  "JDK 22 and later can");
         return 0;
     }
     return attach(captures, c, p, mode);

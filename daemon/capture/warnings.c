@@ -112,8 +112,8 @@ static void capture_warn_left_events(struct captures *captures, struct capture *
             continue;
         captures->events_left_out++;
         record_warn(c->record,
-                    "%s is not in this profile%s: its programs and probes were not in place by the "
-                    "end; ask again, or for more seconds",
+                    "%s is not in this profile%s: its programs and probes were not installed by "
+                    "the end; ask again, or for more seconds",
                     event->name, event->gap_ns ? " to its end" : "");
     }
 }

@@ -35,7 +35,7 @@ static int dynsym_read_headers(struct dynsym *d, uint64_t base, uint64_t *ret_dy
         eh.e_ident[EI_DATA] != ELFDATA2LSB || eh.e_type != ET_DYN ||
         eh.e_phentsize != sizeof(Elf64_Phdr) || eh.e_phnum > DYNSYM_PHDRS_MAX ||
         eh.e_phoff > MEMORY_PAGE)
-        return error_set(err, -ENOEXEC, "what is mapped as libjvm is no 64-bit shared object");
+        return error_set(err, -ENOEXEC, "the file mapped as libjvm is no 64-bit shared object");
     for (unsigned i = 0; i < eh.e_phnum; i++) {
         Elf64_Phdr ph;
 

@@ -103,7 +103,7 @@ static int layout_release(struct hotspot_memory *m, const struct layout_scan *s,
     else if (layout_early_static(s, offsetof(struct hotspot_layout, vm_major_version_at), &at))
         r = memory_number(m, at, 4, &v);
     else
-        return hotspot_refuse(err, "the JVM's tables do not tell its version");
+        return hotspot_refuse(err, "the JVM's tables do not say its version");
     if (r < 0)
         return r;
     if (v < LAYOUT_RELEASES[0] || v >= LAYOUT_JDK_MAX)
@@ -200,8 +200,7 @@ static int layout_take_fields(const struct layout_scan *s, struct hotspot_layout
         memcpy(&f, (const char *)l + row->member, sizeof(f));
         if (f.offset < 0 && layout_needs(row->from, row->to, l) &&
             !layout_lacks(l, row->member, row->type, row->field))
-            return hotspot_refuse(err,
-                                  "this JVM (JDK %d) keeps %s::%s in a way that is not known here",
+            return hotspot_refuse(err, "flamed does not know how this JVM (JDK %d) keeps %s::%s",
                                   l->jdk, row->type, row->field);
     }
     return 0;
@@ -244,7 +243,7 @@ static int layout_take_sizes(const struct layout_scan *s, struct hotspot_layout 
         if (s->sizes[i].found && bytes > 0 && bytes <= LAYOUT_TYPE_BYTES_MAX)
             memcpy((char *)l + row->member, &bytes, sizeof(bytes));
         else if (layout_needs(row->from, row->to, l))
-            return hotspot_refuse(err, "this JVM (JDK %d) does not tell the size of %s", l->jdk,
+            return hotspot_refuse(err, "this JVM (JDK %d) does not publish the size of %s", l->jdk,
                                   row->name);
     }
     return 0;
@@ -268,7 +267,7 @@ static int layout_take_constants(const struct layout_scan *s, struct hotspot_lay
         memcpy(&v, (const char *)l + row->member, sizeof(v));
         if (v == LAYOUT_NO_NUMBER && layout_needs(row->from, row->to, l) &&
             !layout_lacks(l, row->member, row->name, ""))
-            return hotspot_refuse(err, "this JVM (JDK %d) does not tell the constant %s", l->jdk,
+            return hotspot_refuse(err, "this JVM (JDK %d) does not publish the constant %s", l->jdk,
                                   row->name);
     }
     return 0;

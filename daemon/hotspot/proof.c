@@ -18,8 +18,9 @@
 static int proof_refuse(const struct hotspot_vm *vm, const struct check *c, struct error *err)
 {
     return hotspot_refuse(err,
-                          "JDK %d is not known to this flamed, and does not keep things as its "
-                          "neighbours do: %s in %" PRIu32 " of %" PRIu32 " cases only",
+                          "JDK %d is not known to this flamed, and its memory is not laid out as "
+                          "that of the JDKs next to it: %s in %" PRIu32 " of %" PRIu32
+                          " cases only",
                           vm->layout.jdk, c->what, c->right, c->asked);
 }
 
@@ -40,8 +41,8 @@ struct names_checks {
 
 static const struct names_checks NAMES_CHECKS = {
     .names = { .what = "methods of java.lang.Object, String and Thread have their names" },
-    .bodies = { .what = "bytecodes, lines and files of these are such" },
-    .code = { .what = "compiled methods have a method, a frame and entries that can be" },
+    .bodies = { .what = "bytecodes, lines and files of these are valid" },
+    .code = { .what = "compiled methods have a valid method, frame and entries" },
     .scopes = { .what = "inlined methods are in the one that was compiled" },
     .pieces = { .what = "pieces of the interpreter have a name" },
     .stacks = { .what = "stacks of threads end at the call stub" },
@@ -110,7 +111,8 @@ static int prove_objects(struct hotspot_vm *vm)
     vm->proof.objects_off = true;
     if (vm->layout.lacks[0])
         snprintf(vm->proof.note + n, sizeof(vm->proof.note) - n,
-                 "; names of threads and locks are switched off: %s is not told", vm->layout.lacks);
+                 "; names of threads and locks are switched off: the JVM does not publish %s",
+                 vm->layout.lacks);
     else
         tell_off(vm, "names of threads and locks",
                  check_holds(&threads, THREADS_LEAST, PERCENT_MOST) ? &monitors : &threads);
@@ -119,7 +121,7 @@ static int prove_objects(struct hotspot_vm *vm)
 
 static int prove_allocation(struct hotspot_vm *vm)
 {
-    struct check sizes = { .what = "sizes of objects and buffers are such" };
+    struct check sizes = { .what = "sizes of objects and buffers are valid" };
     int r = proof_allocation(vm, &sizes);
 
     if (r < 0 || check_holds(&sizes, THREADS_LEAST, PERCENT_MOST))

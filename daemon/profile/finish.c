@@ -296,14 +296,14 @@ static int finish_warnings(struct profile *p, struct record *r)
     r->finishing = true;
     if (r->thinned && r->starved)
         record_warn(r,
-                    "the memory for captures (captures_max_bytes) was used up. 1 in %u "
-                    "samples was kept for the rest, each for the ones between; lower "
-                    "hz or seconds, or take fewer captures at once",
+                    "the memory for captures (captures_max_bytes) was used up. then 1 in %u "
+                    "samples was kept, with the weight of the dropped ones; lower hz or seconds, "
+                    "or take fewer captures at once",
                     r->keep_every);
     else if (r->thinned)
         record_warn(r,
-                    "the limit of %zu samples was reached: 1 in %u samples was kept "
-                    "for the rest, each for the ones between; lower hz or seconds",
+                    "the limit of %zu samples was reached: then 1 in %u samples was kept, with the "
+                    "weight of the dropped ones; lower hz or seconds",
                     r->sample_max, r->keep_every);
     if (r->dropped)
         record_warn(r,

@@ -402,7 +402,8 @@ static int leave_out(struct finder *f, uint32_t thread, struct error *err)
     int r = 0;
 
     if (!of_virtual && f->starts[thread] < f->starts[thread + 1])
-        return refuse(err, "a part of these is of the history, which does not keep their threads");
+        return refuse(
+            err, "some of these samples come from the history, which does not keep their threads");
     for (size_t i = f->starts[thread]; i < f->starts[thread + 1] && r == 0; i++) {
         const struct profile_sample *s = &f->p->samples[f->order[i]];
         const struct method_node *node;

@@ -20,10 +20,10 @@ void method_calls_warn(struct method_calls *c, double thinned)
 {
     if (c->row_count)
         warn(c,
-             "calls are known to about %.3g ms, the interval: shorter ones are met by chance, and "
-             "two with less time between them count as one%s",
+             "times of calls are exact to about %.3g ms, the interval: shorter calls are seen by "
+             "chance, and two calls with less time between them count as one%s",
              (double)c->period_ns * thinned / 1e6,
-             c->period_ns > NSEC_PER_MSEC ? ". interval=1ms knows more" : "");
+             c->period_ns > NSEC_PER_MSEC ? ". interval=1ms is more exact" : "");
     else
         warn(c, "no sample has a frame of a method that calls= matches%s",
              c->virtual_left_out ? ", but for those of virtual threads" : "");

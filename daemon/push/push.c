@@ -45,7 +45,8 @@ static void look_for_problems(struct push *p, uint64_t now_ns)
         if (s->failing_since_ns && now_ns > s->failing_since_ns &&
             now_ns - s->failing_since_ns > PUSH_FAILING_NS)
             snprintf(text, sizeof(text),
-                     "'%s' has taken nothing for over 10 minutes: %s; GET /api/v1/push says more",
+                     "push: '%s' has accepted nothing for over 10 minutes: %s; GET /api/v1/push "
+                     "shows its queue and losses",
                      s->target->name, s->error);
     }
     if (strcmp(text, p->problem) == 0)

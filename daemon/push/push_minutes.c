@@ -102,9 +102,9 @@ static void take_minute(struct push *p, struct push_state *s)
     if (!t->access[0])
         read_minute(&m, &VIEWER_WHOLE);
     else if (!p->o.viewer(p->o.cookie, t->access, read_minute, &m))
-        m.result =
-            error_set(&m.err, -ENOENT,
-                      "no rule '%s' under access lets see profiles: nothing is sent", t->access);
+        m.result = error_set(
+            &m.err, -ENOENT,
+            "push: access: '%s' is not a rule that may see profiles: nothing is sent", t->access);
     if (m.result == 0 || m.result == BACKEND_NOT_FOUND)
         note_missing(s, m.result == 0 ? m.p : NULL);
     if (m.result == 0)

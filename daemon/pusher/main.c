@@ -65,7 +65,7 @@ static void take_whole(struct pusher *p, uint32_t target)
 
     if (in->kind == PUSHER_TARGET) {
         if (transfers_target(p->transfers, target, bytes) < 0)
-            log_warn("flamed-push: a target is not understood");
+            log_warn("flamed-push: flamed sent a target that is not valid");
         if (in->bytes.n)
             explicit_bzero(in->bytes.p, in->bytes.n);
     } else if (transfers_send(p->transfers, target, in->id, bytes) < 0) {

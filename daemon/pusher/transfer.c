@@ -310,7 +310,7 @@ static void end_endless(struct transfers *t)
 
         if (!x->easy || x->received <= RECEIVED_BYTES_MAX)
             continue;
-        snprintf(x->error, sizeof(x->error), "its answer has no end");
+        snprintf(x->error, sizeof(x->error), "its answer is longer than flamed-push reads");
         finish(x, CURLE_WRITE_ERROR);
     }
 }

@@ -7,7 +7,7 @@
 
 #include <time.h>
 
-static const char WRONG_TOKEN[] = "the token is none that this flamed knows";
+static const char WRONG_TOKEN[] = "flamed does not know this token";
 static const char WRONG_PASSWORD[] = "there is no such user with this password";
 
 void credentials_challenge(struct request *req, const char *sentence)
@@ -206,9 +206,9 @@ bool credentials_connection(struct request *req)
     if (good)
         return true;
     error_set(&err, -EACCES,
-              "this connection has no certificate that counts any more: it has ended, or what "
-              "flamed asks of clients has changed");
-    error_remedy(&err, "connect again, with a certificate that counts now");
+              "the client certificate of this connection is no longer valid: it has expired, or "
+              "flamed's rules for certificates have changed");
+    error_remedy(&err, "connect again, with a valid certificate");
     request_refuse(req, 403, &err);
     answer_header(&req->answer, "Connection", "close");
     return false;

@@ -29,11 +29,12 @@ static const char EXPECTED[] =
 static int refuse_public(const char *address, const struct listen_rights *rights, struct error *err)
 {
     const char *tls = rights->tls ? "" : "tls_server_config with cert_file and key_file",
-               *who = rights->authentication ? "" : "a rule under access: for what is shown";
+               *who = rights->authentication
+                          ? ""
+                          : "a rule under access: with a token, password or certificate";
 
-    error_remedy(
-        err, "set that in flamed.yaml, or listen on 127.0.0.1:PORT, [::1]:PORT or unix:PATH, and "
-             "reach it through ssh -L or a proxy that asks who is there");
+    error_remedy(err, "set that in flamed.yaml, or listen on 127.0.0.1:PORT, [::1]:PORT or "
+                      "unix:PATH, and reach it through ssh -L or a proxy that checks its clients");
     return error_set(err, -EACCES,
                      "cannot listen on '%.200s', which is not loopback, without authentication and "
                      "TLS: %s%s%s is missing",

@@ -129,8 +129,8 @@ static int check_host(const struct origin_facts *f, struct error *err)
                       "reverse proxy, put the name into allowed_hosts of flamed.yaml");
     if (!f->host.p)
         return error_set(err, -EACCES,
-                         "the request has no Host header, so that it cannot be told "
-                         "from one by a foreign web page");
+                         "the request has no Host header, so flamed cannot rule out that a foreign "
+                         "web page sent it");
     if (!split_authority(f->host, PORT_HTTP, &host, &port) ||
         (!host_is_ours(host, f->local_address) && !host_is_allowed(host, f)))
         return error_set(err, -EACCES,
@@ -217,7 +217,7 @@ static int check_purpose(const struct origin_facts *f, struct error *err)
 {
     if (!f->purpose.p)
         return 0;
-    error_remedy(err, "open the address: the browser asks again when somebody wants to see it");
+    error_remedy(err, "open the address: the browser then asks for it again");
     return error_set(err, -EACCES,
                      "the browser fetches this in advance (Sec-Purpose), and may do so for a page "
                      "of another site");

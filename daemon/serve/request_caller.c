@@ -56,8 +56,8 @@ static bool request_cookie_may(struct request *req, const struct request_head *h
         a->fetch_site.p || a->origin.p || span_trim(a->referer).n)
         return true;
     error_set(&err, -EACCES,
-              "the browser does not say whose page asked for this, and another site's must not "
-              "start anything in your name");
+              "the browser does not say which page asked for this (Sec-Fetch-Site is missing): "
+              "another site's page must not start anything in your name");
     error_remedy(&err, "use the page of flamed, or a browser that sends Sec-Fetch-Site");
     request_refuse(req, 403, &err);
     return false;

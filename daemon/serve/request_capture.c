@@ -123,7 +123,7 @@ void request_give_up_capture(struct request *req)
     req->abandoned = true;
     req->done = true;
     req->outcome = BACKEND_UNAVAILABLE;
-    error_set(&req->err, -ETIMEDOUT, "the capture did not come to its end in time");
+    error_set(&req->err, -ETIMEDOUT, "the capture did not finish in time");
     error_remedy(&req->err, "see /readyz and the service's log; ask again");
     work_notify(req);
 }

@@ -65,7 +65,7 @@ static bool may_name(struct request *req)
     if (req->subject.role >= ROLE_ATTACH)
         return req->head || quota_attach(req);
     subject_may(&req->subject, ROLE_ATTACH, req->serve->unix_path, &err);
-    error_remedy(&err, "leave symbols= away, or say symbols=memory, which needs no agent");
+    error_remedy(&err, "leave out symbols=, or use symbols=memory, which needs no agent");
     return refuse_parameter(req, "symbols", &err);
 }
 

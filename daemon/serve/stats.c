@@ -80,9 +80,10 @@ static void write_quotas(const struct serve_stats *s, struct buf *out)
         [QUOTA_RENDERING] = "rendering",     [QUOTA_ATTEMPTS] = "attempts"
     };
 
-    buf_add_str(out, "# HELP flamed_http_quota_refused_total Requests refused with 429, by what "
-                     "their caller, or all callers, had as many of as may be.\n"
-                     "# TYPE flamed_http_quota_refused_total counter\n");
+    buf_add_str(
+        out,
+        "# HELP flamed_http_quota_refused_total Requests refused with 429, by the limit that their "
+        "caller, or all callers, had reached.\n# TYPE flamed_http_quota_refused_total counter\n");
     for (size_t i = 0; i < QUOTA_COUNT; i++) {
         buf_add_str(out, "flamed_http_quota_refused_total{quota=\"");
         buf_add_str(out, NAMES[i]);
@@ -111,10 +112,10 @@ void stats_write(const struct answer_counts *c, const struct serve_stats *s, str
     write_one(out, "flamed_http_refused_access_total", "counter",
               "Requests refused for where they came from.", s->refused_access);
     write_one(out, "flamed_http_caller_looks_total", "counter",
-              "Looks at processes for those who hold the sockets of callers on this machine.",
+              "Searches for the processes that hold the sockets of callers on this machine.",
               s->looks);
     write_one(out, "flamed_http_caller_looks_late_total", "counter",
-              "Looks that had no time for all callers that they were for.", s->looks_late);
+              "Searches that ended before all their callers were found.", s->looks_late);
     write_one(out, "flamed_http_caller_unknown_total", "counter",
               "Requests answered with 503 because their caller was not known in time.",
               s->callers_untold);

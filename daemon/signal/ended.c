@@ -33,10 +33,10 @@ static void add_memory(const struct end_facts *e, struct rule_finding *f)
 
     if (e->rss > 0 && e->limit > 0)
         snprintf(f->sentence + at, sizeof(f->sentence) - at,
-                 "; at last it had %s of the %s that its container may have", rule_bytes(e->rss, a),
+                 "; at last it used %s of its container's limit of %s", rule_bytes(e->rss, a),
                  rule_bytes(e->limit, b));
     else if (e->rss > 0)
-        snprintf(f->sentence + at, sizeof(f->sentence) - at, "; at last it had %s in memory",
+        snprintf(f->sentence + at, sizeof(f->sentence) - at, "; at last it used %s of memory",
                  rule_bytes(e->rss, a));
 }
 
@@ -46,7 +46,7 @@ static void say_killed(const struct end_facts *e, struct rule_finding *f)
 
     f->severity = oom ? 3 : e->age_s >= LIVED_S ? 2 : 1;
     if (oom)
-        rule_say(f, "the kernel ended it (SIGKILL): its container had no memory left");
+        rule_say(f, "the kernel ended it (SIGKILL): its container was out of memory");
     else
         rule_say(f, "it was ended by SIGKILL; %s",
                  isnan(e->oom_kills) ? "whether for want of memory is not known"
@@ -62,7 +62,8 @@ bool ended_find(const struct end_facts *e, struct rule_finding *ret)
     rule_duration(e->age_s, lived);
     if (!e->known && e->oom_kills > 0) {
         f.severity = 3;
-        rule_say(&f, "it ended as the kernel ended a process of its container for want of memory");
+        rule_say(&f,
+                 "it ended when the kernel killed a process of its container for want of memory");
         add_memory(e, &f);
     } else if (!e->known) {
         rule_say(&f, "it ended after %s; how is not known: the kernel reports it since Linux 6.15",

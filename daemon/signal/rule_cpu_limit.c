@@ -25,7 +25,7 @@ static void look(const struct rule_view *v, struct rule_finding *f)
     f->value = throttled * 100;
     f->severity = used < USED_MUCH ? 1 : rule_cost(throttled);
     rule_say(f,
-             "its limit of %.3g CPU stopped it in %.0f %% of the periods of the last %.0f s; it "
+             "its CPU limit of %.3g throttled it in %.0f %% of the periods of the last %.0f s; it "
              "used %.0f %% of the limit",
              limit, f->value, RULE_WINDOW_S, used * 100);
 }

@@ -44,8 +44,7 @@ static void look(const struct rule_view *v, struct rule_finding *f)
     if (f->strength >= RULE_RELEASE)
         return;
     f->strength = share / FULL_FIRES;
-    rule_say(f, "%.0f of the %.0f descriptors that it may have are open (%.0f %%)", open, max,
-             share * 100);
+    rule_say(f, "%.0f of at most %.0f descriptors are open (%.0f %%)", open, max, share * 100);
 }
 
 const struct signal_rule rule_descriptors = {

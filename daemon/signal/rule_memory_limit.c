@@ -32,7 +32,7 @@ static void look(const struct rule_view *v, struct rule_finding *f)
     f->strength = share / FULL_FIRES;
     f->value = share * 100;
     f->severity = share >= FULL_SOON ? (pressure >= PRESSED ? 3 : 2) : 1;
-    rule_say(f, "it has %s of the %s that its container may have (%.0f %%)", rule_bytes(rss, a),
+    rule_say(f, "it uses %s of its container's limit of %s (%.0f %%)", rule_bytes(rss, a),
              rule_bytes(limit, b), f->value);
     if (!(kills > 0))
         return;

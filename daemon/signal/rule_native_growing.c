@@ -37,8 +37,8 @@ static void look(const struct rule_view *v, struct rule_finding *f)
     f->value = more * 60;
     f->severity = rule_urgency(g.left_s);
     rule_say(f,
-             "at least %s are in memory beside the heap, metaspace and code, and %s more each "
-             "minute, for %s; %s %s",
+             "native memory (all but the heap, metaspace and code) is at least %s, and %s more "
+             "each minute, for %s; %s %s",
              rule_bytes(outside, a), rule_bytes(f->value, b), rule_duration(g.trend.seconds, c),
              isnan(limit) ? "the node's memory lasts about"
                           : "the memory limit is reached in about",

@@ -98,7 +98,7 @@ static int refuse(struct error *err, const char *remedy)
 
 static int refuse_shared(const char *path, struct error *err)
 {
-    error_set(err, -EPERM, "the store's folder cannot be '%s', which others use too", path);
+    error_set(err, -EPERM, "the store's folder cannot be '%s', which other programs use too", path);
     return refuse(err, "name a folder below it with --store, such as DIR/flamed");
 }
 

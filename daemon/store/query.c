@@ -284,7 +284,8 @@ static int get_profile(struct store *s, sqlite3_stmt *stmt, struct profile **ret
     }
     if (r == -EBADMSG) {
         error_set(err, r, "capture %s is damaged in the store", meta.id);
-        error_remedy(err, "delete it; sqlite3 FILE 'PRAGMA integrity_check' tells what else is");
+        error_remedy(err,
+                     "delete it; sqlite3 FILE 'PRAGMA integrity_check' lists what else is damaged");
     }
     return r;
 }

@@ -627,7 +627,7 @@ class Rules(unittest.TestCase):
                             ("access:\n  - {name: a, role: view, group: no-such-group}\n", "no-such-group"),
                             ("access:\n  - {name: a, role: view, group: root, user: root}\n", "either user, group"),
                             ("access:\n  - {name: a, role: view, user: root, match: 'namespace=prod'}\n", "match"),
-                            ("access:\n  - {name: a, role: view, user: root, match: 'namespace!=\"prod\"'}\n", "match takes = and =~"),
+                            ("access:\n  - {name: a, role: view, user: root, match: 'namespace!=\"prod\"'}\n", "match takes only = and =~"),
                             ("access:\n  - {name: a, role: view, user: root, match: 'namespace=~\".*\"'}\n", "empty"),
                             ("access:\n  - {name: a, role: view, user: root, match: 'main=\"x\"'}\n", "besides main"),
                             ("access:\n  - {name: a, role: view, user: root, match: []}\n", "one matcher"),
@@ -681,13 +681,13 @@ class WithoutRoot(unittest.TestCase):
             time.sleep(2) # no JVM is attached to before
             reply = caller.ask(f"{self.tcp}/api/v1/jvms/{one.pid}/perf-map?symbols=agent", uid=EVE)
             self.assertEqual(reply.status, 409, str(reply))
-            self.assertIn("container of your own", reply.json()["detail"])
+            self.assertIn("your own rootless container", reply.json()["detail"])
             steps = caller.ask(f"{self.tcp}/api/v1/jvms/{one.pid}/preflight", uid=EVE).json()
             self.assertFalse(steps["symbols"]["agent"], str(steps))
             ident = caller.ask(self.tcp + "/api/v1/captures", uid=EVE, method="POST",
                                body=json.dumps({"pid": one.pid, "symbols": "agent", "seconds": 0.5})).json()["id"]
             proc.wait_until(lambda: self.daemon.get(f"/api/v1/captures/{ident}").json()["state"] == "done", 20, "it is done", 0.1)
-            self.assertIn("container of your own", json.dumps(self.daemon.get(f"/api/v1/captures/{ident}").json()["warnings"]))
+            self.assertIn("your own rootless container", json.dumps(self.daemon.get(f"/api/v1/captures/{ident}").json()["warnings"]))
             self.assertNotIn("flamed-agent", proc.read(f"/proc/{one.pid}/maps"))
             reply = self.daemon.get(f"/api/v1/jvms/{one.pid}/perf-map", symbols="agent")
             self.assertEqual(reply.status, 200, str(reply))

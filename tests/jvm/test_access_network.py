@@ -123,10 +123,10 @@ class SharedNetwork(unittest.TestCase):
                 for uid in (0, ALICE):
                     answer = caller.ask(f"http://127.0.0.1:{daemon.port}/api/v1/jvms", uid=uid)
                     self.assertEqual(answer.status, 403, str(answer))
-                    self.assertIn("this kernel cannot tell which processes hold", answer.json()["detail"])
+                    self.assertIn("this kernel cannot list the processes that hold", answer.json()["detail"])
                 self.assertEqual(caller.ask(f"http://127.0.0.1:{daemon.port}/healthz").status, 200)
                 self.assertEqual(daemon.get("/api/v1/jvms", unix=True).status, 200)
-                self.assertIn("clients over TCP are not known", daemon.log())
+                self.assertIn("clients over TCP cannot be identified", daemon.log())
 
     def test_root_that_may_trace_nobody(self):
         """As in a container that has the host's network and processes: root by its number alone."""

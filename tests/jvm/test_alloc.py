@@ -25,7 +25,7 @@ BUFFERS = ("-XX:TLABSize=256k", "-XX:-ResizeTLAB") # of one size, so that the nu
 
 SYMBOL_LESS_LIBRARIES = ("libjvm.so+0x", "libc.so.6+0x")
 SYMBOL_LESS = "at the calls of its allocation stubs"
-FIXED = "a loop that allocates a fixed sequence"
+FIXED = "Allocation repeats in a fixed pattern"
 
 
 def some(*kinds):

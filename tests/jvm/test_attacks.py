@@ -147,7 +147,7 @@ class Attacks(Fake):
         self.assertLess(int(tried["filled"]), 32 << 20)
         self.assertEqual((tried["grow"], tried["shrink"]), ("EPERM", "EPERM"))
         self.assertEqual(found["poll"], "-74", found.text)
-        self.assertIn("not what the agent writes", found["problem"])
+        self.assertIn("overwritten the agent's memory", found["problem"])
 
     def test_whose_memory_it_is(self):
         """18 MiB that the JVM's side writes are not charged to its container, which may be near its limit."""

@@ -89,7 +89,7 @@ class KernelEvents(jvm.WithClasses):
         answers = []
         def in_time() -> bool:
             answers.append(self.daemon.get("/profile", **parameters))
-            return b"did not come to its end in time" not in answers[-1].body[:1000]
+            return b"did not finish in time" not in answers[-1].body[:1000]
         proc.wait_until(in_time, 60, "the program is loaded")
         return answers[-1]
 

@@ -283,9 +283,9 @@ class AuditLog(unittest.TestCase):
         with Daemon("--audit-log", path + ".new") as daemon: # each of the others in its place, as a signal has it opened again
             for end in (".link", ".fifo", ".theirs", ".open", ".open2"):
                 os.rename(path + end, path + ".new")
-                before = daemon.log().count("who did what is in the log alone")
+                before = daemon.log().count("the audit is written to the log only")
                 os.kill(daemon.top(), signal.SIGHUP)
-                proc.wait_until(lambda b=before: daemon.log().count("who did what is in the log alone") > b, 10, end, 0.05)
+                proc.wait_until(lambda b=before: daemon.log().count("the audit is written to the log only") > b, 10, end, 0.05)
                 if not os.path.islink(path + ".new") and not end == ".fifo":
                     self.assertEqual(os.stat(path + ".new").st_size, 0, end)
             self.assertRegex(daemon.log(), r"is user 61777's, with mode 666: others may write to it")

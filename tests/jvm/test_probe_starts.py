@@ -139,7 +139,7 @@ class ProbeStarts(WithEvent):
                 if answer.status != 200: # else a function that begins there
                     self.assertEqual(answer.status, 409, answer)
                     said = answer.json()
-                    self.assertRegex(said["detail"], "no function begins at offset|begins with an instruction that no probe", offset)
+                    self.assertRegex(said["detail"], "no function begins at offset|begins with an instruction at which flamed puts no probe", offset)
                     self.assertTrue(said["remedy"], offset)
             print(f"answers: {answers}")
             self.assertGreater(answers[409], OFFSETS / 2)

@@ -193,7 +193,7 @@ authorization:
             self.assertTrue((status["last_error"] or "").isprintable(), status)
             self.assertEqual(status["last_success"] is not None, name == "cookies", status)
         self.assertGreater(len(engines["redirects"].taken(OTLP)), 1)
-        self.assertIn("has no end", self.status(daemon, "chunks")["last_error"])
+        self.assertIn("is longer than flamed-push reads", self.status(daemon, "chunks")["last_error"])
         for name in ("body", "headers", "chunks", "hints"): # what is read, and what the sockets hold besides
             self.assertLess(engines[name].written / engines[name].ended, 16 * mib, name)
 

@@ -124,5 +124,5 @@ class Services(unittest.TestCase):
         self.start(OTEL_SERVICE_NAME="there")
         answer = self.daemon.get("/profile?service=nowhere&seconds=1")
         self.assertEqual(answer.status, 404, answer)
-        self.assertIn("no JVM is of a service 'nowhere'", answer.json()["detail"])
+        self.assertIn("no JVM belongs to a service 'nowhere'", answer.json()["detail"])
         self.assertIn("there", answer.json()["remedy"])

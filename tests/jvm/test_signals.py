@@ -53,7 +53,7 @@ class Signals(jvm.WithClasses):
             self.assertIn(signal["severity"], (1, 2, 3))
             self.assertTrue(any(c.isdigit() for c in signal["sentence"]), signal)
             self.assertEqual(self.daemon.get(f"/api/v1/jvms/{signal['pid']}").json()["signals"][0:1], [name])
-        self.assertIn("its limit of 0.1 CPU stopped it in ", found["cpu-limit"]["sentence"])
+        self.assertIn("its CPU limit of 0.1 throttled it in ", found["cpu-limit"]["sentence"])
         self.assertGreaterEqual(found["cpu-limit"]["severity"], 2)
         throttled = re.search(rf'^flamed_jvm_throttled_seconds_total{{pid="{limited.pid}",.*}} (.*)$', self.daemon.get("/metrics").text, re.M)
         self.assertGreater(float(throttled[1]), 1)
@@ -104,7 +104,7 @@ class Signals(jvm.WithClasses):
         self.assertIn("State:\tZ", proc.read(f"/proc/{zombie.pid}/status")) # nobody has waited for it
         killed = self.await_signal("ended", full.pid)
         self.assertEqual(killed["severity"], 3, killed)
-        self.assertIn("the kernel ended it (SIGKILL): its container had no memory left", killed["sentence"])
+        self.assertIn("the kernel ended it (SIGKILL): its container was out of memory", killed["sentence"])
         self.assertEqual(self.daemon.get("/api/v1/signals?pid=2147483646").status, 404)
 
 

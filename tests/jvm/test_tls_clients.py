@@ -145,12 +145,12 @@ class Clients(Served):
         for s in (kept, other):
             status, text = self.ask(s, "/metrics")
             self.assertEqual(status, 403, text)
-            self.assertIn("what flamed asks of clients has changed", text)
+            self.assertIn("flamed's rules for certificates have changed", text)
             self.assertEqual(s.recv(1), b"")
         said = b""
         while piece := streaming.recv(65536):
             said += piece
-        self.assertIn(b"the right to this was taken away", said)
+        self.assertIn(b"you may no longer see this", said)
 
     def test_mistakes_of_clients_are_told(self):
         for text, part in ((self.tls() + self.RULES, "a rule for a certificate takes tls_server_config with"),

@@ -157,7 +157,7 @@ class Basic(Served):
 
     def test_mistakes_in_users_are_told(self):
         for text, part in ((self.RULES, "basic_auth_users has no 'alice'"),
-                           (self.users(5, carol="x"), "no rule under access says what 'carol' may"),
+                           (self.users(5, carol="x"), "no rule under access gives 'carol' a role"),
                            (self.RULES + "basic_auth_users:\n  alice: sesame\n", "alice has no bcrypt hash"),
                            (self.RULES + "basic_auth_users: {}\nbasic_auth_users: {}\n", "twice"),
                            ("access:\n  - {name: a, basic: 'x:y', role: view}\n", "without ':'"),

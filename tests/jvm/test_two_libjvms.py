@@ -84,7 +84,7 @@ class TwoLibjvms(WithClasses):
                 for parameters in {"symbols": "agent"}, {"event": "alloc"}, {"event": "live"}:
                     answer = self.daemon.get("/profile", pid=process.pid, seconds=1, **parameters)
                     said = answer.text if answer.status != 200 else "".join(answer.warnings)
-                    self.assertIn(f"the first thread of process {process.pid} has ended", said, parameters)
+                    self.assertIn(f"the main thread of process {process.pid} has ended", said, parameters)
                 self.assertIsNone(process.poll())
 
     def test_loaded_later(self):

@@ -108,4 +108,4 @@ class VirtualWaits(WithClasses):
             time.sleep(10)
             answer = recording.get("/profile", pid=jvm.pid, event="offcpu", format="json", **{"from": "-8s"})
         self.assertEqual(answer.status, 200, answer)
-        self.assertRegex("\n".join(answer.warnings), "[0-9]+ % of the time that threads waited has stacks without their older frames")
+        self.assertRegex("\n".join(answer.warnings), "[0-9]+ % of the time that threads waited has stacks without their outer frames")

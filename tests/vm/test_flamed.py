@@ -44,12 +44,12 @@ class Flamed(unittest.TestCase):
         return Daemon(wait=False)
 
     def capture(self, pid: int, names: str, seconds: int):
-        """None where that was too slow: it did not come to its end in time, or files or names were not read in time. Or the agent was
+        """None where that was too slow: it did not finish in time, or files or names were not read in time. Or the agent was
         not loaded, or there are too few samples."""
         try:
             profile = self.daemon.profile(pid=pid, seconds=seconds, hz=199, symbols=names, timeout=SLOW)
         except AssertionError as e:
-            if "did not come to its end in time" not in str(e):
+            if "did not finish in time" not in str(e):
                 raise
             return None
         told = profile.answer.headers["X-Flamed-Symbols"]

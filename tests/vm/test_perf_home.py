@@ -34,7 +34,7 @@ class PerfHome(unittest.TestCase):
     def profile(self, **arguments) -> Profile | None:
         """None where that was too slow."""
         answer = self.daemon.get("/profile", unix=True, pid=self.jvm.pid, format="json", lines=1, threads=1, timeout=SLOW, **arguments)
-        if "did not come to its end in time" in answer.text:
+        if "did not finish in time" in answer.text:
             return None
         self.assertEqual(answer.status, 200, answer)
         return Profile(answer)

@@ -133,7 +133,7 @@ describe("journeys", { concurrency: 4 }, () => {
     });
 
     nodeTest("a JVM that ended stays in the list, and opens its last minute", async ({ server, open }) => {
-        server.addEnded({ pid: 3003, ago: 600, how: "the kernel ended it (SIGKILL): its container had no memory left" });
+        server.addEnded({ pid: 3003, ago: 600, how: "the kernel ended it (SIGKILL): its container was out of memory" });
         server.addEnded({ pid: 3004, ago: 4000, ran: 100 });
         server.addEnded({ pid: ORDERS, main: "com.acme.Old", ago: 9000 });
         server.jvms[0].start_time = new Date(Date.now() - 60000).toISOString().replace("Z", "000000Z");
@@ -142,7 +142,7 @@ describe("journeys", { concurrency: 4 }, () => {
 
         await rows.first().waitFor();
         assert.equal(await textOf(page, ".ended h2"), "3 JVMs have ended");
-        assert.match((await rows.first().textContent()).replaceAll("\u00a0", " "), /^Importer1?.*its container had no memory left10 min ago2 h17\.0\.133003$/);
+        assert.match((await rows.first().textContent()).replaceAll("\u00a0", " "), /^Importer1?.*its container was out of memory10 min ago2 h17\.0\.133003$/);
         await page.locator(".search-text").fill("old ended");
         assert.deepEqual(await page.locator(".ended .jvm-link").allTextContents(), ["Old"]);
         await page.locator(".search-text").fill("");
@@ -370,7 +370,7 @@ describe("journeys", { concurrency: 4 }, () => {
         const early = server.addCapture({ ago: 60000, event: "live", collections: 1 }), late = server.addCapture({ ago: 50000, event: "live", collections: 2 });
         const page = await open(`#/capture/${early.id}`);
 
-        await page.getByText("Too early to tell what stays.").waitFor();
+        await page.getByText("Too early to know what stays.").waitFor();
         assert.match(await textOf(page, ".blank"), /Only one collection passed in these 30 s: most of what is here is merely young/);
         assert.equal(await page.getByRole("link", { name: "Take a longer one" }).getAttribute("href"), "#/jvm/4242?start=live");
         await page.getByRole("button", { name: "Draw it nevertheless" }).click();
@@ -460,13 +460,13 @@ describe("journeys", { concurrency: 4 }, () => {
         server.reaches = now - 600000;
         const page = await open(`#/jvm/${ORDERS}?from=${iso(now - 7260000)}&to=${iso(now - 7200000)}`, { allow: /404/ });
 
-        await page.getByText(/^Nothing is left of /).waitFor();
-        await page.getByText(/What is recorded reaches back to \d/).waitFor({ timeout: 10000 });
-        await page.getByRole("button", { name: "Stored captures of it" }).click();
+        await page.getByText(/^Nothing is recorded any more from /).waitFor();
+        await page.getByText(/The record reaches back to \d/).waitFor({ timeout: 10000 });
+        await page.getByRole("button", { name: "Stored captures of that time" }).click();
         await page.getByText("No captures yet.").waitFor();
         await page.getByRole("button", { name: "Flame graph", exact: true }).click();
         await page.reload();
-        await page.getByRole("button", { name: "The oldest that is left" }).click();
+        await page.getByRole("button", { name: "The oldest recorded minute" }).click();
         await graphShown(page);
         const asked = server.requests.filter((r) => /GET \/profile\?pid=4242&from/.test(r)).map((r) => new URL(r.slice(4), "http://x").searchParams).at(-1);
 

@@ -45,7 +45,7 @@ export async function openAnswer(url, options) {
     } catch (error) {
         if (error.name === "AbortError")
             throw error;
-        throw new ApiError("flamed does not answer", { remedy: "Is it still running? systemctl status flamed tells." });
+        throw new ApiError("flamed does not answer", { remedy: "Is it still running? See systemctl status flamed." });
     }
     if (!response.ok)
         throw await problemOf(response);

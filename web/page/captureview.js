@@ -87,7 +87,7 @@ export class CaptureView {
     earlyState() {
         const { pid } = this.capture.processes[0] || {};
 
-        return emptyState("Too early to tell what stays.", `${this.early} Take a longer capture: until two collections have passed.`,
+        return emptyState("Too early to know what stays.", `${this.early} Take a longer capture: until two collections have passed.`,
             ...pid ? [element("a", { class: "tool primary", href: formatRoute("jvm", pid, { start: "live" }) }, "Take a longer one …")] : [],
             button("Draw it nevertheless", () => this.content.replaceChildren(this.panel.root)));
     }

@@ -211,7 +211,7 @@ export class CompareView {
         this.before = null;
         this.content.replaceChildren(errorState(
             Object.assign(new Error(`There is nothing to show for “${label}”: ${error.message}`), { remedy: error.remedy }),
-            ...capture ? [] : [button("Take the oldest minute that is recorded", async () => {
+            ...capture ? [] : [button("Take the oldest recorded minute", async () => {
                 const side = await this.oldestMinute(target, this.controller.signal).catch(() => "");
 
                 if (side)
@@ -275,7 +275,7 @@ export class CompareView {
         this.changes.hidden = false;
         this.changes.replaceChildren(element("h2", {}, "Biggest changes"),
             element("p", { class: "quiet" }, [...facts, by, this.amounts.note(),
-                few ? "So few samples tell little: small changes may be chance." : ""].filter(Boolean).join(" ")),
+                few ? "With so few samples, small changes may be chance." : ""].filter(Boolean).join(" ")),
             list.length ? element("ol", {}, ...list.map((change) => this.changeRow(change, tree)))
                 : element("p", {}, "Nothing changed by more than " +
                     (this.measure.byValue ? "0.05 % of the larger side." : "0.05 percentage points.")));

@@ -6,9 +6,9 @@ import { button, emptyState } from "./notice.js";
 
 // @oldest: ms since 1970 where what is recorded begins, 0: not known. @on: {range(range), captures(), live()}; live null: not.
 export function expiredState({ from, to }, oldest, on) {
-    const left = oldest ? `What is recorded reaches back to ${formatMoment(oldest)}.` : "How far back something is recorded is not known.";
+    const left = oldest ? `The record reaches back to ${formatMoment(oldest)}.` : "How far back the record reaches is not known.";
 
-    return emptyState(`Nothing is left of ${formatMoment(from)} to ${formatMoment(to)}.`, `${left} Stored captures last longer.`,
-        ...oldest ? [button("The oldest that is left", () => on.range({ from: oldest, to: oldest + to - from }))] : [], button("Stored captures of it", on.captures),
+    return emptyState(`Nothing is recorded any more from ${formatMoment(from)} to ${formatMoment(to)}.`, `${left} Stored captures last longer.`,
+        ...oldest ? [button("The oldest recorded minute", () => on.range({ from: oldest, to: oldest + to - from }))] : [], button("Stored captures of that time", on.captures),
         ...on.live ? [button("Go live", on.live)] : []);
 }

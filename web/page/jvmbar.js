@@ -11,7 +11,7 @@ export const TABS = [["jvms", "JVMs", "Those that run, and those that have ended
     ["top", "Top", "The hottest methods of the last 2 seconds, again and again (o)"],
     ["memory", "Memory", "What its memory is made of, and who makes it grow"],
     ["changes", "Changes", "What takes more or less than before"],
-    ["captures", "Captures", "Those of it that are stored (w)"]];
+    ["captures", "Captures", "Stored captures of this JVM (w)"]];
 
 // Whether @subject, the node, a service or one JVM, has the tab.
 export function tabIsOf(tab, { isNode, isService, isOne }) {

@@ -65,7 +65,7 @@ export class LiveTable {
 
     fail(error, { remedy = error.remedy } = {}) {
         if (!this.table.hidden) { // what stands there may still be read
-            setText(this.note, `${error.message}. What stands here is of before.`);
+            setText(this.note, `${error.message}. This table is from before.`);
             return;
         }
         setText(this.note, "");
@@ -78,7 +78,7 @@ export class LiveTable {
         setText(this.note, `The last ${formatSeconds(seconds)} · ${plural(samples, "sample", "samples")}` +
             (hz ? ` at ${+hz.toFixed(1)} Hz · ${formatShare(samples / hz / seconds, 1)} of a CPU` : ""));
         this.table.hidden = !samples;
-        this.blank.replaceChildren(...samples ? [] : [emptyState("It used no CPU time in this while.",
+        this.blank.replaceChildren(...samples ? [] : [emptyState("It used no CPU time while it was sampled.",
             "The table fills as soon as it does.")]);
         this.rows.forEach((row, i) => {
             row.root.hidden = i >= functions.length;

@@ -203,7 +203,7 @@ export class NodeView {
             if (isAbort(error))
                 throw error;
             if (this.jvms)
-                this.app.banner.show(`${error.message}. What stands here is ${formatAgo(this.loadedAt)} old.`);
+                this.app.banner.show(`${error.message}. This list is ${formatAgo(this.loadedAt)} old.`);
             else
                 this.blank.replaceChildren(errorState(error, button("Try again", () => location.reload())));
             return;

@@ -56,5 +56,5 @@ export function ownerList(lock, json) {
             "Those that stand first are in a method in which others waited: there they most likely had it."),
         element("ol", { class: "owner-stacks" }, ...stacks.slice(0, STACKS).map(line),
             ...rest ? [element("li", { class: "quiet" }, element("span", { class: "num" }, formatShare(rest, whole)), `${stacks.length - STACKS} more stacks`)] : []),
-    ] : [element("p", { class: "quiet" }, "No stack of a thread that had it is known of this time. A capture of “What do threads wait for?” has more.")];
+    ] : [element("p", { class: "quiet" }, "No stack of a thread that held the lock is known in this time. A capture of “What do threads wait for?” has more.")];
 }

@@ -64,7 +64,7 @@ export class TimelineLoader {
 
             if (isForgotten)
                 this.stop();
-            this.timeline.sayProblem(isForgotten ? "The flight recorder has nothing of it, or no longer." : [error.message, error.remedy].filter(Boolean).join(". "));
+            this.timeline.sayProblem(isForgotten ? "The flight recorder has nothing of this time, or no longer." : [error.message, error.remedy].filter(Boolean).join(". "));
             this.on.failed(error);
         }
     }

@@ -7,7 +7,7 @@ import { element } from "../shared/dom.js";
 const SEES = { all: "the whole node", own: "your own processes", match: "a part of the node", nothing: "nothing" };
 const SEES_SHORT = { all: "sees everything", own: "sees own processes", match: "sees a part", nothing: "sees nothing" };
 const MAY = {
-    health: "see whether flamed is well", view: "look at what is there", profile: "take profiles",
+    health: "see whether flamed is well", view: "look at JVMs and profiles", profile: "take profiles",
     attach: "take profiles, also by the agent", manage: "do everything",
 };
 

@@ -223,7 +223,7 @@ export function helpDialog(keys, questions = []) {
             element("dl", {}, ...questions.flatMap(([question, answer]) => [element("dt", {}, question), element("dd", {}, answer)]))] : [],
         element("h2", {}, "Reading it"),
         element("p", {}, "A frame is as wide as the share of samples that had it on their stack; what it calls " +
-            "stands on it. Colour tells how the code ran, a slight change of hue another package. The numbers " +
+            "stands on it. Its colour shows how the code ran, a slight change of hue another package. The numbers " +
             "of the legend are what was running, not what was waiting for a callee. Paler frames are Java of the JDK and of libraries."),
         element("h2", {}, "Keys"),
         element("dl", {}, ...keys.flatMap(([key, text]) => [

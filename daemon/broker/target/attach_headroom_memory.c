@@ -8,7 +8,7 @@ static int too_little(const struct target *t, const char *what, const char *reme
                       struct error *err)
 {
     error_set(err, -EAGAIN,
-              "process %d is near %s: a JVM that cannot start its attach listener ends",
+              "process %d is near %s: a JVM that cannot start its attach listener exits",
               t->host_pid, what);
     error_remedy(err, "%s; symbols=memory needs no attach", remedy);
     return -EAGAIN;
@@ -83,8 +83,8 @@ static int check_commit(const struct server *s, const struct target *t, struct e
         !attach_headroom_find_number(buf_span(&text), "Committed_AS:", &used_kib) ||
         used_kib + ROOM_ADDRESSES_BYTES / KIB <= most_kib)
         return 0;
-    return too_little(t, "the end of what the machine promises of memory",
-                      "raise vm.overcommit_ratio", err);
+    return too_little(t, "the machine's limit of committed memory", "raise vm.overcommit_ratio",
+                      err);
 }
 
 /* Returns the bytes that the kernel reclaims before it kills a process: page cache and slabs. */

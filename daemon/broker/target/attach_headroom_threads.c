@@ -52,7 +52,7 @@ int attach_headroom_check_threads(const struct server *s, const struct target *t
     if (cgroup_any(s, f->cgroup, "pids", has_few_pids, NULL)) {
         error_set(err, -EAGAIN,
                   "process %d is near its container's limit of processes: a JVM that cannot start "
-                  "its attach listener ends",
+                  "its attach listener exits",
                   t->host_pid);
         error_remedy(err, "raise pids.max of its cgroup (the pids limit of the container); "
                           "symbols=memory needs no attach");
@@ -65,7 +65,7 @@ int attach_headroom_check_threads(const struct server *s, const struct target *t
     if (most != UINT64_MAX && count_threads(s) + ROOM_THREADS > most) {
         error_set(err, -EAGAIN,
                   "process %d may be near its user's or the machine's limit of %" PRIu64
-                  " threads: a JVM that cannot start its attach listener ends",
+                  " threads: a JVM that cannot start its attach listener exits",
                   t->host_pid, most);
         error_remedy(err, "raise the limit of processes (ulimit -u, LimitNPROC=); symbols=memory "
                           "needs no attach");

@@ -88,7 +88,7 @@ static int rule_check(const struct stat *st, const char *what, const struct file
     if (rule->readable && rule->uid != 0 && st->st_uid != rule->uid && !(st->st_mode & S_IROTH))
         return error_set(err, -EPERM, "uid %u may not read %s", rule->uid, what);
     if (rule->beside && st->st_uid != rule->beside_uid)
-        return error_set(err, -EPERM, "%s belongs to uid %u, what it lies beside to uid %u", what,
+        return error_set(err, -EPERM, "%s belongs to uid %u, the file beside it to uid %u", what,
                          st->st_uid, rule->beside_uid);
     if ((rule->owned || rule->beside) && st->st_nlink != 1)
         return error_set(err, -EPERM, "%s has %ju links, so it may be another file", what,
@@ -136,7 +136,7 @@ int file_open(int path_fd, const char *what, const struct file_rule *rule, int *
     if (r < 0)
         return r;
     if (rule->beside && (!rule->mount || file_mount(path_fd) != rule->mount))
-        return error_set(err, -EPERM, "%s is not in the mount of what it lies beside", what);
+        return error_set(err, -EPERM, "%s is in another mount than the file beside it", what);
     /* The descriptor pins the inode: the opened file is the inspected one. O_NONBLOCK: the open of
      * a file with a lease fails instead of waiting for the lease's holder. */
     snprintf(link, sizeof(link), "/proc/self/fd/%d", path_fd);
@@ -173,7 +173,8 @@ int root_open(int root_fd, const char *path, const struct file_rule *rule, int *
     _cleanup_close_ int fd = open_path(root_fd, path, rule);
 
     if (fd < 0 && errno == EXDEV)
-        return error_set(err, -EPERM, "%s is mounted over, so it may be another's file", path);
+        return error_set(err, -EPERM, "%s is covered by a mount, so it may be another user's file",
+                         path);
     if (fd < 0)
         return is_absence(errno) ? BROKER_ABSENT : error_errno(err, "cannot open %s", path);
     return file_open(fd, path, rule, ret_fd, err);

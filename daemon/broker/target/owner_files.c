@@ -129,8 +129,8 @@ static int refuse(const struct owner *o, struct error *err)
         "processes of this JVM's container or user still hold all %u memory files that flamed "
         "has for them",
         o->count);
-    error_remedy(err, "wait until its other JVMs have let go of them, which they do when they next "
-                      "compile something; symbols=memory needs no attach");
+    error_remedy(err, "wait until its other JVMs close them, which they do when they next compile "
+                      "a method; symbols=memory needs no attach");
     return -EDQUOT;
 }
 

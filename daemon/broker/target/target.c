@@ -102,8 +102,8 @@ int target_need_thread(const struct target *t, struct error *err)
     if (!t->lost_thread)
         return 0;
     error_set(err, -EOPNOTSUPP,
-              "the first thread of process %d has ended, and the kernel reaches no process without "
-              "it by probes or by its namespaces",
+              "the main thread of process %d has ended: without it the kernel neither puts probes "
+              "into a process nor enters its namespaces",
               t->host_pid);
     error_remedy(err, "ask for an event that needs no probe, with symbols=memory");
     return -EOPNOTSUPP;

@@ -66,8 +66,8 @@ static int put(struct probe_table *t, const struct probe_env *env, struct probe_
                                  .places = { broker_place_of(found.offset + form.address, 0) } },
         err);
     if (r == -EPERM || r == -ENOEXEC)
-        error_remedy(err, "choose another function: only the first instruction of one can have a "
-                          "probe, and only if it is push or a no-op");
+        error_remedy(err, "choose another function: flamed puts a probe only at a function's first "
+                          "instruction, and only if that is push or a no-op");
     return r;
 }
 

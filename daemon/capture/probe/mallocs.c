@@ -116,7 +116,7 @@ static int put_library(struct mallocs *m, struct putting *to, const struct libra
     if (r < 0 && err)
         *err = why;
     if (r == -ENOEXEC || r == -EPERM)
-        error_remedy(err, "event=nativemem%s shows who makes it grow, and needs no probe",
+        error_remedy(err, "event=nativemem%s shows which code makes it grow, and needs no probe",
                      followed ? "" : " without source=malloc");
     return r;
 }
@@ -135,11 +135,11 @@ static int check_followed(const struct library *all, size_t count, struct error 
         i++;
     if (i == count)
         return 0;
-    error_set(err, -EOPNOTSUPP,
-              "it has mapped a malloc that is not glibc's, and the blocks of others cannot be "
-              "followed");
-    error_remedy(err, "event=malloc shows what is asked for, and event=nativemem who makes the "
-                      "process grow; jemalloc and tcmalloc have leak profilers of their own");
+    error_set(
+        err, -EOPNOTSUPP,
+        "it has mapped another malloc than glibc's, and flamed can follow only glibc's blocks");
+    error_remedy(err, "event=malloc shows which code allocates, event=nativemem which code makes "
+                      "the process grow; jemalloc and tcmalloc have leak profilers of their own");
     return -EOPNOTSUPP;
 }
 
@@ -239,7 +239,7 @@ int mallocs_look(struct mallocs *m, struct broker *b, int32_t host_pid, bool for
               "processor more expensive; the limit is %d calls a second",
               followed ? "malloc and free" : "malloc", (unsigned long long)m->per_second,
               (double)m->per_second * MALLOCS_COST_NS / NSEC_PER_SEC * 100, MALLOCS_PER_SECOND_MAX);
-    error_remedy(err, "event=nativemem%s costs nothing of that; force=1 samples it nevertheless",
+    error_remedy(err, "event=nativemem%s has no such cost; force=1 samples it nevertheless",
                  followed ? "" : " without source=malloc");
     return -EDQUOT;
 }

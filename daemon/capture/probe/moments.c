@@ -41,8 +41,8 @@ static int put(struct probe_table *t, const struct probe_env *env, struct probe_
     if (symbolizer_mapping(env->symbolizer, p, p->libjvm_base, &m, &end) < 0)
         return error_set(err, -EOPNOTSUPP, "its mappings cannot be read");
     if (hotspot_vm_thread_states(p->vm, &states) < 0)
-        return error_set(err, -EOPNOTSUPP, "its libjvm.so (JDK %d) does not tell what threads do",
-                         p->jdk);
+        return error_set(err, -EOPNOTSUPP,
+                         "its libjvm.so (JDK %d) does not publish the states of threads", p->jdk);
     probes.about.thread =
         (struct broker_java_thread){ .state = hotspot_vm_thread_state(p->vm),
                                      .safepoint = hotspot_vm_safepoint_state(p->vm),
@@ -55,7 +55,8 @@ static int put(struct probe_table *t, const struct probe_env *env, struct probe_
         r = broker_probe_put(b, &p->id, m.start, m.end, &probes, err);
     if (r == BROKER_ABSENT) {
         error_set(err, -EOPNOTSUPP,
-                  "its libjvm.so (JDK %d) has no marks for probes (USDT), which say when it stops",
+                  "its libjvm.so (JDK %d) has no marks for probes (USDT), by which flamed sees "
+                  "safepoints",
                   p->jdk);
         error_remedy(err, "use a build of OpenJDK that has them, such as those of Debian or of "
                           "Temurin for glibc");

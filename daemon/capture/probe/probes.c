@@ -65,8 +65,8 @@ static int find_by_stubs(struct process *p, struct heap_probe *one, const struct
     if (ret->count)
         return 0;
     error_set(err, -EOPNOTSUPP,
-              "its libjvm.so (JDK %d) has no symbols that say where memory is allocated, and the "
-              "stubs in its code cache do not tell it",
+              "its libjvm.so (JDK %d) has no symbols for its allocation functions, and its "
+              "allocation stubs were not found in the code cache",
               p->jdk);
     error_remedy(err, "install the debug symbols of that JDK where it runs");
     return -EOPNOTSUPP;
@@ -86,7 +86,8 @@ static int find_places(struct symbolizer *s, struct process *p, struct heap_prob
     if (p->jvm != JVM_READY)
         return error_set(err, -EOPNOTSUPP, "%s", p->jvm == JVM_NO ? "it is no JVM" : p->reason);
     if (!hotspot_vm_allocation(p->vm, &at))
-        return error_set(err, -EOPNOTSUPP, "its tables do not tell what a thread has allocated");
+        return error_set(err, -EOPNOTSUPP,
+                         "its tables do not say where a thread counts its allocated bytes");
     ret->about.heap.allocated_bytes = at.allocated_bytes;
     ret->about.heap.tlab_start = at.tlab_start;
     ret->about.heap.tlab_top = at.tlab_top;
@@ -121,7 +122,7 @@ static int put_in_agent(struct probe_table *t, const struct probe_env *env, stru
     (void)e;
     (void)what;
     if (p->jvm != JVM_READY || hotspot_class_klass(p->vm, &probes.about.agent.class_klass) < 0)
-        return error_set(err, -EOPNOTSUPP, "its tables do not tell the class of an object");
+        return error_set(err, -EOPNOTSUPP, "its tables do not say where an object's class is");
     probes.about.agent.collections = hotspot_vm_collections(p->vm);
     return broker_probe_put(env->broker, &p->id, 0, 0, &probes, err);
 }

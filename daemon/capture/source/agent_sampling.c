@@ -13,7 +13,7 @@
     "allocated"
 
 const struct empty_reason AGENT_SAMPLING_EMPTY = {
-    "the JVM drew none of the objects that it allocated", EMPTY_DRAWN
+    "the JVM picked none of the objects that it allocated", EMPTY_DRAWN
 };
 
 static int refuse(int32_t pid, const char *why, const char *remedy, struct error *err)
@@ -197,23 +197,22 @@ static void settle_jvm(struct capture *c, const struct agent_jvm *j, const char 
 
     if (!j->since_ns)
         record_warn(c->record,
-                    "%sthe agent was not there when the capture ended: the JVM had not answered; "
-                    "nothing that it allocated is in this profile",
+                    "%sthe JVM had not answered the attach when the capture ended: nothing that it "
+                    "allocated is in this profile",
                     whose);
     else if (j->since_ns - MIN(j->since_ns, c->start_ns) > AGENT_LATE_NS)
         record_warn(c->record,
-                    "%sthe agent was there %.1f s after the capture began: what was allocated "
+                    "%sthe agent was loaded %.1f s after the capture began: what was allocated "
                     "before is not in this profile",
                     whose, (double)(j->since_ns - c->start_ns) / NSEC_PER_SEC);
     if (j->since_ns && problem->msg[0])
         record_warn(c->record, "%sthe agent ended before the capture: %s", whose, problem->msg);
     attachment_interval(j->attachment, &asked, &now);
     if ((double)now > AGENT_COARSER * (double)asked)
-        record_warn(
-            c->record,
-            "%sat the end objects were drawn every %llu KiB and not every %llu KiB, so that there "
-            "are at most 1,000 samples a second; the sum of bytes is not changed by that",
-            whose, (unsigned long long)(now >> 10), (unsigned long long)(asked >> 10));
+        record_warn(c->record,
+                    "%sat the end the interval was %llu KiB in place of %llu KiB, to keep below "
+                    "1,000 samples a second; the sum of bytes stays right",
+                    whose, (unsigned long long)(now >> 10), (unsigned long long)(asked >> 10));
 }
 
 void agent_sampling_settle(struct capture_event *e, uint64_t end_ns)

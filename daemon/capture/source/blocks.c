@@ -128,28 +128,28 @@ static void settle(void *cookie, const struct profile_sample *s)
 static void warn(struct capture *c, const struct native_live_found *f, uint64_t tail_ns)
 {
     record_warn(c->record,
-                "of %llu sampled blocks of memory %llu were freed. Left out are %llu that were "
-                "allocated in the last %.1f s: whether they stay is not known yet",
+                "of %llu sampled blocks of memory %llu were freed. %llu that were allocated in the "
+                "last %.1f s are left out: they may still be freed",
                 (unsigned long long)(f->ended[NATIVE_LIVE_FREED] + f->live + f->young),
                 (unsigned long long)f->ended[NATIVE_LIVE_FREED], (unsigned long long)f->young,
                 (double)tail_ns / NSEC_PER_SEC);
     if (f->ended[NATIVE_LIVE_REPLACED])
         record_warn(c->record,
-                    "%llu sampled blocks of memory went with a program that an exec replaced: they "
-                    "are not in this profile",
+                    "%llu sampled blocks of memory ended when their process ran another program "
+                    "(exec): they are not in this profile",
                     (unsigned long long)f->ended[NATIVE_LIVE_REPLACED]);
     if (f->ended[NATIVE_LIVE_CROWDED])
         record_warn(c->record,
-                    "%llu sampled blocks of memory were not followed. %d can be at a time on this "
-                    "node, and a process may have as many as it leaves free; raise interval",
+                    "%llu sampled blocks of memory were not followed: a node has room for %d, and "
+                    "one process may take at most as many as are then still free; raise interval",
                     (unsigned long long)f->ended[NATIVE_LIVE_CROWDED], NATIVE_LIVE_MAX);
     if (f->missed_bytes)
-        record_warn(c->record,
-                    "of %.3g %% of the bytes that were allocated nothing is known but that: they "
-                    "are not in this profile",
-                    100.0 * (double)f->missed_bytes / (double)f->bytes);
+        record_warn(
+            c->record,
+            "%.3g %% of the allocated bytes were not followed: they are not in this profile",
+            100.0 * (double)f->missed_bytes / (double)f->bytes);
     if (f->lost_ends)
-        record_warn(c->record, "%llu blocks may have been freed that this profile has",
+        record_warn(c->record, "%llu blocks in this profile may have been freed",
                     (unsigned long long)f->lost_ends);
 }
 

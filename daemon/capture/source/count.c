@@ -6,8 +6,7 @@
 
 #define VMSTAT_BYTES_MAX ((size_t)64 << 10) /* of /proc/vmstat: some 4 KiB */
 
-const struct event_source event_source_count = { .empty = { "none was the target's",
-                                                            EMPTY_ONE_IN } };
+const struct event_source event_source_count = { .empty = { "the target had none", EMPTY_ONE_IN } };
 
 /* ---- CPU time ---- */
 
@@ -61,14 +60,13 @@ static void pages_warn(const struct capture_event *e)
 
     if (huge > p->huge_before)
         record_warn(c->record,
-                    "%llu huge pages came into use on this node during it. Each of them that is "
-                    "the target's counts as one page of %ld bytes here",
+                    "%llu huge pages came into use on this node during the capture. Each one of "
+                    "the target counts here as a page of only %ld bytes",
                     (unsigned long long)(huge - p->huge_before), sysconf(_SC_PAGESIZE));
 }
 
-const struct event_source event_source_pages = {
-    .state_bytes = sizeof(struct pages),
-    .run = pages_run,
-    .warn = pages_warn,
-    .empty = { "the target touched no memory that was new to it", EMPTY_NO_PAGE }
-};
+const struct event_source event_source_pages = { .state_bytes = sizeof(struct pages),
+                                                 .run = pages_run,
+                                                 .warn = pages_warn,
+                                                 .empty = { "the target touched no new memory",
+                                                            EMPTY_NO_PAGE } };

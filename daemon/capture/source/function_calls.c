@@ -64,7 +64,7 @@ void function_calls_want(struct capture_event *e, struct process *p, uint64_t no
 const struct event_source event_source_calls = { .prepare = function_calls_prepare,
                                                  .hold = function_calls_hold,
                                                  .want = function_calls_want,
-                                                 .empty = { "nobody called it", EMPTY_NO_CALL } };
+                                                 .empty = { "it was not called", EMPTY_NO_CALL } };
 
 /* ---- event malloc ---- */
 
@@ -82,13 +82,14 @@ static void warn_malloc(struct capture *c, const char *who, const char *function
             who, functions, (unsigned long long)m->per_second,
             (double)m->per_second * MALLOCS_COST_NS / NSEC_PER_SEC * 100);
     if (m->left_out)
-        record_warn_process(c->record,
-                            "what %s asked of %s is not in this profile: no probe can be put there",
-                            who, mallocs_left_out(m, names));
+        record_warn_process(
+            c->record,
+            "memory that %s allocated by %s is not in this profile: no probe can be put there", who,
+            mallocs_left_out(m, names));
     if (m->more)
         record_warn_process(c->record,
-                            "%s has mapped more than %d libraries with a malloc: what it asked of "
-                            "the others is not in this profile",
+                            "%s has mapped more than %d libraries with a malloc: memory from the "
+                            "others is not in this profile",
                             who, MALLOCS_LIBRARIES_MAX);
 }
 
@@ -121,5 +122,5 @@ const struct event_source event_source_mallocs = { .prepare = function_calls_pre
                                                    .hold = function_calls_hold,
                                                    .want = function_calls_want,
                                                    .warn = mallocs_warn,
-                                                   .empty = { "nobody called malloc",
+                                                   .empty = { "malloc was not called",
                                                               EMPTY_BYTES_BY_CHANCE } };

@@ -55,10 +55,10 @@ static void warn_stubs(struct capture_event *e, const struct process *p)
         return;
     h->stubs_warned = true;
     record_warn(c->record,
-                "%d: allocations are sampled at the calls of its allocation stubs, for libjvm.so "
-                "(JDK %d) has no symbols. What native code (JNI) and the VM itself allocate is not "
-                "seen, and its bytes count for other places: so it is with clone() and objects of "
-                "lambdas where C2 did not compile them. With symbols it is seen",
+                "%d: allocations are sampled at the calls of its allocation stubs, because "
+                "libjvm.so (JDK %d) has no symbols. Allocations of native code (JNI) and of the VM "
+                "are not seen, nor clone() and lambdas outside of C2's code; their bytes count for "
+                "other places. Install the JDK's debug symbols to see them",
                 p->id.host_pid, p->jdk);
 }
 
@@ -109,14 +109,12 @@ static void heap_warn(const struct capture_event *e)
 
     if (by_agent(e) || h->allocs < FIXED_SAMPLES || (double)h->same_steps < FIXED_SHARE * h->allocs)
         return;
-    record_warn(
-        e->capture->record,
-        "%.0f %% of the samples of alloc repeat one of a moment ago, not counting objects "
-        "that stand for themselves: as many bytes later, for an object of the same class and "
-        "size. So it is with a loop that allocates a "
-        "fixed sequence: places of it may be missing here, and others show too much. "
-        "source=agent shows all of them",
-        100.0 * h->same_steps / h->allocs);
+    record_warn(e->capture->record,
+                "%.0f %% of the samples of alloc repeat the one before: the same class and size, "
+                "the same number of bytes later. Allocation repeats in a fixed pattern, as in a "
+                "loop: some of its places may be missing here, and others show too much. Use "
+                "source=agent, which shows all of them",
+                100.0 * h->same_steps / h->allocs);
 }
 
 const struct event_source event_source_heap = {

@@ -99,8 +99,8 @@ static void warn(struct capture *c, const struct agent_jvm *j, const char *whose
     if (!f->looked) {
         if (j->since_ns)
             record_warn(c->record,
-                        "%snothing is known of what is alive: at the end the agent or the JVM was "
-                        "gone, or did not answer",
+                        "%swhich objects are alive is not known: at the end the agent or the JVM "
+                        "was gone, or did not answer",
                         whose);
         return;
     }
@@ -117,7 +117,7 @@ static void warn(struct capture *c, const struct agent_jvm *j, const char *whose
     else if (f->any_looked_at)
         record_warn(c->record,
                     "%s%u collection%s begun during it. Objects that none has looked at are left "
-                    "out (%llu samples): nothing tells whether they are reachable",
+                    "out (%llu samples): they may not be reachable",
                     whose, f->collections, f->collections == 1 ? " has" : "s have",
                     (unsigned long long)f->young);
     if (f->thinned)
@@ -126,8 +126,9 @@ static void warn(struct capture *c, const struct agent_jvm *j, const char *whose
                     "counts for the others. The sum of bytes is not changed by that",
                     whose, STREAM_LIVE_MAX);
     if (f->missed)
-        record_warn(c->record, "%sthe agent had no memory or place to follow %llu objects", whose,
-                    (unsigned long long)f->missed);
+        record_warn(c->record,
+                    "%sthe agent could not follow %llu objects: its memory or its table was full",
+                    whose, (unsigned long long)f->missed);
 }
 
 static void objects_settle(struct capture_event *e, uint64_t end_ns)
@@ -183,7 +184,7 @@ const struct event_source event_source_objects = {
     .keep = objects_keep,
     .ended = objects_ended,
     .settle = objects_settle,
-    .empty = { "none of the objects that the JVM drew was reachable any more", EMPTY_DRAWN },
+    .empty = { "none of the objects that the JVM picked was still reachable", EMPTY_DRAWN },
     .kept = objects_kept,
     .release = objects_release
 };

@@ -71,8 +71,8 @@ int param_set_source(struct params *p, struct error *err)
 
     if (p->source == ALLOC_SOURCE_PROBE && events_listed(span_of(p->event), "live") &&
         !events_listed(span_of(p->event), "alloc")) {
-        error_remedy(err, "leave source= away, or ask for event=alloc, which shows all that is "
-                          "allocated");
+        error_remedy(
+            err, "leave out source=, or ask for event=alloc, which shows all that is allocated");
         return error_parameter(err, "source", -EINVAL,
                                "event=live is sampled by an agent in the JVM, and in no other way");
     }

@@ -183,7 +183,7 @@ static int params_check_together(const struct params *p, struct error *err)
     if ((p->given & PARAM_BIT(PARAM_NSPID)) && !(p->given & PARAM_BIT(PARAM_CONTAINER))) {
         error_remedy(err, "name the container too, or use pid= with the id that the host sees");
         return error_parameter(err, "nspid", -EINVAL,
-                               "nspid alone does not tell which container's process %d is meant",
+                               "nspid alone does not say in which container process %d is",
                                (int)p->target.ns_pid);
     }
     if ((p->given & PARAM_BIT(PARAM_AT)) &&

@@ -76,7 +76,7 @@ bool handle_login_ticket(struct request *req)
     }
     r = sessions_ticket(req->serve->sessions, &req->client->subject, clock_monotonic_ns(), ticket);
     if (r != 0) {
-        error_set(&err, r, "others have %d addresses to log in that were not used yet",
+        error_set(&err, r, "there are %d unused addresses to log in, the most that there can be",
                   SESSION_TICKETS_MAX);
         error_remedy(&err, "ask again in %u s", (unsigned)(SESSION_TICKET_NS / NSEC_PER_SEC));
         answer_outcome(&req->answer, BACKEND_TOO_MANY, &err, SESSION_TICKET_NS / NSEC_PER_SEC);
@@ -107,7 +107,7 @@ bool handle_login(struct request *req)
     if (r != 0) {
         error_set(&err, -EACCES,
                   r == SESSION_NONE ? "this address was used already, or is too old"
-                                    : "others have all the sessions that there can be");
+                                    : "other users have all the login sessions that there can be");
         error_remedy(&err, "%s", NO_LOGIN);
         return request_refuse(req, 403, &err);
     }

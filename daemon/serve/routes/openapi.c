@@ -31,7 +31,7 @@ static const struct {
 } PROFILE_HEADERS[] = {
     { "X-Flamed-Samples", "integer", "Samples in this answer." },
     { "X-Flamed-Lost", "integer",
-      "Samples that this profile would have had, and that were lost on their way." },
+      "Samples of this profile that were lost before flamed could read them." },
     { "X-Flamed-Unknown", "integer", "Samples with a frame that has no name." },
     { "X-Flamed-Truncated", "integer", "Samples whose stack is incomplete." },
     { "X-Flamed-Inferred", "integer",

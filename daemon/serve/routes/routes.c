@@ -277,13 +277,11 @@ static const struct route ROUTES[] = {
                .problems = "403 503" } },
     { "/api/v1/push", METHOD_GET, ROLE_VIEW, PARAMS_NONE, .waits = true, .handle = handle_push,
       .doc = { .id = "listPushTargets",
-               .summary =
-                   "The engines that get profiles, the webhooks of triggers, and how that goes",
-               .text =
-                   "What the configuration has under `push`, and the webhooks of `triggers`: what "
-                   "waits for each, what was sent, dropped and refused, and the last error. Of the "
-                   "url of a webhook there is no path. A client that sees a part of "
-                   "the node sees none of them.",
+               .summary = "Where profiles and alerts are pushed, and how that goes",
+               .text = "What the configuration has under `push`, and the webhooks of `triggers`: "
+                       "what waits for each, what was sent, dropped and refused, and the last "
+                       "error. The url of a webhook is shown without its path. A client that sees "
+                       "only a part of the node gets empty lists.",
                .answer = "The targets.",
                .schema = "PushTargets",
                .problems = "403 503" } },
@@ -405,7 +403,7 @@ static const struct route ROUTES[] = {
       .at_once = metrics_at_once, .handle = handle_metrics,
       .doc = { .id = "getMetrics",
                .summary = "What flamed and the JVMs cost, as Prometheus text",
-               .text = "All JVMs, whatever pid says: who follows /sd sends one.",
+               .text = "All JVMs. `pid` is ignored: scrapers that follow /sd send it.",
                .answer = "Prometheus text, version 0.0.4.",
                .types = "text/plain",
                .problems = "400 403 503" } },

@@ -105,7 +105,7 @@ static bool check_top_event(struct request *req)
         return check_event(req);
     error_remedy(&err, "ask once: /top?once=1&interval=60s, or /profile");
     error_parameter(&err, "event", -EINVAL,
-                    "what stays is known when a capture ends, so /top shows event=%s once alone",
+                    "event=%s is known only when a capture ends, so /top shows it only with once=1",
                     event);
     answer_outcome(&req->answer, -EINVAL, &err, 0);
     return false;

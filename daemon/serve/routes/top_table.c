@@ -148,7 +148,7 @@ int top_table(const struct view *v, const struct top_opts *o, struct buf *out)
         end_line(o, out);
     }
     if (v->samples == 0)
-        add_line(o, out, "(no samples: the target used no CPU time in this while)");
+        add_line(o, out, "(no samples: the target used no CPU time)");
     if (o->live)
         buf_add_str(out, CLEAR_BELOW);
     return 0;

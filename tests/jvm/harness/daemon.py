@@ -32,7 +32,7 @@ def free_port() -> int:
             return port
 
 
-LATE = re.compile(r" begins [\d.]+ s into this profile:| is not in this profile: its programs and probes | to be put in place, so it is ")
+LATE = re.compile(r" begins [\d.]+ s into this profile:| is not in this profile: its programs and probes |installing the programs and probes of this capture took")
 
 
 class Answer:

@@ -171,7 +171,7 @@ START_TEST(what_is_bound_over_a_name_is_not_given)
     pid = start_child(bind_over_its_names, &uid);
     id = id_of(pid);
     ck_assert_int_eq(broker_perfmap(fx.b, &id, &fd, &err), -EPERM);
-    ck_assert_msg(strstr(err.msg, "mounted over") != NULL, "%s", err.msg);
+    ck_assert_msg(strstr(err.msg, "covered by a mount") != NULL, "%s", err.msg);
     ck_assert_int_eq(broker_hsperfdata(fx.b, &id, &fd, &err), -EPERM);
     end_child(pid);
 }

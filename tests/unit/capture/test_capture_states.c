@@ -300,7 +300,7 @@ START_TEST(one_that_begins_very_late_is_shorter)
     ck_assert_uint_eq(c->end_ns, c->asked_ns + 7500 * NSEC_PER_MSEC);
     end();
     rig_finish(&rig);
-    ck_assert(rig_warned(&rig, "s long and not 4.0 s; ask again"));
+    ck_assert(rig_warned(&rig, "s long and not 4.0 s; take it again"));
 }
 END_TEST
 
@@ -310,8 +310,9 @@ START_TEST(one_without_any_time_left_fails)
     fake_broker_answer(rig.fake, BROKER_SAMPLE_BEGUN, 0, 0);
     poll_after(3600 * NSEC_PER_MSEC);
     ck_assert_int_eq(rig.end.outcome, BACKEND_UNAVAILABLE);
-    ck_assert_str_eq(rig.end.err.msg, "what this capture needs took 3.6 s to be put in place, and "
-                                      "nothing is left of its 0.1 s");
+    ck_assert_str_eq(rig.end.err.msg,
+                     "installing the programs and probes of this capture took 3.6 s, and "
+                     "nothing is left of its 0.1 s");
     ck_assert(strstr(rig.end.err.remedy, "ask again in a second"));
     ck_assert_uint_eq(rig.begun, 0);
 }

@@ -17,21 +17,24 @@ static const struct {
     const char *event, *why;
     uint64_t period;
 } CASES[] = {
-    { "cpu", "used no CPU time in this while; an idle service", 10101010 },
-    { "offcpu", "no thread of the target waited, or by chance", 10000000 },
-    { "wall", "no thread of the target ran or waited, or by chance", 10000000 },
+    { "cpu", "used no CPU time while it was sampled; event=cpu", 10101010 },
+    { "offcpu", "no thread of the target waited, or none was sampled by chance", 10000000 },
+    { "wall", "no thread of the target ran or waited, or none was sampled by chance", 10000000 },
     { "lock", "no Java thread of the target waited for a lock", 10000000 },
-    { "nativelock", "waited for a futex, or by chance", 10000000 },
-    { "safepoint", "had a safepoint in this while; try more seconds", 1000000 },
-    { "alloc", "(TLAB), or by chance none of 524288 bytes", 524288 },
-    { "live", "was reachable any more. It draws one for each 524288 bytes", 524288 },
-    { "malloc", "nobody called malloc, or by chance none of 65536 bytes", 65536 },
-    { "nativelive", "was freed, or by chance none of 65536 bytes", 65536 },
-    { "nativemem", "that was new to it, or less than 131072 bytes", 131072 },
-    { "libc.so.6:malloc", "of libc.so.6:malloc: nobody called it, or no process", 1 },
-    { "page-faults", "of page-faults one in 32 is sampled on each CPU", 32 },
-    { "sched:sched_switch", "of sched:sched_switch one in 1 is sampled", 1 },
-    { "page-faults", "had no page-faults in this while; try more seconds", EVENT_PACED | 1000000 },
+    { "nativelock", "waited for a futex, or none was sampled by chance", 10000000 },
+    { "safepoint", "had a safepoint while it was sampled; try more seconds", 1000000 },
+    { "alloc", "(TLAB), or by chance none was sampled at an interval of 524288 bytes", 524288 },
+    { "live", "still reachable. It picks one object for each 524288 bytes", 524288 },
+    { "malloc",
+      "malloc was not called, or by chance none was sampled at an interval of 65536 bytes", 65536 },
+    { "nativelive", "was freed, or by chance none was sampled at an interval of 65536 bytes",
+      65536 },
+    { "nativemem", "touched no new memory, or less than 131072 bytes", 131072 },
+    { "libc.so.6:malloc", "of libc.so.6:malloc: it was not called, or no process", 1 },
+    { "page-faults", "on each CPU page-faults are sampled one in 32", 32 },
+    { "sched:sched_switch", "on each CPU sched:sched_switch are sampled one in 1,", 1 },
+    { "page-faults", "had no page-faults while it was sampled; try more seconds",
+      EVENT_PACED | 1000000 },
 };
 
 START_TEST(each_has_its_own)
@@ -43,9 +46,10 @@ END_TEST
 
 START_TEST(by_an_agent)
 {
-    ck_assert_ptr_nonnull(strstr(empty_text(AGENT_SAMPLING_EMPTY, "alloc", 4096, buf),
-                                 "drew none of the objects that it allocated. It draws one for "
-                                 "each 4096 bytes"));
+    ck_assert_ptr_nonnull(
+        strstr(empty_text(AGENT_SAMPLING_EMPTY, "alloc", 4096, buf),
+               "picked none of the objects that it allocated. It picks one object for "
+               "each 4096 bytes"));
 }
 END_TEST
 
@@ -60,7 +64,7 @@ START_TEST(all_that_there_are)
     memset(name, 'x', sizeof(name) - 1);
     name[sizeof(name) - 1] = '\0';
     text_of(events_find("libc.so.6:malloc"), name, EVENT_PERIOD_MAX_COUNT);
-    ck_assert_str_eq(buf + strlen(buf) - 10, "is sampled"); /* there is room for all of it */
+    ck_assert_str_eq(buf + strlen(buf) - 16, "calls is sampled"); /* there is room for all of it */
 }
 END_TEST
 

@@ -22,7 +22,8 @@ static const struct {
     { { true, SIGKILL, 1, 600, 60 * MIB, 64 * MIB },
       true,
       3,
-      "its container had no memory left; at last it had 60 MiB of the 64 MiB" },
+      "its container was out of memory; at last it used 60 MiB of its container's limit of 64 "
+      "MiB" },
     { { true, SIGKILL, 0, 600, 60 * MIB, NAN }, true, 2, "no process ended for want of memory" },
     { { true, SIGKILL, NAN, 600, NAN, NAN }, true, 2, "whether for want of memory is not known" },
     { { true, SIGKILL, 0, 5, NAN, NAN }, false, 1, "" },

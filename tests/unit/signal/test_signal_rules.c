@@ -227,7 +227,7 @@ static const struct {
     { "heap-growing", leaks, 2, "after collections 8.0 MiB more are in use each minute" },
     { "heap-growing", leaks_into_new_pages, 2, "8.0 MiB more are in use each minute" },
     { "heap-full", fills_heap, 2, "stay in use after collections" },
-    { "cpu-limit", is_throttled, 3, "its limit of 0.5 CPU stopped it in 93 % of the periods" },
+    { "cpu-limit", is_throttled, 3, "its CPU limit of 0.5 throttled it in 93 % of the periods" },
     { "run-queue", queues, 3, "waited 58 % of the time in which they could run" },
     { "lock-contention", queues_up, 3,
       "4.7 of the 6.0 threads that were busy waited for a lock of class Prices; price-1 holds it, "
@@ -249,7 +249,7 @@ static const struct {
     { "metaspace-growing", loads_classes, 1, "metaspace takes" },
     { "native-growing", takes_native, 2, "more each minute" },
     { "native-growing", takes_native_and_commits, 2, "more each minute" },
-    { "memory-limit", fills_memory, 2, "it has 490 MiB of the 512 MiB" },
+    { "memory-limit", fills_memory, 2, "it uses 490 MiB of its container's limit of 512 MiB" },
     { "threads-growing", starts_threads, 1, "more than" },
     { "descriptors", opens_files, 2, "the limit of 1024 is reached in about" },
     { "swapping", swaps, 2, "200 pages a second came from a disk; 100 MiB of it are swapped out" },
