@@ -253,6 +253,7 @@ static void *net_run(void *cookie)
     struct serve *s = cookie;
     uint64_t next_tick = 0;
 
+    pthread_setname_np(pthread_self(), "flamed-net");
     for (;;) {
         struct epoll_event events[NET_EVENTS];
         int n = epoll_wait(s->epoll_fd, events, NET_EVENTS, NET_TICK_MS);

@@ -214,6 +214,7 @@ static void *run(void *cookie)
     uint64_t free_ns = 0;
     LOCK_SCOPE(&s->lock);
 
+    pthread_setname_np(pthread_self(), "flamed-callers");
     while (!s->whose_stop) {
         if (!s->whose)
             pthread_cond_wait(&s->whose_work, &s->lock);

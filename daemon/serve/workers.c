@@ -236,6 +236,7 @@ static void *work_run(void *cookie)
     struct serve *s = cookie;
     struct work_slot *slot;
 
+    pthread_setname_np(pthread_self(), "flamed-work");
     pthread_mutex_lock(&s->lock);
     slot = &s->working[s->workers_running++];
     for (;;) {
