@@ -45,25 +45,32 @@ static void drop(struct probe_table *t, struct broker *b, struct probe_entry **a
     free(e);
 }
 
+/* Returns the number of entries of @owner; with @standing, of those with probes, or with probes
+ * that are coming. The latter number is exact: they are few, and owners that share a place in
+ * struct shares would lose probes to others. */
+static uint64_t entries_of(const struct probe_table *t, uint64_t owner, bool standing)
+{
+    uint64_t n = 0;
+
+    if (!standing)
+        return shares_used(&t->places.shares, owner);
+    for (const struct probe_entry *e = t->first; e; e = e->next)
+        n += e->owner == owner && asked_probes_stand(&e->asked);
+    return n;
+}
+
 /* Returns the entry that gives way to one of @owner: the newest of the owner with most, if that is
  * more than @owner has then. @standing: among entries with probes, or with probes that are coming.
  * NULL: none. */
 static struct probe_entry **gives_way(struct probe_table *t, uint64_t owner, bool standing)
 {
-    struct places standing_of = { .most = 0 };
-    const struct shares *of = standing ? &standing_of.shares : &t->places.shares;
-    uint64_t least = 0, most = 0;
+    uint64_t least = entries_of(t, owner, standing) + 2, most = 0;
     struct probe_entry **found = NULL;
 
-    for (struct probe_entry *e = t->first; standing && e; e = e->next) {
-        if (asked_probes_stand(&e->asked))
-            places_take(&standing_of, e->owner);
-    }
-    least = shares_used(of, owner) + 2;
     if (!standing && t->places.most < least) /* keeps many owners without room cheap */
         return NULL;
     for (struct probe_entry **at = &t->first; *at; at = &(*at)->next) {
-        uint64_t has = shares_used(of, (*at)->owner);
+        uint64_t has = entries_of(t, (*at)->owner, standing);
 
         if (has > most && (!standing || asked_probes_stand(&(*at)->asked))) {
             most = has;

@@ -8,6 +8,7 @@
 
 #define SET 3
 #define CROWD 666 /* an owner */
+#define TWIN 699  /* one in the same place of struct shares */
 
 static int result; /* of the next put() */
 static unsigned puts_done, taken_out, looks;
@@ -207,6 +208,19 @@ START_TEST(one_owner_gives_probes_up)
 }
 END_TEST
 
+/* Two owners that have one each keep it, though struct shares counts them in one place. */
+START_TEST(owners_of_one_keep_it)
+{
+    processes[1].payer = TWIN;
+    processes[2].payer = CROWD + 1;
+    for (int i = 0; i < 2; i++)
+        ck_assert_int_eq(probe(i, 0, NULL), 0);
+    ck_assert_uint_eq(shares_used(&table.places.shares, CROWD), 2);
+    ck_assert_int_eq(probe(2, 0, NULL), -E2BIG);
+    ck_assert_uint_eq(taken_out, 0);
+}
+END_TEST
+
 /* Two of the crowd have probes, and one of another owner cannot get any. */
 START_TEST(who_gets_no_probes_takes_none)
 {
@@ -277,6 +291,7 @@ int main(void)
     tcase_add_test(tc, a_failure_is_remembered);
     tcase_add_test(tc, there_is_room_for_so_many);
     tcase_add_test(tc, one_owner_gives_probes_up);
+    tcase_add_test(tc, owners_of_one_keep_it);
     tcase_add_test(tc, who_gets_no_probes_takes_none);
     tcase_add_test(tc, a_crowd_gives_way_when_others_have_probes);
     return suite_run_case("probe_table", tc);
