@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * libflamed-agent.so: tells flamed, through a memory file of flamed's, which code the JVM has
- * compiled, compiles and drops (agent/stream.h). It runs in somebody's production JVM, so:
+ * libflamed-agent.so: reports to flamed, through a memory file, which code the JVM has compiled,
+ * compiles and drops (agent/stream.h). It runs in a production JVM, so:
  *
  * - no C library, no import, no thread, no file, no memory of its own but the mapping of flamed's
  *   file; it never waits for flamed, and never for longer than another thread takes to write one
  *   record;
- * - it asks for compiled-method-load events, and for two capabilities that every JVM has anyhow;
- *   where it is loaded to sample allocation, for sampled-object-alloc events instead (alloc.c);
+ * - it asks for compiled-method-load events, and for two capabilities that cost a JVM nothing; a
+ *   session that samples allocation asks for sampled-object-alloc events instead (alloc.c);
  * - it ends by itself: at the first event after the lease in the file's header is over it turns its
  *   events off, gives its capabilities back and unmaps the file;
  * - it keeps its JVMTI environment, without events and capabilities, for the next session: JDK 17
@@ -26,7 +26,7 @@
 #define EXPORT __attribute__((visibility("default")))
 #define REPLAYED_PER_CLOCK 16u
 #define MADVISE_POPULATE_WRITE 23       /* MADV_POPULATE_WRITE: Linux 5.14 */
-#define FIRST_BYTES (UINT64_C(2) << 20) /* of the ring: as much as most JVMs have to tell */
+#define FIRST_BYTES (UINT64_C(2) << 20) /* of the ring: enough for most JVMs */
 
 struct session session;
 
@@ -59,8 +59,8 @@ static int32_t generate(jvmti_env *env, int32_t event)
     return f(env, event);
 }
 
-/* Ends it: no event of ours any more, the capabilities given back, nothing mapped. With the lock
- * held. Threads that are on their way in here find no session. */
+/* Ends the session: turns events off, gives capabilities back, unmaps the file. With the lock held.
+ * Threads that enter a callback now find no session. */
 static void end_session(uint32_t state)
 {
     jvmti_env *env = session.env;
@@ -86,8 +86,8 @@ static void fail_session(uint32_t step, int32_t code)
     end_session(STREAM_FAILED);
 }
 
-/* The time of an event. Of what was there before, every sixteenth has a time of its own: it says
- * little, to ask costs as much as half of the rest, and a lease is seconds. */
+/* Returns the time of an event. Only every sixteenth replayed event reads the clock: the time
+ * matters little there, and reading it takes a third of the event's cost. */
 static uint64_t event_time_ns(int is_load)
 {
     if (is_load && session.until_clock > 0 &&
@@ -100,7 +100,8 @@ static uint64_t event_time_ns(int is_load)
     return session.now_ns;
 }
 
-/* With 1: the lock is held, the event is ours and may be written at *ret_now. */
+/* Begins an event. Returns 1 with the lock held if the event is of our session; its time is
+ * *ret_now. */
 static int enter(jvmti_env *env, int is_load, uint64_t *ret_now)
 {
     struct stream_header *h;
@@ -170,7 +171,7 @@ static void on_stub(jvmti_env *env, const char *name, const void *code, int32_t 
     unlock_session();
 }
 
-/* Maps the file that @options names. NULL: it is none of flamed's, or the JVM may not open it. */
+/* Maps the file that @options names. NULL: it is not flamed's, or the JVM may not open it. */
 static struct stream_header *map_stream(const char *options)
 {
     struct stream_header h;
@@ -191,7 +192,7 @@ static struct stream_header *map_stream(const char *options)
     return p;
 }
 
-/* Makes the session. Its environment, or NULL. */
+/* Makes the session. Returns its environment, or NULL. */
 static jvmti_env *begin(jvmti_vm *vm, struct stream_header *h)
 {
     int32_t (*get_env)(jvmti_vm *, void **, int32_t) = (*(void ***)vm)[JVMTI_VM_GET_ENV];
@@ -218,7 +219,7 @@ static jvmti_env *begin(jvmti_vm *vm, struct stream_header *h)
     session.until_clock = 0;
     session.loads = 0;
     memset(session.recent, 0, sizeof(session.recent));
-    /* Pages that are there anyhow, in one call and not with a fault for each. */
+    /* Faults the pages in by one call, rather than one by one. */
     raw3(SYS_madvise, h, STREAM_RING_AT + FIRST_BYTES, MADVISE_POPULATE_WRITE);
     add = jvmti_function(env, JVMTI_ADD_CAPABILITIES);
     r = add(env, &caps);
@@ -240,8 +241,8 @@ static jvmti_env *begin(jvmti_vm *vm, struct stream_header *h)
     return env;
 }
 
-/* Turns events on and has everything told that is there already. Without the lock: the JVM calls
- * us. @ret_step: what failed. */
+/* Turns events on and asks the JVM to replay the code that it has. Without the lock, because the
+ * JVM calls our callbacks. @ret_step: the step that failed. */
 static int32_t replay(jvmti_env *env, uint32_t options, uint32_t *ret_step)
 {
     int32_t r;
@@ -251,7 +252,7 @@ static int32_t replay(jvmti_env *env, uint32_t options, uint32_t *ret_step)
     if (r == 0)
         r = set_event(env, JVMTI_ENABLE_EVENT, JVMTI_COMPILED_METHOD_UNLOAD);
     if (r == 0 && options & STREAM_OPTION_STUBS) {
-        /* Only replayed: their events come from threads that must not wait. */
+        /* Only replayed ones are taken: later events come from threads that must not wait. */
         r = set_event(env, JVMTI_ENABLE_EVENT, JVMTI_DYNAMIC_CODE_GENERATED);
         if (r == 0)
             r = generate(env, JVMTI_DYNAMIC_CODE_GENERATED);
@@ -282,7 +283,8 @@ EXPORT int32_t Agent_OnAttach(jvmti_vm *vm, char *options, void *reserved)
     }
     lock_session();
     if (session.env)
-        end_session(STREAM_ENDED); /* of a flamed that is gone, or that gave up waiting */
+        end_session(STREAM_ENDED); /* the session of a flamed that is gone, or that gave up
+                                    * waiting */
     env = begin(vm, h);
     once = env ? h->options & STREAM_OPTION_ONCE : 0;
     r = env ? (int32_t)h->options : 0;

@@ -1,46 +1,46 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Samples of what is allocated (JVMTI's SampledObjectAlloc, JDK 11 and up). A session of its own,
- * beside the one of compiled code, with its own JVMTI environment and file. It uses the header of
- * that alone. The JVM draws which objects are sampled, by chance for each byte. The callback
- * looks at the lease, keeps the pace and calls a function that does nothing. There flamed has a
- * probe, which reads the arguments and the stack. So nothing of a sample is kept in the JVM, but
- * weak references to objects that flamed wants to be followed (live.c).
+ * Samples of allocation (JVMTI's SampledObjectAlloc, JDK 11 and later). The session is separate
+ * from the one of compiled code, with its own JVMTI environment and file; it uses only the file's
+ * header. The JVM picks the objects, each byte with the same chance. The callback checks the lease,
+ * limits the rate and calls an empty function. flamed has a probe on that function, which reads the
+ * arguments and the stack. So the JVM stores nothing of a sample, except weak references to objects
+ * that flamed follows (live.c).
  *
- * The capability is one that a single agent may have. It is given back when the session ends.
+ * Only one agent in a JVM may have the capability. It is given back when the session ends.
  */
 #include "agent/common.h"
 #include "agent/live.h"
 
 #include <sys/mman.h>
 
-#define INTERVAL_DEFAULT (UINT32_C(512) << 10) /* as JVMTI says it: what the JVM had before */
+#define INTERVAL_DEFAULT (UINT32_C(512) << 10) /* JVMTI's default */
 #define INTERVAL_MIN UINT32_C(1024)
 #define INTERVAL_MAX (UINT32_C(1) << 30)
 #define WINDOW_NS UINT64_C(100000000)
-#define WINDOW_EVENTS 100u /* 1,000 a second: more double the interval, */
-#define WINDOW_FEW 45u     /* and fewer halve it, down to what is asked for */
-#define BUSY_LOOKS 100u    /* whether another thread is still busy, */
+#define WINDOW_EVENTS 100u /* 1,000 a second: above it the interval doubles */
+#define WINDOW_FEW 45u     /* below it the interval halves, down to the asked one */
+#define BUSY_LOOKS 100u    /* tries to find no other thread busy */
 #define BUSY_LOOK_NS 20000000
 
-/* Guarded by lock, but for kept. JVMTI and JNI are called without the lock: a thread that another
- * one has suspended stops there, and those that allocate must not wait for it. */
+/* Guarded by lock, except kept. JVMTI and JNI are called without the lock: a thread that is
+ * suspended stops there, and threads that allocate must not wait for it. */
 static struct {
     uint32_t lock;
-    uint32_t busy;   /* 1: a thread has JVMTI begin or end the session, or change its interval */
+    uint32_t busy;   /* 1: a thread begins or ends the session, or changes its interval */
     jvmti_env *env;  /* NULL: no session */
-    jvmti_env *kept; /* for the next: agent.c says why. Of the thread that is busy */
+    jvmti_env *kept; /* for the next session (see agent.c); only the busy thread uses it */
     struct stream_header *header;
     uint32_t asked, interval; /* bytes */
     uint64_t window_ns;       /* when the window began */
     uint32_t in_window;       /* events in it */
     struct live *live;        /* NULL: objects are not followed */
-    uint32_t live_no;         /* which one it is: changes when it goes */
+    uint32_t live_no;         /* number of that table: changes when the table goes */
 } sampling;
 
-/* Where the probe is: an instruction that the kernel runs in its place, and back. On x86-64 it is
- * no no-op of five bytes: newer kernels turn a probe there into a call, and map a page for that
- * which stays. With an entry in the table of functions, by which flamed-broker checks the place. */
+/* The function that is probed: one instruction that the kernel can emulate, and a return. On x86-64
+ * it is no no-op of five bytes: newer kernels turn a probe there into a call, and map a page for it
+ * that stays. It has an unwind entry, by which flamed-broker checks the place. */
 void flamed_agent_sampled(const void *klass, uint64_t bytes, uint64_t interval, uint64_t id);
 #if defined(__x86_64__)
 #define DO_NOTHING                                                                                 \
@@ -68,7 +68,7 @@ static int32_t set_interval(jvmti_env *env, uint32_t bytes)
     return f(env, (int32_t)bytes);
 }
 
-/* What flamed asks for; its field can be written by the JVM. */
+/* Returns the interval that flamed asks for, within bounds: the JVM can write that field. */
 static uint32_t asked_interval(const struct stream_header *h)
 {
     uint64_t bytes = __atomic_load_n(&h->interval, __ATOMIC_RELAXED);
@@ -95,7 +95,8 @@ static void set_busy(uint32_t busy)
     lock_drop(&sampling.lock);
 }
 
-/* Makes the caller the one that is busy. 0: another is for too long, and may be suspended. */
+/* Makes the caller the busy thread. Returns 0 if another one is busy for too long, such as a
+ * suspended one. */
 static int wait_busy(void)
 {
     const struct {
@@ -112,12 +113,12 @@ static int wait_busy(void)
         if (!was)
             return 1;
         raw4(SYS_futex, &sampling.busy, FUTEX_WAIT_PRIVATE, 1,
-             &look); /* no filter forbids it: JVMs wait so */
+             &look); /* JVMs themselves make this call, so no filter forbids it */
     }
     return 0;
 }
 
-/* Takes the table of followed objects away, for live_end(). With the lock held. */
+/* Detaches the table of followed objects, for live_end(). With the lock held. */
 static struct live *detach_live(void)
 {
     struct live *l = sampling.live;
@@ -130,7 +131,7 @@ static struct live *detach_live(void)
     return l;
 }
 
-/* Takes the session away. With the lock held, by the thread that is busy. Returns its table. */
+/* Detaches the session and returns its table. With the lock held, by the busy thread. */
 static struct live *detach(void)
 {
     struct live *l = detach_live();
@@ -162,8 +163,8 @@ static void fail(struct stream_header *h, uint32_t step, int32_t code)
     leave(h, STREAM_FAILED);
 }
 
-/* Ends what was taken away: no event of ours any more, the capability given back, and the interval.
- * Threads that are on their way in here find no session. By the thread that is busy. */
+/* Ends a detached session: turns its event off, gives the capability back and resets the interval.
+ * Threads that enter the callback now find no session. By the busy thread. */
 static void turn_off(jvmti_env *env)
 {
     set_event(env, JVMTI_DISABLE_EVENT, JVMTI_SAMPLED_OBJECT_ALLOC);
@@ -194,7 +195,7 @@ static uint32_t pace(uint64_t now_ns)
     return next;
 }
 
-/* By the thread that is busy, which then is not. */
+/* Changes the interval. By the busy thread, which is not busy afterwards. */
 static void change_interval(jvmti_env *env, struct stream_header *h, uint32_t bytes)
 {
     int32_t r = set_interval(env, bytes);
@@ -208,8 +209,8 @@ static void change_interval(jvmti_env *env, struct stream_header *h, uint32_t by
     lock_drop(&sampling.lock);
 }
 
-/* Looks at the table for an event, and takes a place for its object; makes the table when flamed
- * begins to want it. Returns the table if that is over. With the lock held. */
+/* Sweeps a part of the table at an event, and takes a place for its object. Makes the table when
+ * flamed asks for it; returns it for live_end() when flamed no longer does. With the lock held. */
 static struct live *look_at_live(struct stream_header *h, uint64_t bytes, uint32_t interval,
                                  struct live_turn *ret)
 {
@@ -224,8 +225,8 @@ static struct live *look_at_live(struct stream_header *h, uint64_t bytes, uint32
     return NULL;
 }
 
-/* Has the object followed if @t took a place for it in table @live_no. Returns its id; 0: it is
- * not. */
+/* Follows the object if @t took a place for it in table @live_no. Returns its id; 0: it is not
+ * followed. */
 static uint32_t follow(const jni_env *jni, jni_ref object, const struct live_turn *t,
                        uint32_t live_no)
 {
@@ -246,8 +247,8 @@ static uint32_t follow(const jni_env *jni, jni_ref object, const struct live_tur
     return there && ref ? t->id : 0;
 }
 
-/* The JVM calls it in the thread that allocates, and in several at once. @object, @klass: handles.
- * The thread's next object was drawn just before, with the interval from before a change. */
+/* The callback. The JVM calls it in the thread that allocates, in several at once. @object, @klass:
+ * handles. The JVM has already picked the thread's next object, by the interval before a change. */
 static void on_sampled(jvmti_env *env, const jni_env *jni, const void *thread, jni_ref object,
                        const void *klass, int64_t bytes)
 {
@@ -298,7 +299,8 @@ static void on_sampled(jvmti_env *env, const jni_env *jni, const void *thread, j
     flamed_agent_sampled(klass, (uint64_t)bytes, interval, id);
 }
 
-/* Makes the session but for its event. Its environment, or NULL. By the thread that is busy. */
+/* Makes the session, still without its event. Returns its environment, or NULL. By the busy
+ * thread. */
 static jvmti_env *prepare(jvmti_vm *vm, struct stream_header *h)
 {
     int32_t (*get_env)(jvmti_vm *, void **, int32_t) = (*(void ***)vm)[JVMTI_VM_GET_ENV];
@@ -343,7 +345,7 @@ static jvmti_env *prepare(jvmti_vm *vm, struct stream_header *h)
     return env;
 }
 
-/* The JNI of this thread, which the JVM has called. NULL: it gives none. */
+/* Returns the JNI of this thread; NULL: the JVM gives none. */
 static const jni_env *own_jni(jvmti_vm *vm)
 {
     int32_t (*get_env)(jvmti_vm *, void **, int32_t) = (*(void ***)vm)[JVMTI_VM_GET_ENV];
@@ -352,8 +354,8 @@ static const jni_env *own_jni(jvmti_vm *vm)
     return get_env(vm, &jni, JNI_VERSION_OF_JDK_8) == 0 ? jni : NULL;
 }
 
-/* Ends the session there is, if there is one. By the thread that is busy. Returns its header, which
- * is for the caller to leave. */
+/* Ends the present session, if there is one. Returns its header, which the caller unmaps. By the
+ * busy thread. */
 static struct stream_header *end_session(jvmti_vm *vm)
 {
     struct stream_header *h;
@@ -381,7 +383,7 @@ void alloc_begin(jvmti_vm *vm, struct stream_header *h)
         fail(h, STREAM_STEP_BUSY, 0);
         return;
     }
-    other = end_session(vm); /* of a flamed that is gone, or gave up waiting */
+    other = end_session(vm); /* the session of a flamed that is gone, or gave up waiting */
     if (other)
         leave(other, STREAM_ENDED);
     env = prepare(vm, h);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Compiled code: where it is, and which methods it is made of at each place. */
+/* Writes compiled code: its address, and its methods at each pc. */
 #include "agent/session.h"
 
 #define PCS_MAX 65536 /* of one piece of code */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What both kinds of session need: a lock, the host's clock, and JVMTI's events on and off. */
+/* Helpers of both kinds of session: a lock, the host's clock, JVMTI's events on and off. */
 #pragma once
 
 #include "agent/jvmti_slots.h"
@@ -21,7 +21,7 @@ static inline void lock_take(uint32_t *lock)
         raw4(SYS_futex, lock, FUTEX_WAIT_PRIVATE, 2, NULL);
 }
 
-/* Gives it back. */
+/* Releases @lock. */
 static inline void lock_drop(uint32_t *lock)
 {
     if (__atomic_exchange_n(lock, 0, __ATOMIC_RELEASE) == 2)
@@ -57,6 +57,5 @@ static inline int32_t set_event(jvmti_env *env, int32_t mode, int32_t event)
 
 /* ---- alloc.c ---- */
 
-/* Begins to sample what is allocated, in place of a session that does. Takes @h, which is mapped.
- */
+/* Begins to sample allocation, in place of an earlier such session. Takes the mapping @h. */
 void alloc_begin(jvmti_vm *vm, struct stream_header *h);

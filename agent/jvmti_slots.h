@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The few places of the JVM Tool Interface and of JNI that the agent uses, by their numbers in the
- * specification. The numbers never change, so no JDK is needed to build the agent.
+ * The few functions of the JVM Tool Interface and of JNI that the agent uses, by their numbers in
+ * the specification. The numbers never change, so no JDK is needed to build the agent.
  * tests/unit/attach/test_attach.c compares each with a JDK's own jvmti.h and jvmticmlr.h, if there
  * is one.
  */
@@ -53,13 +53,13 @@ enum jvmti_event {
 };
 #define JVMTI_EVENT_FIRST 50 /* the first in the table of callbacks */
 
-/* Bits of the capabilities, 128 in all. Lines and file names are among those that every JVM has
- * anyhow (HotSpot: "always" capabilities): asking for them changes nothing in how code runs. */
+/* Bits of the capabilities, 128 in all. Lines and file names are always available (HotSpot:
+ * "always" capabilities): asking for them does not change how code runs. */
 #define JVMTI_CAP_SOURCE_FILE_NAME 11
 #define JVMTI_CAP_LINE_NUMBERS 12
 #define JVMTI_CAP_COMPILED_METHOD_LOAD 27
 #define JVMTI_CAP_SAMPLED_OBJECT_ALLOC 43
-#define JVMTI_ERROR_NOT_AVAILABLE 98 /* of capabilities: another agent has one that is for one */
+#define JVMTI_ERROR_NOT_AVAILABLE 98 /* of capabilities: one agent has them alone */
 struct jvmti_capabilities {
     uint32_t bits[4];
 };
@@ -69,7 +69,7 @@ struct jvmti_line {
     int32_t line;
 };
 
-/* The record beside a compiled method (jvmticmlr.h). */
+/* The record that comes with a compiled method (jvmticmlr.h). */
 #define JVMTI_CMLR_INLINE 2
 struct jvmti_cmlr {
     int32_t kind, major, minor;
@@ -87,13 +87,13 @@ struct jvmti_inline {
     const struct jvmti_pc *pcs;
 };
 
-/* Returns the function in place @slot of the table that @object begins with. */
+/* Returns function @slot of the table that @object points to. */
 static inline void *jvmti_function(const void *object, int slot)
 {
     return (*(void *const *const *)object)[slot - 1];
 }
 
-/* Does the same of JNI. */
+/* Returns function @slot of JNI. */
 static inline void *jni_function(const jni_env *jni, enum jni_slot slot)
 {
     return (*(void *const *const *)jni)[slot];

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The table of weak references. A hand goes round: each event looks at a few places, and what is
- * dead there makes room. If the table is full of objects that live, the threshold doubles, until it
- * is at least twice what half of the objects stand for. The hand then takes out of each place by
- * chance what a sample with that threshold would not have met, and stops where it has made room.
- * So every object that is left was kept with a chance that is known, and each new one has a place.
+ * The table of weak references. A sweep goes round: each event checks a few places and frees those
+ * with dead objects. If the table is full of live objects, the threshold doubles, until it is at
+ * least twice the weight of half of the objects. The sweep then drops objects at random, so that
+ * each stays with the chance that the new threshold gives it, and stops when it has a free place.
+ * So each object left was kept with a known chance, and each new one finds a place.
  */
 #include "agent/live.h"
 
@@ -12,23 +12,24 @@
 
 #include <sys/mman.h>
 
-#define VISITS 8u /* places at each event; more if there is no room, until one has been made */
+#define VISITS 8u /* places checked at each event; more if the table is full, until one is free */
 #define THRESHOLD_MAX (UINT64_C(1) << 40)
 
 _Static_assert(VISITS + 1 <= LIVE_GONE_MAX, "each visit takes out one at most");
 
 struct place {
-    jni_ref ref;                /* NULL: free, or taken by an event that makes its reference now */
+    jni_ref ref;                /* NULL: free, or reserved by an event that makes its reference
+                                 * now */
     uint64_t stands, threshold; /* bytes */
     uint32_t id;
 };
 
 struct live {
-    uint64_t threshold; /* bytes; 0: there was room for all so far */
+    uint64_t threshold; /* bytes; 0: the table was never full */
     uint64_t random;
     uint32_t last_id;
     uint32_t hand;
-    uint32_t visited; /* places, since the threshold was raised */
+    uint32_t visited; /* places checked since the threshold was raised */
     uint32_t free_count;
     uint16_t free[STREAM_LIVE_MAX];
     struct place places[STREAM_LIVE_MAX];
@@ -93,9 +94,9 @@ static int draw(struct live *l, uint64_t part, uint64_t whole)
     return part >= whole || next_random(l) % whole < part;
 }
 
-/* ---- the hand ---- */
+/* ---- the sweep ---- */
 
-/* Of a reference of ours, whose word is there as long as that is. */
+/* Returns whether the object of @ref, one of our references, is dead. */
 static int is_dead(jni_ref ref)
 {
     const uint64_t *word = (const uint64_t *)((uint64_t)(uintptr_t)ref & ~STREAM_LIVE_KIND_BITS);
@@ -131,7 +132,8 @@ static void visit(struct live *l, struct stream_header *h, struct live_turn *t)
     }
     if (p->threshold == l->threshold)
         return;
-    /* It was kept with a chance of stands / its threshold, and is to have been with a smaller. */
+    /* It was kept with the chance stands / threshold; now it needs the smaller chance of the new
+     * threshold. */
     if (!draw(l, p->stands > p->threshold ? p->stands : p->threshold, l->threshold)) {
         take_out(l, h, slot, t);
         return;
@@ -140,7 +142,7 @@ static void visit(struct live *l, struct stream_header *h, struct live_turn *t)
     __atomic_store_n(&published(h, slot)->threshold, p->threshold, __ATOMIC_RELEASE);
 }
 
-/* How many of the table a threshold of @bytes leaves with a chance of a half or less. */
+/* Returns how many objects have at most even chances to stay with a threshold of @bytes. */
 static uint32_t halved_by(const struct live *l, uint64_t bytes)
 {
     uint32_t n = 0;
@@ -150,7 +152,7 @@ static uint32_t halved_by(const struct live *l, uint64_t bytes)
     return n;
 }
 
-/* Raises the threshold of a table whose places all have been visited with it. */
+/* Raises the threshold, once the sweep has checked all places with the present one. */
 static void raise(struct live *l, uint32_t interval)
 {
     uint64_t next = l->threshold > interval ? l->threshold : interval;
@@ -164,7 +166,7 @@ static void raise(struct live *l, uint32_t interval)
     l->visited = 0;
 }
 
-/* Makes room in a table that is full: mostly within a few visits. */
+/* Frees a place in a full table, mostly after a few checks. */
 static void make_room(struct live *l, struct stream_header *h, uint32_t interval,
                       struct live_turn *t)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which methods flamed knows by which number, and their names, asked of the JVM once each. */
+/* Numbers methods for flamed, and asks the JVM once for the names of each. */
 #include "agent/session.h"
 
-#define PROBES_MAX 1024u /* slots looked at for one method: at three quarters full it is a few */
+#define PROBES_MAX 1024u /* slots tried for one method; a few at three quarters full */
 #define LINES_MAX 4096u  /* of one method */
 
 static void release(jvmti_env *env, void *p)
@@ -13,7 +13,7 @@ static void release(jvmti_env *env, void *p)
         f(env, p);
 }
 
-/* What the JVM says of a method; each NULL where it does not. */
+/* The names of a method by the JVM; NULL: it gives none. */
 struct names {
     char *class_name, *name, *signature, *file;
     struct jvmti_line *lines;
@@ -58,7 +58,7 @@ static void names_release(jvmti_env *env, struct names *n)
     release(env, n->lines);
 }
 
-/* Writes the record of a method. 1 if there was room. */
+/* Writes the record of a method. Returns 1 if there was room. */
 static int write_method(jvmti_env *env, jvmti_id method, uint32_t id, uint64_t time_ns)
 {
     struct names n;
@@ -101,7 +101,7 @@ static int write_method(jvmti_env *env, jvmti_id method, uint32_t id, uint64_t t
     return m != NULL;
 }
 
-/* The slot of a method: its own or the free one where it belongs. NULL: the table is full. */
+/* Returns the slot of a method, or the free one where it belongs. NULL: the table is full. */
 static struct slot *find(jvmti_id method)
 {
     uint64_t key = (uint64_t)(uintptr_t)method;
@@ -116,7 +116,7 @@ static struct slot *find(jvmti_id method)
     return NULL;
 }
 
-/* Where a method stands that was looked for lately: the same few come again and again. */
+/* Returns the cache entry for a method. The same few methods come again and again. */
 static struct slot *recent(jvmti_id method)
 {
     return &session.recent[((uintptr_t)method >> 3) & (RECENT_METHODS - 1)];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * System calls without a C library. The agent is loaded into a JVM with any libc, or none that we
- * know; flamed-attach must load nothing of the target's. Each call returns the kernel's result: >=
- * 0, or -errno. Thread: any.
+ * System calls without a C library. The agent is loaded into JVMs with any libc; flamed-attach must
+ * load no library of the target. Each call returns the kernel's result: >= 0, or -errno. Thread:
+ * any.
  */
 #pragma once
 
@@ -49,20 +49,21 @@ static inline long raw6(long n, long a, long b, long c, long d, long e, long f)
 #define raw4(n, a, b, c, d) raw6(n, (long)(a), (long)(b), (long)(c), (long)(d), 0, 0)
 #define raw5(n, a, b, c, d, e) raw6(n, (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), 0)
 
-/* What compilers call by themselves. The including file is built so that they are not replaced by
- * calls to themselves (-fno-builtin -fno-tree-loop-distribute-patterns), and hidden. */
+/* Functions that compilers call by themselves; hidden. The including file is built with
+ * -fno-builtin -fno-tree-loop-distribute-patterns, so that they do not become calls to
+ * themselves. */
 __attribute__((unused, visibility("hidden"))) void *memcpy(void *to, const void *from, size_t n);
 __attribute__((unused, visibility("hidden"))) void *memset(void *to, int c, size_t n);
 
 #ifdef RAW_DEFINE_MEMORY
-/* Do what C says. The compiler calls these two by itself. */
+/* As in the C library. */
 void *memcpy(void *to, const void *from, size_t n)
 {
     char *t = to;
     const char *f = from;
 
     for (; n >= sizeof(uint64_t); n -= sizeof(uint64_t)) {
-        __builtin_memcpy(t, f, sizeof(uint64_t)); /* of a fixed size: two instructions */
+        __builtin_memcpy(t, f, sizeof(uint64_t)); /* a fixed size becomes two instructions */
         t += sizeof(uint64_t);
         f += sizeof(uint64_t);
     }
@@ -71,7 +72,7 @@ void *memcpy(void *to, const void *from, size_t n)
     return to;
 }
 
-/* As memcpy(): for the compiler. */
+/* As in the C library. */
 void *memset(void *to, int c, size_t n)
 {
     char *t = to;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Records in flamed's memory file. No lock is taken here, and nobody is waited for. */
+/* Writes records into flamed's memory file. Takes no lock and never waits. */
 #include "agent/session.h"
 
 #define STRING_MAX 2048u /* bytes of one name */

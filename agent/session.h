@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the files of the agent share: one session at a time, whose memory is flamed's file.
- * agent.c begins and ends it and takes the JVM's events; ring.c has the records; methods.c names
- * methods, once each; code.c writes compiled code. All but agent.c is called with the lock held.
+ * The session that the files of the agent share, one at a time; its memory is flamed's file.
+ * agent.c begins and ends it and handles the JVM's events; ring.c writes records; methods.c names
+ * methods, once each; code.c writes compiled code. All functions except those of agent.c are called
+ * with the lock held.
  */
 #pragma once
 
@@ -18,38 +19,39 @@ struct slot {
 
 #define RECENT_METHODS 64u /* a power of 2 */
 
-/* All that the agent keeps. Guarded by lock. */
+/* The state of the agent. Guarded by lock. */
 struct session {
     uint32_t lock;   /* 0 free, 1 held, 2 held and waited for */
     jvmti_env *env;  /* NULL: no session */
-    jvmti_env *kept; /* of the last one, for the next */
+    jvmti_env *kept; /* the environment of the last session, for the next one */
     struct stream_header *header;
     struct slot *table;
     char *ring;
-    uint64_t head; /* of the ring. The file's is only told: another may have written it */
+    uint64_t head; /* of the ring. The file's copy is only written, never read: others may write
+                    * to it */
     uint32_t method_count;
-    uint32_t until_clock; /* replayed events that get the last one's time */
-    uint64_t now_ns;      /* that time */
+    uint32_t until_clock; /* replayed events that still take now_ns */
+    uint64_t now_ns;      /* the time of the last event */
     uint64_t loads;
-    struct slot recent[RECENT_METHODS]; /* of table, by the method's address */
+    struct slot recent[RECENT_METHODS]; /* cache of the table, by the method's address */
 };
 extern struct session session;
 
 /* ---- ring.c ---- */
 
-/* Room for a record of @bytes in one piece, its head filled; NULL when there is none. What is in it
- * becomes visible by commit(). */
+/* Returns room for a record of @bytes, in one piece and with its head filled; NULL: none. commit()
+ * publishes it. */
 void *reserve(uint32_t bytes, uint16_t kind, uint16_t flags, uint64_t time_ns);
 void commit(uint32_t bytes);
 uint32_t round_up(uint32_t n, uint32_t to);
-/* Bytes of @s that are written; 0 for NULL. */
+/* Returns how many bytes of @s are written; 0 for NULL. */
 uint16_t length(const char *s);
-/* Appends @n bytes. The new end. */
+/* Appends @n bytes and returns the new end. */
 char *put(char *to, const char *s, uint16_t n);
 
 /* ---- methods.c ---- */
 
-/* Names a method unless that was done. */
+/* Names a method if it has no name yet. */
 void introduce(jvmti_env *env, jvmti_id method, uint64_t time_ns);
 /* Returns the id of a method that was named; 0: none. */
 uint32_t known(jvmti_id method);

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What libflamed-agent.so writes and flamed reads: one memory file of fixed size, made by
- * flamed-broker and sealed against a change of size. All of it can be written by the JVM, so flamed
- * copies what it reads and takes it for hostile (daemon/attach/code_map.c).
+ * The memory file that libflamed-agent.so writes and flamed reads. flamed-broker makes it with a
+ * fixed size and seals that. The JVM can write all of it, so flamed copies it before use and treats
+ * it as hostile (daemon/attach/code_map.c).
  *
  *   0                 struct stream_header, one page
- *   STREAM_TABLE_AT   the agent's own notes: which methods it has named. flamed never reads them.
- *                     Of samples of allocation: a table of struct stream_live
+ *   STREAM_TABLE_AT   the agent's table of methods that it has named; flamed never reads it.
+ *                     If the agent samples allocation: a table of struct stream_live
  *   STREAM_RING_AT    a ring of records, read and written at counters modulo its size
  *
  * A record begins at a multiple of 8, lies in one piece and has a struct stream_record in front.
  * Where the rest of the ring is too short for one, a STREAM_PAD fills it. When there is no room,
- * records are dropped and counted; the JVM is never made to wait. Native byte order: both ends are
- * one machine. Times are nanoseconds of the host's CLOCK_MONOTONIC.
+ * records are dropped and counted; the JVM never waits. Native byte order: both ends are one
+ * machine. Times are nanoseconds of the host's CLOCK_MONOTONIC.
  */
 #pragma once
 
@@ -35,14 +35,14 @@
 #define STREAM_LIVE_MAX UINT32_C(4096) /* objects that are followed at a time */
 
 enum stream_state {
-    STREAM_IDLE = 0,      /* the agent has not opened it */
-    STREAM_REPLAYING = 1, /* what was compiled before is being written */
-    STREAM_STREAMING = 2, /* all of that is there; what happens now follows */
-    STREAM_ENDED = 3,     /* our events are off, our capabilities given back */
+    STREAM_IDLE = 0,      /* the agent has not opened the file */
+    STREAM_REPLAYING = 1, /* code compiled so far is being written */
+    STREAM_STREAMING = 2, /* that is done; new events follow */
+    STREAM_ENDED = 3,     /* events are off, capabilities given back */
     STREAM_FAILED = 4,    /* step and code say why */
 };
 
-/* Where the agent failed. */
+/* The step at which the agent failed. */
 enum stream_step {
     STREAM_STEP_NONE = 0,
     STREAM_STEP_ENVIRONMENT = 1,  /* code: of JavaVM.GetEnv */
@@ -50,14 +50,14 @@ enum stream_step {
     STREAM_STEP_CALLBACKS = 3,
     STREAM_STEP_EVENTS = 4,
     STREAM_STEP_REPLAY = 5,
-    STREAM_STEP_BUSY = 6, /* no code: the end of the session before, in a suspended thread */
+    STREAM_STEP_BUSY = 6, /* no code: a suspended thread has not ended the session before */
 };
 
 enum stream_option {
     STREAM_OPTION_STUBS = 1, /* also replay DynamicCodeGenerated: only on JDKs where that is safe */
     STREAM_OPTION_ONCE = 2,  /* end after the replay */
     STREAM_OPTION_SAMPLES =
-        4, /* sample allocation at a probe, and tell of no code: the header alone is used */
+        4, /* sample allocation at a probe and report no code: only the header is used */
 };
 
 struct stream_header {
@@ -71,7 +71,7 @@ struct stream_header {
     uint64_t tail;     /* bytes read so far */
     uint64_t lease_ns; /* host time: at the first event after it the agent ends */
     uint32_t stop;     /* 1: the agent ends at the next event */
-    uint32_t live;     /* 1: of samples of allocation, it follows the objects */
+    uint32_t live;     /* 1: the agent follows the objects of its samples */
     uint64_t interval; /* bytes between two samples of allocation, on average; 0: 512 KiB */
     uint8_t pad2[32];
     /* Written by the agent. */
@@ -80,36 +80,36 @@ struct stream_header {
     uint32_t step;
     int32_t code;
     uint32_t zero2;
-    uint64_t dropped;      /* records for which there was no room */
+    uint64_t dropped;      /* records dropped for want of room */
     uint64_t events;       /* callbacks so far */
     uint64_t replayed;     /* loads when the state became STREAM_STREAMING */
     uint64_t replay_ns;    /* how long that took */
-    uint64_t interval_now; /* as interval, or more: so that samples are not too many */
-    /* Of objects that are followed: */
-    uint32_t live_dead;   /* the id of the newest that was met dead; 0: none was */
-    uint32_t live_held;   /* weak references that there are */
-    uint64_t live_missed; /* samples that found no place, or no memory */
+    uint64_t interval_now; /* interval, or more to limit the rate of samples */
+    /* Followed objects. */
+    uint32_t live_dead;   /* the id of the newest one that was found dead; 0: none */
+    uint32_t live_held;   /* present weak references */
+    uint64_t live_missed; /* samples that found no place or no memory */
     uint8_t pad3[48];
 };
 _Static_assert(sizeof(struct stream_header) == 256, "four cache lines, no padding");
 
 /*
- * An object that is followed by a weak reference. The agent keeps its own list and reads nothing
- * here. It is kept with a chance of max(bytes, interval) / threshold, or always if that is more
- * than 1. The id is written last, and is taken away before the reference is deleted.
+ * An object followed by a weak reference. The agent has its own list and reads nothing here. The
+ * object was kept with the chance max(bytes, interval) / threshold, or certainly if that is over 1.
+ * The id is written last, and removed before the reference is deleted.
  */
 struct stream_live {
-    uint64_t ref; /* address of the word that the collector clears, and some low bits */
+    uint64_t ref; /* address of the word that the collector clears, with some low bits */
     uint64_t bytes;
     uint64_t threshold; /* bytes */
-    uint32_t id;        /* 1, 2, ...; round again; 0: there is none */
-    uint32_t interval;  /* bytes between two samples, when it was one */
+    uint32_t id;        /* 1, 2, ..., and round again; 0: no object */
+    uint32_t interval;  /* bytes between two samples when this one was taken */
 };
 _Static_assert(sizeof(struct stream_live) == 32 &&
                    STREAM_LIVE_MAX * sizeof(struct stream_live) <= STREAM_TABLE_BYTES,
                "it fits into the table");
-/* A reference has low bits that say which kind it is. The word at the rest has an address, or no
- * more than low bits if its object is gone. */
+/* The low bits of a reference are its kind. The rest is the address of a word, which holds the
+ * object's address, or at most low bits if the object is gone. */
 #define STREAM_LIVE_KIND_BITS UINT64_C(7)
 #define STREAM_LIVE_ADDRESS_SHIFT 16
 
@@ -122,8 +122,8 @@ enum stream_kind {
 };
 
 enum stream_flag {
-    STREAM_FLAG_REPLAYED = 1, /* it happened before the time that it has */
-    STREAM_FLAG_CUT = 2,      /* debug information left out: the record would be too long */
+    STREAM_FLAG_REPLAYED = 1, /* it happened before the time in the record */
+    STREAM_FLAG_CUT = 2,      /* without debug information: the record would be too long */
 };
 
 struct stream_record {
@@ -132,9 +132,9 @@ struct stream_record {
     uint64_t time_ns;
 };
 
-/* A method's names, before the first record that has its id. The strings follow the struct, in this
- * order and without NUL, then at the next multiple of 4 the lines. Modified UTF-8 as JVMTI gives
- * it: class as a signature ("Ljava/lang/Thread;"). */
+/* A method's names; comes before the first record with its id. The strings follow the struct, in
+ * this order and without NUL, then at the next multiple of 4 the lines. Modified UTF-8 as JVMTI
+ * gives it: class as a signature ("Ljava/lang/Thread;"). */
 struct stream_method {
     struct stream_record r;
     uint32_t id; /* 1, 2, ... */
@@ -145,7 +145,7 @@ struct stream_line {
     uint32_t bci, line;
 };
 
-/* Code of a method. pc_count times struct stream_pc follow, each with its frames behind it. */
+/* Code of a method. pc_count times struct stream_pc follow, each followed by its frames. */
 struct stream_load {
     struct stream_record r;
     uint64_t address;
@@ -154,8 +154,8 @@ struct stream_load {
     uint32_t pc_count;
     uint32_t zero;
 };
-/* offset is the end of a range, as HotSpot keeps it: what was interrupted belongs to the first
- * behind it. */
+/* A range of code, by the offset of its end, as in HotSpot. An interrupted pc belongs to the first
+ * range that ends after it. */
 struct stream_pc {
     uint32_t offset; /* from the address of the code */
     uint32_t frame_count;
@@ -170,7 +170,7 @@ struct stream_unload {
     uint64_t address;
 };
 
-/* A piece of code that is no method's: name_n bytes follow. */
+/* A piece of code that belongs to no method; name_n bytes follow. */
 struct stream_stub {
     struct stream_record r;
     uint64_t address;

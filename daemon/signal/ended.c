@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How a JVM ended, from outside: by its pidfd, and by what its cgroup counted. */
+/* Finds out from outside how a JVM ended: by its pidfd and the counters of its cgroup. */
 #include "signal/watched.h"
 
 #include "proc/exit_status.h"
@@ -7,9 +7,9 @@
 #include <signal.h>
 #include <sys/wait.h>
 
-#define WAIT_NS (10 * NSEC_PER_SEC) /* for its parent to wait for it */
+#define WAIT_NS (10 * NSEC_PER_SEC) /* for its parent to reap it */
 #define ASK_NS NSEC_PER_SEC         /* between two questions to the broker */
-#define LIVED_S 60.0                /* a program that ends as it should sooner is no service */
+#define LIVED_S 60.0                /* a program that ends well sooner than this is no service */
 #define BY_SIGNAL 128               /* a JVM that ends by SIGTERM exits with 128 and its number */
 #define NS_PER_S 1e9
 
@@ -25,7 +25,7 @@ static bool is_asked(int code)
            code == BY_SIGNAL + SIGHUP;
 }
 
-/* Appends what it had at last. */
+/* Appends its last known memory. */
 static void add_memory(const struct end_facts *e, struct rule_finding *f)
 {
     char a[RULE_BYTES_TEXT], b[RULE_BYTES_TEXT];
@@ -86,7 +86,8 @@ bool ended_find(const struct end_facts *e, struct rule_finding *ret)
     return f.severity > 1 || e->age_s >= LIVED_S;
 }
 
-/* How many processes of its cgroup the kernel has ended since the last reading. */
+/* Returns how many processes of its cgroup the kernel has killed for want of memory since the last
+ * reading. */
 static double last_kills(const struct watched *w)
 {
     struct number_reading now;
@@ -96,7 +97,7 @@ static double last_kills(const struct watched *w)
     return now.v[NUMBER_OOM_KILLS] - numbers_last(&w->numbers, NUMBER_OOM_KILLS);
 }
 
-/* How it ended, also where its parent does not wait for it. */
+/* Gets its wait(2) status, also if its parent does not reap it. */
 static bool status_of(struct watched *w, struct broker *broker, uint64_t now_ns, int *ret)
 {
     if (exit_status_of(w->pidfd, ret))
@@ -123,7 +124,7 @@ bool ended_look(struct watched *w, struct broker *broker, uint64_t now_ns)
     e.known = status_of(w, broker, now_ns, &e.status);
     if (!e.known && now_ns - w->ended_ns < WAIT_NS)
         return false;
-    memset(w->states, 0, sizeof(w->states)); /* it has no other trouble any more */
+    memset(w->states, 0, sizeof(w->states)); /* its other signals are over */
     state->on = ended_find(&e, &state->finding);
     state->strong_ns = w->ended_ns;
     w->ended = true;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The links of a signal: its rule's texts with the process and the time in them. */
+/* Makes the links of a signal: its rule's texts with the process and the time filled in. */
 #include "signal/signal.h"
 
 #include "base/buf.h"
 
-#define BEFORE_NS (60 * NSEC_PER_SEC) /* a minute before the newest look */
+#define BEFORE_NS (60 * NSEC_PER_SEC) /* begins a minute before the newest reading */
 
 static void add_time(struct buf *b, uint64_t realtime_ns)
 {

@@ -3,7 +3,7 @@
 
 #include "signal/rule.h"
 
-/* Returns NAN where @whole is nothing. */
+/* Returns @of / @whole; NAN if @whole is 0. */
 static double part(double of, double whole)
 {
     return whole > 0 ? of / whole : NAN;

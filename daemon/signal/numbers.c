@@ -3,7 +3,7 @@
 
 #include "base/array.h"
 
-#define KNOWN_PART (2.0 / 3) /* of a window, for its sum to be known */
+#define KNOWN_PART (2.0 / 3) /* of a window that has to be known for a sum */
 #define TREND_POINTS_MIN 4
 #define ROOM_STEP 16
 
@@ -89,7 +89,7 @@ double numbers_last(const struct numbers *n, enum number which)
 }
 
 struct total {
-    double sum, max, seconds; /* of what is known */
+    double sum, max, seconds; /* of the known points */
     size_t points;
 };
 
@@ -145,10 +145,10 @@ double numbers_max(const struct numbers *n, enum number which, double window_s)
 /* ---- trends ---- */
 
 struct place {
-    double s, v; /* when, and what */
+    double s, v; /* time and value */
 };
 
-/* Whether point @p counts for a trend of @which. */
+/* Returns whether point @p counts for a trend of @which. */
 static bool counts(const struct number_point *p, enum number which, enum number only)
 {
     return !isnan(p->v[which]) && (only == NUMBERS || p->v[only] > 0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The numbers of one JVM over the last hour, a point every ten seconds, in bounded room. What is
- * not known is NAN, and so is what is computed of too little. Pure; thread: the owner's.
+ * The numbers of one JVM over the last hour, a point every ten seconds, in bounded memory. A number
+ * that is not known is NAN, and so is a result from too few points. Pure; thread: the owner's.
  */
 #pragma once
 
@@ -12,7 +12,7 @@
 
 #define NUMBERS_STEP_NS (10 * NSEC_PER_SEC)
 #define NUMBERS_POINTS_MAX 366  /* of a JVM: a little more than an hour */
-#define NUMBERS_TREND_POINTS 30 /* that a trend is made of at most */
+#define NUMBERS_TREND_POINTS 30 /* the most that a trend is computed from */
 
 enum number {
 #define NUMBER(id, kind) NUMBER_##id,
@@ -21,7 +21,7 @@ enum number {
     NUMBERS
 };
 
-/* A reading: counts since some beginning, and values. */
+/* One reading: counters and present values. */
 struct number_reading {
     double v[NUMBERS];
 };
@@ -41,10 +41,10 @@ struct numbers {
 
 /* Sets all numbers of @r unknown. */
 void reading_clear(struct number_reading *r);
-/* Notes a reading; a point comes of every one but the first. A count that fell makes its difference
- * unknown. False: no memory; then the point is missing. */
+/* Adds a reading. Each one except the first makes a point. If a counter fell, its difference is
+ * unknown. Returns false if there is no memory; then the point is missing. */
 bool numbers_add(struct numbers *n, uint64_t at_ns, const struct number_reading *r);
-/* Frees what it holds, and begins again. */
+/* Frees its memory and leaves it empty. */
 void numbers_deinit(struct numbers *n);
 
 /* Returns the @i-th point, the oldest first. */
@@ -53,14 +53,14 @@ const struct number_point *numbers_at(const struct numbers *n, size_t i);
 size_t numbers_within(const struct numbers *n, double window_s);
 /* Returns the newest value. */
 double numbers_last(const struct numbers *n, enum number which);
-/* Returns by how much a count rose in the last @window_s seconds. NAN if less than two thirds of
- * them are known. */
+/* Returns by how much a counter rose in the last @window_s seconds. NAN if less than two thirds of
+ * that time are known. */
 double numbers_sum(const struct numbers *n, enum number which, double window_s);
-/* Returns the same a second. */
+/* Returns how much a counter rose per second. */
 double numbers_rate(const struct numbers *n, enum number which, double window_s);
-/* Returns the share of time that a count of ns took, 1 for all of one processor. */
+/* Returns the share of time that a counter of ns rose by; 1 is all of one processor. */
 double numbers_share(const struct numbers *n, enum number which, double window_s);
-/* Returns the mean, or the greatest value, of the last @window_s seconds. NAN as of a sum. */
+/* Return the mean and the greatest value of the last @window_s seconds. NAN as for a sum. */
 double numbers_mean(const struct numbers *n, enum number which, double window_s);
 double numbers_max(const struct numbers *n, enum number which, double window_s);
 
@@ -69,12 +69,12 @@ struct trend {
     double seconds;     /* from the first to the last of them */
     double first, last; /* values */
     double per_second;  /* slope of the line with the least squares */
-    double agreement;   /* of all pairs: those that rise less those that fall, from -1 to 1 */
-    bool above_all;     /* the last is the greatest of the whole history */
+    double agreement;   /* share of pairs of points that rise, less those that fall: -1 to 1 */
+    bool above_all;     /* the last value is the greatest of all points */
 };
 
-/* Computes how a value moved in the last @window_s seconds. @only: of points in which this count
- * rose; NUMBERS: of all. False: fewer than four points, or they are of less than two thirds of the
- * window. */
+/* Computes the trend of a value in the last @window_s seconds. @only: takes only points in which
+ * this counter rose; NUMBERS: all points. Returns false if there are fewer than four points, or if
+ * they cover less than two thirds of the window. */
 bool numbers_trend(const struct numbers *n, enum number which, enum number only, double window_s,
                    struct trend *ret);

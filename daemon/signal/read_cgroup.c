@@ -5,7 +5,7 @@
 
 #include <unistd.h>
 
-#define FILE_BYTES 1024 /* of the start of a file, where all numbers are that are read */
+#define FILE_BYTES 1024 /* of the start of a file, which has all numbers that are read */
 #define MILLI 1000.0
 
 bool read_field(struct span text, const char *key, double *ret)
@@ -43,7 +43,7 @@ bool read_pressure(struct span text, double *ret)
     return false;
 }
 
-/* The start of the file behind @fd, again. Empty: it cannot be read. */
+/* Reads the start of the file @fd again. Empty: it cannot be read. */
 static struct span read_again(int fd, char text[FILE_BYTES])
 {
     ssize_t n = fd < 0 ? -1 : pread(fd, text, FILE_BYTES, 0);

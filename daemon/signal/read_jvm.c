@@ -4,8 +4,8 @@
 #include "discover/memory_history.h"
 #include "hotspot/counter_sums.h"
 
-#define COUNTERS_NEW_NS (5 * NSEC_PER_SEC) /* counters that are no older are not read again */
-#define UNLIMITED (UINT64_C(1) << 46)      /* the flag is near 2^64 where there is no limit */
+#define COUNTERS_NEW_NS (5 * NSEC_PER_SEC) /* younger counters are not read again */
+#define UNLIMITED (UINT64_C(1) << 46)      /* without a limit the flag is near 2^64 */
 
 static void put(struct number_reading *r, enum number which, int64_t v)
 {
@@ -13,7 +13,8 @@ static void put(struct number_reading *r, enum number which, int64_t v)
         r->v[which] = (double)v;
 }
 
-/* RSS less all that heap, metaspace and code may have of it. */
+/* Computes the least memory outside of heap, metaspace and code: RSS less all that they have
+ * committed. */
 static void take_outside(const struct counter_sums *s, struct number_reading *r)
 {
     if (s->heap_committed >= 0 && s->metaspace_committed >= 0 && s->code_cache_committed >= 0)

@@ -12,7 +12,8 @@
 #define LIMITS_BYTES 4096
 #define NS_PER_TICK 1e7
 
-/* Linux tells the number of descriptors as the size of their folder since 6.2; 0 before. */
+/* Reads the number of descriptors. Since Linux 6.2 it is the size of their folder; before, that is
+ * 0. */
 static void take_descriptors(int proc_fd, int32_t host_pid, struct number_reading *r)
 {
     char path[32];
@@ -23,7 +24,8 @@ static void take_descriptors(int proc_fd, int32_t host_pid, struct number_readin
         r->v[NUMBER_DESCRIPTORS] = (double)st.st_size;
 }
 
-/* The kernel takes long to tell it. Where nothing is swapped out, nothing of @p is. */
+/* Reads the swapped memory, which takes the kernel long. It is 0 without a read if the node swaps
+ * nothing. */
 static int take_swap(int proc_fd, const struct process *p, struct number_reading *r)
 {
     struct proc_status status = { .swap_bytes = 0 };

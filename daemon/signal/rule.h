@@ -3,9 +3,9 @@
  * A signal: a sentence that says what is wrong with a JVM, by a rule over its numbers. Each has a
  * file of its own, rule_NAME.c, and a row of rules.def. Pure; thread: any.
  *
- * A rule says how strong its signal is: 1 where it fires. It fires once it was so strong for
- * `hold_s`, and ends once it was weaker than RULE_RELEASE for RULE_RELEASE_S. Severity is what it
- * costs: the share of time that threads lost, or how soon something ends.
+ * A rule computes the strength of its signal. The signal fires after a strength of 1 or more for
+ * `hold_s`, and ends after one below RULE_RELEASE for RULE_RELEASE_S. The severity is its cost: the
+ * share of time that threads lost, or how soon a limit is reached.
  */
 #pragma once
 
@@ -14,21 +14,21 @@
 
 #define RULE_RELEASE 0.7
 #define RULE_RELEASE_S 30.0
-#define RULE_WINDOW_S 30.0 /* that most rules look at */
+#define RULE_WINDOW_S 30.0 /* the window of most rules */
 #define RULE_SENTENCE_BYTES 320
 #define RULE_SEVERITY_MAX 3
 
 struct rule_view {
     const struct numbers *numbers;
     double age_s; /* of the JVM */
-    /* The last look that found some. */
+    /* From the last look that found a wait. */
     const struct waits_lock *lock;
     const struct waits_pool *pool;
     const struct waits_carriers *carriers;
 };
 
 struct rule_finding {
-    double strength;   /* 1 and more: it fires; NAN: not known */
+    double strength;   /* 1 or more: it fires; NAN: not known */
     double value;      /* in the rule's unit */
     unsigned severity; /* 1 to RULE_SEVERITY_MAX */
     char sentence[RULE_SENTENCE_BYTES];
@@ -40,7 +40,7 @@ struct signal_rule {
     const char *evidence; /* path of this API; {pid}, {from} and {to} are replaced */
     const char *remedy;
     double hold_s;
-    /* Looks at @v, and writes *ret, which is zero. */
+    /* Judges @v and writes *ret, which is zero before. */
     void (*look)(const struct rule_view *v, struct rule_finding *ret);
 };
 
@@ -54,7 +54,7 @@ enum rule_id {
 /* Returns a rule. Static. */
 const struct signal_rule *rule_of(enum rule_id id);
 
-/* ---- rule_text.c: what rules say ---- */
+/* ---- rule_text.c: texts and severities ---- */
 
 /* Writes the sentence of @f. */
 void rule_say(struct rule_finding *f, const char *fmt, ...) PRINTF_LIKE(2, 3);
@@ -68,18 +68,18 @@ const char *rule_duration(double seconds, char text[RULE_BYTES_TEXT]);
 /* Returns the severity of losing @share of the time. */
 unsigned rule_cost(double share);
 
-/* ---- rule_growth.c: what rises until it is used up ---- */
+/* ---- rule_growth.c: values that rise to a limit ---- */
 
 struct rule_growth {
     struct trend trend;
     double window_s;
-    double left_s;   /* until there is no more room; INFINITY: not known how much there is */
-    double strength; /* 1: so steady and so fast that it fires */
+    double left_s;   /* until the limit is reached; INFINITY: the limit is not known */
+    double strength; /* 1 or more: steady and fast enough to fire */
 };
-/* Finds the longest of three windows in which @which rises, as numbers_trend() does. It rises if
- * nearly all pairs of points do, and it never was higher. @room: how much more there may be;
- * NAN: not known. Then @per_second is enough to fire. False: it does not rise. */
+/* Finds the longest of three windows in which @which rises, by numbers_trend(). Nearly all pairs of
+ * points have to rise, and the last value has to be the highest ever. @room: how much is left to
+ * the limit; NAN: not known, and a rise of @per_second fires. Returns false if it does not rise. */
 bool rule_growth_find(const struct numbers *n, enum number which, enum number only, double room,
                       double per_second, struct rule_growth *ret);
-/* Returns the severity of what is used up in @left_s. */
+/* Returns the severity of a limit that is reached in @left_s. */
 unsigned rule_urgency(double left_s);

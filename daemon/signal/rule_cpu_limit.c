@@ -2,11 +2,10 @@
 /* The CPU limit of the container stops its threads. */
 #include "signal/rule.h"
 
-/* In fewer periods a burst reaches the limit, and goes on in the next one. */
+/* A smaller share is bursts, which go on in the next period. */
 #define THROTTLED_FIRES 0.25
-#define PERIODS_MIN 20.0 /* 2 s of work: fewer say nothing */
-/* What a throttled period costs if the limit is used to this share: threads do not always want it.
- */
+#define PERIODS_MIN 20.0 /* 2 s of work; fewer are no evidence */
+/* Below this use of the limit, throttled periods are bursts, and cost little. */
 #define USED_MUCH 0.5
 
 static void look(const struct rule_view *v, struct rule_finding *f)

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The JIT compiles on and on, although no new code is loaded: it throws code away. */
+/* The JIT keeps compiling although no new classes are loaded: it discards code and compiles it
+ * again. */
 #include "signal/rule.h"
 
 #define WINDOW_S 60.0
-#define COMPILES_PER_S 3.0      /* a program that is warm has fewer a minute */
-#define COMPILES_PER_CLASS 20.0 /* while classes are loaded, their methods are compiled */
+#define COMPILES_PER_S 3.0      /* a warm program compiles fewer than this in a minute */
+#define COMPILES_PER_CLASS 20.0 /* loaded classes explain this many compilations each */
 #define SHARE_FIRES 0.05        /* of a CPU, that compiling took */
 #define WARM_S 60.0
 

@@ -9,7 +9,7 @@
 #define PER_SECOND_FIRES (10.0 / 60)
 #define PART 0.1 /* of all of them, in the window */
 
-/* Whether they rise so that the limit will be reached; then it writes the sentence. */
+/* Fires if the rise will reach the limit, and writes the sentence. */
 static void look_at_growth(const struct rule_view *v, double open, double max,
                            struct rule_finding *f)
 {

@@ -3,11 +3,11 @@
 
 #define URGENT_S 600.0
 #define SOON_S 3600.0
-/* A minute says little about an hour: what a window shows counts for so many times its length. */
+/* A minute is little evidence for an hour: a trend counts for this many times its window. */
 #define HORIZON 20.0
 
 static const struct {
-    double window_s, agreement; /* fewer points must agree more */
+    double window_s, agreement; /* a shorter window needs more agreement */
 } WINDOWS[] = { { 1800, 0.75 }, { 300, 0.85 }, { 60, 0.95 } };
 
 bool rule_growth_find(const struct numbers *n, enum number which, enum number only, double room,

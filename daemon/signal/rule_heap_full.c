@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Collections free hardly any of the heap, and what stays does not grow any more. */
+/* Collections free hardly any of the heap, and the memory in use after them does not grow any
+ * more. */
 #include "signal/rule.h"
 
 #define HOLD_S 60.0 /* a collector may need some collections to free a burst of garbage */
@@ -21,7 +22,7 @@ static void look(const struct rule_view *v, struct rule_finding *f)
     f->severity = share >= FULL_NOW ? 3 : share >= FULL_SOON ? 2 : 1;
     if (share >= FULL_FIRES * RULE_RELEASE &&
         rule_growth_find(n, NUMBER_HEAP_BYTES, NUMBER_COLLECTIONS, max - used, 0, &g))
-        f->strength = 0; /* heap-growing says it */
+        f->strength = 0; /* heap-growing reports that */
     rule_say(f, "%s of the heap's %s stay in use after collections", rule_bytes(used, a),
              rule_bytes(max, b));
 }

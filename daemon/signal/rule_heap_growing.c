@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is in use after collections rises. */
+/* The memory in use after collections rises. */
 #include "signal/rule.h"
 
 #define WARM_S 120.0 /* caches and pools fill when a program begins */
-/* Below it the old generation has not been in need of a collection, and garbage is in it. */
+/* Below this share the old generation needed no collection yet, so it holds garbage. */
 #define USED_MUCH 0.5
 
 static void look(const struct rule_view *v, struct rule_finding *f)

@@ -2,10 +2,10 @@
 /* Threads wait for locks of one class, again and again. */
 #include "signal/rule.h"
 
-#define WAITERS_FIRES 2.0 /* on average: fewer do not stand in line */
-#define SHARE_FIRES 0.15  /* of the threads that are busy: from here on it costs much */
+#define WAITERS_FIRES 2.0 /* on average; fewer are no queue */
+#define SHARE_FIRES 0.15  /* of the busy threads: more costs much */
 
-/* Appends which thread holds the lock, and what it does. */
+/* Appends the thread that holds the lock, and what it does. */
 static void say_owner(const struct waits_lock *w, struct rule_finding *f)
 {
     size_t n = strlen(f->sentence);

@@ -2,14 +2,14 @@
 /* The process has nearly all the memory that its container may have. */
 #include "signal/rule.h"
 
-#define FULL_FIRES 0.9 /* what is left is less than a collection of a large heap may take */
+#define FULL_FIRES 0.9 /* the rest is less than a collection of a large heap may take */
 #define FULL_SOON 0.95
 #define KILLS_WINDOW_S 600.0
 #define KILLS_LEAST_S 20.0
 #define PRESSED 0.1 /* of the time, something waited for memory */
 
-/* Returns how many processes of its container the kernel ended, of the longest time that is known.
- */
+/* Returns how many processes of its container the kernel has killed, over the longest known
+ * time. */
 static double kills_of(const struct numbers *n)
 {
     double kills = (double)NAN;
@@ -36,7 +36,7 @@ static void look(const struct rule_view *v, struct rule_finding *f)
              rule_bytes(limit, b), f->value);
     if (!(kills > 0))
         return;
-    f->strength = fmax(f->strength, 1); /* a share that is not known counts nothing */
+    f->strength = fmax(f->strength, 1); /* fmax() ignores a share that is not known */
     f->severity = RULE_SEVERITY_MAX;
     rule_say(f,
              "the kernel ended %.0f processes of its container for want of memory; it has %s of %s",

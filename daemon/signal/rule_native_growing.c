@@ -5,9 +5,9 @@
 #define WARM_S 180.0
 #define PER_SECOND_FIRES (4 * 1048576.0 / 60) /* where no limit is known: 4 MiB a minute */
 
-/* Returns by how many bytes a second RSS grows because the heap, used more than ever, fills pages
- * that were committed before. All of the committed heap is taken off RSS, touched or not, so that
- * looks like growth beside it. Pages that the heap commits in the same time do not count. */
+/* Returns by how many bytes a second RSS grows because the heap touches pages that were committed
+ * before. RSS less the whole committed heap counts as native memory, so such pages look like native
+ * growth. Pages that the heap commits in the same time do not. */
 static double heap_filled(const struct numbers *n, double window_s)
 {
     struct trend used, committed;

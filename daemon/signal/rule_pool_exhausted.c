@@ -2,7 +2,7 @@
 /* All threads of a pool wait in the same place within their tasks, so that new tasks wait, too. */
 #include "signal/rule.h"
 
-#define PART_FIRES 0.9 /* of the pool, on average: so there is seldom a free thread */
+#define PART_FIRES 0.9 /* of the pool, on average; then a thread is seldom free */
 
 static void look(const struct rule_view *v, struct rule_finding *f)
 {

@@ -2,11 +2,12 @@
 /* Threads wait for a processor of the node. */
 #include "signal/rule.h"
 
-/* Of the time in which threads could run. Half of it is a node with twice the work it can do. */
+/* Share of the time in which threads could run. One half means twice the work that the node can
+ * do. */
 #define WAITED_FIRES 0.3
-#define BUSY 0.05      /* CPUs: what runs less is hardly held up */
-#define STEAL 0.05     /* of a CPU: enough to be named */
-#define THROTTLED 0.25 /* then the limit is why, and not the node */
+#define BUSY 0.05      /* CPUs; a process with less is hardly delayed */
+#define STEAL 0.05     /* of a CPU; more is named in the sentence */
+#define THROTTLED 0.25 /* above it the CPU limit is the cause, not the node */
 
 static void look(const struct rule_view *v, struct rule_finding *f)
 {
@@ -21,7 +22,7 @@ static void look(const struct rule_view *v, struct rule_finding *f)
 
     if (isnan(share) || throttled >= THROTTLED ||
         !(numbers_share(n, NUMBER_CPU_NS, RULE_WINDOW_S) >= BUSY)) {
-        f->strength = 0; /* times of threads are read only while processors are short */
+        f->strength = 0; /* threads' times are read only while processors are short */
         return;
     }
     f->strength = share / WAITED_FIRES;

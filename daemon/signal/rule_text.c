@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sentences, and how much something costs. */
+/* Formats sentences, and computes severities. */
 #include "signal/rule.h"
 
 #include <stdarg.h>
@@ -7,7 +7,7 @@
 #define KIB 1024.0
 #define MINUTE_S 60.0
 #define HOUR_S 3600.0
-/* Of 100 requests that need the time that is lost, so many are late for it. */
+/* The shares of lost time at which the severity rises. */
 #define COST_MUCH 0.15
 #define COST_MOST 0.4
 

@@ -5,7 +5,7 @@
 #define WARM_S 180.0                 /* pools fill when a program begins */
 #define PER_SECOND_FIRES (10.0 / 60) /* 10 a minute: pools fill more slowly, or stop soon */
 #define PART 0.1                     /* of all threads, in the window */
-#define MANY 1000.0                  /* stacks of so many take memory that is needed elsewhere */
+#define MANY 1000.0                  /* the stacks of this many threads take much memory */
 #define VERY_MANY 5000.0
 
 static void look(const struct rule_view *v, struct rule_finding *f)

@@ -9,9 +9,9 @@
 #include "event/measures.h"
 #include "signal/rule.h"
 
-#define SIGNAL_JVMS_MAX 512                  /* whose numbers are read; more are counted */
+#define SIGNAL_JVMS_MAX 512                  /* watched JVMs; further ones are counted */
 #define SIGNAL_ENDED_MAX 64                  /* JVMs that ended and are still shown */
-#define SIGNAL_ENDED_NS (600 * NSEC_PER_SEC) /* for how long they are */
+#define SIGNAL_ENDED_NS (600 * NSEC_PER_SEC) /* for this long */
 
 struct signals;
 
@@ -19,42 +19,42 @@ struct signals_opts {
     int proc_fd;               /* of /proc; borrowed */
     struct discover *discover; /* borrowed */
     struct broker *broker;     /* borrowed; NULL: no cgroup is read */
-    /* Fills in what the threads of @p wait for. *ret is as it was last, and stays if they have not
-     * moved. False: not known. NULL: it never is. */
+    /* Gets what the threads of @p wait for. *ret is the last result, and stays if they have not
+     * moved. Returns false if it is not known. NULL: it never is. */
     bool (*waits)(void *cookie, const struct process *p, struct waits_now *ret);
     void *cookie;
 };
 
-/* 0 and *ret, or -ENOMEM. */
+/* Makes *ret. 0 or -ENOMEM. */
 int signals_new(const struct signals_opts *o, struct signals **ret);
-/* NULL is fine. To be called before the end of opts->discover. Returns NULL. */
+/* Frees @s; accepts NULL. Call it before opts->discover is freed. Returns NULL. */
 struct signals *signals_free(struct signals *s);
-/* Reads what is due, as far as its time goes: call every 10 ms to 1 s. */
+/* Reads the JVMs that are due, within the time of one poll. Call it every 10 ms to 1 s. */
 void signals_poll(struct signals *s, uint64_t now_ns);
 
 /* A signal that is on. Borrowed for a call. */
 struct signal {
     const struct signal_rule *rule;
-    struct process *process;   /* `exited` where the JVM ended */
+    struct process *process;   /* `exited` is set if the JVM has ended */
     unsigned severity;         /* 1 to RULE_SEVERITY_MAX */
-    uint64_t since_ns, now_ns; /* CLOCK_REALTIME: since when, and its last look */
+    uint64_t since_ns, now_ns; /* CLOCK_REALTIME: since when it is on, and the last reading */
     double value;
     const char *sentence;
 };
 
 typedef void (*signal_fn)(void *cookie, const struct signal *signal);
-/* Calls @fn for each that is on, the most severe of a JVM first. @p: of this process alone; NULL:
- * of all. */
+/* Calls @fn for each signal that is on, the most severe of a JVM first. @p: only of this process;
+ * NULL: of all. */
 void signals_each(const struct signals *s, const struct process *p, signal_fn fn, void *cookie);
 
-/* What expressions of triggers may name, of the last 30 s; NAN: not known. Borrowed for a call. */
+/* Takes the measures @v of the last 30 s; NAN: not known. They are borrowed for the call. */
 typedef void (*signal_measures_fn)(void *cookie, struct process *p, const double v[MEASURES]);
 /* Calls @fn for each JVM that runs. */
 void signals_measure(const struct signals *s, signal_measures_fn fn, void *cookie);
 
 typedef void (*signal_throttled_fn)(void *cookie, const struct process *p, uint64_t ns);
-/* Calls @fn for each JVM that runs with the time that its cgroup was throttled so far. That is of
- * the cgroup with its least limit of CPU time. JVMs without a limit are left out. */
+/* Calls @fn for each running JVM with the time that its cgroup was throttled so far: the cgroup
+ * with the lowest CPU limit. Skips JVMs without a limit. */
 void signals_throttled(const struct signals *s, signal_throttled_fn fn, void *cookie);
 
 /* Pauses and throttling of a JVM. */
@@ -66,15 +66,15 @@ struct signal_stops {
 struct signal_stops signals_take_stops(struct signals *s, const struct process *p);
 
 struct signals_stats {
-    uint64_t jvms, left_out;   /* watched now; that found no room */
-    uint64_t threads_left_out; /* of those that run: too many to see what they wait for */
-    uint64_t readings, cpu_ns; /* since the start: how many, and what CPU time they took */
+    uint64_t jvms, left_out;   /* watched now; without a place */
+    uint64_t threads_left_out; /* of running JVMs with too many to see what they wait for */
+    uint64_t readings, cpu_ns; /* since the start: their number and CPU time */
     uint64_t bytes;            /* of their numbers */
 };
-/* Gives its counters and sizes. */
+/* Gets its counters and sizes. */
 void signals_stats(const struct signals *s, struct signals_stats *ret);
 
 /* Writes the path of @signal's evidence into @out. */
 void signal_evidence(const struct signal *signal, char *out, size_t size);
-/* Writes its remedy in the same way. */
+/* Writes @signal's remedy into @out. */
 void signal_remedy(const struct signal *signal, char *out, size_t size);

@@ -7,23 +7,23 @@
 #include "signal/measures.h"
 #include "signal/watched.h"
 
-#define LIST_NS (10 * NSEC_PER_SEC)   /* between two looks for JVMs, unless one was found */
-#define POLL_NS (2 * NSEC_PER_MSEC)   /* that one poll may take */
-#define NODE_NS (2 * NSEC_PER_SEC)    /* for which numbers of the node are new */
-#define FILES_NS (120 * NSEC_PER_SEC) /* after which cgroups are looked up again */
+#define LIST_NS (10 * NSEC_PER_SEC)   /* between two lists of JVMs, if none was found */
+#define POLL_NS (2 * NSEC_PER_MSEC)   /* the most that one poll takes */
+#define NODE_NS (2 * NSEC_PER_SEC)    /* numbers of the node are used for this long */
+#define FILES_NS (120 * NSEC_PER_SEC) /* cgroups are looked up again after this long */
 #define FILES_FAILED_NS (30 * NSEC_PER_SEC)
 #define LIMITS_NS (60 * NSEC_PER_SEC)
-#define PRESSED 0.2 /* of the time something waits for a processor: then threads are looked at */
-#define BUSY 0.05   /* CPUs: of what runs less they are not */
+#define PRESSED 0.2     /* pressure above which times of threads are read */
+#define BUSY 0.05       /* CPUs; of a process with less they are not read */
 #define THREADS_EVERY 2 /* readings */
 
 struct signals {
     struct signals_opts opts;
-    struct watched **all; /* owned, as those in it */
+    struct watched **all; /* owned, with its elements */
     size_t count, room, next;
     struct places places; /* of `all` */
     uint64_t list_ns, node_ns;
-    uint64_t found; /* discover_jvms_found() at the last look for JVMs */
+    uint64_t found; /* discover_jvms_found() at the last list of JVMs */
     struct number_reading node;
     struct signals_stats stats;
 };
@@ -75,7 +75,8 @@ static uint64_t payer_of(const void *table, size_t i)
     return s->all[i]->p->payer;
 }
 
-/* Makes room for @p, of an owner that has more of them watched. */
+/* Makes room for @p by dropping a JVM of an owner that has more of them. Returns whether there is
+ * room. */
 static bool has_room(struct signals *s, struct process *p)
 {
     size_t i;
@@ -109,16 +110,16 @@ static int list_one(void *cookie, struct process *p)
     return 0;
 }
 
-/* Whether it is no JVM after all, or its end is not shown any more: it is too long ago, or as it
- * should be. */
+/* Returns whether it is no JVM after all, or its end is not shown: it ended well, or too long
+ * ago. */
 static bool is_over(const struct watched *w, uint64_t now_ns)
 {
     return w->p->replaced || (w->p->jvm == JVM_NO && !w->p->exited) ||
            (w->ended && (!w->states[RULE_ENDED].on || now_ns - w->ended_ns > SIGNAL_ENDED_NS));
 }
 
-/* Of those that ended, and of the owner that has most of them, the one that did so first. @ended:
- * all of them. */
+/* Returns the JVM that ended first, among those of the owner with most ended JVMs. @ended: counts
+ * them all. */
 static size_t oldest_ended(const struct signals *s, const struct places *ended)
 {
     size_t oldest = s->count;
@@ -136,7 +137,7 @@ static size_t oldest_ended(const struct signals *s, const struct places *ended)
     return oldest;
 }
 
-/* Drops those that are over, and those of too many that ended. */
+/* Drops JVMs that are over, and the oldest ended ones if there are too many. */
 static void sweep(struct signals *s, uint64_t now_ns)
 {
     struct places ended = { .most = 0 };
@@ -176,8 +177,8 @@ static void read_node_if_old(struct signals *s, uint64_t now_ns)
     s->node_ns = now_ns;
 }
 
-/* Threads are many, so that their times are read only of a JVM that works where processors are
- * short. */
+/* Returns whether the times of its threads are read: there may be many, so only for a busy JVM
+ * while processors are short. */
 static bool wants_threads(const struct watched *w)
 {
     return w->readings % THREADS_EVERY == 0 &&
@@ -185,7 +186,7 @@ static bool wants_threads(const struct watched *w)
            numbers_share(&w->numbers, NUMBER_CPU_NS, RULE_WINDOW_S) >= BUSY;
 }
 
-/* Reads what is read seldom, into w->fixed. */
+/* Reads the numbers that seldom change, into w->fixed. */
 static void read_seldom(struct signals *s, struct watched *w, uint64_t now_ns)
 {
     if (!w->fixed_read && w->p->vm)
@@ -220,7 +221,7 @@ static void read_waits(const struct signals *s, struct watched *w, struct number
         w->carriers = now->carriers;
 }
 
-/* What the kernel says of the node comes first, then what it says of the process in its place. */
+/* Reads all numbers: the node's first, then the process's own, which replace them. */
 static void read_one(struct signals *s, struct watched *w, uint64_t now_ns)
 {
     struct number_reading r;
@@ -236,7 +237,7 @@ static void read_one(struct signals *s, struct watched *w, uint64_t now_ns)
         return;
     if (wants_threads(w))
         read_threads(s->opts.proc_fd, w->p, &r);
-    if (!read_cgroup(&w->files, &r)) { /* the cgroup is gone, or another */
+    if (!read_cgroup(&w->files, &r)) { /* the cgroup is gone, or the process is in another one */
         cgroup_files_close(&w->files);
         w->files_ns = now_ns + FILES_NS;
     }
@@ -263,8 +264,8 @@ static void look_at(struct signals *s, struct watched *w, uint64_t now_ns)
     s->stats.readings++;
 }
 
-/* A JVM that was found is listed at once: it may end within a second, and how it ended is known
- * only of what was open before. */
+/* Returns whether JVMs have to be listed. A new one is listed at once: it may end within a second,
+ * and its end is known only if its pidfd was open before. */
 static bool is_list_due(const struct signals *s, uint64_t now_ns)
 {
     return now_ns - s->list_ns >= LIST_NS || discover_jvms_found(s->opts.discover) != s->found;
@@ -292,7 +293,7 @@ static void look_at_due(struct signals *s, uint64_t now_ns)
     }
 }
 
-/* Most polls find nothing that is due, and take no time. */
+/* Most polls find no JVM that is due, and take no time. */
 void signals_poll(struct signals *s, uint64_t now_ns)
 {
     bool listing = is_list_due(s, now_ns), due = listing;
