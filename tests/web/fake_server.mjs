@@ -192,11 +192,11 @@ export function makeProfile({ pid, name = "com.acme.shop.Application", shape = 1
     };
 }
 
-// Threads that wait for one monitor, in the json format, as the flight recorder has them.
-export function lockProfile() {
+// Threads that wait for one monitor, in the json format, as the flight recorder has them. @times: how much longer than usual.
+export function lockProfile(times = 1) {
     const base = makeProfile({ pid: 4242, event: "lock" });
     const frames = [...base.frames, { name: "[monitor]", kind: "lock" }, { name: "com.acme.shop.PriceTable", kind: "lock" }], n = base.frames.length;
-    const stacks = base.stacks.slice(0, 6).map((s, i) => ({ ...s, frames: [...s.frames, n, n + 1], owner: `http-worker-${i % 2 + 1}` }));
+    const stacks = base.stacks.slice(0, 6).map((s, i) => ({ ...s, value: s.value * times, frames: [...s.frames, n, n + 1], owner: `http-worker-${i % 2 + 1}` }));
 
     return { ...base, frames, stacks, quality: { ...base.quality, samples: stacks.reduce((sum, s) => sum + s.samples, 0) } };
 }
@@ -237,6 +237,7 @@ export class FakeServer {
         this.files = pageFiles();
         this.prefix = "";
         this.recorder = true;
+        this.lockTimes = 1;
         this.schedules = [];
         this.who = { subject: "user 0", known_by: "kernel", via: "TCP", uid: 0, role: "manage", may: ["health", "view", "profile", "attach", "manage"], sees: "all" };
         this.problems = [];
@@ -457,7 +458,7 @@ export class FakeServer {
             return this.problem(response, 404, "no samples of this target are known in that time",
                 "the flight recorder is off or empty; GET /api/v1/captures lists what is stored");
         const event = params.get("event") || "cpu";
-        const profile = event === "lock" ? lockProfile() : this.profile({ pid, seconds: (to - from) / 1000, shape: pid ? 1 : 0.5, event });
+        const profile = event === "lock" ? lockProfile(this.lockTimes) : this.profile({ pid, seconds: (to - from) / 1000, shape: pid ? 1 : 0.5, event });
 
         return params.get("format") === "heatmap" ? this.send(response, 200, heatPage(profile), "text/html") : this.send(response, 200, profile);
     }

@@ -97,6 +97,74 @@ describe("journeys", { concurrency: 4 }, () => {
         await close(page);
     });
 
+    nodeTest("locks by keyboard alone: from the list to what the owners did, and nothing is lost while it renews itself", async ({ server, open }) => {
+        const to = Date.now(), iso = (ms) => new Date(ms).toISOString(), lock = "com.acme.shop.PriceTable";
+
+        server.addSignal({ signal: "lock-contention", severity: 3, sentence: `6 of 8 threads waited for a lock of class ${lock}`,
+            evidence: `/profile?pid=${ORDERS}&event=lock&from=${iso(to - 60000)}&to=${iso(to)}` });
+        const page = await open(), focused = () => page.evaluate(() => document.activeElement.textContent);
+        const renewed = async (times) => {
+            server.lockTimes = times;
+            await page.waitForFunction((text) => document.querySelector(".locks caption").textContent !== text, await page.locator(".locks caption").textContent());
+        };
+
+        await page.locator(".jvms .jvm-link").first().waitFor();
+        await page.keyboard.press("j");
+        await page.keyboard.press("Enter");
+        await page.locator(".signal-line .signal-link").waitFor();
+        await page.evaluate((hash) => { location.hash = hash; }, `#/jvm/${ORDERS}?tab=locks`); // of now: it renews itself
+        await page.locator(".locks tbody tr").waitFor();
+        for (let i = 0; i < 40 && await focused() !== "What they did"; i++)
+            await page.keyboard.press("Tab");
+        await renewed(1.1);
+        assert.equal(await focused(), "What they did");
+        await page.keyboard.press("Enter");
+        await page.locator(".owners li").first().waitFor();
+        await renewed(1.2);
+        assert.equal(await focused(), "What they did");
+        assert.ok(await page.locator(".owners li").count() > 0);
+        await page.keyboard.press("Shift+Tab");
+        assert.equal(await focused(), lock);
+        await renewed(1.3);
+        await page.keyboard.press("Enter");
+        await graphShown(page);
+        assert.equal(await page.getByLabel("What the flame graph shows").inputValue(), "lock");
+        await close(page);
+    });
+
+    nodeTest("from a JVM to its service: nothing of the JVM stands under the name of the service, and nothing shifts", async ({ server, open }) => {
+        const page = await open(`#/jvm/${ORDERS}`), waits = [];
+
+        await graphShown(page);
+        await page.route(/service=Application/, async (route) => { await new Promise((go) => waits.push(go)); await route.continue(); }); // services are slow
+        await page.evaluate(() => {
+            const old = document.querySelector(".view");
+
+            window.mixed = [];
+            window.shifts = [];
+            new PerformanceObserver((list) => { window.shifts.push(...list.getEntries()); }).observe({ type: "layout-shift" });
+            const look = () => {
+                const isThere = old.isConnected, isOfService = location.hash.startsWith("#/service") && !document.querySelector(".jvm-facts").textContent.includes("PID");
+
+                if (isThere && isOfService)
+                    window.mixed.push(document.body.innerText.slice(0, 200));
+                requestAnimationFrame(look);
+            };
+
+            look();
+        });
+        await page.locator(".jvm-facts").getByRole("link", { name: "Service" }).click();
+        await page.locator(".jvm-facts", { hasText: /1.JVM/ }).waitFor();
+        assert.equal(await page.locator(".panel").count(), 0); // nothing is drawn while nothing is known
+        await page.getByText("Collecting samples …").waitFor({ state: "attached" });
+        await page.unroute(/service=Application/);
+        waits.forEach((go) => go());
+        await graphShown(page);
+        await page.waitForTimeout(1000);
+        assert.deepEqual(await page.evaluate(() => [window.mixed, window.shifts.map((e) => e.value)]), [[], []]);
+        await close(page);
+    });
+
     nodeTest("in words: what a JVM does, each sentence a link to what shows it", async ({ server, open }) => {
         const page = await open(`#/jvm/${ORDERS}`);
 

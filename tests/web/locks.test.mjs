@@ -68,3 +68,15 @@ test("what those did that had a lock: first where others waited, without their o
     assert.deepEqual(stacks.map(({ did, value, isInside, methods }) => [did, value, isInside, methods[0]]), [
         ["sleep", 30, true, "java.lang.Thread.sleep"], ["running", 20, true, "shop.Table.get"], ["sleep", 50, false, "java.lang.Thread.sleep"]]);
 });
+
+test("threads of equal names of several JVMs are told apart by their JVM", () => {
+    const names = ["[Shop pid=7]", "[Shop pid=9]", "[worker-1 tid=1]", "shop.Table.get", "[monitor]", "shop.Table"];
+    const frames = names.map((name, i) => ({ name, kind: ["process", "process", "thread", "c2", "lock", "lock"][i] }));
+    const threads = [{ name: "worker-1", process: 0 }, { name: "worker-1", process: 1 }, { name: "worker-2", process: 1 }];
+    const [lock] = locksOf({ frames, threads, processes: [{ pid: 7 }, { pid: 9 }], stacks: [
+        { thread: 2, frames: [1, 2, 3, 4, 5], samples: 1, value: 10, owner: "worker-1" }] }); // that of 9
+    const { whole } = ownerStacks(lock, { frames, threads, processes: [{ pid: 9 }, { pid: 7 }], stacks: [ // another order of JVMs
+        { thread: 0, frames: [0, 2, 3], state: "running", value: 30 }, { thread: 1, frames: [1, 2, 3], state: "running", value: 1000 }] });
+
+    assert.equal(whole, 30);
+});

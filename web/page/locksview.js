@@ -49,12 +49,12 @@ export class LocksView {
     }
 
     show(json) {
-        const table = new LockTable(json, { ...this.on, owners: (lock) => this.owners(lock) }), { order, opened } = this.table || table;
-
-        this.table = table;
-        table.opened = opened;
-        table.sortBy(order);
-        this.root.replaceChildren(table.root);
+        if (this.table)
+            this.table.update(json);
+        else
+            this.table = new LockTable(json, { ...this.on, owners: (lock) => this.owners(lock) });
+        if (this.root.firstChild !== this.table.root)
+            this.root.replaceChildren(this.table.root);
     }
 
     async owners(lock) {

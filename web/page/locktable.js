@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // What threads waited for: locks by class, the time, who had them, and what those did then.
 
-import { element } from "../shared/dom.js";
+import { element, setText } from "../shared/dom.js";
 import { formatCount, formatShare, formatValue, plural } from "../shared/format.js";
 import { emptyState } from "./notice.js";
-import { placeOfWait } from "./ownerstacks.js";
+import { ownerKey, placeOfWait } from "./ownerstacks.js";
 
 const LOCK_EVENTS = ["lock", "nativelock"];
 const LOCK_OWNERS = 3; // that are named, of one lock
@@ -25,18 +25,18 @@ const knownOwner = ({ owners }) => owners.some(([name]) => name);
 const rankOf = (lock) => (knownOwner(lock) ? 0 : EXCLUSIVE.includes(lock.way) ? 1 : 2);
 
 // The locks of a profile in the json format, those that a thread had first, then the longest waits: [{name, way, samples, value, threads, places: methods in which
-// threads waited, owners: [[name, value]]}]. An owner "" is one that is not known.
-export function locksOf({ frames, stacks }) {
-    const locks = new Map();
+// threads waited, owners: [[name, value]], holders: ownerKey() of each owner}]. An owner "" is one that is not known.
+export function locksOf(json) {
+    const { frames, stacks } = json, locks = new Map();
 
-    for (const { frames: stack, samples, value, owner = "" } of stacks) {
+    for (const { frames: stack, samples, value, owner = "", thread: index } of stacks) {
         const way = (frames[stack[stack.length - 2]] || { name: "" }).name;
 
         if (!(way in LOCK_WAYS))
             continue;
         const { name } = frames[stack[stack.length - 1]];
         const key = keyOf({ name, way });
-        const lock = locks.get(key) || { name, way, samples: 0, value: 0, threads: new Set(), places: new Set(), owners: new Map() };
+        const lock = locks.get(key) || { name, way, samples: 0, value: 0, threads: new Set(), places: new Set(), owners: new Map(), holders: new Set() };
         const thread = stack.map((f) => frames[f]).find(({ kind }) => kind === "thread");
 
         lock.places.add(placeOfWait(stack, frames));
@@ -44,6 +44,8 @@ export function locksOf({ frames, stacks }) {
         lock.value += value;
         if (thread)
             lock.threads.add(thread.name);
+        if (owner)
+            lock.holders.add(ownerKey(json, index, owner));
         lock.owners.set(owner, (lock.owners.get(owner) || 0) + value);
         locks.set(key, lock);
     }
@@ -84,23 +86,30 @@ export class LockTable {
     // @on: {pick(name), of the lock whose stacks are wanted; owners(lock): the elements that say what those did that had it;
     // null: not known here}.
     constructor(json, on) {
-        const locks = locksOf(json);
-
         this.on = on;
-        this.whole = locks.reduce((sum, { value }) => sum + value, 0);
-        this.held = locks.filter((lock) => rankOf(lock) < 2);
-        this.signals = locks.filter((lock) => rankOf(lock) === 2);
         this.order = LOCK_COLUMNS[LOCK_COLUMNS.length - 1];
-        this.areSignalsShown = !this.held.length;
         this.heads = LOCK_COLUMNS.map((column) => element("th", { scope: "col", class: column.kind || null },
             element("button", { type: "button", onclick: () => this.sortBy(column) }, column.label)));
         this.opened = new Map(); // rows below locks, by lock
         this.body = element("tbody");
-        this.root = element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Locks" }, locks.length
-            ? element("table", { class: "list locks" },
-                element("caption", { class: "quiet" }, `${plural(locks.length, "lock", "locks")}, waited for ${formatValue(this.whole, "nanoseconds")} by all threads together`),
-                element("thead", {}, element("tr", {}, ...this.heads)), this.body)
-            : emptyState("No thread waited for a lock."));
+        this.caption = element("caption", { class: "quiet" });
+        this.table = element("table", { class: "list locks" }, this.caption, element("thead", {}, element("tr", {}, ...this.heads)), this.body);
+        this.root = element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Locks" });
+        this.update(json);
+    }
+
+    // Shows a later profile: what is opened, chosen, scrolled and focused stays so.
+    update(json) {
+        const locks = locksOf(json);
+
+        this.whole = locks.reduce((sum, { value }) => sum + value, 0);
+        this.held = locks.filter((lock) => rankOf(lock) < 2);
+        this.signals = locks.filter((lock) => rankOf(lock) === 2);
+        setText(this.caption, `${plural(locks.length, "lock", "locks")}, waited for ${formatValue(this.whole, "nanoseconds")} by all threads together`);
+        if (!locks.length)
+            this.root.replaceChildren(emptyState("No thread waited for a lock."));
+        else if (this.root.firstChild !== this.table)
+            this.root.replaceChildren(this.table);
         this.fill();
     }
 
@@ -110,20 +119,35 @@ export class LockTable {
     }
 
     fill() {
-        const { signals, areSignalsShown, order } = this;
-        const rows = [...this.held, ...areSignalsShown ? signals : []].sort(order.order).flatMap((lock) => {
+        const { held, signals, order } = this, areSignalsShown = this.areSignalsShown || !held.length;
+        const rows = [...held, ...areSignalsShown ? signals : []].sort(order.order).flatMap((lock) => {
             const below = this.opened.get(keyOf(lock));
 
             return [this.row(lock), ...below ? [below] : []];
         });
-        const time = signals.reduce((sum, { value }) => sum + value, 0);
+        const time = signals.reduce((sum, { value }) => sum + value, 0), { control } = (this.body.contains(document.activeElement) ? document.activeElement : this.body).dataset;
 
         this.heads.forEach((head, i) => head.setAttribute("aria-sort", LOCK_COLUMNS[i] === order ? "descending" : "none"));
         if (signals.length && !areSignalsShown)
-            rows.push(element("tr", {}, element("td", { colspan: LOCK_COLUMNS.length }, element("button", { type: "button", class: "name",
-                onclick: () => { this.areSignalsShown = true; this.fill(); } },
+            rows.push(element("tr", {}, element("td", { colspan: LOCK_COLUMNS.length }, element("button", { type: "button", class: "name", "data-control": "signals",
+                onclick: () => this.showSignals() },
             `${signalsText(signals)}: ${formatValue(time, "nanoseconds")} …`))));
         this.body.replaceChildren(...rows);
+        this.focusOn(control);
+    }
+
+    // The rows of this.signals in place of the one that stands for them.
+    showSignals() {
+        this.areSignalsShown = true;
+        this.fill();
+        this.focusOn(`stacks ${keyOf(this.signals[0])}`);
+    }
+
+    focusOn(control) {
+        const same = [...this.body.querySelectorAll("[data-control]")].find((one) => one.dataset.control === control);
+
+        if (same)
+            same.focus({ preventScroll: true });
     }
 
     row(lock) {
@@ -131,7 +155,7 @@ export class LockTable {
 
         return element("tr", {},
             element("td", { class: "col-lock", title: name },
-                element("button", { type: "button", class: "name", title: `Stacks of the threads that waited for ${name}`, onclick: () => this.on.pick(name) }, name)),
+                element("button", { type: "button", class: "name", "data-control": `stacks ${keyOf(lock)}`, title: `Stacks of the threads that waited for ${name}`, onclick: () => this.on.pick(name) }, name)),
             element("td", {}, LOCK_WAYS[way]),
             element("td", { class: "num" }, formatValue(value, "nanoseconds")), element("td", { class: "num" }, formatShare(value, this.whole)),
             element("td", { class: "num" }, threads ? formatCount(threads) : ""), element("td", { class: "num" }, formatCount(samples)),
@@ -139,7 +163,7 @@ export class LockTable {
     }
 
     opener(lock) {
-        return element("button", { type: "button", class: "tool", title: "What the threads that had it did while others waited",
+        return element("button", { type: "button", class: "tool", "data-control": `owners ${keyOf(lock)}`, title: "What the threads that had it did while others waited",
             "aria-expanded": String(this.opened.has(keyOf(lock))), onclick: () => this.open(lock) }, "What they did");
     }
 
@@ -150,10 +174,6 @@ export class LockTable {
         if (!this.opened.delete(key))
             this.opened.set(key, element("tr", {}, cell));
         this.fill();
-        const same = [...this.body.querySelectorAll("button[aria-expanded]")].find((one) => one.closest("tr").querySelector(".name").textContent === lock.name);
-
-        if (same)
-            same.focus();
         if (this.opened.has(key))
             cell.replaceChildren(...await this.on.owners(lock));
     }

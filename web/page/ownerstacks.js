@@ -15,6 +15,13 @@ const NO_WAIT = { running: "running", runnable: "waits for a CPU" };
 const isJdk = (name) => /^(java|javax|jdk|sun)\./.test(name);
 const methodsOf = (stack, frames) => stack.map((f) => frames[f]).filter(({ kind }) => JAVA.includes(kind)).map(({ name }) => name).reverse();
 
+// A thread's name with the process id of its JVM: threads of several JVMs may have equal names. @thread: of a stack of @json.
+export function ownerKey({ threads = [], processes = [] }, thread, name) {
+    const { pid = 0 } = processes[(threads[thread] || {}).process] || {};
+
+    return `${pid} ${name}`;
+}
+
 // The method in which a thread with @stack waits: the last one outside the JDK; "" where no Java is known.
 export function placeOfWait(stack, frames) {
     const methods = methodsOf(stack, frames);
@@ -23,15 +30,15 @@ export function placeOfWait(stack, frames) {
 }
 
 // @lock: of locksOf(). @json: all time of the threads, by thread. {whole, stacks: [{methods: from the leaf, did, value, isInside}]}
-export function ownerStacks(lock, { frames, stacks, threads }) {
-    const owners = new Set(lock.owners.map(([name]) => name).filter(Boolean)), found = new Map();
+export function ownerStacks(lock, json) {
+    const { frames, stacks, threads } = json, found = new Map();
     let whole = 0;
 
     for (const { frames: stack, thread, wait, state, value } of stacks) {
         const methods = methodsOf(stack, frames), isInside = methods.some((name) => lock.places.has(name));
         const isWaiting = isInside && (wait === "lock" || (wait === "park" && methods.some((name) => name.startsWith("java.util.concurrent.locks."))));
 
-        if (!owners.has((threads[thread] || {}).name) || !methods.length || isWaiting)
+        if (!lock.holders.has(ownerKey(json, thread, (threads[thread] || {}).name)) || !methods.length || isWaiting)
             continue;
         const did = wait || NO_WAIT[state] || state, key = [did, ...methods].join("\n");
         const one = found.get(key) || { methods, did, value: 0, isInside };
