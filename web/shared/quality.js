@@ -9,6 +9,11 @@ const LOST_LIMIT = 0.01;
 const UNSURE_LIMIT = 0.05;
 const FEW_SAMPLES = 100;
 
+// Warnings that say how a profile was made, not that something of it is missing.
+const NOTES = [/ is known by looking, about once a second/, / this answer is of the history: /, / are left out by idle=0/];
+
+export const isNote = (warning) => NOTES.some((pattern) => pattern.test(warning));
+
 // {facts: [{text, isBad}], sentences: [text]}. That samples are few is a warning of the profile itself.
 export function judgeQuality({ samples, lost, unknown, truncated, inferred = 0, unsure = 0 }) {
     const facts = [], sentences = [];

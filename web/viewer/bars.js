@@ -5,7 +5,7 @@ import { element, setText } from "../shared/dom.js";
 import { formatCount, formatSeconds, formatShare, formatTime, formatValue, plural, withLocalTimes } from "../shared/format.js";
 import { KINDS } from "../shared/kinds.js";
 import { packageColour } from "../shared/packages.js";
-import { judgeQuality } from "../shared/quality.js";
+import { isNote, judgeQuality } from "../shared/quality.js";
 import { nodeKind, nodeName } from "../shared/tree.js";
 
 const PACKAGES_SHOWN = 10;
@@ -56,16 +56,19 @@ export function factsBar({ meta, quality }) {
     return bar;
 }
 
-// What limits this profile, in sentences; null when nothing does. @brief: the first in a line that opens all of them.
+// What limits this profile, in sentences; null when nothing does. @brief: the first in a line that opens all of them, or,
+// where they only say how it was made, their number.
 export function noticeList({ quality, warnings }, { brief = false } = {}) {
-    const sentences = [...judgeQuality(quality).sentences, ...warnings.map(withLocalTimes)];
+    const limits = warnings.filter((text) => !isNote(text)), bad = [...judgeQuality(quality).sentences, ...limits.map(withLocalTimes)];
+    const sentences = [...bad, ...warnings.filter(isNote).map(withLocalTimes)];
 
     if (!sentences.length)
         return null;
     if (brief) {
         const more = sentences.length > 1 ? ` (and ${sentences.length - 1} more)` : "";
+        const text = bad.length ? bad[0] + more : plural(sentences.length, "note", "notes");
 
-        return element("details", { class: "notices-brief" }, element("summary", { title: sentences.join("\n") }, sentences[0] + more),
+        return element("details", { class: bad.length ? "notices-brief" : "notices-brief notes" }, element("summary", { title: sentences.join("\n") }, text),
             element("ul", { class: "notices" }, ...sentences.map((text) => element("li", {}, text))));
     }
     return element("ul", { class: "notices", "aria-label": "What limits this profile", tabindex: "0" },

@@ -86,16 +86,24 @@ export class ProfilePanel {
         this.shape = new Shape(profile, this.threads);
         this.scopeKey = null;
         this.wholeWeight = null;
-        this.facts.replaceChildren();
-        this.legend.root.hidden = !this.hasFacts;
-        if (this.hasFacts) {
-            const parts = [factsBar(profile), noticeList(profile, { brief: this.isBrief }), callsTable(profile), momentStrip(profile)];
-
-            this.facts.append(...parts.filter(Boolean));
-        }
+        this.showFacts(profile);
         this.bar.showProfile(profile, this.threads);
         if (this.state)
             this.applyState({ keep });
+    }
+
+    // The notices stay open, and focused, while a live profile comes anew.
+    showFacts(profile) {
+        const brief = () => this.facts.querySelector(".notices-brief"), isOpen = Boolean(brief()?.open), isFocused = Boolean(brief()?.contains(document.activeElement));
+        const parts = [() => factsBar(profile), () => noticeList(profile, { brief: this.isBrief }), () => callsTable(profile), () => momentStrip(profile)];
+
+        this.legend.root.hidden = !this.hasFacts;
+        this.facts.replaceChildren(...this.hasFacts ? parts.map((make) => make()).filter(Boolean) : []);
+        if (!brief())
+            return;
+        brief().open = isOpen;
+        if (isFocused)
+            brief().firstChild.focus({ preventScroll: true });
     }
 
     setState(state) {
