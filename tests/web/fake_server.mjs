@@ -343,8 +343,8 @@ export class FakeServer {
             return services.get(name);
         };
 
-        for (const { pid, main, start_time } of this.jvms)
-            of(main).jvms.push({ pid, main, version: null, start_time });
+        for (const { pid, main, start_time, service } of this.jvms)
+            of(main).jvms.push({ pid, main, version: (service && service.version) || null, start_time });
         for (const { main, ...mark } of this.marks)
             of(main).marks.push(mark);
         for (const one of this.ended)
@@ -377,10 +377,10 @@ export class FakeServer {
     }
 
     // A JVM that ended so many seconds @ago. @how: the sentence of its signal, "": it has none any more.
-    addEnded({ pid, main = "com.acme.shop.Importer", ago = 300, ran = 7200, how = "" }) {
+    addEnded({ pid, main = "com.acme.shop.Importer", ago = 300, ran = 7200, how = "", version = "1.4.2" }) {
         const end = Date.now() - ago * 1000;
 
-        this.ended.push({ pid, main, version: "1.4.2", java_version: "17.0.13", start_time: iso(end - ran * 1000), last_seen: iso(end + 20000) });
+        this.ended.push({ pid, main, version, java_version: "17.0.13", start_time: iso(end - ran * 1000), last_seen: iso(end + 20000) });
         if (how)
             this.signals.push({ signal: "ended", severity: 3, service: "Importer", pid, since: iso(end), value: 9, unit: "status",
                 sentence: how, evidence: `/profile?pid=${pid}`, remedy: "its own log says more" });
@@ -604,6 +604,7 @@ flamed_samples_lost_total{reason="ring_full"} 12
 flamed_samples_lost_total{reason="other"} 0
 flamed_samples_unknown_total 8120
 flamed_samples_truncated_total{reason="depth"} 402
+flamed_samples_truncated_total{reason="not_taken"} 9000000
 flamed_captures_running 1
 flamed_jvms ${this.jvms.length}
 flamed_processes 214

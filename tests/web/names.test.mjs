@@ -2,7 +2,16 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { KIND } from "../../web/shared/kinds.js";
-import { colourFamily, labelFor, nameForms, shortName, splitJavaName } from "../../web/shared/names.js";
+import { colourFamily, labelFor, nameForms, shortClasses, shortName, splitJavaName } from "../../web/shared/names.js";
+
+test("a sentence has classes without their packages", () => {
+    for (const [text, short] of [
+        ["waited for a lock of class com.acme.shop.PriceTable; http-exec-6 holds it", "waited for a lock of class PriceTable; http-exec-6 holds it"],
+        ["6.3 of 7.3 threads wait ([sleep]) in PriceTable.load", "6.3 of 7.3 threads wait ([sleep]) in PriceTable.load"],
+        ["java.lang.Class, a.b.Outer$Inner.run of shop-1.2.jar", "Class, Outer$Inner.run of shop-1.2.jar"],
+    ])
+        assert.equal(shortClasses(text), short);
+});
 
 test("a Java name falls into its parts", () => {
     const cases = [

@@ -39,7 +39,7 @@ describe("the page", { concurrency: 4 }, () => {
         await page.getByText("No JVM matches the filter.").waitFor();
         await page.keyboard.press("Escape");
         assert.equal((await mains(page)).length, 6);
-        assert.match(await page.locator("tr", { hasText: "(unnamed)" }).locator(".col-state").textContent(), /no: this is OpenJ9/);
+        assert.match(await page.locator("tr", { hasText: "(unnamed)" }).locator(".col-signals").textContent(), /no Java names: this is OpenJ9/);
         await close(page);
     });
 

@@ -359,11 +359,10 @@ describe("the viewer", { concurrency: 4 }, () => {
                 data.meta.weight = "value";
             },
         });
-        const button = page.getByRole("button", { name: "By value" });
-
         assert.match((await status(page))[1], /60 samples · 5\.00 KiB/);
         assert.match(await search(page, "a.b.C"), /^80\.0 % matched/);
-        await button.click();
+        await page.getByRole("button", { name: "View", exact: true }).click();
+        await page.getByRole("menuitemcheckbox", { name: "Widths by value", checked: true }).click();
         await settled(page);
         assert.match(await textOf(page, ".matches"), /^33\.3 % matched/);
         assert.equal(await hashOf(page), "#s=a.b.C&w=samples");

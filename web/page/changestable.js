@@ -19,9 +19,10 @@ export function chanceText(q) {
 }
 
 export class ChangesTable {
-    // @target: {pid} or {service}; @side: how a comparison names it; @range(): the range that was chosen, or null.
-    constructor(target, side, range) {
-        Object.assign(this, { target, side, range });
+    // @target: {pid} or {service}; @side: how a comparison names it; @on: {range(): the one that was chosen, or null; service(): the
+    // name of the JVM's service, which a release starts anew as another JVM}.
+    constructor(target, side, on) {
+        Object.assign(this, { target, side, on });
         this.select = element("select", { class: "tool", "aria-label": "What is compared", onchange: () => this.load() });
         this.note = element("div", { class: "live-note change-note", "aria-live": "polite" });
         this.body = element("tbody");
@@ -36,7 +37,7 @@ export class ChangesTable {
     }
 
     start() {
-        const range = this.range();
+        const range = this.on.range();
         const options = CHANGE_SPANS_S.map((seconds) => [String(seconds), `The last ${formatSeconds(seconds)} against as much before`]);
 
         if (range)
@@ -56,7 +57,7 @@ export class ChangesTable {
     // {before, after}: ranges in ms since 1970.
     sides() {
         const now = Date.now(), seconds = Number(this.select.value);
-        const after = seconds ? { from: now - seconds * 1000, to: now } : this.range();
+        const after = seconds ? { from: now - seconds * 1000, to: now } : this.on.range();
 
         return { before: { from: 2 * after.from - after.to, to: after.from }, after };
     }
@@ -74,7 +75,7 @@ export class ChangesTable {
         this.note.replaceChildren();
         this.blank.replaceChildren(emptyState("Comparing minute by minute …"));
         try {
-            this.show(await getJson("api/v1/changes", { ...this.target, ...sides && { a: text(sides.before), b: text(sides.after) } }, controller.signal));
+            this.show(await getJson("api/v1/changes", { ...!sides && this.on.service() ? { service: this.on.service() } : this.target, ...sides && { a: text(sides.before), b: text(sides.after) } }, controller.signal));
         } catch (error) {
             if (!isAbort(error))
                 this.blank.replaceChildren(errorState(error));

@@ -109,7 +109,8 @@ export class HealthView {
         const bytes = (value) => (value === null ? null : formatBytes(value));
         const count = (value) => (value === null ? null : formatCount(value));
         const samples = get("flamed_samples_total"), lost = get("flamed_samples_lost_total");
-        const unknown = get("flamed_samples_unknown_total"), truncated = get("flamed_samples_truncated_total");
+        const unknown = get("flamed_samples_unknown_total"), cut = get("flamed_samples_truncated_total");
+        const truncated = cut === null ? null : cut - get("flamed_samples_truncated_total", { reason: "not_taken" }); // of looks that had no stack taken
         const build = metrics.find(({ name }) => name === "flamed_build_info");
 
         this.before = { cpu, when };
@@ -119,11 +120,10 @@ export class HealthView {
             ["Taking samples", get("flamed_sample_seconds_total") === null ? null : formatSeconds(get("flamed_sample_seconds_total")) + " since it started"],
             ["Version", build ? build.labels.version : null]]);
         this.facts("quality", [["Samples taken", count(samples)], ["Lost", lost === null ? null : `${formatCount(lost)} (${formatShare(lost, samples + lost)})`, lost > samples * 0.01],
-            ["With a nameless frame", unknown === null ? null : `${formatCount(unknown)} (${formatShare(unknown, samples)})`, unknown > samples * 0.05],
-            ["With a cut stack", truncated === null ? null : `${formatCount(truncated)} (${formatShare(truncated, samples)})`, truncated > samples * 0.05],
+            ["With a nameless frame", count(unknown), unknown > samples * 0.05], ["With a cut stack", count(truncated), truncated > samples * 0.05],
             ["Processes", count(get("flamed_processes"))], ["JVMs", count(get("flamed_jvms"))]]);
         if (unknown > samples * 0.05 || truncated > samples * 0.05)
-            this.parts.quality.append(element("p", { class: "quiet card-note" }, "Of all processes of the node, not of JVMs alone: " +
+            this.parts.quality.append(element("p", { class: "quiet card-note" }, "Of all processes of the node, and of waits, too: " +
                 "programs that were stripped of their symbols have nameless frames, those without unwind tables have cut " +
                 "stacks. What a profile itself lacks stands above its graph."));
         this.facts("store", [["Flight recorder reaches back", get("flamed_flight_recorder_seconds") === null ? "off" : formatSeconds(get("flamed_flight_recorder_seconds"))],

@@ -4,7 +4,7 @@
 import { getJson, isAbort, repeat } from "./api.js";
 import { element } from "../shared/dom.js";
 import { formatAgo, formatBytes, formatCount, formatShare } from "../shared/format.js";
-import { isProfilable, isSameJvm, mainOf, placeOf, shortVersion } from "./jvmwords.js";
+import { cpuLimitText, isProfilable, isSameJvm, mainOf, placeOf, shortVersion } from "./jvmwords.js";
 import { formatRoute } from "./route.js";
 import { endText, loadPast, pastOf, runText } from "./past.js";
 
@@ -129,7 +129,7 @@ export class JvmFacts {
     show() {
         const { jvm } = this;
         const facts = [[`PID ${jvm.pid}`], [placeOf(jvm), "minor"], [`JDK ${shortVersion(jvm.java_version)}`, "minor"],
-            [`CPU ${formatShare(jvm.cpu_percent, 100)}`], [`${formatCount(jvm.threads)} threads`], [formatBytes(jvm.rss)]];
+            [`CPU ${formatShare(jvm.cpu_percent, 100)}${jvm.cpu_limit ? ` of ${+(jvm.cpu_limit * 100).toFixed(1)}\u00a0%` : ""}`, "", cpuLimitText(jvm)], [`${formatCount(jvm.threads)} threads`], [formatBytes(jvm.rss)]];
 
         const { serviceName: service } = this;
         const link = service ? [element("span", {}, element("a", { href: formatRoute("service", service), title: `All JVMs of ${service}, and what changed` }, "Service"))] : [];

@@ -34,6 +34,8 @@ export class JvmLife {
         view.marks.show();
         view.signals.start();
         view.timelineLoader.restart();
+        if (view.tab === "changes")
+            view.changes.load(); // of its service, whose name is known now
     }
 
     // Nothing says what it is, yet: what is recorded of it is shown nevertheless.

@@ -33,6 +33,9 @@ export function isSameJvm(a, b) {
 // "40 MiB/s"; "": not known.
 export const allocates = ({ allocated_bytes_per_second: rate }) => (typeof rate === "number" ? `${formatBytes(rate)}/s` : "");
 
+// "of a limit of 20 %"; "": there is none.
+export const cpuLimitText = ({ cpu_limit: limit }) => (limit ? `of a limit of ${+(limit * 100).toFixed(1)}\u00a0%` : "");
+
 export function isProfilable(jvm) {
     return Boolean(jvm.profilable) && jvm.profilable.symbols !== "none";
 }

@@ -5,11 +5,11 @@ import { getJson, isAbort, repeat } from "./api.js";
 import { openTimelines } from "./categories.js";
 import { element, setText } from "../shared/dom.js";
 import { EndedTable } from "./endedtable.js";
-import { formatAgo, formatBytes, formatCount, plural } from "../shared/format.js";
-import { shortMain } from "../shared/names.js";
+import { formatAgo, formatBytes, formatCount, plural, withLocalTimes } from "../shared/format.js";
+import { shortClasses, shortMain } from "../shared/names.js";
 import { button, emptyState, errorState } from "./notice.js";
 import { loadPast } from "./past.js";
-import { allocates, containerOf, isProfilable, isSameJvm, jvmName, mainOf, placeOf, podOf, shortVersion, text } from "./jvmwords.js";
+import { allocates, containerOf, cpuLimitText, isProfilable, isSameJvm, jvmName, mainOf, placeOf, podOf, shortVersion, text } from "./jvmwords.js";
 import { formatRoute } from "./route.js";
 import { compileSearch } from "../shared/search.js";
 import { openSignals, severityClass, signalsByPid } from "./signals.js";
@@ -33,14 +33,13 @@ const JVM_COLUMNS = [
     { id: "place", label: "Container", first: 1, compare: byText(placeOf) },
     { id: "cpu", label: "CPU", first: -1, compare: byNumber((j) => j.cpu_percent), num: true },
     { id: "spark", label: "Last 5 min", first: 0 },
-    { id: "signals", label: "Signals", first: -1, compare: byNumber((j) => (j.worst || 0) * 100 + (j.signals || []).length) },
+    { id: "signals", label: "Signals", first: -1, compare: byNumber((j) => (j.worst || 0) * 100 + (j.signals || []).length + (j.isNew ? 0.5 : 0)) },
     { id: "threads", label: "Threads", first: -1, compare: byNumber((j) => j.threads), num: true },
     { id: "memory", label: "Memory", first: -1, compare: byNumber((j) => j.rss), num: true },
     { id: "allocates", label: "Allocates", first: -1, compare: byNumber((j) => (j.allocated_bytes_per_second || 0)), num: true },
     { id: "jdk", label: "JDK", first: 1, compare: byText((j) => text(j.java_version)) },
     { id: "up", label: "Up", first: -1, compare: (a, b) => Date.parse(b.start_time) - Date.parse(a.start_time), num: true },
     { id: "pid", label: "PID", first: 1, compare: byNumber((j) => j.pid), num: true },
-    { id: "state", label: "Can be profiled", first: 1, compare: byNumber((j) => (isProfilable(j) ? 1 : 0)) },
 ];
 
 const USUAL_SORT = "signals"; // the first thing seen is what is wrong
@@ -91,6 +90,7 @@ class JvmRow {
         cells.place.title = [jvm.pod && jvm.pod.namespace, place, jvm.container && jvm.container.id].filter(Boolean)
             .join(" · ");
         setText(cells.cpu, jvm.cpu_percent.toFixed(1) + "\u00a0%");
+        cells.cpu.title = cpuLimitText(jvm);
         this.showSignals();
         setText(cells.threads, formatCount(jvm.threads));
         setText(cells.memory, formatBytes(jvm.rss));
@@ -100,26 +100,25 @@ class JvmRow {
         cells.jdk.title = [jvm.vm_name, jvm.java_version].filter(Boolean).join(" ");
         setText(cells.up, formatAgo(Date.parse(jvm.start_time)));
         setText(cells.pid, String(jvm.pid));
-        const reason = jvm.profilable ? text(jvm.profilable.reason) : "";
-
-        setText(cells.state, isProfilable(jvm) ? "yes" : `no: ${reason || "the reason is not known"}`);
-        cells.state.classList.toggle("bad", !isProfilable(jvm));
-        cells.state.title = reason;
     }
 
-    // Names at once; how bad, and the sentences, when they have been asked for.
+    // Names at once; how bad, and the sentences, when they have been asked for. Of a JVM without any: why it cannot be profiled,
+    // or its new release.
     showSignals() {
         const cell = this.cells.signals, said = this.view.signalsOf(this.jvm);
         const list = (this.jvm.signals || []).map((name) => said.find(({ signal }) => signal === name) || { signal: name, severity: 0, sentence: "" })
             .sort((a, b) => b.severity - a.severity);
-        const key = JSON.stringify(list);
+        const deploy = this.view.deployOf(this.jvm), reason = isProfilable(this.jvm) ? "" : `no Java names: ${text(this.jvm.profilable && this.jvm.profilable.reason) || "the reason is not known"}`;
+        const key = JSON.stringify([list, deploy, reason]);
 
         if (key === this.signalsKey)
             return;
         this.signalsKey = key;
         cell.replaceChildren(...list.length ? [...list.flatMap((one) => [element("span", { class: `signal ${severityClass(one)}` }, one.signal), " "]),
-            element("span", { class: "quiet signal-brief" }, list[0].sentence)] : ["–"]);
-        cell.title = list.map(({ signal, sentence }) => (sentence ? `${signal}: ${sentence}` : signal)).join("\n");
+            element("span", { class: "quiet signal-brief" }, withLocalTimes(shortClasses(list[0].sentence)))]
+            : reason ? [element("span", { class: "bad" }, reason)]
+                : deploy ? [element("a", { class: "quiet", href: formatRoute("service", deploy.service, { tab: "changes" }) }, `version ${deploy.version} after ${deploy.before}: what changed`)] : ["–"]);
+        cell.title = reason || list.map(({ signal, sentence }) => (sentence ? `${signal}: ${sentence}` : signal)).join("\n");
     }
 
     // The whole row leads there; the link is for the keyboard and for a new tab.
@@ -141,6 +140,7 @@ export class NodeView {
         this.theme = app.theme;
         this.rows = new Map();
         this.signals = new Map(); // by pid
+        this.deploys = new Map(); // by pid
         this.filter = params.get("q") || "";
         this.sort = columnOf(params.get("sort")).id;
         this.order = params.get("order") === "up" ? 1 : params.get("order") === "down" ? -1 : columnOf(this.sort).first;
@@ -156,9 +156,9 @@ export class NodeView {
         this.body = element("tbody");
         this.blank = element("div");
         this.ended = new EndedTable();
-        this.scroller = element("div", { class: "scroll", tabindex: "-1" },
-            element("table", { class: "list jvms" }, element("caption", { class: "offscreen" }, "JVMs on this node"),
-                element("thead", {}, element("tr", {}, ...this.heads)), this.body), this.blank, this.ended.root);
+        this.table = element("table", { class: "list jvms" }, element("caption", { class: "offscreen" }, "JVMs on this node"),
+            element("thead", {}, element("tr", {}, ...this.heads)), this.body);
+        this.scroller = element("div", { class: "scroll", tabindex: "-1" }, this.table, this.blank, this.ended.root);
         this.root = element("div", { class: "view" }, element("div", { class: "bar sub node-bar" },
             element("div", { class: "search", role: "search" }, this.input, this.count),
             element("span", { class: "grow" }),
@@ -193,11 +193,12 @@ export class NodeView {
 
             this.jvms = jvms;
             for (const jvm of jvms)
-                jvm.worst = Math.max(0, ...this.signalsOf(jvm).map(({ severity }) => severity));
+                Object.assign(jvm, { worst: Math.max(0, ...this.signalsOf(jvm).map(({ severity }) => severity)), isNew: Boolean(this.deployOf(jvm)) });
             this.ended.show(this.past, this.filter);
             for (const row of this.rows.values())
                 row.showSignals();
             this.app.banner.show("");
+            this.table.classList.toggle("no-place", !jvms.some(placeOf));
             this.fill();
         } catch (error) {
             if (isAbort(error))
@@ -217,6 +218,7 @@ export class NodeView {
         this.past = await loadPast(signal);
         this.pastAt = Date.now();
         this.signals = signalsByPid(openSignals(this.past.signals));
+        this.deploys = this.past.deploys;
     }
 
     // Rows stay where they are while one points at them.
@@ -229,6 +231,10 @@ export class NodeView {
         const placeOf = ({ pid }) => (places.has(pid) ? places.get(pid) : places.size);
 
         return found.sort((a, b) => placeOf(a) - placeOf(b));
+    }
+
+    deployOf({ pid }) {
+        return this.deploys.get(pid) || null;
     }
 
     signalsOf({ pid }) {

@@ -32,7 +32,7 @@ const PAGE_KEYS = [
 
 const PAGE_QUESTIONS = [
     ["What is slow now?", "Click the JVM: its widest frames at the top of the graph are where CPU time goes."],
-    ["What do threads wait for?", "Open the JVM, and choose Waiting behind Table; or Threads, over time. Which locks, and who has them: Locks."],
+    ["What do threads wait for?", "Open the JVM, and choose Waiting before Search; or Threads, over time. Which locks, and who has them: Locks."],
     ["Is something wrong?", "Signals in the list, and the line above the timeline of a JVM."],
     ["What happened at 03:12?", "Open the JVM, running or ended, choose 1 day beside the timeline, and drag over the moment."],
     ["What changed?", "Changes, of a JVM or a service: only what is significant. Compare … for any two times."],

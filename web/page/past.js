@@ -6,6 +6,9 @@ import { getJson, isAbort } from "./api.js";
 
 const LAST_MINUTE_MS = 60000;
 
+const DEPLOY_GAP_MS = 600000; // between the end of the old one and the start of the new one, which may come first
+const DEPLOY_SHOWN_MS = 3600000;
+
 const START_NEAR_MS = 1500; // starts of one process differ by as much
 
 const timeOrNaN = (text) => (text ? Date.parse(text) : NaN);
@@ -48,6 +51,22 @@ export function openPast({ services }, signals, now = Date.now()) {
     return list.sort((a, b) => b.last - a.last || a.pid - b.pid);
 }
 
+// The JVMs that run another version than one of their service that ended shortly before: pid -> {service, version, before}.
+export function deploysOf({ services }, now = Date.now()) {
+    const deploys = new Map();
+
+    for (const { name: service, jvms, ended } of services)
+        for (const { pid, version, start_time: start } of jvms) {
+            const began = timeOrNaN(start);
+            const old = ended.filter((one) => one.version && timeOrNaN(one.start_time) < began && Math.abs(timeOrNaN(one.last_seen) - began) < DEPLOY_GAP_MS)
+                .sort((a, b) => timeOrNaN(b.last_seen) - timeOrNaN(a.last_seen))[0];
+
+            if (version && old && old.version !== version && now - began < DEPLOY_SHOWN_MS)
+                deploys.set(pid, { service, version, before: old.version });
+        }
+    return deploys;
+}
+
 // "Ended 14:03:07", or "Last seen 14:03" where only the minute is known.
 export function endText({ last, isExact }) {
     return isExact ? `Ended ${formatMoment(last)}` : `Last seen ${formatMoment(last).replace(/:\d\d$/, "")}`;
@@ -83,10 +102,10 @@ export async function loadPast(signal) {
     try {
         const [services, signals] = await Promise.all([getJson("api/v1/services", {}, signal), getJson("api/v1/signals", {}, signal)]);
 
-        return { list: openPast(services, signals), leftOut: services.ended_left_out || 0, signals, running: services.services.flatMap(({ jvms }) => jvms.map(({ pid }) => pid)) };
+        return { list: openPast(services, signals), leftOut: services.ended_left_out || 0, signals, deploys: deploysOf(services), running: services.services.flatMap(({ jvms }) => jvms.map(({ pid }) => pid)) };
     } catch (error) {
         if (isAbort(error))
             throw error;
-        return { list: [], leftOut: 0, signals: { signals: [] }, running: [] };
+        return { list: [], leftOut: 0, signals: { signals: [] }, deploys: new Map(), running: [] };
     }
 }

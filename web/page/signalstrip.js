@@ -6,6 +6,7 @@ import { getJson, isAbort, repeat } from "./api.js";
 import { element, setText } from "../shared/dom.js";
 import { formatAgo, formatMoment, withLocalTimes } from "../shared/format.js";
 import { button } from "./notice.js";
+import { shortClasses } from "../shared/names.js";
 import { evidenceLink, openSignals, remedyParts, severityClass } from "./signals.js";
 
 const SIGNAL_SECONDS = 5;
@@ -95,7 +96,7 @@ export class SignalStrip {
         const link = evidenceLink(one.evidence);
 
         return [element("b", { class: `signal ${severityClass(one)}` }, one.signal),
-            element("span", { class: "signal-words", title: `${one.sentence}. ${one.remedy}` }, `${withLocalTimes(one.sentence)}. `,
+            element("span", { class: "signal-words", title: `${one.sentence}. ${one.remedy}` }, `${withLocalTimes(shortClasses(one.sentence))}. `,
                 element("span", { class: "quiet" }, ...remedyParts(one.remedy, this.target))),
             element("span", { class: "quiet signal-since", title: formatMoment(one.since) }, `for ${formatAgo(one.since)}`),
             ...link ? [element("a", { href: link.href, class: "signal-link" }, link.label)] : []];

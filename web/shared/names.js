@@ -140,6 +140,9 @@ export function shortName(name, kind) {
 }
 
 // A main class without its package and a jar without its folders are what people look for.
+// A sentence with classes without their packages.
+export const shortClasses = (text) => text.replace(/\b(?:[a-z_][\w$]*\.)+(?=[A-Z])/g, "");
+
 export function shortMain(main) {
     if (main.includes("/"))
         return main.slice(main.lastIndexOf("/") + 1) || main;

@@ -2,7 +2,7 @@
 // What stands around the graph: facts and quality, warnings, legend, the line about a frame, help.
 
 import { element, setText } from "../shared/dom.js";
-import { formatCount, formatSeconds, formatShare, formatTime, formatValue, plural, withLocalTimes } from "../shared/format.js";
+import { formatCount, formatMoment, formatSeconds, formatShare, formatTime, formatValue, plural, withLocalTimes } from "../shared/format.js";
 import { KINDS } from "../shared/kinds.js";
 import { packageColour } from "../shared/packages.js";
 import { isNote, judgeQuality } from "../shared/quality.js";
@@ -34,9 +34,9 @@ export const KEYS = [
     ["?", "this help"],
 ];
 
-// When, how long, how often, named by what; and how good it is.
-export function factsBar({ meta, quality }) {
-    const facts = [formatTime(meta.start), formatSeconds(meta.seconds)];
+// When, how long, how often, named by what; and how good it is. @brief: without the day where that is today.
+export function factsBar({ meta, quality }, { brief = false } = {}) {
+    const facts = [brief && meta.start ? formatMoment(Date.parse(meta.start)) : formatTime(meta.start), formatSeconds(meta.seconds)];
 
     if (meta.hz)
         facts.push(+meta.hz.toFixed(1) + "\u00a0Hz");

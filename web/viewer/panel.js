@@ -28,9 +28,9 @@ import { threadsOf } from "../shared/transform.js";
 export class ProfilePanel {
     // @on: {state(state)}, called when what is looked at changed; {describe(tree, node)}: facts about a frame in place
     // of the usual ones. @title, @facts: whether it shows those of the profile.
-    // @tools: buttons of the owner that stand behind those of the panel. @thread, @icicle, @table, @idle, @frames,
+    // @lead, @tools: controls of the owner that stand before and behind those of the panel. @thread, @icicle, @table, @idle, @frames,
     // @tiers: how it opens. @brief: quality is one line.
-    constructor(on, { title = true, tools = [], thread = "*", facts = true, icicle = false, table = false, idle = true,
+    constructor(on, { title = true, lead = [], tools = [], thread = "*", facts = true, icicle = false, table = false, idle = true,
         frames = true, tiers = true, brief = false } = {}) {
         this.isBrief = brief;
         this.usual = { table, idle, frames, tiers };
@@ -59,7 +59,7 @@ export class ProfilePanel {
             back: () => this.back(), reset: () => this.graph.reset(), weight: () => this.toggleWeight(),
             toggle: (name) => this.toggle(name), thread: (thread) => this.change({ thread, zoom: "" }),
             own: () => this.own.open(this.state.mine, this.source.meta.mains || []),
-        }, { title, tools });
+        }, { title, lead, tools });
         this.table = new MethodTable({ pick: (name) => this.pickMethod(name) });
         this.legend = new Legend();
         this.status = new StatusLine(() => this.menuOfShown());
@@ -95,7 +95,7 @@ export class ProfilePanel {
     // The notices stay open, and focused, while a live profile comes anew.
     showFacts(profile) {
         const brief = () => this.facts.querySelector(".notices-brief"), isOpen = Boolean(brief()?.open), isFocused = Boolean(brief()?.contains(document.activeElement));
-        const parts = [() => factsBar(profile), () => noticeList(profile, { brief: this.isBrief }), () => callsTable(profile), () => momentStrip(profile)];
+        const parts = [() => factsBar(profile, { brief: this.isBrief }), () => noticeList(profile, { brief: this.isBrief }), () => callsTable(profile), () => momentStrip(profile)];
 
         this.legend.root.hidden = !this.hasFacts;
         this.facts.replaceChildren(...this.hasFacts ? parts.map((make) => make()).filter(Boolean) : []);

@@ -17,8 +17,8 @@ const VIEW_SWITCHES = [
 
 export class PanelBar {
     // @search: a SearchBox. @on: {back(), reset(), weight(), toggle(name), thread(name), own()}. @title: whether there is
-    // one. @tools: buttons of the owner that stand behind these.
-    constructor(search, on, { title, tools }) {
+    // one. @lead, @tools: controls of the owner that stand before and behind these.
+    constructor(search, on, { title, lead, tools }) {
         const tool = (label, hint, run, isSwitch) => element("button", {
             type: "button", class: "tool", title: hint, onclick: run, "aria-pressed": isSwitch ? "false" : null,
         }, label);
@@ -31,7 +31,7 @@ export class PanelBar {
             class: "tool", "aria-label": "Threads", title: "Threads together, apart, or one of them",
             onchange: () => on.thread(this.threadSelect.value),
         });
-        this.weightButton = tool("", "Widths by samples or by value (v)", on.weight);
+        this.weightButton = tool("", "Widths by samples or by value (v)", on.weight); // of a difference; else it is in the menu
         this.viewButton = element("button", {
             type: "button", class: "tool", "aria-haspopup": "menu", title: "How the profile is drawn",
             onclick: () => this.openView(on),
@@ -40,7 +40,7 @@ export class PanelBar {
             beside: toggle("beside", "Side by side", "Before and after beside each other (b)"),
             table: toggle("table", "Table", "Table of methods (t)"),
         };
-        this.root = element("header", { class: "bar" }, this.title, search.root,
+        this.root = element("header", { class: "bar" }, this.title, ...lead, search.root,
             element("div", { class: "tools", role: "toolbar", "aria-label": "View" }, this.backButton,
                 this.resetButton, this.threadSelect, this.weightButton, this.viewButton, ...Object.values(this.switches), ...tools));
     }
@@ -52,11 +52,12 @@ export class PanelBar {
             this.title.title = meta.title;
         }
         this.showThreads(threads, quality.samples);
-        this.weightButton.hidden = !values;
+        this.weightButton.hidden = !values || !meta.isDiff && !meta.widths;
         this.switches.beside.hidden = !meta.isDiff;
         this.views = VIEW_SWITCHES.filter(({ name }) => name === "idle" ? idle : name !== "packages" || !(meta.isDiff || meta.widths));
         this.isDiff = meta.isDiff;
-        this.widths = meta.widths || (meta.isDiff ? ["Widths: after", "Widths: before"] : ["By samples", "By value"]);
+        this.widths = meta.widths || (meta.isDiff ? ["Widths: after", "Widths: before"] : null);
+        this.hasValues = Boolean(values);
     }
 
     // While the threads are the same ones their options stay where they are, whatever their shares: a live view must
@@ -77,15 +78,17 @@ export class PanelBar {
         for (const [name, button] of Object.entries(this.switches))
             button.setAttribute("aria-pressed", Boolean(state[name]));
         this.threadSelect.value = state.thread;
-        setText(this.weightButton, this.widths[Number(state.weight === "value")]);
+        if (this.widths)
+            setText(this.weightButton, this.widths[Number(state.weight === "value")]);
         if (this.isDiff)
             this.weightButton.hidden = state.beside;
     }
 
-    openView({ toggle, own }) {
+    openView({ toggle, weight, own }) {
         const box = this.viewButton.getBoundingClientRect();
 
         openMenu([...this.views.map(({ name, label, key }) => ({ label, key, isOn: Boolean(this.state[name]), run: () => toggle(name) })),
+            ...this.hasValues && !this.widths ? [{ label: "Widths by value, not by samples", key: "v", isOn: this.state.weight === "value", run: weight }] : [],
             { label: "My code: which packages …", run: own }], { x: box.left, y: box.bottom + 2 }, "View");
     }
 
