@@ -183,6 +183,32 @@ START_TEST(finds_the_pool_whose_threads_all_wait_alike)
 }
 END_TEST
 
+/* Threads that only lack a processor do not wait for each other. */
+START_TEST(a_pool_that_lacks_processors_does_not_wait)
+{
+    struct waits_now w = { 0 };
+
+    begin();
+    for (int i = 0; i < 3; i++) {
+        const uint32_t frames[] = {
+            frame(NULL, "[runnable]", FRAME_WAIT_RUNNABLE), frame("shop.Search", "rank", FRAME_C2),
+            frame("java.util.concurrent.ThreadPoolExecutor", "runWorker", FRAME_INTERPRETED)
+        };
+        struct looked_thread *t;
+        char name[16];
+
+        snprintf(name, sizeof(name), "http-%d", i);
+        t = add(JVM, name);
+        t->stack = hold(frames, 3);
+        t->placed = true;
+    }
+    ck_assert(looks_survey(looks, JVM, &w));
+    ck_assert_str_eq(w.pool.name, "");
+    ck_assert_double_eq(w.busy, 3);
+    end();
+}
+END_TEST
+
 /* Consumers of a queue block on purpose, until somebody waits for what the pool computes. */
 START_TEST(a_pool_of_listeners_needs_who_waits_for_it)
 {
@@ -357,6 +383,7 @@ int main(void)
     tcase_add_test(tc, names_the_lock_its_owner_and_what_that_does);
     tcase_add_test(tc, an_owner_that_runs);
     tcase_add_test(tc, finds_the_pool_whose_threads_all_wait_alike);
+    tcase_add_test(tc, a_pool_that_lacks_processors_does_not_wait);
     tcase_add_test(tc, a_pool_of_listeners_needs_who_waits_for_it);
     tcase_add_test(tc, a_pool_that_waits_for_connections);
     tcase_add_test(tc, threads_that_wait_for_a_lock_are_no_pool_that_waits);
