@@ -229,8 +229,12 @@ describe("journeys", { concurrency: 4 }, () => {
         const { width } = await page.locator("th.col-signals").boundingBox();
 
         assert.ok(width >= 330, `${width} px for sentences`); // 152 before
-        await page.getByRole("link").filter({ hasText: (await mains(page)).at(0) }).click();
-        await page.locator(".jvm-facts", { hasText: "CPU" }).waitFor();
+        await page.getByRole("link", { name: "Elasticsearch", exact: true }).click();
+        await page.locator(".jvm-facts .limit").waitFor({ state: "attached" });
+        assert.ok((await page.locator(".jvm-facts").boundingBox()).height <= 26, "one line"); // above the graph
+        await page.setViewportSize({ width: 1440, height: 900 });
+        assert.match((await textOf(page, ".jvm-facts")).replaceAll("\u00a0", " "), /CPU 8\.3 % of 20 %/);
+        assert.ok(await page.locator(".jvm-facts .limit").isVisible());
         await close(page);
     });
 

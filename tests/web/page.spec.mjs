@@ -352,7 +352,12 @@ describe("the page", { concurrency: 4 }, () => {
         await page.getByText("No JVM runs on this node.").waitFor();
         await page.getByRole("link", { name: "Whole node" }).first().click();
         await page.getByText("no samples of this target are known").waitFor();
-        await page.getByRole("button", { name: "Start a capture" }).click();
+        await page.getByRole("button", { name: "Start a capture" }).focus();
+        for (let i = 0; i < 2; i++) // it is asked for again, and stays under a hand
+            await page.waitForResponse((answer) => answer.url().includes("/profile?"));
+        await page.waitForTimeout(200);
+        assert.equal(await page.evaluate(() => document.activeElement.textContent), "Start a capture");
+        await page.keyboard.press("Enter");
         await page.getByLabel("Seconds").waitFor();
         await close(page);
         await mine.close();

@@ -343,16 +343,20 @@ export class JvmView {
         this.lost = this.range && !this.oldest() ? error : null;
         if (this.tab !== "graph")
             return;
-        if (error.status === 404 && this.event !== "cpu") {
-            this.content.replaceChildren(emptyState(`${eventTitle(this.event)}: nothing of it was seen in this time.`, error.message,
-                button("CPU time", () => this.setEvent("cpu"))));
-            return;
-        }
-        if (this.range && error.status === 404 && !error.isFinal) {
-            this.content.replaceChildren(expiredState(this.range, this.oldest(), { live: this.facts.isGone ? null : () => this.resumeLive(),
-                range: (range) => this.chooseRange(range), captures: () => this.setTab("captures") }));
-            return;
-        }
+        const shown = this.problemState(error), { firstChild } = this.content;
+
+        if (!firstChild || !firstChild.isEqualNode(shown)) // else a button may be under a hand
+            this.content.replaceChildren(shown);
+    }
+
+    // What stands in place of the graph, and what can be done.
+    problemState(error) {
+        if (error.status === 404 && this.event !== "cpu")
+            return emptyState(`${eventTitle(this.event)}: nothing of it was seen in this time.`, error.message,
+                button("CPU time", () => this.setEvent("cpu")));
+        if (this.range && error.status === 404 && !error.isFinal)
+            return expiredState(this.range, this.oldest(), { live: this.facts.isGone ? null : () => this.resumeLive(),
+                range: (range) => this.chooseRange(range), captures: () => this.setTab("captures") });
         const actions = error.isFinal ? [element("a", { class: "tool", href: "#/" }, "All JVMs")]
             : [button("Start a capture", () => this.captureSlot.toggle(true))];
 
@@ -360,7 +364,7 @@ export class JvmView {
             this.app.banner.show("");
         if (this.range && !this.facts.isGone)
             actions.push(button("Go live", () => this.resumeLive()));
-        this.content.replaceChildren(errorState(error, ...actions));
+        return errorState(error, ...actions);
     }
 
     // ---- captures ----

@@ -129,12 +129,13 @@ export class JvmFacts {
     show() {
         const { jvm } = this;
         const facts = [[`PID ${jvm.pid}`], [placeOf(jvm), "minor"], [`JDK ${shortVersion(jvm.java_version)}`, "minor"],
-            [`CPU ${formatShare(jvm.cpu_percent, 100)}${jvm.cpu_limit ? ` of ${+(jvm.cpu_limit * 100).toFixed(1)}\u00a0%` : ""}`, "", cpuLimitText(jvm)], [`${formatCount(jvm.threads)} threads`], [formatBytes(jvm.rss)]];
+            [`CPU ${formatShare(jvm.cpu_percent, 100)}`, null, cpuLimitText(jvm)], [`${formatCount(jvm.threads)} threads`], [formatBytes(jvm.rss)]];
 
         const { serviceName: service } = this;
         const link = service ? [element("span", {}, element("a", { href: formatRoute("service", service), title: `All JVMs of ${service}, and what changed` }, "Service"))] : [];
 
-        this.root.replaceChildren(...facts.filter(([fact]) => fact).map(([fact, kind = null]) => element("span", { class: kind }, fact)), ...link);
+        this.root.replaceChildren(...facts.filter(([fact]) => fact).map(([fact, kind = null, more = ""]) =>
+            element("span", { class: kind }, fact, more && element("span", { class: "limit", title: more }, ` ${more.replace("a limit of ", "")}`))), ...link);
         this.root.title = [`JDK ${shortVersion(jvm.java_version)}, ${mainOf(jvm)}`, jvm.args].filter(Boolean).join(" ").slice(0, 2000);
     }
 }
