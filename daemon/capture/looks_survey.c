@@ -252,7 +252,7 @@ static void read_place(const struct profile *p, struct waits *waits, uint32_t st
         wait == WAIT_SLEEP || wait == WAIT_NOTIFY || wait == WAIT_POLL || wait == WAIT_STOPPED;
     ret->input &= !ret->result;
     /* A thread that waits for a processor waits for nothing of its pool: run-queue and cpu-limit
-     * have it. */
+     * report it. */
     ret->task &= !idle && wait != WAIT_RUNNABLE;
     ret->busy = !idle && ret->code && is_busy(ret, wait);
 }

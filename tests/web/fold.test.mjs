@@ -24,6 +24,12 @@ function stacksOf(profile) {
     return list;
 }
 
+test("frames that start a thread become one below an operation, too", () => {
+    const profile = profileOf([[["process [shop pid=1]", "request [GET /slow]", ...START, "c2 Order.total"], 5]]);
+
+    assert.deepEqual(stacksOf(foldFrames(profile)), [[["[shop pid=1]", "[GET /slow]", "[VM frames]", "Order.total"], 5]]);
+});
+
 test("frames that start a thread become one, those between Java and what it waits for go", () => {
     const profile = profileOf([
         [[...START, "c2 Pool.run", "c2 Unsafe.park", ...PARK, "park park"], 7],

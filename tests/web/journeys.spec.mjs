@@ -469,6 +469,8 @@ describe("journeys", { concurrency: 4 }, () => {
         await page.getByLabel("Operation or trace id").fill("00000000000000000000000000000001");
         await page.keyboard.press("Enter");
         await page.getByText("No such request in this capture.").waitFor();
+        await page.setViewportSize({ width: 390, height: 800 });
+        assert.ok((await page.locator(".requests-view .track").first().boundingBox()).width >= 120); // 63 before
         await close(page);
     });
 

@@ -20,7 +20,7 @@ export function chanceText(q) {
 
 export class ChangesTable {
     // @target: {pid} or {service}; @side: how a comparison names it; @on: {range(): the one that was chosen, or null; service(): the
-    // name of the JVM's service, which a release starts anew as another JVM}.
+    // name of the JVM's service, which a release starts again as another JVM}.
     constructor(target, side, on) {
         Object.assign(this, { target, side, on });
         this.select = element("select", { class: "tool", "aria-label": "What is compared", onchange: () => this.load() });

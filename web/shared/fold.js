@@ -9,7 +9,7 @@ import { rankNames } from "./tree.js";
 const NAME = "[VM frames]";
 const FEWEST = 2; // frames that are worth to be one
 
-const isRoot = (kind) => kind === KIND.THREAD || kind === KIND.PROCESS;
+const isRoot = (kind) => kind === KIND.THREAD || kind === KIND.PROCESS || kind === KIND.REQUEST;
 const isMachinery = (kind) => isNative(kind) || kind === KIND.STUB;
 
 // Native frames that start a thread of any JVM: of the C library, the dynamic linker and the java launcher.

@@ -92,7 +92,7 @@ export class ProfilePanel {
             this.applyState({ keep });
     }
 
-    // The notices stay open, and focused, while a live profile comes anew.
+    // The notices stay open, and focused, while a live profile is renewed.
     showFacts(profile) {
         const brief = () => this.facts.querySelector(".notices-brief"), isOpen = Boolean(brief()?.open), isFocused = Boolean(brief()?.contains(document.activeElement));
         const parts = [() => factsBar(profile, { brief: this.isBrief }), () => noticeList(profile, { brief: this.isBrief }), () => callsTable(profile), () => momentStrip(profile)];
