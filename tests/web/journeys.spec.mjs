@@ -254,7 +254,7 @@ describe("journeys", { concurrency: 4 }, () => {
         await page.locator(".search-text").fill("");
         await rows.first().getByRole("link").click();
         await graphShown(page);
-        assert.match(await textOf(page, ".jvm-facts"), /^Ended .*\d+.min ago.*PID 3003.*ran for 2.h.*no memory left$/);
+        assert.match(await textOf(page, ".jvm-facts"), /^Ended .*\d+.min ago.*PID 3003.*ran for 2.h.*out of memory$/);
         const asked = server.requests.filter((r) => /GET \/profile\?pid=3003/.test(r)).map((r) => new URL(r.slice(4), "http://x").searchParams);
 
         assert.equal(Math.round((Date.parse(asked.at(-1).get("to")) - Date.parse(asked.at(-1).get("from"))) / 1000), 60);

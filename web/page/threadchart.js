@@ -44,7 +44,7 @@ export class ThreadChart {
         this.table = element("table", { class: "list threads", hidden: true }, element("caption", { class: "offscreen" }, "Threads by pool"),
             element("thead", {}, element("tr", {}, ...[["Pool or thread", "pool"], ["Share", "num"], ["States", "states"]]
                 .map(([label, kind]) => element("th", { scope: "col", class: kind === "num" ? kind : `col-${kind}` }, label)),
-            element("th", { scope: "col", class: "col-track" }, element("div", { class: "track-times" }, this.times[0], "Over time", this.times[1])))), this.body);
+            element("th", { scope: "col", class: "col-track" }, element("div", { class: "track-times" }, this.times[0], element("b", {}, "Over time"), this.times[1])))), this.body);
         this.legend = element("ul", { class: "legend", "aria-label": "States" });
         this.blank = element("div");
         this.flame = new FlameChart();
