@@ -99,6 +99,7 @@ int changes_find(struct change_set *s, struct change **ret, size_t *ret_count);
 void changes_sort(struct change *changes, size_t count);
 /* Drops functions and categories of @changes that share their change with a caller or a callee. The
  * newest stays; among equally new ones, the deepest of the application's own code. Also drops an
- * operation if the function that names it has the same change. The order of changes_find() stays.
+ * operation if the function that names it has the same change. Drops the wait for locks if one
+ * class has half of it. The order of changes_find() stays.
  * @views: the functions of both sides; NULL: not known. Returns the number of changes left. */
 size_t changes_fold(const struct view *const views[2], struct change *changes, size_t count);

@@ -9,6 +9,7 @@
 #include <math.h>
 
 #define ALIKE_PART 0.25    /* share of the larger change: a smaller difference makes them alike */
+#define MOSTLY 0.5         /* share of a wait for locks: a class with as much names it */
 #define FOLD_MAX 64        /* the highest ranked changes: only these are folded */
 #define FOLD_TOGETHER 0.8  /* share of the samples of one that contain the other, too */
 #define NEWER 1.5          /* ratio of newness: below it, two changes are equally new */
@@ -272,7 +273,7 @@ static size_t fold_calls(const struct view *const views[2], struct change *chang
     return kept;
 }
 
-/* ---- operations that functions name ---- */
+/* ---- operations that functions name, waits that locks name ---- */
 
 /* Returns whether operation "shop.Orders.get()" is function "shop.Orders.get" with a like
  * change. */
@@ -285,10 +286,21 @@ static bool is_named_by(const struct change *operation, const struct change *fun
            strcmp(operation->of->name + n, "()") == 0 && is_alike(operation, function);
 }
 
-static bool has_function(const struct change *changes, size_t count, const struct change *operation)
+/* Returns whether the wait for locks changed mostly by the class @lock. */
+static bool is_wait_for(const struct change *wait, const struct change *lock)
+{
+    return lock->of->kind == CHANGE_LOCK && wait->of->kind == CHANGE_WAIT &&
+           strcmp(wait->of->name, WAIT_NAMES[WAIT_LOCK]) == 0 &&
+           wait->difference * lock->difference > 0 &&
+           fabs(lock->difference) >= MOSTLY * fabs(wait->difference);
+}
+
+/* Returns whether another change of @changes names @one. */
+static bool is_named(const struct change *changes, size_t count, const struct change *one)
 {
     for (size_t i = 0; i < count; i++) {
-        if (is_named_by(operation, &changes[i]))
+        if ((one->of->kind == CHANGE_OPERATION && is_named_by(one, &changes[i])) ||
+            is_wait_for(one, &changes[i]))
             return true;
     }
     return false;
@@ -301,8 +313,8 @@ size_t changes_fold(const struct view *const views[2], struct change *changes, s
     for (size_t i = 0; i < left; i++) {
         struct change one = changes[i];
 
-        /* Compaction moves changes up, but each function is still there at least once. */
-        if (one.of->kind == CHANGE_OPERATION && has_function(changes, left, &one))
+        /* Compaction moves changes up, but each function and lock is still there once or more. */
+        if (is_named(changes, left, &one))
             continue;
         changes[kept++] = one;
     }

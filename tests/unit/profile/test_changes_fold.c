@@ -162,6 +162,24 @@ START_TEST(an_operation_that_a_method_names)
 }
 END_TEST
 
+/* The wait for locks is that for one class; a lock that changed otherwise leaves it. */
+START_TEST(a_wait_that_a_lock_names)
+{
+    uint32_t enter = java("shop.Ledger", "enter");
+
+    sample((uint32_t[]){ enter }, 1, 10, CATEGORY_JAVA);
+    change(CHANGE_WAIT, "lock", 5, 40, 9);
+    change(CHANGE_WAIT, "park", 40, 5, 9);
+    change(CHANGE_LOCK, "shop.Ledger", 0, 28, 3);
+    check_left("park shop.Ledger");
+    sample((uint32_t[]){ enter }, 1, 10, CATEGORY_JAVA);
+    change(CHANGE_WAIT, "lock", 5, 40, 9);
+    change(CHANGE_LOCK, "shop.Ledger", 0, 8, 3);
+    change(CHANGE_LOCK, "shop.Cart", 40, 10, 3);
+    check_left("lock shop.Ledger shop.Cart");
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("changes_fold");
@@ -172,5 +190,6 @@ int main(void)
     tcase_add_test(tc, a_method_of_the_jdk);
     tcase_add_test(tc, a_kind_of_work);
     tcase_add_test(tc, an_operation_that_a_method_names);
+    tcase_add_test(tc, a_wait_that_a_lock_names);
     return suite_run_case("changes_fold", tc);
 }
