@@ -23,7 +23,7 @@ import java.util.regex.Pattern;
 /**
  * Changed WORKERS REST_US: a service whose workers answer a request and rest, in turns. Each line of its input is
  * "CASE PERCENT": from then on the service does what CASE adds, for about as many percent of the CPU time that it took
- * before. Each is answered by a line.
+ * before. "count 0" changes nothing. Each is answered by a line, with the number of requests so far.
  */
 public class Changed {
     static final ThreadMXBean THREADS = ManagementFactory.getThreadMXBean();
@@ -57,8 +57,9 @@ public class Changed {
             String name = in.next();
             double percent = in.nextDouble();
 
-            turn(cases, name, percent / 100);
-            System.out.println(name + " " + percent);
+            if (!name.equals("count"))
+                turn(cases, name, percent / 100);
+            System.out.println(name + " " + percent + " " + answered.sum());
         }
         System.exit(0);
     }

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Recorded steps of a service, as changes_curve.c reads them: frames, threads, and of each step its stacks."""
+from datetime import datetime, timezone
+
+from harness.daemon import Daemon
+
+EVENTS = ("cpu", "offcpu", "lock")
+CODE = ("c2", "c1", "inlined", "interpreted", "jvmci", "stub", "jvm", "native", "kernel", "class", "unknown")
+
+
+def stamp(at: float) -> str:
+    return datetime.fromtimestamp(at, timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+class Ids(dict):
+    """Numbers things in the order in which they come, and writes each down once."""
+
+    def __init__(self, out, word: str):
+        super().__init__()
+        self.out, self.word = out, word
+
+    def __missing__(self, text: str) -> int:
+        self.out.write(f"{self.word} {text}\n")
+        self[text] = len(self)
+        return self[text]
+
+
+def write(daemon: Daemon, path: str, service: str, begun: float, ended: float, step: float, work: int) -> None:
+    """Writes what SERVICE did from BEGUN to ENDED, in steps of STEP seconds. WORK: what it did in that time, as it counts."""
+    with open(path, "w", encoding="utf-8") as out:
+        out.write(f"work {work}\n")
+        frames, threads = Ids(out, "frame"), Ids(out, "thread")
+        for number in range(int((ended - begun) / step)):
+            lines = []
+            for event in EVENTS:
+                answer = daemon.get("/profile", service=service, **{"from": stamp(begun + number * step), "to": stamp(begun + (number + 1) * step)},
+                                    event=event, format="json", threads=1, timeout=120)
+                if answer.status != 200:
+                    continue
+                profile = answer.json()
+                ids = [frames[f"{'class' if f['kind'] == 'lock' else f['kind']} {f['name']}"] for f in profile["frames"]]
+                names = [threads[t.get("name", "?")] for t in profile["threads"]]
+                no_code = {i for i, f in enumerate(profile["frames"]) if f["kind"] not in CODE + (("lock",) if event == "lock" else ())}
+                for stack in profile["stacks"]:
+                    if event != "cpu" and (stack.get("state") not in (None, "blocked")):
+                        continue
+                    lines.append(f"{event} {names[stack['thread']]} {stack['samples']} {stack['value']} - " + " ".join(
+                        str(ids[i]) for i in stack["frames"] if i not in no_code) + "\n")
+            out.write("step\n" + "".join(lines))
