@@ -13,6 +13,20 @@ struct top_function {
     uint64_t self, total; /* of samples or, with view_opts.total, of the value */
 };
 
-/* Returns all functions in an array that the caller frees, the hottest first (by self, then total,
- * then name). Frames for processes, threads and cut stacks are left out. 0 or -ENOMEM. */
+/* The rows of a view below one frame of each view_opts.by, such as those of one operation. */
+struct top_group {
+    size_t first, end; /* view->rows[first .. end) */
+    uint64_t weight;   /* as of a function */
+};
+
+/* Returns the functions of @g in an array that the caller frees, the hottest first (by self, then
+ * total, then name). Frames for processes, threads and cut stacks are left out. 0 or -ENOMEM. */
+int top_group_functions(const struct view *v, const struct top_group *g, struct top_function **ret,
+                        size_t *ret_count);
+/* Returns the same of all rows. */
 int top_functions(const struct view *v, struct top_function **ret, size_t *ret_count);
+/* Returns the groups of a view with view_opts.by, the greatest first, in an array that the caller
+ * frees. 0 or -ENOMEM. */
+int top_groups(const struct view *v, struct top_group **ret, size_t *ret_count);
+/* Appends the names of the frames that stand for @g, such as "[Main pid=42] [GET /a]". */
+void top_group_name(const struct view *v, const struct top_group *g, struct buf *out);

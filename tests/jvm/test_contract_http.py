@@ -27,7 +27,7 @@ RENDERING = ["format", "threads", "user", "kernel", "include", "exclude", "depth
 TAKING = ["seconds", "from", "to", "at", "event", "symbols", "source", "hz", "interval"]
 # What each route must take at least.
 PARAMETERS = {
-    "/profile": TARGET + RENDERING + TAKING, "/top": [*TARGET, "once", "interval", "include", "exclude", "user", "kernel", "from", "to", "at"],
+    "/profile": TARGET + RENDERING + TAKING, "/top": [*TARGET, "once", "interval", "by", "operation", "include", "exclude", "user", "kernel", "from", "to", "at"],
     "/api/v1/jvms/{pid}/perf-map": ["symbols", "unfold"], "/api/v1/jvms/{pid}/threads": ["format", "group"],
     "/api/v1/events": ["pid", "match"],
     "/api/v1/signals": ["pid", "service", "format"],

@@ -66,6 +66,19 @@ class RequestEvents(WithClasses):
                 seen += stack[0].startswith("[trace")
         self.assertGreater(seen, 0)
 
+    def table(self, pid: int, daemon: Daemon) -> None:
+        """/top has both operations, and below each its functions alone."""
+        below: dict[str, set[str]] = {}
+        group = ""
+        for line in daemon.get("/top", pid=pid, once=1, interval="3s", by="operation", top=100).text.splitlines():
+            if match := re.match(r" +\d+\.\d\d%  (\[.*\])$", line):
+                group = match[1]
+            elif match := re.match(r" *\d+\.\d\d% +\d+\.\d\d%  \S+ +(.+)$", line):
+                below.setdefault(group, set()).add(match[1])
+        for method, root in RIGHT.items():
+            self.assertIn(method, below.get(root, set()), below.keys())
+            self.assertEqual([r for r, names in below.items() if method in names and r not in (root, *WITHOUT)], [])
+
     def check(self, jdk: int, *options: str, how: tuple[str, ...] = ()) -> None:
         """How much of each event is wrong: nothing. Without: what a collector or a start makes unreadable for a moment."""
         with Jvm(paths.jdk(jdk), "-Xmx100m", "-XX:CompileCommand=quiet", *APART, *options, "-cp", self.classes.folder, "Requests", "4", *how) as java:
@@ -92,8 +105,10 @@ class RequestEvents(WithClasses):
 
     def test_the_first_captures(self):
         """Nothing was sampled of the JVM before: flamed does not know yet which image of its process samples call it."""
-        with Daemon("--recorder-hz=0") as daemon, Jvm(paths.jdk(17), "-Xmx100m", "-cp", self.classes.folder, "Requests", "2") as java:
+        with Daemon("--recorder-hz=0") as daemon, Jvm(paths.jdk(17), "-Xmx100m", "-XX:CompileCommand=quiet", *APART, "-cp", self.classes.folder,
+                                                      "Requests", "2") as java:
             self.ready(java.pid, daemon)
+            self.table(java.pid, daemon)
 
 
 if __name__ == "__main__":

@@ -47,9 +47,10 @@ __extension__ typedef unsigned __int128 param_set;
      PARAM_BIT(PARAM_TOP_ROWS))
 #define PARAMS_PROFILE (PARAMS_CAPTURE | PARAMS_RANGE | PARAMS_RENDER)
 #define PARAMS_TOP                                                                                 \
-    (PARAMS_TARGET | PARAMS_RANGE | PARAMS_VIEW | PARAM_BIT(PARAM_EVENT) |                         \
-     PARAM_BIT(PARAM_SYMBOLS) | PARAM_BIT(PARAM_HZ) | PARAM_BIT(PARAM_WIDTH) |                     \
-     PARAM_BIT(PARAM_TOP_ROWS) | PARAM_BIT(PARAM_ONCE) | PARAM_BIT(PARAM_REFRESH))
+    (PARAMS_TARGET | PARAMS_RANGE | PARAMS_VIEW | PARAM_BIT(PARAM_VIEW_BY) |                       \
+     PARAM_BIT(PARAM_EVENT) | PARAM_BIT(PARAM_SYMBOLS) | PARAM_BIT(PARAM_HZ) |                     \
+     PARAM_BIT(PARAM_WIDTH) | PARAM_BIT(PARAM_TOP_ROWS) | PARAM_BIT(PARAM_ONCE) |                  \
+     PARAM_BIT(PARAM_REFRESH))
 #define PARAMS_DIFF                                                                                \
     (PARAMS_TARGET | PARAMS_VIEW | PARAM_BIT(PARAM_EVENT) | PARAM_BIT(PARAM_VIEW_BY) |             \
      PARAM_BIT(PARAM_THREADS) | PARAM_BIT(PARAM_DEPTH) | PARAM_BIT(PARAM_TITLE) |                  \

@@ -59,7 +59,9 @@ static const struct route ROUTES[] = {
       .doc = { .id = "getTop",
                .summary = "The hottest functions, live or of a time in the past",
                .text = "With `from` or `at` nothing is sampled. The answer is then one table of "
-                       "what the flight recorder, the history and the store hold of that time.",
+                       "what the flight recorder, the history and the store hold of that time. "
+                       "With `by` there is a line for each group, the greatest first, and below "
+                       "it its hottest functions; JSON then has `groups`, too.",
                .answer =
                    "A table that is drawn again in place until the client leaves: for `curl -N` in "
                    "a terminal. With `Accept: text/event-stream`: events `top` with JSON.",

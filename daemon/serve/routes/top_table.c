@@ -14,7 +14,8 @@
 #define HOME "\x1b[H"
 #define CLEAR_LINE "\x1b[K"
 #define CLEAR_BELOW "\x1b[J"
-#define FIXED_COLUMNS 31 /* columns before the name */
+#define TOP_NAME_BYTES 8192 /* of the names of a group */
+#define FIXED_COLUMNS 31    /* columns before the name */
 
 static void end_line(const struct top_opts *o, struct buf *out)
 {
@@ -128,45 +129,91 @@ static void add_header(const struct view *v, const struct top_opts *o, struct bu
     add_line(o, out, "   self    total  kind         name");
 }
 
-int top_table(const struct view *v, const struct top_opts *o, struct buf *out)
+static bool has_groups(const struct view *v)
 {
-    _cleanup_free_ struct top_function *list = NULL;
-    uint64_t whole = v->opts.total ? v->value : v->samples;
-    size_t count = 0;
-    int r = top_functions(v, &list, &count);
+    return v->opts.by[0] || v->opts.threads;
+}
 
-    if (r < 0)
-        return r;
-    if (o->live)
-        buf_add_str(out, HOME);
-    add_header(v, o, out);
-    for (size_t i = 0; i < MIN(count, o->rows); i++) {
+/* Returns how many of @count groups a table of @rows rows shows. *ret_functions: the functions of
+ * each. */
+static size_t groups_shown(size_t rows, size_t count, size_t *ret_functions)
+{
+    size_t shown = MIN(count, MAX(rows / 2, (size_t)1));
+
+    *ret_functions = shown ? rows / shown - 1 : 0;
+    return shown;
+}
+
+static void add_functions(const struct view *v, const struct top_opts *o,
+                          const struct top_function *list, size_t count, struct buf *out)
+{
+    uint64_t whole = v->opts.total ? v->value : v->samples;
+
+    for (size_t i = 0; i < count; i++) {
         buf_printf(out, "%6.2f%%  %6.2f%%  %-11.11s  ", percent(list[i].self, whole),
                    percent(list[i].total, whole), render_kind_name(list[i].kind));
         add_cut(out, view_string(v, list[i].name),
                 o->width > FIXED_COLUMNS ? o->width - FIXED_COLUMNS : 1);
         end_line(o, out);
     }
+}
+
+/* Appends each group, and below it its hottest functions. 0 or -ENOMEM. */
+static int add_groups(const struct view *v, const struct top_opts *o, struct buf *out)
+{
+    _cleanup_free_ struct top_group *groups = NULL;
+    _cleanup_buf_ struct buf line = BUF_UPTO(TOP_NAME_BYTES);
+    uint64_t whole = v->opts.total ? v->value : v->samples;
+    size_t count = 0, shown, functions;
+    int r = top_groups(v, &groups, &count);
+
+    shown = r < 0 ? 0 : groups_shown(o->rows, count, &functions);
+    for (size_t i = 0; i < shown && r == 0; i++) {
+        _cleanup_free_ struct top_function *list = NULL;
+        size_t n = 0;
+
+        buf_clear(&line);
+        buf_printf(&line, "         %6.2f%%  ", percent(groups[i].weight, whole));
+        top_group_name(v, &groups[i], &line);
+        add_cut(out, buf_span(&line), o->width);
+        end_line(o, out);
+        r = top_group_functions(v, &groups[i], &list, &n);
+        if (r == 0)
+            add_functions(v, o, list, MIN(n, functions), out);
+    }
+    return r;
+}
+
+int top_table(const struct view *v, const struct top_opts *o, struct buf *out)
+{
+    _cleanup_free_ struct top_function *list = NULL;
+    bool grouped = has_groups(v);
+    size_t count = 0;
+    int r = grouped ? 0 : top_functions(v, &list, &count);
+
+    if (r < 0)
+        return r;
+    if (o->live)
+        buf_add_str(out, HOME);
+    add_header(v, o, out);
+    if (grouped)
+        r = add_groups(v, o, out);
+    else
+        add_functions(v, o, list, MIN(count, o->rows), out);
     if (v->samples == 0)
         add_line(o, out, "(no samples: the target used no CPU time)");
     if (o->live)
         buf_add_str(out, CLEAR_BELOW);
-    return 0;
+    return r;
 }
 
-json_t *top_json(const struct view *v, size_t rows)
+/* Returns the first @count of @list as a new reference. */
+static json_t *functions_json(const struct view *v, const struct top_function *list, size_t count)
 {
-    _cleanup_free_ struct top_function *list = NULL;
-    const struct profile *p = v->profile;
     uint64_t whole = v->opts.total ? v->value : v->samples;
     json_t *functions = json_array();
-    size_t count = 0;
 
-    if (top_functions(v, &list, &count) < 0) {
-        json_decref(functions);
-        return NULL;
-    }
-    for (size_t i = 0; i < MIN(count, rows); i++) {
+    for (size_t i = 0; i < count; i++) {
         struct span name = view_string(v, list[i].name);
 
         json_array_append_new(
@@ -176,10 +223,57 @@ json_t *top_json(const struct view *v, size_t rows)
                       (json_int_t)list[i].total, "self_percent", percent(list[i].self, whole),
                       "total_percent", percent(list[i].total, whole)));
     }
-    return json_pack("{s:s, s:s, s:f, s:f, s:I, s:I, s:I, s:I, s:o}", "target", p->target, "event",
-                     view_event(v)->name, "hz", profile_event_hz(view_event(v)), "seconds",
-                     p->end_ns > p->start_ns ? (double)(p->end_ns - p->start_ns) / 1e9 : 0.0,
-                     "samples", (json_int_t)v->samples, "lost", (json_int_t)p->lost, "unknown",
-                     (json_int_t)v->unknown, "truncated", (json_int_t)v->truncated, "functions",
-                     functions);
+    return functions;
+}
+
+/* Returns one group as a new reference; NULL: out of memory. */
+static json_t *group_json(const struct view *v, const struct top_group *g, size_t functions)
+{
+    _cleanup_free_ struct top_function *list = NULL;
+    _cleanup_buf_ struct buf name = BUF_UPTO(TOP_NAME_BYTES);
+    size_t count = 0;
+
+    if (top_group_functions(v, g, &list, &count) < 0)
+        return NULL;
+    top_group_name(v, g, &name);
+    return json_pack("{s:s%, s:I, s:f, s:o}", "name", name.p ? name.p : "", name.n, "total",
+                     (json_int_t)g->weight, "total_percent",
+                     percent(g->weight, v->opts.total ? v->value : v->samples), "functions",
+                     functions_json(v, list, MIN(count, functions)));
+}
+
+/* Adds the greatest groups to @to. 0 or -ENOMEM. */
+static int put_groups(const struct view *v, size_t rows, json_t *to)
+{
+    _cleanup_free_ struct top_group *groups = NULL;
+    size_t count = 0, shown, functions;
+    json_t *list = json_array();
+    int r = top_groups(v, &groups, &count);
+
+    shown = r < 0 ? 0 : groups_shown(rows, count, &functions);
+    for (size_t i = 0; i < shown && r == 0; i++)
+        r = json_array_append_new(list, group_json(v, &groups[i], functions)) < 0 ? -ENOMEM : 0;
+    return json_object_set_new(to, "groups", list) < 0 ? -ENOMEM : r;
+}
+
+json_t *top_json(const struct view *v, size_t rows)
+{
+    _cleanup_free_ struct top_function *list = NULL;
+    const struct profile *p = v->profile;
+    size_t count = 0;
+    json_t *ret;
+
+    if (top_functions(v, &list, &count) < 0)
+        return NULL;
+    ret = json_pack("{s:s, s:s, s:f, s:f, s:I, s:I, s:I, s:I, s:o}", "target", p->target, "event",
+                    view_event(v)->name, "hz", profile_event_hz(view_event(v)), "seconds",
+                    p->end_ns > p->start_ns ? (double)(p->end_ns - p->start_ns) / 1e9 : 0.0,
+                    "samples", (json_int_t)v->samples, "lost", (json_int_t)p->lost, "unknown",
+                    (json_int_t)v->unknown, "truncated", (json_int_t)v->truncated, "functions",
+                    functions_json(v, list, MIN(count, rows)));
+    if (ret && has_groups(v) && put_groups(v, rows, ret) < 0) {
+        json_decref(ret);
+        return NULL;
+    }
+    return ret;
 }

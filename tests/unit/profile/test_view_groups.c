@@ -2,6 +2,7 @@
 /* Frames at the root, by thread, pool, state, service and version: their names and their order. */
 #include "recorded.h"
 
+#include "profile/top_functions.h"
 #include "render/render.h"
 
 #include "suite.h"
@@ -106,11 +107,51 @@ START_TEST(puts_a_frame_for_each)
 }
 END_TEST
 
+START_TEST(lists_groups_by_weight)
+{
+    static const struct view_opts BY[] = { { .by = { VIEW_BY_STATE, VIEW_BY_SERVICE } }, { 0 } };
+    static const struct {
+        const char *name;
+        uint64_t weight;
+    } GROUPS[][4] = {
+        { { "[running] [shop]", 2 }, { "[blocked] [shop]", 2 }, { "[running] [no service]", 1 } },
+        { { "", 5 } }
+    };
+    struct profile *p = shop(/* by_process= */ false);
+    _cleanup_buf_ struct buf name = BUF_UPTO(4096);
+    _cleanup_free_ struct top_group *groups = NULL;
+    size_t count = 0, found = 0, functions;
+    struct view *v = NULL;
+
+    ck_assert_int_eq(view_new(p, &BY[_i], &v, NULL), 0);
+    ck_assert_int_eq(top_groups(v, &groups, &count), 0);
+    for (size_t i = 0; i < count; i++) {
+        _cleanup_free_ struct top_function *list = NULL;
+
+        ck_assert(i == 0 || groups[i].weight <= groups[i - 1].weight);
+        buf_clear(&name);
+        top_group_name(v, &groups[i], &name);
+        for (size_t k = 0; k < ARRAY_SIZE(GROUPS[0]) && GROUPS[_i][k].name; k++)
+            found += span_eq_str(buf_span(&name), GROUPS[_i][k].name) &&
+                     groups[i].weight == GROUPS[_i][k].weight;
+        ck_assert_int_eq(top_group_functions(v, &groups[i], &list, &functions), 0);
+        ck_assert_uint_eq(functions, 1);
+        ck_assert(span_eq_str(view_string(v, list[0].name), "Shop.pay"));
+        ck_assert_uint_eq(list[0].self, groups[i].weight); /* not those of other groups */
+    }
+    ck_assert_uint_eq(count, _i ? 1 : 3);
+    ck_assert_uint_eq(found, count);
+    view_free(v);
+    profile_unref(p);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("view_groups");
 
     tcase_add_checked_fixture(tc, recorded_setup, recorded_teardown);
     tcase_add_loop_test(tc, puts_a_frame_for_each, 0, ARRAY_SIZE(CASES));
+    tcase_add_loop_test(tc, lists_groups_by_weight, 0, 2);
     return suite_run_case("view_groups", tc);
 }
