@@ -26,6 +26,7 @@ static int put_path(struct probe_table *t, const struct probe_env *env, struct p
     struct error why = ERROR_NULL;
     struct context_path path;
     const char *tracer = "";
+    bool rests;
     int r;
 
     (void)t;
@@ -38,8 +39,9 @@ static int put_path(struct probe_table *t, const struct probe_env *env, struct p
     r = hotspot_vm_context(p->vm, &path, &tracer, &why);
     c->looked_ns = now_ns;
     c->no_tracer = r == -ENOENT;
-    c->wait_ns = c->wait_ns ? MIN(c->wait_ns * 2, c->no_tracer ? LOOK_MOST_NS : LOOK_READY_NS)
-                            : LOOK_FIRST_NS;
+    rests = c->no_tracer || (r == 0 && path.ids == CONTEXT_IDS_LOG);
+    c->wait_ns =
+        c->wait_ns ? MIN(c->wait_ns * 2, rests ? LOOK_MOST_NS : LOOK_READY_NS) : LOOK_FIRST_NS;
     if (r == HOTSPOT_GONE)
         return error_set(err, -ESRCH, "it has ended");
     if (r == -EOPNOTSUPP)
@@ -53,6 +55,16 @@ static int put_path(struct probe_table *t, const struct probe_env *env, struct p
     return r;
 }
 
+/* Implements probe_kind.look: has the tracer looked for again that ids in a log may stand for. */
+static void look_again(struct broker *b, struct probe_entry *e)
+{
+    const struct context_entry *c = (const struct context_entry *)e;
+
+    (void)b;
+    if (c->path.ids == CONTEXT_IDS_LOG && clock_monotonic_ns() - c->looked_ns >= c->wait_ns)
+        e->asked.there = false;
+}
+
 static void take_out_path(struct broker *b, const struct probe_entry *e)
 {
     broker_put_context(b, e->id.host_pid, NULL, NULL);
@@ -63,7 +75,8 @@ const struct probe_kind CONTEXTS = { .entry_bytes = sizeof(struct context_entry)
                                      .standing_max = CONTEXTS_PUT_MAX,
                                      .have_all = "JVMs have their requests read",
                                      .put = put_path,
-                                     .take_out = take_out_path };
+                                     .take_out = take_out_path,
+                                     .look = look_again };
 
 void captures_want_context(struct captures *captures, struct process *p, uint64_t until_ns)
 {
@@ -113,24 +126,49 @@ static bool take_digits(const uint8_t *p, bool wide, uint64_t *ret)
     return true;
 }
 
+/* Decodes a trace id of 32 digits, or of 16. */
+static bool take_trace(const struct sample_context *raw, struct profile_context *ret)
+{
+    const uint8_t *trace = (const uint8_t *)&raw->id[CONTEXT_TRACE_WORD];
+    bool wide = raw->wide & 1u << CONTEXT_TRACE;
+
+    if (raw->bytes[CONTEXT_TRACE] == SPAN_DIGITS << wide)
+        return take_digits(trace, wide, &ret->trace_low);
+    return raw->bytes[CONTEXT_TRACE] == TRACE_DIGITS << wide &&
+           take_digits(trace, wide, &ret->trace_high) &&
+           take_digits(trace + (SPAN_DIGITS << wide), wide, &ret->trace_low);
+}
+
+/* Returns whether @raw has texts of other lengths than ids have. Programs put what they like into
+ * the context of their log. */
+static bool has_no_ids(const struct sample_context *raw)
+{
+    bool wide_trace = raw->wide & 1u << CONTEXT_TRACE, wide_span = raw->wide & 1u << CONTEXT_SPAN;
+    uint8_t trace = raw->bytes[CONTEXT_TRACE], span = raw->bytes[CONTEXT_SPAN];
+
+    return (trace != TRACE_DIGITS << wide_trace && trace != SPAN_DIGITS << wide_trace) ||
+           span != SPAN_DIGITS << wide_span;
+}
+
 /* Decodes the ids of a tracer that keeps them as text. */
 static bool take_hex(const struct sample_context *raw, struct profile_context *ret)
 {
-    const uint8_t *trace = (const uint8_t *)&raw->id[CONTEXT_TRACE_WORD],
-                  *span = (const uint8_t *)&raw->id[CONTEXT_SPAN_WORD],
+    const uint8_t *span = (const uint8_t *)&raw->id[CONTEXT_SPAN_WORD],
                   *root = (const uint8_t *)&raw->id[CONTEXT_ROOT_WORD];
-    bool wide_trace = raw->wide & 1u << CONTEXT_TRACE, wide_span = raw->wide & 1u << CONTEXT_SPAN,
-         wide_root = raw->wide & 1u << CONTEXT_ROOT;
+    bool wide_span = raw->wide & 1u << CONTEXT_SPAN, wide_root = raw->wide & 1u << CONTEXT_ROOT;
 
-    if (raw->bytes[CONTEXT_TRACE] != TRACE_DIGITS << wide_trace ||
-        raw->bytes[CONTEXT_SPAN] != SPAN_DIGITS << wide_span)
+    if (raw->bytes[CONTEXT_SPAN] != SPAN_DIGITS << wide_span)
         return false;
     if (raw->bytes[CONTEXT_ROOT] == SPAN_DIGITS << wide_root &&
         !take_digits(root, wide_root, &ret->root))
         return false;
-    return take_digits(trace, wide_trace, &ret->trace_high) &&
-           take_digits(trace + (SPAN_DIGITS << wide_trace), wide_trace, &ret->trace_low) &&
-           take_digits(span, wide_span, &ret->span);
+    return take_trace(raw, ret) && take_digits(span, wide_span, &ret->span);
+}
+
+static bool take_none(const struct sample_context *raw, struct profile_context *ret)
+{
+    (void)ret;
+    return raw->state == CONTEXT_NAMED;
 }
 
 static bool take_words(const struct sample_context *raw, struct profile_context *ret)
@@ -160,12 +198,24 @@ void context_decode(const struct sample_context *raw, struct profile_context *re
         [CONTEXT_IDS_ONLY] = PROFILE_CONTEXT_IDS,
         [CONTEXT_NAMED] = PROFILE_CONTEXT_NAMED,
     };
+    static bool (*const TAKE[CONTEXT_IDS_KINDS])(const struct sample_context *,
+                                                 struct profile_context *) = {
+        [CONTEXT_IDS_HEX] = take_hex,
+        [CONTEXT_IDS_WORDS] = take_words,
+        [CONTEXT_IDS_NONE] = take_none,
+        [CONTEXT_IDS_LOG] = take_hex,
+    };
     struct profile_context c = { 0 };
     bool good = raw->state < CONTEXT_STATES && raw->ids < CONTEXT_IDS_KINDS;
 
     buf_clear(name);
+    if (good && raw->ids == CONTEXT_IDS_LOG && raw->state != CONTEXT_UNREADABLE &&
+        has_no_ids(raw)) {
+        *ret = (struct profile_context){ .state = PROFILE_CONTEXT_NO_TRACER };
+        return;
+    }
     if (good && raw->state >= CONTEXT_IDS_ONLY)
-        good = raw->ids == CONTEXT_IDS_HEX ? take_hex(raw, &c) : take_words(raw, &c);
+        good = TAKE[raw->ids](raw, &c);
     if (good && raw->state >= CONTEXT_IDS_ONLY && !c.root) /* the span is the root */
         c.root = c.span;
     if (good && raw->state == CONTEXT_NAMED)

@@ -7,11 +7,16 @@
 #include "hotspot/classes.h"
 #include "unwind/context_path.h"
 
+#define FIELD_TEXT_MAX 256         /* names of a field, and its signatures */
 #define THREAD_ENTRIES_MAX 200000u /* of all threads, read to find a ThreadLocal */
 
 enum tracer_form {
     FORM_LOCAL,
+    FORM_INHERITED,
     FORM_LOCAL_OF,
+    FORM_STATIC, /* makes no step */
+    FORM_HELD,
+    FORM_KEY,
     FORM_REF,
     FORM_CLASS,
     FORM_NTH,
@@ -24,11 +29,20 @@ struct tracer_row {
     enum tracer_form form;
     uint8_t to, from, skip, number;
     bool optional;                              /* its class may never be loaded */
-    const char *class_name, *field, *signature; /* '@': the tracer's prefix */
+    const char *class_name, *field, *signature; /* '@': the tracer's prefix. Of FORM_KEY the field
+                                                 * is the key */
 };
 
 #define LOCAL(to, class, field)                                                                    \
     { FORM_LOCAL, to, 0, 0, 0, false, class, field, "Ljava/lang/ThreadLocal;" },
+#define LOCAL_OR(to, skip, class, field)                                                           \
+    { FORM_LOCAL, to, 0, skip, 0, true, class, field, "Ljava/lang/ThreadLocal;" },
+#define INHERITED(to, class, field)                                                                \
+    { FORM_INHERITED, to, 0, 0, 0, true, class, field, "Ljava/lang/InheritableThreadLocal;" },
+#define STATIC(class, field, signature) { FORM_STATIC, 0, 0, 0, 0, false, class, field, signature },
+#define HELD(to, class, field)                                                                     \
+    { FORM_HELD, to, 0, 0, 0, false, class, field, "Ljava/lang/ThreadLocal;" },
+#define KEY(to, from, skip, key) { FORM_KEY, to, from, skip, 0, false, NULL, key, NULL },
 #define LOCAL_OF(to, class) { FORM_LOCAL_OF, to, 0, 0, 0, false, class, NULL, NULL },
 #define REF(to, from, class, field, signature)                                                     \
     { FORM_REF, to, from, 0, 0, false, class, field, signature },
@@ -42,20 +56,7 @@ struct tracer_row {
 #define TRACER_END                                                                                 \
     }                                                                                              \
     ;
-#define TRACER(...)
 #include "hotspot/tracers.def"
-#undef LOCAL
-#undef LOCAL_OF
-#undef REF
-#undef IS
-#undef MAY_BE
-#undef NTH
-#undef WORD
-#undef TEXT
-#undef SKIP
-#undef TRACER_ROWS
-#undef TRACER_END
-#undef TRACER
 
 struct tracer {
     const char *name, *prefix;
@@ -64,20 +65,20 @@ struct tracer {
     size_t count;
 };
 
+/* Logs come last, and count only where no other is loaded. */
 static const struct tracer TRACERS[] = {
-#define LOCAL(...)
-#define LOCAL_OF(...)
-#define REF(...)
-#define IS(...)
-#define MAY_BE(...)
-#define NTH(...)
-#define WORD(...)
-#define TEXT(...)
-#define SKIP(...)
-#define TRACER_ROWS(id)
-#define TRACER_END
-#define TRACER(name, prefix, ids, id) { name, prefix, ids, id##_ROWS, ARRAY_SIZE(id##_ROWS) },
-#include "hotspot/tracers.def"
+#define TRACER(name, prefix, ids, id)                                                              \
+    {                                                                                              \
+        name, prefix, ids, id##_ROWS, ARRAY_SIZE(id##_ROWS)                                        \
+    }
+    TRACER("OpenTelemetry's Java agent", "io/opentelemetry/javaagent/shaded/", CONTEXT_IDS_HEX,
+           OPENTELEMETRY),
+    TRACER("OpenTelemetry's SDK", "", CONTEXT_IDS_HEX, OPENTELEMETRY),
+    TRACER("Datadog's Java agent", "", CONTEXT_IDS_WORDS, DATADOG),
+    TRACER("SkyWalking's Java agent", "", CONTEXT_IDS_NONE, SKYWALKING),
+    TRACER("Brave", "", CONTEXT_IDS_WORDS, BRAVE),
+    TRACER("Logback's MDC", "", CONTEXT_IDS_LOG, LOGBACK),
+    TRACER("Log4j's ThreadContext", "", CONTEXT_IDS_LOG, LOG4J_CONTEXT),
 };
 
 /* One question, copied by vm_call(). */
@@ -88,10 +89,26 @@ struct tracer_question {
 };
 
 /* Classes of java.base with fields that every path passes. */
-enum core_class { CORE_THREAD, CORE_MAP, CORE_ENTRY, CORE_REFERENCE, CORE_LOCAL, CORE_CLASSES };
+enum core_class {
+    CORE_THREAD,
+    CORE_MAP,
+    CORE_ENTRY,
+    CORE_REFERENCE,
+    CORE_LOCAL,
+    CORE_INHERITABLE,
+    CORE_HASH_MAP,
+    CORE_NODE,
+    CORE_CLASSES
+};
 static const char *const CORE[CORE_CLASSES] = {
-    "java/lang/Thread", "java/lang/ThreadLocal$ThreadLocalMap",
-    "java/lang/ThreadLocal$ThreadLocalMap$Entry", "java/lang/ref/Reference", "java/lang/ThreadLocal"
+    "java/lang/Thread",
+    "java/lang/ThreadLocal$ThreadLocalMap",
+    "java/lang/ThreadLocal$ThreadLocalMap$Entry",
+    "java/lang/ref/Reference",
+    "java/lang/ThreadLocal",
+    "java/lang/InheritableThreadLocal",
+    "java/util/HashMap",
+    "java/util/HashMap$Node",
 };
 
 struct compiler {
@@ -102,39 +119,50 @@ struct compiler {
     uint32_t hash; /* of the ThreadLocal found */
     bool found;
     unsigned entries; /* read so far */
+    uint64_t held;    /* the object of the last FORM_STATIC */
 };
 
 /* Replaces '@' in @text by the tracer's prefix. Returns false if the result is too long. */
-static bool spell(const struct tracer *t, const char *text, char ret[CLASSES_NAME_MAX])
+static bool spell(const struct tracer *t, const char *text, char *ret, size_t cap)
 {
     const char *at = strchr(text, '@');
-    int n =
-        at ? snprintf(ret, CLASSES_NAME_MAX, "%.*s%s%s", (int)(at - text), text, t->prefix, at + 1)
-           : snprintf(ret, CLASSES_NAME_MAX, "%s", text);
+    int n = at ? snprintf(ret, cap, "%.*s%s%s", (int)(at - text), text, t->prefix, at + 1)
+               : snprintf(ret, cap, "%s", text);
 
-    return n >= 0 && n < CLASSES_NAME_MAX;
+    return n >= 0 && (size_t)n < cap;
 }
 
 /* Returns the wanted class for @name of the tracer's rows; NULL: it did not fit. */
 static struct class_wanted *wanted_class(const struct compiler *c, const char *name)
 {
     char spelled[CLASSES_NAME_MAX];
-    int i = spell(c->tracer, name, spelled) ? classes_want(c->classes, spelled) : -ENOSPC;
+    int i = spell(c->tracer, name, spelled, sizeof(spelled)) ? classes_want(c->classes, spelled)
+                                                             : -ENOSPC;
 
     return i < 0 ? NULL : &c->classes->wanted[i];
 }
 
+/* Gets the offset of the field of @row in @klass, by one of its names and signatures. */
 static int find_field(const struct compiler *c, uint64_t klass, const struct tracer_row *row,
                       uint32_t *ret)
 {
-    char signature[CLASSES_NAME_MAX];
-    const struct field_wanted f = { .name = row->field,
-                                    .signature = signature,
-                                    .is_static = row->form == FORM_LOCAL };
+    bool is_static =
+        row->form == FORM_LOCAL || row->form == FORM_INHERITED || row->form == FORM_STATIC;
+    char signatures[FIELD_TEXT_MAX], name[FIELD_TEXT_MAX], signature[FIELD_TEXT_MAX];
+    const struct field_wanted f = { .name = name, .signature = signature, .is_static = is_static };
+    struct span names = span_of(row->field), types, one, type = SPAN_NULL;
+    int r = -ENOENT;
 
-    if (!spell(c->tracer, row->signature, signature))
+    if (!spell(c->tracer, row->signature, signatures, sizeof(signatures)))
         return -ENOSPC;
-    return field_find(c->vm, klass, &f, ret);
+    types = span_of(signatures);
+    while (r == -ENOENT && span_take_until(&names, '|', &one)) {
+        span_take_until(&types, '|', &type); /* the last one stands for the rest */
+        span_copy(one, name, sizeof(name));
+        span_copy(type, signature, sizeof(signature));
+        r = field_find(c->vm, klass, &f, ret);
+    }
+    return r;
 }
 
 /* Returns whether @klass has all fields that the tracer's rows name for class @name. 1; 0;
@@ -147,7 +175,7 @@ static int has_fields(const struct compiler *c, const char *name, uint64_t klass
     for (size_t i = 0; i < c->tracer->count; i++) {
         const struct tracer_row *row = &c->tracer->rows[i];
 
-        if (!row->field || strcmp(row->class_name, name) != 0)
+        if (!row->field || !row->class_name || strcmp(row->class_name, name) != 0)
             continue;
         r = find_field(c, klass, row, &offset);
         if (r < 0)
@@ -232,6 +260,11 @@ static int compile_core(const struct compiler *c, struct context_path *p)
         r = core_field(c, CORE_REFERENCE, "referent", "Ljava/lang/Object;", &p->referent);
     if (r == 0)
         r = core_field(c, CORE_LOCAL, "threadLocalHashCode", "I", &p->hash);
+    if (core_field(c, CORE_HASH_MAP, "table", "[Ljava/util/HashMap$Node;", &p->map_table) < 0 ||
+        core_field(c, CORE_NODE, "hash", "I", &p->node_hash) < 0 ||
+        core_field(c, CORE_NODE, "value", "Ljava/lang/Object;", &p->node_value) < 0 ||
+        core_field(c, CORE_NODE, "next", "Ljava/util/HashMap$Node;", &p->node_next) < 0)
+        p->map_table = 0;
     p->array_length = header;
     p->bytes_base = aligned ? (data + 7) & ~7 : data;
     p->array_base = aligned || !n->compressed_oops ? (data + 7) & ~7 : data;
@@ -256,12 +289,12 @@ static int read_hash(const struct compiler *c, uint64_t object, uint64_t klass, 
     return r == 0 && (before != klass || after != klass) ? -EAGAIN : r;
 }
 
-/* Gets the hash of the ThreadLocal in static field @row->field of @klass. */
-static int static_hash(const struct compiler *c, const struct tracer_row *row, uint64_t klass,
-                       uint32_t *ret)
+/* Gets the object in static field @row->field of @klass. 0; -EAGAIN: none yet; -errno. */
+static int static_object(const struct compiler *c, const struct tracer_row *row, uint64_t klass,
+                         uint64_t *ret)
 {
     const struct hotspot_layout *l = &c->vm->layout;
-    uint64_t mirror = 0, object = 0;
+    uint64_t mirror = 0;
     uint32_t offset;
     int r = layout_has(l->klass_mirror) ? find_field(c, klass, row, &offset) : -EOPNOTSUPP;
 
@@ -270,7 +303,39 @@ static int static_hash(const struct compiler *c, const struct tracer_row *row, u
     if (r == 0 && l->jdk >= 10)
         r = heap_handle(c->vm, mirror, &mirror);
     if (r == 0)
-        r = heap_load(c->vm, mirror + offset, &object);
+        r = heap_load(c->vm, mirror + offset, ret);
+    return r == -ENOENT || r == -EFAULT ? -EAGAIN : r;
+}
+
+/* Gets the hash of the ThreadLocal in a static field. */
+static int static_hash(const struct compiler *c, const struct tracer_row *row, uint64_t klass,
+                       uint32_t *ret)
+{
+    enum core_class class = row->form == FORM_INHERITED ? CORE_INHERITABLE : CORE_LOCAL;
+    const struct class_wanted *w = &c->classes->wanted[class];
+    uint64_t object = 0;
+    int r = w->count ? static_object(c, row, klass, &object) : -EAGAIN;
+
+    if (r == 0)
+        r = read_hash(c, object, w->klasses[0], ret);
+    return r == -ENOENT || r == -EFAULT ? -EAGAIN : r;
+}
+
+/* Gets the hash of the ThreadLocal in field @row->field of c->held. -ENOENT: that is of another
+ * class than @klass. */
+static int held_hash(const struct compiler *c, const struct tracer_row *row, uint64_t klass,
+                     uint32_t *ret)
+{
+    uint64_t of = 0, object = 0;
+    uint32_t offset = 0;
+    int r = object_klass(c->vm, c->held, &of);
+
+    if (r == 0 && of != klass)
+        return -ENOENT;
+    if (r == 0)
+        r = find_field(c, klass, row, &offset);
+    if (r == 0)
+        r = heap_load(c->vm, c->held + offset, &object);
     if (r == 0)
         r = read_hash(c, object, c->classes->wanted[CORE_LOCAL].klasses[0], ret);
     return r == -ENOENT || r == -EFAULT ? -EAGAIN : r;
@@ -320,11 +385,25 @@ static int only_hash(struct compiler *c, uint64_t klass, uint32_t *ret)
 
 /* ---- rows ---- */
 
+/* Returns String.hashCode() of @key, which is ASCII. */
+static uint32_t hash_of(const char *key)
+{
+    uint32_t hash = 0;
+
+    for (; *key; key++)
+        hash = 31 * hash + (unsigned char)*key;
+    return hash;
+}
+
 /* Makes a step from @row, with its class @klass (0: none). */
 static int compile_row(struct compiler *c, const struct tracer_row *row, uint64_t klass,
                        struct context_step *ret)
 {
     static const uint8_t OPS[] = { [FORM_LOCAL] = CONTEXT_THREAD_LOCAL,
+                                   [FORM_INHERITED] = CONTEXT_THREAD_LOCAL,
+                                   [FORM_STATIC] = CONTEXT_SKIP,
+                                   [FORM_HELD] = CONTEXT_THREAD_LOCAL,
+                                   [FORM_KEY] = CONTEXT_MAP,
                                    [FORM_LOCAL_OF] = CONTEXT_THREAD_LOCAL,
                                    [FORM_REF] = CONTEXT_REF,
                                    [FORM_CLASS] = CONTEXT_CLASS,
@@ -335,13 +414,36 @@ static int compile_row(struct compiler *c, const struct tracer_row *row, uint64_
     struct context_step s = {
         .op = OPS[row->form], .to = row->to, .from = row->from, .skip = row->skip
     };
+    uint16_t member = 0;
     uint32_t hash = 0;
     int r = 0;
 
     switch (row->form) {
+    case FORM_INHERITED:
+        r = core_field(c, CORE_THREAD, "inheritableThreadLocals",
+                       "Ljava/lang/ThreadLocal$ThreadLocalMap;", &member);
+        s.offset = member;
+        if (r < 0)
+            break;
+        /* fall through */
     case FORM_LOCAL:
         r = static_hash(c, row, klass, &hash);
         s.key = hash;
+        if (r == -EAGAIN && row->optional) { /* the class is not in use */
+            s = (struct context_step){ .op = CONTEXT_SKIP, .skip = row->skip };
+            r = 0;
+        }
+        break;
+    case FORM_STATIC:
+        r = static_object(c, row, klass, &c->held);
+        break;
+    case FORM_HELD:
+        r = held_hash(c, row, klass, &hash);
+        s.key = hash;
+        break;
+    case FORM_KEY:
+        s.key = hash_of(row->field);
+        r = c->q->path.map_table ? 0 : -EOPNOTSUPP;
         break;
     case FORM_LOCAL_OF:
         r = only_hash(c, klass, &hash);
@@ -389,8 +491,8 @@ static int compile_rows(struct compiler *c)
             r = compile_row(c, row, klass, &s);
         else if (r == -ENODATA) /* no object is of that class */
             r = 0;
-        p->steps[i] = s;
-        p->step_count = (uint16_t)(i + 1);
+        if (row->form != FORM_STATIC)
+            p->steps[p->step_count++] = s;
     }
     if (r == 0 && !context_path_valid(p))
         r = error_set(&c->q->err, -EOPNOTSUPP, "its fields lie too far apart");
@@ -415,8 +517,8 @@ static int want_classes(struct compiler *c)
     return MIN(r, 0);
 }
 
-/* Compiles for the first tracer that succeeds. If none does, returns the error of the first one
- * that is loaded. */
+/* Compiles for the first tracer that succeeds, but not for the context of a log beside a tracer
+ * that is loaded. If none succeeds, returns the error of the first one that is loaded. */
 static int compile(struct compiler *c)
 {
     int r = want_classes(c), result = -ENOENT;
@@ -430,7 +532,7 @@ static int compile(struct compiler *c)
 
         c->tracer = &TRACERS[t];
         first = wanted_class(c, c->tracer->rows[0].class_name);
-        if (!first || !first->count)
+        if (!first || !first->count || (c->tracer->ids == CONTEXT_IDS_LOG && result != -ENOENT))
             continue;
         c->q->path = (struct context_path){ 0 };
         c->q->tracer = (uint32_t)t;

@@ -218,7 +218,8 @@ uint32_t handlers_of(struct handlers *h, const struct profile_sample *s)
     uint32_t state = s->context < h->p->context_count ? h->p->contexts[s->context].state
                                                       : PROFILE_CONTEXT_UNASKED;
 
-    if (state != PROFILE_CONTEXT_UNASKED && state != PROFILE_CONTEXT_NO_TRACER)
+    if (state != PROFILE_CONTEXT_UNASKED && state != PROFILE_CONTEXT_NO_TRACER &&
+        state != PROFILE_CONTEXT_IDS)
         return 0;
     return handler_on(h, s->stack);
 }

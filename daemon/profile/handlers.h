@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Operations of requests by the stack alone, for JVMs without a tracer. An operation is the method
+ * Operations of requests by the stack alone, where no tracer names them. An operation is the method
  * of the application that a framework calls to handle a request (handlers.def). Pure; thread: any,
  * one at a time for a struct.
  */

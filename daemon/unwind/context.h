@@ -22,7 +22,9 @@
 /* What a step does. `to` and `from` are registers, which hold addresses of objects. A step that
  * fails skips the next `skip` steps. If its `skip` is 0, it ends the path. */
 enum context_op {
-    CONTEXT_THREAD_LOCAL, /* to = the thread's value of the ThreadLocal with the hash `key` */
+    CONTEXT_THREAD_LOCAL, /* to = the thread's value of the ThreadLocal with the hash `key`, in the
+                           * table that member `offset` of java.lang.Thread leads to; 0: in
+                           * threadLocals */
     CONTEXT_REF,          /* to = the reference at `offset` of from; fails if null */
     CONTEXT_CLASS,        /* fails unless the class word of from is `key` */
     CONTEXT_NTH,          /* from: an array of alternate keys and values. to = number `offset` (from
@@ -49,6 +51,8 @@ enum context_text { CONTEXT_TRACE, CONTEXT_SPAN, CONTEXT_ROOT, CONTEXT_NAME, CON
 enum context_ids {
     CONTEXT_IDS_HEX,   /* texts */
     CONTEXT_IDS_WORDS, /* numbers: the trace's high half and low half, and each span */
+    CONTEXT_IDS_NONE,  /* it has none that are hexadecimal: the name is all */
+    CONTEXT_IDS_LOG,   /* texts that a program has put into its log's context; it may do without */
     CONTEXT_IDS_KINDS,
 };
 

@@ -193,9 +193,10 @@ UNWIND_INLINE bool context_is_table(struct context_work *w)
     return false;
 }
 
-/* Returns the thread's value of the ThreadLocal with hash @hash; 0: none. */
+/* Returns the thread's value of the ThreadLocal with hash @hash, in the table at member @member of
+ * java.lang.Thread; 0: none. */
 UNWIND_INLINE uint64_t context_local(struct context_work *w, struct context_path *path,
-                                     struct unwind_process *p, uint64_t hash)
+                                     struct unwind_process *p, uint32_t member, uint64_t hash)
 {
     const struct unwind_locks *l = &p->vm.locks;
     uint64_t at = context_load(w, w->thread + l->thread_object, 8);
@@ -204,7 +205,7 @@ UNWIND_INLINE uint64_t context_local(struct context_work *w, struct context_path
         at = context_load(w, at, 8);
     at = context_object(w, p, at);
     if (at)
-        at = context_field(w, p, at + path->thread_locals);
+        at = context_field(w, p, at + member);
     if (at)
         at = context_field(w, p, at + path->table);
     if (!context_search(w, path, at, (uint32_t)hash) || !context_is_table(w))
@@ -328,7 +329,7 @@ UNWIND_FUNCTION int context_step(struct context_work *w, struct context_path *pa
     from = w->at[s->from & (CONTEXT_REGISTERS - 1)];
     switch (s->op) {
     case CONTEXT_THREAD_LOCAL:
-        v = context_local(w, path, p, s->key);
+        v = context_local(w, path, p, s->offset ? s->offset : path->thread_locals, s->key);
         break;
     case CONTEXT_REF:
         v = from ? context_field(w, p, from + s->offset) : 0;
@@ -369,7 +370,8 @@ UNWIND_INLINE uint8_t context_found(const struct context_work *w)
 {
     uint64_t trace = w->out.id[CONTEXT_TRACE_WORD] | w->out.id[CONTEXT_TRACE_WORD + 1];
 
-    if (!trace || !w->out.id[CONTEXT_SPAN_WORD])
+    if (w->out.ids == CONTEXT_IDS_NONE ? !w->out.bytes[CONTEXT_NAME]
+                                       : !trace || !w->out.id[CONTEXT_SPAN_WORD])
         return w->fault ? CONTEXT_UNREADABLE : CONTEXT_NO_REQUEST;
     return w->out.bytes[CONTEXT_NAME] ? CONTEXT_NAMED : CONTEXT_IDS_ONLY;
 }

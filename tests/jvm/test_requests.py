@@ -4,12 +4,11 @@ import http.client
 import itertools
 import os
 import re
-import subprocess
 import tempfile
 import threading
 import unittest
 
-from harness import paths, proc
+from harness import maven, paths, proc
 from harness.daemon import Daemon
 from harness.jvm import Jvm, WithClasses
 
@@ -20,37 +19,21 @@ OPTIONS = {
                 "-Ddd.remote_config.enabled=false", "-Ddd.jmxfetch.enabled=false"],
 }
 OPERATIONS = {"otel": {"Traced.fast": "GET /fast", "Traced.slow": "GET /slow"}, "datadog": {"Traced.fast": "Traced.fast", "Traced.slow": "Traced.slow"}}
-POM = """<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion><groupId>tests</groupId><artifactId>{1}</artifactId>
-<version>1</version><dependencies><dependency><groupId>{0}</groupId><artifactId>{1}</artifactId><version>{2}</version></dependency></dependencies></project>"""
 START_S = 240 # an agent takes seconds of CPU time to start
 SAMPLES, ROUNDS = 100, 30
-
-
-def agent(name: str) -> str:
-    """The agent's jar; skips where it cannot be had."""
-    group, artifact, version = AGENTS[name]
-    folder = os.path.join(paths.CACHE, "agents", f"{artifact}-{version}")
-    jar = f"{folder}/jars/{artifact}-{version}.jar"
-    if not os.path.exists(jar):
-        os.makedirs(folder, exist_ok=True)
-        with open(folder + "/pom.xml", "w", encoding="ascii") as f:
-            f.write(POM.format(group, artifact, version))
-        result = subprocess.run(["mvn", "-q", "-B", "-f", folder, "dependency:copy-dependencies", "-DoutputDirectory=" + folder + "/jars"],
-                                capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=600)
-        if result.returncode != 0:
-            raise unittest.SkipTest(f"{artifact} cannot be had: {result.stdout[-300:]}")
-    return jar
 
 
 class Service:
     """Traced.java with an agent, and clients that ask it all the time."""
 
-    def __init__(self, test: WithClasses, name: str, release: int, *options: str):
+    def __init__(self, test: WithClasses, name: str, release: int, *options: str, version: str = ""):
         self.folder = tempfile.mkdtemp(prefix="flamed-traced.")
         self.over = threading.Event()
         self.log = self.folder + "/log"
-        test.classes.compile("Traced.java", release=11)
-        self.process = Jvm(paths.jdk(release), "-Xmx200m", *options, "-javaagent:" + agent(name), *OPTIONS[name], "-cp", test.classes.folder, "Traced",
+        group, artifact, newest = AGENTS[name]
+        agent = maven.jar(group, artifact, version or newest)
+        test.classes.compile("Traced.java", release=8)
+        self.process = Jvm(paths.jdk(release), "-Xmx200m", *options, "-javaagent:" + agent, *OPTIONS[name], "-cp", test.classes.folder, "Traced",
                            self.folder + "/port", self.log, start="")
         test.addCleanup(self.stop)
         proc.wait_until(lambda: os.path.exists(self.folder + "/port"), START_S, "the service listens", interval=0.1)
@@ -96,9 +79,9 @@ class Requests(WithClasses):
         text = self.daemon.get(f"/api/v1/captures/{capture}/profile", format="collapsed", **view).text
         return [(line.rpartition(" ")[0].split(";"), int(line.rpartition(" ")[2])) for line in text.splitlines()]
 
-    def judge(self, name: str, release: int, *options: str) -> None:
+    def judge(self, name: str, release: int, *options: str, version: str = "") -> dict[str, int]:
         """Samples with a burning method in their stack have its operation, and a trace id that the service has logged with this method."""
-        service = Service(self, name, release, *options)
+        service = Service(self, name, release, *options, version=version)
         right = wrong = missing = 0
         found = False # the path was there before the capture: at the first request the tracer loads its classes
         for _ in range(ROUNDS):
@@ -120,6 +103,8 @@ class Requests(WithClasses):
         self.assertEqual(wrong, 0)
         self.assertLessEqual(missing, right // 1000)
         self.trace_ids(service, capture)
+        service.stop()
+        return {"right": right, "wrong": wrong, "without": missing}
 
     def judge_past(self, daemon: Daemon, what: str, **target) -> None:
         """The recorder's samples of the last minutes, or those of the history: in measured code each has its operation."""

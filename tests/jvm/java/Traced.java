@@ -9,7 +9,7 @@ import java.lang.reflect.Method;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.nio.file.Files;
-import java.nio.file.Path;
+import java.nio.file.Paths;
 import java.nio.file.StandardCopyOption;
 import java.util.concurrent.Executors;
 
@@ -90,7 +90,7 @@ public class Traced {
         serve(server, "/fast", Traced::fast);
         serve(server, "/slow", Traced::slow);
         server.start();
-        Files.writeString(Path.of(args[0] + ".new"), "" + server.getAddress().getPort());
-        Files.move(Path.of(args[0] + ".new"), Path.of(args[0]), StandardCopyOption.ATOMIC_MOVE);
+        Files.write(Paths.get(args[0] + ".new"), ("" + server.getAddress().getPort()).getBytes());
+        Files.move(Paths.get(args[0] + ".new"), Paths.get(args[0]), StandardCopyOption.ATOMIC_MOVE);
     }
 }

@@ -94,6 +94,58 @@ START_TEST(refuses_what_is_no_id)
 }
 END_TEST
 
+START_TEST(reads_short_traces)
+{
+    bool wide = _i != 0;
+
+    put_ids("a3ce929d0e0e4736", SPAN_ID, "", wide);
+    context_decode(&raw, &context, &name);
+    ck_assert(context.trace_high == 0);
+    ck_assert(context.trace_low == UINT64_C(0xa3ce929d0e0e4736));
+}
+END_TEST
+
+START_TEST(reads_a_name_without_ids)
+{
+    raw.ids = CONTEXT_IDS_NONE;
+    put_ids(TRACE, SPAN_ID, "", false); /* left from nowhere: no path of that kind has them */
+    put(CONTEXT_NAME, raw.name, "GET:/orders", false);
+    context_decode(&raw, &context, &name);
+    ck_assert_uint_eq(context.state, PROFILE_CONTEXT_NAMED);
+    ck_assert(!profile_context_has_ids(&context) && !context.root);
+    ck_assert(span_eq_str(buf_span(&name), "GET:/orders"));
+    raw.state = CONTEXT_IDS_ONLY;
+    context_decode(&raw, &context, &name);
+    ck_assert_uint_eq(context.state, PROFILE_CONTEXT_UNREADABLE);
+}
+END_TEST
+
+/* The context of a log: texts of a program, which need not be ids. */
+static const struct {
+    const char *trace, *span;
+    enum context_state state;
+    uint32_t wanted;
+} LOGGED[] = {
+    { TRACE, SPAN_ID, CONTEXT_IDS_ONLY, PROFILE_CONTEXT_IDS },
+    { "a3ce929d0e0e4736", SPAN_ID, CONTEXT_IDS_ONLY, PROFILE_CONTEXT_IDS },
+    { "", "", CONTEXT_NO_REQUEST, PROFILE_CONTEXT_NO_TRACER },
+    { TRACE, "", CONTEXT_NO_REQUEST, PROFILE_CONTEXT_NO_TRACER },
+    { "123e4567-e89b-12d3-a456-426614174000", "1", CONTEXT_IDS_ONLY, PROFILE_CONTEXT_NO_TRACER },
+    { TRACE, "00f067aa0ba902b-", CONTEXT_IDS_ONLY, PROFILE_CONTEXT_UNREADABLE },
+    { "", "", CONTEXT_UNREADABLE, PROFILE_CONTEXT_UNREADABLE },
+};
+
+START_TEST(takes_ids_alone_from_a_log)
+{
+    raw.ids = CONTEXT_IDS_LOG;
+    raw.state = LOGGED[_i].state;
+    put_ids(LOGGED[_i].trace, LOGGED[_i].span, "", false);
+    context_decode(&raw, &context, &name);
+    ck_assert_uint_eq(context.state, LOGGED[_i].wanted);
+    ck_assert(profile_context_has_ids(&context) == (LOGGED[_i].wanted == PROFILE_CONTEXT_IDS));
+}
+END_TEST
+
 START_TEST(refuses_unknown_states)
 {
     put_ids(TRACE, SPAN_ID, "", false);
@@ -136,6 +188,9 @@ int main(void)
     tcase_add_loop_test(tc, reads_texts, 0, 2);
     tcase_add_test(tc, reads_words);
     tcase_add_loop_test(tc, refuses_what_is_no_id, 0, ARRAY_SIZE(WRONG));
+    tcase_add_loop_test(tc, reads_short_traces, 0, 2);
+    tcase_add_test(tc, reads_a_name_without_ids);
+    tcase_add_loop_test(tc, takes_ids_alone_from_a_log, 0, ARRAY_SIZE(LOGGED));
     tcase_add_test(tc, refuses_unknown_states);
     tcase_add_test(tc, cleans_names);
     return suite_run_case("request_context", tc);

@@ -185,6 +185,31 @@ START_TEST(ids_make_a_request)
 }
 END_TEST
 
+/* A tracer whose ids are of other forms. */
+START_TEST(a_name_may_be_all)
+{
+    path.ids = CONTEXT_IDS_NONE;
+    walk();
+    ck_assert_uint_eq(found.state, CONTEXT_NAMED);
+    put(ENTRY + 16, 0);
+    walk();
+    ck_assert_uint_eq(found.state, CONTEXT_NO_REQUEST);
+    put(ENTRY + 16, 0xfffffff0);
+    walk();
+    ck_assert_uint_eq(found.state, CONTEXT_UNREADABLE);
+}
+END_TEST
+
+START_TEST(finds_an_inherited_value)
+{
+    path.steps[0].offset = 20;
+    put(JAVA_THREAD + 12, 0);
+    check_name("");
+    put_ref(JAVA_THREAD + 20, LOCALS);
+    check_name("GET /a");
+}
+END_TEST
+
 START_TEST(finds_a_key_of_a_map)
 {
     path.steps[3] =
@@ -334,6 +359,8 @@ int main(void)
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_test(tc, reads_a_name);
     tcase_add_test(tc, ids_make_a_request);
+    tcase_add_test(tc, a_name_may_be_all);
+    tcase_add_test(tc, finds_an_inherited_value);
     tcase_add_test(tc, finds_a_key_of_a_map);
     tcase_add_loop_test(tc, ends_in_hostile_memory, 0, ARRAY_SIZE(HOSTILE));
     tcase_add_loop_test(tc, no_text_is_longer_than_its_room, 0, ARRAY_SIZE(LENGTHS));

@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Libraries by their names in Maven: fetched once, kept in the cache between runs."""
+import os
+import subprocess
+import unittest
+
+from . import paths
+
+POM = """<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion><groupId>tests</groupId><artifactId>{1}</artifactId>
+<version>1</version><dependencies><dependency><groupId>{0}</groupId><artifactId>{1}</artifactId><version>{2}</version></dependency></dependencies></project>"""
+
+
+def jar(group: str, artifact: str, version: str) -> str:
+    """The library's jar, beside those that it needs; skips where it cannot be had."""
+    folder = os.path.join(paths.CACHE, "agents", f"{artifact}-{version}")
+    found = f"{folder}/jars/{artifact}-{version}.jar"
+    if not os.path.exists(found):
+        paths.need("mvn")
+        os.makedirs(folder, exist_ok=True)
+        with open(folder + "/pom.xml", "w", encoding="ascii") as f:
+            f.write(POM.format(group, artifact, version))
+        result = subprocess.run(["mvn", "-q", "-B", "-f", folder, "dependency:copy-dependencies", "-DoutputDirectory=" + folder + "/jars"],
+                                capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=600)
+        if result.returncode != 0:
+            raise unittest.SkipTest(f"{artifact} {version} cannot be had: {result.stdout[-300:]}")
+    return found
