@@ -82,7 +82,8 @@ class VirtualWaits(WithClasses):
         jvm = self.start(25, "-Djdk.trackAllThreads=false")
         profile = self.daemon.profile(pid=jvm.pid, seconds=1, event="offcpu")
         self.assertTrue(any("trackAllThreads=false" in w for w in profile.warnings), profile.warnings)
-        self.assertFalse(any("VirtualWaits.siteSleep" in s.names for s in profile.stacks), profile.describe())
+        # One with a carrier is there: it may wait for a processor on its way to the wait.
+        self.assertFalse(any("VirtualWaits.siteSleep" in s.names for s in profile.of_thread("virtual threads")), profile.describe())
 
     def test_recorded(self):
         """The flight recorder has waits of virtual threads, by a look about once a second, of each site and of locks."""

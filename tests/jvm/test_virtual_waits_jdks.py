@@ -12,7 +12,8 @@ class VirtualWaitsJdks(test_virtual_waits.VirtualWaits):
                 self.check(version, *option.split())
 
     def test_21(self):
-        self.check_each(21, "-XX:+UseG1GC", "-XX:+UseSerialGC", "-XX:+UseParallelGC", "-XX:+UseZGC -XX:+ZGenerational")
+        self.check_each(21, "-XX:+UseG1GC", "-XX:+UseSerialGC", "-XX:+UseParallelGC", "-XX:+UseZGC -XX:+ZGenerational",
+                        "-XX:+UseShenandoahGC")
 
     def test_25_collectors(self):
         self.check_each(25, "-XX:+UseG1GC", "-XX:+UseSerialGC", "-XX:+UseParallelGC", "-XX:+UseZGC", "-XX:+UseShenandoahGC",
