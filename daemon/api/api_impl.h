@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files of api/ share. */
+/* Declarations that the files of api/ share. */
 #pragma once
 
 #include "api/api.h"
@@ -8,7 +8,7 @@
 
 #include <stdatomic.h>
 
-/* What answers are made of. */
+/* The sources of answers. */
 struct api {
     struct engine_parts engine;
     struct api_backend backend;
@@ -38,15 +38,15 @@ int facts_jvm(struct api *api, const struct viewer *v, int32_t host_pid, json_t 
 int facts_jvms_each(struct api *api, const struct target_selector *t, jvm_facts_fn fn, void *cookie,
                     struct error *err);
 int facts_ready(struct api *api, const struct viewer *v, json_t **ret, struct error *err);
-/* Readiness where the engine does not answer: what @err says is missing. */
+/* Returns the readiness when the engine does not answer: @err says what is missing. */
 json_t *facts_unavailable(const struct error *err);
 
-/* changes_sides.c: which times of @t are compared unless somebody says, and a sentence that says
- * it. 0 or -errno with @err. Blocks for the disk. */
+/* changes_sides.c: chooses the times of @t to compare if the request names none, and writes a
+ * sentence about them. 0 or -errno with @err. Blocks for the disk. */
 #define CHANGES_WHY_BYTES 512
 int changes_sides(struct api *api, const struct target_selector *t, struct time_range *ret_a,
                   struct time_range *ret_b, char why[CHANGES_WHY_BYTES], struct error *err);
-/* Does as backend_changes(), by what the history has alone: the engine is not asked. */
+/* Does the same as backend_changes() from the history alone, without the engine. */
 int changes_kept(struct api *api, const struct target_selector *t, const struct time_range *a,
                  const struct time_range *b, json_t **ret, struct error *err);
 /* As struct api_backend says; @t is resolved. */
@@ -66,9 +66,9 @@ void signal_metrics(struct api *api, const struct viewer *v, struct buf *out);
 
 /* ---- api/events.c ---- */
 
-/* @match: as of events(). Thread: the engine's. */
+/* Lists events. @match: as in events() of struct api_backend. Thread: the engine's. */
 int facts_events(struct api *api, int32_t host_pid, const char *match, json_t **ret);
-/* As events_check(). Thread: the engine's. */
+/* Does the same as events_check() of struct api_backend. Thread: the engine's. */
 int facts_events_check(struct api *api, const char *names, struct error *err);
 
 /* ---- api/: functions of struct api_backend ---- */
@@ -76,7 +76,7 @@ int facts_events_check(struct api *api, const char *names, struct error *err);
 /* Each as its member of struct api_backend says; @ctx is the struct api. */
 int backend_schedules(void *ctx, const struct viewer *v, json_t **ret, struct error *err);
 int backend_push(void *ctx, const struct viewer *v, json_t **ret, struct error *err);
-/* push.c: appends how each target does; nothing where there is none. Thread: any. */
+/* push.c: appends the metrics of each target of push. Thread: any. */
 void push_metrics(struct api *api, struct buf *out);
 int backend_trigger(void *ctx, const char *name, char ret_id[CAPTURE_ID_BYTES], struct error *err);
 int backend_preflight(void *ctx, const struct viewer *v, int32_t host_pid, json_t **ret,
@@ -85,17 +85,19 @@ int backend_heap(void *ctx, const struct viewer *v, int32_t host_pid, json_t **r
                  struct error *err);
 int backend_threads(void *ctx, const struct viewer *v, int32_t host_pid, struct thread_dump **ret,
                     struct error *err);
-/* resolve.c: says that @host_pid is no JVM, and which one it started. @p: the process; NULL: there
- * is none. BACKEND_NOT_FOUND. */
+/* resolve.c: writes the error that @host_pid is no JVM, with the JVM that it started. @p: the
+ * process; NULL: none. Returns BACKEND_NOT_FOUND. */
 int jvm_missing(struct api *api, const struct target *t, int32_t host_pid, const struct process *p,
                 struct error *err);
-/* resolve.c: the JVM @host_pid with its facts, if @v sees it. 0; BACKEND_NOT_FOUND; -errno. */
+/* resolve.c: finds the JVM @host_pid with its facts, if @v sees it. 0; BACKEND_NOT_FOUND;
+ * -errno. */
 int jvm_find(struct api *api, const struct viewer *v, int32_t host_pid, struct process **ret,
              struct error *err);
-/* Does the same of one whose memory can be read, so that its vm is there; else BACKEND_CONFLICT. */
+/* Does the same, and requires that its memory can be read, so that its vm is set; else
+ * BACKEND_CONFLICT. */
 int jvm_find_readable(struct api *api, const struct viewer *v, int32_t host_pid,
                       struct process **ret, struct error *err);
-/* resolve.c: @t as questions about the past understand it. @ret points into @t and @pod. 0;
+/* resolve.c: translates @t for questions about the past. @ret points into @t and @pod. 0;
  * BACKEND_NOT_FOUND (a pid inside a container); -EINVAL (an id's beginning fits several). */
 int selector_resolve(struct api *api, const struct target_selector *t, struct target_selector *ret,
                      char pod[256], struct error *err);
@@ -114,47 +116,48 @@ int backend_capture_stop(void *ctx, const struct viewer *v, const char *id, stru
 int backend_capture_delete(void *ctx, const struct viewer *v, const char *id, struct error *err);
 int backend_past(void *ctx, const struct target_selector *t, const struct time_range *range,
                  const char *event, enum past_from from, struct profile **ret, struct error *err);
-/* How a time of the past is kept. */
+/* How a range of the past is stored as a capture. */
 struct past_kept {
     const char *schedule; /* NULL: none */
     uint64_t max_age_s;   /* 0: the store's */
 };
-/* Does as past_keep() of struct api_backend. */
+/* Does the same as past_keep() of struct api_backend. */
 int past_keep(struct api *api, const struct target_selector *t, const struct time_range *range,
               const char *event, const struct past_kept *as, char ret_id[CAPTURE_ID_BYTES],
               struct error *err);
 int backend_past_keep(void *ctx, const struct target_selector *t, const struct time_range *range,
                       const char *event, char ret_id[CAPTURE_ID_BYTES], struct error *err);
-/* What the recorder had when it was asked. */
+/* The state of the recorder at the question. */
 struct past_recorder {
     uint64_t oldest_ns;           /* CLOCK_REALTIME of its oldest sample; 0: it is off or empty */
-    uint64_t period_ns;           /* between its samples; 0: it is off, or was not asked */
-    char reach[PAST_REACH_BYTES]; /* that less is kept than was asked for; "": all is */
+    uint64_t period_ns;           /* between its samples; 0: it is off, or was not used */
+    char reach[PAST_REACH_BYTES]; /* the sentence that less is kept than was asked for; "": all
+                                   * is */
 };
-/* Does as backend_past(), out of what @sources says (bits). Writes *ret_recorder always. Thread:
- * any but the engine's. */
+/* Does the same as backend_past(), from the bits @sources. Always writes *ret_recorder. Thread: any
+ * but the engine's. */
 #define PAST_RECORDER 1u
 #define PAST_STORE 2u
 #define PAST_HISTORY 4u
-#define PAST_MINUTES 8u /* of the history each minute by itself, where it is kept */
+#define PAST_MINUTES 8u /* each minute of the history by itself, if it is still there */
 int past_profile(struct api *api, const struct target_selector *t, const struct time_range *range,
                  const char *event, unsigned sources, struct profile **ret,
                  struct past_recorder *ret_recorder, struct error *err);
-/* What the history has of a time, as sums of its parts. */
+/* The sums of the history's parts in a range. */
 struct past_sums {
-    uint64_t coarsest_ns; /* parts longer than this only where there are no others */
-    history_sums_fn fn;   /* is called for each, by time */
+    uint64_t coarsest_ns; /* takes longer parts only if there are no others */
+    history_sums_fn fn;   /* called for each, by time */
     void *cookie;
     struct history_reach reach; /* what was read */
 };
-/* Does as past_profile() for CPU samples. What the history has goes to @sums instead, and *ret
- * stays NULL where the others have nothing. @store: stored captures are read, too. */
+/* Does the same as past_profile() for CPU samples, but hands the history's parts to @sums. *ret
+ * stays NULL if the other sources have none. @store: also reads stored captures. */
 int past_timeline(struct api *api, const struct target_selector *t, const struct time_range *range,
                   bool store, struct past_sums *sums, struct profile **ret,
                   struct past_recorder *ret_recorder, struct error *err);
-/* timeline_marks.c: what a timeline of @t shows besides samples, as JSON by time: releases, clocks
- * that were set, captures. @warnings gets sentences about those that are left out. NULL with -errno
- * in *ret_error and @err. Blocks for the disk. */
+/* timeline_marks.c: makes the marks of a timeline of @t, as JSON by time: releases, clocks that
+ * were set, captures. @warnings gets sentences about marks that are left out. NULL with -errno in
+ * *ret_error and @err. Blocks for the disk. */
 json_t *timeline_marks(struct api *api, const struct target_selector *t,
                        const struct time_range *range, json_t *warnings, int *ret_error,
                        struct error *err);
@@ -162,18 +165,18 @@ json_t *timeline_marks(struct api *api, const struct target_selector *t,
 int backend_timeline(void *ctx, const struct target_selector *t, const struct time_range *range,
                      size_t buckets, const char *by, json_t **ret, size_t *ret_count,
                      struct error *err);
-/* timeline_moments.c: collections of @p and its long safepoints, as JSON: the longest, by time.
- * *ret_left_out: how many more there are. Thread: any. */
+/* timeline_moments.c: makes JSON of the longest collections and safepoints of @p, by time.
+ * *ret_left_out: the number of others. Thread: any. */
 json_t *timeline_moments(const struct profile *p, size_t *ret_left_out);
-/* timeline_stops.c: appends what the history has of collections before @recorded_ns, and of
- * throttling, to @moments, an entry for each JVM and bucket. Adds the number of those without room
- * to *left_out. Thread: any. 0 or -errno. */
+/* timeline_stops.c: appends to @moments the history's collections before @recorded_ns and its
+ * throttling, an entry for each JVM and bucket. Adds the number of entries without room to
+ * *left_out. Thread: any. 0 or -errno. */
 int timeline_stops(struct api *api, const struct target_selector *t, const struct time_range *range,
                    size_t buckets, uint64_t recorded_ns, json_t *moments, size_t *left_out,
                    struct error *err);
-/* Appends what the history keeps and costs. Thread: any. */
+/* Appends metrics of the history's contents and cost. Thread: any. */
 void history_metrics(struct api *api, struct buf *out);
-/* Appends how long the JVMs that @v sees stopped, as histograms. Thread: the engine's. */
+/* Appends histograms of the stops of the JVMs that @v sees. Thread: the engine's. */
 void moment_metrics(struct api *api, const struct viewer *v, struct buf *out);
 /* Appends the time of functions and locks of the services that @v sees. Thread: any. */
 void service_metrics(struct api *api, const struct viewer *v, struct buf *out);

@@ -270,7 +270,7 @@ static int backend_ready(void *ctx, const struct viewer *v, json_t **ret, struct
     return r;
 }
 
-/* Asks the broker itself: whose connection it is concerns no capture. */
+/* Asks the broker without the engine, since the owner of a connection concerns no capture. */
 static int backend_socket_holders(void *ctx, const uint64_t *keys, size_t n, uint64_t net_ns,
                                   struct socket_holding *ret)
 {

@@ -159,9 +159,9 @@ static int list_stored(struct store *s, struct store_query *sq, struct stored_li
 
 /* ---- the page ---- */
 
-/* When the running one began that was shown last: others may begin or end between two pages. It is
- * no number of it, which would tell how many others have taken. False: @cursor is one of the
- * store's. */
+/* Parses a cursor of running captures: the start time of the last one shown, since others may begin
+ * or end between two pages. A running number would reveal how many captures other callers take.
+ * Returns false if @cursor is the store's. */
 static bool running_cursor(const char *cursor, uint64_t *ret)
 {
     struct span s = span_of(cursor ? cursor : "");

@@ -11,7 +11,7 @@
 
 #include <math.h>
 
-#define FEW_SAMPLES 300 /* of one side: they tell too little */
+#define FEW_SAMPLES 300 /* of one side: fewer are no evidence */
 #define SENTENCES_MAX 5
 #define LINK_BYTES 16384 /* 256 pids, and a service */
 #define SENTENCE_BYTES 512
@@ -84,7 +84,7 @@ static int add_source(struct comparing *c, size_t source, size_t side, struct er
 
     if (needed)
         c->oldest_ns = oldest_of(c->api, recorder.oldest_ns);
-    if (r == BACKEND_NOT_FOUND) /* too few to tell, unless the target is not known at all */
+    if (r == BACKEND_NOT_FOUND) /* too few samples, unless the target is not known at all */
         return 0;
     if (r != 0)
         return needed ? r : 0;

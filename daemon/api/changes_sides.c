@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which times are compared unless somebody says. */
+/* Chooses the times to compare if the request names none. */
 #include "api/past_impl.h"
 #include "base/text.h"
 

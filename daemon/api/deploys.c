@@ -28,14 +28,14 @@ struct deploy {
     uint64_t payer;             /* past_owner(), of its first release */
     char service[SERVICE_NAME_BYTES], version[VERSION_BYTES], pod_namespace[NAMESPACE_BYTES];
     bool known;   /* what it changed is */
-    double value; /* percent; NAN: the minutes do not tell */
+    double value; /* percent; NAN: not known from these minutes */
 };
 
 struct deploys {
     struct api *api;
     atomic_bool stopping;
     pthread_mutex_t lock; /* of what follows */
-    struct deploy *list;  /* owned: as of the last look */
+    struct deploy *list;  /* owned: the result of the last comparison */
     size_t count;
     uint64_t left_out;
 };

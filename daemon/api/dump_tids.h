@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Threads of a container have one number inside it, which the JVM knows, and another outside.
+/* Finds the host's ids of the threads of a dump: the JVM knows only their ids inside the container.
  * Thread: any. */
 #pragma once
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Small JSON values that several answers hold. New references owned by the caller. */
+/* Makes small JSON values of several answers. Returns new references, which the caller owns. */
 #pragma once
 
 #include "base/macros.h"
 
 #include <jansson.h>
 
-/* RFC 3339 with nanoseconds, UTC, of CLOCK_REALTIME nanoseconds. */
+/* Returns @realtime_ns as RFC 3339 with nanoseconds, UTC. */
 json_t *json_time(uint64_t realtime_ns);
-/* null for NULL and "". */
+/* Returns @s; null for NULL and "". */
 json_t *json_string_or_null(const char *s);

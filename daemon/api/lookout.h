@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The thread of api/: what nobody has to ask for. It looks at triggers that pull themselves, and at
- * what releases changed. */
+/* The thread of api/, for work without a request: it checks triggers that fire by themselves, and
+ * compares releases. */
 #pragma once
 
 #include "request/backend.h"
@@ -10,9 +10,9 @@ struct lookout;
 
 /* Starts it. 0 or -errno. */
 int lookout_start(struct api *api, struct lookout **ret);
-/* Ends it, which may take as long as one comparison, or one capture to begin. NULL is fine. Returns
- * NULL. */
+/* Ends it, which may take as long as one comparison or the start of one capture. Accepts NULL.
+ * Returns NULL. */
 struct lookout *lookout_stop(struct lookout *w);
-/* Appends flamed_regression, flamed_triggers_fired_total and what belongs to them, as far as @v
- * sees it. NULL is fine. Thread: any. */
+/* Appends flamed_regression, flamed_triggers_fired_total and related metrics of what @v sees.
+ * Accepts NULL. Thread: any. */
 void lookout_metrics(struct lookout *w, const struct viewer *v, struct buf *out);

@@ -460,7 +460,7 @@ int backend_metrics(void *ctx, const struct viewer *v, struct buf *out, struct e
     if (r == 0)
         heap_metrics_write(&m.heaps, v->whole, out);
     heap_metrics_deinit(&m.heaps);
-    if (r == BACKEND_UNAVAILABLE && stands_s) /* the rest is still told */
+    if (r == BACKEND_UNAVAILABLE && stands_s) /* the other metrics are still written */
         r = 0;
     lookout_metrics(api->lookout, v, out);
     service_metrics(api, v, out);

@@ -37,8 +37,8 @@ static bool is_asked(const char *events, const char *name)
 
 /* ---- which images ---- */
 
-/* Whether samples of @image may be wanted. Of those that stand for several processes their profiles
- * tell. */
+/* Returns whether @image may be selected. If it stands for several processes, their profiles decide
+ * later. */
 bool past_wants_of(void *cookie, const struct history_image *image)
 {
     return past_wants_image(cookie, image);

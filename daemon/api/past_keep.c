@@ -27,7 +27,7 @@ int past_keep(struct api *api, const struct target_selector *t, const struct tim
         profile_unref(p);
         return r;
     }
-    store_new_id(p->id); /* nobody else holds it yet */
+    store_new_id(p->id); /* it has no other owner yet */
     snprintf(p->scope, sizeof(p->scope), "%s", t->viewer ? t->viewer->scope : "");
     memcpy(ret_id, p->id, CAPTURE_ID_BYTES);
     store_writer_put(api->engine.store_writer, p, as->schedule, as->max_age_s, STORE_WRITER_LAST,

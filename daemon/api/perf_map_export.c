@@ -255,8 +255,9 @@ static int agent_piece(void *cookie, const struct code_piece *p)
     return a->out->error;
 }
 
-/* The map of an agent that tells to a capture anyway: a JVM has one of ours at a time. 0; > 0
- * (BACKEND_CONFLICT): it is being attached to; ASK_ATTACH: nothing of ours is there. */
+/* Uses the map of an agent that already reports to a capture: a JVM has one agent of ours at a
+ * time. 0; > 0 (BACKEND_CONFLICT): an attach is under way; ASK_ATTACH: no agent of ours is
+ * there. */
 static int call_session_map(struct api *api, void *arg)
 {
     struct ask *a = arg;

@@ -14,7 +14,7 @@
 
 #define ANY_SEVERITY 2 /* of `on: signal`: what costs little is no reason for a capture */
 
-/* A trigger whose condition holds for a JVM. */
+/* A trigger and a JVM for which its condition holds. */
 struct pull {
     char trigger[RULE_NAME_MAX + 1];
     int32_t host_pid;

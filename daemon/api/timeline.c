@@ -283,7 +283,7 @@ static json_t *warnings_json(const struct profile *p, const struct history_reach
     return list;
 }
 
-/* Whose answer takes lists that are made, or frees them. */
+/* Puts finished lists into the answer, or frees them. */
 static int timeline_answer(struct api *api, const struct target_selector *target,
                            struct timeline *t, const struct profile *p,
                            const struct past_recorder *recorder, const struct past_sums *sums,

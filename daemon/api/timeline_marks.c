@@ -103,7 +103,7 @@ static int add_captures(struct api *api, struct marks *m, const struct time_rang
     char next[64] = "";
     int r;
 
-    if (!api->engine.store || m->filter.asked) /* what matchers ask for the store cannot tell */
+    if (!api->engine.store || m->filter.asked) /* the store cannot apply matchers */
         return 0;
     r = store_list(api->engine.store, &q, see_capture, m, next, err);
     m->older = next[0];

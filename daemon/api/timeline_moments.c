@@ -23,7 +23,7 @@ static int by_owner(const void *a, const void *b)
            COMPARE(x->start_ns, y->start_ns);
 }
 
-/* The one of @kind in whose time @m ended; NULL: none. @all is sorted by_owner(). */
+/* Returns the moment of @kind during which @m ended; NULL: none. @all is sorted by_owner(). */
 static struct stop *around(struct stop *all, size_t count, uint32_t kind,
                            const struct profile_moment *m)
 {
@@ -47,8 +47,8 @@ static void take_off(struct stop *from, const struct profile_moment *m)
     from->count -= from->count > 0;
 }
 
-/* Leaves what a moment of its own tells to that: collections are at safepoints, and both are among
- * what was counted. Counts know more: of several collections between two looks, only the last has a
+/* Drops counted pauses that a moment already shows: collections are at safepoints, and counters
+ * have both. Counters know more: of several collections between two readings only the last has a
  * moment. */
 static void take_off_moments(struct stop *all, size_t count)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the webhook of a trigger gets, as JSON. */
+/* Sends JSON to the webhook of a trigger. */
 #pragma once
 
 #include "base/error.h"
 
 struct api;
 
-/* What a trigger that pulled itself has to say. Texts are "" if they are not known. */
+/* The event that a trigger reports. Texts are "" if they are not known. */
 struct webhook_event {
     const char *trigger, *condition, *service, *sentence;
     int host_pid;
@@ -18,6 +18,6 @@ struct webhook_event {
 #define WEBHOOK_NEW 1     /* no target has the name of the trigger: the configuration is newer */
 #define WEBHOOK_NO_PUSH 2 /* nothing is pushed: flamed is starting, or had no target then */
 
-/* Has @e sent to the webhook of its trigger. Texts may be cut inside a character. 0; WEBHOOK_NEW;
+/* Queues @e for the webhook of its trigger. Texts may be cut inside a character. 0; WEBHOOK_NEW;
  * WEBHOOK_NO_PUSH; -errno: it is lost. The caller counts all but 0. Thread: any; does not block. */
 int webhook_send(struct api *api, const struct webhook_event *e);

@@ -62,7 +62,7 @@ static int render_rows(const struct exporter *x, size_t from, size_t to, uint32_
 
 /* ---- Pyroscope ---- */
 
-/* The name that Pyroscope asks for. */
+/* Writes the name that Pyroscope expects. */
 static void series_name(const struct profile_event *e, char name[EVENT_NAME_BYTES])
 {
     snprintf(name, EVENT_NAME_BYTES, "%s", strcmp(e->name, "cpu") == 0 ? "process_cpu" : e->name);
@@ -139,7 +139,7 @@ static int emit(struct exporter *x, struct span body, uint64_t samples)
     return r;
 }
 
-/* Where [from, to) is best parted: between services, else in the middle. */
+/* Returns where to split [from, to): between services, else in the middle. */
 static size_t middle_of(const struct fold *f, size_t from, size_t to)
 {
     size_t middle = from + (to - from) / 2, at = middle;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A folded minute as the bodies of requests that an engine takes, each below its limits. A body
- * that would be too large is split, by services, then by stacks. Thread: any.
+ * Turns a folded minute into bodies of requests, each below the target's limits. Splits a body that
+ * would be too large, by services, then by stacks. Thread: any.
  */
 #pragma once
 
@@ -20,7 +20,7 @@ struct export_opts {
 
 struct export_counts {
     uint64_t bodies, samples;
-    uint64_t dropped; /* samples of stacks that alone are too large */
+    uint64_t dropped; /* samples of single stacks that are too large */
 };
 
 /* Takes @body (compressed as export_gzip() says). 0 or -errno, which ends the export. */

@@ -28,7 +28,7 @@ struct folder {
 
 /* ---- groups ---- */
 
-/* The attributes that a service has over restarts: no pod, no container, no instance. */
+/* Copies the attributes that a service keeps over restarts: no pod, no container, no instance. */
 static void lasting_attributes(struct span lines, struct buf *out)
 {
     struct span line;
@@ -62,7 +62,7 @@ static int append_group(struct fold *f, const struct profile_process *group, cha
     return 0;
 }
 
-/* The group of all services that are too many. */
+/* Adds the group of the services beyond the limit. */
 static int add_other_services(struct folder *x, uint32_t *ret)
 {
     static const struct profile_process NAMELESS;
@@ -148,7 +148,7 @@ static int by_value(const void *a, const void *b)
            COMPARE(y->value, x->value) ?: COMPARE(x->stack, y->stack);
 }
 
-/* Of each group and event, @budget rows stay, and one stands for the rest. */
+/* Keeps @budget rows of each group and event, and one for the rest. */
 static void keep_budget(struct fold *f, size_t budget)
 {
     size_t to = 0, kept = 0;

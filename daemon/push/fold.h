@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A minute by service: samples of equal stacks are added up, over all threads and processes of a
- * service. What is beyond the budget of a service and event becomes one stack, [other]; services
- * beyond FOLD_SERVICES_MAX become one. So sums stay what they were. Immutable once made; thread:
- * any.
+ * A minute folded by service: adds up samples of equal stacks over all threads and processes of a
+ * service. Stacks beyond the budget of a service and event become one stack, [other]; services
+ * beyond FOLD_SERVICES_MAX become one. So sums do not change. Immutable; thread: any.
  */
 #pragma once
 
@@ -11,7 +10,7 @@
 #include "profile/profile.h"
 
 #define FOLD_OTHER UINT32_MAX
-#define FOLD_SERVICES_MAX 1000 /* groups; what comes later is [other services] */
+#define FOLD_SERVICES_MAX 1000 /* groups; further ones are [other services] */
 
 struct fold_row {
     uint32_t group; /* a service with its version, environment and namespaces */
@@ -25,11 +24,12 @@ struct fold {
     struct profile *p;     /* a reference */
     struct fold_row *rows; /* by group, then event, then value, the largest first */
     size_t count;
-    struct profile_process *groups; /* [group_count]: what all of a group have, strings of p */
+    struct profile_process *groups; /* [group_count]: the attributes that a group shares, strings
+                                     * of p */
     char **attributes;              /* [group_count]: of it; owned */
     size_t group_count;
-    uint32_t other_services; /* the group of those that are too many; FOLD_OTHER: there are none */
-    uint64_t other_samples;  /* that became [other] */
+    uint32_t other_services; /* the group of the others; FOLD_OTHER: none */
+    uint64_t other_samples;  /* samples in [other] */
 };
 
 /* Folds the samples of JVMs in @p, at most @budget stacks for each service and event. 0; -ENOMEM.
@@ -37,7 +37,7 @@ struct fold {
 int fold_new(struct profile *p, size_t budget, struct fold **ret);
 struct fold *fold_free(struct fold *f);
 CLEANUP_FUNCTION(fold_freep, fold, fold_free)
-/* Returns the name of the service of @group, with a NUL behind it; lives as long as @f. */
+/* Returns the name of the service of @group, followed by a NUL; lives as long as @f. */
 struct span fold_service(const struct fold *f, uint32_t group);
 /* Makes a profile of the rows [from, to): a process for each group, without a pid. With @event
  * below PROFILE_EVENTS_MAX it has that event alone, which all rows must be of. 0 or -ENOMEM. */

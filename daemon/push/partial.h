@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What an engine of OTLP answers: how much it refused of a body that it took. Pure; thread: any. */
+/* Reads the answer of an OTLP target: how much of an accepted body it refused. Pure; thread:
+ * any. */
 #pragma once
 
 #include "base/span.h"

@@ -13,7 +13,7 @@
 
 #define WAIT_MAX_MS 1000
 
-/* ---- what others see ---- */
+/* ---- status ---- */
 
 static void publish(struct push *p)
 {
@@ -34,7 +34,7 @@ size_t push_statuses(struct push *p, struct push_status *ret, size_t max)
     return p->o.config->count;
 }
 
-/* Names the first target that has failed for long. */
+/* Reports the first target that has failed for long. */
 static void look_for_problems(struct push *p, uint64_t now_ns)
 {
     char text[sizeof(p->problem)] = "";
@@ -59,7 +59,7 @@ static void look_for_problems(struct push *p, uint64_t now_ns)
 
 /* ---- the thread ---- */
 
-/* A failure is over, too, once nothing waits and no request has failed since. */
+/* Ends a failure if nothing waits and no request has failed since. */
 static void forget_failure(const struct push *p, struct push_state *s, uint64_t now_ns)
 {
     if (p->ready && !s->under_way && spool_is_empty(s->spool) &&
@@ -67,7 +67,7 @@ static void forget_failure(const struct push *p, struct push_state *s, uint64_t 
         s->status.failing_since_ns = 0;
 }
 
-/* One round over all targets. Returns the milliseconds until something is due. */
+/* Serves all targets once. Returns the milliseconds until something is due. */
 static int go_round(struct push *p, bool *ret_room)
 {
     uint64_t now_ns = clock_realtime_ns(), next_ns = now_ns + WAIT_MAX_MS * NSEC_PER_MSEC;
@@ -145,7 +145,7 @@ void push_free(struct push *p)
 {
     if (!p)
         return;
-    push_take_events(p); /* triggers fire on until the api has ended */
+    push_take_events(p); /* triggers may fire until the api has ended */
     for (size_t i = 0; i < PUSH_TARGETS_MAX; i++) {
         spool_close(p->states[i].spool);
         buf_deinit(&p->states[i].words);

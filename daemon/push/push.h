@@ -12,7 +12,7 @@
 #include "request/backend.h"
 
 #define PUSH_TEXT_BYTES 192
-#define PUSH_FAILING_NS (600 * NSEC_PER_SEC) /* from then on a target is a problem of /readyz */
+#define PUSH_FAILING_NS (600 * NSEC_PER_SEC) /* then a target is a problem of /readyz */
 
 struct push;
 
@@ -21,14 +21,15 @@ struct push_opts {
     const struct api_backend *backend;
     int pusher_fd;    /* of pusher_start(); taken */
     int store_fd;     /* -1: none; borrowed for the call */
-    const char *node; /* tells nodes apart: spreads them over the time; borrowed for the call */
+    const char *node; /* name of the node, by which nodes send at different times; borrowed for
+                       * the call */
     const char *host, *version; /* borrowed; outlive it */
     /* Opens a file that a target names. 0; > 0: there is none; -errno with @err. */
     int (*open_file)(void *cookie, const char *path, int *ret_fd, struct error *err);
-    /* Says what is wrong; "": nothing. */
+    /* Reports a problem; "": there is none any more. */
     void (*problem)(void *cookie, const char *sentence);
-    /* Gets what the rule @name of `access` lets see, for the call of @use alone. False: there is no
-     * such rule, or its role is below view. */
+    /* Gets the viewer of the rule @name of `access`, only for the call of @use. Returns false if
+     * there is no such rule, or if its role is below view. */
     bool (*viewer)(void *cookie, const char *name, void (*use)(void *arg, const struct viewer *v),
                    void *arg);
     void *cookie;
@@ -40,36 +41,36 @@ int pusher_start(int exe_fd, const struct push_config *config, int *ret_fd, stru
 
 /* Starts the thread. 0 or -errno with @err; @o->pusher_fd is taken in any case. */
 int push_start(const struct push_opts *o, struct push **ret, struct error *err);
-/* Ends the thread; what waits stays in the store. push_statuses() still answers. NULL is fine. */
+/* Ends the thread; unsent bodies stay in the store. push_statuses() still answers. Accepts NULL. */
 void push_end(struct push *p);
-/* Frees what has ended, or was never begun. What was sent to webhooks since then stays in the
- * store, too. NULL is fine. */
+/* Frees @p, which has ended or never begun. Messages to webhooks since then stay in the store, too.
+ * Accepts NULL. */
 void push_free(struct push *p);
 
-/* A webhook of a trigger; valid as long as the thing itself. */
+/* A webhook of a trigger; valid as long as its struct push. */
 struct push_webhook {
     size_t number;    /* of its target */
     const char *link; /* where a browser reaches this flamed; "": not known */
     const char *host;
 };
-/* Finds the webhook of @trigger. False: it has none, or @p is NULL. Thread: any. */
+/* Finds the webhook of @trigger. Returns false if it has none, or if @p is NULL. Thread: any. */
 bool push_webhook_find(struct push *p, const char *trigger, struct push_webhook *ret);
-/* Has @body, which is copied, sent to it, as of @now_ns (CLOCK_REALTIME). 0; -ENOSPC, -EFBIG or
- * -ENOMEM: it is lost, and counted. Thread: any; does not block. */
+/* Queues a copy of @body for the webhook, with the time @now_ns (CLOCK_REALTIME). 0; -ENOSPC,
+ * -EFBIG or -ENOMEM: it is lost, and counted. Thread: any; does not block. */
 int push_webhook_send(struct push *p, const struct push_webhook *w, uint64_t now_ns,
                       struct span body);
 
-/* How one target does. Times are CLOCK_REALTIME; 0: never. */
+/* The state of one target. Times are CLOCK_REALTIME; 0: never. */
 struct push_status {
     const struct push_target *target;
     struct spool_stats spool;
     uint64_t success_ns, error_ns, failing_since_ns;
-    uint64_t requests, failures;     /* answered well; not answered, or badly */
-    uint64_t bodies, bytes, samples; /* that the engine has taken */
-    uint64_t rejected;               /* bodies that it refused for good */
-    uint64_t rejected_profiles;      /* of bodies that it took */
+    uint64_t requests, failures;     /* accepted; failed or not answered */
+    uint64_t bodies, bytes, samples; /* that the target has accepted */
+    uint64_t rejected;               /* bodies that the target refused for good */
+    uint64_t rejected_profiles;      /* profiles refused within accepted bodies */
     uint64_t dropped_samples;        /* of stacks that are too large */
-    uint64_t other_samples;          /* that are in [other] */
+    uint64_t other_samples;          /* samples in [other] */
     uint64_t missed;                 /* minutes that could not be read in time */
     char error[PUSH_TEXT_BYTES];     /* the last one */
     char missing[PUSH_EVENTS_BYTES]; /* events that the last minute had no samples of */

@@ -55,7 +55,7 @@ int push_refuse_secret(const struct push_reading *r, const yaml_node_t *at, cons
     return refuse(r, at, key, takes);
 }
 
-/* Whether @s is one line of text without control characters, of @max bytes at most. */
+/* Returns whether @s is one line of text without control characters, of @max bytes at most. */
 static bool is_line(struct span s, size_t max)
 {
     for (size_t i = 0; i < s.n; i++) {
@@ -131,7 +131,7 @@ static int take_protocol(const struct push_reading *r, const yaml_node_t *n)
     return 0;
 }
 
-/* Others have no samples of the past. */
+/* Returns whether the recorder has the event: others have no samples of the past. */
 static bool is_recorded(const char *name)
 {
     return events_listed(SPAN("cpu,wall,offcpu,lock"), name);
@@ -165,7 +165,8 @@ static int take_events(const struct push_reading *r, const yaml_node_t *n)
     return 0;
 }
 
-/* Samples of the past name no container: a matcher that is not to hold would hold for all. */
+/* Reads `match`. Samples of the past have no container, so a negative matcher on it would match
+ * all. */
 static int take_match(const struct push_reading *r, const yaml_node_t *n)
 {
     int result = yaml_part_take_matchers(r->y, n, r->t->name, "service=\"shop\"", &r->t->match);
@@ -259,7 +260,8 @@ static int tls_key(const struct push_reading *r, struct span key, const yaml_nod
     return 0;
 }
 
-/* A header is a token, and none that the protocol or the authorization sets. */
+/* Returns whether @s may be the name of a header: a token, and none that the protocol or the
+ * authorization sets. */
 static bool is_header_name(struct span s)
 {
     static const char *const SET[] = {
@@ -340,7 +342,7 @@ int push_target_key(const struct push_reading *r, struct span key, const yaml_no
     return push_refuse_secret(r, at, "a target", KEYS_KNOWN);
 }
 
-/* ---- what fits together ---- */
+/* ---- checks across keys ---- */
 
 int push_target_check(const struct push_reading *r, const yaml_node_t *n)
 {
@@ -364,7 +366,7 @@ int push_target_check(const struct push_reading *r, const yaml_node_t *n)
     return 0;
 }
 
-/* The broker finds the paths without a reader of YAML: it has to find the same. */
+/* Checks that the broker, which has no YAML parser, finds the same paths. */
 static int check_paths(const struct yaml_part *y, struct span text, const struct push_target *t)
 {
     char found[TLS_PATH_MAX + 1];

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the configuration says under `push`: the engines that get profiles, in the words that
- * Prometheus has for such clients. Besides, the webhooks of `triggers`, in the same words.
- * Immutable once read; thread: any.
+ * The targets under `push` of the configuration, with the keys that Prometheus has for such
+ * clients, and the webhooks of `triggers` with the same keys. Immutable once read; thread: any.
  */
 #pragma once
 
@@ -36,12 +35,11 @@ enum push_file {
     PUSH_FILES
 };
 
-/* Texts are "" where they are not given. */
+/* Texts are "" if they are not given. */
 struct push_target {
-    char name[PUSH_NAME_MAX + 1]; /* [a-z0-9-]; no two targets have the same; of a webhook its
-                                   * trigger's */
-    char url[PUSH_URL_MAX + 1];   /* without the path of the protocol, and no '/' at its end; of a
-                                   * webhook as it is written */
+    char name[PUSH_NAME_MAX + 1]; /* [a-z0-9-], unique; a webhook has its trigger's */
+    char url[PUSH_URL_MAX + 1];   /* without the path of the protocol, and no '/' at its end; a
+                                   * webhook's as written */
     enum push_protocol protocol;
     uint64_t every_ns;
     char events[PUSH_EVENTS_BYTES]; /* names, with commas between them */
@@ -69,9 +67,9 @@ const char *push_file_key(enum push_file file);
 /* Returns "otlp", "pyroscope" or "webhook". Literal. */
 const char *push_protocol_name(enum push_protocol protocol);
 
-/* Reads `push` and webhooks out of the YAML document @text and passes by every other key. @file is
- * only named in sentences, which show no secret. 0 and *ret (owned; NULL: there is none); -EINVAL
- * with a sentence; -ENOMEM. */
+/* Reads `push` and webhooks from the YAML document @text and ignores all other keys. @file is named
+ * in errors, which show no secret. 0 and *ret (owned; NULL: there are none); -EINVAL with a
+ * sentence; -ENOMEM. */
 int push_config_parse(struct span text, const char *file, struct push_config **ret,
                       struct error *err);
 /* NULL is fine. Returns NULL. */

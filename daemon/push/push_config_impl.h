@@ -16,18 +16,18 @@ typedef int (*push_key_fn)(const struct push_reading *r, struct span key, const 
 
 /* Returns node @id of the document of @y. */
 const yaml_node_t *push_config_node(struct yaml_part *y, int id);
-/* Sets what a target has that its configuration does not say. */
+/* Sets the defaults of a target. */
 void push_target_default(struct push_target *t);
-/* Refuses the value of a key, which may be a secret: no sentence shows it. -EINVAL. */
+/* Refuses the value of a key without showing it, since it may be a secret. -EINVAL. */
 int push_refuse_secret(const struct push_reading *r, const yaml_node_t *at, const char *key,
                        const char *takes);
-/* Calls @fn for each key of the mapping @n, which may be there once each. */
+/* Calls @fn for each key of the mapping @n, and refuses a key that is given twice. */
 int push_each_key(const struct push_reading *r, const yaml_node_t *n, const char *name,
                   push_key_fn fn);
 /* Takes one key of a target of `push`. */
 int push_target_key(const struct push_reading *r, struct span key, const yaml_node_t *at,
                     const yaml_node_t *value);
-/* Checks what fits together in a target, which stands at @n. */
+/* Checks that the keys of the target at @n fit together. */
 int push_target_check(const struct push_reading *r, const yaml_node_t *n);
 /* Reads the `webhook` of each of the `triggers`, and appends them to @c. 0 or -errno. */
 int push_read_webhooks(struct yaml_part *y, struct push_config *c);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Webhooks of triggers, as targets: they have the keys of `push` that say where and by what right
- * something is sent. */
+/* Reads webhooks of triggers as targets. They have the keys of `push` for the address and the
+ * authorization. */
 #include "push/push_config_impl.h"
 
 #include "base/clock.h"

@@ -4,7 +4,7 @@
 
 #include <time.h>
 
-/* What of the node a target may be sent. */
+/* The part of a minute that a target may get. */
 struct minute {
     struct push *push;
     struct push_state *state;
@@ -29,11 +29,11 @@ static int add_body(void *cookie, struct span body)
 {
     struct minute *m = cookie;
 
-    spool_add(m->state->spool, m->range.from_ns, body); /* it counts what is lost */
+    spool_add(m->state->spool, m->range.from_ns, body); /* it counts losses */
     return 0;
 }
 
-/* "https://node:7979/profile?from=…&to=…": what shows the time of the minute. */
+/* Writes the address of the minute's profile: "https://node:7979/profile?from=…&to=…". */
 static void link_of(const struct minute *m, char *buf, size_t size)
 {
     const struct push_target *t = m->state->target;
@@ -116,7 +116,8 @@ static void take_minute(struct push *p, struct push_state *s)
     push_fail(s, "%s", m.err.msg[0] ? m.err.msg : "a minute could not be read");
 }
 
-/* A kill may have come between a minute's bodies and the note of the next one. */
+/* Returns the first minute without a body in the spool: flamed may have been killed between a
+ * minute's bodies and the note of the next one. */
 static uint64_t first_not_taken(const struct push_state *s)
 {
     uint64_t newest = spool_newest(s->spool), next = spool_next(s->spool);

@@ -11,10 +11,10 @@ struct push_url {
     bool tls;
 };
 
-/* Takes @url apart, which is http:// or https:// with a host. False: its port is none. */
+/* Parses @url, which is http:// or https:// with a host. Returns false if its port is not valid. */
 bool push_url_parse(struct span url, struct push_url *ret);
-/* Writes the url of @t as its status shows it. Of a webhook only scheme, host and port: the path of
- * one is often its secret. */
+/* Writes the url of @t for its status. A webhook's has only scheme, host and port, since its path
+ * is often a secret. */
 void push_url_shown(const struct push_target *t, char ret[PUSH_URL_MAX + 1]);
 /* Writes the ports to which the targets of @config and their proxies take connections, each once.
  * Returns their number. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What triggers have to say waits here, until the thread of push/ puts it into its spools. */
+/* Queues messages of triggers until the thread of push/ puts them into their spools. */
 #include "push/push_impl.h"
 
 bool push_webhook_find(struct push *p, const char *trigger, struct push_webhook *ret)
@@ -52,7 +52,7 @@ void push_take_events(struct push *p)
     pthread_mutex_unlock(&p->lock);
     for (size_t i = 0; i < n; i++) {
         spool_add(p->states[events[i].number].spool, events[i].time_ns,
-                  buf_span(&events[i].body)); /* it counts what is lost */
+                  buf_span(&events[i].body)); /* it counts losses */
         buf_deinit(&events[i].body);
     }
 }
