@@ -15,6 +15,7 @@ from collections.abc import Iterator
 LIBC = ctypes.CDLL(None, use_errno=True)
 # Every wait of the harness may take so many times as long: an emulated machine is slow (tests/vm).
 PATIENCE = int(os.environ.get("FLAMED_PATIENCE", "1"))
+LONGEST_INTERVAL = 0.5 # seconds between two looks of wait_until()
 
 # Goes before a command: it ends when the test is gone, however that ended. Not for what changes its user.
 ENDS_WITH_US = ["setpriv", "--pdeathsig", "TERM"]
@@ -360,13 +361,15 @@ def threads(pid: int) -> dict[int, str]:
 
 
 def wait_until(condition, timeout: float, what: str, interval: float = 0.02):
-    """The first true value of condition(); TimeoutError naming WHAT otherwise."""
+    """The first true value of condition(); TimeoutError naming WHAT otherwise. INTERVAL: between two calls at first; later they are
+    a twentieth of the time so far apart, up to LONGEST_INTERVAL."""
     timeout *= PATIENCE
-    end = time.monotonic() + timeout
+    began = time.monotonic()
+    end = began + timeout
     while True:
         value = condition()
         if value:
             return value
         if time.monotonic() > end:
             raise TimeoutError(f"after {timeout} s still not: {what}")
-        time.sleep(interval)
+        time.sleep(max(interval, min((time.monotonic() - began) / 20, LONGEST_INTERVAL)))
