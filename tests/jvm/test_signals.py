@@ -41,7 +41,7 @@ class Signals(jvm.WithClasses):
 
     def test_each_has_its_own(self):
         limited = self.contain("busy", cpus=0.1)
-        collects, healthy = self.start("garbage"), self.start("busy", "-Drest=20")
+        collects, healthy = self.start("garbage", "-Drest=5"), self.start("busy", "-Drest=45")
         convoy, starved = self.start("convoy"), self.start("starved")
         found = {"cpu-limit": self.await_signal("cpu-limit", limited.pid), "gc-pauses": self.await_signal("gc-pauses", collects.pid)}
         found["lock-contention"] = self.await_signal("lock-contention", convoy.pid)
@@ -76,7 +76,7 @@ class Signals(jvm.WithClasses):
     def test_in_words(self):
         """At most five sentences, each with a link that answers; few samples are said, and a longer time is taken instead."""
         self.daemon = self.stack.enter_context(Daemon("--recorder-hz", "99"))
-        convoy, busy = self.start("convoy"), self.start("busy")
+        convoy, busy = self.start("convoy"), self.start("busy", "-Drest=15")
         self.await_signal("lock-contention", convoy.pid)
         said = self.daemon.get("/api/v1/words", pid=convoy.pid).json()["sentences"]
         self.assertRegex(next(s["sentence"] for s in said if s["kind"] == "signal"), r"^lock-contention: \d\.\d of the .* convoy-\d holds it")

@@ -160,7 +160,8 @@ class Container:
             },
         }
         if cpus:
-            config["linux"]["resources"]["cpu"] = {"quota": int(cpus * 100000), "period": 100000}
+            # Shares: on a busy machine, too, the limit and not the other programs is what stops it.
+            config["linux"]["resources"]["cpu"] = {"quota": int(cpus * 100000), "period": 100000, "shares": 65536}
         if network_namespace:
             config["linux"]["namespaces"].append({"type": "network"})
         if seccomp:

@@ -42,7 +42,7 @@ public class Sick {
             starve(4);
             break;
         case "busy": // the control: honest work on one thread, and a little garbage
-            busy();
+            busy(Integer.getInteger("rest", 0));
             break;
         default:
             throw new IllegalArgumentException(args[0]);
@@ -131,13 +131,15 @@ public class Sick {
         }
     }
 
-    static void busy() {
+    static void busy(int rest) throws InterruptedException {
         long sum = 0;
 
         for (long i = 0;; i++) {
             sum = sum * 31 + i;
             if ((i & 0xffff) == 0)
                 sink = new byte[4096 + (int) (sum & 15)];
+            if (rest > 0 && (i & 0x3fffff) == 0) // after some 5 ms
+                Thread.sleep(rest);
         }
     }
 }
