@@ -14,6 +14,7 @@ from harness.profile import count, ordered
 ALICE, BOB, ROOT = 1001, 1002, 0
 WHOLE = ("main", "work", "outer", "inner", "leaf")
 TRIES = 20
+HZ, CPU_S = 997, 0.3 # 300 samples, however busy the machine is
 
 
 class UsedInodes(unittest.TestCase):
@@ -46,7 +47,9 @@ class UsedInodes(unittest.TestCase):
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True) as process:
             try:
                 self.assertEqual(process.stdout.readline().strip(), "started")
-                return self.daemon.profile(pid=process.pid, seconds=1, hz=997, lines=0)
+                capture, used = self.daemon.capture(pid=process.pid, hz=HZ), proc.cpu_seconds(process.pid)
+                proc.wait_until(lambda: proc.cpu_seconds(process.pid) - used >= CPU_S, 60, f"it has used {CPU_S} s of CPU time")
+                return capture.stop(lines=0)
             finally:
                 process.kill()
 
@@ -96,8 +99,8 @@ class UsedInodes(unittest.TestCase):
         def mount():
             subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m,mode=755", "inodes", self.folder], check=True)
 
-        def unmount():
-            subprocess.run(["umount", self.folder], check=True)
+        def unmount(): # the flamed of another test may have the file open
+            proc.wait_until(lambda: subprocess.run(["umount", self.folder], capture_output=True).returncode == 0, 30, "nothing has it open")
 
         def next_mount(user: int) -> tuple[int, int]:
             unmount()

@@ -259,13 +259,13 @@ class Capture:
     def __init__(self, daemon: Daemon, path: str):
         self.daemon, self.path = daemon, path
 
-    def stop(self) -> Profile:
+    def stop(self, lines: int = 1) -> Profile:
         """Ends it; what it holds, as Daemon.profile() gives it."""
         answer = self.daemon.request("POST", self.path + "/stop")
         if answer.status not in (200, 202, 204):
             raise AssertionError(f"stop: {answer}")
         proc.wait_until(lambda: self.daemon.get(self.path).json()["state"] != "running", 10, "the capture ends")
-        answer = self.daemon.get(self.path + "/profile", format="json", lines=1, threads=1)
+        answer = self.daemon.get(self.path + "/profile", format="json", lines=lines, threads=1)
         if answer.status != 200:
             raise AssertionError(f"{self.path}: {answer}")
         return Profile(answer)
