@@ -62,7 +62,7 @@ class Grafana(unittest.TestCase):
     def setUpClass(cls):
         paths.need_root()
         cls.spin = jvm.make_spin()
-        target = jvm.Jvm(paths.jdk(17), "-Drest=5", "-Xmx64m", "-cp", cls.spin.folder, cls.spin.main, wrap=["env", "OTEL_SERVICE_NAME=" + SERVICE])
+        target = jvm.Jvm(paths.jdk(17), "-Drest=45", "-Xmx64m", "-cp", cls.spin.folder, cls.spin.main, wrap=["env", "OTEL_SERVICE_NAME=" + SERVICE])
         cls.addClassCleanup(target.stop)
         engine = receiver.Receiver()
         cls.addClassCleanup(engine.stop)

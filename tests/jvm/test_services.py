@@ -21,7 +21,7 @@ class Services(unittest.TestCase):
 
     def start(self, *options: str, **environment: str) -> jvm.Jvm:
         words = [f"{name}={value}" for name, value in environment.items()]
-        target = jvm.Jvm(paths.jdk(17), "-Xmx64m", "-Drest=5", *options, "-cp", self.spin.folder, self.spin.main,
+        target = jvm.Jvm(paths.jdk(17), "-Xmx64m", "-Drest=45", *options, "-cp", self.spin.folder, self.spin.main,
                          wrap=["env", "DB_PASSWORD=" + SECRET, *words])
         self.addCleanup(target.stop)
         proc.wait_until(lambda: self.daemon.get(f"/api/v1/jvms/{target.pid}").status == 200, 20, "it is known")

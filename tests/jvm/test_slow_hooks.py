@@ -47,6 +47,8 @@ class Others:
 
 
 class SlowHooks(WithSpinningJvm):
+    rest = 95
+
     @contextlib.contextmanager
     def slow(self, *events: str, seconds: int = HOOK_S):
         with Daemon("--recorder-hz", "0", wrap=["env", f"FLAMED_SLOW_HOOKS={seconds}"]) as daemon:
