@@ -12,7 +12,7 @@ from harness.profile import Profile
 import test_wall
 
 SECONDS = float(os.environ.get("FLAMED_LOOKS_SECONDS", 5))
-BY_LOOKING = "known by looking"
+BY_LOOKING = "waits are estimated"
 WAITS = test_wall.IdleServices.WAITS
 # HotSpot wakes a thread that waits for a monitor from time to time: looks meet it by chance.
 RESTLESS = {"enters"}

@@ -87,7 +87,7 @@ class Said(WithClasses):
         Once a minute is in the history, the sentence is of that."""
         jvm = self.start(17, "Naps", stdin=subprocess.PIPE)
         self.said("later than what was asked for: ", **{"from": "-10h"})
-        self.said("later than what was asked for: flamed has ", **{"from": "-10m"})
+        self.said("later than what was asked for: flamed began to ", **{"from": "-10m"})
         asked = self.daemon.get("/api/v1/timeline", pid=jvm.pid, **{"from": "-600s"})
         self.assertIn("later than what was asked for: flamed began to record then", "".join(asked.json()["warnings"]))
         time.sleep(max(0, 5 - (time.monotonic() - self.began)))
