@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A server that does nothing but answer: how long any answer takes on this machine, as busy as it is."""
+"""How long answers take on a machine as busy as it is: those of a server that does nothing else, and what threads of flamed waited for
+a processor."""
+import contextlib
 import http.client
+import os
 import subprocess
 import sys
 
@@ -23,6 +26,37 @@ HOPS = 2
 ENGINE_HOPS = 4 # and the engine's and a reader's where the engine is asked
 
 
+# Threads that every answer needs turns of; "flamed-work" is none: such a thread works for one client at a time.
+COMMON_THREADS = {"flamed-net", "flamed-callers", "MHD-worker", "flamed-engine", "flamed-lookout", "flamed-reader", "flamed-broker"}
+
+
+class Queued:
+    """How long one of flamed's COMMON_THREADS was ready to run without a processor, while this was entered: the machine's part of a
+    wait. Threads of PIDS."""
+
+    def __init__(self, pids: list[int]):
+        self.pids = pids
+        self.worst = 0.0 # seconds, of the thread with most
+
+    def read(self) -> dict[int, int]:
+        found = {}
+        for pid in self.pids:
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+                for tid, name in proc.threads(pid).items():
+                    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+                        if name in COMMON_THREADS:
+                            found[tid] = int(proc.read(f"/proc/{pid}/task/{tid}/schedstat").split()[1])
+        return found
+
+    def __enter__(self) -> "Queued":
+        self.before = self.read()
+        return self
+
+    def __exit__(self, *_) -> None:
+        after = self.read()
+        self.worst = max((waited - self.before.get(tid, 0) for tid, waited in after.items()), default=0) / 1e9
+
+
 class IdleServer:
     def __init__(self):
         self.worst = 0.0 # seconds
@@ -35,9 +69,9 @@ class IdleServer:
             connection.close()
             self.worst = max(self.worst, machine.given())
 
-    def limit(self, seconds: float, hops: int = HOPS) -> float:
-        """What an answer that is due after SECONDS may take on this machine."""
-        return seconds + hops * self.worst
+    def limit(self, seconds: float, hops: int = HOPS, queued: float = 0) -> float:
+        """What an answer that is due after SECONDS may take on this machine, if a thread of flamed was QUEUED for so long meanwhile."""
+        return seconds + hops * max(self.worst, queued)
 
     def __enter__(self) -> "IdleServer":
         self.process = subprocess.Popen([*proc.ENDS_WITH_US, sys.executable, "-c", SERVER], stdout=subprocess.PIPE, text=True)
