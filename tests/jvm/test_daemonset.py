@@ -90,11 +90,11 @@ class DaemonSet(unittest.TestCase):
     def test_it_profiles_another_container(self):
         bundle.need_runc()
         pod, home, spin = read_daemonset(), paths.jdk(17), jvm.make_spin()
-        arguments = [*jvm.spin_options(spin), "-Xmx64m", "-cp", "/classes", spin.main]
+        arguments = ["-Drest=15", *jvm.spin_options(spin), "-Xmx64m", "-cp", "/classes", spin.main]
         folder = tempfile.mkdtemp(prefix="flamed-daemonset.")
         self.addCleanup(shutil.rmtree, folder, ignore_errors=True)
         write_bundle(folder, pod)
-        on_host = jvm.Jvm(home, *jvm.spin_options(spin), "-Xmx64m", "-cp", spin.folder, spin.main)
+        on_host = jvm.Jvm(home, "-Drest=45", *jvm.spin_options(spin), "-Xmx64m", "-cp", spin.folder, spin.main)
         with bundle.Container(home, spin.folder, *arguments) as target, on_host, \
                 Daemon(wrap=[sys.executable, RUN_BUNDLE, folder]) as daemon:
             self.assertEqual(daemon.problems(), [])
@@ -125,7 +125,7 @@ class DaemonSet(unittest.TestCase):
         publish(folder + "/push", "1", secret["stringData"])
         options = [o for o in patch["containers"][0]["args"] if not o.startswith("--listen")]
         spin = jvm.make_spin()
-        with jvm.Jvm(paths.jdk(17), "-Xmx64m", "-cp", spin.folder, spin.main), \
+        with jvm.Jvm(paths.jdk(17), "-Drest=45", "-Xmx64m", "-cp", spin.folder, spin.main), \
                 Daemon(*options, wrap=[sys.executable, RUN_BUNDLE, folder]):
             taken = lambda: [r for r in engine.taken("/v1development/profiles") if spin.method.encode() in r.body]
             self.assertEqual(proc.wait_until(taken, 60, "the JVM arrives")[0].headers["Authorization"], "Bearer change-me")

@@ -9,7 +9,7 @@ import tempfile
 import time
 import unittest
 
-from harness import caller, jvm, paths, proc
+from harness import caller, debian, jvm, paths, proc
 from harness.daemon import Daemon
 
 HZ = 99
@@ -58,7 +58,7 @@ class FunctionMetrics(unittest.TestCase):
         stopped.callback(daemon.stop, check=False)
         # A service counts as it is known when the minute ends; the history renames what it has written.
         proc.wait_until(lambda: time.time() % 60 < 40, 30, "the minute is young")
-        for target in (jvm.Jvm(paths.jdk(17), "-Xmx64m", *jvm.spin_options(spin), "-cp", spin.folder, spin.main, wrap=["env", "OTEL_SERVICE_NAME=" + SERVICE]),
+        for target in (jvm.Jvm(paths.jdk(17), "-Xmx64m", "-Drest=15", *jvm.spin_options(spin), "-cp", spin.folder, spin.main, wrap=["env", "OTEL_SERVICE_NAME=" + SERVICE]),
                        jvm.Jvm(paths.jdk(17), "-Xmx64m", "-cp", classes.folder, "Locks", start="", stdin=subprocess.PIPE,
                                wrap=["env", "OTEL_SERVICE_NAME=" + SERVICE])):
             self.addCleanup(target.stop)
@@ -99,7 +99,7 @@ class FunctionMetrics(unittest.TestCase):
         self.assertLessEqual(ns, calls)
 
     def check_who_sees_it(self, daemon: Daemon, text: str) -> None:
-        result = subprocess.run(["promtool", "check", "metrics"], input=text.encode(), capture_output=True, check=False)
+        result = subprocess.run([debian.program("prometheus", "promtool"), "check", "metrics"], input=text.encode(), capture_output=True, check=False)
         self.assertEqual(result.returncode, 0, result.stderr)
         theirs = caller.ask(f"http://127.0.0.1:{daemon.port}/metrics", uid=proc.free_ids(1)[0]).body.decode()
         self.assertEqual({family: parse(theirs, SERVICE)[family] for family in FAMILIES}, {family: {} for family in FAMILIES})

@@ -15,6 +15,7 @@ from harness.daemon import Daemon
 from harness.profile import Profile
 
 
+OFTEN_BUSY = "while sleep 0.05; do i=0; while [ $i -lt 5000 ]; do i=$((i + 1)); done; done"
 ATTRIBUTES = "service.namespace=retail,service.instance.id=a-1"
 
 
@@ -23,11 +24,11 @@ def services(daemon: Daemon) -> dict:
 
 
 class History(unittest.TestCase):
-    def start(self, daemon: Daemon, version: str) -> jvm.Jvm:
-        target = jvm.Jvm(paths.jdk(17), "-Xmx64m", "-Drest=5", "-Dotel.service.name=shop",
+    def start(self, daemon: Daemon, version: str, rest: int = 45) -> jvm.Jvm:
+        target = jvm.Jvm(paths.jdk(17), "-Xmx64m", f"-Drest={rest}", "-Dotel.service.name=shop",
                          f"-Dotel.resource.attributes=service.version={version},{ATTRIBUTES}", "-cp", self.spin.folder, self.spin.main)
         self.addCleanup(target.stop)
-        proc.wait_until(lambda: daemon.get(f"/profile?pid={target.pid}&from=-60s&format=collapsed").status == 200, 30, "it is recorded")
+        proc.wait_until(lambda: self.spin.method in daemon.get(f"/profile?pid={target.pid}&from=-60s&format=collapsed").text, 60, "it is recorded")
         return target
 
     def test_a_service_over_restarts(self):
@@ -37,7 +38,7 @@ class History(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         pids, users = [], proc.free_ids(2)
         for user in users:
-            busy = subprocess.Popen(["sh", "-c", "while :; do :; done"], user=user, group=user, extra_groups=[])
+            busy = subprocess.Popen(["sh", "-c", OFTEN_BUSY], user=user, group=user, extra_groups=[])
             self.addCleanup(busy.wait)
             self.addCleanup(busy.kill)
         for version in ("1.0", "1.1"):
@@ -135,10 +136,11 @@ class History(unittest.TestCase):
             with open(clock, "wb") as f:
                 f.write(struct.pack("=q", 50 - int(time.time()) % 60)) # ten seconds before the end of a minute
             with Daemon("--recorder-hz=99", wrap=["env", "LD_PRELOAD=" + library, "SET_CLOCK=" + clock]) as daemon:
-                target = self.start(daemon, "1.0")
+                target = self.start(daemon, "1.0", rest=5)
                 time.sleep(4)
                 asked = {"pid": target.pid, "format": "json"}
-                now = Profile(daemon.get("/profile", **asked, **{"from": "-2s"})).end
+                recent = lambda: daemon.get("/profile", **asked, **{"from": "-2s"})
+                now = Profile(proc.wait_until(lambda: (answer := recent()).status == 200 and answer, 30, "the last seconds have samples")).end
                 times = {name: time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(now - ago)) for name, ago in (("from", 3), ("to", 1))}
                 before = Profile(daemon.get("/profile", **asked, **times))
                 proc.wait_until(lambda: daemon.get("/metrics").text.find("flamed_history_written_total 1") > 0, 30, "a minute is written")

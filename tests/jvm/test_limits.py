@@ -19,7 +19,7 @@ class Checks(unittest.TestCase):
         paths.need_root()
         paths.need("setpriv")
         cls.spin = jvm.make_spin()
-        cls.jvm = jvm.Jvm(paths.jdk(17), "-Drest=5", "-Xmx64m", "-cp", cls.spin.folder, cls.spin.main)
+        cls.jvm = jvm.Jvm(paths.jdk(17), "-Drest=15", "-Xmx64m", "-cp", cls.spin.folder, cls.spin.main)
         cls.addClassCleanup(cls.jvm.stop)
 
     def said(self, daemon: Daemon, unix: bool = False) -> tuple[str, object]:
@@ -55,7 +55,7 @@ class Limits(Checks):
             self.assertEqual(daemon.get("/healthz").status, 200)
             self.assertIn(self.jvm.pid, [j["pid"] for j in daemon.get("/api/v1/jvms").json()["jvms"]])
             daemon.wait_ready()
-            answer = daemon.get("/profile", pid=self.jvm.pid, seconds=1, hz=199, timeout=20)
+            answer = daemon.get("/profile", pid=self.jvm.pid, seconds=1, hz=499, timeout=20)
             self.assertEqual((answer.status, answer.headers["X-Flamed-Lost"]), (200, "0"), str(answer))
             self.assertGreater(int(answer.headers["X-Flamed-Samples"]), 20)
             past = {"pid": self.jvm.pid, "from": "-60s", "format": "collapsed"}
@@ -75,7 +75,7 @@ class Limits(Checks):
     def test_kernel_without_growing_maps(self):
         """The path of kernels before 6.1: as true, for fewer processes."""
         with Daemon(wrap=["env", "FLAMED_OLD_KERNEL=preallocate"]) as daemon:
-            profile, _, _ = proc.captured(daemon, self.jvm.pid, proc.thread_of(self.jvm.pid, "spinner"), 199, 130)
+            profile, _, _ = proc.captured(daemon, self.jvm.pid, proc.thread_of(self.jvm.pid, "spinner"), 499, 130)
             self.assertIn("for the stacks of 1024 processes at once", daemon.log())
             self.assertGreater(profile.samples, 100)
             self.assertLess(profile.share(profile.stacks, lambda s: s.truncated), 0.02)
@@ -108,7 +108,7 @@ class Limits(Checks):
             # A disk may be slow to give the files that a flamed which has just started must read, and then it says so.
             daemon.profile(pid=self.jvm.pid, seconds=0.3, hz=199)
             proc.wait_until(lambda: "\nflamed_elf_reading 0\n" in daemon.get("/metrics").text, 20, "what runs has been read")
-            profile = daemon.profile(pid=self.jvm.pid, seconds=1, hz=199)
+            profile, *_ = proc.captured(daemon, self.jvm.pid, proc.thread_of(self.jvm.pid, "spinner"), 499, 40)
             self.assertEqual(profile.problems, [])
             self.assertGreater(count(profile.of_thread("spinner")), 20)
 

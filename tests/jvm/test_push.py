@@ -31,7 +31,7 @@ class Pushing(unittest.TestCase):
     def setUpClass(cls):
         paths.need_root()
         cls.spin = jvm.make_spin()
-        cls.target = jvm.Jvm(paths.jdk(17), "-Xmx64m", "-Drest=5", "-cp", cls.spin.folder, cls.spin.main, wrap=[
+        cls.target = jvm.Jvm(paths.jdk(17), "-Xmx64m", "-Drest=45", "-cp", cls.spin.folder, cls.spin.main, wrap=[
             "env", "OTEL_SERVICE_NAME=push;shop", "OTEL_RESOURCE_ATTRIBUTES=service.version=2.4,service.namespace=retail,deployment.environment.name=prod"])
         cls.addClassCleanup(cls.target.stop)
 
@@ -178,7 +178,7 @@ authorization:
 
         def settled() -> bool:
             nonlocal most
-            most = max([most, *(proc.memory_kib(pid) for pid in self.pushers(daemon))])
+            most = max([most, *(proc.memory_kib(pid, "VmHWM") for pid in self.pushers(daemon))])
             self.assertEqual(daemon.get("/healthz", timeout=10).status, 200)
             return len(engines["cookies"].taken(OTLP)) > 1 and all(engines[name].ended for name in ("body", "headers", "chunks", "hints", "slow"))
 
@@ -202,7 +202,7 @@ authorization:
         folder, engine = tempfile.mkdtemp(prefix="flamed-test."), self.engine()
         self.addCleanup(shutil.rmtree, folder)
         options = ("--config", self.write("flamed.yaml", f"push:\n  - name: engine\n    url: {engine.url}\n"), "--recorder-hz=99")
-        gone = jvm.Jvm(paths.jdk(17), "-Xmx64m", "-Dotel.service.name=gone", "-cp", self.spin.folder, self.spin.main)
+        gone = jvm.Jvm(paths.jdk(17), "-Xmx64m", "-Drest=15", "-Dotel.service.name=gone", "-cp", self.spin.folder, self.spin.main)
         self.addCleanup(gone.stop)
         with Daemon(*options, store=folder) as daemon:
             recorded = lambda: daemon.get("/profile", pid=gone.pid, format="collapsed", **{"from": "-60s"})

@@ -76,6 +76,8 @@ def problem(daemon: Daemon, what: str = "store") -> str:
 
 
 class Store(WithSpinningJvm):
+    rest = 45
+
     def create(self, daemon: Daemon, **parameters) -> str:
         answer = daemon.request("POST", "/api/v1/captures", headers=JSON,
                                 body=json.dumps({"pid": self.pid, "seconds": 0.3, "hz": 99, **parameters}).encode())
@@ -280,9 +282,12 @@ class Store(WithSpinningJvm):
                         self.assertAlmostEqual(row["seconds"], 1.5, delta=0.2 + machine.seconds - stood)
                         proc.wait_until(lambda: self.schedule(daemon)["runs"] >= runs + 2, 12, "the schedule goes on")
                         self.assertLess(abs(seconds_of(self.schedule(daemon)["last_run"]) - time.time() - jump), 6)
-                        past = daemon.get("/profile", pid=self.pid, format="json", **{"from": "-3s"})
-                        asked = time.time()
-                        self.assertEqual(past.status, 200, past)
+                        answers = []
+                        def recorded() -> bool: # a busy machine may give the JVM no turn for a while
+                            answers.append((daemon.get("/profile", pid=self.pid, format="json", **{"from": "-3s"}), time.time()))
+                            return answers[-1][0].status == 200
+                        proc.wait_until(recorded, 20, "the last seconds have samples")
+                        past, asked = answers[-1]
                         self.assertLess(abs(seconds_of(past.json()["meta"]["end"]) - asked - jump), 2)
                         self.assert_readable(daemon, old)
                 self.assertEqual(problem(daemon), "")
@@ -300,7 +305,7 @@ class Store(WithSpinningJvm):
             with Daemon("--config", config) as daemon:
                 def rows() -> dict[str, dict]:
                     return {row["name"]: row for row in daemon.get("/api/v1/schedules").json()["schedules"]}
-                proc.wait_until(lambda: rows()["tick"]["runs"] >= 3 and rows()["none"]["unmatched"] >= 3, 15, "they ran")
+                proc.wait_until(lambda: rows()["tick"]["runs"] >= 3 and rows()["none"]["unmatched"] >= 3, 60, "they ran")
                 time.sleep(5.5) # what did not run is written down as often as this
                 before = rows()
                 os.kill(next(p for p in daemon.pids() if proc.exe(p) == "flamed"), signal.SIGKILL)
@@ -311,7 +316,7 @@ class Store(WithSpinningJvm):
                 self.assertLessEqual(after["tick"]["runs"], before["tick"]["runs"] + 8)
                 self.assertIsNotNone(after["tick"]["last_run"])
                 self.assertGreaterEqual(after["none"]["unmatched"], before["none"]["unmatched"] - 5)
-                self.assertIn("no.such.Main", after["none"]["last_error"])
+                proc.wait_until(lambda: "no.such.Main" in rows()["none"]["last_error"], 20, "the next one says why, too")
 
     # ---- files and folders that are not as they should be ----
 
