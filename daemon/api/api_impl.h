@@ -21,23 +21,21 @@ int api_ask(struct api *api, int (*fn)(struct api *api, void *arg), void *arg, s
 
 /* ---- api/jvms.c: what the engine knows, as JSON ---- */
 
-/* Functions of struct api_backend, which says what they take and return. */
 /* Returns the service of @p as JSON; what is not known is null. NULL: no memory. */
 json_t *service_json(const struct process *p);
 #define SERVICES_TICKS "start_ticks" /* of a JVM; services_add_past() takes it off again */
-int facts_services(struct api *api, const struct viewer *v, json_t **ret, struct error *err);
-int facts_signals(struct api *api, const struct target_selector *t, json_t **ret,
-                  struct error *err);
+/* A function that makes a document, as document() of struct api_backend. Thread: the engine's, for
+ * those that are called facts_*; else any but the engine's. */
+typedef int document_fn(struct api *api, const struct document_query *q, json_t **ret,
+                        struct error *err);
+document_fn facts_services, facts_signals, facts_jvms, facts_jvm, facts_ready, facts_events,
+    facts_preflight, document_changes, document_schedules, document_push, document_heap;
 /* Adds to @ret, as facts_services() made it, what the history knows: JVMs that have ended, when
  * services were seen first and last, marks. 0 or -errno with @err. Blocks for the disk. Thread: any
  * but the engine's. */
 int services_add_past(struct api *api, const struct viewer *v, json_t *ret, struct error *err);
-int facts_jvms(struct api *api, const struct target_selector *t, json_t **ret, struct error *err);
-int facts_jvm(struct api *api, const struct viewer *v, int32_t host_pid, json_t **ret,
-              struct error *err);
 int facts_jvms_each(struct api *api, const struct target_selector *t, jvm_facts_fn fn, void *cookie,
                     struct error *err);
-int facts_ready(struct api *api, const struct viewer *v, json_t **ret, struct error *err);
 /* Returns the readiness when the engine does not answer: @err says what is missing. */
 json_t *facts_unavailable(const struct error *err);
 
@@ -46,13 +44,9 @@ json_t *facts_unavailable(const struct error *err);
 #define CHANGES_WHY_BYTES 512
 int changes_sides(struct api *api, const struct target_selector *t, struct time_range *ret_a,
                   struct time_range *ret_b, char why[CHANGES_WHY_BYTES], struct error *err);
-/* Does the same as backend_changes() from the history alone, without the engine. */
+/* Does the same as document_changes() from the history alone, without the engine. */
 int changes_kept(struct api *api, const struct target_selector *t, const struct time_range *a,
                  const struct time_range *b, json_t **ret, struct error *err);
-/* As struct api_backend says; @t is resolved. */
-int backend_changes(void *ctx, const struct target_selector *t, const struct time_range *a,
-                    const struct time_range *b, json_t **ret, struct error *err);
-
 /* ---- api/signals.c ---- */
 
 #define SIGNAL_NAMES_BYTES 256
@@ -66,23 +60,17 @@ void signal_metrics(struct api *api, const struct viewer *v, struct buf *out);
 
 /* ---- api/events.c ---- */
 
-/* Lists events. @match: as in events() of struct api_backend. Thread: the engine's. */
-int facts_events(struct api *api, int32_t host_pid, const char *match, json_t **ret);
+/* Checks a target as target_check() of struct api_backend does. Thread: the engine's. */
+int facts_check(struct api *api, const struct target_selector *t, struct error *err);
 /* Does the same as events_check() of struct api_backend. Thread: the engine's. */
 int facts_events_check(struct api *api, const char *names, struct error *err);
 
 /* ---- api/: functions of struct api_backend ---- */
 
 /* Each as its member of struct api_backend says; @ctx is the struct api. */
-int backend_schedules(void *ctx, const struct viewer *v, json_t **ret, struct error *err);
-int backend_push(void *ctx, const struct viewer *v, json_t **ret, struct error *err);
 /* push.c: appends the metrics of each target of push. Thread: any. */
 void push_metrics(struct api *api, struct buf *out);
 int backend_trigger(void *ctx, const char *name, char ret_id[CAPTURE_ID_BYTES], struct error *err);
-int backend_preflight(void *ctx, const struct viewer *v, int32_t host_pid, json_t **ret,
-                      struct error *err);
-int backend_heap(void *ctx, const struct viewer *v, int32_t host_pid, json_t **ret,
-                 struct error *err);
 int backend_threads(void *ctx, const struct viewer *v, int32_t host_pid, struct thread_dump **ret,
                     struct error *err);
 /* resolve.c: writes the error that @host_pid is no JVM, with the JVM that it started. @p: the

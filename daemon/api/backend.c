@@ -53,29 +53,17 @@ static void backend_capture_end(void *ctx, struct capture *c, bool keep)
     mailbox_post(api->engine.mailbox, call_end, &a, sizeof(a));
 }
 
-struct query_args {
+struct check_args {
     const struct target_selector *target;
-    const struct viewer *viewer;
-    int32_t host_pid;
-    const char *names, *match;
-    json_t **ret;
+    const char *events;
     struct error *err;
 };
 
 static int call_target_check(struct api *api, void *arg)
 {
-    struct query_args *a = arg;
-    _cleanup_(target_freep) struct target *t = NULL;
-    int r = target_new(a->target, &t, a->err);
+    struct check_args *a = arg;
 
-    return r < 0 ? r : target_check(t, api->engine.discover, api->engine.opts->proc_fd, a->err);
-}
-
-static int call_jvms(struct api *api, void *arg)
-{
-    struct query_args *a = arg;
-
-    return facts_jvms(api, a->target, a->ret, a->err);
+    return facts_check(api, a->target, a->err);
 }
 
 struct each_args {
@@ -92,65 +80,16 @@ static int call_jvms_each(struct api *api, void *arg)
     return facts_jvms_each(api, a->target, a->fn, a->cookie, a->err);
 }
 
-static int call_services(struct api *api, void *arg)
-{
-    struct query_args *a = arg;
-
-    return facts_services(api, a->viewer, a->ret, a->err);
-}
-
-static int call_signals(struct api *api, void *arg)
-{
-    struct query_args *a = arg;
-
-    return facts_signals(api, a->target, a->ret, a->err);
-}
-
-static int call_jvm(struct api *api, void *arg)
-{
-    struct query_args *a = arg;
-
-    return facts_jvm(api, a->viewer, a->host_pid, a->ret, a->err);
-}
-
-static int call_events(struct api *api, void *arg)
-{
-    struct query_args *a = arg;
-
-    if (a->host_pid) {
-        struct target_selector s = { .pids = { a->host_pid }, .pid_count = 1, .viewer = a->viewer };
-        struct query_args check = { .target = &s, .err = a->err };
-        int r = call_target_check(api, &check);
-
-        if (r != 0)
-            return r;
-    }
-    return facts_events(api, a->host_pid, a->match, a->ret);
-}
-
 static int call_events_check(struct api *api, void *arg)
 {
-    struct query_args *a = arg;
+    struct check_args *a = arg;
 
-    return facts_events_check(api, a->names, a->err);
-}
-
-static int call_ready(struct api *api, void *arg)
-{
-    struct query_args *a = arg;
-
-    return facts_ready(api, a->viewer, a->ret, a->err);
+    return facts_events_check(api, a->events, a->err);
 }
 
 static int backend_target_check(void *ctx, const struct target_selector *t, struct error *err)
 {
-    return api_ask(ctx, call_target_check, &(struct query_args){ .target = t, .err = err }, err);
-}
-
-static int backend_jvms(void *ctx, const struct target_selector *t, json_t **ret, struct error *err)
-{
-    return api_ask(ctx, call_jvms, &(struct query_args){ .target = t, .ret = ret, .err = err },
-                   err);
+    return api_ask(ctx, call_target_check, &(struct check_args){ .target = t, .err = err }, err);
 }
 
 static int backend_jvms_each(void *ctx, const struct target_selector *t, jvm_facts_fn fn,
@@ -161,14 +100,43 @@ static int backend_jvms_each(void *ctx, const struct target_selector *t, jvm_fac
     return api_ask(ctx, call_jvms_each, &a, err);
 }
 
-static int backend_services(void *ctx, const struct viewer *v, json_t **ret, struct error *err)
+static int backend_events_check(void *ctx, const char *names, struct error *err)
+{
+    return api_ask(ctx, call_events_check, &(struct check_args){ .events = names, .err = err },
+                   err);
+}
+
+/* ---- documents ---- */
+
+struct document_args {
+    document_fn *fn;
+    const struct document_query *q;
+    json_t **ret;
+    struct error *err;
+};
+
+static int call_document(struct api *api, void *arg)
+{
+    const struct document_args *a = arg;
+
+    return a->fn(api, a->q, a->ret, a->err);
+}
+
+/* Makes a document on the engine's thread. */
+static int ask_document(struct api *api, document_fn *fn, const struct document_query *q,
+                        json_t **ret, struct error *err)
+{
+    return api_ask(api, call_document, &(struct document_args){ fn, q, ret, err }, err);
+}
+
+static int document_services(struct api *api, const struct document_query *q, json_t **ret,
+                             struct error *err)
 {
     json_t *value = NULL;
-    int r = api_ask(ctx, call_services,
-                    &(struct query_args){ .viewer = v, .ret = &value, .err = err }, err);
+    int r = ask_document(api, facts_services, q, &value, err);
 
     if (r == 0)
-        r = services_add_past(ctx, v, value, err);
+        r = services_add_past(api, q->viewer, value, err);
     if (r == 0)
         *ret = value;
     else
@@ -176,36 +144,38 @@ static int backend_services(void *ctx, const struct viewer *v, json_t **ret, str
     return r;
 }
 
-static int backend_signals(void *ctx, const struct target_selector *t, json_t **ret,
-                           struct error *err)
+static int document_ready(struct api *api, const struct document_query *q, json_t **ret,
+                          struct error *err)
 {
-    return api_ask(ctx, call_signals, &(struct query_args){ .target = t, .ret = ret, .err = err },
-                   err);
+    int r = ask_document(api, facts_ready, q, ret, err);
+
+    if (r == BACKEND_UNAVAILABLE && !*ret)
+        *ret = facts_unavailable(err);
+    return r;
 }
 
-static int backend_jvm(void *ctx, const struct viewer *v, int32_t host_pid, json_t **ret,
-                       struct error *err)
+static int backend_document(void *ctx, enum backend_document which, const struct document_query *q,
+                            json_t **ret, struct error *err)
 {
-    struct query_args a = { .viewer = v, .host_pid = host_pid, .ret = ret, .err = err };
-
-    return api_ask(ctx, call_jvm, &a, err);
-}
-
-static int backend_events(void *ctx, const struct viewer *v, int32_t host_pid, const char *match,
-                          json_t **ret, struct error *err)
-{
-    struct query_args a = {
-        .viewer = v, .host_pid = host_pid, .match = match, .ret = ret, .err = err
+    static const struct {
+        document_fn *fn;
+        bool of_engine; /* is made on its thread */
+    } MAKERS[DOCUMENTS] = {
+        [DOCUMENT_JVMS] = { facts_jvms, true },
+        [DOCUMENT_JVM] = { facts_jvm, true },
+        [DOCUMENT_SERVICES] = { document_services, false },
+        [DOCUMENT_SIGNALS] = { facts_signals, true },
+        [DOCUMENT_EVENTS] = { facts_events, true },
+        [DOCUMENT_READY] = { document_ready, false },
+        [DOCUMENT_CHANGES] = { document_changes, false },
+        [DOCUMENT_SCHEDULES] = { document_schedules, false },
+        [DOCUMENT_PUSH] = { document_push, false },
+        [DOCUMENT_PREFLIGHT] = { facts_preflight, true },
+        [DOCUMENT_HEAP] = { document_heap, false },
     };
 
-    return api_ask(ctx, call_events, &a, err);
-}
-
-static int backend_events_check(void *ctx, const char *names, struct error *err)
-{
-    struct query_args a = { .names = names, .err = err };
-
-    return api_ask(ctx, call_events_check, &a, err);
+    return MAKERS[which].of_engine ? ask_document(ctx, MAKERS[which].fn, q, ret, err)
+                                   : MAKERS[which].fn(ctx, q, ret, err);
 }
 
 /* ---- the past ---- */
@@ -241,16 +211,6 @@ static int ask_timeline(void *ctx, const struct target_selector *t, const struct
     return r != 0 ? r : backend_timeline(ctx, &resolved, range, buckets, by, ret, ret_count, err);
 }
 
-static int ask_changes(void *ctx, const struct target_selector *t, const struct time_range *a,
-                       const struct time_range *b, json_t **ret, struct error *err)
-{
-    struct target_selector resolved;
-    char pod[256];
-    int r = selector_resolve(ctx, t, &resolved, pod, err);
-
-    return r != 0 ? r : backend_changes(ctx, &resolved, a, b, ret, err);
-}
-
 static int ask_captures(void *ctx, const struct captures_query *q, json_t **ret, struct error *err)
 {
     struct captures_query resolved = *q;
@@ -258,16 +218,6 @@ static int ask_captures(void *ctx, const struct captures_query *q, json_t **ret,
     int r = selector_resolve(ctx, &q->target, &resolved.target, pod, err);
 
     return r != 0 ? r : backend_captures(ctx, &resolved, ret, err);
-}
-
-static int backend_ready(void *ctx, const struct viewer *v, json_t **ret, struct error *err)
-{
-    struct query_args a = { .viewer = v, .ret = ret, .err = err };
-    int r = api_ask(ctx, call_ready, &a, err);
-
-    if (r == BACKEND_UNAVAILABLE && !*ret)
-        *ret = facts_unavailable(err);
-    return r;
 }
 
 /* Asks the broker without the engine, since the owner of a connection concerns no capture. */
@@ -286,14 +236,9 @@ static void backend_fill(struct api *api)
         .capture_start = backend_capture_start,
         .capture_end = backend_capture_end,
         .target_check = backend_target_check,
-        .jvms = backend_jvms,
-        .services = backend_services,
-        .signals = backend_signals,
-        .jvm = backend_jvm,
+        .document = backend_document,
         .jvms_each = backend_jvms_each,
-        .events = backend_events,
         .events_check = backend_events_check,
-        .ready = backend_ready,
         .capture_create = backend_capture_create,
         .capture_snapshot = backend_capture_snapshot,
         .captures = ask_captures,
@@ -304,13 +249,8 @@ static void backend_fill(struct api *api)
         .past = ask_past,
         .past_keep = ask_past_keep,
         .timeline = ask_timeline,
-        .changes = ask_changes,
-        .schedules = backend_schedules,
-        .push = backend_push,
         .trigger = backend_trigger,
         .metrics = backend_metrics,
-        .preflight = backend_preflight,
-        .heap = backend_heap,
         .threads = backend_threads,
         .perf_map = backend_perf_map,
         .socket_holders = backend_socket_holders,

@@ -383,17 +383,19 @@ int changes_kept(struct api *api, const struct target_selector *t, const struct 
     return compare(&c, ret, err);
 }
 
-int backend_changes(void *ctx, const struct target_selector *t, const struct time_range *a,
-                    const struct time_range *b, json_t **ret, struct error *err)
+int document_changes(struct api *api, const struct document_query *q, json_t **ret,
+                     struct error *err)
 {
-    struct comparing c = { .api = ctx,
-                           .t = t,
+    struct target_selector t;
+    struct comparing c = { .api = api,
+                           .t = &t,
                            .sources = PAST_RECORDER | PAST_HISTORY | PAST_MINUTES | PAST_STORE };
-    int r = 0;
+    char pod[256];
+    int r = selector_resolve(api, q->target, &t, pod, err);
 
-    if (a && b)
-        memcpy(c.sides, (struct time_range[]){ *a, *b }, sizeof(c.sides));
-    else
-        r = changes_sides(ctx, t, &c.sides[0], &c.sides[1], c.why, err);
+    if (r == 0 && q->a && q->b)
+        memcpy(c.sides, (struct time_range[]){ *q->a, *q->b }, sizeof(c.sides));
+    else if (r == 0)
+        r = changes_sides(api, &t, &c.sides[0], &c.sides[1], c.why, err);
     return r == 0 ? compare(&c, ret, err) : r;
 }

@@ -162,23 +162,29 @@ static size_t read_tracepoints(struct listing *l, char reason[REASON_BYTES])
     return list_tracepoints(l, buf_span(&text));
 }
 
-int facts_events(struct api *api, int32_t host_pid, const char *match, json_t **ret)
+int facts_events(struct api *api, const struct document_query *q, json_t **ret, struct error *err)
 {
+    const struct target_selector one = { .pids = { q->host_pid },
+                                         .pid_count = 1,
+                                         .viewer = q->viewer };
     struct listing l = { .api = api,
-                         .match = match ? span_of(match) : SPAN_NULL,
-                         .p = host_pid ? discover_find(api->engine.discover, host_pid) : NULL,
-                         .checks = BUF_NULL,
-                         .list = json_array() };
+                         .match = q->match ? span_of(q->match) : SPAN_NULL,
+                         .checks = BUF_NULL };
     char reason[REASON_BYTES] = "";
     size_t left_out = 0;
+    int r = q->host_pid ? facts_check(api, &one, err) : 0;
 
+    if (r != 0)
+        return r;
+    l.p = q->host_pid ? discover_find(api->engine.discover, q->host_pid) : NULL;
+    l.list = json_array();
     list_all(&l);
-    if (match)
+    if (q->match)
         left_out = read_tracepoints(&l, reason);
     buf_deinit(&l.checks);
-    *ret = match ? json_pack("{s:o, s:I, s:s}", "events", l.list, "left_out", (json_int_t)left_out,
-                             "tracepoints_reason", reason)
-                 : json_pack("{s:o}", "events", l.list);
+    *ret = q->match ? json_pack("{s:o, s:I, s:s}", "events", l.list, "left_out",
+                                (json_int_t)left_out, "tracepoints_reason", reason)
+                    : json_pack("{s:o}", "events", l.list);
     return *ret ? 0 : -ENOMEM;
 }
 

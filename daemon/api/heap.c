@@ -297,14 +297,13 @@ static json_t *heap_json(const struct heap_ask *a)
         residence_json(a->residence), "resident_problem", a->residence ? "" : a->why.msg);
 }
 
-int backend_heap(void *ctx, const struct viewer *v, int32_t host_pid, json_t **ret,
-                 struct error *err)
+int document_heap(struct api *api, const struct document_query *q, json_t **ret, struct error *err)
 {
-    struct heap_ask a = { .viewer = v, .host_pid = host_pid, .err = err };
+    struct heap_ask a = { .viewer = q->viewer, .host_pid = q->host_pid, .err = err };
     uint64_t until_ns = clock_monotonic_ns() + RESIDENCE_WAIT_NS;
     int r;
 
-    while ((r = api_ask(ctx, call_heap, &a, err)) == -EINPROGRESS &&
+    while ((r = api_ask(api, call_heap, &a, err)) == -EINPROGRESS &&
            clock_monotonic_ns() < until_ns)
         usleep(RESIDENCE_PAUSE_US);
     if (r == -EINPROGRESS) {

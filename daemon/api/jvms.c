@@ -136,10 +136,10 @@ static int jvms_walk(struct jvms_args *a, const struct target_selector *t, struc
     return 0;
 }
 
-int facts_jvms(struct api *api, const struct target_selector *t, json_t **ret, struct error *err)
+int facts_jvms(struct api *api, const struct document_query *q, json_t **ret, struct error *err)
 {
     struct jvms_args a = { .api = api, .list = json_array() };
-    int r = a.list ? jvms_walk(&a, t, err) : -ENOMEM;
+    int r = a.list ? jvms_walk(&a, q->target, err) : -ENOMEM;
 
     if (r < 0) {
         json_decref(a.list);
@@ -155,10 +155,9 @@ int facts_jvms_each(struct api *api, const struct target_selector *t, jvm_facts_
     return jvms_walk(&(struct jvms_args){ .api = api, .fn = fn, .cookie = cookie }, t, err);
 }
 
-int facts_jvm(struct api *api, const struct viewer *v, int32_t host_pid, json_t **ret,
-              struct error *err)
+int facts_jvm(struct api *api, const struct document_query *q, json_t **ret, struct error *err)
 {
-    struct target_selector s = { .pids = { host_pid }, .pid_count = 1, .viewer = v };
+    struct target_selector s = { .pids = { q->host_pid }, .pid_count = 1, .viewer = q->viewer };
     _cleanup_(target_freep) struct target *t = NULL;
     struct process *p;
     int r = target_new(&s, &t, err);
@@ -167,9 +166,9 @@ int facts_jvm(struct api *api, const struct viewer *v, int32_t host_pid, json_t 
         r = target_check(t, api->engine.discover, api->engine.opts->proc_fd, err);
     if (r != 0)
         return r;
-    p = discover_find(api->engine.discover, host_pid);
+    p = discover_find(api->engine.discover, q->host_pid);
     if (!p || !process_runs_java(p))
-        return jvm_missing(api, t, host_pid, p, err);
+        return jvm_missing(api, t, q->host_pid, p, err);
     *ret = jvm_json(api, p);
     return *ret ? 0 : -ENOMEM;
 }
@@ -283,22 +282,22 @@ static size_t captures_seen(const struct api *api, const struct viewer *v)
     return n;
 }
 
-int facts_ready(struct api *api, const struct viewer *v, json_t **ret, struct error *err)
+int facts_ready(struct api *api, const struct document_query *q, json_t **ret, struct error *err)
 {
     json_t *problems = json_array();
     bool ready = sampling_works(api->engine.sampling);
 
     add_problem(problems, "sampling", ready ? "" : api->engine.sampling->facts.bpf_problem, true);
     add_problem(problems, "without bpf", api->engine.sampling->without_bpf, false);
-    if (v->whole)
+    if (q->viewer->whole)
         add_whole_problems(api, problems);
     *ret = json_pack("{s:s, s:o, s:i, s:o, s:{s:s, s:b}}", "status",
                      ready                                     ? "ready"
                      : api->engine.sampling->facts.bpf_loading ? "loading"
                                                                : "unavailable",
-                     "problems", problems, "captures", (int)captures_seen(api, v), "recorder",
-                     recorder_facts(*api->engine.recorder), "symbols", "auto", "memory", "agent",
-                     (int)api->engine.opts->allow_injection);
+                     "problems", problems, "captures", (int)captures_seen(api, q->viewer),
+                     "recorder", recorder_facts(*api->engine.recorder), "symbols", "auto", "memory",
+                     "agent", (int)api->engine.opts->allow_injection);
     if (!*ret)
         return -ENOMEM;
     if (ready)

@@ -74,10 +74,10 @@ static json_t *target_json(const struct push_status *s)
     return o;
 }
 
-int backend_push(void *ctx, const struct viewer *v, json_t **ret, struct error *err)
+int document_push(struct api *api, const struct document_query *q, json_t **ret, struct error *err)
 {
     struct push_status all[PUSH_TARGETS_MAX];
-    size_t n = v->whole ? statuses(ctx, all) : 0; /* they are the node's */
+    size_t n = q->viewer->whole ? statuses(api, all) : 0; /* they are the node's */
     json_t *list = json_array();
 
     (void)err;

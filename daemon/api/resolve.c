@@ -54,6 +54,14 @@ static int call_resolve(struct api *api, void *arg)
     return 0;
 }
 
+int facts_check(struct api *api, const struct target_selector *t, struct error *err)
+{
+    _cleanup_(target_freep) struct target *target = NULL;
+    int r = target_new(t, &target, err);
+
+    return r < 0 ? r : target_check(target, api->engine.discover, api->engine.opts->proc_fd, err);
+}
+
 int selector_resolve(struct api *api, const struct target_selector *t, struct target_selector *ret,
                      char pod[256], struct error *err)
 {

@@ -109,20 +109,21 @@ static void add_states(void *ctx, json_t *list)
     }
 }
 
-int backend_schedules(void *ctx, const struct viewer *v, json_t **ret, struct error *err)
+int document_schedules(struct api *api, const struct document_query *q, json_t **ret,
+                       struct error *err)
 {
     json_t *all = NULL;
     int r;
 
-    if (!v->whole) { /* they are the node's */
+    if (!q->viewer->whole) { /* they are the node's */
         *ret = json_pack("{s:[], s:[]}", "schedules", "triggers");
         return *ret ? 0 : -ENOMEM;
     }
-    r = api_ask(ctx, call_schedules, &all, err);
+    r = api_ask(api, call_schedules, &all, err);
     if (r != 0)
         return r;
-    add_states(ctx, json_object_get(all, "schedules"));
-    add_states(ctx, json_object_get(all, "triggers"));
+    add_states(api, json_object_get(all, "schedules"));
+    add_states(api, json_object_get(all, "triggers"));
     *ret = all;
     return 0;
 }

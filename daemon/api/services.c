@@ -81,9 +81,9 @@ static int services_add(void *cookie, struct process *p)
     return 0;
 }
 
-int facts_services(struct api *api, const struct viewer *v, json_t **ret, struct error *err)
+int facts_services(struct api *api, const struct document_query *q, json_t **ret, struct error *err)
 {
-    struct target_selector everything = { .viewer = v };
+    struct target_selector everything = { .viewer = q->viewer };
     _cleanup_(target_freep) struct target *target = NULL;
     struct services_args a = { 0 };
     json_t *list, *entry;

@@ -74,8 +74,9 @@ static void list_one(void *cookie, const struct signal *s)
         l->failed = s->rule->name;
 }
 
-int facts_signals(struct api *api, const struct target_selector *t, json_t **ret, struct error *err)
+int facts_signals(struct api *api, const struct document_query *q, json_t **ret, struct error *err)
 {
+    const struct target_selector *t = q->target;
     _cleanup_(target_freep) struct target *target = NULL;
     struct listing l = { 0 };
     int r = target_new(t, &target, err);

@@ -177,6 +177,47 @@ enum past_from {
     PAST_STORED,   /* stored captures */
 };
 
+/* Answers of the backend as JSON. Each says of what in struct document_query it is made. */
+enum backend_document {
+    DOCUMENT_JVMS,     /* {"jvms":[...]} of the target */
+    DOCUMENT_JVM,      /* the JVM host_pid */
+    DOCUMENT_SERVICES, /* {"services":[...]} of the running JVMs that the viewer sees */
+    DOCUMENT_SIGNALS,  /* {"signals":[...]} of the target's JVMs, including those that ended lately
+                        */
+    /* {"events":[...]} of the process host_pid; 0: of the machine. With match: the events whose
+     * name or description matches (event/event_match.h), tracepoints included, with "left_out", the
+     * number of further ones; else all events but tracepoints. */
+    DOCUMENT_EVENTS,
+    /* {"status":…,"problems":[{...}],…}. BACKEND_UNAVAILABLE: something is missing; may have a
+     * document, too. */
+    DOCUMENT_READY,
+    /* {"changes":[...],"sentences":[...],"minutes":{"a":…,"b":…}}: differences between the ranges a
+     * and b of the target, from flight recorder, history and store. Both NULL: the last minutes
+     * against those before the last deploy, or yesterday's. */
+    DOCUMENT_CHANGES,
+    /* {"schedules":[{"name":…,"match":…,"event":…,"hz":…,"every_seconds":…,…,"last_error":…}],
+     * "triggers":[…]} of the configuration. */
+    DOCUMENT_SCHEDULES,
+    /* {"targets":[{"name":…,"url":…,"last_success":…,"queued_minutes":…,…}]}: the engines to push
+     * to; empty unless the viewer sees the whole node. */
+    DOCUMENT_PUSH,
+    /* {"pid":…,"steps":[{"step":…,"ok":…,"reason":…,"remedy":…}],"symbols":{"agent":…,"memory":…,
+     * "perfmap":…},"auto":…}: the obstacles to an attach. Touches nothing in the JVM host_pid. */
+    DOCUMENT_PREFLIGHT,
+    /* {"pid":…,"time":…,"rss":…,"policy":…,"generations":[…],"metaspace":{…},…}: memory of the JVM
+     * host_pid by its own counters. BACKEND_CONFLICT: the JVM has none, or they are unreadable. */
+    DOCUMENT_HEAP,
+    DOCUMENTS
+};
+
+struct document_query {
+    const struct viewer *viewer;
+    const struct target_selector *target;
+    int32_t host_pid;
+    const char *match;              /* NULL: none */
+    const struct time_range *a, *b; /* both or none */
+};
+
 struct api_backend {
     void *ctx;
     /* Starts a capture. It samples once the kernel has installed what its events need; its duration
@@ -192,30 +233,16 @@ struct api_backend {
     void (*capture_end)(void *ctx, struct capture *c, bool keep);
     /* Checks a target's processes without sampling: for HEAD and checks. */
     int (*target_check)(void *ctx, const struct target_selector *t, struct error *err);
-    /* Return JSON that the caller owns: {"jvms":[...]}, one JVM, {"events":[...]}. @match: lists
-     * the events whose name or description matches (event/event_match.h), tracepoints included,
-     * with "left_out", the number of further ones; NULL: all events but tracepoints. */
-    int (*jvms)(void *ctx, const struct target_selector *t, json_t **ret, struct error *err);
-    /* {"services":[...]} of the running JVMs that the viewer sees. */
-    int (*services)(void *ctx, const struct viewer *v, json_t **ret, struct error *err);
-    /* {"signals":[...]} of the JVMs in @t, including JVMs that ended lately. */
-    int (*signals)(void *ctx, const struct target_selector *t, json_t **ret, struct error *err);
-    int (*jvm)(void *ctx, const struct viewer *v, int32_t host_pid, json_t **ret,
-               struct error *err);
-    /* Calls @fn, which must not block, for each JVM of jvms(). */
+    /* Gets a document, which the caller owns. */
+    int (*document)(void *ctx, enum backend_document which, const struct document_query *q,
+                    json_t **ret, struct error *err);
+    /* Calls @fn, which must not block, for each JVM of @t. */
     int (*jvms_each)(void *ctx, const struct target_selector *t, jvm_facts_fn fn, void *cookie,
                      struct error *err);
-    int (*events)(void *ctx, const struct viewer *v, int32_t host_pid, const char *match,
-                  json_t **ret, struct error *err);
     /* Checks whether this machine has the events @names, separated by commas and known to
      * events_find(). Return: 0; BACKEND_UNAVAILABLE; -EINVAL: the filter of a tracepoint. */
     int (*events_check)(void *ctx, const char *names, struct error *err);
-    /* Gets {"status":…,"problems":[{...}],…}. Return: 0: ready; BACKEND_UNAVAILABLE: something is
-     * missing. */
-    int (*ready)(void *ctx, const struct viewer *v, json_t **ret, struct error *err);
-
-    /* ---- captures as resources, the past, schedules: NULL if this build or machine lacks them
-     * ---- */
+    /* ---- captures as resources, the past, triggers ---- */
 
     /* Creates a capture that runs without a waiter, for at most 3,600 s if no duration is given.
      * Returns once it samples or has failed. */
@@ -250,31 +277,12 @@ struct api_backend {
     int (*timeline)(void *ctx, const struct target_selector *t, const struct time_range *range,
                     size_t buckets, const char *by, json_t **ret, size_t *ret_count,
                     struct error *err);
-    /* {"changes":[...],"sentences":[...],"minutes":{"a":…,"b":…}}: differences between the ranges
-     * @a and @b of @t, from flight recorder, history and store. Both NULL: the last minutes against
-     * those before the last deploy, or yesterday's. */
-    int (*changes)(void *ctx, const struct target_selector *t, const struct time_range *a,
-                   const struct time_range *b, json_t **ret, struct error *err);
-    /* {"schedules":[{"name":…,"match":…,"event":…,"hz":…,"every_seconds":…,…,"last_error":…}],
-     * "triggers":[…]} of the configuration. */
-    int (*schedules)(void *ctx, const struct viewer *v, json_t **ret, struct error *err);
-    /* {"targets":[{"name":…,"url":…,"last_success":…,"queued_minutes":…,…}]}: the engines to push
-     * to; empty unless the viewer sees the whole node. */
-    int (*push)(void *ctx, const struct viewer *v, json_t **ret, struct error *err);
     /* Pulls the trigger @name. Return: as capture_create(); BACKEND_NOT_FOUND with the most similar
      * name, or if no process matches; BACKEND_TOO_MANY during its cooldown, with err->retry_s. */
     int (*trigger)(void *ctx, const char *name, char ret_id[CAPTURE_ID_BYTES], struct error *err);
     /* Appends Prometheus text, without serve's own counters. A viewer of a part gets its JVMs only.
      */
     int (*metrics)(void *ctx, const struct viewer *v, struct buf *out, struct error *err);
-    /* {"pid":…,"steps":[{"step":…,"ok":…,"reason":…,"remedy":…}],"symbols":{"agent":…,"memory":…,
-     * "perfmap":…},"auto":…}: the obstacles to an attach. Touches nothing in the JVM. */
-    int (*preflight)(void *ctx, const struct viewer *v, int32_t host_pid, json_t **ret,
-                     struct error *err);
-    /* {"pid":…,"time":…,"rss":…,"policy":…,"generations":[…],"metaspace":{…},…}: the JVM's memory
-     * by its own counters. BACKEND_CONFLICT: the JVM has none, or they are unreadable. */
-    int (*heap)(void *ctx, const struct viewer *v, int32_t host_pid, json_t **ret,
-                struct error *err);
     /* Gets the present state of all Java threads, platform and virtual (profile/thread_dump.h). The
      * caller owns *ret. May take seconds. BACKEND_CONFLICT: the JVM's memory is unreadable. */
     int (*threads)(void *ctx, const struct viewer *v, int32_t host_pid, struct thread_dump **ret,

@@ -108,7 +108,7 @@ void audit_look(struct request *req)
                                          .pid_count = 1,
                                          .viewer = &req->subject.viewer };
 
-    if (pid && !req->head && !req->target_facts && req->route->audit != AUDIT_NONE && be->jvms_each)
+    if (pid && !req->head && !req->target_facts && req->route->audit != AUDIT_NONE)
         be->jvms_each(be->ctx, &one, keep_facts, req, NULL);
 }
 

@@ -175,8 +175,7 @@ void review_background(struct serve *s)
         else
             b.until_ns = 0;
         pthread_mutex_unlock(&s->lock);
-        if (b.until_ns && s->be.capture_stop &&
-            s->be.capture_stop(s->be.ctx, &VIEWER_WHOLE, b.id, &err) == 0)
+        if (b.until_ns && s->be.capture_stop(s->be.ctx, &VIEWER_WHOLE, b.id, &err) == 0)
             audit_note_stopped(s->audit, &b.subject, b.id, ENDED);
     }
 }

@@ -55,6 +55,7 @@ struct route {
     /* For routes that wait: tries to answer without waiting; false: not possible. */
     bool (*at_once)(struct request *req);
     bool (*handle)(struct request *req);
+    enum backend_document document;      /* for handle_document() */
     void (*finish)(struct request *req); /* called when its capture has ended; NULL: none */
     struct route_doc doc;
 };

@@ -434,9 +434,6 @@ void answer_recorded(struct request *req, past_answer_fn answer);
 void answer_past_profile(struct request *req, struct profile *profile); /* by `format` */
 /* Answers with the backend's value, or its problem. Takes @value. Returns true. */
 bool answer_backend(struct request *req, int r, json_t *value, const struct error *err);
-/* Answers 503: the backend lacks the function. @what: the sentence's subject and verb, such as
- * "schedules are". */
-void answer_missing(struct request *req, const char *what);
 /* Returns whether @id has the form of a capture id: CAPTURE_ID_BYTES - 1 lower-case hexadecimal
  * digits. */
 bool is_capture_id(const char *id);

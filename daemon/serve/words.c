@@ -156,15 +156,23 @@ static const char *text_of(const json_t *object, const char *key)
     return text ? text : "";
 }
 
+/* Gets a document about the target. 0; else there is none. */
+static int document(const struct composing *c, enum backend_document which, json_t **ret)
+{
+    const struct document_query q = { .viewer = c->q->target->viewer, .target = c->q->target };
+    struct error err = ERROR_NULL;
+
+    return c->be->document(c->be->ctx, which, &q, ret, &err);
+}
+
 /* Adds the most severe signals; the backend orders them by JVM. */
 static void add_signals(struct composing *c)
 {
-    struct error err = ERROR_NULL;
     json_t *value = NULL;
     const json_t *list;
     size_t shown = 0;
 
-    if (c->be->signals(c->be->ctx, c->q->target, &value, &err) != 0)
+    if (document(c, DOCUMENT_SIGNALS, &value) != 0)
         return;
     list = json_object_get(value, "signals");
     for (json_int_t severity = 3; severity >= SIGNAL_LEAST; severity--) {
@@ -200,11 +208,10 @@ static const json_t *first_named(const json_t *answer)
 /* Adds the change that ranks first. */
 static void add_change(struct composing *c)
 {
-    struct error err = ERROR_NULL;
     json_t *value = NULL;
     const json_t *one;
 
-    if (!c->be->changes || c->be->changes(c->be->ctx, c->q->target, NULL, NULL, &value, &err) != 0)
+    if (document(c, DOCUMENT_CHANGES, &value) != 0)
         return;
     one = first_named(value);
     if (one)
@@ -240,7 +247,7 @@ void words_compose(const struct api_backend *be, const struct words_request *q, 
     bool few = had < WORDS_FEW;
 
     *ret = (struct words){ .from_ns = q->range.from_ns, .to_ns = q->range.to_ns, .samples = had };
-    if (few && be->past && has_facts(q))
+    if (few && has_facts(q))
         widen(&c);
     v = c.wider ? c.wider : q->view;
     ret->samples = v ? v->samples : 0;

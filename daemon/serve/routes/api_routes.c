@@ -14,41 +14,45 @@ bool answer_backend(struct request *req, int r, json_t *value, const struct erro
     return true;
 }
 
-/* Answers as answer_backend(), or with a table if the client wants text. */
-static bool answer_list(struct request *req, int r, json_t *value, const struct error *err,
-                        void (*write)(const json_t *list, struct buf *out))
+/* Gets the document @which of @q, of the subject's part of the node. Result as document() of struct
+ * api_backend. */
+static int document_of(const struct request *req, enum backend_document which,
+                       struct document_query q, json_t **ret, struct error *err)
 {
-    if (r != 0 || !value || !req->wants_text)
-        return answer_backend(req, r, value, err);
-    write(value, &req->answer.body);
+    const struct api_backend *be = &req->serve->be;
+
+    q.viewer = &req->subject.viewer;
+    q.target = &req->params.target;
+    return be->document(be->ctx, which, &q, ret, err);
+}
+
+/* Answers with the document @which, or with a table of it if the client wants text. */
+static bool answer_document(struct request *req, enum backend_document which,
+                            struct document_query q)
+{
+    static void (*const TABLES[DOCUMENTS])(const json_t *list, struct buf *out) = {
+        [DOCUMENT_JVMS] = list_text_jvms,
+        [DOCUMENT_SERVICES] = list_text_services,
+        [DOCUMENT_SIGNALS] = list_text_signals,
+        [DOCUMENT_CHANGES] = list_text_changes,
+    };
+    struct error err = ERROR_NULL;
+    json_t *value = NULL;
+    int r = document_of(req, which, q, &value, &err);
+
+    if (r != 0 || !value || !TABLES[which] || !req->wants_text)
+        return answer_backend(req, r, value, &err);
+    TABLES[which](value, &req->answer.body);
     req->answer.status = 200;
     req->answer.content_type = "text/plain; charset=utf-8";
     json_decref(value);
     return true;
 }
 
-void answer_missing(struct request *req, const char *what)
+bool handle_document(struct request *req)
 {
-    struct error err = ERROR_NULL;
-
-    error_set(&err, -ENOSYS, "%s not available here", what);
-    error_remedy(&err, "see /readyz for what is missing");
-    answer_outcome(&req->answer, BACKEND_UNAVAILABLE, &err, 0);
-}
-
-bool handle_schedules(struct request *req)
-{
-    const struct api_backend *be = &req->serve->be;
-    struct error err = ERROR_NULL;
-    json_t *value = NULL;
-    int r;
-
-    if (!be->schedules) {
-        answer_missing(req, "schedules are");
-        return true;
-    }
-    r = be->schedules(be->ctx, &req->subject.viewer, &value, &err);
-    return answer_backend(req, r, value, &err);
+    return answer_document(req, req->route->document,
+                           (struct document_query){ .host_pid = req->path_pid });
 }
 
 bool handle_audit(struct request *req)
@@ -60,36 +64,6 @@ bool handle_audit(struct request *req)
     a->status = 200;
     a->content_type = "application/json";
     return true;
-}
-
-bool handle_jvms(struct request *req)
-{
-    const struct api_backend *be = &req->serve->be;
-    struct error err = ERROR_NULL;
-    json_t *value = NULL;
-    int r = be->jvms(be->ctx, &req->params.target, &value, &err);
-
-    return answer_list(req, r, value, &err, list_text_jvms);
-}
-
-bool handle_services(struct request *req)
-{
-    const struct api_backend *be = &req->serve->be;
-    struct error err = ERROR_NULL;
-    json_t *value = NULL;
-    int r = be->services(be->ctx, &req->subject.viewer, &value, &err);
-
-    return answer_list(req, r, value, &err, list_text_services);
-}
-
-bool handle_signals(struct request *req)
-{
-    const struct api_backend *be = &req->serve->be;
-    struct error err = ERROR_NULL;
-    json_t *value = NULL;
-    int r = be->signals(be->ctx, &req->params.target, &value, &err);
-
-    return answer_list(req, r, value, &err, list_text_signals);
 }
 
 #define CHANGES_LATELY_NS (300 * NSEC_PER_SEC) /* default length of each side */
@@ -133,73 +107,37 @@ static int changes_sides(const struct params *p, struct time_range *a, struct ti
 
 bool handle_changes(struct request *req)
 {
-    const struct api_backend *be = &req->serve->be;
     const struct params *p = &req->params;
+    bool given = p->a || p->b;
     struct time_range a, b;
     struct error err = ERROR_NULL;
-    json_t *value = NULL;
-    int r;
+    int r = changes_sides(p, &a, &b, &err);
 
-    if (!be->changes) {
-        answer_missing(req, "changes are");
-        return true;
-    }
-    r = changes_sides(p, &a, &b, &err);
-    if (r == 0)
-        r = be->changes(be->ctx, &p->target, p->a || p->b ? &a : NULL, p->a || p->b ? &b : NULL,
-                        &value, &err);
-    return answer_list(req, r, value, &err, list_text_changes);
-}
-
-bool handle_push(struct request *req)
-{
-    const struct api_backend *be = &req->serve->be;
-    struct error err = ERROR_NULL;
-    json_t *value = NULL;
-    int r;
-
-    if (!be->push) {
-        answer_missing(req, "pushing is");
-        return true;
-    }
-    r = be->push(be->ctx, &req->subject.viewer, &value, &err);
-    return answer_backend(req, r, value, &err);
-}
-
-bool handle_jvm(struct request *req)
-{
-    const struct api_backend *be = &req->serve->be;
-    struct error err = ERROR_NULL;
-    json_t *value = NULL;
-    int r = be->jvm(be->ctx, &req->subject.viewer, req->path_pid, &value, &err);
-
-    return answer_backend(req, r, value, &err);
+    return r != 0 ? answer_backend(req, r, NULL, &err)
+                  : answer_document(
+                        req, DOCUMENT_CHANGES,
+                        (struct document_query){ .a = given ? &a : NULL, .b = given ? &b : NULL });
 }
 
 bool handle_events(struct request *req)
 {
-    const struct api_backend *be = &req->serve->be;
     const struct target_selector *t = &req->params.target;
     struct error err = ERROR_NULL;
-    json_t *value = NULL;
-    int r;
 
     if (t->pid_count > 1) {
         error_parameter(&err, "pid", -EINVAL, "pid takes one process here, not %zu", t->pid_count);
-        answer_outcome(&req->answer, -EINVAL, &err, 0);
-        return true;
+        return answer_backend(req, -EINVAL, NULL, &err);
     }
-    r = be->events(be->ctx, &req->subject.viewer, t->pid_count ? t->pids[0] : 0, req->params.match,
-                   &value, &err);
-    return answer_backend(req, r, value, &err);
+    return answer_document(req, DOCUMENT_EVENTS,
+                           (struct document_query){ .host_pid = t->pid_count ? t->pids[0] : 0,
+                                                    .match = req->params.match });
 }
 
 bool handle_ready(struct request *req)
 {
-    const struct api_backend *be = &req->serve->be;
     struct error err = ERROR_NULL;
     json_t *value = NULL;
-    int r = be->ready(be->ctx, &req->subject.viewer, &value, &err);
+    int r = document_of(req, DOCUMENT_READY, (struct document_query){}, &value, &err);
 
     if (value && req->subject.role < ROLE_VIEW) { /* readiness without the reasons */
         json_object_del(value, "problems");

@@ -66,16 +66,11 @@ static int begin_capture(struct request *req, char ret_id[CAPTURE_ID_BYTES], str
 
 bool handle_capture_create(struct request *req)
 {
-    const struct api_backend *be = &req->serve->be;
     bool is_past = req->params.given & PARAMS_RANGE;
     struct error err = ERROR_NULL;
     char id[CAPTURE_ID_BYTES];
     int r;
 
-    if (!be->capture_create || (is_past && !be->past_keep)) {
-        answer_missing(req, "captures that are kept are");
-        return true;
-    }
     if ((!is_past && !check_event(req)) || !quota_begin(req))
         return true;
     r = is_past ? keep_past(req, id, &err) : begin_capture(req, id, &err);
@@ -96,10 +91,6 @@ bool handle_trigger(struct request *req)
     char id[CAPTURE_ID_BYTES];
     int r;
 
-    if (!be->trigger) {
-        answer_missing(req, "triggers are");
-        return true;
-    }
     r = be->trigger(be->ctx, req->path_text, id, &err);
     if (r == 0)
         answer_created(req, id);
@@ -128,10 +119,6 @@ bool handle_captures(struct request *req)
     json_t *value = NULL;
     int r;
 
-    if (!be->captures) {
-        answer_missing(req, "captures that are kept are");
-        return true;
-    }
     if (p->event_count > 1) {
         error_parameter(&err, "event", -EINVAL, "a list of captures can be limited to one event");
         answer_outcome(&req->answer, -EINVAL, &err, 0);
@@ -151,10 +138,6 @@ bool handle_capture(struct request *req)
 
     if (!id)
         return true;
-    if (!be->capture) {
-        answer_missing(req, "captures that are kept are");
-        return true;
-    }
     r = be->capture(be->ctx, &req->subject.viewer, id, &value, /* ret_running= */ NULL, &err);
     return answer_backend(req, r, value, &err);
 }
@@ -169,10 +152,6 @@ static bool change_capture(struct request *req, int (*fn)(void *ctx, const struc
 
     if (!id)
         return true;
-    if (!fn) {
-        answer_missing(req, "captures that are kept are");
-        return true;
-    }
     span_copy(span_of(id), req->capture_id, sizeof(req->capture_id));
     if (req->subject.viewer.whole && !own_captures_has(req, id) &&
         !subject_may(&req->subject, ROLE_MANAGE, req->serve->unix_path, &err)) {
@@ -209,10 +188,6 @@ bool handle_capture_profile(struct request *req)
 
     if (!id)
         return true;
-    if (!be->capture_profile) {
-        answer_missing(req, "captures that are kept are");
-        return true;
-    }
     r = be->capture_profile(be->ctx, &req->subject.viewer, id, &profile, &err);
     if (r == 0) {
         /* The file name contains the event, which the profile has. */

@@ -22,18 +22,13 @@ static int side_profile(struct request *req, const char *parameter, const char *
                                "there is no %s: a diff takes two captures or ranges of time",
                                parameter);
     }
-    if (is_capture_id(text)) {
-        if (!be->capture_profile)
-            return error_set(err, BACKEND_UNAVAILABLE, "captures that are kept are not available");
+    if (is_capture_id(text))
         return be->capture_profile(be->ctx, &req->subject.viewer, text, ret, err);
-    }
     if (!range_parse(span_of(text), p->now_ns, &range))
         return error_parameter(err, parameter, -EINVAL,
                                "%s=%s is not possible: %s takes the id of a capture or a range of "
                                "time, such as -10m..-5m, whose begin is before its end",
                                parameter, query_show(span_of(text), show), parameter);
-    if (!be->past)
-        return error_set(err, BACKEND_UNAVAILABLE, "recorded profiles are not available");
     r = be->past(be->ctx, &p->target, &range, p->event, PAST_ALL, ret, err);
     if (r != BACKEND_NOT_FOUND)
         return r;

@@ -123,8 +123,7 @@ static void watch_top(struct request *req)
     size_t streams;
     json_t *value;
 
-    if (!be->capture_profile ||
-        be->capture_profile(be->ctx, &req->subject.viewer, req->path_text, &profile, NULL) != 0 ||
+    if (be->capture_profile(be->ctx, &req->subject.viewer, req->path_text, &profile, NULL) != 0 ||
         view_new(profile, &req->params.view, &view, NULL) < 0)
         return;
     value = top_json(view, WATCH_TOP_ROWS);

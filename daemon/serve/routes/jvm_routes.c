@@ -1,37 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Routes of one JVM: preflight of an attach, heap counters, thread dump, and perf map. */
+/* Routes of one JVM: thread dump, and perf map. */
 #include "profile/thread_dump.h"
 #include "render/threads.h"
 #include "serve/routes/handlers.h"
 
-bool handle_preflight(struct request *req)
+/* Answers HEAD: whether the JVM is there, without reading or loading anything. */
+static int head_of_jvm(struct request *req, struct error *err)
 {
     const struct api_backend *be = &req->serve->be;
-    struct error err = ERROR_NULL;
-    json_t *value = NULL;
-    int r;
+    const struct document_query q = { .viewer = &req->subject.viewer, .host_pid = req->path_pid };
+    json_t *jvm = NULL;
+    int r = be->document(be->ctx, DOCUMENT_JVM, &q, &jvm, err);
 
-    if (!be->preflight) {
-        answer_missing(req, "the preflight is");
-        return true;
-    }
-    r = be->preflight(be->ctx, &req->subject.viewer, req->path_pid, &value, &err);
-    return answer_backend(req, r, value, &err);
-}
-
-bool handle_heap(struct request *req)
-{
-    const struct api_backend *be = &req->serve->be;
-    struct error err = ERROR_NULL;
-    json_t *value = NULL;
-    int r;
-
-    if (!be->heap) {
-        answer_missing(req, "the heap is");
-        return true;
-    }
-    r = be->heap(be->ctx, &req->subject.viewer, req->path_pid, &value, &err);
-    return answer_backend(req, r, value, &err);
+    req->answer.no_body = r == 0;
+    json_decref(jvm);
+    return r;
 }
 
 /* Appends @d in the requested format. 0 or -errno with @err. */
@@ -63,17 +46,10 @@ bool handle_threads(struct request *req)
     const struct api_backend *be = &req->serve->be;
     struct error err = ERROR_NULL;
     struct thread_dump *d = NULL;
-    json_t *jvm = NULL;
     int r;
 
-    if (!be->threads) {
-        answer_missing(req, "thread dumps are");
-        return true;
-    }
-    if (req->head) { /* HEAD reads no thread */
-        r = be->jvm(be->ctx, &req->subject.viewer, req->path_pid, &jvm, &err);
-        req->answer.no_body = r == 0;
-        json_decref(jvm);
+    if (req->head) {
+        r = head_of_jvm(req, &err);
         if (r == 0) {
             req->answer.status = 200;
             req->answer.content_type = "application/json";
@@ -98,21 +74,11 @@ bool handle_perf_map(struct request *req)
     const struct params *p = &req->params;
     struct answer *a = &req->answer;
     struct error err = ERROR_NULL;
-    json_t *jvm = NULL;
     int r;
 
-    if (!be->perf_map) {
-        answer_missing(req, "perf maps are");
-        return true;
-    }
-    if (req->head) { /* HEAD loads no agent */
-        r = be->jvm(be->ctx, &req->subject.viewer, req->path_pid, &jvm, &err);
-        a->no_body = r == 0;
-        json_decref(jvm);
-    } else {
-        r = be->perf_map(be->ctx, &req->subject.viewer, req->path_pid, p->map_symbols, p->unfold,
-                         &a->body, &err);
-    }
+    r = req->head ? head_of_jvm(req, &err)
+                  : be->perf_map(be->ctx, &req->subject.viewer, req->path_pid, p->map_symbols,
+                                 p->unfold, &a->body, &err);
     if (r == 0 && !a->body.error) {
         a->status = 200;
         a->content_type = "text/plain; charset=utf-8";

@@ -41,7 +41,7 @@ static int ask_backend(struct request *req, struct buf *out, struct error *err)
     pthread_mutex_lock(&s->lock);
     changes = s->changes;
     pthread_mutex_unlock(&s->lock);
-    r = s->be.metrics ? s->be.metrics(s->be.ctx, v, out, err) : 0;
+    r = s->be.metrics(s->be.ctx, v, out, err);
     if (r != 0 || out->error || !v->whole)
         return r != 0 ? r : out->error;
     pthread_mutex_lock(&s->lock);

@@ -58,10 +58,6 @@ void answer_past(struct request *req, bool stored, past_answer_fn answer)
     struct profile *profile = NULL;
     int r;
 
-    if (!req->serve->be.past) {
-        answer_missing(req, "recorded profiles are");
-        return;
-    }
     r = get_past(req, stored, &profile, &err);
     if (r == 0)
         answer(req, profile);
@@ -114,10 +110,6 @@ bool handle_timeline(struct request *req)
     size_t buckets, count = 0;
     int r;
 
-    if (!be->timeline) {
-        answer_missing(req, "timelines are");
-        return true;
-    }
     range.to_ns = MIN(range.to_ns, now);
     if (!(p->given & (PARAM_BIT(PARAM_FROM) | PARAM_BIT(PARAM_AT))))
         range.from_ns = range.to_ns > TIMELINE_DEFAULT_NS ? range.to_ns - TIMELINE_DEFAULT_NS : 0;

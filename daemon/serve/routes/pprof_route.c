@@ -44,10 +44,6 @@ static bool sample(struct request *req, bool counts_objects)
     int r;
 
     req->params.format = render_format_find(SPAN("pprof"));
-    if (!req->params.format) {
-        answer_missing(req, "pprof profiles are");
-        return true;
-    }
     if (!req->head) {
         request_describe_capture(req, &c);
         c.keep = false;             /* the scraper stores it */

@@ -144,10 +144,6 @@ bool handle_top(struct request *req)
         answer_recorded(req, answer_table);
         return true;
     }
-    if (!be->capture_snapshot) {
-        answer_missing(req, "live views are");
-        return true;
-    }
     if (!check_top_event(req))
         return true;
     if (req->head) {

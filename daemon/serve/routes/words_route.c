@@ -37,10 +37,6 @@ bool handle_words(struct request *req)
     struct words words;
     int r;
 
-    if (!req->serve->be.past) {
-        answer_missing(req, "recorded profiles are");
-        return true;
-    }
     range.to_ns = MIN(range.to_ns, clock_realtime_ns());
     if (!range.from_ns)
         range.from_ns = range.to_ns - MIN(range.to_ns, WORDS_DEFAULT_NS);

@@ -179,31 +179,33 @@ static json_t *fake_jvm_json(int32_t pid)
                      "java_version", "25", "container", "pod");
 }
 
-static int fake_jvms(void *ctx, const struct target_selector *t, json_t **ret, struct error *err)
+static int fake_jvms(struct fake *f, const struct document_query *q, json_t **ret,
+                     struct error *err)
 {
-    int r = fake_outcome(t, err);
+    int r = fake_outcome(q->target, err);
 
-    fake_see(ctx, t->viewer);
+    fake_see(f, q->viewer);
     if (r == 0)
         *ret = json_pack("{s:[o,o]}", "jvms", fake_jvm_json(1000), fake_jvm_json(1001));
     return r;
 }
 
-static int fake_push(void *ctx, const struct viewer *v, json_t **ret, struct error *err)
+static int fake_push(struct fake *f, const struct document_query *q, json_t **ret,
+                     struct error *err)
 {
     (void)err;
-    fake_see(ctx, v);
+    fake_see(f, q->viewer);
     *ret = json_pack("{s:[]}", "targets");
     return 0;
 }
 
-static int fake_services(void *ctx, const struct viewer *v, json_t **ret, struct error *err)
+static int fake_services(struct fake *f, const struct document_query *q, json_t **ret,
+                         struct error *err)
 {
-    const struct fake *f = ctx;
     json_t *list = json_array();
 
     (void)err;
-    fake_see(ctx, v);
+    fake_see(f, q->viewer);
     for (unsigned i = 0; i < MAX(f->services, 1u); i++) {
         json_t *jvms = json_array(), *ended = json_array();
 
@@ -219,12 +221,12 @@ static int fake_services(void *ctx, const struct viewer *v, json_t **ret, struct
     return 0;
 }
 
-static int fake_signals(void *ctx, const struct target_selector *t, json_t **ret, struct error *err)
+static int fake_signals(struct fake *f, const struct document_query *q, json_t **ret,
+                        struct error *err)
 {
-    const struct fake *f = ctx;
-    int r = fake_outcome(t, err);
+    int r = fake_outcome(q->target, err);
 
-    fake_see(ctx, t->viewer);
+    fake_see(f, q->viewer);
     if (r != 0)
         return r;
     *ret = json_pack("{s:[]}", "signals");
@@ -239,15 +241,14 @@ static int fake_signals(void *ctx, const struct target_selector *t, json_t **ret
     return 0;
 }
 
-static int fake_changes(void *ctx, const struct target_selector *t, const struct time_range *a,
-                        const struct time_range *b, json_t **ret, struct error *err)
+static int fake_changes(struct fake *f, const struct document_query *q, json_t **ret,
+                        struct error *err)
 {
-    const struct fake *f = ctx;
-    int r = fake_outcome(t, err);
+    int r = fake_outcome(q->target, err);
 
-    fake_see(ctx, t->viewer);
-    ck_assert(!a == !b);
-    ck_assert(!a || (a->from_ns < a->to_ns && b->from_ns < b->to_ns));
+    fake_see(f, q->viewer);
+    ck_assert(!q->a == !q->b);
+    ck_assert(!q->a || (q->a->from_ns < q->a->to_ns && q->b->from_ns < q->b->to_ns));
     if (r != 0)
         return r;
     *ret = json_pack("{s:[], s:b, s:[], s:{s:i, s:i}}", "changes", "enough", 1, "sentences",
@@ -257,17 +258,15 @@ static int fake_changes(void *ctx, const struct target_selector *t, const struct
     return 0;
 }
 
-static int fake_jvm(void *ctx, const struct viewer *v, int32_t host_pid, json_t **ret,
-                    struct error *err)
+static int fake_jvm(struct fake *f, const struct document_query *q, json_t **ret, struct error *err)
 {
-    fake_see(ctx, v);
+    fake_see(f, q->viewer);
 
-    struct target_selector t = { .pids = { host_pid }, .pid_count = 1 };
+    struct target_selector t = { .pids = { q->host_pid }, .pid_count = 1 };
     int r = fake_outcome(&t, err);
 
-    (void)ctx;
     if (r == 0)
-        *ret = fake_jvm_json(host_pid);
+        *ret = fake_jvm_json(q->host_pid);
     return r;
 }
 
@@ -293,12 +292,10 @@ static int fake_jvms_each(void *ctx, const struct target_selector *t, jvm_facts_
     return r;
 }
 
-static int fake_events(void *ctx, const struct viewer *v, int32_t host_pid, const char *match,
-                       json_t **ret, struct error *err)
+static int fake_events(struct fake *f, const struct document_query *q, json_t **ret,
+                       struct error *err)
 {
-    fake_see(ctx, v);
-    (void)match;
-    (void)host_pid;
+    fake_see(f, q->viewer);
     (void)err;
     *ret = json_pack("{s:[{s:s},{s:s}]}", "events", "name", "cpu", "name", "page-faults");
     return 0;
@@ -312,12 +309,32 @@ static int fake_events_check(void *ctx, const char *names, struct error *err)
     return error_set(err, BACKEND_UNAVAILABLE, "event=%s cannot be sampled here", names);
 }
 
-static int fake_ready(void *ctx, const struct viewer *v, json_t **ret, struct error *err)
+static int fake_ready(struct fake *f, const struct document_query *q, json_t **ret,
+                      struct error *err)
 {
-    fake_see(ctx, v);
+    fake_see(f, q->viewer);
     (void)err;
     *ret = json_pack("{s:s, s:[{s:s}]}", "status", "unavailable", "problems", "detail", "no BTF");
     return BACKEND_UNAVAILABLE;
+}
+
+static int fake_document(void *ctx, enum backend_document which, const struct document_query *q,
+                         json_t **ret, struct error *err)
+{
+    static int (*const MAKERS[DOCUMENTS])(struct fake * f, const struct document_query *q,
+                                          json_t **ret, struct error *err) = {
+        [DOCUMENT_JVMS] = fake_jvms,         [DOCUMENT_JVM] = fake_jvm,
+        [DOCUMENT_SERVICES] = fake_services, [DOCUMENT_SIGNALS] = fake_signals,
+        [DOCUMENT_EVENTS] = fake_events,     [DOCUMENT_READY] = fake_ready,
+        [DOCUMENT_CHANGES] = fake_changes,   [DOCUMENT_PUSH] = fake_push,
+    };
+    static const char *const MISSING[DOCUMENTS] = { [DOCUMENT_SCHEDULES] = "the list of schedules",
+                                                    [DOCUMENT_PREFLIGHT] = "the preflight",
+                                                    [DOCUMENT_HEAP] = "the heap" };
+
+    return MAKERS[which]
+               ? MAKERS[which](ctx, q, ret, err)
+               : error_set(err, BACKEND_UNAVAILABLE, "%s is not available here", MISSING[which]);
 }
 
 /* ---- captures as resources, the past ---- */
@@ -502,24 +519,20 @@ static int fake_metrics(void *ctx, const struct viewer *v, struct buf *out, stru
     return 0;
 }
 
-void fake_init_full(struct fake *f)
+static int fake_no_past(void *ctx, const struct target_selector *t, const struct time_range *range,
+                        const char *event, enum past_from from, struct profile **ret,
+                        struct error *err)
 {
-    fake_init(f);
-    f->backend.capture_create = fake_capture_create;
-    f->backend.capture_snapshot = fake_snapshot;
-    f->backend.captures = fake_captures;
-    f->backend.capture = fake_capture_facts;
-    f->backend.capture_profile = fake_capture_profile;
-    f->backend.capture_stop = fake_capture_stop;
-    f->backend.capture_delete = fake_capture_delete;
-    f->backend.past = fake_past;
-    f->backend.past_keep = fake_past_keep;
-    f->backend.timeline = fake_timeline;
-    f->backend.trigger = fake_trigger;
-    f->backend.metrics = fake_metrics;
+    (void)ctx;
+    (void)t;
+    (void)range;
+    (void)event;
+    (void)from;
+    (void)ret;
+    return error_set(err, BACKEND_UNAVAILABLE, "recorded profiles are not available here");
 }
 
-void fake_init(struct fake *f)
+void fake_init_full(struct fake *f)
 {
     pthread_condattr_t monotonic;
 
@@ -527,21 +540,32 @@ void fake_init(struct fake *f)
                                      .capture_start = fake_capture_start,
                                      .capture_end = fake_capture_end,
                                      .target_check = fake_target_check,
-                                     .jvms = fake_jvms,
-                                     .services = fake_services,
-                                     .signals = fake_signals,
-                                     .changes = fake_changes,
-                                     .push = fake_push,
-                                     .jvm = fake_jvm,
+                                     .document = fake_document,
                                      .jvms_each = fake_jvms_each,
-                                     .events = fake_events,
                                      .events_check = fake_events_check,
-                                     .ready = fake_ready } };
+                                     .capture_create = fake_capture_create,
+                                     .capture_snapshot = fake_snapshot,
+                                     .captures = fake_captures,
+                                     .capture = fake_capture_facts,
+                                     .capture_profile = fake_capture_profile,
+                                     .capture_stop = fake_capture_stop,
+                                     .capture_delete = fake_capture_delete,
+                                     .past = fake_past,
+                                     .past_keep = fake_past_keep,
+                                     .timeline = fake_timeline,
+                                     .trigger = fake_trigger,
+                                     .metrics = fake_metrics } };
     pthread_mutex_init(&f->lock, NULL);
     pthread_condattr_init(&monotonic);
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_cond_init(&f->change, &monotonic);
     pthread_condattr_destroy(&monotonic);
+}
+
+void fake_init(struct fake *f)
+{
+    fake_init_full(f);
+    f->backend.past = fake_no_past;
 }
 
 void fake_release(struct fake *f)

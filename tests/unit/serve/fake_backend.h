@@ -53,9 +53,9 @@ struct fake {
     struct viewer viewer; /* for whom */
 };
 
-/* Without captures as resources, the past and the like. */
+/* Without the past. */
 void fake_init(struct fake *f);
-/* With them. */
+/* With it. */
 void fake_init_full(struct fake *f);
 /* Waits for all captures to be over. */
 void fake_deinit(struct fake *f);
