@@ -300,7 +300,7 @@ void deploys_metrics(struct deploys *d, const struct viewer *v, struct buf *out)
 {
     if (!d)
         return;
-    metric_head(out, "flamed_regression", "gauge",
+    metric_head(out, "flamed_regression",
                 "CPU time that a service takes more since its last release of the last day, in "
                 "percent, by the function that grew most; below 0 if none grew, 0 without a "
                 "change. Absent where too few minutes or samples are kept.");
@@ -320,7 +320,7 @@ void deploys_metrics(struct deploys *d, const struct viewer *v, struct buf *out)
         metric_value(out, one->value);
     }
     if (v->whole)
-        metric(out, "flamed_regression_left_out", "gauge",
+        metric(out, "flamed_regression_left_out",
                "Services without that comparison, because the table of services is full.",
-               (double)d->left_out);
+               d->left_out);
 }

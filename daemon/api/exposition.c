@@ -5,12 +5,22 @@
 
 #define WHOLE_MAX 9007199254740992.0 /* up to here a double has every whole number */
 
-void metric_head(struct buf *out, const char *name, const char *type, const char *help)
+static void add_head(struct buf *out, const char *name, const char *type, const char *help)
 {
     const char *const parts[] = { "# HELP ", name, " ", help, "\n# TYPE ", name, " ", type, "\n" };
 
     for (size_t i = 0; i < ARRAY_SIZE(parts); i++)
         buf_add_str(out, parts[i]);
+}
+
+void metric_head(struct buf *out, const char *name, const char *help)
+{
+    add_head(out, name, span_ends_with(span_of(name), "_total") ? "counter" : "gauge", help);
+}
+
+void metric_head_histogram(struct buf *out, const char *name, const char *help)
+{
+    add_head(out, name, "histogram", help);
 }
 
 /* Most are whole numbers, for which printf(3) would take ten times as long. */
@@ -34,12 +44,23 @@ void metric_seconds(struct buf *out, uint64_t ns)
     buf_add_str(out, digits);
 }
 
-void metric(struct buf *out, const char *name, const char *type, const char *help, double value)
+void metric_family(struct buf *out, const char *name, const char *help, double value)
 {
-    metric_head(out, name, type, help);
+    metric_head(out, name, help);
     buf_add_str(out, name);
     buf_add_char(out, ' ');
     metric_value(out, value);
+}
+
+void metric_family_by(struct buf *out, const char *name, const char *help, const char *label,
+                      const struct metric_line *lines, size_t n)
+{
+    metric_head(out, name, help);
+    for (size_t i = 0; i < n; i++) {
+        buf_printf(out, "%s{%s=\"%s\"} ", name, label, lines[i].text);
+        buf_add_u64(out, lines[i].count);
+        buf_add_char(out, '\n');
+    }
 }
 
 /* The inside of a label's quotes. */

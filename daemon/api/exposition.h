@@ -6,14 +6,27 @@
 #include "base/buf.h"
 #include "discover/discover.h"
 
-/* Appends the two lines before a family; @type: "gauge", "counter". */
-void metric_head(struct buf *out, const char *name, const char *type, const char *help);
+/* Appends the two lines before a family: a counter if @name ends in _total, else a gauge. */
+void metric_head(struct buf *out, const char *name, const char *help);
+/* Does the same of a histogram. */
+void metric_head_histogram(struct buf *out, const char *name, const char *help);
 /* Appends @value and the end of the line. */
 void metric_value(struct buf *out, double value);
 /* Appends @ns in seconds and the end of the line. */
 void metric_seconds(struct buf *out, uint64_t ns);
 /* Appends a family of one line without labels. */
-void metric(struct buf *out, const char *name, const char *type, const char *help, double value);
+#define metric(out, name, help, value) metric_family(out, name, help, (double)(value))
+void metric_family(struct buf *out, const char *name, const char *help, double value);
+/* Appends a family of a line for each { text, number }: the value of @label, and the count. */
+#define metric_by(out, name, help, label, ...)                                                     \
+    metric_family_by(out, name, help, label, (const struct metric_line[]){ __VA_ARGS__ },          \
+                     ARRAY_SIZE(((struct metric_line[]){ __VA_ARGS__ })))
+struct metric_line {
+    const char *text;
+    uint64_t count;
+};
+void metric_family_by(struct buf *out, const char *name, const char *help, const char *label,
+                      const struct metric_line *lines, size_t n);
 /* Appends one label with its value, escaped. */
 void metric_label(struct buf *out, const char *name, const char *value);
 /* Appends the labels of JVM @p: pid, main, container, pod, namespace, service. Thread: the

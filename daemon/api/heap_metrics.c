@@ -302,45 +302,42 @@ static void write_resident(const struct writer *w)
 #define COUNTER_NS(field) .at = offsetof(struct counters, field), .scale = NS_PER_S
 
 static const struct {
-    const char *name, *type, *help;
+    const char *name, *help;
     void (*write)(const struct writer *w); /* NULL: one number, the counter at @at by @scale */
     size_t at;
     double scale;
 } FAMILIES[] = {
-    { "flamed_jvm_pool_used_bytes", "gauge",
+    { "flamed_jvm_pool_used_bytes",
       "Memory in use, by space of the heap, metaspace and class space.", .write = write_used },
-    { "flamed_jvm_pool_committed_bytes", "gauge",
+    { "flamed_jvm_pool_committed_bytes",
       "Memory committed now, by space of the heap, metaspace and class space.",
       .write = write_committed },
-    { "flamed_jvm_pool_max_bytes", "gauge",
+    { "flamed_jvm_pool_max_bytes",
       "Most memory that a space of the heap, metaspace or class space may have.",
       .write = write_max },
-    { "flamed_jvm_memory_bytes", "gauge",
+    { "flamed_jvm_memory_bytes",
       "Memory of the JVM that is resident, by area; the areas add up to its RSS.",
       .write = write_resident },
-    { "flamed_jvm_allocated_bytes_total", "counter",
+    { "flamed_jvm_allocated_bytes_total",
       "Bytes that Java threads allocated on the heap, without threads that lived only between two "
       "readings.",
       COUNTER(allocated) },
-    { "flamed_jvm_collections_total", "counter",
-      "Garbage collections, or their pauses, by collector.", .write = write_collections },
-    { "flamed_jvm_collection_seconds_total", "counter",
+    { "flamed_jvm_collections_total", "Garbage collections, or their pauses, by collector.",
+      .write = write_collections },
+    { "flamed_jvm_collection_seconds_total",
       "Time of garbage collections, or of their pauses, by collector.",
       .write = write_collection_seconds },
-    { "flamed_jvm_safepoints_total", "counter", "Safepoints: moments at which no Java thread runs.",
+    { "flamed_jvm_safepoints_total", "Safepoints: moments at which no Java thread runs.",
       COUNTER(safepoints) },
-    { "flamed_jvm_safepoint_seconds_total", "counter", "Time at safepoints.",
-      COUNTER_NS(safepoint_ns) },
-    { "flamed_jvm_safepoint_sync_seconds_total", "counter",
+    { "flamed_jvm_safepoint_seconds_total", "Time at safepoints.", COUNTER_NS(safepoint_ns) },
+    { "flamed_jvm_safepoint_sync_seconds_total",
       "Time until all threads had stopped for a safepoint.", COUNTER_NS(safepoint_sync_ns) },
-    { "flamed_jvm_threads", "gauge", "Java threads alive.", .write = write_threads },
-    { "flamed_jvm_threads_started_total", "counter", "Java threads that were started.",
+    { "flamed_jvm_threads", "Java threads alive.", .write = write_threads },
+    { "flamed_jvm_threads_started_total", "Java threads that were started.",
       COUNTER(threads_started) },
-    { "flamed_jvm_classes_loaded_total", "counter", "Classes loaded.",
-      .write = write_classes_loaded },
-    { "flamed_jvm_classes_unloaded_total", "counter", "Classes unloaded.",
-      .write = write_classes_unloaded },
-    { "flamed_jvm_compile_seconds_total", "counter", "Time that compiling methods took.",
+    { "flamed_jvm_classes_loaded_total", "Classes loaded.", .write = write_classes_loaded },
+    { "flamed_jvm_classes_unloaded_total", "Classes unloaded.", .write = write_classes_unloaded },
+    { "flamed_jvm_compile_seconds_total", "Time that compiling methods took.",
       COUNTER_NS(compile_ns) },
 };
 
@@ -354,7 +351,7 @@ static void write_left_out(const struct heap_metrics *m, struct buf *out)
                  { "unread", m->unread },
                  { "too_many", m->beyond } };
 
-    metric_head(out, "flamed_jvm_counters_missing", "gauge",
+    metric_head(out, "flamed_jvm_counters_missing",
                 "JVMs whose counters are not in this answer, by reason.");
     for (size_t i = 0; i < ARRAY_SIZE(ROWS); i++) {
         buf_printf(out, "flamed_jvm_counters_missing{reason=\"%s\"} ", ROWS[i].why);
@@ -369,7 +366,7 @@ void heap_metrics_write(const struct heap_metrics *m, bool whole, struct buf *ou
     for (size_t i = 0; i < ARRAY_SIZE(FAMILIES); i++) {
         struct writer w = { .m = m, .name = FAMILIES[i].name, .out = out };
 
-        metric_head(out, FAMILIES[i].name, FAMILIES[i].type, FAMILIES[i].help);
+        metric_head(out, FAMILIES[i].name, FAMILIES[i].help);
         for (size_t j = 0; j < m->count; j++) {
             w.jvm = &m->jvms[j];
             if (FAMILIES[i].write)

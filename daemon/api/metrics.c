@@ -89,10 +89,9 @@ static void metrics_own(struct api *api, struct buf *out)
     } us[] = { { "flamed", getpid() }, { "flamed-broker", api->engine.sampling->facts.pid } };
     struct proc_stat stat;
 
-    metric_head(out, "flamed_build_info", "gauge", "Version of flamed.");
+    metric_head(out, "flamed_build_info", "Version of flamed.");
     buf_printf(out, "flamed_build_info{version=\"" FLAMED_VERSION "\"} 1\n");
-    metric_head(out, "flamed_cpu_seconds_total", "counter",
-                "CPU time that flamed's own processes used.");
+    metric_head(out, "flamed_cpu_seconds_total", "CPU time that flamed's own processes used.");
     for (size_t i = 0; i < ARRAY_SIZE(us); i++) {
         if (proc_read_stat(api->engine.opts->proc_fd, us[i].pid, &stat) == 0)
             buf_printf(out, "flamed_cpu_seconds_total{process=\"%s\"} %.2f\n", us[i].name,
@@ -104,7 +103,7 @@ static void metrics_own(struct api *api, struct buf *out)
     for (size_t i = 0; i < ARRAY_SIZE(helpers); i++)
         buf_printf(out, "flamed_cpu_seconds_total{process=\"%s\"} %.2f\n", helpers[i].name,
                    (double)helpers[i].ticks / 100.0);
-    metric_head(out, "flamed_resident_memory_bytes", "gauge", "Memory of flamed's own processes.");
+    metric_head(out, "flamed_resident_memory_bytes", "Memory of flamed's own processes.");
     for (size_t i = 0; i < ARRAY_SIZE(us); i++)
         buf_printf(out, "flamed_resident_memory_bytes{process=\"%s\"} %.17g\n", us[i].name,
                    resident_bytes(api->engine.opts->proc_fd, us[i].pid));
@@ -125,35 +124,25 @@ static void metrics_samples(struct api *api, struct buf *out)
     } else if (api->engine.sampling->ring) {
         malformed = ring_malformed(api->engine.sampling->ring);
     }
-    metric(out, "flamed_samples_total", "counter", "Samples taken.", (double)s.samples);
-    metric_head(out, "flamed_samples_lost_total", "counter",
-                "Samples that were taken but did not arrive.");
-    buf_printf(out, "flamed_samples_lost_total{reason=\"ring_full\"} %llu\n",
-               (unsigned long long)s.lost_ring);
-    buf_printf(out, "flamed_samples_lost_total{reason=\"budget\"} %llu\n",
-               (unsigned long long)s.lost_budget);
-    buf_printf(out, "flamed_samples_lost_total{reason=\"malformed\"} %llu\n",
-               (unsigned long long)malformed);
-    buf_printf(out, "flamed_samples_lost_total{reason=\"other\"} %llu\n",
-               (unsigned long long)s.lost_other);
-    buf_printf(out, "flamed_samples_lost_total{reason=\"process_table_full\"} %llu\n",
-               (unsigned long long)api->engine.dispatch->unmatched);
-    metric(out, "flamed_samples_hidden_total", "counter",
-           "Ticks in processes outside flamed's own pid namespace, which it cannot see.",
-           (double)s.hidden);
-    metric(out, "flamed_sample_seconds_total", "counter",
-           "CPU time that taking samples cost in the kernel.", (double)s.time_ns / 1e9);
-    metric(out, "flamed_samples_unknown_total", "counter", "Samples with a frame that has no name.",
-           (double)api->engine.dispatch->naming.unknown);
-    metric(out, "flamed_samples_held", "gauge",
-           "Samples that wait until their symbols have been read.",
-           (double)api->engine.dispatch->pending.count);
-    metric(out, "flamed_samples_hurried_total", "counter",
+    metric(out, "flamed_samples_total", "Samples taken.", s.samples);
+    metric_by(out, "flamed_samples_lost_total", "Samples that were taken but did not arrive.",
+              "reason", { "ring_full", s.lost_ring }, { "budget", s.lost_budget },
+              { "malformed", malformed }, { "other", s.lost_other },
+              { "process_table_full", api->engine.dispatch->unmatched });
+    metric(out, "flamed_samples_hidden_total",
+           "Ticks in processes outside flamed's own pid namespace, which it cannot see.", s.hidden);
+    metric(out, "flamed_sample_seconds_total", "CPU time that taking samples cost in the kernel.",
+           (double)s.time_ns / 1e9);
+    metric(out, "flamed_samples_unknown_total", "Samples with a frame that has no name.",
+           api->engine.dispatch->naming.unknown);
+    metric(out, "flamed_samples_held", "Samples that wait until their symbols have been read.",
+           api->engine.dispatch->pending.count);
+    metric(out, "flamed_samples_hurried_total",
            "Samples that were named before the symbols of one of their files had been read.",
-           (double)api->engine.dispatch->pending.hurried);
+           api->engine.dispatch->pending.hurried);
     delays_write(&api->engine.dispatch->delays, "flamed_sample_delay_seconds",
                  "Time from taking a sample until its frames were named.", out);
-    metric_head(out, "flamed_samples_truncated_total", "counter",
+    metric_head(out, "flamed_samples_truncated_total",
                 "Samples whose stack does not reach the thread's start, by reason.");
     for (size_t i = 0; i < ARRAY_SIZE(api->engine.dispatch->naming.truncated); i++) {
         if (api->engine.dispatch->naming.truncated[i])
@@ -169,22 +158,15 @@ static void metrics_namer(struct api *api, struct buf *out)
     struct namer_stats s;
 
     namer_stats(api->engine.namer, &s);
-    metric(out, "flamed_symbols_demangled_total", "counter",
-           "Mangled symbols that got a readable name.", (double)s.named);
-    metric_head(out, "flamed_symbols_raw_total", "counter",
-                "Mangled symbols that are shown as they are, by reason.");
-    buf_printf(out, "flamed_symbols_raw_total{reason=\"not_mangled\"} %llu\n",
-               (unsigned long long)s.none);
-    buf_printf(out, "flamed_symbols_raw_total{reason=\"too_slow\"} %llu\n",
-               (unsigned long long)s.timed_out);
-    buf_printf(out, "flamed_symbols_raw_total{reason=\"fault\"} %llu\n",
-               (unsigned long long)s.died);
-    buf_printf(out, "flamed_symbols_raw_total{reason=\"owner_budget\"} %llu\n",
-               (unsigned long long)s.refused);
-    metric(out, "flamed_symbols_waiting", "gauge", "Symbols that wait for a readable name.",
-           (double)s.waiting);
-    metric(out, "flamed_namer_cpu_seconds_total", "counter",
-           "CPU time of the process that demangles symbols.", (double)s.cpu_ns / 1e9);
+    metric(out, "flamed_symbols_demangled_total", "Mangled symbols that got a readable name.",
+           s.named);
+    metric_by(out, "flamed_symbols_raw_total",
+              "Mangled symbols that are shown as they are, by reason.", "reason",
+              { "not_mangled", s.none }, { "too_slow", s.timed_out }, { "fault", s.died },
+              { "owner_budget", s.refused });
+    metric(out, "flamed_symbols_waiting", "Symbols that wait for a readable name.", s.waiting);
+    metric(out, "flamed_namer_cpu_seconds_total", "CPU time of the process that demangles symbols.",
+           (double)s.cpu_ns / 1e9);
 }
 
 static void metrics_state(struct api *api, struct buf *out)
@@ -195,76 +177,74 @@ static void metrics_state(struct api *api, struct buf *out)
 
     discover_stats(api->engine.discover, &d);
     symbolizer_stats(api->engine.symbolizer, &s);
-    metric(out, "flamed_captures_running", "gauge", "Captures that run now.",
-           (double)api->engine.captures->capture_count);
-    metric(out, "flamed_captures_bytes", "gauge",
-           "Memory of running captures: samples, stacks, threads.",
-           (double)api->engine.captures->budget.used_bytes);
-    metric(out, "flamed_profiles_bytes", "gauge",
+    metric(out, "flamed_captures_running", "Captures that run now.",
+           api->engine.captures->capture_count);
+    metric(out, "flamed_captures_bytes", "Memory of running captures: samples, stacks, threads.",
+           api->engine.captures->budget.used_bytes);
+    metric(out, "flamed_profiles_bytes",
            "Memory of profiles of captures that are being answered or stored.",
-           (double)profile_counted_bytes());
-    metric(out, "flamed_captures_max_bytes", "gauge",
+           profile_counted_bytes());
+    metric(out, "flamed_captures_max_bytes",
            "Limit for the memory of running captures and of these profiles.",
-           (double)api->engine.captures->budget.max_bytes);
-    metric(out, "flamed_captures_events_late_total", "counter",
+           api->engine.captures->budget.max_bytes);
+    metric(out, "flamed_captures_events_late_total",
            "Events that began later than their capture, because the kernel was still installing "
            "their programs or probes.",
-           (double)api->engine.captures->events_late);
-    metric(out, "flamed_captures_events_left_out_total", "counter",
+           api->engine.captures->events_late);
+    metric(out, "flamed_captures_events_left_out_total",
            "Requested events that a capture ended without, because they could not be sampled.",
-           (double)api->engine.captures->events_left_out);
-    metric(out, "flamed_captures_thinned_total", "counter",
+           api->engine.captures->events_left_out);
+    metric(out, "flamed_captures_thinned_total",
            "Times that a capture's samples were halved to make room for another's.",
-           (double)api->engine.captures->captures_thinned);
-    metric(out, "flamed_captures_cut_short_total", "counter",
+           api->engine.captures->captures_thinned);
+    metric(out, "flamed_captures_cut_short_total",
            "Captures that ended early because the memory for captures was used up.",
-           (double)api->engine.captures->captures_cut_short);
-    metric(out, "flamed_sampling_sets", "gauge",
+           api->engine.captures->captures_cut_short);
+    metric(out, "flamed_sampling_sets",
            "Sampling sessions that run now, with the flight recorder's: captures of one rate share "
            "one.",
-           (double)sample_sets_used(&api->engine.captures->sets));
-    metric(out, "flamed_processes", "gauge", "Processes known.", (double)d.processes);
-    metric(out, "flamed_jvms", "gauge", "JVMs known.", (double)d.jvms);
-    metric(out, "flamed_sideband_records_total", "counter", "Records of fork, exec and exit read.",
-           (double)d.sideband_records);
-    metric(out, "flamed_sideband_lost_total", "counter", "Records of fork, exec and exit lost.",
-           (double)d.sideband_lost);
-    metric(out, "flamed_sideband_malformed_bytes_total", "counter",
+           sample_sets_used(&api->engine.captures->sets));
+    metric(out, "flamed_processes", "Processes known.", d.processes);
+    metric(out, "flamed_jvms", "JVMs known.", d.jvms);
+    metric(out, "flamed_sideband_records_total", "Records of fork, exec and exit read.",
+           d.sideband_records);
+    metric(out, "flamed_sideband_lost_total", "Records of fork, exec and exit lost.",
+           d.sideband_lost);
+    metric(out, "flamed_sideband_malformed_bytes_total",
            "Bytes dropped because they were no records of fork, exec and exit.",
-           (double)d.sideband_malformed);
-    metric(out, "flamed_process_sweeps_total", "counter", "Times /proc was read in full.",
-           (double)d.sweeps);
-    metric(out, "flamed_process_table_full_total", "counter", "Processes and samples without room.",
-           (double)d.table_full);
-    metric(out, "flamed_mappings_left_out", "gauge",
+           d.sideband_malformed);
+    metric(out, "flamed_process_sweeps_total", "Times /proc was read in full.", d.sweeps);
+    metric(out, "flamed_process_table_full_total", "Processes and samples without room.",
+           d.table_full);
+    metric(out, "flamed_mappings_left_out",
            "Executable mappings of sampled processes that found no room.",
-           (double)unwinding_all_left_out(api->engine.captures->unwinding));
-    metric(out, "flamed_unwind_refused_total", "counter",
+           unwinding_all_left_out(api->engine.captures->unwinding));
+    metric(out, "flamed_unwind_refused_total",
            "Processes, and files with unwind tables, that found no room in their owner's share.",
-           (double)unwinding_refused(api->engine.captures->unwinding));
-    metric(out, "flamed_elf_files", "gauge", "Symbol files held.", (double)s.elf_files);
-    metric(out, "flamed_elf_reading", "gauge", "Symbol files being read.", (double)s.elf_reading);
-    metric(out, "flamed_elf_unanswered_total", "counter",
-           "Times that the file system of a symbol file did not answer.", (double)s.elf_unanswered);
-    metric(out, "flamed_elf_bytes", "gauge", "Memory of symbol files.", (double)s.elf_bytes);
-    metric(out, "flamed_elf_nameless", "gauge",
+           unwinding_refused(api->engine.captures->unwinding));
+    metric(out, "flamed_elf_files", "Symbol files held.", s.elf_files);
+    metric(out, "flamed_elf_reading", "Symbol files being read.", s.elf_reading);
+    metric(out, "flamed_elf_unanswered_total",
+           "Times that the file system of a symbol file did not answer.", s.elf_unanswered);
+    metric(out, "flamed_elf_bytes", "Memory of symbol files.", s.elf_bytes);
+    metric(out, "flamed_elf_nameless",
            "Symbol files whose symbols are left out, as their owner has no memory left for them.",
-           (double)s.elf_nameless);
-    metric(out, "flamed_elf_left_out_total", "counter",
+           s.elf_nameless);
+    metric(out, "flamed_elf_left_out_total",
            "Times that the symbols of a file were left out, as their owner had no memory left for "
            "them.",
-           (double)s.elf_left_out);
-    metric(out, "flamed_inlines_refused_total", "counter",
+           s.elf_left_out);
+    metric(out, "flamed_inlines_refused_total",
            "Files whose inlined functions and lines found no room in their owner's share.",
-           (double)s.inlines_refused);
-    metric(out, "flamed_shares_miscounted_total", "counter",
+           s.inlines_refused);
+    metric(out, "flamed_shares_miscounted_total",
            "Times that more of an owner's share was released than taken, which is a bug of flamed.",
-           (double)shares_miscounted());
-    metric(out, "flamed_names_bytes", "gauge", "Memory of the table of frames and names.",
-           (double)frame_table_bytes(naming->frames));
-    metric(out, "flamed_names_refused_total", "counter",
+           shares_miscounted());
+    metric(out, "flamed_names_bytes", "Memory of the table of frames and names.",
+           frame_table_bytes(naming->frames));
+    metric(out, "flamed_names_refused_total",
            "Frames and names that found no room in their owner's share.",
-           (double)(naming->refused + frame_table_refused(naming->frames)));
+           (naming->refused + frame_table_refused(naming->frames)));
 }
 
 /* What looking at threads that wait did and cost. */
@@ -275,27 +255,23 @@ static void metrics_looks(const struct looks *l, struct buf *out)
     if (!l)
         return;
     looks_stats(l, &s);
-    metric(out, "flamed_looks_total", "counter", "Passes over the threads of JVMs.",
-           (double)s.passes);
-    metric(out, "flamed_looks_seconds_total", "counter",
+    metric(out, "flamed_looks_total", "Passes over the threads of JVMs.", s.passes);
+    metric(out, "flamed_looks_seconds_total",
            "CPU time of passes over the threads of JVMs, without walks of stacks.",
            (double)s.time_ns / 1e9);
-    metric(out, "flamed_looks_threads", "gauge", "Threads of JVMs in the last pass.",
-           (double)s.threads);
-    metric(out, "flamed_looks_walked_total", "counter",
-           "Threads that had run between two passes, and whose stack was walked.",
-           (double)s.walked);
-    metric(out, "flamed_looks_passed_over_total", "counter",
+    metric(out, "flamed_looks_threads", "Threads of JVMs in the last pass.", s.threads);
+    metric(out, "flamed_looks_walked_total",
+           "Threads that had run between two passes, and whose stack was walked.", s.walked);
+    metric(out, "flamed_looks_passed_over_total",
            "Threads that had run between two passes but were not walked; the walked ones stand for "
            "them.",
-           (double)s.passed_over);
-    metric(out, "flamed_looks_left_out_total", "counter",
-           "Threads that passes skipped, because the table of threads was full.",
-           (double)s.left_out);
-    metric(out, "flamed_looks_dropped_total", "counter",
-           "Samples of waits that did not fit into the flight recorder.", (double)s.dropped);
-    metric(out, "flamed_looks_lost_seconds_total", "counter",
-           "Time of threads whose place was not known.", (double)s.lost_ns / 1e9);
+           s.passed_over);
+    metric(out, "flamed_looks_left_out_total",
+           "Threads that passes skipped, because the table of threads was full.", s.left_out);
+    metric(out, "flamed_looks_dropped_total",
+           "Samples of waits that did not fit into the flight recorder.", s.dropped);
+    metric(out, "flamed_looks_lost_seconds_total", "Time of threads whose place was not known.",
+           (double)s.lost_ns / 1e9);
 }
 
 static void metrics_recorder(struct api *api, struct buf *out)
@@ -305,13 +281,10 @@ static void metrics_recorder(struct api *api, struct buf *out)
     if (!*api->engine.recorder)
         return;
     flight_stats((*api->engine.recorder)->flight, &f);
-    metric(out, "flamed_flight_recorder_bytes", "gauge", "Memory of the flight recorder.",
-           (double)f.bytes);
-    metric(out, "flamed_flight_recorder_samples_total", "counter", "Samples recorded.",
-           (double)f.samples);
-    metric(out, "flamed_flight_recorder_dropped_total", "counter", "Samples not recorded.",
-           (double)f.dropped);
-    metric(out, "flamed_flight_recorder_seconds", "gauge", "How far back it reaches.",
+    metric(out, "flamed_flight_recorder_bytes", "Memory of the flight recorder.", f.bytes);
+    metric(out, "flamed_flight_recorder_samples_total", "Samples recorded.", f.samples);
+    metric(out, "flamed_flight_recorder_dropped_total", "Samples not recorded.", f.dropped);
+    metric(out, "flamed_flight_recorder_seconds", "How far back it reaches.",
            f.oldest_ns ? (double)(clock_monotonic_ns() - f.oldest_ns) / 1e9 : 0.0);
     metrics_looks((*api->engine.recorder)->looks, out);
 }
@@ -357,11 +330,11 @@ static void metrics_operations(struct api *api, const struct target *seen, struc
 
     waits.name = "flamed_jvm_operation_wait_seconds_total";
     waits.waits = true;
-    metric_head(out, cpu.name, "counter",
+    metric_head(out, cpu.name,
                 "CPU time of a JVM by the operation of its requests, estimated from the always-on "
                 "samples, up to 10 s late.");
     discover_each(api->engine.discover, metrics_operation, &cpu);
-    metric_head(out, waits.name, "counter",
+    metric_head(out, waits.name,
                 "Time that threads of a JVM were blocked within requests, by operation, estimated "
                 "from the always-on samples, up to 10 s late.");
     discover_each(api->engine.discover, metrics_operation, &waits);
@@ -397,7 +370,7 @@ static void metrics_jvms(struct api *api, const struct viewer *v, struct buf *ou
     if (!*api->engine.recorder || target_new(&all, &seen, NULL) != 0)
         return;
     a.seen = seen;
-    metric_head(out, "flamed_jvm_cpu_seconds_total", "counter",
+    metric_head(out, "flamed_jvm_cpu_seconds_total",
                 "CPU time of a JVM by what it was spent on, estimated from the always-on samples.");
     discover_each(api->engine.discover, metrics_jvm, &a);
     if (api->engine.opts->recorder_requests)
@@ -406,23 +379,18 @@ static void metrics_jvms(struct api *api, const struct viewer *v, struct buf *ou
 
 static void metrics_store(const struct metrics *m)
 {
-    metric(m->out, "flamed_store_bytes", "gauge", "Size of the store.", (double)m->store.bytes);
-    metric(m->out, "flamed_store_names_bytes", "gauge",
-           "Memory of the names and stacks that stored captures share.",
-           (double)m->store.names_bytes);
-    metric(m->out, "flamed_store_captures", "gauge", "Captures stored.", (double)m->store.captures);
-    metric(m->out, "flamed_store_puts_total", "counter", "Captures written.",
-           (double)m->store.puts);
-    metric(m->out, "flamed_store_put_failures_total", "counter",
-           "Captures that could not be written.", (double)m->store.put_failures);
-    metric(m->out, "flamed_store_waiting", "gauge", "Finished captures that wait to be written.",
-           (double)m->waiting);
-    metric_head(m->out, "flamed_store_dropped_total", "counter", "Captures dropped by retention.");
-    buf_printf(m->out, "flamed_store_dropped_total{reason=\"age\"} %llu\n",
-               (unsigned long long)m->store.dropped_by_age);
-    buf_printf(m->out, "flamed_store_dropped_total{reason=\"size\"} %llu\n",
-               (unsigned long long)m->store.dropped_by_size);
-    metric(m->out, "flamed_store_healthy", "gauge", "1 when captures can be written.",
+    metric(m->out, "flamed_store_bytes", "Size of the store.", m->store.bytes);
+    metric(m->out, "flamed_store_names_bytes",
+           "Memory of the names and stacks that stored captures share.", m->store.names_bytes);
+    metric(m->out, "flamed_store_captures", "Captures stored.", m->store.captures);
+    metric(m->out, "flamed_store_puts_total", "Captures written.", m->store.puts);
+    metric(m->out, "flamed_store_put_failures_total", "Captures that could not be written.",
+           m->store.put_failures);
+    metric(m->out, "flamed_store_waiting", "Finished captures that wait to be written.",
+           m->waiting);
+    metric_by(m->out, "flamed_store_dropped_total", "Captures dropped by retention.", "reason",
+              { "age", m->store.dropped_by_age }, { "size", m->store.dropped_by_size });
+    metric(m->out, "flamed_store_healthy", "1 when captures can be written.",
            m->store_problem[0] ? 0.0 : 1.0);
 }
 
@@ -468,29 +436,28 @@ int backend_metrics(void *ctx, const struct viewer *v, struct buf *out, struct e
         return r == 0 ? out->error : r;
     if (r == 0) {
         push_metrics(api, out);
-        metric(out, "flamed_stalled_seconds", "gauge",
+        metric(out, "flamed_stalled_seconds",
                "Seconds without progress of the engine, whatever the cause; 0 below 5 s.",
                stands_s);
-        metric(out, "flamed_quarantined", "gauge",
+        metric(out, "flamed_quarantined",
                "Quarantined processes and containers: flamed does not read them, because reading "
                "them stalled it before.",
-               (double)quarantine_count(api->engine.opts->quarantine));
+               quarantine_count(api->engine.opts->quarantine));
         readers_stats(&readers);
-        metric(out, "flamed_readings_held", "gauge",
-               "Readings of processes that wait for a file system now; 32 at most.",
-               (double)readers.held);
-        metric(out, "flamed_readings_left_total", "counter",
+        metric(out, "flamed_readings_held",
+               "Readings of processes that wait for a file system now; 32 at most.", readers.held);
+        metric(out, "flamed_readings_left_total",
                "Readings of processes that were given up, because a file system did not answer in "
                "time.",
-               (double)readers.left);
-        metric(out, "flamed_readings_refused_total", "counter",
+               readers.left);
+        metric(out, "flamed_readings_refused_total",
                "Readings that were skipped, because another one of the same container or user "
                "still waits.",
-               (double)readers.refused);
-        metric(out, "flamed_looks_put_off_total", "counter",
+               readers.refused);
+        metric(out, "flamed_looks_put_off_total",
                "Readings of mappings that were put off, because their container or user had used "
                "up its share.",
-               (double)readers.looks_put_off);
+               readers.looks_put_off);
     }
     if (r == 0 && api->engine.store) {
         store_stats(api->engine.store, &m.store);

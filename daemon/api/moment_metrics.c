@@ -86,11 +86,11 @@ void moment_metrics(struct api *api, const struct viewer *v, struct buf *out)
     w.seen = seen;
     for (size_t i = 0; i < ARRAY_SIZE(FAMILIES); i++) {
         w.family = &FAMILIES[i];
-        metric_head(out, FAMILIES[i].name, "histogram", FAMILIES[i].help);
+        metric_head_histogram(out, FAMILIES[i].name, FAMILIES[i].help);
         discover_each(api->engine.discover, write_jvm, &w);
     }
     if (v->whole)
-        metric(out, "flamed_jvm_pauses_missing", "gauge",
+        metric(out, "flamed_jvm_pauses_missing",
                "JVMs without these histograms, because flamed reads 64 at once.",
-               (double)w.counted->left_out);
+               w.counted->left_out);
 }

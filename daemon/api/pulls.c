@@ -328,13 +328,13 @@ void pulls_metrics(struct pulls *s, struct buf *out)
 {
     if (!s)
         return;
-    metric(out, "flamed_triggers_fired_total", "counter",
-           "Captures that triggers began by themselves.", (double)s->fired);
-    metric(out, "flamed_triggers_left_out_total", "counter",
+    metric(out, "flamed_triggers_fired_total", "Captures that triggers began by themselves.",
+           s->fired);
+    metric(out, "flamed_triggers_left_out_total",
            "Times that a trigger's condition held for a JVM and was not noted, because its table "
            "was full.",
-           (double)s->left_out);
-    metric(out, "flamed_triggers_webhooks_lost_total", "counter",
+           s->left_out);
+    metric(out, "flamed_triggers_webhooks_lost_total",
            "Messages to webhooks of triggers that were lost before they reached a spool.",
-           (double)s->unsent);
+           s->unsent);
 }

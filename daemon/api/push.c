@@ -91,8 +91,9 @@ int document_push(struct api *api, const struct document_query *q, json_t **ret,
 
 /* One family with a line for each target. */
 struct push_family {
-    const char *name, *type, *help;
-    double (*value)(const struct push_status *s);
+    const char *name, *help;
+    double (*value)(const struct push_status *s); /* NULL: the uint64_t at @at */
+    size_t at;
 };
 
 static double success(const struct push_status *s)
@@ -109,34 +110,9 @@ static double failing(const struct push_status *s)
                : 0;
 }
 
-static double sent_bodies(const struct push_status *s)
-{
-    return (double)s->bodies;
-}
-
-static double sent_bytes(const struct push_status *s)
-{
-    return (double)s->bytes;
-}
-
-static double samples(const struct push_status *s)
-{
-    return (double)s->samples;
-}
-
-static double failures(const struct push_status *s)
-{
-    return (double)s->failures;
-}
-
 static double rejected(const struct push_status *s)
 {
     return (double)(s->rejected + s->rejected_profiles);
-}
-
-static double queued_bytes(const struct push_status *s)
-{
-    return (double)s->spool.bytes;
 }
 
 static double queued_seconds(const struct push_status *s)
@@ -149,28 +125,31 @@ static double missed(const struct push_status *s)
     return times_s(s, s->missed);
 }
 
+#define COUNT(member) .at = offsetof(struct push_status, member)
+
 static const struct push_family FAMILIES[] = {
-    { "flamed_push_last_success_timestamp_seconds", "gauge",
-      "Time at which the target last accepted a request; 0: never yet.", success },
-    { "flamed_push_failing_seconds", "gauge",
-      "For how long the target has accepted nothing although something was sent.", failing },
-    { "flamed_push_requests_total", "counter", "Requests that the target accepted.", sent_bodies },
-    { "flamed_push_bytes_total", "counter",
-      "Compressed bytes of the requests that the target accepted.", sent_bytes },
-    { "flamed_push_samples_total", "counter", "Samples that went into the spool.", samples },
-    { "flamed_push_failures_total", "counter",
+    { "flamed_push_last_success_timestamp_seconds",
+      "Time at which the target last accepted a request; 0: never yet.", .value = success },
+    { "flamed_push_failing_seconds",
+      "For how long the target has accepted nothing although something was sent.",
+      .value = failing },
+    { "flamed_push_requests_total", "Requests that the target accepted.", COUNT(bodies) },
+    { "flamed_push_bytes_total", "Compressed bytes of the requests that the target accepted.",
+      COUNT(bytes) },
+    { "flamed_push_samples_total", "Samples that went into the spool.", COUNT(samples) },
+    { "flamed_push_failures_total",
       "Requests without an answer or answered with an error, and minutes that could not be read.",
-      failures },
-    { "flamed_push_rejected_total", "counter",
+      COUNT(failures) },
+    { "flamed_push_rejected_total",
       "Requests that the target refused for good, and profiles that it refused within requests it "
       "accepted.",
-      rejected },
-    { "flamed_push_queued_bytes", "gauge", "Bytes that wait in the spool.", queued_bytes },
-    { "flamed_push_queued_seconds", "gauge", "Time that the samples in the spool cover.",
-      queued_seconds },
-    { "flamed_push_missed_seconds_total", "counter",
+      .value = rejected },
+    { "flamed_push_queued_bytes", "Bytes that wait in the spool.", COUNT(spool.bytes) },
+    { "flamed_push_queued_seconds", "Time that the samples in the spool cover.",
+      .value = queued_seconds },
+    { "flamed_push_missed_seconds_total",
       "Time missing in what was sent, because it was not read from the recorder soon enough.",
-      missed },
+      .value = missed },
 };
 
 static void label_target(struct buf *out, const char *name, const struct push_status *s)
@@ -185,15 +164,19 @@ void push_metrics(struct api *api, struct buf *out)
     size_t n = statuses(api, all);
 
     for (size_t f = 0; n && f < ARRAY_SIZE(FAMILIES); f++) {
-        metric_head(out, FAMILIES[f].name, FAMILIES[f].type, FAMILIES[f].help);
+        metric_head(out, FAMILIES[f].name, FAMILIES[f].help);
         for (size_t i = 0; i < n; i++) {
             label_target(out, FAMILIES[f].name, &all[i]);
             buf_add_str(out, "} ");
-            metric_value(out, FAMILIES[f].value(&all[i]));
+            metric_value(out,
+                         FAMILIES[f].value
+                             ? FAMILIES[f].value(&all[i])
+                             : (double)*(const uint64_t *)(const void *)((const char *)&all[i] +
+                                                                         FAMILIES[f].at));
         }
     }
     if (n)
-        metric_head(out, "flamed_push_dropped_total", "counter",
+        metric_head(out, "flamed_push_dropped_total",
                     "Requests that the spool had no room for, or that became too old.");
     for (size_t i = 0; i < n; i++) {
         for (size_t k = 0; k < SPOOL_LOSSES; k++) {

@@ -65,14 +65,14 @@ void service_metrics(struct api *api, const struct viewer *v, struct buf *out)
     for (uint32_t kind = 0; kind < SERVICE_COUNTER_KINDS; kind++) {
         struct writing w = { v, seen, FAMILIES[kind].name, FAMILIES[kind].label, out };
 
-        metric_head(out, FAMILIES[kind].name, "counter", FAMILIES[kind].help);
+        metric_head(out, FAMILIES[kind].name, FAMILIES[kind].help);
         service_counters_each(counters,
                               &(struct service_counters_query){
                                   .kind = kind, .sees = sees, .line = write_line, .cookie = &w });
     }
     if (v->whole)
         metric(
-            out, "flamed_function_metrics_left_out_total", "counter",
+            out, "flamed_function_metrics_left_out_total",
             "Functions that found no free counter in a minute, and samples that found no memory.",
-            (double)service_counters_left_out(counters));
+            service_counters_left_out(counters));
 }

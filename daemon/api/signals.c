@@ -151,19 +151,15 @@ static void own_metrics(const struct api *api, struct buf *out)
     struct signals_stats s;
 
     signals_stats(api->engine.signals, &s);
-    metric(out, "flamed_signal_jvms", "gauge", "JVMs whose numbers are read for signals.",
-           (double)s.jvms);
-    metric(out, "flamed_signal_left_out", "gauge",
-           "JVMs without signals, because the table of JVMs is full.", (double)s.left_out);
-    metric(out, "flamed_signal_threads_left_out", "gauge",
-           "Threads that signals do not read, because their JVM has too many.",
-           (double)s.threads_left_out);
-    metric(out, "flamed_signal_bytes", "gauge", "Memory of the numbers that signals are made of.",
-           (double)s.bytes);
-    metric(out, "flamed_signal_readings_total", "counter", "Readings of the numbers of a JVM.",
-           (double)s.readings);
-    metric(out, "flamed_signal_seconds_total", "counter",
-           "CPU time of reading the numbers of JVMs.", (double)s.cpu_ns / (double)NSEC_PER_SEC);
+    metric(out, "flamed_signal_jvms", "JVMs whose numbers are read for signals.", s.jvms);
+    metric(out, "flamed_signal_left_out",
+           "JVMs without signals, because the table of JVMs is full.", s.left_out);
+    metric(out, "flamed_signal_threads_left_out",
+           "Threads that signals do not read, because their JVM has too many.", s.threads_left_out);
+    metric(out, "flamed_signal_bytes", "Memory of the numbers that signals are made of.", s.bytes);
+    metric(out, "flamed_signal_readings_total", "Readings of the numbers of a JVM.", s.readings);
+    metric(out, "flamed_signal_seconds_total", "CPU time of reading the numbers of JVMs.",
+           (double)s.cpu_ns / (double)NSEC_PER_SEC);
 }
 
 static void write_throttled(void *cookie, const struct process *p, uint64_t ns)
@@ -188,7 +184,7 @@ void signal_metrics(struct api *api, const struct viewer *v, struct buf *out)
         return;
     a.seen = seen;
     signals_each(api->engine.signals, NULL, count_signal, &a);
-    metric_head(out, "flamed_signal", "gauge",
+    metric_head(out, "flamed_signal",
                 "Severity, 1 to 3, of a signal that is on for a JVM of the service.");
     for (size_t i = 0; i < a.count; i++) {
         for (size_t id = 0; id < RULES; id++) {
@@ -203,9 +199,9 @@ void signal_metrics(struct api *api, const struct viewer *v, struct buf *out)
         }
     }
     free(a.rows);
-    metric_head(out, "flamed_jvm_throttled_seconds_total", "counter",
-                "Time that the cgroup of a JVM was stopped because it had used up its limit of CPU "
-                "time.");
+    metric_head(
+        out, "flamed_jvm_throttled_seconds_total",
+        "Time that the cgroup of a JVM was stopped because it had used up its limit of CPU time.");
     signals_throttled(api->engine.signals, write_throttled, &a);
     if (v->whole)
         own_metrics(api, out);

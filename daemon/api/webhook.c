@@ -3,7 +3,6 @@
 
 #include "api/api_impl.h"
 #include "api/json.h"
-#include "base/cleanup.h"
 #include "base/text.h"
 #include "push/push.h"
 
