@@ -3,7 +3,6 @@
 
 #include "access/access_rules.h"
 #include "base/cleanup.h"
-#include "base/clock.h"
 #include "base/log.h"
 #include "profile/service_counters.h"
 

@@ -6,7 +6,6 @@
  */
 #include "access/peers_impl.h"
 
-#include "base/cleanup.h"
 #include "proc/proc.h"
 
 #include <fcntl.h>

@@ -2,7 +2,6 @@
 #include "engine/watchdog.h"
 
 #include "base/cleanup.h"
-#include "base/clock.h"
 
 #include <poll.h>
 #include <pthread.h>

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "profile/handlers.h"
 
-#include "base/cleanup.h"
 #include "profile/own_code.h"
 
 enum handler_kind {

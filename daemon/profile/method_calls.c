@@ -3,8 +3,6 @@
 #include "profile/method_calls_impl.h"
 
 #include "base/array.h"
-#include "base/cleanup.h"
-#include "base/clock.h"
 #include "profile/thread_kinds.h"
 
 /* A call under way. */

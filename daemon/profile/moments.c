@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Moments of JVMs in a record, and the weights of samples that safepoints give. */
 #include "base/array.h"
-#include "base/cleanup.h"
 #include "profile/record_impl.h"
 
 static const char *const KIND_NAMES[MOMENT_SORTS] = {

@@ -3,7 +3,6 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "base/id_table.h"
 #include "profile/heavy_names.h"
 #include "profile/service_minute.h"
 

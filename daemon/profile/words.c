@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "profile/words.h"
 
-#include "base/cleanup.h"
 #include "base/text.h"
 #include "profile/category.h"
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "push/push_config_impl.h"
 
-#include "base/clock.h"
 #include "event/events.h"
 #include "push/push_url.h"
 #include "schedule/duration.h"

@@ -3,8 +3,6 @@
  * authorization. */
 #include "push/push_config_impl.h"
 
-#include "base/clock.h"
-
 #define KEYS_KNOWN                                                                                 \
     "url, link, headers, basic_auth, authorization, tls_config, proxy_url, no_proxy, spool_age"
 #define WEBHOOK_SPOOL_BYTES (UINT64_C(1) << 20)

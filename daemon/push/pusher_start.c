@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "base/cleanup.h"
 #include "base/fds.h"
 #include "push/push.h"
 #include "push/push_url.h"

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "push/retry.h"
 
-#include "base/clock.h"
-
 #define RETRY_DOUBLINGS_MAX 7u
 
 static enum retry_verdict later(struct retry *r, const struct pusher_answer *a, uint64_t now_ns,

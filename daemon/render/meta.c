@@ -3,7 +3,6 @@
  * Facts of a profile that every format has besides its stacks: when, what, how, and how good. One
  * place, so that html and json cannot disagree.
  */
-#include "base/clock.h"
 #include "base/text.h"
 #include "render/formats.h"
 #include "render/method_calls_table.h"

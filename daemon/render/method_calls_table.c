@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "render/method_calls_table.h"
 
-#include "base/clock.h"
 #include "profile/method_calls.h"
 #include "render/report.h"
 

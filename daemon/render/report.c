@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "render/report.h"
 
-#include "base/clock.h"
 #include "render/method_calls_table.h"
 
 void report_add_label(struct buf *out, const char *label)

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "render/threads_common.h"
 
-#include "base/clock.h"
-
 #include <time.h>
 
 const char *thread_state_name(unsigned state)

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/budget.h"
-#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/lock.h"
 #include "base/log.h"

@@ -5,7 +5,6 @@
  */
 #include "serve/serve_impl.h"
 
-#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/lock.h"
 #include "base/log.h"

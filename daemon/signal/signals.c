@@ -2,7 +2,6 @@
 #include "signal/signal.h"
 
 #include "base/array.h"
-#include "base/cleanup.h"
 #include "base/places.h"
 #include "signal/measures.h"
 #include "signal/watched.h"

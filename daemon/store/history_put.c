@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Writes minutes: each in one transaction, whole or not at all. */
 #include "base/array.h"
-#include "base/cleanup.h"
 #include "base/lock.h"
 #include "store/blob.h"
 #include "store/history_impl.h"

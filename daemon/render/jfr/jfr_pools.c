@@ -3,7 +3,6 @@
  * Fills the constant pools of a recording: classes, methods, stack traces. A native function is a
  * method of its file, as in async-profiler.
  */
-#include "base/cleanup.h"
 #include "render/jfr/jfr.h"
 
 #define POOLS_TRACE_BYTES_MAX ((size_t)1 << 30)

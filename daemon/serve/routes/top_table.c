@@ -8,7 +8,6 @@
 #include "serve/routes/top_table.h"
 
 #include "base/cleanup.h"
-#include "base/clock.h"
 #include "render/formats.h"
 
 #define HOME "\x1b[H"
