@@ -37,31 +37,29 @@ static void finisher_deinit(struct finisher *f)
     free(f->frames);
 }
 
-static int finish_string(struct finisher *f, uint32_t old, uint32_t *ret)
+static int finish_string(void *finisher, uint32_t *string)
 {
+    struct finisher *f = finisher;
+    uint32_t old = *string < f->counts.strings ? *string : 0;
     int r = 0;
 
-    old = old < f->counts.strings ? old : 0;
     if (f->strings[old])
-        *ret = f->strings[old] - 1;
+        *string = f->strings[old] - 1;
     else
-        r = intern_add(f->p->strings, frame_table_get_string(f->table, old), ret);
+        r = intern_add(f->p->strings, frame_table_get_string(f->table, old), string);
     if (r == 0)
-        f->strings[old] = *ret + 1;
+        f->strings[old] = *string + 1;
     return r;
 }
 
 static int finish_module(struct finisher *f, uint32_t old, uint32_t *ret)
 {
-    const struct module *m = frame_table_get_module(f->table, old);
-    struct module copy = { 0 };
+    struct module copy = *frame_table_get_module(f->table, old);
     int r = 0;
 
     old = old < f->counts.modules ? old : 0;
     if (!f->modules[old]) {
-        r = finish_string(f, m->path, &copy.path);
-        if (r == 0)
-            r = finish_string(f, m->build_id, &copy.build_id);
+        r = module_each_string(&copy, finish_string, f);
         if (r == 0 && !array_grow(&f->p->modules, &f->module_cap, f->p->module_count + 1, 16))
             r = -ENOMEM;
         if (r < 0)
@@ -75,21 +73,14 @@ static int finish_module(struct finisher *f, uint32_t old, uint32_t *ret)
 
 static int finish_function(struct finisher *f, uint32_t old, uint32_t *ret)
 {
-    const struct function *fn = frame_table_get_function(f->table, old);
-    struct function copy = { 0 };
+    struct function copy = *frame_table_get_function(f->table, old);
     int r = 0;
 
     old = old < f->counts.functions ? old : 0;
     if (!f->functions[old]) {
-        r = finish_string(f, fn->class_name, &copy.class_name);
+        r = function_each_string(&copy, finish_string, f);
         if (r == 0)
-            r = finish_string(f, fn->name, &copy.name);
-        if (r == 0)
-            r = finish_string(f, fn->signature, &copy.signature);
-        if (r == 0)
-            r = finish_string(f, fn->file, &copy.file);
-        if (r == 0)
-            r = finish_module(f, fn->module, &copy.module);
+            r = finish_module(f, copy.module, &copy.module);
         if (r == 0 && !array_grow(&f->p->functions, &f->function_cap, f->p->function_count + 1, 64))
             r = -ENOMEM;
         if (r < 0)
@@ -152,25 +143,13 @@ static int finish_who(struct finisher *f, const struct record *r)
         struct profile_process *to = &p->processes[p->process_count++];
 
         *to = *(const struct profile_process *)id_table_get(&r->processes, i);
-        k = finish_string(f, to->name, &to->name);
-        if (k == 0)
-            k = finish_string(f, to->container, &to->container);
-        if (k == 0)
-            k = finish_string(f, to->pod, &to->pod);
-        if (k == 0)
-            k = finish_string(f, to->pod_namespace, &to->pod_namespace);
-        if (k == 0)
-            k = finish_string(f, to->service, &to->service);
-        if (k == 0)
-            k = finish_string(f, to->version, &to->version);
-        if (k == 0)
-            k = finish_string(f, to->attributes, &to->attributes);
+        k = process_each_string(to, finish_string, f);
     }
     for (uint32_t i = 0; i < r->threads.count && k == 0; i++) {
         struct profile_thread *to = &p->threads[p->thread_count++];
 
         *to = *(const struct profile_thread *)id_table_get(&r->threads, i);
-        k = finish_string(f, to->name, &to->name);
+        k = finish_string(f, &to->name);
     }
     return k;
 }
@@ -365,7 +344,7 @@ static int finish_all(struct finisher *f, const struct record *r)
         k = contexts_finish(r->contexts, p);
     if (k == 0)
         k = finish_samples(p, r);
-    return k == 0 ? record_finish_moments(r, p) : k;
+    return k == 0 ? record_finish_moments(r, p, finish_string, f) : k;
 }
 
 /* Fills @p from a record whose frames are all resolved. */

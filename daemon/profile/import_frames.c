@@ -22,45 +22,37 @@ void frame_importer_deinit(struct frame_importer *f)
     free(f->frames);
 }
 
-int frame_import_string(struct frame_importer *f, uint32_t string, uint32_t *ret)
+int frame_import_string(void *importer, uint32_t *string)
 {
+    struct frame_importer *f = importer;
+    uint32_t old = *string;
     int r = 0;
 
-    if (!f->strings[string]) {
-        r = frame_table_string(f->table, intern_get(f->p->strings, string), ret);
+    if (!f->strings[old]) {
+        r = frame_table_string(f->table, intern_get(f->p->strings, old), string);
         if (r == 0)
-            f->strings[string] = *ret + 1;
+            f->strings[old] = *string + 1;
     } else
-        *ret = f->strings[string] - 1;
+        *string = f->strings[old] - 1;
     return r;
 }
 
-static int import_module(struct frame_importer *f, const struct module *from, uint32_t *ret)
+static int import_module(struct frame_importer *f, struct module to, uint32_t *ret)
 {
-    struct module to = { 0 };
-    int r = frame_import_string(f, from->path, &to.path);
+    int r = module_each_string(&to, frame_import_string, f);
 
-    if (r == 0)
-        r = frame_import_string(f, from->build_id, &to.build_id);
     return r == 0 ? frame_table_module(f->table, &to, ret) : r;
 }
 
 static int import_function(struct frame_importer *f, uint32_t function, uint32_t *ret)
 {
-    const struct function *from = &f->p->functions[function];
-    struct function to = { 0 };
+    struct function to = f->p->functions[function];
     int r = 0;
 
     if (!f->functions[function]) {
-        r = import_module(f, &f->p->modules[from->module], &to.module);
+        r = import_module(f, f->p->modules[to.module], &to.module);
         if (r == 0)
-            r = frame_import_string(f, from->class_name, &to.class_name);
-        if (r == 0)
-            r = frame_import_string(f, from->name, &to.name);
-        if (r == 0)
-            r = frame_import_string(f, from->signature, &to.signature);
-        if (r == 0)
-            r = frame_import_string(f, from->file, &to.file);
+            r = function_each_string(&to, frame_import_string, f);
         if (r == 0)
             r = frame_table_function(f->table, &to, ret);
         if (r == 0)

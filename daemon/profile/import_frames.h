@@ -2,7 +2,7 @@
 /* Copies frames and strings of a profile into a frame table, each once. Thread: the owner's. */
 #pragma once
 
-#include "profile/profile.h"
+#include "profile/each_string.h"
 
 struct frame_importer {
     const struct profile *p;   /* borrowed */
@@ -16,4 +16,4 @@ int frame_importer_init(struct frame_importer *f, const struct profile *p,
 void frame_importer_deinit(struct frame_importer *f);
 /* Find or add an entry of the table. 0; -ENOSPC, -ENOMEM as frame_table_frame(). */
 int frame_import(struct frame_importer *f, uint32_t frame, uint32_t *ret);
-int frame_import_string(struct frame_importer *f, uint32_t string, uint32_t *ret);
+int frame_import_string(void *importer, uint32_t *string); /* as string_fn */

@@ -33,27 +33,6 @@ struct merger {
     bool rounded, crowded;
 };
 
-static int merge_string(struct merger *m, uint32_t id, uint32_t *ret)
-{
-    return frame_import_string(&m->names, id, ret);
-}
-
-/* Replaces the strings of @process, which are of m->p, by those of the merged profile. */
-static int merge_process_strings(struct merger *m, struct profile_process *process)
-{
-    uint32_t *const strings[] = { &process->name,          &process->container, &process->pod,
-                                  &process->pod_namespace, &process->service,   &process->version,
-                                  &process->attributes };
-
-    for (size_t i = 0; i < ARRAY_SIZE(strings); i++) {
-        int r = merge_string(m, *strings[i], strings[i]);
-
-        if (r != 0)
-            return r;
-    }
-    return 0;
-}
-
 static int merge_process(struct merger *m, uint32_t index, uint32_t *ret)
 {
     struct profile_process process = m->p->processes[index];
@@ -61,7 +40,7 @@ static int merge_process(struct merger *m, uint32_t index, uint32_t *ret)
 
     if (m->processes[index] == MERGE_NONE) {
         process.owner = 0; /* known to some profiles only: no part of the key */
-        r = merge_process_strings(m, &process);
+        r = process_each_string(&process, frame_import_string, &m->names);
         if (r == 0)
             r = merged_process_add(&m->images, m->record, &process, m->p->start_realtime_ns,
                                    &m->processes[index]);
@@ -86,7 +65,7 @@ static int merge_threads(struct merger *m)
         wanted++;
         r = merge_process(m, t.process, &t.process);
         if (r == 0)
-            r = merge_string(m, t.name, &t.name);
+            r = frame_import_string(&m->names, &t.name);
         if (r == 0)
             r = record_thread(m->record, &t, &m->threads[i]);
     }
@@ -110,11 +89,7 @@ static int merge_moments(struct merger *m)
             continue;
         r = merge_process(m, one.process, &one.process);
         if (r == 0)
-            r = merge_string(m, one.name, &one.name);
-        if (r == 0)
-            r = merge_string(m, one.by, &one.by);
-        if (r == 0)
-            r = merge_string(m, one.compiler, &one.compiler);
+            r = moment_each_string(&one, frame_import_string, &m->names);
         if (r == 0)
             r = record_moment(m->record, &one);
         if (r == -ENOSPC)

@@ -45,7 +45,7 @@ static int by_start(const void *a, const void *b)
     return COMPARE(x, y);
 }
 
-int record_finish_moments(const struct record *r, struct profile *p)
+int record_finish_moments(const struct record *r, struct profile *p, string_fn fn, void *cookie)
 {
     int k = 0;
 
@@ -58,11 +58,7 @@ int record_finish_moments(const struct record *r, struct profile *p)
         struct profile_moment *m = &p->moments[p->moment_count++];
 
         *m = r->moments[i];
-        k = intern_add(p->strings, frame_table_get_string(r->table, m->name), &m->name);
-        if (k == 0)
-            k = intern_add(p->strings, frame_table_get_string(r->table, m->by), &m->by);
-        if (k == 0)
-            k = intern_add(p->strings, frame_table_get_string(r->table, m->compiler), &m->compiler);
+        k = moment_each_string(m, fn, cookie);
     }
     qsort(p->moments, p->moment_count, sizeof(*p->moments), by_start);
     return k;

@@ -41,45 +41,38 @@ struct rebase *rebase_free(struct rebase *b)
 
 /* ---- the first step ---- */
 
-static int add_string(struct rebase *b, uint32_t string, uint32_t *ret)
+static int add_string(void *rebase, uint32_t *string)
 {
-    uint32_t id = 0;
+    struct rebase *b = rebase;
+    uint32_t old = *string, id = 0;
     int r;
 
-    *ret = 0;
-    if (string >= b->counts.strings)
+    *string = 0;
+    if (old >= b->counts.strings)
         return 0;
-    if (!b->strings[string]) {
-        r = frame_table_string(b->to, frame_table_get_string(b->from, string), &id);
+    if (!b->strings[old]) {
+        r = frame_table_string(b->to, frame_table_get_string(b->from, old), &id);
         if (r < 0)
             return r;
-        b->strings[string] = id + 1;
+        b->strings[old] = id + 1;
     }
-    *ret = b->strings[string] - 1;
+    *string = b->strings[old] - 1;
     return 0;
 }
 
 static int add_module(struct rebase *b, uint32_t module, uint32_t *ret)
 {
     struct module m = *frame_table_get_module(b->from, module);
-    int r = add_string(b, m.path, &m.path);
+    int r = module_each_string(&m, add_string, b);
 
-    if (r == 0)
-        r = add_string(b, m.build_id, &m.build_id);
     return r < 0 ? r : frame_table_module(b->to, &m, ret);
 }
 
 static int add_function(struct rebase *b, uint32_t function, uint32_t *ret)
 {
     struct function f = *frame_table_get_function(b->from, function);
-    int r = add_string(b, f.class_name, &f.class_name);
+    int r = function_each_string(&f, add_string, b);
 
-    if (r == 0)
-        r = add_string(b, f.name, &f.name);
-    if (r == 0)
-        r = add_string(b, f.signature, &f.signature);
-    if (r == 0)
-        r = add_string(b, f.file, &f.file);
     if (r == 0)
         r = add_module(b, f.module, &f.module);
     return r < 0 ? r : frame_table_function(b->to, &f, ret);
@@ -103,43 +96,26 @@ int rebase_add_frame(struct rebase *b, uint32_t frame)
     return 0;
 }
 
-static int add_process(struct rebase *b, const struct profile_process *p)
-{
-    uint32_t id;
-    int r = add_string(b, p->name, &id);
-
-    if (r == 0)
-        r = add_string(b, p->container, &id);
-    if (r == 0)
-        r = add_string(b, p->pod, &id);
-    if (r == 0)
-        r = add_string(b, p->pod_namespace, &id);
-    if (r == 0)
-        r = add_string(b, p->service, &id);
-    if (r == 0)
-        r = add_string(b, p->version, &id);
-    if (r == 0)
-        r = add_string(b, p->attributes, &id);
-    return r;
-}
-
 int rebase_add_record(struct rebase *b, const struct record *r)
 {
-    uint32_t id;
     int k = 0;
 
     for (uint32_t i = 1; i < r->nodes.count && k == 0; i++)
         k = rebase_add_frame(b, ((const struct record_node *)id_table_get(&r->nodes, i))->frame);
-    for (uint32_t i = 0; i < r->processes.count && k == 0; i++)
-        k = add_process(b, id_table_get(&r->processes, i));
-    for (uint32_t i = 0; i < r->threads.count && k == 0; i++)
-        k = add_string(b, ((const struct profile_thread *)id_table_get(&r->threads, i))->name, &id);
+    for (uint32_t i = 0; i < r->processes.count && k == 0; i++) {
+        struct profile_process p = *(const struct profile_process *)id_table_get(&r->processes, i);
+
+        k = process_each_string(&p, add_string, b);
+    }
+    for (uint32_t i = 0; i < r->threads.count && k == 0; i++) {
+        struct profile_thread t = *(const struct profile_thread *)id_table_get(&r->threads, i);
+
+        k = add_string(b, &t.name);
+    }
     for (size_t i = 0; i < r->moment_count && k == 0; i++) {
-        k = add_string(b, r->moments[i].name, &id);
-        if (k == 0)
-            k = add_string(b, r->moments[i].by, &id);
-        if (k == 0)
-            k = add_string(b, r->moments[i].compiler, &id);
+        struct profile_moment m = r->moments[i];
+
+        k = moment_each_string(&m, add_string, b);
     }
     return k;
 }
@@ -153,9 +129,12 @@ uint32_t rebase_frame(const struct rebase *b, uint32_t frame)
     return frame < b->counts.frames && b->frames[frame] ? b->frames[frame] - 1 : 0;
 }
 
-static uint32_t string_of(const struct rebase *b, uint32_t string)
+static int move_string(void *rebase, uint32_t *string)
 {
-    return string < b->counts.strings && b->strings[string] ? b->strings[string] - 1 : 0;
+    const struct rebase *b = *(const struct rebase *const *)rebase;
+
+    *string = *string < b->counts.strings && b->strings[*string] ? b->strings[*string] - 1 : 0;
+    return 0;
 }
 
 void record_rebase(struct record *r, const struct rebase *b)
@@ -165,29 +144,12 @@ void record_rebase(struct record *r, const struct rebase *b)
 
         n->frame = rebase_frame(b, n->frame);
     }
-    for (uint32_t i = 0; i < r->processes.count; i++) {
-        struct profile_process *p = id_table_at(&r->processes, i);
-
-        p->name = string_of(b, p->name);
-        p->container = string_of(b, p->container);
-        p->pod = string_of(b, p->pod);
-        p->pod_namespace = string_of(b, p->pod_namespace);
-        p->service = string_of(b, p->service);
-        p->version = string_of(b, p->version);
-        p->attributes = string_of(b, p->attributes);
-    }
-    for (uint32_t i = 0; i < r->threads.count; i++) {
-        struct profile_thread *t = id_table_at(&r->threads, i);
-
-        t->name = string_of(b, t->name);
-    }
-    for (size_t i = 0; i < r->moment_count; i++) {
-        struct profile_moment *m = &r->moments[i];
-
-        m->name = string_of(b, m->name);
-        m->by = string_of(b, m->by);
-        m->compiler = string_of(b, m->compiler);
-    }
+    for (uint32_t i = 0; i < r->processes.count; i++)
+        process_each_string(id_table_at(&r->processes, i), move_string, &b);
+    for (uint32_t i = 0; i < r->threads.count; i++)
+        move_string(&b, &((struct profile_thread *)id_table_at(&r->threads, i))->name);
+    for (size_t i = 0; i < r->moment_count; i++)
+        moment_each_string(&r->moments[i], move_string, &b);
     /* Different names are different in either table, so that no two became one. */
     id_table_rehash(&r->nodes);
     id_table_rehash(&r->processes);

@@ -4,6 +4,7 @@
 
 #include "base/id_table.h"
 #include "profile/contexts.h"
+#include "profile/each_string.h"
 #include "profile/profile.h"
 
 #define RECORD_NODES_MAX 16000000u
@@ -61,6 +62,6 @@ struct record {
 /* Copies @r to @ret with every frame resolved. Nodes and samples are its own, to be freed by
  * record_resolved_deinit(); the rest is borrowed. 0 or -ENOMEM. */
 int record_resolve(const struct record *r, struct record *ret);
-/* Copies the moments of @r to @p, sorted by start, with strings of @p. 0 or -ENOMEM. */
-int record_finish_moments(const struct record *r, struct profile *p);
+/* Copies the moments of @r to @p, sorted by start, with strings by @fn. 0 or -ENOMEM. */
+int record_finish_moments(const struct record *r, struct profile *p, string_fn fn, void *cookie);
 void record_resolved_deinit(struct record *resolved);

@@ -267,15 +267,12 @@ static void unfolder_deinit(struct unfolder *u)
     free(u->stack);
 }
 
-static int string_in(struct unfolder *u, uint32_t id, uint32_t *ret)
-{
-    return frame_import_string(&u->names, id, ret);
-}
-
 static int thread_of(struct unfolder *u, uint32_t group)
 {
     const struct profile_process *g = &u->f->groups[group];
-    struct profile_process process = { .start_ticks = group + 1 };
+    struct profile_process process = { .start_ticks = group + 1,
+                                       .version = g->version,
+                                       .pod_namespace = g->pod_namespace };
     struct profile_thread thread = { 0 };
     int r;
 
@@ -283,9 +280,9 @@ static int thread_of(struct unfolder *u, uint32_t group)
         return 0;
     r = frame_table_string(u->table, fold_service(u->f, group), &process.service);
     if (r == 0)
-        r = string_in(u, g->version, &process.version);
+        r = frame_import_string(&u->names, &process.version);
     if (r == 0)
-        r = string_in(u, g->pod_namespace, &process.pod_namespace);
+        r = frame_import_string(&u->names, &process.pod_namespace);
     if (r == 0)
         r = frame_table_string(u->table, span_of(u->f->attributes[group]), &process.attributes);
     process.name = process.service;
