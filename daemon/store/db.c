@@ -41,6 +41,74 @@ int store_prepare(struct store *s, const char *sql, sqlite3_stmt **ret, struct e
     return 0;
 }
 
+struct store_value store_value_number(int64_t v)
+{
+    return (struct store_value){ .kind = STORE_NUMBER, .number = v };
+}
+
+struct store_value store_value_unsigned(uint64_t v)
+{
+    return store_value_number((int64_t)v);
+}
+
+struct store_value store_value_real(double v)
+{
+    return (struct store_value){ .kind = STORE_REAL, .real = v };
+}
+
+struct store_value store_value_text(const char *text)
+{
+    return store_value_span(text ? span_of(text) : SPAN_NULL);
+}
+
+struct store_value store_value_span(struct span text)
+{
+    return (struct store_value){ .kind = STORE_TEXT, .bytes = text };
+}
+
+struct store_value store_value_bytes(const struct buf *b)
+{
+    return (struct store_value){ .kind = STORE_BYTES, .bytes = buf_span(b) };
+}
+
+void store_bind_values(sqlite3_stmt *stmt, const struct store_value *values, size_t n)
+{
+    for (int i = 0; i < (int)n; i++) {
+        const struct store_value *v = &values[i];
+
+        if (v->kind == STORE_NUMBER)
+            sqlite3_bind_int64(stmt, i + 1, v->number);
+        else if (v->kind == STORE_REAL)
+            sqlite3_bind_double(stmt, i + 1, v->real);
+        else if (v->kind == STORE_TEXT)
+            sqlite3_bind_text(stmt, i + 1, v->bytes.n ? v->bytes.p : "", (int)v->bytes.n,
+                              SQLITE_TRANSIENT);
+        else if (v->kind == STORE_BYTES)
+            sqlite3_bind_blob64(stmt, i + 1, v->bytes.p, v->bytes.n, SQLITE_STATIC);
+        else
+            sqlite3_bind_null(stmt, i + 1);
+    }
+}
+
+int store_query_values(struct store *s, const char *sql, sqlite3_stmt **ret, struct error *err,
+                       const struct store_value *values, size_t n)
+{
+    int r = store_prepare(s, sql, ret, err);
+
+    if (r == 0)
+        store_bind_values(*ret, values, n);
+    return r;
+}
+
+int store_run_values(struct store *s, const char *sql, const char *failure, struct error *err,
+                     const struct store_value *values, size_t n)
+{
+    _cleanup_stmt_ sqlite3_stmt *stmt = NULL;
+    int r = store_query_values(s, sql, &stmt, err, values, n);
+
+    return r < 0 || sqlite3_step(stmt) == SQLITE_DONE ? r : store_failed(s, err, failure);
+}
+
 int store_exec(struct store *s, const char *sql, struct error *err)
 {
     if (!s->db)

@@ -12,14 +12,14 @@ static int dictionary_read(struct store *s, int64_t id, struct dictionary **ret,
 {
     _cleanup_stmt_ sqlite3_stmt *stmt = NULL;
     struct dictionary *e = NULL;
-    int r = store_prepare(s, "SELECT body FROM additions WHERE epoch = ? ORDER BY seq", &stmt, err),
+    int r = store_query(s, "SELECT body FROM additions WHERE epoch = ? ORDER BY seq", &stmt, err,
+                        VALUE(id)),
         step;
 
     if (r == 0)
         r = dictionary_new(id, &e);
     if (r < 0)
         return r;
-    sqlite3_bind_int64(stmt, 1, id);
     while (r == 0 && (step = sqlite3_step(stmt)) == SQLITE_ROW) {
         struct span packed = { sqlite3_column_blob(stmt, 0),
                                (size_t)sqlite3_column_bytes(stmt, 0) };
@@ -48,14 +48,11 @@ void dictionaries_abandon(struct store *s)
 
 static int dictionary_create(struct store *s, uint64_t now_ns, int64_t *ret, struct error *err)
 {
-    _cleanup_stmt_ sqlite3_stmt *stmt = NULL;
-    int r = store_prepare(s, "INSERT INTO epochs(created_ns) VALUES(?)", &stmt, err);
+    int r = store_run(s, "INSERT INTO epochs(created_ns) VALUES(?)", "cannot write to the store",
+                      err, VALUE(now_ns));
 
     if (r < 0)
         return r;
-    sqlite3_bind_int64(stmt, 1, (sqlite3_int64)now_ns);
-    if (sqlite3_step(stmt) != SQLITE_DONE)
-        return store_failed(s, err, "cannot write to the store");
     *ret = sqlite3_last_insert_rowid(s->db);
     return 0;
 }

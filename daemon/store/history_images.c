@@ -23,33 +23,14 @@ const char *history_mark_name(enum history_mark_kind kind)
 
 /* ---- writing ---- */
 
-static int done(struct history *h, sqlite3_stmt *stmt, struct error *err)
-{
-    return sqlite3_step(stmt) == SQLITE_DONE
-               ? 0
-               : store_failed(h->store, err, "cannot write the history");
-}
-
-static void bind_text(sqlite3_stmt *stmt, int at, const char *text)
-{
-    sqlite3_bind_text(stmt, at, text ? text : "", -1, SQLITE_TRANSIENT);
-}
+#define CANNOT_WRITE "cannot write the history"
 
 int marks_add(struct history *h, const struct history_mark *m, int64_t image, struct error *err)
 {
-    _cleanup_stmt_ sqlite3_stmt *stmt = NULL;
-    int r = store_prepare(h->store,
-                          "INSERT INTO marks(time_ns, kind, image, text, value) VALUES(?,?,?,?,?)",
-                          &stmt, err);
-
-    if (r < 0)
-        return r;
-    sqlite3_bind_int64(stmt, 1, (sqlite3_int64)m->time_ns);
-    sqlite3_bind_int(stmt, 2, (int)m->kind);
-    sqlite3_bind_int64(stmt, 3, image);
-    bind_text(stmt, 4, m->text);
-    sqlite3_bind_double(stmt, 5, isnan(m->value) ? MARK_UNKNOWN : m->value);
-    return done(h, stmt, err);
+    return store_run(h->store,
+                     "INSERT INTO marks(time_ns, kind, image, text, value) VALUES(?,?,?,?,?)",
+                     CANNOT_WRITE, err, VALUE(m->time_ns), VALUE(m->kind), VALUE(image),
+                     VALUE(m->text), VALUE(isnan(m->value) ? MARK_UNKNOWN : m->value));
 }
 
 /* Writes the differences as part of a sentence; "" if no fact known of both differs. */
@@ -80,15 +61,12 @@ static int note_deploy(struct history *h, const struct history_image *image, int
 
     if (!image->service[0] || !image->java[0])
         return 0;
-    r = store_prepare(h->store,
-                      "SELECT version, java, flags FROM images WHERE service = ? AND owner = ?"
-                      " AND n != ? AND java != '' ORDER BY started_ns DESC, n DESC LIMIT 1",
-                      &stmt, err);
+    r = store_query(h->store,
+                    "SELECT version, java, flags FROM images WHERE service = ? AND owner = ?"
+                    " AND n != ? AND java != '' ORDER BY started_ns DESC, n DESC LIMIT 1",
+                    &stmt, err, VALUE(image->service), VALUE(image->owner), VALUE(n));
     if (r < 0)
         return r;
-    bind_text(stmt, 1, image->service);
-    sqlite3_bind_int64(stmt, 2, image->owner);
-    sqlite3_bind_int64(stmt, 3, n);
     if (sqlite3_step(stmt) != SQLITE_ROW)
         return 0; /* no other JVM of this service is known */
     difference(stmt, image, what, sizeof(what));
@@ -110,28 +88,15 @@ static int image_insert(struct history *h, const struct history_image *image, ui
         "INSERT INTO images(pid, start_ticks, exec_no, owner, name, container, pod, namespace,"
         " service, version, environment, java, flags, started_ns, first_ns, last_ns, attributes)"
         " VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
-    _cleanup_stmt_ sqlite3_stmt *stmt = NULL;
-    const char *texts[] = { image->name,          image->container, image->pod,
-                            image->pod_namespace, image->service,   image->version,
-                            image->environment,   image->java };
-    int r = store_prepare(h->store, SQL, &stmt, err);
+    int r = store_run(h->store, SQL, CANNOT_WRITE, err, VALUE(image->host_pid),
+                      VALUE(image->start_ticks), VALUE(image->exec_no), VALUE(image->owner),
+                      VALUE(image->name), VALUE(image->container), VALUE(image->pod),
+                      VALUE(image->pod_namespace), VALUE(image->service), VALUE(image->version),
+                      VALUE(image->environment), VALUE(image->java), VALUE(image->flags),
+                      VALUE(image->started_ns), VALUE(start_ns),
+                      VALUE(image->ended_ns ? image->ended_ns : start_ns + HISTORY_MINUTE_NS),
+                      VALUE(image->attributes));
 
-    if (r < 0)
-        return r;
-    sqlite3_bind_int(stmt, 1, image->host_pid);
-    sqlite3_bind_int64(stmt, 2, (sqlite3_int64)image->start_ticks);
-    sqlite3_bind_int64(stmt, 3, image->exec_no);
-    sqlite3_bind_int64(stmt, 4, image->owner);
-    for (int i = 0; i < (int)ARRAY_SIZE(texts); i++)
-        bind_text(stmt, 5 + i, texts[i]);
-    sqlite3_bind_int64(stmt, 13, (sqlite3_int64)image->flags);
-    sqlite3_bind_int64(stmt, 14, (sqlite3_int64)image->started_ns);
-    sqlite3_bind_int64(stmt, 15, (sqlite3_int64)start_ns);
-    sqlite3_bind_int64(
-        stmt, 16,
-        (sqlite3_int64)(image->ended_ns ? image->ended_ns : start_ns + HISTORY_MINUTE_NS));
-    bind_text(stmt, 17, image->attributes);
-    r = done(h, stmt, err);
     if (r == 0)
         *ret = sqlite3_last_insert_rowid(h->store->db);
     return r;
@@ -152,23 +117,12 @@ static int image_update(struct history *h, int64_t n, const struct history_image
         " flags = CASE ?8 WHEN 0 THEN flags ELSE ?8 END,"
         " started_ns = CASE ?9 WHEN 0 THEN started_ns ELSE ?9 END,"
         " attributes = CASE ?10 WHEN '' THEN attributes ELSE ?10 END WHERE n = ?1";
-    _cleanup_stmt_ sqlite3_stmt *stmt = NULL;
-    int r = store_prepare(h->store, SQL, &stmt, err);
 
-    if (r < 0)
-        return r;
-    sqlite3_bind_int64(stmt, 1, n);
-    sqlite3_bind_int64(stmt, 2, (sqlite3_int64)(start_ns + HISTORY_MINUTE_NS));
-    sqlite3_bind_int64(stmt, 3, (sqlite3_int64)start_ns);
-    bind_text(stmt, 4, image->service);
-    bind_text(stmt, 5, image->version);
-    bind_text(stmt, 6, image->environment);
-    bind_text(stmt, 7, image->java);
-    sqlite3_bind_int64(stmt, 8, (sqlite3_int64)image->flags);
-    sqlite3_bind_int64(stmt, 9, (sqlite3_int64)image->started_ns);
-    bind_text(stmt, 10, image->attributes);
-    sqlite3_bind_int64(stmt, 11, (sqlite3_int64)image->ended_ns);
-    return done(h, stmt, err);
+    return store_run(h->store, SQL, CANNOT_WRITE, err, VALUE(n),
+                     VALUE(start_ns + HISTORY_MINUTE_NS), VALUE(start_ns), VALUE(image->service),
+                     VALUE(image->version), VALUE(image->environment), VALUE(image->java),
+                     VALUE(image->flags), VALUE(image->started_ns), VALUE(image->attributes),
+                     VALUE(image->ended_ns));
 }
 
 /* Finds the row of @image, 0: none, and whether its facts are known there. 0 or -errno. */
@@ -176,17 +130,14 @@ static int find_image(struct history *h, const struct history_image *image, int6
                       bool *ret_understood, struct error *err)
 {
     _cleanup_stmt_ sqlite3_stmt *stmt = NULL;
-    int r = store_prepare(h->store,
-                          "SELECT n, java FROM images WHERE pid = ? AND start_ticks = ?"
-                          " AND exec_no = ? AND owner = ?",
-                          &stmt, err);
+    int r = store_query(h->store,
+                        "SELECT n, java FROM images WHERE pid = ? AND start_ticks = ?"
+                        " AND exec_no = ? AND owner = ?",
+                        &stmt, err, VALUE(image->host_pid), VALUE(image->start_ticks),
+                        VALUE(image->exec_no), VALUE(image->owner));
 
     if (r < 0)
         return r;
-    sqlite3_bind_int(stmt, 1, image->host_pid);
-    sqlite3_bind_int64(stmt, 2, (sqlite3_int64)image->start_ticks);
-    sqlite3_bind_int64(stmt, 3, image->exec_no);
-    sqlite3_bind_int64(stmt, 4, image->owner);
     *ret = 0;
     *ret_understood = false;
     if (sqlite3_step(stmt) == SQLITE_ROW) {
@@ -258,17 +209,13 @@ int image_list_read(struct history *h, const struct history_query *q, struct ima
     struct history_image image;
     int r = intern_new(IMAGE_STRINGS_MAX, &ret->strings), step = SQLITE_DONE;
 
-    if (r == 0)
-        r = store_prepare(h->store,
-                          "SELECT " IMAGE_COLUMNS " FROM images WHERE first_ns < ?2 AND last_ns >= "
-                          "?1 ORDER BY n",
-                          &stmt, err);
-    if (r < 0)
-        return r;
     /* an hour's part also holds images that were seen outside the query's span */
-    sqlite3_bind_int64(stmt, 1, (sqlite3_int64)history_floor(q->from_ns, HISTORY_TIERS - 1));
-    sqlite3_bind_int64(stmt, 2,
-                       (sqlite3_int64)(MIN(q->to_ns, (uint64_t)INT64_MAX - hour_ns) + hour_ns));
+    if (r == 0)
+        r = store_query(h->store,
+                        "SELECT " IMAGE_COLUMNS " FROM images WHERE first_ns < ?2 AND last_ns >= "
+                        "?1 ORDER BY n",
+                        &stmt, err, VALUE(history_floor(q->from_ns, HISTORY_TIERS - 1)),
+                        VALUE(MIN(q->to_ns, (uint64_t)INT64_MAX - hour_ns) + hour_ns));
     while (r == 0 && ret->count < HISTORY_IMAGES_MAX && (step = sqlite3_step(stmt)) == SQLITE_ROW) {
         take_image(ret, stmt, &image);
         if (q->wants && !q->wants(q->cookie, &image))
@@ -372,15 +319,14 @@ static int marks_each(struct history *h, const struct history_query *q,
                       struct error *err)
 {
     _cleanup_stmt_ sqlite3_stmt *stmt = NULL;
-    int r = store_prepare(h->store,
-                          q->newest_first ? MARKS_OF " ORDER BY time_ns DESC, n DESC LIMIT 10000"
-                                          : MARKS_OF " ORDER BY time_ns, n LIMIT 10000",
-                          &stmt, err);
+    int r = store_query(h->store,
+                        q->newest_first ? MARKS_OF " ORDER BY time_ns DESC, n DESC LIMIT 10000"
+                                        : MARKS_OF " ORDER BY time_ns, n LIMIT 10000",
+                        &stmt, err, VALUE(MIN(q->from_ns, (uint64_t)INT64_MAX)),
+                        VALUE(MIN(q->to_ns, (uint64_t)INT64_MAX)));
 
     if (r < 0)
         return r;
-    sqlite3_bind_int64(stmt, 1, (sqlite3_int64)MIN(q->from_ns, (uint64_t)INT64_MAX));
-    sqlite3_bind_int64(stmt, 2, (sqlite3_int64)MIN(q->to_ns, (uint64_t)INT64_MAX));
     while (sqlite3_step(stmt) == SQLITE_ROW) {
         int64_t image = sqlite3_column_int64(stmt, 2);
         unsigned kind = (unsigned)sqlite3_column_int(stmt, 1);

@@ -106,7 +106,6 @@ int parts_insert(struct history *h, unsigned tier, uint64_t start_ns, int64_t im
                               " body) VALUES(?,?,?,?,?,?,?,?)";
     _cleanup_buf_ struct buf plain = BUF_UPTO(BLOB_MAX_BYTES), packed = BUF_UPTO(BLOB_MAX_BYTES),
                              sums = BUF_UPTO(1024);
-    _cleanup_stmt_ sqlite3_stmt *stmt = NULL;
     int r;
 
     tally_encode(t, &plain);
@@ -114,37 +113,18 @@ int parts_insert(struct history *h, unsigned tier, uint64_t start_ns, int64_t im
     r = plain.error ? plain.error : sums.error;
     if (r == 0)
         r = blob_compress(buf_span(&plain), &packed);
-    if (r == 0)
-        r = store_prepare(h->store, SQL, &stmt, err);
     if (r < 0)
         return r;
-    sqlite3_bind_int(stmt, 1, (int)tier);
-    sqlite3_bind_int64(stmt, 2, (sqlite3_int64)start_ns);
-    sqlite3_bind_int64(stmt, 3, image);
-    sqlite3_bind_int(stmt, 4, tier == HISTORY_TIERS - 1);
-    sqlite3_bind_int64(stmt, 5, (sqlite3_int64)(packed.n + sums.n));
-    sqlite3_bind_blob64(stmt, 6, sums.p, sums.n, SQLITE_STATIC);
-    sqlite3_bind_int64(stmt, 7, epoch);
-    sqlite3_bind_blob64(stmt, 8, packed.p, packed.n, SQLITE_STATIC);
-    return sqlite3_step(stmt) == SQLITE_DONE
-               ? 0
-               : store_failed(h->store, err, "cannot write the history");
+    return store_run(h->store, SQL, "cannot write the history", err, VALUE(tier), VALUE(start_ns),
+                     VALUE(image), VALUE(tier == HISTORY_TIERS - 1), VALUE(packed.n + sums.n),
+                     store_value_bytes(&sums), VALUE(epoch), store_value_bytes(&packed));
 }
 
 static int put_row(struct history *h, const struct history_minute *m, struct error *err)
 {
-    _cleanup_stmt_ sqlite3_stmt *stmt = NULL;
-    int r = store_prepare(h->store, "INSERT INTO minutes(start_ns, end_ns, lost) VALUES(?,?,?)",
-                          &stmt, err);
-
-    if (r < 0)
-        return r;
-    sqlite3_bind_int64(stmt, 1, (sqlite3_int64)m->start_ns);
-    sqlite3_bind_int64(stmt, 2, (sqlite3_int64)m->end_ns);
-    sqlite3_bind_int64(stmt, 3, (sqlite3_int64)m->lost);
-    return sqlite3_step(stmt) == SQLITE_DONE
-               ? 0
-               : store_failed(h->store, err, "cannot write the history");
+    return store_run(h->store, "INSERT INTO minutes(start_ns, end_ns, lost) VALUES(?,?,?)",
+                     "cannot write the history", err, VALUE(m->start_ns), VALUE(m->end_ns),
+                     VALUE(m->lost));
 }
 
 static int put_jump(struct history *h, const struct history_minute *m, struct error *err)

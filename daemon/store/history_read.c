@@ -43,18 +43,15 @@ static int add_rows(struct plan *p, unsigned tier, uint64_t from_ns, uint64_t to
                     struct error *err)
 {
     _cleanup_stmt_ sqlite3_stmt *stmt = NULL;
-    int step, r = store_prepare(p->h->store,
-                                "SELECT n, image, epoch, start_ns, rolled = " PART_DAMAGED
-                                " FROM parts WHERE tier = ?1 AND start_ns >= ?2 AND start_ns < ?3"
-                                " AND (?4 = 0 OR rolled <> " PART_ROLLED ")",
-                                &stmt, err);
+    int step,
+        r = store_query(p->h->store,
+                        "SELECT n, image, epoch, start_ns, rolled = " PART_DAMAGED
+                        " FROM parts WHERE tier = ?1 AND start_ns >= ?2 AND start_ns < ?3"
+                        " AND (?4 = 0 OR rolled <> " PART_ROLLED ")",
+                        &stmt, err, VALUE(tier), VALUE(from_ns), VALUE(to_ns), VALUE(unrolled));
 
     if (r < 0)
         return r;
-    sqlite3_bind_int(stmt, 1, (int)tier);
-    sqlite3_bind_int64(stmt, 2, (sqlite3_int64)from_ns);
-    sqlite3_bind_int64(stmt, 3, (sqlite3_int64)to_ns);
-    sqlite3_bind_int(stmt, 4, unrolled);
     while ((step = sqlite3_step(stmt)) == SQLITE_ROW) {
         struct part_row row = { .n = sqlite3_column_int64(stmt, 0),
                                 .image = sqlite3_column_int64(stmt, 1),
@@ -147,7 +144,7 @@ static int read_oldest(struct plan *p, struct error *err)
     for (int tier = 0; tier < HISTORY_TIERS && r == 0; tier++) {
         p->oldest_ns[tier] = UINT64_MAX;
         sqlite3_reset(stmt);
-        sqlite3_bind_int(stmt, 1, tier);
+        store_bind(stmt, VALUE(tier));
         if (sqlite3_step(stmt) == SQLITE_ROW && sqlite3_column_type(stmt, 0) != SQLITE_NULL)
             p->oldest_ns[tier] = (uint64_t)sqlite3_column_int64(stmt, 0);
         if (p->oldest_ns[tier] != UINT64_MAX &&
@@ -162,16 +159,14 @@ static int read_oldest(struct plan *p, struct error *err)
 static int read_covered(struct plan *p, struct error *err)
 {
     _cleanup_stmt_ sqlite3_stmt *stmt = NULL;
-    int r = store_prepare(p->h->store,
-                          "SELECT coalesce(sum(min(end_ns, ?2) - max(start_ns, ?1)), 0),"
-                          " coalesce(sum(lost), 0) FROM minutes WHERE start_ns < ?2 AND start_ns >="
-                          " ?1 - 120000000000 AND end_ns > ?1",
-                          &stmt, err);
+    int r = store_query(p->h->store,
+                        "SELECT coalesce(sum(min(end_ns, ?2) - max(start_ns, ?1)), 0),"
+                        " coalesce(sum(lost), 0) FROM minutes WHERE start_ns < ?2 AND start_ns >="
+                        " ?1 - 120000000000 AND end_ns > ?1",
+                        &stmt, err, VALUE(p->from_ns), VALUE(p->to_ns));
 
     if (r < 0)
         return r;
-    sqlite3_bind_int64(stmt, 1, (sqlite3_int64)p->from_ns);
-    sqlite3_bind_int64(stmt, 2, (sqlite3_int64)p->to_ns);
     if (sqlite3_step(stmt) == SQLITE_ROW) {
         p->reach->covered_ns = (uint64_t)sqlite3_column_int64(stmt, 0);
         p->reach->lost = (uint64_t)sqlite3_column_int64(stmt, 1);
@@ -197,14 +192,12 @@ static int by_time(const void *a, const void *b)
 static int read_begin(struct plan *p, struct error *err)
 {
     _cleanup_stmt_ sqlite3_stmt *stmt = NULL;
-    int r = store_prepare(p->h->store,
-                          "SELECT min(start_ns) FROM minutes WHERE start_ns >= ? AND start_ns < ?",
-                          &stmt, err);
+    int r = store_query(p->h->store,
+                        "SELECT min(start_ns) FROM minutes WHERE start_ns >= ? AND start_ns < ?",
+                        &stmt, err, VALUE(p->reach->from_ns), VALUE(p->to_ns));
 
     if (r < 0)
         return r;
-    sqlite3_bind_int64(stmt, 1, (sqlite3_int64)p->reach->from_ns);
-    sqlite3_bind_int64(stmt, 2, (sqlite3_int64)p->to_ns);
     if (sqlite3_step(stmt) == SQLITE_ROW && sqlite3_column_type(stmt, 0) != SQLITE_NULL)
         p->reach->from_ns = (uint64_t)sqlite3_column_int64(stmt, 0);
     return 0;
@@ -360,7 +353,7 @@ static int reader_row(struct reader *rd, const struct part_row *row, sqlite3_stm
     rd->epoch = row->epoch;
     if (r)
         return r;
-    sqlite3_bind_int64(stmt, 1, row->n);
+    store_bind(stmt, VALUE(row->n));
     switch (sqlite3_step(stmt)) {
     case SQLITE_ROW:
         r = reader_body(rd, row, stmt);
@@ -436,7 +429,7 @@ static int sums_run(struct plan *p, history_sums_fn fn, void *cookie, struct err
                                      .end_ns = row->end_ns,
                                      .image = image_list_find(&p->images, row->image) };
 
-        sqlite3_bind_int64(stmt, 1, row->n);
+        store_bind(stmt, VALUE(row->n));
         if (sqlite3_step(stmt) == SQLITE_ROW) {
             if (take_sums((struct span){ sqlite3_column_blob(stmt, 0),
                                          (size_t)sqlite3_column_bytes(stmt, 0) },

@@ -74,27 +74,18 @@ static int roll_row(struct roll *roll, sqlite3_stmt *stmt, struct error *err)
 /* Selects the parts to roll: those of the tier below within the time of the new part. */
 #define OF_ROLL "WHERE tier = ?1 AND rolled = " PART_FRESH " AND start_ns >= ?2 AND start_ns < ?3"
 
-/* Prepares @sql, which contains OF_ROLL, with the values of @roll. 0 or -errno with @err. */
-static int prepare_of_roll(const struct roll *roll, const char *sql, sqlite3_stmt **ret,
-                           struct error *err)
-{
-    int r = store_prepare(roll->h->store, sql, ret, err);
-
-    if (r < 0)
-        return r;
-    sqlite3_bind_int(*ret, 1, (int)roll->tier - 1);
-    sqlite3_bind_int64(*ret, 2, (sqlite3_int64)roll->start_ns);
-    sqlite3_bind_int64(*ret, 3, (sqlite3_int64)(roll->start_ns + history_tier_ns(roll->tier)));
-    return 0;
-}
+/* Values of OF_ROLL. */
+#define VALUES_OF_ROLL(roll)                                                                       \
+    VALUE((roll)->tier - 1), VALUE((roll)->start_ns),                                              \
+        VALUE((roll)->start_ns + history_tier_ns((roll)->tier))
 
 static int roll_rows(struct roll *roll, struct error *err)
 {
     _cleanup_stmt_ sqlite3_stmt *stmt = NULL;
-    int step = SQLITE_DONE, r = prepare_of_roll(roll,
-                                                "SELECT image, epoch, body, n FROM parts " OF_ROLL
-                                                " ORDER BY image, epoch, n",
-                                                &stmt, err);
+    int step = SQLITE_DONE, r = store_query(roll->h->store,
+                                            "SELECT image, epoch, body, n FROM parts " OF_ROLL
+                                            " ORDER BY image, epoch, n",
+                                            &stmt, err, VALUES_OF_ROLL(roll));
 
     if (r < 0)
         return r;
@@ -108,31 +99,21 @@ static int roll_rows(struct roll *roll, struct error *err)
 /* Marks the rows that were not added whole, so that readers of the new part count them. */
 static int mark_damaged(const struct roll *roll, struct error *err)
 {
-    _cleanup_stmt_ sqlite3_stmt *stmt = NULL;
-    int r = store_prepare(roll->h->store, "UPDATE parts SET rolled = " PART_DAMAGED " WHERE n = ?",
-                          &stmt, err);
+    int r = 0;
 
-    for (size_t i = 0; r == 0 && i < roll->damaged_count; i++) {
-        sqlite3_reset(stmt);
-        sqlite3_bind_int64(stmt, 1, roll->damaged[i]);
-        if (sqlite3_step(stmt) != SQLITE_DONE)
-            r = store_failed(roll->h->store, err, "cannot write the history");
-    }
+    for (size_t i = 0; r == 0 && i < roll->damaged_count; i++)
+        r = store_run(roll->h->store, "UPDATE parts SET rolled = " PART_DAMAGED " WHERE n = ?",
+                      "cannot write the history", err, VALUE(roll->damaged[i]));
     return r;
 }
 
 static int mark_rolled(const struct roll *roll, struct error *err)
 {
-    _cleanup_stmt_ sqlite3_stmt *stmt = NULL;
     int r = mark_damaged(roll, err);
 
-    if (r == 0)
-        r = prepare_of_roll(roll, "UPDATE parts SET rolled = " PART_ROLLED " " OF_ROLL, &stmt, err);
-    if (r < 0)
-        return r;
-    return sqlite3_step(stmt) == SQLITE_DONE
-               ? 0
-               : store_failed(roll->h->store, err, "cannot write the history");
+    return r < 0 ? r
+                 : store_run(roll->h->store, "UPDATE parts SET rolled = " PART_ROLLED " " OF_ROLL,
+                             "cannot write the history", err, VALUES_OF_ROLL(roll));
 }
 
 /* Makes all parts of one bucket, or none. */
@@ -157,14 +138,11 @@ static bool roll_next(struct history *h, unsigned tier, uint64_t now_ns, uint64_
 {
     _cleanup_stmt_ sqlite3_stmt *stmt = NULL;
 
-    if (store_prepare(h->store,
-                      "SELECT start_ns FROM parts WHERE tier = ?1 AND rolled = " PART_FRESH
-                      " AND start_ns < ?2 ORDER BY start_ns LIMIT 1",
-                      &stmt, NULL) < 0)
-        return false;
-    sqlite3_bind_int(stmt, 1, (int)tier - 1);
-    sqlite3_bind_int64(stmt, 2, (sqlite3_int64)history_floor(now_ns, tier));
-    if (sqlite3_step(stmt) != SQLITE_ROW)
+    if (store_query(h->store,
+                    "SELECT start_ns FROM parts WHERE tier = ?1 AND rolled = " PART_FRESH
+                    " AND start_ns < ?2 ORDER BY start_ns LIMIT 1",
+                    &stmt, NULL, VALUE(tier - 1), VALUE(history_floor(now_ns, tier))) < 0 ||
+        sqlite3_step(stmt) != SQLITE_ROW)
         return false;
     *ret = history_floor((uint64_t)sqlite3_column_int64(stmt, 0), tier);
     return true;
@@ -190,34 +168,23 @@ static int roll_up(struct history *h, uint64_t now_ns, struct error *err)
 
 /* ---- away ---- */
 
+#define CANNOT_DROP "cannot drop what is old of the history"
+
 static int drop_parts(struct history *h, unsigned tier, uint64_t before_ns, uint64_t *count,
                       struct error *err)
 {
-    _cleanup_stmt_ sqlite3_stmt *stmt = NULL;
-    int r =
-        store_prepare(h->store, "DELETE FROM parts WHERE tier = ? AND start_ns < ?", &stmt, err);
+    int r = store_run(h->store, "DELETE FROM parts WHERE tier = ? AND start_ns < ?", CANNOT_DROP,
+                      err, VALUE(tier), VALUE(before_ns));
 
     if (r < 0)
         return r;
-    sqlite3_bind_int(stmt, 1, (int)tier);
-    sqlite3_bind_int64(stmt, 2, (sqlite3_int64)before_ns);
-    if (sqlite3_step(stmt) != SQLITE_DONE)
-        return store_failed(h->store, err, "cannot drop what is old of the history");
     *count += (uint64_t)sqlite3_changes(h->store->db);
     return 0;
 }
 
 static int drop_before(struct history *h, const char *sql, uint64_t before_ns, struct error *err)
 {
-    _cleanup_stmt_ sqlite3_stmt *stmt = NULL;
-    int r = store_prepare(h->store, sql, &stmt, err);
-
-    if (r < 0)
-        return r;
-    sqlite3_bind_int64(stmt, 1, (sqlite3_int64)before_ns);
-    return sqlite3_step(stmt) == SQLITE_DONE
-               ? 0
-               : store_failed(h->store, err, "cannot drop what is old of the history");
+    return store_run(h->store, sql, CANNOT_DROP, err, VALUE(before_ns));
 }
 
 /* Drops old parts, in whole parts of the next tier: what is left begins where one of those
@@ -255,9 +222,7 @@ static int drop_empty_epochs(struct history *h, struct error *err)
 
     while (r == 0 && (step = sqlite3_step(stmt)) == SQLITE_ROW)
         dictionaries_forget(h->store, sqlite3_column_int64(stmt, 0));
-    return r == 0 && step != SQLITE_DONE
-               ? store_failed(h->store, err, "cannot drop what is old of the history")
-               : r;
+    return r == 0 && step != SQLITE_DONE ? store_failed(h->store, err, CANNOT_DROP) : r;
 }
 
 static int read_sizes(struct history *h, struct error *err)

@@ -8,21 +8,7 @@
 
 #include <jansson.h>
 
-static void bind_text(sqlite3_stmt *stmt, int at, const char *text)
-{
-    sqlite3_bind_text(stmt, at, text ? text : "", -1, SQLITE_TRANSIENT);
-}
-
-static void bind_span(sqlite3_stmt *stmt, int at, struct span text)
-{
-    sqlite3_bind_text(stmt, at, text.n ? text.p : "", (int)text.n, SQLITE_TRANSIENT);
-}
-
-static int step_done(struct store *s, sqlite3_stmt *stmt, struct error *err)
-{
-    return sqlite3_step(stmt) == SQLITE_DONE ? 0
-                                             : store_failed(s, err, "cannot write to the store");
-}
+#define CANNOT_WRITE "cannot write to the store"
 
 static char *warnings_json(const struct profile *p)
 {
@@ -47,41 +33,20 @@ static int put_row(struct store *s, const struct profile *p, const char *id, enu
                               "truncated, max_age_s, warnings,"
                               " epoch, body, scope, events) "
                               "VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
-    _cleanup_stmt_ sqlite3_stmt *stmt = NULL;
     _cleanup_free_ char *warnings = warnings_json(p), *events = events_format(p);
     char names[PROFILE_EVENT_NAMES_BYTES];
     uint64_t end_ns =
         p->start_realtime_ns + (p->end_ns > p->start_ns ? p->end_ns - p->start_ns : 0);
-    int r = store_prepare(s, SQL, &stmt, err);
+    int r;
 
-    if (r < 0)
-        return r;
-    bind_text(stmt, 1, id);
-    sqlite3_bind_int(stmt, 2, (int)state);
-    sqlite3_bind_int64(stmt, 3, (sqlite3_int64)p->start_realtime_ns);
-    sqlite3_bind_int64(stmt, 4, (sqlite3_int64)end_ns);
     profile_event_names(p, names);
-    bind_text(stmt, 5, names);
-    bind_text(stmt, 6, p->target);
-    bind_text(stmt, 7, p->symbols);
-    bind_text(stmt, 8, schedule);
-    bind_text(stmt, 9, failure);
-    bind_text(stmt, 10, p->events[0].unit);
-    sqlite3_bind_int64(stmt, 11, (sqlite3_int64)p->events[0].period);
-    sqlite3_bind_int(stmt, 12, p->by_process);
-    sqlite3_bind_int64(stmt, 13, (sqlite3_int64)p->total);
-    sqlite3_bind_int64(stmt, 14, (sqlite3_int64)p->lost);
-    sqlite3_bind_int64(stmt, 15, (sqlite3_int64)p->unknown);
-    sqlite3_bind_int64(stmt, 16, (sqlite3_int64)p->truncated);
-    sqlite3_bind_int64(stmt, 17, (sqlite3_int64)max_age_s);
-    bind_text(stmt, 18, warnings);
-    bind_text(stmt, 21, p->scope);
-    bind_text(stmt, 22, events);
-    if (body) {
-        sqlite3_bind_int64(stmt, 19, s->writing->id);
-        sqlite3_bind_blob64(stmt, 20, body->p, body->n, SQLITE_STATIC);
-    }
-    r = step_done(s, stmt, err);
+    r = store_run(
+        s, SQL, CANNOT_WRITE, err, VALUE(id), VALUE(state), VALUE(p->start_realtime_ns),
+        VALUE(end_ns), VALUE(names), VALUE(p->target), VALUE(p->symbols), VALUE(schedule),
+        VALUE(failure), VALUE(p->events[0].unit), VALUE(p->events[0].period), VALUE(p->by_process),
+        VALUE(p->total), VALUE(p->lost), VALUE(p->unknown), VALUE(p->truncated), VALUE(max_age_s),
+        VALUE(warnings), body ? VALUE(s->writing->id) : (struct store_value){ 0 },
+        body ? store_value_bytes(body) : (struct store_value){ 0 }, VALUE(p->scope), VALUE(events));
     *ret_n = sqlite3_last_insert_rowid(s->db);
     return r;
 }
@@ -103,15 +68,14 @@ static int put_processes(struct store *s, const struct profile *p, int64_t n, st
         if (!samples[i])
             continue;
         sqlite3_reset(stmt);
-        sqlite3_bind_int64(stmt, 1, n);
-        sqlite3_bind_int(stmt, 2, process->host_pid);
-        bind_span(stmt, 3, intern_get(p->strings, process->name));
-        bind_span(stmt, 4, intern_get(p->strings, process->container));
-        bind_span(stmt, 5, intern_get(p->strings, process->pod));
-        bind_span(stmt, 6, intern_get(p->strings, process->pod_namespace));
-        sqlite3_bind_int64(stmt, 7, (sqlite3_int64)samples[i]);
-        bind_span(stmt, 8, intern_get(p->strings, process->service));
-        r = step_done(s, stmt, err);
+        store_bind(stmt, VALUE(n), VALUE(process->host_pid),
+                   VALUE(intern_get(p->strings, process->name)),
+                   VALUE(intern_get(p->strings, process->container)),
+                   VALUE(intern_get(p->strings, process->pod)),
+                   VALUE(intern_get(p->strings, process->pod_namespace)), VALUE(samples[i]),
+                   VALUE(intern_get(p->strings, process->service)));
+        if (sqlite3_step(stmt) != SQLITE_DONE)
+            r = store_failed(s, err, CANNOT_WRITE);
     }
     return r;
 }
@@ -122,20 +86,15 @@ int put_additions(struct store *s, struct error *err)
         "INSERT INTO additions(epoch, seq, body) VALUES(?1,"
         " (SELECT coalesce(max(seq), 0) + 1 FROM additions WHERE epoch = ?1), ?2)";
     _cleanup_buf_ struct buf plain = BUF_UPTO(BLOB_MAX_BYTES), packed = BUF_UPTO(BLOB_MAX_BYTES);
-    _cleanup_stmt_ sqlite3_stmt *stmt = NULL;
     int r;
 
     if (!dictionary_has_additions(s->writing))
         return 0;
     dictionary_additions(s->writing, &plain);
     r = plain.error ? plain.error : blob_compress(buf_span(&plain), &packed);
-    if (r == 0)
-        r = store_prepare(s, SQL, &stmt, err);
-    if (r < 0)
-        return r;
-    sqlite3_bind_int64(stmt, 1, s->writing->id);
-    sqlite3_bind_blob64(stmt, 2, packed.p, packed.n, SQLITE_STATIC);
-    return step_done(s, stmt, err);
+    return r < 0 ? r
+                 : store_run(s, SQL, CANNOT_WRITE, err, VALUE(s->writing->id),
+                             store_value_bytes(&packed));
 }
 
 static int put_whole(struct store *s, const struct profile *p, const char *schedule,

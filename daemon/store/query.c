@@ -34,13 +34,12 @@ static size_t read_processes(struct store *s, int64_t n, sqlite3_stmt **ret_stmt
 {
     size_t count = 0;
 
-    if (store_prepare(s,
-                      "SELECT pid, name, container, pod, namespace, service, samples FROM "
-                      "processes"
-                      " WHERE capture = ? ORDER BY samples DESC LIMIT 256",
-                      ret_stmt, NULL) < 0)
+    if (store_query(s,
+                    "SELECT pid, name, container, pod, namespace, service, samples FROM "
+                    "processes"
+                    " WHERE capture = ? ORDER BY samples DESC LIMIT 256",
+                    ret_stmt, NULL, VALUE(n)) < 0)
         return 0;
-    sqlite3_bind_int64(*ret_stmt, 1, n);
     while (count < QUERY_PROCESSES_MAX && sqlite3_step(*ret_stmt) == SQLITE_ROW) {
         const char *strings[5];
 
@@ -118,9 +117,8 @@ int store_get_facts(struct store *s, const char *id, store_capture_fn fn, void *
     r = store_enter(s, STORE_WAIT_NS, err);
     if (r < 0)
         return r;
-    r = store_prepare(s, "SELECT " FACTS " FROM captures WHERE id = ?", &stmt, err);
+    r = store_query(s, "SELECT " FACTS " FROM captures WHERE id = ?", &stmt, err, VALUE(id));
     if (r == 0) {
-        sqlite3_bind_text(stmt, 1, id, -1, SQLITE_TRANSIENT);
         switch (sqlite3_step(stmt)) {
         case SQLITE_ROW:
             r = hand_out(s, stmt, fn, cookie);
@@ -138,12 +136,6 @@ int store_get_facts(struct store *s, const char *id, store_capture_fn fn, void *
 }
 
 /* ---- lists ---- */
-
-static void bind_filter(sqlite3_stmt *stmt, int at, const char *text)
-{
-    if (text)
-        sqlite3_bind_text(stmt, at, text, -1, SQLITE_TRANSIENT);
-}
 
 /* Parses a cursor: "START_NS.ID" of the last row shown. A cursor does not reveal how many rows
  * other users have. */
@@ -196,23 +188,12 @@ int store_list(struct store *s, const struct store_query *q, store_capture_fn fn
         store_leave(s);
         return r;
     }
-    r = store_prepare(s, SQL, &stmt, err);
-    if (r == 0) {
-        sqlite3_bind_int64(stmt, 1, (sqlite3_int64)MIN(q->to_ns, (uint64_t)INT64_MAX));
-        sqlite3_bind_int64(stmt, 2, (sqlite3_int64)MIN(q->from_ns, (uint64_t)INT64_MAX));
-        bind_filter(stmt, 3, q->event);
-        bind_filter(stmt, 4, q->schedule);
-        sqlite3_bind_int(stmt, 5, q->state);
-        sqlite3_bind_int(stmt, 6, q->host_pid);
-        bind_filter(stmt, 7, q->container);
-        bind_filter(stmt, 8, q->pod);
-        bind_filter(stmt, 9, q->pod_namespace);
-        sqlite3_bind_int64(stmt, 10, (sqlite3_int64)cursor_start);
-        sqlite3_bind_text(stmt, 11, cursor_id, -1, SQLITE_TRANSIENT);
-        sqlite3_bind_int64(stmt, 12, (sqlite3_int64)limit + 1);
-        bind_filter(stmt, 13, q->scope);
-        bind_filter(stmt, 14, q->service);
-    }
+    r = store_query(s, SQL, &stmt, err, VALUE(MIN(q->to_ns, (uint64_t)INT64_MAX)),
+                    VALUE(MIN(q->from_ns, (uint64_t)INT64_MAX)), VALUE_OR_NULL(q->event),
+                    VALUE_OR_NULL(q->schedule), VALUE(q->state), VALUE(q->host_pid),
+                    VALUE_OR_NULL(q->container), VALUE_OR_NULL(q->pod),
+                    VALUE_OR_NULL(q->pod_namespace), VALUE(cursor_start), VALUE(cursor_id),
+                    VALUE(limit + 1), VALUE_OR_NULL(q->scope), VALUE_OR_NULL(q->service));
     while (r == 0 && (step = sqlite3_step(stmt)) == SQLITE_ROW) {
         if (shown == limit)
             break; /* another row exists: ret_next leads to it */
@@ -298,13 +279,12 @@ int store_get(struct store *s, const char *id, struct profile **ret, struct erro
     r = store_enter(s, STORE_WAIT_NS, err);
     if (r < 0)
         return r;
-    r = store_prepare(
+    r = store_query(
         s,
         "SELECT id, start_ns, end_ns, event, target, symbols, unit, period, by_process, lost,"
         " epoch, body, state, scope, events, warnings FROM captures WHERE id = ?",
-        &stmt, err);
+        &stmt, err, VALUE(id));
     if (r == 0) {
-        sqlite3_bind_text(stmt, 1, id, -1, SQLITE_TRANSIENT);
         step = sqlite3_step(stmt);
         if (step == SQLITE_ROW)
             r = get_profile(s, stmt, ret, err);

@@ -29,19 +29,14 @@ static int drop_empty_epochs(struct store *s, struct error *err)
 
 static int drop_by_age(struct store *s, uint64_t now_ns, struct error *err)
 {
-    _cleanup_stmt_ sqlite3_stmt *stmt = NULL;
-    int r = store_prepare(s,
-                          "DELETE FROM captures WHERE"
-                          " (max_age_s > 0 AND end_ns < ?1 - max_age_s * 1000000000)"
-                          " OR (max_age_s = 0 AND ?2 > 0 AND end_ns < ?1 - ?2 * 1000000000)",
-                          &stmt, err);
+    int r = store_run(s,
+                      "DELETE FROM captures WHERE"
+                      " (max_age_s > 0 AND end_ns < ?1 - max_age_s * 1000000000)"
+                      " OR (max_age_s = 0 AND ?2 > 0 AND end_ns < ?1 - ?2 * 1000000000)",
+                      "cannot drop old captures", err, VALUE(now_ns), VALUE(s->opts.max_age_s));
 
     if (r < 0)
         return r;
-    sqlite3_bind_int64(stmt, 1, (sqlite3_int64)now_ns);
-    sqlite3_bind_int64(stmt, 2, (sqlite3_int64)s->opts.max_age_s);
-    if (sqlite3_step(stmt) != SQLITE_DONE)
-        return store_failed(s, err, "cannot drop old captures");
     s->stats.dropped_by_age += (uint64_t)sqlite3_changes(s->db);
     return 0;
 }
@@ -59,23 +54,18 @@ uint64_t store_bytes_in_use(struct store *s)
  * *ret_dropped: their number. 0 or -errno. */
 static int drop_of_scope(struct store *s, int *ret_dropped, struct error *err)
 {
-    _cleanup_stmt_ sqlite3_stmt *stmt = NULL;
-    int r =
-        store_prepare(s,
+    int r = store_run(s,
                       "WITH scopes AS (SELECT scope, " OF_SCOPE " AS bytes FROM captures"
                       " WHERE scope != '' GROUP BY scope)"
                       " DELETE FROM captures WHERE n IN (SELECT n FROM captures WHERE state != 0"
                       " AND scope = (SELECT scope FROM scopes WHERE bytes > ?1"
                       " OR (SELECT sum(bytes) FROM scopes) > ?2 ORDER BY bytes DESC LIMIT 1)"
                       " ORDER BY start_ns, n LIMIT 16)",
-                      &stmt, err);
+                      "cannot drop old captures", err, VALUE(s->opts.max_bytes / RETAIN_SHARE),
+                      VALUE(s->opts.max_bytes / RETAIN_SHARE_OF_ALL));
 
     if (r < 0)
         return r;
-    sqlite3_bind_int64(stmt, 1, (sqlite3_int64)(s->opts.max_bytes / RETAIN_SHARE));
-    sqlite3_bind_int64(stmt, 2, (sqlite3_int64)(s->opts.max_bytes / RETAIN_SHARE_OF_ALL));
-    if (sqlite3_step(stmt) != SQLITE_DONE)
-        return store_failed(s, err, "cannot drop old captures");
     *ret_dropped = sqlite3_changes(s->db);
     return 0;
 }
@@ -132,23 +122,16 @@ int store_retain(struct store *s, uint64_t now_ns, struct error *err)
 
 int store_delete(struct store *s, const char *id, struct error *err)
 {
-    _cleanup_stmt_ sqlite3_stmt *stmt = NULL;
-    int r;
+    int r = store_enter(s, STORE_WAIT_NS, err);
 
-    r = store_enter(s, STORE_WAIT_NS, err);
     if (r < 0)
         return r;
-    r = store_prepare(s, "DELETE FROM captures WHERE id = ?", &stmt, err);
-    if (r == 0) {
-        sqlite3_bind_text(stmt, 1, id, -1, SQLITE_TRANSIENT);
-        if (sqlite3_step(stmt) != SQLITE_DONE)
-            r = store_failed(s, err, "cannot delete the capture");
-        else if (sqlite3_changes(s->db) == 0)
-            r = STORE_NOT_FOUND;
-    }
+    r = store_run(s, "DELETE FROM captures WHERE id = ?", "cannot delete the capture", err,
+                  VALUE(id));
+    if (r == 0 && sqlite3_changes(s->db) == 0)
+        r = STORE_NOT_FOUND;
     if (r == 0)
         drop_empty_epochs(s, NULL);
-    sqlite3_finalize(TAKE_PTR(stmt));
     store_leave(s);
     return r;
 }

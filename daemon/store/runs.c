@@ -4,27 +4,15 @@
 
 int store_put_runs(struct store *s, const char *name, const struct store_runs *h, struct error *err)
 {
-    sqlite3_stmt *stmt = NULL;
     int r;
 
     store_enter_patiently(s);
     r = store_writable(s, err);
     if (r == 0)
-        r = store_prepare(s, "INSERT OR REPLACE INTO schedules VALUES(?,?,?,?,?,?,?,?)", &stmt,
-                          err);
-    if (r == 0) {
-        sqlite3_bind_text(stmt, 1, name, -1, SQLITE_TRANSIENT);
-        sqlite3_bind_int64(stmt, 2, (sqlite3_int64)h->last_ns);
-        sqlite3_bind_int64(stmt, 3, (sqlite3_int64)h->last_error_ns);
-        sqlite3_bind_int64(stmt, 4, (sqlite3_int64)h->runs);
-        sqlite3_bind_int64(stmt, 5, (sqlite3_int64)h->missed);
-        sqlite3_bind_int64(stmt, 6, (sqlite3_int64)h->unmatched);
-        sqlite3_bind_text(stmt, 7, h->last_id, -1, SQLITE_TRANSIENT);
-        sqlite3_bind_text(stmt, 8, h->last_error, -1, SQLITE_TRANSIENT);
-        if (sqlite3_step(stmt) != SQLITE_DONE)
-            r = store_failed(s, err, "cannot write to the store");
-    }
-    sqlite3_finalize(stmt);
+        r = store_run(s, "INSERT OR REPLACE INTO schedules VALUES(?,?,?,?,?,?,?,?)",
+                      "cannot write to the store", err, VALUE(name), VALUE(h->last_ns),
+                      VALUE(h->last_error_ns), VALUE(h->runs), VALUE(h->missed),
+                      VALUE(h->unmatched), VALUE(h->last_id), VALUE(h->last_error));
     store_leave(s);
     return r;
 }
@@ -50,12 +38,11 @@ int store_get_runs(struct store *s, const char *name, struct store_runs *ret, st
     r = store_enter(s, STORE_WAIT_NS, err);
     if (r < 0)
         return r;
-    r = store_prepare(s,
-                      "SELECT last_ns, last_error_ns, runs, missed, unmatched, last_id, last_error"
-                      " FROM schedules WHERE name = ?",
-                      &stmt, err);
+    r = store_query(s,
+                    "SELECT last_ns, last_error_ns, runs, missed, unmatched, last_id, last_error"
+                    " FROM schedules WHERE name = ?",
+                    &stmt, err, VALUE(name));
     if (r == 0) {
-        sqlite3_bind_text(stmt, 1, name, -1, SQLITE_TRANSIENT);
         step = sqlite3_step(stmt);
         if (step == SQLITE_ROW)
             take_row(stmt, ret);

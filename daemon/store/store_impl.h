@@ -45,6 +45,46 @@ void store_leave(struct store *s);
 
 /* Prepares a statement, which its cleanup finalises. 0 or -errno with SQLite's error in @err. */
 int store_prepare(struct store *s, const char *sql, sqlite3_stmt **ret, struct error *err);
+/* A value for a parameter of a statement. VALUE() makes one of a number or of a text; a NULL text
+ * counts as "". VALUE_OR_NULL() makes SQL's NULL of a NULL text. Texts and bytes are borrowed. */
+struct store_value {
+    enum { STORE_NULL, STORE_NUMBER, STORE_REAL, STORE_TEXT, STORE_BYTES } kind;
+    int64_t number;
+    double real;
+    struct span bytes;
+};
+struct store_value store_value_number(int64_t v);
+struct store_value store_value_unsigned(uint64_t v);
+struct store_value store_value_real(double v);
+struct store_value store_value_text(const char *text);
+struct store_value store_value_span(struct span text);
+struct store_value store_value_bytes(const struct buf *b);
+#define VALUE(v)                                                                                   \
+    _Generic((v), uint64_t                                                                         \
+             : store_value_unsigned, double                                                        \
+             : store_value_real, char *                                                            \
+             : store_value_text, const char *                                                      \
+             : store_value_text, struct span                                                       \
+             : store_value_span, default                                                           \
+             : store_value_number)(v)
+#define VALUE_OR_NULL(text) ((text) ? store_value_text(text) : (struct store_value){ 0 })
+#define STORE_VALUES_(...)                                                                         \
+    (const struct store_value[]){ __VA_ARGS__ }, ARRAY_SIZE(((struct store_value[]){ __VA_ARGS__ }))
+
+/* Binds values to the parameters of @stmt, from the first on. */
+#define store_bind(stmt, ...) store_bind_values(stmt, STORE_VALUES_(__VA_ARGS__))
+void store_bind_values(sqlite3_stmt *stmt, const struct store_value *values, size_t n);
+/* Does as store_prepare(), and binds values. */
+#define store_query(s, sql, ret, err, ...)                                                         \
+    store_query_values(s, sql, ret, err, STORE_VALUES_(__VA_ARGS__))
+int store_query_values(struct store *s, const char *sql, sqlite3_stmt **ret, struct error *err,
+                       const struct store_value *values, size_t n);
+/* Runs a statement that has values and no result. @failure: what the sentence of an error begins
+ * with. 0 or -errno with @err. */
+#define store_run(s, sql, failure, err, ...)                                                       \
+    store_run_values(s, sql, failure, err, STORE_VALUES_(__VA_ARGS__))
+int store_run_values(struct store *s, const char *sql, const char *failure, struct error *err,
+                     const struct store_value *values, size_t n);
 /* Runs statements without a result. */
 int store_exec(struct store *s, const char *sql, struct error *err);
 /* Turns SQLite's last error into a sentence and a negative errno. The sentence also becomes the
