@@ -68,6 +68,18 @@ bool blob_take_text(struct span *s, struct span *ret)
     return true;
 }
 
+bool blob_take_column(struct span *s, uint64_t count, struct span *ret)
+{
+    uint64_t v;
+
+    *ret = *s;
+    for (uint64_t i = 0; i < count; i++) {
+        if (!blob_take_number(s, &v))
+            return false;
+    }
+    return true;
+}
+
 int blob_compress(struct span in, struct buf *out)
 {
     size_t bound = ZSTD_compressBound(in.n), n;

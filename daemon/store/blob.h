@@ -19,6 +19,8 @@ void blob_add_text(struct buf *b, struct span s);
 bool blob_take_number(struct span *s, uint64_t *ret);
 bool blob_take_u32(struct span *s, uint32_t *ret);
 bool blob_take_text(struct span *s, struct span *ret);
+/* Sets *ret to the beginning of a column of @count numbers, and moves *s behind it. */
+bool blob_take_column(struct span *s, uint64_t count, struct span *ret);
 
 /* Appends @in, compressed, to @out. 0, -ENOMEM, -EFBIG. */
 int blob_compress(struct span in, struct buf *out);

@@ -70,6 +70,42 @@ int dictionary_add_string(struct dictionary *e, struct span s, uint32_t *ret)
     return r;
 }
 
+void dictionary_add_process(struct dictionary *e, const struct profile *p,
+                            struct profile_process *process)
+{
+    uint32_t *const strings[] = { &process->name, &process->container, &process->pod,
+                                  &process->pod_namespace, &process->service };
+
+    for (size_t i = 0; i < ARRAY_SIZE(strings); i++) /* a full dictionary: "" */
+        dictionary_add_string(e, intern_get(p->strings, *strings[i]), strings[i]);
+    process->version = process->attributes = 0;
+}
+
+void process_encode(const struct profile_process *p, struct buf *out)
+{
+    blob_add_number(out, (uint32_t)p->host_pid);
+    blob_add_number(out, p->start_ticks);
+    blob_add_number(out, p->exec_no);
+    blob_add_number(out, p->name);
+    blob_add_number(out, p->container);
+    blob_add_number(out, p->pod);
+    blob_add_number(out, p->pod_namespace);
+    blob_add_number(out, p->service);
+}
+
+bool process_decode(struct span *s, bool services, struct profile_process *p)
+{
+    uint32_t pid;
+
+    if (!blob_take_u32(s, &pid) || pid > INT32_MAX || !blob_take_number(s, &p->start_ticks) ||
+        !blob_take_u32(s, &p->exec_no) || !blob_take_u32(s, &p->name) ||
+        !blob_take_u32(s, &p->container) || !blob_take_u32(s, &p->pod) ||
+        !blob_take_u32(s, &p->pod_namespace) || (services && !blob_take_u32(s, &p->service)))
+        return false;
+    p->host_pid = (int32_t)pid;
+    return true;
+}
+
 int dictionary_places_init(struct dictionary_places *d, const struct dictionary *e,
                            struct record *record)
 {

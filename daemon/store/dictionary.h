@@ -38,7 +38,15 @@ size_t dictionary_bytes(const struct dictionary *e);
 /* Finds or adds the stacks of @p; ret_nodes[p->stack_count] gets their nodes. 0, -ENOSPC (the
  * dictionary is full: begin another), -ENOMEM. */
 int dictionary_add_stacks(struct dictionary *e, const struct profile *p, uint32_t *ret_nodes);
+/* Replaces the strings of @process, which are of @p, by strings of @e. Those that the store does
+ * not keep become 0. */
+void dictionary_add_process(struct dictionary *e, const struct profile *p,
+                            struct profile_process *process);
 int dictionary_add_string(struct dictionary *e, struct span s, uint32_t *ret);
+/* Write and read a process with strings of a dictionary. @services: the blob has them. False:
+ * malformed. */
+void process_encode(const struct profile_process *p, struct buf *out);
+bool process_decode(struct span *s, bool services, struct profile_process *p);
 
 /* Maps the stacks of a dictionary to places in a record that uses its table. */
 struct dictionary_places {

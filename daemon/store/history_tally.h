@@ -52,6 +52,14 @@ struct tally {
 void tally_init(struct tally *t);
 void tally_deinit(struct tally *t);
 
+/* Returns the index of @e in @t, added if new. An event with another period is another event.
+ * PROFILE_EVENTS_MAX: no room. */
+uint32_t tally_event(struct tally *t, const struct profile_event *e);
+/* Gets the index of @request, added if new; 0: the empty request. 0, -ENOSPC or -ENOMEM. */
+int tally_add_request(struct tally *t, const struct tally_request *request, uint32_t *ret);
+/* Adds to the row of @key. 0; -ENOSPC, which counts as dropped; -ENOMEM. */
+int tally_row(struct tally *t, const struct tally_key *key, uint64_t count, uint64_t value);
+
 /* Adds the samples of @p to tallies, and their names and stacks to @e. @pick returns the tally of a
  * process, NULL: none; *ret_merged drops the pid and thread names. 0; -ENOSPC (the dictionary is
  * full), -ENOMEM. */

@@ -39,16 +39,10 @@ static void encode_who(struct dictionary *e, const struct profile *p, struct buf
     blob_add_number(out, SAMPLES_SERVICES);
     blob_add_number(out, p->process_count);
     for (size_t i = 0; i < p->process_count; i++) {
-        const struct profile_process *process = &p->processes[i];
+        struct profile_process process = p->processes[i];
 
-        blob_add_number(out, (uint32_t)process->host_pid);
-        blob_add_number(out, process->start_ticks);
-        blob_add_number(out, process->exec_no);
-        encode_string(e, p, process->name, out);
-        encode_string(e, p, process->container, out);
-        encode_string(e, p, process->pod, out);
-        encode_string(e, p, process->pod_namespace, out);
-        encode_string(e, p, process->service, out);
+        dictionary_add_process(e, p, &process);
+        process_encode(&process, out);
     }
     blob_add_number(out, p->thread_count);
     for (size_t i = 0; i < p->thread_count; i++) {
@@ -203,14 +197,10 @@ static int decode_processes(struct decoder *d, struct span *s)
         return -ENOMEM;
     for (uint32_t i = 0; i < d->process_count && r == 0; i++) {
         struct profile_process p = { 0 };
-        uint32_t pid;
 
-        if (!blob_take_u32(s, &pid) || pid > INT32_MAX || !blob_take_number(s, &p.start_ticks) ||
-            !blob_take_u32(s, &p.exec_no) || !take_string(d, s, &p.name) ||
-            !take_string(d, s, &p.container) || !take_string(d, s, &p.pod) ||
-            !take_string(d, s, &p.pod_namespace) || (services && !take_string(d, s, &p.service)))
+        if (!process_decode(s, services, &p) || p.name >= d->strings || p.container >= d->strings ||
+            p.pod >= d->strings || p.pod_namespace >= d->strings || p.service >= d->strings)
             return -EBADMSG;
-        p.host_pid = (int32_t)pid;
         r = record_process(d->record, &p, &d->processes[i]);
     }
     return r;
@@ -238,19 +228,6 @@ static int decode_threads(struct decoder *d, struct span *s)
         r = record_thread(d->record, &t, &d->threads[i]);
     }
     return r;
-}
-
-/* Skips a column of @count numbers, leaving *ret at its beginning. */
-static bool take_column(struct span *s, uint64_t count, struct span *ret)
-{
-    uint64_t v;
-
-    *ret = *s;
-    for (uint64_t i = 0; i < count; i++) {
-        if (!blob_take_number(s, &v))
-            return false;
-    }
-    return true;
 }
 
 /* Reads the next sample, except its time, from @columns; *ret_node gets the node of its stack. */
@@ -322,10 +299,10 @@ static int decode_samples(struct decoder *d, struct span *s)
     if (!blob_take_number(s, &count) || count > SAMPLES_MAX || count > s->n)
         return -EBADMSG;
     for (size_t i = 0; i < d->columns; i++) {
-        if (!take_column(s, count, &columns[i]))
+        if (!blob_take_column(s, count, &columns[i]))
             return -EBADMSG;
     }
-    if (d->context_count && !take_column(s, count, &contexts))
+    if (d->context_count && !blob_take_column(s, count, &contexts))
         return -EBADMSG;
     for (uint64_t i = 0; i < count && r == 0; i++)
         r = decode_sample(d, columns, &contexts, &time_ns);
