@@ -32,20 +32,18 @@ static const struct choice SYMBOLS[] = {
 const struct option config_options[] = {
     { "config", OPTION_TEXT, AT(config_file), 1, CONFIG_TEXT_MAX, CONFIG_FILE_DEFAULT, "FILE",
       "Read options from FILE, in YAML: one `name: value` for each, with the names of this list "
-      "and "
-      "underscores in place of hyphens.",
+      "and underscores in place of hyphens.",
       .flag_only = true },
     { "listen", OPTION_LIST, AT(listen), 1, CONFIG_TEXT_MAX,
       "unix:/run/flamed/flamed.sock 127.0.0.1:7979", "ADDR",
-      .help = "Serve HTTP on ADDR: HOST:PORT, [HOST6]:PORT or unix:PATH. May be given "
-              "several times; replaces the default. 127.0.0.1 and [::1] come together: both are "
-              "localhost. A HOST that is not loopback speaks "
-              "TLS. It needs tls_server_config and a rule under access in the file. "
-              "https://HOST:PORT speaks TLS on loopback, too." },
+      .help = "Serve HTTP on ADDR: HOST:PORT, [HOST6]:PORT or unix:PATH. May be given several "
+              "times; replaces the default. 127.0.0.1 and [::1] come together: both are localhost. "
+              "A HOST that is not loopback speaks TLS. It needs tls_server_config and a rule under "
+              "access in the file. https://HOST:PORT speaks TLS on loopback, too." },
     { "allowed_hosts", OPTION_LIST, AT(allowed_hosts), 1, 253, NULL, "HOST",
       .help = "Answer under the name HOST too, as behind a reverse proxy: the name in the "
-              "browser's address bar, without scheme and port. May be given several times. "
-              "Every client of that name can use flamed: let the proxy check them." },
+              "browser's address bar, without scheme and port. May be given several times. Every "
+              "client of that name can use flamed: let the proxy check them." },
     { "tcp_manage", OPTION_BOOL, AT(tcp_manage), 0, 1, "no", "BOOL",
       .help = "Let root and the group flamed have the role manage over TCP, too, by the kernel's "
               "word alone: others' captures, triggers, the audit. By default that takes the Unix "
@@ -54,120 +52,115 @@ const struct option config_options[] = {
       .help = "Answer programs of language models at POST /mcp, by the Model Context Protocol, "
               "with the rights that each caller has on the other routes." },
     { "store", OPTION_TEXT, AT(store), 1, CONFIG_TEXT_MAX, "/var/lib/flamed", "DIR",
-      .help = "Keep data in DIR, which is closed to all other users. DIR may be missing. "
-              "One that exists must be empty, or belong to flamed's user." },
+      .help = "Keep data in DIR, which is closed to all other users. DIR may be missing. One that "
+              "exists must be empty, or belong to flamed's user." },
     { "user", OPTION_TEXT, AT(user), 1, 32, "flamed", "NAME",
-      .help = "Run the part that parses and serves as the user NAME. If there is no such "
-              "user, use a fixed high user id." },
+      .help = "Run the part that parses and serves as the user NAME. If there is no such user, use "
+              "a fixed high user id." },
     { "log_level", OPTION_CHOICE, AT(log_level), 0, 0, "info", "LEVEL",
-      .help = "Log to standard error what is at least as grave as LEVEL: error, warning, "
-              "info or debug.",
+      .help = "Log to standard error what is at least as grave as LEVEL: error, warning, info or "
+              "debug.",
       CHOICES(LOG_LEVELS) },
     { "symbols", OPTION_CHOICE, AT(symbols), 0, 0, "auto", "SOURCE",
-      .help = "Where Java names may come from: auto, or memory, which forbids loading "
-              "anything into a JVM.",
+      .help = "Where Java names may come from: auto, or memory, which forbids loading anything "
+              "into a JVM.",
       CHOICES(SYMBOLS) },
     { "attach_mount", OPTION_BOOL, AT(broker.attach_mount), 0, 1, "no", "BOOL",
-      .help = "If a JVM can load its agent in no other way, mount over an empty folder of "
-              "its container during the load. The folder is /mnt, /media or /srv, or a "
-              "read-only /tmp. Under systemd, give flamed-broker and flamed-launcher "
-              "--attach-mount as well." },
+      .help = "If a JVM can load its agent in no other way, mount over an empty folder of its "
+              "container during the load. The folder is /mnt, /media or /srv, or a read-only /tmp. "
+              "Under systemd, give flamed-broker and flamed-launcher --attach-mount as well." },
     { "bpf_only", OPTION_BOOL, AT(broker.bpf_only), 0, 1, "no", "BOOL",
-      .help = "Do not sample where the kernel refuses BPF programs. Without this option "
-              "perf events then copy the stacks of all processes to flamed. Under systemd, "
-              "give flamed-broker --bpf-only instead." },
+      .help = "Do not sample where the kernel refuses BPF programs. Without this option perf "
+              "events then copy the stacks of all processes to flamed. Under systemd, give "
+              "flamed-broker --bpf-only instead." },
     { "show_arguments", OPTION_BOOL, AT(show_arguments), 0, 1, "no", "BOOL",
-      .help = "Show the values of -D and --name= arguments of processes, which often hold "
-              "secrets, in place of masking them." },
+      .help = "Show the values of -D and --name= arguments of processes, which often hold secrets, "
+              "in place of masking them." },
     { "audit_log", OPTION_TEXT, AT(audit_log), 0, CONFIG_TEXT_MAX, "", "FILE",
-      .help = "Append who did what to FILE (absolute), a line of JSON each. A reload opens "
-              "FILE again. flamed-broker opens it: under systemd, give it --audit-log=FILE "
-              "as well, and a folder that it may write to. A file that another user owns "
-              "or may write to is refused." },
+      .help =
+          "Append who did what to FILE (absolute), a line of JSON each. A reload opens FILE again. "
+          "flamed-broker opens it: under systemd, give it --audit-log=FILE as well, and a folder "
+          "that it may write to. A file that another user owns or may write to is refused." },
     { "captures_max", OPTION_NUMBER, AT(captures_max), 1, 1024, "64", "N",
-      .help = "Take at most N profiles at once for one caller (a user, on the Unix socket "
-              "or over TCP). Half of them may be longer than a minute. More are refused "
-              "with status 429. All callers together have half as many again, and root an "
-              "eighth more." },
+      .help = "Take at most N profiles at once for one caller (a user, on the Unix socket or over "
+              "TCP). Half of them may be longer than a minute. More are refused with status 429. "
+              "All callers together have half as many again, and root an eighth more." },
     { "captures_max_bytes", OPTION_SIZE, AT(captures_max_bytes), UINT64_C(16) << 20,
       UINT64_C(1) << 40, "128M", "SIZE",
-      .help = "Memory of the profiles that are being taken, answered or stored. Beyond it, "
-              "the profile with the most samples is thinned, or ends early, and says so." },
+      .help = "Memory of the profiles that are being taken, answered or stored. Beyond it, the "
+              "profile with the most samples is thinned, or ends early, and says so." },
     { "samples_max", OPTION_NUMBER, AT(samples_max), 1000, 1000000000, "20000000", "N",
-      .help = "Keep at most N samples of one profile. Beyond N, one of two is dropped, and "
-              "the profile says so." },
+      .help = "Keep at most N samples of one profile. Beyond N, one of two is dropped, and the "
+              "profile says so." },
     { "connections_max", OPTION_NUMBER, AT(connections_max), 8, 4096, "128", "N",
-      .help = "Serve at most N connections at once to one caller, half of them as streams. "
-              "New connections replace idle ones; more are refused with status 429, except "
-              "for /healthz, /readyz and /metrics. All callers together have half as many "
-              "again, and root an eighth more." },
+      .help = "Serve at most N connections at once to one caller, half of them as streams. New "
+              "connections replace idle ones; more are refused with status 429, except for "
+              "/healthz, /readyz and /metrics. All callers together have half as many again, and "
+              "root an eighth more." },
     { "answer_max_bytes", OPTION_SIZE, AT(answer_max_bytes), 1 << 20, UINT64_C(2) << 30, "64M",
       "SIZE",
-      .help = "Refuse an answer over SIZE bytes with status 413. SIZE may end in K, M or G "
-              "(of 1024). Long texts (collapsed, traces, json, speedscope) are held "
-              "compressed. SIZE then limits the compressed text, and the text may be 16 "
-              "times as long." },
+      .help = "Refuse an answer over SIZE bytes with status 413. SIZE may end in K, M or G (of "
+              "1024). Long texts (collapsed, traces, json, speedscope) are held compressed. SIZE "
+              "then limits the compressed text, and the text may be 16 times as long." },
     { "idle_timeout", OPTION_NUMBER, AT(idle_timeout_s), 1, 3600, "30", "SECONDS",
-      .help = "Cut off a client that has not sent a whole request, or reads nothing, for "
-              "SECONDS." },
+      .help =
+          "Cut off a client that has not sent a whole request, or reads nothing, for SECONDS." },
     { "store_max_bytes", OPTION_SIZE, AT(store_max_bytes), UINT64_C(16) << 20, UINT64_C(1) << 50,
       "2G", "SIZE",
       .help = "Keep at most SIZE of finished captures. The oldest are dropped first." },
     { "store_max_age", OPTION_NUMBER, AT(store_max_age_s), 0, UINT64_C(100) * 365 * 86400, "0",
       "SECONDS", .help = "Drop captures that are older than SECONDS; 0: no limit by age." },
     { "unwind_max_frames", OPTION_NUMBER, AT(unwind_max_frames), 16, 2048, "2048", "N",
-      .help = "Walk at most N frames of a stack, the leaf first. An interpreted one counts "
-              "twice. What is deeper is cut and marked [truncated]." },
+      .help = "Walk at most N frames of a stack, the leaf first. An interpreted one counts twice. "
+              "What is deeper is cut and marked [truncated]." },
     { "recorder_hz", OPTION_NUMBER, AT(recorder_hz), 0, 1000, "19", "HZ",
-      .help = "Rate of the flight recorder, which is always on and keeps the last minutes "
-              "of the whole node; 0 turns it off." },
+      .help = "Rate of the flight recorder, which is always on and keeps the last minutes of the "
+              "whole node; 0 turns it off." },
     { "recorder_seconds", OPTION_NUMBER, AT(recorder_seconds), 10, 86400, "720", "SECONDS",
-      .help = "How far back the flight recorder reaches, if its memory suffices. /readyz says "
-              "if it does not." },
+      .help = "How far back the flight recorder reaches, if its memory suffices. /readyz says if "
+              "it does not." },
     { "recorder_max_bytes", OPTION_SIZE, AT(recorder_max_bytes), 1 << 20, UINT64_C(16) << 30, "64M",
       "SIZE", .help = "Memory of the flight recorder." },
     { "recorder_waits", OPTION_BOOL, AT(recorder_waits), 0, 1, "yes", "BOOL",
-      .help = "Have the flight recorder look about once a second at what threads of JVMs wait "
-              "for: event=wall, offcpu and lock of the last minutes." },
+      .help = "Have the flight recorder look about once a second at what threads of JVMs wait for: "
+              "event=wall, offcpu and lock of the last minutes." },
     { "recorder_requests", OPTION_BOOL, AT(recorder_requests), 0, 1, "yes", "BOOL",
       .help = "Have the flight recorder read the request of each sample out of the JVM's tracer. "
               "Then by=operation shows the last minutes and the history." },
     { "operation_callers", OPTION_TEXT, AT(operation_callers), 0, CONFIG_TEXT_MAX, "", "METHODS",
       .help =
-          "Dispatchers of requests, such as com.acme.Router.dispatch, with commas between them. "
-          "In JVMs without a tracer the first method of the application below one is an "
-          "operation." },
+          "Dispatchers of requests, such as com.acme.Router.dispatch, with commas between them. In "
+          "JVMs without a tracer the first method of the application below one is an operation." },
     { "history_max_age", OPTION_NUMBER, AT(history_max_age_s), 0, UINT64_C(366) * 86400, "86400",
       "SECONDS",
-      .help = "Keep what the flight recorder has had for SECONDS, merged by minute, in the "
-              "folder of the store; 0: keep no history." },
+      .help = "Keep what the flight recorder has had for SECONDS, merged by minute, in the folder "
+              "of the store; 0: keep no history." },
     { "history_max_bytes", OPTION_SIZE, AT(history_max_bytes), UINT64_C(1) << 20, UINT64_C(1) << 50,
       "2G", "SIZE",
-      .help = "Keep at most SIZE of that history. The oldest minutes are dropped first, then "
-              "parts of 10 minutes, then hours." },
+      .help = "Keep at most SIZE of that history. The oldest minutes are dropped first, then parts "
+              "of 10 minutes, then hours." },
     { "metrics_heaviest", OPTION_NUMBER, AT(metrics_heaviest), 0, SERVICE_COUNTERS_HEAVIEST, "10",
       "N",
       .help = "Count in /metrics the CPU time of each service's N heaviest functions, and the "
               "waits for locks of its N heaviest classes; 0: of none. All others are one series." },
     { "metrics_functions", OPTION_LIST, AT(metrics_functions), 1, MATCH_PATTERN_BYTES_MAX, NULL,
       "PATTERN",
-      .help = "Count the CPU time of each function that PATTERN matches, too: what it used "
-              "itself, and with all that it called. PATTERN is a regular expression for names. May "
-              "be given "
-              "several times.",
+      .help = "Count the CPU time of each function that PATTERN matches, too: what it used itself, "
+              "and with all that it called. PATTERN is a regular expression for names. May be "
+              "given several times.",
       .pattern = true },
     { "new_token", OPTION_TEXT, AT(new_token), 0, 63, "", "NAME",
-      .help = "Print a new token and what to put into the file for it, and exit. The token "
-              "is shown only this once.",
+      .help = "Print a new token and what to put into the file for it, and exit. The token is "
+              "shown only this once.",
       .flag_only = true },
     { "login", OPTION_ACTION, AT(login), 0, 0, NULL, NULL,
-      .help = "Ask the running flamed for an address, print it, and exit. A browser that "
-              "opens it logs in as the user who ran this. The address is good once, for "
-              "two minutes. For root and the group flamed.",
+      .help = "Ask the running flamed for an address, print it, and exit. A browser that opens it "
+              "logs in as the user who ran this. The address is good once, for two minutes. For "
+              "root and the group flamed.",
       .flag_only = true },
     { "check_config", OPTION_ACTION, AT(check_config), 0, 0, NULL, NULL,
-      .help = "Read the command line and the file, print what is wrong with them or that "
-              "they are right, and exit.",
+      .help = "Read the command line and the file, print what is wrong with them or that they are "
+              "right, and exit.",
       .flag_only = true },
     { "version", OPTION_ACTION, AT(version), 0, 0, NULL, NULL,
       .help = "Print the version and exit.", .flag_only = true },

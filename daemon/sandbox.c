@@ -82,9 +82,8 @@ static int restrict_files(const struct sandbox_opts *o, struct sandbox_report *r
 
     if (r > 0) {
         snprintf(ret->landlock_problem, sizeof(ret->landlock_problem),
-                 "the kernel has no Landlock: only flamed's user and the filter of "
-                 "system calls limit which files it can reach; boot with "
-                 "lsm=landlock,... (Linux 5.13)");
+                 "the kernel has no Landlock: only flamed's user and the filter of system calls "
+                 "limit which files it can reach; boot with lsm=landlock,... (Linux 5.13)");
         return 0;
     }
     if (r < 0)

@@ -150,10 +150,9 @@ static int choose_tls(const struct config *c, const struct serving_opts *w, uint
             err, -EINVAL,
             "the configuration has no tls_server_config, but an address that takes it");
     if (r->open && !config_listen_rights(c).authentication)
-        return error_set(
-            err, -EINVAL,
-            "the configuration has no rule for what is shown, but an address that others "
-            "than this machine reach");
+        return error_set(err, -EINVAL,
+                         "the configuration has no rule for what is shown, but an address that "
+                         "others than this machine reach");
     return 0;
 }
 

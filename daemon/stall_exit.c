@@ -62,9 +62,8 @@ void stall_exit_look(void *cookie, unsigned stands_s)
     readers_stats(&readers);
     if (readers.held == READERS_MAX) {
         note(st, &readers);
-        log_err("flamed ends, because %d readings of processes do not come back: "
-                "file systems do not answer; the next flamed quarantines them for "
-                "an hour",
+        log_err("flamed ends, because %d readings of processes do not come back: file systems do "
+                "not answer; the next flamed quarantines them for an hour",
                 READERS_MAX);
         leave_behind(1);
     }

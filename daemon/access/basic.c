@@ -88,8 +88,7 @@ static int take_user(struct yaml_part *y, const yaml_node_t *key, const yaml_nod
         error_remedy(y->err, "make one with: htpasswd -nBC 10 %s", show);
         return error_set(
             y->err, -EINVAL,
-            "%.128s, line %u: basic_auth_users: %s has no bcrypt hash of a cost from 4 "
-            "to %d",
+            "%.128s, line %u: basic_auth_users: %s has no bcrypt hash of a cost from 4 to %d",
             y->file, yaml_part_line(value), show, BASIC_COST_MAX);
     }
     span_copy(hash, found->bcrypt, sizeof(found->bcrypt));

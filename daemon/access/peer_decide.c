@@ -15,9 +15,8 @@ static const char CONTAINER[] = "the connection may come from a container that s
                                 "network: its user ids are not the host's";
 static const char OTHER_CGROUP[] =
     "the connection was opened in another cgroup than the one of the program that holds it";
-static const char BOUNDED[] =
-    "the connection was opened with other bounds than those of the program that holds it, as a "
-    "container has them";
+static const char BOUNDED[] = "the connection was opened with other bounds than those of the "
+                              "program that holds it, as a container has them";
 static const char OTHER_USER[] =
     "the program that holds the connection runs as another user than the one who opened it";
 static const char WEAK[] =

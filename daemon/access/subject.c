@@ -180,8 +180,7 @@ bool subject_may(const struct subject *s, enum role needed, const char *socket, 
     }
     error_set(err, -EACCES, "%s may not do this: it takes the role '%s', and the role here is '%s'",
               subject_name(s, name), role_name(needed), role_name(s->role));
-    error_remedy(err,
-                 "ask as root or as a member of group flamed (adduser NAME flamed), or give it "
-                 "the role under access: in flamed.yaml");
+    error_remedy(err, "ask as root or as a member of group flamed (adduser NAME flamed), or give "
+                      "it the role under access: in flamed.yaml");
     return false;
 }

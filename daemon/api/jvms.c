@@ -55,9 +55,8 @@ static json_t *jvm_json(struct api *api, struct process *p)
     if (p->vm)
         stubs = hotspot_vm_stubs(p->vm);
     return json_pack(
-        "{s:i, s:o, s:o, s:i, s:I, s:o, s:s, s:s, s:s, s:s, s:o, s:o, s:s, s:f, s:o, s:I, "
-        "s:o, s:i, s:b, s:b, s:b, s:o, s:o,"
-        " s:{s:i, s:I}, s:{s:s, s:s}}",
+        "{s:i, s:o, s:o, s:i, s:I, s:o, s:s, s:s, s:s, s:s, s:o, s:o, s:s, s:f, s:o, s:I, s:o, "
+        "s:i, s:b, s:b, s:b, s:o, s:o, s:{s:i, s:I}, s:{s:s, s:s}}",
         "pid", (int)p->id.host_pid, "nspid", ns_pids, "start_time", json_time(p->start_realtime_ns),
         "exec", (int)p->id.exec_no, "uid", (json_int_t)p->uid, "container_uid",
         p->container_uid >= 0 ? json_integer(p->container_uid) : json_null(), "main",

@@ -6,9 +6,8 @@
 
 #define PAST_CAPTURES_MAX 1000 /* merged into one answer */
 
-static const char TOO_MANY[] =
-    "more than 1000 captures are stored of this time: the newest 1000 were added up; ask for a "
-    "shorter range";
+static const char TOO_MANY[] = "more than 1000 captures are stored of this time: the newest 1000 "
+                               "were added up; ask for a shorter range";
 static const char AT_ONCE[] = "captures of this time overlap: samples that two of them took count "
                               "twice; GET /api/v1/captures lists them";
 

@@ -283,10 +283,9 @@ static void call_webhook(struct pulls *s, const struct fired *f, uint64_t at_ns,
         log_warn("trigger=%s: its webhook is new: flamed calls it only after a restart",
                  f->trigger);
     else if (r == WEBHOOK_NO_PUSH)
-        log_warn(
-            "trigger=%s: its webhook is not called: flamed is starting, or had no webhook when "
-            "it was started",
-            f->trigger);
+        log_warn("trigger=%s: its webhook is not called: flamed is starting, or had no webhook "
+                 "when it was started",
+                 f->trigger);
     else if (r < 0)
         log_warn_errno(r, "trigger=%s: its webhook is not called", f->trigger);
 }

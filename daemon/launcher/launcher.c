@@ -366,9 +366,8 @@ int launcher_run(int socket, bool mounts)
     signal(SIGPIPE, SIG_IGN); /* writing a result that nobody reads must not kill us */
     r = exec_memfd_open("flamed-attach", helper.p, helper.n, &l.program_fd);
     if (r < 0)
-        return log_err_errno(r,
-                             "attaching will not work: neither a memory file nor a file of a file "
-                             "system without a name may be executed");
+        return log_err_errno(r, "attaching will not work: neither a memory file nor a file of a "
+                                "file system without a name may be executed");
     r = launcher_lockdown(mounts, &err);
     if (r < 0) {
         log_err("attaching will not work: %s", err.msg);

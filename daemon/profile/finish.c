@@ -287,8 +287,7 @@ static int finish_warnings(struct profile *p, struct record *r)
     if (r->dropped)
         record_warn(r,
                     "%llu samples were dropped for want of memory or for too many distinct stacks, "
-                    "processes or threads; lower hz or "
-                    "seconds, or choose fewer processes",
+                    "processes or threads; lower hz or seconds, or choose fewer processes",
                     (unsigned long long)r->dropped);
     if (r->moments_dropped)
         record_warn(r,
@@ -296,21 +295,20 @@ static int finish_warnings(struct profile *p, struct record *r)
                     "profile: it holds %d of them; lower seconds",
                     (unsigned long long)r->moments_dropped, PROFILE_MOMENTS_MAX);
     if (contexts_without_ids(r->contexts))
-        record_warn(
-            r,
-            "%llu samples have no trace: the profile holds the most different requests that "
-            "it can; lower seconds",
-            (unsigned long long)contexts_without_ids(r->contexts));
+        record_warn(r,
+                    "%llu samples have no trace: the profile holds the most different requests "
+                    "that it can; lower seconds",
+                    (unsigned long long)contexts_without_ids(r->contexts));
     if (contexts_without_name(r->contexts))
         record_warn(r, "a service has more than %u operations: the others are [other operations]",
                     PROFILE_OPERATIONS_MAX);
     if (p->truncated_by[UNWIND_END_THREAD])
-        record_warn(
-            r,
-            "%llu of %llu " RECORD_COUNTED_TEXT
-            "their older frames lie in the heap, and could not be read there. [...] stands for "
-            "them, and they count as truncated",
-            (unsigned long long)p->truncated_by[UNWIND_END_THREAD], (unsigned long long)p->total);
+        record_warn(r,
+                    "%llu of %llu " RECORD_COUNTED_TEXT
+                    "their older frames lie in the heap, and could not be read there. [...] stands "
+                    "for them, and they count as truncated",
+                    (unsigned long long)p->truncated_by[UNWIND_END_THREAD],
+                    (unsigned long long)p->total);
     if (r->unwarned.count)
         record_warn(r, "there are %s%u more warnings, which are left out here",
                     r->unwarned.count == RECORD_UNWARNED_MAX ? "at least " : "", r->unwarned.count);

@@ -341,13 +341,12 @@ int merger_finish(struct merger *m, struct profile **ret)
 {
     if (m->crowded)
         record_warn(m->record,
-                    "samples of more than %d events cannot be added up: the others were "
-                    "left out; choose with event=",
+                    "samples of more than %d events cannot be added up: the others were left out; "
+                    "choose with event=",
                     PROFILE_EVENTS_MAX);
     if (m->rounded)
-        record_warn(m->record,
-                    "profiles of different rates were added up: counts of the slower ones are "
-                    "scaled and rounded");
+        record_warn(m->record, "profiles of different rates were added up: counts of the slower "
+                               "ones are scaled and rounded");
     return record_finish(m->record, &m->meta, ret);
 }
 

@@ -2,7 +2,6 @@
 /* Warnings about calls: their accuracy, and the calls left out. */
 #include "profile/method_calls_impl.h"
 
-
 static void warn(struct method_calls *c, const char *fmt, ...) PRINTF_LIKE(2, 3);
 static void warn(struct method_calls *c, const char *fmt, ...)
 {

@@ -86,10 +86,9 @@ static int take_url(const struct push_reading *r, const yaml_node_t *n, const ch
         s.n--;
     if (!is_line(s, PUSH_URL_MAX) || memchr(s.p, ' ', s.n) || memchr(s.p, '@', s.n) ||
         memchr(s.p, '?', s.n) || memchr(s.p, '#', s.n) || !push_url_parse(s, &url))
-        return push_refuse_secret(
-            r, n, key,
-            "http:// or https:// with a host and a port, and no user or password, "
-            "and without '?' and '#'");
+        return push_refuse_secret(r, n, key,
+                                  "http:// or https:// with a host and a port, and no user or "
+                                  "password, and without '?' and '#'");
     span_copy(s, to, PUSH_URL_MAX + 1);
     return 0;
 }
@@ -138,8 +137,8 @@ static bool is_recorded(const char *name)
 
 static int take_events(const struct push_reading *r, const yaml_node_t *n)
 {
-    static const char TAKES[] = "a list of one to four events of the flight recorder: cpu, wall, "
-                                "offcpu, lock";
+    static const char TAKES[] =
+        "a list of one to four events of the flight recorder: cpu, wall, offcpu, lock";
     char name[EVENT_NAME_BYTES];
     size_t used = 0;
 
@@ -289,8 +288,7 @@ static int header_key(const struct push_reading *r, struct span key, const yaml_
         key.n + v.n + 3 > PUSH_HEADER_BYTES || t->header_count == PUSH_HEADERS_MAX)
         return push_refuse_secret(
             r, at, "headers",
-            "up to 16 lines Name: value, but none that flamed sets itself, such "
-            "as Authorization");
+            "up to 16 lines Name: value, but none that flamed sets itself, such as Authorization");
     snprintf(t->headers[t->header_count++], PUSH_HEADER_BYTES, "%.*s: %.*s", (int)key.n, key.p,
              (int)v.n, v.p);
     return 0;

@@ -245,8 +245,7 @@ static int check_rule(struct yaml_part *y, const yaml_node_t *n, enum rule_kind 
     if (rule->webhook && rule->on.kind == CONDITION_NONE)
         return error_set(
             y->err, -EINVAL,
-            "%.128s, line %u: %s: webhook is for a trigger that pulls itself: give on, "
-            "too",
+            "%.128s, line %u: %s: webhook is for a trigger that pulls itself: give on, too",
             y->file, yaml_part_line(n), rule->name);
     if (kind == RULE_SCHEDULE && rule->for_ns >= rule->every_ns)
         return error_set(y->err, -EINVAL,

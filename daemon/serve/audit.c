@@ -295,9 +295,8 @@ void audit_metrics(struct audit *a, struct buf *out)
     limited = a->limited;
     unwritten = audit_sink_unwritten(&a->sink);
     pthread_mutex_unlock(&a->lock);
-    buf_add_str(out,
-                "# HELP flamed_audit_total Captures, attaches, removals, triggers, logins "
-                "and refusals, as /api/v1/audit lists them.\n# TYPE flamed_audit_total counter\n");
+    buf_add_str(out, "# HELP flamed_audit_total Captures, attaches, removals, triggers, logins and "
+                     "refusals, as /api/v1/audit lists them.\n# TYPE flamed_audit_total counter\n");
     for (size_t i = AUDIT_NONE + 1; i < AUDIT_ACTIONS; i++) {
         buf_add_str(out, "flamed_audit_total{action=\"");
         buf_add_str(out, audit_action_name((enum audit_action)i));
@@ -306,10 +305,9 @@ void audit_metrics(struct audit *a, struct buf *out)
         buf_add_char(out, '\n');
     }
     buf_printf(out,
-               "# HELP flamed_audit_unlogged_total Lines of the audit that are "
-               "not in the log (limit: lines of a caller with many) or in its "
-               "file.\n# TYPE flamed_audit_unlogged_total "
-               "counter\nflamed_audit_unlogged_total{reason=\"limit\"} "
+               "# HELP flamed_audit_unlogged_total Lines of the audit that are not in the log "
+               "(limit: lines of a caller with many) or in its file.\n# TYPE "
+               "flamed_audit_unlogged_total counter\nflamed_audit_unlogged_total{reason=\"limit\"} "
                "%llu\nflamed_audit_unlogged_total{reason=\"file\"} %llu\n",
                (unsigned long long)limited, (unsigned long long)unwritten);
 }

@@ -35,8 +35,7 @@ static void net_refuse(int fd, bool tls)
         "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/problem+json\r\n"
         "Connection: close\r\nRetry-After: 2\r\nContent-Length: 140\r\n\r\n"
         "{\"type\":\"urn:flamed:problem:unavailable\",\"title\":\"Too many "
-        "connections\",\"status\":503,"
-        "\"detail\":\"every connection is in use: try again soon\"}\n";
+        "connections\",\"status\":503,\"detail\":\"every connection is in use: try again soon\"}\n";
     char ignored[4096];
 
     /* Before a TLS handshake no answer is possible. Data of the client must be read, else closing

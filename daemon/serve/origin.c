@@ -124,9 +124,9 @@ static int check_host(const struct origin_facts *f, struct error *err)
 
     if (f->unix_socket || (f->probes_health && !f->host_count && !f->host.p))
         return 0;
-    error_remedy(err, "use http://localhost, http://127.0.0.1 or the Unix socket. From "
-                      "elsewhere, forward a port: ssh -L 7979:localhost:7979. Behind a "
-                      "reverse proxy, put the name into allowed_hosts of flamed.yaml");
+    error_remedy(err, "use http://localhost, http://127.0.0.1 or the Unix socket. From elsewhere, "
+                      "forward a port: ssh -L 7979:localhost:7979. Behind a reverse proxy, put the "
+                      "name into allowed_hosts of flamed.yaml");
     if (!f->host.p)
         return error_set(err, -EACCES,
                          "the request has no Host header, so flamed cannot rule out that a foreign "
@@ -203,10 +203,9 @@ static int check_page(const struct origin_facts *f, struct error *err)
         foreign = f->referer;
     else
         return 0;
-    error_remedy(err, "open the service's own page, or fetch the profile with curl. "
-                      "Behind a reverse proxy, put the name of the address bar into "
-                      "allowed_hosts of flamed.yaml, and let it pass on Host with the "
-                      "port");
+    error_remedy(err, "open the service's own page, or fetch the profile with curl. Behind a "
+                      "reverse proxy, put the name of the address bar into allowed_hosts of "
+                      "flamed.yaml, and let it pass on Host with the port");
     return error_set(err, -EACCES, "a web page of '%s' asked for this: only this service's own may",
                      query_show(foreign, show));
 }

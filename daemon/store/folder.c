@@ -105,9 +105,8 @@ static int refuse_shared(const char *path, struct error *err)
 static int refuse_content(const char *path, const struct content *c, struct error *err)
 {
     error_set(err, -EPERM,
-              "the store's folder '%s' is root's and holds '%s', which is no "
-              "file of the store (it belongs to user %u): flamed would take it "
-              "from its users",
+              "the store's folder '%s' is root's and holds '%s', which is no file of the store (it "
+              "belongs to user %u): flamed would take it from its users",
               path, c->foreign, c->foreign_owner);
     return refuse(err, REMEDY_EMPTY);
 }
@@ -187,10 +186,10 @@ static int narrow(int fd, mode_t mode, const char *path, const char *name, struc
         return 0;
     if (fstat(fd, &st) == 0 && (st.st_mode & OF_OTHERS) == 0)
         return 0;
-    r = error_set(err, -EPERM,
-                  "the store '%s/%s' can be read by others, and its mode cannot be changed from "
-                  "%04o",
-                  path, name, st.st_mode & 07777);
+    r = error_set(
+        err, -EPERM,
+        "the store '%s/%s' can be read by others, and its mode cannot be changed from %04o", path,
+        name, st.st_mode & 07777);
     error_remedy(err, "name a folder with --store whose file system keeps rights");
     return r;
 }

@@ -27,12 +27,11 @@ static int put_row(struct store *s, const struct profile *p, const char *id, enu
                    const char *failure, const char *schedule, uint64_t max_age_s,
                    const struct buf *body, int64_t *ret_n, struct error *err)
 {
-    static const char SQL[] = "INSERT OR REPLACE INTO captures(id, state, start_ns, end_ns, event, "
-                              "target, symbols, schedule,"
-                              " failure, unit, period, by_process, samples, lost, unknown, "
-                              "truncated, max_age_s, warnings,"
-                              " epoch, body, scope, events) "
-                              "VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
+    static const char SQL[] =
+        "INSERT OR REPLACE INTO captures(id, state, start_ns, end_ns, event, "
+        "target, symbols, schedule, failure, unit, period, by_process, samples, lost, unknown, "
+        "truncated, max_age_s, warnings, epoch, body, scope, events) "
+        "VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
     _cleanup_free_ char *warnings = warnings_json(p), *events = events_format(p);
     char names[PROFILE_EVENT_NAMES_BYTES];
     uint64_t end_ns =

@@ -161,11 +161,9 @@ int store_list(struct store *s, const struct store_query *q, store_capture_fn fn
         " AND ((?6 = 0 AND ?7 IS NULL AND ?8 IS NULL AND ?9 IS NULL AND ?14 IS NULL) OR EXISTS "
         "(SELECT 1 FROM "
         "processes p"
-        "  WHERE p.capture = n AND (?6 = 0 OR p.pid = ?6)"
-        "  AND (?7 IS NULL OR p.container = ?7 OR (length(?7) >= 6 AND substr(p.container, 1, "
-        "length(?7)) = ?7))"
-        "  AND (?8 IS NULL OR p.pod = ?8) AND (?9 IS NULL OR p.namespace = ?9)"
-        "  AND (?14 IS NULL OR p.service = ?14)))"
+        "  WHERE p.capture = n AND (?6 = 0 OR p.pid = ?6)  AND (?7 IS NULL OR p.container = ?7 OR "
+        "(length(?7) >= 6 AND substr(p.container, 1, length(?7)) = ?7))  AND (?8 IS NULL OR p.pod "
+        "= ?8) AND (?9 IS NULL OR p.namespace = ?9)  AND (?14 IS NULL OR p.service = ?14)))"
         " AND (?13 IS NULL OR scope = ?13)"
         " AND (start_ns, id) < (?10, ?11) ORDER BY start_ns DESC, id DESC LIMIT ?12";
     _cleanup_stmt_ sqlite3_stmt *stmt = NULL;

@@ -26,16 +26,15 @@ static const char BASE[] =
     " seq INTEGER NOT NULL, body BLOB NOT NULL, PRIMARY KEY(epoch, seq)) WITHOUT ROWID;"
     "CREATE TABLE captures(n INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, state INTEGER NOT NULL,"
     " start_ns INTEGER NOT NULL, end_ns INTEGER NOT NULL, event TEXT NOT NULL, target TEXT NOT "
-    "NULL,"
-    " symbols TEXT NOT NULL, schedule TEXT NOT NULL, failure TEXT NOT NULL, unit TEXT NOT NULL,"
-    " period INTEGER NOT NULL, by_process INTEGER NOT NULL, samples INTEGER NOT NULL,"
-    " lost INTEGER NOT NULL, unknown INTEGER NOT NULL, truncated INTEGER NOT NULL,"
-    " max_age_s INTEGER NOT NULL, warnings TEXT NOT NULL, epoch INTEGER, body BLOB);"
+    "NULL, symbols TEXT NOT NULL, schedule TEXT NOT NULL, failure TEXT NOT NULL, unit TEXT NOT "
+    "NULL, period INTEGER NOT NULL, by_process INTEGER NOT NULL, samples INTEGER NOT NULL, lost "
+    "INTEGER NOT NULL, unknown INTEGER NOT NULL, truncated INTEGER NOT NULL, max_age_s INTEGER NOT "
+    "NULL, warnings TEXT NOT NULL, epoch INTEGER, body BLOB);"
     "CREATE INDEX captures_by_time ON captures(start_ns);"
     "CREATE INDEX captures_by_epoch ON captures(epoch);"
     "CREATE TABLE processes(capture INTEGER NOT NULL REFERENCES captures(n) ON DELETE CASCADE,"
-    " pid INTEGER NOT NULL, name TEXT NOT NULL, container TEXT NOT NULL, pod TEXT NOT NULL,"
-    " namespace TEXT NOT NULL, samples INTEGER NOT NULL);"
+    " pid INTEGER NOT NULL, name TEXT NOT NULL, container TEXT NOT NULL, pod TEXT NOT NULL, "
+    "namespace TEXT NOT NULL, samples INTEGER NOT NULL);"
     "CREATE INDEX processes_by_capture ON processes(capture);"
     "CREATE INDEX processes_by_pid ON processes(pid);";
 
@@ -52,12 +51,12 @@ static const char HISTORY[] =
     " exec_no INTEGER NOT NULL, owner INTEGER NOT NULL, name TEXT NOT NULL, container TEXT NOT "
     "NULL, pod TEXT NOT NULL, namespace TEXT NOT NULL, service TEXT NOT NULL, version TEXT NOT "
     "NULL, environment TEXT NOT NULL, java TEXT NOT NULL, flags INTEGER NOT NULL, started_ns "
-    "INTEGER NOT NULL, first_ns INTEGER NOT NULL, last_ns INTEGER NOT NULL,"
-    " UNIQUE(pid, start_ticks, exec_no, owner));"
+    "INTEGER NOT NULL, first_ns INTEGER NOT NULL, last_ns INTEGER NOT NULL, UNIQUE(pid, "
+    "start_ticks, exec_no, owner));"
     "CREATE INDEX images_by_service ON images(service, started_ns);"
     "CREATE TABLE parts(n INTEGER PRIMARY KEY, tier INTEGER NOT NULL, start_ns INTEGER NOT NULL,"
-    " image INTEGER NOT NULL, rolled INTEGER NOT NULL, bytes INTEGER NOT NULL, sums BLOB NOT NULL,"
-    " epoch INTEGER NOT NULL, body BLOB NOT NULL);"
+    " image INTEGER NOT NULL, rolled INTEGER NOT NULL, bytes INTEGER NOT NULL, sums BLOB NOT NULL, "
+    "epoch INTEGER NOT NULL, body BLOB NOT NULL);"
     "CREATE INDEX parts_by_time ON parts(tier, start_ns, image, rolled, bytes);"
     "CREATE INDEX parts_by_epoch ON parts(epoch);"
     /* when the recorder ran; time in no row is a gap */
@@ -186,14 +185,13 @@ int schema_prepare(struct store *s, struct error *err)
 {
     const struct schema *schema = &SCHEMAS[s->opts.kind];
     int version = 0;
-    int r =
-        store_exec(s,
-                   "PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL;"
-                   "PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON;"
-                   "PRAGMA wal_autocheckpoint = 256; PRAGMA journal_size_limit = 4194304;"
-                   "PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON;"
-                   "PRAGMA cache_size = -4096; PRAGMA temp_store = MEMORY; PRAGMA mmap_size = 0",
-                   err);
+    int r = store_exec(
+        s,
+        "PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL;PRAGMA synchronous = NORMAL; "
+        "PRAGMA foreign_keys = ON;PRAGMA wal_autocheckpoint = 256; PRAGMA journal_size_limit = "
+        "4194304;PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON;PRAGMA cache_size = "
+        "-4096; PRAGMA temp_store = MEMORY; PRAGMA mmap_size = 0",
+        err);
 
     if (r == 0)
         r = schema_version(s, &version, err);

@@ -118,8 +118,7 @@ static void store_refuse_schema(struct store *s)
     if (s->newer)
         snprintf(s->problem, sizeof(s->problem),
                  "the store %.80s was written by a newer flamed: nothing is stored; run that "
-                 "version, or "
-                 "name another folder with --store",
+                 "version, or name another folder with --store",
                  s->path);
     else
         snprintf(s->problem, sizeof(s->problem),

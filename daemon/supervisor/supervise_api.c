@@ -267,8 +267,7 @@ int supervise_worker_parse(int argc, char **argv, struct supervise_worker *ret, 
     w.extra = MIN(i + 1, argc);
     if (!worker_fds_valid(&w))
         return error_set(err, -EINVAL,
-                         "--worker is for flamed-broker to use; the fds are not what "
-                         "it passes");
+                         "--worker is for flamed-broker to use; the fds are not what it passes");
     fcntl(w.broker_fd, F_SETFD, FD_CLOEXEC);
     for (size_t k = 0; k < w.listen_count; k++)
         fcntl(w.listen_fds[k], F_SETFD, FD_CLOEXEC);

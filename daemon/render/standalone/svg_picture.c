@@ -56,20 +56,19 @@ void svg_begin(const struct svg_picture *p, struct span title, struct span note,
                p->width, height, p->width, height);
     buf_add_str(p->out, "<title>");
     text_add_html(p->out, title);
-    buf_add_str(p->out,
-                "</title>\n<style>\n"
-                "text { font: 12px ui-monospace, Menlo, Consolas, \"DejaVu Sans Mono\", monospace; "
-                "fill: #161616; }\n"
-                "#title { font-size: 17px; font-family: system-ui, sans-serif; }\n"
-                "#note { fill: #585d64; }\n"
-                "#unzoom { display: none; }\n"
-                ".button { cursor: pointer; }\n"
-                ".button:hover, .button:focus { text-decoration: underline; }\n"
-                "#frames > g { cursor: pointer; }\n"
-                "#frames > g:hover rect { stroke: #161616; stroke-width: 0.5; }\n"
-                "#frames text { pointer-events: none; }\n"
-                ".parent { opacity: 0.5; }\n"
-                "</style>\n<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n");
+    buf_add_str(p->out, "</title>\n<style>\n"
+                        "text { font: 12px ui-monospace, Menlo, Consolas, \"DejaVu Sans Mono\", "
+                        "monospace; fill: #161616; }\n"
+                        "#title { font-size: 17px; font-family: system-ui, sans-serif; }\n"
+                        "#note { fill: #585d64; }\n"
+                        "#unzoom { display: none; }\n"
+                        ".button { cursor: pointer; }\n"
+                        ".button:hover, .button:focus { text-decoration: underline; }\n"
+                        "#frames > g { cursor: pointer; }\n"
+                        "#frames > g:hover rect { stroke: #161616; stroke-width: 0.5; }\n"
+                        "#frames text { pointer-events: none; }\n"
+                        ".parent { opacity: 0.5; }\n"
+                        "</style>\n<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n");
     buf_printf(p->out, "<text id=\"title\" x=\"%.0f\" y=\"25\" text-anchor=\"middle\">",
                p->width / 2);
     text_add_html(p->out, title);

@@ -246,11 +246,10 @@ static json_t *result_of_text(struct request *req, const struct mcp_tool *tool)
     json_t *content = json_array();
 
     if (!add_text(&req->answer, tool, content))
-        buf_printf(
-            &more,
-            "Cut: these are the first %zu KiB. Ask for less, such as by a smaller top, or by "
-            "include.\n",
-            MCP_ANSWER_MAX_BYTES >> 10);
+        buf_printf(&more,
+                   "Cut: these are the first %zu KiB. Ask for less, such as by a smaller top, or "
+                   "by include.\n",
+                   MCP_ANSWER_MAX_BYTES >> 10);
     if (tool->counts)
         add_counts(&req->answer, &more);
     add_links(req, tool, &more);

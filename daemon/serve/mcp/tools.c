@@ -60,8 +60,7 @@ static const struct mcp_tool TOOLS[] = {
     { "locks", "Lock waits",
       "Which locks threads waited for: the class of each lock, and the stacks that waited, the "
       "most time first. The signal lock-contention names the thread that holds it. Of the recorded "
-      "past, "
-      "or of a kept capture with event=lock.",
+      "past, or of a kept capture with event=lock.",
       .ways = OF_THE_PAST,
       .params = TARGET | PARAMS_RANGE | BIT(INCLUDE) | BIT(EXCLUDE) | BIT(TOP_ROWS),
       .set = { { "format", "traces" }, { "event", "lock" }, { "idle", "0" } },

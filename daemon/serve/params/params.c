@@ -211,8 +211,7 @@ static int params_check_together(const struct params *p, struct error *err)
     if (p->view.by[0] && p->view.threads)
         return error_parameter(
             err, "by", -EINVAL,
-            "by and threads=1 both say what the root is: give by=thread besides the "
-            "others");
+            "by and threads=1 both say what the root is: give by=thread besides the others");
     if (p->view.no_user && p->view.no_kernel)
         return error_parameter(err, "kernel", -EINVAL,
                                "user=0 with kernel=0 leaves nothing: set one of them to 1");

@@ -114,10 +114,8 @@ bool handle_login(struct request *req)
     span_copy(span_of(secret), req->session, sizeof(req->session));
     cookie_name(req, name);
     answer_header(&req->answer, "Set-Cookie",
-                  "%s=%s; Path=/; HttpOnly; SameSite=Strict; "
-                  "Max-Age=%u%s",
-                  name, secret, (unsigned)(SESSION_NS / NSEC_PER_SEC),
-                  is_secure(req) ? "; Secure" : "");
+                  "%s=%s; Path=/; HttpOnly; SameSite=Strict; Max-Age=%u%s", name, secret,
+                  (unsigned)(SESSION_NS / NSEC_PER_SEC), is_secure(req) ? "; Secure" : "");
     answer_header(&req->answer, "Location", "./");
     req->answer.status = 303;
     explicit_bzero(secret, sizeof(secret));

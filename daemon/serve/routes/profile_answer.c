@@ -89,9 +89,8 @@ static void refuse_size(struct answer *a, size_t max_bytes)
 
     error_set(&err, -EFBIG, "the profile is larger than an answer may be (%zu MiB)",
               max_bytes >> 20);
-    error_remedy(&err,
-                 "ask for less: fewer processes, minwidth=0.1, depth=, names=simple, threads=0; "
-                 "or raise answer_max_bytes in the configuration");
+    error_remedy(&err, "ask for less: fewer processes, minwidth=0.1, depth=, names=simple, "
+                       "threads=0; or raise answer_max_bytes in the configuration");
     answer_outcome(a, -EFBIG, &err, 0);
 }
 
