@@ -13,18 +13,11 @@ int stops_add(struct history *h, const struct history_image *image, int64_t n, u
         " ON CONFLICT DO UPDATE SET pauses = pauses + excluded.pauses, pause_ns = pause_ns +"
         " excluded.pause_ns, throttled_ns = throttled_ns + excluded.throttled_ns";
     const struct history_stopped *of = &image->stopped;
-    const uint64_t values[] = { start_ns, (uint64_t)n, of->pauses, of->pause_ns, of->throttled_ns };
-    _cleanup_stmt_ sqlite3_stmt *stmt = NULL;
-    int r;
 
     if (!of->pauses && !of->pause_ns && !of->throttled_ns)
         return 0;
-    r = store_prepare(h->store, SQL, &stmt, err);
-    for (int i = 0; i < (int)ARRAY_SIZE(values) && r == 0; i++)
-        sqlite3_bind_int64(stmt, i + 1, (sqlite3_int64)values[i]);
-    if (r == 0 && sqlite3_step(stmt) != SQLITE_DONE)
-        r = store_failed(h->store, err, "cannot write the history");
-    return r;
+    return store_run(h->store, SQL, "cannot write the history", err, VALUE(start_ns), VALUE(n),
+                     VALUE(of->pauses), VALUE(of->pause_ns), VALUE(of->throttled_ns));
 }
 
 int stops_drop(struct history *h, struct error *err)
@@ -41,16 +34,14 @@ static int stops_each(struct history *h, const struct history_query *q,
 {
     _cleanup_stmt_ sqlite3_stmt *stmt = NULL;
     int step = SQLITE_DONE,
-        r = store_prepare(h->store,
-                          "SELECT start_ns, image, pauses, pause_ns, throttled_ns FROM stops"
-                          " WHERE start_ns >= ? AND start_ns < ? ORDER BY start_ns DESC LIMIT ?",
-                          &stmt, err);
+        r = store_query(h->store,
+                        "SELECT start_ns, image, pauses, pause_ns, throttled_ns FROM stops"
+                        " WHERE start_ns >= ? AND start_ns < ? ORDER BY start_ns DESC LIMIT ?",
+                        &stmt, err, VALUE(MIN(q->from_ns, (uint64_t)INT64_MAX)),
+                        VALUE(MIN(q->to_ns, (uint64_t)INT64_MAX)), VALUE(STOPS_MAX));
 
     if (r < 0)
         return r;
-    sqlite3_bind_int64(stmt, 1, (sqlite3_int64)MIN(q->from_ns, (uint64_t)INT64_MAX));
-    sqlite3_bind_int64(stmt, 2, (sqlite3_int64)MIN(q->to_ns, (uint64_t)INT64_MAX));
-    sqlite3_bind_int(stmt, 3, STOPS_MAX);
     while ((step = sqlite3_step(stmt)) == SQLITE_ROW) {
         const struct history_image *image = image_list_find(list, sqlite3_column_int64(stmt, 1));
         struct history_stopped s = { .pauses = (uint64_t)sqlite3_column_int64(stmt, 2),
