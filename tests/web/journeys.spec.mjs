@@ -114,7 +114,7 @@ describe("journeys", { concurrency: 4 }, () => {
         await page.locator(".signal-line .signal-link").waitFor();
         await page.evaluate((hash) => { location.hash = hash; }, `#/jvm/${ORDERS}?tab=locks`); // of now: it renews itself
         await page.locator(".locks tbody tr").waitFor();
-        for (let i = 0; i < 40 && await focused() !== "What they did"; i++)
+        for (let i = 0; i < 80 && await focused() !== "What they did"; i++)
             await page.keyboard.press("Tab");
         await renewed(1.1);
         assert.equal(await focused(), "What they did");
@@ -153,7 +153,11 @@ describe("journeys", { concurrency: 4 }, () => {
 
             look();
         });
-        await page.locator(".jvm-facts").getByRole("link", { name: "Service" }).click();
+        await page.locator(".jvm-facts").getByRole("link", { name: "Service" }).focus();
+        for (let i = 0; i < 2; i++) // facts are renewed, the link stays
+            await page.waitForResponse((answer) => answer.url().endsWith("/api/v1/jvms/4242"));
+        await page.waitForTimeout(200);
+        await page.keyboard.press("Enter");
         await page.locator(".jvm-facts", { hasText: /1.JVM/ }).waitFor();
         assert.equal(await page.locator(".panel").count(), 0); // nothing is drawn while nothing is known
         await page.getByText("Collecting samples …").waitFor({ state: "attached" });
@@ -466,11 +470,11 @@ describe("journeys", { concurrency: 4 }, () => {
         await page.waitForURL(/single=1/);
         await page.reload();
         await page.locator(".requests-view .sub-row").nth(1).waitFor();
+        await page.setViewportSize({ width: 390, height: 800 });
+        assert.ok((await page.locator(".requests-view .track").first().boundingBox()).width >= 120); // 63 before
         await page.getByLabel("Operation or trace id").fill("00000000000000000000000000000001");
         await page.keyboard.press("Enter");
         await page.getByText("No such request in this capture.").waitFor();
-        await page.setViewportSize({ width: 390, height: 800 });
-        assert.ok((await page.locator(".requests-view .track").first().boundingBox()).width >= 120); // 63 before
         await close(page);
     });
 

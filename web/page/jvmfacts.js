@@ -21,6 +21,7 @@ export class JvmFacts {
         this.isGone = false;
         this.wasReplaced = false;
         this.root = element("p", { class: "facts jvm-facts" });
+        this.texts = element("span", { class: "texts" });
     }
 
     // "": not known.
@@ -132,10 +133,13 @@ export class JvmFacts {
             [`CPU ${formatShare(jvm.cpu_percent, 100)}`, null, cpuLimitText(jvm)], [`${formatCount(jvm.threads)} threads`], [formatBytes(jvm.rss)]];
 
         const { serviceName: service } = this;
-        const link = service ? [element("span", {}, element("a", { href: formatRoute("service", service), title: `All JVMs of ${service}, and what changed` }, "Service"))] : [];
+        const link = () => (service ? [element("span", {}, element("a", { href: formatRoute("service", service), title: `All JVMs of ${service}, and what changed` }, "Service"))] : []);
 
-        this.root.replaceChildren(...facts.filter(([fact]) => fact).map(([fact, kind = null, more = ""]) =>
-            element("span", { class: kind }, fact, more && element("span", { class: "limit", title: more }, ` ${more.replace("a limit of ", "")}`))), ...link);
+        this.texts.replaceChildren(...facts.filter(([fact]) => fact).map(([fact, kind = null, more = ""]) =>
+            element("span", { class: kind }, fact, more && element("span", { class: "limit", title: more }, ` ${more.replace("a limit of ", "")}`))));
+        if (this.texts.parentNode !== this.root || this.linked !== service) // else the link may be under a hand
+            this.root.replaceChildren(this.texts, ...link());
+        this.linked = service;
         this.root.title = [`JDK ${shortVersion(jvm.java_version)}, ${mainOf(jvm)}`, jvm.args].filter(Boolean).join(" ").slice(0, 2000);
     }
 }
