@@ -54,19 +54,19 @@ class Served(unittest.TestCase):
     def test_without_root(self):
         """In a user namespace that a user has made."""
         target = self.start("setpriv", "--reuid", "64127", "--regid", "64127", "--clear-groups", "unshare", "-Ur")
-        self.refused(target, "serves itself")
-        self.refused(target, "serves itself", "safepoint")
+        self.refused(target, "serve a file system itself")
+        self.refused(target, "serve a file system itself", "safepoint")
 
     def test_a_mount_of_its_own(self):
         """Something of its own is mounted by FUSE."""
         file = self.stack.enter_context(fuse.File("/bin/true"))
-        self.refused(self.start("unshare", "-m", "sh", "-c", IN_A_MOUNT, file.path, "/etc/hostname"), "serves itself")
+        self.refused(self.start("unshare", "-m", "sh", "-c", IN_A_MOUNT, file.path, "/etc/hostname"), "serve a file system itself")
 
     def test_a_library_that_does_not_answer(self):
         """Its libjvm.so lies there, and is opened in vain: the broker does not wait for it."""
         file = self.stack.enter_context(fuse.File(self.library))
         target = self.start("unshare", "-m", "sh", "-c", IN_A_MOUNT, file.path, self.library)
-        self.refused(target, "serves itself")
+        self.refused(target, "serve a file system itself")
         broker = set(self.daemon.processes()["flamed-broker"])
         file.silence("o")
         self.stack.callback(file.answer) # or it could not end

@@ -338,7 +338,7 @@ class Reload(Served):
         proc.wait_until(lambda: self.serial(port) == "second", 20, "the change is seen", 0.2)
         # A key that is another's: the one before stays, and both the log and /readyz say so.
         self.put((self.second[0], self.key), cert, key)
-        proc.wait_until(lambda: self.problems(daemon), 20, "/readyz tells", 0.2)
+        proc.wait_until(lambda: self.problems(daemon), 20, "/readyz says", 0.2)
         self.assertIn("is not that of the certificate", self.problems(daemon)[0])
         self.assertIn("those before stay in force", daemon.log())
         self.assertEqual(self.serial(port), "second")
