@@ -168,7 +168,7 @@ START_TEST(shared_folders_are_refused_even_when_empty)
         return;
     for (int uid = 0; uid < 2; uid++) {
         ck_assert_int_eq(store_folder_open(SHARED[_i], uid ? FLAMED : 0, 0, &fd, &err), -EPERM);
-        ck_assert_msg(strstr(err.msg, "others use") && err.remedy[0], "%s", err.msg);
+        ck_assert_msg(strstr(err.msg, "other programs use") && err.remedy[0], "%s", err.msg);
     }
     ck_assert_int_eq(stat(SHARED[_i], &after), 0);
     ck_assert_uint_eq(after.st_uid, before.st_uid);
