@@ -18,9 +18,9 @@
 
 /* Reads field @f of the object at @at. 0; -ENOENT: this JDK has no such field, or @at is 0;
  * -errno. */
-static int field_u64(struct hotspot_vm *vm, uint64_t at, struct layout_field f, uint64_t *ret)
+static int field_if_any(struct hotspot_vm *vm, uint64_t at, struct layout_field f, uint64_t *ret)
 {
-    return layout_has(f) && at ? memory_u64(&vm->memory, at + (uint64_t)f.offset, ret) : -ENOENT;
+    return layout_has(f) && at ? field_u64(vm, at, f, ret) : -ENOENT;
 }
 
 static void set_range(struct vm_range *r, uint64_t start, uint64_t bytes)
@@ -38,8 +38,8 @@ static void read_heap(struct hotspot_vm *vm, struct vm_areas *a)
         memory_u64(&vm->memory, l->collected_heap_at, &heap) < 0 || !heap)
         return;
     heap += (uint64_t)l->heap_reserved.offset;
-    if (field_u64(vm, heap, l->region_start, &start) == 0 &&
-        field_u64(vm, heap, l->region_words, &words) == 0 && words < MEMORY_ADDRESS_MAX / 8)
+    if (field_if_any(vm, heap, l->region_start, &start) == 0 &&
+        field_if_any(vm, heap, l->region_words, &words) == 0 && words < MEMORY_ADDRESS_MAX / 8)
         set_range(&a->heap, start, words * 8);
 }
 
@@ -49,9 +49,9 @@ static void read_cards(struct hotspot_vm *vm, struct vm_areas *a)
     uint64_t set, table, start, bytes;
 
     if (l->barrier_set_at && memory_u64(&vm->memory, l->barrier_set_at, &set) == 0 &&
-        field_u64(vm, set, l->barrier_card_table, &table) == 0 &&
-        field_u64(vm, table, l->card_map, &start) == 0 &&
-        field_u64(vm, table, l->card_map_bytes, &bytes) == 0)
+        field_if_any(vm, set, l->barrier_card_table, &table) == 0 &&
+        field_if_any(vm, table, l->card_map, &start) == 0 &&
+        field_if_any(vm, table, l->card_map_bytes, &bytes) == 0)
         set_range(&a->cards, start, bytes);
 }
 
@@ -78,7 +78,7 @@ static bool is_pool_of(struct hotspot_vm *vm, uint64_t constants, uint64_t klass
 {
     uint64_t holder;
 
-    return field_u64(vm, constants, vm->layout.pool_holder, &holder) == 0 && holder == klass;
+    return field_if_any(vm, constants, vm->layout.pool_holder, &holder) == 0 && holder == klass;
 }
 
 /* Inserts the block of metaspace around @address into the list, which stays ascending. */
@@ -115,15 +115,15 @@ static void read_loader(struct hotspot_vm *vm, uint64_t loader, unsigned *left, 
 {
     const struct hotspot_layout *l = &vm->layout;
     uint64_t block = l->jdk >= 16 ? ROOT_CHUNK_BYTES : NEAR_BYTES, klass, constants;
-    int r = field_u64(vm, loader, l->loader_klasses, &klass);
+    int r = field_if_any(vm, loader, l->loader_klasses, &klass);
 
     for (unsigned i = 0; r == 0 && klass && i < LOADER_CLASSES_MAX && *left; i++, (*left)--) {
         /* The class of an array has no pool. */
-        if (field_u64(vm, klass, l->instance_constants, &constants) == 0 && constants % 8 == 0 &&
+        if (field_if_any(vm, klass, l->instance_constants, &constants) == 0 && constants % 8 == 0 &&
             constants >= MEMORY_PAGE && constants < MEMORY_ADDRESS_MAX &&
             is_pool_of(vm, constants, klass))
             add_metaspace(a, constants, block);
-        r = field_u64(vm, klass, l->klass_next, &klass);
+        r = field_if_any(vm, klass, l->klass_next, &klass);
     }
 }
 
@@ -139,7 +139,7 @@ static void read_metaspace(struct hotspot_vm *vm, struct vm_areas *a)
     r = memory_u64(&vm->memory, l->loaders_at, &loader);
     for (unsigned i = 0; r == 0 && loader && i < LOADERS_MAX && left; i++) {
         read_loader(vm, loader, &left, a);
-        r = field_u64(vm, loader, l->loader_next, &loader);
+        r = field_if_any(vm, loader, l->loader_next, &loader);
     }
 }
 
@@ -153,10 +153,10 @@ static int add_stack(void *cookie, uint64_t thread)
     struct stacks_walk *w = cookie;
     const struct hotspot_layout *l = &w->vm->layout;
     uint64_t base = 0, bytes = 0;
-    int r = field_u64(w->vm, thread, l->thread_stack_base, &base);
+    int r = field_if_any(w->vm, thread, l->thread_stack_base, &base);
 
     if (r == 0)
-        r = field_u64(w->vm, thread, l->thread_stack_size, &bytes);
+        r = field_if_any(w->vm, thread, l->thread_stack_size, &bytes);
     if (r == -ESRCH)
         return r;
     if (r < 0 || !base || base >= MEMORY_ADDRESS_MAX || !bytes || bytes > STACK_BYTES_MAX ||

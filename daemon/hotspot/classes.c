@@ -46,10 +46,10 @@ static int look_at_class(struct class_walk *w, uint64_t klass)
     char name[CLASSES_NAME_MAX];
     uint64_t symbol = 0, length;
     uint16_t n = 0;
-    int r = memory_u64(&vm->memory, klass + (uint64_t)l->klass_name.offset, &symbol);
+    int r = field_u64(vm, klass, l->klass_name, &symbol);
 
     if (r == 0 && l->symbol_length.width == 2) {
-        r = memory_number(&vm->memory, symbol + (uint64_t)l->symbol_length.offset, 2, &length);
+        r = field_number(vm, symbol, l->symbol_length, 2, &length);
         if (r < 0 || length >= sizeof(w->lengths) || !w->lengths[length])
             return r;
     }
@@ -63,16 +63,15 @@ static int look_at_class(struct class_walk *w, uint64_t klass)
 /* Visits the classes of one loader. Unloading ends the list early. 0 or -ESRCH. */
 static int walk_loader(struct class_walk *w, uint64_t loader)
 {
-    struct hotspot_memory *m = &w->vm->memory;
     const struct hotspot_layout *l = &w->vm->layout;
     uint64_t klass = 0;
-    int r = memory_u64(m, loader + (uint64_t)l->loader_klasses.offset, &klass);
+    int r = field_u64(w->vm, loader, l->loader_klasses, &klass);
 
     while (r == 0 && klass && w->left) {
         w->left--;
         r = look_at_class(w, klass);
         if (r == 0 || r == -EFAULT)
-            r = memory_u64(m, klass + (uint64_t)l->klass_next.offset, &klass);
+            r = field_u64(w->vm, klass, l->klass_next, &klass);
     }
     return r == -ESRCH ? r : 0;
 }
@@ -97,7 +96,7 @@ int classes_find(struct hotspot_vm *vm, struct classes *c)
     for (unsigned i = 0; r == 0 && loader && i < LOADERS_MAX && w.left; i++) {
         r = walk_loader(&w, loader);
         if (r == 0)
-            r = memory_u64(&vm->memory, loader + (uint64_t)l->loader_next.offset, &loader);
+            r = field_u64(vm, loader, l->loader_next, &loader);
     }
     memory_resize(&vm->memory, MEMORY_LINES);
     return r == -EFAULT ? 0 : r; /* a loader was freed during the read */

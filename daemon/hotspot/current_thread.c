@@ -35,12 +35,11 @@ static int look_at(void *cookie, uint64_t thread)
 {
     struct look *k = cookie;
     const struct hotspot_layout *l = &k->vm->layout;
-    struct hotspot_memory *m = &k->vm->memory;
     uint64_t osthread = 0, pointer = 0;
-    int r = memory_u64(m, thread + (uint64_t)l->thread_osthread.offset, &osthread);
+    int r = field_u64(k->vm, thread, l->thread_osthread, &osthread);
 
     if (r == 0)
-        r = memory_u64(m, osthread + (uint64_t)l->osthread_pointer.offset, &pointer);
+        r = field_u64(k->vm, osthread, l->osthread_pointer, &pointer);
     if (r < 0)
         return r == -EFAULT ? 0 : r;          /* the thread is ending, or starting */
     if (!k->oldest || !l->thread_smr_list_at) /* the linked list ends with the oldest */

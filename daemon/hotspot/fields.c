@@ -44,7 +44,7 @@ static int field_in_array(struct hotspot_vm *vm, uint64_t array, uint64_t pool,
     uint64_t at = array + (uint64_t)l->array_u2_data.offset;
     unsigned slots = (unsigned)l->field_slots, tag = (unsigned)l->field_tag_bits;
     uint32_t length;
-    int r = memory_u32(&vm->memory, array + (uint64_t)l->metadata_array_length.offset, &length);
+    int r = field_u32(vm, array, l->metadata_array_length, &length);
 
     if (r < 0)
         return r;
@@ -105,7 +105,7 @@ static int field_in_stream(struct hotspot_vm *vm, uint64_t array, uint64_t pool,
     uint32_t length, fields, injected;
     char bytes[FIELD_STREAM_MAX];
     struct span s = { bytes, 0 };
-    int r = memory_u32(&vm->memory, array + (uint64_t)l->metadata_array_length.offset, &length);
+    int r = field_u32(vm, array, l->metadata_array_length, &length);
 
     if (r < 0)
         return r;
@@ -140,10 +140,10 @@ int field_find(struct hotspot_vm *vm, uint64_t klass, const struct field_wanted 
     struct layout_field f = stream ? l->instance_field_stream : l->instance_fields;
     uint64_t array = 0, pool = 0;
     uint32_t offset;
-    int r = memory_u64(&vm->memory, klass + (uint64_t)f.offset, &array);
+    int r = field_u64(vm, klass, f, &array);
 
     if (r == 0)
-        r = memory_u64(&vm->memory, klass + (uint64_t)l->instance_constants.offset, &pool);
+        r = field_u64(vm, klass, l->instance_constants, &pool);
     if (r < 0)
         return r;
     r = stream ? field_in_stream(vm, array, pool, wanted, &offset)
@@ -166,8 +166,7 @@ int field_inherited(struct hotspot_vm *vm, uint64_t klass, const char *name, uin
 
     for (unsigned i = 0; i < FIELD_SUPERS_MAX && klass && r == -ENOENT; i++) {
         r = field_offset(vm, klass, name, ret);
-        if (r == -ENOENT &&
-            memory_u64(&vm->memory, klass + (uint64_t)vm->layout.klass_super.offset, &klass) < 0)
+        if (r == -ENOENT && field_u64(vm, klass, vm->layout.klass_super, &klass) < 0)
             return -EFAULT;
     }
     return r;

@@ -116,7 +116,7 @@ uint64_t hotspot_lock_klass(const struct hotspot_vm *vm, uint64_t word)
 static int klass_name(struct hotspot_vm *vm, uint64_t klass, char *buf, size_t max, uint16_t *ret_n)
 {
     uint64_t symbol = 0;
-    int r = memory_u64(&vm->memory, klass + (uint64_t)vm->layout.klass_name.offset, &symbol);
+    int r = field_u64(vm, klass, vm->layout.klass_name, &symbol);
 
     if (r == 0)
         r = symbol_read(vm, symbol, buf, max, ret_n);
@@ -153,7 +153,7 @@ static int read_supers(struct hotspot_vm *vm, uint64_t klass, struct hotspot_loc
             ret->owner_known = field_offset(vm, klass, "exclusiveOwnerThread", &offset) == 0 &&
                                offset == vm->locks.exclusive_owner;
         }
-        r = memory_u64(&vm->memory, klass + (uint64_t)vm->layout.klass_super.offset, &klass);
+        r = field_u64(vm, klass, vm->layout.klass_super, &klass);
         if (r < 0)
             return r;
         if (!klass)

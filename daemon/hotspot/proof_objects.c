@@ -37,11 +37,10 @@ static bool is_below(struct hotspot_vm *vm, uint64_t klass, uint64_t super)
         if (klass == super)
             return true;
         last = klass;
-        if (memory_u64(&vm->memory, klass + (uint64_t)vm->layout.klass_super.offset, &klass) < 0)
+        if (field_u64(vm, klass, vm->layout.klass_super, &klass) < 0)
             return false;
     }
-    return !super && !klass &&
-           memory_u64(&vm->memory, last + (uint64_t)vm->layout.klass_name.offset, &symbol) == 0 &&
+    return !super && !klass && field_u64(vm, last, vm->layout.klass_name, &symbol) == 0 &&
            symbol_read(vm, symbol, name, sizeof(name), &n) == 0 &&
            span_eq_str((struct span){ name, n }, "java/lang/Object");
 }
@@ -61,14 +60,13 @@ static bool monitor_can_be(struct hotspot_vm *vm, uint64_t thread, struct layout
     const struct hotspot_layout *l = &vm->layout;
     uint64_t monitor = 0, object = 0;
     uint32_t waiting = 0;
-    int r = memory_u64(&vm->memory, thread + (uint64_t)field.offset, &monitor);
+    int r = field_u64(vm, thread, field, &monitor);
 
     if (r < 0 || !monitor)
         return r == 0;
-    if (layout_has(count) &&
-        (memory_u32(&vm->memory, monitor + (uint64_t)count.offset, &waiting) < 0 || !waiting))
+    if (layout_has(count) && (field_u32(vm, monitor, count, &waiting) < 0 || !waiting))
         return false;
-    r = memory_u64(&vm->memory, monitor + (uint64_t)l->monitor_object.offset, &object);
+    r = field_u64(vm, monitor, l->monitor_object, &object);
     if (r == 0 && layout_has_handles(l))
         r = memory_u64(&vm->memory, object, &object);
     if (vm->names.coloured_oops)
@@ -135,13 +133,11 @@ static bool buffer_can_be(struct hotspot_vm *vm, uint64_t thread)
     const struct hotspot_layout *l = &vm->layout;
     uint64_t at = thread + (uint64_t)l->thread_tlab.offset, start, top, end, allocated;
 
-    return memory_u64(&vm->memory, at + (uint64_t)l->tlab_start.offset, &start) == 0 &&
-           memory_u64(&vm->memory, at + (uint64_t)l->tlab_top.offset, &top) == 0 &&
-           memory_u64(&vm->memory, at + (uint64_t)l->tlab_end.offset, &end) == 0 &&
-           memory_u64(&vm->memory, thread + (uint64_t)l->thread_allocated_bytes.offset,
-                      &allocated) == 0 &&
-           start <= top && top <= end && end - start < BUFFER_BYTES_MAX && end % 8 == 0 &&
-           !start == !end && allocated < ALLOCATED_MAX;
+    return field_u64(vm, at, l->tlab_start, &start) == 0 &&
+           field_u64(vm, at, l->tlab_top, &top) == 0 && field_u64(vm, at, l->tlab_end, &end) == 0 &&
+           field_u64(vm, thread, l->thread_allocated_bytes, &allocated) == 0 && start <= top &&
+           top <= end && end - start < BUFFER_BYTES_MAX && end % 8 == 0 && !start == !end &&
+           allocated < ALLOCATED_MAX;
 }
 
 static int see_buffer(void *cookie, uint64_t thread)
@@ -156,9 +152,8 @@ static bool instance_can_be(struct hotspot_vm *vm, uint64_t klass)
 {
     uint32_t bytes = 0;
 
-    return memory_u32(&vm->memory, klass + (uint64_t)vm->layout.klass_layout_helper.offset,
-                      &bytes) == 0 &&
-           bytes >= 8 && bytes <= OBJECT_BYTES_MAX && !(bytes & 6);
+    return field_u32(vm, klass, vm->layout.klass_layout_helper, &bytes) == 0 && bytes >= 8 &&
+           bytes <= OBJECT_BYTES_MAX && !(bytes & 6);
 }
 
 /* Checks that the resolved classes in the pool of @klass are classes. */
@@ -168,12 +163,11 @@ static void see_pool(struct hotspot_vm *vm, uint64_t klass, struct check *c)
     uint64_t pool = 0, array = 0, one = 0;
     uint32_t count = 0;
 
-    if (!layout_has(l->pool_resolved) ||
-        memory_u64(&vm->memory, klass + (uint64_t)l->instance_constants.offset, &pool) < 0)
+    if (!layout_has(l->pool_resolved) || field_u64(vm, klass, l->instance_constants, &pool) < 0)
         return;
-    if (memory_u64(&vm->memory, pool + (uint64_t)l->pool_resolved.offset, &array) < 0 ||
-        memory_u32(&vm->memory, array + (uint64_t)l->metadata_array_length.offset, &count) < 0 ||
-        count == 0 || count > UINT16_MAX) {
+    if (field_u64(vm, pool, l->pool_resolved, &array) < 0 ||
+        field_u32(vm, array, l->metadata_array_length, &count) < 0 || count == 0 ||
+        count > UINT16_MAX) {
         check_add(c, false);
         return;
     }

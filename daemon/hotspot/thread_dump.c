@@ -85,7 +85,7 @@ static uint64_t carried_id(struct hotspot_vm *vm, uint64_t thread)
     uint64_t handle, object, klass, id;
 
     if (!layout_has(l->thread_vthread) || !vm->virtual_layout.known ||
-        memory_u64(&vm->memory, thread + (uint64_t)l->thread_vthread.offset, &handle) < 0 ||
+        field_u64(vm, thread, l->thread_vthread, &handle) < 0 ||
         heap_handle(vm, handle, &object) != 0 || object_klass(vm, object, &klass) < 0 ||
         klass != vm->virtual_layout.klass[CLASS_VIRTUAL_THREAD] ||
         memory_u64(&vm->memory, object + vm->thread_layout.tid, &id) < 0)
@@ -102,13 +102,13 @@ static int read_anchor(struct hotspot_vm *vm, uint64_t thread, struct anchor *re
     int r;
 
     memory_begin(m);
-    r = memory_u64(m, at + (uint64_t)l->anchor_sp.offset, &a.sp);
+    r = field_u64(vm, at, l->anchor_sp, &a.sp);
     if (r == 0)
-        r = memory_u64(m, at + (uint64_t)l->anchor_pc.offset, &a.pc);
+        r = field_u64(vm, at, l->anchor_pc, &a.pc);
     if (r == 0 && layout_has(l->anchor_fp))
-        r = memory_u64(m, at + (uint64_t)l->anchor_fp.offset, &a.fp);
+        r = field_u64(vm, at, l->anchor_fp, &a.fp);
     if (r == 0)
-        r = memory_number(m, thread + (uint64_t)l->thread_state.offset, 4, &a.state);
+        r = field_number(vm, thread, l->thread_state, 4, &a.state);
     if (r == 0)
         a.carried = carried_id(vm, thread);
     *ret = a;
@@ -126,9 +126,9 @@ static int walk_once(struct dump *d, uint64_t thread, const struct anchor *a, ui
     memory_begin(m);
     dump_begin_walk(d, w);
     w->out = out;
-    if (memory_u64(m, thread + (uint64_t)l->thread_stack_base.offset, &w->high) < 0 ||
-        memory_u64(m, thread + (uint64_t)l->thread_stack_size.offset, &bytes) < 0 ||
-        bytes >= w->high || a->sp < w->high - bytes || a->sp >= w->high)
+    if (field_u64(d->vm, thread, l->thread_stack_base, &w->high) < 0 ||
+        field_u64(d->vm, thread, l->thread_stack_size, &bytes) < 0 || bytes >= w->high ||
+        a->sp < w->high - bytes || a->sp >= w->high)
         return JAVA_STACK_BROKEN;
     w->low = w->high - bytes;
     w->sp = a->sp;

@@ -73,7 +73,7 @@ static int names_open(struct hotspot_vm *vm)
 int thread_java_object(struct hotspot_vm *vm, uint64_t thread, uint64_t *ret)
 {
     uint64_t v;
-    int r = memory_u64(&vm->memory, thread + (uint64_t)vm->layout.thread_object.offset, &v);
+    int r = field_u64(vm, thread, vm->layout.thread_object, &v);
 
     if (r == 0 && v != 0 && layout_has_handles(&vm->layout))
         return heap_handle(vm, v, ret);

@@ -14,7 +14,7 @@ static int visit_list(struct hotspot_vm *vm, threads_visit_fn fn, void *cookie)
     for (unsigned i = 0; r == 0 && thread != 0 && i < HOTSPOT_THREADS_MAX; i++) {
         r = fn(cookie, thread);
         if (r == 0)
-            r = memory_u64(m, thread + (uint64_t)l->thread_next.offset, &thread);
+            r = field_u64(vm, thread, l->thread_next, &thread);
     }
     return r;
 }
@@ -29,9 +29,9 @@ static int visit_array(struct hotspot_vm *vm, threads_visit_fn fn, void *cookie)
 
     if (r < 0 || list == 0)
         return r;
-    r = memory_u32(m, list + (uint64_t)l->threads_list_length.offset, &length);
+    r = field_u32(vm, list, l->threads_list_length, &length);
     if (r == 0)
-        r = memory_u64(m, list + (uint64_t)l->threads_list_threads.offset, &threads);
+        r = field_u64(vm, list, l->threads_list_threads, &threads);
     for (uint32_t i = 0; r == 0 && i < MIN(length, (uint32_t)HOTSPOT_THREADS_MAX); i++) {
         r = memory_u64(m, threads + (uint64_t)i * 8, &thread);
         if (r == 0)
@@ -56,10 +56,10 @@ int thread_tid(struct hotspot_vm *vm, uint64_t thread, int32_t *ret)
     const struct hotspot_layout *l = &vm->layout;
     uint64_t osthread = 0;
     uint32_t tid = 0;
-    int r = memory_u64(&vm->memory, thread + (uint64_t)l->thread_osthread.offset, &osthread);
+    int r = field_u64(vm, thread, l->thread_osthread, &osthread);
 
     if (r == 0)
-        r = memory_u32(&vm->memory, osthread + (uint64_t)l->osthread_id.offset, &tid);
+        r = field_u32(vm, osthread, l->osthread_id, &tid);
     if (r == 0 && (tid == 0 || tid > INT32_MAX))
         r = -EFAULT;
     if (r == 0)
@@ -100,18 +100,17 @@ static int list_name(struct hotspot_vm *vm, struct listed_thread *t)
 static int read_owner(struct hotspot_vm *vm, struct hotspot_thread *t)
 {
     const struct hotspot_layout *l = &vm->layout;
-    struct hotspot_memory *m = &vm->memory;
     uint64_t base = 0, bytes = 0;
-    int r = memory_u64(m, t->java_thread + (uint64_t)l->thread_stack_base.offset, &base);
+    int r = field_u64(vm, t->java_thread, l->thread_stack_base, &base);
 
     if (r == 0)
-        r = memory_u64(m, t->java_thread + (uint64_t)l->thread_stack_size.offset, &bytes);
+        r = field_u64(vm, t->java_thread, l->thread_stack_size, &bytes);
     if (r == 0 && bytes < base) {
         t->stack_low = base - bytes;
         t->stack_high = base;
     }
     if (r == 0 && layout_has(l->thread_owner_id))
-        r = memory_u64(m, t->java_thread + (uint64_t)l->thread_owner_id.offset, &t->owner_id);
+        r = field_u64(vm, t->java_thread, l->thread_owner_id, &t->owner_id);
     return r;
 }
 

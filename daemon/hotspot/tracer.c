@@ -299,7 +299,7 @@ static int static_object(const struct compiler *c, const struct tracer_row *row,
     int r = layout_has(l->klass_mirror) ? find_field(c, klass, row, &offset) : -EOPNOTSUPP;
 
     if (r == 0)
-        r = memory_u64(&c->vm->memory, klass + (uint64_t)l->klass_mirror.offset, &mirror);
+        r = field_u64(c->vm, klass, l->klass_mirror, &mirror);
     if (r == 0 && l->jdk >= 10)
         r = heap_handle(c->vm, mirror, &mirror);
     if (r == 0)

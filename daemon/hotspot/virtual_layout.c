@@ -60,7 +60,7 @@ static int boot_loader(struct hotspot_vm *vm, uint64_t *ret)
         if (i == LOADERS_MAX)
             return -EBADMSG;
         at = next;
-        r = memory_u64(&vm->memory, at + (uint64_t)l->loader_next.offset, &next);
+        r = field_u64(vm, at, l->loader_next, &next);
     }
     *ret = at;
     return r == 0 && !at ? -EAGAIN : r;
@@ -73,7 +73,7 @@ static bool note_class(struct hotspot_vm *vm, uint64_t klass, struct virtual_lay
     uint64_t symbol;
     uint16_t n = 0;
 
-    if (memory_u64(&vm->memory, klass + (uint64_t)vm->layout.klass_name.offset, &symbol) < 0 ||
+    if (field_u64(vm, klass, vm->layout.klass_name, &symbol) < 0 ||
         symbol_read(vm, symbol, name, sizeof(name), &n) < 0)
         return false;
     for (size_t i = 0; i < VIRTUAL_CLASSES; i++) {
@@ -94,11 +94,11 @@ static int find_classes(struct hotspot_vm *vm, struct virtual_layout *v)
     int r = boot_loader(vm, &loader), found = 0;
 
     if (r == 0)
-        r = memory_u64(&vm->memory, loader + (uint64_t)l->loader_klasses.offset, &newest);
+        r = field_u64(vm, loader, l->loader_klasses, &newest);
     klass = newest;
     for (unsigned i = 0; r == 0 && klass && klass != v->newest && i < CLASSES_MAX; i++) {
         found += note_class(vm, klass, v);
-        r = memory_u64(&vm->memory, klass + (uint64_t)l->klass_next.offset, &klass);
+        r = field_u64(vm, klass, l->klass_next, &klass);
     }
     if (r == 0)
         v->newest = newest;
@@ -125,7 +125,7 @@ static int find_fields(struct hotspot_vm *vm, struct virtual_layout *ret)
 int virtual_static(struct hotspot_vm *vm, uint64_t klass, uint32_t offset, uint64_t *ret)
 {
     uint64_t handle, mirror = 0;
-    int r = memory_u64(&vm->memory, klass + (uint64_t)vm->layout.klass_mirror.offset, &handle);
+    int r = field_u64(vm, klass, vm->layout.klass_mirror, &handle);
 
     if (r == 0)
         r = heap_handle(vm, handle, &mirror);
@@ -142,7 +142,7 @@ static bool is_of_monitor(const char *state)
 static int find_states(struct hotspot_vm *vm, struct virtual_layout *ret)
 {
     uint64_t klass = ret->klass[CLASS_VIRTUAL_THREAD], handle, mirror = 0;
-    int r = memory_u64(&vm->memory, klass + (uint64_t)vm->layout.klass_mirror.offset, &handle);
+    int r = field_u64(vm, klass, vm->layout.klass_mirror, &handle);
     unsigned found = 0;
 
     if (r == 0)
@@ -181,8 +181,7 @@ static bool has_tables(const struct hotspot_layout *l)
 
 static int read_helper(struct hotspot_vm *vm, uint64_t klass, uint64_t *ret)
 {
-    return memory_number(&vm->memory, klass + (uint64_t)vm->layout.klass_layout_helper.offset, 4,
-                         ret);
+    return field_number(vm, klass, vm->layout.klass_layout_helper, 4, ret);
 }
 
 /* Finds the sizes of instances. The lowest bits of a layout helper are flags. */

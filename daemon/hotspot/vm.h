@@ -138,6 +138,25 @@ struct hotspot_vm {
     struct thread_reader *thread_reader; /* owned; NULL until needed */
 };
 
+/* Read field @f, which this JDK has, of the VM's struct at @at, as memory_u64() and the others. */
+static inline int field_u64(struct hotspot_vm *vm, uint64_t at, struct layout_field f,
+                            uint64_t *ret)
+{
+    return memory_u64(&vm->memory, at + (uint64_t)f.offset, ret);
+}
+
+static inline int field_u32(struct hotspot_vm *vm, uint64_t at, struct layout_field f,
+                            uint32_t *ret)
+{
+    return memory_u32(&vm->memory, at + (uint64_t)f.offset, ret);
+}
+
+static inline int field_number(struct hotspot_vm *vm, uint64_t at, struct layout_field f,
+                               unsigned width, uint64_t *ret)
+{
+    return memory_number(&vm->memory, at + (uint64_t)f.offset, width, ret);
+}
+
 /* Does the same as hotspot_vm_open() with any reader of memory (tests, fuzzer). @layout, if not
  * NULL, replaces the tables. Borrows @cookie. */
 int hotspot_vm_open_memory(memory_read_fn read, void *cookie, uint64_t libjvm_base,

@@ -59,9 +59,9 @@ static int find_masks(struct hotspot_vm *vm, const struct tables *t, struct unwi
     int r = memory_u64(m, t->globals_at, &globals);
 
     if (r == 0)
-        r = memory_u64(m, globals + (uint64_t)t->bad_mask.offset, &z->bad_mask);
+        r = field_u64(vm, globals, t->bad_mask, &z->bad_mask);
     if (r == 0)
-        r = memory_u64(m, globals + (uint64_t)t->offset_mask.offset, &at);
+        r = field_u64(vm, globals, t->offset_mask, &at);
     if (r == 0)
         r = memory_u64(m, at, &z->offset_mask);
     return r == 0 && (!z->bad_mask || (z->offset_mask + 1) & z->offset_mask) ? -EBADMSG : r;

@@ -74,9 +74,9 @@ static int codecache_read_heaps(struct hotspot_vm *vm)
     r = memory_u64(&vm->memory, l->code_heaps_at, &array);
     if (r < 0 || array == 0)
         return r < 0 ? r : -EAGAIN;
-    r = memory_number(&vm->memory, array + (uint64_t)l->array_len.offset, 4, &len);
+    r = field_number(vm, array, l->array_len, 4, &len);
     if (r == 0)
-        r = memory_u64(&vm->memory, array + (uint64_t)l->array_data.offset, &data);
+        r = field_u64(vm, array, l->array_data, &data);
     if (r < 0)
         return r;
     if (len == 0)
@@ -141,10 +141,10 @@ int codecache_bytes(struct hotspot_vm *vm, uint64_t *ret_committed, uint64_t *re
         const struct code_heap *h = &vm->heaps[i];
         uint64_t space = h->at + (uint64_t)l->code_heap_memory.offset;
         uint64_t low = 0, high = 0;
-        int r = memory_u64(&vm->memory, space + (uint64_t)l->space_committed_low.offset, &low);
+        int r = field_u64(vm, space, l->space_committed_low, &low);
 
         if (r == 0)
-            r = memory_u64(&vm->memory, space + (uint64_t)l->space_committed_high.offset, &high);
+            r = field_u64(vm, space, l->space_committed_high, &high);
         if (r < 0)
             return r;
         if (low < h->low || high < low || high > h->high)

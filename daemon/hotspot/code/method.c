@@ -48,7 +48,7 @@ int pool_symbol(struct hotspot_vm *vm, uint64_t pool, uint32_t index, uint64_t *
 {
     const struct hotspot_layout *l = &vm->layout;
     uint64_t length, symbol;
-    int r = memory_number(&vm->memory, pool + (uint64_t)l->pool_length.offset, 4, &length);
+    int r = field_number(vm, pool, l->pool_length, 4, &length);
 
     if (r < 0)
         return r;
@@ -73,7 +73,7 @@ static int method_open(struct hotspot_vm *vm, uint64_t at, struct method *ret)
 
     if (at % 8 != 0 || l->sizeof_ConstMethod > sizeof(ret->bytes))
         return -EBADMSG;
-    r = memory_u64(&vm->memory, at + (uint64_t)l->method_const.offset, &ret->const_method);
+    r = field_u64(vm, at, l->method_const, &ret->const_method);
     if (r == 0)
         r = memory_read(&vm->memory, ret->const_method, ret->bytes, l->sizeof_ConstMethod);
     if (r == 0)
@@ -100,10 +100,9 @@ static int method_file(struct hotspot_vm *vm, uint64_t pool, uint64_t holder,
     int r;
 
     if (layout_has(l->pool_source_file))
-        r = memory_number(&vm->memory, pool + (uint64_t)l->pool_source_file.offset, 2, &index);
+        r = field_number(vm, pool, l->pool_source_file, 2, &index);
     else
-        r = memory_number(&vm->memory, holder + (uint64_t)l->instance_source_file.offset, 2,
-                          &index);
+        r = field_number(vm, holder, l->instance_source_file, 2, &index);
     if (r < 0 || index == 0)
         return r;
     return method_symbol(vm, pool, (int64_t)index, ret->file, sizeof(ret->file), &ret->file_n);
@@ -124,10 +123,9 @@ static bool is_intrinsic(struct hotspot_vm *vm, uint64_t pool, uint64_t holder, 
 
     return span_eq_str((struct span){ m->class_name, m->class_name_n },
                        "java/lang/invoke/MethodHandle") &&
-           memory_number(&vm->memory, pool + (uint64_t)l->pool_length.offset, 4, &length) == 0 &&
+           field_number(vm, pool, l->pool_length, 4, &length) == 0 &&
            length == INTRINSIC_POOL_LENGTH &&
-           memory_u64(&vm->memory, constants + (uint64_t)l->pool_holder.offset, &back) == 0 &&
-           back == holder;
+           field_u64(vm, constants, l->pool_holder, &back) == 0 && back == holder;
 }
 
 static int names_read(struct hotspot_vm *vm, uint64_t method, struct hotspot_method *ret)
@@ -148,11 +146,11 @@ static int names_read(struct hotspot_vm *vm, uint64_t method, struct hotspot_met
         r = method_symbol(vm, m.pool, layout_get(l->const_signature, m.bytes, n), ret->signature,
                           sizeof(ret->signature), &ret->signature_n);
     if (r == 0)
-        r = memory_u64(&vm->memory, m.pool + (uint64_t)l->pool_holder.offset, &holder);
+        r = field_u64(vm, m.pool, l->pool_holder, &holder);
     if (r == 0)
-        r = memory_u64(&vm->memory, holder + (uint64_t)l->instance_constants.offset, &constants);
+        r = field_u64(vm, holder, l->instance_constants, &constants);
     if (r == 0)
-        r = memory_u64(&vm->memory, holder + (uint64_t)l->klass_name.offset, &name);
+        r = field_u64(vm, holder, l->klass_name, &name);
     if (r == 0)
         r = symbol_read(vm, name, ret->class_name, sizeof(ret->class_name), &ret->class_name_n);
     if (r == 0 && constants != m.pool && !is_intrinsic(vm, m.pool, holder, constants, ret))
@@ -371,10 +369,7 @@ static int run_class(struct hotspot_vm *vm, void *arg)
         return 0;
     if ((q->klass & ~(uint64_t)HOTSPOT_CLASS_ARRAY_OF) % sizeof(uint64_t) != 0)
         return -EBADMSG;
-    r = memory_u64(&vm->memory,
-                   (q->klass & ~(uint64_t)HOTSPOT_CLASS_ARRAY_OF) +
-                       (uint64_t)vm->layout.klass_name.offset,
-                   &symbol);
+    r = field_u64(vm, q->klass & ~(uint64_t)HOTSPOT_CLASS_ARRAY_OF, vm->layout.klass_name, &symbol);
     if (r == 0)
         r = symbol_read(vm, symbol, q->name, sizeof(q->name), &q->n);
     if (r == 0 && q->n == 0)

@@ -23,7 +23,7 @@ static int read_entry(struct hotspot_vm *vm, uint64_t cache, uint16_t index,
     const struct hotspot_layout *l = &vm->layout;
     size_t n = l->sizeof_ConstantPoolCacheEntry;
     uint32_t length;
-    int r = memory_u32(&vm->memory, cache + (uint64_t)l->cache_length.offset, &length);
+    int r = field_u32(vm, cache, l->cache_length, &length);
 
     if (r < 0)
         return r;
@@ -59,10 +59,10 @@ static int array_entry(struct hotspot_vm *vm, uint64_t cache, struct layout_fiel
     const struct hotspot_layout *l = &vm->layout;
     uint64_t array;
     uint32_t length;
-    int r = memory_u64(&vm->memory, cache + (uint64_t)field.offset, &array);
+    int r = field_u64(vm, cache, field, &array);
 
     if (r == 0)
-        r = memory_u32(&vm->memory, array + (uint64_t)l->metadata_array_length.offset, &length);
+        r = field_u32(vm, array, l->metadata_array_length, &length);
     if (r < 0)
         return r;
     if (index >= length || size < 8)
@@ -75,10 +75,9 @@ static int read_pool(struct hotspot_vm *vm, uint64_t method, uint64_t *ret)
 {
     const struct hotspot_layout *l = &vm->layout;
     uint64_t constants;
-    int r = memory_u64(&vm->memory, method + (uint64_t)l->method_const.offset, &constants);
+    int r = field_u64(vm, method, l->method_const, &constants);
 
-    return r < 0 ? r
-                 : memory_u64(&vm->memory, constants + (uint64_t)l->const_constants.offset, ret);
+    return r < 0 ? r : field_u64(vm, constants, l->const_constants, ret);
 }
 
 static int read_cache(struct hotspot_vm *vm, uint64_t method, uint64_t *ret)
@@ -86,7 +85,7 @@ static int read_cache(struct hotspot_vm *vm, uint64_t method, uint64_t *ret)
     uint64_t pool;
     int r = layout_has(vm->layout.pool_cache) ? read_pool(vm, method, &pool) : -ENOENT;
 
-    return r < 0 ? r : memory_u64(&vm->memory, pool + (uint64_t)vm->layout.pool_cache.offset, ret);
+    return r < 0 ? r : field_u64(vm, pool, vm->layout.pool_cache, ret);
 }
 
 int method_called(struct hotspot_vm *vm, uint64_t method, uint8_t opcode, uint16_t index,
@@ -143,7 +142,7 @@ int method_constant(struct hotspot_vm *vm, uint64_t method, uint16_t index, uint
     int r = read_pool(vm, method, &pool);
 
     if (r == 0)
-        r = memory_u32(&vm->memory, pool + (uint64_t)vm->layout.pool_length.offset, &length);
+        r = field_u32(vm, pool, vm->layout.pool_length, &length);
     if (r == 0 && index >= length)
         r = -ENOENT;
     return r < 0 ? r

@@ -86,8 +86,7 @@ static bool places_can_be(struct hotspot_vm *vm, const struct blob *b)
     for (uint64_t at = 0, n = 0; at < bytes; at += l->sizeof_PcDesc, n++) {
         if (n == PLACES_MAX)
             return true;
-        if (memory_number(&vm->memory, b->scopes_pcs + at + (uint64_t)l->pc_desc_pc.offset, 4,
-                          &pc) < 0 ||
+        if (field_number(vm, b->scopes_pcs + at, l->pc_desc_pc, 4, &pc) < 0 ||
             (int32_t)pc <= last || (at == 0 && (int32_t)pc >= 0))
             return false;
         last = (int32_t)pc;

@@ -57,8 +57,7 @@ int proof_method(struct hotspot_vm *vm, uint64_t method, uint32_t *ret_code_byte
     int r = hotspot_method_read(vm, method, &m);
 
     if (r == 0)
-        r = memory_number(&vm->memory, m.const_method + (uint64_t)vm->layout.const_code_size.offset,
-                          2, &bytes);
+        r = field_number(vm, m.const_method, vm->layout.const_code_size, 2, &bytes);
     *ret_code_bytes = (uint32_t)bytes;
     if (r == HOTSPOT_GONE || r == -ESRCH)
         return -ESRCH;
@@ -92,8 +91,7 @@ static bool body_can_be(struct hotspot_vm *vm, uint64_t method, const struct hot
 
     if (memory_number(&vm->memory, m->const_method + l->sizeof_ConstMethod + bytes - 1, 1, &last) <
             0 ||
-        memory_number(&vm->memory, m->const_method + (uint64_t)l->const_size.offset, 4, &words) <
-            0 ||
+        field_number(vm, m->const_method, l->const_size, 4, &words) < 0 ||
         words * 8 < l->sizeof_ConstMethod + bytes || !ends((uint8_t)last))
         return false;
     first_line = hotspot_method_line(vm, method, 0);
@@ -126,9 +124,7 @@ static int see_method(struct hotspot_vm *vm, uint64_t method, struct class_proof
             is(m.signature, m.signature_n, KNOWN[i].signature))
             p->known |= 1U << i;
     }
-    if (memory_number(&vm->memory, m.const_method + (uint64_t)vm->layout.const_code_size.offset, 2,
-                      &bytes) == 0 &&
-        bytes > 0)
+    if (field_number(vm, m.const_method, vm->layout.const_code_size, 2, &bytes) == 0 && bytes > 0)
         check_add(p->bodies, body_can_be(vm, method, &m, bytes));
     return 0;
 }
@@ -138,10 +134,10 @@ static int see_class(struct hotspot_vm *vm, uint64_t klass, struct class_proof *
     const struct hotspot_layout *l = &vm->layout;
     uint64_t array = 0, method = 0;
     uint32_t count = 0;
-    int r = memory_u64(&vm->memory, klass + (uint64_t)l->instance_methods.offset, &array);
+    int r = field_u64(vm, klass, l->instance_methods, &array);
 
     if (r == 0)
-        r = memory_u32(&vm->memory, array + (uint64_t)l->metadata_array_length.offset, &count);
+        r = field_u32(vm, array, l->metadata_array_length, &count);
     for (uint32_t i = 0; r == 0 && i < MIN(count, (uint32_t)METHODS_MAX); i++) {
         r = memory_u64(&vm->memory,
                        array + (uint64_t)l->array_methods_data.offset + (uint64_t)i * 8, &method);
@@ -175,7 +171,7 @@ int proof_methods(struct hotspot_vm *vm, struct check *names, struct check *bodi
     if (r == 0)
         r = see_class(vm, klass, &string);
     if (r == 0)
-        r = memory_u64(&vm->memory, klass + (uint64_t)l->klass_super.offset, &klass);
+        r = field_u64(vm, klass, l->klass_super, &klass);
     if (r == 0)
         r = see_class(vm, klass, &object);
     return r == -ESRCH ? r : 0;

@@ -24,12 +24,12 @@ static int read_anchor(struct hotspot_vm *vm, uint64_t thread, struct frame *ret
 {
     const struct hotspot_layout *l = &vm->layout;
     uint64_t at = thread + (uint64_t)l->thread_anchor.offset;
-    int r = memory_u64(&vm->memory, at + (uint64_t)l->anchor_sp.offset, &ret->sp);
+    int r = field_u64(vm, at, l->anchor_sp, &ret->sp);
 
     if (r == 0)
-        r = memory_u64(&vm->memory, at + (uint64_t)l->anchor_pc.offset, &ret->pc);
+        r = field_u64(vm, at, l->anchor_pc, &ret->pc);
     if (r == 0 && layout_has(l->anchor_fp))
-        r = memory_u64(&vm->memory, at + (uint64_t)l->anchor_fp.offset, &ret->fp);
+        r = field_u64(vm, at, l->anchor_fp, &ret->fp);
     if (r == 0 && ret->sp && !ret->pc)
         r = memory_u64(&vm->memory, ret->sp - 8, &ret->pc);
     return r;
