@@ -326,9 +326,7 @@ static jvmti_env *prepare(jvmti_vm *vm, struct stream_header *h)
     memset(callbacks, 0, sizeof(callbacks));
     callbacks[JVMTI_SAMPLED_OBJECT_ALLOC - JVMTI_EVENT_FIRST] = (void *)on_sampled;
     set = jvmti_function(env, JVMTI_SET_EVENT_CALLBACKS);
-    r = set(env, callbacks, (int32_t)sizeof(callbacks));
-    if (r == 0)
-        r = set_interval(env, asked);
+    r = set(env, callbacks, (int32_t)sizeof(callbacks)) ?: set_interval(env, asked);
     if (r != 0) {
         give_back(env);
         fail(h, STREAM_STEP_CALLBACKS, r);

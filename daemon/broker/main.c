@@ -181,9 +181,7 @@ static int run_listening(const struct options *o, struct error *err)
     if (fd < 0)
         r = listen_at(o->socket, &fd, err);
     if (r == 0)
-        r = start_threads(&s, err);
-    if (r == 0)
-        r = broker_lockdown(err);
+        r = start_threads(&s, err) ?: broker_lockdown(err);
     if (r == 0)
         r = serve_listener(&s, fd, fallback ? 0 : uid, err);
     server_deinit(&s);

@@ -110,17 +110,9 @@ int probed_file_open(struct server *s, const struct mapping_fields *at, enum pro
 
     if (!s->sampler)
         return error_set(err, -EAGAIN, "no sampling is under way");
-    r = target_pin(s, &at->target, ret, err);
-    if (r == 0)
-        r = server_refuse_own(s, ret->host_pid, err);
-    if (r == 0)
-        r = target_need_thread(ret, err);
-    if (r == 0)
-        r = open_mapped(s, at, &fd, err);
-    if (r == 0)
-        r = check_mapping(ret, at, name, err);
-    if (r == 0)
-        r = probed_file_refuse_served(s, &at->target, ret, err);
+    r = target_pin(s, &at->target, ret, err) ?: server_refuse_own(s, ret->host_pid, err) ?:
+        target_need_thread(ret, err) ?: open_mapped(s, at, &fd, err) ?:
+        check_mapping(ret, at, name, err) ?: probed_file_refuse_served(s, &at->target, ret, err);
     if (r == 0 && dependable_is_copy(fd))
         r = error_set(err, -EOPNOTSUPP,
                       "that file of process %d lies in memory, or on a file system that may not "

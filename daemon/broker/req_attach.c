@@ -144,14 +144,9 @@ static int collect(const struct server *s, const struct attach_fields *q, struct
     const struct proc_id id = { .host_pid = q->target.host_pid,
                                 .start_ticks = q->target.start_ticks };
     struct proc_status status;
-    int r = target_pin(s, &q->target, t, err);
+    int r = target_pin(s, &q->target, t, err) ?: server_refuse_own(s, q->target.host_pid, err) ?:
+            target_need_thread(t, err) ?: target_open_proc(t, "maps", &maps, err);
 
-    if (r == 0)
-        r = server_refuse_own(s, q->target.host_pid, err);
-    if (r == 0)
-        r = target_need_thread(t, err);
-    if (r == 0)
-        r = target_open_proc(t, "maps", &maps, err);
     if (r)
         return r;
     r = proc_read_status(s->proc_fd, t->host_pid, &status);
@@ -317,15 +312,10 @@ int request_attach(struct server *s, const struct attach_fields *q, struct reply
         return error_set(&rep->err, -ENOSYS,
                          "flamed-broker has no launcher to start an attach: "
                          "its log says why");
-    r = collect(s, q, &t, &m, &rep->err);
-    if (r == 0)
-        r = agents_get(&s->agents, &t, q->target.start_ticks, &agent, &rep->err);
-    if (r == 0)
-        r = make_out(s, q, &t, &m, &out, &rep->err);
-    if (r == 0)
-        r = target_open_root(&t, &root, &rep->err);
-    if (r == 0)
-        r = target_open_proc(&t, "status", &status, &rep->err);
+    r = collect(s, q, &t, &m, &rep->err) ?:
+        agents_get(&s->agents, &t, q->target.start_ticks, &agent, &rep->err) ?:
+        make_out(s, q, &t, &m, &out, &rep->err) ?: target_open_root(&t, &root, &rep->err) ?:
+        target_open_proc(&t, "status", &status, &rep->err);
     if (r == 0 && pipe2(pipe_fds, O_CLOEXEC) < 0)
         r = error_errno(&rep->err, "cannot make a pipe");
     if (r)

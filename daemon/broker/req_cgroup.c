@@ -91,9 +91,7 @@ int request_cgroup(struct server *s, const struct target_fields *q, struct reply
     _cleanup_target_ struct target t = TARGET_NULL;
     int fd = -1, r;
 
-    r = target_pin(s, q, &t, &rep->err);
-    if (r == 0)
-        r = target_read_proc(&t, "cgroup", &text, &rep->err);
+    r = target_pin(s, q, &t, &rep->err) ?: target_read_proc(&t, "cgroup", &text, &rep->err);
     if (r)
         return r;
     cgroup_made_by_root(s, buf_span(&text), &out);
@@ -118,9 +116,7 @@ int request_cgroup_numbers(struct server *s, const struct target_fields *q, stru
     struct broker_cgroup_files files;
     int r;
 
-    r = target_pin(s, q, &t, &rep->err);
-    if (r == 0)
-        r = target_read_proc(&t, "cgroup", &text, &rep->err);
+    r = target_pin(s, q, &t, &rep->err) ?: target_read_proc(&t, "cgroup", &text, &rep->err);
     if (r)
         return r;
     cgroup_files_open(s, buf_span(&text), &files);

@@ -52,13 +52,8 @@ static int rule_of(const struct server *s, const struct target *t, struct file_r
 static int open_target(struct server *s, const struct target_fields *of, struct target *ret,
                        int *ret_root, struct file_rule *ret_rule, struct error *err)
 {
-    int r = target_pin(s, of, ret, err);
-
-    if (r == 0)
-        r = target_open_root(ret, ret_root, err);
-    if (r == 0)
-        r = rule_of(s, ret, ret_rule, err);
-    return r;
+    return target_pin(s, of, ret, err) ?: target_open_root(ret, ret_root, err) ?:
+           rule_of(s, ret, ret_rule, err);
 }
 
 /* Tries @path in the target's root, then in the host's. */

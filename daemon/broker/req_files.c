@@ -118,11 +118,8 @@ int request_hsperfdata(struct server *s, const struct target_fields *q, struct r
     struct tmp_place place = { .root_fd = -1 };
     int fd = -1, r;
 
-    r = target_pin(s, q, &t, &rep->err);
-    if (r == 0)
-        r = tmp_place(s, &t, &place, &rep->err);
-    if (r == 0)
-        r = find_hsperfdata(&place, &fd, &rep->err);
+    r = target_pin(s, q, &t, &rep->err) ?: tmp_place(s, &t, &place, &rep->err) ?:
+        find_hsperfdata(&place, &fd, &rep->err);
     close_fd(place.root_fd);
     return r ? r : reply_fd(rep, fd);
 }
@@ -149,9 +146,7 @@ int request_perfmap(struct server *s, const struct target_fields *q, struct repl
     char path[40];
     int fd = -1, r;
 
-    r = target_pin(s, q, &t, &rep->err);
-    if (r == 0)
-        r = tmp_place(s, &t, &place, &rep->err);
+    r = target_pin(s, q, &t, &rep->err) ?: tmp_place(s, &t, &place, &rep->err);
     if (r == 0) {
         rule.uid = place.uid;
         rule.written_since_ns = started_realtime_ns(q->start_ticks);

@@ -144,12 +144,9 @@ int mapped_check_code(const struct target *t, const struct mapping_fields *at, i
     struct compared compared = { .file = fd };
     _cleanup_close_ int maps = -1, mem = -1;
     struct mapped of;
-    int r = mapped_find(t, at->start, at->end, &of, err);
+    int r = mapped_find(t, at->start, at->end, &of, err) ?:
+            target_open_proc(t, "maps", &maps, err) ?: target_open_proc(t, "mem", &mem, err);
 
-    if (r == 0)
-        r = target_open_proc(t, "maps", &maps, err);
-    if (r == 0)
-        r = target_open_proc(t, "mem", &mem, err);
     if (r)
         return r;
     compared.place = (struct place){ &of, offset };
@@ -266,9 +263,7 @@ static int open_mapped(const struct target *t, const struct mapping_fields *q,
 
     if (r >= 0 || r == -EFBIG)
         return r;
-    r = open_by_name(t, m, &rule, &fd, err);
-    if (r == 0)
-        r = still_mapped(t, q, m, err);
+    r = open_by_name(t, m, &rule, &fd, err) ?: still_mapped(t, q, m, err);
     if (r == 0)
         *ret_fd = take_fd(&fd);
     return r;

@@ -96,17 +96,10 @@ static int put_agent(struct server *s, const struct probe_put_fields *q, struct 
 
     if (!s->sampler)
         return error_set(err, -EAGAIN, "no sampling is under way");
-    r = target_pin(s, &q->at.target, t, err);
-    if (r == 0)
-        r = server_refuse_own(s, t->host_pid, err);
-    if (r == 0)
-        r = target_need_thread(t, err);
-    if (r == 0)
-        r = probed_file_refuse_served(s, &q->at.target, t, err);
-    if (r == 0)
-        r = agents_get(&s->agents, t, q->at.target.start_ticks, &agent, err);
-    if (r == 0)
-        r = function_start_check(agent, offset, &offset, err);
+    r = target_pin(s, &q->at.target, t, err) ?: server_refuse_own(s, t->host_pid, err) ?:
+        target_need_thread(t, err) ?: probed_file_refuse_served(s, &q->at.target, t, err) ?:
+        agents_get(&s->agents, t, q->at.target.start_ticks, &agent, err) ?:
+        function_start_check(agent, offset, &offset, err);
     if (r)
         return r;
     at = target_of(t, agent);

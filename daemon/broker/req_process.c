@@ -28,9 +28,7 @@ int request_maps(struct server *s, const struct target_fields *q, struct reply *
     _cleanup_target_ struct target t = TARGET_NULL;
     int fd = -1, r;
 
-    r = target_pin(s, q, &t, &rep->err);
-    if (r == 0)
-        r = target_open_proc(&t, "maps", &fd, &rep->err);
+    r = target_pin(s, q, &t, &rep->err) ?: target_open_proc(&t, "maps", &fd, &rep->err);
     return r ? r : reply_fd(rep, fd);
 }
 
@@ -139,21 +137,10 @@ static int reply_memory(const struct server *s, const struct target_fields *of,
     uint64_t start = 0;
     int r;
 
-    r = target_pin(s, of, &t, err);
-    if (r == 0)
-        r = server_refuse_own(s, of->host_pid, err);
-    if (r == 0)
-        r = target_open_proc(&t, "maps", &before, err);
-    if (r == 0)
-        r = open_it(&t, &fd, err);
-    if (r == 0)
-        r = target_open_proc(&t, "maps", &after, err);
-    if (r == 0)
-        r = check_jvm(&t, after, &start, err);
-    if (r == 0)
-        r = check_jvm(&t, before, &start, err);
-    if (r == 0)
-        r = target_check(&t);
+    r = target_pin(s, of, &t, err) ?: server_refuse_own(s, of->host_pid, err) ?:
+        target_open_proc(&t, "maps", &before, err) ?: open_it(&t, &fd, err) ?:
+        target_open_proc(&t, "maps", &after, err) ?: check_jvm(&t, after, &start, err) ?:
+        check_jvm(&t, before, &start, err) ?: target_check(&t);
     return r ? r : reply_fd(rep, take_fd(&fd));
 }
 

@@ -255,11 +255,9 @@ int request_sample_start(struct server *s, const struct sample_fields *q, struct
     int r = server_sampler(s, /* wait_ns= */ 0, &rep->err);
 
     if (r == 0)
-        r = describe(&q->event, &event, &rep->err);
-    if (r == 0)
-        r = server_program(s, event.info->program, &rep->err);
-    if (r == 0)
-        r = sampler_start_event(s->sampler, &event, q->period, &set, &rep->err);
+        r = describe(&q->event, &event, &rep->err) ?:
+            server_program(s, event.info->program, &rep->err) ?:
+            sampler_start_event(s->sampler, &event, q->period, &set, &rep->err);
     rep->body.sample_start.set = set;
     return r;
 }
@@ -359,9 +357,7 @@ int request_look(struct server *s, const struct look_fields *q, struct reply *re
     int fd = -1, r = server_sampler(s, /* wait_ns= */ 0, &rep->err);
 
     if (r == 0)
-        r = server_program(s, PROGRAM_LOOKS, &rep->err);
-    if (r == 0)
-        r = sampler_look(s->sampler, &pass, &fd);
+        r = server_program(s, PROGRAM_LOOKS, &rep->err) ?: sampler_look(s->sampler, &pass, &fd);
     return r < 0 ? r : reply_fd(rep, fd);
 }
 

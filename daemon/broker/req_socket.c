@@ -120,10 +120,8 @@ static void pack_all(const struct server *s, const struct search *search,
 int request_socket_holders(struct server *s, const struct sockets_fields *q, struct reply *rep)
 {
     struct search search = { .sockets = q->count };
-    int r = load_walk(s);
+    int r = load_walk(s) ?: holders_find(s->holders, q->keys, q->count, q->net_ns, HOLDERS_NS);
 
-    if (r == 0)
-        r = holders_find(s->holders, q->keys, q->count, q->net_ns, HOLDERS_NS);
     if (r < 0)
         return error_code(&rep->err, r, "cannot list the processes that hold a socket");
     for (size_t i = 0; i < search.sockets; i++)

@@ -71,17 +71,12 @@ static int capture_init(struct captures *captures, struct capture *c,
     c->wish.context = req->context;
     c->caller = req->caller;
     c->lasts = capture_lasts(req);
-    r = capture_set_events(c, req, err);
-    if (r == 0)
-        r = target_new(&req->target, &c->target, err);
+    r = capture_set_events(c, req, err) ?: target_new(&req->target, &c->target, err);
     if (r == 0 && !target_is_node(c->target))
         discover_catch_up(captures->discover);
     if (r == 0)
-        r = target_check(c->target, captures->discover, captures->opts.proc_fd, err);
-    if (r == 0)
-        r = capture_new_record(captures, &c->record);
-    if (r == 0)
-        r = capture_choose_names(captures, c, err);
+        r = target_check(c->target, captures->discover, captures->opts.proc_fd, err) ?:
+            capture_new_record(captures, &c->record) ?: capture_choose_names(captures, c, err);
     for (size_t i = 0; i < c->event_count && r == 0; i++) {
         if (c->events[i].source->begin)
             r = c->events[i].source->begin(&c->events[i], err);

@@ -27,13 +27,8 @@ int target_new(const struct target_selector *s, struct target **ret, struct erro
     if (r == 0 && t->seen)
         t->viewer.seen = matcher_set_list(t->seen); /* the rule may be freed */
     if (r == 0)
-        r = dup_or_null(s->pod, &t->pod);
-    if (r == 0)
-        r = dup_or_null(s->pod_namespace, &t->pod_namespace);
-    if (r == 0)
-        r = dup_or_null(s->jvm, &t->jvm);
-    if (r == 0)
-        r = dup_or_null(s->service, &t->service);
+        r = dup_or_null(s->pod, &t->pod) ?: dup_or_null(s->pod_namespace, &t->pod_namespace) ?:
+            dup_or_null(s->jvm, &t->jvm) ?: dup_or_null(s->service, &t->service);
     if (r == 0 && t->jvm)
         r = match_new((const char *const *)&t->jvm, 1, "jvm", &t->jvm_match, err);
     if (r == 0 && s->matchers)

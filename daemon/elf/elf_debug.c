@@ -71,8 +71,6 @@ int elf_file_mini(struct elf_file *f, struct elf_file **ret)
 
     if (!packed.n)
         return 1;
-    r = unpack(packed, &bytes);
-    if (r == 0)
-        r = elf_file_open_memory(&bytes, ret, NULL);
+    r = unpack(packed, &bytes) ?: elf_file_open_memory(&bytes, ret, NULL);
     return r == 0 || r == -ENOMEM ? r : 1;
 }

@@ -266,9 +266,7 @@ int elf_file_symbols(struct elf_file *f, struct symbol_builder *b)
 
         if (!headers(f, sections[i], &table, &strings))
             continue;
-        r = read_table(f, &table, &ends, b);
-        if (r == 0)
-            r = read_strings(f, &strings, first, b);
+        r = read_table(f, &table, &ends, b) ?: read_strings(f, &strings, first, b);
         if (r == -EBADMSG) { /* the table or its strings lie outside of the file */
             b->count = first;
             r = 0;

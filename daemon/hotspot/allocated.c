@@ -86,16 +86,12 @@ static int see_thread(void *cookie, uint64_t thread)
     struct hotspot_memory *m = &look->vm->memory;
     uint64_t bytes = 0, start = 0, top = 0, end = 0;
     int32_t tid;
-    int r = thread_tid(look->vm, thread, &tid);
+    int r = thread_tid(look->vm, thread, &tid) ?:
+            memory_u64(m, thread + look->at.allocated_bytes, &bytes) ?:
+            memory_u64(m, thread + look->at.tlab_start, &start) ?:
+            memory_u64(m, thread + look->at.tlab_top, &top) ?:
+            memory_u64(m, thread + look->at.tlab_end, &end);
 
-    if (r == 0)
-        r = memory_u64(m, thread + look->at.allocated_bytes, &bytes);
-    if (r == 0)
-        r = memory_u64(m, thread + look->at.tlab_start, &start);
-    if (r == 0)
-        r = memory_u64(m, thread + look->at.tlab_top, &top);
-    if (r == 0)
-        r = memory_u64(m, thread + look->at.tlab_end, &end);
     if (r < 0)
         return r == -EFAULT ? 0 : r;
     if (look->count == ALLOCATED_THREADS_MAX)
@@ -127,9 +123,7 @@ static int see_all(struct allocated_look *look, int64_t least)
     look->count = 0;
     memory_begin(&look->vm->memory);
     if (r == 0)
-        r = threads_visit(look->vm, see_thread, look);
-    if (r == 0)
-        r = read_head(look->vm, &after);
+        r = threads_visit(look->vm, see_thread, look) ?: read_head(look->vm, &after);
     /* In a linked list, a thread that ends may cut the walk short. */
     if (r == 0 && (before != after || (int64_t)look->count < least))
         r = -EAGAIN;

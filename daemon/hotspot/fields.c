@@ -140,10 +140,8 @@ int field_find(struct hotspot_vm *vm, uint64_t klass, const struct field_wanted 
     struct layout_field f = stream ? l->instance_field_stream : l->instance_fields;
     uint64_t array = 0, pool = 0;
     uint32_t offset;
-    int r = field_u64(vm, klass, f, &array);
+    int r = field_u64(vm, klass, f, &array) ?: field_u64(vm, klass, l->instance_constants, &pool);
 
-    if (r == 0)
-        r = field_u64(vm, klass, l->instance_constants, &pool);
     if (r < 0)
         return r;
     r = stream ? field_in_stream(vm, array, pool, wanted, &offset)

@@ -302,17 +302,9 @@ int layout_read(struct hotspot_memory *m, const struct dynsym *d, struct hotspot
     for (size_t i = 0; i < ARRAY_SIZE(LAYOUT_CONSTANT_ROWS); i++)
         memcpy((char *)&l + LAYOUT_CONSTANT_ROWS[i].member, &(int32_t){ LAYOUT_NO_NUMBER },
                sizeof(int32_t));
-    r = layout_scan(d, s, err);
-    if (r == 0)
-        r = layout_wait(m, s, err);
-    if (r == 0)
-        r = layout_release(m, s, &l, err);
-    if (r == 0)
-        r = layout_take_fields(s, &l, err);
-    if (r == 0)
-        r = layout_take_statics(s, &l, err);
-    if (r == 0)
-        r = layout_take_sizes(s, &l, err);
+    r = layout_scan(d, s, err) ?: layout_wait(m, s, err) ?: layout_release(m, s, &l, err) ?:
+        layout_take_fields(s, &l, err) ?: layout_take_statics(s, &l, err) ?:
+        layout_take_sizes(s, &l, err);
     if (r == 0)
         layout_set_field_bits(&l);
     if (r == 0)

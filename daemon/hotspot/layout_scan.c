@@ -121,12 +121,10 @@ static int layout_see_constant(void *cookie, const struct vmstructs_entry *e)
 
 int layout_scan(const struct dynsym *d, struct layout_scan *s, struct error *err)
 {
-    int r = vmstructs_walk(d, VMSTRUCTS_TYPES, layout_see_type, s);
+    int r = vmstructs_walk(d, VMSTRUCTS_TYPES, layout_see_type, s) ?:
+            vmstructs_walk(d, VMSTRUCTS_FIELDS, layout_see_field, s) ?:
+            vmstructs_walk(d, VMSTRUCTS_INTS, layout_see_constant, s);
 
-    if (r == 0)
-        r = vmstructs_walk(d, VMSTRUCTS_FIELDS, layout_see_field, s);
-    if (r == 0)
-        r = vmstructs_walk(d, VMSTRUCTS_INTS, layout_see_constant, s);
     if (r == 0) /* long constants are optional */
         r = vmstructs_walk(d, VMSTRUCTS_LONGS, layout_see_constant, s) == -ESRCH ? -ESRCH : 0;
     if (r == -ENOENT)

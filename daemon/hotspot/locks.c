@@ -39,11 +39,9 @@ static int locks_open(struct hotspot_vm *vm)
         !layout_has(l->klass_super))
         return -ENOENT;
     memory_begin(&vm->memory);
-    r = memory_u64(&vm->memory, l->thread_klass_at, &thread);
-    if (r == 0)
-        r = field_offset(vm, thread, "parkBlocker", &blocker);
-    if (r == 0)
-        r = field_offset(vm, thread, "eetop", &eetop);
+    r = memory_u64(&vm->memory, l->thread_klass_at, &thread) ?:
+        field_offset(vm, thread, "parkBlocker", &blocker) ?:
+        field_offset(vm, thread, "eetop", &eetop);
     if (r < 0)
         return r;
     u.pending_monitor = offset_of(l->thread_pending_monitor);

@@ -69,12 +69,9 @@ static int prove_names(struct hotspot_vm *vm, struct error *err, uint32_t *ret_a
 {
     struct names_checks c = NAMES_CHECKS;
     const struct check *failed;
-    int r = proof_methods(vm, &c.names, &c.bodies);
+    int r = proof_methods(vm, &c.names, &c.bodies) ?:
+            proof_code(vm, &c.code, &c.scopes, &c.pieces) ?: proof_stacks(vm, &c.stacks);
 
-    if (r == 0)
-        r = proof_code(vm, &c.code, &c.scopes, &c.pieces);
-    if (r == 0)
-        r = proof_stacks(vm, &c.stacks);
     if (r < 0)
         return r;
     failed = names_failed(&c);

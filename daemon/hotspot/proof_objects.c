@@ -115,14 +115,11 @@ static int see_thread(void *cookie, uint64_t thread)
 int proof_objects(struct hotspot_vm *vm, struct check *threads, struct check *monitors)
 {
     struct objects_proof p = { .vm = vm, .threads = threads, .monitors = monitors };
-    int r = names_ready(vm);
+    int r = names_ready(vm) ?:
+            memory_u64(&vm->memory, vm->layout.thread_klass_at, &p.thread_klass) ?:
+            field_offset(vm, p.thread_klass, "eetop", &p.eetop) ?:
+            threads_visit(vm, see_thread, &p);
 
-    if (r == 0)
-        r = memory_u64(&vm->memory, vm->layout.thread_klass_at, &p.thread_klass);
-    if (r == 0)
-        r = field_offset(vm, p.thread_klass, "eetop", &p.eetop);
-    if (r == 0)
-        r = threads_visit(vm, see_thread, &p);
     return MIN(r, 0);
 }
 

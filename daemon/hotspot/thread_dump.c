@@ -58,12 +58,10 @@ static int read_status(struct dump *d, uint64_t object, struct hotspot_dump_thre
 {
     uint64_t status_at, daemon_at, daemon = 0;
     uint32_t status;
-    int r = thread_status_at(d->vm, object, &status_at, &daemon_at);
+    int r = thread_status_at(d->vm, object, &status_at, &daemon_at) ?:
+            memory_u32(&d->vm->memory, status_at, &status) ?:
+            memory_number(&d->vm->memory, daemon_at, 1, &daemon);
 
-    if (r == 0)
-        r = memory_u32(&d->vm->memory, status_at, &status);
-    if (r == 0)
-        r = memory_number(&d->vm->memory, daemon_at, 1, &daemon);
     if (r == 0) {
         t->state = (uint8_t)state_of(status);
         t->is_daemon = daemon != 0;
@@ -102,9 +100,7 @@ static int read_anchor(struct hotspot_vm *vm, uint64_t thread, struct anchor *re
     int r;
 
     memory_begin(m);
-    r = field_u64(vm, at, l->anchor_sp, &a.sp);
-    if (r == 0)
-        r = field_u64(vm, at, l->anchor_pc, &a.pc);
+    r = field_u64(vm, at, l->anchor_sp, &a.sp) ?: field_u64(vm, at, l->anchor_pc, &a.pc);
     if (r == 0 && layout_has(l->anchor_fp))
         r = field_u64(vm, at, l->anchor_fp, &a.fp);
     if (r == 0)
@@ -181,11 +177,8 @@ static int check_same(struct hotspot_vm *vm, uint64_t thread, const struct hotsp
     int r;
 
     memory_begin(&vm->memory);
-    r = thread_tid(vm, thread, &tid);
-    if (r == 0)
-        r = thread_java_object(vm, thread, &object);
-    if (r == 0)
-        r = memory_u64(&vm->memory, object + vm->thread_layout.tid, &id);
+    r = thread_tid(vm, thread, &tid) ?: thread_java_object(vm, thread, &object) ?:
+        memory_u64(&vm->memory, object + vm->thread_layout.tid, &id);
     return r == 0 && (tid != t->ns_tid || id != t->java_id) ? -EFAULT : r;
 }
 
@@ -195,17 +188,12 @@ static int dump_platform_thread(struct dump *d, uint64_t thread, struct hotspot_
     int r;
 
     memory_begin(&d->vm->memory);
-    r = thread_tid(d->vm, thread, &t->ns_tid);
-    if (r == 0)
-        r = thread_java_object(d->vm, thread, &object);
-    if (r == 0)
-        r = memory_u64(&d->vm->memory, object + d->vm->thread_layout.tid, &t->java_id);
+    r = thread_tid(d->vm, thread, &t->ns_tid) ?: thread_java_object(d->vm, thread, &object) ?:
+        memory_u64(&d->vm->memory, object + d->vm->thread_layout.tid, &t->java_id);
     if (r == 0 && !t->java_id)
         r = -EBADMSG;
     if (r == 0)
-        r = dump_thread_name(d, object, t);
-    if (r == 0)
-        r = read_status(d, object, t);
+        r = dump_thread_name(d, object, t) ?: read_status(d, object, t);
     if (r < 0)
         return r;
     t->java_thread = thread;

@@ -47,13 +47,10 @@ static int names_open(struct hotspot_vm *vm)
     n->compact_headers = compact != 0;
     n->zgc = z != 0;
     n->coloured_oops = z != 0 && (l->jdk >= 24 || generational != 0);
-    r = memory_u64(&vm->memory, l->oop_base_at, &n->oop_base);
-    if (r == 0)
-        r = memory_u32(&vm->memory, l->oop_shift_at, &n->oop_shift);
-    if (r == 0)
-        r = memory_u64(&vm->memory, l->klass_base_at, &n->klass_base);
-    if (r == 0)
-        r = memory_u32(&vm->memory, l->klass_shift_at, &n->klass_shift);
+    r = memory_u64(&vm->memory, l->oop_base_at, &n->oop_base) ?:
+        memory_u32(&vm->memory, l->oop_shift_at, &n->oop_shift) ?:
+        memory_u64(&vm->memory, l->klass_base_at, &n->klass_base) ?:
+        memory_u32(&vm->memory, l->klass_shift_at, &n->klass_shift);
     if (r == 0 &&
         ((n->compressed_oops && n->oop_shift > 8) || (n->compressed_klass && n->klass_shift > 16) ||
          (n->compact_headers && !names_compact(l, n)) ||

@@ -12,9 +12,7 @@ static int visit_list(struct hotspot_vm *vm, threads_visit_fn fn, void *cookie)
     int r = memory_u64(m, l->thread_list_at, &thread);
 
     for (unsigned i = 0; r == 0 && thread != 0 && i < HOTSPOT_THREADS_MAX; i++) {
-        r = fn(cookie, thread);
-        if (r == 0)
-            r = field_u64(vm, thread, l->thread_next, &thread);
+        r = fn(cookie, thread) ?: field_u64(vm, thread, l->thread_next, &thread);
     }
     return r;
 }
@@ -33,9 +31,7 @@ static int visit_array(struct hotspot_vm *vm, threads_visit_fn fn, void *cookie)
     if (r == 0)
         r = field_u64(vm, list, l->threads_list_threads, &threads);
     for (uint32_t i = 0; r == 0 && i < MIN(length, (uint32_t)HOTSPOT_THREADS_MAX); i++) {
-        r = memory_u64(m, threads + (uint64_t)i * 8, &thread);
-        if (r == 0)
-            r = fn(cookie, thread);
+        r = memory_u64(m, threads + (uint64_t)i * 8, &thread) ?: fn(cookie, thread);
     }
     return r;
 }

@@ -249,17 +249,13 @@ static int compile_core(const struct compiler *c, struct context_path *p)
     uint16_t header = n->compact_headers ? 8 : n->compressed_klass ? 12 : 16, data = header + 4;
     bool aligned = c->vm->layout.jdk < 23;
     int r = core_field(c, CORE_THREAD, "threadLocals", "Ljava/lang/ThreadLocal$ThreadLocalMap;",
-                       &p->thread_locals);
+                       &p->thread_locals) ?:
+            core_field(c, CORE_MAP, "table", "[Ljava/lang/ThreadLocal$ThreadLocalMap$Entry;",
+                       &p->table) ?:
+            core_field(c, CORE_ENTRY, "value", "Ljava/lang/Object;", &p->entry_value) ?:
+            core_field(c, CORE_REFERENCE, "referent", "Ljava/lang/Object;", &p->referent) ?:
+            core_field(c, CORE_LOCAL, "threadLocalHashCode", "I", &p->hash);
 
-    if (r == 0)
-        r = core_field(c, CORE_MAP, "table", "[Ljava/lang/ThreadLocal$ThreadLocalMap$Entry;",
-                       &p->table);
-    if (r == 0)
-        r = core_field(c, CORE_ENTRY, "value", "Ljava/lang/Object;", &p->entry_value);
-    if (r == 0)
-        r = core_field(c, CORE_REFERENCE, "referent", "Ljava/lang/Object;", &p->referent);
-    if (r == 0)
-        r = core_field(c, CORE_LOCAL, "threadLocalHashCode", "I", &p->hash);
     if (core_field(c, CORE_HASH_MAP, "table", "[Ljava/util/HashMap$Node;", &p->map_table) < 0 ||
         core_field(c, CORE_NODE, "hash", "I", &p->node_hash) < 0 ||
         core_field(c, CORE_NODE, "value", "Ljava/lang/Object;", &p->node_value) < 0 ||
@@ -280,12 +276,10 @@ static int compile_core(const struct compiler *c, struct context_path *p)
 static int read_hash(const struct compiler *c, uint64_t object, uint64_t klass, uint32_t *ret)
 {
     uint64_t before = 0, after = 0;
-    int r = object_klass(c->vm, object, &before);
+    int r = object_klass(c->vm, object, &before) ?:
+            memory_u32(&c->vm->memory, object + c->q->path.hash, ret) ?:
+            object_klass(c->vm, object, &after);
 
-    if (r == 0)
-        r = memory_u32(&c->vm->memory, object + c->q->path.hash, ret);
-    if (r == 0)
-        r = object_klass(c->vm, object, &after);
     return r == 0 && (before != klass || after != klass) ? -EAGAIN : r;
 }
 
@@ -349,14 +343,10 @@ static int look_at_thread(void *cookie, uint64_t thread)
     const struct context_path *p = &c->q->path;
     uint64_t at = 0, entry = 0, key = 0, klass = 0, wanted = c->q->path.steps[0].key;
     uint32_t length = 0, bytes = vm->names.compressed_oops ? 4 : 8;
-    int r = thread_java_object(vm, thread, &at);
+    int r = thread_java_object(vm, thread, &at) ?: heap_load(vm, at + p->thread_locals, &at) ?:
+            heap_load(vm, at + p->table, &at) ?:
+            memory_u32(&vm->memory, at + p->array_length, &length);
 
-    if (r == 0)
-        r = heap_load(vm, at + p->thread_locals, &at);
-    if (r == 0)
-        r = heap_load(vm, at + p->table, &at);
-    if (r == 0)
-        r = memory_u32(&vm->memory, at + p->array_length, &length);
     length = r == 0 && length <= CONTEXT_TABLE_MAX ? length : 0;
     for (uint32_t i = 0; i < length && c->entries < THREAD_ENTRIES_MAX; i++) {
         c->entries++;
@@ -563,9 +553,7 @@ int hotspot_vm_context(struct hotspot_vm *vm, struct context_path *ret, const ch
         return -ENOMEM;
     if (vm_is_left(vm))
         return -EAGAIN;
-    r = names_ready(vm);
-    if (r == 0)
-        r = vm_call(vm, run_tracer, q, sizeof(*q));
+    r = names_ready(vm) ?: vm_call(vm, run_tracer, q, sizeof(*q));
     if (r == -ESRCH)
         return HOTSPOT_GONE;
     *ret_tracer = r == -ENOENT ? "" : TRACERS[q->tracer].name;

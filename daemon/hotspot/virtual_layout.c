@@ -212,11 +212,7 @@ static int virtual_layout_read(struct hotspot_vm *vm, struct virtual_layout *v)
     if (!v->klass[CLASS_VIRTUAL_THREAD] || !v->klass[CLASS_CONTINUATION] ||
         !v->klass[CLASS_CHUNK] || !v->klass[CLASS_CONTAINERS])
         return 1;
-    r = find_fields(vm, v);
-    if (r == 0)
-        r = find_states(vm, v);
-    if (r == 0)
-        r = find_sizes(vm, v);
+    r = find_fields(vm, v) ?: find_states(vm, v) ?: find_sizes(vm, v);
     if (r == 0)
         find_roots(vm, v);
     v->known = r == 0;
@@ -247,16 +243,11 @@ int virtual_layout_ready(struct hotspot_vm *vm, uint64_t age_ns)
 static int thread_layout_read(struct hotspot_vm *vm, struct thread_layout *t)
 {
     uint64_t thread = 0;
-    int r = names_ready(vm);
+    int r = names_ready(vm) ?: memory_u64(&vm->memory, vm->layout.thread_klass_at, &thread) ?:
+            field_offset(vm, thread, "tid", &t->tid) ?:
+            field_offset(vm, thread, "parkBlocker", &t->blocker) ?:
+            field_offset(vm, thread, "eetop", &t->eetop);
 
-    if (r == 0)
-        r = memory_u64(&vm->memory, vm->layout.thread_klass_at, &thread);
-    if (r == 0)
-        r = field_offset(vm, thread, "tid", &t->tid);
-    if (r == 0)
-        r = field_offset(vm, thread, "parkBlocker", &t->blocker);
-    if (r == 0)
-        r = field_offset(vm, thread, "eetop", &t->eetop);
     if (r != 0)
         return r;
     t->name = vm->names.thread_name;
@@ -287,9 +278,7 @@ int thread_status_at(struct hotspot_vm *vm, uint64_t thread, uint64_t *ret_statu
     int r = 0;
 
     if (t->holder) {
-        r = heap_load(vm, thread + t->holder, &holder);
-        if (r == 0)
-            r = object_klass(vm, holder, &klass);
+        r = heap_load(vm, thread + t->holder, &holder) ?: object_klass(vm, holder, &klass);
         if (r == 0 && !t->holder_klass) {
             r = field_offset(vm, klass, "threadStatus", &t->status);
             if (r == 0)

@@ -42,9 +42,7 @@ static int table_of_set(struct hotspot_vm *vm, uint64_t set, struct table *ret)
     if (r == 0 && klass != v->klass[CLASS_SET])
         r = -EBADMSG;
     if (r == 0)
-        r = heap_load(vm, set + v->set_map, &map);
-    if (r == 0)
-        r = object_klass(vm, map, &klass);
+        r = heap_load(vm, set + v->set_map, &map) ?: object_klass(vm, map, &klass);
     if (r == 0 && klass != v->klass[CLASS_MAP])
         r = -EBADMSG;
     if (r == 0)
@@ -98,11 +96,8 @@ static int walk_place(struct chain *c, const struct table *t, uint32_t slot, uns
         if (r < 0)
             break;
         if (klass == v->klass[CLASS_NODE] || (klass && klass == v->klass[CLASS_TREE_NODE])) {
-            r = heap_load(c->vm, node + v->node_key, &key);
-            if (r == 0)
-                r = c->fn(c->cookie, key);
-            if (r == 0)
-                r = heap_load(c->vm, node + v->node_next, &node);
+            r = heap_load(c->vm, node + v->node_key, &key) ?: c->fn(c->cookie, key) ?:
+                heap_load(c->vm, node + v->node_next, &node);
         } else if (klass && klass == v->klass[CLASS_TREE_BIN] && v->bin_first) {
             r = heap_load(c->vm, node + v->bin_first, &node);
         } else if (klass && klass == v->klass[CLASS_FORWARDING]) {
@@ -366,9 +361,7 @@ static int draw_threads(struct dump *d, const struct sets *s)
 
     if (!tables)
         return -ENOMEM;
-    r = find_tables(d, s, tables);
-    if (r == 0)
-        r = draw_places(d, tables);
+    r = find_tables(d, s, tables) ?: draw_places(d, tables);
     free(tables);
     return r;
 }

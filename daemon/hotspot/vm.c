@@ -89,9 +89,7 @@ static int vm_open(struct hotspot_vm *vm, memory_read_fn read, void *cookie, uin
     else if (r == 0)
         r = vm_read_layout(vm, libjvm_base, err);
     if (r == 0)
-        r = vm_read(vm, err);
-    if (r == 0)
-        r = memory_resize(&vm->memory, MEMORY_LINES);
+        r = vm_read(vm, err) ?: memory_resize(&vm->memory, MEMORY_LINES);
     if (r == 0) {
         *ret = vm;
         return 0;

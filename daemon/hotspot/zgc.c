@@ -56,14 +56,10 @@ static int find_masks(struct hotspot_vm *vm, const struct tables *t, struct unwi
 {
     struct hotspot_memory *m = &vm->memory;
     uint64_t globals, at;
-    int r = memory_u64(m, t->globals_at, &globals);
+    int r = memory_u64(m, t->globals_at, &globals) ?:
+            field_u64(vm, globals, t->bad_mask, &z->bad_mask) ?:
+            field_u64(vm, globals, t->offset_mask, &at) ?: memory_u64(m, at, &z->offset_mask);
 
-    if (r == 0)
-        r = field_u64(vm, globals, t->bad_mask, &z->bad_mask);
-    if (r == 0)
-        r = field_u64(vm, globals, t->offset_mask, &at);
-    if (r == 0)
-        r = memory_u64(m, at, &z->offset_mask);
     return r == 0 && (!z->bad_mask || (z->offset_mask + 1) & z->offset_mask) ? -EBADMSG : r;
 }
 

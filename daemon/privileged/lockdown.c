@@ -319,27 +319,20 @@ struct lockdown {
 /* Forbids executable mappings, and signals to other processes. */
 static int add_narrow_rules(scmp_filter_ctx ctx)
 {
-    int r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(mmap), 1,
-                             SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0));
-
-    if (r == 0)
-        r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(mprotect), 1,
-                             SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0));
-    if (r == 0)
-        r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(tgkill), 1,
-                             SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)getpid()));
-    return r;
+    return seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(mmap), 1, SCMP_A2(SCMP_CMP_MASKED_EQ,
+                            PROT_EXEC, 0)) ?:
+           seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(mprotect), 1, SCMP_A2(SCMP_CMP_MASKED_EQ,
+                            PROT_EXEC, 0)) ?:
+           seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(tgkill), 1, SCMP_A0(SCMP_CMP_EQ,
+                            (scmp_datum_t)getpid()));
 }
 
 static int add_filter_answers(scmp_filter_ctx ctx)
 {
-    int r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(ioctl), 1,
-                             SCMP_A1(SCMP_CMP_EQ, SECCOMP_IOCTL_NOTIF_RECV));
-
-    if (r == 0)
-        r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(ioctl), 1,
-                             SCMP_A1(SCMP_CMP_EQ, SECCOMP_IOCTL_NOTIF_SEND));
-    return r;
+    return seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(ioctl), 1,
+                            SCMP_A1(SCMP_CMP_EQ, SECCOMP_IOCTL_NOTIF_RECV))
+               ?: seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(ioctl), 1,
+                                   SCMP_A1(SCMP_CMP_EQ, SECCOMP_IOCTL_NOTIF_SEND));
 }
 
 static int filter_calls(const struct lockdown *l, struct error *err)

@@ -131,9 +131,7 @@ static int set_term(const struct pmu *p, const struct event_term *t)
                 p->err, "event", -EINVAL, "0x%llx is too large for '%.*s', which has the bits %.*s",
                 (unsigned long long)t->value, (int)t->name.n, t->name.p, (int)s.n, s.p);
     } else if (!t->given) {
-        r = read_file(p, "events", t->name, &text);
-        if (r == 0)
-            r = set_terms(p, span_trim(buf_span(&text)));
+        r = read_file(p, "events", t->name, &text) ?: set_terms(p, span_trim(buf_span(&text)));
     }
     if (r == -ENOENT)
         return no_term(p, t);

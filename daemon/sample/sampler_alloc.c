@@ -39,9 +39,7 @@ static int load(const struct sampler_shared *shared, void **ret, struct error *e
     a->skel->rodata->max_words = shared->max_words;
     uprobe_prepare(&a->way, a->skel->progs.alloc_probe);
     uprobe_prepare(&a->way, a->skel->progs.block_probe);
-    r = sampler_shared_use(shared, a->skel->obj);
-    if (r == 0)
-        r = alloc_bpf__load(a->skel);
+    r = sampler_shared_use(shared, a->skel->obj) ?: alloc_bpf__load(a->skel);
     if (r < 0) {
         r = refusal_explain(r, err);
         goto fail;

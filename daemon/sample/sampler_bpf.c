@@ -46,22 +46,14 @@ static bool maps_may_grow(void)
 /* Has maps that cannot grow allocate all their entries, and reduces their number. */
 static int fit_maps(struct cpu_bpf *skel)
 {
-    int r;
-
     if (maps_may_grow())
         return 0;
-    r = bpf_map__set_map_flags(skel->maps.processes, 0);
-    if (r == 0)
-        r = bpf_map__set_map_flags(skel->maps.filters, 0);
-    if (r == 0)
-        r = bpf_map__set_map_flags(skel->maps.contexts, 0);
-    if (r == 0)
-        r = bpf_map__set_max_entries(skel->maps.contexts, STACK_CONTEXTS_PREALLOCATED);
-    if (r == 0)
-        r = bpf_map__set_max_entries(skel->maps.processes, STACK_PROCESSES_PREALLOCATED);
-    if (r == 0)
-        r = bpf_map__set_max_entries(skel->maps.filters, STACK_FILTERS_PREALLOCATED);
-    return r;
+    return bpf_map__set_map_flags(skel->maps.processes, 0) ?:
+           bpf_map__set_map_flags(skel->maps.filters, 0) ?:
+           bpf_map__set_map_flags(skel->maps.contexts, 0) ?:
+           bpf_map__set_max_entries(skel->maps.contexts, STACK_CONTEXTS_PREALLOCATED) ?:
+           bpf_map__set_max_entries(skel->maps.processes, STACK_PROCESSES_PREALLOCATED) ?:
+           bpf_map__set_max_entries(skel->maps.filters, STACK_FILTERS_PREALLOCATED);
 }
 
 /* Maps the memory of @fd; NULL with @err. */
@@ -107,13 +99,9 @@ int sampler_new(int pid_ns_fd, size_t ring_bytes, uint32_t max_frames, struct sa
     s->skel->rodata->pid_ns_inum = (uint32_t)st.st_ino;
     s->skel->rodata->max_words = max_frames;
     s->ring_bytes = ring_bytes;
-    r = bpf_map__set_max_entries(s->skel->maps.ring, (uint32_t)ring_bytes);
-    if (r == 0)
-        r = bpf_map__set_max_entries(s->skel->maps.rows, SAMPLER_ROWS_MAX);
-    if (r == 0)
-        r = fit_maps(s->skel);
-    if (r == 0)
-        r = cpu_bpf__load(s->skel);
+    r = bpf_map__set_max_entries(s->skel->maps.ring, (uint32_t)ring_bytes) ?:
+        bpf_map__set_max_entries(s->skel->maps.rows, SAMPLER_ROWS_MAX) ?: fit_maps(s->skel) ?:
+        cpu_bpf__load(s->skel);
     if (r < 0) {
         r = refusal_explain(r, err);
         goto fail;

@@ -23,11 +23,8 @@ static int load_points(const struct sampler_shared *shared, void **ret, struct e
         return refusal_explain(-errno, err);
     skel->rodata->pid_ns_inum = shared->pid_ns_inum;
     skel->rodata->max_words = shared->max_words;
-    r = bpf_program__set_autoload(skel->progs.cpu_tick, false);
-    if (r == 0)
-        r = sampler_shared_use(shared, skel->obj);
-    if (r == 0)
-        r = cpu_bpf__load(skel);
+    r = bpf_program__set_autoload(skel->progs.cpu_tick, false) ?:
+        sampler_shared_use(shared, skel->obj) ?: cpu_bpf__load(skel);
     if (r < 0) {
         r = refusal_explain(r, err);
         cpu_bpf__destroy(skel);

@@ -92,14 +92,10 @@ int sampler_put_context(struct sampler *s, int32_t pid, const struct context_pat
         return 0;
     map = bpf_map__fd(s->skel->maps.contexts);
     if (!path) {
-        r = bpf_map_delete_elem(map, &key);
-        if (r == 0)
-            r = count_contexts(s, -1);
+        r = bpf_map_delete_elem(map, &key) ?: count_contexts(s, -1);
         return r == -ENOENT ? 0 : r;
     }
-    r = bpf_map_update_elem(map, &key, path, BPF_NOEXIST);
-    if (r == 0)
-        r = count_contexts(s, 1);
+    r = bpf_map_update_elem(map, &key, path, BPF_NOEXIST) ?: count_contexts(s, 1);
     return r == -EEXIST ? bpf_map_update_elem(map, &key, path, BPF_EXIST) : r;
 }
 

@@ -76,9 +76,7 @@ static int load(const struct sampler_shared *shared, void **ret, struct error *e
     m->skel->rodata->max_words = shared->max_words;
     uprobe_prepare(&m->way, m->skel->progs.moment_probe);
     uprobe_prepare(&m->way, m->skel->progs.name_probe);
-    r = sampler_shared_use(shared, m->skel->obj);
-    if (r == 0)
-        r = moments_bpf__load(m->skel);
+    r = sampler_shared_use(shared, m->skel->obj) ?: moments_bpf__load(m->skel);
     if (r < 0) {
         r = refusal_explain(r, err);
         goto fail;

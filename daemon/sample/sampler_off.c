@@ -91,11 +91,9 @@ static int choose(struct off_bpf *skel)
     if (r < 0 || !early)
         return r;
     skel->rodata->max_words = MIN(skel->rodata->max_words, (uint32_t)OFF_EARLY_WORDS);
-    r = bpf_map__set_max_entries(skel->maps.early_waits, OFF_EARLY_THREADS);
-    if (r == 0)
-        r = bpf_map__set_max_entries(skel->maps.kepts, OFF_EARLY_KEPT);
-    if (r == 0)
-        r = bpf_map__set_max_entries(skel->maps.lates, 1);
+    r = bpf_map__set_max_entries(skel->maps.early_waits, OFF_EARLY_THREADS) ?:
+        bpf_map__set_max_entries(skel->maps.kepts, OFF_EARLY_KEPT) ?:
+        bpf_map__set_max_entries(skel->maps.lates, 1);
     return r < 0 ? r : bpf_map__set_map_flags(skel->maps.lates, 0);
 }
 
@@ -126,11 +124,7 @@ static int load(const struct sampler_shared *shared, void **ret, struct error *e
     o->skel->rodata->pid_ns_inum = shared->pid_ns_inum;
     o->skel->rodata->max_words = shared->max_words;
     o->skel->bss->filters_no = 1; /* 0: no look-up yet */
-    r = choose(o->skel);
-    if (r == 0)
-        r = sampler_shared_use(shared, o->skel->obj);
-    if (r == 0)
-        r = off_bpf__load(o->skel);
+    r = choose(o->skel) ?: sampler_shared_use(shared, o->skel->obj) ?: off_bpf__load(o->skel);
     if (r < 0) {
         r = refusal_explain(r, err);
         goto fail;

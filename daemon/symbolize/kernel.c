@@ -27,10 +27,8 @@ static void kernel_names_read(struct kernel_names *k)
     _cleanup_close_ int fd = -1;
     struct error err = ERROR_NULL;
     struct kallsyms list;
-    int r = k->files->kallsyms(k->files->cookie, &fd, &err);
+    int r = k->files->kallsyms(k->files->cookie, &fd, &err) ?: kallsyms_read(fd, &list, &err);
 
-    if (r == 0)
-        r = kallsyms_read(fd, &list, &err);
     if (r != 0) {
         snprintf(k->problem, sizeof(k->problem), "kernel frames have no names: %s%s%s",
                  err.msg[0] ? err.msg : "/proc/kallsyms cannot be read", err.remedy[0] ? "; " : "",

@@ -180,9 +180,7 @@ static void describe(struct unwinding *u, struct watched *w, struct process *p, 
     w->exec_id = exec_id;
     if (!readers_afford(&p->id))
         return;
-    r = broker_maps(u->broker, &p->id, &fd, &err);
-    if (r == 0)
-        r = maps_read_exec(&p->id, fd, &limits, &maps);
+    r = broker_maps(u->broker, &p->id, &fd, &err) ?: maps_read_exec(&p->id, fd, &limits, &maps);
     readers_spend(&p->id, clock_monotonic_ns() - began_ns);
     if (r == 0) {
         what.maps = &maps;

@@ -6,12 +6,10 @@ int attach_headroom_check(const struct server *s, const struct target *t, uint32
 {
     _cleanup_buf_ struct buf cgroup = BUF_NULL, limits = BUF_NULL, status = BUF_NULL;
     struct attach_headroom_facts f;
-    int r = target_read_proc(t, "cgroup", &cgroup, err);
+    int r = target_read_proc(t, "cgroup", &cgroup, err) ?:
+            target_read_proc(t, "limits", &limits, err) ?:
+            target_read_proc(t, "status", &status, err);
 
-    if (r == 0)
-        r = target_read_proc(t, "limits", &limits, err);
-    if (r == 0)
-        r = target_read_proc(t, "status", &status, err);
     f = (struct attach_headroom_facts){ buf_span(&cgroup), buf_span(&limits), buf_span(&status) };
     if (r == 0)
         r = attach_headroom_check_threads(s, t, &f, host_uid, err);

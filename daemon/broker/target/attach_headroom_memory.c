@@ -148,11 +148,7 @@ int attach_headroom_check_stream(const struct server *s, const struct target *t,
 int attach_headroom_check_memory(const struct server *s, const struct target *t,
                                  const struct attach_headroom_facts *f, struct error *err)
 {
-    int r = check_own_limits(t, f, err);
+    int r = check_own_limits(t, f, err) ?: check_mappings(s, t, err) ?: check_commit(s, t, err);
 
-    if (r == 0)
-        r = check_mappings(s, t, err);
-    if (r == 0)
-        r = check_commit(s, t, err);
     return r ? r : check_cgroups(s, t, f->cgroup, ROOM_MEMORY_BYTES, err);
 }

@@ -50,9 +50,7 @@ static int put(struct probe_table *t, const struct probe_env *env, struct probe_
                                      .native = states.native,
                                      .blocked = states.blocked,
                                      .end = states.end };
-    r = open_ring(all, b, err);
-    if (r == 0)
-        r = broker_probe_put(b, &p->id, m.start, m.end, &probes, err);
+    r = open_ring(all, b, err) ?: broker_probe_put(b, &p->id, m.start, m.end, &probes, err);
     if (r == BROKER_ABSENT) {
         error_set(err, -EOPNOTSUPP,
                   "its libjvm.so (JDK %d) has no marks for probes (USDT), by which flamed sees "

@@ -84,9 +84,7 @@ static int codecache_read_heaps(struct hotspot_vm *vm)
     if (len > CODE_HEAPS_MAX)
         return -EBADMSG;
     for (uint64_t i = 0; r == 0 && i < len; i++) {
-        r = memory_u64(&vm->memory, data + i * 8, &heap);
-        if (r == 0)
-            r = codecache_add_heap(vm, heap);
+        r = memory_u64(&vm->memory, data + i * 8, &heap) ?: codecache_add_heap(vm, heap);
     }
     return r;
 }
@@ -123,10 +121,8 @@ static int codecache_read_interpreter(struct hotspot_vm *vm)
 
 int codecache_open(struct hotspot_vm *vm)
 {
-    int r = codecache_read_heaps(vm);
+    int r = codecache_read_heaps(vm) ?: codecache_read_interpreter(vm);
 
-    if (r == 0)
-        r = codecache_read_interpreter(vm);
     return r == -EAGAIN ? (int)HOTSPOT_NOT_READY : r;
 }
 

@@ -198,12 +198,9 @@ static int read_instructions(struct hotspot_vm *vm, struct u64_cache *stubs, con
 int leaf_read_code(struct hotspot_vm *vm, struct u64_cache *stubs, const struct blob *b,
                    struct leaf_material *ret)
 {
-    int r = read_instructions(vm, stubs, b, ret);
+    int r = read_instructions(vm, stubs, b, ret) ?: read_traps(vm, b, ret) ?:
+            read_handlers(vm, b, ret);
 
-    if (r == 0)
-        r = read_traps(vm, b, ret);
-    if (r == 0)
-        r = read_handlers(vm, b, ret);
     if (r == 0 && has_table_jump(ret))
         r = read_tables(vm, b, ret);
     return r;

@@ -76,11 +76,8 @@ static int make_ranges(struct hotspot_vm *vm, const struct blob *b, struct leaf_
         r = leaf_graph_make(m.instructions, m.in.instruction_count, &m.in.ways, &g);
     if (r < 0 || g.loop_count == 0)
         return r;
-    r = leaf_methods_init(vm, &m, &methods);
-    if (r == 0)
-        r = leaf_read_records(vm, b, &methods, &m);
-    if (r == 0)
-        r = find_ranges(&methods, &m, &g, &map->ranges);
+    r = leaf_methods_init(vm, &m, &methods) ?: leaf_read_records(vm, b, &methods, &m) ?:
+        find_ranges(&methods, &m, &g, &map->ranges);
     return r == 0 ? name_ranges(&m, map) : r;
 }
 

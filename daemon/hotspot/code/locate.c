@@ -54,9 +54,7 @@ static int scopes_blob(struct hotspot_vm *vm, const struct hotspot_code *code, u
     if (code->kind != HOTSPOT_CODE_COMPILED && code->kind != HOTSPOT_CODE_NATIVE)
         return -EINVAL;
     memory_continue(&vm->memory);
-    r = codecache_block(vm, code->start, &blob, &end);
-    if (r == 0)
-        r = blob_read(vm, blob, end, ret);
+    r = codecache_block(vm, code->start, &blob, &end) ?: blob_read(vm, blob, end, ret);
     if (r != 0)
         return r == -ESRCH ? r : 0;
     if (blob != code->blob || ret->kind != code->kind || ret->compile_id != code->compile_id ||

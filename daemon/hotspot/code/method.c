@@ -138,21 +138,15 @@ static int names_read(struct hotspot_vm *vm, uint64_t method, struct hotspot_met
 
     memory_continue(&vm->memory);
     ret->class_name_n = ret->name_n = ret->signature_n = ret->file_n = 0;
-    r = method_open(vm, method, &m);
-    if (r == 0)
-        r = method_symbol(vm, m.pool, layout_get(l->const_name, m.bytes, n), ret->name,
-                          sizeof(ret->name), &ret->name_n);
-    if (r == 0)
-        r = method_symbol(vm, m.pool, layout_get(l->const_signature, m.bytes, n), ret->signature,
-                          sizeof(ret->signature), &ret->signature_n);
-    if (r == 0)
-        r = field_u64(vm, m.pool, l->pool_holder, &holder);
-    if (r == 0)
-        r = field_u64(vm, holder, l->instance_constants, &constants);
-    if (r == 0)
-        r = field_u64(vm, holder, l->klass_name, &name);
-    if (r == 0)
-        r = symbol_read(vm, name, ret->class_name, sizeof(ret->class_name), &ret->class_name_n);
+    r = method_open(vm, method, &m) ?:
+        method_symbol(vm, m.pool, layout_get(l->const_name, m.bytes, n), ret->name,
+                      sizeof(ret->name), &ret->name_n) ?:
+        method_symbol(vm, m.pool, layout_get(l->const_signature, m.bytes, n), ret->signature,
+                      sizeof(ret->signature), &ret->signature_n) ?:
+        field_u64(vm, m.pool, l->pool_holder, &holder) ?:
+        field_u64(vm, holder, l->instance_constants, &constants) ?:
+        field_u64(vm, holder, l->klass_name, &name) ?:
+        symbol_read(vm, name, ret->class_name, sizeof(ret->class_name), &ret->class_name_n);
     if (r == 0 && constants != m.pool && !is_intrinsic(vm, m.pool, holder, constants, ret))
         r = -EBADMSG; /* the class is gone, and its memory reused */
     if (r == 0)

@@ -139,10 +139,8 @@ int method_constant(struct hotspot_vm *vm, uint64_t method, uint16_t index, uint
 {
     uint64_t pool;
     uint32_t length;
-    int r = read_pool(vm, method, &pool);
+    int r = read_pool(vm, method, &pool) ?: field_u32(vm, pool, vm->layout.pool_length, &length);
 
-    if (r == 0)
-        r = field_u32(vm, pool, vm->layout.pool_length, &length);
     if (r == 0 && index >= length)
         r = -ENOENT;
     return r < 0 ? r

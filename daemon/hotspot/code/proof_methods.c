@@ -163,16 +163,8 @@ int proof_methods(struct hotspot_vm *vm, struct check *names, struct check *bodi
     if (!layout_has(l->instance_methods) || !layout_has(l->array_methods_data) ||
         !layout_has(l->klass_super))
         return 0; /* the check fails with no case asked */
-    r = memory_u64(&vm->memory, l->thread_klass_at, &klass);
-    if (r == 0)
-        r = see_class(vm, klass, &thread);
-    if (r == 0)
-        r = memory_u64(&vm->memory, l->string_klass_at, &klass);
-    if (r == 0)
-        r = see_class(vm, klass, &string);
-    if (r == 0)
-        r = field_u64(vm, klass, l->klass_super, &klass);
-    if (r == 0)
-        r = see_class(vm, klass, &object);
+    r = memory_u64(&vm->memory, l->thread_klass_at, &klass) ?: see_class(vm, klass, &thread) ?:
+        memory_u64(&vm->memory, l->string_klass_at, &klass) ?: see_class(vm, klass, &string) ?:
+        field_u64(vm, klass, l->klass_super, &klass) ?: see_class(vm, klass, &object);
     return r == -ESRCH ? r : 0;
 }

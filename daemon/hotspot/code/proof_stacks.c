@@ -24,10 +24,8 @@ static int read_anchor(struct hotspot_vm *vm, uint64_t thread, struct frame *ret
 {
     const struct hotspot_layout *l = &vm->layout;
     uint64_t at = thread + (uint64_t)l->thread_anchor.offset;
-    int r = field_u64(vm, at, l->anchor_sp, &ret->sp);
+    int r = field_u64(vm, at, l->anchor_sp, &ret->sp) ?: field_u64(vm, at, l->anchor_pc, &ret->pc);
 
-    if (r == 0)
-        r = field_u64(vm, at, l->anchor_pc, &ret->pc);
     if (r == 0 && layout_has(l->anchor_fp))
         r = field_u64(vm, at, l->anchor_fp, &ret->fp);
     if (r == 0 && ret->sp && !ret->pc)
@@ -57,10 +55,8 @@ static int step_compiled(struct hotspot_vm *vm, struct frame *f)
 {
     uint64_t blob, end, words[2]; /* last two words of the frame: fp and pc of the caller */
     struct blob b;
-    int r = codecache_block(vm, f->pc - 1, &blob, &end);
+    int r = codecache_block(vm, f->pc - 1, &blob, &end) ?: blob_read(vm, blob, end, &b);
 
-    if (r == 0)
-        r = blob_read(vm, blob, end, &b);
     if (r == 0 && (b.frame_size < 2 || f->pc < b.code_begin || f->pc > b.code_end))
         r = -EBADMSG;
     if (r < 0)

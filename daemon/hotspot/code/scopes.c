@@ -74,10 +74,8 @@ int scopes_walk(struct hotspot_vm *vm, const struct blob *b, uint32_t offset,
 {
     for (int n = 0; n < HOTSPOT_INLINE_MAX; n++) {
         struct scope s;
-        int r = scope_read(vm, b, offset, &s);
+        int r = scope_read(vm, b, offset, &s) ?: scope_method(vm, b, s.method, &ret[n].method);
 
-        if (r == 0)
-            r = scope_method(vm, b, s.method, &ret[n].method);
         if (r != 0)
             return r;
         ret[n].bci = s.bci;

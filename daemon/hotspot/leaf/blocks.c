@@ -224,11 +224,7 @@ int leaf_blocks_make(struct leaf_graph *g, const struct leaf_ways *ways)
     if (g->instruction_count == 0)
         return 0;
     find_leaders(g, ways, leads);
-    r = cut_blocks(g, leads);
-    if (r == 0)
-        r = add_ways(g, ways, &e);
-    if (r == 0)
-        r = add_flow(g, ways, &e);
+    r = cut_blocks(g, leads) ?: add_ways(g, ways, &e) ?: add_flow(g, ways, &e);
     if (r < 0)
         return r;
     drop_padding(g, &e);

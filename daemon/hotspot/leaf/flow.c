@@ -11,9 +11,7 @@ int leaf_graph_make(const struct leaf_instruction *instructions, size_t count,
     int r = count > LEAF_INSTRUCTIONS_MAX ? -E2BIG : leaf_blocks_make(&g, ways);
 
     if (r == 0)
-        r = leaf_dominators_make(&g);
-    if (r == 0)
-        r = leaf_loops_make(&g);
+        r = leaf_dominators_make(&g) ?: leaf_loops_make(&g);
     if (r < 0)
         leaf_graph_deinit(&g);
     else
