@@ -136,11 +136,7 @@ static bool same_frames(const struct code_location *a, size_t a_n, const struct 
 {
     if (a_n != b_n)
         return false;
-    for (size_t i = 0; i < a_n; i++) {
-        if (a[i].method != b[i].method)
-            return false;
-    }
-    return true;
+    return ALL_OF(i, a_n, a[i].method == b[i].method);
 }
 
 int code_map_each_range(struct code_map *m, const struct code_piece *piece,

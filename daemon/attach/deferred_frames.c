@@ -256,11 +256,7 @@ static bool same_functions(const struct deferred *l, const uint32_t *a, size_t a
     }
     if (a_n != b_n)
         return false;
-    for (size_t i = 0; i < a_n; i++) {
-        if (function_of(l, a[i]) != function_of(l, b[i]))
-            return false;
-    }
-    return true;
+    return ALL_OF(i, a_n, function_of(l, a[i]) == function_of(l, b[i]));
 }
 
 /* Returns whether @frames, those by memory, name the place. */

@@ -82,11 +82,7 @@ static bool basename_valid(const char *name, size_t n)
 {
     if (n == 0 || name[0] == '.')
         return false;
-    for (size_t i = 0; i < n; i++) {
-        if ((unsigned char)name[i] <= ' ' || name[i] == '/' || name[i] == 0x7f)
-            return false;
-    }
-    return true;
+    return ALL_OF(i, n, (unsigned char)name[i] > ' ' && name[i] != '/' && name[i] != 0x7f);
 }
 
 static bool no_fields_valid(const struct no_fields *f)

@@ -49,11 +49,7 @@ static bool asks_for_threads(const struct capture *c)
 {
     if (c->wish.context)
         return true;
-    for (size_t i = 0; i < c->event_count; i++) {
-        if (c->events[i].source->reads_threads)
-            return true;
-    }
-    return false;
+    return ANY_OF(i, c->event_count, c->events[i].source->reads_threads);
 }
 
 /* Keeps @p in the filter for FILTER_EXITED_NS: its first thread has ended, but others may still

@@ -141,31 +141,19 @@ struct capture {
 /* Returns whether an event of @c is ready. */
 static inline bool capture_samples(const struct capture *c)
 {
-    for (size_t i = 0; i < c->event_count; i++) {
-        if (c->events[i].ready)
-            return true;
-    }
-    return false;
+    return ANY_OF(i, c->event_count, c->events[i].ready);
 }
 
 /* Returns whether an event of @c records moments of JVMs. */
 static inline bool capture_has_moments(const struct capture *c)
 {
-    for (size_t i = 0; i < c->event_count; i++) {
-        if (c->events[i].source->has_moments)
-            return true;
-    }
-    return false;
+    return ANY_OF(i, c->event_count, c->events[i].source->has_moments);
 }
 
 /* Returns whether an event of @c is not ready but may become so. */
 static inline bool capture_is_coming(const struct capture *c)
 {
-    for (size_t i = 0; i < c->event_count; i++) {
-        if (!c->events[i].ready && !c->events[i].refused)
-            return true;
-    }
-    return false;
+    return ANY_OF(i, c->event_count, !c->events[i].ready && !c->events[i].refused);
 }
 
 /* Returns the environment of probe_table_put(). */

@@ -105,11 +105,7 @@ static uint32_t make_frame(struct inlined *i, const struct frame *base,
 
 static bool lacks_names(const struct inlines_frame *at, size_t count)
 {
-    for (size_t k = 0; k < count; k++) {
-        if (k + 1 < count && !at[k].name.n)
-            return true;
-    }
-    return false;
+    return ANY_OF(k, count, k + 1 < count && !at[k].name.n);
 }
 
 size_t inlined_frames(struct inlined *i, uint32_t n, uint32_t ret[RECORD_LATER_FRAMES_MAX])

@@ -158,21 +158,14 @@ static struct span string(const struct profile *p, uint32_t id)
 
 static bool is_task(const struct profile *p, const struct function *f)
 {
-    for (size_t i = 0; i < ARRAY_SIZE(TASKS); i++) {
-        if (span_eq_str(string(p, f->class_name), TASKS[i].class_name) &&
-            span_eq_str(string(p, f->name), TASKS[i].method))
-            return true;
-    }
-    return false;
+    return ANY_OF(i, ARRAY_SIZE(TASKS),
+                  span_eq_str(string(p, f->class_name), TASKS[i].class_name) &&
+                      span_eq_str(string(p, f->name), TASKS[i].method));
 }
 
 static bool starts_with_any(struct span name, const char *const *list, size_t n)
 {
-    for (size_t i = 0; i < n; i++) {
-        if (span_starts_with(name, list[i]))
-            return true;
-    }
-    return false;
+    return ANY_OF(i, n, span_starts_with(name, list[i]));
 }
 
 static bool is_jdk(const struct profile *p, const struct function *f)
@@ -182,12 +175,9 @@ static bool is_jdk(const struct profile *p, const struct function *f)
 
 static bool waits_for_result(const struct profile *p, const struct function *f)
 {
-    for (size_t i = 0; i < ARRAY_SIZE(RESULTS); i++) {
-        if (span_eq_str(string(p, f->class_name), RESULTS[i].class_name) &&
-            span_eq_str(string(p, f->name), RESULTS[i].method))
-            return true;
-    }
-    return false;
+    return ANY_OF(i, ARRAY_SIZE(RESULTS),
+                  span_eq_str(string(p, f->class_name), RESULTS[i].class_name) &&
+                      span_eq_str(string(p, f->name), RESULTS[i].method));
 }
 
 /* Returns whether @f is of a queue of the JDK. */
@@ -412,11 +402,7 @@ static void count_pool(struct survey *s, const struct place *one, struct waits_p
  * input are late. */
 static bool is_waited_for(const struct survey *s, const struct place *one)
 {
-    for (size_t i = 0; i < s->count; i++) {
-        if (s->places[i].result && strcmp(s->places[i].pool, one->pool) != 0)
-            return true;
-    }
-    return false;
+    return ANY_OF(i, s->count, s->places[i].result && strcmp(s->places[i].pool, one->pool) != 0);
 }
 
 /* Finds the pool with the largest share of threads that wait alike, of equals the largest. Threads

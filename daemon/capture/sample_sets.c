@@ -41,11 +41,8 @@ static struct rate_set *sample_sets_faster(struct sample_sets *r, const struct e
 /* Returns whether @event is sampled, and a second set of it is impossible. */
 static bool sample_sets_alone(const struct sample_sets *r, const struct event_ref *event)
 {
-    for (size_t i = 0; i < ARRAY_SIZE(r->sets); i++) {
-        if (r->sets[i].users && event_excludes(event, r->sets[i].event))
-            return true;
-    }
-    return false;
+    return ANY_OF(i, ARRAY_SIZE(r->sets),
+                  r->sets[i].users && event_excludes(event, r->sets[i].event));
 }
 
 static struct rate_set *sample_sets_free(struct sample_sets *r)

@@ -31,11 +31,7 @@ static const char *const WITH_VALUE[] = {
 
 static bool is_one_of(struct span s, const char *const *list, size_t n)
 {
-    for (size_t i = 0; i < n; i++) {
-        if (span_eq_str(s, list[i]))
-            return true;
-    }
-    return false;
+    return ANY_OF(i, n, span_eq_str(s, list[i]));
 }
 
 bool args_main(struct span cmdline, struct span *ret_main, struct span *ret_after)

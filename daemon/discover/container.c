@@ -53,11 +53,7 @@ bool container_id_is_hex(struct span id)
 {
     if (id.n != CONTAINER_HEX_DIGITS)
         return false;
-    for (size_t i = 0; i < id.n; i++) {
-        if (!container_is_lower_hex(id.p[i]))
-            return false;
-    }
-    return true;
+    return ALL_OF(i, id.n, container_is_lower_hex(id.p[i]));
 }
 
 static bool cut_suffix(struct span *s, const char *suffix)

@@ -28,11 +28,7 @@ static bool is_openj9(struct span path)
 
 bool jvm_libraries_have(const struct jvm_libraries *all, uint64_t base)
 {
-    for (size_t i = 0; i < all->count; i++) {
-        if (all->bases[i] == base)
-            return true;
-    }
-    return false;
+    return ANY_OF(i, all->count, all->bases[i] == base);
 }
 
 /* Adds a library once: one that is cut into pieces is met several times. */

@@ -167,11 +167,7 @@ static bool walk_unit(struct walk *w, const uint8_t *bytes, size_t n)
 
 static bool all_found(const struct walk *w)
 {
-    for (size_t i = 0; i < w->count; i++) {
-        if (!w->wanted[i].scope)
-            return false;
-    }
-    return true;
+    return ALL_OF(i, w->count, w->wanted[i].scope);
 }
 
 bool dwarf_find_scopes(struct dwarf *d, struct dwarf_unit *u, struct dwarf_wanted *wanted,

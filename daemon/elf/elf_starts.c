@@ -24,12 +24,9 @@ static bool find_table(const struct elf_file *f, GElf_Phdr *ret)
 
     if (elf_getphdrnum(f->elf, &count) < 0)
         return false;
-    for (size_t i = 0; i < MIN(count, (size_t)ELF_PROGRAM_HEADERS_MAX); i++) {
-        if (gelf_getphdr(f->elf, (int)i, ret) && ret->p_type == PT_GNU_EH_FRAME &&
-            ret->p_filesz >= HDR_HEAD && ret->p_filesz <= HDR_MAX_BYTES)
-            return true;
-    }
-    return false;
+    return ANY_OF(i, MIN(count, (size_t)ELF_PROGRAM_HEADERS_MAX),
+                  gelf_getphdr(f->elf, (int)i, ret) && ret->p_type == PT_GNU_EH_FRAME &&
+                      ret->p_filesz >= HDR_HEAD && ret->p_filesz <= HDR_MAX_BYTES);
 }
 
 /* Returns the end of the executable segment that holds @vaddr; 0: none does. */

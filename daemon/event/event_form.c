@@ -28,11 +28,7 @@ static bool is_word(struct span s, bool dots)
 {
     if (s.n == 0 || s.p[0] == '-' || s.p[0] == '.')
         return false;
-    for (size_t i = 0; i < s.n; i++) {
-        if (!is_word_char(s.p[i]) && !(dots && s.p[i] == '.'))
-            return false;
-    }
-    return true;
+    return ALL_OF(i, s.n, is_word_char(s.p[i]) || (dots && s.p[i] == '.'));
 }
 
 static bool parse_number(struct span s, uint64_t *ret)
@@ -298,11 +294,7 @@ static bool is_file_name(struct span s)
 {
     if (s.n == 0 || s.p[0] == '-' || s.p[0] == '.')
         return false;
-    for (size_t i = 0; i < s.n; i++) {
-        if (!is_word_char(s.p[i]) && s.p[i] != '.' && s.p[i] != '+')
-            return false;
-    }
-    return true;
+    return ALL_OF(i, s.n, is_word_char(s.p[i]) || s.p[i] == '.' || s.p[i] == '+');
 }
 
 /* Returns whether @s may be a symbol, as in a file's table or as a qualified name of C++. */
@@ -310,11 +302,7 @@ static bool is_symbol(struct span s)
 {
     if (s.n == 0 || s.p[0] == ':' || s.p[0] == '-' || is_digit(s.p[0]))
         return false;
-    for (size_t i = 0; i < s.n; i++) {
-        if (!is_word_char(s.p[i]) && (s.p[i] == '\0' || !strchr(".$:~", s.p[i])))
-            return false;
-    }
-    return true;
+    return ALL_OF(i, s.n, is_word_char(s.p[i]) || (s.p[i] != '\0' && strchr(".$:~", s.p[i])));
 }
 
 static int bad_function(struct error *err)

@@ -185,11 +185,7 @@ bool events_listed(struct span list, const char *name)
 
     if (events_split(list, parts, &count) < 0)
         return false;
-    for (size_t i = 0; i < count; i++) {
-        if (span_eq_str(parts[i], name))
-            return true;
-    }
-    return false;
+    return ANY_OF(i, count, span_eq_str(parts[i], name));
 }
 
 const struct event_info *events_default(void)

@@ -206,11 +206,8 @@ static bool read_places(struct span memory, const struct counters_places *places
     if (places->count == 0 || places->count > COUNTERS_PLACES_MAX ||
         hsperfdata_count(memory) != places->entries)
         return false;
-    for (uint32_t i = 0; i < places->count; i++) {
-        if (!hsperfdata_entry_at(memory, places->at[i], &e) || !take_entry(s, &e))
-            return false;
-    }
-    return true;
+    return ALL_OF(i, places->count,
+                  hsperfdata_entry_at(memory, places->at[i], &e) && take_entry(s, &e));
 }
 
 static void ticks_to_ns(int64_t *ticks, int64_t hertz)

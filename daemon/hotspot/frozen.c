@@ -16,11 +16,7 @@ static bool fits(const struct virtual_layout *v)
                                  v->chunk_sp,     v->chunk_bottom, v->chunk_argsize,
                                  v->chunk_parent, v->chunk_cont,   v->chunk_words };
 
-    for (size_t i = 0; i < ARRAY_SIZE(offsets); i++) {
-        if (offsets[i] > UINT16_MAX)
-            return false;
-    }
-    return true;
+    return ALL_OF(i, ARRAY_SIZE(offsets), offsets[i] <= UINT16_MAX);
 }
 
 static int find_frozen(struct hotspot_vm *vm, struct unwind_frozen *ret)

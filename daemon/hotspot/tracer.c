@@ -187,11 +187,7 @@ static int has_fields(const struct compiler *c, const char *name, uint64_t klass
 /* Returns whether a row allows that class @name is never loaded. */
 static bool is_optional(const struct tracer *t, const char *name)
 {
-    for (size_t i = 0; i < t->count; i++) {
-        if (t->rows[i].optional && strcmp(t->rows[i].class_name, name) == 0)
-            return true;
-    }
-    return false;
+    return ANY_OF(i, t->count, t->rows[i].optional && strcmp(t->rows[i].class_name, name) == 0);
 }
 
 /* Gets the class for @name of the rows: of several classes with that name, the one with the fields

@@ -4,11 +4,7 @@
 
 static bool has_mallocs(const struct sampler_alloc *a, int32_t pid)
 {
-    for (size_t i = 0; i < ARRAY_SIZE(a->calls); i++) {
-        if (a->calls[i].pid == pid && a->calls[i].malloc)
-            return true;
-    }
-    return false;
+    return ANY_OF(i, ARRAY_SIZE(a->calls), a->calls[i].pid == pid && a->calls[i].malloc);
 }
 
 /* Returns the slot of process @pid; 0: a free one. -1: none. */

@@ -98,11 +98,7 @@ bool uprobe_hook_is(const struct hook *h, const struct uprobe_target *target,
     if (p->pid != target->pid || p->count != count || fstat(target->fd, &st) < 0 ||
         p->dev != st.st_dev || p->ino != st.st_ino)
         return false;
-    for (size_t i = 0; i < count; i++) {
-        if (p->places[i].offset != places[i].offset)
-            return false;
-    }
-    return true;
+    return ALL_OF(i, count, p->places[i].offset == places[i].offset);
 }
 
 size_t uprobe_hook_count(const struct hook *h)

@@ -107,11 +107,7 @@ static struct elf_file *own_debug_file(const struct elf_reading *r)
 
 static bool is_known(const struct elf_reading *r)
 {
-    for (size_t i = 0; i < r->known_count; i++) {
-        if (r->known[i] == r->print)
-            return true;
-    }
-    return false;
+    return ANY_OF(i, r->known_count, r->known[i] == r->print);
 }
 
 static int read_symbols(struct elf_reading *r)

@@ -249,11 +249,7 @@ bool inlines_lacks_shared(const struct inlines *n, uint32_t file)
 
 bool inlines_reads(const struct inlines *n)
 {
-    for (size_t i = 0; i < n->count; i++) {
-        if (inlines_file_wants(n->list[i]))
-            return true;
-    }
-    return false;
+    return ANY_OF(i, n->count, inlines_file_wants(n->list[i]));
 }
 
 /* ---- readings ---- */

@@ -64,21 +64,14 @@ static bool is_java_method(const struct frame_table *t, const struct function *f
     struct span class_name = frame_table_get_string(t, f->class_name),
                 name = frame_table_get_string(t, f->name);
 
-    for (size_t i = 0; i < ARRAY_SIZE(METHODS); i++) {
-        if (span_eq_str(class_name, METHODS[i].class_name) &&
-            span_starts_with(name, METHODS[i].name))
-            return true;
-    }
-    return false;
+    return ANY_OF(i, ARRAY_SIZE(METHODS),
+                  span_eq_str(class_name, METHODS[i].class_name) &&
+                      span_starts_with(name, METHODS[i].name));
 }
 
 static bool is_vm_wait(struct span name)
 {
-    for (size_t i = 0; i < ARRAY_SIZE(VM); i++) {
-        if (span_starts_with(name, VM[i]))
-            return true;
-    }
-    return false;
+    return ANY_OF(i, ARRAY_SIZE(VM), span_starts_with(name, VM[i]));
 }
 
 static enum use use_of(struct span name)

@@ -14,9 +14,5 @@ bool stack_ends_in_go(const struct frame_table *t, const uint32_t *frames, size_
     if (!last || last->unknown || last->kind != FRAME_NATIVE)
         return false;
     name = frame_table_get_string(t, frame_table_get_function(t, last->function)->name);
-    for (size_t i = 0; i < ARRAY_SIZE(ROOTS); i++) {
-        if (span_eq_str(name, ROOTS[i]))
-            return true;
-    }
-    return false;
+    return ANY_OF(i, ARRAY_SIZE(ROOTS), span_eq_str(name, ROOTS[i]));
 }

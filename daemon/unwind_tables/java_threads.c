@@ -218,11 +218,7 @@ static void tell_by_host(struct anchors *a, struct anchored *known, const struct
 
 static bool all_told(const struct anchored *known)
 {
-    for (size_t i = 0; i < known->count; i++) {
-        if (!known->threads[i].told_tid)
-            return false;
-    }
-    return true;
+    return ALL_OF(i, known->count, known->threads[i].told_tid);
 }
 
 void anchors_all(struct anchors *a, struct process *p, uint64_t now_ns)

@@ -74,11 +74,7 @@ static bool is_dependable(int fd, const struct target *t)
         return false;
     if ((uint32_t)fs.f_type == OVERLAYFS_SUPER_MAGIC)
         return has_our_mounts(t);
-    for (size_t i = 0; i < ARRAY_SIZE(LOCAL); i++) {
-        if ((uint32_t)fs.f_type == LOCAL[i])
-            return true;
-    }
-    return false;
+    return ANY_OF(i, ARRAY_SIZE(LOCAL), (uint32_t)fs.f_type == LOCAL[i]);
 }
 
 /* Copies @from to its end. */

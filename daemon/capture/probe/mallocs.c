@@ -33,11 +33,7 @@ static const char *const MARKS[] = { "free", "malloc_info", "__dls3", "__tls_get
  * aligned_alloc is memalign. */
 static bool is_alias(const uint64_t *offsets, size_t i)
 {
-    for (size_t k = 0; k < i; k++) {
-        if (offsets[k] == offsets[i])
-            return true;
-    }
-    return false;
+    return ANY_OF(k, i, offsets[k] == offsets[i]);
 }
 
 /* A file with a malloc: the offsets of its functions, and its mapping. */

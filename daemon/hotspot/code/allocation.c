@@ -203,11 +203,7 @@ static uint64_t flag(struct hotspot_vm *vm, const char *name, uint64_t otherwise
 
 static bool has(const struct hotspot_allocators *a, enum hotspot_allocator kind)
 {
-    for (uint32_t i = 0; i < a->count; i++) {
-        if (a->at[i].kind == kind)
-            return true;
-    }
-    return false;
+    return ANY_OF(i, a->count, a->at[i].kind == kind);
 }
 
 /* Returns whether the compilers that this VM runs have made their stubs. */

@@ -140,11 +140,9 @@ static int read_tables(struct hotspot_vm *vm, const struct blob *b, struct leaf_
 
 static bool has_table_jump(const struct leaf_material *m)
 {
-    for (size_t i = 0; i < m->in.instruction_count; i++) {
-        if (m->instructions[i].flow == LEAF_JUMP && m->instructions[i].target == LEAF_NO_TARGET)
-            return true;
-    }
-    return false;
+    return ANY_OF(i, m->in.instruction_count,
+                  m->instructions[i].flow == LEAF_JUMP &&
+                      m->instructions[i].target == LEAF_NO_TARGET);
 }
 
 /* Classifies the calls out of the @bytes of code of @b. 0; -E2BIG. */

@@ -183,11 +183,7 @@ static bool same_methods(const struct hotspot_location *a, size_t a_n,
 {
     if (a_n != b_n)
         return false;
-    for (size_t i = 0; i < a_n; i++) {
-        if (a[i].method != b[i].method)
-            return false;
-    }
-    return true;
+    return ALL_OF(i, a_n, a[i].method == b[i].method);
 }
 
 /* Reads the frames of the PcDesc at @index, and the end of its code. Returns their number; 0: no
