@@ -10,19 +10,10 @@
 /* Written by the loader. */
 __u32 call_epochs[ALLOC_CALLS_MAX]; /* epoch of the probe in each slot; 0: it counts nothing */
 
-struct {
-    __uint(type, BPF_MAP_TYPE_HASH);
-    __uint(max_entries, ALLOC_PROCESSES_MAX);
-    __type(key, __u32); /* process id */
-    __type(value, struct alloc_mallocs);
-} mallocs SEC(".maps");
+/* By process id. */
+MAP(mallocs, HASH, ALLOC_PROCESSES_MAX, __u32, struct alloc_mallocs);
 
-struct {
-    __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-    __uint(max_entries, STACK_SETS_MAX);
-    __type(key, __u32);
-    __type(value, struct block);
-} blocks SEC(".maps");
+MAP(blocks, PERCPU_ARRAY, STACK_SETS_MAX, __u32, struct block);
 
 /* Returns true if set @set, below STACK_SETS_MAX, samples this call. *ret_value: the record's
  * value; 0: an interval. A call that preempts another may spoil a block, and nothing else. */

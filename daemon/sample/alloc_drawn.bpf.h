@@ -8,12 +8,8 @@
 
 #include "sample/alloc_worth.bpf.h"
 
-struct {
-    __uint(type, BPF_MAP_TYPE_HASH);
-    __uint(max_entries, ALLOC_PROCESSES_MAX);
-    __type(key, __u32); /* process id */
-    __type(value, struct alloc_agent);
-} agents SEC(".maps");
+/* By process id. */
+MAP(agents, HASH, ALLOC_PROCESSES_MAX, __u32, struct alloc_agent);
 
 #define SHARE_STEPS 8 /* per 1 of x = size/interval */
 #define SHARE_BITS 16 /* behind the point */

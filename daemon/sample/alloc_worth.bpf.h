@@ -26,19 +26,10 @@ struct allocating {
     __u32 step;              /* index of the oldest one */
 };
 
-struct {
-    __uint(type, BPF_MAP_TYPE_TASK_STORAGE);
-    __uint(map_flags, BPF_F_NO_PREALLOC);
-    __type(key, int);
-    __type(value, struct allocating);
-} allocators SEC(".maps");
+THREAD_MAP(allocators, struct allocating);
 
-struct {
-    __uint(type, BPF_MAP_TYPE_HASH);
-    __uint(max_entries, ALLOC_PROCESSES_MAX);
-    __type(key, __u32); /* process id */
-    __type(value, struct alloc_process);
-} vms SEC(".maps");
+/* By process id. */
+MAP(vms, HASH, ALLOC_PROCESSES_MAX, __u32, struct alloc_process);
 
 /* The buffer of a thread, and its total. */
 struct thread_bytes {

@@ -8,21 +8,11 @@
 #include "sample/lock.bpf.h"
 #include "unwind/context.h"
 
-struct {
-    __uint(type, BPF_MAP_TYPE_HASH);
-    __uint(max_entries, STACK_CONTEXTS_MAX);
-    __uint(map_flags, BPF_F_NO_PREALLOC);
-    __type(key, __u32); /* process id */
-    __type(value, struct context_path);
-} contexts SEC(".maps");
+/* By process id. */
+LAZY_MAP(contexts, HASH, STACK_CONTEXTS_MAX, __u32, struct context_path);
 
 /* The number of paths in the table. Samples search for a path only if it is not 0. */
-struct {
-    __uint(type, BPF_MAP_TYPE_ARRAY);
-    __uint(max_entries, 1);
-    __type(key, __u32);
-    __type(value, __u32);
-} contexts_put SEC(".maps");
+MAP(contexts_put, ARRAY, 1, __u32, __u32);
 
 /* The function of this home that unwind/context_steps.h requires. */
 static __always_inline bool context_read_bytes(struct context_work *w, void *to, __u32 bytes,

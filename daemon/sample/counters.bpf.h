@@ -5,12 +5,7 @@
  */
 #pragma once
 
-struct {
-    __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-    __uint(max_entries, COUNTERS);
-    __type(key, __u32);
-    __type(value, __u64);
-} counters SEC(".maps");
+MAP(counters, PERCPU_ARRAY, COUNTERS, __u32, __u64);
 
 /* Adds @n to counter @which. */
 static __always_inline void count(__u32 which, __u64 n)

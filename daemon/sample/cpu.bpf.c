@@ -21,20 +21,10 @@ __u64 budget_ns = STACK_BUDGET_NS;
 /* By set: which of its wanted events are sampled. */
 struct pick_rate rates[STACK_SETS_MAX];
 
-struct {
-    __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-    __uint(max_entries, CPU_COUNTERS);
-    __type(key, __u32);
-    __type(value, __u64);
-} counters SEC(".maps");
+MAP(counters, PERCPU_ARRAY, CPU_COUNTERS, __u32, __u64);
 
 /* The translated filters of tracepoints, by set. */
-struct {
-    __uint(type, BPF_MAP_TYPE_ARRAY);
-    __uint(max_entries, STACK_SETS_MAX);
-    __type(key, __u32);
-    __type(value, struct point_filter);
-} point_filters SEC(".maps");
+MAP(point_filters, ARRAY, STACK_SETS_MAX, __u32, struct point_filter);
 
 struct scratch {
     struct stack_scratch stack;
@@ -46,12 +36,7 @@ struct scratch {
 
 /* One per CPU is enough: the kernel does not run a perf_event program inside another one, and none
  * is preempted. */
-struct {
-    __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-    __uint(max_entries, 1);
-    __type(key, __u32);
-    __type(value, struct scratch);
-} scratches SEC(".maps");
+MAP(scratches, PERCPU_ARRAY, 1, __u32, struct scratch);
 
 static __always_inline void count(__u32 which, __u64 n)
 {

@@ -18,20 +18,11 @@ struct kept {
     __u64 words[OFF_EARLY_WORDS];
 };
 
-struct {
-    __uint(type, BPF_MAP_TYPE_HASH);
-    __uint(max_entries, 1); /* the loader sets the number */
-    __type(key, __u32);     /* thread id, in the first pid namespace */
-    __type(value, struct kept);
-} kepts SEC(".maps");
+/* By thread id in the first pid namespace. The loader sets the number. */
+MAP(kepts, HASH, 1, __u32, struct kept);
 
 /* An empty value, which new entries start from. */
-struct {
-    __uint(type, BPF_MAP_TYPE_ARRAY);
-    __uint(max_entries, 1);
-    __type(key, __u32);
-    __type(value, struct kept);
-} empty_kept SEC(".maps");
+MAP(empty_kept, ARRAY, 1, __u32, struct kept);
 
 /* Returns the stored stack of @task; NULL: none, or no room with @create. */
 static __always_inline struct kept *kept_of(struct task_struct *task, bool create)

@@ -12,12 +12,8 @@ struct flush_scratch {
     struct desk desk;
 };
 
-struct {
-    __uint(type, BPF_MAP_TYPE_ARRAY); /* one reader at a time */
-    __uint(max_entries, 1);
-    __type(key, __u32);
-    __type(value, struct flush_scratch);
-} flush_scratches SEC(".maps");
+/* It has one reader at a time. */
+MAP(flush_scratches, ARRAY, 1, __u32, struct flush_scratch);
 
 /* Returns true if @task may wait for a lock. If @lock is unread, sets its owner to the JavaThread
  * that flamed then reads. */

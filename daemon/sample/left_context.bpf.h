@@ -13,12 +13,7 @@ struct left_context {
     struct sample_context context;
 };
 
-struct {
-    __uint(type, BPF_MAP_TYPE_TASK_STORAGE);
-    __uint(map_flags, BPF_F_NO_PREALLOC);
-    __type(key, int);
-    __type(value, struct left_context);
-} left_contexts SEC(".maps");
+THREAD_MAP(left_contexts, struct left_context);
 
 /* Reads the request of the running thread, which is about to leave for the wait @w from @off_ns on.
  * If an older wait still lacks its record, the thread has not run its own code since. The stored

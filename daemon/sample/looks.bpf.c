@@ -18,20 +18,10 @@ struct looked {
     __u32 host_tid; /* in flamed's pid namespace, which takes long to find; 0: not yet */
 };
 
-struct {
-    __uint(type, BPF_MAP_TYPE_TASK_STORAGE);
-    __uint(map_flags, BPF_F_NO_PREALLOC);
-    __type(key, int);
-    __type(value, struct looked);
-} looked_threads SEC(".maps");
+THREAD_MAP(looked_threads, struct looked);
 
-struct {
-    __uint(type, BPF_MAP_TYPE_HASH);
-    __uint(max_entries, LOOKS_PROCESSES_MAX);
-    __uint(map_flags, BPF_F_NO_PREALLOC);
-    __type(key, __u32);   /* process id */
-    __type(value, __u32); /* its epoch, not 0; places of another epoch are void */
-} looked_processes SEC(".maps");
+/* By process id: its epoch, not 0. Places of another epoch are void. */
+LAZY_MAP(looked_processes, HASH, LOOKS_PROCESSES_MAX, __u32, __u32);
 
 /* The output for a thread. */
 struct form {
@@ -40,12 +30,7 @@ struct form {
     __u64 words[STACK_MAX + 1 + SAMPLE_REGISTER_COUNT];
 };
 
-struct {
-    __uint(type, BPF_MAP_TYPE_ARRAY);
-    __uint(max_entries, 1);
-    __type(key, __u32);
-    __type(value, struct form);
-} forms SEC(".maps");
+MAP(forms, ARRAY, 1, __u32, struct form);
 
 /* Written by the loader before each pass. */
 struct looks_pass pass;

@@ -16,12 +16,8 @@
 /* Written by the loader. */
 __u64 periods[STACK_SETS_MAX]; /* ns between ticks; 0: no set of this program */
 
-struct {
-    __uint(type, BPF_MAP_TYPE_HASH);
-    __uint(max_entries, MOMENT_PROCESSES_MAX);
-    __type(key, __u32); /* process id */
-    __type(value, struct moment_process);
-} vms SEC(".maps");
+/* By process id. */
+MAP(vms, HASH, MOMENT_PROCESSES_MAX, __u32, struct moment_process);
 
 struct {
     __uint(type, BPF_MAP_TYPE_RINGBUF);

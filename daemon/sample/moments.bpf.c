@@ -22,12 +22,7 @@ struct moment_scratch {
     __u32 zero;
 };
 
-struct {
-    __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-    __uint(max_entries, 1);
-    __type(key, __u32);
-    __type(value, struct moment_scratch);
-} scratches SEC(".maps");
+MAP(scratches, PERCPU_ARRAY, 1, __u32, struct moment_scratch);
 
 /* State of a thread that left its processor when a safepoint would wait for it. */
 struct off_thread {
@@ -40,20 +35,11 @@ struct off_thread {
     __u64 has_context; /* 1: context was read */
 };
 
-struct {
-    __uint(type, BPF_MAP_TYPE_LRU_HASH); /* no event reports the end of a thread */
-    __uint(max_entries, MOMENT_OFF_THREADS_MAX);
-    __type(key, __u32); /* thread id, in the first pid namespace */
-    __type(value, struct off_thread);
-} off_threads SEC(".maps");
+/* By thread id in the first pid namespace. No event reports the end of a thread. */
+MAP(off_threads, LRU_HASH, MOMENT_OFF_THREADS_MAX, __u32, struct off_thread);
 
 /* An empty value, which new entries start from. */
-struct {
-    __uint(type, BPF_MAP_TYPE_ARRAY);
-    __uint(max_entries, 1);
-    __type(key, __u32);
-    __type(value, struct off_thread);
-} no_thread SEC(".maps");
+MAP(no_thread, ARRAY, 1, __u32, struct off_thread);
 
 /* Written by the loader. */
 __u32 epoch; /* times that late_switch was attached */

@@ -43,20 +43,10 @@ struct asking_sets {
     struct asking of[STACK_SETS_MAX];
 };
 
-struct {
-    __uint(type, BPF_MAP_TYPE_TASK_STORAGE);
-    __uint(map_flags, BPF_F_NO_PREALLOC);
-    __type(key, int);
-    __type(value, struct asking_sets);
-} askers SEC(".maps");
+THREAD_MAP(askers, struct asking_sets);
 
 /* The sampled blocks that are not freed, and their numbers. */
-struct {
-    __uint(type, BPF_MAP_TYPE_HASH);
-    __uint(max_entries, ALLOC_BLOCKS_MAX);
-    __type(key, struct alloc_block);
-    __type(value, __u32);
-} live_blocks SEC(".maps");
+MAP(live_blocks, HASH, ALLOC_BLOCKS_MAX, struct alloc_block, __u32);
 
 __u32 block_epochs[STACK_SETS_MAX]; /* by set: times that it began; written by the loader */
 __u32 last_block;                   /* the last number that was given */

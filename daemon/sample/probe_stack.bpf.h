@@ -12,14 +12,11 @@
 
 #include <bpf/bpf_helpers.h>
 
+#include "sample/map.bpf.h"
+
 const volatile bool never;
 
-struct {
-    __uint(type, BPF_MAP_TYPE_PROG_ARRAY);
-    __uint(max_entries, 1);
-    __type(key, __u32);
-    __type(value, __u32);
-} no_programs SEC(".maps");
+MAP(no_programs, PROG_ARRAY, 1, __u32, __u32);
 
 /* Keeps the program at a uprobe with context @ctx on the stack of its thread. Every such program
  * calls this. The kernel removes the tail call, which is never reached, but only after the verifier

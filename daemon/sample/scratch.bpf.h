@@ -6,12 +6,7 @@
  */
 #pragma once
 
-struct {
-    __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-    __uint(max_entries, SCRATCH_DEPTH);
-    __type(key, __u32);
-    __type(value, SCRATCH);
-} scratches SEC(".maps");
+MAP(scratches, PERCPU_ARRAY, SCRATCH_DEPTH, __u32, SCRATCH);
 
 /* Takes a free piece; NULL: there is none. */
 static __always_inline SCRATCH *take_scratch(void)

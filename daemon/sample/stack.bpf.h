@@ -25,26 +25,16 @@ __u32 filter_all;
 /* The memory of pcs. It is no map, because a look-up would take as long as the rest of a step. */
 struct unwind_known known[UNWIND_KNOWN_COUNT] __attribute__((aligned(64)));
 
-struct {
-    __uint(type, BPF_MAP_TYPE_HASH);
-    __uint(max_entries, STACK_FILTERS_MAX);
-    __uint(map_flags, BPF_F_NO_PREALLOC);
-    __type(key, __u32);   /* process id */
-    __type(value, __u32); /* sets that want it */
-} filters SEC(".maps");
+/* By process id: the sets that want it. */
+LAZY_MAP(filters, HASH, STACK_FILTERS_MAX, __u32, __u32);
 
 struct {
     __uint(type, BPF_MAP_TYPE_RINGBUF);
     __uint(max_entries, 4096); /* the loader sets the size */
 } ring SEC(".maps");
 
-struct {
-    __uint(type, BPF_MAP_TYPE_HASH);
-    __uint(max_entries, STACK_PROCESSES_MAX);
-    __uint(map_flags, BPF_F_NO_PREALLOC);
-    __type(key, __u32); /* process id */
-    __type(value, struct unwind_process);
-} processes SEC(".maps");
+/* By process id. */
+LAZY_MAP(processes, HASH, STACK_PROCESSES_MAX, __u32, struct unwind_process);
 
 struct {
     __uint(type, BPF_MAP_TYPE_ARRAY);
@@ -54,31 +44,18 @@ struct {
     __type(value, struct unwind_row);
 } rows SEC(".maps");
 
-struct {
-    __uint(type, BPF_MAP_TYPE_LRU_HASH);
-    __uint(max_entries, STACK_THREADS_MAX);
-    __type(key, __u64);   /* process id << 32 | thread id */
-    __type(value, __u64); /* address of its JavaThread */
-} threads SEC(".maps");
+/* By process id << 32 | thread id: the address of its JavaThread. */
+MAP(threads, LRU_HASH, STACK_THREADS_MAX, __u64, __u64);
 
 /* CPU time that samples took in this window of a processor. */
 struct budget {
     __u64 window_start_ns, window_spent_ns;
 };
 
-struct {
-    __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-    __uint(max_entries, 1);
-    __type(key, __u32);
-    __type(value, struct budget);
-} budgets SEC(".maps");
+MAP(budgets, PERCPU_ARRAY, 1, __u32, struct budget);
 
-struct {
-    __uint(type, BPF_MAP_TYPE_HASH); /* allocated in advance: interrupts add to it */
-    __uint(max_entries, LOSSES_MAX);
-    __type(key, struct loss_key);
-    __type(value, struct loss_count);
-} losses SEC(".maps");
+/* Allocated in advance, because interrupts add to it. */
+MAP(losses, HASH, LOSSES_MAX, struct loss_key, struct loss_count);
 
 /* The memory in which a sample is made. */
 struct stack_scratch {

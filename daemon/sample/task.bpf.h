@@ -6,6 +6,7 @@
 
 #include "sample/registers.bpf.h"
 
+#include "sample/map.bpf.h"
 #include "sample/pid_number.bpf.h"
 #include "sample/sample_abi.h"
 #include "sample/stack_abi.h"

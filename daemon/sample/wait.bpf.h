@@ -97,35 +97,12 @@ __u64 wanted_bits[OFF_BITS / 64];
 __u32 flush_no, flush_set;
 __u32 flush_lates; /* 1: only ended waits with a pending stack */
 
-struct {
-    __uint(type, BPF_MAP_TYPE_TASK_STORAGE);
-    __uint(map_flags, BPF_F_NO_PREALLOC);
-    __type(key, int);
-    __type(value, struct wait);
-} waits SEC(".maps");
+THREAD_MAP(waits, struct wait);
 
-/* The same without task work, by thread id: allocated in advance. */
-struct {
-    __uint(type, BPF_MAP_TYPE_HASH);
-    __uint(max_entries, 1); /* the loader sets the number */
-    __type(key, __u32);
-    __type(value, struct wait);
-} early_waits SEC(".maps");
-
-struct {
-    __uint(type, BPF_MAP_TYPE_ARRAY);
-    __uint(max_entries, 1);
-    __type(key, __u32);
-    __type(value, struct wait);
-} empty_wait SEC(".maps");
-
-struct {
-    __uint(type, BPF_MAP_TYPE_HASH);
-    __uint(max_entries, OFF_LATE_MAX);
-    __uint(map_flags, BPF_F_NO_PREALLOC);
-    __type(key, __u64);
-    __type(value, struct late);
-} lates SEC(".maps");
+/* The same without task work, by thread id: allocated in advance. The loader sets the number. */
+MAP(early_waits, HASH, 1, __u32, struct wait);
+MAP(empty_wait, ARRAY, 1, __u32, struct wait);
+LAZY_MAP(lates, HASH, OFF_LATE_MAX, __u64, struct late);
 
 /* State of a processor for code that cannot be preempted: the switch. */
 struct desk {
@@ -139,12 +116,7 @@ struct desk {
     __u32 in_tid;
 };
 
-struct {
-    __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-    __uint(max_entries, 1);
-    __type(key, __u32);
-    __type(value, struct desk);
-} desks SEC(".maps");
+MAP(desks, PERCPU_ARRAY, 1, __u32, struct desk);
 
 /* Memory for code that another of its kind can preempt. */
 struct off_scratch {
