@@ -316,23 +316,26 @@ struct lockdown {
     bool answers_filters; /* allows ioctl(2) on the listener of a seccomp filter (helper/guard.c) */
 };
 
+/* Allows a call with an argument as @when says. */
+static int allow_when(scmp_filter_ctx ctx, int call, struct scmp_arg_cmp when)
+{
+    return seccomp_rule_add(ctx, SCMP_ACT_ALLOW, call, 1, when);
+}
+
 /* Forbids executable mappings, and signals to other processes. */
 static int add_narrow_rules(scmp_filter_ctx ctx)
 {
-    return seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(mmap), 1, SCMP_A2(SCMP_CMP_MASKED_EQ,
-                            PROT_EXEC, 0)) ?:
-           seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(mprotect), 1, SCMP_A2(SCMP_CMP_MASKED_EQ,
-                            PROT_EXEC, 0)) ?:
-           seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(tgkill), 1, SCMP_A0(SCMP_CMP_EQ,
-                            (scmp_datum_t)getpid()));
+    const struct scmp_arg_cmp not_executable = SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0);
+
+    return allow_when(ctx, SCMP_SYS(mmap), not_executable) ?:
+           allow_when(ctx, SCMP_SYS(mprotect), not_executable) ?:
+           allow_when(ctx, SCMP_SYS(tgkill), SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)getpid()));
 }
 
 static int add_filter_answers(scmp_filter_ctx ctx)
 {
-    return seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(ioctl), 1,
-                            SCMP_A1(SCMP_CMP_EQ, SECCOMP_IOCTL_NOTIF_RECV))
-               ?: seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(ioctl), 1,
-                                   SCMP_A1(SCMP_CMP_EQ, SECCOMP_IOCTL_NOTIF_SEND));
+    return allow_when(ctx, SCMP_SYS(ioctl), SCMP_A1(SCMP_CMP_EQ, SECCOMP_IOCTL_NOTIF_RECV))
+               ?: allow_when(ctx, SCMP_SYS(ioctl), SCMP_A1(SCMP_CMP_EQ, SECCOMP_IOCTL_NOTIF_SEND));
 }
 
 static int filter_calls(const struct lockdown *l, struct error *err)
