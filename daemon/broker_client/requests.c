@@ -41,11 +41,7 @@ static bool zero_after(const void *p, size_t from, size_t n)
 {
     const uint8_t *bytes = p;
 
-    for (size_t i = from; i < n; i++) {
-        if (bytes[i])
-            return false;
-    }
-    return true;
+    return from >= n || ALL_OF(i, n - from, !bytes[from + i]);
 }
 
 /* Returns the length of the string @p, or -1 if it does not end within @n bytes, or a byte behind
@@ -212,11 +208,8 @@ static bool sockets_fields_valid(const struct sockets_fields *f)
 {
     if (f->count == 0 || f->count > SOCKETS_ASKED_MAX || f->zero || f->net_ns > UINT32_MAX)
         return false;
-    for (uint32_t i = 0; i < f->count; i++) {
-        if (!f->keys[i])
-            return false;
-    }
-    return zero_after(f->keys, f->count * sizeof(f->keys[0]), sizeof(f->keys));
+    return ALL_OF(i, f->count, f->keys[i]) &&
+           zero_after(f->keys, f->count * sizeof(f->keys[0]), sizeof(f->keys));
 }
 
 static bool heap_valid(const struct broker_heap *h)
@@ -364,92 +357,61 @@ static bool failure_valid(const struct broker_answer *a)
            terminated(f->remedy, sizeof(f->remedy));
 }
 
-static bool no_answer_valid(const struct no_answer *a, const struct broker_request *q)
-{
-    (void)a;
-    (void)q;
-    return true;
-}
+/* Answers with any values. */
+#define no_answer_valid(a) true
+#define broker_sample_stats_valid(a) true
+#define flush_answer_valid(a) true
+#define calls_answer_valid(a) true
 
-static bool broker_facts_valid(const struct broker_facts *a, const struct broker_request *q)
+static bool broker_facts_valid(const struct broker_facts *a)
 {
-    (void)q;
     return terminated(a->bpf_problem, sizeof(a->bpf_problem)) &&
            terminated(a->sideband_problem, sizeof(a->sideband_problem));
 }
 
-static bool broker_sample_stats_valid(const struct broker_sample_stats *a,
-                                      const struct broker_request *q)
+static bool ring_answer_valid(const struct ring_answer *a)
 {
-    (void)a;
-    (void)q;
-    return true;
-}
-
-static bool ring_answer_valid(const struct ring_answer *a, const struct broker_request *q)
-{
-    (void)q;
     return a->bytes && a->bytes <= RING_BYTES_MAX && !(a->bytes & (a->bytes - 1));
 }
 
-static bool set_answer_valid(const struct set_answer *a, const struct broker_request *q)
+static bool set_answer_valid(const struct set_answer *a)
 {
-    (void)q;
     return set_valid(a->set);
 }
 
-static bool flush_answer_valid(const struct flush_answer *a, const struct broker_request *q)
+static bool cgroup_answer_valid(const struct cgroup_answer *a)
 {
-    (void)a;
-    (void)q;
-    return true;
-}
-
-static bool cgroup_answer_valid(const struct cgroup_answer *a, const struct broker_request *q)
-{
-    (void)q;
     return a->frozen <= 1;
 }
 
-static bool cgroup_files_answer_valid(const struct cgroup_files_answer *a,
-                                      const struct broker_request *q)
+static bool cgroup_files_answer_valid(const struct cgroup_files_answer *a)
 {
-    (void)q;
     return a->files < 1u << BROKER_CGROUP_FILES && !a->zero;
 }
 
-static bool status_answer_valid(const struct status_answer *a, const struct broker_request *q)
+static bool status_answer_valid(const struct status_answer *a)
 {
-    (void)q;
     return a->status <= BROKER_WAIT_STATUS_MAX;
 }
 
-static bool user_answer_valid(const struct user_answer *a, const struct broker_request *q)
+static bool user_answer_valid(const struct user_answer *a)
 {
-    (void)q;
     return a->uid && a->uid < UINT32_MAX;
 }
 
-static bool calls_answer_valid(const struct calls_answer *a, const struct broker_request *q)
+static bool broker_holders_valid(const struct broker_holders *h)
 {
-    (void)a;
-    (void)q;
-    return true;
-}
+    size_t counts[SOCKETS_ASKED_MAX] = { 0 };
 
-static bool broker_holders_valid(const struct broker_holders *h, const struct broker_request *q)
-{
-    size_t counts[SOCKETS_ASKED_MAX] = { 0 }, sockets = q->fields.socket_holders.count;
-
-    if (h->count > BROKER_HOLDERS_ITEMS || (uint64_t)h->told >> sockets || (h->many & ~h->told))
+    if (h->count > BROKER_HOLDERS_ITEMS || (h->many & ~h->told))
         return false;
     for (uint32_t i = 0; i < h->count; i++) {
         uint32_t socket = h->items[i] >> BROKER_HOLDER_SOCKET,
                  flags = (h->items[i] >> BROKER_HOLDER_BITS) & BROKER_HOLDER_FLAGS;
         int32_t pid = (int32_t)(h->items[i] & ((1u << BROKER_HOLDER_BITS) - 1));
 
-        if (socket >= sockets || !(h->told & ~h->many & UINT32_C(1) << socket) || !pid_valid(pid) ||
-            flags > (HOLDER_OUR_PIDS | HOLDER_OUR_USERS | HOLDER_BOUNDED) ||
+        if (socket >= SOCKETS_ASKED_MAX || !(h->told & ~h->many & UINT32_C(1) << socket) ||
+            !pid_valid(pid) || flags > (HOLDER_OUR_PIDS | HOLDER_OUR_USERS | HOLDER_BOUNDED) ||
             ++counts[socket] > SOCKET_HOLDERS_MAX)
             return false;
     }
@@ -462,10 +424,13 @@ static bool body_valid(const struct broker_answer *a, const struct broker_reques
         return failure_valid(a);
     if (a->result > 0)
         return a->result == PROC_GONE || a->result == BROKER_ABSENT;
+    if (q->kind == BROKER_SOCKET_HOLDERS && /* no other sockets than were asked for */
+        (uint64_t)a->body.socket_holders.told >> q->fields.socket_holders.count)
+        return false;
     switch (q->kind) {
 #define REQUEST(number, id, name, type, answer, fds)                                               \
     case (number):                                                                                 \
-        return answer##_valid(&a->body.name, q);
+        return answer##_valid(&a->body.name);
 #include "broker_client/requests.def"
 #undef REQUEST
     default:
