@@ -171,11 +171,6 @@ bool text_is_utf8(struct span s)
     return true;
 }
 
-static char lower(char c)
-{
-    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
-}
-
 unsigned text_distance(struct span a, struct span b)
 {
     unsigned rows[3][TEXT_DISTANCE_MAX + 1];
@@ -189,11 +184,11 @@ unsigned text_distance(struct span a, struct span b)
 
         row[0] = (unsigned)i;
         for (size_t j = 1; j <= b.n; j++) {
-            char c = lower(a.p[i - 1]), d = lower(b.p[j - 1]);
+            char c = text_lower(a.p[i - 1]), d = text_lower(b.p[j - 1]);
 
             row[j] = MIN(above[j] + 1, row[j - 1] + 1);
             row[j] = MIN(row[j], above[j - 1] + (c != d));
-            if (i > 1 && j > 1 && c == lower(b.p[j - 2]) && lower(a.p[i - 2]) == d)
+            if (i > 1 && j > 1 && c == text_lower(b.p[j - 2]) && text_lower(a.p[i - 2]) == d)
                 row[j] = MIN(row[j], two[j - 2] + 1);
         }
     }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "broker/function_start.h"
 
+#include "base/cleanup.h"
+
 #include <elf.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -42,11 +44,6 @@ struct programs {
     size_t count;
 };
 
-static bool read_all(int fd, uint64_t offset, void *p, size_t n)
-{
-    return offset <= INT64_MAX && pread(fd, p, n, (off_t)offset) == (ssize_t)n;
-}
-
 /* Refuses other processors: the rest of this file decodes x86-64. 0, or -EOPNOTSUPP with @err. */
 static int check_processor(struct error *err)
 {
@@ -62,13 +59,13 @@ static bool read_programs(int fd, struct programs *ret)
 {
     Elf64_Ehdr head;
 
-    if (!read_all(fd, 0, &head, sizeof(head)) || memcmp(head.e_ident, ELFMAG, SELFMAG) != 0 ||
+    if (!fd_read_at(fd, 0, &head, sizeof(head)) || memcmp(head.e_ident, ELFMAG, SELFMAG) != 0 ||
         head.e_ident[EI_CLASS] != ELFCLASS64 || head.e_ident[EI_DATA] != ELFDATA2LSB ||
         head.e_machine != EM_X86_64 || head.e_phentsize != sizeof(Elf64_Phdr) ||
         head.e_phnum > PROGRAMS_MAX)
         return false;
     ret->count = head.e_phnum;
-    return read_all(fd, head.e_phoff, ret->all, ret->count * sizeof(ret->all[0]));
+    return fd_read_at(fd, head.e_phoff, ret->all, ret->count * sizeof(ret->all[0]));
 }
 
 /* Finds the segment of code that holds @offset; NULL: none. */
@@ -110,7 +107,7 @@ static bool read_start(int fd, const Elf64_Phdr *at, uint64_t i, uint64_t *ret)
 {
     struct start s;
 
-    if (!read_all(fd, at->p_offset + sizeof(struct starts_header) + i * sizeof(s), &s, sizeof(s)))
+    if (!fd_read_at(fd, at->p_offset + sizeof(struct starts_header) + i * sizeof(s), &s, sizeof(s)))
         return false;
     *ret = at->p_vaddr + (uint64_t)(int64_t)s.address;
     return true;
@@ -125,7 +122,7 @@ static bool begins_by_table(int fd, const struct programs *all, uint64_t address
     struct starts_header h;
     uint64_t low = 0, high, count;
 
-    if (!at || at->p_filesz < sizeof(h) || !read_all(fd, at->p_offset, &h, sizeof(h)) ||
+    if (!at || at->p_filesz < sizeof(h) || !fd_read_at(fd, at->p_offset, &h, sizeof(h)) ||
         h.version != 1 || h.pointer != EH_PTR_SDATA4_PCREL || h.count_form != EH_COUNT_UDATA4 ||
         h.table_form != EH_TABLE_SDATA4_DATAREL)
         return false;
@@ -162,7 +159,7 @@ static bool find_symbols(int fd, const struct programs *all, uint64_t *ret_offse
          i++) {
         Elf64_Dyn d;
 
-        if (!read_all(fd, dynamic->p_offset + i * sizeof(d), &d, sizeof(d)))
+        if (!fd_read_at(fd, dynamic->p_offset + i * sizeof(d), &d, sizeof(d)))
             return false;
         if (d.d_tag == DT_NULL)
             break;
@@ -171,7 +168,7 @@ static bool find_symbols(int fd, const struct programs *all, uint64_t *ret_offse
         else if (d.d_tag == DT_HASH)
             hash = offset_of(all, d.d_un.d_ptr);
     }
-    if (symbols == UINT64_MAX || !read_all(fd, hash, counts, sizeof(counts)))
+    if (symbols == UINT64_MAX || !fd_read_at(fd, hash, counts, sizeof(counts)))
         return false;
     *ret_offset = symbols;
     *ret_count = MIN(counts[1], SYMBOLS_MAX);
@@ -189,7 +186,7 @@ static bool begins_by_symbol(int fd, const struct programs *all, uint64_t addres
         return false;
     for (uint32_t i = 0; i < count; i += n) {
         n = MIN(count - i, SYMBOLS_AT_ONCE);
-        if (!read_all(fd, offset + i * sizeof(symbols[0]), symbols, n * sizeof(symbols[0])))
+        if (!fd_read_at(fd, offset + i * sizeof(symbols[0]), symbols, n * sizeof(symbols[0])))
             return false;
         for (uint32_t k = 0; k < n; k++) {
             if (symbols[k].st_value == address && symbols[k].st_shndx != SHN_UNDEF &&
@@ -265,7 +262,7 @@ int function_start_check(int fd, uint64_t offset, uint64_t *ret_offset, struct e
     if (read_programs(fd, &all))
         code_at = find_code(&all, offset);
     address = code_at ? code_at->p_vaddr + (offset - code_at->p_offset) : 0;
-    if (!code_at || !read_all(fd, offset, code, sizeof(code)) ||
+    if (!code_at || !fd_read_at(fd, offset, code, sizeof(code)) ||
         (!begins_by_table(fd, &all, address, NULL) && !begins_by_symbol(fd, &all, address)))
         return error_set(err, -EPERM,
                          "no function begins at offset 0x%llx of the file, by its .eh_frame_hdr "
@@ -300,7 +297,7 @@ static bool read_body(int fd, const struct programs *all, uint64_t address, stru
         !begins_by_table(fd, all, address, &next) || next <= address)
         return false;
     ret->bytes = MIN(next - address, (uint64_t)BODY_BYTES_MAX);
-    return read_all(fd, offset, ret->code, ret->bytes);
+    return fd_read_at(fd, offset, ret->code, ret->bytes);
 }
 
 /* Returns the target of the call or jump of @b at @at, which is an instruction with a distance of 4

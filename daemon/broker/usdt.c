@@ -26,34 +26,29 @@ struct image {
     uint64_t base;    /* address of .stapsdt.base; 0: none */
 };
 
-static bool read_all(int fd, uint64_t offset, void *p, size_t n)
-{
-    return offset <= INT64_MAX && pread(fd, p, n, (off_t)offset) == (ssize_t)n;
-}
-
 /* Finds both sections by their names. Returns false if the file has no known format. */
 static bool find_sections(struct image *m)
 {
     const Elf64_Ehdr *h = &m->head;
     Elf64_Shdr names, s;
 
-    if (!read_all(m->fd, 0, &m->head, sizeof(m->head)) ||
+    if (!fd_read_at(m->fd, 0, &m->head, sizeof(m->head)) ||
         memcmp(h->e_ident, ELFMAG, SELFMAG) != 0 || h->e_ident[EI_CLASS] != ELFCLASS64 ||
         h->e_ident[EI_DATA] != ELFDATA2LSB || h->e_machine != EM_X86_64 ||
         h->e_phentsize != sizeof(Elf64_Phdr) || h->e_phnum > PROGRAMS_MAX ||
         h->e_phoff > INT64_MAX / 2 || h->e_shentsize != sizeof(s) || h->e_shnum > SECTIONS_MAX ||
         h->e_shoff > INT64_MAX / 2 || h->e_shstrndx >= h->e_shnum ||
-        !read_all(m->fd, h->e_shoff + h->e_shstrndx * sizeof(s), &names, sizeof(names)) ||
+        !fd_read_at(m->fd, h->e_shoff + h->e_shstrndx * sizeof(s), &names, sizeof(names)) ||
         names.sh_offset > INT64_MAX / 2)
         return false;
     for (size_t i = 0; i < h->e_shnum; i++) {
         char name[SECTION_NAME_BYTES] = "";
 
-        if (!read_all(m->fd, h->e_shoff + i * sizeof(s), &s, sizeof(s)))
+        if (!fd_read_at(m->fd, h->e_shoff + i * sizeof(s), &s, sizeof(s)))
             return false;
         if (s.sh_name >= names.sh_size ||
-            !read_all(m->fd, names.sh_offset + s.sh_name, name,
-                      (size_t)MIN((uint64_t)sizeof(name), names.sh_size - s.sh_name)))
+            !fd_read_at(m->fd, names.sh_offset + s.sh_name, name,
+                        (size_t)MIN((uint64_t)sizeof(name), names.sh_size - s.sh_name)))
             continue;
         if (s.sh_type == SHT_NOTE && memcmp(name, ".note.stapsdt", sizeof(".note.stapsdt")) == 0)
             m->notes = s;
@@ -70,7 +65,7 @@ static bool find_code(const struct image *m, uint64_t address, uint64_t *ret_off
     for (size_t i = 0; i < m->head.e_phnum; i++) {
         Elf64_Phdr p;
 
-        if (!read_all(m->fd, m->head.e_phoff + i * sizeof(p), &p, sizeof(p)))
+        if (!fd_read_at(m->fd, m->head.e_phoff + i * sizeof(p), &p, sizeof(p)))
             return false;
         if (p.p_type != PT_LOAD || !(p.p_flags & PF_X) || address < p.p_vaddr ||
             address - p.p_vaddr >= p.p_filesz)
@@ -229,7 +224,7 @@ static int check_place(const struct image *m, const struct note *n, struct usdt_
 
     if (m->base && n->base) /* the file was moved since it was linked */
         address += m->base - n->base;
-    if (!find_code(m, address, &ret->offset) || !read_all(m->fd, ret->offset, &code, 1) ||
+    if (!find_code(m, address, &ret->offset) || !fd_read_at(m->fd, ret->offset, &code, 1) ||
         code != NOP)
         return error_set(err, -EPERM,
                          "the file marks 0x%llx for a probe, and no no-op of one byte is there",
@@ -251,7 +246,7 @@ int usdt_find(int fd, const struct usdt_wanted *wanted, size_t count, struct usd
     text = malloc((size_t)m.notes.sh_size);
     if (!text)
         return -ENOMEM;
-    if (!read_all(fd, m.notes.sh_offset, text, (size_t)m.notes.sh_size))
+    if (!fd_read_at(fd, m.notes.sh_offset, text, (size_t)m.notes.sh_size))
         return 0;
     rest = (struct span){ text, (size_t)m.notes.sh_size };
     while (next_note(&rest, &n)) {

@@ -63,13 +63,8 @@ bool idle_target_child(struct discover *d, int proc_fd, const struct target *t,
     if (w.count > 1)
         snprintf(more, sizeof(more), ", and %u more JVMs come from it", w.count - 1);
     snprintf(buf, size, "its %s %d is (%.80s)%s", w.distance == 1 ? "child" : "descendant",
-             jvm->id.host_pid, jvm->main && jvm->main[0] ? jvm->main : jvm->comm, more);
+             jvm->id.host_pid, process_title(jvm), more);
     return true;
-}
-
-static const char *title_of(const struct process *p)
-{
-    return p->main && p->main[0] ? p->main : p->comm;
 }
 
 /* Writes that the process is stopped, and its tracer. False: it is not stopped. */
@@ -86,7 +81,7 @@ static bool stopped_text(int proc_fd, const struct process *p, char *buf, size_t
         snprintf(buf, size,
                  "no samples: process %d (%.80s) is stopped, so nothing of it runs; kill -CONT %d "
                  "lets it go on",
-                 pid, title_of(p), pid);
+                 pid, process_title(p), pid);
         return true;
     }
     if (proc_read_stat(proc_fd, status.tracer, &tracer) != 0)
@@ -94,7 +89,7 @@ static bool stopped_text(int proc_fd, const struct process *p, char *buf, size_t
     snprintf(buf, size,
              "no samples: process %d (%.80s) is stopped by %d (%.16s), which traces it, so "
              "nothing of it runs; let it go on there, or detach the tracer",
-             pid, title_of(p), status.tracer, tracer.comm);
+             pid, process_title(p), status.tracer, tracer.comm);
     return true;
 }
 
@@ -110,12 +105,12 @@ bool idle_target_text(struct discover *d, struct broker *b, int proc_fd, const s
         snprintf(buf, IDLE_TARGET_BYTES,
                  "no samples: the cgroup of process %d (%.80s) is frozen, so nothing of it runs; "
                  "unpause its container",
-                 p->id.host_pid, title_of(p));
+                 p->id.host_pid, process_title(p));
         return true;
     }
     if (p->jvm != JVM_NO || !idle_target_child(d, proc_fd, t, p, child, sizeof(child)))
         return false;
     snprintf(buf, IDLE_TARGET_BYTES, "no samples: process %d (%.80s) is no JVM; %s", p->id.host_pid,
-             title_of(p), child);
+             process_title(p), child);
     return true;
 }

@@ -40,11 +40,6 @@ void target_viewer_name(const struct viewer *v, char *buf, size_t size)
     append(buf, size, "who sees %s", text.error ? "{...}" : text.p);
 }
 
-static const char *process_title(const struct process *p)
-{
-    return p->main && p->main[0] ? p->main : p->comm;
-}
-
 void target_describe(const struct target *t, struct discover *d, char *buf, size_t size)
 {
     const char *sep = "";

@@ -24,8 +24,7 @@ static int capture_add_process(struct captures *captures, struct capture *c,
 static void warn_release(struct capture *c, const struct process *p)
 {
     if (p->jvm == JVM_READY && p->reason[0])
-        record_warn_process(c->record, "%d (%s): %s", p->id.host_pid,
-                            p->main && p->main[0] ? p->main : p->comm, p->reason);
+        record_warn_process(c->record, "%d (%s): %s", p->id.host_pid, process_title(p), p->reason);
 }
 
 struct seen_verdict *capture_verdict(struct captures *captures, struct capture *c,

@@ -36,7 +36,7 @@ void profile_process_of(struct frame_table *frames, const struct process *p,
         .exec_no = p->id.exec_no,
         .start_ticks = p->id.start_ticks,
     };
-    frame_table_string(frames, span_of(p->main && p->main[0] ? p->main : p->comm), &ret->name);
+    frame_table_string(frames, span_of(process_title(p)), &ret->name);
     frame_table_string(frames, span_of(p->container.id), &ret->container);
     frame_table_string(frames, span_of(container_pod(&p->container)), &ret->pod);
     frame_table_string(frames, span_of(p->container.pod_namespace), &ret->pod_namespace);

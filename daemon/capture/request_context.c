@@ -105,7 +105,7 @@ void capture_want_context(struct captures *captures, struct capture *c, struct p
                         &why);
     if (r < 0 && r != -EAGAIN && r != -ESRCH)
         record_warn_process(c->record, "requests of %d (%s) are not in this profile: %s",
-                            p->id.host_pid, p->main && p->main[0] ? p->main : p->comm, why.msg);
+                            p->id.host_pid, process_title(p), why.msg);
 }
 
 /* ---- decoding ---- */

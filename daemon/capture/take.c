@@ -27,7 +27,7 @@ bool capture_spans(const struct capture *c, const struct sample_record *rec)
 
 static void capture_warn_process(struct capture *c, const struct process *p)
 {
-    const char *name = p->main && p->main[0] ? p->main : p->comm;
+    const char *name = process_title(p);
 
     if (p->jvm == JVM_UNSUPPORTED)
         record_warn_process(c->record, "Java frames of %d (%s) have no names: %s", p->id.host_pid,

@@ -53,7 +53,7 @@ bool container_id_is_hex(struct span id)
 {
     if (id.n != CONTAINER_HEX_DIGITS)
         return false;
-    return ALL_OF(i, id.n, container_is_lower_hex(id.p[i]));
+    return ALL_OF(i, id.n, is_lower_hex(id.p[i]));
 }
 
 static bool cut_suffix(struct span *s, const char *suffix)
@@ -196,7 +196,7 @@ static bool parse_pod_uid(struct span part, char ret[UID_TEXT + 1])
         while (n < s.n && n < UID_TEXT) {
             bool group_end = digits == 8 || digits == 12 || digits == 16 || digits == 20;
 
-            if (container_is_lower_hex(s.p[n]) && digits < UID_DIGITS)
+            if (is_lower_hex(s.p[n]) && digits < UID_DIGITS)
                 digits++;
             else if ((s.p[n] != '-' && s.p[n] != '_') || !group_end || s.p[n - 1] == '-' ||
                      s.p[n - 1] == '_')

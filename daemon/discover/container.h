@@ -16,9 +16,3 @@ bool container_parse(struct span cgroup, bool nested, struct container *ret);
 
 /* Returns true for 64 hex digits in lower case: the ids of docker, containerd, CRI-O and podman. */
 bool container_id_is_hex(struct span id);
-
-/* Returns true if @c is a digit of a container's id. */
-static inline bool container_is_lower_hex(char c)
-{
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
-}

@@ -99,6 +99,11 @@ struct process {
 
 /* Returns a sentence on its native image; "": it has none. */
 const char *process_image_text(const struct process *p);
+/* Returns the name of @p for people: its main class, else its command. */
+static inline const char *process_title(const struct process *p)
+{
+    return p->main && p->main[0] ? p->main : p->comm;
+}
 
 /* Returns whether @p runs Java code: in a JVM, or as a native image. */
 static inline bool process_runs_java(const struct process *p)

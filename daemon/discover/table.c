@@ -301,13 +301,6 @@ static void expire(struct discover *d, uint64_t until_ns, size_t max)
     }
 }
 
-static int compare_u64(const void *a, const void *b)
-{
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-    return COMPARE(x, y);
-}
-
 /* Frees @excess of the ended images, the oldest first. */
 static void expire_oldest(struct discover *d, size_t excess)
 {
@@ -320,7 +313,7 @@ static void expire_oldest(struct discover *d, size_t excess)
         if (!image_is_live(im))
             ends[n++] = im->end_ns;
     }
-    qsort(ends, n, sizeof(*ends), compare_u64);
+    qsort(ends, n, sizeof(*ends), array_compare_u64);
     if (n)
         expire(d, ends[MIN(n, excess) - 1], excess);
 }

@@ -2,6 +2,7 @@
 /* Decodes the outermost functions of musl (musl_start.h) with Zydis. */
 #include "elf/musl_start.h"
 
+#include "base/array.h"
 #include "base/cleanup.h"
 
 #include <Zydis/Zydis.h>
@@ -282,17 +283,7 @@ static void find_calls(struct reading *r)
 /* Returns the index of the first call behind @at; r->call_count: none. */
 static size_t call_behind(const struct reading *r, size_t at)
 {
-    size_t low = 0, high = r->call_count;
-
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-
-        if (r->calls[middle] > at)
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    return low;
+    return array_first(r->call_count, k, r->calls[k] <= at);
 }
 
 /* Notes @vaddr as a possible start of each function with a call of exit() behind it. */

@@ -388,6 +388,12 @@ static inline bool layout_has(struct layout_field f)
     return f.offset >= 0;
 }
 
+/* Returns the offset of a field, 0 for one that this JDK has not, or that lies too far behind. */
+static inline uint16_t layout_offset(struct layout_field f)
+{
+    return layout_has(f) && f.offset <= UINT16_MAX ? (uint16_t)f.offset : 0;
+}
+
 /* Returns whether threads and monitors refer to their objects by handles: pointers to oops. */
 static inline bool layout_has_handles(const struct hotspot_layout *l)
 {

@@ -64,21 +64,14 @@ static int run_live(struct hotspot_vm *vm, void *arg)
     return 0;
 }
 
-static bool is_on(struct hotspot_vm *vm, const char *flag, bool otherwise)
-{
-    uint64_t on;
-
-    return hotspot_vm_flag(vm, flag, &on) == 0 ? on : otherwise;
-}
-
 int hotspot_vm_live(struct hotspot_vm *vm, struct hotspot_live *l)
 {
-    bool z = is_on(vm, "UseZGC", false);
+    bool z = vm_flag_or(vm, "UseZGC", false);
     int r;
 
     l->count = MIN(l->count, (uint32_t)HOTSPOT_LIVE_MAX);
-    l->under_way = z || is_on(vm, "UseShenandoahGC", false);
-    l->young_blind = z && is_on(vm, "ZGenerational", vm->layout.jdk >= Z_GENERATIONAL_JDK);
+    l->under_way = z || vm_flag_or(vm, "UseShenandoahGC", false);
+    l->young_blind = z && vm_flag_or(vm, "ZGenerational", vm->layout.jdk >= Z_GENERATIONAL_JDK);
     r = vm_call(vm, run_live, l, sizeof(*l));
     return r == -ESRCH ? (int)HOTSPOT_GONE : r;
 }

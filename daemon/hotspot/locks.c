@@ -9,11 +9,6 @@
 #define CURRENT_THREAD_LOOKS 6 /* for how threads find their own JavaThread */
 #define SUPERS_MAX 64          /* of one class */
 
-static uint16_t offset_of(struct layout_field f)
-{
-    return layout_has(f) && f.offset <= UINT16_MAX ? (uint16_t)f.offset : 0;
-}
-
 /* Returns the offset of the first reference in an object with no other field. lock_class() compares
  * it with the class's own description. */
 static uint16_t first_field(const struct name_layout *n)
@@ -44,15 +39,15 @@ static int locks_open(struct hotspot_vm *vm)
         field_offset(vm, thread, "eetop", &eetop);
     if (r < 0)
         return r;
-    u.pending_monitor = offset_of(l->thread_pending_monitor);
-    u.waiting_monitor = offset_of(l->thread_waiting_monitor);
+    u.pending_monitor = layout_offset(l->thread_pending_monitor);
+    u.waiting_monitor = layout_offset(l->thread_waiting_monitor);
     /* A mounted virtual thread parks as itself. */
     u.thread_object =
-        offset_of(layout_has(l->thread_vthread) ? l->thread_vthread : l->thread_object);
+        layout_offset(layout_has(l->thread_vthread) ? l->thread_vthread : l->thread_object);
     u.thread_handle = layout_has_handles(l);
-    u.monitor_object = offset_of(l->monitor_object);
+    u.monitor_object = layout_offset(l->monitor_object);
     u.monitor_handle = layout_has_handles(l);
-    u.monitor_owner = offset_of(l->monitor_owner);
+    u.monitor_owner = layout_offset(l->monitor_owner);
     u.park_blocker = (uint16_t)blocker;
     u.eetop = (uint16_t)eetop;
     u.exclusive_owner = first_field(n);
@@ -62,8 +57,8 @@ static int locks_open(struct hotspot_vm *vm)
     u.coloured = n->coloured_oops;
     u.compact = n->compact_headers;
     u.klass = n->compact_headers    ? 0
-              : n->compressed_klass ? offset_of(l->oop_compressed_klass)
-                                    : offset_of(l->oop_klass);
+              : n->compressed_klass ? layout_offset(l->oop_compressed_klass)
+                                    : layout_offset(l->oop_klass);
     u.klass_bytes = n->compressed_klass && !n->compact_headers ? 4 : 8;
     vm->locks = u;
     return 0;

@@ -4,16 +4,11 @@
 
 #include "unwind/frames.h"
 
-static uint16_t offset_of(struct layout_field f)
-{
-    return layout_has(f) && f.offset <= UINT16_MAX ? (uint16_t)f.offset : 0;
-}
-
 static uint16_t offset_in(struct layout_field outer, struct layout_field inner)
 {
     struct layout_field f = { outer.offset + inner.offset, inner.width, false };
 
-    return layout_has(outer) && layout_has(inner) ? offset_of(f) : 0;
+    return layout_has(outer) && layout_has(inner) ? layout_offset(f) : 0;
 }
 
 int hotspot_vm_unwinding(const struct hotspot_vm *vm, struct unwind_vm *ret)
@@ -27,16 +22,16 @@ int hotspot_vm_unwinding(const struct hotspot_vm *vm, struct unwind_vm *ret)
         .call_stub_return = vm->call_stub_return,
         .block_header_bytes = (uint16_t)l->sizeof_HeapBlock,
         .block_used = offset_in(l->heap_block_header, l->block_used),
-        .blob_name = offset_of(l->blob_name),
-        .blob_frame_size = offset_of(l->blob_frame_size),
-        .blob_frame_complete = offset_of(l->blob_frame_complete),
-        .nmethod_orig_pc = offset_of(l->nmethod_orig_pc),
-        .nmethod_compile_id = offset_of(l->nmethod_compile_id),
-        .method_const = offset_of(l->method_const),
+        .blob_name = layout_offset(l->blob_name),
+        .blob_frame_size = layout_offset(l->blob_frame_size),
+        .blob_frame_complete = layout_offset(l->blob_frame_complete),
+        .nmethod_orig_pc = layout_offset(l->nmethod_orig_pc),
+        .nmethod_compile_id = layout_offset(l->nmethod_compile_id),
+        .method_const = layout_offset(l->method_const),
         .thread_anchor_sp = offset_in(l->thread_anchor, l->anchor_sp),
         .thread_anchor_pc = offset_in(l->thread_anchor, l->anchor_pc),
         .thread_anchor_fp = offset_in(l->thread_anchor, l->anchor_fp),
-        .thread_cont_entry = offset_of(l->thread_cont_entry),
+        .thread_cont_entry = layout_offset(l->thread_cont_entry),
         .cont_entry_bytes = (uint16_t)l->sizeof_ContinuationEntry,
         .frame_complete_bytes = l->blob_frame_complete.width,
         .bcp_slot = l->jdk == 8 ? UNWIND_BCP_SLOT_8 : UNWIND_BCP_SLOT,
@@ -55,11 +50,12 @@ int hotspot_vm_unwinding(const struct hotspot_vm *vm, struct unwind_vm *ret)
                                            .shift = vm->heaps[i].log2_segment };
     u.heap_count = (uint32_t)vm->heap_count;
     u.blob_code_pointer = layout_has(l->blob_code_begin);
-    u.blob_code = offset_of(u.blob_code_pointer ? l->blob_code_begin : l->blob_code_offset);
+    u.blob_code = layout_offset(u.blob_code_pointer ? l->blob_code_begin : l->blob_code_offset);
     u.deopt_pointer = layout_has(l->nmethod_deopt_begin);
-    u.nmethod_deopt = offset_of(u.deopt_pointer ? l->nmethod_deopt_begin : l->nmethod_deopt_offset);
+    u.nmethod_deopt =
+        layout_offset(u.deopt_pointer ? l->nmethod_deopt_begin : l->nmethod_deopt_offset);
     u.nmethod_deopt_mh =
-        offset_of(u.deopt_pointer ? l->nmethod_deopt_mh_begin : l->nmethod_deopt_mh_offset);
+        layout_offset(u.deopt_pointer ? l->nmethod_deopt_mh_begin : l->nmethod_deopt_mh_offset);
     *ret = u;
     return 0;
 }

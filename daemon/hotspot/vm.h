@@ -171,6 +171,14 @@ int hotspot_vm_open_memory(memory_read_fn read, void *cookie, uint64_t libjvm_ba
  * JVM keeps none; -errno. */
 int counters_memory(struct hotspot_vm *vm, uint64_t *ret_start, char **ret, size_t *ret_n);
 
+/* Returns the value of a flag of the VM, or @otherwise if that is unknown. */
+static inline uint64_t vm_flag_or(struct hotspot_vm *vm, const char *name, uint64_t otherwise)
+{
+    uint64_t v;
+
+    return hotspot_vm_flag(vm, name, &v) == 0 ? v : otherwise;
+}
+
 /* ---- call.c ---- */
 
 /* Does the work of hotspot_lock_read(), inside a vm_call_fn. */

@@ -6,6 +6,7 @@
  * BPF it walks copies of stacks, which the kernel made at the moment of a sample. Code and data of
  * the VM are then read a little later.
  */
+#include "base/array.h"
 #include "hotspot/vm.h"
 
 #include "unwind/state.h"
@@ -27,19 +28,10 @@ struct home {
 /* Returns whether @at is code, by the tables of the process. */
 static bool is_code(const struct unwind_process *p, uint64_t at)
 {
-    uint32_t low = 0, high = MIN(p->mapping_count, (uint32_t)UNWIND_MAPPINGS_MAX);
+    size_t n = array_first(MIN(p->mapping_count, (uint32_t)UNWIND_MAPPINGS_MAX), i,
+                           p->mappings[i].start <= at);
 
-    if (at >= p->vm.code_low && at < p->vm.code_high)
-        return true;
-    while (low < high) {
-        uint32_t mid = (low + high) / 2;
-
-        if (p->mappings[mid].start <= at)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    return low && at < p->mappings[low - 1].end;
+    return (at >= p->vm.code_low && at < p->vm.code_high) || (n && at < p->mappings[n - 1].end);
 }
 
 /* Returns whether @from lies on the stack but outside the copy, where other data may be by now. A

@@ -11,18 +11,13 @@
 #define CONTAINER_ID_BYTES 64
 #define CGROUP_MAX_BYTES ((size_t)64 << 10) /* 13 hierarchies, each path at its longest */
 
-static bool is_hex(char c)
-{
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
-}
-
 /* Returns the first run of 64 hexadecimal digits; empty: none. */
 static struct span container_id(struct span text)
 {
     size_t run = 0;
 
     for (size_t i = 0; i < text.n; i++) {
-        run = is_hex(text.p[i]) ? run + 1 : 0;
+        run = is_lower_hex(text.p[i]) ? run + 1 : 0;
         if (run == CONTAINER_ID_BYTES)
             return (struct span){ text.p + i + 1 - run, run };
     }

@@ -19,12 +19,6 @@ static bool skip_words(struct span *s, size_t n)
     return true;
 }
 
-static bool take_number(struct span *s, uint64_t max, uint64_t *ret)
-{
-    span_skip_blanks(s);
-    return span_take_dec(s, ret) && *ret <= max;
-}
-
 int proc_stat_parse(struct span text, struct proc_stat *ret)
 {
     size_t open = span_find(text, '('), close = span_rfind(text, ')');
@@ -36,17 +30,18 @@ int proc_stat_parse(struct span text, struct proc_stat *ret)
     if (open >= text.n || close >= text.n || close < open)
         return -EBADMSG;
     rest = span_from(text, close + 1);
-    if (!span_take_word(&rest, &state) || state.n != 1 || !take_number(&rest, INT32_MAX, &ppid) ||
-        !skip_words(&rest, 4) || !take_number(&rest, UINT64_MAX, &flags) || !skip_words(&rest, 2) ||
-        !take_number(&rest, UINT64_MAX, &st.major_faults) || !skip_words(&rest, 1) ||
-        !take_number(&rest, UINT64_MAX, &st.utime_ticks) ||
-        !take_number(&rest, UINT64_MAX, &st.stime_ticks) ||
-        !take_number(&rest, UINT64_MAX, &waited_user) ||
-        !take_number(&rest, UINT64_MAX, &waited_system) || !skip_words(&rest, 2) ||
-        !take_number(&rest, UINT32_MAX, &threads) || !skip_words(&rest, 1) ||
-        !take_number(&rest, UINT64_MAX, &st.start_ticks) ||
-        !take_number(&rest, UINT64_MAX, &st.vsize_bytes) ||
-        !take_number(&rest, UINT64_MAX, &rss_pages))
+    if (!span_take_word(&rest, &state) || state.n != 1 ||
+        !span_take_number(&rest, INT32_MAX, &ppid) || !skip_words(&rest, 4) ||
+        !span_take_number(&rest, UINT64_MAX, &flags) || !skip_words(&rest, 2) ||
+        !span_take_number(&rest, UINT64_MAX, &st.major_faults) || !skip_words(&rest, 1) ||
+        !span_take_number(&rest, UINT64_MAX, &st.utime_ticks) ||
+        !span_take_number(&rest, UINT64_MAX, &st.stime_ticks) ||
+        !span_take_number(&rest, UINT64_MAX, &waited_user) ||
+        !span_take_number(&rest, UINT64_MAX, &waited_system) || !skip_words(&rest, 2) ||
+        !span_take_number(&rest, UINT32_MAX, &threads) || !skip_words(&rest, 1) ||
+        !span_take_number(&rest, UINT64_MAX, &st.start_ticks) ||
+        !span_take_number(&rest, UINT64_MAX, &st.vsize_bytes) ||
+        !span_take_number(&rest, UINT64_MAX, &rss_pages))
         return -EBADMSG;
     span_copy((struct span){ text.p + open + 1, close - open - 1 }, st.comm, sizeof(st.comm));
     st.state = state.p[0];
@@ -55,7 +50,7 @@ int proc_stat_parse(struct span text, struct proc_stat *ret)
     st.threads = (uint32_t)threads;
     st.rss_bytes = rss_pages * (uint64_t)sysconf(_SC_PAGESIZE);
     st.kernel_thread = (flags & STAT_PF_KTHREAD) != 0;
-    if (skip_words(&rest, 27) && take_number(&rest, UINT16_MAX, &exit_status))
+    if (skip_words(&rest, 27) && span_take_number(&rest, UINT16_MAX, &exit_status))
         st.exit_status = (int)exit_status;
     *ret = st;
     return 0;

@@ -21,19 +21,13 @@ enum {
     SEEN_WHOLE = SEEN_ALL | SEEN_NSPID | SEEN_CAPPRM | SEEN_CAPBND, /* these are the last lines */
 };
 
-static bool take_blank_dec(struct span *s, uint64_t max, uint64_t *ret)
-{
-    span_skip_blanks(s);
-    return span_take_dec(s, ret) && *ret <= max;
-}
-
 /* Takes the real, effective and saved id, and that of the file system. */
 static bool take_ids(struct span s, uint32_t ret[4])
 {
     for (size_t i = 0; i < 4; i++) {
         uint64_t id;
 
-        if (!take_blank_dec(&s, UINT32_MAX, &id))
+        if (!span_take_number(&s, UINT32_MAX, &id))
             return false;
         ret[i] = (uint32_t)id;
     }
@@ -44,7 +38,7 @@ static bool take_pid(struct span s, int32_t *ret)
 {
     uint64_t v;
 
-    if (!take_blank_dec(&s, INT32_MAX, &v))
+    if (!span_take_number(&s, INT32_MAX, &v))
         return false;
     *ret = (int32_t)v;
     return true;
@@ -54,7 +48,7 @@ static uint64_t take_kib(struct span s)
 {
     uint64_t v;
 
-    return take_blank_dec(&s, UINT64_MAX >> 10, &v) ? v << 10 : 0;
+    return span_take_number(&s, UINT64_MAX >> 10, &v) ? v << 10 : 0;
 }
 
 /* Keeps the innermost pid, whatever the depth. */
@@ -63,7 +57,7 @@ static void take_ns_pids(struct span s, struct proc_status *st)
     uint64_t v;
 
     st->ns_depth = 0;
-    while (take_blank_dec(&s, INT32_MAX, &v)) {
+    while (span_take_number(&s, INT32_MAX, &v)) {
         if (st->ns_depth == PROC_NS_DEPTH_MAX)
             st->ns_depth--;
         st->ns_pid[st->ns_depth++] = (int32_t)v;
@@ -125,11 +119,11 @@ static unsigned parse_field(struct span key, struct span value, struct proc_stat
     } else if (span_eq_str(key, "VmSwap")) {
         st->swap_bytes = take_kib(value);
     } else if (span_eq_str(key, "Threads")) {
-        if (take_blank_dec(&value, UINT32_MAX, &v))
+        if (span_take_number(&value, UINT32_MAX, &v))
             st->threads = (uint32_t)v;
         return SEEN_THREADS;
     } else if (span_eq_str(key, "Kthread")) {
-        st->kernel_thread = take_blank_dec(&value, 1, &v) && v == 1;
+        st->kernel_thread = span_take_number(&value, 1, &v) && v == 1;
         return SEEN_KTHREAD;
     } else if (span_eq_str(key, "SigCgt")) {
         take_mask(value, &st->signals_caught);

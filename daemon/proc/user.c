@@ -26,17 +26,12 @@ bool id_map_is_identity(struct span text)
     return numbers[0] == 0 && numbers[1] == 0 && numbers[2] == UINT32_MAX;
 }
 
-static bool is_hex(char c)
-{
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
-}
-
 static bool has_id(struct span s)
 {
     size_t run = 0;
 
     for (size_t i = 0; i < s.n; i++) {
-        run = is_hex(s.p[i]) ? run + 1 : 0;
+        run = is_lower_hex(s.p[i]) ? run + 1 : 0;
         if (run == CONTAINER_ID_BYTES)
             return true;
     }

@@ -2,9 +2,9 @@
 #include "sample/uprobe_hook.h"
 
 #include "base/cleanup.h"
+#include "proc/exit_status.h"
 
 #include <fcntl.h>
-#include <poll.h>
 #include <sys/stat.h>
 
 struct probing {
@@ -38,20 +38,13 @@ static bool take_out(void *arg)
     return uprobes_detach_some(p->probes);
 }
 
-static bool has_ended(int pidfd)
-{
-    struct pollfd p = { .fd = pidfd, .events = POLLIN };
-
-    return pidfd >= 0 && poll(&p, 1, 0) != 0;
-}
-
 static int put(void *arg, struct error *err)
 {
     struct probing *p = arg;
     int r =
         uprobes_attach(&p->way, p->program, p->pid, p->fd, p->places, p->count, &p->probes, err);
 
-    if (r == 0 && has_ended(p->pidfd)) {
+    if (r == 0 && exit_has_come(p->pidfd)) {
         p->probes = uprobes_detach(p->probes);
         r = error_set(err, -ESRCH, "it has ended");
     }

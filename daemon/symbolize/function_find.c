@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "symbolize/function_find.h"
 
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "namer/mangled.h"
 
@@ -38,13 +39,6 @@ static struct span symbol_at(const struct symbol_table *t, size_t i, uint64_t *r
     return symbol_alias_name(t, &t->aliases[i - t->count]);
 }
 
-static int compare_names(const void *a, const void *b)
-{
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-    return COMPARE(x, y);
-}
-
 /* The numbers of all symbols of both lists, in the order of their names: so each packed block of
  * names is unpacked once. Each has the place of its name in the upper half. Owned; NULL: no memory.
  */
@@ -59,7 +53,7 @@ static uint64_t *order_by_name(const struct symbol_table *t)
         order[i] = (uint64_t)name << 32 | (uint32_t)i;
     }
     if (order)
-        qsort(order, n, sizeof(*order), compare_names);
+        qsort(order, n, sizeof(*order), array_compare_u64);
     return order;
 }
 

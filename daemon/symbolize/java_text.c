@@ -8,17 +8,12 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-static bool is_hex_digit(char c)
-{
-    return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
-}
-
 /* Without the "+0x0000000800c03000", "/0x...", ".0x..." or "/1234567" that the JVM appended. */
 static struct span without_hidden_suffix(struct span s)
 {
     size_t at = s.n;
 
-    while (at && is_hex_digit(s.p[at - 1]))
+    while (at && hex_value(s.p[at - 1]) >= 0)
         at--;
     if (at == s.n)
         return s;

@@ -148,7 +148,7 @@ static void safepoints_drain(struct captures *captures)
 static void warn_often(struct capture *c, const struct process *p)
 {
     uint32_t often = moments_often(&c->captures->moments, &p->id);
-    const char *name = p->main && p->main[0] ? p->main : p->comm;
+    const char *name = process_title(p);
 
     if (often & 1U << MOMENT_GROUP_COMPILED)
         record_warn_process(c->record,

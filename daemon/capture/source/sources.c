@@ -119,7 +119,6 @@ bool source_want_jvm(struct capture_event *e, struct probe_table *t, struct proc
 
     if (probe_put_failed(r))
         record_warn_process(c->record, "%s %d (%s)%s not in this profile: %s", texts->what,
-                            p->id.host_pid, p->main && p->main[0] ? p->main : p->comm, texts->is,
-                            why.msg);
+                            p->id.host_pid, process_title(p), texts->is, why.msg);
     return r == 0;
 }

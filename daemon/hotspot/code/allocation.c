@@ -194,13 +194,6 @@ static int run_allocators(struct hotspot_vm *vm, void *arg)
 
 /* ---- public functions ---- */
 
-static uint64_t flag(struct hotspot_vm *vm, const char *name, uint64_t otherwise)
-{
-    uint64_t v;
-
-    return hotspot_vm_flag(vm, name, &v) == 0 ? v : otherwise;
-}
-
 static bool has(const struct hotspot_allocators *a, enum hotspot_allocator kind)
 {
     return ANY_OF(i, a->count, a->at[i].kind == kind);
@@ -209,10 +202,11 @@ static bool has(const struct hotspot_allocators *a, enum hotspot_allocator kind)
 /* Returns whether the compilers that this VM runs have made their stubs. */
 static bool is_complete(struct hotspot_vm *vm, const struct hotspot_allocators *a)
 {
-    bool compiles = flag(vm, "UseCompiler", 1), tiered = flag(vm, "TieredCompilation", 1);
-    uint64_t top = flag(vm, "TieredStopAtLevel", 4);
+    bool compiles = vm_flag_or(vm, "UseCompiler", 1),
+         tiered = vm_flag_or(vm, "TieredCompilation", 1);
+    uint64_t top = vm_flag_or(vm, "TieredStopAtLevel", 4);
     bool c1 = compiles && tiered && top > 0,
-         c2 = compiles && (!tiered || top == 4) && !flag(vm, "UseJVMCICompiler", 0);
+         c2 = compiles && (!tiered || top == 4) && !vm_flag_or(vm, "UseJVMCICompiler", 0);
 
     return (!c1 || has(a, HOTSPOT_C1_INSTANCE)) && (!c2 || has(a, HOTSPOT_C2_INSTANCE));
 }
@@ -230,7 +224,7 @@ int hotspot_vm_allocators(struct hotspot_vm *vm, struct hotspot_allocators *ret)
     a.element_klass = (uint32_t)l->object_array_element.offset;
     a.resolved_klasses = l->jdk > 8 ? (uint32_t)l->pool_resolved.offset : 0;
     a.pool_bytes = l->sizeof_ConstantPool;
-    a.reference_bytes = flag(vm, "UseCompressedOops", 1) ? 4 : 8;
+    a.reference_bytes = vm_flag_or(vm, "UseCompressedOops", 1) ? 4 : 8;
     r = vm_call(vm, run_allocators, &a, sizeof(a));
     if (r < 0)
         return r == -ESRCH ? (int)HOTSPOT_GONE : r;
