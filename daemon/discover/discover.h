@@ -113,26 +113,28 @@ static inline bool process_runs_java(const struct process *p)
 
 /* Requests of discover/ to the broker, with results as in broker_client/broker.h. */
 struct discover_source {
-    int (*maps)(void *ctx, const struct proc_id *id, int *ret_fd, struct error *err);
-    int (*mem)(void *ctx, const struct proc_id *id, int *ret_fd, struct error *err);
+    int (*maps)(struct broker *b, const struct proc_id *id, int *ret_fd, struct error *err);
+    int (*mem)(struct broker *b, const struct proc_id *id, int *ret_fd, struct error *err);
     /* As broker_pagemap(); NULL: not available. */
-    int (*pagemap)(void *ctx, const struct proc_id *id, int *ret_fd, struct error *err);
-    int (*hsperfdata)(void *ctx, const struct proc_id *id, int *ret_fd, struct error *err);
+    int (*pagemap)(struct broker *b, const struct proc_id *id, int *ret_fd, struct error *err);
+    int (*hsperfdata)(struct broker *b, const struct proc_id *id, int *ret_fd, struct error *err);
     /* As broker_service_words(); NULL: not available. */
-    int (*service_words)(void *ctx, const struct proc_id *id, int *ret_fd, struct error *err);
+    int (*service_words)(struct broker *b, const struct proc_id *id, int *ret_fd,
+                         struct error *err);
     /* As broker_tracer_info(); NULL: no process has one. */
-    int (*tracer_info)(void *ctx, const struct proc_id *id, int *ret_fd, struct error *err);
-    int (*container_config)(void *ctx, const char *id, int *ret_fd, struct error *err);
-    int (*container_logs)(void *ctx, int *ret_fd, struct error *err);
+    int (*tracer_info)(struct broker *b, const struct proc_id *id, int *ret_fd, struct error *err);
+    int (*container_config)(struct broker *b, const char *id, int *ret_fd, struct error *err);
+    int (*container_logs)(struct broker *b, int *ret_fd, struct error *err);
     /* As broker_cgroup(); NULL: the cgroups in /proc are taken as they are. */
-    int (*cgroup)(void *ctx, const struct proc_id *id, int *ret_fd, uint64_t *ret_cpu_limit,
+    int (*cgroup)(struct broker *b, const struct proc_id *id, int *ret_fd, uint64_t *ret_cpu_limit,
                   struct error *err);
     /* As broker_namespace_user(); NULL: not available. */
-    int (*namespace_user)(void *ctx, const struct proc_id *id, uint32_t *ret_uid,
+    int (*namespace_user)(struct broker *b, const struct proc_id *id, uint32_t *ret_uid,
                           struct error *err);
     /* As broker_is_quarantined(); NULL: no process is. */
-    bool (*is_quarantined)(void *ctx, const struct proc_id *id, bool *ret_jvm);
-    int (*sideband)(void *ctx, int ret_fds[BROKER_CPUS_MAX], size_t *ret_count, struct error *err);
+    bool (*is_quarantined)(const struct broker *b, const struct proc_id *id, bool *ret_jvm);
+    int (*sideband)(struct broker *b, int ret_fds[BROKER_CPUS_MAX], size_t *ret_count,
+                    struct error *err);
 };
 
 struct discover_opts {

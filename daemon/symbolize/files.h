@@ -8,17 +8,19 @@
 #include "base/error.h"
 #include "proc/proc.h"
 
+struct broker;
+
 struct symbol_files {
-    void *cookie;
-    int (*maps)(void *cookie, const struct proc_id *id, int *ret_fd, struct error *err);
-    int (*mapped)(void *cookie, const struct proc_id *id, uint64_t start, uint64_t end, int *ret_fd,
-                  struct error *err);
-    int (*debug)(void *cookie, const struct proc_id *id, const uint8_t *build_id, size_t n,
+    void *cookie; /* passed as their broker */
+    int (*maps)(struct broker *b, const struct proc_id *id, int *ret_fd, struct error *err);
+    int (*mapped)(struct broker *b, const struct proc_id *id, uint64_t start, uint64_t end,
+                  int *ret_fd, struct error *err);
+    int (*debug)(struct broker *b, const struct proc_id *id, const uint8_t *build_id, size_t n,
                  int *ret_fd, struct error *err);
-    int (*debug_shared)(void *cookie, const struct proc_id *id, struct span name, int *ret_fd,
+    int (*debug_shared)(struct broker *b, const struct proc_id *id, struct span name, int *ret_fd,
                         struct error *err);
-    int (*debuglink)(void *cookie, const struct proc_id *id, uint64_t start, uint64_t end,
+    int (*debuglink)(struct broker *b, const struct proc_id *id, uint64_t start, uint64_t end,
                      const char *basename, int *ret_fd, struct error *err);
-    int (*perfmap)(void *cookie, const struct proc_id *id, int *ret_fd, struct error *err);
-    int (*kallsyms)(void *cookie, int *ret_fd, struct error *err);
+    int (*perfmap)(struct broker *b, const struct proc_id *id, int *ret_fd, struct error *err);
+    int (*kallsyms)(struct broker *b, int *ret_fd, struct error *err);
 };

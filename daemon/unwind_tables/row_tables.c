@@ -114,7 +114,7 @@ static ssize_t take_room(struct row_tables *r, uint64_t owner, size_t count,
 }
 
 int row_tables_get(struct row_tables *r, uint64_t owner, const struct ehframe_table *e,
-                   row_tables_put_fn put, void *put_ctx, row_tables_drop_fn drop, void *drop_ctx,
+                   row_tables_put_fn put, struct broker *b, row_tables_drop_fn drop, void *drop_ctx,
                    struct row_table **ret, struct error *err)
 {
     _cleanup_free_ struct row_table *t = calloc(1, sizeof(*t));
@@ -140,7 +140,7 @@ int row_tables_get(struct row_tables *r, uint64_t owner, const struct ehframe_ta
         return -ENOMEM;
     r->tables = tables;
     if (e->count) {
-        k = put(put_ctx, t->first, e->rows, (uint32_t)e->count, err);
+        k = put(b, t->first, e->rows, (uint32_t)e->count, err);
         if (k < 0)
             return k;
     }

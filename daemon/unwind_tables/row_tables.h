@@ -11,6 +11,8 @@
 #include "base/shares.h"
 #include "unwind_tables/ehframe.h"
 
+struct broker;
+
 #define ROW_TABLES_MAX 4096
 #define ROW_TABLES_MIN 512
 
@@ -33,7 +35,7 @@ struct row_tables {
     size_t count;
 };
 
-typedef int (*row_tables_put_fn)(void *ctx, uint32_t first, const struct unwind_row *rows,
+typedef int (*row_tables_put_fn)(struct broker *b, uint32_t first, const struct unwind_row *rows,
                                  uint32_t count, struct error *err);
 /* Called for a table that is about to be freed. */
 typedef void (*row_tables_drop_fn)(void *ctx, const struct row_table *t);
@@ -42,11 +44,11 @@ void row_tables_init(struct row_tables *r, uint32_t rows_max);
 void row_tables_deinit(struct row_tables *r);
 
 /* Finds the table with the rows of @e, or makes it for a process of @owner. Calls @put with
- * @put_ctx for the rows of a new table, and @drop with @drop_ctx for each evicted table. *ret
+ * @b for the rows of a new table, and @drop with @drop_ctx for each evicted table. *ret
  * points into @r. Returns 0; -ENOSPC: no room, or the owner's share is used up; -ENOMEM; or what
  * @put returned. */
 int row_tables_get(struct row_tables *r, uint64_t owner, const struct ehframe_table *e,
-                   row_tables_put_fn put, void *put_ctx, row_tables_drop_fn drop, void *drop_ctx,
+                   row_tables_put_fn put, struct broker *b, row_tables_drop_fn drop, void *drop_ctx,
                    struct row_table **ret, struct error *err);
 
 /* Count one mapping more or less that uses @t. */

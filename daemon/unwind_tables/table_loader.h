@@ -11,6 +11,8 @@
 #include "proc/proc.h"
 #include "unwind/process.h"
 
+struct broker;
+
 struct feeder;
 
 struct feeder_io {
@@ -23,13 +25,13 @@ struct feeder_io {
     int wake_fd; /* borrowed; eventfd that the thread writes to when a file was read; <= 0: none */
     /* Opens the file of an executable mapping. Returns 0, PROC_GONE, another outcome > 0 (no file),
      * or -errno. */
-    int (*open_mapped)(void *ctx, const struct proc_id *id, uint64_t start, uint64_t end,
+    int (*open_mapped)(struct broker *b, const struct proc_id *id, uint64_t start, uint64_t end,
                        int *ret_fd, struct error *err);
     /* Writes @count rows from index @first on. */
-    int (*put_rows)(void *ctx, uint32_t first, const struct unwind_row *rows, uint32_t count,
+    int (*put_rows)(struct broker *b, uint32_t first, const struct unwind_row *rows, uint32_t count,
                     struct error *err);
     /* Writes the description @p of a process; NULL: removes it. */
-    int (*put_process)(void *ctx, int32_t host_pid, const struct unwind_process *p,
+    int (*put_process)(struct broker *b, int32_t host_pid, const struct unwind_process *p,
                        struct error *err);
 };
 

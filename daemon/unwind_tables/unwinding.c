@@ -64,24 +64,6 @@ struct unwinding {
                         * remain */
 };
 
-static int open_mapped(void *ctx, const struct proc_id *id, uint64_t start, uint64_t end,
-                       int *ret_fd, struct error *err)
-{
-    return broker_mapped(ctx, id, start, end, ret_fd, err);
-}
-
-static int put_rows(void *ctx, uint32_t first, const struct unwind_row *rows, uint32_t count,
-                    struct error *err)
-{
-    return broker_put_rows(ctx, first, rows, count, err);
-}
-
-static int put_process(void *ctx, int32_t host_pid, const struct unwind_process *p,
-                       struct error *err)
-{
-    return broker_put_process(ctx, host_pid, p, err);
-}
-
 int unwinding_new(struct broker *b, int wake_fd, struct memory_budget *memory,
                   struct unwinding **ret)
 {
@@ -90,9 +72,9 @@ int unwinding_new(struct broker *b, int wake_fd, struct memory_budget *memory,
                             .copies = &memory->copies,
                             .background = true,
                             .wake_fd = wake_fd,
-                            .open_mapped = open_mapped,
-                            .put_rows = put_rows,
-                            .put_process = put_process };
+                            .open_mapped = broker_mapped,
+                            .put_rows = broker_put_rows,
+                            .put_process = broker_put_process };
     struct unwinding *u = calloc(1, sizeof(*u));
     int r;
 

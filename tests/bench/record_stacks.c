@@ -43,7 +43,7 @@ static size_t piece_count, row_count;
 static uint64_t seen[SEEN_MAX];
 static size_t seen_count;
 
-static int open_mapped(void *ctx, const struct proc_id *id, uint64_t start, uint64_t end,
+static int open_mapped(struct broker *ctx, const struct proc_id *id, uint64_t start, uint64_t end,
                        int *ret_fd, struct error *err)
 {
     char path[96];
@@ -55,15 +55,15 @@ static int open_mapped(void *ctx, const struct proc_id *id, uint64_t start, uint
     return *ret_fd < 0 ? -errno : 0;
 }
 
-static int put_rows(void *ctx, uint32_t first, const struct unwind_row *from, uint32_t count,
-                    struct error *err)
+static int put_rows(struct broker *ctx, uint32_t first, const struct unwind_row *from,
+                    uint32_t count, struct error *err)
 {
     (void)ctx, (void)err;
     memcpy(rows + first, from, count * sizeof(*from));
     return 0;
 }
 
-static int put_process(void *ctx, int32_t host_pid, const struct unwind_process *p,
+static int put_process(struct broker *ctx, int32_t host_pid, const struct unwind_process *p,
                        struct error *err)
 {
     (void)ctx, (void)host_pid, (void)err;

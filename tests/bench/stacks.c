@@ -50,7 +50,7 @@ static struct {
     bool java_tid[THREADS_MAX * 64];
 } run;
 
-static int open_mapped(void *ctx, const struct proc_id *id, uint64_t start, uint64_t end,
+static int open_mapped(struct broker *ctx, const struct proc_id *id, uint64_t start, uint64_t end,
                        int *ret_fd, struct error *err)
 {
     char path[128];
@@ -78,15 +78,15 @@ static int open_mapped(void *ctx, const struct proc_id *id, uint64_t start, uint
     return *ret_fd < 0 ? error_errno(err, "cannot open %s", path) : 0;
 }
 
-static int put_rows(void *ctx, uint32_t first, const struct unwind_row *rows, uint32_t count,
-                    struct error *err)
+static int put_rows(struct broker *ctx, uint32_t first, const struct unwind_row *rows,
+                    uint32_t count, struct error *err)
 {
     (void)ctx;
     (void)err;
     return sampler_put_rows(run.sampler, first, rows, count);
 }
 
-static int put_process(void *ctx, int32_t host_pid, const struct unwind_process *p,
+static int put_process(struct broker *ctx, int32_t host_pid, const struct unwind_process *p,
                        struct error *err)
 {
     (void)ctx;

@@ -8,7 +8,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static int absent(void *ctx, const struct proc_id *id, int *ret_fd, struct error *err)
+static int absent(struct broker *ctx, const struct proc_id *id, int *ret_fd, struct error *err)
 {
     (void)ctx;
     (void)id;
@@ -17,7 +17,7 @@ static int absent(void *ctx, const struct proc_id *id, int *ret_fd, struct error
     return BROKER_ABSENT;
 }
 
-static int absent_config(void *ctx, const char *id, int *ret_fd, struct error *err)
+static int absent_config(struct broker *ctx, const char *id, int *ret_fd, struct error *err)
 {
     (void)ctx;
     (void)id;
@@ -26,7 +26,7 @@ static int absent_config(void *ctx, const char *id, int *ret_fd, struct error *e
     return BROKER_ABSENT;
 }
 
-static int absent_logs(void *ctx, int *ret_fd, struct error *err)
+static int absent_logs(struct broker *ctx, int *ret_fd, struct error *err)
 {
     (void)ctx;
     (void)ret_fd;
@@ -34,7 +34,7 @@ static int absent_logs(void *ctx, int *ret_fd, struct error *err)
     return BROKER_ABSENT;
 }
 
-static int absent_sideband(void *ctx, int ret_fds[BROKER_CPUS_MAX], size_t *ret_count,
+static int absent_sideband(struct broker *ctx, int ret_fds[BROKER_CPUS_MAX], size_t *ret_count,
                            struct error *err)
 {
     (void)ctx;

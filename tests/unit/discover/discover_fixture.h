@@ -20,7 +20,8 @@
 static int proc_fd = -1;
 static unsigned maps_opened, configs_opened, dropped;
 
-static inline int fake_maps(void *ctx, const struct proc_id *id, int *ret_fd, struct error *err)
+static inline int fake_maps(struct broker *ctx, const struct proc_id *id, int *ret_fd,
+                            struct error *err)
 {
     char path[64];
 
@@ -31,7 +32,8 @@ static inline int fake_maps(void *ctx, const struct proc_id *id, int *ret_fd, st
     return *ret_fd < 0 ? error_errno(err, "maps") : 0;
 }
 
-static inline int fake_mem(void *ctx, const struct proc_id *id, int *ret_fd, struct error *err)
+static inline int fake_mem(struct broker *ctx, const struct proc_id *id, int *ret_fd,
+                           struct error *err)
 {
     (void)ctx;
     (void)id;
@@ -41,7 +43,8 @@ static inline int fake_mem(void *ctx, const struct proc_id *id, int *ret_fd, str
     return -EPERM;
 }
 
-static inline int absent(void *ctx, const struct proc_id *id, int *ret_fd, struct error *err)
+static inline int absent(struct broker *ctx, const struct proc_id *id, int *ret_fd,
+                         struct error *err)
 {
     (void)ctx;
     (void)id;
@@ -50,7 +53,7 @@ static inline int absent(void *ctx, const struct proc_id *id, int *ret_fd, struc
     return BROKER_ABSENT;
 }
 
-static inline int fake_config(void *ctx, const char *id, int *ret_fd, struct error *err)
+static inline int fake_config(struct broker *ctx, const char *id, int *ret_fd, struct error *err)
 {
     (void)ctx;
     (void)err;
@@ -61,7 +64,7 @@ static inline int fake_config(void *ctx, const char *id, int *ret_fd, struct err
     return *ret_fd < 0 ? -errno : 0;
 }
 
-static inline int no_logs(void *ctx, int *ret_fd, struct error *err)
+static inline int no_logs(struct broker *ctx, int *ret_fd, struct error *err)
 {
     (void)ctx;
     (void)ret_fd;
@@ -69,7 +72,7 @@ static inline int no_logs(void *ctx, int *ret_fd, struct error *err)
     return BROKER_ABSENT;
 }
 
-static inline int no_sideband(void *ctx, int ret_fds[BROKER_CPUS_MAX], size_t *ret_count,
+static inline int no_sideband(struct broker *ctx, int ret_fds[BROKER_CPUS_MAX], size_t *ret_count,
                               struct error *err)
 {
     (void)ctx;
@@ -83,7 +86,8 @@ static inline int no_sideband(void *ctx, int ret_fds[BROKER_CPUS_MAX], size_t *r
 static bool quarantined;
 static uint64_t asked_ns; /* when it was asked first, which is in the middle of a reading */
 
-static inline bool fake_leaves_alone(void *ctx, const struct proc_id *id, bool *ret_jvm)
+static inline bool fake_leaves_alone(const struct broker *ctx, const struct proc_id *id,
+                                     bool *ret_jvm)
 {
     (void)ctx;
     (void)id;
@@ -98,7 +102,7 @@ static const char *made_by_root;
 
 static uint64_t fake_cpu_limit; /* thousandths of a CPU */
 
-static inline int fake_cgroup(void *ctx, const struct proc_id *id, int *ret_fd,
+static inline int fake_cgroup(struct broker *ctx, const struct proc_id *id, int *ret_fd,
                               uint64_t *ret_cpu_limit, struct error *err)
 {
     char path[64], text[4096];

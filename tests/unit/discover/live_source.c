@@ -24,23 +24,24 @@ static int open_of(const struct proc_id *id, const char *name, int *ret_fd)
     return *ret_fd >= 0 ? 0 : errno == ENOENT || errno == ESRCH ? PROC_GONE : -errno;
 }
 
-static int live_maps(void *ctx, const struct proc_id *id, int *ret_fd, struct error *err)
+static int live_maps(struct broker *ctx, const struct proc_id *id, int *ret_fd, struct error *err)
 {
-    unsigned *opened = ctx;
+    unsigned *opened = (void *)ctx;
 
     (void)err;
     (*opened)++;
     return open_of(id, "maps", ret_fd);
 }
 
-static int live_mem(void *ctx, const struct proc_id *id, int *ret_fd, struct error *err)
+static int live_mem(struct broker *ctx, const struct proc_id *id, int *ret_fd, struct error *err)
 {
     (void)ctx;
     (void)err;
     return open_of(id, "mem", ret_fd);
 }
 
-static int live_hsperfdata(void *ctx, const struct proc_id *id, int *ret_fd, struct error *err)
+static int live_hsperfdata(struct broker *ctx, const struct proc_id *id, int *ret_fd,
+                           struct error *err)
 {
     (void)ctx;
     (void)id;
@@ -49,7 +50,7 @@ static int live_hsperfdata(void *ctx, const struct proc_id *id, int *ret_fd, str
     return BROKER_ABSENT;
 }
 
-static int live_config(void *ctx, const char *id, int *ret_fd, struct error *err)
+static int live_config(struct broker *ctx, const char *id, int *ret_fd, struct error *err)
 {
     (void)ctx;
     (void)id;
@@ -58,7 +59,7 @@ static int live_config(void *ctx, const char *id, int *ret_fd, struct error *err
     return BROKER_ABSENT;
 }
 
-static int live_logs(void *ctx, int *ret_fd, struct error *err)
+static int live_logs(struct broker *ctx, int *ret_fd, struct error *err)
 {
     (void)ctx;
     (void)ret_fd;
@@ -66,7 +67,7 @@ static int live_logs(void *ctx, int *ret_fd, struct error *err)
     return BROKER_ABSENT;
 }
 
-static int live_sideband(void *ctx, int ret_fds[BROKER_CPUS_MAX], size_t *ret_count,
+static int live_sideband(struct broker *ctx, int ret_fds[BROKER_CPUS_MAX], size_t *ret_count,
                          struct error *err)
 {
     struct perf_event_attr attr = {

@@ -17,7 +17,7 @@ struct published {
     uint64_t published_ns, address;
 };
 
-static int self_maps(void *ctx, const struct proc_id *id, int *ret_fd, struct error *err)
+static int self_maps(struct broker *ctx, const struct proc_id *id, int *ret_fd, struct error *err)
 {
     (void)ctx;
     (void)id;

@@ -212,7 +212,8 @@ END_TEST
 
 static struct fake_ring only_ring;
 
-static int one_ring(void *ctx, int ret_fds[BROKER_CPUS_MAX], size_t *ret_count, struct error *err)
+static int one_ring(struct broker *ctx, int ret_fds[BROKER_CPUS_MAX], size_t *ret_count,
+                    struct error *err)
 {
     (void)ctx;
     (void)err;

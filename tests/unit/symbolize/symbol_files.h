@@ -26,9 +26,10 @@ static inline int local_open(const char *path, int *ret_fd)
     return 0;
 }
 
-static inline int local_maps(void *cookie, const struct proc_id *id, int *ret_fd, struct error *err)
+static inline int local_maps(struct broker *cookie, const struct proc_id *id, int *ret_fd,
+                             struct error *err)
 {
-    struct local_files *l = cookie;
+    struct local_files *l = (void *)cookie;
     char path[64];
 
     (void)err;
@@ -37,10 +38,10 @@ static inline int local_maps(void *cookie, const struct proc_id *id, int *ret_fd
     return local_open(l->maps ? l->maps : path, ret_fd) ? PROC_GONE : 0;
 }
 
-static inline int local_mapped(void *cookie, const struct proc_id *id, uint64_t start, uint64_t end,
-                               int *ret_fd, struct error *err)
+static inline int local_mapped(struct broker *cookie, const struct proc_id *id, uint64_t start,
+                               uint64_t end, int *ret_fd, struct error *err)
 {
-    struct local_files *l = cookie;
+    struct local_files *l = (void *)cookie;
     char path[128];
 
     (void)err;
@@ -50,10 +51,10 @@ static inline int local_mapped(void *cookie, const struct proc_id *id, uint64_t 
     return local_open(path, ret_fd);
 }
 
-static inline int local_debug(void *cookie, const struct proc_id *id, const uint8_t *build_id,
-                              size_t n, int *ret_fd, struct error *err)
+static inline int local_debug(struct broker *cookie, const struct proc_id *id,
+                              const uint8_t *build_id, size_t n, int *ret_fd, struct error *err)
 {
-    struct local_files *l = cookie;
+    struct local_files *l = (void *)cookie;
     char path[256] = "/usr/lib/debug/.build-id/";
 
     (void)id, (void)err;
@@ -69,18 +70,18 @@ static inline int local_debug(void *cookie, const struct proc_id *id, const uint
     return local_open(path, ret_fd);
 }
 
-static inline int local_debug_shared(void *cookie, const struct proc_id *id, struct span name,
-                                     int *ret_fd, struct error *err)
+static inline int local_debug_shared(struct broker *cookie, const struct proc_id *id,
+                                     struct span name, int *ret_fd, struct error *err)
 {
     (void)cookie, (void)id, (void)name, (void)ret_fd, (void)err;
     return 2;
 }
 
-static inline int local_debuglink(void *cookie, const struct proc_id *id, uint64_t start,
+static inline int local_debuglink(struct broker *cookie, const struct proc_id *id, uint64_t start,
                                   uint64_t end, const char *basename, int *ret_fd,
                                   struct error *err)
 {
-    struct local_files *l = cookie;
+    struct local_files *l = (void *)cookie;
 
     (void)id, (void)start, (void)end, (void)err;
     l->link_asked++;
@@ -88,16 +89,16 @@ static inline int local_debuglink(void *cookie, const struct proc_id *id, uint64
     return local_open(l->debuglink, ret_fd);
 }
 
-static inline int local_perfmap(void *cookie, const struct proc_id *id, int *ret_fd,
+static inline int local_perfmap(struct broker *cookie, const struct proc_id *id, int *ret_fd,
                                 struct error *err)
 {
     (void)id, (void)err;
-    return local_open(((struct local_files *)cookie)->perf_map, ret_fd);
+    return local_open(((struct local_files *)(void *)cookie)->perf_map, ret_fd);
 }
 
-static inline int local_kallsyms(void *cookie, int *ret_fd, struct error *err)
+static inline int local_kallsyms(struct broker *cookie, int *ret_fd, struct error *err)
 {
-    struct local_files *l = cookie;
+    struct local_files *l = (void *)cookie;
 
     if (!l->kallsyms)
         return error_set(err, -EPERM, "no right to read it");

@@ -175,8 +175,8 @@ END_TEST
 
 static const char *opened; /* what "mapped" gives */
 
-static int give_opened(void *cookie, const struct proc_id *id, uint64_t start, uint64_t end,
-                       int *ret_fd, struct error *err)
+static int give_opened(struct broker *cookie, const struct proc_id *id, uint64_t start,
+                       uint64_t end, int *ret_fd, struct error *err)
 {
     (void)id, (void)start, (void)end, (void)err;
     ((struct local_files *)cookie)->mapped_opens++;

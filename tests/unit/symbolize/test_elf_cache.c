@@ -90,7 +90,7 @@ static void write_elf(uint32_t count)
     usleep(2 * FILE_IDENTITY_SETTLED_NS / 1000);
 }
 
-static int give_path(void *cookie, const struct proc_id *id, uint64_t start, uint64_t end,
+static int give_path(struct broker *cookie, const struct proc_id *id, uint64_t start, uint64_t end,
                      int *ret_fd, struct error *err)
 {
     (void)cookie, (void)id, (void)start, (void)end, (void)err;
@@ -225,7 +225,7 @@ START_TEST(more_than_can_wait_are_asked_for_again)
 }
 END_TEST
 
-static int load_small(void *cookie, const struct proc_id *id, uint64_t start, uint64_t end,
+static int load_small(struct broker *cookie, const struct proc_id *id, uint64_t start, uint64_t end,
                       int *ret_fd, struct error *err)
 {
     (void)cookie, (void)id, (void)start, (void)end, (void)err;

@@ -43,8 +43,8 @@ static int run(const char *const argv[], int out)
 }
 
 /* The file whose number is the mapping's start. */
-static int mapped(void *cookie, const struct proc_id *id, uint64_t start, uint64_t end, int *ret_fd,
-                  struct error *err)
+static int mapped(struct broker *cookie, const struct proc_id *id, uint64_t start, uint64_t end,
+                  int *ret_fd, struct error *err)
 {
     (void)cookie, (void)id, (void)end, (void)err;
     *ret_fd = open(path_of(start), O_RDONLY | O_CLOEXEC);
@@ -54,7 +54,7 @@ static int mapped(void *cookie, const struct proc_id *id, uint64_t start, uint64
 static char shared_name[256];
 static unsigned by_id;
 
-static int debug(void *cookie, const struct proc_id *id, const uint8_t *build_id, size_t n,
+static int debug(struct broker *cookie, const struct proc_id *id, const uint8_t *build_id, size_t n,
                  int *ret_fd, struct error *err)
 {
     (void)cookie, (void)id, (void)build_id, (void)n, (void)ret_fd, (void)err;
@@ -62,8 +62,8 @@ static int debug(void *cookie, const struct proc_id *id, const uint8_t *build_id
     return 2;
 }
 
-static int debug_shared(void *cookie, const struct proc_id *id, struct span name, int *ret_fd,
-                        struct error *err)
+static int debug_shared(struct broker *cookie, const struct proc_id *id, struct span name,
+                        int *ret_fd, struct error *err)
 {
     (void)cookie, (void)id, (void)ret_fd, (void)err;
     span_copy(name, shared_name, sizeof(shared_name));

@@ -12,7 +12,7 @@
 static struct row_tables tables;
 static size_t dropped;
 
-static int put(void *ctx, uint32_t first, const struct unwind_row *rows, uint32_t count,
+static int put(struct broker *ctx, uint32_t first, const struct unwind_row *rows, uint32_t count,
                struct error *err)
 {
     (void)ctx, (void)rows, (void)err;
