@@ -316,9 +316,7 @@ UNWIND_FUNCTION int unwind_frozen_rule(struct unwind_walk *w, struct unwind_proc
     if (!unwind_find_blob(w, p, w->at.pc - 1) || !unwind_frame_facts(w, p, &size, &complete) ||
         size < 16)
         return UNWIND_END_NO_BLOB;
-    w->rule.kind = UNWIND_STUB;
-    w->rule.blob = 0;
-    w->rule.compile_id = 0;
+    unwind_set_stub(w);
     unwind_set_rule(w, UNWIND_BASE_SP, size, -16, false);
     if (!unwind_is_nmethod(w->blob_name))
         return 0;

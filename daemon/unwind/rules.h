@@ -18,6 +18,20 @@ UNWIND_INLINE void unwind_set_rule(struct unwind_walk *w, uint8_t base, int32_t 
     w->rule.keep = keep;
 }
 
+/* Makes w->rule that of a stub. */
+UNWIND_INLINE void unwind_set_stub(struct unwind_walk *w)
+{
+    w->rule.kind = UNWIND_STUB;
+    w->rule.blob = 0;
+    w->rule.compile_id = 0;
+}
+
+/* Returns whether the frame pointer may lead to the caller's: it is a little above sp. */
+UNWIND_INLINE bool unwind_fp_near(const struct unwind_walk *w)
+{
+    return w->at.fp >= w->at.sp && w->at.fp - w->at.sp < 8192 && (w->at.fp & 7) == 0;
+}
+
 /* Returns whether w->rule, based on sp, finds a return address into Java code (with @native: into
  * any code). */
 UNWIND_INLINE bool unwind_rule_returns(struct unwind_walk *w, struct unwind_process *p, bool native)

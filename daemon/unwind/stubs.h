@@ -17,9 +17,7 @@ UNWIND_FUNCTION int unwind_runtime_rule(struct unwind_walk *w, struct unwind_pro
 
     if (!w || !p)
         return UNWIND_END_NO_PROCESS;
-    w->rule.kind = UNWIND_STUB;
-    w->rule.blob = 0;
-    w->rule.compile_id = 0;
+    unwind_set_stub(w);
     if (!unwind_frame_facts(w, p, &size, &complete))
         return UNWIND_END_RUNTIME;
     if (!w->exact && size) {
@@ -45,8 +43,7 @@ UNWIND_FUNCTION int unwind_runtime_rule(struct unwind_walk *w, struct unwind_pro
             return 0;
         }
     }
-    if (w->at.fp >= w->at.sp && w->at.fp - w->at.sp < 8192 && (w->at.fp & 7) == 0 &&
-        unwind_returns_at(w, p, w->at.fp + 8, true)) {
+    if (unwind_fp_near(w) && unwind_returns_at(w, p, w->at.fp + 8, true)) {
         unwind_set_rule(w, UNWIND_BASE_FP, 16, -16, false);
         return 0;
     }

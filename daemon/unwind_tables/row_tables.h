@@ -43,10 +43,10 @@ typedef void (*row_tables_drop_fn)(void *ctx, const struct row_table *t);
 void row_tables_init(struct row_tables *r, uint32_t rows_max);
 void row_tables_deinit(struct row_tables *r);
 
-/* Finds the table with the rows of @e, or makes it for a process of @owner. Calls @put with
- * @b for the rows of a new table, and @drop with @drop_ctx for each evicted table. *ret
- * points into @r. Returns 0; -ENOSPC: no room, or the owner's share is used up; -ENOMEM; or what
- * @put returned. */
+/* Finds the table with the rows of @e, or makes it for a process of @owner. Calls @put with @b
+ * for the rows of a new table, and @drop with @drop_ctx for each evicted table. *ret points into
+ * @r. Returns 0; -ENOSPC: no room, or the owner's share is used up; -ENOMEM; or what @put
+ * returned. */
 int row_tables_get(struct row_tables *r, uint64_t owner, const struct ehframe_table *e,
                    row_tables_put_fn put, struct broker *b, row_tables_drop_fn drop, void *drop_ctx,
                    struct row_table **ret, struct error *err);

@@ -146,11 +146,8 @@ UNWIND_FUNCTION int unwind_stub_rule(struct unwind_walk *w, struct unwind_proces
         return UNWIND_END_NO_PROCESS;
     s = &w->stub;
     s->by_fp = 0;
-    w->rule.kind = UNWIND_STUB;
-    w->rule.blob = 0;
-    w->rule.compile_id = 0;
-    framed = w->at.fp >= w->at.sp && w->at.fp - w->at.sp < 8192 && (w->at.fp & 7) == 0 &&
-             unwind_stack(w, w->at.fp + 8, &s->by_fp);
+    unwind_set_stub(w);
+    framed = unwind_fp_near(w) && unwind_stack(w, w->at.fp + 8, &s->by_fp);
     s->by_fp = unwind_unsigned(s->by_fp);
     if (!w->exact || (framed && (s->by_fp == w->registers.link || unwind_link_inside(w, p) > 0))) {
         unwind_set_rule(w, UNWIND_BASE_FP, 16, -16, !w->exact);
@@ -197,17 +194,12 @@ UNWIND_FUNCTION int unwind_adapter_rule(struct unwind_walk *w, struct unwind_pro
 
     if (!w || !p)
         return UNWIND_END_NO_PROCESS;
-    w->rule.kind = UNWIND_STUB;
-    w->rule.blob = 0;
-    w->rule.compile_id = 0;
+    unwind_set_stub(w);
     adapter = w->blob_name == UNWIND_NAME('I', '2', 'C', '/', 'C', '2', 'I', ' ');
     if (w->exact && adapter && unwind_exact_adapter(w, p) > 0)
         return 0;
     if (w->exact && unwind_try_leaf(w, p, true))
         return 0;
     unwind_set_rule(w, UNWIND_BASE_FP, 16, -16, false);
-    return w->at.fp >= w->at.sp && w->at.fp - w->at.sp < 8192 && (w->at.fp & 7) == 0 &&
-                   unwind_returns_at(w, p, w->at.fp + 8, true)
-               ? 0
-               : UNWIND_END_STUB;
+    return unwind_fp_near(w) && unwind_returns_at(w, p, w->at.fp + 8, true) ? 0 : UNWIND_END_STUB;
 }

@@ -185,10 +185,8 @@ UNWIND_FUNCTION int unwind_stub_rule(struct unwind_walk *w, struct unwind_proces
     s->by_fp = 0;
     s->by_sp = 0;
     low = w->blob_code;
-    w->rule.kind = UNWIND_STUB;
-    w->rule.blob = 0;
-    w->rule.compile_id = 0;
-    fp_near = w->at.fp >= w->at.sp && w->at.fp - w->at.sp < 8192 && (w->at.fp & 7) == 0;
+    unwind_set_stub(w);
+    fp_near = unwind_fp_near(w);
     if (fp_near && unwind_stack(w, w->at.fp + 8, &s->by_fp) && s->by_fp == ~0ULL) {
         /* The method entry barrier has a cookie below its return address. */
         unwind_set_rule(w, UNWIND_BASE_FP, 24, -24, false);
@@ -323,9 +321,7 @@ UNWIND_FUNCTION int unwind_adapter_rule(struct unwind_walk *w, struct unwind_pro
 
     if (!w || !p)
         return UNWIND_END_NO_PROCESS;
-    w->rule.kind = UNWIND_STUB;
-    w->rule.blob = 0;
-    w->rule.compile_id = 0;
+    unwind_set_stub(w);
     adapter = w->blob_name == UNWIND_NAME('I', '2', 'C', '/', 'C', '2', 'I', ' ');
     if (adapter && w->exact && unwind_exact_adapter(w, p) > 0)
         return 0;
