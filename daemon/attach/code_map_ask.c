@@ -134,9 +134,7 @@ int code_map_each(struct code_map *m, uint64_t time_ns,
 static bool same_frames(const struct code_location *a, size_t a_n, const struct code_location *b,
                         size_t b_n)
 {
-    if (a_n != b_n)
-        return false;
-    return ALL_OF(i, a_n, a[i].method == b[i].method);
+    return a_n == b_n && ALL_OF(i, a_n, a[i].method == b[i].method);
 }
 
 int code_map_each_range(struct code_map *m, const struct code_piece *piece,

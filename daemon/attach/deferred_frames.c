@@ -254,9 +254,7 @@ static bool same_functions(const struct deferred *l, const uint32_t *a, size_t a
 
         return x->class_name == y->class_name && x->name == y->name;
     }
-    if (a_n != b_n)
-        return false;
-    return ALL_OF(i, a_n, function_of(l, a[i]) == function_of(l, b[i]));
+    return a_n == b_n && ALL_OF(i, a_n, function_of(l, a[i]) == function_of(l, b[i]));
 }
 
 /* Returns whether @frames, those by memory, name the place. */

@@ -47,9 +47,7 @@ static void reconcile_probes(struct reconcile *rc, struct capture *c, struct pro
  * sample. */
 static bool asks_for_threads(const struct capture *c)
 {
-    if (c->wish.context)
-        return true;
-    return ANY_OF(i, c->event_count, c->events[i].source->reads_threads);
+    return c->wish.context || ANY_OF(i, c->event_count, c->events[i].source->reads_threads);
 }
 
 /* Keeps @p in the filter for FILTER_EXITED_NS: its first thread has ended, but others may still

@@ -287,7 +287,5 @@ uint32_t capture_context(const struct captures *captures, struct capture *c,
     if (!c->wish.context)
         return 0;
     context_of(&captures->contexts, in, &context, &name);
-    if (record_context(c->record, thread, &context, buf_span(&name), &id) < 0)
-        return 0;
-    return id;
+    return record_context(c->record, thread, &context, buf_span(&name), &id) < 0 ? 0 : id;
 }

@@ -51,9 +51,7 @@ static const struct {
 
 bool container_id_is_hex(struct span id)
 {
-    if (id.n != CONTAINER_HEX_DIGITS)
-        return false;
-    return ALL_OF(i, id.n, is_lower_hex(id.p[i]));
+    return id.n == CONTAINER_HEX_DIGITS && ALL_OF(i, id.n, is_lower_hex(id.p[i]));
 }
 
 static bool cut_suffix(struct span *s, const char *suffix)
@@ -178,9 +176,7 @@ static enum rank parse_named(struct span part, struct span parent, struct contai
         return RANK_NONE;
     if (span_take_str(&name, "runc-"))
         return named(name, "runc", RANK_NAME, c);
-    if (span_take_str(&name, "crun-"))
-        return named(name, "crun", RANK_NAME, c);
-    return RANK_NONE;
+    return span_take_str(&name, "crun-") ? named(name, "crun", RANK_NAME, c) : RANK_NONE;
 }
 
 /* "podUID" anywhere in @part, with '-' or systemd's '_' between the groups, or the 32 digits of a

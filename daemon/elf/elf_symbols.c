@@ -170,9 +170,7 @@ static bool is_mapping_mark(struct span name)
 
 static bool lies_before(const struct symbol_item *a, const struct symbol_item *b)
 {
-    if (a->name != b->name)
-        return a->name < b->name;
-    return a->start < b->start;
+    return a->name != b->name ? a->name < b->name : a->start < b->start;
 }
 
 /* Names @item by its string at @at of @w. Returns 0; 1: it gets no name; -EDQUOT; -ENOMEM. */

@@ -44,9 +44,7 @@ static bool comes_before(const struct symbol_item *x, const struct symbol_item *
         return x->start < y->start;
     if (x->boundary != y->boundary)
         return x->boundary;
-    if (x->rank != y->rank)
-        return x->rank < y->rank;
-    return x->name < y->name;
+    return x->rank != y->rank ? x->rank < y->rank : x->name < y->name;
 }
 
 static uint64_t end_of(const struct symbol_item *item)

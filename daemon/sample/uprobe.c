@@ -156,9 +156,7 @@ static int attach_event(uint32_t type, int program, int32_t pid, const char *pat
     attr.probe_offset = place->offset;
     event = (int)syscall(SYS_perf_event_open, &attr, pid, /* cpu= */ -1, /* group_fd= */ -1,
                          PERF_FLAG_FD_CLOEXEC);
-    if (event < 0)
-        return -errno;
-    return bpf_link_create(program, event, BPF_PERF_EVENT, &opts);
+    return event < 0 ? -errno : bpf_link_create(program, event, BPF_PERF_EVENT, &opts);
 }
 
 /* The name of a place's pin: no other struct uprobes has this address until it is freed. */

@@ -188,9 +188,7 @@ static int read_instructions(struct hotspot_vm *vm, struct u64_cache *stubs, con
         return -ENOMEM;
     m->in.instructions = m->instructions;
     m->in.instruction_count = leaf_decode(m->in.code, m->instructions, max);
-    if (m->in.instruction_count > max)
-        return -E2BIG;
-    return mark_calls(vm, stubs, b, bytes, m);
+    return m->in.instruction_count > max ? -E2BIG : mark_calls(vm, stubs, b, bytes, m);
 }
 
 int leaf_read_code(struct hotspot_vm *vm, struct u64_cache *stubs, const struct blob *b,

@@ -181,9 +181,7 @@ int hotspot_code_locate(struct hotspot_vm *vm, const struct hotspot_code *code, 
 static bool same_methods(const struct hotspot_location *a, size_t a_n,
                          const struct hotspot_location *b, size_t b_n)
 {
-    if (a_n != b_n)
-        return false;
-    return ALL_OF(i, a_n, a[i].method == b[i].method);
+    return a_n == b_n && ALL_OF(i, a_n, a[i].method == b[i].method);
 }
 
 /* Reads the frames of the PcDesc at @index, and the end of its code. Returns their number; 0: no
