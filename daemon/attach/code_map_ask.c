@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Names pieces of code: frames, names, lines, ranges. */
 #include "attach/code_map_impl.h"
+#include "base/list.h"
 
 static struct code_piece describe(const struct piece *p)
 {

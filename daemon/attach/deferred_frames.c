@@ -3,6 +3,7 @@
 
 #include "base/array.h"
 #include "base/id_table.h"
+#include "base/list.h"
 #include "base/u64_cache.h"
 #include "symbolize/java_function.h"
 #include "unwind/unwind.h"

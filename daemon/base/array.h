@@ -2,7 +2,8 @@
 /* Arrays that grow. The owner keeps the array, its count and its capacity. */
 #pragma once
 
-#include "base/macros.h"
+#include <stdbool.h>
+#include <stddef.h>
 
 /* Makes room for @need elements in the array *@list, which has room for *@cap: doubles *@cap,
  * beginning at @first. Returns false if there is no memory; then nothing has changed. */
@@ -13,14 +14,6 @@ bool array_grow_bytes(void *list, size_t *cap, size_t need, size_t first, size_t
 /* Makes room for exactly @want elements, and zeroes the new ones. Otherwise as array_grow(). */
 #define array_extend(list, cap, want) array_extend_bytes((list), (cap), (want), sizeof(**(list)))
 bool array_extend_bytes(void *list, size_t *cap, size_t want, size_t size);
-
-/* Orders numbers of 64 bits, for qsort(3). */
-static inline int array_compare_u64(const void *a, const void *b)
-{
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-    return COMPARE(x, y);
-}
 
 /* Returns the first index below @n for which @behind, a condition on index @at, is false; @n: none.
  * The condition has to be true of all indexes before that one. */

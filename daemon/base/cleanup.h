@@ -45,12 +45,6 @@ static inline int take_fd(int *fd)
     return r;
 }
 
-/* Reads all of @n bytes at @offset of a file. */
-static inline bool fd_read_at(int fd, uint64_t offset, void *p, size_t n)
-{
-    return offset <= INT64_MAX && pread(fd, p, n, (off_t)offset) == (ssize_t)n;
-}
-
 /* Closes @fd unless negative and returns -1, so that `fd = close_fd(fd)` cannot close twice. */
 static inline int close_fd(int fd)
 {

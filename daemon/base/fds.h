@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Closing many file descriptors at once, and how many there may be. Thread: any; safe between fork
- * and exec.
+ * Closing many file descriptors at once, how many there may be, and reading at an offset. Thread: any;
+ * safe between fork and exec.
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
+#include <unistd.h>
 
 /* Limits of open files of flamed and of its broker; the same as in the units of systemd. */
 #define FDS_WANTED 16384
@@ -18,3 +20,9 @@ void fds_close(unsigned first, unsigned last);
 /* Raises the process's soft limit of open files to @wanted, as far as its hard limit allows. Never
  * lowers it. Returns the soft limit, which children inherit; 0: it cannot be read. */
 uint64_t fds_raise_limit(uint64_t wanted);
+
+/* Reads all of @n bytes at @offset of a file. */
+static inline bool fd_read_at(int fd, uint64_t offset, void *p, size_t n)
+{
+    return offset <= INT64_MAX && pread(fd, p, n, (off_t)offset) == (ssize_t)n;
+}

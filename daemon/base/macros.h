@@ -30,17 +30,6 @@
  * between. Arguments are evaluated twice. */
 #define COMPARE(a, b) (((a) > (b)) - ((a) < (b)))
 
-/* Return whether @is holds for an index @i below @n, or for all of them. Stop at the first that
- * decides. */
-#define ANY_OF(i, n, is)                                                                           \
-    ({                                                                                             \
-        bool any_ = false;                                                                         \
-        for (size_t i = 0; !any_ && i < (n); i++)                                                  \
-            any_ = (is);                                                                           \
-        any_;                                                                                      \
-    })
-#define ALL_OF(i, n, is) (!ANY_OF(i, n, !(is)))
-
 #define PRINTF_LIKE(fmt, args) __attribute__((format(printf, fmt, args)))
 
 #define NSEC_PER_SEC UINT64_C(1000000000)

@@ -104,12 +104,6 @@ bool span_take_dec(struct span *s, uint64_t *ret)
     return true;
 }
 
-bool span_take_number(struct span *s, uint64_t max, uint64_t *ret)
-{
-    span_skip_blanks(s);
-    return span_take_dec(s, ret) && *ret <= max;
-}
-
 int hex_value(char c)
 {
     if (c >= '0' && c <= '9')

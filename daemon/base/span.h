@@ -40,17 +40,11 @@ struct span span_trim(struct span s);
 /* Take from the front: true and *s is advanced, or false and nothing is changed. */
 bool span_take_char(struct span *s, char c);
 bool span_take_str(struct span *s, const char *literal);
-/* Skips blanks, then takes digits of a number up to @max; @s may advance even if that fails. */
-bool span_take_number(struct span *s, uint64_t max, uint64_t *ret);
 /* Take digits as a 64-bit number; false on overflow or without a digit. */
 bool span_take_dec(struct span *s, uint64_t *ret);
 bool span_take_hex(struct span *s, uint64_t *ret); /* without 0x */
 /* Returns the value of the hexadecimal digit @c, of either case; -1: it is none. */
 int hex_value(char c);
-static inline bool is_lower_hex(char c)
-{
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
-}
 /* Returns whether @c is a letter of ASCII, a digit or '_'. */
 static inline bool is_identifier_char(char c)
 {

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/text.h"
 
+#include "base/ascii.h"
+
 #define TEXT_BAD 0xfffdu
 #define TEXT_CUT "..."
 
@@ -184,11 +186,11 @@ unsigned text_distance(struct span a, struct span b)
 
         row[0] = (unsigned)i;
         for (size_t j = 1; j <= b.n; j++) {
-            char c = text_lower(a.p[i - 1]), d = text_lower(b.p[j - 1]);
+            char c = ascii_lower(a.p[i - 1]), d = ascii_lower(b.p[j - 1]);
 
             row[j] = MIN(above[j] + 1, row[j - 1] + 1);
             row[j] = MIN(row[j], above[j - 1] + (c != d));
-            if (i > 1 && j > 1 && c == text_lower(b.p[j - 2]) && text_lower(a.p[i - 2]) == d)
+            if (i > 1 && j > 1 && c == ascii_lower(b.p[j - 2]) && ascii_lower(a.p[i - 2]) == d)
                 row[j] = MIN(row[j], two[j - 2] + 1);
         }
     }

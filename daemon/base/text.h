@@ -31,12 +31,6 @@ void text_add_utf16(struct buf *out, const uint8_t *p, size_t n, bool wide);
 /* Returns true for well-formed UTF-8: no overlong forms, no surrogates, nothing past U+10FFFF. */
 bool text_is_utf8(struct span s);
 
-/* Returns @c, a capital letter of ASCII in lower case. */
-static inline char text_lower(char c)
-{
-    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
-}
-
 #define TEXT_DISTANCE_MAX 64 /* bytes of each that are compared */
 /* Returns the edit distance of the beginnings of both: how many bytes have to be inserted, removed,
  * changed or swapped with their neighbour. ASCII letters count the same in either case. */

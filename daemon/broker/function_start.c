@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "broker/function_start.h"
 
-#include "base/cleanup.h"
+#include "base/fds.h"
 
 #include <elf.h>
 #include <sys/stat.h>

@@ -2,6 +2,7 @@
 #include "broker/usdt.h"
 
 #include "base/cleanup.h"
+#include "base/fds.h"
 #include "base/span.h"
 
 #include <elf.h>

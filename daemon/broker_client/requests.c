@@ -2,6 +2,7 @@
 #include "broker_client/requests.h"
 
 #include "agent/stream.h"
+#include "base/list.h"
 #include "base/tls_paths.h"
 #include "event/event_form.h"
 #include "event/events.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Keeps the filter of the BPF programs in step with the running captures. */
+#include "base/list.h"
 #include "capture/capture_impl.h"
 
 /* Limit of the time that reading symbols of new processes blocks the engine. */

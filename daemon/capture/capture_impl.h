@@ -3,6 +3,7 @@
 #pragma once
 
 #include "attach/deferred_frames.h"
+#include "base/list.h"
 #include "capture/captures.h"
 #include "capture/inlined.h"
 #include "capture/losses.h"

@@ -2,6 +2,7 @@
 #include "capture/inlined.h"
 
 #include "base/id_table.h"
+#include "base/list.h"
 #include "base/text.h"
 
 /* A native frame at an address of a file; no padding. */

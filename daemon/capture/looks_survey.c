@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/fnv1a.h"
+#include "base/list.h"
 #include "base/text.h"
 #include "event/events.h"
 #include "profile/thread_kinds.h"

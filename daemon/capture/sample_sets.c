@@ -2,6 +2,7 @@
 #include "capture/sample_sets.h"
 
 #include "base/buf.h"
+#include "base/list.h"
 #include "event/events.h"
 
 static int start_set(struct broker *b, const struct event_ref *event, uint64_t period,

@@ -3,6 +3,7 @@
 
 #include <strings.h>
 
+#include "base/list.h"
 #include "base/text.h"
 #include "proc/proc.h"
 

@@ -14,6 +14,9 @@
  */
 #include "discover/container.h"
 
+#include "base/ascii.h"
+#include "base/list.h"
+
 #define CONTAINER_HEX_DIGITS 64
 #define CONTAINER_COMPONENTS_MAX                                                                   \
     64 /* of one path; the outer ones of a deeper one are not looked at */
@@ -51,7 +54,7 @@ static const struct {
 
 bool container_id_is_hex(struct span id)
 {
-    return id.n == CONTAINER_HEX_DIGITS && ALL_OF(i, id.n, is_lower_hex(id.p[i]));
+    return id.n == CONTAINER_HEX_DIGITS && ALL_OF(i, id.n, ascii_is_lower_hex(id.p[i]));
 }
 
 static bool cut_suffix(struct span *s, const char *suffix)
@@ -192,7 +195,7 @@ static bool parse_pod_uid(struct span part, char ret[UID_TEXT + 1])
         while (n < s.n && n < UID_TEXT) {
             bool group_end = digits == 8 || digits == 12 || digits == 16 || digits == 20;
 
-            if (is_lower_hex(s.p[n]) && digits < UID_DIGITS)
+            if (ascii_is_lower_hex(s.p[n]) && digits < UID_DIGITS)
                 digits++;
             else if ((s.p[n] != '-' && s.p[n] != '_') || !group_end || s.p[n - 1] == '-' ||
                      s.p[n - 1] == '_')

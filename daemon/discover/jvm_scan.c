@@ -4,6 +4,7 @@
  * with names of 4 KB each. Where the kernel supports it, only executable files are queried, and
  * either way the time is limited.
  */
+#include "base/list.h"
 #include "discover/table.h"
 
 #include "base/cleanup.h"

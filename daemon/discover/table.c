@@ -2,6 +2,7 @@
 #include "discover/table.h"
 
 #include "base/cleanup.h"
+#include "base/list.h"
 #include "base/places.h"
 #include "base/text.h"
 #include "discover/memory_history.h"
@@ -313,7 +314,7 @@ static void expire_oldest(struct discover *d, size_t excess)
         if (!image_is_live(im))
             ends[n++] = im->end_ns;
     }
-    qsort(ends, n, sizeof(*ends), array_compare_u64);
+    qsort(ends, n, sizeof(*ends), list_compare_u64);
     if (n)
         expire(d, ends[MIN(n, excess) - 1], excess);
 }

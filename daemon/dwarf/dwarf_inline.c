@@ -5,6 +5,7 @@
  * if it has a sibling.
  */
 #include "base/array.h"
+#include "base/list.h"
 #include "dwarf/dwarf_impl.h"
 
 #define SCOPES_MAX ((size_t)1 << 20)

@@ -4,6 +4,7 @@
  * a sorted table of them. It is found by its program header, as sections may be stripped, too. It
  * lacks the functions of a native image, which are found by their code.
  */
+#include "base/list.h"
 #include "elf/elf_impl.h"
 
 #include "base/cleanup.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "event/event_form.h"
 
+#include "base/list.h"
 #include "event/events.h"
 
 #include <linux/perf_event.h>

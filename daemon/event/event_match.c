@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "event/event_match.h"
 
-#include "base/text.h"
+#include "base/ascii.h"
 
 static bool fits(char pattern, char c)
 {
-    return pattern == '?' || text_lower(pattern) == text_lower(c);
+    return pattern == '?' || ascii_lower(pattern) == ascii_lower(c);
 }
 
 /* Returns whether @pattern matches all of @text. It backtracks only to the last star, so the time
@@ -38,7 +38,7 @@ static bool is_part(struct span pattern, struct span text)
     for (size_t at = 0; at + pattern.n <= text.n; at++) {
         size_t i = 0;
 
-        while (i < pattern.n && text_lower(pattern.p[i]) == text_lower(text.p[at + i]))
+        while (i < pattern.n && ascii_lower(pattern.p[i]) == ascii_lower(text.p[at + i]))
             i++;
         if (i == pattern.n)
             return true;

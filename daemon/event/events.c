@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "event/events.h"
 
+#include "base/list.h"
 #include "base/macros.h"
 #include "event/event_form.h"
 

@@ -3,6 +3,7 @@
 #include "hotspot/counters.h"
 
 #include "base/clock.h"
+#include "base/list.h"
 #include "hotspot/code/code.h"
 #include "hotspot/hsperfdata.h"
 

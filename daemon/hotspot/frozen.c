@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the unwinder needs to read frames of virtual threads from the heap. */
+#include "base/list.h"
 #include "hotspot/vm.h"
 
 /* Returns the class word of objects of class @klass, without the rest of the mark. */

@@ -4,6 +4,7 @@
  * every field of its rows against the class's own description, and makes a path of steps for the
  * BPF programs. A mismatch with the rows gives no path.
  */
+#include "base/list.h"
 #include "hotspot/classes.h"
 #include "unwind/context_path.h"
 

@@ -4,6 +4,7 @@
  * manager, a process) must not give one user many owners, nor one owner to a user and to another's
  * container.
  */
+#include "base/ascii.h"
 #include "base/shares.h"
 #include "proc/proc.h"
 
@@ -17,7 +18,7 @@ static struct span container_id(struct span text)
     size_t run = 0;
 
     for (size_t i = 0; i < text.n; i++) {
-        run = is_lower_hex(text.p[i]) ? run + 1 : 0;
+        run = ascii_is_lower_hex(text.p[i]) ? run + 1 : 0;
         if (run == CONTAINER_ID_BYTES)
             return (struct span){ text.p + i + 1 - run, run };
     }

@@ -3,6 +3,7 @@
  * Parses /proc/PID/stat. The target chooses the bytes of the second field, in parentheses, which
  * may hold line breaks and ") R 1". The kernel writes all that follows the last parenthesis.
  */
+#include "base/ascii.h"
 #include "proc/proc.h"
 
 #define STAT_PF_KTHREAD 0x00200000
@@ -31,17 +32,17 @@ int proc_stat_parse(struct span text, struct proc_stat *ret)
         return -EBADMSG;
     rest = span_from(text, close + 1);
     if (!span_take_word(&rest, &state) || state.n != 1 ||
-        !span_take_number(&rest, INT32_MAX, &ppid) || !skip_words(&rest, 4) ||
-        !span_take_number(&rest, UINT64_MAX, &flags) || !skip_words(&rest, 2) ||
-        !span_take_number(&rest, UINT64_MAX, &st.major_faults) || !skip_words(&rest, 1) ||
-        !span_take_number(&rest, UINT64_MAX, &st.utime_ticks) ||
-        !span_take_number(&rest, UINT64_MAX, &st.stime_ticks) ||
-        !span_take_number(&rest, UINT64_MAX, &waited_user) ||
-        !span_take_number(&rest, UINT64_MAX, &waited_system) || !skip_words(&rest, 2) ||
-        !span_take_number(&rest, UINT32_MAX, &threads) || !skip_words(&rest, 1) ||
-        !span_take_number(&rest, UINT64_MAX, &st.start_ticks) ||
-        !span_take_number(&rest, UINT64_MAX, &st.vsize_bytes) ||
-        !span_take_number(&rest, UINT64_MAX, &rss_pages))
+        !ascii_take_number(&rest, INT32_MAX, &ppid) || !skip_words(&rest, 4) ||
+        !ascii_take_number(&rest, UINT64_MAX, &flags) || !skip_words(&rest, 2) ||
+        !ascii_take_number(&rest, UINT64_MAX, &st.major_faults) || !skip_words(&rest, 1) ||
+        !ascii_take_number(&rest, UINT64_MAX, &st.utime_ticks) ||
+        !ascii_take_number(&rest, UINT64_MAX, &st.stime_ticks) ||
+        !ascii_take_number(&rest, UINT64_MAX, &waited_user) ||
+        !ascii_take_number(&rest, UINT64_MAX, &waited_system) || !skip_words(&rest, 2) ||
+        !ascii_take_number(&rest, UINT32_MAX, &threads) || !skip_words(&rest, 1) ||
+        !ascii_take_number(&rest, UINT64_MAX, &st.start_ticks) ||
+        !ascii_take_number(&rest, UINT64_MAX, &st.vsize_bytes) ||
+        !ascii_take_number(&rest, UINT64_MAX, &rss_pages))
         return -EBADMSG;
     span_copy((struct span){ text.p + open + 1, close - open - 1 }, st.comm, sizeof(st.comm));
     st.state = state.p[0];
@@ -50,7 +51,7 @@ int proc_stat_parse(struct span text, struct proc_stat *ret)
     st.threads = (uint32_t)threads;
     st.rss_bytes = rss_pages * (uint64_t)sysconf(_SC_PAGESIZE);
     st.kernel_thread = (flags & STAT_PF_KTHREAD) != 0;
-    if (skip_words(&rest, 27) && span_take_number(&rest, UINT16_MAX, &exit_status))
+    if (skip_words(&rest, 27) && ascii_take_number(&rest, UINT16_MAX, &exit_status))
         st.exit_status = (int)exit_status;
     *ret = st;
     return 0;

@@ -4,6 +4,7 @@
  * line. The target chooses the length of the list of groups, so the text after it may be cut: a
  * line counts only with its end.
  */
+#include "base/ascii.h"
 #include "proc/proc.h"
 
 enum {
@@ -27,7 +28,7 @@ static bool take_ids(struct span s, uint32_t ret[4])
     for (size_t i = 0; i < 4; i++) {
         uint64_t id;
 
-        if (!span_take_number(&s, UINT32_MAX, &id))
+        if (!ascii_take_number(&s, UINT32_MAX, &id))
             return false;
         ret[i] = (uint32_t)id;
     }
@@ -38,7 +39,7 @@ static bool take_pid(struct span s, int32_t *ret)
 {
     uint64_t v;
 
-    if (!span_take_number(&s, INT32_MAX, &v))
+    if (!ascii_take_number(&s, INT32_MAX, &v))
         return false;
     *ret = (int32_t)v;
     return true;
@@ -48,7 +49,7 @@ static uint64_t take_kib(struct span s)
 {
     uint64_t v;
 
-    return span_take_number(&s, UINT64_MAX >> 10, &v) ? v << 10 : 0;
+    return ascii_take_number(&s, UINT64_MAX >> 10, &v) ? v << 10 : 0;
 }
 
 /* Keeps the innermost pid, whatever the depth. */
@@ -57,7 +58,7 @@ static void take_ns_pids(struct span s, struct proc_status *st)
     uint64_t v;
 
     st->ns_depth = 0;
-    while (span_take_number(&s, INT32_MAX, &v)) {
+    while (ascii_take_number(&s, INT32_MAX, &v)) {
         if (st->ns_depth == PROC_NS_DEPTH_MAX)
             st->ns_depth--;
         st->ns_pid[st->ns_depth++] = (int32_t)v;
@@ -119,11 +120,11 @@ static unsigned parse_field(struct span key, struct span value, struct proc_stat
     } else if (span_eq_str(key, "VmSwap")) {
         st->swap_bytes = take_kib(value);
     } else if (span_eq_str(key, "Threads")) {
-        if (span_take_number(&value, UINT32_MAX, &v))
+        if (ascii_take_number(&value, UINT32_MAX, &v))
             st->threads = (uint32_t)v;
         return SEEN_THREADS;
     } else if (span_eq_str(key, "Kthread")) {
-        st->kernel_thread = span_take_number(&value, 1, &v) && v == 1;
+        st->kernel_thread = ascii_take_number(&value, 1, &v) && v == 1;
         return SEEN_KTHREAD;
     } else if (span_eq_str(key, "SigCgt")) {
         take_mask(value, &st->signals_caught);

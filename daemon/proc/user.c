@@ -3,6 +3,7 @@
  * Computes the user who may look into a process: the rule of the kernel's ptrace_may_access(), and
  * no wider. An id alone is not enough: a container has users of its own with the same numbers.
  */
+#include "base/ascii.h"
 #include "proc/proc.h"
 
 #include <fcntl.h>
@@ -31,7 +32,7 @@ static bool has_id(struct span s)
     size_t run = 0;
 
     for (size_t i = 0; i < s.n; i++) {
-        run = is_lower_hex(s.p[i]) ? run + 1 : 0;
+        run = ascii_is_lower_hex(s.p[i]) ? run + 1 : 0;
         if (run == CONTAINER_ID_BYTES)
             return true;
     }

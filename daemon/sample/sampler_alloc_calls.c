@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Counted functions, and functions that request memory from a C library: sampler_alloc.h. */
+#include "base/list.h"
 #include "sample/sampler_alloc_impl.h"
 
 static bool has_mallocs(const struct sampler_alloc *a, int32_t pid)

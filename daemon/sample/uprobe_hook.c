@@ -2,6 +2,7 @@
 #include "sample/uprobe_hook.h"
 
 #include "base/cleanup.h"
+#include "base/list.h"
 #include "proc/exit_status.h"
 
 #include <fcntl.h>

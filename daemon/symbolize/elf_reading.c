@@ -2,6 +2,7 @@
 #include "symbolize/elf_reading.h"
 
 #include "base/cleanup.h"
+#include "base/list.h"
 #include "base/memfd_copy.h"
 
 struct elf_image *elf_image_free(struct elf_image *image)

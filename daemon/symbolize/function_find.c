@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "symbolize/function_find.h"
 
-#include "base/array.h"
 #include "base/cleanup.h"
+#include "base/list.h"
 #include "namer/mangled.h"
 
 bool function_file_matches(struct span path, struct span file, bool *ret_exact)
@@ -53,7 +53,7 @@ static uint64_t *order_by_name(const struct symbol_table *t)
         order[i] = (uint64_t)name << 32 | (uint32_t)i;
     }
     if (order)
-        qsort(order, n, sizeof(*order), array_compare_u64);
+        qsort(order, n, sizeof(*order), list_compare_u64);
     return order;
 }
 

@@ -3,6 +3,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/list.h"
 #include "base/memfd_copy.h"
 #include "proc/stall_readers.h"
 #include "symbolize/inlines_file.h"

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "symbolize/native_locks.h"
 
+#include "base/list.h"
+
 #define ADDRESS_BYTES 24
 /* Both words at which a condition variable of glibc lets its threads wait lie in eight bytes. */
 #define CONDITION_MASK UINT64_C(7)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "symbolize/stack_root.h"
 
+#include "base/list.h"
+
 static const char *const ROOTS[] = {
     "runtime.goexit",      "runtime.goexit.abi0", "runtime.mstart",
     "runtime.mstart.abi0", "runtime.rt0_go",      "runtime.rt0_go.abi0",

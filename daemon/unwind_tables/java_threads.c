@@ -4,6 +4,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/list.h"
 #include "base/places.h"
 #include "base/span.h"
 #include "broker_client/tables.h"

@@ -2,6 +2,7 @@
 #include "unwind_tables/musl_rows.h"
 
 #include "base/cleanup.h"
+#include "base/list.h"
 #include "elf/musl_start.h"
 
 static bool enters(image_read_fn read, const void *file, const struct ehframe_segment *code,

@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/list.h"
 #include "privileged/memfd.h"
 
 #include <fcntl.h>

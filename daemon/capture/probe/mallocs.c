@@ -2,6 +2,7 @@
 #include "capture/probe/mallocs.h"
 
 #include "base/clock.h"
+#include "base/list.h"
 
 /* The functions that are probed. A library with the first one has a malloc. Functions that begin
  * with an instruction that cannot have a probe are left out, except the first. */

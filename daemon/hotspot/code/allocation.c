@@ -12,6 +12,7 @@
  * Runtime new_array", "C1 Runtime new_type_array_blob" (25 and 26: seen), "new_array_blob (C2
  * runtime)" (27 and 28: seen).
  */
+#include "base/list.h"
 #include "hotspot/code/code.h"
 
 #define STUB_CODE_MAX 4096 /* bytes of a stub or codelet; 1,000 were seen */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reads the instructions of an nmethod, and the edges that they do not show. */
+#include "base/list.h"
 #include "base/u64_cache.h"
 #include "hotspot/code/leaf_calls.h"
 #include "hotspot/code/leaf_map.h"

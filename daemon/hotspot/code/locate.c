@@ -9,6 +9,7 @@
  * belong to the code after the loop: there leaf_map.h decides.
  * tests/unit/hotspot/test_hotspot_live.c proves both with loops at known lines.
  */
+#include "base/list.h"
 #include "hotspot/code/leaf_map.h"
 #include "hotspot/code/scopes.h"
 

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Letters and digits of ASCII, and numbers of them. Thread: any. */
+#pragma once
+
+#include "base/span.h"
+
+static inline char ascii_lower(char c)
+{
+    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+}
+
+/* Returns whether @c is a hexadecimal digit of lower case. */
+static inline bool ascii_is_lower_hex(char c)
+{
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
+}
+
+/* Skips blanks, then takes digits of a number up to @max; @s may advance even if that fails. */
+static inline bool ascii_take_number(struct span *s, uint64_t max, uint64_t *ret)
+{
+    span_skip_blanks(s);
+    return span_take_dec(s, ret) && *ret <= max;
+}

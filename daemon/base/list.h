@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Questions about the elements of a list, which has indexes. Thread: any. */
+#pragma once
+
+#include "base/macros.h"
+
+/* Return whether @is holds for an index @i below @n, or for all of them. Stop at the first that
+ * decides. */
+#define ANY_OF(i, n, is)                                                                           \
+    ({                                                                                             \
+        bool any_ = false;                                                                         \
+        for (size_t i = 0; !any_ && i < (n); i++)                                                  \
+            any_ = (is);                                                                           \
+        any_;                                                                                      \
+    })
+#define ALL_OF(i, n, is) (!ANY_OF(i, n, !(is)))
+
+/* Orders numbers of 64 bits, for qsort(3). */
+static inline int list_compare_u64(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+    return COMPARE(x, y);
+}
