@@ -4,6 +4,7 @@
 
 #include "base/span.h"
 
+/* Returns @c, a capital letter as the small one. */
 static inline char ascii_lower(char c)
 {
     return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;

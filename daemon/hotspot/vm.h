@@ -138,19 +138,21 @@ struct hotspot_vm {
     struct thread_reader *thread_reader; /* owned; NULL until needed */
 };
 
-/* Read field @f, which this JDK has, of the VM's struct at @at, as memory_u64() and the others. */
+/* Reads the field @f, which this JDK has, of the VM's struct at @at, as memory_u64() does. */
 static inline int field_u64(struct hotspot_vm *vm, uint64_t at, struct layout_field f,
                             uint64_t *ret)
 {
     return memory_u64(&vm->memory, at + (uint64_t)f.offset, ret);
 }
 
+/* Does the same for 32 bits. */
 static inline int field_u32(struct hotspot_vm *vm, uint64_t at, struct layout_field f,
                             uint32_t *ret)
 {
     return memory_u32(&vm->memory, at + (uint64_t)f.offset, ret);
 }
 
+/* Does the same for a number of @width bytes, as memory_number() does. */
 static inline int field_number(struct hotspot_vm *vm, uint64_t at, struct layout_field f,
                                unsigned width, uint64_t *ret)
 {
