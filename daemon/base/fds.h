@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Closing many file descriptors at once, how many there may be, and reading at an offset. Thread: any;
- * safe between fork and exec.
+ * Closing many file descriptors at once, how many there may be, and reading at an offset. Thread:
+ * any; safe between fork and exec.
  */
 #pragma once
 

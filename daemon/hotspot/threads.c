@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The VM's list of Java threads: linked in JDK 8 to 12, an immutable array (ThreadsList) since 13. */
+/* The VM's list of Java threads: linked in JDK 8 to 12, an immutable array (ThreadsList) since 13.
+ */
 #include "hotspot/vm.h"
 
 /* ---- the list ---- */
