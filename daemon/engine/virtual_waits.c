@@ -11,7 +11,9 @@
 
 #define LOOK_MIN_NS (25 * NSEC_PER_MSEC) /* the interval is random, 20 looks a second */
 #define LOOK_MAX_NS (75 * NSEC_PER_MSEC)
-#define NONE_NS NSEC_PER_SEC /* until the next look at a JVM without virtual threads */
+/* Until the next look at a JVM without virtual threads: less than the second that a look stands
+ * for. */
+#define NONE_NS (750 * NSEC_PER_MSEC)
 /* The intervals of the recorder's looks, which are at all JVMs, always. */
 #define RECORDED_MIN_NS (500 * NSEC_PER_MSEC)
 #define RECORDED_MAX_NS (1500 * NSEC_PER_MSEC)
@@ -194,7 +196,8 @@ static void count_missed(struct virtual_waits *v, const struct virtual_wish *w,
                          const struct dispatch *d, const struct process *p, uint64_t now_ns,
                          uint64_t wait_ns)
 {
-    struct virtual_missed missed = { .from_ns = w->looked_ns, .to_ns = now_ns - wait_ns };
+    struct virtual_missed missed = { .from_ns = MAX(w->looked_ns, p->exec_time_ns),
+                                     .to_ns = now_ns - wait_ns };
     const struct hotspot_dump_batch *b = v->batch;
 
     if (missed.from_ns >= missed.to_ns)
@@ -256,6 +259,8 @@ static void look(struct virtual_waits *v, struct virtual_wish *w, struct dispatc
         w->draws = MAX(b->draws / 2, (uint32_t)DRAWS_MIN);
         return;
     }
+    if (r > 0 || (r == 0 && !b->places && !b->broken))
+        w->looked_ns = now_ns; /* the JVM has no virtual thread */
     if (r != 0 || !b->places) {
         w->due_ns = now_ns + (is_recorded(w)    ? RECORDED_NONE_NS
                               : r == -ETIMEDOUT ? LOOK_MAX_NS
