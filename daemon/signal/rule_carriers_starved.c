@@ -12,7 +12,8 @@ static void look(const struct rule_view *v, struct rule_finding *f)
     double waiting = numbers_mean(n, NUMBER_VIRTUAL_RUNNABLE, RULE_WINDOW_S);
     double mounted = numbers_mean(n, NUMBER_VIRTUAL_MOUNTED, RULE_WINDOW_S);
     double pinned = numbers_mean(n, NUMBER_CARRIERS_PINNED, RULE_WINDOW_S);
-    double share = waiting / fmax(waiting + mounted, 1);
+    double running = fmax(mounted - (isnan(pinned) ? 0 : pinned), 0); /* pinned ones wait */
+    double share = waiting / fmax(waiting + running, 1);
     size_t at;
 
     f->strength = fmin(waiting / WAITING_FIRES, share / SHARE_FIRES);
@@ -23,7 +24,7 @@ static void look(const struct rule_view *v, struct rule_finding *f)
     rule_say(f,
              "on average %.1f virtual threads could run, but had no carrier, beside %.1f that had "
              "one; that is %.0f %% of the time in which they could run, in the last %.0f s",
-             waiting, mounted, share * 100, RULE_WINDOW_S);
+             waiting, running, share * 100, RULE_WINDOW_S);
     at = strlen(f->sentence);
     if (pinned >= 0.5)
         snprintf(f->sentence + at, sizeof(f->sentence) - at, "; %.1f carriers are pinned", pinned);

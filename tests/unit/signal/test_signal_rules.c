@@ -348,6 +348,33 @@ START_TEST(fires_holds_and_ends)
 }
 END_TEST
 
+/* Threads that wait on pinned carriers do not run. */
+START_TEST(carriers_are_starved_if_all_are_pinned)
+{
+    struct process p = { .pins = 0 };
+    const struct signal_state *state;
+    struct making m;
+    struct watched w;
+
+    begin(&m, &w, &p);
+    state = state_of(&w, "carriers-starved");
+    for (int i = 0; i < 20; i++) {
+        healthy(&m);
+        m.r.v[NUMBER_CARRIERS_PINNED] = _i ? 8 : (double)NAN;
+        m.r.v[NUMBER_VIRTUAL_RUNNABLE] = 20;
+        m.r.v[NUMBER_VIRTUAL_MOUNTED] = 8;
+        ck_assert(numbers_add(&w.numbers, (uint64_t)(m.s + 1) * NSEC_PER_SEC, &m.r));
+        watched_judge(&w, (uint64_t)(m.s + 1) * NSEC_PER_SEC);
+        m.s += STEP_S;
+    }
+    ck_assert_int_eq(state->on, _i);
+    if (_i)
+        ck_assert_ptr_nonnull(
+            strstr(state->finding.sentence, "beside 0.0 that had one; that is 100 % of the time"));
+    numbers_deinit(&w.numbers);
+}
+END_TEST
+
 /* The value stays a number, so that the signal can be written as JSON. */
 START_TEST(kills_without_a_known_limit)
 {
@@ -472,6 +499,7 @@ int main(void)
     Suite *s = suite_create("signal_rules");
     TCase *tc = tcase_create("rules");
 
+    tcase_add_loop_test(tc, carriers_are_starved_if_all_are_pinned, 0, 2);
     tcase_add_test(tc, kills_without_a_known_limit);
     tcase_add_loop_test(tc, fires_holds_and_ends, 0, ARRAY_SIZE(FAULTS));
     tcase_add_loop_test(tc, controls_are_silent, 0, ARRAY_SIZE(CONTROLS));
