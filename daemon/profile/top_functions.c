@@ -26,55 +26,96 @@ static int hot_cmp(const void *a, const void *b, void *ctx)
     return r ? r : (s.n > t.n) - (s.n < t.n);
 }
 
-/* Adds a row to the totals of its functions, once per function. @seen: by name, 1 + the last row
- * that was added. */
-static void add_row(const struct view *v, size_t r, struct top_function *list, uint32_t *seen,
-                    uint64_t *kind_weight)
+struct top_sum {
+    struct top_function function;
+    uint64_t kind_weight;
+    size_t seen; /* 1 + the last row that was added; 0: no row of the group */
+};
+
+struct top_sums {
+    const struct view *view;
+    size_t met_count;
+    uint32_t *met;       /* names of the group */
+    struct top_sum of[]; /* by name; all 0 but those of the group */
+};
+
+int top_sums_new(const struct view *v, struct top_sums **ret)
 {
+    size_t names = intern_count(v->strings);
+    _cleanup_free_ struct top_sums *t = calloc(1, sizeof(*t) + names * sizeof(*t->of));
+
+    if (!t)
+        return -ENOMEM;
+    t->view = v;
+    t->met = calloc(names + 1, sizeof(*t->met));
+    if (!t->met)
+        return -ENOMEM;
+    *ret = TAKE_PTR(t);
+    return 0;
+}
+
+struct top_sums *top_sums_free(struct top_sums *t)
+{
+    if (t)
+        free(t->met);
+    free(t);
+    return NULL;
+}
+
+/* Adds a row to the totals of its functions, once per function. */
+static void add_row(struct top_sums *t, size_t r)
+{
+    const struct view *v = t->view;
     const struct view_row *row = &v->rows[r];
     uint64_t weight = v->opts.total ? row->value : row->samples;
 
     for (uint32_t i = 0; i < row->n; i++) {
         const struct view_frame *f = &v->frames[v->stack[row->first + i]];
-        struct top_function *h = &list[f->name];
+        struct top_sum *sum = &t->of[f->name];
+        struct top_function *h = &sum->function;
 
         if (!is_function(f->kind))
             continue;
-        if (seen[f->name] != r + 1) {
+        if (!sum->seen)
+            t->met[t->met_count++] = f->name;
+        if (sum->seen != r + 1) {
             h->total += weight;
-            seen[f->name] = (uint32_t)r + 1;
+            sum->seen = r + 1;
         }
         if (i + 1 == row->n)
             h->self += weight;
         /* Boyer and Moore's vote: the kind of most of the weight, in one pass. */
         h->name = f->name;
-        if (kind_weight[f->name] == 0)
+        if (sum->kind_weight == 0)
             h->kind = f->kind;
         if (h->kind == f->kind)
-            kind_weight[f->name] += weight;
+            sum->kind_weight += weight;
         else
-            kind_weight[f->name] -= MIN(weight, kind_weight[f->name]);
+            sum->kind_weight -= MIN(weight, sum->kind_weight);
     }
 }
 
-int top_group_functions(const struct view *v, const struct top_group *g, struct top_function **ret,
+int top_group_functions(struct top_sums *t, const struct top_group *g, struct top_function **ret,
                         size_t *ret_count)
 {
-    size_t names = intern_count(v->strings), n = 0;
-    _cleanup_free_ struct top_function *list = calloc(names + 1, sizeof(*list));
-    _cleanup_free_ uint32_t *seen = calloc(names + 1, sizeof(*seen));
-    _cleanup_free_ uint64_t *kind_weight = calloc(names + 1, sizeof(*kind_weight));
+    struct top_function *list;
+    size_t n = 0;
 
-    if (!list || !seen || !kind_weight)
-        return -ENOMEM;
     for (size_t r = g->first; r < g->end; r++)
-        add_row(v, r, list, seen, kind_weight);
-    for (size_t i = 0; i < names; i++) {
-        if (list[i].total)
-            list[n++] = list[i];
+        add_row(t, r);
+    list = calloc(t->met_count + 1, sizeof(*list));
+    for (size_t i = 0; i < t->met_count; i++) {
+        struct top_sum *sum = &t->of[t->met[i]];
+
+        if (list && sum->function.total)
+            list[n++] = sum->function;
+        *sum = (struct top_sum){ .seen = 0 };
     }
-    qsort_r(list, n, sizeof(*list), hot_cmp, (void *)(uintptr_t)v);
-    *ret = TAKE_PTR(list);
+    t->met_count = 0;
+    if (!list)
+        return -ENOMEM;
+    qsort_r(list, n, sizeof(*list), hot_cmp, (void *)(uintptr_t)t->view);
+    *ret = list;
     *ret_count = n;
     return 0;
 }
@@ -82,8 +123,9 @@ int top_group_functions(const struct view *v, const struct top_group *g, struct 
 int top_functions(const struct view *v, struct top_function **ret, size_t *ret_count)
 {
     const struct top_group all = { .end = v->row_count };
+    _cleanup_(top_sums_freep) struct top_sums *t = NULL;
 
-    return top_group_functions(v, &all, ret, ret_count);
+    return top_sums_new(v, &t) ?: top_group_functions(t, &all, ret, ret_count);
 }
 
 /* ---- groups ---- */

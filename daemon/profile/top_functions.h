@@ -19,9 +19,16 @@ struct top_group {
     uint64_t weight;   /* as of a function */
 };
 
+/* Sums of the names of a view, for one group after the other. */
+struct top_sums;
+
+/* 0 or -ENOMEM. */
+int top_sums_new(const struct view *v, struct top_sums **ret);
+struct top_sums *top_sums_free(struct top_sums *t);
+CLEANUP_FUNCTION(top_sums_freep, top_sums, top_sums_free)
 /* Returns the functions of @g in an array that the caller frees, the hottest first (by self, then
  * total, then name). Frames for processes, threads and cut stacks are left out. 0 or -ENOMEM. */
-int top_group_functions(const struct view *v, const struct top_group *g, struct top_function **ret,
+int top_group_functions(struct top_sums *t, const struct top_group *g, struct top_function **ret,
                         size_t *ret_count);
 /* Returns the same of all rows. */
 int top_functions(const struct view *v, struct top_function **ret, size_t *ret_count);

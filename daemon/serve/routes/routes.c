@@ -57,7 +57,7 @@ static const struct route ROUTES[] = {
           .text = "With `from` or `at` nothing is sampled. The answer is then one table of what "
                   "the flight recorder, the history and the store hold of that time. With `by` "
                   "there is a line for each group, the greatest first, and below it its hottest "
-                  "functions; JSON then has `groups`, too.",
+                  "functions; JSON then has `groups`, too, and `groups_left_out`.",
           .types = "text/plain text/event-stream") },
 
     { "/api/v1/jvms", METHOD_GET, ROLE_VIEW, PARAMS_TARGET | BIT(LIST_FORMAT), .waits = true,

@@ -14,7 +14,8 @@
 #define CLEAR_LINE "\x1b[K"
 #define CLEAR_BELOW "\x1b[J"
 #define TOP_NAME_BYTES 8192 /* of the names of a group */
-#define FIXED_COLUMNS 31    /* columns before the name */
+#define TOP_GROUPS_MAX 200
+#define FIXED_COLUMNS 31 /* columns before the name */
 
 static void end_line(const struct top_opts *o, struct buf *out)
 {
@@ -137,7 +138,7 @@ static bool has_groups(const struct view *v)
  * each. */
 static size_t groups_shown(size_t rows, size_t count, size_t *ret_functions)
 {
-    size_t shown = MIN(count, MAX(rows / 2, (size_t)1));
+    size_t shown = MIN(count, CLAMP(rows / 2, 1, TOP_GROUPS_MAX));
 
     *ret_functions = shown ? rows / shown - 1 : 0;
     return shown;
@@ -161,10 +162,12 @@ static void add_functions(const struct view *v, const struct top_opts *o,
 static int add_groups(const struct view *v, const struct top_opts *o, struct buf *out)
 {
     _cleanup_free_ struct top_group *groups = NULL;
+    _cleanup_(top_sums_freep) struct top_sums *sums = NULL;
     _cleanup_buf_ struct buf line = BUF_UPTO(TOP_NAME_BYTES);
     uint64_t whole = v->opts.total ? v->value : v->samples;
     size_t count = 0, shown, functions;
-    int r = top_groups(v, &groups, &count);
+    char text[64];
+    int r = top_groups(v, &groups, &count) ?: top_sums_new(v, &sums);
 
     shown = r < 0 ? 0 : groups_shown(o->rows, count, &functions);
     for (size_t i = 0; i < shown && r == 0; i++) {
@@ -176,9 +179,13 @@ static int add_groups(const struct view *v, const struct top_opts *o, struct buf
         top_group_name(v, &groups[i], &line);
         add_cut(out, buf_span(&line), o->width);
         end_line(o, out);
-        r = top_group_functions(v, &groups[i], &list, &n);
+        r = top_group_functions(sums, &groups[i], &list, &n);
         if (r == 0)
             add_functions(v, o, list, MIN(n, functions), out);
+    }
+    if (shown == TOP_GROUPS_MAX && count > shown) {
+        snprintf(text, sizeof(text), "%zu smaller groups are left out", count - shown);
+        add_line(o, out, text);
     }
     return r;
 }
@@ -226,13 +233,14 @@ static json_t *functions_json(const struct view *v, const struct top_function *l
 }
 
 /* Returns one group as a new reference; NULL: out of memory. */
-static json_t *group_json(const struct view *v, const struct top_group *g, size_t functions)
+static json_t *group_json(const struct view *v, struct top_sums *sums, const struct top_group *g,
+                          size_t functions)
 {
     _cleanup_free_ struct top_function *list = NULL;
     _cleanup_buf_ struct buf name = BUF_UPTO(TOP_NAME_BYTES);
     size_t count = 0;
 
-    if (top_group_functions(v, g, &list, &count) < 0)
+    if (top_group_functions(sums, g, &list, &count) < 0)
         return NULL;
     top_group_name(v, g, &name);
     return json_pack("{s:s%, s:I, s:f, s:o}", "name", name.p ? name.p : "", name.n, "total",
@@ -241,18 +249,24 @@ static json_t *group_json(const struct view *v, const struct top_group *g, size_
                      functions_json(v, list, MIN(count, functions)));
 }
 
-/* Adds the greatest groups to @to. 0 or -ENOMEM. */
+/* Adds the greatest groups to @to, and how many others there are. 0 or -ENOMEM. */
 static int put_groups(const struct view *v, size_t rows, json_t *to)
 {
     _cleanup_free_ struct top_group *groups = NULL;
+    _cleanup_(top_sums_freep) struct top_sums *sums = NULL;
     size_t count = 0, shown, functions;
     json_t *list = json_array();
-    int r = top_groups(v, &groups, &count);
+    int r = top_groups(v, &groups, &count) ?: top_sums_new(v, &sums);
 
     shown = r < 0 ? 0 : groups_shown(rows, count, &functions);
     for (size_t i = 0; i < shown && r == 0; i++)
-        r = json_array_append_new(list, group_json(v, &groups[i], functions)) < 0 ? -ENOMEM : 0;
-    return json_object_set_new(to, "groups", list) < 0 ? -ENOMEM : r;
+        r = json_array_append_new(list, group_json(v, sums, &groups[i], functions)) < 0 ? -ENOMEM
+                                                                                        : 0;
+    return json_object_set_new(to, "groups", list) < 0 ||
+                   json_object_set_new(to, "groups_left_out",
+                                       json_integer((json_int_t)(count - shown))) < 0
+               ? -ENOMEM
+               : r;
 }
 
 json_t *top_json(const struct view *v, size_t rows)

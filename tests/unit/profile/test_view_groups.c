@@ -4,6 +4,7 @@
 
 #include "profile/top_functions.h"
 #include "render/render.h"
+#include "serve/routes/top_table.h"
 
 #include "suite.h"
 
@@ -120,11 +121,13 @@ START_TEST(lists_groups_by_weight)
     struct profile *p = shop(/* by_process= */ false);
     _cleanup_buf_ struct buf name = BUF_UPTO(4096);
     _cleanup_free_ struct top_group *groups = NULL;
+    _cleanup_(top_sums_freep) struct top_sums *sums = NULL;
     size_t count = 0, found = 0, functions;
     struct view *v = NULL;
 
     ck_assert_int_eq(view_new(p, &BY[_i], &v, NULL), 0);
     ck_assert_int_eq(top_groups(v, &groups, &count), 0);
+    ck_assert_int_eq(top_sums_new(v, &sums), 0);
     for (size_t i = 0; i < count; i++) {
         _cleanup_free_ struct top_function *list = NULL;
 
@@ -134,13 +137,50 @@ START_TEST(lists_groups_by_weight)
         for (size_t k = 0; k < ARRAY_SIZE(GROUPS[0]) && GROUPS[_i][k].name; k++)
             found += span_eq_str(buf_span(&name), GROUPS[_i][k].name) &&
                      groups[i].weight == GROUPS[_i][k].weight;
-        ck_assert_int_eq(top_group_functions(v, &groups[i], &list, &functions), 0);
+        ck_assert_int_eq(top_group_functions(sums, &groups[i], &list, &functions), 0);
         ck_assert_uint_eq(functions, 1);
         ck_assert(span_eq_str(view_string(v, list[0].name), "Shop.pay"));
         ck_assert_uint_eq(list[0].self, groups[i].weight); /* not those of other groups */
     }
     ck_assert_uint_eq(count, _i ? 1 : 3);
     ck_assert_uint_eq(found, count);
+    view_free(v);
+    profile_unref(p);
+}
+END_TEST
+
+/* The interval of /top is short, and a profile may have 50,000 groups. */
+START_TEST(a_table_has_200_groups_at_most)
+{
+    static const struct {
+        size_t rows, shown;
+        bool said; /* in the text, where a terminal has room */
+    } TABLES[] = { { 100000, 200, true }, { 40, 20, false } };
+    const struct top_opts how = { .width = 80, .rows = TABLES[_i].rows };
+    const struct view_opts by = { .by = { VIEW_BY_THREAD } };
+    struct profile meta = { .event_count = 1, .events = { { "cpu", "nanoseconds", 10, false } } };
+    _cleanup_buf_ struct buf out = BUF_UPTO(1 << 20);
+    struct profile *p = NULL;
+    struct view *v = NULL;
+    json_t *value;
+
+    recorded_teardown();
+    recorded_setup_for(/* entries= */ 1000, /* samples= */ 1000);
+    for (int i = 0; i < 250; i++) {
+        frame = recorded_frame("Shop", i % 2 ? "pay" : "ship", FRAME_C2, 0);
+        sample(1, thread_of(0, 100 + i, "worker"), STATE_RUNNING);
+    }
+    ck_assert_int_eq(record_finish(rec, &meta, &p), 0);
+    ck_assert_int_eq(view_new(p, &by, &v, NULL), 0);
+    ck_assert_int_eq(top_table(v, &how, &out), 0);
+    buf_add_char(&out, '\0');
+    ck_assert_int_eq(strstr(out.p, "\n50 smaller groups are left out\n") != NULL, TABLES[_i].said);
+    value = top_json(v, how.rows);
+    ck_assert_ptr_nonnull(value);
+    ck_assert_uint_eq(json_array_size(json_object_get(value, "groups")), TABLES[_i].shown);
+    ck_assert_int_eq(json_integer_value(json_object_get(value, "groups_left_out")),
+                     250 - TABLES[_i].shown);
+    json_decref(value);
     view_free(v);
     profile_unref(p);
 }
@@ -153,5 +193,6 @@ int main(void)
     tcase_add_checked_fixture(tc, recorded_setup, recorded_teardown);
     tcase_add_loop_test(tc, puts_a_frame_for_each, 0, ARRAY_SIZE(CASES));
     tcase_add_loop_test(tc, lists_groups_by_weight, 0, 2);
+    tcase_add_loop_test(tc, a_table_has_200_groups_at_most, 0, 2);
     return suite_run_case("view_groups", tc);
 }
