@@ -6,6 +6,8 @@
 
 #include <microhttpd.h>
 
+#define STREAM_EVERY_MAX_NS (60 * NSEC_PER_SEC) /* of one that costs much */
+
 void stream_plan(struct request *req, const char *content_type, uint64_t every_ns,
                  void (*step)(struct request *req))
 {
@@ -15,6 +17,13 @@ void stream_plan(struct request *req, const char *content_type, uint64_t every_n
     st->content_type = content_type;
     st->step = step;
     st->every_ns = every_ns;
+}
+
+void stream_pace(struct request *req, uint64_t every_ns, uint64_t apart_ns)
+{
+    LOCK_SCOPE(&req->serve->lock);
+    apart_ns *= MAX(req->serve->stats.streams_now, (size_t)1);
+    req->stream.every_ns = MAX(every_ns, MIN(apart_ns, STREAM_EVERY_MAX_NS));
 }
 
 void stream_start_locked(struct request *req)

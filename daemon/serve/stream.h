@@ -40,6 +40,9 @@ struct stream {
 void stream_plan(struct request *req, const char *content_type, uint64_t every_ns,
                  void (*step)(struct request *req));
 void stream_start(struct request *req);
+/* Sets the interval to @every_ns, or longer after a costly step: to @apart_ns times the number of
+ * all streams, 60 s at most. For step functions. */
+void stream_pace(struct request *req, uint64_t every_ns, uint64_t apart_ns);
 /* Write text; end the stream. For step functions; any thread. */
 void stream_write(struct request *req, struct span text);
 void stream_end(struct request *req);

@@ -11,7 +11,6 @@
 
 #define PROGRESS_EVERY_NS NSEC_PER_SEC
 #define WATCH_EVERY_NS NSEC_PER_SEC
-#define WATCH_EVERY_MAX_NS (60 * NSEC_PER_SEC)
 #define WATCH_TOP_ROWS 50
 #define WATCH_COST_FACTOR 20 /* all streams together spend at most 1/20 of the time on tops */
 
@@ -117,10 +116,8 @@ static void watch_top(struct request *req)
 {
     const struct api_backend *be = &req->serve->be;
     uint64_t begun_ns = clock_monotonic_ns();
-    struct serve *s = req->serve;
     _cleanup_(profile_unrefp) struct profile *profile = NULL;
     _cleanup_(view_freep) struct view *view = NULL;
-    size_t streams;
     json_t *value;
 
     if (be->capture_profile(be->ctx, &req->subject.viewer, req->path_text, &profile, NULL) != 0 ||
@@ -129,12 +126,7 @@ static void watch_top(struct request *req)
     value = top_json(view, WATCH_TOP_ROWS);
     if (value)
         event_json(req, "top", value);
-    pthread_mutex_lock(&s->lock);
-    streams = MAX(s->stats.streams_now, (size_t)1);
-    pthread_mutex_unlock(&s->lock);
-    req->stream.every_ns =
-        MIN(MAX(WATCH_EVERY_NS, (clock_monotonic_ns() - begun_ns) * WATCH_COST_FACTOR * streams),
-            WATCH_EVERY_MAX_NS);
+    stream_pace(req, WATCH_EVERY_NS, (clock_monotonic_ns() - begun_ns) * WATCH_COST_FACTOR);
 }
 
 static void watch_step(struct request *req)

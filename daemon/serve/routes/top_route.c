@@ -3,6 +3,7 @@
 #include "serve/routes/handlers.h"
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "serve/routes/top_table.h"
 
 #define TOP_TEXT "text/plain; charset=utf-8"
@@ -10,6 +11,7 @@
 #define TOP_WIDTH_DEFAULT 120
 #define TOP_ROWS_DEFAULT 18 /* fills a terminal of 24 lines, with the header */
 #define TOP_EVENT_ROWS_DEFAULT 100
+#define TOP_COST_FACTOR 4 /* all streams together spend at most 1/4 of the time on tables */
 
 static size_t top_rows(const struct params *p, bool events)
 {
@@ -67,6 +69,7 @@ static void top_step(struct request *req)
     const struct api_backend *be = &req->serve->be;
     _cleanup_(profile_unrefp) struct profile *profile = NULL;
     _cleanup_buf_ struct buf b = BUF_UPTO(STREAM_PIECE_MAX_BYTES);
+    uint64_t begun_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
     struct error err = ERROR_NULL;
     bool over;
     int r;
@@ -89,6 +92,8 @@ static void top_step(struct request *req)
         stream_event(req, "top", buf_span(&b));
     else
         stream_write(req, buf_span(&b));
+    stream_pace(req, req->params.refresh_ns,
+                (clock_ns(CLOCK_THREAD_CPUTIME_ID) - begun_ns) * TOP_COST_FACTOR);
 }
 
 /* Checks the event. Events that count what is alive when a capture ends cannot be streamed. False:

@@ -5,6 +5,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "serve/serve_impl.h"
 
 #include <poll.h>
 #include <sys/socket.h>
@@ -212,6 +213,22 @@ START_TEST(streams_survive_a_crowd)
 }
 END_TEST
 
+START_TEST(steps_that_cost_much_are_further_apart)
+{
+    static const struct {
+        uint64_t every_s, apart_s, streams, expected_s;
+    } STREAMS[] = { { 2, 1, 0, 2 }, { 2, 1, 3, 3 }, { 2, 50, 3, 60 }, { 60, 0, 1, 60 } };
+    static struct serve s;
+    static struct request req = { .serve = &s };
+
+    pthread_mutex_init(&s.lock, NULL);
+    s.stats.streams_now = STREAMS[_i].streams;
+    stream_pace(&req, STREAMS[_i].every_s * NSEC_PER_SEC, STREAMS[_i].apart_s * NSEC_PER_SEC);
+    ck_assert_uint_eq(req.stream.every_ns, STREAMS[_i].expected_s * NSEC_PER_SEC);
+    pthread_mutex_destroy(&s.lock);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("serve_streams");
@@ -228,6 +245,7 @@ int main(void)
     tcase_add_test(served, a_stream_follows_a_capture_to_its_end);
     tcase_add_loop_test(served, a_view_that_ends_by_itself_ends_its_capture, 0, ARRAY_SIZE(ENDS));
     tcase_add_test(served, streams_hold_up_nobody);
+    tcase_add_loop_test(own, steps_that_cost_much_are_further_apart, 0, 4);
     tcase_add_test(own, streams_end_when_the_service_stops);
     tcase_add_test(served, streams_survive_a_crowd);
     suite_add_tcase(s, served);
