@@ -13,6 +13,9 @@
  * processes a second, and 500 at once. Others have their comm as name until a later sample. */
 #define FACTS_AT_ONCE_NS (50 * NSEC_PER_MSEC)
 #define FACTS_SHARE 20
+#define CATCH_UP_NS                                                                                \
+    (30 * NSEC_PER_MSEC) /* of the engine's thread, for the young of a fork storm                  \
+                          */
 #define LIMIT_AT_ONCE_NS (20 * NSEC_PER_MSEC)
 #define LIMIT_SHARE 50
 
@@ -137,6 +140,23 @@ void discover_sweep(struct discover *d)
     sweep_run(d, clock_monotonic_ns(), UINT64_MAX);
 }
 
+/* Looks at processes that no look has met since their exec, before their look is due. */
+static void look_at_new(struct discover *d, uint64_t deadline_ns)
+{
+    d->in_each++;
+    for (struct image *im = d->all; im; im = im->all_next) {
+        if (im->looked_ns || im->timer_ns == UINT64_MAX || !image_is_live(im))
+            continue;
+        if (clock_monotonic_ns() >= deadline_ns)
+            break;
+        if (!im->facts)
+            facts_read(d, im);
+        if (image_is_live(im))
+            jvm_look(d, im);
+    }
+    d->in_each--;
+}
+
 void discover_catch_up(struct discover *d)
 {
     uint64_t now_ns = clock_monotonic_ns();
@@ -149,7 +169,8 @@ void discover_catch_up(struct discover *d)
         discover_sweep(d);
         return;
     }
-    poll_recent(d, /* now_ns= */ UINT64_MAX, /* deadline_ns= */ UINT64_MAX);
+    poll_recent(d, /* now_ns= */ UINT64_MAX, now_ns + CATCH_UP_NS);
+    look_at_new(d, now_ns + CATCH_UP_NS);
     d->sweep_wanted = true; /* finds a JVM in a process that was none when it was read */
 }
 

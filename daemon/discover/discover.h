@@ -161,8 +161,8 @@ struct discover *discover_free(struct discover *d);
 void discover_poll(struct discover *d, uint64_t now_ns);
 /* Reads /proc in full now, up to 100 us per process. Call once after the start. */
 void discover_sweep(struct discover *d);
-/* Reads young processes for a request, at most once a second, and has the next sweep begin soon.
- * Without side-band records, or after lost ones, reads /proc in full. */
+/* Reads young processes for a request, at most once a second and for 30 ms, and has the next sweep
+ * begin soon. Without side-band records, or after lost ones, reads /proc in full. */
 void discover_catch_up(struct discover *d);
 /* Returns "", or a sentence with the remedy on why processes may be hidden. The reason is a /proc
  * with hidepid, a /proc of another pid namespace, or no side-band events. Points into @d, as of the

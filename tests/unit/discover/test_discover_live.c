@@ -109,6 +109,30 @@ START_TEST(catches_up_without_a_sweep)
 }
 END_TEST
 
+START_TEST(catches_up_with_an_exec)
+{
+    const char *const argv[] = { "sh", "-c", "sleep 1; exec sleep 30", NULL };
+    _cleanup_close_ int proc_fd = -1;
+    struct discover *d = live_discover(&proc_fd, "/proc");
+    pid_t pid = live_start(argv);
+    char comm[PROC_COMM_BYTES + 1] = "";
+
+    discover_catch_up(d);
+    ck_assert_ptr_nonnull(table_newest(d, pid));
+    for (int i = 0; i < 1000 && strcmp(comm, "sleep") != 0; i++) {
+        live_nap(10 * NSEC_PER_MSEC);
+        proc_read_comm(proc_fd, pid, pid, comm);
+    }
+    d->caught_up_ns = 0;
+    discover_catch_up(d);
+    ck_assert_str_eq(table_newest(d, pid)->p.command, "sleep");
+    ck_assert_uint_ne(table_newest(d, pid)->looked_ns, 0);
+    ck_assert_uint_eq(d->stats.sweeps, 1);
+    live_stop(pid);
+    discover_free(d);
+}
+END_TEST
+
 #ifdef __SANITIZE_ADDRESS__ /* which keeps what was freed */
 #define RSS_MORE_PAGES 16384
 #else
@@ -336,6 +360,7 @@ int main(void)
     tcase_add_test(tc, follows_an_exec);
     tcase_add_test(tc, finds_what_nobody_asked_for);
     tcase_add_test(tc, catches_up_without_a_sweep);
+    tcase_add_test(tc, catches_up_with_an_exec);
     tcase_add_test(tc, stays_flat_in_a_storm_of_execs);
     tcase_add_test(tc, knows_nested_pid_namespaces);
     tcase_add_test(tc, says_that_proc_hides_processes);
