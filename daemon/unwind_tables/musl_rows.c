@@ -20,8 +20,8 @@ static bool enters(image_read_fn read, const void *file, const struct ehframe_se
  * @end. */
 static bool has_rules(const struct ehframe_table *t, size_t count, uint64_t start, uint64_t end)
 {
-    return ANY_OF(i, count && t->rows[i].pc < end,
-                  t->rows[i].base != UNWIND_BASE_NONE &&
+    return ANY_OF(i, count,
+                  t->rows[i].pc < end && t->rows[i].base != UNWIND_BASE_NONE &&
                       (i + 1 == count || t->rows[i + 1].pc > start));
 }
 
