@@ -205,7 +205,7 @@ static void add_cover(const struct comparing *c, json_t *list)
              minutes_of(of, has->a), minutes_of(of, of->a), minutes_of(of, has->b),
              minutes_of(of, of->b),
              MIN(has->a, has->b) < CHANGES_STEPS_MIN ? ": too few to tell" : "",
-             oldest[0] ? "; the history begins at " : "", oldest);
+             oldest[0] ? "; single minutes are kept since " : "", oldest);
     json_array_append_new(list, json_string(text));
 }
 

@@ -84,7 +84,9 @@ static int parse(int argc, char **argv, struct options *o)
             r = log_level_parse(v, &o->log_level);
         }
         if (r < 0) {
-            log_err("there is no option '%s': flamed-broker --help lists the options", argv[i]);
+            log_err("'%s' is no option, or its value is not possible: flamed-broker --help lists "
+                    "the options",
+                    argv[i]);
             return r;
         }
     }

@@ -44,7 +44,7 @@ static int check_mapping(const struct target *t, const struct mapping_fields *at
         return r;
     if (m.inode && (name == PROBED_ANY || path_is_libjvm(span_of(m.path))))
         return 0;
-    error_set(err, -EPERM, "the mapping of process %d is no longer of a %s", t->host_pid,
+    error_set(err, -EPERM, "the mapping of process %d is not of a %s", t->host_pid,
               name == PROBED_LIBJVM ? "libjvm.so" : "file");
     error_remedy(err, "start the process again if its file was replaced");
     return -EPERM;

@@ -275,7 +275,7 @@ static int finish_warnings(struct profile *p, struct record *r)
     r->finishing = true;
     if (r->thinned && r->starved)
         record_warn(r,
-                    "the memory for captures (captures_max_bytes) was used up. then 1 in %u "
+                    "the memory for captures (captures_max_bytes) was used up: then 1 in %u "
                     "samples was kept, with the weight of the dropped ones; lower hz or seconds, "
                     "or take fewer captures at once",
                     r->keep_every);

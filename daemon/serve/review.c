@@ -13,8 +13,9 @@
 #define REVIEW_EVERY_NS NSEC_PER_SEC            /* sessions and certificates expire by themselves */
 #define BACKGROUND_MAX_NS (3600 * NSEC_PER_SEC) /* longest run of a capture without a duration */
 
-static const char ENDED[] = "you may no longer see this: the rules changed, you logged out, or "
-                            "your certificate is no longer valid";
+static const char ENDED[] =
+    "the right to this has ended: the rules changed, the caller logged out, "
+    "or its certificate is no longer valid";
 static const char REMEDY[] = "log in or connect again: /api/v1/whoami says what you may do";
 
 /* ---- rights in force ---- */

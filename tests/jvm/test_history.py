@@ -66,7 +66,7 @@ class History(unittest.TestCase):
             for text in (b"service.namespace", b"retail", b"service.instance.id", b"a-1"): # else a push has it as another service
                 self.assertIn(text, otlp)
             changes = daemon.get("/api/v1/changes?service=shop&a=-240s..-120s&b=-120s..now").json()
-            self.assertRegex(" ".join(changes["sentences"]), r"and of 0\.[1-9] of the 2\.0 of b: too few to tell; the history begins at ")
+            self.assertRegex(" ".join(changes["sentences"]), r"and 0\.[1-9] of the 2\.0 of b: too few to tell; single minutes are kept since ")
             ended = daemon.get("/api/v1/changes?service=shop") # it is known by the history, though no JVM of it runs
             self.assertEqual(ended.status, 200, ended)
             self.assertEqual(daemon.get("/api/v1/changes?service=no-such-shop").status, 404)

@@ -150,7 +150,7 @@ class Clients(Served):
         said = b""
         while piece := streaming.recv(65536):
             said += piece
-        self.assertIn(b"you may no longer see this", said)
+        self.assertIn(b"the right to this has ended", said)
 
     def test_mistakes_of_clients_are_told(self):
         for text, part in ((self.tls() + self.RULES, "a rule for a certificate takes tls_server_config with"),

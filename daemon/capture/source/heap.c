@@ -45,6 +45,8 @@ static void heap_sets(const struct capture_event *e, struct event_ref *ret)
     ret[0] = (struct event_ref){ e->info, by_agent(e) ? e->info->name : e->name, by_agent(e) };
 }
 
+#define SYMBOLS_JDK 11 /* the first with functions that all allocations come through */
+
 /* Warns once of allocations that are not seen if @p is probed at its stubs. */
 static void warn_stubs(struct capture_event *e, const struct process *p)
 {
@@ -54,12 +56,14 @@ static void warn_stubs(struct capture_event *e, const struct process *p)
     if (h->stubs_warned || !probes_by_stubs(&c->captures->probes, &p->id))
         return;
     h->stubs_warned = true;
-    record_warn(c->record,
-                "%d: allocations are sampled at the calls of its allocation stubs, because "
-                "libjvm.so (JDK %d) has no symbols. Allocations of native code (JNI) and of the VM "
-                "are not seen, nor clone() and lambdas outside of C2's code; their bytes count for "
-                "other places. Install the JDK's debug symbols to see them",
-                p->id.host_pid, p->jdk);
+    record_warn(
+        c->record,
+        "%d: allocations are sampled at the calls of its allocation stubs%s. Allocations of "
+        "native code (JNI) and of the VM are not seen, nor clone() and lambdas outside of "
+        "C2's code; their bytes count for other places%s",
+        p->id.host_pid,
+        p->jdk < SYMBOLS_JDK ? ", as on each JDK 8" : ", because libjvm.so has no symbols",
+        p->jdk < SYMBOLS_JDK ? "" : ". Install the JDK's debug symbols to see them");
 }
 
 static int heap_prepare(struct capture_event *e, struct process *p, struct error *err)

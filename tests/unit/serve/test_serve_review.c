@@ -11,7 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define TAKEN "you may no longer see this"
+#define TAKEN "the right to this has ended"
 #define TOKEN "flamed_token_of_a_test"
 #define BEARER "Authorization: Bearer " TOKEN "\r\n"
 
@@ -209,7 +209,7 @@ START_TEST(what_a_session_began_ends_with_it)
     usleep(300000);
     serve_stats(serve, &stats);
     ck_assert_uint_eq(stats.streams_now, 2);
-    assert_noted("capture", "you logged out");
+    assert_noted("capture", "the caller logged out");
 }
 END_TEST
 
