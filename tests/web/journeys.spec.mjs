@@ -134,9 +134,14 @@ describe("journeys", { concurrency: 4 }, () => {
 
     nodeTest("from a JVM to its service: nothing of the JVM stands under the name of the service, and nothing shifts", async ({ server, open }) => {
         const page = await open(`#/jvm/${ORDERS}`), waits = [];
+        let isSlow = true; // services are
 
         await graphShown(page);
-        await page.route(/service=Application/, async (route) => { await new Promise((go) => waits.push(go)); await route.continue(); }); // services are slow
+        await page.route(/service=Application/, async (route) => {
+            if (isSlow)
+                await new Promise((go) => waits.push(go));
+            await route.continue();
+        });
         await page.evaluate(() => {
             const old = document.querySelector(".view");
 
@@ -161,7 +166,7 @@ describe("journeys", { concurrency: 4 }, () => {
         await page.locator(".jvm-facts", { hasText: /1.JVM/ }).waitFor();
         assert.equal(await page.locator(".panel").count(), 0); // nothing is drawn while nothing is known
         await page.getByText("Collecting samples …").waitFor({ state: "attached" });
-        await page.unroute(/service=Application/);
+        isSlow = false;
         waits.forEach((go) => go());
         await graphShown(page);
         await page.waitForTimeout(1000);
