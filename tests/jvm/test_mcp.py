@@ -195,7 +195,7 @@ class Mcp(jvm.WithClasses):
         pid = str(sick.pid)
         daemon.taken(pid=pid, seconds=0.1, event="wall") # its programs are loaded
         calls = [{"name": name, "arguments": arguments} for name, arguments in (
-            ("list_services", {}), ("signals", {}), ("summary", {"pid": pid}), ("changes", {"pid": pid}), ("top", {"pid": pid, "event": "wall"}), ("tree", {"pid": pid}),
+            ("list_services", {}), ("signals", {}), ("summary", {"pid": pid}), ("changes", {"pid": pid}), ("top", {"pid": pid, "event": "wall"}), ("tree", {"pid": pid, "event": "wall"}),
             ("diff", {"pid": pid, "a": "-4s..-2s", "b": "-2s..now", "event": "wall"}), ("locks", {"pid": pid}),
             ("capture", {"pid": pid, "seconds": 0.3, "event": "wall"}), ("why", {"pid": pid}), ("top", {"pid": "2147483646"}), ("none", {}))]
         done = subprocess.run(["node", os.path.join(os.path.dirname(__file__), "harness", "mcp_client.mjs"), modules,
