@@ -4,13 +4,19 @@
 #include "api/past_impl.h"
 
 #include "base/array.h"
+#include "base/id_table.h"
 
 #define STOPS_SHOWN 500 /* entries: the longest */
 
+/* What has one entry. No padding: it is a record of a table. */
+struct stop_key {
+    uint64_t start_ns; /* of the bucket */
+    uint64_t host_pid;
+};
+
 /* The pauses and the throttling of one JVM in one bucket. */
 struct stopped {
-    uint64_t start_ns; /* of the bucket */
-    int32_t host_pid;
+    struct stop_key key;
     struct history_stopped sum;
     uint64_t ns; /* of the kind that is written */
 };
@@ -18,32 +24,37 @@ struct stopped {
 struct stops {
     struct past_filter filter;
     uint64_t width_ns;    /* of a bucket: whole minutes */
-    struct stopped *list; /* owned, the latest bucket first */
+    struct id_table ids;  /* keys: the index of an entry in the list */
+    struct stopped *list; /* owned */
     size_t count, cap;
-    bool no_memory;
+    int failed; /* -errno */
 };
 
-/* Returns the entry of the bucket at @start_ns, which is the last or a new one. NULL: no memory. */
-static struct stopped *entry_of(struct stops *s, int32_t host_pid, uint64_t start_ns)
+static int entry_of(struct stops *s, const struct stop_key *key, struct stopped **ret)
 {
-    for (size_t i = s->count; i-- > 0 && s->list[i].start_ns == start_ns;) {
-        if (s->list[i].host_pid == host_pid)
-            return &s->list[i];
-    }
-    if (!array_grow(&s->list, &s->cap, s->count + 1, 64))
-        return NULL;
-    s->list[s->count] = (struct stopped){ .start_ns = start_ns, .host_pid = host_pid };
-    return &s->list[s->count++];
+    uint32_t id;
+    int r = array_grow(&s->list, &s->cap, s->count + 1, 64) ? 0 : -ENOMEM;
+
+    if (r == 0)
+        r = id_table_add(&s->ids, key, &id);
+    if (r < 0)
+        return r;
+    if (r == 1)
+        s->list[s->count++] = (struct stopped){ .key = *key };
+    *ret = &s->list[id];
+    return 0;
 }
 
 static void add_minute(void *cookie, int32_t host_pid, uint64_t start_ns,
                        const struct history_stopped *stopped)
 {
     struct stops *s = cookie;
-    struct stopped *entry = entry_of(s, host_pid, start_ns - start_ns % s->width_ns);
+    const struct stop_key key = { start_ns - start_ns % s->width_ns, (uint64_t)host_pid };
+    struct stopped *entry = NULL;
+    int r = entry_of(s, &key, &entry);
 
-    if (!entry) {
-        s->no_memory = true;
+    if (r < 0) {
+        s->failed = r;
         return;
     }
     entry->sum.pauses += stopped->pauses;
@@ -55,8 +66,8 @@ static int longest_first(const void *a, const void *b)
 {
     const struct stopped *x = a, *y = b;
 
-    return COMPARE(y->ns, x->ns) ?: COMPARE(y->start_ns, x->start_ns) ?:
-           COMPARE(x->host_pid, y->host_pid);
+    return COMPARE(y->ns, x->ns) ?: COMPARE(y->key.start_ns, x->key.start_ns) ?:
+           COMPARE(x->key.host_pid, y->key.host_pid);
 }
 
 /* Appends the longest entries of one kind to @moments. Returns how many are left out. */
@@ -73,8 +84,8 @@ static size_t write_kind(struct stops *s, const char *kind, bool counts, json_t 
             left_out++;
             continue;
         }
-        one = json_pack("{s:s, s:i, s:o, s:f, s:f}", "kind", kind, "pid", e->host_pid, "at",
-                        json_time(e->start_ns), "seconds", (double)s->width_ns / 1e9,
+        one = json_pack("{s:s, s:i, s:o, s:f, s:f}", "kind", kind, "pid", (int)e->key.host_pid,
+                        "at", json_time(e->key.start_ns), "seconds", (double)s->width_ns / 1e9,
                         "stopped_seconds", (double)e->ns / 1e9);
         if (counts)
             json_object_set_new(one, "count", json_integer((json_int_t)e->sum.pauses));
@@ -91,7 +102,7 @@ static size_t write_stops(struct stops *s, uint64_t recorded_ns, json_t *moments
     for (size_t i = 0; i < s->count; i++) {
         struct stopped *e = &s->list[i];
 
-        e->ns = e->start_ns + s->width_ns <= recorded_ns ? e->sum.pause_ns : 0;
+        e->ns = e->key.start_ns + s->width_ns <= recorded_ns ? e->sum.pause_ns : 0;
     }
     left_out = write_kind(s, "collections", /* counts= */ true, moments);
     for (size_t i = 0; i < s->count; i++)
@@ -113,13 +124,15 @@ int timeline_stops(struct api *api, const struct target_selector *t, const struc
                                      .cookie = &s.filter };
     int r = past_filter_init(t, &s.filter, err);
 
+    id_table_init(&s.ids, sizeof(struct stop_key), HISTORY_STOPS_MAX);
     if (r == 0 && api->engine.history)
         r = history_stops(api->engine.history, &q, add_minute, &s, err);
     past_filter_deinit(&s.filter);
-    if (r == 0 && s.no_memory)
-        r = -ENOMEM;
+    if (r == 0)
+        r = s.failed;
     if (r == 0)
         *left_out += write_stops(&s, recorded_ns ? recorded_ns : UINT64_MAX, moments);
+    id_table_deinit(&s.ids);
     free(s.list);
     return r;
 }

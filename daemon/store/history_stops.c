@@ -3,8 +3,6 @@
 #include "base/cleanup.h"
 #include "store/history_impl.h"
 
-#define STOPS_MAX 200000 /* rows read for one answer */
-
 int stops_add(struct history *h, const struct history_image *image, int64_t n, uint64_t start_ns,
               struct error *err)
 {
@@ -38,7 +36,7 @@ static int stops_each(struct history *h, const struct history_query *q,
                         "SELECT start_ns, image, pauses, pause_ns, throttled_ns FROM stops"
                         " WHERE start_ns >= ? AND start_ns < ? ORDER BY start_ns DESC LIMIT ?",
                         &stmt, err, VALUE(MIN(q->from_ns, (uint64_t)INT64_MAX)),
-                        VALUE(MIN(q->to_ns, (uint64_t)INT64_MAX)), VALUE(STOPS_MAX));
+                        VALUE(MIN(q->to_ns, (uint64_t)INT64_MAX)), VALUE(HISTORY_STOPS_MAX));
 
     if (r < 0)
         return r;
