@@ -117,8 +117,9 @@ int backend_past_keep(void *ctx, const struct target_selector *t, const struct t
                       const char *event, char ret_id[CAPTURE_ID_BYTES], struct error *err);
 /* The state of the recorder at the question. */
 struct past_recorder {
-    uint64_t oldest_ns;           /* CLOCK_REALTIME of its oldest sample; 0: it is off or empty */
-    uint64_t period_ns;           /* between its samples; 0: it is off, or was not used */
+    uint64_t oldest_ns; /* CLOCK_REALTIME of its oldest sample; 0: it is off or empty */
+    uint64_t since_ns;  /* where it takes over from the history; UINT64_MAX: oldest_ns 0 */
+    uint64_t period_ns; /* between its samples; 0: it is off, or was not used */
     char reach[PAST_REACH_BYTES]; /* the sentence that less is kept than was asked for; "": all
                                    * is */
 };
@@ -156,9 +157,9 @@ int backend_timeline(void *ctx, const struct target_selector *t, const struct ti
 /* timeline_moments.c: makes JSON of the longest collections and safepoints of @p, by time.
  * *ret_left_out: the number of others. Thread: any. */
 json_t *timeline_moments(const struct profile *p, size_t *ret_left_out);
-/* timeline_stops.c: appends to @moments the history's collections before @recorded_ns and its
- * throttling, an entry for each JVM and bucket. Adds the number of entries without room to
- * *left_out. Thread: any. 0 or -errno. */
+/* timeline_stops.c: appends to @moments the history's collections of the minutes that end by
+ * @recorded_ns, and its throttling, an entry for each JVM and bucket. Adds the number of entries
+ * without room to *left_out. Thread: any. 0 or -errno. */
 int timeline_stops(struct api *api, const struct target_selector *t, const struct time_range *range,
                    size_t buckets, uint64_t recorded_ns, json_t *moments, size_t *left_out,
                    struct error *err);

@@ -374,6 +374,7 @@ static void past_tell(struct past *p, struct past_recorder *ret)
     uint64_t offset = past_realtime_offset_ns();
 
     ret->oldest_ns = p->flight.oldest_ns ? p->flight.oldest_ns + offset : 0;
+    ret->since_ns = p->flight.since_ns;
     ret->period_ns = p->flight.period_ns;
     p->reach.recorded_ns = ret->oldest_ns;
     p->reach.recorder_keep_ns = p->flight.keep_ns;

@@ -299,7 +299,7 @@ static int timeline_answer(struct api *api, const struct target_selector *target
 
     marks = timeline_marks(api, target, &t->range, warnings, &r, err);
     if (marks)
-        r = timeline_stops(api, target, &t->range, t->buckets, recorder->oldest_ns, moments,
+        r = timeline_stops(api, target, &t->range, t->buckets, recorder->since_ns, moments,
                            &left_out, err);
     if (!marks || r < 0) {
         json_decref(marks);

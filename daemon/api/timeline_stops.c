@@ -23,9 +23,11 @@ struct stopped {
 
 struct stops {
     struct past_filter filter;
-    uint64_t width_ns;    /* of a bucket: whole minutes */
-    struct id_table ids;  /* keys: the index of an entry in the list */
-    struct stopped *list; /* owned */
+    uint64_t from_ns, to_ns; /* of the range, in whole minutes */
+    uint64_t width_ns;       /* of a bucket: whole minutes */
+    uint64_t recorded_ns;    /* from here on the recorder has single collections */
+    struct id_table ids;     /* keys: the index of an entry in the list */
+    struct stopped *list;    /* owned */
     size_t count, cap;
     int failed; /* -errno */
 };
@@ -57,8 +59,10 @@ static void add_minute(void *cookie, int32_t host_pid, uint64_t start_ns,
         s->failed = r;
         return;
     }
-    entry->sum.pauses += stopped->pauses;
-    entry->sum.pause_ns += MIN(stopped->pause_ns, HISTORY_MINUTE_NS);
+    if (start_ns + HISTORY_MINUTE_NS <= s->recorded_ns) {
+        entry->sum.pauses += stopped->pauses;
+        entry->sum.pause_ns += MIN(stopped->pause_ns, HISTORY_MINUTE_NS);
+    }
     entry->sum.throttled_ns += stopped->throttled_ns;
 }
 
@@ -70,14 +74,18 @@ static int longest_first(const void *a, const void *b)
            COMPARE(x->key.host_pid, y->key.host_pid);
 }
 
-/* Appends the longest entries of one kind to @moments. Returns how many are left out. */
-static size_t write_kind(struct stops *s, const char *kind, bool counts, json_t *moments)
+/* Appends the longest entries of one kind to @moments. They end at @until_ns at the latest. Returns
+ * how many are left out. */
+static size_t write_kind(struct stops *s, const char *kind, bool counts, uint64_t until_ns,
+                         json_t *moments)
 {
     size_t left_out = 0;
 
     qsort(s->list, s->count, sizeof(*s->list), longest_first);
     for (size_t i = 0; i < s->count && s->list[i].ns; i++) {
         const struct stopped *e = &s->list[i];
+        uint64_t from_ns = MAX(e->key.start_ns, s->from_ns),
+                 to_ns = MIN(e->key.start_ns + s->width_ns, until_ns);
         json_t *one;
 
         if (i >= STOPS_SHOWN) {
@@ -85,7 +93,7 @@ static size_t write_kind(struct stops *s, const char *kind, bool counts, json_t 
             continue;
         }
         one = json_pack("{s:s, s:i, s:o, s:f, s:f}", "kind", kind, "pid", (int)e->key.host_pid,
-                        "at", json_time(e->key.start_ns), "seconds", (double)s->width_ns / 1e9,
+                        "at", json_time(from_ns), "seconds", (double)(to_ns - from_ns) / 1e9,
                         "stopped_seconds", (double)e->ns / 1e9);
         if (counts)
             json_object_set_new(one, "count", json_integer((json_int_t)e->sum.pauses));
@@ -94,20 +102,17 @@ static size_t write_kind(struct stops *s, const char *kind, bool counts, json_t 
     return left_out;
 }
 
-/* @recorded_ns: from here on the recorder has single collections. */
-static size_t write_stops(struct stops *s, uint64_t recorded_ns, json_t *moments)
+static size_t write_stops(struct stops *s, json_t *moments)
 {
+    uint64_t until_ns = MIN(s->to_ns, s->recorded_ns - s->recorded_ns % HISTORY_MINUTE_NS);
     size_t left_out;
 
-    for (size_t i = 0; i < s->count; i++) {
-        struct stopped *e = &s->list[i];
-
-        e->ns = e->key.start_ns + s->width_ns <= recorded_ns ? e->sum.pause_ns : 0;
-    }
-    left_out = write_kind(s, "collections", /* counts= */ true, moments);
+    for (size_t i = 0; i < s->count; i++)
+        s->list[i].ns = s->list[i].sum.pause_ns;
+    left_out = write_kind(s, "collections", /* counts= */ true, until_ns, moments);
     for (size_t i = 0; i < s->count; i++)
         s->list[i].ns = s->list[i].sum.throttled_ns;
-    return left_out + write_kind(s, "throttled", /* counts= */ false, moments);
+    return left_out + write_kind(s, "throttled", /* counts= */ false, s->to_ns, moments);
 }
 
 int timeline_stops(struct api *api, const struct target_selector *t, const struct time_range *range,
@@ -115,15 +120,18 @@ int timeline_stops(struct api *api, const struct target_selector *t, const struc
                    struct error *err)
 {
     uint64_t bucket_ns = (range->to_ns - range->from_ns) / buckets;
-    struct stops s = { .width_ns =
-                           MAX(bucket_ns - bucket_ns % HISTORY_MINUTE_NS, HISTORY_MINUTE_NS) };
-    const struct history_query q = { .from_ns =
-                                         range->from_ns - MIN(range->from_ns, HISTORY_MINUTE_NS),
-                                     .to_ns = range->to_ns,
-                                     .wants = past_wants_of,
-                                     .cookie = &s.filter };
+    struct stops s = {
+        .from_ns = range->from_ns - range->from_ns % HISTORY_MINUTE_NS,
+        .to_ns = MIN(range->to_ns, UINT64_MAX - HISTORY_MINUTE_NS) + HISTORY_MINUTE_NS - 1,
+        .width_ns = MAX(bucket_ns - bucket_ns % HISTORY_MINUTE_NS, HISTORY_MINUTE_NS),
+        .recorded_ns = recorded_ns,
+    };
+    const struct history_query q = {
+        .from_ns = s.from_ns, .to_ns = range->to_ns, .wants = past_wants_of, .cookie = &s.filter
+    };
     int r = past_filter_init(t, &s.filter, err);
 
+    s.to_ns -= s.to_ns % HISTORY_MINUTE_NS;
     id_table_init(&s.ids, sizeof(struct stop_key), HISTORY_STOPS_MAX);
     if (r == 0 && api->engine.history)
         r = history_stops(api->engine.history, &q, add_minute, &s, err);
@@ -131,7 +139,7 @@ int timeline_stops(struct api *api, const struct target_selector *t, const struc
     if (r == 0)
         r = s.failed;
     if (r == 0)
-        *left_out += write_stops(&s, recorded_ns ? recorded_ns : UINT64_MAX, moments);
+        *left_out += write_stops(&s, moments);
     id_table_deinit(&s.ids);
     free(s.list);
     return r;
