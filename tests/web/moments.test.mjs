@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { leftOutText, momentLanes, momentText, momentsSummary, openStops, stopsOf } from "../../web/shared/moments.js";
+import { leftOutText, momentLanes, momentText, momentsSummary, openStops, stopsOf, stopsWithin } from "../../web/shared/moments.js";
 
 const MOMENTS = [
     { kind: "gc", process: 0, at_ns: 1234e6, ns: 5850000, name: "G1 young collection pauses (System.gc())" },
@@ -63,4 +63,18 @@ test("what stopped a JVM", () => {
         { pid: 1, at: 60000, ms: 60000, kind: "collections", stoppedMs: 900, count: 12, text: "12\u00a0collections, 900.0\u00a0ms" },
         { pid: 1, at: 60000, ms: 60000, kind: "throttled", stoppedMs: 20000, count: 1, text: "throttled, 20,000\u00a0ms" },
     ]);
+});
+
+test("of sums of minutes, a chosen range has its part", () => {
+    const stops = openStops([
+        { kind: "collections", pid: 1, at: "1970-01-01T00:10:00Z", seconds: 600, stopped_seconds: 30, count: 40 },
+        { kind: "throttled", pid: 1, at: "1970-01-01T00:10:00Z", seconds: 600, stopped_seconds: 20 },
+        { kind: "gc", pid: 1, at: "1970-01-01T00:11:59.900Z", seconds: 0.2, stopped_seconds: 0.2, name: "young" },
+    ]);
+    const within = (from, to) => stopsWithin(stops, from * 60e3, to * 60e3).map(({ count, stoppedMs, isPart }) => [count, stoppedMs, isPart]);
+
+    assert.deepEqual(within(12, 13), [[4, 3000, true], [0.1, 2000, true], [1, 200, undefined]]);
+    assert.deepEqual(within(5, 11), [[4, 3000, true], [0.1, 2000, true]]);
+    assert.deepEqual(within(5, 30), [[40, 30000, undefined], [1, 20000, undefined], [1, 200, undefined]]);
+    assert.deepEqual(within(20, 30), []);
 });

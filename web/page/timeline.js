@@ -6,7 +6,7 @@ import { CATEGORIES, bucketSum, categoryChip, categoryColor, cpusOf } from "./ca
 import { paletteOf } from "../shared/colors.js";
 import { element, setText } from "../shared/dom.js";
 import { clockBehind, formatSeconds, formatShare, formatClock, plural } from "../shared/format.js";
-import { formatMs } from "../shared/moments.js";
+import { THROTTLED, formatMs, isSumOfMinutes, stopsWithin } from "../shared/moments.js";
 import { button } from "./notice.js";
 
 const AXIS = 16; // CSS pixels of the canvas below the bars
@@ -14,7 +14,6 @@ const LEFT = 44; // for the numbers at the side
 const TOP = 8; // above the bars, for marks
 const MARK = { gc: 7, other: 4 }; // their heights
 const FULL_SHARE = 0.25; // of the time of a minute or more: its mark is as high as a collection's
-const THROTTLED = "throttled"; // kind of a stop: by the CPU limit
 const EVENT_ROOM = 5; // CSS pixels of the flag of a mark: a deploy, a signal
 const MARK_REACH = 3; // CSS pixels: as near the pointer means a mark
 const UNRECORDED_ROOM = 200; // CSS pixels that the words about it take
@@ -199,7 +198,7 @@ export class Timeline {
         const palette = paletteOf(this.theme);
 
         for (const { at, ms, kind, stoppedMs } of this.data.stops) {
-            const left = Math.max(LEFT, this.xOf(at)), isSum = kind === "collections" || kind === THROTTLED;
+            const left = Math.max(LEFT, this.xOf(at)), isSum = isSumOfMinutes(kind);
             const height = isSum ? Math.max(1, MARK.gc * Math.min(1, stoppedMs / ms / FULL_SHARE)) : kind === "gc" ? MARK.gc : MARK.other;
 
             ctx.fillStyle = kind === THROTTLED ? red : palette.category[kind === "gc" || isSum ? "gc" : "vm"];
@@ -288,8 +287,8 @@ export class Timeline {
             return middle >= from && middle < to ? sum + n : sum;
         }, 0));
         const total = totals.reduce((sum, n) => sum + n, 0);
-        const stops = data.stops.filter(({ at, ms }) => at + ms > from && at < to);
-        const key = [...totals, stops.length].join();
+        const stops = stopsWithin(data.stops, from, to);
+        const key = [...totals, stops.length, stops.reduce((sum, { stoppedMs }) => sum + stoppedMs, 0), to - Math.max(from, data.oldest)].join();
 
         if (key === this.legendKey)
             return;
@@ -303,12 +302,12 @@ export class Timeline {
     // Shares of the time: single numbers would be of how many JVMs there are, too.
     stopsLegend(stops, from, to) {
         const { data } = this, pauses = stops.filter(({ kind }) => kind !== THROTTLED), throttled = stops.filter(({ kind }) => kind === THROTTLED);
-        const count = pauses.reduce((sum, one) => sum + one.count, 0);
+        const count = Math.max(1, Math.round(pauses.reduce((sum, one) => sum + one.count, 0)));
         const item = (list, chip, label, title) => {
             const stopped = list.reduce((sum, { stoppedMs }) => sum + stoppedMs, 0);
             const known = (to - Math.max(from, data.oldest)) * new Set(list.map(({ pid }) => pid)).size; // ms of JVMs
 
-            return list.length ? [element("li", { title: title(formatMs(stopped * 1e6)) }, element("span", { class: `chip stop ${chip}` }), label,
+            return list.length ? [element("li", { title: (list.some(({ isPart }) => isPart) ? "About " : "") + title(formatMs(stopped * 1e6)) }, element("span", { class: `chip stop ${chip}` }), label,
                 element("span", { class: "num" }, formatShare(Math.min(stopped, known), known)))] : [];
         };
 

@@ -18,6 +18,7 @@ const WORDS = {
     compilations: ["compilation", "compilations"], classes_loaded: ["class loaded", "classes loaded"],
     classes_unloaded: ["class unloaded", "classes unloaded"],
 };
+export const THROTTLED = "throttled"; // kind of a stop: by the CPU limit
 const STOP_LEAST_NS = 1e7; // of a safepoint; of collections, all count
 
 export function formatMs(ns) {
@@ -52,6 +53,19 @@ export function openStops(list) {
         pid, at: Date.parse(at), ms: seconds * 1000, kind, stoppedMs: stopped * 1000, count: count ?? 1,
         text: count === undefined ? singleText({ kind, ns: stopped * 1e9, name }) : `${counted(kind, count)}, ${formatMs(stopped * 1e9)}`,
     }));
+}
+
+// Whether stops of @kind are sums of whole minutes, out of the history.
+export const isSumOfMinutes = (kind) => kind === "collections" || kind === THROTTLED;
+
+// Those of openStops() that overlap @from to @to. Sums of minutes that reach beyond it are spread evenly over their time:
+// their count and stoppedMs are of the part within it, and isPart is true.
+export function stopsWithin(stops, from, to) {
+    return stops.filter(({ at, ms }) => at + ms > from && at < to).map((stop) => {
+        const { at, ms, kind, count, stoppedMs } = stop, part = (Math.min(at + ms, to) - Math.max(at, from)) / ms;
+
+        return isSumOfMinutes(kind) && part < 1 ? { ...stop, count: count * part, stoppedMs: stoppedMs * part, isPart: true } : stop;
+    });
 }
 
 // Of a profile's moments those that stopped a JVM and whose place is known, as {at, ms, text}: times in ms since its start.
