@@ -13,9 +13,8 @@
  * processes a second, and 500 at once. Others have their comm as name until a later sample. */
 #define FACTS_AT_ONCE_NS (50 * NSEC_PER_MSEC)
 #define FACTS_SHARE 20
-#define CATCH_UP_NS                                                                                \
-    (30 * NSEC_PER_MSEC) /* of the engine's thread, for the young of a fork storm                  \
-                          */
+/* Of the engine's thread, for a request: a fork storm makes many young processes. */
+#define CATCH_UP_NS (30 * NSEC_PER_MSEC)
 #define LIMIT_AT_ONCE_NS (20 * NSEC_PER_MSEC)
 #define LIMIT_SHARE 50
 
