@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import test from "node:test";
 import { isNote } from "../../web/shared/quality.js";
 
-const texts = (path) => readFileSync(new URL(`../../daemon/${path}`, import.meta.url), "utf8").replace(/"\s*\n\s*"/g, "").match(/"[^"\n]{30,}"/g);
+const texts = (path) => readFileSync(new URL(`../../daemon/${path}`, import.meta.url), "utf8").replace(/"\s*\n\s*"/g, "").match(/"[^"\n]{30,}"/g).map((text) => text.slice(1, -1));
 
 test("how a profile was made is a note, as flamed words it, and what is missing of it is none", () => {
     for (const [path, notes] of [["api/past_recorded.c", 1], ["api/past_history.c", 1], ["profile/view_warnings.c", 1]])
