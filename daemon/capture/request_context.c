@@ -139,17 +139,6 @@ static bool take_trace(const struct sample_context *raw, struct profile_context 
            take_digits(trace + (SPAN_DIGITS << wide), wide, &ret->trace_low);
 }
 
-/* Returns whether @raw has texts of other lengths than ids have. Programs put what they like into
- * the context of their log. */
-static bool has_no_ids(const struct sample_context *raw)
-{
-    bool wide_trace = raw->wide & 1u << CONTEXT_TRACE, wide_span = raw->wide & 1u << CONTEXT_SPAN;
-    uint8_t trace = raw->bytes[CONTEXT_TRACE], span = raw->bytes[CONTEXT_SPAN];
-
-    return (trace != TRACE_DIGITS << wide_trace && trace != SPAN_DIGITS << wide_trace) ||
-           span != SPAN_DIGITS << wide_span;
-}
-
 /* Decodes the ids of a tracer that keeps them as text. */
 static bool take_hex(const struct sample_context *raw, struct profile_context *ret)
 {
@@ -210,7 +199,7 @@ void context_decode(const struct sample_context *raw, struct profile_context *re
 
     buf_clear(name);
     if (good && raw->ids == CONTEXT_IDS_LOG && raw->state != CONTEXT_UNREADABLE &&
-        has_no_ids(raw)) {
+        !take_hex(raw, &(struct profile_context){ 0 })) { /* a program's own texts */
         *ret = (struct profile_context){ .state = PROFILE_CONTEXT_NO_TRACER };
         return;
     }

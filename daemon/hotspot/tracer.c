@@ -280,7 +280,17 @@ static int read_hash(const struct compiler *c, uint64_t object, uint64_t klass, 
     return r == 0 && (before != klass || after != klass) ? -EAGAIN : r;
 }
 
-/* Gets the object in static field @row->field of @klass. 0; -EAGAIN: none yet; -errno. */
+/* Returns whether the reference at @at is null. heap_load() fails so for a moving object, too. */
+static bool is_null(struct hotspot_vm *vm, uint64_t at)
+{
+    uint64_t raw = 0;
+    int r = memory_number(&vm->memory, at, heap_reference_bytes(vm), &raw);
+
+    return r == 0 && !(vm->names.coloured_oops ? oop_uncolour(raw) : raw);
+}
+
+/* Gets the object in static field @row->field of @klass. 0; -ENODATA: null; -EAGAIN: unreadable
+ * at this moment; -errno. */
 static int static_object(const struct compiler *c, const struct tracer_row *row, uint64_t klass,
                          uint64_t *ret)
 {
@@ -294,11 +304,11 @@ static int static_object(const struct compiler *c, const struct tracer_row *row,
     if (r == 0 && l->jdk >= 10)
         r = heap_handle(c->vm, mirror, &mirror);
     if (r == 0)
-        r = heap_load(c->vm, mirror + offset, ret);
+        r = is_null(c->vm, mirror + offset) ? -ENODATA : heap_load(c->vm, mirror + offset, ret);
     return r == -ENOENT || r == -EFAULT ? -EAGAIN : r;
 }
 
-/* Gets the hash of the ThreadLocal in a static field. */
+/* Gets the hash of the ThreadLocal in a static field. 0 or as static_object(). */
 static int static_hash(const struct compiler *c, const struct tracer_row *row, uint64_t klass,
                        uint32_t *ret)
 {
@@ -416,7 +426,7 @@ static int compile_row(struct compiler *c, const struct tracer_row *row, uint64_
     case FORM_LOCAL:
         r = static_hash(c, row, klass, &hash);
         s.key = hash;
-        if (r == -EAGAIN && row->optional) { /* the class is not in use */
+        if (r == -ENODATA && row->optional) { /* the class is not in use */
             s = (struct context_step){ .op = CONTEXT_SKIP, .skip = row->skip };
             r = 0;
         }
@@ -457,7 +467,7 @@ static int compile_row(struct compiler *c, const struct tracer_row *row, uint64_
         break;
     }
     *ret = s;
-    return r;
+    return r == -ENODATA ? -EAGAIN : r;
 }
 
 /* Compiles all rows of c->tracer. 0 or as pick_class(). */
@@ -481,6 +491,8 @@ static int compile_rows(struct compiler *c)
         if (row->form != FORM_STATIC)
             p->steps[p->step_count++] = s;
     }
+    if (r == 0 && !ANY_OF(i, p->step_count, p->steps[i].op == CONTEXT_THREAD_LOCAL))
+        r = -EAGAIN; /* no ThreadLocal is in use */
     if (r == 0 && !context_path_valid(p))
         r = error_set(&c->q->err, -EOPNOTSUPP, "its fields lie too far apart");
     return r;
@@ -505,7 +517,8 @@ static int want_classes(struct compiler *c)
 }
 
 /* Compiles for the first tracer that succeeds, but not for the context of a log beside a tracer
- * that is loaded. If none succeeds, returns the error of the first one that is loaded. */
+ * that is loaded. If none succeeds, returns the error of the first tracer that is loaded. A log's
+ * context counts as no tracer then: a library may keep it in another way, or not at all. */
 static int compile(struct compiler *c)
 {
     int r = want_classes(c), result = -ENOENT;
@@ -526,6 +539,10 @@ static int compile(struct compiler *c)
         k = compile_rows(c);
         if (k == 0)
             return 0;
+        if (c->tracer->ids == CONTEXT_IDS_LOG && k != -ESRCH) {
+            c->q->err = (struct error)ERROR_NULL;
+            k = -ENOENT;
+        }
         if (result == -ENOENT || k == -ESRCH)
             result = k;
     }

@@ -23,6 +23,8 @@ LIBRARIES = {
     "logback-b3": ("ch.qos.logback", "logback-classic", r"\[trace 0{16}a[0-9a-f]{15}\]", r"\[no tracer\]"),
     "logback-other": ("ch.qos.logback", "logback-classic", r"\[no tracer\]", r"\[no tracer\]"), # a trace, and no span
     "log4j": ("org.apache.logging.log4j", "log4j-core", r"\[trace a[0-9a-f]{31}\]", r"\[no tracer\]"),
+    "log4j-slf4j": ("org.apache.logging.log4j", "log4j-slf4j2-impl", r"\[trace a[0-9a-f]{31}\]", r"\[no tracer\]"),
+    "log4j-later": ("org.apache.logging.log4j", "log4j-slf4j2-impl", r"\[no tracer\]", r"\[no tracer\]"), # keeps it in another way
 }
 
 
@@ -44,7 +46,8 @@ class Libraries(WithClasses):
             with open(folder + "/agent.config", "w", encoding="ascii") as f:
                 f.write("agent.service_name=spans\nagent.keep_tracing=true\ncollector.backend_service=127.0.0.1:1\nlogging.output=CONSOLE\nlogging.level=OFF\n")
             return [f"-javaagent:{jar}", "-cp", self.classes.folder]
-        return ["-cp", ":".join([self.classes.folder, os.path.dirname(jar) + "/*"])]
+        web = ["-Dlog4j2.is.webapp=true"] if kind.startswith("log4j") else [] # else Log4j keeps its context in an array
+        return [*web, "-cp", ":".join([self.classes.folder, os.path.dirname(jar) + "/*"])]
 
     def samples(self, pid: int, by: str) -> list[tuple[str, str, int]]:
         """(method, what stands at the root, samples) of those in a known method."""
@@ -95,6 +98,13 @@ class Tracers(Libraries):
 
     def test_the_context_of_a_log(self):
         self.check("logback", "1.5.18", 25)
+
+    def test_slf4j_above_log4j(self):
+        self.check("log4j-slf4j", "2.20.0", 17)
+
+    def test_a_log_that_is_not_read(self):
+        """It has no tracer, as without the library."""
+        self.check("log4j-later", "2.25.2", 17)
 
     def test_a_log_of_another_kind(self):
         self.check("logback-other", "1.5.18", 17)
