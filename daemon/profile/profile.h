@@ -59,7 +59,7 @@ enum profile_context_state {
     PROFILE_CONTEXT_NO_TRACER,
     PROFILE_CONTEXT_UNREADABLE,
     PROFILE_CONTEXT_NO_REQUEST,
-    PROFILE_CONTEXT_IDS, /* from here on it has ids */
+    PROFILE_CONTEXT_IDS, /* from here on there is a request, with ids or a name or both */
     PROFILE_CONTEXT_NAMED,
     PROFILE_CONTEXT_STATES,
 };

@@ -26,6 +26,12 @@ const char *render_kind_name(unsigned kind);
 /* Appends @s in quotes, with JSON's escapes. */
 void render_add_json_string(struct buf *out, struct span s);
 
+/* Returns whether the ids or the operation of @c are known. */
+static inline bool request_known(const struct profile_context *c)
+{
+    return profile_context_has_ids(c) || c->operation;
+}
+
 /* Appends the requested title, else "cpu · <target>". */
 void render_add_title(const struct view *v, const struct render_opts *o, struct buf *out);
 

@@ -162,7 +162,7 @@ static void add_owner(const struct view *v, uint32_t owner, struct buf *out)
 /* Appends the request's number, if the row has a request. */
 static void add_request(const struct view *v, uint32_t context, struct buf *out)
 {
-    if (!context || v->profile->contexts[context].state < PROFILE_CONTEXT_IDS)
+    if (!context || !request_known(&v->profile->contexts[context]))
         return;
     buf_add_str(out, ",\"request\":");
     buf_add_u64(out, context);
@@ -180,14 +180,20 @@ static void add_requests(const struct view *v, struct buf *out)
         const struct profile_context *c = &p->contexts[i];
 
         buf_add_str(out, i ? ",\n" : "\n");
-        if (c->state < PROFILE_CONTEXT_IDS) {
+        if (!request_known(c)) {
             buf_add_str(out, "null");
             continue;
         }
-        buf_printf(out, "{\"trace\":\"%016llx%016llx\",\"span\":\"%016llx\",\"root\":\"%016llx\"",
-                   (unsigned long long)c->trace_high, (unsigned long long)c->trace_low,
-                   (unsigned long long)c->span, (unsigned long long)c->root);
-        add_of_profile(p, out, "operation", c->operation);
+        buf_add_char(out, '{');
+        if (profile_context_has_ids(c))
+            buf_printf(
+                out, "\"trace\":\"%016llx%016llx\",\"span\":\"%016llx\",\"root\":\"%016llx\"%s",
+                (unsigned long long)c->trace_high, (unsigned long long)c->trace_low,
+                (unsigned long long)c->span, (unsigned long long)c->root, c->operation ? "," : "");
+        if (c->operation) {
+            buf_add_str(out, "\"operation\":");
+            render_add_json_string(out, intern_get(p->strings, c->operation));
+        }
         buf_add_char(out, '}');
     }
     buf_add_char(out, ']');

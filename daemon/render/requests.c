@@ -48,7 +48,7 @@ static const struct profile_context *context_at(const struct requests *q, size_t
     uint32_t context = p->samples[sample].context;
 
     if (q->v->sample_rows[sample] == VIEW_NO_ROW || context >= p->context_count ||
-        p->contexts[context].state < PROFILE_CONTEXT_IDS)
+        !profile_context_has_ids(&p->contexts[context]))
         return NULL;
     return &p->contexts[context];
 }

@@ -53,15 +53,16 @@ def run(*command: str, **more) -> str:
     return done.stdout
 
 
-# Of the case "requests", by its sample's number modulo 4: the operation, the trace.
-OPERATIONS = ("", "GET /orders/{id}", "POST /orders", "")
+# Of the case "requests", by its sample's number modulo 5: the operation. The last one has no ids.
+OPERATIONS = ("", "GET /orders/{id}", "POST /orders", "", "GET:/cart")
 
 
 def request(number: int) -> tuple[str, str, str, str]:
     """Operation, trace, span and root of that sample of the case "requests"."""
-    k = number % 4
+    k = number % len(OPERATIONS)
     root = 0x3030303030303030 + 2 * k
-    return (OPERATIONS[k], f"3132333435363738{k:016x}", f"{root + number // 4 % 2:016x}", f"{root:016x}") if k else ("", "", "", "")
+    span = root + number // len(OPERATIONS) % 2
+    return (OPERATIONS[k], f"3132333435363738{k:016x}", f"{span:016x}", f"{root:016x}") if 0 < k < 4 else (OPERATIONS[k], "", "", "")
 
 
 REQUESTS = [request(number) for number in range(60)]

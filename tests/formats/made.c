@@ -242,20 +242,21 @@ static void second_moments(void)
 #define REQUEST_TRACE UINT64_C(0x3132333435363738)
 #define REQUEST_SPAN UINT64_C(0x3030303030303030)
 
-/* Of sample @i: every fourth is of no request; of the three requests one has no name, and each has
- * two spans, the first of which is its root. */
+/* Of sample @i: every fifth is of no request, and every fifth has an operation alone. Of the three
+ * requests one has no name, and each has two spans, the first of which is its root. */
 static uint32_t request_of(uint32_t thread, uint32_t i)
 {
-    static const char *const NAMES[] = { "", "GET /orders/{id}", "POST /orders", "" };
+    static const char *const NAMES[] = { "", "GET /orders/{id}", "POST /orders", "", "GET:/cart" };
     struct profile_context c = { .state = PROFILE_CONTEXT_NO_REQUEST };
     uint32_t id, k = i % ARRAY_SIZE(NAMES);
 
-    if (k) {
+    if (k)
+        c.state = NAMES[k][0] ? PROFILE_CONTEXT_NAMED : PROFILE_CONTEXT_IDS;
+    if (k && k < 4) {
         c.trace_high = REQUEST_TRACE;
         c.trace_low = k;
         c.root = REQUEST_SPAN + k * 2;
-        c.span = c.root + i / 4 % 2;
-        c.state = NAMES[k][0] ? PROFILE_CONTEXT_NAMED : PROFILE_CONTEXT_IDS;
+        c.span = c.root + i / ARRAY_SIZE(NAMES) % 2;
     }
     must(record_context(rec, thread, &c, span_of(NAMES[k]), &id));
     return id;

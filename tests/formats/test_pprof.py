@@ -124,7 +124,8 @@ class Pprof(unittest.TestCase):
 
     def test_spans_have_the_labels_of_pyroscope_and_datadog(self):
         wanted = collections.Counter(frozenset(
-            ({("operation", operation), ("span_name", operation), ("trace endpoint", operation)} if operation else set()) |
+            ({("operation", operation)} if operation else set()) |
+            ({("span_name", operation), ("trace endpoint", operation)} if operation and trace else set()) |
             ({("trace_id", trace), ("span_id", root), ("span id", str(int(span, 16))), ("local root span id", str(int(root, 16)))} if trace else set()))
             for operation, trace, span, root in common.REQUESTS)
         self.assertEqual(self.labels("spans=1"), wanted)

@@ -110,8 +110,8 @@ class Text(unittest.TestCase):
 
     def test_requests_are_roots(self):
         for by, wanted in (("operation", lambda r: f"[{r[0]}]" if r[0] else "[unnamed requests]" if r[1] else "[no request]"),
-                           ("trace", lambda r: f"[trace {r[1]}]" if r[1] else "[no request]"),
-                           ("span", lambda r: f"[span {r[2]}]" if r[1] else "[no request]")):
+                           ("trace", lambda r: f"[trace {r[1]}]" if r[1] else "[ids not kept]" if r[0] else "[no request]"),
+                           ("span", lambda r: f"[span {r[2]}]" if r[1] else "[ids not kept]" if r[0] else "[no request]")):
             got = collections.Counter()
             for stack, count in common.collapsed("requests", f"by={by}").items():
                 got[stack[0]] += count

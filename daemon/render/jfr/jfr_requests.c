@@ -12,14 +12,16 @@ struct stretch {
     uint32_t context; /* 0: none */
 };
 
-static void add_id(uint64_t high, uint64_t low, bool wide, struct buf *out)
+/* Appends an id of @c; "" if it has an operation alone. */
+static void add_id(const struct profile_context *c, uint64_t high, uint64_t low, bool wide,
+                   struct buf *out)
 {
     char text[33] = "";
 
-    if (wide)
+    if (wide && profile_context_has_ids(c))
         snprintf(text, sizeof(text), "%016llx%016llx", (unsigned long long)high,
                  (unsigned long long)low);
-    else
+    else if (profile_context_has_ids(c))
         snprintf(text, sizeof(text), "%016llx", (unsigned long long)low);
     jfr_add_string(out, span_of(text));
 }
@@ -37,9 +39,9 @@ static void add_stretch(const struct jfr_pools *pools, uint32_t thread, const st
     jfr_add_number(out, s->start_ns);
     jfr_add_number(out, s->end_ns - s->start_ns);
     jfr_add_number(out, pools->key_of_thread[thread]);
-    add_id(c->trace_high, c->trace_low, true, out);
-    add_id(0, c->span, false, out);
-    add_id(0, c->root, false, out);
+    add_id(c, c->trace_high, c->trace_low, true, out);
+    add_id(c, 0, c->span, false, out);
+    add_id(c, 0, c->root, false, out);
     jfr_add_string(out, intern_get(p->strings, c->operation));
     jfr_add_number(out, s->samples);
     jfr_end(out, begin);
@@ -56,9 +58,8 @@ int jfr_add_requests(const struct jfr_pools *pools, struct buf *out)
     for (size_t i = 0; v->sample_rows && p->context_count && i < p->sample_count; i++) {
         const struct profile_sample *s = &p->samples[i];
         struct stretch *t = &threads[MIN((size_t)s->thread, p->thread_count)];
-        bool has_ids =
-            s->context < p->context_count && p->contexts[s->context].state >= PROFILE_CONTEXT_IDS;
-        uint32_t context = has_ids ? s->context : 0;
+        bool known = s->context < p->context_count && request_known(&p->contexts[s->context]);
+        uint32_t context = known ? s->context : 0;
 
         if (v->sample_rows[i] == VIEW_NO_ROW || s->thread >= p->thread_count)
             continue;

@@ -86,7 +86,7 @@ int32_t otlp_link(struct otlp_dictionary *d, const struct profile_context *c)
     uint32_t id = 0;
     int r;
 
-    if (c->state < PROFILE_CONTEXT_IDS)
+    if (!profile_context_has_ids(c))
         return 0;
     r = id_table_add(&d->links, &key, &id);
     if (r < 0)

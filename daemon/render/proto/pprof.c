@@ -305,7 +305,7 @@ static void pprof_add_request(struct pprof *x, uint32_t request, struct buf *to)
     if (!request)
         return;
     labels_add_text(x, &l, "operation", c ? c->operation : request);
-    if (c)
+    if (c && profile_context_has_ids(c))
         labels_add_ids(x, &l, c);
     labels_pack(&l, to);
 }
