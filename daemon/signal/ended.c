@@ -29,15 +29,12 @@ static bool is_asked(int code)
 static void add_memory(const struct end_facts *e, struct rule_finding *f)
 {
     char a[RULE_BYTES_TEXT], b[RULE_BYTES_TEXT];
-    size_t at = strlen(f->sentence);
 
     if (e->rss > 0 && e->limit > 0)
-        snprintf(f->sentence + at, sizeof(f->sentence) - at,
-                 "; at last it used %s of its container's limit of %s", rule_bytes(e->rss, a),
+        rule_add(f, "; at last it used %s of its container's limit of %s", rule_bytes(e->rss, a),
                  rule_bytes(e->limit, b));
     else if (e->rss > 0)
-        snprintf(f->sentence + at, sizeof(f->sentence) - at, "; at last it used %s of memory",
-                 rule_bytes(e->rss, a));
+        rule_add(f, "; at last it used %s of memory", rule_bytes(e->rss, a));
 }
 
 static void say_killed(const struct end_facts *e, struct rule_finding *f)

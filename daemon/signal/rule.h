@@ -58,6 +58,8 @@ const struct signal_rule *rule_of(enum rule_id id);
 
 /* Writes the sentence of @f. */
 void rule_say(struct rule_finding *f, const char *fmt, ...) PRINTF_LIKE(2, 3);
+/* Appends to the sentence of @f; cuts what has no room. */
+void rule_add(struct rule_finding *f, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
 #define RULE_BYTES_TEXT 24
 /* Writes @bytes as "8.1 MiB" into @text. Returns @text. */

@@ -39,8 +39,7 @@ static void look(const struct rule_view *v, struct rule_finding *f)
              pinned, c->carriers, c->wait ? c->wait : "blocked", c->code[0] ? " in " : "", c->code,
              c->place[0] ? ", pinned by " : "", c->place);
     if (waiting >= WAITING_FIRES)
-        snprintf(f->sentence + strlen(f->sentence), sizeof(f->sentence) - strlen(f->sentence),
-                 "; %.1f others could run, but have no carrier", waiting);
+        rule_add(f, "; %.1f others could run, but have no carrier", waiting);
 }
 
 const struct signal_rule rule_carriers_pinned = {

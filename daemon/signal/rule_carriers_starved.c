@@ -14,7 +14,6 @@ static void look(const struct rule_view *v, struct rule_finding *f)
     double pinned = numbers_mean(n, NUMBER_CARRIERS_PINNED, RULE_WINDOW_S);
     double running = fmax(mounted - (isnan(pinned) ? 0 : pinned), 0); /* pinned ones wait */
     double share = waiting / fmax(waiting + running, 1);
-    size_t at;
 
     f->strength = fmin(waiting / WAITING_FIRES, share / SHARE_FIRES);
     f->value = waiting;
@@ -22,12 +21,11 @@ static void look(const struct rule_view *v, struct rule_finding *f)
     if (isnan(waiting) || isnan(mounted) || f->strength < RULE_RELEASE)
         return;
     rule_say(f,
-             "on average %.1f virtual threads could run, but had no carrier, beside %.1f that had "
-             "one; that is %.0f %% of the time in which they could run, in the last %.0f s",
+             "on average %.1f virtual threads could run, but had no carrier, beside %.1f that "
+             "ran; that is %.0f %% of the time in which they could run, in the last %.0f s",
              waiting, running, share * 100, RULE_WINDOW_S);
-    at = strlen(f->sentence);
     if (pinned >= 0.5)
-        snprintf(f->sentence + at, sizeof(f->sentence) - at, "; %.1f carriers are pinned", pinned);
+        rule_add(f, "; %.1f carriers are pinned", pinned);
 }
 
 const struct signal_rule rule_carriers_starved = {

@@ -13,16 +13,11 @@ static void add_why(const struct numbers *n, struct rule_finding *f)
     double rate = numbers_last(n, NUMBER_ALLOCATED_PER_SECOND);
     double used = numbers_last(n, NUMBER_HEAP_BYTES), max = numbers_last(n, NUMBER_HEAP_MAX_BYTES);
     char a[RULE_BYTES_TEXT], b[RULE_BYTES_TEXT];
-    size_t at = strlen(f->sentence);
 
-    if (!isnan(rate) && rate > 0) {
-        snprintf(f->sentence + at, sizeof(f->sentence) - at, "; %s a second are allocated",
-                 rule_bytes(rate, a));
-        at = strlen(f->sentence);
-    }
+    if (!isnan(rate) && rate > 0)
+        rule_add(f, "; %s a second are allocated", rule_bytes(rate, a));
     if (used >= FULL * max)
-        snprintf(f->sentence + at, sizeof(f->sentence) - at,
-                 "; after a collection %s of the %s of heap are in use", rule_bytes(used, a),
+        rule_add(f, "; after a collection %s of the %s of heap are in use", rule_bytes(used, a),
                  rule_bytes(max, b));
 }
 

@@ -8,18 +8,15 @@
 /* Appends the thread that holds the lock, and what it does. */
 static void say_owner(const struct waits_lock *w, struct rule_finding *f)
 {
-    size_t n = strlen(f->sentence);
-
     if (!w->owner[0])
         return;
-    n += (size_t)snprintf(f->sentence + n, sizeof(f->sentence) - n, "; %s holds it", w->owner);
-    if (!w->wait || n >= sizeof(f->sentence))
+    rule_add(f, "; %s holds it", w->owner);
+    if (!w->wait)
         return;
     if (w->wait[0])
-        snprintf(f->sentence + n, sizeof(f->sentence) - n, ", and waits ([%s])%s%s", w->wait,
-                 w->code[0] ? " in " : "", w->code);
+        rule_add(f, ", and waits ([%s])%s%s", w->wait, w->code[0] ? " in " : "", w->code);
     else
-        snprintf(f->sentence + n, sizeof(f->sentence) - n, ", and runs");
+        rule_add(f, ", and runs");
 }
 
 static void look(const struct rule_view *v, struct rule_finding *f)

@@ -20,6 +20,16 @@ void rule_say(struct rule_finding *f, const char *fmt, ...)
     va_end(ap);
 }
 
+void rule_add(struct rule_finding *f, const char *fmt, ...)
+{
+    size_t at = strlen(f->sentence);
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(f->sentence + at, sizeof(f->sentence) - at, fmt, ap);
+    va_end(ap);
+}
+
 const char *rule_bytes(double bytes, char text[RULE_BYTES_TEXT])
 {
     static const char *const UNITS[] = { "bytes", "KiB", "MiB", "GiB", "TiB" };

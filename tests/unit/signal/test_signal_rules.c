@@ -236,7 +236,7 @@ static const struct {
     { "pool-exhausted", has_no_thread, 3,
       "8 of 8 threads of exec-* wait for the same: [network] in Rates.fetch; 96 %" },
     { "carriers-starved", computes_on_carriers, 3,
-      "on average 14.0 virtual threads could run, but had no carrier, beside 2.0 that had one; "
+      "on average 14.0 virtual threads could run, but had no carrier, beside 2.0 that ran; "
       "that is 88 % of the time" },
     { "carriers-pinned", pins, 3,
       "on average 2.7 of 4 carriers are pinned by virtual threads that wait ([park]) in "
@@ -370,7 +370,7 @@ START_TEST(carriers_are_starved_if_all_are_pinned)
     ck_assert_int_eq(state->on, _i);
     if (_i)
         ck_assert_ptr_nonnull(
-            strstr(state->finding.sentence, "beside 0.0 that had one; that is 100 % of the time"));
+            strstr(state->finding.sentence, "beside 0.0 that ran; that is 100 % of the time"));
     numbers_deinit(&w.numbers);
 }
 END_TEST
