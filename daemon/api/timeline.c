@@ -307,6 +307,11 @@ static int timeline_answer(struct api *api, const struct target_selector *target
         json_decref(warnings);
         return r;
     }
+    if (r == 1)
+        json_array_append_new(
+            warnings,
+            json_string("earlier pauses and throttling are left out: the history has more "
+                        "minutes of them than one answer reads; ask for a shorter range"));
     if (t->by_jvm && !t->by_category)
         timeline_cut(t, TIMELINE_SERIES_MAX);
     series = json_array();

@@ -129,18 +129,20 @@ int timeline_stops(struct api *api, const struct target_selector *t, const struc
     const struct history_query q = {
         .from_ns = s.from_ns, .to_ns = range->to_ns, .wants = past_wants_of, .cookie = &s.filter
     };
+    bool cut = false;
     int r = past_filter_init(t, &s.filter, err);
 
     s.to_ns -= s.to_ns % HISTORY_MINUTE_NS;
-    id_table_init(&s.ids, sizeof(struct stop_key), HISTORY_STOPS_MAX);
+    id_table_init(&s.ids, sizeof(struct stop_key), TIMELINE_STOPS_MAX);
     if (r == 0 && api->engine.history)
-        r = history_stops(api->engine.history, &q, add_minute, &s, err);
+        r = history_stops(api->engine.history, &q, TIMELINE_STOPS_MAX, add_minute, &s, err);
     past_filter_deinit(&s.filter);
-    if (r == 0)
+    cut = r == 1;
+    if (r >= 0)
         r = s.failed;
     if (r == 0)
         *left_out += write_stops(&s, moments);
     id_table_deinit(&s.ids);
     free(s.list);
-    return r;
+    return r < 0 ? r : cut;
 }

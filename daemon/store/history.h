@@ -139,14 +139,12 @@ typedef void (*history_image_fn)(void *cookie, const struct history_image *image
 int history_images(struct history *h, const struct history_query *q, history_image_fn fn,
                    void *cookie, struct error *err);
 
-#define HISTORY_STOPS_MAX 200000 /* minutes of JVMs that are read for one answer */
-
 /* Passes the minutes of [from, to) in which a wanted image paused or was throttled to @fn, the
  * latest first, with the lock held. Minutes are kept as long as parts of ten minutes. Reads at most
- * HISTORY_STOPS_MAX. */
+ * @max minutes, of all images. Returns 0; 1: there are earlier ones; -errno. */
 typedef void (*history_stop_fn)(void *cookie, int32_t host_pid, uint64_t start_ns,
                                 const struct history_stopped *stopped);
-int history_stops(struct history *h, const struct history_query *q, history_stop_fn fn,
+int history_stops(struct history *h, const struct history_query *q, size_t max, history_stop_fn fn,
                   void *cookie, struct error *err);
 
 /* Kinds of marks in a timeline. The values are part of the file format. */

@@ -27,16 +27,17 @@ int stops_drop(struct history *h, struct error *err)
 }
 
 static int stops_each(struct history *h, const struct history_query *q,
-                      const struct image_list *list, history_stop_fn fn, void *cookie,
+                      const struct image_list *list, size_t max, history_stop_fn fn, void *cookie,
                       struct error *err)
 {
+    size_t rows = 0;
     _cleanup_stmt_ sqlite3_stmt *stmt = NULL;
     int step = SQLITE_DONE,
         r = store_query(h->store,
                         "SELECT start_ns, image, pauses, pause_ns, throttled_ns FROM stops"
                         " WHERE start_ns >= ? AND start_ns < ? ORDER BY start_ns DESC LIMIT ?",
                         &stmt, err, VALUE(MIN(q->from_ns, (uint64_t)INT64_MAX)),
-                        VALUE(MIN(q->to_ns, (uint64_t)INT64_MAX)), VALUE(HISTORY_STOPS_MAX));
+                        VALUE(MIN(q->to_ns, (uint64_t)INT64_MAX)), VALUE(max + 1));
 
     if (r < 0)
         return r;
@@ -46,13 +47,15 @@ static int stops_each(struct history *h, const struct history_query *q,
                                      .pause_ns = (uint64_t)sqlite3_column_int64(stmt, 3),
                                      .throttled_ns = (uint64_t)sqlite3_column_int64(stmt, 4) };
 
+        if (rows++ == max)
+            return 1;
         if (image)
             fn(cookie, image->host_pid, (uint64_t)sqlite3_column_int64(stmt, 0), &s);
     }
     return step == SQLITE_DONE ? 0 : store_failed(h->store, err, "cannot read the history");
 }
 
-int history_stops(struct history *h, const struct history_query *q, history_stop_fn fn,
+int history_stops(struct history *h, const struct history_query *q, size_t max, history_stop_fn fn,
                   void *cookie, struct error *err)
 {
     _cleanup_(image_list_deinit) struct image_list list = { 0 };
@@ -62,7 +65,7 @@ int history_stops(struct history *h, const struct history_query *q, history_stop
         return r;
     r = image_list_read(h, q, &list, err);
     if (r == 0)
-        r = stops_each(h, q, &list, fn, cookie, err);
+        r = stops_each(h, q, &list, max, fn, cookie, err);
     store_leave(h->store);
     return r;
 }

@@ -251,7 +251,7 @@ static struct stopped_sums stopped_within(struct history *h, uint64_t from_ns, u
     struct history_query q = { .from_ns = from_ns, .to_ns = to_ns };
     struct stopped_sums sums = { 0 };
 
-    ck_assert_int_eq(history_stops(h, &q, add_stopped, &sums, NULL), 0);
+    ck_assert_int_eq(history_stops(h, &q, 1000, add_stopped, &sums, NULL), 0);
     return sums;
 }
 
@@ -259,6 +259,7 @@ static struct stopped_sums stopped_within(struct history *h, uint64_t from_ns, u
 START_TEST(test_stops_are_kept_by_minute)
 {
     static const struct history_stopped STOPPED = { 3, 500, 7000 };
+    static const struct history_query ALL = { .to_ns = UINT64_MAX };
     struct history *h = open_history(1 << 30, 2 * 3600);
     struct stopped_sums sums;
 
@@ -273,6 +274,10 @@ START_TEST(test_stops_are_kept_by_minute)
     ck_assert_uint_eq(sums.sum.pause_ns, 6 * 500);
     ck_assert_uint_eq(sums.sum.throttled_ns, 6 * 7000);
     ck_assert_uint_eq(stopped_within(h, 0, UINT64_MAX).minutes, 30);
+    ck_assert_int_eq(history_stops(h, &ALL, 30, add_stopped, &sums, NULL), 0);
+    sums = (struct stopped_sums){ 0 };
+    ck_assert_int_eq(history_stops(h, &ALL, 29, add_stopped, &sums, NULL), 1);
+    ck_assert_uint_eq(sums.minutes, 29);
     put_minutes(h, T0 + 180 * HISTORY_MINUTE_NS, 1);
     ck_assert_int_eq(history_roll(h, T0 + 181 * HISTORY_MINUTE_NS, NULL), 0);
     ck_assert_uint_eq(stopped_within(h, 0, UINT64_MAX).minutes, 0);
