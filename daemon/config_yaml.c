@@ -154,12 +154,9 @@ int config_parse_yaml(struct span text, const char *file, uint64_t given, struct
 
     if (!text_is_utf8(text))
         return error_set(err, -EINVAL, "%.128s is not UTF-8 text", file);
-    r = yaml_part_mapping(&y, text, NULL, take_option, &reading, &found);
-    if (r == 0)
-        r = yaml_access(text, file, c, err);
-    if (r == 0)
-        r = yaml_tls(text, file, c, err);
-    if (r == 0)
-        r = yaml_push(text, file, c, err);
+    r = yaml_part_mapping(&y, text, NULL, take_option, &reading, &found) ?:
+        yaml_access(text, file, c, err) ?:
+        yaml_tls(text, file, c, err) ?:
+        yaml_push(text, file, c, err);
     return r < 0 ? r : yaml_rules(text, file, c, err);
 }

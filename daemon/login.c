@@ -136,9 +136,7 @@ int login_print(const struct config *c, struct error *err)
                          "flamed listens on no Unix socket, where alone it can be "
                          "asked for an address to log in");
     }
-    r = connect_to(path, &fd, err);
-    if (r == 0)
-        r = ask(fd, &text, err);
+    r = connect_to(path, &fd, err) ?: ask(fd, &text, err);
     if (r < 0)
         return r;
     answer = parse_answer(buf_span(&text));

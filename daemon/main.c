@@ -139,13 +139,10 @@ static int become_supervisor(int argc, char **argv, const struct config *c, stru
         return r;
     if (fallback)
         log_info("there is no user 'flamed' here: flamed runs as uid %u", o.uid);
-    r = check_hosts(c, err);
-    if (r == 0)
-        r = access_rules_resolve(c->access, NULL, err);
-    if (r == 0)
-        r = open_listeners(c, o.listen_fds, &o.listen_count, err);
-    if (r == 0)
-        r = open_store(c->store, o.uid, o.gid, &o.store_fd, err);
+    r = check_hosts(c, err) ?:
+        access_rules_resolve(c->access, NULL, err) ?:
+        open_listeners(c, o.listen_fds, &o.listen_count, err) ?:
+        open_store(c->store, o.uid, o.gid, &o.store_fd, err);
     if (r < 0)
         return r;
     if (c->push)
@@ -219,11 +216,9 @@ static int service_worker(int argc, char **argv, struct config *c, struct error 
         error_remedy(err, "start flamed as root, or start flamed-broker.service first");
         return r;
     }
-    r = check_hosts(c, err);
-    if (r == 0)
-        r = open_listeners(c, w.listen_fds, &w.listen_count, err);
-    if (r == 0)
-        r = open_store(c->store, geteuid(), getegid(), &w.store_fd, err);
+    r = check_hosts(c, err) ?:
+        open_listeners(c, w.listen_fds, &w.listen_count, err) ?:
+        open_store(c->store, geteuid(), getegid(), &w.store_fd, err);
     if (r < 0)
         return r;
     r = quarantine_open(NOTES_FILE, &w.notes_fd);
@@ -335,9 +330,7 @@ int main(int argc, char **argv)
     supervised = supervise_worker_parse(argc, argv, &sw, &err);
     if (supervised == 0) {
         log_init("flamed", sw.log_level);
-        r = config_init(&c);
-        if (r == 0)
-            r = supervised_worker(argc, argv, &sw, &c, &err);
+        r = config_init(&c) ?: supervised_worker(argc, argv, &sw, &c, &err);
     } else if (supervised < 0) {
         r = supervised;
     } else {

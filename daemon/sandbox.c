@@ -225,10 +225,6 @@ int sandbox_enter(const struct sandbox_opts *o, struct sandbox_report *ret, stru
     int r;
 
     *ret = (struct sandbox_report){ .landlock_abi = 0 };
-    r = set_limits(err);
-    if (r == 0)
-        r = drop_capabilities(err);
-    if (r == 0)
-        r = restrict_files(o, ret, err);
+    r = set_limits(err) ?: drop_capabilities(err) ?: restrict_files(o, ret, err);
     return r < 0 ? r : filter_calls(err);
 }

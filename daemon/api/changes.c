@@ -92,9 +92,7 @@ static int add_source(struct comparing *c, size_t source, size_t side, struct er
     if (event < 0)
         return 0;
     o.event = (uint8_t)event;
-    r = view_new(p, &o, &v, err);
-    if (r == 0)
-        r = change_set_add(&c->set, v, SOURCES[source].kind);
+    r = view_new(p, &o, &v, err) ?: change_set_add(&c->set, v, SOURCES[source].kind);
     if (r == 0 && needed)
         c->functions[side] = TAKE_PTR(v);
     if (is_of_waits(SOURCES[source].kind))
@@ -360,9 +358,7 @@ static int compare(struct comparing *c, json_t **ret, struct error *err)
     c->asked = steps;
     c->sides[0] = (struct time_range){ steps.a_ns, steps.a_ns + steps.a * steps.step_ns };
     c->sides[1] = (struct time_range){ steps.b_ns, steps.b_ns + steps.b * steps.step_ns };
-    r = change_set_init(&c->set, &steps);
-    if (r == 0)
-        r = add_sources(c, err);
+    r = change_set_init(&c->set, &steps) ?: add_sources(c, err);
     if (r == 0 && c->set.samples[0] + c->set.samples[1] == 0)
         r = check_target(c, err);
     if (r == 0)

@@ -306,11 +306,9 @@ int past_history(struct api *api, struct past_filter *f, const char *events, uin
     q.cookie = k;
     k->filter = f;
     k->events = events;
-    r = pin_last(api, f, &q, err);
-    if (r == 0)
-        r = history_read(api->engine.history, &q, kept_profile, k, ret_reach, err);
-    if (r == 0)
-        r = kept_finish(k, ret);
+    r = pin_last(api, f, &q, err) ?:
+        history_read(api->engine.history, &q, kept_profile, k, ret_reach, err) ?:
+        kept_finish(k, ret);
     if (r == 0 && *ret)
         kept_warn(ret_reach, MAX(from_ns, ret_reach->from_ns), MIN(to_ns, ret_reach->to_ns), *ret);
     for (size_t i = 0; i < ARRAY_SIZE(KEPT); i++)

@@ -206,9 +206,7 @@ int past_recorded(struct api *api, struct past_filter *f, const char *events,
     int r;
 
     a->named = past_needs_images(f);
-    r = api_ask(api, call_recorder, a, err);
-    if (r == 0)
-        r = name_images(f, a, &images);
+    r = api_ask(api, call_recorder, a, err) ?: name_images(f, a, &images);
     for (size_t i = a->count; r == 0 && i > 0; i--)
         past_pin_image(f, a->parts[i - 1], a->from_ns, a->to_ns);
     for (size_t i = 0; r == 0 && a->count && i < ARRAY_SIZE(RECORDED); i++) {

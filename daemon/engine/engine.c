@@ -443,9 +443,7 @@ int engine_start(const struct engine_opts *o, struct engine **ret, struct error 
                                            .samples_max = o->samples_max,
                                            .captures_max_bytes = o->captures_max_bytes });
     mailbox_alive(&e->mailbox);
-    r = watch_start(stalled_s, e, o->look, o->look_cookie, &e->watch);
-    if (r == 0)
-        r = engine_open(e, err);
+    r = watch_start(stalled_s, e, o->look, o->look_cookie, &e->watch) ?: engine_open(e, err);
     mailbox_alive(&e->mailbox);
     if (r == 0 && e->opts.thread)
         lent_start(e->opts.thread, engine_main, e);

@@ -42,9 +42,7 @@ void names_renew(struct engine *e)
         (!frame_table_refused(e->frames) || now_ns - e->names_ns < NAMES_REFUSED_NS))
         return;
     e->names_ns = now_ns;
-    r = names_new(&fresh);
-    if (r == 0)
-        r = move_captures(e, fresh);
+    r = names_new(&fresh) ?: move_captures(e, fresh);
     if (r < 0) { /* tried again when the table has grown by a quarter */
         frame_table_free(fresh);
         e->names_bytes = bytes + bytes / 4;

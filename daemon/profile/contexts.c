@@ -48,11 +48,9 @@ int contexts_new(struct contexts **ret)
     id_table_init(&c->known, sizeof(struct operation_key),
                   CONTEXT_SERVICES_MAX * PROFILE_OPERATIONS_MAX);
     id_table_init(&c->services, sizeof(uint32_t), CONTEXT_SERVICES_MAX);
-    r = intern_new(CONTEXT_STRING_BYTES_MAX, &c->names);
-    if (r == 0)
-        r = intern_add(c->names, SPAN("[other operations]"), &c->others);
-    if (r == 0)
-        r = id_table_add(&c->contexts, &none, &id);
+    r = intern_new(CONTEXT_STRING_BYTES_MAX, &c->names) ?:
+        intern_add(c->names, SPAN("[other operations]"), &c->others) ?:
+        id_table_add(&c->contexts, &none, &id);
     if (r < 0) {
         contexts_free(c);
         return -ENOMEM;

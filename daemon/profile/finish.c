@@ -331,17 +331,12 @@ static int finish_all(struct finisher *f, const struct record *r)
     uint32_t unknown;
     int k;
 
-    k = intern_new(RECORD_STRING_BYTES_MAX, &p->strings);
-    if (k == 0)
-        k = finish_frame(f, 0, &unknown);
-    if (k == 0)
-        k = finish_stacks(f, r);
-    if (k == 0)
-        k = finish_who(f, r);
-    if (k == 0)
-        k = contexts_finish(r->contexts, p);
-    if (k == 0)
-        k = finish_samples(p, r);
+    k = intern_new(RECORD_STRING_BYTES_MAX, &p->strings) ?:
+        finish_frame(f, 0, &unknown) ?:
+        finish_stacks(f, r) ?:
+        finish_who(f, r) ?:
+        contexts_finish(r->contexts, p) ?:
+        finish_samples(p, r);
     return k == 0 ? record_finish_moments(r, p, finish_string, f) : k;
 }
 
@@ -383,9 +378,7 @@ int record_finish(struct record *r, const struct profile *meta, struct profile *
     p->refs = 1;
     finish_meta(p, meta);
     p->lost += r->dropped;
-    k = finish_later(p, r);
-    if (k == 0)
-        k = finish_warnings(p, r);
+    k = finish_later(p, r) ?: finish_warnings(p, r);
     if (k < 0) {
         profile_unref(p);
         return k == -ENOSPC ? -ENOMEM : k;

@@ -40,9 +40,7 @@ int frame_table_new(size_t max_entries, size_t max_string_bytes, struct frame_ta
     id_table_init(&t->modules, sizeof(struct module), max);
     id_table_init(&t->functions, sizeof(struct function), max);
     id_table_init(&t->frames, sizeof(struct frame), max);
-    r = intern_new(max_string_bytes, &t->strings);
-    if (r == 0)
-        r = frame_table_add_unknown(t);
+    r = intern_new(max_string_bytes, &t->strings) ?: frame_table_add_unknown(t);
     if (r < 0) {
         frame_table_free(t);
         return r;

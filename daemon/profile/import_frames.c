@@ -50,11 +50,9 @@ static int import_function(struct frame_importer *f, uint32_t function, uint32_t
     int r = 0;
 
     if (!f->functions[function]) {
-        r = import_module(f, f->p->modules[to.module], &to.module);
-        if (r == 0)
-            r = function_each_string(&to, frame_import_string, f);
-        if (r == 0)
-            r = frame_table_function(f->table, &to, ret);
+        r = import_module(f, f->p->modules[to.module], &to.module) ?:
+            function_each_string(&to, frame_import_string, f) ?:
+            frame_table_function(f->table, &to, ret);
         if (r == 0)
             f->functions[function] = *ret + 1;
     } else
@@ -68,9 +66,7 @@ int frame_import(struct frame_importer *f, uint32_t frame, uint32_t *ret)
     int r = 0;
 
     if (!f->frames[frame]) {
-        r = import_function(f, to.function, &to.function);
-        if (r == 0)
-            r = frame_table_frame(f->table, &to, ret);
+        r = import_function(f, to.function, &to.function) ?: frame_table_frame(f->table, &to, ret);
         if (r == 0)
             f->frames[frame] = *ret + 1;
     } else

@@ -63,11 +63,9 @@ static int merge_threads(struct merger *m)
         if (slice->wants && !slice->wants(slice->cookie, m->p, &m->p->processes[t.process]))
             continue;
         wanted++;
-        r = merge_process(m, t.process, &t.process);
-        if (r == 0)
-            r = frame_import_string(&m->names, &t.name);
-        if (r == 0)
-            r = record_thread(m->record, &t, &m->threads[i]);
+        r = merge_process(m, t.process, &t.process) ?:
+            frame_import_string(&m->names, &t.name) ?:
+            record_thread(m->record, &t, &m->threads[i]);
     }
     return r < 0 ? r : wanted;
 }
@@ -87,11 +85,9 @@ static int merge_moments(struct merger *m)
             (m->slice->wants &&
              !m->slice->wants(m->slice->cookie, m->p, &m->p->processes[one.process])))
             continue;
-        r = merge_process(m, one.process, &one.process);
-        if (r == 0)
-            r = moment_each_string(&one, frame_import_string, &m->names);
-        if (r == 0)
-            r = record_moment(m->record, &one);
+        r = merge_process(m, one.process, &one.process) ?:
+            moment_each_string(&one, frame_import_string, &m->names) ?:
+            record_moment(m->record, &one);
         if (r == -ENOSPC)
             r = 0; /* it counts them */
     }

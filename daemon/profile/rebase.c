@@ -87,9 +87,7 @@ int rebase_add_frame(struct rebase *b, uint32_t frame)
     if (frame >= b->counts.frames || b->frames[frame])
         return 0; /* none of the table's, or here already */
     f = *frame_table_get(b->from, frame);
-    r = add_function(b, f.function, &f.function);
-    if (r == 0)
-        r = frame_table_frame(b->to, &f, &id);
+    r = add_function(b, f.function, &f.function) ?: frame_table_frame(b->to, &f, &id);
     if (r < 0)
         return r;
     b->frames[frame] = id + 1;

@@ -290,9 +290,7 @@ static int add_sample(struct counting *c, const struct profile_sample *s, uint32
 
     if (kind == SERVICE_COUNTER_LOCKS && p->frames[p->stacks[at].frame].kind != FRAME_WAIT_LOCK)
         return 0;
-    r = name_of(c, p->stacks[at].frame, &key.name);
-    if (r == 0)
-        r = add_time(c->m, &key, s->value);
+    r = name_of(c, p->stacks[at].frame, &key.name) ?: add_time(c->m, &key, s->value);
     if (r == -ENOSPC || r == -EFBIG)
         c->m->other_ns[number][kind] += s->value;
     if (r == 0 && kind == SERVICE_COUNTER_CPU && c->m->chosen)

@@ -73,9 +73,7 @@ static int view_count(struct view_builder *b, size_t sample)
         k.process = p->threads[s->thread].process;
     k.truncated = (s->flags & PROFILE_SAMPLE_TRUNCATED) != 0;
     k.state = sample_state(b->p, s);
-    r = view_key_group(b, s, &k);
-    if (r == 0)
-        r = id_table_add(&b->keys, &k, &id);
+    r = view_key_group(b, s, &k) ?: id_table_add(&b->keys, &k, &id);
     if (r < 0)
         return r;
     if (v->sample_rows)

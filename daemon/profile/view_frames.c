@@ -247,9 +247,7 @@ static int view_spell_body(struct view_builder *b, const struct view_key *k)
     int r = 0;
 
     if (k->truncated) {
-        r = view_mark(b, FRAME_TRUNCATED, SPAN("[truncated]"), &id);
-        if (r == 0)
-            r = view_push(b, id);
+        r = view_mark(b, FRAME_TRUNCATED, SPAN("[truncated]"), &id) ?: view_push(b, id);
     }
     if (r == 0)
         r = view_spell_stack(b, k->stack);

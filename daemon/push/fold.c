@@ -278,13 +278,10 @@ static int thread_of(struct unfolder *u, uint32_t group)
 
     if (u->threads[group] != NO_GROUP)
         return 0;
-    r = frame_table_string(u->table, fold_service(u->f, group), &process.service);
-    if (r == 0)
-        r = frame_import_string(&u->names, &process.version);
-    if (r == 0)
-        r = frame_import_string(&u->names, &process.pod_namespace);
-    if (r == 0)
-        r = frame_table_string(u->table, span_of(u->f->attributes[group]), &process.attributes);
+    r = frame_table_string(u->table, fold_service(u->f, group), &process.service) ?:
+        frame_import_string(&u->names, &process.version) ?:
+        frame_import_string(&u->names, &process.pod_namespace) ?:
+        frame_table_string(u->table, span_of(u->f->attributes[group]), &process.attributes);
     process.name = process.service;
     if (r == 0)
         r = record_process(u->record, &process, &thread.process);
@@ -315,11 +312,9 @@ static int begin(struct unfolder *u, size_t rows)
     if (!u->threads || !u->stack)
         return -ENOMEM;
     memset(u->threads, 0xff, (u->f->group_count + 1) * sizeof(*u->threads));
-    r = frame_table_new(FOLD_ROWS_MAX, FOLD_STRING_BYTES_MAX, &u->table);
-    if (r == 0)
-        r = frame_importer_init(&u->names, p, u->table);
-    if (r == 0)
-        r = other_frame(u);
+    r = frame_table_new(FOLD_ROWS_MAX, FOLD_STRING_BYTES_MAX, &u->table) ?:
+        frame_importer_init(&u->names, p, u->table) ?:
+        other_frame(u);
     return r == 0 ? record_new(u->table, rows + 1, &u->record) : r;
 }
 

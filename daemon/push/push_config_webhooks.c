@@ -57,9 +57,7 @@ static int read_webhook(struct yaml_part *y, const yaml_node_t *name, const yaml
     r.t->spool_bytes = WEBHOOK_SPOOL_BYTES;
     if (!name || !yaml_part_take_name(name, r.t->name))
         return push_refuse_secret(&r, n, "webhook", "a trigger with a name");
-    result = push_each_key(&r, n, "webhook", webhook_key);
-    if (result == 0)
-        result = push_target_check(&r, n);
+    result = push_each_key(&r, n, "webhook", webhook_key) ?: push_target_check(&r, n);
     for (size_t i = 0; result == 0 && i < c->count; i++) {
         if (strcmp(c->targets[i].name, r.t->name) == 0)
             result = push_refuse_secret(&r, n, "webhook",

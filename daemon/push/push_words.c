@@ -120,8 +120,6 @@ int push_words(const struct push *p, const struct push_target *t, struct buf *ou
     add_word(out, "no_proxy", t->no_proxy);
     if (t->insecure)
         add_word(out, "insecure", "1");
-    r = add_secrets(p, t, out, err);
-    if (r == 0)
-        r = add_pems(p, t, out, err);
+    r = add_secrets(p, t, out, err) ?: add_pems(p, t, out, err);
     return r < 0 ? r : out->error;
 }

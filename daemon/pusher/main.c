@@ -184,9 +184,7 @@ int main(int argc, char **argv)
     log_init("flamed-push", LOG_LEVEL_INFO);
     prctl(PR_SET_NAME,
           "flamed-push"); /* it was started through an fd, whose number ps would show */
-    r = transfer_prepare();
-    if (r == 0)
-        r = pusher_lockdown(ports, read_ports(argc, argv, ports), &err);
+    r = transfer_prepare() ?: pusher_lockdown(ports, read_ports(argc, argv, ports), &err);
     if (r < 0) {
         log_err_errno(r, "%s", err.msg[0] ? err.msg : "cannot prepare libcurl");
         return 1;

@@ -278,9 +278,7 @@ int render_requests(const struct view *v, const struct render_opts *o, struct bu
     int r;
 
     id_table_init(&q.traces, sizeof(struct trace_key), PROFILE_CONTEXTS_MAX);
-    r = collect(&q);
-    if (r == 0)
-        r = sort_all(&q);
+    r = collect(&q) ?: sort_all(&q);
     if (r < 0)
         return error_set(err, -ENOMEM, "no memory to render the profile");
     shown = MIN(q.traces.count, REQUESTS_MAX);

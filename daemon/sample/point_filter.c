@@ -289,9 +289,7 @@ static int read_and(struct reader *r, uint32_t *ret)
     int k = read_part(r, ret);
 
     while (k == 0 && take(r, "&&")) {
-        k = read_part(r, &next);
-        if (k == 0)
-            k = add_node(r, NODE_AND, *ret, next, ret);
+        k = read_part(r, &next) ?: add_node(r, NODE_AND, *ret, next, ret);
     }
     return k;
 }
@@ -302,9 +300,7 @@ static int read_or(struct reader *r, uint32_t *ret)
     int k = read_and(r, ret);
 
     while (k == 0 && take(r, "||")) {
-        k = read_and(r, &next);
-        if (k == 0)
-            k = add_node(r, NODE_OR, *ret, next, ret);
+        k = read_and(r, &next) ?: add_node(r, NODE_OR, *ret, next, ret);
     }
     return k;
 }

@@ -325,9 +325,7 @@ static int listen_unix(const char *path, int *ret_fd, struct error *err)
     if (r < 0)
         return r;
     span_copy(span_of(path), sa.sun_path, sizeof(sa.sun_path));
-    r = make_parent(path, err);
-    if (r == 0)
-        r = remove_stale(&sa, err);
+    r = make_parent(path, err) ?: remove_stale(&sa, err);
     if (r < 0)
         return r;
     fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);

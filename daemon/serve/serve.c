@@ -100,13 +100,7 @@ int serve_start(const struct serve_opts *o, const struct api_backend *be, struct
     pthread_cond_init(&s->idle, NULL);
     pthread_cond_init(&s->whose_work, NULL);
 
-    r = http_start(s, err);
-    if (r == 0)
-        r = workers_start(s, err);
-    if (r == 0)
-        r = whose_start(s, err);
-    if (r == 0)
-        r = net_start(s, err);
+    r = http_start(s, err) ?: workers_start(s, err) ?: whose_start(s, err) ?: net_start(s, err);
     if (r < 0) {
         serve_stop(s);
         return r;

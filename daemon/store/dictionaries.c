@@ -25,9 +25,7 @@ static int dictionary_read(struct store *s, int64_t id, struct dictionary **ret,
                                (size_t)sqlite3_column_bytes(stmt, 0) };
         _cleanup_buf_ struct buf body = BUF_UPTO(BLOB_MAX_BYTES);
 
-        r = blob_decompress(packed, &body);
-        if (r == 0)
-            r = dictionary_replay(e, buf_span(&body));
+        r = blob_decompress(packed, &body) ?: dictionary_replay(e, buf_span(&body));
     }
     if (r == 0 && step != SQLITE_DONE)
         r = store_failed(s, err, "cannot read the names of stored captures");

@@ -214,13 +214,10 @@ int flight_sample(struct flight *f, const struct profile_sample *sample,
     uint32_t id, request = 0;
     int r;
 
-    r = flight_slice_for(f, sample->time_ns, &s);
-    if (r == 0)
-        r = record_process(s->record, origin.process, &t.process);
-    if (r == 0)
-        r = record_thread(s->record, &t, &id);
-    if (r == 0)
-        r = slice_request(f, s, id, origin.request, &request);
+    r = flight_slice_for(f, sample->time_ns, &s) ?:
+        record_process(s->record, origin.process, &t.process) ?:
+        record_thread(s->record, &t, &id) ?:
+        slice_request(f, s, id, origin.request, &request);
     if (r == 0) {
         copy.thread = id;
         copy.context = request;

@@ -351,9 +351,7 @@ int history_marks(struct history *h, const struct history_query *q, history_mark
 
     if (r < 0)
         return r;
-    r = image_list_read(h, q, &list, err);
-    if (r == 0)
-        r = marks_each(h, q, &list, fn, cookie, err);
+    r = image_list_read(h, q, &list, err) ?: marks_each(h, q, &list, fn, cookie, err);
     store_leave(h->store);
     return r;
 }
@@ -365,9 +363,7 @@ int history_mark_put(struct history *h, const struct history_mark *m, struct err
     int r;
 
     store_enter_patiently(h->store);
-    r = store_writable(h->store, err);
-    if (r == 0)
-        r = find_image(h, m->image, &image, &understood, err);
+    r = store_writable(h->store, err) ?: find_image(h, m->image, &image, &understood, err);
     if (r == 0 && !image)
         r = error_set(err, -ENOENT, "the history does not have that JVM any more");
     if (r == 0)

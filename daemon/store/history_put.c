@@ -199,9 +199,7 @@ int history_put(struct history *h, const struct history_minute *m, struct error 
         return error_set(err, -EINVAL, "a minute of the history ends before it begins");
     id_table_init(&minute.keys, sizeof(struct group_key), HISTORY_IMAGES_MAX);
     store_enter_patiently(s);
-    r = store_writable(s, err);
-    if (r == 0)
-        r = store_exec(s, "BEGIN IMMEDIATE", err);
+    r = store_writable(s, err) ?: store_exec(s, "BEGIN IMMEDIATE", err);
     if (r == 0) {
         r = put_minute(h, m, &minute, err);
         r = end_transaction(s, r, err);

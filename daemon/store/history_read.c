@@ -285,11 +285,9 @@ static int reader_profile(struct reader *rd, struct profile **ret, struct error 
     int r = 0;
 
     if (rd->tally.rows.count) {
-        r = dictionaries_load(rd->plan->h->store, rd->epoch, &e, err);
-        if (r == 0)
-            r = tally_profile(&rd->tally, e, rd->slots, rd->slot_count, &meta, ret);
-        if (r == 0)
-            r = image_list_describe(&rd->plan->images, *ret);
+        r = dictionaries_load(rd->plan->h->store, rd->epoch, &e, err) ?:
+            tally_profile(&rd->tally, e, rd->slots, rd->slot_count, &meta, ret) ?:
+            image_list_describe(&rd->plan->images, *ret);
         rd->plan->reach->texts_left_out = rd->plan->images.texts_left_out;
     }
     tally_deinit(&rd->tally);

@@ -125,9 +125,7 @@ static int roll_bucket(struct history *h, unsigned tier, uint64_t start_ns, stru
     if (r < 0)
         return r;
     tally_init(&roll.tally);
-    r = roll_rows(&roll, err);
-    if (r == 0)
-        r = mark_rolled(&roll, err);
+    r = roll_rows(&roll, err) ?: mark_rolled(&roll, err);
     tally_deinit(&roll.tally);
     free(roll.damaged);
     return end_transaction(h->store, r, err);

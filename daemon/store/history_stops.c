@@ -63,9 +63,7 @@ int history_stops(struct history *h, const struct history_query *q, size_t max, 
 
     if (r < 0)
         return r;
-    r = image_list_read(h, q, &list, err);
-    if (r == 0)
-        r = stops_each(h, q, &list, max, fn, cookie, err);
+    r = image_list_read(h, q, &list, err) ?: stops_each(h, q, &list, max, fn, cookie, err);
     store_leave(h->store);
     return r;
 }

@@ -138,9 +138,7 @@ int store_put(struct store *s, const struct profile *p, const char *schedule, ui
     int r;
 
     store_enter_patiently(s);
-    r = store_writable(s, err);
-    if (r == 0)
-        r = store_exec(s, "BEGIN IMMEDIATE", err);
+    r = store_writable(s, err) ?: store_exec(s, "BEGIN IMMEDIATE", err);
     if (r == 0) {
         r = put_whole(s, p, schedule, max_age_s, err);
         if (r == -ENOSPC && s->writing && sqlite3_errcode(s->db) != SQLITE_FULL) {
@@ -166,9 +164,7 @@ static int put_facts(struct store *s, const char *id, const struct profile *meta
     r = store_enter(s, STORE_WAIT_ENGINE_NS, err);
     if (r < 0)
         return r;
-    r = store_writable(s, err);
-    if (r == 0)
-        r = store_exec(s, "BEGIN IMMEDIATE", err);
+    r = store_writable(s, err) ?: store_exec(s, "BEGIN IMMEDIATE", err);
     if (r == 0) {
         r = put_row(s, meta, id, state, failure, schedule, 0, NULL, &n, err);
         r = end_transaction(s, r, err);

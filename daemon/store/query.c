@@ -251,11 +251,9 @@ static int get_profile(struct store *s, sqlite3_stmt *stmt, struct profile **ret
     snprintf(meta.target, sizeof(meta.target), "%s", store_text(stmt, 4));
     snprintf(meta.symbols, sizeof(meta.symbols), "%s", store_text(stmt, 5));
     snprintf(meta.scope, sizeof(meta.scope), "%s", store_text(stmt, 13));
-    r = dictionaries_load(s, sqlite3_column_int64(stmt, 10), &e, err);
-    if (r == 0)
-        r = blob_decompress(packed, &body);
-    if (r == 0)
-        r = samples_decode(e, buf_span(&body), &meta, ret);
+    r = dictionaries_load(s, sqlite3_column_int64(stmt, 10), &e, err) ?:
+        blob_decompress(packed, &body) ?:
+        samples_decode(e, buf_span(&body), &meta, ret);
     if (r == 0) {
         r = take_warnings(store_text(stmt, 15), *ret);
         if (r < 0)

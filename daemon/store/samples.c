@@ -281,9 +281,7 @@ static int decode_sample(struct decoder *d, struct span columns[SAMPLES_COLUMNS_
     int r;
 
     blob_take_number(&columns[0], &delta);
-    r = take_sample(d, columns, &s, &node);
-    if (r == 0)
-        r = take_context(d, contexts, &s);
+    r = take_sample(d, columns, &s, &node) ?: take_context(d, contexts, &s);
     if (r < 0)
         return r;
     s.time_ns = *time_ns += delta;
@@ -352,19 +350,13 @@ int samples_decode(const struct dictionary *e, struct span blob, const struct pr
     d->meta = meta;
     d->columns = samples_columns(meta);
     d->strings = counts.strings;
-    r = record_new(e->table, SAMPLES_MAX, &d->record);
-    if (r == 0)
-        r = dictionary_places_init(&d->places, e, d->record);
-    if (r == 0)
-        r = decode_processes(d, &blob);
-    if (r == 0)
-        r = decode_threads(d, &blob);
-    if (r == 0)
-        r = decode_samples(d, &blob);
-    if (r == 0)
-        r = decode_moments(d, &blob);
-    if (r == 0)
-        r = record_finish(d->record, meta, ret);
+    r = record_new(e->table, SAMPLES_MAX, &d->record) ?:
+        dictionary_places_init(&d->places, e, d->record) ?:
+        decode_processes(d, &blob) ?:
+        decode_threads(d, &blob) ?:
+        decode_samples(d, &blob) ?:
+        decode_moments(d, &blob) ?:
+        record_finish(d->record, meta, ret);
     record_free(d->record);
     dictionary_places_deinit(&d->places);
     free(d->processes);

@@ -125,9 +125,7 @@ int supervisor_exec_worker(const struct supervisor *s, int broker_fd)
     for (int i = 0; i < s->extra_count; i++)
         arguments_borrow(&a, s->extra[i]);
     fds[n++] = s->flamed_fd; /* last: needed for the exec only */
-    r = arrange_fds(fds, n);
-    if (r == 0)
-        r = begin_session();
+    r = arrange_fds(fds, n) ?: begin_session();
     setrlimit(RLIMIT_MEMLOCK, &s->memlock);
     if (r == 0)
         r = become_user((uid_t)s->uid, (gid_t)s->gid);
@@ -158,11 +156,7 @@ int supervisor_exec_broker(const struct supervisor *s, int client_fd, pid_t clie
     if (s->bpf_only)
         arguments_add(&a, "--bpf-only");
     arguments_add(&a, "--log-level=%s", supervise_level_name(s->log_level));
-    r = arrange_fds(&client_fd, 1);
-    if (r == 0)
-        r = begin_session();
-    if (r == 0)
-        r = detach(s);
+    r = arrange_fds(&client_fd, 1) ?: begin_session() ?: detach(s);
     if (r < 0)
         return r;
     execv("/proc/self/exe", a.argv);

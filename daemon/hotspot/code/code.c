@@ -105,9 +105,7 @@ int code_find(struct hotspot_vm *vm, uint64_t pc, struct hotspot_code *ret)
     int r;
 
     memory_continue(&vm->memory);
-    r = codecache_block(vm, pc, &blob, &end);
-    if (r == 0)
-        r = code_read(vm, blob, end, /* live= */ false, &code);
+    r = codecache_block(vm, pc, &blob, &end) ?: code_read(vm, blob, end, /* live= */ false, &code);
     if (r == 0 && (pc < code.start || pc >= code.end))
         r = -ENOENT;
     if (r != 0)

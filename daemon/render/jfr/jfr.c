@@ -177,9 +177,7 @@ int render_jfr(const struct view *v, const struct render_opts *o, struct buf *ou
     add_recording(v, o, out);
     add_settings(v, o, out);
     add_samples(&pools, out);
-    r = jfr_add_moments(&pools, out);
-    if (r == 0)
-        r = jfr_add_requests(&pools, out);
+    r = jfr_add_moments(&pools, out) ?: jfr_add_requests(&pools, out);
     if (r < 0)
         return error_set(err, r, "no memory to render the profile");
     pools_at = out->n;

@@ -217,11 +217,9 @@ int jfr_pools_init(struct jfr_pools *p, const struct view *v)
     p->object_of_row = calloc(v->row_count + 1, sizeof(*p->object_of_row));
     if (!p->method_of_frame || !p->trace_of_row || !p->object_of_row)
         return -ENOMEM;
-    r = intern_new(JFR_STRING_BYTES_MAX, &p->symbols);
-    if (r == 0)
-        r = intern_new(POOLS_TRACE_BYTES_MAX, &p->traces);
-    if (r == 0)
-        r = add_threads(p);
+    r = intern_new(JFR_STRING_BYTES_MAX, &p->symbols) ?:
+        intern_new(POOLS_TRACE_BYTES_MAX, &p->traces) ?:
+        add_threads(p);
     for (size_t i = 0; i < v->frame_count && r == 0; i++)
         r = add_method(p, (uint32_t)i);
     for (size_t i = 0; i < v->row_count && r == 0; i++)

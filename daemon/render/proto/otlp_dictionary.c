@@ -276,11 +276,9 @@ int otlp_dictionary_init(struct otlp_dictionary *d, const struct view *v, size_t
     *d = (struct otlp_dictionary){ .v = v };
     buf_init(&d->packed, max_bytes);
     id_table_init(&d->links, sizeof(struct otlp_link), PROFILE_CONTEXTS_MAX);
-    r = stacks_init(&d->stacks, v, /* owners= */ false, STACKS_SPANS);
-    if (r == 0)
-        r = intern_new(OTLP_STRING_BYTES_MAX, &d->strings);
-    if (r == 0)
-        r = intern_new(OTLP_STRING_BYTES_MAX, &d->attributes);
+    r = stacks_init(&d->stacks, v, /* owners= */ false, STACKS_SPANS) ?:
+        intern_new(OTLP_STRING_BYTES_MAX, &d->strings) ?:
+        intern_new(OTLP_STRING_BYTES_MAX, &d->attributes);
     d->threads = calloc(v->profile->thread_count + 1, sizeof(*d->threads));
     if (r < 0 || !d->threads)
         return -ENOMEM;

@@ -230,9 +230,7 @@ static int call(struct request *req, const struct mcp_tool *tool, const json_t *
                              "the tool %s needs the argument '%s' or '%s'", tool->name, names[0],
                              names[1]);
     }
-    r = check_together(tool, way, given, fault);
-    if (r == 0)
-        r = fill_path(req, way, given, fault);
+    r = check_together(tool, way, given, fault) ?: fill_path(req, way, given, fault);
     return r == 0 ? become(req, tool, way, given, ret_goes_on, fault) : r;
 }
 

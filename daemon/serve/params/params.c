@@ -275,9 +275,7 @@ int params_parse(const struct query *q, param_set allowed, struct params *ret, s
         ret->view.by[0] = VIEW_BY_NONE;
     }
     ret->view.total_said = ret->given & PARAM_BIT(PARAM_TOTAL);
-    r = param_put_filter(ret, err);
-    if (r == 0)
-        r = param_set_periods(ret, err);
+    r = param_put_filter(ret, err) ?: param_set_periods(ret, err);
     return r < 0 ? r : params_check_together(ret, err);
 }
 

@@ -121,11 +121,9 @@ bool handle_diff(struct request *req)
 
     if (!(p->given & PARAM_BIT(PARAM_DIFF_FORMAT)) && req->wants_text)
         req->params.diff_format = DIFF_TEXT;
-    r = side_profile(req, "a", p->a, &a, &err);
-    if (r == 0)
-        r = side_profile(req, "b", p->b, &b, &err);
-    if (r == 0)
-        r = diff_profiles(req, a, b, &err);
+    r = side_profile(req, "a", p->a, &a, &err) ?:
+        side_profile(req, "b", p->b, &b, &err) ?:
+        diff_profiles(req, a, b, &err);
     if (r != 0) {
         answer_reset(answer);
         answer_outcome(answer, r, &err, 1);

@@ -58,9 +58,7 @@ bool check_event(struct request *req)
 
     if (strcmp(p->event, events_default()->name) == 0)
         return true;
-    r = check_names(p, &err);
-    if (r == 0)
-        r = s->be.events_check(s->be.ctx, p->event, &err);
+    r = check_names(p, &err) ?: s->be.events_check(s->be.ctx, p->event, &err);
     if (r != 0)
         answer_outcome(&req->answer, r, &err, err.parameter ? 0 : 1);
     return r == 0;
