@@ -257,6 +257,17 @@ export class FakeServer {
         return new Promise((done) => this.server.close(done));
     }
 
+    // The parameters of the newest request that fits @pattern; waits for the first one. A page's address changes before it asks.
+    async asked(pattern) {
+        for (const end = Date.now() + 20000; Date.now() < end; await new Promise((done) => setTimeout(done, 20))) {
+            const request = this.requests.findLast((one) => pattern.test(one));
+
+            if (request)
+                return new URL(request.slice(request.indexOf(" ") + 1), "http://x").searchParams;
+        }
+        throw new Error(`nothing asked for ${pattern}, but for\n${this.requests.join("\n")}`);
+    }
+
     send(response, status, value, type = "application/json") {
         response.writeHead(status, {
             "Content-Type": type, "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff",

@@ -83,7 +83,7 @@ describe("journeys", { concurrency: 4 }, () => {
         await page.getByRole("button", { name: "What they did" }).click();
         await page.locator(".owners li").first().waitFor();
         assert.match((await page.locator(".owners").textContent()).replaceAll("\u00a0", " "), /most likely had it.*%running.*PriceTable\.lookup/);
-        assert.ok(server.requests.some((r) => /GET \/profile\?.*event=wall&idle=0&format=json&threads=1/.test(r)));
+        await server.asked(/GET \/profile\?.*event=wall&idle=0&format=json&threads=1/);
         await page.getByRole("button", { name: "What they did" }).click();
         assert.equal(await page.locator(".owners").count(), 0);
         await page.getByRole("button", { name: "com.acme.shop.PriceTable" }).click();
@@ -92,7 +92,7 @@ describe("journeys", { concurrency: 4 }, () => {
         await page.locator(".status-name", { hasText: "com.acme.shop.PriceTable" }).waitFor();
         await page.getByLabel("What the flame graph shows").selectOption("offcpu");
         await page.waitForURL(/event=offcpu/);
-        assert.ok(server.requests.some((r) => /GET \/profile\?.*from=.*event=offcpu/.test(r)));
+        await server.asked(/GET \/profile\?.*from=.*event=offcpu/);
         assert.ok(!server.requests.some((r) => r.startsWith("POST")));
         await close(page);
     });
@@ -189,7 +189,7 @@ describe("journeys", { concurrency: 4 }, () => {
         await page.locator(".words-line .word-time").click();
         await page.waitForURL(/4242\?from=.*to=/);
         await graphShown(page);
-        assert.ok(server.requests.some((r) => /GET \/api\/v1\/words\?pid=4242&from=/.test(r)));
+        await server.asked(/GET \/api\/v1\/words\?pid=4242&from=/);
         await close(page);
     });
 
@@ -264,9 +264,9 @@ describe("journeys", { concurrency: 4 }, () => {
         await rows.first().getByRole("link").click();
         await graphShown(page);
         assert.match(await textOf(page, ".jvm-facts"), /^Ended .*\d+.min ago.*PID 3003.*ran for 2.h.*out of memory$/);
-        const asked = server.requests.filter((r) => /GET \/profile\?pid=3003/.test(r)).map((r) => new URL(r.slice(4), "http://x").searchParams);
+        const asked = await server.asked(/GET \/profile\?pid=3003/);
 
-        assert.equal(Math.round((Date.parse(asked.at(-1).get("to")) - Date.parse(asked.at(-1).get("from"))) / 1000), 60);
+        assert.equal(Math.round((Date.parse(asked.get("to")) - Date.parse(asked.get("from"))) / 1000), 60);
         for (const name of ["Live", "Capture …", "Memory", "Top"])
             assert.ok(await page.getByRole("button", { name, exact: true }).isDisabled(), name);
         await page.evaluate(() => { location.hash = "#/jvm/3003"; }); // the bare address opens the same
@@ -338,7 +338,7 @@ describe("journeys", { concurrency: 4 }, () => {
 
         await page.getByText("No process 99998 is known here.").waitFor();
         await page.locator(".timeline-note", { hasText: /./ }).waitFor();
-        assert.ok(server.requests.some((r) => /timeline\?pid=99998/.test(r)));
+        await server.asked(/timeline\?pid=99998/);
         server.oneJvm = (response) => server.problem(response, 500, "the list is being read");
         await page.evaluate((hash) => { location.hash = hash; }, `#/jvm/${ORDERS}`);
         await page.locator(".banner", { hasText: "the list is being read. Trying again" }).waitFor();
@@ -368,7 +368,7 @@ describe("journeys", { concurrency: 4 }, () => {
         await page.locator(".jvm-facts").getByRole("link", { name: "Service" }).click();
         await page.locator(".jvm-facts", { hasText: /1.JVM.*1 ended/ }).waitFor(); // the JVM's graph stands until the service's comes
         await graphShown(page);
-        assert.ok(server.requests.some((r) => /GET \/api\/v1\/timeline\?service=Application/.test(r)));
+        await server.asked(/GET \/api\/v1\/timeline\?service=Application/);
         assert.ok(!await page.getByRole("button", { name: "Memory" }).isVisible());
         await page.getByRole("button", { name: "JVMs", exact: true }).click();
         await page.locator(".ended tbody tr").first().waitFor();
@@ -379,7 +379,7 @@ describe("journeys", { concurrency: 4 }, () => {
             /PriceTable\.lookupfunction38\.0 %52\.5 %\+14\.5 %\+11\.6 % to \+17\.4 %under 1 in 1,000/);
         assert.equal(await textOf(page, ".change-note"), "Samples are of 4.5 of the 5.0 minutes of a.");
         await Promise.all([page.waitForResponse((r) => r.url().includes("/api/v1/changes")), page.getByLabel("What is compared").selectOption("600")]);
-        const asked = new URL(server.requests.filter((r) => r.includes("/api/v1/changes")).at(-1).slice(4), "http://x").searchParams;
+        const asked = await server.asked(/\/api\/v1\/changes/);
         const [[a1, a2], [b1, b2]] = ["a", "b"].map((side) => asked.get(side).split("..").map((t) => Date.parse(t)));
 
         assert.deepEqual([a2, a2 - a1, b2 - b1], [b1, 600000, 600000]);
@@ -435,11 +435,11 @@ describe("journeys", { concurrency: 4 }, () => {
         await page.getByLabel("Operation or trace id").fill("^POST");
         await page.keyboard.press("Enter");
         await page.waitForURL(/of=%5EPOST/);
-        assert.ok(server.requests.some((r) => /profile\?format=json&by=operation&operation=%5EPOST$/.test(r)));
+        await server.asked(/profile\?format=json&by=operation&operation=%5EPOST$/);
         await page.getByLabel("Operation or trace id").fill("4bf92f3577b34da6a3ce929d0e0e4736");
         await page.getByLabel("Grouped").selectOption("trace");
         await page.waitForURL(/by=trace/);
-        assert.ok(server.requests.some((r) => /by=trace&trace=4bf92f3577b34da6a3ce929d0e0e4736/.test(r)));
+        await server.asked(/by=trace&trace=4bf92f3577b34da6a3ce929d0e0e4736/);
         await page.reload();
         await graphShown(page);
         assert.equal(await page.getByLabel("Grouped").inputValue(), "trace");
@@ -506,7 +506,7 @@ describe("journeys", { concurrency: 4 }, () => {
         await page.locator(".progress-text", { hasText: /of 3.min .* [0-2] of 2.collections/ }).waitFor();
         server.collected = 5;
         await page.waitForURL(/#\/capture\//);
-        assert.ok(server.requests.some((r) => /^POST .*\/stop$/.test(r)));
+        await server.asked(/^POST .*\/stop$/);
         await graphShown(page);
         await close(page);
     });
@@ -517,7 +517,7 @@ describe("journeys", { concurrency: 4 }, () => {
 
         await page.locator(".threads .name").first().waitFor();
         assert.deepEqual(await names(), ["▸ http-worker-* × 3", "C2 CompilerThread0", "G1 Young RemSet Sampling"]);
-        assert.ok(server.requests.some((r) => /GET \/profile\?pid=4242&.*event=wall&idle=0.*format=heatmap/.test(r)));
+        await server.asked(/GET \/profile\?pid=4242&.*event=wall&idle=0.*format=heatmap/);
         assert.match(await page.locator(".state-bar").first().getAttribute("aria-label"), /^Java inlined \d+\.\d.%, JVM stubs /);
         const drawn = () => page.locator(".track").first().evaluate((canvas) => new Set(canvas.getContext("2d").getImageData(0, canvas.height - 1, canvas.width, 1).data).size);
 
@@ -585,7 +585,7 @@ describe("journeys", { concurrency: 4 }, () => {
         await page.reload();
         await page.getByRole("button", { name: "The oldest recorded minute" }).click();
         await graphShown(page);
-        const asked = server.requests.filter((r) => /GET \/profile\?pid=4242&from/.test(r)).map((r) => new URL(r.slice(4), "http://x").searchParams).at(-1);
+        const asked = await server.asked(/GET \/profile\?pid=4242&from/);
 
         assert.equal(Math.round((Date.parse(asked.get("to")) - Date.parse(asked.get("from"))) / 1000), 60);
         assert.ok(Date.parse(asked.get("from")) > now - 300000);

@@ -87,7 +87,7 @@ describe("the page", { concurrency: 4 }, () => {
         await page.waitForURL(/from=.*to=/);
         await page.locator(".crumbs", { hasText: "–" }).waitFor();
         assert.equal(await page.getByRole("button", { name: "Live" }).getAttribute("aria-pressed"), "false");
-        assert.ok(server.requests.some((r) => /GET \/profile\?pid=4242&from=2.*&to=2.*format=json/.test(r)));
+        await server.asked(/GET \/profile\?pid=4242&from=2.*&to=2.*format=json/);
         const crumbs = await textOf(page, ".crumbs");
         const other = await open(new URL(await addressOf(page)).hash);
 
