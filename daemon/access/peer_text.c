@@ -5,7 +5,8 @@
  * (net/ipv4/tcp_ipv4.c, get_tcp4_sock). The text has no cgroup and no cookie, so the broker looks
  * for an open TCP socket with that inode in this network namespace.
  * This proves the holder only if no other open socket of the namespace has the same inode, which
- * repeats after 2^32 sockets. The text lists all of them and shows whether one has.
+ * repeats after 2^32 sockets. The text lists all of them and shows whether one has. If sockets come
+ * and go during the reading, the kernel lists some twice, with the same ends.
  */
 #include "access/peers_impl.h"
 
@@ -16,7 +17,15 @@
 
 #define TEXT_MAX_BYTES ((size_t)16 << 20) /* about 100,000 sockets */
 #define END_BYTES 40                      /* 32 hex digits, ':', 4 more */
-#define WORD_INODE 9                      /* of a line, from 0 */
+
+/* Words of a line, from 0. */
+#define WORD_LOCAL 1
+#define WORD_REMOTE 2
+#define WORD_INODE 9
+
+struct ends {
+    char local[END_BYTES], remote[END_BYTES];
+};
 
 /* Formats an address as the kernel does: each word as a number in host byte order. */
 static void spell_end(char out[END_BYTES], const __be32 *address, size_t words, __be16 port)
@@ -73,27 +82,30 @@ int peer_find_text(struct span text, const char *local, const char *remote, stru
     return -ENOENT;
 }
 
-/* Returns the inode in @line; 0: malformed, or no inode. */
-static uint64_t inode_of(struct span line)
+/* Whether @line is about a socket with the inode @inode, other than the one with these ends. */
+static bool is_other(struct span line, uint64_t inode, const char *local, const char *remote)
 {
-    struct span word;
-    uint64_t inode;
+    struct span words[WORD_INODE + 1];
+    uint64_t its;
 
-    for (size_t i = 0; i < WORD_INODE; i++) {
-        if (!span_take_word(&line, &word))
-            return 0;
+    for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
+        if (!span_take_word(&line, &words[i]))
+            return false;
     }
-    return span_take_word(&line, &word) && span_parse_dec(word, &inode) ? inode : 0;
+    return span_parse_dec(words[WORD_INODE], &its) && its == inode &&
+           !(span_eq(words[WORD_LOCAL], span_of(local)) &&
+             span_eq(words[WORD_REMOTE], span_of(remote)));
 }
 
-size_t peer_count_text(struct span text, uint64_t inode)
+bool peer_is_alone(struct span text, uint64_t inode, const char *local, const char *remote)
 {
     struct span line;
-    size_t n = 0;
 
-    while (span_take_line(&text, &line))
-        n += inode_of(line) == inode;
-    return n;
+    while (span_take_line(&text, &line)) {
+        if (is_other(line, inode, local, remote))
+            return false;
+    }
+    return true;
 }
 
 /* Reads @file into @text unless *has is set. */
@@ -132,36 +144,38 @@ static struct span text_v6(const struct peers *s, struct peer_text *t)
     return read_once(s, "tcp6", &t->v6, &t->has_v6, &t->part);
 }
 
-/* Like peer_ask_text(), but without checking that the inode is unique. */
+/* Like peer_ask_text(), but without checking that the inode is unique. Stores the ends as the text
+ * has them. */
 static int find_socket(const struct peers *s, struct peer_text *t, const struct inet_diag_req_v2 *q,
-                       struct peer_socket *ret)
+                       struct ends *ends, struct peer_socket *ret)
 {
     const __be32 from[4] = { 0, 0, htonl(0xffff), q->id.idiag_src[0] },
                  to[4] = { 0, 0, htonl(0xffff), q->id.idiag_dst[0] };
     bool v4 = q->sdiag_family == AF_INET;
-    char local[END_BYTES], remote[END_BYTES];
     int r = -ENOENT;
 
     if (v4) {
-        spell_end(local, q->id.idiag_src, 1, q->id.idiag_sport);
-        spell_end(remote, q->id.idiag_dst, 1, q->id.idiag_dport);
-        r = peer_find_text(text_v4(s, t), local, remote, ret);
+        spell_end(ends->local, q->id.idiag_src, 1, q->id.idiag_sport);
+        spell_end(ends->remote, q->id.idiag_dst, 1, q->id.idiag_dport);
+        r = peer_find_text(text_v4(s, t), ends->local, ends->remote, ret);
     }
     if (r != -ENOENT)
         return r;
-    spell_end(local, v4 ? from : q->id.idiag_src, 4, q->id.idiag_sport);
-    spell_end(remote, v4 ? to : q->id.idiag_dst, 4, q->id.idiag_dport);
-    return peer_find_text(text_v6(s, t), local, remote, ret);
+    spell_end(ends->local, v4 ? from : q->id.idiag_src, 4, q->id.idiag_sport);
+    spell_end(ends->remote, v4 ? to : q->id.idiag_dst, 4, q->id.idiag_dport);
+    return peer_find_text(text_v6(s, t), ends->local, ends->remote, ret);
 }
 
 int peer_ask_text(const struct peers *s, struct peer_text *t, const struct inet_diag_req_v2 *q,
                   struct peer_socket *ret)
 {
-    int r = find_socket(s, t, q, ret);
-    size_t n;
+    struct ends ends;
+    int r = find_socket(s, t, q, &ends, ret);
 
     if (r <= 0)
         return r;
-    n = peer_count_text(text_v4(s, t), ret->inode) + peer_count_text(text_v6(s, t), ret->inode);
-    return n == 1 && !t->part ? r : -ENOENT;
+    return peer_is_alone(text_v4(s, t), ret->inode, ends.local, ends.remote) &&
+                   peer_is_alone(text_v6(s, t), ret->inode, ends.local, ends.remote) && !t->part
+               ? r
+               : -ENOENT;
 }

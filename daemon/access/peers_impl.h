@@ -82,8 +82,9 @@ int peer_take_answer(const struct nlmsghdr *h, const struct inet_diag_req_v2 *q,
  * peer_ask_text(). */
 int peer_find_text(struct span text, const char *local, const char *remote,
                    struct peer_socket *ret);
-/* Returns how many sockets of @text have the inode @inode. */
-size_t peer_count_text(struct span text, uint64_t inode);
+/* Returns whether no socket of @text has the inode @inode but the one with the ends @local and
+ * @remote, however often it is listed. */
+bool peer_is_alone(struct span text, uint64_t inode, const char *local, const char *remote);
 /* The texts of all sockets, each file read once, when it is first needed. */
 struct peer_text {
     struct buf v4, v6;
