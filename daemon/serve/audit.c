@@ -99,7 +99,7 @@ static void keep_facts(void *cookie, const struct jvm_facts *f)
 
 void audit_look(struct request *req)
 {
-    const struct target_selector *t = &req->params.target;
+    const struct target_selector *t = &req->params.capture.target;
     int32_t pid = req->path_pid ? req->path_pid : t->pid_count == 1 ? t->pids[0] : 0;
     const struct api_backend *be = &req->serve->be;
 

@@ -51,7 +51,7 @@ json_t *audit_facts_json(const struct jvm_facts *f)
 /* Returns the target: as requested, as known at that time, and as in the profile. */
 static json_t *target_of(const struct request *req)
 {
-    const struct target_selector *t = &req->params.target;
+    const struct target_selector *t = &req->params.capture.target;
     const struct profile *p = req->profile;
     json_t *target = json_object(), *pids = json_array();
 

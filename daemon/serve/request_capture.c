@@ -169,19 +169,11 @@ static bool work_admit(struct request *req, uint64_t duration_ns)
 
 void request_describe_capture(const struct request *req, struct capture_request *ret)
 {
-    *ret = (struct capture_request){
-        .target = req->params.target,
-        .event_count = req->params.event_count,
-        .duration_ns = req->params.duration_ns,
-        .symbols = req->params.symbols,
-        .source = req->params.source,
-        .lines = req->params.view.lines,
-        .context = params_want_context(&req->params),
-        .forced = req->params.force,
-        .caller = req->caller,
-        .keep = true,
-    };
-    memcpy(ret->events, req->params.events, sizeof(ret->events));
+    *ret = req->params.capture;
+    ret->lines = req->params.view.lines;
+    ret->context = params_want_context(&req->params);
+    ret->caller = req->caller;
+    ret->keep = true;
 }
 
 bool request_begin_capture(struct request *req, const struct capture_request *c)

@@ -100,14 +100,14 @@ static bool request_take_params(struct request *req, struct span accept)
     }
     if (!request_may_sample(req))
         return false;
-    req->wants_text = req->params.list_format == LIST_TEXT ||
-                      (req->params.list_format == LIST_UNSAID && negotiate_text(accept));
+    req->wants_text = req->params.list.format == LIST_TEXT ||
+                      (req->params.list.format == LIST_UNSAID && negotiate_text(accept));
     req->wants_events = req->route->streams && negotiate_events(accept);
-    if (req->route->negotiates && !req->params.format && !req->wants_events) {
+    if (req->route->negotiates && !req->params.picture.format && !req->wants_events) {
         const struct render_format *formats = render_formats(&count);
 
-        req->params.format = negotiate_format(accept, formats, count);
-        if (!req->params.format) {
+        req->params.picture.format = negotiate_format(accept, formats, count);
+        if (!req->params.picture.format) {
             error_set(&err, 0, "none of the formats has a type that the Accept header names");
             error_remedy(&err, "send Accept: */*, or say format=, such as format=%s",
                          formats[0].name);

@@ -15,8 +15,8 @@ static bool samples(const struct request *req, enum event_flag flag)
 
     if (req->route->audit != AUDIT_CAPTURE || p->given & PARAMS_RANGE)
         return false;
-    for (size_t i = 0; i < p->event_count; i++) {
-        const struct event_info *info = p->events[i].info;
+    for (size_t i = 0; i < p->capture.event_count; i++) {
+        const struct event_info *info = p->capture.events[i].info;
 
         if (info && info->flags & flag)
             return true;
@@ -73,7 +73,7 @@ bool request_may_sample(struct request *req)
 {
     struct error err = ERROR_NULL;
 
-    req->params.target.viewer = &req->subject.viewer;
+    req->params.capture.target.viewer = &req->subject.viewer;
     req->params.view.hide_kernel = !req->subject.viewer.whole;
     if (!request_may_sample_events(req, &err))
         return refuse_parameter(req, "event", &err);

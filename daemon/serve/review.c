@@ -143,7 +143,7 @@ void review_add(struct request *req, const char *id)
 {
     struct serve *s = req->serve;
     uint64_t now_ns = clock_monotonic_ns(), runs_ns = req->params.given & PARAM_BIT(PARAM_SECONDS)
-                                                          ? req->params.duration_ns
+                                                          ? req->params.capture.duration_ns
                                                           : BACKGROUND_MAX_NS;
     struct background *to = &s->background[0];
     LOCK_SCOPE(&s->lock);

@@ -34,7 +34,8 @@ static void try_body(struct span text)
     r = params_parse(&q, PARAMS_CAPTURE | PARAMS_RENDER, &p, &unknown, &err);
     check(r == 0 || err.msg[0] || r == -ENOMEM);
     if (r == 0)
-        check(p.duration_ns >= NSEC_PER_SEC / 10 && p.duration_ns <= 3600 * NSEC_PER_SEC);
+        check(p.capture.duration_ns >= NSEC_PER_SEC / 10 &&
+              p.capture.duration_ns <= 3600 * NSEC_PER_SEC);
     params_deinit(&p);
     query_deinit(&q);
 }

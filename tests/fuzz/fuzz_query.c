@@ -19,20 +19,22 @@ static void check(bool holds)
 
 static void check_params(const struct params *p)
 {
-    check(p->target.pid_count <= BACKEND_PIDS_MAX);
-    for (size_t i = 0; i < p->target.pid_count; i++)
-        check(p->target.pids[i] > 0);
-    check(p->duration_ns >= NSEC_PER_SEC / 10 && p->duration_ns <= 3600 * NSEC_PER_SEC);
-    check(p->event_count >= 1 && p->event_count <= EVENTS_AT_ONCE_MAX);
-    for (size_t i = 0; i < p->event_count; i++)
-        check(p->events[i].name[0] && p->events[i].period > 0);
-    check(p->minwidth >= 0 && p->minwidth <= 100);
+    check(p->capture.target.pid_count <= BACKEND_PIDS_MAX);
+    for (size_t i = 0; i < p->capture.target.pid_count; i++)
+        check(p->capture.target.pids[i] > 0);
+    check(p->capture.duration_ns >= NSEC_PER_SEC / 10 &&
+          p->capture.duration_ns <= 3600 * NSEC_PER_SEC);
+    check(p->capture.event_count >= 1 && p->capture.event_count <= EVENTS_AT_ONCE_MAX);
+    for (size_t i = 0; i < p->capture.event_count; i++)
+        check(p->capture.events[i].name[0] && p->capture.events[i].period > 0);
+    check(p->picture.minwidth >= 0 && p->picture.minwidth <= 100);
     check(p->view.depth <= PARAMS_DEPTH_MAX);
     check(p->range.from_ns < p->range.to_ns);
-    check(p->width <= PARAMS_WIDTH_MAX && p->top <= PARAMS_TOP_MAX && p->limit <= 1000);
+    check(p->picture.width <= PARAMS_WIDTH_MAX && p->picture.top <= PARAMS_TOP_MAX &&
+          p->list.limit <= 1000);
     check(p->refresh_ns >= NSEC_PER_SEC / 2 && p->refresh_ns <= 60 * NSEC_PER_SEC);
-    check(p->event[0] && strlen(p->event) < sizeof(p->event));
-    check(text_is_utf8(span_of(p->title)) && strlen(p->title) <= PARAMS_TITLE_MAX);
+    check(p->events.names[0] && strlen(p->events.names) < sizeof(p->events.names));
+    check(text_is_utf8(span_of(p->picture.title)) && strlen(p->picture.title) <= PARAMS_TITLE_MAX);
 }
 
 static void try_target(struct span target)

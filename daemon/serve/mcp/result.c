@@ -130,7 +130,7 @@ static void add_graph(const struct request *req, struct buf *out)
 static void add_page(const struct request *req, const char *capture, struct buf *out)
 {
     const struct params *p = &req->params;
-    bool past = p->given & PARAMS_RANGE && p->target.pid_count == 1;
+    bool past = p->given & PARAMS_RANGE && p->capture.target.pid_count == 1;
 
     if (req->client->unix_socket || (!capture && !past))
         return;
@@ -140,7 +140,7 @@ static void add_page(const struct request *req, const char *capture, struct buf 
         buf_printf(out, "/#/capture/%s\n", capture);
         return;
     }
-    buf_printf(out, "/#/jvm/%d?from=", (int)p->target.pids[0]);
+    buf_printf(out, "/#/jvm/%d?from=", (int)p->capture.target.pids[0]);
     add_range(&p->range, p->now_ns, "&to=", out);
     buf_add_char(out, '\n');
 }

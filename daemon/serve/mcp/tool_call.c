@@ -188,7 +188,7 @@ static bool check_seconds(struct request *req)
 {
     struct error err = ERROR_NULL;
 
-    if (req->params.duration_ns <= MCP_SECONDS_MAX * NSEC_PER_SEC)
+    if (req->params.capture.duration_ns <= MCP_SECONDS_MAX * NSEC_PER_SEC)
         return true;
     error_parameter(&err, "seconds", -EINVAL, "a tool samples for %d seconds at most",
                     MCP_SECONDS_MAX);

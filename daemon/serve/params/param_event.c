@@ -9,7 +9,7 @@
 static int add_event(const struct param *spec, struct span name, struct params *p,
                      struct error *err)
 {
-    struct wanted_event *event = &p->events[p->event_count];
+    struct wanted_event *event = &p->capture.events[p->capture.event_count];
     char show[QUERY_SHOW_MAX];
 
     if (name.n == 0 || name.n >= sizeof(event->name))
@@ -20,15 +20,15 @@ static int add_event(const struct param *spec, struct span name, struct params *
         if ((name.p[i] <= ' ' && !blank) || name.p[i] == 0x7f)
             return param_refuse(spec, name, err);
     }
-    for (size_t i = 0; i < p->event_count; i++) {
-        if (events_same(name, span_of(p->events[i].name)))
+    for (size_t i = 0; i < p->capture.event_count; i++) {
+        if (events_same(name, span_of(p->capture.events[i].name)))
             return error_parameter(err, spec->name, -EINVAL,
                                    "event '%s' is named twice: name each once, a tracepoint with "
                                    "one filter at most",
                                    query_show(name, show));
     }
     wanted_event_set(event, name);
-    p->event_count++;
+    p->capture.event_count++;
     return 0;
 }
 
@@ -43,10 +43,10 @@ int param_event(const struct param *spec, struct span value, struct params *p, s
         return error_parameter(err, spec->name, -EINVAL, "a capture takes at most %d events",
                                EVENTS_AT_ONCE_MAX);
     }
-    p->event_count = 0;
+    p->capture.event_count = 0;
     for (size_t i = 0; i < count && r == 0; i++)
         r = add_event(spec, names[i], p, err);
-    span_copy(value, p->event, sizeof(p->event));
+    span_copy(value, p->events.names, sizeof(p->events.names));
     return r;
 }
 
@@ -55,9 +55,9 @@ static void list_events(struct params *p)
 {
     size_t n = 0;
 
-    for (size_t i = 0; i < p->event_count; i++)
-        n += (size_t)snprintf(p->event + n, sizeof(p->event) - n, "%s%s", i ? "," : "",
-                              p->events[i].name);
+    for (size_t i = 0; i < p->capture.event_count; i++)
+        n += (size_t)snprintf(p->events.names + n, sizeof(p->events.names) - n, "%s%s",
+                              i ? "," : "", p->capture.events[i].name);
 }
 
 /* The event that samples native memory by calls of malloc, and the one that samples it by page
@@ -69,24 +69,26 @@ int param_set_source(struct params *p, struct error *err)
 {
     bool found = false;
 
-    if (p->source == ALLOC_SOURCE_PROBE && events_listed(span_of(p->event), "live") &&
-        !events_listed(span_of(p->event), "alloc")) {
+    if (p->capture.source == ALLOC_SOURCE_PROBE &&
+        events_listed(span_of(p->events.names), "live") &&
+        !events_listed(span_of(p->events.names), "alloc")) {
         error_remedy(
             err, "leave out source=, or ask for event=alloc, which shows all that is allocated");
         return error_parameter(err, "source", -EINVAL,
                                "event=live is sampled by an agent in the JVM, and in no other way");
     }
-    if (p->source != ALLOC_SOURCE_MALLOC)
+    if (p->capture.source != ALLOC_SOURCE_MALLOC)
         return 0;
-    for (size_t i = 0; i < p->event_count; i++)
-        found |= strcmp(p->events[i].name, OF_FAULTS) == 0;
-    if (!found || (p->event_count > 1 && events_listed(span_of(p->event), OF_MALLOC)))
+    for (size_t i = 0; i < p->capture.event_count; i++)
+        found |= strcmp(p->capture.events[i].name, OF_FAULTS) == 0;
+    if (!found ||
+        (p->capture.event_count > 1 && events_listed(span_of(p->events.names), OF_MALLOC)))
         return error_parameter(err, "source", -EINVAL,
                                "source=malloc says how event=" OF_FAULTS " is sampled: name that, "
                                "and event=" OF_MALLOC " not besides");
-    for (size_t i = 0; i < p->event_count; i++) {
-        if (strcmp(p->events[i].name, OF_FAULTS) == 0)
-            wanted_event_set(&p->events[i], span_of(OF_MALLOC));
+    for (size_t i = 0; i < p->capture.event_count; i++) {
+        if (strcmp(p->capture.events[i].name, OF_FAULTS) == 0)
+            wanted_event_set(&p->capture.events[i], span_of(OF_MALLOC));
     }
     list_events(p);
     return 0;
@@ -98,7 +100,7 @@ int param_hz(const struct param *spec, struct span value, struct params *p, stru
 
     if (!value_scaled(value, 1000, &millihz) || millihz < 1000 || millihz > PARAMS_HZ_MAX * 1000)
         return param_refuse(spec, value, err);
-    p->timed_period = (NSEC_PER_SEC * 1000 + millihz / 2) / millihz;
+    p->events.timed_period = (NSEC_PER_SEC * 1000 + millihz / 2) / millihz;
     return 0;
 }
 
@@ -114,7 +116,7 @@ int param_interval(const struct param *spec, struct span value, struct params *p
         if (parts[i].n && !value_interval(parts[i], &v) && !value_count(parts[i], &v))
             return param_refuse(spec, value, err);
     }
-    p->interval = value;
+    p->events.interval = value;
     return 0;
 }
 
@@ -122,7 +124,7 @@ int param_filter(const struct param *spec, struct span value, struct params *p, 
 {
     if (!event_is_filter(value))
         return param_refuse(spec, value, err);
-    p->filter = value;
+    p->events.filter = value;
     return 0;
 }
 
@@ -131,13 +133,13 @@ int param_put_filter(struct params *p, struct error *err)
     char *point = NULL;
     size_t points = 0;
 
-    if (!p->filter.n)
+    if (!p->events.filter.n)
         return 0;
-    for (size_t i = 0; i < p->event_count; i++) {
-        const struct event_info *event = p->events[i].info;
+    for (size_t i = 0; i < p->capture.event_count; i++) {
+        const struct event_info *event = p->capture.events[i].info;
 
         if (event && event->kind == EVENT_TRACEPOINT) {
-            point = p->events[i].name;
+            point = p->capture.events[i].name;
             points++;
         }
     }
@@ -146,17 +148,17 @@ int param_put_filter(struct params *p, struct error *err)
                           "braces: sched:sched_switch{prev_prio < 100}");
         return error_parameter(err, "filter", -EINVAL,
                                "filter takes one tracepoint without a filter, and event=%s has %s",
-                               p->event,
+                               p->events.names,
                                points == 0   ? "no tracepoint"
                                : points == 1 ? "a filter"
                                              : "several");
     }
-    if (strlen(point) + p->filter.n + 2 >= EVENT_NAME_BYTES)
+    if (strlen(point) + p->events.filter.n + 2 >= EVENT_NAME_BYTES)
         return error_parameter(err, "filter", -EINVAL,
                                "the tracepoint's name and its filter have at most %d characters",
                                EVENT_NAME_BYTES - 3);
-    snprintf(point + strlen(point), EVENT_NAME_BYTES - strlen(point), "{%.*s}", (int)p->filter.n,
-             p->filter.p);
+    snprintf(point + strlen(point), EVENT_NAME_BYTES - strlen(point), "{%.*s}",
+             (int)p->events.filter.n, p->events.filter.p);
     list_events(p);
     return 0;
 }
@@ -193,16 +195,17 @@ static int set_interval(const struct event_info *event, const char *name, struct
  * to those events alone otherwise. */
 static int set_paces(struct params *p, struct error *err)
 {
-    for (size_t i = 0; i < p->event_count; i++) {
-        const struct event_info *event = p->events[i].info;
+    for (size_t i = 0; i < p->capture.event_count; i++) {
+        struct wanted_event *wanted = &p->capture.events[i];
+        const struct event_info *event = wanted->info;
 
         if (!event_may_be_paced(event))
             return error_parameter(err, "hz", -EINVAL,
                                    "event=%s has no rate: give interval=, so many %s between two "
                                    "samples (default %llu)",
-                                   p->events[i].name, event->unit,
+                                   wanted->name, event->unit,
                                    (unsigned long long)event->default_period);
-        p->events[i].period = EVENT_PACED | p->timed_period;
+        wanted->period = EVENT_PACED | p->events.timed_period;
     }
     return 0;
 }
@@ -214,24 +217,25 @@ int param_set_periods(struct params *p, struct error *err)
     bool timed = false;
     int r = 0;
 
-    if (p->interval.n &&
-        (events_split(p->interval, intervals, &count) < 0 || count != p->event_count))
+    if (p->events.interval.n && (events_split(p->events.interval, intervals, &count) < 0 ||
+                                 count != p->capture.event_count))
         return error_parameter(err, "interval", -EINVAL,
                                "there are %zu intervals for %zu events: give one for each, in "
                                "their order, with commas between them",
-                               count, p->event_count);
-    for (size_t i = 0; i < p->event_count && r == 0; i++) {
-        const struct event_info *event = p->events[i].info;
+                               count, p->capture.event_count);
+    for (size_t i = 0; i < p->capture.event_count && r == 0; i++) {
+        struct wanted_event *wanted = &p->capture.events[i];
+        const struct event_info *event = wanted->info;
 
-        p->events[i].period = p->timed_period;
+        wanted->period = p->events.timed_period;
         timed |= !event || event_is_timed(event);
         if (!event)
             continue; /* the search for this event reports the error */
         if (!event_is_timed(event))
-            p->events[i].period = event->default_period;
+            wanted->period = event->default_period;
         else if (!(p->given & PARAM_BIT(PARAM_HZ)))
-            p->events[i].period = (uint64_t)(1e9 / event->default_hz);
-        r = set_interval(event, p->events[i].name, intervals[i], &p->events[i].period, err);
+            wanted->period = (uint64_t)(1e9 / event->default_hz);
+        r = set_interval(event, wanted->name, intervals[i], &wanted->period, err);
     }
     return r == 0 && !timed && p->given & PARAM_BIT(PARAM_HZ) ? set_paces(p, err) : r;
 }

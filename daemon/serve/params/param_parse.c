@@ -24,7 +24,7 @@ bool params_parse_pid(struct span text, int32_t *ret)
 
 int param_pid(const struct param *spec, struct span value, struct params *p, struct error *err)
 {
-    struct target_selector *t = &p->target;
+    struct target_selector *t = &p->capture.target;
     struct span rest = value, one;
     char show[QUERY_SHOW_MAX];
 
@@ -55,7 +55,7 @@ int param_pid(const struct param *spec, struct span value, struct params *p, str
 
 int param_nspid(const struct param *spec, struct span value, struct params *p, struct error *err)
 {
-    return params_parse_pid(value, &p->target.ns_pid) ? 0 : param_refuse(spec, value, err);
+    return params_parse_pid(value, &p->capture.target.ns_pid) ? 0 : param_refuse(spec, value, err);
 }
 
 int param_text(const struct param *spec, struct span value, struct params *p, struct error *err)
@@ -72,33 +72,8 @@ int param_jvm(const struct param *spec, struct span value, struct params *p, str
     int r = match_new(&value.p, 1, spec->name, &m, err);
 
     if (r == 0)
-        p->target.jvm = value.p;
+        p->capture.target.jvm = value.p;
     return r;
-}
-
-int param_operation(const struct param *spec, struct span value, struct params *p,
-                    struct error *err)
-{
-    (void)spec;
-    (void)err;
-    p->operation = value.p;
-    return 0;
-}
-
-int param_calls(const struct param *spec, struct span value, struct params *p, struct error *err)
-{
-    (void)spec;
-    (void)err;
-    p->calls = value.p;
-    return 0;
-}
-
-int param_over(const struct param *spec, struct span value, struct params *p, struct error *err)
-{
-    if (!value_interval(value, &p->view.over_ns) || p->view.over_ns < NSEC_PER_USEC ||
-        p->view.over_ns > 3600 * NSEC_PER_SEC)
-        return param_refuse(spec, value, err);
-    return 0;
 }
 
 /* Takes an id of 16 hexadecimal digits from @value. */
@@ -137,16 +112,14 @@ int param_span(const struct param *spec, struct span value, struct params *p, st
 /* Collects a pattern; params_parse() compiles all of them. */
 int param_pattern(const struct param *spec, struct span value, struct params *p, struct error *err)
 {
-    bool include = strcmp(spec->name, "include") == 0;
-    const char **patterns = include ? p->include : p->exclude;
-    size_t *count = include ? &p->include_count : &p->exclude_count;
+    struct pattern_params *patterns = (struct pattern_params *)((char *)p + spec->offset);
 
-    if (*count == MATCH_PATTERNS_MAX) {
+    if (patterns->count == MATCH_PATTERNS_MAX) {
         error_remedy(err, "join expressions by '|'");
         return error_parameter(err, spec->name, -EINVAL, "%s may be given at most %d times",
                                spec->name, MATCH_PATTERNS_MAX);
     }
-    patterns[(*count)++] = value.p;
+    patterns->text[patterns->count++] = value.p;
     return 0;
 }
 
@@ -170,8 +143,8 @@ int param_by(const struct param *spec, struct span value, struct params *p, stru
 
 int param_seconds(const struct param *spec, struct span value, struct params *p, struct error *err)
 {
-    if (!value_scaled(value, NSEC_PER_SEC, &p->duration_ns) || p->duration_ns < NSEC_PER_SEC / 10 ||
-        p->duration_ns > 3600 * NSEC_PER_SEC)
+    if (!value_scaled(value, NSEC_PER_SEC, &p->capture.duration_ns) ||
+        p->capture.duration_ns < NSEC_PER_SEC / 10 || p->capture.duration_ns > 3600 * NSEC_PER_SEC)
         return param_refuse(spec, value, err);
     return 0;
 }
@@ -201,8 +174,8 @@ int param_format(const struct param *spec, struct span value, struct params *p, 
     char list[160] = "", show[QUERY_SHOW_MAX];
     size_t count;
 
-    p->format = render_format_find(value);
-    if (p->format)
+    p->picture.format = render_format_find(value);
+    if (p->picture.format)
         return 0;
     formats = render_formats(&count);
     for (size_t i = 0; i < count; i++) {
@@ -234,16 +207,6 @@ int param_bool(const struct param *spec, struct span value, struct params *p, st
     return 0;
 }
 
-int param_depth(const struct param *spec, struct span value, struct params *p, struct error *err)
-{
-    uint64_t v;
-
-    if (!span_parse_dec(value, &v) || v < 1 || v > PARAMS_DEPTH_MAX)
-        return param_refuse(spec, value, err);
-    p->view.depth = v;
-    return 0;
-}
-
 int param_title(const struct param *spec, struct span value, struct params *p, struct error *err)
 {
     _cleanup_buf_ struct buf clean = BUF_UPTO((size_t)PARAMS_TITLE_MAX * 3);
@@ -251,7 +214,7 @@ int param_title(const struct param *spec, struct span value, struct params *p, s
     if (value.n > PARAMS_TITLE_MAX)
         return param_refuse(spec, value, err);
     text_clean(value, TEXT_UTF8, PARAMS_TITLE_MAX, &clean);
-    span_copy(buf_span(&clean), p->title, sizeof(p->title));
+    span_copy(buf_span(&clean), p->picture.title, sizeof(p->picture.title));
     return 0;
 }
 
@@ -264,22 +227,15 @@ int param_minwidth(const struct param *spec, struct span value, struct params *p
         number.n--;
     if (!value_scaled(number, 1000000, &millionths) || millionths > 100000000)
         return param_refuse(spec, value, err);
-    p->minwidth = (double)millionths / 1e6;
+    p->picture.minwidth = (double)millionths / 1e6;
     return 0;
 }
 
 int param_range(const struct param *spec, struct span value, struct params *p, struct error *err)
 {
-    bool from = spec->offset == offsetof(struct params, range.from_ns);
-    uint64_t t;
+    uint64_t *ret_ns = (uint64_t *)((char *)p + spec->offset);
 
-    if (!time_parse(value, p->now_ns, &t))
-        return param_refuse(spec, value, err);
-    if (from)
-        p->range.from_ns = t;
-    else
-        p->range.to_ns = t;
-    return 0;
+    return time_parse(value, p->now_ns, ret_ns) ? 0 : param_refuse(spec, value, err);
 }
 
 int param_at(const struct param *spec, struct span value, struct params *p, struct error *err)
@@ -304,10 +260,12 @@ int param_number(const struct param *spec, struct span value, struct params *p, 
     return 0;
 }
 
-int param_refresh(const struct param *spec, struct span value, struct params *p, struct error *err)
+/* Parses a time with its unit, from spec->least to spec->most nanoseconds. */
+int param_period(const struct param *spec, struct span value, struct params *p, struct error *err)
 {
-    if (!value_interval(value, &p->refresh_ns) || p->refresh_ns < NSEC_PER_SEC / 10 ||
-        p->refresh_ns > 60 * NSEC_PER_SEC)
+    uint64_t *ret_ns = (uint64_t *)((char *)p + spec->offset);
+
+    if (!value_interval(value, ret_ns) || *ret_ns < spec->least || *ret_ns > spec->most)
         return param_refuse(spec, value, err);
     return 0;
 }

@@ -20,7 +20,7 @@ struct param {
     bool negate;          /* for param_bool(): stores the opposite */
     bool first_counts;    /* may be repeated; only the first value is read */
     bool repeatable;      /* may be repeated; every value is read */
-    uint64_t least, most; /* bounds for param_number() */
+    uint64_t least, most; /* bounds for param_number() and param_period() */
     const struct value_name *names;
     size_t name_count;
     /* The following members describe the parameter in openapi.json and to tools. */
@@ -41,10 +41,6 @@ int param_refuse(const struct param *spec, struct span value, struct error *err)
 int param_pid(const struct param *spec, struct span value, struct params *p, struct error *err);
 int param_nspid(const struct param *spec, struct span value, struct params *p, struct error *err);
 int param_text(const struct param *spec, struct span value, struct params *p, struct error *err);
-int param_operation(const struct param *spec, struct span value, struct params *p,
-                    struct error *err);
-int param_calls(const struct param *spec, struct span value, struct params *p, struct error *err);
-int param_over(const struct param *spec, struct span value, struct params *p, struct error *err);
 int param_trace(const struct param *spec, struct span value, struct params *p, struct error *err);
 int param_span(const struct param *spec, struct span value, struct params *p, struct error *err);
 int param_jvm(const struct param *spec, struct span value, struct params *p, struct error *err);
@@ -68,11 +64,10 @@ int param_states(const struct param *spec, struct span value, struct params *p, 
 int param_format(const struct param *spec, struct span value, struct params *p, struct error *err);
 int param_named(const struct param *spec, struct span value, struct params *p, struct error *err);
 int param_bool(const struct param *spec, struct span value, struct params *p, struct error *err);
-int param_depth(const struct param *spec, struct span value, struct params *p, struct error *err);
 int param_title(const struct param *spec, struct span value, struct params *p, struct error *err);
 int param_minwidth(const struct param *spec, struct span value, struct params *p,
                    struct error *err);
 int param_range(const struct param *spec, struct span value, struct params *p, struct error *err);
 int param_at(const struct param *spec, struct span value, struct params *p, struct error *err);
 int param_number(const struct param *spec, struct span value, struct params *p, struct error *err);
-int param_refresh(const struct param *spec, struct span value, struct params *p, struct error *err);
+int param_period(const struct param *spec, struct span value, struct params *p, struct error *err);

@@ -60,7 +60,8 @@ static const struct value_name NAMES_OF_MAP_SYMBOLS[] = {
     { "perfmap", SYMBOLS_PERFMAP },
 };
 
-#define TEXT_OF(member) .parse = param_text, .offset = offsetof(struct params, target.member)
+#define TEXT_OF(member)                                                                            \
+    .parse = param_text, .offset = offsetof(struct params, capture.target.member)
 #define BOOL_OF(member) .parse = param_bool, .offset = offsetof(struct params, member)
 #define NAME_OF(member, table)                                                                     \
     .parse = param_named, .offset = offsetof(struct params, member), .names = (table),             \
@@ -68,6 +69,10 @@ static const struct value_name NAMES_OF_MAP_SYMBOLS[] = {
 #define WORD_OF(member) .parse = param_text, .offset = offsetof(struct params, member)
 #define NUMBER_OF(member, low, high)                                                               \
     .parse = param_number, .offset = offsetof(struct params, member), .least = (low), .most = (high)
+#define PERIOD_OF(member, low, high)                                                               \
+    .parse = param_period, .offset = offsetof(struct params, member), .least = (low), .most = (high)
+#define TIME_OF(member) .parse = param_range, .offset = offsetof(struct params, member)
+#define PATTERN_OF(member) .parse = param_pattern, .offset = offsetof(struct params, member)
 #define EXPECTS_BOOL "0 or 1"
 #define EXPECTS_SIDE "the id of a capture, or a range of time such as -10m..-5m or -2h/-1h50m"
 #define EXPECTS_TIME                                                                               \
@@ -167,8 +172,8 @@ static int params_parse_one(const struct query_item *item, param_set allowed, st
 
 static bool params_has_event(const struct params *p, const char *name)
 {
-    for (size_t i = 0; i < p->event_count; i++) {
-        if (strcmp(p->events[i].name, name) == 0)
+    for (size_t i = 0; i < p->capture.event_count; i++) {
+        if (strcmp(p->capture.events[i].name, name) == 0)
             return true;
     }
     return false;
@@ -184,7 +189,7 @@ static int params_check_together(const struct params *p, struct error *err)
         error_remedy(err, "name the container too, or use pid= with the id that the host sees");
         return error_parameter(err, "nspid", -EINVAL,
                                "nspid alone does not say in which container process %d is",
-                               (int)p->target.ns_pid);
+                               (int)p->capture.target.ns_pid);
     }
     if ((p->given & PARAM_BIT(PARAM_AT)) &&
         (p->given & (PARAM_BIT(PARAM_FROM) | PARAM_BIT(PARAM_TO))))
@@ -200,11 +205,11 @@ static int params_check_together(const struct params *p, struct error *err)
         return error_parameter(err, "from", -EINVAL, "from has to be before to, and it is not: %s",
                                p->given & PARAM_BIT(PARAM_TO) ? "exchange them, or widen the range"
                                                               : "it lies in the future");
-    if ((p->given & PARAM_BIT(PARAM_OVER)) && !p->calls)
+    if ((p->given & PARAM_BIT(PARAM_OVER)) && !p->calls.count)
         return error_parameter(err, "over", -EINVAL,
                                "over says how long a call has to last: give calls too, a regular "
                                "expression on the names of methods");
-    if (p->calls && !params_has_event(p, CALLS_EVENT))
+    if (p->calls.count && !params_has_event(p, CALLS_EVENT))
         return error_parameter(err, "calls", -EINVAL,
                                "calls are found in samples of event=" CALLS_EVENT
                                ": name that, or leave event away");
@@ -221,9 +226,16 @@ static int params_check_together(const struct params *p, struct error *err)
 /* Makes @name the only event of @p. */
 static void name_event(struct params *p, const char *name)
 {
-    p->event_count = 1;
-    span_copy(span_of(name), p->event, sizeof(p->event));
-    wanted_event_set(&p->events[0], span_of(name));
+    p->capture.event_count = 1;
+    span_copy(span_of(name), p->events.names, sizeof(p->events.names));
+    wanted_event_set(&p->capture.events[0], span_of(name));
+}
+
+/* Compiles the patterns of the parameter @name, if there are any. */
+static int compile(const struct pattern_params *patterns, const char *name, struct match **ret,
+                   struct error *err)
+{
+    return patterns->count ? match_new(patterns->text, patterns->count, name, ret, err) : 0;
 }
 
 int params_parse(const struct query *q, param_set allowed, struct params *ret, struct span *unknown,
@@ -232,9 +244,8 @@ int params_parse(const struct query *q, param_set allowed, struct params *ret, s
     int r;
 
     *ret = (struct params){
-        .duration_ns = PARAMS_SECONDS_DEFAULT * NSEC_PER_SEC,
-        .timed_period = (NSEC_PER_SEC + PARAMS_HZ_DEFAULT / 2) / PARAMS_HZ_DEFAULT,
-        .event_count = 1,
+        .capture.duration_ns = PARAMS_SECONDS_DEFAULT * NSEC_PER_SEC,
+        .events.timed_period = (NSEC_PER_SEC + PARAMS_HZ_DEFAULT / 2) / PARAMS_HZ_DEFAULT,
         .now_ns = clock_realtime_ns(),
         .range = { 0, UINT64_MAX },
         .refresh_ns = PARAMS_REFRESH_DEFAULT * NSEC_PER_SEC,
@@ -245,29 +256,12 @@ int params_parse(const struct query *q, param_set allowed, struct params *ret, s
         if (r != 0)
             return r;
     }
-    if (ret->calls && !(ret->given & PARAM_BIT(PARAM_EVENT)))
+    if (ret->calls.count && !(ret->given & PARAM_BIT(PARAM_EVENT)))
         name_event(ret, CALLS_EVENT);
-    if (ret->include_count) {
-        r = match_new(ret->include, ret->include_count, "include", &ret->view.include, err);
-        if (r < 0)
-            return r;
-    }
-    if (ret->exclude_count) {
-        r = match_new(ret->exclude, ret->exclude_count, "exclude", &ret->view.exclude, err);
-        if (r < 0)
-            return r;
-    }
-    if (ret->operation) {
-        r = match_new(&ret->operation, 1, "operation", &ret->view.operation, err);
-        if (r < 0)
-            return r;
-    }
-    if (ret->calls) {
-        r = match_new(&ret->calls, 1, "calls", &ret->view.calls, err);
-        if (r < 0)
-            return r;
-    }
-    r = param_set_source(ret, err);
+    r = compile(&ret->include, "include", &ret->view.include, err) ?:
+        compile(&ret->exclude, "exclude", &ret->view.exclude, err) ?:
+        compile(&ret->operation, "operation", &ret->view.operation, err) ?:
+        compile(&ret->calls, "calls", &ret->view.calls, err) ?: param_set_source(ret, err);
     if (r < 0)
         return r;
     if (ret->view.by[0] == VIEW_BY_THREAD && !ret->view.by[1]) { /* by=thread alone is threads=1 */
@@ -282,7 +276,7 @@ int params_parse(const struct query *q, param_set allowed, struct params *ret, s
 int params_set_event(struct params *p, const char *name)
 {
     p->given &= ~(PARAM_BIT(PARAM_HZ) | PARAM_BIT(PARAM_INTERVAL) | PARAM_BIT(PARAM_FILTER));
-    p->interval = p->filter = SPAN_NULL;
+    p->events.interval = p->events.filter = SPAN_NULL;
     name_event(p, name);
     return param_set_periods(p, NULL);
 }
@@ -300,10 +294,11 @@ bool params_want_context(const struct params *p)
 
 bool params_enter_jvm(const struct params *p)
 {
-    return p->symbols == SYMBOLS_AGENT || p->symbols == SYMBOLS_PERFMAP ||
+    return p->capture.symbols == SYMBOLS_AGENT || p->capture.symbols == SYMBOLS_PERFMAP ||
            p->map_symbols == SYMBOLS_AGENT || p->map_symbols == SYMBOLS_PERFMAP ||
-           (p->source == ALLOC_SOURCE_AGENT && events_listed(span_of(p->event), "alloc")) ||
-           events_listed(span_of(p->event), "live");
+           (p->capture.source == ALLOC_SOURCE_AGENT &&
+            events_listed(span_of(p->events.names), "alloc")) ||
+           events_listed(span_of(p->events.names), "live");
 }
 
 void params_deinit(struct params *p)

@@ -79,39 +79,60 @@ enum timeline_by { TIMELINE_BY_JVM, TIMELINE_BY_CATEGORY, TIMELINE_BY_JVM_CATEGO
 enum diff_format { DIFF_HTML, DIFF_SVG, DIFF_COLLAPSED, DIFF_JSON, DIFF_TEXT };
 enum list_format { LIST_UNSAID, LIST_JSON, LIST_TEXT };
 
-struct params {
-    struct target_selector target; /* strings point into the query */
-    uint64_t duration_ns;
-    char event[EVENTS_AT_ONCE_MAX * EVENT_NAME_BYTES]; /* as given: names with commas */
-    struct wanted_event events[EVENTS_AT_ONCE_MAX];    /* parsed, each with its period */
-    size_t event_count;
+/* Options of events, before they are part of params.capture.events. */
+struct event_params {
+    char names[EVENTS_AT_ONCE_MAX * EVENT_NAME_BYTES]; /* as given, with commas */
     uint64_t timed_period; /* nanoseconds, from hz; for events that count time */
     struct span interval;  /* as given; points into the query */
     struct span filter;    /* as given; points into the query; also appended to the tracepoint's
                             * name */
-    enum symbols_source symbols, map_symbols;
-    enum alloc_source source;
-    bool force;
+};
+
+/* Regular expressions of one parameter; they point into the query. */
+struct pattern_params {
+    const char *text[MATCH_PATTERNS_MAX];
+    size_t count;
+};
+
+/* How a profile is drawn. */
+struct picture_params {
     const struct render_format *format; /* NULL: not given */
-    struct view_opts view;              /* owns include, exclude, operation and calls */
-    bool reverse, inverted;
-    const char *include[MATCH_PATTERNS_MAX],
-        *exclude[MATCH_PATTERNS_MAX]; /* point into the query */
-    size_t include_count, exclude_count;
-    char title[PARAMS_TITLE_MAX + 4]; /* cleaned; "": not given */
-    double minwidth;                  /* percent */
-    size_t width, top;                /* 0: not given */
-    uint64_t now_ns;                  /* CLOCK_REALTIME that relative times count from */
-    struct time_range range;          /* 0 and UINT64_MAX if not given */
-    size_t limit, buckets;            /* 0: not given */
-    const char *cursor, *schedule, *a, *b, *ticket; /* point into the query; NULL: not given */
-    const char *match;                              /* as above */
-    const char *operation, *calls;                  /* as above */
+    char title[PARAMS_TITLE_MAX + 4];   /* cleaned; "": not given */
+    double minwidth;                    /* percent */
+    size_t width, top;                  /* 0: not given */
+    bool reverse, inverted, spans;
+};
+
+/* What a list or a timeline holds. Strings point into the query; NULL: not given. */
+struct list_params {
+    size_t limit, buckets; /* 0: not given */
+    const char *cursor, *schedule, *match;
     enum captures_state state;
     enum timeline_by by;
-    enum diff_format diff_format;
-    enum list_format list_format;
-    bool absolute, once, unfold, grouped, spans;
+    enum list_format format;
+    bool unfold, grouped;
+};
+
+/* The two sides of a comparison, and how it is drawn. */
+struct diff_params {
+    const char *a, *b; /* point into the query; NULL: not given */
+    enum diff_format format;
+    bool absolute;
+};
+
+struct params {
+    struct capture_request capture; /* what is sampled; its strings point into the query */
+    struct event_params events;
+    enum symbols_source map_symbols;
+    struct view_opts view; /* owns include, exclude, operation and calls */
+    struct pattern_params include, exclude, operation, calls;
+    struct picture_params picture;
+    struct list_params list;
+    struct diff_params diff;
+    uint64_t now_ns;         /* CLOCK_REALTIME that relative times count from */
+    struct time_range range; /* 0 and UINT64_MAX if not given */
+    const char *ticket;      /* points into the query; NULL: not given */
+    bool once;
     uint64_t refresh_ns;
     param_set given; /* PARAM_BIT()s of the given parameters */
 };

@@ -22,7 +22,7 @@ static int document_of(const struct request *req, enum backend_document which,
     const struct api_backend *be = &req->serve->be;
 
     q.viewer = &req->subject.viewer;
-    q.target = &req->params.target;
+    q.target = &req->params.capture.target;
     return be->document(be->ctx, which, &q, ret, err);
 }
 
@@ -59,8 +59,8 @@ bool handle_audit(struct request *req)
 {
     struct answer *a = &req->answer;
 
-    audit_write(req->serve->audit, req->params.limit ? req->params.limit : AUDIT_LIMIT_DEFAULT,
-                &a->body);
+    audit_write(req->serve->audit,
+                req->params.list.limit ? req->params.list.limit : AUDIT_LIMIT_DEFAULT, &a->body);
     a->status = 200;
     a->content_type = "application/json";
     return true;
@@ -90,13 +90,13 @@ static int changes_sides(const struct params *p, struct time_range *a, struct ti
     int r;
 
     *b = (struct time_range){ p->now_ns - CHANGES_LATELY_NS, p->now_ns };
-    r = changes_side("b", p->b, p->now_ns, b, err);
+    r = changes_side("b", p->diff.b, p->now_ns, b, err);
     *a = (struct time_range){ b->from_ns - MIN(b->from_ns, b->to_ns - b->from_ns), b->from_ns };
     if (r == 0)
-        r = changes_side("a", p->a, p->now_ns, a, err);
+        r = changes_side("a", p->diff.a, p->now_ns, a, err);
     if (r != 0)
         return r;
-    if (!p->b && a->from_ns < b->to_ns) /* the default b must begin after a */
+    if (!p->diff.b && a->from_ns < b->to_ns) /* the default b must begin after a */
         b->from_ns = MIN(MAX(b->from_ns, a->to_ns), b->to_ns - 1);
     if (a->from_ns < b->to_ns && b->from_ns < a->to_ns) {
         error_remedy(err, "give ranges such as a=-20m..-10m&b=-10m..now");
@@ -108,7 +108,7 @@ static int changes_sides(const struct params *p, struct time_range *a, struct ti
 bool handle_changes(struct request *req)
 {
     const struct params *p = &req->params;
-    bool given = p->a || p->b;
+    bool given = p->diff.a || p->diff.b;
     struct time_range a, b;
     struct error err = ERROR_NULL;
     int r = changes_sides(p, &a, &b, &err);
@@ -121,7 +121,7 @@ bool handle_changes(struct request *req)
 
 bool handle_events(struct request *req)
 {
-    const struct target_selector *t = &req->params.target;
+    const struct target_selector *t = &req->params.capture.target;
     struct error err = ERROR_NULL;
 
     if (t->pid_count > 1) {
@@ -130,7 +130,7 @@ bool handle_events(struct request *req)
     }
     return answer_document(req, DOCUMENT_EVENTS,
                            (struct document_query){ .host_pid = t->pid_count ? t->pids[0] : 0,
-                                                    .match = req->params.match });
+                                                    .match = req->params.list.match });
 }
 
 bool handle_ready(struct request *req)

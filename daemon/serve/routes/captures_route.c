@@ -44,7 +44,7 @@ static int keep_past(struct request *req, char ret_id[CAPTURE_ID_BYTES], struct 
     int r = check_past(p, err);
 
     if (r == 0)
-        r = be->past_keep(be->ctx, &p->target, &p->range, p->event, ret_id, err);
+        r = be->past_keep(be->ctx, &p->capture.target, &p->range, p->events.names, ret_id, err);
     return r == BACKEND_NOT_FOUND ? explain_nothing(req, r, err) : r;
 }
 
@@ -107,19 +107,19 @@ bool handle_captures(struct request *req)
     const struct api_backend *be = &req->serve->be;
     const struct params *p = &req->params;
     struct captures_query q = {
-        .target = p->target,
+        .target = p->capture.target,
         .range = p->range,
-        .event = p->given & PARAM_BIT(PARAM_EVENT) ? p->event : NULL,
-        .state = STATES[p->state],
-        .schedule = p->schedule,
-        .cursor = p->cursor,
-        .limit = p->limit ? p->limit : CAPTURES_LIMIT_DEFAULT,
+        .event = p->given & PARAM_BIT(PARAM_EVENT) ? p->events.names : NULL,
+        .state = STATES[p->list.state],
+        .schedule = p->list.schedule,
+        .cursor = p->list.cursor,
+        .limit = p->list.limit ? p->list.limit : CAPTURES_LIMIT_DEFAULT,
     };
     struct error err = ERROR_NULL;
     json_t *value = NULL;
     int r;
 
-    if (p->event_count > 1) {
+    if (p->capture.event_count > 1) {
         error_parameter(&err, "event", -EINVAL, "a list of captures can be limited to one event");
         answer_outcome(&req->answer, -EINVAL, &err, 0);
         return true;
@@ -192,9 +192,9 @@ bool handle_capture_profile(struct request *req)
     if (r == 0) {
         /* The file name contains the event, which the profile has. */
         if (!(req->params.given & PARAM_BIT(PARAM_EVENT)))
-            span_copy(span_of(profile->events[0].name), req->params.event,
-                      sizeof(req->params.event));
-        answer_profile(req, profile, req->params.format);
+            span_copy(span_of(profile->events[0].name), req->params.events.names,
+                      sizeof(req->params.events.names));
+        answer_profile(req, profile, req->params.picture.format);
     } else {
         answer_outcome(&req->answer, r, &err, 1);
     }

@@ -29,7 +29,7 @@ static int side_profile(struct request *req, const char *parameter, const char *
                                "%s=%s is not possible: %s takes the id of a capture or a range of "
                                "time, such as -10m..-5m, whose begin is before its end",
                                parameter, query_show(span_of(text), show), parameter);
-    r = be->past(be->ctx, &p->target, &range, p->event, PAST_ALL, ret, err);
+    r = be->past(be->ctx, &p->capture.target, &range, p->events.names, PAST_ALL, ret, err);
     if (r != BACKEND_NOT_FOUND)
         return r;
     err->parameter = parameter;
@@ -49,16 +49,16 @@ static const struct {
 static int write_diff(struct request *req, const struct diff *d, struct error *err)
 {
     const struct params *p = &req->params;
-    struct render_opts o = { .title = p->title[0] ? p->title : NULL,
-                             .minwidth = p->minwidth,
-                             .top = p->top,
-                             .width = p->width,
-                             .reverse = p->reverse,
-                             .inverted = p->inverted,
+    struct render_opts o = { .title = p->picture.title[0] ? p->picture.title : NULL,
+                             .minwidth = p->picture.minwidth,
+                             .top = p->picture.top,
+                             .width = p->picture.width,
+                             .reverse = p->picture.reverse,
+                             .inverted = p->picture.inverted,
                              .version = req->serve->opts.version };
     struct buf *out = &req->answer.body;
 
-    switch (p->diff_format) {
+    switch (p->diff.format) {
     case DIFF_SVG:
         return diff_svg(d, &o, out, err);
     case DIFF_COLLAPSED:
@@ -78,7 +78,7 @@ static int side_view(const struct params *p, struct profile *profile, struct vie
     struct view_opts o = p->view;
     int r;
 
-    o.waits = p->diff_format == DIFF_HTML || p->diff_format == DIFF_SVG;
+    o.waits = p->diff.format == DIFF_HTML || p->diff.format == DIFF_SVG;
     r = shown_event(p, profile, &o.event, err);
 
     return r < 0 ? r : view_new(profile, &o, ret, err);
@@ -92,8 +92,8 @@ static int diff_profiles(struct request *req, struct profile *a, struct profile 
     _cleanup_(view_freep) struct view *view_a = NULL, *view_b = NULL;
     _cleanup_(diff_freep) struct diff *d = NULL;
     const struct params *p = &req->params;
-    struct diff_opts o = { .absolute = p->absolute,
-                           .reverse = p->reverse && p->diff_format == DIFF_SVG };
+    struct diff_opts o = { .absolute = p->diff.absolute,
+                           .reverse = p->picture.reverse && p->diff.format == DIFF_SVG };
     int r = side_view(p, a, &view_a, err);
 
     if (r == 0)
@@ -120,9 +120,9 @@ bool handle_diff(struct request *req)
     int r;
 
     if (!(p->given & PARAM_BIT(PARAM_DIFF_FORMAT)) && req->wants_text)
-        req->params.diff_format = DIFF_TEXT;
-    r = side_profile(req, "a", p->a, &a, &err) ?:
-        side_profile(req, "b", p->b, &b, &err) ?:
+        req->params.diff.format = DIFF_TEXT;
+    r = side_profile(req, "a", p->diff.a, &a, &err) ?:
+        side_profile(req, "b", p->diff.b, &b, &err) ?:
         diff_profiles(req, a, b, &err);
     if (r != 0) {
         answer_reset(answer);
@@ -130,7 +130,7 @@ bool handle_diff(struct request *req)
         return true;
     }
     answer->status = 200;
-    answer->content_type = FORMATS[p->diff_format].content_type;
-    answer_filename(answer, p, b, FORMATS[p->diff_format].extension);
+    answer->content_type = FORMATS[p->diff.format].content_type;
+    answer_filename(answer, p, b, FORMATS[p->diff.format].extension);
     return true;
 }

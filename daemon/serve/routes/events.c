@@ -84,7 +84,7 @@ static void progress_done(struct request *req)
 static void progress_step(struct request *req)
 {
     uint64_t took_ns = clock_monotonic_ns() - req->started_ns;
-    double part = (double)took_ns / (double)req->params.duration_ns;
+    double part = (double)took_ns / (double)req->params.capture.duration_ns;
     bool done;
 
     pthread_mutex_lock(&req->serve->lock);

@@ -21,7 +21,7 @@ static int head_of_jvm(struct request *req, struct error *err)
 static int write_threads(struct request *req, const struct thread_dump *d, struct error *err)
 {
     const struct params *p = &req->params;
-    const struct threads_opts o = { .grouped = p->grouped };
+    const struct threads_opts o = { .grouped = p->list.grouped };
     struct answer *a = &req->answer;
     bool text = req->wants_text;
     int r;
@@ -78,7 +78,7 @@ bool handle_perf_map(struct request *req)
 
     r = req->head ? head_of_jvm(req, &err)
                   : be->perf_map(be->ctx, &req->subject.viewer, req->path_pid, p->map_symbols,
-                                 p->unfold, &a->body, &err);
+                                 p->list.unfold, &a->body, &err);
     if (r == 0 && !a->body.error) {
         a->status = 200;
         a->content_type = "text/plain; charset=utf-8";

@@ -28,7 +28,7 @@ int explain_nothing(struct request *req, int outcome, struct error *err)
 {
     const struct api_backend *be = &req->serve->be;
     struct error reason = ERROR_NULL;
-    int r = be->target_check(be->ctx, &req->params.target, &reason);
+    int r = be->target_check(be->ctx, &req->params.capture.target, &reason);
 
     if (r == 0)
         return outcome;
@@ -41,13 +41,13 @@ static int get_past(struct request *req, bool stored, struct profile **ret, stru
 {
     const struct api_backend *be = &req->serve->be;
     const struct params *p = &req->params;
-    int r = be->past(be->ctx, &p->target, &p->range, p->event, stored ? PAST_STORED : PAST_ALL, ret,
-                     err);
+    int r = be->past(be->ctx, &p->capture.target, &p->range, p->events.names,
+                     stored ? PAST_STORED : PAST_ALL, ret, err);
 
-    if (stored && !p->calls && is_nothing(r, *ret)) { /* fall back to the flight recorder */
+    if (stored && !p->calls.count && is_nothing(r, *ret)) { /* fall back to the flight recorder */
         *ret = profile_unref(*ret);
         *err = ERROR_NULL;
-        r = be->past(be->ctx, &p->target, &p->range, p->event, PAST_ALL, ret, err);
+        r = be->past(be->ctx, &p->capture.target, &p->range, p->events.names, PAST_ALL, ret, err);
     }
     return is_nothing(r, *ret) ? explain_nothing(req, r, err) : r;
 }
@@ -68,7 +68,7 @@ void answer_past(struct request *req, bool stored, past_answer_fn answer)
 
 void answer_past_profile(struct request *req, struct profile *profile)
 {
-    answer_profile(req, profile, req->params.format);
+    answer_profile(req, profile, req->params.picture.format);
 }
 
 bool handle_query(struct request *req)
@@ -84,8 +84,8 @@ static size_t plan_buckets(const struct params *p, struct time_range *range)
 {
     uint64_t length_ns = range->to_ns - range->from_ns, step_ns = 0;
 
-    if (p->buckets)
-        return p->buckets;
+    if (p->list.buckets)
+        return p->list.buckets;
     for (size_t i = 0; i < ARRAY_SIZE(TIMELINE_STEPS) && !step_ns; i++)
         step_ns = length_ns > TIMELINE_STEPS[i].over_ns ? TIMELINE_STEPS[i].step_ns : 0;
     if (!step_ns)
@@ -119,7 +119,8 @@ bool handle_timeline(struct request *req)
         return true;
     }
     buckets = plan_buckets(p, &range);
-    r = be->timeline(be->ctx, &p->target, &range, buckets, BY[p->by], &value, &count, &err);
+    r = be->timeline(be->ctx, &p->capture.target, &range, buckets, BY[p->list.by], &value, &count,
+                     &err);
     if (r == 0 && count == 0)
         r = explain_nothing(req, 0, &err);
     if (r != 0) {

@@ -43,7 +43,7 @@ static bool sample(struct request *req, bool counts_objects)
     struct capture_request c;
     int r;
 
-    req->params.format = render_format_find(SPAN("pprof"));
+    req->params.picture.format = render_format_find(SPAN("pprof"));
     if (!req->head) {
         request_describe_capture(req, &c);
         c.keep = false;             /* the scraper stores it */
@@ -51,7 +51,7 @@ static bool sample(struct request *req, bool counts_objects)
         c.counts_objects = counts_objects;
         return request_begin_capture(req, &c);
     }
-    r = be->target_check(be->ctx, &req->params.target, &err);
+    r = be->target_check(be->ctx, &req->params.capture.target, &err);
     if (r != 0)
         answer_outcome(&req->answer, r, &err, 1);
     req->answer.content_type = r == 0 ? PPROF_TYPE : req->answer.content_type;

@@ -15,7 +15,7 @@ void answer_filename(struct answer *a, const struct params *p, const struct prof
 {
     time_t when =
         (time_t)((profile ? profile->start_realtime_ns : clock_realtime_ns()) / NSEC_PER_SEC);
-    const struct target_selector *t = &p->target;
+    const struct target_selector *t = &p->capture.target;
     const char *target = t->container       ? t->container
                          : t->pod           ? t->pod
                          : t->jvm           ? t->jvm
@@ -32,9 +32,9 @@ void answer_filename(struct answer *a, const struct params *p, const struct prof
     if (t->pid_count || (one && strcmp(target, "node") == 0)) /* a stored profile has no target
                                                                * parameter */
         snprintf(name, sizeof(name), "flamed-%d%s-%.20s-%s", (int)pid,
-                 t->pid_count > 1 ? "-and-more" : "", p->event, stamp);
+                 t->pid_count > 1 ? "-and-more" : "", p->events.names, stamp);
     else
-        snprintf(name, sizeof(name), "flamed-%.48s-%.20s-%s", target, p->event, stamp);
+        snprintf(name, sizeof(name), "flamed-%.48s-%.20s-%s", target, p->events.names, stamp);
     for (char *c = name; *c; c++) {
         if (!((*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9') ||
               *c == '-' || *c == '.'))
@@ -101,7 +101,7 @@ int shown_event(const struct params *p, const struct profile *profile, uint8_t *
     const struct profile_event calls = { .name = CALLS_EVENT, .unit = "nanoseconds" };
 
     *ret = 0;
-    if (p->calls) {
+    if (p->calls.count) {
         *ret = (uint8_t)profile_find_event(profile, &calls);
         if (*ret < profile->event_count)
             return 0;
@@ -111,9 +111,9 @@ int shown_event(const struct params *p, const struct profile *profile, uint8_t *
     }
     if (!(p->given & PARAM_BIT(PARAM_EVENT)))
         return 0;
-    for (size_t i = 0; i < p->event_count; i++) {
+    for (size_t i = 0; i < p->capture.event_count; i++) {
         for (uint32_t k = 0; k < profile->event_count; k++) {
-            if (strcmp(p->events[i].name, profile->events[k].name) == 0) {
+            if (strcmp(p->capture.events[i].name, profile->events[k].name) == 0) {
                 *ret = (uint8_t)k;
                 return 0;
             }
@@ -121,7 +121,7 @@ int shown_event(const struct params *p, const struct profile *profile, uint8_t *
     }
     profile_event_names(profile, names);
     return error_parameter(err, "event", -EINVAL, "this profile has no event=%s: it has %s",
-                           p->event, names);
+                           p->events.names, names);
 }
 
 /* Composes the sentences on @v; @ret needs words_deinit(). */
@@ -130,7 +130,7 @@ static void compose_words(const struct request *req, struct view *v, struct word
     const struct profile *p = v->profile;
     uint64_t length_ns = p->end_ns > p->start_ns ? p->end_ns - p->start_ns : 0;
     char link[64 + CAPTURE_ID_BYTES];
-    struct words_request q = { .target = &req->params.target,
+    struct words_request q = { .target = &req->params.capture.target,
                                .view = v,
                                .range = { p->start_realtime_ns, p->start_realtime_ns + length_ns },
                                .link = p->id[0] ? link : NULL };
@@ -147,16 +147,16 @@ void answer_profile(struct request *req, struct profile *profile,
     struct answer *a = &req->answer;
     struct view_opts view_opts = p->view;
     struct render_opts opts = {
-        .title = p->title[0] ? p->title : NULL,
-        .minwidth = p->minwidth,
+        .title = p->picture.title[0] ? p->picture.title : NULL,
+        .minwidth = p->picture.minwidth,
         .version = req->serve->opts.version,
         .host = req->serve->opts.host,
-        .reverse = p->reverse,
-        .inverted = p->inverted,
-        .top = p->top,
-        .width = p->width,
+        .reverse = p->picture.reverse,
+        .inverted = p->picture.inverted,
+        .top = p->picture.top,
+        .width = p->picture.width,
         .values = req->values,
-        .spans = p->spans,
+        .spans = p->picture.spans,
     };
     bool as_html = format->render_html && req->wants_html;
     struct words words = { .count = 0 };
@@ -168,7 +168,7 @@ void answer_profile(struct request *req, struct profile *profile,
     view_opts.exact = format->exact;
     view_opts.owners = format->owners;
     view_opts.kinds = format->kinds;
-    view_opts.requests = format->requests && p->spans;
+    view_opts.requests = format->requests && p->picture.spans;
     view_opts.every_event = format->every_event;
     view_opts.waits = format->waits;
     if (r == 0)

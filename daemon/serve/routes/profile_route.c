@@ -44,8 +44,8 @@ static int check_names(const struct params *p, struct error *err)
 {
     int r = 0;
 
-    for (size_t i = 0; i < p->event_count && r == 0; i++)
-        r = check_name(p->events[i].name, err);
+    for (size_t i = 0; i < p->capture.event_count && r == 0; i++)
+        r = check_name(p->capture.events[i].name, err);
     return r;
 }
 
@@ -56,9 +56,9 @@ bool check_event(struct request *req)
     struct error err = ERROR_NULL;
     int r;
 
-    if (strcmp(p->event, events_default()->name) == 0)
+    if (strcmp(p->events.names, events_default()->name) == 0)
         return true;
-    r = check_names(p, &err) ?: s->be.events_check(s->be.ctx, p->event, &err);
+    r = check_names(p, &err) ?: s->be.events_check(s->be.ctx, p->events.names, &err);
     if (r != 0)
         answer_outcome(&req->answer, r, &err, err.parameter ? 0 : 1);
     return r == 0;
@@ -66,7 +66,7 @@ bool check_event(struct request *req)
 
 int check_past(const struct params *p, struct error *err)
 {
-    if (p->calls) {
+    if (p->calls.count) {
         error_remedy(err, "leave from= and at= out; /api/v1/query finds calls in stored captures "
                           "of that time");
         return error_parameter(err, "calls", -EINVAL,
@@ -117,7 +117,7 @@ bool handle_profile(struct request *req)
             progress_plan(req);
         return request_begin_capture(req, &c);
     }
-    r = s->be.target_check(s->be.ctx, &req->params.target, &err);
+    r = s->be.target_check(s->be.ctx, &req->params.capture.target, &err);
     if (r != 0) {
         answer_outcome(&req->answer, r, &err, 1);
         return true;
@@ -128,14 +128,14 @@ bool handle_profile(struct request *req)
         req->answer.content_type = STREAM_EVENTS;
         return true;
     }
-    answer_describe(req, NULL, req->params.format);
+    answer_describe(req, NULL, req->params.picture.format);
     return true;
 }
 
 void finish_profile(struct request *req)
 {
     if (req->profile)
-        answer_profile(req, req->profile, req->params.format);
+        answer_profile(req, req->profile, req->params.picture.format);
     else
         answer_outcome(&req->answer, req->outcome ? req->outcome : -EIO, &req->err, 1);
 }

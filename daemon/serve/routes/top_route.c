@@ -15,7 +15,7 @@
 
 static size_t top_rows(const struct params *p, bool events)
 {
-    return p->top ? p->top : events ? TOP_EVENT_ROWS_DEFAULT : TOP_ROWS_DEFAULT;
+    return p->picture.top ? p->picture.top : events ? TOP_EVENT_ROWS_DEFAULT : TOP_ROWS_DEFAULT;
 }
 
 /* Appends @profile in the form that the request wants. 0 or -errno with @err. */
@@ -24,7 +24,7 @@ static int top_write(struct request *req, struct profile *profile, bool live, st
 {
     _cleanup_(view_freep) struct view *view = NULL;
     const struct params *p = &req->params;
-    struct top_opts o = { .width = p->width ? p->width : TOP_WIDTH_DEFAULT,
+    struct top_opts o = { .width = p->picture.width ? p->picture.width : TOP_WIDTH_DEFAULT,
                           .rows = top_rows(p, /* events= */ false),
                           .live = live };
     struct view_opts view_opts = p->view;
@@ -101,7 +101,7 @@ static void top_step(struct request *req)
 static bool check_top_event(struct request *req)
 {
     struct error err = ERROR_NULL;
-    const struct span events = span_of(req->params.event);
+    const struct span events = span_of(req->params.events.names);
     const char *event = events_listed(events, "live")         ? "live"
                         : events_listed(events, "nativelive") ? "nativelive"
                                                               : NULL;
@@ -152,7 +152,7 @@ bool handle_top(struct request *req)
     if (!check_top_event(req))
         return true;
     if (req->head) {
-        r = be->target_check(be->ctx, &req->params.target, &err);
+        r = be->target_check(be->ctx, &req->params.capture.target, &err);
         if (r != 0)
             answer_outcome(&req->answer, r, &err, 1);
         else

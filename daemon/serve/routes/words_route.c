@@ -15,13 +15,13 @@ static int view_of(const struct request *req, const struct time_range *range, st
     const struct api_backend *be = &req->serve->be;
     struct view_opts o = { .exact = true, .waits = true };
     struct error reason = ERROR_NULL;
-    int r = be->target_check(be->ctx, &req->params.target, err);
+    int r = be->target_check(be->ctx, &req->params.capture.target, err);
 
     /* a service that has ended is known by its samples */
-    if (r != 0 && !req->params.target.service)
+    if (r != 0 && !req->params.capture.target.service)
         return r;
-    if (be->past(be->ctx, &req->params.target, range, req->params.event, PAST_ALL, &p, &reason) !=
-        0)
+    if (be->past(be->ctx, &req->params.capture.target, range, req->params.events.names, PAST_ALL,
+                 &p, &reason) != 0)
         return r;
     *err = ERROR_NULL;
     r = shown_event(&req->params, p, &o.event, err);
@@ -45,7 +45,7 @@ bool handle_words(struct request *req)
         return answer_backend(req, r, NULL, &err);
     words_compose(
         &req->serve->be,
-        &(struct words_request){ .target = &req->params.target, .view = v, .range = range },
+        &(struct words_request){ .target = &req->params.capture.target, .view = v, .range = range },
         &words);
     if (req->wants_text) {
         words_text(&words, &a->body);

@@ -26,14 +26,14 @@ START_TEST(fills_in_what_was_not_said)
     struct params p;
 
     ck_assert_int_eq(parse("", PARAMS_PROFILE, &p, &err), 0);
-    ck_assert_uint_eq(p.duration_ns, 10 * NSEC_PER_SEC);
-    ck_assert_uint_eq(p.events[0].period, 10101010);
-    ck_assert_str_eq(p.event, "cpu");
-    ck_assert_int_eq(p.symbols, SYMBOLS_AUTO);
-    ck_assert_uint_eq(p.target.pid_count, 0);
-    ck_assert_ptr_null(p.format);
+    ck_assert_uint_eq(p.capture.duration_ns, 10 * NSEC_PER_SEC);
+    ck_assert_uint_eq(p.capture.events[0].period, 10101010);
+    ck_assert_str_eq(p.events.names, "cpu");
+    ck_assert_int_eq(p.capture.symbols, SYMBOLS_AUTO);
+    ck_assert_uint_eq(p.capture.target.pid_count, 0);
+    ck_assert_ptr_null(p.picture.format);
     ck_assert(!p.view.no_user && !p.view.no_kernel && !p.view.threads && p.view.depth == 0);
-    ck_assert_str_eq(p.title, "");
+    ck_assert_str_eq(p.picture.title, "");
 }
 END_TEST
 
@@ -57,22 +57,22 @@ START_TEST(reads_every_parameter)
               "from=2026-01-02T03:04:05Z&to=2026-01-02T05:04:05.5%2B01:00",
               PARAMS_PROFILE, &p, &err) == 0,
         "%s", err.msg);
-    ck_assert_uint_eq(p.target.pid_count, 2);
-    ck_assert_int_eq(p.target.pids[0], 4242);
-    ck_assert_int_eq(p.target.pids[1], 7);
-    ck_assert_str_eq(p.target.container, "web");
-    ck_assert_int_eq(p.target.ns_pid, 3);
-    ck_assert_str_eq(p.target.pod, "p");
-    ck_assert_str_eq(p.target.pod_namespace, "n");
-    ck_assert_str_eq(p.target.jvm, "a.c");
-    ck_assert_str_eq(p.target.service, "shop");
-    ck_assert_uint_eq(p.duration_ns, 2500 * NSEC_PER_MSEC);
-    ck_assert_int_eq(p.source, ALLOC_SOURCE_PROBE);
-    ck_assert(p.force);
-    ck_assert_str_eq(p.event, "wall,a:b{c > 1}");
-    ck_assert_int_eq(p.symbols, SYMBOLS_MEMORY);
-    ck_assert_uint_eq(p.events[0].period, 1003009);
-    ck_assert_str_eq(p.format->name, "json");
+    ck_assert_uint_eq(p.capture.target.pid_count, 2);
+    ck_assert_int_eq(p.capture.target.pids[0], 4242);
+    ck_assert_int_eq(p.capture.target.pids[1], 7);
+    ck_assert_str_eq(p.capture.target.container, "web");
+    ck_assert_int_eq(p.capture.target.ns_pid, 3);
+    ck_assert_str_eq(p.capture.target.pod, "p");
+    ck_assert_str_eq(p.capture.target.pod_namespace, "n");
+    ck_assert_str_eq(p.capture.target.jvm, "a.c");
+    ck_assert_str_eq(p.capture.target.service, "shop");
+    ck_assert_uint_eq(p.capture.duration_ns, 2500 * NSEC_PER_MSEC);
+    ck_assert_int_eq(p.capture.source, ALLOC_SOURCE_PROBE);
+    ck_assert(p.capture.forced);
+    ck_assert_str_eq(p.events.names, "wall,a:b{c > 1}");
+    ck_assert_int_eq(p.capture.symbols, SYMBOLS_MEMORY);
+    ck_assert_uint_eq(p.capture.events[0].period, 1003009);
+    ck_assert_str_eq(p.picture.format->name, "json");
     ck_assert(p.view.threads && p.view.no_user && !p.view.no_kernel);
     ck_assert_uint_eq(match_count(p.view.include), 2);
     ck_assert_uint_eq(match_count(p.view.exclude), 1);
@@ -80,12 +80,13 @@ START_TEST(reads_every_parameter)
     ck_assert_int_eq(p.view.names, VIEW_NAMES_SIGNATURE);
     ck_assert_uint_eq(p.view.states, STATE_BIT(STATE_BLOCKED) | STATE_BIT(STATE_RUNNING));
     ck_assert(p.view.no_idle);
-    ck_assert(p.view.lines && p.view.annotate && p.view.total && p.reverse && p.inverted);
-    ck_assert_str_eq(p.title, "a\xef\xbf\xbd"
-                              "b");
-    ck_assert(p.minwidth > 0.2499 && p.minwidth < 0.2501);
-    ck_assert_uint_eq(p.width, 800);
-    ck_assert_uint_eq(p.top, 7);
+    ck_assert(p.view.lines && p.view.annotate && p.view.total && p.picture.reverse &&
+              p.picture.inverted);
+    ck_assert_str_eq(p.picture.title, "a\xef\xbf\xbd"
+                                      "b");
+    ck_assert(p.picture.minwidth > 0.2499 && p.picture.minwidth < 0.2501);
+    ck_assert_uint_eq(p.picture.width, 800);
+    ck_assert_uint_eq(p.picture.top, 7);
     ck_assert_uint_eq(p.range.from_ns, UINT64_C(1767323045000000000));
     ck_assert_uint_eq(p.range.to_ns, UINT64_C(1767326645500000000));
     ck_assert_uint_eq(match_count(p.view.operation), 1);
@@ -94,7 +95,7 @@ START_TEST(reads_every_parameter)
     ck_assert(p.view.trace_high == UINT64_C(0x4bf92f3577b34da6));
     ck_assert(p.view.trace_low == UINT64_C(0xa3ce929d0e0e4736));
     ck_assert(p.view.span == UINT64_C(0x00f067aa0ba902b7));
-    ck_assert(p.spans);
+    ck_assert(p.picture.spans);
     ck_assert(params_want_context(&p));
     /* Three say the same as others. */
     ck_assert_uint_eq(p.given | PARAM_BIT(PARAM_INTERVAL) | PARAM_BIT(PARAM_VIEW_BY) |
@@ -129,11 +130,11 @@ START_TEST(calls_are_of_waits)
     struct params p;
 
     ck_assert_int_eq(parse("calls=a&hz=50", PARAMS_PROFILE, &p, &err), 0);
-    ck_assert_str_eq(p.event, "wall");
-    ck_assert_uint_eq(p.events[0].period, 20 * NSEC_PER_MSEC);
+    ck_assert_str_eq(p.events.names, "wall");
+    ck_assert_uint_eq(p.capture.events[0].period, 20 * NSEC_PER_MSEC);
     params_deinit(&p);
     ck_assert_int_eq(parse("event=cpu,wall&calls=a", PARAMS_PROFILE, &p, &err), 0);
-    ck_assert_uint_eq(p.event_count, 2);
+    ck_assert_uint_eq(p.capture.event_count, 2);
     params_deinit(&p);
 }
 END_TEST
@@ -166,46 +167,46 @@ START_TEST(takes_several_events)
 
     ck_assert_int_eq(
         parse("event=page-faults,cpu,context-switches&interval=7,,9", PARAMS_PROFILE, &p, &err), 0);
-    ck_assert_uint_eq(p.event_count, 3);
-    ck_assert_str_eq(p.events[0].name, "page-faults");
-    ck_assert_uint_eq(p.events[0].period, 7);
-    ck_assert_str_eq(p.events[1].name, "cpu");
-    ck_assert_uint_eq(p.events[1].period, 10101010);
-    ck_assert_uint_eq(p.events[2].period, 9);
+    ck_assert_uint_eq(p.capture.event_count, 3);
+    ck_assert_str_eq(p.capture.events[0].name, "page-faults");
+    ck_assert_uint_eq(p.capture.events[0].period, 7);
+    ck_assert_str_eq(p.capture.events[1].name, "cpu");
+    ck_assert_uint_eq(p.capture.events[1].period, 10101010);
+    ck_assert_uint_eq(p.capture.events[2].period, 9);
     params_deinit(&p);
     ck_assert_int_eq(parse("event=page-faults,cpu&hz=50", PARAMS_PROFILE, &p, &err), 0);
-    ck_assert_uint_eq(p.events[0].period, 32);
-    ck_assert_uint_eq(p.events[1].period, 20 * NSEC_PER_MSEC);
+    ck_assert_uint_eq(p.capture.events[0].period, 32);
+    ck_assert_uint_eq(p.capture.events[1].period, 20 * NSEC_PER_MSEC);
     params_deinit(&p);
     ck_assert_int_eq(parse("event=cycles,sched:sched_switch&hz=50", PARAMS_PROFILE, &p, &err), 0);
-    ck_assert_uint_eq(p.events[0].period, EVENT_PACED | 20 * NSEC_PER_MSEC);
-    ck_assert_uint_eq(p.events[1].period, EVENT_PACED | 20 * NSEC_PER_MSEC);
+    ck_assert_uint_eq(p.capture.events[0].period, EVENT_PACED | 20 * NSEC_PER_MSEC);
+    ck_assert_uint_eq(p.capture.events[1].period, EVENT_PACED | 20 * NSEC_PER_MSEC);
     params_deinit(&p);
     ck_assert_int_eq(parse("event=nativemem,cpu&interval=64k,", PARAMS_PROFILE, &p, &err), 0);
-    ck_assert_uint_eq(p.events[0].period, 64 << 10);
+    ck_assert_uint_eq(p.capture.events[0].period, 64 << 10);
     params_deinit(&p);
     ck_assert_int_eq(
         parse("source=malloc&event=cpu,nativemem&interval=,64k", PARAMS_PROFILE, &p, &err), 0);
-    ck_assert_str_eq(p.events[1].name, "malloc");
-    ck_assert_str_eq(p.event, "cpu,malloc");
-    ck_assert_uint_eq(p.events[1].period, 65536);
-    ck_assert(!p.force);
+    ck_assert_str_eq(p.capture.events[1].name, "malloc");
+    ck_assert_str_eq(p.events.names, "cpu,malloc");
+    ck_assert_uint_eq(p.capture.events[1].period, 65536);
+    ck_assert(!p.capture.forced);
     ck_assert_int_eq(parse("event=nativemem", PARAMS_PROFILE, &p, &err), 0);
-    ck_assert_uint_eq(p.events[0].period, 128 << 10);
+    ck_assert_uint_eq(p.capture.events[0].period, 128 << 10);
     params_deinit(&p);
     ck_assert_int_eq(parse("event=pmu/a=1,b=2/,r1a8", PARAMS_PROFILE, &p, &err), 0);
-    ck_assert_uint_eq(p.event_count, 2);
-    ck_assert_str_eq(p.events[0].name, "pmu/a=1,b=2/");
+    ck_assert_uint_eq(p.capture.event_count, 2);
+    ck_assert_str_eq(p.capture.events[0].name, "pmu/a=1,b=2/");
     params_deinit(&p);
     ck_assert_int_eq(
         parse("filter=a%20==%201,2&event=cpu,x:y&interval=,9", PARAMS_PROFILE, &p, &err), 0);
-    ck_assert_str_eq(p.event, "cpu,x:y{a == 1,2}");
-    ck_assert_str_eq(p.events[1].name, "x:y{a == 1,2}");
-    ck_assert_uint_eq(p.events[1].period, 9);
+    ck_assert_str_eq(p.events.names, "cpu,x:y{a == 1,2}");
+    ck_assert_str_eq(p.capture.events[1].name, "x:y{a == 1,2}");
+    ck_assert_uint_eq(p.capture.events[1].period, 9);
     params_deinit(&p);
     ck_assert_int_eq(parse("event=x:y{a%20==%201,2},z:y{b/},cpu", PARAMS_PROFILE, &p, &err), 0);
-    ck_assert_uint_eq(p.event_count, 3);
-    ck_assert_str_eq(p.events[1].name, "z:y{b/}");
+    ck_assert_uint_eq(p.capture.event_count, 3);
+    ck_assert_str_eq(p.capture.events[1].name, "z:y{b/}");
     params_deinit(&p);
 }
 END_TEST
@@ -291,7 +292,7 @@ START_TEST(bounds_lists_and_texts)
         snprintf(raw + n, sizeof(raw) - n, ",%d", i);
     }
     ck_assert_int_eq(parse(raw, PARAMS_PROFILE, &p, &err), 0);
-    ck_assert_uint_eq(p.target.pid_count, BACKEND_PIDS_MAX);
+    ck_assert_uint_eq(p.capture.target.pid_count, BACKEND_PIDS_MAX);
     snprintf(raw + strlen(raw), sizeof(raw) - strlen(raw), ",100000");
     ck_assert_int_eq(parse(raw, PARAMS_PROFILE, &p, &err), -EINVAL);
     ck_assert_str_eq(err.parameter, "pid");
