@@ -83,7 +83,7 @@ static enum audit_action action_of(const struct request *req)
 
     if ((status == 401 || status == 403) && !req->revoked)
         return AUDIT_REFUSAL;
-    if (!req->route || req->head ||
+    if (!req->route || req->wants.head ||
         (status >= 400 && status < 500 && status != 409 && status != STATUS_LEFT && !req->revoked))
         return AUDIT_NONE;
     return audit_action_of(req);
@@ -105,9 +105,9 @@ void audit_look(struct request *req)
 
     const struct target_selector one = { .pids = { pid },
                                          .pid_count = 1,
-                                         .viewer = &req->subject.viewer };
+                                         .viewer = &req->who.subject.viewer };
 
-    if (pid && !req->head && !req->target_facts && req->route->audit != AUDIT_NONE)
+    if (pid && !req->wants.head && !req->target_facts && req->route->audit != AUDIT_NONE)
         be->jvms_each(be->ctx, &one, keep_facts, req, NULL);
 }
 
@@ -115,7 +115,7 @@ void audit_look(struct request *req)
 
 static bool is_nobody(const struct request *req)
 {
-    return req->caller.kind == CALLER_ADDRESS;
+    return req->who.caller.kind == CALLER_ADDRESS;
 }
 
 /* Returns the log budgets of @c, new ones in place of the least recent caller if it has none. */
@@ -166,10 +166,10 @@ static bool take_line(struct audit *a, const struct request *req, bool refusal)
     struct audit_caller *of;
     bool room;
 
-    if (!refusal && (!req || req->subject.role >= ROLE_MANAGE || req->subject.limited ||
-                     caller_is_root(&req->caller)))
+    if (!refusal && (!req || req->who.subject.role >= ROLE_MANAGE || req->who.subject.limited ||
+                     caller_is_root(&req->who.caller)))
         return true;
-    of = lines_of(a, &req->caller, now_ns);
+    of = lines_of(a, &req->who.caller, now_ns);
     of->at_ns = now_ns;
     room = refusal ? take_refusal(a, req, of, now_ns) : take_act(of, now_ns);
     a->limited += !room;
@@ -182,7 +182,7 @@ static char *keep(struct audit *a, const struct request *req, const struct audit
 {
     bool refusal = o->action == AUDIT_REFUSAL;
     struct audit_ring *r = !refusal ? &a->acts : is_nobody(req) ? &a->nobodies : &a->refusals;
-    const struct caller *c = req ? &req->caller : &(struct caller){ .kind = CALLER_SELF };
+    const struct caller *c = req ? &req->who.caller : &(struct caller){ .kind = CALLER_SELF };
     char *json, *copy = NULL;
     LOCK_SCOPE(&a->lock);
 
@@ -221,7 +221,7 @@ void audit_note(struct audit *a, const struct request *req)
 {
     const struct audit_outcome o = { .action = action_of(req),
                                      .status = req->answer.status,
-                                     .subject = &req->subject,
+                                     .subject = &req->who.subject,
                                      .problem = req->answer.problem };
 
     note(a, req, &o);
@@ -232,7 +232,7 @@ void audit_note_revoked(struct audit *a, const struct request *req, const char *
     enum audit_action of_route = audit_action_of(req);
     const struct audit_outcome o = { .action = of_route == AUDIT_NONE ? AUDIT_REFUSAL : of_route,
                                      .status = STATUS_REVOKED,
-                                     .subject = &req->subject,
+                                     .subject = &req->who.subject,
                                      .problem = sentence };
 
     note(a, req, &o);

@@ -52,7 +52,7 @@ json_t *audit_facts_json(const struct jvm_facts *f)
 static json_t *target_of(const struct request *req)
 {
     const struct target_selector *t = &req->params.capture.target;
-    const struct profile *p = req->profile;
+    const struct profile *p = req->capture.profile;
     json_t *target = json_object(), *pids = json_array();
 
     for (size_t i = 0; i < t->pid_count; i++)
@@ -82,13 +82,13 @@ static json_t *target_of(const struct request *req)
 
 static void add_request(json_t *line, const struct request *req)
 {
-    const struct profile *p = req->profile;
+    const struct profile *p = req->capture.profile;
 
     json_object_set_new(line, "via", json_string(req->client->unix_socket ? "unix socket" : "TCP"));
     add_text(line, "address", req->client->peer_address);
-    if (req->subject.kind == SUBJECT_NOBODY && req->client->end.peer.known)
+    if (req->who.subject.kind == SUBJECT_NOBODY && req->client->end.peer.known)
         json_object_set_new(line, "peer_uid", json_integer((json_int_t)req->client->end.peer.uid));
-    add_text(line, "claimed", req->claimed);
+    add_text(line, "claimed", req->who.password.claimed);
     json_object_set_new(line, "route", json_string(req->route ? req->route->path : "none"));
     add_text(line, "tool", req->mcp.tool);
     json_object_set_new(line, "target", target_of(req));
@@ -118,7 +118,7 @@ char *audit_line(const struct request *req, const struct audit_outcome *o)
     if (s->kind == SUBJECT_USER)
         json_object_set_new(line, "uid", json_integer((json_int_t)s->uid));
     json_object_set_new(line, "known_by",
-                        json_string(req && req->session[0] ? "cookie" : subject_known_by(s)));
+                        json_string(req && req->who.session[0] ? "cookie" : subject_known_by(s)));
     if (s->kind == SUBJECT_NOBODY)
         add_text(line, "unknown", s->problem);
     if (req)

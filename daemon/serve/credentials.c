@@ -35,7 +35,7 @@ static bool has_attempt(struct request *req, const char *name, unsigned *ret_ret
     bool left;
     LOCK_SCOPE(&s->lock);
 
-    left = attempts_left(&s->attempts, &req->caller, name, clock_monotonic_ns(), ret_retry_s);
+    left = attempts_left(&s->attempts, &req->who.caller, name, clock_monotonic_ns(), ret_retry_s);
     if (!left)
         s->stats.quota_refused[QUOTA_ATTEMPTS]++;
     return left;
@@ -46,7 +46,7 @@ static void charge_attempt(struct request *req, const char *name)
     struct serve *s = req->serve;
     LOCK_SCOPE(&s->lock);
 
-    attempts_charge(&s->attempts, &req->caller, name, clock_monotonic_ns());
+    attempts_charge(&s->attempts, &req->who.caller, name, clock_monotonic_ns());
 }
 
 static void refuse_attempt(struct request *req, unsigned retry_s)
@@ -55,7 +55,7 @@ static void refuse_attempt(struct request *req, unsigned retry_s)
     char name[CALLER_NAME_BYTES];
 
     error_set(&err, 0, "%s has shown too many wrong passwords or tokens",
-              caller_name(&req->caller, name));
+              caller_name(&req->who.caller, name));
     error_remedy(&err, "try again in %u s", retry_s);
     answer_outcome(&req->answer, BACKEND_TOO_MANY, &err, retry_s);
 }
@@ -76,7 +76,7 @@ static enum shown refuse(struct request *req, const char *name, const char *sent
 
 static enum shown accept_rule(struct request *req, const struct access_rule *rule)
 {
-    subject_apply(&req->subject, rule);
+    subject_apply(&req->who.subject, rule);
     return SHOWN_RIGHT;
 }
 
@@ -93,11 +93,11 @@ static enum shown token_of(struct request *req, struct span text, size_t count)
 /* Returns the result of the worker's check. */
 static enum shown checked(struct request *req)
 {
-    req->verify = VERIFY_NONE;
-    if (req->verified)
-        return accept_rule(req, req->verified);
-    if (req->retry_s)
-        refuse_attempt(req, req->retry_s);
+    req->who.password.state = VERIFY_NONE;
+    if (req->who.password.verified)
+        return accept_rule(req, req->who.password.verified);
+    if (req->who.password.retry_s)
+        refuse_attempt(req, req->who.password.retry_s);
     else
         credentials_challenge(req, WRONG_PASSWORD);
     return SHOWN_WRONG;
@@ -111,25 +111,26 @@ static enum shown basic_of(struct request *req, struct span text, size_t count)
     const struct access_rule *rule;
     unsigned retry_s = 0;
 
-    if (req->verify == VERIFY_DONE)
+    if (req->who.password.state == VERIFY_DONE)
         return checked(req);
-    req->basic = count == 1 ? calloc(1, sizeof(*req->basic)) : NULL;
-    if (!req->basic || !basic_parse(text, req->basic)) {
+    req->who.password.basic = count == 1 ? calloc(1, sizeof(*req->who.password.basic)) : NULL;
+    if (!req->who.password.basic || !basic_parse(text, req->who.password.basic)) {
         credentials_forget(req);
         return refuse(req, /* name= */ "", WRONG_PASSWORD);
     }
-    span_copy(span_of(req->basic->name), req->claimed, sizeof(req->claimed));
-    rule = passwords_known(s->passwords, s->access, req->basic);
+    span_copy(span_of(req->who.password.basic->name), req->who.password.claimed,
+              sizeof(req->who.password.claimed));
+    rule = passwords_known(s->passwords, s->access, req->who.password.basic);
     if (rule) {
         credentials_forget(req);
         return accept_rule(req, rule);
     }
-    if (!has_attempt(req, req->basic->name, &retry_s)) {
+    if (!has_attempt(req, req->who.password.basic->name, &retry_s)) {
         credentials_forget(req);
         refuse_attempt(req, retry_s);
         return SHOWN_WRONG;
     }
-    req->verify = VERIFY_WANTED;
+    req->who.password.state = VERIFY_WANTED;
     return SHOWN_ASK;
 }
 
@@ -244,19 +245,20 @@ void credentials_check(struct request *req)
 
     /* Only one password of a caller is checked at a time. The checks before this one may have
      * verified it, or used up the attempts. */
-    req->verified = passwords_known(p, rules, req->basic);
-    if (!req->verified && has_attempt(req, req->basic->name, &req->retry_s)) {
-        req->verified = passwords_check(p, rules, req->basic);
-        if (!req->verified)
-            charge_attempt(req, req->basic->name);
+    req->who.password.verified = passwords_known(p, rules, req->who.password.basic);
+    if (!req->who.password.verified &&
+        has_attempt(req, req->who.password.basic->name, &req->who.password.retry_s)) {
+        req->who.password.verified = passwords_check(p, rules, req->who.password.basic);
+        if (!req->who.password.verified)
+            charge_attempt(req, req->who.password.basic->name);
     }
     credentials_forget(req);
 }
 
 void credentials_forget(struct request *req)
 {
-    if (req->basic)
-        explicit_bzero(req->basic, sizeof(*req->basic));
-    free(req->basic);
-    req->basic = NULL;
+    if (req->who.password.basic)
+        explicit_bzero(req->who.password.basic, sizeof(*req->who.password.basic));
+    free(req->who.password.basic);
+    req->who.password.basic = NULL;
 }

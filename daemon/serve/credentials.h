@@ -9,7 +9,7 @@
 
 enum shown {
     SHOWN_NOTHING, /* no token or password of a configured kind, no certificate with a rule */
-    SHOWN_RIGHT,   /* valid; req->subject is set */
+    SHOWN_RIGHT,   /* valid; req->who.subject is set */
     SHOWN_WRONG,   /* invalid; the answer is complete */
     SHOWN_ASK,     /* a worker must run credentials_check(), then call again */
 };

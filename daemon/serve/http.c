@@ -22,7 +22,7 @@ static void *on_uri(void *cookie, const char *uri, struct MHD_Connection *connec
     req->client = info ? info->socket_context : NULL;
     LOCK_SCOPE(&s->lock);
     if (req->client) {
-        req->caller = req->client->asks = req->client->caller;
+        req->who.caller = req->client->asks = req->client->caller;
         req->client->since_ns = clock_monotonic_ns();
     }
     return req;
@@ -72,13 +72,15 @@ static enum MHD_Result on_request(void *cookie, struct MHD_Connection *connectio
     pthread_mutex_unlock(&s->lock);
     if (ready)
         return left ? MHD_NO : request_send(req);
-    if (req->verify == VERIFY_DONE || req->whose == WHOSE_ANSWERED) {
-        req->checked = request_admit(req);
-        return req->has_body && !req->checked && !req->drains ? request_send(req) : MHD_YES;
+    if (req->who.password.state == VERIFY_DONE || req->who.look_up.state == WHOSE_ANSWERED) {
+        req->received.checked = request_admit(req);
+        return req->received.has_body && !req->received.checked && !req->received.drains
+                   ? request_send(req)
+                   : MHD_YES;
     }
-    if (!req->seen) {
-        req->seen = true;
-        req->http_1_0 = strcmp(version, MHD_HTTP_VERSION_1_1) != 0;
+    if (!req->received.seen) {
+        req->received.seen = true;
+        req->received.http_1_0 = strcmp(version, MHD_HTTP_VERSION_1_1) != 0;
         pthread_mutex_lock(&s->lock);
         s->stats.requests++;
         left = req->client->closing; /* shut down before its request came: its place may be taken */
@@ -90,27 +92,30 @@ static enum MHD_Result on_request(void *cookie, struct MHD_Connection *connectio
         /* Not answered yet: the library calls again when the request is complete, and an answer
          * then leaves the connection open for the next request. A large body is refused at once
          * instead. */
-        req->checked = request_check(req, method);
-        if (req->verify == VERIFY_WANTED) {
+        req->received.checked = request_check(req, method);
+        if (req->who.password.state == VERIFY_WANTED) {
             if (request_wait(req))
                 return MHD_YES;
-            req->verify = VERIFY_NONE;
+            req->who.password.state = VERIFY_NONE;
         }
-        if (req->whose == WHOSE_WANTED) {
+        if (req->who.look_up.state == WHOSE_WANTED) {
             if (whose_ask(req))
                 return MHD_YES;
-            req->checked = request_admit(req);
+            req->received.checked = request_admit(req);
         }
-        return req->has_body && !req->checked && !req->drains ? request_send(req) : MHD_YES;
+        return req->received.has_body && !req->received.checked && !req->received.drains
+                   ? request_send(req)
+                   : MHD_YES;
     }
     if (*upload_n) {
-        if (req->checked)
-            buf_add(&req->body, upload, *upload_n); /* up to its limit; the rest is dropped */
+        if (req->received.checked)
+            buf_add(&req->received.body, upload,
+                    *upload_n); /* up to its limit; the rest is dropped */
         *upload_n = 0;
         return MHD_YES;
     }
-    req->checked = req->checked && request_body(req);
-    if (req->checked) {
+    req->received.checked = req->received.checked && request_body(req);
+    if (req->received.checked) {
         bool at_once = !req->route->waits || (req->route->at_once && req->route->at_once(req));
 
         if (!at_once && request_wait(req))
@@ -119,11 +124,11 @@ static enum MHD_Result on_request(void *cookie, struct MHD_Connection *connectio
             req->route->handle(req);
         if (at_once) {
             request_wrap(req);
-            answer_encode(&req->answer, req->coding);
+            answer_encode(&req->answer, req->wants.coding);
         }
     }
-    log_debug("request method=%s path=%s status=%u", method, req->path ? req->path : "-",
-              req->answer.status);
+    log_debug("request method=%s path=%s status=%u", method,
+              req->received.path ? req->received.path : "-", req->answer.status);
     return request_send(req);
 }
 
@@ -133,7 +138,7 @@ static void note_unanswered(struct request *req)
     bool begun;
 
     pthread_mutex_lock(&req->serve->lock);
-    begun = req->capturing && req->done && !req->noted;
+    begun = req->capture.counted && req->capture.done && !req->noted;
     pthread_mutex_unlock(&req->serve->lock);
     if (!begun)
         return;

@@ -176,7 +176,7 @@ static bool client_probe(struct serve *s, struct client *c)
     static const char INTERIM[] = "HTTP/1.1 102 Processing\r\n\r\n";
     struct epoll_event ev = { .events = 0, .data.u64 = client_token(s, c) };
 
-    if (c->probed || c->speaks_tls || c->request->http_1_0 || c->request->stream.active)
+    if (c->probed || c->speaks_tls || c->request->received.http_1_0 || c->request->stream.active)
         return false; /* an answer in progress permits no interim response; a TLS client that ends
                        * its sending side also stops reading */
     c->probed = true;
@@ -231,10 +231,10 @@ static void net_tick(struct serve *s)
             s->stats.timed_out++;
             client_cut(c);
         }
-        if (req && req->capturing && !req->done) {
-            if (now >= req->give_up_ns)
+        if (req && req->capture.counted && !req->capture.done) {
+            if (now >= req->capture.give_up_ns)
                 request_give_up_capture(req);
-            else if (now >= req->end_ns)
+            else if (now >= req->capture.end_ns)
                 request_end_capture(req, /* keep= */ true);
         }
     }

@@ -47,7 +47,7 @@ static void refuse(struct request *req, size_t count, const char *what, unsigned
     char name[CALLER_NAME_BYTES];
 
     error_set(&err, 0, "%s has %zu %s, which is the most that one caller may have",
-              caller_name(&req->caller, name), count, what);
+              caller_name(&req->who.caller, name), count, what);
     error_remedy(&err, "ask again in %u s, end one of them, or raise connections_max (%s)", retry_s,
                  ONE_CALLER);
     answer_outcome(&req->answer, BACKEND_TOO_MANY, &err, retry_s);
@@ -94,8 +94,8 @@ static const struct {
  * the Unix socket: it could get around them. */
 static bool has_budget(const struct request *req)
 {
-    return req->subject.role < ROLE_MANAGE && !req->subject.limited &&
-           !caller_is_root(&req->caller);
+    return req->who.subject.role < ROLE_MANAGE && !req->who.subject.limited &&
+           !caller_is_root(&req->who.caller);
 }
 
 /* Returns whether all budgets of @b are full, so that dropping it has no effect. */
@@ -146,7 +146,8 @@ static void refuse_budget(struct request *req, enum quota_budget kind, unsigned 
     pthread_mutex_lock(&req->serve->lock);
     req->serve->stats.quota_refused[BUDGETS[kind].quota]++;
     pthread_mutex_unlock(&req->serve->lock);
-    error_set(&err, 0, "%s has used up %s", caller_name(&req->caller, name), BUDGETS[kind].what);
+    error_set(&err, 0, "%s has used up %s", caller_name(&req->who.caller, name),
+              BUDGETS[kind].what);
     error_remedy(&err, "ask again in %u s (%s)", retry_s, ONE_CALLER);
     answer_outcome(&req->answer, BACKEND_TOO_MANY, &err, retry_s);
 }
@@ -163,7 +164,7 @@ static bool quota_take(struct request *req, enum quota_budget kind)
     if (!has_budget(req))
         return true;
     pthread_mutex_lock(&s->lock);
-    b = budgets_of(s, &req->caller, now);
+    b = budgets_of(s, &req->who.caller, now);
     room = b && budget_has(&b->of[kind], now);
     if (room)
         budget_spend(&b->of[kind], BUDGETS[kind].taken_ns);
@@ -182,7 +183,7 @@ bool quota_attach(struct request *req)
 
 static enum quota_budget begun_of(const struct request *req)
 {
-    return req->subject.viewer.whole ? QUOTA_BUDGET_BEGUN_OF_ALL : QUOTA_BUDGET_BEGUN;
+    return req->who.subject.viewer.whole ? QUOTA_BUDGET_BEGUN_OF_ALL : QUOTA_BUDGET_BEGUN;
 }
 
 bool quota_begin(struct request *req)
@@ -199,7 +200,7 @@ void quota_begun(struct request *req)
     if (!has_budget(req))
         return;
     LOCK_SCOPE(&s->lock);
-    b = budgets_of(s, &req->caller, clock_monotonic_ns());
+    b = budgets_of(s, &req->who.caller, clock_monotonic_ns());
     if (b)
         budget_spend(&b->of[kind],
                      kind == QUOTA_BUDGET_BEGUN ? QUOTA_BEGUN_NS : QUOTA_BEGUN_OF_ALL_NS);
@@ -224,15 +225,15 @@ void quota_set_caller(struct request *req)
 {
     char name[SUBJECT_NAME_BYTES];
 
-    if (req->session[0]) {
-        req->caller = (struct caller){ .kind = CALLER_SESSION, .uid = req->subject.uid };
-    } else if (req->subject.name) {
-        req->caller = caller_named(subject_name(&req->subject, name));
+    if (req->who.session[0]) {
+        req->who.caller = (struct caller){ .kind = CALLER_SESSION, .uid = req->who.subject.uid };
+    } else if (req->who.subject.name) {
+        req->who.caller = caller_named(subject_name(&req->who.subject, name));
     } else {
         return;
     }
     LOCK_SCOPE(&req->serve->lock);
-    req->client->asks = req->caller;
+    req->client->asks = req->who.caller;
 }
 
 /* Takes one of the @max places of a caller for @what. False: none is left, and the answer says
@@ -244,8 +245,8 @@ static bool take_place(struct request *req, enum quota quota, size_t max, const 
     bool room;
 
     pthread_mutex_lock(&s->lock);
-    count_requests(s, &req->caller, &waiting, &streams);
-    room = (quota == QUOTA_STREAMS ? streams : waiting) < max || caller_is_root(&req->caller);
+    count_requests(s, &req->who.caller, &waiting, &streams);
+    room = (quota == QUOTA_STREAMS ? streams : waiting) < max || caller_is_root(&req->who.caller);
     if (!room)
         s->stats.quota_refused[quota]++;
     else if (quota == QUOTA_STREAMS)
@@ -285,8 +286,8 @@ static size_t count_captures(const struct serve *s, const struct caller *of)
 {
     size_t n = 0;
 
-    for (const struct request *r = s->capturing; r; r = r->capturing_next)
-        n += !of || caller_equal(&r->caller, of);
+    for (const struct request *r = s->capturing; r; r = r->capture.next)
+        n += !of || caller_equal(&r->who.caller, of);
     return n;
 }
 
@@ -295,9 +296,10 @@ static unsigned captures_retry_s(const struct serve *s, const struct caller *of)
 {
     uint64_t now = clock_monotonic_ns(), first = UINT64_MAX;
 
-    for (const struct request *r = s->capturing; r; r = r->capturing_next) {
-        if (!r->done && r->end_ns != UINT64_MAX && (!of || caller_equal(&r->caller, of)))
-            first = MIN(first, r->end_ns - SERVE_END_GRACE_NS);
+    for (const struct request *r = s->capturing; r; r = r->capture.next) {
+        if (!r->capture.done && r->capture.end_ns != UINT64_MAX &&
+            (!of || caller_equal(&r->who.caller, of)))
+            first = MIN(first, r->capture.end_ns - SERVE_END_GRACE_NS);
     }
     if (first == UINT64_MAX || first <= now)
         return 1;
@@ -307,21 +309,21 @@ static unsigned captures_retry_s(const struct serve *s, const struct caller *of)
 bool quota_capture(const struct request *req, struct error *err, unsigned *ret_retry_s)
 {
     const struct serve *s = req->serve;
-    bool root = caller_is_root(&req->caller);
-    size_t own = count_captures(s, &req->caller), all = count_captures(s, NULL);
+    bool root = caller_is_root(&req->who.caller);
+    size_t own = count_captures(s, &req->who.caller), all = count_captures(s, NULL);
     bool own_full = !root && own >= s->opts.captures_max;
     char name[CALLER_NAME_BYTES];
 
     if (!own_full && all < callers_limit(s->opts.captures_max, root))
         return true;
     /* A caller that does not see the whole node must not learn what others do, nor for how long. */
-    *ret_retry_s = own_full || req->subject.viewer.whole
-                       ? captures_retry_s(s, own_full ? &req->caller : NULL)
+    *ret_retry_s = own_full || req->who.subject.viewer.whole
+                       ? captures_retry_s(s, own_full ? &req->who.caller : NULL)
                        : QUOTA_STREAM_RETRY_S;
     if (own_full)
         error_set(err, 0, "%zu captures are running for %s, which is the limit for one caller", own,
-                  caller_name(&req->caller, name));
-    else if (req->subject.viewer.whole)
+                  caller_name(&req->who.caller, name));
+    else if (req->who.subject.viewer.whole)
         error_set(err, 0, "%zu captures are running, which is the limit", all);
     else
         error_set(err, 0, "no more captures can run at this time");

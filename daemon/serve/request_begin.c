@@ -12,7 +12,7 @@
 
 static bool acts(const struct request *req)
 {
-    return !req->head && audit_action_of(req) != AUDIT_NONE;
+    return !req->wants.head && audit_action_of(req) != AUDIT_NONE;
 }
 
 /* Checks the peer again, if it is what identifies the subject. */
@@ -25,14 +25,17 @@ static enum begin begin_by_peer(struct request *req)
     pthread_mutex_lock(&s->lock);
     end = req->client->end;
     pthread_mutex_unlock(&s->lock);
-    if (!req->by_peer || !end.peer.tcp || req->client->subject.kind != SUBJECT_USER)
+    if (!req->who.by_peer || !end.peer.tcp || req->client->subject.kind != SUBJECT_USER)
         return BEGIN_GO; /* only a user identified by a TCP peer is checked */
-    if (req->confirms) {
-        req->confirms = false;
-        req->whose = WHOSE_ASKED;
-        if (req->place == PEER_HOST && end.peer.known && end.peer.uid == req->client->subject.uid)
+    if (req->who.look_up.confirms) {
+        req->who.look_up.confirms = false;
+        req->who.look_up.state = WHOSE_ASKED;
+        if (req->who.look_up.place == PEER_HOST && end.peer.known &&
+            end.peer.uid == req->client->subject.uid)
             return BEGIN_GO;
-        request_refuse_peer(req, &end.peer, req->place == PEER_HOST ? PEER_FOREIGN : req->place);
+        request_refuse_peer(req, &end.peer,
+                            req->who.look_up.place == PEER_HOST ? PEER_FOREIGN
+                                                                : req->who.look_up.place);
         return BEGIN_REFUSED;
     }
     fresh = end.peer.looked_ns && clock_monotonic_ns() - end.peer.looked_ns < BEGIN_FRESH_NS;
@@ -40,7 +43,7 @@ static enum begin begin_by_peer(struct request *req)
         return BEGIN_GO;
     if (!fresh && whose_confirm(req))
         return BEGIN_WAIT;
-    req->confirms = false;
+    req->who.look_up.confirms = false;
     request_refuse_peer(req, &end.peer, fresh ? PEER_FOREIGN : PEER_UNTOLD);
     return BEGIN_REFUSED;
 }
@@ -51,7 +54,7 @@ enum begin request_begin(struct request *req)
     enum begin begin;
     bool still;
 
-    if (req->begun || !acts(req))
+    if (req->who.begun || !acts(req))
         return BEGIN_GO;
     begin = begin_by_peer(req);
     if (begin != BEGIN_GO)
@@ -59,7 +62,7 @@ enum begin request_begin(struct request *req)
     pthread_mutex_lock(&s->lock);
     still = review_may_still(req, clock_monotonic_ns());
     pthread_mutex_unlock(&s->lock);
-    req->begun = still;
+    req->who.begun = still;
     if (still)
         return BEGIN_GO;
     review_refuse(req);

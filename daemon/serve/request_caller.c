@@ -11,9 +11,9 @@
  * of the host's root. */
 static void request_is_foreign(struct request *req)
 {
-    req->caller = caller_of_container();
+    req->who.caller = caller_of_container();
     LOCK_SCOPE(&req->serve->lock);
-    req->client->caller = req->client->asks = req->caller;
+    req->client->caller = req->client->asks = req->who.caller;
 }
 
 /* Sets the subject to the peer's user, before rules. False: whose.c must be asked first. */
@@ -24,24 +24,24 @@ static bool request_peer(struct request *req)
     struct peer_connection end = c->end;
     enum peer_place place;
 
-    if (req->whose == WHOSE_ANSWERED) {
-        place = req->place;
+    if (req->who.look_up.state == WHOSE_ANSWERED) {
+        place = req->who.look_up.place;
     } else {
         place = peer_place(s->opts.peers, &end, /* again= */ req->route->audit != AUDIT_NONE);
         pthread_mutex_lock(&s->lock);
         c->end = end;
         pthread_mutex_unlock(&s->lock);
     }
-    if (place == PEER_UNTOLD && req->whose == WHOSE_UNASKED) {
-        req->whose = WHOSE_WANTED;
+    if (place == PEER_UNTOLD && req->who.look_up.state == WHOSE_UNASKED) {
+        req->who.look_up.state = WHOSE_WANTED;
         return false;
     }
     if (place == PEER_FOREIGN && c->end.peer.known)
         request_is_foreign(req);
-    req->whose = WHOSE_ASKED;
-    req->by_peer = true;
+    req->who.look_up.state = WHOSE_ASKED;
+    req->who.by_peer = true;
     subject_of_peer(&c->end.peer, place, s->opts.tcp_manages, &c->subject);
-    req->subject = c->subject;
+    req->who.subject = c->subject;
     return true;
 }
 
@@ -67,10 +67,10 @@ static bool request_cookie_may(struct request *req, const struct request_head *h
 static void request_rule(struct request *req)
 {
     const struct access_rule *rule =
-        access_rules_user(req->serve->access, req->subject.uid, req->subject.groups);
+        access_rules_user(req->serve->access, req->who.subject.uid, req->who.subject.groups);
 
-    if (req->subject.kind == SUBJECT_USER && rule)
-        subject_apply(&req->subject, rule);
+    if (req->who.subject.kind == SUBJECT_USER && rule)
+        subject_apply(&req->who.subject, rule);
 }
 
 /* Answers 503: the caller may be identified in a second. */
@@ -81,7 +81,8 @@ static void refuse_untold(struct request *req)
     pthread_mutex_lock(&req->serve->lock);
     req->serve->stats.callers_untold++;
     pthread_mutex_unlock(&req->serve->lock);
-    error_set(&err, -ETIMEDOUT, "flamed does not know the caller yet: %s", req->subject.problem);
+    error_set(&err, -ETIMEDOUT, "flamed does not know the caller yet: %s",
+              req->who.subject.problem);
     if (req->serve->unix_path[0])
         error_remedy(&err,
                      "ask once more in a second, or on the Unix socket: curl --unix-socket %s",
@@ -94,19 +95,20 @@ static void refuse_untold(struct request *req)
 /* Returns whether the caller is identified, or the route does not need it. */
 static bool request_is_told(const struct request *req)
 {
-    return !req->subject.untold || (req->route->role == ROLE_HEALTH && !req->route->cookies_alone);
+    return !req->who.subject.untold ||
+           (req->route->role == ROLE_HEALTH && !req->route->cookies_alone);
 }
 
 void request_refuse_peer(struct request *req, const struct peer *peer, enum peer_place place)
 {
     struct error err = ERROR_NULL;
 
-    subject_of_peer(peer, place, /* tcp_manages= */ false, &req->subject);
-    if (req->subject.untold) {
+    subject_of_peer(peer, place, /* tcp_manages= */ false, &req->who.subject);
+    if (req->who.subject.untold) {
         refuse_untold(req);
         return;
     }
-    subject_may(&req->subject, req->route->role, req->serve->unix_path, &err);
+    subject_may(&req->who.subject, req->route->role, req->serve->unix_path, &err);
     request_refuse(req, 403, &err);
 }
 
@@ -114,9 +116,9 @@ bool request_may_use_route(struct request *req)
 {
     struct error err = ERROR_NULL;
 
-    if (subject_may(&req->subject, req->route->role, req->serve->unix_path, &err))
+    if (subject_may(&req->who.subject, req->route->role, req->serve->unix_path, &err))
         return true;
-    if (req->subject.kind == SUBJECT_NOBODY && access_rules_have_shown(req->serve->access))
+    if (req->who.subject.kind == SUBJECT_NOBODY && access_rules_have_shown(req->serve->access))
         credentials_challenge(req, err.msg);
     else
         request_refuse(req, 403, &err);
@@ -139,7 +141,7 @@ bool request_subject(struct request *req, const struct request_head *h)
             return false;
         if (login_find(req, h->cookie) && !request_cookie_may(req, h))
             return false;
-        req->base = req->subject;
+        req->who.base = req->who.subject;
         request_rule(req);
     }
     quota_set_caller(req);

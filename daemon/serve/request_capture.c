@@ -11,19 +11,19 @@ static void capturing_add(struct request *req)
 
     s->stats.captures_now++;
     s->stats.captures++;
-    req->capturing_next = s->capturing;
-    req->capturing_link = &s->capturing;
+    req->capture.next = s->capturing;
+    req->capture.link = &s->capturing;
     if (s->capturing)
-        s->capturing->capturing_link = &req->capturing_next;
+        s->capturing->capture.link = &req->capture.next;
     s->capturing = req;
 }
 
 static void capturing_remove(struct request *req)
 {
     req->serve->stats.captures_now--;
-    *req->capturing_link = req->capturing_next;
-    if (req->capturing_next)
-        req->capturing_next->capturing_link = req->capturing_link;
+    *req->capture.link = req->capture.next;
+    if (req->capture.next)
+        req->capture.next->capture.link = req->capture.link;
 }
 
 /* Wakes a worker for @req, whose capture has ended. */
@@ -31,17 +31,18 @@ static void work_notify(struct request *req)
 {
     if (req->stream.active)
         stream_poke(req);
-    else if (!req->starts) /* else the worker that starts the stream sees it */
+    else if (!req->capture.starts) /* else the worker that starts the stream sees it */
         workers_push(req->serve, req);
 }
 
 /* Starts the timers of @req, whose capture has begun to sample. */
 static void work_run(struct request *req, uint64_t now_ns)
 {
-    req->runs = true;
-    req->started_ns = now_ns;
-    if (req->duration_ns)
-        req->end_ns = MIN(now_ns + req->duration_ns + SERVE_END_GRACE_NS, req->end_ns);
+    req->capture.runs = true;
+    req->capture.started_ns = now_ns;
+    if (req->capture.duration_ns)
+        req->capture.end_ns =
+            MIN(now_ns + req->capture.duration_ns + SERVE_END_GRACE_NS, req->capture.end_ns);
 }
 
 /* Called by the engine's thread when the capture of @cookie begins to sample. */
@@ -52,8 +53,8 @@ static void capture_begun(void *cookie)
     LOCK_SCOPE(&s->lock);
 
     work_run(req, clock_monotonic_ns());
-    if (req->stream.step && !req->held && !req->done) {
-        req->starts = true;
+    if (req->stream.step && !req->capture.held && !req->capture.done) {
+        req->capture.starts = true;
         workers_push(s, req);
     }
 }
@@ -67,13 +68,13 @@ static void capture_done(void *cookie, int outcome, struct profile *p, const str
     pthread_mutex_lock(&s->lock);
     s->changes++;
     capturing_remove(req);
-    if (!req->abandoned) {
-        req->profile = p;
-        req->outcome = outcome;
+    if (!req->capture.abandoned) {
+        req->capture.profile = p;
+        req->capture.outcome = outcome;
         if (err)
-            req->err = *err;
-        req->done = true;
-        if (!req->held)
+            req->capture.err = *err;
+        req->capture.done = true;
+        if (!req->capture.held)
             work_notify(req);
         p = NULL;
     }
@@ -87,8 +88,8 @@ static void capture_done(void *cookie, int outcome, struct profile *p, const str
  * the call. */
 static void work_release(struct request *req)
 {
-    req->held = false;
-    if (req->done && !req->abandoned)
+    req->capture.held = false;
+    if (req->capture.done && !req->capture.abandoned)
         work_notify(req);
 }
 
@@ -97,19 +98,19 @@ static void call_end(struct request *req)
     struct serve *s = req->serve;
 
     pthread_mutex_unlock(&s->lock);
-    s->be.capture_end(s->be.ctx, req->capture, req->end_keep);
+    s->be.capture_end(s->be.ctx, req->capture.handle, req->capture.end_keep);
     pthread_mutex_lock(&s->lock);
 }
 
 void request_end_capture(struct request *req, bool keep)
 {
-    if (!req->capturing || req->done || req->ended)
+    if (!req->capture.counted || req->capture.done || req->capture.ended)
         return;
-    req->ended = true;
-    req->end_keep = keep;
-    if (req->held)
+    req->capture.ended = true;
+    req->capture.end_keep = keep;
+    if (req->capture.held)
         return; /* the holding thread checks `ended` afterwards */
-    req->held = true;
+    req->capture.held = true;
     req->refs++; /* the capture may be given up during the call */
     call_end(req);
     work_release(req);
@@ -118,13 +119,13 @@ void request_end_capture(struct request *req, bool keep)
 
 void request_give_up_capture(struct request *req)
 {
-    if (!req->capturing || req->done)
+    if (!req->capture.counted || req->capture.done)
         return;
-    req->abandoned = true;
-    req->done = true;
-    req->outcome = BACKEND_UNAVAILABLE;
-    error_set(&req->err, -ETIMEDOUT, "the capture did not finish in time");
-    error_remedy(&req->err, "see /readyz and the service's log; ask again");
+    req->capture.abandoned = true;
+    req->capture.done = true;
+    req->capture.outcome = BACKEND_UNAVAILABLE;
+    error_set(&req->capture.err, -ETIMEDOUT, "the capture did not finish in time");
+    error_remedy(&req->capture.err, "see /readyz and the service's log; ask again");
     work_notify(req);
 }
 
@@ -143,12 +144,12 @@ static bool work_admit(struct request *req, uint64_t duration_ns)
     if (!req->left && !stopping && room) {
         capturing_add(req);
         req->refs += 2; /* for the capture, and for the call that starts it */
-        req->capturing = req->held = true;
-        req->duration_ns = duration_ns;
-        req->end_ns = req->give_up_ns = UINT64_MAX;
+        req->capture.counted = req->capture.held = true;
+        req->capture.duration_ns = duration_ns;
+        req->capture.end_ns = req->capture.give_up_ns = UINT64_MAX;
         if (duration_ns) {
-            req->give_up_ns = clock_monotonic_ns() + duration_ns + SERVE_GIVE_UP_NS;
-            req->end_ns = req->give_up_ns - SERVE_END_AHEAD_NS;
+            req->capture.give_up_ns = clock_monotonic_ns() + duration_ns + SERVE_GIVE_UP_NS;
+            req->capture.end_ns = req->capture.give_up_ns - SERVE_END_AHEAD_NS;
         }
         pthread_mutex_unlock(&s->lock);
         return true;
@@ -172,7 +173,7 @@ void request_describe_capture(const struct request *req, struct capture_request 
     *ret = req->params.capture;
     ret->lines = req->params.view.lines;
     ret->context = params_want_context(&req->params);
-    ret->caller = req->caller;
+    ret->caller = req->who.caller;
     ret->keep = true;
 }
 
@@ -186,23 +187,23 @@ bool request_begin_capture(struct request *req, const struct capture_request *c)
 
     if (!quota_begin(req) || !work_admit(req, c->duration_ns))
         return true;
-    r = s->be.capture_start(s->be.ctx, c, &waiter, &req->capture, &err);
+    r = s->be.capture_start(s->be.ctx, c, &waiter, &req->capture.handle, &err);
     if (r == 0)
         quota_begun(req);
 
     pthread_mutex_lock(&s->lock);
-    failed = r != 0 && !req->abandoned;
+    failed = r != 0 && !req->capture.abandoned;
     if (r != 0) {
-        req->capturing = req->held = false;
+        req->capture.counted = req->capture.held = false;
         capturing_remove(req);
         req->refs--; /* no capture was started */
     } else {
         /* An abandoned capture may have ended already; ending it again is harmless. */
-        if (req->abandoned)
-            req->end_keep = false;
-        if (req->abandoned || (req->ended && !req->done))
+        if (req->capture.abandoned)
+            req->capture.end_keep = false;
+        if (req->capture.abandoned || (req->capture.ended && !req->capture.done))
             call_end(req);
-        streams = req->stream.step && req->runs && !req->abandoned;
+        streams = req->stream.step && req->capture.runs && !req->capture.abandoned;
         if (streams)
             stream_start_locked(req);
         work_release(req);

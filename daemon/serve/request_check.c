@@ -14,7 +14,7 @@ bool request_refuse(struct request *req, unsigned status, const struct error *er
     req->serve->stats.refused_access++;
     pthread_mutex_unlock(&req->serve->lock);
     answer_problem(&req->answer, status, err, SPAN_NULL);
-    if (req->wants_html)
+    if (req->wants.html)
         login_page(req, err);
     return true;
 }
@@ -22,7 +22,7 @@ bool request_refuse(struct request *req, unsigned status, const struct error *er
 /* Finds the route. False: the answer says why not. */
 static bool request_route(struct request *req, const char *method)
 {
-    struct span uri = span_of(req->uri);
+    struct span uri = span_of(req->received.uri);
     struct route_args args = { 0 };
     struct error err = ERROR_NULL;
     char show[QUERY_SHOW_MAX], allow[32];
@@ -30,17 +30,17 @@ static bool request_route(struct request *req, const char *method)
     int r;
 
     uri.n = span_find(uri, '?');
-    r = query_decode_path(uri, &req->path, &err);
+    r = query_decode_path(uri, &req->received.path, &err);
     if (r < 0) {
         answer_outcome(&req->answer, r, &err, 0);
         return false;
     }
-    r = route_find(span_of(req->path), method, &req->route, &args);
+    r = route_find(span_of(req->received.path), method, &req->route, &args);
     if (r == ROUTE_NONE) {
-        near = route_nearest(span_of(req->path));
+        near = route_nearest(span_of(req->received.path));
         error_remedy(&err, "GET /openapi.json lists every route; the profile of a JVM is at "
                            "/profile?pid=N");
-        query_show(span_of(req->path), show);
+        query_show(span_of(req->received.path), show);
         if (near)
             error_set(&err, 0, "there is nothing at '%s': did you mean '%s'?", show, near);
         else
@@ -71,7 +71,7 @@ static bool request_route(struct request *req, const char *method)
 /* Parses the query or, if the route has BODY_PARAMS, the body into req->query. */
 static int request_read_params(struct request *req, struct error *err)
 {
-    struct span query = span_of(req->uri);
+    struct span query = span_of(req->received.uri);
     bool in_body = req->route->body == BODY_PARAMS;
 
     query = span_from(query, span_find(query, '?') + 1);
@@ -80,7 +80,7 @@ static int request_read_params(struct request *req, struct error *err)
         return error_set(err, -EINVAL, "'%s' takes its parameters in a JSON body, not in the query",
                          req->route->path);
     }
-    return in_body ? body_parse(buf_span(&req->body), &req->query, err)
+    return in_body ? body_parse(buf_span(&req->received.body), &req->query, err)
                    : query_parse(query, &req->query, err);
 }
 
@@ -100,10 +100,10 @@ static bool request_take_params(struct request *req, struct span accept)
     }
     if (!request_may_sample(req))
         return false;
-    req->wants_text = req->params.list.format == LIST_TEXT ||
+    req->wants.text = req->params.list.format == LIST_TEXT ||
                       (req->params.list.format == LIST_UNSAID && negotiate_text(accept));
-    req->wants_events = req->route->streams && negotiate_events(accept);
-    if (req->route->negotiates && !req->params.picture.format && !req->wants_events) {
+    req->wants.events = req->route->streams && negotiate_events(accept);
+    if (req->route->negotiates && !req->params.picture.format && !req->wants.events) {
         const struct render_format *formats = render_formats(&count);
 
         req->params.picture.format = negotiate_format(accept, formats, count);
@@ -134,7 +134,7 @@ bool request_become(struct request *req, const struct route *route, struct query
 {
     req->came_by = req->route;
     req->route = route;
-    req->wants_html = false;
+    req->wants.html = false;
     params_deinit(&req->params);
     query_deinit(&req->query);
     req->query = *q;
@@ -198,7 +198,7 @@ static bool request_takes_body(struct request *req, const struct request_head *h
 /* Identifies the caller and checks body and parameters of a request with a known route. */
 static bool admit(struct request *req, const struct request_head *h)
 {
-    if (!request_subject(req, h) || (req->has_body && !request_takes_body(req, h)))
+    if (!request_subject(req, h) || (req->received.has_body && !request_takes_body(req, h)))
         return false;
     return req->route->body == BODY_PARAMS || request_params(req, h->accept);
 }
@@ -223,12 +223,12 @@ bool request_check(struct request *req, const char *method)
     h.access.tls = req->client->speaks_tls;
     h.access.local_address = req->client->local_address; /* constant */
     pthread_mutex_unlock(&req->serve->lock);
-    req->head = strcmp(method, "HEAD") == 0;
-    req->has_body = request_head_has_body(&h);
-    req->drains = request_head_drains_body(&h);
-    req->coding = negotiate_coding(h.accept_encoding);
+    req->wants.head = strcmp(method, "HEAD") == 0;
+    req->received.has_body = request_head_has_body(&h);
+    req->received.drains = request_head_drains_body(&h);
+    req->wants.coding = negotiate_coding(h.accept_encoding);
 
-    h.bytes += strlen(method) + strlen(req->uri);
+    h.bytes += strlen(method) + strlen(req->received.uri);
     request_head_take_authority(&h, req);
     if (h.bytes > SERVE_HEAD_MAX_BYTES) {
         error_set(&err, 0, "the request line and headers have %zu bytes: at most %d are read",
@@ -243,10 +243,10 @@ bool request_check(struct request *req, const char *method)
         h.access.certificate = tls_names(req->client->tls, &h.access.certificate_count);
     h.access.allowed = req->serve->opts.allowed_hosts;
     h.access.allowed_count = req->serve->opts.allowed_host_count;
-    req->wants_html = negotiate_html(h.accept);
-    if (h.access.host.p != req->host)
-        span_copy(h.access.host, req->host, sizeof(req->host));
-    h.access.probes_health = req->http_1_0 && strcmp(req->uri, "/healthz") == 0;
+    req->wants.html = negotiate_html(h.accept);
+    if (h.access.host.p != req->received.host)
+        span_copy(h.access.host, req->received.host, sizeof(req->received.host));
+    h.access.probes_health = req->received.http_1_0 && strcmp(req->received.uri, "/healthz") == 0;
     r = origin_check(&h.access, &err);
     if (r < 0) {
         request_refuse(req, 403, &err);
@@ -261,13 +261,13 @@ bool request_body(struct request *req)
 
     if (req->route->body != BODY_PARAMS && req->route->body != BODY_MESSAGE)
         return true;
-    if (req->body.error) {
+    if (req->received.body.error) {
         answer_body_size(req);
         return false;
     }
     if (req->route->body == BODY_MESSAGE)
         return req->route->receive(req);
-    if (!req->has_body) {
+    if (!req->received.has_body) {
         error_remedy(&err, "send an object, such as {\"pid\": 4242, \"seconds\": 30}; {} is the "
                            "whole node");
         error_set(&err, -EINVAL, "'%s' takes its parameters in a JSON body, and there is none",

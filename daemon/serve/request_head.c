@@ -110,7 +110,7 @@ static bool is_other_coding(const struct request_head *h, const struct request *
     static const char CHUNKED[] = "chunked";
     struct span coding = span_trim(h->transfer_encoding);
 
-    return h->encoding_count && (req->http_1_0 || coding.n != strlen(CHUNKED) ||
+    return h->encoding_count && (req->received.http_1_0 || coding.n != strlen(CHUNKED) ||
                                  strncasecmp(coding.p, CHUNKED, coding.n) != 0);
 }
 
@@ -145,18 +145,18 @@ bool request_head_has_one_length(const struct request_head *h, struct request *r
 void request_head_take_authority(struct request_head *h, struct request *req)
 {
     struct origin_facts *a = &h->access;
-    struct span rest = span_of(req->uri);
+    struct span rest = span_of(req->received.uri);
     size_t n = 0;
 
     if (!span_take_str(&rest, "http://") && !span_take_str(&rest, "https://"))
         return;
     while (n < rest.n && rest.p[n] != '/' && rest.p[n] != '?')
         n++;
-    span_copy((struct span){ rest.p, n }, req->host, sizeof(req->host));
-    a->host = span_of(req->host);
+    span_copy((struct span){ rest.p, n }, req->received.host, sizeof(req->received.host));
+    a->host = span_of(req->received.host);
     a->host_count = MAX(a->host_count, (size_t)1);
     rest = span_from(rest, n);
-    req->uri[0] = '/'; /* if the path is empty; the scheme left room */
+    req->received.uri[0] = '/'; /* if the path is empty; the scheme left room */
     n = rest.n && rest.p[0] == '/' ? 0 : 1;
-    memmove(req->uri + n, rest.p, rest.n + 1);
+    memmove(req->received.uri + n, rest.p, rest.n + 1);
 }

@@ -36,7 +36,7 @@ bool request_head_has_one_length(const struct request_head *h, struct request *r
 /* ---- request_caller.c ---- */
 
 /* Identifies the caller and checks its right to the route; health routes need no caller. False: the
- * answer says why not, or req->verify or req->whose is wanted first. */
+ * answer says why not, or the password or the peer has to be looked up first. */
 bool request_subject(struct request *req, const struct request_head *h);
 /* Returns whether the subject of @req has the role of its route. False: the answer says why not. */
 bool request_may_use_route(struct request *req);

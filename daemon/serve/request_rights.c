@@ -45,7 +45,7 @@ static bool refuse_parameter(struct request *req, const char *name, struct error
  * installs it. */
 bool request_may_sample_events(const struct request *req, struct error *err)
 {
-    if (samples(req, EVENT_COSTS_ALL) && !req->subject.viewer.whole) {
+    if (samples(req, EVENT_COSTS_ALL) && !req->who.subject.viewer.whole) {
         error_set(err, -EACCES,
                   "a tracepoint or breakpoint costs every process of the machine time, so it takes "
                   "a client that sees all of them");
@@ -53,7 +53,7 @@ bool request_may_sample_events(const struct request *req, struct error *err)
         return false;
     }
     return !samples(req, EVENT_PROBES) ||
-           subject_may(&req->subject, ROLE_ATTACH, req->serve->unix_path, err);
+           subject_may(&req->who.subject, ROLE_ATTACH, req->serve->unix_path, err);
 }
 
 static bool may_name(struct request *req)
@@ -62,9 +62,9 @@ static bool may_name(struct request *req)
 
     if (!params_enter_jvm(&req->params))
         return true;
-    if (req->subject.role >= ROLE_ATTACH)
-        return req->head || quota_attach(req);
-    subject_may(&req->subject, ROLE_ATTACH, req->serve->unix_path, &err);
+    if (req->who.subject.role >= ROLE_ATTACH)
+        return req->wants.head || quota_attach(req);
+    subject_may(&req->who.subject, ROLE_ATTACH, req->serve->unix_path, &err);
     error_remedy(&err, "leave out symbols=, or use symbols=memory, which needs no agent");
     return refuse_parameter(req, "symbols", &err);
 }
@@ -73,8 +73,8 @@ bool request_may_sample(struct request *req)
 {
     struct error err = ERROR_NULL;
 
-    req->params.capture.target.viewer = &req->subject.viewer;
-    req->params.view.hide_kernel = !req->subject.viewer.whole;
+    req->params.capture.target.viewer = &req->who.subject.viewer;
+    req->params.view.hide_kernel = !req->who.subject.viewer.whole;
     if (!request_may_sample_events(req, &err))
         return refuse_parameter(req, "event", &err);
     return may_name(req);

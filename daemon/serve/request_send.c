@@ -68,7 +68,7 @@ static struct MHD_Response *response_new(struct request *req)
     size_t n = a->fixed.n;
     char *p;
 
-    if (req->stream.active && !req->head)
+    if (req->stream.active && !req->wants.head)
         return MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, STREAM_BLOCK_BYTES, stream_read,
                                                  req, NULL);
     if (a->no_body || req->stream.active) {
@@ -110,8 +110,8 @@ void request_note(struct request *req)
         return;
     req->noted = true;
     if (a->status >= 500 && a->problem[0] && log_limit())
-        log_warn("a request failed: %s path=%s status=%u", a->problem, req->path ? req->path : "-",
-                 a->status);
+        log_warn("a request failed: %s path=%s status=%u", a->problem,
+                 req->received.path ? req->received.path : "-", a->status);
     audit_note(req->serve->audit, req);
     LOCK_SCOPE(&req->serve->lock);
     stats_count(&req->serve->counts, req->route, a->status);

@@ -61,25 +61,25 @@ bool review_may_still(const struct request *req, uint64_t now_ns)
 
     if (!certificate_counts(req->serve, req->client))
         return false;
-    if (req->session[0] && !sessions_find(req->serve->sessions, span_of(req->session),
-                                          &req->client->subject, now_ns, &by_session, &left_ns))
+    if (req->who.session[0] && !sessions_find(req->serve->sessions, span_of(req->who.session),
+                                              &req->client->subject, now_ns, &by_session, &left_ns))
         return false;
-    return rights_now(req->serve, &req->subject, &req->base, &now) &&
-           now.role >= request_role(req) && sees_as_much(&now, &req->subject);
+    return rights_now(req->serve, &req->who.subject, &req->who.base, &now) &&
+           now.role >= request_role(req) && sees_as_much(&now, &req->who.subject);
 }
 
 /* ---- streams, and captures that a request waits for ---- */
 
 static bool is_over(const struct request *req)
 {
-    return req->revoked || req->left || req->ended || req->done;
+    return req->revoked || req->left || req->capture.ended || req->capture.done;
 }
 
 /* Ends one capture whose subject has lost the right to it. False: there is none. */
 static bool end_one(struct serve *s)
 {
-    for (struct request *req = s->capturing; req; req = req->capturing_next) {
-        if (!req->revoked || req->ended || req->done)
+    for (struct request *req = s->capturing; req; req = req->capture.next) {
+        if (!req->revoked || req->capture.ended || req->capture.done)
             continue;
         request_end_capture(req, /* keep= */ false);
         return true;
@@ -101,7 +101,7 @@ void review_tick(struct serve *s, uint64_t now_ns)
     if (now_ns < s->review_next_ns)
         return;
     s->review_next_ns = now_ns + REVIEW_EVERY_NS;
-    for (struct request *req = s->capturing; req; req = req->capturing_next)
+    for (struct request *req = s->capturing; req; req = req->capture.next)
         req->revoked |= !is_over(req) && !review_may_still(req, now_ns);
     for (struct request *req = s->streams; req; req = req->stream.next)
         req->revoked |= !is_over(req) && !req->stream.ended && !review_may_still(req, now_ns);
@@ -154,8 +154,8 @@ void review_add(struct request *req, const char *id)
     }
     *to = (struct background){ .until_ns = now_ns + runs_ns + SERVE_END_GRACE_NS,
                                .role = request_role(req),
-                               .subject = req->subject,
-                               .base = req->base };
+                               .subject = req->who.subject,
+                               .base = req->who.base };
     span_copy(span_of(id), to->id, sizeof(to->id));
 }
 

@@ -108,72 +108,105 @@ struct client {
     char local_address[INET6_ADDRSTRLEN], peer_address[INET6_ADDRSTRLEN]; /* "" for Unix sockets */
 };
 
-struct request {
-    struct serve *serve;
-    struct MHD_Connection *connection;
-    struct client *client;
+/* The check of a request's password, by a worker. */
+struct password_check {
+    enum { VERIFY_NONE, VERIFY_WANTED, VERIFY_DONE } state;
+    struct basic *basic;                /* owned: the password to check */
+    char claimed[ACCESS_NAME_MAX + 1];  /* name sent with a password; "": none */
+    const struct access_rule *verified; /* rule of the verified name; NULL: wrong password */
+    unsigned retry_s;                   /* seconds until the next attempt; 0: an attempt was left */
+};
+
+/* The look-up of the process at the other end of a connection, by whose.c. */
+struct peer_look_up {
+    enum { WHOSE_UNASKED, WHOSE_WANTED, WHOSE_ANSWERED, WHOSE_ASKED } state;
+    enum peer_place place; /* with WHOSE_ANSWERED: the result */
+    bool confirms;         /* waits for whose_confirm(); thread: the worker's */
+    bool taken;            /* removed from the list of whose.c, to be resumed; guarded by lock */
+    uint64_t until_ns;     /* deadline of the look-up */
+};
+
+/* The client of a request, as far as it is known. */
+struct asker {
     struct caller caller;
     struct subject subject;
     struct subject base;        /* the user of the machine, before rules */
     char session[SESSION_TEXT]; /* session of the cookie; "": none */
     uint64_t session_left_ns;
-    enum { VERIFY_NONE, VERIFY_WANTED, VERIFY_DONE } verify; /* check of its password by a worker */
-    enum { WHOSE_UNASKED, WHOSE_WANTED, WHOSE_ANSWERED, WHOSE_ASKED } whose; /* by whose.c */
-    enum peer_place place;   /* with WHOSE_ANSWERED: the result */
-    bool by_peer;            /* identified by its peer, alone or with a cookie */
-    bool confirms;           /* waits for whose_confirm(); thread: the worker's */
-    bool begun;              /* request_begin() has permitted it */
-    bool whose_taken;        /* removed from the list of whose.c, to be resumed; guarded by lock */
-    uint64_t whose_until_ns; /* deadline of the look-up */
-    struct basic *basic;     /* owned: the password to check */
-    char claimed[ACCESS_NAME_MAX + 1];  /* name sent with a password; "": none */
-    const struct access_rule *verified; /* rule of the verified name; NULL: wrong password */
-    unsigned retry_s;                   /* seconds until the next attempt; 0: an attempt was left */
-    char *uri;                          /* owned: as sent */
-    char *path;                         /* owned: decoded */
-    struct query query;
-    struct params params;
+    bool by_peer; /* identified by its peer, alone or with a cookie */
+    bool begun;   /* request_begin() has permitted it */
+    struct password_check password;
+    struct peer_look_up look_up;
+};
+
+/* What the client sent, and how far it is read. */
+struct received {
+    char *uri;                /* owned: as sent */
+    char *path;               /* owned: decoded */
+    char host[PATH_TEXT_MAX]; /* the Host header; "": none */
+    struct buf body;
+    bool seen, has_body, drains, checked, http_1_0;
+};
+
+/* The form of answer that the client wants. */
+struct wanted_form {
+    bool head; /* of the answer, without its body */
+    bool events;
+    bool html; /* Accept names text/html, as browsers do */
+    bool text; /* Accept or the parameter asks for text: lists as tables */
+    enum content_coding coding;
+    const struct render_value *values; /* as in struct render_opts; static */
+};
+
+/* The capture that a request waits for; see request_capture.c. Guarded by lock. */
+struct awaited_capture {
+    struct capture *handle;
+    struct request *next, **link; /* list of serve while the capture runs */
+    uint64_t duration_ns;         /* 0: unlimited */
+    uint64_t started_ns;          /* when it began to sample, if `runs` */
+    uint64_t end_ns, give_up_ns;
+    bool counted; /* as a running capture, unless capture_start() failed */
+    bool runs;    /* the capture has begun to sample */
+    bool starts;  /* a worker is to start its stream */
+    bool held;    /* a thread is inside capture_start() or capture_end() */
+    bool ended;   /* the capture is ordered to end, or will be once not held */
+    bool end_keep;
+    bool done;      /* capture_done() was called, or the capture was given up */
+    bool abandoned; /* the capture was given up */
+    /* Results. */
+    struct profile *profile; /* owned */
+    int outcome;
+    struct error err;
+};
+
+struct request {
+    struct serve *serve;
+    struct MHD_Connection *connection;
+    struct client *client;
+    struct asker who;
+    struct received received;
     const struct route *route;
     const struct route *came_by; /* original route before request_become(); NULL: not called */
     bool wrapped;                /* the answer has been converted to that of @came_by */
     struct mcp_message mcp;
+    struct query query;
+    struct params params;
     int32_t path_pid;
-    json_t *target_facts; /* owned: facts of its single target process; NULL: unknown */
+    char path_text[PATH_TEXT_MAX]; /* value of {id} or {name} in the path */
+    json_t *target_facts;          /* owned: facts of its single target process; NULL: unknown */
     char capture_id[CAPTURE_ID_BYTES]; /* capture created or named; "": none, or in profile */
-    char path_text[PATH_TEXT_MAX];     /* value of {id} or {name} in the path */
-    char host[PATH_TEXT_MAX];          /* the Host header; "": none */
-    struct buf body;                   /* received body */
-    bool head, seen, has_body, drains, checked, http_1_0, wants_events;
-    bool wants_html; /* Accept names text/html, as browsers do */
-    bool wants_text; /* Accept or the parameter asks for text: lists as tables */
-    enum content_coding coding;
-    const struct render_value *values; /* as in struct render_opts; static */
-    struct answer answer;              /* for the thread that works on the request */
+    struct wanted_form wants;
+    struct answer answer; /* for the thread that works on the request */
     struct stream stream;
 
     /* Guarded by lock. */
     struct request *next; /* in the queue, or in the list of whose.c */
     unsigned refs; /* of the HTTP library, of the capture until done, of calls to the backend */
     bool ready;
-    bool left;      /* the client has left */
-    bool noted;     /* request_note() has run; thread: the one that has the answer */
-    bool revoked;   /* its subject has lost the right to it: see review.c */
-    bool capturing; /* counted as a running capture, unless capture_start() failed */
-    bool runs;      /* the capture has begun to sample */
-    bool starts;    /* a worker is to start its stream */
-    bool held;      /* a thread is inside capture_start() or capture_end() */
-    bool ended;     /* the capture is ordered to end, or will be once not held */
-    bool end_keep;
-    bool done;      /* capture_done() was called, or the capture was given up */
-    bool abandoned; /* the capture was given up */
-    struct capture *capture;
-    struct request *capturing_next, **capturing_link; /* list of serve while the capture runs */
-    uint64_t duration_ns;                             /* of the capture; 0: unlimited */
-    uint64_t started_ns;                              /* when it began to sample, if `runs` */
-    uint64_t end_ns, give_up_ns;
-    struct profile *profile; /* owned */
-    int outcome;
-    struct error err;
+    bool left;    /* the client has left */
+    bool noted;   /* request_note() has run; thread: the one that has the answer */
+    bool revoked; /* its subject has lost the right to it: see review.c */
+    struct awaited_capture capture;
 };
 
 #define OWN_CAPTURES_MAX 1024 /* captures with a remembered caller; the oldest is replaced */
@@ -349,8 +382,8 @@ bool own_captures_has(const struct request *req, const char *id);
 
 /* ---- login_route.c ---- */
 
-/* Sets req->subject to that of a session cookie, in place of that of the connection. False: there
- * is no valid cookie. @cookies: the header. */
+/* Sets req->who.subject to that of a session cookie, in place of that of the connection. False:
+ * there is no valid cookie. @cookies: the header. */
 bool login_find(struct request *req, struct span cookies);
 /* Replaces the answer, a problem, by a page for people. */
 void login_page(struct request *req, const struct error *err);
@@ -394,7 +427,7 @@ void request_give_up_capture(struct request *req);
 int whose_start(struct serve *s, struct error *err);
 void whose_end(struct serve *s);
 /* Suspends @req until its place is known, for a few seconds at most. False: it cannot be found now,
- * and req->place is PEER_UNTOLD. Thread: the HTTP library's. */
+ * and req->who.look_up.place is PEER_UNTOLD. Thread: the HTTP library's. */
 bool whose_ask(struct request *req);
 /* Does the same for a request of a worker, which is then queued again. False: as above. */
 bool whose_confirm(struct request *req);

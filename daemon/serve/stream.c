@@ -193,7 +193,7 @@ void stream_step(struct request *req)
     else if (live)
         st->step(req);
     pthread_mutex_lock(&s->lock);
-    if (s->stopping && (!req->capturing || req->done)) {
+    if (s->stopping && (!req->capture.counted || req->capture.done)) {
         st->ended = true;
         stream_wake(req);
     }
@@ -207,7 +207,7 @@ void stream_step(struct request *req)
 static bool streams_end_one(struct serve *s)
 {
     for (struct request *req = s->streams; req; req = req->stream.next) {
-        if (!req->capturing || req->done || req->ended)
+        if (!req->capture.counted || req->capture.done || req->capture.ended)
             continue;
         request_end_capture(req, /* keep= */ true);
         return true;
@@ -222,7 +222,8 @@ void streams_tick(struct serve *s, uint64_t now_ns)
     for (struct request *req = s->streams; req; req = req->stream.next) {
         const struct stream *st = &req->stream;
 
-        if (st->out.n == 0 && (now_ns >= st->next_ns || req->done || req->revoked || s->stopping))
+        if (st->out.n == 0 &&
+            (now_ns >= st->next_ns || req->capture.done || req->revoked || s->stopping))
             stream_push(req);
     }
 }

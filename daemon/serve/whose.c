@@ -32,8 +32,8 @@ static bool is_in_vain(struct request *req, uint64_t now)
 {
     if (!req->serve->stopping && !is_stalled(req->serve, now))
         return false;
-    req->place = PEER_UNTOLD;
-    req->whose = WHOSE_ANSWERED;
+    req->who.look_up.place = PEER_UNTOLD;
+    req->who.look_up.state = WHOSE_ANSWERED;
     return true;
 }
 
@@ -43,8 +43,8 @@ static void append(struct request *req, uint64_t now)
     struct serve *s = req->serve;
     struct request **at = &s->whose;
 
-    req->whose = WHOSE_WANTED;
-    req->whose_until_ns =
+    req->who.look_up.state = WHOSE_WANTED;
+    req->who.look_up.until_ns =
         now +
         (req->route->role == ROLE_HEALTH && !req->route->asks ? WHOSE_HEALTH_NS : WHOSE_WAIT_NS);
     while (*at)
@@ -81,7 +81,7 @@ bool whose_confirm(struct request *req)
     bool vain;
     LOCK_SCOPE(&s->lock);
 
-    req->confirms = true;
+    req->who.look_up.confirms = true;
     vain = is_in_vain(req, now);
     if (!vain)
         append(req, now);
@@ -96,8 +96,8 @@ static void take_out(struct request *req, enum peer_place place)
     while (*at != req)
         at = &(*at)->next;
     *at = req->next;
-    req->place = place;
-    req->whose = WHOSE_ANSWERED;
+    req->who.look_up.place = place;
+    req->who.look_up.state = WHOSE_ANSWERED;
 }
 
 /* Resumes the requests of @list with whose_taken in the HTTP library or the workers; drops the
@@ -106,10 +106,10 @@ static void go_on(struct serve *s, struct request *const *list, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         struct request *req = list[i];
-        bool left = req->left, mine = req->whose_taken;
+        bool left = req->left, mine = req->who.look_up.taken;
 
-        req->whose_taken = false;
-        if (mine && req->confirms) {
+        req->who.look_up.taken = false;
+        if (mine && req->who.look_up.confirms) {
             workers_push(s, req);
         } else if (mine) {
             pthread_mutex_unlock(&s->lock);
@@ -130,10 +130,10 @@ void whose_tick(struct serve *s, uint64_t now)
         n = 0;
         for (struct request *req = s->whose; req && n < ARRAY_SIZE(list); req = next) {
             next = req->next;
-            if (!s->stopping && !req->left && now < req->whose_until_ns)
+            if (!s->stopping && !req->left && now < req->who.look_up.until_ns)
                 continue;
             take_out(req, PEER_UNTOLD);
-            req->whose_taken = true;
+            req->who.look_up.taken = true;
             req->refs++;
             list[n++] = req;
         }
@@ -146,7 +146,7 @@ void whose_tick(struct serve *s, uint64_t now)
 static bool is_first_of_caller(const struct serve *s, const struct request *req)
 {
     for (const struct request *r = s->whose; r != req; r = r->next) {
-        if (caller_equal(&r->caller, &req->caller))
+        if (caller_equal(&r->who.caller, &req->who.caller))
             return false;
     }
     return true;
@@ -194,12 +194,12 @@ static uint64_t look(struct serve *s)
     for (size_t i = 0; i < n; i++) {
         late |= places[i] == PEER_UNTOLD;
         /* whose_tick() has removed it; the first of both threads to see whose_taken resumes it. */
-        if (list[i]->whose != WHOSE_WANTED)
+        if (list[i]->who.look_up.state != WHOSE_WANTED)
             continue;
         list[i]->client->end.peer = ends[i].peer;
         if (places[i] == PEER_UNTOLD)
             continue;
-        list[i]->whose_taken = true;
+        list[i]->who.look_up.taken = true;
         take_out(list[i], places[i]);
     }
     s->stats.looks++;

@@ -19,10 +19,10 @@ struct request *request_new(struct serve *s, const char *uri)
         return NULL;
     req->serve = s;
     req->refs = 1;
-    req->uri = strndup(uri, SERVE_CONNECTION_BYTES);
+    req->received.uri = strndup(uri, SERVE_CONNECTION_BYTES);
     answer_init(&req->answer, s->opts.answer_max_bytes);
-    buf_init(&req->body, BODY_MAX_BYTES);
-    if (!req->uri) {
+    buf_init(&req->received.body, BODY_MAX_BYTES);
+    if (!req->received.uri) {
         free(req);
         return NULL;
     }
@@ -39,14 +39,14 @@ void request_unref_locked(struct request *req)
     answer_deinit(&req->answer);
     params_deinit(&req->params);
     query_deinit(&req->query);
-    buf_deinit(&req->body);
+    buf_deinit(&req->received.body);
     buf_deinit(&req->stream.out);
     credentials_forget(req);
-    profile_unref(req->profile);
+    profile_unref(req->capture.profile);
     json_decref(req->target_facts);
     json_decref(req->mcp.root);
-    free(req->path);
-    free(req->uri);
+    free(req->received.path);
+    free(req->received.uri);
     free(req);
     pthread_mutex_lock(&s->lock);
 }
@@ -84,9 +84,9 @@ static size_t working(const struct serve *s, const struct caller *of, bool heavy
 /* Returns whether the next step of @req may take long. */
 static bool work_is_heavy(const struct request *req)
 {
-    if (req->stream.queued || req->verify == VERIFY_WANTED)
+    if (req->stream.queued || req->who.password.state == VERIFY_WANTED)
         return true;
-    return req->done || req->route->heavy || req->params.given & PARAMS_RANGE;
+    return req->capture.done || req->route->heavy || req->params.given & PARAMS_RANGE;
 }
 
 /* Returns whether a password of @c may be checked: passwords never take all workers for heavy
@@ -108,9 +108,9 @@ static bool work_may_verify(const struct serve *s, const struct caller *c)
 
 static bool work_may_run(const struct serve *s, const struct request *req)
 {
-    const struct caller *c = &req->caller;
+    const struct caller *c = &req->who.caller;
 
-    if (req->verify == VERIFY_WANTED)
+    if (req->who.password.state == VERIFY_WANTED)
         return work_may_verify(s, c);
 
     if (caller_is_root(c))
@@ -132,7 +132,7 @@ static struct request **work_next(struct serve *s)
     struct request **next = NULL;
 
     for (struct request **at = &s->queue; *at; at = &(*at)->next) {
-        const struct caller *c = &(*at)->caller;
+        const struct caller *c = &(*at)->who.caller;
         size_t rank = caller_is_root(c) ? 0 : 1 + working(s, c, false);
 
         if (rank < fewest && work_may_run(s, *at)) {
@@ -154,8 +154,8 @@ static struct request *work_pop(struct serve *s, struct work_slot *slot)
     *at = req->next;
     *slot = (struct work_slot){ .busy = true,
                                 .heavy = work_is_heavy(req),
-                                .verifies = req->verify == VERIFY_WANTED,
-                                .caller = req->caller };
+                                .verifies = req->who.password.state == VERIFY_WANTED,
+                                .caller = req->who.caller };
     return req;
 }
 
@@ -185,10 +185,10 @@ static void work_step(struct request *req)
 
     pthread_mutex_lock(&s->lock);
     left = req->left;
-    done = req->done;
+    done = req->capture.done;
     step = req->stream.queued;
-    starts = req->starts;
-    req->starts = false;
+    starts = req->capture.starts;
+    req->capture.starts = false;
     if (starts)
         stream_start_locked(req);
     revoked = req->revoked;
@@ -197,10 +197,10 @@ static void work_step(struct request *req)
         stream_step(req);
         return;
     }
-    if (req->verify == VERIFY_WANTED) {
+    if (req->who.password.state == VERIFY_WANTED) {
         if (!left)
             credentials_check(req);
-        req->verify = VERIFY_DONE;
+        req->who.password.state = VERIFY_DONE;
         request_resume(req, /* ready= */ left);
         return;
     }
@@ -209,8 +209,8 @@ static void work_step(struct request *req)
     } else if (done && !left && revoked) {
         review_refuse(req);
     } else if (done && !left) {
-        if (req->profile && req->profile->id[0])
-            own_captures_add(req, req->profile->id);
+        if (req->capture.profile && req->capture.profile->id[0])
+            own_captures_add(req, req->capture.profile->id);
         req->route->finish(req);
     } else if (!left) {
         enum begin begin = request_begin(req);
@@ -226,7 +226,7 @@ static void work_step(struct request *req)
         return; /* a capture or whose.c owns it now, or has queued it again */
     if (!left && !req->stream.active) {
         request_wrap(req);
-        answer_encode(&req->answer, req->coding);
+        answer_encode(&req->answer, req->wants.coding);
     }
     request_resume(req, /* ready= */ true);
 }
@@ -243,8 +243,9 @@ static void *work_run(void *cookie)
         struct request *req = work_pop(s, slot);
 
         if (req) {
-            struct caller caller = req->caller;
-            bool counts = req->subject.role < ROLE_MANAGE && !req->subject.limited && slot->heavy;
+            struct caller caller = req->who.caller;
+            bool counts =
+                req->who.subject.role < ROLE_MANAGE && !req->who.subject.limited && slot->heavy;
             uint64_t begun_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 
             pthread_mutex_unlock(&s->lock);

@@ -54,7 +54,7 @@ static json_t *list_tools(struct request *req, struct mcp_fault *fault)
                       "there is no such cursor: the list has one page");
         return NULL;
     }
-    result = mcp_tools_list(req->subject.role);
+    result = mcp_tools_list(req->who.subject.role);
     if (result && req->mcp.modern) {
         json_object_set_new(result, "ttlMs", json_integer(MCP_TTL_MS));
         json_object_set_new(result, "cacheScope", json_string("private")); /* depends on the role */

@@ -223,7 +223,7 @@ int mcp_message_read(struct request *req, struct mcp_fault *fault)
 {
     struct mcp_message *m = &req->mcp;
     struct request_head h = { 0 };
-    int r = mcp_message_parse(buf_span(&req->body), m, fault);
+    int r = mcp_message_parse(buf_span(&req->received.body), m, fault);
 
     if (r != 0)
         return r;

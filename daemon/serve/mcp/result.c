@@ -53,7 +53,7 @@ static bool add_base(const struct request *req, struct buf *out)
     if (req->client->unix_socket)
         return false;
     buf_printf(out, "%s://%s", req->client->speaks_tls ? "https" : "http",
-               req->host[0] ? req->host : "localhost");
+               req->received.host[0] ? req->received.host : "localhost");
     return true;
 }
 

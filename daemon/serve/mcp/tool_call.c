@@ -223,7 +223,7 @@ static int call(struct request *req, const struct mcp_tool *tool, const json_t *
 
     if (r != 0)
         return r;
-    way = choose_way(tool, given, req->subject.role);
+    way = choose_way(tool, given, req->who.subject.role);
     if (!way) {
         argument_names(tool, names); /* path variables come first */
         return mcp_fault_set(fault, MCP_INVALID_PARAMS, 200,

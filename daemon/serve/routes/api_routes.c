@@ -21,7 +21,7 @@ static int document_of(const struct request *req, enum backend_document which,
 {
     const struct api_backend *be = &req->serve->be;
 
-    q.viewer = &req->subject.viewer;
+    q.viewer = &req->who.subject.viewer;
     q.target = &req->params.capture.target;
     return be->document(be->ctx, which, &q, ret, err);
 }
@@ -40,7 +40,7 @@ static bool answer_document(struct request *req, enum backend_document which,
     json_t *value = NULL;
     int r = document_of(req, which, q, &value, &err);
 
-    if (r != 0 || !value || !TABLES[which] || !req->wants_text)
+    if (r != 0 || !value || !TABLES[which] || !req->wants.text)
         return answer_backend(req, r, value, &err);
     TABLES[which](value, &req->answer.body);
     req->answer.status = 200;
@@ -139,7 +139,7 @@ bool handle_ready(struct request *req)
     json_t *value = NULL;
     int r = document_of(req, DOCUMENT_READY, (struct document_query){}, &value, &err);
 
-    if (value && req->subject.role < ROLE_VIEW) { /* readiness without the reasons */
+    if (value && req->who.subject.role < ROLE_VIEW) { /* readiness without the reasons */
         json_object_del(value, "problems");
         json_object_del(value, "captures");
     }

@@ -138,7 +138,7 @@ bool handle_capture(struct request *req)
 
     if (!id)
         return true;
-    r = be->capture(be->ctx, &req->subject.viewer, id, &value, /* ret_running= */ NULL, &err);
+    r = be->capture(be->ctx, &req->who.subject.viewer, id, &value, /* ret_running= */ NULL, &err);
     return answer_backend(req, r, value, &err);
 }
 
@@ -153,13 +153,13 @@ static bool change_capture(struct request *req, int (*fn)(void *ctx, const struc
     if (!id)
         return true;
     span_copy(span_of(id), req->capture_id, sizeof(req->capture_id));
-    if (req->subject.viewer.whole && !own_captures_has(req, id) &&
-        !subject_may(&req->subject, ROLE_MANAGE, req->serve->unix_path, &err)) {
+    if (req->who.subject.viewer.whole && !own_captures_has(req, id) &&
+        !subject_may(&req->who.subject, ROLE_MANAGE, req->serve->unix_path, &err)) {
         answer_problem(&req->answer, 403, &err, SPAN_NULL); /* the subject also sees captures of
                                                              * others */
         return true;
     }
-    r = fn(req->serve->be.ctx, &req->subject.viewer, id, &err);
+    r = fn(req->serve->be.ctx, &req->who.subject.viewer, id, &err);
     if (r == 0)
         return false;
     answer_outcome(&req->answer, r, &err, 1);
@@ -188,7 +188,7 @@ bool handle_capture_profile(struct request *req)
 
     if (!id)
         return true;
-    r = be->capture_profile(be->ctx, &req->subject.viewer, id, &profile, &err);
+    r = be->capture_profile(be->ctx, &req->who.subject.viewer, id, &profile, &err);
     if (r == 0) {
         /* The file name contains the event, which the profile has. */
         if (!(req->params.given & PARAM_BIT(PARAM_EVENT)))

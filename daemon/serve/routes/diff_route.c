@@ -23,7 +23,7 @@ static int side_profile(struct request *req, const char *parameter, const char *
                                parameter);
     }
     if (is_capture_id(text))
-        return be->capture_profile(be->ctx, &req->subject.viewer, text, ret, err);
+        return be->capture_profile(be->ctx, &req->who.subject.viewer, text, ret, err);
     if (!range_parse(span_of(text), p->now_ns, &range))
         return error_parameter(err, parameter, -EINVAL,
                                "%s=%s is not possible: %s takes the id of a capture or a range of "
@@ -119,7 +119,7 @@ bool handle_diff(struct request *req)
     struct error err = ERROR_NULL;
     int r;
 
-    if (!(p->given & PARAM_BIT(PARAM_DIFF_FORMAT)) && req->wants_text)
+    if (!(p->given & PARAM_BIT(PARAM_DIFF_FORMAT)) && req->wants.text)
         req->params.diff.format = DIFF_TEXT;
     r = side_profile(req, "a", p->diff.a, &a, &err) ?:
         side_profile(req, "b", p->diff.b, &b, &err) ?:

@@ -40,7 +40,7 @@ void event_error(struct request *req, const struct error *err)
 /* Appends the rendering parameters of the request, as they were sent. */
 static void add_render_params(const struct request *req, struct buf *out)
 {
-    struct span rest = span_of(req->uri), item;
+    struct span rest = span_of(req->received.uri), item;
     bool first = true;
 
     rest = span_from(rest, span_find(rest, '?') + 1);
@@ -61,20 +61,20 @@ static void add_render_params(const struct request *req, struct buf *out)
 static void progress_done(struct request *req)
 {
     _cleanup_buf_ struct buf link = BUF_UPTO(SERVE_HEAD_MAX_BYTES);
-    const struct profile *p = req->profile;
+    const struct profile *p = req->capture.profile;
     json_t *value, *warnings = json_array();
 
     buf_printf(&link, "/api/v1/captures/%s/profile", p->id);
     add_render_params(req, &link);
     for (size_t i = 0; i < p->warning_count; i++)
         json_array_append_new(warnings, json_string(p->warnings[i]));
-    if (req->err.msg[0])
-        json_array_append_new(warnings, json_string(req->err.msg));
+    if (req->capture.err.msg[0])
+        json_array_append_new(warnings, json_string(req->capture.err.msg));
     value = json_pack("{s:s, s:f, s:I, s:I, s:I, s:I, s:o}", "state", "done", "progress", 1.0,
                       "samples", (json_int_t)p->total, "lost", (json_int_t)p->lost, "unknown",
                       (json_int_t)p->unknown, "truncated", (json_int_t)p->truncated, "warnings",
                       warnings);
-    if (p->id[0] && !req->err.msg[0] && !link.error) {
+    if (p->id[0] && !req->capture.err.msg[0] && !link.error) {
         json_object_set_new(value, "id", json_string(p->id));
         json_object_set_new(value, "link", json_string(link.p));
     }
@@ -83,12 +83,12 @@ static void progress_done(struct request *req)
 
 static void progress_step(struct request *req)
 {
-    uint64_t took_ns = clock_monotonic_ns() - req->started_ns;
+    uint64_t took_ns = clock_monotonic_ns() - req->capture.started_ns;
     double part = (double)took_ns / (double)req->params.capture.duration_ns;
     bool done;
 
     pthread_mutex_lock(&req->serve->lock);
-    done = req->done;
+    done = req->capture.done;
     pthread_mutex_unlock(&req->serve->lock);
     if (!done) {
         event_json(req, "progress",
@@ -96,10 +96,10 @@ static void progress_step(struct request *req)
                              "seconds", (double)took_ns / 1e9));
         return;
     }
-    if (req->profile)
+    if (req->capture.profile)
         progress_done(req);
     else
-        event_error(req, &req->err);
+        event_error(req, &req->capture.err);
     stream_end(req);
 }
 
@@ -120,7 +120,8 @@ static void watch_top(struct request *req)
     _cleanup_(view_freep) struct view *view = NULL;
     json_t *value;
 
-    if (be->capture_profile(be->ctx, &req->subject.viewer, req->path_text, &profile, NULL) != 0 ||
+    if (be->capture_profile(be->ctx, &req->who.subject.viewer, req->path_text, &profile, NULL) !=
+            0 ||
         view_new(profile, &req->params.view, &view, NULL) < 0)
         return;
     value = top_json(view, WATCH_TOP_ROWS);
@@ -135,7 +136,7 @@ static void watch_step(struct request *req)
     struct error err = ERROR_NULL;
     json_t *value = NULL;
     bool running;
-    int r = be->capture(be->ctx, &req->subject.viewer, req->path_text, &value, &running, &err);
+    int r = be->capture(be->ctx, &req->who.subject.viewer, req->path_text, &value, &running, &err);
 
     if (r != 0) {
         event_error(req, &err);
@@ -155,7 +156,7 @@ bool handle_capture_stream(struct request *req)
     if (req->answer.status != 200)
         return true;
     answer_reset(&req->answer);
-    if (req->head) {
+    if (req->wants.head) {
         req->answer.content_type = STREAM_EVENTS;
         req->answer.no_body = true;
         return true;

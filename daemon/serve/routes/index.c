@@ -40,7 +40,7 @@ static void add_jvm(void *cookie, const struct jvm_facts *f)
 static void add_command(const struct request *req, const char *options, const char *path,
                         int32_t host_pid, struct buf *out)
 {
-    const char *host = req->host[0] ? req->host : "localhost";
+    const char *host = req->received.host[0] ? req->received.host : "localhost";
 
     buf_printf(out, "  curl %s", options);
     if (req->client->unix_socket)
@@ -66,7 +66,7 @@ static void add_rows(const struct index *x, struct buf *out)
 bool handle_index(struct request *req)
 {
     const struct api_backend *be = &req->serve->be;
-    struct target_selector everything = { .viewer = &req->subject.viewer };
+    struct target_selector everything = { .viewer = &req->who.subject.viewer };
     struct answer *a = &req->answer;
     struct error err = ERROR_NULL;
     struct index x = { 0 };

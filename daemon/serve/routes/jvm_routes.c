@@ -8,7 +8,8 @@
 static int head_of_jvm(struct request *req, struct error *err)
 {
     const struct api_backend *be = &req->serve->be;
-    const struct document_query q = { .viewer = &req->subject.viewer, .host_pid = req->path_pid };
+    const struct document_query q = { .viewer = &req->who.subject.viewer,
+                                      .host_pid = req->path_pid };
     json_t *jvm = NULL;
     int r = be->document(be->ctx, DOCUMENT_JVM, &q, &jvm, err);
 
@@ -23,7 +24,7 @@ static int write_threads(struct request *req, const struct thread_dump *d, struc
     const struct params *p = &req->params;
     const struct threads_opts o = { .grouped = p->list.grouped };
     struct answer *a = &req->answer;
-    bool text = req->wants_text;
+    bool text = req->wants.text;
     int r;
 
     a->status = 200;
@@ -48,7 +49,7 @@ bool handle_threads(struct request *req)
     struct thread_dump *d = NULL;
     int r;
 
-    if (req->head) {
+    if (req->wants.head) {
         r = head_of_jvm(req, &err);
         if (r == 0) {
             req->answer.status = 200;
@@ -56,7 +57,7 @@ bool handle_threads(struct request *req)
             return true;
         }
     } else {
-        r = be->threads(be->ctx, &req->subject.viewer, req->path_pid, &d, &err);
+        r = be->threads(be->ctx, &req->who.subject.viewer, req->path_pid, &d, &err);
         if (r == 0)
             r = write_threads(req, d, &err);
         thread_dump_free(d);
@@ -76,9 +77,9 @@ bool handle_perf_map(struct request *req)
     struct error err = ERROR_NULL;
     int r;
 
-    r = req->head ? head_of_jvm(req, &err)
-                  : be->perf_map(be->ctx, &req->subject.viewer, req->path_pid, p->map_symbols,
-                                 p->list.unfold, &a->body, &err);
+    r = req->wants.head ? head_of_jvm(req, &err)
+                        : be->perf_map(be->ctx, &req->who.subject.viewer, req->path_pid,
+                                       p->map_symbols, p->list.unfold, &a->body, &err);
     if (r == 0 && !a->body.error) {
         a->status = 200;
         a->content_type = "text/plain; charset=utf-8";

@@ -30,7 +30,8 @@ static bool is_secure(const struct request *req)
  * localhost. */
 static void cookie_name(const struct request *req, char ret[COOKIE_NAME_MAX])
 {
-    struct span host = span_of(req->host), port = span_from(host, span_rfind(host, ':') + 1);
+    struct span host = span_of(req->received.host),
+                port = span_from(host, span_rfind(host, ':') + 1);
     uint64_t number = 0;
 
     if (span_find(port, ']') != port.n || !span_parse_dec(port, &number) || number > 65535)
@@ -52,9 +53,9 @@ bool login_find(struct request *req, struct span cookies)
     while (session_cookie(&cookies, &name, &value)) {
         if (!span_eq_str(name, wanted) ||
             !sessions_find(req->serve->sessions, value, browser, clock_monotonic_ns(),
-                           &req->subject, &req->session_left_ns))
+                           &req->who.subject, &req->who.session_left_ns))
             continue;
-        span_copy(value, req->session, sizeof(req->session));
+        span_copy(value, req->who.session, sizeof(req->who.session));
         return true;
     }
     return false;
@@ -98,12 +99,13 @@ bool handle_login(struct request *req)
     char secret[SESSION_TEXT], name[COOKIE_NAME_MAX];
     int r;
 
-    if (req->head) { /* HEAD does not consume the ticket */
+    if (req->wants.head) { /* HEAD does not consume the ticket */
         req->answer.no_body = true;
         return true;
     }
     r = sessions_login(req->serve->sessions, span_of(req->params.ticket ? req->params.ticket : ""),
-                       browser, req->serve->access, clock_monotonic_ns(), secret, &req->subject);
+                       browser, req->serve->access, clock_monotonic_ns(), secret,
+                       &req->who.subject);
     if (r != 0) {
         error_set(&err, -EACCES,
                   r == SESSION_NONE ? "this address was used already, or is too old"
@@ -111,7 +113,7 @@ bool handle_login(struct request *req)
         error_remedy(&err, "%s", NO_LOGIN);
         return request_refuse(req, 403, &err);
     }
-    span_copy(span_of(secret), req->session, sizeof(req->session));
+    span_copy(span_of(secret), req->who.session, sizeof(req->who.session));
     cookie_name(req, name);
     answer_header(&req->answer, "Set-Cookie",
                   "%s=%s; Path=/; HttpOnly; SameSite=Strict; Max-Age=%u%s", name, secret,
@@ -126,7 +128,7 @@ bool handle_logout(struct request *req)
 {
     char name[COOKIE_NAME_MAX];
 
-    sessions_end(req->serve->sessions, span_of(req->session));
+    sessions_end(req->serve->sessions, span_of(req->who.session));
     review_soon(req->serve);
     cookie_name(req, name);
     answer_header(&req->answer, "Set-Cookie", "%s=; Path=/; HttpOnly; SameSite=Strict; Max-Age=0%s",
@@ -139,9 +141,9 @@ bool handle_logout(struct request *req)
 
 static const char *known_by(const struct request *req)
 {
-    if (req->session[0])
+    if (req->who.session[0])
         return "cookie";
-    return subject_known_by(&req->subject);
+    return subject_known_by(&req->who.subject);
 }
 
 static json_t *roles_up_to(enum role role)
@@ -155,7 +157,7 @@ static json_t *roles_up_to(enum role role)
 
 bool handle_whoami(struct request *req)
 {
-    const struct subject *s = &req->subject;
+    const struct subject *s = &req->who.subject;
     struct error err = ERROR_NULL;
     char name[SUBJECT_NAME_BYTES];
     json_t *value =
@@ -171,10 +173,10 @@ bool handle_whoami(struct request *req)
         matchers_write(s->viewer.seen, &text);
         json_object_set_new(value, "match", json_string(text.error ? "{...}" : text.p));
     }
-    if (value && req->session[0])
+    if (value && req->who.session[0])
         json_object_set_new(
             value, "session",
-            json_pack("{s:I}", "seconds", (json_int_t)(req->session_left_ns / NSEC_PER_SEC)));
+            json_pack("{s:I}", "seconds", (json_int_t)(req->who.session_left_ns / NSEC_PER_SEC)));
     if (value && (s->limited ? !subject_may(s, ROLE_MANAGE, req->serve->unix_path, &err)
                              : !subject_may(s, ROLE_VIEW, req->serve->unix_path, &err))) {
         json_object_set_new(value, s->limited ? "limit" : "problem", json_string(err.msg));
@@ -214,6 +216,6 @@ void login_page(struct request *req, const struct error *err)
                 "<p>To log in with this browser, run <code>sudo flamed --login</code> on the "
                 "machine of flamed, and open the address that it prints. It is good once, for two "
                 "minutes.</p>\n<p>You are: ");
-    text_add_html(&a->body, span_of(subject_name(&req->subject, name)));
+    text_add_html(&a->body, span_of(subject_name(&req->who.subject, name)));
     buf_add_str(&a->body, ".</p>\n</html>\n");
 }

@@ -19,7 +19,7 @@ static bool take_shared(struct request *req, struct buf *out)
     const struct shared_metrics *m = &s->metrics;
     bool fresh;
 
-    if (!req->subject.viewer.whole)
+    if (!req->who.subject.viewer.whole)
         return false;
     LOCK_SCOPE(&s->lock);
     fresh = m->text.n && m->changes == s->changes &&
@@ -34,7 +34,7 @@ static bool take_shared(struct request *req, struct buf *out)
 static int ask_backend(struct request *req, struct buf *out, struct error *err)
 {
     struct serve *s = req->serve;
-    const struct viewer *v = &req->subject.viewer;
+    const struct viewer *v = &req->who.subject.viewer;
     uint64_t asked_ns = clock_monotonic_ns(), changes;
     int r;
 
@@ -62,7 +62,7 @@ static int add_own(struct request *req, struct buf *out)
     struct answer_counts *counts;
     struct serve_stats stats;
 
-    if (!req->subject.viewer.whole)
+    if (!req->who.subject.viewer.whole)
         return out->error;
     counts = malloc(sizeof(*counts));
     if (!counts)

@@ -14,7 +14,7 @@
 
 static void send_file(struct request *req, const struct page_file *f)
 {
-    bool gzip = req->coding == CODING_GZIP;
+    bool gzip = req->wants.coding == CODING_GZIP;
 
     answer_fixed(&req->answer, f->content_type, gzip ? *f->gzip : *f->plain);
     req->answer.coding = gzip ? "gzip" : NULL;
@@ -24,7 +24,7 @@ static void send_file(struct request *req, const struct page_file *f)
 /* Sends the page to browsers, which name text/html, and text to curl and others. */
 bool handle_page(struct request *req)
 {
-    if (!req->wants_html)
+    if (!req->wants.html)
         return handle_index(req);
     send_file(req, &PAGE_FILES[0]);
     req->answer.cache = PAGE_CACHE_PAGE;
@@ -36,7 +36,7 @@ bool handle_page_file(struct request *req)
     struct error err = ERROR_NULL;
 
     for (size_t i = 1; i < PAGE_FILES_COUNT; i++) {
-        if (strcmp(req->path, PAGE_FILES[i].path) != 0)
+        if (strcmp(req->received.path, PAGE_FILES[i].path) != 0)
             continue;
         send_file(req, &PAGE_FILES[i]);
         req->answer.cache = PAGE_CACHE_FILE;

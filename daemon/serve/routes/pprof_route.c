@@ -27,7 +27,7 @@ static const char INDEX[] =
 bool handle_pprof_index(struct request *req)
 {
     answer_fixed(&req->answer, "text/html; charset=utf-8", span_of(INDEX));
-    if (!span_ends_with(span_of(req->path), "/")) { /* links are relative to the folder */
+    if (!span_ends_with(span_of(req->received.path), "/")) { /* links are relative to the folder */
         req->answer.status = 301;
         answer_header(&req->answer, "Location", "pprof/");
     }
@@ -44,7 +44,7 @@ static bool sample(struct request *req, bool counts_objects)
     int r;
 
     req->params.picture.format = render_format_find(SPAN("pprof"));
-    if (!req->head) {
+    if (!req->wants.head) {
         request_describe_capture(req, &c);
         c.keep = false;             /* the scraper stores it */
         c.symbols = SYMBOLS_MEMORY; /* scrapes repeat all day; agents are loaded only for people */
@@ -217,8 +217,8 @@ bool handle_pprof_event(struct request *req)
     }
     if (!request_may_sample_events(req, &err))
         return answer_without(req, err.msg);
-    req->values = k->values;
-    if (params_enter_jvm(p) && !req->head && !quota_attach(req))
+    req->wants.values = k->values;
+    if (params_enter_jvm(p) && !req->wants.head && !quota_attach(req))
         return true;
     if (!sample(req, k->counts_objects))
         return false;

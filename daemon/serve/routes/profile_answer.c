@@ -46,7 +46,7 @@ void answer_filename(struct answer *a, const struct params *p, const struct prof
 void answer_describe(struct request *req, const struct profile *profile,
                      const struct render_format *format)
 {
-    bool as_html = format->render_html && req->wants_html;
+    bool as_html = format->render_html && req->wants.html;
 
     req->answer.content_type = as_html ? "text/html; charset=utf-8" : format->content_type;
     answer_filename(&req->answer, &req->params, profile, as_html ? "html" : format->extension);
@@ -155,10 +155,10 @@ void answer_profile(struct request *req, struct profile *profile,
         .inverted = p->picture.inverted,
         .top = p->picture.top,
         .width = p->picture.width,
-        .values = req->values,
+        .values = req->wants.values,
         .spans = p->picture.spans,
     };
-    bool as_html = format->render_html && req->wants_html;
+    bool as_html = format->render_html && req->wants.html;
     struct words words = { .count = 0 };
     struct error err = ERROR_NULL;
     int r = 0;
@@ -204,8 +204,8 @@ void answer_profile(struct request *req, struct profile *profile,
                       "%zu different stacks have over %zu frames, which %s cannot open: the middle "
                       "of each is left out; other formats have all",
                       render_shortened(format, view), format->stack_max, format->name);
-    if (req->err.msg[0]) /* the profile is complete but could not be stored */
-        answer_header(a, "X-Flamed-Warning", "%s", req->err.msg);
+    if (req->capture.err.msg[0]) /* the profile is complete but could not be stored */
+        answer_header(a, "X-Flamed-Warning", "%s", req->capture.err.msg);
     else if (profile->id[0])
         answer_header(a, "X-Flamed-Capture", "%s", profile->id);
 }

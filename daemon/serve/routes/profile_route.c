@@ -109,11 +109,11 @@ bool handle_profile(struct request *req)
     }
     if (!check_event(req))
         return true;
-    if (!req->head) {
+    if (!req->wants.head) {
         request_describe_capture(req, &c);
-        if (req->wants_events && !quota_stream(req))
+        if (req->wants.events && !quota_stream(req))
             return true;
-        if (req->wants_events)
+        if (req->wants.events)
             progress_plan(req);
         return request_begin_capture(req, &c);
     }
@@ -124,7 +124,7 @@ bool handle_profile(struct request *req)
     }
     req->answer.status = 200;
     req->answer.no_body = true;
-    if (req->wants_events) {
+    if (req->wants.events) {
         req->answer.content_type = STREAM_EVENTS;
         return true;
     }
@@ -134,8 +134,9 @@ bool handle_profile(struct request *req)
 
 void finish_profile(struct request *req)
 {
-    if (req->profile)
-        answer_profile(req, req->profile, req->params.picture.format);
+    if (req->capture.profile)
+        answer_profile(req, req->capture.profile, req->params.picture.format);
     else
-        answer_outcome(&req->answer, req->outcome ? req->outcome : -EIO, &req->err, 1);
+        answer_outcome(&req->answer, req->capture.outcome ? req->capture.outcome : -EIO,
+                       &req->capture.err, 1);
 }

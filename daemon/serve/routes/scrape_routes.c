@@ -41,8 +41,9 @@ bool handle_sd(struct request *req)
 {
     const struct api_backend *be = &req->serve->be;
     struct sd_list list = { .entries = json_array(),
-                            .target = req->host[0] ? req->host : "localhost:7979" };
-    struct target_selector everything = { .viewer = &req->subject.viewer };
+                            .target =
+                                req->received.host[0] ? req->received.host : "localhost:7979" };
+    struct target_selector everything = { .viewer = &req->who.subject.viewer };
     struct error err = ERROR_NULL;
     int r = be->jvms_each(be->ctx, &everything, add_entry, &list, &err);
 

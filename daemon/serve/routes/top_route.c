@@ -37,7 +37,7 @@ static int top_write(struct request *req, struct profile *profile, bool live, st
 
     if (r < 0)
         return r;
-    if (!req->wants_events)
+    if (!req->wants.events)
         return top_table(view, &o, out);
     value = top_json(view, top_rows(p, /* events= */ true));
     text = json_dumps(value, JSON_COMPACT);
@@ -53,7 +53,7 @@ static void top_error(struct request *req, const struct error *err)
 {
     _cleanup_buf_ struct buf b = BUF_NULL;
 
-    if (req->wants_events) {
+    if (req->wants.events) {
         event_error(req, err);
     } else {
         buf_init(&b, STREAM_PIECE_MAX_BYTES);
@@ -75,20 +75,20 @@ static void top_step(struct request *req)
     int r;
 
     pthread_mutex_lock(&req->serve->lock);
-    over = req->done || req->ended;
-    if (req->done)
-        err = req->err;
+    over = req->capture.done || req->capture.ended;
+    if (req->capture.done)
+        err = req->capture.err;
     pthread_mutex_unlock(&req->serve->lock);
     if (over) {
         top_error(req, &err);
         return;
     }
-    r = be->capture_snapshot(be->ctx, req->capture, /* reset= */ true, &profile, &err);
+    r = be->capture_snapshot(be->ctx, req->capture.handle, /* reset= */ true, &profile, &err);
     if (r == 0)
         r = top_write(req, profile, /* live= */ true, &b, &err);
     if (r != 0)
         top_error(req, &err);
-    else if (req->wants_events)
+    else if (req->wants.events)
         stream_event(req, "top", buf_span(&b));
     else
         stream_write(req, buf_span(&b));
@@ -125,12 +125,12 @@ static void answer_table(struct request *req, struct profile *profile)
 
     a->status = 200;
     a->content_type = TOP_TEXT;
-    if (req->wants_events) {
+    if (req->wants.events) {
         a->content_type = STREAM_EVENTS;
         buf_add_str(&a->body, "event: top\ndata: ");
     }
     r = top_write(req, profile, /* live= */ false, &a->body, &err);
-    if (req->wants_events)
+    if (req->wants.events)
         buf_add_str(&a->body, "\n\n");
     if (r != 0) {
         answer_reset(a);
@@ -151,12 +151,12 @@ bool handle_top(struct request *req)
     }
     if (!check_top_event(req))
         return true;
-    if (req->head) {
+    if (req->wants.head) {
         r = be->target_check(be->ctx, &req->params.capture.target, &err);
         if (r != 0)
             answer_outcome(&req->answer, r, &err, 1);
         else
-            req->answer.content_type = req->wants_events ? STREAM_EVENTS : TOP_TEXT;
+            req->answer.content_type = req->wants.events ? STREAM_EVENTS : TOP_TEXT;
         req->answer.no_body = r == 0;
         return true;
     }
@@ -167,9 +167,9 @@ bool handle_top(struct request *req)
     c.live = true;
     c.duration_ns = req->params.once ? req->params.refresh_ns : 0;
     if (!req->params.once) {
-        stream_plan(req, req->wants_events ? STREAM_EVENTS : TOP_TEXT, req->params.refresh_ns,
+        stream_plan(req, req->wants.events ? STREAM_EVENTS : TOP_TEXT, req->params.refresh_ns,
                     top_step);
-        buf_add_str(&req->stream.out, req->wants_events ? ": sampling\n\n" : TOP_FIRST);
+        buf_add_str(&req->stream.out, req->wants.events ? ": sampling\n\n" : TOP_FIRST);
     }
     return request_begin_capture(req, &c);
 }
@@ -177,8 +177,9 @@ bool handle_top(struct request *req)
 /* Answers once=1 with its only table. */
 void finish_top(struct request *req)
 {
-    if (req->profile)
-        answer_table(req, req->profile);
+    if (req->capture.profile)
+        answer_table(req, req->capture.profile);
     else
-        answer_outcome(&req->answer, req->outcome ? req->outcome : -EIO, &req->err, 1);
+        answer_outcome(&req->answer, req->capture.outcome ? req->capture.outcome : -EIO,
+                       &req->capture.err, 1);
 }

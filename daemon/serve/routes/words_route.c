@@ -47,7 +47,7 @@ bool handle_words(struct request *req)
         &req->serve->be,
         &(struct words_request){ .target = &req->params.capture.target, .view = v, .range = range },
         &words);
-    if (req->wants_text) {
+    if (req->wants.text) {
         words_text(&words, &a->body);
         a->status = 200;
         a->content_type = "text/plain; charset=utf-8";
