@@ -152,8 +152,8 @@ static bool take_tls(struct request *req, void *session, bool *ret_changed)
     struct tls *fresh = NULL, *before;
 
     pthread_mutex_lock(&s->lock);
-    if (c->tls != s->tls)
-        fresh = tls_ref(s->tls);
+    if (c->tls != s->listen.tls)
+        fresh = tls_ref(s->listen.tls);
     pthread_mutex_unlock(&s->lock);
     *ret_changed = fresh != NULL;
     if (!fresh)

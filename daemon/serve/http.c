@@ -174,7 +174,7 @@ static void client_begin_tls(struct serve *s, struct client *c, struct MHD_Conne
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(connection, MHD_CONNECTION_INFO_GNUTLS_SESSION);
 
-    c->tls = tls_ref(s->tls);
+    c->tls = tls_ref(s->listen.tls);
     if (!info || !info->tls_session || tls_begin(c->tls, info->tls_session) < 0)
         client_cut(c);
 }
@@ -240,23 +240,23 @@ int http_start(struct serve *s, struct error *err)
         { MHD_OPTION_END, 0, NULL },
     };
 
-    s->mhd = start_library(s, PLAIN, MHD_USE_EPOLL_INTERNAL_THREAD);
-    if (!s->mhd)
+    s->listen.mhd = start_library(s, PLAIN, MHD_USE_EPOLL_INTERNAL_THREAD);
+    if (!s->listen.mhd)
         return error_set(err, -ENOMEM, "cannot start the HTTP library");
-    if (!s->tls)
+    if (!s->listen.tls)
         return 0;
     /* With epoll, the library polls in a busy loop while a client delays its handshake. */
-    s->mhd_tls = start_library(s, tls, MHD_USE_POLL_INTERNAL_THREAD | MHD_USE_TLS);
-    if (!s->mhd_tls)
+    s->listen.mhd_tls = start_library(s, tls, MHD_USE_POLL_INTERNAL_THREAD | MHD_USE_TLS);
+    if (!s->listen.mhd_tls)
         return error_set(err, -EINVAL, "cannot start the HTTP library with TLS");
     return 0;
 }
 
 void http_stop(struct serve *s)
 {
-    if (s->mhd)
-        MHD_stop_daemon(s->mhd);
-    if (s->mhd_tls)
-        MHD_stop_daemon(s->mhd_tls);
-    s->mhd = s->mhd_tls = NULL;
+    if (s->listen.mhd)
+        MHD_stop_daemon(s->listen.mhd);
+    if (s->listen.mhd_tls)
+        MHD_stop_daemon(s->listen.mhd_tls);
+    s->listen.mhd = s->listen.mhd_tls = NULL;
 }

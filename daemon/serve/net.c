@@ -93,8 +93,8 @@ static void net_add(struct serve *s, bool tls, const struct peer_connection *a)
     s->stats.connections++;
     pthread_mutex_unlock(&s->lock);
 
-    if (MHD_add_connection(tls ? s->mhd_tls : s->mhd, a->fd, (const struct sockaddr *)&a->address,
-                           a->address_n) == MHD_YES)
+    if (MHD_add_connection(tls ? s->listen.mhd_tls : s->listen.mhd, a->fd,
+                           (const struct sockaddr *)&a->address, a->address_n) == MHD_YES)
         return;
     /* MHD_add_connection() has closed the socket */
     pthread_mutex_lock(&s->lock);
@@ -137,7 +137,7 @@ static void net_accept(struct serve *s, size_t listener)
 {
     bool tls = s->opts.listen_tls & UINT32_C(1) << listener;
     struct peer_connection list[NET_ACCEPTS];
-    size_t n = accept_all(s->listen_fds[listener], list, ARRAY_SIZE(list));
+    size_t n = accept_all(s->listen.fds[listener], list, ARRAY_SIZE(list));
 
     peers_ask(s->opts.peers, list, n);
     for (size_t i = 0; i < n; i++)
@@ -155,7 +155,7 @@ void net_watch(struct serve *s, struct request *req)
 
     c->request = req;
     c->probed = false;
-    c->watching = epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, c->fd, &ev) == 0;
+    c->watching = epoll_ctl(s->net.epoll_fd, EPOLL_CTL_ADD, c->fd, &ev) == 0;
 }
 
 void net_unwatch(struct serve *s, struct request *req)
@@ -163,7 +163,7 @@ void net_unwatch(struct serve *s, struct request *req)
     struct client *c = req->client;
 
     if (c->watching)
-        epoll_ctl(s->epoll_fd, EPOLL_CTL_DEL, c->fd, NULL);
+        epoll_ctl(s->net.epoll_fd, EPOLL_CTL_DEL, c->fd, NULL);
     c->watching = false;
     c->request = NULL;
 }
@@ -182,7 +182,7 @@ static bool client_probe(struct serve *s, struct client *c)
     c->probed = true;
     return send(c->fd, INTERIM, sizeof(INTERIM) - 1, MSG_DONTWAIT | MSG_NOSIGNAL) ==
                sizeof(INTERIM) - 1 &&
-           epoll_ctl(s->epoll_fd, EPOLL_CTL_MOD, c->fd, &ev) == 0;
+           epoll_ctl(s->net.epoll_fd, EPOLL_CTL_MOD, c->fd, &ev) == 0;
 }
 
 static void net_client_event(struct serve *s, uint64_t token, uint32_t events)
@@ -198,7 +198,7 @@ static void net_client_event(struct serve *s, uint64_t token, uint32_t events)
         if ((events & (EPOLLHUP | EPOLLERR)) || !client_probe(s, c)) {
             struct request *req = c->request;
 
-            epoll_ctl(s->epoll_fd, EPOLL_CTL_DEL, c->fd, NULL);
+            epoll_ctl(s->net.epoll_fd, EPOLL_CTL_DEL, c->fd, NULL);
             c->watching = false;
             req->left = true;
             s->stats.clients_left++;
@@ -254,7 +254,7 @@ static void *net_run(void *cookie)
     pthread_setname_np(pthread_self(), "flamed-net");
     for (;;) {
         struct epoll_event events[NET_EVENTS];
-        int n = epoll_wait(s->epoll_fd, events, NET_EVENTS, NET_TICK_MS);
+        int n = epoll_wait(s->net.epoll_fd, events, NET_EVENTS, NET_TICK_MS);
         bool stop;
 
         for (int i = 0; i < n; i++) {
@@ -268,7 +268,7 @@ static void *net_run(void *cookie)
                 net_client_event(s, token, events[i].events);
         }
         pthread_mutex_lock(&s->lock);
-        stop = s->net_stop;
+        stop = s->net.stop;
         pthread_mutex_unlock(&s->lock);
         if (stop)
             return NULL;
@@ -284,20 +284,20 @@ int net_start(struct serve *s, struct error *err)
     struct epoll_event ev = { .events = EPOLLIN, .data.u64 = TOKEN_WAKE };
     int r;
 
-    s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-    s->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (s->epoll_fd < 0 || s->wake_fd < 0 ||
-        epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, s->wake_fd, &ev) < 0)
+    s->net.epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    s->net.wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (s->net.epoll_fd < 0 || s->net.wake_fd < 0 ||
+        epoll_ctl(s->net.epoll_fd, EPOLL_CTL_ADD, s->net.wake_fd, &ev) < 0)
         return error_errno(err, "cannot make the event loop of the HTTP service");
-    for (size_t i = 0; i < s->listen_count; i++) {
+    for (size_t i = 0; i < s->listen.count; i++) {
         ev.data.u64 = TOKEN_LISTEN | i;
-        if (epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, s->listen_fds[i], &ev) < 0)
+        if (epoll_ctl(s->net.epoll_fd, EPOLL_CTL_ADD, s->listen.fds[i], &ev) < 0)
             return error_errno(err, "cannot wait for connections on a listening socket");
     }
-    r = pthread_create(&s->net_thread, NULL, net_run, s);
+    r = pthread_create(&s->net.thread, NULL, net_run, s);
     if (r != 0)
         return error_code(err, -r, "cannot start a thread of the HTTP service");
-    s->net_started = true;
+    s->net.started = true;
     return 0;
 }
 
@@ -305,13 +305,13 @@ void net_stop(struct serve *s)
 {
     uint64_t one = 1;
 
-    if (!s->net_started)
+    if (!s->net.started)
         return;
     pthread_mutex_lock(&s->lock);
-    s->net_stop = true;
+    s->net.stop = true;
     pthread_mutex_unlock(&s->lock);
-    if (write(s->wake_fd, &one, sizeof(one)) < 0)
+    if (write(s->net.wake_fd, &one, sizeof(one)) < 0)
         log_debug_errno(-errno, "cannot wake the net thread"); /* it wakes at its next tick */
-    pthread_join(s->net_thread, NULL);
-    s->net_started = false;
+    pthread_join(s->net.thread, NULL);
+    s->net.started = false;
 }

@@ -13,7 +13,7 @@ void own_captures_add(struct request *req, const char *id)
     struct own_capture *to;
     LOCK_SCOPE(&s->lock);
 
-    to = &s->own[s->own_next++ % OWN_CAPTURES_MAX];
+    to = &s->own.list[s->own.next++ % OWN_CAPTURES_MAX];
     to->caller = req->who.caller;
     span_copy(span_of(id), to->id, sizeof(to->id));
 }
@@ -25,6 +25,7 @@ bool own_captures_has(const struct request *req, const char *id)
     LOCK_SCOPE(&s->lock);
 
     for (size_t i = 0; i < OWN_CAPTURES_MAX && !own; i++)
-        own = strcmp(s->own[i].id, id) == 0 && caller_equal(&s->own[i].caller, &req->who.caller);
+        own = strcmp(s->own.list[i].id, id) == 0 &&
+              caller_equal(&s->own.list[i].caller, &req->who.caller);
     return own;
 }

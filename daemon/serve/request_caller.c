@@ -83,10 +83,10 @@ static void refuse_untold(struct request *req)
     pthread_mutex_unlock(&req->serve->lock);
     error_set(&err, -ETIMEDOUT, "flamed does not know the caller yet: %s",
               req->who.subject.problem);
-    if (req->serve->unix_path[0])
+    if (req->serve->listen.unix_path[0])
         error_remedy(&err,
                      "ask once more in a second, or on the Unix socket: curl --unix-socket %s",
-                     req->serve->unix_path);
+                     req->serve->listen.unix_path);
     else
         error_remedy(&err, "ask once more in a second");
     answer_outcome(&req->answer, BACKEND_UNAVAILABLE, &err, 0);
@@ -108,7 +108,7 @@ void request_refuse_peer(struct request *req, const struct peer *peer, enum peer
         refuse_untold(req);
         return;
     }
-    subject_may(&req->who.subject, req->route->role, req->serve->unix_path, &err);
+    request_has_role(req, req->route->role, &err);
     request_refuse(req, 403, &err);
 }
 
@@ -116,7 +116,7 @@ bool request_may_use_route(struct request *req)
 {
     struct error err = ERROR_NULL;
 
-    if (subject_may(&req->who.subject, req->route->role, req->serve->unix_path, &err))
+    if (request_has_role(req, req->route->role, &err))
         return true;
     if (req->who.subject.kind == SUBJECT_NOBODY && access_rules_have_shown(req->serve->access))
         credentials_challenge(req, err.msg);

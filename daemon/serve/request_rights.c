@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rights that a capture requires beyond the role of its route: to enter a JVM, and for events that
- * cost other processes.
+ * Rights of a request's subject, and those that a capture requires beyond the role of its route: to
+ * enter a JVM, and for events that cost other processes.
  */
 #include "serve/serve_impl.h"
 
 #include "event/events.h"
 #include "serve/http.h"
+
+bool request_has_role(const struct request *req, enum role needed, struct error *err)
+{
+    return subject_may(&req->who.subject, needed, req->serve->listen.unix_path, err);
+}
 
 /* Returns whether the request begins a capture with an event that has @flag. */
 static bool samples(const struct request *req, enum event_flag flag)
@@ -52,8 +57,7 @@ bool request_may_sample_events(const struct request *req, struct error *err)
         error_remedy(err, "ask as root or as a member of group flamed, or for another event");
         return false;
     }
-    return !samples(req, EVENT_PROBES) ||
-           subject_may(&req->who.subject, ROLE_ATTACH, req->serve->unix_path, err);
+    return !samples(req, EVENT_PROBES) || request_has_role(req, ROLE_ATTACH, err);
 }
 
 static bool may_name(struct request *req)
@@ -64,7 +68,7 @@ static bool may_name(struct request *req)
         return true;
     if (req->who.subject.role >= ROLE_ATTACH)
         return req->wants.head || quota_attach(req);
-    subject_may(&req->who.subject, ROLE_ATTACH, req->serve->unix_path, &err);
+    request_has_role(req, ROLE_ATTACH, &err);
     error_remedy(&err, "leave out symbols=, or use symbols=memory, which needs no agent");
     return refuse_parameter(req, "symbols", &err);
 }

@@ -23,7 +23,8 @@ static const char REMEDY[] = "log in or connect again: /api/v1/whoami says what 
 /* Returns whether the connection would still pass a handshake now. */
 static bool certificate_counts(const struct serve *s, const struct client *c)
 {
-    return !c->names || ((int64_t)time(NULL) <= c->until_s && tls_same_clients(c->tls, s->tls));
+    return !c->names ||
+           ((int64_t)time(NULL) <= c->until_s && tls_same_clients(c->tls, s->listen.tls));
 }
 
 /* Gets the present rights of @before by the rules in force. @base: the user of the machine without
@@ -91,16 +92,16 @@ void review_soon(struct serve *s)
 {
     LOCK_SCOPE(&s->lock);
 
-    s->review_next_ns = 0;
-    s->review_background = true;
-    pthread_cond_broadcast(&s->work);
+    s->review.next_ns = 0;
+    s->review.background_due = true;
+    pthread_cond_broadcast(&s->workers.work);
 }
 
 void review_tick(struct serve *s, uint64_t now_ns)
 {
-    if (now_ns < s->review_next_ns)
+    if (now_ns < s->review.next_ns)
         return;
-    s->review_next_ns = now_ns + REVIEW_EVERY_NS;
+    s->review.next_ns = now_ns + REVIEW_EVERY_NS;
     for (struct request *req = s->capturing; req; req = req->capture.next)
         req->revoked |= !is_over(req) && !review_may_still(req, now_ns);
     for (struct request *req = s->streams; req; req = req->stream.next)
@@ -145,12 +146,12 @@ void review_add(struct request *req, const char *id)
     uint64_t now_ns = clock_monotonic_ns(), runs_ns = req->params.given & PARAM_BIT(PARAM_SECONDS)
                                                           ? req->params.capture.duration_ns
                                                           : BACKGROUND_MAX_NS;
-    struct background *to = &s->background[0];
+    struct background *to = &s->review.background[0];
     LOCK_SCOPE(&s->lock);
 
     for (size_t i = 0; i < BACKGROUND_MAX; i++) { /* unused, else ends first */
-        if (s->background[i].until_ns < to->until_ns)
-            to = &s->background[i];
+        if (s->review.background[i].until_ns < to->until_ns)
+            to = &s->review.background[i];
     }
     *to = (struct background){ .until_ns = now_ns + runs_ns + SERVE_END_GRACE_NS,
                                .role = request_role(req),
@@ -168,11 +169,11 @@ void review_background(struct serve *s)
         struct subject now;
 
         pthread_mutex_lock(&s->lock);
-        b = s->background[i];
+        b = s->review.background[i];
         if (b.until_ns > clock_monotonic_ns() &&
             (!rights_now(s, &b.subject, &b.base, &now) || now.role < b.role ||
              !sees_as_much(&now, &b.subject)))
-            s->background[i].until_ns = 0;
+            s->review.background[i].until_ns = 0;
         else
             b.until_ns = 0;
         pthread_mutex_unlock(&s->lock);

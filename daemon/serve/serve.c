@@ -29,17 +29,17 @@ static bool wait_idle(struct serve *s, bool answered, uint64_t until_ns)
 
 static void serve_free(struct serve *s)
 {
-    for (size_t i = 0; i < s->listen_count; i++)
-        close_fd(s->listen_fds[i]);
-    close_fd(s->epoll_fd);
-    close_fd(s->wake_fd);
-    pthread_cond_destroy(&s->work);
+    for (size_t i = 0; i < s->listen.count; i++)
+        close_fd(s->listen.fds[i]);
+    close_fd(s->net.epoll_fd);
+    close_fd(s->net.wake_fd);
+    pthread_cond_destroy(&s->workers.work);
     pthread_cond_destroy(&s->idle);
-    pthread_cond_destroy(&s->whose_work);
+    pthread_cond_destroy(&s->whose.work);
     pthread_mutex_destroy(&s->lock);
     audit_free(s->audit);
     sessions_free(s->sessions);
-    tls_unref(s->tls);
+    tls_unref(s->listen.tls);
     passwords_free(s->passwords);
     buf_deinit(&s->metrics.text);
     for (struct access_rules *r = s->access, *next; r; r = next) {
@@ -87,18 +87,18 @@ int serve_start(const struct serve_opts *o, const struct api_backend *be, struct
     if (o->peers)
         peers_ask_holders(o->peers, be->socket_holders, be->ctx);
     s->opts.idle_timeout_s = MAX(o->idle_timeout_s, 1u);
-    s->epoll_fd = s->wake_fd = -1;
-    s->tls = tls_ref(o->tls);
-    s->listen_count = o->listen_count;
+    s->net.epoll_fd = s->net.wake_fd = -1;
+    s->listen.tls = tls_ref(o->tls);
+    s->listen.count = o->listen_count;
     if (o->listen_count)
-        memcpy(s->listen_fds, o->listen_fds, o->listen_count * sizeof(int));
-    s->opts.listen_fds = s->listen_fds;
-    for (size_t i = 0; i < s->listen_count && !s->unix_path[0]; i++)
-        listen_unix_path(s->listen_fds[i], s->unix_path);
+        memcpy(s->listen.fds, o->listen_fds, o->listen_count * sizeof(int));
+    s->opts.listen_fds = s->listen.fds;
+    for (size_t i = 0; i < s->listen.count && !s->listen.unix_path[0]; i++)
+        listen_unix_path(s->listen.fds[i], s->listen.unix_path);
     pthread_mutex_init(&s->lock, NULL);
-    pthread_cond_init(&s->work, NULL);
+    pthread_cond_init(&s->workers.work, NULL);
     pthread_cond_init(&s->idle, NULL);
-    pthread_cond_init(&s->whose_work, NULL);
+    pthread_cond_init(&s->whose.work, NULL);
 
     r = http_start(s, err) ?: workers_start(s, err) ?: whose_start(s, err) ?: net_start(s, err);
     if (r < 0) {
@@ -133,9 +133,9 @@ void serve_set_tls(struct serve *s, struct tls *tls)
     struct tls *before;
 
     pthread_mutex_lock(&s->lock);
-    before = s->tls;
-    s->tls = tls;
-    s->review_next_ns = 0;
+    before = s->listen.tls;
+    s->listen.tls = tls;
+    s->review.next_ns = 0;
     pthread_mutex_unlock(&s->lock);
     tls_unref(before);
 }

@@ -228,39 +228,75 @@ struct background {
     struct subject subject, base;
 };
 
-struct serve {
-    struct api_backend be;
-    struct serve_opts opts;
+/* Where clients connect. */
+struct listeners {
     struct MHD_Daemon *mhd, *mhd_tls; /* for plain connections, and for TLS */
     struct tls *tls;                  /* owned: for new connections; guarded by lock */
-    int listen_fds[SERVE_LISTEN_MAX];
-    size_t listen_count;
+    int fds[SERVE_LISTEN_MAX];
+    size_t count;
     char unix_path[LISTEN_PATH_BYTES]; /* path of its first Unix socket; "": none */
-    int epoll_fd, wake_fd;
-    pthread_t net_thread, workers[SERVE_WORKERS];
-    bool net_started;
-    size_t workers_started;
+};
 
-    pthread_mutex_t lock;
-    pthread_cond_t work, idle;
-    struct client *clients; /* [client_max] */
-    size_t client_max;
-    struct request *queue;     /* oldest first */
-    struct request *whose;     /* requests that wait for whose.c, oldest first */
-    uint64_t whose_begun_ns;   /* since when the broker has not replied; 0: it has */
-    pthread_cond_t whose_work; /* wakes whose_thread */
-    pthread_t whose_thread;
-    bool whose_looks; /* whose_thread is asking the broker */
-    bool whose_started, whose_stop;
-    size_t suspended_count;
-    bool stopping, workers_stop, net_stop;
-    struct request *streams;
-    struct request *capturing; /* list of requests with a running capture, captures_now long */
+/* The net thread; see net.c. */
+struct net_thread {
+    pthread_t thread;
+    int epoll_fd, wake_fd;
+    bool started, stop;
+};
+
+/* The workers; see workers.c. Guarded by lock. */
+struct worker_pool {
+    pthread_t threads[SERVE_WORKERS];
+    size_t started;
+    bool stop;
+    pthread_cond_t work;
+    struct request *queue; /* oldest first */
     struct work_slot {
         bool busy, heavy, verifies;
         struct caller caller; /* caller of its request */
-    } working[SERVE_WORKERS];
-    size_t workers_running; /* number of workers that have a slot */
+    } slots[SERVE_WORKERS];
+    size_t running; /* number of workers that have a slot */
+};
+
+/* The thread of whose.c. Guarded by lock. */
+struct whose_thread {
+    pthread_t thread;
+    bool started, stop;
+    pthread_cond_t work;
+    struct request *queue; /* oldest first */
+    uint64_t begun_ns;     /* since when the broker has not replied; 0: it has */
+    bool looks;            /* it is asking the broker */
+};
+
+/* The reviews of review.c. Guarded by lock. */
+struct reviews {
+    uint64_t next_ns;
+    bool background_due; /* the next worker is to run review_background() */
+    struct background background[BACKGROUND_MAX];
+};
+
+/* Guarded by lock. */
+struct own_captures {
+    struct own_capture list[OWN_CAPTURES_MAX];
+    size_t next;
+};
+
+struct serve {
+    struct api_backend be;
+    struct serve_opts opts;
+    struct listeners listen;
+    struct net_thread net;
+    struct worker_pool workers;
+    struct whose_thread whose;
+
+    pthread_mutex_t lock;
+    pthread_cond_t idle;
+    struct client *clients; /* [client_max] */
+    size_t client_max;
+    size_t suspended_count;
+    bool stopping;
+    struct request *streams;
+    struct request *capturing; /* list of requests with a running capture, captures_now long */
     struct serve_stats stats;
     struct answer_counts counts;
     uint64_t changes; /* number of answers, except those of health, and of ended captures */
@@ -278,11 +314,8 @@ struct serve {
     struct sessions *sessions;
     struct attempts attempts; /* guarded by lock */
     struct passwords *passwords;
-    uint64_t review_next_ns; /* guarded by lock, like the next two members */
-    bool review_background;  /* the next worker is to run review_background() */
-    struct background background[BACKGROUND_MAX];
-    struct own_capture own[OWN_CAPTURES_MAX]; /* guarded by lock */
-    size_t own_next;
+    struct reviews review;
+    struct own_captures own;
     struct access_rules *_Atomic access; /* in force; ->next keeps earlier ones */
 };
 
@@ -326,7 +359,10 @@ void quota_note_capture(struct serve *s, int outcome);
  * the seconds to wait. Called with lock held. */
 bool quota_capture(const struct request *req, struct error *err, unsigned *ret_retry_s);
 
-/* ---- request_rights.c: rights of a capture beyond its route ---- */
+/* ---- request_rights.c: rights of a request's subject ---- */
+
+/* Returns whether the subject of @req has the role @needed; else @err says why not. */
+bool request_has_role(const struct request *req, enum role needed, struct error *err);
 
 /* Returns the role that @req requires, considering its events and its source of names. */
 enum role request_role(const struct request *req);

@@ -22,8 +22,8 @@
  * one may try. */
 static bool is_stalled(const struct serve *s, uint64_t now)
 {
-    return s->whose_begun_ns && now > s->whose_begun_ns &&
-           now - s->whose_begun_ns > WHOSE_STALL_NS && (s->whose || s->whose_looks);
+    return s->whose.begun_ns && now > s->whose.begun_ns &&
+           now - s->whose.begun_ns > WHOSE_STALL_NS && (s->whose.queue || s->whose.looks);
 }
 
 /* Returns whether waiting is useless; @req then has PEER_UNTOLD as its answer. Called with lock
@@ -41,7 +41,7 @@ static bool is_in_vain(struct request *req, uint64_t now)
 static void append(struct request *req, uint64_t now)
 {
     struct serve *s = req->serve;
-    struct request **at = &s->whose;
+    struct request **at = &s->whose.queue;
 
     req->who.look_up.state = WHOSE_WANTED;
     req->who.look_up.until_ns =
@@ -51,7 +51,7 @@ static void append(struct request *req, uint64_t now)
         at = &(*at)->next;
     req->next = NULL;
     *at = req;
-    pthread_cond_signal(&s->whose_work);
+    pthread_cond_signal(&s->whose.work);
 }
 
 bool whose_ask(struct request *req)
@@ -91,7 +91,7 @@ bool whose_confirm(struct request *req)
 /* Removes @req from the list with @place as its answer. */
 static void take_out(struct request *req, enum peer_place place)
 {
-    struct request **at = &req->serve->whose;
+    struct request **at = &req->serve->whose.queue;
 
     while (*at != req)
         at = &(*at)->next;
@@ -128,7 +128,7 @@ void whose_tick(struct serve *s, uint64_t now)
 
     do {
         n = 0;
-        for (struct request *req = s->whose; req && n < ARRAY_SIZE(list); req = next) {
+        for (struct request *req = s->whose.queue; req && n < ARRAY_SIZE(list); req = next) {
             next = req->next;
             if (!s->stopping && !req->left && now < req->who.look_up.until_ns)
                 continue;
@@ -145,7 +145,7 @@ void whose_tick(struct serve *s, uint64_t now)
 
 static bool is_first_of_caller(const struct serve *s, const struct request *req)
 {
-    for (const struct request *r = s->whose; r != req; r = r->next) {
+    for (const struct request *r = s->whose.queue; r != req; r = r->next) {
         if (caller_equal(&r->who.caller, &req->who.caller))
             return false;
     }
@@ -159,7 +159,7 @@ static size_t choose(struct serve *s, struct request **list, struct peer_connect
     size_t n = 0;
 
     for (int first = 1; first >= 0; first--) {
-        for (struct request *req = s->whose; req && n < SOCKETS_ASKED_MAX; req = req->next) {
+        for (struct request *req = s->whose.queue; req && n < SOCKETS_ASKED_MAX; req = req->next) {
             if (is_first_of_caller(s, req) != first)
                 continue;
             req->refs++;
@@ -181,16 +181,16 @@ static uint64_t look(struct serve *s)
     uint64_t begun_ns = clock_monotonic_ns(), took_ns;
     bool asked, late = false;
 
-    if (!s->whose_begun_ns)
-        s->whose_begun_ns = begun_ns;
-    s->whose_looks = true;
+    if (!s->whose.begun_ns)
+        s->whose.begun_ns = begun_ns;
+    s->whose.looks = true;
     pthread_mutex_unlock(&s->lock);
     asked = peers_look(s->opts.peers, ends, n, places);
     pthread_mutex_lock(&s->lock);
     took_ns = clock_monotonic_ns() - begun_ns;
-    s->whose_looks = false;
+    s->whose.looks = false;
     if (asked)
-        s->whose_begun_ns = 0;
+        s->whose.begun_ns = 0;
     for (size_t i = 0; i < n; i++) {
         late |= places[i] == PEER_UNTOLD;
         /* whose_tick() has removed it; the first of both threads to see whose_taken resumes it. */
@@ -215,11 +215,11 @@ static void *run(void *cookie)
     LOCK_SCOPE(&s->lock);
 
     pthread_setname_np(pthread_self(), "flamed-callers");
-    while (!s->whose_stop) {
-        if (!s->whose)
-            pthread_cond_wait(&s->whose_work, &s->lock);
+    while (!s->whose.stop) {
+        if (!s->whose.queue)
+            pthread_cond_wait(&s->whose.work, &s->lock);
         else if (clock_monotonic_ns() < free_ns)
-            clock_wait(&s->whose_work, &s->lock, free_ns);
+            clock_wait(&s->whose.work, &s->lock, free_ns);
         else
             free_ns = look(s) + clock_monotonic_ns();
     }
@@ -228,22 +228,22 @@ static void *run(void *cookie)
 
 int whose_start(struct serve *s, struct error *err)
 {
-    int r = pthread_create(&s->whose_thread, NULL, run, s);
+    int r = pthread_create(&s->whose.thread, NULL, run, s);
 
     if (r != 0)
         return error_code(err, -r, "cannot start a thread of the HTTP service");
-    s->whose_started = true;
+    s->whose.started = true;
     return 0;
 }
 
 void whose_end(struct serve *s)
 {
-    if (!s->whose_started)
+    if (!s->whose.started)
         return;
     pthread_mutex_lock(&s->lock);
-    s->whose_stop = true;
-    pthread_cond_signal(&s->whose_work);
+    s->whose.stop = true;
+    pthread_cond_signal(&s->whose.work);
     pthread_mutex_unlock(&s->lock);
-    pthread_join(s->whose_thread, NULL);
-    s->whose_started = false;
+    pthread_join(s->whose.thread, NULL);
+    s->whose.started = false;
 }

@@ -53,13 +53,13 @@ void request_unref_locked(struct request *req)
 
 void workers_push(struct serve *s, struct request *req)
 {
-    struct request **at = &s->queue;
+    struct request **at = &s->workers.queue;
 
     while (*at)
         at = &(*at)->next;
     req->next = NULL;
     *at = req;
-    pthread_cond_signal(&s->work);
+    pthread_cond_signal(&s->workers.work);
 }
 
 /* ---- scheduling ----
@@ -74,7 +74,7 @@ static size_t working(const struct serve *s, const struct caller *of, bool heavy
     size_t n = 0;
 
     for (size_t i = 0; i < SERVE_WORKERS; i++) {
-        const struct work_slot *w = &s->working[i];
+        const struct work_slot *w = &s->workers.slots[i];
 
         n += w->busy && (w->heavy || !heavy_only) && (!of || caller_equal(&w->caller, of));
     }
@@ -96,8 +96,8 @@ static bool work_may_verify(const struct serve *s, const struct caller *c)
     size_t n = 0;
 
     for (size_t i = 0; i < SERVE_WORKERS; i++) {
-        if (s->working[i].busy && s->working[i].verifies) {
-            if (caller_equal(&s->working[i].caller, c))
+        if (s->workers.slots[i].busy && s->workers.slots[i].verifies) {
+            if (caller_equal(&s->workers.slots[i].caller, c))
                 return false;
             n++;
         }
@@ -131,7 +131,7 @@ static struct request **work_next(struct serve *s)
     size_t fewest = SIZE_MAX;
     struct request **next = NULL;
 
-    for (struct request **at = &s->queue; *at; at = &(*at)->next) {
+    for (struct request **at = &s->workers.queue; *at; at = &(*at)->next) {
         const struct caller *c = &(*at)->who.caller;
         size_t rank = caller_is_root(c) ? 0 : 1 + working(s, c, false);
 
@@ -238,7 +238,7 @@ static void *work_run(void *cookie)
 
     pthread_setname_np(pthread_self(), "flamed-work");
     pthread_mutex_lock(&s->lock);
-    slot = &s->working[s->workers_running++];
+    slot = &s->workers.slots[s->workers.running++];
     for (;;) {
         struct request *req = work_pop(s, slot);
 
@@ -254,15 +254,15 @@ static void *work_run(void *cookie)
             if (counts)
                 quota_spend(s, &caller, clock_ns(CLOCK_THREAD_CPUTIME_ID) - begun_ns);
             slot->busy = false;
-        } else if (s->workers_stop) {
+        } else if (s->workers.stop) {
             break;
-        } else if (s->review_background) {
-            s->review_background = false;
+        } else if (s->review.background_due) {
+            s->review.background_due = false;
             pthread_mutex_unlock(&s->lock);
             review_background(s);
             pthread_mutex_lock(&s->lock);
         } else {
-            pthread_cond_wait(&s->work, &s->lock);
+            pthread_cond_wait(&s->workers.work, &s->lock);
         }
     }
     pthread_mutex_unlock(&s->lock);
@@ -272,11 +272,11 @@ static void *work_run(void *cookie)
 int workers_start(struct serve *s, struct error *err)
 {
     for (size_t i = 0; i < SERVE_WORKERS; i++) {
-        int r = pthread_create(&s->workers[i], NULL, work_run, s);
+        int r = pthread_create(&s->workers.threads[i], NULL, work_run, s);
 
         if (r != 0)
             return error_code(err, -r, "cannot start a thread of the HTTP service");
-        s->workers_started++;
+        s->workers.started++;
     }
     return 0;
 }
@@ -284,9 +284,9 @@ int workers_start(struct serve *s, struct error *err)
 void workers_stop(struct serve *s)
 {
     pthread_mutex_lock(&s->lock);
-    s->workers_stop = true;
-    pthread_cond_broadcast(&s->work);
+    s->workers.stop = true;
+    pthread_cond_broadcast(&s->workers.work);
     pthread_mutex_unlock(&s->lock);
-    while (s->workers_started > 0)
-        pthread_join(s->workers[--s->workers_started], NULL);
+    while (s->workers.started > 0)
+        pthread_join(s->workers.threads[--s->workers.started], NULL);
 }

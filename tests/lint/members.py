@@ -12,7 +12,7 @@ import sys
 
 MEMBERS_MAX = 30
 LARGE = {"captures": 44, "config": 40, "discover": 40, "hotspot_vm": 37, "image": 35, "inlines_file": 34, "process": 41,
-         "profile": 39, "serve": 50, "server": 35, "unwind_vm": 33, "unwind_walk": 35}
+         "profile": 39, "server": 35, "unwind_vm": 33, "unwind_walk": 35}
 
 COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
 STRUCT = re.compile(r"\b(?:struct|union) (\w+)\s*\{")

@@ -154,7 +154,7 @@ static bool change_capture(struct request *req, int (*fn)(void *ctx, const struc
         return true;
     span_copy(span_of(id), req->capture_id, sizeof(req->capture_id));
     if (req->who.subject.viewer.whole && !own_captures_has(req, id) &&
-        !subject_may(&req->who.subject, ROLE_MANAGE, req->serve->unix_path, &err)) {
+        !request_has_role(req, ROLE_MANAGE, &err)) {
         answer_problem(&req->answer, 403, &err, SPAN_NULL); /* the subject also sees captures of
                                                              * others */
         return true;

@@ -44,7 +44,7 @@ static void add_command(const struct request *req, const char *options, const ch
 
     buf_printf(out, "  curl %s", options);
     if (req->client->unix_socket)
-        buf_printf(out, "--unix-socket %s ", req->serve->unix_path);
+        buf_printf(out, "--unix-socket %s ", req->serve->listen.unix_path);
     buf_printf(out, "'%s://%s%s", req->client->speaks_tls ? "https" : "http", host, path);
     if (host_pid)
         buf_printf(out, "%cpid=%d", strchr(path, '?') ? '&' : '?', host_pid);

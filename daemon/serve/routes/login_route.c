@@ -177,8 +177,7 @@ bool handle_whoami(struct request *req)
         json_object_set_new(
             value, "session",
             json_pack("{s:I}", "seconds", (json_int_t)(req->who.session_left_ns / NSEC_PER_SEC)));
-    if (value && (s->limited ? !subject_may(s, ROLE_MANAGE, req->serve->unix_path, &err)
-                             : !subject_may(s, ROLE_VIEW, req->serve->unix_path, &err))) {
+    if (value && !request_has_role(req, s->limited ? ROLE_MANAGE : ROLE_VIEW, &err)) {
         json_object_set_new(value, s->limited ? "limit" : "problem", json_string(err.msg));
         json_object_set_new(value, "remedy", json_string(err.remedy));
     }
