@@ -118,12 +118,7 @@ static void series_add(struct timeline *t, struct series *s, size_t bucket, doub
     s->total += n;
 }
 
-static int by_total(const void *a, const void *b)
-{
-    const struct series *x = a, *y = b;
-
-    return COMPARE(y->total, x->total);
-}
+ORDER_FUNCTION(by_total, struct series, COMPARE(y->total, x->total))
 
 /* Leaves the @most heaviest lines. */
 static void timeline_cut(struct timeline *t, size_t most)

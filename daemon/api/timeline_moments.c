@@ -15,13 +15,10 @@ struct stop {
     uint32_t count; /* of what is counted */
 };
 
-static int by_owner(const void *a, const void *b)
-{
-    const struct profile_moment *x = ((const struct stop *)a)->m, *y = ((const struct stop *)b)->m;
-
-    return COMPARE(x->kind, y->kind) ?: COMPARE(x->process, y->process) ?:
-           COMPARE(x->start_ns, y->start_ns);
-}
+ORDER_FUNCTION(by_owner, struct stop,
+               COMPARE(x->m->kind, y->m->kind) ?:
+                   COMPARE(x->m->process, y->m->process) ?:
+                   COMPARE(x->m->start_ns, y->m->start_ns))
 
 /* Returns the moment of @kind during which @m ended; NULL: none. @all is sorted by_owner(). */
 static struct stop *around(struct stop *all, size_t count, uint32_t kind,
@@ -80,19 +77,9 @@ static size_t list_stops(const struct profile *p, struct stop *ret)
     return count;
 }
 
-static int longest_first(const void *a, const void *b)
-{
-    uint64_t x = ((const struct stop *)a)->ns, y = ((const struct stop *)b)->ns;
+ORDER_FUNCTION(longest_first, struct stop, COMPARE(y->ns, x->ns))
 
-    return x < y ? 1 : x > y ? -1 : 0;
-}
-
-static int by_place(const void *a, const void *b)
-{
-    const struct profile_moment *x = ((const struct stop *)a)->m, *y = ((const struct stop *)b)->m;
-
-    return COMPARE(x, y);
-}
+ORDER_FUNCTION(by_place, struct stop, COMPARE(x->m, y->m))
 
 static json_t *stop_json(const struct profile *p, const struct stop *s)
 {

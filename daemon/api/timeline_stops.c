@@ -66,13 +66,10 @@ static void add_minute(void *cookie, int32_t host_pid, uint64_t start_ns,
     entry->sum.throttled_ns += stopped->throttled_ns;
 }
 
-static int longest_first(const void *a, const void *b)
-{
-    const struct stopped *x = a, *y = b;
-
-    return COMPARE(y->ns, x->ns) ?: COMPARE(y->key.start_ns, x->key.start_ns) ?:
-           COMPARE(x->key.host_pid, y->key.host_pid);
-}
+ORDER_FUNCTION(longest_first, struct stopped,
+               COMPARE(y->ns, x->ns) ?:
+                   COMPARE(y->key.start_ns, x->key.start_ns) ?:
+                   COMPARE(x->key.host_pid, y->key.host_pid))
 
 /* Appends the longest entries of one kind to @moments. They end at @until_ns at the latest. Returns
  * how many are left out. */

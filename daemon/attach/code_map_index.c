@@ -10,12 +10,8 @@ struct sort_key {
     uint32_t index;
 };
 
-static int compare_keys(const void *a, const void *b)
-{
-    const struct sort_key *x = a, *y = b;
-
-    return COMPARE(x->start, y->start) ?: COMPARE(x->index, y->index);
-}
+ORDER_FUNCTION(compare_keys, struct sort_key,
+               COMPARE(x->start, y->start) ?: COMPARE(x->index, y->index))
 
 void code_map_append(struct code_map *m)
 {

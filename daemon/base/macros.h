@@ -29,6 +29,15 @@
 /* Compares numbers as qsort(3) wants it: below 0, 0 or above 0. Orders by several keys with ?:
  * between. Arguments are evaluated twice. */
 #define COMPARE(a, b) (((a) > (b)) - ((a) < (b)))
+/* Defines @name for qsort(3) and bsearch(3): orders x and y, two `const @type *`, by @order. */
+#define ORDER_FUNCTION(name, type, order)                                                          \
+    static int name(const void *x_, const void *y_)                                                \
+    {                                                                                              \
+        const type *x = x_;                                                                        \
+        const type *y = y_;                                                                        \
+                                                                                                   \
+        return order;                                                                              \
+    }
 
 #define PRINTF_LIKE(fmt, args) __attribute__((format(printf, fmt, args)))
 

@@ -64,12 +64,7 @@ static bool is_newer(uint32_t a, uint32_t b)
     return (int32_t)(a - b) > 0;
 }
 
-static int by_id(const void *a, const void *b)
-{
-    uint32_t x = ((const struct followed *)a)->at.id, y = ((const struct followed *)b)->at.id;
-
-    return COMPARE(x, y);
-}
+ORDER_FUNCTION(by_id, struct followed, COMPARE(x->at.id, y->at.id))
 
 /* Copies the entries of @table to @ret, sorted by id. Returns their number. */
 static size_t sort_table(const struct stream_live *table, const bool *alive, struct followed *ret)

@@ -115,12 +115,7 @@ static struct looked_process *find_process(struct looks *l, int32_t host_pid)
     return at < l->process_count && p[at].id.host_pid == host_pid ? &p[at] : NULL;
 }
 
-static int by_pid(const void *a, const void *b)
-{
-    const struct looked_process *x = a, *y = b;
-
-    return COMPARE(x->id.host_pid, y->id.host_pid);
-}
+ORDER_FUNCTION(by_pid, struct looked_process, COMPARE(x->id.host_pid, y->id.host_pid))
 
 /* Requests that the places of @p are written again later, however often they were before. */
 static void want_again(struct looked_process *p)

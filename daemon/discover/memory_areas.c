@@ -74,12 +74,8 @@ static struct vm_range class_space(const struct maps *maps, const struct vm_area
     return (struct vm_range){ start, start + vm->class_space };
 }
 
-static int compare_ranges(const void *a, const void *b)
-{
-    const struct range *x = a, *y = b;
-
-    return COMPARE(x->start, y->start) ?: COMPARE(x->area, y->area);
-}
+ORDER_FUNCTION(compare_ranges, struct range,
+               COMPARE(x->start, y->start) ?: COMPARE(x->area, y->area))
 
 static void ranges_of(const struct maps *maps, const struct vm_areas *vm, struct ranges *ret)
 {

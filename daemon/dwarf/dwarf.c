@@ -163,12 +163,8 @@ void dwarf_set_alt(struct dwarf *d, struct dwarf *alt)
 
 /* ---- look up ---- */
 
-static int compare_addresses(const void *a, const void *b)
-{
-    const struct dwarf_wanted *x = a, *y = b;
-
-    return COMPARE(x->unit, y->unit) ?: COMPARE(x->address, y->address);
-}
+ORDER_FUNCTION(compare_addresses, struct dwarf_wanted,
+               COMPARE(x->unit, y->unit) ?: COMPARE(x->address, y->address))
 
 /* The part of a look-up in one unit. */
 struct part {

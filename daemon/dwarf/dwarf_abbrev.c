@@ -63,12 +63,7 @@ static bool take_table(struct dwarf_cursor *c, struct dwarf_abbrevs *t, bool *re
     return false;
 }
 
-static int compare_codes(const void *a, const void *b)
-{
-    const struct dwarf_abbrev *x = a, *y = b;
-
-    return COMPARE(x->code, y->code);
-}
+ORDER_FUNCTION(compare_codes, struct dwarf_abbrev, COMPARE(x->code, y->code))
 
 static void table_clear(struct dwarf_abbrevs *t)
 {

@@ -232,12 +232,8 @@ static void add_range(void *cookie, uint64_t start, uint64_t end)
     add_code(a->d, start, end, a->unit);
 }
 
-static int compare_code(const void *a, const void *b)
-{
-    const struct dwarf_code *x = a, *y = b;
-
-    return COMPARE(x->start, y->start) ?: COMPARE(x->end, y->end);
-}
+ORDER_FUNCTION(compare_code, struct dwarf_code,
+               COMPARE(x->start, y->start) ?: COMPARE(x->end, y->end))
 
 static bool sort_code(struct dwarf *d)
 {

@@ -14,12 +14,8 @@
 #define ALLOCATED_TRIES 3
 #define ALLOCATED_FIRST_LOOKS 4 /* these follow soon, so that there is a rate */
 
-static int compare(const void *left, const void *right)
-{
-    const struct allocated_thread *a = left, *b = right;
-
-    return COMPARE(a->thread, b->thread) ?: COMPARE(a->tid, b->tid);
-}
+ORDER_FUNCTION(compare, struct allocated_thread,
+               COMPARE(x->thread, y->thread) ?: COMPARE(x->tid, y->tid))
 
 /* Returns the number of threads of @a that its last look had, but @now has not. If @ret is not
  * NULL, copies them behind the @count threads in it. */

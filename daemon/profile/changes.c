@@ -274,32 +274,16 @@ static double rank(const struct change *c)
     return near_end(c) * fmin(change_newness(c), CHANGES_NEW_MAX);
 }
 
-static int by_rank(const void *x, const void *y)
-{
-    double a = rank(x), b = rank(y);
+ORDER_FUNCTION(by_rank, struct change, COMPARE(rank(y), rank(x)))
 
-    return COMPARE(b, a);
-}
-
-static int by_difference(const void *x, const void *y)
-{
-    double a = fabs(((const struct change *)x)->difference),
-           b = fabs(((const struct change *)y)->difference);
-
-    return COMPARE(b, a);
-}
+ORDER_FUNCTION(by_difference, struct change, COMPARE(fabs(y->difference), fabs(x->difference)))
 
 void changes_sort(struct change *changes, size_t count)
 {
     qsort(changes, count, sizeof(*changes), by_difference);
 }
 
-static int by_value(const void *x, const void *y)
-{
-    double a = *(const double *)x, b = *(const double *)y;
-
-    return COMPARE(a, b);
-}
+ORDER_FUNCTION(by_value, double, COMPARE(*x, *y))
 
 /* Drops the steps without CPU time: flamed was not sampling, or the program was idle. */
 static void drop_uncovered(struct change_set *s)

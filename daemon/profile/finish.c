@@ -154,13 +154,7 @@ static int finish_who(struct finisher *f, const struct record *r)
     return k;
 }
 
-static int sample_compare(const void *a, const void *b)
-{
-    uint64_t x = ((const struct profile_sample *)a)->time_ns,
-             y = ((const struct profile_sample *)b)->time_ns;
-
-    return COMPARE(x, y);
-}
+ORDER_FUNCTION(sample_compare, struct profile_sample, COMPARE(x->time_ns, y->time_ns))
 
 /* Sorts by time an array with few samples out of order: takes these out, sorts them, and merges
  * them back from the end. It needs no second array of all samples, as qsort() would. */

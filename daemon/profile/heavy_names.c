@@ -18,14 +18,8 @@ void heavy_names_deinit(struct heavy_names *h)
     *h = (struct heavy_names){ 0 };
 }
 
-static int heavier_first(const void *a, const void *b)
-{
-    const struct heavy_weight *x = a, *y = b;
-
-    if (x->ns != y->ns)
-        return x->ns < y->ns ? 1 : -1;
-    return (x->name > y->name) - (x->name < y->name);
-}
+ORDER_FUNCTION(heavier_first, struct heavy_weight,
+               COMPARE(y->ns, x->ns) ?: COMPARE(x->name, y->name))
 
 /* Removes the time of @name from @weights, and returns it. */
 static uint64_t take(struct heavy_weight *weights, size_t count, uint32_t name)

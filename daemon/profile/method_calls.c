@@ -317,19 +317,11 @@ static int find_in_thread(struct finder *f, size_t begin, size_t end, struct err
 
 /* ---- the table ---- */
 
-static int length_cmp(const void *a, const void *b)
-{
-    const struct call_length *x = a, *y = b;
+ORDER_FUNCTION(length_cmp, struct call_length,
+               COMPARE(x->method, y->method) ?: COMPARE(x->ns, y->ns))
 
-    return COMPARE(x->method, y->method) ?: COMPARE(x->ns, y->ns);
-}
-
-static int row_cmp(const void *a, const void *b)
-{
-    const struct method_calls_row *x = a, *y = b;
-
-    return COMPARE(y->total_ns, x->total_ns) ?: COMPARE(x->name, y->name);
-}
+ORDER_FUNCTION(row_cmp, struct method_calls_row,
+               COMPARE(y->total_ns, x->total_ns) ?: COMPARE(x->name, y->name))
 
 /* Sets the median and the 99th percentile of each method's calls. */
 static void add_ranks(struct finder *f)

@@ -37,13 +37,7 @@ int record_moment(struct record *r, const struct profile_moment *m)
     return k;
 }
 
-static int by_start(const void *a, const void *b)
-{
-    uint64_t x = ((const struct profile_moment *)a)->start_ns,
-             y = ((const struct profile_moment *)b)->start_ns;
-
-    return COMPARE(x, y);
-}
+ORDER_FUNCTION(by_start, struct profile_moment, COMPARE(x->start_ns, y->start_ns))
 
 int record_finish_moments(const struct record *r, struct profile *p, string_fn fn, void *cookie)
 {
@@ -76,13 +70,8 @@ struct weighing {
     size_t count;
 };
 
-static int by_process_and_start(const void *a, const void *b)
-{
-    const struct profile_moment *x = ((const struct safepoint *)a)->m,
-                                *y = ((const struct safepoint *)b)->m;
-
-    return x->process != y->process ? (x->process < y->process ? -1 : 1) : by_start(x, y);
-}
+ORDER_FUNCTION(by_process_and_start, struct safepoint,
+               COMPARE(x->m->process, y->m->process) ?: by_start(x->m, y->m))
 
 /* Returns the safepoint that process @process was reaching at @time_ns. NULL: none. */
 static struct safepoint *find_safepoint(const struct weighing *w, uint32_t process,

@@ -12,12 +12,7 @@
 #define ROUNDING 1e-20 /* share of the squared mean: below it, values count as equal */
 #define EXACT_MAX 40   /* minutes: beyond it, the normal distribution is exact enough */
 
-static int by_value(const void *x, const void *y)
-{
-    double a = *(const double *)x, b = *(const double *)y;
-
-    return COMPARE(a, b);
-}
+ORDER_FUNCTION(by_value, double, COMPARE(*x, *y))
 
 /* Returns the number of pairs with a value of b above one of a; equal values count half. */
 static double count_above(const double *a, size_t na, const double *b, size_t nb)
@@ -117,12 +112,7 @@ struct ordered {
     size_t at;
 };
 
-static int by_p(const void *x, const void *y)
-{
-    double a = ((const struct ordered *)x)->p, b = ((const struct ordered *)y)->p;
-
-    return COMPARE(a, b);
-}
+ORDER_FUNCTION(by_p, struct ordered, COMPARE(x->p, y->p))
 
 int rank_adjust(double *p, size_t n)
 {

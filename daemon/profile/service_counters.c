@@ -293,12 +293,7 @@ struct run {
     bool whole; /* the inherited time of gone owners is visible, too */
 };
 
-static int by_name(const void *a, const void *b)
-{
-    const struct heavy_name *const *x = a, *const *y = b;
-
-    return strcmp((*x)->name, (*y)->name);
-}
+ORDER_FUNCTION(by_name, struct heavy_name *const, strcmp((*x)->name, (*y)->name))
 
 static void report_other(const struct service_counters_query *q, const struct run *run,
                          uint64_t other_ns)

@@ -158,12 +158,8 @@ int minute_weigh(struct minute *m, const struct profile *p)
     return r;
 }
 
-static int heavier_first(const void *a, const void *b)
-{
-    const struct minute_service *const *x = a, *const *y = b;
-
-    return COMPARE(minute_service_weight(*y), minute_service_weight(*x)) ?: COMPARE(*x, *y);
-}
+ORDER_FUNCTION(heavier_first, struct minute_service *const,
+               COMPARE(minute_service_weight(*y), minute_service_weight(*x)) ?: COMPARE(*x, *y))
 
 int minute_sort(struct minute *m)
 {

@@ -33,12 +33,7 @@ void thread_dump_warn(struct thread_dump *d, const char *fmt, ...)
     va_end(ap);
 }
 
-static int by_id(const void *a, const void *b)
-{
-    const struct dumped_thread *x = a, *y = b;
-
-    return COMPARE(x->id, y->id);
-}
+ORDER_FUNCTION(by_id, struct dumped_thread, COMPARE(x->id, y->id))
 
 void thread_dump_sort(struct thread_dump *d)
 {

@@ -142,14 +142,9 @@ static bool is_same_group(const struct view *v, const struct view_row *a, const 
     return true;
 }
 
-static int group_cmp(const void *a, const void *b)
-{
-    const struct top_group *x = a, *y = b;
-
-    if (x->weight != y->weight)
-        return x->weight < y->weight ? 1 : -1;
-    return (x->first > y->first) - (x->first < y->first); /* by name: rows are sorted */
-}
+/* Groups of equal weight are ordered by name, because rows are. */
+ORDER_FUNCTION(group_cmp, struct top_group,
+               COMPARE(y->weight, x->weight) ?: COMPARE(x->first, y->first))
 
 int top_groups(const struct view *v, struct top_group **ret, size_t *ret_count)
 {

@@ -102,12 +102,7 @@ struct share {
     double weight;
 };
 
-static int share_cmp(const void *a, const void *b)
-{
-    const struct share *x = a, *y = b;
-
-    return COMPARE(y->weight, x->weight);
-}
+ORDER_FUNCTION(share_cmp, struct share, COMPARE(y->weight, x->weight))
 
 #define SHARES_MAX (WAIT_COUNT + 2)
 _Static_assert((int)CATEGORY_COUNT <= (int)SHARES_MAX, "one array for both");

@@ -140,13 +140,11 @@ static int add_samples(struct folder *x)
     return 0;
 }
 
-static int by_value(const void *a, const void *b)
-{
-    const struct fold_row *x = a, *y = b;
-
-    return COMPARE(x->group, y->group) ?: COMPARE(x->event, y->event) ?:
-           COMPARE(y->value, x->value) ?: COMPARE(x->stack, y->stack);
-}
+ORDER_FUNCTION(by_value, struct fold_row,
+               COMPARE(x->group, y->group) ?:
+                   COMPARE(x->event, y->event) ?:
+                   COMPARE(y->value, x->value) ?:
+                   COMPARE(x->stack, y->stack))
 
 /* Keeps @budget rows of each group and event, and one for the rest. */
 static void keep_budget(struct fold *f, size_t budget)

@@ -78,12 +78,8 @@ static bool load_next(struct spool *s, const char *name)
     return true;
 }
 
-static int by_age(const void *a, const void *b)
-{
-    const struct entry *x = a, *y = b;
-
-    return COMPARE(x->begin_ns, y->begin_ns) ?: COMPARE(x->number, y->number);
-}
+ORDER_FUNCTION(by_age, struct entry,
+               COMPARE(x->begin_ns, y->begin_ns) ?: COMPARE(x->number, y->number))
 
 /* Takes what is there; what is not ours, of another kind or too much is removed. */
 static void load(struct spool *s)

@@ -17,12 +17,7 @@ static bool is_pause(const struct profile_moment *m)
     return m->kind == MOMENT_IS_GC || m->kind == MOMENT_IS_SAFEPOINT;
 }
 
-static int by_start(const void *a, const void *b)
-{
-    const struct profile_moment *x = a, *y = b;
-
-    return COMPARE(x->start_ns, y->start_ns);
-}
+ORDER_FUNCTION(by_start, struct profile_moment, COMPARE(x->start_ns, y->start_ns))
 
 /* Sorts pauses first, and each kind by length, the longest first. */
 static int by_rank(const void *a, const void *b)
@@ -35,16 +30,10 @@ static int by_rank(const void *a, const void *b)
     return x_ns > y_ns ? -1 : x_ns < y_ns ? 1 : by_start(a, b);
 }
 
-static int by_source(const void *a, const void *b)
-{
-    const struct profile_moment *x = a, *y = b;
-
-    if (x->process != y->process)
-        return x->process < y->process ? -1 : 1;
-    if (x->kind != y->kind)
-        return x->kind < y->kind ? -1 : 1;
-    return by_start(a, b);
-}
+ORDER_FUNCTION(by_source, struct profile_moment,
+               COMPARE(x->process, y->process) ?:
+                   COMPARE(x->kind, y->kind) ?:
+                   by_start(x, y))
 
 /* Adds up @step successive counts of each kind and process. Returns the number left. */
 static size_t join_counts(struct profile_moment *list, size_t n, size_t step)

@@ -32,13 +32,10 @@ struct speedscope {
     bool shortens; /* some stacks are shortened: a last frame stands for the middle */
 };
 
-static int by_thread(const void *a, const void *b)
-{
-    const struct speedscope_item *x = a, *y = b;
-
-    return COMPARE(x->event, y->event) ?: COMPARE(x->thread, y->thread) ?:
-           COMPARE(x->number, y->number);
-}
+ORDER_FUNCTION(by_thread, struct speedscope_item,
+               COMPARE(x->event, y->event) ?:
+                   COMPARE(x->thread, y->thread) ?:
+                   COMPARE(x->number, y->number))
 
 /* Returns whether samples can be listed one by one: their rows are known, and they are not too
  * many. */

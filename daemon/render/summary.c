@@ -71,12 +71,8 @@ static void summary_deinit(struct summary *s)
     free(s->processes);
 }
 
-static int summary_row_cmp(const void *a, const void *b)
-{
-    const struct summary_row *x = a, *y = b;
-
-    return COMPARE(y->sum.samples, x->sum.samples) ?: COMPARE(x->index, y->index);
-}
+ORDER_FUNCTION(summary_row_cmp, struct summary_row,
+               COMPARE(y->sum.samples, x->sum.samples) ?: COMPARE(x->index, y->index))
 
 static void add_name(const struct summary *s, bool threads, uint32_t index, struct buf *out)
 {

@@ -244,14 +244,10 @@ const struct history_image *image_list_find(const struct image_list *l, int64_t 
     return low < l->count && l->items[low].n == n ? &l->items[low] : NULL;
 }
 
-static int by_process(const void *a, const void *b)
-{
-    const struct history_image *x = *(const struct history_image *const *)a,
-                               *y = *(const struct history_image *const *)b;
-
-    return COMPARE(x->host_pid, y->host_pid) ?: COMPARE(x->start_ticks, y->start_ticks) ?:
-           COMPARE(x->exec_no, y->exec_no);
-}
+ORDER_FUNCTION(by_process, struct history_image *const,
+               COMPARE((*x)->host_pid, (*y)->host_pid) ?:
+                   COMPARE((*x)->start_ticks, (*y)->start_ticks) ?:
+                   COMPARE((*x)->exec_no, (*y)->exec_no))
 
 static int sort_by_process(struct image_list *l)
 {

@@ -174,19 +174,12 @@ static int read_covered(struct plan *p, struct error *err)
     return 0;
 }
 
-static int by_epoch(const void *a, const void *b)
-{
-    const struct part_row *x = a, *y = b;
+ORDER_FUNCTION(by_epoch, struct part_row,
+               COMPARE(x->epoch, y->epoch) ?:
+                   COMPARE(x->start_ns, y->start_ns) ?:
+                   COMPARE(x->n, y->n))
 
-    return COMPARE(x->epoch, y->epoch) ?: COMPARE(x->start_ns, y->start_ns) ?: COMPARE(x->n, y->n);
-}
-
-static int by_time(const void *a, const void *b)
-{
-    const struct part_row *x = a, *y = b;
-
-    return COMPARE(x->start_ns, y->start_ns);
-}
+ORDER_FUNCTION(by_time, struct part_row, COMPARE(x->start_ns, y->start_ns))
 
 /* Moves the answer's begin to its first minute: a part may begin before the recorder did. */
 static int read_begin(struct plan *p, struct error *err)

@@ -58,14 +58,11 @@ struct sorted_row {
     struct tally_value value;
 };
 
-static int by_node(const void *a, const void *b)
-{
-    const struct tally_key *x = &((const struct sorted_row *)a)->key,
-                           *y = &((const struct sorted_row *)b)->key;
-
-    return COMPARE(x->event, y->event) ?: COMPARE(x->node, y->node) ?:
-           COMPARE(x->thread, y->thread) ?: COMPARE(x->request, y->request);
-}
+ORDER_FUNCTION(by_node, struct sorted_row,
+               COMPARE(x->key.event, y->key.event) ?:
+                   COMPARE(x->key.node, y->key.node) ?:
+                   COMPARE(x->key.thread, y->key.thread) ?:
+                   COMPARE(x->key.request, y->key.request))
 
 /* Writes rows as columns: similar values lie together, and compress well. */
 static void encode_rows(const struct tally *t, const struct sorted_row *rows, struct buf *out)

@@ -259,14 +259,9 @@ static int read_fde(struct parser *p, struct span s)
 }
 
 /* Orders rows by address. If one entry ends where another begins, the end comes first. */
-static int compare_rows(const void *a, const void *b)
-{
-    const struct unwind_row *x = a, *y = b;
-
-    if (x->pc != y->pc)
-        return x->pc < y->pc ? -1 : 1;
-    return (x->base != UNWIND_BASE_NONE) - (y->base != UNWIND_BASE_NONE);
-}
+ORDER_FUNCTION(compare_rows, struct unwind_row,
+               COMPARE(x->pc, y->pc)
+                   ?: (x->base != UNWIND_BASE_NONE) - (y->base != UNWIND_BASE_NONE))
 
 void ehframe_tidy(struct ehframe_table *t)
 {

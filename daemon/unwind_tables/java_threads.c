@@ -84,12 +84,7 @@ static void add_thread(void *cookie, const struct hotspot_thread *t)
         p->threads[p->count++] = (struct java_thread){ t->ns_tid, t->java_thread, 0 };
 }
 
-static int compare(const void *a, const void *b)
-{
-    const struct java_thread *x = a, *y = b;
-
-    return COMPARE(x->ns_tid, y->ns_tid);
-}
+ORDER_FUNCTION(compare, struct java_thread, COMPARE(x->ns_tid, y->ns_tid))
 
 static struct java_thread *find_thread(struct java_thread *threads, size_t count, int32_t ns_tid)
 {

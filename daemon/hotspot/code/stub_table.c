@@ -12,14 +12,8 @@ void stubs_deinit(struct stubs *s)
     *s = (struct stubs){ 0 };
 }
 
-static int compare_stubs(const void *a, const void *b)
-{
-    const struct stub *x = a, *y = b;
-
-    if (x->start != y->start)
-        return x->start < y->start ? -1 : 1;
-    return x->end < y->end ? 1 : x->end > y->end ? -1 : 0; /* an inner stub follows the outer one */
-}
+/* An inner stub follows the outer one. */
+ORDER_FUNCTION(compare_stubs, struct stub, COMPARE(x->start, y->start) ?: COMPARE(y->end, x->end))
 
 void stub_table_sort(struct stub_table *t)
 {

@@ -92,12 +92,8 @@ static int loop_add(struct leaf_graph *g, struct collect *c, uint32_t head)
 }
 
 /* Orders inner loops first. */
-static int compare_loops(const void *a, const void *b)
-{
-    const struct leaf_loop *x = a, *y = b;
-
-    return COMPARE(x->body_count, y->body_count) ?: COMPARE(x->head, y->head);
-}
+ORDER_FUNCTION(compare_loops, struct leaf_loop,
+               COMPARE(x->body_count, y->body_count) ?: COMPARE(x->head, y->head))
 
 /* Sets the innermost loop of each block, and the parent of each loop. */
 static void nest_loops(struct leaf_graph *g)

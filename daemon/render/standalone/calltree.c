@@ -184,12 +184,7 @@ static int add_rows(struct builder *b, const struct view_row **rows)
 
 /* ---- linking ---- */
 
-static int order_cmp(const void *a, const void *b)
-{
-    const struct entry *x = a, *y = b;
-
-    return COMPARE(x->order, y->order);
-}
+ORDER_FUNCTION(order_cmp, struct entry, COMPARE(x->order, y->order))
 
 struct linking {
     const struct view *v;
