@@ -17,9 +17,11 @@ struct holders {
     struct bpf_link *link; /* every walk is an iterator made of it */
 };
 
+CLEANUP_FUNCTION(holders_freep, holders, holders_free)
+
 int holders_new(int pid_ns_fd, struct holders **ret)
 {
-    struct holders *h;
+    _cleanup_(holders_freep) struct holders *h = NULL;
     struct stat st = { 0 };
     int r;
 
@@ -31,24 +33,17 @@ int holders_new(int pid_ns_fd, struct holders **ret)
     if (!h)
         return -ENOMEM;
     h->skel = holders_bpf__open();
-    if (!h->skel) {
-        r = -errno;
-        goto fail;
-    }
+    if (!h->skel)
+        return -errno;
     h->skel->rodata->pid_ns_inum = (uint32_t)st.st_ino;
     r = holders_bpf__load(h->skel);
     if (r < 0)
-        goto fail;
+        return r;
     h->link = bpf_program__attach_iter(h->skel->progs.holders, NULL);
-    if (!h->link) {
-        r = -errno;
-        goto fail;
-    }
-    *ret = h;
+    if (!h->link)
+        return -errno;
+    *ret = TAKE_PTR(h);
     return 0;
-fail:
-    holders_free(h);
-    return r;
 }
 
 struct holders *holders_free(struct holders *h)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sample/sampler_alloc_impl.h"
 
+#include "base/cleanup.h"
 #include "sample/refusal.h"
 #include "sample/task_memory.h"
 
@@ -11,6 +12,8 @@ static void free_alloc(void *p)
 {
     struct sampler_alloc *a = p;
 
+    if (!a)
+        return;
     alloc_drop_targets(&a->vms);
     alloc_drop_targets(&a->agents);
     alloc_drop_calls(a, UINT32_MAX);
@@ -18,39 +21,34 @@ static void free_alloc(void *p)
     free(a);
 }
 
+CLEANUP_FUNCTION(alloc_freep, sampler_alloc, free_alloc)
+
 static int load(const struct sampler_shared *shared, void **ret, struct error *err)
 {
-    struct sampler_alloc *a = calloc(1, sizeof(*a));
+    _cleanup_(alloc_freep) struct sampler_alloc *a = calloc(1, sizeof(*a));
     int r;
 
     if (!a)
         return -ENOMEM;
     r = uprobe_find_way(shared->pins_fd, &a->way, err);
     if (r < 0)
-        goto fail;
+        return r;
     a->hooker = shared->hooker;
     refusal_watch();
     a->skel = alloc_bpf__open();
-    if (!a->skel) {
-        r = refusal_explain(-errno, err);
-        goto fail;
-    }
+    if (!a->skel)
+        return refusal_explain(-errno, err);
     a->skel->rodata->pid_ns_inum = shared->pid_ns_inum;
     a->skel->rodata->max_words = shared->max_words;
     uprobe_prepare(&a->way, a->skel->progs.alloc_probe);
     uprobe_prepare(&a->way, a->skel->progs.block_probe);
     r = sampler_shared_use(shared, a->skel->obj) ?: alloc_bpf__load(a->skel);
-    if (r < 0) {
-        r = refusal_explain(r, err);
-        goto fail;
-    }
+    if (r < 0)
+        return refusal_explain(r, err);
     a->vms.map = bpf_map__fd(a->skel->maps.vms);
     a->agents.map = bpf_map__fd(a->skel->maps.agents);
-    *ret = a;
+    *ret = TAKE_PTR(a);
     return 0;
-fail:
-    free_alloc(a);
-    return r;
 }
 
 static void set_period(struct sampler_alloc *a, uint32_t set, uint64_t period)

@@ -67,10 +67,12 @@ static void *map_memory(int fd, size_t bytes, struct error *err)
     return NULL;
 }
 
+CLEANUP_FUNCTION(sampler_freep, sampler, sampler_free)
+
 int sampler_new(int pid_ns_fd, size_t ring_bytes, uint32_t max_frames, struct sampler **ret,
                 struct error *err)
 {
-    struct sampler *s;
+    _cleanup_(sampler_freep) struct sampler *s = NULL;
     struct stat st = { 0 };
     int r;
 
@@ -80,21 +82,15 @@ int sampler_new(int pid_ns_fd, size_t ring_bytes, uint32_t max_frames, struct sa
     s = calloc(1, sizeof(*s));
     if (!s)
         return -ENOMEM;
-    if (pid_ns_fd >= 0 && fstat(pid_ns_fd, &st) < 0) {
-        r = error_errno(err, "cannot read the identity of the pid namespace");
-        goto fail;
-    }
+    if (pid_ns_fd >= 0 && fstat(pid_ns_fd, &st) < 0)
+        return error_errno(err, "cannot read the identity of the pid namespace");
     refusal_watch();
     r = libbpf_num_possible_cpus();
-    if (r < 0) {
-        error_code(err, r, "cannot read the number of CPUs");
-        goto fail;
-    }
+    if (r < 0)
+        return error_code(err, r, "cannot read the number of CPUs");
     s->loaded[PROGRAM_CPU] = s->skel = cpu_bpf__open();
-    if (!s->skel) {
-        r = refusal_explain(-errno, err);
-        goto fail;
-    }
+    if (!s->skel)
+        return refusal_explain(-errno, err);
     bpf_program__set_autoload(s->skel->progs.point_tick, false);
     s->skel->rodata->pid_ns_inum = (uint32_t)st.st_ino;
     s->skel->rodata->max_words = max_frames;
@@ -102,21 +98,14 @@ int sampler_new(int pid_ns_fd, size_t ring_bytes, uint32_t max_frames, struct sa
     r = bpf_map__set_max_entries(s->skel->maps.ring, (uint32_t)ring_bytes) ?:
         bpf_map__set_max_entries(s->skel->maps.rows, SAMPLER_ROWS_MAX) ?: fit_maps(s->skel) ?:
         cpu_bpf__load(s->skel);
-    if (r < 0) {
-        r = refusal_explain(r, err);
-        goto fail;
-    }
+    if (r < 0)
+        return refusal_explain(r, err);
     s->rows_fd = bpf_map__fd(s->skel->maps.rows);
     s->rows = map_memory(s->rows_fd, SAMPLER_ROWS_MAX * sizeof(*s->rows), err);
-    if (!s->rows) {
-        r = -errno;
-        goto fail;
-    }
-    *ret = s;
+    if (!s->rows)
+        return -errno;
+    *ret = TAKE_PTR(s);
     return 0;
-fail:
-    sampler_free(s);
-    return r;
 }
 
 int sampler_new_perf(int rows_fd, const struct error *why, struct sampler **ret, struct error *err)

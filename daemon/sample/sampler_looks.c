@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sample/sampler_looks.h"
 
+#include "base/cleanup.h"
 #include "base/old_kernel.h"
 #include "sample/program.h"
 #include "sample/refusal.h"
@@ -35,40 +36,35 @@ static void free_looks(void *p)
 {
     struct sampler_looks *l = p;
 
+    if (!l)
+        return;
     bpf_link__destroy(l->iterator);
     looks_bpf__destroy(l->skel);
     free(l);
 }
 
+CLEANUP_FUNCTION(looks_freep, sampler_looks, free_looks)
+
 static int load(const struct sampler_shared *shared, void **ret, struct error *err)
 {
-    struct sampler_looks *l = calloc(1, sizeof(*l));
+    _cleanup_(looks_freep) struct sampler_looks *l = calloc(1, sizeof(*l));
     int r;
 
     if (!l)
         return -ENOMEM;
     refusal_watch();
     l->skel = looks_bpf__open();
-    if (!l->skel) {
-        r = refusal_explain(-errno, err);
-        goto fail;
-    }
+    if (!l->skel)
+        return refusal_explain(-errno, err);
     l->skel->rodata->pid_ns_inum = shared->pid_ns_inum;
     r = looks_bpf__load(l->skel);
-    if (r < 0) {
-        r = refusal_explain(r, err);
-        goto fail;
-    }
+    if (r < 0)
+        return refusal_explain(r, err);
     l->iterator = bpf_program__attach_iter(l->skel->progs.looks_thread, NULL);
-    if (!l->iterator) {
-        r = error_errno(err, "cannot attach the iterator over threads");
-        goto fail;
-    }
-    *ret = l;
+    if (!l->iterator)
+        return error_errno(err, "cannot attach the iterator over threads");
+    *ret = TAKE_PTR(l);
     return 0;
-fail:
-    free_looks(l);
-    return r;
 }
 
 int sampler_looks_process(struct sampler_looks *l, int32_t pid, uint32_t epoch)

@@ -49,43 +49,40 @@ static void free_moments(void *p)
 {
     struct sampler_moments *m = p;
 
+    if (!m)
+        return;
     drop_targets(m);
     hook_drop(m->hook);
     moments_bpf__destroy(m->skel);
     free(m);
 }
 
+CLEANUP_FUNCTION(moments_freep, sampler_moments, free_moments)
+
 static int load(const struct sampler_shared *shared, void **ret, struct error *err)
 {
-    struct sampler_moments *m = calloc(1, sizeof(*m));
+    _cleanup_(moments_freep) struct sampler_moments *m = calloc(1, sizeof(*m));
     int r;
 
     if (!m)
         return -ENOMEM;
     r = uprobe_find_way(shared->pins_fd, &m->way, err);
     if (r < 0)
-        goto fail;
+        return r;
     m->hooker = shared->hooker;
     refusal_watch();
     m->skel = moments_bpf__open();
-    if (!m->skel) {
-        r = refusal_explain(-errno, err);
-        goto fail;
-    }
+    if (!m->skel)
+        return refusal_explain(-errno, err);
     m->skel->rodata->pid_ns_inum = shared->pid_ns_inum;
     m->skel->rodata->max_words = shared->max_words;
     uprobe_prepare(&m->way, m->skel->progs.moment_probe);
     uprobe_prepare(&m->way, m->skel->progs.name_probe);
     r = sampler_shared_use(shared, m->skel->obj) ?: moments_bpf__load(m->skel);
-    if (r < 0) {
-        r = refusal_explain(r, err);
-        goto fail;
-    }
-    *ret = m;
+    if (r < 0)
+        return refusal_explain(r, err);
+    *ret = TAKE_PTR(m);
     return 0;
-fail:
-    free_moments(m);
-    return r;
 }
 
 int sampler_moments_ring_fd(const struct sampler_moments *m)

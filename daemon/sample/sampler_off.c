@@ -101,15 +101,19 @@ static void free_off(void *p)
 {
     struct sampler_off *o = p;
 
+    if (!o)
+        return;
     hook_drop(o->hook);
     bpf_link__destroy(o->iterator);
     off_bpf__destroy(o->skel);
     free(o);
 }
 
+CLEANUP_FUNCTION(off_freep, sampler_off, free_off)
+
 static int load(const struct sampler_shared *shared, void **ret, struct error *err)
 {
-    struct sampler_off *o = calloc(1, sizeof(*o));
+    _cleanup_(off_freep) struct sampler_off *o = calloc(1, sizeof(*o));
     int r;
 
     if (!o)
@@ -117,28 +121,19 @@ static int load(const struct sampler_shared *shared, void **ret, struct error *e
     o->hooker = shared->hooker;
     refusal_watch();
     o->skel = off_bpf__open();
-    if (!o->skel) {
-        r = refusal_explain(-errno, err);
-        goto fail;
-    }
+    if (!o->skel)
+        return refusal_explain(-errno, err);
     o->skel->rodata->pid_ns_inum = shared->pid_ns_inum;
     o->skel->rodata->max_words = shared->max_words;
     o->skel->bss->filters_no = 1; /* 0: no look-up yet */
     r = choose(o->skel) ?: sampler_shared_use(shared, o->skel->obj) ?: off_bpf__load(o->skel);
-    if (r < 0) {
-        r = refusal_explain(r, err);
-        goto fail;
-    }
+    if (r < 0)
+        return refusal_explain(r, err);
     o->iterator = bpf_program__attach_iter(o->skel->progs.off_blocked, NULL);
-    if (!o->iterator) {
-        r = error_errno(err, "cannot attach the iterator over threads");
-        goto fail;
-    }
-    *ret = o;
+    if (!o->iterator)
+        return error_errno(err, "cannot attach the iterator over threads");
+    *ret = TAKE_PTR(o);
     return 0;
-fail:
-    free_off(o);
-    return r;
 }
 
 /* Has threads look up again which sets want them. */
