@@ -2,6 +2,7 @@
 #include "sandbox.h"
 
 #include "base/cleanup.h"
+#include "base/common_calls.h"
 #include "base/landlock.h"
 #include "privileged/worker_calls.h"
 #include "proc/exit_status.h"
@@ -184,6 +185,8 @@ static int add_rules(scmp_filter_ctx ctx)
 {
     int r = 0;
 
+    for (size_t i = 0; r == 0 && i < ARRAY_SIZE(COMMON_CALLS); i++)
+        r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, COMMON_CALLS[i], 0);
     for (size_t i = 0; r == 0 && i < ARRAY_SIZE(WORKER_CALLS); i++)
         r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, WORKER_CALLS[i], 0);
     for (size_t i = 0; r == 0 && i < ARRAY_SIZE(ALLOWED_WITH); i++)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "privileged/lockdown.h"
 
+#include "base/common_calls.h"
 #include "base/fds.h"
 #include "privileged/worker_calls.h"
 
@@ -88,90 +89,23 @@ static void raise_memlock(void)
         raise_limit(RLIMIT_MEMLOCK);
 }
 
-/* Calls that requests, libbpf and the C library need. Others fail with EPERM, so that a C library
- * with other habits degrades instead of dying. Missing on purpose: execve, fork, socket, ptrace,
- * mount, setns, setuid, kill of other processes, calls for modules and keys. */
+/* Calls that requests, libbpf and the C library need beside COMMON_CALLS. Others fail with EPERM,
+ * so that a C library with other habits degrades instead of dying. Missing on purpose: execve,
+ * fork, socket, ptrace, mount, setns, setuid, kill of other processes, calls for modules and keys.
+ */
 static const int ALLOWED[] = {
-    SCMP_SYS(accept4),
-    SCMP_SYS(access),
-    SCMP_SYS(bpf),
-    SCMP_SYS(brk),
-    SCMP_SYS(capget),
-    SCMP_SYS(capset), /* drops a capability for a moment */
-    SCMP_SYS(clock_gettime),
-    SCMP_SYS(clock_nanosleep),
-    SCMP_SYS(close),
-    SCMP_SYS(close_range),
-    SCMP_SYS(dup),
-    SCMP_SYS(dup3),
-    SCMP_SYS(epoll_create1),
-    SCMP_SYS(epoll_ctl),
-    SCMP_SYS(epoll_wait),
-    SCMP_SYS(exit),
-    SCMP_SYS(exit_group),
-    SCMP_SYS(faccessat),
-    SCMP_SYS(faccessat2),
-    SCMP_SYS(fallocate),
-    SCMP_SYS(fcntl),
-    SCMP_SYS(fstat),
-    SCMP_SYS(fstatfs),
-    SCMP_SYS(ftruncate), /* memfds only: no other file is open for writing */
-    SCMP_SYS(futex),
-    SCMP_SYS(getcwd),
-    SCMP_SYS(getdents64),
-    SCMP_SYS(geteuid),
-    SCMP_SYS(getpid),
-    SCMP_SYS(getppid),
-    SCMP_SYS(getrandom),
-    SCMP_SYS(getrlimit),
-    SCMP_SYS(getrusage),
-    SCMP_SYS(getsockopt),
-    SCMP_SYS(gettid),
-    SCMP_SYS(gettimeofday),
-    SCMP_SYS(getuid),
-    SCMP_SYS(ioctl),
-    SCMP_SYS(lseek),
-    SCMP_SYS(madvise),
-    SCMP_SYS(memfd_create),
-    SCMP_SYS(mremap),
-    SCMP_SYS(munmap),
-    SCMP_SYS(newfstatat),
-    SCMP_SYS(openat),
-    SCMP_SYS(openat2),
-    SCMP_SYS(perf_event_open),
-    SCMP_SYS(pidfd_open),
-    SCMP_SYS(pipe2),
-    SCMP_SYS(poll),
-    SCMP_SYS(ppoll),
-    SCMP_SYS(prctl),
-    SCMP_SYS(pread64),
-    SCMP_SYS(prlimit64),
-    SCMP_SYS(pwrite64),
-    SCMP_SYS(read),
-    SCMP_SYS(readlink),
-    SCMP_SYS(readlinkat),
-    SCMP_SYS(readv),
-    SCMP_SYS(recvfrom),
-    SCMP_SYS(recvmsg),
-    SCMP_SYS(restart_syscall),
-    SCMP_SYS(rseq),
-    SCMP_SYS(rt_sigaction),
-    SCMP_SYS(rt_sigprocmask),
-    SCMP_SYS(rt_sigreturn),
-    SCMP_SYS(sched_getaffinity),
-    SCMP_SYS(sched_yield),
-    SCMP_SYS(sendmsg),
-    SCMP_SYS(sendto),
-    SCMP_SYS(setitimer),
-    SCMP_SYS(setsockopt),
-    SCMP_SYS(shutdown),
-    SCMP_SYS(sigaltstack),
-    SCMP_SYS(statfs),
-    SCMP_SYS(statx),
-    SCMP_SYS(sysinfo),
-    SCMP_SYS(uname),
-    SCMP_SYS(write),
-    SCMP_SYS(writev),
+    /* files; only memfds are open for writing */
+    SCMP_SYS(access), SCMP_SYS(close_range), SCMP_SYS(dup3), SCMP_SYS(faccessat),
+    SCMP_SYS(faccessat2), SCMP_SYS(fallocate), SCMP_SYS(fcntl), SCMP_SYS(fstatfs),
+    SCMP_SYS(ftruncate), SCMP_SYS(getcwd), SCMP_SYS(getdents64), SCMP_SYS(memfd_create),
+    SCMP_SYS(openat), SCMP_SYS(openat2), SCMP_SYS(pwrite64), SCMP_SYS(readlinkat), SCMP_SYS(statfs),
+    /* sockets */
+    SCMP_SYS(accept4), SCMP_SYS(sendmsg), SCMP_SYS(sendto), SCMP_SYS(setsockopt),
+    /* sampling */
+    SCMP_SYS(bpf), SCMP_SYS(ioctl), SCMP_SYS(perf_event_open),
+    /* about the broker itself; capset() drops a capability for a moment */
+    SCMP_SYS(capget), SCMP_SYS(capset), SCMP_SYS(getrlimit), SCMP_SYS(getrusage),
+    SCMP_SYS(pidfd_open), SCMP_SYS(prctl), SCMP_SYS(prlimit64), SCMP_SYS(setitimer)
 };
 
 /* Further calls of the broker itself. */
@@ -180,81 +114,31 @@ static const int ALLOWED_IN_BROKER[] = {
 };
 
 /* Further calls of the process that forks openers. */
-static const int ALLOWED_TO_FORK[] = {
-    SCMP_SYS(clone),
-    SCMP_SYS(seccomp),
-    SCMP_SYS(set_robust_list),
-    SCMP_SYS(socketpair),
-};
+static const int ALLOWED_TO_FORK[] = { SCMP_SYS(clone), SCMP_SYS(seccomp),
+                                       SCMP_SYS(set_robust_list), SCMP_SYS(socketpair) };
 
 /* Calls of the launcher, and of flamed-attach, which inherits this filter and installs narrower
  * ones. */
 static const int ALLOWED_IN_LAUNCHER[] = {
-    SCMP_SYS(brk),
-    SCMP_SYS(capset),
-    SCMP_SYS(chdir),
-    SCMP_SYS(chroot),
-    SCMP_SYS(clock_gettime),
-    SCMP_SYS(clock_nanosleep),
-    SCMP_SYS(clone),
-    SCMP_SYS(close),
-    SCMP_SYS(close_range),
-    SCMP_SYS(connect),
-    SCMP_SYS(dup3),
-    SCMP_SYS(execveat),
-    SCMP_SYS(exit),
-    SCMP_SYS(exit_group),
-    SCMP_SYS(fchdir),
-    SCMP_SYS(fcntl),
-    SCMP_SYS(fstat),
-    SCMP_SYS(futex),
-    SCMP_SYS(getpid),
-    SCMP_SYS(getppid),
-    SCMP_SYS(getrandom),
-    SCMP_SYS(getsockopt),
-    SCMP_SYS(gettid),
-    SCMP_SYS(keyctl),
-    SCMP_SYS(kill),
-    SCMP_SYS(landlock_create_ruleset),
-    SCMP_SYS(landlock_restrict_self),
-    SCMP_SYS(lseek),
-    SCMP_SYS(memfd_create),
-    SCMP_SYS(mknodat), /* flamed-attach: creates an empty file */
-    SCMP_SYS(munmap),
-    SCMP_SYS(nanosleep),
-    SCMP_SYS(newfstatat),
-    SCMP_SYS(openat),
-    SCMP_SYS(pidfd_open),
-    SCMP_SYS(pidfd_send_signal),
-    SCMP_SYS(poll),
-    SCMP_SYS(ppoll),
-    SCMP_SYS(prctl),
-    SCMP_SYS(pread64),
-    SCMP_SYS(prlimit64),
-    SCMP_SYS(read),
-    SCMP_SYS(readlinkat),
-    SCMP_SYS(recvmsg),
-    SCMP_SYS(restart_syscall),
-    SCMP_SYS(rseq),
-    SCMP_SYS(rt_sigaction),
-    SCMP_SYS(rt_sigprocmask),
-    SCMP_SYS(rt_sigreturn),
-    SCMP_SYS(seccomp),
-    SCMP_SYS(sendmsg), /* flamed-attach: to its own guard */
-    SCMP_SYS(sendto),
-    SCMP_SYS(set_robust_list),
-    SCMP_SYS(setgroups),
-    SCMP_SYS(setns),
-    SCMP_SYS(setresgid),
-    SCMP_SYS(setresuid),
-    SCMP_SYS(setsid),
-    SCMP_SYS(setuid),
-    SCMP_SYS(socket),
-    SCMP_SYS(socketpair),
-    SCMP_SYS(umask),
-    SCMP_SYS(unlinkat),
-    SCMP_SYS(wait4),
-    SCMP_SYS(write),
+    /* of both programs */
+    SCMP_SYS(brk), SCMP_SYS(capset), SCMP_SYS(chdir), SCMP_SYS(chroot), SCMP_SYS(clock_gettime),
+    SCMP_SYS(clock_nanosleep), SCMP_SYS(clone), SCMP_SYS(close), SCMP_SYS(close_range),
+    SCMP_SYS(connect), SCMP_SYS(dup3), SCMP_SYS(execveat), SCMP_SYS(exit), SCMP_SYS(exit_group),
+    SCMP_SYS(fchdir), SCMP_SYS(fcntl), SCMP_SYS(fstat), SCMP_SYS(futex), SCMP_SYS(getpid),
+    SCMP_SYS(getppid), SCMP_SYS(getrandom), SCMP_SYS(getsockopt), SCMP_SYS(gettid),
+    SCMP_SYS(keyctl), SCMP_SYS(kill), SCMP_SYS(landlock_create_ruleset),
+    SCMP_SYS(landlock_restrict_self), SCMP_SYS(lseek), SCMP_SYS(memfd_create), SCMP_SYS(munmap),
+    SCMP_SYS(nanosleep), SCMP_SYS(newfstatat), SCMP_SYS(openat), SCMP_SYS(pidfd_open),
+    SCMP_SYS(pidfd_send_signal), SCMP_SYS(poll), SCMP_SYS(ppoll), SCMP_SYS(prctl),
+    SCMP_SYS(pread64), SCMP_SYS(prlimit64), SCMP_SYS(read), SCMP_SYS(readlinkat), SCMP_SYS(recvmsg),
+    SCMP_SYS(restart_syscall), SCMP_SYS(rseq), SCMP_SYS(rt_sigaction), SCMP_SYS(rt_sigprocmask),
+    SCMP_SYS(rt_sigreturn), SCMP_SYS(seccomp), SCMP_SYS(sendto), SCMP_SYS(set_robust_list),
+    SCMP_SYS(setgroups), SCMP_SYS(setns), SCMP_SYS(setresgid), SCMP_SYS(setresuid),
+    SCMP_SYS(setsid), SCMP_SYS(setuid), SCMP_SYS(socket), SCMP_SYS(socketpair), SCMP_SYS(umask),
+    SCMP_SYS(unlinkat), SCMP_SYS(wait4), SCMP_SYS(write),
+    /* of flamed-attach alone */
+    SCMP_SYS(mknodat), /* creates an empty file */
+    SCMP_SYS(sendmsg)  /* to its own guard */
 };
 
 /* Further calls where mounting in containers is allowed (mounter.h). flamed-attach forbids them
@@ -270,32 +154,17 @@ static const int ALLOWED_TO_MOUNT[] = {
 /* Calls of the supervisor, and of its children until they install filters, which can only be
  * narrower. */
 static const int ALLOWED_IN_SUPERVISOR[] = {
-    SCMP_SYS(arch_prctl),
-    SCMP_SYS(bind), /* flamed-push: resolves host names */
-    SCMP_SYS(clone),
-    SCMP_SYS(dup2),
-    SCMP_SYS(execve),
-    SCMP_SYS(fsconfig), /* the three tmpfs calls: flamed-attach's file where memfds may not be
-                         * executed */
-    SCMP_SYS(fsmount),
-    SCMP_SYS(fsopen),
-    SCMP_SYS(getgroups),
-    SCMP_SYS(landlock_add_rule),
-    SCMP_SYS(landlock_create_ruleset),
-    SCMP_SYS(landlock_restrict_self),
-    SCMP_SYS(mmap),
-    SCMP_SYS(mount_setattr),
-    SCMP_SYS(mprotect),
-    SCMP_SYS(open),
-    SCMP_SYS(rt_sigtimedwait),
-    SCMP_SYS(sched_getattr),
-    SCMP_SYS(sched_setattr),
-    SCMP_SYS(sendmmsg), /* flamed-push: resolves host names */
-    SCMP_SYS(set_tid_address),
-    SCMP_SYS(setpriority),
-    SCMP_SYS(setrlimit),
-    SCMP_SYS(socketpair),
+    /* of programs that start */
+    SCMP_SYS(arch_prctl), SCMP_SYS(clone), SCMP_SYS(dup2), SCMP_SYS(execve), SCMP_SYS(getgroups),
+    SCMP_SYS(landlock_add_rule), SCMP_SYS(landlock_create_ruleset),
+    SCMP_SYS(landlock_restrict_self), SCMP_SYS(mmap), SCMP_SYS(mount_setattr), SCMP_SYS(mprotect),
+    SCMP_SYS(open), SCMP_SYS(rt_sigtimedwait), SCMP_SYS(sched_getattr), SCMP_SYS(sched_setattr),
+    SCMP_SYS(set_tid_address), SCMP_SYS(setpriority), SCMP_SYS(setrlimit), SCMP_SYS(socketpair),
     SCMP_SYS(tgkill),
+    /* flamed-push: resolves host names */
+    SCMP_SYS(bind), SCMP_SYS(sendmmsg),
+    /* flamed-attach's file, on a tmpfs where memfds may not be executed */
+    SCMP_SYS(fsconfig), SCMP_SYS(fsmount), SCMP_SYS(fsopen)
 };
 
 /* A list of calls that are allowed with any arguments. */
@@ -377,7 +246,7 @@ int broker_lockdown(struct error *err)
     const struct lockdown l = {
         .kept = KEPT,
         .kept_count = ARRAY_SIZE(KEPT),
-        .calls = { CALLS(ALLOWED), CALLS(ALLOWED_IN_BROKER) },
+        .calls = { CALLS(COMMON_CALLS), CALLS(ALLOWED), CALLS(ALLOWED_IN_BROKER) },
     };
 
     forbid(RLIMIT_CORE);
@@ -407,7 +276,7 @@ int opener_lockdown(struct error *err)
     const struct lockdown l = {
         .kept = KEPT_BY_OPENER,
         .kept_count = ARRAY_SIZE(KEPT_BY_OPENER),
-        .calls = { CALLS(ALLOWED) },
+        .calls = { CALLS(COMMON_CALLS), CALLS(ALLOWED) },
     };
 
     forbid(RLIMIT_CORE);
@@ -420,7 +289,8 @@ int supervisor_lockdown(bool mounts, struct error *err)
     const struct lockdown l = {
         .kept = KEPT_BY_SUPERVISOR,
         .kept_count = ARRAY_SIZE(KEPT_BY_SUPERVISOR),
-        .calls = { CALLS(ALLOWED),
+        .calls = { CALLS(COMMON_CALLS),
+                   CALLS(ALLOWED),
                    CALLS(ALLOWED_IN_LAUNCHER),
                    CALLS(ALLOWED_IN_SUPERVISOR),
                    CALLS(WORKER_CALLS),
@@ -438,7 +308,7 @@ int nursery_lockdown(struct error *err)
     const struct lockdown l = {
         .kept = KEPT_BY_OPENER,
         .kept_count = ARRAY_SIZE(KEPT_BY_OPENER),
-        .calls = { CALLS(ALLOWED), CALLS(ALLOWED_TO_FORK) },
+        .calls = { CALLS(COMMON_CALLS), CALLS(ALLOWED), CALLS(ALLOWED_TO_FORK) },
     };
 
     forbid(RLIMIT_CORE);

@@ -3,6 +3,7 @@
 
 #include "base/capabilities.h"
 #include "base/cleanup.h"
+#include "base/common_calls.h"
 #include "base/landlock.h"
 #include "base/log.h"
 
@@ -26,71 +27,13 @@
 #define DESCRIPTORS 128
 #define PORT_OF_NAMES 53
 
-/* Waiting, memory, threads that resolve names, what sockets take. No exec, no kill. */
+/* Beside COMMON_CALLS: waiting, threads that resolve names, what sockets take. No exec, no kill. */
 static const int ALLOWED[] = {
-    SCMP_SYS(bind), /* of netlink and UDP: resolving names; Landlock forbids it for TCP */
-    SCMP_SYS(brk),
-    SCMP_SYS(clock_gettime),
-    SCMP_SYS(clock_nanosleep),
-    SCMP_SYS(close),
-    SCMP_SYS(connect),
-    SCMP_SYS(dup),
-    SCMP_SYS(epoll_create1),
-    SCMP_SYS(epoll_ctl),
-    SCMP_SYS(epoll_wait),
-    SCMP_SYS(eventfd2),
-    SCMP_SYS(exit),
-    SCMP_SYS(exit_group),
-    SCMP_SYS(fstat),
-    SCMP_SYS(futex),
-    SCMP_SYS(getegid),
-    SCMP_SYS(geteuid),
-    SCMP_SYS(getgid),
-    SCMP_SYS(getpeername),
-    SCMP_SYS(getpid),
-    SCMP_SYS(getppid),
-    SCMP_SYS(getrandom),
-    SCMP_SYS(getsockname),
-    SCMP_SYS(getsockopt),
-    SCMP_SYS(gettid),
-    SCMP_SYS(gettimeofday),
-    SCMP_SYS(getuid),
-    SCMP_SYS(lseek),
-    SCMP_SYS(madvise),
-    SCMP_SYS(mremap),
-    SCMP_SYS(munmap),
-    SCMP_SYS(nanosleep),
-    SCMP_SYS(newfstatat),
-    SCMP_SYS(pipe2),
-    SCMP_SYS(poll),
-    SCMP_SYS(ppoll),
-    SCMP_SYS(pread64),
-    SCMP_SYS(read),
-    SCMP_SYS(readlink),
-    SCMP_SYS(readv),
-    SCMP_SYS(recvfrom),
-    SCMP_SYS(recvmsg),
-    SCMP_SYS(restart_syscall),
-    SCMP_SYS(rseq),
-    SCMP_SYS(rt_sigaction),
-    SCMP_SYS(rt_sigprocmask),
-    SCMP_SYS(rt_sigreturn),
-    SCMP_SYS(sched_getaffinity),
-    SCMP_SYS(sched_yield),
-    SCMP_SYS(sendmmsg),
-    SCMP_SYS(sendmsg),
-    SCMP_SYS(sendto),
-    SCMP_SYS(set_robust_list),
-    SCMP_SYS(setsockopt),
-    SCMP_SYS(shutdown),
-    SCMP_SYS(sigaltstack),
-    SCMP_SYS(stat),
-    SCMP_SYS(statx),
-    SCMP_SYS(sysinfo),
-    SCMP_SYS(uname),
-    SCMP_SYS(wait4),
-    SCMP_SYS(write),
-    SCMP_SYS(writev),
+    /* resolving names; bind() of netlink and UDP: Landlock forbids it for TCP */
+    SCMP_SYS(bind),       SCMP_SYS(connect),     SCMP_SYS(eventfd2),    SCMP_SYS(getegid),
+    SCMP_SYS(getgid),     SCMP_SYS(getpeername), SCMP_SYS(getsockname), SCMP_SYS(nanosleep),
+    SCMP_SYS(sendmmsg),   SCMP_SYS(sendmsg),     SCMP_SYS(sendto),      SCMP_SYS(set_robust_list),
+    SCMP_SYS(setsockopt), SCMP_SYS(stat),        SCMP_SYS(wait4)
 };
 
 #define OPENS_TO_CHANGE (O_ACCMODE | O_CREAT | O_TRUNC)
@@ -159,6 +102,8 @@ static int filter_calls(void)
     scmp_filter_ctx ctx = seccomp_init(SCMP_ACT_ERRNO(EPERM));
     int r = ctx ? 0 : -ENOMEM;
 
+    for (size_t i = 0; r == 0 && i < ARRAY_SIZE(COMMON_CALLS); i++)
+        r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, COMMON_CALLS[i], 0);
     for (size_t i = 0; r == 0 && i < ARRAY_SIZE(ALLOWED); i++)
         r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, ALLOWED[i], 0);
     for (size_t i = 0; r == 0 && i < ARRAY_SIZE(ALLOWED_WITH); i++)
