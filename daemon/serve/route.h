@@ -34,6 +34,11 @@ struct route_doc {
     const char *problems; /* statuses of problems, separated by blanks; NULL: only common ones */
 };
 
+/* Answers a request. Return: true once req->answer is complete. */
+typedef bool route_handler(struct request *req);
+/* Completes the answer when the capture of the request has ended. */
+typedef void route_finisher(struct request *req);
+
 struct route {
     const char *path; /* "{pid}" matches a process id, other names in braces any text */
     unsigned methods;
@@ -53,10 +58,10 @@ struct route {
     bool (*receive)(struct request *req);
     void (*wrap)(struct request *req);
     /* For routes that wait: tries to answer without waiting; false: not possible. */
-    bool (*at_once)(struct request *req);
-    bool (*handle)(struct request *req);
-    enum backend_document document;      /* for handle_document() */
-    void (*finish)(struct request *req); /* called when its capture has ended; NULL: none */
+    route_handler *at_once;
+    route_handler *handle;
+    enum backend_document document; /* for handle_document() */
+    route_finisher *finish;         /* NULL: none */
     struct route_doc doc;
 };
 

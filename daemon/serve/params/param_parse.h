@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A row of params.def, and the parsers of parameter values. Each parser writes its members of @p
- * and returns 0, or -EINVAL with a sentence that names the parameter and the values it takes.
- * Private to serve/params/, openapi.json and mcp/tools.c. Pure; thread: any.
+ * A row of params.def, and the parsers of parameter values. Private to serve/params/, openapi.json
+ * and mcp/tools.c. Pure; thread: any.
  */
 #pragma once
 
@@ -12,9 +11,16 @@
 /* Turns JSON text into a string literal. */
 #define JSON(...) #__VA_ARGS__
 
+struct param;
+
+/* Parses a value and writes the parser's members of @p. 0, or -EINVAL with a sentence that names
+ * the parameter and the values it takes. */
+typedef int param_parser(const struct param *spec, struct span value, struct params *p,
+                         struct error *err);
+
 struct param {
     const char *name;
-    int (*parse)(const struct param *spec, struct span value, struct params *p, struct error *err);
+    param_parser *parse;
     const char *expects;  /* valid values, as the object of "takes" */
     size_t offset;        /* offset of the member that a generic parser writes */
     bool negate;          /* for param_bool(): stores the opposite */
@@ -37,37 +43,17 @@ const struct param *param_row(enum param_id id);
 /* Writes to @err that @value is not possible, and what the parameter takes. Returns -EINVAL. */
 int param_refuse(const struct param *spec, struct span value, struct error *err);
 
-/* Parse a value and set the parser's members of @p. Return: 0, or -EINVAL with @err. */
-int param_pid(const struct param *spec, struct span value, struct params *p, struct error *err);
-int param_nspid(const struct param *spec, struct span value, struct params *p, struct error *err);
-int param_text(const struct param *spec, struct span value, struct params *p, struct error *err);
-int param_trace(const struct param *spec, struct span value, struct params *p, struct error *err);
-int param_span(const struct param *spec, struct span value, struct params *p, struct error *err);
-int param_jvm(const struct param *spec, struct span value, struct params *p, struct error *err);
-int param_by(const struct param *spec, struct span value, struct params *p, struct error *err);
-int param_pattern(const struct param *spec, struct span value, struct params *p, struct error *err);
-int param_seconds(const struct param *spec, struct span value, struct params *p, struct error *err);
-int param_event(const struct param *spec, struct span value, struct params *p, struct error *err);
-int param_hz(const struct param *spec, struct span value, struct params *p, struct error *err);
-int param_interval(const struct param *spec, struct span value, struct params *p,
-                   struct error *err);
+/* The parsers, by the values that they take. */
+param_parser param_pid, param_nspid, param_text, param_trace, param_span, param_jvm, param_by,
+    param_pattern, param_seconds, param_event, param_hz, param_interval, param_filter, param_states,
+    param_format, param_named, param_bool, param_title, param_minwidth, param_range, param_at,
+    param_number, param_period;
+
 /* Renames the events of @p by source=: event=nativemem with source=malloc becomes event malloc. 0,
  * or -EINVAL with @err. */
 int param_set_source(struct params *p, struct error *err);
-int param_filter(const struct param *spec, struct span value, struct params *p, struct error *err);
 /* Appends the filter of @p, in braces, to the name of its only tracepoint. 0 or -EINVAL. */
 int param_put_filter(struct params *p, struct error *err);
 /* Sets the periods of @p's events by hz, interval or their defaults, after all parameters were
  * parsed. 0 or -EINVAL. */
 int param_set_periods(struct params *p, struct error *err);
-int param_states(const struct param *spec, struct span value, struct params *p, struct error *err);
-int param_format(const struct param *spec, struct span value, struct params *p, struct error *err);
-int param_named(const struct param *spec, struct span value, struct params *p, struct error *err);
-int param_bool(const struct param *spec, struct span value, struct params *p, struct error *err);
-int param_title(const struct param *spec, struct span value, struct params *p, struct error *err);
-int param_minwidth(const struct param *spec, struct span value, struct params *p,
-                   struct error *err);
-int param_range(const struct param *spec, struct span value, struct params *p, struct error *err);
-int param_at(const struct param *spec, struct span value, struct params *p, struct error *err);
-int param_number(const struct param *spec, struct span value, struct params *p, struct error *err);
-int param_period(const struct param *spec, struct span value, struct params *p, struct error *err);
