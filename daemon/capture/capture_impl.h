@@ -274,18 +274,11 @@ struct seen_verdict *capture_verdict(struct captures *captures, struct capture *
  * until the next call. 0 or -errno. */
 int capture_thread(struct capture *c, uint32_t process, const struct incoming *in, uint32_t *ret,
                    struct seen_run **ret_run);
-/* Warns of processes with files on file systems that do not answer. */
-void capture_warn_unanswered(struct captures *captures, struct capture *c);
-/* Warns of processes that found no room in the unwinder's tables. */
-void capture_warn_no_room(struct captures *captures, struct capture *c);
-/* Warns of processes with symbols that were left out for want of memory. */
-void capture_warn_left_out(struct captures *captures, struct capture *c);
-/* Warns of processes with perf maps beyond the limit. */
-void capture_warn_long_maps(struct captures *captures, struct capture *c);
-/* Warns of processes that ran code without a file and without names. */
-void capture_warn_generated(struct capture *c);
-void capture_warn_put_off(struct captures *captures, struct capture *c);
-void capture_warn_mappings(struct captures *captures, struct capture *c);
+/* Returns the first process of @c from index *@i on that it samples, and sets *@i behind it. NULL:
+ * none is left. */
+const struct proc_id *capture_next_process(const struct capture *c, uint32_t *i);
+/* Warns of what flamed could not read of its processes: see process_warnings.c. */
+void capture_warn_processes(struct captures *captures, struct capture *c);
 /* Warns of threads that were renamed. */
 void capture_warn_renamed(struct capture *c);
 /* Forgets the processes and threads of @c, so that a new record gets them again. */

@@ -8,8 +8,6 @@
 
 #define THREAD_NAMES_MAX 64 /* per thread and capture */
 #define RECHECK_NS (100 * NSEC_PER_MSEC)
-#define GENERATED_SHARE 20               /* 1 sample in so many; fewer need no warning */
-#define UNANSWERED_NS (2 * NSEC_PER_SEC) /* the file is read again once a second */
 
 static int capture_add_process(struct captures *captures, struct capture *c,
                                const struct process *p, struct seen_verdict *v)
@@ -140,134 +138,21 @@ void capture_forget_members(struct capture *c)
     c->members.verdicts_cap = c->members.thread_ids_cap = c->members.runs_cap = 0;
 }
 
-void capture_warn_unanswered(struct captures *captures, struct capture *c)
+const struct proc_id *capture_next_process(const struct capture *c, uint32_t *i)
 {
-    for (uint32_t i = 0; i < c->members.processes.count; i++) {
-        const struct proc_id *s = id_table_get(&c->members.processes, i);
-        uint64_t when_ns =
-            c->members.verdicts[i].wanted ? symbolizer_unanswered_ns(captures->symbolizer, s) : 0;
-
-        if (when_ns && when_ns + UNANSWERED_NS >= c->start_ns)
-            record_warn_process(
-                c->record,
-                "a file that process %d maps lies on a file system that does not answer "
-                "(FUSE, NFS): its functions are shown by their address",
-                s->host_pid);
+    while (*i < c->members.processes.count) {
+        if (c->members.verdicts[(*i)++].wanted)
+            return id_table_get(&c->members.processes, *i - 1);
     }
-}
-
-void capture_warn_left_out(struct captures *captures, struct capture *c)
-{
-    for (uint32_t i = 0; i < c->members.processes.count; i++) {
-        const struct proc_id *s = id_table_get(&c->members.processes, i);
-
-        if (c->members.verdicts[i].wanted &&
-            symbolizer_left_out_ns(captures->symbolizer, s) >= c->start_ns)
-            record_warn_process(
-                c->record,
-                "symbols of a file of process %d are left out: the files of its user or container "
-                "would take more memory than its share. Their functions are shown by their "
-                "address; profile fewer of them at a time, or strip what is too large",
-                s->host_pid);
-    }
-}
-
-void capture_warn_long_maps(struct captures *captures, struct capture *c)
-{
-    for (uint32_t i = 0; i < c->members.processes.count; i++) {
-        const struct proc_id *s = id_table_get(&c->members.processes, i);
-
-        if (c->members.verdicts[i].wanted &&
-            symbolizer_long_map_ns(captures->symbolizer, s) >= c->start_ns)
-            record_warn_process(
-                c->record,
-                "the perf map of process %d is longer than flamed reads (64 MiB, or 1,048,576 "
-                "entries): code that it names after that has no name here. Once the process is "
-                "restarted, it writes a new one",
-                s->host_pid);
-    }
-}
-
-void capture_warn_generated(struct capture *c)
-{
-    for (uint32_t i = 0; i < c->members.processes.count; i++) {
-        const struct proc_id *s = id_table_get(&c->members.processes, i);
-        const struct seen_verdict *v = &c->members.verdicts[i];
-
-        if (v->wanted && v->generated && v->generated >= v->samples / GENERATED_SHARE)
-            record_warn_process(
-                c->record,
-                "%.0f %% of the samples of process %d lead through code that lies in no file, and "
-                "that no perf map names: a packed program (UPX), or code of a just-in-time "
-                "compiler. It has no names, and stacks are cut where it keeps no frame pointers. "
-                "Do not pack the program, or have its runtime write a perf map (node "
-                "--perf-basic-prof, python -X perf). GraalVM keeps frame pointers with "
-                "-H:+PreserveFramePointer",
-                100.0 * (double)v->generated / (double)v->samples, s->host_pid);
-    }
-}
-
-void capture_warn_put_off(struct captures *captures, struct capture *c)
-{
-    uint32_t count = 0;
-    int32_t first = 0;
-
-    for (uint32_t i = 0; i < c->members.processes.count; i++) {
-        const struct proc_id *s = id_table_get(&c->members.processes, i);
-
-        if (c->members.verdicts[i].wanted &&
-            symbolizer_put_off_ns(captures->symbolizer, s) >= c->start_ns && count++ == 0)
-            first = s->host_pid;
-    }
-    if (count)
-        record_warn(c->record,
-                    "the maps of %u process%s (one is %d) were not read in time. They are long, or "
-                    "its user or container has many. Code that it mapped last has no names; a "
-                    "later capture may have them",
-                    count, count == 1 ? "" : "es", first);
-}
-
-void capture_warn_mappings(struct captures *captures, struct capture *c)
-{
-    for (uint32_t i = 0; i < c->members.processes.count; i++) {
-        const struct proc_id *s = id_table_get(&c->members.processes, i);
-        size_t left_out = c->members.verdicts[i].wanted
-                              ? unwinding_left_out(captures->unwinding, s->host_pid)
-                              : 0;
-
-        if (left_out)
-            record_warn_process(
-                c->record,
-                "process %d has %zu executable mappings more than the %d that flamed keeps for a "
-                "process. Code in them has no names, and stacks are cut there. A later capture "
-                "knows those that this one sampled. Load fewer, larger libraries",
-                s->host_pid, left_out, MAPS_EXEC_MAX);
-    }
-}
-
-void capture_warn_no_room(struct captures *captures, struct capture *c)
-{
-    for (uint32_t i = 0; i < c->members.processes.count; i++) {
-        const struct proc_id *s = id_table_get(&c->members.processes, i);
-
-        if (c->members.verdicts[i].wanted && unwinding_has_no_room(captures->unwinding, s))
-            record_warn_process(
-                c->record,
-                "stacks of process %d may be cut: its user or container runs more code than its "
-                "share of the unwinder's tables holds; profile it while fewer of its programs run",
-                s->host_pid);
-    }
+    return NULL;
 }
 
 bool capture_has_several_processes(const struct capture *c)
 {
+    const struct proc_id *s;
     int32_t first = 0;
 
-    for (uint32_t i = 0; i < c->members.processes.count; i++) {
-        const struct proc_id *s = id_table_get(&c->members.processes, i);
-
-        if (!c->members.verdicts[i].wanted)
-            continue;
+    for (uint32_t i = 0; (s = capture_next_process(c, &i));) {
         if (first && first != s->host_pid)
             return true;
         first = s->host_pid;

@@ -126,13 +126,7 @@ void capture_warn_quality(struct captures *captures, struct capture *c)
     capture_warn_left_events(captures, c);
     capture_warn_hidden(captures, c);
     capture_warn_untaken(captures, c);
-    capture_warn_unanswered(captures, c);
-    capture_warn_left_out(captures, c);
-    capture_warn_long_maps(captures, c);
-    capture_warn_generated(c);
-    capture_warn_no_room(captures, c);
-    capture_warn_put_off(captures, c);
-    capture_warn_mappings(captures, c);
+    capture_warn_processes(captures, c);
     capture_warn_renamed(c);
     rights_problems(captures->sampling->facts.capabilities, warn_right, c);
     if (kernel[0])

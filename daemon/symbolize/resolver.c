@@ -178,14 +178,14 @@ static uint32_t file_frame(struct resolver *r, const struct mapping *m, uint64_t
 
     r->met_reading |= b->state == BOUND_READING;
     if (image && (image->too_large || image->no_room_bytes))
-        r->left_out_ns = now_ns;
+        r->gaps.left_out_ns = now_ns;
     if (image && elf_segments_vaddr(image->segments, image->segment_count, offset, &vaddr))
         s = symbol_table_find(&image->symbols, vaddr);
     if (s && symbol_is_start(&image->symbols, s, &vaddr))
         s = NULL;
     if (image)
         see_image(r, b, s);
-    *ret_lasting = b->state == BOUND_FILE && r->left_out_ns != now_ns;
+    *ret_lasting = b->state == BOUND_FILE && r->gaps.left_out_ns != now_ns;
     if (!s)
         return offset_frame(r, m, module, vaddr);
     name = symbol_text_id(r, &image->symbols, s, ret_lasting);
@@ -230,37 +230,22 @@ static uint32_t perf_map_frame(struct resolver *r, uint64_t address, uint64_t no
     }
     r->met_reading |= !s && perf_map_comes(r->perf_map);
     if (!s && perf_map_is_cut(r->perf_map))
-        r->left_out_ns = now_ns;
+        r->gaps.left_out_ns = now_ns;
     if (!s && perf_map_is_long(r->perf_map))
-        r->long_map_ns = now_ns;
+        r->gaps.long_map_ns = now_ns;
     return s ? make_frame(r, perf_map_text_id(r, s), 0, FRAME_NATIVE) : 0;
 }
 
 /* ---- code at an address ---- */
 
-uint64_t resolver_unanswered_ns(const struct resolver *r)
+const struct naming_gaps *resolver_gaps(const struct resolver *r)
 {
-    return r->unanswered_ns;
-}
-
-uint64_t resolver_long_map_ns(const struct resolver *r)
-{
-    return r->long_map_ns;
-}
-
-uint64_t resolver_left_out_ns(const struct resolver *r)
-{
-    return r->left_out_ns;
+    return &r->gaps;
 }
 
 void resolver_leave_out(struct resolver *r, uint64_t now_ns)
 {
-    r->left_out_ns = now_ns;
-}
-
-uint64_t resolver_put_off_ns(const struct resolver *r)
-{
-    return r->put_off_ns;
+    r->gaps.left_out_ns = now_ns;
 }
 
 enum native_image resolver_native_image(const struct resolver *r)

@@ -33,6 +33,16 @@ struct resolver_env {
     size_t *maps_bytes; /* memory of the mappings of all resolvers */
 };
 
+/* Why names are missing: when each was met last, by CLOCK_MONOTONIC; 0: never. */
+struct naming_gaps {
+    uint64_t unanswered_ns; /* a file system of its files did not answer */
+    uint64_t long_map_ns;   /* code has no entry in a perf map beyond its limit of size */
+    uint64_t left_out_ns;   /* its owner lacked memory for symbols or lines of a perf map
+                             * (base/memory_budget.h) */
+    uint64_t put_off_ns;    /* its maps were due while its owner had no time left
+                             * (readers_afford()); 0 also if they were read since */
+};
+
 struct resolver;
 
 /* Makes a resolver. @exec_time_ns: of the exec that made the image, 0: long ago. 0 or -ENOMEM. */
@@ -47,19 +57,10 @@ void resolver_tick(struct resolver *r, uint64_t now_ns);
 /* Begins to read the symbols of all files mapped now, at the first call only. Returns false at
  * later calls. */
 bool resolver_prepare(struct resolver *r);
-/* Returns when a file system of its files last did not answer, by CLOCK_MONOTONIC; 0: never. */
-uint64_t resolver_unanswered_ns(const struct resolver *r);
-/* Returns when code was last met that has no entry in a perf map beyond its limit of size, by
- * CLOCK_MONOTONIC; 0: never. */
-uint64_t resolver_long_map_ns(const struct resolver *r);
-/* Returns when its owner last lacked memory for needed symbols or perf map lines
- * (base/memory_budget.h), by CLOCK_MONOTONIC; 0: never. */
-uint64_t resolver_left_out_ns(const struct resolver *r);
-/* Notes that such memory was missing at @now_ns for its names. */
+/* Returns why its names are missing. Borrowed. */
+const struct naming_gaps *resolver_gaps(const struct resolver *r);
+/* Notes that memory was missing at @now_ns for its names. */
 void resolver_leave_out(struct resolver *r, uint64_t now_ns);
-/* Returns when its maps were last due while its owner had no time left (readers_afford()), by
- * CLOCK_MONOTONIC; 0: they have been read since. */
-uint64_t resolver_put_off_ns(const struct resolver *r);
 /* Returns true if symbols or a readable name were still coming at a call of resolver_native() since
  * the last resolver_tick(). */
 bool resolver_met_reading(const struct resolver *r);
@@ -85,7 +86,7 @@ int resolver_functions(struct resolver *r, uint64_t from, const char *const *pre
                        uint64_t *ret_offsets, uint64_t *ret_start, uint64_t *ret_end);
 /* Finds the function @name of the executable file that is called @file (function_find.h). Reads its
  * maps again if there is none. Return: 0. -EAGAIN: its symbols are being read, or names of them are
- * coming; or its maps could not be read yet (resolver_put_off_ns()), or not in time. -ENXIO: it has
+ * coming; or its maps could not be read yet (struct naming_gaps), or not in time. -ENXIO: it has
  * mapped no such file. -EIO: that cannot be read. -ENOENT, -ENOTUNIQ, -E2BIG: as function_find().
  */
 int resolver_function(struct resolver *r, struct span file, struct span name,

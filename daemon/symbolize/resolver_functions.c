@@ -60,7 +60,7 @@ int resolver_function(struct resolver *r, struct span file, struct span name,
         at = find_file(r, file);
     }
     if (at == r->maps.count)
-        return r->put_off_ns || r->late ? -EAGAIN : -ENXIO;
+        return r->gaps.put_off_ns || r->late ? -EAGAIN : -ENXIO;
     image = resolver_bind(r, &r->maps.entries[at], &r->bound[at], now_ns);
     if (!image)
         return r->bound[at].state == BOUND_READING ? -EAGAIN : -EIO;
@@ -99,7 +99,7 @@ static int find_library(struct resolver *r, uint64_t from, const char *const *na
         *ret_end = m->end;
         return 0;
     }
-    return reading || r->put_off_ns || r->late ? -EAGAIN : -ENOENT;
+    return reading || r->gaps.put_off_ns || r->late ? -EAGAIN : -ENOENT;
 }
 
 int resolver_library(struct resolver *r, uint64_t from, const char *const *names, size_t count,

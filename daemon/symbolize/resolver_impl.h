@@ -35,10 +35,7 @@ struct resolver {
     bool met_reading;               /* since the last tick */
     bool met_generated;             /* the same */
     enum native_image native_image; /* met so far */
-    uint64_t long_map_ns;   /* last code without an entry in a perf map over its limit; 0: never */
-    uint64_t left_out_ns;   /* last lack of symbols for want of room; 0: never */
-    uint64_t unanswered_ns; /* last time that a file system did not answer; 0: never */
-    uint64_t put_off_ns;  /* last reading of the maps refused for the owner's time; 0: read since */
+    struct naming_gaps gaps;
     bool late;            /* the last reading of the maps ran out of time */
     struct maps_met *met; /* owned; NULL: no mapping was left out that was met */
     struct java_names *java;

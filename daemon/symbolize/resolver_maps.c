@@ -94,13 +94,13 @@ void resolver_read_maps(struct resolver *r, uint64_t now_ns)
     if (!readers_afford(&r->id)) {
         r->miss_ns = now_ns + RESOLVER_MISS_NS;
         r->due_ns = MAX(r->due_ns, r->miss_ns);
-        r->put_off_ns = now_ns;
+        r->gaps.put_off_ns = now_ns;
         return;
     }
     if (r->env->files->maps(r->env->files->cookie, &r->id, &fd, NULL) == 0 &&
         maps_read_exec(&r->id, fd, &limits, &maps) == 0) {
         take_maps(r, &maps);
-        r->put_off_ns = 0;
+        r->gaps.put_off_ns = 0;
     }
     took_ns = clock_monotonic_ns() - began_ns;
     readers_spend(&r->id, took_ns);
@@ -161,7 +161,7 @@ static bool find_twin(const struct resolver *r, const struct mapping *m, struct 
 static void set_bound(struct resolver *r, struct bound *b, int outcome, uint64_t now_ns)
 {
     if (outcome == -ETIMEDOUT)
-        r->unanswered_ns = now_ns;
+        r->gaps.unanswered_ns = now_ns;
     b->state = outcome == 0                   ? BOUND_FILE
                : outcome == ELF_CACHE_PENDING ? BOUND_READING
                                               : BOUND_FAILED;

@@ -137,32 +137,12 @@ void symbolizer_forget(struct symbolizer *s, struct process *p)
     entry_free(s, e);
 }
 
-uint64_t symbolizer_unanswered_ns(const struct symbolizer *s, const struct proc_id *id)
+const struct naming_gaps *symbolizer_gaps(const struct symbolizer *s, const struct proc_id *id)
 {
+    static const struct naming_gaps NONE;
     const struct resolver_entry *e = find_entry(s, id);
 
-    return e ? resolver_unanswered_ns(e->resolver) : 0;
-}
-
-uint64_t symbolizer_long_map_ns(const struct symbolizer *s, const struct proc_id *id)
-{
-    const struct resolver_entry *e = find_entry(s, id);
-
-    return e ? resolver_long_map_ns(e->resolver) : 0;
-}
-
-uint64_t symbolizer_left_out_ns(const struct symbolizer *s, const struct proc_id *id)
-{
-    const struct resolver_entry *e = find_entry(s, id);
-
-    return e ? resolver_left_out_ns(e->resolver) : 0;
-}
-
-uint64_t symbolizer_put_off_ns(const struct symbolizer *s, const struct proc_id *id)
-{
-    const struct resolver_entry *e = find_entry(s, id);
-
-    return e ? resolver_put_off_ns(e->resolver) : 0;
+    return e ? resolver_gaps(e->resolver) : &NONE;
 }
 
 /* Returns the resolver of @p. NULL: @p has ended, is a kernel thread, or no memory. */

@@ -42,14 +42,8 @@ const char *symbolizer_kernel_problem(const struct symbolizer *s);
  * symbolizer_forget(@p) or symbolizer_free(), which unpin @p. NULL: no memory. */
 struct resolver *symbolizer_resolver(struct symbolizer *s, struct process *p);
 void symbolizer_forget(struct symbolizer *s, struct process *p);
-/* Returns when a file system of a file of @id last did not answer, by CLOCK_MONOTONIC; 0: never. */
-uint64_t symbolizer_unanswered_ns(const struct symbolizer *s, const struct proc_id *id);
-/* As resolver_long_map_ns(). */
-uint64_t symbolizer_long_map_ns(const struct symbolizer *s, const struct proc_id *id);
-/* As resolver_left_out_ns(). */
-uint64_t symbolizer_left_out_ns(const struct symbolizer *s, const struct proc_id *id);
-/* As resolver_put_off_ns(). */
-uint64_t symbolizer_put_off_ns(const struct symbolizer *s, const struct proc_id *id);
+/* Returns why names of the process @id are missing. Borrowed, valid until the next call. */
+const struct naming_gaps *symbolizer_gaps(const struct symbolizer *s, const struct proc_id *id);
 /* Begins to read the symbols of the files of @p. Call before @p is sampled the first time. Waits
  * for the readings until CLOCK_MONOTONIC @until_ns at most. */
 void symbolizer_prepare(struct symbolizer *s, struct process *p, uint64_t until_ns);
