@@ -85,8 +85,8 @@ uint32_t resolver_place(struct resolver *r, uint64_t address, uint64_t now_ns, u
 int resolver_functions(struct resolver *r, uint64_t from, const char *const *prefixes, size_t count,
                        uint64_t *ret_offsets, uint64_t *ret_start, uint64_t *ret_end);
 /* Finds the function @name of the executable file that is called @file (function_find.h). Reads its
- * maps again if there is none. Return: 0. -EAGAIN: its symbols are being read, or names of them are
- * coming; or its maps could not be read yet (struct naming_gaps), or not in time. -ENXIO: it has
+ * maps again if there is none. Return: 0. -EAGAIN: its symbols are being read, names of them are
+ * coming, or its maps were not read in time (struct naming_gaps). -ENXIO: it has
  * mapped no such file. -EIO: that cannot be read. -ENOENT, -ENOTUNIQ, -E2BIG: as function_find().
  */
 int resolver_function(struct resolver *r, struct span file, struct span name,

@@ -35,7 +35,7 @@ fi
             next
         if (length(subject) > 72)
             complain(length(subject) " characters, more than 72")
-        if (subject !~ /^[A-Za-z0-9_.\/-]+(, [A-Za-z0-9_.\/-]+)*: [^ ]/) {
+        if (subject !~ /^(web tests|[A-Za-z0-9_.\/-]+(, [A-Za-z0-9_.\/-]+)*): [^ ]/) {
             complain("write \"area: what\"")
             next
         }
