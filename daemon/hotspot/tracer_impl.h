@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Shared by tracer.c, tracer_classes.c and tracer_locals.c. Thread: as hotspot_vm_context(). */
+#pragma once
+
+#include "hotspot/classes.h"
+#include "unwind/context_path.h"
+
+enum tracer_form {
+    FORM_LOCAL,
+    FORM_INHERITED,
+    FORM_LOCAL_OF,
+    FORM_STATIC, /* makes no step */
+    FORM_HELD,
+    FORM_KEY,
+    FORM_REF,
+    FORM_CLASS,
+    FORM_NTH,
+    FORM_WORD,
+    FORM_TEXT,
+    FORM_SKIP
+};
+
+struct tracer_row {
+    enum tracer_form form;
+    uint8_t to, from, skip, number;
+    bool optional;                              /* its class may never be loaded */
+    const char *class_name, *field, *signature; /* '@': the tracer's prefix. Of FORM_KEY the field
+                                                 * is the key */
+};
+
+struct tracer {
+    const char *name, *prefix;
+    uint8_t ids;
+    const struct tracer_row *rows;
+    size_t count;
+};
+
+/* One question, copied by vm_call(). */
+struct tracer_question {
+    struct context_path path;
+    uint32_t tracer; /* index in TRACERS */
+    struct error err;
+};
+
+/* Classes of java.base with fields that every path passes. */
+enum core_class {
+    CORE_THREAD,
+    CORE_MAP,
+    CORE_ENTRY,
+    CORE_REFERENCE,
+    CORE_LOCAL,
+    CORE_INHERITABLE,
+    CORE_HASH_MAP,
+    CORE_NODE,
+    CORE_CLASSES
+};
+/* The compilation of one tracer's rows. */
+struct compiler {
+    struct hotspot_vm *vm;
+    struct classes *classes; /* CORE, then those of the rows */
+    const struct tracer *tracer;
+    struct tracer_question *q;
+    uint32_t hash; /* of the ThreadLocal found */
+    bool found;
+    unsigned entries; /* read so far */
+    uint64_t held;    /* the object of the last FORM_STATIC */
+};
+
+/* ---- tracer_classes.c: classes of a tracer, by the fields that its rows name ---- */
+
+/* Returns the wanted class for @name of the tracer's rows; NULL: it did not fit. */
+struct class_wanted *tracer_wanted(const struct compiler *c, const char *name);
+/* Gets the class for @name of the rows: of several classes with that name, the one with the fields
+ * in the rows. 0; -ENODATA: not loaded, and may never be; -EAGAIN: not loaded yet; -EOPNOTSUPP with
+ * a sentence in c->q->err; -errno. */
+int tracer_class(const struct compiler *c, const char *name, uint64_t *ret);
+/* Gets the offset of the field of @row in @klass, by one of its names and signatures. */
+int tracer_field(const struct compiler *c, uint64_t klass, const struct tracer_row *row,
+                 uint32_t *ret);
+
+/* ---- tracer_locals.c: java.base, and the ThreadLocals that a path begins with ---- */
+
+/* Adds the classes of java.base to the wanted ones. >= 0 or -errno. */
+int core_want(struct classes *classes);
+/* Gets the offset of a field of java.base. 0 or -errno. */
+int core_field(const struct compiler *c, enum core_class class, const char *name,
+               const char *signature, uint16_t *ret);
+/* Sets the offsets in java.base that every path needs. 0 or -errno. */
+int core_compile(const struct compiler *c, struct context_path *p);
+/* Gets the object in static field @row->field of @klass. 0; -ENODATA: null; -EAGAIN: unreadable
+ * at this moment; -errno. */
+int local_static_object(const struct compiler *c, const struct tracer_row *row, uint64_t klass,
+                        uint64_t *ret);
+/* Gets the hash of the ThreadLocal in a static field. 0 or as local_static_object(). */
+int local_static_hash(const struct compiler *c, const struct tracer_row *row, uint64_t klass,
+                      uint32_t *ret);
+/* Gets the hash of the ThreadLocal in field @row->field of c->held. -ENOENT: that is of another
+ * class than @klass. */
+int local_held_hash(const struct compiler *c, const struct tracer_row *row, uint64_t klass,
+                    uint32_t *ret);
+/* Gets the hash of the only ThreadLocal of class @klass; some thread must have a value for it. */
+int local_only_hash(struct compiler *c, uint64_t klass, uint32_t *ret);
