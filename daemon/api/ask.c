@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How an answer's question gets to the engine's thread. */
+/* Carries a question of an answer to the engine's thread, and waits for the reply. */
 #include "api/api_impl.h"
 
 struct api_call {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What serve/ asks of the engine: each function takes its question to the engine's thread. */
+/* The functions of struct api_backend, which serve/ calls. Each carries its question to the
+ * engine's thread. */
 #include "api/api_impl.h"
 #include "api/lookout.h"
 
@@ -17,8 +18,8 @@ static int call_start(struct api *api, void *arg)
     return captures_start(api->engine.captures, a->req, a->waiter, &a->handle, a->err);
 }
 
-/* What serve/ holds as a pointer is a number that is never used again: a capture that is ended
- * late, when it has long finished, cannot be mistaken for another. */
+/* The pointer that serve/ gets is a number that is never used again. So ending a capture late,
+ * after it has finished, cannot end another capture. */
 static int backend_capture_start(void *ctx, const struct capture_request *req,
                                  const struct capture_waiter *waiter, struct capture **ret,
                                  struct error *err)
@@ -159,7 +160,7 @@ static int backend_document(void *ctx, enum backend_document which, const struct
 {
     static const struct {
         document_fn *fn;
-        bool of_engine; /* is made on its thread */
+        bool of_engine; /* it runs on the engine's thread */
     } MAKERS[DOCUMENTS] = {
         [DOCUMENT_JVMS] = { facts_jvms, true },
         [DOCUMENT_JVM] = { facts_jvm, true },
@@ -257,7 +258,7 @@ static void backend_fill(struct api *api)
     };
 }
 
-/* ---- the thing itself ---- */
+/* ---- making and freeing ---- */
 
 int api_new(struct engine *e, struct api **ret)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The list of captures: those that run, from the engine, then those of the store, page by page,
- * each held against what was asked for. Runs on serve's worker threads.
+ * The list of captures, page by page: running ones from the engine, then those of the store. Each
+ * is matched against the query. Thread: serve's workers.
  */
 #include "api/api_impl.h"
 #include "api/json.h"
@@ -9,7 +9,7 @@
 #include "profile/match.h"
 
 #define LIST_LIMIT_DEFAULT 100
-#define PAGES_MAX 100 /* of the store, looked through for one answer */
+#define PAGES_MAX 100 /* pages of the store that one answer reads */
 #define RUNNING_CURSOR "running-"
 
 static bool pid_wanted(const struct target_selector *t, int32_t host_pid)
@@ -21,12 +21,12 @@ static bool pid_wanted(const struct target_selector *t, int32_t host_pid)
     return t->pid_count == 0;
 }
 
-/* ---- running ones: on the engine's thread ---- */
+/* ---- running captures: on the engine's thread ---- */
 
 struct running_list {
     const struct captures_query *q;
     struct target *wanted;
-    uint64_t before; /* those that began from here on were shown already */
+    uint64_t before; /* captures that began at this time or later were on earlier pages */
     size_t limit;
     json_t *list;
     struct error *err;
@@ -68,7 +68,7 @@ static int call_running_list(struct api *api, void *arg)
         if (!c->to.resource || c->meta.start_realtime_ns >= l->before || !running_wanted(api, l, c))
             continue;
         json_array_append_new(l->list, running_json(c));
-        if (json_array_size(l->list) == l->limit) { /* the newest come first */
+        if (json_array_size(l->list) == l->limit) { /* the list is sorted newest first */
             l->before = c->meta.start_realtime_ns;
             break;
         }
@@ -77,7 +77,7 @@ static int call_running_list(struct api *api, void *arg)
     return r;
 }
 
-/* ---- stored ones ---- */
+/* ---- stored captures ---- */
 
 struct stored_list {
     const struct captures_query *q;
@@ -88,7 +88,7 @@ struct stored_list {
 static bool stored_wanted(const struct stored_list *l, const struct store_capture *c)
 {
     if (!l->jvm && l->q->target.pid_count < 2)
-        return true; /* the store looked already */
+        return true; /* the store has filtered already */
     for (size_t i = 0; i < c->process_count; i++) {
         const struct store_process *p = &c->processes[i];
 
@@ -104,12 +104,12 @@ static int add_stored(void *cookie, const struct store_capture *c)
 {
     struct stored_list *l = cookie;
 
-    if (c->state != STORE_RUNNING && stored_wanted(l, c)) /* the engine shows those that run */
+    if (c->state != STORE_RUNNING && stored_wanted(l, c)) /* the engine lists running ones */
         json_array_append_new(l->list, capture_json(c, 1.0));
     return 0;
 }
 
-/* The store's question for @q; < 0 as its state: any. */
+/* Makes the query to the store for @q. Its negative state means any state. */
 static int stored_query(const struct captures_query *q, struct store_query *ret, struct error *err)
 {
     *ret = (struct store_query){
@@ -138,7 +138,7 @@ static int stored_query(const struct captures_query *q, struct store_query *ret,
     return 0;
 }
 
-/* Fills @l up to @limit. @next: where the page after this one begins; "" at the end. */
+/* Adds stored captures to @l, up to @limit. @next: the cursor of the next page; "" at the end. */
 static int list_stored(struct store *s, struct store_query *sq, struct stored_list *l, size_t limit,
                        char next[64], struct error *err)
 {
@@ -153,15 +153,15 @@ static int list_stored(struct store *s, struct store_query *sq, struct stored_li
         memcpy(cursor, next, sizeof(cursor));
         sq->cursor = cursor;
     }
-    sq->cursor = NULL; /* it pointed here */
+    sq->cursor = NULL; /* it points to a local buffer */
     return r;
 }
 
 /* ---- the page ---- */
 
-/* Parses a cursor of running captures: the start time of the last one shown, since others may begin
- * or end between two pages. A running number would reveal how many captures other callers take.
- * Returns false if @cursor is the store's. */
+/* Parses a cursor of running captures: the start time of the last one shown. Captures may begin or
+ * end between two pages, so a position would be wrong. A capture's running number would reveal how
+ * many captures other callers make. Returns false if @cursor is a cursor of the store. */
 static bool running_cursor(const char *cursor, uint64_t *ret)
 {
     struct span s = span_of(cursor ? cursor : "");

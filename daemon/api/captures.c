@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Captures as resources: running ones from the engine, finished ones from the store. Runs on
- * serve's worker threads; asks the engine's thread where it must.
+ * Captures as resources: running ones from the engine, finished ones from the store. Asks the
+ * engine's thread where needed. Thread: serve's workers.
  */
 #include "api/api_impl.h"
 #include "api/json.h"
@@ -33,7 +33,7 @@ static const char *state_name(enum store_state state)
     return state == STORE_DONE ? "done" : state == STORE_FAILED ? "failed" : "running";
 }
 
-/* What all processes of it have in common, under the names that /sd and /metrics have for it. */
+/* Returns the labels that all processes of @c share, with the names that /sd and /metrics use. */
 static json_t *labels_json(const struct store_capture *c)
 {
     static const struct {
@@ -67,7 +67,8 @@ static json_t *labels_json(const struct store_capture *c)
     return labels;
 }
 
-/* Each with the name, the unit of its values and the period in it. */
+/* Returns the events of @c, each with its name, the unit of its values and its period in that
+ * unit. */
 static json_t *events_json(const struct store_capture *c)
 {
     json_t *list = json_array();
@@ -105,7 +106,7 @@ json_t *capture_json(const struct store_capture *c, double progress)
         processes, "bytes", (json_int_t)c->bytes, "events", events_json(c));
 }
 
-/* ---- running ones: on the engine's thread ---- */
+/* ---- running captures: on the engine's thread ---- */
 
 json_t *running_json(struct capture *c)
 {
@@ -222,7 +223,7 @@ int backend_capture_snapshot(void *ctx, struct capture *c, bool reset, struct pr
 
 struct stored_args {
     const struct viewer *viewer;
-    json_t *json; /* NULL: there is none that the viewer sees */
+    json_t *json; /* NULL: no such capture that the viewer sees */
     bool running;
 };
 
@@ -237,7 +238,8 @@ static int take_one(void *cookie, const struct store_capture *c)
     return 0;
 }
 
-/* STORE_NOT_FOUND also for what @v does not see. */
+/* Reads the facts of capture @id from the store. STORE_NOT_FOUND also if @v may not see the
+ * capture. */
 static int stored_json(struct api *api, const struct viewer *v, const char *id, json_t **ret,
                        bool *ret_running, struct error *err)
 {
@@ -252,7 +254,7 @@ static int stored_json(struct api *api, const struct viewer *v, const char *id, 
     return a.json ? 0 : STORE_NOT_FOUND;
 }
 
-/* The profile of a capture that waits to be stored, if @v sees it; a reference. */
+/* Returns a reference to the profile of a capture that waits to be stored, if @v may see it. */
 static struct profile *waiting_profile(struct api *api, const struct viewer *v, const char *id)
 {
     struct profile *p = store_writer_find(api->engine.store_writer, id);
@@ -260,7 +262,8 @@ static struct profile *waiting_profile(struct api *api, const struct viewer *v, 
     return p && !viewer_sees_scope(v, p->scope) ? profile_unref(p) : p;
 }
 
-/* Finished, and waiting to be stored: it does not survive a kill yet. */
+/* Returns the facts of a finished capture that waits to be stored. It would not survive a kill
+ * yet. */
 static json_t *waiting_json(const struct profile *p)
 {
     char names[PROFILE_EVENT_NAMES_BYTES];
@@ -310,7 +313,7 @@ int backend_capture(void *ctx, const struct viewer *v, const char *id, json_t **
     r = stored_json(api, v, id, ret, ret_running, err);
     if (r == STORE_NOT_FOUND || r == -EBUSY)
         waiting = waiting_profile(api, v, id);
-    if (r == STORE_NOT_FOUND && !waiting) /* stored since it was asked? */
+    if (r == STORE_NOT_FOUND && !waiting) /* it may be stored by now */
         r = stored_json(api, v, id, ret, ret_running, err);
     if (waiting) {
         *ret_running = true;
@@ -379,7 +382,7 @@ int backend_capture_delete(void *ctx, const struct viewer *v, const char *id, st
 
     if (r != 0 && r != BACKEND_NOT_FOUND)
         return r;
-    if (r == BACKEND_NOT_FOUND && !v->whole) { /* whose is it? */
+    if (r == BACKEND_NOT_FOUND && !v->whole) { /* @v may delete only what it sees */
         stored = backend_capture(ctx, v, id, &facts, /* ret_running= */ NULL, err);
         if (stored != 0)
             return stored;

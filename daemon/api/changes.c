@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What changed between two times of the past, as the API says it. */
+/* GET /api/v1/changes: what changed between two times of the past. */
 #include "profile/changes.h"
 #include "api/json.h"
 #include "api/past_impl.h"
@@ -11,14 +11,14 @@
 
 #include <math.h>
 
-#define FEW_SAMPLES 300 /* of one side: fewer are no evidence */
+#define FEW_SAMPLES 300 /* samples of one side; fewer are no evidence */
 #define SENTENCES_MAX 5
-#define LINK_BYTES 16384 /* 256 pids, and a service */
+#define LINK_BYTES 16384 /* room for 256 pids and a service */
 #define SENTENCE_BYTES 512
 #define NAME_SHOWN 200 /* bytes */
 #define MINUTE_S 60.0
 
-/* The event of each kind. */
+/* The event that each kind of change is computed from. */
 static const struct {
     const char *event;
     enum change_kind kind;
@@ -31,12 +31,12 @@ struct comparing {
     struct api *api;
     const struct target_selector *t;
     struct time_range sides[2];
-    unsigned sources;            /* as of past_profile() */
-    char why[CHANGES_WHY_BYTES]; /* these sides; "": they were asked for */
+    unsigned sources;            /* bits of PAST_*, for past_profile() */
+    char why[CHANGES_WHY_BYTES]; /* why these times were chosen; "": the request names them */
     struct change_set set;
-    struct change_steps asked; /* as the set's before it is reduced to what samples cover */
-    uint64_t oldest_ns; /* CLOCK_REALTIME of the oldest minute that is kept; 0: there is none */
-    struct view *functions[2]; /* owned: of each side */
+    struct change_steps asked; /* the set's steps before samples reduced them */
+    uint64_t oldest_ns;        /* CLOCK_REALTIME of the oldest minute kept; 0: none */
+    struct view *functions[2]; /* owned: the functions of each side */
     bool waits[2];             /* each side has samples of waits or locks */
 };
 
@@ -55,7 +55,7 @@ static int event_index(const struct profile *p, const char *name)
     return -1;
 }
 
-/* How far single minutes reach back. */
+/* Returns the time from which on single minutes are kept (CLOCK_REALTIME). */
 static uint64_t oldest_of(const struct api *api, uint64_t recorded_ns)
 {
     struct history_stats stats = { 0 };
@@ -70,7 +70,7 @@ static bool is_of_waits(enum change_kind kind)
     return kind == CHANGE_LOCK || kind == CHANGE_WAIT;
 }
 
-/* Adds what one side has of an event. What there is nothing of is no error, but of CPU time. */
+/* Adds the samples of one event on one side. Their lack is an error only for CPU time. */
 static int add_source(struct comparing *c, size_t source, size_t side, struct error *err)
 {
     _cleanup_(profile_unrefp) struct profile *p = NULL;
@@ -84,7 +84,7 @@ static int add_source(struct comparing *c, size_t source, size_t side, struct er
 
     if (needed)
         c->oldest_ns = oldest_of(c->api, recorder.oldest_ns);
-    if (r == BACKEND_NOT_FOUND) /* too few samples, unless the target is not known at all */
+    if (r == BACKEND_NOT_FOUND) /* too few samples; check_target() finds unknown targets */
         return 0;
     if (r != 0)
         return needed ? r : 0;
@@ -100,8 +100,8 @@ static int add_source(struct comparing *c, size_t source, size_t side, struct er
     return r;
 }
 
-/* Adds what both sides have of each event. Where one side alone has waits, those were not recorded
- * on the other: they are not compared. */
+/* Adds the samples of both sides for each event. If only one side has samples of waits, the other
+ * did not record waits. Then waits are not compared. */
 static int add_sources(struct comparing *c, struct error *err)
 {
     int r = 0;
@@ -135,7 +135,7 @@ static const char *event_of(enum change_kind kind)
     return SOURCES[i].event;
 }
 
-/* The diff of both times of the same target and event. */
+/* Writes the address of the diff of both times, for the same target and event. */
 static void write_link(const struct comparing *c, enum change_kind kind, struct buf *out)
 {
     buf_printf(out, "/api/v1/diff?names=merged&event=%s", event_of(kind));
@@ -167,7 +167,7 @@ static void write_sentence(const struct change *ch, char text[SENTENCE_BYTES])
              whole_of(ch->of->kind), ch->low, ch->high, ch->before, ch->after);
 }
 
-/* Return: NULL, if it is no JSON. */
+/* Returns NULL if a text of @ch is not valid in JSON. */
 static json_t *change_json(const struct comparing *c, const struct change *ch)
 {
     _cleanup_buf_ struct buf link = BUF_UPTO(LINK_BYTES);
@@ -189,7 +189,7 @@ static double minutes_of(const struct change_steps *s, size_t steps)
     return (double)s->step_ns / (double)NSEC_PER_SEC / MINUTE_S * (double)steps;
 }
 
-/* That samples do not cover all that was asked for. */
+/* Adds a sentence if samples do not cover the whole times that the request names. */
 static void add_cover(const struct comparing *c, json_t *list)
 {
     const struct change_steps *has = &c->set.steps, *of = &c->asked;
@@ -219,7 +219,7 @@ static void add_one_sided(const struct comparing *c, json_t *list)
     json_array_append_new(list, json_string(text));
 }
 
-/* That there were more series than are compared. */
+/* Adds a sentence if some series were not compared because there are too many. */
 static void add_left_out(const struct comparing *c, json_t *list)
 {
     const struct change_set *s = &c->set;
@@ -235,7 +235,7 @@ static void add_left_out(const struct comparing *c, json_t *list)
     json_array_append_new(list, json_string(text));
 }
 
-/* Whether both sides have so much that a change of some percent would be found. */
+/* Returns true if both sides have enough samples to find a change of some percent. */
 static bool is_enough(const struct comparing *c)
 {
     return MIN(c->set.samples[0], c->set.samples[1]) >= FEW_SAMPLES &&
@@ -279,7 +279,7 @@ static int answer(struct comparing *c, json_t **ret, struct error *err)
         return r;
     n = is_enough(c) ? n : 0;
     n = changes_fold((const struct view *const *)c->functions, changes, n);
-    sentences = sentences_json(c, changes, n); /* they name what ranks first */
+    sentences = sentences_json(c, changes, n); /* before the sort, in order of rank */
     changes_sort(changes, n);
     list = json_array();
     for (size_t i = 0; i < n; i++) {
@@ -306,7 +306,7 @@ static int call_check(struct api *api, void *arg)
                   : target_check(target, api->engine.discover, api->engine.opts->proc_fd, a->err);
 }
 
-/* Of what has no samples: whether there is such a process at all. 0, an outcome or -errno. */
+/* Checks that the target of a comparison without samples exists. 0, an outcome or -errno. */
 static int check_target(const struct comparing *c, struct error *err)
 {
     struct checking a = { c->t, err };
@@ -317,7 +317,7 @@ static int check_target(const struct comparing *c, struct error *err)
     return api_ask(c->api, call_check, &a, err);
 }
 
-/* The answer where ranges are too short to compare. */
+/* Answers that the ranges are too short to compare. */
 static int answer_short(const struct comparing *c, json_t **ret, struct error *err)
 {
     int r = check_target(c, err);
@@ -339,7 +339,7 @@ static int answer_short(const struct comparing *c, json_t **ret, struct error *e
     return *ret ? 0 : -ENOMEM;
 }
 
-/* Compares c->sides. */
+/* Compares both sides of @c. */
 static int compare(struct comparing *c, json_t **ret, struct error *err)
 {
     struct change_steps steps;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Chooses the times to compare if the request names none. */
+/* Chooses the two times to compare if the request names none. */
 #include "api/past_impl.h"
 #include "base/text.h"
 
 #define LATELY_NS (600 * NSEC_PER_SEC)
-#define SHORTLY_NS (300 * NSEC_PER_SEC) /* that the recorder has twice */
+#define SHORTLY_NS (300 * NSEC_PER_SEC) /* the recorder reaches back at least twice as far */
 #define HOUR_NS (3600 * NSEC_PER_SEC)
 #define DAY_NS (24 * HOUR_NS)
-#define ENDED_NS (180 * NSEC_PER_SEC) /* minutes are written late */
+#define ENDED_NS (180 * NSEC_PER_SEC) /* longer than the delay until minutes are written */
 #define MARK_SHOWN 200                /* bytes */
 
 /* The last deploy mark. */
@@ -16,7 +16,7 @@ struct last_mark {
     char text[MARK_SHOWN + 1];
 };
 
-/* Marks come by time. */
+/* Keeps the last deploy mark. Marks are passed in the order of time. */
 static void see(void *cookie, const struct history_mark *m)
 {
     struct last_mark *last = cookie;
@@ -44,8 +44,8 @@ static int find_mark(struct api *api, const struct target_selector *t, uint64_t 
     return r;
 }
 
-/* The time since a deploy against as much before it, or once that was ten minutes ago the last ones
- * against the hour before it. */
+/* Compares the time since a deploy with an equal time before it. If the deploy is older than ten
+ * minutes, compares the last ten minutes with the hour before the deploy. */
 static void use_mark(const struct last_mark *m, uint64_t now_ns, struct time_range *a,
                      struct time_range *b, char why[CHANGES_WHY_BYTES])
 {
@@ -59,8 +59,8 @@ static void use_mark(const struct last_mark *m, uint64_t now_ns, struct time_ran
              lately ? "as much" : "the hour", m->text);
 }
 
-/* Returns when the JVMs of @t were seen last, if that is some minutes ago; 0: they run, or are not
- * known. */
+/* Returns when the JVMs of @t were last seen, if that is longer ago than ENDED_NS. 0: they run, or
+ * are not known. */
 static uint64_t ended_at(struct api *api, const struct target_selector *t, uint64_t now_ns)
 {
     uint64_t last_ns = t->pid_count || t->service ? past_last_seen(api, t) : 0;

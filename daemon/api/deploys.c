@@ -23,29 +23,29 @@
 
 /* The last release of a service. */
 struct deploy {
-    uint64_t time_ns;           /* CLOCK_REALTIME */
-    struct history_image image; /* its texts are not valid */
-    uint64_t payer;             /* past_owner(), of its first release */
+    uint64_t time_ns;           /* CLOCK_REALTIME of the release */
+    struct history_image image; /* the strings that it points to are no longer valid */
+    uint64_t payer;             /* past_owner() of the first release; pays for the place */
     char service[SERVICE_NAME_BYTES], version[VERSION_BYTES], pod_namespace[NAMESPACE_BYTES];
-    bool known;   /* what it changed is */
-    double value; /* percent; NAN: not known from these minutes */
+    bool known;   /* a mark already says what it changed */
+    double value; /* percent of CPU time; NAN: too few samples */
 };
 
 struct deploys {
     struct api *api;
     atomic_bool stopping;
-    pthread_mutex_t lock; /* of what follows */
-    struct deploy *list;  /* owned: the result of the last comparison */
+    pthread_mutex_t lock; /* guards the members below */
+    struct deploy *list;  /* owned: the services of the last comparison */
     size_t count;
     uint64_t left_out;
 };
 
-/* ---- what was deployed ---- */
+/* ---- finding releases ---- */
 
 struct finding {
     struct deploy *list; /* owned */
     size_t count, room;
-    struct places places; /* of the list */
+    struct places places; /* who holds the places of the list */
     uint64_t left_out;
 };
 
@@ -68,7 +68,8 @@ static struct deploy *find(const struct finding *f, const struct history_image *
     return NULL;
 }
 
-/* The place of one more of @payer's. NULL: there is no room. */
+/* Returns a place for a service of @payer. A full list gives up a place of the payer with the most.
+ * NULL: no room. */
 static struct deploy *new_place(struct finding *f, uint64_t payer)
 {
     size_t at = f->count;
@@ -103,7 +104,7 @@ static bool is_same(const struct history_image *a, const struct history_image *b
            a->exec_no == b->exec_no;
 }
 
-/* Marks come by time: the last release of a service stays. */
+/* Keeps the last release of each service. Marks are passed in the order of time. */
 static void see_mark(void *cookie, const struct history_mark *m)
 {
     struct finding *f = cookie;
@@ -128,7 +129,7 @@ static void see_mark(void *cookie, const struct history_mark *m)
     snprintf(d->pod_namespace, sizeof(d->pod_namespace), "%s", m->image->pod_namespace);
 }
 
-/* ---- what that changed ---- */
+/* ---- measuring their effect ---- */
 
 static const char *text_of(const json_t *object, const char *key)
 {
@@ -142,8 +143,9 @@ static double number_of(const json_t *object, const char *key)
     return json_number_value(json_object_get(object, key));
 }
 
-/* Returns the change that the mark names: the function that grew most, else the one that shrank
- * most, else what changed most. NULL: there is none. @changes: the greatest first. */
+/* Returns the change that the mark names: the function that grew most. Without one, the function
+ * that shrank most, else the greatest change. NULL: no change. @changes: sorted, the greatest
+ * first. */
 static const json_t *pick(const json_t *changes)
 {
     const json_t *shrank = NULL;
@@ -160,7 +162,7 @@ static const json_t *pick(const json_t *changes)
     return shrank ? shrank : json_array_get(changes, 0);
 }
 
-/* Writes "since 2.4.1: +6.1 +-0.4 % CPU, shop.Rules.match", or why no change is named. */
+/* Writes "since 2.4.1: +6.1 +-0.4 % CPU, shop.Rules.match", or why it names no change. */
 static void write_text(const struct deploy *d, const json_t *answer, const json_t *change,
                        struct buf *text)
 {
@@ -176,12 +178,12 @@ static void write_text(const struct deploy *d, const json_t *answer, const json_
                                                : "CPU");
     else
         name = json_is_string(why) ? json_string_value(why) : "nothing is known";
-    text_clean(span_of(name), TEXT_UTF8, NAME_SHOWN, text); /* not cut inside a character */
+    text_clean(span_of(name), TEXT_UTF8, NAME_SHOWN, text); /* this cuts no character in half */
 }
 
-/* Compares the minutes after @d with the hour before, and writes what is different as a mark. JVMs
- * of the same namespace count that @d's user sees: of root's, which the host's root sees alone or
- * by namespace, those of all users. */
+/* Compares the minutes after @d with the hour before it, and writes the difference as a mark. Only
+ * JVMs of the same namespace count that @d's user sees. If that user is root, JVMs of all users
+ * count: only the host's root, or a rule for the namespace, shows such a service. */
 static int compare(struct deploys *ds, struct deploy *d, struct error *err)
 {
     const struct viewer viewer = { .whole = d->image.owner == 0, .uid = d->image.owner };
@@ -232,7 +234,7 @@ int deploys_look(struct deploys *d, uint64_t now_ns, struct error *err)
     for (size_t i = 0; i < f.count && r == 0 && !d->stopping; i++) {
         if (is_due(&f.list[i], now_ns))
             r = compare(d, &f.list[i], err);
-        if (r == -ENOENT) /* it is too old by now */
+        if (r == -ENOENT) /* its samples are no longer kept */
             r = 0;
     }
     LOCK_SCOPE(&d->lock);
@@ -243,7 +245,7 @@ int deploys_look(struct deploys *d, uint64_t now_ns, struct error *err)
     return r;
 }
 
-/* ---- the thing itself ---- */
+/* ---- making and freeing ---- */
 
 int deploys_new(struct api *api, struct deploys **ret)
 {
@@ -280,7 +282,7 @@ static bool is_shown(const struct deploy *d, const struct viewer *v)
     return d->known && !isnan(d->value) && viewer_sees_user(v, d->image.owner);
 }
 
-/* Whether another user's service of the same name is shown in place of number @i. */
+/* Returns true if another user's service of the same name is shown in place of number @i. */
 static bool is_hidden(const struct deploys *d, const struct viewer *v, size_t i)
 {
     const struct deploy *one = &d->list[i];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* GET /api/v1/events: what can be sampled, and why what cannot. */
+/* GET /api/v1/events: the events that can be sampled, and why others cannot. */
 #include "api/api_impl.h"
 
 #include "base/cleanup.h"
@@ -7,15 +7,15 @@
 #include "event/event_match.h"
 #include "event/events.h"
 
-#define LISTED_TRACEPOINTS_MAX 200 /* in one answer; the others are counted */
+#define LISTED_TRACEPOINTS_MAX 200 /* in one answer; the rest is counted */
 #define REASON_BYTES (ERROR_MSG_MAX + ERROR_REMEDY_MAX + 4)
-#define LIST_MAX_BYTES ((size_t)1 << 20) /* that the broker gives */
+#define LIST_MAX_BYTES ((size_t)1 << 20) /* a list of the broker */
 
 struct listing {
     struct api *api;
     struct span match;       /* NULL: all */
-    const struct process *p; /* which is asked about; NULL: none, or not known yet */
-    struct buf checks;       /* as broker_sample_checks() gives them; empty: it did not */
+    const struct process *p; /* the request's pid; NULL: no pid, or a process not yet known */
+    struct buf checks;       /* broker_sample_checks(); empty: it failed */
     json_t *list;
 };
 
@@ -24,7 +24,7 @@ static void tell_error(const struct error *why, char reason[REASON_BYTES])
     snprintf(reason, REASON_BYTES, "%s%s%s", why->msg, why->remedy[0] ? "; " : "", why->remedy);
 }
 
-/* Whether only a JVM has @event, and @p is none: writes to @reason why. */
+/* Returns true if @event needs a JVM and @p is no JVM. Then writes the reason. */
 static bool lacks_jvm(const struct process *p, const struct event_info *event,
                       char reason[REASON_BYTES])
 {
@@ -37,7 +37,8 @@ static bool lacks_jvm(const struct process *p, const struct event_info *event,
     return true;
 }
 
-/* Why @name cannot be had; "": it can. Return: whether it is wrong, and not only not to be had. */
+/* Writes to @reason why @name cannot be sampled; "": it can. Returns true if the name is invalid,
+ * not just unavailable. */
 static bool find_reason(struct api *api, const char *name, char reason[REASON_BYTES])
 {
     struct error why = ERROR_NULL;
@@ -53,7 +54,8 @@ static bool find_reason(struct api *api, const char *name, char reason[REASON_BY
     return r == -EINVAL;
 }
 
-/* The same out of what the broker said of all. Return: whether it said something. */
+/* Writes the reason that the broker's list of checks gives for @name. Returns false if the list
+ * lacks @name. */
 static bool find_check(const struct listing *l, const char *name, char reason[REASON_BYTES])
 {
     struct span text = buf_span(&l->checks), line;
@@ -89,7 +91,7 @@ static void add_event(struct listing *l, const struct event_info *event, const c
     json_array_append_new(l->list, event_json(event, name, reason));
 }
 
-/* Reads into @ret what @ask gives. 0; -errno with @err. */
+/* Reads into @ret the list that @ask gets from the broker. 0; -errno with @err. */
 static int read_list(struct broker *b, int (*ask)(struct broker *b, int *ret_fd, struct error *err),
                      struct buf *ret, struct error *err)
 {
@@ -105,7 +107,7 @@ static int read_list(struct broker *b, int (*ask)(struct broker *b, int *ret_fd,
     return r;
 }
 
-/* The rows, and the events of caches. */
+/* Lists the events of events.def, and those of processor caches. */
 static void list_all(struct listing *l)
 {
     char name[EVENT_CACHE_NAME_BYTES];
@@ -120,9 +122,9 @@ static void list_all(struct listing *l)
         add_event(l, events_find(name), name);
 }
 
-/* The names of tracepoints in @text. Of the first one it is asked whether it can be had: the kernel
- * takes long to begin and end one, and lets each be had that it lists. Return: how many match and
- * are not listed. */
+/* Lists the names of tracepoints in @text. Only the first one is checked: the kernel takes long to
+ * open and close a tracepoint, and opens any that it lists. Returns how many matches are left
+ * out. */
 static size_t list_tracepoints(struct listing *l, struct span text)
 {
     size_t listed = 0, left_out = 0;
@@ -149,7 +151,8 @@ static size_t list_tracepoints(struct listing *l, struct span text)
     return left_out;
 }
 
-/* Reads the list from the broker. @reason: why it is not there. */
+/* Lists the tracepoints that the broker knows. Returns as list_tracepoints(). @reason: why the list
+ * could not be read. */
 static size_t read_tracepoints(struct listing *l, char reason[REASON_BYTES])
 {
     _cleanup_buf_ struct buf text = BUF_NULL;

@@ -3,7 +3,7 @@
 
 #include "discover/service.h"
 
-#define WHOLE_MAX 9007199254740992.0 /* up to here a double has every whole number */
+#define WHOLE_MAX 9007199254740992.0 /* doubles hold every whole number up to this one */
 
 static void add_head(struct buf *out, const char *name, const char *type, const char *help)
 {
@@ -23,7 +23,7 @@ void metric_head_histogram(struct buf *out, const char *name, const char *help)
     add_head(out, name, "histogram", help);
 }
 
-/* Most are whole numbers, for which printf(3) would take ten times as long. */
+/* Writes whole numbers, which most values are, without printf(3): that is ten times as fast. */
 void metric_value(struct buf *out, double value)
 {
     if (value >= 0 && value < WHOLE_MAX && value == (double)(uint64_t)value)
@@ -63,7 +63,7 @@ void metric_family_by(struct buf *out, const char *name, const char *help, const
     }
 }
 
-/* The inside of a label's quotes. */
+/* Writes one label, with its value escaped. */
 void metric_label(struct buf *out, const char *name, const char *value)
 {
     buf_add_str(out, name);

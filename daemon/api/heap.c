@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* GET /api/v1/jvms/{pid}/heap: what a JVM's own counters say about its memory, as JSON. */
+/* GET /api/v1/jvms/{pid}/heap: a JVM's memory, by the JVM's own counters, as JSON. */
 #include "api/heap.h"
 
 #include "api/json.h"
@@ -10,9 +10,9 @@
 
 #include <unistd.h>
 
-#define RESIDENCE_AGE_NS (250 * NSEC_PER_MSEC) /* pages are not counted again before */
-#define RESIDENCE_WAIT_NS (3 * NSEC_PER_SEC)   /* an answer waits for them */
-#define RESIDENCE_PAUSE_US 2000                /* between two slices */
+#define RESIDENCE_AGE_NS (250 * NSEC_PER_MSEC) /* younger counts of pages are used again */
+#define RESIDENCE_WAIT_NS (3 * NSEC_PER_SEC)   /* the longest that an answer waits for a count */
+#define RESIDENCE_PAUSE_US 2000                /* between two slices of a count */
 
 struct heap_ask {
     const struct viewer *viewer;
@@ -21,8 +21,8 @@ struct heap_ask {
     struct counters c;
     uint64_t rss_bytes;
     struct memory_history history; /* owned */
-    struct residence *residence;   /* owned; NULL: */
-    struct error why;              /* it is not known */
+    struct residence *residence;   /* owned; NULL: not known */
+    struct error why;              /* why residence is not known */
     struct error *err;
 };
 
@@ -49,7 +49,7 @@ static int heap_refuse(struct heap_ask *a, struct process *p, int r)
     return error_code(a->err, r, "cannot read the counters of JVM %d", a->host_pid);
 }
 
-/* A copy, with the newest point. Without memory for it there is none. */
+/* Copies the history with the newest point. Leaves @ret empty if memory is short. */
 static void copy_history(const struct process *p, struct memory_history *ret)
 {
     const struct memory_history *h = p->history;
@@ -164,7 +164,8 @@ static json_t *area_json(const struct residence *d, enum memory_area i)
                      (json_int_t)d->mapped[i], "swapped", (json_int_t)d->swapped[i]);
 }
 
-/* The points that are kept, the oldest first: each its time, RSS and areas in their order. */
+/* Returns the points kept, oldest first. Each has its time, its RSS and the areas in their
+ * order. */
 static json_t *points_json(const struct residence *d)
 {
     json_t *list = json_array();
@@ -204,7 +205,7 @@ static json_t *residence_json(const struct residence *d)
 
 /* ---- over time ---- */
 
-/* The members of a point that are numbers as they are. */
+/* Members of a point that are written as plain numbers. */
 static const struct {
     const char *name;
     size_t field;
@@ -219,7 +220,8 @@ static const struct {
     { "threads_started", offsetof(struct memory_point, threads_started) },
 };
 
-/* Of what is allocated nothing is said where threads were not looked at since the point before. */
+/* Returns one number of a point. Allocation is unknown if threads were not read since the point
+ * before. */
 static int64_t history_number(const struct memory_history *h, size_t at, size_t i)
 {
     const struct memory_point *p = &h->points[at];
@@ -232,7 +234,7 @@ static int64_t history_number(const struct memory_history *h, size_t at, size_t 
     return n;
 }
 
-/* A list of numbers for each member: the same place in all of them is one point. */
+/* Returns a list of numbers per member. Entries with the same index belong to one point. */
 static json_t *history_json(const struct memory_history *h, uint64_t realtime_ns, uint64_t now_ns)
 {
     json_t *ret = json_object(), *times = json_array(), *rss = json_array(),

@@ -10,30 +10,29 @@
 
 #define LABELS_MAX ((size_t)8 << 20)
 #define NS_PER_S 1e9
-#define RESIDENCE_OLD_NS                                                                           \
-    (180 * NSEC_PER_SEC) /* pages are counted each minute while there is time */
+#define RESIDENCE_OLD_NS (180 * NSEC_PER_SEC) /* pages are counted each minute, if time permits */
 
 struct heap_metrics_jvm {
     struct counters c;
     uint64_t resident[MEMORY_AREA_COUNT]; /* bytes */
-    bool counted;                         /* they are known */
-    size_t labels_at, labels_n;           /* in the text of labels */
+    bool counted;                         /* resident is known */
+    size_t labels_at, labels_n;           /* where its labels are in the buffer of labels */
 };
 
 /* ---- the engine's thread ---- */
 
-#define OWNERS_AT_ONCE 128 /* asked for; of others it is not known, this time */
+#define OWNERS_AT_ONCE 128 /* JVMs of which one answer asks for the owner */
 
 struct collecting {
     struct heap_metrics *m;
     const struct target *seen;
     uint64_t now_ns;
-    size_t found, asked;        /* JVMs with counters, and of them those asked for their owners */
-    struct shares wanted, used; /* by owner, where there are too many */
-    uint64_t level;             /* so many of an owner's are in the answer */
+    size_t found, asked;        /* JVMs with counters; those of them asked for their owners */
+    struct shares wanted, used; /* JVMs by owner, if there are too many */
+    uint64_t level;             /* the answer has at most this many JVMs of an owner */
 };
 
-/* Where the counters of @p are counted that are not in the answer. NULL: they are. */
+/* Returns the tally of left-out JVMs to which @p belongs. NULL: the answer has its counters. */
 static uint64_t *reason(struct collecting *a, const struct process *p)
 {
     if (p->jvm != JVM_READY || (!p->counters && !p->counters_off))
@@ -73,7 +72,7 @@ static int count_of_owner(void *cookie, struct process *p)
     return 0;
 }
 
-/* Whether there is room for one of @p's owner. */
+/* Counts @p for its owner. Returns false if that exceeds the share of one owner. */
 static bool has_room(struct collecting *a, struct process *p)
 {
     uint64_t owner = a->level == UINT64_MAX ? 0 : owner_of(a, p);
@@ -82,7 +81,7 @@ static bool has_room(struct collecting *a, struct process *p)
     return shares_used(&a->used, owner) <= a->level;
 }
 
-/* Room for one more; NULL: none. */
+/* Returns room for one more JVM; NULL: no memory, or too many. */
 static struct heap_metrics_jvm *add_room(struct heap_metrics *m)
 {
     size_t room = m->room ? MIN(m->room * 2, (size_t)HEAP_METRICS_JVMS_MAX) : 16;
@@ -156,7 +155,7 @@ void heap_metrics_deinit(struct heap_metrics *m)
 
 /* ---- the thread that answers ---- */
 
-/* A line of @name for @jvm, with the one label more; nothing where @value is not known. */
+/* Where line() writes samples of family @name for @jvm. It skips values that are not known. */
 struct writer {
     const struct heap_metrics *m;
     const struct heap_metrics_jvm *jvm;
@@ -196,7 +195,7 @@ static int64_t pool_max(const struct counted_pool *p)
     return p->max;
 }
 
-/* Each space of the heap as "young eden"; metaspace, and what of it classes take. */
+/* Writes each space of the heap, named as "young eden", then metaspace and its class space. */
 static void pools(const struct writer *w, pool_value_fn value)
 {
     const struct counters *c = &w->jvm->c;
@@ -273,7 +272,7 @@ static void write_threads(const struct writer *w)
         line(w, "kind", "other", (double)(c->threads_live - c->threads_daemon));
 }
 
-/* Both ways of loading them together. */
+/* Adds two counters, of which either may be unknown. */
 static double sum_of_known(int64_t a, int64_t b)
 {
     if (a < 0 && b < 0)
@@ -303,7 +302,7 @@ static void write_resident(const struct writer *w)
 
 static const struct {
     const char *name, *help;
-    void (*write)(const struct writer *w); /* NULL: one number, the counter at @at by @scale */
+    void (*write)(const struct writer *w); /* NULL: writes the counter at @at divided by @scale */
     size_t at;
     double scale;
 } FAMILIES[] = {

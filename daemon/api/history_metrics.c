@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the history keeps and costs, in /metrics. */
+/* Metrics of the history: what it keeps, and what it costs. */
 #include "api/api_impl.h"
 #include "api/exposition.h"
 

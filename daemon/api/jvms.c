@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the engine knows, as the JSON of the API: JVMs, readiness. */
+/* Answers about JVMs and readiness as JSON, from the engine. */
 #include "api/api_impl.h"
 
 #include "api/json.h"
@@ -8,7 +8,7 @@
 #include "discover/memory_history.h"
 #include "discover/service.h"
 
-/* Where names of its Java code come from. */
+/* Returns the source of the process's Java names. */
 static const char *symbol_source(const struct process *p)
 {
     return p->jvm == JVM_READY ? "memory" : p->native_image == IMAGE_NAMED ? "file" : "none";
@@ -23,7 +23,7 @@ static const char *profilable_reason(const struct process *p)
                : p->reason;
 }
 
-/* Bytes a second, as last looked at; null if that is not known. */
+/* Returns bytes a second by the last reading; null: not known. */
 static json_t *allocation_rate(const struct process *p)
 {
     double rate, seconds;
@@ -78,7 +78,7 @@ static json_t *jvm_json(struct api *api, struct process *p)
 struct jvms_args {
     struct api *api;
     struct target *target;
-    json_t *list; /* NULL: @fn takes them */
+    json_t *list; /* NULL: @fn gets the facts instead */
     jvm_facts_fn fn;
     void *cookie;
 };
@@ -121,7 +121,7 @@ static int jvms_add(void *cookie, struct process *p)
     return 0;
 }
 
-/* Has jvms_add() take each JVM that @t selects. */
+/* Calls jvms_add() for each JVM that @t selects. */
 static int jvms_walk(struct jvms_args *a, const struct target_selector *t, struct error *err)
 {
     _cleanup_(target_freep) struct target *target = NULL;
@@ -190,7 +190,8 @@ json_t *facts_unavailable(const struct error *err)
                      "engine", "detail", err->msg, "remedy", err->remedy, "fatal", 1);
 }
 
-/* Returns how long the samples of busy processors fill @f, without their stacks. */
+/* Returns the time in ns after which samples of busy processors fill @f. Their stacks are not
+ * counted. */
 static uint64_t recorder_busy_ns(const struct recorder *rec, const struct flight_stats *f)
 {
     uint64_t processors = (uint64_t)MAX(sysconf(_SC_NPROCESSORS_ONLN), 1L);
@@ -198,7 +199,8 @@ static uint64_t recorder_busy_ns(const struct recorder *rec, const struct flight
     return f->max_bytes / sizeof(struct profile_sample) * rec->period_ns / processors;
 }
 
-/* Whether the flight recorder reaches less far back than it is to, or would on a busy machine. */
+/* Reports that the flight recorder reaches back less far than configured, or would on a busy
+ * machine. */
 static void add_recorder_problem(const struct recorder *rec, json_t *problems)
 {
     uint64_t now_ns = clock_monotonic_ns();
@@ -227,7 +229,7 @@ static void add_recorder_problem(const struct recorder *rec, json_t *problems)
     add_problem(problems, "flight recorder", text, false);
 }
 
-/* Whether the flight recorder is to look at threads that wait, and cannot. */
+/* Reports that the flight recorder should sample waiting threads but cannot. */
 static void add_looks_problem(const struct recorder *rec, json_t *problems)
 {
     const struct error *why = rec && rec->looks ? &rec->looks->problem : NULL;
@@ -239,14 +241,15 @@ static void add_looks_problem(const struct recorder *rec, json_t *problems)
     add_problem(problems, "waits", text, false);
 }
 
-/* What the flight recorder records. */
+/* Returns what the flight recorder records, and its limits. */
 static json_t *recorder_facts(const struct recorder *rec)
 {
     return json_pack("{s:b, s:b}", "cpu", rec != NULL, "waits",
                      rec && rec->looks && rec->looks->stats.passes && !rec->looks->problem.msg[0]);
 }
 
-/* What may name files of the configuration, or processes. */
+/* Adds problems that may name files of the configuration or processes. Only viewers of the whole
+ * node get them. */
 static void add_whole_problems(struct api *api, json_t *problems)
 {
     char store[256];

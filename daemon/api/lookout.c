@@ -11,7 +11,7 @@
 #include <pthread.h>
 #include <sys/resource.h>
 
-#define DEPLOYS_EVERY 6 /* looks at triggers */
+#define DEPLOYS_EVERY 6 /* passes over triggers between two over releases */
 
 struct lookout {
     struct deploys *deploys; /* owned; NULL: there is no history */
@@ -21,10 +21,10 @@ struct lookout {
     pthread_mutex_t lock;
     pthread_cond_t wake;
     bool stopping; /* guarded by lock */
-    bool failed;   /* the last look at releases */
+    bool failed;   /* the last comparison of releases */
 };
 
-/* Waits for the next look. False: the end. */
+/* Waits until the next pass is due. Returns false at the end. */
 static bool wait_for_next(struct lookout *w)
 {
     uint64_t until_ns = clock_monotonic_ns() + PULLS_LOOK_S * NSEC_PER_SEC;
@@ -50,7 +50,7 @@ static void *lookout_main(void *arg)
     struct lookout *w = arg;
 
     pthread_setname_np(pthread_self(), "flamed-lookout");
-    setpriority(PRIO_PROCESS, 0, 0); /* not in the way of the engine, which started it */
+    setpriority(PRIO_PROCESS, 0, 0); /* normal priority, below the engine */
     for (unsigned looks = 1; wait_for_next(w); looks++) {
         pulls_look(w->pulls);
         if (w->deploys && looks % DEPLOYS_EVERY == 0)

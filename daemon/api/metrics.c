@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Prometheus text of what flamed costs, what it sees, and where JVMs spend their CPU time. */
+/* Metrics of flamed: its costs, what it sees, and where JVMs spend CPU time, as Prometheus text. */
 #include "api/api_impl.h"
 #include "api/exposition.h"
 #include "api/heap.h"
@@ -11,7 +11,7 @@
 
 #include <sys/resource.h>
 
-#define HELPERS_TEXT_MAX 4096 /* of a list of pids */
+#define HELPERS_TEXT_MAX 4096 /* bytes of a list of pids */
 
 struct jvm_metrics {
     struct api *api;
@@ -28,7 +28,7 @@ struct metrics {
     struct heap_metrics heaps;
 };
 
-/* Memory in use now, from /proc/PID/statm; 0 when it cannot be read. */
+/* Returns the resident bytes, from /proc/PID/statm; 0 if the file cannot be read. */
 static double resident_bytes(int proc_fd, int32_t pid)
 {
     _cleanup_buf_ struct buf text = BUF_UPTO(256);
@@ -40,20 +40,22 @@ static double resident_bytes(int proc_fd, int32_t pid)
     if (buf_read_at(&text, proc_fd, path) < 0)
         return 0;
     s = buf_span(&text);
-    span_take_word(&s, &word); /* the size: what is resident comes second */
+    span_take_word(&s, &word); /* skips the size; the resident pages come second */
     if (!span_take_word(&s, &word) || !span_parse_dec(word, &pages))
         return 0;
     return (double)pages * (double)sysconf(_SC_PAGESIZE);
 }
 
-/* What the broker started before it could start nothing any more: all of one name are one row. */
+/* The helpers that the broker started before it lost the right to start programs. One row per
+ * name. */
 struct helper_row {
-    const char *name; /* as their comm */
+    const char *name; /* their comm */
     uint64_t ticks;
 };
 
-/* Adds the CPU time of @pid's children of these names, and of theirs (a launcher's worker). What
- * they ran themselves, each attach, counts when it has ended. */
+/* Adds the CPU time of @pid's children with these names, and of their children (a launcher's
+ * workers). The time of processes that they ran, such as an attach, counts once these have
+ * ended. */
 static void add_helpers(int proc_fd, int32_t pid, struct helper_row *rows, size_t count,
                         unsigned depth)
 {
@@ -116,7 +118,7 @@ static void metrics_samples(struct api *api, struct buf *out)
     uint64_t malformed = 0;
 
     broker_sample_stats(api->engine.broker, &s, NULL);
-    if (perf) { /* the broker sees none of them */
+    if (perf) { /* the broker does not count these samples */
         s.samples = api->engine.dispatch->samples;
         s.lost_ring = perf_rings_lost(perf) + api->engine.dispatch->copies_lost;
         s.hidden = api->engine.captures->hidden_copies;
@@ -152,7 +154,7 @@ static void metrics_samples(struct api *api, struct buf *out)
     }
 }
 
-/* The namer: names that are raw for a reason, and what the rest cost. */
+/* Writes the metrics of the namer: raw names by reason, and the costs of the others. */
 static void metrics_namer(struct api *api, struct buf *out)
 {
     struct namer_stats s;
@@ -247,7 +249,7 @@ static void metrics_state(struct api *api, struct buf *out)
            (naming->refused + frame_table_refused(naming->frames)));
 }
 
-/* What looking at threads that wait did and cost. */
+/* Writes the counts and costs of passes over threads that wait. */
 static void metrics_looks(const struct looks *l, struct buf *out)
 {
     struct looks_stats s;
@@ -289,7 +291,7 @@ static void metrics_recorder(struct api *api, struct buf *out)
     metrics_looks((*api->engine.recorder)->looks, out);
 }
 
-/* A counter of operations of JVMs: their CPU time, or their waits. */
+/* A counter of operations of JVMs: of their CPU time or of their waits. */
 struct operation_metrics {
     struct recorder *rec;
     const struct target *seen;
@@ -428,7 +430,7 @@ int backend_metrics(void *ctx, const struct viewer *v, struct buf *out, struct e
     if (r == 0)
         heap_metrics_write(&m.heaps, v->whole, out);
     heap_metrics_deinit(&m.heaps);
-    if (r == BACKEND_UNAVAILABLE && stands_s) /* the other metrics are still written */
+    if (r == BACKEND_UNAVAILABLE && stands_s) /* stalled: write the other metrics */
         r = 0;
     lookout_metrics(api->lookout, v, out);
     service_metrics(api, v, out);

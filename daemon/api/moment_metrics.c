@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How long JVMs stopped, as Prometheus histograms: of those whose counters flamed reads. */
+/* Durations of stops as Prometheus histograms, for JVMs with counters that flamed reads. */
 #include "api/api_impl.h"
 #include "api/exposition.h"
 
 struct family {
     const char *name, *help;
-    size_t histogram; /* where in struct pauses */
+    size_t histogram; /* offset in struct pauses */
 };
 
 #define FROM_COUNTERS                                                                              \
@@ -21,7 +21,8 @@ static const struct family FAMILIES[] = {
       offsetof(struct pauses, reach) },
 };
 
-/* A line of @f for the JVM with @labels: its bucket @le, or what else @suffix says. */
+/* Writes a line of @f for the JVM with @labels: a bucket up to @le, or the value that @suffix
+ * names. */
 static void line(const struct family *f, const char *suffix, const struct buf *labels,
                  const char *le, double value, struct buf *out)
 {

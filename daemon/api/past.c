@@ -1,32 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The past: out of the flight recorder, and out of stored captures where it does not reach. */
+/* The past: from the flight recorder and the history, and from stored captures for earlier
+ * times. */
 #include "api/past_impl.h"
 #include "event/events.h"
 #include "profile/match.h"
 
-#define PAST_CAPTURES_MAX 1000 /* merged into one answer */
+#define PAST_CAPTURES_MAX 1000 /* captures merged into one answer */
 
 static const char TOO_MANY[] = "more than 1000 captures are stored of this time: the newest 1000 "
                                "were added up; ask for a shorter range";
 static const char AT_ONCE[] = "captures of this time overlap: samples that two of them took count "
                               "twice; GET /api/v1/captures lists them";
 
-/* ---- out of the store ---- */
+/* ---- stored captures ---- */
 
-/* What is known of a stored capture before it is read. */
+/* A stored capture, before its profile is read. */
 struct stored {
     char id[STORE_ID_BYTES];
     uint64_t start_ns, end_ns;
 };
 
 struct stored_list {
-    struct profile *meta;                   /* takes their events */
-    const char *event;                      /* names with commas that are asked for; NULL: all */
+    struct profile *meta;                   /* gets the events of the captures */
+    const char *event;                      /* wanted names, with commas between them; NULL: all */
     struct stored items[PAST_CAPTURES_MAX]; /* newest first */
     size_t count;
 };
 
-/* Whether @c has one of @list, names with commas between them; NULL: any. */
+/* Returns true if @c has an event of @list, names with commas between them. NULL: any event. */
 static bool has_event(const struct store_capture *c, const char *list)
 {
     for (uint32_t i = 0; list && i < c->event_count; i++) {
@@ -36,7 +37,7 @@ static bool has_event(const struct store_capture *c, const char *list)
     return !list;
 }
 
-/* Return: @list where it is one event, which the store can look for; else NULL. */
+/* Returns @list if it names a single event, which the store can filter by; else NULL. */
 static const char *single_event(const char *list)
 {
     struct span names[EVENTS_AT_ONCE_MAX];
@@ -60,12 +61,12 @@ static int add_stored(void *cookie, const struct store_capture *c)
     return ++l->count == PAST_CAPTURES_MAX;
 }
 
-/* What is added up counts twice where two captures ran at once. */
+/* Returns true if two captures ran at once. Their sum counts that time twice. */
 static bool overlap(const struct stored_list *l)
 {
     uint64_t start = UINT64_MAX;
 
-    for (size_t i = 0; i < l->count; i++) { /* each begins before those that came earlier here */
+    for (size_t i = 0; i < l->count; i++) { /* sorted newest first, by start */
         if (l->items[i].end_ns > start)
             return true;
         start = l->items[i].start_ns;
@@ -87,14 +88,14 @@ static uint64_t covered_ns(const struct stored_list *l, uint64_t from_ns, uint64
     return sum;
 }
 
-/* The meta of what @l gives together, but for the events, which are there; warnings are borrowed.
- */
+/* Fills @meta for the merged captures of @l. Keeps the events that @meta has; borrows the
+ * warnings. */
 static void stored_meta(const struct past_filter *f, const struct stored_list *l, bool too_many,
                         uint64_t from_ns, uint64_t to_ns, struct profile *meta)
 {
     struct profile facts;
 
-    from_ns = MAX(from_ns, l->items[l->count - 1].start_ns); /* "since ever" begins there */
+    from_ns = MAX(from_ns, l->items[l->count - 1].start_ns); /* no earlier than the oldest */
     past_meta(f, from_ns, to_ns == UINT64_MAX ? clock_realtime_ns() : to_ns, &facts);
     facts.start_realtime_ns = from_ns;
     memcpy(facts.events, meta->events, sizeof(facts.events));
@@ -104,7 +105,7 @@ static void stored_meta(const struct past_filter *f, const struct stored_list *l
     *meta = facts;
 }
 
-/* Return: 1 where @p, which is out of the store, has a sample or a moment of @slice; 0; -ENOMEM. */
+/* Returns 1 if the stored @p has a sample or a moment in @slice, 0 if not, or -ENOMEM. */
 static int holds(const struct profile *p, const struct profile_slice *slice,
                  const struct profile *meta)
 {
@@ -131,8 +132,8 @@ static int holds(const struct profile *p, const struct profile_slice *slice,
     return 0;
 }
 
-/* Adds what @l names to @m, and leaves in @l what something was taken of. Return: how many were
- * read; -errno. */
+/* Merges the captures of @l into @m. Keeps in @l those with samples in @slice. Returns how many
+ * were read, or -errno. */
 static int merge_stored(struct store *store, struct past_filter *f,
                         const struct profile_slice *slice, struct stored_list *l, struct merger *m,
                         struct error *err)
@@ -146,13 +147,13 @@ static int merge_stored(struct store *store, struct past_filter *f,
 
         r = store_get(store, l->items[i].id, &p, err);
         if (r == STORE_NOT_FOUND) {
-            r = 0; /* dropped by retention since */
+            r = 0; /* retention has deleted it */
             continue;
         }
         if (r < 0)
             break;
         read++;
-        /* newest first: the first that has the pid decides */
+        /* captures come newest first: the first one with the pid pins the process */
         past_pin_image(f, p, slice->from_ns, slice->to_ns);
         r = holds(p, slice, l->meta);
         if (r <= 0)
@@ -163,8 +164,8 @@ static int merge_stored(struct store *store, struct past_filter *f,
     return r < 0 ? r : read;
 }
 
-/* Merges what is stored of [from, to) (CLOCK_REALTIME), one capture in memory at a time. *ret stays
- * NULL when there is nothing. */
+/* Merges the stored captures in [from, to) (CLOCK_REALTIME). Holds one of them in memory at a time.
+ * *ret stays NULL if there are none. */
 static int past_stored(struct api *api, struct past_filter *f, const char *event, uint64_t from_ns,
                        uint64_t to_ns, struct past_reach *reach, struct profile **ret,
                        struct error *err)
@@ -199,7 +200,7 @@ static int past_stored(struct api *api, struct past_filter *f, const char *event
     r = store_list(api->engine.store, &q, add_stored, list, next, err);
     if (r < 0 || !list->count)
         return r;
-    f->owned = true; /* the list holds no others */
+    f->owned = true; /* the query's scope excludes captures of others */
     stored_meta(f, list, next[0], from_ns, to_ns, &meta);
     slice.from_ns = MAX(from_ns, meta.start_realtime_ns);
     r = merger_new(&slice, &meta, &merger);
@@ -244,7 +245,7 @@ static int nothing_known(uint64_t oldest_realtime_ns, bool looks, const char *ev
     return BACKEND_NOT_FOUND;
 }
 
-/* All parts together. */
+/* Merges all parts of the answer. */
 static int past_together(const struct past_filter *f, const struct time_range *range,
                          struct profile *const *parts, size_t count, struct profile **ret)
 {
@@ -259,14 +260,14 @@ static int past_together(const struct past_filter *f, const struct time_range *r
     return profile_merge(parts, count, NULL, &meta, ret);
 }
 
-/* What an answer is put together of. */
+/* An answer in the making: its parts, newest first. */
 struct past {
     struct past_filter filter;
     struct recorded_past flight;
     struct past_reach reach;
     struct profile *parts[3];
     size_t count;
-    uint64_t until_ns; /* CLOCK_REALTIME: what is before it is still to be found */
+    uint64_t until_ns; /* CLOCK_REALTIME: earlier times have no part yet */
 };
 
 static void past_deinit(struct past *p)
@@ -275,7 +276,7 @@ static void past_deinit(struct past *p)
         profile_unref(p->parts[i]);
 }
 
-/* The recorder's part. */
+/* Takes the part from the flight recorder. */
 static int take_recorded(struct api *api, struct past *p, const char *event, struct error *err)
 {
     int r;
@@ -290,13 +291,13 @@ static int take_recorded(struct api *api, struct past *p, const char *event, str
     return r;
 }
 
-/* Where the history's part ends. */
+/* Returns the end of the history's part (CLOCK_REALTIME). */
 static uint64_t kept_until_ns(const struct past *p)
 {
     return MIN(MIN(p->until_ns, p->flight.kept_ns), p->reach.to_ns);
 }
 
-/* The history's part. */
+/* Takes the part from the history. */
 static int take_kept(struct api *api, struct past *p, const struct time_range *range,
                      const char *event, struct error *err)
 {
@@ -316,7 +317,7 @@ static int take_kept(struct api *api, struct past *p, const struct time_range *r
     return 0;
 }
 
-/* The same as sums. */
+/* Takes the history's part as sums without stacks. */
 static int take_sums(struct api *api, struct past *p, const struct time_range *range,
                      struct past_sums *sums, struct error *err)
 {
@@ -330,7 +331,7 @@ static int take_sums(struct api *api, struct past *p, const struct time_range *r
     return 0;
 }
 
-/* What captures have of the time before that. */
+/* Takes the part from stored captures, for the time before the other parts. */
 static int take_stored(struct api *api, struct past *p, const struct time_range *range,
                        const char *event, struct error *err)
 {
@@ -341,7 +342,7 @@ static int take_stored(struct api *api, struct past *p, const struct time_range 
     r = past_stored(api, &p->filter, event, range->from_ns, MIN(p->until_ns, p->reach.to_ns),
                     &p->reach, &p->parts[p->count], err);
     p->reach.store_closed = r == -ENODEV;
-    if (p->reach.store_closed) /* what others have is an answer all the same */
+    if (p->reach.store_closed) /* the other parts alone are an answer, too */
         r = p->count ? 0 : BACKEND_UNAVAILABLE;
     p->count += p->parts[p->count] != NULL;
     return r;
@@ -368,7 +369,7 @@ void past_filter_deinit(struct past_filter *f)
     matcher_set_free(f->asked);
 }
 
-/* Writes what is known of the recorder beside the answer. */
+/* Writes the recorder's state, which answers show beside the profile. */
 static void past_tell(struct past *p, struct past_recorder *ret)
 {
     uint64_t offset = past_realtime_offset_ns();
@@ -397,7 +398,7 @@ static int past_begin(struct past *p, const struct target_selector *t,
     return past_filter_init(t, &p->filter, err);
 }
 
-/* Makes one profile of all parts. *ret stays NULL where there are none. */
+/* Merges all parts into one profile. *ret stays NULL if there is no part. */
 static int past_finish(struct past *p, const struct time_range *range,
                        const struct past_recorder *recorder, const char *event,
                        struct profile **ret)
@@ -456,7 +457,7 @@ int past_timeline(struct api *api, const struct target_selector *t, const struct
         r = take_sums(api, &past, range, sums, err);
     if (r == 0 && store)
         r = take_stored(api, &past, range, event, err);
-    if (r == BACKEND_UNAVAILABLE && sums->reach.parts) /* the store is closed */
+    if (r == BACKEND_UNAVAILABLE && sums->reach.parts) /* only the store is closed */
         r = 0;
     past_tell(&past, ret_recorder);
     if (r == 0)

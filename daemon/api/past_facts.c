@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which processes of profiles a request about the past means. What was known of a process changes:
- * a JVM has its service's name some seconds after its first samples. What was known last decides.
+ * Decides which processes of profiles a request about the past selects. Facts of a process change:
+ * a JVM gets its service's name some seconds after its first samples. The latest facts decide.
  */
 #include "api/past_impl.h"
 #include "base/array.h"
 #include "base/id_table.h"
 #include "profile/match.h"
 
-/* What a request may select by; strings are borrowed of the profile, "" where not known. */
+/* Facts that a request may select by. Strings are borrowed from the profile; "": not known. */
 struct past_facts {
     const char *name, *container, *pod, *pod_namespace, *service;
 };
 
-struct past_image { /* no padding: it is a key */
+struct past_image { /* a key, so it has no padding */
     uint64_t start_ticks;
     int32_t host_pid;
     uint32_t exec_no;
@@ -22,17 +22,17 @@ _Static_assert(sizeof(struct past_image) == 16, "past_image must have no padding
 
 struct past_images {
     struct id_table images;   /* struct past_image */
-    struct past_facts *facts; /* [facts_cap]: by image */
+    struct past_facts *facts; /* [facts_cap]: by id in images */
     size_t facts_cap;
 };
 
-/* ---- what was known last ---- */
+/* ---- the latest facts ---- */
 
 static const char *text_of(const struct profile *p, uint32_t id)
 {
     struct span s = intern_get(p->strings, id);
 
-    return s.n ? s.p : ""; /* interned with a NUL */
+    return s.n ? s.p : ""; /* interned with its NUL */
 }
 
 static struct past_facts facts_of_row(const struct profile *p,
@@ -125,7 +125,7 @@ static struct past_facts facts_of(const struct past_filter *f, const struct prof
     return facts_of_row(p, process);
 }
 
-/* ---- which are wanted ---- */
+/* ---- selecting ---- */
 
 static bool container_equal(const char *id, const char *wanted)
 {
@@ -134,7 +134,8 @@ static bool container_equal(const char *id, const char *wanted)
     return id[0] && (strcmp(id, wanted) == 0 || (n >= 6 && strncmp(id, wanted, n) == 0));
 }
 
-/* Of a container only the id was noted: its name matches nothing here. */
+/* Matches @facts against @set. Profiles keep only a container's id: its name matches nothing
+ * here. */
 static bool past_holds(const struct matcher_set *set, const struct past_facts *facts)
 {
     const struct matcher_values v = {
@@ -150,7 +151,8 @@ static bool past_holds(const struct matcher_set *set, const struct past_facts *f
     return matcher_set_holds(set, &v);
 }
 
-/* Its user is the row's own: it may have been another one's before. */
+/* Returns true if the viewer may see a process. The profile's row gives its user, since the latest
+ * facts may belong to another user. */
 static bool past_seen(const struct past_filter *f, const struct profile_process *process,
                       const struct past_facts *facts)
 {

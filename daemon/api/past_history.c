@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The part of the past that the history has: merged minutes, and what is made of them. */
+/* The history's part of the past: minutes merged into a profile, or their sums. */
 #include "api/past_impl.h"
 #include "base/fnv1a.h"
 #include "event/events.h"
 #include "profile/match.h"
 
-/* Which events of the history those of a request are. */
+/* The history's events that make each event of a request. */
 static const struct {
     const char *name;
     const char *of[2];
@@ -16,7 +16,7 @@ static const struct {
     { "lock", { "lock" } },
 };
 
-/* The merging of one event that is asked for. */
+/* The merging of one requested event. */
 struct kept_event {
     struct profile_slice slice;
     struct profile meta;
@@ -27,7 +27,7 @@ struct kept_event {
 struct kept_past {
     struct past_filter *filter;
     const char *events;
-    struct kept_event of[ARRAY_SIZE(KEPT)]; /* .merger NULL: not asked for, or none yet */
+    struct kept_event of[ARRAY_SIZE(KEPT)]; /* .merger NULL: not requested, or no samples yet */
 };
 
 static bool is_asked(const char *events, const char *name)
@@ -35,9 +35,9 @@ static bool is_asked(const char *events, const char *name)
     return events_listed(span_of(events ? events : events_default()->name), name);
 }
 
-/* ---- which images ---- */
+/* ---- selecting images ---- */
 
-/* Returns whether @image may be selected. If it stands for several processes, their profiles decide
+/* Returns true if @image may be selected. For an image of several processes, the profiles decide
  * later. */
 bool past_wants_of(void *cookie, const struct history_image *image)
 {
@@ -51,7 +51,7 @@ static bool wants_image(void *cookie, const struct history_image *image)
     return past_wants_image(k->filter, image);
 }
 
-/* Whether an event that is asked for is made of @name. */
+/* Returns true if a requested event is made of the event @name. */
 static bool wants_event(void *cookie, const char *name)
 {
     const struct kept_past *k = cookie;
@@ -116,7 +116,8 @@ bool past_wants_image(const struct past_filter *f, const struct history_image *i
     return !f->jvm || match_any(f->jvm, span_of(image->name), NULL) > 0;
 }
 
-/* Of a JVM the image was wanted: its first samples may not know yet which service it is. */
+/* Selects all processes with a pid: wants_image() has decided for them. Their first samples may
+ * lack the service's name. */
 static bool wants_process(void *cookie, const struct profile *p,
                           const struct profile_process *process)
 {
@@ -136,7 +137,7 @@ static uint32_t bits_of(const struct profile *p, const char *const names[2])
     return bits;
 }
 
-/* The event that samples of @p become. */
+/* Returns the event that samples of the events @bits of @p become. */
 static struct profile_event kept_as(const struct profile *p, size_t which, uint32_t bits)
 {
     struct profile_event as = profile_event_of(events_find(KEPT[which].name), 0);
@@ -185,7 +186,7 @@ static int kept_profile(void *cookie, struct profile *p)
     return r;
 }
 
-/* Makes one profile of those of several events. *ret stays NULL where there is none. */
+/* Merges the profiles of several events into one. *ret stays NULL if there are none. */
 static int kept_finish(struct kept_past *k, struct profile **ret)
 {
     struct profile *parts[ARRAY_SIZE(KEPT)] = { NULL }, meta;
@@ -212,9 +213,9 @@ static int kept_finish(struct kept_past *k, struct profile **ret)
     return r;
 }
 
-/* ---- what it is made of ---- */
+/* ---- the part ---- */
 
-/* With a single pid: the image that was there last. */
+/* The latest image of the request's single pid. */
 struct last_image {
     struct past_filter *filter;
     uint64_t last_ns;
@@ -225,7 +226,7 @@ static void see_image(void *cookie, const struct history_image *image)
     struct last_image *last = cookie;
     struct past_filter *f = last->filter;
 
-    if (image->last_ns <= last->last_ns) /* of two that ended at once the later one came first */
+    if (image->last_ns <= last->last_ns) /* of two that ended at once the later is passed first */
         return;
     last->last_ns = image->last_ns;
     f->pid = image->host_pid;
@@ -274,7 +275,7 @@ void past_history_gaps(const struct history_reach *reach, uint64_t asked_ns, str
                      reach->texts_left_out);
 }
 
-/* With a single pid: has @q be of the image that was there last, if none is pinned yet. */
+/* Pins the latest image of a request's single pid for @q, unless an image is pinned already. */
 static int pin_last(struct api *api, struct past_filter *f, const struct history_query *q,
                     struct error *err)
 {
@@ -319,7 +320,8 @@ int past_history(struct api *api, struct past_filter *f, const char *events, uin
 
 /* ---- sums ---- */
 
-/* Sums of all processes of a user cannot be filtered. */
+/* Selects an image for sums. A row that sums up all other processes of a user cannot be
+ * filtered. */
 static bool wants_sums(void *cookie, const struct history_image *image)
 {
     const struct past_filter *f = cookie;

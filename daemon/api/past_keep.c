@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A time of the past as a capture of its own: it stays when the flight recorder and the history
- * have dropped theirs. Thread: any but the engine's. */
+/* Keeps a time of the past as a capture. It stays when the flight recorder and the history have
+ * dropped that time. Thread: any but the engine's. */
 #include "api/api_impl.h"
 #include "capture/captures.h"
 
-/* Captures that may wait for the disk when another is made: such a profile may be large, and none
- * of captures_max_bytes is counted for it. */
+/* Limit of captures that wait for the disk when another one is made. Such a profile may be large,
+ * and captures_max_bytes does not count it. */
 #define PAST_KEPT_WAITING_MAX 4
 
 int past_keep(struct api *api, const struct target_selector *t, const struct time_range *range,
@@ -27,7 +27,7 @@ int past_keep(struct api *api, const struct target_selector *t, const struct tim
         profile_unref(p);
         return r;
     }
-    store_new_id(p->id); /* it has no other owner yet */
+    store_new_id(p->id); /* no other thread has the profile yet */
     snprintf(p->scope, sizeof(p->scope), "%s", t->viewer ? t->viewer->scope : "");
     memcpy(ret_id, p->id, CAPTURE_ID_BYTES);
     store_writer_put(api->engine.store_writer, p, as->schedule, as->max_age_s, STORE_WRITER_LAST,

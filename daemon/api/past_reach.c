@@ -6,7 +6,7 @@
 
 #include <time.h>
 
-#define REACH_SLACK_NS NSEC_PER_SEC /* less is not worth a sentence */
+#define REACH_SLACK_NS NSEC_PER_SEC /* shorter gaps get no sentence */
 
 void past_time_text(uint64_t realtime_ns, char ret[PAST_TIME_BYTES])
 {
@@ -18,7 +18,8 @@ void past_time_text(uint64_t realtime_ns, char ret[PAST_TIME_BYTES])
         strftime(ret, PAST_TIME_BYTES, "%Y-%m-%dT%H:%M:%SZ", &tm);
 }
 
-/* Writes that the recorder begins later than was asked for, and what the store has before it. */
+/* Writes that the recorder begins later than requested, and what the store has of the time
+ * before. */
 static void recorder_text(const struct past_reach *r, char ret[PAST_REACH_BYTES])
 {
     char since[PAST_TIME_BYTES], why[80], before[100] = "";
@@ -46,7 +47,7 @@ static void recorder_text(const struct past_reach *r, char ret[PAST_REACH_BYTES]
              (double)(r->recorded_ns - r->from_ns) / NSEC_PER_SEC, why, before);
 }
 
-/* Writes that the history begins later than was asked for. */
+/* Writes that the history begins later than requested. */
 static void history_text(const struct past_reach *r, char ret[PAST_REACH_BYTES])
 {
     char since[PAST_TIME_BYTES];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What of the past a request means, and the part of it that the flight recorder has. */
+/* The flight recorder's part of the past, and times of requests as the recorder keeps them. */
 #include "api/past_impl.h"
 #include "event/events.h"
 
@@ -15,7 +15,7 @@ uint64_t past_to_monotonic(uint64_t realtime_ns)
     return realtime_ns == UINT64_MAX ? UINT64_MAX : realtime_ns > offset ? realtime_ns - offset : 0;
 }
 
-/* ---- facts ---- */
+/* ---- meta ---- */
 
 void past_meta(const struct past_filter *f, uint64_t from_ns, uint64_t to_ns, struct profile *ret)
 {
@@ -70,9 +70,9 @@ void past_warn_cut(struct profile *p)
                      100.0 * (double)cut / (double)all);
 }
 
-/* ---- out of the recorder ---- */
+/* ---- the part ---- */
 
-/* Which events of the recorder's slices those of a request are. */
+/* The recorder's events that make each event of a request. */
 static const struct {
     const char *name;
     uint32_t of; /* bits of enum recorder_event */
@@ -89,7 +89,7 @@ static bool is_asked(const char *events, const char *name)
     return events_listed(span_of(events ? events : events_default()->name), name);
 }
 
-/* Where the recorder takes over. The last minute of the history ends at @a->kept_ns. */
+/* Sets where the recorder's part begins. The last minute of the history ends at @a->kept_ns. */
 static void take_over(struct recorded_past *a)
 {
     uint64_t oldest_ns = a->oldest_ns + past_realtime_offset_ns();
@@ -99,13 +99,14 @@ static void take_over(struct recorded_past *a)
     a->since_ns = oldest_ns;
     if (a->asked_ns >= oldest_ns)
         return;
-    if (a->kept_ns >= minute_ns && minute_ns <= clock_realtime_ns()) /* it may have been set */
+    if (a->kept_ns >= minute_ns && minute_ns <= clock_realtime_ns()) /* it may be set back */
         a->since_ns = a->minute_ns = minute_ns;
     a->whole = true;
     a->from_ns = past_to_monotonic(a->since_ns);
 }
 
-/* One call: a minute that is written between two would count in both. */
+/* Reads the history's end and the recorder in one call. A minute written between two calls would
+ * count in both. */
 static int call_recorder(struct api *api, void *arg)
 {
     struct recorded_past *a = arg;
@@ -145,8 +146,8 @@ static bool has_waits(const struct profile *p)
     return false;
 }
 
-/* Adds up the samples of the events @of as those of event @name. *ret stays NULL where there are
- * none, or of waits none. */
+/* Adds up the samples of the events @of as event @name. *ret stays NULL if there are no samples, or
+ * no waits if @of are waits. */
 static int add_up(const struct past_filter *f, const struct recorded_past *a, const char *name,
                   uint32_t of, struct profile **ret)
 {
@@ -174,7 +175,7 @@ static int add_up(const struct past_filter *f, const struct recorded_past *a, co
     return r;
 }
 
-/* Has what was known last of each process decide whether it is wanted. */
+/* Has the latest facts of each process decide whether it is selected. */
 static int name_images(struct past_filter *f, const struct recorded_past *a,
                        struct past_images **ret)
 {
@@ -218,7 +219,7 @@ int past_recorded(struct api *api, struct past_filter *f, const char *events,
         a->has_waits |= waits && parts[count];
         count += parts[count] != NULL;
     }
-    f->images = NULL; /* its strings are of the parts */
+    f->images = NULL; /* its strings belong to the parts */
     past_images_free(images);
     free_parts(a);
     if (r == 0 && count == 1) {
@@ -242,7 +243,7 @@ bool past_is_recorded(const char *events)
     return false;
 }
 
-/* Says which of several events are not in @p. */
+/* Warns which of several requested events @p lacks. */
 static void warn_missing(const char *events, struct profile *p)
 {
     struct span names[EVENTS_AT_ONCE_MAX];

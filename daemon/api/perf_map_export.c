@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A JVM's map as text for other tools. The engine's thread asks the broker, which answers at once;
- * the caller's thread waits.
+ * A JVM's perf map for other tools. The engine's thread only sends requests to the broker, which
+ * answers at once. The caller's thread does the waiting.
  */
 #include "api/api_impl.h"
 #include "attach/attachment.h"
@@ -15,10 +15,10 @@
 #include <poll.h>
 
 #define WAIT_NS (10 * NSEC_PER_SEC)
-#define AGAIN_MS 250 /* between two looks whether it is its turn */
+#define AGAIN_MS 250 /* between two tries of an attach that must wait for its turn */
 #define METHODS_MAX (1u << 17)
 #define NAMES_MAX ((size_t)32 << 20)
-#define ASK_ATTACH 1000 /* above all outcomes of a backend */
+#define ASK_ATTACH 1000 /* larger than all outcomes of a backend */
 
 struct ask {
     const struct viewer *viewer;
@@ -29,14 +29,14 @@ struct ask {
     struct proc_id id;
     bool may_mount;
     bool begun;
-    struct attach_way way; /* where begun */
+    struct attach_way way; /* where the attach was begun */
     struct attach_places places;
     int result_fd, out_fd;
-    bool failed; /* of what is noted */
+    bool failed; /* the outcome to note: the attach failed */
     struct error *err;
 };
 
-/* One line of /tmp/perf-PID.map. @name is clean already but for what would end the line. */
+/* Writes one line of /tmp/perf-PID.map. @name is clean already, but may have a line end. */
 static void add_line(struct buf *out, uint64_t start, uint64_t end, struct span name)
 {
     buf_printf(out, "%jx %jx ", (uintmax_t)start, (uintmax_t)(end - start));
@@ -54,13 +54,13 @@ static void add_method(struct buf *name, struct span class_name, struct span met
     text_clean(buf_span(&raw), TEXT_MODIFIED_UTF8, TEXT_NAME_MAX, name);
 }
 
-/* Names by Method*, read once: with inlining each comes many times. */
+/* Names by Method*. Each is read once: inlining repeats them many times. */
 struct memory_lines {
     struct hotspot_vm *vm;
     struct buf *out;
     bool unfold;
-    struct u64_cache at; /* Method* -> 1 + where in names */
-    struct buf names;    /* each with a NUL */
+    struct u64_cache at; /* Method* -> 1 + offset in names */
+    struct buf names;    /* each ends with a NUL */
 };
 
 static void memory_name(struct memory_lines *l, uint64_t method, struct buf *name)
@@ -80,7 +80,7 @@ static void memory_name(struct memory_lines *l, uint64_t method, struct buf *nam
     add_method(&l->names, (struct span){ m.class_name, m.class_name_n },
                (struct span){ m.name, m.name_n });
     buf_add_char(&l->names, '\0');
-    if (l->names.error) { /* more than fits: each is read again from here on */
+    if (l->names.error) { /* names are full: each further name is read again */
         l->names.n = at - 1;
         l->names.error = 0;
         add_method(name, (struct span){ m.class_name, m.class_name_n },
@@ -116,9 +116,9 @@ static int memory_line(void *cookie, const struct hotspot_code *code)
         int r = hotspot_code_ranges(l->vm, code, memory_range, l);
 
         if (r != 0 && !l->out->error && r != -ESRCH)
-            r = 0; /* gone, or half written */
+            r = 0; /* the code is gone or half written */
         if (hotspot_code_still(l->vm, code) != 1)
-            l->out->n = before; /* it was replaced since */
+            l->out->n = before; /* replaced while it was read */
         return r;
     }
     buf_init(&name, 2 * TEXT_NAME_MAX);
@@ -196,7 +196,7 @@ static int call_begin(struct api *api, void *arg)
     return r;
 }
 
-/* What came of it. */
+/* Notes the outcome of the attach for the JVM's backoff. */
 static int call_note(struct api *api, void *arg)
 {
     struct backoff *backoff = &api->engine.attaching->backoff;
@@ -255,9 +255,8 @@ static int agent_piece(void *cookie, const struct code_piece *p)
     return a->out->error;
 }
 
-/* Uses the map of an agent that already reports to a capture: a JVM has one agent of ours at a
- * time. 0; > 0 (BACKEND_CONFLICT): an attach is under way; ASK_ATTACH: no agent of ours is
- * there. */
+/* Copies the map of an agent that already reports to a capture: a JVM has at most one agent of
+ * flamed. 0; BACKEND_CONFLICT: an attach is under way; ASK_ATTACH: no agent is there. */
 static int call_session_map(struct api *api, void *arg)
 {
     struct ask *a = arg;
@@ -280,7 +279,7 @@ static int call_session_map(struct api *api, void *arg)
     return code_map_each(lines.map, UINT64_MAX, agent_piece, &lines);
 }
 
-/* Waits for the helper's word, keeping the lease. 0; -ETIMEDOUT; -errno. */
+/* Waits for the helper's result, and renews the lease of the agent. 0; -ETIMEDOUT; -errno. */
 static int wait_result(struct api *api, struct ask *a, struct stream *s)
 {
     uint64_t deadline = clock_monotonic_ns() + WAIT_NS;
@@ -320,7 +319,7 @@ static int read_agent(struct api *api, struct ask *a)
     return code_map_each(lines.map, UINT64_MAX, agent_piece, &lines);
 }
 
-/* The JVM's own text, line by line in our form: it is a stranger's. */
+/* Reads the map that the JVM wrote, and cleans each line: the JVM controls its text. */
 static int read_perfmap(struct api *api, struct ask *a)
 {
     struct symbol_table t = { 0 };
@@ -346,8 +345,8 @@ static void forget_try(struct ask *a)
     *a->err = ERROR_NULL;
 }
 
-/* One way after another, where more of them are allowed than the first. Their turns come once a
- * second. */
+/* Tries the ways to attach one after another, if more than the first are allowed. A JVM gets a turn
+ * once a second. */
 static int attach_ways(void *ctx, struct ask *a)
 {
     uint64_t deadline = clock_monotonic_ns() + WAIT_NS;
@@ -370,9 +369,9 @@ static int attach_ways(void *ctx, struct ask *a)
     }
     a->failed = r < 0 && r != -EAGAIN;
     api_ask(ctx, call_note, a, NULL);
-    if (r == -EAGAIN) /* not this JVM's fault */
+    if (r == -EAGAIN) /* the JVM did not cause this failure */
         error_remedy(a->err, "ask again in a second; symbols=memory needs no attach");
-    /* What the JVM, its container or the kernel did to it is no error of flamed's. */
+    /* A failure that the JVM, its container or the kernel caused is no error of flamed. */
     return r < 0 && r != -ENOMEM ? BACKEND_CONFLICT : r;
 }
 

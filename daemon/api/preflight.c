@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What an attach to a JVM would meet, as the JSON of the API. */
+/* The conditions that an attach to a JVM would meet, as JSON. */
 #include "api/api_impl.h"
 #include "attach/preflight_facts.h"
 

@@ -12,42 +12,42 @@
 #include "capture/process_selector.h"
 #include "discover/service.h"
 
-#define ANY_SEVERITY 2 /* of `on: signal`: what costs little is no reason for a capture */
+#define ANY_SEVERITY 2 /* least for `on: signal` alone: milder signals start no capture */
 
-/* A trigger and a JVM for which its condition holds. */
+/* A trigger and a JVM that meets its condition. */
 struct pull {
     char trigger[RULE_NAME_MAX + 1];
     int32_t host_pid;
     uint64_t start_ticks;
     uint64_t owner;             /* proc_owner() */
-    uint64_t since_ns, seen_ns; /* CLOCK_MONOTONIC: since when, and the last look that saw it */
+    uint64_t since_ns, seen_ns; /* CLOCK_MONOTONIC: when it began, and the last pass that saw it */
     bool fired;
 };
 
-/* One that fires now. */
+/* A trigger that fires in this pass. */
 struct fired {
     char trigger[RULE_NAME_MAX + 1], event[sizeof(((struct rule *)NULL)->event)];
     char condition[sizeof(((struct condition *)NULL)->text)];
     uint64_t keep_ns;
     int32_t host_pid;
-    bool webhook; /* the trigger has one */
+    bool webhook; /* true: the trigger has a webhook */
     char service[SERVICE_NAME_BYTES], sentence[RULE_SENTENCE_BYTES];
 };
 
 struct pulls {
     struct api *api;
-    struct pull *list; /* owned; thread: the engine's while it is asked */
+    struct pull *list; /* owned; thread: the engine's during a pass */
     size_t count, room;
-    struct places places; /* of the list */
+    struct places places; /* who holds the places of the list */
     _Atomic uint64_t fired, left_out, unsent;
 };
 
-/* One look; thread: the engine's. */
+/* One pass. Thread: the engine's. */
 struct look {
     struct pulls *s;
     uint64_t now_ns;
     const struct rule *rule;
-    struct target *target; /* of the rule */
+    struct target *target; /* the target of the rule */
     struct fired *ret;     /* [PULLS_AT_ONCE] */
     size_t count;
 };
@@ -71,7 +71,7 @@ struct pulls *pulls_free(struct pulls *s)
     return NULL;
 }
 
-/* ---- what holds ---- */
+/* ---- conditions that hold ---- */
 
 static uint64_t owner_of(const void *table, size_t i)
 {
@@ -80,7 +80,8 @@ static uint64_t owner_of(const void *table, size_t i)
     return list[i].owner;
 }
 
-/* Returns the place of one more of @owner's. NULL: there is no room. */
+/* Returns a place for a JVM of @owner. A full list gives up a place of the owner with the most.
+ * NULL: no room. */
 static struct pull *new_place(struct pulls *s, uint64_t owner)
 {
     size_t at = s->count;
@@ -124,7 +125,7 @@ static struct pull *find(struct look *l, struct process *p)
     return place;
 }
 
-/* Notes that the condition holds for @p, as @sentence says. */
+/* Notes that the condition holds for @p, with the reason in @sentence. */
 static void note(struct look *l, struct process *p, const char *sentence)
 {
     struct pull *one = find(l, p);
@@ -188,7 +189,7 @@ static void look_at(void *cookie, const struct scheduled_facts *f)
         signals_measure(l->s->api->engine.signals, see_measures, l);
 }
 
-/* Forgets what does not hold any more. */
+/* Drops the entries with conditions that no longer hold. */
 static void sweep(struct pulls *s, uint64_t now_ns)
 {
     for (size_t i = s->count; i-- > 0;) {
@@ -209,13 +210,13 @@ static int call_look(struct api *api, void *arg)
     return 0;
 }
 
-/* ---- what fires ---- */
+/* ---- firing ---- */
 
 struct start {
     const struct fired *f;
     char *id;
     struct error *err;
-    bool rests; /* it cools down, or starts a capture */
+    bool rests; /* its cooldown runs, or it starts a capture already */
 };
 
 static int call_start(struct api *api, void *arg)
@@ -227,7 +228,7 @@ static int call_start(struct api *api, void *arg)
                              mailbox_ticket(api->engine.mailbox), a->id, a->err);
 }
 
-/* Writes those of the trigger's events that the recorder has, else the CPU time. */
+/* Writes the trigger's events that the recorder has; cpu if it has none of them. */
 static void recorded_events(const char *list, char *ret, size_t size)
 {
     struct span names[EVENTS_AT_ONCE_MAX];
@@ -247,7 +248,8 @@ static void recorded_events(const char *list, char *ret, size_t size)
         snprintf(ret, size, "%s", events_default()->name);
 }
 
-/* Keeps the minute before @at_ns beside the capture. Writes its id; "": there is nothing. */
+/* Keeps the minute before @at_ns as a capture of its own. Writes its id; "": nothing was
+ * recorded. */
 static void keep_before(struct pulls *s, const struct fired *f, uint64_t at_ns,
                         char ret_id[CAPTURE_ID_BYTES])
 {
@@ -263,7 +265,7 @@ static void keep_before(struct pulls *s, const struct fired *f, uint64_t at_ns,
         ret_id[0] = '\0';
 }
 
-/* Has the trigger's webhook get it. @problem: why there is no capture, or "". */
+/* Sends the event to the trigger's webhook. @problem: why there is no capture, or "". */
 static void call_webhook(struct pulls *s, const struct fired *f, uint64_t at_ns, const char *id,
                          const char *before, const char *problem)
 {
@@ -301,7 +303,7 @@ static void fire(struct pulls *s, const struct fired *f)
     if (r != 0) {
         log_warn("trigger=%s host_pid=%d service=%s: %s; no capture: %s", f->trigger, f->host_pid,
                  f->service, f->sentence, err.msg);
-        if (r != BACKEND_TOO_MANY || !a.rests) /* in its cooldown it sends nothing */
+        if (r != BACKEND_TOO_MANY || !a.rests) /* during the cooldown it sends nothing */
             call_webhook(s, f, at_ns, "", "", err.msg);
         return;
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How pushing to engines goes, as JSON and as metrics. Runs on serve's worker threads. */
+/* The state of pushing to engines, as JSON and as metrics. Thread: serve's workers. */
 #include "push/push.h"
 #include "api/api_impl.h"
 #include "api/exposition.h"
@@ -15,7 +15,7 @@ void api_set_push(struct api *api, struct push *push)
     atomic_store(&api->push, push);
 }
 
-/* Writes what there is of targets. Returns their number; 0: nothing is pushed. */
+/* Writes the status of each target. Returns their number; 0: flamed pushes nothing. */
 static size_t statuses(struct api *api, struct push_status ret[PUSH_TARGETS_MAX])
 {
     struct push *push = atomic_load(&api->push);
@@ -37,7 +37,7 @@ static json_t *time_or_null(uint64_t realtime_ns)
     return realtime_ns ? json_time(realtime_ns) : json_null();
 }
 
-/* Returns how long @n times of the target are, in seconds. */
+/* Returns the length of @n intervals of the target, in seconds. */
 static double times_s(const struct push_status *s, uint64_t n)
 {
     return (double)n * (double)s->target->every_ns / 1e9;
@@ -77,7 +77,7 @@ static json_t *target_json(const struct push_status *s)
 int document_push(struct api *api, const struct document_query *q, json_t **ret, struct error *err)
 {
     struct push_status all[PUSH_TARGETS_MAX];
-    size_t n = q->viewer->whole ? statuses(api, all) : 0; /* they are the node's */
+    size_t n = q->viewer->whole ? statuses(api, all) : 0; /* others see no targets */
     json_t *list = json_array();
 
     (void)err;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What only the living can answer of a selector, for questions about the past: which host pids a
- * pid inside a container is, what a pod of a UID is called, whether an id's beginning is one
- * container's alone.
+ * Resolves parts of a selector that only running processes answer, for requests about the past: the
+ * host pids of a pid in a container, the name of the pod with a UID, and whether a short container
+ * id is unique.
  */
 #include "api/api_impl.h"
 #include "capture/idle_target.h"
@@ -11,7 +11,7 @@
 struct resolving {
     struct target *target;
     struct target_selector *selector;
-    char *pod; /* [256] */
+    char *pod; /* [256]: room for a pod's name */
     struct error *err;
 };
 
@@ -37,7 +37,7 @@ static int call_resolve(struct api *api, void *arg)
     struct error ignored = ERROR_NULL;
     int r;
 
-    if (s->container) { /* that it is not there any longer is no mistake */
+    if (s->container) { /* a container that has ended is no error */
         r = target_check(a->target, api->engine.discover, api->engine.opts->proc_fd, &ignored);
         if ((r != 0 && s->ns_pid) ||
             (r < 0 && ignored.parameter && strcmp(ignored.parameter, "container") == 0)) {

@@ -89,7 +89,7 @@ static int call_schedules(struct api *api, void *arg)
     return o ? 0 : -ENOMEM;
 }
 
-/* What has become of the last captures, which the engine may have handed to the store by now. */
+/* Adds the states of the last captures. The engine may have passed these to the store already. */
 static void add_states(void *ctx, json_t *list)
 {
     size_t i;
@@ -115,7 +115,7 @@ int document_schedules(struct api *api, const struct document_query *q, json_t *
     json_t *all = NULL;
     int r;
 
-    if (!q->viewer->whole) { /* they are the node's */
+    if (!q->viewer->whole) { /* only viewers of the whole node see schedules */
         *ret = json_pack("{s:[], s:[]}", "schedules", "triggers");
         return *ret ? 0 : -ENOMEM;
     }

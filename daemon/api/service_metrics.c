@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Time of functions and of locks by service, as Prometheus text. */
+/* CPU time of functions and waits for locks by service, as Prometheus text. */
 #include "api/api_impl.h"
 #include "api/exposition.h"
 #include "request/matcher.h"
 
 struct writing {
     const struct viewer *viewer;
-    struct matcher_set *seen; /* of the viewer; NULL: none */
+    struct matcher_set *seen; /* the viewer's rules; NULL: none */
     const char *name, *label;
     struct buf *out;
 };
 
-/* A rule that asks for a pod, a container or a main class shows none: a service has several. */
+/* Returns true if the viewer may see a service. Rules for a pod, container or main class match no
+ * service, since a service has several of them. */
 static bool sees(void *cookie, uint32_t owner, const char *pod_namespace)
 {
     const struct writing *w = cookie;

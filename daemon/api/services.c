@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The services of this node: what the JVMs that run are by name, each with its JVMs. */
+/* The services of this node, each with the JVMs that run. */
 #include "api/api_impl.h"
 #include "api/json.h"
 #include "capture/process_selector.h"
@@ -18,10 +18,10 @@ json_t *service_json(const struct process *p)
 
 struct services_args {
     struct target *target;
-    json_t *by_name; /* object: what is listed of each */
+    json_t *by_name; /* object: a service's name -> its entry */
 };
 
-/* Appends @text to the list @name of @object, once. */
+/* Appends @text to the list @name of @object, unless the list has it already. */
 static void add_once(json_t *object, const char *name, const char *text)
 {
     json_t *list = json_object_get(object, name);

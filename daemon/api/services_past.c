@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the history adds to the list of services: JVMs that have ended, and marks. */
+/* Adds the history's part to the list of services: JVMs that have ended, and marks. */
 #include "api/json.h"
 #include "api/past_impl.h"
 #include "base/places.h"
 
-#define SERVICES_ENDED_MAX 1000 /* JVMs that have ended, of all services */
+#define SERVICES_ENDED_MAX 1000 /* ended JVMs, of all services together */
 #define SERVICES_MARKS_MAX 1000
-#define SERVICES_TEXTS_MAX 256 /* versions or environments of one */
+#define SERVICES_TEXTS_MAX 256 /* versions or environments of one service */
 
-/* What is listed of one kind, of all services. Where it is full, who has most of it gives way. */
+/* Entries of one kind, of all services. A full list gives up an entry of the owner with the
+ * most. */
 struct listed {
     size_t max;
     struct listed_one {
         uint64_t owner;
-        json_t *list, *one; /* borrowed: of its service, and what of that it is */
+        json_t *list, *one; /* borrowed: the service's list, and the entry in it */
     } * all;                /* owned, [max] */
     size_t count, left_out;
     struct places places;
@@ -21,9 +22,9 @@ struct listed {
 
 struct past_services {
     struct past_filter filter;
-    json_t *services; /* array of what is listed */
-    json_t *by_name;  /* object: the same entries */
-    json_t *running;  /* object: the entry of each JVM that runs, by its pid and start */
+    json_t *services; /* array of the services' entries */
+    json_t *by_name;  /* object: a service's name -> its entry */
+    json_t *running;  /* object: pid and start of each running JVM -> its service's entry */
     struct listed ended, marks;
 };
 
@@ -44,8 +45,7 @@ static void take_off(const struct listed_one *l)
     }
 }
 
-/* Returns the place of one more of @owner's, in which another may have been. NULL: there is none.
- */
+/* Returns a place for an entry of @owner. It may have held another owner's entry. NULL: none. */
 static struct listed_one *place_of(struct listed *l, uint64_t owner)
 {
     size_t at = l->count;
@@ -69,7 +69,7 @@ static struct listed_one *place_of(struct listed *l, uint64_t owner)
     return &l->all[at];
 }
 
-/* Adds @one, which is taken, to the list @key of @entry. */
+/* Adds @one, which it takes, to the list @key of @entry. */
 static void put(struct listed_one *place, json_t *entry, const char *key, json_t *one)
 {
     place->list = json_object_get(entry, key);
@@ -101,7 +101,8 @@ static void add_once(json_t *list, const char *text)
         json_array_append_new(list, json_string(text));
 }
 
-/* Keeps the earlier or the later of two times, as RFC 3339 in UTC: texts compare as times do. */
+/* Keeps the earlier or the later of two times. They are texts in RFC 3339 and UTC, which sort by
+ * time. */
 static void keep_time(json_t *entry, const char *key, uint64_t time_ns, bool earlier)
 {
     json_t *now = json_time(time_ns);
@@ -115,14 +116,14 @@ static void keep_time(json_t *entry, const char *key, uint64_t time_ns, bool ear
         json_decref(now);
 }
 
-/* Writes what a JVM is found by. Its wall clock at the start differs by a little from one flamed to
- * the next, and so may its exec number. */
+/* Writes the key of a JVM: its pid and start ticks. A restart of flamed may change the wall clock
+ * of its start, and its exec number. */
 static void key_of(json_int_t pid, json_int_t start_ticks, char ret[64])
 {
     snprintf(ret, 64, "%lld %lld", (long long)pid, (long long)start_ticks);
 }
 
-/* Notes the JVMs of @entry, which run, and takes off what is not for the answer. */
+/* Notes the running JVMs of @entry, and removes members that are not part of the answer. */
 static void note_running(struct past_services *s, json_t *entry)
 {
     json_t *jvm;
@@ -138,8 +139,8 @@ static void note_running(struct past_services *s, json_t *entry)
     }
 }
 
-/* Returns the entry that has @image as a JVM that runs, borrowed: its service may have had another
- * name before. NULL: it has ended. */
+/* Returns the entry in which the JVM @image runs, borrowed. The JVM's service may have another name
+ * by now. NULL: it has ended. */
 static json_t *running_in(const struct past_services *s, const struct history_image *image)
 {
     char key[64];
@@ -195,7 +196,7 @@ static bool wants(void *cookie, const struct history_image *image)
     return image->host_pid && past_wants_image(&s->filter, image);
 }
 
-/* Gives entries of JVMs that run what those of the past have besides. */
+/* Adds the members that only entries of the past have. */
 static void complete(json_t *entry, uint64_t now_ns)
 {
     static const char *const LISTS[] = { "ended", "marks" };

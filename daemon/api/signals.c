@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is wrong with JVMs, as the API says it. */
+/* Signals, which report problems of JVMs, as JSON and as metrics. */
 #include "api/api_impl.h"
 #include "api/exposition.h"
 #include "api/json.h"
@@ -9,7 +9,7 @@
 
 #define LINK_BYTES 192
 #define REMEDY_BYTES 512
-#define SERVICES_MAX 1024 /* that /metrics has signals of */
+#define SERVICES_MAX 1024 /* services with signals in /metrics */
 _Static_assert(SERVICES_MAX >= SIGNAL_JVMS_MAX + SIGNAL_ENDED_MAX, "each JVM has one");
 
 /* ---- names ---- */
@@ -47,7 +47,7 @@ json_t *signal_names_json(const struct api *api, const struct process *p)
 struct listing {
     const struct target *target;
     json_t *list;
-    const char *failed; /* the signal that is no JSON; NULL: none. Static */
+    const char *failed; /* a signal with text that is not valid in JSON; NULL: none. Static */
 };
 
 static json_t *signal_json(const struct signal *s)
@@ -107,7 +107,7 @@ int facts_signals(struct api *api, const struct document_query *q, json_t **ret,
 
 struct service_row {
     char name[SERVICE_NAME_BYTES];
-    unsigned severity[RULES]; /* the greatest of its JVMs */
+    unsigned severity[RULES]; /* the highest of its JVMs */
 };
 
 struct scrape {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * GET /api/v1/jvms/{pid}/threads: all Java threads of a JVM. The engine's thread has some of them
- * read at a time and names their stacks, so that samples do not wait for a large dump.
+ * GET /api/v1/jvms/{pid}/threads: all Java threads of a JVM. The engine's thread reads them and
+ * names their stacks in slices, so that samples do not wait for a large dump.
  */
 #include "api/api_impl.h"
 #include "api/dump_tids.h"
@@ -13,11 +13,11 @@
 #include "profile/thread_dump.h"
 #include "symbolize/java_text.h"
 
-#define PASSES_MAX 4       /* over the tables, where some could not be read */
-#define PASS_PAUSE_US 4000 /* a collection that moves all may be over then */
-#define SLICE_PAUSE_US 200 /* for the engine's other work */
+#define PASSES_MAX 4       /* passes over the tables while some entries cannot be read */
+#define PASS_PAUSE_US 4000 /* a collection that moves objects may be over then */
+#define SLICE_PAUSE_US 200 /* leaves the engine time for other work */
 #define DUMP_NS (8 * NSEC_PER_SEC)
-#define STACKS_MAX 65536   /* that differ in their words */
+#define STACKS_MAX 65536   /* different stacks, by their words */
 #define IDS_MAX (1U << 19) /* a power of two */
 #define LINE_BYTES ((size_t)2 * TEXT_NAME_MAX + 512)
 
@@ -28,9 +28,9 @@ struct dump_ask {
     struct proc_id id;
     size_t ns_depth;
     struct thread_dump *dump;
-    struct hotspot_dump_batch *batch; /* owned, as all of these */
+    struct hotspot_dump_batch *batch; /* owned, like all members below */
     struct named_stack *named;
-    uint64_t *platform; /* JavaThreads that are still to be read, from platform_at on */
+    uint64_t *platform; /* JavaThreads, still to be read from platform_at on */
     size_t platform_count, platform_room, platform_at;
     struct u64_cache by_id;    /* -> 1 + place in dump->threads */
     struct u64_cache by_stack; /* hash of words -> string */
@@ -38,12 +38,12 @@ struct dump_ask {
     struct fingerprint_key key;
     bool tracks_all;
     uint32_t broken, left_sets;
-    uint64_t no_room; /* names and stacks beyond THREAD_DUMP_TEXT_MAX */
+    uint64_t no_room; /* names and stacks dropped beyond THREAD_DUMP_TEXT_MAX */
 };
 
 /* ---- the engine's thread ---- */
 
-/* The JVM is the one that was asked about first. */
+/* Finds the JVM. Fails if its pid belongs to another process than on the first call. */
 static int find_jvm(struct api *api, struct dump_ask *a, struct process **ret)
 {
     int r = jvm_find_readable(api, a->viewer, a->host_pid, ret, a->err);
@@ -100,7 +100,7 @@ static int call_begin(struct api *api, void *arg)
 
 /* ---- texts ---- */
 
-/* Returns 0 for a text that has no room. */
+/* Interns @text. 0: no room. */
 static uint32_t intern_text(struct dump_ask *a, const struct buf *text)
 {
     uint32_t id = 0;
@@ -120,7 +120,7 @@ static uint32_t intern_clean(struct dump_ask *a, struct span raw)
     return intern_text(a, &clean);
 }
 
-/* "java.lang.Thread.run(Thread.java:1583)". Texts of the frame table are clean. */
+/* Adds "java.lang.Thread.run(Thread.java:1583)". Texts of the frame table are clean. */
 static void add_frame_line(const struct frame_table *t, uint32_t id, struct buf *out)
 {
     const struct frame *f = frame_table_get(t, id);
@@ -202,7 +202,7 @@ _Static_assert((int)DUMP_LOCK_PARK == (int)THREAD_LOCK_PARK &&
                    (int)DUMP_LOCK_LOCK == (int)THREAD_LOCK_LOCK,
                "so have locks");
 
-/* The place of thread @id: of a new one, or of one that was met before; NULL: there is no room. */
+/* Returns the entry of thread @id, new or known; NULL: no room. */
 static struct dumped_thread *thread_at(struct dump_ask *a, uint64_t id, bool *ret_known)
 {
     struct thread_dump *d = a->dump;
@@ -220,7 +220,8 @@ static struct dumped_thread *thread_at(struct dump_ask *a, uint64_t id, bool *re
     return &d->threads[at - 1];
 }
 
-/* The frames of a virtual thread that is mounted are on top of its carrier's, up to this one. */
+/* Moves the frames of a mounted virtual thread to that thread. They lie above its carrier's, down
+ * to ENTER. */
 static void split_carrier(struct dump_ask *a, struct dumped_thread *carrier, uint64_t carried)
 {
     static const char ENTER[] = "jdk.internal.vm.Continuation.enterSpecial(";
@@ -244,7 +245,7 @@ static void split_carrier(struct dump_ask *a, struct dumped_thread *carrier, uin
         *t = (struct dumped_thread){ .id = carried, .is_virtual = true, .is_daemon = true };
     t->state = DUMPED_RUNNABLE;
     t->is_mounted = true;
-    t->carrier_id = a->dump->threads[where].id; /* the list may have moved */
+    t->carrier_id = a->dump->threads[where].id; /* not @carrier: the list may have moved */
     t->stack = inner;
     t->why = THREAD_STACK_WHOLE;
 }
@@ -274,7 +275,7 @@ static void take_thread(struct api *api, struct dump_ask *a, struct process *p,
         found.name = at->name;
     else if (t->name_n)
         found.name = intern_clean(a, (struct span){ a->batch->names + t->name_at, t->name_n });
-    if (known && at->stack && !t->count) { /* it was met before, with its stack */
+    if (known && at->stack && !t->count) { /* split_carrier() has added it with its stack */
         at->name = found.name;
         return;
     }
@@ -321,11 +322,11 @@ static int read_virtual_batch(struct api *api, struct dump_ask *a, struct proces
         b->ended = a->tracks_all = true;
         return 0;
     }
-    if (r == -E2BIG) /* on a busy machine finding the tables may take too long */
+    if (r == -E2BIG) /* too slow on a busy machine to find the tables */
         return 0;
     if (r < 0)
         return refuse(a, r);
-    if (r > 0) { /* none was ever made */
+    if (r > 0) { /* no virtual thread was ever made */
         a->tracks_all = true;
         return 0;
     }
@@ -336,7 +337,7 @@ static int read_virtual_batch(struct api *api, struct dump_ask *a, struct proces
     return 0;
 }
 
-/* Reads the next threads of the kind of a->batch. */
+/* Reads the next slice of threads, of the kind that a->batch names. */
 static int call_batch(struct api *api, void *arg)
 {
     struct dump_ask *a = arg;
@@ -372,7 +373,7 @@ static uint64_t count_changed(const struct thread_dump *d)
     return n;
 }
 
-/* Once, and again where a collector was at work, or threads ran on. */
+/* Reads the virtual threads. Tries again if a collector was at work or threads ran on. */
 static int read_virtual(void *ctx, struct dump_ask *a, uint64_t until_ns)
 {
     int r = 0;

@@ -1,37 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Samples per bucket of time, by JVM or by category, and when JVMs stopped: out of the flight
- * recorder, of the history's sums for what lies further back than it reaches, and of stored
- * captures before that. */
+/* Samples per bucket of time, by JVM or by category, and when JVMs stopped. The flight recorder
+ * gives the latest time, sums of the history the time before, and stored captures what is older. */
 #include "api/json.h"
 #include "api/past_impl.h"
 
 #include <math.h>
 
-#define TIMELINE_SERIES_MAX 64     /* that are answered: the heaviest */
-#define TIMELINE_COLLECTED_MAX 512 /* that are counted; a day may have had many JVMs */
-#define TIMELINE_JVMS_MAX 256      /* with their categories */
-/* So much more than the recorder may hold has to be asked for before stored captures are read:
- * what pages ask for each JVM every few seconds is answered from memory alone. */
+#define TIMELINE_SERIES_MAX 64     /* series in an answer: the heaviest */
+#define TIMELINE_COLLECTED_MAX 512 /* series while counting; a day may have many JVMs */
+#define TIMELINE_JVMS_MAX 256      /* JVMs if the series have categories */
+/* Stored captures are read only for requests that reach back further than the recorder by more than
+ * this. So pages, which ask for each JVM every few seconds, are answered from memory. */
 #define TIMELINE_SLACK_NS (60 * NSEC_PER_SEC)
 
-/* One line of it, counted by bucket. */
+/* One series, counted by bucket. */
 struct series {
-    char *name;           /* owned, of the process; NULL: not of one */
-    const char *category; /* literal; NULL: of all */
+    char *name;           /* owned: the process's name; NULL: all processes */
+    const char *category; /* literal; NULL: all categories */
     int32_t host_pid;
-    double *samples; /* parts of the history may lie in several buckets, a share of them in each */
+    double *samples; /* by bucket; a part of the history may span several buckets */
     double total;
 };
 
-/* What distinguishes the lines, and the lines so far. */
+/* A timeline in the making. */
 struct timeline {
     struct time_range range;
     bool by_jvm, by_category;
     size_t buckets, count, max;
     struct series *list; /* [max] */
-    double others;       /* samples for which there was no room */
+    double others;       /* samples of series without room */
     uint64_t now_ns;     /* CLOCK_REALTIME */
-    uint64_t period_ns;  /* between samples, as they are counted here; 0: there was none yet */
+    uint64_t period_ns;  /* of the counted samples; 0: no sample yet */
     bool no_memory;
 };
 
@@ -62,7 +61,7 @@ static void timeline_deinit(struct timeline *t)
     free(t->list);
 }
 
-/* NULL: no room. */
+/* Returns the series with these values, new or known. NULL: no room or no memory. */
 static struct series *series_of(struct timeline *t, const char *name, int32_t host_pid,
                                 const char *category)
 {
@@ -89,7 +88,7 @@ static struct series *series_of(struct timeline *t, const char *name, int32_t ho
     return s;
 }
 
-/* Returns the bucket of @at, a time that lies in the range or beside it. */
+/* Returns the bucket of the time @at. Times beside the range count in the nearest bucket. */
 static size_t bucket_of(const struct timeline *t, uint64_t at)
 {
     uint64_t since = at - MIN(at, t->range.from_ns);
@@ -98,7 +97,8 @@ static size_t bucket_of(const struct timeline *t, uint64_t at)
     return MIN((size_t)(share * (double)t->buckets), t->buckets - 1);
 }
 
-/* Returns how many samples @n at @period_ns are as they are counted here. */
+/* Converts @n samples at @period_ns to the period of the timeline. The first call sets that
+ * period. */
 static double as_counted(struct timeline *t, double n, uint64_t period_ns)
 {
     if (!t->period_ns)
@@ -120,7 +120,7 @@ static void series_add(struct timeline *t, struct series *s, size_t bucket, doub
 
 ORDER_FUNCTION(by_total, struct series, COMPARE(y->total, x->total))
 
-/* Leaves the @most heaviest lines. */
+/* Keeps the @most heaviest series. */
 static void timeline_cut(struct timeline *t, size_t most)
 {
     if (t->count <= most)
@@ -134,9 +134,9 @@ static void timeline_cut(struct timeline *t, size_t most)
     }
 }
 
-/* ---- what goes out ---- */
+/* ---- the answer's numbers ---- */
 
-/* Whole samples by bucket, that together are as many as all. */
+/* Returns whole samples by bucket. Rounding keeps their sum. */
 static json_t *samples_json(const struct series *s, size_t buckets)
 {
     json_t *list = json_array();
@@ -163,10 +163,10 @@ static json_t *series_json(const struct series *s, size_t buckets)
     return value;
 }
 
-/* ---- what is counted ---- */
+/* ---- counting ---- */
 
-/* The line of samples of @process in @category. @known: [processes * categories], what was found
- * before. */
+/* Returns the series of samples of @process in @category. @known caches results: [processes *
+ * categories]. */
 static struct series *line_of(struct timeline *t, const struct profile *p, uint32_t process,
                               size_t category, struct series **known)
 {
@@ -180,7 +180,7 @@ static struct series *line_of(struct timeline *t, const struct profile *p, uint3
     return *slot;
 }
 
-/* 0 or -ENOMEM. */
+/* Counts the samples of @p. 0 or -ENOMEM. */
 static int timeline_count(struct timeline *t, const struct profile *p)
 {
     _cleanup_free_ struct series **known =
@@ -200,14 +200,13 @@ static int timeline_count(struct timeline *t, const struct profile *p)
     return 0;
 }
 
-/* Adds @n samples of a part of the history: what of its time lies in a bucket says how many of them
- * do. */
+/* Adds @n samples of a part of the history, shared out by the time that it has in each bucket. */
 static void add_part(struct timeline *t, struct series *line, const struct history_sums *part,
                      double n)
 {
     double width = (double)(t->range.to_ns - t->range.from_ns) / (double)t->buckets;
     uint64_t end_ns =
-                 MAX(MIN(part->end_ns, t->now_ns), part->start_ns + 1), /* of the last minute */
+                 MAX(MIN(part->end_ns, t->now_ns), part->start_ns + 1), /* minutes may still run */
         from_ns = MAX(part->start_ns, t->range.from_ns), to_ns = MIN(end_ns, t->range.to_ns);
     double length = (double)(end_ns - part->start_ns);
 
@@ -229,7 +228,7 @@ static void count_part(void *cookie, const struct history_sums *part)
     const char *name = image->host_pid ? image->name : others;
 
     snprintf(others, sizeof(others), "[other processes of user %u]", image->owner);
-    if (t->max - t->count < CATEGORY_COUNT) /* many short ones are not to keep out what follows */
+    if (t->max - t->count < CATEGORY_COUNT) /* short-lived JVMs must not keep out later ones */
         timeline_cut(t, t->max / 2);
     for (size_t i = 0; i < CATEGORY_COUNT; i++) {
         if (part->samples[i])
@@ -257,8 +256,8 @@ static json_t *timeline_json(const struct timeline *t, const struct past_recorde
                      (json_int_t)round(t->others));
 }
 
-/* What limits @p and what the history had, or, where nothing is known, that less is kept than was
- * asked for. */
+/* Returns warnings: the limits of @p and of the history. If there is no data, says that less is
+ * kept than the request asks for. */
 static json_t *warnings_json(const struct profile *p, const struct history_reach *kept,
                              uint64_t asked_ns, const char *reach)
 {
@@ -278,7 +277,7 @@ static json_t *warnings_json(const struct profile *p, const struct history_reach
     return list;
 }
 
-/* Puts finished lists into the answer, or frees them. */
+/* Puts the finished lists into the answer, or frees them. */
 static int timeline_answer(struct api *api, const struct target_selector *target,
                            struct timeline *t, const struct profile *p,
                            const struct past_recorder *recorder, const struct past_sums *sums,
@@ -343,7 +342,7 @@ int backend_timeline(void *ctx, const struct target_selector *target,
     if (r == 0)
         r = past_timeline(api, target, range, range->from_ns + recorded_ns < clock_realtime_ns(),
                           &sums, &p, &recorder, err);
-    timeline_cut(&t, t.max / 2); /* leaves room for what runs now */
+    timeline_cut(&t, t.max / 2); /* makes room for JVMs that run now */
     if (r == 0 && p)
         r = timeline_count(&t, p);
     if (r == 0)

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a timeline shows besides samples: releases, a wall clock that was set, captures. */
+/* Marks in a timeline: releases, jumps of the wall clock, captures. */
 #include "api/json.h"
 #include "api/past_impl.h"
 #include "profile/match.h"
 
-#define MARKS_MAX 1000         /* of the history: the first */
-#define MARKS_CAPTURES_MAX 200 /* the newest */
+#define MARKS_MAX 1000         /* of the history: the earliest */
+#define MARKS_CAPTURES_MAX 200 /* the newest captures */
 
 struct marks {
     struct past_filter filter;
     json_t *list;
-    size_t count; /* of the history */
-    bool older;   /* captures are left out */
+    size_t count; /* marks of the history */
+    bool older;   /* true: older captures are left out */
 };
 
-/* Says in @warnings what of @m is left out. */
+/* Adds warnings about marks that are left out. */
 static void warn_left_out(const struct marks *m, json_t *warnings)
 {
     char text[160];
@@ -55,7 +55,7 @@ static void see_mark(void *cookie, const struct history_mark *mark)
                            json_string_or_null(image ? image->service : ""), "text", mark->text));
 }
 
-/* Whether a process of @c is asked for, where the store cannot be asked so. */
+/* Returns true if the request wants a process of @c. Needed for filters that the store lacks. */
 static bool has_wanted(const struct marks *m, const struct store_capture *c)
 {
     const struct target_selector *t = m->filter.t;

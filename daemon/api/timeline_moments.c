@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* When JVMs stopped in a range of time: collections, and safepoints that took long. */
+/* Stops of JVMs in a range of time: collections, and long safepoints. */
 #include "api/api_impl.h"
 #include "api/json.h"
 
 #include "base/array.h"
 #include "base/cleanup.h"
 
-#define TIMELINE_MOMENTS_MAX 500              /* the longest */
-#define TIMELINE_LONG_NS (10 * NSEC_PER_MSEC) /* safepoints that took less are left out */
+#define TIMELINE_MOMENTS_MAX 500              /* the longest stops of an answer */
+#define TIMELINE_LONG_NS (10 * NSEC_PER_MSEC) /* shorter safepoints are left out */
 
 struct stop {
     const struct profile_moment *m;
-    uint64_t ns;    /* that threads were stopped */
-    uint32_t count; /* of what is counted */
+    uint64_t ns;    /* time that threads were stopped */
+    uint32_t count; /* stops in a counted pause */
 };
 
 ORDER_FUNCTION(by_owner, struct stop,
@@ -20,7 +20,7 @@ ORDER_FUNCTION(by_owner, struct stop,
                    COMPARE(x->m->process, y->m->process) ?:
                    COMPARE(x->m->start_ns, y->m->start_ns))
 
-/* Returns the moment of @kind during which @m ended; NULL: none. @all is sorted by_owner(). */
+/* Returns the stop of @kind during which @m ended; NULL: none. @all is sorted by by_owner(). */
 static struct stop *around(struct stop *all, size_t count, uint32_t kind,
                            const struct profile_moment *m)
 {
@@ -44,8 +44,8 @@ static void take_off(struct stop *from, const struct profile_moment *m)
     from->count -= from->count > 0;
 }
 
-/* Drops counted pauses that a moment already shows: collections are at safepoints, and counters
- * have both. Counters know more: of several collections between two readings only the last has a
+/* Drops counted pauses that a moment already shows. A collection runs at a safepoint, and counters
+ * count both. Counters have more: of several collections between two readings only the last has a
  * moment. */
 static void take_off_moments(struct stop *all, size_t count)
 {
@@ -59,7 +59,7 @@ static void take_off_moments(struct stop *all, size_t count)
     }
 }
 
-/* All that may have stopped threads. */
+/* Lists all moments that may have stopped threads. Returns their number. */
 static size_t list_stops(const struct profile *p, struct stop *ret)
 {
     size_t count = 0;

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pauses and throttling of JVMs in each bucket of a timeline, out of the history. */
+/* Pauses and throttling of JVMs per bucket of a timeline, from the history. */
 #include "api/json.h"
 #include "api/past_impl.h"
 
 #include "base/array.h"
 #include "base/id_table.h"
 
-#define STOPS_SHOWN 500 /* entries: the longest */
+#define STOPS_SHOWN 500 /* the longest entries of an answer */
 
-/* What has one entry. No padding: it is a record of a table. */
+/* Key of an entry, without padding since a table compares its bytes. */
 struct stop_key {
-    uint64_t start_ns; /* of the bucket */
+    uint64_t start_ns; /* begin of the bucket */
     uint64_t host_pid;
 };
 
@@ -18,15 +18,15 @@ struct stop_key {
 struct stopped {
     struct stop_key key;
     struct history_stopped sum;
-    uint64_t ns; /* of the kind that is written */
+    uint64_t ns; /* of the kind that write_kind() writes */
 };
 
 struct stops {
     struct past_filter filter;
-    uint64_t from_ns, to_ns; /* of the range, in whole minutes */
-    uint64_t width_ns;       /* of a bucket: whole minutes */
-    uint64_t recorded_ns;    /* from here on the recorder has single collections */
-    struct id_table ids;     /* keys: the index of an entry in the list */
+    uint64_t from_ns, to_ns; /* the range in whole minutes */
+    uint64_t width_ns;       /* of a bucket, in whole minutes */
+    uint64_t recorded_ns;    /* from this time on the recorder has single collections */
+    struct id_table ids;     /* the id of a key is its index in list */
     struct stopped *list;    /* owned */
     size_t count, cap;
     int failed; /* -errno */
@@ -71,8 +71,8 @@ ORDER_FUNCTION(longest_first, struct stopped,
                    COMPARE(y->key.start_ns, x->key.start_ns) ?:
                    COMPARE(x->key.host_pid, y->key.host_pid))
 
-/* Appends the longest entries of one kind to @moments. They end at @until_ns at the latest. Returns
- * how many are left out. */
+/* Appends the longest entries of one kind to @moments. Entries end at @until_ns at the latest.
+ * Returns how many are left out. */
 static size_t write_kind(struct stops *s, const char *kind, bool counts, uint64_t until_ns,
                          json_t *moments)
 {
