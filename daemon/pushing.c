@@ -9,7 +9,7 @@
 #include "push/push_url.h"
 #include "serve/serve.h"
 
-/* What the thread of push/ reaches; lives as long as the process. */
+/* The objects that callbacks of push/ use. They live as long as the process. */
 static struct pushing {
     struct engine *engine;
     struct serve *serve;
@@ -29,7 +29,7 @@ static void set_problem(void *cookie, const char *sentence)
     engine_set_problem(p->engine, ENGINE_PROBLEM_PUSH, sentence);
 }
 
-/* The rules that are in force now: a reload may have changed them. */
+/* Gets the viewer from the rules in force now: a reload may have changed them. */
 static bool with_viewer(void *cookie, const char *name,
                         void (*use)(void *arg, const struct viewer *v), void *arg)
 {

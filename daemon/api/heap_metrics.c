@@ -21,7 +21,7 @@ struct heap_metrics_jvm {
 
 /* ---- the engine's thread ---- */
 
-#define OWNERS_AT_ONCE 128 /* JVMs of which one answer asks for the owner */
+#define OWNERS_AT_ONCE 128 /* JVMs per answer that are asked for their owner */
 
 struct collecting {
     struct heap_metrics *m;
@@ -272,7 +272,7 @@ static void write_threads(const struct writer *w)
         line(w, "kind", "other", (double)(c->threads_live - c->threads_daemon));
 }
 
-/* Adds two counters, of which either may be unknown. */
+/* Adds two counters. Either may be unknown. */
 static double sum_of_known(int64_t a, int64_t b)
 {
     if (a < 0 && b < 0)

@@ -21,7 +21,7 @@ struct services_args {
     json_t *by_name; /* object: a service's name -> its entry */
 };
 
-/* Appends @text to the list @name of @object, unless the list has it already. */
+/* Appends @text to the list @name of @object, unless the list has the text already. */
 static void add_once(json_t *object, const char *name, const char *text)
 {
     json_t *list = json_object_get(object, name);

@@ -26,7 +26,7 @@ const char *export_content_type(enum push_protocol protocol)
 
 bool export_gzip(enum push_protocol protocol)
 {
-    return protocol == PUSH_OTLP; /* a pprof is compressed already */
+    return protocol == PUSH_OTLP; /* pprof bodies are compressed already */
 }
 
 struct exporter {
@@ -38,7 +38,7 @@ struct exporter {
     struct export_counts counts;
 };
 
-/* Renders the rows [from, to) as @format. */
+/* Renders the rows [from, to) as @format into a body. */
 static int render_rows(const struct exporter *x, size_t from, size_t to, uint32_t event,
                        const char *format, struct buf *out)
 {
@@ -110,7 +110,7 @@ static int render_series(const struct exporter *x, size_t from, size_t to, struc
     return r;
 }
 
-/* ---- parts ---- */
+/* ---- splitting ---- */
 
 static uint64_t samples_of(const struct fold *f, size_t from, size_t to)
 {
@@ -153,8 +153,8 @@ static size_t middle_of(const struct fold *f, size_t from, size_t to)
     return at < to ? at : middle;
 }
 
-/* Rows beyond these halves are of one stack: 2^22 rows are none after 22 steps, or few more where
- * services are uneven. */
+/* Limit of halvings: 2^22 rows are single stacks after 22 steps, or a few more if services are
+ * uneven. */
 #define DEPTH_MAX 64
 
 static int export_rows(struct exporter *x, size_t from, size_t to, unsigned depth)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Turns a folded minute into bodies of requests, each below the target's limits. Splits a body that
- * would be too large, by services, then by stacks. Thread: any.
+ * would be too large by services, then by stacks. Thread: any.
  */
 #pragma once
 

@@ -13,22 +13,22 @@
 #define FOLD_FLAGS (PROFILE_SAMPLE_UNKNOWN | PROFILE_SAMPLE_TRUNCATED)
 #define NO_GROUP UINT32_MAX
 
-struct fold_key { /* no padding: it is a key */
+struct fold_key { /* a key, so it has no padding */
     uint32_t group, event, stack, flags;
 };
 
 struct folder {
     struct fold *f;
-    struct intern *names; /* of groups */
-    uint32_t *of_process; /* group of each process */
+    struct intern *names; /* names of the groups */
+    uint32_t *of_process; /* the group of each process */
     struct id_table keys;
-    struct fold_row *sums; /* [sums_cap], by id of keys */
+    struct fold_row *sums; /* [sums_cap]: by id in keys */
     size_t sums_cap;
 };
 
 /* ---- groups ---- */
 
-/* Copies the attributes that a service keeps over restarts: no pod, no container, no instance. */
+/* Copies the attributes that a service keeps over restarts: no pod, container or instance. */
 static void lasting_attributes(struct span lines, struct buf *out)
 {
     struct span line;
@@ -93,7 +93,7 @@ static int add_group(struct folder *x, const struct profile_process *q, uint32_t
     if (attributes.error || name.error)
         return -ENOMEM;
     if (intern_find(x->names, buf_span(&name), ret)) {
-        (*ret)--; /* 0 is the empty text */
+        (*ret)--; /* id 0 is the empty text */
         return 0;
     }
     if (x->f->group_count >= FOLD_SERVICES_MAX)
@@ -146,7 +146,7 @@ ORDER_FUNCTION(by_value, struct fold_row,
                    COMPARE(y->value, x->value) ?:
                    COMPARE(x->stack, y->stack))
 
-/* Keeps @budget rows of each group and event, and one for the rest. */
+/* Keeps @budget rows of each group and event. One more row sums up the rest. */
 static void keep_budget(struct fold *f, size_t budget)
 {
     size_t to = 0, kept = 0;
@@ -251,9 +251,9 @@ struct unfolder {
     struct frame_table *table;
     struct record *record;
     struct frame_importer names;
-    uint32_t *threads; /* of the record, by group; NO_GROUP: none yet */
+    uint32_t *threads; /* ids in the record, by group; NO_GROUP: none yet */
     uint32_t *stack;   /* [deepest + 1] */
-    uint32_t other;    /* frame of the table */
+    uint32_t other;    /* the frame [other] in the frame table */
 };
 
 static void unfolder_deinit(struct unfolder *u)
@@ -316,8 +316,8 @@ static int begin(struct unfolder *u, size_t rows)
     return r == 0 ? record_new(u->table, rows + 1, &u->record) : r;
 }
 
-/* Writes the frames of @row, leaf first, and copies those that no row before has. 0 and their
- * number, or -errno. */
+/* Writes the frames of @row, leaf first. Copies frames that no earlier row has. 0 and their number,
+ * or -errno. */
 static int frames_of(struct unfolder *u, const struct fold_row *row, size_t *ret)
 {
     const struct profile *p = u->f->p;

@@ -15,7 +15,7 @@
 struct fold_row {
     uint32_t group; /* a service with its version, environment and namespaces */
     uint32_t event; /* index in the profile's events */
-    uint32_t stack; /* of the profile; FOLD_OTHER */
+    uint32_t stack; /* index in the profile's stacks; FOLD_OTHER: [other] */
     uint32_t flags; /* PROFILE_SAMPLE_UNKNOWN, PROFILE_SAMPLE_TRUNCATED */
     uint64_t samples, value;
 };
@@ -26,9 +26,9 @@ struct fold {
     size_t count;
     struct profile_process *groups; /* [group_count]: the attributes that a group shares, strings
                                      * of p */
-    char **attributes;              /* [group_count]: of it; owned */
+    char **attributes;              /* [group_count]: the attributes of each group; owned */
     size_t group_count;
-    uint32_t other_services; /* the group of the others; FOLD_OTHER: none */
+    uint32_t other_services; /* the group [other services]; FOLD_OTHER: none */
     uint64_t other_samples;  /* samples in [other] */
 };
 

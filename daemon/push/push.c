@@ -34,7 +34,7 @@ size_t push_statuses(struct push *p, struct push_status *ret, size_t max)
     return p->o.config->count;
 }
 
-/* Reports the first target that has failed for long. */
+/* Reports the first target that has failed for PUSH_FAILING_NS. */
 static void look_for_problems(struct push *p, uint64_t now_ns)
 {
     char text[sizeof(p->problem)] = "";
@@ -145,7 +145,7 @@ void push_free(struct push *p)
 {
     if (!p)
         return;
-    push_take_events(p); /* triggers may fire until the api has ended */
+    push_take_events(p); /* api/ may have queued messages of triggers until now */
     for (size_t i = 0; i < PUSH_TARGETS_MAX; i++) {
         spool_close(p->states[i].spool);
         buf_deinit(&p->states[i].words);

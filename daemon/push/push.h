@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The door of push/: sends the past minutes of this node's services to the engines that the
- * configuration names. A thread of its own takes finished minutes from the recorder, and folds them
- * (fold.h). It writes them into spools (spool.h) and hands them to flamed-push, which has the
- * network. No other thread waits for any of that.
+ * configuration names. A thread takes finished minutes from the recorder, folds them (fold.h) and
+ * writes them into spools (spool.h). It passes them to flamed-push, which alone has the network. No
+ * other thread waits for it.
  */
 #pragma once
 
@@ -12,7 +12,7 @@
 #include "request/backend.h"
 
 #define PUSH_TEXT_BYTES 192
-#define PUSH_FAILING_NS (600 * NSEC_PER_SEC) /* then a target is a problem of /readyz */
+#define PUSH_FAILING_NS (600 * NSEC_PER_SEC) /* longer failures are problems of /readyz */
 
 struct push;
 
@@ -24,9 +24,9 @@ struct push_opts {
     const char *node; /* name of the node, by which nodes send at different times; borrowed for
                        * the call */
     const char *host, *version; /* borrowed; outlive it */
-    /* Opens a file that a target names. 0; > 0: there is none; -errno with @err. */
+    /* Opens a file that a target names. 0; > 0: no such file; -errno with @err. */
     int (*open_file)(void *cookie, const char *path, int *ret_fd, struct error *err);
-    /* Reports a problem; "": there is none any more. */
+    /* Reports a problem; "": the problem is over. */
     void (*problem)(void *cookie, const char *sentence);
     /* Gets the viewer of the rule @name of `access`, only for the call of @use. Returns false if
      * there is no such rule, or if its role is below view. */

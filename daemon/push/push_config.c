@@ -75,7 +75,7 @@ static int take_line(const struct push_reading *r, const yaml_node_t *n, const c
     return 0;
 }
 
-/* @as_written: with the '/' at its end. */
+/* Reads an address into @to. @as_written: keeps a '/' at its end. */
 static int take_url(const struct push_reading *r, const yaml_node_t *n, const char *key,
                     bool as_written, char to[PUSH_URL_MAX + 1])
 {
@@ -129,7 +129,7 @@ static int take_protocol(const struct push_reading *r, const yaml_node_t *n)
     return 0;
 }
 
-/* Returns whether the recorder has the event: others have no samples of the past. */
+/* Returns true if the flight recorder has the event. Others have no samples of the past. */
 static bool is_recorded(const char *name)
 {
     return events_listed(SPAN("cpu,wall,offcpu,lock"), name);
@@ -163,8 +163,8 @@ static int take_events(const struct push_reading *r, const yaml_node_t *n)
     return 0;
 }
 
-/* Reads `match`. Samples of the past have no container, so a negative matcher on it would match
- * all. */
+/* Reads `match`. It may not name a container: samples of the past have none, so a negative matcher
+ * would match all of them. */
 static int take_match(const struct push_reading *r, const yaml_node_t *n)
 {
     int result = yaml_part_take_matchers(r->y, n, r->t->name, "service=\"shop\"", &r->t->match);
@@ -258,7 +258,7 @@ static int tls_key(const struct push_reading *r, struct span key, const yaml_nod
     return 0;
 }
 
-/* Returns whether @s may be the name of a header: a token, and none that the protocol or the
+/* Returns true if @s may name a header. It must be a token, and no header that the protocol or the
  * authorization sets. */
 static bool is_header_name(struct span s)
 {
@@ -300,7 +300,7 @@ int push_target_key(const struct push_reading *r, struct span key, const yaml_no
     struct push_target *t = r->t;
 
     if (span_eq_str(key, "name"))
-        return 0; /* read before the rest */
+        return 0; /* read before the other keys */
     if (span_eq_str(key, "url"))
         return take_url(r, value, "url", t->protocol == PUSH_WEBHOOK, t->url);
     if (span_eq_str(key, "protocol"))
@@ -363,7 +363,7 @@ int push_target_check(const struct push_reading *r, const yaml_node_t *n)
     return 0;
 }
 
-/* Checks that the broker, which has no YAML parser, finds the same paths. */
+/* Checks that the broker finds the same paths in the file. The broker has no YAML parser. */
 static int check_paths(const struct yaml_part *y, struct span text, const struct push_target *t)
 {
     char found[TLS_PATH_MAX + 1];

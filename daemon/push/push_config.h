@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The targets under `push` of the configuration, with the keys that Prometheus has for such
- * clients, and the webhooks of `triggers` with the same keys. Immutable once read; thread: any.
+ * clients. The webhooks of `triggers` are targets with the same keys. Immutable once read; thread:
+ * any.
  */
 #pragma once
 
@@ -19,7 +20,7 @@
 #define PUSH_SECRET_MAX 4095   /* bytes of a password, of credentials */
 #define PUSH_EVENTS_BYTES 160
 #define PUSH_SAMPLES_DEFAULT 2000
-#define PUSH_SAMPLES_MAX 15999 /* Pyroscope takes 16,000 of a profile; one is [other] */
+#define PUSH_SAMPLES_MAX 15999 /* Pyroscope accepts 16,000 in a profile; one is [other] */
 #define PUSH_EVERY_MIN_NS (5 * NSEC_PER_SEC)
 #define PUSH_EVERY_MAX_NS (3600 * NSEC_PER_SEC)
 
@@ -38,7 +39,7 @@ enum push_file {
 /* Texts are "" if they are not given. */
 struct push_target {
     char name[PUSH_NAME_MAX + 1]; /* [a-z0-9-], unique; a webhook has its trigger's */
-    char url[PUSH_URL_MAX + 1];   /* without the path of the protocol, and no '/' at its end; a
+    char url[PUSH_URL_MAX + 1];   /* without the protocol's path and without '/' at its end; a
                                    * webhook's as written */
     enum push_protocol protocol;
     uint64_t every_ns;
@@ -49,11 +50,11 @@ struct push_target {
     size_t header_count;
     char user[256], password[PUSH_SECRET_MAX + 1];        /* basic_auth */
     char auth_type[32], credentials[PUSH_SECRET_MAX + 1]; /* authorization */
-    char paths[PUSH_FILES][TLS_PATH_MAX + 1];             /* as they are written */
+    char paths[PUSH_FILES][TLS_PATH_MAX + 1];             /* of files, as written */
     char proxy[PUSH_URL_MAX + 1], no_proxy[PUSH_URL_MAX + 1];
     bool insecure;               /* insecure_skip_verify */
-    char link[PUSH_URL_MAX + 1]; /* where a browser reaches this flamed; for flamed.url */
-    uint64_t samples_max;        /* stacks of a service, an event and a minute */
+    char link[PUSH_URL_MAX + 1]; /* address of this flamed for browsers, sent as flamed.url */
+    uint64_t samples_max;        /* stacks per service, event and minute */
     uint64_t spool_bytes, spool_age_ns;
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files that read targets out of the configuration share. Private to push_config*.c. */
+/* Declarations that the files of push_config share. Private to push_config*.c. */
 #pragma once
 
 #include "push/push_config.h"
@@ -7,10 +7,10 @@
 
 struct push_reading {
     struct yaml_part *y;
-    struct push_target *t; /* NULL: there is no room for one */
+    struct push_target *t; /* NULL: the limit of targets is reached */
 };
 
-/* One key of a mapping. 0, or -errno with the sentence. */
+/* Reads one key of a mapping. 0, or -errno with a sentence. */
 typedef int (*push_key_fn)(const struct push_reading *r, struct span key, const yaml_node_t *at,
                            const yaml_node_t *value);
 

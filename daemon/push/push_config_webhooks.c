@@ -49,7 +49,7 @@ static int read_webhook(struct yaml_part *y, const yaml_node_t *name, const yaml
     struct push_reading r = { .y = y };
     int result;
 
-    if (webhook_count(c) == PUSH_WEBHOOKS_MAX) /* before there is a target to write */
+    if (webhook_count(c) == PUSH_WEBHOOKS_MAX) /* the list has no room for r.t */
         return push_refuse_secret(&r, n, "webhook", "a place among the first 16 triggers with one");
     r.t = &c->targets[c->count];
     push_target_default(r.t);
@@ -73,7 +73,7 @@ int push_read_webhooks(struct yaml_part *y, struct push_config *c)
     int r = yaml_part_find(y, "triggers", &list);
 
     if (r < 0 || !list || list->type != YAML_SEQUENCE_NODE)
-        return r; /* schedule/ refuses what is no list */
+        return r; /* schedule/ refuses a value that is no list */
     for (const yaml_node_item_t *i = list->data.sequence.items.start;
          r == 0 && i < list->data.sequence.items.top; i++) {
         const yaml_node_t *n = push_config_node(y, *i), *webhook = value_of(y, n, "webhook");

@@ -18,22 +18,22 @@ struct push_state {
     const struct push_target *target;
     struct spool *spool;
     struct retry retry;
-    uint64_t begin_ns; /* CLOCK_REALTIME: of the minute that is next */
-    uint64_t phase_ns; /* this node's, within every_ns */
+    uint64_t begin_ns; /* CLOCK_REALTIME of the next minute to send */
+    uint64_t phase_ns; /* this node's offset within every_ns */
     struct buf words;  /* of the target, being sent or sent */
     struct buf body;   /* the body that is being sent */
     bool known;        /* flamed-push has the target's words */
     bool sending_words;
     bool under_way;    /* the body is sent, or being sent */
-    size_t sent;       /* bytes of what is being sent */
-    uint32_t id;       /* of the body */
-    uint64_t number;   /* of it, in the spool */
-    uint64_t since_ns; /* CLOCK_MONOTONIC: it is under way */
+    size_t sent;       /* bytes sent so far of words or body */
+    uint32_t id;       /* of the body, in messages to flamed-push */
+    uint64_t number;   /* of the body, in the spool */
+    uint64_t since_ns; /* CLOCK_MONOTONIC: since when it is under way */
     uint64_t body_samples;
     struct push_status status;
 };
 
-#define PUSH_EVENTS_WAITING_MAX 32 /* until the thread is back, which is a second at most */
+#define PUSH_EVENTS_WAITING_MAX 32 /* room until the thread's next round, within a second */
 #define PUSH_EVENT_BYTES ((size_t)64 << 10)
 
 /* A message to a webhook. */
@@ -47,13 +47,13 @@ struct push {
     struct push_opts o;
     pthread_t thread;
     bool started;         /* the thread */
-    pthread_mutex_t lock; /* of published and events */
+    pthread_mutex_t lock; /* guards published and events */
     struct push_event events[PUSH_EVENTS_WAITING_MAX];
     size_t event_count;
-    uint64_t events_lost[PUSH_TARGETS_MAX]; /* for want of room */
+    uint64_t events_lost[PUSH_TARGETS_MAX]; /* messages dropped for lack of room */
     int stop_fd;                            /* an eventfd */
     bool ready;                             /* flamed-push has started */
-    uint64_t spread;                        /* of this node */
+    uint64_t spread;                        /* of this node, for retry_judge() */
     uint32_t next_id;
     char problem[PUSH_TEXT_BYTES + 128];
     struct push_state states[PUSH_TARGETS_MAX];

@@ -4,7 +4,7 @@
 
 #include <time.h>
 
-/* The part of a minute that a target may get. */
+/* The part of a minute that one target gets. */
 struct minute {
     struct push *push;
     struct push_state *state;
@@ -29,7 +29,7 @@ static int add_body(void *cookie, struct span body)
 {
     struct minute *m = cookie;
 
-    spool_add(m->state->spool, m->range.from_ns, body); /* it counts losses */
+    spool_add(m->state->spool, m->range.from_ns, body); /* the spool counts losses */
     return 0;
 }
 
@@ -116,8 +116,8 @@ static void take_minute(struct push *p, struct push_state *s)
     push_fail(s, "%s", m.err.msg[0] ? m.err.msg : "a minute could not be read");
 }
 
-/* Returns the first minute without a body in the spool: flamed may have been killed between a
- * minute's bodies and the note of the next one. */
+/* Returns the first minute without a body in the spool. flamed may have been killed after it wrote
+ * a minute's bodies, and before it noted the next minute. */
 static uint64_t first_not_taken(const struct push_state *s)
 {
     uint64_t newest = spool_newest(s->spool), next = spool_next(s->spool);

@@ -3,7 +3,7 @@
 
 #define PORT_HTTP 80
 #define PORT_HTTPS 443
-#define PORT_PROXY 1080 /* of libcurl, for a proxy over http:// */
+#define PORT_PROXY 1080 /* libcurl's port for a proxy with http:// */
 
 bool push_url_parse(struct span url, struct push_url *ret)
 {

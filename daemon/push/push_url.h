@@ -16,8 +16,8 @@ bool push_url_parse(struct span url, struct push_url *ret);
 /* Writes the url of @t for its status. A webhook's has only scheme, host and port, since its path
  * is often a secret. */
 void push_url_shown(const struct push_target *t, char ret[PUSH_URL_MAX + 1]);
-/* Writes the ports to which the targets of @config and their proxies take connections, each once.
- * Returns their number. */
+/* Writes the ports of the targets of @config and of their proxies, each once. Returns their
+ * number. */
 size_t push_ports(const struct push_config *config, uint16_t ret[PUSHER_PORTS_MAX]);
 /* Returns whether @t sends a secret (a password, credentials or a header) unencrypted to another
  * machine. */

@@ -52,7 +52,7 @@ void push_take_events(struct push *p)
     pthread_mutex_unlock(&p->lock);
     for (size_t i = 0; i < n; i++) {
         spool_add(p->states[events[i].number].spool, events[i].time_ns,
-                  buf_span(&events[i].body)); /* it counts losses */
+                  buf_span(&events[i].body)); /* the spool counts losses */
         buf_deinit(&events[i].body);
     }
 }

@@ -20,7 +20,7 @@ void push_fail(struct push_state *s, const char *fmt, ...)
 
 /* ---- to flamed-push ---- */
 
-/* Sends pieces of @bytes from s->sent on. True when all are sent. */
+/* Sends pieces of @bytes from s->sent on. Returns true when all are sent. */
 static bool send_pieces(const struct push *p, struct push_state *s, enum pusher_kind kind,
                         const struct buf *bytes)
 {
@@ -44,7 +44,8 @@ static bool send_pieces(const struct push *p, struct push_state *s, enum pusher_
 
 static void judge(struct push *p, struct push_state *s, const struct pusher_answer *a);
 
-/* Reads what the target is, with its secrets as they are now. */
+/* Reads the words of the target, with its present secrets, to send them next. False: that failed,
+ * which counts as an answer. */
 static bool begin_words(struct push *p, struct push_state *s, uint64_t now_ns)
 {
     struct pusher_answer unsent = { .failure = PUSHER_UNSENT };
@@ -79,7 +80,7 @@ bool push_send(struct push *p, struct push_state *s, uint64_t now_ns)
     if (!p->ready)
         return false;
     if (s->under_way && now_ns - s->since_ns > RETRY_ANSWER_NS) {
-        s->known = false; /* so that flamed-push gives it up, too */
+        s->known = false; /* new words make flamed-push drop the body, too */
         judge(p, s, &LATE);
     }
     if (!s->known && !s->sending_words) {
@@ -128,11 +129,11 @@ static void judge(struct push *p, struct push_state *s, const struct pusher_answ
     } else if (a->failure == PUSHER_ANSWERED) {
         push_fail(s, "it answered with status %u: %s", a->status, a->text);
         if (a->status == 401 || a->status == 403)
-            s->known = false; /* its secrets may have changed */
+            s->known = false; /* the secrets may have changed */
     } else {
         push_fail(s, "%s", a->text);
         if (a->failure == PUSHER_UNTRUSTED)
-            s->known = false; /* its certificates, too */
+            s->known = false; /* the certificates may have changed */
     }
     if (verdict == RETRY_REJECTED && s->under_way) {
         s->status.rejected++;
@@ -142,7 +143,7 @@ static void judge(struct push *p, struct push_state *s, const struct pusher_answ
     buf_clear(&s->body);
 }
 
-/* flamed-push has started, or started again. */
+/* Forgets what flamed-push knew: it has just started, or started again. */
 static void begin_again(struct push *p)
 {
     static const struct pusher_answer LOST = { .failure = PUSHER_UNSENT,

@@ -13,7 +13,7 @@ static void add_word(struct buf *out, const char *key, const char *value)
     buf_add_char(out, '\0');
 }
 
-/* Reads a file that a target names; a secret loses the end of its line. */
+/* Reads a file that a target names. Drops the line end of a secret. */
 static int read_file(const struct push *p, const struct push_target *t, enum push_file file,
                      struct buf *ret, struct error *err)
 {
@@ -40,7 +40,7 @@ static int read_file(const struct push *p, const struct push_target *t, enum pus
     return 0;
 }
 
-/* Reads the secret that is given as it is or by a file. */
+/* Reads a secret that the configuration gives as text or as a file. */
 static int read_secret(const struct push *p, const struct push_target *t, const char *given,
                        enum push_file file, struct buf *ret, struct error *err)
 {

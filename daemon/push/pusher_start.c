@@ -27,7 +27,7 @@ static void list_ports(const struct push_config *config, struct arguments *ret)
     }
 }
 
-/* In the child: the socket and the program are all that it keeps. */
+/* Runs in the child: keeps only the socket and the program. */
 static int become_pusher(int socket_fd, int exe_fd, struct arguments *a)
 {
     char *const environment[] = { NULL };

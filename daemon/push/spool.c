@@ -13,17 +13,17 @@
 
 struct entry {
     uint64_t begin_ns, number, bytes;
-    char *body; /* owned; NULL: it is in its file */
+    char *body; /* owned; NULL: its file has the bytes */
 };
 
 struct spool {
-    int fd; /* of the folder; -1: none */
+    int fd; /* the folder; -1: none */
     const char *kind;
     uint64_t max_bytes, max_age_ns;
-    struct entry *entries; /* [SPOOL_ENTRIES_MAX], a ring by age */
+    struct entry *entries; /* [SPOOL_ENTRIES_MAX]: a ring, oldest first */
     size_t first, count;
     uint64_t number;  /* of the next body */
-    uint64_t next_ns; /* of spool_set_next(); it is the name of an empty file */
+    uint64_t next_ns; /* by spool_set_next(); kept as the name of an empty file */
     uint64_t bytes, memory_bytes;
     struct spool_stats stats;
 };
@@ -35,7 +35,7 @@ static struct entry *at(struct spool *s, size_t i)
 
 /* ---- files ---- */
 
-/* "00000001763688400-000000000000002a.otlp": names sort by age. */
+/* Writes a file's name, such as "00000001763688400-000000000000002a.otlp". Names sort by age. */
 static void name_of(const struct spool *s, const struct entry *e, char name[NAME_BYTES])
 {
     snprintf(name, NAME_BYTES, "%020llu-%016llx.%s", (unsigned long long)e->begin_ns,
@@ -63,7 +63,7 @@ static void next_name(uint64_t next_ns, char name[NAME_BYTES])
     snprintf(name, NAME_BYTES, "next-%llu", (unsigned long long)next_ns);
 }
 
-/* Takes the name of a file that notes what comes next. Of two the later one stays. */
+/* Reads the name of a file that notes the next minute. Of two such files the later one stays. */
 static bool load_next(struct spool *s, const char *name)
 {
     struct span rest = span_of(name);
@@ -81,7 +81,8 @@ static bool load_next(struct spool *s, const char *name)
 ORDER_FUNCTION(by_age, struct entry,
                COMPARE(x->begin_ns, y->begin_ns) ?: COMPARE(x->number, y->number))
 
-/* Takes what is there; what is not ours, of another kind or too much is removed. */
+/* Loads the files of the folder. Removes foreign ones, those of another kind, and those beyond a
+ * limit. */
 static void load(struct spool *s)
 {
     int copy = openat(s->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -182,7 +183,7 @@ static void remove_first(struct spool *s)
     s->count--;
 }
 
-/* Bodies are dropped from the front alone, so that one under way is the first, or is gone. */
+/* Only the first body can be removed: bodies leave in order, so one under way is first or gone. */
 void spool_remove(struct spool *s, uint64_t number)
 {
     if (s->count && at(s, 0)->number == number)
@@ -195,7 +196,7 @@ static void lose_first(struct spool *s, enum spool_loss why)
     s->stats.lost[why]++;
 }
 
-/* Writes a new file whole, or none. */
+/* Writes a new file, whole or not at all. */
 static bool write_file(const struct spool *s, const struct entry *e, struct span body)
 {
     _cleanup_close_ int fd = -1;

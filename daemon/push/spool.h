@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What waits for one target, in files of a folder of the store: a file is a body as it is sent. The
- * oldest go where the bounds of bytes or age are reached. Where the folder cannot be written, a
- * little is kept in memory. Thread: one.
+ * The bodies that wait for one target, as files in a folder of the store. Each file is a body as it
+ * is sent. At the limit of bytes or of age the oldest bodies are dropped. If the folder cannot be
+ * written, a little is kept in memory. Thread: one.
  */
 #pragma once
 
@@ -15,48 +15,47 @@
 
 enum spool_loss {
     SPOOL_TOO_OLD,
-    SPOOL_TOO_MUCH, /* bytes or bodies */
+    SPOOL_TOO_MUCH, /* too many bytes or bodies */
     SPOOL_UNREADABLE,
     SPOOL_LOSSES
 };
 
 struct spool_opts {
-    int store_fd;     /* the folder in which it makes its own; borrowed for the call; -1: none */
+    int store_fd; /* the folder in which the spool makes its own; borrowed for the call; -1: none */
     const char *name; /* of the target: [a-z0-9-] */
-    const char *kind; /* of the bodies: files of another kind are dropped */
+    const char *kind; /* suffix of bodies; files of another kind are dropped */
     uint64_t max_bytes, max_age_ns;
 };
 
 struct spool_stats {
-    uint64_t bodies, bytes, minutes; /* that wait; minutes: different begins */
-    uint64_t oldest_ns;              /* CLOCK_REALTIME of the oldest begin; 0: nothing waits */
-    uint64_t lost[SPOOL_LOSSES];     /* bodies */
-    bool in_memory;                  /* the last one could not be written */
+    uint64_t bodies, bytes, minutes; /* that wait; minutes: with different begins */
+    uint64_t oldest_ns;              /* CLOCK_REALTIME, begin of the oldest one; 0: none waits */
+    uint64_t lost[SPOOL_LOSSES];     /* bodies lost, by reason */
+    bool in_memory;                  /* true: the last one could not be written */
 };
 
 struct spool;
 
-/* Opens the spool with what an earlier flamed left there. 0 or -ENOMEM. */
+/* Opens the spool, with the bodies that an earlier flamed left. 0 or -ENOMEM. */
 int spool_open(const struct spool_opts *o, struct spool **ret);
-/* Keeps the files. NULL is fine. Returns NULL. */
+/* Closes the spool and keeps the files. Accepts NULL. Returns NULL. */
 struct spool *spool_close(struct spool *s);
-/* Adds @body, of the time that begins at @begin_ns (CLOCK_REALTIME). 0; -EFBIG or -ENOMEM: it is
- * lost, and counted. */
+/* Adds @body, of the time that begins at @begin_ns (CLOCK_REALTIME). 0; -EFBIG or -ENOMEM: the body
+ * is lost and counted. */
 int spool_add(struct spool *s, uint64_t begin_ns, struct span body);
-/* Notes that all times before @begin_ns are done with. A disk that fails is no error. spool_next()
- * returns what was noted last, by an earlier flamed, too; 0: nothing was. */
+/* Notes that all times before @begin_ns are done. Errors of the disk are ignored. spool_next()
+ * returns the last note, even one of an earlier flamed; 0: there is none. */
 void spool_set_next(struct spool *s, uint64_t begin_ns);
 uint64_t spool_next(const struct spool *s);
-/* Returns the begin of the newest body; 0: nothing waits. */
+/* Returns the begin of the newest body; 0: none waits. */
 uint64_t spool_newest(const struct spool *s);
-/* Drops what is older than its bound at @now_ns (CLOCK_REALTIME). */
+/* Drops bodies that are over the age limit at @now_ns (CLOCK_REALTIME). */
 void spool_expire(struct spool *s, uint64_t now_ns);
-/* Reads the oldest body into @ret, and its number, which no other body of @s has. False: there is
- * none. */
+/* Reads the oldest body into @ret, and its number, which is unique in @s. False: none waits. */
 bool spool_first(struct spool *s, struct buf *ret, uint64_t *ret_number);
-/* Removes the body @number, which was sent or is given up. Nothing happens if a bound has dropped
- * it: then the loss is counted already. */
+/* Removes the body @number, which was sent or given up. Does nothing if a limit has dropped it,
+ * since that loss is counted. */
 void spool_remove(struct spool *s, uint64_t number);
-/* Returns whether nothing waits. */
+/* Returns true if no body waits. */
 bool spool_is_empty(const struct spool *s);
 void spool_stats(const struct spool *s, struct spool_stats *ret);

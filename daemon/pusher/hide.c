@@ -11,7 +11,7 @@ struct secrets {
     struct buf basic; /* base64 of user:password */
 };
 
-/* The headers that flamed gives to each request. */
+/* Returns true if @header is one that flamed adds to every request. */
 static bool is_public(struct span header)
 {
     static const char *const PUBLIC[] = { "Content-Type:", "Content-Encoding:",
@@ -30,7 +30,7 @@ static void add(struct secrets *s, struct span secret)
         s->items[s->count++] = secret;
 }
 
-/* The value of a header, and what stands behind its type: "Bearer". */
+/* Adds the value of a header as a secret, and the part after its type, such as "Bearer". */
 static void add_header(struct secrets *s, struct span header)
 {
     struct span value = span_trim(span_from(header, span_find(header, ':') + 1));

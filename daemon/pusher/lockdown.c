@@ -41,7 +41,7 @@ static const int ALLOWED[] = {
 #define TYPE (EXACT & ~(uint64_t)(SOCK_CLOEXEC | SOCK_NONBLOCK))
 #define CONDITIONS_MAX 3
 
-/* Argument @number, of its bits @mask, has the value @value. */
+/* Matches if the bits @mask of argument @number have the value @value. */
 #define IS(number, mask, value)                                                                    \
     {                                                                                              \
         number, SCMP_CMP_MASKED_EQ, mask, value                                                    \
@@ -61,14 +61,14 @@ static const struct {
 } ALLOWED_WITH[] = {
     { SCMP_SYS(mmap), 1, { IS(2, PROT_EXEC, 0) } },
     { SCMP_SYS(mprotect), 1, { IS(2, PROT_EXEC, 0) } },
-    /* threads and the worker's process, but no namespaces */
+    /* allows threads and the worker's process, but no namespaces */
     { SCMP_SYS(clone),
       1,
       { IS(0,
            CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER |
                CLONE_NEWPID | CLONE_NEWNET,
            0) } },
-    /* no owner of a descriptor, which would get signals */
+    /* sets no owner of a descriptor, who would get signals */
     { SCMP_SYS(fcntl), 1, { IS(1, EXACT, F_DUPFD) } },
     { SCMP_SYS(fcntl), 1, { IS(1, EXACT, F_DUPFD_CLOEXEC) } },
     { SCMP_SYS(fcntl), 1, { IS(1, EXACT, F_GETFD) } },
@@ -79,9 +79,10 @@ static const struct {
     { SCMP_SYS(ioctl), 1, { IS(1, EXACT, FIONBIO) } },
     { SCMP_SYS(open), 1, { IS(1, OPENS_TO_CHANGE, 0) } },
     { SCMP_SYS(openat), 1, { IS(2, OPENS_TO_CHANGE, 0) } },
-    /* each worker ends with the process that starts it */
+    /* a worker ends with the process that started it */
     { SCMP_SYS(prctl), 2, { IS(0, EXACT, PR_SET_PDEATHSIG), IS(1, EXACT, SIGKILL) } },
-    /* engines and name servers; no MPTCP, which Landlock does not limit, and no Unix sockets */
+    /* for engines and name servers. Not MPTCP, which Landlock does not limit, and not Unix
+     * sockets */
     SOCKET(AF_INET, SOCK_STREAM, 0),
     SOCKET(AF_INET, SOCK_STREAM, IPPROTO_TCP),
     SOCKET(AF_INET, SOCK_DGRAM, 0),
@@ -90,13 +91,13 @@ static const struct {
     SOCKET(AF_INET6, SOCK_STREAM, IPPROTO_TCP),
     SOCKET(AF_INET6, SOCK_DGRAM, 0),
     SOCKET(AF_INET6, SOCK_DGRAM, IPPROTO_UDP),
-    /* which addresses this machine has: getaddrinfo() sorts by that */
+    /* reads this machine's addresses: getaddrinfo() sorts results by them */
     SOCKET(AF_NETLINK, SOCK_RAW, NETLINK_ROUTE),
-    /* libcurl wakes itself up; of this type a pair stays connected to itself */
+    /* libcurl wakes itself by a pair; stream sockets of a pair stay connected to each other */
     { SCMP_SYS(socketpair), 2, { IS(0, EXACT, AF_UNIX), IS(1, TYPE, SOCK_STREAM) } },
 };
 
-/* What is not here fails: a library goes on without. */
+/* Filters system calls. A call that is not allowed fails, and libraries cope with that. */
 static int filter_calls(void)
 {
     scmp_filter_ctx ctx = seccomp_init(SCMP_ACT_ERRNO(EPERM));
@@ -109,7 +110,7 @@ static int filter_calls(void)
     for (size_t i = 0; r == 0 && i < ARRAY_SIZE(ALLOWED_WITH); i++)
         r = seccomp_rule_add_array(ctx, SCMP_ACT_ALLOW, ALLOWED_WITH[i].call, ALLOWED_WITH[i].count,
                                    ALLOWED_WITH[i].conditions);
-    if (r == 0) /* its flags cannot be looked at: glibc falls back to clone() */
+    if (r == 0) /* its flags lie in memory, out of a filter's sight: glibc falls back to clone() */
         r = seccomp_rule_add(ctx, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0);
     if (r == 0)
         r = seccomp_load(ctx);
@@ -117,7 +118,7 @@ static int filter_calls(void)
     return r;
 }
 
-/* /etc has resolv.conf and hosts, or links to files in these folders. */
+/* Allows reading of the folders with resolv.conf and hosts. These may be links out of /etc. */
 static int allow_folders(const struct landlock *l, struct error *err)
 {
     static const char *const FOLDERS[] = { "/etc", "/run/systemd/resolve", "/run/resolvconf",
@@ -166,7 +167,7 @@ int pusher_restrict(const uint16_t *ports, size_t n, struct error *err)
 {
     int r;
 
-    setgroups(0, NULL); /* where flamed has the right, which it has not under systemd */
+    setgroups(0, NULL); /* flamed may do this unless systemd starts it */
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
         return error_errno(err, "cannot set no_new_privs");
     r = capabilities_drop();
@@ -181,7 +182,8 @@ int pusher_restrict(const uint16_t *ports, size_t n, struct error *err)
 
 int pusher_lockdown(const uint16_t *ports, size_t n, struct error *err)
 {
-    /* No module of another name service is loaded later: nothing becomes executable then. */
+    /* Prevents that glibc loads a module of another name service later: code could not be mapped
+     * then. */
     __nss_configure_lookup("hosts", "files dns");
     limit(RLIMIT_CORE, 0);
     limit(RLIMIT_DATA, MEMORY_BYTES);

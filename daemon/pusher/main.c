@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * flamed-push [PORT...]: sends what flamed hands to it to the engines that the configuration names,
- * and connects to these ports. It runs as flamed's user, with IP sockets and one Unix socket, to
- * flamed: it cannot reach the Unix sockets of flamed and of the broker, and flamed takes it for no
- * known user over TCP. Its first process only starts the second, again if that ends; both end with
- * flamed.
+ * flamed-push [PORT...]: sends the bodies that flamed passes to the engines of the configuration.
+ * It may connect to these ports. It runs as flamed's user, with IP sockets and one Unix socket, to
+ * flamed. It cannot reach the Unix sockets of flamed and of the broker. Over TCP, flamed takes it
+ * for no known user. The first process only starts the second one, and starts it again when it
+ * ends. Both end with flamed.
  */
 #include "base/buf.h"
 #include "base/log.h"
@@ -23,7 +23,7 @@
 #define EXIT_ENDED 0 /* flamed has closed its end */
 #define EXIT_FAILED 1
 
-/* What comes in pieces, of one target at a time. */
+/* A message being received in pieces; one per target. */
 struct incoming {
     struct buf bytes;
     uint32_t kind, id, total;
@@ -76,8 +76,8 @@ static void take_whole(struct pusher *p, uint32_t target)
     in->kind = 0;
 }
 
-/* A piece that does not follow the one before begins or ends nothing: flamed waits in vain for an
- * answer, and sends again. */
+/* Takes a piece. Drops a piece that does not follow the one before: flamed then gets no answer, and
+ * sends again. */
 static void take_piece(struct pusher *p, const struct pusher_head *h, struct span piece)
 {
     struct incoming *in;
@@ -101,7 +101,7 @@ static void take_piece(struct pusher *p, const struct pusher_head *h, struct spa
         take_whole(p, h->target);
 }
 
-/* False: flamed has closed its end. */
+/* Returns false if flamed has closed its end. */
 static bool take_messages(struct pusher *p)
 {
     static char message[sizeof(struct pusher_head) + PUSHER_PIECE_BYTES];
@@ -138,7 +138,7 @@ static int work(void)
     return EXIT_FAILED;
 }
 
-/* Starts the worker until flamed has ended. */
+/* Starts the worker again and again until flamed has ended. */
 static int keep(void)
 {
     const struct timespec pause = { .tv_sec = 1 };
@@ -183,7 +183,7 @@ int main(int argc, char **argv)
 
     log_init("flamed-push", LOG_LEVEL_INFO);
     prctl(PR_SET_NAME,
-          "flamed-push"); /* it was started through an fd, whose number ps would show */
+          "flamed-push"); /* it was started through an fd: ps would show the fd's number */
     r = transfer_prepare() ?: pusher_lockdown(ports, read_ports(argc, argv, ports), &err);
     if (r < 0) {
         log_err_errno(r, "%s", err.msg[0] ? err.msg : "cannot prepare libcurl");

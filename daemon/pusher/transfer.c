@@ -8,8 +8,8 @@
 #include <curl/curl.h>
 #include <fcntl.h>
 
-#define ANSWER_BYTES_MAX ((size_t)64 << 10) /* what is longer is cut off and not read */
-/* Of an answer as it comes: interim answers, headers, what chunks have besides. */
+#define ANSWER_BYTES_MAX ((size_t)64 << 10) /* longer answers are cut off */
+/* The limit of a whole answer: interim answers, headers and the framing of chunks count, too. */
 #define RECEIVED_BYTES_MAX ((uint64_t)1 << 20)
 #define CA_BYTES_MAX ((size_t)4 << 20)
 #define WORDS_MAX 64
@@ -24,12 +24,12 @@ struct transfer {
     struct transfers *all;
     char *words; /* owned; NULL: no target */
     size_t words_bytes;
-    CURL *easy; /* under way; else NULL */
+    CURL *easy; /* the transfer under way; else NULL */
     struct curl_slist *headers;
     struct buf body, answer;
     uint32_t number, id;
-    uint64_t received; /* bytes of the answer */
-    bool plain;        /* its answers are not read */
+    uint64_t received; /* of the answer, with headers */
+    bool plain;        /* true: its answers are not read */
     char error[CURL_ERROR_SIZE];
 };
 
@@ -82,7 +82,7 @@ static void end(struct transfer *x)
     x->headers = NULL;
 }
 
-/* ---- what a target is ---- */
+/* ---- words of targets ---- */
 
 int transfers_target(struct transfers *t, uint32_t target, struct span words)
 {
@@ -95,7 +95,7 @@ int transfers_target(struct transfers *t, uint32_t target, struct span words)
     if (!copy)
         return -ENOMEM;
     memcpy(copy, words.p, words.n);
-    copy[words.n] = '\0'; /* an empty word ends them */
+    copy[words.n] = '\0'; /* an empty word ends the list */
     end(x);
     if (x->words)
         explicit_bzero(x->words, x->words_bytes);
@@ -111,10 +111,10 @@ static size_t take_answer(char *p, size_t size, size_t n, void *cookie)
     size_t room = ANSWER_BYTES_MAX - MIN(x->answer.n, ANSWER_BYTES_MAX), bytes = size * n;
 
     buf_add(&x->answer, p, MIN(room, bytes));
-    return bytes <= room ? bytes : 0; /* too long: the transfer ends */
+    return bytes <= room ? bytes : 0; /* too long: returning 0 ends the transfer */
 }
 
-/* Of chunks libcurl hands out what they hold, and no more. */
+/* Counts all bytes received. libcurl passes only the contents of chunks to its write function. */
 static int count_received(CURL *easy, curl_infotype type, char *p, size_t n, void *cookie)
 {
     struct transfer *x = cookie;
@@ -142,7 +142,7 @@ static CURLcode add_header(struct transfer *x, const char *text)
     return longer ? CURLE_OK : CURLE_OUT_OF_MEMORY;
 }
 
-/* Applies one word; what is not known is no error of ours. */
+/* Applies one word. Unknown words are ignored. */
 static CURLcode apply(struct transfer *x, const char *word)
 {
     const struct {
@@ -183,8 +183,8 @@ static CURLcode apply(struct transfer *x, const char *word)
     return CURLE_OK;
 }
 
-/* The options of every transfer: HTTP alone, no redirect to elsewhere, nothing of the environment,
- * and bounds of time. */
+/* Sets the options of every transfer: only HTTP, no redirect to other hosts, nothing from the
+ * environment, and limits of time. */
 static CURLcode apply_common(struct transfer *x)
 {
     const struct {
@@ -257,7 +257,7 @@ int transfers_send(struct transfers *t, uint32_t target, uint32_t id, struct spa
     return 0;
 }
 
-/* ---- how it went ---- */
+/* ---- outcomes ---- */
 
 static uint32_t failure_of(CURLcode c)
 {
@@ -302,7 +302,7 @@ static void finish(struct transfer *x, CURLcode c)
     x->all->done(x->all->cookie, x->number, x->id, &a);
 }
 
-/* Ends those with an answer that has no end. */
+/* Ends transfers with an answer beyond RECEIVED_BYTES_MAX. */
 static void end_endless(struct transfers *t)
 {
     for (uint32_t i = 0; i < PUSHER_TARGETS_MAX; i++) {
