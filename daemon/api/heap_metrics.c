@@ -10,7 +10,8 @@
 
 #define LABELS_MAX ((size_t)8 << 20)
 #define NS_PER_S 1e9
-#define RESIDENCE_OLD_NS (180 * NSEC_PER_SEC) /* pages are counted each minute, if time permits */
+#define RESIDENCE_OLD_NS                                                                           \
+    (180 * NSEC_PER_SEC) /* flamed counts pages each minute while there is time */
 
 struct heap_metrics_jvm {
     struct counters c;
