@@ -5,8 +5,9 @@
 #include "capture/capture_impl.h"
 
 #define OTHERS_RETRY_NS (10 * NSEC_PER_SEC)
-#define SETS_OF_CALLER_MAX EVENTS_AT_ONCE_MAX /* sets of samples: enough for one capture */
-#define SETS_OF_ROOT 1                        /* sets that are reserved for root */
+#define SETS_OF_CALLER_MAX EVENTS_AT_ONCE_MAX   /* sets of samples of all captures of a caller */
+#define SETS_ALONE_MAX (EVENTS_AT_ONCE_MAX + 1) /* of its only capture: event wall takes two */
+#define SETS_OF_ROOT 1                          /* sets that are reserved for root */
 
 bool capture_lasts(const struct capture_request *req)
 {
@@ -91,6 +92,12 @@ int capture_admit(const struct captures *captures, const struct capture_request 
     return 0;
 }
 
+/* Returns how many sets of samples the captures of @caller may have together. */
+static unsigned sets_limit(const struct captures *captures, const struct caller *caller)
+{
+    return captures_count(captures, caller).own > 1 ? SETS_OF_CALLER_MAX : SETS_ALONE_MAX;
+}
+
 /* Returns how many sets of samples the captures of @caller have. */
 static unsigned sets_of(const struct captures *captures, const struct caller *caller)
 {
@@ -110,10 +117,10 @@ bool capture_may_add_set(const struct captures *captures, const struct caller *c
 
     if (caller_is_root(caller))
         return true;
-    if (sets_of(captures, caller) >= SETS_OF_CALLER_MAX) {
+    if (sets_of(captures, caller) >= sets_limit(captures, caller)) {
         error_set(err, -EBUSY,
-                  "the captures of %s sample %d events and rates, the most for one caller",
-                  caller_name(caller, name), SETS_OF_CALLER_MAX);
+                  "the captures of %s sample %u events and rates, the most for one caller",
+                  caller_name(caller, name), sets_of(captures, caller));
         error_remedy(err, "use an event and a rate of one of them, or end one");
         return false;
     }

@@ -232,7 +232,8 @@ bool capture_lasts(const struct capture_request *req);
 int capture_admit(const struct captures *captures, const struct capture_request *req,
                   struct error *err);
 /* Returns whether @caller may arm one more set of samples. A caller may have half of them, and one
- * is reserved for root, so that no caller blocks all others. False: @err has the reason. */
+ * more for its only capture. One is reserved for root. So no caller blocks all others. False: @err
+ * has the reason. */
 bool capture_may_add_set(const struct captures *captures, const struct caller *caller,
                          struct error *err);
 

@@ -135,6 +135,20 @@ static void add_sets(const struct caller *caller, uint32_t from, uint32_t to)
     }
 }
 
+/* As event wall takes two, beside three others. */
+START_TEST(an_only_capture_may_have_one_more)
+{
+    struct error err = ERROR_NULL;
+
+    add_sets(&ALICE, 0, 4);
+    ck_assert(capture_may_add_set(&all, &ALICE, &err));
+    add_capture(&BOB, 60);
+    ck_assert(capture_may_add_set(&all, &ALICE, &err));
+    add_capture(&ALICE, 60);
+    ck_assert(!capture_may_add_set(&all, &ALICE, &err));
+}
+END_TEST
+
 START_TEST(one_caller_leaves_events_and_rates_to_others)
 {
     struct error err = ERROR_NULL;
@@ -355,6 +369,7 @@ int main(void)
     tcase_set_timeout(tc, 60);
     tcase_add_test(tc, captures_that_last_leave_room_for_short_ones);
     tcase_add_test(tc, all_callers_together_leave_room_for_root);
+    tcase_add_test(tc, an_only_capture_may_have_one_more);
     tcase_add_test(tc, one_caller_leaves_events_and_rates_to_others);
     tcase_add_test(tc, many_samples_are_thinned_and_small_captures_left_whole);
     tcase_add_test(tc, the_caller_that_holds_the_most_is_thinned);

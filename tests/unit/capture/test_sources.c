@@ -137,6 +137,31 @@ START_TEST(counted_and_valued_events_are_worth_what_they_are)
 }
 END_TEST
 
+/* One capture may take all that its events need, at whatever rates: wall is sampled by two sets. */
+START_TEST(a_user_may_have_as_many_events_as_a_capture_takes)
+{
+    static const char *const EVENTS[] = { "cpu", "wall", "lock", "page-faults" };
+    struct capture_request req = rig_request(&rig, EVENTS[0], PERIOD + 1);
+    struct error err = ERROR_NULL;
+    int r;
+
+    ck_assert_uint_eq(ARRAY_SIZE(EVENTS), EVENTS_AT_ONCE_MAX);
+    for (size_t i = 1; i < ARRAY_SIZE(EVENTS); i++) {
+        wanted_event_set(&req.events[i], span_of(EVENTS[i]));
+        req.events[i].period = PERIOD;
+    }
+    req.event_count = ARRAY_SIZE(EVENTS);
+    req.caller = (struct caller){ .kind = CALLER_TCP_USER, .uid = 0 };
+    r = rig_start(&rig, &req, &err);
+    ck_assert_msg(r == 0, "%d: %s", r, err.msg);
+    rig_run(&rig);
+    captures_end(&rig.captures, rig.handle, /* keep= */ true);
+    rig_finish(&rig);
+    ck_assert_int_eq(rig.end.outcome, 0);
+    ck_assert(!rig_warned(&rig, "other rates are in use"));
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("sources");
@@ -149,6 +174,7 @@ int main(void)
     tcase_add_test(tc, blocks_of_two_captures_are_kept_apart);
     tcase_add_test(tc, blocks_of_one_set_are_of_both_captures);
     tcase_add_test(tc, each_event_of_waits_has_its_flush);
+    tcase_add_test(tc, a_user_may_have_as_many_events_as_a_capture_takes);
     tcase_add_test(tc, counted_and_valued_events_are_worth_what_they_are);
     return suite_run_case("sources", tc);
 }
