@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names with passwords: the header, the hashes, what is remembered of them, and attempts. */
+/* Basic authentication: the header, the hashes of passwords, the cache of checked passwords, and
+ * the limit of attempts. */
 #include "suite.h"
 
 #include "access/attempts.h"
 #include "access/basic.h"
 
 static const struct {
-    const char *header; /* what follows "Basic " */
-    const char *name;   /* NULL: it is none */
+    const char *header; /* the text after "Basic " */
+    const char *name;   /* NULL: the header is refused */
     const char *password;
 } HEADERS[] = {
     { "YWxpY2U6c2VzYW1l", "alice", "sesame" },
@@ -99,8 +100,7 @@ START_TEST(remembers_who_was_right)
                  nobody = { "carol", "sesame" };
 
     ck_assert_ptr_nonnull(p);
-    for (size_t i = 0; i < rules->count;
-         i++) /* both the same, so that nobody's decoy has it, too */
+    for (size_t i = 0; i < rules->count; i++) /* the decoy for unknown names gets this hash, too */
         span_copy(span_of(ALICE), rules->rules[i].bcrypt, sizeof(rules->rules[i].bcrypt));
     ck_assert_ptr_null(passwords_known(p, rules, &right));
     ck_assert_ptr_null(passwords_check(p, rules, &wrong));
@@ -110,7 +110,7 @@ START_TEST(remembers_who_was_right)
     ck_assert_ptr_eq(passwords_known(p, rules, &right), &rules->rules[0]);
     ck_assert_ptr_null(passwords_known(p, rules, &wrong));
     ck_assert_ptr_null(passwords_known(p, rules, &nobody));
-    rules->rules[0].bcrypt[ACCESS_BCRYPT_TEXT - 1] ^= 1; /* another password from now on */
+    rules->rules[0].bcrypt[ACCESS_BCRYPT_TEXT - 1] ^= 1; /* ALICE now has another password */
     ck_assert_ptr_null(passwords_known(p, rules, &right));
     ck_assert_ptr_null(passwords_check(p, rules, &right));
     ck_assert_ptr_null(passwords_check(p, NULL, &right));
@@ -119,7 +119,8 @@ START_TEST(remembers_who_was_right)
 }
 END_TEST
 
-/* A wrong password for @name, if @c may try; a token where @name is NULL. */
+/* Tries a wrong password for @name, or a wrong token if @name is NULL. Returns true if @c may
+ * try. */
 static bool take_for(struct attempts *a, const struct caller *c, const char *name, uint64_t now,
                      unsigned *ret_retry_s)
 {
@@ -151,18 +152,17 @@ START_TEST(gives_each_caller_some_attempts)
     ck_assert(take(&a, &one, now, &retry_s));
     ck_assert(!take(&a, &one, now, &retry_s));
     ck_assert(
-        !attempts_left(&a, &one, "alice", now - NSEC_PER_SEC, &retry_s)); /* no clock goes back */
+        !attempts_left(&a, &one, "alice", now - NSEC_PER_SEC, &retry_s)); /* the clock went back */
     for (uint32_t uid = 100; uid < 100 + 2 * ATTEMPTS_COUNTS_MAX; uid++) {
         struct caller many = { .kind = CALLER_USER, .uid = uid };
 
         ck_assert(take(&a, &many, now + uid, &retry_s));
     }
-    ck_assert(take(&a, &one, now + 10000, &retry_s)); /* forgotten */
+    ck_assert(take(&a, &one, now + 10000, &retry_s)); /* the attempts are forgotten */
 }
 END_TEST
 
-/* A client that guesses at one user's password, or at tokens, shuts out no other user of its
- * address. */
+/* A client that guesses one user's password, or tokens, shuts out no other user of its address. */
 START_TEST(guesses_shut_out_no_other_name)
 {
     static struct attempts a;
@@ -179,7 +179,7 @@ START_TEST(guesses_shut_out_no_other_name)
         taken++;
     ck_assert_uint_eq(taken, 2 * ATTEMPTS_AT_ONCE);
     ck_assert(attempts_left(&a, &c, "bob", now, &retry_s));
-    /* Of all names together there is a limit, too. */
+    /* A further limit counts the attempts for all names together. */
     for (taken = ATTEMPTS_AT_ONCE; taken < 1000; taken++) {
         snprintf(name, sizeof(name), "n%u", taken);
         if (!take_for(&a, &c, name, now, &retry_s))

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which names of a certificate a rule means. */
+/* Which names of a certificate match a rule. */
 #include "suite.h"
 
 #include "access/certificate.h"
 
 static const struct {
     enum certificate_kind kind;
-    const char *text; /* of the certificate */
-    const char *name; /* of the rule */
+    const char *text; /* a name in the certificate */
+    const char *name; /* the name in the rule */
     bool has;
 } NAMES[] = {
     { CERTIFICATE_DNS, "a.example.com", "a.example.com", true },

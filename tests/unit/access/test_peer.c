@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the kernel tells of the other end of a connection: real sockets, of children that are other
- * users. As root alone. */
+/* The kernel's facts about the other end of a connection. Uses real sockets of children that run as
+ * other users. Needs root. */
 #include "suite.h"
 
 #include "access/peer.h"
@@ -33,11 +33,11 @@ static void setup(void)
     snprintf(folder, sizeof(folder), "/tmp/test_peer.XXXXXX");
     ck_assert_ptr_nonnull(mkdtemp(folder));
     ck_assert_int_eq(chmod(folder, 0755), 0);
-    proc_fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC); /* in which there is no process */
+    proc_fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC); /* no process in it */
     ck_assert_int_eq(peers_open(proc_fd, "no such group", &peers), 0);
 }
 
-/* With the /proc of this machine. */
+/* Uses this machine's /proc. */
 static void setup_here(void)
 {
     snprintf(folder, sizeof(folder), "/tmp/test_peer.XXXXXX");
@@ -96,7 +96,7 @@ static struct listener listen_on(int family)
     return l;
 }
 
-/* The child: connects as @uid, and does to its end what @end says. */
+/* Runs in the child: connects as @uid, then does to its end what @end says. */
 static void run_client(const struct listener *l, uint32_t uid, bool mapped, enum end end, int ready)
 {
     struct sockaddr_in6 v6 = { .sin6_family = AF_INET6 };
@@ -135,7 +135,7 @@ static struct peer ask_peer(int fd, const struct sockaddr_storage *address)
     return c.peer;
 }
 
-/* Who the kernel says is at the other end of a connection by a child. */
+/* Returns the peer of a connection that a child opened. */
 static struct peer ask(int family, uint32_t uid, bool mapped, enum end end)
 {
     struct listener l = listen_on(family);
@@ -179,7 +179,7 @@ static const struct {
     { "root by IPv4", AF_INET, 0, false, END_STAYS, true, true },
     { "root by IPv6", AF_INET6, 0, false, END_STAYS, true, true },
     { "root by the Unix socket", AF_UNIX, 0, false, END_STAYS, true, true },
-    /* of a closed socket the kernel says that it is root's */
+    /* the kernel reports the owner of a closed socket as root */
     { "alice who has closed", AF_INET, ALICE, false, END_CLOSED, false, false },
     { "alice who has closed, IPv6", AF_INET6, ALICE, false, END_CLOSED, false, false },
     { "alice who has reset", AF_INET, ALICE, false, END_RESET, false, false },
@@ -200,7 +200,7 @@ START_TEST(the_kernel_tells_who_it_is)
 }
 END_TEST
 
-/* flamed-push is of flamed's user: over TCP that user is none that is known, and in no group. */
+/* flamed-push runs as flamed's user. Over TCP that user counts as unknown, and is in no group. */
 START_TEST(own_user_is_distrusted)
 {
     struct peer p;
@@ -219,7 +219,8 @@ START_TEST(own_user_is_distrusted)
 }
 END_TEST
 
-/* The kernel tells the groups on a Unix socket; over TCP the lists of the start do. */
+/* The kernel reports the groups of a peer on a Unix socket. Over TCP the lists read at the start
+ * give them. */
 START_TEST(groups_are_told)
 {
     uint64_t root, same, alices, bit = 0;
@@ -234,15 +235,16 @@ START_TEST(groups_are_told)
     ck_assert(root && alices && !(root & alices) && !bit);
     ck_assert_uint_eq(ask(AF_UNIX, ALICE, false, END_STAYS).groups, alices);
     ck_assert_uint_eq(ask(AF_UNIX, 0, false, END_STAYS).groups, root);
-    ck_assert_uint_eq(ask(AF_INET, 0, false, END_STAYS).groups, root);  /* its first one */
-    ck_assert_uint_eq(ask(AF_INET, ALICE, false, END_STAYS).groups, 0); /* in no list */
+    ck_assert_uint_eq(ask(AF_INET, 0, false, END_STAYS).groups, root);  /* root's first group */
+    ck_assert_uint_eq(ask(AF_INET, ALICE, false, END_STAYS).groups, 0); /* no list has alice */
     ck_assert_uint_eq(ask(AF_INET, 0, false, END_CLOSED).groups, 0);
     ck_assert(!ask(AF_UNIX, ALICE, false, END_STAYS).member);
 }
 END_TEST
 
-/* Connects to @l, says something, and resets the connection before it was accepted. Opens another
- * socket at the same address. Returns its fd; -1 if another program took that address first. */
+/* Connects to @l, sends a request, and resets the connection before it is accepted. Then opens
+ * another socket at the same address. Returns its fd; -1 if another program took the address
+ * first. */
 static int use_port_again(const struct listener *l)
 {
     struct linger at_once = { .l_onoff = 1 };
@@ -259,8 +261,8 @@ static int use_port_again(const struct listener *l)
     return bind(second, (struct sockaddr *)&from, n) == 0 ? second : close_fd(second);
 }
 
-/* The other end of a connection that was reset is free for somebody else: what was sent before must
- * not be taken for his. */
+/* After a reset, another user may get the address of the connection's other end. An earlier request
+ * must not count as that user's. */
 START_TEST(a_port_that_is_used_again_names_nobody_else)
 {
     struct listener l = listen_on(AF_INET);
@@ -296,7 +298,7 @@ static int compare_ns(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* A broker that finds us alone, in its own namespaces. */
+/* Acts as a broker that finds only this process, in its own namespaces. */
 static int hold(void *cookie, const uint64_t *keys, size_t n, uint64_t net_ns,
                 struct socket_holding *ret)
 {
@@ -312,7 +314,7 @@ static int hold(void *cookie, const uint64_t *keys, size_t n, uint64_t net_ns,
     return 0;
 }
 
-/* On the /proc that there is: a request on a connection that was looked at. */
+/* Uses this machine's /proc: a request on a connection with a known owner takes less than 50 us. */
 START_TEST(it_is_asked_within_50_us)
 {
     static uint64_t took_ns[2000];
@@ -334,7 +336,7 @@ START_TEST(it_is_asked_within_50_us)
         took_ns[i] = clock_monotonic_ns() - begun_ns;
         if (place == PEER_HOST)
             i++;
-        else /* a process has started on this machine, or that look is old */
+        else /* a process has started on this machine, or the owner was found too long ago */
             ck_assert(peers_look(peers, &c, 1, &place) && place != PEER_FOREIGN);
     }
     ck_assert(s.kind == SUBJECT_USER && s.uid == 0);
@@ -348,7 +350,7 @@ START_TEST(it_is_asked_within_50_us)
 }
 END_TEST
 
-/* The text of all sockets may end within a line, and then within the number of a socket. */
+/* The list of sockets may be cut within a line, even within the number of a socket. */
 START_TEST(a_line_that_is_cut_tells_nothing)
 {
     static const char LINE[] = "   0: 0100007F:1F90 0100007F:C350 01 00000000:00000000 00:00000000 "
@@ -369,14 +371,14 @@ END_TEST
 #define LINE_OF(ends, uid, inode)                                                                  \
     "   0: " ends " 01 00000000:00000000 00:00000000 00000000  " uid "        4711 " inode " 1\n"
 
-/* Whether 4711 is the inode of our socket alone in @text. */
+/* Returns true if 4711 is the inode of one socket only in @text. */
 static bool is_alone(const char *text)
 {
     return peer_is_alone(span_of(text), 4711, "0100007F:1F90", "0100007F:C350");
 }
 
-/* A socket is proven by its inode only if no other one has it, of either family. Linux 6.18 lists
- * one twice if others come and go in its place of the table. */
+/* An inode proves a socket only if no other socket of either family has the same inode. Linux 6.18
+ * lists a socket twice if others come and go in its slot of the table. */
 START_TEST(an_inode_that_two_sockets_have_proves_nothing)
 {
     static const char ONE[] = LINE_OF(OURS, "1000", "4711"),

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A look at who holds a connection, on a scripted kernel: each text cut at each length, each call
- * failed with each errno, and what may happen to the other end between any two calls. A container
- * never counts as the host's.
+ * Finding the holder of a connection, on a scripted kernel. Each text is cut at each length, each
+ * call fails with each errno, and events happen to the other end between any two calls. A container
+ * must never count as the host.
  */
 #include "suite.h"
 
@@ -10,26 +10,26 @@
 
 #define HOLDER 700 /* the process that opened the connection */
 #define KEEPER 800 /* a program of the host that may hold it, too */
-#define INODE 4711 /* of the connection, and of a twin: numbers repeat after 2^32 */
+#define INODE 4711 /* of the connection and of its twin: inode numbers repeat after 2^32 */
 #define COOKIE (UINT64_C(1) << 33)
-#define NET_NS 4026531840 /* flamed's */
-#define LOOKS 3           /* one after another, as a request that waits has them */
+#define NET_NS 4026531840 /* flamed's network namespace */
+#define LOOKS 3           /* tries, one after another, as for a request that waits */
 #define ERRNO_MAX 133
 #define CALLS_MAX 128
-#define CALLS_OF_LOOK 14 /* about */
+#define CALLS_OF_LOOK 14 /* roughly */
 
 /* ---- the kernel ---- */
 
 enum kind {
     KIND_HOST,      /* root of the host */
     KIND_UNSHARED,  /* root of the host in a pid namespace, with all capabilities */
-    KIND_NAMED,     /* a container with the host's namespaces: its cgroup's name alone tells */
-    KIND_PIDS,      /* one with a pid namespace, and a name that tells nothing */
-    KIND_USERS,     /* one with a user namespace */
-    KIND_MESSAGES,  /* a program of the host's, of another user */
-    KIND_SET_USER,  /* a set-user-ID program of root's, which another user has started */
-    KIND_BOUND,     /* one with the host's namespaces, and a name that tells nothing */
-    KIND_FILE_USER, /* a program of root's that opens files as another user */
+    KIND_NAMED,     /* a container with the host's namespaces; its cgroup's name shows it */
+    KIND_PIDS,      /* a container with a pid namespace and a meaningless cgroup name */
+    KIND_USERS,     /* a container with a user namespace */
+    KIND_MESSAGES,  /* a program of another user of the host */
+    KIND_SET_USER,  /* a set-user-ID program of root that another user started */
+    KIND_BOUND,     /* a container with the host's namespaces and a meaningless cgroup name */
+    KIND_FILE_USER, /* a program of root that opens files as another user */
     KIND_COUNT
 };
 
@@ -55,7 +55,7 @@ static const struct {
 struct process {
     enum kind kind;
     int32_t pid;
-    unsigned start; /* of several that have the number one after another */
+    unsigned start; /* number of the process among those that had the same pid */
     bool alive, holds;
     bool has_twin; /* another socket with the same inode */
 };
@@ -66,22 +66,22 @@ static struct {
     struct process pinned[8];
     size_t pinned_count;
     enum kind opener;
-    uint64_t cgroup; /* of the socket; 0: this kernel tells none */
+    uint64_t cgroup; /* of the socket; 0: this kernel does not report it */
     uint64_t cookie; /* of the socket; 0: this kernel has no tcp_diag */
-    bool in_flight;  /* a message that nobody reads has the socket, too */
+    bool in_flight;  /* true: an unread message holds the socket, too */
     bool reset;
     unsigned calls;
     struct {
-        unsigned at; /* the call before which it happens; 0: never */
+        unsigned at; /* the event happens before this call; 0: never */
         void (*happen)(void);
     } events[2];
     unsigned fail_at;
     int fail_with;
-    const char *cut; /* file whose text is cut */
+    const char *cut; /* the file with the cut text */
     size_t cut_bytes, cut_had;
 } world;
 
-/* What happens before each call. Returns an errno that it fails with, or 0. */
+/* Runs the events that are due before a call. Returns the errno with which the call fails, or 0. */
 static int enter(void)
 {
     world.calls++;
@@ -147,7 +147,7 @@ static void kernel_unpin(void *ctx, int fd)
     (void)fd;
 }
 
-/* The process that was pinned, if it is there still. */
+/* Returns the process that @fd pins, if it still exists. */
 static const struct process *pinned(int fd)
 {
     for (size_t i = 0; i < ARRAY_SIZE(world.processes); i++) {
@@ -222,7 +222,7 @@ static uint64_t kernel_cgroup(void *ctx, struct span path)
     return PEER_CGROUP_NONE;
 }
 
-/* Whether the socket was opened with other capabilities than it has. */
+/* Returns true if the process has capabilities that the socket's opener lacked. */
 static bool is_bounded(const struct process *p)
 {
     return strcmp(KINDS[p->kind].caps, KINDS[world.opener].caps) != 0;
@@ -271,14 +271,14 @@ static void it_ends(void)
     world.processes[0].alive = false;
 }
 
-/* And its number becomes one of the host's. */
+/* The process ends, and a process of the host gets its pid. */
 static void its_number_is_used_again(void)
 {
     world.processes[0] =
         (struct process){ .kind = KIND_HOST, .pid = HOLDER, .start = 2, .alive = true };
 }
 
-/* And it has put the socket into a message before. */
+/* Does the same, after the process has put the socket into a message. */
 static void it_ends_with_a_message(void)
 {
     world.in_flight = true;
@@ -313,7 +313,7 @@ static void it_closes(void)
     world.in_flight = false;
 }
 
-/* A third process of its number, a container's as the first was, has it. */
+/* A third process gets the pid: one of a container, like the first. It holds the socket. */
 static void its_number_comes_back(void)
 {
     world.processes[0] = (struct process){
@@ -355,7 +355,8 @@ static void (*const EVENTS[])(void) = {
 
 /* ---- looks ---- */
 
-/* A new world, in which a process of @kind has opened the connection. */
+/* Resets the world. A process of @kind has opened the connection; one of @keeper may hold it,
+ * too. */
 static void begin(enum kind kind, enum kind keeper)
 {
     memset(&world, 0, sizeof(world));
@@ -372,7 +373,7 @@ static void begin(enum kind kind, enum kind keeper)
     world.cookie = COOKIE;
 }
 
-/* What the best of some looks, and of the requests after them, tells. */
+/* Returns the best place that several tries, and the requests after them, find. */
 static enum peer_place look(void)
 {
     struct peer_connection c = { .peer = { .known = true, .tcp = true } };
@@ -408,7 +409,7 @@ START_TEST(each_kind_is_told)
 }
 END_TEST
 
-/* Whatever is cut off, and wherever. */
+/* Cuts each file at each length. */
 START_TEST(a_text_that_is_cut_makes_nobody_root)
 {
     static const char *const FILES[] = { "status", "cgroup", "self/cgroup", "loadavg" };
@@ -433,7 +434,7 @@ START_TEST(a_text_that_is_cut_makes_nobody_root)
 }
 END_TEST
 
-/* Nor does a cgroup text whose last line is missing. */
+/* A text of cgroups without its last line does not count, either. */
 START_TEST(a_host_s_text_that_is_cut_is_not_whole)
 {
     size_t bytes = 0;
@@ -472,7 +473,7 @@ START_TEST(a_call_that_fails_makes_nobody_root)
 }
 END_TEST
 
-/* Two things, of all that may happen, before any two calls. @cgroups: the kernel tells them; else
+/* Makes any two events happen before any two calls. @cgroups: the kernel reports cgroups; else
  * there is no keeper. */
 static void try_events(enum kind kind, enum kind keeper, bool cgroups)
 {
@@ -501,15 +502,15 @@ START_TEST(what_happens_meanwhile_makes_nobody_root)
 {
     static const enum kind CONTAINERS[] = { KIND_NAMED, KIND_PIDS, KIND_USERS };
 
-    /* A keeper of another user, and, as the kernel tells cgroups, one of root's. */
+    /* A keeper of another user. If the kernel reports cgroups, also a keeper of root. */
     try_events(CONTAINERS[_i], KIND_MESSAGES, /* cgroups= */ true);
     try_events(CONTAINERS[_i], KIND_HOST, /* cgroups= */ true);
     try_events(CONTAINERS[_i], KIND_HOST, /* cgroups= */ false);
 }
 END_TEST
 
-/* A container's connection that no process holds is not that of a program of the host, whose socket
- * has the same inode. */
+/* A container's connection that no process holds must not count as that of a program of the host
+ * with the same inode. */
 START_TEST(an_inode_that_repeats_makes_nobody_root)
 {
     for (enum kind kind = 0; kind < KIND_COUNT; kind++) {
@@ -530,8 +531,8 @@ START_TEST(an_inode_that_repeats_makes_nobody_root)
 }
 END_TEST
 
-/* Each holder has to be the user of the socket, by all of its users: one may have got the socket
- * from another. */
+/* Each holder has to run as the user of the socket, by all of its user ids. One holder may have got
+ * the socket from another. */
 START_TEST(all_users_of_all_holders_count)
 {
     static const enum kind OTHERS[] = { KIND_MESSAGES, KIND_SET_USER, KIND_FILE_USER };
@@ -560,8 +561,7 @@ static int cannot_ask_holders(void *cookie, const uint64_t *keys, size_t n, uint
     return -EOPNOTSUPP;
 }
 
-/* A container that hides its own descriptors, and a program of root's that has taken the socket
- * and keeps it. */
+/* A container hides its own descriptors. A program of root has taken the socket and keeps it. */
 START_TEST(bounds_of_the_opener_count)
 {
     begin(KIND_PIDS, KIND_HOST);
@@ -577,7 +577,7 @@ START_TEST(bounds_of_the_opener_count)
 }
 END_TEST
 
-/* A kernel that cannot tell who holds a socket makes nobody root, and says so at once. */
+/* A kernel that cannot name the holders of a socket makes no caller root. That is known at once. */
 START_TEST(without_a_walk_all_are_foreign)
 {
     begin(KIND_HOST, KIND_HOST);
@@ -589,7 +589,7 @@ START_TEST(without_a_walk_all_are_foreign)
 }
 END_TEST
 
-/* ... nor does a socket whose cgroup is not told become that of a keeper of another user. */
+/* A socket without a known cgroup does not become that of a keeper of another user. */
 START_TEST(without_cgroups_the_user_counts)
 {
     begin(KIND_PIDS, KIND_MESSAGES);
@@ -599,10 +599,10 @@ START_TEST(without_cgroups_the_user_counts)
 }
 END_TEST
 
-/* Nor is it forgotten that a container held it, which has ended since. */
+/* A container that held the socket and has ended still counts. */
 START_TEST(who_held_it_before_counts)
 {
-    for (unsigned at = 8; at <= 11; at++) { /* it was read, and is not seen to hold it again */
+    for (unsigned at = 8; at <= 11; at++) { /* only the first read sees the holder */
         begin(KIND_NAMED, KIND_HOST);
         world.cgroup = 0;
         the_keeper_takes_it();
@@ -613,13 +613,13 @@ START_TEST(who_held_it_before_counts)
 }
 END_TEST
 
-/* A program of the host's that is there all the time is the host's, whatever else ends. */
+/* A program of the host that runs all the time counts as the host, whatever else ends. */
 START_TEST(the_host_stays_the_host)
 {
     begin(KIND_HOST, KIND_HOST);
     ck_assert_int_eq(look(), PEER_HOST);
     begin(KIND_HOST, KIND_HOST);
-    world.processes[1].holds = true; /* a child that is about to start a program */
+    world.processes[1].holds = true; /* a child that has yet to start its program */
     world.events[0].at = 6;
     world.events[0].happen = it_ends;
     ck_assert_int_eq(look(), PEER_HOST);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Browsers that have logged in: one use, an end, whose it is, how many there may be. */
+/* Browser sessions: tickets are used once, sessions end, belong to a user, and are limited in
+ * number. */
 #include "suite.h"
 
 #include "access/session.h"
@@ -41,7 +42,7 @@ static bool is_found(const char *secret, const struct subject *browser, uint64_t
     return sessions_find(s, span_of(secret), browser, now, &who, &left);
 }
 
-/* Each part of a secret or a ticket, and each that differs in one letter, is none. */
+/* Refuses each part of a secret or a ticket, and each text that differs in one letter. */
 START_TEST(what_is_not_whole_is_none)
 {
     char secret[SESSION_TEXT], ticket[SESSION_TEXT], wrong[SESSION_TEXT], ignored[SESSION_TEXT];
@@ -81,7 +82,7 @@ START_TEST(a_ticket_is_good_once_and_not_for_long)
     ck_assert_int_eq(who.role, ROLE_MANAGE);
     ck_assert_int_eq(sessions_login(s, span_of(ticket), &BROWSER, NULL, NOW, secret, &who),
                      SESSION_NONE);
-    for (size_t i = 0; i < 3; i++) { /* what is none, and what has held nothing yet */
+    for (size_t i = 0; i < 3; i++) { /* texts that are no valid ticket */
         struct span bad[] = { SPAN(""), span_of(secret), { ticket, SESSION_TEXT } };
 
         ck_assert_int_eq(sessions_login(s, bad[i], &BROWSER, NULL, NOW, secret, &who),
@@ -121,7 +122,7 @@ START_TEST(nobody_takes_all)
             ck_assert_int_eq(log_in_at(&user, &BROWSER, NOW + n, secret[n]), 0);
     }
     ck_assert_int_eq(log_in_at(&ROOT, &BROWSER, NOW, one_more), SESSION_FULL);
-    user.uid = 1; /* has his share: his oldest one ends */
+    user.uid = 1; /* the user has its share: its oldest session ends */
     ck_assert_int_eq(log_in_at(&user, &BROWSER, NOW + n, one_more), 0);
     ck_assert(!is_found(secret[0], &BROWSER, NOW + n));
     for (size_t i = 1; i < SESSIONS_MAX; i++)

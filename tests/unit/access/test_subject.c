@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the other end of a connection may, by itself and by each rule, in all combinations. */
+/* The rights of the other end of a connection, by itself and by each rule, in all combinations. */
 #include "suite.h"
 
 #include "access/access_rules.h"
 #include "access/subject.h"
 
-/* All that peer_place() and peers_look() may have told. */
+/* Returns a peer for each result that peer_place() and peers_look() may have. */
 static struct peer peer_of(unsigned bits)
 {
     return (struct peer){ .known = bits & 1,
@@ -15,7 +15,7 @@ static struct peer peer_of(unsigned bits)
                           .problem = bits & 1 ? NULL : "not known" };
 }
 
-/* Nobody but a known user of the host's is more than nobody, and over TCP none has ROLE_MANAGE. */
+/* Only known users of the host get more than no rights. Over TCP none gets ROLE_MANAGE. */
 START_TEST(the_other_end_alone)
 {
     static const enum peer_place PLACES[] = { PEER_HOST, PEER_FOREIGN, PEER_UNTOLD };
@@ -39,7 +39,8 @@ START_TEST(the_other_end_alone)
 }
 END_TEST
 
-/* A user's rule gives no more over TCP. What is shown gives its role everywhere. */
+/* A rule for a user gives no more rights over TCP. A rule for a credential gives its role
+ * everywhere. */
 START_TEST(with_a_rule)
 {
     static const enum access_by BY[] = { ACCESS_BY_HOST, ACCESS_BY_TOKEN, ACCESS_BY_BASIC,
@@ -62,7 +63,7 @@ START_TEST(with_a_rule)
 }
 END_TEST
 
-/* Two rules are two callers, however long what their names have in common is. */
+/* Two rules are two callers, even if their names share a long prefix. */
 START_TEST(names_of_rules_are_whole)
 {
     static const enum access_by BY[] = { ACCESS_BY_TOKEN, ACCESS_BY_BASIC, ACCESS_BY_CERTIFICATE };
@@ -87,7 +88,7 @@ START_TEST(names_of_rules_are_whole)
 }
 END_TEST
 
-/* What is said to who may not names the socket that there is, if there is one. */
+/* Refusals name the Unix socket, if there is one. */
 START_TEST(refusals_name_the_socket)
 {
     static const char *const SOCKETS[] = { "", "/run/other.sock" };

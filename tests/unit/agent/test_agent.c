@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The agent in a JVM that is not one: what a taken-over flamed writes into the memory that both
- * share must not make it write elsewhere. */
+/* The agent in a fake JVM. A flamed under an attacker's control must not be able to make the agent
+ * write outside their shared memory. */
 #include "suite.h"
 
 #include "agent/jvmti_slots.h"
@@ -49,8 +49,8 @@ static int32_t get_env(jvmti_vm *vm, void **ret, int32_t version)
     return 0;
 }
 
-/* The agent is loaded with a fresh stream; ours of its memory. A page that nobody may touch lies
- * right behind its own mapping of it, where the kernel puts one mapping below the other. */
+/* Loads the agent with a fresh stream, and returns flamed's mapping of it. An inaccessible page
+ * lies right behind the agent's own mapping, since the kernel puts one mapping below the other. */
 static struct stream_header *attach(void)
 {
     static void *vm_functions[JVMTI_VM_GET_ENV + 1], *vm = vm_functions;
@@ -89,7 +89,7 @@ static void load(uint64_t method)
             NULL);
 }
 
-/* A position that is no record's, one byte before the end of the ring. */
+/* A position within a record, one byte before the end of the ring. */
 START_TEST(a_false_head_moves_nothing)
 {
     struct stream_header *h = attach();
@@ -100,14 +100,14 @@ START_TEST(a_false_head_moves_nothing)
     ck_assert_uint_gt(head, 0);
     h->head = STREAM_RING_BYTES - 1;
     h->tail = STREAM_RING_BYTES - 1;
-    load(0x20); /* wrote seven bytes behind its mapping */
+    load(0x20); /* once wrote seven bytes behind its mapping */
     h->tail = 0;
     load(0x30);
     ck_assert_msg(h->head % 8 == 0 && h->head < 16 * head, "it went on at %ju", (uintmax_t)h->head);
 }
 END_TEST
 
-/* Every slot of its own notes taken: it looks at few of them. */
+/* All slots of the agent's notes are taken: it reads only a few of them. */
 START_TEST(a_full_table_costs_little)
 {
     struct stream_header *h = attach();
@@ -115,7 +115,7 @@ START_TEST(a_full_table_costs_little)
 
     for (uint64_t i = 0; i < STREAM_TABLE_SLOTS; i++)
         slots[2 * i] = UINT64_MAX;
-    for (uint64_t i = 0; i < 200000; i++) { /* minutes, when all are looked at */
+    for (uint64_t i = 0; i < 200000; i++) { /* takes minutes if all slots are read */
         load(0x1000 + 8 * i);
         h->tail = h->head;
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The agent that samples allocation, in a JVM that is made up here. While the agent calls JVMTI,
- * another thread allocates. It must not wait: JVMTI is where a suspended thread stops. */
+/* The agent's sampling of allocations, in a fake JVM. While the agent calls JVMTI, another thread
+ * allocates. It must not wait, because a suspended thread may be stopped inside JVMTI. */
 #include "suite.h"
 
 #include "agent/jvmti_slots.h"
@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define STUCK_S 20 /* longer than any thread takes by itself */
+#define STUCK_S 20 /* longer than any thread takes without a deadlock */
 #define INTERVAL_DEFAULT (512 << 10)
 #define INTERVAL 1024
 #define EVENTS_MAX 10000000
@@ -26,18 +26,18 @@ void flamed_agent_sampled(const void *klass, uint64_t bytes, uint64_t interval, 
 
 static struct {
     sampled_fn *sampled; /* the agent's callback */
-    bool may, on;        /* the capability is given; the event is on */
+    bool may, on;        /* the capability is granted; the event is on */
     int32_t interval;
-    unsigned calls;            /* of JVMTI */
-    atomic_bool holds, inside; /* a thread that turns the event off stops there */
+    unsigned calls;            /* calls of JVMTI */
+    atomic_bool holds, inside; /* makes a thread that turns the event off stop there */
 } jvm = { .interval = INTERVAL_DEFAULT };
 
 static void *functions[JVMTI_SET_HEAP_SAMPLING_INTERVAL];
 static jvmti_env environment = functions;
 static _Thread_local bool is_other;
-static uint64_t drawn_with, drawn_id; /* the interval and the object that the probe got last */
+static uint64_t drawn_with, drawn_id; /* the last interval and object that the probe got */
 
-/* In place of the agent's own. */
+/* Replaces the agent's own function. */
 void flamed_agent_sampled(const void *klass, uint64_t bytes, uint64_t interval, uint64_t id)
 {
     (void)klass;
@@ -54,9 +54,9 @@ void flamed_agent_sampled(const void *klass, uint64_t bytes, uint64_t interval, 
 
 static struct {
     uint64_t words[WORDS_MAX]; /* UINT64_MAX: free */
-    atomic_uint refs;          /* that there are */
+    atomic_uint refs;          /* references that exist */
     bool no_memory, thrown;
-    bool calls_other; /* another thread allocates during each call */
+    bool calls_other; /* true: another thread allocates during each call */
 } heap;
 static pthread_mutex_t heap_lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -206,7 +206,7 @@ static int32_t get_env(jvmti_vm *vm, void **ret, int32_t version)
 
 /* ---- sessions ---- */
 
-/* Has the agent begin one. Its file, as flamed sees it. */
+/* Makes the agent begin a session. Returns flamed's mapping of its file. */
 static struct stream_header *begin(void)
 {
     static void *vm_functions[JVMTI_VM_GET_ENV + 1];
@@ -270,7 +270,7 @@ START_TEST(nobody_waits_for_a_thread_in_jvmti)
         sample();
     ck_assert_uint_eq(h->interval_now, 2 * INTERVAL);
     ck_assert_int_eq(jvm.interval, 2 * INTERVAL);
-    ck_assert_uint_eq(drawn_with, INTERVAL); /* the change came after the draw */
+    ck_assert_uint_eq(drawn_with, INTERVAL); /* the interval changed after the draw */
     sample();
     ck_assert_uint_eq(drawn_with, 2 * INTERVAL);
     h->stop = 1;
@@ -278,7 +278,7 @@ START_TEST(nobody_waits_for_a_thread_in_jvmti)
     check_ended(h);
     h = begin();
     check_streams(h);
-    next = begin(); /* of another flamed */
+    next = begin(); /* a session of another flamed */
     ck_assert_uint_eq(h->state, STREAM_ENDED);
     check_streams(next);
     next->lease_ns = 0;
@@ -329,7 +329,7 @@ static size_t published(const struct stream_header *h)
     return n;
 }
 
-/* Returns a session that follows objects, with an interval that stays as it is. */
+/* Begins a session that follows objects with a fixed interval. Returns its file. */
 static struct stream_header *begin_live(void)
 {
     struct stream_header *h = begin();
@@ -339,7 +339,7 @@ static struct stream_header *begin_live(void)
     return h;
 }
 
-/* What is dead makes room, what is left is in the table, and the end leaves nothing. */
+/* Dead objects make room, live ones stay in the table, and the end leaves no reference. */
 START_TEST(what_is_dead_goes)
 {
     struct stream_header *h = begin_live();
@@ -349,17 +349,17 @@ START_TEST(what_is_dead_goes)
         sample_of(i << 20 | 1 << 16, 64);
         ck_assert_uint_ne(drawn_id, ids);
         ids = drawn_id;
-        if (i % 8 == 7) { /* a collection: one of ten stays */
+        if (i % 8 == 7) { /* a collection, which one object of ten survives */
             for (size_t k = 0; k < WORDS_MAX; k++)
                 heap.words[k] = heap.words[k] == UINT64_MAX || (heap.words[k] >> 20) % 10 == 0
                                     ? heap.words[k]
-                                    : (k % 2 ? 0 : 0x1930); /* null, with or without colours */
+                                    : (k % 2 ? 0 : 0x1930); /* null, colored or not */
         }
     }
     ck_assert_uint_eq(published(h), heap.refs);
     ck_assert_uint_eq(h->live_held, heap.refs);
     ck_assert_uint_ge(heap.refs, 2000);
-    ck_assert_uint_le(heap.refs, 2000 + 2048); /* the hand has yet to meet some */
+    ck_assert_uint_le(heap.refs, 2000 + 2048); /* some dead ones are not met yet */
     ck_assert_uint_gt(h->live_dead, 15000);
     ck_assert_uint_eq(h->live_missed, 0);
     for (size_t i = 0; i < STREAM_LIVE_MAX; i++)
@@ -372,7 +372,7 @@ START_TEST(what_is_dead_goes)
 }
 END_TEST
 
-/* More live than there is room for: those that are left stand for all, of whatever size. */
+/* More live objects than slots: the ones kept stand for all, of any size. */
 START_TEST(more_than_there_is_room_for)
 {
     static const int64_t SIZES[] = { 64, (int64_t)3 << 30, 64, (int64_t)9 << 30 };
@@ -414,7 +414,7 @@ START_TEST(more_than_there_is_room_for)
 }
 END_TEST
 
-/* A table full of objects far larger than the interval: each new one finds a place. */
+/* A table full of objects far larger than the interval: each new one still gets a slot. */
 START_TEST(a_place_among_large_ones)
 {
     enum { COUNT = 3 * STREAM_LIVE_MAX };
@@ -439,8 +439,8 @@ START_TEST(a_place_among_large_ones)
 }
 END_TEST
 
-/* Functions of JNI are called without the lock; a lack of memory leaves no exception; and each way
- * that a session or its table can end gives all back. */
+/* The agent calls JNI without its lock. A lack of memory leaves no exception. However a session or
+ * its table ends, all references are deleted. */
 START_TEST(every_reference_is_given_back)
 {
     struct stream_header *h = begin_live(), *next;
@@ -448,7 +448,7 @@ START_TEST(every_reference_is_given_back)
     for (int i = 0; i < 1000; i++)
         sample();
     ck_assert_uint_ge(heap.refs, 1000);
-    heap.calls_other = true; /* which waits at most STUCK_S */
+    heap.calls_other = true; /* the other thread waits at most STUCK_S */
     for (int i = 0; i < 200; i++)
         sample_of(i % 2 ? 0x1930 : 0x700000000, 64);
     heap.calls_other = false;
@@ -458,7 +458,7 @@ START_TEST(every_reference_is_given_back)
     ck_assert(!heap.thrown);
     ck_assert_uint_eq(h->live_missed, 1);
     heap.no_memory = false;
-    h->live = 0; /* what is allocated is sampled on */
+    h->live = 0; /* sampling of allocations continues */
     sample();
     ck_assert_uint_eq(drawn_id, 0);
     ck_assert_uint_eq(heap.refs, 0);
@@ -467,12 +467,12 @@ START_TEST(every_reference_is_given_back)
     h->live = 1;
     sample();
     ck_assert_uint_eq(heap.refs, 1);
-    next = begin_live(); /* of another flamed */
+    next = begin_live(); /* a session of another flamed */
     ck_assert_uint_eq(h->state, STREAM_ENDED);
     ck_assert_uint_eq(heap.refs, 0);
     sample();
     ck_assert_uint_ge(heap.refs, 1); /* the other thread allocates while the interval changes */
-    /* What is written into the file names no reference to the agent. */
+    /* No text in the file counts as a reference for the agent. */
     memset((char *)next + STREAM_TABLE_AT, 0x41, STREAM_LIVE_MAX * sizeof(struct stream_live));
     for (int i = 0; i < 5000; i++)
         sample();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* api/deploys.h: once the minutes after a release are in the history, what it changed is a mark and
- * a metric; once only, also over a restart. */
+/* api/deploys.h: once the history has the minutes after a release, the release's effect becomes a
+ * mark and a metric. That happens once only, also over a restart. */
 #include "api/deploys.h"
 
 #include "api/api_impl.h"
@@ -16,7 +16,7 @@
 static struct history *history;
 static struct api api;
 
-static unsigned grown; /* samples that the later release has more of "work" */
+static unsigned grown; /* further samples of "work" in the later release */
 static bool early_waits = true;
 
 /* Drops the waits of @p. */
@@ -32,7 +32,7 @@ static void drop_waits(struct profile *p)
     p->event_count = 1;
 }
 
-/* A minute of the service: @more samples of a function that only the later release has. */
+/* Writes a minute of the service. @more: samples of a function that only the later release has. */
 static void put(int minute, const char *version, unsigned more)
 {
     int32_t pid = minute < BEFORE ? 42 : 43;
@@ -109,7 +109,7 @@ static struct seen marks(void)
     return s;
 }
 
-/* Looks as a flamed that has just been started does. */
+/* Looks at releases like a flamed that has just started. */
 static struct seen look(uint64_t now_ns, const struct viewer *v, struct buf *metrics)
 {
     struct error err = ERROR_NULL;
@@ -148,7 +148,7 @@ START_TEST(tells_what_a_release_changed)
 }
 END_TEST
 
-/* The new function ranks before it, and what shrank is greater. */
+/* The new function ranks first, and the one that shrank changed more. */
 START_TEST(names_the_function_that_grew_most)
 {
     _cleanup_buf_ struct buf out = BUF_NULL;
@@ -166,7 +166,7 @@ START_TEST(names_the_function_that_grew_most)
 }
 END_TEST
 
-/* Waits were recorded of the later release alone: they are not new, and the answer says so. */
+/* Only the later release has recorded waits. They do not count as new, and the answer says so. */
 START_TEST(waits_of_one_side_are_not_compared)
 {
     const struct target_selector t = { .service = "shop", .viewer = &VIEWER_WHOLE };
@@ -206,7 +206,7 @@ START_TEST(tells_that_a_release_changed_nothing)
 }
 END_TEST
 
-/* A service that ended soon after its release: no figure is not the figure of no change. */
+/* A service that ended soon after its release gets no figure; 0 would mean no change. */
 START_TEST(too_few_minutes_have_no_figure)
 {
     _cleanup_buf_ struct buf out = BUF_NULL;
@@ -226,7 +226,7 @@ START_TEST(too_few_minutes_have_no_figure)
 }
 END_TEST
 
-/* Releases of services @from to @to of @owner in a minute. */
+/* Writes releases of the services @from to @to of @owner in one minute. */
 static void release(int minute, uint32_t owner, int from, int to, const char *version)
 {
     static struct history_image images[2 * DEPLOYS_MAX];

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which JVMs are in /metrics, if there are too many. */
+/* Which JVMs are in /metrics if there are too many. */
 #include "../discover/discover_fixture.h"
 #include "fixed_seed.h"
 
 #include "api/heap.h"
 
-#define CROWD 666 /* an owner */
-#define OTHERS 3  /* before them, and as many behind */
+#define CROWD 666 /* JVMs of one owner */
+#define OTHERS 3  /* owners before the crowd, and as many behind it */
 #define FIRST 100
 #define LAST 9000
 
 static char empty_folder[] = "/tmp/flamed-test-XXXXXX";
 
-/* A JVM with counters, as if the folder had it. */
+/* Adds a JVM with counters, as if they were read from its file. */
 static void add_jvm(struct discover *d, int32_t pid, uint64_t owner)
 {
     struct process *p =
@@ -35,7 +35,7 @@ static size_t occurrences(const char *text, const char *what)
     return n;
 }
 
-/* The lines of /metrics, with @crowd JVMs of one owner and those of others. */
+/* Writes the lines of /metrics for @crowd JVMs of one owner and those of the others. */
 static void collect(int32_t crowd, struct buf *ret)
 {
     struct discover *d = make(empty_folder, false);

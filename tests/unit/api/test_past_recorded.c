@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* past_profile(): a sample counts once, though the history takes it over while it is read; what is
- * known last of a process decides whether it is wanted. */
+/* past_profile(): a sample counts once even if the history takes it over during the read. The
+ * latest facts of a process decide whether it is selected. */
 #include "api/api_impl.h"
 #include "history_fixture.h"
 
 #include <sys/eventfd.h>
 
-#define SAMPLES 50 /* of the recorder, a hundred a second */
+#define SAMPLES 50 /* in the recorder, 100 a second */
 
 static struct history *history;
 static struct flight *flight;
-static uint64_t minute_ns; /* one that has ended; the recorder began in its middle */
-static bool race;          /* that minute is written after the engine was asked */
+static uint64_t minute_ns; /* a minute that has ended; the recorder began in its middle */
+static bool race;          /* true: the minute is written after the engine answered */
 
 /* ---- the minute that is written ---- */
 
@@ -87,7 +87,7 @@ static void add_sums(void *cookie, const struct history_sums *s)
         *(uint64_t *)cookie += s->samples[i];
 }
 
-static uint64_t since_ns; /* of the last ask_timeline(): the recorder's part */
+static uint64_t since_ns; /* of the last ask_timeline(): where the recorder's part begins */
 
 static uint64_t ask_timeline(struct api *api)
 {
@@ -100,7 +100,7 @@ static uint64_t ask_timeline(struct api *api)
     ck_assert_int_eq(
         past_timeline(api, &ALL, &range, /* store= */ false, &sums, &p, &recorder, NULL), 0);
     since_ns = recorder.since_ns;
-    total += p ? p->total : 0; /* NULL: all of it is the history's */
+    total += p ? p->total : 0; /* NULL: the history has all samples */
     profile_unref(p);
     return total;
 }
@@ -149,7 +149,7 @@ START_TEST(a_minute_written_meanwhile_counts_once)
     ck_assert_int_eq(pthread_create(&thread, NULL, engine_thread, &mailbox), 0);
 
     before = ask(&api);
-    ck_assert_uint_gt(before, SAMPLES); /* both have a part in it */
+    ck_assert_uint_gt(before, SAMPLES); /* history and recorder both have a part */
     race = true;
     ck_assert_uint_eq(ask(&api), before);
     ck_assert(!race);
@@ -200,7 +200,7 @@ static uint64_t recorded_of(struct api *api, const struct viewer *v, const char 
     return total;
 }
 
-/* The first samples of a JVM have no service, or the one of its main class. */
+/* The first samples of a JVM have no service, or that of its main class. */
 START_TEST(what_is_known_last_decides)
 {
     static const struct viewer USER = { .uid = 1000 };
@@ -217,9 +217,9 @@ START_TEST(what_is_known_last_decides)
     made.flight = flight;
     sample(t, from_ns + 1 * s, 42, "", 1000);
     sample(t, from_ns + 2 * s, 42, "Main", 1000);
-    sample(t, from_ns + 3 * s, 43, "Main", 1000);  /* which keeps that name */
-    sample(t, from_ns + 4 * s, 44, "Main", 0);     /* has another user later */
-    sample(t, from_ns + 20 * s, 42, "shop", 1000); /* another slice */
+    sample(t, from_ns + 3 * s, 43, "Main", 1000);  /* 43 keeps that name */
+    sample(t, from_ns + 4 * s, 44, "Main", 0);     /* 44 gets another user later */
+    sample(t, from_ns + 20 * s, 42, "shop", 1000); /* in another slice */
     sample(t, from_ns + 21 * s, 44, "shop", 1000);
     sample(t, from_ns + 40 * s, 43, "Main", 1000);
     mailbox_init(&mailbox);
@@ -228,10 +228,10 @@ START_TEST(what_is_known_last_decides)
 
     ck_assert_uint_eq(recorded_of(&api, &VIEWER_WHOLE, "shop", from_ns, from_ns + 50 * s), 5);
     ck_assert_uint_eq(recorded_of(&api, &VIEWER_WHOLE, "Main", from_ns, from_ns + 50 * s), 2);
-    /* A time that ends before the name was known. */
+    /* This time ends before the name was known. */
     ck_assert_uint_eq(recorded_of(&api, &VIEWER_WHOLE, "shop", from_ns, from_ns + 10 * s), 3);
     ck_assert_uint_eq(recorded_of(&api, &VIEWER_WHOLE, "Main", from_ns, from_ns + 10 * s), 1);
-    /* Whose samples they were then is another matter. */
+    /* The owner of those samples is that of the time. */
     ck_assert_uint_eq(recorded_of(&api, &USER, "shop", from_ns, from_ns + 50 * s), 4);
 
     mailbox_stop(&mailbox);

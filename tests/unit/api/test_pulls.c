@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* api/pulls.c: what the webhook of a trigger gets when its capture begins, and when it does not. */
+/* api/pulls.c: the message that a trigger's webhook gets when its capture begins, and when it does
+ * not. */
 #include "suite.h"
 
 #include "api/api_impl.h"
@@ -20,15 +21,15 @@ static struct process process = { .id = { 42, 7 },
                                   .payer = 1,
                                   .jvm = JVM_READY };
 
-/* What becomes of its capture. */
+/* The outcome of starting the capture. */
 static struct {
     int result;
     bool rests;
     const char *problem;
 } start;
-static bool has_webhook; /* when flamed began */
+static bool has_webhook; /* when flamed started */
 static char sent[4096];
-static struct push *const PUSH = (struct push *)sent; /* is not looked into */
+static struct push *const PUSH = (struct push *)sent; /* never dereferenced */
 
 int __wrap_api_ask(struct api *api, int (*fn)(struct api *api, void *arg), void *arg,
                    struct error *err);
@@ -126,7 +127,7 @@ int __wrap_push_webhook_send(struct push *p, const struct push_webhook *w, uint6
     return 0;
 }
 
-/* One look. Returns how many messages were lost. */
+/* Runs one pass. Returns how many messages were lost. */
 static char look(struct push *push)
 {
     static const char LOST[] = "\nflamed_triggers_webhooks_lost_total ";
@@ -153,7 +154,7 @@ static const struct {
     int result;
     bool rests;
     const char *problem;
-    const char *sent; /* a part of it; NULL: nothing is sent */
+    const char *sent; /* a part of the message; NULL: none is sent */
 } STARTS[] = {
     { 0, false, "", "\"kind\":\"capture\",\"id\":\"0123\"" },
     { BACKEND_TOO_MANY, true, "trigger 'busy' is cooling down", NULL },

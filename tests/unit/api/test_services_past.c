@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* services_add_past(): which JVMs that have ended, and which marks, are listed, if there
- * are more than room. past_history(): of which JVM a pid is. */
+/* services_add_past(): which ended JVMs and which marks are listed if there are too many.
+ * past_history(): which JVM a pid means. */
 #include "api/api_impl.h"
 #include "api/past_impl.h"
 #include "history_fixture.h"
@@ -11,7 +11,7 @@
 static struct history *history;
 static struct api api;
 
-/* JVMs @from to @to of @owner, in a minute of their own. */
+/* Writes the JVMs @from to @to of @owner in a minute of their own. */
 static void put(int minute, uint32_t owner, const char *container, int from, int to)
 {
     static struct history_image images[CROWD];
@@ -66,7 +66,7 @@ static void check(uint32_t other, const char *container)
 
     history = open_history(1 << 30, 864000);
     api = (struct api){ .engine = { .history = history } };
-    put(1, other, "", 10, 12); /* before the crowd, so it comes behind it */
+    put(1, other, "", 10, 12); /* in an earlier minute, so they come after the crowd */
     put(2, 0, container, 1000, 1000 + CROWD);
     answer = services();
     ck_assert_uint_eq(ended_in(answer, NULL), ENDED_MAX);
@@ -74,7 +74,7 @@ static void check(uint32_t other, const char *container)
     ck_assert_uint_eq(ended_in(answer, "service-11"), 1);
     ck_assert_int_eq(json_integer_value(json_object_get(answer, "ended_left_out")),
                      CROWD + 2 - ENDED_MAX);
-    /* No more services than what is listed, and those that gave way. */
+    /* The answer has no more services than entries listed, plus those that gave way. */
     ck_assert_uint_le(json_array_size(json_object_get(answer, "services")), ENDED_MAX + 2);
     json_decref(answer);
     history_close(history);
@@ -88,13 +88,13 @@ END_TEST
 
 START_TEST(a_containers_crowd_leaves_room_for_others)
 {
-    check(0, "3f4e9f3a1c7b"); /* both are root */
+    check(0, "3f4e9f3a1c7b"); /* both users are root */
 }
 END_TEST
 
 /* ---- marks ---- */
 
-#define MARKS 1200 /* of one JVM */
+#define MARKS 1200 /* marks of one JVM */
 
 START_TEST(the_newest_marks_are_listed)
 {

@@ -25,7 +25,7 @@ static struct history_image image_of(int32_t pid, const struct history_stopped *
                                    .stopped = *stopped };
 }
 
-/* Two JVMs: 42 collects each minute, 43 is throttled in every other one. */
+/* Writes two JVMs: 42 collects each minute, 43 is throttled every other minute. */
 static void make(void)
 {
     static const struct made_jvm JVMS[] = { { 42, 1000, "shop", "work", 40, NULL },
@@ -51,8 +51,8 @@ static void make(void)
     }
 }
 
-/* Asks for the minutes of @range in @buckets, and sums what @kind has. Its entries have
- * *ret_seconds together. */
+/* Asks for the minutes of @range in @buckets. Returns the sum for @kind, and the seconds of its
+ * entries in *ret_seconds. */
 static size_t sum_in(const struct target_selector *t, struct time_range range, size_t buckets,
                      uint64_t recorded_ns, const char *kind, double *ret_stopped,
                      double *ret_seconds, long *ret_count)
@@ -106,7 +106,7 @@ START_TEST(stops_by_bucket)
     ck_assert_double_eq_tol(stopped, MINUTES / 2, 1e-9);
     ck_assert_uint_eq(sum(&SHOP, 3, UINT64_MAX, "throttled", &stopped, &count), 0);
     ck_assert_uint_eq(sum(&SHOP, 1000, UINT64_MAX, "collections", &stopped, &count), MINUTES);
-    /* the recorder has single collections of the last ten minutes, but not what was throttled */
+    /* the recorder has single collections of the last ten minutes, but no throttling */
     ck_assert_uint_eq(sum(&ALL, 30, MINUTE(20), "collections", &stopped, &count), 20);
     ck_assert_uint_eq(sum(&ALL, 30, MINUTE(20), "throttled", &stopped, &count), MINUTES / 2);
     history_close(history);
@@ -130,7 +130,7 @@ START_TEST(recorder_within_bucket)
     sum_in(&ALL, range, 3, MINUTE(25), "throttled", &stopped, &seconds, &count);
     ck_assert_double_eq_tol(stopped, MINUTES / 2, 1e-9);
     ck_assert_double_eq_tol(seconds, MINUTES * 60, 1e-6);
-    /* single collections are of whole minutes, too */
+    /* single collections also count in whole minutes */
     sum_in(&ALL, range, 3, MINUTE(25) - 1, "collections", &stopped, &seconds, &count);
     ck_assert_double_eq_tol(stopped, 24, 1e-9);
     /* the first entry begins with the first minute of the range */

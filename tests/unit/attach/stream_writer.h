@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Records of the agent, made by hand. */
+/* Writes records as the agent does. */
 #pragma once
 
 #include "attach/code_map.h"

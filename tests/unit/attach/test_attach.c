@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What comes back from an attach: the JVM's replies and the helper's result; and the agent itself,
- * with its numbers of the JVM Tool Interface against a JDK's own header. */
+/* The outcome of an attach: the JVM's replies and the helper's result. Also compares the agent's
+ * JVMTI numbers with a JDK's own header. */
 #include "suite.h"
 
 #include "attach/code_map.h"
@@ -18,7 +18,7 @@
 #ifdef FLAMED_HAVE_JVMTI
 #include <jvmti.h>
 #include <jvmticmlr.h>
-/* The JDK's own names stand for themselves; ours are numbers of the same. */
+/* The JDK's header has names for the slots; the agent has numbers. */
 #define SLOT(member) (offsetof(struct jvmtiInterface_1_, member) / sizeof(void *) + 1)
 _Static_assert(SLOT(SetEventNotificationMode) == 2 && SLOT(Deallocate) == 47 &&
                    SLOT(GetClassSignature) == 48 && SLOT(GetSourceFileName) == 50 &&
@@ -86,11 +86,11 @@ static const struct {
     int r;
 } REPLIES[] = {
     { "0\n0\n", ATTACH_LOAD, 0 },              /* JDK 8 */
-    { "0\nreturn code: 0\n", ATTACH_LOAD, 0 }, /* 11 up */
+    { "0\nreturn code: 0\n", ATTACH_LOAD, 0 }, /* JDK 11 and later */
     { "0\nreturn code: 100\n", ATTACH_LOAD, -EIO },
     { "-1\n/proc/7/fd/5 was not loaded.\n/proc/7/fd/5: cannot open shared object file\n",
-      ATTACH_LOAD, -ENOEXEC },                                      /* up to 17 */
-    { "0\n/proc/7/fd/5 was not loaded.\n", ATTACH_COPY, -ENOEXEC }, /* 21 up */
+      ATTACH_LOAD, -ENOEXEC },                                      /* up to JDK 17 */
+    { "0\n/proc/7/fd/5 was not loaded.\n", ATTACH_COPY, -ENOEXEC }, /* JDK 21 and later */
     { "-1\nDynamic agent loading is not enabled. Use -XX:+EnableDynamicAgentLoading\n", ATTACH_LOAD,
       -EPERM },
     { "0\nDynamic agent loading is not enabled. Use ...\n", ATTACH_LOAD, -EPERM },
@@ -180,7 +180,7 @@ START_TEST(the_agent_is_small_and_needs_nothing)
             exported += ((const Elf64_Sym *)at)[k].st_shndx != SHN_UNDEF;
         }
     }
-    ck_assert_int_eq(symbols, 2); /* what the JVM calls, and where the probe is put */
+    ck_assert_int_eq(symbols, 2); /* the function that the JVM calls, and the place of the probe */
     ck_assert_int_eq(exported, 2);
 }
 END_TEST

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* attach/deferred_frames.h: which of memory and agent names a place, and what becomes of it in a
- * profile. */
+/* attach/deferred_frames.h: whether memory or the agent names a place, and the names that a profile
+ * then has. */
 #include "suite.h"
 
 #include "attach/deferred_frames.h"
@@ -39,7 +39,7 @@ static void teardown(void)
     frame_table_free(table);
 }
 
-/* "a.A.f,b.B.g": the frames of place @id. */
+/* Returns the frames of place @id, as "a.A.f,b.B.g". */
 static const char *names_of(uint32_t id)
 {
     static char text[256];
@@ -70,7 +70,7 @@ static void add_stub(struct writer *w, uint64_t address, const char *name)
     memcpy(stub + 1, name, n);
 }
 
-/* 0x1000: method A.f in two pieces of time; 0x2000: a stub; 0x3000: B.g; 0x4000: adapters. */
+/* 0x1000: method A.f at two times; 0x2000: a stub; 0x3000: B.g; 0x4000: adapters. */
 static struct code_map *agent(void)
 {
     struct writer w = { .n = 0 };
@@ -89,9 +89,9 @@ START_TEST(who_names_what)
     static const struct {
         enum unwind_kind kind;
         uint64_t pc;
-        const char *class_name, *name; /* as memory says; NULL: nothing */
+        const char *class_name, *name; /* the names in memory; NULL: none */
         enum frame_kind memory;
-        const char *with, *without; /* an agent */
+        const char *with, *without; /* the names with and without an agent */
     } CASES[] = {
         { UNWIND_COMPILED, 0x1010, "a.A", "f", FRAME_C1, "a.A.f/2", "a.A.f/2" },
         { UNWIND_COMPILED, 0x1010, "x.X", "x", FRAME_C1, "a.A.f/2", "x.X.x/2" },
@@ -115,7 +115,7 @@ START_TEST(who_names_what)
     ck_assert_str_eq(names_of(id), CASES[_i].with);
     deferred_decide(later, &without);
     ck_assert_str_eq(names_of(id), CASES[_i].without);
-    ck_assert_str_eq(names_of(id), CASES[_i].without); /* as it was decided */
+    ck_assert_str_eq(names_of(id), CASES[_i].without); /* the first decision stays */
 }
 END_TEST
 
@@ -136,7 +136,7 @@ START_TEST(both_are_compared)
     ck_assert_uint_eq(deferred_stats(later).both, 2);
     ck_assert_uint_eq(deferred_stats(later).same, 1);
     ck_assert_uint_eq(deferred_stats(later).added, 1);
-    /* Once more of the same is no new place; after a decision there is room for new ones. */
+    /* The same place again is not new. After a decision there is room for new places. */
     ck_assert_uint_eq(deferred_add(later, WORD(UNWIND_COMPILED, 0x1010), false, &same, 1), ids[0]);
     ck_assert_uint_eq(deferred_add(later, WORD(UNWIND_COMPILED, 0x1030), false, &same, 1),
                       RECORD_LATER + 3);
@@ -146,7 +146,7 @@ START_TEST(both_are_compared)
 }
 END_TEST
 
-/* The interpreter's own code has its name already. */
+/* The interpreter's own code already has a name. */
 START_TEST(the_interpreter_is_let_be)
 {
     uint32_t frame = memory_frame("", "Interpreter", FRAME_STUB),
@@ -187,7 +187,7 @@ START_TEST(the_jvms_own_text)
 
         ck_assert_str_eq(names_of(id), CASES[i].name);
     }
-    /* The text has one name for all stubs of a blob: memory's stays. */
+    /* The text has one name for all stubs of a blob, so the name in memory stays. */
     frame = memory_frame("", "jint_arraycopy", FRAME_STUB);
     ck_assert_str_eq(names_of(deferred_add(later, WORD(UNWIND_STUB, 0x2010), false, &frame, 1)),
                      "jint_arraycopy/7");
@@ -195,7 +195,7 @@ START_TEST(the_jvms_own_text)
 }
 END_TEST
 
-/* A place in a stack: as many frames as it has, and a sample that was not known to be nameless. */
+/* Places in a stack: each gets its frames. A sample may have been taken for named. */
 START_TEST(in_a_profile)
 {
     _cleanup_(code_map_freep) struct code_map *map = agent();
@@ -226,7 +226,7 @@ START_TEST(in_a_profile)
                       (uint32_t[]){ root }, 1),
         0);
     deferred_decide(later, &s);
-    for (int again = 0; again < 2; again++) { /* the record stays as it was */
+    for (int again = 0; again < 2; again++) { /* the record does not change */
         ck_assert_int_eq(record_finish(rec, &meta, &p), 0);
         ck_assert_uint_eq(p->sample_count, 3);
         ck_assert_uint_eq(p->unknown, 1);
@@ -240,7 +240,7 @@ START_TEST(in_a_profile)
 }
 END_TEST
 
-/* Another table takes the place of this one: places keep their ids and their names. */
+/* Another table replaces this one: places keep their ids and names. */
 START_TEST(goes_on_with_another_table)
 {
     _cleanup_(code_map_freep) struct code_map *map = agent();

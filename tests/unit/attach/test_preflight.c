@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* attach/preflight.h: which JVMs may be attached to, and what `auto` takes: the table of sources.
- */
+/* attach/preflight.h: which JVMs may be attached to, and which source `auto` takes. */
 #include "suite.h"
 
 #include "attach/preflight.h"
 
 #include <errno.h>
 
-/* A JVM that nothing stands against. */
+/* Returns the facts of a JVM that meets all conditions. */
 static struct preflight_facts facts_of(int jdk)
 {
     return (struct preflight_facts){
@@ -31,7 +30,7 @@ START_TEST(what_auto_takes)
 {
     static const struct {
         int jdk;
-        bool vm_known, dynamic; /* the flags are read where the VM is */
+        bool vm_known, dynamic; /* flags are read if the VM is known */
         const char *source;
         bool agent, perfmap;
     } CASES[] = {
@@ -60,7 +59,7 @@ START_TEST(what_auto_takes)
 }
 END_TEST
 
-/* The owner of a container without root may not attach to what is in it. */
+/* The owner of a container without root may not attach to processes inside it. */
 START_TEST(what_its_owner_has_without_root_is_not_attached_to)
 {
     struct preflight_facts f = facts_of(25);
@@ -75,7 +74,7 @@ START_TEST(what_its_owner_has_without_root_is_not_attached_to)
 }
 END_TEST
 
-/* Said to a client that asks for an agent by name; it forbids nothing. */
+/* A warning to a client that asks for an agent by name; it forbids nothing. */
 START_TEST(tells_of_the_vms_own_race)
 {
     struct preflight_facts f = facts_of(17);
@@ -116,10 +115,10 @@ static const struct {
     uint32_t mode;
     bool tmp, may_mount;
     int result;
-    uint32_t next; /* ATTACH_MODE_END: none */
+    uint32_t next; /* the next way to try; ATTACH_MODE_END: none */
     bool next_tmp;
 } WAYS[] = {
-    /* Without the option: a copy where a memory file is refused, and nothing else. */
+    /* Without the option: only a copy, if the memory file is refused. */
     { ALL, ATTACH_LOAD, false, false, -ENOEXEC, ATTACH_COPY, false },
     { NO_PROC, ATTACH_LOAD, false, false, -ENOEXEC, ATTACH_COPY, false },
     { NOEXEC, ATTACH_LOAD, false, false, -ENOEXEC, ATTACH_COPY, false },
@@ -128,7 +127,7 @@ static const struct {
     { READ_ONLY, ATTACH_LOAD, false, false, -EROFS, ATTACH_MODE_END, false },
     { ALL, ATTACH_LOAD, false, false, -EACCES, ATTACH_MODE_END, false },
     { ALL, ATTACH_PERFMAP, false, false, -ENOEXEC, ATTACH_MODE_END, false },
-    /* With it. */
+    /* With the option. */
     { ALL, ATTACH_LOAD, false, true, -ENOEXEC, ATTACH_COPY, false },
     { NO_PROC, ATTACH_LOAD, false, true, -ENOEXEC, ATTACH_MOUNT, false },
     { NOEXEC, ATTACH_LOAD, false, true, -ENOEXEC, ATTACH_MOUNT, false },
@@ -185,7 +184,7 @@ START_TEST(tells_the_way)
         ck_assert_int_eq(step->ok, TOLD[i].ok);
         ck_assert_msg(strstr(step->reason, TOLD[i].reason) != NULL, "%s", step->reason);
         ck_assert_int_eq(strstr(step->remedy, "attach_mount") != NULL, !TOLD[i].ok);
-        ck_assert(p.agent); /* it is no condition */
+        ck_assert(p.agent); /* this is no condition */
     }
 }
 END_TEST

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The agent's records: the code that they tell of, and the memory that they come in. */
+/* The agent's records: the code that they report, and the shared memory that holds them. */
 #include "suite.h"
 
 #include "attach/code_map.h"
@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* In tenths of a second: what is told later than CODE_MAP_LATE_NS is of another time. */
+/* In tenths of a second. A load reported later than CODE_MAP_LATE_NS is of another time. */
 #define TENTHS(n) ((n)*UINT64_C(100000000))
 
 START_TEST(the_same_address_at_other_times)
@@ -21,10 +21,10 @@ START_TEST(the_same_address_at_other_times)
         uint64_t pc, tenths;
         uint32_t method;
     } CASES[] = {
-        { 0x1000, 50, 0 },  { 0x1000, 81, 1 }, /* it ran before it was told */
+        { 0x1000, 50, 0 },  { 0x1000, 81, 1 }, /* it ran before its load was reported */
         { 0x1000, 79, 0 },  { 0x1000, 100, 1 }, { 0x10ff, 199, 1 },
         { 0x1100, 150, 0 }, { 0x1000, 200, 0 }, { 0x1000, 250, 0 },
-        { 0x1000, 300, 2 }, { 0x1080, 390, 2 }, /* not yet 3: 2 is known to have been there */
+        { 0x1000, 300, 2 }, { 0x1080, 390, 2 }, /* still 2, which is known to run then */
         { 0x1080, 400, 3 }, { 0x1040, 400, 0 }, { 0x1080, UINT64_MAX / TENTHS(1), 3 },
         { 0xfff, 150, 0 },
     };
@@ -34,7 +34,7 @@ START_TEST(the_same_address_at_other_times)
     add_load(&w, TENTHS(100), 0x1000, 0x100, 1);
     add_unload(&w, TENTHS(200), 0x1000);
     add_load(&w, TENTHS(300), 0x1000, 0x100, 2);
-    add_load(&w, TENTHS(400), 0x1080, 0x20, 3); /* whose unload of 2 was lost */
+    add_load(&w, TENTHS(400), 0x1080, 0x20, 3); /* the unload of 2 was lost */
     m = fed(&w, 0);
     for (size_t i = 0; i < ARRAY_SIZE(CASES); i++) {
         struct code_piece p = { .method = 0 };
@@ -71,21 +71,22 @@ START_TEST(inlining_and_lines)
     memcpy(p + 24, &pcs[1], 8);
     memcpy(p + 32, FRAMES + 2, 8);
     m = fed(&w, 0);
-    /* Replayed code was there before. */
+    /* Replayed code was loaded before. */
     ck_assert_uint_eq(code_map_locate(m, 0x2001, 1, false, at), 2);
     ck_assert(at[0].method == 2 && at[0].bci == 5 && at[0].inlined && !at[1].inlined);
     ck_assert_uint_eq(code_map_line(m, 2, at[0].bci), 11);
     ck_assert_uint_eq(code_map_line(m, 1, at[1].bci), 12);
     ck_assert_uint_eq(code_map_line(m, 1, -1), 0);
     ck_assert_uint_eq(code_map_locate(m, 0x200f, 1, false, at), 2);
-    ck_assert_uint_eq(code_map_locate(m, 0x2010, 1, false, at), 1); /* where the next begins */
+    ck_assert_uint_eq(code_map_locate(m, 0x2010, 1, false, at), 1); /* the next method */
     ck_assert_int_eq(at[0].bci, 0);
-    /* A return address has its very own record, or the method is all that is known. */
+    /* A return address needs a record of exactly that address. Without one only the method is
+     * known. */
     ck_assert_uint_eq(code_map_locate(m, 0x2020, 1, true, at), 1);
     ck_assert_int_eq(at[0].bci, 0);
     ck_assert_uint_eq(code_map_locate(m, 0x2018, 1, true, at), 1);
     ck_assert_int_eq(at[0].bci, -1);
-    ck_assert_uint_eq(code_map_locate(m, 0x2030, 1, false, at), 1); /* behind the last */
+    ck_assert_uint_eq(code_map_locate(m, 0x2030, 1, false, at), 1); /* behind the last record */
     ck_assert_int_eq(at[0].bci, -1);
     ck_assert_int_eq(code_map_method(m, 2, &names), 1);
     ck_assert(span_eq_str(names.class_name, "a/B") && span_eq_str(names.name, "inner"));
@@ -102,26 +103,26 @@ START_TEST(what_is_no_record)
     struct stream_record *r;
 
     switch (_i) {
-    case 0: /* too short for a head */
+    case 0: /* shorter than a record's head */
         w.n = 4;
         break;
-    case 1: /* of no length */
+    case 1: /* length 0 */
         add(&w, STREAM_UNLOAD, 0, 0, sizeof(struct stream_unload));
         memset(w.bytes, 0, 4);
         break;
-    case 2: /* longer than what is there */
+    case 2: /* longer than the remaining bytes */
         r = add(&w, STREAM_UNLOAD, 0, 0, sizeof(struct stream_unload));
         r->bytes = 0x80000000;
         break;
-    case 3: /* of no known kind */
+    case 3: /* an unknown kind */
         add(&w, 99, 0, 0, 32);
         break;
-    case 4: /* strings longer than it */
+    case 4: /* strings longer than the record */
         add_method(&w, 1, "LA;", "m", NULL, 0);
         method = (struct stream_method *)w.bytes;
         method->name_n = 65535;
         break;
-    case 5: /* more lines than it has */
+    case 5: /* more lines than the record has */
         add_method(&w, 1, "LA;", "m", NULL, 0);
         method = (struct stream_method *)w.bytes;
         method->line_count = UINT32_MAX;
@@ -129,12 +130,12 @@ START_TEST(what_is_no_record)
     case 6: /* a method without an id */
         add_method(&w, 0, "LA;", "m", NULL, 0);
         break;
-    case 7: /* more pcs than it has */
+    case 7: /* more pcs than the record has */
         add_load(&w, 1, 0x1000, 16, 1);
         load = (struct stream_load *)w.bytes;
         load->pc_count = UINT32_MAX;
         break;
-    case 8: /* more frames at a pc than it has */
+    case 8: /* more frames at a pc than the record has */
         load = add(&w, STREAM_LOAD, 0, 1, sizeof(*load) + 8);
         load->pc_count = 1;
         ((struct stream_pc *)(load + 1))->frame_count = 3;
@@ -147,7 +148,7 @@ START_TEST(what_is_no_record)
         r = add(&w, STREAM_UNLOAD, 0, 0, sizeof(struct stream_unload));
         r->bytes = 20;
         break;
-    case 11: /* more frames at a pc than anybody asks for, and all there */
+    case 11: /* more frames at a pc than allowed, all of them present */
         load = add(&w, STREAM_LOAD, 0, 1,
                    sizeof(*load) + sizeof(struct stream_pc) +
                        (CODE_MAP_FRAMES_MAX + 1) * sizeof(struct stream_frame));
@@ -169,9 +170,9 @@ START_TEST(absurd_but_well_formed)
     struct code_piece p;
 
     add_load(&w, 1, UINT64_MAX - 8, 100, 1); /* past the end of memory */
-    add_load(&w, 2, 0, 0, 1);                /* nothing */
+    add_load(&w, 2, 0, 0, 1);                /* an empty range */
     add_load(&w, 3, 0x1000, UINT32_MAX, CODE_MAP_METHODS_MAX + 7);
-    add_method(&w, CODE_MAP_METHODS_MAX + 7, "LA;", "m", NULL, 0); /* an id that cannot be */
+    add_method(&w, CODE_MAP_METHODS_MAX + 7, "LA;", "m", NULL, 0); /* an invalid id */
     add_unload(&w, 4, UINT64_MAX);
     m = fed(&w, 0);
     ck_assert_int_eq(code_map_find(m, UINT64_MAX, 9, &p), 0);
@@ -204,7 +205,8 @@ START_TEST(memory_that_can_shrink_is_refused)
 }
 END_TEST
 
-/* One in a file system of ours that was mounted in a container: its user can cut it. */
+/* A file in a file system that flamed mounted in a container: the container's user can truncate
+ * it. */
 START_TEST(a_file_that_can_be_cut_is_read)
 {
     char path[] = "/dev/shm/flamed-test-XXXXXX";
@@ -230,8 +232,9 @@ START_TEST(a_file_that_can_be_cut_is_read)
     ck_assert_int_eq(pread(agent, &got, sizeof(got), 0), sizeof(got));
     ck_assert_uint_eq(got.lease_ns, 1000 + STREAM_LEASE_NS);
     ck_assert_uint_eq(got.tail, w.n);
-    ck_assert_uint_eq(got.head, w.n); /* the agent's are left alone */
-    /* Cut in the middle of what it says that there is, then to nothing: no fault, no belief. */
+    ck_assert_uint_eq(got.head, w.n); /* the agent's fields stay unchanged */
+    /* The file is cut within the announced bytes, then to nothing: no fault, and the records are
+     * refused. */
     h.head = 2 * w.n;
     ck_assert_int_eq(pwrite(agent, &h, sizeof(h), 0), sizeof(h));
     ck_assert_int_eq(ftruncate(agent, (off_t)(STREAM_RING_AT + w.n + 8)), 0);
@@ -261,7 +264,7 @@ START_TEST(a_ring_goes_round_and_lies)
     ck_assert_int_eq(stream_open(fd, &s, NULL), 0);
     ck_assert_int_eq(stream_poll(s, 1000), 0);
     ck_assert_uint_eq(h->lease_ns, 1000 + STREAM_LEASE_NS);
-    /* Padding almost to the end, then a record that goes round. */
+    /* Pads almost to the end, so that the next record wraps around. */
     for (uint64_t at = 0; at < STREAM_RING_BYTES - 8; at += 8)
         *(uint32_t *)(mem + STREAM_RING_AT + at) = 8;
     h->head = STREAM_RING_BYTES - 8;
@@ -273,7 +276,7 @@ START_TEST(a_ring_goes_round_and_lies)
     h->head += 8 + w.n;
     ck_assert_int_eq(stream_poll(s, 3000), 0);
     ck_assert_int_eq(code_map_find(stream_map(s), 0x1008, 6, &p), 1);
-    /* It says that it wrote more than there is room for: nothing is believed any more. */
+    /* The agent claims more bytes than the ring has: the stream is refused from then on. */
     h->head += STREAM_RING_BYTES + 8;
     ck_assert_int_eq(stream_poll(s, 4000), -EBADMSG);
     ck_assert_int_eq(stream_poll(s, 5000), -EBADMSG);
@@ -294,7 +297,8 @@ static blkcnt_t blocks_of(int fd)
     return st.st_blocks;
 }
 
-/* Pages that the container took out, and keeps elsewhere: no look at the file makes others. */
+/* The container punched out pages and keeps them elsewhere: reading the file must not allocate new
+ * ones. */
 START_TEST(no_pages_are_made_in_place_of_those_that_were_taken)
 {
     int fd = stream_file(STREAM_BYTES, F_SEAL_GROW | F_SEAL_SHRINK), agent = dup(fd);
@@ -306,7 +310,7 @@ START_TEST(no_pages_are_made_in_place_of_those_that_were_taken)
     ck_assert_int_eq(pwrite(agent, &h, sizeof(h), 0), sizeof(h));
     blocks = blocks_of(agent);
     ck_assert_int_eq(stream_open(fd, &s, NULL), 0);
-    ck_assert_int_eq(stream_poll(s, 1000), -EBADMSG); /* of zeros, which are no records */
+    ck_assert_int_eq(stream_poll(s, 1000), -EBADMSG); /* pages of zeros hold no records */
     ck_assert_int_eq(blocks_of(agent), blocks);
     stream_close(s);
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* base/array.h: room that doubles, room that is exact, too much of it. base/fnv1a.h: values.
- */
+/* base/array.h: room that doubles, exact room, and refused sizes. base/fnv1a.h: known values. */
 #include "suite.h"
 
 #include "base/array.h"
@@ -45,7 +44,7 @@ START_TEST(new_ones_are_zero)
 }
 END_TEST
 
-/* More than there can be: refused, and what was there stays. */
+/* A size beyond the limit is refused, and the array stays unchanged. */
 START_TEST(what_cannot_be_changes_nothing)
 {
     uint64_t *list = NULL;
@@ -60,7 +59,7 @@ START_TEST(what_cannot_be_changes_nothing)
 }
 END_TEST
 
-/* Those of the draft that names the hash (draft-eastlake-fnv). */
+/* Values of the draft that defines the hash (draft-eastlake-fnv). */
 START_TEST(fnv1a_of_known_texts)
 {
     ck_assert_uint_eq(fnv1a(FNV1A_START, "", 0), UINT64_C(0xcbf29ce484222325));

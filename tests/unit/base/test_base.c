@@ -132,7 +132,7 @@ START_TEST(formatting_keeps_to_the_ceiling)
 
     buf_init(&b, 6);
     buf_printf(&b, "%d", 123);
-    buf_printf(&b, "%d", 456); /* in the room that there is */
+    buf_printf(&b, "%d", 456); /* fits into the present room */
     ck_assert_str_eq(b.p, "123456");
     buf_printf(&b, "%s", "");
     ck_assert_int_eq(b.error, 0);
@@ -140,7 +140,7 @@ START_TEST(formatting_keeps_to_the_ceiling)
     ck_assert_int_eq(b.error, -EFBIG);
     ck_assert_str_eq(b.p, "123456");
     buf_init(&all, 100000);
-    for (unsigned i = 0; i < 10000; i++) /* from one size to the next */
+    for (unsigned i = 0; i < 10000; i++) /* grows from one size to the next */
         buf_printf(&all, "%04u,", i);
     ck_assert_uint_eq(all.n, 50000);
     for (unsigned i = 0; i < 10000; i++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* base/fds: what is closed and what is not, on a kernel that has close_range() and on two that do
- * not; and how many files may be open. */
+/* base/fds: which descriptors are closed, on a kernel with close_range() and on two without it.
+ * Also the limit of open files. */
 #include "base/fds.h"
 
 #include "base/macros.h"
@@ -18,11 +18,11 @@
 enum kernel {
     KERNEL_OURS,
     KERNEL_WITHOUT_CLOSE_RANGE,
-    KERNEL_WITHOUT_PROC, /* either: /proc is not mounted, or not to be read */
+    KERNEL_WITHOUT_PROC, /* either one; /proc is not mounted or not readable */
     KERNELS,
 };
 
-/* From here on this process sees such a kernel. */
+/* Makes this process see such a kernel from here on. */
 static int become(enum kernel k)
 {
     scmp_filter_ctx ctx = seccomp_init(SCMP_ACT_ALLOW);
@@ -43,7 +43,7 @@ static bool is_open(unsigned fd)
     return fcntl((int)fd, F_GETFD) >= 0;
 }
 
-/* Every second number is open; those of the range are closed, nothing else. The exit status. */
+/* Opens every second number. Only those of the range must be closed. Returns the exit status. */
 static int try_range(enum kernel k, unsigned first, unsigned last)
 {
     static bool before[OPEN_MAX_FD + 1];
@@ -93,9 +93,9 @@ END_TEST
 static const struct {
     uint64_t soft, hard, wanted, expected;
 } LIMITS[] = {
-    { 256, 512, 400, 400 }, /* as far as was asked */
-    { 256, 512, 900, 512 }, /* as far as the hard limit allows */
-    { 256, 512, 100, 256 }, /* never down */
+    { 256, 512, 400, 400 }, /* raised as far as requested */
+    { 256, 512, 900, 512 }, /* raised to the hard limit only */
+    { 256, 512, 100, 256 }, /* never lowered */
     { 512, 512, 900, 512 },
 };
 

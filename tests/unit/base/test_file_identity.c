@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* base/file_identity on the file systems that this machine has: what is the same file, and what
- * only has its inode. */
+/* base/file_identity on this machine's file systems: the same file, and other files that only share
+ * its inode number. */
 #include "suite.h"
 
 #include "base/cleanup.h"
@@ -11,9 +11,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define TRIES_MAX 200 /* files until one gets the inode of the one before */
+#define TRIES_MAX 200 /* files created until one gets the inode number of its predecessor */
 
-/* tmpfs, and what holds the build. */
+/* tmpfs, and the file system of the build. */
 static const char *const FOLDERS[] = { "/dev/shm", "/tmp", "." };
 
 static char path[128];
@@ -65,7 +65,8 @@ START_TEST(is_one_file_by_any_descriptor)
 }
 END_TEST
 
-/* Same name, same size, and the same inode where the file system gives it again. */
+/* The next file has the same name and size, and the same inode number if the file system reuses
+ * it. */
 START_TEST(is_not_the_next_file)
 {
     struct file_identity a, b = { 0 };
@@ -83,7 +84,7 @@ START_TEST(is_not_the_next_file)
     settle();
     ck_assert(look(&b));
     ck_assert(!file_identity_equal(&a, &b));
-    /* It is told without the time of change, too. */
+    /* The two also differ without the time of change. */
     b.changed_ns = a.changed_ns;
     b.born_ns = a.born_ns;
     ck_assert(!file_identity_equal(&a, &b));
@@ -107,7 +108,7 @@ START_TEST(is_not_what_it_was_changed_from)
 }
 END_TEST
 
-/* The clock for files has steps: what was changed just now may change again within one. */
+/* The clock for files has coarse steps: a file just changed may change again within one. */
 START_TEST(is_nothing_while_it_changes)
 {
     struct file_identity a, b;

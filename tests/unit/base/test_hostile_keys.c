@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tables of foreign keys: an attacker that knows the code cannot choose the slots, so that each
- * look-up would walk past all others. Time is that of the thread. */
+/* Tables with foreign keys. An attacker who knows the code must not be able to choose keys that
+ * share slots, which would make each look-up pass all others. Measures the thread's CPU time. */
 #include "suite.h"
 
 #include "base/clock.h"
@@ -9,13 +9,13 @@
 #include "base/u64_cache.h"
 
 #define COUNT 8192u
-#define SLOTS 32768u /* of a table of so many */
-#define TIMES_MAX 10 /* what ordinary keys take; all in one row: forty times and more */
+#define SLOTS 32768u /* slots of a table with that many keys */
+#define TIMES_MAX 10 /* limit; keys in one row take forty times as long or more */
 #define TEXT_MAX 16
 
 static char hostile[COUNT][TEXT_MAX], ordinary[COUNT][TEXT_MAX];
 
-/* Strings whose FNV-1a, folded as tables of slots did, has the same low bits. */
+/* Finds strings with the same low bits of their folded FNV-1a, which tables used before. */
 static void choose_strings(void)
 {
     for (unsigned i = 0; i < COUNT; i++) {
@@ -30,7 +30,7 @@ static void choose_strings(void)
                             (char)('A' + (k >> 10 & 31)) };
 
             ck_assert_uint_lt(k, 1u << 20);
-            if (k >> 15) { /* all of these are tried: another middle */
+            if (k >> 15) { /* all endings were tried: takes another middle */
                 hostile[i][8] = (char)('A' + (k >> 15));
                 start = fnv1a(FNV1A_START, hostile[i], 9);
             }
@@ -68,9 +68,9 @@ START_TEST(strings_of_one_hash)
 }
 END_TEST
 
-#define FACTOR UINT64_C(0x9e3779b97f4a7c15) /* that everybody knows */
+#define FACTOR UINT64_C(0x9e3779b97f4a7c15) /* a publicly known multiplier */
 
-/* The number by which FACTOR gives 1 (Newton). */
+/* Returns the inverse of FACTOR modulo 2^64 (Newton). */
 static uint64_t inverse(void)
 {
     uint64_t x = FACTOR;

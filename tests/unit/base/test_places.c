@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* base/places.c, shares_level(): who gives way in a table that is full. */
+/* base/places.c, shares_level(): which owner gives way in a full table. */
 #include "fixed_seed.h"
 #include "suite.h"
 
@@ -23,7 +23,7 @@ static void fill(uint64_t owner, size_t from, size_t to)
     }
 }
 
-/* Puts one of @owner's in the place that it may have. False: there is none. */
+/* Puts an entry of @owner into the place that it gets. False: no place. */
 static bool put(uint64_t owner)
 {
     size_t i = places_find(&places, owner, N, owner_of, table);
@@ -47,11 +47,11 @@ static size_t count(uint64_t owner)
 START_TEST(the_one_with_most_gives_way)
 {
     fill(1, 0, N);
-    ck_assert(!put(1)); /* not to itself */
+    ck_assert(!put(1)); /* not in place of its own entry */
     for (size_t i = 0; i < N / 2; i++)
         ck_assert(put(2));
     ck_assert_uint_eq(count(1), N / 2);
-    ck_assert(!put(2)); /* both have as much */
+    ck_assert(!put(2)); /* both owners have as much */
     ck_assert(!put(1));
     ck_assert_uint_eq(count(2), N / 2);
 }
@@ -78,7 +78,7 @@ START_TEST(what_was_given_back_counts_no_more)
         places_give(&places, 1);
         fill(i + 2, i, i + 1);
     }
-    ck_assert(!put(1)); /* of each there is one only */
+    ck_assert(!put(1)); /* each owner has only one */
     ck_assert_uint_eq(count(1), 0);
 }
 END_TEST

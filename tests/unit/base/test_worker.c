@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* base/shares.h: what is left for others. base/worker.h: whose turn it is. */
+/* base/shares.h: how much an owner leaves for others. base/worker.h: the order of owners. */
 #include "suite.h"
 
 #include "base/clock.h"
@@ -37,7 +37,7 @@ START_TEST(there_is_always_room_for_another)
     struct shares s;
 
     shares_init(&s, 1 << 20);
-    s.seed = 1; /* no two of these owners are in one place */
+    s.seed = 1; /* with this seed no two of these owners share a place */
     for (uint64_t owner = 1; owner <= 12; owner++) {
         ck_assert_uint_ge(shares_room(&s, owner), s.max / SHARES_LITTLE);
         while (shares_take(&s, owner, 256))
@@ -77,7 +77,7 @@ START_TEST(what_is_nobodys_gets_a_little)
     shares_force(&s, OWNER_FOREIGN, 100);
     ck_assert_uint_eq(shares_room(&s, OWNER_FOREIGN), 0);
     ck_assert_uint_eq(shares_room_lasting(&s, OWNER_FOREIGN), 0);
-    shares_init(&s, 8); /* of few places one */
+    shares_init(&s, 8); /* one of few places */
     ck_assert_uint_eq(shares_room(&s, OWNER_FOREIGN), 1);
 }
 END_TEST
@@ -100,7 +100,7 @@ END_TEST
 static struct worker *worker;
 static struct piece {
     struct work work;
-    sem_t *until; /* NULL: it does not wait */
+    sem_t *until; /* NULL: the piece does not wait */
 } pieces[64];
 static sem_t begin;
 
@@ -134,13 +134,13 @@ static void teardown(void)
 
 static bool put(size_t i, uint64_t owner)
 {
-    /* The first one holds the thread until all are in the queue. */
+    /* The first piece holds the thread until all are queued. */
     pieces[i] =
         (struct piece){ .work = { .run = burn, .owner = owner }, .until = i ? NULL : &begin };
     return worker_put(worker, &pieces[i].work);
 }
 
-/* When the piece @i was done, as a number; those before it are gone. */
+/* Returns the position at which piece @i was done. Earlier pieces are gone. */
 static size_t done_as(size_t i)
 {
     for (size_t n = 0;; n++) {
@@ -175,7 +175,7 @@ START_TEST(within_an_owner_the_oldest_comes_first)
 }
 END_TEST
 
-/* Who had nothing to do for long has not saved up turns. */
+/* An owner that was idle for long has saved up no turns. */
 START_TEST(nobody_saves_up)
 {
     for (size_t i = 0; i < 8; i++)

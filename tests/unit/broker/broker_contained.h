@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* For tests of the broker: a target whose root is a folder of its own, as a container's is. */
+/* For tests of the broker: a target with a folder as its root, like a container. */
 #pragma once
 
 #include "broker_jvm.h"
@@ -26,11 +26,11 @@ static inline pid_t start_contained(void)
     snprintf(path, sizeof(path), "%s/etc", fx.dir);
     mkdir(path, 0755);
     snprintf(path, sizeof(path), "%s/etc/passwd", fx.dir);
-    write_file(path, "inside", 6); /* what a link would show at worst */
+    write_file(path, "inside", 6); /* what a wrong link may show at worst */
     return start_child(be_contained, &uid);
 }
 
-/* A folder and files in it that only root may read. */
+/* Makes a folder with files that only root may read. */
 static inline void make_private(pid_t pid)
 {
     char path[160];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The real flamed-broker as a child on a socket pair, and processes for it to look at. For
- * test_broker*.c; FLAMED_BROKER is the program's path.
+ * The real flamed-broker as a child on a socket pair, and processes as its targets. For
+ * test_broker*.c; FLAMED_BROKER is the path of the program.
  */
 #pragma once
 
@@ -25,20 +25,20 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* The file of the request `config`; of the test's pid. */
+/* The file for the request `config`. %d: the test's pid. */
 #define FIXTURE_CONFIG "/tmp/test_broker.%d.yaml"
 
 struct fixture {
     pid_t broker;
-    int fd;           /* raw: our end, until fixture_client() */
+    int fd;           /* raw: the client's end, until fixture_client() */
     struct broker *b; /* of fixture_client() */
     int proc_fd;
-    char dir[64]; /* a folder of our own */
+    char dir[64]; /* the test's own folder */
 };
 
 static struct fixture fx;
 
-/* @without: bit set of capabilities that the machine does not give it. */
+/* Starts the broker without the capabilities @without (bits), as if the machine lacked them. */
 static inline pid_t start_broker_without(uint64_t without, int *ret_fd)
 {
     int pair[2];
@@ -59,7 +59,7 @@ static inline pid_t start_broker_without(uint64_t without, int *ret_fd)
             if (without >> cap & 1)
                 prctl(PR_CAPBSET_DROP, cap, 0, 0, 0);
         }
-        /* The leak sanitizer needs calls that the broker has given up. */
+        /* The leak sanitizer needs system calls that the broker has given up. */
         setenv("ASAN_OPTIONS", "detect_leaks=0", 1);
         execv(FLAMED_BROKER, argv);
         _exit(127);
@@ -95,7 +95,8 @@ static inline void fixture_with_client(void)
     fixture_client();
 }
 
-/* The facts once the kernel has checked the BPF programs, which takes seconds on a busy machine. */
+/* Gets the facts once the kernel has checked the BPF programs. That takes seconds on a busy
+ * machine. */
 static inline void facts_once_loaded(struct broker *b, struct broker_facts *ret)
 {
     struct error err = ERROR_NULL;
@@ -117,7 +118,7 @@ static inline void remove_tree(const char *path)
     waitpid(rm, NULL, 0);
 }
 
-/* The broker must have lived all the time, and end when its client leaves. */
+/* Fails if the broker ended before its client closed the connection. */
 static inline void fixture_stop(void)
 {
     int status;
@@ -131,7 +132,7 @@ static inline void fixture_stop(void)
     remove_tree(fx.dir);
 }
 
-/* Where the broker is somebody else, or nobody. */
+/* Sets up a fixture without this broker: the peer is another program, or there is none. */
 static inline void fixture_without_broker(void)
 {
     fx = (struct fixture){ .fd = -1 };
@@ -166,7 +167,7 @@ static inline struct proc_id id_of(pid_t pid)
     return id;
 }
 
-/* A child that runs @fn and then waits to be killed; returns when @fn is through. */
+/* Starts a child that runs @fn, then waits to be killed. Returns when @fn is done. */
 static inline pid_t start_child(void (*fn)(void *), void *cookie)
 {
     int ready[2];
@@ -177,7 +178,7 @@ static inline pid_t start_child(void (*fn)(void *), void *cookie)
     pid = fork();
     if (pid == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-        /* Or the broker would not see its client leave. */
+        /* An open copy in the child would hide from the broker that its client left. */
         close(fx.b ? broker_fd(fx.b) : fx.fd);
         if (fn)
             fn(cookie);
@@ -198,7 +199,7 @@ static inline void end_child(pid_t pid)
     waitpid(pid, NULL, 0);
 }
 
-/* Reads the maps of a process as the broker gave them. Borrows @fd; needs maps_deinit(). */
+/* Reads the maps of a process from the broker's @fd, which it borrows. Needs maps_deinit(). */
 static inline void read_maps(int fd, struct maps *ret)
 {
     ck_assert_int_eq(maps_of(fd, ret), 0);
@@ -221,7 +222,7 @@ static inline bool file_is(int fd, const char *content)
     return n == (ssize_t)strlen(content) && memcmp(text, content, strlen(content)) == 0;
 }
 
-/* Where the broker may be tested: 0, or 77 to skip. */
+/* Returns 0 if the broker can be tested here, else 77 to skip. */
 static inline int can_test_broker(void)
 {
     if (geteuid() != 0) {

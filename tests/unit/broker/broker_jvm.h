@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A child that looks like a JVM to flamed-broker: it maps a file named libjvm.so to execute. For
- * tests on top of broker_fixture.h.
+ * tests that use broker_fixture.h.
  */
 #pragma once
 
@@ -9,7 +9,7 @@
 
 static const char ELF_BYTES[] = "\177ELF\2\1\1xxxxxxxxx\3\0 and so on";
 
-/* What a child maps, for the parent to see: the child is a fork, the memory is shared. */
+/* The mappings of a child. The parent sees them, too: the memory is shared by the fork. */
 struct layout {
     uint64_t jvm, deleted, data, zero, anonymous;
     size_t jvm_n;
@@ -27,7 +27,7 @@ static inline uint64_t map_file(const char *path, int prot)
     return (uint64_t)(uintptr_t)p;
 }
 
-/* Looks like a JVM to the broker: maps a libjvm.so to execute. */
+/* Makes the child a JVM for the broker: maps a libjvm.so to execute. */
 static inline void be_jvm(void *cookie)
 {
     char path[128];
@@ -55,7 +55,7 @@ static inline pid_t start_jvm(void)
     return start_child(be_jvm, NULL);
 }
 
-/* fixture_start(), a client, and room for the layout. */
+/* fixture_start(), a client, and memory for the layout. */
 static inline void fixture_open(void)
 {
     fixture_with_client();

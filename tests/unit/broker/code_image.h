@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A small ELF file with code, in which a probe may stand at some places. */
+/* A small ELF file with code, which allows probes at some places. */
 #pragma once
 
 #include <elf.h>
@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define CODE_VADDR 0x401000 /* its offset in the file is another */
+#define CODE_VADDR 0x401000 /* differs from its offset in the file */
 #define TABLE_VADDR 0x500000
 
 struct code_table {
@@ -19,7 +19,7 @@ struct code_table {
     } starts[6];
 };
 
-/* A file with six functions, 32 bytes each. */
+/* A file with six functions of 32 bytes each. */
 struct code_image {
     Elf64_Ehdr head;
     Elf64_Phdr programs[2];
@@ -27,17 +27,16 @@ struct code_image {
     uint8_t code[6][32];
 };
 
-/* The functions, by what they begin with. */
+/* The functions, named after their first instruction. */
 enum { PUSH_RBP, PUSH_R12, NOP5, ENDBR, TEST_RDI, SHORT_NOP };
 
-/* Returns a file with each of those functions. */
+/* Returns a file with all of these functions. */
 struct code_image code_good(void);
-/* Returns one whose function 0 calls function 2, and jumps on what it gets. */
+/* Returns a file in which function 0 calls function 2 and jumps on its result. */
 struct code_image code_calling(void);
-/* Returns the offset in the file of a function. */
+/* Returns the offset of a function in the file. */
 uint64_t code_offset(int function);
-/* Writes @count random bytes over @m. @random: the state of the numbers, not 0. */
+/* Overwrites @count bytes of @m by random ones. @random: the state of the generator, not 0. */
 void code_spoil(struct code_image *m, int count, uint64_t *random);
-/* Returns whether the instruction at @p is of those that a probe may stand at, whatever a file
- * says. */
+/* Returns true if a probe may ever stand at the instruction at @p, whatever the file says. */
 bool code_is_known(const uint8_t *p);

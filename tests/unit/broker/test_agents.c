@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* broker/target/agent_files.c: how a JVM that was given an agent ended, and that nobody says so too
- * early.
- */
+/* broker/target/agent_files.c: how a JVM with an agent ended. The answer must not come too
+ * early. */
 #include "suite.h"
 
 #include "base/cleanup.h"
@@ -41,7 +40,7 @@ static void *pause_for_good(void *arg)
     return arg;
 }
 
-/* Starts a process, whose first thread ends where @headless, and gives it an agent. */
+/* Starts a process, and gives it an agent. @headless: its first thread ends. */
 static void begin(bool headless)
 {
     int ready[2], made = pipe2(ready, O_CLOEXEC);
@@ -54,7 +53,7 @@ static void begin(bool headless)
         pthread_t thread;
 
         prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-        signal(SIGSEGV, SIG_DFL); /* a sanitizer has them */
+        signal(SIGSEGV, SIG_DFL); /* a sanitizer handles these signals */
         signal(SIGBUS, SIG_DFL);
         if (write(ready[1], "", 1) != 1)
             _exit(1);
@@ -91,7 +90,7 @@ static int ended(int *ret_status)
     return agents_ended(agents, proc_fd, target.host_pid, start_ticks, ret_status);
 }
 
-/* As of a JVM that got no agent. */
+/* Reads the exit status of a zombie, as for a JVM without an agent. */
 static bool zombie_ended(int *ret_status)
 {
     struct proc_id id = { .host_pid = target.host_pid, .start_ticks = start_ticks };
@@ -114,7 +113,7 @@ static void wait_state(char wanted)
     ck_assert_int_eq(state(), wanted);
 }
 
-/* Asked too early it answers so, however often, and keeps what it knows for the next time. */
+/* Asks too early several times: the answer is -EAGAIN, and the status stays available. */
 static void expect_not_yet(void)
 {
     int status = 1234;
@@ -122,7 +121,7 @@ static void expect_not_yet(void)
     for (int i = 0; i < 3; i++)
         ck_assert_int_eq(ended(&status), -EAGAIN);
     ck_assert_int_eq(agents_ended(agents, proc_fd, target.host_pid, start_ticks + 1, &status),
-                     BROKER_ABSENT); /* another with its pid */
+                     BROKER_ABSENT); /* another process with this pid */
     status = 1234;
     ck_assert(!zombie_ended(&status));
     ck_assert_int_eq(status, 1234);
@@ -136,17 +135,17 @@ START_TEST(not_while_it_lives)
     expect_not_yet();
     kill(target.host_pid, SIGSEGV);
     wait_state('Z');
-    ck_assert_int_eq(ended(&status), 0); /* and nobody has reaped it */
+    ck_assert_int_eq(ended(&status), 0); /* the parent has not reaped it */
     ck_assert(WIFSIGNALED(status));
     ck_assert_int_eq(WTERMSIG(status), SIGSEGV);
-    ck_assert_int_eq(ended(&status), BROKER_ABSENT); /* told once */
+    ck_assert_int_eq(ended(&status), BROKER_ABSENT); /* the status is given once */
     for (int i = 0; i < 2; i++) {
         status = 0;
         ck_assert(zombie_ended(&status));
         ck_assert(WIFSIGNALED(status));
         ck_assert_int_eq(WTERMSIG(status), SIGSEGV);
     }
-    start_ticks++; /* another with its pid */
+    start_ticks++; /* another process with this pid */
     ck_assert(!zombie_ended(&status));
     start_ticks--;
     ck_assert_int_eq(waitpid(target.host_pid, &status, 0), target.host_pid);
@@ -155,8 +154,8 @@ START_TEST(not_while_it_lives)
 }
 END_TEST
 
-/* Its first thread is a zombie, as that of a JVM whose others the kernel still clears away: what
- * /proc says of its end is not how it ends. */
+/* The first thread is a zombie while other threads end. The status that /proc then shows is not
+ * final. */
 START_TEST(not_while_a_thread_is_left)
 {
     int status = 0;
@@ -174,7 +173,8 @@ START_TEST(not_while_a_thread_is_left)
 }
 END_TEST
 
-/* Its parent took leave of it: newer kernels still tell, of older ones nothing is made up. */
+/* The parent has reaped the process. Newer kernels still give the status; for older ones none is
+ * invented. */
 START_TEST(not_told_by_all_kernels_afterwards)
 {
     int status = 0, r;

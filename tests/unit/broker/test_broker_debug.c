@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* broker: debug files, found by build-id, by link, among those that others share, and in caches. */
+/* broker: debug files, found by build-id, by link, in shared files, and in caches. */
 #include "broker_contained.h"
 
 static const char CORE_BYTES[] = "\177ELF\2\1\1xxxxxxxxx\4\0 and so on";
@@ -52,7 +52,7 @@ START_TEST(debug_files_are_elf)
 }
 END_TEST
 
-/* What debug files share lies below one folder, and no name leads out of it. */
+/* The shared debug files lie below one folder, and no name leads out of it. */
 START_TEST(shared_debug_files_are_below_their_folder)
 {
     static const char *const OUTSIDE[] = {
@@ -121,7 +121,7 @@ START_TEST(debug_links_take_base_names_only)
 }
 END_TEST
 
-/* What lies beside a library of a user's, and whether it is given. */
+/* Kinds of debug file beside a user's library, and whether the broker gives it. */
 enum beside {
     BESIDE_OWN,
     BESIDE_LINK,
@@ -165,8 +165,7 @@ START_TEST(a_debug_link_of_a_user_leads_to_no_file_of_root)
     int fd = -1, r;
 
     make_private(pid);
-    if (_i >=
-        BESIDES) { /* the user's file, in root's folder: what leads there is refused as such */
+    if (_i >= BESIDES) { /* a user's file in root's folder: the links to it are refused */
         snprintf(path, sizeof(path), "%s/private/x.debug", fx.dir);
         ck_assert_int_eq(chown(path, JVM_UID, 0), 0);
     }
@@ -180,7 +179,7 @@ START_TEST(a_debug_link_of_a_user_leads_to_no_file_of_root)
 }
 END_TEST
 
-/* In a root that is the user's: a link to a folder of root's that was bound there. */
+/* In a root of the user's: a bind mount shows a folder of root, and a link leads there. */
 START_TEST(a_build_id_leads_to_no_file_of_root)
 {
     static const uint8_t BUILD_ID[] = { 0xab, 0xcd };
@@ -196,7 +195,7 @@ START_TEST(a_build_id_leads_to_no_file_of_root)
     ck_assert_int_eq(symlink("/private/x.debug", path), 0);
     ck_assert_int_eq(broker_debug(fx.b, &id, BUILD_ID, sizeof(BUILD_ID), &fd, &err), BROKER_ABSENT);
     snprintf(from, sizeof(from), "%s/private/x.debug", fx.dir);
-    ck_assert_int_eq(chmod(from, 0755), 0); /* as those of a distribution are */
+    ck_assert_int_eq(chmod(from, 0755), 0); /* as distributions set it */
     ck_assert_int_eq(broker_debug(fx.b, &id, BUILD_ID, sizeof(BUILD_ID), &fd, &err), 0);
     close(fd);
     end_child(pid);
@@ -204,13 +203,13 @@ START_TEST(a_build_id_leads_to_no_file_of_root)
 END_TEST
 
 enum cached {
-    CACHED_OWN,   /* of the JVM's user */
-    CACHED_ALL,   /* root's, readable for all */
-    CACHED_ROOTS, /* root's alone */
+    CACHED_OWN,   /* owned by the JVM's user */
+    CACHED_ALL,   /* owned by root, readable for all */
+    CACHED_ROOTS, /* owned by root, readable for root only */
     CACHED_TEXT,
-    CACHED_NOTHING, /* as a client notes that nobody has it */
+    CACHED_NOTHING, /* a debuginfod client's note that the file does not exist */
     CACHED_LINK,
-    CACHED_FOLDER_LINK, /* to a folder of the host, out of the root */
+    CACHED_FOLDER_LINK, /* a link to a folder of the host, outside the root */
     CACHED_CASES
 };
 
@@ -241,7 +240,7 @@ static void make_cached(enum cached what, const char *path)
     }
 }
 
-/* What debuginfod's client of a container's root has downloaded. */
+/* A cache of debuginfod's client in a container's root. */
 START_TEST(a_cache_in_a_root_gives_what_its_user_may_read)
 {
     static const uint8_t BUILD_ID[] = { 0xab, 0xcd, 0xef, 1, 2, 3, 4, 5 };
@@ -263,7 +262,7 @@ START_TEST(a_cache_in_a_root_gives_what_its_user_may_read)
 }
 END_TEST
 
-/* The host's own, where the broker's environment says that it is. */
+/* The host's cache, at the place that the broker's environment names. */
 START_TEST(the_environment_says_where_the_host_has_a_cache)
 {
     static const uint8_t BUILD_ID[] = { 0xab, 0xcd, 0xef, 1, 2, 3, 4, 5 };

@@ -25,7 +25,7 @@ enum trick {
     TRICKS
 };
 
-/* Makes @path (of the target's pid) what @trick says. */
+/* Makes @path what @trick says. @path has the target's pid in it. */
 static void make_trick(enum trick trick, const char *path)
 {
     struct sockaddr_un sa = { .sun_family = AF_UNIX };
@@ -116,8 +116,7 @@ START_TEST(files_in_a_root_are_what_they_seem)
     ck_assert_int_eq(chown(path, JVM_UID, 0), 0);
     snprintf(path, sizeof(path), "%s/tmp/hsperfdata_a user/%d", fx.dir, pid);
     make_trick(trick, path);
-    /* A broker that waits for a FIFO does so each time, one on a machine that stops for a moment
-     * does not. */
+    /* A broker that waits for a FIFO does so at each try. A machine that merely stalls does not. */
     for (int i = 0; i < 3 && took_ns >= NSEC_PER_SEC; i++) {
         uint64_t began_ns = clock_monotonic_ns();
         int fd = -1, r = broker_perfmap(fx.b, &id, &fd, &err);
@@ -133,7 +132,7 @@ START_TEST(files_in_a_root_are_what_they_seem)
 }
 END_TEST
 
-/* Binds root's file over both names, as any user can in namespaces of its own. */
+/* Binds root's file over both names, as any user can in its own namespaces. */
 static void bind_over_its_names(void *cookie)
 {
     char secret[128], path[160];
@@ -167,7 +166,7 @@ START_TEST(what_is_bound_over_a_name_is_not_given)
     ck_assert_int_eq(mkdir(path, 0755), 0);
     ck_assert_int_eq(chown(path, JVM_UID, 0), 0);
     snprintf(path, sizeof(path), "%s/other", fx.dir);
-    write_file(path, "secret", 6); /* root's, as the target's own maps of root are */
+    write_file(path, "secret", 6); /* a file of root, like the maps of root's processes */
     pid = start_child(bind_over_its_names, &uid);
     id = id_of(pid);
     ck_assert_int_eq(broker_perfmap(fx.b, &id, &fd, &err), -EPERM);
@@ -222,8 +221,8 @@ START_TEST(a_folder_that_is_a_link_leads_nowhere_outside)
 }
 END_TEST
 
-/* Sends @sig to the children of @parent that are called @name. Their number, and the last of them.
- */
+/* Sends @sig to the children of @parent with the name @called. Returns their number, and the last
+ * one's pid. */
 static int signal_children(int parent, const char *name, int sig, int *ret_last)
 {
     struct proc_stat st;
@@ -243,8 +242,7 @@ static int signal_children(int parent, const char *name, int sig, int *ret_last)
     return found;
 }
 
-/* The same of the openers that the broker itself forked, which a file system that does not answer
- * would hold. */
+/* Sends @sig to the openers that the broker itself forked, as if a dead file system held them. */
 static int signal_openers(int sig)
 {
     int pid;
@@ -252,7 +250,7 @@ static int signal_openers(int sig)
     return signal_children(fx.broker, "flamed-opener", sig, &pid);
 }
 
-/* How many the nursery forked since. */
+/* Returns how many openers the nursery forked later. */
 static int forked_later(void)
 {
     int nursery = 0, pid;
@@ -261,7 +259,7 @@ static int forked_later(void)
     return signal_children(nursery, "flamed-opener", 0, &pid);
 }
 
-/* They have their name a moment after they were made. */
+/* Openers get their name a moment after they were forked. */
 static void await_openers(void)
 {
     for (int n = 0; signal_openers(0) < 4 && n < 500; n++)
@@ -289,8 +287,8 @@ START_TEST(a_file_system_that_hangs_holds_one_process)
     ck_assert_msg(clock_monotonic_ns() - began < NSEC_PER_SEC, "it was asked about again");
     for (n = 0; forked_later() == 0 && n < 500; n++)
         usleep(10000);
-    ck_assert_int_gt(forked_later(), 0); /* in the place of the one that is held */
-    /* Its maps are not on that file system: whom it asks stands, or is the one that was forked. */
+    ck_assert_int_gt(forked_later(), 0); /* one replaces the held opener */
+    /* The maps are not on that file system. The request reaches a stopped opener or the new one. */
     r = broker_maps(fx.b, &id, &fd, &err);
     ck_assert(r == 0 || r == -ETIMEDOUT);
     if (r == 0)
@@ -300,11 +298,11 @@ START_TEST(a_file_system_that_hangs_holds_one_process)
     while (broker_perfmap(fx.b, &id, &fd, &err) == -ETIMEDOUT && n++ < 100)
         usleep(20000);
     ck_assert_int_eq(broker_perfmap(fx.b, &id, &fd, &err), BROKER_ABSENT);
-    /* Its owner's others are asked about again, too. */
+    /* Requests about other targets of this owner are served again, too. */
     ck_assert_int_eq(broker_perfmap(fx.b, &other_id, &fd, &err), BROKER_ABSENT);
     ck_assert_int_eq(broker_maps(fx.b, &other_id, &fd, &err), 0);
     close(fd);
-    /* Those that end are done without. */
+    /* The broker replaces openers that end. */
     ck_assert_int_eq(signal_openers(SIGKILL), 4);
     for (n = 0; n < 5; n++)
         broker_perfmap(fx.b, &id, &fd, &err);
@@ -314,7 +312,7 @@ START_TEST(a_file_system_that_hangs_holds_one_process)
 }
 END_TEST
 
-/* A folder of counters that is a link, is another's, or that others write to. */
+/* Folders of counters that are a link, belong to another user, or are writable by others. */
 static const struct {
     bool link;
     uid_t uid;

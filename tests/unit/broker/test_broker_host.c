@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* broker: what it tells of the node, and what of it may be asked by name. */
+/* broker: its facts about the node, and the files of the node that can be requested by name. */
 #include "broker_fixture.h"
 
 #include <sched.h>
@@ -55,7 +55,7 @@ START_TEST(the_host_tells_about_itself)
     ck_assert_uint_ge(f.kernel_version, 5u << 16);
     ck_assert_uint_eq(f.cpus, (unsigned)sysconf(_SC_NPROCESSORS_ONLN));
     ck_assert_uint_ne(f.capabilities, 0);
-    ck_assert_uint_eq(f.capabilities & 1, 0); /* CAP_CHOWN is not on the list */
+    ck_assert_uint_eq(f.capabilities & 1, 0); /* CAP_CHOWN is not reported */
     ck_assert(f.bpf_loaded == (f.bpf_problem[0] == '\0'));
     ck_assert(f.sideband == (f.sideband_problem[0] == '\0'));
     ck_assert_int_eq(broker_kallsyms(fx.b, &fd, &err), 0);
@@ -74,7 +74,7 @@ START_TEST(the_host_tells_about_itself)
 }
 END_TEST
 
-/* What the broker gives of flamed's configuration begins with @text. */
+/* Checks that the configuration that the broker gives begins with @text. */
 static void expect_config(const char *text)
 {
     struct error err = ERROR_NULL;
@@ -101,10 +101,10 @@ START_TEST(gives_the_configuration_as_it_is_now)
     ck_assert_int_eq(broker_config(fx.b, TLS_FILE_CONFIG, &fd, &err), BROKER_ABSENT);
     write_file(path, "one", 3);
     expect_config("one");
-    write_file(fresh, "two", 3); /* as editors do */
+    write_file(fresh, "two", 3); /* replaced by a rename, as editors do */
     ck_assert_int_eq(rename(fresh, path), 0);
     expect_config("two");
-    write_file(fresh, "three", 5); /* as Kubernetes does */
+    write_file(fresh, "three", 5); /* replaced by a link, as Kubernetes does */
     ck_assert_int_eq(unlink(path), 0);
     ck_assert_int_eq(symlink(fresh, path), 0);
     expect_config("three");
@@ -114,7 +114,7 @@ START_TEST(gives_the_configuration_as_it_is_now)
     unlink(fresh);
     ck_assert_int_eq(mkfifo(path, 0600), 0);
     ck_assert_int_eq(broker_config(fx.b, TLS_FILE_CONFIG, &fd, &err),
-                     -EINVAL); /* and does not wait for a writer */
+                     -EINVAL); /* the broker does not wait for a writer */
     unlink(path);
     ck_assert_int_eq(mkdir(path, 0700), 0);
     ck_assert_int_eq(broker_config(fx.b, TLS_FILE_CONFIG, &fd, &err), -EINVAL);
@@ -137,7 +137,8 @@ START_TEST(gives_the_files_for_tls_that_it_names)
     write_file(path, text, strlen(text));
     ck_assert_int_eq(chmod(path, 0644), 0);
     ck_assert_int_eq(broker_config(fx.b, TLS_FILE_CERT, &fd, &err), BROKER_ABSENT);
-    ck_assert_int_eq(broker_config(fx.b, TLS_FILE_KEY, &fd, &err), -ENOENT); /* named, not there */
+    ck_assert_int_eq(broker_config(fx.b, TLS_FILE_KEY, &fd, &err),
+                     -ENOENT); /* named, but missing */
     write_file(key, "secret", 6);
     ck_assert_int_eq(chmod(key, 0600), 0);
     ck_assert_msg(broker_config(fx.b, TLS_FILE_KEY, &fd, &err) == 0, "%s", err.msg);
@@ -145,7 +146,7 @@ START_TEST(gives_the_files_for_tls_that_it_names)
     ck_assert_int_eq(read(fd, got, sizeof(got) - 1), 6);
     ck_assert_str_eq(got, "secret");
     close(fd);
-    ck_assert_int_eq(chmod(path, 0664), 0); /* a group may choose what root reads */
+    ck_assert_int_eq(chmod(path, 0664), 0); /* members of a group may choose what root reads */
     ck_assert_int_eq(broker_config(fx.b, TLS_FILE_KEY, &fd, &err), -EPERM);
     ck_assert_int_eq(chmod(path, 0644), 0);
     ck_assert_int_eq(chown(path, 12345, 0), 0);
@@ -160,12 +161,12 @@ START_TEST(gives_the_files_for_tls_that_it_names)
 }
 END_TEST
 
-/* One hierarchy of each kind, where folders of any name can be made. */
+/* One hierarchy of each version in which folders of any name can be made. */
 static const char *const HIERARCHIES[] = { "/sys/fs/cgroup/unified", "/sys/fs/cgroup/systemd",
                                            "/sys/fs/cgroup/pids", "/sys/fs/cgroup" };
 
-/* Folders below one of the test's own, from the outermost; of the last but one, who owns it and who
- * may write to it; and how many count. */
+/* Folders below the test's own one, from the outermost on. uid and mode: owner and rights of the
+ * second to last. counted: how many count as root's. */
 static const struct {
     const char *names[3];
     uid_t uid;
@@ -179,7 +180,7 @@ static const struct {
     { { "user.slice", "user@1001.service", "cri.scope" }, 0, 0755, 2 },
 };
 
-/* The line of @text with @word, which is changed; NULL: there is none. */
+/* Returns the line of @text that contains @word. Changes @text. NULL: no such line. */
 static char *line_with(char *text, const char *word)
 {
     for (char *line = strtok_r(text, "\n", &text); line; line = strtok_r(NULL, "\n", &text)) {
@@ -201,7 +202,7 @@ static void check_cgroup(const char *top, size_t row)
     snprintf(own, sizeof(own), "flamed-test-%d", getpid());
     snprintf(outermost, sizeof(outermost), "%s/%s", top, own);
     snprintf(procs, sizeof(procs), "%s/cgroup.procs", top);
-    if (access(procs, F_OK) < 0 || mkdir(outermost, 0755) < 0) { /* not here, or read-only */
+    if (access(procs, F_OK) < 0 || mkdir(outermost, 0755) < 0) { /* missing or read-only */
         end_child(pid);
         return;
     }
@@ -223,7 +224,7 @@ static void check_cgroup(const char *top, size_t row)
     ck_assert_ptr_nonnull(line);
     ck_assert_ptr_nonnull(strstr(line, CGROUPS[row].names[CGROUPS[row].counted - 1]));
     ck_assert(CGROUPS[row].counted == 3 || !strstr(line, CGROUPS[row].names[2]));
-    for (int n = 0; rmdir(path[2]) < 0 && n < 500; n++) /* until the last is gone */
+    for (int n = 0; rmdir(path[2]) < 0 && n < 500; n++) /* until the last process has left */
         usleep(10000);
     ck_assert_int_eq(rmdir(path[1]), 0);
     ck_assert_int_eq(rmdir(path[0]), 0);
@@ -237,18 +238,18 @@ START_TEST(a_cgroup_counts_as_far_as_root_made_it)
 }
 END_TEST
 
-/* What a child does before it waits: as which user it makes a user namespace, in what. */
+/* The user as which a child makes a user namespace before it waits, and its kind. */
 static const struct {
     uint32_t uid;
-    bool roots_pids; /* in a pid namespace of root's */
-    bool nested;     /* and another user namespace in that */
-    bool own_pids;   /* and a pid namespace of its own */
-    uint32_t owner;  /* 0: nobody's */
+    bool roots_pids; /* in a pid namespace that root made */
+    bool nested;     /* with another user namespace inside */
+    bool own_pids;   /* with its own pid namespace */
+    uint32_t owner;  /* 0: no owner is reported */
 } NAMESPACES[] = {
     { 61007, false, false, false, 61007 },
     { 61007, false, true, false, 61007 },
     { 61007, false, true, true, 61007 },
-    { 61007, true, false, false, 0 }, /* a container of root's may have a user of that number */
+    { 61007, true, false, false, 0 }, /* a container of root may have a user with this number */
     { 61007, true, true, true, 0 },
     { 0, false, false, false, 0 },
 };
@@ -262,10 +263,10 @@ static int be_namespaced(int row)
         return -1;
     if (uid && (setgid(uid) < 0 || setuid(uid) < 0))
         return -1;
-    prctl(PR_SET_DUMPABLE, 1, 0, 0, 0); /* else what is in /proc/self is root's */
+    prctl(PR_SET_DUMPABLE, 1, 0, 0, 0); /* otherwise root owns /proc/self */
     if (unshare(CLONE_NEWUSER) < 0)
         return -1;
-    if (NAMESPACES[row].nested) { /* which takes a user and a group with numbers */
+    if (NAMESPACES[row].nested) { /* needs a user and a group that are mapped */
         snprintf(map, sizeof(map), "0 %u 1\n", uid);
         write_file("/proc/self/uid_map", map, strlen(map));
         write_file("/proc/self/setgroups", "deny", 4);
@@ -276,8 +277,8 @@ static int be_namespaced(int row)
     return NAMESPACES[row].own_pids && (unshare(CLONE_NEWPID) < 0 || fork() != 0) ? -1 : 0;
 }
 
-/* A process that lives until the test closes its end of @fd. Its number in the test's pid
- * namespace comes by @fd. */
+/* Starts a process that lives until the test closes its end of @fd. Sends its pid in the test's pid
+ * namespace by @fd. */
 static void namespaced_child(int fd, int row)
 {
     char byte = 'x';
@@ -314,7 +315,7 @@ START_TEST(a_container_without_root_is_of_who_made_it)
         namespaced_child(pair[1], _i);
     }
     close(pair[1]);
-    ck_assert_int_eq(recvmsg(pair[0], &m, 0), 1); /* else: user namespaces are forbidden here */
+    ck_assert_int_eq(recvmsg(pair[0], &m, 0), 1); /* needs user namespaces */
     memcpy(&sender, CMSG_DATA(CMSG_FIRSTHDR(&m)), sizeof(sender));
     id.host_pid = sender.pid;
     ck_assert_int_eq(proc_read_start(fx.proc_fd, id.host_pid, &id.start_ticks), 0);

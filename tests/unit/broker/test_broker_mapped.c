@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* broker: files by the mapping that shows them. */
+/* broker: files requested by a mapping of them. */
 #include "broker_jvm.h"
 
 START_TEST(mapped_gives_what_is_mapped_to_execute)
@@ -43,9 +43,9 @@ START_TEST(mapped_refuses_odd_ranges)
     struct proc_id id = id_of(pid);
     uint64_t at = layout->jvm;
 
-    ck_assert_int_eq(ask_mapped(&id, at, at + 4096), -ENOENT);     /* a part */
-    ck_assert_int_eq(ask_mapped(&id, at, at + 12288), -ENOENT);    /* more */
-    ck_assert_int_eq(ask_mapped(&id, at + 1, at + 8192), -EINVAL); /* not a page */
+    ck_assert_int_eq(ask_mapped(&id, at, at + 4096), -ENOENT);     /* only a part of the mapping */
+    ck_assert_int_eq(ask_mapped(&id, at, at + 12288), -ENOENT);    /* more than the mapping */
+    ck_assert_int_eq(ask_mapped(&id, at + 1, at + 8192), -EINVAL); /* not at a page */
     ck_assert_int_eq(ask_mapped(&id, at + 8192, at), -EINVAL);     /* backwards */
     ck_assert_int_eq(ask_mapped(&id, at, at), -EINVAL);            /* empty */
     ck_assert_int_eq(ask_mapped(&id, 0, 0), -EINVAL);
@@ -94,7 +94,7 @@ static void map_memory(void *cookie)
         (uint64_t)(uintptr_t)mmap(NULL, 8192, PROT_READ | PROT_EXEC, MAP_SHARED, *(int *)cookie, 0);
 }
 
-/* Opens @fd again as another user, and writes to it. Return: whether that could be done. */
+/* Opens @fd again as another user, and writes to it. Returns true if that worked. */
 static bool can_write_as_nobody(int fd)
 {
     pid_t pid = fork();
@@ -113,8 +113,8 @@ static bool can_write_as_nobody(int fd)
     return WEXITSTATUS(status) == 0;
 }
 
-/* A runtime that compiles maps its code out of such a file. The kernel lets every user open it for
- * writing who has a descriptor of it. */
+/* A runtime with a compiler may map its code from such a file. The kernel lets every user with a
+ * descriptor open it for writing. */
 START_TEST(memory_is_a_sealed_copy)
 {
     struct error err = ERROR_NULL;
@@ -140,7 +140,7 @@ START_TEST(memory_is_a_sealed_copy)
 }
 END_TEST
 
-/* One that nobody can change is given itself; one that still grows is not. */
+/* A file that cannot change is given itself. A file that may grow is given as a copy. */
 START_TEST(memory_that_may_grow_is_a_sealed_copy)
 {
     const int seals = F_SEAL_WRITE | F_SEAL_SHRINK | (_i ? F_SEAL_GROW : 0);

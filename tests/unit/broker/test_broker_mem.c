@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* broker: memory of a JVM and of nothing else, however often pids are used again. */
+/* broker: gives the memory of a JVM and of no other process, however often pids are reused. */
 #include "broker_jvm.h"
 #include "tests/unit/hotspot/live_jvm.h"
 
@@ -21,7 +21,7 @@ START_TEST(mem_of_a_jvm_is_read_only)
     ck_assert_int_eq(fcntl(fd, F_GETFL) & O_ACCMODE, O_RDONLY);
     ck_assert_int_lt(pwrite(fd, "x", 1, (off_t)(uintptr_t)secret), 0);
     ck_assert_int_eq(fcntl(fd, F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
-    /* One that has no privilege cannot open it again for more. */
+    /* An unprivileged process cannot open it again with more rights. */
     snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
     again = fork();
     if (again == 0)
@@ -34,12 +34,12 @@ START_TEST(mem_of_a_jvm_is_read_only)
 }
 END_TEST
 
-/* What Datadog's tracer says is a copy that cannot be changed, and by its file nothing can. */
+/* The service words of Datadog's tracer come in a copy that cannot be changed. */
 START_TEST(tracer_info_is_a_copy)
 {
     int file = memfd_create("datadog-tracer-info-a1b2c3d4", 0), fd = -1;
     struct error err = ERROR_NULL;
-    pid_t pid = start_jvm(), plain = start_child(NULL, NULL); /* which have it open, too */
+    pid_t pid = start_jvm(), plain = start_child(NULL, NULL); /* both have the file open */
     struct proc_id id = id_of(pid);
     char text[8] = "";
 
@@ -50,7 +50,7 @@ START_TEST(tracer_info_is_a_copy)
     ck_assert_int_eq(fcntl(fd, F_GET_SEALS) & F_SEAL_WRITE, F_SEAL_WRITE);
     fd = close_fd(fd);
     id = id_of(plain);
-    ck_assert_int_eq(broker_tracer_info(fx.b, &id, &fd, &err), -EPERM); /* no JVM */
+    ck_assert_int_eq(broker_tracer_info(fx.b, &id, &fd, &err), -EPERM); /* not a JVM */
     id = id_of(pid);
     ck_assert_int_eq(ftruncate(file, 64 << 10), 0);
     ck_assert_int_eq(broker_tracer_info(fx.b, &id, &fd, &err), -EFBIG);
@@ -94,7 +94,7 @@ START_TEST(mem_is_refused)
     ck_assert_int_eq(stat("/proc/self/ns/pid", &st), 0);
     if (st.st_ino == 0xeffffffc) {
         expect_no_mem(id_of(1), -EPERM);
-        expect_no_mem(id_of(2), PROC_GONE); /* kthreadd: it has no memory */
+        expect_no_mem(id_of(2), PROC_GONE); /* kthreadd has no memory */
     }
     end_child(plain);
 }
@@ -115,12 +115,12 @@ START_TEST(our_own_are_refused_even_with_a_libjvm)
     ck_assert_ptr_ne(p, MAP_FAILED);
     close(fd);
     fd = -1;
-    ck_assert_int_eq(broker_mem(fx.b, &id, &fd, &err), -EPERM); /* --client names us */
+    ck_assert_int_eq(broker_mem(fx.b, &id, &fd, &err), -EPERM); /* --client names this process */
     munmap(p, 4096);
 }
 END_TEST
 
-/* Its openers, their nursery, the launcher. */
+/* The broker's openers, their nursery, and the launcher. */
 START_TEST(children_of_the_broker_are_refused)
 {
     struct broker_facts facts;
@@ -129,7 +129,7 @@ START_TEST(children_of_the_broker_are_refused)
     int pid;
     FILE *f;
 
-    facts_once_loaded(fx.b, &facts); /* by then it has started them */
+    facts_once_loaded(fx.b, &facts); /* the broker has started them by now */
     snprintf(path, sizeof(path), "/proc/%d/task/%d/children", fx.broker, fx.broker);
     f = fopen(path, "re");
     ck_assert_ptr_nonnull(f);
@@ -169,7 +169,7 @@ START_TEST(a_thread_is_no_process)
     pid_t pid;
 
     shared_tid = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    end_child(start_jvm()); /* makes the files; the deleted one again: */
+    end_child(start_jvm()); /* makes the files; then the deleted one again */
     char path[128];
     write_file((snprintf(path, sizeof(path), "%s/deleted.so", fx.dir), path), ELF_BYTES,
                sizeof(ELF_BYTES));
@@ -218,11 +218,11 @@ START_TEST(a_reused_pid_is_another_process)
         int last = open("/proc/sys/kernel/ns_last_pid", O_WRONLY | O_CLOEXEC);
 
         if (last < 0)
-            return; /* not possible here */
+            return; /* not possible on this machine */
         pid = start_jvm();
         id = id_of(pid);
         end_child(pid);
-        usleep(30000); /* the start time counts in ticks of 10 ms */
+        usleep(30000); /* start times count in ticks of 10 ms */
         snprintf(text, sizeof(text), "%d", pid - 1);
         ck_assert_int_gt(write(last, text, strlen(text)), 0);
         close(last);
@@ -276,7 +276,7 @@ START_TEST(after_an_exec_mem_reads_nothing)
     }
     ck_assert_str_eq(comm, "sleep\n");
     ck_assert_int_le(pread(fd, &c, 1, (off_t)(uintptr_t)secret), 0);
-    expect_no_mem(id, -EPERM); /* the same process, no longer a JVM */
+    expect_no_mem(id, -EPERM); /* the same process is no longer a JVM */
     close(fd);
     close(go[0]);
     close(go[1]);
@@ -314,7 +314,7 @@ START_TEST(a_real_jvm_opens_itself)
     while (i < ARRAY_SIZE(RELEASES) && !live_has(RELEASES[i]))
         i++;
     if (i == ARRAY_SIZE(RELEASES) || !live_compile("Idle.java"))
-        return; /* no JDK here */
+        return; /* no JDK on this machine */
     live_start(RELEASES[i], args, &j);
     live_attach(&j);
     id = id_of(j.pid);
@@ -324,7 +324,7 @@ START_TEST(a_real_jvm_opens_itself)
     ck_assert_mem_eq(magic, "\177ELF", 4);
     for (int tries = 0; tries < 500 && perf < 0; tries++, usleep(10000)) {
         if (broker_hsperfdata(fx.b, &id, &perf, &err) == BROKER_ABSENT)
-            continue; /* not written yet */
+            continue; /* not yet written */
     }
     ck_assert_int_ge(perf, 0);
     ck_assert_int_eq(read(perf, text, 4), 4);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* broker: sampling and side-band events, and a machine that gives less. */
+/* broker: sampling and side-band events, also on machines that lack some of them. */
 #include "broker_fixture.h"
 
 #include "event/events.h"
@@ -62,7 +62,7 @@ START_TEST(sideband_shows_exits_on_the_monotonic_clock)
 }
 END_TEST
 
-/* By our own CPU time: a busy machine gives us less of it. */
+/* Burns CPU time by the process's own clock: a busy machine gives less of it. */
 static void burn(void)
 {
     uint64_t until = clock_ns(CLOCK_PROCESS_CPUTIME_ID) + 300 * NSEC_PER_MSEC;
@@ -138,7 +138,7 @@ START_TEST(what_is_missing_is_said_and_the_rest_works)
     err = ERROR_NULL;
     ck_assert_int_lt(broker_sample_start(b, "cpu", 10000000, &set, &err), 0);
     ck_assert(err.msg[0]);
-    /* map_files is closed: by name, and the inode decides. */
+    /* map_files is not readable: the file is opened by name and compared by inode. */
     id = id_of(child);
     ck_assert_int_eq(broker_maps(b, &id, &maps, &err), 0);
     read_maps(maps, &m);
@@ -188,7 +188,7 @@ START_TEST(all_events_are_checked_at_once)
         ck_assert_str_eq(span_copy(line, said, sizeof(said)), one);
         err = ERROR_NULL;
     }
-    ck_assert_uint_gt(listed, count); /* those of caches, too */
+    ck_assert_uint_gt(listed, count); /* includes events of caches */
 }
 END_TEST
 
@@ -210,7 +210,7 @@ START_TEST(what_else_is_asked_is_answered_while_programs_are_loaded)
     pid = start_broker(&sock);
     unsetenv("FLAMED_SLOW_LOAD");
     ck_assert_int_eq(broker_new(sock, &b), 0);
-    ck_assert_int_eq(broker_facts(b, &f, &err), 0); /* has them loaded, and waits a moment */
+    ck_assert_int_eq(broker_facts(b, &f, &err), 0); /* waits for the programs */
     ck_assert(f.bpf_loading && !f.bpf_loaded);
     ck_assert_msg(strstr(f.bpf_problem, "still checking"), "%s", f.bpf_problem);
     before = clock_monotonic_ns();
@@ -219,7 +219,7 @@ START_TEST(what_else_is_asked_is_answered_while_programs_are_loaded)
     ck_assert_int_eq(broker_ring(b, &fd, &bytes, &err), -EAGAIN);
     ck_assert_int_eq(broker_sample_start(b, "cpu", 10000000, &set, &err), -EAGAIN);
     ck_assert_int_eq(broker_facts(b, &f, &err), 0);
-    ck_assert_uint_lt(clock_monotonic_ns() - before, NSEC_PER_SEC); /* nobody waited again */
+    ck_assert_uint_lt(clock_monotonic_ns() - before, NSEC_PER_SEC); /* it did not wait again */
     while (f.bpf_loading && clock_monotonic_ns() - began < 60 * NSEC_PER_SEC) {
         usleep(100000);
         ck_assert_int_eq(broker_facts(b, &f, &err), 0);
@@ -237,7 +237,7 @@ END_TEST
 
 #define HOOK_NS (3 * NSEC_PER_SEC)
 
-/* The state of set @set, for which nobody waits. */
+/* Returns the state of set @set without waiting. */
 static int begun(struct broker *b, uint32_t set)
 {
     uint64_t before = clock_monotonic_ns();
@@ -254,7 +254,7 @@ static int start_loaded(struct broker *b, const char *event, uint32_t *ret_set)
     struct error err = ERROR_NULL;
     int r = broker_sample_start(b, event, 10 * NSEC_PER_MSEC, ret_set, &err);
 
-    while (r == -EINPROGRESS) { /* until it is loaded */
+    while (r == -EINPROGRESS) { /* until the programs are loaded */
         usleep(10000);
         r = broker_sample_start(b, event, 10 * NSEC_PER_MSEC, ret_set, &err);
     }
@@ -281,7 +281,7 @@ START_TEST(others_are_answered_while_programs_are_put_in_place)
         ck_assert_int_eq(start_loaded(b, "offcpu", &set), 0);
         asked = clock_monotonic_ns();
         ck_assert_int_eq(begun(b, set), -EINPROGRESS);
-        /* An event of time begins at once, and stays. */
+        /* An event that counts time begins at once, and stays. */
         ck_assert_int_eq(broker_sample_start(b, "cpu", 10 * NSEC_PER_MSEC, &other, &err), 0);
         ck_assert_int_eq(begun(b, other), 0);
         ck_assert_uint_lt(clock_monotonic_ns() - asked, HOOK_NS);
@@ -289,7 +289,7 @@ START_TEST(others_are_answered_while_programs_are_put_in_place)
             usleep(50000);
         ck_assert_int_eq(begun(b, set), 0);
         ck_assert_uint_ge(clock_monotonic_ns() - asked, HOOK_NS - NSEC_PER_SEC / 2);
-        /* It ends, and begins again, in that order, and one that ends before has no effect. */
+        /* The set ends and begins again, in that order. Ending it before it began has no effect. */
         asked = clock_monotonic_ns();
         ck_assert_int_eq(broker_sample_stop(b, set, &err), 0);
         ck_assert_int_eq(start_loaded(b, "offcpu", &set), 0);
@@ -302,7 +302,7 @@ START_TEST(others_are_answered_while_programs_are_put_in_place)
         ck_assert_int_eq(begun(b, again), 0);
         ck_assert_int_eq(broker_sample_stop(b, again, &err), 0);
     }
-    broker_free(b); /* it goes, while one is being taken out */
+    broker_free(b); /* the client leaves while a set is being removed */
     ck_assert_int_eq(waitpid(pid, &status, 0), pid);
     ck_assert_int_eq(status, 0);
 }

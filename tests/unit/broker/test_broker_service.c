@@ -63,7 +63,7 @@ START_TEST(one_client_at_a_time_and_its_sampling_ends_with_it)
     ck_assert_int_eq(stat(socket_path, &st), 0);
     ck_assert_uint_eq(st.st_mode & 07777, 0660);
     ck_assert_uint_eq(st.st_uid, 0);
-    /* Not flamed's own group: its users are members of that. */
+    /* The socket must not belong to flamed's own group, which users are members of. */
     ck_assert_uint_eq(st.st_gid, group ? group->gr_gid : 0);
     idle = count_fds(pid);
     ck_assert_int_eq(broker_new(first, &b), 0);
@@ -80,7 +80,7 @@ START_TEST(one_client_at_a_time_and_its_sampling_ends_with_it)
     for (int i = 0; i < 200 && count_fds(pid) > idle; i++)
         usleep(10000);
     ck_assert_int_le(count_fds(pid), idle);
-    /* And the next one is served afresh. */
+    /* The next client is served from a fresh state. */
     ck_assert_int_eq(broker_new(connect_service(), &b), 0);
     facts_once_loaded(b, &f);
     if (f.bpf_loaded)
@@ -91,7 +91,8 @@ START_TEST(one_client_at_a_time_and_its_sampling_ends_with_it)
 }
 END_TEST
 
-/* What was being loaded for a client that left is freed, and the next one has its own. */
+/* Programs that were being loaded for a client that left are freed. The next client gets its
+ * own. */
 START_TEST(a_client_that_leaves_while_programs_are_loaded)
 {
     struct error err = ERROR_NULL;
@@ -134,7 +135,7 @@ START_TEST(another_user_is_turned_away)
     int status;
 
     close(connect_service());
-    ck_assert_int_eq(chmod(socket_path, 0666), 0); /* past the file's mode: SO_PEERCRED decides */
+    ck_assert_int_eq(chmod(socket_path, 0666), 0); /* the mode lets all in; SO_PEERCRED decides */
     child = fork();
     if (child == 0) {
         int fd;

@@ -11,7 +11,7 @@
 #include <sys/syscall.h>
 
 #define MANY_PROCESSES 2
-#define MANY_DESCRIPTORS 19900 /* of each */
+#define MANY_DESCRIPTORS 19900 /* descriptors of each process */
 
 static bool is_holder(const struct socket_holding *h, pid_t pid)
 {
@@ -22,7 +22,7 @@ static bool is_holder(const struct socket_holding *h, pid_t pid)
     return false;
 }
 
-/* Asks again while the time for a look was too short, as flamed does: a busy machine needs more. */
+/* Asks again if the time limit was too short, as flamed does. A busy machine needs more time. */
 static void ask_holders_in(const uint64_t *keys, size_t n, uint64_t net_ns,
                            struct socket_holding *ret)
 {
@@ -63,7 +63,7 @@ static uint64_t net_ns(void)
     return st.st_ino;
 }
 
-/* Two ends of a connection over loopback, each of which only its first half has. */
+/* Connects two sockets over loopback. Only one process has each end. */
 static void connect_pair(int family, int pair[2])
 {
     struct sockaddr_in6 v6 = { .sin6_family = AF_INET6, .sin6_addr = in6addr_loopback };
@@ -92,7 +92,8 @@ static struct socket_holding holders_of_one(uint64_t cookie)
     return h;
 }
 
-/* A child that has what we have but @closed, and @more descriptors besides. */
+/* Starts a child with copies of this process's descriptors without @closed, and with @more
+ * others. */
 static pid_t start_sharer(int closed, int more)
 {
     int ready[2];
@@ -147,8 +148,7 @@ START_TEST(a_socket_has_holders)
 }
 END_TEST
 
-/* A socket that was opened with fewer capabilities than its holder may have, as a container does.
- */
+/* A socket opened with fewer capabilities than its holder may have, like a container's. */
 START_TEST(the_bounds_of_the_opener_are_told)
 {
     int ours = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), ready[2], its, pidfd;
@@ -183,7 +183,7 @@ START_TEST(the_bounds_of_the_opener_are_told)
 }
 END_TEST
 
-/* By its inode alone an open TCP socket of one network namespace is found, and no other socket. */
+/* The inode alone finds an open TCP socket of one network namespace, and no other socket. */
 START_TEST(a_socket_of_a_network_has_holders_by_its_inode)
 {
     static const int FAMILIES[] = { AF_INET, AF_INET6 };
@@ -204,7 +204,7 @@ START_TEST(a_socket_of_a_network_has_holders_by_its_inode)
         ask_holders_in(&inode, 1, here, &h);
         ck_assert(h.told && h.count == 0);
     }
-    fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0); /* which is not open */
+    fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0); /* not connected */
     inode = inode_of(fd);
     ask_holders_in(&inode, 1, here, &h);
     ck_assert(h.told && h.count == 0);
@@ -227,7 +227,7 @@ static bool loopback_up(void)
     return ioctl(fd, SIOCSIFFLAGS, &lo) == 0;
 }
 
-/* A network namespace has sockets of its own, which the host's processes may hold. */
+/* A network namespace has its own sockets, which processes of the host may hold. */
 START_TEST(a_socket_of_another_network_is_not_of_ours)
 {
     uint64_t here = net_ns(), inode;
@@ -303,7 +303,7 @@ START_TEST(more_holders_than_are_told_is_an_answer)
 }
 END_TEST
 
-/* One question for many sockets: ours, and between them those that nobody holds. */
+/* One request for many sockets: those of this process, and between them ones without a holder. */
 START_TEST(many_sockets_have_holders)
 {
     struct socket_holding held[SOCKETS_ASKED_MAX];
@@ -337,8 +337,8 @@ START_TEST(many_sockets_have_holders)
 }
 END_TEST
 
-/* What does not fit into an answer is not told, and that is not the socket that was asked about
- * first, nor one that few hold. */
+/* Holders that do not fit into the answer are left out. That affects neither the first socket of a
+ * request, nor one with few holders. */
 START_TEST(sockets_that_many_hold_keep_out_no_other)
 {
     struct socket_holding held[8];
@@ -348,7 +348,7 @@ START_TEST(sockets_that_many_hold_keep_out_no_other)
     int fds[8];
 
     for (size_t i = 0; i < ARRAY_SIZE(fds); i++) {
-        if (i == 7) /* the last one is ours alone */
+        if (i == 7) /* only this process has the last one */
             for (size_t k = 0; k < ARRAY_SIZE(children); k++)
                 children[k] = start_sharer(-1, 0);
         fds[i] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -368,7 +368,7 @@ START_TEST(sockets_that_many_hold_keep_out_no_other)
 }
 END_TEST
 
-/* A kernel that has no walk: that is an answer, too. */
+/* On a kernel without the walk the answer says so. */
 START_TEST(without_a_walk_it_is_refused)
 {
     struct socket_holding h;

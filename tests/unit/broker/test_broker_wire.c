@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* broker: messages that no flamed would send. */
+/* broker: messages that flamed would never send. */
 #include "broker_fixture.h"
 
 #include "base/tls_paths.h"
@@ -31,7 +31,7 @@ static struct broker_answer ask(const void *p, size_t n, size_t *ret_fds)
 
 /* ---- the pure check, and the broker's answer to the same ---- */
 
-/* Gives @q fields that its kind takes. Others than these: all zero. */
+/* Fills @q with fields that its kind accepts. All other fields must be zero. */
 static void fill(struct broker_request *q)
 {
     union broker_fields *f = &q->fields;
@@ -100,7 +100,7 @@ static void fill(struct broker_request *q)
 #define PROBES fields.probe_put.probes
 #define PLACE(offset, kind) ((uint64_t)(kind) << 56 | (offset))
 
-/* What is put into a message that would pass, and what comes of it. */
+/* Values put into a message that is otherwise valid, and the result. */
 static const struct {
     uint32_t kind;
     size_t offset, bytes;
@@ -109,7 +109,7 @@ static const struct {
 } CHECKS[] = {
     { 0, NOTHING, 0, -EOPNOTSUPP },
     { BROKER_KIND_END, NOTHING, 0, -EOPNOTSUPP },
-    { 3, NOTHING, 0, -EOPNOTSUPP }, /* environ, which went */
+    { 3, NOTHING, 0, -EOPNOTSUPP }, /* environ, a request that no longer exists */
     { UINT32_MAX, NOTHING, 0, -EOPNOTSUPP },
     { BROKER_KALLSYMS, AT(version), 0, -EBADMSG },
     { BROKER_KALLSYMS, AT(version), 1, -EBADMSG },
@@ -213,7 +213,7 @@ START_TEST(checks_one_request)
 }
 END_TEST
 
-/* Requests of each program of a probe that pass, and what makes them fail. */
+/* Valid requests of each program of a probe, and changes that make them fail. */
 #define CALL_OF(set_, kind_)                                                                       \
     {                                                                                              \
         .program = BROKER_PROBED_CALL, .set = (set_), .count = 1, .places = { PLACE(64, kind_) }   \
@@ -270,7 +270,7 @@ START_TEST(checks_the_program_of_a_probe)
 }
 END_TEST
 
-/* Sets go with programs of sets, and groups of moments with that of moments. */
+/* Sets belong to programs with sets, groups of moments to the program of moments. */
 START_TEST(checks_which_probes_are_dropped)
 {
     struct broker_request q = request_of(BROKER_PROBE_DROP), out;
@@ -335,7 +335,7 @@ static uint64_t next_random(void)
     return random_state;
 }
 
-/* Takes every message of one answer. */
+/* Receives all messages of one answer. */
 static int drain_answer(void)
 {
     struct broker_answer a;
@@ -354,7 +354,7 @@ static int drain_answer(void)
     return a.result;
 }
 
-/* Its descriptors, once it has closed those of what was stopped: another thread does that. */
+/* Returns its descriptors, after those of stopped events are closed. Another thread closes them. */
 static int count_calm_fds(void)
 {
     int count = count_fds(fx.broker), before;
@@ -367,7 +367,7 @@ static int count_calm_fds(void)
     return count;
 }
 
-/* Has the programs of an event loaded, which stay. */
+/* Loads the programs of an event, which stay loaded. */
 static void load_programs_of(uint32_t kind)
 {
     struct broker_request start = request_of(BROKER_SAMPLE_START),
@@ -390,13 +390,14 @@ START_TEST(ten_thousand_random_messages_do_no_harm)
                           holders = request_of(BROKER_SOCKET_HOLDERS),
                           look = request_of(BROKER_LOOK);
 
-    /* What it keeps for its client from the first time on: the programs, the shared tables. */
+    /* Loads what the broker keeps for its client from the first use on: programs and shared
+     * tables. */
     ck_assert_int_eq(ask(&tables, sizeof(tables), NULL).result, 0);
     while (ask(&facts, sizeof(facts), NULL).body.facts.bpf_loading)
         usleep(10000);
     for (uint32_t kind = 0; kind < EVENT_KINDS; kind++)
         load_programs_of(kind);
-    fill(&look); /* its programs stay, too */
+    fill(&look); /* the programs of looks stay loaded, too */
     while (ask(&look, sizeof(look), NULL).result == -EINPROGRESS)
         usleep(10000);
     fill(&holders);
@@ -410,12 +411,12 @@ START_TEST(ten_thousand_random_messages_do_no_harm)
         for (size_t k = 0; k < ARRAY_SIZE(noise); k++)
             noise[k] = next_random();
         memcpy(&q, noise, sizeof(q));
-        if (i % 4) { /* one that gets further: the right version, a kind of the list */
+        if (i % 4) { /* passes the first checks: the version, and a kind that exists */
             q.version = BROKER_WIRE_VERSION;
             q.kind = (uint32_t)(next_random() % BROKER_KIND_END);
             q.zero = 0;
         }
-        if (i % 4 >= 2) { /* and further: only what the kind takes, mostly in range */
+        if (i % 4 >= 2) { /* passes more checks: only fields of the kind, mostly in range */
             struct broker_request r = { .version = q.version, .kind = q.kind, .seq = q.seq };
             const struct broker_request_info *info = broker_request_info(q.kind);
             size_t last = info ? info->fields_bytes - 1 : 0;
@@ -425,7 +426,7 @@ START_TEST(ten_thousand_random_messages_do_no_harm)
                 r.fields.target.host_pid = (int32_t)(next_random() % 40000);
                 r.fields.target.start_ticks = next_random() % 100;
             }
-            if (i % 3) /* but for one byte */
+            if (i % 3) /* except for one byte */
                 r.fields.bytes[next_random() % (last + 1)] = (uint8_t)noise[0];
             q = r;
         }
@@ -437,7 +438,7 @@ START_TEST(ten_thousand_random_messages_do_no_harm)
             refused++;
     }
     ck_assert_int_gt(refused, 5000);
-    /* Sets that were started hold events; nothing else may have stayed. */
+    /* Started sets hold events. Nothing else may stay open. */
     for (uint32_t set = 0; set < BROKER_SETS_MAX; set++) {
         struct broker_request stop = request_of(BROKER_SAMPLE_STOP);
 
@@ -455,7 +456,7 @@ START_TEST(fds_sent_to_the_broker_go_nowhere)
     struct broker_request q = request_of(BROKER_KALLSYMS), none = request_of(0);
     int before, fds[8];
 
-    ask(&none, sizeof(none), NULL); /* it is up, and has closed what it answered with before */
+    ask(&none, sizeof(none), NULL); /* the broker runs, and has closed earlier answers */
     before = count_fds(fx.broker);
     for (int i = 0; i < 8; i++)
         fds[i] = fx.proc_fd;

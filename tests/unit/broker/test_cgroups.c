@@ -23,13 +23,14 @@ struct file {
     const char *path, *text; /* below /sys/fs/cgroup */
 };
 
-/* A node: its mounts, what /proc/PID/cgroup says, files of the control groups, the limit. */
+/* A node: its mounts, the text of /proc/PID/cgroup, files of the cgroups, and the expected
+ * limit. */
 static const struct {
     const char *mounts, *cgroup;
     struct file files[4];
     uint64_t limit;
 } NODES[] = {
-    /* version 2: the least of its own and of those above, not of one beside it */
+    /* version 2: the lowest limit of the cgroup and those above, not of one beside */
     { V2,
       "0::/box/a\n",
       { { "box/a/cpu.max", "200000 100000\n" },
@@ -62,7 +63,7 @@ static const struct {
         { "cpu,cpuacct/box/a/cpu.cfs_period_us", "100000\n" } },
       0 },
     { TMPFS V1_PIDS, V1_TEXT, { { "pids/box/a/pids.max", "5\n" } }, 0 },
-    /* both: the controller is in version 1, or in version 2 */
+    /* both versions: the controller is in either of them */
     { TMPFS V1_PIDS V1_CPU UNIFIED,
       V1_TEXT "0::/box/a\n",
       { { "cpu,cpuacct/box/a/cpu.cfs_quota_us", "400000\n" },
@@ -122,7 +123,7 @@ START_TEST(the_least_limit_counts)
 }
 END_TEST
 
-/* Of version 2: the limits are of a cgroup above, and the counts of its own. */
+/* Version 2: limits come from a cgroup above, counts from the process's own. */
 START_TEST(opens_the_files)
 {
     static const struct file FILES[] = {
@@ -161,7 +162,7 @@ START_TEST(opens_the_files)
 }
 END_TEST
 
-/* Of a path that is too deep no file is opened, and the limits above stay known. */
+/* For a path that is too deep no file is opened. The limits above are still known. */
 START_TEST(a_deep_path)
 {
     char top[] = "/tmp/flamed-test-XXXXXX", deep[512];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* broker/function_start.c: where within a function of a file its result is in a register, and that
- * a hostile file gets no other place. */
+/* broker/function_start.c: the places in a function at which a register holds the result of a call.
+ * A hostile file gets no other place. */
 #include "suite.h"
 
 #include "base/cleanup.h"
@@ -10,9 +10,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-static uint32_t last_register; /* of the first place that results() found */
+static uint32_t last_register; /* of the first place found by results() */
 
-/* The places in the function at @offset, counted from there; or the error. */
+/* Returns the places in the function at @offset, relative to it, or the error. */
 static int results(const void *p, size_t n, uint64_t offset, int64_t ret[FUNCTION_RESULTS_MAX])
 {
     _cleanup_close_ int fd = memfd_create("elf", MFD_CLOEXEC);
@@ -30,7 +30,7 @@ static int results(const void *p, size_t n, uint64_t offset, int64_t ret[FUNCTIO
     return r < 0 ? r : (int)count;
 }
 
-/* As glibc has it in malloc, calloc and realloc. */
+/* The pattern of malloc, calloc and realloc in glibc. */
 START_TEST(where_results_are)
 {
     static const uint8_t MOVED[] = { 0x49, 0x89, 0xc4, 0x48, 0x85, 0xc0, 0x0f, 0x84, 2, 0, 0, 0 };
@@ -50,39 +50,39 @@ START_TEST(where_results_are)
     m = code_calling();                                                                            \
     m.code[0][byte] = value;                                                                       \
     ck_assert_int_eq(RESULTS(0), -ENOEXEC)
-    WITH(1, 0xe9);  /* no call */
-    WITH(2, 0x3b);  /* of no function */
-    WITH(5, 0x80);  /* nor this */
-    WITH(6, 0x49);  /* test of another register */
-    WITH(9, 0xeb);  /* a jump on nothing */
-    WITH(10, 0x30); /* it leaves the function */
-    WITH(10, 0x80); /* so does this */
+    WITH(1, 0xe9);  /* not a call */
+    WITH(2, 0x3b);  /* calls no function */
+    WITH(5, 0x80);  /* calls no function either */
+    WITH(6, 0x49);  /* tests another register */
+    WITH(9, 0xeb);  /* an unconditional jump */
+    WITH(10, 0x30); /* jumps out of the function */
+    WITH(10, 0x80); /* does so, too */
 #undef WITH
     m = code_calling();
-    m.table.count = 2; /* function 2 is none */
+    m.table.count = 2; /* function 2 is not in the table */
     ck_assert_int_eq(RESULTS(0), -ENOEXEC);
     m = code_calling();
     ck_assert_int_eq(results(&m, sizeof(m), code_offset(0) + 1, at), -ENOEXEC);
     ck_assert_int_eq(results(&m, sizeof(m), code_offset(6), at), -EPERM);
-    m.code[3][0] = 0xe9; /* function 3 goes on in function 0 */
+    m.code[3][0] = 0xe9; /* function 3 continues in function 0 */
     m.code[3][1] = 0x9b;
     m.code[3][2] = m.code[3][3] = m.code[3][4] = 0xff;
     ck_assert_int_eq(RESULTS(3), 1);
     ck_assert_int_eq(at[0], 9 - 3 * 32);
-    ck_assert_int_eq(RESULTS(5), -ENOEXEC); /* the last one: nothing says where it ends */
-    /* Who wants to crash its own process can: these bytes are within a mov, an add and a shl. */
+    ck_assert_int_eq(RESULTS(5), -ENOEXEC); /* the last function has no known end */
+    /* A process may crash itself: these bytes lie within a mov, an add and a shl. */
     m = code_calling();
     m.code[0][0] = 0xba;
     ck_assert_int_eq(RESULTS(0), 1);
 }
 END_TEST
 
-/* What stands between the call and the test: each of these, or another one instead. */
+/* Instructions allowed between the call and the test, and others in their place. */
 START_TEST(what_may_be_behind_a_call)
 {
     static const struct {
         uint8_t code[32];
-        int64_t at; /* the jump; 0: it is no such place */
+        int64_t at; /* the offset of the jump; 0: no place is accepted */
         uint32_t reg;
     } ALL[] = {
 #define CALL 0xe8, 0x3b, 0x00, 0x00, 0x00
@@ -92,22 +92,22 @@ START_TEST(what_may_be_behind_a_call)
 #define UNLOCK 0x31, 0xc0, 0x41, 0x87, 0x00, 0x83, 0xf8, 0x01, 0x7f, 0x10
 #define TEST_R12 0x4d, 0x85, 0xe4
 #define JUMP 0x74, 0x02
-        /* realloc of glibc 2.36, and of 2.43 but for the length of a jump */
+        /* realloc of glibc 2.36; that of 2.43 differs in the length of a jump */
         { { CALL, LOAD_R8, MOVE_R12, UNLOCK, TEST_R12, JUMP }, 25, 12 },
         { { CALL, LOAD_R10, 0x49, 0x89, 0xc3, UNLOCK, 0x4d, 0x85, 0xdb, JUMP }, 26, 11 },
         /* posix_memalign, and memalign of 2.43 */
         { { CALL, 0x48, 0x89, 0xc2, 0xb8, 0x0c, 0, 0, 0, 0x48, 0x85, 0xd2, JUMP }, 16, 2 },
         { { CALL, LOAD_R8, LOAD_R10, 0x48, 0x85, 0xc0, JUMP }, 17, 0 },
-        /* what is tested is not the result */
+        /* the tested value is not the result */
         { { CALL, LOAD_R8, MOVE_R12, UNLOCK, 0x48, 0x85, 0xc0, JUMP }, 0, 0 },
         { { CALL, MOVE_R12, 0x4d, 0x85, 0xed, JUMP }, 0, 0 },
         { { CALL, MOVE_R12, 0x49, 0x85, 0xe4, JUMP }, 0, 0 },
-        /* the result is written over: by what is loaded, by a number */
+        /* the result is overwritten: by a load, by a constant */
         { { CALL, MOVE_R12, 0x4c, 0x8b, 0x24, 0x24, TEST_R12, JUMP }, 0, 0 },
         { { CALL, 0x48, 0x8b, 0x04, 0x24, 0x48, 0x85, 0xc0, JUMP }, 0, 0 },
         { { CALL, 0x31, 0xc0, 0x48, 0x85, 0xc0, JUMP }, 0, 0 },
         { { CALL, 0x41, 0x87, 0x00, 0x48, 0x85, 0xc0, JUMP }, 0, 0 },
-        /* an unknown instruction; too many; another jump than jg */
+        /* an unknown instruction; too many instructions; a jump other than jg */
         { { CALL, MOVE_R12, 0x90, TEST_R12, JUMP }, 0, 0 },
         { { CALL, MOVE_R12, 0x41, 0x87, 0x04, TEST_R12, JUMP }, 0, 0 },
         { { CALL, MOVE_R12, 0x83, 0xf8, 0x01, 0x74, 0x10, TEST_R12, JUMP }, 0, 0 },
@@ -143,8 +143,8 @@ END_TEST
 
 #define LARGE 2048 /* bytes of a function */
 
-/* A file with three functions: one of nothing but first bytes of jumps, a jump at its end, what
- * that leads to, and another. */
+/* A file with three functions: one with only first bytes of jumps and a jump at its end, the target
+ * of that jump, and another one. */
 struct jumping {
     Elf64_Ehdr head;
     Elf64_Phdr programs[2];
@@ -152,7 +152,8 @@ struct jumping {
     uint8_t code[LARGE], behind[2][32];
 };
 
-/* A hostile file has the table searched for each of these, which takes the broker's time. */
+/* A hostile file could make the broker search the table for each of these. The number is
+ * limited. */
 START_TEST(so_many_jumps_are_looked_at)
 {
     struct code_image small = code_calling();

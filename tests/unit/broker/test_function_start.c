@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* broker/function_start.c: at which places of a file a probe may stand, and that a hostile file
- * gets no other. */
+/* broker/function_start.c: the places of a file at which a probe may stand. A hostile file gets no
+ * other place. */
 #include "suite.h"
 
 #include "base/cleanup.h"
@@ -10,7 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* The offset that is given, or the error. */
+/* Returns the accepted offset, or the error. */
 static int64_t check(const void *p, size_t n, uint64_t offset)
 {
     _cleanup_close_ int fd = memfd_create("elf", MFD_CLOEXEC);
@@ -49,7 +49,8 @@ START_TEST(only_starts_with_known_instructions)
 }
 END_TEST
 
-/* As glibc's posix_memalign and free begin, and malloc of jemalloc and tcmalloc. */
+/* The first instructions of glibc's posix_memalign and free, and of malloc in jemalloc and
+ * tcmalloc. */
 START_TEST(behind_a_comparison)
 {
     static const uint8_t COMPARE[] = { 0x80, 0x3d, 0x01, 0x02, 0x14, 0x00, 0x00, 0x41, 0x54 };
@@ -80,35 +81,35 @@ START_TEST(behind_a_comparison)
     m = code_good();
     memcpy(m.code[ENDBR] + 4, COMPARE, sizeof(COMPARE));
     ck_assert_int_eq(check_image(&m, code_offset(ENDBR)), (int64_t)code_offset(ENDBR) + 11);
-    m.code[ENDBR][5] = 0x3c; /* cmpb $n, (reg) is of another length */
+    m.code[ENDBR][5] = 0x3c; /* cmpb $n, (reg) has another length */
     ck_assert_int_eq(check_image(&m, code_offset(ENDBR)), -ENOEXEC);
     memcpy(m.code[ENDBR] + 4, LOAD_AND_TEST, sizeof(LOAD_AND_TEST));
     ck_assert_int_eq(check_image(&m, code_offset(ENDBR)), (int64_t)code_offset(ENDBR) + 14);
-    m.code[ENDBR][13] = 0xc9; /* test %rcx, %rcx: as good, but not known */
+    m.code[ENDBR][13] = 0xc9; /* test %rcx, %rcx: harmless, but not on the list */
     ck_assert_int_eq(check_image(&m, code_offset(ENDBR)), -ENOEXEC);
     memcpy(m.code[ENDBR] + 4, LOAD_AND_TEST, sizeof(LOAD_AND_TEST));
     m.code[ENDBR][6] = 0x3d; /* mov d(%rip), %rdi: changes an argument */
     ck_assert_int_eq(check_image(&m, code_offset(ENDBR)), -ENOEXEC);
     memcpy(m.code[0], TEST_AND_JUMP, sizeof(TEST_AND_JUMP));
     ck_assert_int_eq(check_image(&m, code_offset(0)), (int64_t)code_offset(0) + 3);
-    m.code[0][3] = 0x78; /* js, as malloc of glibc 2.42 */
+    m.code[0][3] = 0x78; /* js, as in malloc of glibc 2.42 */
     ck_assert_int_eq(check_image(&m, code_offset(0)), (int64_t)code_offset(0) + 3);
-    m.code[0][3] = 0x55; /* push: not there, as nothing needs it */
+    m.code[0][3] = 0x55; /* push: not on the list, as no known function needs it */
     ck_assert_int_eq(check_image(&m, code_offset(0)), -ENOEXEC);
-    memcpy(m.code[0], MOVE_RSI, sizeof(MOVE_RSI)); /* as realloc of glibc 2.42 */
+    memcpy(m.code[0], MOVE_RSI, sizeof(MOVE_RSI)); /* as in realloc of glibc 2.42 */
     memcpy(m.code[0] + 3, TEST_AND_JUMP, sizeof(TEST_AND_JUMP));
     ck_assert_int_eq(check_image(&m, code_offset(0)), (int64_t)code_offset(0) + 6);
-    m.code[0][2] = 0xf7; /* to r15, which the caller wants back */
+    m.code[0][2] = 0xf7; /* to r15, which the caller expects back */
     ck_assert_int_eq(check_image(&m, code_offset(0)), -ENOEXEC);
     m.code[0][0] = 0x48;
-    m.code[0][2] = 0xf1; /* to rcx: an argument */
+    m.code[0][2] = 0xf1; /* to rcx, an argument */
     ck_assert_int_eq(check_image(&m, code_offset(0)), -ENOEXEC);
-    memcpy(m.code[0], PRODUCT, sizeof(PRODUCT)); /* as calloc of glibc 2.43 */
+    memcpy(m.code[0], PRODUCT, sizeof(PRODUCT)); /* as in calloc of glibc 2.43 */
     ck_assert_int_eq(check_image(&m, code_offset(0)), (int64_t)code_offset(0) + 6);
-    m.code[0][5] = 0xe7; /* of another register */
+    m.code[0][5] = 0xe7; /* uses another register */
     ck_assert_int_eq(check_image(&m, code_offset(0)), -ENOEXEC);
     memcpy(m.code[0], PRODUCT, sizeof(PRODUCT));
-    m.code[0][6] = 0x90; /* no jump */
+    m.code[0][6] = 0x90; /* not a jump */
     ck_assert_int_eq(check_image(&m, code_offset(0)), -ENOEXEC);
     memcpy(m.code[0], COMPARE, 7); /* twice */
     memcpy(m.code[0] + 7, COMPARE, sizeof(COMPARE));
@@ -120,12 +121,12 @@ START_TEST(what_the_table_does_not_name)
 {
     struct code_image m = code_good();
 
-    m.code[0][16] = 0x55; /* the byte is right, the place is none */
+    m.code[0][16] = 0x55; /* the byte fits, but no instruction begins there */
     ck_assert_int_eq(check_image(&m, code_offset(0) + 16), -EPERM);
     m.table.count = 2;
     ck_assert_int_eq(check_image(&m, code_offset(1)), (int64_t)code_offset(1));
     ck_assert_int_eq(check_image(&m, code_offset(2)), -EPERM);
-    m.table.count = UINT32_MAX; /* more than the segment has: those that are there count */
+    m.table.count = UINT32_MAX; /* more than the segment has: the present ones count */
     ck_assert_int_eq(check_image(&m, code_offset(1)), (int64_t)code_offset(1));
     m.programs[1].p_filesz = 12;
     ck_assert_int_eq(check_image(&m, code_offset(1)), -EPERM);
@@ -134,7 +135,7 @@ START_TEST(what_the_table_does_not_name)
 }
 END_TEST
 
-/* A file without that table, but with symbols of two functions. */
+/* A file without that table, but with the symbols of two functions. */
 struct exporting {
     Elf64_Ehdr head;
     Elf64_Phdr programs[2];
@@ -172,7 +173,7 @@ static struct exporting exporter(void)
     return m;
 }
 
-/* Of musl's libc.so. */
+/* The pattern of musl's libc.so. */
 START_TEST(by_symbols_of_functions)
 {
     const struct exporting m = exporter();
@@ -191,7 +192,7 @@ START_TEST(by_symbols_of_functions)
     ck_assert_int_eq(check(&x, sizeof(x), second), -EPERM)
     WITH(symbols[2].st_info, ELF64_ST_INFO(STB_GLOBAL, STT_OBJECT));
     WITH(symbols[2].st_shndx, SHN_UNDEF);
-    WITH(hash[1], 2); /* the last one is none */
+    WITH(hash[1], 2); /* the last symbol is not in the table */
     WITH(hash[1], UINT32_MAX);
     WITH(dynamic[0].d_tag, DT_NULL);
     WITH(dynamic[1].d_tag, DT_NULL);
@@ -202,7 +203,7 @@ START_TEST(by_symbols_of_functions)
     WITH(programs[1].p_filesz, sizeof(Elf64_Dyn));
 #undef WITH
     x = m;
-    x.programs[1].p_filesz = UINT64_MAX; /* they end before */
+    x.programs[1].p_filesz = UINT64_MAX; /* the bytes end sooner */
     ck_assert_int_eq(check(&x, sizeof(x), second), (int64_t)second);
 }
 END_TEST
@@ -226,7 +227,7 @@ START_TEST(files_that_do_not_say)
     WITH(head.e_phentsize, 8);
     WITH(head.e_phoff, UINT64_MAX);
     WITH(head.e_phoff, INT64_MAX / 2 - 8);
-    WITH(programs[0].p_flags, PF_R); /* no code */
+    WITH(programs[0].p_flags, PF_R); /* not code */
     WITH(programs[0].p_filesz, 0);
     WITH(programs[0].p_vaddr, CODE_VADDR + 1);
     WITH(programs[1].p_type, PT_NOTE);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* broker: whether a process runs the code that its file has where a probe is wanted. */
+/* broker: whether a process runs the code of its file at the place of a probe. */
 #include "suite.h"
 
 #include "base/cleanup.h"
@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #define PAGE 4096
-#define PLACE (PAGE + 4) /* in the file, whose page 1 is mapped */
+#define PLACE (PAGE + 4) /* in the file; page 1 of it is mapped */
 
 static struct server server;
 static int file;
@@ -57,8 +57,8 @@ static void change_code(uint8_t *code, enum change change)
         mprotect(code, PAGE, PROT_READ | PROT_EXEC);
 }
 
-/* Starts a process that maps page 1 of the file to execute, and changes what it runs. Its parent
- * has the same mapping before. */
+/* Starts a process that maps page 1 of the file to execute, and changes that code. Its parent has
+ * the same mapping before. */
 static pid_t start_process(uint8_t *code, enum change change)
 {
     int ready[2];
@@ -81,7 +81,7 @@ static pid_t start_process(uint8_t *code, enum change change)
     return pid;
 }
 
-/* The answer for a process that changed its code so, at @offset of the file. */
+/* Returns the answer for a process that changed its code like this, at @offset of the file. */
 static int check_code(enum change change, uint64_t offset)
 {
     void *code = mmap(NULL, PAGE, PROT_READ | PROT_EXEC, MAP_PRIVATE, file, PAGE);
@@ -109,7 +109,7 @@ START_TEST(code_of_the_file_may_have_a_probe)
     ck_assert_int_eq(check_code(NONE, PLACE), 0);
     ck_assert_int_eq(check_code(NONE, PAGE), 0);
     ck_assert_int_eq(check_code(NONE, 2 * PAGE - 1), 0);
-    ck_assert_int_eq(check_code(BREAKPOINT_THERE, PLACE), 0); /* of another probe */
+    ck_assert_int_eq(check_code(BREAKPOINT_THERE, PLACE), 0); /* the breakpoint of another probe */
 }
 END_TEST
 
@@ -125,8 +125,7 @@ END_TEST
 START_TEST(what_cannot_be_read_is_refused)
 {
     ck_assert_int_lt(check_code(UNMAPPED, PLACE), 0);
-    ck_assert_int_lt(check_code(NONE, 2 * PAGE + 4),
-                     0); /* of another mapping, which is not there */
+    ck_assert_int_lt(check_code(NONE, 2 * PAGE + 4), 0); /* of a mapping that does not exist */
     ck_assert_int_eq(check_code(CUT, PLACE), -EPERM);
 }
 END_TEST

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* broker/target/owner_files.c: whose pages are paid for how often, and when a file is used again.
- */
+/* broker/target/owner_files.c: how often an owner may pay for pages, and when a file is reused. */
 #include "suite.h"
 
 #include "base/cleanup.h"
@@ -32,7 +31,7 @@ static uint64_t pages_of(int fd)
     return (uint64_t)st.st_blocks * 512 / 4096;
 }
 
-/* The descriptor; -1: it was refused with a sentence. */
+/* Takes a file. Returns its descriptor; -1: refused with a sentence. */
 static int take(uint64_t owner, bool paid)
 {
     struct error err = ERROR_NULL;
@@ -77,7 +76,7 @@ START_TEST(pages_are_made_for_a_number_of_files)
 }
 END_TEST
 
-/* Open for reading, or only mapped, by any process that was given it. */
+/* A file counts as used while any process has it open for reading, or only mapped. */
 START_TEST(what_somebody_has_is_not_used_again)
 {
     int fds[OWNER_FILES_MAX];
@@ -92,7 +91,7 @@ START_TEST(what_somebody_has_is_not_used_again)
     ck_assert_int_eq(take(1, /* paid= */ false), -1);
     munmap(p, 4096);
     take_and_close(1, /* paid= */ false);
-    take_and_close(2, /* paid= */ true); /* another's */
+    take_and_close(2, /* paid= */ true); /* a file of another owner */
     for (int i = 1; i < OWNER_FILES_MAX; i++)
         close_fd(fds[i]);
 }
@@ -123,12 +122,12 @@ START_TEST(what_nobody_was_given_is_as_new)
     for (int i = 1; i < OWNER_FILES_MAX; i++)
         take_and_close(1, /* paid= */ true);
     take_and_close(1, /* paid= */ false);
-    owner_files_untouched(&files, 1, /* mounted= */ false); /* it was given before */
+    owner_files_untouched(&files, 1, /* mounted= */ false); /* the file was given out before */
     take_and_close(1, /* paid= */ false);
 }
 END_TEST
 
-/* More owners than there are places: the owner that was seen last the longest ago begins again. */
+/* More owners than places: the owner that was seen longest ago starts again from zero. */
 START_TEST(the_oldest_owner_is_forgotten)
 {
     for (int i = 0; i < OWNER_FILES_MAX; i++)
@@ -136,7 +135,7 @@ START_TEST(the_oldest_owner_is_forgotten)
     for (uint64_t owner = 2; owner <= OWNERS_KEPT; owner++)
         ck_assert(owner_files_pay(&files, owner));
     ck_assert(!owner_files_pay(&files, 1));
-    ck_assert(owner_files_pay(&files, OWNERS_KEPT + 1)); /* in place of 2 */
+    ck_assert(owner_files_pay(&files, OWNERS_KEPT + 1)); /* takes the place of owner 2 */
     ck_assert(!owner_files_pay(&files, 1));
     for (int i = 0; i < OWNER_FILES_MAX; i++)
         ck_assert(owner_files_pay(&files, 2));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* broker: of an environment nothing leaves it but the words that name a service. */
+/* broker: only the words that name a service leave an environment. */
 #include "suite.h"
 
 #include "broker/service_words.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* broker/usdt.c: which places of a file are marked for probes, and that a hostile file gets no
- * other than no-ops. */
+/* broker/usdt.c: the marked places for probes in a file. A hostile file gets no place but
+ * no-ops. */
 #include "suite.h"
 
 #include "base/cleanup.h"
@@ -11,7 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define CODE_VADDR 0x401000 /* its offset in the file is another */
+#define CODE_VADDR 0x401000 /* differs from its offset in the file */
 #define BASE_VADDR 0x500000
 #define CODE_BYTES 64
 #define NOTES_BYTES 1024
@@ -19,7 +19,7 @@
 
 static const struct usdt_wanted WANTED[] = { { "p", "begin", { 0 } }, { "p", "named", { 1, 3 } } };
 
-/* A file with code and the notes of its marks. */
+/* A file with code, and with the notes of its marks. */
 struct image {
     Elf64_Ehdr head;
     Elf64_Phdr program;
@@ -48,7 +48,7 @@ static void add_note(struct image *m, const char *owner, uint32_t type, const ui
     ck_assert_uint_le(m->sections[1].sh_size, NOTES_BYTES);
 }
 
-/* A mark at @at of the code, with "begin" or what else @text says. */
+/* Adds a mark at @at of the code, with "begin" or another @text. */
 #define MARK(m, at, text)                                                                          \
     add_note(m, "stapsdt", 3, (const uint64_t[]){ CODE_VADDR + (at), BASE_VADDR, 0 }, text,        \
              sizeof(text))
@@ -142,7 +142,7 @@ START_TEST(marks_by_name)
     ck_assert_int_eq(p[1].operands[0].where, USDT_REGISTER);
     ck_assert_uint_eq(p[1].operands[0].bytes, 8);
     ck_assert_uint_eq(p[1].operands[0].reg, 12);
-    ck_assert_int_eq(p[1].operands[1].where, USDT_REGISTER); /* the third one's length */
+    ck_assert_int_eq(p[1].operands[1].where, USDT_REGISTER); /* the length of the third operand */
     ck_assert_uint_eq(p[1].operands[1].bytes, 4);
     ck_assert_uint_eq(p[1].operands[1].reg, 9);
     ck_assert_int_eq(p[1].operands[2].where, USDT_NOWHERE);
@@ -150,18 +150,18 @@ START_TEST(marks_by_name)
     ck_assert_int_eq(p[2].operands[0].where, USDT_MEMORY);
     ck_assert_uint_eq(p[2].operands[0].reg, 6);
     ck_assert_int_eq(p[2].operands[0].disp, -16);
-    ck_assert_int_eq(p[2].operands[1].where, USDT_NOWHERE); /* it has no third */
+    ck_assert_int_eq(p[2].operands[1].where, USDT_NOWHERE); /* there is no third operand */
     ck_assert_int_eq(find(&m, sizeof(m), p, 3), 3);
     ck_assert_int_eq(find(&m, sizeof(m), p, 2), -EPERM);
-    m.sections[2].sh_addr += 8; /* moved since it was linked: all marks are 8 on */
+    m.sections[2].sh_addr += 8; /* the section moved after linking: all marks move by 8 */
     ck_assert_int_eq(find(&m, sizeof(m), p, 8), 3);
     ck_assert_uint_eq(p[0].offset, offset_of(16));
-    m.sections[2].sh_addr += 1; /* and there is none of them a no-op */
+    m.sections[2].sh_addr += 1; /* now no mark is at a no-op */
     ck_assert_int_eq(count(&m), -EPERM);
 }
 END_TEST
 
-/* What is written as an argument, and how it is understood. */
+/* Written forms of operands, and how they are read. */
 static const struct {
     const char *text;
     enum usdt_where where;
@@ -219,7 +219,7 @@ START_TEST(no_places)
     struct image m = empty();
 
     ck_assert_int_eq(count(&m), 0);
-    MARK(&m, 1, "p\0begin\0"); /* no no-op */
+    MARK(&m, 1, "p\0begin\0"); /* not at a no-op */
     ck_assert_int_eq(count(&m), -EPERM);
     m = empty();
     MARK(&m, CODE_BYTES, "p\0begin\0"); /* behind the code */
@@ -230,10 +230,10 @@ START_TEST(no_places)
     m = empty();
     add_note(&m, "stapsdt", 3, (const uint64_t[]){ CODE_VADDR, BASE_VADDR, 0x1000 }, "p\0begin\0",
              9);
-    ck_assert_int_eq(count(&m), 0); /* it has a semaphore */
+    ck_assert_int_eq(count(&m), 0); /* the mark has a semaphore */
     m = empty();
     add_note(&m, "stapsdt", 3, (const uint64_t[]){ CODE_VADDR, BASE_VADDR, 0 }, "p\0begin", 7);
-    ck_assert_int_eq(count(&m), 0); /* its text has no end */
+    ck_assert_int_eq(count(&m), 0); /* the text has no end */
 }
 END_TEST
 

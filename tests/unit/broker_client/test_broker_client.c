@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* broker: the client against peers that are no broker. */
+/* broker: the client against peers that are not the broker. */
 #include "tests/unit/broker/broker_fixture.h"
 
 #include <poll.h>
@@ -109,7 +109,7 @@ START_TEST(the_client_believes_no_lie)
         ck_assert_int_eq(r, -ENOTCONN);
         ck_assert_int_eq(fd, -1);
         ck_assert(broker_lost(b));
-        ck_assert_int_eq(poll(&p, 1, 0), 1); /* who watches the fd sees it */
+        ck_assert_int_eq(poll(&p, 1, 0), 1); /* a poll of the fd shows the end */
         ck_assert_int_eq(broker_kallsyms(b, &fd, &err), -ENOTCONN);
     }
     broker_free(b);

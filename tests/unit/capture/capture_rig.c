@@ -30,7 +30,7 @@ static pid_t start_sleep(int proc_fd)
         execlp("sleep", "sleep", "1000", (char *)NULL);
         _exit(127);
     }
-    while (strcmp(stat.comm, "sleep") != 0 || status.state != 'S') { /* all is mapped then */
+    while (strcmp(stat.comm, "sleep") != 0 || status.state != 'S') { /* it is mapped now */
         usleep(1000);
         ck_assert_int_eq(proc_read_stat(proc_fd, pid, &stat), 0);
         ck_assert_int_eq(proc_read_status(proc_fd, pid, &status), 0);
@@ -72,7 +72,7 @@ static void join(struct rig *rig)
     pending_init(&d->waiting);
 }
 
-/* Returns the process, as a sample of it makes it known. */
+/* Returns the process after a sample of it made it known. */
 struct process *rig_process(struct rig *rig)
 {
     struct sample_record rec = rig_sample_of(rig, 0);
@@ -126,7 +126,7 @@ void rig_open_unread(struct rig *rig)
                                     &c->symbolizer, NULL),
                      0);
     ck_assert_int_eq(store_writer_start(/* store= */ NULL, &c->store_writer), 0);
-    rig->sampling.ring = (struct ring *)rig; /* is only asked whether it is there */
+    rig->sampling.ring = (struct ring *)rig; /* the pointer is only compared with NULL */
     join(rig);
     fake_broker_forget(rig->fake);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Captures of one real process, `sleep`, with all that they work with but the engine's thread and
- * the BPF programs: the broker is fake_broker.h. Needs root.
+ * Captures of one real process, `sleep`, with the real modules around them. The engine's thread and
+ * the BPF programs are missing, and fake_broker.h is the broker. Needs root.
  */
 #pragma once
 
@@ -13,7 +13,7 @@
 #include "capture/capture_impl.h"
 #include "engine/dispatch.h"
 
-/* What done() said of a capture. */
+/* The arguments of done() for a capture. */
 struct rig_end {
     bool done;
     int outcome;
@@ -29,39 +29,39 @@ struct rig {
     struct attaching attaching;
     struct memory_budget memory;
     struct recorder *recorder; /* NULL: off */
-    pid_t pid;                 /* of the process that is captured */
-    uint64_t handle;           /* of the last capture that was started */
-    unsigned begun;            /* captures that rig_start() started and that samples came of */
-    struct rig_end end;        /* of the first that ended since rig_forget_end() */
+    pid_t pid;                 /* of the captured process */
+    uint64_t handle;           /* of the last capture started */
+    unsigned begun;            /* captures started by rig_start() that got samples */
+    struct rig_end end;        /* the first end since rig_forget_end() */
 };
 
-/* 0; 77: the tests cannot run here, which is printed. */
+/* Returns 0; 77: the tests cannot run here, and a message says why. */
 int rig_missing(void);
-/* Fixture: makes @rig; and ends it, which cancels what still runs. */
+/* rig_open() makes @rig. rig_close() ends it, and cancels captures that still run. */
 void rig_open(struct rig *rig);
-/* Makes it without the tables by which stacks of the process are walked. */
+/* Makes @rig without the tables for walking stacks of the process. */
 void rig_open_unread(struct rig *rig);
 void rig_close(struct rig *rig);
-/* Returns a request for @event at @period of the process, without an end. */
+/* Returns a request for @event of the process at @period, without an end. */
 struct capture_request rig_request(const struct rig *rig, const char *event, uint64_t period);
 /* Starts a capture, as captures_start(). */
 int rig_start(struct rig *rig, const struct capture_request *req, struct error *err);
-/* Has the symbols of its process read, which takes long on a busy machine. */
+/* Has the symbols of the process read. That takes long on a busy machine. */
 void rig_read_symbols(struct rig *rig);
-/* Does what the engine does at a tick. */
+/* Does the engine's work of one tick. */
 void rig_tick(struct rig *rig);
-/* Ticks until the last capture that was started runs or has failed, for 10 s at most. */
+/* Ticks until the last capture runs or has failed, for 10 s at most. */
 void rig_run(struct rig *rig);
 /* Ticks until done() was called, for 10 s at most. */
 void rig_finish(struct rig *rig);
-/* Hands over a sample of the process: taken now in set @set, after a wait of @wait_ns; 0: none. */
+/* Delivers a sample of the process, taken now in set @set after a wait of @wait_ns; 0: no wait. */
 void rig_sample(struct rig *rig, uint32_t set, uint64_t wait_ns);
-/* Hands over @rec, which rig_sample_of() has begun. */
+/* rig_sample_of() begins a record, and rig_take() delivers it. */
 struct sample_record rig_sample_of(const struct rig *rig, uint32_t set);
 void rig_take(struct rig *rig, const struct sample_record *rec);
-/* Returns the process, as discovered. */
+/* Returns the process as discover/ knows it. */
 struct process *rig_process(struct rig *rig);
 /* Forgets the end of a capture, and frees its profile. */
 void rig_forget_end(struct rig *rig);
-/* Returns whether the profile or its warnings have @text. */
+/* Returns true if the profile's warnings, or the error, contain @text. */
 bool rig_warned(const struct rig *rig, const char *text);

@@ -19,13 +19,13 @@
 struct fake_broker {
     int fd;
     pthread_t thread;
-    pthread_mutex_t lock; /* guards what follows */
+    pthread_mutex_t lock; /* guards the members below */
     struct {
         int32_t result;
         unsigned times;
-        union broker_body body; /* where it succeeds */
+        union broker_body body; /* the answer of a successful request */
     } answers[BROKER_KIND_END];
-    uint32_t sets; /* bits: those that sample */
+    uint32_t sets; /* bits: the sets that sample */
     char dialogue[DIALOGUE_BYTES];
     size_t dialogue_n;
 };
@@ -36,7 +36,7 @@ static const char *const PROGRAMS[BROKER_PROBED_PROGRAMS] = {
     [BROKER_PROBED_MALLOC] = "malloc",
 };
 
-/* Returns whether a request of @kind is part of the dialogue of a capture. */
+/* Returns true if a request of @kind belongs to the dialogue of a capture. */
 static bool is_told(uint32_t kind)
 {
     switch (kind) {
@@ -58,7 +58,7 @@ static bool is_told(uint32_t kind)
     }
 }
 
-/* Writes what @q asks for, behind its name, to @to. */
+/* Writes the name and the fields of @q to @to. */
 static void describe(const struct broker_request *q, char *to, size_t size)
 {
     const struct sample_fields *sample = &q->fields.sample_start;
@@ -111,7 +111,7 @@ static void tell(struct fake_broker *f, const struct broker_request *q)
     ck_assert_uint_lt(f->dialogue_n, DIALOGUE_BYTES - sizeof(rest));
 }
 
-/* Returns a file of the process of @q, or what it reads in place of one; -1: there is none. */
+/* Opens a file of the process of @q, or its replacement; -1: no such file. */
 static int open_file(const struct broker_request *q)
 {
     const struct mapping_fields *m = &q->fields.mapping;
@@ -142,7 +142,7 @@ static int open_file(const struct broker_request *q)
     }
 }
 
-/* Fills @a, with f->lock held. Returns the descriptor beside it, or -1. */
+/* Fills @a. Needs f->lock. Returns the descriptor to send with it, or -1. */
 static int answer(struct fake_broker *f, const struct broker_request *q, struct broker_answer *a)
 {
     const struct broker_request_info *info = broker_request_info(q->kind);
@@ -248,7 +248,7 @@ void fake_broker_expect(struct fake_broker *f, const char *lines)
 {
     char said[DIALOGUE_BYTES];
 
-    pthread_mutex_lock(&f->lock); /* an assertion that fails would never unlock it */
+    pthread_mutex_lock(&f->lock); /* a failed assertion would never unlock it */
     memcpy(said, f->dialogue, f->dialogue_n);
     said[f->dialogue_n] = '\0';
     f->dialogue_n = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A broker for tests, at the other end of a socket: it answers requests as it is told to, and
- * writes down those that start, filter and stop sampling. It opens the files of /proc itself, which
- * takes root. The real client talks to it, so that its requests and answers are checked, too.
+ * A broker for tests, at the other end of a socket. It gives the answers that a test sets, and
+ * records the requests that start, filter and stop sampling. It opens the files of /proc itself,
+ * which needs root. The real client talks to it, so requests and answers are checked, too.
  */
 #pragma once
 
@@ -10,14 +10,14 @@
 
 struct fake_broker;
 
-/* Starts one on a thread of its own. *ret_fd: the client's end, for broker_new(). */
+/* Starts a fake broker on its own thread. *ret_fd: the client's end, for broker_new(). */
 struct fake_broker *fake_broker_start(int *ret_fd);
-/* Ends it, after broker_free(). Returns NULL. */
+/* Ends the fake broker, after broker_free(). Returns NULL. */
 struct fake_broker *fake_broker_stop(struct fake_broker *f);
 /* Gives the next @times requests of @kind the result @result. */
 void fake_broker_answer(struct fake_broker *f, enum broker_request_kind kind, int32_t result,
                         unsigned times);
-/* Answers sample_flush with the number @no and @late stacks that are still pending. */
+/* Answers sample_flush with the flush number @no, and with @late pending stacks. */
 void fake_broker_flush(struct fake_broker *f, uint32_t no, uint32_t late);
 /* Answers mallocs with @calls. */
 void fake_broker_mallocs(struct fake_broker *f, uint64_t calls);

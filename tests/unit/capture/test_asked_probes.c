@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* capture/probe/asked_probes.c: when probes are asked for again, and what is said of those that are
- * not there. */
+/* capture/probe/asked_probes.c: when the broker is asked again for probes, and the reasons given
+ * for missing ones. */
 #include "suite.h"
 
 #include "base/clock.h"
@@ -13,7 +13,7 @@ static void setup(void)
     a = (struct asked_probes){ 0 };
 }
 
-/* What trying gave is @r, with a reason. Returns the milliseconds until the next try. */
+/* Notes the result @r of a try, with a reason. Returns the milliseconds until the next try. */
 static uint64_t note(int r)
 {
     struct error reason = ERROR_NULL;
@@ -32,7 +32,7 @@ START_TEST(until_they_are_there)
     ck_assert(a.wanted && !asked_probes_stand(&a));
     ck_assert_uint_lt(note(-EAGAIN), 1000);
     ck_assert_int_eq(asked_probes_answer(&a, 0, &err), -EAGAIN);
-    ck_assert_str_eq(err.msg, ""); /* it is only asked again */
+    ck_assert_str_eq(err.msg, ""); /* no failure: the broker is asked again */
     ck_assert_uint_lt(note(-EINPROGRESS), 100);
     ck_assert_int_eq(asked_probes_answer(&a, 0, &err), -EINPROGRESS);
     ck_assert_str_eq(err.msg, "because");
@@ -49,7 +49,7 @@ START_TEST(while_symbols_are_read)
     uint64_t now_ns = clock_monotonic_ns();
 
     ck_assert_uint_lt(note(ASKED_PROBES_READING), 1000);
-    ck_assert(!asked_probes_stand(&a)); /* the broker was not asked */
+    ck_assert(!asked_probes_stand(&a)); /* the broker was not asked yet */
     ck_assert_int_eq(asked_probes_answer(&a, now_ns + NSEC_PER_SEC, &err), -EINPROGRESS);
     ck_assert_str_eq(err.msg, "its symbols are still being read");
     ck_assert_int_eq(asked_probes_answer(&a, now_ns, &err), -EAGAIN);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* capture/: captures that run on their own, and what the store has of them. */
+/* capture/: captures that run on their own, and their state in the store. */
 #include "capture_rig.h"
 #include "tests/unit/store/store_fixture.h"
 
@@ -12,16 +12,16 @@
 
 static struct rig rig;
 static char id[CAPTURE_ID_BYTES];
-static unsigned begun; /* how often begun() was called */
+static unsigned begun; /* number of calls of begun() */
 static int begun_result;
 static struct error begun_err;
-static bool gone; /* nobody waits for begun() any more */
+static bool gone; /* true: no request waits for begun() */
 
 static bool note_begun(void *cookie, const struct capture_begun *b)
 {
     ck_assert_ptr_eq(cookie, &rig);
     ck_assert_uint_eq(b->ticket, b->schedule[0] ? 0 : TICKET);
-    if (b->r == 0) /* a sample that is taken after the answer is its own */
+    if (b->r == 0) /* a sample taken after the answer belongs to the request */
         ck_assert_uint_le(rig.captures.running->start_ns, clock_monotonic_ns());
     ck_assert_str_eq(b->id, id);
     begun++;
@@ -52,7 +52,7 @@ static void close_rig(void)
     teardown();
 }
 
-/* Creates a capture. @schedule: nobody waits for its first sample then. */
+/* Creates a capture. With a @schedule no request waits for its first sample. */
 static int create(const char *schedule, struct error *err)
 {
     struct capture_request req = rig_request(&rig, "cpu", PERIOD);
@@ -75,7 +75,7 @@ static int take_facts(void *cookie, const struct store_capture *c)
     return 0;
 }
 
-/* 0; STORE_NOT_FOUND. */
+/* Finds the capture in the store. 0; STORE_NOT_FOUND. */
 static int find_stored(struct stored *ret)
 {
     return store_get_facts(rig.captures.store, id, take_facts, ret, NULL);
@@ -86,7 +86,7 @@ START_TEST(it_may_run_at_once)
     struct stored s;
 
     ck_assert_int_eq(create(NULL, NULL), 0);
-    ck_assert_uint_eq(begun, 0); /* that is said at once */
+    ck_assert_uint_eq(begun, 0); /* create() itself has reported that */
     ck_assert_int_eq(find_stored(&s), 0);
     ck_assert_int_eq((int)s.state, (int)STORE_RUNNING);
 }
@@ -126,18 +126,18 @@ START_TEST(one_that_fails_before_its_first_sample_is_not_stored)
     ck_assert_uint_eq(begun, 1);
     ck_assert_int_eq(begun_result, -EPERM);
     ck_assert_str_eq(begun_err.msg, "the broker says -1");
-    ck_assert_int_eq(find_stored(&s), STORE_NOT_FOUND); /* its request was told */
+    ck_assert_int_eq(find_stored(&s), STORE_NOT_FOUND); /* the request got the error */
 }
 END_TEST
 
-/* Creates one that waits for its first sample. */
+/* Creates a capture and waits for its first sample. */
 static void create_waiting(unsigned polls)
 {
     fake_broker_answer(rig.fake, BROKER_SAMPLE_BEGUN, -EINPROGRESS, polls);
     ck_assert_int_eq(create(NULL, NULL), -EINPROGRESS);
 }
 
-/* Nothing is left of the one that was created; its request was told @r and @text. */
+/* Checks that no trace of the capture is left, and that its request got @r and @text. */
 static void expect_failed(int r, const char *text)
 {
     struct stored s;
@@ -187,7 +187,7 @@ START_TEST(its_process_may_end_before_its_first_sample)
     kill(rig.pid, SIGKILL);
     waitpid(rig.pid, NULL, 0);
     rig_run(&rig);
-    rig.pid = fork(); /* for close_rig() to end */
+    rig.pid = fork(); /* rig_close() ends it */
     if (rig.pid == 0)
         _exit(0);
     expect_failed(BACKEND_NOT_FOUND, "there is no process");
@@ -205,7 +205,7 @@ START_TEST(the_store_is_told_why_a_scheduled_one_fails)
     ck_assert_int_eq(find_stored(&s), 0);
     ck_assert_int_eq((int)s.state, (int)STORE_FAILED);
     ck_assert_str_eq(s.failure, "the broker says -1");
-    ck_assert_uint_eq(begun, 1); /* its schedule counts that */
+    ck_assert_uint_eq(begun, 1); /* its schedule counts it */
     ck_assert_int_eq(begun_result, -EPERM);
 }
 END_TEST

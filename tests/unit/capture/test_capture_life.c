@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* capture/: the life of a capture, and what it asks of the broker on its way. */
+/* capture/: the life of a capture, and its requests to the broker. */
 #include "capture_rig.h"
 
 #include <unistd.h>
@@ -64,7 +64,7 @@ START_TEST(samples_before_and_after_it_are_not)
 
     rec = rig_sample_of(&rig, 0);
     start("cpu", PERIOD);
-    rig_take(&rig, &rec); /* taken before it began, by another capture */
+    rig_take(&rig, &rec); /* of another capture, taken before this one began */
     rig_sample(&rig, 1, 0);
     rig_sample(&rig, 0, 0);
     end(/* keep= */ true);
@@ -134,7 +134,7 @@ START_TEST(the_ninth_rate_makes_another_faster)
                                  "sample_begun 7\n"
                                  "take_losses\n"
                                  "filter_process P 255\n");
-    start("cpu", PERIOD + 100); /* rides on the next faster one */
+    start("cpu", PERIOD + 100); /* takes every n-th sample of the next faster set */
     fake_broker_expect(rig.fake, "take_losses\n");
     end(/* keep= */ true);
     rig_finish(&rig);
@@ -177,7 +177,7 @@ START_TEST(waits_are_flushed_at_the_end)
 {
     struct sample_record rec;
 
-    fake_broker_flush(rig.fake, 7, 0); /* none is late */
+    fake_broker_flush(rig.fake, 7, 0); /* no stack is pending */
     start("offcpu", PERIOD);
     fake_broker_forget(rig.fake);
     usleep(WAIT_NS / 1000);
@@ -186,7 +186,7 @@ START_TEST(waits_are_flushed_at_the_end)
     rig_tick(&rig);
     fake_broker_expect(rig.fake, "sample_flush 0\n");
     rec = rig_sample_of(&rig, 0);
-    rec.wait_ns = rec.value = 10 * NSEC_PER_SEC; /* since before it began */
+    rec.wait_ns = rec.value = 10 * NSEC_PER_SEC; /* since before the capture began */
     rec.flush = 6;                               /* of another capture's flush */
     rig_take(&rig, &rec);
     rec.flush = 7;
@@ -200,7 +200,7 @@ START_TEST(waits_are_flushed_at_the_end)
 }
 END_TEST
 
-/* Two looks at virtual threads were so far apart that samples stand for a part of the time. */
+/* Two passes over virtual threads were far apart: samples stand for only a part of the time. */
 START_TEST(waits_that_no_look_covers_are_said)
 {
     struct virtual_wish wish = { .sets = 1 }, other = { .sets = 2 };
@@ -247,7 +247,7 @@ START_TEST(it_waits_for_the_program_of_its_event)
     fake_broker_answer(rig.fake, BROKER_SAMPLE_BEGUN, -EINPROGRESS, 1);
     start("cpu", PERIOD);
     fake_broker_expect(rig.fake, "sample_start cpu 10000000\n");
-    rig_sample(&rig, 0, 0); /* before it runs: of another capture */
+    rig_sample(&rig, 0, 0); /* before it runs: for another capture */
     rig_run(&rig);
     fake_broker_expect(rig.fake, "sample_start cpu 10000000\n"
                                  "sample_start cpu 10000000\n"
@@ -281,7 +281,7 @@ START_TEST(it_waits_for_its_probes)
 }
 END_TEST
 
-/* Another capture begins and ends meanwhile, which reconciles the probes of all. */
+/* Another capture begins and ends during the wait, which reconciles all probes. */
 START_TEST(its_probes_stay_while_it_waits)
 {
     uint64_t first;
@@ -362,7 +362,7 @@ START_TEST(one_of_the_node_lets_every_process_pass)
                                  "filter_all 1\n");
     rig_sample(&rig, 0, 0);
     captures_reconcile(&rig.captures, clock_monotonic_ns());
-    fake_broker_expect(rig.fake, ""); /* it is so already */
+    fake_broker_expect(rig.fake, ""); /* the filter is unchanged */
     end(/* keep= */ true);
     rig_finish(&rig);
     fake_broker_expect(rig.fake, "take_losses\n"

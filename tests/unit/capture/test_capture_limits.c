@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* capture: how many captures a caller may have, and what all of them hold of memory together. */
+/* capture: how many captures a caller may have, and how much memory all captures hold together. */
 #include "suite.h"
 
 #include "capture/capture_impl.h"
@@ -38,7 +38,7 @@ static void free_captures(void)
 {
     for (struct capture *c = all.running; c; c = c->next)
         record_free(c->record);
-    ck_assert_uint_eq(all.budget.used_bytes, 0); /* what was charged was given back */
+    ck_assert_uint_eq(all.budget.used_bytes, 0); /* all charges were returned */
     frame_table_free(all.frames);
     captures_deinit(&all);
 }
@@ -61,7 +61,7 @@ static struct capture *add_capture(const struct caller *caller, uint64_t seconds
     return c;
 }
 
-/* Return: as capture_admit(), and when to ask again. */
+/* Admits as capture_admit(), and returns when to ask again. */
 static int admit(const struct caller *caller, uint64_t seconds, bool live, struct error *err)
 {
     struct capture_request req = { .caller = *caller,
@@ -88,9 +88,9 @@ START_TEST(captures_that_last_leave_room_for_short_ones)
                   err.msg);
     ck_assert_uint_ge(err.retry_s, 3590);
     ck_assert_uint_le(err.retry_s, 3601);
-    ck_assert_int_eq(admit(&ALICE, 0, false, &err), BACKEND_TOO_MANY); /* until it is stopped */
+    ck_assert_int_eq(admit(&ALICE, 0, false, &err), BACKEND_TOO_MANY); /* until one is stopped */
     ck_assert_int_eq(admit(&ALICE, 60, false, &err), 0);
-    ck_assert_int_eq(admit(&ALICE, 0, true, &err), 0); /* a live view */
+    ck_assert_int_eq(admit(&ALICE, 0, true, &err), 0); /* this one is a live view */
     ck_assert_int_eq(admit(&BOB, 3600, false, &err), 0);
     for (size_t i = 0; i < 32; i++)
         add_capture(&ALICE, 10);
@@ -108,7 +108,7 @@ START_TEST(all_callers_together_leave_room_for_root)
     for (size_t i = 0; i < 96; i++)
         add_capture(i < 64 ? &ALICE : &BOB, 30);
     ck_assert_int_eq(admit(&BOB, 1, false, &err), BACKEND_TOO_MANY);
-    /* who does not see all is not told what all have, nor when it ends */
+    /* a caller who may not see all gets neither the total nor the end of others */
     ck_assert_msg(strstr(err.msg, "no more captures can run"), "%s", err.msg);
     ck_assert_uint_eq(err.retry_s, 10);
     ck_assert_int_eq(admit(&SELF, 1, false, &err), 0);
@@ -123,7 +123,7 @@ END_TEST
 
 /* ---- events and rates ---- */
 
-/* A capture with sets @from to @to - 1 that nobody else has. */
+/* Adds a capture that alone uses the sets @from to @to - 1. */
 static void add_sets(const struct caller *caller, uint32_t from, uint32_t to)
 {
     struct capture *c = add_capture(caller, 60);
@@ -153,7 +153,7 @@ START_TEST(one_caller_leaves_events_and_rates_to_others)
 {
     struct error err = ERROR_NULL;
 
-    add_sets(&SELF, 0, 1); /* as the recorder has one */
+    add_sets(&SELF, 0, 1); /* the recorder uses one, too */
     add_sets(&ALICE, 1, 3);
     ck_assert(capture_may_add_set(&all, &ALICE, &err));
     add_sets(&ALICE, 3, 4);
@@ -163,7 +163,7 @@ START_TEST(one_caller_leaves_events_and_rates_to_others)
     ck_assert_msg(strstr(err.msg, "user 64111 sample 4 events and rates"), "%s", err.msg);
     ck_assert(capture_may_add_set(&all, &BOB, &err));
     add_sets(&BOB, 5, 7);
-    ck_assert(!capture_may_add_set(&all, &BOB, &err)); /* the last one is root's */
+    ck_assert(!capture_may_add_set(&all, &BOB, &err)); /* the last set is kept for root */
     ck_assert_str_eq(err.msg, "no more events and rates can be sampled at this time");
     ck_assert(capture_may_add_set(&all, &ROOT, &err));
     ck_assert(capture_may_add_set(&all, &SELF, &err));
@@ -194,7 +194,7 @@ static bool warns(const struct profile *p, const char *text)
     return false;
 }
 
-/* Thirty captures of many samples, and a small one that begins when the memory is used up. */
+/* Thirty captures with many samples, and a small one that begins when memory is used up. */
 START_TEST(many_samples_are_thinned_and_small_captures_left_whole)
 {
     struct capture *small;
@@ -211,9 +211,9 @@ START_TEST(many_samples_are_thinned_and_small_captures_left_whole)
     small = add_capture(&BOB, 10);
     for (uint64_t t = 0; t < 4000; t++)
         take(small, t, frames, 3);
-    /* Each may have a first piece, whatever the others have. */
+    /* Each capture may have a first piece, whatever the others hold. */
     ck_assert_uint_le(most, BUDGET_BYTES + CAPTURES * 64 * 1024);
-    ck_assert_uint_ge(most, BUDGET_BYTES * 3 / 4); /* and what is there is used */
+    ck_assert_uint_ge(most, BUDGET_BYTES * 3 / 4); /* and most of the budget is used */
     ck_assert_uint_gt(all.captures_thinned, 0);
     ck_assert_uint_eq(all.captures_cut_short, 0);
     p = finish(small);
@@ -222,7 +222,7 @@ START_TEST(many_samples_are_thinned_and_small_captures_left_whole)
     profile_unref(p);
     for (size_t i = 0; i < CAPTURES; i++) {
         p = finish(&captures[i]);
-        ck_assert_uint_eq(p->total, 100000); /* each of them is counted by another */
+        ck_assert_uint_eq(p->total, 100000); /* a dropped sample counts with another one */
         ck_assert_uint_ge(p->sample_count, 5000);
         ck_assert_uint_lt(p->sample_count, 50000);
         ck_assert(warns(p, "captures_max_bytes"));
@@ -233,7 +233,7 @@ START_TEST(many_samples_are_thinned_and_small_captures_left_whole)
 }
 END_TEST
 
-/* One whose captures are many takes no room from one who has a single one that is larger. */
+/* A caller with many captures takes no memory from a caller with a single larger capture. */
 START_TEST(the_caller_that_holds_the_most_is_thinned)
 {
     struct capture *single = add_capture(&BOB, 30);
@@ -273,14 +273,14 @@ START_TEST(a_caller_has_half_of_the_memory)
     ck_assert_uint_ge(err.retry_s, 20);
     ck_assert_uint_le(err.retry_s, 31);
     ck_assert_int_eq(admit(&BOB, 10, false, &err), 0);
-    c = add_capture(&ROOT, 30); /* has no share */
+    c = add_capture(&ROOT, 30); /* root has no share */
     for (uint64_t t = 0; capture_memory_of(&all, &ROOT) < BUDGET_BYTES / 2 && t < 100000; t++)
         take(c, t, frames, 3);
     ck_assert_int_eq(admit(&ROOT, 10, false, &err), 0);
 }
 END_TEST
 
-/* Stacks cannot be thinned: one must end, and it is that which has the most of them. */
+/* Stacks cannot be thinned: the capture with the most of them must end. */
 START_TEST(stacks_without_end_end_their_capture)
 {
     struct capture *small = add_capture(&BOB, 30), *large = add_capture(&ALICE, 30);
@@ -345,7 +345,7 @@ START_TEST(tells_of_samples_that_were_not_taken)
         { UINT64_MAX, NULL },
         { 40 * NSEC_PER_SEC, NULL },
         { 38 * NSEC_PER_SEC, "the last 2.0 s" },
-        { 5 * NSEC_PER_SEC, "the last 30.0 s" }, /* none was taken: all of it */
+        { 5 * NSEC_PER_SEC, "the last 30.0 s" }, /* no sample was taken: the whole time */
     };
     struct capture *c = add_capture(&ALICE, 30);
     struct profile *p;

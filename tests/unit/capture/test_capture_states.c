@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* capture/states.c: each change of the state of a capture. */
+/* capture/states.c: each change of a capture's state. */
 #include "capture_rig.h"
 
 #include <unistd.h>
@@ -94,7 +94,7 @@ START_TEST(running_until_its_end)
     expect_state(CAPTURE_RUNNING);
     end();
     ck_assert_uint_le(captures_next_deadline(&rig.captures), clock_monotonic_ns());
-    rig_tick(&rig); /* nothing is to be waited for */
+    rig_tick(&rig); /* no event needs time */
     ck_assert(rig.end.done);
     ck_assert_ptr_null(rig.captures.running);
     ck_assert_uint_eq(rig.captures.capture_count, 0);
@@ -108,7 +108,7 @@ START_TEST(settling_until_the_flush_is_read)
     end();
     rig_tick(&rig);
     expect_state(CAPTURE_SETTLING);
-    captures_finish_due(&rig.captures, rig.captures.running->due_ns - 1); /* read until then */
+    captures_finish_due(&rig.captures, rig.captures.running->due_ns - 1); /* still sampling */
     expect_state(CAPTURE_SETTLING);
     rig_tick(&rig);
     ck_assert(rig.end.done);
@@ -148,15 +148,16 @@ START_TEST(naming_while_symbols_are_read)
     end();
     captures_finish_due(&rig.captures, clock_monotonic_ns());
     expect_state(CAPTURE_NAMING);
-    ck_assert_uint_eq(captures_next_deadline(&rig.captures), UINT64_MAX); /* a reading wakes it */
-    rig_finish(&rig); /* they are not waited for without end */
+    ck_assert_uint_eq(captures_next_deadline(&rig.captures), UINT64_MAX); /* readings wake it */
+    rig_finish(&rig); /* the wait for symbols has a limit */
     ck_assert_uint_eq(rig.end.profile->sample_count, 1);
 }
 END_TEST
 
 /* ---- events that take long ---- */
 
-/* Starts one of offcpu, which is not ready, and of cpu, which is; @duration_ns as of a request. */
+/* Starts a capture of offcpu, which is not ready, and of cpu, which is. @duration_ns: as in a
+ * request. */
 static void start_two(uint64_t duration_ns)
 {
     struct capture_request req = rig_request(&rig, "offcpu", PERIOD);
@@ -170,7 +171,7 @@ static void start_two(uint64_t duration_ns)
     fake_broker_answer(rig.fake, BROKER_SAMPLE_BEGUN, -EINPROGRESS, 1000);
 }
 
-/* Polls the capture @ns after its request. */
+/* Polls the capture @ns after the request. */
 static void poll_after(uint64_t ns)
 {
     captures_poll(&rig.captures, rig.captures.running->asked_ns + ns);
@@ -212,7 +213,7 @@ START_TEST(an_event_may_be_left_out)
     fake_broker_forget(rig.fake);
     end();
     rig_finish(&rig);
-    fake_broker_expect(rig.fake, "take_losses\n" /* and no flush of waits */
+    fake_broker_expect(rig.fake, "take_losses\n" /* without a flush of waits */
                                  "sample_stop 0\n"
                                  "sample_stop 1\n"
                                  "filter_process P 0\n");
@@ -326,7 +327,7 @@ START_TEST(none_ends_before_it_begins)
     c = rig.captures.running;
     fake_broker_answer(rig.fake, BROKER_SAMPLE_BEGUN, 0, 0);
     c->asked_ns = clock_monotonic_ns() - 5 * NSEC_PER_SEC;
-    captures_poll(&rig.captures, c->asked_ns + 3500 * NSEC_PER_MSEC); /* by the clock it is later */
+    captures_poll(&rig.captures, c->asked_ns + 3500 * NSEC_PER_MSEC); /* later by the clock */
     expect_state(CAPTURE_RUNNING);
     ck_assert_uint_eq(c->end_ns, c->start_ns);
     rig_finish(&rig);
@@ -348,7 +349,7 @@ START_TEST(refused_where_it_would_cost_too_much)
         expect_state(CAPTURE_RUNNING);
         fake_broker_mallocs(rig.fake, calls);
         usleep(10000);
-        /* Not by the clock: a capture that is 2 s old keeps what it has. */
+        /* Independent of the clock: a capture that is 2 s old keeps its sets. */
         captures_reconcile(&rig.captures, rig.captures.running->start_ns);
         if (rig.captures.running->refusal.code)
             rig_tick(&rig);

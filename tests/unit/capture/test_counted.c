@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* capture/counted.c: what two looks at a JVM's counters tell, also where it writes in between. */
+/* capture/counted.c: moments found from two readings of a JVM's counters, even if it writes in
+ * between. */
 #include "fixed_seed.h"
 #include "suite.h"
 
@@ -22,7 +23,7 @@ static void take(void *cookie, const struct profile_moment *m, const char *name)
     snprintf(t->names[t->count++], sizeof(t->names[0]), "%s", name);
 }
 
-/* Two looks at 2 and 3 ms; the first collector's last collection was from 100 us to 400 us. */
+/* Makes readings at 2 and 3 ms. The first collector's last collection ran from 100 us to 400 us. */
 static void make(struct counted_look *before, struct counted_look *now)
 {
     *before = (struct counted_look){ .at_ns = 2000000 };
@@ -61,13 +62,13 @@ START_TEST(a_collection_has_its_time_and_cause)
     ck_assert_uint_eq(t.moments[0].start_ns, STARTED_NS + 1500000);
     ck_assert_uint_eq(t.moments[0].end_ns, STARTED_NS + 1700000);
     ck_assert_str_eq(t.names[0], "young (System.gc())");
-    /* Of two collectors the cause is that of the later one. */
+    /* With two collectors, the cause is that of the later collection. */
     now.c.collectors[1] = (struct counted_collector){ "full", 1, 50, 1750000, 1800000 };
     collections(&before, &now, &t);
     ck_assert_uint_eq(t.count, 2);
     ck_assert_str_eq(t.names[0], "young");
     ck_assert_str_eq(t.names[1], "full (System.gc())");
-    /* Another has begun: the last cause is not that of these. */
+    /* Another collection has begun: the last cause does not belong to these. */
     snprintf(now.c.cause, sizeof(now.c.cause), "Allocation Failure");
     collections(&before, &now, &t);
     ck_assert_str_eq(t.names[1], "full");
@@ -78,9 +79,9 @@ START_TEST(what_is_half_written_is_no_collection)
 {
     static const int64_t TIMES[][2] = {
         { 1500000, 400000 },  /* under way */
-        { 100000, 1700000 },  /* its end was written while it was read */
-        { -1, 1700000 },      /* not told */
-        { 1700000, 1700000 }, /* of no length */
+        { 100000, 1700000 },  /* it ended during the reading */
+        { -1, 1700000 },      /* not known */
+        { 1700000, 1700000 }, /* it took no time */
     };
     struct counted_look before, now;
     struct told t;
@@ -101,7 +102,7 @@ START_TEST(a_clock_that_was_set_does_not_move_a_collection_away)
     struct told t;
 
     make(&before, &now);
-    now.c.collectors[0].entry_ns = 9000000; /* far behind the look, by the clocks */
+    now.c.collectors[0].entry_ns = 9000000; /* far behind the reading, by the clocks */
     now.c.collectors[0].exit_ns = 9200000;
     collections(&before, &now, &t);
     ck_assert_uint_eq(t.count, 1);
@@ -116,14 +117,14 @@ START_TEST(counts_are_differences)
     struct told t = { .count = 0 };
 
     make(&before, &now);
-    before.c.compiled = COUNTERS_UNKNOWN; /* not told: none is made up */
+    before.c.compiled = COUNTERS_UNKNOWN; /* not known: no moment is invented */
     now.c.compiled = 100;
     before.c.safepoints = now.c.safepoints = 7;
     before.c.classes_loaded = 10;
     now.c.classes_loaded = 12;
     before.c.shared_classes_loaded = 400;
     now.c.shared_classes_loaded = 401;
-    before.c.classes_unloaded = 3; /* a counter that falls counts nothing */
+    before.c.classes_unloaded = 3; /* a counter that falls counts as nothing */
     now.c.collectors[0].count = 8;
     now.c.collectors[0].time_ns = 2000;
     now.c.collectors[1].count = 1;
@@ -137,7 +138,7 @@ START_TEST(counts_are_differences)
     ck_assert_uint_eq(t.moments[0].end_ns, now.at_ns);
     ck_assert_int_eq(t.moments[1].kind, MOMENT_COUNTS_CLASSES_LOADED);
     ck_assert_uint_eq(t.moments[1].count, 3);
-    /* One that had begun at the look before: its time comes alone. */
+    /* This one had begun before the first reading: only its duration is known. */
     make(&before, &now);
     now.c.collectors[0].time_ns += 70;
     t.count = 0;
@@ -161,7 +162,7 @@ static struct counted_jvm *claim(int32_t pid, uint64_t owner, bool recorded)
     return counted_claim(&listed, &id, owner, recorded);
 }
 
-/* One round of claims: a newcomer, then JVMs @from to @to of the crowd. */
+/* One round of claims: a newcomer, then the JVMs @from to @to of the crowd. */
 static void claim_round(bool newcomer, bool recorded, int32_t from, int32_t to)
 {
     if (newcomer)
@@ -187,7 +188,7 @@ static void list_crowd(bool recorded)
     list_all(false, recorded, 100, 100 + COUNTED_JVMS_MAX);
     ck_assert_uint_eq(listed.count, COUNTED_JVMS_MAX);
     for (size_t i = 0; i < listed.count; i++)
-        listed.all[i].next_ns = 42; /* it was looked at */
+        listed.all[i].next_ns = 42; /* it was read */
 }
 
 START_TEST(who_is_claimed_keeps_its_place)
@@ -204,7 +205,8 @@ START_TEST(who_is_claimed_keeps_its_place)
 }
 END_TEST
 
-/* The one that gives way was not claimed yet, and claims its place in vain: it counts as one. */
+/* The JVM that gives way has not claimed a place yet, and then claims it in vain. It counts
+ * once. */
 START_TEST(a_crowd_gives_way_once)
 {
     bool recorded = _i;

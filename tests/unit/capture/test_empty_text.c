@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* capture/empty_text.c: what is said of each event that has no samples. */
+/* capture/empty_text.c: the sentence for each event without samples. */
 #include "suite.h"
 
 #include "capture/source/agent_sampling.h"
 
 static char buf[EMPTY_TEXT_BYTES];
 
-/* Returns the sentence of an event that names itself @name, as its source has it. */
+/* Returns the sentence of event @name, as its source writes it. */
 static const char *text_of(const struct event_info *info, const char *name, uint64_t period)
 {
     return empty_text(event_source_of(info)->empty, name, period, buf);
 }
 
-/* What stands in the sentence. */
+/* Words that the sentence must contain. */
 static const struct {
     const char *event, *why;
     uint64_t period;
@@ -64,7 +64,7 @@ START_TEST(all_that_there_are)
     memset(name, 'x', sizeof(name) - 1);
     name[sizeof(name) - 1] = '\0';
     text_of(events_find("libc.so.6:malloc"), name, EVENT_PERIOD_MAX_COUNT);
-    ck_assert_str_eq(buf + strlen(buf) - 16, "calls is sampled"); /* there is room for all of it */
+    ck_assert_str_eq(buf + strlen(buf) - 16, "calls is sampled"); /* the whole sentence fits */
 }
 END_TEST
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* capture/live.c: which samples are of objects that are alive, and what they are worth then. The
- * tables are the JVM's to write. */
+/* capture/live.c: which samples are of live objects, and their weight. The JVM may write anything
+ * into the tables. */
 #include "suite.h"
 
 #include "base/cleanup.h"
@@ -19,7 +19,7 @@ static struct live_tables tables(uint32_t collections)
     };
 }
 
-/* Object @id, in both tables. */
+/* Puts object @id into both tables. */
 static void follow(uint32_t place, uint32_t id, bool is_alive)
 {
     before[place] = after[place] = (struct stream_live){
@@ -75,7 +75,7 @@ static void live_freep(struct live **l)
 }
 #define _cleanup_live_ _cleanup_(live_freep)
 
-/* Before a JVM's first collection 1 stands for none, and 0 for a JVM that does not count. */
+/* Before a JVM's first collection, 1 stands for none. 0 means that the JVM does not count them. */
 START_TEST(the_first_collection_counts)
 {
     static const struct {
@@ -108,9 +108,9 @@ START_TEST(those_alive_are_handed_out)
     follow(40, 1, true);
     follow(3, 2, false);
     follow(4, 3, true);
-    after[4].id = 9; /* has left, and another one has its place */
+    after[4].id = 9; /* the agent dropped it, and another object has its slot */
     follow(5, 5, true);
-    after[5].ref += 8; /* a number that came again */
+    after[5].ref += 8; /* its number was used again */
     follow(6, 6, true);
     live_compare(l, &t);
     f = settle(l);
@@ -129,10 +129,10 @@ START_TEST(those_alive_are_handed_out)
 }
 END_TEST
 
-/* Objects that no collection has looked at are left out, if one has looked at any. */
+/* Objects that no collection has seen are left out, if any object was seen. */
 static const struct {
     uint32_t collections, taken[3]; /* at the end; at each sample; 0: not known */
-    uint32_t dead;                  /* the newest that is; 0: none */
+    uint32_t dead;                  /* the newest dead object; 0: none */
     bool under_way, young_blind;
     size_t expected;
 } AGES[] = {
@@ -144,8 +144,8 @@ static const struct {
     { 0, { 0, 0, 0 }, 11, false, false, 1 },
     { 0, { 0, 0, 0 }, 0, false, false, 3 },
     { 5, { 5, 5, 5 }, 13, false, false, 3 },
-    { 2, { 9, 9, 9 }, 0, false, false, 3 }, /* fewer than there were: nonsense */
-    /* Collections were of the young generation alone, or one has cleared the dead one. */
+    { 2, { 9, 9, 9 }, 0, false, false, 3 }, /* fewer than before: invalid */
+    /* All collections were of the young generation, or one of them has cleared the dead object. */
     { 9, { 2, 3, 5 }, 0, true, true, 3 },
     { 9, { 2, 3, 5 }, 11, true, true, 1 },
 };
@@ -169,7 +169,7 @@ START_TEST(young_ones_are_left_out)
 }
 END_TEST
 
-/* Numbers go round; a dead one that was met in the look counts as one that the agent has met. */
+/* Numbers wrap around. A dead object found while reading counts as one that the agent has found. */
 START_TEST(the_newest_dead)
 {
     _cleanup_live_ struct live *l = NULL;
@@ -194,7 +194,7 @@ START_TEST(the_newest_dead)
 }
 END_TEST
 
-/* What a chance of less than 1 was worth, and tables that lie. */
+/* Weights of samples with a chance below 1, and tables with false values. */
 START_TEST(worth_by_chance)
 {
     _cleanup_live_ struct live *l = NULL;
@@ -204,7 +204,7 @@ START_TEST(worth_by_chance)
     ck_assert_int_eq(live_new(&l), 0);
     for (uint32_t id = 1; id <= 4; id++) {
         keep(l, id, 0);
-        keep(l, id, 0); /* a second one of its number */
+        keep(l, id, 0); /* the same number again */
         follow(id, id, true);
     }
     after[1].threshold = 8 * INTERVAL;
@@ -240,8 +240,8 @@ START_TEST(there_is_an_end_of_room)
 }
 END_TEST
 
-/* Of samples whose number comes again one stays: so looks at the table are rare, whatever it says.
- */
+/* Of samples with the same number one stays. So readings of the table stay rare, whatever it
+ * says. */
 START_TEST(what_is_followed_no_more_goes)
 {
     _cleanup_live_ struct live *l = NULL;

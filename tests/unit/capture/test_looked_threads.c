@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* capture/looked_threads.c: the time of threads, by place and state, out of looks at them. */
+/* capture/looked_threads.c: the time of threads by place and state, estimated by passes over
+ * them. */
 #include "fixed_seed.h"
 #include "suite.h"
 
@@ -9,7 +10,7 @@
 #define MS NSEC_PER_MSEC
 #define OWNER 1
 
-/* What was put, by the tag of the place. */
+/* Time that was put, by the tag of the place. */
 struct sums {
     uint64_t ns[4][LOOKED_STATES];
     unsigned calls;
@@ -23,7 +24,7 @@ static void put(void *cookie, const struct looked_thread *t, enum looked_state s
     s->calls++;
 }
 
-/* One pass over thread 7 alone, at @ms. */
+/* Runs one pass over thread 7 alone, at @ms. */
 static uint64_t pass(struct looked_threads *l, uint64_t ms, double weight, enum looks_found found,
                      bool runnable, uint64_t ran_ms, uint64_t queued_ms)
 {
@@ -41,7 +42,7 @@ static uint64_t pass(struct looked_threads *l, uint64_t ms, double weight, enum 
     return ns;
 }
 
-/* The stack of thread 7 has come: it is @stack, where it has been for @ns. */
+/* Delivers the stack of thread 7: it is @stack, since @ns. */
 static void place(struct looked_threads *l, uint32_t stack, enum looked_state state, uint64_t ns)
 {
     struct looked_thread *t = looked_threads_find(l, 7);
@@ -62,7 +63,7 @@ START_TEST(a_thread_that_stays_costs_a_sample_a_minute)
     struct sums s = { 0 };
     struct looked_threads l = looked(&s);
 
-    ck_assert_uint_eq(pass(&l, 1000, 1, LOOKS_PLACE, false, 0, 0), 0); /* the first of all */
+    ck_assert_uint_eq(pass(&l, 1000, 1, LOOKS_PLACE, false, 0, 0), 0); /* the first pass */
     place(&l, 1, LOOKED_BLOCKED, 0);
     for (uint64_t i = 2; i <= 181; i++)
         pass(&l, i * 1000, 1, LOOKS_SAME, false, 0, 0);
@@ -74,7 +75,8 @@ START_TEST(a_thread_that_stays_costs_a_sample_a_minute)
 }
 END_TEST
 
-/* All places are written again. That of a thread that has not run keeps its time meanwhile. */
+/* All places are written again. A thread that has not run keeps the time of its place until
+ * then. */
 START_TEST(a_place_stays_until_it_is_known_better)
 {
     struct sums s = { 0 };
@@ -96,8 +98,8 @@ START_TEST(a_place_stays_until_it_is_known_better)
 }
 END_TEST
 
-/* Of each second it runs 0.2 s, waits 0.1 s for a processor, and is blocked at one of two places.
- */
+/* In each second the thread runs 0.2 s, waits 0.1 s for a processor, and blocks at one of two
+ * places. */
 START_TEST(time_goes_by_state_to_where_it_is_met)
 {
     struct sums s = { 0 };
@@ -118,7 +120,7 @@ START_TEST(time_goes_by_state_to_where_it_is_met)
     }
     looked_threads_put(&l);
     ck_assert_uint_eq(s.ns[1][LOOKED_RUNNABLE] + s.ns[2][LOOKED_RUNNABLE], runnable_ns);
-    ck_assert_uint_ge(runnable_ns, 9000 * MS); /* of 10 s, what is owed comes with the next */
+    ck_assert_uint_ge(runnable_ns, 9000 * MS); /* of 10 s; the rest comes with the next pass */
     ck_assert_uint_le(runnable_ns, 10000 * MS);
     ck_assert_uint_ge(s.ns[1][LOOKED_BLOCKED] + s.ns[2][LOOKED_BLOCKED], 69000 * MS);
     ck_assert_uint_le(s.ns[1][LOOKED_BLOCKED] + s.ns[2][LOOKED_BLOCKED], 70000 * MS);
@@ -126,7 +128,7 @@ START_TEST(time_goes_by_state_to_where_it_is_met)
 }
 END_TEST
 
-/* Of four looks three are passed over. The fourth stands for all, and none is lost. */
+/* Three of four passes skip the thread. The fourth stands for all, and no time is lost. */
 START_TEST(a_share_stands_for_all)
 {
     struct sums s = { 0 };
@@ -139,13 +141,14 @@ START_TEST(a_share_stands_for_all)
     ck_assert_uint_ge(ns, 399000 * MS);
     ck_assert_uint_le(ns, 401000 * MS);
     ck_assert_uint_eq(l.lost_ns, 0);
-    pass(&l, 402000, 1, LOOKS_PASSED, false, 402, 0); /* nobody stands for this one */
+    pass(&l, 402000, 1, LOOKS_PASSED, false, 402, 0); /* no pass stands for this one */
     ck_assert_uint_gt(l.lost_ns, 900 * MS);
     looked_threads_deinit(&l);
 }
 END_TEST
 
-/* A pass without time does not look where a thread is. The next that does gives it all the time. */
+/* A pass that ran out of time does not find a thread's place. The next pass that does gets all the
+ * time. */
 START_TEST(time_of_a_pass_that_was_cut_short_stays_owed)
 {
     struct sums s = { 0 };
@@ -163,7 +166,7 @@ START_TEST(time_of_a_pass_that_was_cut_short_stays_owed)
 }
 END_TEST
 
-/* The program says that a thread is where it was, and it is not known where that is. */
+/* The program reports an unchanged place, but the place is no longer known. */
 START_TEST(a_forgotten_place_is_noticed_and_its_time_stays_owed)
 {
     struct sums s = { 0 };
@@ -183,7 +186,7 @@ START_TEST(a_forgotten_place_is_noticed_and_its_time_stays_owed)
 }
 END_TEST
 
-/* For a minute there was no pass: of a new thread as of a known one, little of that is owed. */
+/* For a minute there was no pass. Little of that time counts, for new and known threads. */
 START_TEST(a_long_time_without_a_pass_is_lost_and_counted)
 {
     struct sums s = { 0 };
@@ -199,8 +202,8 @@ START_TEST(a_long_time_without_a_pass_is_lost_and_counted)
 }
 END_TEST
 
-/* A thread that waits for a second after another, each of which ends before the next pass but one:
- * those that are met stand for those that are not. */
+/* Threads that each wait for a second, one after another. Each ends before the second pass after
+ * its start. Those that passes meet stand for the others. */
 START_TEST(a_new_thread_stands_for_those_between_passes)
 {
     struct sums s = { 0 };
@@ -209,7 +212,7 @@ START_TEST(a_new_thread_stands_for_those_between_passes)
     pass(&l, 1000, 1, LOOKS_PLACE, false, 0, 0);
     place(&l, 1, LOOKED_BLOCKED, 0);
     looked_threads_begin(&l, 2000 * MS, 1, 1, 0);
-    looked_threads_end(&l); /* it has ended */
+    looked_threads_end(&l); /* the thread has ended */
     ck_assert_ptr_null(looked_threads_find(&l, 7));
     ck_assert_uint_eq(pass(&l, 3500, 1, LOOKS_PLACE, false, 0, 0), 1500 * MS);
     ck_assert_uint_eq(pass(&l, 4000, 1, LOOKS_PLACE, false, 0, 0), 500 * MS);
@@ -225,14 +228,14 @@ START_TEST(what_the_hypervisor_takes_does_not_add_up)
     struct sums s = { 0 };
     struct looked_threads l = looked(&s);
 
-    for (uint64_t i = 1; i <= 100; i++) /* half of it is stolen */
+    for (uint64_t i = 1; i <= 100; i++) /* half of the time is stolen */
         pass(&l, i * 1000, 1, LOOKS_RUNS, false, i * 500, 0);
     ck_assert_uint_le(pass(&l, 101000, 1, LOOKS_PLACE, false, 50500, 0), LOOKED_OWED_MAX_NS);
     looked_threads_deinit(&l);
 }
 END_TEST
 
-/* One pass over @count threads, of which it looks at a part. */
+/* Runs one pass over @count threads, of which it handles a part. */
 static uint64_t pass_over(struct looked_threads *l, uint64_t ms, uint32_t count, uint32_t parts,
                           uint32_t part)
 {
@@ -262,7 +265,7 @@ START_TEST(a_part_at_a_time_has_the_right_weights)
     ck_assert_uint_eq(l.count, 30000);
     ck_assert_uint_ge(ns, UINT64_C(30000) * 9500 * MS);
     ck_assert_uint_le(ns, UINT64_C(30000) * 10000 * MS);
-    pass_over(&l, 12000, 15000, 2, 0); /* half of them have ended: those of this part are seen */
+    pass_over(&l, 12000, 15000, 2, 0); /* half of them have ended; this part is met */
     ck_assert_uint_eq(l.count, 22500);
     looked_threads_deinit(&l);
 }
@@ -285,7 +288,7 @@ END_TEST
 #define CROWD (LOOKED_THREADS_MAX + LOOKED_THREADS_MAX / 2)
 #define FEW 1000
 
-/* One pass over the threads of one owner who has very many, and behind them those of two others,
+/* Runs one pass over the threads of an owner with very many. Behind them come those of two others,
  * @other and OWNER + 2. */
 static void pass_over_owners(struct looked_threads *l, uint64_t i, uint64_t other)
 {
@@ -307,18 +310,18 @@ START_TEST(one_owner_leaves_room_for_others)
     struct looked_threads l = looked(&s);
     size_t n = 0;
 
-    for (uint64_t i = 0; i < 4; i++) /* one of all, and one of each of three parts */
+    for (uint64_t i = 0; i < 4; i++) /* one over all threads, then one over each of three parts */
         pass_over_owners(&l, i + 1, OWNER + 1);
     for (uint32_t tid = CROWD + 1; tid <= CROWD + 2 * FEW; tid++)
         n += looked_threads_find(&l, tid) != NULL;
     ck_assert_uint_eq(n, 2 * FEW);
-    ck_assert_uint_ge(l.count, LOOKED_THREADS_MAX - LOOKED_THREADS_FREE); /* the one has the rest */
+    ck_assert_uint_ge(l.count, LOOKED_THREADS_MAX - LOOKED_THREADS_FREE); /* OWNER has the rest */
     ck_assert_uint_gt(l.left_out, 0);
     looked_threads_deinit(&l);
 }
 END_TEST
 
-/* Another owner than OWNER, who is counted with it if the seed is @seed. */
+/* Returns an owner that counts together with OWNER if the seed is @seed. */
 static uint64_t counted_with_owner(int seed)
 {
     int before = seed_byte;
@@ -334,7 +337,7 @@ static uint64_t counted_with_owner(int seed)
     return other;
 }
 
-/* The room that each owner has was found by how they were counted in the pass before. */
+/* The room of each owner follows from the counts of the pass before. */
 START_TEST(owners_stay_apart_while_room_is_short)
 {
     const int NEXT_SEED = seed_byte + 1;

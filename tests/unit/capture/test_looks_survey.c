@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* capture/looks_survey.c: what the threads of a JVM wait for, of places that passes have found. */
+/* capture/looks_survey.c: what the threads of a JVM wait for, by the places that passes have
+ * found. */
 #include "suite.h"
 
 #include "base/array.h"
@@ -53,7 +54,7 @@ static uint32_t hold(const uint32_t *frames, size_t n)
     return place;
 }
 
-/* Adds a thread of @host_pid that runs. */
+/* Adds a running thread of @host_pid. */
 static struct looked_thread *add(uint32_t host_pid, const char *name)
 {
     struct looked_threads *l = &looks->threads;
@@ -68,7 +69,7 @@ static struct looked_thread *add(uint32_t host_pid, const char *name)
     return t;
 }
 
-/* It waits in @method, as the kernel's @leaf says, within a task or on its own. */
+/* Makes @t wait in @method, with the kernel function @leaf, within a task or between tasks. */
 static void place(struct looked_thread *t, const char *leaf, const char *method, bool task)
 {
     uint32_t frames[STACK_MAX] = {
@@ -83,7 +84,8 @@ static void place(struct looked_thread *t, const char *leaf, const char *method,
     t->placed = true;
 }
 
-/* It waits in @method, which called @call of the JDK's class @of, within a task or on its own. */
+/* Makes @t wait in @method, called from @call of the JDK's class @of, within a task or between
+ * tasks. */
 static void park(struct looked_thread *t, const char *of, const char *call, const char *owner,
                  const char *method, bool task)
 {
@@ -100,7 +102,7 @@ static void park(struct looked_thread *t, const char *of, const char *call, cons
     t->placed = true;
 }
 
-/* It waits for a lock of @class_name that thread @owner has; NULL: not known. */
+/* Makes @t wait for a lock of @class_name that thread @owner holds; NULL: not known. */
 static void lock(struct looked_thread *t, const char *class_name, const char *owner)
 {
     uint32_t frames[STACK_MAX];
@@ -123,7 +125,7 @@ START_TEST(names_the_lock_its_owner_and_what_that_does)
     lock(add(JVM, "load-2"), "shop.Catalog", "price-refresher-9");
     lock(add(JVM, "load-3"), "shop.Other", NULL);
     lock(add(JVM + 1, "load-4"), "shop.Other", NULL);
-    place(add(JVM, "price-refresher"), "vfs_read", "refresh", false); /* the kernel's 15 bytes */
+    place(add(JVM, "price-refresher"), "vfs_read", "refresh", false); /* 15 bytes are kept */
     ck_assert(looks_survey(looks, JVM, &w));
     ck_assert_double_eq(w.lock.waiters, 2);
     ck_assert_str_eq(w.lock.name, "shop.Catalog");
@@ -171,8 +173,8 @@ START_TEST(finds_the_pool_whose_threads_all_wait_alike)
     ck_assert_str_eq(w.pool.code, "Rates.fetch");
     ck_assert_double_eq(w.pool.threads, 3);
     ck_assert_double_eq(w.pool.waiting, 3);
-    ck_assert_double_eq(w.busy, 6); /* who sleeps on its own waits for work */
-    /* One that runs, or may be of it, has the pool not wait as a whole. */
+    ck_assert_double_eq(w.busy, 6); /* threads that sleep between tasks count as idle */
+    /* If one thread of the pool runs, or may belong to it, the pool as a whole does not wait. */
     add(JVM, "http-7");
     add(JVM, NULL);
     ck_assert(looks_survey(looks, JVM, &w));
@@ -209,7 +211,7 @@ START_TEST(a_pool_that_lacks_processors_does_not_wait)
 }
 END_TEST
 
-/* Consumers of a queue block on purpose, until somebody waits for what the pool computes. */
+/* Consumers of a queue block by design, until a thread waits for a result of the pool. */
 START_TEST(a_pool_of_listeners_needs_who_waits_for_it)
 {
     static const char QUEUE[] = "java.util.concurrent.LinkedBlockingQueue";
@@ -231,7 +233,8 @@ START_TEST(a_pool_of_listeners_needs_who_waits_for_it)
 }
 END_TEST
 
-/* A pool of connections hands them out by a queue, too: who waits there waits for others. */
+/* A pool of connections also hands them out by a queue. Threads that wait there do wait for
+ * others. */
 START_TEST(a_pool_that_waits_for_connections)
 {
     static const char QUEUE[] = "java.util.concurrent.SynchronousQueue";
@@ -263,7 +266,7 @@ START_TEST(threads_that_wait_for_a_lock_are_no_pool_that_waits)
 }
 END_TEST
 
-/* What pins a virtual thread: the frames between the method that waits and VirtualThread.run. */
+/* Frames that pin a virtual thread, between the method that waits and VirtualThread.run. */
 static const struct {
     struct {
         const char *class_name, *name;
@@ -303,7 +306,7 @@ START_TEST(finds_pinned_carriers_and_what_pins_them)
     pin("ForkJoinPool-1-worker-1", (size_t)_i);
     pin("ForkJoinPool-1-worker-2", (size_t)_i);
     pin("ForkJoinPool-1-worker-3", ((size_t)_i + 1) % ARRAY_SIZE(PINS));
-    add(JVM, "ForkJoinPool-1-worker-4"); /* it runs */
+    add(JVM, "ForkJoinPool-1-worker-4"); /* this thread runs */
     park(add(JVM, "ForkJoinPool-2-worker-1"), "java.util.concurrent.ForkJoinPool", "awaitWork",
          "shop.Rates", "load", false);
     ck_assert(looks_survey(looks, JVM, &w));
@@ -338,7 +341,7 @@ START_TEST(nothing_moved_and_nothing_known)
     ck_assert(!looks_survey(looks, JVM, &w));
     lock(add(JVM, "load-1"), "shop.Catalog", NULL);
     ck_assert(looks_survey(looks, JVM, &w));
-    w.busy = 42; /* as it was: nothing is computed again */
+    w.busy = 42; /* unchanged: nothing is computed again */
     ck_assert(looks_survey(looks, JVM, &w));
     ck_assert_double_eq(w.busy, 42);
     looks->threads.threads[0].placed = false;
@@ -356,7 +359,7 @@ START_TEST(hostile_names_and_too_many_threads)
     begin();
     memset(name, 'x', sizeof(name) - 1);
     name[sizeof(name) - 1] = '\0';
-    memcpy(name + 60, "\xe2\x82\xac", 3); /* where it is cut */
+    memcpy(name + 60, "\xe2\x82\xac", 3); /* at the cut */
     memcpy(pool, name, sizeof(name));
     snprintf(pool + 50, sizeof(pool) - 50, "-1");
     for (size_t i = 0; i < SURVEY_THREADS_MAX + 100; i++)
@@ -364,7 +367,7 @@ START_TEST(hostile_names_and_too_many_threads)
     ck_assert(looks_survey(looks, JVM, &w));
     ck_assert_double_eq(w.lock.waiters, SURVEY_THREADS_MAX);
     ck_assert_uint_eq(w.left_out, 100);
-    lock(add(JVM, name), name, name); /* one more of those, and none of those that were looked at */
+    lock(add(JVM, name), name, name); /* one more waiter, for none of the locks looked at */
     ck_assert(looks_survey(looks, JVM, &w));
     ck_assert_uint_eq(w.left_out, 101);
     looks->threads.count = SURVEY_THREADS_MAX;

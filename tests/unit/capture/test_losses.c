@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* capture/losses.c: which captures a loss is told to. Of two processes, one of another user. */
+/* capture/losses.c: which captures learn of a loss. Two processes; one is another user's. */
 #include "../discover/live_source.h"
 #include "suite.h"
 
@@ -21,7 +21,7 @@ static struct capture captures[8];
 static pid_t alices, roots;
 static int proc_fd;
 
-/* A process of @uid that waits. */
+/* Starts a process of @uid that waits. */
 static pid_t start_process(uid_t uid)
 {
     int ready[2];
@@ -69,7 +69,7 @@ static void teardown(void)
     end_process(roots);
 }
 
-/* A capture that samples @set, of what @viewer sees, or of @pid of that. */
+/* Adds a capture of set @set, of all that @viewer sees, or of @pid alone. */
 static struct capture *add_capture(const struct viewer *viewer, pid_t pid, uint32_t set)
 {
     struct target_selector s = { .viewer = viewer, .pids = { pid }, .pid_count = pid != 0 };
@@ -123,13 +123,13 @@ START_TEST(each_learns_of_its_own)
     lose(loss_of(roots, 1, 5, 0));
     expect(other_set, 5, 0);
     expect(node, 310, 42);
-    lose(loss_of(roots, 7, 1000, 0)); /* nobody's set */
+    lose(loss_of(roots, 7, 1000, 0)); /* a set without a capture */
     lose(loss_of(roots, 4000, 1000, 0));
     expect(node, 310, 42);
 }
 END_TEST
 
-/* Of a process that has ended, only who sees every process learns. */
+/* Losses of a process that has ended go only to viewers of all processes. */
 START_TEST(what_nobody_knows_is_of_who_sees_all)
 {
     const struct viewer alice = { .uid = ALICE };
@@ -153,7 +153,7 @@ START_TEST(what_is_lost_after_the_end_is_not_told)
 }
 END_TEST
 
-/* A capture that keeps every fourth sample of a set has lost every fourth of what that lost. */
+/* A capture that keeps every fourth sample of a set has lost a fourth of the set's losses. */
 START_TEST(a_slower_capture_has_lost_less)
 {
     struct capture *slow = add_capture(&VIEWER_WHOLE, 0, 0);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* capture/probe/moments.c: what the records of a JVM's probes say, also where some are missing. */
+/* capture/probe/moments.c: moments from the records of a JVM's probes, even if some are missing. */
 #include "suite.h"
 
 #include "capture/probe/moments.h"
 
-/* A record, and the moment that is over with it; kind MOMENT_SORTS: none. */
+/* A record, and the moment that it completes; kind MOMENT_SORTS: none. */
 struct step {
     enum moment_kind kind;
     uint64_t time_ns;
@@ -57,12 +57,12 @@ START_TEST(a_collection)
         { MOMENT_COLLECTOR, 151, "G1 Old Generation", NOTHING },
         { MOMENT_GC_END, 160, "", OVER(GC, 140, 160, 0, "G1 Old Generation") },
         { MOMENT_OPERATION_END, 170, "", OVER(OPERATION, 130, 170, 0, "G1Collect") },
-        /* what else had waited for a safepoint */
+        /* an operation that waited for the same safepoint */
         { MOMENT_OPERATION_BEGIN, 171, "Second", NOTHING },
         { MOMENT_OPERATION_END, 175, "", OVER(OPERATION, 171, 175, 0, "Second") },
         { MOMENT_SAFEPOINT_END, 180, "", OVER(SAFEPOINT, 100, 180, 30, "G1Collect") },
         { MOMENT_COLLECTOR, 190, "of nothing", NOTHING },
-        /* in no safepoint */
+        /* outside of safepoints */
         { MOMENT_OPERATION_BEGIN, 200, "Handshake", NOTHING },
         { MOMENT_OPERATION_END, 210, "", OVER(OPERATION, 200, 210, 0, "Handshake") },
         { MOMENT_SAFEPOINT_BEGIN, 300, "", NOTHING },
@@ -109,18 +109,18 @@ START_TEST(lost_records)
         { MOMENT_SAFEPOINT_END, 70, "", OVER(SAFEPOINT, 40, 70, 10, "Second") },
         { MOMENT_SAFEPOINT_END, 71, "", NOTHING },
         { MOMENT_GC_BEGIN, 80, "", NOTHING },
-        { MOMENT_GC_END, 79, "", NOTHING }, /* a false clock */
+        { MOMENT_GC_END, 79, "", NOTHING }, /* a wrong clock */
     };
 
     run(STEPS, ARRAY_SIZE(STEPS), 5);
 }
 END_TEST
 
-/* A record of thread @tid; whether a moment is over with it, which *ret is. */
+/* Adds a record of thread @tid. Returns true if it completes a moment, *ret. */
 static bool tell(struct moment_source *t, enum moment_kind kind, uint32_t tid, uint64_t time_ns,
                  struct moment *ret, uint64_t *unpaired)
 {
-    static struct moment_record rec; /* outlives the moment's name */
+    static struct moment_record rec; /* the moment's name points into it */
 
     rec = (struct moment_record){ .kind = kind, .host_tid = tid, .time_ns = time_ns, .name = "c2" };
     return moments_pair(t, &rec, ret, unpaired);
@@ -145,7 +145,7 @@ START_TEST(compilations_of_several_threads)
     ck_assert(tell(&t, MOMENT_COMPILE_END, 8, 40, &m, &unpaired));
     ck_assert_uint_eq(m.start_ns, 20);
     ck_assert_uint_eq(unpaired, 2);
-    for (uint32_t i = 1; i <= MOMENTS_COMPILERS_MAX + 1; i++) /* the first one's place is taken */
+    for (uint32_t i = 1; i <= MOMENTS_COMPILERS_MAX + 1; i++) /* one too many */
         ck_assert(!tell(&t, MOMENT_COMPILE_BEGIN, i, 100 + i, &m, &unpaired));
     ck_assert(!tell(&t, MOMENT_COMPILE_END, 1, 300, &m, &unpaired));
     ck_assert(tell(&t, MOMENT_COMPILE_END, 2, 301, &m, &unpaired));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* capture/native_live.c: which samples are of blocks that stay. */
+/* capture/native_live.c: which samples are of blocks that were not freed. */
 #include "suite.h"
 
 #include "capture/native_live.h"
@@ -52,7 +52,7 @@ START_TEST(what_is_freed_goes)
     struct native_live_found f;
 
     for (uint32_t i = 1; i <= 5; i++)
-        ck_assert(keep(i * 16384, i)); /* one head */
+        ck_assert(keep(i * 16384, i)); /* all hash to one head */
     give_back(2 * 16384, /* early= */ false);
     give_back(5 * 16384, /* early= */ false);
     give_back(5 * 16384, /* early= */ false);
@@ -63,7 +63,7 @@ START_TEST(what_is_freed_goes)
     ck_assert_uint_eq(f.young, 1);
     ck_assert_uint_eq(f.bytes, 50);
     ck_assert_uint_eq(sum, 20);
-    ck_assert_uint_eq(look(100).live, 2); /* nothing is handed out again */
+    ck_assert_uint_eq(look(100).live, 2); /* no sample is passed twice */
     ck_assert_uint_eq(sum, 20);
 }
 END_TEST
@@ -74,8 +74,8 @@ START_TEST(an_end_before_its_sample)
 
     give_back(7, /* early= */ true);
     ck_assert(keep(7, 1));
-    ck_assert(keep(7, 2));            /* another of that number */
-    give_back(8, /* early= */ false); /* of none that is to come */
+    ck_assert(keep(7, 2));            /* another block with this number */
+    give_back(8, /* early= */ false); /* of no block that is to come */
     ck_assert(keep(8, 3));
     f = look(100);
     ck_assert_uint_eq(f.live, 2);
@@ -84,7 +84,7 @@ START_TEST(an_end_before_its_sample)
 }
 END_TEST
 
-/* What nobody follows to the end is neither freed nor does it stay. */
+/* Blocks that are no longer followed count neither as freed nor as live. */
 START_TEST(what_nobody_follows_any_more)
 {
     struct native_live_found f;
@@ -107,7 +107,7 @@ START_TEST(what_nobody_follows_any_more)
 }
 END_TEST
 
-/* What a program has goes with it where an exec replaces it; that of the next one stays. */
+/* An exec drops the blocks of the old program. Those of the new one stay. */
 START_TEST(what_an_exec_replaced)
 {
     const struct proc_id next = { .host_pid = 100, .exec_no = 1, .start_ticks = 1 };
@@ -119,7 +119,7 @@ START_TEST(what_an_exec_replaced)
     ck_assert(keep(3, 1));
     ck_assert(native_live_keep(l, 5, &next, &s));
     native_live_end_process(l, &ODD, NATIVE_LIVE_REPLACED);
-    native_live_count(l, 10, NATIVE_LIVE_REPLACED); /* came late */
+    native_live_count(l, 10, NATIVE_LIVE_REPLACED); /* arrived late */
     f = look(100);
     ck_assert_uint_eq(f.live, 2); /* 2, 5 */
     ck_assert_uint_eq(f.ended[NATIVE_LIVE_REPLACED], 3);
@@ -135,7 +135,7 @@ START_TEST(what_another_set_followed)
     for (uint32_t i = 1; i <= 3; i++)
         ck_assert(keep(i, i));
     native_live_lose_all(l, 5);
-    ck_assert(keep(4, 4)); /* was on its way */
+    ck_assert(keep(4, 4)); /* it was on its way */
     ck_assert(keep(5, 5));
     f = look(100);
     ck_assert_uint_eq(f.live, 1);
@@ -161,7 +161,7 @@ START_TEST(no_more_than_fits)
     ck_assert_uint_eq(f.lost_ends, 5);
     ck_assert_uint_eq(f.missed_bytes, 1000);
     ck_assert_uint_eq(f.bytes, 1000 + 10 * (NATIVE_LIVE_MAX + 2));
-    ck_assert(!keep(2, 1)); /* it is over */
+    ck_assert(!keep(2, 1)); /* counting has ended */
 }
 END_TEST
 

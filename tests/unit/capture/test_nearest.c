@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* capture/nearest.h: what a sentence names, and how much is computed for it. */
+/* capture/nearest.h: the name that a sentence suggests, and the cost of finding it. */
 #include "suite.h"
 
 #include "capture/nearest.h"
 
-#define PROCESSES 4096 /* of a full node */
+#define PROCESSES 4096 /* a full node */
 #define WANTED "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 
 static struct nearest n;
@@ -38,7 +38,7 @@ START_TEST(the_nearest_come_first)
 }
 END_TEST
 
-/* The other name may be the near one. */
+/* Either name may be the nearest. */
 START_TEST(both_names_count)
 {
     keep("xxxxx");
@@ -47,7 +47,7 @@ START_TEST(both_names_count)
 }
 END_TEST
 
-/* One name with many texts, as each process of a main class has: the first are kept. */
+/* One name with many texts, as for each process of a main class: the first ones are kept. */
 START_TEST(one_name_is_computed_once)
 {
     char text[32];
@@ -80,7 +80,7 @@ START_TEST(many_names_are_computed_in_bounds)
     char id[65], name[128];
 
     n.wanted = WANTED;
-    for (unsigned i = 0; i < PROCESSES; i++) { /* each nearer than the one before */
+    for (unsigned i = 0; i < PROCESSES; i++) { /* each one nearer than its predecessor */
         memset(id, 'b', 64);
         memset(id, 'a', MIN(i, 60U));
         snprintf(id + 60, 5, "%04x", i);
@@ -110,7 +110,7 @@ START_TEST(too_short_or_long_is_not_computed)
 }
 END_TEST
 
-/* Beyond the limit a name is found that holds what is wanted. */
+/* Beyond the limit a name is still found if it contains the wanted text. */
 START_TEST(a_match_is_found_behind_many)
 {
     char name[16];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* capture/pauses.c: histograms out of counters, also where a look falls into a safepoint. */
+/* capture/pauses.c: histograms from counters, also if a reading falls into a safepoint. */
 #include "suite.h"
 
 #include "base/clock.h"
@@ -8,11 +8,11 @@
 #define MS ((int64_t)NSEC_PER_MSEC)
 #define LOOKS 8
 
-/* What a JVM's counters say at a look, and how many are in the bucket up to @bound_ms then. */
+/* A JVM's counters at a reading, and how many stops the bucket up to @bound_ms then has. */
 struct step {
     int64_t begun, sync_ms, at_ms; /* sums so far */
     uint64_t whole[3];             /* up to 3 ms, up to 100 ms, all */
-    uint64_t sum_ms;               /* of those */
+    uint64_t sum_ms;               /* of these stops */
 };
 
 static uint64_t up_to(const struct pause_histogram *h, uint64_t bound_ns)
@@ -33,25 +33,25 @@ static const struct {
     int jdk;
     struct step steps[LOOKS];
 } CASES[] = {
-    /* Alone between looks, each is in its bucket, of 8 and of 17. */
+    /* Single stops between readings count in their own bucket, for JDK 8 and 17. */
     { 8, { { 5, 7, 9, { 0 }, 0 }, { 6, 8, 11, { 1, 1, 1 }, 2 }, { 7, 9, 61, { 1, 2, 2 }, 52 } } },
     { 17, { { 5, 7, 9, { 0 }, 0 }, { 6, 8, 11, { 1, 1, 1 }, 3 }, { 7, 9, 61, { 1, 2, 2 }, 54 } } },
-    /* Looks fall into one: before its threads have stopped, and behind that. */
+    /* Readings fall into a stop: before its threads have stopped, and after. */
     { 17,
       { { 0, 0, 0, { 0 }, 0 },
         { 1, 0, 0, { 0 }, 0 },
         { 1, 200, 0, { 0 }, 0 },
         { 1, 200, 0, { 0 }, 0 },
         { 1, 200, 1, { 0, 0, 1 }, 201 } } },
-    /* Several at once: their mean, once it is known that none of them goes on. */
+    /* Several stops between readings count by their mean, once none of them goes on. */
     { 17, { { 0, 0, 0, { 0 }, 0 }, { 3, 3, 3, { 0 }, 0 }, { 4, 4, 44, { 3, 4, 4 }, 47 + 1 } } },
-    /* The last of several goes on, for long. The others are not taken for long ones. */
+    /* The last of several stops goes on for long. The others do not count as long. */
     { 17,
       { { 0, 0, 0, { 0 }, 0 },
         { 3, 2, 2, { 0 }, 0 },
         { 3, 2, 2, { 0 }, 0 },
         { 3, 3, 902, { 2, 2, 3 }, 905 } } },
-    /* Nothing follows several: they are over. */
+    /* No stop follows several ones: they are over. */
     { 11,
       { { 0, 0, 0, { 0 }, 0 },
         { 2, 2, 4, { 0 }, 0 },
@@ -80,7 +80,7 @@ START_TEST(each_has_its_bucket)
         ck_assert_uint_eq(all_of(&p.whole), steps[i].whole[2]);
         ck_assert_uint_eq(p.whole.sum_ns, steps[i].sum_ms * NSEC_PER_MSEC);
     }
-    /* Of those that have been reached. */
+    /* Of stops with a known time to reach the safepoint. */
     ck_assert_uint_eq(p.reach.sum_ns + p.reach.open_ns,
                       (uint64_t)(before.safepoint_sync_ns - steps[0].sync_ms * MS));
     ck_assert_uint_eq(all_of(&p.reach) + p.reach.open,
@@ -99,12 +99,12 @@ START_TEST(what_is_not_told_is_not_counted)
     const struct counters little = { .safepoints = 1, .safepoint_ns = 1, .safepoint_sync_ns = 1 };
     struct pauses p = { .whole = { .open = 0 } };
 
-    ck_assert_int_eq(counters_pause_ns(&much, 17), COUNTERS_UNKNOWN); /* no number */
+    ck_assert_int_eq(counters_pause_ns(&much, 17), COUNTERS_UNKNOWN); /* not a number */
     ck_assert_int_eq(counters_pause_ns(&none, 8), COUNTERS_UNKNOWN);
     ck_assert_int_eq(counters_pause_ns(&little, 12), 1);
     ck_assert_int_eq(counters_pause_ns(&little, 13), 2);
     pauses_add(&p, &none, &much, 17);
-    pauses_add(&p, &much, &little, 17); /* counters fall */
+    pauses_add(&p, &much, &little, 17); /* the counters fall */
     ck_assert_uint_eq(all_of(&p.whole) + p.whole.open + p.whole.sum_ns + p.whole.open_ns, 0);
 }
 END_TEST

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* capture/probe/probe_table.c: probes are asked for, kept while they are wanted, and taken out. */
+/* capture/probe/probe_table.c: requesting probes, keeping wanted ones, and removing the others. */
 #include "fixed_seed.h"
 #include "suite.h"
 
@@ -8,9 +8,9 @@
 
 #define SET 3
 #define CROWD 666 /* an owner */
-#define TWIN 699  /* one in the same place of struct shares */
+#define TWIN 699  /* an owner with the same place in struct shares */
 
-static int result; /* of the next put() */
+static int result; /* result of the next put() */
 static unsigned puts_done, taken_out, looks;
 
 static int put(struct probe_table *t, const struct probe_env *env, struct probe_entry *e,
@@ -90,7 +90,7 @@ START_TEST(they_stay_while_they_are_wanted)
     ck_assert_uint_eq(puts_done, 1);
     probe_table_sweep_begin(&table);
     probe_table_want(&table, &processes[0].id, SET);
-    probe_table_want(&table, &processes[1].id, SET); /* has none */
+    probe_table_want(&table, &processes[1].id, SET); /* this process has no probes */
     probe_table_sweep_end(&table, NULL);
     ck_assert_uint_eq(looks, 1);
     ck_assert_uint_eq(table.count, 1);
@@ -113,7 +113,7 @@ START_TEST(lost_ones_are_put_again)
     ck_assert_uint_eq(puts_done, 2);
     probe_table_lost(&table, SET);
     sweep_all();
-    ck_assert_uint_eq(taken_out, 0); /* they went with their set */
+    ck_assert_uint_eq(taken_out, 0); /* they were removed with their set */
 }
 END_TEST
 
@@ -166,9 +166,10 @@ START_TEST(a_failure_is_remembered)
     ck_assert_int_eq(probe(0, 0, &err), -ENOEXEC);
     ck_assert_str_eq(err.msg, "because");
     result = 0;
-    ck_assert_int_eq(probe(0, 0, NULL), -ENOEXEC); /* by a capture that runs */
+    ck_assert_int_eq(probe(0, 0, NULL), -ENOEXEC); /* for a capture that runs */
     ck_assert_uint_eq(puts_done, 1);
-    ck_assert_int_eq(probe(0, clock_monotonic_ns() + NSEC_PER_SEC, NULL), 0); /* one that begins */
+    ck_assert_int_eq(probe(0, clock_monotonic_ns() + NSEC_PER_SEC, NULL),
+                     0); /* for a later capture */
 }
 END_TEST
 
@@ -180,7 +181,7 @@ START_TEST(there_is_room_for_so_many)
         ck_assert_int_eq(probe(i, 0, NULL), 0);
     ck_assert_int_eq(probe(2, 0, &err), -E2BIG);
     ck_assert_str_eq(err.msg, "2 processes are probed already");
-    ck_assert_int_eq(probe(3, 0, &err), -E2BIG); /* not even known */
+    ck_assert_int_eq(probe(3, 0, &err), -E2BIG); /* the process has no entry at all */
     ck_assert_uint_eq(puts_done, 2);
 }
 END_TEST
@@ -198,7 +199,7 @@ START_TEST(one_owner_gives_probes_up)
     ck_assert_uint_eq(taken_out, 1);
     ck_assert_ptr_null(probe_table_find(&table, &processes[2].id, SET));
     ck_assert_int_eq(probe(0, 0, NULL), 0);
-    ck_assert_int_eq(probe(1, 0, &err), -E2BIG); /* its probes were taken out */
+    ck_assert_int_eq(probe(1, 0, &err), -E2BIG); /* its probes were removed */
     ck_assert_int_eq(probe(2, 0, &err), -E2BIG);
     ck_assert_int_eq(probe(3, 0, NULL), 0);
     ck_assert_uint_eq(taken_out, 1);
@@ -208,7 +209,7 @@ START_TEST(one_owner_gives_probes_up)
 }
 END_TEST
 
-/* Two owners that have one each keep it, though struct shares counts them in one place. */
+/* Two owners with one entry each keep it, though struct shares counts them in one place. */
 START_TEST(owners_of_one_keep_it)
 {
     processes[1].payer = TWIN;
@@ -221,7 +222,7 @@ START_TEST(owners_of_one_keep_it)
 }
 END_TEST
 
-/* Two of the crowd have probes, and one of another owner cannot get any. */
+/* Two processes of the crowd have probes, and one of another owner cannot get any. */
 START_TEST(who_gets_no_probes_takes_none)
 {
     const uint64_t BEGINS_NS = clock_monotonic_ns() + NSEC_PER_SEC;
@@ -237,7 +238,7 @@ START_TEST(who_gets_no_probes_takes_none)
         ck_assert_int_eq(probe(1, 0, NULL), 0);
     }
     probe_table_find(&table, &processes[3].id, SET)->asked.again_ns = 0;
-    ck_assert_int_eq(probe(3, 0, NULL), -ENOEXEC); /* the next may fail, too */
+    ck_assert_int_eq(probe(3, 0, NULL), -ENOEXEC); /* the next try may fail, too */
     ck_assert_int_eq(probe(3, BEGINS_NS, NULL), -ENOEXEC);
     ck_assert_uint_eq(puts_done, 3);
     ck_assert_uint_eq(taken_out, 0);
@@ -245,12 +246,12 @@ START_TEST(who_gets_no_probes_takes_none)
     ck_assert_int_eq(probe(0, 0, NULL), 0);
     probe_table_want(&table, &processes[3].id, SET);
     probe_table_sweep_end(&table, NULL);
-    ck_assert_int_eq(probe(3, 0, NULL), 0); /* there is room */
+    ck_assert_int_eq(probe(3, 0, NULL), 0); /* now there is room */
     ck_assert_uint_eq(taken_out, 1);
 }
 END_TEST
 
-/* One of another owner gets them at last, in a sweep that has met the crowd already. */
+/* A process of another owner gets probes at last, in a sweep that has met the crowd already. */
 START_TEST(a_crowd_gives_way_when_others_have_probes)
 {
     const struct probe_entry *gave;
@@ -270,7 +271,7 @@ START_TEST(a_crowd_gives_way_when_others_have_probes)
     ck_assert_int_eq(probe(3, 0, NULL), -EINPROGRESS);
     probe_table_sweep_end(&table, NULL);
     ck_assert_uint_eq(taken_out, 1);
-    ck_assert_ptr_eq(probe_table_find(&table, &processes[1].id, SET), gave); /* it is wanted */
+    ck_assert_ptr_eq(probe_table_find(&table, &processes[1].id, SET), gave); /* still wanted */
     ck_assert(!asked_probes_stand(&gave->asked));
     ck_assert_int_eq(probe(1, 0, NULL), -E2BIG);
     ck_assert_int_eq(probe(0, 0, NULL), 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Time of a JVM by operation: a bounded number of names, of which nothing is lost. */
+/* A JVM's time by operation: a bounded number of names, and no time is lost. */
 #include "capture/recorded_operations.h"
 
 #include "suite.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* context_decode(): what a BPF program read of a request, in ids and names that a target wrote. */
+/* context_decode(): the context of a request as a BPF program read it. A target wrote its ids and
+ * names. */
 #include "capture/request_context.h"
 
 #include "suite.h"
@@ -19,7 +20,7 @@ static void teardown(void)
     buf_deinit(&name);
 }
 
-/* Puts @text as a text of one or two bytes a character. */
+/* Writes @text with one or two bytes per character. */
 static void put(enum context_text which, void *to, const char *text, bool wide)
 {
     size_t n = strlen(text);
@@ -66,17 +67,17 @@ START_TEST(reads_words)
     raw.id[CONTEXT_SPAN_WORD] = 9;
     context_decode(&raw, &context, &name);
     ck_assert(context.trace_high == 7 && context.trace_low == 8 && context.span == 9);
-    ck_assert(context.root == 9); /* its own */
+    ck_assert(context.root == 9); /* its own span */
     ck_assert_uint_eq(context.state, PROFILE_CONTEXT_IDS);
     ck_assert_uint_eq(name.n, 0);
 }
 END_TEST
 
-/* What no tracer writes. */
+/* Texts that no tracer writes. */
 static const struct {
     const char *trace, *span, *root;
 } WRONG[] = {
-    { "4bf92f3577b34da6a3ce929d0e0e473", SPAN_ID, "" }, /* one digit less */
+    { "4bf92f3577b34da6a3ce929d0e0e473", SPAN_ID, "" }, /* one digit missing */
     { "4bf92f3577b34da6a3ce929d0e0e473g", SPAN_ID, "" },
     { TRACE, "00f067aa0ba902b", "" },
     { TRACE, "", "" },
@@ -108,7 +109,7 @@ END_TEST
 START_TEST(reads_a_name_without_ids)
 {
     raw.ids = CONTEXT_IDS_NONE;
-    put_ids(TRACE, SPAN_ID, "", false); /* left from nowhere: no path of that kind has them */
+    put_ids(TRACE, SPAN_ID, "", false); /* stale: a path of this kind has no ids */
     put(CONTEXT_NAME, raw.name, "GET:/orders", false);
     context_decode(&raw, &context, &name);
     ck_assert_uint_eq(context.state, PROFILE_CONTEXT_NAMED);
@@ -171,11 +172,11 @@ START_TEST(cleans_names)
     ck_assert(span_eq_str(buf_span(&name), "a\xef\xbf\xbd"
                                            "b\xc3\xa9"));
     raw.wide = 1u << CONTEXT_NAME;
-    memcpy(raw.name, "\x3d\xd8\x00\xde\x00\xd8", 6); /* a pair, and half of one */
+    memcpy(raw.name, "\x3d\xd8\x00\xde\x00\xd8", 6); /* a surrogate pair, and half of one */
     raw.bytes[CONTEXT_NAME] = 6;
     context_decode(&raw, &context, &name);
     ck_assert(span_eq_str(buf_span(&name), "\xf0\x9f\x98\x80\xef\xbf\xbd"));
-    raw.bytes[CONTEXT_NAME] = 255; /* longer than there is room */
+    raw.bytes[CONTEXT_NAME] = 255; /* longer than the buffer */
     context_decode(&raw, &context, &name);
     ck_assert_uint_le(name.n, CONTEXT_TEXT_BYTES);
 }

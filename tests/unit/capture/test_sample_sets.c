@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* capture/sample_sets.c: whether the kernel drops samples by now. */
+/* capture/sample_sets.c: whether the kernel drops samples because of its limit. */
 #include "suite.h"
 
 #include "base/cleanup.h"
@@ -11,11 +11,11 @@
 #include <unistd.h>
 
 static const struct {
-    const char *setting; /* NULL: there is none */
+    const char *setting; /* NULL: no such file */
     uint64_t period_ns, dropped_above_hz;
 } CASES[] = {
     { "100000\n", NSEC_PER_SEC / 9999, 0 },
-    { "9999\n", NSEC_PER_SEC / 9999, 9999 }, /* the period is cut to whole nanoseconds: faster */
+    { "9999\n", NSEC_PER_SEC / 9999, 9999 }, /* whole nanoseconds make the period a bit shorter */
     { "10000\n", NSEC_PER_SEC / 9999, 0 },
     { "1000\n", NSEC_PER_SEC / 1000, 0 },
     { "999\n", NSEC_PER_SEC / 1000, 999 },

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* capture/source/: events that are sampled beside each other keep apart what each knows. */
+/* capture/source/: events sampled side by side keep their data apart. */
 #include "capture_rig.h"
 
 #include <unistd.h>
 
 #define PERIOD (10 * NSEC_PER_MSEC)
 #define BLOCK 7
-#define BLOCK_BYTES 200000 /* more than a period: each is a sample */
+#define BLOCK_BYTES 200000 /* more than a period, so each block is a sample */
 #define FIRST_PERIOD 65536
 #define SECOND_PERIOD 131072
 
@@ -23,7 +23,7 @@ static void teardown(void)
     rig_close(&rig);
 }
 
-/* Starts a capture of @events at @periods, @count of them. Returns its number. */
+/* Starts a capture of @count @events at @periods. Returns its number. */
 static uint64_t start(const char *const *events, const uint64_t *periods, size_t count)
 {
     struct capture_request req = rig_request(&rig, events[0], periods[0]);
@@ -51,7 +51,7 @@ static void take_block(uint32_t set, uint8_t flags)
     rig_take(&rig, &rec);
 }
 
-/* Ends the capture @handle, and returns how many samples its profile has. */
+/* Ends the capture @handle. Returns the number of samples in its profile. */
 static size_t finish(uint64_t handle)
 {
     size_t count;
@@ -64,7 +64,7 @@ static size_t finish(uint64_t handle)
     return count;
 }
 
-/* Blocks of both have one number, for each set counts its own. */
+/* Blocks of both captures have the same number, since each set counts its own. */
 START_TEST(blocks_of_two_captures_are_kept_apart)
 {
     const char *const event = "nativelive";
@@ -74,13 +74,13 @@ START_TEST(blocks_of_two_captures_are_kept_apart)
     take_block(0, 0);
     take_block(1, 0);
     take_block(0, SAMPLE_GIVEN_BACK);
-    usleep(100000); /* the last tenth of a capture is too young to tell a leak */
+    usleep(100000); /* the last tenth of a capture is too recent to show a leak */
     ck_assert_uint_eq(finish(first), 0);
     ck_assert_uint_eq(finish(second), 1);
 }
 END_TEST
 
-/* Two captures that share a set have the block both, and both lose it. */
+/* Two captures that share a set both have the block, and both lose it. */
 START_TEST(blocks_of_one_set_are_of_both_captures)
 {
     const char *const event = "nativelive";
@@ -89,7 +89,7 @@ START_TEST(blocks_of_one_set_are_of_both_captures)
     take_block(0, 0);
     second = start(&event, &(uint64_t){ FIRST_PERIOD }, 1);
     usleep(100000);
-    ck_assert_uint_eq(finish(second), 0); /* it was allocated before */
+    ck_assert_uint_eq(finish(second), 0); /* allocated before it began */
     ck_assert_uint_eq(finish(first), 1);
 }
 END_TEST
@@ -123,7 +123,7 @@ START_TEST(counted_and_valued_events_are_worth_what_they_are)
     rec = rig_sample_of(&rig, 1);
     rec.value = BLOCK_BYTES;
     rig_take(&rig, &rec);
-    rec.value = 1; /* a sample stands for a period at least */
+    rec.value = 1; /* a sample stands for at least one period */
     rig_take(&rig, &rec);
     captures_end(&rig.captures, handle, /* keep= */ true);
     rig_finish(&rig);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* capture/store_writer.h: who waits for a profile is answered, whatever the disk does. */
+/* capture/store_writer.h: requests that wait for a profile are answered, whatever the disk does. */
 #include "tests/unit/store/store_fixture.h"
 
 #include "capture/store_writer.h"
@@ -14,7 +14,7 @@ static sem_t entered, leave;
 static atomic_int told;
 static struct error told_err;
 
-/* Holds the keeper's thread, as a disk does. */
+/* Blocks the writer's thread, as a slow disk does. */
 static void hold(void *cookie, int outcome, struct profile *p, const struct error *err)
 {
     (void)cookie;
@@ -53,13 +53,13 @@ START_TEST(no_answer_waits_for_good)
                      0, note, &told);
 
     store_writer_hurry(k, before_ns + STORE_WRITER_DELAY_NS - 1);
-    ck_assert_int_eq(told, 0); /* it would be told what came of storing it */
+    ck_assert_int_eq(told, 0); /* the outcome of storing is not known yet */
     for (int i = 0; i < 2; i++) {
         store_writer_hurry(k, clock_monotonic_ns() + STORE_WRITER_DELAY_NS);
         ck_assert_int_eq(told, 1);
     }
     ck_assert_str_eq(told_err.msg, "");
-    found = store_writer_find(k, SECOND); /* the id that was told is good, stored or not */
+    found = store_writer_find(k, SECOND); /* the id is valid, stored or not */
     ck_assert_ptr_nonnull(found);
     profile_unref(found);
 
@@ -83,8 +83,7 @@ static void note_order(void *cookie, int outcome, struct profile *p, const struc
     profile_unref(p);
 }
 
-/* Captures that nobody waits for are stored behind those that somebody waits for, however many
- * they are. */
+/* Captures without a waiting request are stored after those with one, however many there are. */
 START_TEST(who_waits_comes_first)
 {
     static const struct {

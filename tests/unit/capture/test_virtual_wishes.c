@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* capture/virtual_wishes.c: who wants what of which JVM, and for how long. */
+/* capture/virtual_wishes.c: which captures need which data of which JVM, and for how long. */
 #include "suite.h"
 
 #include "base/clock.h"
