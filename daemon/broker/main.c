@@ -11,6 +11,7 @@
 #include "broker_client/wire.h"
 #include "launcher/launcher.h"
 #include "privileged/lockdown.h"
+#include "sample/tracepoint.h"
 #include "sample/uprobe.h"
 #include "supervisor/supervise_api.h"
 #include "supervisor/supervisor.h"
@@ -110,6 +111,7 @@ static void start_launcher(const struct options *o, struct server *s)
 static void open_pins(struct server *s)
 {
     s->pins_fd = uprobe_pins_open();
+    tracepoint_prepare();
     if (s->pins_fd < 0)
         log_warn(
             "cannot make a file system for links of BPF: if flamed-broker is killed, breakpoints "

@@ -3,8 +3,11 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/old_kernel.h"
+#include "sample/private_fs.h"
 
 #include <fcntl.h>
+#include <sys/mount.h>
 #include <unistd.h>
 
 #define ID_BYTES 32
@@ -12,8 +15,10 @@
 
 static const char *const TRACEFS[] = { "/sys/kernel/tracing", "/sys/kernel/debug/tracing" };
 
+static int own_fd = -1; /* root of our own mount; negative: none. Set before threads start */
+
 /* Opens tracefs where it has events; a folder without them is only its mount point. */
-static int open_tracefs(struct error *err)
+static int open_mounted(void)
 {
     for (size_t i = 0; i < ARRAY_SIZE(TRACEFS); i++) {
         _cleanup_close_ int fd = open(TRACEFS[i], O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -21,8 +26,26 @@ static int open_tracefs(struct error *err)
         if (fd >= 0 && faccessat(fd, "events", F_OK, 0) == 0)
             return take_fd(&fd);
     }
-    error_remedy(err, "mount it: mount -t tracefs nodev /sys/kernel/tracing");
     return -ENOENT;
+}
+
+void tracepoint_prepare(void)
+{
+    _cleanup_close_ int mounted = open_mounted();
+
+    if (mounted < 0 && !old_kernel_pretended("tracefs"))
+        own_fd = private_fs_open("tracefs", MOUNT_ATTR_RDONLY);
+}
+
+static int open_tracefs(struct error *err)
+{
+    int fd = open_mounted();
+
+    if (fd < 0 && own_fd >= 0)
+        fd = fcntl(own_fd, F_DUPFD_CLOEXEC, 0);
+    if (fd < 0)
+        error_remedy(err, "mount it: mount -t tracefs nodev /sys/kernel/tracing");
+    return fd < 0 ? -ENOENT : fd;
 }
 
 int tracepoint_list(struct buf *ret, struct error *err)

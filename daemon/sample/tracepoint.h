@@ -5,6 +5,10 @@
 #include "base/buf.h"
 #include "base/error.h"
 
+/* Mounts tracefs for this process alone if it is mounted in no folder, for the functions below.
+ * Needs CAP_SYS_ADMIN and Linux 5.2; without them, tracepoints are found once tracefs is mounted.
+ * Call it once, before other threads start. */
+void tracepoint_prepare(void);
 /* Lists the tracepoints into @ret, GROUP:NAME a line, up to its ceiling. Return: 0. -ENOENT:
  * tracefs is not mounted. -errno. With @err. */
 int tracepoint_list(struct buf *ret, struct error *err);

@@ -4,6 +4,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/old_kernel.h"
+#include "sample/private_fs.h"
 #include "sample/sampler.h"
 
 #include <bpf/bpf.h>
@@ -11,7 +12,6 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <linux/perf_event.h>
-#include <sys/mount.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -34,16 +34,7 @@ struct uprobes {
 
 int uprobe_pins_open(void)
 {
-    _cleanup_close_ int fs = -1;
-    int root;
-
-    if (old_kernel_pretended("probe-pins"))
-        return -ENOSYS;
-    fs = fsopen("bpf", FSOPEN_CLOEXEC);
-    if (fs < 0 || fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
-        return -errno;
-    root = fsmount(fs, FSMOUNT_CLOEXEC, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
-    return root < 0 ? -errno : root;
+    return old_kernel_pretended("probe-pins") ? -ENOSYS : private_fs_open("bpf", 0);
 }
 
 static int link_create(const struct uprobe_multi *m)

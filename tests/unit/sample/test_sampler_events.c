@@ -6,12 +6,12 @@
 #include "base/clock.h"
 #include "sample/program.h"
 #include "sample/sampler_alloc.h"
+#include "sample/tracepoint.h"
 #include "sample/uprobe_hook.h"
 
 #include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
-#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
@@ -125,14 +125,6 @@ START_TEST(paces_that_cannot_be)
 }
 END_TEST
 
-/* Mounts tracefs, for this program alone, where it is not. */
-static void mount_tracefs(void)
-{
-    if (access("/sys/kernel/tracing/events", F_OK) < 0 && unshare(CLONE_NEWNS) == 0 &&
-        mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0)
-        mount("none", "/sys/kernel/tracing", "tracefs", 0, NULL);
-}
-
 /* Every hit of the wanted process, and none of another's; at an interval as many by value. */
 START_TEST(tracepoints)
 {
@@ -145,9 +137,9 @@ START_TEST(tracepoints)
     char c = 'x';
 
     other = start_child(call_often, &(int){ -1 }, &(int){ -1 });
-    mount_tracefs();
+    tracepoint_prepare();
     r = sampler_describe(EVENT_KINDS_ALL, SPAN("syscalls:sys_enter_getppid"), -1, &event, &err);
-    if (r == -ENOENT) { /* tracefs is not mounted, or the kernel has none of these */
+    if (r == -ENOENT) { /* tracefs cannot be mounted, or the kernel has none of these */
         ck_assert_ptr_nonnull(strstr(err.msg, "tracepoint"));
         ck_assert_int_ne(err.remedy[0], '\0');
     } else {
