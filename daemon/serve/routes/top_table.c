@@ -138,7 +138,7 @@ static bool has_groups(const struct view *v)
  * each. */
 static size_t groups_shown(size_t rows, size_t count, size_t *ret_functions)
 {
-    size_t shown = MIN(count, CLAMP(rows / 2, 1, TOP_GROUPS_MAX));
+    size_t shown = MIN(count, CLAMP(rows / 2, (size_t)1, (size_t)TOP_GROUPS_MAX));
 
     *ret_functions = shown ? rows / shown - 1 : 0;
     return shown;
