@@ -3,6 +3,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "request/json_text.h"
 
 #include <jansson.h>
 #include <limits.h>
@@ -72,13 +73,6 @@ static json_t *parse_answer(struct span text)
     return json_loadb(at, text.n - (size_t)(at - text.p), 0, NULL);
 }
 
-static const char *text_of(const json_t *value, const char *name)
-{
-    const char *text = json_string_value(json_object_get(value, name));
-
-    return text ? text : "";
-}
-
 static bool is_loopback(struct span host)
 {
     return span_starts_with(host, "127.") || span_starts_with(host, "[::1]") ||
@@ -140,14 +134,14 @@ int login_print(const struct config *c, struct error *err)
     if (r < 0)
         return r;
     answer = parse_answer(buf_span(&text));
-    to = text_of(answer, "path");
+    to = json_text(answer, "path");
     if (to[0]) {
         print_address(c, to, (int)json_integer_value(json_object_get(answer, "seconds")));
     } else {
-        error_remedy(err, "%s", text_of(answer, "remedy"));
+        error_remedy(err, "%s", json_text(answer, "remedy"));
         r = error_set(err, -EACCES, "flamed gives no address to log in: %s",
-                      text_of(answer, "detail")[0] ? text_of(answer, "detail")
-                                                   : "its answer cannot be read");
+                      json_text(answer, "detail")[0] ? json_text(answer, "detail")
+                                                     : "its answer cannot be read");
     }
     json_decref(answer);
     return r;

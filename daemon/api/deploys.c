@@ -10,6 +10,7 @@
 #include "base/places.h"
 #include "base/text.h"
 #include "discover/service.h"
+#include "request/json_text.h"
 #include "store/history.h"
 
 #include <math.h>
@@ -131,13 +132,6 @@ static void see_mark(void *cookie, const struct history_mark *m)
 
 /* ---- measuring their effect ---- */
 
-static const char *text_of(const json_t *object, const char *key)
-{
-    const char *text = json_string_value(json_object_get(object, key));
-
-    return text ? text : "";
-}
-
 static double number_of(const json_t *object, const char *key)
 {
     return json_number_value(json_object_get(object, key));
@@ -153,7 +147,7 @@ static const json_t *pick(const json_t *changes)
     for (size_t i = 0; i < json_array_size(changes); i++) {
         const json_t *one = json_array_get(changes, i);
 
-        if (strcmp(text_of(one, "kind"), "function") != 0)
+        if (strcmp(json_text(one, "kind"), "function") != 0)
             continue;
         if (number_of(one, "difference") > 0)
             return one;
@@ -166,7 +160,7 @@ static const json_t *pick(const json_t *changes)
 static void write_text(const struct deploy *d, const json_t *answer, const json_t *change,
                        struct buf *text)
 {
-    const char *kind = text_of(change, "kind"), *name = text_of(change, "name");
+    const char *kind = json_text(change, "kind"), *name = json_text(change, "name");
     const json_t *why = json_array_get(json_object_get(answer, "sentences"), 0);
 
     buf_printf(text, "since %s: ", d->version[0] ? d->version : "the restart");

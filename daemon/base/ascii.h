@@ -10,10 +10,16 @@ static inline char ascii_lower(char c)
     return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
 }
 
+/* Returns whether @c is a decimal digit. */
+static inline bool ascii_is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
 /* Returns whether @c is a hexadecimal digit of lower case. */
 static inline bool ascii_is_lower_hex(char c)
 {
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
+    return ascii_is_digit(c) || (c >= 'a' && c <= 'f');
 }
 
 /* Skips blanks, then takes digits of a number up to @max; @s may advance even if that fails. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "event/event_form.h"
 
+#include "base/ascii.h"
 #include "base/list.h"
 #include "event/events.h"
 
@@ -12,11 +13,6 @@
 #define EVENT_BEHIND_MAX (UINT64_C(1) << 31) /* bytes from a symbol on */
 
 /* ---- words ---- */
-
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
 
 static bool is_word_char(char c)
 {
@@ -301,7 +297,7 @@ static bool is_file_name(struct span s)
 /* Returns whether @s may be a symbol, as in a file's table or as a qualified name of C++. */
 static bool is_symbol(struct span s)
 {
-    if (s.n == 0 || s.p[0] == ':' || s.p[0] == '-' || is_digit(s.p[0]))
+    if (s.n == 0 || s.p[0] == ':' || s.p[0] == '-' || ascii_is_digit(s.p[0]))
         return false;
     return ALL_OF(i, s.n, is_word_char(s.p[i]) || (s.p[i] != '\0' && strchr(".$:~", s.p[i])));
 }

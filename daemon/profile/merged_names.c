@@ -1,19 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "profile/merged_names.h"
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
+#include "base/ascii.h"
 
 static bool is_hex(char c)
 {
-    return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+    return ascii_is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
 }
 
 static struct span without_digits(struct span s)
 {
-    while (s.n && is_digit(s.p[s.n - 1]))
+    while (s.n && ascii_is_digit(s.p[s.n - 1]))
         s.n--;
     return s;
 }
@@ -69,7 +66,7 @@ static struct span without_hashes(struct span s)
         size_t n = s.n;
 
         for (; n && is_hex(s.p[n - 1]); n--)
-            digits |= is_digit(s.p[n - 1]);
+            digits |= ascii_is_digit(s.p[n - 1]);
         if (!digits || n < 3 || s.p[n - 1] != '$' || s.p[n - 2] != '$')
             return s;
         s.n = n - 2;
@@ -85,7 +82,7 @@ static size_t hash_part_at(struct span s, size_t at)
     if (!at || !span_starts_with(span_from(s, at), "$$"))
         return 0;
     for (; n < s.n && is_hex(s.p[n]); n++)
-        digits |= is_digit(s.p[n]);
+        digits |= ascii_is_digit(s.p[n]);
     return digits && span_starts_with(span_from(s, n), "$$") ? n - at : 0;
 }
 
@@ -110,9 +107,9 @@ static size_t script_name(struct span s)
 {
     size_t n = strlen("Script");
 
-    if (!span_starts_with(s, "Script") || s.n == n || !is_digit(s.p[n]))
+    if (!span_starts_with(s, "Script") || s.n == n || !ascii_is_digit(s.p[n]))
         return 0;
-    while (n < s.n && is_digit(s.p[n]))
+    while (n < s.n && ascii_is_digit(s.p[n]))
         n++;
     return n == s.n || s.p[n] == '$' ? n : 0;
 }
@@ -121,7 +118,7 @@ static size_t script_name(struct span s)
 static bool is_proxy(struct span s)
 {
     if (span_take_str(&s, "jdk.proxy")) {
-        while (s.n && is_digit(s.p[0]))
+        while (s.n && ascii_is_digit(s.p[0]))
             s = span_from(s, 1);
         return span_take_str(&s, ".$Proxy") && without_digits(s).n == 0;
     }
@@ -192,7 +189,7 @@ static size_t number_at(struct span s, size_t at)
 
     if (at >= s.n || (s.p[at] != '$' && s.p[at] != '-'))
         return 0;
-    while (n < s.n && is_digit(s.p[n]))
+    while (n < s.n && ascii_is_digit(s.p[n]))
         n++;
     return n > at + 1 && (n == s.n || s.p[n] == '$') ? n - at : 0;
 }
@@ -225,7 +222,7 @@ static size_t hash_at(struct span s, size_t at)
     size_t n = at + 1;
 
     for (; n < s.n && is_hex(s.p[n]); n++)
-        digits |= is_digit(s.p[n]);
+        digits |= ascii_is_digit(s.p[n]);
     return s.p[at] == '$' && at > strlen("lambda$") && digits && n - at > 6 && number_at(s, n)
                ? n - at
                : 0;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "profile/thread_kinds.h"
 
+#include "base/ascii.h"
 #include "base/fnv1a.h"
 #include "base/id_table.h"
 
@@ -67,7 +68,7 @@ static struct carrier_pool pool_of(const struct profile *p, const struct profile
 {
     struct span name = intern_get(p->strings, t->name);
 
-    while (name.n && name.p[name.n - 1] >= '0' && name.p[name.n - 1] <= '9')
+    while (name.n && ascii_is_digit(name.p[name.n - 1]))
         name.n--;
     return (struct carrier_pool){ .name = fnv1a(FNV1A_START, name.p, name.n),
                                   .process = t->process };

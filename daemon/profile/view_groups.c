@@ -2,6 +2,8 @@
 /* Groups of a view: filters samples by request, and makes the frames of view_opts.by. */
 #include "profile/view_impl.h"
 
+#include "base/ascii.h"
+
 /* Returns the request of @s; NULL: nothing is known. */
 static const struct profile_context *context_of(const struct profile *p,
                                                 const struct profile_sample *s)
@@ -101,7 +103,7 @@ static void spell_pool(struct view_builder *b, struct span name)
 
     buf_add_char(&b->text, '[');
     for (size_t i = 0; i < name.n; i++) {
-        bool digit = name.p[i] >= '0' && name.p[i] <= '9';
+        bool digit = ascii_is_digit(name.p[i]);
 
         if (!digit)
             buf_add_char(&b->text, name.p[i]);

@@ -5,6 +5,7 @@
  * Rows are compared by what their names are ranked, and their bodies once for all threads; so no
  * line is there before it is written, and of several rows' body the text is put together once.
  */
+#include "base/ascii.h"
 #include "base/cleanup.h"
 #include "render/body_texts.h"
 #include "render/formats.h"
@@ -161,22 +162,17 @@ static struct line *lines_sorted(const struct lines *l)
     return lines;
 }
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 /* Returns the index of the blank before a number that ends @name; name.n: none. flamegraph.pl takes
  * such a number for a second count, and draws a differential graph. */
 static size_t blank_before_number(struct span name)
 {
     size_t end = name.n, i;
 
-    while (end && is_digit(name.p[end - 1]))
+    while (end && ascii_is_digit(name.p[end - 1]))
         end--;
     i = end;
     if (end && name.p[end - 1] == '.') /* "4.5" */
-        for (i = --end; i && is_digit(name.p[i - 1]);)
+        for (i = --end; i && ascii_is_digit(name.p[i - 1]);)
             i--;
     else
         end = name.n;

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/url.h"
 #include "event/events.h"
+#include "request/json_text.h"
 
 #define LATELY_NS (600 * NSEC_PER_SEC) /* age of a range that signals of now apply to */
 #define SIGNALS_SHOWN 2
@@ -149,13 +150,6 @@ static void add_few(struct composing *c, uint64_t had)
 
 /* ---- signals and changes ---- */
 
-static const char *text_of(const json_t *object, const char *key)
-{
-    const char *text = json_string_value(json_object_get(object, key));
-
-    return text ? text : "";
-}
-
 /* Gets a document about the target. 0; else there is none. */
 static int document(const struct composing *c, enum backend_document which, json_t **ret)
 {
@@ -181,8 +175,8 @@ static void add_signals(struct composing *c)
 
             if (json_integer_value(json_object_get(one, "severity")) != severity)
                 continue;
-            words_add(c->ret, WORDS_SIGNAL, text_of(one, "evidence"), "%s: %s",
-                      text_of(one, "signal"), text_of(one, "sentence"));
+            words_add(c->ret, WORDS_SIGNAL, json_text(one, "evidence"), "%s: %s",
+                      json_text(one, "signal"), json_text(one, "sentence"));
             shown++;
         }
     }
@@ -215,7 +209,7 @@ static void add_change(struct composing *c)
         return;
     one = first_named(value);
     if (one)
-        words_add(c->ret, WORDS_CHANGE, text_of(one, "diff"), "%s", text_of(one, "sentence"));
+        words_add(c->ret, WORDS_CHANGE, json_text(one, "diff"), "%s", json_text(one, "sentence"));
     json_decref(value);
 }
 

@@ -2,6 +2,7 @@
 #include "store/history_tally.h"
 
 #include "base/array.h"
+#include "base/ascii.h"
 
 #define TALLY_POOL_BYTES 256
 
@@ -67,7 +68,7 @@ struct span tally_pool_name(struct span name, char *buf, size_t size)
 {
     size_t n = name.n;
 
-    while (n && name.p[n - 1] >= '0' && name.p[n - 1] <= '9')
+    while (n && ascii_is_digit(name.p[n - 1]))
         n--;
     if (n == name.n || n + 1 > size)
         return name;

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "symbolize/java_text.h"
 
-#define JAVA_ARRAY_DIMENSIONS_MAX 255 /* JVMS 4.3.2 */
+#include "base/ascii.h"
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
+#define JAVA_ARRAY_DIMENSIONS_MAX 255 /* JVMS 4.3.2 */
 
 /* Without the "+0x0000000800c03000", "/0x...", ".0x..." or "/1234567" that the JVM appended. */
 static struct span without_hidden_suffix(struct span s)
@@ -21,7 +18,7 @@ static struct span without_hidden_suffix(struct span s)
         (s.p[at - 3] == '+' || s.p[at - 3] == '/' || s.p[at - 3] == '.'))
         return at > 3 ? (struct span){ s.p, at - 3 } : s;
     at = s.n;
-    while (at && is_digit(s.p[at - 1]))
+    while (at && ascii_is_digit(s.p[at - 1]))
         at--;
     if (at >= 2 && at < s.n && (s.p[at - 1] == '/' || s.p[at - 1] == '+'))
         return (struct span){ s.p, at - 1 };
@@ -39,7 +36,7 @@ static struct span without_serial(struct span s)
     };
     struct span stem = s;
 
-    while (stem.n && is_digit(stem.p[stem.n - 1]))
+    while (stem.n && ascii_is_digit(stem.p[stem.n - 1]))
         stem.n--;
     if (stem.n == s.n)
         return s;

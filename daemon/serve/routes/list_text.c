@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "serve/routes/list_text.h"
 
+#include "request/json_text.h"
+
 #define MIB 1048576.0
 #define SEVERITIES 3
-
-static const char *text_of(const json_t *object, const char *key)
-{
-    const char *text = json_string_value(json_object_get(object, key));
-
-    return text ? text : "";
-}
 
 static long long whole_of(const json_t *object, const char *key)
 {
@@ -35,7 +30,7 @@ void list_text_jvms(const json_t *answer, struct buf *out)
         buf_printf(out, "%8lld %7.1f %9.0f %7lld  %-24s %-32s ", whole_of(jvm, "pid"),
                    json_number_value(json_object_get(jvm, "cpu_percent")),
                    json_number_value(json_object_get(jvm, "rss")) / MIB, whole_of(jvm, "threads"),
-                   text_of(json_object_get(jvm, "service"), "name"), text_of(jvm, "main"));
+                   json_text(json_object_get(jvm, "service"), "name"), json_text(jvm, "main"));
         add_words(json_object_get(jvm, "signals"), out);
         buf_add_char(out, '\n');
     }
@@ -49,9 +44,9 @@ void list_text_services(const json_t *answer, struct buf *out)
     for (size_t i = 0; i < json_array_size(list); i++) {
         const json_t *service = json_array_get(list, i);
 
-        buf_printf(out, "%-32s %5zu  %-30s ", text_of(service, "name"),
+        buf_printf(out, "%-32s %5zu  %-30s ", json_text(service, "name"),
                    json_array_size(json_object_get(service, "jvms")),
-                   text_of(service, "first_seen"));
+                   json_text(service, "first_seen"));
         add_words(json_object_get(service, "versions"), out);
         buf_add_char(out, '\n');
     }
@@ -60,10 +55,10 @@ void list_text_services(const json_t *answer, struct buf *out)
 static void add_signal(const json_t *signal, struct buf *out)
 {
     buf_printf(out, "%lld  %-18s %s, pid %lld: %s\n", whole_of(signal, "severity"),
-               text_of(signal, "signal"), text_of(signal, "service"), whole_of(signal, "pid"),
-               text_of(signal, "sentence"));
-    buf_printf(out, "   since %s; see %s\n   %s\n", text_of(signal, "since"),
-               text_of(signal, "evidence"), text_of(signal, "remedy"));
+               json_text(signal, "signal"), json_text(signal, "service"), whole_of(signal, "pid"),
+               json_text(signal, "sentence"));
+    buf_printf(out, "   since %s; see %s\n   %s\n", json_text(signal, "since"),
+               json_text(signal, "evidence"), json_text(signal, "remedy"));
 }
 
 void list_text_signals(const json_t *answer, struct buf *out)
@@ -91,8 +86,8 @@ void list_text_changes(const json_t *answer, struct buf *out)
         const json_t *one = json_array_get(list, i);
 
         buf_printf(out, "%s\n",
-                   json_is_string(one) ? json_string_value(one) : text_of(one, "sentence"));
+                   json_is_string(one) ? json_string_value(one) : json_text(one, "sentence"));
     }
     if (json_array_size(changes))
-        buf_printf(out, "see %s\n", text_of(json_array_get(changes, 0), "diff"));
+        buf_printf(out, "see %s\n", json_text(json_array_get(changes, 0), "diff"));
 }
