@@ -2,30 +2,27 @@
 #include "api/dump_tids.h"
 
 #include "base/cleanup.h"
+#include "base/dir.h"
 #include "base/u64_cache.h"
 #include "proc/proc.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 
 #define TASKS_MAX 65536
 
 void dump_find_host_tids(int proc_fd, int32_t host_pid, struct thread_dump *dump)
 {
-    _cleanup_close_ int fd = -1;
+    _cleanup_closedir_ DIR *dir = NULL;
     struct u64_cache by_ns_tid;
     struct dirent *e;
     char path[32];
     uint32_t tid;
     size_t n = 0;
-    DIR *dir;
 
     snprintf(path, sizeof(path), "%d/task", host_pid);
-    fd = openat(proc_fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    dir = fd >= 0 ? fdopendir(fd) : NULL;
+    dir = dir_open(proc_fd, path);
     if (!dir)
         return;
-    fd = -1;
     u64_cache_init(&by_ns_tid, TASKS_MAX);
     while ((e = readdir(dir)) && n++ < TASKS_MAX) {
         struct span name = span_of(e->d_name);
@@ -38,7 +35,6 @@ void dump_find_host_tids(int proc_fd, int32_t host_pid, struct thread_dump *dump
         if (ns_tid > 0)
             u64_cache_put(&by_ns_tid, (uint64_t)ns_tid, (uint32_t)host_tid);
     }
-    closedir(dir);
     for (size_t i = 0; i < dump->count; i++) {
         struct dumped_thread *t = &dump->threads[i];
 

@@ -4,9 +4,9 @@
  */
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/dir.h"
 #include "broker/target/target.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 
 #define HSPERFDATA_MAX_BYTES                                                                       \
@@ -15,12 +15,6 @@
 #define HSPERFDATA_PREFIX "hsperfdata_"
 #define TMP_ENTRIES_MAX 100000                /* names looked at in a target's /tmp */
 #define PERFMAP_MAX_BYTES (UINT64_C(1) << 36) /* absurd sizes; flamed's own limit is lower */
-
-static void cleanup_closedirp(DIR **d)
-{
-    if (*d)
-        closedir(*d);
-}
 
 /* What locates a target's files in /tmp. */
 struct tmp_place {
@@ -79,17 +73,15 @@ static int open_hsperfdata(const struct tmp_place *place, int tmp_fd, const char
  * file. The user's name, which the container defines, is not looked up. */
 static int find_hsperfdata(const struct tmp_place *place, int *ret_fd, struct error *err)
 {
-    _cleanup_(cleanup_closedirp) DIR *dir = NULL;
+    _cleanup_closedir_ DIR *dir = NULL;
     int fd = -1, r, worst = BROKER_ABSENT;
 
     r = root_open_dir(place->root_fd, "tmp", O_RDONLY, &fd, err);
     if (r)
         return r;
-    dir = fdopendir(fd);
-    if (!dir) {
-        close_fd(fd);
+    dir = dir_take(fd);
+    if (!dir)
         return error_errno(err, "cannot list /tmp");
-    }
     for (int i = 0; i < TMP_ENTRIES_MAX; i++) {
         const struct dirent *e = readdir(dir);
 

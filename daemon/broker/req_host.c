@@ -4,11 +4,11 @@
  * runtimes, tracepoints.
  */
 #include "base/buf.h"
+#include "base/dir.h"
 #include "base/tls_paths.h"
 #include "broker/target/target.h"
 #include "sample/tracepoint.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 
@@ -187,20 +187,17 @@ static int names_of(DIR *dir, int *ret_fd, struct error *err)
  */
 int request_container_logs(struct server *s, const struct no_fields *q, struct reply *rep)
 {
-    DIR *dir;
+    _cleanup_closedir_ DIR *dir = NULL;
     int fd = -1, r;
 
     (void)q;
     r = root_open_dir(s->host_root_fd, "var/log/containers", O_RDONLY, &fd, &rep->err);
     if (r)
         return r;
-    dir = fdopendir(fd);
-    if (!dir) {
-        close_fd(fd);
+    dir = dir_take(fd);
+    if (!dir)
         return error_errno(&rep->err, "cannot list /var/log/containers");
-    }
     r = names_of(dir, &fd, &rep->err);
-    closedir(dir);
     return r ? r : reply_fd(rep, fd);
 }
 

@@ -3,8 +3,8 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/dir.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -38,18 +38,14 @@ int tracer_file_copy(const struct target *t, int *ret_fd, struct error *err)
     _cleanup_close_ int path_fd = -1, fd = -1;
     _cleanup_buf_ struct buf content = BUF_UPTO(TRACER_FILE_BYTES_MAX);
     int dir_fd = -1, r = target_open_proc(t, "fd", &dir_fd, err);
-    DIR *dir;
+    _cleanup_closedir_ DIR *dir = NULL;
 
     if (r)
         return r;
-    dir = fdopendir(dir_fd);
-    if (!dir) {
-        r = error_errno(err, "cannot list the open files of process %d", t->host_pid);
-        close_fd(dir_fd);
-        return r;
-    }
+    dir = dir_take(dir_fd);
+    if (!dir)
+        return error_errno(err, "cannot list the open files of process %d", t->host_pid);
     path_fd = find_in(dir);
-    closedir(dir);
     if (path_fd < 0)
         return BROKER_ABSENT;
     r = file_open(path_fd, "the tracer's file", &rule, &fd, err);

@@ -7,9 +7,8 @@
 #include "discover/table.h"
 
 #include "base/clock.h"
+#include "base/dir.h"
 #include "proc/stall_readers.h"
-
-#include <fcntl.h>
 
 #define SWEEP_EVERY_NS (60 * NSEC_PER_SEC)
 #define SWEEP_BLIND_NS (5 * NSEC_PER_SEC) /* without side-band records */
@@ -40,13 +39,9 @@ void sweep_check_problem(struct discover *d)
 
 static void begin(struct discover *d)
 {
-    int fd = openat(d->opts.proc_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-
-    d->sweep_dir = fd < 0 ? NULL : fdopendir(fd);
-    if (!d->sweep_dir) {
-        close_fd(fd);
+    d->sweep_dir = dir_open(d->opts.proc_fd, ".");
+    if (!d->sweep_dir)
         return;
-    }
     d->sweep++;
     d->sweeping_after_loss = d->sweep_after_loss;
     d->sweep_wanted = d->sweep_after_loss = false;

@@ -2,8 +2,8 @@
 #include "push/spool.h"
 
 #include "base/cleanup.h"
+#include "base/dir.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -85,14 +85,11 @@ ORDER_FUNCTION(by_age, struct entry,
  * limit. */
 static void load(struct spool *s)
 {
-    int copy = openat(s->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *dir = copy < 0 ? NULL : fdopendir(copy);
+    _cleanup_closedir_ DIR *dir = dir_open(s->fd, ".");
     const struct dirent *d;
 
-    if (!dir) {
-        close_fd(copy);
+    if (!dir)
         return;
-    }
     while ((d = readdir(dir))) {
         struct entry e;
         struct stat st;
@@ -112,7 +109,6 @@ static void load(struct spool *s)
         s->bytes += e.bytes;
         s->number = MAX(s->number, e.number + 1);
     }
-    closedir(dir);
     qsort(s->entries, s->count, sizeof(*s->entries), by_age);
 }
 

@@ -3,8 +3,8 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/dir.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -144,20 +144,15 @@ static int set_term(const struct pmu *p, const struct event_term *t)
 static int no_pmu(const struct pmu *p)
 {
     char list[ERROR_MSG_MAX / 2] = "";
-    int fd = openat(p->devices_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+    _cleanup_closedir_ DIR *dir = dir_open(p->devices_fd, ".");
     const struct dirent *d;
 
-    if (!dir && fd >= 0)
-        close(fd);
     while (dir && (d = readdir(dir))) {
         size_t n = strlen(list);
 
         if (d->d_name[0] != '.' && n + strlen(d->d_name) + 3 < sizeof(list))
             snprintf(list + n, sizeof(list) - n, "%s%.64s", n ? ", " : "", d->d_name);
     }
-    if (dir)
-        closedir(dir);
     error_remedy(p->err, "many virtual machines have no hardware counters, and some can be given "
                          "them (a virtual PMU)");
     return error_parameter(p->err, "event", -ENOENT, "this machine has no PMU '%.*s'%s%s",

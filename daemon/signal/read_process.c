@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "base/dir.h"
 #include "signal/read.h"
 
 #include "base/cleanup.h"
 #include "proc/stall_readers.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -100,27 +100,22 @@ static void add_thread(int task_fd, const char *tid, double *ran, double *waited
 
 void read_threads(int proc_fd, const struct process *p, struct number_reading *r)
 {
+    _cleanup_closedir_ DIR *dir = NULL;
     double ran = 0, waited = 0;
     const struct dirent *e;
     size_t threads = 0;
     char path[32];
-    DIR *dir;
-    int fd;
 
     snprintf(path, sizeof(path), "%d/task", p->id.host_pid);
-    fd = openat(proc_fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    dir = fd < 0 ? NULL : fdopendir(fd);
-    if (!dir) {
-        close_fd(fd);
+    dir = dir_open(proc_fd, path);
+    if (!dir)
         return;
-    }
     while ((e = readdir(dir)) && threads <= READ_THREADS_MAX) {
         if (e->d_name[0] == '.')
             continue;
         add_thread(dirfd(dir), e->d_name, &ran, &waited);
         threads++;
     }
-    closedir(dir);
     if (threads > READ_THREADS_MAX)
         return;
     r->v[NUMBER_RAN_NS] = ran;

@@ -2,9 +2,9 @@
 #include "store/folder.h"
 
 #include "base/cleanup.h"
+#include "base/dir.h"
 #include "base/span.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -52,20 +52,14 @@ static void content_add(struct content *c, int folder_fd, const char *name, uid_
 static int content_read(int folder_fd, const char *path, uid_t uid, struct content *ret,
                         struct error *err)
 {
-    int fd = openat(folder_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+    _cleanup_closedir_ DIR *dir = dir_open(folder_fd, ".");
     const struct dirent *entry;
 
     *ret = (struct content){ 0 };
-    if (!dir) {
-        int r = error_errno(err, "cannot read the store's folder '%s'", path);
-
-        close_fd(fd);
-        return r;
-    }
+    if (!dir)
+        return error_errno(err, "cannot read the store's folder '%s'", path);
     while (!ret->foreign[0] && (entry = readdir(dir)))
         content_add(ret, folder_fd, entry->d_name, uid);
-    closedir(dir);
     return 0;
 }
 
@@ -196,16 +190,11 @@ static int narrow(int fd, mode_t mode, const char *path, const char *name, struc
 
 int store_folder_narrow(int folder_fd, const char *path, struct error *err)
 {
-    int copy = openat(folder_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC),
-        r = narrow(folder_fd, FOLDER_MODE, path, ".", err);
-    DIR *dir = copy < 0 ? NULL : fdopendir(copy);
+    _cleanup_closedir_ DIR *dir = dir_open(folder_fd, ".");
+    int r = narrow(folder_fd, FOLDER_MODE, path, ".", err);
     const struct dirent *entry;
 
-    if (!dir) {
-        close_fd(copy);
-        return r;
-    }
-    while (r == 0 && (entry = readdir(dir))) {
+    while (dir && r == 0 && (entry = readdir(dir))) {
         _cleanup_close_ int fd = -1;
         struct stat st;
 
@@ -216,6 +205,5 @@ int store_folder_narrow(int folder_fd, const char *path, struct error *err)
         if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
             r = narrow(fd, FILE_MODE, path, entry->d_name, err);
     }
-    closedir(dir);
     return r;
 }

@@ -4,6 +4,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/dir.h"
 #include "base/list.h"
 #include "base/places.h"
 #include "base/span.h"
@@ -11,7 +12,6 @@
 #include "hotspot/hotspot.h"
 #include "proc/proc.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 
 #define ANCHORS_PROCESSES_MAX 256
@@ -191,25 +191,20 @@ void anchors_see(struct anchors *a, struct process *p, const struct sample_recor
 /* Puts all threads of a container's process, where the VM's thread ids differ from the host's. */
 static void tell_by_host(struct anchors *a, struct anchored *known, const struct process *p)
 {
+    _cleanup_closedir_ DIR *d = NULL;
     char path[32];
     struct dirent *e;
-    int fd;
-    DIR *d;
 
     snprintf(path, sizeof(path), "%d/task", p->id.host_pid);
-    fd = openat(a->proc_fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    d = fd >= 0 ? fdopendir(fd) : NULL;
-    if (!d) {
-        close_fd(fd);
+    d = dir_open(a->proc_fd, path);
+    if (!d)
         return;
-    }
     for (size_t i = 0; i < HOTSPOT_THREADS_MAX && (e = readdir(d)); i++) {
         uint64_t tid;
 
         if (span_parse_dec(span_of(e->d_name), &tid) && tid > 0 && tid <= INT32_MAX)
             tell(a, known, p, (int32_t)tid);
     }
-    closedir(d);
 }
 
 static bool all_told(const struct anchored *known)

@@ -2,35 +2,25 @@
 #include "broker/target/target.h"
 
 #include "base/cleanup.h"
+#include "base/dir.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <unistd.h>
 
 #define LOOKED_THREADS_MAX 64 /* threads searched for a live one */
 
-static void cleanup_closedirp(DIR **d)
-{
-    if (*d)
-        closedir(*d);
-}
-
 /* Returns a live thread of the process; 0: none was found. */
 static int32_t live_thread(const struct server *s, int32_t host_pid)
 {
-    _cleanup_(cleanup_closedirp) DIR *dir = NULL;
+    _cleanup_closedir_ DIR *dir = NULL;
     struct proc_stat stat;
     char name[32];
-    int fd;
 
     snprintf(name, sizeof(name), "%d/task", host_pid);
-    fd = openat(s->proc_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    dir = fd < 0 ? NULL : fdopendir(fd);
-    if (!dir) {
-        close_fd(fd);
+    dir = dir_open(s->proc_fd, name);
+    if (!dir)
         return 0;
-    }
     for (int i = 0; i < LOOKED_THREADS_MAX; i++) {
         const struct dirent *e = readdir(dir);
         uint64_t host_tid;
