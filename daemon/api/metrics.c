@@ -28,24 +28,6 @@ struct metrics {
     struct heap_metrics heaps;
 };
 
-/* Returns the resident bytes, from /proc/PID/statm; 0 if the file cannot be read. */
-static double resident_bytes(int proc_fd, int32_t pid)
-{
-    _cleanup_buf_ struct buf text = BUF_UPTO(256);
-    char path[32];
-    struct span s, word;
-    uint64_t pages;
-
-    snprintf(path, sizeof(path), "%d/statm", pid);
-    if (buf_read_at(&text, proc_fd, path) < 0)
-        return 0;
-    s = buf_span(&text);
-    span_take_word(&s, &word); /* skips the size; the resident pages come second */
-    if (!span_take_word(&s, &word) || !span_parse_dec(word, &pages))
-        return 0;
-    return (double)pages * (double)sysconf(_SC_PAGESIZE);
-}
-
 /* The helpers that the broker started before it lost the right to start programs. One row per
  * name. */
 struct helper_row {
@@ -106,9 +88,13 @@ static void metrics_own(struct api *api, struct buf *out)
         buf_printf(out, "flamed_cpu_seconds_total{process=\"%s\"} %.2f\n", helpers[i].name,
                    (double)helpers[i].ticks / 100.0);
     metric_head(out, "flamed_resident_memory_bytes", "Memory of flamed's own processes.");
-    for (size_t i = 0; i < ARRAY_SIZE(us); i++)
-        buf_printf(out, "flamed_resident_memory_bytes{process=\"%s\"} %.17g\n", us[i].name,
-                   resident_bytes(api->engine.opts->proc_fd, us[i].pid));
+    for (size_t i = 0; i < ARRAY_SIZE(us); i++) {
+        uint64_t bytes = 0;
+
+        proc_read_rss(api->engine.opts->proc_fd, us[i].pid, &bytes);
+        buf_printf(out, "flamed_resident_memory_bytes{process=\"%s\"} %llu\n", us[i].name,
+                   (unsigned long long)bytes);
+    }
 }
 
 static void metrics_samples(struct api *api, struct buf *out)
