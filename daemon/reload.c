@@ -4,6 +4,7 @@
 #include "access/access_rules.h"
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "base/utc_text.h"
 #include "tls_files.h"
 
 #include <time.h>
@@ -54,16 +55,12 @@ static void set_tls_problem(struct reload *r, struct engine *engine, const char 
 static void tell_expired(struct reload *r, struct engine *engine)
 {
     int64_t end_s = tls_expires_s(r->tls);
-    time_t when = (time_t)end_s;
-    char problem[160] = "", text[32] = "";
-    struct tm utc;
+    char problem[160] = "", text[UTC_TEXT_BYTES];
 
-    if (end_s && time(NULL) > when && gmtime_r(&when, &utc)) {
-        strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &utc);
+    if (end_s > 0 && time(NULL) > (time_t)end_s)
         snprintf(problem, sizeof(problem),
                  "the certificate of tls_server_config ended at %s: put a new one in its place",
-                 text);
-    }
+                 utc_text((uint64_t)end_s * NSEC_PER_SEC, text));
     set_tls_problem(r, engine, problem);
 }
 

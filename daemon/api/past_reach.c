@@ -4,18 +4,13 @@
 #include "base/clock.h"
 #include "base/macros.h"
 
-#include <time.h>
-
 #define REACH_SLACK_NS NSEC_PER_SEC /* shorter gaps get no sentence */
 
 void past_time_text(uint64_t realtime_ns, char ret[PAST_TIME_BYTES])
 {
-    time_t seconds = (time_t)(realtime_ns / NSEC_PER_SEC);
-    struct tm tm;
-
     ret[0] = '\0';
-    if (realtime_ns && gmtime_r(&seconds, &tm))
-        strftime(ret, PAST_TIME_BYTES, "%Y-%m-%dT%H:%M:%SZ", &tm);
+    if (realtime_ns)
+        utc_text(realtime_ns, ret);
 }
 
 /* Writes that the recorder begins later than requested, and what the store has of the time

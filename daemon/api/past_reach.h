@@ -2,6 +2,8 @@
 /* Describes how much of the requested time an answer about the past covers. Pure; thread: any. */
 #pragma once
 
+#include "base/utc_text.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -23,5 +25,5 @@ struct past_reach {
 #define PAST_REACH_BYTES 320
 bool past_reach_text(const struct past_reach *r, char ret[PAST_REACH_BYTES]);
 /* Writes @realtime_ns as RFC 3339, in seconds; "" for 0. */
-#define PAST_TIME_BYTES 40
+#define PAST_TIME_BYTES UTC_TEXT_BYTES
 void past_time_text(uint64_t realtime_ns, char ret[PAST_TIME_BYTES]);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "base/utc_text.h"
 #include "push/export.h"
 #include "push/push_impl.h"
-
-#include <time.h>
 
 /* The part of a minute that one target gets. */
 struct minute {
@@ -37,19 +36,12 @@ static int add_body(void *cookie, struct span body)
 static void link_of(const struct minute *m, char *buf, size_t size)
 {
     const struct push_target *t = m->state->target;
-    char times[2][32];
+    char from[UTC_TEXT_BYTES], to[UTC_TEXT_BYTES];
 
     buf[0] = '\0';
-    if (!t->link[0])
-        return;
-    for (int i = 0; i < 2; i++) {
-        time_t seconds = (time_t)((i ? m->range.to_ns : m->range.from_ns) / NSEC_PER_SEC);
-        struct tm tm;
-
-        gmtime_r(&seconds, &tm);
-        strftime(times[i], sizeof(times[i]), "%Y-%m-%dT%H:%M:%SZ", &tm);
-    }
-    snprintf(buf, size, "%s/profile?from=%s&to=%s", t->link, times[0], times[1]);
+    if (t->link[0])
+        snprintf(buf, size, "%s/profile?from=%s&to=%s", t->link, utc_text(m->range.from_ns, from),
+                 utc_text(m->range.to_ns, to));
 }
 
 /* Notes which events the minute has no samples of, as the recorder may not sample them. */

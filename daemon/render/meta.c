@@ -4,6 +4,7 @@
  * place, so that html and json cannot disagree.
  */
 #include "base/text.h"
+#include "base/utc_text.h"
 #include "render/formats.h"
 #include "render/method_calls_table.h"
 
@@ -76,15 +77,9 @@ void render_add_title(const struct view *v, const struct render_opts *o, struct 
 /* RFC 3339 with nanoseconds, in UTC. */
 static void add_time(struct buf *out, uint64_t realtime_ns)
 {
-    time_t seconds = (time_t)(realtime_ns / NSEC_PER_SEC);
-    char text[32];
-    struct tm tm;
+    char text[UTC_TEXT_BYTES];
 
-    if (!gmtime_r(&seconds, &tm) || !strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &tm)) {
-        buf_add_str(out, "null");
-        return;
-    }
-    buf_printf(out, "\"%s.%09uZ\"", text, (unsigned)(realtime_ns % NSEC_PER_SEC));
+    buf_printf(out, "\"%s\"", utc_text_ns(realtime_ns, text));
 }
 
 static void add_member(struct buf *out, const char *name, struct span value)

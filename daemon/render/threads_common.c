@@ -42,15 +42,3 @@ void thread_counts(const struct thread_dump *d, struct thread_counts *ret)
         ret->states[t->state < DUMPED_STATES ? t->state : DUMPED_UNKNOWN]++;
     }
 }
-
-void thread_time_text(uint64_t realtime_ns, char ret[THREAD_TIME_BYTES])
-{
-    time_t seconds = (time_t)(realtime_ns / NSEC_PER_SEC);
-    struct tm tm = { 0 };
-    size_t n;
-
-    gmtime_r(&seconds, &tm);
-    n = strftime(ret, THREAD_TIME_BYTES, "%Y-%m-%dT%H:%M:%S", &tm);
-    snprintf(ret + n, THREAD_TIME_BYTES - n, ".%09lluZ",
-             (unsigned long long)(realtime_ns % NSEC_PER_SEC));
-}

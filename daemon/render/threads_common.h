@@ -20,7 +20,3 @@ struct thread_counts {
 
 /* Counts the threads of @d. without: threads with an unreadable stack. */
 void thread_counts(const struct thread_dump *d, struct thread_counts *ret);
-
-#define THREAD_TIME_BYTES 40
-/* Writes @realtime_ns as RFC 3339 in UTC. */
-void thread_time_text(uint64_t realtime_ns, char ret[THREAD_TIME_BYTES]);

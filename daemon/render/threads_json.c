@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A dump of threads as JSON. Each stack is there once, and threads name it by its number. */
 #include "base/cleanup.h"
+#include "base/utc_text.h"
 #include "render/threads_common.h"
 
 struct writer {
@@ -165,10 +166,10 @@ static void add_head(struct writer *w)
 {
     const struct thread_dump *d = w->d;
     struct thread_counts c;
-    char time[THREAD_TIME_BYTES];
+    char time[UTC_TEXT_BYTES];
 
     thread_counts(d, &c);
-    thread_time_text(d->time_ns, time);
+    utc_text_ns(d->time_ns, time);
     buf_printf(w->out, "{\"pid\":%d,\"time\":\"%s\"", d->host_pid, time);
     add_string(w, "java_version", span_of(d->java_version));
     add_string(w, "vm_name", span_of(d->vm_name));

@@ -4,6 +4,7 @@
  * this. Virtual threads are in it, too, which those leave out.
  */
 #include "base/cleanup.h"
+#include "base/utc_text.h"
 #include "render/threads_common.h"
 
 static void add_name(const struct thread_dump *d, uint32_t name, struct buf *out)
@@ -124,10 +125,10 @@ static void add_group(const struct thread_dump *d, const struct thread_group *g,
 static void add_head(const struct thread_dump *d, struct buf *out)
 {
     struct thread_counts c;
-    char time[THREAD_TIME_BYTES];
+    char time[UTC_TEXT_BYTES];
 
     thread_counts(d, &c);
-    thread_time_text(d->time_ns, time);
+    utc_text_ns(d->time_ns, time);
     buf_printf(out, "%s\nFull thread dump %s (%s):\n\n", time, d->vm_name, d->java_version);
     buf_printf(out, "%zu threads: %zu platform, %zu virtual (%zu mounted)\n", d->count, c.platform,
                c.virtuals, c.mounted);

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Formats a line of the audit. */
+#include "base/utc_text.h"
 #include "serve/audit_impl.h"
 
 #include "base/clock.h"
-
-#include <time.h>
 
 const char *audit_action_name(enum audit_action action)
 {
@@ -19,16 +18,9 @@ const char *audit_action_name(enum audit_action action)
 
 static void add_time(json_t *line)
 {
-    uint64_t now = clock_realtime_ns();
-    time_t seconds = (time_t)(now / NSEC_PER_SEC);
-    char text[64] = "";
-    struct tm utc;
-    size_t n = 0;
+    char text[UTC_TEXT_BYTES];
 
-    if (gmtime_r(&seconds, &utc))
-        n = strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &utc);
-    snprintf(text + n, sizeof(text) - n, ".%09lluZ", (unsigned long long)(now % NSEC_PER_SEC));
-    json_object_set_new(line, "time", json_string(text));
+    json_object_set_new(line, "time", json_string(utc_text_ns(clock_realtime_ns(), text)));
 }
 
 static void add_text(json_t *object, const char *name, const char *value)

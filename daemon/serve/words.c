@@ -4,6 +4,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/url.h"
+#include "base/utc_text.h"
 #include "event/events.h"
 #include "request/json_text.h"
 
@@ -34,12 +35,9 @@ static void add_text(struct buf *out, const char *name, const char *value)
 
 static void add_time(struct buf *out, const char *name, uint64_t time_ns)
 {
-    char text[64];
-    time_t seconds = (time_t)(time_ns / NSEC_PER_SEC);
-    struct tm tm;
+    char text[UTC_TEXT_BYTES];
 
-    if (gmtime_r(&seconds, &tm) && strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &tm))
-        buf_printf(out, "&%s=%s.%09lluZ", name, text, (unsigned long long)(time_ns % NSEC_PER_SEC));
+    buf_printf(out, "&%s=%s", name, utc_text_ns(time_ns, text));
 }
 
 /* Appends the path of the described profile. */

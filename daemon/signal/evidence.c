@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Makes the links of a signal: its rule's texts with the process and the time filled in. */
+#include "base/utc_text.h"
 #include "signal/signal.h"
 
 #include "base/buf.h"
@@ -8,13 +9,9 @@
 
 static void add_time(struct buf *b, uint64_t realtime_ns)
 {
-    time_t s = (time_t)(realtime_ns / NSEC_PER_SEC);
-    char text[32];
-    struct tm tm;
+    char text[UTC_TEXT_BYTES];
 
-    if (!gmtime_r(&s, &tm) || !strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &tm))
-        return;
-    buf_add_str(b, text);
+    buf_add_str(b, utc_text(realtime_ns, text));
 }
 
 static void fill(const struct signal *signal, const char *template, char *out, size_t size)

@@ -4,6 +4,7 @@
  * for people. If it is too long, lists lose their last entries and texts their last lines, and the
  * result says so.
  */
+#include "base/utc_text.h"
 #include "serve/mcp/mcp_impl.h"
 
 #include "base/url.h"
@@ -60,12 +61,9 @@ static bool add_base(const struct request *req, struct buf *out)
 /* Appends an absolute time in whole seconds, so that the link stays valid later, unlike "-5m". */
 static void add_time(struct buf *out, uint64_t time_ns)
 {
-    time_t seconds = (time_t)(time_ns / NSEC_PER_SEC);
-    char text[64];
-    struct tm tm;
+    char text[UTC_TEXT_BYTES];
 
-    if (gmtime_r(&seconds, &tm) && strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &tm))
-        buf_add_str(out, text);
+    buf_add_str(out, utc_text(time_ns, text));
 }
 
 static void add_range(const struct time_range *range, uint64_t now_ns, const char *between,
