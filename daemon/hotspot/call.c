@@ -9,6 +9,10 @@
 #include "hotspot/vm.h"
 #include "proc/stall_readers.h"
 
+/* The VM of the last call, if it has returned: its pages are in the cache of a reader, which the
+ * next call may overwrite. Used only by the thread of readers_use(). */
+static const struct hotspot_vm *kept;
+
 struct call {
     struct reading base; /* first */
     struct hotspot_vm *vm;
@@ -46,7 +50,6 @@ void vm_unref(struct hotspot_vm *vm)
 {
     if (atomic_fetch_sub(&vm->users, 1) > 1)
         return;
-    memory_deinit(&vm->memory);
     free(vm->codelets);
     leaf_maps_free(vm->leaf_maps);
     free(vm->kept_areas.metaspace);
@@ -75,9 +78,11 @@ static int call(struct hotspot_vm *vm, vm_call_fn fn, void *arg, size_t n, bool 
     memcpy(c->arg, arg, n);
     atomic_fetch_add(&vm->users, 1);
     r = &c->base;
+    kept = NULL;
     result = readers_run(&vm->id, &r);
     if (!r) /* abandoned */
         return result;
+    kept = vm;
     memcpy(arg, c->arg, n);
     drop_call(r);
     return result;
@@ -99,7 +104,7 @@ static bool answer_kept(struct hotspot_vm *vm, vm_call_fn fn, void *arg, int *re
     struct hotspot_memory *m = &vm->memory;
     bool missed;
 
-    if (!m->in_moment)
+    if (!m->in_moment || vm != kept)
         return false;
     m->only_kept = true;
     m->missed = false;

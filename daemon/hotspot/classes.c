@@ -90,12 +90,9 @@ int classes_find(struct hotspot_vm *vm, struct classes *c)
         c->wanted[i].count = 0;
         w.lengths[strlen(c->wanted[i].name)] = true;
     }
-    r = memory_resize(&vm->memory, MEMORY_LINES_BULK);
-    if (r == 0)
-        r = memory_u64(&vm->memory, l->loaders_at, &loader);
+    r = memory_u64(&vm->memory, l->loaders_at, &loader);
     for (unsigned i = 0; r == 0 && loader && i < LOADERS_MAX && w.left; i++) {
         r = walk_loader(&w, loader) ?: field_u64(vm, loader, l->loader_next, &loader);
     }
-    memory_resize(&vm->memory, MEMORY_LINES);
     return r == -EFAULT ? 0 : r; /* a loader was freed during the read */
 }

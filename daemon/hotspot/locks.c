@@ -249,7 +249,6 @@ int vm_lock(struct hotspot_vm *vm, uint64_t thread, struct hotspot_lock *ret)
 
     if (!vm->locks.klass_bytes)
         return -ENOENT;
-    memory_begin(&vm->memory);
     *ret = (struct hotspot_lock){ .kind = UNWIND_LOCK_MONITOR };
     monitor = read_word(&r, thread + r.l->pending_monitor);
     if (monitor) {
@@ -283,6 +282,7 @@ static int run_lock(struct hotspot_vm *vm, void *arg)
 {
     struct lock_question *q = arg;
 
+    memory_begin(&vm->memory);
     return vm_lock(vm, q->thread, &q->answer);
 }
 

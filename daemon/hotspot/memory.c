@@ -1,28 +1,55 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The cache of pages and the bounded reads on top of it. */
+/* The caches of pages and the bounded reads on top of them. */
 #include "hotspot/memory.h"
 
+#include <stdatomic.h>
+#include <sys/mman.h>
+
 struct memory_line {
-    uint64_t page;  /* address of its first byte */
-    uint64_t epoch; /* 0: empty */
+    uint64_t page;       /* address of its first byte; 0: empty */
+    uint64_t generation; /* of the cache; lines of others are empty, without a slot */
+    size_t slot;         /* of the bytes */
 };
 
-int memory_init(struct hotspot_memory *m, memory_read_fn read, void *cookie, size_t lines)
+/* The cache of a thread. It is mapped once, and most of it is never touched. */
+struct memory_cache {
+    uint8_t bytes[MEMORY_LINES * MEMORY_PAGE]; /* by slot */
+    struct memory_line lines[MEMORY_LINES];    /* by page number */
+    uint64_t epoch;                            /* of the memory that it caches */
+    uint64_t generation;                       /* rises when it caches another one */
+    size_t slots_used;                         /* slots that lines have got since */
+};
+
+static _Thread_local struct memory_cache *own;
+static atomic_uint_least64_t epochs;
+
+static uint64_t next_epoch(void)
 {
-    *m = (struct hotspot_memory){ .read = read, .cookie = cookie, .epoch = 1 };
-    return memory_resize(m, lines);
+    return atomic_fetch_add(&epochs, 1) + 1;
 }
 
-void memory_deinit(struct hotspot_memory *m)
+void memory_init(struct hotspot_memory *m, memory_read_fn read, void *cookie)
 {
-    free(TAKE_PTR(m->lines));
-    free(TAKE_PTR(m->bytes));
-    m->line_count = 0;
+    *m = (struct hotspot_memory){ .read = read, .cookie = cookie, .epoch = next_epoch() };
+}
+
+/* Returns the cache of this thread. NULL: no memory. */
+static struct memory_cache *own_cache(void)
+{
+    void *p;
+
+    if (own)
+        return own;
+    p = mmap(NULL, sizeof(*own), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (p == MAP_FAILED)
+        return NULL;
+    own = p;
+    return own;
 }
 
 void memory_begin(struct hotspot_memory *m)
 {
-    m->epoch++;
+    m->epoch = next_epoch();
     m->moment_ns = 0;
 }
 
@@ -39,24 +66,6 @@ void memory_moment(struct hotspot_memory *m, uint64_t at_ns, uint64_t now_ns)
         return;
     memory_begin(m);
     m->moment_ns = now_ns;
-}
-
-int memory_resize(struct hotspot_memory *m, size_t lines)
-{
-    struct memory_line *l = calloc(lines, sizeof(*l));
-    uint8_t *bytes = malloc(lines * MEMORY_PAGE); /* not cleared: most pages are never touched */
-
-    if (!l || !bytes) {
-        free(l);
-        free(bytes);
-        return -ENOMEM;
-    }
-    free(m->lines);
-    free(m->bytes);
-    m->lines = l;
-    m->bytes = bytes;
-    m->line_count = lines;
-    return 0;
 }
 
 static bool memory_is_user(uint64_t address, size_t n)
@@ -89,48 +98,74 @@ int memory_read_direct(struct hotspot_memory *m, uint64_t address, void *buf, si
     return 0;
 }
 
-/* Returns the line for @page: the one that caches it, else a free one, else the first of its
+/* Returns the line of @c for @page: the one with that page, else a free one, else the first of its
  * lines. */
-static size_t memory_line(const struct hotspot_memory *m, uint64_t page)
+static struct memory_line *line_for(struct memory_cache *c, uint64_t page)
 {
-    size_t first = page / MEMORY_PAGE, mask = m->line_count - 1, free_one = first & mask;
-    bool found_free = false;
+    size_t first = page / MEMORY_PAGE, mask = MEMORY_LINES - 1;
+    struct memory_line *free_one = NULL;
 
     for (size_t i = 0; i < MEMORY_WAYS; i++) {
-        size_t at = (first + i) & mask;
+        struct memory_line *l = &c->lines[(first + i) & mask];
+        bool is_free = l->generation != c->generation || !l->page;
 
-        if (m->lines[at].epoch == m->epoch && m->lines[at].page == page)
-            return at;
-        if (!found_free && m->lines[at].epoch != m->epoch) {
-            found_free = true;
-            free_one = at;
-        }
+        if (!is_free && l->page == page)
+            return l;
+        if (is_free && !free_one)
+            free_one = l;
     }
-    return free_one;
+    return free_one ? free_one : &c->lines[first & mask];
+}
+
+/* Gives @l, empty, its slot. Lines get slots in turn, so that calls that read few pages touch
+ * little memory. */
+static void begin_line(struct memory_cache *c, struct memory_line *l)
+{
+    if (l->generation != c->generation) {
+        l->generation = c->generation;
+        l->slot = c->slots_used++;
+    }
+    l->page = 0;
+}
+
+/* Has the cache of this thread hold pages of @m. 0 or -ENOMEM. */
+static int take_cache(struct hotspot_memory *m)
+{
+    struct memory_cache *c = own_cache();
+
+    if (!c)
+        return -ENOMEM;
+    m->cache = c;
+    if (c->epoch == m->epoch)
+        return 0;
+    c->epoch = m->epoch;
+    c->generation++;
+    c->slots_used = 0;
+    return 0;
 }
 
 /* Gets the cached page at @page (aligned); reads it if it is missing. */
 static int memory_page(struct hotspot_memory *m, uint64_t page, const uint8_t **ret)
 {
-    size_t at = memory_line(m, page);
-    struct memory_line *l = &m->lines[at];
-    uint8_t *bytes = m->bytes + at * MEMORY_PAGE;
+    int r = m->only_kept ? 0 : take_cache(m);
+    struct memory_cache *c = m->cache;
+    struct memory_line *l;
 
-    if (l->epoch != m->epoch || l->page != page) {
-        int r;
-
+    if (r < 0)
+        return r;
+    l = c && c->epoch == m->epoch ? line_for(c, page) : NULL;
+    if (!l || l->generation != c->generation || l->page != page) {
         if (m->only_kept) { /* the line keeps its page */
             m->missed = true;
             return -EAGAIN;
         }
-        l->epoch = 0;
-        r = memory_read_direct(m, page, bytes, MEMORY_PAGE);
+        begin_line(c, l);
+        r = memory_read_direct(m, page, c->bytes + l->slot * MEMORY_PAGE, MEMORY_PAGE);
         if (r < 0)
             return r;
         l->page = page;
-        l->epoch = m->epoch;
     }
-    *ret = bytes;
+    *ret = c->bytes + l->slot * MEMORY_PAGE;
     return 0;
 }
 

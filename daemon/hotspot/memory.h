@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Bounded reads of another process's memory. A function supplies the bytes, so that tests and the
- * fuzzer can supply an image instead of a process. A small cache of pages lives for one public call
- * (memory_begin() empties it), or for one moment (memory_moment()). So many small reads close
- * together cost one pread(). Nothing here knows HotSpot. Thread: the owner's; blocks as pread() on
- * /proc/PID/mem does.
+ * fuzzer can supply an image instead of a process. Each thread has a cache of pages, which are
+ * valid for one public call (until memory_begin()), or for one moment (memory_moment()). So many
+ * small reads close together cost one pread(). Nothing here knows HotSpot. Thread: the owner's;
+ * blocks as pread() on /proc/PID/mem does.
  */
 #pragma once
 
@@ -12,9 +12,8 @@
 #include "base/clock.h"
 
 #define MEMORY_PAGE ((size_t)4096)
-#define MEMORY_LINES 128      /* pages kept during an ordinary call, and a moment */
-#define MEMORY_LINES_BULK 512 /* while tables are walked */
-#define MEMORY_WAYS 4         /* lines that a page may be cached in */
+#define MEMORY_LINES 512 /* cached pages of a thread; a power of two */
+#define MEMORY_WAYS 4    /* lines that a page may be cached in */
 #define MEMORY_MOMENT_NS (2 * NSEC_PER_MSEC)
 /* Upper bound of user addresses (five-level page tables: 2^56). */
 #define MEMORY_ADDRESS_MAX (UINT64_C(1) << 56)
@@ -23,24 +22,23 @@
  * memory any more; -errno (an unmapped first byte: -EIO). */
 typedef ssize_t (*memory_read_fn)(void *cookie, uint64_t address, void *buf, size_t n);
 
-struct memory_line;
+struct memory_cache;
 
 struct hotspot_memory {
     memory_read_fn read;
     void *cookie;
-    struct memory_line *lines; /* owned; [line_count], mapped by page number */
-    uint8_t *bytes;            /* owned; [line_count * MEMORY_PAGE]: contents of the lines */
-    size_t line_count;         /* a power of two */
-    uint64_t epoch;            /* of the running call: lines of earlier epochs are invalid */
-    uint64_t moment_ns;        /* begin of the epoch, if a moment began it; else 0 */
-    bool in_moment;            /* memory_continue() keeps the cache */
-    bool only_kept, missed;    /* only_kept: no reads; an uncached page gives -EAGAIN and sets
-                                * @missed */
+    struct memory_cache *cache; /* borrowed: of the thread that read last; NULL: none has */
+    uint64_t epoch;             /* of the running call: pages of other epochs are invalid. No two
+                                 * memories have the same one */
+    uint64_t moment_ns;         /* begin of the epoch, if a moment began it; else 0 */
+    bool in_moment;             /* memory_continue() keeps the pages */
+    bool only_kept, missed;     /* only_kept: no reads; an uncached page gives -EAGAIN and sets
+                                 * @missed. The thread of @cache must not read
+                                 * during such reads */
 };
 
-/* Returns 0 or -ENOMEM. Borrows @cookie. */
-int memory_init(struct hotspot_memory *m, memory_read_fn read, void *cookie, size_t lines);
-void memory_deinit(struct hotspot_memory *m);
+/* Initializes @m. Borrows @cookie. */
+void memory_init(struct hotspot_memory *m, memory_read_fn read, void *cookie);
 /* Empties the cache: the target has run since. */
 void memory_begin(struct hotspot_memory *m);
 /* Does the same, but keeps the cache in a moment. */
@@ -48,9 +46,6 @@ void memory_continue(struct hotspot_memory *m);
 /* Begins a moment at @now_ns for questions about time @at_ns: the cache stays if it was read after
  * @at_ns and not long ago. @at_ns 0 ends the moment. */
 void memory_moment(struct hotspot_memory *m, uint64_t at_ns, uint64_t now_ns);
-/* Replaces the cache by one of @lines pages (a power of two). 0 or -ENOMEM (the old cache stays).
- */
-int memory_resize(struct hotspot_memory *m, size_t lines);
 
 /* Reads all of [@address, @address + @n) or nothing. 0; -EFAULT: not readable, or no user address;
  * -ESRCH: the process is gone; another -errno of the read. */

@@ -232,21 +232,15 @@ static int dump_platform_threads(struct dump *d)
 static int dump_batch(struct dump *d)
 {
     struct hotspot_vm *vm = d->vm;
-    bool is_bulk = !d->b->draws;
     int r;
 
     memory_begin(&vm->memory);
     r = thread_layout_ready(vm);
     if (r == 0 && !d->b->is_virtual && virtual_layout_ready(vm, /* age_ns= */ 0) == -ESRCH)
         r = -ESRCH;
-    if (r == 0 && is_bulk)
-        r = memory_resize(&vm->memory, MEMORY_LINES_BULK);
     if (r < 0)
         return r;
-    r = d->b->is_virtual ? dump_virtual_threads(d) : dump_platform_threads(d);
-    if (is_bulk)
-        memory_resize(&vm->memory, MEMORY_LINES);
-    return r;
+    return d->b->is_virtual ? dump_virtual_threads(d) : dump_platform_threads(d);
 }
 
 static int run_dump(struct hotspot_vm *vm, void *arg)

@@ -39,12 +39,9 @@ static int visit_array(struct hotspot_vm *vm, threads_visit_fn fn, void *cookie)
 
 int threads_visit(struct hotspot_vm *vm, threads_visit_fn fn, void *cookie)
 {
-    int r = memory_resize(&vm->memory, MEMORY_LINES_BULK);
+    int r =
+        vm->layout.thread_smr_list_at ? visit_array(vm, fn, cookie) : visit_list(vm, fn, cookie);
 
-    if (r == 0)
-        r = vm->layout.thread_smr_list_at ? visit_array(vm, fn, cookie)
-                                          : visit_list(vm, fn, cookie);
-    memory_resize(&vm->memory, MEMORY_LINES);
     return r == -EFAULT ? 0 : r; /* the list was replaced during the read */
 }
 

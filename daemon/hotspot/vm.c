@@ -80,16 +80,16 @@ static int vm_read(struct hotspot_vm *vm, struct error *err)
 static int vm_open(struct hotspot_vm *vm, memory_read_fn read, void *cookie, uint64_t libjvm_base,
                    const struct hotspot_layout *layout, struct hotspot_vm **ret, struct error *err)
 {
-    int r;
+    int r = 0;
 
     atomic_init(&vm->users, 1);
-    r = memory_init(&vm->memory, read, cookie, MEMORY_LINES_BULK);
-    if (r == 0 && layout)
+    memory_init(&vm->memory, read, cookie);
+    if (layout)
         vm->layout = *layout;
-    else if (r == 0)
+    else
         r = vm_read_layout(vm, libjvm_base, err);
     if (r == 0)
-        r = vm_read(vm, err) ?: memory_resize(&vm->memory, MEMORY_LINES);
+        r = vm_read(vm, err);
     if (r == 0) {
         *ret = vm;
         return 0;

@@ -183,7 +183,7 @@ static inline uint64_t vm_flag_or(struct hotspot_vm *vm, const char *name, uint6
 
 /* ---- call.c ---- */
 
-/* Does the work of hotspot_lock_read(), inside a vm_call_fn. */
+/* Does the work of hotspot_lock_read(), inside a vm_call_fn, with the pages of this call. */
 int vm_lock(struct hotspot_vm *vm, uint64_t thread, struct hotspot_lock *ret);
 
 /* Reads the request of a waiting thread into @ret, by @path, inside a vm_call_fn. @process has the

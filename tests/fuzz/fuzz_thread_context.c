@@ -103,9 +103,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     if (size < HEAD_BYTES + STEP_BYTES)
         return 0;
-    if (!h && (h = calloc(1, sizeof(*h))) != NULL &&
-        memory_init(&h->vm.memory, read_heap, h, MEMORY_LINES) < 0)
-        abort();
+    if (!h && (h = calloc(1, sizeof(*h))) != NULL)
+        memory_init(&h->vm.memory, read_heap, h);
     if (!h)
         return 0;
     used = make_path(data, size, &path);

@@ -141,14 +141,14 @@ static void drop_table(struct image *i, uint64_t want, const char *table, const 
     struct dynsym d;
     uint64_t at, step, offset, rows = 0, v = 1;
 
-    if (memory_init(&m, image_read, i, 64) < 0 || dynsym_open(&m, i->base, &d, NULL) < 0)
+    memory_init(&m, image_read, i);
+    if (dynsym_open(&m, i->base, &d, NULL) < 0)
         exit(1);
     at = variable(&d, table);
     step = variable(&d, stride);
     offset = variable(&d, name);
     while (memory_u64(&m, at + rows * step + offset, &v) == 0 && v != 0)
         rows++;
-    memory_deinit(&m);
     drop_rows(i, want, at, (size_t)step, rows, 0);
 }
 

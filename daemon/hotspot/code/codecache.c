@@ -219,11 +219,7 @@ int hotspot_vm_codes(struct hotspot_vm *vm, hotspot_code_fn fn, void *cookie)
     if (vm_is_left(vm))
         return -ETIMEDOUT;
     memory_begin(&vm->memory);
-    r = memory_resize(&vm->memory, MEMORY_LINES_BULK);
-    if (r == 0) {
-        stubs_update(vm);
-        r = codecache_blocks(vm, SIZE_MAX, see_code, &codes);
-    }
-    memory_resize(&vm->memory, MEMORY_LINES);
+    stubs_update(vm);
+    r = codecache_blocks(vm, SIZE_MAX, see_code, &codes);
     return r != 0 ? r : codes.count;
 }

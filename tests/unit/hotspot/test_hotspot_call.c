@@ -27,6 +27,13 @@ static ssize_t read_target(void *cookie, uint64_t address, void *buf, size_t n)
     return (ssize_t)n;
 }
 
+/* Reads what lies at the same place of @cookie. */
+static ssize_t read_other(void *cookie, uint64_t address, void *buf, size_t n)
+{
+    memcpy(buf, (const char *)cookie + (address - (uintptr_t)target), n);
+    return (ssize_t)n;
+}
+
 static struct hotspot_vm *new_vm(void)
 {
     struct hotspot_vm *vm = calloc(1, sizeof(*vm));
@@ -34,7 +41,7 @@ static struct hotspot_vm *new_vm(void)
     ck_assert_ptr_nonnull(vm);
     atomic_init(&vm->users, 1);
     vm->id = (struct proc_id){ .host_pid = INT32_MAX - 3, .start_ticks = 1 };
-    ck_assert_int_eq(memory_init(&vm->memory, read_target, NULL, MEMORY_LINES), 0);
+    memory_init(&vm->memory, read_target, NULL);
     return vm;
 }
 
@@ -129,6 +136,31 @@ START_TEST(pages_that_share_lines_are_told_apart)
     }
     free(big);
     hotspot_vm_close(vm);
+}
+END_TEST
+
+/* Memories share the cache of a thread: each reads its own pages. */
+START_TEST(memories_have_pages_of_their_own)
+{
+    static char others[MEMORY_PAGE * 3] __attribute__((aligned(4096)));
+    struct hotspot_memory one, other;
+    uint64_t v, address = (uintptr_t)target;
+
+    memory_init(&one, read_target, NULL);
+    memory_init(&other, read_other, others);
+    target[0] = 1;
+    others[0] = 2;
+    for (int i = 0; i < 3; i++) {
+        ck_assert_int_eq(memory_number(&one, address, 1, &v), 0);
+        ck_assert_uint_eq(v, 1);
+        ck_assert_int_eq(memory_number(&one, address + MEMORY_PAGE, 1, &v), 0);
+        ck_assert_int_eq(memory_number(&other, address, 1, &v), 0);
+        ck_assert_uint_eq(v, 2);
+    }
+    /* What the other one has overwritten is not kept. */
+    one.only_kept = true;
+    ck_assert_int_eq(memory_number(&one, address, 1, &v), -EAGAIN);
+    ck_assert(one.missed);
 }
 END_TEST
 
@@ -384,6 +416,7 @@ int main(void)
     tcase_add_test(tc, keeps_pages_for_a_moment);
     tcase_add_test(tc, pages_that_share_lines_are_told_apart);
     tcase_add_test(tc, a_question_in_vain_drops_no_page);
+    tcase_add_test(tc, memories_have_pages_of_their_own);
     tcase_add_test(tc, a_question_in_vain_is_made_in_full);
     tcase_add_test(tc, a_call_that_is_left_keeps_the_vm);
     tcase_add_test(tc, threads_are_listed_in_one_turn);

@@ -40,7 +40,7 @@ static void setup(void)
     vm = calloc(1, sizeof(*vm));
     ck_assert_ptr_nonnull(vm);
     atomic_init(&vm->users, 1);
-    ck_assert_int_eq(memory_init(&vm->memory, read_heap, NULL, MEMORY_LINES), 0);
+    memory_init(&vm->memory, read_heap, NULL);
     vm->layout.klass_name = (struct layout_field){ .offset = KLASS_NAME, .width = 8 };
     vm->layout.klass_super = (struct layout_field){ .offset = KLASS_SUPER, .width = 8 };
     vm->layout.symbol_length = (struct layout_field){ .offset = 0, .width = 2 };

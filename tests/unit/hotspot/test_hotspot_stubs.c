@@ -111,13 +111,12 @@ static void prepare(int jdk)
     vm.call_stub_return = RETURN;
     vm.code_low = CODE;
     vm.code_high = CODE + CODE_BYTES;
-    ck_assert_int_eq(memory_init(&vm.memory, read_some, NULL, MEMORY_LINES), 0);
+    memory_init(&vm.memory, read_some, NULL);
     text("StubRoutines");
 }
 
 static void finish(void)
 {
-    memory_deinit(&vm.memory);
     stubs_deinit(&vm.stubs);
 }
 

@@ -56,7 +56,7 @@ static void setup(void)
 {
     memset(image, 0, sizeof(image));
     memset(&vm, 0, sizeof(vm));
-    ck_assert_int_eq(memory_init(&vm.memory, read_image, NULL, MEMORY_LINES), 0);
+    memory_init(&vm.memory, read_image, NULL);
     vm.names = (struct name_layout){ .known = true, .zgc = true, .coloured_oops = true };
     vm.layout.jdk = 25;
     vm.layout.z_globals_at = BASE;
@@ -90,11 +90,6 @@ static void setup(void)
         put(MOVED + 184 + 8 * i,
             i == 1 ? UINT64_C(2) << 46 | 0x5000 << 1 | 1 : UINT64_C(9) << 46 | 1);
     zgc_ready(&vm);
-}
-
-static void teardown(void)
-{
-    memory_deinit(&vm.memory);
 }
 
 static uint64_t forward(uint64_t colour, uint64_t offset)
@@ -262,7 +257,7 @@ int main(void)
 {
     TCase *tc = tcase_create("zgc");
 
-    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_checked_fixture(tc, setup, NULL);
     tcase_add_test(tc, finds_where_it_went);
     tcase_add_loop_test(tc, false_tables_move_nothing, 0, ARRAY_SIZE(FALSE_WORDS));
     tcase_add_test(tc, goes_by_the_generation);

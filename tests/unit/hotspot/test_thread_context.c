@@ -83,7 +83,7 @@ static void setup(void)
     memset(bytes, 0, sizeof(bytes));
     reads = 0;
     memset(&vm, 0, sizeof(vm));
-    ck_assert_int_eq(memory_init(&vm.memory, read_heap, NULL, MEMORY_LINES), 0);
+    memory_init(&vm.memory, read_heap, NULL);
     process.vm.zgc = (struct unwind_zgc){ 0 };
     process.vm.locks =
         (struct unwind_locks){ .thread_object = 8, .klass = 8, .klass_bytes = 4, .oop_bytes = 4 };
@@ -129,11 +129,6 @@ static void setup(void)
     put(SPAN + 8, CLASS_SPAN);
     put_ref(SPAN + 12, NAME);
     put_text(NAME, CHARACTERS, "GET /a");
-}
-
-static void teardown(void)
-{
-    memory_deinit(&vm.memory);
 }
 
 static void walk(void)
@@ -356,7 +351,7 @@ int main(void)
 {
     TCase *tc = tcase_create("thread_context");
 
-    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_checked_fixture(tc, setup, NULL);
     tcase_add_test(tc, reads_a_name);
     tcase_add_test(tc, ids_make_a_request);
     tcase_add_test(tc, a_name_may_be_all);

@@ -210,10 +210,9 @@ struct threads_image *threads_image_new(void)
 {
     struct threads_image *t = calloc(1, sizeof(*t));
 
-    if (!t || memory_init(&t->vm.memory, read_image, t, MEMORY_LINES) < 0) {
-        free(t);
+    if (!t)
         return NULL;
-    }
+    memory_init(&t->vm.memory, read_image, t);
     make_vm(t);
     make_layouts(t);
     make_code(t);
@@ -225,10 +224,8 @@ struct threads_image *threads_image_new(void)
 
 struct threads_image *threads_image_free(struct threads_image *t)
 {
-    if (t) {
-        memory_deinit(&t->vm.memory);
+    if (t)
         free(t->vm.thread_reader);
-    }
     free(t);
     return NULL;
 }

@@ -48,10 +48,9 @@ struct waiting_image *waiting_image_new(int proc_fd)
 {
     struct waiting_image *w = calloc(1, sizeof(*w));
 
-    if (!w || memory_init(&w->vm.memory, read_image, w, MEMORY_LINES) < 0) {
-        free(w);
+    if (!w)
         return NULL;
-    }
+    memory_init(&w->vm.memory, read_image, w);
     atomic_init(&w->vm.users, 1);
     w->vm.id.host_pid = (int32_t)getpid();
     w->batch.proc_fd = proc_fd;
@@ -72,8 +71,6 @@ struct waiting_image *waiting_image_new(int proc_fd)
 
 struct waiting_image *waiting_image_free(struct waiting_image *w)
 {
-    if (w)
-        memory_deinit(&w->vm.memory);
     free(w);
     return NULL;
 }
