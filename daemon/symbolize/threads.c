@@ -13,6 +13,10 @@
 #define THREADS_MISSED_MAX (THREADS_MISSED + 4)
 #define THREADS_STEADY 10 /* equal lookups in a row, after which a name is trusted longer */
 #define THREADS_REST 20   /* after a reading of t ns at least 20 t pass before the next */
+/* Names that may be read one by one between two readings of the list: so many and a share of the
+ * list. More are cheaper to read as a list. */
+#define THREADS_SINGLES 4
+#define THREADS_SINGLES_SHARE 16
 
 struct thread_entry {
     uint64_t until_ns;  /* time of the next lookup; a changed comm causes one too */
@@ -25,10 +29,20 @@ struct thread_entry {
     char comm[SAMPLE_COMM_BYTES];
 };
 
+/* A thread of the VM's list. */
+struct listed_name {
+    uint64_t java_thread;
+    uint64_t read_ns; /* when its name was read */
+    uint32_t name;
+};
+
 struct thread_names {
     struct frame_table *frames;
-    struct u64_cache by_ns_tid; /* -> string: the VM's list as last read */
-    struct u64_cache index;     /* host tid -> entries */
+    struct u64_cache by_ns_tid; /* -> listed: the VM's list as last read */
+    struct listed_name *listed; /* owned */
+    size_t listed_count, listed_cap;
+    size_t singles;         /* names that were read one by one since then */
+    struct u64_cache index; /* host tid -> entries */
     struct thread_entry *entries;
     size_t count, cap;
     uint64_t list_ns; /* earliest time of the next reading of the list */
@@ -55,22 +69,36 @@ struct thread_names *thread_names_free(struct thread_names *t)
     u64_cache_deinit(&t->by_ns_tid);
     u64_cache_deinit(&t->index);
     free(t->entries);
+    free(t->listed);
     free(t);
     return NULL;
 }
 
-static void add_listed(void *cookie, const struct hotspot_thread *thread)
+/* Returns the clean name of @thread, interned; 0: it has none, or there is no room. */
+static uint32_t clean_name(const struct thread_names *t, const struct hotspot_thread *thread)
 {
     _cleanup_buf_ struct buf clean = BUF_UPTO(TEXT_NAME_MAX);
-    struct thread_names *t = cookie;
     uint32_t id = 0;
 
     if (!thread->name.n)
-        return;
+        return 0;
     text_clean(thread->name, TEXT_MODIFIED_UTF8, TEXT_NAME_MAX, &clean);
     frame_table_string(t->frames, buf_span(&clean), &id);
-    if (id)
-        u64_cache_put(&t->by_ns_tid, (uint64_t)thread->ns_tid, id);
+    return id;
+}
+
+static void add_listed(void *cookie, const struct hotspot_thread *thread)
+{
+    struct thread_names *t = cookie;
+    uint32_t id = clean_name(t, thread);
+
+    if (!id || t->listed_count == THREADS_MAX ||
+        !array_grow(&t->listed, &t->listed_cap, t->listed_count + 1, 64))
+        return;
+    u64_cache_put(&t->by_ns_tid, (uint64_t)thread->ns_tid, (uint32_t)t->listed_count);
+    t->listed[t->listed_count++] = (struct listed_name){ .java_thread = thread->java_thread,
+                                                         .read_ns = t->read_ns,
+                                                         .name = id };
 }
 
 static void read_list(struct thread_names *t, struct hotspot_vm *vm, uint64_t now_ns)
@@ -78,10 +106,52 @@ static void read_list(struct thread_names *t, struct hotspot_vm *vm, uint64_t no
     uint64_t began_ns = clock_monotonic_ns(), took_ns;
 
     u64_cache_clear(&t->by_ns_tid);
+    t->listed_count = t->singles = 0;
+    t->read_ns = now_ns;
     hotspot_vm_threads(vm, HOTSPOT_THREAD_NAME, add_listed, t);
     took_ns = clock_monotonic_ns() - began_ns;
     t->list_ns = now_ns + MAX(THREADS_LIST_MIN_NS, took_ns * THREADS_REST);
-    t->read_ns = now_ns;
+}
+
+static struct listed_name *find_listed(const struct thread_names *t, int32_t ns_tid)
+{
+    uint32_t at;
+
+    return ns_tid > 0 && u64_cache_get(&t->by_ns_tid, (uint64_t)ns_tid, &at) ? &t->listed[at]
+                                                                             : NULL;
+}
+
+/* One thread that is read again. */
+struct single {
+    const struct thread_names *t;
+    int32_t ns_tid;
+    uint32_t name; /* 0: it is another thread, or has no name */
+};
+
+static void take_single(void *cookie, const struct hotspot_thread *thread)
+{
+    struct single *s = cookie;
+
+    if (thread->ns_tid == s->ns_tid)
+        s->name = clean_name(s->t, thread);
+}
+
+/* Reads the name of one thread that the list has. Returns false if the list must be read. */
+static bool read_single(struct thread_names *t, struct hotspot_vm *vm, int32_t ns_tid,
+                        uint64_t now_ns)
+{
+    struct listed_name *l = find_listed(t, ns_tid);
+    struct single one = { .t = t, .ns_tid = ns_tid };
+
+    if (!l || t->singles >= THREADS_SINGLES + t->listed_count / THREADS_SINGLES_SHARE)
+        return false;
+    t->singles++;
+    if (hotspot_vm_thread(vm, l->java_thread, HOTSPOT_THREAD_NAME, take_single, &one) <= 0 ||
+        !one.name)
+        return false;
+    l->name = one.name;
+    l->read_ns = now_ns;
+    return true;
 }
 
 static struct thread_entry *entry_for(struct thread_names *t, int32_t host_tid)
@@ -127,14 +197,12 @@ static bool agrees(const struct thread_names *t, uint32_t name, const char *comm
 static bool is_listed(const struct thread_names *t, const struct thread_entry *e, int32_t ns_tid,
                       const char *comm, uint64_t now_ns, uint32_t *ret)
 {
-    uint32_t name;
+    const struct listed_name *l = find_listed(t, ns_tid);
 
-    if (!t->read_ns || ns_tid <= 0 || !u64_cache_get(&t->by_ns_tid, (uint64_t)ns_tid, &name))
+    if (!l || now_ns >= l->read_ns + trust_ns(t, e, l->name, comm) ||
+        (!agrees(t, l->name, comm) && strcmp(comm, "java") != 0))
         return false;
-    if (now_ns >= t->read_ns + trust_ns(t, e, name, comm) ||
-        (!agrees(t, name, comm) && strcmp(comm, "java") != 0))
-        return false;
-    *ret = name;
+    *ret = l->name;
     return true;
 }
 
@@ -154,8 +222,9 @@ static bool is_missed(const struct thread_names *t, const struct thread_entry *e
 }
 
 /* Notes the result of the last list for @e; @name 0: it is not in the list. */
-static void note_found(const struct thread_names *t, struct thread_entry *e, uint32_t name,
-                       const char *comm, uint64_t now_ns)
+static void note_found(const struct thread_names *t, struct thread_entry *e,
+                       const struct listed_name *l, uint32_t name, const char *comm,
+                       uint64_t now_ns)
 {
     if (name)
         e->missed = 0;
@@ -165,7 +234,7 @@ static void note_found(const struct thread_names *t, struct thread_entry *e, uin
     e->steady = name && name == e->name ? (uint8_t)MIN(e->steady + 1, THREADS_STEADY + 6) : 0;
     e->until_ns = now_ns + THREADS_LIST_MIN_NS;
     if (name)
-        e->until_ns = MAX(e->until_ns, t->read_ns + trust_ns(t, e, name, comm));
+        e->until_ns = MAX(e->until_ns, (l ? l->read_ns : t->read_ns) + trust_ns(t, e, name, comm));
     else
         e->until_ns = MAX(e->until_ns, t->read_ns + missed_trust_ns(e));
 }
@@ -175,6 +244,7 @@ uint32_t thread_names_get(struct thread_names *t, struct hotspot_vm *vm, int pro
                           uint64_t now_ns)
 {
     struct thread_entry *e = host_tid > 0 ? entry_for(t, host_tid) : NULL;
+    const struct listed_name *l;
     int32_t ns_tid;
     uint32_t name = 0;
     bool same;
@@ -188,10 +258,10 @@ uint32_t thread_names_get(struct thread_names *t, struct hotspot_vm *vm, int pro
         e->missed = 0;
     ns_tid = ns_depth > 1 ? proc_innermost_tid(proc_fd, host_pid, host_tid) : host_tid;
     if (!is_listed(t, e, ns_tid, comm, now_ns, &name)) {
-        if (now_ns >= t->list_ns && !is_missed(t, e, now_ns))
+        if (now_ns >= t->list_ns && !is_missed(t, e, now_ns) && !read_single(t, vm, ns_tid, now_ns))
             read_list(t, vm, now_ns);
-        if (ns_tid > 0)
-            u64_cache_get(&t->by_ns_tid, (uint64_t)ns_tid, &name);
+        l = find_listed(t, ns_tid);
+        name = l ? l->name : 0;
     }
     if (!same)
         e->changed_ns = now_ns;
@@ -199,7 +269,7 @@ uint32_t thread_names_get(struct thread_names *t, struct hotspot_vm *vm, int pro
         name = 0; /* it was renamed just before or after the list was read */
     else if (name)
         e->agreed |= agrees(t, name, comm);
-    note_found(t, e, name, comm, now_ns);
+    note_found(t, e, find_listed(t, ns_tid), name, comm, now_ns);
     if (name || !e->name || !same)
         e->name = name; /* a thread that just ended keeps its name for its last samples */
     memset(e->comm, 0, sizeof(e->comm));

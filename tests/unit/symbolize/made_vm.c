@@ -115,3 +115,19 @@ int hotspot_vm_threads(struct hotspot_vm *vm, unsigned what, hotspot_thread_fn f
     }
     return n;
 }
+
+int hotspot_vm_thread(struct hotspot_vm *vm, uint64_t java_thread, unsigned what,
+                      hotspot_thread_fn fn, void *cookie)
+{
+    const struct made_thread *one = &threads[java_thread - 0x1000];
+
+    (void)vm;
+    ck_assert_uint_eq(what, HOTSPOT_THREAD_NAME);
+    ck_assert_uint_lt(java_thread - 0x1000, ARRAY_SIZE(threads));
+    jvm.singles++;
+    if (!one->name)
+        return 0;
+    fn(cookie, &(struct hotspot_thread){
+                   .ns_tid = one->ns_tid, .java_thread = java_thread, .name = span_of(one->name) });
+    return 1;
+}

@@ -14,7 +14,7 @@ extern struct made_vm {
     bool gone, empty;
     const char *class_name;
     uint64_t const_method;
-    unsigned finds, stills, locates, reads, lists, prepared, prepared_code, checks;
+    unsigned finds, stills, locates, reads, lists, singles, prepared, prepared_code, checks;
     bool counts; /* the classes that it unloads: */
     uint64_t unloads;
     bool redefines; /* or may */

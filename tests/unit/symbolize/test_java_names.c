@@ -527,6 +527,44 @@ START_TEST(threads_that_are_not_javas_share_a_list)
 }
 END_TEST
 
+/* The kernel shows the beginning of a longer name only, so its end is read again: of the thread
+ * alone, unless many are, or another thread has its place. */
+START_TEST(a_listed_thread_is_read_alone)
+{
+    const char *comm = "http-nio-8080-e";
+    struct thread_names *t = NULL;
+    uint64_t now = NSEC_PER_SEC;
+
+    memset(threads, 0, sizeof(threads));
+    threads[0] = (struct made_thread){ .ns_tid = 100, .name = "http-nio-8080-exec-1" };
+    threads[1] = (struct made_thread){ .ns_tid = 101, .name = "http-nio-8080-exec-2" };
+    ck_assert_int_eq(thread_names_new(frames, &t), 0);
+    jvm.lists = jvm.singles = 0;
+    ck_assert_str_eq(text(thread_names_get(t, VM, -1, 1, 1, 100, comm, now)), threads[0].name);
+    ck_assert_uint_eq(jvm.lists, 1);
+    threads[0].name = "http-nio-8080-exec-7";
+    now += THREADS_CUT_NS;
+    ck_assert_str_eq(text(thread_names_get(t, VM, -1, 1, 1, 100, comm, now)), threads[0].name);
+    ck_assert_uint_eq(jvm.lists, 1);
+    ck_assert_uint_eq(jvm.singles, 1);
+    /* Its name is now newer than the list. */
+    ck_assert_str_eq(text(thread_names_get(t, VM, -1, 1, 1, 100, comm, now + THREADS_CUT_NS / 2)),
+                     threads[0].name);
+    ck_assert_uint_eq(jvm.singles, 1);
+    /* Another thread is where it was. */
+    threads[1].ns_tid = 109;
+    now += THREADS_CUT_NS;
+    ck_assert_uint_eq(thread_names_get(t, VM, -1, 1, 1, 101, comm, now), 0);
+    ck_assert_uint_eq(jvm.lists, 2);
+    for (int i = 0; i < 10; i++) {
+        now += THREADS_CUT_NS;
+        thread_names_get(t, VM, -1, 1, 1, 100, comm, now);
+    }
+    ck_assert_uint_eq(jvm.lists, 4); /* a list again after four names */
+    thread_names_free(t);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("java_names");
@@ -553,6 +591,7 @@ int main(void)
     tcase_add_test(tc, many_addresses_keep_memory_bounded);
     tcase_add_test(tc, threads_have_the_names_that_java_gave_them);
     tcase_add_test(tc, threads_that_are_not_javas_share_a_list);
+    tcase_add_test(tc, a_listed_thread_is_read_alone);
     tcase_set_timeout(tc, 60);
     return suite_run_case("java_names", tc);
 }
