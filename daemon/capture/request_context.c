@@ -5,9 +5,11 @@
 #include "base/text.h"
 #include "broker_client/tables.h"
 #include "capture/capture_impl.h"
+#include "hotspot/counters.h"
 
 /* A look searches all classes of a JVM. The interval between looks doubles while there is no
- * tracer, or it is not ready. */
+ * tracer, or it is not ready. A JVM without a tracer that has loaded no class since is not looked
+ * at. */
 #define LOOK_FIRST_NS (200 * NSEC_PER_MSEC)
 #define LOOK_MOST_NS (600 * NSEC_PER_SEC)
 #define LOOK_READY_NS (60 * NSEC_PER_SEC)  /* at most, with a tracer */
@@ -26,6 +28,7 @@ static int put_path(struct probe_table *t, const struct probe_env *env, struct p
     struct error why = ERROR_NULL;
     struct context_path path;
     const char *tracer = "";
+    int64_t classes;
     bool rests;
     int r;
 
@@ -36,6 +39,10 @@ static int put_path(struct probe_table *t, const struct probe_env *env, struct p
     }
     if (c->looked_ns && now_ns - c->looked_ns < MIN(c->wait_ns, *most_ns))
         return -EAGAIN;
+    classes = p->counters ? counters_loaded(p->counters) : COUNTERS_UNKNOWN;
+    if (c->no_tracer && classes != COUNTERS_UNKNOWN && classes == c->classes)
+        return -EAGAIN; /* no class was loaded since the last look */
+    c->classes = classes;
     r = hotspot_vm_context(p->vm, &path, &tracer, &why);
     c->looked_ns = now_ns;
     c->no_tracer = r == -ENOENT;

@@ -295,6 +295,16 @@ int64_t counters_pause_ns(const struct counters *c, int jdk)
     return ns;
 }
 
+int64_t counters_loaded(const struct counters *c)
+{
+    int64_t n = COUNTERS_UNKNOWN;
+
+    if (c->classes_loaded == COUNTERS_UNKNOWN || c->shared_classes_loaded == COUNTERS_UNKNOWN ||
+        __builtin_add_overflow(c->classes_loaded, c->shared_classes_loaded, &n))
+        return COUNTERS_UNKNOWN;
+    return n;
+}
+
 /* ---- of a running JVM ---- */
 
 int counters_memory(struct hotspot_vm *vm, uint64_t *ret_start, char **ret, size_t *ret_n)

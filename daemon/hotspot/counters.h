@@ -74,6 +74,9 @@ bool counters_parse(struct span memory, struct counters_places *places, struct c
  * JDK release @jdk. JDK 13 to 21 do not count cleanup before the operation. */
 int64_t counters_pause_ns(const struct counters *c, int jdk);
 
+/* Returns how many classes were loaded so far, shared ones too; COUNTERS_UNKNOWN. */
+int64_t counters_loaded(const struct counters *c);
+
 /* Returns the rise of a counter; 0 if it was unknown, or did not rise. */
 static inline uint64_t counters_risen(int64_t before, int64_t now)
 {

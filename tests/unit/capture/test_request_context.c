@@ -3,6 +3,8 @@
  * names. */
 #include "capture/request_context.h"
 
+#include "hotspot/counters.h"
+#include "hotspot/vm.h"
 #include "suite.h"
 
 static struct sample_context raw;
@@ -182,6 +184,37 @@ START_TEST(cleans_names)
 }
 END_TEST
 
+/* A JVM without a tracer is looked at again once it has loaded a class. */
+START_TEST(looks_again_after_a_class)
+{
+    struct hotspot_vm *vm = calloc(1, sizeof(*vm));
+    struct counters counters = { .classes_loaded = 400, .shared_classes_loaded = 1000 };
+    struct process p = { .jvm = JVM_READY, .vm = vm };
+    struct context_entry e = { .entry = { .set = 0 } };
+    const uint64_t most_ns = 0; /* at once */
+    uint64_t looked_ns;
+
+    ck_assert_ptr_nonnull(vm);
+    atomic_init(&vm->users, 1);
+    vm->proof.objects_off = true; /* no class is found */
+    ck_assert_int_eq(CONTEXTS.put(NULL, NULL, &e.entry, &p, &most_ns, NULL), -EAGAIN);
+    ck_assert(e.no_tracer);
+    for (int counted = 0; counted < 2; counted++) { /* it has no counters yet; the first ones */
+        looked_ns = e.looked_ns;
+        p.counters = counted ? &counters : NULL;
+        ck_assert_int_eq(CONTEXTS.put(NULL, NULL, &e.entry, &p, &most_ns, NULL), -EAGAIN);
+        ck_assert_uint_gt(e.looked_ns, looked_ns);
+    }
+    looked_ns = e.looked_ns;
+    ck_assert_int_eq(CONTEXTS.put(NULL, NULL, &e.entry, &p, &most_ns, NULL), -EAGAIN);
+    ck_assert_uint_eq(e.looked_ns, looked_ns); /* nothing was loaded */
+    counters.shared_classes_loaded++;
+    ck_assert_int_eq(CONTEXTS.put(NULL, NULL, &e.entry, &p, &most_ns, NULL), -EAGAIN);
+    ck_assert_uint_gt(e.looked_ns, looked_ns);
+    free(vm);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("request_context");
@@ -195,5 +228,6 @@ int main(void)
     tcase_add_loop_test(tc, takes_ids_alone_from_a_log, 0, ARRAY_SIZE(LOGGED));
     tcase_add_test(tc, refuses_unknown_states);
     tcase_add_test(tc, cleans_names);
+    tcase_add_test(tc, looks_again_after_a_class);
     return suite_run_case("request_context", tc);
 }
