@@ -74,7 +74,8 @@ static const struct value_name NAMES_OF_MAP_SYMBOLS[] = {
 #define TIME_OF(member) .parse = param_range, .offset = offsetof(struct params, member)
 #define PATTERN_OF(member) .parse = param_pattern, .offset = offsetof(struct params, member)
 #define EXPECTS_BOOL "0 or 1"
-#define EXPECTS_SIDE "the id of a capture, or a range of time such as -10m..-5m or -2h/-1h50m"
+#define EXPECTS_SIDE                                                                               \
+    "the id of a capture, or a range of time such as -10m..-5m, -2h/-1h50m or -5m (until now)"
 #define EXPECTS_TIME                                                                               \
     "a time: now, -60s, -5m, -1h50m or -1d before now, 03:12 or 2026-01-31T23:59 of this node's "  \
     "clock, "                                                                                      \

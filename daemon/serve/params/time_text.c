@@ -244,9 +244,9 @@ bool range_parse(struct span text, uint64_t now, struct time_range *ret)
 
     while (at < text.n && !parting(text, at))
         at++;
-    if (at == text.n || !time_parse((struct span){ text.p, at }, now, &range.from_ns))
+    if (!time_parse((struct span){ text.p, at }, now, &range.from_ns))
         return false;
-    at += parting(text, at);
+    at += at < text.n ? parting(text, at) : 0;
     if (at < text.n && !time_parse(span_from(text, at), now, &range.to_ns))
         return false;
     *ret = range;

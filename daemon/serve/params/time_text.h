@@ -13,5 +13,5 @@
  * a blank. False if @text is no such time. */
 bool time_parse(struct span text, uint64_t now_ns, uint64_t *ret_ns);
 
-/* Parses "from..to" or "from/to" of the past; an empty "to" is @now. */
+/* Parses "from..to" or "from/to" of the past; without "to" the range ends @now. */
 bool range_parse(struct span text, uint64_t now, struct time_range *ret);

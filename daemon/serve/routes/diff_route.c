@@ -17,7 +17,7 @@ static int side_profile(struct request *req, const char *parameter, const char *
     int r;
 
     if (!text) {
-        error_remedy(err, "give a and b, such as a=-20m..-10m&b=-10m..now with a target");
+        error_remedy(err, "give a and b, such as a=-20m..-10m&b=-10m with a target");
         return error_parameter(err, parameter, -EINVAL,
                                "there is no %s: a diff takes two captures or ranges of time",
                                parameter);
@@ -27,7 +27,7 @@ static int side_profile(struct request *req, const char *parameter, const char *
     if (!range_parse(span_of(text), p->now_ns, &range))
         return error_parameter(err, parameter, -EINVAL,
                                "%s=%s is not possible: %s takes the id of a capture or a range of "
-                               "time, such as -10m..-5m, whose begin is before its end",
+                               "time that ends after it begins, such as -10m..-5m",
                                parameter, query_show(span_of(text), show), parameter);
     r = be->past(be->ctx, &p->capture.target, &range, p->events.names, PAST_ALL, ret, err);
     if (r != BACKEND_NOT_FOUND)

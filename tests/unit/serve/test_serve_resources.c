@@ -130,6 +130,8 @@ static const struct {
       "image/svg+xml", "<svg " },
     { "GET", "/api/v1/diff?a=" FAKE_ID, NULL, NULL, 400, NULL, "there is no b" },
     { "GET", "/api/v1/diff?a=x&b=y", NULL, NULL, 400, NULL, "a=x is not possible" },
+    { "GET", "/api/v1/diff?a=-2h/-1h50m&b=-10m&pid=1000&format=json", NULL, NULL, 200,
+      "application/json", "\"" },
     { "GET", "/api/v1/diff?a=-5m..-10m&b=" FAKE_ID, NULL, NULL, 400, NULL, "a=-5m..-10m" },
     { "GET", "/api/v1/diff?a=" FAKE_ID_NONE "&b=" FAKE_ID, NULL, NULL, 404, NULL, "no capture" },
     { "GET", "/api/v1/diff?a=" FAKE_ID "&b=" FAKE_ID "&format=jfr", NULL, NULL, 400, NULL,
