@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Has the tables of base/shares.h be the same in each run of a test. With a seed by chance, two of
- * a test's owners are now and then counted as one: of thirteen, in 7 of 100 runs.
+ * Makes the tables of base/shares.h the same in each run of a test. With a random seed, two of a
+ * test's owners sometimes count as one: of thirteen owners, in 7 of 100 runs.
  */
 #pragma once
 
@@ -10,7 +10,7 @@
 
 static int seed_byte = 0x5a;
 
-/* In place of the C library's. */
+/* Replaces the C library's function. */
 ssize_t getrandom(void *bytes, size_t n, unsigned flags)
 {
     (void)flags;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Children locked in by the real filter, and what they have from before. For test_sandbox_*.c.
+ * Children locked in by the real filter, and the objects that they had before. For
+ * test_sandbox_*.c.
  */
 #pragma once
 
@@ -22,21 +23,21 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* What a child has from before it was locked in. */
+/* Objects that a child has from before it was locked in. */
 struct jail {
     char store[64];
     int store_fd, perf_fd, host_file_fd, memory_fd, ns_fd, listen_fd, shut_fd, unix_fd,
         unix_peer_fd;
     uint16_t port;
-    pid_t victim; /* another process of ours */
+    pid_t victim; /* another process of the test */
 };
 
 static struct jail jail;
 static bool landlock;
 
-#define KILLED 1 /* by the filter; negative: this error */
+#define KILLED 1 /* the filter killed it; negative: its error */
 
-/* In a child: says what does not hold, and fails. */
+/* In a child: reports an expression that is false, and fails. */
 #define NEED(x)                                                                                    \
     do {                                                                                           \
         if (!(x)) {                                                                                \
@@ -67,7 +68,7 @@ static inline pid_t in_sandbox(int (*fn)(void), int pipe_fd)
     return pid;
 }
 
-/* KILLED, or what @fn returned. */
+/* Returns KILLED, or the result of @fn. */
 static inline int run(int (*fn)(void))
 {
     int pipe_fds[2], status, r = 12345;
@@ -88,7 +89,7 @@ static inline int run(int (*fn)(void))
     return r;
 }
 
-/* A file in memory, open for reading alone, as a process may map one to execute. */
+/* Returns a file in memory, open for reading only, as a process may map one to execute. */
 static inline int read_only_memory(void)
 {
     int memory = memfd_create("code", MFD_CLOEXEC), fd;

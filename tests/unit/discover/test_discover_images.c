@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* discover: which image of a process is which, with side-band records made up. */
+/* discover: which image of a process a sample belongs to, with made-up side-band records. */
 #include "discover_fixture.h"
 
 START_TEST(keeps_images_apart_by_exec_records)
@@ -35,7 +35,7 @@ START_TEST(an_exec_in_the_middle_of_a_reading_is_one)
     struct process *read = discover_find(d, 60), *next;
 
     ck_assert_ptr_nonnull(read);
-    tell(d, SIDEBAND_EXEC, 60, asked_ns, "sleep"); /* told only after it */
+    tell(d, SIDEBAND_EXEC, 60, asked_ns, "sleep"); /* reported only after the reading */
     next = discover_find(d, 60);
     ck_assert(next && next != read && read->exited);
     ck_assert_uint_eq(next->id.exec_no, read->id.exec_no + 1);
@@ -55,7 +55,7 @@ START_TEST(keeps_images_apart_by_exec_numbers)
     ck_assert(a->exited && a->replaced && !b->exited);
     ck_assert_uint_eq(a->exec_id, 7);
     ck_assert_uint_eq(b->exec_id, 8);
-    tell(d, SIDEBAND_EXEC, 60, t + 500, "sleep"); /* here it is: no third image */
+    tell(d, SIDEBAND_EXEC, 60, t + 500, "sleep"); /* here is the record: no third image */
     ck_assert_ptr_eq(discover_get(d, 60, 6100 * TICK_NS, 8, t + 2000, "sleep"), b);
     ck_assert_uint_eq(b->exec_time_ns, t + 500);
     tell(d, SIDEBAND_EXEC, 60, clock_monotonic_ns() + 5000, "late");
@@ -64,7 +64,7 @@ START_TEST(keeps_images_apart_by_exec_numbers)
     ck_assert_ptr_eq(discover_get(d, 60, 6100 * TICK_NS, 7, t + 1, "sh"), a);
     ck_assert_ptr_eq(discover_get(d, 60, 6100 * TICK_NS, 8, t + 1, "sh"), b);
     ck_assert_uint_eq(c->id.exec_no, 2);
-    /* a sample of before all of them */
+    /* a sample older than all of them */
     c = discover_get(d, 60, 6100 * TICK_NS, 6, t - 1, "first");
     ck_assert(c && c->exited && c->replaced && c != a && c != b);
     ck_assert_str_eq(c->command, "first");
@@ -104,7 +104,7 @@ START_TEST(names_what_is_gone_by_its_comm)
     ck_assert_str_eq(p->comm, "short\xef\xbf\xbd");
     ck_assert_str_eq(p->command, "short\xef\xbf\xbd");
     ck_assert_ptr_eq(discover_get(d, 4711, 123 * TICK_NS, 1, t + 1, "other"), p);
-    /* another process with that pid */
+    /* another process with this pid */
     ck_assert_ptr_ne(discover_get(d, 4711, 999 * TICK_NS, 1, t + 2, "next"), p);
     ck_assert(!p->replaced);
     ck_assert_ptr_eq(discover_get(d, 4711, 123 * TICK_NS, 1, t + 1, "other"), p);
@@ -116,7 +116,7 @@ END_TEST
 
 START_TEST(keeps_an_image_of_before_an_exec_that_was_only_noted)
 {
-    /* Nobody asked for the process before; then come samples of before and after its exec. */
+    /* The process was not looked up before. Then samples come of before and after its exec. */
     struct discover *d = make(NODE, false);
     uint64_t t = clock_monotonic_ns();
     struct process *old, *new;
@@ -145,7 +145,7 @@ START_TEST(revives_a_process_whose_first_thread_ended)
     tell(d, SIDEBAND_EXIT, 60, t + 10, "");
     ck_assert(p->exited);
     ck_assert_ptr_eq(discover_get(d, 60, 6100 * TICK_NS, 1, t + 5, "x"), p);
-    ck_assert(p->exited); /* a sample of before its end says nothing */
+    ck_assert(p->exited); /* a sample older than the end does not revive it */
     ck_assert_ptr_eq(discover_get(d, 60, 6100 * TICK_NS, 1, t + NSEC_PER_SEC, "x"), p);
     ck_assert(!p->exited);
     end(d);

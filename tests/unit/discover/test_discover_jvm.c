@@ -35,7 +35,7 @@ START_TEST(opens_a_jvm)
     d = live_discover(&proc_fd, "/proc");
     pid = live_start(argv);
     t = clock_monotonic_ns();
-    /* Samples come from its first moment on; nobody asks for anything else. */
+    /* Samples come from the process's first moment on. No other request asks for it. */
     for (int i = 0; i < 3000 && !(p && p->jvm == JVM_READY); i++) {
         live_nap(10 * NSEC_PER_MSEC);
         discover_poll(d, clock_monotonic_ns());
@@ -54,7 +54,7 @@ START_TEST(opens_a_jvm)
     ck_assert_str_eq(p->args,
                      "-Xmx32m -Dpassword=*** -XX:+PreserveFramePointer "
                      "-XX:+DisableAttachMechanism sun.rmi.registry.RegistryImpl 0 --token=***");
-    /* The kernel tells times of processors by the hundredth of a second: it may have none yet. */
+    /* The kernel counts processor time in hundredths of a second: there may be none yet. */
     do {
         live_nap(10 * NSEC_PER_MSEC);
         ck_assert_int_eq(discover_usage(d, p, &usage), 0);
@@ -93,7 +93,7 @@ START_TEST(opens_a_jvm_that_was_there_before)
     pid = live_start(argv);
     live_nap(NSEC_PER_SEC);
     d = found_by(pid, &p, &proc_fd);
-    for (int i = 0; i < 150 && !(p && p->jvm == JVM_READY); i++) { /* it was not there yet */
+    for (int i = 0; i < 150 && !(p && p->jvm == JVM_READY); i++) { /* it did not exist yet */
         discover_free(d);
         close(proc_fd);
         live_nap(200 * NSEC_PER_MSEC);

@@ -39,7 +39,7 @@ START_TEST(is_full_at_its_limit_and_empties_again)
         ck_assert_ptr_nonnull(p);
         if (i == 17)
             process_pin(pinned = p);
-        if (i % 2 && i != 17) { /* a cache that lets go when told */
+        if (i % 2 && i != 17) { /* a holder that drops its pointer when told */
             span_copy(SPAN("cached"), p->comm, sizeof(p->comm));
             process_pin(p);
         }
@@ -53,7 +53,7 @@ START_TEST(is_full_at_its_limit_and_empties_again)
     ck_assert_uint_eq(dropped, DISCOVER_PROCESSES_MAX);
     discover_poll(d, t + 11 * NSEC_PER_SEC);
     ck_assert_uint_eq(d->count, 1);
-    ck_assert_uint_eq(dropped, DISCOVER_PROCESSES_MAX); /* told once */
+    ck_assert_uint_eq(dropped, DISCOVER_PROCESSES_MAX); /* each holder is told once */
     process_unpin(pinned);
     discover_poll(d, t + 12 * NSEC_PER_SEC);
     ck_assert_uint_eq(d->count, 0);
@@ -69,7 +69,7 @@ START_TEST(gives_up_ended_ones_early_when_nearly_full)
 
     for (int i = 0; i < DISCOVER_PROCESSES_MAX; i++)
         discover_get(d, 1000 + i, (uint64_t)(1000 + i) * TICK_NS, 1, t, "burst");
-    discover_poll(d, clock_monotonic_ns()); /* nobody is gone for 2 s */
+    discover_poll(d, clock_monotonic_ns()); /* no process has been gone for 2 s */
     ck_assert_uint_eq(d->count, DISCOVER_PROCESSES_MAX / 4 * 3);
     ck_assert_ptr_null(table_newest(d, 1000)); /* the oldest went first */
     ck_assert_ptr_nonnull(table_newest(d, 1000 + DISCOVER_PROCESSES_MAX - 1));
@@ -77,7 +77,7 @@ START_TEST(gives_up_ended_ones_early_when_nearly_full)
 }
 END_TEST
 
-/* As if it ran: the folder is empty. */
+/* Adds a process that counts as running: the folder is empty. */
 static struct image *add_live(struct discover *d, int32_t pid, uint64_t owner)
 {
     struct process *p = discover_get(d, pid, (uint64_t)pid * TICK_NS, 1, clock_monotonic_ns(), "x");
@@ -113,7 +113,7 @@ START_TEST(one_owner_does_not_fill_the_table)
     ck_assert_ptr_nonnull(add_live(d, 90000, 1));
     ck_assert_uint_ge(d->count, DISCOVER_PROCESSES_MAX / 2);
     for (int32_t i = 0; i <= OTHERS; i++)
-        ck_assert_ptr_nonnull(table_newest(d, 1000 + i)); /* the pinned one, too */
+        ck_assert_ptr_nonnull(table_newest(d, 1000 + i)); /* including the pinned one */
     discover_stats(d, &stats);
     ck_assert_uint_gt(stats.table_full, 1);
     process_unpin(pinned);
@@ -162,7 +162,7 @@ START_TEST(notes_come_due_once)
     ck_assert_ptr_nonnull(recent_find(&r, 10)); /* the count of execs stays */
     ck_assert_ptr_null(recent_find(&r, 11));
     ck_assert_uint_eq(r.missed, 0);
-    recent_fork(&r, 10 + RECENT_NOTES, 400, 1400); /* in its place, and nothing is lost by it */
+    recent_fork(&r, 10 + RECENT_NOTES, 400, 1400); /* replaces the oldest; none is lost */
     ck_assert_ptr_null(recent_find(&r, 10));
     ck_assert_uint_eq(r.missed, 0);
     recent_exec(&r, 10, 500, 1500);

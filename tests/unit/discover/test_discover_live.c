@@ -28,11 +28,11 @@ START_TEST(follows_an_exec)
     ck_assert_str_eq(discover_problem(d), "");
     started_ns = clock_monotonic_ns();
     pid = live_start(argv);
-    do { /* until it is sh, and no more a copy of this test */
+    do { /* until the child has become sh */
         live_nap(10 * NSEC_PER_MSEC);
         discover_poll(d, clock_monotonic_ns());
         sh = discover_find(d, pid);
-        seen_ns = clock_monotonic_ns(); /* after that: the exec may have been told just then */
+        seen_ns = clock_monotonic_ns(); /* afterwards: the exec record may just have come */
         ck_assert_ptr_nonnull(sh);
     } while (strcmp(sh->command, "sh") != 0);
     ck_assert_str_eq(sh->command, "sh");
@@ -58,7 +58,7 @@ START_TEST(follows_an_exec)
     live_stop(pid);
     live_poll_for(d, 50 * NSEC_PER_MSEC);
     ck_assert_ptr_null(discover_find(d, pid));
-    kept = table_newest(d, pid) != NULL; /* for 2 s, which a machine can stand still for */
+    kept = table_newest(d, pid) != NULL; /* kept for 2 s; the machine may stall for longer */
     ck_assert(kept || clock_monotonic_ns() - stopped_ns >= DISCOVER_KEEP_NS);
     live_poll_for(d, 2300 * NSEC_PER_MSEC);
     ck_assert_ptr_null(table_newest(d, pid));
@@ -133,7 +133,7 @@ START_TEST(catches_up_with_an_exec)
 }
 END_TEST
 
-#ifdef __SANITIZE_ADDRESS__ /* which keeps what was freed */
+#ifdef __SANITIZE_ADDRESS__ /* a sanitizer keeps freed memory */
 #define RSS_MORE_PAGES 16384
 #else
 #define RSS_MORE_PAGES 256
@@ -153,7 +153,7 @@ static uint64_t own_cpu_ns(void)
     return clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 }
 
-/* As many short-lived processes as one shell-like parent can make. */
+/* Makes as many short-lived processes as one shell-like parent can. */
 static void storm(uint64_t ns)
 {
     const char *const argv[] = { "/bin/true", NULL };
@@ -201,7 +201,7 @@ START_TEST(stays_flat_in_a_storm_of_execs)
            (unsigned long long)(execs * 10 / 25), (unsigned long long)(execs ? cpu_ns / execs : 0),
            d->count);
     ck_assert_uint_gt(execs,
-                      50); /* as many as the machine makes; test_discover_limits.c has 200,000 */
+                      50); /* as many as this machine makes; test_discover_limits.c has 200,000 */
     ck_assert_uint_eq(stats.sideband_lost, 0);
     ck_assert_uint_lt(d->count, count_before + 50);
     ck_assert_uint_lt(live_maps_opened, 100);
@@ -211,7 +211,7 @@ START_TEST(stays_flat_in_a_storm_of_execs)
 }
 END_TEST
 
-/* A child process of @pid, or 0. */
+/* Returns a child process of @pid, or 0. */
 static pid_t child_of(pid_t pid)
 {
     char path[64];
@@ -239,7 +239,7 @@ START_TEST(knows_nested_pid_namespaces)
         inner = child_of(outer);
         pid = inner ? child_of(inner) : 0;
         p = pid ? discover_find(d, pid) : NULL;
-        /* 0: it was looked at in the middle of its exec, and is looked at again */
+        /* ns_depth 0: the process was read in the middle of its exec; it is read again */
         if (p && (strcmp(p->command, "sleep") != 0 || p->ns_depth == 0))
             p = NULL;
     }
@@ -254,7 +254,7 @@ START_TEST(knows_nested_pid_namespaces)
 }
 END_TEST
 
-/* Runs as another user over a /proc mounted with hidepid. 0 if the problem is said. */
+/* Runs as another user over a /proc mounted with hidepid. Returns 0 if the problem is reported. */
 static int hidden_proc(const char *folder)
 {
     struct discover_opts opts = { .source = &LIVE_SOURCE, .source_ctx = &live_maps_opened };
@@ -304,7 +304,7 @@ START_TEST(knows_a_zombie)
 }
 END_TEST
 
-/* A processor that comes online is like one that this test may run on again: flamed sees an exec
+/* A processor that comes online is like one that this test may use again: flamed sees an exec
  * there. */
 START_TEST(follows_processors)
 {
@@ -326,11 +326,11 @@ START_TEST(follows_processors)
     live_poll_for(d, 100 * NSEC_PER_MSEC);
     opened = live_sideband_opened;
     ck_assert_int_eq(sched_setaffinity(0, sizeof(one), &one), 0);
-    d->cpus_ns = 0; /* the second is over */
+    d->cpus_ns = 0; /* a second has passed */
     live_poll_for(d, 20 * NSEC_PER_MSEC);
     ck_assert_uint_eq(live_sideband_opened, opened + (CPU_COUNT(&all) > 1));
     ck_assert_int_eq(sched_setaffinity(0, sizeof(all), &all), 0);
-    d->cpus_ns = 0; /* the second is over */
+    d->cpus_ns = 0; /* a second has passed */
     live_poll_for(d, 20 * NSEC_PER_MSEC);
     ck_assert_uint_eq(live_sideband_opened, opened + 2 * (CPU_COUNT(&all) > 1));
     discover_stats(d, &stats);
@@ -341,7 +341,7 @@ START_TEST(follows_processors)
         _exit(1);
     }
     for (p = NULL; !p || strcmp(p->comm, "sleep") != 0; p = discover_find(d, child))
-        live_poll_for(d, 20 * NSEC_PER_MSEC); /* the test's own time ends it */
+        live_poll_for(d, 20 * NSEC_PER_MSEC); /* the test's time limit ends it */
     discover_stats(d, &stats);
     ck_assert_uint_ge(stats.sideband_records, records + 2);
     kill(child, SIGKILL);

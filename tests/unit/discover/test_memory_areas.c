@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a JVM uses its memory for, of made-up mappings; and what pages count. */
+/* What a JVM uses its memory for, from made-up mappings, and counting of pages. */
 #include "suite.h"
 
 #include "base/cleanup.h"
@@ -14,16 +14,16 @@ static const char MAPS[] =
     "08400000-08800000 rw-p 00000000 00:00 0\n" /* the class space */
     "08800000-48400000 ---p 00000000 00:00 0\n"
     "50000000-50100000 rw-p 00000000 00:00 0 [heap]\n"
-    "60000000-68000000 rw-p 00000000 00:00 0\n" /* the Java heap, and something behind it */
+    "60000000-68000000 rw-p 00000000 00:00 0\n" /* the Java heap, and memory behind it */
     "70000000-70010000 rw-p" FILE_LINE "/tmp/hsperfdata_me/1\n"
-    "80000000-80004000 ---p 00000000 00:00 0\n" /* of a Java thread */
+    "80000000-80004000 ---p 00000000 00:00 0\n" /* guard of a Java thread */
     "80004000-80100000 rw-p 00000000 00:00 0\n"
-    "80100000-80101000 ---p 00000000 00:00 0\n" /* of a native one */
+    "80100000-80101000 ---p 00000000 00:00 0\n" /* guard of a native thread */
     "80101000-80201000 rw-p 00000000 00:00 0\n"
     "80300000-80400000 r--s" FILE_LINE "/app/lib/app.jar\n"
     "80400000-80500000 r-xp" FILE_LINE "/jdk/lib/server/libjvm.so\n"
     "80500000-80510000 rw-p" FILE_LINE "/jdk/lib/server/libjvm.so\n"
-    "80510000-80520000 rw-p 00000000 00:00 0\n" /* its zeros */
+    "80510000-80520000 rw-p 00000000 00:00 0\n" /* its zero pages */
     "80600000-80700000 r--p" FILE_LINE "/lib/libc.so.6\n"
     "90000000-91000000 rw-p 00000000 00:00 0\n" /* metaspace in the middle */
     "a0000000-a0100000 rw-s" FILE_LINE "/memfd:java_heap (deleted)\n"
@@ -69,7 +69,7 @@ START_TEST(cuts_mappings)
         .class_space = 0x40000000,
         .stacks = { { 0x80000000, 0x80100000 } },
         .stack_count = 1,
-        /* The first lies in a file, and is none there. */
+        /* The first range lies in a file's mapping, and does not count there. */
         .metaspace = { { 0x08000000, 0x08400000 }, { 0x90400000, 0x90800000 } },
         .metaspace_count = 2,
     };
@@ -90,7 +90,7 @@ START_TEST(cuts_mappings)
 }
 END_TEST
 
-/* Ranges are only claims: each byte of a mapping is in one piece. */
+/* Ranges may overlap. Each byte of a mapping is still in one piece. */
 START_TEST(bears_ranges_that_overlap)
 {
     static struct vm_areas vm;
@@ -147,11 +147,11 @@ START_TEST(counts_pages)
 {
     static const uint64_t ENTRIES[] = {
         0,
-        UINT64_C(0x8100000000000000), /* its own */
-        UINT64_C(0xa000000000000000), /* a file's */
-        UINT64_C(0x8000000000000000), /* zeros */
-        UINT64_C(0x4000000000000123), /* swapped */
-        UINT64_C(0x0080000000000000), /* soft-dirty, and not there */
+        UINT64_C(0x8100000000000000), /* the JVM's own page */
+        UINT64_C(0xa000000000000000), /* a page of a file */
+        UINT64_C(0x8000000000000000), /* a page of zeros */
+        UINT64_C(0x4000000000000123), /* swapped out */
+        UINT64_C(0x0080000000000000), /* soft-dirty, but not present */
     };
     struct page_counts c = { .resident = 10 };
 
@@ -162,7 +162,7 @@ START_TEST(counts_pages)
 }
 END_TEST
 
-/* A minute after it was counted, RSS decides; after five, nothing does. */
+/* A count holds for five minutes, as long as RSS stays within 1 %. */
 START_TEST(holds_while_rss_does)
 {
     static const struct residence LAST = { .at_ns = NSEC_PER_SEC, .now.rss_bytes = 1000 };

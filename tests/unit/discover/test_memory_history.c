@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A history of bounded size, and the rate of allocation out of it. */
+/* A history of bounded size, and the rate of allocation computed from it. */
 #include "suite.h"
 
 #include "discover/memory_history.h"
@@ -26,7 +26,7 @@ START_TEST(is_bounded_and_reaches_back)
         ck_assert_uint_eq(h.last.at_ns, i * S);
         if (i == 200)
             ck_assert_uint_eq(h.count, 200);
-        if (i == 3600) /* an hour, as far as it reaches */
+        if (i == 3600) /* an hour, the longest time */
             ck_assert_uint_eq(h.points[0].at_ns, S);
         ck_assert_uint_ge(h.step_ns ? h.step_ns : S, step_ns);
         step_ns = h.step_ns ? h.step_ns : S;
@@ -61,15 +61,15 @@ START_TEST(says_a_rate)
     ck_assert(!memory_history_rate(&h, S, &rate, &seconds));
     add(&h, 10 * S, 1000);
     ck_assert(!memory_history_rate(&h, 10 * S, &rate, &seconds));
-    add(&h, 11 * S, 3000); /* too near */
+    add(&h, 11 * S, 3000); /* too close in time */
     ck_assert(!memory_history_rate(&h, 11 * S, &rate, &seconds));
     add(&h, 13 * S, 7000);
     ck_assert(memory_history_rate(&h, 13 * S, &rate, &seconds));
     ck_assert_double_eq_tol(rate, 2000, 1e-6);
     ck_assert_double_eq_tol(seconds, 2, 1e-6);
     ck_assert(memory_history_rate(&h, 73 * S, &rate, &seconds));
-    ck_assert(!memory_history_rate(&h, 74 * S, &rate, &seconds)); /* too old */
-    add(&h, 100 * S, 9000);                                       /* too long ago */
+    ck_assert(!memory_history_rate(&h, 74 * S, &rate, &seconds)); /* the last point is too old */
+    add(&h, 100 * S, 9000);                                       /* too far apart */
     ck_assert(!memory_history_rate(&h, 100 * S, &rate, &seconds));
     add(&h, 103 * S, COUNTERS_UNKNOWN);
     ck_assert(!memory_history_rate(&h, 103 * S, &rate, &seconds));

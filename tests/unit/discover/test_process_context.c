@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* discover: what tracers publish of a process, and anything else that a process puts there. */
+/* discover: the context that tracers publish of a process, and hostile contents in its place. */
 #include "suite.h"
 
 #include "context_message.h"
@@ -21,7 +21,7 @@ static void tear_down(void)
     buf_deinit(&out);
 }
 
-/* What is read of the resource, with '|' in place of NUL. */
+/* Returns the attributes read, with '|' in place of NUL. */
 static const char *attributes(void)
 {
     buf_clear(&message);
@@ -66,7 +66,7 @@ START_TEST(leaves_out_what_says_nothing)
 }
 END_TEST
 
-/* dd-java-agent 1.68.1 gives the version of Java in its place. */
+/* dd-java-agent 1.68.1 gives the version of Java in place of the service's. */
 START_TEST(takes_no_version_of_datadogs_tracer)
 {
     add_attribute(&resource, "service.name", SPAN("shop"));
@@ -76,15 +76,15 @@ START_TEST(takes_no_version_of_datadogs_tracer)
 }
 END_TEST
 
-/* Cut anywhere, or with a length or type that is wrong, a message says nothing. */
+/* A message with a cut, a wrong length or a wrong type yields nothing. */
 START_TEST(refuses_what_is_broken)
 {
     static const char *const BROKEN[] = {
         "\x0a", /* no length */
         "\x0a\x05"
-        "abc",                                          /* longer than there is */
+        "abc",                                          /* longer than the message */
         "\x0a\xff\xff\xff\xff\xff\xff\xff\xff\xff\x7f", /* more than 64 bits */
-        "\x0a\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", /* all of them */
+        "\x0a\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", /* the largest length */
         "\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x01",
         "\x0b\x0c", /* a group */
         "\x02\x01"
@@ -95,7 +95,7 @@ START_TEST(refuses_what_is_broken)
         "123",
         "\x08",
         "\x0a\x03\x0a\x05"
-        "a", /* one that reaches out of another */
+        "a", /* a field that reaches out of its parent */
     };
 
     for (size_t i = 0; i < ARRAY_SIZE(BROKEN); i++)

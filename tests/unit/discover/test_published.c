@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* discover: finds in the memory of a process (this one) what its tracer publishes. */
+/* discover: finds the context that a tracer publishes, in the memory of this process. */
 #include "suite.h"
 
 #include "base/clock.h"
@@ -32,7 +32,7 @@ static struct image im;
 static struct buf resource, message;
 static struct published *header;
 
-/* A mapping with the name and nothing in it. */
+/* Makes an empty mapping with the name. */
 static struct published *map(void)
 {
     int fd = memfd_create("OTEL_CTX", MFD_CLOEXEC);
@@ -93,7 +93,7 @@ START_TEST(reads_it_and_what_it_becomes)
 }
 END_TEST
 
-/* Of several with the name, one that is not right hides no other. */
+/* An invalid mapping with the name does not hide a valid one. */
 START_TEST(passes_over_what_is_none)
 {
     struct published *others[2] = { map(), map() };
@@ -107,7 +107,7 @@ START_TEST(passes_over_what_is_none)
 }
 END_TEST
 
-/* What cannot be read at one moment leaves what was read before. */
+/* A failed reading keeps the result of the one before. */
 START_TEST(keeps_what_was_known)
 {
     struct published was;
@@ -116,7 +116,7 @@ START_TEST(keeps_what_was_known)
     ck_assert(published_read(&d, &im));
     publish("basket");
     was = *header;
-    header->published_ns = 0; /* it is being changed */
+    header->published_ns = 0; /* the tracer is changing it */
     ck_assert(!published_read(&d, &im));
     *header = was;
     header->address = 4096; /* nothing is mapped there */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* When the next scrape is near: by one scraper, by two, by none that is regular. */
+/* When the next scrape is near: with one scraper, with two, and with irregular ones. */
 #include "suite.h"
 
 #include "base/clock.h"
@@ -31,11 +31,11 @@ START_TEST(expects_the_next_of_a_regular_one)
     ck_assert(!near_at(&t, 161));
     ck_assert(!near_at(&t, 184));
     ck_assert(near_at(&t, 185));
-    ck_assert(near_at(&t, 300)); /* it is late */
+    ck_assert(near_at(&t, 300)); /* the scrape is late */
 }
 END_TEST
 
-/* The longer of two gaps is no reason to miss the shorter. */
+/* With two gaps, the nearer scrape is expected. */
 START_TEST(expects_the_nearer_of_two)
 {
     struct scrape_times t = { .last_ns = 0 };
@@ -49,7 +49,7 @@ START_TEST(expects_the_nearer_of_two)
 }
 END_TEST
 
-/* A look by hand is forgotten after some scrapes. */
+/* A request by hand is forgotten after some scrapes. */
 START_TEST(forgets_what_was_once)
 {
     struct scrape_times t = { .last_ns = 0 };

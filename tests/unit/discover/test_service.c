@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* discover: which service a JVM is, by its options, its environment, and what the node says. */
+/* discover: a JVM's service, by its options, its environment, and facts of the node. */
 #include "suite.h"
 
 #include "base/text.h"
@@ -28,16 +28,16 @@ static const struct {
            "deployment.environment.name=prod,service.instance.id=a-1,other=x,"
            "service.namespace=web\0"),
       "shop", "2.4.1", "prod", "a-1", SERVICE_ENVIRON },
-    /* A name of its own counts more than an attribute, an option more than the environment. */
+    /* A name counts more than an attribute, and an option more than the environment. */
     { TEXT(""), TEXT("OTEL_RESOURCE_ATTRIBUTES=service.name=no\0OTEL_SERVICE_NAME=shop\0"), "shop",
       "", "", "", SERVICE_ENVIRON },
     { TEXT("-Dotel.resource.attributes=service.name=shop"), TEXT("OTEL_SERVICE_NAME=no\0"), "shop",
       "", "", "", SERVICE_PROPERTY },
     { TEXT("-Ddd.service=shop"), TEXT("OTEL_SERVICE_NAME=no\0DD_VERSION=3\0"), "shop", "3", "", "",
       SERVICE_PROPERTY },
-    /* Of JAVA_TOOL_OPTIONS. */
+    /* Options in JAVA_TOOL_OPTIONS. */
     { TEXT(""), TEXT("-Dotel.service.name=shop\0"), "shop", "", "", "", SERVICE_PROPERTY },
-    /* Percent signs, blanks, nothing, text that would draw something. */
+    /* Percent signs, blanks, empty values, and characters with a meaning in HTML. */
     { TEXT(""), TEXT("OTEL_RESOURCE_ATTRIBUTES=service.name=a%2Cb%zz%\0"), "a,b%zz%", "", "", "",
       SERVICE_ENVIRON },
     { TEXT(""), TEXT("OTEL_SERVICE_NAME=  \0DD_SERVICE=shop\0"), "shop", "", "", "",
@@ -69,9 +69,9 @@ static const struct {
 } PUBLISHED_CASES[] = {
     { TEXT("service.name=shop\0service.version=7\0"), TEXT("-Dotel.service.name=no"),
       TEXT("DD_SERVICE=no\0DD_VERSION=6\0DD_ENV=prod\0"), "shop", "7", "prod", SERVICE_CONTEXT },
-    /* Percent signs are as they are. */
+    /* Percent signs stay as they are. */
     { TEXT("service.name=a%2Cb=c\0"), TEXT(""), TEXT(""), "a%2Cb=c", "", "", SERVICE_CONTEXT },
-    /* One that has no name names none. */
+    /* An empty name counts as none. */
     { TEXT("service.version=7\0service.name= \0"), TEXT(""), TEXT("OTEL_SERVICE_NAME=shop\0"),
       "shop", "7", "", SERVICE_ENVIRON },
     { TEXT("service.version=7\0"), TEXT("-Ddd.service=shop\0-Ddd.version=6"), TEXT(""), "shop", "7",
@@ -153,7 +153,7 @@ START_TEST(asks_the_node_where_a_process_says_nothing)
     ck_assert_int_eq(s.source, SERVICE_UNIT);
     memset(p.container.id, 'a', 64);
     service_of_process(&p, &s);
-    ck_assert_str_eq(s.name, "Main"); /* a unit of the runtime is not the container's */
+    ck_assert_str_eq(s.name, "Main"); /* a unit of the runtime does not name the container */
     memcpy(p.container.name, "box", 4);
     service_of_process(&p, &s);
     ck_assert_str_eq(s.name, "box");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Side-band records of perf events: their bytes, and the rings that hold them. */
+/* Side-band records of perf events: their bytes and their rings. */
 #include "suite.h"
 
 #include "base/clock.h"
@@ -66,7 +66,7 @@ START_TEST(parses_side_band_records)
     buf_add(&b, &(uint64_t){ 1 }, 8);
     buf_add(&b, &(uint64_t){ 12 }, 8);
     put_id(&b, 10, 10, 79);
-    put_task(&b, PERF_RECORD_FORK, 0xffffffff, 9, 0xffffffff); /* not of our namespace */
+    put_task(&b, PERF_RECORD_FORK, 0xffffffff, 9, 0xffffffff); /* outside of the pid namespace */
     s = buf_span(&b);
     ck_assert(sideband_parse(&s, &r) && r.kind == SIDEBAND_FORK && r.host_pid == 10);
     ck_assert_int_eq(r.parent_pid, 9);
@@ -82,7 +82,7 @@ START_TEST(parses_side_band_records)
     ck_assert(!sideband_parse(&s, &r));
     ck_assert_uint_eq(s.n, 0);
 
-    s = (struct span){ b.p, 47 }; /* cut short: nothing is taken */
+    s = (struct span){ b.p, 47 }; /* cut short: no record is taken */
     ck_assert(!sideband_parse(&s, &r));
     ck_assert_uint_eq(s.n, 47);
     ((struct perf_event_header *)b.p)->size = 4; /* smaller than its header */
@@ -94,7 +94,7 @@ START_TEST(parses_side_band_records)
 }
 END_TEST
 
-/* A ring as the kernel fills it, in memory of our own. */
+/* A ring in the test's memory, filled like the kernel does. */
 struct fake_ring {
     int fd;
     char *p;
@@ -161,7 +161,7 @@ START_TEST(reads_rings_in_the_order_of_time)
     struct sideband *rings = NULL;
     struct seen seen = { .n = 0 };
 
-    fake_ring_open(&a, SIDEBAND_PAGES * 4096 * 3 - 24); /* a record across the end */
+    fake_ring_open(&a, SIDEBAND_PAGES * 4096 * 3 - 24); /* a record that wraps around the end */
     fake_ring_open(&b, 0);
     ck_assert_int_eq(sideband_map((int[]){ a.fd, b.fd }, 2, &rings, NULL), 0);
     write_exec(&a, 10, "one", 100);
@@ -175,19 +175,19 @@ START_TEST(reads_rings_in_the_order_of_time)
     ck_assert_str_eq(seen.r[1].comm, "two");
     ck_assert_str_eq(seen.r[2].comm, "three");
     ck_assert_str_eq(seen.r[3].comm, "four");
-    ck_assert_uint_eq(a.head->data_tail, a.head->data_head); /* the kernel has its room back */
+    ck_assert_uint_eq(a.head->data_tail, a.head->data_head); /* the kernel can use the room again */
     ck_assert_uint_eq(b.head->data_tail, b.head->data_head);
     ck_assert_uint_eq(sideband_malformed(rings), 0);
 
-    fake_ring_write(&b, SPAN("\1\0\0\0\0\0\377\377")); /* a record longer than what is there */
+    fake_ring_write(&b, SPAN("\1\0\0\0\0\0\377\377")); /* longer than the bytes in the ring */
     write_exec(&b, 11, "five", 500);
     ck_assert_uint_eq(sideband_drain(rings, 100, see, &seen), 1);
     ck_assert_int_eq(seen.r[4].kind, SIDEBAND_LOST);
     ck_assert_uint_eq(sideband_malformed(rings), 48);
-    write_exec(&b, 11, "six", 600); /* and it goes on */
+    write_exec(&b, 11, "six", 600); /* reading continues */
     ck_assert_uint_eq(sideband_drain(rings, 100, see, &seen), 1);
     ck_assert_str_eq(seen.r[5].comm, "six");
-    b.head->data_head += a.bytes + 8; /* more than a ring holds */
+    b.head->data_head += a.bytes + 8; /* more bytes than a ring holds */
     ck_assert_uint_eq(sideband_drain(rings, 100, see, &seen), 1);
     ck_assert_int_eq(seen.r[6].kind, SIDEBAND_LOST);
     sideband_unmap(rings);
@@ -205,7 +205,7 @@ START_TEST(says_why_a_ring_cannot_be_mapped)
     ck_assert_int_lt(sideband_map(&fd, 1, &rings, &err), 0);
     ck_assert_ptr_null(rings);
     ck_assert(strstr(err.remedy, "perf_event_mlock_kb") != NULL);
-    ck_assert_int_eq(fcntl(fd, F_GETFD), -1); /* taken over all the same */
+    ck_assert_int_eq(fcntl(fd, F_GETFD), -1); /* the ring was taken over nevertheless */
     ck_assert_uint_eq(sideband_drain(NULL, 1, see, NULL), 0);
 }
 END_TEST

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* discover: what Datadog's tracer says of a process, and anything else that a process puts there.
- */
+/* discover: the facts that Datadog's tracer gives about a process, and hostile contents in their
+ * place. */
 #include "suite.h"
 
 #include "discover/tracer_info.h"
@@ -32,7 +32,7 @@ static const struct {
       0,
       "service.name=shop|service.version=2.4|deployment.environment.name=prod|"
       "service.instance.id=i|" },
-    /* Each form of text, map and length; what is not text, or is nested, names nothing. */
+    /* Each form of text, map and length. A value that is nested or no text yields nothing. */
     { TEXT("\xde\x00\x02\xd9\x0cservice_name\xda\x00\x04shop\xabservice_"
            "env\xdb\x00\x00\x00\x04prod"),
       0, "service.name=shop|deployment.environment.name=prod|" },
@@ -61,7 +61,7 @@ static const struct {
            "a\0b\xaaruntime_id\xa0\xafservice_version\xc4\x01z"),
       0, "" },
     { TEXT("\x80"), 0, "" },
-    /* Broken: none, of no map, cut, of no key, of a type that there is not. */
+    /* Broken messages: empty, not a map, cut, without a key, of an unknown type. */
     { TEXT(""), -EBADMSG, "" },
     { TEXT("\x91\xa4shop"), -EBADMSG, "" },
     { TEXT("\xa4shop"), -EBADMSG, "" },
@@ -84,7 +84,7 @@ START_TEST(reads)
 }
 END_TEST
 
-/* However deep or wide, so many values are looked at. */
+/* The number of values read is limited, however deep or wide they are. */
 START_TEST(has_a_limit_of_values)
 {
     static char deep[8192] = "\x81\xa1x", wide[8192] = "\x81\xa1x\xdd\xff\xff\xff\xff";

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* symbolize/: inlined functions and lines by DWARF, as compilers of several kinds and versions
- * write it, at every address of a program; expected is what addr2line of binutils says. */
+/* symbolize/: inlined functions and lines by DWARF of several compilers and versions, at every
+ * address of a program. addr2line of binutils gives the expected result. */
 #include "suite.h"
 
 #include "base/buf.h"
@@ -21,11 +21,11 @@ extern char **environ;
 
 static char dir[] = "/tmp/flamed-test-dwarf-XXXXXX";
 
-/* The same program in several ways; the code of those with the same judge is the same. */
+/* The same program, built in several ways. Those with the same judge have the same code. */
 static const struct {
     const char *name, *compiler, *judge;
     const char *options[4];
-    const char *after[5]; /* run on it then */
+    const char *after[5]; /* programs to run on it afterwards */
 } VARIANTS[] = {
     { "gcc4", "gcc", "gcc4", { "-gdwarf-4" }, { NULL } },
     { "gcc5", "gcc", "gcc4", { "-gdwarf-5" }, { NULL } },
@@ -40,8 +40,8 @@ static const struct {
     { "clang5", "clang", "clang4", { "-gdwarf-5" }, { NULL } },
 };
 
-/* Runs a program to its end with @in and @out (-1: none); its status, MISSING where there is none.
- */
+/* Runs a program to its end with @in and @out (-1: none). Returns its status; MISSING: no such
+ * program. */
 static int run(const char *const argv[], int in, int out)
 {
     posix_spawn_file_actions_t actions;
@@ -112,7 +112,8 @@ static size_t variant(const char *name)
 
 /* ---- expected ---- */
 
-/* The text that `nm -S --defined-only` writes of @path: all that is code, as address and bytes. */
+/* Lists the code addresses of @path from the text of `nm -S --defined-only`, as address and
+ * bytes. */
 static size_t list_addresses(const char *path, uint64_t addresses[ADDRESSES_MAX])
 {
     const char *const argv[] = { "nm", "-S", "--defined-only", path, NULL };
@@ -140,7 +141,7 @@ static size_t list_addresses(const char *path, uint64_t addresses[ADDRESSES_MAX]
     return count;
 }
 
-/* What `addr2line -a -f -i` says, as "0xADDRESS\nFUNCTION LINE\n...". */
+/* Makes the expected text from `addr2line -a -f -i`: "0xADDRESS\nFUNCTION LINE\n...". */
 static void expect(const char *path, const uint64_t *addresses, size_t count, struct buf *out)
 {
     const char *const argv[] = { "addr2line", "-a", "-f", "-i", "-e", path, NULL };
@@ -167,7 +168,7 @@ static void expect(const char *path, const uint64_t *addresses, size_t count, st
         }
         ck_assert(span_take_line(&all, &place));
         place = span_from(place, span_rfind(place, ':') + 1);
-        place.n = span_find(place, ' '); /* "(discriminator 2)" */
+        place.n = span_find(place, ' '); /* drops "(discriminator 2)" */
         if (span_eq_str(place, "?"))
             place = SPAN("0");
         buf_add_span(out, name);
@@ -201,7 +202,7 @@ static void look_up(const char *path, const uint64_t *addresses, size_t count, s
     ck_assert_int_eq(out->error, 0);
 }
 
-/* Line by line: the whole is too long for a message. */
+/* Compares line by line: the whole is too long for a message. */
 static void compare(struct span got, struct span expected)
 {
     struct span a, b;
@@ -221,7 +222,7 @@ START_TEST(every_address_as_addr2line_says)
     size_t judge = variant(VARIANTS[_i].judge), count;
 
     if (!make(judge) || !make((size_t)_i))
-        return; /* clang and dwz need not be there */
+        return; /* clang and dwz may be missing */
     buf_init(&expected, (size_t)64 << 20);
     buf_init(&got, (size_t)64 << 20);
     count = list_addresses(path_of(VARIANTS[judge].name), addresses);
@@ -261,7 +262,8 @@ END_TEST
 
 static const char *const SPLIT[] = { "-gdwarf-4", "-gdwarf-5" };
 
-/* All of it is in a file beside, which is not read: no function, and the answer says why. */
+/* The debug information is in a separate file, which is not read. No function is found, and the
+ * answer gives the reason. */
 START_TEST(split_is_told)
 {
     const char *const argv[] = { "gcc",         "-O2",
@@ -289,7 +291,7 @@ START_TEST(split_is_told)
 }
 END_TEST
 
-/* Of what .debug_aranges lists no unit is read before its code is asked for. */
+/* A unit without an entry in .debug_aranges is not read before an address in it is asked for. */
 START_TEST(listed_units_are_not_opened)
 {
     static const char *const NAMES[] = { "gcc4", "gcc5", "gcc564" };
@@ -341,7 +343,7 @@ END_TEST
 
 /* ---- limits ---- */
 
-/* How many of the answers to @addresses of @path have each state. */
+/* Counts the states of the answers to @addresses of @path. */
 static void count_states(const char *path, const uint64_t *addresses, size_t count,
                          size_t states[DWARF_BEYOND + 1], uint64_t *ret_skipped)
 {
@@ -361,7 +363,7 @@ static void count_states(const char *path, const uint64_t *addresses, size_t cou
     *ret_skipped = a.skipped;
 }
 
-/* Compiles @source with @options, NULL at the end, as @name. */
+/* Compiles @source with @options (NULL at the end) into @name. */
 static void compile(const char *source, const char *name, const char *const *options)
 {
     const char *argv[16] = { "gcc",         "-O2",  "-nostdlib", "-static",
@@ -383,11 +385,11 @@ static void patch_info(const char *path, uint64_t at, uint32_t value, size_t n)
     ck_assert_int_eq(pwrite(fd, &value, n, (off_t)at), (ssize_t)n);
 }
 
-/* A unit that cannot be read, whether its code is listed or not. */
+/* A unit that cannot be read is reported, whether .debug_aranges lists it or not. */
 START_TEST(broken_units_are_told)
 {
     static const struct {
-        uint64_t at; /* in its header */
+        uint64_t at; /* offset in the unit's header */
         uint32_t value;
         size_t n;
     } BREACHES[] = { { 4, 9, 2 }, /* version */ { 0, 0x7fffffff, 4 } /* length */ };
@@ -404,7 +406,8 @@ START_TEST(broken_units_are_told)
 }
 END_TEST
 
-/* A chain of @n functions, each inlined into the next, and the last into one that is not. */
+/* Writes a chain of @n functions, each inlined into the next. The last one is inlined into a
+ * function of its own. */
 static void write_chain(const char *path, unsigned n)
 {
     FILE *f = fopen(path, "we");
@@ -416,7 +419,7 @@ static void write_chain(const char *path, unsigned n)
     for (unsigned i = 1; i < n; i++)
         fprintf(f, "IN void f%u(void) { f%u(); }\n", i, i - 1);
     fputs("__attribute__((noinline)) long pad(long x) { ", f);
-    for (unsigned i = 0; i < 100; i++) /* list_addresses wants some code */
+    for (unsigned i = 0; i < 100; i++) /* list_addresses() needs some code */
         fprintf(f, "x = x * %u ^ sink; ", i * 2 + 3);
     fprintf(f, "return x; }\nint main(void) { f%u(); return (int)pad(1); }\n", n - 1);
     ck_assert_int_eq(fclose(f), 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* elf/image_code.h over code as GraalVM writes it, and over what it must not take for that. */
+/* elf/image_code.h over code of GraalVM, and over similar code that it must refuse. */
 #include "elf/image_code.h"
 
 #include "suite.h"
@@ -15,7 +15,7 @@ struct want {
 static const struct {
     const char *what;
     struct span code;
-    struct want want[2]; /* of functions; a NULL one ends them */
+    struct want want[2]; /* of functions; NULL ends them */
     size_t functions;
 } CODE_CASES[] = {
     { "a frame, and slow code behind the return",

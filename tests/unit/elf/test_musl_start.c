@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* elf/musl_start.h over code as it is in musl, and over what it must not take for that. */
+/* elf/musl_start.h over code of musl, and over similar code that it must refuse. */
 #include "elf/musl_start.h"
 
 #include "suite.h"
@@ -12,7 +12,7 @@
 #define ENTRY "\x48\x31\xed\x48\x89\xe7\x48\x8d\x35\0\0\0\0\x48\x83\xe4\xf0"
 /* push rbp; push rbx; sub rsp, 8; call [rbx]; mov rdi, rax; call */
 #define FUNCTION "\x55\x53\x48\x83\xec\x08\xff\x13\x48\x89\xc7\xe8\0\0\0\0"
-#define TAKES_IT "\xe8\0\0\0\0" /* a call of what follows */
+#define TAKES_IT "\xe8\0\0\0\0" /* a call of the next function */
 
 static const struct {
     const char *what;
@@ -125,7 +125,7 @@ START_TEST(many_functions_have_room_or_none)
 }
 END_TEST
 
-/* Static programs have libc behind their own code, which may be large and may look like it. */
+/* Static programs have libc behind their own code, which may be large and may resemble it. */
 START_TEST(the_last_ones_are_read)
 {
     const size_t own = (size_t)8 << 20, lookalikes = 100 * 21;
@@ -148,7 +148,7 @@ START_TEST(the_last_ones_are_read)
 }
 END_TEST
 
-/* As many starts as can be, and more than were kept once: each call has its nearest. */
+/* As many starts as possible, and more than a former limit: each call finds its nearest start. */
 START_TEST(many_starts_leave_room)
 {
     const size_t calls = 2000 * 5;
@@ -159,7 +159,7 @@ START_TEST(many_starts_leave_room)
     ck_assert_ptr_nonnull(code);
     memcpy(code + calls, last.p, last.n);
     for (size_t at = 0; at < calls; at += 5) {
-        int32_t to = (int32_t)(calls - at - 5); /* all in front of the function */
+        int32_t to = (int32_t)(calls - at - 5); /* all before the function */
 
         code[at] = '\xe8';
         memcpy(code + at + 1, &to, sizeof(to));
@@ -171,7 +171,7 @@ START_TEST(many_starts_leave_room)
 }
 END_TEST
 
-/* The largest code, of what costs most. */
+/* The largest code, of the costliest patterns. */
 static const struct span COSTLY[] = { SPAN("\x90"), SPAN("\xff\xd3\x89\xc7\xe8"), SPAN("\xe8"),
                                       SPAN("\x31\xed\x5f\x41\xff\xd1\x89\xc7\x31\xc0\xb0\x3c") };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* symbolize/: ranges out of overlapping entries, the small map of words, the keyed hash. */
+/* symbolize/: ranges from overlapping entries, the small map of words, the keyed hash. */
 #include "base/siphash.h"
 #include "base/u64_cache.h"
 #include "elf/symbol_sort.h"
@@ -144,7 +144,7 @@ START_TEST(a_builder_keeps_to_its_limits)
 }
 END_TEST
 
-/* A long name that many inner ranges cut into pieces must be kept once. */
+/* A long name that inner ranges cut into many pieces is stored once. */
 START_TEST(a_name_is_kept_once)
 {
     _cleanup_symbol_builder_ struct symbol_builder b = { 0 };
@@ -168,7 +168,7 @@ START_TEST(a_name_is_kept_once)
 }
 END_TEST
 
-/* The other names of a function are kept, once each; not those of marks. */
+/* The other names of a function are kept, once each. Names of marks are not. */
 START_TEST(aliases_are_kept)
 {
     _cleanup_symbol_builder_ struct symbol_builder b = { 0 };
@@ -211,7 +211,7 @@ static void many_name(size_t i, char text[64])
     snprintf(text, 64, "_ZN4some9namespace%zu5Class8functionE%zuv", i / 100, i % 100);
 }
 
-/* A number that looks like chance. */
+/* Returns a number that looks random. */
 static uint64_t scramble(uint64_t i)
 {
     i = (i ^ i >> 31) * UINT64_C(0xbf58476d1ce4e5b9);
@@ -245,7 +245,7 @@ START_TEST(names_are_packed_and_found)
 }
 END_TEST
 
-/* Names that do not get smaller are kept as they are; others follow them. */
+/* Names that compression does not shrink are kept as they are. Others follow them. */
 START_TEST(names_that_cannot_be_packed_are_kept)
 {
     _cleanup_free_ uint32_t *at = calloc(MANY, sizeof(*at));
@@ -312,7 +312,7 @@ static int add_nested(struct symbol_builder *b, uint64_t i)
         SPAN("f"));
 }
 
-/* Each lies in the one before, which is all there is room for. */
+/* Adds nested ranges until the limit of memory. The table stays within it. */
 START_TEST(a_table_keeps_to_its_memory)
 {
     _cleanup_symbol_builder_ struct symbol_builder b = { 0 };
@@ -335,7 +335,7 @@ START_TEST(a_table_keeps_to_its_memory)
 }
 END_TEST
 
-/* Entries that were used up are given back on the way: a table of many is as it would be of few. */
+/* Used entries are freed on the way. A table of many entries is like one of few. */
 START_TEST(a_table_of_many)
 {
     _cleanup_symbol_builder_ struct symbol_builder b = { 0 };
@@ -355,7 +355,7 @@ START_TEST(a_table_of_many)
                                             span_of(text)),
                          0);
     }
-    b.max_bytes = symbol_builder_bytes(&b) + (2 << 20); /* which a copy would not fit in */
+    b.max_bytes = symbol_builder_bytes(&b) + (2 << 20); /* a copy would not fit */
     ck_assert_int_eq(symbol_table_build(&b, &t), 0);
     ck_assert_uint_eq(t.count, MANY);
     for (size_t i = 0; i < MANY; i++) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* engine/mailbox.c: a caller of a stalled engine gets its error in time, and no call is lost. */
+/* engine/mailbox.c: a caller of a stalled engine gets its error in time, and each call is
+ * handled. */
 #include "suite.h"
 
 #include "engine/mailbox.h"
@@ -27,7 +28,7 @@ static void teardown(void)
     close(m.wake_fd);
 }
 
-/* The engine's last sign of life came @ns ago. */
+/* Sets the engine's last sign of life to @ns ago. */
 static void stand_since(uint64_t ns)
 {
     atomic_store(&m.alive_ns, clock_monotonic_ns() - ns);
@@ -39,7 +40,7 @@ static int run(void *arg)
     return *(int *)arg;
 }
 
-/* As a broker that does not answer holds the engine. */
+/* Blocks the engine, like a broker that does not answer. */
 static int hold(void *arg)
 {
     stand_since(MAILBOX_STALLED_NS * 2);
@@ -76,10 +77,10 @@ START_TEST(it_is_told_that_it_stands)
     ck_assert_ptr_nonnull(strstr(err.msg, "is stalled"));
     ck_assert_str_ne(err.remedy, "");
     ck_assert_int_eq(err.code, -ETIMEDOUT);
-    ck_assert_ptr_null(m.calls); /* nothing points into our stack */
+    ck_assert_ptr_null(m.calls); /* no call points into this stack */
 
     began_ns = clock_monotonic_ns();
-    stand_since(MAILBOX_STALLED_NS - NSEC_PER_SEC / 2); /* not yet: it is waited for until then */
+    stand_since(MAILBOX_STALLED_NS - NSEC_PER_SEC / 2); /* the caller waits until the limit */
     ck_assert_int_eq(mailbox_ask(&m, run, &value, &err), BACKEND_UNAVAILABLE);
     ck_assert_uint_ge(clock_monotonic_ns() - began_ns, NSEC_PER_SEC / 2);
     ck_assert_int_eq(ran, 0);
@@ -88,7 +89,7 @@ START_TEST(it_is_told_that_it_stands)
 }
 END_TEST
 
-/* What it has begun is not given up: it uses what the caller holds. */
+/* A call that has begun is not given up: it uses the caller's memory. */
 struct asking {
     int value, result;
     struct error err;
@@ -115,7 +116,7 @@ START_TEST(others_are_told_what_has_begun_is_waited_for)
     while (!begun)
         usleep(1000);
     ck_assert_int_eq(mailbox_ask(&m, run, &value, &err), BACKEND_UNAVAILABLE);
-    mailbox_post(&m, run, &value, sizeof(value)); /* waits for nothing, and is done later */
+    mailbox_post(&m, run, &value, sizeof(value)); /* does not wait; the call runs later */
     ck_assert_int_eq(held.result, 0);
     ck_assert_int_eq(ran, 1);
     leave = true;
@@ -160,7 +161,7 @@ START_TEST(a_call_may_be_answered_later)
     pthread_create(&asker, NULL, ask_begin, &a);
     while (!m.later)
         mailbox_run(&m);
-    ck_assert(!mailbox_answer(&m, ticket + 1, 0, NULL)); /* of nobody */
+    ck_assert(!mailbox_answer(&m, ticket + 1, 0, NULL)); /* a ticket without a caller */
     ck_assert(mailbox_answer(&m, ticket, BACKEND_CONFLICT, &err));
     pthread_join(asker, NULL);
     ck_assert_int_eq(a.result, BACKEND_CONFLICT);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* engine/dispatch.c: the way of a sample to the captures that want it. */
+/* engine/dispatch.c: how a sample reaches the captures that want it. */
 #include "../capture/capture_rig.h"
 
 #include "unwind/unwind.h"
@@ -16,7 +16,7 @@ static void setup(void)
 
     rig_open(&rig);
     req = rig_request(&rig, "cpu", PERIOD);
-    req.target.pid_count = 0; /* of every process: files are read once samples need them */
+    req.target.pid_count = 0; /* of every process: files are read only once samples need them */
     ck_assert_int_eq(rig_start(&rig, &req, NULL), 0);
 }
 
@@ -45,7 +45,7 @@ START_TEST(a_sample_of_a_hidden_process_is_counted)
 {
     struct sample_record rec = rig_sample_of(&rig, 0);
 
-    rec.host_pid = rec.host_tid = 0; /* of another pid namespace */
+    rec.host_pid = rec.host_tid = 0; /* in another pid namespace */
     rig_take(&rig, &rec);
     ck_assert_uint_eq(rig.dispatch.samples, 1);
     ck_assert_uint_eq(rig.dispatch.unmatched, 1);
@@ -67,7 +67,7 @@ START_TEST(a_copied_sample_of_a_hidden_process_is_counted_as_hidden)
 }
 END_TEST
 
-/* Its pc is known nevertheless. */
+/* Its pc is still known. */
 START_TEST(a_copy_of_nothing_has_its_reason)
 {
     const struct profile *p;
@@ -108,7 +108,7 @@ START_TEST(a_sample_is_named_once_for_all_captures)
 }
 END_TEST
 
-/* Returns where the C library's code begins in the process. */
+/* Returns the address of the C library's code in the process. */
 static uint64_t libc_code(void)
 {
     char path[64], line[512];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* engine/scheduled.c: what schedules and triggers count of captures that take long to begin. */
+/* engine/scheduled.c: how schedules and triggers count captures that take long to begin. */
 #include "capture_rig.h"
 #include "tests/unit/store/store_fixture.h"
 

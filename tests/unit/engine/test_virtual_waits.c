@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* engine/virtual_waits.c: the time before a look that its samples do not stand for. */
+/* engine/virtual_waits.c: the time before a pass that its samples do not cover. */
 #include "../capture/capture_rig.h"
 
 #include "engine/virtual_waits.h"
@@ -10,7 +10,7 @@
 static struct rig rig;
 static struct virtual_waits waits;
 static struct process *jvm;
-/* What the next look finds. */
+/* The result of the next pass. */
 static int found;
 static uint32_t broken, places;
 
@@ -18,7 +18,7 @@ int __wrap_hotspot_dump_threads(struct hotspot_vm *vm, struct hotspot_dump_batch
 int __wrap_hotspot_dump_threads(struct hotspot_vm *vm, struct hotspot_dump_batch *b)
 {
     (void)vm;
-    jvm->vm = NULL; /* it is none */
+    jvm->vm = NULL; /* a JVM without a VM to read */
     b->broken = broken;
     b->places = places;
     b->weight = 1;
@@ -37,15 +37,15 @@ static void look(void)
     uint64_t now_ns = clock_monotonic_ns();
 
     jvm->jvm = JVM_READY;
-    jvm->vm = (struct hotspot_vm *)&waits; /* is only asked whether it is there */
+    jvm->vm = (struct hotspot_vm *)&waits; /* the pointer is only compared with NULL */
     virtual_wishes_add(wishes, &jvm->id, 1, 0, /* locks= */ false, now_ns);
     wishes->of[0].due_ns = waits.paid_ns = 0;
     virtual_waits_tick(&waits, wishes, &rig.dispatch, now_ns);
-    ck_assert_ptr_null(jvm->vm); /* it was looked at */
+    ck_assert_ptr_null(jvm->vm); /* the pass has run */
     jvm->jvm = JVM_NO;
 }
 
-/* Begins a capture 30 s ago. */
+/* Begins a capture, 30 s in the past. */
 static void setup(void)
 {
     struct capture_request req;
@@ -112,7 +112,7 @@ START_TEST(a_jvm_waits_from_its_start_on)
     jvm->exec_time_ns = clock_monotonic_ns() - (_i ? 11 : 0) * NSEC_PER_SEC;
     places = 64;
     look();
-    seconds = seconds_missing(); /* the look stands for the last second */
+    seconds = seconds_missing(); /* the pass covers the last second */
     if (_i) {
         ck_assert_double_ge(seconds, 10.0 * THREADS);
         ck_assert_double_lt(seconds, 20.0 * THREADS);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the names of events say: raw, of caches, of PMUs, tracepoints, breakpoints, modifiers. */
+/* The meaning of event names: raw events, caches, PMUs, tracepoints, breakpoints, modifiers. */
 #include "suite.h"
 
 #include "event/event_form.h"
@@ -8,7 +8,7 @@
 #define U (1 << 0) /* exclude_user */
 #define K (1 << 1) /* exclude_kernel */
 
-/* As perf_event_open(2) wants them; what perf(1) makes of them is in jvm_event_forms. */
+/* The values for perf_event_open(2). jvm_event_forms compares them with those of perf(1). */
 static const struct {
     const char *text;
     int r;
@@ -165,7 +165,7 @@ START_TEST(parts)
 }
 END_TEST
 
-/* What is listed can be asked for. */
+/* Listed events can be sampled. */
 START_TEST(lists_caches)
 {
     char name[EVENT_CACHE_NAME_BYTES];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The search for events: parts of names, and patterns of all of it. */
+/* The search for events by parts of names and by patterns for whole names. */
 #include "suite.h"
 
 #include "event/event_match.h"

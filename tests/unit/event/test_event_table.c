@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The rows of events.def, and what is true of the forms of other names: what all must keep to. */
+/* Rules that all rows of events.def must keep, and rules for the forms of other names. */
 #include "suite.h"
 
 #include "event/events.h"
@@ -21,7 +21,7 @@ START_TEST(every_kind_has_a_row)
 }
 END_TEST
 
-/* An event counts time, or something else, and may be asked for with its default. */
+/* Each event counts time or another unit, and its default is valid. */
 START_TEST(defaults_are_valid)
 {
     for (uint32_t kind = 0; kind < EVENT_KINDS_ALL; kind++) {
@@ -55,13 +55,13 @@ START_TEST(flags_agree)
             ck_assert_msg(info->flags & EVENT_VALUED, "%s", info->name);
         if (event_has_timer(info))
             ck_assert_msg(event_is_timed(info), "%s", info->name);
-        if (info->perf_type == EVENT_PERF_NONE) /* the first program attaches to nothing */
+        if (info->perf_type == EVENT_PERF_NONE) /* the first program needs one */
             ck_assert_msg(info->program != PROGRAM_CPU, "%s", info->name);
     }
 }
 END_TEST
 
-/* What is true of all events with a source. */
+/* Rules for all events with a source. */
 static const struct {
     enum event_source_kind source;
     uint32_t flags;

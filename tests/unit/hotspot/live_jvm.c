@@ -78,7 +78,7 @@ bool live_output(const char *const *argv, char *buf, size_t size)
     return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-/* The release is the number in the folder's name: java-17-openjdk-amd64, temurin-25-jdk-amd64. */
+/* The release is a number in the folder's name: java-17-openjdk-amd64, temurin-25-jdk-amd64. */
 const char *live_home(int jdk)
 {
     static char home[32][280];
@@ -105,9 +105,8 @@ const char *live_home(int jdk)
     return home[jdk][0] ? home[jdk] : NULL;
 }
 
-/* FLAMED_JDK_ROOTS, or tests/.cache, has roots "jdk-8", "jdk-11", ... each with its own
- * /usr/lib/jvm.
- */
+/* Finds the root of a JDK: FLAMED_JDK_ROOTS, or tests/.cache, has folders "jdk-8", "jdk-11", ...
+ * each with its own /usr/lib/jvm. */
 static bool root_of(int jdk, char *buf, size_t size)
 {
     const char *roots = getenv("FLAMED_JDK_ROOTS");
@@ -130,7 +129,7 @@ bool live_compile(const char *source)
     const char *home = live_home(17) ? live_home(17) : live_home(25);
     char javac[320], sources[] = FLAMED_TEST_DATA "/../jvm/java", file[512], output[16];
     const char *argv[] = { javac,
-                           "-J-XX:TieredStopAtLevel=1", /* it ends too early to gain by C2 */
+                           "-J-XX:TieredStopAtLevel=1", /* javac ends too early to gain from C2 */
                            "-J-XX:+UseSerialGC",
                            "-proc:none",
                            "--release",
@@ -152,7 +151,7 @@ bool live_compile(const char *source)
     return live_output(argv, output, sizeof(output));
 }
 
-/* In the child: a mount namespace in which @root has /proc, /dev and, as its /tmp, the classes. */
+/* In the child: makes a mount namespace in which @root has /proc, /dev and the classes as /tmp. */
 static void enter_root(const char *root)
 {
     static const char *const POINTS[] = { "proc", "dev", "tmp" };

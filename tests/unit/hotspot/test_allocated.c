@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What threads have allocated, over looks at them: those that come, go, and take another's place.
- */
+/* The bytes that threads have allocated, over several readings, with threads that begin, end, and
+ * reuse a place. */
 #include "suite.h"
 
 #include "hotspot/allocated.h"
@@ -30,7 +30,7 @@ START_TEST(adds_up)
     ck_assert_uint_eq(a.bytes, 60);
     LOOK({ 0x100, 15, 1 }, { 0x200, 20, 2 }, { 0x300, 100, 3 });
     ck_assert_uint_eq(a.bytes, 135);
-    LOOK({ 0x100, 15, 1 }, { 0x300, 100, 3 }, { 0x400, 7, 4 }); /* 2 ended, 4 began */
+    LOOK({ 0x100, 15, 1 }, { 0x300, 100, 3 }, { 0x400, 7, 4 }); /* thread 2 ended, thread 4 began */
     ck_assert_uint_eq(a.bytes, 142);
     free(a.threads);
 }
@@ -41,7 +41,7 @@ START_TEST(never_falls)
     struct allocated a = { .count = 0 };
 
     LOOK({ 0x100, 100, 1 });
-    LOOK({ 0x100, 40, 1 }); /* it was between two buffers */
+    LOOK({ 0x100, 40, 1 }); /* read between two buffers */
     ck_assert_uint_eq(a.bytes, 100);
     LOOK({ 0x100, 120, 1 });
     ck_assert_uint_eq(a.bytes, 120);
@@ -73,7 +73,7 @@ START_TEST(one_that_is_missed_counts_once)
     ck_assert_uint_eq(a.count, 2);
     LOOK({ 0x100, 100, 1 });
     LOOK({ 0x100, 100, 1 });
-    ck_assert_uint_eq(a.count, 1); /* it has ended */
+    ck_assert_uint_eq(a.count, 1); /* the thread has ended */
     free(a.threads);
 }
 END_TEST

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hotspot/ without a JVM: its codings, and images of JVM memory (the fuzz corpus), as they are and
- * broken. What inlined frames say is checked against the source: the line of a
- * caller's frame must hold the call of the method that is inlined there.
+ * hotspot/ without a JVM: its codings, and images of JVM memory (the fuzz corpus), intact and
+ * broken. Inlined frames are checked against the source: the line of a caller's frame must contain
+ * the call of the inlined method.
  */
 #include "suite.h"
 
@@ -34,8 +34,8 @@ static const struct {
     { "\xc0\x01", 2, 0, true, 256, 0 },
     { "\x01", 1, 1, true, 0, 0 },
     { "\xbf\x05", 2, 1, true, 190, 1 },
-    { "\xc0\x01", 2, 1, true, 191, 0 }, /* the threshold did not move in JDK 20 */
-    { "\x00", 1, 1, false, 0, 1 },      /* does not occur since JDK 20 */
+    { "\xc0\x01", 2, 1, true, 191, 0 }, /* JDK 20 did not move the threshold */
+    { "\x00", 1, 1, false, 0, 1 },      /* not written since JDK 20 */
     { "\xc0", 1, 0, false, 0, 1 },      /* cut */
     { "", 0, 0, false, 0, 0 },
     { "\xff\xff\xff\xff\xff\x07", 6, 0, true, 255U * (1 + 64 + 4096 + 262144 + 16777216), 1 },
@@ -139,7 +139,7 @@ static void read_source(void)
     fclose(f);
 }
 
-/* Frames whose caller's line holds their call. */
+/* Counts frames at whose caller's line the source has the call. */
 static int check_frames(const struct hotspot_location *at, int n)
 {
     char callee[64] = "";
@@ -216,7 +216,7 @@ static void see_thread(void *cookie, const struct hotspot_thread *t)
         main_tid = t->ns_tid;
 }
 
-/* The memory of an unloaded class, in parts another's: such a method has no name. */
+/* An unloaded class's memory, partly reused: its methods get no name. */
 START_TEST(refuses_methods_of_classes_that_are_gone)
 {
     struct hotspot_location at[HOTSPOT_INLINE_MAX];
@@ -242,11 +242,11 @@ START_TEST(refuses_methods_of_classes_that_are_gone)
     memory_u64(&vm->memory, m.const_method + (uint64_t)vm->layout.const_constants.offset, &pool);
     memory_u64(&vm->memory, pool + (uint64_t)vm->layout.pool_holder.offset, &holder);
     memory_u64(&vm->memory, holder + (uint64_t)vm->layout.klass_name.offset, &name);
-    if (_i % 2) { /* a class of other constants is there now */
+    if (_i % 2) { /* now there is a class with other constants */
         holder += (uint64_t)vm->layout.instance_constants.offset;
         p = image_page(&image, holder & ~UINT64_C(4095), false);
         p->bytes[holder & 4095] ^= 8;
-    } else { /* its name was freed, and the allocator has written there */
+    } else { /* the name was freed, and the allocator overwrote it */
         name += (uint64_t)vm->layout.symbol_body.offset;
         p = image_page(&image, name & ~UINT64_C(4095), false);
         p->bytes[name & 4095] = '\0';
@@ -270,7 +270,7 @@ START_TEST(names_the_threads_of_an_image)
 }
 END_TEST
 
-/* Another release than those that are known: refused with a sentence that names it. */
+/* An unknown release is refused with a sentence that names it. */
 START_TEST(refuses_an_unknown_release)
 {
     struct error err = ERROR_NULL;
@@ -290,7 +290,8 @@ START_TEST(refuses_an_unknown_release)
 }
 END_TEST
 
-/* While the dynamic linker still maps libjvm, other bytes lie where its dynamic section will be. */
+/* While the dynamic linker still maps libjvm, other bytes lie at the place of its dynamic
+ * section. */
 START_TEST(waits_for_the_dynamic_linker)
 {
     struct error err = ERROR_NULL;
@@ -310,7 +311,7 @@ START_TEST(waits_for_the_dynamic_linker)
 }
 END_TEST
 
-/* Has the tables' text @name say something else. */
+/* Changes the text @name of the tables. */
 static int rename_text(const char *name)
 {
     size_t n = strlen(name) + 1;
@@ -329,7 +330,7 @@ static int rename_text(const char *name)
     return found;
 }
 
-/* The tables of 25.0.2 do not tell of continuations; walks over virtual threads search. */
+/* The tables of 25.0.2 lack continuations: walks over virtual threads search for their end. */
 START_TEST(reads_a_25_without_continuations)
 {
     static const char *const GONE[] = { NULL, "_cont_entry", "ContinuationEntry" };
@@ -347,7 +348,7 @@ START_TEST(reads_a_25_without_continuations)
 }
 END_TEST
 
-/* Whatever byte of libjvm's header or of its tables is changed, the answer is an outcome with a
+/* Changes each byte of libjvm's header and tables. The result is always an outcome with a
  * sentence. */
 START_TEST(survives_changed_tables)
 {
@@ -364,7 +365,7 @@ START_TEST(survives_changed_tables)
 }
 END_TEST
 
-/* The image, whose interpreter's buffer is still as large as it could ever get. */
+/* The image with an interpreter's buffer of the largest size that it may ever have. */
 static uint64_t queue_limit_at;
 
 static ssize_t read_generating(void *cookie, uint64_t address, void *buf, size_t n)
@@ -378,7 +379,8 @@ static ssize_t read_generating(void *cookie, uint64_t address, void *buf, size_t
     return got;
 }
 
-/* What the buffer is cut off later becomes stubs and adapters, which are not the interpreter. */
+/* Later the JVM cuts the buffer. The rest becomes stubs and adapters, which are not the
+ * interpreter. */
 START_TEST(waits_for_the_interpreter)
 {
     struct error err = ERROR_NULL;
@@ -390,7 +392,7 @@ START_TEST(waits_for_the_interpreter)
     queue_limit_at += (uint64_t)vm->layout.stub_queue_limit.offset;
     vm = hotspot_vm_close(vm);
     ck_assert_int_eq(hotspot_vm_open_memory(read_generating, &image, image.base, NULL, &vm, &err),
-                     jdk == 8 ? 0 : HOTSPOT_NOT_READY); /* JDK 8 cuts nothing off */
+                     jdk == 8 ? 0 : HOTSPOT_NOT_READY); /* JDK 8 cuts no buffer */
 }
 END_TEST
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hotspot/: questions that are made in one turn, what is kept for a moment, and an abandoned
- * question. */
+/* hotspot/: calls that are made in one turn, pages kept for a moment, and abandoned calls. */
 #include "suite.h"
 
 #include "hotspot/vm.h"
@@ -10,8 +9,8 @@
 #include <unistd.h>
 
 static int proc_fd, reads;
-static atomic_int unread_ahead; /* reads that the engine's thread would make a turn for, each */
-static atomic_int hang_fd = -1; /* where a read hangs, if not -1 */
+static atomic_int unread_ahead; /* reads that each would cost the engine's thread a turn */
+static atomic_int hang_fd = -1; /* a read of this fd hangs; -1: none hangs */
 static char target[MEMORY_PAGE * 3] __attribute__((aligned(4096)));
 
 static ssize_t read_target(void *cookie, uint64_t address, void *buf, size_t n)
@@ -76,7 +75,7 @@ static int sum(struct hotspot_vm *vm, void *arg)
     return total;
 }
 
-/* Answers come out of what was read after the sample, and not long ago. */
+/* Answers come from pages read after the sample, and not long ago. */
 START_TEST(keeps_pages_for_a_moment)
 {
     struct hotspot_vm *vm = new_vm();
@@ -88,7 +87,7 @@ START_TEST(keeps_pages_for_a_moment)
     target[4096] = 3;
     ck_assert_int_eq(vm_ask(vm, sum, near, sizeof(near)), 3);
     ck_assert_int_eq(vm_ask(vm, sum, near, sizeof(near)), 3);
-    ck_assert_int_eq(reads, 2); /* no moment: each reads again */
+    ck_assert_int_eq(reads, 2); /* no moment is set: each call reads again */
 
     memory_moment(&vm->memory, before_ns, before_ns + 1);
     ck_assert_int_eq(vm_ask(vm, sum, near, sizeof(near)), 3);
@@ -96,11 +95,11 @@ START_TEST(keeps_pages_for_a_moment)
     ck_assert_int_eq(vm_ask(vm, sum, near, sizeof(near)), 3);
     ck_assert_int_eq(vm_ask(vm, sum, far, sizeof(far)), 4);
     ck_assert_int_eq(reads, 4);
-    memory_moment(&vm->memory, before_ns + 1, before_ns + 1000); /* another of the same */
+    memory_moment(&vm->memory, before_ns + 1, before_ns + 1000); /* another sample of that moment */
     ck_assert_int_eq(vm_ask(vm, sum, near, sizeof(near)), 3);
     ck_assert_int_eq(reads, 4);
 
-    memory_moment(&vm->memory, before_ns + 2, before_ns + 1000); /* it was not there yet then */
+    memory_moment(&vm->memory, before_ns + 2, before_ns + 1000); /* read before the sample */
     ck_assert_int_eq(vm_ask(vm, sum, near, sizeof(near)), 13);
     ck_assert_int_eq(reads, 5);
     target[0] = 21;
@@ -113,7 +112,7 @@ START_TEST(keeps_pages_for_a_moment)
 }
 END_TEST
 
-/* More pages than lines: what is read last is right, and what was read before is read again. */
+/* More pages than lines of the cache. The last page read is right; an earlier one is read again. */
 START_TEST(pages_that_share_lines_are_told_apart)
 {
     struct hotspot_vm *vm = new_vm();
@@ -167,7 +166,7 @@ END_TEST
 /* A question that is not answered by what is kept leaves that as it was. */
 START_TEST(a_question_in_vain_drops_no_page)
 {
-    size_t row = MEMORY_PAGE * MEMORY_LINES; /* pages so far apart share their lines */
+    size_t row = MEMORY_PAGE * MEMORY_LINES; /* pages at this distance share their lines */
     struct hotspot_vm *vm = new_vm();
     char *big = aligned_alloc(MEMORY_PAGE, row * (MEMORY_WAYS + 1));
     uint64_t v;
@@ -190,7 +189,7 @@ START_TEST(a_question_in_vain_drops_no_page)
 }
 END_TEST
 
-/* As a question that reads ahead, which ends where something is not kept. */
+/* A call that reads ahead. It ends at a word that is not kept. */
 static int keep_both(struct hotspot_vm *vm, void *arg)
 {
     const uint32_t *offsets = arg;
@@ -202,7 +201,7 @@ static int keep_both(struct hotspot_vm *vm, void *arg)
     return 0;
 }
 
-/* Words that are not kept are read, all of them in one turn. */
+/* Words that are not kept are read, all in one turn. */
 START_TEST(a_question_in_vain_is_made_in_full)
 {
     struct hotspot_vm *vm = new_vm();
@@ -241,7 +240,7 @@ static void wait_for_none(void)
     ck_assert_uint_eq(s.held, 0);
 }
 
-/* Nothing of it is used, nor freed, until it is back. */
+/* Until the abandoned call returns, its memory is neither used nor freed. */
 START_TEST(a_call_that_is_left_keeps_the_vm)
 {
     struct hotspot_vm *vm = new_vm();
@@ -283,14 +282,14 @@ END_TEST
 
 #define LISTED 40
 
-/* A JavaThread, with its OSThread elsewhere. */
+/* A JavaThread with a separate OSThread. */
 struct made_java_thread {
     uint64_t next, osthread, stack_base, stack_size;
     char page[MEMORY_PAGE];
     uint32_t tid;
 };
 
-/* In whole pages, which are what is read. */
+/* Whole pages, as the reads are of whole pages. */
 static struct {
     uint64_t first;
     struct made_java_thread all[LISTED];
@@ -343,7 +342,7 @@ static void see_thread(void *cookie, const struct hotspot_thread *t)
     s->count++;
 }
 
-/* A list fills hundreds of pages, and is read in one turn, not in one for each. */
+/* A list fills hundreds of pages. It is read in one turn, not in one per page. */
 START_TEST(threads_are_listed_in_one_turn)
 {
     struct hotspot_vm *vm = new_vm_of_threads();
@@ -356,7 +355,7 @@ START_TEST(threads_are_listed_in_one_turn)
     seen = (struct seen_threads){ .owners = true };
     ck_assert_int_eq(hotspot_vm_threads(vm, HOTSPOT_THREAD_OWNER, see_thread, &seen), LISTED);
     ck_assert_int_eq(seen.count, LISTED);
-    /* One that is ending is left out. */
+    /* A thread that is ending is left out. */
     listed.all[LISTED - 1].osthread = 0;
     seen = (struct seen_threads){ .count = 0 };
     ck_assert_int_eq(hotspot_vm_threads(vm, 0, see_thread, &seen), LISTED - 1);
@@ -370,7 +369,7 @@ START_TEST(one_thread_is_known_by_its_memory)
     struct seen_threads seen = { .count = 0 };
     uint64_t first = address_of(&listed.all[0]);
 
-    /* The first word of each says where the next one lies. */
+    /* The first word of each thread is the address of the next. */
     ck_assert_int_eq(hotspot_vm_thread(vm, first, 0, see_thread, &seen), 0);
     vm->locks.thread_vtable = (uint32_t)listed.all[0].next;
     ck_assert_int_eq(hotspot_vm_thread(vm, first, 0, see_thread, &seen), 1);
@@ -379,12 +378,12 @@ START_TEST(one_thread_is_known_by_its_memory)
     ck_assert_int_eq(hotspot_vm_thread(vm, 0, 0, see_thread, &seen), 0);
     ck_assert_int_eq(hotspot_vm_thread(vm, 31, 0, see_thread, &seen), 0);
     ck_assert(hotspot_thread_is(vm, first, 1000));
-    ck_assert(!hotspot_thread_is(vm, first, 1001)); /* of another, in the same memory */
+    ck_assert(!hotspot_thread_is(vm, first, 1001)); /* another thread in the same memory */
     hotspot_vm_close(vm);
 }
 END_TEST
 
-/* What it finds later is told to nobody, also not by the next list. */
+/* The late result of an abandoned list is dropped, and does not appear in the next list. */
 START_TEST(a_list_that_is_left_is_dropped)
 {
     struct hotspot_vm *vm = new_vm_of_threads();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hotspot/ against what a running JVM says of itself: flags, the list of compiled code, line
- * tables, its command line; and names that a patched class file has made hostile.
+ * hotspot/ compared with a running JVM's own output: flags, the list of compiled code, line tables,
+ * the command line. Also names that a patched class file has made hostile.
  */
 #include "suite.h"
 
@@ -103,7 +103,7 @@ END_TEST
 
 /* ---- allocation ---- */
 
-/* The functions that the stubs call to allocate: one of each kind of each compiler, in libjvm. */
+/* The functions that stubs call to allocate, in libjvm: one of each kind per compiler. */
 START_TEST(functions_that_allocate_are_found)
 {
     static const struct {
@@ -194,8 +194,7 @@ static const struct hotspot_code *same_code(const struct code_list *l, const str
     return NULL;
 }
 
-/* "java.lang.String.hashCode(" of a method, dots for slashes; what stands in a perf map's line of
- * it. */
+/* Writes "java.lang.String.hashCode(" for a method: the text that a perf map's line has for it. */
 static void method_text(uint64_t method, char *buf, size_t size)
 {
     struct hotspot_method m;
@@ -208,7 +207,7 @@ static void method_text(uint64_t method, char *buf, size_t size)
     }
 }
 
-/* Whether no stub of its own lies in the blob of @c. */
+/* Returns true if the blob of @c has no stub of its own inside. */
 static bool whole_blob(const struct code_list *l, const struct hotspot_code *c)
 {
     for (int i = 0; i < l->n; i++) {
@@ -227,7 +226,7 @@ START_TEST(code_is_what_the_perf_map_lists)
 
     if (!start(RELEASES[_i], ARGS, "ready"))
         return;
-    usleep(500000); /* the compilers calm down */
+    usleep(500000); /* waits until the compilers are idle */
     before.n = after.n = 0;
     ck_assert_int_gt(hotspot_vm_codes(vm, take_code, &before), 100);
     jcmd(RELEASES[_i], "Compiler.perfmap", NULL);
@@ -241,7 +240,7 @@ START_TEST(code_is_what_the_perf_map_lists)
         char key[48], want[1600], *line;
         struct hotspot_code found;
 
-        if (c->part) { /* the JVM's map has the blob, not the stubs in it */
+        if (c->part) { /* the JVM's map has the blob, but not the stubs in it */
             parts++;
             continue;
         }
@@ -282,7 +281,7 @@ END_TEST
 
 /* ---- lines ---- */
 
-/* The Method* of the compiled method @name of the proof; 0: none. */
+/* Returns the Method* of the compiled method @name of the proof; 0: none. */
 static uint64_t proof_method(const char *name)
 {
     for (int i = 0; i < before.n; i++) {
@@ -365,7 +364,7 @@ START_TEST(tells_how_it_was_started)
     ck_assert_msg(strncmp(hotspot_vm_version(vm), version, strlen(version)) == 0, "%s",
                   hotspot_vm_version(vm));
     ck_assert_ptr_nonnull(strstr(hotspot_vm_name(vm), "64-Bit Server VM"));
-    /* A process that is gone is an outcome everywhere. */
+    /* Every call about an exited process returns an outcome. */
     kill(jvm.pid, SIGKILL);
     ck_assert_int_eq(waitid(P_PID, (id_t)jvm.pid, &(siginfo_t){ 0 }, WEXITED | WNOWAIT), 0);
     ck_assert_int_eq(hotspot_vm_flag(vm, "MaxHeapSize", &(uint64_t){ 0 }), HOTSPOT_GONE);
@@ -377,11 +376,11 @@ END_TEST
 
 static const char EVIL_CLASS[] = "evil\x1b[31m\"<script>\n\x01";
 static const char EVIL_METHOD[] = "m\xed\xa0\x80\xff\x7f\xc0\x80\"\r";
-/* U+1F600 as two surrogates, as the JVM's modified UTF-8 has it. */
+/* U+1F600 as two surrogates, like in the JVM's modified UTF-8. */
 static const char EVIL_THREAD[] = "t\x1b]0;<script>\n\xf0\x9f\x98\x80";
 static const char EVIL_THREAD_MODIFIED[] = "t\x1b]0;<script>\n\xed\xa0\xbd\xed\xb8\x80";
 
-/* Copies the class file @from with two of its names replaced. */
+/* Copies the class file @from, with two of its names replaced. */
 static void patch_class(const char *from, const char *to)
 {
     static const uint8_t SIZES[] = {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hotspot/ against running JVMs. The rule that turns a pc into inlined frames and lines is proven
- * with tests/jvm/java/HotspotProof.java. That program says when it was in which of its phases.
- * Each sampled pc must resolve to the methods and lines of its phase.
+ * hotspot/ on running JVMs: proves the rule that turns a pc into inlined frames and lines, with
+ * tests/jvm/java/HotspotProof.java. That program reports the times of its phases. Each sampled pc
+ * must resolve to the methods and lines of its phase.
  */
 #include "base/clock.h"
 #include "hotspot/hotspot.h"
@@ -17,14 +17,14 @@
 #define PROOF "HotspotProof"
 #define SECONDS 2
 #define RUNS_MAX 10
-#define EDGE_NS 20000 /* next to a phase's end the clock's own reading counts */
+#define EDGE_NS 20000 /* closer to a phase's end, reading the clock itself counts */
 
 static const int RELEASES[] = { 8, 11, 17, 21, 25, 26 };
 
 static const struct {
     const char *name;
     const char *options[4];
-    bool every_instruction; /* debug information for all of them */
+    bool every_instruction; /* true: every instruction has debug information */
     bool c1;
 } MODES[] = {
     { "C2", { NULL }, false, false },
@@ -48,8 +48,8 @@ struct expected_frame {
 
 static const struct {
     const char *phase;
-    bool caller; /* starts at the first return address into compiled code of the proof, not at the
-                    pc */
+    bool caller; /* true: starts at the first return address into the proof's compiled code, not
+                  * at the pc */
     struct expected_frame frames[7];
 } TRUTH[] = {
     { "A", false, { { "loopA", "A-FIRST", "A-LAST" }, { "twoLoops", "CALL-A", "CALL-A" } } },
@@ -109,14 +109,14 @@ struct frame {
 
 struct stack {
     int count;
-    bool unsure; /* the first frame, or one that is inlined there */
+    bool unsure; /* the first frame, or a frame inlined there, is unsure */
     struct frame frames[FRAMES_MAX];
 };
 
 struct seen {
     uint64_t time_ns;
     struct stack leaf;         /* at the pc */
-    struct stack at_or_behind; /* the same with the rule for return addresses */
+    struct stack at_or_behind; /* with the rule for return addresses */
     struct stack caller;       /* at the first return address into compiled code of the proof */
 };
 
@@ -206,7 +206,7 @@ static bool stack_is(const struct stack *s, const struct expected_frame *want)
     return n == s->count && !s->unsure;
 }
 
-/* Whether it says that it is unsure, and its frames are callers in @want. */
+/* Returns true if @s is marked unsure and its frames are callers in @want. */
 static bool stack_is_callers(const struct stack *s, const struct expected_frame *want)
 {
     int n = 0;
@@ -339,10 +339,10 @@ static void run_proof(int jdk, const char *const *options, struct run *r)
     ck_assert_uint_gt(r->phase_count, 5);
 }
 
-#define RIGHT_PERCENT 99 /* of the samples show the phase's stack, or its callers and no more */
+#define RIGHT_PERCENT 99 /* of samples must show the phase's stack, or only its callers */
 
-/* How many of 100 samples may stay unsure. JDK 8's C2 makes counted loops without any record: there
- * the callers are all that can be told. */
+/* Returns how many of 100 samples may stay unsure. JDK 8's C2 compiles counted loops without any
+ * record: there only the callers are known. */
 static unsigned unsure_at_most(size_t mode, int jdk, size_t truth)
 {
     bool bare = jdk == 8 && !MODES[mode].c1 && !MODES[mode].every_instruction &&
@@ -355,7 +355,7 @@ static struct {
     unsigned total, good, unsure, root;
 } counts[ARRAY_SIZE(TRUTH)];
 
-/* Adds what a run has shown: all of them together are held against what is asked for. */
+/* Adds the results of one run. Only the sum of all runs is compared with the limits. */
 static void count_phases(const struct run *r, size_t mode, int jdk)
 {
     for (size_t t = 0; t < ARRAY_SIZE(TRUTH); t++) {
@@ -398,8 +398,9 @@ static void count_phases(const struct run *r, size_t mode, int jdk)
     }
 }
 
-/* Whether chance would decide. A busy machine gives some ninety samples of a phase. In a tenth of
- * the runs one is wrong, as one of a thousand samples is, and one of ninety is more than 1 %. */
+/* Returns true if chance would decide. A busy machine gives some ninety samples of a phase. About
+ * one of a thousand samples is wrong, so one is wrong in a tenth of the runs. One of ninety is more
+ * than 1 %. */
 static bool is_undecided(size_t mode, int jdk)
 {
     bool undecided = false;
@@ -433,8 +434,8 @@ static void check_phases(size_t mode, int jdk)
     }
 }
 
-/* Two callees in one loop: only debug information for every instruction tells them apart, and then
- * both get a share. */
+/* Two callees in one loop. Only debug information for every instruction tells them apart; then both
+ * must get a share. */
 static void check_split(const struct run *r, bool apart)
 {
     static const struct expected_frame LEFT[] = {

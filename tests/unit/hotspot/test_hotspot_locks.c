@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hotspot/locks.c: what a class word means, what class a lock is of, and what a thread waits for,
- * in memory that may hold anything. */
+/* hotspot/locks.c: the meaning of a class word, the class of a lock, and the lock that a thread
+ * waits for, in memory with any contents. */
 #include "suite.h"
 
 #include "hotspot/vm.h"
@@ -64,7 +64,7 @@ static void teardown(void)
     vm_unref(vm);
 }
 
-/* A class at @klass; @name NULL: its name is not readable. */
+/* Puts a class at @klass; @name NULL: an unreadable name. */
 static void make_class(uint64_t klass, const char *name, uint64_t super)
 {
     uint16_t n = name ? (uint16_t)strlen(name) : 0;
@@ -80,8 +80,8 @@ static void make_class(uint64_t klass, const char *name, uint64_t super)
 #define CLASS(i) (HEAP + 64 * (uint64_t)(i))
 
 static const struct {
-    const char *names[3]; /* a class, and those above it */
-    uint64_t root;        /* above the last of them */
+    const char *names[3]; /* a class and its superclasses */
+    uint64_t root;        /* the superclass of the last one */
     int r;
     enum hotspot_lock_kind kind;
 } CLASSES[] = {
@@ -97,11 +97,11 @@ static const struct {
       0,
       0,
       HOTSPOT_LOCK_CONDITION },
-    { { "com/acme/Cache", "com/acme/Base" }, 0, -ENOENT, 0 },        /* no Object at its root */
-    { { "com/acme/Cache" }, CLASS(0), -ENOENT, 0 },                  /* above itself */
+    { { "com/acme/Cache", "com/acme/Base" }, 0, -ENOENT, 0 },        /* the root is not Object */
+    { { "com/acme/Cache" }, CLASS(0), -ENOENT, 0 },                  /* a class above itself */
     { { "com/acme/Cache", "com/acme/Base" }, CLASS(0), -ENOENT, 0 }, /* a circle */
     { { "com/acme/Cache" }, 0x10, -ENOENT, 0 },                      /* not mapped */
-    { { "com/acme/Cache" }, UINT64_MAX - 16, -ENOENT, 0 },           /* nor an address */
+    { { "com/acme/Cache" }, UINT64_MAX - 16, -ENOENT, 0 },           /* not an address either */
     { { "" }, 0, -ENOENT, 0 },                                       /* no name */
     { { "java/lang/Object" }, 0, 0, HOTSPOT_LOCK_OTHER },
 };
@@ -136,9 +136,9 @@ START_TEST(refuses_what_is_no_class)
     make_class(CLASS(0), NULL, 0);
     ck_assert_int_eq(hotspot_lock_class(vm, CLASS(0), &c), -ENOENT);
     make_class(CLASS(0), "x", 0);
-    put(next_symbol - 128, 0xffff); /* longer than any, and with zeros in it */
+    put(next_symbol - 128, 0xffff); /* longer than any name, with zeros in it */
     ck_assert_int_eq(hotspot_lock_class(vm, CLASS(0), &c), -ENOENT);
-    ck_assert_int_eq(c.kind, HOTSPOT_LOCK_CONDITION); /* nothing was answered */
+    ck_assert_int_eq(c.kind, HOTSPOT_LOCK_CONDITION); /* the result stays unchanged */
 }
 END_TEST
 
@@ -183,9 +183,9 @@ START_TEST(monitors)
     put(MONITOR + 16, OWNER);
     put(THREAD + 16, MONITOR);
     check_lock(UNWIND_LOCK_WAIT, CLASS(1), 0);
-    put(THREAD + 8, MONITOR); /* notified, and so on its way in */
+    put(THREAD + 8, MONITOR); /* notified, so it waits to enter */
     check_lock(UNWIND_LOCK_MONITOR, CLASS(1), OWNER);
-    put(THREAD + 8, 0x1000); /* a monitor that is not there */
+    put(THREAD + 8, 0x1000); /* no such monitor */
     check_lock(UNWIND_LOCK_MONITOR, 0, 0);
 }
 END_TEST
@@ -209,10 +209,10 @@ START_TEST(references_in_each_form)
     vm->locks.coloured = 0;
     put(HEAP + 0x1d00, OBJECT);
     vm->locks.compact = 1;
-    put(OBJECT + 8, (HEAP + 0x1e00) | 3); /* moved */
+    put(OBJECT + 8, (HEAP + 0x1e00) | 3); /* the object moved */
     put(HEAP + 0x1e00, 0x1234);
     check_lock(UNWIND_LOCK_MONITOR, 0x1234, 0);
-    put(OBJECT + 8, UINT64_MAX); /* to nowhere */
+    put(OBJECT + 8, UINT64_MAX); /* it moved to no address */
     check_lock(UNWIND_LOCK_MONITOR, 0, 0);
 }
 END_TEST
@@ -259,14 +259,14 @@ END_TEST
 #define LIST (HEAP + 0x100)
 #define JAVA_THREAD(i) (HEAP + 0x200 + 0x40 * (uint64_t)(i))
 #define POINTER(i) (HEAP + 0x800 + 0x400 * (uint64_t)(i)) /* of threads, with their keys behind */
-#define TABLE(i) (HEAP + 0x1700 + 0x80 * (uint64_t)(i))   /* of their variables, by module */
+#define TABLE(i) (HEAP + 0x1700 + 0x80 * (uint64_t)(i))   /* a thread's variables, by module */
 #define VARIABLES(i) (HEAP + 0x1900 + 0x40 * (uint64_t)(i))
 #define VTABLE UINT64_C(0x7f1234567890)
 #define THREADS 3
 #define MODULE 4
 #define WORD 2
 
-/* Three threads in the VM's list, the oldest first. Each has its variables of a module. */
+/* Three threads in the VM's list, the oldest first. Each has variables of one module. */
 static void make_threads(void)
 {
     vm->layout.thread_smr_list_at = LIST;
@@ -310,11 +310,11 @@ START_TEST(a_thread_finds_itself_in_a_variable)
     for (unsigned i = 0; i < THREADS; i++)
         put(VARIABLES(i) + 8 * WORD, JAVA_THREAD(i));
     check_current(MODULE, WORD);
-    put(VARIABLES(1) + 8 * WORD, 0); /* about to begin, or to end */
+    put(VARIABLES(1) + 8 * WORD, 0); /* it is about to begin or to end */
     check_current(MODULE, WORD);
-    put(TABLE(1) + 16 * MODULE, UINT64_MAX); /* has no variables yet */
+    put(TABLE(1) + 16 * MODULE, UINT64_MAX); /* it has no variables yet */
     check_current(MODULE, WORD);
-    put(TABLE(2) + 16 * MODULE, UINT64_MAX); /* one thread alone may be chance */
+    put(TABLE(2) + 16 * MODULE, UINT64_MAX); /* a single thread may be chance */
     check_no_current();
 }
 END_TEST
@@ -328,7 +328,7 @@ START_TEST(a_variable_with_another_thread_is_not_it)
 }
 END_TEST
 
-/* JDK 8: its list is linked, the oldest last. */
+/* JDK 8: a linked list, the oldest thread last. */
 START_TEST(a_thread_finds_itself_by_a_key)
 {
     const uint64_t value = 0x310 + 16 * 2 + 8;

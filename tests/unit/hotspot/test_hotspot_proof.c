@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The proof of a release that was not seen, against a JVM whose layouts are known: as they are it
- * holds. Then each number of the table is moved, or changes places with its neighbour: the proof
- * finds that, or each name is the right one or none.
+ * The proof of an unknown release, on a JVM with known layouts. The right layouts pass. Then each
+ * number of the table is moved or swapped with its neighbour: the proof refuses that, or each name
+ * is right or missing.
  */
 #include "suite.h"
 
@@ -23,7 +23,7 @@ static const int RELEASES[] = { 17, 25 };
 
 struct member {
     const char *name, *type;
-    size_t at; /* in struct hotspot_layout */
+    size_t at; /* offset in struct hotspot_layout */
 };
 
 #define X(member, type, ...) { #member, type, offsetof(struct hotspot_layout, member) },
@@ -41,12 +41,12 @@ static const struct member CONSTANTS[] = { LAYOUT_CONSTANTS(X, A) };
 #undef X
 #undef A
 
-/* A place in code, and what is called there; "": nothing. */
+/* An address in code and the expected names; "": none. */
 struct place {
     uint64_t pc;
     int frames;
-    bool by_loop; /* its leaf is inferred, which a release that is not known has not */
-    char names[FRAMES_MAX][NAME_BYTES]; /* the outermost first */
+    bool by_loop; /* the leaf was inferred by loops, which unknown releases do not allow */
+    char names[FRAMES_MAX][NAME_BYTES]; /* outermost first */
 };
 
 struct seen_thread {
@@ -82,7 +82,7 @@ static void stop(void)
     jvm.pid = 0;
 }
 
-/* Starts the program, lets it compile, and stops it where it is. */
+/* Starts the program, lets it compile, and stops it in place. */
 static bool start(int jdk)
 {
     const char *args[] = { "-Xmx96m", PROGRAM, NULL };
@@ -148,7 +148,7 @@ static void see_thread(void *cookie, const struct hotspot_thread *t)
                  class.name);
 }
 
-/* All that is to be told, of the places that @a has. */
+/* Finds all names of the places in @a. */
 static void ask(struct answers *a)
 {
     struct unwind_locks locks;
@@ -173,7 +173,7 @@ static int see_code(void *cookie, const struct hotspot_code *c)
 
 /* ---- comparison ---- */
 
-/* Whether a name of a place is another: of a line, 0 is none. */
+/* Returns true if @got is another name than @want. A line of 0 in @got means unknown. */
 static bool is_other(const char *want, const char *got)
 {
     const char *line = strrchr(got, ':');
@@ -183,7 +183,7 @@ static bool is_other(const char *want, const char *got)
     return !line || strcmp(line, ":0") != 0 || strncmp(want, got, (size_t)(line - got) + 1) != 0;
 }
 
-/* Whether both are of one method, whatever their lines. */
+/* Returns true if both are of one method, whatever their lines. */
 static bool same_method(const char *a, const char *b)
 {
     size_t n = (size_t)(strrchr(a, ':') - a) + 1;
@@ -197,7 +197,7 @@ static unsigned wrong_places(void)
 
     for (size_t i = 0; i < truth.place_count; i++) {
         const struct place *want = &truth.places[i], *got = &told.places[i];
-        bool alone = got->frames == 1; /* the compiled method itself, whatever is inlined */
+        bool alone = got->frames == 1; /* only the compiled method itself, without inlined frames */
 
         if (want->by_loop) {
             wrong += got->frames > 0 && !same_method(want->names[0], got->names[0]);
@@ -247,7 +247,7 @@ static unsigned wrong_threads(void)
 
 struct tally {
     unsigned refused, off, harmless, wrong;
-    unsigned asked, every; /* each of so many is tried */
+    unsigned asked, every; /* one of @every is tried */
 };
 
 static void try(const struct hotspot_layout *layout, const char *how, const char *name,
@@ -354,7 +354,7 @@ static void move_numbers(const struct hotspot_layout *right, struct tally *t)
     }
 }
 
-/* @l gives all names. */
+/* Checks that @l gives all names. */
 static void check_right(const struct hotspot_layout *l, int jdk)
 {
     struct error err = ERROR_NULL;
@@ -390,9 +390,9 @@ START_TEST(a_wrong_table_gives_no_wrong_name)
     ck_assert_uint_gt(truth.place_count, 60);
     ck_assert_uint_gt(truth.thread_count, 5);
 
-    l.run = false; /* as a release that nobody has seen */
+    l.run = false; /* an unknown release */
     check_right(&l, RELEASES[_i]);
-    l.symbol_length.offset -= 2; /* as 12 to 14 have it, with another number below */
+    l.symbol_length.offset -= 2; /* the offset in 12 to 14; another number lies below it */
     l.symbol_length.width = 4;
     check_right(&l, RELEASES[_i]);
     l.symbol_length.offset += 2;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The list of stubs in memory that somebody else has written: as it should be, grown, without end,
- * with loops, overlaps and nonsense. Everything stays bounded, and what is left out is counted.
+ * The list of stubs in hostile memory: a valid list, a grown one, one without end, loops, overlaps
+ * and nonsense. All work is bounded, and left out entries are counted.
  */
 #include "suite.h"
 
 #include "base/clock.h"
 #include "hotspot/vm.h"
 
-#define IMAGE UINT64_C(0x7f0000000000) /* libjvm: text of names, then data */
+#define IMAGE UINT64_C(0x7f0000000000) /* libjvm: the texts of names, then data */
 #define IMAGE_BYTES 0x40000
 #define TEXT IMAGE
 #define DATA (IMAGE + 0x20000)
@@ -18,12 +18,12 @@
 #define HEAP UINT64_C(0x7f2000000000)
 #define HEAP_BYTES 0x10000
 #define NODE 48
-#define RETURN (CODE + 0x1040) /* of call_stub */
+#define RETURN (CODE + 0x1040) /* the return address of call_stub */
 
 static uint8_t image[IMAGE_BYTES], heap[HEAP_BYTES];
 static struct hotspot_vm vm;
 static size_t text_n, node_n, reads;
-static bool endless; /* the heap goes on without end, each node leads to the next */
+static bool endless; /* true: the heap has no end, and each node leads to the next */
 
 static ssize_t read_some(void *cookie, uint64_t address, void *buf, size_t n)
 {
@@ -40,7 +40,7 @@ static ssize_t read_some(void *cookie, uint64_t address, void *buf, size_t n)
         return (ssize_t)n;
     }
     if (endless && address >= HEAP) {
-        for (size_t i = 0; i < n; i++) { /* words of nodes of 64 bytes */
+        for (size_t i = 0; i < n; i++) { /* words of nodes with 64 bytes */
             uint64_t at = (address + i) & ~UINT64_C(63), words[8] = { at + 64, TEXT, TEXT };
 
             words[3] = CODE + 0x2000 + (at / 64 % 0x8000) * 16;
@@ -68,7 +68,7 @@ static uint64_t text(const char *s)
     return at;
 }
 
-/* A node before @next; its address. */
+/* Makes a node before @next. Returns its address. */
 static uint64_t node_at(uint64_t next, uint64_t name, uint64_t begin, uint64_t end)
 {
     uint64_t at = HEAP + node_n++ * NODE;
@@ -79,7 +79,7 @@ static uint64_t node_at(uint64_t next, uint64_t name, uint64_t begin, uint64_t e
     put(at + 8, TEXT);
     put(at + 16, name);
     if (shift)
-        put(at + 24, 0x7ffffff00000000 + node_n); /* an int and what lies beside it */
+        put(at + 24, 0x7ffffff00000000 + node_n); /* an int, and other bytes beside it */
     put(at + 24 + shift, begin);
     put(at + 32 + shift, end);
     return at;
@@ -120,7 +120,7 @@ static void finish(void)
     stubs_deinit(&vm.stubs);
 }
 
-/* What the code at @pc of a blob over everything is called. */
+/* Returns the name of the code at @pc. One blob spans all code. */
 static const char *name_at(uint64_t pc)
 {
     static struct hotspot_code code;
@@ -153,7 +153,7 @@ START_TEST(names_what_the_list_has)
     ck_assert_str_eq(name_at(0xfff), "StubRoutines (1)");
     ck_assert_uint_eq(hotspot_vm_stubs(&vm).named, 3);
     ck_assert_uint_eq(hotspot_vm_stubs(&vm).dropped, 0);
-    /* More of them are made: the old ones hang behind. */
+    /* The VM makes more stubs: the old ones follow in the list. */
     put(HEAD, node(first, "md5_implCompress", 0x4000, 0x4100));
     ck_assert_str_eq(name_at(0x4010), "md5_implCompress");
     ck_assert_str_eq(name_at(0x2000), "jint_arraycopy");
@@ -167,12 +167,12 @@ START_TEST(names_as_of_26)
     prepare(26);
     put(HEAD, node(node(0, "Stub Generator call_stub_stub", 0x1000, 0x1100), "", 0x2000, 0x2100));
     ck_assert_str_eq(name_at(0x1040), "Stub Generator call_stub_stub");
-    ck_assert_str_eq(name_at(0x2000), "StubRoutines"); /* by its group */
+    ck_assert_str_eq(name_at(0x2000), "StubRoutines"); /* named by its group */
     finish();
 }
 END_TEST
 
-/* The VM puts an entry before the head, makes the code, and writes its end last. */
+/* The VM links an entry first, then makes the code, and writes its end last. */
 START_TEST(takes_what_is_finished_later)
 {
     unsigned end = RELEASES[_i] == 8 ? 40 : 32;
@@ -197,7 +197,7 @@ START_TEST(takes_what_is_finished_later)
 }
 END_TEST
 
-/* One that never ends: the list is not read again for it. */
+/* One entry never gets its end: the list is not read again for it. */
 START_TEST(waits_for_no_end)
 {
     size_t before;
@@ -207,12 +207,12 @@ START_TEST(waits_for_no_end)
     name_at(0x2000);
     before = reads;
     name_at(0x2000);
-    ck_assert_uint_le(reads - before, 2); /* the head, and that end */
+    ck_assert_uint_le(reads - before, 2); /* the head and that end */
     finish();
 }
 END_TEST
 
-/* No list that proves itself: nothing is taken, and it is not looked for without end. */
+/* A list without proof is not used, and the number of searches is limited. */
 START_TEST(takes_no_list_without_proof)
 {
     size_t before;
@@ -240,7 +240,7 @@ START_TEST(survives_loops)
     prepare(25);
     b = call_stub(0);
     a = node(b, "a", 0x2000, 0x2100);
-    put(b, _i ? a : b); /* back to the head, or to itself */
+    put(b, _i ? a : b); /* a loop to the head or to itself */
     put(HEAD, a);
     ck_assert_str_eq(name_at(0x2000), "a");
     ck_assert_str_eq(name_at(0x1000), "call_stub");
@@ -259,8 +259,8 @@ START_TEST(counts_what_makes_no_sense)
     at = node(at, "backwards", 0x3000, 0x2000);                     /* 1 */
     at = node(at, "outside", CODE_BYTES - 0x10, CODE_BYTES + 0x10); /* 2 */
     at = node(at, "huge", 0x4000, 0x4000 + (2 << 20));              /* 3 */
-    at = node_at(at, 0x5000, CODE + 0x5000, CODE + 0x5100);         /* 4: no memory there */
-    at = node_at(at, text("unfinished"), CODE + 0x6000, 0);         /* is being made */
+    at = node_at(at, 0x5000, CODE + 0x5000, CODE + 0x5100);         /* 4: its name is not mapped */
+    at = node_at(at, text("unfinished"), CODE + 0x6000, 0);         /* still being made */
     at = node(at, "nothing", 0x7000, 0x7000);
     put(HEAD, at);
     ck_assert_str_eq(name_at(0x1040), "call_stub");
@@ -269,7 +269,7 @@ START_TEST(counts_what_makes_no_sense)
     /* An entry that is no descriptor ends the list. */
     put(at + 24, 0x1000);
     put(HEAD, node(at, "last", 0x8000, 0x8100));
-    ck_assert_str_eq(name_at(0x1040), "call_stub"); /* what proved itself stays */
+    ck_assert_str_eq(name_at(0x1040), "call_stub"); /* proven entries stay */
     ck_assert_str_eq(name_at(0x8000), "StubRoutines (1)");
     finish();
 }
@@ -312,7 +312,7 @@ START_TEST(a_million_entries_are_cut)
 
     prepare(25);
     endless = true;
-    put(HEAD, call_stub(HEAP + HEAP_BYTES)); /* from where each leads to the next */
+    put(HEAD, call_stub(HEAP + HEAP_BYTES)); /* from here on each node leads to the next */
     ck_assert_str_eq(name_at(0x1040), "call_stub");
     ck_assert_uint_eq(hotspot_vm_stubs(&vm).named, STUBS_MAX);
     ck_assert_uint_eq(hotspot_vm_stubs(&vm).dropped, 1);
@@ -321,7 +321,7 @@ START_TEST(a_million_entries_are_cut)
 }
 END_TEST
 
-/* Every word of the data leads to such a list, none of which proves itself. */
+/* Every word of the data leads to such a list, but none proves itself. */
 START_TEST(a_search_ends)
 {
     uint64_t began = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
@@ -381,7 +381,7 @@ START_TEST(lists_a_blob_by_its_stubs)
 }
 END_TEST
 
-/* Half an adapter as JDK 17 makes it, behind @before bytes of its moves. */
+/* Puts half an adapter as JDK 17 makes it, after @before bytes of moves. */
 static uint64_t put_adapter(size_t before)
 {
     static const uint8_t END[] = { 0x49, 0x89, 0x9f, 0xfe, 0x02, 0, 0, /* mov [r15+0x2fe], rbx */
@@ -424,7 +424,8 @@ START_TEST(tells_an_adapter_by_its_direction)
 }
 END_TEST
 
-/* What has no such end, none where it could be, or no memory keeps the name of both. */
+/* The adapter keeps the name of both halves if it has no such end, none at an allowed place, or no
+ * memory. */
 START_TEST(leaves_other_adapters_alone)
 {
     struct hotspot_code blob = { .kind = HOTSPOT_CODE_STUB,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hotspot/virtual_*.c: a virtual thread's frames in its StackChunks, in a heap that is as it should
- * be, and in heaps that are not. */
+/* hotspot/virtual_*.c: a virtual thread's frames in its StackChunks, in an intact heap and in
+ * broken ones. */
 #include "suite.h"
 
 #include "threads_image.h"
@@ -45,7 +45,8 @@ END_TEST
 
 #define PARENT_OF(object) ((object) + 32)
 
-/* One word of the heap is false: the thread is there without a stack, or the place is counted. */
+/* One word of the heap is wrong: the thread is listed without a stack, or its place is counted as
+ * unreadable. */
 static const struct {
     size_t at;
     uint64_t word;
@@ -54,12 +55,12 @@ static const struct {
 } FALSE_WORDS[] = {
     { THREADS_CONT + 24, 1, true, DUMP_STACK_MOUNTED },
     { THREADS_CONT + 16, 0, true, DUMP_STACK_NONE },
-    { THREADS_CONT + 8, 1, true, DUMP_STACK_CHANGED },                   /* no continuation */
-    { THREADS_CHUNK + 8, 1, true, DUMP_STACK_CHANGED },                  /* no chunk */
-    { THREADS_CHUNK + 16, UINT64_MAX, true, DUMP_STACK_CHANGED },        /* of a negative size */
-    { THREADS_CHUNK + 16, UINT64_C(8) << 32, true, DUMP_STACK_CHANGED }, /* sp is behind its end */
+    { THREADS_CONT + 8, 1, true, DUMP_STACK_CHANGED },                   /* not a continuation */
+    { THREADS_CHUNK + 8, 1, true, DUMP_STACK_CHANGED },                  /* not a chunk */
+    { THREADS_CHUNK + 16, UINT64_MAX, true, DUMP_STACK_CHANGED },        /* of negative size */
+    { THREADS_CHUNK + 16, UINT64_C(8) << 32, true, DUMP_STACK_CHANGED }, /* sp is behind the end */
     { PARENT_OF(THREADS_CHUNK), THREADS_HEAP + THREADS_NODE, true, DUMP_STACK_CHANGED },
-    { THREADS_CHUNK + 64 + 8 * 11, 0, true, DUMP_STACK_CHANGED }, /* a return address is none */
+    { THREADS_CHUNK + 64 + 8 * 11, 0, true, DUMP_STACK_CHANGED }, /* an invalid return address */
     { THREADS_CHUNK + 64 + 8 * 11, THREADS_CODE + 8, true, DUMP_STACK_CHANGED },
     { PARENT_OF(THREADS_PARENT), THREADS_HEAP + THREADS_CHUNK, true,
       DUMP_STACK_CUT }, /* a circle */
@@ -86,8 +87,8 @@ START_TEST(a_false_word_is_seen)
 }
 END_TEST
 
-/* The thread goes on while it is read, at each of the reads: it is read again, and what it says
- * then is of one moment. */
+/* The thread runs on while it is read, at each of the reads. It is read again, and the result is of
+ * a single moment. */
 START_TEST(no_stack_of_two_moments)
 {
     unsigned before = 0;
@@ -140,7 +141,7 @@ START_TEST(monitor_that_is_waited_for)
 }
 END_TEST
 
-/* What does not lead back to the thread, and to an object with a monitor, is none. */
+/* Objects that do not lead back to the thread, and to an object with a monitor, do not count. */
 static const struct {
     size_t at;
     uint64_t word;
@@ -157,7 +158,7 @@ static const struct {
     { THREADS_HANDLES + 8, THREADS_HEAP + THREADS_THREAD },
 };
 
-/* Where it lies is not known yet, or (@_i is odd) is known of an earlier look. */
+/* The place is not known yet, or (@_i is odd) known from an earlier pass. */
 START_TEST(no_monitor)
 {
     const struct hotspot_dump_thread *d;
@@ -180,7 +181,7 @@ END_TEST
 #define LARGE_PLACES 256
 #define ROUNDS 4000
 
-/* Draws, again if the machine was too busy for the time that they may take. */
+/* Draws threads; repeats if the machine was too busy for the time limit. */
 static void draw_once(void)
 {
     int r = -E2BIG;
@@ -197,8 +198,8 @@ static void put_large_table(void)
     threads_image_put(t, LARGE_TABLE + 24 + 8 * 201, THREADS_HEAP + THREADS_NODE);
 }
 
-/* Of many places some are drawn: the threads found there, by their weights, are as many as there
- * are. */
+/* Some of many places are drawn. The threads found there, by their weights, add up to the true
+ * number. */
 START_TEST(draws_by_chance)
 {
     double sum = 0;
@@ -219,7 +220,7 @@ START_TEST(draws_by_chance)
 }
 END_TEST
 
-/* Neighbours are drawn together: of a table that is full, all eight. */
+/* Neighbours are drawn together: all eight of a full table. */
 START_TEST(draws_neighbours)
 {
     put_large_table();
@@ -260,7 +261,7 @@ START_TEST(a_false_word_is_seen_by_draws)
 }
 END_TEST
 
-/* A chain that is a circle, and one that never ends within its place. */
+/* A circular chain, and a chain without end in its place. */
 START_TEST(a_circle_ends)
 {
     threads_image_put(t, THREADS_NODE + 24, THREADS_HEAP + THREADS_NODE);
@@ -274,7 +275,7 @@ START_TEST(a_circle_ends)
 }
 END_TEST
 
-/* The same where each slice is over before its first thread, as on a busy machine. */
+/* The same if each slice ends before its first thread, as on a busy machine. */
 START_TEST(a_circle_ends_where_slices_are_short)
 {
     threads_image_put(t, THREADS_NODE + 24, THREADS_HEAP + THREADS_NODE);

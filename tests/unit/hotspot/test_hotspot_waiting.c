@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hotspot/waiting.c: stacks of threads that wait, in memory that is as it should be, and in memory
- * that is not; how many fit into a batch; threads that have run. */
+/* hotspot/waiting.c: stacks of waiting threads, in intact and in broken memory; the limit of a
+ * batch; threads that have run. */
 #include "suite.h"
 
 #include "waiting_image.h"
@@ -26,7 +26,8 @@ static void teardown(void)
     close(proc_fd);
 }
 
-/* Frames with a frame pointer, the first at word 0, each @words long. The last leads to @up. */
+/* Makes frames with a frame pointer. The first lies at word 0, each is @words long, and the last
+ * leads to @up. */
 static void make_frames(size_t count, size_t words, uint64_t up)
 {
     for (size_t i = 0; i < count; i++) {
@@ -35,8 +36,8 @@ static void make_frames(size_t count, size_t words, uint64_t up)
     }
 }
 
-/* Adds a thread in code with a frame pointer, until it has its stack: this one may be preempted
- * between the two looks at how often it has run. */
+/* Adds a thread in code with a frame pointer, and repeats until its stack is walked. This thread
+ * may be preempted between the two readings of its run count. */
 static const struct hotspot_waiting *walk_one(uint64_t pc, uint64_t sp, uint64_t fp)
 {
     for (int i = 0; i < 1000; i++) {
@@ -75,21 +76,21 @@ START_TEST(a_stack_has_its_limit)
 }
 END_TEST
 
-/* Each where the walk must end by itself. @fp and @pc: the words at the first frame. */
+/* Stacks at which the walk must end by itself. @fp and @pc: the words at the first frame. */
 static const struct {
     uint64_t pc, sp, fp, word, next;
 } HOSTILE[] = {
-    /* a frame that is its own caller, and one whose caller lies below it */
+    /* a frame that is its own caller, and one with a caller below it */
     { 0, WAITING_STACK + 64, WAITING_STACK + 64, WAITING_STACK + 64, 0 },
     { 0, WAITING_STACK + 64, WAITING_STACK + 64, WAITING_STACK + 8, 0 },
-    /* not mapped; at the end of what is mapped; not aligned; at the end of all addresses */
+    /* not mapped; at the end of the mapping; not aligned; at the end of the address space */
     { 0, 0x1000, 0x1000, 0, 0 },
     { 0, WAITING_STACK + 8 * WAITING_STACK_WORDS - 8, WAITING_STACK + 8 * WAITING_STACK_WORDS - 8,
       0, 0 },
     { 0, WAITING_STACK + 3, WAITING_STACK + 3, 0, 0 },
     { 0, UINT64_MAX - 7, UINT64_MAX - 7, 0, 0 },
     { 0, 0, 0, 0, 0 },
-    /* code that has no row, or whose row is not in the table; nowhere */
+    /* code without a row, or with a row outside of the table; no code */
     { 1, WAITING_STACK, WAITING_STACK, 0, 0 },
     { 2, WAITING_STACK, WAITING_STACK, 0, 0 },
     { 3, WAITING_STACK, WAITING_STACK, 0, 0 },
@@ -129,7 +130,7 @@ START_TEST(one_that_has_run_has_no_stack)
     for (uint32_t i = 0; i < 3; i++)
         waiting_image_add(w, waiting_pc(WAITING_FP), WAITING_STACK, WAITING_STACK)
             ->registers[SAMPLE_REGISTER_RUNS] += 1000000;
-    w->batch.threads[1].host_tid = INT32_MAX; /* and one that has ended */
+    w->batch.threads[1].host_tid = INT32_MAX; /* and a thread that has ended */
     ck_assert_int_eq(hotspot_walk_waiting(&w->vm, &w->batch), 0);
     ck_assert_uint_eq(w->batch.done, 3);
     ck_assert_uint_eq(w->batch.word_count, 0);
@@ -160,8 +161,8 @@ START_TEST(a_batch_takes_what_fits)
 }
 END_TEST
 
-/* Walks a copy of the first @bytes of the stack, which begins in code with a frame pointer. The
- * memory itself is overwritten: the process has gone on. @vm NULL: it cannot be read at all. */
+/* Walks a copy of the first @bytes of the stack, from code with a frame pointer. The memory itself
+ * is overwritten, since the process has run on. @vm NULL: it cannot be read at all. */
 static struct hotspot_waiting walk_copy(struct hotspot_vm *vm, uint32_t bytes)
 {
     _cleanup_free_ struct hotspot_waiting_batch *b = malloc(sizeof(*b) + bytes);
@@ -192,7 +193,7 @@ START_TEST(walks_a_copy)
 }
 END_TEST
 
-/* What lies behind the copy is not read from the memory, though it could be. */
+/* Words behind the copy are not read, though the memory has them. */
 START_TEST(a_copy_that_ends_cuts_the_stack)
 {
     struct hotspot_waiting t;

@@ -1,23 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hotspot/zgc.c: where objects were moved to, in tables that are as they should be and in others.
- */
+/* hotspot/zgc.c: the new places of moved objects, in intact and in broken tables. */
 #include "suite.h"
 
 #include "hotspot/vm.h"
 #include "unwind/forwarding.h"
 
 #define BASE UINT64_C(0x7f0000000000)
-#define HEAP_BIT (UINT64_C(1) << 44) /* of each object's address */
+#define HEAP_BIT (UINT64_C(1) << 44) /* set in each object's address */
 #define GRANULES 16
 #define GRANULES_OF_MAPS 8
-#define GOOD UINT64_C(0x1000)    /* colours of references: of one that is as new as can be */
-#define BAD UINT64_C(0xe000)     /* the mask */
-#define OLD_BAD UINT64_C(0x4000) /* older than a move of the old generation, of the young one */
+#define GOOD UINT64_C(0x1000)    /* colors of an up-to-date reference */
+#define BAD UINT64_C(0xe000)     /* the mask of bad colors */
+#define OLD_BAD UINT64_C(0x4000) /* older than a move by either generation */
 #define YOUNG_BAD UINT64_C(0x2000)
 #define BOTH_BAD UINT64_C(0x8000)
-#define MARKED (UINT64_C(1) << 45) /* the older ZGC's colour of one that is old */
+#define MARKED (UINT64_C(1) << 45) /* the older ZGC's color of an old reference */
 
-/* Where things lie, in bytes from BASE. */
+/* Offsets from BASE, in bytes. */
 enum {
     GLOBALS = 0x100,
     MASKS = 0x200,
@@ -51,7 +50,8 @@ static struct layout_field word_at(int32_t offset)
     return (struct layout_field){ .offset = offset, .width = 8 };
 }
 
-/* Granule 3 was moved by a collection of the old generation: object 2 of 16 bytes to 0x5000. */
+/* A collection of the old generation moved objects of granule 3: object 2, of 16 bytes, to
+ * 0x5000. */
 static void setup(void)
 {
     memset(image, 0, sizeof(image));
@@ -73,11 +73,11 @@ static void setup(void)
     put(MASKS, BAD);
     put(MASKS + 8, HEAP_BIT - 1);
     put(COLLECTED + 32, GRANULES); /* the page table */
-    put(COLLECTED + 32 + 24, 3);   /* of another size */
+    put(COLLECTED + 32 + 24, 3);   /* another size */
     put(COLLECTED + 32 + 32, BASE + OLD);
     put(COLLECTED + 32 + 48, GRANULES_OF_MAPS);
     put(COLLECTED + 32 + 56, BASE + OLD);
-    put(COLLECTED + 32 + 72, GRANULES_OF_MAPS); /* no address of a map */
+    put(COLLECTED + 32 + 72, GRANULES_OF_MAPS); /* not the address of a map */
     put(COLLECTED + 32 + 80, 0xe000);
     put(COLLECTED + 32 + 96, GRANULES_OF_MAPS);
     put(COLLECTED + 32 + 104, BASE + YOUNG);
@@ -86,7 +86,7 @@ static void setup(void)
     put(MOVED + 8, 1 << 21);
     put(MOVED + 16, 4);
     put(MOVED + 24, 4);
-    for (unsigned i = 0; i < 4; i++) /* wherever the hash begins, the search comes by */
+    for (unsigned i = 0; i < 4; i++) /* the search passes it, wherever the hash begins */
         put(MOVED + 184 + 8 * i,
             i == 1 ? UINT64_C(2) << 46 | 0x5000 << 1 | 1 : UINT64_C(9) << 46 | 1);
     zgc_ready(&vm);
@@ -106,14 +106,15 @@ START_TEST(finds_where_it_went)
     ck_assert_uint_eq(forward(BOTH_BAD, (3 << 21) + 32), HEAP_BIT | 0x5000);
     ck_assert_uint_eq(forward(YOUNG_BAD, (3 << 21) + 32), HEAP_BIT | ((3 << 21) + 32));
     ck_assert_uint_eq(forward(GOOD, (3 << 21) + 32), HEAP_BIT | ((3 << 21) + 32));
-    ck_assert_uint_eq(forward(OLD_BAD, (3 << 21) + 48), HEAP_BIT | ((3 << 21) + 48)); /* it stays */
+    ck_assert_uint_eq(forward(OLD_BAD, (3 << 21) + 48),
+                      HEAP_BIT | ((3 << 21) + 48)); /* not moved */
     ck_assert_uint_eq(forward(OLD_BAD, 4 << 21), HEAP_BIT | 4 << 21);
     ck_assert_uint_eq(forward(OLD_BAD, (uint64_t)GRANULES << 21),
                       HEAP_BIT | (uint64_t)GRANULES << 21);
 }
 END_TEST
 
-/* The granule's memory is of both: colours say which generation has moved the object. */
+/* Both generations have moved objects of this granule. Colors tell which one moved this object. */
 START_TEST(goes_by_the_generation)
 {
     put(YOUNG + 8 * 3, BASE + MOVED);
@@ -122,11 +123,11 @@ START_TEST(goes_by_the_generation)
     ck_assert_uint_eq(forward(BOTH_BAD, (3 << 21) + 32), HEAP_BIT | 0x5000);
     ck_assert_uint_eq(forward(OLD_BAD, (3 << 21) + 32), HEAP_BIT | ((3 << 21) + 32));
     ck_assert_uint_eq(forward(BOTH_BAD | UNWIND_REMEMBERED, (3 << 21) + 32),
-                      HEAP_BIT | ((3 << 21) + 32)); /* from an old object to an old one */
+                      HEAP_BIT | ((3 << 21) + 32)); /* moved within the old generation */
 }
 END_TEST
 
-/* Tables that make no sense: the object stays where it was. */
+/* Invalid tables: the object counts as not moved. */
 static const struct {
     size_t at;
     uint64_t word;
@@ -143,8 +144,7 @@ START_TEST(false_tables_move_nothing)
 }
 END_TEST
 
-/* The ZGC that is not generational: its colours are in the address, and its map is in the tables.
- */
+/* The non-generational ZGC: its colors are in the address, and its map is in the tables. */
 static void setup_older(int jdk)
 {
     struct hotspot_layout *l = &vm.layout;
@@ -180,7 +180,7 @@ START_TEST(finds_where_the_older_one_moved_it)
 }
 END_TEST
 
-/* Entries of 15 and before have another form. */
+/* In JDK 15 and before, entries have another form. */
 START_TEST(a_release_with_other_entries_is_off)
 {
     struct unwind_zgc ret;
@@ -201,7 +201,7 @@ START_TEST(without_tables_it_is_off)
 }
 END_TEST
 
-/* A page that cannot be read at one moment: it is tried again, but not at once. */
+/* A page that cannot be read at one moment. It is read again later, but not at once. */
 static const size_t TORN[] = { 8, GLOBALS + 8 };
 
 START_TEST(what_is_torn_is_read_again)
@@ -242,7 +242,7 @@ START_TEST(what_stays_torn_is_given_up)
 }
 END_TEST
 
-/* Objects that are off stay off. */
+/* If objects are disabled, they stay disabled. */
 START_TEST(without_objects_it_is_not_tried)
 {
     struct unwind_zgc ret;

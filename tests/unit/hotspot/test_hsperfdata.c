@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hotspot/: the counters of a JVM, as its file of counters (the fuzz corpus) has them and broken.
- */
+/* hotspot/: the counters of a JVM from its file of counters (the fuzz corpus), intact and
+ * broken. */
 #include "suite.h"
 
 #include "base/buf.h"
@@ -63,7 +63,7 @@ START_TEST(refuses_broken_hsperfdata)
 }
 END_TEST
 
-/* What they are is known from another reader of the same file. */
+/* The values are known from another reader of the same file. */
 START_TEST(reads_counters)
 {
     _cleanup_buf_ struct buf file = BUF_NULL;
@@ -103,20 +103,20 @@ START_TEST(bounds_counters)
     read_file(CORPUS "hsperfdata/strange_names", &file);
     ck_assert(counters_parse(buf_span(&file), NULL, &c));
     ck_assert_str_eq(c.policy, "a___ageFirst");
-    ck_assert_uint_eq(c.left_out, 2); /* a tenth space, an eighth collector */
+    ck_assert_uint_eq(c.left_out, 2); /* a tenth space and an eighth collector */
     c.safepoints = 42;
     ck_assert(!counters_parse(SPAN("\xca\xfe\xc0\xc0"), NULL, &c));
     ck_assert_int_eq(c.safepoints, 42);
 }
 END_TEST
 
-/* Where the counter @name begins in @file. */
+/* Returns the offset of the entry of counter @name in @file. */
 static uint32_t place_of(const struct buf *file, const char *name)
 {
     const char *at = memmem(file->p, file->n, name, strlen(name) + 1);
 
     ck_assert_ptr_nonnull(at);
-    return (uint32_t)(at - file->p) - 20; /* the head of an entry */
+    return (uint32_t)(at - file->p) - 20; /* the entry's head */
 }
 
 START_TEST(reads_known_counters_again)
@@ -131,7 +131,7 @@ START_TEST(reads_known_counters_again)
     ck_assert_uint_gt(places.count, 40);
     ck_assert_uint_lt(places.count, places.entries / 2);
 
-    /* A counter that was no place is not looked at again; the others are. */
+    /* A counter without a valid place is not read again; the others are. */
     file.p[place_of(&file, "sun.rt.safepoints") + 20 + 20]++;
     memcpy(file.p + place_of(&file, "sun.cls.time") + 20, "sun.rt.safepoints", 18);
     ck_assert(counters_parse(buf_span(&file), &places, &c));
@@ -139,15 +139,15 @@ START_TEST(reads_known_counters_again)
     ck_assert_str_eq(c.generations[0].spaces[0].name, "eden");
     ck_assert_int_eq(c.compile_ns, 3899100);
 
-    /* An entry more: all are read again. */
+    /* With one more entry, all counters are read again. */
     memcpy(&entries, file.p + 28, sizeof(entries));
     entries--;
     memcpy(file.p + 28, &entries, sizeof(entries));
     ck_assert(counters_parse(buf_span(&file), &places, &c));
     ck_assert_uint_eq(places.entries, entries);
-    ck_assert_int_ne(c.safepoints, 16); /* the last of that name */
+    ck_assert_int_ne(c.safepoints, 16); /* the last entry with this name */
 
-    /* Places outside of what is there, and more of them than are kept. */
+    /* Places outside the file, and more places than the limit. */
     places.at[0] = (uint32_t)file.n - 2;
     ck_assert(counters_parse(buf_span(&file), &places, &c));
     ck_assert_uint_lt(places.at[0], file.n - 2);
@@ -157,7 +157,7 @@ START_TEST(reads_known_counters_again)
 }
 END_TEST
 
-/* The JVM counts an entry before it has written its head. */
+/* The JVM counts an entry before it has written the entry's head. */
 START_TEST(reads_counters_of_a_moment_later)
 {
     struct counters_places places = { .count = 0 };

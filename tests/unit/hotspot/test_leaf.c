@@ -2,7 +2,7 @@
 /*
  * hotspot/leaf/ without a JVM: the loops of bytecodes, the flow of a few instructions, and code
  * that real JVMs made of tests/jvm/java/Sections.java (the fuzz corpus). Its sections a, b and c
- * have a loop each, inlined into round(); what runs there is known by the order of the code.
+ * each have a loop that is inlined into round(). The order of the code shows which one runs.
  */
 #include "suite.h"
 
@@ -63,8 +63,8 @@ END_TEST
 
 /* ---- instructions and their flow ---- */
 
-/* 0 jmp 6; 2 nop; 3 nopl; 6 dec eax; 8 jne 6; 10 test eax,[r10]; 13 call +0; 18 ret: the padding
- * behind the jump is no way into the loop. */
+/* 0 jmp 6; 2 nop; 3 nopl; 6 dec eax; 8 jne 6; 10 test eax,[r10]; 13 call +0; 18 ret. The padding
+ * behind the jump is no entry of the loop. */
 #define CODE "\xeb\x04\x90\x0f\x1f\x00\xff\xc8\x75\xfc\x41\x85\x02\xe8\x00\x00\x00\x00\xc3"
 
 START_TEST(decodes_the_flow)
@@ -89,9 +89,9 @@ START_TEST(decodes_the_flow)
         ck_assert_uint_eq(got[i].flow, WANT[i].flow);
         ck_assert_int_eq(got[i].poll, WANT[i].poll);
     }
-    ck_assert_uint_eq(leaf_decode(SPAN(CODE), got, 3), 4); /* more than there is room for */
+    ck_assert_uint_eq(leaf_decode(SPAN(CODE), got, 3), 4); /* more than the buffer holds */
     ck_assert_uint_eq(leaf_decode(SPAN("\x06"), got, 16), 1);
-    ck_assert_uint_eq(got[0].flow, LEAF_STOP); /* no instruction of 64 bits */
+    ck_assert_uint_eq(got[0].flow, LEAF_STOP); /* not an instruction of 64-bit mode */
 }
 END_TEST
 
@@ -110,7 +110,7 @@ START_TEST(finds_natural_loops)
 }
 END_TEST
 
-/* A nest of loops, in which each climb takes steps of what is left. */
+/* A nest of loops: each climb costs steps of the remaining ones. */
 START_TEST(pays_to_climb_out_of_loops)
 {
     static const struct leaf_ways NO_WAYS = { 0 };
@@ -135,8 +135,8 @@ START_TEST(pays_to_climb_out_of_loops)
 }
 END_TEST
 
-/* A machine loop that no bytecode has (C2 clears an array in one) is of the method that was
- * compiled, if that calls nothing; else it may be of what is inlined there. */
+/* A machine loop without a loop in bytecode (C2 may clear an array in one). It belongs to the
+ * compiled method if that calls nothing; else it may belong to an inlined method. */
 START_TEST(knows_a_method_that_calls_nothing)
 {
     struct leaf_instruction code[16];
@@ -163,7 +163,8 @@ START_TEST(knows_a_method_that_calls_nothing)
 }
 END_TEST
 
-/* A loop of a method that calls itself is of that method, however often it is inlined there. */
+/* A loop of a method that calls itself belongs to that method, however often it is inlined
+ * there. */
 START_TEST(names_a_method_that_calls_itself)
 {
     static const struct leaf_span SPANS[] = { { 0, 10, 1 } };
@@ -192,7 +193,7 @@ START_TEST(names_a_method_that_calls_itself)
 }
 END_TEST
 
-/* A nest as deep as there are blocks: every limit is met, and none is passed. */
+/* A nest as deep as there are blocks: every limit is reached, and none is exceeded. */
 START_TEST(bounds_its_work)
 {
     static struct leaf_instruction code[40000];
@@ -209,7 +210,8 @@ START_TEST(bounds_its_work)
 }
 END_TEST
 
-/* Jumps by a table whose words lead into the middle of instructions: no edge, and so no limit. */
+/* Jump tables with words that lead into the middle of instructions. These are no edges, so they
+ * must not count for a limit. */
 START_TEST(looks_words_of_tables_up_once)
 {
     static struct leaf_instruction code[20000];
@@ -227,13 +229,13 @@ START_TEST(looks_words_of_tables_up_once)
     ck_assert_int_eq(leaf_graph_make(code, ARRAY_SIZE(code), &ways, &g), 0);
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ended);
     leaf_graph_deinit(&g);
-    ck_assert_int_le(ended.tv_sec - begun.tv_sec, 1); /* 27 s if each jump looks them up */
+    ck_assert_int_le(ended.tv_sec - begun.tv_sec, 1); /* 27 s if each jump searches the tables */
 }
 END_TEST
 
 /* ---- code of real JVMs ---- */
 
-/* How many bytes of loops each method has as its innermost frame, and how many none. */
+/* Bytes of loops by the method of the innermost frame, and bytes without one. */
 struct shares {
     uint32_t a, b, c, other, unsure;
 };
@@ -266,7 +268,7 @@ static void count(struct shares *s, const struct leaf_file *f, const struct leaf
 }
 
 /* @other: bytes of a loop around the sections. @by_code: percent of the sections' bytes that their
- * code tells alone; equal bodies do not, nor do those two methods deep. */
+ * code alone identifies. Equal bodies, and those two methods deep, are not identified. */
 static const struct {
     const char *name;
     uint32_t other, by_code;
@@ -277,7 +279,7 @@ static const struct {
     { "requests-17", 711, 0 }, { "lambdas-17", 191, 0 },
 };
 
-/* A recorded nmethod, with its graph. */
+/* A recorded nmethod with its graph. */
 struct recorded {
     struct buf file;
     struct leaf_file f;
@@ -305,7 +307,7 @@ static void recorded_close(struct recorded *r)
     buf_deinit(&r->file);
 }
 
-/* A loop of 2,000 rounds is one strip: its poll stands behind it, in the loop around. */
+/* A loop of 2,000 rounds is one strip: its poll lies behind it, in the loop around. */
 START_TEST(finds_a_loop_by_the_poll_behind_it)
 {
     struct leaf_ranges r = { 0 };
@@ -316,9 +318,9 @@ START_TEST(finds_a_loop_by_the_poll_behind_it)
     ck_assert_int_eq(leaf_ranges_make(&of.f.in, &of.g, &r), 0);
     for (size_t i = 0; i < r.count; i++)
         count(&s, &of.f, &r.at[i]);
-    ck_assert_uint_ge(s.a, 132);     /* its main loop, and what leads there */
+    ck_assert_uint_ge(s.a, 132);     /* its main loop and the code before it */
     ck_assert_uint_le(s.other, 102); /* the loop around */
-    ck_assert_uint_le(s.unsure, 62); /* its last rounds, and stubs */
+    ck_assert_uint_le(s.unsure, 62); /* its last rounds and stubs */
     free(r.at);
     recorded_close(&of);
 }
@@ -347,7 +349,7 @@ START_TEST(finds_the_sections)
 }
 END_TEST
 
-/* Takes out of @in the records that say what is inlined. */
+/* Removes from @in the records of inlined methods. */
 static void drop_inlined(struct leaf_input *in, struct leaf_record *records)
 {
     size_t kept = 0;
@@ -360,7 +362,7 @@ static void drop_inlined(struct leaf_input *in, struct leaf_record *records)
     in->record_count = kept;
 }
 
-/* The one section that @at is of; 0: none. */
+/* Returns the only section that contains @at; 0: none or several. */
 static char section_of(const struct leaf_file *f, const struct leaf_range *at)
 {
     struct shares s = { 0 };
@@ -369,7 +371,7 @@ static char section_of(const struct leaf_file *f, const struct leaf_range *at)
     return s.a ? 'a' : s.b ? 'b' : s.c ? 'c' : 0;
 }
 
-/* Without a record of the sections, what their code looks like tells them, or nothing does. */
+/* Without a record of the sections, their code identifies them, or nothing does. */
 START_TEST(finds_them_by_their_code)
 {
     static struct leaf_record records[LEAF_FILE_ENTRIES_MAX];

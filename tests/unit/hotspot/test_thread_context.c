@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hotspot/thread_context.c: the steps to a thread's request, in a heap as it should be and in heaps
- * that are not. */
+/* hotspot/thread_context.c: the steps to a thread's request, in an intact heap and in broken
+ * ones. */
 #include "hotspot/vm.h"
 #include "unwind/context_path.h"
 #include "unwind/forwarding.h"
@@ -11,8 +11,9 @@
 
 #define HEAP 0x10000u
 #define HEAP_BYTES 65536u
-/* Objects have their class word at 8, and an array its length at 12 and elements from 16 on. */
-enum place { /* bytes into the heap */
+/* Objects have their class word at byte 8. Arrays have the length at 12, and elements from 16
+ * on. */
+enum place { /* offsets in the heap */
              THREAD = 0x100,
              JAVA_THREAD = 0x200,
              LOCALS = 0x300,
@@ -33,7 +34,7 @@ enum place { /* bytes into the heap */
              BAD_MASK = 0x1200,
              MAPS = 0x1300,
              MOVED = 0x1400,
-             BEFORE = 0x8200, /* where JAVA_THREAD was */
+             BEFORE = 0x8200, /* where JAVA_THREAD was before its move */
 };
 enum { CLASS_CONTEXT = 11, CLASS_SPAN = 12, CLASS_OTHER = 13, HASH = 0x61c88647 };
 
@@ -148,7 +149,7 @@ static void check_name(const char *name)
 START_TEST(reads_a_name)
 {
     check_name("GET /a");
-    /* The last of its class stands for those behind it; the first is number 0. */
+    /* If there are fewer values of the class, the last one counts. The first one is number 0. */
     put_ref(ENTRIES + 16 + 4 * 1, SPAN);
     check_name("GET /a");
     path.steps[3].offset = 0;
@@ -159,7 +160,7 @@ END_TEST
 START_TEST(ids_make_a_request)
 {
     walk();
-    ck_assert_uint_eq(found.state, CONTEXT_NO_REQUEST); /* a name alone is none */
+    ck_assert_uint_eq(found.state, CONTEXT_NO_REQUEST); /* a name without ids is no request here */
     path.steps[6] = (struct context_step){
         .op = CONTEXT_WORD, .from = 2, .offset = 16, .key = CONTEXT_TRACE_WORD + 1
     };
@@ -180,7 +181,7 @@ START_TEST(ids_make_a_request)
 }
 END_TEST
 
-/* A tracer whose ids are of other forms. */
+/* A tracer with ids of other forms. */
 START_TEST(a_name_may_be_all)
 {
     path.ids = CONTEXT_IDS_NONE;
@@ -226,19 +227,19 @@ START_TEST(finds_a_key_of_a_map)
 }
 END_TEST
 
-/* A word somewhere that makes the heap another. */
+/* A changed word of the heap, and the result. */
 static const struct {
     unsigned at;
     uint32_t value;
     enum context_state state;
 } HOSTILE[] = {
     { THREAD + 8, 0, CONTEXT_NO_REQUEST },
-    { THREAD + 8, 0x1000, CONTEXT_UNREADABLE }, /* nothing is there */
+    { THREAD + 8, 0x1000, CONTEXT_UNREADABLE }, /* not mapped */
     { THREAD + 12, 0xffffffff, CONTEXT_UNREADABLE },
     { JAVA_THREAD + 12, 0xfffffff0, CONTEXT_UNREADABLE },
     { LOCALS + 12, 0, CONTEXT_NO_REQUEST },
     { TABLE + 12, 0, CONTEXT_NO_REQUEST },
-    { TABLE + 12, 17, CONTEXT_UNREADABLE }, /* its length is no power of two */
+    { TABLE + 12, 17, CONTEXT_UNREADABLE }, /* the length is no power of two */
     { TABLE + 12, 1 << 17, CONTEXT_UNREADABLE },
     { TABLE + 12, 0xffffffff, CONTEXT_UNREADABLE },
     { KEY + 12, 5, CONTEXT_NO_REQUEST },
@@ -259,7 +260,7 @@ START_TEST(ends_in_hostile_memory)
 }
 END_TEST
 
-/* What a name may say of its length; negative ones are large. */
+/* Lengths that a name may claim; negative ones are large. */
 static const struct {
     uint32_t length;
     unsigned bytes;
@@ -284,7 +285,7 @@ static void put_word(unsigned at, uint64_t word)
     memcpy(bytes + at, &word, sizeof(word));
 }
 
-/* The reference to the java.lang.Thread is older than its move by ZGC. */
+/* Makes the reference to the java.lang.Thread older than its move by ZGC. */
 static void move_thread(void)
 {
     process.vm.zgc = (struct unwind_zgc){ .bad_mask = HEAP + BAD_MASK,
@@ -293,7 +294,7 @@ static void move_thread(void)
                                           .maps = { HEAP + HEAP_BYTES, HEAP + MAPS },
                                           .forwarding_bytes = sizeof(struct unwind_forwarding) };
     put_ref(THREAD + 8, BEFORE);
-    put_word(BAD_MASK, 0x8000); /* of BEFORE */
+    put_word(BAD_MASK, 0x8000); /* the color of BEFORE */
     put_word(MAPS, HEAP + MOVED);
     put_word(MOVED, HEAP);
     put_word(MOVED + 8, HEAP_BYTES);
@@ -312,12 +313,12 @@ START_TEST(follows_an_object_that_zgc_has_moved)
     process.vm.zgc.granules = 0;
     check_name("");
     process.vm.zgc.granules = 1;
-    put_word(BAD_MASK, 0x4000); /* the reference is a good one */
+    put_word(BAD_MASK, 0x4000); /* the reference is up to date */
     check_name("");
 }
 END_TEST
 
-/* A table without an end, whose entries are all of others. */
+/* A table without end, with entries of other keys only. */
 START_TEST(looks_at_few_places_of_a_false_table)
 {
     move_thread();
@@ -329,7 +330,7 @@ START_TEST(looks_at_few_places_of_a_false_table)
 }
 END_TEST
 
-/* ZGC of a release that keeps it elsewhere: objects may have been moved. */
+/* A release with ZGC's data at unknown places: objects may have moved. */
 START_TEST(is_not_sure_where_moves_are_not_known)
 {
     path.at_leave = 1;

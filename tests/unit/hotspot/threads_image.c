@@ -6,7 +6,7 @@
 #define BLOCK_HEADER 16
 #define BLOB (THREADS_CODE + BLOCK_HEADER)
 #define BLOB_BYTES 0x400
-#define CODE_AT 0x100 /* into the blob */
+#define CODE_AT 0x100 /* offset in the blob */
 #define CHUNK_WORDS_AT 64
 #define LOG2_SEGMENT 7
 
@@ -52,17 +52,17 @@ static struct layout_field at(int32_t offset, uint8_t width)
     return (struct layout_field){ .offset = offset, .width = width };
 }
 
-/* Only what a dump of virtual threads uses. */
+/* Fills only the fields that a dump of virtual threads uses. */
 static void make_layout(struct hotspot_layout *l)
 {
-    memset(l, 0xff, sizeof(*l)); /* no field is there */
+    memset(l, 0xff, sizeof(*l)); /* marks every field as missing */
     l->jdk = 25;
     l->sizeof_HeapBlock = BLOCK_HEADER;
     l->heap_block_header = at(0, 0);
     l->block_length = at(0, 8);
     l->block_used = at(8, 1);
     l->sizeof_CodeBlob = 64;
-    l->sizeof_nmethod = 64; /* no blob is an nmethod: its name is no string */
+    l->sizeof_nmethod = 64; /* no blob is an nmethod, so names are strings */
     l->blob_name = at(0, 8);
     l->blob_size = at(8, 4);
     l->blob_frame_size = at(12, 4);
@@ -93,7 +93,7 @@ static void make_code(struct threads_image *t)
     memcpy(t->code + 0xf00, "stub", 5);
 }
 
-/* The segment map lies in the heap's last page: each segment steps back by one. */
+/* Puts the segment map into the heap's last page. Each segment steps back by one. */
 static void make_vm(struct threads_image *t)
 {
     struct hotspot_vm *vm = &t->vm;
@@ -116,7 +116,7 @@ static void make_vm(struct threads_image *t)
     vm->locks = (struct unwind_locks){
         .klass_bytes = 8, .monitor_object = 8, .monitor_owner = 16, .monitor_handle = true
     };
-    vm->locks_unusable = true; /* they are not to be looked for */
+    vm->locks_unusable = true; /* locks must not be searched */
 }
 
 static void make_layouts(struct threads_image *t)
@@ -156,7 +156,7 @@ static void put_object(struct threads_image *t, size_t where, enum virtual_class
     threads_image_put(t, where + 8, THREADS_HEAP + THREADS_KLASSES + (uint64_t)of * 0x100);
 }
 
-/* A chunk of @frames frames, whose innermost is at word 8. */
+/* Puts a chunk of @frames frames, the innermost at word 8. */
 static void put_chunk(struct threads_image *t, size_t where, unsigned frames, uint64_t parent)
 {
     uint32_t sp = 8, bottom = sp + frames * THREADS_FRAME_WORDS;
@@ -179,7 +179,7 @@ static void make_heap(struct threads_image *t)
     threads_image_put(t, THREADS_SET + 16, THREADS_HEAP + THREADS_MAP);
     put_object(t, THREADS_MAP, CLASS_MAP);
     threads_image_put(t, THREADS_MAP + 16, THREADS_HEAP + THREADS_TABLE);
-    threads_image_put(t, THREADS_TABLE + 16, 4); /* places, from byte 24 on */
+    threads_image_put(t, THREADS_TABLE + 16, 4); /* places from byte 24 on */
     threads_image_put(t, THREADS_TABLE + 24 + 8, THREADS_HEAP + THREADS_NODE);
     put_object(t, THREADS_NODE, CLASS_NODE);
     threads_image_put(t, THREADS_NODE + 16, THREADS_HEAP + THREADS_THREAD);
@@ -202,7 +202,7 @@ static void make_monitor(struct threads_image *t)
     threads_image_put(t, THREADS_HANDLES + 8, THREADS_HEAP + THREADS_LOCKED);
     threads_image_put(t, THREADS_MONITOR + 8, THREADS_HEAP + THREADS_HANDLES + 8);
     threads_image_put(t, THREADS_MONITOR + 16, THREADS_OWNER_ID);
-    threads_image_put(t, THREADS_LOCKED, 2); /* its lock is a monitor */
+    threads_image_put(t, THREADS_LOCKED, 2); /* the lock is a monitor */
     put_object(t, THREADS_LOCKED, CLASS_MAP);
 }
 

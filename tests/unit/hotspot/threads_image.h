@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A small Java heap with one virtual thread that waits, its continuation and two StackChunks, the
- * monitor that it may wait for, and a code cache with one method: what hotspot_dump_threads()
- * reads. Every word may be changed.
+ * A small Java heap for hotspot_dump_threads(): a waiting virtual thread, its continuation and two
+ * StackChunks, the monitor that it may wait for, and a code cache with one method. A test may
+ * change every word.
  */
 #pragma once
 
@@ -12,23 +12,23 @@
 #define THREADS_HEAP_BYTES 0x8000
 #define THREADS_CODE UINT64_C(0x7f1000000000)
 #define THREADS_CODE_BYTES 0x1000
-#define THREADS_FRAME_WORDS 4 /* of the method */
+#define THREADS_FRAME_WORDS 4 /* words in a frame of the method */
 #define THREADS_ID 77
-#define THREADS_OWNER_ID 99 /* of the monitor */
-#define THREADS_BLOCKED 12  /* VirtualThread.state; the thread parks until a test puts this */
+#define THREADS_OWNER_ID 99 /* id of the monitor's owner */
+#define THREADS_BLOCKED 12  /* a VirtualThread.state; a test may set it in place of parking */
 
 struct threads_image {
     uint8_t heap[THREADS_HEAP_BYTES];
     uint8_t code[THREADS_CODE_BYTES];
     struct hotspot_vm vm;
     struct hotspot_dump_batch batch;
-    struct threads_image *changes; /* its heap takes the place of this one after @reads more */
+    struct threads_image *changes; /* its heap replaces this one after @reads more reads */
     unsigned reads;
-    uint64_t nap_ns; /* that the next read takes */
-    unsigned runs;   /* not 0: the thread has another state at each read; counted */
+    uint64_t nap_ns; /* time that the next read takes */
+    unsigned runs;   /* not 0: each read finds another state of the thread; counts them */
 };
 
-/* Where the objects lie, in bytes from THREADS_HEAP. */
+/* Offsets of the objects from THREADS_HEAP. */
 enum threads_object {
     THREADS_LOADERS = 0x80,
     THREADS_MIRROR = 0x100,
@@ -40,18 +40,18 @@ enum threads_object {
     THREADS_THREAD = 0x500,
     THREADS_CONT = 0x600,
     THREADS_WAITER = 0x700,  /* an ObjectWaiter of the thread */
-    THREADS_HANDLES = 0x780, /* of the thread, and of the object that is locked */
+    THREADS_HANDLES = 0x780, /* handles of the thread and of the locked object */
     THREADS_MONITOR = 0x800,
     THREADS_LOCKED = 0x880,
     THREADS_CHUNK = 0x1000,
     THREADS_PARENT = 0x2000,
-    THREADS_KLASSES = 0x4000, /* 0x100 each, by enum virtual_class */
+    THREADS_KLASSES = 0x4000, /* 0x100 bytes each, by enum virtual_class */
 };
 
-/* Returns a heap as it should be, for threads_image_free(). NULL: out of memory. */
+/* Returns an intact heap, to free by threads_image_free(). NULL: out of memory. */
 struct threads_image *threads_image_new(void);
 struct threads_image *threads_image_free(struct threads_image *t);
-/* Puts a word at @at of the heap. */
+/* Puts a word at offset @at of the heap. */
 void threads_image_put(struct threads_image *t, size_t at, uint64_t word);
 /* Returns the pc of a call in the method. */
 uint64_t threads_image_pc(void);

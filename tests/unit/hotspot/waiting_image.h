@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A process whose threads' stacks hotspot_walk_waiting() walks, made of given words: native code
- * with a row of each kind, and a piece of stack that may be anything. The threads are this one: so
- * the kernel knows whether they have run.
+ * A process with threads for hotspot_walk_waiting(), made of given words: native code with a row of
+ * each kind, and a piece of stack with any contents. The threads are the calling one, so that the
+ * kernel knows whether they have run.
  */
 #pragma once
 
@@ -14,10 +14,10 @@
 #define WAITING_TEXT_ROW 0x40 /* bytes of code for each row */
 #define WAITING_STACK UINT64_C(0x7f5000000000)
 #define WAITING_STACK_WORDS 8192
-#define WAITING_CODE UINT64_C(0x7f1000000000) /* of the VM: any memory */
+#define WAITING_CODE UINT64_C(0x7f1000000000) /* code of the VM: any memory */
 #define WAITING_CODE_BYTES 0x10000
 
-enum waiting_row { /* rows, in their order */
+enum waiting_row { /* one per row of the table, in its order */
                    WAITING_SP,
                    WAITING_FP,
                    WAITING_ROOT,
@@ -26,7 +26,7 @@ enum waiting_row { /* rows, in their order */
                    WAITING_FP_LOAD,
                    WAITING_SP_LOAD,
                    WAITING_NONE,
-                   WAITING_FAR, /* its row lies beyond the table */
+                   WAITING_FAR, /* its row lies outside of the table */
                    WAITING_ROWS
 };
 
@@ -35,18 +35,18 @@ struct waiting_image {
     uint8_t code[WAITING_CODE_BYTES];
     struct hotspot_vm vm;
     struct hotspot_waiting_batch batch;
-    bool gone; /* the process has no memory */
+    bool gone; /* true: the process has no memory */
 };
 
-/* Of code that @row tells of. */
+/* Returns a pc in the code of @row. */
 static inline uint64_t waiting_pc(enum waiting_row row)
 {
     return WAITING_TEXT + (uint64_t)row * WAITING_TEXT_ROW + 8;
 }
 
-/* With an empty batch, and zeros for memory. NULL: out of memory. */
+/* Makes an image with an empty batch and zeroed memory. NULL: out of memory. */
 struct waiting_image *waiting_image_new(int proc_fd);
 struct waiting_image *waiting_image_free(struct waiting_image *w);
-/* One more thread, which has not run. */
+/* Adds a thread that has not run. */
 struct hotspot_waiting *waiting_image_add(struct waiting_image *w, uint64_t pc, uint64_t sp,
                                           uint64_t fp);

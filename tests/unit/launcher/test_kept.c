@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* launcher/kept.c: processes that do not end, by whose attach they were. */
+/* launcher/kept.c: processes that outlive their attach, by owner. */
 #include "suite.h"
 
 #include "launcher/kept.h"
@@ -10,7 +10,7 @@
 
 static struct kept kept;
 
-/* A process group without its leader: one that has ended and is not waited for. */
+/* Makes a process group without its leader, which has ended and is not reaped. */
 static pid_t make_group(pid_t *ret_member)
 {
     pid_t group = fork();
@@ -47,7 +47,7 @@ START_TEST(who_keeps_two_is_refused_until_one_is_gone)
     ck_assert(!kept_too_many(&kept, 2));
     waitpid(member[0], NULL, 0);
     ck_assert(!kept_too_many(&kept, 1));
-    kept_note(&kept, 1, group[0]); /* nobody is in it */
+    kept_note(&kept, 1, group[0]); /* the group is empty */
     ck_assert(!kept_too_many(&kept, 1));
     waitpid(member[1], NULL, 0);
     waitpid(member[2], NULL, 0);
@@ -56,7 +56,7 @@ START_TEST(who_keeps_two_is_refused_until_one_is_gone)
 }
 END_TEST
 
-/* As a mounter that a file system holds: nobody else waits for it. */
+/* A mounter that a file system holds: only the launcher can reap it. */
 START_TEST(a_child_is_waited_for)
 {
     pid_t child[2];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* broker/turns: who attaches next. Times in seconds. */
+/* launcher/turns: which owner attaches next. Times in seconds. */
 #include "suite.h"
 
 #include "base/macros.h"
@@ -15,19 +15,19 @@ static const struct {
     struct turn turns[PLACES];
     uint64_t owner, now_s;
     int r;
-    size_t place; /* where r is 0 */
+    size_t place; /* if r is 0 */
 } CASES[] = {
-    /* nobody is there */
+    /* all slots are free */
     { { { 0 } }, 1, 100, 0, 3 },
-    /* one owner has half of the places, however long it waits */
+    /* one owner gets half of the slots at most, however long it waits */
     { { { 1, 10 }, { 1, 10 }, { 0 }, { 0 } }, 1, 100, -EAGAIN, 0 },
     { { { 1, 10 }, { 1, 10 }, { 0 }, { 0 } }, 2, 100, 0, 3 },
     { { { 1, 10 }, { 0 }, { 2, 10 }, { 2, 10 } }, 1, 100, 0, 1 },
-    /* all are taken: the one that waits longest leaves, after a while */
+    /* all slots are taken: the attach that ran longest ends, after a minimum time */
     { { { 1, 98 }, { 1, 99 }, { 2, 98 }, { 3, 99 } }, 4, 100, -EAGAIN, 0 },
     { { { 1, 98 }, { 1, 99 }, { 2, 97 }, { 3, 99 } }, 4, 100, 0, 2 },
     { { { 1, 90 }, { 1, 91 }, { 2, 92 }, { 2, 93 } }, 4, 100, 0, 0 },
-    /* who has a place sends nobody away */
+    /* an owner with a slot ends no other attach */
     { { { 1, 90 }, { 2, 90 }, { 3, 90 }, { 4, 90 } }, 4, 100, -EAGAIN, 0 },
 };
 
@@ -44,7 +44,7 @@ START_TEST(takes_turns)
 }
 END_TEST
 
-/* An owner with any number of JVMs that never answer leaves places to others. */
+/* An owner with any number of JVMs that never answer leaves slots to others. */
 START_TEST(nobody_takes_all)
 {
     struct turn turns[PLACES] = { { 0 } };
@@ -59,7 +59,7 @@ START_TEST(nobody_takes_all)
 }
 END_TEST
 
-/* Any number of owners with such JVMs make room in time. */
+/* Any number of owners with such JVMs give up slots in time. */
 START_TEST(another_comes_in_time)
 {
     struct turn turns[PLACES] = { { 0 } };
@@ -76,7 +76,7 @@ START_TEST(another_comes_in_time)
 }
 END_TEST
 
-/* Each owner's attaches are a second apart, and hold up nobody else's. */
+/* An owner's attaches are a second apart, and delay no other owner. */
 START_TEST(owners_have_intervals_of_their_own)
 {
     static const struct {
@@ -91,7 +91,7 @@ START_TEST(owners_have_intervals_of_their_own)
         { { { 1, S(99) }, { 0 }, { 0 } }, 1, 0, 0 },
         { { { 2, S(100) }, { 1, S(99) }, { 0 } }, 1, 0, 1 },
         { { { 0 }, { 1, S(100) }, { 0 } }, 1, -EAGAIN, 0 },
-        /* as many owners as there are places: the oldest makes room, once its second is over */
+        /* as many owners as the table holds: the oldest is dropped once its second is over */
         { { { 2, S(98) }, { 3, S(97) }, { 4, S(99) } }, 1, 0, 1 },
         { { { 2, S(100) }, { 3, S(100) }, { 4, S(100) } }, 1, -EAGAIN, 0 },
     };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* namer/: what symbols become, in the namer's own process, and what that process can do to us. */
+/* namer/: the names of symbols, found in the namer's own process, and what that process can do to
+ * flamed. */
 #include "suite.h"
 
 #include "namer/mangled.h"
@@ -44,7 +45,7 @@ static struct namer_stats stats(void)
     return s;
 }
 
-/* What @symbol of @owner becomes. */
+/* Asks for the name of @symbol of @owner. */
 static int name(uint64_t owner, struct span symbol, struct buf *out)
 {
     buf_init(out, 10000);
@@ -106,7 +107,7 @@ START_TEST(without_a_namer_symbols_are_raw)
 }
 END_TEST
 
-/* Nobody is made to wait by asking. */
+/* Asking does not wait. */
 START_TEST(a_name_comes_later)
 {
     _cleanup_buf_ struct buf out = BUF_NULL;
@@ -117,12 +118,12 @@ START_TEST(a_name_comes_later)
     while (namer_name(namer, ALICE, SPAN("_ZN3foo5laterEv"), &out) == NAMER_COMING)
         namer_wait(namer, clock_monotonic_ns() + SOON_NS);
     ck_assert_str_eq(out.p, "foo::later");
-    ck_assert(!namer_wait(namer, clock_monotonic_ns() + SOON_NS)); /* nothing is asked */
+    ck_assert(!namer_wait(namer, clock_monotonic_ns() + SOON_NS)); /* no symbol was asked for */
     ck_assert_uint_eq(stats().named, 1);
 }
 END_TEST
 
-/* Substitutions double the text with each step: 40 steps stand for terabytes. */
+/* Substitutions double the text with each step: 40 steps would give terabytes. */
 START_TEST(a_short_symbol_for_a_long_text_stays_mangled)
 {
     _cleanup_buf_ struct buf in = BUF_NULL;
@@ -146,7 +147,7 @@ END_TEST
 
 /* ---- symbols that never end ---- */
 
-/* "S_", "S0_", ... "SZ_", "S10_": the substitution number @i. */
+/* Adds "S_", "S0_", ... "SZ_", "S10_": the substitution number @i. */
 static void add_substitution(struct buf *b, unsigned i)
 {
     static const char DIGITS[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
@@ -159,7 +160,8 @@ static void add_substitution(struct buf *b, unsigned i)
     buf_add_char(b, '_');
 }
 
-/* A type of @levels levels, each of which has the one below twice: walked as a tree. */
+/* Writes a type of @levels levels. Each level contains the one below twice, so a walk of the tree
+ * doubles each time. */
 static void write_graph(struct buf *b, char function, unsigned levels)
 {
     buf_init(b, MANGLED_MAX + 1);
@@ -174,7 +176,7 @@ static void write_graph(struct buf *b, char function, unsigned levels)
     buf_add_str(b, "Evv");
 }
 
-/* 23 bytes: Rust's bound lifetimes are counted up to 2^63, and nothing is printed. */
+/* 23 bytes: bound lifetimes of Rust are counted up to 2^63, and nothing is printed. */
 #define LIFETIMES "_RNvMIC1aFGzzzzzzzzzz_EuEu1f"
 
 START_TEST(a_symbol_without_end_stays_raw)
@@ -188,7 +190,7 @@ START_TEST(a_symbol_without_end_stays_raw)
     check_name(ALICE, "_ZN3foo3barEi", "foo::bar");
     ck_assert_uint_eq(stats().timed_out, 2);
     ck_assert_uint_eq(stats().died, 0);
-    /* they are remembered */
+    /* the namer remembers them */
     check_name(BOB, LIFETIMES, LIFETIMES);
     check_name(BOB, graph.p, graph.p);
     ck_assert_uint_eq(stats().timed_out, 2);
@@ -196,7 +198,8 @@ START_TEST(a_symbol_without_end_stays_raw)
 }
 END_TEST
 
-/* One owner has a thousand of them: its time is used up soon, and another's names come. */
+/* One owner has a thousand such symbols. Its time is soon used up, and another owner's names still
+ * come. */
 START_TEST(an_owner_spends_its_own_time)
 {
     _cleanup_buf_ struct buf out = BUF_NULL;
@@ -212,7 +215,7 @@ START_TEST(an_owner_spends_its_own_time)
         write_graph(&graph, (char)('a' + i % 26), 60 + i / 26);
         refused += namer_name(namer, ALICE, buf_span(&graph), &text) == NAMER_REFUSED;
     }
-    ck_assert_uint_eq(refused, 0); /* it had not spent anything */
+    ck_assert_uint_eq(refused, 0); /* it had spent no time yet */
     began_ns = clock_monotonic_ns();
     ck_assert_int_eq(name(BOB, SPAN("_ZN3foo3barEi"), &out), 0);
     ck_assert_str_eq(out.p, "foo::bar");
@@ -223,7 +226,7 @@ START_TEST(an_owner_spends_its_own_time)
     spent_ns = stats().timed_out * NAMER_NAME_NS;
     ck_assert_uint_lt(spent_ns, 2 * (NAMER_OWNER_AT_ONCE_NS +
                                      (clock_monotonic_ns() - asked_ns) / NAMER_OWNER_SHARE));
-    /* what was dropped is asked for again, and uses up what has come in since */
+    /* dropped symbols are asked for again, and use up the time gained since */
     for (unsigned i = 0; i < 10000 && !refused; i++) {
         _cleanup_buf_ struct buf graph = BUF_NULL;
 
@@ -239,7 +242,7 @@ START_TEST(an_owner_spends_its_own_time)
 }
 END_TEST
 
-/* More than can wait are asked for: none is lost, those without room come when asked again. */
+/* More symbols than can wait: none is lost. Those without room come when asked for again. */
 START_TEST(more_symbols_than_can_wait)
 {
     const unsigned count = 2 * NAMER_OWN_QUEUE_MAX;
@@ -265,7 +268,7 @@ END_TEST
 
 /* ---- the process ---- */
 
-/* The keeper (@of this process) or its worker; 0: there is none. */
+/* Returns the keeper (@of: this process) or its worker; 0: none. */
 static pid_t child(pid_t of)
 {
     char path[64], text[64] = "";
@@ -329,17 +332,17 @@ START_TEST(the_process_has_no_rights)
         ck_assert_int_eq(status_field(pid, "NoNewPrivs", 10), 1);
         ck_assert_int_eq(status_field(pid, "CapEff", 16), 0);
         ck_assert_int_eq(status_field(pid, "CapPrm", 16), 0);
-        if (geteuid() == 0) /* else it may not be looked into */
+        if (geteuid() == 0) /* only root may read its memory */
             ck_assert_uint_eq(open_files(pid), 1);
     }
 }
 END_TEST
 
-/* A worker that ends without a symbol in its hands costs none. */
+/* A worker that ends between two symbols loses none. */
 START_TEST(a_worker_is_killed)
 {
     check_name(ALICE, "_ZN3foo3barEi", "foo::bar");
-    ck_assert_int_eq(kill(child(getpid()), SIGTERM), 0); /* it ends with flamed, not before */
+    ck_assert_int_eq(kill(child(getpid()), SIGTERM), 0); /* it ends with flamed, and ignores this */
     for (int i = 0; i < 3; i++) {
         char symbol[64], expected[64];
 
@@ -361,10 +364,10 @@ START_TEST(the_keeper_is_killed)
     check_name(ALICE, "_ZN3foo3barEi", "foo::bar");
     ck_assert_int_eq(poll(&lost, 1, 0), 0);
     ck_assert_int_eq(kill(child(getpid()), SIGKILL), 0);
-    ck_assert_int_eq(poll(&lost, 1, 20000), 1); /* its worker ends with it */
+    ck_assert_int_eq(poll(&lost, 1, 20000), 1); /* the worker ends with the keeper */
     ck_assert_int_eq(name(ALICE, SPAN("_ZN3foo5otherEi"), &out), NAMER_REFUSED);
     ck_assert_str_eq(out.p, "_ZN3foo5otherEi");
-    check_name(ALICE, "_ZN3foo3barEi", "foo::bar"); /* what is known stays */
+    check_name(ALICE, "_ZN3foo3barEi", "foo::bar"); /* known names stay */
 }
 END_TEST
 

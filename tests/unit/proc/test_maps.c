@@ -133,7 +133,7 @@ START_TEST(keeps_to_the_limits_of_maps)
     ck_assert(m.truncated);
     maps_deinit(&m);
 
-    /* 20 MB of text: what fits is there, and the line at the cut is not half read. */
+    /* 20 MB of text: the mappings that fit are kept, and the cut line is not half read. */
     for (unsigned i = 0; i < 80000; i++)
         fprintf(f, "%x-%x r--p 00000000 00:00 0 /%0200d\n", 0x1000 + i, 0x1001 + i, 7);
     fflush(f);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* proc/maps_exec.c: executable mappings alone, asked for or out of the text: both say the same. */
+/* proc/maps_exec.c: executable mappings only, by ioctl or from the text. Both ways give the
+ * same. */
 #include "suite.h"
 
 #include "base/cleanup.h"
@@ -15,7 +16,7 @@ static const struct maps_limits AMPLE = { .entries = 4096,
                                           .ns = 10 * NSEC_PER_SEC };
 static const struct proc_id SELF = { .host_pid = 1 };
 
-/* A file of the text of our own maps. */
+/* Returns a file with the text of this process's maps. */
 static int maps_text(void)
 {
     char bytes[4096];
@@ -46,7 +47,7 @@ static bool can_ask(void)
     return procmap_query(fd, 0, PROCMAP_OR_NEXT, &name, &m) != -ENOTTY;
 }
 
-/* The text has one more, which is the kernel's: [vsyscall]. */
+/* The text has one more mapping, the kernel's [vsyscall]. */
 START_TEST(both_ways_tell_the_same)
 {
     struct maps text = read_exec(maps_text(), &AMPLE),
@@ -79,7 +80,7 @@ START_TEST(both_ways_tell_the_same)
 }
 END_TEST
 
-/* Also those that are not executable, in both ways. */
+/* All mappings, also those that are not executable, in both ways. */
 START_TEST(every_one_is_told)
 {
     struct maps_limits every = AMPLE;
@@ -123,8 +124,8 @@ START_TEST(limits_hold)
 }
 END_TEST
 
-/* Beyond the limit of entries, what is vital and what was met is kept; each met mapping leaves one
- * address, so that the next ones have room. */
+/* At the limit of entries, vital and met mappings are kept. Each met mapping leaves one address, so
+ * that the next ones have room. */
 START_TEST(what_matters_most_is_kept)
 {
     enum { COUNT = 200, ROOM = 40 };
@@ -158,7 +159,7 @@ START_TEST(what_matters_most_is_kept)
 }
 END_TEST
 
-/* Out of time before its end, the kernel is asked for what was met. */
+/* If time runs out, the kernel is asked for the met mappings. */
 START_TEST(what_was_met_is_asked_for)
 {
     struct maps_limits none = { .entries = 4096, .path_bytes = (size_t)1 << 20, .ns = 0 };
@@ -186,7 +187,7 @@ START_TEST(what_was_met_is_asked_for)
 }
 END_TEST
 
-/* No time at all: what is read between two looks at the clock is kept. */
+/* No time at all: entries read between two readings of the clock are kept. */
 START_TEST(time_is_a_limit)
 {
     static const struct maps_limits NONE = { .entries = 4096,
@@ -208,7 +209,7 @@ START_TEST(time_is_a_limit)
 }
 END_TEST
 
-/* A file comes with its name, deleted or not, and the mapping that is asked for is found. */
+/* A file comes with its name, deleted or not, and the requested mapping is found. */
 START_TEST(one_is_asked_for)
 {
     char path[] = "/tmp/flamed-test-XXXXXX";

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* proc/owner_budget.c and proc/cgroup_owner.c: whose files the broker waits for, and how long. */
+/* proc/owner_budget.c and proc/cgroup_owner.c: how long the broker waits for the files of each
+ * owner. */
 #include "suite.h"
 
 #include "base/cleanup.h"
@@ -40,7 +41,7 @@ static void teardown(void)
     rmdir(folder);
 }
 
-/* The key of process @pid, begun at @start, whose cgroup file is @text. */
+/* Returns the key of process @pid, started at @start, with this text of its cgroup file. */
 static uint64_t key_of(int pid, uint64_t start, const char *text)
 {
     struct proc_id id = { .host_pid = pid, .start_ticks = start };
@@ -64,7 +65,8 @@ START_TEST(a_container_is_one_owner_and_a_process_outside_is_one)
 
     ck_assert_uint_ne(one, 0);
     ck_assert_uint_eq(one, key_of(2, 8, "0::/docker/" ONE "\n"));
-    /* A container that makes one inside, of the number of another: in one with a number, or not. */
+    /* A container makes another inside, with a third one's number. The outer one has a number or
+     * not. */
     ck_assert_uint_eq(one, key_of(2, 8, "0::/docker/" ONE "/docker/" TWO "\n"));
     ck_assert_uint_ne(one, key_of(2, 8, "0::/lxc.payload.web/docker/" ONE "\n"));
     ck_assert_uint_eq(one, key_of(3, 8, "0::/docker/" ONE "/a/cgroup/of/its/own\n"));
@@ -76,7 +78,8 @@ START_TEST(a_container_is_one_owner_and_a_process_outside_is_one)
 }
 END_TEST
 
-/* The text of a process in many hierarchies, each with a path of @each bytes, and then in one. */
+/* Returns the key of a process in many hierarchies, each with a path of @each bytes, and then in
+ * one. */
 static uint64_t key_of_long(size_t each, const char *last)
 {
     _cleanup_buf_ struct buf text = BUF_NULL;
@@ -128,7 +131,7 @@ START_TEST(it_ends_and_comes_back_slowly)
     ck_assert(budget_has(owner_budget_of(&p, 1, now_ns), now_ns));
     budget_spend(owner_budget_of(&p, 1, now_ns), OWNER_BUDGET_AT_ONCE_NS * 2);
     ck_assert(!budget_has(owner_budget_of(&p, 1, now_ns), now_ns));
-    ck_assert(budget_has(owner_budget_of(&p, 2, now_ns), now_ns)); /* another's is whole */
+    ck_assert(budget_has(owner_budget_of(&p, 2, now_ns), now_ns)); /* another budget is full */
     now_ns += NSEC_PER_SEC;
     ck_assert(!budget_has(owner_budget_of(&p, 1, now_ns), now_ns));
     now_ns += OWNER_BUDGET_AT_ONCE_NS * OWNER_BUDGET_SHARE;
@@ -136,7 +139,7 @@ START_TEST(it_ends_and_comes_back_slowly)
 }
 END_TEST
 
-/* Whether @key has any left, asked one nanosecond after the time before. */
+/* Returns true if @key has budget left, one nanosecond after the last call. */
 static bool has(struct owner_budgets *p, uint64_t key)
 {
     static uint64_t now_ns = 100 * NSEC_PER_SEC;
@@ -156,7 +159,7 @@ START_TEST(as_many_as_fit_are_remembered)
     }
     for (uint64_t key = 1; key <= OWNER_BUDGETS_MAX; key++)
         ck_assert(!has(&p, key));
-    ck_assert(has(&p, 1000)); /* in the place of 1 */
+    ck_assert(has(&p, 1000)); /* takes the place of owner 1 */
     ck_assert(!has(&p, 2));
     ck_assert(has(&p, 1));
 }

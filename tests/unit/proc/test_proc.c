@@ -34,7 +34,8 @@ static const struct {
       0,
       { THAT_STATUS, .ns_pid = { 28194, 1 }, .ns_depth = 2, .capability_bounds = 7, .threads = 1,
         .kernel_thread = true, .whole = true } },
-    /* a list of groups so long that what follows it is cut off, or that is cut in a number */
+    /* a list of groups so long that the lines behind it are cut off, or that is cut within a
+     * number */
     { STATUS("Groups:\t1 2 3"), 0, { THAT_STATUS } },
     { STATUS("Groups:\t1 2 3\nNSpid:\t28194"), 0, { THAT_STATUS } },
     { STATUS("NSpid:\t28194\t1\nThreads:\t1\nCapPrm:\t0000000000000003\nCapBnd:\t0000000000000007"),
@@ -44,7 +45,7 @@ static const struct {
       0, /* no memory: a kernel thread before Linux 6.8 */
       { THAT_STATUS, .threads = 1, .kernel_thread = true } },
     { STATUS("Kthread:\t0\nThreads:\t1\n"),
-      0, /* ... but a process that is exiting since */
+      0, /* since Linux 6.8 that is a process that exits */
       { THAT_STATUS, .threads = 1 } },
     { STATUS("Kthread:\t1\nThreads:\t1\n"),
       0,
@@ -230,7 +231,7 @@ static const struct {
     { "         0     100000      65536\n", 0, -1 },
     { "  0  1000  1\n  1  100000  65536\n", 1000, 0 },
     { "  0  1000  1\n  1  100000  65536\n", 100000, 1 },
-    { "  4294967295  7  2\n", 8, -1 }, /* no such id inside */
+    { "  4294967295  7  2\n", 8, -1 }, /* no id inside is mapped */
     { "  0  1000\n x\n 0 4294967296 1\n", 1000, -1 },
     { "", 0, -1 },
 };
@@ -272,9 +273,9 @@ START_TEST(reads_mounts)
     ck_assert(mountinfo_take(&rest, &m));
     ck_assert(m.shared && m.noexec && !m.read_only && span_eq_str(m.point, "/tmp"));
     ck_assert(span_eq_str(m.type, "tmpfs") && span_eq_str(m.source, "flamed-1-2-3"));
-    ck_assert(mountinfo_take(&rest, &m)); /* what is cut short is none */
+    ck_assert(mountinfo_take(&rest, &m)); /* a line that is cut short does not count */
     ck_assert_uint_eq(m.id, 23);
-    ck_assert(m.read_only); /* its file system is */
+    ck_assert(m.read_only); /* the file system is read-only */
     ck_assert(!mountinfo_take(&rest, &m));
 }
 END_TEST
@@ -303,7 +304,7 @@ START_TEST(pins_a_process_and_sees_it_go)
     ck_assert_uint_gt(stat.vsize_bytes, 0);
     ck_assert_uint_gt(status.rss_bytes, 0);
     ck_assert_int_eq(proc_open(proc_fd, &id, &pidfd), 0);
-    id.start_ticks++; /* the pid of another process */
+    id.start_ticks++; /* another process has the pid now */
     ck_assert_int_eq(proc_open(proc_fd, &id, &(int){ -1 }), PROC_GONE);
     id.start_ticks--;
     kill(pid, SIGKILL);
@@ -338,7 +339,7 @@ START_TEST(tells_how_much_is_in_memory)
     ck_assert_int_eq(proc_read_rss(proc_fd, getpid(), &bytes), 0);
     ck_assert_int_eq(proc_read_status(proc_fd, getpid(), &status), 0);
     apart = bytes > status.rss_bytes ? bytes - status.rss_bytes : status.rss_bytes - bytes;
-    ck_assert_uint_lt(apart, status.rss_bytes / 4); /* reading takes memory, too */
+    ck_assert_uint_lt(apart, status.rss_bytes / 4); /* reading itself takes memory, too */
     ck_assert_int_eq(proc_read_rss(proc_fd, INT32_MAX, &bytes), PROC_GONE);
     ck_assert_int_eq(proc_read_rss(proc_fd, 2, &bytes), 0);
     ck_assert_uint_eq(bytes, 0); /* a kernel thread */
@@ -355,7 +356,7 @@ START_TEST(tells_maps_and_containers)
         { "         0       1000          1\n", false },
         { "         0          0      65536\n", false },
         { "0 0 4294967294\n4294967294 4294967294 1\n", false },
-        { "", false }, /* a namespace that has no map yet */
+        { "", false }, /* a namespace without a map so far */
     };
     static const struct {
         const char *text;
@@ -383,7 +384,7 @@ START_TEST(tells_maps_and_containers)
 }
 END_TEST
 
-/* Whose a process is: everything has to agree, or it is root's alone. */
+/* The user of a process: all ids and namespaces have to agree, or only root may use it. */
 START_TEST(a_process_is_of_the_user_that_may_trace_it)
 {
     static const char IDENTITY[] = "0 0 4294967295\n", HOST[] = "0::/user.slice\n";
@@ -403,7 +404,7 @@ START_TEST(a_process_is_of_the_user_that_may_trace_it)
     ck_assert_int_eq(mkdir(path, 0755), 0);
     ck_assert_int_eq(mkdir(files, 0755), 0);
     ck_assert_int_eq(chown(path, 61001, 0), 0);
-    /* What is in it is root's: it may not be dumped. */
+    /* Only root may use what is in it: it may not be dumped. */
     ck_assert_uint_eq(proc_user(fd, &good, span_of(IDENTITY), span_of(HOST), 42), 0);
     ck_assert_int_eq(chown(files, 61001, 0), 0);
     ck_assert_uint_eq(proc_user(fd, &good, span_of(IDENTITY), span_of(HOST), 42), 61001);
@@ -431,7 +432,7 @@ START_TEST(a_process_is_of_the_user_that_may_trace_it)
 }
 END_TEST
 
-/* The kernel's own /proc, with a process that asked not to be dumped. */
+/* The kernel's own /proc, with a process that forbids dumps. */
 START_TEST(what_may_not_be_dumped_is_root_s)
 {
     static const char IDENTITY[] = "0 0 4294967295\n", HOST[] = "0::/user.slice\n";

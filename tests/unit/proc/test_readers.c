@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* proc/stall_readers.c: readings that do not come back. A pipe that nobody writes to is such a
- * file. */
+/* proc/stall_readers.c: readings that hang. A pipe without a writer stands for such a file. */
 #include "suite.h"
 
 #include "base/cleanup.h"
@@ -17,16 +16,16 @@
 
 #define BUSY_OTHERS 8
 #define BUSY_READINGS 25
-#define BUSY_READING_NS (200 * NSEC_PER_MSEC) /* in all more than an owner has at once */
-#define BUSY_BEFORE 15                        /* leave an owner less than BUSY_BOUNDED take */
+#define BUSY_READING_NS (200 * NSEC_PER_MSEC) /* in all, more than an owner's budget */
+#define BUSY_BEFORE 15                        /* readings; they leave less than BUSY_BOUNDED take */
 #define BUSY_BOUNDED 10
-#define BUSY_READINGS_MAX 150 /* a busy machine gives budgets time to fill again */
+#define BUSY_READINGS_MAX 150 /* limit: on a busy machine budgets refill during the test */
 
 static int proc_fd;
 static atomic_int dropped;
 
 struct pipe_reading {
-    struct reading base; /* first */
+    struct reading base; /* must be first */
     int fd;
     char byte;
 };
@@ -44,7 +43,7 @@ static void drop_pipe(struct reading *r)
     free(r);
 }
 
-/* Reads a byte of @fd as of process @pid, which there is none of: an owner by itself. */
+/* Reads a byte of @fd for process @pid, which does not exist: each pid is an owner of its own. */
 static int read_byte(int pid, int fd, struct reading **ret)
 {
     struct proc_id id = { .host_pid = INT32_MAX - pid, .start_ticks = 1 };
@@ -57,7 +56,7 @@ static int read_byte(int pid, int fd, struct reading **ret)
     return readers_run(&id, ret);
 }
 
-/* As read_byte(), whose reading is the caller's to drop where it is left. */
+/* Does the same, but the caller frees the reading if it is abandoned. */
 static int read_and_drop(int pid, int fd, bool *ret_left)
 {
     struct reading *r = NULL;
@@ -113,7 +112,7 @@ START_TEST(what_is_answered_is_told)
 }
 END_TEST
 
-/* The owner is refused until it is back, at once; others are read. */
+/* While a reading hangs, its owner is refused at once. Other owners are served. */
 START_TEST(what_is_not_answered_holds_nobody_else)
 {
     struct proc_id held = { .host_pid = INT32_MAX - 1, .start_ticks = 1 },
@@ -149,7 +148,7 @@ START_TEST(what_is_not_answered_holds_nobody_else)
 }
 END_TEST
 
-/* An owner that answers slowly, in time or not, uses up its budget. */
+/* An owner with slow answers, in time or not, uses up its budget. */
 START_TEST(slow_ones_are_passed_in_the_end)
 {
     int waited = 0, fds[2];
@@ -170,7 +169,7 @@ START_TEST(slow_ones_are_passed_in_the_end)
 }
 END_TEST
 
-/* Gives its turn away again and again, as one that never gets it for long on a busy machine. */
+/* Yields the processor again and again, as on a busy machine. */
 static int run_without_a_turn(struct reading *r)
 {
     uint64_t began_ns = clock_monotonic_ns();
@@ -190,7 +189,7 @@ static void *spin(void *cookie)
     return NULL;
 }
 
-/* The time in which others run is not the owner's: all on one processor. */
+/* Time in which other threads run does not count for the owner. All threads share one processor. */
 START_TEST(a_busy_machine_uses_up_nothing)
 {
     struct proc_id id = { .host_pid = INT32_MAX - 9, .start_ticks = 1 };
@@ -201,7 +200,7 @@ START_TEST(a_busy_machine_uses_up_nothing)
     sched_getaffinity(0, sizeof(all), &all);
     CPU_ZERO(&one);
     CPU_SET(sched_getcpu(), &one);
-    ck_assert_int_eq(sched_setaffinity(0, sizeof(one), &one), 0); /* of new threads, too */
+    ck_assert_int_eq(sched_setaffinity(0, sizeof(one), &one), 0); /* for new threads, too */
     for (size_t i = 0; i < BUSY_OTHERS; i++)
         ck_assert_int_eq(pthread_create(&others[i], NULL, spin, &stop), 0);
     for (int i = 0; i < BUSY_READINGS; i++) {
@@ -241,8 +240,8 @@ static bool works(const struct proc_id *id, bool bounded)
     return readers_run(id, &r) == 1;
 }
 
-/* CPU time that flamed bounds is not the owner's; other CPU time is: it has little left when such
- * readings begin, and they leave it that. */
+/* CPU time that flamed bounds does not count for the owner, other CPU time does. The owner has
+ * little left when bounded readings begin, and still has it afterwards. */
 START_TEST(bounded_work_uses_up_nothing)
 {
     struct proc_id id = { .host_pid = INT32_MAX - 11, .start_ticks = 1 };
@@ -258,7 +257,7 @@ START_TEST(bounded_work_uses_up_nothing)
 }
 END_TEST
 
-/* The kernel's, since Linux 3.14. */
+/* The kernel's struct sched_attr, since Linux 3.14. */
 struct turns {
     uint32_t size, policy;
     uint64_t flags;
@@ -290,14 +289,14 @@ static void *read_in_short_turns(void *cookie)
     (void)cookie;
     readers_use(proc_fd);
     after = turns_now();
-    /* Linux before 6.12 has turns of one length alone, and tells none. */
+    /* Before Linux 6.12 all turns have the same length, and the kernel reports none. */
     ck_assert_uint_eq(after.runtime_ns, before.runtime_ns ? TURNS_SHORT_NS : 0);
     ck_assert_int_eq(after.nice, before.nice);
     ck_assert_int_eq(readers_run(&id, &r), (int)after.runtime_ns);
     return NULL;
 }
 
-/* The thread that waits for readings, and the reader, come soon on a busy machine. */
+/* The thread that waits for readings, and the reader, get a processor soon on a busy machine. */
 START_TEST(turns_are_short)
 {
     pthread_t thread;
@@ -322,7 +321,7 @@ START_TEST(so_many_can_be_left)
     ck_assert_uint_eq(stats().held, READERS_MAX);
     ck_assert_int_eq(read_and_drop(99, ready[0], &left), -ETIMEDOUT);
     ck_assert(!left);
-    close(fds[1]); /* the end of file answers all */
+    close(fds[1]); /* the end of file completes all readings */
     wait_for_none();
     ck_assert_int_eq(dropped, READERS_MAX);
     ck_assert_int_eq(read_and_drop(98, ready[0], &left), 1);
@@ -346,9 +345,9 @@ START_TEST(memory_is_read)
 }
 END_TEST
 
-/* A reading of several pages, each of which a pipe holds up. */
+/* A reading of several pages. A pipe holds up each of them. */
 struct pages_reading {
-    struct reading base; /* first */
+    struct reading base; /* must be first */
     int fd, pages;
 };
 
@@ -400,7 +399,7 @@ static void *write_slowly(void *arg)
     return NULL;
 }
 
-/* Page after page comes: that it takes longer in all than one page may is no reason to leave it. */
+/* Page after page arrives. A reading may take longer in all than one page may. */
 START_TEST(what_goes_on_is_waited_for)
 {
     pthread_t writer;
@@ -419,7 +418,7 @@ START_TEST(what_goes_on_is_waited_for)
 }
 END_TEST
 
-/* Its file may be closed by now, and the number another's. */
+/* The file of an abandoned reading may be closed, and its number reused. */
 START_TEST(what_was_left_reads_no_further)
 {
     int fds[2];
@@ -438,7 +437,7 @@ START_TEST(what_was_left_reads_no_further)
 }
 END_TEST
 
-/* Looks at maps: a share of the time for each owner. */
+/* Readings of maps: each owner gets a share of the time. */
 START_TEST(an_owner_has_its_share_of_looks)
 {
     struct proc_id many = { .host_pid = INT32_MAX - 7, .start_ticks = 1 },
@@ -458,8 +457,7 @@ int main(void)
 
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_set_timeout(tc, 60);
-    tcase_add_test(tc,
-                   a_busy_machine_uses_up_nothing); /* first: its reader begins where it spins */
+    tcase_add_test(tc, a_busy_machine_uses_up_nothing); /* first: its reader starts here */
     tcase_add_test(tc, bounded_work_uses_up_nothing);
     tcase_add_test(tc, what_is_answered_is_told);
     tcase_add_test(tc, what_is_not_answered_holds_nobody_else);

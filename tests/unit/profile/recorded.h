@@ -9,12 +9,12 @@ extern struct frame_table *table;
 extern struct record *rec;
 extern uint32_t main_thread, other_thread;
 
-/* Fixture of a test: makes them, and frees them. */
+/* recorded_setup() makes the record for a test, recorded_teardown() frees it. */
 void recorded_setup(void);
 void recorded_teardown(void);
-/* As recorded_setup(), with room for @entries of the frame table and @samples. */
+/* Does the same as recorded_setup(), with room for @entries of the frame table and @samples. */
 void recorded_setup_for(size_t entries, size_t samples);
-/* Returns the id of a string, and of a frame of a method with that name, in the table. */
+/* Return the id of a string in the table, and of the frame of a method with that name. */
 uint32_t recorded_string(const char *s);
 uint32_t recorded_frame(const char *class_name, const char *name, enum frame_kind kind,
                         uint32_t line);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* profile/category.h: what a JVM spends its CPU time on, by thread and stack. */
+/* profile/category.h: the categories of a JVM's CPU time, by thread and stack. */
 #include "profile/category.h"
 
 #include "profile/profile.h"
@@ -37,7 +37,7 @@ static const struct {
       CATEGORY_KERNEL,
       CATEGORY_KERNEL },
     { "main", { { NULL } }, false, CATEGORY_NATIVE, CATEGORY_NATIVE },
-    /* The VM's own threads, by name, whatever they do. */
+    /* The VM's own threads, known by their names whatever they run. */
     { "GC Thread#3", { { "copy", FRAME_JVM } }, false, CATEGORY_GC, CATEGORY_NATIVE },
     { "GC Thread#3", { { "sys", FRAME_KERNEL } }, true, CATEGORY_GC, CATEGORY_KERNEL },
     { "G1 Conc#0", { { NULL } }, false, CATEGORY_GC, CATEGORY_NATIVE },
@@ -45,7 +45,7 @@ static const struct {
     { "C2 CompilerThread0", { { "memcpy", FRAME_NATIVE } }, false, CATEGORY_JIT, CATEGORY_NATIVE },
     { "C1 CompilerThre", { { "sys", FRAME_KERNEL } }, true, CATEGORY_JIT, CATEGORY_KERNEL },
     { "JVMCI CompilerThread0", { { "compile", FRAME_C2 } }, false, CATEGORY_JIT, CATEGORY_NATIVE },
-    /* And by what they do: JDK 8 has no names for them. */
+    /* VM threads known by their stacks: JDK 8 gives them no names. */
     { "java",
       { { "copy", FRAME_JVM }, { "GCTaskThread::run()", FRAME_JVM } },
       false,
@@ -66,7 +66,7 @@ static const struct {
       false,
       CATEGORY_VM,
       CATEGORY_NATIVE },
-    /* Java threads with such names are Java threads. */
+    /* Java threads with similar names stay Java threads. */
     { "G1 sales report",
       { { "sum", FRAME_C2 }, { "run", FRAME_INTERPRETED } },
       false,
@@ -114,7 +114,7 @@ START_TEST(by_thread_and_stack)
 }
 END_TEST
 
-/* Generated code that a capture names at its end. */
+/* Generated code that gets its name at the end of a capture. */
 START_TEST(named_later)
 {
     struct frame_table *table = NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What changed, of synthetic minutes: the made change is found and comes first; weeks without one
- * claim at most one each. */
+/* Changes between synthetic minutes: the change that was made ranks first. Weeks without a change
+ * show at most one false change each. */
 #include "suite.h"
 
 #include "profile/changes.h"
@@ -10,11 +10,11 @@
 #define FUNCTIONS 300
 #define A 10
 #define B 10
-#define MANY 20 /* steps of a side, so that one of a thousand tests is significant */
+#define MANY 20 /* steps per side, enough for one significant test in a thousand */
 #define MINUTE_NS (60 * NSEC_PER_SEC)
 #define WEEKS 4
 #define WEEK_HOURS (7 * 24)
-#define SAMPLES 1140.0 /* of a minute at 19 Hz on one CPU */
+#define SAMPLES 1140.0 /* in a minute at 19 Hz on one CPU */
 
 static uint64_t state = 5;
 
@@ -29,14 +29,15 @@ static double normal(void)
     return sqrt(-2 * log(uniform())) * cos(2 * M_PI * uniform());
 }
 
-/* Samples of what is expected to have @mean of them. */
+/* Draws a number of samples with the mean @mean. */
 static double drawn(double mean)
 {
     return fmax(floor(mean + sqrt(mean) * normal() + 0.5), 0);
 }
 
-/* A service: shares fall off as one over the rank; load and mix wander from minute to minute. @f
- * takes @more of the whole besides in the minutes of b. @wander: of the mix. */
+/* Makes a service: shares fall off as one over the rank, and load and mix vary from minute to
+ * minute. In the minutes of b, function @f takes @more of the whole in addition. @wander: variation
+ * of the mix. */
 static void make(struct change_set *s, int f, double more, double wander)
 {
     struct change_steps m = {
@@ -68,8 +69,8 @@ static void make(struct change_set *s, int f, double more, double wander)
     }
 }
 
-/* The change that was made comes first, in 9 of 10 at least where it is 3 % of the CPU, and no
- * other is as large. */
+/* A change of 3 % of the CPU ranks first in at least 9 of 10 runs. No other function ranks as
+ * high. */
 START_TEST(ranks_the_made_change_first)
 {
     static const int AT[] = { 3, 17, 250 };
@@ -117,7 +118,8 @@ START_TEST(weeks_without_change)
 }
 END_TEST
 
-/* All orders of 3 and 2 values, counted by hand: of 10, one has no value of b above one of a. */
+/* All orders of 3 and 2 values, counted by hand. In one of the 10 orders no value of b is above one
+ * of a. */
 START_TEST(ranks)
 {
     const double LOW[] = { 1, 2, 3, 4, 5 }, HIGH[] = { 6, 7, 8, 9, 10 },
@@ -130,7 +132,7 @@ START_TEST(ranks)
     ck_assert_double_gt(r.p, 0.5);
     ck_assert_int_eq(rank_test(LOW, 5, HIGH, 5, &r), 0);
     ck_assert_double_eq_tol(r.difference, 5, 1e-9);
-    ck_assert_double_ge(r.p, 2.0 / 252 - 1e-9); /* as exact, or more, since neighbours are alike */
+    ck_assert_double_ge(r.p, 2.0 / 252 - 1e-9); /* exact or higher: neighbors correlate */
     ck_assert_double_le(r.p, 0.2);
     ck_assert_int_eq(rank_adjust(p, 4), 0);
     ck_assert_double_eq_tol(p[0], 0.04, 1e-9);
@@ -153,8 +155,8 @@ START_TEST(steps_of_both_sides)
     ck_assert_uint_eq(change_step(&m, 115 * MINUTE_NS), 25);
     ck_assert_uint_eq(change_step(&m, 200 * MINUTE_NS + 1), 15);
     ck_assert_uint_eq(change_step(&m, 210 * MINUTE_NS), 25);
-    /* Minutes begin with one, as those of the history do; shorter steps where they are asked for.
-     */
+    /* Minutes begin at whole minutes, like those of the history. Shorter steps begin where the
+     * request does. */
     ck_assert_int_eq(change_steps_of(100 * MINUTE_NS + 7, 115 * MINUTE_NS + 7, 200 * MINUTE_NS + 9,
                                      210 * MINUTE_NS + 9, &m),
                      0);
@@ -162,7 +164,7 @@ START_TEST(steps_of_both_sides)
     ck_assert_int_eq(change_steps_of(7, 5 * MINUTE_NS, 5 * MINUTE_NS, 10 * MINUTE_NS, &m), 0);
     ck_assert(m.a_ns == 7);
     ck_assert_int_eq(change_steps_of(0, 5 * MINUTE_NS, 5 * MINUTE_NS, 10 * MINUTE_NS, &m), 0);
-    ck_assert_uint_eq(m.a, 10); /* of 30 s */
+    ck_assert_uint_eq(m.a, 10); /* steps of 30 s */
     ck_assert_uint_eq(m.b, 10);
     ck_assert_int_eq(
         change_steps_of(0, 5 * MINUTE_NS, 5 * MINUTE_NS, 5 * MINUTE_NS + NSEC_PER_SEC, &m),
@@ -173,7 +175,7 @@ START_TEST(steps_of_both_sides)
 }
 END_TEST
 
-/* Samples cover half of a's minutes. @covered: how many of a have any. */
+/* Samples cover half of a's minutes. @covered: minutes of a with samples. */
 static size_t find_partly(size_t covered, double *ret_before, struct change_set *s)
 {
     struct change *found = NULL;
@@ -213,7 +215,7 @@ START_TEST(minutes_without_samples_do_not_count)
 }
 END_TEST
 
-/* A profile of very many functions leaves room for locks, and is tested only in part. */
+/* A profile with very many functions leaves room for locks, and is tested only in part. */
 START_TEST(too_many_series)
 {
     struct change_steps m = {
@@ -251,8 +253,8 @@ START_TEST(too_many_series)
 }
 END_TEST
 
-/* Of a service: "handle" drifts by a small part of itself, "sort" by a seventh, and "rule" is new:
- * that comes first, and what drifts is not listed. Waits for what is not known come last. */
+/* Of a service, "handle" drifts by a small share of itself, "sort" by a seventh, and "rule" is new.
+ * "rule" comes first, and drifts are not listed. Waits of unknown kind come last. */
 START_TEST(what_is_new_comes_first)
 {
     static const struct {
@@ -282,7 +284,7 @@ START_TEST(what_is_new_comes_first)
     ck_assert_str_eq(found[2].of->name, "blocked");
     ck_assert_str_eq(found[0].of->name, "rule");
     ck_assert_str_eq(found[1].of->name, "sort");
-    changes_sort(found, n); /* as it is listed: by how much it is */
+    changes_sort(found, n); /* in the order of the list: by size */
     ck_assert_str_eq(found[0].of->name, "blocked");
     ck_assert_str_eq(found[1].of->name, "sort");
     ck_assert_str_eq(found[2].of->name, "rule");
@@ -291,7 +293,7 @@ START_TEST(what_is_new_comes_first)
 }
 END_TEST
 
-/* Waits that only one side was looked at for are not new. */
+/* Waits that only one side recorded are not new. */
 START_TEST(what_one_side_has_alone_is_not_compared)
 {
     struct change_steps m = { .b_ns = A * MINUTE_NS, .step_ns = MINUTE_NS, .a = A, .b = B };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* changes_fold(): of a change that callers and callees share, the name that says most stays. */
+/* changes_fold(): if callers and callees share a change, the most specific name stays. */
 #include "suite.h"
 
 #include "profile/category.h"
@@ -12,7 +12,7 @@ static struct change_series series[MANY];
 static struct change changes[MANY];
 static size_t count;
 
-/* A change that is known to +-@spread. */
+/* Adds a change with the error +-@spread. */
 static void change(enum change_kind kind, const char *name, double before, double after,
                    double spread)
 {
@@ -43,7 +43,7 @@ static void sample(const uint32_t *stack, size_t depth, uint32_t n, enum categor
     ck_assert_int_eq(record_sample(rec, &s, stack, depth), 0);
 }
 
-/* Folds, and checks that @names are left, with blanks between them. */
+/* Folds, and checks which names are left: @names, with blanks between them. */
 static void check_left(const char *names)
 {
     struct profile meta = { .event_count = 1, .events = { { "cpu", "nanoseconds", 1, false } } };
@@ -66,8 +66,8 @@ static void check_left(const char *names)
     view_free(v);
 }
 
-/* Of new methods that call each other: the deepest of the program's own, not the one of the JDK
- * below it. What calls it had most of its time before. */
+/* Of new methods that call each other, the deepest of the program's own stays, not the JDK's below
+ * it. Their caller had most of its time before. */
 START_TEST(new_methods_that_call_each_other)
 {
     uint32_t run = java("java.lang.Thread", "run"), rules = java("shop.Main", "rules"),
@@ -88,7 +88,7 @@ START_TEST(new_methods_that_call_each_other)
 }
 END_TEST
 
-/* What is new stays, though what it calls, and was there before, grew by as much. */
+/* A new caller stays, even if a callee that existed before grew by as much. */
 START_TEST(a_new_caller)
 {
     uint32_t poll = java("shop.Poller", "poll"), query = java("shop.Db", "query"),
@@ -102,8 +102,8 @@ START_TEST(a_new_caller)
 }
 END_TEST
 
-/* A class of the JDK says more than a method that has nearly all, but less than one that grew by
- * half. */
+/* A class of the JDK says more than a method that has nearly all the time. It says less than a
+ * method that grew by half. */
 START_TEST(a_method_of_the_jdk)
 {
     uint32_t handle = java("shop.Main", "handle"), quote = java("shop.Json", "quote"),
@@ -141,8 +141,8 @@ START_TEST(a_kind_of_work)
 }
 END_TEST
 
-/* Without a tracer an operation has the name of its method. It is listed beside that only if it
- * changed otherwise; it stays where a tracer named it. */
+/* Without a tracer, an operation has the name of its method. It is listed beside the method only if
+ * it changed differently. With a tracer's name it always stays. */
 START_TEST(an_operation_that_a_method_names)
 {
     uint32_t get = java("shop.Orders", "get"), put = java("shop.Orders", "put");
@@ -162,7 +162,8 @@ START_TEST(an_operation_that_a_method_names)
 }
 END_TEST
 
-/* The wait for locks is that for one class; a lock that changed otherwise leaves it. */
+/* A wait for locks folds into the wait for one class of locks. It stays if that class changed
+ * differently. */
 START_TEST(a_wait_that_a_lock_names)
 {
     uint32_t enter = java("shop.Ledger", "enter");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* profile/diff and profile/hot on views built by hand, and what render/ makes of a diff. */
+/* profile/diff and profile/hot on views built by hand, and diffs in the formats of render/. */
 #include "suite.h"
 
 #include "base/cleanup.h"
@@ -9,7 +9,7 @@
 
 #include <jansson.h>
 
-/* A view and all that it points to. */
+/* A view and the objects that it points to. */
 struct side {
     struct view view;
     struct profile *profile;
@@ -69,8 +69,8 @@ static uint32_t frame_of(struct side *s, const char *name, size_t n, enum frame_
     return i;
 }
 
-/* "main;work;k:read": root first, a letter and a colon before the name say the kind. Stacks come in
- * the order in which their names were first seen. */
+/* Adds a row such as "main;work;k:read": root first; a letter and a colon before a name give its
+ * kind. Stacks come in the order in which their names were first seen. */
 static void row(struct side *s, uint64_t samples, const char *stack)
 {
     struct view_row *r = &s->rows[s->view.row_count++];
@@ -112,7 +112,7 @@ static bool named(const struct diff *d, uint32_t name, const char *text)
     return span_eq_str(diff_string(d, name), text);
 }
 
-/* The node of a path. */
+/* Returns the node of a path. */
 static const struct diff_node *node_at(const struct diff *d, const char *path)
 {
     struct span rest = span_of(path), part;
@@ -237,7 +237,7 @@ START_TEST(reversed_the_leaves_are_at_the_root)
     two_sides();
     d = diff_of((struct diff_opts){ .reverse = true });
     ck_assert_uint_eq(node_at(d, "read;work;main")->b, 40);
-    ck_assert_uint_eq(node_at(d, "work")->a, 10); /* read's is below read */
+    ck_assert_uint_eq(node_at(d, "work")->a, 10); /* the time of read counts below read */
     ck_assert_uint_eq(node_at(d, "old;main")->a, 30);
 }
 END_TEST
@@ -324,7 +324,7 @@ static void assert_numbers(const json_t *list, const double *wanted, size_t n)
     assert_numbers(list, (const double[]){ __VA_ARGS__ },                                          \
                    sizeof((double[]){ __VA_ARGS__ }) / sizeof(double))
 
-/* Checks what JSON has of both sides. @unit "": they have none. @stock: of side b. */
+/* Checks the members of both sides in JSON. @unit "": they are missing. @stock: that of side b. */
 static void check_sides(const char *unit, json_int_t value_a, json_int_t value_b, bool stock)
 {
     _cleanup_(diff_freep) struct diff *d = diff_of((struct diff_opts){ 0 });
@@ -341,7 +341,7 @@ static void check_sides(const char *unit, json_int_t value_a, json_int_t value_b
         ck_assert_str_eq(got ? got : "", unit);
         ck_assert_int_eq(json_integer_value(json_object_get(side, "value")), i ? value_b : value_a);
     }
-    ck_assert(json_is_true(json_object_get(side, "stock")) == stock); /* of b */
+    ck_assert(json_is_true(json_object_get(side, "stock")) == stock); /* of side b */
     json_decref(data);
 }
 
@@ -358,7 +358,7 @@ START_TEST(sides_say_what_they_are_worth)
     two_sides();
     check_sides("nanoseconds", 500, 1000, false); /* samples of a period each */
     a.profile->events[0].valued = b.profile->events[0].valued = true;
-    check_sides("samples", 50, 100, false); /* as was asked for */
+    check_sides("samples", 50, 100, false); /* by samples, as requested */
     a.view.opts.total = b.view.opts.total = true;
     check_sides("nanoseconds", 500, 1000, false);
     set_event(&a, "live", "bytes");
@@ -388,7 +388,7 @@ START_TEST(the_page_carries_both_weights)
     two_sides();
     d = diff_of((struct diff_opts){ 0 });
     data = page_data(&o, d);
-    /* main;old, main;work, main;work;read, main;zip;copy: kept, more, frames, both; before */
+    /* main;old, main;work, main;work;read, main;zip;copy: kept, more, frames, both, before */
     ASSERT_NUMBERS(json_object_get(data, "rows"), 0, 2, 0, 1, 600000, 1, 1, 2, 600000, 2, 1, 3,
                    600000, 1, 2, 4, 5, 200000);
     ASSERT_NUMBERS(json_object_get(data, "values"), 600000, 200000, 200000, 0);
@@ -426,11 +426,11 @@ START_TEST(hot_functions_count_a_recursion_once)
     row(&a, 5, "t:[main tid=1];main;0:down;down;down");
     row(&a, 3, "t:[main tid=1];main;down;n:read");
     ck_assert_int_eq(top_functions(&a.view, &list, &n), 0);
-    ck_assert_uint_eq(n, 3); /* threads are none */
+    ck_assert_uint_eq(n, 3); /* threads are not listed */
     ck_assert(span_eq_str(view_string(&a.view, list[0].name), "down"));
     ck_assert_uint_eq(list[0].self, 5);
     ck_assert_uint_eq(list[0].total, 8);
-    ck_assert_uint_eq(list[0].kind, FRAME_C2); /* how most of it ran */
+    ck_assert_uint_eq(list[0].kind, FRAME_C2); /* the kind in which most of it ran */
     ck_assert(span_eq_str(view_string(&a.view, list[1].name), "read"));
     ck_assert_uint_eq(list[2].self, 0);
     ck_assert_uint_eq(list[2].total, 8);

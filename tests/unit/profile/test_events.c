@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Several events in one profile: CPU time, where each sample is worth a period, and waiting, where
- * samples have values of their own. They are recorded, thinned, viewed, added up, and stored.
+ * Several events in one profile: CPU time, with one period per sample, and waits, with a value per
+ * sample. They are recorded, thinned, viewed, merged, and stored.
  */
 #include "event/events.h"
 #include "profile/view.h"
@@ -20,7 +20,7 @@ static const struct profile EVENTS = {
     .end_ns = NSEC_PER_SEC,
 };
 
-/* What one event of a profile comes to. */
+/* Sums of one event of a profile. */
 struct totals {
     uint64_t samples, value;
 };
@@ -40,8 +40,8 @@ static struct totals totals_of(const struct profile *p, const char *event)
     return t;
 }
 
-/* A profile of @n samples of each event, in turns, the waiting one worth its number + 1; of at most
- * @max samples. *ret: what the waits were worth. */
+/* Makes a profile of @n samples of each event in turn, limited to @max samples. A wait's value is
+ * its number + 1. *ret: the sum of these values. */
 static struct profile *both_events(unsigned n, size_t max, const struct profile *meta,
                                    uint64_t *ret)
 {
@@ -86,7 +86,7 @@ static void check_totals(const struct profile *p, unsigned n, uint64_t waited)
     ck_assert_uint_eq(wait.value, waited);
 }
 
-/* Thinned, no sample stands for one of another event, and no value is lost. */
+/* After thinning, no sample stands for one of another event, and sums are unchanged. */
 START_TEST(each_event_keeps_its_own_sum)
 {
     static const size_t LIMITS[] = { 100000, 100, 17, 4 };
@@ -102,7 +102,7 @@ START_TEST(each_event_keeps_its_own_sum)
 }
 END_TEST
 
-/* Long waits are kept in preference to short ones: the sum by stack stays true. */
+/* Long waits are kept in preference to short ones. The sum by stack stays true. */
 START_TEST(thinning_weighs_by_value)
 {
     struct profile_thread thread = { .host_tid = 43 };
@@ -122,7 +122,7 @@ START_TEST(thinning_weighs_by_value)
     for (unsigned i = 0; i < 20000; i++) {
         struct profile_sample s = { .time_ns = i, .thread = tid, .count = 1, .event = WAIT };
 
-        s.value = i % 10 ? 1 : 91; /* nine of ten take 9 % of the time */
+        s.value = i % 10 ? 1 : 91; /* nine of ten samples have 9 % of the time */
         ck_assert_int_eq(record_sample(r, &s, &frames[i % 10 == 0], 1), 0);
     }
     ck_assert_int_eq(record_finish(r, &EVENTS, &p), 0);
@@ -165,7 +165,7 @@ START_TEST(a_view_shows_one)
 }
 END_TEST
 
-/* Profiles that name the same events in another order, one of them at another rate. */
+/* Profiles with the same events in another order, one of them at another rate. */
 START_TEST(merging_matches_events_by_name)
 {
     struct profile turned = EVENTS, meta = { .start_realtime_ns = 1000 * NSEC_PER_SEC };
@@ -194,8 +194,8 @@ START_TEST(merging_matches_events_by_name)
 }
 END_TEST
 
-/* Samples at a pace have values of their own. The period is what lies between two, on average; with
- * samples at an interval their sum stays right. */
+/* Samples at a pace have values of their own. The period is their mean value. Merged with samples
+ * at an interval, the sum stays right. */
 START_TEST(paces_keep_their_sum)
 {
     struct profile meta = { .start_realtime_ns = 1000 * NSEC_PER_SEC };
@@ -219,7 +219,7 @@ START_TEST(paces_keep_their_sum)
 }
 END_TEST
 
-/* Events that there is no room for are named. */
+/* Events beyond the limit are named in a warning. */
 START_TEST(too_many_events_are_left_out)
 {
     struct profile meta = { .events = { { .period = 1 } }, .event_count = 1 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Operations by rules on frames: the method that a framework calls, and when nothing is said. */
+/* Operations by rules on frames: the method that a framework calls, and stacks without an
+ * operation. */
 #include "profile/handlers.h"
 
 #include "recorded.h"
@@ -8,7 +9,7 @@
 
 #define FRAMES_MAX 8
 
-/* A stack, from its root on, and its operation. */
+/* A stack, root first, and its operation. */
 static const struct {
     const char *frames[FRAMES_MAX]; /* "class method" */
     const char *operation;          /* "": none */
@@ -19,12 +20,12 @@ static const struct {
         "org.springframework.web.method.support.InvocableHandlerMethod doInvoke",
         "java.lang.reflect.Method invoke", "shop.Orders get", "shop.Rules match" },
       "[shop.Orders.get()]" },
-    /* a proxy of the class stands for it */
+    /* a proxy of the class counts as the class */
     { { "org.springframework.web.method.support.InvocableHandlerMethod doInvoke",
         "shop.Orders$$SpringCGLIB$$0 get", "org.springframework.aop.framework.Cglib intercept",
         "shop.Timing around", "shop.Orders get" },
       "[shop.Orders.get()]" },
-    /* a proxy of an interface does not, and who is called first may be no handler */
+    /* a proxy of an interface does not, and its first callee may be no handler */
     { { "org.springframework.web.method.support.InvocableHandlerMethod doInvoke",
         "jdk.proxy2.$Proxy45 get", "shop.Timing around", "shop.Orders get" },
       "" },
@@ -41,7 +42,7 @@ static const struct {
         "com.sun.net.httpserver.Filter$Chain doFilter", "sun.net.httpserver.AuthFilter doFilter",
         "com.sun.net.httpserver.Filter$Chain doFilter", "shop.Slow handle", "shop.Slow burn" },
       "[shop.Slow.handle()]" },
-    /* a lambda is named by its body */
+    /* a lambda gets the name of the method that contains it */
     { { "com.sun.net.httpserver.Filter$Chain doFilter", "shop.Main$$Lambda/0x0123 handle",
         "shop.Main lambda$main$0", "shop.Slow burn" },
       "[shop.Main.lambda$main$0()]" },
@@ -59,12 +60,12 @@ static const struct {
     { { "org.springframework.scheduling.support.ScheduledMethodRunnable runInternal",
         "java.lang.reflect.Method invoke", "shop.Nightly clean" },
       "[shop.Nightly.clean()]" },
-    /* of two the outer one */
+    /* of two handlers, the outer one counts */
     { { "org.springframework.web.method.support.InvocableHandlerMethod doInvoke", "shop.Outer get",
         "org.springframework.web.method.support.InvocableHandlerMethod doInvoke",
         "shop.Inner get" },
       "[shop.Outer.get()]" },
-    /* of the configuration */
+    /* a handler of the configuration */
     { { "com.acme.Router dispatch", "com.acme.jobs.Import run" }, "[com.acme.jobs.Import.run()]" },
     { { "com.acme.Router other", "com.acme.jobs.Import run" }, "" },
     { { "java.lang.Thread run", "shop.Main work" }, "" },
@@ -80,7 +81,7 @@ static uint32_t frame_named(const char *text)
     return recorded_frame(class_name, text + blank + 1, FRAME_C2, 0);
 }
 
-/* Records a sample of stack number @i, whose request has state @state. */
+/* Records a sample of stack number @i. Its request has state @state. */
 static void sample(size_t i, enum profile_context_state state)
 {
     struct profile_context c = { .state = state };
@@ -98,7 +99,7 @@ static void sample(size_t i, enum profile_context_state state)
     ck_assert_int_eq(record_sample(rec, &s, frames, n), 0);
 }
 
-/* Returns whether the only row of what was recorded begins with @root. */
+/* Returns true if the only row of the record begins with @root. */
 static bool begins_with(const struct view_opts *o, const char *root)
 {
     struct profile meta = { .event_count = 1, .events = { { "cpu", "nanoseconds", 10, false } } };

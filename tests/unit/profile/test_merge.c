@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* profile/: merged profiles have a row for each process image, with what was known of it last. */
+/* profile/: merged profiles have one row per process image, with its latest facts. */
 #include "recorded.h"
 
 #include "suite.h"
 
 #define AT(t) ((uint64_t)(t)*NSEC_PER_SEC)
 
-/* Makes a profile of second @at that has a sample of thread 7 of each of @processes. */
+/* Makes a profile of second @at, with a sample of thread 7 for each of @processes. */
 static struct profile *profile_of(uint64_t at, const struct profile_process *processes,
                                   size_t count)
 {
@@ -35,7 +35,7 @@ static struct profile *profile_of(uint64_t at, const struct profile_process *pro
     return p;
 }
 
-/* Merges @parts, which it drops. */
+/* Merges @parts and drops them. */
 static struct profile *merged(struct profile **parts, size_t count)
 {
     struct profile meta = { .events = { { .name = "cpu", .period = 1 } }, .event_count = 1 };
@@ -54,7 +54,7 @@ static void check_text(const struct profile *p, uint32_t id, const char *wanted)
     ck_assert_msg(span_eq_str(s, wanted), "%.*s is not %s", (int)s.n, s.n ? s.p : "", wanted);
 }
 
-/* Newest first and last: the order of the parts does not matter. */
+/* Newest first or last: the order of the parts does not matter. */
 START_TEST(an_image_has_the_facts_that_were_known_last)
 {
     struct profile_process before = { .host_pid = 42,
@@ -95,7 +95,7 @@ START_TEST(two_rows_of_one_profile_become_one)
 }
 END_TEST
 
-/* A pid that came again, an exec, and lines that stand for several processes. */
+/* A reused pid, an exec, and rows that stand for several processes. */
 START_TEST(other_images_keep_rows_of_their_own)
 {
     struct profile_process rows[] = { { .host_pid = 42, .start_ticks = 5 },

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* profile/merged_names.h: what differs from start to start goes, what a programmer numbered stays.
- */
+/* profile/merged_names.h: numbers that change with each start are removed, numbers that a
+ * programmer chose stay. */
 #include "suite.h"
 
 #include "profile/merged_names.h"

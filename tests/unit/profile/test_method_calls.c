@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Samples in, calls out: where calls begin and end, what is left out, and views of them. */
+/* Calls found from samples: where calls begin and end, what is left out, and views of them. */
 #include "recorded.h"
 
 #include "profile/method_calls.h"
@@ -8,7 +8,7 @@
 
 #define MS NSEC_PER_MSEC
 #define PERIOD (10 * MS)
-#define CAPTURE_MS 10000 /* how long the profile is */
+#define CAPTURE_MS 10000 /* length of the profile */
 
 static uint32_t worker, loop_10, loop_11, handle, save, sleeps, enter, stub;
 static struct profile *p;
@@ -33,7 +33,7 @@ static void teardown(void)
     recorded_teardown();
 }
 
-/* Adds a sample at @ms of thread @thread, in @state for @value_ms; its frames are root first, and
+/* Adds a sample at @ms of thread @thread, in @state for @value_ms. Its frames are root first and
  * end with 0. */
 static void add(uint32_t thread, double ms, enum thread_state state, double value_ms,
                 unsigned flags, const uint32_t *frames)
@@ -85,8 +85,8 @@ static struct method_calls *find(const char *pattern, double over_ms, bool joine
     return c;
 }
 
-/* Checks the calls of the methods that match @pattern, one "name count p50 p99 longest cut" a line,
- * in ms. A call that was cut is the longest: "+". */
+/* Checks the calls of methods that match @pattern. Each line is "name count p50 p99 longest cut",
+ * in ms. "+": the longest call was cut. */
 static void check(const char *pattern, const char *expected)
 {
     struct method_calls *c = find(pattern, 0, /* joined= */ false);
@@ -105,7 +105,7 @@ static void check(const char *pattern, const char *expected)
     method_calls_free(c);
 }
 
-/* Two calls of 100 and 200 ms, which wait, with 50 ms of other waiting around them. */
+/* Records two calls of 100 and 200 ms that wait, with 50 ms of other waiting around them. */
 static void two_waits(void)
 {
     WAITED(50, 50, worker, sleeps);
@@ -118,7 +118,7 @@ static void two_waits(void)
 START_TEST(waits_are_exact)
 {
     two_waits();
-    /* The gaps of 2 ms between them are shared. */
+    /* The gaps of 2 ms between them are divided. */
     check("^Shop\\.handle$", "Shop.handle 2 102 200 200 0\n");
     check("Shop", "Shop.loop 2 102 200 200 0\nShop.handle 2 102 200 200 0\n");
     check("nothing", "");
@@ -136,7 +136,7 @@ START_TEST(running_is_known_to_an_interval)
 }
 END_TEST
 
-/* Of a wait, what it waited for a processor is another sample, at the same time. */
+/* The part of a wait for a processor is another sample, at the same time. */
 START_TEST(parts_of_a_wait_are_one)
 {
     WAITED(50, 50, worker, sleeps);
@@ -147,7 +147,7 @@ START_TEST(parts_of_a_wait_are_one)
 }
 END_TEST
 
-/* A short wait that was drawn stands for an interval, and is a moment. */
+/* A short wait that was drawn stands for an interval, and is a single moment. */
 START_TEST(short_waits_are_moments)
 {
     WAITED(100, 100, worker, sleeps);
@@ -157,7 +157,8 @@ START_TEST(short_waits_are_moments)
 }
 END_TEST
 
-/* A caller that calls from another line calls again; the method's own line moves. */
+/* A call from another line of the caller is another call. The method's own line may change during a
+ * call. */
 START_TEST(instances)
 {
     uint32_t later = recorded_frame("Shop", "handle", FRAME_INTERPRETED, 21);
@@ -192,7 +193,7 @@ START_TEST(threads_are_apart)
 }
 END_TEST
 
-/* What had begun before, or goes on at the end, is counted apart. */
+/* Calls that began before the capture, or continue at its end, are counted separately. */
 START_TEST(ends_of_the_capture)
 {
     WAITED(300, 300, worker, handle, sleeps);
@@ -204,7 +205,7 @@ START_TEST(ends_of_the_capture)
 }
 END_TEST
 
-/* A thread that begins and ends within the capture has whole calls. */
+/* All calls of a thread that begins and ends within the capture are complete. */
 START_TEST(thread_for_a_call)
 {
     struct method_calls *c;
@@ -218,7 +219,7 @@ START_TEST(thread_for_a_call)
 }
 END_TEST
 
-/* Nothing is known of the thread in between: another capture began, or samples were lost. */
+/* The thread is unknown for a time: another capture began, or samples were lost. */
 START_TEST(gaps_cut)
 {
     WAITED(50, 50, worker, sleeps);
@@ -229,7 +230,7 @@ START_TEST(gaps_cut)
 }
 END_TEST
 
-/* A stack without its outermost frames neither ends a call nor begins another. */
+/* A stack without its outermost frames neither ends a call nor begins one. */
 START_TEST(cut_stacks)
 {
     WAITED(50, 50, worker, sleeps);
@@ -242,7 +243,7 @@ START_TEST(cut_stacks)
 }
 END_TEST
 
-/* It may have left the method while it waited where nothing is known of it. */
+/* The thread may have left the method during an unknown wait. */
 START_TEST(unknown_waits_cut)
 {
     WAITED(50, 50, worker, sleeps);
@@ -257,7 +258,7 @@ END_TEST
 #define UNREADABLE(ms, value_ms)                                                                   \
     add(main_thread, ms, STATE_BLOCKED, value_ms, PROFILE_SAMPLE_TRUNCATED, FRAMES(sleeps))
 
-/* A call ends with its thread, unless the last stacks of that could not be read for long. */
+/* A call ends with its thread, unless its last stacks were unreadable for long. */
 START_TEST(unknown_at_the_end)
 {
     WAITED(1000, 1000, worker, sleeps);
@@ -274,7 +275,7 @@ START_TEST(unknown_at_the_end)
 }
 END_TEST
 
-/* A thread that was there before began before: so may its call have. */
+/* A thread that existed before the capture may have begun its call before, too. */
 START_TEST(unknown_at_the_beginning)
 {
     UNREADABLE(5000, _i == 0 ? 5000 : 10);
@@ -284,7 +285,7 @@ START_TEST(unknown_at_the_beginning)
 }
 END_TEST
 
-/* As many calls as are followed at once: the inner half returns and is called again. */
+/* As many calls as can be followed at once: the inner half returns and is called again. */
 START_TEST(nested)
 {
     uint32_t frames[METHOD_CALLS_NESTED_MAX + 1] = { 0 };
@@ -330,7 +331,7 @@ START_TEST(over)
 
     two_waits();
     c = find(pattern, 150, /* joined= */ false);
-    ck_assert_uint_eq(c->rows[0].count, 2); /* the table has all */
+    ck_assert_uint_eq(c->rows[0].count, 2); /* the table has all of them */
     ck_assert_mem_eq(c->inside, ((const uint8_t[]){ 0, 0, 0, 1, 0 }), 5);
     method_calls_free(c);
     buf_init(&out, 4096);
@@ -349,7 +350,7 @@ static bool says(const struct method_calls *c, const char *word)
     return false;
 }
 
-/* Samples do not say which virtual thread they are of: they are left out, and counted. */
+/* Samples do not name their virtual thread. Such samples are left out and counted. */
 START_TEST(virtual_threads)
 {
     struct method_calls *c;
@@ -362,12 +363,12 @@ START_TEST(virtual_threads)
     ck_assert_uint_eq(c->virtual_left_out, 1);
     ck_assert(says(c, "virtual thread"));
     method_calls_free(c);
-    /* The carrier's own calls are calls. */
+    /* Calls of the carrier itself count. */
     check("Pool.run", "Pool.run 0 0 0 255+ 1\n");
 }
 END_TEST
 
-/* Counted as samples are elsewhere: each of a moment, and with those that it stands for. */
+/* Counted as elsewhere: each sample of a moment, and those that it stands for. */
 START_TEST(virtual_samples)
 {
     struct profile_thread pool = { .host_tid = 0, .name = recorded_string("virtual threads") };
@@ -408,7 +409,7 @@ START_TEST(nobodys_samples)
     ck_assert_int_eq(method_calls_find(p, &o, &c, &err), -EINVAL);
     ck_assert_str_eq(err.parameter, "calls");
     ck_assert_ptr_nonnull(strstr(err.msg, "history"));
-    /* Nor are looks of the flight recorder samples that follow each other. */
+    /* Samples of the flight recorder's passes do not follow each other, either. */
     p->events[0].period = NSEC_PER_SEC;
     ck_assert_int_eq(method_calls_find(p, &o, &c, &err), -EINVAL);
     ck_assert_ptr_nonnull(strstr(err.msg, "once a second"));
@@ -416,7 +417,7 @@ START_TEST(nobodys_samples)
 }
 END_TEST
 
-/* Where samples stand for several, longer times without any are not a gap, and it is said. */
+/* If samples stand for several, longer times without a sample are no gap, and a warning says so. */
 START_TEST(thinned)
 {
     struct method_calls *c;
@@ -428,13 +429,13 @@ START_TEST(thinned)
     c = find("handle", 0, /* joined= */ false);
     ck_assert(says(c, "stands for 4.0"));
     ck_assert_uint_eq(c->rows[0].count, 2);
-    /* Their values are not only theirs: they are moments. */
+    /* Their values include others: they count as moments. */
     ck_assert_uint_eq(c->rows[0].p50_ns, 77 * MS);
     method_calls_free(c);
 }
 END_TEST
 
-/* More methods match than are kept. */
+/* More methods match than the limit. */
 START_TEST(too_many_methods)
 {
     char name[16];
@@ -455,7 +456,7 @@ START_TEST(too_many_methods)
 }
 END_TEST
 
-/* The kernel's functions are not shown to everyone: whether one is there cannot be asked for. */
+/* Not all users may see functions of the kernel, so these cannot be searched for. */
 START_TEST(kernel_functions_match_nothing)
 {
     uint32_t kernel = recorded_frame("", "do_nanosleep", FRAME_KERNEL, 0);

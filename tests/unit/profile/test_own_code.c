@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which Java code is an application's own, and where waits and objects are in format=flat. */
+/* Which Java code belongs to an application itself, and where format=flat shows waits and
+ * objects. */
 #include "recorded.h"
 
 #include "profile/own_code.h"
@@ -16,7 +17,7 @@ static void teardown(void)
     recorded_teardown();
 }
 
-/* Adds a sample of @value ns in @state, whose frames are root first and end with 0. */
+/* Adds a sample of @value ns in @state. Its frames are root first and end with 0. */
 static void add(enum thread_state state, uint64_t value, const uint32_t *frames)
 {
     struct profile_sample s = { .time_ns = 1,

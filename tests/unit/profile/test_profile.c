@@ -28,7 +28,7 @@ static const struct {
     { .opts = { .depth = 2, .no_user = true }, .rows = "a.b.C.run;[\xe2\x80\xa6] 1\n" },
 };
 
-/* Row order follows the order in which names were met; the cases compare sets of lines. */
+/* Rows come in the order in which names were first seen. The cases compare sorted lines. */
 static int line_compare(const void *a, const void *b)
 {
     return strcmp(*(char *const *)a, *(char *const *)b);
@@ -87,7 +87,7 @@ START_TEST(shows_one_view)
                                    &run, 1),
                      0);
     ck_assert_int_eq(record_finish(rec, &meta, &p), 0);
-    frame_table_free(table); /* the profile must not need it */
+    frame_table_free(table); /* the profile must not use it */
     table = NULL;
     ck_assert_uint_eq(p->total, 7);
     ck_assert_uint_eq(p->truncated, 1);
@@ -124,7 +124,7 @@ START_TEST(many_processes_leave_room_for_what_concerns_all)
 }
 END_TEST
 
-/* As those of a thousand stored captures that are added up. */
+/* As many warnings as a thousand merged captures have. */
 START_TEST(warnings_beyond_the_limit_are_counted)
 {
     struct profile meta = { .events = { { .period = 1 } }, .event_count = 1 };
@@ -208,7 +208,7 @@ static uint32_t leaf_frame(uint32_t like, enum frame_leaf leaf)
     return id;
 }
 
-/* A method is one frame however it is known; what is unsure has a frame of its own. */
+/* A method has one frame for all certain ways of finding it. An unsure one has its own frame. */
 START_TEST(counts_how_leaves_are_known)
 {
     uint32_t run = recorded_frame("a.B", "run", FRAME_C2, 3);
@@ -281,8 +281,8 @@ START_TEST(merges_two_profiles)
 }
 END_TEST
 
-/* A wait of 60 s, and a look that stands for ten waits of one second: the last half second of it is
- * half of each of the ten. */
+/* A wait of 60 s, and a pass that stands for ten waits of one second. Its last half second is half
+ * of each of the ten. */
 START_TEST(a_look_that_stands_for_others_is_not_a_longer_wait)
 {
     struct profile meta = { .events = { { .name = "offcpu", .period = NSEC_PER_SEC, .valued = 1 } },
@@ -303,7 +303,7 @@ START_TEST(a_look_that_stands_for_others_is_not_a_longer_wait)
     record_sample(rec, &s, &g, 1);
     ck_assert_int_eq(record_finish(rec, &meta, &part), 0);
     ck_assert_int_eq(profile_merge(&part, 1, &slice, &meta, &p), 0);
-    ck_assert_uint_eq(p->total, 2); /* looks */
+    ck_assert_uint_eq(p->total, 2); /* samples of passes */
     ck_assert_uint_eq(p->samples[0].value, 60 * NSEC_PER_SEC);
     ck_assert_uint_eq(p->samples[1].value, 10 * NSEC_PER_SEC);
     p = profile_unref(p);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* profile/: recording and finishing: limits, thinning, loss, and another table of frames. */
+/* profile/: recording and finishing: limits, thinning, loss, and a change of the frame table. */
 #include "base/buf.h"
 #include "profile/rebase.h"
 
 #include "recorded.h"
 #include "suite.h"
 
-/* A thread has the last name that it was met by, but for one that the kernel cut. */
+/* A thread has the last name seen for it, except for one that the kernel cut. */
 START_TEST(threads_are_renamed)
 {
     static const struct {
@@ -76,7 +76,7 @@ START_TEST(thins_fairly)
 }
 END_TEST
 
-/* A profile of what goes on says how things are, once. */
+/* A profile of a running capture has each warning once. */
 START_TEST(finished_twice_it_says_all_once)
 {
     struct profile meta = { .events = { { .period = 1 } }, .event_count = 1 };
@@ -116,7 +116,7 @@ START_TEST(an_empty_stack_is_unknown)
 }
 END_TEST
 
-/* Another table takes the place of @table, as the engine does it. */
+/* Replaces @table by another one, as the engine does. */
 static void renew_table(struct record *second)
 {
     struct frame_table *fresh = NULL;
@@ -156,8 +156,8 @@ START_TEST(goes_on_with_another_table)
                   (uint32_t[]){ 0, stack[1] }, 2);
     renew_table(second);
     frame_table_counts(table, &counts);
-    ck_assert_uint_eq(counts.frames, 3); /* what is recorded, and the nameless one */
-    /* The same names have other ids now, and mean the same. */
+    ck_assert_uint_eq(counts.frames, 3); /* the recorded frames, and the one without a name */
+    /* The same names now have other ids with the same meaning. */
     ck_assert_uint_ne(recorded_frame("a.B", "f", FRAME_C2, 3), stack[0]);
     who.name = recorded_string("Main");
     ck_assert_int_eq(record_process(rec, &who, &t.process), 0);
@@ -179,8 +179,8 @@ START_TEST(goes_on_with_another_table)
 }
 END_TEST
 
-/* Captures that follow each other without a pause, of code that is new all the time: the table
- * holds what they hold. */
+/* Captures follow each other without a pause, of code that is always new. The table has room for
+ * what they hold. */
 START_TEST(names_are_bounded_without_a_pause)
 {
     struct frame_table_counts counts;
@@ -202,7 +202,7 @@ START_TEST(names_are_bounded_without_a_pause)
         rec = TAKE_PTR(before);
         before = TAKE_PTR(now);
         frame_table_counts(table, &counts);
-        ck_assert_uint_le(counts.frames, 200); /* of 1,200 in all, 60 in use */
+        ck_assert_uint_le(counts.frames, 200); /* of 1,200 frames in all, 60 are in use */
         if (counts.frames > 100)
             renew_table(before);
     }
@@ -240,11 +240,11 @@ static bool wants_none(void *cookie, const struct profile *p, const struct profi
     return false;
 }
 
-/* A part of 2,000 ns from 5,000 on, or of no time, has lost 100 samples: what two of them have lost
- * when only this range is wanted. */
+/* A part of 2,000 ns from 5,000 on, or without a length, has lost 100 samples. Expected: the loss
+ * of two such parts within this range. */
 static const struct {
     uint64_t took_ns, from_ns, to_ns, lost;
-    bool none; /* of its processes is wanted */
+    bool none; /* true: none of its processes is selected */
 } LOST_CASES[] = {
     { 2000, 0, UINT64_MAX, 200, false },
     { 2000, 5500, 6000, 2 * 25, false },  /* a quarter of its time */
@@ -286,7 +286,7 @@ START_TEST(loss_counts_by_the_time_that_is_wanted)
 }
 END_TEST
 
-/* Adds @count strings that nobody has, the first of them @first. Returns how many found room. */
+/* Adds @count new strings, numbered from @first on. Returns how many found room. */
 static int add_strings(struct frame_table *t, int first, int count)
 {
     int added = 0;
@@ -301,7 +301,8 @@ static int add_strings(struct frame_table *t, int first, int count)
     return added;
 }
 
-/* One owner that adds without end gets half. Others have theirs, and what is there is for all. */
+/* One owner that adds without end gets half. Others get their part, and all may use existing
+ * entries. */
 START_TEST(owners_share_a_frame_table)
 {
     struct frame_table *t = NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Requests of samples: the name that each had last, their bounds, and views by them. */
+/* Requests of samples: their last names, their limits, and views by them. */
 #include "recorded.h"
 
 #include "profile/changes.h"
@@ -15,7 +15,7 @@ static void setup(void)
     frame = recorded_frame("Shop", "pay", FRAME_C2, 0);
 }
 
-/* Returns the id of the request of @trace in span @span, whose root is 9. */
+/* Returns the id of the request with @trace, span @span and root span 9. */
 static uint32_t request(uint64_t trace, uint64_t span, const char *name)
 {
     struct profile_context c = { .trace_low = trace,
@@ -28,7 +28,7 @@ static uint32_t request(uint64_t trace, uint64_t span, const char *name)
     return id;
 }
 
-/* Returns the id of what stands for samples in @state. */
+/* Returns the id for samples in @state, which have no request. */
 static uint32_t without(enum profile_context_state state)
 {
     struct profile_context c = { .state = state };
@@ -65,7 +65,8 @@ static void check_rows(struct profile *p, const struct view_opts *o, const char 
     ck_assert_str_eq(out.n ? out.p : "", expected);
 }
 
-/* Two requests of one operation, one of which was named late; one span has no name of its own. */
+/* Makes two requests of one operation. One got its name late, and one span has no name of its
+ * own. */
 static struct profile *shop(void)
 {
     sample(1, request(1, 11, "GET"));
@@ -99,7 +100,7 @@ START_TEST(takes_the_last_name_of_a_request)
 }
 END_TEST
 
-/* What a history keeps of requests: their names. */
+/* A history keeps only the names of requests. */
 START_TEST(operations_without_ids_stay_apart)
 {
     struct profile_context c = { .state = PROFILE_CONTEXT_NAMED };
@@ -123,7 +124,7 @@ START_TEST(operations_without_ids_stay_apart)
 }
 END_TEST
 
-/* A process that says the ids of another's request does not rename that. */
+/* A process that sends the ids of another's request cannot rename that request. */
 START_TEST(a_process_names_its_own_requests)
 {
     struct profile_context c = {
@@ -145,7 +146,7 @@ START_TEST(a_process_names_its_own_requests)
 }
 END_TEST
 
-/* Samples without an operation are of the whole alone. */
+/* Samples without an operation count only in the whole. */
 START_TEST(counts_what_changes_by_operation)
 {
     const struct change_steps steps = { .b_ns = 20, .step_ns = 2, .a = 10, .b = 10 };
@@ -205,7 +206,7 @@ START_TEST(merges_requests)
 }
 END_TEST
 
-/* All of one stack, each under a frame of its own: more than a byte counts. */
+/* All have one stack, each under its own root frame: more than a byte can count. */
 START_TEST(writes_many_traces_of_one_stack)
 {
     const struct profile_process process = { .host_pid = 42 };
@@ -250,7 +251,7 @@ START_TEST(bounds_operations)
         if (i == 7 || i == PROFILE_OPERATIONS_MAX)
             sample(i + 1, id);
     }
-    sample(5000, request(5000, 1, "GET /7")); /* one that it has */
+    sample(5000, request(5000, 1, "GET /7")); /* the table has this one */
     p = finish();
     buf_init(&out, 1 << 20);
     recorded_rows(p, &(struct view_opts){ .by = { VIEW_BY_OPERATION } }, &out);
@@ -263,7 +264,7 @@ START_TEST(bounds_operations)
 }
 END_TEST
 
-/* A request under way keeps its ids when others have filled the room for them. */
+/* A running request keeps its ids when the table is full of others. */
 START_TEST(a_full_table_still_finds_a_request)
 {
     uint32_t known = request(1, 11, "GET /pay");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* profile/moments.c: safepoints of two JVMs, and samples that share their times; kept by the store
- * and added up. */
+/* profile/moments.c: safepoints of two JVMs and the samples that share their times, stored and
+ * merged. */
 #include "event/events.h"
 #include "profile/view.h"
 
@@ -25,7 +25,7 @@ static const struct profile META = {
 struct built {
     struct frame_table *frames;
     struct record *record;
-    uint32_t threads[2], processes[2]; /* of two JVMs */
+    uint32_t threads[2], processes[2]; /* of the two JVMs */
     uint32_t frame;
 };
 
@@ -84,7 +84,7 @@ static struct profile *finish(struct built *b)
     return p;
 }
 
-/* What samples of event safepoint are worth, by time. */
+/* Checks the values of samples of event safepoint, by time. */
 static void check_values(const struct profile *p, const uint64_t *values, size_t count)
 {
     size_t n = 0;
@@ -106,22 +106,22 @@ START_TEST(samples_share_the_time)
     struct profile *p;
 
     build(&b);
-    add(&b, 0, LATE, 99, 0); /* before it */
+    add(&b, 0, LATE, 99, 0); /* before the safepoint */
     add(&b, 0, LATE, 100, 0);
     add(&b, 0, CPU, 150, 0);
     add(&b, 0, LATE, 2000, 0);
-    add(&b, 1, LATE, 3000, 0); /* another JVM's, which waits for nobody */
+    add(&b, 1, LATE, 3000, 0); /* of the other JVM, without a safepoint */
     add(&b, 0, LATE, 10100, 0);
-    add(&b, 0, LATE, 10101, 0); /* behind it */
+    add(&b, 0, LATE, 10101, 0); /* after the safepoint */
     safepoint(&b, 0, 100, 10000, 50000);
-    safepoint(&b, 1, 20000, 500, 30000); /* nobody was seen */
+    safepoint(&b, 1, 20000, 500, 30000); /* no thread was sampled during it */
     safepoint(&b, 1, 60000, 7000, 70000);
     p = finish(&b);
     check_values(p, VALUES, ARRAY_SIZE(VALUES));
     ck_assert_uint_eq(p->total, ARRAY_SIZE(VALUES) + 1);
     ck_assert_uint_eq(p->moment_count, 3);
     profile_unref(p);
-    p = finish(&b); /* a second time: the record is as it was */
+    p = finish(&b); /* again: the record did not change */
     check_values(p, VALUES, ARRAY_SIZE(VALUES));
     profile_unref(p);
     end(&b);
@@ -162,7 +162,7 @@ static void check_moments(const struct profile *p, uint64_t start_ns)
     }
 }
 
-/* With who did it, and by what. */
+/* Checks compilations by compiler thread and compiler. */
 static void check_compiled(const struct profile *p)
 {
     const struct profile_moment *m = &p->moments[1];

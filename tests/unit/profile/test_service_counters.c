@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Time of functions and locks by service: sums stay true, series are bounded and only grow, and who
- * does not own a service sees nothing of it.
+ * Time of functions and locks by service: sums stay true, series are limited and only grow. Users
+ * see only their own services.
  */
 #include "profile/heavy_names.h"
 #include "profile/service_counters.h"
@@ -56,7 +56,7 @@ static void waited(uint32_t thread, uint64_t ns, const uint32_t *stack, size_t d
     ck_assert_int_eq(record_sample(rec, &s, stack, depth), 0);
 }
 
-/* Adds what was recorded since the last minute. */
+/* Adds the record of the last minute. */
 static void minute(struct service_counters *c)
 {
     struct profile *p = NULL;
@@ -82,7 +82,7 @@ static struct service_counters *counters_of(size_t heaviest, const char *pattern
 /* ---- reports ---- */
 
 struct told {
-    uint32_t owner; /* whose services are seen; UINT32_MAX: all */
+    uint32_t owner; /* the viewer; UINT32_MAX: sees all */
     const char *pod_namespace;
     struct buf text;
     size_t lines;
@@ -149,8 +149,8 @@ START_TEST(sums_are_true_and_only_grow)
                      "/[other services] [other] 0\n");
     shop = thread_of("shop", 0, "prod");
     ran_in(shop, 5, "a");
-    ran_in(shop, 1000, "late"); /* begins at 0: what it had is of the others */
-    ran_in(shop, 900, "later"); /* one a minute takes a place */
+    ran_in(shop, 1000, "late"); /* begins at 0: its earlier time counts as others */
+    ran_in(shop, 900, "later"); /* one per minute gets a place */
     minute(c);
     ck_assert_str_eq(tell(c, SERVICE_COUNTER_CPU),
                      "prod/shop shop.Cart.a 55\nprod/shop shop.Cart.late 0\n"
@@ -174,7 +174,7 @@ START_TEST(counts_chosen_functions)
     uint32_t again = recorded_frame("shop.Cart", "pay", FRAME_INTERPRETED, 2);
     uint32_t hash = recorded_frame("shop.Cart", "hash", FRAME_C2, 0);
 
-    ran(shop, 3, (uint32_t[]){ hash, pay, again }, 3); /* once, though it recurs */
+    ran(shop, 3, (uint32_t[]){ hash, pay, again }, 3); /* counts once, though it recurs */
     ran(shop, 90, &hash, 1);
     ran(shop, 4, &pay, 1);
     minute(c);
@@ -199,7 +199,7 @@ START_TEST(counts_locks_and_no_conditions)
 
     waited(shop, 8 * CPU_NS, (uint32_t[]){ owner, cache, monitor }, 3);
     waited(shop, 2 * CPU_NS, (uint32_t[]){ cache, monitor }, 2);
-    waited(shop, 100 * CPU_NS, (uint32_t[]){ queue, condition }, 2); /* for work, not for a lock */
+    waited(shop, 100 * CPU_NS, (uint32_t[]){ queue, condition }, 2); /* for work, not a lock */
     minute(c);
     ck_assert_str_eq(tell(c, SERVICE_COUNTER_LOCKS), "/shop shop.Cache 10\n/shop [other] 0\n"
                                                      "/[other services] [other] 0\n");
@@ -208,7 +208,7 @@ START_TEST(counts_locks_and_no_conditions)
 }
 END_TEST
 
-/* Two users, and two namespaces, have a service of one name. */
+/* Two users, and two namespaces, have services with the same name. */
 START_TEST(shows_to_each_what_is_theirs)
 {
     struct service_counters *c = counters_of(/* heaviest= */ 10, NULL);
@@ -226,7 +226,7 @@ START_TEST(shows_to_each_what_is_theirs)
                      "test/shop [other] 0\n");
     ck_assert_str_eq(tell_to(c, SERVICE_COUNTER_CPU, UINT32_MAX, "test"),
                      "test/shop shop.Cart.b 4\ntest/shop [other] 0\n");
-    ck_assert_str_eq(tell(c, SERVICE_COUNTER_CPU), /* each line once: else no scraper takes any */
+    ck_assert_str_eq(tell(c, SERVICE_COUNTER_CPU), /* no line twice: scrapers refuse that */
                      "/shop shop.Cart.a 11\n/shop [other] 0\ntest/shop shop.Cart.b 4\n"
                      "test/shop [other] 0\n/[other services] [other] 0\n");
     ck_assert_str_eq(tell_to(c, SERVICE_COUNTER_CPU, 1003, NULL), "");
@@ -234,7 +234,7 @@ START_TEST(shows_to_each_what_is_theirs)
 }
 END_TEST
 
-/* A JVM may be found some seconds before what its service is called. */
+/* A JVM may be found some seconds before its service's name is known. */
 START_TEST(takes_the_service_that_is_known_last)
 {
     struct service_counters *c = counters_of(/* heaviest= */ 10, NULL);
@@ -288,7 +288,7 @@ START_TEST(keeps_names_of_an_attacker_apart)
     memset(longest, 'x', sizeof(longest));
     longest[sizeof(longest) - 1] = '\0';
     ran_in(shop, 1, longest);
-    longest[sizeof(longest) - 2] = 'y'; /* differs behind the cut */
+    longest[sizeof(longest) - 2] = 'y'; /* differs beyond the cut */
     ran_in(shop, 2, longest);
     other = recorded_frame("", HEAVY_OTHER, FRAME_NATIVE, 0);
     ran(shop, 4, &other, 1);
@@ -306,8 +306,8 @@ START_TEST(keeps_names_of_an_attacker_apart)
 }
 END_TEST
 
-/* A thousand services with a thousand functions: a bounded number of lines, and the heaviest stay.
- */
+/* A thousand services with a thousand functions: the number of lines is limited, and the heaviest
+ * stay. */
 START_TEST(bounds_services_and_names)
 {
     struct service_counters *c = counters_of(/* heaviest= */ 3, "^shop");
@@ -337,7 +337,7 @@ START_TEST(bounds_services_and_names)
 }
 END_TEST
 
-/* A scraper takes a counter that falls to more than 0 for one that began again, and adds it all. */
+/* If a counter falls to more than 0, a scraper takes it as restarted, and adds all of it. */
 START_TEST(falls_only_to_nothing)
 {
     struct service_counters *c = counters_of(/* heaviest= */ 10, NULL);
@@ -395,7 +395,7 @@ static void wait_in_services(unsigned count, uint32_t owner)
     }
 }
 
-/* Threads that wait for a lock cost their owner nothing. */
+/* Waits for locks give a service no place: they cost its owner no CPU time. */
 START_TEST(gives_no_place_for_waits)
 {
     struct service_counters *c = counters_of(/* heaviest= */ 10, NULL);
@@ -431,7 +431,7 @@ START_TEST(takes_a_place_of_the_owner_with_most)
     minute(c);
     ran_in(thread_of("shop", 1002, ""), 5, "a");
     ran_in(thread_of("light", 1003, ""), 3, "a");
-    run_in_services(0, 2 * SERVICE_COUNTERS_MAX, 1001, 10000); /* heavy, but of its own */
+    run_in_services(0, 2 * SERVICE_COUNTERS_MAX, 1001, 10000); /* heavy, but one owner's own */
     minute(c);
     ck_assert_ptr_nonnull(strstr(tell(c, SERVICE_COUNTER_CPU), "/shop shop.Cart.a 10\n"));
     ck_assert_ptr_nonnull(strstr(told.text.p, "/light shop.Cart.a 9\n"));

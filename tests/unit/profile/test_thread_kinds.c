@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* profile/thread_kinds.h: virtual threads, carriers and platform threads, by frames and names; and
- * views, json and pprof of that. */
+/* profile/thread_kinds.h: virtual threads, carriers and platform threads, by frames and names. Also
+ * their views, json and pprof. */
 #include "recorded.h"
 
 #include "profile/thread_kinds.h"
@@ -25,7 +25,7 @@
 #define WORKER J("java.util.concurrent.ForkJoinWorkerThread", "run")
 #define APP J("App", "serve")
 
-/* Samples, each of a thread of its own name and number. */
+/* Samples, each of a thread with its own name and number. */
 static const struct {
     const char *thread;
     int32_t tid;
@@ -45,7 +45,7 @@ static const struct {
       { APP, RUN, ENTER, SPECIAL, SCHEDULER, WORKER },
       THREAD_VIRTUAL },
     { "ForkJoinPool-1-worker-1", 11, STATE_RUNNING, 0, { SCHEDULER, WORKER }, THREAD_CARRIER },
-    /* A virtual thread's frames are about to be thawed. */
+    /* The frames of a virtual thread are about to be thawed. */
     { "ForkJoinPool-1-worker-1",
       11,
       STATE_RUNNING,
@@ -59,7 +59,7 @@ static const struct {
       PROFILE_SAMPLE_FROZEN,
       { APP, SPECIAL, SCHEDULER, WORKER },
       THREAD_VIRTUAL },
-    /* Another thread of the pool, and one of another pool, wait for work. */
+    /* Two threads that wait for work: one of this pool, one of another. */
     { "ForkJoinPool-1-worker-22",
       12,
       STATE_BLOCKED,
@@ -79,7 +79,7 @@ static const struct {
       { APP },
       THREAD_UNCLEAR },
     { "main", 10, STATE_RUNNING, PROFILE_SAMPLE_TRUNCATED, { APP }, THREAD_PLATFORM },
-    /* Waits of a virtual thread on its carrier. */
+    /* A virtual thread waits on its carrier. */
     { "ForkJoinPool-1-worker-3",
       14,
       STATE_BLOCKED,

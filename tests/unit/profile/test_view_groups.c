@@ -30,7 +30,7 @@ static void sample(uint64_t time_ns, uint32_t thread, enum thread_state state)
     ck_assert_int_eq(record_sample(rec, &s, &frame, 1), 0);
 }
 
-/* Two processes of the service "shop", of releases 1.4 and 2.0, and one that is of none. */
+/* Makes two processes of service "shop", releases 1.4 and 2.0, and one without a service. */
 static struct profile *shop(bool by_process)
 {
     struct profile meta = { .event_count = 1,
@@ -74,7 +74,8 @@ static const struct {
       "[pool-*-thread-*];[pool-1-thread-12 tid=61];Shop.pay 1\n"
       "[pool-*-thread-*];[pool-22-thread-3 tid=70];Shop.pay 1\n"
       "[pool-*-thread-*];[pool-22-thread-3 tid=71];Shop.pay 1\n" },
-    /* Services and versions above the process, if they come first; all else below it. */
+    /* Services and versions stand above the process if they come first; all other groups stand
+     * below. */
     { true,
       { .by = { VIEW_BY_SERVICE, VIEW_BY_STATE, VIEW_BY_POOL } },
       "[no service];[Main pid=42];[running];[main];Shop.pay 1\n"
@@ -140,7 +141,7 @@ START_TEST(lists_groups_by_weight)
         ck_assert_int_eq(top_group_functions(sums, &groups[i], &list, &functions), 0);
         ck_assert_uint_eq(functions, 1);
         ck_assert(span_eq_str(view_string(v, list[0].name), "Shop.pay"));
-        ck_assert_uint_eq(list[0].self, groups[i].weight); /* not those of other groups */
+        ck_assert_uint_eq(list[0].self, groups[i].weight); /* only of this group */
     }
     ck_assert_uint_eq(count, _i ? 1 : 3);
     ck_assert_uint_eq(found, count);
@@ -149,12 +150,12 @@ START_TEST(lists_groups_by_weight)
 }
 END_TEST
 
-/* The interval of /top is short, and a profile may have 50,000 groups. */
+/* /top has a short interval, and a profile may have 50,000 groups. */
 START_TEST(a_table_has_200_groups_at_most)
 {
     static const struct {
         size_t rows, shown;
-        bool said; /* in the text, where a terminal has room */
+        bool said; /* the text says so if a terminal has room */
     } TABLES[] = { { 100000, 200, true }, { 40, 20, false } };
     const struct top_opts how = { .width = 80, .rows = TABLES[_i].rows };
     const struct view_opts by = { .by = { VIEW_BY_THREAD } };

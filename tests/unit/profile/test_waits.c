@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* profile/waits.h: what a thread waited for, and whether it was idle, by the names on its stack;
- * and views of that. */
+/* profile/waits.h: what a thread waited for, and whether it was idle, by the names on its stack.
+ * Also views of waits. */
 #include "base/buf.h"
 #include "profile/view.h"
 
@@ -49,12 +49,12 @@ static const struct {
         J("java.lang.Object", "wait0") },
       WAIT_NOTIFY,
       false },
-    /* who comes back from Object.wait() waits for the lock */
+    /* a thread that returns from Object.wait() waits for the lock */
     { { K("futex_wait"), V("ObjectMonitor::ReenterI"), V("ObjectMonitor::wait"),
         J("java.lang.Object", "wait") },
       WAIT_LOCK,
       false },
-    /* what is nearer to the leaf counts: a safepoint on the way out of a park */
+    /* the frame nearest to the leaf decides: a safepoint at the end of a park */
     { { K("futex_wait"), V("SafepointSynchronize::block(JavaThread*)"), V("Parker::park") },
       WAIT_VM,
       false },
@@ -82,7 +82,7 @@ static const struct {
     { { N("read") }, WAIT_BLOCKED, false },
     { { K("schedule"), K("futex_wait"), K("do_syscall_64") }, WAIT_BLOCKED, false },
     { { { NULL } }, WAIT_BLOCKED, false },
-    /* names of others that look alike */
+    /* similar names of other functions */
     { { K("schedule"), N("do_futex"), J("Parker", "park") }, WAIT_BLOCKED, false },
     { { K("schedule"), J("jdk.internal.misc.UnsafeX", "park") }, WAIT_BLOCKED, false },
     { { K("schedule"), J("jdk.internal.misc.Unsafe", "parked") }, WAIT_BLOCKED, false },
@@ -116,7 +116,7 @@ static const struct {
     { { K("futex_wait"), V("G1EvacuateRegionsTask::work(unsigned int)"), V("WorkerThread::run()") },
       WAIT_LOCK,
       false },
-    /* frozen by cgroups v2, and ended by a signal with a core dump */
+    /* frozen by cgroups v2; ended by a signal with a core dump */
     { { K("schedule"), K("get_signal"), K("do_syscall_64"), J("java.lang.Thread", "sleep") },
       WAIT_STOPPED,
       false },
@@ -208,7 +208,7 @@ START_TEST(states)
 }
 END_TEST
 
-/* The rows of a view as "leaf state value\n" each. */
+/* Returns the rows of a view as "leaf state value\n" each. */
 static void rows_of(struct profile *p, const struct view_opts *o, struct buf *out)
 {
     struct view *v = NULL;

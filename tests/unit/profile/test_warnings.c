@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a profile says of itself: that its samples are few, or those of several processes. */
+/* Warnings of a profile: its samples are few, or of several processes. */
 #include "base/text.h"
 #include "profile/view.h"
 #include "unwind/unwind.h"
 
 #include "tests/unit/store/store_fixture.h"
 
-static int32_t cut_pid; /* of its samples frozen frames are not known; 0: of none */
+static int32_t cut_pid; /* of its samples the frozen frames are unknown; 0: of no process */
 
-/* A profile of @n samples of @event, shared by @pids processes called @name in turns. Each process
- * of an odd number has replaced its image once. */
+/* Makes a profile of @n samples of @event, of @pids processes named @name in turn. Each process
+ * with an odd number has had one exec. */
 static struct profile *sampled_of(const struct profile_event *event, unsigned n, unsigned pids,
                                   const char *name)
 {
@@ -52,7 +52,7 @@ static struct profile *sampled(const struct profile_event *event, unsigned n, un
 static const struct {
     struct profile_event event;
     unsigned samples;
-    const char *said[2]; /* parts; NULL: nothing is said */
+    const char *said[2]; /* parts of the warning; NULL: no warning */
 } FEW[] = {
     { { .name = "cpu", .unit = "nanoseconds", .period = 1000 },
       13,
@@ -65,7 +65,7 @@ static const struct {
       13,
       { "Take more seconds or a smaller interval", "" } },
     { { .name = "page-faults", .unit = "count", .period = 100 }, 13, { "13 samples are few", "" } },
-    { { .name = "page-faults", .unit = "count", .period = 1 }, 13, { NULL } }, /* each is there */
+    { { .name = "page-faults", .unit = "count", .period = 1 }, 13, { NULL } }, /* no estimate */
     { { .name = "offcpu", .unit = "nanoseconds", .period = 1000, .valued = true }, 13, { NULL } },
 };
 
@@ -109,7 +109,7 @@ END_TEST
 
 START_TEST(a_long_name_is_cut_between_characters)
 {
-    char name[82] = "a"; /* an even number of its bytes ends inside a character */
+    char name[82] = "a"; /* an even number of bytes ends within a character */
     struct profile *p;
 
     for (size_t i = 1; i < sizeof(name) - 1; i += 2)
@@ -149,7 +149,7 @@ static bool wants_first(void *cookie, const struct profile *p,
     return process->host_pid == 100;
 }
 
-/* Of two processes, one has a cut stack: what is taken of the other one does not tell that. */
+/* One of two processes has a cut stack. A profile of the other one must not report it. */
 START_TEST(cut_stacks_are_told_of_what_is_taken)
 {
     struct profile meta = { .events = { FEW[0].event }, .event_count = 1, .end_ns = NSEC_PER_SEC };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* profile/words.h: what is said of a profile, by its samples alone. */
+/* profile/words.h: sentences about a profile, from its samples alone. */
 #include "profile/words.h"
 
 #include "base/buf.h"
@@ -42,7 +42,7 @@ static uint32_t java(const char *class_name, const char *name)
     return recorded_frame(class_name, name, FRAME_C2, 0);
 }
 
-/* One method of the program has most of it, and a method of the JDK most of that. */
+/* One method of the program has most of the time, and a method of the JDK most of that. */
 START_TEST(names_the_code_that_has_most)
 {
     uint32_t run = java("java.lang.Thread", "run"), rule = java("shop.Tenant", "matchRule"),
@@ -66,7 +66,7 @@ START_TEST(names_the_code_that_has_most)
 }
 END_TEST
 
-/* Where all callers have as much, no code is named. */
+/* If all callers have the same share, the sentence names no code. */
 START_TEST(names_no_code_where_none_has_most)
 {
     struct words w = { .count = 0 };
@@ -112,7 +112,7 @@ START_TEST(names_what_was_waited_for)
 }
 END_TEST
 
-/* The interval of a share is that of its samples. */
+/* The interval of a share follows from the number of samples. */
 START_TEST(says_how_sure_it_is)
 {
     uint32_t frame = java("shop.Cart", "total");

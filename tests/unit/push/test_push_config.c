@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* push: the targets of the configuration, what is refused of them, and the files that they name. */
+/* push: targets of the configuration, refused values, and the files that targets name. */
 #include "suite.h"
 
 #include "base/clock.h"
@@ -86,7 +86,7 @@ START_TEST(reads_webhooks)
 }
 END_TEST
 
-/* One more than are taken, beside each number of engines. */
+/* One webhook beyond the limit, beside each number of engines. */
 START_TEST(bounds_webhooks)
 {
     struct push_config *c = NULL;
@@ -168,7 +168,7 @@ START_TEST(refuses)
 }
 END_TEST
 
-/* What the broker, which has no reader of YAML, finds for a path: that path, and none else. */
+/* The broker has no reader of YAML. It must find this path in the text, and no other. */
 static const struct {
     const char *text;
     bool found;
@@ -196,7 +196,7 @@ START_TEST(finds_files)
 }
 END_TEST
 
-/* Ports, each once, with the defaults of the schemes; libcurl's for a proxy is 1080. */
+/* Ports, each once, with the defaults of the schemes. libcurl's port for a proxy is 1080. */
 START_TEST(lists_ports)
 {
     static const char TEXT[] = "push:\n"
@@ -236,7 +236,7 @@ START_TEST(knows_who_may_read_a_secret)
 }
 END_TEST
 
-/* The path of a webhook is often its secret. */
+/* The path of a webhook is often a secret. */
 static const struct {
     enum push_protocol protocol;
     const char *url, *shown;

@@ -20,7 +20,7 @@ static uint32_t str(const char *s)
     return id;
 }
 
-/* A process's thread. @service NULL: it is no JVM. */
+/* Adds a thread of a process. @service NULL: the process is no JVM. */
 static uint32_t thread_of(int32_t pid, const char *service, const char *version,
                           const char *attributes)
 {
@@ -109,7 +109,7 @@ START_TEST(folds_by_service)
     add(shop_next, "a", 10);
     add(cron, "c", 100);
     f = folded(100);
-    ck_assert_uint_eq(f->group_count, 2); /* a restart is the same, another version is not */
+    ck_assert_uint_eq(f->group_count, 2); /* a restart is the same group, another version is not */
     ck_assert_uint_eq(f->count, 3);
     ck_assert_uint_eq(f->rows[0].samples, 7);
     ck_assert_uint_eq(samples_of(f, 0), 8);
@@ -155,7 +155,7 @@ START_TEST(keeps_the_heaviest_and_the_sum)
 }
 END_TEST
 
-/* Services beyond the bound are one, and lose no sample. */
+/* Services beyond the limit become one, and no sample is lost. */
 START_TEST(bounds_services)
 {
     struct fold *f;
@@ -179,7 +179,7 @@ START_TEST(bounds_services)
 }
 END_TEST
 
-/* A profile of a few rows has their frames alone, and [other]. */
+/* A profile of a few rows has only their frames, and [other]. */
 START_TEST(copies_frames_of_its_rows)
 {
     struct fold *f;
@@ -203,7 +203,7 @@ END_TEST
 
 static size_t bodies, largest;
 
-/* Returns how many bytes @body has when it is unpacked. */
+/* Returns the length of @body after decompression. */
 static size_t unpacked(struct span body)
 {
     z_stream z = { .next_in = (Bytef *)(uintptr_t)body.p, .avail_in = (uInt)body.n };
@@ -246,7 +246,7 @@ START_TEST(splits_below_the_limit)
 
     for (uint32_t i = 1; i <= 1000; i++) {
         snprintf(name, sizeof(name), "method%u%08x%08x%08x", i, i * 2654435761u, i * 40503u * i,
-                 ~i * 2246822519u); /* which compresses badly */
+                 ~i * 2246822519u); /* compresses badly */
         add(i % 3 ? shop : shop_next, name, i);
     }
     f = folded(2000);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pusher: no secret of a target is in the text of an answer that flamed shows. */
+/* pusher: answers that flamed shows contain no secret of a target. */
 #include "suite.h"
 
 #include "pusher/hide.h"
@@ -34,7 +34,7 @@ START_TEST(hides_secrets)
 }
 END_TEST
 
-/* A secret across the end of the text is hidden whole. */
+/* A secret that crosses the end of the text is hidden as a whole. */
 START_TEST(hides_at_the_end)
 {
     char text[400], to[PUSHER_TEXT_BYTES];

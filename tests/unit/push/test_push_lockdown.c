@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pusher: what a process locked in as flamed-push is can reach, and what it cannot. */
+/* pusher: what a process with the restrictions of flamed-push can reach, and what it cannot. */
 #include "suite.h"
 
 #include "base/cleanup.h"
@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 static struct {
-    char path[64];          /* of a Unix socket that listens */
+    char path[64];          /* path of a listening Unix socket */
     int unix_fd, tcp_fd[2]; /* listeners; the first port is allowed */
     uint16_t port[2];
     bool limits_tcp;
@@ -48,7 +48,7 @@ static int connect_tcp(size_t which)
     return fd < 0 ? -errno : result(connect(fd, (struct sockaddr *)&sa, sizeof(sa)));
 }
 
-/* Each is done in a process that is locked in: 0, or -errno. */
+/* Functions that a restricted process runs. They return 0 or -errno. */
 static int unix_stream(void)
 {
     int fd = socket(AF_UNIX, SOCK_STREAM, 0);
@@ -59,7 +59,7 @@ static int unix_packets(void)
 {
     return result(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
 }
-static int pair_of_datagrams(void) /* which could be connected elsewhere */
+static int pair_of_datagrams(void) /* could be connected to another socket */
 {
     int fds[2];
 
@@ -188,7 +188,7 @@ static void teardown(void)
         close(world.tcp_fd[i]);
 }
 
-/* Returns what @fn returned in a process that is locked in. */
+/* Returns the result of @fn in a restricted process. */
 static int locked_in(int (*fn)(void))
 {
     int pipe_fds[2], status, r = 12345;
@@ -221,7 +221,7 @@ START_TEST(reaches_ip_alone)
 }
 END_TEST
 
-/* The Unix socket is there for a process that is not locked in. */
+/* An unrestricted process reaches the Unix socket. */
 START_TEST(unix_sockets_are_out_of_reach)
 {
     ck_assert_int_eq(unix_stream(), 0);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* push: which minutes are taken, by a clock of the test: each once, through hours without an engine
- * and restarts. */
+/* push: which minutes are sent, by the test's clock. Each is sent once, through hours without an
+ * engine and restarts. */
 #include "suite.h"
 
 #include "push/push_impl.h"
@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 
 #define MINUTE PUSH_KEPT_NS
-#define START (UINT64_C(29000000) * MINUTE) /* of a minute */
+#define START (UINT64_C(29000000) * MINUTE) /* begin of a minute */
 #define TAKEN_MAX 1000
 
 static char folder[] = "/tmp/flamed-minutes.XXXXXX";
@@ -22,7 +22,7 @@ static struct push_config *config;
 static struct push push;
 static struct push_state state;
 
-/* The node has one sample in each minute. */
+/* Returns a profile: the node has one sample in each minute. */
 static int past(void *ctx, const struct target_selector *t, const struct time_range *range,
                 const char *event, enum past_from from, struct profile **ret, struct error *err)
 {
@@ -63,7 +63,7 @@ static void make_minute(void)
     frame_table_free(table);
 }
 
-/* flamed starts at @now_ns. */
+/* Starts flamed at @now_ns. */
 static void start(const char *every, uint64_t spool_bytes, uint64_t now_ns)
 {
     struct spool_opts o = { .store_fd = folder_fd, .name = "engine", .kind = "otlp" };
@@ -86,7 +86,7 @@ static void stop(void)
     config = NULL;
 }
 
-/* The clock goes on to @to_ns, a second at a time. */
+/* Advances the clock to @to_ns, a second at a time. */
 static uint64_t run(uint64_t from_ns, uint64_t to_ns)
 {
     for (uint64_t now_ns = from_ns; now_ns < to_ns; now_ns += NSEC_PER_SEC)
@@ -143,11 +143,11 @@ START_TEST(keeps_an_hour_without_an_engine)
     start("1m", 0, now_ns);
     now_ns = run(now_ns, START + 60 * MINUTE);
     expect_each_once();
-    ck_assert_uint_eq(taken_count, 59); /* the last one settles */
+    ck_assert_uint_eq(taken_count, 59); /* the last minute is not settled yet */
     ck_assert_uint_eq(stats().bodies, taken_count);
     ck_assert_uint_eq(stats().minutes, taken_count);
     ck_assert_uint_eq(state.status.missed, 0);
-    run(now_ns, START + 90 * MINUTE); /* beyond its age: counted */
+    run(now_ns, START + 90 * MINUTE); /* over the age limit: counted as lost */
     expect_each_once();
     ck_assert_uint_eq(stats().bodies + stats().lost[SPOOL_TOO_OLD], taken_count);
     ck_assert_uint_ge(stats().bodies, 59);
@@ -184,7 +184,7 @@ START_TEST(goes_on_after_a_restart)
     ck_assert_uint_eq(taken_count, 5);
     ck_assert_uint_eq(taken[0].from_ns, START);
     stop();
-    start("1m", 0, START + 8 * MINUTE); /* what the history has of the time between */
+    start("1m", 0, START + 8 * MINUTE); /* the history has the minutes between */
     run(START + 8 * MINUTE, START + 12 * MINUTE);
     expect_each_once();
     ck_assert_uint_eq(taken_count, 11);
@@ -193,7 +193,7 @@ START_TEST(goes_on_after_a_restart)
     start("1m", 0, START + 600 * MINUTE); /* too long ago */
     ck_assert_uint_eq(state.begin_ns, START + (600 - PUSH_BEHIND_MAX) * MINUTE);
     stop();
-    start("5s", 0, START + 600 * MINUTE); /* the history has no 5 s */
+    start("5s", 0, START + 600 * MINUTE); /* the history has no parts of 5 s */
     ck_assert_uint_eq(state.begin_ns, START + 600 * MINUTE);
     stop();
     start("1m", 0, START); /* the clock was set back */
@@ -201,7 +201,7 @@ START_TEST(goes_on_after_a_restart)
 }
 END_TEST
 
-/* A kill after the bodies of a minute, before the next one is noted. */
+/* flamed is killed after a minute's bodies were written, before it noted the next minute. */
 START_TEST(sends_no_minute_twice_after_a_kill)
 {
     start("1m", 0, START);

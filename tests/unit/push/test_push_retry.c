@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* push: when a target is asked again, what is given up, and what an engine's answer says. */
+/* push: when a body is sent again, when it is given up, and how an engine's answer is read. */
 #include "suite.h"
 
 #include "base/clock.h"
@@ -21,7 +21,7 @@ static const struct {
     { PUSHER_ANSWERED, 422, 0, RETRY_REJECTED, 0, 0 },
     { PUSHER_ANSWERED, 429, 0, RETRY_LATER, S, S * 5 / 4 },
     { PUSHER_ANSWERED, 429, 40, RETRY_LATER, 40 * S, 50 * S },
-    { PUSHER_ANSWERED, 503, 86400, RETRY_LATER, 3600 * S, 4500 * S }, /* bounded */
+    { PUSHER_ANSWERED, 503, 86400, RETRY_LATER, 3600 * S, 4500 * S }, /* limited */
     { PUSHER_ANSWERED, 502, 0, RETRY_LATER, S, S * 5 / 4 },
     { PUSHER_ANSWERED, 500, 0, RETRY_LATER, S, S * 5 / 4 },
     { PUSHER_ANSWERED, 302, 0, RETRY_LATER, S, S * 5 / 4 },
@@ -82,7 +82,7 @@ START_TEST(waits_longer_each_time)
 }
 END_TEST
 
-/* One body that an engine fails at does not hold up all that come after it. */
+/* A body that an engine fails at does not delay all later ones. */
 START_TEST(gives_up_what_an_engine_fails_at)
 {
     const struct pusher_answer broken = { .failure = PUSHER_ANSWERED, .status = 500 },
@@ -91,7 +91,7 @@ START_TEST(gives_up_what_an_engine_fails_at)
 
     for (int body = 0; body < 3; body++) {
         ck_assert_int_eq(retry_judge(&r, &broken, 0, 0), RETRY_LATER);
-        ck_assert_int_eq(retry_judge(&r, &away, 0, 0), RETRY_LATER); /* counts for no body */
+        ck_assert_int_eq(retry_judge(&r, &away, 0, 0), RETRY_LATER); /* no body's failure */
         ck_assert_int_eq(retry_judge(&r, &broken, 0, 0), RETRY_LATER);
         ck_assert_int_eq(retry_judge(&r, &broken, 0, 0), RETRY_REJECTED);
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* push: what waits for a target, its bounds, restarts, and a disk that takes nothing. */
+/* push: the bodies that wait for a target, their limits, restarts, and a full disk. */
 #include "suite.h"
 
 #include "base/cleanup.h"
@@ -16,7 +16,7 @@
 
 static char folder[] = "/tmp/flamed-spool.XXXXXX";
 static int folder_fd;
-static uint64_t first; /* number of the body that expect_first() has found */
+static uint64_t first; /* number of the body that expect_first() found */
 
 static void setup(void)
 {
@@ -88,7 +88,7 @@ START_TEST(hands_out_the_oldest_first)
     spool_remove(s, first);
     expect_first(s, "other half");
     spool_remove(s, first);
-    spool_remove(s, first); /* it is gone: the next one stays */
+    spool_remove(s, first); /* it is gone; the next one must stay */
     expect_first(s, "two");
     spool_remove(s, first);
     spool_remove(s, first);
@@ -108,14 +108,14 @@ START_TEST(survives_a_restart)
     spool_close(s);
     s = opened("otlp", 1000);
     ck_assert_uint_eq(stats_of(s).bodies, 2);
-    ck_assert_int_eq(spool_add(s, 10 * MINUTE, SPAN("ten again")), 0); /* another number */
+    ck_assert_int_eq(spool_add(s, 10 * MINUTE, SPAN("ten again")), 0); /* a new number */
     expect_first(s, "nine");
     spool_remove(s, first);
     expect_first(s, "ten");
     spool_remove(s, first);
     expect_first(s, "ten again");
     spool_close(s);
-    s = opened("pyroscope", 1000); /* the protocol has changed: what is there is of no use */
+    s = opened("pyroscope", 1000); /* another protocol: earlier bodies are useless */
     expect_first(s, NULL);
     spool_close(s);
     s = opened("otlp", 1000);
@@ -135,7 +135,7 @@ START_TEST(drops_the_oldest_beyond_its_bounds)
     ck_assert_uint_eq(stats_of(s).oldest_ns, 4 * MINUTE);
     ck_assert_int_eq(spool_add(s, 6 * MINUTE, SPAN("more than ten")), -EFBIG);
     ck_assert_uint_eq(stats_of(s).lost[SPOOL_TOO_MUCH], 4);
-    spool_expire(s, 64 * MINUTE); /* an hour old is not too old yet */
+    spool_expire(s, 64 * MINUTE); /* an hour is within the age limit */
     ck_assert_uint_eq(stats_of(s).bodies, 2);
     spool_expire(s, 64 * MINUTE + 1);
     ck_assert_uint_eq(stats_of(s).bodies, 1);
@@ -146,7 +146,7 @@ START_TEST(drops_the_oldest_beyond_its_bounds)
 }
 END_TEST
 
-/* What a bound drops while it is under way is counted once, and the next one stays. */
+/* A body that a limit drops while it is under way counts once. The next one stays. */
 START_TEST(removes_what_was_sent_alone)
 {
     struct spool *s = opened("otlp", 10);
@@ -154,7 +154,7 @@ START_TEST(removes_what_was_sent_alone)
     ck_assert_int_eq(spool_add(s, MINUTE, SPAN("1234")), 0);
     ck_assert_int_eq(spool_add(s, 2 * MINUTE, SPAN("5678")), 0);
     expect_first(s, "1234");
-    ck_assert_int_eq(spool_add(s, 3 * MINUTE, SPAN("9012")), 0); /* drops the first */
+    ck_assert_int_eq(spool_add(s, 3 * MINUTE, SPAN("9012")), 0); /* drops the first one */
     spool_remove(s, first);
     ck_assert_uint_eq(stats_of(s).bodies, 2);
     ck_assert_uint_eq(stats_of(s).lost[SPOOL_TOO_MUCH], 1);
@@ -167,7 +167,7 @@ START_TEST(removes_what_was_sent_alone)
 }
 END_TEST
 
-/* A folder that is gone is as a full disk: a little stays in memory, the rest is counted. */
+/* A missing folder is like a full disk: a little stays in memory, and the rest is counted. */
 START_TEST(goes_on_without_a_disk)
 {
     static char large[1 << 20];
@@ -182,7 +182,7 @@ START_TEST(goes_on_without_a_disk)
     ck_assert_int_eq(rmdir(path), 0);
     ck_assert_int_eq(spool_add(s, 2 * MINUTE, SPAN("in memory")), 0);
     ck_assert(stats_of(s).in_memory);
-    expect_first(s, "in memory"); /* what cannot be read is lost, and counted */
+    expect_first(s, "in memory"); /* unreadable bodies are lost and counted */
     ck_assert_uint_eq(stats_of(s).lost[SPOOL_UNREADABLE], 1);
     for (uint64_t i = 0; i < 8; i++)
         spool_add(s, (3 + i) * MINUTE, (struct span){ large, sizeof(large) });
@@ -196,7 +196,7 @@ START_TEST(goes_on_without_a_disk)
 }
 END_TEST
 
-/* What others put there is removed, and followed nowhere. */
+/* Foreign files are removed, and links are not followed. */
 START_TEST(takes_its_own_files_alone)
 {
     static const char *const NAMES[] = { "x", "1-1.otlp",
@@ -222,7 +222,7 @@ START_TEST(takes_its_own_files_alone)
 }
 END_TEST
 
-/* Triggers fire on after the thread of push/ has ended, until the api has. */
+/* Triggers may fire after the thread of push/ has ended, until api/ ends. */
 START_TEST(keeps_a_message_of_the_end)
 {
     static const char TEXT[] = "triggers:\n  - {name: engine, webhook: {url: 'http://h'}}\n";

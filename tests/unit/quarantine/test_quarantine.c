@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* quarantine/quarantine.c: whose memory the next flamed does not read. */
+/* quarantine/quarantine.c: owners whose memory the next flamed does not read. */
 #include "suite.h"
 
 #include "base/cleanup.h"
@@ -31,7 +31,7 @@ static void teardown(void)
     rmdir(folder);
 }
 
-/* A pid that no process has: it is outside of any container. */
+/* Returns an unused pid, which is outside of any container. */
 static struct proc_id process(uint64_t start_ticks)
 {
     return (struct proc_id){ .host_pid = INT32_MAX - 1, .start_ticks = start_ticks };
@@ -60,7 +60,7 @@ START_TEST(the_next_one_knows)
 }
 END_TEST
 
-/* Owners have the numbers that they had: the key is in the notes. */
+/* Owners keep their numbers, as the notes contain the key. */
 START_TEST(the_next_one_has_its_key)
 {
     struct proc_id one = process(1);
@@ -78,7 +78,7 @@ START_TEST(the_next_one_has_its_key)
 }
 END_TEST
 
-/* Of a flamed that runs for longer than that, too. */
+/* The time limit also holds for a flamed that runs longer than it. */
 START_TEST(holds_for_its_time_only)
 {
     struct proc_id one = process(1), two = process(2);
@@ -98,7 +98,7 @@ START_TEST(holds_for_its_time_only)
 }
 END_TEST
 
-/* Its container is known all the same, and a later process of it is found by that. */
+/* The container of an exited process is still known, and identifies its later processes. */
 START_TEST(notes_one_that_is_gone)
 {
     struct proc_id gone = process(1), here = { .host_pid = getpid() };
@@ -127,8 +127,8 @@ START_TEST(the_oldest_goes)
 }
 END_TEST
 
-/* As long as lines can be, over and over: the file does not grow, and a shorter text leaves nothing
- * of a longer one. */
+/* Lines of the greatest length, over and over: the file does not grow. A shorter text leaves no
+ * rest of a longer one. */
 START_TEST(it_keeps_its_size)
 {
     struct proc_id longest = { .host_pid = INT32_MAX, .start_ticks = UINT64_MAX }, one = process(1);
@@ -148,7 +148,7 @@ START_TEST(it_keeps_its_size)
 }
 END_TEST
 
-/* A folder that others may write to: what they put there is not ours. */
+/* In a folder that others may write to, foreign files are not used. */
 START_TEST(takes_only_a_file_of_its_own)
 {
     char other[160];
@@ -173,7 +173,7 @@ START_TEST(takes_only_a_file_of_its_own)
 }
 END_TEST
 
-/* Nothing is noted, and that is said. */
+/* Without a file nothing is noted, and a message says so. */
 START_TEST(does_without)
 {
     struct proc_id one = process(1);
@@ -193,9 +193,9 @@ START_TEST(what_is_over_or_broken_is_passed)
 
     snprintf(text, sizeof(text),
              "key 1 2\n"
-             "1a %ju 5 6 1\n"                    /* good */
-             "2a %ju 5 6 1\n"                    /* over */
-             "3a %ju 5 6 1\n"                    /* longer than any can be */
+             "1a %ju 5 6 1\n"                    /* valid */
+             "2a %ju 5 6 1\n"                    /* expired */
+             "3a %ju 5 6 1\n"                    /* longer than allowed */
              "4a %ju 4294967296 6 1\n"           /* no pid */
              "5a %ju 5 6 2\n\n-1 \n6a x 5 6 1\n" /* nonsense */
              "7a %ju 5",                         /* cut */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* render/: what each format makes of a view that is built by hand. */
+/* render/: the output of each format for views built by hand. */
 #include "suite.h"
 
 #include "render/render.h"
@@ -20,7 +20,7 @@ static uint32_t str(const char *s)
     return id;
 }
 
-/* A frame of this name; its number. */
+/* Returns the id of a frame with this name. */
 static uint32_t frame(const char *name, enum frame_kind kind, uint32_t line)
 {
     uint32_t i = (uint32_t)view.frame_count++;
@@ -30,7 +30,7 @@ static uint32_t frame(const char *name, enum frame_kind kind, uint32_t line)
     return i;
 }
 
-/* A row of these frames, root first, UINT32_MAX at the end. Rows must come sorted by names. */
+/* Adds a row of these frames, root first, ended by UINT32_MAX. Rows must be sorted by names. */
 static void row(uint64_t samples, const uint32_t *ids)
 {
     struct view_row *r = &rows[view.row_count++];
@@ -86,7 +86,7 @@ static const char *render(const char *format, const struct render_opts *o, struc
     return out->p ? out->p : "";
 }
 
-/* The JSON of the html format: what stands in its <script type="application/json">. */
+/* Returns the JSON of the html format, from its <script type="application/json">. */
 static json_t *html_data(const struct render_opts *o, struct buf *out)
 {
     const char *from = strstr(render("html", o, out), "id=\"profile\">");
@@ -122,7 +122,7 @@ START_TEST(collapsed_is_root_first_sorted_and_added_up)
              blank = frame("f(int, char)", FRAME_NATIVE, 0);
 
     ROW(3, z, a1);
-    ROW(4, z, a2); /* reads the same: one line */
+    ROW(4, z, a2); /* reads the same, so it shares a line */
     ROW(2, a1, bad);
     ROW(1, a1, blank);
     row(7, (const uint32_t[]){ UINT32_MAX });
@@ -243,7 +243,7 @@ START_TEST(html_lists_what_differs_from_the_row_before)
     ROW(3, a, c);
     ROW(4, c, b, c);
     data = html_data(NULL, &out);
-    /* c is listed four times, b and a then follow in order of their uses */
+    /* c is listed four times; b and a follow in order of their uses */
     ASSERT_NUMBERS(json_object_get(data, "rows"), 0, 2, 2, 1, 1, 2, 1, 0, 2, 1, 1, 0, 3, 0, 3, 0, 1,
                    0, 4);
     ASSERT_NUMBERS(json_object_get(data, "frames"), 1, FRAME_KERNEL, 0, 0, 0, 2, FRAME_NATIVE, 3, 0,
@@ -253,7 +253,7 @@ START_TEST(html_lists_what_differs_from_the_row_before)
                      "libb.so");
     ck_assert_ptr_null(json_object_get(data, "values"));
     json_decref(data);
-    rows[1].value = 77; /* not its samples times the period: values are written */
+    rows[1].value = 77; /* differs from samples times period: values must be written */
     buf_deinit(&out);
     data = html_data(NULL, &out);
     ASSERT_NUMBERS(json_object_get(data, "values"), 10000000, 77, 30000000, 40000000);
@@ -274,14 +274,14 @@ START_TEST(html_lists_what_threads_have_in_common_once)
     ROW(3, t, c);
     ROW(4, u, a, b);
     ROW(5, u, c);
-    ROW(6, u, c); /* of another thread that reads the same */
+    ROW(6, u, c); /* of another thread with the same text */
     for (size_t i = 0; i < view.row_count; i++) {
         rows[i].roots = 1;
         rows[i].body = BODIES[i];
     }
     view.body_count = 3;
     data = html_data(NULL, &out);
-    /* a, b, the two threads once; c twice, so it is 0 */
+    /* a, b and the two threads once; c twice, so it gets number 0 */
     ASSERT_NUMBERS(json_object_get(data, "bodies"), 0, 2, 3, 4, 1, 1, 0, 0, 1, 0);
     ASSERT_NUMBERS(json_object_get(data, "runs"), 1, 1, 3, 0, 1, 1, 2, 1, 3, 1, 2, 3, 0, 4, 2, 5, 0,
                    6);
@@ -299,11 +299,11 @@ START_TEST(html_minwidth_cuts_what_is_narrow_and_keeps_its_weight)
              e = frame("e", FRAME_C2, 0);
     json_t *data;
 
-    ROW(2, a, b, c); /* b is 4 %: cut above a */
+    ROW(2, a, b, c); /* b has 4 %: it is cut above a */
     ROW(2, a, b, e);
-    ROW(3, a, c); /* so is c: one row with the two before */
+    ROW(3, a, c); /* c is cut, too: one row with the two before */
     ROW(80, a, e);
-    ROW(6, d1, e); /* d and its e are 13 % by name, though neither line is wide enough */
+    ROW(6, d1, e); /* d1, d2 and their e have 13 % by name, though neither row is wide enough */
     ROW(7, d2, e);
     data = html_data(&o, &out);
     ASSERT_NUMBERS(json_object_get(data, "rows"), 0, -2, 1, 7, 1, 1, 0, 80, 0, 2, 2, 0, 6, 0, 2, 3,
@@ -348,7 +348,7 @@ START_TEST(the_ceiling_is_an_error_with_a_sentence)
         struct error err = ERROR_NULL;
 
         if (formats[i].exact || !strncmp(formats[i].content_type, "text/plain", 10))
-            continue; /* test_render_formats.c asks those, with profiles that fill them */
+            continue; /* test_render_formats.c tests these with suitable profiles */
         buf_init(&out, 1000);
         ck_assert_int_eq(formats[i].render(&view, NULL, &out, &err), -EFBIG);
         ck_assert_ptr_nonnull(strstr(err.msg, "larger than"));

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * render/: the formats that are made from samples, of profiles that are made up
- * (tests/formats/made.c). What other programs make of them is asked in tests/formats; here: what no
- * program would say.
+ * render/: formats that are made from samples, with made-up profiles (tests/formats/made.c).
+ * tests/formats feeds them to other programs. This test checks what no program would report.
  */
 #include "suite.h"
 
@@ -130,12 +129,12 @@ START_TEST(an_exact_view_places_each_sample)
     }
     ck_assert_uint_gt(left_out, 0);
     ck_assert_uint_eq(left_out + view->samples, profile->total);
-    for (size_t r = 0; r < view->row_count; r++) /* those that depth= made equal are one row */
+    for (size_t r = 0; r < view->row_count; r++) /* rows that depth= made equal are merged */
         ck_assert_uint_eq(sum[r], view->rows[r].samples);
 }
 END_TEST
 
-/* How many numbers the list @name of a page has; 0: it has no such list. */
+/* Returns how many numbers list @name of a page has; 0: no such list. */
 static size_t count_numbers(struct span page, const char *name)
 {
     char key[32];
@@ -157,7 +156,7 @@ START_TEST(a_heat_map_has_the_length_of_each_wait)
     make("single", (struct view_opts){ 0 });
     page = render("heatmap", &before);
     ck_assert_uint_gt(count_numbers(page, "times"), 0);
-    ck_assert_uint_eq(count_numbers(page, "spans"), 0); /* CPU samples have none of their own */
+    ck_assert_uint_eq(count_numbers(page, "spans"), 0); /* CPU samples have no time span */
     profile->events[0].valued = true;
     snprintf(profile->events[0].unit, sizeof(profile->events[0].unit), "nanoseconds");
     for (size_t i = 0; i < profile->sample_count; i++)
@@ -213,7 +212,7 @@ START_TEST(pprof_is_one_message_with_whole_references)
     make("mixed", (struct view_opts){ 0 });
     gz = render("pprof", &out);
     ck_assert_uint_eq((unsigned char)gz.p[0], 0x1f);
-    ck_assert_mem_eq(gz.p + 4, "\0\0\0\0", 4); /* no time: the same bytes each time */
+    ck_assert_mem_eq(gz.p + 4, "\0\0\0\0", 4); /* no time: the bytes never differ */
     z.next_in = (unsigned char *)gz.p;
     z.avail_in = (unsigned)gz.n;
     z.next_out = raw;

@@ -43,7 +43,7 @@ static void teardown(void)
     intern_free(profile.strings);
 }
 
-/* What a page with room for @max has; the caller frees it. */
+/* Returns the moments of a page with room for @max. The caller frees them. */
 static json_t *shown(size_t max)
 {
     _cleanup_buf_ struct buf out = BUF_NULL;
@@ -60,7 +60,7 @@ static json_t *shown(size_t max)
     return data;
 }
 
-/* How many of @kind there are, and in *ret what their member @name adds up to. */
+/* Returns how many moments of @kind there are. *ret: the sum of their member @name. */
 static size_t sum_of(const json_t *data, const char *kind, const char *name, json_int_t *ret)
 {
     json_t *one;
@@ -99,7 +99,7 @@ START_TEST(pauses_go_last_and_counts_are_added_up)
     size_t i;
 
     ck_assert_uint_eq(json_array_size(json_object_get(data, "moments")), 8);
-    ck_assert_uint_eq(sum_of(data, "compilations", "count", &sum), 4); /* two each */
+    ck_assert_uint_eq(sum_of(data, "compilations", "count", &sum), 4); /* two in each */
     ck_assert_int_eq(sum, 8);
     ck_assert_uint_eq(sum_of(data, "compilations", "total_ns", &sum), 4);
     ck_assert_int_eq(sum, 80);

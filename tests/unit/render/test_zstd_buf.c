@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A text that is held packed: it comes back as it was, piece by piece, in a fraction of its memory.
- */
+/* A text kept compressed: it is read back unchanged, piece by piece, in a fraction of its
+ * memory. */
 #include "suite.h"
 
 #include "base/cleanup.h"
@@ -32,7 +32,7 @@ static struct zstd_buf *pack_lines(void)
     char line[LINE_BYTES + 1];
     int r = 0;
 
-    /* Of memory a quarter of the text at most. */
+    /* The limit of memory is a quarter of the text. */
     ck_assert_int_eq(zstd_buf_new((size_t)1 << 30, (size_t)LINES * LINE_BYTES / 4, &p), 0);
     for (uint32_t i = 0; i < LINES && r == 0; i++) {
         line_of(i, line);
@@ -43,7 +43,7 @@ static struct zstd_buf *pack_lines(void)
     return p;
 }
 
-/* Neither while it is written nor while it is read is the whole of it in memory. */
+/* The whole text is never in memory, neither while writing nor while reading. */
 START_TEST(is_unpacked_only_as_it_is_read)
 {
     size_t before = most_memory(), whole = (size_t)LINES * LINE_BYTES, at = 0;
@@ -53,7 +53,7 @@ START_TEST(is_unpacked_only_as_it_is_read)
 
     ck_assert_uint_eq(zstd_buf_bytes(p), whole);
     while ((n = zstd_buf_read(p, got, sizeof(got))) > 0) {
-        if (n > (ssize_t)sizeof(got)) /* no assertion in a loop: Check keeps memory for each */
+        if (n > (ssize_t)sizeof(got)) /* an assertion per loop would use memory of Check */
             ck_abort_msg("%zd bytes where there is room for %zu", n, sizeof(got));
         for (ssize_t i = 0; i < n; i++, at++) {
             if (i == 0 || at % LINE_BYTES == 0)
@@ -81,7 +81,7 @@ START_TEST(refuses_what_is_over_its_limits)
     ck_assert_int_eq(zstd_buf_add(p, SPAN("0")), -EFBIG);
     zstd_buf_free(p);
     ck_assert_int_eq(zstd_buf_new((size_t)1 << 30, (size_t)1 << 20, &p), 0);
-    for (uint32_t i = 0; i < 1024 && r == 0; i++) { /* 4 MiB that cannot be packed */
+    for (uint32_t i = 0; i < 1024 && r == 0; i++) { /* 4 MiB that do not compress */
         for (size_t k = 0; k < sizeof(noise); k++) {
             x ^= x << 13, x ^= x >> 7, x ^= x << 17;
             noise[k] = (char)x;
@@ -89,7 +89,7 @@ START_TEST(refuses_what_is_over_its_limits)
         r = zstd_buf_add(p, (struct span){ noise, sizeof(noise) });
     }
     ck_assert_int_eq(r, -EFBIG);
-    /* The memory is full, and at most a block of zstd is on its way there. */
+    /* The memory is full, except for at most one block of zstd. */
     ck_assert_uint_ge(zstd_buf_bytes(p), (size_t)1 << 19);
     ck_assert_uint_le(zstd_buf_bytes(p), ((size_t)1 << 20) + ((size_t)1 << 18));
     zstd_buf_free(p);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Matchers: how they are written, and which processes they hold for. */
+/* Matchers: their syntax, and the processes that they match. */
 #include "suite.h"
 
 #include "request/matcher.h"
 
 static const struct {
-    const char *text, *spelt; /* NULL: refused, and then the next is part of the sentence */
+    const char *text, *spelt; /* NULL: refused, with why */
     const char *why;
 } MATCHERS[] = {
     { "main=\"a\"", "{main=\"a\"}", NULL },
@@ -83,7 +83,7 @@ static const struct {
     { "main=~\"com.acme.*\"", true, false, false },
     { "main=~\"com.acme\"", false, false, false }, /* anchored at both ends */
     { "main=~\"Checkout\"", false, false, false },
-    { "main=~\"x|com[.]acme[.]Check.*\"", true, false, false }, /* the bar is within the anchors */
+    { "main=~\"x|com[.]acme[.]Check.*\"", true, false, false }, /* the anchors enclose the bar */
     { "main=~\"com.*|\"", true, true, true },
     { "main!~\"com.acme.*\"", false, true, true },
     { "main=~\".+\"", true, false, false },
@@ -94,7 +94,7 @@ static const struct {
     { "pod=\"4f6f0a32\"", false, false, false },
     { "container=\"app\"", true, false, false },
     { "container=\"3f2a9c1b0d4e\"", true, false, true },
-    { "container=\"3f2a9\"", false, false, false }, /* less than 6 digits */
+    { "container=\"3f2a9\"", false, false, false }, /* fewer than 6 digits */
     { "container!=\"3f2a9c1b0d4e\"", false, true, false },
     { "container=~\"3f2a.*\"", true, false, true },
     { "container=\"\"", false, true, false },

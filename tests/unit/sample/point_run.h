@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs translated filters as the BPF program does, with what it calls of the kernel made here. */
+/* Runs translated filters like the BPF program does. Replaces the kernel's functions that it
+ * calls. */
 #pragma once
 
 #include <stdbool.h>
@@ -12,7 +13,7 @@
 #define __always_inline inline __attribute__((always_inline))
 #endif
 
-/* Of the thread that runs. */
+/* pid and tid of the running thread. */
 #define POINT_RUN_PID 4242u
 #define POINT_RUN_CPU 3u
 #define POINT_RUN_COMM "worker-7"

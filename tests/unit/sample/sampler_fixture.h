@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The BPF sampler on the running kernel, loaded once, and what it has told. For test_sampler*.c;
- * needs root. */
+/* The BPF sampler on the running kernel, loaded once, with the samples received. For
+ * test_sampler*.c; needs root. */
 #pragma once
 
 #include "suite.h"
@@ -32,8 +32,8 @@ static void open_sampler(int pid_ns_fd)
     ck_assert_int_eq(ring_open(fd, bytes, &ring, &err), 0);
 }
 
-/* The kernel lowers what it allows by itself where interrupts take long, as they do on a busy
- * virtual machine; what these tests ask for is allowed again. */
+/* Raises the kernel's limit of the sample rate. The kernel lowers it if interrupts take long, as on
+ * a busy virtual machine. */
 static void allow_rates(void)
 {
     static const char PATH[] = "/proc/sys/kernel/perf_event_max_sample_rate";
@@ -81,14 +81,14 @@ static void drain(void)
         ;
 }
 
-/* Loading takes the kernel's verifier half a second of CPU time: once for all tests. */
+/* Loads the programs once for all tests: the kernel's verifier needs half a second of CPU time. */
 static void setup_once(void)
 {
     err = ERROR_NULL;
     open_sampler(-1);
 }
 
-/* Nothing is left of the test before. */
+/* Removes everything that the test before left. */
 static void setup(void)
 {
     allow_rates();
@@ -104,7 +104,7 @@ static void teardown(void)
     sampler = sampler_free(sampler);
 }
 
-/* Runs @pure, and @kernel with a sampler; 77 where this is not root. */
+/* Runs @pure, and @kernel with a sampler. Returns 77 without root. */
 static int run_cases(const char *name, TCase *pure, TCase *kernel)
 {
     Suite *s = suite_create(name);

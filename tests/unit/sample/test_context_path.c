@@ -16,13 +16,13 @@ static struct context_path path_of_two(void)
                                              { .op = CONTEXT_TEXT, .key = CONTEXT_NAME } } };
 }
 
-/* A byte that makes it another, and whether that is still a path. */
+/* A changed byte, and whether the path is still valid. */
 static const struct {
     size_t at;
     uint8_t value;
     bool good;
 } CASES[] = {
-    { AT(step_count), 0, false }, /* steps behind the last */
+    { AT(step_count), 0, false }, /* leaves steps behind the last one */
     { AT(step_count), 1, false },
     { AT(step_count), 49, false },
     { AT(step_count) + 1, 1, false },
@@ -43,7 +43,7 @@ static const struct {
     { STEP(1, skip), 1, false },
     { STEP(0, offset) + 1, 255, true },
     { STEP(0, offset) + 2, 1, false },
-    { STEP(0, key) + 4, 1, false }, /* a hash has 32 bits */
+    { STEP(0, key) + 4, 1, false }, /* a hash has only 32 bits */
     { STEP(1, key), CONTEXT_TEXTS, false },
     { STEP(2, op), CONTEXT_SKIP, false },
     { STEP(47, skip), 1, false },

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the kernel is asked for by a name: as perf(1) asks it, and as sysfs describes a PMU. */
+/* The attributes of an event by its name, compared with perf(1), and with sysfs for PMUs. */
 #include "suite.h"
 
 #include "sample/sampler_events.h"
@@ -22,8 +22,8 @@ static int describe(const char *text, struct sampler_event *ret, struct error *e
 
 /* ---- as perf says ---- */
 
-/* The value of "  NAME   VALUE" in the first attributes that perf prints; 0 where it leaves it out.
- */
+/* Returns the value of "  NAME   VALUE" in the first attributes that perf prints. 0: perf leaves it
+ * out. */
 static uint64_t printed(const char *output, const char *name)
 {
     const char *line = strstr(output, "perf_event_attr:"), *end = line ? strstr(line, "---") : NULL;
@@ -82,7 +82,7 @@ static const char *const AS_PERF[] = {
     "mem:0x7f0000001001:x",
 };
 
-/* What perf says that it asks for; "" without perf. */
+/* Writes the attributes that perf prints; "" without perf. */
 static void perf_says(const char *event, char *ret, size_t size)
 {
     int pipe_fds[2], status;
@@ -113,7 +113,7 @@ START_TEST(asks_as_perf_does)
 
     perf_says(AS_PERF[_i], output, sizeof(output));
     if (!strstr(output, "perf_event_attr:"))
-        return; /* no perf here, or one that does not know the name */
+        return; /* no perf here, or perf does not know the name */
     ck_assert_msg(describe(AS_PERF[_i], &e, &err) == 0, "%s: %s", AS_PERF[_i], err.msg);
     ck_assert_msg(printed(output, "type") == e.attr.type, "%s: type %u\n%s", AS_PERF[_i],
                   e.attr.type, output);
@@ -160,7 +160,7 @@ static const struct {
     { "gpu/event=1/", -ENOENT, 0, 0, 0 },
     { "uncore_imc_0/event=1/", -EOPNOTSUPP, 0, 0, 0 },
     { "cpu_atom/event=1/", 0, 1, 0, 0 },
-    /* Whose numbers are addresses. */
+    /* Its numbers are addresses. */
     { "uprobe/config1=4096,config2=16/", -EOPNOTSUPP, 0, 0, 0 },
     { "breakpoint/config1=4096/", -EOPNOTSUPP, 0, 0, 0 },
 };
@@ -184,7 +184,7 @@ START_TEST(sets_the_bits_of_a_pmu)
 }
 END_TEST
 
-/* A sentence says what there is instead. */
+/* A sentence names the existing PMUs. */
 START_TEST(names_the_pmus_there_are)
 {
     struct sampler_event e;

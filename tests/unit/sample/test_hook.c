@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sample: hooks, whenever they are dropped. */
+/* sample: hooks, dropped at any time. */
 #include "suite.h"
 
 #include "sample/hook.h"
 
 #include <pthread.h>
 
-/* A hook that counts what is done with it. */
+/* A hook that counts the calls of its functions. */
 struct counts {
     int puts, outs, parts, result;
-    _Atomic int frees;        /* by both threads */
-    struct hook *drop_in_put; /* is dropped while it is being put */
+    _Atomic int frees;        /* written by both threads */
+    struct hook *drop_in_put; /* this hook is dropped while it is being put */
 };
 
 static int put(void *arg, struct error *err)
@@ -38,7 +38,7 @@ static void count_free(void *arg)
 
 static const struct hook_type COUNTED = { put, take_out, count_free };
 
-/* What was given to the worker, in that order. */
+/* Hooks passed to the worker, in that order. */
 static struct hook *given[8];
 static size_t given_count;
 
@@ -95,13 +95,13 @@ START_TEST(is_not_put_if_it_is_dropped_before)
 {
     ck_assert_int_eq(hook_new(&LATER, &COUNTED, &counts, &h), 0);
     hook_drop(h);
-    ck_assert_uint_eq(given_count, 1); /* the worker has it */
+    ck_assert_uint_eq(given_count, 1); /* passed to the worker */
     ck_assert(!hook_work(given[0]));
     check(0, 0, 1);
 }
 END_TEST
 
-/* A worker that has not begun, or has. */
+/* Whether the worker has begun. */
 static bool begun;
 
 static bool take_back(void *ctx, struct hook *one)
@@ -149,7 +149,7 @@ START_TEST(says_why_it_could_not_be_put)
     ck_assert_str_eq(err.msg, "it has no place");
     hook_drop(h);
     ck_assert(!hook_work(given[1]));
-    check(1, 0, 1); /* it was not in */
+    check(1, 0, 1); /* it had not been put */
 }
 END_TEST
 

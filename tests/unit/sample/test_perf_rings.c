@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sample/perf_rings.c: samples as the kernel writes them, and others; a ring that is a file, laid
- * out as the kernel lays out its pages. */
+/* sample/perf_rings.c: samples in the kernel's format, and broken ones. A file stands for a ring,
+ * laid out like the kernel's pages. */
 #include "suite.h"
 
 #include "base/buf.h"
@@ -11,7 +11,7 @@
 #include <sys/mman.h>
 
 #define RING_BYTES 4096u
-#define PERIOD 5025120ull /* its low bits are 0 */
+#define PERIOD 5025120ull /* with low bits of 0 */
 #define STACK_WORDS 4
 
 static size_t page;
@@ -51,7 +51,7 @@ static void put(struct buf *b, uint64_t word)
     buf_add(b, &word, sizeof(word));
 }
 
-/* The body of a sample of thread 8 of process 7, of set 3, with @chain words of call chain. */
+/* Makes the body of a sample of thread 8, process 7, set 3, with @chain words of call chain. */
 static void make_sample(struct buf *b, size_t chain, uint64_t abi)
 {
     buf_init(b, 1u << 16);
@@ -67,7 +67,7 @@ static void make_sample(struct buf *b, size_t chain, uint64_t abi)
     put(b, STACK_WORDS * sizeof(uint64_t));
     for (uint64_t i = 0; i < STACK_WORDS; i++)
         put(b, 200 + i);
-    put(b, (STACK_WORDS - 1) * sizeof(uint64_t)); /* so much of it is filled */
+    put(b, (STACK_WORDS - 1) * sizeof(uint64_t)); /* bytes that the kernel filled */
 }
 
 START_TEST(reads_a_sample)
@@ -170,7 +170,7 @@ START_TEST(drains_round_after_round)
     _cleanup_buf_ struct buf b = BUF_NULL;
 
     make_sample(&b, 3, PERF_SAMPLE_REGS_ABI_64);
-    for (size_t i = 1; i <= 10 * RING_BYTES / b.n; i++) { /* some lie around the end */
+    for (size_t i = 1; i <= 10 * RING_BYTES / b.n; i++) { /* some records wrap around the end */
         write_record(PERF_RECORD_SAMPLE, buf_span(&b));
         write_record(PERF_RECORD_SAMPLE, buf_span(&b));
         ck_assert_uint_eq(perf_rings_drain(fake.rings, 1, see, NULL), 1);
@@ -216,7 +216,7 @@ START_TEST(goes_on_behind_a_record_of_no_length)
 }
 END_TEST
 
-/* Two rings: the one with more to read does not speak for the other. */
+/* Of two rings, the fuller one does not speak for the other. */
 START_TEST(says_up_to_when_all_are_drained)
 {
     _cleanup_buf_ struct buf b = BUF_NULL;
@@ -230,7 +230,7 @@ START_TEST(says_up_to_when_all_are_drained)
     ck_assert_int_eq(perf_rings_add(fake.rings, &fd, 1, RING_BYTES, NULL), 0);
     ck_assert_uint_eq(perf_rings_taken_ns(fake.rings), UINT64_MAX);
     make_sample(&b, 0, PERF_SAMPLE_REGS_ABI_64);
-    write_record(PERF_RECORD_SAMPLE, buf_span(&b)); /* of 1234 ns */
+    write_record(PERF_RECORD_SAMPLE, buf_span(&b)); /* taken at 1234 ns */
     memcpy(b.p + 8, &late_ns, sizeof(late_ns));
     write_record(PERF_RECORD_SAMPLE, buf_span(&b));
     fake.head = first.head;

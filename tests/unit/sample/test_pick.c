@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sample/pick.bpf.h: what samples at a pace are worth where events come in bursts. */
+/* sample/pick.bpf.h: the values of samples at a pace, if events come in bursts. */
 #include "suite.h"
 
 #include "base/clock.h"
@@ -10,7 +10,7 @@
 #define __always_inline inline __attribute__((always_inline))
 #endif
 
-static uint64_t now_ns, drawn; /* the clock; the last number that was drawn */
+static uint64_t now_ns, drawn; /* the clock; the last random number */
 
 static inline uint64_t bpf_ktime_get_ns(void)
 {
@@ -26,7 +26,7 @@ static inline uint32_t bpf_get_prandom_u32(void)
 #include "sample/pick.bpf.h"
 
 #define BURSTS 2000
-#define APART_NS UINT64_C(2000) /* the events of a burst */
+#define APART_NS UINT64_C(2000) /* between the events of a burst */
 #define PAUSE_NS (200 * NSEC_PER_MSEC)
 #define PACE_NS (NSEC_PER_SEC / 99)
 
@@ -40,8 +40,8 @@ static uint64_t value_of(struct block *b)
     return is_picked(b, &RATE, &value) ? value : 0;
 }
 
-/* One event between two bursts is worth one, on average, and not what the burst before was still
- * to be worth. The sum is right to two bursts. */
+/* An event between two bursts counts one on average, without the rest of the burst before. The sum
+ * is right to within two bursts. */
 START_TEST(leaves_to_bursts_what_is_theirs)
 {
     unsigned length = LENGTHS[_i];

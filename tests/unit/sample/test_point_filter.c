@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sample/point_filter.c, point_field.c and point.bpf.h: what a filter takes, and why it is none. */
+/* sample/point_filter.c, point_field.c and point.bpf.h: which filters are accepted, and why others
+ * are refused. */
 #include "suite.h"
 
 #include "point_run.h"
@@ -92,7 +93,7 @@ static const struct {
     { "pid > 0", false },
     { "pid & 0x80000000", true },
     { "pid & 4", false },
-    { "pid == 0xfffffffb", true }, /* cut to the field, as the kernel does */
+    { "pid == 0xfffffffb", true }, /* cut to the field's size, like the kernel does */
     { "port > 0x7fff", true },
     { "port == 65534", true },
     { "port == 0177776", true },
@@ -107,7 +108,7 @@ static const struct {
     { "cpu == 3", true },
     { "CPU > 3", false },
     { "common_pid == 4242", true },
-    { "comm == \"java\"", true }, /* its own, and not the thread's */
+    { "comm == \"java\"", true }, /* the name of the process, not of the thread */
     { "COMM == \"worker-7\"", true },
     { "COMM ~ '*-7'", true },
     { "comm == 'jav'", false },
@@ -133,7 +134,7 @@ static const struct {
     { "path ~ \"*/jav\"", false },
     { "near == \"next to it\"", true },
     { "near ~ \"*java*\"", false },
-    /* && before ||, and neither needs parentheses. */
+    /* && binds more than ||, without parentheses */
     { "pid == 1 && pid == 2 || pid == -5", true },
     { "pid == -5 || pid == 1 && pid == 2", true },
     { "(pid == -5 || pid == 1) && pid == 2", false },
@@ -150,13 +151,13 @@ START_TEST(takes_what_it_says)
 {
     set_texts("/usr/bin/java", "next to it");
     ck_assert_msg(takes(CASES[_i].text) == CASES[_i].takes, "%s", CASES[_i].text);
-    for (uint32_t i = 0; i < filter.test_count; i++) { /* each leads on */
+    for (uint32_t i = 0; i < filter.test_count; i++) { /* each test leads on to a later one */
         ck_assert(filter.tests[i].on_true > i && filter.tests[i].on_false > i);
     }
 }
 END_TEST
 
-/* Each formula of three tests is true for just the events that C says. */
+/* Each formula of three tests is true for exactly the events for which C evaluates it as true. */
 START_TEST(as_c_says)
 {
     static const char TEXT[] = "port == 1 || !(small == 1 && state == 1) && small != 1";
@@ -179,7 +180,7 @@ START_TEST(long_texts)
     memset(path, 'x', sizeof(path) - 1);
     path[sizeof(path) - 1] = '\0';
     set_texts(path, "");
-    ck_assert(takes("path ~ \"xx*\"")); /* looks at POINT_TEXT_BYTES of it */
+    ck_assert(takes("path ~ \"xx*\"")); /* only POINT_TEXT_BYTES are compared */
     ck_assert(!takes("path ~ \"*y*\""));
     snprintf(text, sizeof(text), "comm == \"%.*s\"", POINT_PATTERN_MAX, path);
     ck_assert_int_eq(translate(text), 0);

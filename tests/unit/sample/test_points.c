@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sample/points.bpf.h: short waits are worth as much as they took, whatever their length. */
+/* sample/points.bpf.h: short waits count by their duration, whatever it is. */
 #include "suite.h"
 
 #include "base/clock.h"
@@ -10,7 +10,7 @@
 #define __always_inline inline __attribute__((always_inline))
 #endif
 
-static uint64_t drawn; /* the last number */
+static uint64_t drawn; /* the last random number */
 
 static inline uint64_t bpf_ktime_get_ns(void)
 {
@@ -25,7 +25,7 @@ static inline uint32_t bpf_get_prandom_u32(void)
 
 #include "sample/points.bpf.h"
 
-/* As off.bpf.c counts them. */
+/* Counts points as off.bpf.c does. */
 static uint64_t points_of(struct points *p, uint64_t wait_ns, uint64_t interval)
 {
     if (!meets_none(p, wait_ns, interval))
@@ -37,10 +37,11 @@ static uint64_t points_of(struct points *p, uint64_t wait_ns, uint64_t interval)
 #define INTERVAL_NS (10 * NSEC_PER_MSEC)
 #define BLOCKS 3000
 
-/* Parts of an interval, in thousandths. */
+/* Durations in thousandths of an interval. */
 static const unsigned LENGTHS[] = { 10, 30, 333, 500, 999 };
 
-/* Waits of one length, one after the other. Their points differ from the blocks by one at most. */
+/* Waits of one duration, one after the other. Their points differ from the whole intervals by at
+ * most one. */
 START_TEST(each_block_has_a_point)
 {
     uint64_t wait_ns = INTERVAL_NS / 1000 * LENGTHS[_i], all_ns = 0, n = 0;
@@ -56,8 +57,8 @@ START_TEST(each_block_has_a_point)
 }
 END_TEST
 
-/* Long and short waits in turn: each kind gets its share, though the long ones are always there
- * when the short ones are over. */
+/* Long and short waits in turn: each kind gets its share, though a long wait follows each short
+ * one. */
 START_TEST(each_kind_has_its_share)
 {
     uint64_t short_ns = INTERVAL_NS / 10, long_ns = INTERVAL_NS / 10 * 9, shorts = 0, longs = 0;
@@ -68,13 +69,13 @@ START_TEST(each_kind_has_its_share)
         shorts += points_of(&p, short_ns, INTERVAL_NS);
         longs += points_of(&p, long_ns, INTERVAL_NS);
     }
-    /* 300 and 2,700, to five times the deviation of 16. */
+    /* 300 and 2,700, within five times the deviation of 16. */
     ck_assert_int_le(llabs((long long)shorts - BLOCKS / 10), 80);
     ck_assert_int_le(llabs((long long)longs - BLOCKS / 10 * 9), 80);
 }
 END_TEST
 
-/* A set of another interval had this thread before. */
+/* A set with another interval had this thread before. */
 START_TEST(forgets_a_longer_interval)
 {
     uint64_t n = 0;
@@ -89,7 +90,7 @@ START_TEST(forgets_a_longer_interval)
 }
 END_TEST
 
-/* Also where a number of 32 bits does not reach. */
+/* The interval exceeds 32 bits. */
 START_TEST(draws_from_all_of_the_interval)
 {
     static const uint64_t LIMITS[] = { 1, 1000, UINT64_C(1) << 31, UINT64_C(100) << 32 };

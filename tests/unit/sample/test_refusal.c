@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* As libbpf says it: @log is the verifier's. */
+/* Passes a message as libbpf does. @log: the verifier's log. */
 PRINTF_LIKE(1, 2) static void libbpf_warns(const char *fmt, ...)
 {
     libbpf_print_fn_t listener = libbpf_set_print(NULL);
@@ -69,7 +69,7 @@ START_TEST(without_a_log_libbpf_says_why)
 }
 END_TEST
 
-/* A long line is cut, not copied beyond. */
+/* A long line is cut at the buffer's end. */
 START_TEST(a_line_without_end_is_cut)
 {
     static char line[100000];
@@ -84,7 +84,7 @@ START_TEST(a_line_without_end_is_cut)
 }
 END_TEST
 
-/* Capabilities are named only where they are what is missing. */
+/* The sentence names capabilities only if they are missing. */
 START_TEST(a_missing_capability_is_named)
 {
     struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };

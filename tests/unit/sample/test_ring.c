@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sample/ring.c on a made-up ring: a file laid out as the kernel lays out the map's pages. */
+/* sample/ring.c on a made-up ring: a file laid out like the pages of the kernel's map. */
 #include "suite.h"
 
 #include "sample/sample.h"
@@ -16,13 +16,13 @@ static struct fake {
     uint8_t *consumer, *producer, *data; /* a writable view of the file */
     uint8_t *map;
     struct ring *ring;
-    uint64_t pos; /* where the next record goes */
+    uint64_t pos; /* where the next record is written */
 } fake;
 
 static size_t page;
 
-/* The kernel maps the data twice; a file cannot, so tests stay within one lap plus what they copy.
- */
+/* The kernel maps the data twice, and a file cannot. So tests stay within one lap plus the bytes
+ * that they copy. */
 static void fake_setup(void)
 {
     page = (size_t)sysconf(_SC_PAGESIZE);
@@ -60,7 +60,7 @@ static void put_pos(uint64_t producer)
     memcpy(fake.producer, &producer, sizeof(producer));
 }
 
-/* Writes a record whose header says @len bytes and whose counts say @kernel and @user frames. */
+/* Writes a record with @len bytes in its header and with @kernel and @user frames. */
 static void put_record(uint32_t len, uint16_t kernel, uint16_t user, uint32_t weight)
 {
     struct sample_record rec = {
@@ -108,15 +108,15 @@ static const struct {
 } CASES[] = {
     { LEN(3), 1, 2, 1, 1, 0 },
     { LEN(0), 0, 0, 1, 1, 0 },
-    { LEN(3), 1, 1, 1, 0, 1 }, /* longer than it announces */
+    { LEN(3), 1, 1, 1, 0, 1 }, /* longer than its header says */
     { LEN(3), 1, 3, 1, 0, 1 }, /* shorter */
     { LEN(3), 0xffff, 0xffff, 1, 0, 1 },
-    { LEN(0) - 1, 0, 0, 1, 0, 1 }, /* not even a head */
+    { LEN(0) - 1, 0, 0, 1, 0, 1 }, /* smaller than a head */
     { 0, 0, 0, 1, 0, 1 },
-    { LEN(3), 1, 2, 0, 0, 1 }, /* stands for nothing */
+    { LEN(3), 1, 2, 0, 0, 1 }, /* stands for no tick */
     { LEN(3) | BPF_RINGBUF_DISCARD_BIT, 1, 2, 1, 0, 0 },
     { LEN(3) | BPF_RINGBUF_BUSY_BIT, 1, 2, 1, 0, 0 },
-    { LEN(200), 128, 72, 1, 0, 1 }, /* more than the kernel can have */
+    { LEN(200), 128, 72, 1, 0, 1 }, /* more frames than the kernel gives */
 };
 
 START_TEST(takes_only_whole_records)
@@ -128,7 +128,7 @@ START_TEST(takes_only_whole_records)
     ck_assert_uint_eq(ring_malformed(fake.ring), CASES[_i].malformed);
     if (CASES[_i].len & BPF_RINGBUF_BUSY_BIT)
         return;
-    /* Whatever it was, the next record is found. */
+    /* Whatever the record was, the next one is found. */
     put_record(LEN(2), 1, 1, 1);
     put_pos(fake.pos);
     ck_assert_uint_eq(drain(100), 1);
@@ -145,7 +145,7 @@ START_TEST(waits_for_a_busy_record)
     put_pos(fake.pos);
     ck_assert_uint_eq(drain(100), 0);
     put_bytes(0, &hdr, sizeof(hdr));
-    ck_assert_uint_eq(drain(1), 1); /* at most max */
+    ck_assert_uint_eq(drain(1), 1); /* not more than max */
     ck_assert_uint_eq(drain(100), 1);
     ck_assert_uint_eq(drain(100), 0);
 }
@@ -166,7 +166,7 @@ END_TEST
 
 START_TEST(recovers_from_impossible_lengths)
 {
-    put_record(0x3ffffff0, 1, 0, 1); /* runs past all that was written */
+    put_record(0x3ffffff0, 1, 0, 1); /* reaches beyond all written bytes */
     put_pos(1024);
     ck_assert_uint_eq(drain(100), 0);
     ck_assert_uint_eq(ring_malformed(fake.ring), 1);
@@ -175,7 +175,7 @@ START_TEST(recovers_from_impossible_lengths)
     put_pos(fake.pos);
     ck_assert_uint_eq(drain(100), 1);
 
-    put_pos(1 << 20); /* further ahead than the ring is long */
+    put_pos(1 << 20); /* further ahead than the ring's size */
     ck_assert_uint_eq(drain(100), 0);
     ck_assert_uint_eq(ring_malformed(fake.ring), 2);
     fake.pos = 1 << 20;
@@ -185,7 +185,7 @@ START_TEST(recovers_from_impossible_lengths)
 }
 END_TEST
 
-/* Touches every word that is handed over. */
+/* Reads every word that the ring passes. */
 static void read_all(void *cookie, const struct sample_record *rec, const uint64_t *frames)
 {
     (void)cookie;
@@ -203,7 +203,7 @@ START_TEST(survives_random_bytes)
             x ^= x << 13;
             x ^= x >> 7;
             x ^= x << 17;
-            /* short lengths half the time, so that the walk gets past the first record */
+            /* half of the lengths are short, so that the walk passes the first record */
             uint64_t v = x & 1 ? x & 0x1f8 : x;
 
             memcpy(fake.data + i, &v, 8);
@@ -235,7 +235,7 @@ static void see_moment(void *cookie, const struct moment_record *rec,
         told.names = *names;
 }
 
-/* A moment of @kind with @len bytes of the record. */
+/* Writes a moment of @kind with @len bytes. */
 static size_t tell(uint32_t kind, uint32_t len, bool has_end)
 {
     struct moment_named m = { .rec = { .kind = kind }, .names = { .class_n = 3 } };

@@ -14,14 +14,15 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
-/* fork(2), the child in @namespaces of its own. */
+/* Calls fork(2), with the child in new @namespaces. */
 static pid_t fork_into(unsigned long namespaces)
 {
     return (pid_t)syscall(SYS_clone, namespaces | SIGCHLD, NULL, NULL, NULL, NULL);
 }
 
-/* A child that burns CPU on processor 0. Sampling goes by the clock while it is scheduled in, so
- * that is what it is held against: its CPU time leaves out what interrupts and hypervisors took. */
+/* A child that burns CPU on processor 0. Sampling counts the time that it is scheduled in, so
+ * results are compared with that time. Its CPU time is less: it excludes interrupts and
+ * hypervisors. */
 struct burner {
     pid_t pid;
     int clock_fd;
@@ -65,9 +66,9 @@ static struct burner start_burner(void)
     return start_burner_in(0);
 }
 
-/* Lets @b run before all others of its processor, where that is allowed. Others that a timer wakes
- * run shortly after a tick and are gone before the next one: the burner gets the ticks of their
- * time, too. */
+/* Makes @b run before others on its processor, if that is allowed. Threads that a timer wakes run
+ * shortly after a tick and end before the next one, so the burner also gets the ticks of their
+ * time. */
 static void prefer_burner(const struct burner *b)
 {
     const struct sched_param lowest = { .sched_priority = 1 };
@@ -76,7 +77,7 @@ static void prefer_burner(const struct burner *b)
         printf("no real-time priority here: %s\n", strerrordesc_np(errno));
 }
 
-/* How long it was scheduled in since it was started. */
+/* Returns how long it has been scheduled in since its start. */
 static uint64_t burner_ns(const struct burner *b)
 {
     uint64_t ns;
@@ -100,7 +101,7 @@ static void read_burner(const struct burner *b, const char *name, char *text, si
     text[n] = '\0';
 }
 
-/* Of its CPU time: the same, less what a hypervisor took, since no timer fires then. */
+/* Returns the CPU time: the same time without that of a hypervisor, during which no timer fires. */
 static uint64_t burner_cpu_ns(const struct burner *b)
 {
     char text[128];
@@ -109,7 +110,7 @@ static uint64_t burner_cpu_ns(const struct burner *b)
     return strtoull(text, NULL, 10);
 }
 
-/* How often it had to leave its processor to others. */
+/* Returns how often it had to leave its processor to others. */
 static double burner_switches(const struct burner *b)
 {
     const char *field = "nonvoluntary_ctxt_switches:", *at;
@@ -128,7 +129,7 @@ static void end_burner(struct burner *b)
     close(b->clock_fd);
 }
 
-/* Samples @b until it was scheduled in for @seconds, draining as flamed does. */
+/* Samples @b until it was scheduled in for @seconds. Drains the ring as flamed does. */
 static void sample_for(const struct burner *b, double seconds)
 {
     uint64_t end_ns = burner_ns(b) + (uint64_t)(seconds * 1e9);
@@ -141,7 +142,7 @@ static void sample_for(const struct burner *b, double seconds)
     }
 }
 
-/* Rates that run at the same time, each of which must be exact. */
+/* Rates that run at the same time. Each must be exact. */
 static const struct {
     uint32_t hz[SAMPLER_SETS_MAX];
 } RATES[] = {
@@ -182,12 +183,12 @@ START_TEST(rate_is_exact)
     for (size_t i = 0; i < SAMPLER_SETS_MAX && RATES[_i].hz[i]; i++) {
         double want = (double)spent_ns / 1e9 * RATES[_i].hz[i];
         double is = (double)got.weight[sets[i]];
-        double counted = is + (double)stats.lost_budget; /* what is left out is told */
+        double counted = is + (double)stats.lost_budget; /* samples left out are counted */
         double least = MIN(want, (double)cpu_ns / 1e9 * RATES[_i].hz[i]);
 
         printf("%5u Hz: %.0f samples, %.1f to %.1f expected, %.0f switches\n", RATES[_i].hz[i], is,
                least, want, switches);
-        /* A tick that is due while the processor changes hands is of either. */
+        /* A tick during a switch of processes may count for either process. */
         ck_assert_msg(counted > least * 0.99 - 2 - switches && is < want * 1.01 + 2 + switches,
                       "%u Hz: %.0f samples, not %.0f to %.0f; %ju left out to save time",
                       RATES[_i].hz[i], is, least, want, (uintmax_t)stats.lost_budget);
@@ -204,7 +205,7 @@ START_TEST(costs_no_more_than_its_budget)
     uint32_t set;
 
     sampler_stats(sampler, &before);
-    sampler_budget(sampler, 0); /* one sample, then none for the rest of the window */
+    sampler_budget(sampler, 0); /* one sample, then none until the window ends */
     ck_assert_int_eq(start_kind(sampler, EVENT_CPU, NSEC_PER_MSEC, &set, &err), 0);
     ck_assert_int_eq(sampler_filter_process(sampler, burner.pid, 1U << set), 0);
     sample_for(&burner, 1);
@@ -220,7 +221,7 @@ START_TEST(costs_no_more_than_its_budget)
 }
 END_TEST
 
-/* Each loss is counted for the set and the process that it is of, and told once. */
+/* Each loss counts for its set and process, and is reported once. */
 START_TEST(losses_are_told_by_set_and_process)
 {
     static struct loss losses[LOSSES_MAX];
@@ -282,7 +283,7 @@ START_TEST(facts_of_a_sample)
     ck_assert_uint_lt(now_ns - got.last_ns, NSEC_PER_SEC);
     ck_assert_uint_gt(got.start_boottime_ns, boot_ns - NSEC_PER_SEC);
     ck_assert_uint_lt(got.start_boottime_ns, boot_ns + NSEC_PER_SEC);
-    ck_assert_uint_eq(got.user_frames, got.weight[set]); /* no tables: the leaf of each */
+    ck_assert_uint_eq(got.user_frames, got.weight[set]); /* no tables: only the leaf of each */
     ck_assert_int_eq(strncmp(got.comm, program_invocation_short_name, SAMPLE_COMM_BYTES - 1), 0);
 }
 END_TEST
@@ -296,7 +297,7 @@ START_TEST(filters)
     ck_assert_int_eq(start_kind(sampler, EVENT_CPU, NSEC_PER_MSEC, &set, &err), 0);
     ck_assert_int_eq(start_kind(sampler, EVENT_CPU, 10 * NSEC_PER_MSEC, &other, &err), 0);
     sample_for(&burner, 0.2);
-    ck_assert_uint_eq(got.weight[set] + got.weight[other] + got.others, 0); /* nobody asked */
+    ck_assert_uint_eq(got.weight[set] + got.weight[other] + got.others, 0); /* no set wants them */
 
     ck_assert_int_eq(sampler_filter_all(sampler, 1U << other), 0);
     sample_for(&burner, 0.3);
@@ -312,7 +313,7 @@ START_TEST(filters)
     ck_assert_uint_gt(got.weight[set], 0);
     ck_assert_uint_eq(got.weight[other] + got.others, 0);
 
-    /* A set that starts under an old number knows nothing of the old one's processes. */
+    /* A new set with an old number does not have the old one's processes. */
     ck_assert_int_eq(sampler_stop(sampler, set), 0);
     ck_assert_int_eq(sampler_stop(sampler, set), -ENOENT);
     ck_assert_int_eq(start_kind(sampler, EVENT_CPU, NSEC_PER_MSEC, &set, &err), 0);
@@ -339,7 +340,7 @@ START_TEST(takes_all_sets)
 }
 END_TEST
 
-/* The burner runs on processor 0: the set follows the list of processors that are online. */
+/* The burner runs on processor 0. The set follows the list of online processors. */
 START_TEST(follows_processors)
 {
     struct burner burner = start_burner();
@@ -347,7 +348,7 @@ START_TEST(follows_processors)
 
     ck_assert_int_eq(start_kind(sampler, EVENT_CPU, NSEC_PER_MSEC, &set, &err), 0);
     ck_assert_int_eq(sampler_filter_process(sampler, burner.pid, 1U << set), 0);
-    ck_assert_int_eq(sampler_follow_cpus(sampler), 0); /* nothing has changed */
+    ck_assert_int_eq(sampler_follow_cpus(sampler), 0); /* no processor came or went */
     ck_assert_int_gt(sampler_set_cpus(sampler, cpus + 1, 1), 0);
     drain();
     sample_for(&burner, 0.2);
@@ -361,7 +362,7 @@ START_TEST(follows_processors)
 }
 END_TEST
 
-/* All that this process may execute, by one row. */
+/* Describes all code that this process may execute by one row. */
 static void describe_burner(struct unwind_process *p, pid_t pid, uint32_t slot)
 {
     *p = (struct unwind_process){ .slot = slot, .mapping_count = 1 };
@@ -370,7 +371,7 @@ static void describe_burner(struct unwind_process *p, pid_t pid, uint32_t slot)
     ck_assert_int_eq(sampler_put_process(sampler, pid, p), 0);
 }
 
-/* What a walk remembered of a slot is gone when slots begin again. */
+/* A walk's cached result for a slot is dropped when slots are reused. */
 START_TEST(forgets_when_slots_begin_anew)
 {
     struct unwind_row root = { .base = UNWIND_BASE_ROOT },
@@ -386,7 +387,7 @@ START_TEST(forgets_when_slots_begin_anew)
     sample_for(&burner, 0.5);
     ck_assert_uint_gt(got.ends[UNWIND_END_ROOT], 20);
     ck_assert_int_eq(sampler_put_rows(sampler, 0, &wrong, 1), 0);
-    describe_burner(&p, burner.pid, 9); /* the same slot: remembered, right or not */
+    describe_burner(&p, burner.pid, 9); /* the same slot: cached, right or wrong */
     drain();
     sample_for(&burner, 0.3);
     ck_assert_uint_gt(got.ends[UNWIND_END_ROOT], 10);
@@ -414,11 +415,10 @@ START_TEST(refuses_a_depth_that_it_cannot_have)
 }
 END_TEST
 
-/* From inside a pid namespace that holds another one, both are numbered as the outer one sees them.
- */
+/* Inside a pid namespace with another one in it, both have the numbers that the outer one sees. */
 START_TEST(numbers_of_a_pid_namespace)
 {
-    pid_t outer = fork_into(CLONE_NEWPID); /* pid 1 of the outer namespace: our sampler */
+    pid_t outer = fork_into(CLONE_NEWPID); /* pid 1 of the outer namespace: this sampler */
     int status;
 
     ck_assert_int_ge(outer, 0);
@@ -429,7 +429,7 @@ START_TEST(numbers_of_a_pid_namespace)
 
         if (getpid() != 1)
             _exit(2);
-        inner = start_burner_in(CLONE_NEWPID); /* pid 1 of the inner namespace, 2 as we see it */
+        inner = start_burner_in(CLONE_NEWPID); /* pid 1 of the inner namespace, 2 outside */
         if (ns < 0)
             _exit(3);
         teardown();
@@ -441,7 +441,7 @@ START_TEST(numbers_of_a_pid_namespace)
         sample_for(&inner, 0.3);
         if (inner.pid != 2 || got.tid != 2 || got.weight[set] < 10 || got.others)
             _exit(6);
-        /* Everybody: those outside are counted, not shown. */
+        /* All processes: those outside are counted, but not shown. */
         sampler_filter_process(sampler, inner.pid, 0);
         sampler_filter_all(sampler, 1U << set);
         sample_for(&inner, 0.3);

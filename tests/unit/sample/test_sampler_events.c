@@ -16,10 +16,10 @@
 #include <sys/wait.h>
 
 #define PACED_NS NSEC_PER_MSEC
-#define PACED_PAGES 16384u /* at a time, */
-#define PACED_TIMES 24u    /* so often */
+#define PACED_PAGES 16384u /* touched at a time */
+#define PACED_TIMES 24u    /* number of times */
 
-/* A child that calls @fn for each byte that it gets, and answers. */
+/* Starts a child that calls @fn for each byte that it receives, and answers. */
 static pid_t start_child(bool (*fn)(void), int *ret_tell, int *ret_hear)
 {
     int tell[2], hear[2];
@@ -64,9 +64,9 @@ static bool call_often(void)
     return true;
 }
 
-/* What hz of an event that counts comes to: by the BPF program's own count, and by what the kernel
- * says with each sample. The kernel does so for counters of the processor, which few test machines
- * have. */
+/* The result of hz for an event that counts: by the BPF program's own count, and by the kernel's
+ * value of each sample. The kernel gives values only for counters of the processor, which few test
+ * machines have. */
 static const struct {
     const char *what;
     bool picks;
@@ -110,7 +110,7 @@ START_TEST(paced)
 }
 END_TEST
 
-/* What a pace is of, and what not. */
+/* Events that can have a pace, and others. */
 START_TEST(paces_that_cannot_be)
 {
     ck_assert(event_period_valid(EVENT_CYCLES, EVENT_PACED | PACED_NS));
@@ -160,7 +160,7 @@ START_TEST(tracepoints)
             ck_assert_int_eq(write(tell, &c, 1), 1);
             ck_assert_int_eq(read(hear, &c, 1), 1);
         }
-        sampler_set_cpus(sampler, &(uint32_t){ 0 }, 1); /* it is not one of a CPU */
+        sampler_set_cpus(sampler, &(uint32_t){ 0 }, 1); /* a tracepoint is not bound to a CPU */
         ck_assert_int_eq(write(tell, &c, 1), 1);
         ck_assert_int_eq(read(hear, &c, 1), 1);
         memset(&got, 0, sizeof(got));
@@ -190,7 +190,7 @@ START_TEST(tracepoints)
 }
 END_TEST
 
-/* A process where no probe could be put is not counted, and takes no place of those that are. */
+/* A process without probes is not counted, and takes no slot from others. */
 START_TEST(counts_no_mallocs_without_a_probe)
 {
     struct sampler_shared shared = SAMPLER_SHARED_NONE;
@@ -201,7 +201,8 @@ START_TEST(counts_no_mallocs_without_a_probe)
     const struct uprobe_target of = { .pid = pid, .pidfd = -1, .fd = -1 };
 
     ck_assert_int_eq(sampler_share(sampler, &shared), 0);
-    if (sampler_program_alloc.load(&shared, &alloc, &err) == 0) { /* else it says why, elsewhere */
+    if (sampler_program_alloc.load(&shared, &alloc, &err) ==
+        0) { /* another test reports failures */
         ck_assert_int_eq(sampler_alloc_malloc(alloc, &of, 0, 0, ALLOC_MALLOC_FIRST, &err), -EAGAIN);
         ck_assert_int_eq(sampler_alloc_mallocs(alloc, pid, &calls), -ENOENT);
         ck_assert_int_eq(sampler_program_alloc.start(alloc, 0, &event, 1, &err), 0);

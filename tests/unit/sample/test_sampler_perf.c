@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The sampler without BPF programs, on the running kernel: samples of this process come through the
- * rings, with a copy of its stack; what needs programs is refused with the reason. Needs root. */
+/* The sampler without BPF programs on the running kernel. Samples of this process come through the
+ * rings, with a copy of its stack. Features that need programs are refused with a reason. Needs
+ * root. */
 #include "suite.h"
 
 #include "base/cleanup.h"
@@ -131,7 +132,7 @@ START_TEST(what_needs_programs_is_refused)
 }
 END_TEST
 
-/* No processor has that number: what cannot get a ring is remembered. */
+/* No processor has that number: the failure to get its ring is remembered. */
 START_TEST(a_later_processor_without_a_ring_is_told)
 {
     struct error why = { .code = -ENOSYS, .msg = WHY };

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Probes on the running kernel: nothing of them is left, whenever their owner is killed. Needs
- * root. */
+/* Probes on the running kernel: no probe is left, whenever their owner is killed. Needs root. */
 #include "suite.h"
 
 #include "sample/uprobe.h"
@@ -20,18 +19,18 @@
 #define PLACES ((size_t)6)
 #define PAGE ((size_t)4096)
 #define NOP 0x90
-#define IDLE_US 30000 /* until the kernel takes its time again, for the first of several */
+#define IDLE_US 30000 /* until the kernel needs its full time for the first of several again */
 #define WAIT_NS                                                                                    \
     (60 * NSEC_PER_SEC) /* for what takes the kernel a second: it ends, or never does              \
                          */
 
 static struct error err;
 static int code_fd;         /* a file of no-ops */
-static const uint8_t *code; /* where it is mapped */
-static pid_t target;        /* a process that has it, too */
+static const uint8_t *code; /* the mapping of that file */
+static pid_t target;        /* a process with the same mapping */
 static struct uprobe_place places[PLACES];
 
-/* A child that waits for its end, and ends with us. */
+/* Forks a child that waits, and that ends with this process. */
 static pid_t fork_sleeper(void)
 {
     pid_t pid = fork();
@@ -74,7 +73,7 @@ static void teardown(void)
     close_fd(code_fd);
 }
 
-/* How many bytes of the target's code are not as in the file. */
+/* Returns how many bytes of the target's code differ from the file. */
 static size_t breakpoints(void)
 {
     static uint8_t now[PLACES * PAGE];
@@ -90,7 +89,7 @@ static size_t breakpoints(void)
     return n;
 }
 
-/* The kernel takes probes out behind our back. */
+/* The kernel removes probes in the background. */
 static bool all_gone(void)
 {
     uint64_t until = clock_monotonic_ns() + WAIT_NS;
@@ -128,8 +127,8 @@ static size_t pins(int pins_fd)
     return n;
 }
 
-/* Finds how probes are put here, with pins in a file system of our own. As perf events if @events.
- * Returns false if this kernel has no other way. */
+/* Finds how probes are put here, with pins in the test's own file system. As perf events if
+ * @events. Returns false if this kernel has no other way. */
 static bool find_way(bool events, struct uprobe_way *ret)
 {
     int pins_fd = uprobe_pins_open();
@@ -172,7 +171,7 @@ START_TEST(come_and_go)
         ck_assert_uint_eq(breakpoints(), PLACES);
         ck_assert_uint_eq(pins(pins_fd), way.pins_fd < 0 ? 0 : 2 * PLACES);
         u = uprobes_detach(u);
-        ck_assert_uint_eq(breakpoints(), PLACES); /* of the other */
+        ck_assert_uint_eq(breakpoints(), PLACES); /* those of the other probes */
         ck_assert_uint_eq(pins(pins_fd), way.pins_fd < 0 ? 0 : PLACES);
         other = uprobes_detach(other);
         ck_assert_uint_eq(pins(pins_fd), 0);
@@ -181,7 +180,7 @@ START_TEST(come_and_go)
 }
 END_TEST
 
-/* Those that could be put go again if one cannot. */
+/* If one probe cannot be put, the others are removed. */
 START_TEST(all_or_none)
 {
     struct uprobe_way way;
@@ -199,8 +198,8 @@ START_TEST(all_or_none)
 }
 END_TEST
 
-/* A child that has probes come and go, and then waits for its end. It says on @ready that it is
- * about to put them, or to take them out if @out. */
+/* Forks a child that puts and removes probes, then waits to be killed. It signals on @ready before
+ * it puts them, or before it removes them if @out. */
 static pid_t fork_prober(bool events, bool out, int ready)
 {
     struct uprobes *u = NULL;
@@ -223,7 +222,7 @@ static pid_t fork_prober(bool events, bool out, int ready)
         pause();
 }
 
-/* To take a probe out as a perf event takes the kernel 0.1 s: so less often. */
+/* The kernel needs 0.1 s to remove a probe of a perf event, so these run less often. */
 START_TEST(killed)
 {
     bool events = _i;
@@ -243,7 +242,7 @@ START_TEST(killed)
         close_fd(ready[1]);
         ck_assert_int_eq(read(ready[0], &byte, 1), 1);
         close_fd(ready[0]);
-        usleep((useconds_t)(i * 7919 % 10000)); /* at any moment of that */
+        usleep((useconds_t)(i * 7919 % 10000)); /* at any time during that */
         end(prober);
         ck_assert_msg(all_gone(), "%zu breakpoints were left by kill %d", breakpoints(), i);
     }

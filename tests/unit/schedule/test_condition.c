@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* schedule/condition.h: what `on` of a trigger takes, and when it holds. */
+/* schedule/condition.h: valid values of `on` of a trigger, and when they hold. */
 #include "schedule/condition.h"
 
 #include "suite.h"
@@ -14,7 +14,7 @@ static const struct {
     enum measure measure;
     double number;
     unsigned hold_s;
-    double meets, misses; /* values */
+    double meets, misses; /* values of the measure */
 } CASES[] = {
     { "signal", true, CONDITION_SIGNAL, "", 0, 0, 0, NAN, NAN },
     { "signal gc-pauses", true, CONDITION_SIGNAL, "gc-pauses", 0, 0, 0, NAN, NAN },

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rules out of YAML, and the durations in them. */
+/* Rules in YAML, and their durations. */
 #include "suite.h"
 
 #include "schedule/duration.h"
@@ -14,7 +14,7 @@
 static const struct {
     const char *text;
     uint64_t ns;       /* UINT64_MAX: refused */
-    const char *spelt; /* as it is written back; NULL: as @text */
+    const char *spelt; /* as it is written back; NULL: as in @text */
 } DURATIONS[] = {
     { "5s", 5 * S, NULL },
     { "1m30s", 90 * S, NULL },

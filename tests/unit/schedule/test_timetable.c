@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The timetable of schedules, on clocks made up here. */
+/* The timetable of schedules, on the test's own clocks. */
 #include "suite.h"
 
 #include "schedule/timetable.h"
@@ -8,7 +8,7 @@
 #define MS NSEC_PER_MSEC
 #define HOUR (3600 * S)
 
-/* A machine's clocks, which a test turns as it likes. */
+/* The clocks of a machine, which a test sets as it likes. */
 static struct clocks at(uint64_t monotonic_ns, uint64_t real_ns)
 {
     return (struct clocks){ monotonic_ns, real_ns };
@@ -36,10 +36,10 @@ START_TEST(spreads_phases)
         ck_assert_uint_eq(phase, timetable_phase(span_of(node), "checkout-cpu", 300 * S));
         buckets[phase / (30 * S)]++;
     }
-    for (int i = 0; i < 10; i++) /* 100 each; six standard deviations */
+    for (int i = 0; i < 10; i++) /* 100 in each; six standard deviations */
         ck_assert_msg(buckets[i] > 43 && buckets[i] < 157, "bucket %d: %u", i, buckets[i]);
-    /* Schedules of a node do not fall together either; text does not flow from one into the other.
-     */
+    /* Schedules of one node also differ. Moving text from one name to the next changes the
+     * result. */
     ck_assert_uint_ne(timetable_phase(SPAN("n"), "a", 300 * S),
                       timetable_phase(SPAN("n"), "b", 300 * S));
     ck_assert_uint_ne(timetable_phase(SPAN("na"), "b", 300 * S),
@@ -54,7 +54,7 @@ START_TEST(keeps_the_rhythm)
     uint64_t missed, runs = 0;
 
     slot_init(&s, 5 * S, 2 * S, 1234 * MS, now);
-    for (int i = 0; i < 600; i++) { /* a minute of looks, 100 ms apart */
+    for (int i = 0; i < 600; i++) { /* a minute, looking every 100 ms */
         if (slot_due(&s, now, &missed)) {
             ck_assert_uint_lt((now.real_ns - 1234 * MS) % (5 * S), 100 * MS);
             slot_started(&s, now);
@@ -90,7 +90,7 @@ START_TEST(counts_what_is_missed)
     slot_init(&s, 5 * S, 2 * S, 0, now); /* due at once: EPOCH is a multiple of 5 s */
     ck_assert(slot_due(&s, now, &missed));
     slot_started(&s, now);
-    now = later(now, 5 * S + 900 * MS); /* late, but in time */
+    now = later(now, 5 * S + 900 * MS); /* late, but within the allowed time */
     ck_assert(slot_due(&s, now, &missed));
     ck_assert_uint_eq(missed, 0);
     slot_started(&s, now);
@@ -114,7 +114,7 @@ START_TEST(tries_again_until_it_is_too_late)
     int tries = 0;
 
     slot_init(&s, 5 * S, 2 * S, 0, now);
-    for (int i = 0; i < 200; i++) { /* looks every 10 ms, for 2 s */
+    for (int i = 0; i < 200; i++) { /* looking every 10 ms, for 2 s */
         if (slot_due(&s, now, &missed)) {
             tries++;
             slot_retry(&s, now);
@@ -126,14 +126,14 @@ START_TEST(tries_again_until_it_is_too_late)
     ck_assert_int_eq(tries, 11);
     ck_assert_uint_eq(s.next_ns, EPOCH + 5 * S);
     now = later(now, 3 * S);
-    ck_assert(slot_due(&s, now, &missed)); /* the next one is not held back */
+    ck_assert(slot_due(&s, now, &missed)); /* the next run is not delayed */
     slot_skip(&s);
     ck_assert_uint_eq(s.next_ns, EPOCH + 10 * S);
 }
 END_TEST
 
-/* The wall clock is set while the machine runs on: what the next run's distance, on the monotonic
- * clock, from the last one is. */
+/* The wall clock is set while the machine runs. Expected: the distance of the next run from the
+ * last one, on the monotonic clock. */
 static const struct {
     int64_t jump_s;
     const char *what;
@@ -170,7 +170,7 @@ START_TEST(a_clock_that_jumps_neither_stops_nor_floods)
         gap = now.monotonic_ns - last.monotonic_ns;
         ck_assert_msg(gap >= 5 * S && gap <= 20 * S, "%s: %ju ms", JUMPS[_i].what,
                       (uintmax_t)(gap / MS));
-        if (gaps++) /* the rhythm is found again, on the new time */
+        if (gaps++) /* the rhythm continues on the new time */
             ck_assert_uint_eq(gap, 10 * S);
         ck_assert_uint_lt((now.real_ns - 3 * S) % (10 * S), 100 * MS);
         slot_started(&s, now);
@@ -208,7 +208,7 @@ START_TEST(a_sleep_is_no_miss)
     uint64_t missed;
 
     slot_init(&s, 60 * S, 2 * S, 0, now);
-    now.real_ns += 8 * HOUR; /* the lid was closed: the monotonic clock was stalled */
+    now.real_ns += 8 * HOUR; /* suspended: the monotonic clock stopped */
     slot_due(&s, now, &missed);
     ck_assert_uint_eq(missed, 0);
     ck_assert_uint_le(s.next_ns - now.real_ns, 60 * S);

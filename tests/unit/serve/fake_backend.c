@@ -69,7 +69,7 @@ static void *capture_run(void *arg)
     return NULL;
 }
 
-/* Notes for whom it was asked: whatever reaches a backend says so. */
+/* Notes the viewer of the request: each call passes one. */
 static void fake_see(struct fake *f, const struct viewer *v)
 {
     pthread_mutex_lock(&f->lock);
@@ -149,7 +149,7 @@ static void fake_capture_end(void *ctx, struct capture *c, bool keep)
 
     pthread_mutex_lock(&f->lock);
     for (size_t i = 0; i < FAKE_CAPTURES_MAX; i++) {
-        if (f->live[i] == c) { /* else it came to its end by itself in that time */
+        if (f->live[i] == c) { /* else the capture ended by itself in the meantime */
             c->end = true;
             c->keep = keep;
         }
@@ -230,7 +230,7 @@ static int fake_signals(struct fake *f, const struct document_query *q, json_t *
     if (r != 0)
         return r;
     *ret = json_pack("{s:[]}", "signals");
-    for (unsigned i = 0; i < MAX(f->services, 1u); i++) /* the last one is severe */
+    for (unsigned i = 0; i < MAX(f->services, 1u); i++) /* the last service has a severe signal */
         json_array_append_new(
             json_object_get(*ret, "signals"),
             json_pack("{s:s, s:i, s:s, s:i, s:s, s:f, s:s, s:s, s:s, s:s}", "signal", "cpu-limit",

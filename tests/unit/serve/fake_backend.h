@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A backend without sampling, for tests of serve/. What it does follows from the first process id
- * asked for; what it saw is counted. Each capture has a thread that stands for the engine's.
+ * A backend without sampling, for tests of serve/. Its behavior follows from the first requested
+ * pid. It counts its calls. Each capture has a thread in place of the engine's.
  */
 #pragma once
 
@@ -13,13 +13,13 @@ enum fake_pid {
     FAKE_PID_GOOD = 1000,
     FAKE_PID_HUGE = 1001,     /* a profile of many frames */
     FAKE_PID_WARNINGS = 1002, /* a profile with more warnings than headers can carry */
-    FAKE_PID_LONG = 1003,     /* as huge, with long names */
+    FAKE_PID_LONG = 1003,     /* like FAKE_PID_HUGE, with long names */
     FAKE_PID_FAILS = 5,       /* the capture starts, then fails with EIO */
-    FAKE_PID_STUCK = 6,       /* the capture does not come to its end until fake_release() */
-    FAKE_PID_SLOW_START = 7,  /* capture_start() itself does not return until fake_release() */
-    FAKE_PID_SLOW_FAIL = 8,   /* as that, and then fails */
-    FAKE_PID_LATE = 9,        /* the capture samples after fake_release() */
-    FAKE_PID_LATE_FAIL = 10,  /* the capture fails then, before it samples */
+    FAKE_PID_STUCK = 6,       /* the capture does not end before fake_release() */
+    FAKE_PID_SLOW_START = 7,  /* capture_start() itself does not return before fake_release() */
+    FAKE_PID_SLOW_FAIL = 8,   /* does so, too, and then fails */
+    FAKE_PID_LATE = 9,        /* the capture begins to sample after fake_release() */
+    FAKE_PID_LATE_FAIL = 10,  /* the capture fails after fake_release(), before it samples */
     FAKE_PID_NONE = 404,
     FAKE_PID_CONFLICT = 409,
     FAKE_PID_TOO_MANY = 429,
@@ -27,11 +27,11 @@ enum fake_pid {
 };
 
 #define FAKE_CAPTURES_MAX 64
-#define FAKE_ID "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"        /* the capture that there is */
-#define FAKE_ID_FAILED "ffffffffffffffffffffffffffffffff" /* one that failed */
+#define FAKE_ID "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"        /* the existing capture */
+#define FAKE_ID_FAILED "ffffffffffffffffffffffffffffffff" /* a failed capture */
 #define FAKE_ID_NONE "00000000000000000000000000000000"
 
-/* Returns a profile as a capture of @pid (enum fake_pid) has it. */
+/* Returns the profile of a capture of @pid (enum fake_pid). */
 struct profile *fake_profile(int32_t pid);
 
 struct fake {
