@@ -183,12 +183,9 @@ static int allow_socket_options(scmp_filter_ctx ctx)
 
 static int add_rules(scmp_filter_ctx ctx)
 {
-    int r = 0;
+    int r = calls_allow(ctx, COMMON_CALLS, ARRAY_SIZE(COMMON_CALLS))
+                ?: calls_allow(ctx, WORKER_CALLS, ARRAY_SIZE(WORKER_CALLS));
 
-    for (size_t i = 0; r == 0 && i < ARRAY_SIZE(COMMON_CALLS); i++)
-        r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, COMMON_CALLS[i], 0);
-    for (size_t i = 0; r == 0 && i < ARRAY_SIZE(WORKER_CALLS); i++)
-        r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, WORKER_CALLS[i], 0);
     for (size_t i = 0; r == 0 && i < ARRAY_SIZE(ALLOWED_WITH); i++)
         r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, ALLOWED_WITH[i].call, 1,
                              SCMP_CMP(ALLOWED_WITH[i].argument, SCMP_CMP_MASKED_EQ,

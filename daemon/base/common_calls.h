@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* System calls that most programs of flamed need: each filter of them allows these. */
+/* Lists of system calls in filters, and those that most programs of flamed need. Thread: any. */
 #pragma once
 
 #include <seccomp.h>
@@ -23,3 +23,13 @@ static const int COMMON_CALLS[] = {
     SCMP_SYS(getrandom), SCMP_SYS(gettid), SCMP_SYS(gettimeofday), SCMP_SYS(getuid),
     SCMP_SYS(sysinfo), SCMP_SYS(uname)
 };
+
+/* Makes the filter @ctx allow @count calls with any arguments. 0 or -errno. */
+static inline int calls_allow(scmp_filter_ctx ctx, const int *calls, size_t count)
+{
+    int r = 0;
+
+    for (size_t i = 0; r == 0 && i < count; i++)
+        r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, calls[i], 0);
+    return r;
+}

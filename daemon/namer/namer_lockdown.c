@@ -3,6 +3,7 @@
 #include "namer/namer_process.h"
 
 #include "base/capabilities.h"
+#include "base/common_calls.h"
 
 #include <sched.h>
 #include <seccomp.h>
@@ -40,26 +41,17 @@ static const int ALLOWED_IN_KEEPER[] = {
     SCMP_SYS(wait4),
 };
 
-static int allow(scmp_filter_ctx ctx, const int *calls, size_t count)
-{
-    int r = 0;
-
-    for (size_t i = 0; r == 0 && i < count; i++)
-        r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, calls[i], 0);
-    return r;
-}
-
 /* Installs the filter: no memory becomes executable, and any other system call ends the process. */
 static int filter_calls(bool keeper)
 {
     scmp_filter_ctx ctx = seccomp_init(SCMP_ACT_KILL_PROCESS);
-    int r = ctx ? allow(ctx, ALLOWED_IN_WORKER, ARRAY_SIZE(ALLOWED_IN_WORKER)) : -ENOMEM;
+    int r = ctx ? calls_allow(ctx, ALLOWED_IN_WORKER, ARRAY_SIZE(ALLOWED_IN_WORKER)) : -ENOMEM;
 
     if (r == 0)
         r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(mmap), 1,
                              SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0));
     if (r == 0 && keeper)
-        r = allow(ctx, ALLOWED_IN_KEEPER, ARRAY_SIZE(ALLOWED_IN_KEEPER));
+        r = calls_allow(ctx, ALLOWED_IN_KEEPER, ARRAY_SIZE(ALLOWED_IN_KEEPER));
     if (r == 0 && keeper) /* fork(), and no namespaces */
         r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(clone), 1,
                              SCMP_A0(SCMP_CMP_MASKED_EQ, ~FORK_FLAGS, 0));

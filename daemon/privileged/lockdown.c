@@ -212,10 +212,8 @@ static int filter_calls(const struct lockdown *l, struct error *err)
     scmp_filter_ctx ctx = seccomp_init(SCMP_ACT_ERRNO(EPERM));
     int r = ctx ? 0 : -ENOMEM;
 
-    for (size_t i = 0; i < ARRAY_SIZE(l->calls); i++) {
-        for (size_t k = 0; r == 0 && k < l->calls[i].n; k++)
-            r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, l->calls[i].p[k], 0);
-    }
+    for (size_t i = 0; r == 0 && i < ARRAY_SIZE(l->calls); i++)
+        r = calls_allow(ctx, l->calls[i].p, l->calls[i].n);
     if (r == 0 && !l->starts_programs)
         r = add_narrow_rules(ctx);
     if (r == 0 && l->answers_filters)

@@ -101,12 +101,10 @@ static const struct {
 static int filter_calls(void)
 {
     scmp_filter_ctx ctx = seccomp_init(SCMP_ACT_ERRNO(EPERM));
-    int r = ctx ? 0 : -ENOMEM;
+    int r = ctx ? calls_allow(ctx, COMMON_CALLS, ARRAY_SIZE(COMMON_CALLS)) : -ENOMEM;
 
-    for (size_t i = 0; r == 0 && i < ARRAY_SIZE(COMMON_CALLS); i++)
-        r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, COMMON_CALLS[i], 0);
-    for (size_t i = 0; r == 0 && i < ARRAY_SIZE(ALLOWED); i++)
-        r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, ALLOWED[i], 0);
+    if (r == 0)
+        r = calls_allow(ctx, ALLOWED, ARRAY_SIZE(ALLOWED));
     for (size_t i = 0; r == 0 && i < ARRAY_SIZE(ALLOWED_WITH); i++)
         r = seccomp_rule_add_array(ctx, SCMP_ACT_ALLOW, ALLOWED_WITH[i].call, ALLOWED_WITH[i].count,
                                    ALLOWED_WITH[i].conditions);
