@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How main() of a test runs what it has put together. */
+/* Runs the suite that a test's main() has built. */
 #pragma once
 
 #include "base/cleanup.h"
@@ -7,8 +7,8 @@
 #include <check.h>
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-/* Of a suite that does not fork Check keeps each passed assertion, and moves them all for each that
- * it reads back. Where a crash was the sanitizer tells better. */
+/* Without fork, Check keeps each passed assertion, and moves all of them for each that it reads. A
+ * sanitizer reports the place of a crash better. */
 #define _mark_point(file, line) ((void)0)
 #endif
 
@@ -32,20 +32,19 @@ static inline int suite_run_as(Suite *s, enum fork_status fork)
     return failed ? 1 : 0;
 }
 
-/* Runs @s, as loud as CK_VERBOSITY says; what main() returns. Takes @s. */
+/* Runs @s, which it takes, as verbose as CK_VERBOSITY says. Returns the value for main(). */
 static inline int suite_run(Suite *s)
 {
     return suite_run_as(s, CK_FORK_GETENV);
 }
 
-/* All tests in this process: for children that are to be waited for in another test, or in main().
- */
+/* Does the same without fork: for children that another test or main() waits for. */
 static inline int suite_run_unforked(Suite *s)
 {
     return suite_run_as(s, CK_NOFORK);
 }
 
-/* The same for a suite of one test case. Takes @tc. */
+/* Does the same for a suite of one test case. Takes @tc. */
 static inline int suite_run_case(const char *name, TCase *tc)
 {
     Suite *s = suite_create(name);

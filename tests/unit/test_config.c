@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* config.c: the command line, the file, and what both print about themselves. */
+/* config.c: the command line, the file, and their printed forms. */
 #include "suite.h"
 
 #include "base/cleanup.h"
@@ -11,7 +11,7 @@
 
 #define ARGV_MAX 16
 
-/* Loads with a command line of words parted by '|'. */
+/* Loads a command line with words that '|' separates. */
 static int load(const char *line, struct config *c, struct error *err)
 {
     char text[1024], *argv[ARGV_MAX + 1] = { text };
@@ -148,7 +148,7 @@ START_TEST(reads_the_file)
     ck_assert(c.show_arguments && c.broker.attach_mount && c.broker.bpf_only);
     ck_assert_uint_eq(c.metrics_functions.count, 2);
     ck_assert_str_eq(c.metrics_functions.items[0], "^shop\\.");
-    ck_assert_uint_eq(c.connections_max, 128); /* not in it */
+    ck_assert_uint_eq(c.connections_max, 128); /* the file does not set it */
     config_deinit(&c);
 }
 END_TEST
@@ -165,7 +165,7 @@ static const struct {
     { "- a\n- b\n", "a mapping", "line 1" },
     { "just text", "", "" },
     { "a: {b: c\n", "", "" },
-    { "config: /x\n", "config", "" }, /* a file cannot name another */
+    { "config: /x\n", "config", "" }, /* a file cannot name another one */
     { "help: true\n", "help", "" },
     { "store: *alias\n", "", "" },
     { "store: \"\\u0000\"\n", "", "" },
@@ -226,7 +226,7 @@ START_TEST(reads_schedules_beside_options)
 
     ck_assert_int_eq(config_init(&c), 0);
     ck_assert_ptr_null(c.rules);
-    for (int i = 0; i < 2; i++) { /* what was read before goes */
+    for (int i = 0; i < 2; i++) { /* the second load frees the first one's values */
         ck_assert_msg(config_parse_yaml(SPAN(TEXT), "f.yaml", 0, &c, &err) == 0, "%s", err.msg);
         ck_assert_uint_eq(c.captures_max, 7);
         ck_assert_uint_eq(c.rules->schedule_count, 1);
@@ -311,8 +311,8 @@ START_TEST(help_names_every_option)
 }
 END_TEST
 
-/* The part of the man page between its two marks is what the table says. FLAMED_UPDATE=1 writes it.
- */
+/* The text of the man page between its two marks comes from the table. FLAMED_UPDATE=1 writes
+ * it. */
 START_TEST(the_man_page_follows_the_table)
 {
     static const char BEGIN[] = ".\\\" options begin\n", END[] = ".\\\" options end\n";
@@ -345,7 +345,7 @@ END_TEST
 
 #define ALICE "access:\n  - {name: a, basic: alice, role: view}\n"
 
-/* Passwords and tokens in the wrong place: what says so goes into logs. */
+/* Passwords and tokens at a wrong place: the messages go to logs, so they must not show them. */
 static const char *const SECRETS[] = {
     "basic_auth_users: alice:sesame\n",
     "basic_auth_users: sesame\n",

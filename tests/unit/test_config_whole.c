@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The configuration is read whole or not at all: what is cut, at any byte, and any call that fails,
- * give no rule more rights than the whole file does. */
+/* The configuration is read completely or not at all. A file cut at any byte, or any failing call,
+ * gives no rule more rights than the whole file does. */
 #include "suite.h"
 
 #include "access/access_rules.h"
@@ -20,7 +20,7 @@
 #define ERRNO_MAX 133
 #define TOKEN_SHA256 "5fc5c3cbd6b0b42a8ba6be2d6b4c7fa7b0f6bd8f3d0f3f4fa3cd8a2b5b6f4f1b"
 
-/* The role of each rule comes last, as docs/access.md says: one that is cut has none. */
+/* The role of each rule comes last, as docs/access.md demands. A cut rule then has none. */
 static const char TEXT[] =
     "log_level: info\n"
     "access:\n"
@@ -65,8 +65,8 @@ static bool is_same_rule(const struct access_rule *a, const struct access_rule *
            memcmp(a->hash, b->hash, sizeof(a->hash)) == 0;
 }
 
-/* Each rule of a file that was cut is one of the whole file, and no user's comes before another
- * that was first there. */
+/* Each rule of a cut file is a rule of the whole file. No rule of a user comes before another that
+ * was first. */
 START_TEST(a_file_that_is_cut_has_no_other_rules)
 {
     size_t taken = 0;
@@ -86,7 +86,7 @@ START_TEST(a_file_that_is_cut_has_no_other_rules)
 }
 END_TEST
 
-/* ... nor does one with a byte of it lost. */
+/* The same with one byte missing. */
 START_TEST(a_byte_that_is_lost_gives_no_other_token)
 {
     for (size_t at = 0; at < strlen(TEXT); at++) {
@@ -110,7 +110,7 @@ START_TEST(a_byte_that_is_lost_gives_no_other_token)
 }
 END_TEST
 
-/* A token is that of its rule whole, and without a letter more. */
+/* A token is valid only as a whole, without an additional letter. */
 START_TEST(a_token_counts_whole)
 {
     char token[ACCESS_TOKEN_TEXT], hash[2 * ACCESS_HASH_BYTES + 1], longer[2 * ACCESS_TOKEN_TEXT];
@@ -161,7 +161,7 @@ static void make_old(int fd)
     ck_assert_int_eq(futimens(fd, old), 0);
 }
 
-/* Whether @fd is read with all rules, in a process in which @call fails with @error. */
+/* Reads @fd in a process in which @call fails with @error. Returns true if it has all rules. */
 static int read_where_fails(int fd, int call, int error)
 {
     int status;
@@ -196,7 +196,7 @@ START_TEST(a_call_that_fails_gives_no_rule)
     ck_assert_int_eq(read_where_fails(fd, SCMP_SYS(getcwd), EIO), 1);
     for (size_t i = 0; i < ARRAY_SIZE(CALLS); i++) {
         for (int error = 1; error <= ERRNO_MAX; error++) {
-            if (error == EINTR && i == 0) /* is tried again */
+            if (error == EINTR && i == 0) /* it is tried again */
                 continue;
             ck_assert_msg(read_where_fails(fd, CALLS[i], error) == 0, "call %zu: %s", i,
                           strerror(error));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sandbox: inside the real filter, what flamed needs works. */
+/* sandbox: under the real filter, everything that flamed needs works. */
 #include "sandbox_jail.h"
 
 #include <dirent.h>
@@ -140,7 +140,7 @@ static int allows_stdio(void)
     NEED(f);
     NEED(fprintf(f, "%s", "") == 0 && fflush(f) == 0);
     fclose(f);
-    NEED(isatty(2) == 0); /* refused politely, whatever it is */
+    NEED(isatty(2) == 0); /* returns an error, but does not kill */
     NEED(sysconf(_SC_NPROCESSORS_ONLN) >= 1);
     return 0;
 }
@@ -246,7 +246,7 @@ START_TEST(serves_http_inside)
 }
 END_TEST
 
-/* An abort must still end as an abort. */
+/* An abort must still end the process as an abort. */
 static int do_abort(void)
 {
     abort();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sandbox: inside the real filter, what is forbidden kills or is refused. */
+/* sandbox: under the real filter, forbidden calls kill the process or fail. */
 #include "sandbox_jail.h"
 
 #include <linux/bpf.h>
@@ -12,7 +12,7 @@
 #include <sys/ptrace.h>
 #include <sys/resource.h>
 
-/* Forbidden things: each returns 0 when it could be done, else -errno; most never return. */
+/* Forbidden acts. Each returns 0 if it worked, else -errno. Most never return. */
 
 static int result(long r)
 {
@@ -45,8 +45,8 @@ static int do_connect(void)
 
     return result(connect(jail.listen_fd, (struct sockaddr *)&sa, sizeof(sa)));
 }
-/* A listening socket that is shut down may connect; TCP Fast Open does it without connect(2), which
- * Landlock does not see. */
+/* A listening socket that is shut down can connect. TCP Fast Open connects without connect(2),
+ * which Landlock does not see. */
 static int do_connect_by_fast_open(void)
 {
     struct sockaddr_in sa = { .sin_family = AF_INET };
@@ -57,7 +57,7 @@ static int do_connect_by_fast_open(void)
         return result(-1);
     return result(sendto(jail.shut_fd, "x", 1, MSG_FASTOPEN, (struct sockaddr *)&sa, sizeof(sa)));
 }
-/* Such a filter drops what it likes, and can be locked. */
+/* A packet filter may drop anything, and can be locked. */
 static int do_filter_packets(void)
 {
     struct sock_filter drop = { .code = BPF_RET | BPF_K };
@@ -231,7 +231,7 @@ static int do_through_proc_root(void)
 {
     return result(open("/proc/self/root/etc/passwd", O_RDONLY));
 }
-/* Landlock knows no file system that is mounted nowhere, and lets all of it pass. */
+/* Landlock does not know unmounted file systems, and allows everything on them. */
 static int reopen(int fd, int flags)
 {
     char path[40];
@@ -263,7 +263,7 @@ static int do_reopen_memory_no_link(void)
 {
     return reopen(jail.memory_fd, O_RDWR | O_NOFOLLOW);
 }
-/* As to a client of the Unix socket. */
+/* Passes one, as to a client of the Unix socket. */
 static int do_pass_descriptor(void)
 {
     union {
@@ -300,7 +300,7 @@ static const struct {
     const char *name;
     int (*fn)(void);
     int expected;
-    bool landlock; /* the refusal is Landlock's */
+    bool landlock; /* true: Landlock refuses it */
 } FORBIDDEN[] = {
     { "execve", do_execve, KILLED, false },
     { "execveat", do_execveat, KILLED, false },

@@ -43,24 +43,24 @@ struct fake {
     struct capture *live[FAKE_CAPTURES_MAX];                /* guarded by lock */
     bool release;
     unsigned snapshots, created, stopped, deleted, pasts; /* guarded by lock */
-    int32_t snapshot_pid;         /* guarded by lock: what live views show; 0: a small profile */
-    unsigned services;            /* that there are, and signals and sentences; 0: one */
-    unsigned ended;               /* JVMs of each service, and as many that run */
-    unsigned scrapes;             /* guarded by lock: of metrics */
+    int32_t snapshot_pid;         /* guarded by lock: of live views; 0: a small profile */
+    unsigned services;            /* number of services, signals and sentences; 0: one */
+    unsigned ended;               /* ended JVMs of each service, and running ones */
+    unsigned scrapes;             /* guarded by lock: scrapes of metrics */
     struct time_range last_range; /* guarded by lock */
     bool last_stored;
-    bool seen;            /* the last call said for whom it was */
-    struct viewer viewer; /* for whom */
+    bool seen;            /* true: the last call named its viewer */
+    struct viewer viewer; /* the viewer of the last call */
 };
 
-/* Without the past. */
+/* Makes a backend without the past. */
 void fake_init(struct fake *f);
-/* With it. */
+/* Makes a backend with the past. */
 void fake_init_full(struct fake *f);
-/* Waits for all captures to be over. */
+/* Waits until all captures are over. */
 void fake_deinit(struct fake *f);
-/* Lets stuck captures come to their end. */
+/* Lets stuck captures end. */
 void fake_release(struct fake *f);
-/* Waits until @counter (a member) is @value; false after @ms. */
+/* Waits until @counter (a member) is @value. Returns false after @ms. */
 bool fake_wait(struct fake *f, const unsigned *counter, unsigned value, unsigned ms);
 unsigned fake_get(struct fake *f, const unsigned *counter);

@@ -40,13 +40,13 @@ void client_send(int fd, const char *text, size_t n)
         ssize_t sent = send(fd, text, n, MSG_NOSIGNAL);
 
         if (sent < 0)
-            return; /* refused in the middle: the answer tells */
+            return; /* refused in the middle: the answer shows why */
         text += sent;
         n -= (size_t)sent;
     }
 }
 
-/* One more piece. 0: the end. */
+/* Receives another piece. 0: the end. */
 static size_t client_recv(int fd, struct buf *b, size_t max)
 {
     struct pollfd p = { .fd = fd, .events = POLLIN };

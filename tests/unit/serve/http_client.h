@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A client of raw sockets, for tests that want to be rude. Blocks, with deadlines. */
+/* A client on raw sockets, for tests that break rules of HTTP. Blocks, with deadlines. */
 #pragma once
 
 #include "base/buf.h"
@@ -10,22 +10,22 @@ struct reply {
     unsigned status; /* 0: the connection was closed without an answer */
     struct buf head; /* with the status line, up to the empty line */
     struct buf body;
-    unsigned interim; /* 1xx answers before it */
+    unsigned interim; /* 1xx answers before the last one */
 };
 
-/* A connected socket. "unix:PATH" or a TCP port of 127.0.0.1. */
+/* Connect to "unix:PATH" or to a TCP port of 127.0.0.1. Return the socket. */
 int client_connect_tcp(uint16_t port);
 int client_connect_unix(const char *path);
 void client_send(int fd, const char *text, size_t n);
-/* Reads one answer. False: nothing but the end of the connection came. */
+/* Reads one answer. Returns false if the connection ended without one. */
 bool client_read(int fd, bool head_only, struct reply *ret);
-/* Appends to @b what comes, until @text is in it. False: the end of the connection, or @ms, came
- * first. */
+/* Appends received bytes to @b until it contains @text. Returns false if the connection ends or @ms
+ * pass before. */
 bool client_read_until(int fd, struct buf *b, const char *text, unsigned ms);
-/* True when the connection is closed by the other side within @ms. */
+/* Returns true if the other side closes the connection within @ms. */
 bool client_closed(int fd, unsigned ms);
 void reply_deinit(struct reply *r);
 #define _cleanup_reply_ __attribute__((cleanup(reply_deinit)))
-/* The value of a header's @index-th occurrence, NUL-terminated in @buf; NULL: there is none. */
+/* Returns the value of a header's @index-th occurrence, with a NUL in @buf; NULL: none. */
 const char *reply_header(const struct reply *r, const char *name, size_t index, char *buf,
                          size_t size);

@@ -11,7 +11,7 @@ void start_mcp(void)
     start_full_with(&o);
 }
 
-/* Sends @body; returns the reply, owned by the caller; NULL: it has no body. */
+/* Sends @body. Returns the reply, which the caller owns; NULL: no body. */
 static json_t *send_as(int fd, const char *headers, const char *body, unsigned *ret_status)
 {
     _cleanup_buf_ struct buf all = BUF_NULL;

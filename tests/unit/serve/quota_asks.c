@@ -42,7 +42,7 @@ void quota_assert_soon(int fd, const char *target, unsigned status)
 void quota_assert_root_and_health(void)
 {
     quota_assert_soon(client_connect_tcp(port), "/healthz", 200);
-    quota_assert_soon(client_connect_tcp(port), "/readyz", 503); /* as the fake says */
+    quota_assert_soon(client_connect_tcp(port), "/readyz", 503); /* the fake backend's answer */
     quota_assert_soon(client_connect_tcp(port), "/metrics", 200);
     quota_assert_soon(client_connect_unix(socket_path), "/healthz", 200);
     quota_assert_soon(client_connect_unix(socket_path), "/api/v1/jvms", 200);

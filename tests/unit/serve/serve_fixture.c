@@ -19,7 +19,7 @@ struct serve *serve;
 uint16_t port;
 char socket_path[96];
 struct peers *peers;
-static int empty_fd = -1; /* for a /proc in which nobody is in a container */
+static int empty_fd = -1; /* stands for a /proc without containers */
 static char folder[64];
 static const struct listen_rights NO_RIGHTS;
 
@@ -33,7 +33,7 @@ const struct serve_opts USUAL = { .allowed_hosts = ALLOWED_HOSTS,
                                   .idle_timeout_s = 20,
                                   .tcp_manages = true };
 
-/* Peers of a machine on which nobody else is, however many processes this one has. */
+/* Makes peers for a machine with no other user, however many processes run. */
 static void open_peers(void)
 {
     char path[96];
@@ -148,7 +148,7 @@ int ask_body_on(int fd, const char *method, const char *target, const char *head
     return fd;
 }
 
-/* The kernel takes who it is of the thread. */
+/* The kernel reads the ids from the calling thread. */
 int connect_as(uid_t uid)
 {
     int fd;

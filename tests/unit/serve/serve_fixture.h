@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * serve/ on a TCP port and a Unix socket of its own, against a backend without sampling, and how to
- * ask it. For test_serve_*.c, which are linked with serve_fixture.c, fake_backend.c and
- * http_client.c.
+ * serve/ on its own TCP port and Unix socket, with a backend without sampling, and requests to it.
+ * For test_serve_*.c, which are linked with serve_fixture.c, fake_backend.c and http_client.c.
  */
 #pragma once
 
@@ -17,42 +16,43 @@ extern struct fake fake;
 extern struct serve *serve;
 extern uint16_t port;
 extern char socket_path[96];
-extern struct peers *peers; /* that start() starts it with; no container is looked for */
+extern struct peers *peers; /* used by start(); looks for no container */
 
-/* What start() starts it with. */
+/* options used by start() */
 extern const struct serve_opts USUAL;
 
 void start_with(const struct serve_opts *o);
 void start(void);
-/* With captures as resources, the past and the like. */
+/* Starts a server with captures as resources, the past and the like. */
 void start_full(void);
-/* The same, without ROLE_MANAGE over TCP by the kernel's word alone, which the others give. */
+/* Does the same, but the kernel's word alone gives no ROLE_MANAGE over TCP. With the other
+ * functions it does. */
 void start_full_by_default(void);
 void start_full_with(const struct serve_opts *o);
 void stop(void);
 
-/* Sends a request on @fd; returns it. The host is localhost where @headers name none. */
+/* Sends a request on @fd, and returns @fd. The host is localhost unless @headers name one. */
 int ask_on(int fd, const char *method, const char *target, const char *headers);
-/* The same with a body; NULL: none. */
+/* Does the same with a body; NULL: none. */
 int ask_body_on(int fd, const char *method, const char *target, const char *headers,
                 const char *body);
-/* One request on a connection of its own. */
+/* Sends a request on a new connection. */
 void ask(const char *method, const char *target, const char *headers, struct reply *ret);
-/* The same with a body; NULL: none. */
+/* Does the same with a body; NULL: none. */
 void ask_body(const char *method, const char *target, const char *headers, const char *body,
               struct reply *ret);
 
-/* A connection of user @uid to the Unix socket; takes root. */
+/* Connects as user @uid to the Unix socket. Needs root. */
 int connect_as(uid_t uid);
 
-/* Waits until no capture and no stream is under way, and fails after @ms. */
+/* Waits until no capture and no stream is under way. Fails after @ms. */
 void await_no_captures(unsigned ms);
 
-/* The first value of a header, "" where there is none; until the next call. */
+/* Returns the first value of a header, "" without one. Valid until the next call. */
 const char *header(const struct reply *r, const char *name);
-/* @parameter, @contains: NULL for whatever it is. */
+/* Checks a problem. @parameter, @contains: NULL for any. */
 void assert_problem(const struct reply *r, unsigned status, const char *parameter,
                     const char *contains);
 
-/* Runs it; what main() returns. Takes @s. */
+/* Runs @s, which it takes. Returns the value for main(). */
 int run_suite(Suite *s);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How long a ready thread got no turn from the machine. A hypervisor stops a whole virtual machine
- * now and then: a result that is late by that much is not late. As Standstill of
- * tests/jvm/harness/proc.py.
+ * Measures how long a ready thread waited for a processor because the machine itself was stopped. A
+ * hypervisor stops a whole virtual machine now and then. A result that is late by this time counts
+ * as punctual. See Standstill in tests/jvm/harness/proc.py.
  */
 #pragma once
 
@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #define STEAL_TICK_NS (5 * NSEC_PER_MSEC)
-#define STEAL_NOTED_NS (20 * NSEC_PER_MSEC) /* what a scheduler may take */
+#define STEAL_NOTED_NS (20 * NSEC_PER_MSEC) /* shorter delays may come from the scheduler */
 
 struct steal_watch {
     pthread_t thread;
@@ -45,7 +45,7 @@ static inline void steal_begin(struct steal_watch *w)
     ck_assert_int_eq(pthread_create(&w->thread, NULL, steal_run, w), 0);
 }
 
-/* What has gone by since steal_begin() but for that. To be called once. */
+/* Returns the time since steal_begin() without stolen time. Call it once. */
 static inline uint64_t steal_took_ns(struct steal_watch *w)
 {
     uint64_t took_ns = clock_monotonic_ns() - w->began_ns;

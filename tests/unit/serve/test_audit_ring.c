@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* serve/audit_ring.c: whose lines stay, whatever one caller does. */
+/* serve/audit_ring.c: which lines stay, whatever one caller does. */
 #include "suite.h"
 
 #include "serve/audit.h"
@@ -49,7 +49,7 @@ START_TEST(acts_of_one_push_out_no_other)
     act(ALICE, 6930);
     ck_assert_uint_eq(lines_between(0, 407), 407);
     ck_assert_uint_eq(lines_between(0, number), AUDIT_ACTS_MAX);
-    ck_assert_uint_eq(lines_between(number - 617, number), 617); /* her last ones */
+    ck_assert_uint_eq(lines_between(number - 617, number), 617); /* the latest of alice's */
 }
 END_TEST
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The addresses that serve/ listens on: loopback alone, and a socket of its own. */
+/* The addresses that serve/ listens on: only loopback, and a Unix socket. */
 #include "suite.h"
 
 #include "base/cleanup.h"
@@ -95,7 +95,7 @@ START_TEST(listens_elsewhere_with_tls_and_authentication)
 }
 END_TEST
 
-/* A client of localhost may mean either address: no other program can have one of them. */
+/* A client of localhost may use either address: no other program may hold one of them. */
 START_TEST(has_both_addresses_of_localhost)
 {
     static const char *const BEGIN[] = { "127.0.0.1:0", "[::1]:0" };
@@ -103,7 +103,7 @@ START_TEST(has_both_addresses_of_localhost)
     struct error err = ERROR_NULL;
 
     for (int i = 0; r == -EADDRINUSE && i < 20;
-         i++) { /* another program may have that port there */
+         i++) { /* another program may have that port on one address */
         close_fd(fds[0]);
         r = listen_open(BEGIN[_i], &NO_RIGHTS, &fds[0], &err);
         if (r == -EADDRNOTAVAIL || r == -EAFNOSUPPORT) /* a machine without IPv6 */
@@ -142,7 +142,7 @@ START_TEST(replaces_a_stale_socket_only)
     snprintf(path, sizeof(path), "%s/sub/s", folder);
     snprintf(address, sizeof(address), "unix:%s", path);
     ck_assert_msg(listen_open(address, &NO_RIGHTS, &first, &err) == 0, "%s",
-                  err.msg); /* makes the folder, too */
+                  err.msg); /* it makes the folder, too */
     ck_assert_int_eq(stat(path, &st), 0);
     ck_assert_uint_eq(st.st_mode & 07777, 0660);
     if (group && geteuid() == 0)
@@ -150,7 +150,7 @@ START_TEST(replaces_a_stale_socket_only)
 
     ck_assert_int_eq(listen_open(address, &NO_RIGHTS, &second, &err), -EADDRINUSE);
     ck_assert_ptr_nonnull(strstr(err.msg, "another program"));
-    close(first); /* as when it was killed: the file stays */
+    close(first); /* as after a kill: the file stays */
     ck_assert_int_eq(stat(path, &st), 0);
     ck_assert_msg(listen_open(address, &NO_RIGHTS, &second, &err) == 0, "%s", err.msg);
     close(second);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The format and the coding of an answer, by what a client accepts. */
+/* The format and the encoding of an answer, by the client's Accept headers. */
 #include "suite.h"
 
 #include "serve/params/negotiate.h"
 
 static const struct {
-    const char *accept, *format; /* NULL: none sent; none fits */
+    const char *accept, *format; /* accept NULL: no header; format NULL: none is acceptable */
 } ACCEPTS[] = {
     { NULL, "html" },
     { "", "html" },

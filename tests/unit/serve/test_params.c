@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The parameters of a request, out of its query. */
+/* The parameters of a request, read from its query. */
 #include "suite.h"
 
 #include "serve/params/params.h"
@@ -7,7 +7,7 @@
 static int parse(const char *raw, param_set allowed, struct params *p, struct error *err)
 {
     struct span unknown = SPAN_NULL;
-    static struct query q; /* outlives the call: the parameters point into it */
+    static struct query q; /* must outlive the call: the parameters point into it */
     int r;
 
     query_deinit(&q);
@@ -97,7 +97,7 @@ START_TEST(reads_every_parameter)
     ck_assert(p.view.span == UINT64_C(0x00f067aa0ba902b7));
     ck_assert(p.picture.spans);
     ck_assert(params_want_context(&p));
-    /* Three say the same as others. */
+    /* Three parameters are synonyms of others. */
     ck_assert_uint_eq(p.given | PARAM_BIT(PARAM_INTERVAL) | PARAM_BIT(PARAM_VIEW_BY) |
                           PARAM_BIT(PARAM_AT),
                       PARAMS_PROFILE | PARAM_BIT(PARAM_INTERVAL));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Query strings, and the values in them. */
+/* Query strings, and their values. */
 #include "suite.h"
 
 #include "base/clock.h"
@@ -78,7 +78,7 @@ START_TEST(decodes_a_path)
     char *path = NULL;
 
     ck_assert_int_eq(query_decode_path(SPAN("/a%20b+c"), &path, &err), 0);
-    ck_assert_str_eq(path, "/a b+c"); /* only queries have plus for blank */
+    ck_assert_str_eq(path, "/a b+c"); /* in paths, '+' is no blank */
     free(path);
     path = NULL;
     ck_assert_int_eq(query_decode_path(SPAN("/%"), &path, &err), -EINVAL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The routes, and the OpenAPI document held against their table. */
+/* The routes, compared with the OpenAPI document. */
 #include "suite.h"
 
 #include "serve/params/params.h"
@@ -8,7 +8,8 @@
 
 #include <jansson.h>
 
-/* The parameter of that name among @allowed: two routes have one of their own meaning. */
+/* Returns the parameter @name among @allowed. Two routes have a parameter of this name with another
+ * meaning. */
 static size_t param_of(const char *name, param_set allowed)
 {
     size_t id = 0;
@@ -55,7 +56,7 @@ START_TEST(the_document_holds_every_route_and_nothing_else)
             const char *ref = json_string_value(json_object_get(one, "$ref"));
             size_t id;
 
-            if (!ref) { /* a part of the path */
+            if (!ref) { /* a parameter in the path */
                 ck_assert_str_eq(json_string_value(json_object_get(one, "in")), "path");
                 continue;
             }
@@ -92,7 +93,7 @@ START_TEST(the_document_holds_every_route_and_nothing_else)
 }
 END_TEST
 
-/* Follows each reference in @node. */
+/* Checks each reference in @node. */
 static void check_references(const json_t *doc, const json_t *node, const char *under)
 {
     const char *ref = json_string_value(json_object_get(node, "$ref")), *key;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who may ask serve/: hosts, origins, and the Unix socket. */
+/* Which requests serve/ accepts: hosts, origins, and the Unix socket. */
 #include "serve_fixture.h"
 
 #include "base/cleanup.h"
@@ -35,13 +35,13 @@ static const struct {
     { "Host: localhost:7979\r\nOrigin: http://localhost:7979.evil.example\r\n", 403 },
     { "Host: localhost:7979\r\nOrigin: http://localhost:7979\r\nOrigin: http://evil.example\r\n",
       403 },
-    /* behind a reverse proxy that passes Host on, and behind one that does not */
+    /* behind a reverse proxy: one that forwards Host, and one that does not */
     { "Host: flamed.example.com\r\nOrigin: https://flamed.example.com\r\n", 200 },
     { "Host: FLAMED.example.com:8443\r\nOrigin: https://flamed.example.com:8443\r\n", 200 },
     { "Host: 127.0.0.1:7979\r\nOrigin: https://flamed.example.com\r\n", 200 },
     { "Host: flamed.example.com\r\nOrigin: http://flamed.example.com\r\n", 200 },
     { "Host: flamed.example.com:443\r\nOrigin: https://flamed.example.com\r\n", 200 },
-    /* another port is another program's */
+    /* another port belongs to another program */
     { "Host: flamed.example.com\r\nOrigin: https://flamed.example.com:8443\r\n", 403 },
     { "Host: flamed.example.com:8443\r\nOrigin: https://flamed.example.com\r\n", 403 },
     { "Host: flamed.example.com\r\nReferer: http://flamed.example.com:3000/\r\n", 403 },
@@ -54,13 +54,13 @@ static const struct {
     { "Host: flamed.example.com\r\nSec-Fetch-Site: same-site\r\n", 403 },
     { "Host: localhost\r\nSec-Fetch-Site: none\r\n", 200 },
     { "Host: localhost\r\nSec-Fetch-Site: same-origin\r\n", 200 },
-    /* by speculation rules of any page */
+    /* a prefetch by speculation rules of any page */
     { "Host: localhost\r\nSec-Fetch-Site: none\r\nSec-Purpose: prefetch\r\n", 403 },
     { "Host: localhost\r\nSec-Purpose: prefetch;prerender\r\n", 403 },
     { "Host: localhost\r\nPurpose: prefetch\r\n", 403 },
     { "Host: localhost\r\nSec-Fetch-Site: same-site\r\n", 403 },
     { "Host: localhost\r\nSec-Fetch-Site: cross-site\r\nSec-Fetch-Mode: navigate\r\n", 403 },
-    /* browsers that send no Sec-Fetch-Site: old ones, and all of them over plain http by a name */
+    /* browsers without Sec-Fetch-Site: old ones, and all over plain http by a name */
     { "Host: localhost:7979\r\nReferer: http://evil.example/\r\n", 403 },
     { "Host: localhost:7979\r\nReferer: http://evil.example/http://localhost:7979/\r\n", 403 },
     { "Host: localhost:7979\r\nReferer: http://localhost:3000/page\r\n", 403 },
@@ -71,9 +71,9 @@ static const struct {
     { "Host: localhost:7979\r\nReferer: http://localhost:7979\r\n", 200 },
     { "Host: localhost:7979\r\nReferer: http://LOCALHOST:7979/ui/?a=http://evil/#b\r\n", 200 },
     { "Host: flamed.example.com\r\nReferer: https://flamed.example.com?x\r\n", 200 },
-    { "Host: 127.0.0.1:7979\r\nReferer: https://flamed.example.com/\r\n", 200 }, /* a proxy's */
-    { "Host: localhost:7979\r\nReferer: \r\n", 200 }, /* says nothing, as if it were not sent */
-    /* what is said twice is not believed once */
+    { "Host: 127.0.0.1:7979\r\nReferer: https://flamed.example.com/\r\n", 200 }, /* a proxy */
+    { "Host: localhost:7979\r\nReferer: \r\n", 200 }, /* empty, as if it were not sent */
+    /* a repeated header is refused */
     { "Host: localhost\r\nHost: localhost\r\n", 403 },
     { "Host: localhost\r\nSec-Fetch-Site: cross-site\r\nSec-Fetch-Site: none\r\n", 403 },
     { "Host: localhost\r\nSec-Fetch-Site: none\r\nSec-Fetch-Site: none\r\n", 403 },
@@ -101,7 +101,7 @@ START_TEST(only_its_own_page_may_ask)
 }
 END_TEST
 
-/* Load balancers probe by HTTP/1.0 without Host. Nothing but /healthz answers that. */
+/* Load balancers probe by HTTP/1.0 without Host. Only /healthz answers that. */
 static const struct {
     const char *request;
     unsigned status;
@@ -136,7 +136,7 @@ START_TEST(health_alone_needs_no_host)
 }
 END_TEST
 
-/* Over TLS, with a certificate for flamed.example.com and all names below wild.example.com. */
+/* Over TLS, with a certificate for flamed.example.com and for all names below wild.example.com. */
 static const struct {
     const char *host, *origin;
     bool ours;
@@ -158,7 +158,7 @@ static const struct {
     { "[::1]:7980", "https://[::1]:7980", true },
     { "[::1]:7980", "https://[::1]", false },
     { "proxy.example.com", "https://proxy.example.com", true },
-    { "localhost:7980", "https://proxy.example.com", true }, /* a proxy that says another Host */
+    { "localhost:7980", "https://proxy.example.com", true }, /* a proxy that sends another Host */
     { "localhost:7980", "https://proxy.example.com:8443", false },
 };
 
@@ -185,7 +185,7 @@ START_TEST(same_origin_is_scheme_host_and_port)
     f.origin_count = 0;
     f.referer_count = 1;
     ck_assert_int_eq(origin_check(&f, &err), OVER_TLS[_i].ours ? 0 : -EACCES);
-    f.unix_socket = true; /* whoever is before it may have ended TLS */
+    f.unix_socket = true; /* a proxy before the socket may have ended TLS */
     f.tls = false;
     f.host = SPAN("any.example:8443");
     f.referer = SPAN("https://any.example:8443/x");

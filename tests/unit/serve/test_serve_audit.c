@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who did what: as fields of the journal, and as lines of a file that is opened again. */
+/* The audit: as fields in the journal, and as lines in a file that can be reopened. */
 #include "serve_fixture.h"
 
 #include "access/access_rules.h"
@@ -50,7 +50,7 @@ static void stop_audited(void)
     ck_assert_int_eq(rmdir(place), 0);
 }
 
-/* The next entry that the journal got, "" where there is none. */
+/* Returns the next entry in the journal, "" without one. */
 static const char *entry(void)
 {
     static char text[65536];
@@ -97,7 +97,7 @@ START_TEST(the_journal_gets_fields)
 }
 END_TEST
 
-/* What somebody sends stands in one field, whatever is in it. */
+/* A client's text stays in one field, whatever it contains. */
 START_TEST(a_value_is_no_field)
 {
     _cleanup_reply_ struct reply r;
@@ -128,7 +128,7 @@ START_TEST(the_file_gets_lines_and_is_opened_again)
     json_decref(line);
     snprintf(moved, sizeof(moved), "%s.1", file_path);
     ck_assert_int_eq(rename(file_path, moved), 0);
-    take_profile(); /* goes to the one that was moved */
+    take_profile(); /* still writes to the moved file */
     serve_set_audit_file(serve, open_file());
     take_profile();
     ck_assert_uint_eq(lines_of_file(&second), 1);
@@ -139,7 +139,7 @@ START_TEST(the_file_gets_lines_and_is_opened_again)
 }
 END_TEST
 
-/* A full disk takes a part of a line: the rest of it follows, before any other. */
+/* A full disk takes a part of a line. The rest follows before any other line. */
 START_TEST(a_full_disk_tears_no_line)
 {
     _cleanup_buf_ struct buf text = BUF_NULL;
@@ -155,8 +155,8 @@ START_TEST(a_full_disk_tears_no_line)
     limit = before;
     limit.rlim_cur = text.n + 40;
     ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
-    take_profile(); /* 40 bytes of its line are written, */
-    take_profile(); /* and nothing of this one */
+    take_profile(); /* 40 bytes of this line are written */
+    take_profile(); /* and no byte of this one */
     ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &before), 0);
     take_profile();
     buf_deinit(&text);
@@ -211,7 +211,7 @@ static size_t entries_with(const char *text)
     return n;
 }
 
-/* The lines of GET /api/v1/audit with @text in them. */
+/* Returns the lines of GET /api/v1/audit that contain @text. */
 static size_t kept_with(const char *text)
 {
     _cleanup_reply_ struct reply r;
@@ -252,11 +252,11 @@ START_TEST(each_has_lines_of_the_log)
     be_refused(BOB);
     ck_assert_uint_eq(entries_with("FLAMED_SUBJECT=user 61778\n"), 1);
     ck_assert_uint_ge(mallory, AUDIT_LINES_AT_ONCE);
-    ck_assert_uint_le(mallory, 2 * AUDIT_LINES_AT_ONCE); /* some came in in that time */
+    ck_assert_uint_le(mallory, 2 * AUDIT_LINES_AT_ONCE); /* budget came back meantime */
 }
 END_TEST
 
-/* Removes a capture @times as @uid, who may take captures. */
+/* Deletes a capture @times as @uid, who has the right to. */
 static void remove_captures(uid_t uid, int times)
 {
     for (int i = 0; i < times; i++) {
@@ -284,7 +284,7 @@ START_TEST(acts_of_one_do_not_fill_the_log)
     ck_assert_uint_le(logged, AUDIT_ACTS_AT_ONCE + ns / AUDIT_ACT_NS + 1);
     ck_assert_uint_lt(logged, (size_t)times);
     ck_assert_uint_eq(kept_with("\"subject\":\"user 61777\""),
-                      (size_t)times); /* the list has all */
+                      (size_t)times); /* the list has all lines */
     remove_captures(BOB, 1);
     ck_assert_uint_eq(entries_with("FLAMED_SUBJECT=user 61778\n"), 1);
 }

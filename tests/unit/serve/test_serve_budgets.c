@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What comes in over time for one caller of serve/: workers, attaches, the time of answers, and
- * attempts at passwords. */
+/* Budgets over time for one caller of serve/: workers, attaches, the time of answers, and password
+ * attempts. */
 #include "quota_asks.h"
 
 #include "base/cleanup.h"
@@ -11,12 +11,12 @@
 #include <crypt.h>
 #include <unistd.h>
 
-/* A name can be cut by it in so many ways that it costs milliseconds, just not so many that it is
- * refused. */
+/* This expression can match a name in so many ways that it takes milliseconds. It takes less than
+ * the limit at which it is refused. */
 #define EXPENSIVE                                                                                  \
     "/profile?pid=1001&seconds=0.1&format=collapsed&exclude=%5Ba-z.%5D*.*.*%5B0-9%5D%7B9%7D"
 
-/* Each holds a worker for as long as a regular expression may take. */
+/* Each request holds a worker for as long as a regular expression may take. */
 START_TEST(regular_expressions_of_one_caller_hold_up_nobody)
 {
     struct steal_watch machine;
@@ -47,7 +47,7 @@ START_TEST(regular_expressions_of_one_caller_hold_up_nobody)
 }
 END_TEST
 
-/* An engine that does not come to what one caller asks of it has workers left for others. */
+/* The engine does not handle one caller's requests. Workers remain for other callers. */
 START_TEST(slow_requests_of_one_caller_hold_up_nobody)
 {
     int fds[20];
@@ -63,7 +63,7 @@ START_TEST(slow_requests_of_one_caller_hold_up_nobody)
 }
 END_TEST
 
-/* With a rule by which ALICE and BOB may attach, and a token. */
+/* Starts a server with a rule that allows ALICE and BOB to attach, and with a token. */
 static void start_attaching(void)
 {
     struct access_rules *rules = calloc(1, sizeof(*rules));
@@ -88,7 +88,7 @@ START_TEST(attaches_come_in_over_time)
 
     for (size_t i = 0; i < QUOTA_ATTACHES_MAX; i++)
         ck_assert_uint_eq(quota_status(connect_as(ALICE), ATTACH), 200);
-    for (int i = 0; i < 60; i++) { /* some came in in that time */
+    for (int i = 0; i < 60; i++) { /* some budget came back during that time */
         reply_deinit(&refused);
         quota_ask(connect_as(ALICE), "GET", ATTACH, &refused);
         if (refused.status != 200)
@@ -103,7 +103,7 @@ START_TEST(attaches_come_in_over_time)
 }
 END_TEST
 
-/* Begins a capture on @fd, which is closed then. */
+/* Begins a capture on @fd, and closes @fd. */
 static void begin_capture(int fd, struct reply *ret)
 {
     ask_body_on(fd, "POST", "/api/v1/captures", "Content-Type: application/json\r\n",
@@ -112,7 +112,7 @@ static void begin_capture(int fd, struct reply *ret)
     close(fd);
 }
 
-/* Until one is refused, which is then *ret. Returns how many began. */
+/* Begins captures until one is refused, with the reply *ret. Returns how many began. */
 static size_t begin_captures(uid_t uid, struct reply *ret)
 {
     for (size_t n = 0; n < 3 * QUOTA_BEGUN_MAX; n++) {
@@ -221,7 +221,7 @@ static void start_basic(void)
     serve_set_access(serve, rules);
 }
 
-/* Asks AT_ONCE times at the same time as ALICE. How many have the status @status. */
+/* Sends AT_ONCE requests as ALICE at the same time. Returns how many get @status. */
 static size_t count_at_once(const char *headers, unsigned status)
 {
     size_t n = 0;

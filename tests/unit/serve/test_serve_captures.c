@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Captures under serve/: how many at once, an engine that hangs, and the end of the service. */
+/* Captures in serve/: their limit, an engine that hangs, and the end of the service. */
 #include "serve_fixture.h"
 #include "steal_time.h"
 
@@ -48,7 +48,7 @@ START_TEST(an_engine_that_hangs_hangs_no_client)
     assert_problem(&r, 503, NULL, "in time");
     ck_assert_uint_lt(took_ns, 5500 * NSEC_PER_MSEC);
     ck_assert_uint_eq(fake_get(&fake, &fake.ended_keep), 1);
-    fake_release(&fake); /* it comes to its end after all: nobody waits for that any more */
+    fake_release(&fake); /* the capture ends after all; no request waits for it */
     ck_assert(fake_wait(&fake, &fake.done, 1, 2000));
 }
 END_TEST
@@ -65,7 +65,7 @@ START_TEST(a_start_that_hangs_hangs_no_client)
     took_ns = steal_took_ns(&machine);
     assert_problem(&r, 503, NULL, "in time");
     ck_assert_uint_lt(took_ns, 5100 * NSEC_PER_MSEC);
-    fake_release(&fake); /* what it starts after all is ended at once */
+    fake_release(&fake); /* a capture that begins this late is ended at once */
     ck_assert(fake_wait(&fake, &fake.checks, 1, 2000));
     if (_i == 0)
         ck_assert(fake_wait(&fake, &fake.done, 1, 2000));
@@ -85,7 +85,7 @@ START_TEST(a_capture_that_begins_late_has_its_time)
 
     fd = ask_on(client_connect_tcp(port), "GET", "/profile?pid=9&seconds=1", NULL);
     ck_assert(fake_wait(&fake, &fake.started, 1, 5000));
-    usleep(3200000); /* it ends after the time that one has that begins at once */
+    usleep(3200000); /* longer than a capture that begins at once would take */
     fake_release(&fake);
     client_read(fd, /* head_only= */ false, &r);
     ck_assert_uint_eq(r.status, 200);

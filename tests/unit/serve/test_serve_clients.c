@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Clients of serve/ that are slow, rude, many, or gone. */
+/* Slow, hostile, numerous and vanished clients of serve/. */
 #include "serve_fixture.h"
 #include "steal_time.h"
 
@@ -21,10 +21,10 @@ START_TEST(a_client_that_leaves_ends_its_sampling)
     if (_i & 2) {
         struct linger hard = { .l_onoff = 1 };
 
-        setsockopt(fd, SOL_SOCKET, SO_LINGER, &hard, sizeof(hard)); /* a reset in place of an end */
+        setsockopt(fd, SOL_SOCKET, SO_LINGER, &hard, sizeof(hard)); /* closes by a reset */
     }
     if (_i & 4)
-        ask_on(fd, "GET", "/healthz", NULL); /* unread input does not hide it */
+        ask_on(fd, "GET", "/healthz", NULL); /* unread input must not hide the end */
     steal_begin(&machine);
     close(fd);
     ended = fake_wait(&fake, &fake.ended_drop, 1, 10000);
@@ -64,7 +64,7 @@ START_TEST(requests_in_a_row_on_one_connection)
     _cleanup_reply_ struct reply first, second, third;
 
     ask_on(fd, "GET", "/profile?pid=1000&seconds=0.3&format=collapsed", NULL);
-    ask_on(fd, "GET", "/healthz", NULL); /* while the first is being worked on */
+    ask_on(fd, "GET", "/healthz", NULL); /* while the first request is handled */
     ask_on(fd, "GET", "/profile?pid=404", NULL);
     client_read(fd, /* head_only= */ false, &first);
     client_read(fd, /* head_only= */ false, &second);
@@ -104,8 +104,7 @@ START_TEST(slow_clients_hold_up_nobody)
 }
 END_TEST
 
-/* Every place is taken by clients that ask for more than their sockets hold, and read none of it.
- */
+/* Clients take every slot. They request more than their sockets hold, and read none of it. */
 START_TEST(clients_that_read_nothing_hold_up_nobody)
 {
     static const char DOCUMENT[] = "GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n";
@@ -113,7 +112,7 @@ START_TEST(clients_that_read_nothing_hold_up_nobody)
     int fds[150];
     uint64_t end_ns;
 
-    for (size_t i = 0; i < ARRAY_SIZE(fds); i++) { /* so many that none of 32 places is idle */
+    for (size_t i = 0; i < ARRAY_SIZE(fds); i++) { /* enough to leave none of the 32 slots idle */
         fds[i] = i % 2 ? client_connect_tcp(port) : client_connect_unix(socket_path);
         setsockopt(fds[i], SOL_SOCKET, SO_RCVBUF, &few_bytes, sizeof(few_bytes));
         for (size_t k = 0; k < 200; k++)
@@ -164,7 +163,7 @@ START_TEST(a_request_has_to_be_whole_in_time)
     begun_ns = clock_monotonic_ns();
     client_send(fd, "GET / HTTP/1.1\r\n", 16);
     while (!closed && clock_monotonic_ns() - begun_ns < 5 * NSEC_PER_SEC) {
-        client_send(fd, "X-A: b\r\n", 8); /* one line now and then keeps no connection open */
+        client_send(fd, "X-A: b\r\n", 8); /* a line now and then does not keep a connection open */
         closed = client_closed(fd, 300);
     }
     ck_assert(closed);
@@ -204,7 +203,7 @@ START_TEST(large_heads_are_refused)
     buf_add_str(&b, "\r\n");
     ask("GET", "/profile?pid=1002&seconds=0.1", b.p, &fits);
     ck_assert_uint_eq(fits.status, 200);
-    /* Wherever the limit is: an answer comes, a good one or a refusal. */
+    /* Wherever the limit lies, an answer comes: success or a refusal. */
     for (int kib = 9; kib < 70; kib += 3) {
         _cleanup_reply_ struct reply r;
 
@@ -260,14 +259,14 @@ START_TEST(nonsense_harms_nobody)
 }
 END_TEST
 
-/* Many clients that come, ask, leave in the middle, all at once: no order of events may break it.
- */
+/* Many clients connect, send requests and leave in the middle, all at once. Any order of events
+ * must work. */
 START_TEST(survives_a_crowd)
 {
     struct serve_opts o = USUAL;
     struct serve_stats stats;
 
-    o.connections_max = 128; /* room for those whose leaving is not noticed yet */
+    o.connections_max = 128; /* room for clients that left unnoticed */
     start_with(&o);
     for (int round = 0; round < 15; round++) {
         int fds[24];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What serve/ refuses: every problem with its status, its parameter and a sentence. */
+/* Refusals of serve/: each problem has its status, its parameter and a sentence. */
 #include "serve_fixture.h"
 
 #include "base/cleanup.h"
@@ -124,14 +124,15 @@ START_TEST(takes_no_body)
     client_send(fd, "hello", 5);
     client_read(fd, /* head_only= */ false, &r);
     assert_problem(&r, 413, NULL, "takes no body");
-    ask("POST", "/profile", "Content-Length: 1000000000\r\n", &post); /* not waited for */
+    ask("POST", "/profile", "Content-Length: 1000000000\r\n", &post); /* the body is not awaited */
     assert_problem(&post, 405, NULL, "POST");
     ask("GET", "/healthz", "Content-Length: 0\r\n", &empty);
     ck_assert_uint_eq(empty.status, 200);
 }
 END_TEST
 
-/* A request with these headers gets 400, and what is behind its body is no request. */
+/* Checks that a request with these headers gets 400, and that bytes behind its body are no
+ * request. */
 static void assert_refused_with_body(const char *headers, const char *says)
 {
     static const char BODY[] = "{}GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n";
@@ -180,12 +181,12 @@ START_TEST(a_header_is_one_line)
         "Content-Length: 2\r\nTransfer-Enc: chunked\r\n oding\r\n",
     };
 
-    if (MHD_get_version()[0] == '0') /* a later one joins the lines, as RFC 9112 says */
+    if (MHD_get_version()[0] == '0') /* later versions join the lines, as RFC 9112 requires */
         assert_refused_with_body(CASES[_i], "none of HTTP");
 }
 END_TEST
 
-/* Sends @n bytes of @text, of a request that gets 400. */
+/* Sends the first @n bytes of @text, a request that gets 400. */
 static void assert_refused_text(const char *text, size_t n, const char *says)
 {
     _cleanup_close_ int fd = client_connect_tcp(port);
@@ -233,7 +234,7 @@ START_TEST(the_answer_has_a_limit)
 }
 END_TEST
 
-/* What only grows is held packed, and may be longer than the limit of what is held. */
+/* A text that only grows is kept compressed. It may be longer than the limit of kept bytes. */
 START_TEST(a_long_text_is_packed_until_it_is_sent)
 {
     struct serve_opts o = USUAL;

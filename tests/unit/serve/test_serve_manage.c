@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What takes the role manage: the kernel's word for a user gives it on the Unix socket alone. */
+/* Requests that need the role manage. The kernel's word for a user gives that role only on the Unix
+ * socket. */
 #include "serve_fixture.h"
 
 #include "base/cleanup.h"
@@ -11,7 +12,7 @@
 
 static const struct {
     const char *method, *target, *headers;
-    unsigned over_tcp, on_unix; /* of the answer to root */
+    unsigned over_tcp, on_unix; /* status of the answer to root */
 } CASES[] = {
     { "GET", "/api/v1/audit", NULL, 403, 200 },
     { "POST", "/api/v1/triggers/none", NULL, 403, 404 },
@@ -62,7 +63,8 @@ START_TEST(whoami_says_so)
 }
 END_TEST
 
-/* What root took over TCP may be removed there. What it took on the Unix socket is another's. */
+/* Captures that root made over TCP may be deleted over TCP. Those made on the Unix socket belong to
+ * another caller. */
 START_TEST(one_s_own_captures_may_be_removed)
 {
     static const char BODY[] = "{\"pid\": 1000, \"seconds\": 1}";

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* POST /mcp: messages of every kind. Calls of tools: test_serve_mcp_tools.c. */
+/* POST /mcp: messages of every kind. test_serve_mcp_tools.c has the calls of tools. */
 #include "mcp_client.h"
 
 #include "base/cleanup.h"
@@ -24,7 +24,7 @@ static const struct {
     { NULL, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"a\\u0000b\"}", 400, -32700, NULL },
     { NULL, "[]", 400, -32600, "batch" },
     { NULL, "[" LEGACY("ping", "{}") "]", 400, -32600, "batch" },
-    { NULL, "7", 400, -32700, NULL }, /* jansson takes objects and lists alone */
+    { NULL, "7", 400, -32700, NULL }, /* jansson parses only objects and lists */
     { NULL, "{\"jsonrpc\":\"2.0\",\"id\":null,\"method\":\"ping\"}", 400, -32600, "id" },
     { NULL, "{\"jsonrpc\":\"2.0\",\"id\":{},\"method\":\"ping\"}", 400, -32600, "id" },
     { NULL, "{\"jsonrpc\":\"2.0\",\"id\":true,\"method\":\"ping\"}", 400, -32600, "id" },
@@ -63,7 +63,7 @@ static const struct {
       LEGACY("tools/call",
              "{\"name\":\"top\",\"arguments\":{\"pid\":1,\"capture\":\"" FAKE_ID "\"}}"),
       200, -32602, "no 'pid' with 'capture'" },
-    /* revisions */
+    /* protocol versions */
     { "MCP-Protocol-Version: 1900-01-01\r\n", LEGACY("tools/list", "{}"), 400, -32022,
       "'1900-01-01'" },
     { VERSION, LEGACY("tools/list", "{}"), 400, -32602, "_meta" },

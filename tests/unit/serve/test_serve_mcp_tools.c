@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* POST /mcp: calls of tools as the requests that they stand for. */
+/* POST /mcp: calls of tools, made as the requests that they stand for. */
 #include "mcp_client.h"
 
 #include "access/access_rules.h"
@@ -53,7 +53,7 @@ START_TEST(tools_have_schemas_out_of_the_table_of_parameters)
 END_TEST
 
 static const struct {
-    const char *tool, *arguments, *contains, *after; /* in the first and the second text */
+    const char *tool, *arguments, *contains, *after; /* in the first and in the second text */
     bool json;
 } CALLS[] = {
     { "list_services", "{}", "\"name\":\"shop\"", NULL, true },
@@ -82,7 +82,7 @@ START_TEST(each_tool_answers_as_its_route)
 
     if (!CALLS[_i].contains) {
         ck_assert(is_error(result));
-        assert_has(text_of(result, 0), "no capture"); /* or no event=lock of it */
+        assert_has(text_of(result, 0), "no capture"); /* or the capture has no event=lock */
         json_decref(result);
         return;
     }
@@ -137,7 +137,7 @@ START_TEST(long_answers_are_cut_and_say_so)
 {
     static const char *const CASES[][2] = {
         { "tree", "{\"pid\":1003,\"top\":1000,\"minwidth\":0}" },
-        { "locks", "{\"pid\":1003,\"top\":12000}" }, /* is held packed */
+        { "locks", "{\"pid\":1003,\"top\":12000}" }, /* kept compressed */
     };
     json_t *result = call(CASES[_i][0], CASES[_i][1]);
 
@@ -256,7 +256,7 @@ static void set_token(enum role role)
     serve_set_access(serve, r);
 }
 
-/* The names of the tools that a client with @headers is shown. */
+/* Returns the names of the tools that a client with @headers sees. */
 static size_t tools_of(const char *headers, char *names, size_t size)
 {
     unsigned status;
@@ -285,7 +285,7 @@ START_TEST(a_reader_captures_nothing)
     assert_has(text_of(result, 0), "it takes the role 'profile'");
     ck_assert_uint_eq(fake_get(&fake, &fake.started), 0);
     json_decref(result);
-    /* what is there is read by the route for readers */
+    /* the route for readers reads an existing capture */
     result = call_on(-1, BEARER, "top", "{\"pid\":1000}");
     ck_assert(!is_error(result));
     assert_has(text_of(result, 1), "/api/v1/query?");
@@ -324,7 +324,7 @@ START_TEST(a_tool_sees_what_its_caller_sees)
         _cleanup_close_ int fd = connect_as(12345);
         json_t *result;
 
-        fake.seen = false; /* of the call before */
+        fake.seen = false; /* set by the call before */
         fake.viewer = VIEWER_WHOLE;
         result = call_on(fd, NULL, CALLS[i].tool, CALLS[i].arguments);
         ck_assert_msg(fake.seen, "%s", CALLS[i].tool);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Scrapes shortly after one another share what the backend tells, and nothing else. */
+/* Scrapes shortly after one another share the answer of the backend, and nothing else. */
 #include "serve_fixture.h"
 
 #include "base/cleanup.h"
@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #define ALICE 64111u
-#define TRIES 50 /* of what a busy machine may take longer for than scrapes share */
+#define TRIES 50 /* limit: a busy machine may take longer than scrapes share an answer */
 
 static unsigned scrapes(void)
 {
@@ -25,8 +25,8 @@ static void scrape(void)
     ck_assert_ptr_nonnull(strstr(r.body.p, "\nflamed_audit_total{action=\"capture\"} "));
 }
 
-/* How often the backend is asked for the second of two scrapes with @between in between, at least.
- */
+/* Sends two scrapes with the request @between between them. Returns how often the backend is asked
+ * for the second one, at least. */
 static unsigned asked_again(const char *between, int tries)
 {
     unsigned least = UINT_MAX;
@@ -52,7 +52,7 @@ START_TEST(those_shortly_after_one_another_share)
 }
 END_TEST
 
-/* Whatever a client has done is in what it reads next. */
+/* The effects of a client's requests are in the next answer that it reads. */
 START_TEST(none_shares_what_was_before_an_answer)
 {
     ck_assert_uint_eq(asked_again("/api/v1/jvms", 5), 1);
@@ -73,7 +73,7 @@ START_TEST(none_shares_what_is_old)
 }
 END_TEST
 
-/* The value of flamed_http_requests_total for /metrics. */
+/* Returns the value of flamed_http_requests_total for /metrics. */
 static uint64_t counted(const struct reply *r)
 {
     static const char ROW[] =
@@ -98,8 +98,7 @@ START_TEST(what_is_counted_of_requests_is_not_shared)
 }
 END_TEST
 
-/* A client that does not see everything gets nothing of the answers of others, nor they of its
- * own. */
+/* A client that may not see everything shares no answer with others. */
 START_TEST(a_user_gets_her_own)
 {
     for (int i = 0; i < 5; i++) {

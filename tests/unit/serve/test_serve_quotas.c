@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What one caller of serve/ may hold at once: streams, connections and captures. It locks nobody
- * else out. */
+/* Limits of one caller of serve/: streams, connections and captures at once. They lock out no other
+ * caller. */
 #include "quota_asks.h"
 
 #include "base/cleanup.h"
@@ -14,7 +14,7 @@
 
 #define STREAM "/api/v1/captures/" FAKE_ID "/stream"
 
-/* A connection from another loopback address: anybody can use as many as he likes. */
+/* Connects from another loopback address: any user may use any number of them. */
 static int connect_from(uint32_t address)
 {
     struct sockaddr_in from = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(address) }, to = {
@@ -86,7 +86,7 @@ START_TEST(streams_of_a_user_are_that_users)
         fds[i] = ask_on(connect_as(ALICE), "GET", STREAM, NULL);
         usleep(5000);
     }
-    await_streams(32); /* one more would be a stream that never ends */
+    await_streams(32); /* one more would be a stream without end */
     quota_ask(connect_as(ALICE), "GET", STREAM, &refused);
     quota_assert_refused(&refused, "user 64111 has 32 streams");
     ask_on(of_bob, "GET", "/top?pid=1000&interval=500ms", NULL);
@@ -113,7 +113,7 @@ static void await_connections(size_t wanted)
     ck_assert_uint_le(stats.connections_now, wanted);
 }
 
-/* Waits until an answer is stalled since its client does not read. */
+/* Waits until an answer is stalled because its client does not read. */
 static void await_stalled(void)
 {
     bool stalled = false;
@@ -128,7 +128,8 @@ static void await_stalled(void)
     ck_assert(stalled);
 }
 
-/* Every connection that a caller may have has a request under way, which nobody may cut off. */
+/* A caller has a request under way on every connection that it may have. These may not be
+ * closed. */
 START_TEST(a_caller_without_room_is_told_which)
 {
     static const char DOCUMENT[] = "GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n";
@@ -151,7 +152,7 @@ START_TEST(a_caller_without_room_is_told_which)
 
     fds[7] = client_connect_tcp(port);
     setsockopt(fds[7], SOL_SOCKET, SO_RCVBUF, &few_bytes, sizeof(few_bytes));
-    for (size_t k = 0; k < 200; k++) /* of which it reads nothing */
+    for (size_t k = 0; k < 200; k++) /* it reads none of the answers */
         client_send(fds[7], DOCUMENT, sizeof(DOCUMENT) - 1);
     await_stalled();
     ask("GET", "/api/v1/jvms", NULL, &refused);
@@ -159,7 +160,7 @@ START_TEST(a_caller_without_room_is_told_which)
     ck_assert_str_eq(header(&refused, "Connection"), "close");
     quota_assert_root_and_health();
     ck_assert_uint_eq(quota_status(connect_as(BOB), "/api/v1/jvms"), 200);
-    /* Guests that stay make room for newer ones. */
+    /* Connections of unknown users that stay make room for newer ones. */
     for (size_t i = 0; i < ARRAY_SIZE(guests); i++)
         guests[i] = client_connect_tcp(port);
     quota_assert_root_and_health();
@@ -194,15 +195,14 @@ START_TEST(captures_of_one_caller_leave_room)
         if (i == 7) {
             ask("GET", "/profile?pid=1000&seconds=0.1", NULL, &tcp);
             quota_assert_refused(&tcp, " over TCP, which is the limit");
-            ck_assert_uint_ge(quota_retry_s(&tcp), 15); /* until one has ended */
+            ck_assert_uint_ge(quota_retry_s(&tcp), 15); /* until a capture has ended */
             ck_assert_uint_le(quota_retry_s(&tcp), 21);
         }
     }
     quota_ask(connect_as(ALICE), "GET", "/profile?pid=1000&seconds=0.1", &alice);
-    quota_assert_refused(&alice, "no more captures can run"); /* how many others have is not hers */
+    quota_assert_refused(&alice, "no more captures can run"); /* without the number of others */
     quota_ask(client_connect_unix(socket_path), "GET", "/profile?pid=1000&seconds=0.1", &root);
-    quota_assert_refused(&root,
-                         "13 captures are running"); /* nine are all that root is kept here */
+    quota_assert_refused(&root, "13 captures are running"); /* nine are kept for root */
     close(fds[12]);
     ck_assert(fake_wait(&fake, &fake.done, 1, 5000));
     quota_ask(client_connect_unix(socket_path), "GET", "/profile?pid=1000&seconds=0.1", &after);

@@ -54,7 +54,7 @@ static const struct {
       "application/json" },
     { "POST", "/api/v1/captures", NULL, "{}", 201, "application/json", FAKE_ID },
     { "POST", "/api/v1/captures", "Content-Type: application/x-www-form-urlencoded\r\n",
-      "{\"pid\":1000}", 201, "application/json", FAKE_ID }, /* curl -d */
+      "{\"pid\":1000}", 201, "application/json", FAKE_ID }, /* the type that curl -d sends */
     { "POST", "/api/v1/captures", JSON, "{\"event\":\"live\"}", 503, NULL, "event=live" },
     { "POST", "/api/v1/captures", "Origin: http://evil.example\r\n" JSON, "{}", 403, NULL, NULL },
     { "POST", "/api/v1/captures", "Sec-Fetch-Site: cross-site\r\n" JSON, "{}", 403, NULL, NULL },
@@ -214,7 +214,7 @@ START_TEST(a_body_has_a_limit)
     memset(large, ' ', sizeof(large) - 1);
     large[sizeof(large) - 1] = '\0';
     ask_body("POST", "/api/v1/captures", JSON, large,
-             &whole); /* read, so that the sender sees why */
+             &whole); /* the body is read, so that the sender sees the answer */
     ck_assert_uint_eq(whole.status, 413);
     memset(spaces, ' ', sizeof(spaces));
     client_send(fd, CHUNKS, sizeof(CHUNKS) - 1);

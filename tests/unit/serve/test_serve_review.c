@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rights that are taken away while they are used: streams and captures end, others go on. */
+/* Rights that are withdrawn during use: streams and captures of that caller end, others
+ * continue. */
 #include "serve_fixture.h"
 
 #include "access/access_rules.h"
@@ -15,7 +16,7 @@
 #define TOKEN "flamed_token_of_a_test"
 #define BEARER "Authorization: Bearer " TOKEN "\r\n"
 
-/* Root has @role, and who shows TOKEN @token_role; ROLE_UNSET: no rule. */
+/* Returns rules that give root @role, and callers with TOKEN @token_role; ROLE_UNSET: no rule. */
 static struct access_rules *rules(enum role role, bool own, enum role token_role)
 {
     struct access_rules *r = calloc(1, sizeof(*r));
@@ -35,7 +36,7 @@ static struct access_rules *rules(enum role role, bool own, enum role token_role
     return r;
 }
 
-/* A stream at @target that has begun. */
+/* Begins a stream at @target. */
 static int begin(const char *target, const char *headers, struct buf *b)
 {
     int fd = ask_on(client_connect_tcp(port), "GET", target, headers);
@@ -46,7 +47,8 @@ static int begin(const char *target, const char *headers, struct buf *b)
     return fd;
 }
 
-/* Whether the audit that root sees without rules has such a line; @ret: all of it. */
+/* Returns true if the audit, which root sees without rules, has such a line. @ret: the whole
+ * audit. */
 static bool is_noted(const char *action, const char *text, struct reply *ret)
 {
     json_t *all, *line;
@@ -68,7 +70,7 @@ static bool is_noted(const char *action, const char *text, struct reply *ret)
     return found;
 }
 
-/* A line comes after the end that it tells of: on a busy machine that takes a moment. */
+/* The line is written a moment after the stream or capture has ended. */
 static void assert_noted(const char *action, const char *text)
 {
     bool found = false;
@@ -86,8 +88,8 @@ static void assert_noted(const char *action, const char *text)
 
 static const struct {
     const char *target, *headers;
-    const char *action; /* of the audit */
-    enum role role;     /* that is left */
+    const char *action; /* action in the audit */
+    enum role role;     /* the role that remains */
     bool own, ends;
 } STREAMS[] = {
     { "/top?pid=1000&interval=30s", NULL, "capture", ROLE_VIEW, false, true },
@@ -122,7 +124,7 @@ START_TEST(a_stream_ends_with_the_right_to_it)
     } else {
         struct serve_stats stats;
 
-        usleep(1500000); /* more than the time of two looks */
+        usleep(1500000); /* longer than two passes */
         serve_stats(serve, &stats);
         ck_assert_uint_eq(stats.streams_now, 1);
         ck_assert_uint_eq(stats.captures_now, captures);
@@ -170,7 +172,7 @@ START_TEST(a_token_counts_as_long_as_a_rule_has_it)
 }
 END_TEST
 
-/* A session of root's, as a header. */
+/* Writes the header of a session of root. */
 static void log_in(char *headers, size_t size)
 {
     _cleanup_close_ int fd = client_connect_unix(socket_path);
@@ -213,7 +215,7 @@ START_TEST(what_a_session_began_ends_with_it)
 }
 END_TEST
 
-/* It runs on its own: a log-out takes no right away from the user whose session it was. */
+/* A capture that runs on its own continues: a log-out takes no right from the session's user. */
 START_TEST(a_capture_on_its_own_outlives_a_log_out)
 {
     _cleanup_reply_ struct reply r, out;
@@ -224,7 +226,7 @@ START_TEST(a_capture_on_its_own_outlives_a_log_out)
     ck_assert_uint_eq(r.status, 201);
     ask("POST", "/logout", session, &out);
     ck_assert_uint_eq(out.status, 204);
-    usleep(1500000); /* a review has come and gone */
+    usleep(1500000); /* longer than a pass */
     ck_assert_uint_eq(fake_get(&fake, &fake.stopped), 0);
     serve_set_access(serve, rules(ROLE_VIEW, false, ROLE_UNSET));
     ck_assert(fake_wait(&fake, &fake.stopped, 1, 15000));

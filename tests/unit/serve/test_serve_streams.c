@@ -46,7 +46,7 @@ START_TEST(events_tell_of_progress_and_give_the_link)
     ck_assert(client_read_until(fd, &b, "event: progress\n", 3000));
     ck_assert(client_read_until(fd, &b, "event: done\n", 5000));
     ck_assert_ptr_nonnull(strstr(b.p, "Content-Type: text/event-stream"));
-    ck_assert(client_read_until(fd, &b, "\r\n0\r\n\r\n", 3000)); /* the end, cleanly */
+    ck_assert(client_read_until(fd, &b, "\r\n0\r\n\r\n", 3000)); /* a proper end of the chunks */
     await_no_captures(3000);
 }
 END_TEST
@@ -117,12 +117,12 @@ START_TEST(a_stream_follows_a_capture_to_its_end)
 }
 END_TEST
 
-/* What ends a live view before its client leaves: the format that is asked for, the profile. */
+/* Requests for live views that end with an error: by their format, by their profile. */
 static const struct {
     const char *headers;
     int32_t pid;
 } ENDS[] = {
-    { "Accept: text/event-stream\r\n", FAKE_PID_LONG }, /* larger than a piece may be */
+    { "Accept: text/event-stream\r\n", FAKE_PID_LONG }, /* longer than a piece may be */
     { "Accept: text/event-stream\r\n", FAKE_PID_CONFLICT },
     { NULL, FAKE_PID_CONFLICT },
 };
@@ -147,7 +147,7 @@ START_TEST(streams_hold_up_nobody)
     struct steal_watch machine;
     int fds[20];
 
-    /* None of them reads what it gets. */
+    /* No client reads its stream. */
     for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
         fds[i] =
             ask_on(client_connect_tcp(port), "GET",
@@ -189,7 +189,7 @@ START_TEST(streams_end_when_the_service_stops)
 }
 END_TEST
 
-/* Clients that come and leave in the middle of a stream, all at once. */
+/* Many clients connect and leave in the middle of a stream, all at once. */
 START_TEST(streams_survive_a_crowd)
 {
     for (int round = 0; round < 10; round++) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whose a connection is, where the broker has to be asked: who waits for it, and for how long. */
+/* Connections with owners that only the broker knows: which requests wait for it, and for how
+ * long. */
 #include "serve_fixture.h"
 
 #include "access/peers_impl.h"
@@ -10,20 +11,20 @@
 #include <unistd.h>
 
 #define ROUTE "/api/v1/jvms"
-#define CONTAINER 7 /* processes of the /proc below */
+#define CONTAINER 7 /* a process in the fake /proc */
 #define HOST 8
-#define ALICES 9 /* a process of the host's, of another user than the test's */
+#define ALICES 9 /* a process of another user of the host */
 #define ALICE 61001
 #define MANY 24 /* connections */
 
-/* A broker. */
+/* The fake broker. */
 static struct {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     bool stands_still;
-    int late;           /* so many looks take too long */
-    int32_t holder;     /* of all sockets */
-    size_t looks, most; /* in one look */
+    int late;           /* this many looks take too long */
+    int32_t holder;     /* the holder of all sockets */
+    size_t looks, most; /* looks, and the most sockets in one */
 } broker;
 static char proc[64];
 
@@ -110,7 +111,7 @@ static void add_process(int pid)
     write_text(pid, "cgroup", "0::/\n");
 }
 
-/* /proc/self, whose cgroups are those that there are. */
+/* Links to /proc/self, for the real cgroups. */
 static const char *link_path(void)
 {
     static char path[128];
@@ -184,7 +185,7 @@ static void begin(int *fds, size_t n)
         fds[i] = ask_on(client_connect_tcp(port), "GET", ROUTE, NULL);
 }
 
-/* All of them get @status. */
+/* Checks that all of them get @status. */
 static void end(int *fds, size_t n, unsigned status)
 {
     for (size_t i = 0; i < n; i++) {
@@ -205,10 +206,10 @@ START_TEST(who_holds_the_socket_counts)
     ck_assert_uint_eq(status_of(ROUTE), 200);
     broker.holder = CONTAINER;
     ck_assert_uint_eq(status_of(ROUTE), 403);
-    broker.holder = 0; /* nobody */
+    broker.holder = 0; /* no holder */
     ck_assert_uint_eq(status_of(ROUTE), 403);
-    ck_assert_uint_eq(broker.looks, 6); /* two of each */
-    broker.holder = 10;                 /* is gone, each time */
+    ck_assert_uint_eq(broker.looks, 6); /* two per connection */
+    broker.holder = 10;                 /* the holder is gone each time */
     ck_assert_uint_eq(status_of(ROUTE), 503);
 }
 END_TEST
@@ -227,7 +228,8 @@ START_TEST(what_cannot_be_told_at_once_is_asked_again)
 }
 END_TEST
 
-/* Requests that wait are answered, later ones at once, and all else goes on. */
+/* The broker is stalled. Waiting requests get an answer, later ones at once, and everything else
+ * continues. */
 START_TEST(a_broker_that_stands_still_holds_up_nobody_else)
 {
     uint64_t begun_ns;
@@ -257,7 +259,7 @@ START_TEST(a_broker_that_stands_still_holds_up_nobody_else)
 }
 END_TEST
 
-/* A client that leaves during that, and the end of the service, do no harm. */
+/* A client may leave during the wait, and the service may end. */
 START_TEST(those_who_leave_are_let_go)
 {
     size_t looks;
@@ -299,13 +301,14 @@ START_TEST(one_look_is_for_many)
 }
 END_TEST
 
-/* A request that waits for its body is judged as root's. Before it acts its socket becomes another
- * user's, and a process of his holds it: he is the host's, but it is not he who was judged. */
+/* A request that waits for its body has been judged as root's. Before it acts, its socket becomes
+ * another user's, and a process of that user holds it. The user belongs to the host, but is not the
+ * judged caller. */
 static const struct act {
     const char *path, *body;
-    size_t looks;           /* until its client is judged */
-    const unsigned *begun;  /* counts it */
-    const char *good, *bad; /* of the answer */
+    size_t looks;           /* looks until its client is judged */
+    const unsigned *begun;  /* counts the acts */
+    const char *good, *bad; /* parts of the answer */
 } ACTS[] = {
     { "/api/v1/captures", "{\"pid\":1000}", 2, &fake.created, "HTTP/1.1 201", "HTTP/1.1 403" },
     { "/mcp",
@@ -338,7 +341,7 @@ START_TEST(an_act_is_begun_for_the_user_that_was_judged)
                    act->path, strlen(act->body));
         client_send(fd, head.p, head.n);
         await_look(looks + act->looks);
-        usleep(400000); /* what that look found counts no more */
+        usleep(400000); /* the result of that look has expired */
         pthread_mutex_lock(&broker.lock);
         broker.holder = ENDS[i].holder;
         pthread_mutex_unlock(&broker.lock);

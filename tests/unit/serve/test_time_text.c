@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Points in time as a client writes them. */
+/* Points in time in a client's notation. */
 #include "suite.h"
 
 #include "serve/params/time_text.h"
@@ -30,13 +30,13 @@ static const struct {
     { "2000-02-29T00:00:00Z", true, UINT64_C(951782400000000000) },
     { "2024-02-29T12:00:00Z", true, UINT64_C(1709208000000000000) },
     { "2261-12-31T23:59:60.999999999Z", true, UINT64_C(9214646400999999999) },
-    /* local to the node, two hours east of Greenwich in this test */
+    /* the node's local time, two hours east of Greenwich in this test */
     { "2026-01-02T05:04:05", true, UINT64_C(1767323045000000000) },
     { "2026-01-02T05:04", true, UINT64_C(1767323040000000000) },
     { "2026-01-02 05:04:05.5", true, UINT64_C(1767323045500000000) },
     { "05:04", true, UINT64_C(1767323040000000000) },
     { "05:04:05", true, UINT64_C(1767323045000000000) },
-    { "05:05", true, UINT64_C(1767236700000000000) }, /* yesterday's */
+    { "05:05", true, UINT64_C(1767236700000000000) }, /* of yesterday */
     { "00:00", true, UINT64_C(1767304800000000000) },
     { "24:00", false, 0 },
     { "5:04", false, 0 },

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which certificates of clients count, by handshakes with GnuTLS at the other end: purposes of the
- * whole chain, names, and connections whose certificate or CA expires.
- */
+/* Which certificates of clients are accepted, by handshakes with GnuTLS: purposes in the whole
+ * chain, names, and connections during which a certificate or CA expires. */
 #include "suite.h"
 
 #include "base/clock.h"
@@ -25,7 +24,7 @@ struct wish {
     int ends_s; /* from now; 0: in a day */
 };
 
-/* GnuTLS compares the names of what was read, not of what is being made. */
+/* GnuTLS compares the names of a parsed certificate, not of one in the making. */
 static void read_again(gnutls_x509_crt_t *crt)
 {
     gnutls_datum_t der;
@@ -125,7 +124,7 @@ struct pair {
     gnutls_session_t client, server;
 };
 
-/* Shakes hands; what of @chain the client has it shows. False: the server refuses. */
+/* Shakes hands. The client shows the part of @chain that it has. False: the server refuses. */
 static bool shake(struct tls *t, const struct made *const *chain, size_t n, struct pair *p)
 {
     gnutls_x509_crt_t list[4];
@@ -184,14 +183,14 @@ static bool counts(struct tls *t, const struct made *const *chain, size_t n)
 #define CLIENTS GNUTLS_KP_TLS_WWW_CLIENT
 
 static const struct {
-    const char *root, *middle, *leaf; /* purposes; NULL: for all */
+    const char *root, *middle, *leaf; /* purposes; NULL: any */
     bool counts;
 } PURPOSES[] = {
     { NULL, NULL, NULL, true },
     { NULL, NULL, CLIENTS, true },
     { CLIENTS, CLIENTS, CLIENTS, true },
     { GNUTLS_KP_ANY, NULL, GNUTLS_KP_ANY, true },
-    { NULL, GNUTLS_KP_ANY, CLIENTS, false }, /* GnuTLS takes no "any" in the middle */
+    { NULL, GNUTLS_KP_ANY, CLIENTS, false }, /* GnuTLS accepts no "any" in the middle */
     { NULL, NULL, SERVERS, false },
     { NULL, SERVERS, CLIENTS, false },
     { SERVERS, NULL, CLIENTS, false },
@@ -227,7 +226,7 @@ START_TEST(the_whole_chain_is_for_clients)
     ck_assert_int_eq(counts(t, chain, 2), PURPOSES[_i].counts);
     ck_assert_int_eq(counts(t, chain, 3), PURPOSES[_i].counts);
     tls_unref(t);
-    /* The one in the middle as the CA: what stands above it does not matter. */
+    /* The middle certificate as the CA: its issuer does not matter. */
     t = NULL;
     cas[0] = &middle;
     if (new_tls(TLS_CLIENT_REQUIRE, cas, 1, &t, &err) == 0)
@@ -268,7 +267,7 @@ START_TEST(the_common_name_is_none)
 }
 END_TEST
 
-/* Sends something each way. */
+/* Sends a text in each direction. */
 static void talk(struct pair *p)
 {
     const gnutls_session_t ends[] = { p->client, p->server };
@@ -287,7 +286,7 @@ static void talk(struct pair *p)
     }
 }
 
-/* The one that a connection began with may be gone. */
+/* The certificate that a connection began with may be gone. */
 START_TEST(a_connection_goes_on_with_another)
 {
     const struct wish root_wish = { .common = "root", .ca = true },
@@ -375,7 +374,7 @@ START_TEST(it_is_judged_again_by_what_is_in_force)
 }
 END_TEST
 
-/* One whose parts of the chain expire in @root_s, @middle_s and @leaf_s. */
+/* A chain with parts that expire in @root_s, @middle_s and @leaf_s. */
 struct ending {
     int root_s, middle_s, leaf_s;
     struct made root, middle, leaf;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tls_server_config: as a file says it, and as the broker finds its paths without a reader of YAML.
- */
+/* tls_server_config: read from a file. Also how the broker, without a reader of YAML, finds its
+ * paths. */
 #include "suite.h"
 
 #include "base/cleanup.h"
@@ -8,7 +8,7 @@
 
 static const struct {
     const char *text;
-    const char *key; /* what is found; NULL: nothing */
+    const char *key; /* the key that is found; NULL: none */
 } PATHS[] = {
     { "tls_server_config:\n  key_file: /k\n", "/k" },
     { "tls_server_config:   # why\n\n  # a comment\n    cert_file: /c\n    key_file:   /k  # x\n",
@@ -70,7 +70,7 @@ END_TEST
 #define PAIR "tls_server_config:\n  cert_file: /c\n  key_file: /k\n"
 static const struct {
     const char *text;
-    const char *says; /* NULL: it is taken */
+    const char *says; /* the sentence; NULL: it is accepted */
 } FILES[] = {
     { PAIR, NULL },
     { PAIR "  min_version: TLS12\n  max_version: TLS13\n", NULL },

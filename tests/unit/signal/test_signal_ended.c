@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is said of a JVM that ended. */
+/* Signals about a JVM that has ended. */
 #include "suite.h"
 
 #include "signal/watched.h"
@@ -16,7 +16,7 @@ static const struct {
     const char *contains;
 } CASES[] = {
     { { true, EXIT(0), 0, 3600, NAN, NAN }, true, 1, "status 0 after 60 min" },
-    { { true, EXIT(0), 0, 5, NAN, NAN }, false, 1, "" }, /* a tool that ran */
+    { { true, EXIT(0), 0, 5, NAN, NAN }, false, 1, "" }, /* a tool that ran to its end */
     { { true, EXIT(143), 0, 3600, NAN, NAN }, true, 1, "status 143" },
     { { true, EXIT(3), 0, 5, NAN, NAN }, true, 2, "status 3, which is an error" },
     { { true, SIGKILL, 1, 600, 60 * MIB, 64 * MIB },

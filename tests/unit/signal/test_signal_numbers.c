@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An hour of numbers in bounded room, and what is computed of them. */
+/* An hour of numbers in limited memory, and the values computed from them. */
 #include "suite.h"
 
 #include "signal/watched.h"
@@ -24,14 +24,14 @@ START_TEST(counts_are_differences)
     ck_assert_double_eq(numbers_last(&n, NUMBER_RSS_BYTES), 100);
     ck_assert(isnan(numbers_share(&n, NUMBER_CPU_NS, 30)));
     add(&n, 20, 10e9, 200);
-    ck_assert(isnan(numbers_share(&n, NUMBER_CPU_NS, 30))); /* 10 s tell nothing of 30 */
+    ck_assert(isnan(numbers_share(&n, NUMBER_CPU_NS, 30))); /* 10 s are too short for 30 s */
     add(&n, 30, 15e9, 300);
     ck_assert_double_eq_tol(numbers_share(&n, NUMBER_CPU_NS, 30), 0.5, 1e-6);
     ck_assert_double_eq_tol(numbers_sum(&n, NUMBER_CPU_NS, 30), 10e9, 1e3);
     ck_assert_double_eq_tol(numbers_mean(&n, NUMBER_RSS_BYTES, 30), 250, 1e-6);
     ck_assert_double_eq(numbers_max(&n, NUMBER_RSS_BYTES, 30), 300);
     ck_assert(isnan(numbers_sum(&n, NUMBER_COLLECTIONS, 30)));
-    add(&n, 40, 1e9, 300); /* it began again: of that time nothing is known */
+    add(&n, 40, 1e9, 300); /* a new JVM: the time before is unknown */
     ck_assert_double_eq_tol(numbers_share(&n, NUMBER_CPU_NS, 30), 0.5, 1e-6);
     numbers_deinit(&n);
 }
@@ -80,7 +80,7 @@ START_TEST(trends)
     ck_assert_uint_le(t.points, NUMBERS_TREND_POINTS);
     ck_assert_double_eq_tol(t.last, 1100, 1e-6);
     ck_assert_double_eq_tol(t.per_second, 0.5, 1e-3);
-    ck_assert(!numbers_trend(&n, NUMBER_RSS_BYTES, NUMBER_COLLECTIONS, 60, &t)); /* none rose */
+    ck_assert(!numbers_trend(&n, NUMBER_RSS_BYTES, NUMBER_COLLECTIONS, 60, &t)); /* no rise */
     add(&n, 2010, 0, 50);
     ck_assert(numbers_trend(&n, NUMBER_RSS_BYTES, NUMBERS, 60, &t));
     ck_assert(!t.above_all);
@@ -89,7 +89,7 @@ START_TEST(trends)
 }
 END_TEST
 
-/* Each rise is taken once; what was counted before the first reading is not known. */
+/* Each rise counts once. The count before the first reading is unknown. */
 START_TEST(rises_are_taken_once)
 {
     struct watched w = { .p = NULL };
@@ -104,7 +104,7 @@ START_TEST(rises_are_taken_once)
     ck_assert_uint_eq(watched_take_rise(&w, NUMBER_CPU_NS), 3000000000);
     ck_assert_uint_eq(watched_take_rise(&w, NUMBER_CPU_NS), 0);
     ck_assert_uint_eq(watched_take_rise(&w, NUMBER_COLLECTIONS), 0);
-    add(n, 40, 1e9, 100); /* it began again */
+    add(n, 40, 1e9, 100); /* a new JVM */
     ck_assert_uint_eq(watched_take_rise(&w, NUMBER_CPU_NS), 0);
     add(n, 50, 9e18, 100);
     ck_assert_uint_eq(watched_take_rise(&w, NUMBER_CPU_NS), (uint64_t)WATCHED_RISE_MOST);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The files of /proc and of cgroups as numbers. */
+/* The files of /proc and of cgroups, as numbers. */
 #include "suite.h"
 
 #include "signal/read.h"
@@ -39,7 +39,7 @@ static int file_with(const char *text)
     return fd;
 }
 
-/* Of version 2, then of version 1. */
+/* Version 2, then version 1. */
 static const struct {
     const char *cpu, *kills;
 } VERSIONS[] = {
@@ -73,7 +73,7 @@ START_TEST(reads_a_cgroup)
     }
     close(f.fds[BROKER_CGROUP_CPU]);
     f.fds[BROKER_CGROUP_CPU] = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    ck_assert(!read_cgroup(&f, &r)); /* as of a cgroup that was removed */
+    ck_assert(!read_cgroup(&f, &r)); /* the cgroup was removed */
     cgroup_files_close(&f);
     ck_assert_int_eq(f.fds[BROKER_CGROUP_KILLS], -1);
 }
@@ -92,7 +92,7 @@ START_TEST(reads_this_process)
     ck_assert_double_gt(r.v[NUMBER_RSS_BYTES], 0);
     read_limits(proc, &p, &r);
     ck_assert_double_gt(r.v[NUMBER_DESCRIPTORS_MAX], 0);
-    if (!isnan(r.v[NUMBER_DESCRIPTORS])) /* since Linux 6.2 */
+    if (!isnan(r.v[NUMBER_DESCRIPTORS])) /* known since Linux 6.2 */
         ck_assert_double_ge(r.v[NUMBER_DESCRIPTORS], 3);
     read_threads(proc, &p, &r);
     read_node(proc, &r);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Each rule on a synthetic hour: it fires when its fault begins, holds while it lasts, and ends
- * after it. No other rule fires beside it with a severity above 1, and none at all on the controls.
+ * Each rule on a synthetic hour. It fires when its fault begins, holds during the fault, and ends
+ * after it. During that no other rule fires with a severity above 1. On the controls no rule fires
+ * at all.
  */
 #include "suite.h"
 
@@ -9,20 +10,20 @@
 
 #define MIB 1048576.0
 #define GIB (1024 * MIB)
-#define BEGIN_S 600    /* of the fault */
-#define FIRES_S 60     /* after that it is on */
-#define END_S 1500     /* of the fault */
-#define RELEASED_S 120 /* after that it is off */
+#define BEGIN_S 600    /* when the fault begins */
+#define FIRES_S 60     /* at most this long after the fault's begin, the signal is on */
+#define END_S 1500     /* when the fault ends */
+#define RELEASED_S 120 /* at most this long after the fault's end, the signal is off */
 #define STEP_S 10
 
 struct making {
     struct number_reading r; /* the reading before, then this one */
     double s;                /* since the start of the JVM */
-    bool sick;               /* within the time of the fault */
+    bool sick;               /* true during the fault */
     double sick_s;           /* since the fault began */
 };
 
-/* A service that does honest work: half a CPU, a collection of 8 ms every 5 s. */
+/* A healthy service: half a CPU, and a collection of 8 ms every 5 s. */
 static void healthy(struct making *m)
 {
     double *v = m->r.v;
@@ -47,7 +48,7 @@ static void healthy(struct making *m)
     v[NUMBER_COLLECTION_NS] += 16e6;
     v[NUMBER_SAFEPOINTS] += 12;
     v[NUMBER_SAFEPOINT_SYNC_NS] += 1e6;
-    /* Garbage gets old and is collected every 3 minutes. */
+    /* Garbage grows old and is collected every 3 minutes. */
     v[NUMBER_HEAP_BYTES] = (60 + (double)((int)m->s % 180) / 6) * MIB;
     v[NUMBER_OLD_COLLECTIONS] += (int)m->s % 180 == 0;
     v[NUMBER_HEAP_COMMITTED_BYTES] = 256 * MIB;
@@ -90,7 +91,7 @@ static void fills_heap(struct making *m)
     m->r.v[NUMBER_HEAP_MAX_BYTES] = m->r.v[NUMBER_HEAP_BYTES] * 1.04;
 }
 
-/* What leaks fills pages of the heap that were committed, but never touched. */
+/* The leak fills pages of the heap that are committed but were never touched. */
 static void leaks_into_new_pages(struct making *m)
 {
     leaks(m);
@@ -141,7 +142,7 @@ static void takes_native(struct making *m)
     m->r.v[NUMBER_MEMORY_LIMIT_BYTES] = 640 * MIB;
 }
 
-/* The heap grows meanwhile, for five minutes: it commits what it fills. */
+/* The heap also grows for five minutes: it commits the pages that it fills. */
 static void takes_native_and_commits(struct making *m)
 {
     double heap = fmin(m->sick_s / 60 * 8, 40) * MIB;
@@ -193,7 +194,7 @@ static void computes_on_carriers(struct making *m)
     m->r.v[NUMBER_VIRTUAL_MOUNTED] = 2;
 }
 
-/* Half of the carriers are pinned, and the others are enough for all that run but a few. */
+/* Half of the carriers are pinned. The rest suffice for all but a few virtual threads. */
 static void pins(struct making *m)
 {
     m->r.v[NUMBER_CARRIERS_PINNED] = (int)m->s / STEP_S % 3 ? 3 : 2;
@@ -201,7 +202,7 @@ static void pins(struct making *m)
     m->r.v[NUMBER_VIRTUAL_MOUNTED] = 3;
 }
 
-/* All are pinned; no other thread is known to need one. */
+/* All carriers are pinned. No other thread is known to need one. */
 static void pins_all(struct making *m)
 {
     m->r.v[NUMBER_CPU_LIMIT] = 3.5;
@@ -210,7 +211,7 @@ static void pins_all(struct making *m)
     m->r.v[NUMBER_VIRTUAL_MOUNTED] = 4;
 }
 
-/* Which virtual threads could run is not known. */
+/* It is unknown which virtual threads could run. */
 static void pins_untracked(struct making *m)
 {
     pins(m);
@@ -220,8 +221,8 @@ static void pins_untracked(struct making *m)
 static const struct {
     const char *signal;
     void (*make_sick)(struct making *m);
-    unsigned severity;    /* at least, once it is on */
-    const char *sentence; /* that it contains then, at some time */
+    unsigned severity;    /* at least this severity once the signal is on */
+    const char *sentence; /* a part of the sentence, at some time during that */
 } FAULTS[] = {
     { "gc-pauses", collects, 2, "% of the last 30 s went to 426 pauses for garbage collection" },
     { "heap-growing", leaks, 2, "after collections 8.0 MiB more are in use each minute" },
@@ -255,7 +256,7 @@ static const struct {
     { "swapping", swaps, 2, "200 pages a second came from a disk; 100 MiB of it are swapped out" },
 };
 
-/* Adds the reading of a time, and judges it. */
+/* Adds a reading and judges it. */
 static void go_on(struct watched *w, struct making *m, void (*make_sick)(struct making *m))
 {
     m->sick = make_sick && m->s >= BEGIN_S && m->s < END_S;
@@ -269,7 +270,7 @@ static void go_on(struct watched *w, struct making *m, void (*make_sick)(struct 
     m->s += STEP_S;
 }
 
-/* Nothing but @expected is on; NULL: nothing. */
+/* Checks that only @expected is on; NULL: no signal. */
 static void check_only(const struct watched *w, const char *expected, double s)
 {
     for (size_t i = 0; i < RULES; i++) {
@@ -375,7 +376,7 @@ START_TEST(carriers_are_starved_if_all_are_pinned)
 }
 END_TEST
 
-/* The value stays a number, so that the signal can be written as JSON. */
+/* The value must stay a number, so that the signal can be written as JSON. */
 START_TEST(kills_without_a_known_limit)
 {
     struct process p = { .pins = 0 };
@@ -403,7 +404,7 @@ START_TEST(kills_without_a_known_limit)
 }
 END_TEST
 
-/* Begins slowly: classes, code, threads and caches grow for two minutes. */
+/* Starts slowly: classes, code, threads and caches grow for two minutes. */
 static void warms_up(struct making *m)
 {
     double part = fmin(m->s / 120, 1);
@@ -418,7 +419,7 @@ static void warms_up(struct making *m)
     m->r.v[NUMBER_MAJOR_FAULTS] += 900 * (part < 0.4);
 }
 
-/* All of one CPU, which is its limit, and no more. */
+/* Uses all of one CPU, which is its limit. */
 static void works_hard(struct making *m)
 {
     warms_up(m);
@@ -427,7 +428,7 @@ static void works_hard(struct making *m)
     m->r.v[NUMBER_PERIODS_THROTTLED] += 10;
 }
 
-/* Nothing is known but what /proc says. */
+/* Only the facts of /proc are known. */
 static void keeps_no_counters(struct making *m)
 {
     for (size_t i = NUMBER_CPU_LIMIT; i < NUMBERS; i++)
@@ -458,7 +459,7 @@ START_TEST(controls_are_silent)
 }
 END_TEST
 
-/* A fault that comes and goes does not turn its signal on and off with it. */
+/* A fault that comes and goes does not switch its signal on and off each time. */
 START_TEST(has_hysteresis)
 {
     const struct signal_rule *rule = rule_of(RULE_GC_PAUSES);
@@ -470,7 +471,7 @@ START_TEST(has_hysteresis)
     uint64_t s = NSEC_PER_SEC;
 
     signal_state_note(&state, rule, &strong, 10 * s);
-    ck_assert(!state.on); /* it may be a moment */
+    ck_assert(!state.on); /* it may be momentary */
     signal_state_note(&state, rule, &weak, 20 * s);
     signal_state_note(&state, rule, &strong, 30 * s);
     ck_assert(!state.on);
@@ -482,7 +483,7 @@ START_TEST(has_hysteresis)
     ck_assert_str_eq(state.finding.sentence, "middling");
     signal_state_note(&state, rule, &weak, 310 * s);
     ck_assert(state.on);
-    ck_assert_str_eq(state.finding.sentence, "middling"); /* not what did not fire */
+    ck_assert_str_eq(state.finding.sentence, "middling"); /* not that of weak */
     signal_state_note(&state, rule, &strong, 320 * s);
     signal_state_note(&state, rule, &unknown, 330 * s);
     ck_assert(state.on);

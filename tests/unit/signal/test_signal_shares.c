@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whose JVMs are watched where there are too many. */
+/* Which JVMs are watched if there are too many. */
 #include "../discover/discover_fixture.h"
 
 #include "signal/signal.h"
 
-#define CROWD 666 /* an owner */
+#define CROWD 666 /* an owner of many JVMs */
 #define TICK(pid) ((uint64_t)(pid)*TICK_NS)
 
 static char empty_folder[] = "/tmp/flamed-test-XXXXXX";
@@ -18,7 +18,7 @@ static struct process *add_jvm(int32_t pid, uint64_t owner)
 
     ck_assert_ptr_nonnull(p);
     p->jvm = JVM_UNSUPPORTED;
-    p->exited = false; /* as if the folder had it */
+    p->exited = false; /* it counts as running */
     p->start_realtime_ns = clock_realtime_ns() - 3600 * NSEC_PER_SEC;
     p->payer = owner;
     return p;
@@ -62,7 +62,7 @@ START_TEST(a_crowd_leaves_room_for_others)
         signals_stats(s, &stats);
         ck_assert_uint_eq(stats.jvms, SIGNAL_JVMS_MAX);
         ck_assert_uint_eq(stats.left_out, 101);
-        ck_assert_uint_eq(p->pins, 1); /* it is watched */
+        ck_assert_uint_eq(p->pins, 1); /* a watched JVM is pinned */
     }
 }
 END_TEST
@@ -72,7 +72,7 @@ START_TEST(ended_ones_of_a_crowd_leave_those_of_others)
     uint64_t crowd = CROWD, other = 7;
     struct process *all[3 * SIGNAL_ENDED_MAX];
 
-    for (size_t i = 0; i < ARRAY_SIZE(all); i++) /* the first, and so the oldest, is not theirs */
+    for (size_t i = 0; i < ARRAY_SIZE(all); i++) /* the first and oldest is another's */
         all[i] = add_jvm(1000 + (int32_t)i, i ? crowd : other);
     poll_again();
     for (size_t i = 0; i < ARRAY_SIZE(all); i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A history in a folder of its own, and minutes to put into it. For test_history*.c. */
+/* A history in a folder of its own, and minutes for it. For test_history*.c. */
 #pragma once
 
 #include "base/fnv1a.h"
@@ -20,14 +20,14 @@ static inline struct history *open_history(uint64_t max_bytes, uint64_t max_age_
     return h;
 }
 
-/* One JVM of a service in made slices. */
+/* A JVM of a service in made-up slices. */
 struct made_jvm {
     int32_t pid;
     uint32_t owner;
-    const char *service; /* NULL: no JVM */
+    const char *service; /* NULL: not a JVM */
     const char *leaf;
     unsigned samples;      /* in each slice */
-    const char *operation; /* of every other sample; NULL: no requests were read */
+    const char *operation; /* of every other sample; NULL: requests were not read */
 };
 
 #define MADE_EVENTS                                                                                \
@@ -38,7 +38,7 @@ struct made_jvm {
         }                                                                                          \
     }
 
-/* Returns the request of sample number @i: every other one has none. */
+/* Returns the request of sample number @i. Every other one has none. */
 static inline uint32_t made_request(struct record *r, uint32_t thread, unsigned i,
                                     const char *operation)
 {
@@ -55,7 +55,7 @@ static inline uint32_t made_request(struct record *r, uint32_t thread, unsigned 
     return id;
 }
 
-/* A slice of @jvms, begun at @start_ns. Half of the samples are waits with values. */
+/* Makes a slice of @jvms that begins at @start_ns. Half of the samples are waits with values. */
 static inline struct profile *make_slice(uint64_t start_ns, const struct made_jvm *jvms,
                                          size_t count)
 {
@@ -109,7 +109,7 @@ static inline struct profile *make_slice(uint64_t start_ns, const struct made_jv
     return p;
 }
 
-/* Puts a minute of two slices; what history_put() returned. */
+/* Puts a minute of two slices. Returns the result of history_put(). */
 static inline int put_minute(struct history *h, uint64_t start_ns, const struct made_jvm *jvms,
                              size_t count)
 {
@@ -126,13 +126,13 @@ static inline int put_minute(struct history *h, uint64_t start_ns, const struct 
     return r;
 }
 
-/* Sums of what is read. */
+/* Sums over the samples read. */
 struct read_sums {
     uint64_t count[2], value[2]; /* by event: cpu, offcpu */
     size_t profiles;
-    int32_t pid;    /* only of this process; 0: of all */
-    uint64_t first; /* earliest sample */
-    char leaf[32];  /* of the last sample with a class */
+    int32_t pid;    /* of this process only; 0: of all */
+    uint64_t first; /* time of the earliest sample */
+    char leaf[32];  /* leaf of the last sample with a class */
 };
 
 static inline int read_sum(void *cookie, struct profile *p)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A store in a folder of its own, and captures to put into it. For test_store*.c and test_flight.c.
+ * A store in a folder of its own, and captures for it. For test_store*.c and test_flight.c.
  */
 #pragma once
 
@@ -75,7 +75,8 @@ static inline uint32_t frame_of(struct frame_table *t, const char *class_name, c
     return id;
 }
 
-/* A capture of @samples samples over two stacks, begun at @start_ns, limited to @scope. */
+/* Makes a capture of @samples samples over two stacks. It begins at @start_ns and is limited to
+ * @scope. */
 static inline struct profile *make_scoped(const char *id, uint64_t start_ns, unsigned samples,
                                           const char *leaf, const char *scope)
 {
@@ -135,7 +136,7 @@ static inline struct profile *make_profile(const char *id, uint64_t start_ns, un
     return make_scoped(id, start_ns, samples, leaf, "");
 }
 
-/* Runs @tc, with a folder for each test; what main() returns. Takes @tc. */
+/* Runs @tc, which it takes, with a folder for each test. Returns the value for main(). */
 static inline int run_store_tests(const char *name, TCase *tc)
 {
     tcase_set_timeout(tc, 60);

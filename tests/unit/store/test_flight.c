@@ -50,8 +50,8 @@ START_TEST(the_recorder_forgets_the_oldest)
 }
 END_TEST
 
-/* A sample a second for 25 hours, of which 24 are to be kept: in enough memory all of it is there.
- * In less it reaches less far, and says so. */
+/* A sample per second for 25 hours, of which 24 must be kept. With enough memory all of them are
+ * there. With less, the recorder reaches back less far, and reports that. */
 START_TEST(the_recorder_reaches_a_day_back)
 {
     struct profile_process process = { .host_pid = 42 };
@@ -87,8 +87,8 @@ START_TEST(the_recorder_reaches_a_day_back)
 }
 END_TEST
 
-/* On an idle node whole slices have no sample. The recorder reaches back as far as it is to, though
- * its oldest sample is younger; after its start it reaches back to the first one. */
+/* On an idle node whole slices have no sample. The recorder reaches back as far as configured,
+ * though its oldest sample is younger. After its start it reaches back to the first sample. */
 START_TEST(an_idle_node_is_recorded)
 {
     struct profile_process process = { .host_pid = 42 };
@@ -175,7 +175,7 @@ START_TEST(moments_are_of_their_time)
     ck_assert_int_eq(frame_table_new(1000, 1 << 20, &t), 0);
     process.name = str(t, "Main");
     ck_assert_int_eq(flight_new(t, &meta.events[0], 1, 60 * NSEC_PER_SEC, 1 << 20, &f), 0);
-    for (uint64_t at = 0; at < 40; at++) { /* one a second, of 0.25 s each */
+    for (uint64_t at = 0; at < 40; at++) { /* one per second, of 0.25 s each */
         const struct profile_moment m = { .kind = MOMENT_IS_GC,
                                           .name = str(t, "young"),
                                           .start_ns = at * NSEC_PER_SEC,
@@ -198,14 +198,15 @@ START_TEST(moments_are_of_their_time)
 }
 END_TEST
 
-/* Adds up what goes into the history. */
+/* Adds up the samples that go to the history. */
 static void spilled(void *cookie, struct profile *slice)
 {
     *(uint64_t *)cookie += slice->total;
 }
 
-/* At 60 s a minute ends, and is cut 5 ms later. Each sample is either of the history or of the
- * recorder's part: those between the minute and its cut, and those of before it that came late. */
+/* At 60 s a minute ends, and the cut comes 5 ms later. Each sample belongs to either the history or
+ * the recorder. That includes samples between the minute's end and the cut, and late samples from
+ * before the end. */
 START_TEST(each_sample_is_of_one_side_of_a_cut)
 {
     static const uint64_t BEFORE_MS[] = { 59000, 59998, 60002, 60004 },

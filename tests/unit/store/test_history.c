@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is put into the history comes back: merged by pool, state and stack, of whom is wanted. */
+/* Minutes put into the history are read back: merged by pool, state and stack, of the wanted
+ * processes. */
 #include "history_fixture.h"
 
 #include "store/history_impl.h"
@@ -21,7 +22,7 @@ START_TEST(test_sums_are_those_of_the_slices)
 
     ck_assert_int_eq(put_minute(h, T0, SHOP, ARRAY_SIZE(SHOP)), 0);
     reach = read_range(h, 0, UINT64_MAX, 0, &sums);
-    /* of each slice 40 samples, every other one with count 2, cpu where it is 1 */
+    /* each slice has 40 samples; every other one has count 2; those with count 1 are cpu */
     ck_assert_uint_eq(sums.count[0], 2 * (20 + 10 + 5 + 5));
     ck_assert_uint_eq(sums.count[1], 2 * 2 * (20 + 10 + 5 + 5));
     ck_assert_uint_eq(sums.value[1], 2 * (20 * 5000 + 400 + 10 * 5000 + 100 + 2 * (5 * 5000 + 25)));
@@ -110,7 +111,7 @@ START_TEST(test_samples_have_the_attributes_of_their_image)
 }
 END_TEST
 
-/* It ended before the minute did: no image of it is put. */
+/* The JVM ended before its minute did: the minute has no image of it. */
 START_TEST(test_a_jvm_that_is_gone_has_the_attributes_of_its_samples)
 {
     struct history *h = open_history(1 << 30, 86400);
@@ -293,8 +294,8 @@ START_TEST(test_another_release_is_a_mark)
     int images = 0;
 
     put_image(h, T0, 1, 1000, "1.0", "17.0.15", 0);
-    put_image(h, T0 + HISTORY_MINUTE_NS, 2, 1000, "1.0", "17.0.15", 0); /* the same once more */
-    put_image(h, T0 + HISTORY_MINUTE_NS, 3, 1001, "9.9", "8", 0);       /* another user's */
+    put_image(h, T0 + HISTORY_MINUTE_NS, 2, 1000, "1.0", "17.0.15", 0); /* the same again */
+    put_image(h, T0 + HISTORY_MINUTE_NS, 3, 1001, "9.9", "8", 0);       /* another user's JVM */
     put_image(h, T0 + 2 * HISTORY_MINUTE_NS, 4, 1000, "1.1", "17.0.15", 0);
     put_image(h, T0 + 3 * HISTORY_MINUTE_NS, 4, 1000, "1.1", "17.0.15", 0); /* it runs on */
     ck_assert_int_eq(history_marks(h, &q, see_mark, &seen, NULL), 0);
@@ -313,8 +314,8 @@ static void keep_image(void *cookie, const struct history_image *image)
     *(struct history_image *)cookie = *image;
 }
 
-/* The end of a JVM is its own, not its minute's: known in the next minute, of a JVM that no other
- * minute has, and after samples that came late. */
+/* A JVM's end is exact, not that of its minute. It is known in the next minute, for a JVM that no
+ * other minute has, and after samples that came late. */
 START_TEST(test_an_end_is_exact)
 {
     static const uint64_t ENDED = T0 + 20 * NSEC_PER_SEC;
@@ -333,7 +334,7 @@ START_TEST(test_an_end_is_exact)
                          kept = { 0 };
     struct history_minute m = { .images = &image, .image_count = 1 };
 
-    for (uint64_t i = _i ? 0 : 1; i < 3; i++) { /* in the first, it runs */
+    for (uint64_t i = _i ? 0 : 1; i < 3; i++) { /* first, while it runs */
         m.start_ns = T0 + i * HISTORY_MINUTE_NS;
         m.end_ns = m.start_ns + HISTORY_MINUTE_NS;
         image.ended_ns = i == 1 ? ENDED : 0;
@@ -441,7 +442,7 @@ START_TEST(test_operations_are_kept_without_ids)
         ck_assert_int_eq(history_read(h, &q, see_operations, counts, &reach, NULL), 0);
         ck_assert_uint_eq(counts[0], 70 * 2 * 10);
         ck_assert_uint_eq(counts[1], 70 * 2 * 20);
-        ck_assert_uint_eq(counts[2], 70 * 2 * 2 * (10 + 20)); /* waits stand for two */
+        ck_assert_uint_eq(counts[2], 70 * 2 * 2 * (10 + 20)); /* a wait counts for two */
         ck_assert_uint_eq(reach.damaged, 0);
         ck_assert_int_eq(history_roll(h, T0 + 70 * HISTORY_MINUTE_NS, NULL), 0);
     }
@@ -461,7 +462,7 @@ static struct tally *pick_tallied(void *cookie, const struct profile *p, uint32_
     return &tallied;
 }
 
-/* Returns how many operations a tally has of a slice with @count of them. */
+/* Returns how many operations the tally has for a slice with @count of them. */
 static uint32_t operations_tallied(unsigned count)
 {
     struct profile meta = { .events = MADE_EVENTS, .event_count = 2 };
@@ -506,7 +507,7 @@ static uint32_t operations_tallied(unsigned count)
 
 START_TEST(test_operations_of_a_part_are_bounded)
 {
-    ck_assert_uint_eq(operations_tallied(10), 11); /* and samples without a request */
+    ck_assert_uint_eq(operations_tallied(10), 11); /* and one for samples without a request */
     ck_assert_uint_eq(operations_tallied(1400), PROFILE_OPERATIONS_MAX + 2);
 }
 END_TEST

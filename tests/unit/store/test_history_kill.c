@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kill -9 at any moment of a write or a roll-up: what was written is there once, and whole. */
+/* kill -9 at any moment of a write or a roll-up: each finished minute is stored once, and
+ * completely. */
 #include "history_fixture.h"
 
 #include <signal.h>
@@ -14,7 +15,7 @@ static const struct made_jvm JVMS[] = { { 42, 1000, "shop", "work", 40, NULL },
                                         { 43, 1001, "cart", "other", 20, NULL } };
 #define CPU_A_MINUTE (2 * (20 + 10))
 
-/* Puts minute after minute, and rolls after each, until it is killed. */
+/* Puts minute after minute, and rolls up after each, until it is killed. */
 static _Noreturn void child(_Atomic unsigned *put)
 {
     struct history *h = open_history(1 << 30, 86400);
@@ -53,7 +54,7 @@ START_TEST(test_kill_at_any_moment)
         history_close(h);
         done = atomic_load(put);
         written = (unsigned)(fine.count[0] / CPU_A_MINUTE);
-        /* whole minutes; the one under way may be there or not */
+        /* whole minutes; the unfinished one may be missing */
         ck_assert_uint_eq(fine.count[0] % CPU_A_MINUTE, 0);
         ck_assert(written == done || written == done + 1);
         ck_assert_uint_eq(coarse.count[0], fine.count[0]);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parts of 10 minutes and hours: they hold what their minutes held, whatever was rolled by then. */
+/* Parts of 10 minutes and hours contain the same as their minutes, whatever was rolled up
+ * before. */
 #include "history_fixture.h"
 
 #include <sqlite3.h>
@@ -15,7 +16,7 @@ static void put_minutes(struct history *h, uint64_t start_ns, unsigned count)
                          0);
 }
 
-/* 2 h and 17 min, rolled after each number of minutes. */
+/* 2 h and 17 min, rolled up after each number of minutes. */
 static const unsigned ROLL_EVERY[] = { 1000, 7 };
 
 START_TEST(test_tiers_equal_minutes)
@@ -53,7 +54,7 @@ START_TEST(test_tiers_equal_minutes)
 }
 END_TEST
 
-/* Late minutes, after the clock was set back: their bucket was rolled before. */
+/* Minutes that come late, after the clock was set back. Their bucket is rolled up already. */
 START_TEST(test_minutes_that_come_late_count_once)
 {
     struct history *h = open_history(1 << 30, 86400);
@@ -95,7 +96,7 @@ START_TEST(test_what_is_too_old_goes)
 }
 END_TEST
 
-/* A clock that cannot be trusted drops nothing. */
+/* A wrong clock must not drop data. */
 START_TEST(test_no_time_drops_nothing)
 {
     struct history *h = open_history(1 << 30, 3600);
@@ -109,8 +110,8 @@ START_TEST(test_no_time_drops_nothing)
 }
 END_TEST
 
-/* An hour in which the recorder ran for its last 7 minutes is told by these, from wherever it is
- * asked for. */
+/* An hour in which the recorder ran only for the last 7 minutes. These represent it, whatever the
+ * range of the request. */
 START_TEST(test_a_part_that_began_late)
 {
     struct history *h = open_history(1 << 30, 86400 * 10);
@@ -134,7 +135,7 @@ START_TEST(test_a_part_that_began_late)
 }
 END_TEST
 
-/* Too many bytes: the oldest minutes go first, and their hours still answer. */
+/* Too many bytes: the oldest minutes are dropped first, and their hours still answer. */
 START_TEST(test_what_is_too_much_goes_tier_by_tier)
 {
     struct history *h = open_history(120000, 86400 * 10);
@@ -153,7 +154,7 @@ START_TEST(test_what_is_too_much_goes_tier_by_tier)
     reach = read_range(h, 0, UINT64_MAX, 0, &sums);
     ck_assert_uint_eq(sums.count[0], 5 * 60 * CPU_A_MINUTE);
     ck_assert_uint_eq(reach.oldest_ns, T0);
-    /* five minutes of the first hour: its whole hour is all that is left, and the answer says so */
+    /* a range of five minutes: only the whole hour is left, and the answer says so */
     reach = read_range(h, T0 + 5 * HISTORY_MINUTE_NS, T0 + 10 * HISTORY_MINUTE_NS, 0, &old);
     ck_assert_uint_eq(reach.from_ns, T0);
     ck_assert_uint_ge(reach.resolution_ns, 10 * HISTORY_MINUTE_NS);
@@ -172,8 +173,8 @@ static void sql_on_history(const char *sql)
     sqlite3_close(db);
 }
 
-/* A minute whose bytes are damaged before an hour is made of it: each answer counts it, and the
- * hour holds the other minutes once. */
+/* A minute with damaged bytes, before its hour is rolled up. Each answer counts it, and the hour
+ * contains the other minutes once. */
 START_TEST(test_a_damaged_part_is_counted_in_its_hour)
 {
     struct history *h = open_history(1 << 30, 86400);
@@ -255,7 +256,7 @@ static struct stopped_sums stopped_within(struct history *h, uint64_t from_ns, u
     return sums;
 }
 
-/* Pauses and throttling are kept by minute, as long as parts of ten minutes. */
+/* Pauses and throttling are kept per minute, for as long as parts of ten minutes. */
 START_TEST(test_stops_are_kept_by_minute)
 {
     static const struct history_stopped STOPPED = { 3, 500, 7000 };

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* store: captures come back as they were, are found, share their names, and go in time. */
+/* store: captures are read back unchanged, are found, share their names, and are dropped in
+ * time. */
 #include "store_fixture.h"
 
 #include "base/buf.h"
 #include "profile/view.h"
 
-/* Everything that a reader sees of @p, as text. */
+/* Returns everything that a reader sees of @p, as text. */
 static char *text_of(struct profile *p, struct buf *out)
 {
     struct view_opts o = {
@@ -36,7 +37,7 @@ static char *text_of(struct profile *p, struct buf *out)
     return out->p;
 }
 
-/* @tid: negative ones are pools, as profiles of the history have them. */
+/* Stores and compares a profile. A negative @tid is a pool, as in profiles of the history. */
 static void expect_back(int32_t tid)
 {
     _cleanup_buf_ struct buf before = BUF_NULL, after = BUF_NULL;
@@ -108,7 +109,7 @@ START_TEST(lists_page_by_page_and_filters)
                               .limit = 100 };
     seen = 0;
     ck_assert_int_eq(store_list(s, &q, count_captures, &seen, next, NULL), 0);
-    ck_assert_uint_eq(seen, 2); /* of 1004 (ends at 1005) and of 1005 */
+    ck_assert_uint_eq(seen, 2); /* 1004, which ends at 1005, and 1005 */
     q.container = "9999999";
     seen = 0;
     ck_assert_int_eq(store_list(s, &q, count_captures, &seen, next, NULL), 0);
@@ -138,13 +139,13 @@ START_TEST(shares_names_and_keeps_to_its_size)
     store_stats(s, &stats);
     ck_assert_uint_eq(stats.puts, 1000);
     ck_assert_uint_gt(stats.dropped_by_size, 0);
-    ck_assert_uint_gt(stats.captures, 100); /* under 2 KB each: names are there once */
+    ck_assert_uint_gt(stats.captures, 100); /* under 2 KB each: names are stored once */
     ck_assert_uint_le(stats.bytes, 400 << 10);
     store_close(s);
 }
 END_TEST
 
-/* A user who fills the store drops his own captures, not the older ones of others. */
+/* A user who fills the store drops his own captures, not older ones of other users. */
 START_TEST(one_scope_fills_the_store_at_its_own_cost)
 {
     struct store *s = open_store(200 << 10, 0);
@@ -180,8 +181,8 @@ START_TEST(one_scope_fills_the_store_at_its_own_cost)
 }
 END_TEST
 
-/* Twelve users, each below the share of one, do not push out what was taken for who sees all, nor
- * the capture of another. */
+/* Twelve users, each with less than the share of one. They drop neither captures of viewers of the
+ * whole node, nor those of another user. */
 START_TEST(many_scopes_leave_a_reserve)
 {
     struct store *s = open_store(200 << 10, 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* store: its file, which outlives kills, and may be broken, old, or not writable. */
+/* store: its file. It survives kills, and may be broken, old, or read-only. */
 #include "store_fixture.h"
 
 #include "store/store_impl.h"
@@ -31,7 +31,7 @@ START_TEST(survives_kill_9_at_any_moment)
 
         ck_assert_int_eq(pipe(done), 0);
         pid = fork();
-        if (pid == 0) { /* writes until it is killed, and says what is done */
+        if (pid == 0) { /* writes until it is killed, and reports each finished put */
             s = open_store(0, 0);
             for (unsigned i = 0;; i++) {
                 struct profile *p;
@@ -104,7 +104,7 @@ START_TEST(says_what_is_wrong_with_a_file)
 }
 END_TEST
 
-/* Runs @sql on the file as another program would. */
+/* Runs @sql on the file like another program. */
 static void sql_on_file(const char *sql)
 {
     sqlite3 *db;
@@ -114,7 +114,7 @@ static void sql_on_file(const char *sql)
     sqlite3_close(db);
 }
 
-/* Each brings a file to the version before. */
+/* Statements that turn a file into the version before. */
 static const char *const BACK[] = {
     "ALTER TABLE processes DROP COLUMN service; PRAGMA user_version = 4",
     "ALTER TABLE captures DROP COLUMN events; PRAGMA user_version = 3",
@@ -160,7 +160,7 @@ START_TEST(an_older_file_of_others_stays_as_it_is)
     store_problem(s, problem, sizeof(problem));
     ck_assert_ptr_nonnull(strstr(problem, "not those that flamed makes"));
     store_close(s);
-    sql_on_file("CREATE TABLE schedules(x)"); /* none was made */
+    sql_on_file("CREATE TABLE schedules(x)"); /* it was not created */
 }
 END_TEST
 
@@ -193,15 +193,15 @@ START_TEST(a_file_that_another_writes_can_be_read)
     profile_unref(got);
     ck_assert_int_lt(store_put(s, p, NULL, 0, NULL), 0);
     sqlite3_close(other);
-    s->reopened_ns = 0; /* in place of 10 s */
+    s->reopened_ns = 0; /* as if 10 s had passed */
     ck_assert_int_eq(store_put_failed(s, "bb", p, "why", NULL), 0);
     store_close(s);
     profile_unref(p);
 }
 END_TEST
 
-/* In a folder that may only be read, with and without what a kill left of SQLite's log: old
- * captures are there, a put says what is wrong. Exits 0. */
+/* In a read-only folder, with and without a rest of SQLite's log after a kill. Old captures can be
+ * read, and a put reports the reason. Exits 0. */
 static void read_only_reader(bool log_left)
 {
     struct profile *p = make_profile("bb", 1000 * NSEC_PER_SEC, 10, "work"), *got = NULL;
@@ -237,7 +237,7 @@ START_TEST(a_read_only_folder_can_be_read)
     ck_assert_int_eq(store_put(s, p, NULL, 0, NULL), 0);
     profile_unref(p);
     chmod(dir, 0555);
-    for (int log_left = 1; log_left >= 0; log_left--) { /* first while another has it open */
+    for (int log_left = 1; log_left >= 0; log_left--) { /* first with another process */
         pid_t pid = fork();
 
         if (pid == 0)
@@ -254,8 +254,8 @@ START_TEST(a_read_only_folder_can_be_read)
 }
 END_TEST
 
-/* On a disk of its own that is full when the store is opened: old captures are there, a put says
- * what is wrong, and works when there is room again. Exits 0. */
+/* On a disk of its own that is full when the store opens. Old captures can be read, and a put
+ * reports the reason. It works once there is room. Exits 0. */
 static void full_disk_reader(void)
 {
     struct profile *p = make_profile("aa", 1000 * NSEC_PER_SEC, 10, "work"), *got = NULL;
@@ -286,7 +286,7 @@ static void full_disk_reader(void)
     if (store_put_failed(s, "bb", p, "why", NULL) >= 0)
         _exit(5);
     unlink(path);
-    s->reopened_ns = 0; /* in place of 10 s */
+    s->reopened_ns = 0; /* as if 10 s had passed */
     if (store_put_failed(s, "bb", p, "why", NULL) < 0)
         _exit(6);
     store_close(s);
@@ -321,12 +321,12 @@ START_TEST(what_was_mended_is_noticed)
     ck_assert_int_lt(store_put(s, p, NULL, 0, NULL), 0);
     store_problem(s, problem, sizeof(problem));
     ck_assert_ptr_nonnull(strstr(problem, "move the file"));
-    unlink(db_path); /* as it advises */
+    unlink(db_path); /* as the message advises */
     snprintf(path, sizeof(path), "%s-wal", db_path);
     unlink(path);
     snprintf(path, sizeof(path), "%s-shm", db_path);
     unlink(path);
-    s->reopened_ns = 0; /* in place of 10 s */
+    s->reopened_ns = 0; /* as if 10 s had passed */
     ck_assert_int_eq(store_put(s, p, NULL, 0, NULL), 0);
     store_problem(s, problem, sizeof(problem));
     ck_assert_str_eq(problem, "");
@@ -354,7 +354,7 @@ START_TEST(a_damaged_blob_is_an_error)
 }
 END_TEST
 
-/* What a worker that was taken over may leave in the file: each query of it never ends. */
+/* A compromised worker may leave this in the file: each query never ends. */
 #define WITHOUT_END "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) "
 static const char *const LEFT[] = {
     "ALTER TABLE captures RENAME TO other;"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* store: whose its folder may be, and that nobody else can look into it. */
+/* store: who may own its folder, and that no other user can look into it. */
 #include "suite.h"
 
 #include "base/cleanup.h"
@@ -105,7 +105,8 @@ START_TEST(is_made_for_its_user_alone)
 }
 END_TEST
 
-/* As a DaemonSet's hostPath (0755) or emptyDir (0777) makes it, or a file system of its own. */
+/* An empty folder of root is taken over, as a DaemonSet's hostPath (0755) or emptyDir (0777), or as
+ * its own file system. */
 START_TEST(an_empty_folder_of_roots_is_handed_over)
 {
     static const mode_t MODES[] = { 0755, 0777, 01777, 0700, 0775 };
@@ -140,7 +141,7 @@ START_TEST(what_others_have_in_it_keeps_a_folder_roots)
         uid_t owner;
     } CONTENT[] = {
         { "notes.text", 0 },    { "notes.text", OTHER }, { "notes.text", FLAMED },
-        { "flamed.db", OTHER }, /* as anybody can put one into a folder that is shared */
+        { "flamed.db", OTHER }, /* any user may put a file into a shared folder */
         { "flamed.db", 0 },
     };
     struct error err = ERROR_NULL;
@@ -198,7 +199,7 @@ START_TEST(a_link_is_not_followed)
 }
 END_TEST
 
-/* By flamed's user, who is us here. */
+/* By flamed's user, who is this process's here. */
 START_TEST(what_was_wider_is_narrowed)
 {
     uid_t us = geteuid();
@@ -219,7 +220,7 @@ START_TEST(what_was_wider_is_narrowed)
     ck_assert_uint_eq(look("").st_mode & 07777, 0700);
     ck_assert_uint_eq(look("flamed.db").st_mode & 07777, 0600);
     ck_assert_uint_eq(look("flamed.db-wal").st_mode & 07777, 0600);
-    ck_assert_uint_eq(look("notes.text").st_mode & 07777, 0644); /* is none of ours */
+    ck_assert_uint_eq(look("notes.text").st_mode & 07777, 0644); /* not a file of flamed */
     if (us == 0)
         ck_assert_uint_eq(look("flamed.db.bad").st_mode & 07777, 0644);
 }

@@ -54,7 +54,7 @@ uint64_t status_field(pid_t pid, const char *name, int base)
     return strtoull(p + strlen(name) + 1, NULL, base);
 }
 
-/* Calls that no process of flamed makes, and that the kernel grants to anybody. */
+/* System calls that flamed never makes, and that the kernel grants to any user. */
 static long try_ptrace(void)
 {
     return ptrace(PTRACE_TRACEME, 0, NULL, NULL);
@@ -78,7 +78,7 @@ static long try_inotify(void)
     return inotify_init1(IN_CLOEXEC);
 }
 
-/* How many of them the filter that the supervisor handed down refuses. */
+/* Returns how many of them the supervisor's filter refuses. */
 static int count_refused(void)
 {
     static long (*const TRIES[])(void) = { try_ptrace, try_process_vm_readv, try_personality,
@@ -92,8 +92,8 @@ static int count_refused(void)
     return refused;
 }
 
-/* Which of the workers this is, in the notes that one leaves to the next; 0: they are not as they
- * should be. */
+/* Returns the number of this worker, counted in the notes that workers pass on. 0: the notes are
+ * wrong. */
 static int count_run(int notes_fd)
 {
     char run = '\0';

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* broker/supervise: the real supervisor with this program as the worker: who it is, what it has,
- * restarts, and that nothing outlives anything. */
+/* broker/supervise: the real supervisor with this program as the worker. Checks its users, rights,
+ * restarts, and that all processes end together. */
 #include "supervisor/supervise_api.h"
 
 #include "supervised_worker.h"
@@ -10,13 +10,13 @@
 #include <linux/capability.h>
 #include <sys/resource.h>
 
-/* Every capability that the supervisor may hold: the broker's ten, and what starting and ending a
- * pair takes. */
+/* The capabilities that the supervisor may hold: the broker's ten, and those needed to start and
+ * end a pair. */
 #define BROKER_CAPS                                                                                \
     (CAP(SYS_ADMIN) | CAP(SYS_PTRACE) | CAP(DAC_READ_SEARCH) | CAP(PERFMON) | CAP(BPF) |           \
      CAP(SYSLOG) | CAP(SYS_CHROOT) | CAP(SETUID) | CAP(SETGID) | CAP(KILL))
 #define SUPERVISOR_CAPS (BROKER_CAPS | CAP(SETPCAP) | CAP(SYS_NICE))
-#define MEMLOCK_BYTES 65536 /* of who starts it: what was usual before Linux 5.16 */
+#define MEMLOCK_BYTES 65536 /* the caller's limit; usual before Linux 5.16 */
 #define CAP(name) (UINT64_C(1) << CAP_##name)
 
 static char store[64];
@@ -33,7 +33,7 @@ static bool read_note(const char *name, char *text, size_t size)
     n = fd < 0 ? -1 : read(fd, text, size - 1);
     close_fd(fd);
     text[MAX(n, 0)] = '\0';
-    if (n > 0) /* else it is still being written */
+    if (n > 0) /* otherwise it is still being written */
         unlink(path);
     return n > 0;
 }
@@ -90,7 +90,7 @@ static pid_t field_pid(const char *text)
     return (pid_t)strtol(strchr(text, '=') + 1, NULL, 10);
 }
 
-/* The children of @parent; their number. */
+/* Finds the children of @parent. Returns their number. */
 static int children(pid_t parent, pid_t *ret, int max)
 {
     char path[64], text[256] = "";
@@ -177,13 +177,14 @@ START_TEST(the_worker_is_nobody_and_has_what_it_needs)
     ck_assert_str_eq(text, expected);
     ck_assert_str_eq(comm_of(w), "flamed\n");
     ck_assert_str_eq(comm_of(b), "flamed-broker\n");
-    ck_assert_int_eq(getsid(w), w); /* no terminal's signals */
+    ck_assert_int_eq(getsid(w), w); /* gets no signals of a terminal */
     ck_assert_int_eq(stop(SIGTERM), 0);
     ck_assert(gone(w) && gone(b));
 }
 END_TEST
 
-/* Capabilities in every set are among @most, and neither an exec nor a call brings more. */
+/* Checks that all sets of capabilities are within @most, and that neither an exec nor a call can
+ * add more. */
 static void check_confined(pid_t pid, uint64_t most)
 {
     static const char *const SETS[] = { "CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb" };
@@ -216,16 +217,16 @@ START_TEST(nobody_holds_more_than_it_needs)
     check_confined(supervisor, SUPERVISOR_CAPS);
     check_confined(b, BROKER_CAPS);
     check_confined(w, 0);
-    /* Of what the broker had to have to start, it lost nothing on the way. */
+    /* The broker still has all that it needs to start. */
     if ((status_field(getpid(), "CapEff", 16) & BROKER_CAPS) == BROKER_CAPS)
         ck_assert_uint_eq(status_field(b, "CapEff", 16), BROKER_CAPS);
-    /* BPF maps count towards it before Linux 5.11, and flamed was started with 64 KiB. */
+    /* Before Linux 5.11 BPF maps count for this limit. flamed was started with 64 KiB. */
     if (status_field(getpid(), "CapEff", 16) & CAP(SYS_RESOURCE))
         ck_assert_uint_eq(memlock_of(b), RLIM_INFINITY);
-    /* What enters containers, or opens their files, takes nothing of that along. */
+    /* Processes that enter containers, or open their files, inherit none of that. */
     for (int i = children(b, all, ARRAY_SIZE(all)) - 1; i >= 0; i--) {
         for (int k = 0; k < 500 && status_field(all[i], "CapPrm", 16) & ~BROKER_CAPS; k++)
-            usleep(10000); /* it is still giving them up */
+            usleep(10000); /* it is still dropping them */
         check_confined(all[i], BROKER_CAPS);
         ck_assert_uint_eq(memlock_of(all[i]), 0);
     }
@@ -256,7 +257,7 @@ START_TEST(whichever_dies_both_come_back)
     b = broker_pid(w);
     kill(w, SIGKILL);
     ck_assert(gone(b));
-    wait_note("worker", text, sizeof(text)); /* it reads its configuration again from the start */
+    wait_note("worker", text, sizeof(text)); /* a hangup makes it read its configuration again */
     ck_assert_ptr_nonnull(strstr(text, "config=hello run=2 "));
     ck_assert_int_ne(field_pid(text), w);
     w = field_pid(text);

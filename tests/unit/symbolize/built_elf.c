@@ -53,7 +53,7 @@ void built_write(const char *path, const void *p, size_t n)
     _cleanup_fclose_ FILE *f = fopen(path, "we");
 
     if (!f || fwrite(p, 1, n, f) != n)
-        abort(); /* also called where check does not run yet */
+        abort(); /* also called where no assertion can run yet */
 }
 
 static bool build_all(void)
@@ -70,7 +70,8 @@ static bool build_all(void)
                                        "-o", built_path("noid"), built_path("a.c"), NULL }) &&
            built_run((const char *[]){ "g++", "-O1", "-o", built_path("cxx"), built_path("b.cc"),
                                        NULL }) &&
-           /* a stripped file with its symbols elsewhere: by build-id, by link, packed inside */
+           /* a stripped file with its symbols elsewhere: found by build-id, by link, packed
+            * inside */
            built_run((const char *[]){ "objcopy", "--only-keep-debug", built_path("pie"),
                                        built_path("pie.debug"), NULL }) &&
            built_run((const char *[]){ "objcopy", "--strip-all", built_path("pie"),

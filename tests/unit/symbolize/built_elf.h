@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ELF files as compilers and strip leave them, in a folder of the test's: "pie", "fixed" (where it
- * lies), "shared", "noid" (no build-id), "cxx", and of these "stripped", "bare", "unlinked",
- * "linked", "minidebug", with "pie.debug" and "noid.debug".
+ * ELF files in the forms that compilers and strip make, in the test's own folder: "pie", "fixed"
+ * (at a fixed address), "shared", "noid" (no build-id), "cxx". Also "stripped", "bare", "unlinked",
+ * "linked" and "minidebug" variants, with "pie.debug" and "noid.debug".
  */
 #pragma once
 
 #include "elf/elf_file.h"
 
-/* Makes them. 0; 77: compilers are missing; 1. */
+/* Makes the files. 0; 77: compilers are missing; 1: failed. */
 int built_set_up(void);
 void built_tear_down(void);
-/* Returns the path of a file there; the last eight stay valid. */
+/* Returns the path of such a file. The last eight paths stay valid. */
 const char *built_path(const char *name);
 void built_write(const char *path, const void *p, size_t n);
 
-/* Runs a program to its end; false when it is missing or fails. */
+/* Runs a program to its end. Returns false if it is missing or fails. */
 bool built_run(const char *const argv[]);
 
 struct built {
@@ -25,5 +25,5 @@ struct built {
 };
 struct built built_load(const char *path);
 void built_close(struct built *b);
-/* Returns the symbol that is called @name, or NULL. */
+/* Returns the symbol named @name, or NULL. */
 const struct symbol *built_symbol(const struct symbol_table *t, const char *name);

@@ -40,13 +40,13 @@ __attribute__((noinline)) unsigned long outer(unsigned long x, unsigned n)
     return sum;
 }
 
-#ifdef __clang__ /* which has no functions in functions */
+#ifdef __clang__ /* clang has no nested functions */
 __attribute__((noinline)) unsigned long nesting(unsigned long x)
 {
     return mix(x);
 }
 #else
-/* A function in a function, which is not inlined. */
+/* A nested function that is not inlined. */
 __attribute__((noinline)) unsigned long nesting(unsigned long x)
 {
     __extension__ __attribute__((noinline)) unsigned long inner(unsigned long y)
@@ -58,7 +58,7 @@ __attribute__((noinline)) unsigned long nesting(unsigned long x)
 }
 #endif
 
-/* Code in two places: the rest is far away. */
+/* Code in two places: the cold part lies far away. */
 __attribute__((noinline, cold)) unsigned long seldom(unsigned long x)
 {
     return choose(x, 3);

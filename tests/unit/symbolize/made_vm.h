@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A JVM of our own making, in place of hotspot/: it has one piece of code, and counts what it is
- * asked for. */
+/* A fake JVM in place of hotspot/. It has one piece of code, and counts its calls. */
 #pragma once
 
 #include "hotspot/code/code.h"
@@ -9,15 +8,15 @@
 extern struct made_vm {
     struct hotspot_code code;
     struct hotspot_location at[HOTSPOT_INLINE_MAX];
-    bool jvmci; /* its code of level 4 is compiled so */
+    bool jvmci; /* true: a JVMCI compiler made its level-4 code */
     int locations;
     bool gone, empty;
     const char *class_name;
     uint64_t const_method;
     unsigned finds, stills, locates, reads, lists, singles, prepared, prepared_code, checks;
-    bool counts; /* the classes that it unloads: */
+    bool counts; /* true: it counts unloaded classes */
     uint64_t unloads;
-    bool redefines; /* or may */
+    bool redefines; /* true: it redefines classes, or may */
 } jvm;
 
 extern struct made_thread {
@@ -25,4 +24,4 @@ extern struct made_thread {
     const char *name;
 } threads[4];
 
-extern struct hotspot_vm *const VM; /* stands for jvm */
+extern struct hotspot_vm *const VM; /* the address of jvm */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* This machine's own files in the place of the broker's answers, for tests of symbolize/. */
+/* Files of this machine in place of the broker's answers, for tests of symbolize/. */
 #pragma once
 
 #include "base/cleanup.h"
@@ -11,7 +11,7 @@ struct local_files {
     const char *perf_map;          /* path; NULL: none */
     const char *debug, *debuglink; /* paths of the separate debug file; NULL: none */
     const char *kallsyms;          /* path; NULL: refused */
-    const char *maps;              /* path; NULL: of the process */
+    const char *maps;              /* path; NULL: the process's own */
     unsigned maps_reads, mapped_opens, debug_asked, link_asked;
     char link_name[256];
 };

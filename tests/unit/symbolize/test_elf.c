@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* symbolize/: ELF files as compilers and strip leave them, and the cache of them. */
+/* symbolize/: ELF files in the forms that compilers and strip make, and their cache. */
 #include "built_elf.h"
 #include "suite.h"
 
@@ -19,7 +19,7 @@ START_TEST(functions_of_a_compiled_file)
     const struct symbol *shown = built_symbol(&l.symbols, "shown"), *sized, *label;
 
     ck_assert(shown);
-    ck_assert(built_symbol(&l.symbols, "hidden")); /* static */
+    ck_assert(built_symbol(&l.symbols, "hidden")); /* a static function */
     ck_assert(built_symbol(&l.symbols, "weak_name"));
     ck_assert_msg(!built_symbol(&l.symbols, "__under"),
                   "the exported name without underscores is better");
@@ -61,8 +61,8 @@ START_TEST(offsets_become_addresses)
 }
 END_TEST
 
-/* Two segments hold the same byte of the file, as at the seam of text and data: the executable one
- * is meant. */
+/* Two segments have the same byte of the file, as at the border of text and data. The executable
+ * one counts. */
 START_TEST(the_executable_segment_is_meant)
 {
     static const struct elf_segment SEGMENTS[] = {
@@ -112,8 +112,8 @@ START_TEST(a_stripped_file_knows_where_its_symbols_went)
 }
 END_TEST
 
-/* "hidden" has no name in the stripped file, but its begin is known, and "shown" keeps its own name
- * in a library, which exports it. */
+/* The stripped file has no name for "hidden", but its begin is known. A library exports "shown", so
+ * that keeps its name. */
 START_TEST(a_stripped_file_knows_where_functions_begin)
 {
     static const char *const FILES[] = { "pie", "shared" };
@@ -138,7 +138,7 @@ START_TEST(a_stripped_file_knows_where_functions_begin)
     s = symbol_table_find(&t, shown->start);
     snprintf(want, sizeof(want), "+0x%llx", (unsigned long long)shown->start);
     ck_assert(s && span_eq_str(symbol_name(&t, s), _i ? "shown" : want));
-    /* Where there are symbols it is not looked for. */
+    /* A file with symbols needs no debug file. */
     symbol_builder_deinit(&b);
     symbol_builder_init(&b, ELF_SYMBOLS_MAX, 1 << 20);
     ck_assert_int_eq(elf_file_starts(whole.file, &b), 0);
@@ -173,7 +173,7 @@ END_TEST
 
 /* ---- the cache ---- */
 
-static const char *opened; /* what "mapped" gives */
+static const char *opened; /* the file that "mapped" returns */
 
 static int give_opened(struct broker *cookie, const struct proc_id *id, uint64_t start,
                        uint64_t end, int *ret_fd, struct error *err)
@@ -224,18 +224,17 @@ START_TEST(the_cache_finds_debug_files_and_shares)
     a = cache_load(c, &files, "pie");
     b = cache_load(c, &files, "pie");
     ck_assert_uint_eq(a.slot, b.slot);
-    ck_assert_uint_eq(l.debug_asked, 0); /* has its own symbols */
+    ck_assert_uint_eq(l.debug_asked, 0); /* it has its own symbols */
     bare = cache_load(c, &files, "stripped");
     ck_assert_uint_eq(l.debug_asked, 1);
     ck_assert(!ref_has(c, bare, "hidden"));
-    /* The same file with its debug file at hand is another content; the bare one stays as it was.
-     */
+    /* The same file with its debug file has other symbols. The bare one stays as it was. */
     l.debug = built_path("pie.debug");
     full = cache_load(c, &files, "stripped");
     ck_assert(ref_has(c, full, "hidden"));
     ck_assert(!ref_has(c, bare, "hidden"));
     ck_assert_uint_eq(cache_load(c, &files, "stripped").slot, full.slot);
-    /* A debug file of something else is not believed. */
+    /* A debug file of another program is refused. */
     l.debug = built_path("fixed");
     ck_assert_uint_eq(cache_load(c, &files, "stripped").slot, bare.slot);
     l.debug = "/nonexistent";

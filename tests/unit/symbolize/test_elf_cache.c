@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Symbol files that are read on a thread of their own: a large one costs the caller nothing. */
+/* Symbol files are read on their own thread: a large file costs the caller no time. */
 #include "suite.h"
 #include "symbol_files.h"
 
@@ -29,7 +29,7 @@ static void put(FILE *f, const void *p, size_t n)
     ck_assert_uint_eq(fwrite(p, 1, n, f), n);
 }
 
-/* An ELF file with @count functions "function_N", 16 bytes each. */
+/* Writes an ELF file with @count functions "function_N" of 16 bytes. */
 static void write_elf(uint32_t count)
 {
     static const char NAMES_TEXT[] = "\0.text\0.symtab\0.strtab\0.names";
@@ -155,7 +155,7 @@ static void check_image(struct elf_ref ref)
     ck_assert(span_eq_str(symbol_name(&image->symbols, s), "function_00049999"));
 }
 
-/* By the clock of this thread's own CPU time: what else runs on the machine does not matter. */
+/* Measured by this thread's own CPU time, so that other load does not matter. */
 START_TEST(a_large_file_costs_the_caller_nothing)
 {
     struct elf_ref ref = ELF_REF_NULL, again = ELF_REF_NULL, third = ELF_REF_NULL;
@@ -180,7 +180,7 @@ START_TEST(a_large_file_costs_the_caller_nothing)
     ck_assert_int_eq(elf_cache_settle(cache, &ref), 0);
     ck_assert_int_eq(elf_cache_settle(cache, &again), 0);
     check_image(ref);
-    ck_assert_uint_eq(ref.slot, again.slot); /* of the same file, and read once */
+    ck_assert_uint_eq(ref.slot, again.slot); /* the same file, read once */
     ck_assert_int_eq(load(&third), 0);
     ck_assert_uint_eq(ref.slot, third.slot);
     elf_cache_stats(cache, &stats);
@@ -232,7 +232,7 @@ static int load_small(struct broker *cookie, const struct proc_id *id, uint64_t 
     return local_open("/proc/self/exe", ret_fd);
 }
 
-/* Twelve large files of one owner are asked for before the small one of another. */
+/* Twelve large files of one owner are requested before a small one of another owner. */
 START_TEST(files_of_one_owner_do_not_starve_another)
 {
     struct elf_ref alice[12] = { 0 }, bob = ELF_REF_NULL;
@@ -259,7 +259,7 @@ START_TEST(files_of_one_owner_do_not_starve_another)
 }
 END_TEST
 
-/* Waits for nothing but the eventfd, as the engine does. */
+/* Waits only for the eventfd, as the engine does. */
 START_TEST(the_owner_is_woken_when_a_file_is_read)
 {
     struct pollfd woken = { .fd = wake_fd, .events = POLLIN };
@@ -287,13 +287,13 @@ START_TEST(it_ends_in_the_middle)
     ck_assert_int_eq(elf_cache_new(4, /* background= */ true, wake_fd, &memory, &cache), 0);
     for (int i = 0; i < 3; i++)
         ck_assert_int_eq(load(&ref), ELF_CACHE_PENDING);
-    cache = elf_cache_free(cache); /* the sanitizer sees whether all of it goes */
+    cache = elf_cache_free(cache); /* a sanitizer reports leaks */
 }
 END_TEST
 
 /* ---- memory ---- */
 
-/* What the symbols of @count functions take. */
+/* Returns the memory for symbols of @count functions. */
 static uint64_t taken_by(uint32_t count)
 {
     struct elf_ref ref = ELF_REF_NULL;
@@ -317,8 +317,8 @@ static bool is_named(struct elf_ref ref)
     return image && image->symbols.count;
 }
 
-/* Files of alice's, in use all the time, until she has her share: those that follow are kept
- * without symbols, and bob's have theirs. */
+/* alice's files, always in use, fill her share. Her further files get no symbols, and bob's still
+ * do. */
 START_TEST(an_owner_has_a_share_of_memory)
 {
     struct elf_ref alice[10], bob = ELF_REF_NULL;
@@ -336,14 +336,14 @@ START_TEST(an_owner_has_a_share_of_memory)
         ck_assert_int_eq(load_of(1, SYMBOLS + i, &alice[i]), 0);
     for (size_t i = 0; i < ARRAY_SIZE(alice); i++)
         named += is_named(alice[i]);
-    ck_assert_uint_eq(named, 4); /* of five, and what those without symbols take */
+    ck_assert_uint_eq(named, 4); /* of five files; those without symbols need some memory, too */
     ck_assert(is_named(alice[0]));
     elf_cache_stats(cache, &stats);
     ck_assert_uint_eq(stats.nameless, ARRAY_SIZE(alice) - named);
     ck_assert_uint_eq(stats.left_out, ARRAY_SIZE(alice) - named);
     ck_assert_int_eq(load_of(2, SYMBOLS + 20, &bob), 0);
     ck_assert(is_named(bob));
-    /* The same file, of another owner who has room. */
+    /* The same file for another owner, who has room. */
     ck_assert_int_eq(load_of(1, SYMBOLS + 9, &alice[9]), 0);
     ck_assert(!is_named(alice[9]));
     ck_assert_int_eq(elf_cache_load(cache, 3, &files, &ID, 0, 4096, &bob, NULL), 0);
@@ -351,7 +351,7 @@ START_TEST(an_owner_has_a_share_of_memory)
 }
 END_TEST
 
-/* An owner that has more gives way to one that has less, never the other way round. */
+/* An owner with more memory gives way to one with less, never the other way round. */
 START_TEST(who_has_more_gives_way)
 {
     struct elf_ref alice[8], bob[6];
@@ -375,7 +375,7 @@ START_TEST(who_has_more_gives_way)
 }
 END_TEST
 
-/* Once there is room, what was left out is read again when it is asked for. */
+/* Once there is room, a file that was left out is read when it is requested again. */
 START_TEST(what_was_left_out_comes_when_there_is_room)
 {
     struct elf_ref ref = ELF_REF_NULL;
@@ -435,7 +435,7 @@ START_TEST(samples_are_held_in_order_and_bounded)
     while (pending_add(&h, &p, &rec, words, SPAN_NULL, 0))
         ck_assert_uint_le(h.bytes.used, PENDING_BYTES_MAX / 2);
     ck_assert_uint_gt(h.bytes.used, PENDING_BYTES_MAX / 3);
-    ck_assert(pending_add(&h, &other, &rec, words, SPAN_NULL, 0)); /* another owner's */
+    ck_assert(pending_add(&h, &other, &rec, words, SPAN_NULL, 0)); /* another owner */
     ck_assert_uint_eq(other.pins, 1);
     pending_deinit(&h);
     ck_assert_uint_eq(p.pins + other.pins, 0);

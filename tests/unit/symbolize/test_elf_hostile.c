@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* symbolize/: ELF files as somebody hostile would write them. */
+/* symbolize/: ELF files written by an attacker. */
 #include "built_elf.h"
 #include "suite.h"
 
@@ -45,8 +45,8 @@ START_TEST(a_giant_is_refused)
 }
 END_TEST
 
-/* Each 8 bytes of the headers in turn become extreme: nothing may crash (this test runs under
- * sanitizers), and opening may fail or not. */
+/* Sets each 8 bytes of the headers to extreme values. Opening may fail, but must not crash (this
+ * test runs under sanitizers). */
 START_TEST(spoilt_headers_do_no_harm)
 {
     static const uint64_t VALUES[] = { 0, 1, UINT32_MAX, UINT64_MAX, INT64_MAX, UINT64_C(1) << 40 };
@@ -95,7 +95,7 @@ START_TEST(spoilt_headers_do_no_harm)
 }
 END_TEST
 
-/* A file that is cut while we hold it must not end us. */
+/* A file that is truncated while it is open must not crash the process. */
 START_TEST(a_file_cut_short_does_no_harm)
 {
     static unsigned char bytes[1 << 20];
@@ -112,7 +112,7 @@ START_TEST(a_file_cut_short_does_no_harm)
     ck_assert_int_eq(elf_file_symbols(f, &b), 0);
     for (size_t i = 0; i < b.count; i++)
         ck_assert_uint_eq((unsigned)b.items[i].name_n,
-                          strlen("[plt]")); /* of headers read before the cut */
+                          strlen("[plt]")); /* the headers were read before the truncation */
 }
 END_TEST
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* symbolize/inlines: what is kept of files and for how long, and that whatever a limit leaves out
- * says so: a warning counts it. */
+/* symbolize/inlines: which parts of files are kept, and for how long. A warning counts everything
+ * that a limit leaves out. */
 #include "suite.h"
 
 #include "symbolize/inlines.h"
@@ -42,7 +42,7 @@ static int run(const char *const argv[], int out)
     return status < 0 || waitpid(pid, &status, 0) < 0 ? -1 : status;
 }
 
-/* The file whose number is the mapping's start. */
+/* Returns a file by number: the start of the mapping. */
 static int mapped(struct broker *cookie, const struct proc_id *id, uint64_t start, uint64_t end,
                   int *ret_fd, struct error *err)
 {
@@ -102,7 +102,7 @@ static enum dwarf_state state_of(uint32_t f, uint64_t address, size_t *count)
     return inlines_get(inlines, f, address, frames, count);
 }
 
-/* Reads until nothing more is wanted. */
+/* Reads until no request is left. */
 static uint64_t settle(uint64_t now_ns)
 {
     for (unsigned turn = 0; inlines_reads(inlines); turn++) {
@@ -120,7 +120,7 @@ START_TEST(answers_are_kept_a_minute)
     size_t count;
 
     ck_assert_uint_ne(f, 0);
-    ck_assert_uint_eq(file(0, NOW), f); /* the same one */
+    ck_assert_uint_eq(file(0, NOW), f); /* the same file */
     ck_assert_int_eq(state_of(f, main_address, &count), DWARF_NOT_READ);
     inlines_want(inlines, f, main_address, NOW);
     ck_assert(inlines_reads(inlines));
@@ -132,11 +132,11 @@ START_TEST(answers_are_kept_a_minute)
     inlines_poll(inlines, now_ns + INLINES_IDLE_NS + 1);
     ck_assert(!inlines_knows(inlines, f));
     ck_assert_int_eq(state_of(f, main_address, &count), DWARF_NOT_READ);
-    ck_assert_uint_gt(file(0, now_ns), f); /* a number is never used again */
+    ck_assert_uint_gt(file(0, now_ns), f); /* numbers are never reused */
 }
 END_TEST
 
-/* Nothing more is read where its owner's share is used up; what was taken is given back. */
+/* If the owner's share is used up, no more is read, and the file's memory is freed. */
 START_TEST(a_file_keeps_to_its_owners_share)
 {
     uint32_t f = file(0, NOW);
@@ -153,7 +153,7 @@ START_TEST(a_file_keeps_to_its_owners_share)
 }
 END_TEST
 
-/* What is beyond is not read, in a file that can be: this is what the warning counts. */
+/* Addresses beyond the limit are not read, in a file that could be. The warning counts these. */
 START_TEST(addresses_beyond_the_limit_are_not_read)
 {
     const uint64_t beyond = main_address + INLINES_ADDRESSES_MAX;
@@ -179,11 +179,11 @@ START_TEST(the_file_not_asked_for_the_longest_makes_room)
     for (uint64_t i = 1; i < INLINES_FILES_MAX; i++)
         ck_assert_uint_ne(file(i, NOW + i), 0);
     second = file(1, NOW + 1);
-    file(0, NOW + INLINES_FILES_MAX); /* it is asked for again: the second is the oldest now */
+    file(0, NOW + INLINES_FILES_MAX); /* requested again, so the second is the oldest now */
     last = file(INLINES_FILES_MAX, NOW + INLINES_FILES_MAX);
     ck_assert(inlines_knows(inlines, first));
     ck_assert(!inlines_knows(inlines, second));
-    inlines_want(inlines, second, main_address, NOW); /* nobody's */
+    inlines_want(inlines, second, main_address, NOW); /* of no process */
     inlines_want(inlines, last, main_address, NOW);
     settle(2 * NOW);
     ck_assert_int_eq(state_of(second, main_address, &count), DWARF_NOT_READ);
@@ -192,7 +192,7 @@ START_TEST(the_file_not_asked_for_the_longest_makes_room)
 }
 END_TEST
 
-/* There is nothing to read, so nothing was not read: no warning. */
+/* There is nothing to read, so nothing was left out: no warning. */
 START_TEST(a_file_without_is_no_loss)
 {
     uint32_t f = file(INLINES_FILES_MAX + 1, NOW);
@@ -203,11 +203,11 @@ START_TEST(a_file_without_is_no_loss)
     settle(NOW);
     ck_assert_int_eq(state_of(f, main_address, &count), DWARF_NOT_READ);
     ck_assert(!inlines_has_any(inlines, f));
-    ck_assert_uint_eq(file(INLINES_FILES_MAX + 2, NOW), 0); /* it cannot be had */
+    ck_assert_uint_eq(file(INLINES_FILES_MAX + 2, NOW), 0); /* it cannot be opened */
 }
 END_TEST
 
-/* What dwz moved to a file that others share is looked for by build-id, then by its path. */
+/* dwz moved parts to a file that others share. That is found by build-id, then by its path. */
 START_TEST(the_shared_file_is_asked_for_by_its_name)
 {
     static const struct {
@@ -252,7 +252,7 @@ START_TEST(the_shared_file_is_asked_for_by_its_name)
 }
 END_TEST
 
-/* A program with debug information, in so many copies, and one without. */
+/* Makes copies of a program with debug information, and one program without. */
 static bool make_files(void)
 {
     char program[256], bare[256], symbols[4096] = "";

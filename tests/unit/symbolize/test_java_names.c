@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* symbolize/: Java frames and threads over a JVM of our own making: when it is asked, and what is
- * believed. */
+/* symbolize/: Java frames and threads of a fake JVM: when the JVM is read, and which results are
+ * used. */
 #include "symbolize/java.h"
 #include "symbolize/threads.h"
 #include "unwind/unwind.h"
@@ -59,8 +59,8 @@ static const char *text(uint32_t string)
     return frame_table_get_string(frames, string).p;
 }
 
-/* What a stack will ask for, and is not known since a moment ago, is read at once: methods of the
- * interpreter and code alike. */
+/* Words of a stack that are not known since a moment ago are read at once: the interpreter's
+ * methods and code. */
 START_TEST(prepares_what_is_not_known)
 {
     const uint64_t interpreted_word = (uint64_t)UNWIND_INTERPRETED << UNWIND_KIND_SHIFT;
@@ -82,7 +82,7 @@ START_TEST(prepares_what_is_not_known)
     ck_assert_uint_eq(jvm.prepared, 12);
     ck_assert_uint_eq(jvm.prepared_code, 4);
     java_names_code(names, VM, stack[2], /* is_return_address= */ true, 1, ids, ARRAY_SIZE(ids));
-    java_names_prepare(names, VM, stack, 5, 1, 1); /* nothing is left to be read */
+    java_names_prepare(names, VM, stack, 5, 1, 1); /* no word is left to read */
     ck_assert_uint_eq(jvm.prepared, 12);
     ck_assert_uint_eq(jvm.reads, 2);
 }
@@ -111,7 +111,7 @@ START_TEST(inlined_frames_innermost_first)
     ck_assert_str_eq(text(f->signature), "(int, app.A)");
     ck_assert_str_eq(text(f->file), "A.java");
     ck_assert_uint_eq(java_names_methods(names), 3);
-    /* No room: cut, not overrun. */
+    /* The buffer is full: the frames are cut. */
     ck_assert_uint_eq(java_names_code(names, VM, compiled(0x10010, 7), true, 1, ret, 2), 2);
 }
 END_TEST
@@ -128,7 +128,7 @@ static const struct {
     { HOTSPOT_CODE_COMPILED, 4, 1, FRAME_C2, false },
     { HOTSPOT_CODE_NATIVE, 0, 1, FRAME_C2, false },
     { HOTSPOT_CODE_COMPILED, 4, -EBADMSG, FRAME_C2,
-      false }, /* no debug information: the method alone */
+      false }, /* no debug information: only the method is known */
     { HOTSPOT_CODE_COMPILED, 4, 1, FRAME_JVMCI, true },
     { HOTSPOT_CODE_COMPILED, 3, 1, FRAME_C1, true },
     { HOTSPOT_CODE_NATIVE, 0, 1, FRAME_C2, true },
@@ -171,7 +171,7 @@ START_TEST(a_compile_id_names_code_for_good)
     ck_assert_uint_eq(
         java_names_code(names, VM, compiled(0x10010, 8), true, 60 * NSEC_PER_SEC, again, 64), 1);
     ck_assert_uint_ne(first[0], again[0]);
-    /* Code that was gone before it was read stays unknown, and is asked for once. */
+    /* Code that was gone before it was read stays unknown, and is read once. */
     ck_assert_uint_eq(java_names_code(names, VM, compiled(0x10020, 7), true, 1, again, 64), 0);
     ck_assert_uint_eq(jvm.finds, 3);
     ck_assert_uint_eq(java_names_code(names, VM, compiled(0x10020, 7), true, 1, again, 64), 0);
@@ -195,7 +195,7 @@ START_TEST(an_address_alone_is_believed_for_10_ms)
     ck_assert_uint_eq(jvm.stills, 1);
     ck_assert_uint_eq(jvm.locates, 1);
     ck_assert_uint_eq(first[0], again[0]);
-    /* exact and return address are looked up apart: they may lie in different calls */
+    /* exact and return addresses have separate entries, as they may lie in different calls */
     java_names_code(names, VM, 0x10010, false, now, again, 64);
     ck_assert_uint_eq(jvm.locates, 2);
     jvm.code.compile_id = 8;
@@ -209,7 +209,7 @@ START_TEST(an_address_alone_is_believed_for_10_ms)
 }
 END_TEST
 
-/* What an address means changes just when the table of addresses is full and has to move. */
+/* The meaning of an address changes just when the full table of addresses grows. */
 START_TEST(a_new_meaning_while_the_table_grows)
 {
     uint32_t first[HOTSPOT_INLINE_MAX], again[HOTSPOT_INLINE_MAX];
@@ -276,7 +276,7 @@ START_TEST(memory_of_a_method_that_became_another_is_noticed)
 }
 END_TEST
 
-/* The next class often gets the very memory of the one that was unloaded, word for word. */
+/* A new class often gets exactly the memory of the unloaded one, word for word. */
 START_TEST(a_class_in_the_place_of_another_has_its_own_name)
 {
     uint32_t first[64], second[64], a, b;
@@ -294,7 +294,7 @@ START_TEST(a_class_in_the_place_of_another_has_its_own_name)
 }
 END_TEST
 
-/* Names an interpreted frame of a sample that was taken 50 ms before @now_ns. */
+/* Names an interpreted frame of a sample taken 50 ms before @now_ns. */
 static const struct frame *steady_at(uint64_t now_ns)
 {
     uint64_t words[] = { (uint64_t)UNWIND_INTERPRETED << UNWIND_KIND_SHIFT | 0x200, 0x3000 };
@@ -312,7 +312,7 @@ START_TEST(a_method_is_read_once_while_no_class_is_unloaded)
 
     jvm.counts = true;
     first = steady_at(now_ns)->function;
-    steady_at(now_ns + NSEC_PER_SEC); /* from here on it is known how many were unloaded */
+    steady_at(now_ns + NSEC_PER_SEC); /* from here on the number of unloaded classes is known */
     reads = jvm.reads;
     for (uint64_t i = 2; i <= 10; i++)
         ck_assert_uint_eq(steady_at(now_ns + i * NSEC_PER_SEC)->function, first);
@@ -324,7 +324,7 @@ START_TEST(a_method_is_read_once_while_no_class_is_unloaded)
     jvm.class_name = "app/Bar$$Lambda$4+0x0000000800c03000";
     other = steady_at(now_ns + 13 * NSEC_PER_SEC)->function;
     ck_assert_uint_ne(other, first);
-    jvm.counts = false; /* as one without counters: each sample has it read */
+    jvm.counts = false; /* a JVM without counters: read again for each sample */
     reads = jvm.reads;
     for (uint64_t i = 14; i <= 20; i++)
         ck_assert_uint_eq(steady_at(now_ns + i * NSEC_PER_SEC)->function, other);
@@ -332,7 +332,7 @@ START_TEST(a_method_is_read_once_while_no_class_is_unloaded)
 }
 END_TEST
 
-/* Redefining a class frees its methods, and no class is unloaded. */
+/* Redefining a class frees its methods without unloading a class. */
 START_TEST(a_method_is_read_again_while_classes_may_be_redefined)
 {
     uint64_t now_ns = 100 * NSEC_PER_SEC;
@@ -342,13 +342,13 @@ START_TEST(a_method_is_read_again_while_classes_may_be_redefined)
     first = steady_at(now_ns)->function;
     steady_at(now_ns + NSEC_PER_SEC);
     ck_assert_uint_eq(steady_at(now_ns + 2 * NSEC_PER_SEC)->function, first);
-    jvm.redefines = true; /* an agent has come */
+    jvm.redefines = true; /* an agent was loaded */
     jvm.class_name = "app/Other";
     ck_assert_uint_ne(steady_at(now_ns + 3 * NSEC_PER_SEC)->function, first);
 }
 END_TEST
 
-/* How often a stub called @name was looked for, of five samples within five seconds. */
+/* Returns how often stub @name was searched, for five samples within five seconds. */
 static unsigned finds_of_stub(const char *name, bool part)
 {
     uint64_t word = (uint64_t)UNWIND_STUB << UNWIND_KIND_SHIFT | 0x10010;
@@ -363,7 +363,7 @@ static unsigned finds_of_stub(const char *name, bool part)
     for (uint64_t i = 1; i <= 5; i++) {
         uint64_t now_ns = 100 * NSEC_PER_SEC + i * 1100 * NSEC_PER_MSEC;
 
-        steady_at(now_ns); /* which asks what was unloaded */
+        steady_at(now_ns); /* reads how many classes were unloaded */
         java_names_prepare(names, VM, &word, 1, now_ns, now_ns);
         ck_assert_uint_eq(java_names_code(names, VM, word, true, now_ns, ret, 64), 1);
     }
@@ -382,15 +382,14 @@ START_TEST(a_part_of_the_routines_is_found_once)
 }
 END_TEST
 
-/* Upcall stubs are freed, whatever becomes of classes. */
+/* Upcall stubs may be freed at any time, independent of classes. */
 START_TEST(other_stubs_are_found_each_second)
 {
     ck_assert_uint_eq(finds_of_stub("upcall_stub_(Ljava/lang/Object;)V", false), 5);
 }
 END_TEST
 
-/* Samples that are named late have the name of what was there when they were taken: as the readings
- * before and after them tell. */
+/* Samples that are named late get the name of their time, by the readings before and after them. */
 START_TEST(late_samples_have_the_name_of_their_time)
 {
     const uint64_t ms = NSEC_PER_MSEC;
@@ -405,9 +404,9 @@ START_TEST(late_samples_have_the_name_of_their_time)
         uint32_t id = java_names_interpreted(names, VM, 0x200, 0x9003, at * ms, 250 * ms);
 
         ck_assert_uint_eq(get(id)->function, at < 150 ? old : new);
-        ck_assert_uint_eq(get(id)->line, at < 150 ? 0 : 103); /* its bytecode cannot be asked */
+        ck_assert_uint_eq(get(id)->line, at < 150 ? 0 : 103); /* its bytecode is gone */
     }
-    /* A method that cannot be read any more was there a moment before. */
+    /* A method that can no longer be read existed a moment before. */
     jvm.gone = true;
     gone = java_names_interpreted(names, VM, 0x200, 0x9003, 260 * ms, 400 * ms);
     ck_assert_uint_eq(get(gone)->function, new);
@@ -435,7 +434,7 @@ START_TEST(interpreted_frames_have_lines)
     ck_assert_uint_eq(get(a)->line, 103);
     ck_assert_uint_eq(interpreted(VM, 0x200, 0x9003, 2), a);
     ck_assert_uint_eq(jvm.reads, 1);
-    ck_assert_uint_eq(get(interpreted(VM, 0x200, 0, 2))->line, 100); /* at its entry */
+    ck_assert_uint_eq(get(interpreted(VM, 0x200, 0, 2))->line, 100); /* line of its entry */
     ck_assert_uint_eq(get(interpreted(VM, 0x200, 0x7777, 2))->line, 0);
     jvm.const_method = 0x6000;
     jvm.class_name = "app/Other";
@@ -478,7 +477,7 @@ START_TEST(threads_have_the_names_that_java_gave_them)
         thread_names_get(t, VM, -1, 1, 1, 100, "http-nio-8080-e",
                          now + (uint64_t)i * NSEC_PER_MSEC);
     ck_assert_uint_eq(jvm.lists, 1);
-    /* A new comm is a new name; a thread that ended keeps its own. */
+    /* A new comm is a new name. A thread that ended keeps its name. */
     threads[0].name = "renamed";
     now += NSEC_PER_SEC;
     ck_assert_str_eq(text(thread_names_get(t, VM, -1, 1, 1, 100, "renamed", now)), "renamed");
@@ -487,14 +486,14 @@ START_TEST(threads_have_the_names_that_java_gave_them)
     ck_assert_str_eq(text(thread_names_get(t, VM, -1, 1, 1, 100, "renamed", now)), "renamed");
     ck_assert_str_eq(text(thread_names_get(t, NULL, -1, 1, 1, 100, "renamed", now)), "renamed");
     ck_assert_uint_eq(thread_names_get(t, VM, -1, 1, 1, 0, "x", now), 0);
-    /* In a container the id is another; it cannot be told without /proc. */
+    /* In a container the id differs, and needs /proc. */
     threads[0].name = "inside";
     ck_assert_uint_eq(thread_names_get(t, VM, -1, 1, 2, 4242, "x", now + NSEC_PER_SEC), 0);
     thread_names_free(t);
 }
 END_TEST
 
-/* A process has dozens of threads of the VM's own, and libraries. */
+/* A process has dozens of threads of the VM and of libraries. */
 START_TEST(threads_that_are_not_javas_share_a_list)
 {
     uint64_t now = NSEC_PER_SEC, step = THREADS_TRUST_NS / 20;
@@ -502,21 +501,21 @@ START_TEST(threads_that_are_not_javas_share_a_list)
 
     threads[0] = (struct made_thread){ .ns_tid = 100, .name = "main" };
     ck_assert_int_eq(thread_names_new(frames, &t), 0);
-    for (int i = 0; i < 12 * 20; i++, now += step) { /* each of them every 5 s */
+    for (int i = 0; i < 12 * 20; i++, now += step) { /* each thread every 5 s */
         if (i == 2 * 20)
             jvm.lists = 0;
         ck_assert_uint_eq(thread_names_get(t, VM, -1, 1, 1, 200 + i % 20, "GC Thread#0", now), 0);
     }
-    ck_assert_uint_le(jvm.lists, 4); /* after 10, 20, 40 and 60 s: it is told ever more surely */
-    /* One that began just before it came into the list has its name at once. */
+    ck_assert_uint_le(jvm.lists, 4); /* after 10, 20, 40 and 60 s, with growing certainty */
+    /* A thread that began just before it came into the list gets its name at once. */
     jvm.lists = 0;
     ck_assert_uint_eq(thread_names_get(t, VM, -1, 1, 1, 300, "java", now), 0);
     threads[1] = (struct made_thread){ .ns_tid = 300, .name = "late" };
     now += THREADS_LIST_MIN_NS;
     ck_assert_str_eq(text(thread_names_get(t, VM, -1, 1, 1, 300, "java", now)), "late");
     ck_assert_uint_le(jvm.lists, 2);
-    /* One that becomes Java's later has its name within a minute; at once if the kernel's changes.
-     */
+    /* A thread that later becomes a Java thread gets its name within a minute; at once if its comm
+     * changes. */
     threads[2] = (struct made_thread){ .ns_tid = 200, .name = "attached" };
     now += THREADS_LIST_MIN_NS;
     ck_assert_str_eq(text(thread_names_get(t, VM, -1, 1, 1, 200, "java", now)), "attached");

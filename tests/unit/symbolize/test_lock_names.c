@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* symbolize/: names of locks over a JVM of our own making: classes, ways of waiting, owners. */
+/* symbolize/: names of locks in a fake JVM: classes, ways of waiting, owners. */
 #include "symbolize/lock_names.h"
 
 #include "unwind/process.h"
@@ -13,13 +13,13 @@
 static struct {
     enum hotspot_lock_kind kind;
     bool owner_known;
-    int result; /* of reading a class; 0: as above */
+    int result; /* result of reading a class; 0: as above */
     unsigned classes_read, owners_read;
     struct hotspot_thread owners[3];
     size_t owner_count;
-    int list_result;                  /* of reading them */
-    uint64_t ended;                   /* the JavaThread that is another thread's now */
-    const struct hotspot_thread *one; /* that is known by its JavaThread alone */
+    int list_result;                  /* result of reading the list of threads */
+    uint64_t ended;                   /* a JavaThread that now belongs to another thread */
+    const struct hotspot_thread *one; /* a thread that is found by its JavaThread only */
 } jvm;
 
 static struct hotspot_vm *const VM = (struct hotspot_vm *)&jvm;
@@ -82,7 +82,7 @@ static void setup(void)
                                              .stack_high = 0x7e0000010000,
                                              .name = SPAN("first") };
     jvm.owners[1] = (struct hotspot_thread){ .java_thread = 0x7f0000002000, .name = SPAN("\x01") };
-    jvm.owners[2] = (struct hotspot_thread){ .java_thread = 0x7f0000003000 }; /* no name now */
+    jvm.owners[2] = (struct hotspot_thread){ .java_thread = 0x7f0000003000 }; /* nameless now */
     jvm.owner_count = 3;
     ck_assert_int_eq(frame_table_new(1 << 20, 1 << 26, &frames), 0);
     ck_assert_int_eq(lock_names_new(frames, &names), 0);
@@ -129,7 +129,7 @@ static const struct {
     { UNWIND_LOCK_PARK, HOTSPOT_LOCK_SYNCHRONIZER, "[lock]", FRAME_WAIT_LOCK },
     { UNWIND_LOCK_PARK, HOTSPOT_LOCK_CONDITION, "[condition]", FRAME_WAIT_NOTIFY },
     { UNWIND_LOCK_PARK, HOTSPOT_LOCK_OTHER, "[park]", FRAME_WAIT_PARK },
-    /* the monitor of a lock's own object is a monitor */
+    /* the monitor of a lock object itself is a monitor */
     { UNWIND_LOCK_MONITOR, HOTSPOT_LOCK_SYNCHRONIZER, "[monitor]", FRAME_WAIT_LOCK },
 };
 
@@ -148,7 +148,7 @@ START_TEST(says_how_a_thread_waits)
 }
 END_TEST
 
-/* As unknown frames, which are counted: no word, no class, no VM any more. */
+/* Unreadable locks count as unknown frames: no word, no class, or no VM. */
 START_TEST(what_cannot_be_read_is_unknown)
 {
     const struct sample_record rec = { .lock = UNWIND_LOCK_PARK, .lock_class = 7 };
@@ -171,7 +171,7 @@ START_TEST(a_class_is_believed_for_a_second)
     ck_assert_uint_eq(jvm.classes_read, 1);
     get_at(UNWIND_LOCK_MONITOR, 7, 0, 10 * SECOND + LOCK_CLASS_TRUST_NS);
     ck_assert_uint_eq(jvm.classes_read, 2);
-    /* A memory that does not answer takes nothing back; one that has no such class does. */
+    /* A timeout keeps earlier results. An answer without such a class drops them. */
     jvm.result = -ETIMEDOUT;
     ck_assert_str_eq(text(get_at(UNWIND_LOCK_MONITOR, 7, 0, 20 * SECOND).class_frame), "a.K7");
     jvm.result = -ENOENT;
@@ -192,20 +192,20 @@ END_TEST
 
 static const struct {
     uint8_t lock;
-    bool owner_known; /* of its class */
+    bool owner_known; /* the class is one with a known owner */
     uint64_t word;
     const char *name; /* NULL: none */
 } OWNERS[] = {
     { UNWIND_LOCK_MONITOR, false, 0x7f0000001000, "first" },
-    { UNWIND_LOCK_MONITOR, false, 31, "first" },             /* JDK 24 up: a number */
+    { UNWIND_LOCK_MONITOR, false, 31, "first" },             /* JDK 24 and later: a number */
     { UNWIND_LOCK_MONITOR, false, 0x7e0000008000, "first" }, /* JDK 8..21: in its stack */
-    { UNWIND_LOCK_MONITOR, false, 0x7e0000010000, NULL },    /* behind that */
-    { UNWIND_LOCK_MONITOR, false, 0x7f0000003000, NULL },    /* without a name */
+    { UNWIND_LOCK_MONITOR, false, 0x7e0000010000, NULL },    /* behind its stack */
+    { UNWIND_LOCK_MONITOR, false, 0x7f0000003000, NULL },    /* a thread without a name */
     { UNWIND_LOCK_MONITOR, false, 0x7f0000009000, NULL },
     { UNWIND_LOCK_MONITOR, false, HOTSPOT_OWNER_MARK_MAX, NULL },
     { UNWIND_LOCK_PARK, true, 0x7f0000001000, "first" },
     { UNWIND_LOCK_PARK, false, 0x7f0000001000, NULL }, /* another field of another class */
-    { UNWIND_LOCK_WAIT, true, 0x7f0000001000, NULL },  /* nobody keeps it from waking */
+    { UNWIND_LOCK_WAIT, true, 0x7f0000001000, NULL },  /* no thread keeps it from waking */
 };
 
 START_TEST(who_had_it)
@@ -223,7 +223,7 @@ START_TEST(who_had_it)
 }
 END_TEST
 
-/* The VM's list is read when it is old, or lacks a thread, but never all the time. */
+/* The VM's list is read if it is old or lacks a thread, but not all the time. */
 START_TEST(the_list_of_threads_is_read_now_and_then)
 {
     uint64_t t = 10 * SECOND;
@@ -231,7 +231,7 @@ START_TEST(the_list_of_threads_is_read_now_and_then)
     get_at(UNWIND_LOCK_MONITOR, 7, 0x7f0000001000, t);
     get_at(UNWIND_LOCK_MONITOR, 7, 0x7f0000001000, t + LOCK_OWNERS_TRUST_NS / 2);
     ck_assert_uint_eq(jvm.owners_read, 1);
-    for (uint64_t i = 0; i < 100; i++) /* an owner of nobody's, as a hostile JVM may say */
+    for (uint64_t i = 0; i < 100; i++) /* an owner that is no thread, as a hostile JVM may report */
         get_at(UNWIND_LOCK_MONITOR, 7, 0x7f0000009000, t + i);
     ck_assert_uint_eq(jvm.owners_read, 1);
     t += 10 * SECOND;
@@ -240,7 +240,7 @@ START_TEST(the_list_of_threads_is_read_now_and_then)
 }
 END_TEST
 
-/* An owner that is known is read alone, so that one that waits for a second costs no list. */
+/* A known owner is read alone, so a wait of a second costs no list. */
 START_TEST(an_owner_is_read_again_alone)
 {
     struct hotspot_thread renamed = jvm.owners[0];
@@ -257,7 +257,7 @@ START_TEST(an_owner_is_read_again_alone)
 }
 END_TEST
 
-/* The number that a thread had is not that of the next one in its memory. */
+/* The number of an ended thread is not that of the next one in its memory. */
 START_TEST(a_number_is_of_one_thread)
 {
     struct hotspot_thread next = jvm.owners[0];
@@ -275,7 +275,7 @@ START_TEST(a_number_is_of_one_thread)
 }
 END_TEST
 
-/* Such as a virtual thread, which is in no list. */
+/* For example a virtual thread, which is in no list. */
 START_TEST(a_strange_owner_has_the_list_read_rarely)
 {
     uint64_t t = 10 * SECOND;
@@ -283,14 +283,14 @@ START_TEST(a_strange_owner_has_the_list_read_rarely)
     for (uint64_t i = 0; i < LOCK_OWNERS_STRANGE_S; i++)
         get_at(UNWIND_LOCK_MONITOR, 7, 0x7f0000009000, t + i * SECOND);
     ck_assert_uint_eq(jvm.owners_read, 1);
-    get_at(UNWIND_LOCK_MONITOR, 7, 0x7f0000008000, t + 9 * SECOND); /* another one */
+    get_at(UNWIND_LOCK_MONITOR, 7, 0x7f0000008000, t + 9 * SECOND); /* another owner */
     ck_assert_uint_eq(jvm.owners_read, 2);
     get_at(UNWIND_LOCK_MONITOR, 7, 0x7f0000009000, t + LOCK_OWNERS_STRANGE_S * SECOND);
     ck_assert_uint_eq(jvm.owners_read, 3);
 }
 END_TEST
 
-/* A list that cannot be read says nothing of an owner. */
+/* A list that cannot be read says nothing about an owner. */
 START_TEST(a_list_that_is_not_read_makes_none_strange)
 {
     size_t count = jvm.owner_count;
@@ -304,7 +304,7 @@ START_TEST(a_list_that_is_not_read_makes_none_strange)
 }
 END_TEST
 
-/* The memory of a thread that has ended is another's soon. */
+/* An ended thread's memory is soon reused. */
 START_TEST(one_that_has_ended_has_nothing)
 {
     const struct hotspot_thread next = { .ns_tid = 77,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What native code waits for, by the functions on its stack. */
+/* The locks that native code waits for, by the functions on its stack. */
 #include "suite.h"
 
 #include "symbolize/native_locks.h"
@@ -7,7 +7,7 @@
 #define FRAMES_MAX 4
 
 struct made {
-    const char *class_name, *name; /* NULL: behind the last */
+    const char *class_name, *name; /* NULL: behind the last frame */
     enum frame_kind kind;
 };
 
@@ -28,7 +28,7 @@ static const struct {
       "[condition]",
       false },
     { { { NULL, "pthread_cond_wait", FRAME_NATIVE }, { NULL, "pthread_mutex_lock", FRAME_NATIVE } },
-      "[condition]", /* the innermost */
+      "[condition]", /* the innermost function decides */
       false },
     { { { NULL, "__new_sem_wait_slow64", FRAME_NATIVE } }, "[semaphore]", false },
     { { { NULL, "pthread_rwlock_rdlock", FRAME_NATIVE } }, "[rwlock]", false },
@@ -54,7 +54,7 @@ static const struct {
         { "java.lang.Thread", "sleep0", FRAME_INTERPRETED } },
       "[condition]",
       true },
-    /* native code that Java calls, in a task of a pool */
+    /* native code called from Java, in a task of a pool */
     { { { NULL, "pthread_mutex_lock", FRAME_NATIVE },
         { "com.acme.Native", "call", FRAME_C2 },
         { "jdk.internal.misc.Unsafe", "park", FRAME_C2 } },
@@ -112,7 +112,7 @@ START_TEST(tells_the_use)
     native = native_lock_get(table, 0x7f000010002c, frames, n, &found);
     ck_assert(native == !CASES[_i].java);
     expect_name(found.kind, CASES[_i].kind);
-    /* both words of a condition are one */
+    /* both words of a condition count as one lock */
     expect_name(found.class_frame,
                 strcmp(CASES[_i].kind, "[condition]") == 0 ? "0x7f0000100028" : "0x7f000010002c");
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* symbolize/: the kernel's list, perf maps, Java's and the linker's spelling of names. */
+/* symbolize/: the kernel's list, perf maps, and the spelling of Java's and the linker's names. */
 #include "suite.h"
 
 #include "symbolize/function_find.h"
@@ -22,7 +22,8 @@ static const struct {
     { "Main", "Main" },
     { "", "" },
     { "a/b/Foo$Bar$1", "a.b.Foo$Bar$1" },
-    /* JDK 8: "/" and an identity hash; 9 to 14 the same with the address; 15 up: "+0x" in memory */
+    /* JDK 8: "/" and an identity hash; 9 to 14: "/" and the address; 15 and later: "+0x" in
+     * memory */
     { "app/Foo$$Lambda$14/1234567", "app.Foo$$Lambda" },
     { "app/Foo$$Lambda$14/0x0000000800c03000", "app.Foo$$Lambda" },
     { "app/Foo$$Lambda$14+0x0000000800c03000", "app.Foo$$Lambda" },
@@ -38,7 +39,7 @@ static const struct {
     { "sun/reflect/GeneratedConstructorAccessor7", "sun.reflect.GeneratedConstructorAccessor" },
     { "sun/reflect/GeneratedSerializationConstructorAccessor1",
       "sun.reflect.GeneratedSerializationConstructorAccessor" },
-    /* numbers that tell different code apart stay */
+    /* numbers that distinguish code stay */
     { "com/sun/proxy/$Proxy12", "com.sun.proxy.$Proxy12" },
     { "app/Service$$SpringCGLIB$$0", "app.Service$$SpringCGLIB$$0" },
     { "app/Service$$EnhancerBySpringCGLIB$$ab12cd", "app.Service$$EnhancerBySpringCGLIB$$ab12cd" },
@@ -62,7 +63,7 @@ END_TEST
 static const struct {
     const char *in, *out;
 } SIGNATURE_CASES[] = {
-    /* cut, as a reader of the VM leaves it */
+    /* cut by a reader of the VM */
     { "(ILjava/lang/String;[Ljava/lan...", "(int, java.lang.String, ...)" },
     { "(ILjava/lang/String;...", "(int, java.lang.String, ...)" },
     { "(Lcom/acme/Some...", "(...)" },
@@ -122,12 +123,12 @@ static const struct {
     { UINT64_C(0xffffffff81000040), "local_one" },
     { UINT64_C(0xffffffff810000ff), "do_thing" },
     { UINT64_C(0xffffffff810001ff), "weak_thing" },
-    { UINT64_C(0xffffffff81000200), NULL }, /* data is no code */
+    { UINT64_C(0xffffffff81000200), NULL }, /* data is not code */
     { UINT64_C(0xffffffff81000310), NULL },
     { UINT64_C(0xffffffffc0a01010), "nf_hook\t[nf_tables]" },
     { UINT64_C(0xffffffffc0b00fff), "nf_hook\t[nf_tables]" },
     { UINT64_C(0xffffffffc0b01001), "bpf_prog_6deef7357e7b4530_sd_fw\t[bpf]" },
-    { UINT64_C(0xffffffffc0c01001), NULL }, /* too far behind the last one */
+    { UINT64_C(0xffffffffc0c01001), NULL }, /* too far behind the last symbol */
     { UINT64_C(0xffffffff83000001), "_RNvCs1234_6kernel3run" },
 };
 
@@ -199,11 +200,11 @@ static const struct {
     { "  1000  10  f  \n", 0x1000, "f" },
     { "1000 10 old\n1000 10 new\n", 0x1000, "new" },
     { "1000 100 old\n1010 10 new\n", 0x1020, "old" },
-    { "1000 10 f", 0x1000, NULL },           /* no line yet */
+    { "1000 10 f", 0x1000, NULL },           /* the line has no end yet */
     { "1000 10\n1000 10 \n", 0x1000, NULL }, /* no name */
     { "1000 0 f\n", 0x1000, NULL },
     { "1000 ffffffffffffffff f\n", 0x1000, NULL },
-    { "fffffffffffffff0 100 f\n", 0xfffffffffffffff0, NULL }, /* wraps */
+    { "fffffffffffffff0 100 f\n", 0xfffffffffffffff0, NULL }, /* wraps around */
     { "10000000000000000 10 f\n", 0, NULL },
     { "-1000 10 f\n", 0x1000, NULL },
     { "junk\n\n \n1000 10 f\n", 0x1000, "f" },
@@ -271,14 +272,14 @@ static int open_map(const char *path, size_t max_bytes, struct perf_map **ret)
     return perf_map_open(open(path, O_RDONLY | O_CLOEXEC), OWNER, max_bytes, &memory, ret);
 }
 
-/* Waits for the one reading that @w is at. */
+/* Waits for the reading that @w is working on. */
 static void finish_reading(struct worker *w)
 {
     ck_assert(worker_wait(w, clock_monotonic_ns() + 60 * NSEC_PER_SEC));
     perf_map_end(worker_take(w));
 }
 
-/* A map with more bytes than are read says so; what it names first has its names. */
+/* A map with more bytes than the limit: the answer says so, and the first names are there. */
 START_TEST(a_long_map_says_so)
 {
     enum { LINES = 100 };
@@ -305,7 +306,7 @@ START_TEST(a_long_map_says_so)
 }
 END_TEST
 
-/* What is beyond its memory is left out, and what may come is counted while it is read. */
+/* Names beyond its memory are left out. Memory for further names is reserved during the reading. */
 START_TEST(a_map_keeps_to_its_memory)
 {
     enum { LIMIT = 100000, LINES = 10000 };
@@ -318,7 +319,7 @@ START_TEST(a_map_keeps_to_its_memory)
     for (int i = 0; i < LINES; i++)
         ck_assert_int_gt(dprintf(fd, "%x 10 function_%d\n", 0x1000 + i * 16, i), 0);
     ck_assert_int_eq(open_map(path, 1 << 20, &m), 0);
-    shares_init(&memory.perf_maps, 2 * LIMIT); /* half is one owner's */
+    shares_init(&memory.perf_maps, 2 * LIMIT); /* one owner may have half */
     ck_assert_int_eq(worker_new("test", 4, -1, &w), 0);
     perf_map_refresh(m, w, 1);
     ck_assert(perf_map_comes(m));
@@ -329,7 +330,7 @@ START_TEST(a_map_keeps_to_its_memory)
     ck_assert_uint_le(shares_used(&memory.perf_maps, OWNER), LIMIT * 11 / 10);
     ck_assert(map_names(m, 0x1000, "function_0"));
     ck_assert(!perf_map_find(m, 0x1000 + (LINES - 1) * 16));
-    /* One that is closed while it is read counts until that is over. */
+    /* A map that is closed during its reading still counts until that is over. */
     ck_assert_int_gt(dprintf(fd, "1 1 more\n"), 0);
     perf_map_refresh(m, w, 100 * NSEC_PER_SEC);
     ck_assert(perf_map_comes(m));
@@ -363,21 +364,21 @@ START_TEST(a_map_is_read_as_it_grows)
     ck_assert(map_names(m, 0x1003, "three"));
     ck_assert(map_names(m, 0x1004, "one"));
     ck_assert(map_names(m, 0x2000, "two"));
-    ck_assert(!perf_map_refresh(m, NULL, now += NSEC_PER_SEC)); /* nothing new */
-    /* sooner, where code ran that has no name yet */
+    ck_assert(!perf_map_refresh(m, NULL, now += NSEC_PER_SEC)); /* unchanged */
+    /* sooner if code without a name has run */
     ck_assert_int_eq(dprintf(fd, "5000 10 late\n"), 13);
     ck_assert(!perf_map_refresh(m, NULL, now += 10 * NSEC_PER_MSEC));
     ck_assert(perf_map_refresh_missed(m, NULL, now));
     ck_assert(map_names(m, 0x5000, "late"));
     ck_assert_int_eq(dprintf(fd, "6000 10 later\n"), 14);
     ck_assert_msg(!perf_map_refresh_missed(m, NULL, now + 5 * NSEC_PER_MSEC), "not at once again");
-    /* written again */
+    /* the file was rewritten */
     ck_assert_int_eq(ftruncate(fd, 0), 0);
     ck_assert_int_eq(pwrite(fd, "3000 1 f\n", 9, 0), 9);
     ck_assert(perf_map_refresh(m, NULL, now += NSEC_PER_SEC));
     ck_assert(map_names(m, 0x3000, "f"));
     ck_assert(!symbol_table_find(perf_map_symbols(m), 0x1000));
-    /* beyond the ceiling nothing is read */
+    /* larger than the limit: not read */
     ck_assert_int_eq(ftruncate(fd, (off_t)1 << 40), 0);
     for (int i = 0; i < 3; i++)
         perf_map_refresh(m, NULL, now += NSEC_PER_SEC);
@@ -390,7 +391,8 @@ END_TEST
 
 /* ---- functions ---- */
 
-/* Symbols whose names lie in another order than their addresses, so many that they are packed. */
+/* Makes symbols with names in another order than their addresses. There are enough of them to be
+ * packed. */
 static void make_image(struct elf_image *ret, uint32_t count)
 {
     struct symbol_builder b;
@@ -411,7 +413,7 @@ static void make_image(struct elf_image *ret, uint32_t count)
     symbol_builder_deinit(&b);
 }
 
-/* Each block of packed names is unpacked once for all of them: not once a symbol, nor a name. */
+/* Each block of packed names is unpacked once for all functions, not once per symbol or name. */
 START_TEST(functions_are_found_in_one_pass)
 {
     static struct elf_image image;

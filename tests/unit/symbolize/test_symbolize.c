@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* symbolize/: whole samples through the door, over this process's own files. */
+/* symbolize/: whole samples through its public functions, with this process's own files. */
 #include "suite.h"
 
 #include "symbolize/broker_files.h"
@@ -86,7 +86,7 @@ static const struct frame *frame_at(size_t i)
     ck_assert_msg(span_eq_str(frame_name(i), (want)), "frame %zu is %s, not %s", (size_t)(i),      \
                   frame_name(i).p, (want))
 
-/* Names @words; the first @kernel of them are the kernel's. */
+/* Names @words. The first @kernel of them are in the kernel. */
 static void name_words(const uint64_t *words, size_t kernel, size_t user, uint8_t flags,
                        uint8_t end)
 {
@@ -132,20 +132,20 @@ START_TEST(names_its_own_stack)
     ck_assert_int_eq(frame_at(0)->kind, FRAME_NATIVE);
     ck_assert(span_ends_with(frame_path(0), "test_symbolize"));
     at = span_eq_str(frame_name(1),
-                     "symbolize_test_leaf"); /* a sanitizer's backtrace() has a frame */
+                     "symbolize_test_leaf"); /* a sanitizer's backtrace() is a frame, too */
     ck_assert_name(at + 1, "names_its_own_stack_fn");
     for (size_t i = 0; i < stack.count; i++)
         main_seen |= span_eq_str(frame_name(i), "main");
     ck_assert(main_seen);
     ck_assert_name(stack.count - 1, "_start");
     ck_assert(!stack.truncated);
-    /* The same again costs no reading. */
+    /* The same words again need no reading. */
     name_words(words, 0, (size_t)address_count, 0, UNWIND_END_ROOT);
     ck_assert_uint_le(files.maps_reads, 2);
 }
 END_TEST
 
-/* Another table takes the old one's place: the same names, and no file is read again for them. */
+/* Another table replaces the old one: the names are the same, and no file is read again. */
 START_TEST(names_in_another_table)
 {
     uint64_t words[] = { KERNEL_DO, address_of((void *)symbolize_test_leaf),
@@ -155,7 +155,7 @@ START_TEST(names_in_another_table)
 
     name_words(words, 1, 2, SAMPLE_KERNEL_CUT, UNWIND_END_ROOT);
     ck_assert_int_eq(frame_table_new(1 << 20, 1 << 26, &fresh), 0);
-    for (uint32_t i = 0; i < 1000; i++) /* ids mean other things there */
+    for (uint32_t i = 0; i < 1000; i++) /* ids have other meanings there */
         frame_table_string(fresh, (struct span){ (const char *)&i, sizeof(i) }, &id);
     symbolizer_use_table(symbolizer, fresh);
     frame_table_free(frames);
@@ -180,7 +180,7 @@ static const struct {
 } END_CASES[] = {
     { 0, UNWIND_END_ROOT, false },
     { 0, UNWIND_END_LIMIT, true },
-    { 0, 9, true }, /* whatever else the unwinder says */
+    { 0, 9, true }, /* whatever the other bits of the unwinder are */
     { SAMPLE_USER_CUT, UNWIND_END_ROOT, true },
     { SAMPLE_KERNEL_THREAD, UNWIND_END_ROOT, false },
     { SAMPLE_KERNEL_THREAD, UNWIND_END_LIMIT, false },
@@ -201,7 +201,7 @@ END_TEST
 
 START_TEST(kernel_then_user_leaf_first)
 {
-    /* A return address that is the first byte of the next function belongs to the one before. */
+    /* A return address at the first byte of a function belongs to the function before. */
     uint64_t words[] = { KERNEL_DO,
                          KERNEL_ENTRY,
                          KERNEL_ENTRY + 0x10,
@@ -251,7 +251,8 @@ START_TEST(a_signal_makes_the_next_pc_exact)
 }
 END_TEST
 
-/* A library that was met before libjvm.so was may be one, as that of GraalVM's JIT compiler. */
+/* A library that was met before libjvm.so may look like a native image, such as GraalVM's JIT
+ * compiler. */
 START_TEST(a_jvm_is_no_native_image)
 {
     uint64_t word = address_of((void *)symbolize_test_leaf);
@@ -276,7 +277,7 @@ START_TEST(words_that_make_no_sense_are_unknown)
 
     name_words(words, 0, ARRAY_SIZE(words), 0, UNWIND_END_ROOT);
     ck_assert_uint_eq(stack.count, ARRAY_SIZE(words));
-    ck_assert_uint_eq(stack.unknown, ARRAY_SIZE(words) - 2); /* but for the two marks */
+    ck_assert_uint_eq(stack.unknown, ARRAY_SIZE(words) - 2); /* except for the two marks */
     ck_assert_name(5, "[...]");
     ck_assert_uint_le(files.maps_reads, 2);
 }
@@ -303,7 +304,7 @@ START_TEST(generated_code_is_named_by_the_perf_map)
     write_text(path, text);
     files.perf_map = path;
     words[0] = code;
-    words[1] = code + 16; /* a return address: the end of f */
+    words[1] = code + 16; /* a return address at the end of f */
     words[2] = code + 17;
     words[3] = code + 100;
     name_words(words, 0, 4, 0, UNWIND_END_ROOT);
@@ -316,7 +317,7 @@ START_TEST(generated_code_is_named_by_the_perf_map)
     ck_assert(stack.generated);
     name_words(words, 0, 3, 0, UNWIND_END_ROOT);
     ck_assert(!stack.generated);
-    /* A JVM whose Java names are not wanted does not get them from such a map either. */
+    /* A JVM without wanted Java names gets none from such a map, either. */
     process.jvm = JVM_UNSUPPORTED;
     symbolizer_stack(symbolizer, &process, &(struct sample_record){ .user_count = 1 }, words,
                      /* java= */ false, &stack);
@@ -336,7 +337,7 @@ START_TEST(code_in_a_file_in_memory_is_generated)
     words[0] = address_of(executable(fd)) + 0x123;
     name_words(words, 0, 1, 0, UNWIND_END_ROOT);
     ck_assert(stack.generated);
-    process.jvm = JVM_UNSUPPORTED; /* its own sentence says what is missing */
+    process.jvm = JVM_UNSUPPORTED; /* its own sentence gives the reason */
     name_words(words, 0, 1, 0, UNWIND_END_ROOT);
     ck_assert(!stack.generated);
     munmap((void *)(uintptr_t)(words[0] - 0x123), 8192);
@@ -352,7 +353,7 @@ START_TEST(code_without_a_name_is_module_and_offset)
 
     ck_assert_int_eq(ftruncate(fd, 8192), 0);
     code = address_of(executable(fd));
-    unlink(path); /* deleted files too */
+    unlink(path); /* works with deleted files, too */
     words[0] = code + 0x123;
     name_words(words, 0, 1, 0, UNWIND_END_ROOT);
     snprintf(want, sizeof(want), "%s+0x123", path + 5);
@@ -378,7 +379,7 @@ START_TEST(a_library_loaded_later_is_found_and_one_unloaded_forgotten)
     ck_assert_ptr_nonnull(lib);
     f = executable(-1);
     words[0] = address_of(f);
-    name_words(words, 0, 1, 0, UNWIND_END_ROOT); /* a miss may have used up the reading */
+    name_words(words, 0, 1, 0, UNWIND_END_ROOT); /* a failed look-up may have used up the reading */
     began_ns = clock_monotonic_ns();
     f = dlsym(lib, "__ctype_get_mb_cur_max");
     ck_assert_ptr_nonnull(f);
@@ -399,7 +400,7 @@ START_TEST(names_outlive_the_process)
     name_words(words, 0, 1, 0, UNWIND_END_ROOT);
     files.maps = "/nonexistent";
     usleep(120000);
-    words[1] = address_of((void *)setup) + 4; /* not asked for before; its file is known */
+    words[1] = address_of((void *)setup) + 4; /* not requested before; its file is known */
     name_words(words, 0, 2, 0, UNWIND_END_ROOT);
     ck_assert_name(0, "symbolize_test_leaf");
     ck_assert_name(1, "setup");
@@ -409,7 +410,7 @@ START_TEST(names_outlive_the_process)
 }
 END_TEST
 
-/* Maps that are longer than what may be read, as on kernels that tell the text of all. */
+/* Maps longer than the limit, as on kernels that only give the text of all mappings. */
 START_TEST(a_reading_that_is_late_takes_nothing_away)
 {
     char path[] = "/tmp/flamed-test-maps-XXXXXX";
@@ -427,7 +428,7 @@ START_TEST(a_reading_that_is_late_takes_nothing_away)
     fclose(f);
     files.maps = path;
     files.maps_reads = 0;
-    words[0] = 0x4000; /* so that they are read again, some time after they were */
+    words[0] = 0x4000; /* makes them be read again after some time */
     for (unsigned i = 0; i < 1000 && !files.maps_reads; i++) {
         usleep(20000);
         words[0] += 16;
@@ -464,7 +465,7 @@ START_TEST(a_stack_without_end_is_cut)
         words[i] =
             i < SAMPLE_KERNEL_MAX ? KERNEL_DO + 1 : address_of((void *)symbolize_test_leaf) + 1;
     name_words(words, SAMPLE_KERNEL_MAX, SAMPLE_USER_MAX, 0, UNWIND_END_ROOT);
-    ck_assert_uint_eq(stack.count, ARRAY_SIZE(words)); /* recursion is kept */
+    ck_assert_uint_eq(stack.count, ARRAY_SIZE(words)); /* recursive frames stay */
     ck_assert(!stack.truncated);
     ck_assert_uint_eq(stack.unknown, 0);
 }

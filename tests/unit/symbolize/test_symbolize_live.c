@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* symbolize/: real stacks of a real JVM and a real Node.js, by frame pointers, through the door. */
+/* symbolize/: real stacks of a JVM and of Node.js, walked by frame pointers. */
 #include "suite.h"
 
 #include "symbolize/broker_files.h"
@@ -95,7 +95,7 @@ static struct process process;
 static struct named_stack stack;
 
 struct tally {
-    const char *want; /* name of the function that burns */
+    const char *want; /* name of the function that runs */
     unsigned samples, with_want, deep, with_run, unknown, lines;
     uint64_t frames, ns, worst_ns;
 };
@@ -164,7 +164,8 @@ static void teardown(void)
     live_stop_all();
 }
 
-/* For that long, and on until there are more than @least: a busy machine gives the thread less. */
+/* Samples for that long, and further until there are more than @least: a busy machine gives the
+ * thread less time. */
 static void sample(struct stacks *s, unsigned tenths, unsigned least, struct tally *t)
 {
     for (unsigned i = 0; i < tenths * 10 || (t->samples <= least && i < tenths * 100); i++) {
@@ -178,8 +179,8 @@ static void sample(struct stacks *s, unsigned tenths, unsigned least, struct tal
            (double)t->worst_ns / 1e6);
 }
 
-/* Waits until a thread has used so much CPU time: what is compiled by then is so on a busy machine,
- * too. */
+/* Waits until a thread has used that much CPU time: then the same code is compiled on a busy
+ * machine. */
 static void wait_cpu(pid_t pid, pid_t tid, uint64_t ns)
 {
     uint64_t until_ns = clock_monotonic_ns() + 60 * NSEC_PER_SEC, used_ns = 0;
@@ -225,8 +226,8 @@ static const int JDKS[] = { 17, 25 };
 
 START_TEST(names_stacks_of_a_jvm)
 {
-    /* All of the thread's code compiled at once: interpreted frames have no names in frame-pointer
-     * walks. */
+    /* All code of the thread is compiled at once, as interpreted frames get no names in walks by
+     * frame pointers. */
     static const char *const ARGS[] = { "-XX:+PreserveFramePointer",
                                         "-Xcomp",
                                         "-XX:CompileCommand=quiet",
@@ -274,7 +275,7 @@ START_TEST(names_stacks_of_a_jvm)
     ck_assert_uint_ge(t.with_run * 100, t.samples * 95);
     ck_assert_uint_le(t.unknown * 100, t.samples * 5);
     ck_assert_uint_ge(t.lines, t.samples * DEPTH);
-    /* When it is gone, what was read still answers. */
+    /* After its end, the read names still answer. */
     live_stop(&jvm);
     t = (struct tally){ 0 };
     take(&t, (uint64_t[]){ 0x1000 }, 1);
@@ -335,5 +336,5 @@ int main(void)
     tcase_add_test(tc, names_stacks_of_node);
     tcase_set_timeout(tc, 180);
     suite_add_tcase(s, tc);
-    return suite_run_unforked(s); /* the JVMs are ours to wait for */
+    return suite_run_unforked(s); /* main() waits for the JVMs */
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The unwinder's rules for compiled code, on the host, what it remembers of them, and its limits.
+ * The unwinder's rules for compiled code on the host, their cache, and the limits.
  */
 #include "unwind_jvm.h"
 
@@ -14,11 +14,11 @@ START_TEST(walks_compiled_frames)
     cold = host.reads;
     expect_two_compiled();
     host.reads = 0;
-    walk(1); /* all of it remembered */
+    walk(1); /* all of it from the cache */
     warm = host.reads;
     expect_two_compiled();
     ck_assert_uint_lt(warm, cold / 4);
-    walk(2); /* looked at again */
+    walk(2); /* checked again */
     expect_two_compiled();
 }
 END_TEST
@@ -28,7 +28,7 @@ START_TEST(notices_code_that_was_replaced)
     put_two_compiled();
     walk(1);
     expect_two_compiled();
-    /* The block is freed and taken by a method with another frame size and compile id. */
+    /* The block is freed, and another method with another frame size and compile id uses it. */
     put32(code, 0x1000 + HEADER + 28, 9);
     put32(code, 0x1000 + HEADER + 304, 78);
     push_stack(regs.sp + 6 * 8 + 4 * 8 - 8, 0);
@@ -38,7 +38,7 @@ START_TEST(notices_code_that_was_replaced)
     ck_assert_uint_eq(w.end, UNWIND_END_ROOT);
     ck_assert_uint_eq(host.out[1] >> UNWIND_PC_BITS & UNWIND_ID_MASK, 78);
     ck_assert_uint_eq(pc_of(2), stub_return);
-    /* Freed and not used again: nothing is there. */
+    /* The block is free and unused. */
     code[0x1000 + 8] = 0;
     walk(3);
     ck_assert_uint_ne(w.end, UNWIND_END_ROOT);
@@ -50,10 +50,9 @@ START_TEST(steps_back_when_a_remembered_rule_misleads)
     put_two_compiled();
     walk(1);
     expect_two_compiled();
-    /* This time compiled code has pushed two words around its call: the remembered slot holds no
-     * pc. */
+    /* Now compiled code has pushed two words around its call: the cached slot holds no pc. */
     memset(stack_bytes, 0, sizeof(stack_bytes));
-    push_stack(regs.sp + 6 * 8 - 8, _i ? TEXT + 0x20 : 0xdead); /* left over from a native call */
+    push_stack(regs.sp + 6 * 8 - 8, _i ? TEXT + 0x20 : 0xdead); /* a rest of a native call */
     push_stack(regs.sp + 6 * 8 + 8, compiled + 100);
     push_stack(regs.sp + 6 * 8, 0x1111);
     push_stack(regs.sp + 6 * 8 + 16 + 4 * 8 - 8, stub_return);
@@ -64,14 +63,14 @@ START_TEST(steps_back_when_a_remembered_rule_misleads)
 }
 END_TEST
 
-/* Where the return address and fp are, as the instructions around the pc tell it. */
+/* Where the return address and fp are, found by the instructions around the pc. */
 static const struct {
     const char *name;
-    char before[8]; /* that end at the pc */
+    char before[8]; /* bytes that end at the pc */
     size_t before_n;
     char at[8];
-    int32_t offset; /* of the pc in the code: 20 completes the frame */
-    int32_t ra, fp; /* words from sp; fp -1: in the register */
+    int32_t offset; /* offset of the pc in the code; at 20 the frame is complete */
+    int32_t ra, fp; /* in words from sp; fp -1: in the register */
 } SHAPES[] = {
     { "at push rbp", "", 0, "\x55", 12, 0, -1 },
     { "after push rbp", "\x55", 1, "\x48\x83\xec\x10", 13, 1, 0 },
@@ -119,8 +118,8 @@ END_TEST
 
 /* The frame pointer that a frame restores must be its caller's: call_stub is found by nothing else.
  */
-/* Code of a JVMCI compiler, called from the interpreter, whose frame hangs on rbp. It saves rbp in
- * one of three ways, or leaves it alone; then a spilled value lies where others save it. */
+/* Code of a JVMCI compiler, called from the interpreter, with a frame at rbp. It saves rbp in one
+ * of three ways, or keeps it; then a spilled value lies where others save rbp. */
 static const struct {
     const char *bytes;
     size_t n;
@@ -128,7 +127,7 @@ static const struct {
 } JVMCI_CASES[] = {
     { "\x48\x83\xec\x28\x90\x90\x90\x90\x90", 9, false },
     { "\x48\x83\xec\x28\x48\x89\x6c\x24\x20", 9, true },
-    { "\x48\x83\xec\x28\x48\x89\x6c\x24\x18", 9, false }, /* something else of the frame */
+    { "\x48\x83\xec\x28\x48\x89\x6c\x24\x18", 9, false }, /* another word of the frame */
     { "\x48\x83\xec\x28\x48\x89\xac\x24\x20\x00\x00\x00", 12, true },
     { "\x55\x48\x83\xec\x20", 5, true },
 };
@@ -157,7 +156,7 @@ START_TEST(leaves_a_frame_pointer_that_was_not_saved)
         ck_assert_uint_eq(kind_of(1), UNWIND_INTERPRETED);
         ck_assert_uint_eq(pc_of(1), METHOD);
     }
-    jvm.vm.jvmci = 0; /* without such a compiler, code is as C1's and C2's */
+    jvm.vm.jvmci = 0; /* without such a compiler, code is like that of C1 and C2 */
     memset(host.known, 0, sizeof(host.known));
     walk(5);
     ck_assert_int_eq(w.end == UNWIND_END_ROOT, saves);
@@ -182,11 +181,11 @@ START_TEST(follows_a_deoptimized_caller)
 }
 END_TEST
 
-/* JDK 8 saves all registers around the sine of the VM's library; one of them looks like a return
+/* JDK 8 saves all registers around the sine of the VM's library. One of them looks like a return
  * address. */
 static const struct {
     bool misaligned, avx, avx2;
-    uint32_t bytes; /* besides the frame */
+    uint32_t bytes; /* bytes pushed beside the frame */
 } FALLBACKS[] = {
     { false, false, false, 8 + 256 + 128 },
     { true, false, false, 16 + 256 + 128 },
@@ -222,7 +221,7 @@ START_TEST(passes_registers_that_are_saved_around_a_call)
     MOVE_ADD(at, "\x4c\x8b\x3c\x24");
     regs.pc = TEXT + 0x10;
     push_stack(regs.sp + 8, ra);
-    push_stack(sp + 4 * 8 - 8, INTERPRETER + 0x7f); /* left over */
+    push_stack(sp + 4 * 8 - 8, INTERPRETER + 0x7f); /* a rest of earlier calls */
     sp += FALLBACKS[_i].bytes;
     push_stack(sp + 4 * 8 - 8, stub_return);
     push_stack(sp + 4 * 8 - 16, STACK + 0x2000);
@@ -250,15 +249,15 @@ START_TEST(stops_at_its_limit)
     ck_assert_uint_eq(w.end, UNWIND_END_LIMIT);
     ck_assert_uint_le(w.words, 50);
     ck_assert_uint_ge(w.words, 48);
-    host_walk(&w, &jvm, &regs, 1, 50); /* the same when it is remembered */
+    host_walk(&w, &jvm, &regs, 1, 50); /* the same from the cache */
     ck_assert_uint_eq(w.end, UNWIND_END_LIMIT);
     ck_assert_uint_le(w.words, 50);
     ck_assert_uint_ge(w.words, 48);
 }
 END_TEST
 
-/* Frames that each take the slow path through the longest way in the segment map, again and again.
- */
+/* Frames that each take the slow path through the longest chain of the segment map, again and
+ * again. */
 START_TEST(gives_a_costly_target_no_more_time)
 {
     uint64_t sp = regs.sp;
@@ -268,7 +267,7 @@ START_TEST(gives_a_costly_target_no_more_time)
     memset(segmap + (0x10000 >> 7), 1, 256); /* one segment a hop */
     segmap[0x10000 >> 7] = 0;
     for (uint64_t at = STACK; at + 8 <= STACK + STACK_BYTES; at += 8)
-        push_stack(at, CODE + 0x10000 + (80 << 7)); /* behind no call: its block is looked for */
+        push_stack(at, CODE + 0x10000 + (80 << 7)); /* not behind a call: its block is searched */
     for (; sp + 200 * 8 < STACK + STACK_BYTES; sp += (6 + UNWIND_PROBE_MAX) * 8) {
         push_stack(sp + (6 + UNWIND_PROBE_MAX) * 8 - 8, after_call(callee + 100));
         push_stack(sp + (6 + UNWIND_PROBE_MAX) * 8 - 16, 0x1111);

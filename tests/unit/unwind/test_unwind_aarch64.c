@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The unwinder's rules for aarch64, on any host: link register, prologues, epilogues, signals. */
+/* The unwinder's rules for aarch64 on any host: link register, prologues, epilogues, signals. */
 #define UNWIND_AARCH64
 #include "unwind_jvm.h"
 
@@ -16,7 +16,7 @@
 #define CMP_SP_X8 0xeb2863ffu   /* cmp sp,x8 */
 #define B_HI 0x54000148u        /* b.hi */
 #define DROP_PAIR 0x910043ffu   /* add sp,sp,#16 */
-#define PAC (0x35ULL << 48)     /* what a processor signs addresses with */
+#define PAC (0x35ULL << 48)     /* signature bits of a signed address */
 
 static const struct unwind_row ROWS[] = {
     { .pc = 0x000, .base = UNWIND_BASE_SP, .cfa = 4, .fp = 1 },  /* stp x29,x30,[sp,#-32]! */
@@ -38,8 +38,8 @@ static uint64_t behind_call(uint64_t ra)
     return ra;
 }
 
-/* As setup(), with code of no-ops. The callee makes a frame of 48 bytes, which is complete at 20.
- */
+/* Does the same as setup(), with code of no-ops. The callee makes a frame of 48 bytes, complete at
+ * byte 20. */
 static void setup_aarch64(void)
 {
     setup();
@@ -61,7 +61,7 @@ static void setup_aarch64(void)
     put_instruction(callee + 80, RET);
 }
 
-/* Of the compiled method that called, and all above it; @sp: its stack pointer. */
+/* Puts the frame of the calling compiled method and all above it. @sp: its stack pointer. */
 static void put_caller(uint64_t sp)
 {
     push_stack(sp + 4 * 8 - 8, stub_return | PAC);
@@ -71,9 +71,9 @@ static void put_caller(uint64_t sp)
 
 static const struct {
     const char *name;
-    uint32_t at; /* bytes into the callee */
-    int room;    /* bytes from sp to the caller's */
-    bool saved;  /* fp and the return address lie in the frame */
+    uint32_t at; /* offset in the callee */
+    int room;    /* bytes from sp to the caller's sp */
+    bool saved;  /* true: fp and the return address lie in the frame */
 } PLACES[] = {
     { "at its entry", 0, 0, false },
     { "before sub sp", 12, 0, false },
@@ -100,7 +100,7 @@ START_TEST(walks_each_place_of_a_method)
         push_stack(caller - 16, 0x1111);
     }
     put_caller(caller);
-    for (uint32_t tick = 1; tick <= 2; tick++) { /* cold, then remembered */
+    for (uint32_t tick = 1; tick <= 2; tick++) { /* without the cache, then with it */
         walk(tick);
         ck_assert_msg(w.end == UNWIND_END_ROOT, "%s: %u", PLACES[_i].name, w.end);
         ck_assert_uint_eq(w.words, 4);
@@ -146,7 +146,7 @@ START_TEST(walks_over_what_calls_of_the_vm_leave)
 }
 END_TEST
 
-/* A leaf, then a frame that saves the return address alone, a pair, and a pair at fp. */
+/* A leaf, then frames that save only the return address, a pair, and a pair at fp. */
 START_TEST(walks_native_rows)
 {
     uint64_t sp = regs.sp;
@@ -174,7 +174,7 @@ START_TEST(walks_native_rows)
 }
 END_TEST
 
-/* The vdso's trampoline has no row. What the signal interrupted is a leaf. */
+/* The vdso's trampoline has no row. The interrupted function is a leaf. */
 START_TEST(walks_signal_frames)
 {
     uint64_t frame = regs.sp + 32, trampoline = TEXT + 0x320, interrupted = STACK + 0x3000;
@@ -230,7 +230,7 @@ START_TEST(walks_interpreted_methods_in_the_callers_stack)
 }
 END_TEST
 
-/* Called from compiled code by an adapter, which made room of 32 bytes. */
+/* Called from compiled code through an adapter, which reserved 32 bytes. */
 START_TEST(walks_the_entry_of_an_interpreted_method)
 {
     uint64_t caller = regs.sp + 32;
@@ -249,7 +249,7 @@ START_TEST(walks_the_entry_of_an_interpreted_method)
 }
 END_TEST
 
-/* A leaf stub: with a frame or without, and with 4 words pushed. */
+/* A leaf stub: with or without a frame, and with 4 words pushed. */
 START_TEST(walks_stubs)
 {
     uint64_t stub = add_blob(0x9000, 8, "StubRoutines (2)", 0, -1, 0) + 0x80;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Frames of a mounted virtual thread that lie in StackChunks: whole, joined with those of its
- * carrier; and heaps that lie. */
+/* Frames of a mounted virtual thread that lie in StackChunks: complete, joined with the carrier's
+ * frames. Also heaps with false words. */
 #include "unwind_jvm.h"
 
 #define HEAP 0x7f6000000000ULL
@@ -10,7 +10,7 @@
 #define CONT (HEAP + 0x200)
 #define TAIL (HEAP + 0x400)
 #define PARENT (HEAP + 0x800)
-#define KLASS 8 /* in an object */
+#define KLASS 8 /* offset in an object */
 #define SIZE 16
 #define SP 20
 #define BOTTOM 24
@@ -27,8 +27,8 @@
 #define FORWARDING (META + 0x1300)
 #define FORWARDING_BYTES 184
 #define REMAPPED (1ULL << 12)
-#define OLD_BAD (1ULL << 14) /* of a reference older than a move of the old generation */
-#define BAD (14ULL << 12)    /* the mask */
+#define OLD_BAD (1ULL << 14) /* color of a reference older than a move by the old generation */
+#define BAD (14ULL << 12)    /* mask of bad colors */
 
 static uint8_t heap[HEAP_BYTES];
 
@@ -52,13 +52,13 @@ static void put_chunk(uint64_t at, uint32_t size, uint32_t sp, uint32_t bottom, 
     put_heap(at + CONT_AT, CONT);
 }
 
-/* A compiled frame, an interpreted one, and one more that ends behind the bottom, in the inner
- * chunk; a compiled one in the outer. */
+/* Puts a compiled frame, an interpreted one, and one that ends behind the bottom into the inner
+ * chunk. Puts a compiled one into the outer chunk. */
 static void put_chunks(void)
 {
     put_chunk(TAIL, 40, 2, 27, PARENT);
     put_word(TAIL, 1, after_call(compiled + 200));
-    put_word(TAIL, 4, 16); /* to fp of the interpreted frame: 20 */
+    put_word(TAIL, 4, 16); /* to fp of the interpreted frame, at word 20 */
     put_word(TAIL, 5, INTERPRETER + 0x100);
     put_word(TAIL, 12, 0x1234); /* bcp */
     put_word(TAIL, 13, 3);      /* locals */
@@ -69,7 +69,7 @@ static void put_chunks(void)
     put_word(PARENT, 1, after_call(compiled + 0x50));
 }
 
-/* callee on the stack, whose callers are frozen, and the carrier's frames. */
+/* Puts callee onto the stack, with frozen callers, and the carrier's frames. */
 static void setup_frozen(void)
 {
     uint64_t barrier;
@@ -113,7 +113,7 @@ static void setup_frozen(void)
     put_chunks();
 }
 
-/* Where the mark for what was not read stands; the carrier's frames follow it. 0: nowhere. */
+/* Returns the place of the mark for unread frames; the carrier's frames follow it. 0: no mark. */
 static uint32_t mark_at(void)
 {
     uint32_t at = 0;
@@ -153,7 +153,7 @@ START_TEST(joins_chunks_and_carrier)
 }
 END_TEST
 
-/* Each word that is wrong, and the mark's place then. */
+/* A wrong word, and the place of the mark then. */
 static const struct {
     const char *what;
     uint64_t at, v;
@@ -218,7 +218,7 @@ START_TEST(asks_for_a_thread_that_is_not_known)
 }
 END_TEST
 
-/* What its code did when that was given up. */
+/* A frame of deoptimized code returns to the handler. Its pc lies in orig_pc. */
 START_TEST(knows_deoptimized_frames)
 {
     setup_frozen();
@@ -231,8 +231,8 @@ START_TEST(knows_deoptimized_frames)
 }
 END_TEST
 
-/* Generational ZGC: references with colours; the continuation's and the chunk's are older than a
- * move, and the tables say where the objects went. */
+/* Generational ZGC with colored references. Those to the continuation and the chunk are older than
+ * a move, and the tables give the objects' new places. */
 START_TEST(follows_moved_objects)
 {
     setup_frozen();
@@ -249,12 +249,12 @@ START_TEST(follows_moved_objects)
     put64(meta, FORWARDING - META + 8, 1 << 21);
     put64(meta, FORWARDING - META + 16, 3);
     put64(meta, FORWARDING - META + 24, 2);
-    /* Of two entries one is that of an object at HEAP + 0x1000, which went to TAIL. */
+    /* One of two entries is for an object at HEAP + 0x1000, which moved to TAIL. */
     for (uint32_t i = 0; i < 2; i++)
         put64(meta, FORWARDING - META + FORWARDING_BYTES + 8 * (uint64_t)i,
               (0x1000ULL >> 3) << 46 | (TAIL & OFFSETS) << 1 | 1);
     put64(meta, HANDLE - META, VTHREAD << 13 | REMAPPED);
-    put_heap(VTHREAD + 16, CONT << 15 | OLD_BAD); /* older, but it was not moved */
+    put_heap(VTHREAD + 16, CONT << 15 | OLD_BAD); /* older than the move, but not moved */
     put_heap(CONT + 24, (HEAP + 0x1000) << 15 | OLD_BAD);
     put_heap(TAIL + PARENT_AT, PARENT << 13 | REMAPPED);
     put_heap(TAIL + CONT_AT, CONT << 13 | REMAPPED);
@@ -262,13 +262,13 @@ START_TEST(follows_moved_objects)
     put_heap(PARENT + PARENT_AT, REMAPPED); /* null */
     walk(1);
     expect_whole();
-    put64(meta, MAP - META, 0); /* without its table the old place has no chunk */
+    put64(meta, MAP - META, 0); /* without its table, the old place has no chunk */
     walk(2);
     ck_assert_uint_eq(mark_at(), 1);
 }
 END_TEST
 
-/* A heap of random words that lead on: every walk ends, by its root. */
+/* A heap of random words that lead on: every walk ends, at its root or with a mark. */
 START_TEST(survives_any_heap)
 {
     uint32_t seed = (uint32_t)_i * 2654435761U + 1;

@@ -28,7 +28,7 @@ START_TEST(walks_interpreted_frames)
         ck_assert_uint_eq(w.words, 6);
         ck_assert_uint_eq(kind_of(0), UNWIND_INTERPRETED);
         ck_assert_uint_eq(pc_of(0), METHOD);
-        ck_assert_uint_eq(host.out[1], 0xbc0); /* the register, not the slot */
+        ck_assert_uint_eq(host.out[1], 0xbc0); /* from the register, not from the slot */
         ck_assert_uint_eq(pc_of(2), METHOD);
         ck_assert_uint_eq(host.out[3], 0xbcb);
     }
@@ -38,9 +38,9 @@ START_TEST(walks_interpreted_frames)
 }
 END_TEST
 
-/* The entry of an interpreted method, instruction by instruction. Words of the stack from sp on;
- * registers by what they hold. */
-enum { NOTHING, RA, OLD_FP, SENDER, BCP, SELF /* the address of the word that old fp is in */ };
+/* The entry of an interpreted method, instruction by instruction: words of the stack from sp on,
+ * and the registers' values. */
+enum { NOTHING, RA, OLD_FP, SENDER, BCP, SELF /* the address of the word that holds old fp */ };
 
 static const struct {
     const char *name, *before;
@@ -86,9 +86,8 @@ START_TEST(knows_the_interpreters_entry)
 }
 END_TEST
 
-/* Back from compiled code that left r13 as it was at the call: the adapter had aligned the stack,
- * so the return address still lies on top. rsp is put back by the first instruction or the second.
- */
+/* Returned from compiled code, with r13 as it was at the call. The adapter had aligned the stack,
+ * so the return address still lies on top. The first or the second instruction restores rsp. */
 START_TEST(knows_that_a_call_has_returned)
 {
     uint64_t fp = STACK + 0x1100, back = after_call(INTERPRETER + 0x500);
@@ -105,7 +104,7 @@ START_TEST(knows_that_a_call_has_returned)
     ck_assert_uint_eq(w.words, 4);
     ck_assert_uint_eq(kind_of(0), UNWIND_INTERPRETED);
     ck_assert_uint_eq(pc_of(0), METHOD);
-    ck_assert_uint_eq(host.out[1], 0xbcb); /* the slot: the register holds none */
+    ck_assert_uint_eq(host.out[1], 0xbcb); /* from the slot: the register holds none */
     ck_assert_uint_eq(pc_of(2), stub_return);
 }
 END_TEST
@@ -114,7 +113,7 @@ START_TEST(refuses_what_is_no_interpreter_frame)
 {
     regs.pc = INTERPRETER + 0x700;
     regs.fp = STACK + 0x1100;
-    put_interpreted(regs.fp, STACK + 0x2000, stub_return, regs.fp - 8); /* sender below */
+    put_interpreted(regs.fp, STACK + 0x2000, stub_return, regs.fp - 8); /* the sender lies below */
     walk(1);
     ck_assert_uint_eq(w.end, UNWIND_END_INTERPRETED);
     regs.fp = regs.sp - 64;

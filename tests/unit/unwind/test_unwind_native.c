@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The unwinder in native code, on the host: the safety net, and real frames of this very process.
- */
+/* The unwinder in native code on the host: the anchor as a safety net, and real frames of this
+ * process. */
 #include "unwind_jvm.h"
 
 #include "base/cleanup.h"
@@ -15,7 +15,7 @@
 
 /* ---- the safety net ---- */
 
-/* Native code that a wrapper called, and how its rules fail. */
+/* Native code called by a wrapper, and the ways in which its rules fail. */
 enum { NO_ROWS, NO_RULE, NO_RETURN, NOT_MAPPED };
 
 static void put_native_leaf(int how)
@@ -30,13 +30,13 @@ static void put_native_leaf(int how)
         push_stack(regs.sp + 8, TEXT + 0x320);
     if (how == NO_RETURN)
         push_stack(regs.sp + 8, ~0ULL);
-    /* The wrapper: compiled, of 4 words, called by call_stub. */
+    /* The wrapper: compiled code with a frame of 4 words, called by call_stub. */
     push_stack(java_sp + 4 * 8 - 8, stub_return);
     push_stack(java_sp + 4 * 8 - 16, STACK + 0x2000);
     put_entry(STACK + 0x2000);
     put64(meta, THREAD - META + 16, java_sp);
     put64(meta, THREAD - META + 24, compiled + 100);
-    put64(meta, THREAD - META + 32, 0); /* wrappers tell no fp */
+    put64(meta, THREAD - META + 32, 0); /* wrappers store no fp */
 }
 
 START_TEST(goes_on_at_the_threads_anchor)
@@ -53,7 +53,7 @@ START_TEST(goes_on_at_the_threads_anchor)
         ck_assert_uint_eq(w.end, UNWIND_END_ROOT);
         ck_assert_uint_eq(w.wants_thread, 0);
         ck_assert_uint_eq(kind_of(0), UNWIND_NATIVE);
-        ck_assert_uint_eq(pc_of(0), regs.pc); /* what is not mapped, too: by it that is met */
+        ck_assert_uint_eq(pc_of(0), regs.pc); /* unmapped code has its pc noted, too */
         ck_assert_uint_eq(kind_of(mark), UNWIND_MARK);
         ck_assert_uint_eq(pc_of(mark), UNWIND_MARK_SKIPPED);
         ck_assert_uint_eq(pc_of(mark + 1), compiled + 100);
@@ -63,17 +63,17 @@ START_TEST(goes_on_at_the_threads_anchor)
 }
 END_TEST
 
-/* Words that cannot be this stack's anchor do not count as one. */
+/* Words that cannot be an anchor of this stack are ignored. */
 static const struct {
     uint32_t at;
     uint64_t value;
 } FALSE_ANCHORS[] = {
-    { 16, 0 },                             /* in Java */
+    { 16, 0 },                             /* the thread is in Java */
     { 16, STACK + 0x1000 },                /* not above the stack pointer */
     { 16, STACK + 0x1204 },                /* not aligned */
     { 16, STACK + 0x1000 + (2ULL << 20) }, /* far away */
     { 24, TEXT + 0x20 },                   /* not Java code */
-    { 24, CODE + 0x2f000 },                /* no block there */
+    { 24, CODE + 0x2f000 },                /* no block at that address */
     { 24, INTERPRETER + 0x100 },           /* interpreted, without fp */
 };
 
@@ -85,13 +85,13 @@ START_TEST(refuses_false_anchors)
     walk(1);
     ck_assert_uint_ne(w.end, UNWIND_END_ROOT);
     ck_assert_uint_eq(w.wants_thread, 1);
-    host.java_thread = 0xdead0000; /* of a thread that is gone */
+    host.java_thread = 0xdead0000; /* of an ended thread */
     walk(1);
     ck_assert_uint_ne(w.end, UNWIND_END_ROOT);
 }
 END_TEST
 
-/* Native code with rules needs no anchor, and walks that fail in Java take none. */
+/* Native code with rules needs no anchor. A walk that fails in Java code uses none. */
 START_TEST(leaves_the_anchor_alone)
 {
     put_two_compiled();
@@ -109,7 +109,7 @@ END_TEST
 
 /* ---- signals ---- */
 
-/* A handler that runs at regs.sp, and below it the frame of the signal that interrupted @pc. */
+/* Puts a handler at regs.sp, and below it the frame of the signal that interrupted @pc. */
 static void put_handler(uint64_t pc, uint64_t sp)
 {
     regs.pc = TEXT + 0x20;
@@ -133,7 +133,7 @@ START_TEST(takes_what_a_signal_interrupted_as_it_is)
 {
     uint32_t cold;
 
-    put_handler(stub_return - 8, STACK + 0x2000); /* behind no call, and never remembered */
+    put_handler(stub_return - 8, STACK + 0x2000); /* not behind a call, so never cached */
     push_stack(STACK + 0x2000, after_call(compiled + 100));
     push_stack(STACK + 0x2008 + 4 * 8 - 8, stub_return);
     push_stack(STACK + 0x2008 + 4 * 8 - 16, STACK + 0x3000);
@@ -147,7 +147,7 @@ START_TEST(takes_what_a_signal_interrupted_as_it_is)
     walk(1);
     ck_assert_uint_eq(w.end, UNWIND_END_ROOT);
     ck_assert_uint_eq(w.words, 6);
-    ck_assert_uint_le(w.reads, cold / 2); /* the frames above are remembered, none is done twice */
+    ck_assert_uint_le(w.reads, cold / 2); /* the frames above come from the cache */
 }
 END_TEST
 
@@ -157,7 +157,7 @@ START_TEST(is_not_whole_before_its_end)
     unwind_start(&w, regs.pc, regs.sp, regs.fp, jvm.slot, 1, HOST_WORDS_MAX);
     for (int i = 0; i < 3; i++) {
         ck_assert_int_eq(unwind_step(&w, &jvm, host.out), UNWIND_GO_ON);
-        ck_assert_uint_eq(w.end, UNWIND_END_LIMIT); /* as it stays if its home ends it here */
+        ck_assert_uint_eq(w.end, UNWIND_END_LIMIT); /* unchanged if its owner ends it here */
     }
     ck_assert_int_eq(unwind_step(&w, &jvm, host.out), UNWIND_STOP);
     expect_two_compiled();
@@ -172,7 +172,7 @@ static struct unwind_process self;
 static uint32_t self_end, self_words;
 static uint64_t self_out[256];
 
-/* Does what table_loader.c does. */
+/* Describes this process like table_loader.c does. */
 static void describe_self(void)
 {
     _cleanup_close_ int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
@@ -274,7 +274,7 @@ END_TEST
 
 /* ---- mappings beyond the description ---- */
 
-/* Words as the table loader lays them out: starts, then the rest of each. */
+/* Words as the table loader lays them out: all starts, then the rest of each. */
 START_TEST(finds_mappings_in_the_table_of_rows)
 {
     enum { COUNT = UNWIND_MORE_MAX };
@@ -304,8 +304,8 @@ START_TEST(finds_mappings_in_the_table_of_rows)
         ck_assert_int_eq(unwind_find_mapping(&w, &jvm, low + (i << 16) + 4096), 0);
     }
     ck_assert_int_eq(unwind_find_mapping(&w, &jvm, low - 1), 0);
-    ck_assert_int_eq(unwind_find_mapping(&w, &jvm, TEXT + 5), 1); /* of the description itself */
-    jvm.more_count = UINT32_MAX; /* no more than there can be; outside the table there is none */
+    ck_assert_int_eq(unwind_find_mapping(&w, &jvm, TEXT + 5), 1); /* in the description itself */
+    jvm.more_count = UINT32_MAX; /* the limit applies; outside of the table there is none */
     unwind_find_mapping(&w, &jvm, ~0ULL);
     jvm.first_more = 1u << 30;
     ck_assert_int_eq(unwind_find_mapping(&w, &jvm, low), 0);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Stacks of real JVMs, recorded by tests/bench/record_stacks.c from tests/bench/Mixed.java. The
- * unwinder must find the same frames from the same registers and memory: cold, warm, after all that
- * it remembered was looked at again, and without its hot path. A file holds one JVM: v its struct
- * unwind_vm, a its mappings; of each stack: g registers, m memory, r rows, w the words.
+ * unwinder must find the same frames from the same registers and memory. It walks without its
+ * cache, with it, after the cache was checked again, and without the hot path. A file has one JVM:
+ * v its struct unwind_vm, a its mappings; per stack: g registers, m memory, r rows, w the words.
  */
 #include "suite.h"
 
@@ -30,12 +30,12 @@ static size_t row_count;
 
 static struct piece {
     uint64_t low;
-    size_t at, n; /* in memory */
+    size_t at, n; /* of the region in memory */
 } pieces[ROWS_MAX];
 static size_t piece_count;
 static uint8_t memory[MEMORY_MAX];
 static size_t memory_n;
-#define REGION_BYTES 8192 /* a page and the next: reads may cross */
+#define REGION_BYTES 8192 /* a page and the next one: reads may cross */
 static uint8_t flat[HOST_REGIONS_MAX * REGION_BYTES];
 
 static bool find_row(uint32_t index, struct unwind_row *ret)
@@ -84,8 +84,8 @@ static uint64_t take_decimal(struct span *line)
     return v;
 }
 
-/* All that the walk read lies in one flat piece of pages, so that reads may begin anywhere in it.
- */
+/* Lays out all memory of the walk as one flat piece of pages, so that reads may begin anywhere in
+ * it. */
 static void lay_out(void)
 {
     size_t used = 0;
@@ -124,7 +124,7 @@ static void lay_out(void)
     }
 }
 
-/* Walks, and compares with the words that are left of @line. */
+/* Walks, and compares with the remaining words of @line. */
 static void expect_words(struct span line, const struct host_registers *r, const char *file,
                          unsigned number)
 {

@@ -9,7 +9,7 @@ START_TEST(walks_stubs_without_frames)
     uint64_t ra = compiled + 100;
 
     after_call(ra);
-    put32(code, ra - CODE - 4, (uint32_t)(stub - 0x20 - ra)); /* which calls the stub */
+    put32(code, ra - CODE - 4, (uint32_t)(stub - 0x20 - ra)); /* this call calls the stub */
     regs.pc = stub;
     regs.fp = 0x77;
     push_stack(sp, ra);
@@ -23,8 +23,8 @@ START_TEST(walks_stubs_without_frames)
 }
 END_TEST
 
-/* A digest: it saves fp, then uses it for a table, and has made room of 70 words. Below its return
- * address lies another one, left over from a call at another depth. */
+/* A digest: it saves fp, then uses it for a table, and has reserved 70 words. Below its return
+ * address lies another one, a rest of a call at another depth. */
 START_TEST(walks_stubs_with_much_room)
 {
     uint64_t stub = add_blob(0x9000, 8, "StubRoutines (2)", 0, -1, 0) + 0x80, at;
@@ -40,8 +40,8 @@ START_TEST(walks_stubs_with_much_room)
     put_code(stub - 0x20, "\x55", 1);
     regs.pc = stub;
     regs.fp = stub + 0x100;
-    push_stack(regs.sp + 8 * 9, ra);                       /* whose caller would have none */
-    push_stack(regs.sp + 8 * 20, after_call(callee + 60)); /* of a call that goes elsewhere */
+    push_stack(regs.sp + 8 * 9, ra);                       /* a return address without a caller */
+    push_stack(regs.sp + 8 * 20, after_call(callee + 60)); /* behind a call of another function */
     at = regs.sp + 8 * 70;
     push_stack(at, ra);
     push_stack(at - 8, STACK + 0x1800);
@@ -75,8 +75,8 @@ START_TEST(walks_the_entry_barrier_over_its_cookie)
 }
 END_TEST
 
-/* compiled calls an adapter whose own stack pointer was at @sp; above its return address is what
- * compiled returns to. */
+/* Puts compiled code that calls an adapter whose stack pointer was at @sp. Above the return address
+ * lies that of the compiled code. */
 static void put_adapters_caller(uint64_t sp)
 {
     push_stack(sp + 4 * 8 - 8, stub_return);
@@ -111,7 +111,7 @@ START_TEST(knows_the_way_into_the_interpreter)
 }
 END_TEST
 
-/* The same with the method in rbx: it is the method's entry, from where its caller is known. */
+/* The same with the method in rbx. The frame counts as the method's entry, with a known caller. */
 START_TEST(names_the_method_that_an_adapter_leads_to)
 {
     uint64_t ra = after_call(compiled + 100), room = _i == MADE_ROOM ? 0x40 : 0;
@@ -128,7 +128,7 @@ START_TEST(names_the_method_that_an_adapter_leads_to)
     ck_assert_uint_eq(pc_of(0), METHOD);
     ck_assert_uint_eq(host.out[1], 0);
     ck_assert_uint_eq(pc_of(2), ra);
-    regs.more.method = METHOD + 0x100000; /* no method: the adapter itself */
+    regs.more.method = METHOD + 0x100000; /* not a method: the adapter itself */
     walk(2);
     ck_assert_msg(w.end == UNWIND_END_ROOT && w.words == 4, "end %u after %u words", w.end,
                   w.words);
@@ -136,8 +136,8 @@ START_TEST(names_the_method_that_an_adapter_leads_to)
 }
 END_TEST
 
-/* An interpreted method that calls a compiled one goes through an adapter, too: rbx is not what is
- * about to be interpreted. */
+/* An interpreted method that calls a compiled one also passes an adapter. rbx is then not the
+ * method to be interpreted. */
 START_TEST(an_adapter_out_of_the_interpreter_stays_one)
 {
     uint64_t ra = INTERPRETER + 0x200;
@@ -151,8 +151,8 @@ START_TEST(an_adapter_out_of_the_interpreter_stays_one)
 }
 END_TEST
 
-/* An adapter that has called SharedRuntime::fixup_callers_callsite(): its registers are on the
- * stack, of JDK 8 fewer; the stack was aligned before, or was so already. */
+/* An adapter that has called SharedRuntime::fixup_callers_callsite(). Its registers are on the
+ * stack (fewer in JDK 8). The stack may have been aligned for the call. */
 START_TEST(walks_an_adapter_that_mends_its_call)
 {
     uint64_t fpu = _i & 1 ? 512 : 2688, ra = after_call(compiled + 100), sp = regs.sp + 16, own;
@@ -160,7 +160,7 @@ START_TEST(walks_an_adapter_that_mends_its_call)
     own = sp + fpu + 144 + (_i & 2 ? 8 : 0);
     regs.pc = TEXT + 0x10; /* in libjvm */
     push_stack(regs.sp + 8, after_call(add_blob(0x9000, 8, "I2C/C2I adapters", 0, 0, 0) + 0x60));
-    push_stack(sp + 16, ra); /* left over among the FPU's registers */
+    push_stack(sp + 16, ra); /* a rest among the FPU's registers */
     push_stack(sp + fpu + 2 * 8, own);
     push_stack(sp + fpu + 15 * 8, ra);
     push_stack(own, ra);
@@ -172,7 +172,7 @@ START_TEST(walks_an_adapter_that_mends_its_call)
         ck_assert_uint_eq(kind_of(1), UNWIND_STUB);
         ck_assert_uint_eq(pc_of(2), ra);
     }
-    /* What lies there is not the adapter's: its r13 points elsewhere. */
+    /* These are not the adapter's registers: r13 points elsewhere. */
     push_stack(sp + fpu + 2 * 8, own + 16);
     push_stack(sp + 16, 0);
     walk(3);
@@ -187,7 +187,7 @@ START_TEST(takes_the_polls_pc_for_a_safepoints_return)
     regs.pc = TEXT + 0x10;
     push_stack(sp + 8, blob + 0x50);
     sp += 16;
-    push_stack(sp + 20 * 8 - 8, compiled + 64); /* no call stands there */
+    push_stack(sp + 20 * 8 - 8, compiled + 64); /* not behind a call */
     push_stack(sp + 20 * 8 - 16, 0x1111);
     sp += 20 * 8;
     push_stack(sp + 4 * 8 - 8, stub_return);
@@ -231,7 +231,7 @@ START_TEST(crosses_into_the_carrier)
     put_barrier(regs.sp + 6 * 8 + 288);
     walk(1);
     expect_barrier();
-    regs.more.thread = 0xdead; /* not known: found on the stack */
+    regs.more.thread = 0xdead; /* unknown: it is found on the stack */
     setup();
     put_barrier(regs.sp + 6 * 8);
     walk(1);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The unwinder in a test: memory is a list of regions, and rows are an array. The table of known
- * return addresses is as large as in the kernel.
+ * return addresses has the kernel's size.
  */
 #pragma once
 
@@ -29,13 +29,13 @@ static struct {
     uint64_t out[HOST_WORDS_MAX];
     size_t reads;
     uint64_t java_thread;
-    bool one_by_one; /* without the hot path, which must give the same */
-    /* Told of all that a walk reads, for whoever records it; may be NULL. */
+    bool one_by_one; /* true: without the hot path, which must give the same */
+    /* Called with all memory that a walk reads, for recording; may be NULL. */
     void (*on_read)(uint64_t from, const void *p, uint32_t bytes);
     void (*on_row)(uint32_t index, const struct unwind_row *row);
-    /* Rows that are not an array; may be NULL. */
+    /* Finds rows that are not in an array; may be NULL. */
     bool (*find_row)(uint32_t index, struct unwind_row *ret);
-    int mem_fd; /* of /proc/self/mem, for regions without p */
+    int mem_fd; /* /proc/self/mem, for regions without p */
 } host;
 
 static bool unwind_read(struct unwind_walk *w, void *to, uint32_t bytes, uint64_t from)
@@ -46,8 +46,7 @@ static bool unwind_read(struct unwind_walk *w, void *to, uint32_t bytes, uint64_
         const struct host_region *r = &host.regions[i];
 
         if (from >= r->low && from - r->low <= r->bytes && bytes <= r->bytes - (from - r->low)) {
-            if (r->p) /* else not by memcpy(): sanitizers have parts of a stack that may not be
-                       * touched */
+            if (r->p) /* without p not by memcpy(): sanitizers forbid parts of a stack */
                 memcpy(to, r->p + (from - r->low), bytes);
             else if (pread(host.mem_fd, to, bytes, (off_t)from) != (ssize_t)bytes)
                 return false;
@@ -94,7 +93,7 @@ struct host_registers {
     struct unwind_registers more;
 };
 
-/* Walks as the BPF program does. The number of words; w->end says how it ended. */
+/* Walks like the BPF program. Returns the number of words; w->end: how the walk ended. */
 static uint32_t host_walk(struct unwind_walk *w, struct unwind_process *p,
                           const struct host_registers *r, uint32_t tick, uint32_t max_words)
 {

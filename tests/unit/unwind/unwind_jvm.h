@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A made-up JVM for tests of the unwinder's rules. It has a code cache with the layout of JDK 17,
- * an interpreter, a call stub, and native text with rows of its own.
+ * A fake JVM for tests of the unwinder's rules. It has a code cache with the layout of JDK 17, an
+ * interpreter, a call stub, and native text with its own rows.
  */
 #pragma once
 
@@ -66,8 +66,8 @@ HOST_HELPER uint64_t add_name(const char *name)
     return at;
 }
 
-/* A block at CODE + @at of @segments: a CodeBlob of @words with its frame complete at @complete.
- * Returns the address of its code. */
+/* Makes a block of @segments at CODE + @at: a CodeBlob of @words, with its frame complete at
+ * @complete. Returns the address of its code. */
 HOST_HELPER uint64_t add_blob(uint64_t at, uint32_t segments, const char *name, int32_t words,
                               int32_t complete, uint32_t compile_id)
 {
@@ -87,7 +87,7 @@ HOST_HELPER uint64_t add_blob(uint64_t at, uint32_t segments, const char *name, 
     return begin;
 }
 
-/* A call instruction that ends at @ra. */
+/* Puts a call instruction that ends at @ra. Returns @ra. */
 HOST_HELPER uint64_t after_call(uint64_t ra)
 {
     code[ra - CODE - 5] = 0xe8;
@@ -166,7 +166,7 @@ HOST_HELPER void setup(void)
     regs = (struct host_registers){ .sp = STACK + 0x1000 };
 }
 
-/* From @sp on: an entry frame at @fp (rbp of call_stub), and above it the thread's root. */
+/* Puts an entry frame at @fp (rbp of call_stub) from @sp on, and above it the thread's root. */
 HOST_HELPER void put_entry(uint64_t fp)
 {
     push_stack(fp, STACK + 0x7000);
@@ -188,7 +188,7 @@ HOST_HELPER uint32_t walk(uint32_t tick)
     return host_walk(&w, &jvm, &regs, tick, HOST_WORDS_MAX);
 }
 
-/* callee, called by compiled, called by call_stub; all frames complete. */
+/* Puts callee, called by compiled, called by call_stub; all frames are complete. */
 HOST_HELPER void put_two_compiled(void)
 {
     uint64_t sp = regs.sp;
@@ -217,7 +217,7 @@ HOST_HELPER void expect_two_compiled(void)
     ck_assert_uint_eq(kind_of(3), UNWIND_NATIVE);
 }
 
-/* Runs the tests of @tc, each after @prepare(): what main() of each of these programs returns. */
+/* Runs the tests of @tc, each after @prepare(). Returns the value for main(). */
 HOST_HELPER int run_prepared_tests(const char *name, TCase *tc, void (*prepare)(void))
 {
     Suite *s = suite_create(name);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* unwind_tables/ehframe.c against libdw, row for row, on the libraries that every JVM stands on. */
+/* unwind_tables/ehframe.c compared with libdw, row for row, on the libraries of every JVM. */
 #include "suite.h"
 
 #include "unwind_tables/ehframe.h"
@@ -25,7 +25,7 @@ static const char *const FILES[] = {
     "[vdso]",
 };
 
-/* The kernel's own library, from our memory: it has no file. */
+/* Opens a copy of the vdso from this process's memory: it has no file. */
 static int open_vdso(void)
 {
     const char *p = (const char *)getauxval(AT_SYSINFO_EHDR);
@@ -43,7 +43,7 @@ static bool op_is(const Dwarf_Op *op, size_t n, size_t i, unsigned atom, int64_t
     return i < n && op[i].atom == atom && (int64_t)op[i].number == number;
 }
 
-/* The row that libdw's reading of @frame amounts to, and where that frame ends. */
+/* Returns the row that matches libdw's @frame, and where that frame ends. */
 static struct unwind_row oracle_row(Dwarf_Frame *frame, uint64_t *ret_end)
 {
     static const struct unwind_row NONE = { .base = UNWIND_BASE_NONE };
@@ -61,7 +61,7 @@ static struct unwind_row oracle_row(Dwarf_Frame *frame, uint64_t *ret_end)
     if (n == 0 && ops == mem) /* undefined */
         return (struct unwind_row){ .base = UNWIND_BASE_ROOT };
     if (n == 0)
-        return NONE; /* same value: no entry of ours says so */
+        return NONE; /* same value: no row has such an entry */
     if (!op_is(ops, n, 0, DW_OP_call_frame_cfa, 0) || !op_is(ops, n, 1, DW_OP_plus_uconst, -8))
         return NONE;
     if (dwarf_frame_cfa(frame, &cfa, &cfa_n) != 0 || cfa_n == 0)
@@ -152,7 +152,7 @@ START_TEST(agrees_with_libdw)
             same(&t.rows[i], &want, pc);
             checked++;
             none += want.base == UNWIND_BASE_NONE;
-            if (pc == last || end > last) /* it told about both */
+            if (pc == last || end > last) /* libdw's frame covers both ends */
                 break;
             pc = last;
         }
@@ -224,10 +224,10 @@ static void put_u32(struct buf *b, uint32_t v)
     put(b, &v, sizeof(v));
 }
 
-/* A CIE with @nops initial instructions. Its place in the section. */
+/* Puts a CIE with @nops initial instructions. Returns its offset in the section. */
 static uint32_t put_cie(struct buf *b, size_t nops)
 {
-    static const char BODY[] = "\1zR\0\1\x78\x10\1\x1b\x0c\7\x08\x90\1"; /* as compilers write it */
+    static const char BODY[] = "\1zR\0\1\x78\x10\1\x1b\x0c\7\x08\x90\1"; /* compilers' form */
     uint32_t at = (uint32_t)b->n;
 
     put_u32(b, (uint32_t)(4 + sizeof(BODY) - 1 + nops));
@@ -238,7 +238,7 @@ static uint32_t put_cie(struct buf *b, size_t nops)
     return at;
 }
 
-/* An FDE of the CIE at @cie, for 16 bytes of code at @pc; the section is at 0. */
+/* Puts an FDE of the CIE at @cie, for 16 bytes of code at @pc. The section is at address 0. */
 static void put_fde(struct buf *b, uint32_t cie, uint32_t pc)
 {
     put_u32(b, 16);
@@ -248,7 +248,7 @@ static void put_fde(struct buf *b, uint32_t cie, uint32_t pc)
     put_u32(b, 0); /* no augmentation, and no-ops */
 }
 
-/* Initial instructions are run again whenever an FDE has another CIE than the one before: @nops of
+/* The initial instructions run again whenever an FDE has another CIE than the one before: @nops of
  * them for each of 20,000. */
 static const struct {
     size_t nops;
@@ -278,8 +278,8 @@ START_TEST(long_cies_in_turns)
 }
 END_TEST
 
-/* aarch64: a pair pushed, fp set up, both restored; a return address alone, signed; a pair at two
- * places; a frame too large for a row. */
+/* aarch64: a pair pushed, fp set, both restored; only a return address, signed; a pair at two
+ * offsets; a frame too large for a row. */
 START_TEST(rows_of_aarch64)
 {
     static const struct {
@@ -333,7 +333,7 @@ START_TEST(rows_of_aarch64)
 }
 END_TEST
 
-/* A function of a native image, which has five rows. */
+/* Reads a function of a native image, which has five rows. */
 static int read_function(const void *file, uint64_t offset, void *p, size_t n)
 {
     static const char CODE[] = "\x48\x83\xec\x08\x48\x83\xc4\x08\xc3\xcc\xcc\xcc\xcc\xcc\xcc";

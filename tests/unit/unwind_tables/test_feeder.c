@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* unwind_tables/table_loader.c with tables in memory and the files of this process. */
+/* unwind_tables/table_loader.c with tables in memory and files of this process. */
 #include "suite.h"
 
 #include "unwind_tables/table_loader.h"
@@ -23,15 +23,15 @@ static struct unwind_row rows[ROWS];
 static struct unwind_process last;
 static int32_t last_pid;
 static unsigned opened, vdso_opened, row_puts, process_puts, forgotten;
-static const char *file; /* that is behind every mapping; NULL: the one that maps say */
+static const char *file; /* the file behind every mapping; NULL: the one in the maps */
 static int open_result;
 static struct maps maps;
 static struct feeder *feeder;
 static struct shares copies;
-static bool copied; /* the broker gives copies of files */
+static bool copied; /* true: the broker gives copies of files */
 static uint32_t rows_max = ROWS;
 
-/* As the broker gives it: another file each time. */
+/* Returns a copy, as the broker does: another file each time. */
 static int open_vdso(void)
 {
     const struct mapping *m = maps_find(&maps, getauxval(AT_SYSINFO_EHDR));
@@ -42,7 +42,7 @@ static int open_vdso(void)
     return fd;
 }
 
-/* A copy as the broker makes it, of a file that has no code. */
+/* Returns a copy like the broker's, of a file without code. */
 static int open_copy(void)
 {
     int fd = memfd_create("copy", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -163,7 +163,7 @@ START_TEST(reads_the_vdso_once)
 }
 END_TEST
 
-/* The row that the tables give for @pc. */
+/* Returns the row of the tables for @pc. */
 static const struct unwind_row *look_up(uint64_t pc)
 {
     const struct unwind_row *best = NULL;
@@ -191,7 +191,7 @@ START_TEST(describes_a_process)
     ck_assert_uint_gt(last.mapping_count, 2);
     for (uint32_t i = 1; i < last.mapping_count; i++)
         ck_assert_uint_le(last.mappings[i - 1].end, last.mappings[i].start);
-    /* This function and one of libc have rules; the address below is in no function. */
+    /* This function and one of libc have rules. The address below is in no function. */
     ck_assert_ptr_nonnull(look_up((uint64_t)look_up));
     ck_assert_uint_ne(look_up((uint64_t)look_up)->base, UNWIND_BASE_NONE);
     ck_assert_uint_ne(look_up((uint64_t)qsort)->base, UNWIND_BASE_NONE);
@@ -216,7 +216,7 @@ START_TEST(shares_tables_and_puts_only_what_changed)
     ck_assert_uint_eq(row_puts, puts);
     ck_assert_uint_eq(process_puts, 2);
     ck_assert_uint_ne(last.slot, slot);
-    /* A new mapping: another description under a new slot, so that nothing remembered is used. */
+    /* A new mapping: a new description in a new slot, so that no cached result is used. */
     slot = last.slot;
     ck_assert_ptr_ne(mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0),
                      MAP_FAILED);
@@ -229,12 +229,12 @@ END_TEST
 
 /* ---- which file a mapping stands for ---- */
 
-#define OF_LIBC 1 /* what a file is a copy of */
+#define OF_LIBC 1 /* the program that a file is a copy of */
 #define OF_THIS 2 /* this program */
 
-static uint64_t code_offset; /* of the file that was written last */
+static uint64_t code_offset; /* of the last file written */
 
-/* Writes a copy of @what to @path, and waits until that is long enough ago. */
+/* Writes a copy of @what to @path, and waits until the file is old enough. */
 static void write_file(const char *path, int what)
 {
     const struct mapping *m =
@@ -254,8 +254,8 @@ static void write_file(const char *path, int what)
     usleep(2 * FILE_IDENTITY_SETTLED_NS / 1000);
 }
 
-/* Describes process @pid, which has one executable mapping, and whose maps name its file by the
- * numbers of @path now. Returns how many rows that has. */
+/* Describes process @pid with one executable mapping. Its maps have the present numbers of @path.
+ * Returns the number of its rows. */
 static uint32_t rows_of_one(int32_t pid, const char *path)
 {
     struct mapping m = {
@@ -282,10 +282,10 @@ static char *make_folder(char folder[64])
     return folder;
 }
 
-/* How a file with the device and inode of another comes to be. */
+/* How a file gets the device and inode of another. */
 enum successor { NEXT_FILE, IN_PLACE, SUCCESSORS };
 
-/* Puts another file at @path. Returns whether it has the inode that was there. */
+/* Puts another file at @path. Returns true if it has the same inode. */
 static bool replace(const char *path, enum successor how)
 {
     struct stat before, after;
@@ -298,9 +298,9 @@ static bool replace(const char *path, enum successor how)
     return before.st_dev == after.st_dev && before.st_ino == after.st_ino;
 }
 
-/* One user's library is removed, and another's gets its inode (an ext4 gives it to the next file);
- * a library is upgraded in place. Owned by root, and by a user: what only root can write is held
- * open, so that its inode is nobody's. */
+/* One user's library is removed, and another's gets its inode (ext4 gives it to the next file); or
+ * a library is upgraded in place. A file that only root can write is held open, so that its inode
+ * is not reused. */
 START_TEST(takes_no_file_for_another)
 {
     bool by_user = _i / SUCCESSORS;
@@ -322,7 +322,8 @@ START_TEST(takes_no_file_for_another)
 }
 END_TEST
 
-/* The numbers of a maps file may be another file's by now: each process is asked for its own. */
+/* By now the numbers in a maps file may be another file's: each process is asked for its own
+ * file. */
 START_TEST(believes_no_numbers)
 {
     char folder[64], paths[2][128];
@@ -363,7 +364,7 @@ START_TEST(asks_each_image_once)
         ck_assert_int_eq(feeder_update(feeder, &p, NULL), 0);
         ck_assert_uint_eq(opened, 1);
     }
-    m.inode++; /* something else lies there now */
+    m.inode++; /* another file is there now */
     ck_assert_int_eq(feeder_update(feeder, &p, NULL), 0);
     ck_assert_uint_eq(opened, 2);
     p.id.exec_no++;
@@ -375,7 +376,7 @@ START_TEST(asks_each_image_once)
 }
 END_TEST
 
-/* What only root can write is opened once for many processes, and held for a moment only. */
+/* A file that only root can write is opened once for many processes, and held for a moment only. */
 START_TEST(opens_once_what_is_held)
 {
     char folder[64], path[128];
@@ -391,7 +392,7 @@ START_TEST(opens_once_what_is_held)
     feeder_poll(feeder);
     ck_assert_uint_gt(rows_of_one(20, path), 0);
     ck_assert_uint_eq(opened, 2);
-    ck_assert(chmod(path, 0757) == 0); /* everybody's */
+    ck_assert(chmod(path, 0757) == 0); /* writable for all users */
     usleep(2 * FILE_IDENTITY_SETTLED_NS / 1000);
     for (int32_t pid = 30; pid < 33; pid++)
         ck_assert_uint_gt(rows_of_one(pid, path), 0);
@@ -400,8 +401,8 @@ START_TEST(opens_once_what_is_held)
 }
 END_TEST
 
-/* No two living processes ever have one slot, and slots rise until they begin anew: the sign for
- * the sampler to forget. */
+/* No two living processes share a slot. Slots rise until they begin again, which makes the sampler
+ * drop its cache. */
 START_TEST(gives_each_slot_once)
 {
     struct maps few = { .entries = maps.entries, .count = 1 };
@@ -414,7 +415,7 @@ START_TEST(gives_each_slot_once)
     kept = before = last.slot;
     p.id.host_pid = 11;
     for (uint32_t i = 1; i < UNWIND_SLOTS_MAX + 10; i++) {
-        p.exec_id = i; /* another description */
+        p.exec_id = i; /* a new description */
         ck_assert_int_eq(feeder_update(feeder, &p, NULL), 0);
         ck_assert_uint_ne(last.slot, kept);
         ck_assert_uint_gt(last.slot, 0);
@@ -423,7 +424,7 @@ START_TEST(gives_each_slot_once)
         before = last.slot;
     }
     ck_assert_uint_eq(anew, 1);
-    /* Living processes keep theirs, whichever process comes. */
+    /* Living processes keep their slots, whichever process comes. */
     for (int32_t pid = 100; pid < 100 + 64; pid++) {
         p.id.host_pid = pid;
         ck_assert_int_eq(feeder_update(feeder, &p, NULL), 0);
@@ -456,7 +457,7 @@ START_TEST(makes_room_by_forgetting)
     ck_assert(!feeder_lacks_rows(feeder, 10));
     ck_assert_uint_eq(st.refused, 0);
     feeder = feeder_free(feeder);
-    new_feeder((uint32_t)st.rows - 100, false); /* not all of it fits */
+    new_feeder((uint32_t)st.rows - 100, false); /* too few for all rows */
     ck_assert_int_eq(update(10, NULL), 0);
     feeder_stats(feeder, &st);
     ck_assert(feeder_lacks_rows(feeder, 10));
@@ -465,17 +466,17 @@ START_TEST(makes_room_by_forgetting)
     ck_assert_uint_gt(st.rows, 0);
     feeder_forget(feeder, 10);
     ck_assert_uint_eq(forgotten, 1);
-    ck_assert_int_eq(update(11, NULL), 0); /* the old ones may go */
+    ck_assert_int_eq(update(11, NULL), 0); /* the old rows may be dropped */
     feeder_stats(feeder, &st);
     ck_assert_uint_le(st.rows, rows_max);
-    feeder_forget(feeder, 12); /* nobody */
+    feeder_forget(feeder, 12); /* not a known process */
     ck_assert_uint_eq(forgotten, 1);
 }
 END_TEST
 
 /* ---- files that are read in the background ---- */
 
-/* The mappings of this program and of libc. */
+/* Returns the mappings of this program and of libc. */
 static struct maps program_and_libc(struct mapping two[2])
 {
     two[0] = *maps_find(&maps, (uint64_t)program_and_libc);
@@ -497,7 +498,7 @@ static void describe_whole(int32_t pid, const struct maps *m)
     ck_assert_uint_eq(last.mapping_count, m->count);
 }
 
-/* One owner's share is full before its last file has its rows; they are refused to nobody else. */
+/* One owner's share is full before its last file has rows. Other owners still get rows. */
 START_TEST(refuses_rows_to_the_one_whose_share_is_full)
 {
     struct mapping two[2];
@@ -509,8 +510,8 @@ START_TEST(refuses_rows_to_the_one_whose_share_is_full)
     program = last.mappings[0].row_count;
     libc = last.mappings[1].row_count;
     feeder = feeder_free(feeder);
-    new_feeder(2 * libc + program, /* background= */ true); /* half is too little for both */
-    describe_whole(10, &first); /* of two files read at once either could be the first */
+    new_feeder(2 * libc + program, /* background= */ true); /* half of it is too little for both */
+    describe_whole(10, &first); /* of two files read at once, either could be the first */
     for (int again = 0; again < 2; again++) {
         describe_whole(10, &m);
         ck_assert_uint_eq(last.mappings[0].row_count, program);
@@ -523,7 +524,7 @@ START_TEST(refuses_rows_to_the_one_whose_share_is_full)
 }
 END_TEST
 
-/* While a copy is read, or finds no room, no other copy of that file is asked for. */
+/* While a copy is being read, or finds no room, no other copy of that file is requested. */
 START_TEST(asks_for_one_copy_at_a_time)
 {
     struct mapping two[2];
@@ -555,7 +556,7 @@ START_TEST(tells_a_process_that_is_gone)
 }
 END_TEST
 
-/* The mapping that holds @pc as the unwinder finds it: in the description, else in the table of
+/* Returns true if the unwinder finds the mapping of @pc: in the description or in the table of
  * rows. */
 static bool knows(uint64_t pc)
 {
@@ -574,7 +575,7 @@ static bool knows(uint64_t pc)
     return false;
 }
 
-/* @count executable mappings of a page each, and behind them the libraries that matter most. */
+/* Makes @count executable mappings of a page, and behind them the most important libraries. */
 static struct maps many_maps(size_t count)
 {
     struct maps m = { .entries = calloc(count + 2, sizeof(*m.entries)), .count = count + 2 };
@@ -607,11 +608,11 @@ START_TEST(knows_more_than_its_description_holds)
     feeder_stats(feeder, &st);
     ck_assert_uint_eq(st.mappings_left_out, m.count - known);
     ck_assert(!knows(m.entries[0].end) && !knows(m.entries[count + 1].end));
-    /* What matters most stands in the description itself. */
+    /* The most important mappings are in the description itself. */
     ck_assert_uint_eq(last.mappings[last.mapping_count - 1].start, m.entries[count + 1].start);
     ck_assert_uint_eq(last.mappings[last.mapping_count - 2].start, m.entries[count].start);
     ck_assert_uint_eq(last.more_count != 0, m.count > UNWIND_MAPPINGS_MAX);
-    /* Nothing new is not put again; what is beyond the description is. */
+    /* An unchanged table is not written again. A new mapping outside of the description is. */
     slot = last.slot;
     ck_assert_int_eq(feeder_update(feeder, &p, NULL), 0);
     ck_assert_uint_eq(last.slot, slot);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* unwind_tables/musl_rows.h: functions that have rows of the file's own keep them. */
+/* unwind_tables/musl_rows.h: functions with rows from the file itself keep them. */
 #include "suite.h"
 
 #include "unwind_tables/musl_rows.h"
@@ -7,7 +7,7 @@
 #define START UINT64_C(0x10000)
 #define ROWS_MAX 6
 
-/* The entry of a program that jumps on: its rule is valid for the first 22 bytes. */
+/* The entry of a program, which jumps on. Its rule is valid for the first 22 bytes. */
 static const char CODE[] =
     "\x48\x31\xed\x48\x89\xe7\x48\x8d\x35\0\0\0\0\x48\x83\xe4\xf0\xe8\x02\0\0\0\x90\x90\x8b\x37"
     "\xe9\0\0\0\0\xc3";
@@ -16,7 +16,7 @@ static const struct {
     const char *what;
     struct unwind_row rows[ROWS_MAX];
     size_t count;
-    int base; /* of the row at START afterwards; -1: none */
+    int base; /* base of the row at START afterwards; -1: no row */
 } ROW_CASES[] = {
     { "rows elsewhere",
       { { .pc = 0x1000, .base = UNWIND_BASE_SP, .cfa = 2 },

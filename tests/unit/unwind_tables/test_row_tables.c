@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* unwind_tables/row_tables.h: whose rows there is room for. */
+/* unwind_tables/row_tables.h: which files get rows if room is short. */
 #include "suite.h"
 
 #include "unwind_tables/row_tables.h"
@@ -26,7 +26,7 @@ static void drop(void *ctx, const struct row_table *t)
     dropped++;
 }
 
-/* @count rows that no other @number has. */
+/* Gets @count rows, different for each @number. */
 static int get(uint64_t owner, uint32_t number, size_t count, struct row_table **ret)
 {
     static struct unwind_row rows[ROWS];
@@ -37,7 +37,7 @@ static int get(uint64_t owner, uint32_t number, size_t count, struct row_table *
     return row_tables_get(&tables, owner, &e, put, NULL, drop, NULL, ret, NULL);
 }
 
-/* One that a process has mapped. */
+/* Gets rows that a process has mapped. */
 static int use(uint64_t owner, uint32_t number, size_t count)
 {
     struct row_table *t = NULL;
@@ -69,7 +69,7 @@ START_TEST(processes_of_one_owner_leave_room)
     ck_assert_uint_eq(tables.shares.refused, 1);
     for (uint32_t i = 0; i < 3; i++)
         ck_assert_int_eq(use(BOB, 100 + i, EACH), 0);
-    ck_assert_int_eq(use(ALICE, 101, EACH), 0); /* what bob has costs nothing */
+    ck_assert_int_eq(use(ALICE, 101, EACH), 0); /* bob's rows cost her nothing */
     for (uint32_t i = 0; i < 2; i++)
         ck_assert_int_eq(use(3, 200 + i, EACH), 0);
     ck_assert_uint_eq(dropped, 0);
@@ -87,7 +87,7 @@ START_TEST(small_tables_count_as_larger)
 }
 END_TEST
 
-/* Beyond her share alice's own go that nobody uses, and none of bob's. */
+/* Beyond her share, unused rows of alice's own are dropped, and none of bob's. */
 START_TEST(own_ones_go_first)
 {
     struct row_table *t;
