@@ -208,7 +208,7 @@ struct listen_rights config_listen_rights(const struct config *c)
                                    .authentication = access_rules_have_shown(c->access) };
 }
 
-/* Opens a file that can be read to its end: no FIFO that nobody writes to, no device. */
+/* Opens a file that can be read to its end: no device, and no FIFO without a writer. */
 static int open_file(const char *path, int *ret_fd)
 {
     _cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -222,7 +222,7 @@ static int open_file(const char *path, int *ret_fd)
     return 0;
 }
 
-/* Whether the file was the same at both times, and nobody had just written to it. */
+/* Returns true if the file was the same at both times and was not written just before. */
 static bool is_quiet(const struct stat *before, const struct stat *after)
 {
     struct timespec now;

@@ -77,7 +77,7 @@ int config_parse_argv(int argc, char *const *argv, struct config *c, uint64_t *g
 int config_parse_fd(int fd, uint64_t given, struct config *c, struct error *err);
 int config_parse_yaml(struct span text, const char *file, uint64_t given, struct config *c,
                       struct error *err);
-/* Gets the names of the options whose values differ, with commas between them: those that a running
+/* Gets the names of options with different values, with commas between them: those that a running
  * flamed cannot change. Schedules and triggers are not among them. */
 void config_differences(const struct config *a, const struct config *b, struct buf *out);
 

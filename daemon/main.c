@@ -36,7 +36,7 @@
 #define NOTES_FILE RUN_FOLDER "/quarantine"
 #define FILES_FOR_ITSELF 64 /* that flamed opens without any JVM */
 #define FILES_OF_A_JVM 6
-#define FEW_JVMS 512 /* whose signals are watched, if there are files for them */
+#define FEW_JVMS 512 /* their signals are watched, if there are files for them */
 
 /* ---- what is opened with rights ---- */
 
@@ -56,7 +56,8 @@ static int check_hosts(const struct config *c, struct error *err)
     return r;
 }
 
-/* Nobody else gets what is sent to localhost in plain text: both of its addresses are ours. */
+/* flamed holds both addresses of localhost, so no other program gets plain text that is sent
+ * there. */
 static int open_twins(const struct config *c, int fds[SUPERVISE_LISTEN_MAX], size_t *ret_count,
                       struct error *err)
 {
@@ -106,7 +107,7 @@ static void log_error(int r, const struct error *err)
         log_err("%s", err->msg);
 }
 
-/* False where it cannot be told: then it is not read again. */
+/* Writes @path as an absolute path. False: it is unknown, so a reload will not read the file. */
 static bool absolute_path(const char *path, char *buf, size_t size)
 {
     char cwd[PATH_MAX] = "";
@@ -155,7 +156,7 @@ static int become_supervisor(int argc, char **argv, const struct config *c, stru
 
 /* ---- the worker ---- */
 
-/* Starts flamed-push, whose program is @fd; -1: the configuration has come to name targets since
+/* Starts flamed-push with the program @fd; -1: the configuration has come to name targets since
  * root started flamed. */
 static int start_pusher(int fd, const struct push_config *config, int *ret_fd, struct error *err)
 {

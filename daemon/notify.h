@@ -7,7 +7,8 @@
 
 #include "base/macros.h"
 
-/* Connects to $NOTIFY_SOCKET. An fd that the caller owns; -1 when nobody listens for it. */
+/* Connects to $NOTIFY_SOCKET. Returns an fd that the caller owns; -1: the socket has no
+ * listener. */
 int notify_open(void);
 /* Sends "READY=1" and the like. Does nothing where @fd is -1. */
 void notify_send(int fd, const char *state);

@@ -17,7 +17,7 @@ struct reload {
     int argc; /* the options of the command line; argv[0] is passed by */
     char *const *argv;
     struct config *config; /* as it is in force; its rules are the engine's, its access serve's */
-    struct serve *serve;   /* whose access rules change with it */
+    struct serve *serve;   /* its access rules change with the reload */
     struct tls *tls;       /* owned: that in force; NULL: flamed was started without */
     bool open;             /* others than this machine reach it */
     bool plain;            /* it listens on TCP without TLS */

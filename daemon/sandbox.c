@@ -162,12 +162,11 @@ static const struct {
     int call;
     int error;
 } REFUSED[] = {
-    { SCMP_SYS(clone3), ENOSYS }, /* glibc falls back to clone(), whose flags can be looked at */
+    { SCMP_SYS(clone3), ENOSYS }, /* glibc falls back to clone(), with its flags in a register */
 };
 
-/* What the HTTP library sets. Other options of the listening sockets would outlive this process:
- * the next one gets the same sockets. So could a filter of packets that nobody can take off again.
- */
+/* Options that the HTTP library sets. Other options of the listening sockets would outlive this
+ * process: the next one gets the same sockets. So would a locked filter of packets. */
 static int allow_socket_options(scmp_filter_ctx ctx)
 {
     static const int OPTIONS[] = { TCP_NODELAY, TCP_CORK };
@@ -198,7 +197,7 @@ static int add_rules(scmp_filter_ctx ctx)
                              SCMP_A1(SCMP_CMP_MASKED_EQ, EXACT, TCGETS));
     if (r == 0)
         r = allow_socket_options(ctx);
-    /* Our own limits may be read, nobody's set. */
+    /* The process may read its own limits, and set none. */
     if (r == 0)
         r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(prlimit64), 2, SCMP_A0(SCMP_CMP_EQ, 0),
                              SCMP_A2(SCMP_CMP_EQ, 0));

@@ -32,10 +32,10 @@
 #include <sys/statvfs.h>
 #include <sys/utsname.h>
 
-#define USERS_GROUP "flamed" /* whose members may see and profile all */
+#define USERS_GROUP "flamed" /* members of this group may see and profile all */
 
-/* What tells this node from others, for the phases of its schedules: the same after a restart. To
- * be asked before the sandbox. */
+/* Returns a number that differs by node, for the phases of its schedules. It is the same after a
+ * restart. Call it before the sandbox. */
 static void node_text(const char *host, char *buf, size_t size)
 {
     _cleanup_buf_ struct buf id = BUF_UPTO(256);

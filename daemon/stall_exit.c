@@ -34,7 +34,7 @@ static void note(const struct stall_exit *st, const struct readers_stats *reader
     }
 }
 
-/* Notes whose process the engine stands at. */
+/* Notes the process that the engine is stalled at. */
 static void note_stall(const struct stall_exit *st, unsigned stands_s)
 {
     struct looking at;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The last line: what flamed does when its engine is stalled, or when it may abandon no more
- * readings of processes. It notes whose memory the next flamed is not to read, and ends, so that
- * another is started. Until then it tells systemd every second that all is well (WatchdogSec=).
- * Thread: the watch's (engine/watchdog.h).
+ * The last line of defence: used when the engine is stalled, or when flamed may abandon no more
+ * readings of processes. It notes the owner with the memory that the next flamed must not read, and
+ * ends, so that another flamed is started. Until then it reports to systemd every second that all
+ * is well (WatchdogSec=). Thread: the watch's (engine/watchdog.h).
  */
 #pragma once
 

@@ -74,7 +74,7 @@ int access_rules_resolve(struct access_rules *r, struct peers *peers, struct err
     return result;
 }
 
-/* Returns an older rule for the same user and group, whose ids were looked up; NULL: none. */
+/* Returns an older rule for the same user and group with ids that were looked up; NULL: none. */
 static const struct access_rule *known_before(const struct access_rules *before,
                                               const struct access_rule *rule)
 {

@@ -7,7 +7,7 @@
 #include <grp.h>
 #include <pwd.h>
 
-#define PASSWD_MAX 65536 /* entries scanned for users whose primary group it is */
+#define PASSWD_MAX 65536 /* entries scanned for users with this primary group */
 #define LOOKUP_BYTES ((size_t)64 << 10)
 
 static void add_member(struct peer_group *g, uint32_t uid)
@@ -43,7 +43,7 @@ static void add_listed(struct peer_group *g, char *const *names)
     }
 }
 
-/* Adds the users whose primary group is @g. */
+/* Adds the users with the primary group @g. */
 static void add_first(struct peer_group *g)
 {
     setpwent();

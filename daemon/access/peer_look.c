@@ -211,7 +211,7 @@ static enum peer_place conclude(struct peers *s, struct peer_facts *f, const str
     return p->foreign ? PEER_FOREIGN : place;
 }
 
-/* Looks at the connections whose last look is no longer valid. */
+/* Looks at the connections with a result that is no longer valid. */
 static int look_at(struct peers *s, struct peer_connection *list, size_t n, struct look *l)
 {
     int r;

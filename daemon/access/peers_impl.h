@@ -67,8 +67,8 @@ struct peers {
  * unknown. */
 void peer_ask_socket(struct peers *s, struct peer_text *t, int fd,
                      const struct sockaddr_storage *address, struct peer_socket *ret);
-/* Returns whether our own end @fd is open: only then no other connection has these two addresses.
- * After a reset the other end may belong to another program, whose identity must not stand for
+/* Returns true if the near end @fd is open. Only then no other connection has these two addresses.
+ * After a reset, another program may get the other end's address. Its identity must not stand for
  * earlier requests. */
 bool peer_is_connected(int fd);
 /* Takes the owner of the socket @q from @h, one whole message of the kernel. Return: 1 with @ret;

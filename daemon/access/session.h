@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Logins of browsers. `flamed --login` creates a ticket, valid once and for minutes; a browser that
- * shows it gets a session, whose secret is its cookie. Both are 256 random bits; only their SHA-256
- * is stored. A session is bound to the user of the browser that logged in. Browsers send cookies of
- * localhost to every port, and so to other users' programs. Thread: any.
+ * Logins of browsers. `flamed --login` creates a ticket, valid once and for minutes. A browser that
+ * shows it gets a session, with the secret in a cookie. Ticket and secret are 256 random bits; only
+ * their SHA-256 is stored. A session is bound to the user of the browser that logged in. Browsers
+ * send cookies of localhost to every port, and so to other users' programs. Thread: any.
  */
 #pragma once
 

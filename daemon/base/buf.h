@@ -26,7 +26,7 @@ struct buf {
 /* An empty buffer with a ceiling of @max_bytes. */
 #define BUF_UPTO(max_bytes) ((struct buf){ .max = (max_bytes) })
 
-/* Initialises a buffer whose ceiling was not known when it was declared. */
+/* Initialises a buffer with a ceiling that was unknown when it was declared. */
 void buf_init(struct buf *b, size_t max_bytes);
 void buf_deinit(struct buf *b);
 #define _cleanup_buf_ _cleanup_(buf_deinit)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The openers: children of the broker that answer in its place the requests which open files that a
- * target chose. These are the target's own files, and files of /proc whose open waits for a running
- * exec. (Until the exec ends, the kernel withholds start time, maps and memory.)
+ * target chose. These are the target's own files, and files of /proc that wait for a running exec
+ * when opened. (Until the exec ends, the kernel withholds start time, maps and memory.)
  *
  * A file system that does not answer (a container's own FUSE, NFS without its server) then blocks
  * one opener, beyond SIGKILL, and not the broker. The request fails after OPENER_WAIT_NS. Until

@@ -215,8 +215,8 @@ int request_mem(struct server *s, const struct target_fields *q, struct reply *r
 }
 
 /*
- * service_words. Safe: of a JVM as for mem, whose memory holds its environment anyhow. The broker
- * gives only the words that name the service (service_words.h), at most 2 KiB each.
+ * service_words. Safe: only for a JVM, as mem is, and its memory holds the environment anyhow. The
+ * broker gives only the words that name the service (service_words.h), at most 2 KiB each.
  */
 int request_service_words(struct server *s, const struct target_fields *q, struct reply *rep)
 {
@@ -224,8 +224,8 @@ int request_service_words(struct server *s, const struct target_fields *q, struc
 }
 
 /*
- * tracer_info. Safe: of a JVM as for mem, whose memory holds the same. One file is copied, found by
- * its name, in memory and small; it is opened as any file of a target is.
+ * tracer_info. Safe: only for a JVM, as mem is, and its memory holds the same. One file is copied,
+ * found by its name, in memory and small. It is opened like any file of a target.
  */
 int request_tracer_info(struct server *s, const struct target_fields *q, struct reply *rep)
 {
@@ -233,10 +233,10 @@ int request_tracer_info(struct server *s, const struct target_fields *q, struct 
 }
 
 /*
- * pagemap. Safe: of a JVM as for mem, whose contents flamed may read anyhow. It shows which pages
- * are in memory, swapped or a file's, and not their place in the machine's memory. Those numbers
- * help an attack on the kernel, and are hidden if the file is opened without CAP_SYS_ADMIN. The
- * file cannot be written to.
+ * pagemap. Safe: only for a JVM, as mem is, and flamed may read its memory anyhow. It shows which
+ * pages are in memory, swapped or a file's, and not their place in the machine's memory. Those
+ * numbers help an attack on the kernel, and are hidden if the file is opened without CAP_SYS_ADMIN.
+ * The file cannot be written to.
  */
 int request_pagemap(struct server *s, const struct target_fields *q, struct reply *rep)
 {

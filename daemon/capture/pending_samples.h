@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Samples with a stack through a file whose symbols are being read: held unnamed until it is read.
- * Bounded in time, and in bytes by each owner's share. Beyond the bounds, samples are named without
- * the file. Thread: the engine's.
+ * Samples with a stack through a file with symbols that are being read. They are held unnamed until
+ * the reading ends. Bounded in time, and in bytes by each owner's share. Beyond the bounds, samples
+ * are named without the file. Thread: the engine's.
  */
 #pragma once
 

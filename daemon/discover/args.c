@@ -9,8 +9,8 @@
 
 #define ARGS_ONE_MAX 4096 /* bytes of one argument after cleaning */
 
-/* Options of the launcher whose value is the next argument (java.c: IsWhiteSpaceOption and -jar).
- */
+/* Options of the launcher that take the next argument as value (java.c: IsWhiteSpaceOption and
+ * -jar). */
 static const char *const WITH_VALUE[] = {
     "-cp",
     "-classpath",
@@ -148,7 +148,7 @@ static size_t hidden_from(struct span arg)
     return MIN(from, arg.n);
 }
 
-/* Returns true if @arg is an option whose value, a secret, is the next argument. */
+/* Returns true if the next argument is the value of option @arg, and a secret. */
 static bool hides_next(struct span arg)
 {
     return arg.n && arg.p[0] == '-' && span_find(arg, '=') == arg.n && secret_word(arg) < arg.n;

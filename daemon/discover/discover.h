@@ -140,10 +140,10 @@ struct discover_source {
 struct discover_opts {
     int proc_fd;         /* of /proc; borrowed */
     bool show_arguments; /* do not mask values of -D and --x= */
-    /* Called for an image that ended over 2 s ago, or whose room is needed, pinned or not. Holders
-     * drop their pointers to the image, and caches that pinned it unpin it. The image is freed at
-     * once if it has no pin, else after the last pin. discover_free() frees all. May be NULL. Must
-     * not call discover/, except process_unpin(). */
+    /* Called for an image that ended over 2 s ago, or must make room, pinned or not. Holders drop
+     * their pointers to the image, and caches that pinned it unpin it. The image is freed at once
+     * if it has no pin, else after the last pin. discover_free() frees all. May be NULL. Must not
+     * call discover/, except process_unpin(). */
     void (*dropped)(void *cookie, struct process *p);
     void *dropped_cookie;
     const struct discover_source *source; /* tests put their own here; NULL: the broker */
@@ -165,8 +165,8 @@ void discover_sweep(struct discover *d);
  * begin soon. Without side-band records, or after lost ones, reads /proc in full. */
 void discover_catch_up(struct discover *d);
 /* Returns "", or a sentence with the remedy on why processes may be hidden. The reason is a /proc
- * with hidepid, a /proc of another pid namespace, or no side-band events. Points into @d, as of the
- * last sweep. */
+ * with hidepid, a /proc of another pid namespace, or no side-band events. The state is that of the
+ * last sweep. Points into @d. */
 const char *discover_problem(const struct discover *d);
 
 /* Returns the image of a sample. Makes an entry for a new one: from /proc if the process is still
@@ -203,8 +203,8 @@ int discover_usage(struct discover *d, struct process *p, struct process_usage *
  * hotspot_vm_counters(); -ENOENT without p->vm. */
 int discover_counters(struct discover *d, struct process *p, bool asked);
 /* Makes discover_poll() read the counters of all JVMs for a minute from now, each every 5 s at
- * most. A call that was not expected reads what it can in 20 ms. A JVM whose memory does not answer
- * takes 100 ms more, once. */
+ * most. A call that was not expected reads what it can in 20 ms. If a JVM's memory does not answer,
+ * that takes 100 ms more, once. */
 void discover_want_counters(struct discover *d);
 
 /* Counts the resident memory of JVM @p by area into p->residence, unless the last count is at most

@@ -94,7 +94,7 @@ static struct image *of_start(struct image *im, uint64_t start_ticks, bool oldes
     return found;
 }
 
-/* Adds the image of a sample after an exec whose record has not come yet. */
+/* Adds the image of a sample after an exec. The record of that exec has not come yet. */
 static struct image *add_newer(struct discover *d, struct image *newest, uint32_t exec_id,
                                uint64_t time_ns, struct span comm)
 {

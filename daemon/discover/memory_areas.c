@@ -35,7 +35,7 @@ const char *memory_area_text(enum memory_area area)
     return TEXTS[area];
 }
 
-/* ---- ranges that the VM tells ---- */
+/* ---- ranges that the VM reports ---- */
 
 struct range {
     uint64_t start, end;
@@ -118,7 +118,8 @@ static enum memory_area area_of_file(const struct mapping *m)
     return MEMORY_FILES;
 }
 
-/* What of an anonymous mapping tells where it lies. @before: the one that ends at its start. */
+/* Returns the area of an anonymous mapping by its place. @before: the mapping that ends at its
+ * start. */
 static enum memory_area area_of_anonymous(const struct mapping *m, const struct mapping *before,
                                           bool *probe)
 {

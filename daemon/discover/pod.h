@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Names of containers and pods, out of what the runtimes leave on the node's disk. The files are
- * root's, but their labels are whatever somebody wrote into an image or a manifest. Pure; thread:
- * any.
+ * Names of containers and pods, from files that the runtimes leave on the node's disk. The files
+ * are root's, but their labels come from images and manifests, which any user may write. Pure;
+ * thread: any.
  */
 #pragma once
 

@@ -73,7 +73,7 @@ static size_t find_mappings(const struct proc_id *id, int fd, uint64_t ret[PUBLI
     return n;
 }
 
-/* Reads the message of the header at @at into @message, consistent as of one moment. */
+/* Reads the message of the header at @at into @message, as it was at one moment. */
 static int read_message(const struct process *p, uint64_t at, uint8_t *message, size_t *ret_n)
 {
     uint8_t before[PROCESS_CONTEXT_HEADER_BYTES], after[sizeof(before)];

@@ -39,5 +39,5 @@ void recent_exec(struct recent *r, int32_t host_pid, uint64_t time_ns, uint64_t 
 void recent_forget(struct recent *r, int32_t host_pid);
 /* Returns the note on @host_pid, or NULL. Points into @r. */
 const struct recent_note *recent_find(const struct recent *r, int32_t host_pid);
-/* Returns the next pid whose note is due at @now_ns; the note stays. 0: none. */
+/* Returns the next pid with a note that is due at @now_ns; the note stays. 0: none. */
 int32_t recent_take_due(struct recent *r, uint64_t now_ns);

@@ -203,8 +203,8 @@ static bool lone_count(const struct residence_job *j, uint64_t rss_pages)
     return own < rss_pages - rss_pages / 50 && own + lone <= rss_pages + rss_pages / 50;
 }
 
-/* Where the JVM tells how much metaspace it has, and not where (JDK 8): it is taken out of what is
- * not known. The counters are those of the last collection. */
+/* The JVM reports the size of metaspace without its place (JDK 8): the size is taken out of the
+ * unknown area. The counters are those of the last collection. */
 static void set_metaspace(struct residence *ret, const struct counters *c)
 {
     uint64_t *bytes = ret->now.bytes, known = bytes[MEMORY_CLASS_SPACE], left, classes;

@@ -27,7 +27,7 @@ struct residence {
     uint64_t cpu_ns;            /* processor time of the count */
     struct residence_point now; /* what is resident */
     uint64_t mapped[MEMORY_AREA_COUNT], swapped[MEMORY_AREA_COUNT]; /* bytes */
-    uint32_t java_stacks;           /* Java threads whose stacks are known */
+    uint32_t java_stacks;           /* Java threads with known stacks */
     uint32_t threads;               /* all */
     uint64_t huge_bytes;            /* of hugetlbfs, which RSS does not include */
     uint64_t uncounted;             /* bytes of address space left out for lack of time */

@@ -17,7 +17,7 @@ enum service_source {
     SERVICE_CONTEXT,    /* what its tracer publishes (published.c) */
     SERVICE_PROPERTY,   /* -Dotel.service.name, -Dotel.resource.attributes, -Ddd.service */
     SERVICE_ENVIRON,    /* OTEL_SERVICE_NAME, OTEL_RESOURCE_ATTRIBUTES, DD_SERVICE */
-    SERVICE_KUBERNETES, /* the workload that the pod's name tells */
+    SERVICE_KUBERNETES, /* the workload, by the pod's name */
     SERVICE_CONTAINER,  /* the container's name */
     SERVICE_UNIT,       /* the unit of systemd */
     SERVICE_MAIN,       /* main class or jar */

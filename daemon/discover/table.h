@@ -128,7 +128,7 @@ struct discover {
 
 extern const struct discover_source DISCOVER_SOURCE_BROKER;
 
-/* Returns the image whose public part is @p. */
+/* Returns the image with the public part @p. */
 static inline struct image *image_of(struct process *p)
 {
     return (struct image *)p;

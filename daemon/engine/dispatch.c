@@ -134,7 +134,7 @@ void dispatch_known(struct dispatch *d, struct process *p, const struct sample_r
     looking_end();
 }
 
-/* Does the same for a sample whose user stack cannot be walked. */
+/* Does the same for a sample with a user stack that cannot be walked. */
 static void dispatch_bare(struct dispatch *d, struct process *p, const struct sample_record *rec,
                           const uint64_t *frames)
 {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The path of a sample: find its process, name it, hand it to the captures and the recorder that
- * take it. A sample whose symbols are still being read is held until they are read. Thread: the
- * engine's.
+ * take it. While symbols of its files are being read, the sample is held. Thread: the engine's.
  */
 #pragma once
 
@@ -26,7 +25,7 @@ struct dispatch {
     struct naming naming;
     struct pending_samples pending; /* held samples: their symbols are being read */
     uint64_t pending_looked_ns;
-    struct pending_samples waiting;      /* samples whose user stack the engine walks */
+    struct pending_samples waiting;      /* samples with a user stack that the engine walks */
     struct hotspot_waiting_batch *batch; /* owned, scratch of `waiting`; NULL: not needed yet */
     uint64_t *frames;                    /* owned, scratch: the frames of one sample */
     uint64_t sampled_ns;                 /* CLOCK_MONOTONIC, up to which samples are read */
@@ -42,7 +41,7 @@ void dispatch_look(void *cookie, const struct sample_record *rec, const uint64_t
 /* Takes a sample of @p with its stack walked. */
 void dispatch_known(struct dispatch *d, struct process *p, const struct sample_record *rec,
                     const uint64_t *frames);
-/* Delivers the held samples whose symbols are read, and every held sample taken before
+/* Delivers the held samples with all symbols read, and every held sample taken before
  * @all_until_ns. */
 void dispatch_release(struct dispatch *d, uint64_t all_until_ns);
 

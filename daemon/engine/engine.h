@@ -37,7 +37,7 @@ struct engine_opts {
     bool recorder_requests;              /* the recorder also records the requests of samples */
     bool allow_injection;                /* attach to JVMs if a request asks for it */
     bool allow_mounts;                   /* mount in their containers if nothing else works */
-    const struct quarantine *quarantine; /* borrowed: process images whose memory is not read */
+    const struct quarantine *quarantine; /* borrowed: process images with memory that is not read */
     /* Called every second, on a thread of its own, with the seconds that the engine is stalled (0:
      * it is not). Borrowed; NULL: not called. */
     void (*look)(void *cookie, unsigned stands_s);

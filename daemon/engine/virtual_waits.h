@@ -18,7 +18,7 @@ struct virtual_waits {
     uint64_t frames[SAMPLE_USER_MAX];
     uint64_t paid_ns;               /* CLOCK_MONOTONIC until which past looks have used up the
                                      * looks' share of time */
-    uint32_t next;                  /* wish whose turn is next */
+    uint32_t next;                  /* the next wish in turn */
     struct virtual_wishes recorded; /* the flight recorder's wishes: all JVMs */
     uint64_t recorded_ns;           /* CLOCK_MONOTONIC of their last renewal */
 };

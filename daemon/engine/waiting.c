@@ -38,7 +38,7 @@ static void keep_leaf(struct sample_record *rec, uint64_t *frames, enum unwind_e
     frames[rec->kernel_count] = pc;
 }
 
-/* Delivers a copied sample whose stack cannot be walked, for reason @end. */
+/* Delivers a copied sample with a stack that cannot be walked, for reason @end. */
 static void hand_on_leaf(struct dispatch *d, struct process *p, struct sample_record *rec,
                          const uint64_t *copied, enum unwind_end end)
 {

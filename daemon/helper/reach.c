@@ -3,16 +3,17 @@
  * The porter makes the JVM listen: the first half of the protocol of HotSpot's attach listener. All
  * names are fixed ones below the target's own root.
  *
- *   /tmp/.java_pidN     the JVM's socket; there since somebody attached, or from the start
- *   /tmp/.attach_pidN   exists while SIGQUIT is sent: tells the JVM that it is to listen, not to
- *                       print a thread dump
+ *   /tmp/.java_pidN     the JVM's socket; there since an earlier attach, or from the start
+ *   /tmp/.attach_pidN   exists while SIGQUIT is sent: the JVM then listens, and prints no thread
+ *                       dump
  *
- * SIGQUIT ends a process that does not catch it (-Xrs, a JVM in its first moments), and one that is
- * stopped would take it later, when our file is gone, and print the dump: so the target's state is
- * read right before, from the host's own /proc.
+ * SIGQUIT ends a process that does not catch it (-Xrs, a JVM in its first moments). A stopped
+ * process would take the signal later, when flamed's file is gone, and print the dump. So the
+ * target's state is read right before, from the host's own /proc.
  *
- * The porter never connects to the socket: the peer of a connection may ask for a pidfd of who made
- * it (SO_PEERPIDFD), also from another pid namespace. It only tries whether somebody is there.
+ * The porter never connects to the socket: the peer of a connection may ask for a pidfd of its
+ * maker (SO_PEERPIDFD), also from another pid namespace. It only tries whether the socket has a
+ * listener.
  */
 #include "helper/become.h"
 

@@ -196,8 +196,8 @@ typedef int (*vm_call_fn)(struct hotspot_vm *vm, void *arg);
  * @n bytes of @arg, which is copied back; it must use no other memory of the caller. -ETIMEDOUT:
  * not run, or not returned in time. */
 int vm_call(struct hotspot_vm *vm, vm_call_fn fn, void *arg, size_t n);
-/* Does the same for work whose CPU time the rate of samples bounds: the owner of the process pays
- * for the time asleep alone. */
+/* Does the same for work with CPU time that the rate of samples bounds: the owner of the process
+ * pays only for the time asleep. */
 int vm_call_bounded(struct hotspot_vm *vm, vm_call_fn fn, void *arg, size_t n);
 /* Does the same, but answers at once if the cached memory of this moment suffices. For that @fn is
  * called first with nothing to read, so its side effects must be right then, too. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Processes that outlive their attach: a talker, porter or mounter whose tracer never waits for it,
- * or that a file system holds in the kernel. They stay in flamed's cgroup, so flamed does not
- * attach to an owner that keeps several until they are gone. Part of the launcher. Thread: its own.
+ * Processes that outlive their attach: a talker, porter or mounter that its tracer never reaps, or
+ * that a file system holds in the kernel. They stay in flamed's cgroup, so flamed does not attach
+ * to an owner that keeps several until they are gone. Part of the launcher. Thread: its own.
  */
 #pragma once
 

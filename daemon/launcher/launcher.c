@@ -363,7 +363,7 @@ int launcher_run(int socket, bool mounts)
     struct error err = ERROR_NULL;
     int r;
 
-    signal(SIGPIPE, SIG_IGN); /* writing a result that nobody reads must not kill us */
+    signal(SIGPIPE, SIG_IGN); /* writing to a closed pipe must not kill the launcher */
     r = exec_memfd_open("flamed-attach", helper.p, helper.n, &l.program_fd);
     if (r < 0)
         return log_err_errno(r, "attaching will not work: neither a memory file nor a file of a "

@@ -21,8 +21,9 @@ int mount_point_open_tmp(int root_fd, int info_fd, int *ret_fd, uint64_t *ret_mo
  * is not shared. */
 bool mount_point_is_in(int info_fd, int mount_fd, uint64_t in_mount);
 
-/* Removes flamed's mounts at these places, recognised by type, source and owner: those with the
- * source @own (NULL: none), and those whose launcher has ended. @proc_fd: the host's /proc. */
+/* Removes flamed's mounts at these places, recognised by type, source and owner. These are
+ * mounts with the source @own (NULL: none), and those of launchers that have ended. @proc_fd:
+ * the host's /proc. */
 void mount_points_sweep(int proc_fd, int root_fd, int info_fd, const char *own);
 /* Removes mounts of ended launchers in every mount namespace but our own. Joins each of them. */
 void mount_points_sweep_all(int proc_fd);

@@ -17,8 +17,8 @@ struct turn {
     uint64_t since_ns;
 };
 
-/* Decides about a new attach of @owner (not 0). Return: 0 and the slot *ret, whose present attach
- * must be ended first; -EAGAIN: no slot now. */
+/* Decides about a new attach of @owner (not 0). Return: 0 and the slot *ret, after its present
+ * attach is ended; -EAGAIN: no slot now. */
 int turns_next(const struct turn *turns, size_t count, uint64_t owner, uint64_t now_ns,
                size_t *ret);
 /* Checks whether @owner may start: @interval_ns after its last attach, or after the oldest of

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #define BUCKETS 16384u /* of the table; both are powers of two */
-#define QUEUES 1024u   /* owners whose hashes agree share one */
+#define QUEUES 1024u   /* owners with the same hash share one */
 
 enum state { WAITS, IS_ASKED, IS_KNOWN };
 
@@ -180,7 +180,7 @@ static size_t write_question(struct namer *n)
     return q->count;
 }
 
-/* Receives an answer. *ret_stale: it answers an earlier question, whose worker ended in between.
+/* Receives an answer. *ret_stale: it answers an earlier question, to a worker that has ended.
  * False: the process is gone, its answer is malformed, or the thread is to stop. */
 static bool receive(struct namer *n, bool *ret_stale)
 {

@@ -17,7 +17,7 @@
 /* Memory beyond what the program maps at its start, sanitizers' tables included. */
 #define MEMORY_MORE_BYTES ((rlim_t)64 << 20)
 #define STACK_BYTES ((rlim_t)4 << 20)
-/* The limit for a worker whose timer fails; a sound worker ends itself at half of it. */
+/* The limit for a worker with a failing timer; a sound worker ends itself at half of it. */
 #define CPU_SECONDS 10
 
 /* The flags of clone() as fork() makes it. */

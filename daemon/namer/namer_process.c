@@ -34,7 +34,7 @@ struct desk {
     bool full;         /* holds a question; answer.count of its symbols are done */
 };
 
-/* Stores the outcome of the next symbol, whose text of @n bytes is in place. */
+/* Stores the outcome of the next symbol. Its text of @n bytes is in place. */
 static void keep(struct desk *d, enum namer_outcome outcome, size_t n)
 {
     struct namer_answer *a = &d->answer;

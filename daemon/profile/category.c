@@ -30,7 +30,7 @@ static const struct {
     { "Shenandoah", CATEGORY_GC },
 };
 
-/* Functions near the root of threads whose names have no meaning. */
+/* Functions near the root of threads with meaningless names. */
 static const struct {
     const char *prefix;
     enum category category;

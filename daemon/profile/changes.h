@@ -91,9 +91,9 @@ int change_set_add(struct change_set *s, const struct view *v, enum change_kind 
 double change_newness(const struct change *c);
 /* Finds the significant changes: *ret is an array that the caller frees. The order is the near end
  * of the interval times the newness (up to CHANGES_NEW_MAX), the largest first. Changes point into
- * @s, whose values become percent. Steps without CPU time are dropped from @s first, on both sides
- * and for all kinds. If a side has fewer than CHANGES_STEPS_MIN left, *ret_count is 0. 0 or
- * -ENOMEM. */
+ * @s, and the values of @s become percent. Steps without CPU time are dropped from @s first, on
+ * both sides and for all kinds. If a side has fewer than CHANGES_STEPS_MIN left, *ret_count is 0. 0
+ * or -ENOMEM. */
 int changes_find(struct change_set *s, struct change **ret, size_t *ret_count);
 /* Sorts changes by the absolute difference, the greatest first. */
 void changes_sort(struct change *changes, size_t count);

@@ -334,7 +334,7 @@ static int finish_all(struct finisher *f, const struct record *r)
     return k == 0 ? record_finish_moments(r, p, finish_string, f) : k;
 }
 
-/* Fills @p from a record whose frames are all resolved. */
+/* Fills @p from a record with all frames resolved. */
 static int finish_known(struct profile *p, const struct record *r)
 {
     struct finisher f;

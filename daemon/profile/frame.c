@@ -8,7 +8,7 @@ struct frame_table {
     struct intern *strings;
     struct id_table modules, functions, frames;
     struct shares shares; /* of bytes */
-    uint64_t owner;       /* who adds; 0: nobody */
+    uint64_t owner;       /* the owner that adds; 0: none */
 };
 
 /* Id 0 of each table. */

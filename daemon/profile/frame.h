@@ -93,7 +93,7 @@ int frame_table_function(struct frame_table *t, const struct function *f, uint32
 int frame_table_frame(struct frame_table *t, const struct frame *f, uint32_t *ret);
 /* Returns the id of @raw as clean text (base/text.h); 0: there was no room. */
 uint32_t frame_table_clean(struct frame_table *t, struct span raw, enum text_encoding encoding);
-/* Returns the id of the frame of @kind whose function has only a name, the clean @text. */
+/* Returns the id of the frame of @kind for a function with only a name, the clean @text. */
 uint32_t frame_table_text(struct frame_table *t, struct span text, enum frame_kind kind);
 
 /* Return the entry with an id. Entry 0 is nameless: frame 0 is "[unknown]" of kind FRAME_UNKNOWN.

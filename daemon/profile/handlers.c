@@ -161,7 +161,7 @@ static enum function_kind kind_of(struct handlers *h, uint32_t frame)
 
 /* ---- stacks ---- */
 
-/* Returns the result of a stack after @frame, whose caller has the result @before. */
+/* Returns the result of a stack that @frame continues. @before: the result of its caller. */
 static struct found step(struct handlers *h, struct found before, uint32_t frame)
 {
     struct found now = before;

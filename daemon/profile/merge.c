@@ -133,7 +133,7 @@ static int merge_place(struct merger *m, uint32_t stack, uint32_t *ret)
     return r;
 }
 
-/* Cuts @s, whose time is CLOCK_REALTIME, to the slice. A sample of several waits counts as if they
+/* Cuts @s, with times of CLOCK_REALTIME, to the slice. A sample of several waits counts as if they
  * ended together, each of average length, and its count becomes 1. Returns false if no part lies in
  * the slice. */
 static bool merge_part(const struct merger *m, struct profile_sample *s)

@@ -156,7 +156,7 @@ static int end_call(struct finder *f, size_t i, uint64_t end_ns, bool cut, size_
 
 /* ---- a thread ---- */
 
-/* Marks the methods on the stack of @e, whose sample is at place @at. */
+/* Marks the methods on the stack of @e, the sample at place @at. */
 static void see(struct finder *f, const struct evidence *e, size_t at)
 {
     for (uint32_t n = e->frames; n; n = method_stacks_frame(&f->stacks, n)->before) {

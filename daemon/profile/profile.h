@@ -45,7 +45,7 @@ struct profile_stack {
     uint32_t depth;  /* 0 for the root node */
 };
 
-/* An event whose samples a profile has. */
+/* An event with samples in a profile. */
 struct profile_event {
     char name[EVENT_NAME_BYTES]; /* "cpu" */
     char unit[16];               /* "nanoseconds", "bytes", "count": of values */

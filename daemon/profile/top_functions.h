@@ -16,7 +16,7 @@ struct top_function {
 /* The rows of a view below one frame of each view_opts.by, such as those of one operation. */
 struct top_group {
     size_t first, end; /* view->rows[first .. end) */
-    uint64_t weight;   /* as of a function */
+    uint64_t weight;   /* like those of a function */
 };
 
 /* Sums of the names of a view, for one group after the other. */

@@ -53,8 +53,8 @@ struct view_opts {
                       * sample_rows has the row of each sample */
     size_t depth;    /* 0: whole; else at most this many frames, the middle replaced by "[...]" */
     /* Patterns for names as spelled by the options above; borrowed, NULL: none. */
-    struct match *include;   /* keep only samples whose stack has a matching frame */
-    struct match *exclude;   /* drop samples whose stack has a matching frame */
+    struct match *include;   /* keep only samples with a matching frame */
+    struct match *exclude;   /* drop samples with a matching frame */
     struct match *operation; /* keep only samples with a matching operation */
     /* Keep only samples inside calls of matching methods (names without line) that lasted at least
      * over_ns; the event is wall. Not with `every_event`. */
@@ -136,7 +136,7 @@ CLEANUP_FUNCTION(view_freep, view, view_free)
 void view_warn(struct view *v);
 /* Returns whether samples of @e weigh by value: as requested, else by the event's default. */
 bool view_weighs_by_value(const struct view_opts *o, const struct profile_event *e);
-/* Returns the event whose samples @v shows. */
+/* Returns the event that @v shows samples of. */
 static inline const struct profile_event *view_event(const struct view *v)
 {
     return &v->profile->events[v->opts.event];

@@ -16,7 +16,7 @@ struct waits_lock {
     const char *wait;             /* the owner's own wait; "": it runs; static; NULL: not known */
 };
 
-/* The pool whose threads wait the most in one place within their tasks. */
+/* The pool with the most threads that wait in one place within their tasks. */
 struct waits_pool {
     double threads, waiting;
     char name[WAITS_NAME_BYTES]; /* "": there is none */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Owners whose memory flamed does not read, because reading it forced a restart of flamed. Either a
- * read did not return (proc/stall_readers.h), or the engine's thread was stuck in it
+ * Owners with memory that flamed does not read, because reading it forced a restart of flamed.
+ * Either a read did not return (proc/stall_readers.h), or the engine's thread was stuck in it
  * (proc/looking.h). An owner, as proc_owner() computes it, is a container or a user. The notes
  * outlive flamed: one line each, valid for an hour, behind a line with the key of the owners'
  * hashes. They are in memory that the supervisor passes from worker to worker, or under systemd in

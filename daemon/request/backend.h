@@ -184,9 +184,9 @@ enum backend_document {
     DOCUMENT_SERVICES, /* {"services":[...]} of the running JVMs that the viewer sees */
     DOCUMENT_SIGNALS,  /* {"signals":[...]} of the target's JVMs, including those that ended lately
                         */
-    /* {"events":[...]} of the process host_pid; 0: of the machine. With match: the events whose
-     * name or description matches (event/event_match.h), tracepoints included, with "left_out", the
-     * number of further ones; else all events but tracepoints. */
+    /* {"events":[...]} of the process host_pid; 0: of the machine. With match: the events with a
+     * matching name or description (event/event_match.h), tracepoints included, with "left_out",
+     * the number of further ones; else all events but tracepoints. */
     DOCUMENT_EVENTS,
     /* {"status":…,"problems":[{...}],…}. BACKEND_UNAVAILABLE: something is missing; may have a
      * document, too. */

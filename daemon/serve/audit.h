@@ -63,7 +63,7 @@ enum audit_action audit_action_of(const struct request *req);
 /* Stores facts of the single process that @req targets in req->target_facts, while it exists. May
  * block for some ms. */
 void audit_look(struct request *req);
-/* Records @req, whose answer is complete, if its action is audited. */
+/* Records @req, which has its whole answer, if its action is audited. */
 void audit_note(struct audit *a, const struct request *req);
 /* Records that the stream @req was ended early; @sentence is the reason. */
 void audit_note_revoked(struct audit *a, const struct request *req, const char *sentence);

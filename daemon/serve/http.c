@@ -132,7 +132,7 @@ static enum MHD_Result on_request(void *cookie, struct MHD_Connection *connectio
     return request_send(req);
 }
 
-/* Records a capture or an attach whose client left before the answer. */
+/* Records a capture or an attach that its client left before the answer. */
 static void note_unanswered(struct request *req)
 {
     bool begun;

@@ -41,8 +41,8 @@ static bool split_authority(struct span authority, uint64_t standard, struct spa
     return host.n != 0;
 }
 
-/* Returns whether @host is a name of this machine that nobody else can assign: "localhost", a
- * loopback address, or the address that the client connected to. */
+/* Returns true if only this machine can assign the name @host: "localhost", a loopback address, or
+ * the address that the client connected to. */
 static bool host_is_ours(struct span host, const char *local_address)
 {
     char text[INET6_ADDRSTRLEN];

@@ -26,7 +26,7 @@ static void capturing_remove(struct request *req)
         req->capture.next->capture.link = req->capture.link;
 }
 
-/* Wakes a worker for @req, whose capture has ended. */
+/* Wakes a worker for @req when its capture has ended. */
 static void work_notify(struct request *req)
 {
     if (req->stream.active)
@@ -35,7 +35,7 @@ static void work_notify(struct request *req)
         workers_push(req->serve, req);
 }
 
-/* Starts the timers of @req, whose capture has begun to sample. */
+/* Starts the timers of @req when its capture has begun to sample. */
 static void work_run(struct request *req, uint64_t now_ns)
 {
     req->capture.runs = true;

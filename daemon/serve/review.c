@@ -76,7 +76,7 @@ static bool is_over(const struct request *req)
     return req->revoked || req->left || req->capture.ended || req->capture.done;
 }
 
-/* Ends one capture whose subject has lost the right to it. False: there is none. */
+/* Ends one capture of a subject that has lost the right to it. False: there is none. */
 static bool end_one(struct serve *s)
 {
     for (struct request *req = s->capturing; req; req = req->capture.next) {

@@ -376,7 +376,7 @@ bool request_may_sample_events(const struct request *req, struct error *err);
 /* Passes @req to @route with the parameters @q, which it takes. Checks the role of its subject and
  * the parameters as for a direct request. False: the answer says what is wrong. */
 bool request_become(struct request *req, const struct route *route, struct query *q);
-/* Counts and audits @req, whose answer is complete, once. */
+/* Counts and audits @req once its answer is complete. Does nothing the next time. */
 void request_note(struct request *req);
 /* Converts the complete answer of @req to that of its original route. */
 void request_wrap(struct request *req);
@@ -467,7 +467,7 @@ void whose_end(struct serve *s);
 bool whose_ask(struct request *req);
 /* Does the same for a request of a worker, which is then queued again. False: as above. */
 bool whose_confirm(struct request *req);
-/* Resumes requests whose wait is over. Called without the lock. */
+/* Resumes requests with a wait that is over. Called without the lock. */
 void whose_tick(struct serve *s, uint64_t now);
 
 /* ---- answers of several routes ---- */

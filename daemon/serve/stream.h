@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Answers without an end: text that is written in pieces while the client listens. A stream is a
- * request whose handler called stream_plan(). A worker calls its step function when it is due,
- * unless the client has not yet read the previous piece. So a slow client blocks no other and costs
- * one piece of memory. While there is nothing to send, the connection is suspended in the HTTP
- * library and watched by the net thread.
+ * request with a handler that called stream_plan(). A worker calls its step function when it is
+ * due, unless the client has not yet read the previous piece. So a slow client blocks no other and
+ * costs one piece of memory. While there is nothing to send, the connection is suspended in the
+ * HTTP library and watched by the net thread.
  */
 #pragma once
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A JVM whose numbers are read: its files, its history, which signals are on. Thread: the engine's.
- */
+/* A JVM with numbers that signals are judged by: its files, its history, the signals that are on.
+ * Thread: the engine's. */
 #pragma once
 
 #include "signal/read.h"
@@ -17,7 +17,7 @@ struct watched {
     struct process *p; /* pinned */
     struct numbers numbers;
     struct number_reading fixed; /* what is read once, or seldom */
-    struct number_reading taken; /* as of the last signals_take_stops(); unknown before a reading */
+    struct number_reading taken; /* of the last signals_take_stops(); unknown before a reading */
     bool fixed_read;
     struct broker_cgroup_files files;
     uint64_t files_ns, limits_ns; /* when they were opened, or read; 0: never */
@@ -60,7 +60,7 @@ bool ended_look(struct watched *w, struct broker *broker, uint64_t now_ns);
 /* How a process ended: what is known of it. */
 struct end_facts {
     bool known;        /* its status */
-    int status;        /* as of wait(2) */
+    int status;        /* in the form of wait(2) */
     double oom_kills;  /* of its cgroup, in its last seconds; NAN: not known */
     double age_s;      /* that it lived */
     double rss, limit; /* bytes, at last; NAN: not known */

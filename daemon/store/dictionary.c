@@ -215,8 +215,7 @@ void dictionary_additions(const struct dictionary *e, struct buf *out)
     }
 }
 
-/* ---- replaying: each entry must get the id that it had, and point at what is there already ----
- */
+/* ---- replaying: each entry must get its former id, and point at earlier entries ---- */
 
 /* Takes one entry and adds it; *ret_id gets its id. @have: the counts before this list. 0,
  * -EBADMSG, -ENOSPC, -ENOMEM. */

@@ -63,7 +63,7 @@ static int content_read(int folder_fd, const char *path, uid_t uid, struct conte
     return 0;
 }
 
-/* ---- whose it is ---- */
+/* ---- its owner ---- */
 
 /* Returns true for a system folder that users share: it may be empty now. */
 static bool is_shared(const struct stat *st)

@@ -180,5 +180,5 @@ struct history_stats {
     uint64_t names_left_out;                  /* strings written as "" for lack of room */
     uint64_t newest_ns;
 };
-/* Returns counters and sizes as of the last write. Never waits for the disk. */
+/* Returns counters and sizes at the time of the last write. Never waits for the disk. */
 void history_stats(struct history *h, struct history_stats *ret);

@@ -7,12 +7,11 @@
 #define SAMPLES_MAX ((uint64_t)1000000000) /* limit of samples_max; each takes a byte or more */
 #define SAMPLES_WHO_MAX 1000000u           /* processes, threads */
 #define SAMPLES_COLUMNS_MAX 7
-/* First number of a blob whose processes have services; older blobs begin with the process
- * count. */
+/* First number of a blob with services of processes; older blobs begin with the process count. */
 #define SAMPLES_SERVICES (SAMPLES_WHO_MAX + 1)
 
-/* First number of a blob whose samples have requests. The requests follow it; a column of them
- * follows the other columns. */
+/* First number of a blob with requests of samples. The requests follow it; a column of them follows
+ * the other columns. */
 #define SAMPLES_CONTEXTS (SAMPLES_WHO_MAX + 2)
 #define SAMPLES_CONTEXTS_MAX 1000000u
 

@@ -158,8 +158,8 @@ bool schema_is_ours(sqlite3 *db, enum store_kind kind)
     return schema_is_of(db, &SCHEMAS[kind], SCHEMAS[kind].version);
 }
 
-/* Upgrades the file from @version (0: empty), whole or not at all. A file whose tables do not match
- * its version stays as it is. */
+/* Upgrades the file from @version (0: empty), whole or not at all. A file stays as it is if its
+ * tables do not match its version. */
 static int schema_raise(struct store *s, const struct schema *schema, int version,
                         struct error *err)
 {

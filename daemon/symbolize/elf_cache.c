@@ -145,8 +145,8 @@ static struct elf_reading *find_reading(const struct elf_cache *c, const struct 
     return NULL;
 }
 
-/* Reads the symbols of @r, whose files are all known, unless an image or another reading has
- * them. */
+/* Reads the symbols of @r, with all files known, unless an image or another reading has the same
+ * files. */
 static void read_next(struct elf_cache *c, struct elf_reading *r)
 {
     struct elf_slot *s = slot_by_keys(c, &r->keys, r->owner);

@@ -12,7 +12,7 @@ struct elf_slot {
     uint64_t print;             /* of the file and of its debug file */
     struct elf_keys keys;       /* of the files of its last reading */
     struct elf_headers headers; /* of the file */
-    uint64_t owner;             /* owner whose memory it takes */
+    uint64_t owner;             /* the owner that pays for its memory */
     uint64_t used;              /* turn of the last use */
     uint64_t used_ns;           /* time of the last use, roughly */
     uint32_t serial;

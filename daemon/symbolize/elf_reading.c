@@ -192,8 +192,8 @@ struct elf_reading *elf_reading_new(int fd, uint64_t owner, const struct symbol_
     return r;
 }
 
-/* Closes one of its files, and gives back the bytes that were taken for it. The file itself may
- * tell others by now: its owner can seal it, or let it grow. */
+/* Closes one of the reading's files, and gives back the bytes charged for it. The file's own size
+ * may differ by now: its owner can seal it, or let it grow. */
 static void drop_file(const struct elf_reading *r, int *fd, uint64_t *copied)
 {
     shares_give(r->copies, r->owner, *copied);

@@ -70,8 +70,8 @@ static bool has_length_before(struct span symbol, const char *p, size_t n)
     return before > (size_t)count && memcmp(symbol.p + before - count, digits, (size_t)count) == 0;
 }
 
-/* Whether @symbol may be the mangled name of a function whose last part is @last, and is no part
- * that a compiler cut off. */
+/* Returns true if @symbol may be the mangled name of a function with the last part @last. Parts
+ * that a compiler split off do not count. */
 static bool may_be_mangled(struct span symbol, struct span last)
 {
     if (!symbol_is_mangled(symbol) || span_find(symbol, '.') < symbol.n)

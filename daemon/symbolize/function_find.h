@@ -18,8 +18,8 @@ struct function_found {
  * and a dot: libc.so is libc.so.6, too. *ret_exact: it is that. */
 bool function_file_matches(struct span path, struct span file, bool *ret_exact);
 #define FUNCTIONS_MAX 32 /* that are looked for at once */
-/* Finds the functions of @image whose symbols are @names, or begin with them, in one pass: of
- * several the first in memory. *ret_offsets: [@count] where each lies in the file; 0: there is
+/* Finds the functions of @image with the symbols @names, or with symbols that begin with them, in
+ * one pass. Of several, takes the first in memory. *ret_offsets: [@count] offsets in the file; 0:
  * none. @count: at most FUNCTIONS_MAX. */
 void function_find_all(const struct elf_image *image, const char *const *names, size_t count,
                        bool by_prefix, uint64_t *ret_offsets);

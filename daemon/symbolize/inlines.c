@@ -111,7 +111,7 @@ struct inlines *inlines_free(struct inlines *n)
     return NULL;
 }
 
-/* Drops the file whose last request is oldest, of those not being read. False: none. */
+/* Drops the file with the oldest last request, of those not being read. False: none. */
 static bool drop_oldest(struct inlines *n)
 {
     size_t oldest = n->count;

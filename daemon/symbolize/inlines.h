@@ -32,9 +32,8 @@ int inlines_new(const struct symbol_files *files, struct namer *namer, bool back
                 struct memory_budget *memory, struct inlines **ret);
 struct inlines *inlines_free(struct inlines *n);
 
-/* Returns the number of the file behind the mapping @start to @end of @id, whose headers are @h.
- * The number is never used again; 0: the file is not available.
- * Asks the broker. */
+/* Returns the number of the file behind the mapping @start to @end of @id, with the headers @h. The
+ * number is never used again; 0: the file is not available. Asks the broker. */
 uint32_t inlines_file(struct inlines *n, const struct proc_id *id, uint64_t start, uint64_t end,
                       const struct elf_headers *h, uint64_t now_ns);
 /* Returns the owner that @file is charged to; 0: the file is not known any more. */

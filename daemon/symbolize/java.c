@@ -92,8 +92,8 @@ static uint64_t stamp_text(uint64_t h, const char *p, size_t n)
     return fnv1a(fnv1a(h, p, n), &END, 1);
 }
 
-/* Tells methods apart by all that they are called, not by where they lie: the memory of an unloaded
- * class is given to the next one, which is laid out in the same way. */
+/* Returns a hash of all names of a method. Its address does not identify it: the memory of an
+ * unloaded class is given to the next class, which has the same layout. */
 static uint64_t java_stamp(const struct hotspot_method *m)
 {
     uint64_t h = FNV1A_START ^ m->const_method;
@@ -103,8 +103,8 @@ static uint64_t java_stamp(const struct hotspot_method *m)
     return stamp_text(h, m->signature, m->signature_n);
 }
 
-/* Of the methods that were at one address, the one that was there at @at_ns: the readings before
- * and after it tell, and where they differ the nearer one. */
+/* Returns which of the methods at one address was there at @at_ns, by the readings before and
+ * after. If these differ, the nearer one decides. */
 static uint32_t java_method_then(const struct java_method *m, uint64_t at_ns)
 {
     if (!m->before || at_ns >= m->first_ns)
@@ -158,8 +158,8 @@ static void java_check_steady(struct java_names *j, struct hotspot_vm *vm, uint6
     j->steady_to_ns = now_ns;
 }
 
-/* The function id of what @method was at @at_ns, 0 if it was none. It is read again when it was not
- * since a moment before; its names tell whether the memory still is that method's. */
+/* Returns the function id of the method at @method at @at_ns; 0: none. Reads the method again if
+ * the last reading is not recent. Its names show whether the memory still is that method. */
 static uint32_t java_method_function(struct java_names *j, struct hotspot_vm *vm, uint64_t method,
                                      uint64_t at_ns, uint64_t now_ns)
 {

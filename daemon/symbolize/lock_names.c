@@ -207,7 +207,7 @@ static bool read_owners(struct lock_names *n, struct hotspot_vm *vm, uint64_t no
     return r >= 0;
 }
 
-/* Reads the thread whose JavaThread is @java_thread alone. Whether there is one. */
+/* Reads only the thread with the JavaThread @java_thread. Returns true if it exists. */
 static bool read_owner(struct lock_names *n, struct hotspot_vm *vm, uint64_t java_thread,
                        uint64_t now_ns)
 {

@@ -25,10 +25,11 @@ ssize_t perf_map_parse(struct span text, struct symbol_builder *b);
 
 struct perf_map;
 
-/* Takes @fd, of @owner as proc_owner() tells, up to @max_bytes of it. @memory is borrowed. What it
- * takes is counted there until it is freed; while it is read, what that may come to. What is beyond
- * its owner's share is left out; the map takes up to a tenth more. 0; -EBUSY: it is a copy
- * (base/memfd_copy.h) that finds no room; -ENOMEM; else @fd is closed. Nothing is read yet. */
+/* Takes @fd, of the owner @owner by proc_owner(), and reads at most @max_bytes of it later. @memory
+ * is borrowed, and counts the map's memory until it is freed; during a reading it counts the most
+ * that the map may need. Names beyond the owner's share are left out; the map takes up to a tenth
+ * more. 0; -EBUSY: @fd is a copy (base/memfd_copy.h) without room; -ENOMEM; on errors @fd is
+ * closed. Nothing is read yet. */
 int perf_map_open(int fd, uint64_t owner, size_t max_bytes, struct memory_budget *memory,
                   struct perf_map **ret);
 /* Frees the map; if it is being read, at the end of the reading. */

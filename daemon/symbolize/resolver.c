@@ -101,7 +101,7 @@ static uint32_t symbol_text_id(struct resolver *r, struct symbol_table *t, const
     return id;
 }
 
-/* Does the same for a perf map, whose names are readable. */
+/* Does the same for a perf map with readable names. */
 static uint32_t perf_map_text_id(struct resolver *r, const struct symbol *s)
 {
     struct symbol_table *t = perf_map_symbols(r->perf_map);

@@ -95,8 +95,8 @@ int resolver_function(struct resolver *r, struct span file, struct span name,
  * cannot be read, or if their owner has no time left. */
 void resolver_read_maps(struct resolver *r, uint64_t now_ns);
 /* Finds the executable mapping of the file that is mapped from address @from on. Return: 0 and
- * *ret, whose path points into @r. *ret_end: where the code ends; behind ret->end if the mapping is
- * in pieces, because the rights of some pages were changed. -ENOENT: there is none. */
+ * *ret, with a path that points into @r. *ret_end: where the code ends; behind ret->end if the
+ * mapping is in pieces, because the rights of some pages were changed. -ENOENT: there is none. */
 int resolver_mapped(struct resolver *r, uint64_t from, struct mapping *ret, uint64_t *ret_end);
 /* Finds the executable file, of those mapped from address @from on, that has the symbol @names[0].
  * ret_offsets[i]: where in the file @names[i] begins; 0: there is none. *ret_start, *ret_end: its

@@ -51,8 +51,8 @@ const struct mapping *resolver_mapping(struct resolver *r, uint64_t address, uin
 /* Returns the file behind @m; NULL: none can be read, or it is still being read (BOUND_READING). */
 struct elf_image *resolver_bind(struct resolver *r, const struct mapping *m, struct bound *b,
                                 uint64_t now_ns);
-/* Returns true if both are pieces of one file. A file whose rights were changed for some pages has
- * several. */
+/* Returns true if both are pieces of one file. A file has several pieces if the rights of some
+ * pages were changed. */
 bool mapping_is_same_file(const struct mapping *a, const struct mapping *b);
 /* Returns true for memory without a file: the kernel's names in brackets except the vdso, and
  * shared anonymous memory. */

@@ -80,8 +80,8 @@ struct named_stack {
     bool left_out;  /* not of its event: for nativelock, a wait of Java's */
     bool generated; /* has code, in a process that is no JVM, that is in no file and that no perf
                      * map names */
-    bool reads;     /* has code of a file whose symbols are still being read, or whose names are
-                     * coming */
+    bool reads;     /* has code of a file with symbols that are still being read, or with names
+                     * that are coming */
 };
 
 /* A callback that defers the naming of generated code (RECORD_LATER of profile/profile.h). @add

@@ -16,9 +16,8 @@
 /* How long a name is trusted that equals the kernel's: a thread that renames itself changes
  * both. */
 #define THREADS_AGREED_NS (60 * NSEC_PER_SEC)
-/* How long a name is trusted that is longer than the kernel's, whose end the kernel does not show.
- * Once the name has been the same for long, the time is doubled each time, up to
- * THREADS_AGREED_NS. */
+/* How long a name is trusted if it is longer than the kernel's, which shows no end of it. Once the
+ * name has been the same for long, the time is doubled each time, up to THREADS_AGREED_NS. */
 #define THREADS_CUT_NS NSEC_PER_SEC
 
 struct thread_names;

@@ -109,7 +109,7 @@ UNWIND_INLINE bool unwind_is_deopt(struct unwind_walk *w, const struct unwind_pr
 }
 
 /* Returns 1 if @ra is in the code cache and can be a return address. It may be anywhere in the
- * interpreter, whose return entries are reached by jumps, or behind a call. It may also be the
+ * interpreter, which reaches its return entries by jumps, or behind a call. It may also be the
  * deoptimization handler of its nmethod or the virtual threads' return barrier. */
 UNWIND_FUNCTION int unwind_java_return(struct unwind_walk *w, struct unwind_process *p, uint64_t ra)
 {

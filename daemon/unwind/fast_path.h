@@ -2,7 +2,7 @@
 /*
  * The hot path: walks many remembered frames in one run, as long as their words lie in the window.
  * It knows frames based on the stack pointer or the frame pointer, and interpreted ones. The state
- * of the walk stays in registers. The output is the same as of unwind_step(), which walks all other
+ * of the walk stays in registers. The output equals that of unwind_step(), which walks all other
  * frames.
  */
 #pragma once

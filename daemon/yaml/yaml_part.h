@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads the configuration file part by part: options, rules, users, TLS. Built on libyaml's tree,
- * whose nodes know their lines for error sentences. Thread: any.
+ * Reads the configuration file part by part: options, rules, users, TLS. Built on libyaml's tree:
+ * its nodes know their lines for error sentences. Thread: any.
  */
 #pragma once
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The metadata event of a recording: a table of strings and a tree of elements whose names and
- * attributes are indexes in it. The tree describes the types of jfr_types.c.
+ * The metadata event of a recording: a table of strings and a tree of elements. Names and
+ * attributes of elements are indexes in that table. The tree describes the types of jfr_types.c.
  */
 #include "base/cleanup.h"
 #include "render/jfr/jfr_types.h"

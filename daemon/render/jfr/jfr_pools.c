@@ -13,7 +13,7 @@ static int add_symbol(struct jfr_pools *p, struct span s, uint32_t *ret)
     return intern_add(p->symbols, s, ret) < 0 ? -ENOMEM : 0;
 }
 
-/* Adds a class whose name has the spelling of class files. */
+/* Adds a class by its name in the spelling of class files. */
 static int add_class(struct jfr_pools *p, struct span name, uint32_t *ret)
 {
     struct jfr_class c = { 0 };

@@ -30,7 +30,7 @@ static void put_entry(struct otlp_dictionary *d, const Otlp__ProfilesDictionary 
 
 /* ---- attributes ---- */
 
-/* Adds an attribute once; @text is its value, to tell it from others. */
+/* Adds an attribute once. @text is its value, which distinguishes it from others. */
 static int32_t put_attribute(struct otlp_dictionary *d, const char *key,
                              const Otlp__AnyValue *value, const char *text)
 {

@@ -418,7 +418,7 @@ static void pprof_put_facts(struct pprof *x)
     for (size_t i = 0; i < part.n_sample_type; i++)
         refs[i] = &types[i];
     part.sample_type = refs;
-    part.default_sample_type = types[1].type; /* as of a Go program: time */
+    part.default_sample_type = types[1].type; /* the value of a Go program: time */
     part.period_type = &types[1];
     part.period = (int64_t)event->period;
     part.time_nanos = (int64_t)p->start_realtime_ns;

@@ -345,7 +345,7 @@ static int stacks_add_row(struct stacks *s, struct stacks_walk *w, const struct 
                : 0;
 }
 
-/* Stacks are numbered by their bodies: what only the threads tell apart stands together. */
+/* Numbers stacks by their bodies: stacks that differ only in their threads stand together. */
 static int stacks_add_rows(struct stacks *s)
 {
     _cleanup_(walk_deinit) struct stacks_walk walk = { 0 };

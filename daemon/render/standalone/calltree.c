@@ -133,7 +133,7 @@ static void vote_kind(struct entry *e, uint32_t kind, uint64_t weight)
         e->kind_weight -= MIN(weight, e->kind_weight);
 }
 
-/* Adds a row, whose first @kept frames are the open branch. */
+/* Adds a row. Its first @kept frames are the open branch. */
 static void add_row(struct builder *b, const struct view_row *row, uint32_t kept)
 {
     struct view_sum w = { row->samples, row->value };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A diff as a page of the viewer: its data is that of a profile (docs/formats.md) whose stacks
- * weigh what both sides together do, and have as value what the first one alone does. Each side is
+ * A diff as a page of the viewer. Its data is that of a profile (docs/formats.md). A stack weighs
+ * as much as both sides together, and its value is the weight on the first side. Each side is
  * 1,000,000 where the diff is normalized; else the larger one is.
  */
 #include "base/cleanup.h"

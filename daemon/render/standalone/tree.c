@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Format `tree`: the call tree, heaviest branch first, of the `top` heaviest frames, as indented
- * text or as a page whose branches open and close. With `reverse` it grows from the leaves: who
- * called the hot ones.
+ * text or as a page with branches that open and close. With `reverse` it grows from the leaves,
+ * towards the callers of hot functions.
  */
 #include "base/cleanup.h"
 #include "base/text.h"

@@ -93,8 +93,7 @@ static uint32_t rows_shared_names(const struct view *v, const struct view_row *a
     return i;
 }
 
-/* A frame of the tree whose weight is not complete: rows from @first on, weighing @weight so
- * far. */
+/* A frame of the tree with an incomplete weight: rows from @first on, weighing @weight so far. */
 struct open_frame {
     size_t first;
     uint64_t weight;

@@ -53,9 +53,9 @@ struct mcp_argument {
     const char *name, *value;
 };
 
-/* A route that can answer a tool call. A call takes the first way whose argument is given and whose
- * role the subject has. Without one, it takes the last way tried. A given argument ends the
- * search. */
+/* A route that can answer a tool call. A call takes the first way with an argument that is given
+ * and a role that the subject has. Without one, it takes the last way tried. A given argument ends
+ * the search. */
 struct mcp_way {
     const char *path;     /* NULL: end of the list */
     const char *variable; /* argument that fills the path's variable; NULL: none */
@@ -70,7 +70,7 @@ struct mcp_tool {
     uint64_t required;                            /* PARAM_BIT()s of the required arguments */
     bool past; /* defaults to the last 5 minutes if neither a time nor a path variable is given */
     bool json; /* the answer is JSON */
-    bool squeezes; /* the answer is a tree whose indents are much longer than its text */
+    bool squeezes; /* the answer is a tree, with indents much longer than its text */
     bool counts;   /* counts and warnings of the answer are in headers alone */
     bool acts;     /* begins a capture */
 };

@@ -72,7 +72,7 @@ _Static_assert(PARAM_COUNT < 127, "PARAM_BIT()s and PARAMS_LENIENT in 128 bits")
 #define PARAMS_WIDTH_MIN 40
 #define PARAMS_WIDTH_MAX 10000
 
-#define CALLS_EVENT "wall" /* event whose samples the parameter calls needs */
+#define CALLS_EVENT "wall" /* event with the samples that the parameter calls needs */
 
 enum captures_state { CAPTURES_ANY, CAPTURES_RUNNING, CAPTURES_DONE, CAPTURES_FAILED };
 enum timeline_by { TIMELINE_BY_JVM, TIMELINE_BY_CATEGORY, TIMELINE_BY_JVM_CATEGORY };
@@ -146,7 +146,7 @@ bool params_enter_jvm(const struct params *p);
 const char *param_name(enum param_id id);
 /* Parses @q into *ret; parameters that are not given get their defaults. @allowed: PARAM_BIT()s.
  * Return: 0; -EINVAL or BACKEND_CONFLICT with @err. err->parameter is a literal, or NULL for an
- * unknown parameter, whose name is then in @unknown (points into @q). *ret is written in every case
+ * unknown parameter; then its name is in @unknown (points into @q). *ret is written in every case
  * and needs params_deinit(). */
 int params_parse(const struct query *q, param_set allowed, struct params *ret, struct span *unknown,
                  struct error *err);
