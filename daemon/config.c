@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #define CONFIG_QUIET_NS (100 * (int64_t)NSEC_PER_MSEC) /* since the last write to the file */
-#define CONFIG_READS 20                                /* at most, half as long apart */
+#define CONFIG_READS 20                                /* at most; pauses are half as long */
 
 static const struct choice LOG_LEVELS[] = {
     { "error", LOG_LEVEL_ERROR },
@@ -236,8 +236,8 @@ static bool is_quiet(const struct stat *before, const struct stat *after)
            (age_ns > CONFIG_QUIET_NS || age_ns < 0); /* negative: the clock was set back */
 }
 
-/* Reads all of a file, and again while a program writes to it. What is cut off may be what narrows
- * a rule. 0; -EBUSY: it does not end; -errno. */
+/* Reads all of a file, and again while a program writes to it. A part that is cut off may be one
+ * that narrows a rule. 0; -EBUSY: it does not end; -errno. */
 static int read_whole(int fd, struct buf *ret)
 {
     const struct timespec pause = { .tv_nsec = CONFIG_QUIET_NS / 2 };

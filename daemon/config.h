@@ -17,7 +17,7 @@
 #define CONFIG_LISTEN_MAX 16
 #define CONFIG_TEXT_MAX 4096
 
-/* What symbols=auto may use. */
+/* The sources that symbols=auto may use. */
 enum config_symbols { CONFIG_SYMBOLS_AUTO, CONFIG_SYMBOLS_MEMORY };
 
 struct config_list {
@@ -28,7 +28,7 @@ struct config_list {
 struct config {
     char *config_file; /* owned, as all texts here; never NULL after config_init() */
     struct config_list listen;
-    struct config_list allowed_hosts; /* of origin_facts */
+    struct config_list allowed_hosts; /* for origin_facts */
     bool tcp_manage;
     bool mcp;
     char *store;
@@ -51,7 +51,7 @@ struct config {
     uint64_t metrics_heaviest;            /* names of a service in /metrics */
     struct config_list metrics_functions; /* patterns of functions that are in it, too */
     uint64_t idle_timeout_s;
-    struct access_rules *access; /* who may do what; owned; NULL: the file has none */
+    struct access_rules *access; /* rights of clients; owned; NULL: the file has none */
     struct tls_config *tls;      /* owned; NULL: the file has none */
     char *audit_log;             /* absolute; "": none */
     char *new_token;             /* a name for one: it is printed, and nothing else done; "" */
@@ -64,16 +64,16 @@ struct config {
 int config_init(struct config *c);
 void config_deinit(struct config *c);
 
-/* Reads the command line, then the file below what it said. A file that --config names must be
- * there; the default one may be missing. With --help or --version no file is read. 0, or -errno
- * with a sentence that names the option, or the file, line and key. *c is initialised by this call
- * and to be deinitialised by the caller in every case. */
+/* Reads the command line, then the file, which may not override it. A file that --config names must
+ * exist; the default one may be missing. With --help or --version no file is read. 0, or -errno
+ * with a sentence that names the option, or the file, line and key. Initialises *c in every case;
+ * the caller deinitialises it. */
 int config_load(int argc, char *const *argv, struct config *c, struct error *err);
 /* Does the two halves of that. @text is the content of @file, which is only named in sentences.
  * Options in @given (one bit for each row of the table) stay as they are. */
 int config_parse_argv(int argc, char *const *argv, struct config *c, uint64_t *given,
                       struct error *err);
-/* As config_parse_yaml(), of what can be read from @fd. */
+/* Does the same as config_parse_yaml() with the text in @fd. */
 int config_parse_fd(int fd, uint64_t given, struct config *c, struct error *err);
 int config_parse_yaml(struct span text, const char *file, uint64_t given, struct config *c,
                       struct error *err);
@@ -81,7 +81,7 @@ int config_parse_yaml(struct span text, const char *file, uint64_t given, struct
  * flamed cannot change. Schedules and triggers are not among them. */
 void config_differences(const struct config *a, const struct config *b, struct buf *out);
 
-/* Returns what it has of what an address takes that is not loopback. */
+/* Returns which of the rights are given that an address other than loopback needs. */
 struct listen_rights config_listen_rights(const struct config *c);
 
 /* Appends the text of --help, and the same options as the part OPTIONS of the man page (roff). */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the parts of the configuration share: the row of an option, and its value read from text.
+ * Shared by the parts of the configuration: the row of an option, and its value read from text.
  * Only config*.c includes this. The table is in config.c, values in config_value.c, the command
  * line with --help in config_flags.c, the file in config_yaml.c. Thread: one, at start.
  */
@@ -10,7 +10,7 @@
 
 enum option_type {
     OPTION_TEXT,
-    OPTION_LIST,   /* of texts; repeatable */
+    OPTION_LIST,   /* a list of texts; repeatable */
     OPTION_CHOICE, /* one of `choices`, kept as its value */
     OPTION_BOOL,   /* yes or no */
     OPTION_NUMBER,
@@ -29,11 +29,11 @@ struct option {
     size_t offset;
     uint64_t min, max;
     const char *initial; /* default as a user would write it; lists: parted by blanks */
-    const char *unit;    /* what a value is: the placeholder in --help */
+    const char *unit;    /* the kind of value: the placeholder in --help */
     const char *help;
     const struct choice *choices;
     size_t choice_count;
-    bool flag_only; /* has no meaning in the file */
+    bool flag_only; /* not allowed in the file */
     bool pattern;   /* its texts are regular expressions */
 };
 
@@ -50,6 +50,6 @@ int option_set(const struct option *o, struct span text, struct config *c);
  * as its user wrote it. Returns @r. */
 int option_refuse(const struct option *o, const char *shown_name, const char *value, int r,
                   struct error *err);
-/* Frees a text, empties a list; leaves what is no memory. */
+/* Frees a text, empties a list; keeps other values. */
 void option_clear(const struct option *o, struct config *c);
 bool option_differs(const struct option *o, const struct config *a, const struct config *b);

@@ -79,7 +79,7 @@ static bool is_pattern(struct span text)
     return copy && match_new((const char *const *)&copy, 1, "pattern", &m, NULL) == 0;
 }
 
-/* What a good value of @o is. */
+/* Describes the valid values of @o. */
 static const char *option_expects(const struct option *o, char *buf, size_t size)
 {
     size_t n;

@@ -8,7 +8,7 @@
 
 struct option_reading {
     struct config *config;
-    uint64_t given; /* on the command line */
+    uint64_t given; /* bits of the options on the command line */
 };
 
 /* The keys of others, each with a reader of its own. */
@@ -64,7 +64,7 @@ static int take_option(struct yaml_part *y, const yaml_node_t *key, const yaml_n
         if (span_eq_str(name, PARTS[i]))
             return 0;
     }
-    name.n = span_find(name, ':'); /* what follows may be a value, and a password */
+    name.n = span_find(name, ':'); /* the rest may be a value, and a password */
     error_remedy(y->err, "flamed --help lists the options; write them with underscores: log_level");
     return error_set(y->err, -EINVAL, "%.128s, line %u: there is no option '%s'", y->file,
                      yaml_part_line(key), span_copy(name, show, sizeof(show)));

@@ -79,8 +79,9 @@ static bool is_loopback(struct span host)
            span_starts_with(host, "localhost:");
 }
 
-/* The address that a browser of this machine, or one that the port is forwarded to, reaches it by;
- * where there is none, the one for others, who reach it by TLS. False: there is none at all. */
+/* Writes the address for a browser on this machine, or for one that the port is forwarded to.
+ * Without such an address, writes the one for other machines, which use TLS. False: there is none
+ * at all. */
 static bool write_address(const struct config *c, char *buf, size_t size)
 {
     char name[HOST_NAME_MAX + 1] = "localhost";

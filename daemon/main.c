@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * flamed: reads its options, opens what needs rights, and serves (serving.h). Started by root it
- * becomes the supervisor (supervisor/supervise_api.h), which starts it again as the worker. Started
- * by another user (systemd) it connects to flamed-broker's socket. Before it reads anything it
- * starts the namer (namer/namer_process.h), which is this program, too.
+ * flamed: reads its options, opens everything that needs rights, and serves (serving.h). Started by
+ * root it becomes the supervisor (supervisor/supervise_api.h), which starts it again as the worker.
+ * Started by another user (systemd) it connects to flamed-broker's socket. Before it reads anything
+ * it starts the namer (namer/namer_process.h), which is this program, too.
  */
 #include "access/access_rules.h"
 #include "base/cleanup.h"
@@ -30,17 +30,17 @@
 
 #define BROKER_SOCKET "/run/flamed-broker/broker.sock"
 #define RUN_FOLDER "/run/flamed"
-/* What is this large is given back to the system as soon as it is freed: else glibc keeps tens of
- * MB for the next large one. */
+/* Freed blocks of this size or more go back to the system at once. Otherwise glibc keeps tens of MB
+ * for the next large block. */
 #define LARGE_BYTES (256 << 10)
 #define NOTES_FILE RUN_FOLDER "/quarantine"
-#define FILES_FOR_ITSELF 64 /* that flamed opens without any JVM */
+#define FILES_FOR_ITSELF 64 /* files that flamed opens without any JVM */
 #define FILES_OF_A_JVM 6
 #define FEW_JVMS 512 /* their signals are watched, if there are files for them */
 
 /* ---- what is opened with rights ---- */
 
-/* From here on what is made is for flamed's user alone. */
+/* Files made from here on belong to flamed's user alone. */
 static int open_store(const char *path, uid_t uid, gid_t gid, int *ret_fd, struct error *err)
 {
     umask(077);
@@ -117,7 +117,8 @@ static bool absolute_path(const char *path, char *buf, size_t size)
     return snprintf(buf, size, "%s%s%s", cwd, cwd[0] ? "/" : "", path) < (int)size;
 }
 
-/* By hand, as root: opens everything and becomes the supervisor. Returns only on failure. */
+/* Runs when started by root: opens everything and becomes the supervisor. Returns only on
+ * failure. */
 static int become_supervisor(int argc, char **argv, const struct config *c, struct error *err)
 {
     struct supervise_opts o = { .store_fd = -1,

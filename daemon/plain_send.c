@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sendmsg() of the whole program, libmicrohttpd and GnuTLS included, by calls that pass no
- * descriptor: the sandbox forbids the kernel's. A worker that is taken over could else give what it
- * has from the broker to a client of its Unix socket. Root of a container may then open a file of
- * the host for writing by it, through /proc/self/fd.
+ * Replaces sendmsg() in the whole program, libmicrohttpd and GnuTLS included, by calls that pass no
+ * descriptor: the sandbox forbids the kernel's sendmsg(). Otherwise a worker under an attacker's
+ * control could pass a descriptor of the broker's to a client of its Unix socket. Root of a
+ * container might then open a file of the host for writing through /proc/self/fd.
  */
 #include <errno.h>
 #include <limits.h>
@@ -11,8 +11,9 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 
-/* As the C library's, but for descriptors, addresses, and flags of more than one piece of memory:
- * SIGPIPE is ignored (serving.c), and sockets that may not wait have O_NONBLOCK. Thread: any. */
+/* Works like the C library's, but for descriptors, addresses, and flags of more than one piece of
+ * memory. SIGPIPE is ignored (serving.c), and sockets that may not wait have O_NONBLOCK. Thread:
+ * any. */
 __attribute__((visibility("default"))) ssize_t sendmsg(int fd, const struct msghdr *m, int flags)
 {
     if (m->msg_controllen || m->msg_namelen || m->msg_iovlen > IOV_MAX) {

@@ -51,7 +51,7 @@ static void set_tls_problem(struct reload *r, struct engine *engine, const char 
     engine_set_problem(engine, ENGINE_PROBLEM_TLS, problem);
 }
 
-/* Says until when it was good, where it is not any more. */
+/* Reports when the certificate expired, if it has. */
 static void tell_expired(struct reload *r, struct engine *engine)
 {
     int64_t end_s = tls_expires_s(r->tls);
@@ -96,7 +96,7 @@ void reload_tls(struct reload *r, struct engine *engine)
     tell_expired(r, engine);
 }
 
-/* What @fresh has for TLS, where flamed speaks it. */
+/* Reads the TLS settings of @fresh, if flamed uses TLS. */
 static int read_tls(const struct reload *r, struct engine *engine, const struct config *fresh,
                     struct tls **ret, struct error *err)
 {

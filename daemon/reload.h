@@ -12,26 +12,26 @@
 
 struct tls;
 
-/* How this process was configured. */
+/* The configuration of this process, and its users. */
 struct reload {
-    int argc; /* the options of the command line; argv[0] is passed by */
+    int argc; /* the options of the command line, without argv[0] */
     char *const *argv;
-    struct config *config; /* as it is in force; its rules are the engine's, its access serve's */
+    struct config *config; /* in force; its rules are the engine's, its access serve's */
     struct serve *serve;   /* its access rules change with the reload */
     struct tls *tls;       /* owned: that in force; NULL: flamed was started without */
-    bool open;             /* others than this machine reach it */
-    bool plain;            /* it listens on TCP without TLS */
-    bool warned_plain;     /* that secrets are sent that way */
-    char tls_problem[ENGINE_PROBLEM_BYTES]; /* of the last log line; "": none */
+    bool open;             /* other machines reach flamed */
+    bool plain;            /* flamed listens on TCP without TLS */
+    bool warned_plain;     /* the log has a warning about secrets over plain HTTP */
+    char tls_problem[ENGINE_PROBLEM_BYTES]; /* text of the last log line; "": none */
 };
 
-/* Never fails: what is wrong with the file is logged and shown by /readyz, and all stays as it was.
- */
+/* Never fails: an error in the file is logged and shown by /readyz, and all values stay as they
+ * were. */
 void reload_config(struct reload *r, struct engine *engine);
 /* Takes a new certificate, key or CA where the files have changed; fails as reload_config(). */
 void reload_tls(struct reload *r, struct engine *engine);
 /* Warns if the rules in force take tokens or passwords where others may read them. */
 void reload_plain(struct reload *r, struct engine *engine);
-/* Has the broker open the log of who did what, for a worker that begins (@ret_fd) or one that runs
- * (NULL). What goes wrong is logged, and the one before stays. */
+/* Has the broker open the audit log, for a worker that begins (@ret_fd) or one that runs (NULL).
+ * Errors are logged, and the earlier log stays. */
 void reload_audit(struct reload *r, struct engine *engine, int *ret_fd);

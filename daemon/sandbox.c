@@ -48,7 +48,7 @@ static int drop_capabilities(struct error *err)
         if (prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) < 0)
             break;
     }
-    /* One that was started without any needs no call for that: its unit forbids it. */
+    /* A process without capabilities makes no such call: its unit forbids the call. */
     if (has_capabilities() && syscall(SYS_capset, &header, none) < 0)
         return error_errno(err, "cannot drop our capabilities");
     return 0;
@@ -125,11 +125,11 @@ static const struct {
       CLONE_THREAD | CLONE_VM | CLONE_SIGHAND },
     { SCMP_SYS(ioctl), 1, EXACT, FIONREAD },
     { SCMP_SYS(ioctl), 1, EXACT, FIONBIO },
-    { SCMP_SYS(ioctl), 1, EXACT, PROCMAP_QUERY_CALL }, /* of maps files alone */
-    { SCMP_SYS(ioctl), 1, EXACT, EXIT_STATUS_CALL },   /* of pidfds alone */
+    { SCMP_SYS(ioctl), 1, EXACT, PROCMAP_QUERY_CALL }, /* works only on maps files */
+    { SCMP_SYS(ioctl), 1, EXACT, EXIT_STATUS_CALL },   /* works only on pidfds */
     { SCMP_SYS(prctl), 0, EXACT, PR_SET_NAME },
     { SCMP_SYS(prctl), 0, EXACT, PR_GET_NAME },
-    { SCMP_SYS(setpriority), 2, EXACT, 0 },   /* no more than others have */
+    { SCMP_SYS(setpriority), 2, EXACT, 0 },   /* no higher priority than others have */
     { SCMP_SYS(sched_getattr), 0, EXACT, 0 }, /* of the calling thread: the length of its turns */
     { SCMP_SYS(sched_setattr), 0, EXACT, 0 },
     /* To no address: a listening socket that was shut down could connect by it (MSG_FASTOPEN),
@@ -148,16 +148,16 @@ static const struct {
     { SCMP_SYS(fcntl), 1, EXACT, F_OFD_SETLK },
     { SCMP_SYS(fcntl), 1, EXACT, F_OFD_SETLKW },
     { SCMP_SYS(fcntl), 1, EXACT, F_GET_SEALS },
-    /* To read; or to write, but never through a link. Through /proc/self/fd, what the broker passed
-     * for reading could be opened again for writing: Landlock does not refuse that for what is
-     * mounted nowhere, such as a process's code in a file in memory. */
+    /* To read; or to write, but never through a link. Files that the broker passed for reading
+     * could be opened again for writing through /proc/self/fd. Landlock does not refuse that for
+     * files that are mounted nowhere, such as a process's code in a file in memory. */
     { SCMP_SYS(open), 1, OPENS_TO_CHANGE, 0 },
     { SCMP_SYS(open), 1, O_NOFOLLOW, O_NOFOLLOW },
     { SCMP_SYS(openat), 2, OPENS_TO_CHANGE, 0 },
     { SCMP_SYS(openat), 2, O_NOFOLLOW, O_NOFOLLOW },
 };
 
-/* Calls that are refused instead of deadly, because a library makes them and goes on without. */
+/* Calls that fail instead of killing, because a library makes them and works without them. */
 static const struct {
     int call;
     int error;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What flamed does to itself before it reads the first byte that a container or a client wrote.
- * From here on it can read /proc, use its store and the fds it holds, and nothing else.
- * docs/privilege.md has the list.
+ * The restrictions that flamed imposes on itself before it reads the first byte that a container or
+ * a client wrote. From then on it can read /proc, use its store and the fds it holds, and nothing
+ * else. docs/privilege.md has the list.
  *
  * Open before: listening sockets, the broker's socket, the store, the configuration, systemd's
- * notification socket. Call tzset() before where local time is wanted.
+ * notification socket. Call tzset() before if local time is needed.
  */
 #pragma once
 
@@ -17,7 +17,7 @@ struct sandbox_opts {
     int cgroup_fd; /* directory that stays readable (the cgroups); borrowed; 0 or less: none */
 };
 
-/* What could not be had; each a sentence, "" where all is well. */
+/* Restrictions that failed; each a sentence, "" if it works. */
 struct sandbox_report {
     char landlock_problem[256];
     int landlock_abi; /* 0: none */

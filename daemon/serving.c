@@ -109,10 +109,10 @@ static void path_of(int fd, char *buf, size_t size)
     buf[MAX(n, 0)] = '\0';
 }
 
-/* Every thread that renders would else keep an arena as large as the largest answer it ever made:
- * one arena, so that each uses again what another has freed (the lock is held for moments, and
- * small blocks have caches by thread), and what is large goes back to the system when it is freed.
- */
+/* Uses one arena for all threads. Otherwise every thread that renders keeps an arena as large as
+ * its largest answer. With one arena, threads reuse each other's freed memory. (The lock is held
+ * for moments, and small blocks have caches per thread.) Large blocks go back to the system when
+ * they are freed. */
 static void set_malloc_habits(void)
 {
     mallopt(M_ARENA_MAX, 1);
@@ -129,8 +129,8 @@ static bool speaks_tls(const struct config *c, int fd)
     return false;
 }
 
-/* Which of the listening sockets speak TLS: those that others than this machine reach, whatever the
- * configuration says by now, and those that it names so. */
+/* Chooses which listening sockets use TLS: those that other machines reach, whatever the
+ * configuration says by now, and those that it names. */
 static int choose_tls(const struct config *c, const struct serving_opts *w, uint32_t *ret,
                       struct reload *r, struct error *err)
 {
@@ -165,7 +165,7 @@ static int start_serve(const struct config *c, const struct serving_opts *w, str
     if (r == 0 && o->listen_tls)
         r = tls_files_load(engine, c->tls, &reload->tls, err);
     if (r == -ENOENT || r == -EPERM)
-        r = -EINVAL; /* no start helps, as with the rest of the configuration */
+        r = -EINVAL; /* another start would not help, as with the rest of the configuration */
     if (r < 0)
         return r;
     if (c->audit_log[0])
@@ -176,7 +176,7 @@ static int start_serve(const struct config *c, const struct serving_opts *w, str
         tls_unref(o->tls);
         return r;
     }
-    reload_tls(reload, engine); /* says so of one that has ended */
+    reload_tls(reload, engine); /* reports a certificate that has expired */
     reload_plain(reload, engine);
     return 0;
 }
@@ -249,7 +249,7 @@ static int open_counters(struct serving *s)
     return r;
 }
 
-/* Opens what is kept of the past. 0 or -errno with s->err. */
+/* Opens the store and the history. 0 or -errno with s->err. */
 static int open_past(struct serving *s, struct store **ret_store, struct history **ret_history)
 {
     char trouble[256];
@@ -325,7 +325,7 @@ static void *serve_main(void *arg)
     return NULL;
 }
 
-/* The same on another thread, while this one is the engine's. */
+/* Serves on another thread, while this one is the engine's. */
 static int serve_beside(struct serving *s)
 {
     pthread_t thread;
@@ -343,8 +343,8 @@ static int serve_beside(struct serving *s)
     return r;
 }
 
-/* Whether threads that we start do not get our priority, as in flamed.service. Only the engine is
- * to come before the applications of the machine. */
+/* Returns true if new threads do not inherit this thread's priority, as in flamed.service. Only the
+ * engine may run before the applications of the machine. */
 static bool new_threads_come_after(void)
 {
     int policy = sched_getscheduler(0);

@@ -8,11 +8,11 @@
 #include "config.h"
 #include "supervisor/supervise_api.h"
 
-/* What the worker holds, from wherever it came. */
+/* Descriptors and values of the worker, whether root or systemd started it. */
 struct serving_opts {
     int broker_fd, store_fd, notes_fd, notify_fd;
-    int namer_fd;  /* of the namer's process; <= 0: none */
-    int pusher_fd; /* of flamed-push; -1: nothing is pushed */
+    int namer_fd;  /* the namer's process; <= 0: none */
+    int pusher_fd; /* flamed-push; -1: nothing is pushed */
     int listen_fds[SUPERVISE_LISTEN_MAX];
     size_t listen_count;
     bool supervised;

@@ -10,12 +10,12 @@
 
 #include <unistd.h>
 
-/* So many seconds without a sign of life, one look after the other: a machine that was stopped
- * altogether does not count. A broker that does not answer is given up before. */
+/* Seconds without a sign of life, one look per second. A machine that was stopped as a whole does
+ * not count. A broker that does not answer is given up sooner. */
 #define GIVE_UP_LOOKS 30
 
-/* A thread that is held keeps the process, and what it has open, until the kernel lets go of it:
- * connections, the store and the way to the broker are closed for that reason. */
+/* Closes connections, the store and the way to the broker, then ends. A thread stuck in the kernel
+ * keeps the process, and its open files, until the kernel releases it. */
 static _Noreturn void leave_behind(int status)
 {
     fds_close(0, ~0U);

@@ -12,7 +12,7 @@
 struct stall_exit {
     int notes_fd;   /* borrowed: as in quarantine/quarantine.h; -1: none */
     int notify_fd;  /* borrowed: as notify_open(); -1: none waits */
-    unsigned looks; /* in a row that found the engine standing */
+    unsigned looks; /* looks in a row that found the engine stalled */
 };
 
 /* @stands_s: for how long the engine is stalled; 0: it works. */

@@ -6,7 +6,7 @@
 
 #include <sys/stat.h>
 
-/* Whether others than its owner may read or write the file @fd. */
+/* Returns true if users other than its owner may read or write the file @fd. */
 static bool is_open_to_others(int fd)
 {
     struct stat st;

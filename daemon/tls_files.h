@@ -13,6 +13,6 @@
 /* Reads what @c names. 0 and *ret, owned; -errno with @err. */
 int tls_files_load(struct engine *e, const struct tls_config *c, struct tls **ret,
                    struct error *err);
-/* Does the same where the files are not those of @now any more; 1: they are. */
+/* Does the same if the files differ from those of @now; 1: they do not. */
 int tls_files_look(struct engine *e, const struct tls_config *c, const struct tls *now,
                    struct tls **ret, struct error *err);

@@ -52,7 +52,7 @@ static void refresh(struct attempts_count *of, uint64_t now_ns)
     of->at_ns = now_ns;
 }
 
-/* Whether the budget of @at_once attempts still covers one that costs @cost_ns. */
+/* Returns true if the budget of @at_once attempts still covers one that costs @cost_ns. */
 static bool has_one(struct attempts *a, const struct attempts_count *key, uint64_t cost_ns,
                     size_t at_once, uint64_t now_ns, unsigned *ret_retry_s)
 {

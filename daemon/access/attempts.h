@@ -11,7 +11,7 @@
 #include "request/caller.h"
 
 #define ATTEMPTS_AT_ONCE 10           /* burst for one name, and for tokens */
-#define ATTEMPT_NS (6 * NSEC_PER_SEC) /* for one more */
+#define ATTEMPT_NS (6 * NSEC_PER_SEC) /* time until another attempt is allowed */
 #define ATTEMPTS_ALL_AT_ONCE 30       /* burst for all names of one caller */
 #define ATTEMPT_ALL_NS (2 * NSEC_PER_SEC)
 #define ATTEMPTS_COUNTS_MAX 2048 /* beyond it, the least recently charged entry is forgotten */

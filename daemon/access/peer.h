@@ -75,7 +75,7 @@ struct peer_connection {
     int fd; /* accepted, borrowed */
     struct sockaddr_storage address;
     socklen_t address_n;
-    struct peer peer; /* what is known of the other end */
+    struct peer peer; /* facts about the other end */
 };
 
 /* Gets the peers of @n freshly accepted connections. Thread: any. Takes about 20 us a connection.

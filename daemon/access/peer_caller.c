@@ -19,7 +19,7 @@ static void caller_set_address(struct caller *c, const struct sockaddr_storage *
     if (IN6_IS_ADDR_V4MAPPED(&a) && a.s6_addr[12] == 127)
         a = in6addr_loopback;
     else if (!IN6_IS_ADDR_V4MAPPED(&a) && !IN6_IS_ADDR_LOOPBACK(&a))
-        memset(&a.s6_addr[8], 0, 8); /* one /64: its owner has all of its addresses */
+        memset(&a.s6_addr[8], 0, 8); /* a /64: one owner has all of its addresses */
     memcpy(c->address, &a, sizeof(c->address));
 }
 

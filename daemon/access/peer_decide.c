@@ -39,23 +39,23 @@ static const struct peer_process *find_process(const struct peer_facts *f, int32
     return NULL;
 }
 
-/* Whether a process is in a container. A pid namespace of its own does not count if the process has
- * all of root's capabilities (unshare). User and network namespaces do not count either: both may
- * have changed since the socket was opened. */
+/* Returns true if a process is in a container. A pid namespace of its own does not count if the
+ * process has all of root's capabilities (unshare). User and network namespaces do not count
+ * either: both may have changed since the socket was opened. */
 static bool is_contained(const struct peer_process *p, uint32_t flags)
 {
     return p->named_container || !(flags & HOLDER_OUR_USERS) ||
            (!(flags & HOLDER_OUR_PIDS) && !p->all_of_root);
 }
 
-/* Whether the socket was opened in another cgroup than that of @p. */
+/* Returns true if the socket was opened in another cgroup than that of @p. */
 static bool is_of_other_cgroup(const struct peer_facts *f, const struct peer_process *p)
 {
     return f->after.cgroup > CGROUP_ROOT && p->cgroup && p->cgroup != f->after.cgroup;
 }
 
-/* Whether all uids of @p are the socket's. A set-user-ID program may have inherited the socket from
- * its parent. */
+/* Returns true if all uids of @p are the socket's. A set-user-ID program may have inherited the
+ * socket from its parent. */
 static bool is_of_user(const struct peer_process *p, uint32_t uid)
 {
     for (size_t i = 0; i < ARRAY_SIZE(p->uids); i++) {
@@ -65,7 +65,8 @@ static bool is_of_user(const struct peer_process *p, uint32_t uid)
     return true;
 }
 
-/* Whether @p is root without CAP_SYS_PTRACE: the kernel lets it trace no other user's process. */
+/* Returns true if @p is root without CAP_SYS_PTRACE: the kernel lets it trace no other user's
+ * process. */
 static bool is_weak(const struct peer_process *p, uint32_t uid)
 {
     return uid == 0 && !p->may_trace;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whether who is at the other end of a TCP connection is the host's: facts, and one function that
+ * Whether the other end of a TCP connection belongs to the host: facts, and one function that
  * decides by them. The facts have an order in time. The decision counts on it:
  *
- *   before       the kernel's word on the socket at the other end
+ *   before       the kernel's facts about the socket at the other end
  *   held_before  the processes that hold it
- *   processes    what each of them is; each is pinned, so that its number names no other one
+ *   processes    facts about each of them; each is pinned, so that its number names no other one
  *   held_after   the processes that hold it
- *   stays        each of them is there still, so that its number in held_after was its own
- *   after        the kernel's word on the socket
+ *   stays        each of them still exists, so that its number in held_after was its own
+ *   after        the kernel's facts about the socket
  *   connected    flamed's own end, without which the two addresses may be another connection's
  *
  * Values and a pure function; thread: any.
@@ -24,7 +24,7 @@ enum peer_reading {
     READING_GONE, /* ENOENT or ESRCH: the process has ended */
 };
 
-#define PEER_CGROUP_NONE UINT64_MAX /* no cgroup of any socket */
+#define PEER_CGROUP_NONE UINT64_MAX /* not the cgroup of any socket */
 
 struct peer_process {
     int32_t pid;

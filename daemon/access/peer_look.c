@@ -10,9 +10,9 @@
 struct look {
     struct peer_facts facts[SOCKETS_ASKED_MAX];
     struct peer_process *processes; /* owned, like the arrays below: [process_max] */
-    int *fds;                       /* of their /proc folders; negative: none */
+    int *fds;                       /* their /proc folders; negative: none */
     size_t process_count, process_max;
-    struct socket_holding held[SOCKETS_ASKED_MAX]; /* of one question */
+    struct socket_holding held[SOCKETS_ASKED_MAX]; /* the answer to one question */
 };
 
 static struct look *look_free(struct look *l)
@@ -68,7 +68,7 @@ bool peer_is_same(struct peers *s, struct peer_connection *c)
     return same;
 }
 
-/* Whether the last look is still valid. */
+/* Returns true if the last look is still valid. */
 static bool is_fresh(const struct peers *s, const struct peer *p)
 {
     return p->looked_ns && clock_monotonic_ns() - p->looked_ns < PEER_LOOK_NS && p->newest_pid &&

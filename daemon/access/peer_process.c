@@ -56,7 +56,7 @@ static int kernel_read(void *ctx, int fd, const char *name, struct buf *ret)
     return buf_read_at(ret, fd, name);
 }
 
-/* An ended process's folder has no files any more. */
+/* Checks an ended process: its folder has no files any more. */
 static int kernel_stays(void *ctx, int fd)
 {
     struct stat st;
@@ -146,8 +146,8 @@ void peer_read_hierarchies(const struct peers *s, struct peer_hierarchies *ret)
         *ret = (struct peer_hierarchies){ 0 };
 }
 
-/* Whether @text has each hierarchy of @all: a process is in every one, so a shorter text was
- * cut. */
+/* Returns true if @text has each hierarchy of @all. A process is in every hierarchy, so a shorter
+ * text was cut. */
 static bool has_all_hierarchies(struct span text, const struct peer_hierarchies *all)
 {
     struct peer_hierarchies its;

@@ -81,7 +81,8 @@ static uint64_t find_cgroup(const struct nlmsghdr *h)
     return cgroup;
 }
 
-/* Whether the reported address @told equals @asked. @v4: IPv4; an IPv6 socket reports it mapped. */
+/* Returns true if the reported address @told equals @asked. @v4: IPv4; an IPv6 socket reports it
+ * mapped. */
 static bool is_address(const __be32 told[4], const __be32 asked[4], bool v4, bool mapped)
 {
     static const unsigned char PREFIX[12] = { [10] = 0xff, [11] = 0xff };
@@ -91,8 +92,8 @@ static bool is_address(const __be32 told[4], const __be32 asked[4], bool v4, boo
     return mapped ? memcmp(told, PREFIX, 12) == 0 && told[3] == asked[0] : told[0] == asked[0];
 }
 
-/* Whether @m is about the same connection. For a vanished socket the kernel answers with a listener
- * on its port. */
+/* Returns true if @m is about the same connection. For a vanished socket the kernel answers with a
+ * listener on its port. */
 static bool is_the_one(const struct inet_diag_msg *m, const struct inet_diag_req_v2 *q)
 {
     bool v4 = q->sdiag_family == AF_INET, mapped = v4 && m->idiag_family == AF_INET6;
@@ -102,7 +103,7 @@ static bool is_the_one(const struct inet_diag_msg *m, const struct inet_diag_req
            is_address(m->id.idiag_dst, q->id.idiag_dst, v4, mapped);
 }
 
-/* Whether a program still holds the socket. A closed one has no inode, and its uid reads as
+/* Returns true if a program still holds the socket. A closed one has no inode, and its uid reads as
  * root. */
 static bool is_open(const struct inet_diag_msg *m)
 {
@@ -126,7 +127,7 @@ int peer_take_answer(const struct nlmsghdr *h, const struct inet_diag_req_v2 *q,
     struct inet_diag_msg m;
 
     if (h->nlmsg_type == NLMSG_ERROR)
-        return -ENOENT; /* whatever the errno: without tcp_diag it is ENOENT, too */
+        return -ENOENT; /* any errno: without tcp_diag it is ENOENT, too */
     if (h->nlmsg_type != SOCK_DIAG_BY_FAMILY || h->nlmsg_len < NLMSG_LENGTH(sizeof(m)))
         return -EPROTO;
     memcpy(&m, NLMSG_DATA(h), sizeof(m));

@@ -37,7 +37,7 @@ static void spell_end(char out[END_BYTES], const __be32 *address, size_t words, 
     snprintf(out + n, END_BYTES - n, ":%04X", ntohs(port));
 }
 
-/* Whether the state, in hex digits, is that of an open socket. */
+/* Returns true if the state, in hex digits, is that of an open socket. */
 static bool is_open(struct span state)
 {
     return span_eq(state, span_of("01")) || span_eq(state, span_of("04")) ||
@@ -82,7 +82,8 @@ int peer_find_text(struct span text, const char *local, const char *remote, stru
     return -ENOENT;
 }
 
-/* Whether @line is about a socket with the inode @inode, other than the one with these ends. */
+/* Returns true if @line is about a socket with the inode @inode, other than the one with these
+ * ends. */
 static bool is_other(struct span line, uint64_t inode, const char *local, const char *remote)
 {
     struct span words[WORD_INODE + 1];

@@ -19,10 +19,10 @@ struct peer_text;
 /* Kernel calls of a look, replaceable in tests. */
 struct peer_kernel {
     void *ctx;
-    /* As peer_ask_socket(). */
+    /* Does the work of peer_ask_socket(). */
     void (*socket)(void *ctx, struct peer_text *t, const struct peer_connection *c,
                    struct peer_socket *ret);
-    /* Whether flamed's own end is still open. */
+    /* Returns true if flamed's own end is still open. */
     bool (*connected)(void *ctx, const struct peer_connection *c);
     /* Opens /proc/@pid, which then names that process alone. Return: a descriptor, or -errno. */
     int (*pin)(void *ctx, int32_t pid);
@@ -56,7 +56,7 @@ struct peers {
     } users, groups[PEER_GROUPS_MAX]; /* the group with full rights; the groups that rules name */
     size_t group_count;
     uint64_t capabilities;   /* bounding set of init; 0: unknown */
-    peer_holders_fn holders; /* NULL: holders cannot be asked for */
+    peer_holders_fn holders; /* NULL: holders are unknown */
     void *holders_ctx;
 };
 

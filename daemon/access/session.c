@@ -16,7 +16,7 @@ struct entry {
     struct subject of;     /* before any rule */
     struct subject rights; /* session: its rights when it began */
     bool known;            /* session: the user of its browser is known */
-    uint32_t browser;      /* and this is he */
+    uint32_t browser;      /* session: that user's uid */
 };
 
 struct sessions {
@@ -191,7 +191,7 @@ void sessions_end(struct sessions *s, struct span secret)
         memset(e, 0, sizeof(*e));
 }
 
-/* Whether @now includes all rights of @before. */
+/* Returns true if @now includes all rights of @before. */
 static bool may_as_much(const struct subject *now, const struct subject *before)
 {
     return now->role >= before->role &&

@@ -12,7 +12,7 @@
 #define SESSION_TEXT (64 + 1) /* a ticket or secret in hex, and NUL */
 #define SESSION_NS (12 * 3600 * NSEC_PER_SEC)
 #define SESSION_TICKET_NS (120 * NSEC_PER_SEC)
-#define SESSIONS_MAX 64        /* of all users */
+#define SESSIONS_MAX 64        /* sessions of all users together */
 #define SESSIONS_OF_USER_MAX 8 /* beyond it the oldest one ends; the same for tickets */
 #define SESSION_TICKETS_MAX 32
 #define SESSION_TICKETS_OF_USER_MAX 4

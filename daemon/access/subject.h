@@ -14,7 +14,7 @@ enum role {
     ROLE_HEALTH,  /* health of flamed */
     ROLE_VIEW,    /* lists, facts and existing profiles */
     ROLE_PROFILE, /* taking profiles from outside of the JVM */
-    ROLE_ATTACH,  /* anything that enters a JVM: the agent, the JVM's own map */
+    ROLE_ATTACH,  /* actions that enter a JVM: the agent, the JVM's own map */
     ROLE_MANAGE,  /* triggers, captures of other users, the whole store */
 };
 
@@ -22,7 +22,7 @@ enum role {
 const char *role_name(enum role role);
 
 enum subject_kind {
-    SUBJECT_NOBODY,      /* not known */
+    SUBJECT_NOBODY,      /* unknown */
     SUBJECT_USER,        /* a user of this machine, by the kernel's word */
     SUBJECT_TOKEN,       /* has a token of the configuration */
     SUBJECT_CERTIFICATE, /* has a certificate that the configuration names */

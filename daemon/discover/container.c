@@ -19,14 +19,14 @@
 
 #define CONTAINER_HEX_DIGITS 64
 #define CONTAINER_COMPONENTS_MAX                                                                   \
-    64 /* of one path; the outer ones of a deeper one are not looked at */
+    64 /* levels of one path; outer levels of a deeper path are not read */
 #define UID_DIGITS 32
 #define UID_TEXT 36
 
-/* How good a find is. */
+/* The reliability of a match, ascending. */
 enum rank { RANK_NONE, RANK_BARE, RANK_NAME, RANK_HEX, RANK_HEX_RUNTIME };
 
-/* What the word before the id says. NULL: a monitor, which is outside its container. */
+/* Runtimes by the word before the id. NULL: a monitor, which is outside its container. */
 static const struct {
     const char *prefix, *runtime;
 } PREFIXES[] = {
@@ -44,7 +44,7 @@ static const struct {
     { "conmon", NULL },
 };
 
-/* What the folder of a bare id says. */
+/* Runtimes by the folder of a bare id. */
 static const struct {
     const char *parent, *runtime;
 } PARENTS[] = {
@@ -148,7 +148,7 @@ static enum rank parse_hex(struct span part, struct span parent, struct containe
     return runtime[0] ? RANK_HEX_RUNTIME : RANK_HEX;
 }
 
-/* machine-NAME.scope and systemd-nspawn@NAME.service; @child: what stands below it. */
+/* Parses machine-NAME.scope and systemd-nspawn@NAME.service. @child: the part below it. */
 static enum rank parse_machine(struct span part, struct span parent, struct span child,
                                struct container *c)
 {

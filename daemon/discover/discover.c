@@ -13,7 +13,7 @@
  * processes a second, and 500 at once. Others have their comm as name until a later sample. */
 #define FACTS_AT_ONCE_NS (50 * NSEC_PER_MSEC)
 #define FACTS_SHARE 20
-/* Of the engine's thread, for a request: a fork storm makes many young processes. */
+/* Limit of the engine's time for a request: a fork storm makes many young processes. */
 #define CATCH_UP_NS (30 * NSEC_PER_MSEC)
 #define LIMIT_AT_ONCE_NS (20 * NSEC_PER_MSEC)
 #define LIMIT_SHARE 50
@@ -133,13 +133,13 @@ void discover_poll(struct discover *d, uint64_t now_ns)
 
 void discover_sweep(struct discover *d)
 {
-    if (d->sweep_dir) /* one is under way */
+    if (d->sweep_dir) /* a sweep is under way */
         sweep_run(d, clock_monotonic_ns(), UINT64_MAX);
     d->sweep_next_ns = 0;
     sweep_run(d, clock_monotonic_ns(), UINT64_MAX);
 }
 
-/* Looks at processes that no look has met since their exec, before their look is due. */
+/* Reads processes that were not read since their exec, before their time. */
 static void look_at_new(struct discover *d, uint64_t deadline_ns)
 {
     d->in_each++;

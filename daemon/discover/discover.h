@@ -33,7 +33,7 @@ static inline const char *container_pod(const struct container *c)
     return c->pod_name[0] ? c->pod_name : c->pod_uid;
 }
 
-/* How far a JVM has been understood. */
+/* How well a JVM is known. */
 enum jvm_state {
     JVM_NO,          /* no libjvm.so mapped */
     JVM_STARTING,    /* mapped, tables not ready yet */
@@ -41,11 +41,11 @@ enum jvm_state {
     JVM_UNSUPPORTED, /* ->reason says why */
 };
 
-/* Whether samples showed code that GraalVM compiled ahead of time (a native image). */
+/* Whether samples found code that GraalVM compiled ahead of time (a native image). */
 enum native_image {
     IMAGE_NO,
     IMAGE_NAMED,    /* its file has symbols */
-    IMAGE_NAMELESS, /* functions without a name were met */
+    IMAGE_NAMELESS, /* samples met functions without a name */
 };
 
 /* A process image, borrowed from the table. It stays valid (though possibly `exited`) until a later
@@ -115,23 +115,23 @@ static inline bool process_runs_java(const struct process *p)
 struct discover_source {
     int (*maps)(struct broker *b, const struct proc_id *id, int *ret_fd, struct error *err);
     int (*mem)(struct broker *b, const struct proc_id *id, int *ret_fd, struct error *err);
-    /* As broker_pagemap(); NULL: not available. */
+    /* Works like broker_pagemap(); NULL: not available. */
     int (*pagemap)(struct broker *b, const struct proc_id *id, int *ret_fd, struct error *err);
     int (*hsperfdata)(struct broker *b, const struct proc_id *id, int *ret_fd, struct error *err);
-    /* As broker_service_words(); NULL: not available. */
+    /* Works like broker_service_words(); NULL: not available. */
     int (*service_words)(struct broker *b, const struct proc_id *id, int *ret_fd,
                          struct error *err);
-    /* As broker_tracer_info(); NULL: no process has one. */
+    /* Works like broker_tracer_info(); NULL: no process has one. */
     int (*tracer_info)(struct broker *b, const struct proc_id *id, int *ret_fd, struct error *err);
     int (*container_config)(struct broker *b, const char *id, int *ret_fd, struct error *err);
     int (*container_logs)(struct broker *b, int *ret_fd, struct error *err);
-    /* As broker_cgroup(); NULL: the cgroups in /proc are taken as they are. */
+    /* Works like broker_cgroup(); NULL: the cgroups in /proc are trusted. */
     int (*cgroup)(struct broker *b, const struct proc_id *id, int *ret_fd, uint64_t *ret_cpu_limit,
                   struct error *err);
-    /* As broker_namespace_user(); NULL: not available. */
+    /* Works like broker_namespace_user(); NULL: not available. */
     int (*namespace_user)(struct broker *b, const struct proc_id *id, uint32_t *ret_uid,
                           struct error *err);
-    /* As broker_is_quarantined(); NULL: no process is. */
+    /* Works like broker_is_quarantined(); NULL: no process is. */
     bool (*is_quarantined)(const struct broker *b, const struct proc_id *id, bool *ret_jvm);
     int (*sideband)(struct broker *b, int ret_fds[BROKER_CPUS_MAX], size_t *ret_count,
                     struct error *err);

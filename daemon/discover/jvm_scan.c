@@ -14,10 +14,10 @@
 
 /* Processor time for one process; mappings beyond it are skipped. */
 #define JVM_LOOK_MAX_NS (200 * NSEC_PER_MSEC)
-#define JVM_QUERY_MAX_NS (20 * NSEC_PER_MSEC) /* the same for queries */
+#define JVM_QUERY_MAX_NS (20 * NSEC_PER_MSEC) /* the same limit for queries */
 /* A library's first mapping is at most this far before its code, */
 #define JVM_LIBRARY_BYTES (UINT64_C(256) << 20)
-#define JVM_LIBRARY_MAPPINGS 64 /* with at most so many mappings in between. */
+#define JVM_LIBRARY_MAPPINGS 64 /* with at most this many mappings in between. */
 
 /* Checks the last part of the path: libj9vm29.so, libj9vm_b158.so. */
 static bool is_openj9(struct span path)
@@ -32,7 +32,7 @@ bool jvm_libraries_have(const struct jvm_libraries *all, uint64_t base)
     return ANY_OF(i, all->count, all->bases[i] == base);
 }
 
-/* Adds a library once: one that is cut into pieces is met several times. */
+/* Adds a library once: a library in several pieces is met several times. */
 static void add_library(struct jvm_libraries *all, uint64_t base)
 {
     if (all->count < JVM_LIBRARIES_MAX && !jvm_libraries_have(all, base))

@@ -7,9 +7,9 @@
 #define STACK_BYTES_MAX                                                                            \
     ((uint64_t)16 << 20)                /* of a native thread: 8 MiB unless ulimit says more       \
                                          */
-#define CLASS_ALIGN ((uint64_t)4 << 20) /* of the class space, behind an archive (16 and up) */
+#define CLASS_ALIGN ((uint64_t)4 << 20) /* of the class space, behind an archive (JDK 16 on) */
 #define RANGES_MAX (VM_AREAS_STACKS_MAX + VM_AREAS_METASPACE_MAX + VM_AREAS_CODE_MAX + 3)
-/* Where a heap of an arena says where its arena is: behind its own header, in its first heap. */
+/* Where the first heap of an arena has the arena: behind the heap's own header. */
 #define ARENA_HEADER_MAX 256
 #define CHUNK_MAPPED 2 /* IS_MMAPPED of a chunk's size; no other flag is set with it */
 #define CHUNK_FLAGS 7
@@ -140,7 +140,7 @@ struct cutting {
     struct memory_pieces p;
     size_t cap;
     const struct ranges *ranges;
-    size_t next; /* the first range that may reach what comes */
+    size_t next; /* the first range that may reach the next mapping */
 };
 
 static int add_piece(struct cutting *c, uint64_t start, uint64_t end, enum memory_area area,

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a JVM uses its memory for, as areas that add up to what is resident. The VM's own bounds say
- * which area a mapping belongs to, then its file, then what lies around it. Pure.
+ * The areas of a JVM's memory, which add up to its resident memory. The area of a mapping follows
+ * from the VM's own bounds, then from its file, then from its neighbors. Pure.
  */
 #pragma once
 
 #include "hotspot/areas.h"
 #include "proc/proc.h"
 
-/* X(ID, name, what it is) */
+/* X(ID, name, meaning) */
 #define MEMORY_AREAS(X)                                                                            \
     X(HEAP, "java_heap", "Java objects")                                                           \
     X(METASPACE, "metaspace", "what describes classes")                                            \
@@ -32,7 +32,7 @@ enum memory_area {
         MEMORY_AREA_COUNT,
 };
 
-/* "java_heap", and what it is. */
+/* Return the name of @area, such as "java_heap", and its meaning. */
 const char *memory_area_name(enum memory_area area);
 const char *memory_area_text(enum memory_area area);
 
@@ -40,7 +40,7 @@ const char *memory_area_text(enum memory_area area);
 struct memory_piece {
     uint64_t start, end;
     enum memory_area area;
-    bool probe; /* of no known area: malloc's, if what stands at its start says so */
+    bool probe; /* in no known area: malloc's, if the words at its start show that */
 };
 
 struct memory_pieces {
@@ -52,14 +52,14 @@ struct memory_pieces {
 
 #define MEMORY_PIECES_MAX 65536
 
-/* Gets the pieces of @maps, of what may be accessed at all. *@ret is for memory_pieces_deinit(). 0
- * or -ENOMEM. @vm: what it says, in any order. */
+/* Gets the accessible pieces of @maps. *@ret is for memory_pieces_deinit(). 0 or -ENOMEM. @vm: the
+ * VM's ranges, in any order. */
 int memory_pieces_of(const struct maps *maps, const struct vm_areas *vm, struct memory_pieces *ret);
 void memory_pieces_deinit(struct memory_pieces *p);
 
 #define MEMORY_ARENA_BYTES ((uint64_t)64 << 20) /* glibc's HEAP_MAX_SIZE on 64 bits */
 #define MEMORY_PROBE_WORDS 2
-/* Reads what glibc's malloc has at @start of a mapping that ends at @end: an arena, or a block with
- * a mapping of its own. @words stand at @start. Return: bytes; 0: nothing. */
+/* Reads glibc's malloc header at @start of a mapping that ends at @end: an arena, or a block with
+ * its own mapping. @words: the words at @start. Returns bytes; 0: not malloc's. */
 uint64_t memory_malloc_bytes(uint64_t start, uint64_t end,
                              const uint64_t words[MEMORY_PROBE_WORDS]);

@@ -6,10 +6,10 @@
 
 #include <jansson.h>
 
-/* Which keys carry a fact. The first that is there counts. */
+/* Keys of a fact. The first existing key counts. */
 struct keys {
     const char *name, *pod_name, *pod_namespace, *pod_uid;
-    const char *runtime; /* who writes these keys; NULL: several do */
+    const char *runtime; /* the runtime that writes these keys; NULL: several */
 };
 
 /* Keys of "annotations" in an OCI config.json, and of docker's "Labels". */

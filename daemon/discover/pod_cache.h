@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the node's runtimes record about containers, read once per container. Bounded: the entry
- * unused for longest is evicted. Thread: the engine's; may block for the broker.
+ * The node's runtimes' facts about containers, read once per container. Bounded: the entry unused
+ * for longest is evicted. Thread: the engine's; may block for the broker.
  */
 #pragma once
 
@@ -11,7 +11,7 @@
 
 struct pod_cache;
 
-/* 0 or -ENOMEM. */
+/* Makes an empty cache. 0 or -ENOMEM. */
 int pod_cache_new(const struct discover_source *source, void *ctx, struct pod_cache **ret);
 struct pod_cache *pod_cache_free(struct pod_cache *pc);
 

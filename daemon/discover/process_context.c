@@ -3,7 +3,7 @@
 
 #define FORMAT_VERSION 2
 
-/* What protobuf calls wire types. */
+/* Protobuf's wire types. */
 enum wire { WIRE_VARINT = 0, WIRE_FIXED64 = 1, WIRE_BYTES = 2, WIRE_FIXED32 = 5 };
 
 #define FIELD_CONTEXT_RESOURCE 1

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a tracer publishes of its process (OpenTelemetry's OTEP 4719). A mapping with the name
- * OTEL_CTX begins with a header of fixed size. It points to a protobuf message with attributes.
- * Both are the process's, which may be hostile: a message with anything broken in it says nothing.
- * Pure; thread: any.
+ * The context that a tracer publishes of its process (OpenTelemetry's OTEP 4719). A mapping with
+ * the name OTEL_CTX begins with a header of fixed size. It points to a protobuf message with
+ * attributes. The process, which may be hostile, writes both. A message with any error yields
+ * nothing. Pure; thread: any.
  */
 #pragma once
 
 #include "base/buf.h"
 
 #define PROCESS_CONTEXT_HEADER_BYTES ((size_t)32)
-#define PROCESS_CONTEXT_BYTES_MAX ((size_t)64 << 10) /* of a message */
+#define PROCESS_CONTEXT_BYTES_MAX ((size_t)64 << 10) /* bytes of a message */
 #define PROCESS_CONTEXT_ATTRIBUTES_MAX 256
-#define PROCESS_CONTEXT_VALUE_MAX 1024 /* bytes of one that is taken; a longer one is not */
+#define PROCESS_CONTEXT_VALUE_MAX 1024 /* bytes of a value; longer values are ignored */
 
 /* Returns whether a mapping of that path may hold a header, at its beginning. */
 bool process_context_path(struct span path);

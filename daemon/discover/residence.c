@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Each count of a JVM's pages is a job with descriptors of its own: a reader that does not come
- * back keeps the job.
+ * Each count of a JVM's pages is a job with its own descriptors: a reader that hangs keeps the job.
  */
 #include "discover/residence.h"
 

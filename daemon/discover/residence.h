@@ -25,14 +25,14 @@ struct residence {
     uint64_t at_ns;             /* CLOCK_MONOTONIC of the count's end */
     uint64_t held_ns;           /* CLOCK_MONOTONIC when RSS was last seen unchanged since then */
     uint64_t cpu_ns;            /* processor time of the count */
-    struct residence_point now; /* what is resident */
+    struct residence_point now; /* the resident memory */
     uint64_t mapped[MEMORY_AREA_COUNT], swapped[MEMORY_AREA_COUNT]; /* bytes */
     uint32_t java_stacks;           /* Java threads with known stacks */
     uint32_t threads;               /* all */
     uint64_t huge_bytes;            /* of hugetlbfs, which RSS does not include */
     uint64_t uncounted;             /* bytes of address space left out for lack of time */
     bool truncated;                 /* mappings beyond the limit were left out */
-    size_t point_count, point_next; /* of a ring */
+    size_t point_count, point_next; /* points form a ring */
     struct residence_point points[RESIDENCE_POINTS_MAX];
 };
 

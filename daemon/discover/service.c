@@ -30,7 +30,7 @@ static char *field_of(struct service *s, enum field field, size_t *ret_size)
     }
 }
 
-/* What begins with @prefix says @field. Of two values that with the smaller rank counts. */
+/* A value with @prefix gives @field. Of two values, the one with the smaller rank counts. */
 struct key {
     const char *prefix; /* with its '=' */
     enum field field;
@@ -49,7 +49,7 @@ static const struct key WORDS[] = {
     { "DD_VERSION=", VERSION, 7 },
     { "DD_ENV=", ENVIRONMENT, 7 },
 };
-/* Of the semantic conventions of OpenTelemetry. */
+/* Attributes in the semantic conventions of OpenTelemetry. */
 static const struct key ATTRIBUTES[] = {
     { "service.name=", NAME, 0 },
     { "service.version=", VERSION, 0 },
@@ -151,7 +151,7 @@ void service_of_words(struct span published, struct span options, struct span wo
     while (span_take_until(&published, '\0', &word))
         take_word(&r, word, ATTRIBUTES, ARRAY_SIZE(ATTRIBUTES), RANK_OF_PUBLISHED);
     take_options(&r, options);
-    take_options(&r, words); /* of JAVA_TOOL_OPTIONS */
+    take_options(&r, words); /* options in JAVA_TOOL_OPTIONS */
     while (span_take_until(&all, '\0', &word)) {
         if (span_take_str(&word, "OTEL_RESOURCE_ATTRIBUTES="))
             take_attributes(&r, word, RANK_OF_WORD_ATTRIBUTES);
@@ -163,7 +163,8 @@ void service_of_words(struct span published, struct span options, struct span wo
 
 /* ---- what the node says of it ---- */
 
-/* Kubernetes makes the ends of names out of these (k8s.io/apimachinery/pkg/util/rand). */
+/* Returns true if Kubernetes may have made this end of a name: it uses these letters
+ * (k8s.io/apimachinery/pkg/util/rand). */
 static bool is_random(struct span s)
 {
     for (size_t i = 0; i < s.n; i++) {
@@ -200,15 +201,15 @@ struct span service_workload(struct span pod)
 
     if (!take_end(&rest, &end))
         return pod;
-    if (end.n == 5 && is_random(end)) { /* of a ReplicaSet, a DaemonSet or a Job */
+    if (end.n == 5 && is_random(end)) { /* a pod of a ReplicaSet, a DaemonSet or a Job */
         struct span shorter = rest;
 
         if (take_end(&shorter, &hash) && hash.n >= 6 && hash.n <= 10 &&
             (is_random(hash) || is_number(hash)))
-            return shorter; /* of a Deployment's ReplicaSet, or of a CronJob's Job */
+            return shorter; /* a pod of a Deployment's ReplicaSet, or of a CronJob's Job */
         return rest;
     }
-    return is_number(end) ? rest : pod; /* of a StatefulSet */
+    return is_number(end) ? rest : pod; /* a pod of a StatefulSet */
 }
 
 struct span service_unit(struct span cgroup)
@@ -224,7 +225,7 @@ struct span service_unit(struct span cgroup)
 
 struct span service_program(struct span main)
 {
-    struct span s = span_base_name(main); /* of a jar, or of module/class */
+    struct span s = span_base_name(main); /* the name of a jar, or of module/class */
 
     if (span_ends_with(s, ".jar"))
         s.n -= strlen(".jar");
@@ -233,7 +234,7 @@ struct span service_program(struct span main)
     return s;
 }
 
-/* Gives @ret the first name of those that there are. */
+/* Gives @ret the first available name. */
 static void name_by_node(const struct process *p, struct service *ret)
 {
     const struct container *c = &p->container;

@@ -14,7 +14,7 @@ struct process;
 
 enum service_source {
     SERVICE_UNKNOWN,
-    SERVICE_CONTEXT,    /* what its tracer publishes (published.c) */
+    SERVICE_CONTEXT,    /* published by its tracer (published.c) */
     SERVICE_PROPERTY,   /* -Dotel.service.name, -Dotel.resource.attributes, -Ddd.service */
     SERVICE_ENVIRON,    /* OTEL_SERVICE_NAME, OTEL_RESOURCE_ATTRIBUTES, DD_SERVICE */
     SERVICE_KUBERNETES, /* the workload, by the pod's name */
@@ -26,14 +26,14 @@ enum service_source {
 /* Clean text; "" where it is not known. */
 struct service {
     char name[SERVICE_NAME_BYTES], version[64], environment[64], instance[128];
-    char space[64];             /* what OpenTelemetry calls service.namespace */
-    enum service_source source; /* of the name */
+    char space[64];             /* OpenTelemetry's service.namespace */
+    enum service_source source; /* where the name comes from */
 };
 
-/* Reads into @ret what @published (of published_read()), @options (of the JVM) and
- * @words (of broker_service_words()) say; NULs separate them. What is published counts most: a
- * tracer took all else into account. An option counts more than the environment, and a name of its
- * own more than an attribute, as tracers take them. */
+/* Reads into @ret the service by @published (of published_read()), @options (of the JVM) and @words
+ * (of broker_service_words()); NULs separate them. Published values count most, since a tracer has
+ * read all others. An option counts more than the environment. The key for a name counts more than
+ * an attribute. Tracers use the same order. */
 void service_of_words(struct span published, struct span options, struct span words,
                       struct service *ret);
 /* Gives the service of @p: what service_of_words() said, and what that left open. */
@@ -43,11 +43,11 @@ void service_name_of_process(const struct process *p, char ret[SERVICE_NAME_BYTE
 /* Returns the name that a source has in the API. Static. */
 const char *service_source_name(enum service_source source);
 
-/* Gets the workload out of the name of a pod: "checkout-7d9f8b6c5d-x2x4z" is of "checkout",
- * "db-0" of "db". Points into @pod. */
+/* Gets the workload from a pod's name: "checkout-7d9f8b6c5d-x2x4z" belongs to "checkout", "db-0" to
+ * "db". Points into @pod. */
 struct span service_workload(struct span pod);
-/* Gets the unit out of a path of a cgroup: "/system.slice/shop.service" is of "shop"; empty where
- * there is none. Points into @cgroup. */
+/* Gets the unit from a path of a cgroup: "/system.slice/shop.service" belongs to "shop". Empty
+ * without a unit. Points into @cgroup. */
 struct span service_unit(struct span cgroup);
 /* Gets what a main class or jar is called without folders, packages and ".jar". Points into @main.
  */

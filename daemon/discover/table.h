@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The inside of discover/: the table of process images, shared by its files and by nobody else.
+ * The inside of discover/: the table of process images, shared only by its own files.
  *
- *   table.c       entries, their way in and out          recent_forks.c  forks of a moment ago
- *   events.c      what side-band records do to entries   sweep.c         reading /proc in slices
- *   proc_facts.c  one process out of /proc               usage.c         what it costs now
- *   jvm.c         is it a JVM, and which                 args.c          its main class, arguments
- *   jvm_scan.c    the mapping that tells it              jvm_schedule.c  when to look for one
+ *   table.c       adding and removing entries            recent_forks.c  recent forks
+ *   events.c      effects of side-band records           sweep.c         reading /proc in slices
+ *   proc_facts.c  one process from /proc                 usage.c         its present costs
+ *   jvm.c         whether it is a JVM, and which         args.c          its main class, arguments
+ *   jvm_scan.c    the mapping that shows it              jvm_schedule.c  when to look for a JVM
  *   container.c, pod.c, pod_cache.c  names around it     ticks.c         clocks of start times
- *   image_lookup.c  which image a sample is of           scrape_times.c  the next scrape
- *   counters.c    what JVMs count                        residence.c     pages in memory
- *   memory_history.c  the same over time                 discover.c      the door
- *   published.c   what its tracer says of it     process_context.c, tracer_info.c  how it is
- * written
+ *   image_lookup.c  the image of a sample                scrape_times.c  the next scrape
+ *   counters.c    counters of JVMs                       residence.c     pages in memory
+ *   memory_history.c  memory over time                   discover.c      the door
+ *   published.c   its tracer's message   process_context.c, tracer_info.c  forms of that message
  *
- * Images of one pid stand in one chain, the newest first. An image holds from begin_ns to end_ns.
- * All stand in one list too: to walk a few dozen must not take a look at thousands of chains.
+ * Images of one pid form a chain, the newest first. An image is valid from begin_ns to end_ns. All
+ * images are in one list, too: walking a few dozen must not visit thousands of chains.
  */
 #pragma once
 
@@ -66,7 +65,7 @@ struct image {
     bool revived;          /* its first thread has ended, and no record will report its end */
     uint32_t unseen_execs; /* execs known from samples, before their records */
     bool told;             /* opts.dropped() was called for it, */
-    unsigned told_pins;    /* and that many pins were left */
+    unsigned told_pins;    /* the number of pins left after that */
     bool handed;           /* code outside may hold it */
     bool facts;            /* read from /proc */
     bool quarantined;      /* at the last look */

@@ -10,7 +10,7 @@ static const struct {
     { "runtime_id", "service.instance.id=" },
 };
 
-/* One value: its text where it is one; how many values follow that lie in it. */
+/* One value: its text, if it is one, and the number of nested values that follow. */
 struct value {
     struct span text;
     uint64_t inside;
@@ -42,7 +42,9 @@ static bool take_sized(struct span *s, unsigned bytes, uint64_t more, struct spa
 /* Takes what begins with @type, which is 0xc0 or more and below 0xe0. */
 static bool take_long(struct span *s, uint8_t type, struct value *ret)
 {
-    static const uint8_t FIXED[] = { [0xca - 0xca] = 4, 8, 1, 2, 4, 8, 1, 2, 4, 8 }; /* to 0xd3 */
+    static const uint8_t FIXED[] = {
+        [0xca - 0xca] = 4, 8, 1, 2, 4, 8, 1, 2, 4, 8
+    }; /* up to 0xd3 */
     struct span skipped;
 
     if (type == 0xc0 || type == 0xc2 || type == 0xc3) /* nil, false, true */

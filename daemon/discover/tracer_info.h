@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What Datadog's tracer says of its process: one map of msgpack. It is the process's, which may be
- * hostile: one with anything broken in it says nothing. Pure; thread: any.
+ * The facts that Datadog's tracer publishes of its process: one map of msgpack. The process, which
+ * may be hostile, writes it. A map with any error yields nothing. Pure; thread: any.
  */
 #pragma once
 
@@ -9,7 +9,7 @@
 
 #define TRACER_INFO_BYTES_MAX ((size_t)16 << 10)
 #define TRACER_INFO_VALUES_MAX 1024      /* keys and all that is nested included */
-#define TRACER_INFO_VALUE_BYTES_MAX 1024 /* bytes of one that is taken; a longer one is not */
+#define TRACER_INFO_VALUE_BYTES_MAX 1024 /* bytes of a value; longer values are ignored */
 
 /* Appends what names a service, as process_context_attributes() does. 0; -EBADMSG, -E2BIG: nothing
  * was appended. */

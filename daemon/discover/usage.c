@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a process uses now: CPU time between two readings, memory, threads; and its CPU limit. */
+/* A process's present use of CPU time (between two readings), memory and threads, and its CPU
+ * limit. */
 #include "discover/table.h"
 
 #include "base/cleanup.h"

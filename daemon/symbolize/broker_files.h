@@ -7,7 +7,7 @@
 #include "symbolize/files.h"
 #include "symbolize/symbolize.h"
 
-/* As symbolizer_new(); *files is copied. */
+/* Makes a symbolizer like symbolizer_new(), with a copy of *files. */
 int symbolizer_new_from(const struct symbol_files *files, struct frame_table *frames,
                         const struct symbolizer_opts *opts, struct symbolizer **ret,
                         struct error *err);

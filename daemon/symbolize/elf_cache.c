@@ -95,7 +95,7 @@ static void begin_step(struct elf_cache *c, struct elf_reading *r, enum elf_step
     r->step = step;
     if (c->worker && worker_put(c->worker, &r->work))
         return;
-    r->work.run(&r->work); /* there is no thread: a thread has room for all readings */
+    r->work.run(&r->work); /* without a thread the file is read at once */
     advance(c, r);
 }
 

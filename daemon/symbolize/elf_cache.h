@@ -14,7 +14,7 @@
 #include "symbolize/elf_reading.h"
 
 #define ELF_CACHE_READINGS_MAX 128 /* under way at a time, of one owner */
-/* Of all owners, which share them (base/shares.h). */
+/* Readings of all owners together, who share them (base/shares.h). */
 #define ELF_CACHE_READINGS_ALL (2 * ELF_CACHE_READINGS_MAX)
 
 /* Refers to an image, which may have been evicted, or to a file that is still being read. */
@@ -60,8 +60,8 @@ int elf_cache_settle(const struct elf_cache *c, struct elf_ref *ref);
 /* Stores the files read since the last call. Returns true if a reading has ended. Does not
  * block. */
 bool elf_cache_poll(struct elf_cache *c);
-/* Waits until elf_cache_poll() has work, until @deadline_ns (CLOCK_MONOTONIC) at most. False: it
- * has none. */
+/* Waits until elf_cache_poll() has work, until @deadline_ns (CLOCK_MONOTONIC) at most. Returns
+ * false if there is no work. */
 bool elf_cache_wait(struct elf_cache *c, uint64_t deadline_ns);
 /* Returns the image, or NULL if it was evicted. Points into @c until the next elf_cache_load() or
  * elf_cache_poll(). */

@@ -37,7 +37,7 @@ struct elf_cache {
     struct worker *worker;                                /* NULL: files are read at once */
     struct elf_reading *readings[ELF_CACHE_READINGS_ALL]; /* the worker's, or waiting for another */
     size_t reading_count;
-    struct shares places; /* of the readings */
+    struct shares places; /* places of readings, by owner */
     uint64_t last_ticket;
     struct elf_result results[RESULTS_MAX]; /* by ticket */
     struct elf_cache_stats stats;

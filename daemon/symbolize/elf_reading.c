@@ -131,7 +131,7 @@ static int read_symbols(struct elf_reading *r)
         k = symbol_table_build(&b, &image->symbols);
     image->too_large = k == -EDQUOT;
     if (image->too_large)
-        r->print = 0; /* not all of it was read */
+        r->print = 0; /* the file was not read completely */
     else if (k < 0)
         return k;
     r->image = TAKE_PTR(image);
@@ -215,8 +215,7 @@ struct elf_reading *elf_reading_free(struct elf_reading *r)
     return NULL;
 }
 
-/* Keeps the debug file *@fd, unless it is a copy for which there is no room. Returns whether it
- * does. */
+/* Keeps the debug file *@fd, unless it is a copy without room. Returns true if it is kept. */
 static bool keep_debug(const struct elf_reading *r, int *fd, uint64_t *copied,
                        struct file_identity *identity)
 {
@@ -235,7 +234,7 @@ int elf_reading_find_debug(struct elf_reading *r)
 {
     const struct elf_headers *h = &r->headers;
     const struct symbol_files *f = r->files;
-    int by_id = 1, by_link = 1; /* none */
+    int by_id = 1, by_link = 1; /* both unknown */
 
     if (!h->stripped)
         return 0;

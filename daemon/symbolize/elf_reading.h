@@ -12,7 +12,7 @@
 #include "elf/elf_file.h"
 #include "symbolize/files.h"
 
-#define ELF_READING_NAMES_MAX_BYTES ((size_t)256 << 20) /* of one file, before they are packed */
+#define ELF_READING_NAMES_MAX_BYTES ((size_t)256 << 20) /* of one file, before packing */
 /* Memory for the symbols of a file during the reading. One file is read at a time. */
 #define ELF_READING_MAX_BYTES ((size_t)48 << 20)
 
@@ -24,7 +24,7 @@ struct elf_image {
     size_t build_id_n;
     struct symbol_table symbols;
     /* If its symbols were left out: */
-    bool too_large;       /* they exceed the limit of a file */
+    bool too_large;       /* the symbols exceed the limit of a file */
     size_t no_room_bytes; /* bytes for which there was no room; else 0 */
 };
 
@@ -41,8 +41,8 @@ bool elf_keys_equal(const struct elf_keys *a, const struct elf_keys *b);
 
 /* Facts of a file's headers that lead to its symbols. */
 struct elf_headers {
-    bool native_image; /* of GraalVM */
-    bool stripped;     /* they may be in another file: */
+    bool native_image; /* an image of GraalVM */
+    bool stripped;     /* the symbols may be in another file: */
     uint8_t build_id[ELF_BUILD_ID_MAX];
     size_t build_id_n;
     char link_name[ELF_DEBUGLINK_NAME_MAX + 1]; /* "": none */
@@ -66,10 +66,10 @@ struct elf_reading {
     struct shares *copies;                      /* borrowed: bytes of open copies in memory */
     struct elf_file *file;
     struct elf_headers headers; /* valid after the first step */
-    bool waits;                 /* for another reading of the same files; set by the holder */
+    bool waits;                 /* waits for another reading of the same files; set by the holder */
     uint64_t *known;            /* owned: prints of contents that need no reading */
     size_t known_count;
-    /* What came of it. */
+    /* The results of the reading. */
     int outcome;
     struct error err;
     struct error *report;    /* borrowed; a copy for the caller, or NULL */

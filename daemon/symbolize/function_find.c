@@ -14,7 +14,8 @@ bool function_file_matches(struct span path, struct span file, bool *ret_exact)
            (base.n > file.n && memcmp(base.p, file.p, file.n) == 0 && base.p[file.n] == '.');
 }
 
-/* Where in the file the code at @address lies. */
+/* Writes the offset in the file of the code at @address. Returns false if no segment contains the
+ * code. */
 static bool file_offset(const struct elf_image *image, uint64_t address, uint64_t *ret)
 {
     for (size_t i = 0; i < image->segment_count; i++) {
@@ -57,8 +58,8 @@ static uint64_t *order_by_name(const struct symbol_table *t)
     return order;
 }
 
-/* Whether the digits right before @p, in @symbol, are the number @n: an identifier has its length
- * before it. (In Rust there is an "_" between them if it begins as a number would.) */
+/* Returns true if the digits right before @p, in @symbol, are the number @n: mangled identifiers
+ * follow their length. (In Rust an "_" separates them if the identifier begins like a number.) */
 static bool has_length_before(struct span symbol, const char *p, size_t n)
 {
     char digits[24];
@@ -97,7 +98,7 @@ static struct span last_part(struct span name)
     return last;
 }
 
-/* As function_find_all(), of names that are spans. */
+/* Does the same as function_find_all() for names that are spans. */
 static void find_all(const struct elf_image *image, const struct span *names, size_t count,
                      bool by_prefix, uint64_t *ret_offsets)
 {
@@ -131,7 +132,7 @@ void function_find_all(const struct elf_image *image, const char *const *names, 
     find_all(image, wanted, MIN(count, (size_t)FUNCTIONS_MAX), by_prefix, ret_offsets);
 }
 
-/* Whether @symbol is @name. 1, 0; -EAGAIN: not known yet. */
+/* Compares @symbol's readable name with @name. 1: equal; 0: different; -EAGAIN: not known yet. */
 static int is_called(struct namer *namer, uint64_t owner, struct span symbol, struct span name)
 {
     _cleanup_buf_ struct buf text = BUF_UPTO(SYMBOL_NAME_MAX + DEMANGLED_NAME_MAX);

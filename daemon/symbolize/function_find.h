@@ -9,15 +9,15 @@
 #include "symbolize/elf_reading.h"
 
 struct function_found {
-    uint64_t offset;     /* in the file, where it begins */
-    uint64_t start, end; /* of its mapping */
-    char symbol[128];    /* of several alike, one that names a single function */
+    uint64_t offset;     /* offset of its begin in the file */
+    uint64_t start, end; /* of the file's mapping */
+    char symbol[128];    /* of several equal names, one of a single function */
 };
 
 /* Returns whether @path is what a person calls @file: its last part is that, or begins with that
  * and a dot: libc.so is libc.so.6, too. *ret_exact: it is that. */
 bool function_file_matches(struct span path, struct span file, bool *ret_exact);
-#define FUNCTIONS_MAX 32 /* that are looked for at once */
+#define FUNCTIONS_MAX 32 /* in one search */
 /* Finds the functions of @image with the symbols @names, or with symbols that begin with them, in
  * one pass. Of several, takes the first in memory. *ret_offsets: [@count] offsets in the file; 0:
  * none. @count: at most FUNCTIONS_MAX. */

@@ -39,7 +39,7 @@ int inlines_new(const struct symbol_files *files, struct namer *namer, bool back
 
 static void leave(struct work *work)
 {
-    (void)work; /* it is in the list */
+    (void)work; /* the worker's list keeps it */
 }
 
 static struct inlines_file *find(const struct inlines *n, uint32_t file)
@@ -65,7 +65,7 @@ bool inlines_knows(const struct inlines *n, uint32_t file)
 
 /* ---- files ---- */
 
-/* Charges @bytes of @f to @s, in place of *counted. Gives @f up if there is no room. */
+/* Charges @bytes of @f to @s, in place of *counted. Gives up @f if there is no room. */
 static void count(struct shares *s, struct inlines_file *f, uint64_t bytes, uint64_t *counted)
 {
     uint64_t owner = f->work.owner;
@@ -270,7 +270,7 @@ static void open_alt(struct inlines *n, struct inlines_file *f)
     if (f->alt_fd < 0 && name.n && s->debug_shared(s->cookie, &f->id, name, &f->alt_fd, NULL) != 0)
         f->alt_fd = -1;
     f->alt_asked = true;
-    f->read_ns = 0; /* at once */
+    f->read_ns = 0; /* read it at once */
     count_copies(n, f);
 }
 
@@ -298,7 +298,7 @@ static void begin_reading(struct inlines *n, struct inlines_file *f, uint64_t no
         n->worker = NULL;
     if (n->worker && worker_put(n->worker, &f->work))
         return;
-    if (n->background) { /* no thread, and the engine's must not read */
+    if (n->background) { /* without a thread it is not read: the engine's thread must not wait */
         f->reading = false;
         f->given_up = true;
         return;

@@ -13,9 +13,9 @@
 #include "symbolize/elf_reading.h"
 
 #define INLINES_FILES_MAX 32
-#define INLINES_ADDRESSES_MAX (1u << 16)            /* of one file */
-#define INLINES_FRAMES_MAX ((size_t)1 << 19)        /* at all of them */
-#define INLINES_STRINGS_MAX_BYTES ((size_t)8 << 20) /* of one file */
+#define INLINES_ADDRESSES_MAX (1u << 16)            /* addresses of one file */
+#define INLINES_FRAMES_MAX ((size_t)1 << 19)        /* frames at all addresses of one file */
+#define INLINES_STRINGS_MAX_BYTES ((size_t)8 << 20) /* bytes of one file */
 #define INLINES_READING_NS NSEC_PER_SEC             /* CPU time of one reading */
 #define INLINES_FILE_NS (10 * NSEC_PER_SEC)         /* CPU time of all readings of a file */
 #define INLINES_NAMES_NS (2 * NSEC_PER_SEC)         /* wait of a reading for readable names */
@@ -36,7 +36,7 @@ struct inlines *inlines_free(struct inlines *n);
  * number is never used again; 0: the file is not available. Asks the broker. */
 uint32_t inlines_file(struct inlines *n, const struct proc_id *id, uint64_t start, uint64_t end,
                       const struct elf_headers *h, uint64_t now_ns);
-/* Returns the owner that @file is charged to; 0: the file is not known any more. */
+/* Returns the owner that @file is charged to; 0: the file is no longer known. */
 uint64_t inlines_owner(const struct inlines *n, uint32_t file);
 /* Returns true if @file is still known. */
 bool inlines_knows(const struct inlines *n, uint32_t file);

@@ -7,8 +7,7 @@
 
 /* ---- the reading: on the other thread ---- */
 
-/* Opens the debug file @fd where it is that of the build-id of @h, or has the checksum of its link.
- */
+/* Opens the debug file @fd if it has the build-id of @h, or the checksum of its link. */
 static int open_debug(int fd, const struct elf_headers *h, bool by_link, struct dwarf **ret)
 {
     _cleanup_(elf_file_closep) struct elf_file *f = NULL;
@@ -55,8 +54,8 @@ static uint32_t readable(struct inlines_file *f, struct span symbol, uint64_t un
     return intern_add(f->result.strings, buf_span(&text), &id) < 0 ? 0 : id;
 }
 
-/* Puts readable names in the places of mangled ones. All are asked for first, as far as there is
- * room, and each is made once. */
+/* Replaces mangled names by readable ones. Requests all of them first, as far as there is room.
+ * Makes each name once. */
 static void make_readable(struct inlines_file *f)
 {
     struct dwarf_answers *a = &f->result;
@@ -85,7 +84,7 @@ static void run(struct work *work)
     if (f->outcome > 0)
         f->outcome = open_dwarf(f);
     if (f->outcome < 0 || inlines_file_alt(f).n)
-        return; /* what it shares is to be opened first */
+        return; /* the file that it shares must be opened first */
     if (f->alt_fd >= 0 && !f->alt)
         open_alt(f);
     f->result_outcome =

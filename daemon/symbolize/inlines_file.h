@@ -14,10 +14,10 @@ struct inlines_file {
     struct work work; /* first */
     uint32_t number;
     struct file_identity identity;
-    struct proc_id id; /* of a process that maps it */
+    struct proc_id id; /* a process that maps the file */
     struct elf_headers headers;
     uint64_t read_ns, used_ns;    /* end of the last reading; time of the last request */
-    uint64_t cpu_ns;              /* of all readings */
+    uint64_t cpu_ns;              /* of all readings together */
     uint64_t copied_bytes, bytes; /* charged: of open copies in memory; of all else */
     bool reading, alt_asked, given_up;
     struct id_table addresses;    /* uint64_t */
@@ -29,7 +29,7 @@ struct inlines_file {
     /* The reading. */
     struct namer *namer; /* borrowed */
     int fd, debug_fd, link_fd, alt_fd;
-    int outcome; /* of opening the file: 1: not opened yet; 0; -errno */
+    int outcome; /* result of opening the file: 1: not opened yet; 0; -errno */
     struct dwarf *dwarf, *alt;
     uint64_t *asked; /* owned: addresses, and their numbers */
     uint32_t *numbers;

@@ -10,7 +10,7 @@
 
 #define JAVA_RETURN_BIT (UINT64_C(1) << 63) /* kinds of words that come here are below 4 */
 
-/* What an address means: frames [first, first + count) of the pool. */
+/* The meaning of an address: frames [first, first + count) of the pool. */
 struct java_pc {
     uint64_t key[2];      /* word with JAVA_RETURN_BIT and 0, or Method* and bcp */
     uint64_t blob, start; /* the code, to be recognised */
@@ -22,7 +22,7 @@ struct java_pc {
     bool for_good; /* a stub that the VM never frees */
 };
 
-/* What is at the address of a Method, and what was there before it. */
+/* The method at an address, and the one that was there before. */
 struct java_method {
     uint64_t stamp, first_ns, checked_ns; /* when it was read first, and last */
     uint64_t before_ns;                   /* when @before was read last */
@@ -42,7 +42,7 @@ struct java_names {
     uint64_t named;
     uint64_t unloads; /* classes that the JVM had unloaded, as read first and last: */
     uint64_t steady_from_ns, steady_to_ns;
-    bool uncounted; /* it does not count them, or may redefine classes */
+    bool uncounted; /* the JVM does not count unloaded classes, or may redefine classes */
 };
 
 int java_names_new(struct frame_table *frames, struct java_names **ret)
@@ -129,7 +129,8 @@ static struct java_method *java_method_add(struct java_names *j, uint64_t method
     return &j->methods[at];
 }
 
-/* Whether what was read at @read_ns still was so at @at_ns, as no class was unloaded between. */
+/* Returns true if a result read at @read_ns was also right at @at_ns, because no class was unloaded
+ * between. */
 static bool java_is_steady(const struct java_names *j, uint64_t read_ns, uint64_t at_ns)
 {
     return read_ns >= j->steady_from_ns && at_ns <= j->steady_to_ns &&
@@ -142,8 +143,8 @@ static bool java_method_trusted(const struct java_names *j, const struct java_me
     return at_ns < m->checked_ns + JAVA_METHOD_TRUST_NS || java_is_steady(j, m->checked_ns, at_ns);
 }
 
-/* Asks how many classes the JVM has unloaded. What is read from @now_ns on is known to be of that
- * time or later. */
+/* Reads how many classes the JVM has unloaded. Results read from @now_ns on are then known to be of
+ * that time or later. */
 static void java_check_steady(struct java_names *j, struct hotspot_vm *vm, uint64_t now_ns)
 {
     uint64_t unloads;
@@ -213,7 +214,7 @@ static struct java_pc *java_pc_find(struct java_names *j, uint64_t a, uint64_t b
     return j->pcs[at].key[0] == a && j->pcs[at].key[1] == b ? &j->pcs[at] : NULL;
 }
 
-/* Remembers what @pc describes with its @frames; in the place of what had the same key. */
+/* Stores the meaning of @pc with its @frames, in place of an entry with the same key. */
 static void java_pc_put(struct java_names *j, struct java_pc pc, const uint32_t *frames)
 {
     struct java_pc *slot;
@@ -225,7 +226,7 @@ static void java_pc_put(struct java_names *j, struct java_pc pc, const uint32_t 
     if (!array_grow(&j->pool, &j->pool_cap, j->pool_count + pc.count, 64) ||
         !array_grow(&j->pcs, &j->pc_cap, j->pc_count + 1, 64))
         return;
-    slot = java_pc_find(j, pc.key[0], pc.key[1]); /* where it lies now */
+    slot = java_pc_find(j, pc.key[0], pc.key[1]); /* the entry's new place */
     if (!slot) {
         slot = &j->pcs[j->pc_count];
         u64_cache_put(&j->pc_index, java_key(pc.key[0], pc.key[1]), (uint32_t)j->pc_count++);
@@ -282,7 +283,7 @@ static size_t java_expand(struct java_names *j, struct hotspot_vm *vm,
         return 1;
     }
     n = hotspot_code_locate(vm, code, pc, is_return_address, at);
-    if (n < 0 && code->method) { /* no debug information could be read: the method alone */
+    if (n < 0 && code->method) { /* without debug information only the method is known */
         at[0] = (struct hotspot_location){ .method = code->method, .bci = -1 };
         n = 1;
     }
@@ -307,8 +308,8 @@ static bool is_stub(const struct java_pc *known)
     return known->kind == HOTSPOT_CODE_STUB || known->kind == HOTSPOT_CODE_INTERPRETER;
 }
 
-/* True when the code of @known at @pc still is what it was; also when the process is gone. Methods
- * are recognised by their compile id with one small read; a stub has none. */
+/* Returns true if the code of @known at @pc is unchanged, or if the process is gone. Methods are
+ * recognised by their compile id with one small read; a stub has none. */
 static bool java_pc_still(struct hotspot_vm *vm, const struct java_pc *known, uint64_t pc)
 {
     struct hotspot_code code = { .kind = known->kind,
@@ -324,7 +325,7 @@ static bool java_pc_still(struct hotspot_vm *vm, const struct java_pc *known, ui
                                  code.start == known->start);
 }
 
-/* True when @known still holds without a look. A compile id names its code for good. */
+/* Returns true if @known is valid without reading. A compile id always names the same code. */
 static bool java_pc_trusted(const struct java_names *j, const struct java_pc *known, uint64_t word,
                             uint64_t now_ns)
 {
@@ -370,7 +371,7 @@ size_t java_names_code(struct java_names *j, struct hotspot_vm *vm, uint64_t wor
         return 0;
     if (r == 0 && has_id &&
         ((uint64_t)code.compile_id & UNWIND_ID_MASK) != (word >> UNWIND_PC_BITS & UNWIND_ID_MASK))
-        r = HOTSPOT_NO_CODE; /* other code by now */
+        r = HOTSPOT_NO_CODE; /* other code lies there now */
     if (r == 0)
         n = java_expand(j, vm, &code, pc, is_return_address, now_ns, frames);
     if (n || has_id) {
@@ -400,7 +401,7 @@ uint32_t java_names_interpreted(struct java_names *j, struct hotspot_vm *vm, uin
     if (known && known->function == function)
         return j->pool[known->first];
     now = java_method_function(j, NULL, method, UINT64_MAX, now_ns);
-    if (!vm || function != now) /* it is gone, and its bytecode with it */
+    if (!vm || function != now) /* the method is gone, and its bytecode with it */
         return java_frame(j, function, 0, FRAME_INTERPRETED, FRAME_LEAF_RECORDED);
     bci = !bcp ? 0 : hotspot_method_bci(vm, method, bcp); /* 0: at its entry */
     if (bci >= 0)
@@ -415,10 +416,10 @@ uint32_t java_names_interpreted(struct java_names *j, struct hotspot_vm *vm, uin
     return frame;
 }
 
-/* Whether what was known has to be read. */
+/* Whether a known result must be read again. */
 enum want { KNOWN, EXPIRED, UNKNOWN };
 
-/* The same of what is at @pc of @word. */
+/* Returns the same for the code at @pc of @word. */
 static enum want wants_code(struct java_names *j, struct hotspot_vm *vm, uint64_t word,
                             bool is_return_address, uint64_t now_ns)
 {
@@ -447,13 +448,13 @@ static enum want wants_method(struct java_names *j, uint64_t method, uint64_t bc
     return at_ns < j->methods[at].checked_ns + JAVA_STEADY_NS ? EXPIRED : UNKNOWN;
 }
 
-/* Fills @places with what has to be read of @words, and returns how many they are. *ret_want: what
- * is wanted most. */
+/* Fills @places with the places of @words that must be read. Returns their number. *ret_want: the
+ * most urgent need. */
 static size_t java_places(struct java_names *j, struct hotspot_vm *vm, const uint64_t *words,
                           size_t count, uint64_t at_ns, uint64_t now_ns,
                           struct hotspot_place places[HOTSPOT_PREPARE_MAX], enum want *ret_want)
 {
-    bool exact = true; /* as symbolize.c's add_user() */
+    bool exact = true; /* like add_user() of symbolize.c */
     size_t n = 0;
 
     *ret_want = KNOWN;
@@ -483,7 +484,7 @@ void java_names_prepare(struct java_names *j, struct hotspot_vm *vm, const uint6
     enum want want;
     size_t n = java_places(j, vm, words, count, at_ns, now_ns, places, &want);
 
-    if (want == EXPIRED && !j->uncounted) { /* one small read may stand for all of them */
+    if (want == EXPIRED && !j->uncounted) { /* one small read may confirm all of them */
         java_check_steady(j, vm, now_ns);
         n = java_places(j, vm, words, count, at_ns, now_ns, places, &want);
     }

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The names of code that one JVM made: addresses in its code cache and methods in its interpreter,
- * read through hotspot/ and kept. Compiled code is known by (address, compile id) and kept for
- * good. An address without a compile id counts as what it was for JAVA_CODE_TRUST_NS only. Each
- * call passes the VM, as it may be gone (NULL): what was read before still answers.
- * Thread: the engine's.
+ * read through hotspot/ and kept. Compiled code is identified by (address, compile id) and kept. An
+ * address without a compile id keeps its meaning for JAVA_CODE_TRUST_NS only. Each call passes the
+ * VM, which may be gone (NULL): earlier results still answer. Thread: the engine's.
  */
 #pragma once
 
@@ -16,10 +15,10 @@
 /* A class that is loaded after another was unloaded often lies in the very same memory. A method's
  * name holds for samples until this long after it was read. */
 #define JAVA_METHOD_TRUST_NS (3 * NSEC_PER_MSEC)
-/* As long as the JVM unloads no class and can redefine none, that holds this long. So does the name
- * of a stub that stays for good. */
+/* How long results hold while the JVM unloads no class and can redefine none. The name of a
+ * permanent stub holds this long, too. */
 #define JAVA_STEADY_NS (10 * NSEC_PER_SEC)
-#define JAVA_PCS_MAX (1u << 17) /* of one JVM; then all is read again */
+#define JAVA_PCS_MAX (1u << 17) /* entries of one JVM; when full, all is read again */
 #define JAVA_METHODS_MAX (1u << 17)
 
 #define JAVA_EXPAND_MAX (HOTSPOT_INLINE_MAX + 1) /* frames of one pc: "[inlined in ...]" is one */
@@ -42,7 +41,7 @@ size_t java_names_code(struct java_names *j, struct hotspot_vm *vm, uint64_t wor
 void java_names_prepare(struct java_names *j, struct hotspot_vm *vm, const uint64_t *words,
                         size_t count, uint64_t at_ns, uint64_t now_ns);
 /* Returns the frame of an interpreted @method at bytecode address @bcp, as both were at @at_ns (of
- * the sample). 0 (the unknown frame): it is no method. */
+ * the sample). 0 (the unknown frame): it is not a method. */
 uint32_t java_names_interpreted(struct java_names *j, struct hotspot_vm *vm, uint64_t method,
                                 uint64_t bcp, uint64_t at_ns, uint64_t now_ns);
 /* Number of methods that were named. */

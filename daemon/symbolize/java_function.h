@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A Java method as a function of the frame table, whatever named it. So a method that memory names
- * and one that an agent names are the same. Thread: the frame table's.
+ * A Java method as a function of the frame table, independent of its source. So a method named from
+ * memory and one named by an agent are the same. Thread: the frame table's.
  */
 #pragma once
 
@@ -14,6 +14,6 @@ struct java_function_text {
 
 /* Its id; 0: no room. */
 uint32_t java_function_id(struct frame_table *frames, const struct java_function_text *text);
-/* Of a stub, and of a piece of the interpreter ("Interpreter (iload)"). */
+/* Does the same for a stub, or for a part of the interpreter ("Interpreter (iload)"). */
 uint32_t java_stub_id(struct frame_table *frames, struct span name);
 uint32_t java_codelet_id(struct frame_table *frames, struct span name);

@@ -5,7 +5,8 @@
 
 #define JAVA_ARRAY_DIMENSIONS_MAX 255 /* JVMS 4.3.2 */
 
-/* Without the "+0x0000000800c03000", "/0x...", ".0x..." or "/1234567" that the JVM appended. */
+/* Returns the name without the "+0x0000000800c03000", "/0x...", ".0x..." or "/1234567" that the JVM
+ * appended. */
 static struct span without_hidden_suffix(struct span s)
 {
     size_t at = s.n;
@@ -25,7 +26,7 @@ static struct span without_hidden_suffix(struct span s)
     return s;
 }
 
-/* Without the number at its end, where the name says that it was generated. */
+/* Returns the name without the number at its end, if the name is that of a generated class. */
 static struct span without_serial(struct span s)
 {
     static const char *const GENERATED[] = {
@@ -100,7 +101,7 @@ static const char *primitive_text(char c)
     }
 }
 
-/* One type. False when there is none. */
+/* Writes one type. Returns false if there is none. */
 static bool type_text(struct span *s, struct buf *out)
 {
     size_t dimensions = 0;

@@ -18,8 +18,8 @@ void java_class_text(struct span internal, struct buf *out);
 /* Writes a class as the JVM names it: "java/lang/Thread", "[[J" -> "long[][]",
  * "[Ljava/lang/String;" -> "java.lang.String[]". */
 void java_type_text(struct span internal, struct buf *out);
-/* "(ILjava/lang/String;[[J)V" -> "(int, java.lang.String, long[][])". What is no signature is
- * appended as it is. */
+/* Writes "(ILjava/lang/String;[[J)V" as "(int, java.lang.String, long[][])". Appends a text that is
+ * no signature unchanged. */
 void java_signature_text(struct span signature, struct buf *out);
 /* Returns a stub's name as in all releases before 26: there it is "Stub Generator call_stub_stub",
  * and "call_stub_stub (stub gen)" from 27 on. Points into @name. */

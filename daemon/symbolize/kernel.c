@@ -9,7 +9,7 @@
 #define KERNEL_AGAIN_MIN_NS (10 * NSEC_PER_SEC)
 #define KERNEL_AGAIN_MAX_NS (640 * NSEC_PER_SEC)
 #define KERNEL_CACHE_MAX (1u << 16)
-#define KERNEL_OWNER 1 /* of the namer's time */
+#define KERNEL_OWNER 1 /* owner of the kernel's names in the namer's budgets */
 
 struct kernel_names {
     const struct symbol_files *files;
@@ -86,8 +86,8 @@ const char *kernel_names_problem(const struct kernel_names *k)
     return k->problem;
 }
 
-/* "nf_hook_slow\t[nf_tables]": the module stands behind the name. *ret_lasting: the frame will be
- * the same the next time. */
+/* Makes the frame of "nf_hook_slow\t[nf_tables]": the module follows the name. *ret_lasting: the
+ * frame may be cached. */
 static uint32_t kernel_names_make(struct kernel_names *k, struct span symbol, bool *ret_lasting)
 {
     _cleanup_buf_ struct buf text = BUF_UPTO(SYMBOL_NAME_MAX + TEXT_NAME_MAX);
@@ -142,7 +142,7 @@ uint32_t kernel_names_frame(struct kernel_names *k, uint64_t address, uint64_t n
         return frame;
     s = kernel_names_find(k, address, now_ns);
     if (!s)
-        return k->unknown; /* not kept: it may get a name */
+        return k->unknown; /* not cached: a name may come */
     frame = kernel_names_make(k, symbol_name(&k->list.symbols, s), &lasting);
     if (lasting)
         u64_cache_put(&k->known, address, frame);

@@ -17,7 +17,7 @@ struct kernel_names;
 int kernel_names_new(const struct symbol_files *files, struct frame_table *frames,
                      struct namer *namer, struct kernel_names **ret);
 struct kernel_names *kernel_names_free(struct kernel_names *k);
-/* @frames takes the place of the table so far, which is not used any more. */
+/* Switches to @frames. The table so far is not used any more. */
 void kernel_names_use_table(struct kernel_names *k, struct frame_table *frames);
 /* Returns "", or a sentence with the remedy on why kernel frames have no names. */
 const char *kernel_names_problem(const struct kernel_names *k);

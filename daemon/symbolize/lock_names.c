@@ -13,7 +13,7 @@
 #define STRANGE_MAX 1024
 #define OWNERS_REST 20 /* after a reading of t ns at least 20 t pass before the next */
 
-/* How a thread waits; frame_kind: as waits of any event are shown. */
+/* The ways in which a thread waits; frame_kind: as waits of any event are shown. */
 enum lock_kind { LOCK_MONITOR, LOCK_NOTIFY, LOCK_LOCK, LOCK_CONDITION, LOCK_PARK, LOCK_KINDS };
 static const struct {
     const char *name;
@@ -127,7 +127,7 @@ static void read_class(struct lock_names *n, struct hotspot_vm *vm, uint64_t kla
     int r = hotspot_lock_class(vm, klass, &found);
 
     if (r != 0 && (r == HOTSPOT_GONE || r == -ETIMEDOUT))
-        return; /* what was read before still holds */
+        return; /* the earlier result still holds */
     c->name = 0;
     if (r != 0)
         return;
@@ -156,7 +156,7 @@ static const struct class_entry *class_of(struct lock_names *n, struct hotspot_v
 
 /* ---- owners ---- */
 
-/* The entry of @o, which it may have had before. NULL: there is no room. */
+/* Returns the entry of @o, new or known. NULL: no room. */
 static struct owner_entry *owner_entry(struct lock_names *n, const struct hotspot_thread *o)
 {
     uint32_t at;
@@ -255,8 +255,8 @@ static uint32_t find_owner(struct lock_names *n, struct hotspot_vm *vm, uint64_t
     return e ? e->frame : 0;
 }
 
-/* Whether the VM's list was without @word a short while ago, as it is with owners that are virtual
- * threads. */
+/* Returns true if the VM's list lacked @word a short while ago. That is so for owners that are
+ * virtual threads. */
 static bool is_strange(const struct lock_names *n, uint64_t word, uint64_t now_ns)
 {
     uint32_t second;

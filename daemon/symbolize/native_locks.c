@@ -4,7 +4,7 @@
 #include "base/list.h"
 
 #define ADDRESS_BYTES 24
-/* Both words at which a condition variable of glibc lets its threads wait lie in eight bytes. */
+/* glibc's condition variables have two words at which threads wait. Both lie in eight bytes. */
 #define CONDITION_MASK UINT64_C(7)
 
 enum use { USE_MUTEX, USE_CONDITION, USE_RWLOCK, USE_SEMAPHORE, USE_BARRIER, USE_JOIN, USE_FUTEX };
@@ -22,7 +22,7 @@ static const struct {
     [USE_FUTEX] = { "[futex]", FRAME_WAIT_LOCK },
 };
 
-/* What functions of a C library begin with, without underscores before it: of glibc and musl. */
+/* Prefixes of functions that wait, in glibc and musl, without leading underscores. */
 static const struct {
     const char *name;
     enum use use;
@@ -51,7 +51,7 @@ static const char *const VM[] = {
     "ObjectMonitor::", "ObjectSynchronizer::", "Parker::park", "JavaThread::sleep", "os::sleep",
 };
 
-/* and methods that do. */
+/* The same for Java methods. */
 static const struct {
     const char *class_name, *name;
 } METHODS[] = {

@@ -14,7 +14,7 @@
 struct perf_map {
     struct work work;              /* first */
     int fd;                        /* -1: closed, because it is a copy that was read */
-    bool copy;                     /* in memory, of a file that may grow */
+    bool copy;                     /* the file is a copy in memory, of one that may grow */
     size_t max_bytes;              /* of the file */
     bool cut;                      /* lines were left out for lack of room */
     uint64_t offset;               /* bytes read and parsed */
@@ -23,8 +23,8 @@ struct perf_map {
     struct symbol_table symbols;
     uint64_t size;                /* of the file, at the begin of the reading */
     bool longer;                  /* the file was larger than max_bytes */
-    bool changed;                 /* by the last reading */
-    bool reading;                 /* this and what follows: the engine's */
+    bool changed;                 /* the last reading changed the symbols */
+    bool reading;                 /* this and the members below: the engine's */
     bool put_off;                 /* the worker had no place for it */
     bool closed;                  /* freed at the end of the reading */
     bool forget;                  /* the strings of the table are void */
@@ -133,9 +133,9 @@ static void run(struct work *work)
     struct symbol_table symbols;
     size_t limit;
 
-    if (m->size < m->offset) { /* it was written again from its begin */
+    if (m->size < m->offset) { /* the file was written again from its begin */
         m->offset = 0;
-        symbol_table_deinit(&m->symbols); /* it has their names */
+        symbol_table_deinit(&m->symbols); /* the new table has their names */
         limit = m->entries.max_bytes;
         symbol_builder_deinit(&m->entries);
         symbol_builder_init(&m->entries, PERF_MAP_ENTRIES_MAX, m->max_bytes);

@@ -42,7 +42,7 @@ CLEANUP_FUNCTION(perf_map_closep, perf_map, perf_map_close)
 /* Makes @w read the new lines, if a reading is due; NULL: reads them itself. Returns true if the
  * symbols have changed: ids kept by address are void. */
 bool perf_map_refresh(struct perf_map *m, struct worker *w, uint64_t now_ns);
-/* Does the same after code without an entry was met: its line may be new. */
+/* Does the same after code without an entry ran: its line may be new. */
 bool perf_map_refresh_missed(struct perf_map *m, struct worker *w, uint64_t now_ns);
 /* Ends the reading @work, which is of a perf map, and frees a closed map. */
 void perf_map_end(struct work *work);

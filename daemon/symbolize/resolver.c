@@ -300,8 +300,8 @@ bool resolver_reads(struct resolver *r, uint64_t address, bool perf_map, uint64_
     return b->state == BOUND_READING || (image && name_comes(r, m, image, address));
 }
 
-/* Returns true for a file in memory that is no ELF file. It holds generated code, mapped by a file
- * so that no page is both writable and executable. */
+/* Returns true for a file in memory that is no ELF file. It has generated code: a runtime maps its
+ * code by a file, so that no page is both writable and executable. */
 static bool is_no_elf(const struct resolver *r, const struct mapping *m, uint32_t frame)
 {
     return frame && frame_table_get(r->env->frames, frame)->unknown &&

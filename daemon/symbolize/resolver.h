@@ -26,14 +26,14 @@ struct resolver_env {
     struct frame_table *frames;
     struct elf_cache *elf;
     struct memory_budget *memory;
-    struct inlines *inlines;   /* NULL: not wanted so far */
+    struct inlines *inlines;   /* NULL: not needed so far */
     struct namer *namer;       /* NULL: symbols stay raw */
     struct worker **perf_maps; /* reads perf maps; pointer to NULL: the engine does */
     size_t perf_map_max_bytes;
     size_t *maps_bytes; /* memory of the mappings of all resolvers */
 };
 
-/* Why names are missing: when each was met last, by CLOCK_MONOTONIC; 0: never. */
+/* Reasons for missing names: the last time of each, by CLOCK_MONOTONIC; 0: never. */
 struct naming_gaps {
     uint64_t unanswered_ns; /* a file system of its files did not answer */
     uint64_t long_map_ns;   /* code has no entry in a perf map beyond its limit of size */
@@ -52,7 +52,7 @@ struct resolver *resolver_free(struct resolver *r);
 
 /* Returns the owner of the process, as proc_owner(). */
 uint64_t resolver_owner(struct resolver *r);
-/* Reads again what is due by time. Call before the frames of a sample. */
+/* Reads again maps and files that are due. Call it before the frames of a sample. */
 void resolver_tick(struct resolver *r, uint64_t now_ns);
 /* Begins to read the symbols of all files mapped now, at the first call only. Returns false at
  * later calls. */
@@ -64,8 +64,8 @@ void resolver_leave_out(struct resolver *r, uint64_t now_ns);
 /* Returns true if symbols or a readable name were still coming at a call of resolver_native() since
  * the last resolver_tick(). */
 bool resolver_met_reading(const struct resolver *r);
-/* Returns true if resolver_native() met code since the last resolver_tick() that is in no file, and
- * that no perf map names. */
+/* Returns true if resolver_native() met code since the last resolver_tick() that has neither a file
+ * nor an entry in a perf map. */
 bool resolver_met_generated(const struct resolver *r);
 /* Returns what resolver_native() has found out about native images so far. */
 enum native_image resolver_native_image(const struct resolver *r);

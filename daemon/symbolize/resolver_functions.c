@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where functions lie in the files that a process has mapped: what probes are put at. */
+/* Finds functions in the files that a process maps, for probes. */
 #include "symbolize/resolver_impl.h"
 
 #include "base/clock.h"
@@ -69,7 +69,7 @@ int resolver_function(struct resolver *r, struct span file, struct span name,
     return function_find(image, r->env->namer, resolver_owner(r), name, ret);
 }
 
-/* Of the maps as they were read. */
+/* Searches the maps of the last reading. */
 static int find_library(struct resolver *r, uint64_t from, const char *const *names, size_t count,
                         uint64_t *ret_offsets, uint64_t *ret_start, uint64_t *ret_end)
 {

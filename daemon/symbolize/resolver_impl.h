@@ -15,7 +15,7 @@ struct bound {
     uint64_t again_ns;
     uint32_t module;  /* id; 0: not made yet */
     uint8_t state;    /* enum bound_state */
-    uint32_t inlines; /* number of the file there; 0: not asked for yet */
+    uint32_t inlines; /* number of the file there; 0: not requested yet */
     uint64_t inlines_again_ns;
 };
 
@@ -30,14 +30,14 @@ struct resolver {
     uint64_t exec_time_ns;
     struct perf_map *perf_map;
     uint64_t perf_map_again_ns;
-    uint64_t owner; /* as proc_owner(); 0: not read yet */
+    uint64_t owner; /* proc_owner(); 0: not read yet */
     bool prepared;
     bool met_reading;               /* since the last tick */
-    bool met_generated;             /* the same */
-    enum native_image native_image; /* met so far */
+    bool met_generated;             /* since the last tick: code without a file or name was met */
+    enum native_image native_image; /* kind of native image found so far */
     struct naming_gaps gaps;
     bool late;            /* the last reading of the maps ran out of time */
-    struct maps_met *met; /* owned; NULL: no mapping was left out that was met */
+    struct maps_met *met; /* owned; NULL: no met mapping was left out */
     struct java_names *java;
     struct thread_names *threads;
     struct lock_names *locks;

@@ -33,7 +33,7 @@ int symbolizer_new(struct broker *b, struct frame_table *frames, const struct sy
                    struct symbolizer **ret, struct error *err);
 struct symbolizer *symbolizer_free(struct symbolizer *s);
 /* Switches to @frames: later samples are named in it, and the old table is not used any more. Files
- * that were read stay read. */
+ * need not be read again. */
 void symbolizer_use_table(struct symbolizer *s, struct frame_table *frames);
 /* Returns "" if kernel frames have names, else a sentence with the reason and the remedy. */
 const char *symbolizer_kernel_problem(const struct symbolizer *s);
@@ -77,7 +77,7 @@ struct named_stack {
     size_t unknown; /* frames without a name */
     bool truncated; /* the root was not reached */
     bool frozen;    /* callers of a virtual thread's frames lie in the heap, and are not read */
-    bool left_out;  /* not of its event: for nativelock, a wait of Java's */
+    bool left_out;  /* does not belong to its event: for nativelock, a wait of Java's */
     bool generated; /* has code, in a process that is no JVM, that is in no file and that no perf
                      * map names */
     bool reads;     /* has code of a file with symbols that are still being read, or with names

@@ -41,9 +41,9 @@ struct naming {
     struct symbolizer *s;
     struct resolver *r; /* NULL: unknown process */
     struct hotspot_vm *vm;
-    bool jvm, java;                 /* it is a JVM; its Java code is to be named */
+    bool jvm, java;                 /* the process is a JVM; its Java code gets names */
     const struct code_later *later; /* NULL: names are decided now */
-    uint64_t at_ns, now_ns;         /* of the sample; of its naming */
+    uint64_t at_ns, now_ns;         /* time of the sample; time of its naming */
 };
 
 /* Appends the frames of a word of kind NATIVE, COMPILED or STUB. */
@@ -64,7 +64,7 @@ static void add_code(struct naming *n, uint64_t word, bool is_return_address,
         uint32_t frame =
             resolver_native(n->r, pc - is_return_address, n->java || !n->jvm, n->now_ns);
 
-        /* In a JVM that is not understood, code in no file may be the VM's. */
+        /* In an unsupported JVM, code without a file may be the VM's. */
         if (n->vm || frame) {
             add_native(n->s, out, frame, pc - is_return_address);
             return;
@@ -136,8 +136,8 @@ static void add_user(struct naming *n, const uint64_t *words, size_t count, bool
     }
 }
 
-/* Returns how many of @words, from the leaf, are the VM's slow path: all before the first Java
- * code, or 0 if there is no Java code. */
+/* Returns how many of @words, from the leaf, belong to the VM's slow path: all before the first
+ * Java code. 0: no Java code. */
 static size_t vm_words(const uint64_t *words, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -212,7 +212,7 @@ static void add_lock(struct naming *n, const struct sample_record *rec, struct n
     add_frame(n->s, out, frames.kind);
 }
 
-/* Sets the frames of a futex. The frames below show its use, and are known by now. */
+/* Sets the frames of a futex. The frames below are known by now, and show its use. */
 static void fill_futex(struct naming *n, uint64_t address, struct named_stack *out)
 {
     struct lock_frames frames;

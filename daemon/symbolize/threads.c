@@ -74,7 +74,7 @@ struct thread_names *thread_names_free(struct thread_names *t)
     return NULL;
 }
 
-/* Returns the clean name of @thread, interned; 0: it has none, or there is no room. */
+/* Returns the clean name of @thread, interned; 0: no name, or no room. */
 static uint32_t clean_name(const struct thread_names *t, const struct hotspot_thread *thread)
 {
     _cleanup_buf_ struct buf clean = BUF_UPTO(TEXT_NAME_MAX);
@@ -121,11 +121,11 @@ static struct listed_name *find_listed(const struct thread_names *t, int32_t ns_
                                                                              : NULL;
 }
 
-/* One thread that is read again. */
+/* A single thread that is read again. */
 struct single {
     const struct thread_names *t;
     int32_t ns_tid;
-    uint32_t name; /* 0: it is another thread, or has no name */
+    uint32_t name; /* 0: another thread, or no name */
 };
 
 static void take_single(void *cookie, const struct hotspot_thread *thread)
@@ -266,7 +266,7 @@ uint32_t thread_names_get(struct thread_names *t, struct hotspot_vm *vm, int pro
     if (!same)
         e->changed_ns = now_ns;
     if (name && e->agreed && !agrees(t, name, comm) && now_ns - e->changed_ns < THREADS_CUT_NS)
-        name = 0; /* it was renamed just before or after the list was read */
+        name = 0; /* the thread was renamed just before or after the reading of the list */
     else if (name)
         e->agreed |= agrees(t, name, comm);
     note_found(t, e, find_listed(t, ns_tid), name, comm, now_ns);
