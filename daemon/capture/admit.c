@@ -6,7 +6,7 @@
 
 #define OTHERS_RETRY_NS (10 * NSEC_PER_SEC)
 #define SETS_OF_CALLER_MAX EVENTS_AT_ONCE_MAX   /* sets of samples of all captures of a caller */
-#define SETS_ALONE_MAX (EVENTS_AT_ONCE_MAX + 1) /* of its only capture: event wall takes two */
+#define SETS_ALONE_MAX (EVENTS_AT_ONCE_MAX + 1) /* of an only capture: event wall takes two */
 #define SETS_OF_ROOT 1                          /* sets that are reserved for root */
 
 bool capture_lasts(const struct capture_request *req)

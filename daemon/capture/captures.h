@@ -37,7 +37,7 @@ struct capture_begun {
     uint64_t ticket;      /* as given to captures_create() */
     const char *schedule; /* "": none */
     const char *id;
-    int r; /* 0: it samples. Else an outcome or -errno with @err: it has failed */
+    int r; /* 0: the capture samples. Else it failed, with an outcome or -errno, and @err */
     const struct error *err;
 };
 

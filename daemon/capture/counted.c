@@ -9,9 +9,9 @@
 #define COUNTED_LOOKS_NS (20 * NSEC_PER_MSEC) /* between rounds over the JVMs that are due */
 #define COUNTED_TELL_NS NSEC_PER_SEC          /* between two times that counts are handed out */
 #define COUNTED_LIST_NS NSEC_PER_SEC          /* between listings of the wanted JVMs */
-#define COUNTED_FAILED_NS (10 * NSEC_PER_SEC) /* until the retry of a failed read */
+#define COUNTED_FAILED_NS (10 * NSEC_PER_SEC) /* until a failed read is repeated */
 #define COUNTED_BUDGET_NS (NSEC_PER_MSEC / 2) /* time of a round */
-/* The same for the recorder alone, which is always on. */
+/* The same interval for the recorder alone, which is always on. */
 #define COUNTED_RECORDED_NS NSEC_PER_SEC
 #define COUNTED_RECORDED_LOOKS_NS (100 * NSEC_PER_MSEC)
 #define COUNTED_RECORDED_AT_ONCE 1          /* JVMs per round */

@@ -8,8 +8,7 @@
 #include "hotspot/counters.h"
 
 /* A look searches all classes of a JVM. The interval between looks doubles while there is no
- * tracer, or it is not ready. A JVM without a tracer that has loaded no class since is not looked
- * at. */
+ * tracer, or it is not ready. A JVM without a tracer is skipped until it loads another class. */
 #define LOOK_FIRST_NS (200 * NSEC_PER_MSEC)
 #define LOOK_MOST_NS (600 * NSEC_PER_SEC)
 #define LOOK_READY_NS (60 * NSEC_PER_SEC)  /* at most, with a tracer */
@@ -62,7 +61,8 @@ static int put_path(struct probe_table *t, const struct probe_env *env, struct p
     return r;
 }
 
-/* Implements probe_kind.look: has the tracer looked for again that ids in a log may stand for. */
+/* Implements probe_kind.look: looks again for a tracer, which the ids in a log's context may be
+ * of. */
 static void look_again(struct broker *b, struct probe_entry *e)
 {
     const struct context_entry *c = (const struct context_entry *)e;

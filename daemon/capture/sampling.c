@@ -30,8 +30,8 @@ static int add_perf_rings(struct sampling *s, struct broker *b, struct error *er
     return r < 0 || !count ? r : perf_rings_add(s->perf, fds, count, bytes, err);
 }
 
-/* Says what there is not without BPF programs; @err: and why a processor has no ring, NULL: all
- * have one. Logs it if it is new. */
+/* Says which features are missing without BPF programs. @err: the reason why a processor has no
+ * ring; NULL: all have one. Logs a new sentence. */
 static void say_without_bpf(struct sampling *s, const struct error *err)
 {
     char said[sizeof(s->without_bpf)];

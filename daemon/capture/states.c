@@ -129,7 +129,7 @@ void capture_enter(struct captures *captures, struct capture *c, enum capture_st
 {
     switch (state) {
     case CAPTURE_RUNNING:
-        captures_take_losses(captures); /* of captures that run already */
+        captures_take_losses(captures); /* losses of captures that run already */
         c->state = state;               /* the filter and the counters include it */
         capture_run(captures, c);
         break;
@@ -329,7 +329,7 @@ static int capture_poll_preparing(struct captures *captures, struct capture *c, 
         r = 0;
     if (r == 0 && took_ns < capture_begin_max_ns(c)) {
         capture_enter(captures, c, CAPTURE_RUNNING);
-        return capture_answer_created(captures, c, 0, err); /* it takes samples from now on */
+        return capture_answer_created(captures, c, 0, err); /* it samples from now on */
     }
     if (r != 0 && r != -EINPROGRESS)
         return r;

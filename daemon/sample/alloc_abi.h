@@ -50,12 +50,13 @@ enum alloc_kind {
 
 /* The arguments of a function that hold the number of requested bytes. */
 enum alloc_malloc {
-    ALLOC_MALLOC_FIRST,          /* malloc(size) */
-    ALLOC_MALLOC_SECOND,         /* realloc(old, size), aligned_alloc(alignment, size) */
-    ALLOC_MALLOC_SECOND_OF_OLD,  /* the same of glibc, which calls malloc if the first is
-                                    ALLOC_ALIGNED or less: no block, or what malloc gives anyway */
-    ALLOC_MALLOC_THIRD,          /* posix_memalign(ret, alignment, size) */
-    ALLOC_MALLOC_THIRD_OF_LARGE, /* the same of glibc, as above */
+    ALLOC_MALLOC_FIRST,         /* malloc(size) */
+    ALLOC_MALLOC_SECOND,        /* realloc(old, size), aligned_alloc(alignment, size) */
+    ALLOC_MALLOC_SECOND_OF_OLD, /* the second argument, in a glibc that calls malloc if the first is
+                                   ALLOC_ALIGNED or less: no block, or one that malloc gives anyway
+                                 */
+    ALLOC_MALLOC_THIRD,         /* posix_memalign(ret, alignment, size) */
+    ALLOC_MALLOC_THIRD_OF_LARGE, /* the third argument, in such a glibc */
     ALLOC_MALLOC_PRODUCT,        /* calloc(count, size) */
     ALLOC_MALLOC_FREE,           /* free(old): the freed block */
     /* ALLOC_MALLOC_RESULT + n is within a function, where register n holds its later result. */
@@ -68,7 +69,7 @@ enum alloc_malloc {
 /* State of a process with probes of BROKER_PROBED_MALLOC. */
 struct alloc_mallocs {
     unsigned long long calls;          /* counted in all its sets */
-    ALLOC_U32 cache_word, cache_tries; /* of native_live.bpf.h */
+    ALLOC_U32 cache_word, cache_tries; /* for native_live.bpf.h */
     ALLOC_U32 slot; /* index of its number of blocks, below ALLOC_PROCESSES_MAX */
     ALLOC_U32 unused;
 };
@@ -101,7 +102,7 @@ struct alloc_vm {
     ALLOC_U32 reference_bytes;              /* size of an element in an array of objects */
 };
 
-/* The same in the map. Numbers counted in another epoch are void. */
+/* A process's layout in the map. Numbers counted in another epoch are void. */
 struct alloc_process {
     struct alloc_vm vm;
     ALLOC_U32 epoch;

@@ -109,8 +109,8 @@ static __always_inline __u64 weigh(struct allocating *t, const struct alloc_proc
         t->outside += a->bytes;
         fitted = false;
     } else {
-        /* It had room: a collection took the buffer away. So the object is here by chance, and not
-         * for its size. */
+        /* The object fitted: a collection took the buffer away. So the object is here by chance,
+         * and not for its size. */
         fitted = known && old && before - t->begun - t->outside + a->bytes <= old;
         t->buffer = buffer;
         t->begun = before;
@@ -119,7 +119,7 @@ static __always_inline __u64 weigh(struct allocating *t, const struct alloc_proc
     if (fitted)
         return 0;
     if (a->bytes >= old) {
-        t->counted += a->bytes; /* for itself alone */
+        t->counted += a->bytes; /* the object counts for itself alone */
         return a->bytes;
     }
     since = before - t->counted + t->carry;
@@ -138,7 +138,7 @@ static __always_inline __u64 weigh_before(struct allocating *t, const struct all
     __u64 buffer = b->end - b->start, since;
 
     if (buffer && a->bytes <= b->end - b->top)
-        return 0; /* it has room */
+        return 0; /* the object fits into the buffer */
     if (!known) {
         t->epoch = p->epoch;
         t->thread = a->thread;

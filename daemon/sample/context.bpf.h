@@ -55,7 +55,7 @@ __attribute__((noinline)) int context_read(struct context_work *w, __u32 pid, __
                                        : 0;
     if (thread)
         context_walk(w, path, p, thread);
-    else /* it runs no Java */
+    else /* the thread runs no Java */
         w->out.state = CONTEXT_NO_REQUEST;
     return 1;
 }

@@ -12,7 +12,7 @@ struct flush_scratch {
     struct desk desk;
 };
 
-/* It has one reader at a time. */
+/* The buffer of the flush, which has one reader at a time. */
 MAP(flush_scratches, ARRAY, 1, __u32, struct flush_scratch);
 
 /* Returns true if @task may wait for a lock. If @lock is unread, sets its owner to the JavaThread
@@ -73,7 +73,7 @@ int off_blocked(struct bpf_iter__task *ctx)
     if (!w) {
         if (task->on_cpu)
             return 0;
-        /* It has waited since before the program was attached. */
+        /* The thread has waited since before the program was attached. */
         w = wait_of(task, /* create= */ true);
         if (!w) {
             count(OFF_LOST_MEMORY, 1);
@@ -99,7 +99,7 @@ int off_blocked(struct bpf_iter__task *ctx)
         return 0;
     w->flush = flush_no;
     if (!(off_ns & MET) && __sync_val_compare_and_swap(&w->off_ns, off_ns, off_ns | MET) != off_ns)
-        return 0; /* it has just come back */
+        return 0; /* the thread has just come back */
     copy_lock(&f->ended.lock, w);
     if (lock_sets & 1U << (set & 31) && !lock_of_blocked(&f->ended.lock, task))
         return 0;

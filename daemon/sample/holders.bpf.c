@@ -31,7 +31,7 @@ struct inode {
     unsigned long i_ino;
 } __attribute__((preserve_access_index));
 
-/* Once { __u32 cap[2]; }, then { __u64 val; }. */
+/* The kernel's capability set: once { __u32 cap[2]; }, then { __u64 val; }. */
 typedef struct {
 } kernel_cap_t;
 
@@ -44,7 +44,7 @@ struct cred {
 
 struct file {
     void *private_data;
-    const struct cred *f_cred; /* of the program that opened it */
+    const struct cred *f_cred; /* credentials of the program that opened the file */
     struct inode *f_inode;
 } __attribute__((preserve_access_index));
 

@@ -37,7 +37,7 @@ struct looks_pass pass;
 __u64 until_ns;   /* no walk begins later; CLOCK_MONOTONIC; 0: the pass has not begun */
 __u32 last_tgid;  /* the process of the last look-up, 0: none, */
 __u32 last_pid;   /* its number in flamed's pid namespace, */
-__u32 last_epoch; /* and its epoch; 0: not wanted */
+__u32 last_epoch; /* and that process's epoch; 0: not wanted */
 
 /* Returns the epoch of @task's process; 0: it is not wanted. */
 static __always_inline __u32 epoch_of(struct task_struct *task)

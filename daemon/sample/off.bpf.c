@@ -70,7 +70,7 @@ static __attribute__((noinline)) int ended_unseen(struct task_struct *task, stru
     copy_lock(&d->form.ended.lock, w);
     if (!met || !w->asked || w->lock.kind == UNWIND_LOCK_NONE)
         sets &= ~lock_sets;
-    sets &= ~futex_sets; /* nor is its futex known */
+    sets &= ~futex_sets; /* and its futex is unknown */
     d->form.ended.flush = 0;
     d->form.ended.flushed = since & MET ? w->flush : 0;
     d->form.ended.exec_id = (__u32)task->self_exec_id;
@@ -181,7 +181,7 @@ static __always_inline int comes_back(struct task_struct *next, __u64 now_ns, bo
     if (!task_work && !w && next->flags & TASK_EXITING)
         return 0; /* forgotten already */
     sets = sets_of(next, w);
-    if (w) /* for good: a flush from now on does not meet the wait */
+    if (w) /* permanently: a flush from now on does not see the wait */
         since = __sync_lock_test_and_set(&w->off_ns, 0);
     if (!sets)
         return 0;

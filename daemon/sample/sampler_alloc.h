@@ -24,7 +24,7 @@ struct alloc_probe {
 int sampler_alloc_probe(struct sampler_alloc *a, const struct uprobe_target *target,
                         const struct alloc_vm *vm, const struct alloc_probe *probes, size_t count,
                         struct error *err);
-/* Removes them. -ENOENT: the process has none. */
+/* Removes the probes of process @pid. -ENOENT: the process has none. */
 int sampler_alloc_unprobe(struct sampler_alloc *a, int32_t pid);
 
 /* ---- probes of agents ---- */
@@ -38,7 +38,7 @@ int sampler_alloc_by_agents(struct sampler_alloc *a, uint32_t set);
 int sampler_alloc_agent(struct sampler_alloc *a, const struct uprobe_target *target,
                         uint32_t class_klass, uint64_t collections, uint64_t offset,
                         struct error *err);
-/* Removes it. -ENOENT: the process has none. */
+/* Removes the agent's probe of process @pid. -ENOENT: the process has none. */
 int sampler_alloc_unagent(struct sampler_alloc *a, int32_t pid);
 
 /* Returns the state of all probes of process @pid, also those below, as sampler_probes_begun(). */

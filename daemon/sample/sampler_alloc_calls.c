@@ -35,7 +35,7 @@ static int begin_mallocs(struct sampler_alloc *a, int32_t pid, struct error *err
     return 0;
 }
 
-/* Ends that, if the process has no such probe any more. */
+/* Ends counting for process @pid if no probe of its functions is left. */
 static void end_mallocs(struct sampler_alloc *a, int32_t pid)
 {
     int slot = malloc_slot(a, pid);
@@ -173,7 +173,7 @@ int sampler_alloc_call(struct sampler_alloc *a, const struct uprobe_target *targ
     if (at)
         return call_state(a, at, err);
     old = find_call(a, c.pid, set);
-    if (old && a->call_sets & 1U << set) /* or calls of both would count */
+    if (old && a->call_sets & 1U << set) /* else calls of both would count */
         drop_call(a, old);
     r = add_call(a, &c, target, offset, ALLOC_CALL + set, &at, err);
     return r < 0 ? r : call_state(a, at, err);

@@ -33,7 +33,7 @@ struct sampler_set {
 
 struct sampler {
     void *loaded[PROGRAM_COUNT]; /* owned; NULL: not loaded */
-    bool checked[PROGRAM_COUNT]; /* this kernel can load it */
+    bool checked[PROGRAM_COUNT]; /* true: this kernel can load the program */
     struct cpu_bpf *skel;        /* of PROGRAM_CPU; NULL: perf is in use */
     struct perf_home *perf;      /* owned; in place of BPF programs */
     struct sampler_set sets[SAMPLER_SETS_MAX];

@@ -19,8 +19,8 @@ struct cpu_link {
 /* The events of a set. */
 struct armed {
     int program;            /* owned; -1: none, */
-    struct perf_home *perf; /* but this one, borrowed */
-    uint32_t no;            /* of the set */
+    struct perf_home *perf; /* except this one, borrowed */
+    uint32_t no;            /* number of the set */
     struct sampler_event event;
     uint64_t period;
     struct cpu_link *links; /* owned, [count], by cpu; NULL: of no CPU */
@@ -72,7 +72,7 @@ static int set_cpus(struct armed *a, const uint32_t *cpus, size_t count, struct 
         return -ENOMEM;
     if (a->event.everywhere) {
         if (a->count > 0)
-            cpus = &a->links[0].cpu; /* it stays on its CPU, even if that is offline */
+            cpus = &a->links[0].cpu; /* the event stays on its CPU, even if that is offline */
         count = MIN(count, (size_t)1);
     }
     for (size_t i = 0; i < count; i++) {

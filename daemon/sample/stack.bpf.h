@@ -14,7 +14,7 @@
 
 #define WALK_CALLS_MAX                                                                             \
     (SAMPLE_USER_MAX * UNWIND_STEPS_PER_WORD) /* calls of walk_some() in one walk */
-#define WALK_CALLS_RUN 64                     /* of them in one walk_run() */
+#define WALK_CALLS_RUN 64                     /* steps in one walk_run() */
 
 /* Limit of words in a user stack, SAMPLE_USER_MIN to SAMPLE_USER_MAX. */
 const volatile __u32 max_words = SAMPLE_USER_MAX;
@@ -144,7 +144,7 @@ static __always_inline bool unwind_read(struct unwind_walk *w, void *to, __u32 b
     return bpf_probe_read_user(to, bytes, (const void *)from) == 0;
 }
 
-/* As state.h says. */
+/* Implements unwind_row() of state.h. */
 static __always_inline bool unwind_row(struct unwind_walk *w, __u32 index, struct unwind_row *ret)
 {
     struct unwind_row *row = bpf_map_lookup_elem(&rows, &index);
@@ -155,13 +155,13 @@ static __always_inline bool unwind_row(struct unwind_walk *w, __u32 index, struc
     return true;
 }
 
-/* As state.h says. */
+/* Implements unwind_known_at() of state.h. */
 static __always_inline struct unwind_known *unwind_known_at(struct unwind_walk *w, __u32 index)
 {
     return &known[index];
 }
 
-/* As state.h says. */
+/* Implements unwind_java_thread() of state.h. */
 static __always_inline __u64 unwind_java_thread(struct unwind_walk *w)
 {
     __u64 task = w->task, *thread = bpf_map_lookup_elem(&threads, &task);

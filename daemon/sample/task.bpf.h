@@ -29,7 +29,7 @@ struct cfs_rq {
 struct sched_entity {
     struct cfs_rq *cfs_rq;
     __u64 sum_exec_runtime;      /* ns, up to the scheduler's last update */
-    __u64 prev_sum_exec_runtime; /* the same when it last got a processor */
+    __u64 prev_sum_exec_runtime; /* its value when the thread last got a processor */
 } __attribute__((preserve_access_index));
 
 struct task_struct {
@@ -56,7 +56,7 @@ static __always_inline __u32 process_number(struct task_struct *task)
     return pid_ns_inum ? pid_number(task->group_leader->thread_pid) : (__u32)task->tgid;
 }
 
-/* Returns the number of the thread there. */
+/* Returns the number of @task in flamed's pid namespace. */
 static __always_inline __u32 thread_number(struct task_struct *task)
 {
     return pid_ns_inum ? pid_number(task->thread_pid) : (__u32)task->pid;

@@ -17,7 +17,7 @@ struct uprobes;
 
 #define UPROBE_MULTI 48 /* BPF_TRACE_UPROBE_MULTI, missing in older headers */
 
-/* How this kernel puts probes. */
+/* The way in which this kernel puts probes. */
 struct uprobe_way {
     uint32_t perf_type; /* for perf_event_open() */
     bool multi;         /* each probe is a link of its own kind */

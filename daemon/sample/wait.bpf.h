@@ -23,15 +23,15 @@ struct set_points {
 /* State of a task. The members that each switch reads are first, and so in one cache line, with one
  * set's block. */
 struct wait {
-    __u64 off_ns;            /* when it left, CLOCK_MONOTONIC, or-ed with MET; 0: it runs */
-    __u64 run_delay, ran_ns; /* at that time */
+    __u64 off_ns;            /* CLOCK_MONOTONIC when the thread left, or-ed with MET; 0: it runs */
+    __u64 run_delay, ran_ns; /* values at that time */
     __u32 epoch;             /* of off_ns: a value of an older epoch is void */
     __u32 filters;           /* of sets: the number of filters_no then */
-    __u8 sets;               /* bit set of those that want it */
+    __u8 sets;               /* bit set of the sets that want the wait */
     __u8 asked;              /* 1: lock was read when it left */
     __u8 unlikely;           /* 1: by is_unlikely() */
     __u8 throttled;          /* 1: by is_throttled(), when it left */
-    __u32 flush;             /* the last flush that met it */
+    __u32 flush;             /* the last flush that saw the wait */
     struct set_points points;
     __u64 late_key; /* of its last wait with a pending user stack; 0: none */
     struct lock_words lock;
@@ -89,8 +89,8 @@ const volatile bool short_task_work; /* the function has four arguments */
 /* Written by the loader. */
 struct off_rate set_rates[STACK_SETS_MAX];
 __u32 off_sets;   /* the sets with an interval, as bits */
-__u32 lock_sets;  /* those of them that want waits for locks alone */
-__u32 futex_sets; /* the same for futexes, without those of Java's locks */
+__u32 lock_sets;  /* sets that want only waits for locks */
+__u32 futex_sets; /* sets that want only futexes, without those of Java's locks */
 __u32 epoch;      /* times that the program was attached */
 __u32 filters_no; /* times that filters were changed */
 __u64 wanted_bits[OFF_BITS / 64];
@@ -99,7 +99,7 @@ __u32 flush_lates; /* 1: only ended waits with a pending stack */
 
 THREAD_MAP(waits, struct wait);
 
-/* The same without task work, by thread id: allocated in advance. The loader sets the number. */
+/* Waits by thread id if there is no task work. Allocated in advance. The loader sets the number. */
 MAP(early_waits, HASH, 1, __u32, struct wait);
 MAP(empty_wait, ARRAY, 1, __u32, struct wait);
 LAZY_MAP(lates, HASH, OFF_LATE_MAX, __u64, struct late);
@@ -187,7 +187,7 @@ static __always_inline __u64 runnable_part(__u64 value, __u64 wait_ns, __u64 run
 
     if (runnable_ns >= wait_ns)
         return value;
-    if (value > wait_ns) /* drawn by chance: it stands for one or the other */
+    if (value > wait_ns) /* drawn by chance: it stands for one of the two */
         return chance * wait_ns >> 32 < runnable_ns ? value : 0;
     if (runnable_ns >= interval)
         return runnable_ns;

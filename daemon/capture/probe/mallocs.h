@@ -10,10 +10,10 @@
 #include "broker_client/broker.h"
 #include "symbolize/symbolize.h"
 
-#define MALLOCS_COST_NS 1000               /* of the process's time, per call */
+#define MALLOCS_COST_NS 1000               /* CPU time that a call costs the process */
 #define MALLOCS_PER_SECOND_MAX 10000       /* calls, if not forced: 1 % of a processor */
 #define MALLOCS_LIBRARIES_MAX 4            /* per process */
-#define MALLOCS_SURE_NS (2 * NSEC_PER_SEC) /* by then it is known whether a process calls often */
+#define MALLOCS_SURE_NS (2 * NSEC_PER_SEC) /* by then it is known if calls are frequent */
 
 /* The rate of calls of a process. */
 struct mallocs {

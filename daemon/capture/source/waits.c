@@ -212,7 +212,7 @@ static uint64_t ran(struct seen_run *run, uint64_t period, const struct sample_r
     uint64_t value = period;
 
     if (run->samples && rec->time_ns < run->time_ns)
-        return 1; /* it was held: the sample after it has its time */
+        return 1; /* the sample was held: the one after it has its time */
     if (run->samples && rec->run_ns < run->run_ns)
         run->samples = 0; /* another thread with that number */
     if (run->samples)
