@@ -7,7 +7,7 @@
 #define TREND_POINTS_MIN 4
 #define ROOM_STEP 16
 
-enum number_kind { RISES, IS };
+enum number_kind { RISES, ELAPSES, IS };
 
 static const enum number_kind KINDS[NUMBERS] = {
 #define NUMBER(id, kind) [NUMBER_##id] = kind,
@@ -40,6 +40,27 @@ static float difference(double before, double now)
     return now >= before ? (float)(now - before) : NAN;
 }
 
+/* Moves to the points before what the newest point has beyond all of its time: counters of time
+ * rise when a pause ends, so a part of it was earlier. Drops what the oldest point has no room
+ * for. */
+static void move_back(struct numbers *n, size_t which)
+{
+    float beyond = 0;
+
+    for (size_t k = n->count; k > 0; k--) {
+        struct number_point *p = &n->points[(n->first + k - 1) % n->count];
+        float most = p->seconds * (float)NSEC_PER_SEC;
+
+        beyond += isnan(p->v[which]) ? 0 : p->v[which];
+        if (!(beyond > most)) {
+            p->v[which] = isnan(p->v[which]) ? NAN : beyond;
+            return;
+        }
+        p->v[which] = isnan(p->v[which]) ? NAN : most;
+        beyond -= most;
+    }
+}
+
 bool numbers_add(struct numbers *n, uint64_t at_ns, const struct number_reading *r)
 {
     uint64_t before_ns = n->last_ns;
@@ -55,8 +76,11 @@ bool numbers_add(struct numbers *n, uint64_t at_ns, const struct number_reading 
         return false;
     p->at_ns = at_ns;
     p->seconds = (float)((double)(at_ns - before_ns) / (double)NSEC_PER_SEC);
-    for (size_t i = 0; i < NUMBERS; i++)
-        p->v[i] = KINDS[i] == RISES ? difference(before.v[i], r->v[i]) : (float)r->v[i];
+    for (size_t i = 0; i < NUMBERS; i++) {
+        p->v[i] = KINDS[i] == IS ? (float)r->v[i] : difference(before.v[i], r->v[i]);
+        if (KINDS[i] == ELAPSES)
+            move_back(n, i);
+    }
     return true;
 }
 

@@ -37,6 +37,30 @@ START_TEST(counts_are_differences)
 }
 END_TEST
 
+/* A counter of pauses rises when a pause ends, also for what was before the last reading. */
+START_TEST(pauses_take_no_more_than_the_time)
+{
+    struct numbers n = { .count = 0 };
+    struct number_reading r;
+
+    reading_clear(&r);
+    for (uint64_t i = 1; i <= 8; i++) {
+        r.v[NUMBER_COLLECTION_NS] = i < 7 ? 0 : i < 8 ? 40e9 : 42e9;
+        r.v[NUMBER_CPU_NS] = i < 7 ? 0 : 80e9; /* of many processors */
+        ck_assert(numbers_add(&n, i * 10 * NSEC_PER_SEC, &r));
+    }
+    ck_assert_double_eq_tol(numbers_share(&n, NUMBER_COLLECTION_NS, 30), 22.0 / 30, 1e-6);
+    ck_assert_double_eq_tol(numbers_share(&n, NUMBER_COLLECTION_NS, 50), 42.0 / 50, 1e-6);
+    ck_assert_double_eq_tol(numbers_sum(&n, NUMBER_COLLECTION_NS, 60), 42e9, 1e4);
+    ck_assert_double_gt(numbers_share(&n, NUMBER_CPU_NS, 30), 2);
+    r.v[NUMBER_COLLECTION_NS] += 1e300;
+    ck_assert(numbers_add(&n, 90 * NSEC_PER_SEC, &r));
+    for (size_t i = 0; i < n.count; i++)
+        ck_assert_double_le((double)numbers_at(&n, i)->v[NUMBER_COLLECTION_NS], 10e9);
+    numbers_deinit(&n);
+}
+END_TEST
+
 START_TEST(an_hour_is_kept)
 {
     struct numbers n = { .count = 0 };
@@ -117,6 +141,7 @@ int main(void)
     TCase *tc = tcase_create("numbers");
 
     tcase_add_test(tc, counts_are_differences);
+    tcase_add_test(tc, pauses_take_no_more_than_the_time);
     tcase_add_test(tc, an_hour_is_kept);
     tcase_add_test(tc, trends);
     tcase_add_test(tc, rises_are_taken_once);
