@@ -122,6 +122,7 @@ struct proc_status {
     uint64_t capability_bounds; /* CapBnd, bit n for capability n; all bits if it is missing */
     uint64_t rss_bytes;         /* VmRSS, 0 for kernel threads and zombies */
     uint64_t swap_bytes;        /* VmSwap, the same */
+    uint64_t kept_bytes;        /* RssAnon and RssShmem, without what is in files; the same */
     uint32_t threads;
     bool kernel_thread; /* no memory map: no VmSize line and not a zombie */
 };

@@ -119,6 +119,8 @@ static unsigned parse_field(struct span key, struct span value, struct proc_stat
         st->rss_bytes = take_kib(value);
     } else if (span_eq_str(key, "VmSwap")) {
         st->swap_bytes = take_kib(value);
+    } else if (span_eq_str(key, "RssAnon") || span_eq_str(key, "RssShmem")) {
+        st->kept_bytes += take_kib(value);
     } else if (span_eq_str(key, "Threads")) {
         if (ascii_take_number(&value, UINT32_MAX, &v))
             st->threads = (uint32_t)v;

@@ -11,6 +11,7 @@
 
 #define LIMITS_BYTES 4096
 #define NS_PER_TICK 1e7
+#define LIMIT_NEAR 0.6 /* of the memory limit: below it no signal depends on kinds of memory */
 
 /* Reads the number of descriptors. Since Linux 6.2 it is the size of their folder; before, that is
  * 0. */
@@ -24,16 +25,19 @@ static void take_descriptors(int proc_fd, int32_t host_pid, struct number_readin
         r->v[NUMBER_DESCRIPTORS] = (double)st.st_size;
 }
 
-/* Reads the swapped memory, which takes the kernel long. It is 0 without a read if the node swaps
- * nothing. */
-static int take_swap(int proc_fd, const struct process *p, struct number_reading *r)
+/* Reads the swapped memory, and what of RSS the kernel cannot drop, which takes the kernel long. It
+ * does so only if the node swaps, or if RSS is near the memory limit. */
+static int take_kinds(int proc_fd, const struct process *p, struct number_reading *r)
 {
     struct proc_status status = { .swap_bytes = 0 };
     int result = 0;
 
-    if (r->v[NUMBER_NODE_SWAP_BYTES] != 0)
+    if (r->v[NUMBER_NODE_SWAP_BYTES] != 0 ||
+        r->v[NUMBER_RSS_BYTES] >= LIMIT_NEAR * r->v[NUMBER_MEMORY_LIMIT_BYTES])
         result = proc_read_status(proc_fd, p->id.host_pid, &status);
     r->v[NUMBER_SWAP_BYTES] = (double)status.swap_bytes;
+    if (status.kept_bytes)
+        r->v[NUMBER_KEPT_BYTES] = (double)status.kept_bytes;
     return result;
 }
 
@@ -44,8 +48,6 @@ int read_process(int proc_fd, const struct process *p, struct number_reading *r)
 
     if (result == 0 && st.start_ticks != p->id.start_ticks)
         result = PROC_GONE;
-    if (result == 0)
-        result = take_swap(proc_fd, p, r);
     if (result != 0)
         return result;
     r->v[NUMBER_CPU_NS] = (double)(st.utime_ticks + st.stime_ticks) * NS_PER_TICK;
@@ -53,7 +55,7 @@ int read_process(int proc_fd, const struct process *p, struct number_reading *r)
     r->v[NUMBER_THREADS] = (double)st.threads;
     r->v[NUMBER_RSS_BYTES] = (double)st.rss_bytes;
     take_descriptors(proc_fd, p->id.host_pid, r);
-    return 0;
+    return take_kinds(proc_fd, p, r);
 }
 
 void read_limits(int proc_fd, const struct process *p, struct number_reading *r)

@@ -70,6 +70,11 @@ const char *rule_duration(double seconds, char text[RULE_BYTES_TEXT]);
 /* Returns the severity of losing @share of the time. */
 unsigned rule_cost(double share);
 
+/* ---- rule_swapping.c ---- */
+
+/* Returns whether memory is swapped out and comes back all the time. */
+bool rule_swaps(const struct numbers *n);
+
 /* ---- rule_growth.c: values that rise to a limit ---- */
 
 struct rule_growth {

@@ -16,7 +16,10 @@ static void add_why(const struct numbers *n, struct rule_finding *f)
 
     if (!isnan(rate) && rate > 0)
         rule_add(f, "; %s a second are allocated", rule_bytes(rate, a));
-    if (used >= FULL * max)
+    if (rule_swaps(n))
+        rule_add(f, "; %s of its memory are swapped out, so that pauses are long",
+                 rule_bytes(numbers_max(n, NUMBER_SWAP_BYTES, RULE_WINDOW_S), a));
+    else if (used >= FULL * max)
         rule_add(f, "; after a collection %s of the %s of heap are in use", rule_bytes(used, a),
                  rule_bytes(max, b));
 }
@@ -30,7 +33,7 @@ static void look(const struct rule_view *v, struct rule_finding *f)
 
     f->strength = share / SHARE_FIRES;
     f->value = share * 100;
-    f->severity = rule_cost(share);
+    f->severity = rule_swaps(n) ? 1 : rule_cost(share); /* swapping is the cause */
     if (!(share > 0))
         return;
     rule_say(f, "%.0f %% of the last %.0f s went to %.0f pauses for garbage collection of %.1f ms",

@@ -19,28 +19,39 @@ static double kills_of(const struct numbers *n)
     return kills;
 }
 
+/* Returns its memory without pages of files, which the kernel drops as it needs room; of all if
+ * that is not known. */
+static double used_of(const struct numbers *n)
+{
+    double kept = numbers_last(n, NUMBER_KEPT_BYTES);
+
+    return isnan(kept) ? numbers_last(n, NUMBER_RSS_BYTES) : kept;
+}
+
+/* Where a part is swapped out, the kernel swaps more before it ends the process. */
 static void look(const struct rule_view *v, struct rule_finding *f)
 {
     const struct numbers *n = v->numbers;
-    double limit = numbers_last(n, NUMBER_MEMORY_LIMIT_BYTES),
-           rss = numbers_last(n, NUMBER_RSS_BYTES);
-    double kills = kills_of(n);
+    double limit = numbers_last(n, NUMBER_MEMORY_LIMIT_BYTES), used = used_of(n);
+    double swap = fmax(numbers_last(n, NUMBER_SWAP_BYTES), 0), kills = kills_of(n);
     double pressure = numbers_share(n, NUMBER_MEMORY_PRESSURE_NS, RULE_WINDOW_S),
-           share = rss / limit;
+           share = used / limit;
     char a[RULE_BYTES_TEXT], b[RULE_BYTES_TEXT];
 
     f->strength = share / FULL_FIRES;
     f->value = share * 100;
-    f->severity = share >= FULL_SOON ? (pressure >= PRESSED ? 3 : 2) : 1;
-    rule_say(f, "it uses %s of its container's limit of %s (%.0f %%)", rule_bytes(rss, a),
+    f->severity = share < FULL_SOON || swap > 0 ? 1 : pressure >= PRESSED ? 3 : 2;
+    rule_say(f, "it uses %s of its container's limit of %s (%.0f %%)", rule_bytes(used, a),
              rule_bytes(limit, b), f->value);
+    if (swap > 0)
+        rule_add(f, "; %s more are swapped out", rule_bytes(swap, a));
     if (!(kills > 0))
         return;
     f->strength = fmax(f->strength, 1); /* fmax() ignores a share that is not known */
     f->severity = RULE_SEVERITY_MAX;
     rule_say(f,
              "the kernel ended %.0f processes of its container for want of memory; it has %s of %s",
-             kills, rule_bytes(rss, a), rule_bytes(limit, b));
+             kills, rule_bytes(used, a), rule_bytes(limit, b));
     if (isfinite(f->value))
         return;
     f->value = kills;

@@ -9,10 +9,21 @@
           */
 #define FAULT_S 0.005
 
+static double faults_of(const struct numbers *n)
+{
+    return numbers_rate(n, NUMBER_MAJOR_FAULTS, RULE_WINDOW_S);
+}
+
+bool rule_swaps(const struct numbers *n)
+{
+    return numbers_max(n, NUMBER_SWAP_BYTES, RULE_WINDOW_S) > 0 &&
+           faults_of(n) >= SWAPPED_PER_S_FIRES;
+}
+
 static void look(const struct rule_view *v, struct rule_finding *f)
 {
     const struct numbers *n = v->numbers;
-    double faults = numbers_rate(n, NUMBER_MAJOR_FAULTS, RULE_WINDOW_S);
+    double faults = faults_of(n);
     double swap = numbers_last(n, NUMBER_SWAP_BYTES);
     double pressure = fmax(numbers_share(n, NUMBER_MEMORY_PRESSURE_NS, RULE_WINDOW_S), 0);
     double lost = isnan(pressure) ? faults * FAULT_S : fmin(faults * FAULT_S, pressure);

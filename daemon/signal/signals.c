@@ -220,7 +220,7 @@ static void read_waits(const struct signals *s, struct watched *w, struct number
         w->carriers = now->carriers;
 }
 
-/* Reads all numbers: the node's first, then the process's own, which replace them. */
+/* Reads all numbers: the node's first, then those of the process, which replace them. */
 static void read_one(struct signals *s, struct watched *w, uint64_t now_ns)
 {
     struct number_reading r;
@@ -232,14 +232,14 @@ static void read_one(struct signals *s, struct watched *w, uint64_t now_ns)
         if (isnan(r.v[i]))
             r.v[i] = s->node.v[i];
     }
-    if (read_process(s->opts.proc_fd, w->p, &r) != 0)
-        return;
-    if (wants_threads(w))
-        read_threads(s->opts.proc_fd, w->p, &r);
     if (!read_cgroup(&w->files, &r)) { /* the cgroup is gone, or the process is in another one */
         cgroup_files_close(&w->files);
         w->files_ns = now_ns + FILES_NS;
     }
+    if (read_process(s->opts.proc_fd, w->p, &r) != 0)
+        return;
+    if (wants_threads(w))
+        read_threads(s->opts.proc_fd, w->p, &r);
     read_jvm(s->opts.discover, w->p, &r);
     read_waits(s, w, &r);
     numbers_add(&w->numbers, now_ns, &r);

@@ -24,11 +24,13 @@ static const struct {
     int r;
     struct proc_status s;
 } STATUS_CASES[] = {
-    { STATUS("NSpid:\t28194\t2\t1\nVmSize:\t 4096 kB\nVmRSS:\t  1000 kB\nThreads:\t14\n"
+    { STATUS("NSpid:\t28194\t2\t1\nVmSize:\t 4096 kB\nVmRSS:\t  1000 kB\nRssAnon:\t 600 kB\n"
+             "RssFile:\t 300 kB\nRssShmem:\t 100 kB\nThreads:\t14\n"
              "SigCgt:\t0000000000000004\nCapBnd:\t00000000a80425fb\n"),
       0,
       { THAT_STATUS, .ns_pid = { 28194, 2, 1 }, .ns_depth = 3, .signals_caught = 4,
-        .capability_bounds = 0xa80425fb, .rss_bytes = 1024000, .threads = 14 } },
+        .capability_bounds = 0xa80425fb, .rss_bytes = 1024000, .kept_bytes = 716800,
+        .threads = 14 } },
     { STATUS(
           "NSpid:\t28194\t1\nThreads:\t1\nCapPrm:\t0000000000000003\nCapBnd:\t0000000000000007\n"),
       0,
@@ -89,6 +91,7 @@ START_TEST(parses_status)
     ck_assert_uint_eq(s.capability_bounds,
                       want->capability_bounds ? want->capability_bounds : UINT64_MAX);
     ck_assert_uint_eq(s.rss_bytes, want->rss_bytes);
+    ck_assert_uint_eq(s.kept_bytes, want->kept_bytes);
     ck_assert_uint_eq(s.threads, want->threads);
     ck_assert_int_eq(s.kernel_thread, want->kernel_thread);
     ck_assert_int_eq(s.whole, want->whole);

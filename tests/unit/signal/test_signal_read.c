@@ -98,8 +98,14 @@ START_TEST(reads_this_process)
     read_node(proc, &r);
     ck_assert_double_ge(r.v[NUMBER_NODE_SWAP_BYTES], 0);
     r.v[NUMBER_NODE_SWAP_BYTES] = r.v[NUMBER_SWAP_BYTES] = 0;
+    r.v[NUMBER_KEPT_BYTES] = (double)NAN; /* the node may swap */
     ck_assert_int_eq(read_process(proc, &p, &r), 0);
     ck_assert_double_eq(r.v[NUMBER_SWAP_BYTES], 0);
+    ck_assert(isnan(r.v[NUMBER_KEPT_BYTES]));
+    r.v[NUMBER_MEMORY_LIMIT_BYTES] = r.v[NUMBER_RSS_BYTES];
+    ck_assert_int_eq(read_process(proc, &p, &r), 0);
+    ck_assert_double_gt(r.v[NUMBER_KEPT_BYTES], 0);
+    ck_assert_double_le(r.v[NUMBER_KEPT_BYTES], 1.1 * r.v[NUMBER_RSS_BYTES]);
     ck_assert_double_ge(r.v[NUMBER_NODE_CPUS], 1);
     ck_assert_double_gt(r.v[NUMBER_NODE_MEMORY_BYTES], r.v[NUMBER_NODE_AVAILABLE_BYTES]);
     p.id.start_ticks++;

@@ -31,6 +31,7 @@ static void healthy(struct making *m)
     v[NUMBER_CPU_NS] += 5e9;
     v[NUMBER_THREADS] = 40 + (double)((int)m->s / STEP_S % 3);
     v[NUMBER_RSS_BYTES] = 300 * MIB;
+    v[NUMBER_KEPT_BYTES] = (double)NAN;
     v[NUMBER_SWAP_BYTES] = 0;
     v[NUMBER_DESCRIPTORS] = 120 + (double)((int)m->s / STEP_S % 5);
     v[NUMBER_DESCRIPTORS_MAX] = 1024;
@@ -156,6 +157,13 @@ static void takes_native_and_commits(struct making *m)
 
 static void fills_memory(struct making *m)
 {
+    m->r.v[NUMBER_RSS_BYTES] = 520 * MIB;
+    m->r.v[NUMBER_KEPT_BYTES] = 490 * MIB;
+}
+
+/* Which part of it is of files is not known. */
+static void fills_some_memory(struct making *m)
+{
     m->r.v[NUMBER_RSS_BYTES] = 490 * MIB;
 }
 
@@ -174,6 +182,14 @@ static void swaps(struct making *m)
     m->r.v[NUMBER_MAJOR_FAULTS] += 2000;
     m->r.v[NUMBER_SWAP_BYTES] = 100 * MIB;
     m->r.v[NUMBER_MEMORY_PRESSURE_NS] += 3e9;
+    fills_memory(m);
+}
+
+/* Collections touch what is swapped out. */
+static void swaps_the_heap(struct making *m)
+{
+    swaps(m);
+    collects(m);
 }
 
 static void queues_up(struct making *m)
@@ -251,9 +267,11 @@ static const struct {
     { "native-growing", takes_native, 2, "more each minute" },
     { "native-growing", takes_native_and_commits, 2, "more each minute" },
     { "memory-limit", fills_memory, 2, "it uses 490 MiB of its container's limit of 512 MiB" },
+    { "memory-limit", fills_some_memory, 2, "it uses 490 MiB of its container's limit of 512 MiB" },
     { "threads-growing", starts_threads, 1, "more than" },
     { "descriptors", opens_files, 2, "the limit of 1024 is reached in about" },
     { "swapping", swaps, 2, "200 pages a second came from a disk; 100 MiB of it are swapped out" },
+    { "swapping", swaps_the_heap, 2, "200 pages a second came from a disk" },
 };
 
 /* Adds a reading and judges it. */
@@ -428,6 +446,13 @@ static void works_hard(struct making *m)
     m->r.v[NUMBER_PERIODS_THROTTLED] += 10;
 }
 
+/* The rest of its memory is of files that it has mapped. */
+static void maps_files(struct making *m)
+{
+    m->r.v[NUMBER_RSS_BYTES] = 520 * MIB;
+    m->r.v[NUMBER_KEPT_BYTES] = 300 * MIB;
+}
+
 /* Only the facts of /proc are known. */
 static void keeps_no_counters(struct making *m)
 {
@@ -435,7 +460,7 @@ static void keeps_no_counters(struct making *m)
         m->r.v[i] = (double)NAN;
 }
 
-static void (*const CONTROLS[])(struct making *m) = { healthy, warms_up, works_hard,
+static void (*const CONTROLS[])(struct making *m) = { healthy, warms_up, works_hard, maps_files,
                                                       keeps_no_counters };
 
 START_TEST(controls_are_silent)
