@@ -6,7 +6,7 @@
 #define WINDOW_S 60.0
 #define COMPILES_PER_S 3.0      /* a warm program compiles fewer than this in a minute */
 #define COMPILES_PER_CLASS 20.0 /* loaded classes explain this many compilations each */
-#define SHARE_FIRES 0.05        /* of a CPU, that compiling took */
+#define SHARE_FIRES 0.05        /* of the time, that a thread compiled */
 #define WARM_S 60.0
 
 static void look(const struct rule_view *v, struct rule_finding *f)
@@ -26,10 +26,11 @@ static void look(const struct rule_view *v, struct rule_finding *f)
     f->strength = fmin(compiled / WINDOW_S / COMPILES_PER_S, share / SHARE_FIRES);
     f->value = compiled;
     f->severity = rule_cost(fmin(share / fmax(used, share), 1));
-    rule_say(f,
-             "the JIT compiled %.0f methods in the last %.0f s, which took %.2f CPUs of the %.2f "
-             "that it used, and %.0f classes were loaded: code is thrown away and compiled again",
-             compiled, WINDOW_S, share, used, classes);
+    rule_say(
+        f,
+        "the JIT compiled %.0f methods in %.0f s of the last %.0f s, in which the JVM used %.0f "
+        "s of CPU time, and %.0f classes were loaded: code is thrown away and compiled again",
+        compiled, share * WINDOW_S, WINDOW_S, used * WINDOW_S, classes);
 }
 
 const struct signal_rule rule_deoptimization = {
