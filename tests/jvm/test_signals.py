@@ -4,7 +4,7 @@ import contextlib
 import re
 import unittest
 
-from harness import bundle, jvm, paths, proc
+from harness import bundle, cgroup, jvm, paths, proc
 from harness.daemon import Daemon
 
 # Of the node, not of the JVM: tests beside this one use all processors, and then it is true.
@@ -12,6 +12,8 @@ OF_THE_NODE = {"run-queue"}
 FIELDS = {"signal": str, "severity": int, "service": str, "pid": int, "since": str, "value": (int, float), "unit": str, "sentence": str,
           "evidence": str, "remedy": str}
 OPTIONS = ("-Xmx64m", "-XX:+UseSerialGC")
+# As few as a program may open that has a thing to leak; then it is near its limit within a minute.
+FEW_FILES = ("prlimit", "--nofile=256:256")
 
 
 class Signals(jvm.WithClasses):
@@ -23,9 +25,9 @@ class Signals(jvm.WithClasses):
         self.addCleanup(self.stack.close)
         self.daemon = self.stack.enter_context(Daemon())
 
-    def start(self, how: str, *options: str) -> jvm.Jvm:
+    def start(self, how: str, *options: str, wrap: tuple[str, ...] = ()) -> jvm.Jvm:
         return self.stack.enter_context(jvm.Jvm(paths.jdk(17), *OPTIONS, f"-Dotel.service.name={how}", *options, "-cp",
-                                                self.classes.folder, "Sick", how))
+                                                self.classes.folder, "Sick", how, wrap=list(wrap)))
 
     def contain(self, how: str, *options: str, **kind) -> bundle.Container:
         return self.stack.enter_context(bundle.Container(paths.jdk(17), self.classes.folder, *OPTIONS, f"-Dotel.service.name={how}",
@@ -38,6 +40,11 @@ class Signals(jvm.WithClasses):
     def await_signal(self, name: str, pid: int, seconds: float = 60) -> dict:
         return proc.wait_until(lambda: self.signals(pid).get(name), 2 * seconds,
                                f"{name} of {pid}: {self.signals(pid)}", 0.5)
+
+    def check_alone(self, pid: int, *own: str) -> None:
+        """No signal that matters is on but OWN."""
+        others = {n: s["sentence"] for n, s in self.signals(pid).items() if s["severity"] > 1 and n not in {*own, *OF_THE_NODE}}
+        self.assertEqual(others, {}, pid)
 
     def test_each_has_its_own(self):
         limited = self.contain("busy", cpus=0.1)
@@ -61,9 +68,9 @@ class Signals(jvm.WithClasses):
                          r"^\d\.\d of the \d\.\d threads that were busy waited for a lock of class \S+; convoy-\d holds it")
         self.assertRegex(found["pool-exhausted"]["sentence"],
                          r"^4 of 4 threads of checkout-\* wait for the same: \[network\] in Sick\$Carrier\.fetch; \d+ %")
-        for pid, own in ((convoy.pid, {"lock-contention"}), (starved.pid, {"pool-exhausted"}), (limited.pid, {"cpu-limit"}), (collects.pid, {"gc-pauses"}), (healthy.pid, set())):
-            others = {n: s["sentence"] for n, s in self.signals(pid).items() if s["severity"] > 1 and n not in own | OF_THE_NODE}
-            self.assertEqual(others, {}, pid)
+        for pid, own in ((convoy.pid, ("lock-contention",)), (starved.pid, ("pool-exhausted",)), (limited.pid, ("cpu-limit",)),
+                         (collects.pid, ("gc-pauses",)), (healthy.pid, ())):
+            self.check_alone(pid, *own)
         answer = self.daemon.get(found["gc-pauses"]["evidence"])
         self.assertEqual(answer.status, 200, answer)
         listed = self.daemon.get("/api/v1/signals", service="busy").json()["signals"]
@@ -72,6 +79,22 @@ class Signals(jvm.WithClasses):
         self.assertRegex(self.daemon.get("/").text, rf"(?m)^ *{limited.pid} .* ! .*cpu-limit")
         self.assertIn("cpu-limit", self.daemon.get("/api/v1/signals?format=text").text)
         self.assertRegex(self.daemon.get("/metrics").text, r'(?m)^flamed_signal\{signal="gc-pauses",service="garbage"\} [123]$')
+
+    def test_slower_ones(self):
+        """What is judged by a minute, or not before a program is a minute old."""
+        storm, straggler, idle = self.start("storm"), self.start("straggler"), self.start("idle")
+        files = self.start("descriptors", "-Drest=250", wrap=FEW_FILES)
+        late = self.await_signal("safepoint-late", straggler.pid)
+        self.assertRegex(late["sentence"], r"^\d+ safepoints of the last 60 s waited \d+ ms each until the last thread had stopped: \d+ % of")
+        thrown = self.await_signal("deoptimization", storm.pid, 120)
+        self.assertRegex(thrown["sentence"], r"^the JIT compiled \d+ methods in \d+ s of the last 60 s, .*: code is thrown away and compiled again$")
+        full = proc.wait_until(lambda: (s := self.signals(files.pid).get("descriptors")) and s["severity"] > 1 and s, 120, "few are left", 0.5)
+        self.assertRegex(full["sentence"], r"^\d+ of at most 256 descriptors are open \((9\d|100) %\)")
+        for pid, own in ((storm.pid, ("deoptimization",)), (straggler.pid, ("safepoint-late",)), (files.pid, ("descriptors",)), (idle.pid, ())):
+            self.check_alone(pid, *own)
+        for signal, cause in ((thrown, "Sick$Script.call"), (late, "Sick$Report.sum")):
+            shown = self.daemon.get(signal["evidence"] + "&format=flat").text
+            self.assertIn(cause, "\n".join(shown.partition("percent")[2].splitlines()[:6]), signal)
 
     def test_in_words(self):
         """At most five sentences, each with a link that answers; few samples are said, and a longer time is taken instead."""
@@ -94,6 +117,9 @@ class Signals(jvm.WithClasses):
 
     def test_how_it_ended(self):
         fails, zombie = self.start("fails", "-Dafter=4000"), self.start("fails", "-Dafter=4000")
+        memory = self.stack.enter_context(cgroup.Memory())
+        memory.limit(96 << 20)
+        by_hand = self.start("leak", "-Xmx400m", "-Dafter=3000", "-Drest=2", "-Dbytes=1000000", wrap=memory.wrap)
         full = self.contain("leak", "-Xmx400m", "-Dafter=3000", "-Drest=2", "-Dbytes=1000000", memory=96 << 20)
         fails.process.wait(60)
         signal = self.await_signal("ended", fails.pid)
@@ -102,9 +128,11 @@ class Signals(jvm.WithClasses):
         self.assertEqual((left["severity"], left["sentence"][:40]), (2, "it ended with status 3, which is an erro"), left)
         self.assertIn(zombie.pid, [s["pid"] for s in self.daemon.get("/api/v1/signals", service="fails").json()["signals"]])
         self.assertIn("State:\tZ", proc.read(f"/proc/{zombie.pid}/status")) # nobody has waited for it
-        killed = self.await_signal("ended", full.pid)
-        self.assertEqual(killed["severity"], 3, killed)
-        self.assertIn("the kernel ended it (SIGKILL): its container was out of memory", killed["sentence"])
+        by_hand.process.wait(60)
+        for pid in (full.pid, by_hand.pid):
+            killed = self.await_signal("ended", pid)
+            self.assertEqual(killed["severity"], 3, killed)
+            self.assertIn("the kernel ended it (SIGKILL): its container was out of memory", killed["sentence"])
         self.assertEqual(self.daemon.get("/api/v1/signals?pid=2147483646").status, 404)
 
 

@@ -46,3 +46,30 @@ class Memory:
     def __exit__(self, *_) -> None:
         proc.wait_until(lambda: not proc.read(f"{self.path}/cgroup.procs"), 10, "its programs have ended")
         os.rmdir(self.path)
+
+
+class Cpu:
+    """One that limits its programs to so many CPUs. WRAP goes before a command line that is to run in it."""
+
+    def __init__(self, cpus: float):
+        name = f"flamed-test-{secrets.token_hex(4)}"
+        for root, file, text in (("/sys/fs/cgroup/cpu", "cpu.cfs_quota_us", "{:d}"), ("/sys/fs/cgroup", "cpu.max", "{:d} 100000")):
+            self.path = f"{root}/{name}"
+            try:
+                os.mkdir(self.path)
+                with open(f"{self.path}/{file}", "w", encoding="ascii") as f:
+                    f.write(text.format(int(cpus * 100000)))
+                break
+            except OSError:
+                if os.path.isdir(self.path):
+                    os.rmdir(self.path)
+        else:
+            raise unittest.SkipTest("no cgroup that limits CPU time can be made here")
+        self.wrap = ("sh", "-c", f"echo $$ >{self.path}/cgroup.procs && exec \"$@\"", "sh")
+
+    def __enter__(self) -> "Cpu":
+        return self
+
+    def __exit__(self, *_) -> None:
+        proc.wait_until(lambda: not proc.read(f"{self.path}/cgroup.procs"), 10, "its programs have ended")
+        os.rmdir(self.path)
