@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests with real JVMs stand on: Python's standard library and Debian's tools, nothing else."""
+"""Shared code of the tests with real JVMs. It needs only Python's standard library and Debian's tools."""

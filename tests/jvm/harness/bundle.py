@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Containers by runc, made from nothing but the host's JDK and libraries, bound read-only."""
+"""Containers by runc, made only of the host's JDK and libraries, bound read-only."""
 import glob
 import json
 import os
@@ -14,7 +14,7 @@ from . import paths, proc
 LIBRARIES = ["libc.so.6", "libm.so.6", "libz.so.1", "libdl.so.2", "librt.so.1", "libpthread.so.0", "libstdc++.so.6",
              "libgcc_s.so.1"]
 LOADER = "/lib64/ld-linux-x86-64.so.2"
-ID_BASE = 100000 # where uid 0 of a user namespace of ours is on the host
+ID_BASE = 100000 # uid 0 of the test's user namespaces is this uid on the host
 
 
 def need_runc() -> None:
@@ -30,7 +30,7 @@ def library(name: str) -> str:
 
 
 def binds(home: str, classes: str | None) -> list[tuple[str, str]]:
-    """(source on the host, destination in the container) of all that a JVM needs."""
+    """Returns (source on the host, destination in the container) of all files that a JVM needs."""
     found = [(home, home)]
     found += [(path, path) for path in glob.glob("/etc/java-*-openjdk") if f"java-{feature(home)}-openjdk" in path]
     for name in LIBRARIES:
@@ -64,12 +64,12 @@ def skeleton(root: str, wanted: list[tuple[str, str]], *, tmp: bool, passwd_uid:
     if passwd_uid is not None:
         path = os.path.join(root, "etc/passwd")
         if os.path.exists(path):
-            os.unlink(path) # it may be a link into the cache
+            os.unlink(path) # it may link into the cache
         with open(path, "w", encoding="ascii") as f:
             f.write(f"root:x:0:0::/:/bin/sh\napp:x:{passwd_uid}:{passwd_uid}::/:/bin/sh\n")
 
 
-# What container runtimes' default profiles forbid to those without capabilities.
+# Calls that the default profiles of container runtimes forbid to processes without capabilities.
 FORBIDDEN_CALLS = ["acct", "add_key", "bpf", "clock_settime", "delete_module", "fanotify_init", "finit_module", "fsconfig",
                    "fsmount", "fsopen", "fspick", "init_module", "kcmp", "kexec_file_load", "kexec_load", "keyctl", "mount",
                    "mount_setattr", "move_mount", "name_to_handle_at", "open_by_handle_at", "open_tree", "perf_event_open",
@@ -78,7 +78,7 @@ FORBIDDEN_CALLS = ["acct", "add_key", "bpf", "clock_settime", "delete_module", "
                    "swapon", "syslog", "umount2", "unshare", "userfaultfd", "vhangup"]
 
 
-# Docker's default capabilities, its rules for devices, and what its profile allows since Linux 4.8 or with CAP_SYS_PTRACE.
+# Docker's default capabilities, its rules for devices, and the calls that its profile allows since Linux 4.8 or with CAP_SYS_PTRACE.
 DOCKER_CAPABILITIES = tuple("CAP_" + name for name in (
     "CHOWN", "DAC_OVERRIDE", "FSETID", "FOWNER", "MKNOD", "NET_RAW", "SETGID", "SETUID", "SETFCAP", "SETPCAP", "NET_BIND_SERVICE",
     "SYS_CHROOT", "KILL", "AUDIT_WRITE"))
@@ -100,7 +100,7 @@ MASKED = {"maskedPaths": ["/proc/kcore", "/proc/keys", "/proc/timer_list", "/pro
 
 
 def mounts(wanted: list[tuple[str, str]], tmp: str = "noexec", hidepid: int = 0) -> list[dict]:
-    """Those of a container's configuration. TMP: as of a Container."""
+    """Returns the mounts of a container's configuration. TMP: as in Container."""
     return [
         {"destination": "/proc", "type": "proc", "source": "proc",
          "options": ["nosuid", "noexec", "nodev"] + ([f"hidepid={hidepid}"] if hidepid else [])},
@@ -119,7 +119,7 @@ def seccomp_profile(allowed: tuple[str, ...] = ()) -> dict:
 
 class Container:
     """A running container with one JVM, started by `runc run -d`."""
-    own_root = True # nobody else writes there
+    own_root = True # no other process writes there
 
     def __init__(self, home: str, classes: str, *arguments: str, uid: int = 103, user_namespace: bool = True,
                  read_only: bool = True, tmp: str = "noexec", hidepid: int = 0, passwd: bool = True,
@@ -127,11 +127,11 @@ class Container:
                  cgroups_path: str = "", root: str | None = None, executable: str | None = None, seccomp: bool = False,
                  overlay: bool = False, environment: tuple[str, ...] = (),
                  folders: tuple[str, ...] = (), docker: bool = False, pid_namespace: bool = True):
-        """TMP: "noexec", "exec", "read-only" (a folder of the root), "none" (no /tmp at all). ROOT: a whole root
-        file system to use as it is, with its own JDK, in place of the host's JDK bound into an empty one. SECCOMP:
-        with a filter as container runtimes set one. OVERLAY: the root is an overlay over the folder. FOLDERS: empty ones
-        right below the root. CPUS: a limit; 0: none. DOCKER: with its device rules, and its filter where the container has no CAP_SYS_ADMIN.
-        PID_NAMESPACE: false: it shares the host's."""
+        """TMP: "noexec", "exec", "read-only" (a folder of the root), "none" (no /tmp at all). ROOT: a whole root file system to use
+        unchanged, with its own JDK, in place of the host's JDK bound into an empty one. SECCOMP: with a filter like that of container
+        runtimes. OVERLAY: the root is an overlay over the folder. FOLDERS: empty ones right below the root. CPUS: a limit; 0: none.
+        DOCKER: with Docker's device rules, and with its filter if the container lacks CAP_SYS_ADMIN. PID_NAMESPACE: false: shares the
+        host's."""
         need_runc()
         self.folder = tempfile.mkdtemp(prefix="flamed-runc.")
         os.chmod(self.folder, 0o755)
@@ -140,7 +140,7 @@ class Container:
         wanted = [(classes, "/classes")] if root else binds(home, classes)
         os.mkdir(self.rootfs, 0o755)
         if root:
-            subprocess.run(["cp", "-al", root + "/.", self.rootfs], check=True) # links: nothing of it is written
+            subprocess.run(["cp", "-al", root + "/.", self.rootfs], check=True) # links: no file of it is written
         skeleton(self.rootfs, wanted, tmp=tmp != "none", passwd_uid=uid if passwd else None)
         for folder in folders:
             os.mkdir(os.path.join(self.rootfs, folder), 0o755)
@@ -160,7 +160,7 @@ class Container:
             },
         }
         if cpus:
-            # Shares: on a busy machine, too, the limit and not the other programs is what stops it.
+            # Shares of CPU: on a busy machine, too, its limit must stop it, and not other programs.
             config["linux"]["resources"]["cpu"] = {"quota": int(cpus * 100000), "period": 100000, "shares": 65536}
         if network_namespace:
             config["linux"]["namespaces"].append({"type": "network"})
@@ -173,7 +173,7 @@ class Container:
             config["linux"]["seccomp"] = seccomp_profile((*DOCKER_TRACING, *tracing))
         if not pid_namespace:
             config["linux"]["namespaces"].remove({"type": "pid"})
-        if not pid_namespace and user_namespace: # which may not mount one of the host's
+        if not pid_namespace and user_namespace: # it may not mount the host's
             config["mounts"][0] = {"destination": "/proc", "type": "bind", "source": "/proc", "options": ["rbind"]}
         self.overlaid = os.path.join(self.folder, "merged") if overlay else ""
         if overlay:
@@ -210,7 +210,7 @@ class Container:
         return ["runc", "--root", self.path("state"), *arguments]
 
     def output(self) -> str:
-        """All that the JVM wrote so far, to stdout and to stderr."""
+        """Returns all output of the JVM so far, stdout and stderr."""
         return proc.read(self.path("out")) + proc.read(self.path("err"))
 
     def stop(self) -> None:
@@ -227,7 +227,7 @@ class Container:
 
 
 class Asked(Container):
-    """One whose program takes a file as its last argument, reads lines from it, and answers each by a line."""
+    """A container with a program that takes a file as its last argument, reads lines from it, and answers each by a line."""
 
     def __init__(self, home: str, classes: str, *arguments: str, **kind):
         pipe = os.path.join(classes, "asked")
@@ -235,11 +235,11 @@ class Asked(Container):
             os.mkfifo(pipe)
             os.chmod(pipe, 0o666)
         self.pipe = os.open(pipe, os.O_RDWR)
-        self.lines = 1 # that it has written: "started"
+        self.lines = 1 # lines written so far: "started"
         super().__init__(home, classes, *arguments, "/classes/asked", **kind)
 
     def ask(self, line: str, seconds: float = 60) -> str:
-        """What it answers, within SECONDS."""
+        """Returns the answer to a line, within SECONDS."""
         os.write(self.pipe, f"{line}\n".encode())
         self.lines += 1
         proc.wait_until(lambda: proc.read(self.path("out")).count("\n") >= self.lines, seconds, f"it answers {line}")
@@ -251,8 +251,8 @@ class Asked(Container):
 
 
 def cgroup_file(pid: int, controller: str, *names: str) -> str:
-    """The path of the first of NAMES that is there in the cgroup of a process that CONTROLLER counts, of either version; skips the
-    test where there is none."""
+    """Returns the path of the first existing file of NAMES in the cgroup of a process that CONTROLLER counts, of either version. Skips the
+    test if none exists."""
     for line in proc.read(f"/proc/{pid}/cgroup").splitlines():
         number, controllers, path = line.split(":", 2)
         for folder in (f"/sys/fs/cgroup/{controller}{path}" if controller in controllers.split(",") else "",
@@ -264,12 +264,12 @@ def cgroup_file(pid: int, controller: str, *names: str) -> str:
 
 
 def memory_used(pid: int) -> int:
-    """Bytes that are charged to the memory cgroup of a process."""
+    """Returns the bytes charged to the memory cgroup of a process."""
     return int(proc.read(cgroup_file(pid, "memory", "memory.usage_in_bytes", "memory.current")))
 
 
 class Unshared:
-    """A JVM under a process that made its namespaces. It writes to the file "out" of a folder that is removed at the end."""
+    """A JVM below a process that made its namespaces. It writes to the file "out" of a folder that is removed at the end."""
     process: subprocess.Popen
     folder: str
 
@@ -298,14 +298,14 @@ class Chroot(Unshared):
 
     def __init__(self, home: str, classes: str, *arguments: str, uid: int = 103, root: str | None = None, executable: str | None = None,
                  nested: bool = False):
-        """ROOT, EXECUTABLE: as of a Container. NESTED: two pid namespaces below the host."""
+        """ROOT, EXECUTABLE: as in Container. NESTED: two pid namespaces below the host."""
         paths.need_root()
         self.folder = tempfile.mkdtemp(prefix="flamed-chroot.")
         os.chmod(self.folder, 0o755)
         source_root, root = root, os.path.join(self.folder, "rootfs")
         os.mkdir(root, 0o755)
         if source_root:
-            subprocess.run(["cp", "-al", source_root + "/.", root], check=True) # links: nothing of it is written
+            subprocess.run(["cp", "-al", source_root + "/.", root], check=True) # links: no file of it is written
         wanted = [(classes, "/classes")] if source_root else binds(home, classes)
         skeleton(root, wanted, tmp=True, passwd_uid=uid)
         script = ["set -e", f"mount -t tmpfs -o mode=1777,size=64m tmpfs {root}/tmp"]
@@ -326,8 +326,8 @@ class Chroot(Unshared):
 
 
 class NestedPids(Chroot):
-    """A JVM two pid namespaces below the host: NSpid has three numbers. Its root is the host's, but for /tmp: its pid is 1, and so was
-    that of JVMs that left files in the host's /tmp. Classes are in /tmp/classes."""
+    """A JVM two pid namespaces below the host: NSpid has three numbers. Its root is the host's, except for /tmp. Its pid is 1, like that of
+    JVMs that left files in the host's /tmp. Classes are in /tmp/classes."""
     own_root = False
 
     def __init__(self, home: str, classes: str, *arguments: str, uid: int = 103, own_proc: bool = True):
@@ -337,7 +337,7 @@ class NestedPids(Chroot):
         self.tmp = os.path.join(self.folder, "tmp")
         os.makedirs(os.path.join(self.tmp, "classes"))
         os.chmod(self.tmp, 0o1777)
-        # Mounts of other tests are copied, too, and go with their folders: better at once.
+        # Mounts of other tests are copied, too, and vanish with their folders: unmount them now.
         script = ("for other in $(awk '$5 ~ \"^/tmp/\" { print $5 }' /proc/self/mountinfo | sort -r); do umount -l $other || :; done; "
                   f"mount --bind {classes} {self.tmp}/classes && mount --rbind {self.tmp} /tmp && cd /tmp/classes && exec \"$@\"")
         with open(os.path.join(self.folder, "out"), "wb") as out:

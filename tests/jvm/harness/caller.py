@@ -9,11 +9,11 @@ from . import paths
 
 
 class Reply:
-    """What curl got."""
+    """The reply that curl got."""
 
     def __init__(self, status: int, body: bytes, cookie: str = ""):
         self.status, self.body = status, body
-        self.cookie = cookie # what Set-Cookie said
+        self.cookie = cookie # value of Set-Cookie
 
     def json(self):
         return json.loads(self.body)
@@ -23,7 +23,7 @@ class Reply:
 
 
 class Request:
-    """What ask() and ask_all() are given. CERTIFICATE: with its key, and the CA of flamed's."""
+    """The arguments of ask() and ask_all(). CERTIFICATE: with its key, and the CA of flamed's certificate."""
 
     def __init__(self, url: str, unix: str | None = None, method: str = "GET", body: str | None = None, headers: tuple[str, ...] = (),
                  certificate: tuple[str, str, str] | None = None):
@@ -38,7 +38,7 @@ class Request:
 
 
 def config(request: Request, timeout: float, mark: str) -> str:
-    """A request as curl reads it. Nothing is left of it for the next: neither its connection nor its TLS session."""
+    """Returns a request in the form of curl's configuration. The next request shares neither its connection nor its TLS session."""
     options = [("silent", ""), ("globoff", ""), ("no-sessionid", ""), ("max-time", str(timeout)), *request.options,
                ("header", "Connection: close"), ("write-out", f"\\n{mark} %{{http_code}} %header{{set-cookie}}\\n")]
     return "".join(name + (" = \"" + value.replace("\\", "\\\\").replace('"', '\\"') + '"' if value else "") + "\n" for name, value in options)
@@ -62,7 +62,7 @@ def one_curl(requests: list[Request], uid: int, gid: int | None, groups: tuple[i
 
 def ask_all(requests: list[Request], uid: int = 0, gid: int | None = None, groups: tuple[int, ...] = (), timeout: float = 60,
             wrap: tuple[str, ...] = (), at_once: int = 1) -> list[Reply]:
-    """Requests by curl as a user, AT_ONCE of them beside each other. One curl makes many: to start one takes longer than to answer it."""
+    """Makes requests by curl as a user, AT_ONCE of them in parallel. One curl makes many: starting it takes longer than an answer."""
     replies: list[Reply | None] = [None] * len(requests)
     lanes = range(min(at_once, len(requests)))
     with ThreadPoolExecutor(len(lanes)) as pool:
@@ -74,19 +74,19 @@ def ask_all(requests: list[Request], uid: int = 0, gid: int | None = None, group
 
 def ask(url: str, uid: int = 0, gid: int | None = None, groups: tuple[int, ...] = (), timeout: float = 60, wrap: tuple[str, ...] = (),
         **request) -> Reply:
-    """One request by curl as a user. REQUEST: as of a Request."""
+    """Makes one request by curl as a user. REQUEST: fields of a Request."""
     return one_curl([Request(url, **request)], uid, gid, groups, timeout, wrap)[0]
 
 
 def login_address(daemon) -> str:
-    """An address of flamed --login, asked for by root."""
+    """Returns an address of flamed --login, requested by root."""
     result = subprocess.run([paths.program("flamed"), "--login", "--listen", f"127.0.0.1:{daemon.port}", "--listen",
                              f"unix:{daemon.unix}"], capture_output=True, text=True, check=True, timeout=60)
     return result.stdout.strip()
 
 
 def log_in(daemon, uid: int = 0) -> str:
-    """The header that a browser of UID sends once it has logged in as root."""
+    """Returns the header of a browser of user UID that has logged in as root."""
     reply = ask(login_address(daemon), uid=uid)
     if reply.status != 303:
         raise AssertionError(str(reply))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Certificates of the tests' own, by openssl: a CA, and what it signs."""
+"""The tests' own certificates, by openssl: a CA, and the certificates that it signs."""
 import ctypes
 import os
 import subprocess
@@ -10,7 +10,7 @@ def openssl(*arguments: str, text: str | None = None) -> str:
 
 
 class Authority:
-    """A CA in FOLDER, with keys of elliptic curves: they are made in no time."""
+    """A CA in FOLDER. Its keys are of elliptic curves, which are made quickly."""
 
     def __init__(self, folder: str, name: str):
         self.folder, self.name = folder, name
@@ -21,7 +21,7 @@ class Authority:
 
     def sign(self, name: str, subject: str, san: str = "", usage: str = "serverAuth", ended: bool = False,
              ends: str = "20200102000000Z", rsa: bool = False) -> tuple[str, str]:
-        """A certificate and its key: their paths. ENDED: its time is over, or over at ENDS. RSA: its key has 2,048 bits of that."""
+        """Makes a certificate and its key; returns their paths. ENDED: it has expired, or expires at ENDS. RSA: with a key of 2,048 bits."""
         cert, key, request = (os.path.join(self.folder, name + end) for end in (".pem", ".key", ".csr"))
         extensions = f"extendedKeyUsage={usage}\n" + (f"subjectAltName={san}\n" if san else "")
         with open(request + ".ext", "w", encoding="utf-8") as f:
@@ -46,7 +46,7 @@ class Authority:
 
 
 def bcrypt(password: str, cost: int) -> str:
-    """A hash of PASSWORD, by libxcrypt."""
+    """Returns a hash of PASSWORD, by libxcrypt."""
     library = ctypes.CDLL("libcrypt.so.1")
     library.crypt.restype = library.crypt_gensalt.restype = ctypes.c_char_p
     salt = library.crypt_gensalt(b"$2b$", ctypes.c_ulong(cost), None, 0)

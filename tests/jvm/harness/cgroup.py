@@ -9,7 +9,7 @@ from . import proc
 
 
 class Memory:
-    """One that counts memory. WRAP goes before a command line that is to run in it."""
+    """A cgroup that counts memory. WRAP: the prefix of a command line that runs in it."""
     ROOTS = (("/sys/fs/cgroup/memory", "memory.usage_in_bytes"), ("/sys/fs/cgroup", "memory.current"))
 
     def __init__(self):
@@ -30,13 +30,13 @@ class Memory:
         return int(proc.read(f"{self.path}/{self.file}"))
 
     def limit(self, bytes_: int | None) -> None:
-        """None: there is none."""
+        """Sets the limit; None: no limit."""
         v2 = self.file == "memory.current"
         with open(f"{self.path}/{'memory.max' if v2 else 'memory.limit_in_bytes'}", "w", encoding="ascii") as f:
             f.write(str(bytes_) if bytes_ else "max" if v2 else "-1")
 
     def kills(self) -> int:
-        """Processes that the kernel ended because memory had."""
+        """Returns how many processes the kernel killed for lack of memory."""
         text = proc.read(f"{self.path}/{'memory.events' if self.file == 'memory.current' else 'memory.oom_control'}")
         return int(re.search(r"^oom_kill (\d+)", text, re.M)[1])
 

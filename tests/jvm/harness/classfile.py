@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Changes names in a class file: its constant pool holds them with a length each, so any bytes fit."""
+"""Changes names in a class file. Its constant pool stores each name with a length, so any bytes fit."""
 import struct
 
-# Bytes that follow the tag of each kind of constant; Utf8 (1) is told apart by its length.
+# Bytes that follow the tag of each kind of constant. Utf8 (1) has its own length.
 SIZES = {3: 4, 4: 4, 5: 8, 6: 8, 7: 2, 8: 2, 9: 4, 10: 4, 11: 4, 12: 4, 15: 3, 16: 2, 17: 4, 18: 4, 19: 2, 20: 2}
 
 
 def rename(data: bytes, names: dict[bytes, bytes]) -> bytes:
-    """DATA with every Utf8 constant that is a key of NAMES replaced by its value."""
+    """Returns DATA with every Utf8 constant that is a key of NAMES replaced by its value."""
     count, = struct.unpack_from(">H", data, 8)
     out, position, index = bytearray(data[:10]), 10, 1
     while index < count:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the checks of the HTTP contract share: one flamed, a JVM on the host, two in containers, and one that died."""
+"""Shared by the checks of the HTTP contract: one flamed, a JVM on the host, two in containers, and one that ended."""
 import atexit
 import gzip
 import json
@@ -16,8 +16,7 @@ from .daemon import Answer, Daemon
 
 TIME = re.compile(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{9}Z$")
 FACTS = ("X-Flamed-Samples", "X-Flamed-Lost", "X-Flamed-Unknown", "X-Flamed-Truncated")
-# name -> content type, without charset: of every row of the table, and of the formats that clients rely on, whatever the table
-# says.
+# name -> content type, without charset: of every row of the table, and of formats that clients rely on even if the table lacks them.
 with open(os.path.join(paths.TREE, "daemon/render/formats.def"), encoding="ascii") as table:
     TABLE = dict(re.findall(r'^FORMAT\((\w+), "([^;"]+)', table.read(), re.M))
 FORMATS = TABLE | {
@@ -27,9 +26,9 @@ FORMATS = TABLE | {
 
 
 class World:
-    """Started by the first test of this process that needs it, stopped at its end."""
+    """Started by the first test of this process that needs it, stopped at the process's end."""
     _instance: "World | None" = None
-    _failed = "" # why it could not be made, so that no other test tries again
+    _failed = "" # why making it failed, so that no other test tries again
 
     @classmethod
     def get(cls) -> "World":
@@ -48,7 +47,7 @@ class World:
     def end(self) -> None:
         try:
             self.stop()
-        except Exception: # flamed did not end well: atexit alone would not make the test fail
+        except Exception: # flamed ended badly: atexit alone would not make the test fail
             traceback.print_exc()
             os._exit(1)
 
@@ -77,11 +76,11 @@ class World:
                             "-XX:CompileCommand=dontinline,Contract::mix", "-XX:CompileCommand=inline,Contract::stir",
                             "-Dpassword=hunter2", "-cp", classes.folder, "Contract", "first", "second argument")
         self.stops.append(self.host.stop)
-        alike = secrets.token_hex(4)  # eight digits are of both, and the ninth tells them apart
+        alike = secrets.token_hex(4)  # both ids share eight digits, and differ in the ninth
         self.ident, self.twin_ident = (alike + ninth + secrets.token_hex(28)[1:]
                                        for ninth in random.sample("0123456789abcdef", 2))
         self.pod = "12345678-1234-1234-1234-" + secrets.token_hex(6)
-        arguments = ["-Drest=45", "-Xmx64m", "-cp", "/classes", self.spin.main] # they leave most of the processors to the rest
+        arguments = ["-Drest=45", "-Xmx64m", "-cp", "/classes", self.spin.main] # they leave most of the processors to other tests
         self.inside = bundle.Container(home, self.spin.folder, *arguments, cgroups_path=f"/docker/{self.ident}")
         self.stops.append(self.inside.stop)
         newest = paths.jdks().get(25, home)
@@ -120,7 +119,7 @@ class ContractCase(unittest.TestCase):
         return self.get(path, **{"seconds": 0.3, "hz": 199, "format": form, **parameters})
 
     def problem(self, answer: Answer, status: int | tuple[int, ...], *words: str, parameter: str | None = None) -> dict:
-        """Holds ANSWER against RFC 9457 and the contract; the document."""
+        """Checks ANSWER against RFC 9457 and the contract. Returns the document."""
         self.assertIn(answer.status, (status,) if isinstance(status, int) else status, str(answer))
         self.assertEqual(answer.headers["Content-Type"], "application/problem+json", str(answer))
         document = answer.json()
@@ -146,14 +145,14 @@ class ContractCase(unittest.TestCase):
             return document
 
     def facts(self, answer: Answer) -> dict[str, int]:
-        """The headers that every profile has, as numbers."""
+        """Returns the headers that every profile has, as numbers."""
         for name in FACTS:
             self.assertRegex(answer.headers.get(name, ""), r"^\d+$", f"{name}: {answer.headers.items()}")
         return {name: int(answer.headers[name]) for name in FACTS}
 
 
 def folded(answer: Answer) -> dict[tuple[str, ...], int]:
-    """Stacks of a collapsed profile, root first."""
+    """Returns the stacks of a collapsed profile, root first."""
     found = {}
     for line in answer.text.splitlines():
         stack, _, number = line.rpartition(" ")
@@ -162,7 +161,7 @@ def folded(answer: Answer) -> dict[tuple[str, ...], int]:
 
 
 def protobuf(data: bytes) -> list[tuple[int, int | bytes]]:
-    """Fields of a message: (number, value), where a value is a number or bytes."""
+    """Returns the fields of a message as (number, value). A value is a number or bytes."""
     def varint(i: int) -> tuple[int, int]:
         value = shift = 0
         while True:
@@ -189,7 +188,7 @@ def protobuf(data: bytes) -> list[tuple[int, int | bytes]]:
 
 
 class Pprof:
-    """As much of profile.proto as the contract speaks of."""
+    """The parts of profile.proto that the contract names."""
 
     def __init__(self, body: bytes):
         fields = protobuf(gzip.decompress(body))
@@ -205,7 +204,7 @@ class Pprof:
 
     @property
     def counts(self) -> int:
-        """The sum of the first value of each sample."""
+        """Returns the sum of the first value of each sample."""
         return sum(packed(sample[2])[0] if isinstance(sample[2], bytes) else sample[2] for sample in self.samples)
 
 
@@ -221,7 +220,7 @@ def packed(data: bytes) -> list[int]:
 
 
 def exposition(text: str) -> dict[str, dict[str, float]]:
-    """Prometheus text, strictly: metric -> labels as text -> value."""
+    """Parses Prometheus text strictly: metric -> labels as text -> value."""
     label = r'[a-zA-Z_][a-zA-Z0-9_]*="(?:[^"\\\n]|\\[\\n"])*"'
     line = re.compile(rf"^([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{{({label}(?:,{label})*,?)?\}})? (\S+)$")
     found: dict[str, dict[str, float]] = {}

@@ -18,7 +18,7 @@ from .profile import Profile
 
 
 def free_port() -> int:
-    """One that is free on both addresses of localhost: flamed takes them together."""
+    """Returns a port that is free on both addresses of localhost: flamed uses both."""
     while True:
         with socket.socket() as s:
             s.bind(("127.0.0.1", 0))
@@ -28,7 +28,7 @@ def free_port() -> int:
                     other.bind(("::1", port))
             except OSError as e:
                 if e.errno == errno.EADDRINUSE:
-                    continue # else there is no IPv6
+                    continue # no IPv6 here
             return port
 
 
@@ -36,7 +36,7 @@ LATE = re.compile(r" begins [\d.]+ s into this profile:| is not in this profile:
 
 
 class Answer:
-    """A whole HTTP answer."""
+    """A complete HTTP answer."""
 
     def __init__(self, status: int, headers: http.client.HTTPMessage, body: bytes):
         self.status, self.headers, self.body = status, headers, body
@@ -54,7 +54,7 @@ class Answer:
 
     @property
     def late(self) -> bool:
-        """Whether the kernel, on a busy machine, had not put in place in time what an event needs: the next capture finds it there."""
+        """Returns true if the kernel of a busy machine had not prepared an event in time. The next capture then finds it ready."""
         return any(LATE.search(warning) for warning in self.warnings)
 
     def __str__(self) -> str:
@@ -62,7 +62,7 @@ class Answer:
 
 
 class Daemon:
-    """Starts flamed. WRAP goes before its command line (unshare, setpriv, ...). STORE: a folder that outlives it."""
+    """Starts flamed. WRAP: prefix of its command line (unshare, setpriv, ...). STORE: a folder that outlives flamed."""
 
     def __init__(self, *arguments: str, wrap: list[str] | None = None, wait: bool = True, store: str | None = None):
         paths.need_root()
@@ -87,7 +87,7 @@ class Daemon:
                 raise
 
     def wait_ready(self, timeout: float = 20, statuses: tuple[int, ...] = (200,)) -> Answer:
-        """Waits until /readyz gives one of STATUSES, and no longer says that the BPF programs are being loaded."""
+        """Waits until /readyz returns one of STATUSES, and no longer reports that the BPF programs are being loaded."""
         end = time.monotonic() + timeout * proc.PATIENCE
         last: object = "nothing listens"
         while time.monotonic() < end:
@@ -103,8 +103,8 @@ class Daemon:
         raise TimeoutError(f"flamed is not ready: {last}\n{self.log()}")
 
     def problems(self, what: str = "") -> list[str]:
-        """The sentences of /readyz about WHAT, or all. Over the Unix socket, since flamed knows its clients there at once; over TCP it
-        may not yet."""
+        """Returns the sentences of /readyz about WHAT, or all. Uses the Unix socket, where flamed knows its clients at once; over TCP it
+        may not know them yet."""
         return [p["detail"] for p in self.get("/readyz", unix=True).json()["problems"] if what in ("", p["what"])]
 
     def log(self) -> str:
@@ -114,7 +114,7 @@ class Daemon:
     # ---- its processes ----
 
     def processes(self) -> dict[str, list[int]]:
-        """Program name -> pids, of all of flamed's processes. The namer is flamed's program by another name."""
+        """Returns program name -> pids, of all of flamed's processes. The namer is flamed's program with another name."""
         found: dict[str, list[int]] = {}
         for pid in proc.descendants(self.process.pid):
             namer = proc.read(f"/proc/{pid}/cmdline").startswith("flamed-namer\0")
@@ -125,7 +125,7 @@ class Daemon:
         return [pid for name, pids in self.processes().items() if name.startswith("flamed") for pid in pids]
 
     def perf_events(self) -> int:
-        """How many perf events flamed's processes hold open."""
+        """Returns the number of perf events that flamed's processes hold open."""
         count = 0
         for pid in self.pids():
             try:
@@ -139,20 +139,20 @@ class Daemon:
         return count
 
     def cost(self) -> dict[str, dict[str, float]]:
-        """CPU seconds so far and memory of each process, by program and pid."""
+        """Returns CPU seconds so far and memory of each process, by program and pid."""
         return {f"{name}[{pid}]": {"cpu_s": proc.cpu_seconds(pid), "rss_kib": proc.memory_kib(pid),
                                    "peak_kib": proc.memory_kib(pid, "VmHWM")}
                 for name, pids in self.processes().items() for pid in pids if name.startswith("flamed")}
 
     def top(self) -> int:
-        """Its topmost process: what a wrapper started, else what we started."""
+        """Returns its topmost process: the one that a wrapper started, else the one that this test started."""
         return next((pid for pid in proc.descendants(self.process.pid) if proc.exe(pid).startswith("flamed")),
                     self.process.pid)
 
     def stop(self, check: bool = True) -> None:
         status = None
         if self.process.poll() is None:
-            os.kill(self.top(), signal.SIGTERM) # unshare does not pass it on
+            os.kill(self.top(), signal.SIGTERM) # unshare does not pass the signal on
             try:
                 status = self.process.wait(15 * proc.PATIENCE)
             except subprocess.TimeoutExpired:
@@ -187,7 +187,7 @@ class Daemon:
 
     def request(self, method: str, path: str, *, headers: dict[str, str] | None = None, body: bytes | None = None,
                 timeout: float = 60, unix: bool = False, **parameters) -> Answer:
-        """PARAMETERS are appended to PATH as a query; a list repeats its parameter."""
+        """Sends a request. PARAMETERS are appended to PATH as a query; a list repeats its parameter."""
         if parameters:
             path += ("&" if "?" in path else "?") + urllib.parse.urlencode(parameters, doseq=True)
         connection = self.connection(timeout * proc.PATIENCE, unix)
@@ -199,7 +199,7 @@ class Daemon:
             connection.close()
 
     def get(self, path: str, **arguments) -> Answer:
-        """Asks again, as Retry-After says, where the kernel has not put in place in time what a capture needs."""
+        """Sends a GET. Repeats it as Retry-After says if the kernel has not prepared the capture in time."""
         return self.when_in_place("GET", path, **arguments)
 
     def when_in_place(self, method: str, path: str, **arguments) -> Answer:
@@ -210,7 +210,7 @@ class Daemon:
                 return answer
 
     def taken(self, **arguments) -> Answer:
-        """The answer of a capture whose events were all in place when it began."""
+        """Returns the answer of a capture with all events ready when it began."""
         answers: list[Answer] = []
 
         def in_time() -> bool:
@@ -220,7 +220,7 @@ class Daemon:
         return answers[-1]
 
     def profile(self, *, seconds: float = 3, timeout: float | None = None, **parameters) -> Profile:
-        """A finished profile, by format=json with lines and threads. Fails unless the status is 200."""
+        """Returns a finished profile, by format=json with lines and threads. Fails unless the status is 200."""
         parameters = {"seconds": seconds, "format": "json", "lines": 1, "threads": 1, **parameters}
         answer = self.taken(timeout=timeout or float(seconds) + 15, **parameters)
         if answer.status != 200:
@@ -236,14 +236,15 @@ class Daemon:
         return Capture(self, answer.headers["Location"])
 
     def raw(self, data: bytes, timeout: float = 10, first: float | None = None) -> bytes:
-        """Sends bytes as they are; whatever comes back until the other side closes or is silent for TIMEOUT, FIRST before the first."""
+        """Sends bytes unchanged. Returns all received bytes, until the other side closes or is silent for TIMEOUT (FIRST before the first
+        byte)."""
         with socket.create_connection(("127.0.0.1", self.port), timeout=10) as s:
             s.settimeout(first or timeout)
             got = b""
             try:
                 s.sendall(data)
             except OSError:
-                pass # refused early: the answer is what matters
+                pass # refused early: the answer matters
             try:
                 while chunk := s.recv(65536):
                     got += chunk
@@ -254,13 +255,13 @@ class Daemon:
 
 
 class Capture:
-    """A capture under way."""
+    """A running capture."""
 
     def __init__(self, daemon: Daemon, path: str):
         self.daemon, self.path = daemon, path
 
     def stop(self, lines: int = 1) -> Profile:
-        """Ends it; what it holds, as Daemon.profile() gives it."""
+        """Ends the capture. Returns its profile, like Daemon.profile()."""
         answer = self.daemon.request("POST", self.path + "/stop")
         if answer.status not in (200, 202, 204):
             raise AssertionError(f"stop: {answer}")

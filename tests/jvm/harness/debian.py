@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs of Debian packages that tests read our formats with and that nobody wants installed (prometheus would start a
-server of its own): unpacked into tests/.cache, and kept between runs."""
+"""Programs of Debian packages that read flamed's formats in tests, and that should not be installed (prometheus would start a server of its
+own). They are unpacked into tests/.cache, and kept between runs."""
 import os
 import shutil
 import subprocess
@@ -11,7 +11,7 @@ from . import debroot, paths
 
 
 def unpacked(package: str) -> str:
-    """The folder that holds the package's files; skips the test where it cannot be had."""
+    """Returns the folder with the package's files. Skips the test if they are not available."""
     folder = os.path.join(paths.CACHE, package)
     if os.path.isdir(folder):
         return folder
@@ -33,5 +33,5 @@ def unpacked(package: str) -> str:
 
 
 def program(package: str, name: str) -> str:
-    """A program of it, on this machine already or unpacked."""
+    """Returns a program of the package, from this machine or unpacked."""
     return shutil.which(name) or os.path.join(unpacked(package), "usr/bin", name)

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Debian packages taken out into a folder of their own, where nothing of the machine is changed; kept in tests/.cache
-between runs."""
+"""Debian packages unpacked into a folder of their own, without changing the machine. Kept in tests/.cache between runs."""
 import os
 import shutil
 import subprocess
@@ -12,7 +11,7 @@ KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
 
 
 def mirror() -> str:
-    """The Debian mirror that this machine uses."""
+    """Returns the Debian mirror that this machine uses."""
     text = subprocess.run(["apt-get", "indextargets", "--format", "$(REPO_URI) $(RELEASE) $(COMPONENT)", "Created-By: Packages"],
                           capture_output=True, text=True).stdout
     for line in text.splitlines():
@@ -23,8 +22,8 @@ def mirror() -> str:
 
 
 class Apt:
-    """apt with lists, state and cache of its own in the folder WORK: it knows SUITE of this machine's mirror and nothing else,
-    and no package as installed. What it cannot get skips the test."""
+    """apt with its own lists, state and cache in the folder WORK. It knows only SUITE of this machine's mirror, and no installed package.
+    Skips the test if a download fails."""
 
     def __init__(self, work: str, suite: str):
         for part in ("lists/partial", "cache/archives/partial"):
@@ -39,7 +38,7 @@ class Apt:
         self.get("update")
 
     def get(self, *arguments: str) -> str:
-        """Runs apt-get in the folder WORK. Returns what it printed."""
+        """Runs apt-get in the folder WORK. Returns its output."""
         return self.run("apt-get", *arguments)
 
     def run(self, program: str, *arguments: str) -> str:
@@ -51,8 +50,8 @@ class Apt:
 
 
 def root(name: str, suite: str, packages: list[str], proof: str, leave_out: tuple[str, ...] = ()) -> str:
-    """The folder tests/.cache/NAME with PACKAGES of SUITE and what they depend on, but no package whose name begins with
-    one of LEAVE_OUT; it holds the file PROOF. Skips the test where they cannot be had."""
+    """Returns the folder tests/.cache/NAME with PACKAGES of SUITE and their dependencies, except packages with a name that begins with one
+    of LEAVE_OUT. It contains the file PROOF. Skips the test if they are not available."""
     folder = os.path.join(paths.CACHE, name)
     if os.path.lexists(folder + proof):
         return folder
@@ -87,7 +86,7 @@ def extract(package: str, folder: str) -> None:
 
 
 def own_links(folder: str) -> None:
-    """Links to absolute paths lead into FOLDER from now on: for what is run without a chroot."""
+    """Makes links to absolute paths lead into FOLDER, for programs that run without a chroot."""
     for where, folders, files in os.walk(folder):
         for name in folders + files:
             path = os.path.join(where, name)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""For tests of one event. Where this machine lacks it they are skipped, with the reason that flamed gives."""
+"""For tests of one event. If this machine lacks it, they are skipped with the reason that flamed gives."""
 import os
 import typing
 import unittest
@@ -15,7 +15,7 @@ def skip_without(daemon: Daemon, name: str) -> None:
 
 
 def daemon_with(test: type[unittest.TestCase], name: str) -> Daemon:
-    """A daemon without flight recorder, which ends with the tests of the class."""
+    """Makes a daemon without flight recorder, which ends with the tests of the class."""
     daemon = Daemon("--recorder-hz", "0")
     test.addClassCleanup(daemon.stop)
     skip_without(daemon, name)
@@ -27,7 +27,7 @@ class WithEvent(jvm.WithClasses):
     TRIES = 5
 
     def unlost(self, take: typing.Callable[[], typing.Any], profile_of=lambda taken: taken):
-        """What TAKE() gives, the first time that no sample of its profile is lost: a busy machine reads some too late."""
+        """Returns the first result of TAKE() without lost samples: a busy machine reads some too late."""
         for _ in range(self.TRIES):
             taken = take()
             if profile_of(taken).quality["lost"] == 0:
@@ -42,7 +42,7 @@ class WithEvent(jvm.WithClasses):
 
 
 class Contained:
-    """A program of tests/jvm/java in a container, which reads what it is to do from a pipe. FOLDER: of its classes, as the host sees it."""
+    """A program of tests/jvm/java in a container, which reads commands from a pipe. FOLDER: of its classes, on the host."""
     program = ""
     options: tuple[str, ...] = ()
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A FUSE file system whose server answers as it is told (native/fuse_file.c)."""
+"""A FUSE file system with a server that answers as it is told (native/fuse_file.c)."""
 import os
 import subprocess
 import tempfile
@@ -26,20 +26,20 @@ class File:
             raise RuntimeError("FUSE cannot be mounted")
 
     def silence(self, kinds: str) -> None:
-        """Requests of KINDS (letters, see fuse_file.c) get no answer from now on."""
+        """Leaves requests of KINDS (letters, see fuse_file.c) unanswered from now on."""
         self.server.stdin.write(kinds)
         self.server.stdin.flush()
 
     def slow_down(self) -> None:
-        """Each read waits for 30 ms from now on."""
+        """Makes each read wait for 30 ms from now on."""
         self.silence("w")
 
     def wait_asked(self) -> str:
-        """Waits for a request that gets no answer: its kind."""
+        """Waits for a request that gets no answer. Returns its kind."""
         return self.server.stdout.readline().strip()
 
     def answer(self) -> None:
-        """All that waits is answered, and what comes."""
+        """Answers all waiting and future requests."""
         self.silence("-")
 
     def close(self) -> None:

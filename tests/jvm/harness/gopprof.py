@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `go tool pprof` says of a profile, as counters: -traces, -top and -peek, and the same of our collapsed text."""
+"""The view that `go tool pprof` has of a profile, as counters: -traces, -top and -peek. Also the same from flamed's collapsed text."""
 import collections
 import os
 import re
@@ -23,7 +23,7 @@ def clean(name: str) -> str:
 
 
 def traces(path: str) -> collections.Counter:
-    """Stacks, root first."""
+    """Returns stacks, root first."""
     found: collections.Counter = collections.Counter()
     for block in tool("-traces", *ALL, path).split("-----------+" + "-" * 55 + "\n")[1:]:
         stack: list[str] = []
@@ -43,7 +43,7 @@ def traces(path: str) -> collections.Counter:
 
 
 def top(path: str) -> dict[str, tuple[int, int]]:
-    """Name -> samples of its own, samples with what it called."""
+    """Returns name -> samples of its own, samples with its callees."""
     rows = {}
     for line in tool("-top", *ALL, path).split("cum%\n", 1)[1].splitlines():
         own, _, _, total, _, name = line.split(None, 5)
@@ -52,7 +52,7 @@ def top(path: str) -> dict[str, tuple[int, int]]:
 
 
 def peek(path: str, name: str) -> tuple[collections.Counter, collections.Counter]:
-    """Samples by caller and by callee of the function called NAME."""
+    """Returns samples by caller and by callee of the function NAME."""
     callers: collections.Counter = collections.Counter()
     callees: collections.Counter = collections.Counter()
     text = tool("-peek", "^" + re.escape(name) + "$", *ALL, path)
@@ -68,7 +68,7 @@ def peek(path: str, name: str) -> tuple[collections.Counter, collections.Counter
 
 
 def collapsed(text: str) -> collections.Counter:
-    """Stacks, root first, of format=collapsed."""
+    """Returns stacks, root first, of format=collapsed."""
     found: collections.Counter = collections.Counter()
     for line in text.splitlines():
         stack, count = line.rsplit(" ", 1)

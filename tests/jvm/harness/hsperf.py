@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A JVM's own counters, out of the file that it keeps in /tmp/hsperfdata_USER, and what /heap and /metrics must say of them."""
+"""A JVM's own counters, from its file in /tmp/hsperfdata_USER, and the values that /heap and /metrics must have."""
 import glob
 import os
 import re
@@ -26,7 +26,7 @@ def parse(data: bytes) -> dict[str, int | str]:
 
 
 def read(pid: int) -> dict[str, int | str]:
-    """The file of a JVM, which may be in a container."""
+    """Returns the file of a JVM, which may be in a container."""
     files = glob.glob(f"/proc/{pid}/root/tmp/hsperfdata_*/{proc.ns_pids(pid)[-1]}")
     with open(files[0], "rb") as f:
         return parse(f.read())
@@ -34,7 +34,7 @@ def read(pid: int) -> dict[str, int | str]:
 
 @contextmanager
 def standing(pid: int):
-    """What it counts does not change in between."""
+    """Stops the JVM, so that its counters do not change meanwhile."""
     os.kill(pid, signal.SIGSTOP)
     try:
         proc.wait_until(lambda: proc.is_stopped(pid), 10, "it is stopped")
@@ -44,7 +44,7 @@ def standing(pid: int):
 
 
 def numbers(counters: dict, kind: str) -> list[int]:
-    """Of its generations, or collectors: ZGC leaves some out."""
+    """Returns the numbers of its generations, or collectors: ZGC lacks some."""
     return [i for i in range(10) if f"sun.gc.{kind}.{i}.name" in counters]
 
 
@@ -57,7 +57,7 @@ def both(counters: dict, kind: str) -> int:
 
 
 def pools(counters: dict) -> dict[str, tuple[int, int, int]]:
-    """Name of a space -> used, committed, most."""
+    """Returns name of a space -> used, committed, most."""
     found = {}
     for key, used in counters.items():
         match = re.fullmatch(r"sun\.gc\.generation\.(\d+)\.space\.(\d+)\.used", key)
@@ -77,7 +77,7 @@ def check_heap(test: unittest.TestCase, counters: dict, heap: dict) -> None:
     told = {f'{g["name"]} {s["name"]}': pool(s) for g in heap["generations"] for s in g["spaces"]}
     told |= {heap[name]["name"]: pool(heap[name]) for name in ("metaspace", "class_space")}
     test.assertEqual(told, pools(counters))
-    test.assertEqual(heap["policy"], counters.get("sun.gc.policy.name", "")) # ZGC has none
+    test.assertEqual(heap["policy"], counters.get("sun.gc.policy.name", "")) # ZGC has no such counter
     for i, generation in zip(numbers(counters, "generation"), heap["generations"], strict=True):
         test.assertEqual((generation["committed"], generation["max"]),
                          (counters[f"sun.gc.generation.{i}.capacity"], counters[f"sun.gc.generation.{i}.maxCapacity"]))
@@ -99,7 +99,7 @@ def check_heap(test: unittest.TestCase, counters: dict, heap: dict) -> None:
 
 
 def metrics(daemon: Daemon, pid: int) -> dict[tuple[str, str], float]:
-    """(family, value of its last label where it has one of its own) -> value, of one JVM."""
+    """Returns (family, value of its last label if it has its own) -> value, of one JVM."""
     found = {}
     own = re.compile(r'(flamed_jvm_\w+)\{pid="%d",main="[^"]*",container="[^"]*",pod="[^"]*",namespace="[^"]*",service="[^"]*"(?:,\w+="([^"]*)")?\} (\S+)' % pid)
     for line in daemon.get("/metrics").text.splitlines():
@@ -110,13 +110,14 @@ def metrics(daemon: Daemon, pid: int) -> dict[tuple[str, str], float]:
 
 
 def paused(counters: dict, version: int) -> tuple[int, float, float]:
-    """Safepoints so far; seconds of them, and until their threads had stopped. JDK 13 and later count what comes behind that apart."""
+    """Returns the safepoints so far, their seconds, and the seconds until their threads had stopped. JDK 13 and later count the time after
+    the operation separately."""
     whole, reach = (seconds(counters, "sun.rt." + key) for key in ("safepointTime", "safepointSyncTime"))
     return counters["sun.rt.safepoints"], whole + reach if version >= 13 else whole, reach
 
 
 def histograms(daemon: Daemon, pid: int) -> dict[str, dict[str, float]]:
-    """Those of safepoints, by the end of their name: "count", "sum", and each bucket by its bound."""
+    """Returns the histograms of safepoints, by the end of their name: "count", "sum", and each bucket by its bound."""
     found: dict[str, dict[str, float]] = {}
     own = re.compile(r'flamed_jvm_(pause|time_to_safepoint)_seconds_(\w+)\{pid="%d",.*?(?:,le="([^"]*)")?\} (\S+)' % pid)
     for line in daemon.get("/metrics").text.splitlines():
@@ -148,7 +149,7 @@ def expected_metrics(counters: dict) -> dict[tuple[str, str], float]:
 
 
 def check(test: unittest.TestCase, daemon: Daemon, pid: int) -> dict:
-    """While this JVM is stopped, /heap and /metrics say what its file says. Returns the answer of /heap."""
+    """Checks that /heap and /metrics equal the file of a stopped JVM. Returns the answer of /heap."""
     with standing(pid):
         counters = read(pid)
         answer = daemon.get(f"/api/v1/jvms/{pid}/heap")
@@ -162,7 +163,7 @@ def check(test: unittest.TestCase, daemon: Daemon, pid: int) -> dict:
             return {key: (told.get(key), value) for key, value in wanted.items()
                     if key not in told or abs(told[key] - value) > 1e-6 * max(1, abs(value))}
 
-        try: # they are read every 5 s
+        try: # counters are read every 5 s
             proc.wait_until(lambda: not differing(), 20, "the metrics are those of now", interval=0.5)
         except Exception:
             test.assertEqual(differing(), {})

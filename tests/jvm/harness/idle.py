@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How long answers take on a machine as busy as it is: those of a server that does nothing else, and what threads of flamed waited for
-a processor."""
+"""Measures how long answers take on a machine under its present load: those of an idle server, and how long threads of flamed waited for a
+processor."""
 import contextlib
 import http.client
 import os
@@ -21,22 +21,21 @@ server = http.server.HTTPServer(("127.0.0.1", 0), Handler)
 print(server.server_port, flush=True)
 server.serve_forever()
 """
-# Threads that an answer of flamed's takes one after the other, where the server here has one: those of connections and of requests,
+# Threads that an answer of flamed needs one after the other, where the idle server has one: those of connections and requests,
 HOPS = 2
-ENGINE_HOPS = 4 # and the engine's and a reader's where the engine is asked
+ENGINE_HOPS = 4 # and those of the engine and a reader, if the engine is asked
 
 
-# Threads that every answer needs turns of; "flamed-work" is none: such a thread works for one client at a time.
+# Threads that every answer needs. "flamed-work" is not one: such a thread works for one client at a time.
 COMMON_THREADS = {"flamed-net", "flamed-callers", "MHD-worker", "flamed-engine", "flamed-lookout", "flamed-reader", "flamed-broker"}
 
 
 class Queued:
-    """How long one of flamed's COMMON_THREADS was ready to run without a processor, while this was entered: the machine's part of a
-    wait. Threads of PIDS."""
+    """Measures how long one of flamed's COMMON_THREADS was ready to run without a processor: the machine's part of a wait. Threads of PIDS."""
 
     def __init__(self, pids: list[int]):
         self.pids = pids
-        self.worst = 0.0 # seconds, of the thread with most
+        self.worst = 0.0 # seconds, of the worst thread
 
     def read(self) -> dict[int, int]:
         found = {}
@@ -70,7 +69,8 @@ class IdleServer:
             self.worst = max(self.worst, machine.given())
 
     def limit(self, seconds: float, hops: int = HOPS, queued: float = 0) -> float:
-        """What an answer that is due after SECONDS may take on this machine, if a thread of flamed was QUEUED for so long meanwhile."""
+        """Returns the time limit on this machine for an answer that is due after SECONDS, if a thread of flamed was QUEUED for that long
+        meanwhile."""
         return seconds + hops * max(self.worst, queued)
 
     def __enter__(self) -> "IdleServer":

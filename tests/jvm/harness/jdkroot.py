@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Debian root file systems with a JDK that this machine's release has not. Their C library is newer than the host's: no
-such JDK would start on the host."""
+"""Debian root file systems with a JDK that this machine's release lacks. Their C library is newer than the host's, so such a JDK cannot
+start on the host."""
 import os
 import shutil
 import subprocess
@@ -18,16 +18,16 @@ def java(version: int) -> str:
 
 
 def root(version: int) -> str:
-    """The folder of a root with that JDK; skips the test where it cannot be had."""
+    """Returns the folder of a root with that JDK. Skips the test if it is not available."""
     return debroot.root(f"jdk-{version}", SUITES[version], [f"openjdk-{version}-jre-headless"], java(version))
 
 
-ALONE = 'mount -t proc proc "$0/proc" && exec chroot "$0" "$@"' # in mounts of its own
+ALONE = 'mount -t proc proc "$0/proc" && exec chroot "$0" "$@"' # in a mount namespace of its own
 
 
 def alone(version: int, classes: str) -> tuple[str, str, list[str]]:
-    """Where a JDK lies, and where CLASSES, as a program sees it that is started by the command which comes with them. A JDK that
-    the machine has not gets a root in CLASSES."""
+    """Returns the places of a JDK and of CLASSES, as seen by a program that is started by the returned command. A JDK that the machine
+    lacks gets a root in CLASSES."""
     if version in paths.jdks():
         return paths.jdk(version), classes, []
     new = os.path.join(classes, f"root-{version}")
@@ -39,7 +39,7 @@ def alone(version: int, classes: str) -> tuple[str, str, list[str]]:
 
 
 class EachJdk:
-    """For a TestCase: self.check(version) for each of these."""
+    """For a TestCase: calls self.check(version) for each of these."""
 
     def test_8(self):
         self.check(8)

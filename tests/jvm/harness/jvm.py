@@ -14,14 +14,14 @@ from dataclasses import dataclass
 from . import paths, proc
 
 FRAME_POINTERS = "-XX:+PreserveFramePointer"
-# A folder with classes that need no javac, for where it would take half a minute (tests/vm).
+# A folder with compiled classes, for machines on which javac would take half a minute (tests/vm).
 COMPILED = os.environ.get("FLAMED_CLASSES", "")
-KEPT = os.path.join(paths.CACHE, "classes") # a folder for what was compiled of the same texts
-SPIN_IDENT = "0a0a0a0a" # of the Spin that is kept: as long as those that are put in its place
+KEPT = os.path.join(paths.CACHE, "classes") # a folder for results of javac, by the hash of the sources
+SPIN_IDENT = "0a0a0a0a" # in the kept Spin: as long as the names that replace it
 
 
 def javac(into: str, classpath: str, release: int, files: list[str]) -> None:
-    """Without C2: it ends too early to gain by that."""
+    """Runs javac without C2: it ends too early to gain from C2."""
     compiler = paths.jdk(17) if 17 in paths.jdks() else paths.jdk(min(paths.jdks()))
     result = subprocess.run([compiler + "/bin/javac", "-J-XX:TieredStopAtLevel=1", "-J-XX:+UseSerialGC", "--release", str(release), "-nowarn",
                              "-Xlint:-options", "-g", "-proc:none", "-cp", classpath, "-sourcepath", paths.JAVA_SOURCES, "-d", into, *files],
@@ -31,7 +31,7 @@ def javac(into: str, classpath: str, release: int, files: list[str]) -> None:
 
 
 def kept(make, *texts: str) -> str:
-    """The folder of the classes that make(folder) compiles of TEXTS and of the files of tests/jvm/java."""
+    """Returns the folder of classes that make(folder) compiles from TEXTS and the files of tests/jvm/java."""
     key = hashlib.sha256()
     sources = (proc.read(os.path.join(paths.JAVA_SOURCES, name)) for name in sorted(os.listdir(paths.JAVA_SOURCES)))
     for text in (str(paths.jdks()), *texts, *sources):
@@ -44,7 +44,7 @@ def kept(make, *texts: str) -> str:
             make(made)
             os.chmod(made, 0o755)
             os.rename(made, folder)
-        except OSError: # another test was first
+        except OSError: # another test was faster
             if not os.path.isdir(folder):
                 raise
         finally:
@@ -61,8 +61,8 @@ class Classes:
         atexit.register(shutil.rmtree, self.folder, ignore_errors=True)
 
     def compile(self, *sources: str, release: int = 8) -> None:
-        """SOURCES: file names in tests/jvm/java, or absolute paths; with the classes of that folder that they use. Runs on every JDK
-        from RELEASE up."""
+        """Compiles SOURCES: file names in tests/jvm/java, or absolute paths, with the classes of that folder that they use. The result runs
+        on every JDK from RELEASE up."""
         if COMPILED and all(os.path.exists(os.path.join(COMPILED, os.path.basename(s).replace(".java", ".class"))) for s in sources):
             shutil.copytree(COMPILED, self.folder, dirs_exist_ok=True)
             return
@@ -76,7 +76,7 @@ class Classes:
 
 
 def side_by_side(test: unittest.TestCase, check, versions: tuple[int, ...] = (17, 25)) -> None:
-    """Runs check(version) for all JDKs at the same time. Each failure is reported by itself."""
+    """Runs check(version) for all JDKs at the same time. Each failure is reported separately."""
     with ThreadPoolExecutor(len(versions)) as pool:
         running = {version: pool.submit(check, version) for version in versions}
     for version, result in running.items():
@@ -97,7 +97,7 @@ class WithClasses(unittest.TestCase):
 
 @dataclass(frozen=True)
 class Spin:
-    """The workload Spin under names of this run, with the lines of its source that matter."""
+    """The workload Spin with names that are unique to this run, and the lines of its source that matter."""
     folder: str
     main: str
     method: str
@@ -114,8 +114,8 @@ class Spin:
 
 
 def make_spin(jdk: int = 17) -> Spin:
-    """Compiles Spin with a class and a method that never had a name before. In a loop that counts in ints, the compiler of
-    JDK 8 keeps no safepoint, and no debug information that anyone could read: for it, loops count in longs."""
+    """Compiles Spin with a class and a method that never had a name before. If a loop counts in ints, the compiler of JDK 8 keeps no
+    safepoint in it, and no usable debug information. For JDK 8, loops count in longs."""
     ident = SPIN_IDENT if COMPILED else secrets.token_hex(4)
     text = proc.read(os.path.join(paths.JAVA_SOURCES, "Spin.java.in"))
     main, method = f"Spin{ident}", f"hot{ident}"
@@ -143,7 +143,7 @@ def make_spin(jdk: int = 17) -> Spin:
 
 
 def spin_options(spin: Spin) -> list[str]:
-    """JVM arguments that make the compiler inline both callees, and only them, whatever its mood."""
+    """Returns JVM arguments that make the compiler inline both callees, and no other methods, independent of its heuristics."""
     simple = spin.method.rsplit(".", 1)
     return ["-XX:CompileCommand=quiet",
             f"-XX:CompileCommand=dontinline,{simple[0]}::{simple[1]}",
@@ -152,7 +152,7 @@ def spin_options(spin: Spin) -> list[str]:
 
 
 class Jvm:
-    """A JVM on the host. Waits until it printed "started"."""
+    """A JVM on the host. Waits until it prints "started"."""
 
     def __init__(self, home: str, *arguments: str, wrap: list[str] | None = None, executable: str | None = None,
                  start: str = "started", cwd: str = "/", stdin: int = subprocess.DEVNULL):
@@ -161,7 +161,7 @@ class Jvm:
                                         text=True, cwd=cwd, errors="replace")
         if start:
             line = self.process.stdout.readline()
-            while "[warning][perf,memops]" in line: # the same pid in another pid namespace, and one /tmp
+            while "[warning][perf,memops]" in line: # another JVM has the same pid in another pid namespace, and the same /tmp
                 line = self.process.stdout.readline()
             if line.strip() != start:
                 self.process.kill()
@@ -172,7 +172,7 @@ class Jvm:
         return self.process.pid
 
     def stop(self) -> tuple[str, str]:
-        """What it wrote to stdout and stderr since."""
+        """Returns its output to stdout and stderr since then."""
         self.process.kill()
         return self.process.communicate()
 
@@ -184,7 +184,7 @@ class Jvm:
 
 
 class Obedient(proc.Obeys, Jvm):
-    """A JVM whose program does what each line of its input says."""
+    """A JVM with a program that executes each line of its input."""
 
     def __init__(self, home: str, *arguments: str, **how):
         super().__init__(home, *arguments, stdin=subprocess.PIPE, **how)

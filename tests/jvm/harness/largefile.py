@@ -1,20 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ELF files with millions of symbols, which take a second to read and hundreds of MB as they lie there; and programs that run their
-code."""
+"""ELF files with millions of symbols, which take a second to read and use hundreds of MB in memory, and programs that run their code."""
 import os
 import struct
 import subprocess
 
 from . import native, proc
 
-EACH = 40 # bytes of a function
-CODE = 4096 # where it begins, in the file and as an address
+EACH = 40 # bytes per function
+CODE = 4096 # where the code begins, in the file and as an address
 # push rbp; mov rbp, rsp; mov ecx, 1 << 24; 1: dec ecx; jnz 1b; pop rbp; ret
 SPIN = bytes.fromhex("55 4889e5 b900000001 ffc9 75fc 5d c3")
 
 
 def write(path: str, count: int, name: str) -> int:
-    """An ELF file of COUNT functions of EACH bytes, of which the first one spins. NAME, with "%08d" in it, is what they are called. Its
+    """Writes an ELF file of COUNT functions with EACH bytes. The first one spins. NAME contains "%08d", and gives their names. Returns its
     size."""
     text = SPIN.ljust(EACH, b"\x90") + b"\xc3" * EACH * (count - 1)
     length = len(name % 0) + 1
@@ -37,7 +36,7 @@ def write(path: str, count: int, name: str) -> int:
 
 
 def write_like(path: str, model: str, number: int) -> None:
-    """A file like MODEL with another content: each file is read for itself."""
+    """Writes a file like MODEL with another content, so that flamed reads each file separately."""
     with open(model, "rb") as f, open(path, "wb") as out:
         while os.copy_file_range(f.fileno(), out.fileno(), 1 << 30):
             pass
@@ -46,12 +45,12 @@ def write_like(path: str, model: str, number: int) -> None:
         names = struct.unpack("<IIQQQQIIQQ", f.read(64))[4]
         f.seek(names + 1)
         length = f.read(8192).index(b"\0")
-        f.seek(names + 1 + length) # the end of the first one's number stays: it is the second one that is called otherwise
+        f.seek(names + 1 + length) # the first one's number stays: the second one gets another name
         f.write(b"\0%07d" % number)
 
 
 class Runs:
-    """A program that runs the code of FILES, as USER; with REST_MS after each time."""
+    """A program that runs the code of FILES, as USER, with a pause of REST_MS after each time."""
 
     def __init__(self, *files: str, user: int = 0, rest_ms: int = 0):
         wrap = ["setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups"] if user else []

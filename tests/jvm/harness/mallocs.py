@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tests of events share whose probes stand at the functions of malloc: EVENT as a request names it, and native/mallocs.c."""
+"""Shared by tests of events with probes at the functions of malloc: EVENT as a request names it, and native/mallocs.c."""
 from __future__ import annotations
 
 import contextlib
@@ -12,7 +12,7 @@ from .events import WithEvent
 
 @contextlib.contextmanager
 def musl_program() -> Iterator[native.Obedient]:
-    """mallocs.c with musl's malloc. Its file has a symbol for each function, and no table of where they begin."""
+    """Returns mallocs.c with musl's malloc. Its file has a symbol for each function, and no table of function starts."""
     paths.need("musl-gcc")
     out = native.folder() + "/mallocs-musl"
     subprocess.run(["musl-gcc", "-O2", "-fno-omit-frame-pointer", "-o", out, paths.NATIVE_SOURCES + "/mallocs.c"], check=True)
@@ -22,17 +22,17 @@ def musl_program() -> Iterator[native.Obedient]:
 
 class WithMallocs(WithEvent):
     def prepare(self, pid: int) -> None:
-        """The symbols are read: the next capture has the first call."""
+        """Waits until the symbols are read: the next capture gets calls from the first one on."""
         def ready() -> bool:
             answer = self.daemon.get("/profile", pid=pid, event=self.event, seconds=0.1, format="json")
-            if answer.status == 409 and "cannot be read" in answer.text: # not in time, on a busy machine
+            if answer.status == 409 and "cannot be read" in answer.text: # not yet, on a busy machine
                 return False
             self.assertEqual(answer.status, 200, (answer.text, answer))
             return not any("being read" in warning for warning in answer.warnings)
         proc.wait_until(ready, 30, "the symbols are read")
 
     def check_often(self, program: native.Obedient, functions: str) -> None:
-        """A process that calls FUNCTIONS too often loses its probes after a second at most, unless the request says force=1."""
+        """Checks that a process that calls FUNCTIONS too often loses its probes after at most a second, unless the request has force=1."""
         program.do("all 1")
         self.prepare(program.pid)
         program.do("storm 1")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Libraries by their names in Maven: fetched once, kept in the cache between runs."""
+"""Libraries by their names in Maven: downloaded once, and kept in the cache between runs."""
 import os
 import subprocess
 import unittest
@@ -11,7 +11,7 @@ POM = """<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0<
 
 
 def jar(group: str, artifact: str, version: str) -> str:
-    """The library's jar, beside those that it needs; skips where it cannot be had."""
+    """Returns the library's jar, beside its dependencies. Skips the test if they are not available."""
     folder = os.path.join(paths.CACHE, "agents", f"{artifact}-{version}")
     found = f"{folder}/jars/{artifact}-{version}.jar"
     if not os.path.exists(found):

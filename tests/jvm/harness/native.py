@@ -20,7 +20,7 @@ def folder() -> str:
 
 @functools.cache
 def build(name: str, *options: str) -> str:
-    """The program made of NAME.c."""
+    """Returns the program made from NAME.c."""
     out = os.path.join(folder(), name + "".join(option for option in options if option.startswith("-D") or option == "-s"))
     subprocess.run(["cc", "-O2", "-g", "-fno-omit-frame-pointer", "-Wall", "-Werror", "-o", out,
                     os.path.join(paths.NATIVE_SOURCES, name + ".c"), *options], check=True)
@@ -28,7 +28,7 @@ def build(name: str, *options: str) -> str:
 
 
 class Obedient(proc.Obeys):
-    """The program made of NAME.c."""
+    """Runs the program made from NAME.c."""
 
     def __init__(self, name: str, *options: str, wrap: tuple[str, ...] = (), arguments: tuple[str, ...] = ()):
         self.process = subprocess.Popen([*proc.ENDS_WITH_US, *wrap, build(name, *options), *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE,

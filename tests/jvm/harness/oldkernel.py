@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs a program as if the kernel were older: oldkernel.py CALL=ERRNO... -- PROGRAM ARGUMENT...
 
-A filter of system calls gives ERRNO (a name: ENOSYS, EINVAL) for each CALL, which is a number, or FIRST- for all from that on."""
+A filter of system calls returns ERRNO (a name: ENOSYS, EINVAL) for each CALL. CALL is a number, or FIRST- for all from FIRST on."""
 import ctypes
 import errno
 import os

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where things are: the build under test, the JDKs of this machine, the cache between runs."""
+"""The places of things: the build under test, the JDKs of this machine, the cache between runs."""
 import functools
 import glob
 import os
@@ -15,7 +15,7 @@ CACHE = os.path.join(TREE, "tests/.cache")
 
 
 def program(name: str) -> str:
-    """The built program NAME."""
+    """Returns the path of the built program NAME."""
     path = os.path.join(BUILD, name)
     if not os.path.exists(path):
         raise FileNotFoundError(f"{path} is not built")
@@ -23,7 +23,7 @@ def program(name: str) -> str:
 
 
 def version(home: str) -> str:
-    """As `java -version` says it. Most JDKs have a file with it, so that no JVM has to start for it."""
+    """Returns the version as `java -version` prints it. Most JDKs have a file with it, so no JVM has to start."""
     try:
         with open(home + "/release", encoding="utf-8") as f:
             return next(line.replace("JAVA_VERSION=", "version ") for line in f if line.startswith("JAVA_VERSION="))
@@ -33,7 +33,7 @@ def version(home: str) -> str:
 
 @functools.cache
 def jdks() -> dict[int, str]:
-    """Feature version -> home, of the JDKs (with javac) installed under /usr/lib/jvm."""
+    """Returns feature version -> home, of the JDKs (with javac) installed under /usr/lib/jvm."""
     found = {}
     for javac in sorted(glob.glob("/usr/lib/jvm/*/bin/javac")):
         home = os.path.realpath(os.path.dirname(os.path.dirname(javac)))
@@ -43,7 +43,7 @@ def jdks() -> dict[int, str]:
 
 
 def jdk(version: int) -> str:
-    """The home of a JDK; skips the calling test where the machine has none of that version."""
+    """Returns the home of a JDK. Skips the calling test if the machine has none of that version."""
     if version not in jdks():
         raise unittest.SkipTest(f"no JDK {version} under /usr/lib/jvm")
     return jdks()[version]
@@ -55,7 +55,7 @@ def need_root() -> None:
 
 
 def need(*commands: str) -> None:
-    """Skips the calling test where a command is missing."""
+    """Skips the calling test if a command is missing."""
     for command in commands:
         if subprocess.run(["which", command], capture_output=True).returncode != 0:
             raise unittest.SkipTest(f"no {command} on this machine")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What probes leave in a process, and in the kernel: breakpoints, pages of code that are copies, links of BPF."""
+"""Traces of probes in a process and in the kernel: breakpoints, copied pages of code, links of BPF."""
 import ctypes
 import os
 
@@ -13,7 +13,7 @@ TRACEFS_PROBES = "/sys/kernel/tracing/uprobe_events"
 
 
 def code_mappings(pid: int, name: str = "") -> list[tuple[int, int, int, str]]:
-    """(start, end, offset in the file, path) of the code of files whose paths contain NAME. A file may be gone from its folder."""
+    """Returns (start, end, offset in the file, path) of the code of files with NAME in their path. A file may have been deleted."""
     found = []
     for line in proc.read(f"/proc/{pid}/maps").splitlines():
         fields = line.split(maxsplit=5)
@@ -24,7 +24,7 @@ def code_mappings(pid: int, name: str = "") -> list[tuple[int, int, int, str]]:
 
 
 def breakpoints(pid: int, name: str = "") -> int:
-    """Bytes of that code that are not as in its file. A page that had a probe may stay a copy, as it was before."""
+    """Counts the bytes of that code that differ from its file. A page that had a probe may remain a copy."""
     changed = 0
     with open(f"/proc/{pid}/mem", "rb") as memory:
         for start, end, offset, _ in code_mappings(pid, name):
@@ -40,7 +40,7 @@ def breakpoints(pid: int, name: str = "") -> int:
 
 
 def copies(pid: int, name: str = "") -> dict[str, int]:
-    """Path -> KiB of its code that the process has a copy of (Private_Dirty)."""
+    """Returns path -> KiB of its code that the process has a copy of (Private_Dirty)."""
     found: dict[str, int] = {}
     path = ""
     for line in proc.read(f"/proc/{pid}/smaps").splitlines():
@@ -53,7 +53,7 @@ def copies(pid: int, name: str = "") -> dict[str, int]:
 
 
 def more_copies(before: dict[str, int], after: dict[str, int]) -> dict[str, int]:
-    """Linux since 6.16 keeps the copy of a page when a probe goes, mostly, and gives it back when the next probe there goes."""
+    """Since 6.16, Linux mostly keeps the copy of a page when a probe is removed. It frees the copy when the next probe there is removed."""
     return {path: kib - before.get(path, 0) for path, kib in after.items() if kib != before.get(path, 0)}
 
 
@@ -62,7 +62,8 @@ def _bpf(command: int, attributes: ctypes.Array) -> int:
 
 
 def links(*pids: int) -> int:
-    """How many links of probes (uprobe_multi) the kernel has for these processes. Those of older kernels are perf events, and do not tell."""
+    """Returns how many links of probes (uprobe_multi) the kernel has for these processes. Probes of older kernels are perf events, which
+    cannot be counted."""
     count, ident = 0, 0
     while True:
         after = (ctypes.c_uint32 * 4)(ident)
@@ -71,7 +72,7 @@ def links(*pids: int) -> int:
         ident = after[1]
         fd = _bpf(LINK_FD_BY_ID, (ctypes.c_uint32 * 4)(ident))
         if fd < 0:
-            continue # it has gone
+            continue # the link is gone
         info = (ctypes.c_uint32 * 32)() # type, id, program, -, three addresses of 8 bytes, their size, count, flags, pid
         asked = (ctypes.c_uint64 * 2)(fd | ctypes.sizeof(info) << 32, ctypes.addressof(info))
         if _bpf(OBJECT_INFO, asked) == 0 and info[0] == UPROBE_MULTI and info[13] in pids:
@@ -80,23 +81,23 @@ def links(*pids: int) -> int:
 
 
 def left(pid: int) -> str:
-    """What is left of probes in a process; "": nothing but copies of pages."""
+    """Describes all traces of probes in a process. "": nothing but copied pages."""
     bytes_left, links_left = breakpoints(pid), links(pid)
     return f"{bytes_left} bytes of breakpoints, {links_left} links" if bytes_left or links_left else ""
 
 
 def await_none(*pids: int, seconds: float = 20) -> None:
-    """The kernel takes probes out behind the answer."""
+    """Waits until no probe is left. The kernel removes probes after the answer."""
     proc.wait_until(lambda: not any(left(pid) for pid in pids), seconds, f"no probe is left: {[left(pid) for pid in pids]}")
 
 
 def traced() -> str:
-    """What tracefs lists of probes: none is flamed's."""
+    """Returns the probes that tracefs lists. None may be flamed's."""
     return proc.read(TRACEFS_PROBES) if os.path.exists(TRACEFS_PROBES) else ""
 
 
 def kernel_log(since: int = 0) -> list[str]:
-    """Lines of the kernel's log from number SINCE on that speak of probes, or of a fault of the kernel."""
+    """Returns lines of the kernel's log from number SINCE on that mention probes, or a fault of the kernel."""
     found = []
     fd = os.open("/dev/kmsg", os.O_RDONLY | os.O_NONBLOCK)
     try:

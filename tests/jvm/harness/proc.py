@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reading /proc from the host, as the tests' own independent view of what flamed should see."""
+"""Reads /proc on the host. This is the tests' own view of what flamed should see."""
 import bisect
 import ctypes
 import os
@@ -13,11 +13,11 @@ import time
 from collections.abc import Iterator
 
 LIBC = ctypes.CDLL(None, use_errno=True)
-# Every wait of the harness may take so many times as long: an emulated machine is slow (tests/vm).
+# Every wait of the harness is multiplied by this: an emulated machine is slow (tests/vm).
 PATIENCE = int(os.environ.get("FLAMED_PATIENCE", "1"))
-LONGEST_INTERVAL = 0.5 # seconds between two looks of wait_until()
+LONGEST_INTERVAL = 0.5 # seconds between two checks of wait_until()
 
-# Goes before a command: it ends when the test is gone, however that ended. Not for what changes its user.
+# A command prefix: the command ends when the test has ended, in whatever way. Not for commands that change their user.
 ENDS_WITH_US = ["setpriv", "--pdeathsig", "TERM"]
 
 
@@ -27,7 +27,7 @@ def read(path: str) -> str:
 
 
 class Obeys:
-    """One with a process that reads lines, does what each says, and answers by a line."""
+    """An object with a process that reads lines, executes each, and answers by a line."""
     process: subprocess.Popen
 
     def tell(self, line: str) -> None:
@@ -35,23 +35,23 @@ class Obeys:
         self.process.stdin.flush()
 
     def ask(self, line: str) -> str:
-        """What it answers."""
+        """Returns the answer to a line."""
         self.tell(line)
         return self.process.stdout.readline().strip()
 
     def lines(self) -> Iterator[str]:
-        """What it says up to a line that is a dot."""
+        """Returns the lines of its answer, up to a line with only a dot."""
         return iter(self.process.stdout.readline, ".\n")
 
     def do(self, what: str | int) -> None:
-        """It answers "done", or by the line itself, once it has done it."""
+        """Waits until it has executed a line. It then answers "done", or repeats the line."""
         said = self.ask(str(what))
         if said not in ("done", str(what)):
             raise RuntimeError(f"{what}: {said!r}")
 
 
 def free_ids(count: int) -> list[int]:
-    """Numbers of users, or groups, that no account and no process has: two runs of a test at once have each their own."""
+    """Returns numbers of users, or groups, that no account and no process has. Two concurrent test runs get different ones."""
     accounts = {int(line.split(":")[2]) for file in ("/etc/passwd", "/etc/group") for line in read(file).splitlines() if line.count(":") > 2}
     running = set()
     for name in filter(str.isdigit, os.listdir("/proc")):
@@ -60,7 +60,7 @@ def free_ids(count: int) -> list[int]:
         except FileNotFoundError:
             pass
     while True:
-        first = 400_000 + secrets.randbelow(500_000) # beyond the ids of user namespaces
+        first = 400_000 + secrets.randbelow(500_000) # above the ids of user namespaces
         found = list(range(first, first + count))
         if not (accounts | running) & set(found):
             return found
@@ -74,12 +74,13 @@ def alive(pid: int) -> bool:
 
 
 def stat(pid: int, tid: int = 0) -> list[str]:
-    """Fields of /proc/PID/stat, or of one thread's, from the state on: [0] state, [1] ppid, [11] utime, [12] stime, [19] start."""
+    """Returns the fields of /proc/PID/stat, or of one thread's, from the state on: [0] state, [1] ppid, [11] utime, [12] stime, [19] start."""
     return read(f"/proc/{pid}/task/{tid}/stat" if tid else f"/proc/{pid}/stat").rpartition(")")[2].split()
 
 
 def families() -> dict[int, list[int]]:
-    """Pid of each parent -> its children. Tests ask for this many times a second: without open() and text it takes a quarter of the time."""
+    """Returns pid of each parent -> its children. Tests call this many times a second: without open() and text it takes a quarter of the
+    time."""
     found: dict[int, list[int]] = {}
     for name in filter(str.isdigit, os.listdir("/proc")):
         try:
@@ -97,7 +98,7 @@ def families() -> dict[int, list[int]]:
 
 
 def waits(pid: int) -> dict[str, str]:
-    """Where in the kernel its threads are asleep, by their names; "0" of one that runs."""
+    """Returns where in the kernel its threads sleep, by their names; "0" for a running thread."""
     return {read(f"/proc/{pid}/task/{tid}/comm").strip(): read(f"/proc/{pid}/task/{tid}/wchan") for tid in os.listdir(f"/proc/{pid}/task")}
 
 
@@ -106,7 +107,7 @@ def children(pid: int) -> list[int]:
 
 
 def descendants(pid: int) -> list[int]:
-    """PID and everything below it, PID first."""
+    """Returns PID and all processes below it, PID first."""
     below, found = families(), [pid]
     for one in found:
         found += below.get(one, [])
@@ -124,7 +125,7 @@ def comm(pid: int) -> str:
     try:
         return read(f"/proc/{pid}/comm").rstrip("\n")
     except (FileNotFoundError, ProcessLookupError):
-        return "" # it has ended
+        return "" # the process has ended
 
 
 def is_jvm(pid: int) -> bool:
@@ -135,7 +136,7 @@ def is_jvm(pid: int) -> bool:
 
 
 def find_jvm(pid: int, timeout: float = 20) -> int:
-    """The first JVM among PID and its descendants."""
+    """Returns the first JVM among PID and its descendants."""
     end = time.monotonic() + timeout
     while time.monotonic() < end:
         for candidate in descendants(pid):
@@ -146,14 +147,14 @@ def find_jvm(pid: int, timeout: float = 20) -> int:
 
 
 def cpu_seconds(pid: int, tid: int = 0) -> float:
-    """Of a process, or of one thread of it."""
+    """Returns the CPU seconds of a process, or of one of its threads."""
     fields = stat(pid, tid)
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def task_clock(tid: int, inherit: bool) -> int:
-    """A counter of the nanoseconds that a thread (and with INHERIT those that it starts from now on) is scheduled in. Unlike its
-    CPU time this holds what interrupts and hypervisors took in that time, as the ticks of a sampling clock do. A descriptor."""
+    """Opens a counter of the nanoseconds that a thread is scheduled in; with INHERIT, also the threads that it starts from now on. Unlike
+    CPU time, this includes the time that interrupts and hypervisors took, as do the ticks of a sampling clock. Returns a descriptor."""
     software, clock, size, close_on_exec, open_call = 1, 1, 64, 8, 298 # perf_event_open(2), x86-64
     attributes = struct.pack("<IIQQQQQIIQ", software, size, clock, 0, 0, 0, inherit << 1, 0, 0, 0)
     fd = LIBC.syscall(open_call, attributes, tid, -1, -1, close_on_exec)
@@ -163,10 +164,10 @@ def task_clock(tid: int, inherit: bool) -> int:
 
 
 class Standstill:
-    """How many seconds a ready thread got no turn from the machine while this was entered. A hypervisor stops a whole VM now and then: a
-    result that is late by that much is not late."""
+    """Measures how many seconds a ready thread got no processor from the machine. A hypervisor stops a whole VM now and then. A result that
+    is late by this time counts as punctual."""
     TICK = 0.005
-    NOTED = 0.02 # what a scheduler may take
+    NOTED = 0.02 # seconds that a scheduler may take
 
     def __init__(self):
         self.seconds = 0.0
@@ -191,13 +192,14 @@ class Standstill:
                 self.last = now
 
     def given(self) -> float:
-        """Seconds since it was entered but for those, also while it is entered: how long something took by a machine that goes on."""
+        """Returns the seconds since the begin without stolen time: how long the work took on a machine that was not stopped. Valid at any
+        time."""
         with self.lock:
             now = time.monotonic()
             return now - self.began - self.seconds - self.late(now)
 
     def between(self, start: float, end: float) -> float:
-        """Those of the seconds that were between two moments of time.time()."""
+        """Returns the stolen seconds between two moments of time.time()."""
         return sum(max(0, min(end, to) - max(start, since)) for since, to in self.pauses)
 
     def __enter__(self) -> "Standstill":
@@ -211,8 +213,8 @@ class Standstill:
 
 
 class CpuClock:
-    """Reads every INTERVAL seconds how long a process, or one thread of it, was scheduled in. So the use between two moments is known
-    afterwards: a busy machine delays the start of a capture, and stretches nothing else."""
+    """Reads every INTERVAL seconds how long a process, or one of its threads, was scheduled in. So its use between two moments is known
+    afterwards: a busy machine delays the start of a capture."""
 
     def __init__(self, pid: int, tid: int = 0, interval: float = 0.02):
         self.pid, self.tid, self.interval = pid, tid, interval
@@ -232,7 +234,7 @@ class CpuClock:
             try:
                 self.counters.append(task_clock(tid, True))
             except ProcessLookupError:
-                pass # it has ended since
+                pass # the process has ended
 
     def read_once(self) -> bool:
         if not os.path.exists(f"/proc/{self.pid}/task/{self.tid or self.pid}"):
@@ -242,7 +244,7 @@ class CpuClock:
         return True
 
     def now(self) -> float:
-        """CPU seconds at this moment."""
+        """Returns the CPU seconds at this moment."""
         return self.before + sum(int.from_bytes(os.read(fd, 8), sys.byteorder) for fd in self.counters) / 1e9
 
     def run(self) -> None:
@@ -262,7 +264,7 @@ class CpuClock:
             os.close(fd)
 
     def at(self, moment: float) -> float:
-        """CPU seconds at a moment of time.time(), by the two readings around it."""
+        """Returns the CPU seconds at a moment of time.time(), by the two readings around it."""
         i = bisect.bisect(self.times, moment)
         if i == 0:
             return self.used[0]
@@ -272,7 +274,7 @@ class CpuClock:
         return self.used[i - 1] + share * (self.used[i] - self.used[i - 1])
 
     def between(self, profile) -> float:
-        """CPU seconds while PROFILE was sampled."""
+        """Returns the CPU seconds while PROFILE was sampled."""
         return self.at(profile.end) - self.at(profile.start)
 
 
@@ -280,17 +282,17 @@ def is_stopped(pid: int) -> bool:
     try:
         return all(stat(pid, tid)[0] in "TtZ" for tid in threads(pid))
     except (FileNotFoundError, ProcessLookupError):
-        return False # one of them was still to end
+        return False # one thread has yet to end
 
 
 def stop(pid: int) -> None:
-    """Stops a process, and waits until the last of its threads has stopped: on a busy machine that takes a while."""
+    """Stops a process, and waits until its last thread has stopped: on a busy machine that takes a while."""
     os.kill(pid, signal.SIGSTOP)
     wait_until(lambda: is_stopped(pid), 10, f"all threads of {pid} have stopped")
 
 
 def thread_of(pid: int, name: str) -> int:
-    """The thread of that name; 0: none (yet)."""
+    """Returns the thread with that name; 0: none (yet)."""
     try:
         return next((tid for tid, comm in threads(pid).items() if comm == name), 0)
     except (FileNotFoundError, ProcessLookupError):
@@ -298,8 +300,8 @@ def thread_of(pid: int, name: str) -> int:
 
 
 def captured(daemon, pid: int, tid: int, hz: int, due: int):
-    """A profile of a process that is long enough for more than DUE samples of one of its threads. With the CPU clocks of the process
-    and of the thread in that time. A busy machine may give a thread less than it did before: then it is sampled again, for longer."""
+    """Returns a profile of a process that is long enough for more than DUE samples of one of its threads, with the CPU clocks of the
+    process and of the thread. A busy machine may give a thread less time than before: then a longer profile is taken."""
     share = 0.5
     for _ in range(4):
         seconds = min(30, max(1, round(2 * due / hz / share, 1)))
@@ -330,7 +332,7 @@ class PeakMemory(threading.Thread):
             try:
                 self.kib = max(self.kib, memory_kib(self.pid))
             except (OSError, IndexError):
-                return # it has ended
+                return # the process has ended
 
     def __enter__(self) -> "PeakMemory":
         self.start()
@@ -342,7 +344,7 @@ class PeakMemory(threading.Thread):
 
 
 def ns_pids(pid: int) -> list[int]:
-    """Outermost first."""
+    """Returns its pids, outermost first."""
     for line in read(f"/proc/{pid}/status").splitlines():
         if line.startswith("NSpid:"):
             return [int(word) for word in line.split()[1:]]
@@ -350,7 +352,7 @@ def ns_pids(pid: int) -> list[int]:
 
 
 def threads(pid: int) -> dict[int, str]:
-    """tid -> comm."""
+    """Returns tid -> comm."""
     found = {}
     for tid in os.listdir(f"/proc/{pid}/task"):
         try:
@@ -361,8 +363,8 @@ def threads(pid: int) -> dict[int, str]:
 
 
 def wait_until(condition, timeout: float, what: str, interval: float = 0.02):
-    """The first true value of condition(); TimeoutError naming WHAT otherwise. INTERVAL: between two calls at first; later they are
-    a twentieth of the time so far apart, up to LONGEST_INTERVAL."""
+    """Waits for a true value of condition() and returns it; else TimeoutError naming WHAT. INTERVAL: between two calls at first. Later the
+    interval grows to a twentieth of the time so far, up to LONGEST_INTERVAL."""
     timeout *= PATIENCE
     began = time.monotonic()
     end = began + timeout

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A profile as format=json gives it, read independently of flamed's own code."""
+"""A profile in format=json, read independently of flamed's own code."""
 import calendar
 import re
 import time
 from dataclasses import dataclass
 
-THREAD = re.compile(r"^\[(.*?)(?: tid=(\d+))?\]$", re.S) # without: several threads under one name
+THREAD = re.compile(r"^\[(.*?)(?: tid=(\d+))?\]$", re.S) # without tid: several threads with one name
 PROCESS = re.compile(r"^\[(.*) pid=(\d+)\]$", re.S)
-# Of a stub that is called by what it lies in.
+# A stub that has the name of the code around it.
 NAMELESS_STUB = re.compile(r"^(StubRoutines.*|Stub Generator .*|.*\(stub gen\)|vtable chunks|Interpreter|adapters|MethodHandles adapters|I2C/C2I adapters|"
                            r"\[stub\]|\[unknown\])$")
 
@@ -34,10 +34,10 @@ class Stack:
     tid: int
     process: str
     pid: int
-    state: str = "" # of events that see threads wait
+    state: str = "" # of events that sample waiting threads
     wait: str = ""
-    owner: str = "" # the thread that had the lock, of a wait for one
-    kind: str = "platform" # of its thread
+    owner: str = "" # the thread that held the lock
+    kind: str = "platform" # the kind of its thread
 
     @property
     def names(self) -> list[str]:
@@ -77,7 +77,7 @@ class Profile:
 
     @property
     def problems(self) -> list[str]:
-        """The warnings, without the one that there are few samples."""
+        """Returns the warnings, except the one about few samples."""
         return [w for w in self.warnings if "are few" not in w]
 
     @property
@@ -86,7 +86,8 @@ class Profile:
 
     @property
     def pids(self) -> set[int]:
-        """Of the processes with a sample, also where all are of one and no stack says so. For profiles with threads."""
+        """Returns the pids of the processes with a sample, even if all samples are of one process and stacks do not name it. For profiles
+        with threads."""
         return {self.document["processes"][thread["process"]]["pid"] for thread in self.document["threads"]}
 
     def of_thread(self, name: str) -> list[Stack]:
@@ -96,12 +97,12 @@ class Profile:
         return [stack for stack in self.stacks if stack.pid == pid]
 
     def share(self, stacks: list[Stack], condition) -> float:
-        """The share, 0 to 1, of the samples of STACKS for which condition(stack) holds."""
+        """Returns the share, 0 to 1, of the samples of STACKS that condition(stack) accepts."""
         total = count(stacks)
         return count([s for s in stacks if condition(s)]) / total if total else 0.0
 
     def describe(self, stacks: list[Stack] | None = None, most: int = 12) -> str:
-        """The heaviest stacks as text, for a failure's message."""
+        """Returns the heaviest stacks as text, for a failure's message."""
         stacks = sorted(self.stacks if stacks is None else stacks, key=lambda s: -s.samples)
         lines = [f"quality {self.quality}, warnings {self.warnings}"]
         for s in stacks[:most]:
@@ -111,7 +112,7 @@ class Profile:
 
 
 def seconds_of(text: str) -> float:
-    """A time of the documents, "2026-01-31T12:00:00.123456789Z", as time.time() counts."""
+    """Converts a time of the documents, "2026-01-31T12:00:00.123456789Z", to the scale of time.time()."""
     whole, _, rest = text.removesuffix("Z").partition(".")
     return calendar.timegm(time.strptime(whole, "%Y-%m-%dT%H:%M:%S")) + float("0." + (rest or "0"))
 
@@ -121,7 +122,7 @@ def count(stacks: list[Stack]) -> int:
 
 
 def ordered(names: list[str], *wanted: str) -> bool:
-    """Whether WANTED occur in NAMES in this order, root first, other frames between them allowed."""
+    """Returns true if WANTED occur in NAMES in this order, root first. Other frames may lie between them."""
     position = 0
     for name in names:
         if position < len(wanted) and name == wanted[position]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An engine that gets profiles: an HTTP server that keeps what it is sent, and answers as a test wants."""
+"""An engine that receives profiles: an HTTP server that keeps all requests, and answers as a test wants."""
 import contextlib
 import gzip
 import http.server
@@ -13,14 +13,14 @@ class Request:
 
 
 class Receiver:
-    """ANSWER(request) returns (status, headers, body); None closes the connection in the middle of an answer. An iterator of bytes
-    is written as it comes, for as long as the other end reads."""
+    """ANSWER(request) returns (status, headers, body). None closes the connection in the middle of an answer. A body that is an iterator of
+    bytes is written piece by piece, for as long as the other end reads."""
 
     def __init__(self, answer=lambda request: (200, {}, b""), port: int = 0, address: str = "127.0.0.1"):
         self.requests: list[Request] = []
         self.lock = threading.Lock()
         self.answer = answer
-        self.written = self.ended = 0 # of iterators
+        self.written = self.ended = 0 # counts of iterators
         outer = self
 
         class Handler(http.server.BaseHTTPRequestHandler):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Containers that a user made without root, as rootless runtimes do. They have the user's own user namespace, with a range of ids that
-belong to nobody else, and the namespaces of a container in it."""
+"""Containers that a user made without root, like rootless runtimes. They have the user's own user namespace, with a range of ids that no
+other user has, and the namespaces of a container in it."""
 import json
 import os
 import subprocess
@@ -8,15 +8,15 @@ import tempfile
 
 from . import bundle, paths, proc
 
-IDS = 300000 # on the host: where the ids above 0 of the namespace are
-# crun takes no hybrid of both versions of control groups: it finds version 1 alone.
+IDS = 300000 # the host's ids for ids above 0 of the namespace
+# crun refuses a hybrid of both versions of control groups: it sees only version 1.
 CRUN = ("read -r _ && exec unshare -m --propagation private sh -ec '[ ! -d /sys/fs/cgroup/unified ] || mount -t tmpfs tmpfs /sys/fs/cgroup/unified; "
         "exec crun --root \"$0/state\" --cgroup-manager=disabled run -b \"$0\" rootless' \"$0\"")
 SCRIPT = 'read -r _ && exec unshare -m -p -f --kill-child --mount-proc -i -u setpriv --reuid={0} --regid={0} --clear-groups "$@"'
 
 
 class Rootless(bundle.Unshared):
-    """A JVM in one, as user UID of the container; 0: as its root, who is the OWNER on the host."""
+    """A JVM in such a container, as user UID of the container; 0: as its root, which is the OWNER on the host."""
 
     def __init__(self, owner: int, home: str, *arguments: str, uid: int = 1000):
         self.host_uid = owner if uid == 0 else IDS + uid - 1
@@ -32,7 +32,7 @@ class Rootless(bundle.Unshared):
             self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=out, stderr=subprocess.STDOUT)
         try:
             top = proc.wait_until(self.namespaced, 20, "the user namespace is there", 0.02)
-            for name in ("uid_map", "gid_map"): # as newuidmap(1) writes them
+            for name in ("uid_map", "gid_map"): # in the form of newuidmap(1)
                 with open(f"/proc/{top}/{name}", "w", encoding="ascii") as f:
                     f.write(f"0 {owner} 1\n1 {IDS} 65536\n")
             self.process.stdin.write(b"\n")
@@ -44,7 +44,7 @@ class Rootless(bundle.Unshared):
             raise
 
     def namespaced(self) -> int:
-        """The process that waits in its user namespace for the maps; 0: not yet."""
+        """Returns the process that waits in its user namespace for the maps; 0: not yet."""
         for pid in [self.process.pid, *proc.descendants(self.process.pid)]:
             try:
                 if os.stat(f"/proc/{pid}/ns/user").st_ino != os.stat("/proc/self/ns/user").st_ino:
@@ -55,8 +55,8 @@ class Rootless(bundle.Unshared):
 
 
 class Crun(Rootless):
-    """The same by a runtime, crun, as podman starts it for a user: without a control group of its own. NESTED: with a user namespace
-    of the container's within that of the user's, so that its root is nobody's on the host. Otherwise its root is the OWNER."""
+    """The same by a runtime, crun, as podman starts it for a user: without its own control group. NESTED: the container has a user
+    namespace inside the user's, so that its root has no user on the host. Otherwise its root is the OWNER."""
 
     def __init__(self, owner: int, home: str, classes: str, *arguments: str, uid: int = 0, nested: bool = False,
                  capabilities: tuple[str, ...] = bundle.DOCKER_CAPABILITIES, executable: str | None = None):

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a container looks like from the host, so that two moments can be compared."""
+"""A container's state as seen from the host, to compare two moments."""
 import os
 import re
 from dataclasses import dataclass
 
 from . import proc
 
-# Threads that a JVM starts and ends by itself.
+# Threads that a JVM starts and ends on its own.
 OWN_THREADS = re.compile(r"^(C[12] CompilerThre|Common-Cleaner|GC Thread#|G1 (Conc|Refine|Main|Service)|VM )")
 
 
@@ -20,7 +20,7 @@ class Snapshot:
 
 
 def all_files(root: str):
-    """Every path below ROOT but those of /proc, /sys, /dev and of what is bound from the host."""
+    """Returns every path below ROOT, except those of /proc, /sys, /dev and those bound from the host."""
     for folder, names, leaves in os.walk(root):
         if folder == root:
             names[:] = [n for n in names if n not in ("proc", "sys", "dev", "usr", "lib", "lib64")]
@@ -28,7 +28,7 @@ def all_files(root: str):
 
 
 def own_files(pid: int, root: str):
-    """Where others write too: the folder the process is in, and what bears a number of its in the shared ones
+    """Returns its files in places where others write, too: the folder of the process, and files with one of its numbers in shared folders
     (.attach_pid7, .java_pid7, perf-7.map)."""
     yield from all_files(f"/proc/{pid}/cwd/")
     numbers = re.compile("(?<![0-9])(" + "|".join(map(str, proc.ns_pids(pid))) + ")(?![0-9])")
@@ -39,8 +39,8 @@ def own_files(pid: int, root: str):
 
 
 def take(pid: int, output: str, own_root: bool = True) -> Snapshot:
-    """Of the container of PID: every file and its times, mounts, names of threads, mapped files and anonymous executable
-    memory of names, what the JVM printed. OWN_ROOT: nobody else writes to its root."""
+    """Takes the state of the container of PID: every file and its times, mounts, names of threads, mapped files and named anonymous
+    executable memory, and the JVM's output. OWN_ROOT: no other process writes to its root."""
     root = f"/proc/{pid}/root"
     files = {}
     for path in all_files(root) if own_root else own_files(pid, root):
@@ -48,7 +48,7 @@ def take(pid: int, output: str, own_root: bool = True) -> Snapshot:
             s = os.lstat(path)
         except FileNotFoundError:
             continue
-        # A JVM rewrites its hsperfdata by itself; that it is there and how large is what counts.
+        # A JVM rewrites its hsperfdata on its own; only its existence and size count.
         times = () if "hsperfdata" in path else (s.st_mtime_ns, s.st_ctime_ns)
         files[os.path.normpath(path.removeprefix(root))] = (s.st_mode, s.st_uid, s.st_gid, s.st_nlink, s.st_size, *times)
     mapped = set()
@@ -61,7 +61,7 @@ def take(pid: int, output: str, own_root: bool = True) -> Snapshot:
 
 
 def differences(before: Snapshot, after: Snapshot) -> list[str]:
-    """One line for each thing that is not as it was."""
+    """Returns one line per difference."""
     found = []
     for path in sorted(before.files.keys() | after.files.keys()):
         if before.files.get(path) != after.files.get(path):

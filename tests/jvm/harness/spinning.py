@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tests about one busy thread begin with: the workload Spin, a JVM that runs it, a flamed that watches."""
+"""The begin of tests with one busy thread: the workload Spin, a JVM that runs it, and a flamed that samples it."""
 import unittest
 
 from harness import jvm, paths
@@ -16,7 +16,7 @@ class WithSpin(unittest.TestCase):
 
 
 class WithSpinningJvm(WithSpin):
-    """And a JVM 17 that runs it, in cls.jvm and cls.pid, as the user cls.jvm_uid; it rests for cls.rest ms after every 5 or so."""
+    """Also a JVM 17 that runs it, in cls.jvm and cls.pid, as the user cls.jvm_uid. It rests for cls.rest ms after every 5 ms or so."""
     jvm_uid = 0
     rest = 15
 
@@ -30,7 +30,7 @@ class WithSpinningJvm(WithSpin):
 
 
 class WithSpinAndDaemon(WithSpin):
-    """And a flamed with cls.options, in cls.daemon: without its flight recorder, which reads every JVM that other tests start."""
+    """Also a flamed with cls.options, in cls.daemon. It has no flight recorder, which would read every JVM that other tests start."""
     options: tuple[str, ...] = ("--recorder-hz=0",)
 
     @classmethod
@@ -40,8 +40,8 @@ class WithSpinAndDaemon(WithSpin):
         cls.addClassCleanup(cls.daemon.stop)
 
     def assert_named(self, profile, due: float, least: int = 50) -> None:
-        """The thread has the samples that its CPU time is worth, and 95 % of them are named up to Thread.run. DUE: samples;
-        LEAST of them are needed to tell."""
+        """Checks that the thread has the samples for its CPU time, and that 95 % of them are named up to Thread.run. DUE: expected samples;
+        at least LEAST of them are needed to judge."""
         stacks = profile.of_thread("spinner")
         text = profile.describe(stacks)
         self.assertGreater(due, least, "the machine is too busy for this test")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A machine with systemd as pid 1, in which this build and its units are installed. It is namespaces of this machine: it shares the
-kernel, and the files below an overlay in memory."""
+"""A machine with systemd as pid 1, in which this build and its units are installed. It consists of namespaces of this machine: it shares
+the kernel, and the files below an overlay in memory."""
 import os
 import secrets
 import shutil
@@ -16,7 +16,7 @@ CONTROLLERS = ("systemd", "memory", "pids", "devices", "unified")
 
 
 def cgroup_parents() -> list[str]:
-    """The hierarchies in which a cgroup is made for it."""
+    """Returns the hierarchies in which a cgroup is made for it."""
     if os.path.exists(f"{CGROUPS}/cgroup.procs"):
         return [CGROUPS]
     return [f"{CGROUPS}/{name}" for name in CONTROLLERS if os.path.exists(f"{CGROUPS}/{name}/cgroup.procs")]
@@ -24,7 +24,7 @@ def cgroup_parents() -> list[str]:
 
 class Machine:
     def __init__(self, upgrade_from: str | None = None):
-        """UPGRADE_FROM: a folder that is put over the installed files before."""
+        """UPGRADE_FROM: a folder that is copied over the installed files before."""
         paths.need_root()
         if not os.path.exists("/usr/lib/systemd/systemd"):
             raise unittest.SkipTest("there is no systemd here")
