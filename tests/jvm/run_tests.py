@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs test modules of this folder: run_tests.py MODULE[.CLASS[.METHOD]]...
 
-A module that says SIDE_BY_SIDE has its classes run at the same time, each by a process of its own. Ends with how long each test took,
-and their fixtures. Exits 77 when every test was skipped, so that ctest says "Skipped" and the reasons are in its log."""
+Classes of a module with SIDE_BY_SIDE run at the same time, each in its own process. At the end it prints how long each test and its
+fixtures took. Exits 77 when every test was skipped, so that ctest says "Skipped" and the reasons are in its log."""
 import importlib
 import os
 import resource
@@ -18,8 +18,8 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 
 class Result(unittest.TextTestResult):
-    """Ends at SIGTERM with its cleanups done, so that no JVM or container stays behind. Says how long each test took. A test fails, too,
-    by what is raised in a thread of its own."""
+    """Ends at SIGTERM after its cleanups, so that no JVM or container is abandoned. Prints how long each test took. An exception in a
+    thread of a test makes the test fail, too."""
 
     def startTestRun(self):
         signal.signal(signal.SIGTERM, self.terminate)
@@ -51,7 +51,7 @@ class Result(unittest.TextTestResult):
 
 
 def classes(name: str) -> list[str]:
-    """Of the module NAME, if they are to be run side by side."""
+    """Returns the classes of the module NAME if they run side by side."""
     module = None if "." in name else importlib.import_module(name)
     found = unittest.defaultTestLoader.loadTestsFromModule(module) if getattr(module, "SIDE_BY_SIDE", False) else []
     return [f"{name}.{type(tests._tests[0]).__name__}" for tests in found if tests.countTestCases()]

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who may ask what: every route of the table, as every kind of user, by the kernel's own word. Neither of two users learns anything
-of the other's, in any answer. A route without a row here fails, as does a row without a route."""
+"""The rights of callers: every route of the table, as every kind of user, by the kernel's own facts. No answer shows a user anything of
+another user. A route without a row here fails, as does a row without a route."""
 import base64
 import contextlib
 import gzip
@@ -23,12 +23,12 @@ from test_forged import below, folders, hierarchies, runtime_config
 # TEAMED is in the group of a rule, EVE has a container without root; the last two are groups.
 ALICE, BOB, CAROL, MEMBER, FIRST_GROUP, TEAMED, EVE, GROUP, TEAM = proc.free_ids(9)
 ROLES = ("health", "view", "profile", "attach", "manage")
-WHOLE, OWN, POD, NOBODY = "whole", "own", "pod", "nobody" # what somebody sees: all, ALICE's, what runs in the namespace below
+WHOLE, OWN, POD, NOBODY = "whole", "own", "pod", "nobody" # what a user sees: everything, ALICE's, the namespace below
 POD_NAMESPACE = "team-a"
 NONE = "0" * 32
 
-# Of each route: how to ask it, and what it answers to one with the role for it. That is of what is his, and of what is not if
-# the address names a thing.
+# How to request each route, and its answers to a caller with the role: for the caller's own processes, and for others' if the address names
+# a process or capture.
 ROUTES = {
     ("get", "/"): ("/", 200, None),
     ("get", "/ui/{file}"): ("/ui/none.js", 404, None),
@@ -61,7 +61,7 @@ ROUTES = {
     ("get", "/api/v1/schedules"): ("/api/v1/schedules", 200, None),
     ("get", "/api/v1/audit"): ("/api/v1/audit", 200, None),
     ("get", "/api/v1/whoami"): ("/api/v1/whoami", 200, None),
-    ("post", "/api/v1/logins"): ("/api/v1/logins", 403, None), # but on the Unix socket
+    ("post", "/api/v1/logins"): ("/api/v1/logins", 403, None), # except on the Unix socket
     ("post", "/api/v1/triggers/{name}"): ("/api/v1/triggers/none", 404, None),
     ("post", "/mcp"): ("/mcp", 200, None),
     ("get", "/debug/pprof/"): ("/debug/pprof/", 200, None),
@@ -78,7 +78,7 @@ ROUTES = {
     ("get", "/openapi.json"): ("/openapi.json", 200, None),
 }
 
-# Every way to ask for more than one thing, with what is said where nothing is found.
+# Every way to name more than one process, with the message if none is found.
 WIDE = ("/profile?seconds=0.3&format=json&threads=1", "/profile?jvm=.&seconds=0.1&format=collapsed", "/profile?from=-600s&format=json",
         "/profile?from=-600s&jvm=.&format=pprof", "/profile?seconds=0.1&format=html", "/profile?seconds=0.1&format=jfr",
         "/profile?seconds=0.1&format=otlp", "/profile?seconds=0.1&format=heatmap", "/profile?seconds=0.1&format=requests", "/profile?seconds=0.1&format=speedscope",
@@ -90,7 +90,7 @@ WIDE = ("/profile?seconds=0.3&format=json&threads=1", "/profile?jvm=.&seconds=0.
 
 
 class User:
-    """Somebody who asks."""
+    """A caller and its rights."""
 
     def __init__(self, name: str, role: str, sees: str, **ask):
         self.name, self.role, self.sees, self.how = name, role, sees, ask
@@ -100,7 +100,7 @@ class User:
 
 
 def new_token(name: str, role: str, more: str = "") -> tuple[str, str]:
-    """A token of flamed --new-token, and its rule."""
+    """Returns a token of flamed --new-token, and its rule."""
     text = subprocess.run([paths.program("flamed"), "--new-token", name], capture_output=True, text=True, check=True).stdout
     token = next(line for line in text.splitlines() if line.startswith("flamed_"))
     rule = text[text.index("  - name"):].replace("role: view", f"role: {role}{more}")
@@ -119,7 +119,7 @@ def bearer(token: str) -> str:
 class Access(unittest.TestCase):
     @classmethod
     def in_pod(cls) -> list[str]:
-        """A wrapper that starts a JVM where Kubernetes would, in a pod of the namespace."""
+        """Returns a wrapper that starts a JVM like Kubernetes would, in a pod of the namespace."""
         stack = contextlib.ExitStack()
         cls.addClassCleanup(stack.close)
         ident, uid = os.urandom(32).hex(), str(uuid.uuid4())
@@ -131,7 +131,7 @@ class Access(unittest.TestCase):
 
     @classmethod
     def configure(cls) -> str:
-        """Rules of every kind. Return: the file."""
+        """Writes rules of every kind. Returns the file."""
         match = f"\n    match: 'namespace=\"{POD_NAMESPACE}\"'"
         rules = f"  - {{name: teamed, group: flamed-test-team, role: profile, match: 'namespace=\"{POD_NAMESPACE}\"'}}\n"
         cls.tokens = {}
@@ -168,7 +168,7 @@ class Access(unittest.TestCase):
         cls.tls = f"https://localhost:{(tls_port := free_port())}"
         cls.daemon = Daemon("--config", cls.configure(), "--listen", f"https://127.0.0.1:{tls_port}", wrap=cls.with_group())
         cls.addClassCleanup(cls.daemon.stop)
-        os.chmod(cls.daemon.unix, 0o666) # whoever gets through: the file's rights are tested elsewhere
+        os.chmod(cls.daemon.unix, 0o666) # every user may connect: the file's rights are tested elsewhere
         home = paths.jdk(17)
         cls.jvms: dict[int, jvm.Jvm] = {}
         cls.spins: dict[int, jvm.Spin] = {}
@@ -222,7 +222,7 @@ class Access(unittest.TestCase):
 
     @classmethod
     def with_group(cls) -> list[str]:
-        """A wrapper that starts flamed where there is a group `flamed` with members."""
+        """Returns a wrapper that starts flamed on a machine with a group `flamed` with members."""
         with open("/etc/group", encoding="utf-8") as f:
             lines = [line for line in f if not line.startswith("flamed:")]
         with open(f"{cls.folder}/group", "w", encoding="utf-8") as f:
@@ -250,7 +250,7 @@ class Access(unittest.TestCase):
                                for method, path, body in asked], **how)
 
     def capture(self, uid: int, pid: int, headers: tuple[str, ...] = ()) -> str:
-        """A stored capture that UID took."""
+        """Makes a stored capture as UID."""
         reply = caller.ask(self.tcp + "/api/v1/captures", uid=uid, method="POST", headers=headers,
                            body=json.dumps({"pid": pid, "seconds": 0.3}))
         self.assertEqual(reply.status, 201, str(reply))
@@ -259,7 +259,7 @@ class Access(unittest.TestCase):
         return ident
 
     def state(self, ident: str) -> str:
-        """Of a capture, as root sees it."""
+        """Returns the state of a capture, as root sees it."""
         answer = self.daemon.get(f"/api/v1/captures/{ident}")
         self.assertEqual(answer.status, 200, str(answer))
         return answer.json()["state"]
@@ -289,7 +289,7 @@ class Access(unittest.TestCase):
               f"{time.monotonic() - began:.0f} s")
 
     def as_user(self, user: User, roles: dict, captures: dict) -> list[tuple[User, str, int, caller.Reply]]:
-        """Asks each route for what is the user's and for what is not: with what was to be expected."""
+        """Requests each route as USER, for its own processes and for others', and compares with the expected answer."""
         rows, asked = [], []
         own = POD if user.sees == POD else EVE if user.how["uid"] == EVE else ALICE
         for (method, path), (address, fine, foreign) in ROUTES.items():
@@ -300,23 +300,23 @@ class Access(unittest.TestCase):
             elif user.name == "the owner over TCP":
                 others = (BOB, POD, EVE)
             things += [(self.jvms[other].pid, captures[other], foreign if user.sees != WHOLE else fine) for other in others]
-            if user.how["uid"] in (CAROL, self.jvms[EVE].host_uid) and user.sees == OWN: # has nothing
+            if user.how["uid"] in (CAROL, self.jvms[EVE].host_uid) and user.sees == OWN: # CAROL has no process
                 things = [(pid, ident, foreign) for pid, ident, _ in things]
                 things[0] = (*things[0][:2], foreign or fine)
             for pid, ident, expected in things:
                 if expected is None:
                     continue
                 if method == "delete" and (user.sees == WHOLE or expected == 204):
-                    ident = NONE # what is there is needed by the others
+                    ident = NONE # other users still need the existing one
                     expected = 404
                 if user.sees == WHOLE and not user.may("manage") and (method == "delete" or path.endswith("/stop")):
-                    expected = 403 # what others took
+                    expected = 403 # another user's capture
                 if path == "/api/v1/logins" and user.how.get("unix"):
                     expected = 201
                 if not user.may(roles[method, path]):
-                    expected = 401 if user.how.get("unknown") else 403 # there are tokens: it is asked for one
+                    expected = 401 if user.how.get("unknown") else 403 # the configuration has tokens: the caller is asked for one
                 if path == "/logout" and user.how.get("headers", ("",))[0].startswith("Cookie"):
-                    continue # the others' requests go on by it: test_login
+                    continue # the requests of others continue by it: test_login
                 body = json.dumps({"pid": pid, "seconds": 0.1}) if (method, path) == ("post", "/api/v1/captures") else None
                 body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/list"}) if path == "/mcp" else body
                 where = address.format(pid=pid, id=ident)
@@ -333,7 +333,7 @@ class Access(unittest.TestCase):
         self.assertEqual(caller.ask(self.tcp + path, uid=ALICE).status, 404)
 
     def test_a_kept_past_is_its_owner_s(self):
-        """Who keeps a time of the past keeps what it sees of it, and nobody else of another kind sees that."""
+        """A kept time of the past contains what its caller may see, and callers with other rights do not see it."""
         own, others = self.jvms[ALICE].pid, self.jvms[BOB].pid
         def keep(body):
             return caller.ask(self.tcp + "/api/v1/captures", uid=ALICE, method="POST", body=json.dumps({"from": "-60s", **body}))
@@ -384,7 +384,7 @@ class Access(unittest.TestCase):
             self.assertGreater(seen, 30, "what is his own is there")
 
     def test_a_team_learns_nothing_of_others(self):
-        """One that sees what matches, by a token and by its group, as a user and as nobody."""
+        """A rule shows matching processes: by a token and by its group, as a user and as an unknown one."""
         token = (bearer(self.tokens["team attach"]),)
         ids = {uid: self.capture(uid, self.jvms[uid].pid) for uid in (ALICE, BOB)}
         own = self.capture(65534, self.jvms[POD].pid, token)
@@ -460,7 +460,8 @@ class Access(unittest.TestCase):
         self.assertNotIn("flamed-agent", proc.read(f"/proc/{pid}/maps"))
 
     def test_events_that_cost_others_take_more(self):
-        """A probe changes a JVM, and holds up all forks; a tracepoint costs all processes time. What was sampled anybody may ask for."""
+        """A probe changes a JVM and delays all forks; a tracepoint costs all processes time. So they need a higher role. Any caller may ask
+        which events were sampled."""
         pid = self.jvms[ALICE].pid
         for event, words in (("alloc", "'attach'"), ("cpu,alloc", "'attach'"), ("safepoint", "'attach'"), ("libc.so.6:malloc", "'attach'"),
                              ("sched:sched_switch", "sees all of them"),
@@ -521,7 +522,7 @@ class Access(unittest.TestCase):
         self.assertEqual((noted()[0]["action"], noted()[0].get("uid"), noted()[0]["target"]["pid"]), ("capture", ALICE, [pid]))
 
     def test_methods_and_paths_open_no_other_way(self):
-        """What is spelled in another way is the same route, or none."""
+        """Another spelling of a path is the same route, or no route."""
         pid = self.jvms[BOB].pid
         for path in (f"/api/v1/jvms/{pid}/", f"//api/v1/jvms/{pid}", f"/api/v1/./jvms/{pid}", f"/api/v1/x/../jvms/{pid}",
                      f"/api/v1/jvms/%3{str(pid)[0]}{str(pid)[1:]}", f"/API/v1/jvms/{pid}", f"/api/v1/jvms/0{pid}", f"/api/v1/jvms/+{pid}"):

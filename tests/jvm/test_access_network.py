@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Containers with the host's network: whose a connection of theirs is, by the kernel's own word."""
+"""Containers with the host's network: the owners of their connections, by the kernel's own facts."""
 import ast
 import contextlib
 import http.client
@@ -26,7 +26,7 @@ from test_hanging_files import container_cgroup, running_in
 
 @contextlib.contextmanager
 def descriptors(count: int):
-    """Processes that have COUNT descriptors, all together, with higher numbers than ours: /proc is read from the newest down."""
+    """Starts processes with COUNT descriptors in total, and with higher pids than this one: /proc is read from the newest down."""
     each = resource.getrlimit(resource.RLIMIT_NOFILE)[1] - 16
     script = ("import os, resource, sys\nhard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]\n"
               "resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))\nfor _ in range(int(sys.argv[1])): os.dup(0)\n"
@@ -65,10 +65,10 @@ sys.stdin.read()
 
 
 class SharedNetwork(unittest.TestCase):
-    """Containers with the host's network: their users have the numbers of the host's, and are not they."""
+    """Containers with the host's network. Their users have the same numbers as the host's, but are not those users."""
 
     def test_root_in_a_container_is_not_root(self):
-        """The first container of the machine, from its first moment on: also where the kernel does not tell a socket's cgroup."""
+        """The first container of the machine, from its first moment on. Also on kernels that do not report a socket's cgroup."""
         paths.need_root()
         bundle.need_runc()
         classes = jvm.Classes()
@@ -85,7 +85,7 @@ class SharedNetwork(unittest.TestCase):
         with contextlib.ExitStack() as stack:
             daemon = stack.enter_context(Daemon())
             urls = [f"http://127.0.0.1:{daemon.port}{path}" for path in ("/healthz", "/readyz", "/api/v1/jvms", "/metrics", "/sd")]
-            with ThreadPoolExecutor() as pool: # what is known of before there was a container must not count
+            with ThreadPoolExecutor() as pool: # results from before the container existed must not count
                 asked = pool.submit(lambda: [caller.ask(urls[2]).status for _ in range(20)])
                 container = stack.enter_context(bundle.Container(home, spin.folder, "-Drest=200", "-Xmx64m", "-cp", "/classes", spin.main, uid=0,
                                                                  user_namespace=False, network_namespace=False,
@@ -109,14 +109,14 @@ class SharedNetwork(unittest.TestCase):
             stack.enter_context(running_in(stack.enter_context(container_cgroup())))
             connection = http.client.HTTPConnection("127.0.0.1", daemon.port, timeout=30)
             stack.callback(connection.close)
-            connection.connect() # the holder is older than those who have the descriptors
+            connection.connect() # the holder is older than the processes with the descriptors
             stack.enter_context(descriptors(100_000))
             connection.request("GET", "/api/v1/jvms")
             answer = connection.getresponse()
             self.assertEqual(answer.status, 200, answer.read())
 
     def test_a_kernel_that_cannot_tell_who_holds_a_socket(self):
-        """Nobody is known over TCP, is told so at once, and has the Unix socket."""
+        """All callers over TCP are unknown, get told at once, and can use the Unix socket."""
         paths.need_root()
         for old in ("task_file", "sock_diag,task_file"):
             with self.subTest(old_kernel=old), mock.patch.dict(os.environ, {"FLAMED_OLD_KERNEL": old}), Daemon("--recorder-hz=0") as daemon:
@@ -129,7 +129,7 @@ class SharedNetwork(unittest.TestCase):
                 self.assertIn("clients over TCP cannot be identified", daemon.log())
 
     def test_root_that_may_trace_nobody(self):
-        """As in a container that has the host's network and processes: root by its number alone."""
+        """As in a container with the host's network and processes: root only by its number."""
         paths.need_root()
         paths.need("setpriv")
         with Daemon("--recorder-hz=0") as daemon:
@@ -139,7 +139,7 @@ class SharedNetwork(unittest.TestCase):
                 self.assertEqual(asked.stdout, status, bounds)
 
     def test_multipath_tcp(self):
-        """The socket that a program holds is not the one that the network knows: the kernel has one of TCP below it."""
+        """The socket that a program holds differs from the one of the network: the kernel has a TCP socket below it."""
         paths.need_root()
         try:
             socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_MPTCP).close()
@@ -154,7 +154,7 @@ class SharedNetwork(unittest.TestCase):
                 self.assertIn(b'"user 0"', b"".join(iter(lambda: client.recv(65536), b"")))
 
     def beside_a_container(self, stack: contextlib.ExitStack) -> tuple[Daemon, str]:
-        """A daemon to which the kernel tells no cgroup, so that all may have made a socket, and a container's cgroup."""
+        """Makes a daemon to which the kernel reports no cgroup, so that any process may have made a socket, and the cgroup of a container."""
         stack.enter_context(mock.patch.dict(os.environ, {"FLAMED_OLD_KERNEL": "sock_diag"}))
         daemon = stack.enter_context(Daemon("--recorder-hz=0"))
         cgroup = stack.enter_context(container_cgroup())
@@ -164,7 +164,7 @@ class SharedNetwork(unittest.TestCase):
         return daemon, cgroup
 
     def test_a_broker_that_stands_still(self):
-        """Requests that wait for a look get a 503 in time, later ones at once, and nobody else waits for it."""
+        """Requests that wait for a look get a 503 in time, later ones at once, and no other request waits."""
         paths.need_root()
         with contextlib.ExitStack() as stack:
             daemon, _ = self.beside_a_container(stack)
@@ -173,7 +173,7 @@ class SharedNetwork(unittest.TestCase):
                 proc.wait_until(lambda told=told: self.beside_a_stopped_broker(daemon, told), 90, told.__doc__)
 
     def beside_a_stopped_broker(self, daemon: Daemon, check) -> bool:
-        """Whether CHECK(daemon) was done before flamed gave the broker up, as it does after 10 s."""
+        """Returns true if CHECK(daemon) ended before flamed gave up the broker, which it does after 10 s."""
         proc.wait_until(lambda: daemon.get("/api/v1/jvms").status == 200, 20, "it is known again")
         broker = next(pid for pid in proc.children(daemon.top()) if proc.exe(pid) == "flamed-broker")
         stopped = time.monotonic()
@@ -201,10 +201,10 @@ class SharedNetwork(unittest.TestCase):
         self.assertEqual([(one.status, one.headers["Retry-After"]) for one in answers], [(503, "1")] * 12)
 
     def are_told_at_once(self, daemon: Daemon) -> None:
-        """While one waits for a look, others are told at once."""
+        """While one request waits for a look, others are answered at once."""
         with ThreadPoolExecutor(1) as pool:
             pool.submit(daemon.get, "/api/v1/jvms")
-            for _ in range(3): # who waits is told after 5 s
+            for _ in range(3): # waiting requests are answered after 5 s
                 with proc.Standstill() as machine:
                     self.assertEqual(daemon.get("/api/v1/jvms").status, 503)
                     took = machine.given()
@@ -214,7 +214,7 @@ class SharedNetwork(unittest.TestCase):
             self.assertEqual(daemon.get("/healthz").status, 200)
 
     def test_a_container_that_connects_in_a_loop(self):
-        """It uses up nothing that others need, neither root of the host nor another user."""
+        """The container uses up nothing that root of the host or another user needs."""
         paths.need_root()
         with contextlib.ExitStack() as stack:
             daemon, cgroup = self.beside_a_container(stack)
@@ -230,7 +230,7 @@ class SharedNetwork(unittest.TestCase):
                 self.assertEqual(answer.status, 200, f"user {uid}: {answer}")
 
     def test_a_socket_that_both_hold(self):
-        """A container's, which a program of the host has taken, too: it counts as the container's."""
+        """A program of the host has also taken a container's socket: it counts as the container's."""
         paths.need_root()
         with contextlib.ExitStack() as stack:
             stack.enter_context(mock.patch.dict(os.environ, {"FLAMED_OLD_KERNEL": "sock_diag"}))
@@ -239,7 +239,7 @@ class SharedNetwork(unittest.TestCase):
             connection = http.client.HTTPConnection("127.0.0.1", daemon.port, timeout=30)
             stack.callback(connection.close)
             connection.connect()
-            pid = os.fork() # it holds the socket as we do; older and newer ones of the host hold it, too
+            pid = os.fork() # the child holds the socket like this process; older and newer processes of the host hold it, too
             if not pid:
                 try:
                     with open(f"{cgroup}/cgroup.procs", "w", encoding="ascii") as f:
@@ -259,11 +259,12 @@ class SharedNetwork(unittest.TestCase):
                 os.waitpid(pid, 0)
 
     def test_each_request_is_judged(self):
-        """On one connection: the user of its socket is asked again, and who holds it. An act takes no look before for granted."""
+        """On one connection: for each request, the user of its socket and the holders are looked up again. An act does not rely on an
+        earlier look."""
         paths.need_root()
         with Daemon("--recorder-hz=0") as daemon:
             for change, subject in ((lambda fd: os.fchown(fd, ALICE, -1), None), (lambda _: os.setresuid(ALICE, ALICE, ALICE), None),
-                                    (lambda _: os.setresuid(ALICE, 0, 0), None), # as in a set-user-ID program
+                                    (lambda _: os.setresuid(ALICE, 0, 0), None), # like a set-user-ID program
                                     (lambda _: None, "user 0")):
                 said, say = os.pipe()
                 pid = os.fork()
@@ -286,7 +287,7 @@ class SharedNetwork(unittest.TestCase):
                 self.assertEqual(second.split()[0], "404" if subject else "403", "no such process" if subject else "it is another user now")
 
     def test_a_user_s_number_in_a_container_owns_nothing_of_it(self):
-        """A JVM in a container of root's, whose user has alice's number: it is not hers."""
+        """A JVM in a container of root's has a user with alice's number. It is not hers."""
         paths.need_root()
         bundle.need_runc()
         spin = jvm.make_spin()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A container's root over the network that it shares with the host, by all means that its capabilities allow: it is never more than
-nobody. FLAMED_PRETENDER_TRIES: how often each."""
+"""Root of a container with the host's network tries all means that its capabilities allow. It always counts as unknown.
+FLAMED_PRETENDER_TRIES: tries of each means."""
 import contextlib
 import os
 import secrets
@@ -13,12 +13,12 @@ from harness.daemon import Daemon
 
 TRIES = int(os.environ.get("FLAMED_PRETENDER_TRIES", "10"))
 AT_ONCE = 50 # connections of a container that ends
-FOLDERS = 16 # of a cgroup's path,
-NAME = "n" * 250 # each of this name
+FOLDERS = 16 # levels of a cgroup's path,
+NAME = "n" * 250 # each with this name
 
 
 def hierarchies() -> list[str]:
-    """The folders of those of version 1 that give a cgroup no more than it asks for."""
+    """Returns the folders of those hierarchies of version 1 that do not limit a cgroup by default."""
     found = [line.split()[4] for line in proc.read("/proc/self/mountinfo").splitlines() if " - cgroup " in line and "cpuset" not in line]
     return list({os.stat(folder).st_dev: folder for folder in found}.values())
 
@@ -29,8 +29,8 @@ def move(pid: int, cgroup: str) -> None:
 
 
 class Pretenders(unittest.TestCase):
-    """A container by hand: root, docker's capabilities and filter, no user namespace, the host's network, and a cgroup whose name says
-    nothing."""
+    """A container made by hand: root, docker's capabilities and filter, no user namespace, the host's network, and a cgroup with a
+    meaningless name."""
     @classmethod
     def setUpClass(cls):
         bundle.need_runc()
@@ -70,7 +70,7 @@ class Pretenders(unittest.TestCase):
             self.check_statuses(container)
 
     def nest(self, pid: int) -> None:
-        """Puts it into a cgroup of a long path in each hierarchy."""
+        """Puts the container into a cgroup with a long path in each hierarchy."""
         for top in hierarchies():
             made, at = [], os.open(top, os.O_RDONLY | os.O_DIRECTORY)
             self.addCleanup(os.close, at)
@@ -85,8 +85,8 @@ class Pretenders(unittest.TestCase):
 
     @contextlib.contextmanager
     def beside_a_program_of_the_host(self):
-        """What starts meanwhile is in a cgroup of version 2 in which no more than a program of the host's stays, as of a service whose
-        child has a pid namespace. So other containers of this machine make no difference. (Where runc makes such cgroups, it is not.)"""
+        """Runs a program of the host in a new cgroup of version 2. Containers that start meanwhile are in that cgroup, too, like the child of
+        a service in a pid namespace. So other containers of this machine do not matter. (Where runc makes such cgroups, they are not.)"""
         tops = [line.split()[4] for line in proc.read("/proc/self/mountinfo").splitlines() if " - cgroup2 " in line]
         if not tops:
             yield
@@ -107,7 +107,7 @@ class Pretenders(unittest.TestCase):
             os.rmdir(folder)
 
     def check_dying(self, mode: str, cgroup: str) -> None:
-        """Removal of a capture of root's, asked for by containers that have ended by the time that flamed reads it."""
+        """Requests to delete a capture of root's, by containers that have ended by the time that flamed reads the request."""
         answer = self.daemon.request("POST", "/api/v1/captures", body=f'{{"pid": {self.root_s}}}'.encode(), unix=True,
                                      headers={"Content-Type": "application/json"})
         self.assertEqual(answer.status, 201, answer)
@@ -132,13 +132,13 @@ class Pretenders(unittest.TestCase):
         self.assertEqual({line["subject"] for line in lines if line["via"] == "TCP"} - {"nobody"}, set())
 
     def requests(self) -> float:
-        """Those for one capture that the daemon has answered, and those whose client it has seen leave."""
+        """Returns the answered requests for one capture, and those whose client flamed has seen leave."""
         counted = ('flamed_http_requests_total{route="/api/v1/captures/{id}"', "flamed_http_clients_left_total ")
         lines = self.daemon.get("/metrics", unix=True).text.splitlines()
         return sum(float(line.split()[-1]) for line in lines if line.startswith(counted))
 
     def connections(self) -> float:
-        """Those that are open, with that which asks."""
+        """Returns the open connections, including the one that asks."""
         text = self.daemon.get("/metrics", unix=True).text
         return next(float(line.split()[-1]) for line in text.splitlines() if line.startswith("flamed_http_connections "))
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What was a user's own and is no more while it is profiled: its program becomes one of root's, or its number another process of root's."""
+"""A user's process stops being the user's while it is profiled: its program becomes one of root's, or root's process gets its number."""
 import json
 import os
 import shutil
@@ -10,7 +10,7 @@ import unittest
 from harness import caller, paths, proc
 from harness.daemon import Daemon
 
-USER = 61031 # that no machine and no other test has
+USER = 61031 # no machine and no other test has this user
 SOURCE = r"""
 #include <unistd.h>
 static volatile unsigned long turns;
@@ -39,7 +39,7 @@ class Races(unittest.TestCase):
         return caller.ask(f"http://127.0.0.1:{self.daemon.port}{path}", uid=USER, **arguments)
 
     def begin(self, *arguments: str) -> subprocess.Popen:
-        """A program of the user's, with a capture of the user's that has samples of it; of that, self.capture is the path."""
+        """Starts a program of the user's, with a capture that has samples of it. self.capture is the path of that capture."""
         process = subprocess.Popen(["setpriv", "--reuid", str(USER), "--regid", str(USER), "--clear-groups", self.plain, *arguments],
                                    cwd=self.folder)
         self.addCleanup(process.wait)
@@ -52,7 +52,7 @@ class Races(unittest.TestCase):
         return process
 
     def check(self, pid: int) -> None:
-        """Once root's program has used a second of CPU time, the user has seen nothing of it, by any way to ask."""
+        """After root's program has used a second of CPU time, the user must not see it, by any request."""
         before = proc.cpu_seconds(pid)
         proc.wait_until(lambda: proc.cpu_seconds(pid) > before + 1, 60, "root's program has run")
         self.assertEqual(self.ask(f"/profile?pid={pid}&seconds=0.2").status, 404)
@@ -83,7 +83,7 @@ class Races(unittest.TestCase):
         self.check(self.again(process.pid))
 
     def again(self, pid: int) -> int:
-        """Has root's program started with this number. Others start processes, too: skips where none of many tries has it."""
+        """Makes root's program start with this number. Other programs start processes, too: skips if many tries fail."""
         for _ in range(300):
             with open("/proc/sys/kernel/ns_last_pid", "w", encoding="ascii") as f:
                 f.write(str(pid - 1))

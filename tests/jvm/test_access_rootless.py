@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who may ask about containers that a user made without root: what the kernel lets him trace is his, and no more."""
+"""Rights on containers that a user made without root: the user owns what the kernel lets that user trace, and no more."""
 import contextlib
 import json
 import os
@@ -41,7 +41,7 @@ class WithoutRoot(unittest.TestCase):
         return [one["pid"] for one in caller.ask(self.tcp + "/api/v1/jvms", uid=uid).json()["jvms"]]
 
     def test_is_its_owner_s_and_nobody_else_s(self):
-        for uid in (1000, 0): # a user of the container's, and its root
+        for uid in (1000, 0): # a user of the container, and its root
             with self.subTest(user=uid), rootless.Rootless(EVE, *self.arguments, uid=uid) as one:
                 proc.wait_until(lambda one=one: one.pid in self.listed(EVE), 20, "its owner sees it")
                 others = {ALICE, one.host_uid} - {EVE}
@@ -54,7 +54,7 @@ class WithoutRoot(unittest.TestCase):
     def test_attaching_takes_the_whole_node(self):
         with rootless.Rootless(EVE, *self.arguments) as one:
             proc.wait_until(lambda: one.pid in self.listed(EVE), 20, "its owner sees it")
-            time.sleep(2) # no JVM is attached to before
+            time.sleep(2) # flamed does not attach to younger JVMs
             reply = caller.ask(f"{self.tcp}/api/v1/jvms/{one.pid}/perf-map?symbols=agent", uid=EVE)
             self.assertEqual(reply.status, 409, str(reply))
             self.assertIn("your own rootless container", reply.json()["detail"])
@@ -69,7 +69,8 @@ class WithoutRoot(unittest.TestCase):
             self.assertEqual(reply.status, 200, str(reply))
 
     def test_a_number_in_a_container_of_root_s_makes_nobody_an_owner(self):
-        """There are users of the same number in there, who may make namespaces, too: by its pid namespace, and by its cgroup."""
+        """Users inside may have the same number and may make namespaces, too. Their processes are recognised by the pid namespace and by
+        the cgroup."""
         stack = contextlib.ExitStack()
         self.addCleanup(stack.close)
         folder = below(hierarchies()[0], "docker", os.urandom(32).hex())
@@ -83,10 +84,10 @@ class WithoutRoot(unittest.TestCase):
                     proc.wait_until(lambda pid=pid: pid in self.listed(0), 20, "root sees it")
                     self.assertEqual(self.status(pid, ALICE), 404 if wrap else 200)
                 finally:
-                    os.kill(pid, signal.SIGKILL) # what changed its user outlives who started it
+                    os.kill(pid, signal.SIGKILL) # a process that changed its user outlives its starter
 
     def test_what_may_not_be_traced_is_not_its_owner_s(self):
-        """What root lets into the namespace, and what asked not to be dumped."""
+        """Processes that root put into the namespace, and those that forbid dumps."""
         quiet = "import ctypes, sys; ctypes.CDLL(None).prctl(4, int(sys.argv[1])); print(flush=True); sys.stdin.read()"
         with rootless.Rootless(EVE, *self.arguments) as one:
             enter = ["nsenter", f"--user=/proc/{one.pid}/ns/user"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the configuration says under `access`: tokens and users, what is warned of, and mistakes."""
+"""`access` in the configuration: tokens and users, warnings, and mistakes."""
 import json
 import os
 import shutil
@@ -67,7 +67,7 @@ class Rules(unittest.TestCase):
             for token in (viewer, taker):
                 self.assertNotIn(token, daemon.log() + json.dumps(lines))
 
-            # A token that is taken away is one no longer, and what is wrong changes nothing.
+            # A removed token stops working, and a wrong rule changes nothing.
             with open(config, "w", encoding="utf-8") as f:
                 f.write(f"access:\n{rule_taker}")
             os.kill(daemon.top(), signal.SIGHUP)
@@ -81,7 +81,7 @@ class Rules(unittest.TestCase):
             self.assertEqual(status("/api/v1/jvms", **bearer(taker)), 200)
 
     def test_secrets_over_plain_http_are_warned_of(self):
-        """On loopback, too, a program with CAP_NET_RAW reads them: /readyz and the log say so, as long as a rule takes them."""
+        """On loopback, too, a program with CAP_NET_RAW reads secrets. /readyz and the log warn of that as long as a rule accepts them."""
         paths.need_root()
         _, rule = new_token("viewer", "view")
         user = f"access:\n  - {{name: alice, user: {ALICE}, role: attach, sees: own}}\n"

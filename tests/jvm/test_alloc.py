@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Allocation: as many bytes as each place of a program allocated, of the right classes, and no probe left."""
+"""Allocation: each place of a program has its bytes, with the right classes, and no probe is left."""
 import collections
 import concurrent.futures
 import os
@@ -17,7 +17,7 @@ from harness.daemon import Daemon
 from harness.events import WithEvent
 from harness.profile import Profile
 
-# What each place of Alloc.java allocates.
+# Bytes that each place of Alloc.java allocates.
 CLASSES = {"small": {"Alloc$Small"}, "boxed": {"Alloc$Worker$$Lambda"}, "bytes200": {"byte[]"}, "chars4k": {"char[]"}, "ints64k": {"int[]"},
            "objects": {"java.lang.Object[]"}, "cloned": {"long[]"}, "grid": {"short[]", "short[][]"}, "varargs": {"java.lang.Object[]"},
            "numbers": {"java.lang.Long"}, "strings": {"byte[]", "char[]", "java.lang.String"}, "bytes400k": {"byte[]"}}
@@ -29,12 +29,12 @@ FIXED = "Allocation repeats in a fixed pattern"
 
 
 def some(*kinds):
-    """The last of KINDS of JVMs; with FLAMED_ALLOC_EACH, as in jvm_alloc_each, all of them."""
+    """Returns the last of KINDS of JVMs; with FLAMED_ALLOC_EACH, as in jvm_alloc_each, all of them."""
     return kinds if os.environ.get("FLAMED_ALLOC_EACH") else kinds[-1:]
 
 
 def old_kernel_daemon(word: str) -> Daemon:
-    """One that takes a feature of the kernel for missing, as docs/kernels.md names it."""
+    """Returns a daemon that treats a feature of the kernel as missing, by its name in docs/kernels.md."""
     words = os.environ.get("FLAMED_OLD_KERNEL", "")
     os.environ["FLAMED_OLD_KERNEL"] = ",".join([*filter(None, words.split(",")), word])
     try:
@@ -44,28 +44,28 @@ def old_kernel_daemon(word: str) -> Daemon:
 
 
 def bytes_and_counts(words: list[str]) -> tuple[dict[str, int], dict[str, int]]:
-    """What Alloc.java said it allocated: bytes of each place, and how often."""
+    """Returns the allocation that Alloc.java reported: bytes of each place, and how often."""
     counts = dict(zip(words[::3], map(int, words[1::3])))
     return {name: counts[name] * int(size) for name, size in zip(words[::3], words[2::3]) if counts[name]}, counts
 
 
 def place_of(names: typing.Iterable[str]) -> str:
-    """The place of Alloc.java on a stack of NAMES such as Alloc$Worker.grid, "" if there is none."""
+    """Returns the place of Alloc.java on a stack of NAMES such as Alloc$Worker.grid; "" if there is none."""
     return next((n.split(".")[-1] for n in names if n.startswith("Alloc$Worker.") and n.split(".")[-1] in CLASSES), "")
 
 
 class Program(jvm.Obedient):
     def __init__(self, home: str, folder: str, *options: str, mode: str = "mixed"):
         super().__init__(home, *options, "-cp", folder, "Alloc", "2", mode)
-        self.allocate(3e8) # compiled from here on
+        self.allocate(3e8) # all code is compiled after this
 
     def allocate(self, count: float) -> tuple[dict[str, int], dict[str, int]]:
-        """Has it allocate so many bytes: those of each place, and how often."""
+        """Makes it allocate that many bytes. Returns the bytes of each place, and how often."""
         return bytes_and_counts(self.ask(str(int(count))).split())
 
 
 class Contained(bundle.Asked):
-    """Alloc.java in a container of this KIND, as bundle.Container has them."""
+    """Alloc.java in a container of this KIND, as in bundle.Container."""
 
     def __init__(self, home: str, folder: str, *options: str, **kind):
         super().__init__(home, folder, *options, "-cp", "/classes", "Alloc", "2", "mixed", memory=1 << 30, **kind)
@@ -76,11 +76,11 @@ class Contained(bundle.Asked):
 
 
 def stripped(home: str, folder: str) -> str:
-    """A JDK as in HOME, whose libjvm has no symbols, and no name that finds a file of them."""
+    """Returns a copy of the JDK in HOME with a libjvm without symbols, and without a name that leads to a file of symbols."""
     paths.need("strip")
     copy = os.path.join(folder, "stripped-" + os.path.basename(home))
     subprocess.run(["cp", "-rs", home, copy], check=True)
-    for name in ("bin/java", "lib/libjli.so", "lib/server/libjvm.so"): # these are looked up by where they really are
+    for name in ("bin/java", "lib/libjli.so", "lib/server/libjvm.so"): # the JDK finds these by their real path
         path = os.path.join(copy, name)
         os.unlink(path)
         shutil.copy(os.path.join(home, name), path)
@@ -90,7 +90,8 @@ def stripped(home: str, folder: str) -> str:
 
 
 def changed_pages(pid: int, name: str = "/libjvm.so") -> int:
-    """Pages of libjvm's code, or another file's, that are not as in its file: those with a probe. (The kernel may leave a copy of one that is.)"""
+    """Returns the pages of code of libjvm, or of another file, that differ from the file: those with a probe. (The kernel may keep a copy
+    of an unchanged page.)"""
     changed = 0
     for line in proc.read(f"/proc/{pid}/maps").splitlines():
         fields = line.split()
@@ -106,7 +107,7 @@ def changed_pages(pid: int, name: str = "/libjvm.so") -> int:
 
 
 def wait_clean(pid: int) -> None:
-    """No probe is left."""
+    """Waits until no probe is left."""
     proc.wait_until(lambda: changed_pages(pid) == 0, 30, "no probe is left")
 
 
@@ -115,8 +116,8 @@ class Checks(WithEvent):
     sources = ("Alloc.java",)
 
     def prepare(self, daemon: Daemon, program: Program) -> str:
-        """The BPF program is loaded, and the symbols and unwind tables of libjvm are read: the next capture has its probes and whole stacks
-        from the first. Returns what it warns of."""
+        """Loads the BPF program, and the symbols and unwind tables of libjvm: the next capture then has its probes and whole stacks from
+        the first sample on. Returns its warnings."""
         def probed() -> str:
             answer = daemon.get("/profile", pid=program.pid, event="alloc", seconds=0.1, format="json")
             self.assertEqual(answer.status, 200, answer)
@@ -134,7 +135,8 @@ class Checks(WithEvent):
         return text
 
     def wait_taken(self, capture) -> None:
-        """On a busy machine flamed is seconds behind with so many samples, and a capture's end does not wait for all of them."""
+        """Waits for samples: on a busy machine flamed is seconds behind with so many, and the end of a capture does not wait for all of
+        them."""
         before, since = -1, time.monotonic()
         while time.monotonic() < since + 1:
             now = capture.daemon.get(capture.path).json()["samples"]
@@ -143,8 +145,8 @@ class Checks(WithEvent):
             time.sleep(0.1)
 
     def check(self, program: Program, count: float, interval: str, unseen: tuple[str, ...] = (), samples: int = 5000) -> Profile:
-        """Each place within 10 % of its bytes, their sum within 5 %. A place has 2,000 samples or more: 10 % is 4.5 sigma. UNSEEN: places
-        that nothing tells, so that others have their bytes: then only the sum counts, and that they are not there."""
+        """Checks each place within 10 % of its bytes, and their sum within 5 %. A place has 2,000 samples or more: 10 % is 4.5 sigma.
+        UNSEEN: places without samples, whose bytes other places get. Then only the sum counts, and that these places are missing."""
         capture = self.daemon.capture(pid=program.pid, event="alloc", interval=interval)
         truth, _ = program.allocate(count)
         self.wait_taken(capture)
@@ -172,17 +174,17 @@ class Checks(WithEvent):
                 self.assertLessEqual(abs(error), 0.10, (place, taken, errors))
         self.assertLessEqual(wrong.total(), 0.001 * profile.samples, wrong)
         self.assertLessEqual(sum(s.samples for s in profile.stacks if s.truncated), 0.005 * profile.samples, profile.describe())
-        # A libjvm or C library without symbols has frames without names: those of others count, and of Java code.
+        # A libjvm or C library without symbols has frames without names. Frames of other files and of Java code count.
         unknown = sum(s.samples for s in profile.stacks if any(f.kind == "unknown" and not f.name.startswith(SYMBOL_LESS_LIBRARIES) for f in s.frames))
         self.assertLessEqual(unknown, 0.005 * profile.samples, profile.describe())
-        # The VM's frames end where Java's begin. A compiler's thread has none of Java.
+        # The VM's frames end where Java's begin. A compiler's thread has no Java frame.
         self.assertFalse([s.names for s in profile.stacks if any("AllocTracer" in n or "MemAllocator" in n for n in s.names) and
                           not any("CompileBroker" in n for n in s.names)])
         return profile
 
     def check_one_after_another(self, daemon: Daemon) -> None:
-        """Probes of one capture that are still being taken out spoil none of the next, whether that begins before the end of the first or
-        after. Nobody waits for them in that time."""
+        """Probes of one capture that are still being removed do not spoil the next capture, whether that begins before or after the first
+        one's end. During that time no process waits for the probes."""
         with Program(paths.jdk(17), self.classes.folder, "-Xmx64m", *BUFFERS) as program:
             self.prepare(daemon, program)
             for _ in range(5):
@@ -219,7 +221,7 @@ class Alloc(Checks):
                 wait_clean(program.pid)
 
     def test_without_symbols(self):
-        """By the calls of the stubs that allocate: the same truth."""
+        """With probes at calls in allocation stubs: the same result."""
         folder = tempfile.mkdtemp(prefix="flamed-alloc.")
         self.addCleanup(shutil.rmtree, folder)
         for version, options in some((17, ("-Xmx256m", "-XX:+UseG1GC")), (25, ("-Xmx256m", "-XX:+UseParallelGC"))):
@@ -231,8 +233,8 @@ class Alloc(Checks):
                 wait_clean(program.pid)
 
     def test_kinds(self):
-        """Objects that no `new` of the source makes: of lambdas, arrays of variable arguments, boxed numbers, strings that are put together.
-        On 25 it is virtual threads that allocate them."""
+        """Objects without a `new` in the source: lambdas, arrays of variable arguments, boxed numbers, concatenated strings. On JDK 25,
+        virtual threads allocate them."""
         for version, options in some((17, ()), (25, ("-Dvirtual=1",))):
             with self.subTest(jdk=version), Program(paths.jdk(version), self.classes.folder, "-Xmx256m", *options, *BUFFERS, mode="kinds") as program:
                 print(version, *options, end=" ")
@@ -241,7 +243,8 @@ class Alloc(Checks):
                 wait_clean(program.pid)
 
     def test_fixed_loop(self):
-        """A loop of one sequence shows some of its places, and the profile says so: also where a JVM chooses the size of its buffers."""
+        """A loop with a fixed sequence shows only some of its places, and the profile says so. Also in a JVM that chooses the size of its
+        buffers."""
         folder = tempfile.mkdtemp(prefix="flamed-alloc.")
         self.addCleanup(shutil.rmtree, folder)
         for version, home, options in some((17, paths.jdk(17), BUFFERS), (17, stripped(paths.jdk(17), folder), ()), (25, paths.jdk(25), ())):
@@ -259,7 +262,7 @@ class Alloc(Checks):
                 wait_clean(program.pid)
 
     def test_loop_of_large_arrays(self):
-        """Each is a sample, so nothing is missing, and nothing warns: but of what the same loop allocates in buffers."""
+        """Each array is a sample, so none is missing and there is no warning, except for objects that the same loop allocates in buffers."""
         folder = tempfile.mkdtemp(prefix="flamed-alloc.")
         self.addCleanup(shutil.rmtree, folder)
         for home in some(paths.jdk(17), stripped(paths.jdk(17), folder), paths.jdk(25)):
@@ -296,7 +299,7 @@ class Alloc(Checks):
             self.prepare(self.daemon, program)
             wait_clean(program.pid)
             capture = self.daemon.capture(pid=program.pid, event="alloc,cpu")
-            self.assertGreater(changed_pages(program.pid), 0) # else what is waited for at the end means nothing
+            self.assertGreater(changed_pages(program.pid), 0) # else the check at the end would be meaningless
             program.allocate(5e8)
             capture.stop()
             wait_clean(program.pid)
@@ -309,7 +312,7 @@ class Alloc(Checks):
             self.assertIn(";Object[] ", text)
             weight = sum(int(line.rsplit(" ", 1)[1]) for line in text.splitlines())
             self.assertGreater(weight, 2e8) # bytes
-            with concurrent.futures.ThreadPoolExecutor(1) as pool: # the program allocates for as long as that takes
+            with concurrent.futures.ThreadPoolExecutor(1) as pool: # the program allocates during that time
                 scraped = pool.submit(self.daemon.get, "/debug/pprof/allocs", pid=program.pid, seconds=1)
                 while not scraped.done():
                     program.allocate(5e7)
@@ -325,7 +328,7 @@ class Alloc(Checks):
         self.assertTrue(any("no JVM" in warning for warning in answer.warnings), answer.warnings)
 
     def test_killed(self):
-        """No probe outlives flamed, however that ends, and the JVM goes on."""
+        """No probe outlives flamed, in whatever way it ends, and the JVM runs on."""
         with Daemon("--recorder-hz", "0") as daemon, Program(paths.jdk(17), self.classes.folder, "-Xmx64m") as program:
             self.prepare(daemon, program)
             wait_clean(program.pid)
@@ -335,7 +338,7 @@ class Alloc(Checks):
                 os.kill(pid, signal.SIGKILL)
             wait_clean(program.pid)
             self.assertTrue(program.allocate(1e8)[0])
-            daemon.wait_ready() # another pair serves
+            daemon.wait_ready() # another pair of processes serves
 
 
 class WithoutUprobes(unittest.TestCase):

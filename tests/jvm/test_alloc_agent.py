@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Allocation as an agent samples it: right also where the same sequence is allocated all the time, and all of it given back."""
+"""Allocation sampled by an agent: right even if the same sequence is allocated all the time, and all memory is freed."""
 import collections
 import concurrent.futures
 import math
@@ -16,11 +16,11 @@ from harness.profile import Profile
 from test_alloc import changed_pages
 from test_locks_jdks import COLLECTORS
 
-# What each place of AllocLoop.java allocates in a round, and of which class.
+# Bytes and class of each place of AllocLoop.java, per round.
 BYTES = {"small": 64, "bytes256": 256, "chars1k": 1024, "longs2k": 2048, "cloned": 640}
 CLASSES = {"small": "AllocLoop$Small", "bytes256": "byte[]", "chars1k": "char[]", "longs2k": "long[]", "cloned": "long[]"}
 ROUND = sum(BYTES.values())
-ROUNDS = 50_000 # 200 MB a thread
+ROUNDS = 50_000 # 200 MB per thread
 AGENT, STREAM = "/memfd:flamed-agent", "/memfd:flamed-stream"
 SAMPLES = int(os.environ.get("FLAMED_ALLOC_SAMPLES", "2000"))
 SIGMAS = 5
@@ -29,10 +29,10 @@ SIGMAS = 5
 class Program(jvm.Jvm):
     def __init__(self, version: int, folder: str, *options: str, short: bool = False):
         super().__init__(paths.jdk(version), "-Xmx256m", *options, "-cp", folder, "AllocLoop", *(["short"] if short else []), stdin=subprocess.PIPE)
-        self.allocate() # compiled from here on
+        self.allocate() # all code is compiled after this
 
     def allocate(self) -> int:
-        """The bytes that it allocates."""
+        """Makes it allocate. Returns the bytes."""
         self.process.stdin.write(f"{ROUNDS}\n")
         self.process.stdin.flush()
         said = self.process.stdout.readline()
@@ -49,7 +49,7 @@ class Base(events.WithEvent):
     sources = ("AllocLoop.java",)
 
     def begin(self, pid: int, **params):
-        """A capture by an agent, which is there. The first one of a daemon has the kernel check a program."""
+        """Begins a capture by an agent that is loaded. For the first one of a daemon, the kernel checks a program."""
         proc.wait_until(lambda: self.daemon.get("/profile", pid=pid, event="alloc", seconds=0.1).status != 503, 60, "the program is loaded")
         capture = self.daemon.capture(pid=pid, event="alloc", source="agent", **params)
         proc.wait_until(lambda: changed_pages(pid, AGENT) or self.daemon.get(capture.path).json()["state"] == "failed", 60, "the agent is there")
@@ -58,7 +58,7 @@ class Base(events.WithEvent):
         return capture
 
     def compare(self, what, profile: Profile, symbols: bool = True) -> int:
-        """Each place has its share: within a point, or what chance allows. The bytes of all."""
+        """Checks the share of each place: within a point, or within chance. Returns the bytes of all."""
         values, samples, wrong = collections.Counter(), 0, collections.Counter()
         for stack in profile.stacks:
             place = next((n.split(".")[-1] for n in stack.names if n.split(".")[-1] in BYTES), "")
@@ -77,7 +77,7 @@ class Base(events.WithEvent):
             self.assertLessEqual(abs(errors[place]), max(1, chance), (what, place, samples, errors))
         self.assertLessEqual(wrong.total(), 0.001 * samples, (what, wrong))
         self.assertLessEqual(sum(s.samples for s in profile.stacks if s.truncated), 0.005 * profile.samples, (what, profile.describe()))
-        if symbols: # the C library of a container has none
+        if symbols: # the C library of a container has no symbols
             self.assertLessEqual(profile.quality["unknown"], 0.005 * profile.samples, (what, profile.describe()))
         self.assertFalse([s.names for s in profile.stacks if any("flamed_agent" in n or "post_sampled" in n for n in s.names)])
         return total
@@ -99,7 +99,7 @@ class AllocAgent(Base):
             self.ends(program)
 
     def ends(self, program: Program) -> None:
-        """With what it allocates next, its agent has ended."""
+        """Checks that its agent ends with the next allocations."""
         def ended() -> bool:
             program.allocate()
             return not has(program.pid, STREAM)
@@ -112,7 +112,7 @@ class AllocAgent(Base):
                 check.result()
 
     def holder_error(self, program: Program) -> int:
-        """What JVMTI tells another agent that wants to sample; 0: it may."""
+        """Returns the error that JVMTI gives to another agent that wants to sample; 0: none."""
         said = subprocess.run([os.path.join(paths.jdk(17), "bin", "jcmd"), str(program.pid), "JVMTI.agent_load", self.holder],
                               capture_output=True, text=True, timeout=60, check=True).stdout
         return int(re.search(r"return code: (\d+)", said)[1])
@@ -122,7 +122,7 @@ class AllocAgent(Base):
         with Program(17, self.classes.folder) as program, Program(17, self.classes.folder, f"-agentpath:{self.holder}") as held:
             self.assertEqual(self.holder_error(program), 0)
             capture = self.begin(program.pid)
-            self.assertEqual(self.holder_error(program), 98) # else what is asserted next means nothing
+            self.assertEqual(self.holder_error(program), 98) # else the next check would be meaningless
             capture.stop()
             self.ends(program)
             self.assertEqual(self.holder_error(program), 0)
@@ -141,7 +141,7 @@ class AllocAgent(Base):
         self.assertIn("is no JVM", answer.json()["detail"])
         with Daemon("--recorder-hz", "0", "--symbols", "memory") as daemon, Program(17, self.classes.folder) as program:
             answers = []
-            # A JVM in its first moments is waited for, whatever else stands in the way.
+            # flamed waits for a JVM in its first moments, whatever else prevents the attach.
             proc.wait_until(lambda: answers.append(daemon.get("/profile", pid=program.pid, event="alloc", source="agent", seconds=0.1)) or
                             answers[-1].status not in (200, 503), 60, "it is refused")
             answer = answers[-1]
@@ -160,7 +160,7 @@ class AllocAgent(Base):
             self.assertTrue([w for w in profile.warnings if "the agent ended before the capture" in w], profile.warnings)
 
     def test_killed(self):
-        """Nobody renews the lease: the agent ends by itself, and the JVM goes on."""
+        """The lease is not renewed: the agent ends by itself, and the JVM runs on."""
         with Daemon("--recorder-hz", "0") as daemon, Program(17, self.classes.folder) as program:
             self.daemon, shared = daemon, self.daemon
             self.addCleanup(setattr, self, "daemon", shared)
@@ -169,15 +169,15 @@ class AllocAgent(Base):
             for pid in daemon.processes()["flamed"]:
                 os.kill(pid, signal.SIGKILL)
             self.ends(program)
-            daemon.wait_ready() # another pair serves
-            capture = self.begin(program.pid) # and its agent is there again, the same copy
+            daemon.wait_ready() # another pair of processes serves
+            capture = self.begin(program.pid) # and the same copy of the agent is used again
             self.assertEqual(len({line.split()[4] for line in proc.read(f"/proc/{program.pid}/maps").splitlines() if AGENT in line}), 1)
             program.allocate()
             self.assertGreater(capture.stop().samples, 0)
 
 
 class Matrix(Base):
-    """11, 21 and 26 in containers, and 17 and 25, with each collector. Not in a plain run."""
+    """JDK 11, 21 and 26 in containers, and 17 and 25, with each collector. Not in a plain run."""
     options = ("-XX:+UnlockExperimentalVMOptions", "-Xmx256m")
 
     def setUp(self):
@@ -227,7 +227,7 @@ class Soak(Base):
     """Captures one after another in JVMs whose threads end all the time. Not in a plain run."""
 
     def check(self, version: int, option: str, count: int) -> None:
-        """They leave nothing: no mapping, no descriptor, no thread, and the same resident memory."""
+        """They leave no mapping, descriptor or thread, and the resident memory is unchanged."""
         with Program(version, self.classes.folder, "-XX:+AlwaysPreTouch", "-Xms256m", option, short=True) as program:
             def state():
                 return len(os.listdir(f"/proc/{program.pid}/fd")), proc.read(f"/proc/{program.pid}/maps").count(AGENT)
@@ -241,7 +241,7 @@ class Soak(Base):
                 capture = self.begin(program.pid, symbols="agent")
                 program.allocate()
                 capture.stop()
-                # The session that tells of code keeps its memory until something is compiled, or the next one begins.
+                # The session that reports code keeps its memory until code is compiled, or the next session begins.
                 proc.wait_until(lambda: program.allocate() and streams() <= 1, 60, "the agent has ended")
             for _ in range(10):
                 once()
@@ -251,7 +251,7 @@ class Soak(Base):
             print(version, option, count, "captures:", before, state(), before_threads, threads(), "threads", memory, resident(), "KiB")
             self.assertEqual(state(), before)
             self.assertIsNone(program.process.poll())
-            self.assertLess(threads(), before_threads + 10) # the JVM has more and fewer itself
+            self.assertLess(threads(), before_threads + 10) # the JVM itself starts and ends some
             self.assertLess(resident(), memory + 10240)
 
     def test_many(self):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Probes into JVMs that may serve file systems themselves. To put a probe the kernel waits for the memory of the process, and nothing on
-the machine forks in that time. None is put there, and nobody waits."""
+"""Probes into JVMs that may serve file systems themselves. To put a probe, the kernel waits for the memory of the process, and no process
+of the machine can fork during that time. So flamed puts none there, and no request waits."""
 import contextlib
 import unittest
 
@@ -43,7 +43,7 @@ class Served(unittest.TestCase):
         self.assertEqual(probed.copies(target.pid, "/libjvm.so"), before, "no probe was there")
 
     def works(self) -> None:
-        """Of a JVM that serves nothing."""
+        """Checks that a JVM that serves no file system can be sampled."""
         other = self.start()
 
         def taken() -> bool:
@@ -58,18 +58,18 @@ class Served(unittest.TestCase):
         self.refused(target, "serve a file system itself", "safepoint")
 
     def test_a_mount_of_its_own(self):
-        """Something of its own is mounted by FUSE."""
+        """It has mounted a FUSE file system of its own."""
         file = self.stack.enter_context(fuse.File("/bin/true"))
         self.refused(self.start("unshare", "-m", "sh", "-c", IN_A_MOUNT, file.path, "/etc/hostname"), "serve a file system itself")
 
     def test_a_library_that_does_not_answer(self):
-        """Its libjvm.so lies there, and is opened in vain: the broker does not wait for it."""
+        """Its libjvm.so is on that file system, and does not open: the broker does not wait for it."""
         file = self.stack.enter_context(fuse.File(self.library))
         target = self.start("unshare", "-m", "sh", "-c", IN_A_MOUNT, file.path, self.library)
         self.refused(target, "serve a file system itself")
         broker = set(self.daemon.processes()["flamed-broker"])
         file.silence("o")
-        self.stack.callback(file.answer) # or it could not end
+        self.stack.callback(file.answer) # otherwise the process could not end
         self.refused(target, "does not answer")
         self.works()
         self.assertLessEqual(broker, set(self.daemon.processes()["flamed-broker"]), "it was not started again")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Allocation without symbols of libjvm: JDK 8, 11, 21 and 26 to 28 in containers, 17 and 25 as they are, with each collector, and by one compiler
-alone."""
+"""Allocation without symbols of libjvm: JDK 8, 11, 21 and 26 to 28 in containers, 17 and 25 on the host, with each collector, and by one
+compiler alone."""
 import unittest
 
 from harness import bundle, jdkroot, paths
@@ -11,8 +11,8 @@ COLLECTORS = {8: PLAIN, 11: (*PLAIN, "Z"), 17: (*PLAIN, "Z", "Shenandoah"), 21: 
               27: (*PLAIN, "Z", "Shenandoah"), 28: (*PLAIN, "Z", "Shenandoah")}
 C1 = ("-XX:TieredStopAtLevel=1",)
 OTHERS = (("-XX:-TieredCompilation",), C1, ("-XX:-UseCompressedOops",))
-GENERATIONAL = {21: ("-XX:+UseZGC", "-XX:+ZGenerational")} # later ones are so anyway
-# Places that the stubs do not tell: what a native method of the JDK allocates, such as the object of a lambda from 17 on.
+GENERATIONAL = {21: ("-XX:+UseZGC", "-XX:+ZGenerational")} # generational anyway in later releases
+# Places that stubs do not show: allocations of a native method of the JDK, such as the object of a lambda from 17 on.
 UNSEEN = {(11, "-XX:+UseZGC"): ("cloned",), (8, *C1): ("cloned",), (11, *C1): ("cloned",), (17, *C1): ("boxed", "cloned"), (21, *C1): ("boxed", "cloned"),
           (25, *C1): ("boxed",), (26, *C1): ("boxed",), (27, *C1): ("boxed",), (28, *C1): ("boxed",)}
 
@@ -72,7 +72,7 @@ class Jdks(Checks):
         self.check_jdk(28)
 
     def test_one_after_another(self):
-        """Where each probe takes the kernel as long as all do together on a newer one."""
+        """On a kernel that needs as long for each probe as newer ones for all of them."""
         with old_kernel_daemon("uprobe-multi") as daemon:
             self.check_one_after_another(daemon)
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Allocation is sampled, again and again, by probes and by an agent, and live objects, in JVMs under load in each kind of container.
-flamed is killed while it does. No JVM dies or hangs, and each is as it was before."""
+"""Starts sampling of allocation again and again, by probes and by an agent, and of live objects, in JVMs under load in each kind of
+container. flamed is killed during that. No JVM ends or hangs, and each is unchanged afterwards."""
 import contextlib
 import dataclasses
 import http.client
@@ -19,13 +19,13 @@ from harness.daemon import Daemon
 from harness.events import skip_without
 
 SOURCES = {"probe": {"event": "alloc", "source": "probe"}, "agent": {"event": "alloc", "source": "agent"}, "live": {"event": "live"}}
-STARTS = int(os.environ.get("FLAMED_ALLOC_STARTS", "28")) # of each source, in all containers together
+STARTS = int(os.environ.get("FLAMED_ALLOC_STARTS", "28")) # starts of each source, in all containers together
 KILLS = int(os.environ.get("FLAMED_ALLOC_KILLS", "4"))
 KINDS, JDKS = 14, 2
 LIBJVM, AGENT, STREAM = "/libjvm.so", "/memfd:flamed-agent", "/memfd:flamed-stream"
 OPTIONS = ("-Xms48m", "-Xmx48m", "-XX:+AlwaysPreTouch", "-XX:+UseSerialGC")
 COPIES_KIB = 4 * 24 # a page for each place that may have a probe
-MEMORY_KIB = 8 << 10 # that a JVM may need more, of its own
+MEMORY_KIB = 8 << 10 # memory that a JVM itself may need in addition
 
 
 def prepare(daemon: Daemon) -> Daemon:
@@ -34,7 +34,7 @@ def prepare(daemon: Daemon) -> Daemon:
 
 
 def begin(daemon: Daemon, pid: int, source: str, deadline: float = 60):
-    """A capture whose probe is there."""
+    """Begins a capture with its probe in place."""
     end = time.monotonic() + deadline * proc.PATIENCE
     while True: # the kernel checks a program, or another attach of this second is under way
         try:
@@ -50,7 +50,7 @@ def begin(daemon: Daemon, pid: int, source: str, deadline: float = 60):
 
 
 def runs(pid: int) -> bool:
-    """It goes on: a thread of it uses the processor."""
+    """Checks that it runs on: one of its threads uses the processor."""
     before = proc.cpu_seconds(pid)
     proc.wait_until(lambda: proc.cpu_seconds(pid) > before or not proc.alive(pid), 20, f"{pid} runs")
     return proc.alive(pid)
@@ -58,7 +58,7 @@ def runs(pid: int) -> bool:
 
 @dataclasses.dataclass
 class State:
-    """What is to be the same afterwards."""
+    """Facts that must be the same afterwards."""
     descriptors: int
     copies: dict[str, int]
     memory_kib: int
@@ -76,7 +76,7 @@ class Checks(unittest.TestCase):
         return [*OPTIONS, "-cp", classpath, "Garbage", "1"]
 
     def compare(self, container, before: State, kib: int, attached: bool = True) -> None:
-        """KIB: of anonymous memory, when it had had some captures. ATTACHED: also by an agent."""
+        """KIB: anonymous memory after a few captures. ATTACHED: also by an agent."""
         pid = container.pid
         probed.await_none(pid, seconds=30)
         # The agent ends as the JVM chooses its next object, or with its lease.
@@ -87,7 +87,7 @@ class Checks(unittest.TestCase):
         self.assertLessEqual(attach.mappings(pid, AGENT), 5)
         if attached:
             self.assertEqual(attach.weak_references(pid), 0)
-        self.assertLessEqual(after.descriptors, before.descriptors + 1) # the socket by which it is attached to
+        self.assertLessEqual(after.descriptors, before.descriptors + 1) # the socket for attaching
         self.assertLessEqual(sum(probed.more_copies(before.copies, after.copies).values()), COPIES_KIB)
         self.assertLess(after.memory_kib - kib, MEMORY_KIB)
         self.assertEqual(attach.helpers(pid), [])
@@ -118,7 +118,7 @@ class InContainers(Checks, test_attach_kinds.OfProgram, test_attach_kinds.MoreKi
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        cls.daemons: queue.Queue[Daemon] = queue.Queue() # one for each JDK: one attach starts a second, by each
+        cls.daemons: queue.Queue[Daemon] = queue.Queue() # one per JDK: each starts one attach per second
         for _ in range(JDKS):
             daemon = Daemon("--recorder-hz", "0")
             cls.addClassCleanup(daemon.stop)
@@ -133,7 +133,7 @@ class InContainers(Checks, test_attach_kinds.OfProgram, test_attach_kinds.MoreKi
 
 
 class OtherJdks(Checks, jdkroot.EachJdk):
-    """8, 11, 21 and 26, in one kind of container."""
+    """JDK 8, 11, 21 and 26, in one kind of container."""
 
     @classmethod
     def setUpClass(cls):
@@ -150,7 +150,7 @@ class OtherJdks(Checks, jdkroot.EachJdk):
 
 
 class Killed(Checks):
-    """kill -9 of flamed, its broker, both, or all with what starts them again, at any moment of a capture."""
+    """kill -9 of flamed, its broker, both, or also the supervisor, at any moment of a capture."""
 
     @classmethod
     def setUpClass(cls):
@@ -159,7 +159,7 @@ class Killed(Checks):
         cls.classes.compile("Garbage.java")
 
     def kill(self, daemon: Daemon, chance: random.Random) -> str:
-        """Returns whom."""
+        """Kills some processes. Returns which."""
         found = daemon.processes()
         top = daemon.top()
         worker, broker = ([pid for pid in found.get(name, []) if pid != top] for name in ("flamed", "flamed-broker"))
@@ -171,9 +171,9 @@ class Killed(Checks):
         return name
 
     def killed_once(self, daemon: Daemon, pids: list[int], chance: random.Random) -> str:
-        """Captures of all begin, or are about to, or end."""
+        """Kills during captures of all, which begin, are about to, or end."""
         def one(pid: int, source: str) -> None:
-            with contextlib.suppress(OSError, http.client.HTTPException, AssertionError, ValueError): # it is killed
+            with contextlib.suppress(OSError, http.client.HTTPException, AssertionError, ValueError): # flamed was killed
                 capture = daemon.capture(pid=pid, **SOURCES[source])
                 time.sleep(chance.uniform(0, 0.3))
                 daemon.request("POST", capture.path + "/stop", timeout=2)
@@ -187,7 +187,7 @@ class Killed(Checks):
         return whom
 
     def ready(self, daemon: Daemon, pid: int) -> None:
-        """Its program of this event is loaded, too: else nothing would be there to be killed."""
+        """Loads the program of this event, too: else no probe would exist at the kill."""
         daemon.wait_ready(60)
         begin(daemon, pid, "probe").stop()
 
@@ -215,7 +215,7 @@ class Killed(Checks):
                         daemon.stop(check=False)
                         daemon = Daemon("--recorder-hz", "0")
                 daemon.wait_ready(60)
-                for pid in pids: # with this, what an attach left goes that was killed
+                for pid in pids: # this removes the rest of an attach that was killed
                     begin(daemon, pid, "agent").stop()
             finally:
                 daemon.stop(check=False)

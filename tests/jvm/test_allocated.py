@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How much a JVM allocates, as /heap, the list of JVMs and /metrics say without a probe, beside what a program knows that it allocates."""
+"""A JVM's allocation without probes, in /heap, the list of JVMs and /metrics, compared with the known allocation of a program."""
 import threading
 import time
 import unittest
@@ -8,7 +8,7 @@ from datetime import datetime
 from harness import hsperf, jvm, paths, proc
 from harness.daemon import Daemon
 
-ROUND = 2 * (64 + 256 + 1024 + 2048 + 640) # bytes that the threads of AllocLoop.java allocate in one
+ROUND = 2 * (64 + 256 + 1024 + 2048 + 640) # bytes that the threads of AllocLoop.java allocate in one round
 
 
 class Program(jvm.Obedient):
@@ -29,7 +29,7 @@ class Checks(jvm.WithClasses):
         return self.daemon.get(f"/api/v1/jvms/{pid}/heap").json()
 
     def allocated(self, pid: int) -> int:
-        """Up to now: threads are looked at no more often than each half a second."""
+        """Returns the bytes so far: flamed reads threads at most every half second."""
         now = time.time()
 
         def looked() -> dict | None:
@@ -41,9 +41,9 @@ class Checks(jvm.WithClasses):
         proc.wait_until(lambda: (self.heap(pid).get("allocation") or {}).get("bytes"), 30, "its threads are looked at")
 
     def compare(self, program, rounds: int) -> None:
-        """Within 2 % of what was allocated, in a JVM where little else allocates."""
+        """Within 2 % of the allocated bytes, in a JVM where little else allocates."""
         self.wait_known(program.pid)
-        program.do(rounds // 10) # classes are loaded, and what compilers do with them
+        program.do(rounds // 10) # loading of classes, and compilation
         before = self.allocated(program.pid)
         program.do(rounds)
         share = (self.allocated(program.pid) - before) / (rounds * ROUND)
@@ -59,7 +59,7 @@ class Allocated(Checks):
                 self.compare(program, 100_000)
 
     def test_rate(self):
-        """Some 40 MB a second for a while; the same in the list of JVMs, and as a sum in /metrics."""
+        """Some 40 MB a second for a while. The list of JVMs has the same, and /metrics the sum."""
         with Program(paths.jdk(17), self.classes.folder, "-Xmx128m") as program:
             self.wait_known(program.pid)
             self.assertIsNone(self.heap(program.pid)["allocation"]["bytes_per_second"])
@@ -83,7 +83,7 @@ class Allocated(Checks):
             allocation, history = heap["allocation"], heap["history"]
             made = len([t for t in log if now - allocation["seconds"] < t <= now]) * 500 * ROUND
             print(f"{allocation['bytes_per_second'] / 1e6:.1f} MB/s over {allocation['seconds']:.1f} s, {made / allocation['seconds'] / 1e6:.1f} made")
-            self.assertAlmostEqual(allocation["bytes_per_second"] * allocation["seconds"] / made, 1, delta=0.15) # of 20 turns and more, one at each end
+            self.assertAlmostEqual(allocation["bytes_per_second"] * allocation["seconds"] / made, 1, delta=0.15) # one turn at each end may be missing
             self.assertAlmostEqual(listed["allocated_bytes_per_second"] / allocation["bytes_per_second"], 1, delta=0.15)
             self.assertEqual({len(points) for points in history.values()}, {len(history["time"])}, history)
             self.assertGreaterEqual(len(history["time"]), 4)
@@ -99,7 +99,7 @@ class Allocated(Checks):
             self.assertAlmostEqual(hsperf.metrics(self.daemon, program.pid)["allocated_bytes_total", ""] / total, 1, delta=0.02)
 
     def test_the_recorder_looks(self):
-        """Nobody asks: the list has a rate, and there is a history, also of areas."""
+        """Without any request the list has a rate, and there is a history, also of areas."""
         with Daemon() as daemon, Program(paths.jdk(25), self.classes.folder, "-Xmx128m") as program:
             end = threading.Event()
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How much a JVM allocates, with each collector: JDK 8, 11, 21 and 26 to 28 in containers, 17 and 25 as they are."""
+"""A JVM's allocation with each collector: JDK 8, 11, 21 and 26 to 28 in containers, 17 and 25 on the host."""
 import os
 import unittest
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The agent, attached from the host as root to JVMs in containers of every kind. Names are right, with inlining and lines,
-and the container shows nothing but the JVM's own socket. JDK 17 and 25."""
+"""The agent, attached from the host as root to JVMs in containers of every kind. Names are right, with inlining and lines, and the
+container sees nothing but the JVM's own socket. JDK 17 and 25."""
 import os
 import re
 import resource
@@ -18,13 +18,13 @@ from harness import attach, bundle, jvm, paths, proc, snapshot
 DOCKER_CAPABILITIES = tuple("CAP_" + name for name in (
     "CHOWN", "DAC_OVERRIDE", "FSETID", "FOWNER", "MKNOD", "NET_RAW", "SETGID", "SETUID", "SETFCAP", "SETPCAP",
     "NET_BIND_SERVICE", "SYS_CHROOT", "KILL", "AUDIT_WRITE"))
-# What may be other than before: the JVM's socket and its folder's times, its listener's thread, our mappings, and
-# from JDK 21 on its own warning.
+# Allowed differences: the JVM's socket and its folder's times, its listener's thread, flamed's mappings, and from JDK 21 on the JVM's own
+# warning.
 ALLOWED = re.compile(r"^(file /tmp(/\.java_pid\d+)?: |thread new: Attach Listener$|mapping new: \S+ /memfd:flamed-|"
                      r"output: \"?'?WARNING: A \{?JVM ?TI|output: 'WARNING: A Java agent has been loaded|"
                      r"output: 'WARNING: A JVM TI agent has been loaded)")
 
-# Maps a libjvm.so, listens as a JVM does, and tells what its client holds.
+# Maps a libjvm.so, listens like a JVM, and prints the descriptors that its client holds.
 LISTENER = r"""
 import mmap, os, signal, socket, struct, tempfile
 signal.signal(signal.SIGQUIT, lambda *_: None)
@@ -49,7 +49,7 @@ print(*(os.readlink(f"/proc/{pid}/fd/{fd}").replace(" (deleted)", "") for fd in 
 connection.sendall(b"0\nreturn code: 0\n")
 """
 
-# Maps a libjvm.so and answers SIGQUIT; has locked memory, or almost as many mappings as it may have.
+# Maps a libjvm.so and answers SIGQUIT. It has locked memory, or almost as many mappings as allowed.
 NEAR_A_LIMIT = r"""
 import ctypes, mmap, os, signal, sys, tempfile
 signal.signal(signal.SIGQUIT, lambda *_: None)
@@ -73,7 +73,7 @@ sys.stdin.read()
 
 
 def settle() -> None:
-    """One attach starts per second on a node, by each broker; and machines here are small."""
+    """Waits: each broker starts one attach per second on a node, and test machines are small."""
     time.sleep(0.2)
 
 
@@ -83,7 +83,7 @@ def set_limit(path: str, limit: int | str) -> None:
 
 
 def check_named(test: unittest.TestCase, found: attach.Outcome, spin: jvm.Spin) -> None:
-    """The generated method with both callees inlined, and lines of each within its source."""
+    """Checks the generated method with both callees inlined, and lines of each within its source."""
     test.assertTrue(found.done, found.text[:2000])
     test.assertEqual(found["problem"], "", found.text[:2000])
     test.assertEqual(found["agent_dropped"], "0")
@@ -98,7 +98,7 @@ def check_named(test: unittest.TestCase, found: attach.Outcome, spin: jvm.Spin) 
 
 
 class Kinds(unittest.TestCase):
-    """What is checked in each kind of container. More of them are in test_attach_kinds.py."""
+    """Checks in each kind of container. test_attach_kinds.py has more kinds."""
 
     @classmethod
     def setUpClass(cls):
@@ -119,7 +119,7 @@ class Kinds(unittest.TestCase):
         self.assertLessEqual(attach.mappings(container.pid, "flamed-agent"), 5)
         self.assertIn(f"/tmp/.java_pid{proc.ns_pids(container.pid)[-1]}", after.files)
         self.assertFalse([f for f in after.files if ".attach_pid" in f])
-        # From another broker, as after a restart: the same copy of the agent.
+        # By another broker, as after a restart: the same copy of the agent.
         again = attach.attach(container.pid)
         check_named(self, again, self.spin)
         self.assertEqual(again["started"], "0")
@@ -161,7 +161,7 @@ class Matrix(Kinds):
         jvm.side_by_side(self, one)
 
     def test_a_time_namespace(self):
-        """Its clock, by which the helper's deadline is counted from when it has joined, is a day ahead."""
+        """Its clock is a day ahead. The helper computes its deadline by this clock once it has joined the namespace."""
         with jvm.Jvm(paths.jdk(17), *self.arguments(self.spin.folder),
                      wrap=["unshare", "--time", "--monotonic", "86400", "--boottime", "86400", "--fork", "--kill-child"]) as j:
             pid = proc.find_jvm(j.pid)
@@ -171,8 +171,8 @@ class Matrix(Kinds):
             self.assertLess(found.number("helper_us"), 10_000_000, found.text[:500])
 
     def test_a_copy_of_the_agent(self):
-        """Where a memory file may not be loaded: it lies in the container's /tmp for a moment. Again, it is the same; on a
-        /tmp of which nothing may be executed the JVM says so; what another user put in its place is not touched."""
+        """Memory files may not be loaded, so the agent lies in the container's /tmp for a moment. Another attach uses the same copy. If
+        /tmp forbids execution, the JVM reports it. A file of another user in its place stays untouched."""
         def one(version: int) -> None:
             with bundle.Container(paths.jdk(version), self.spin.folder, *self.arguments(), user_namespace=False, tmp="exec") as c:
                 before = snapshot.take(c.pid, c.output())
@@ -183,7 +183,7 @@ class Matrix(Kinds):
                                   if not ALLOWED.match(d) and ".flamed-agent-1.so (deleted)" not in d], [])
                 self.assertLessEqual(attach.mappings(c.pid, "flamed-agent"), 5)
                 path = f"/proc/{c.pid}/root/tmp/.flamed-agent-1.so"
-                open(path, "wb").close() # root's, in a sticky folder
+                open(path, "wb").close() # of root, in a sticky folder
                 found = attach.attach(c.pid, "copy")
                 self.assertEqual(found["step"], "copy", found.text)
                 self.assertTrue(os.path.exists(path))
@@ -194,14 +194,14 @@ class Matrix(Kinds):
             self.assertFalse([f for f in snapshot.take(c.pid, "").files if "flamed" in f])
 
     def test_the_proc_of_another_namespace(self):
-        """A JVM in a pid namespace whose /proc is still that of the one above: our number is the one that it sees there."""
+        """A JVM in a pid namespace with the /proc of the namespace above. It sees the helper's number in that one."""
         def one(version: int) -> None:
             with bundle.NestedPids(paths.jdk(version), self.spin.folder, *self.arguments("."), own_proc=False) as c:
                 check_named(self, attach.attach(c.pid), self.spin)
         jvm.side_by_side(self, one)
 
     def test_what_another_pid_1_left_in_the_same_tmp(self):
-        """Of another user: HotSpot cannot put its own socket there. Of the same: it does, and attaching works."""
+        """A file of another user: HotSpot cannot put its own socket there. A file of the same user: it can, and attaching works."""
         for uid, done in ((65534, False), (103, True)):
             with self.subTest(uid=uid), \
                     bundle.NestedPids(paths.jdk(17), self.spin.folder, *self.arguments(".")) as c:
@@ -220,7 +220,7 @@ class Matrix(Kinds):
 
 
 class Care(jvm.WithClasses):
-    """JVMs that must not be touched, or that do not answer: nobody dies, nothing is printed, and the reason is told."""
+    """JVMs that flamed must not touch, or that do not answer: no JVM ends or prints anything, and flamed gives the reason."""
     sources = ("Idle.java",)
 
     def start(self, version: int, *options: str) -> jvm.Jvm:
@@ -275,7 +275,7 @@ class Care(jvm.WithClasses):
                 self.unharmed(j)
 
     def test_young(self):
-        """Attached to within milliseconds of its start it is left alone, or it goes on as if nothing had been."""
+        """A JVM that is attached to within milliseconds of its start is either skipped or runs on unchanged."""
         for version in (17, 25):
             for delay in (0, 0.005, 0.02, 0.05):
                 with self.subTest(jdk=version, delay=delay):
@@ -305,8 +305,8 @@ class Care(jvm.WithClasses):
             self.assertNotIn("Full thread dump", c.output())
 
     def test_no_room_for_a_thread(self):
-        """A JVM that cannot start the thread of its listener ends itself: nothing asks it to, where its container has
-        reached its limit of processes."""
+        """A JVM that cannot start its listener's thread ends itself. So flamed does not attach if its container has reached its limit of
+        processes."""
         bundle.need_runc()
         spin = jvm.make_spin()
         with bundle.Container(paths.jdk(17), spin.folder, *jvm.spin_options(spin), "-Drest=200", "-Xmx64m", "-cp", "/classes",
@@ -324,7 +324,7 @@ class Care(jvm.WithClasses):
             self.assertTrue(attach.attach(c.pid).done)
 
     def test_no_room_for_its_stack(self):
-        """The same where there is no memory for that thread's stack, by its own limits."""
+        """The same if its own limits leave no memory for that thread's stack."""
         for limit, field, reason in ((resource.RLIMIT_AS, "VmSize", "address space"), (resource.RLIMIT_DATA, "VmData", "limit of data")):
             with self.subTest(limit=reason):
                 j = self.start(17)
@@ -349,7 +349,7 @@ class Care(jvm.WithClasses):
             self.assertTrue(attach.attach(c.pid).done)
 
     def test_no_room_by_other_limits(self):
-        """Its locked memory and its mappings, of a process that does nothing else."""
+        """By its locked memory and its mappings, in a process that does nothing else."""
         for what, reason in (("locked", "limit of locked memory"), ("mappings", "limit of mappings")):
             with self.subTest(limit=what), subprocess.Popen([sys.executable, "-c", NEAR_A_LIMIT, what], stdin=subprocess.PIPE,
                                                             stdout=subprocess.PIPE, text=True) as p:
@@ -361,7 +361,7 @@ class Care(jvm.WithClasses):
                 p.stdin.close()
 
     def test_another_listens_in_its_place(self):
-        """A socket of the right name and user, but of another process: it gets no request."""
+        """A socket with the right name and user belongs to another process: it gets no request."""
         j = self.start(17)
         path = f"/tmp/.java_pid{j.pid}"
         with socket.socket(socket.AF_UNIX) as listener:
@@ -395,7 +395,7 @@ class Care(jvm.WithClasses):
                 self.unharmed(j)
 
     def test_what_can_be_had_of_the_helper(self):
-        """Whoever has the JVM's user may look while it is asked: no file of the host is there to be changed."""
+        """Processes with the JVM's user may inspect the helper while it waits: it holds no file of the host."""
         listener = subprocess.Popen([sys.executable, "-c", LISTENER], stdout=subprocess.PIPE, text=True)
         self.addCleanup(listener.wait)
         self.addCleanup(listener.kill)
@@ -409,7 +409,7 @@ class Care(jvm.WithClasses):
             self.assertTrue(link.startswith(("/memfd:flamed-", "pipe:", "socket:")), links)
 
     def test_a_user_without_a_name(self):
-        """In a user namespace that maps nobody there is no user to become: nothing is entered."""
+        """A user namespace without mapped users has no user to become: the helper enters nothing."""
         j = jvm.Jvm(paths.jdk(17), "-Xmx32m", "-cp", self.classes.folder, "Idle", "1", wrap=["unshare", "--user"])
         self.addCleanup(j.stop)
         self.refused(j, "no name in its own user namespace")
@@ -434,7 +434,7 @@ class Care(jvm.WithClasses):
                     proc.wait_until(lambda: attach.helpers() == [], 2, "the helper is gone")
 
 
-# A heap that is all there from the start, and memory of the C library's that is given back.
+# The whole heap is allocated at the start, and memory of the C library is freed.
 CHURN_OPTIONS = ("-Xms64m", "-Xmx64m", "-XX:+AlwaysPreTouch", "-XX:ReservedCodeCacheSize=16m")
 CHURN_ENVIRONMENT = ("MALLOC_ARENA_MAX=1", "MALLOC_TRIM_THRESHOLD_=65536")
 
@@ -445,7 +445,7 @@ def churning(version: int, classes: jvm.Classes) -> jvm.Jvm:
 
 
 class Lease(jvm.WithClasses):
-    """A flamed that is killed leaves nothing running."""
+    """After a kill of flamed, no process of it runs on."""
     sources = ("ChurnBody000000.java", "Churn.java")
 
     def test_killed_while_streaming(self):
@@ -457,7 +457,7 @@ class Lease(jvm.WithClasses):
                 time.sleep(1)
                 with proc.Standstill() as machine:
                     holding.kill()
-                    # The first event after the lease unmaps the memory: no event is delivered any more.
+                    # The first event after the lease unmaps the memory; no further event is delivered.
                     proc.wait_until(lambda: attach.mappings(j.pid, "flamed-stream") == 0, 20, "the agent ends")
                     took = machine.given()
                 self.assertLess(took, 7)
@@ -465,7 +465,7 @@ class Lease(jvm.WithClasses):
         jvm.side_by_side(self, one)
 
     def test_code_comes_and_goes(self):
-        """What is compiled and dropped while it streams is told, with unloads."""
+        """Code compiled and dropped during the stream is reported, with unloads."""
         with jvm.Jvm(paths.jdk(17), "-Xmx128m", "-cp", self.classes.folder, "Churn", "20", "10", wrap=["env", "MALLOC_ARENA_MAX=1", "MALLOC_TRIM_THRESHOLD_=65536"]) as j:
             found = attach.attach(j.pid, seconds=4)
             self.assertTrue(found.done, found.text[:1000])
@@ -474,19 +474,18 @@ class Lease(jvm.WithClasses):
 
 
 def probed(pid: int) -> str:
-    """Attached to by a broker of its own, as after a restart of flamed. What went wrong."""
+    """Attaches by a broker of its own, as after a restart of flamed. Returns the error."""
     found = attach.attach(pid)
     return "" if found.done and not found["problem"] else found.text[:1000]
 
 
 def attach_often(test: unittest.TestCase, pid: int, times: int, one: typing.Callable[[int], str] = probed) -> None:
-    """The JVM lives, and nothing of it grows with attaches. What it needs for its own churn it has taken after a third. It may take
-    something for itself at once later on (a compiler's memory, which it keeps), but not again, as a leak of ours would. Then
-    two thirds more are held against each other."""
+    """The JVM lives on, and repeated attaches do not make it grow. After a third of them it has the memory for its own work. It may once
+    grow later on its own (a compiler's memory, which it keeps). A leak would grow again. Then two thirds more are compared."""
     lines, memory, third = [], [], -(-times // 3)
 
     def some_more(count: int) -> tuple[float, float]:
-        """Medians over them, since what a collection frees or not at some moment is the JVM's own affair."""
+        """Returns medians, since a collection may free memory at any moment."""
         for _ in range(count):
             test.assertEqual(one(pid), "", f"attach {len(lines)}")
             test.assertTrue(proc.alive(pid), f"after attach {len(lines)}")
@@ -507,7 +506,7 @@ def attach_often(test: unittest.TestCase, pid: int, times: int, one: typing.Call
 
 
 class Churn(jvm.WithClasses):
-    """Attached to again and again while code is compiled and dropped all the time."""
+    """Attaches again and again while code is compiled and dropped all the time."""
     sources = ("ChurnBody000000.java", "Churn.java")
 
     def test_many_attaches(self):

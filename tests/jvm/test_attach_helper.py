@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""flamed-attach by itself, where there is no place for a socket, and where memory files may not be executed."""
+"""flamed-attach by itself, in places without room for a socket, and with memory files that may not be executed."""
 import contextlib
 import errno
 import fcntl
@@ -14,7 +14,7 @@ import unittest
 
 from harness import attach, bundle, jvm, paths, proc
 
-# Listens as a JVM does once it gets SIGQUIT, and closes each connection.
+# Listens like a JVM once it gets SIGQUIT, and closes each connection.
 LISTENS_AT_SIGQUIT = """
 import os, signal, socket
 def listen(*_):
@@ -33,15 +33,15 @@ while True:
 
 
 class Helper(unittest.TestCase):
-    """flamed-attach by itself, without the broker and what that looks at before."""
+    """flamed-attach by itself, without the broker and the broker's checks."""
 
     def start_helper(self, pid: int) -> tuple[int, int]:
-        """Its pid, and the pipe that it tells its result into."""
+        """Starts the helper. Returns its pid, and the pipe for its result."""
         job, none = os.memfd_create("job"), os.memfd_create("none")
         os.pwrite(job, struct.pack("<8I", 0x54414c46, 1, 0, 0, 0, pid, 0, 20000), 0) # struct attach_job of helper/job.h
         result, told = os.pipe()
         given = [told, os.pidfd_open(pid), none, none, os.open("/", os.O_PATH), os.open(f"/proc/{pid}/status", os.O_RDONLY), job]
-        high = [fcntl.fcntl(fd, fcntl.F_DUPFD, 30) for fd in given] # out of the way of 3 to 9
+        high = [fcntl.fcntl(fd, fcntl.F_DUPFD, 30) for fd in given] # avoids the numbers 3 to 9
         child = os.fork()
         if child == 0:
             for number, fd in enumerate(high, 3):
@@ -52,7 +52,7 @@ class Helper(unittest.TestCase):
         return child, result
 
     def result_of(self, child: int, result: int) -> tuple[int, int, int]:
-        """Its step, errno, and whether it sent SIGQUIT."""
+        """Returns its step, errno, and whether it sent SIGQUIT."""
         os.waitpid(child, 0)
         with os.fdopen(result, "rb") as f:
             text = f.read()
@@ -64,7 +64,7 @@ class Helper(unittest.TestCase):
         return self.result_of(*self.start_helper(pid))
 
     def test_no_new_privileges(self):
-        """Of the guard and the porter, while they wait for the JVM. Of the talker: test_the_helper_is_nobody."""
+        """For the guard and the porter, while they wait for the JVM. test_the_helper_is_nobody has the talker."""
         paths.need_root()
         program = "import signal, time; signal.signal(signal.SIGQUIT, lambda *_: None); print(flush=True); time.sleep(60)"
         with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE) as p:
@@ -78,17 +78,17 @@ class Helper(unittest.TestCase):
                     self.assertIn("\nNoNewPrivs:\t1\n", proc.read(f"/proc/{pid}/status"))
             finally:
                 p.kill()
-        listener = 12 # ATTACH_STEP_LISTENER: it ended
+        listener = 12 # ATTACH_STEP_LISTENER: the JVM ended
         self.assertEqual(self.result_of(child, result), (listener, errno.ESRCH, 1))
 
     def test_what_a_killed_one_left(self):
-        """Its file goes with the next attach, and does not keep that from telling the JVM to listen."""
+        """The file of a killed helper is removed by the next attach, which then makes the JVM listen."""
         paths.need_root()
         with subprocess.Popen([sys.executable, "-c", LISTENS_AT_SIGQUIT], stdout=subprocess.PIPE) as p:
             left = f"/tmp/.attach_pid{p.pid}"
             try:
                 p.stdout.readline()
-                connected = 16, 17 # ATTACH_STEP_SEND, ATTACH_STEP_REPLY: it closes the connection
+                connected = 16, 17 # ATTACH_STEP_SEND, ATTACH_STEP_REPLY: the JVM closes the connection
                 for number, asked in enumerate((1, 0)):
                     with open(left, "wb"):
                         os.utime(left, (0, 0))
@@ -102,7 +102,7 @@ class Helper(unittest.TestCase):
                         os.unlink(name)
 
     def test_who_does_not_catch_sigquit(self):
-        """A JVM that stopped to catch it after the broker had looked: the helper's own look keeps it from being ended."""
+        """A JVM stopped catching SIGQUIT after the broker had checked: the helper's own check keeps it alive."""
         paths.need_root()
         with subprocess.Popen(["sleep", "60"]) as p:
             try:
@@ -120,7 +120,7 @@ class Helper(unittest.TestCase):
 
 class Nowhere(unittest.TestCase):
     def test_no_place_for_a_socket(self):
-        """No /tmp, or one that cannot be written: HotSpot's socket can be nowhere else. Told with the remedy, nothing is touched."""
+        """No /tmp, or one that cannot be written: HotSpot's socket has no other place. The error names the remedy, and nothing is touched."""
         bundle.need_runc()
         spin = jvm.make_spin()
         for tmp in ("none", "read-only"):
@@ -135,7 +135,7 @@ class Nowhere(unittest.TestCase):
 
 
 class ByMemory(unittest.TestCase):
-    """Where memory files may not be executed (vm.memfd_noexec=2): the helper comes from a file system that is nowhere."""
+    """Memory files may not be executed (vm.memfd_noexec=2): the helper comes from a file system without a mount point."""
 
     def test_memory_files_may_not_be_executed(self):
         if not os.path.exists("/proc/sys/vm/memfd_noexec"):

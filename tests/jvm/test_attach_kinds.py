@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""As test_attach.py, in more kinds of containers. JDK 17 and 25."""
+"""Like test_attach.py, in more kinds of containers. JDK 17 and 25."""
 import dataclasses
 
 import test_attach
@@ -33,7 +33,7 @@ class MoreKinds(test_attach.Kinds):
 
 
 class OfProgram:
-    """Before test_attach.Matrix: its containers with PROGRAM of tests/jvm/java in place of the one that is generated."""
+    """Like test_attach.Matrix, with PROGRAM of tests/jvm/java in place of the generated one."""
     program = ""
 
     @classmethod
@@ -49,6 +49,6 @@ class OfProgram:
                 self.check(c)
         jvm.side_by_side(self, one)
 
-    # Those of Matrix that are no kind of container, or look for the names of its own program.
+    # Tests of Matrix that are no kind of container, or need the names of its own program.
     test_a_copy_of_the_agent = test_the_proc_of_another_namespace = test_what_another_pid_1_left_in_the_same_tmp = None
     test_a_time_namespace = None

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""More of test_attach.py: JDKs in root file systems of their own with a newer C library, and a thousand attaches. Restarts
-of flamed while it is attached, and a helper that is stopped or never answered."""
+"""More of test_attach.py: JDKs in root file systems of their own with a newer C library, and a thousand attaches. Also restarts of flamed
+during an attach, and a helper that is stopped or gets no answer."""
 import os
 import re
 import subprocess
@@ -27,7 +27,7 @@ class Jdks(jdkroot.EachJdk, unittest.TestCase):
         return any(len(code) == 4 and code[3].startswith(spin.method + ":") for code in attach.attach(pid).code)
 
     def check(self, version: int) -> None:
-        """Named with inlining and lines; nothing in the container is other; agent and memory agree in a capture."""
+        """Checks names with inlining and lines, an unchanged container, and that agent and memory agree in a capture."""
         spin = jvm.make_spin(version)
         with bundle.Container("", spin.folder, *jvm.spin_options(spin), "-Xmx64m", "-cp", "/classes", spin.main,
                               root=jdkroot.root(version), executable=jdkroot.java(version)) as c:
@@ -49,7 +49,7 @@ class Jdks(jdkroot.EachJdk, unittest.TestCase):
             self.assertTrue(proc.alive(c.pid))
 
     def test_8_while_code_comes_and_goes(self):
-        """A third of a thousand attaches; the rest is Churn.test_many_attaches with FLAMED_ATTACHES."""
+        """A third of a thousand attaches. Churn.test_many_attaches with FLAMED_ATTACHES has the rest."""
         classes = jvm.Classes()
         classes.compile("ChurnBody000000.java", "Churn.java")
         with bundle.Container("", classes.folder, "-Xmx128m", "-XX:ReservedCodeCacheSize=16m", "-cp", "/classes", "Churn", "20", "10",
@@ -58,15 +58,15 @@ class Jdks(jdkroot.EachJdk, unittest.TestCase):
 
 
 class Throughput(test_attach_kinds.OfProgram, test_attach_kinds.MoreKinds, test_attach.Matrix):
-    """The same containers: what a busy thread gets done in the ten seconds after an attach, the attach in them, is what it
-    did in five seconds before. By the time that it ran or was kept from it by the JVM: others use these processors too."""
+    """In the same containers: a busy thread does as much work in the ten seconds after an attach as in five seconds before, per time. Only
+    time counts in which the JVM let it run: other programs use these processors, too."""
     program = "Rounds"
 
     def arguments(self, classpath: str = "/classes") -> list[str]:
         return ["-Xmx64m", "-cp", classpath, "Rounds"]
 
     def rate(self, container, tid: int, seconds: float) -> float:
-        """Rounds per second of the spinner, without the time in which it waited for a processor."""
+        """Returns rounds per second of the spinner, without the time in which it waited for a processor."""
         def now() -> tuple[int, float]:
             before = container.output().count("rounds ")
             proc.wait_until(lambda: container.output().count("rounds ") > before, 5, "it tells", interval=0.001)
@@ -78,7 +78,7 @@ class Throughput(test_attach_kinds.OfProgram, test_attach_kinds.MoreKinds, test_
         return (last - first) / (ended - began)
 
     def check(self, container) -> None:
-        """A host takes time from both processors too: what it did not do three times in a row is not of the attach."""
+        """A hypervisor takes time from both processors. A slow result counts only if it occurs three times in a row."""
         tid = proc.wait_until(lambda: proc.thread_of(container.pid, "spinner"), 5, "it spins")
         shares = []
         while len(shares) < 3 and (not shares or shares[-1] <= 0.95):
@@ -94,7 +94,7 @@ class Throughput(test_attach_kinds.OfProgram, test_attach_kinds.MoreKinds, test_
 
 class Restarts(unittest.TestCase):
     def test_flamed_is_killed_while_it_is_attached(self):
-        """20 times: the same copy of the agent each time, and no memory of ours stays mapped."""
+        """20 times: the same copy of the agent is used, and no memory of flamed stays mapped."""
         classes = jvm.Classes()
         classes.compile("ChurnBody000000.java", "Churn.java")
         for version in (17, 25):
@@ -103,7 +103,7 @@ class Restarts(unittest.TestCase):
                 for number in range(20):
                     holding = attach.Holding(j.pid)
                     self.assertTrue(holding.done, number)
-                    time.sleep(0.2) # until it renews the lease, that of the attach holds
+                    time.sleep(0.2) # until flamed renews the lease, the attach's own lease counts
                     holding.kill()
                     self.assertTrue(proc.alive(j.pid), number)
                 self.assertLessEqual(attach.mappings(j.pid, "flamed-agent"), 5)
@@ -111,7 +111,7 @@ class Restarts(unittest.TestCase):
 
 
 class OverRestarts(jvm.WithClasses):
-    """Attached to by the whole of flamed, which is started again twenty times: alive, named, and nothing grows."""
+    """The whole of flamed attaches and is restarted twenty times. The JVM is alive and named, and does not grow."""
     sources = ("ChurnBody000000.java", "Churn.java")
 
     def churning(self, version: int) -> jvm.Jvm | bundle.Container:
@@ -122,7 +122,7 @@ class OverRestarts(jvm.WithClasses):
                                 executable=jdkroot.java(8), environment=test_attach.CHURN_ENVIRONMENT)
 
     def check(self, version: int) -> None:
-        """Of FLAMED_RESTART_ATTACHES each JDK has its third, of FLAMED_RESTARTS each has all."""
+        """Each JDK gets a third of FLAMED_RESTART_ATTACHES, and all of FLAMED_RESTARTS."""
         times, restarts = int(os.environ.get("FLAMED_RESTART_ATTACHES", "180")) // 3, int(os.environ.get("FLAMED_RESTARTS", "20"))
         each = -(-times // restarts)
         done = started = 0
@@ -138,7 +138,7 @@ class OverRestarts(jvm.WithClasses):
                 started += 1
             done += 1
             answer = daemon.get(f"/api/v1/jvms/{pid}/perf-map", symbols="agent", timeout=30)
-            while answer.status == 409 and re.search("another attach|less than 2 s ago", answer.text): # one a second
+            while answer.status == 409 and re.search("another attach|less than 2 s ago", answer.text): # one attach per second
                 time.sleep(0.2)
                 answer = daemon.get(f"/api/v1/jvms/{pid}/perf-map", symbols="agent", timeout=30)
             return "" if answer.status == 200 and "Churn" in answer.text else f"{answer.status} {answer.text[:1000]}"
@@ -165,7 +165,7 @@ class OverRestarts(jvm.WithClasses):
 
 class Stopped(test_attacks.Fake):
     def test_the_helper_is_stopped(self):
-        """By its own user, who is the JVM's: nobody waits without end, and it is ended at its deadline."""
+        """The JVM's user, who is the helper's, stops the helper. No request waits without end, and the helper is ended at its deadline."""
         c = self.container("stop")
         began = time.monotonic()
         found = attach.attach(c.pid)
@@ -186,7 +186,7 @@ class Stopped(test_attacks.Fake):
 
 class Elsewhere(unittest.TestCase):
     def test_it_loads_in_musl(self):
-        """The agent by the loader of another C library."""
+        """The agent is loaded by the loader of another C library."""
         paths.need("musl-gcc")
         source = """
             #include <dlfcn.h>

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the option attach_mount allows it, what no other way brings to a JVM is mounted in its container while it is loaded. The
-mount is over an empty folder, or over a /tmp that is read-only. Nothing of it stays, also if one of flamed's processes is killed."""
+"""With the option attach_mount, a file that cannot reach a JVM in another way is mounted in its container during the load. The mount is
+over an empty folder, or over a read-only /tmp. No mount stays, even if one of flamed's processes is killed."""
 import errno
 import os
 import re
@@ -17,7 +17,7 @@ from harness.daemon import Daemon
 
 FOLDERS = ("mnt", "media", "srv")
 
-# In the mount namespace of process argv[1]: what argv[2:] says, which may call mount() and umount2() of the C library.
+# Runs argv[2:] in the mount namespace of process argv[1]. It may call mount() and umount2() of the C library.
 INSIDE = r"""
 import ctypes, os, sys
 libc = ctypes.CDLL(None, use_errno=True)
@@ -43,11 +43,11 @@ def inside(pid: int, code: str) -> None:
 
 
 def settle() -> None:
-    """Each broker is another: nothing to wait for but its helper's end."""
+    """Waits only for the helper's end, since each broker is a new one."""
     proc.wait_until(lambda: attach.helpers() == [], 2, "the helper is gone")
 
 
-# Maps a libjvm.so, catches SIGQUIT, and then has the folder argv[1] as its root.
+# Maps a libjvm.so, catches SIGQUIT, and then takes the folder argv[1] as its root.
 WITHIN = r"""
 import mmap, os, signal, sys, tempfile
 signal.signal(signal.SIGQUIT, lambda *_: None)
@@ -62,10 +62,11 @@ sys.stdin.read()
 
 
 class HangingRoot(unittest.TestCase):
-    HELD = 4 # seconds that the launcher waits for one that is held
+    HELD = 4 # seconds that the launcher waits for a mounter that is held
 
     def test_a_root_that_does_not_answer(self):
-        """It holds a mounter in the kernel, and the launcher for a moment. An owner who holds two is not attached to until they are gone."""
+        """The root holds a mounter in the kernel, and the launcher for a moment. flamed does not attach to an owner that holds two until
+        they are gone."""
         def mounters() -> list[int]:
             return [pid for pid in proc.descendants(os.getpid())[1:] if proc.comm(pid) == "flamed-mounter" and proc.alive(pid)]
 
@@ -108,11 +109,11 @@ class Mounted(unittest.TestCase):
                                 self.spin.main, **{"user_namespace": False, "folders": FOLDERS, **options})
 
     def unmount_proc(self, c: bundle.Container) -> None:
-        """From then on nothing is to be had there of any descriptor of another process."""
+        """Unmounts /proc: the container then has no descriptor of another process."""
         inside(c.pid, 'call("umount2", b"/proc", 2)')
 
     def check(self, c: bundle.Container, *words: str, mode: str = "mount") -> None:
-        """Loaded and named; nothing is other than before; again, it is the same copy of the agent."""
+        """Checks that the agent is loaded and named, that nothing else changed, and that another attach uses the same copy."""
         before = snapshot.take(c.pid, c.output())
         for _ in range(2):
             found = attach.attach(c.pid, mode, "allow", *words)
@@ -126,7 +127,7 @@ class Mounted(unittest.TestCase):
         self.assertTrue(proc.alive(c.pid))
 
     def test_no_proc(self):
-        """Neither a descriptor of ours nor, with noexec, a copy can be loaded."""
+        """Neither a descriptor of flamed nor, with noexec, a copy can be loaded."""
         def one(version: int) -> None:
             with self.container(version) as c:
                 self.unmount_proc(c)
@@ -136,7 +137,7 @@ class Mounted(unittest.TestCase):
 
 
     def test_read_only_tmp(self):
-        """No place for a socket: with something mounted over /tmp it is attached to, again and again."""
+        """There is no place for a socket. With a mount over /tmp, attaching works again and again."""
         def one(version: int) -> None:
             with self.container(version, tmp="read-only") as c:
                 found = attach.attach(c.pid, "load", "allow")
@@ -160,7 +161,7 @@ class Mounted(unittest.TestCase):
         jvm.side_by_side(self, one)
 
     def test_not_allowed(self):
-        """By the one who started the broker: whatever flamed asks, nothing is mounted."""
+        """The starter of the broker forbids mounts: whatever flamed requests, nothing is mounted."""
         with self.container(17, tmp="read-only") as c:
             for mode, words in (("mount", ()), ("mount", ("tmp",)), ("load", ("tmp",)), ("perfmap", ("tmp",))):
                 found = attach.attach(c.pid, mode, *words)
@@ -168,7 +169,7 @@ class Mounted(unittest.TestCase):
                 self.assertIn("--attach-mount", found["remedy"])
 
     def test_folders_that_are_left_alone(self):
-        """A link, a mount, one that is not empty or that others may write, and one whose mounts are seen elsewhere."""
+        """Refused folders: a link, a mount, one that is not empty or writable by others, and one with mounts that propagate."""
         with self.container(17, folders=()) as c:
             self.unmount_proc(c)
             def refused(why: str) -> None:
@@ -189,7 +190,7 @@ class Mounted(unittest.TestCase):
                 os.unlink(f"{c.rootfs}/{name}")
             os.mkdir(path)
             open(path + "/file", "wb").close()
-            refused("ENOENT") # the last of the list is what is told
+            refused("ENOENT") # the reason of the last folder is reported
             os.unlink(path + "/file")
             os.rename(path, c.rootfs + "/srv")
             os.chmod(c.rootfs + "/srv", 0o775)
@@ -198,14 +199,14 @@ class Mounted(unittest.TestCase):
             inside(c.pid, 'call("mount", b"x", b"/srv", b"tmpfs", 0, None)')
             refused("EXDEV")
             inside(c.pid, 'call("umount2", b"/srv", 2)')
-            inside(c.pid, 'call("mount", None, b"/", None, 1 << 20, None)') # shared
+            inside(c.pid, 'call("mount", None, b"/", None, 1 << 20, None)') # makes it shared
             refused("EXDEV")
-            inside(c.pid, 'call("mount", None, b"/", None, 1 << 18, None)') # private
+            inside(c.pid, 'call("mount", None, b"/", None, 1 << 18, None)') # makes it private
             test_attach.check_named(self, attach.attach(c.pid, "mount", "allow"), self.spin)
             proc.wait_until(lambda: our_mounts(c.pid) == [], 2, "it is taken away")
 
     def test_a_tmp_that_is_left_alone(self):
-        """One that can be written, that holds something, or that is no folder."""
+        """Refused /tmp: a writable one, a non-empty one, or one that is no folder."""
         def refused(c: bundle.Container, why: int) -> None:
             before = proc.read(f"/proc/{c.pid}/mountinfo")
             found = attach.attach(c.pid, "load", "allow", "tmp")
@@ -228,7 +229,7 @@ class Mounted(unittest.TestCase):
 
 
 class Killed(test_attacks.Fake):
-    """In the middle of an attach to a JVM that never answers: nothing stays mounted."""
+    """Killed during an attach to a JVM that never answers: no mount stays."""
 
     def begin(self, **options) -> tuple[bundle.Container, subprocess.Popen]:
         c = self.container("never", folders=FOLDERS, user_namespace=False, **options)
@@ -241,7 +242,7 @@ class Killed(test_attacks.Fake):
         return c, probe
 
     def named(self, name: str) -> list[int]:
-        attach.helpers() # reaps what has ended
+        attach.helpers() # reaps ended processes
         return [p for p in proc.descendants(os.getpid())[1:] if proc.alive(p) and proc.read(f"/proc/{p}/comm").strip() == name]
 
     def gone(self, c: bundle.Container) -> None:
@@ -249,7 +250,7 @@ class Killed(test_attacks.Fake):
         self.assertTrue(proc.alive(c.pid))
 
     def test_what_is_seen_of_it(self):
-        """Nothing of ours may be written, or executed and written; and nobody but the JVM's user has its file."""
+        """No mounted file may be written, or both executed and written. Only the JVM's user can open it."""
         c, _ = self.begin()
         root = f"/proc/{c.pid}/root/mnt"
         inside(c.pid, """
@@ -286,7 +287,7 @@ else:
         self.gone(c)
 
     def test_the_mounter(self):
-        """Another takes it away, when the attach ends."""
+        """The mounter is killed: another process removes the mount when the attach ends."""
         c, probe = self.begin()
         mounter, = self.named("flamed-mounter")
         os.kill(mounter, signal.SIGKILL)
@@ -301,14 +302,14 @@ else:
         self.gone(c)
 
     def test_flamed(self):
-        """The broker, whose children go with it; the mounter lives as long as it needs to."""
+        """The broker is killed, and its children end with it. The mounter lives as long as needed."""
         c, probe = self.begin()
         probe.kill()
         self.gone(c)
         proc.wait_until(lambda: attach.helpers() == [] and self.named("flamed-mounter") == [], 2, "all of it is gone")
 
     def test_all_at_once(self):
-        """The mounter first: what is left is taken away by the next start, or else by the next attach."""
+        """The mounter is killed first: the next start removes the mount, or else the next attach does."""
         c, probe = self.begin()
         for name in ("flamed-mounter", "flamed-launcher", "flamed-broker"):
             for pid in self.named(name):
@@ -328,7 +329,7 @@ else:
         proc.wait_until(lambda: self.named("flamed-mounter") == [], 3, "it ends with it")
 
     def test_swapped(self):
-        """What is mounted over can be renamed, and a link be in its place: what was mounted goes all the same."""
+        """The folder below the mount can be renamed and replaced by a link: the mount is still removed."""
         c, probe = self.begin(read_only=False)
         inside(c.pid, 'os.rename("/media", "/other")')
         inside(c.pid, """
@@ -345,7 +346,7 @@ else:
 
 
 class Whole(Mounted):
-    """By the whole of flamed: without the option it is not attached to, told why and what would help, and named by memory."""
+    """The whole of flamed. Without the option it does not attach, gives the reason and the remedy, and names from memory."""
 
     @classmethod
     def setUpClass(cls):
@@ -383,14 +384,14 @@ class Whole(Mounted):
         self.assertEqual(proc.read(f"/proc/{c.pid}/mountinfo"), before)
 
     def perf_map(self, pid: int):
-        """When it is its turn: one a second on a node."""
+        """Requests the map until it is this JVM's turn: one attach per second on a node."""
         while True:
             answer = self.allowed.get(f"/api/v1/jvms/{pid}/perf-map", symbols="agent")
             if answer.status != 409 or "another attach" not in answer.text:
                 return answer
 
     def done(self, c: bundle.Container, name: str) -> None:
-        mapped = attach.mappings(c.pid, "flamed-agent") # where the other way led to nothing, a copy may have been loaded
+        mapped = attach.mappings(c.pid, "flamed-agent") # if the other way failed, a copy may have been loaded
         step = self.way(self.allowed, c.pid)
         self.assertTrue(step["ok"], step)
         self.assertIn("attach_mount", step["reason"])
@@ -411,7 +412,7 @@ class Whole(Mounted):
         self.ways("agent")
 
     def test_no_proc_and_a_tmp_for_a_copy(self):
-        """It can be loaded from there, but its memory cannot be opened."""
+        """The agent can be loaded from there, but its memory cannot be opened."""
         self.ways("agent", tmp="exec")
 
     def test_read_only_tmp(self):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A tracer in the container takes flamed-attach at each moment that it may: nothing that it has there is worth anything."""
+"""A tracer in the container takes flamed-attach at each moment that it may. It gains nothing."""
 import errno
 import glob
 import os
@@ -8,15 +8,15 @@ import shutil
 import test_attacks
 from harness import attach, bundle, cgroup, native, paths, proc
 
-LANDLOCK_CREATE_RULESET = 444 # on every machine
+LANDLOCK_CREATE_RULESET = 444 # the same number on every machine
 
 
 class Tracing(test_attacks.Fake):
-    """A container's root takes flamed-attach by ptrace(2), the moment that it may, and has it make a call (native/tracer.c): another
-    one each time. In each kind of container all are tried with FLAMED_TRACER_TRIES=35, as in jvm_attacks_each."""
+    """A container's root takes flamed-attach by ptrace(2) as early as possible, and makes it do a system call (native/tracer.c), another
+    one each time. In each kind of container all calls are tried with FLAMED_TRACER_TRIES=35, as in jvm_attacks_each."""
     TRIES, LEAST = 35, 10 # all calls of tracer.c once
     FEW_TRIES, FEW = int(os.environ.get("FLAMED_TRACER_TRIES", "6")), 4
-    TALKING = ("readlinkat", "connect", "getsockopt", "seccomp") # its own, until the JVM may look at it
+    TALKING = ("readlinkat", "connect", "getsockopt", "seccomp") # calls made before the JVM may inspect the helper
     NAMESPACES = ("user", "mnt", "pid", "ipc", "net", "uts", "cgroup", "time", "pid_for_children")
     TRACING = (*bundle.DOCKER_CAPABILITIES, "CAP_SYS_PTRACE")
 
@@ -26,25 +26,25 @@ class Tracing(test_attacks.Fake):
         shutil.copy(native.build("tracer"), cls.classes.folder)
 
     def disk(self) -> int:
-        """The number of a block device of this machine."""
+        """Returns the number of a block device of this machine."""
         for path in sorted(glob.glob("/sys/block/*/dev")):
             major, minor = map(int, proc.read(path).split(":"))
             return os.makedev(major, minor)
         self.skipTest("no block device on this machine")
 
     def make(self, *arguments: str, **options) -> bundle.Container:
-        """A container whose root is a tracer."""
+        """Starts a container with a tracer as root."""
         return bundle.Container(paths.jdk(17), self.classes.folder, *arguments, executable="/classes/tracer", uid=0, read_only=False,
                                 docker=True, **options)
 
     def beside(self, *words: str, jvm_mode: str = "pause", **options) -> tuple[bundle.Container, int]:
-        """A container with a tracer, and the pid of its JVM."""
+        """Starts a container with a tracer. Returns it with the pid of its JVM."""
         c = self.make("/classes/fakejvm", "/classes/libjvm.so", jvm_mode, str(self.disk()), *words, **options)
         self.addCleanup(c.stop)
         return c, proc.find_jvm(c.pid)
 
     def caught(self, *words: str, tries: int = FEW_TRIES, wrap: tuple[str, ...] = (), **options) -> tuple[list[dict[str, str]], bundle.Container]:
-        """What the tracer says of each process that it took, over all attaches."""
+        """Returns the tracer's report about each process that it took, over all attaches."""
         c, pid = self.beside(*words, **options)
         for _ in range(tries):
             attach.attach(pid, wrap=wrap)
@@ -52,14 +52,14 @@ class Tracing(test_attacks.Fake):
         return self.told(c.output(), tries), c
 
     def told(self, text: str, tries: int) -> list[dict[str, str]]:
-        """The lines of a tracer."""
+        """Returns the lines of a tracer."""
         found = [dict(word.split("=", 1) for word in line.split()[1:] if "=" in word)
                  for line in text.splitlines() if line.startswith("caught ")]
         print(f"caught {len(found)} of {tries}:", " ".join("=".join(list(one.items())[-1]) for one in found if one))
         return found
 
     def check(self, found: list[dict[str, str]], least: int = FEW, allowed: tuple[str, ...] = (), inside: bool = True) -> None:
-        """Nothing that was caught had anything that the container does not have. INSIDE: the tracer is in there."""
+        """Checks that no caught process had anything that the container lacks. INSIDE: the tracer is inside."""
         looked_at = [one for one in found if "CapEff" in one]
         self.assertGreaterEqual(len(looked_at), least, "a tracer that catches nothing shows nothing")
         for one in looked_at:
@@ -80,25 +80,26 @@ class Escapes(Tracing):
     """From each kind of container that runc makes."""
 
     def test_by_default_rights(self):
-        """Docker's default capabilities, device rules and filter: caught while it is dumpable for the JVM."""
+        """Docker's default capabilities, device rules and filter: the helper is caught while it is dumpable for the JVM."""
         found, c = self.caught(tries=self.TRIES, user_namespace=False, capabilities=bundle.DOCKER_CAPABILITIES)
         tried = self.tried(c)
         self.assertEqual((tried["mknod"], tried["own-open"]), ("ok", "EPERM"), "the device rules bind the container itself")
         self.check(found, self.LEAST)
 
     def test_with_the_right_to_trace(self):
-        """The same and CAP_SYS_PTRACE: caught at its first instruction, dumpable or not."""
+        """The same with CAP_SYS_PTRACE: it is caught at its first instruction, dumpable or not."""
         found, _ = self.caught(tries=self.TRIES, user_namespace=False, capabilities=self.TRACING)
         self.check(found, self.LEAST, allowed=self.TALKING)
 
     def test_the_first_attach_of_a_jvm(self):
-        """For which the JVM's status on the host is read: none of it is in the memory that the container sees."""
+        """The first attach of a JVM: its status on the host is read. The memory that the container sees contains none of it."""
         for _ in range(self.FEW):
             found, _ = self.caught(tries=1, user_namespace=False, capabilities=self.TRACING)
             self.check(found, 1)
 
     def test_at_its_first_instruction(self):
-        """Its filter still has the call by which it was made, and some of the porter's. A tracer that stops it there cannot make it fork, or open a file."""
+        """At the first instruction its filter still allows the call that created it, and some of the porter's. A tracer that stops it there
+        cannot make it fork or open a file."""
         rights = {"user_namespace": False, "capabilities": self.TRACING}
         found, _ = self.caught("clone", tries=self.TRIES, **rights)
         self.check(found)
@@ -106,8 +107,8 @@ class Escapes(Tracing):
         self.check(self.caught("openat", **rights)[0])
 
     def test_its_words_have_an_end(self):
-        """A tracer that takes the talker while it is dumpable has it write one result and one request, and no more. So no pages charged
-        to flamed are put into pipes, or stay in a socket."""
+        """A tracer takes the talker while it is dumpable, and makes it write. It can write one result and one request, and no more. So no
+        pages charged to flamed get into pipes or stay in a socket."""
         for call, most in (("say-result", 4000), ("say-request", 256)):
             with self.subTest(call=call), cgroup.Memory() as flamed:
                 found, c = self.caught(call, user_namespace=False, capabilities=bundle.DOCKER_CAPABILITIES, wrap=flamed.wrap)
@@ -119,7 +120,7 @@ class Escapes(Tracing):
                 c.stop()
 
     def test_privileged(self):
-        """All capabilities and no filter; only the devices are closed. It is not attached to by what is known of the JVM, unless that
+        """All capabilities and no filter; only the devices are closed. flamed does not attach, by the facts about the JVM, unless the JVM
         has less than the rest."""
         _, pid = self.beside(user_namespace=False, capabilities=bundle.ALL_CAPABILITIES)
         found = attach.attach(pid, "check")
@@ -131,7 +132,7 @@ class Escapes(Tracing):
         self.check(found, allowed=self.TALKING)
 
     def test_filters_switched_off(self):
-        """The same, and the tracer switches the filters of calls off, as CAP_SYS_ADMIN without one may. A device that is closed to
+        """The same, and the tracer disables the filters of calls, which CAP_SYS_ADMIN without a filter allows. A device that is closed to
         the container stays closed, though it is open in flamed's cgroup."""
         if proc.LIBC.syscall(LANDLOCK_CREATE_RULESET, None, 0, 1) < 1:
             self.skipTest("this kernel has no Landlock")
@@ -146,12 +147,12 @@ class Escapes(Tracing):
         self.assertEqual({one["mmap"] for one in off}, {"ENOMEM"}, off)
 
     def test_root_of_a_user_namespace(self):
-        """As rootless runtimes have it, with all capabilities in there."""
+        """Like a rootless runtime, with all capabilities inside."""
         found, _ = self.caught(user_namespace=True, capabilities=bundle.ALL_CAPABILITIES)
         self.check(found)
 
     def test_in_the_pid_namespace_of_the_host(self):
-        """It sees all of flamed's processes, and can take the last of an attach alone."""
+        """The container sees all of flamed's processes, and can only take the last one of an attach."""
         for user_namespace in test_attacks.USER_NAMESPACES:
             with self.subTest(user_namespace=user_namespace):
                 capabilities = self.TRACING if user_namespace else bundle.DOCKER_CAPABILITIES
@@ -160,7 +161,7 @@ class Escapes(Tracing):
                 self.check(found)
 
     def test_who_could_trace_all_of_it(self):
-        """In the host's pid namespace with CAP_SYS_PTRACE, and less than flamed-attach begins with: not attached to."""
+        """In the host's pid namespace with CAP_SYS_PTRACE, and with fewer rights than flamed-attach begins with: flamed does not attach."""
         _, pid = self.beside("all", "0", user_namespace=False, capabilities=self.TRACING, pid_namespace=False)
         found = attach.attach(pid, "check")
         self.assertEqual(found["check"], str(-errno.EPERM), found.text)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a container may do to whoever attaches to it: the attacks of docs/threat-model.md, each by a program that does its
-worst (native/fakejvm.c), attached to by the real flamed-broker."""
+"""Attacks of a container on a process that attaches to it: those of docs/threat-model.md, each by a program that does its worst
+(native/fakejvm.c), with the real flamed-broker."""
 import errno
 import json
 import os
@@ -18,7 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 from harness import attach, bundle, cgroup, jvm, native, paths, proc
 from harness.daemon import Daemon
 
-# All that flamed-attach may hold while the container can look: nothing, its pipe, its socket, its memory files.
+# All that flamed-attach may hold while the container can inspect it: nothing, its pipe, its socket, its memory files.
 HARMLESS = re.compile(r"^(pipe:\[\d+\]|socket:\[\d+\]|/memfd:flamed-[a-z-]+ \(deleted\)|)$")
 USER_NAMESPACES = (True, False)
 STREAM_MIB = 18 # STREAM_BYTES
@@ -42,7 +42,7 @@ class Fake(unittest.TestCase):
         return c
 
     def attach(self, mode: str, groups: tuple[int, ...] = (), **options) -> tuple[attach.Outcome, dict[str, str], bundle.Container]:
-        """What came of it, and what the container says of its attempts."""
+        """Attaches. Returns the outcome, and the container's report about its attempts."""
         c = self.container(mode, **options)
         with proc.Standstill() as machine:
             found = attach.attach(c.pid, groups=groups)
@@ -55,7 +55,7 @@ class Fake(unittest.TestCase):
         return dict(line.split(": ", 1) for line in c.output().splitlines() if ": " in line)
 
     def stolen(self, tried: dict[str, str]) -> None:
-        """Nothing of what the container could take is worth anything."""
+        """Checks that the container gained nothing of worth."""
         held = [value for key, value in tried.items() if key.startswith("fd ")]
         self.assertEqual([value for value in held if not HARMLESS.match(value)], [], tried)
         self.assertIn(tried.get("root"), ("own", "EACCES", "EPERM"), tried)
@@ -67,7 +67,7 @@ class Fake(unittest.TestCase):
 
 class Attacks(Fake):
     def test_thief(self):
-        """Its user's processes look into the helper while it waits: descriptors, root, memory, environment, agent."""
+        """Its user's processes inspect the helper while it waits: descriptors, root, memory, environment, agent."""
         for user_namespace in USER_NAMESPACES:
             with self.subTest(user_namespace=user_namespace):
                 found, tried, _ = self.attach("steal", user_namespace=user_namespace)
@@ -79,7 +79,7 @@ class Attacks(Fake):
                     self.assertEqual(tried["ns " + kind], "own", f"no way out to the host's: {tried}")
 
     def test_the_helper_is_nobody(self):
-        """Its ids, groups, capabilities, session and files, as the container sees them."""
+        """The helper's ids, groups, capabilities, session and files, as the container sees them."""
         _, tried, c = self.attach("steal", groups=(4, 42), uid=103, user_namespace=False)
         status = dict(line[len("status> "):].split(":\t", 1) for line in c.output().splitlines()
                       if line.startswith("status> ") and ":\t" in line)
@@ -95,8 +95,8 @@ class Attacks(Fake):
         self.stolen(tried) # no descriptor of a file of the host, not even of /dev/null
 
     def test_nothing_of_who_started_it(self):
-        """Its session, terminal, keyring and cgroup, as the host sees them: none is of whoever started flamed. The cgroup is
-        flamed's, so that what it uses is not charged to the container; that its device rules are no use to anybody: Escapes."""
+        """The helper's session, terminal, keyring and cgroup, as the host sees them: none is that of flamed's starter. The cgroup is
+        flamed's, so that the container does not pay for it. Escapes shows that its device rules are of no use to a container."""
         def of(pid: int, what: str) -> str:
             return proc.read(f"/proc/{pid}/{what}")
 
@@ -119,7 +119,7 @@ class Attacks(Fake):
         proc.wait_until(lambda: attach.helpers() == [], 2, "the helper is gone")
 
     def test_root_that_may_trace(self):
-        """Container root with CAP_SYS_PTRACE: without a user namespace it reaches the helper, and finds nothing."""
+        """Container root with CAP_SYS_PTRACE and without a user namespace reaches the helper, and finds nothing."""
         for user_namespace in USER_NAMESPACES:
             with self.subTest(user_namespace=user_namespace):
                 _, tried, c = self.attach("steal", uid=0, capabilities=TRACER, user_namespace=user_namespace)
@@ -127,7 +127,7 @@ class Attacks(Fake):
                 self.stolen(tried)
 
     def test_the_program_is_overwritten(self):
-        """CVE-2019-5736: by a descriptor kept of /proc/HELPER/exe, when nobody executes it any more."""
+        """CVE-2019-5736: through a kept descriptor of /proc/HELPER/exe, when no process executes it any more."""
         for uid, capabilities in ((103, ()), (0, TRACER)):
             with self.subTest(uid=uid):
                 c = self.container("overwrite", uid=uid, capabilities=capabilities, user_namespace=False)
@@ -140,7 +140,7 @@ class Attacks(Fake):
                 self.assertTrue(attach.attach(c.pid).done, "the program is as it was")
 
     def test_garbage_without_end(self):
-        """The memory is filled with nonsense, and written on when it is read: bounded, refused, nobody dies."""
+        """The memory is filled with nonsense, and written while it is read: the reading is bounded and refused, and no process ends."""
         found, tried, _ = self.attach("fill")
         self.assertEqual(tried["stream"], "ok", tried)
         self.assertEqual(tried["filled-past"], "EPERM", tried)
@@ -150,7 +150,7 @@ class Attacks(Fake):
         self.assertIn("overwritten the agent's memory", found["problem"])
 
     def test_whose_memory_it_is(self):
-        """18 MiB that the JVM's side writes are not charged to its container, which may be near its limit."""
+        """The JVM's side writes 18 MiB. They are not charged to its container, which may be near its limit."""
         c = self.container("fill", user_namespace=False, memory=256 << 20)
         before = most = bundle.memory_used(c.pid)
         with ThreadPoolExecutor(1) as pool:
@@ -162,7 +162,7 @@ class Attacks(Fake):
         self.assertLess(most - before, 6 << 20)
 
     def keep_pages(self, mode: str, attaches: int) -> None:
-        """One container that puts all pages of the memory file into pipes, attach after attach."""
+        """A container that puts all pages of the memory file into pipes, attach after attach."""
         with cgroup.Memory() as flamed:
             c = self.container(mode, uid=0, user_namespace=False, capabilities=bundle.DOCKER_CAPABILITIES)
             found = attach.attach(c.pid, "load", "times=10", wrap=flamed.wrap)
@@ -176,20 +176,20 @@ class Attacks(Fake):
             proc.wait_until(lambda: flamed.used() < 4 << 20, 5, "its end gives it back")
 
     def test_pages_are_kept(self):
-        """What stays charged to flamed has a limit. Above it the container pays itself; where it took pages out, it is refused."""
+        """The memory that stays charged to flamed has a limit. Above it the container pays itself; if it took pages out, it is refused."""
         with ThreadPoolExecutor(2) as pool:
             for done in [pool.submit(self.keep_pages, "pages", 10), pool.submit(self.keep_pages, "pages-cut", FILES_OF_OWNER)]:
                 done.result()
 
     @staticmethod
     def zombies() -> list[int]:
-        """Helpers that have ended, were left to us, and are kept from us by a tracer."""
+        """Returns ended helpers that are orphans of this test and that a tracer does not reap."""
         ended = [pid for pid in proc.children(os.getpid()) if proc.comm(pid) in attach.ORPHANS and not proc.alive(pid)]
         return [pid for pid in ended if os.waitpid(pid, os.WNOHANG)[0] == 0]
 
     def test_processes_are_kept(self):
-        """A tracer that never waits keeps what attached as a zombie in flamed's cgroup: whoever keeps two is not attached to, and holds
-        nobody's place."""
+        """A tracer that never reaps keeps ended helpers as zombies in flamed's cgroup. flamed does not attach to an owner that keeps two,
+        and no other owner loses a slot."""
         c = self.container("zombie", user_namespace=False)
         with tempfile.NamedTemporaryFile("r", prefix="flamed-out.") as out:
             def steps() -> list[tuple[str, int]]:
@@ -211,7 +211,7 @@ class Attacks(Fake):
             self.assertIn("symbols=memory", proc.read(out.name))
 
     def test_an_answer_without_end(self):
-        """It reads as much as it has room for, and lives to tell."""
+        """The helper reads as much as it has room for, and reports the rest."""
         found, tried, _ = self.attach("endless")
         self.assertFalse(found.done, found.text)
         self.assertEqual(found["step"], "done", found.text)
@@ -230,7 +230,7 @@ class Attacks(Fake):
             proc.wait_until(lambda: "helper: " in c.output(), 20, "the helper waits")
             helpers = attach.helpers(c.pid)
             self.assertNotEqual(helpers, [])
-            for pid in helpers: # held, so that it does not see the JVM's end of the connection go first
+            for pid in helpers: # held, so that it does not see the JVM close the connection first
                 proc.stop(pid)
             subprocess.run(c.runc("kill", c.name, "KILL"), check=True)
             text, _ = probe.communicate(timeout=8)
@@ -238,7 +238,7 @@ class Attacks(Fake):
         proc.wait_until(lambda: not any(proc.alive(pid) for pid in helpers), 2, "the helper is gone")
 
     def test_flamed_is_killed_meanwhile(self):
-        """While its helper waits, stopped by its own user, for a JVM that never answers: it goes with flamed."""
+        """flamed is killed while its helper, stopped by its own user, waits for a JVM that never answers: the helper ends with flamed."""
         for user_namespace in USER_NAMESPACES:
             with self.subTest(user_namespace=user_namespace):
                 c = self.container("stop", user_namespace=user_namespace)
@@ -255,7 +255,7 @@ class Attacks(Fake):
         self.assertEqual(found["step"], "killed", found.text)
 
     def test_the_pid_is_another_process(self):
-        """Forced reuse: what was found was another process; the new one of this pid is not touched."""
+        """A forced reuse of the pid: the found process was another one, and the new one is not touched."""
         classes = jvm.Classes()
         classes.compile("Idle.java")
         java = [paths.jdk(17) + "/bin/java", "-Xmx32m", "-cp", classes.folder, "Idle", "1"]
@@ -291,7 +291,7 @@ class Attacks(Fake):
 
 class Maps(unittest.TestCase):
     def test_more_mappings_than_anyone_needs(self):
-        """65,000 of them with long names: read with a limit, and what burns is still named."""
+        """65,000 mappings with long names: the reading has a limit, and busy code is still named."""
         classes = jvm.Classes()
         name = os.path.join(classes.folder, "x" * 200)
         with open(name, "wb") as f:
@@ -309,8 +309,8 @@ class Maps(unittest.TestCase):
 
 class Bound(Fake):
     def test_the_talker_is_stopped_at_its_birth(self):
-        """And its parent ended, as the JVM's user may on the host or in its pid namespace: nothing tells it of that end. It goes
-        with the attach, and does not stay in flamed's cgroup."""
+        """And its parent is ended, as the JVM's user may do on the host or in its pid namespace. The talker gets no signal of that end. It
+        ends with the attach, and does not stay in flamed's cgroup."""
         c = self.container("pause")
         with subprocess.Popen([native.build("birth"), *attach.programs(), str(c.pid), "load"], stdout=subprocess.PIPE,
                               text=True) as tracer:
@@ -327,7 +327,7 @@ class Bound(Fake):
 
 class Launcher(unittest.TestCase):
     def test_it_is_started_again(self):
-        """flamed-launcher is killed: the next attach but one works, without a restart of anything else."""
+        """flamed-launcher is killed: the attach after the next one works, without a restart of any other process."""
         classes = jvm.Classes()
         classes.compile("Idle.java")
         with Daemon() as daemon, jvm.Jvm(paths.jdk(17), "-Xmx32m", "-cp", classes.folder, "Idle", "1") as j:
@@ -344,14 +344,14 @@ class Launcher(unittest.TestCase):
             proc.wait_until(lambda: len(launchers()) == 2 and worker not in launchers(), 5, "it is there again")
             proc.wait_until(works, 10, "an attach", interval=1.1)
             self.assertLessEqual(set(broker) - {worker}, set(daemon.processes()["flamed-broker"]), "nothing else was started again")
-            # What it and its attaches cost is told: as the kernel counts it, with those that have ended.
+            # Its cost and that of its attaches are reported as the kernel counts them, with ended processes.
             told = float(re.search(r'^flamed_cpu_seconds_total\{process="flamed-launcher"\} (\S+)$', daemon.get("/metrics").text, re.M)[1])
             counted = sum(sum(map(int, proc.stat(p)[11:15])) for p in launchers()) / 100
             self.assertAlmostEqual(told, counted, delta=0.1)
 
 
 class Turns(unittest.TestCase):
-    """JVMs that never answer hold what starts attaches: their one attach thread waits for somebody else's request."""
+    """JVMs that never answer occupy the attach slots: their only attach thread waits for the request of another program."""
     PLACES, OF_ONE, PROCESSES = 4, 2, 3 # LAUNCHER_RUNNING_MAX, TURNS_PER_OWNER, and of each attach
 
     def start(self, user: int) -> jvm.Jvm:
@@ -361,13 +361,13 @@ class Turns(unittest.TestCase):
         return j
 
     def keep_silent(self, pid: int) -> None:
-        self.assertTrue(attach.attach(pid).done) # it listens
+        self.assertTrue(attach.attach(pid).done) # the JVM listens
         silent = socket.socket(socket.AF_UNIX)
         self.addCleanup(silent.close)
         silent.connect(f"/tmp/.java_pid{pid}")
 
     def hold(self, daemon: Daemon, processes: list[jvm.Jvm]) -> None:
-        """A capture of each, which attaches to it."""
+        """Starts a capture of each, which attaches to it."""
         for j in processes:
             body = json.dumps({"pid": j.pid, "seconds": 40, "symbols": "agent"}).encode()
             answer = daemon.request("POST", "/api/v1/captures", body=body, headers={"Content-Type": "application/json"})
@@ -377,7 +377,7 @@ class Turns(unittest.TestCase):
         return len(attach.helpers()) // self.PROCESSES
 
     def test_nobody_holds_all(self):
-        """One user has half of the places. Where others have the rest, whoever has waited longest leaves for a newcomer."""
+        """One user gets half of the slots. If others have the rest, the longest attach ends for a newcomer."""
         paths.need_root()
         self.classes = jvm.Classes()
         self.classes.compile("Idle.java")
@@ -385,7 +385,7 @@ class Turns(unittest.TestCase):
             other, *silent = [self.start(user) for user in (0, 1001, 1001, 1001, 1002, 1003)]
             for j in silent:
                 self.keep_silent(j.pid)
-            time.sleep(2) # none is attached to in its first two seconds
+            time.sleep(2) # flamed does not attach to a JVM in its first two seconds
             self.hold(daemon, silent[:3])
             proc.wait_until(lambda: self.running() == self.OF_ONE, 10, "one user's are waited for")
             time.sleep(2.5) # one attach begins per second
@@ -401,17 +401,17 @@ class Turns(unittest.TestCase):
 
 
 class OutOfMemory(Turns):
-    """Memory of flamed's cgroup ends while an attach waits for a JVM, and the kernel ends one of the three processes that attach."""
+    """flamed's cgroup runs out of memory while an attach waits for a JVM. The kernel ends one of the three processes of the attach."""
     PART = ("guard", "porter", "talker")
     test_nobody_holds_all = None
 
     def choose(self, victim: int) -> None:
-        """Has the kernel end it before what uses the memory up, which is larger than all else."""
+        """Makes the kernel end it before the process that uses up the memory, which is larger than all others."""
         with open(f"/proc/{victim}/oom_score_adj", "w", encoding="ascii") as f:
             f.write("1000")
 
     def use_up(self, flamed: cgroup.Memory) -> None:
-        """More than there is: it ends by that."""
+        """Allocates more memory than there is, until it ends."""
         result = subprocess.run([*flamed.wrap, sys.executable, "-c", "b = bytearray(1 << 30)"], timeout=60)
         self.assertEqual(result.returncode, -signal.SIGKILL)
 
@@ -424,7 +424,7 @@ class OutOfMemory(Turns):
             other, *silent = [self.start(user) for user in (0, 1001, 1002, 1003)]
             for j in silent:
                 self.keep_silent(j.pid)
-            time.sleep(2) # none is attached to in its first two seconds
+            time.sleep(2) # flamed does not attach to a JVM in its first two seconds
             for part, (name, j) in enumerate(zip(self.PART, silent)):
                 with self.subTest(part=name), ThreadPoolExecutor(1) as pool:
                     asked = pool.submit(daemon.get, f"/api/v1/jvms/{j.pid}/perf-map", symbols="agent", timeout=40)
