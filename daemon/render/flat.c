@@ -2,7 +2,8 @@
 /*
  * Format `flat`: the methods that ran themselves, hottest first, in async-profiler's columns. What
  * is no method, a kind of wait or a class of objects, has the application's method beside it:
- * "[network] <- CarrierClient.fetchRate".
+ * "[network] <- CarrierClient.fetchRate". So has a library's function in which something was
+ * counted, a fault or a call: "open <- Carrier.readRates".
  */
 #include "base/cleanup.h"
 #include "base/id_table.h"
@@ -71,16 +72,26 @@ static uint32_t site_of(const struct view *v, const struct own_code *own,
     return nearest;
 }
 
+/* Returns whether the samples of @v say where something happened, and not which code takes time. */
+static bool counts_events(const struct view *v)
+{
+    const struct profile_event *event = view_event(v);
+
+    return strcmp(event->unit, "nanoseconds") != 0 || strcmp(event->name, "safepoint") == 0;
+}
+
 static struct place place_of(const struct view *v, const struct own_code *own,
                              const struct view_row *row)
 {
     const struct view_frame *leaf = row->n ? &v->frames[v->stack[row->first + row->n - 1]] : NULL;
 
-    if (!leaf)
-        return (struct place){ 0 };
-    if (!frame_kind_is_wait(leaf->kind) && leaf->kind != FRAME_CLASS)
-        return (struct place){ .name = leaf->name };
-    return (struct place){ .name = leaf->name, .site = site_of(v, own, row) };
+    struct place ret = { .name = leaf ? leaf->name : 0 };
+
+    if (leaf && (frame_kind_is_wait(leaf->kind) || leaf->kind == FRAME_CLASS || counts_events(v)))
+        ret.site = site_of(v, own, row);
+    if (ret.site == ret.name)
+        ret.site = 0;
+    return ret;
 }
 
 /* Adds up the rows of each place. Returns the number of methods, unsorted, or -ENOMEM. */

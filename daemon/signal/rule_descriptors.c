@@ -50,8 +50,9 @@ static void look(const struct rule_view *v, struct rule_finding *f)
 const struct signal_rule rule_descriptors = {
     .name = "descriptors",
     .unit = "descriptors",
-    .evidence = "/api/v1/jvms/{pid}",
-    .remedy = "see which are open (/proc/{pid}/fd) and which code opens them "
-              "(event=syscalls:sys_enter_openat, sys_enter_socket); close them, or raise the limit",
+    .evidence = "/profile?pid={pid}&event=libc.so.6:open64&seconds=10",
+    .remedy = "see which are open (ls -l /proc/{pid}/fd) and which code opens them: files by the "
+              "profile, sockets with event=libc.so.6:socket or accept; close them, or raise the "
+              "limit",
     .look = look,
 };

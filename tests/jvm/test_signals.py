@@ -13,7 +13,7 @@ FIELDS = {"signal": str, "severity": int, "service": str, "pid": int, "since": s
           "evidence": str, "remedy": str}
 OPTIONS = ("-Xmx64m", "-XX:+UseSerialGC")
 # As few as a program may open that has a thing to leak; then it is near its limit within a minute.
-FEW_FILES = ("prlimit", "--nofile=256:256")
+FEW_FILES = ("prlimit", "--nofile=512:512")
 
 
 class Signals(jvm.WithClasses):
@@ -25,12 +25,12 @@ class Signals(jvm.WithClasses):
         self.addCleanup(self.stack.close)
         self.daemon = self.stack.enter_context(Daemon())
 
-    def start(self, how: str, *options: str, wrap: tuple[str, ...] = ()) -> jvm.Jvm:
-        return self.stack.enter_context(jvm.Jvm(paths.jdk(17), *OPTIONS, f"-Dotel.service.name={how}", *options, "-cp",
+    def start(self, how: str, *options: str, service: str = "", wrap: tuple[str, ...] = ()) -> jvm.Jvm:
+        return self.stack.enter_context(jvm.Jvm(paths.jdk(17), *OPTIONS, f"-Dotel.service.name={service or how}", *options, "-cp",
                                                 self.classes.folder, "Sick", how, wrap=list(wrap)))
 
-    def contain(self, how: str, *options: str, **kind) -> bundle.Container:
-        return self.stack.enter_context(bundle.Container(paths.jdk(17), self.classes.folder, *OPTIONS, f"-Dotel.service.name={how}",
+    def contain(self, how: str, *options: str, service: str = "", **kind) -> bundle.Container:
+        return self.stack.enter_context(bundle.Container(paths.jdk(17), self.classes.folder, *OPTIONS, f"-Dotel.service.name={service or how}",
                                                          *options, "-cp", "/classes", "Sick", how, **kind))
 
     def signals(self, pid: int) -> dict[str, dict]:
@@ -45,6 +45,11 @@ class Signals(jvm.WithClasses):
         """No signal that matters is on but OWN."""
         others = {n: s["sentence"] for n, s in self.signals(pid).items() if s["severity"] > 1 and n not in {*own, *OF_THE_NODE}}
         self.assertEqual(others, {}, pid)
+
+    def assert_shown(self, signal: dict, cause: str) -> None:
+        """The evidence has the code in its first rows."""
+        shown = self.daemon.get(signal["evidence"] + "&format=flat").text
+        self.assertIn(cause, "\n".join(shown.partition("percent")[2].splitlines()[:6]), signal)
 
     def test_each_has_its_own(self):
         limited = self.contain("busy", cpus=0.1)
@@ -83,18 +88,18 @@ class Signals(jvm.WithClasses):
     def test_slower_ones(self):
         """What is judged by a minute, or not before a program is a minute old."""
         storm, straggler, idle = self.start("storm"), self.start("straggler"), self.start("idle")
-        files = self.start("descriptors", "-Drest=250", wrap=FEW_FILES)
+        files = self.start("descriptors", "-Drest=150", wrap=FEW_FILES)
         late = self.await_signal("safepoint-late", straggler.pid)
         self.assertRegex(late["sentence"], r"^\d+ safepoints of the last 60 s waited \d+ ms each until the last thread had stopped: \d+ % of")
+        full = proc.wait_until(lambda: (s := self.signals(files.pid).get("descriptors")) and s["severity"] > 1 and s, 120, "few are left", 0.5)
+        self.assertRegex(full["sentence"], r"^\d+ of at most 512 descriptors are open \((9\d|100) %\)")
+        self.assert_shown(full, "Sick$Files.open")
         thrown = self.await_signal("deoptimization", storm.pid, 120)
         self.assertRegex(thrown["sentence"], r"^the JIT compiled \d+ methods in \d+ s of the last 60 s, .*: code is thrown away and compiled again$")
-        full = proc.wait_until(lambda: (s := self.signals(files.pid).get("descriptors")) and s["severity"] > 1 and s, 120, "few are left", 0.5)
-        self.assertRegex(full["sentence"], r"^\d+ of at most 256 descriptors are open \((9\d|100) %\)")
         for pid, own in ((storm.pid, ("deoptimization",)), (straggler.pid, ("safepoint-late",)), (files.pid, ("descriptors",)), (idle.pid, ())):
             self.check_alone(pid, *own)
-        for signal, cause in ((thrown, "Sick$Script.call"), (late, "Sick$Report.sum")):
-            shown = self.daemon.get(signal["evidence"] + "&format=flat").text
-            self.assertIn(cause, "\n".join(shown.partition("percent")[2].splitlines()[:6]), signal)
+        self.assert_shown(thrown, "Sick$Script.call")
+        self.assert_shown(late, "Sick$Report.sum")
 
     def test_in_words(self):
         """At most five sentences, each with a link that answers; few samples are said, and a longer time is taken instead."""

@@ -102,7 +102,7 @@ class Twelve(Signals):
     def compare_releases(self, start, service: str, samples: int = 340) -> None:
         """The service has one release for a while, then the next: the changes since then name what is new in that."""
         def run(release: str, *options: str):
-            return start("rules", f"-Dotel.service.name={service}", f"-Dotel.resource.attributes=service.version={release}", "-Drest=9", *options)
+            return start("rules", f"-Dotel.resource.attributes=service.version={release}", "-Drest=9", *options, service=service)
 
         def seen() -> int:
             found = re.search(r"Total samples *: (\d+)", self.daemon.get("/profile?from=-2m&format=flat", service=service).text)

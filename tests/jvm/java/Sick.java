@@ -150,13 +150,13 @@ public class Sick {
     }
 
     static void descriptors(int rest) throws Exception {
-        try {
-            for (;;) {
+        for (;;) {
+            try {
                 KEPT.add(Files.open());
-                Thread.sleep(rest);
+            } catch (FileNotFoundException e) { // it may have no more
+                sink = e;
             }
-        } catch (FileNotFoundException e) { // it may have no more
-            Thread.sleep(Long.MAX_VALUE);
+            Thread.sleep(rest);
         }
     }
 

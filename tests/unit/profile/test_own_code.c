@@ -116,6 +116,30 @@ START_TEST(objects_have_a_place)
 }
 END_TEST
 
+START_TEST(counted_events_have_a_place)
+{
+    uint32_t load = recorded_frame("shop.Rates", "load", FRAME_C2, 1),
+             file = recorded_frame("java.io.FileInputStream", "open0", FRAME_C2, 1),
+             native = recorded_frame("", "open", FRAME_NATIVE, 0);
+
+    add(STATE_NONE, 40, FRAMES(load, file, native));
+    add(STATE_NONE, 20, FRAMES(load, file));
+    add(STATE_NONE, 10, FRAMES(load));
+    add(STATE_NONE, 5, FRAMES(native));
+    finish(_i == 0   ? "libc.so.6:open64"
+           : _i == 1 ? "safepoint"
+                     : "cpu",
+           _i == 0 ? "count" : "nanoseconds");
+    check(VIEW_NAMES_FULL, _i == 2 ? "45 open\n"
+                                     "20 java.io.FileInputStream.open0\n"
+                                     "10 shop.Rates.load\n"
+                                   : "40 open <- shop.Rates.load\n"
+                                     "20 java.io.FileInputStream.open0 <- shop.Rates.load\n"
+                                     "10 shop.Rates.load\n"
+                                     "5 open\n");
+}
+END_TEST
+
 static const struct {
     const char *main, *class_name;
     bool own;
@@ -153,6 +177,7 @@ int main(void)
     tcase_add_checked_fixture(tc, recorded_setup, teardown);
     tcase_add_test(tc, waits_have_a_place);
     tcase_add_test(tc, objects_have_a_place);
+    tcase_add_loop_test(tc, counted_events_have_a_place, 0, 3);
     tcase_add_loop_test(tc, knows_own_code, 0, ARRAY_SIZE(CLASSES));
     return suite_run_case("own_code", tc);
 }
