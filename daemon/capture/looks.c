@@ -19,6 +19,9 @@
 #define PATIENCE_MIN_NS (2 * NSEC_PER_SEC)
 #define PATIENCE_MAX_NS (16 * NSEC_PER_SEC) /* beyond it, incomplete places are kept */
 #define READ_BYTES ((size_t)64 << 10)
+/* The kernel visits more threads once these bytes were read: some 6 that are walked. Between a
+ * thread's registers and its walk lie those of the others. */
+#define CHUNK_BYTES ((size_t)2 << 10)
 
 /* The stack of a waiting thread, for a sample of an event of the flight. */
 struct found {
@@ -267,24 +270,49 @@ static size_t take_entry(struct looks *l, const char *p, size_t n)
     return sizeof(*e) + e->bytes;
 }
 
-/* Reads the iterator to its end. False: it ended early. */
-static bool read_pass(struct looks *l, int fd)
+/* Returns the processor time of this thread. */
+static uint64_t cpu_ns(void)
+{
+    struct timespec ts;
+
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+    return (uint64_t)ts.tv_sec * NSEC_PER_SEC + (uint64_t)ts.tv_nsec;
+}
+
+/* Walks the places that were taken since the counter was @before. Returns the processor time. */
+static uint64_t walk(struct looks *l, uint64_t before)
+{
+    uint64_t begun_ns;
+
+    if (l->stats.walked == before)
+        return 0;
+    begun_ns = cpu_ns();
+    l->o.walk(l->o.cookie);
+    return cpu_ns() - begun_ns;
+}
+
+/* Reads the iterator to its end, and walks the places in between. Adds the time of walks to
+ * @walk_ns. False: it ended early. */
+static bool read_pass(struct looks *l, int fd, uint64_t *walk_ns)
 {
     _cleanup_free_ char *buffer = malloc(READ_BYTES);
     size_t n = 0, at, bytes;
     ssize_t got = 1;
+    uint64_t walked;
 
     while (buffer && got != 0) {
-        got = read(fd, buffer + n, READ_BYTES - n);
+        got = read(fd, buffer + n, MIN(CHUNK_BYTES, READ_BYTES - n));
         if (got < 0 && (errno == EAGAIN || errno == EINTR))
             continue;
         if (got <= 0)
             break;
         n += (size_t)got;
+        walked = l->stats.walked;
         for (at = 0; (bytes = take_entry(l, buffer + at, n - at)) > 0; at += bytes)
             ;
         n -= at;
         memmove(buffer, buffer + at, n);
+        *walk_ns += walk(l, walked);
     }
     return buffer && got == 0 && n == 0;
 }
@@ -312,20 +340,11 @@ static uint64_t next_pass_ns(uint64_t now_ns)
     return now_ns + PASS_MIN_NS + chance % (PASS_MAX_NS - PASS_MIN_NS);
 }
 
-/* Returns the processor time of this thread. */
-static uint64_t cpu_ns(void)
-{
-    struct timespec ts;
-
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
-    return (uint64_t)ts.tv_sec * NSEC_PER_SEC + (uint64_t)ts.tv_nsec;
-}
-
 void looks_tick(struct looks *l, uint64_t now_ns)
 {
     _cleanup_close_ int fd = -1;
     struct broker_look look;
-    uint64_t begun_ns;
+    uint64_t begun_ns, walk_ns = 0;
     double weight;
     int r;
 
@@ -347,13 +366,13 @@ void looks_tick(struct looks *l, uint64_t now_ns)
     now_ns = l->passed_ns = clock_monotonic_ns();
     l->moved = 0;
     looked_threads_begin(&l->threads, now_ns, weight, look.parts, look.part);
-    if (!read_pass(l, fd)) /* unread threads count as ended, and may come back */
+    if (!read_pass(l, fd, &walk_ns)) /* unread threads count as ended, and may come back */
         begin_epochs(l, now_ns);
     looked_threads_end(&l->threads);
     if (record_bytes(l->stacks) > LOOKS_STACKS_MAX_BYTES)
         renew_stacks(l);
     l->stats.passes++;
-    l->stats.time_ns += cpu_ns() - begun_ns;
+    l->stats.time_ns += cpu_ns() - begun_ns - walk_ns;
 }
 
 /* ---- named samples ---- */

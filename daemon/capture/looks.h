@@ -47,6 +47,8 @@ struct looks_opts {
     uint8_t event, lock_event;          /* events of the flight that its samples are added to */
     /* Takes a record like the ring's; the sample comes back by looks_sample(). */
     void (*deliver)(void *cookie, const struct sample_record *rec, const uint64_t *frames);
+    /* Walks the stacks of these records at once, before their threads run on. */
+    void (*walk)(void *cookie);
     void *cookie;
 };
 

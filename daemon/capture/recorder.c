@@ -69,6 +69,7 @@ static int recorder_open(struct recorder *rec, const struct recorder_opts *o, st
                                             .event = RECORDER_OFFCPU,
                                             .lock_event = RECORDER_LOCK,
                                             .deliver = o->deliver,
+                                            .walk = o->walk,
                                             .cookie = o->cookie },
                       &rec->looks);
     if (r == 0)

@@ -46,6 +46,7 @@ struct recorder_opts {
     /* NULL: waits are not recorded. Else as in struct looks_opts, all borrowed: */
     struct discover *discover;
     void (*deliver)(void *cookie, const struct sample_record *rec, const uint64_t *frames);
+    void (*walk)(void *cookie);
     void *cookie;
 };
 

@@ -56,6 +56,7 @@ static int engine_start_recorder(struct engine *e, struct error *err)
                                          e->opts.recorder_requests ? &e->captures.contexts : NULL,
                                      .discover = e->opts.recorder_waits ? e->discover : NULL,
                                      .deliver = dispatch_look,
+                                     .walk = dispatch_walk_looks,
                                      .cookie = &e->dispatch },
             &e->recorder, err);
     if (r == 0 && e->recorder && e->opts.history)

@@ -11,6 +11,8 @@
 #include "engine/dispatch.h"
 #include "unwind/unwind.h"
 
+#define LOOKS_WALK_NS (50 * NSEC_PER_MSEC) /* of those that one read of the pass found */
+
 bool dispatch_keep_waiting(struct dispatch *d, struct process *p, const struct sample_record *rec,
                            const uint64_t *frames)
 {
@@ -251,6 +253,11 @@ void dispatch_waiting(struct dispatch *d, uint64_t until_ns)
         walk_and_hand_on(d, p, taken, n);
         process_unpin(p);
     }
+}
+
+void dispatch_walk_looks(void *cookie)
+{
+    dispatch_waiting(cookie, clock_monotonic_ns() + LOOKS_WALK_NS);
 }
 
 void dispatch_waiting_deinit(struct dispatch *d)

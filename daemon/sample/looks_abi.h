@@ -6,7 +6,7 @@
 
 #define LOOKS_PROCESSES_MAX 4096
 /* A pass begins no walk later than this after its first thread. */
-#define LOOKS_PASS_NS 20000000ull
+#define LOOKS_PASS_NS 60000000ull
 #define LOOKS_SHARE_ALL 0xffffffffu /* for struct looks_pass: all threads */
 
 enum looks_found {

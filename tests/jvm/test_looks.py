@@ -21,7 +21,7 @@ ALONE = ["unshare", "-mpf", "--mount-proc", "--kill-child"]
 
 
 class Looks(jvm.WithClasses):
-    sources = ("IdleService.java",)
+    sources = ("IdleService.java", "Naps.java", "Ways.java")
 
     def service(self, beside: Daemon | None = None) -> jvm.Jvm:
         enter = ["nsenter", "-t", str(beside.top()), "-m", "-p", "setpriv", "--pdeathsig", "KILL"] if beside else None
@@ -71,6 +71,19 @@ class Looks(jvm.WithClasses):
             metrics = dict(line.rsplit(" ", 1) for line in daemon.get("/metrics").text.splitlines() if line[0] != "#")
             self.assertGreater(float(metrics["flamed_looks_total"]), 2)
             self.assertEqual(float(metrics["flamed_looks_left_out_total"]), 0)
+
+    def test_brief_waits(self):
+        """Threads that soon run on have whole stacks, however many: each is walked right after its registers were taken."""
+        with Daemon(wrap=ALONE) as daemon:
+            enter = ["nsenter", "-t", str(daemon.top()), "-m", "-p", "setpriv", "--pdeathsig", "KILL"]
+            with jvm.Jvm(paths.jdk(17), "-Xmx64m", "-cp", self.classes.folder, "Naps", "20", "10", stdin=subprocess.PIPE, wrap=enter):
+                stacks = lambda: [s for s in Profile(daemon.get("/profile", jvm="Naps", event="offcpu", threads=1, format="json", **{"from": "-60s"})).stacks
+                                  if s.thread.startswith(("sleeps-", "parks-"))]
+                known = lambda: daemon.get("/profile", jvm="Naps", event="offcpu", **{"from": "-60s"}).status == 200
+                proc.wait_until(lambda: known() and sum(s.samples for s in stacks() if not s.truncated) > 400, 60, "some are whole")
+                found = stacks()
+                cut = sum(s.samples for s in found if s.truncated)
+                self.assertLess(cut, 0.15 * sum(s.samples for s in found))
 
     def assert_without(self, daemon: Daemon, pid: int) -> None:
         answer = daemon.get("/profile", pid=pid, event="wall", **{"from": "-60s"})

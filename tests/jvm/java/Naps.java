@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads that wait some milliseconds at a time, and one that waits all the time, until its input ends.
+// Naps [THREADS [MILLIS]]: threads that wait some milliseconds at a time, and one that waits all the time, until its input ends.
 import java.util.concurrent.locks.LockSupport;
 
 public final class Naps {
+    static int millis = 25;
+
     static void sleeps() throws Exception {
-        Thread.sleep(25);
+        Thread.sleep(millis);
     }
 
     static void parks() {
-        LockSupport.parkNanos(25_000_000);
+        LockSupport.parkNanos(millis * 1_000_000L);
     }
 
     static void blocks() {
@@ -16,7 +18,10 @@ public final class Naps {
     }
 
     public static void main(String[] args) throws Exception {
-        for (int i = 0; i < 3; i++) {
+        int threads = args.length > 0 ? Integer.parseInt(args[0]) : 3;
+        if (args.length > 1)
+            millis = Integer.parseInt(args[1]);
+        for (int i = 0; i < threads; i++) {
             Ways.start("sleeps-" + i, Naps::sleeps);
             Ways.start("parks-" + i, Naps::parks);
         }
