@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a client can get wrong, one case a row. The answer is a problem+json document that names the thing and helps. flamed's memory
-stays flat, and others are served during that."""
+"""Mistakes of clients, one case per row. The answer is a problem+json document that names the mistake and the remedy. flamed's memory does
+not grow, and others are served meanwhile."""
 import json
 import os
 import socket
@@ -28,7 +28,7 @@ class BadInput(WithSpinningJvm):
         cls.daemon.get("/api/v1/jvms")
 
     def problem(self, answer: Answer, status: int | tuple[int, ...], *words: str, parameter: str | None = None) -> dict:
-        """Holds ANSWER against RFC 9457 and the contract; the document."""
+        """Checks ANSWER against RFC 9457 and the contract. Returns the document."""
         statuses = (status,) if isinstance(status, int) else status
         self.assertIn(answer.status, statuses, str(answer))
         self.assertEqual(answer.headers["Content-Type"], "application/problem+json", str(answer))
@@ -194,7 +194,7 @@ class BadInput(WithSpinningJvm):
                 self.assertEqual(self.daemon.get("/healthz").status, 200)
 
     def test_other_sites(self):
-        """A web page elsewhere cannot start a capture, in whichever header its browser names the page."""
+        """Another web site cannot start a capture, in whichever header the browser names it."""
         path = f"/profile?pid={self.pid}&seconds=0.1"
         for headers in ({"Host": "evil.example"}, {"Host": f"evil.example:{self.daemon.port}"},
                         {"Origin": "http://evil.example"}, {"Origin": "null"}, {"Sec-Fetch-Site": "cross-site"}):
@@ -206,7 +206,7 @@ class BadInput(WithSpinningJvm):
                 self.assertEqual(self.daemon.get(path, headers=headers).status, 200)
 
     def test_slow_and_half_clients(self):
-        """200 clients that send half a request and nothing more: memory flat, others served."""
+        """200 clients send half a request and nothing more: memory does not grow, and others are served."""
         self.daemon.profile(pid=self.pid, seconds=0.5)
         before = {name: cost["rss_kib"] for name, cost in self.daemon.cost().items()}
         slow = []
@@ -237,8 +237,8 @@ class BadInput(WithSpinningJvm):
             return 0
 
     def test_memory_is_flat(self):
-        """3,000 bad requests: no growth. What flamed has read in that time of programs that others have started, it does not read again
-        in the next 3,000, where a leak would be there again."""
+        """3,000 bad requests do not make memory grow. flamed reads programs that other tests start only once, so another 3,000 requests
+        would show a leak again."""
         def bad_requests(n): # without http.client, which takes ten times as long as flamed
             with socket.create_connection(("127.0.0.1", self.daemon.port), timeout=60) as s, s.makefile("rb") as answers:
                 for i in range(n):

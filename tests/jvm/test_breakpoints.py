@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Accesses to an address (event=mem:ADDRESS): as many as the program made, by whom, and those of no other process."""
+"""Accesses to an address (event=mem:ADDRESS): as many as the program made, with their callers, and none of another process."""
 import unittest
 
 from harness import native, paths
@@ -10,7 +10,7 @@ ACCESSES = 2000
 
 
 class Program(native.Obedient):
-    """watched.c, which tells two addresses first."""
+    """watched.c, which prints two addresses first."""
 
     def __init__(self, *wrap: str):
         super().__init__("watched", wrap=wrap)
@@ -25,7 +25,7 @@ class Breakpoints(unittest.TestCase):
         cls.addClassCleanup(cls.daemon.stop)
 
     def counted(self, event: str, program: Program, *does: tuple[Program, str], **parameters) -> Profile:
-        """What a capture of PROGRAM sees while each program does what is said."""
+        """Returns the samples of a capture of PROGRAM while each program executes its line."""
         answer = self.daemon.taken(pid=program.pid, event=event, seconds=0.1, format="json", **parameters)
         if answer.status == 503:
             self.skipTest(answer.json()["detail"]) # no breakpoints here
@@ -57,7 +57,7 @@ class Breakpoints(unittest.TestCase):
             self.assertAlmostEqual(sum(s.value for s in profile.stacks), 32000, delta=32 * 4, msg=profile.describe())
 
     def test_another_process_with_the_same_address(self):
-        fixed = ("setarch", "-R") # both have the variable where the other has it
+        fixed = ("setarch", "-R") # both have the variable at the same address
         with Program(*fixed) as program, Program(*fixed) as other:
             self.assertEqual(program.variable, other.variable)
             profile = self.counted(f"mem:{program.variable:#x}/8:w", program, (other, "write 1000"), (program, "write 500"))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What one owner can take of flamed's memory and queues: programs with millions of symbols, beside one that nobody attacks."""
+"""How much of flamed's memory and queues one owner can use: programs with millions of symbols, beside a program that is not attacked."""
 import os
 import re
 import tempfile
@@ -10,9 +10,9 @@ from harness.daemon import Daemon
 
 ALICE, BOB = 64127, 64128
 SYMBOLS = 2_000_000
-NAME = "a_function_with_the_name_of_one_of_templates_%08d" # 110 MB of them
+NAME = "a_function_with_the_name_of_one_of_templates_%08d" # 110 MB of such names
 PROGRAMS = int(os.environ.get("FLAMED_PROGRAMS", "2"))
-LIBRARIES, LIBRARY_SYMBOLS = 12, 500_000 # some 0.4 s each
+LIBRARIES, LIBRARY_SYMBOLS = 12, 500_000 # some 0.4 s for each
 RSS_KIB = 384 << 10
 LEFT_OUT = "take more memory than its share"
 
@@ -26,7 +26,7 @@ class Budgets(unittest.TestCase):
         os.chmod(self.folder, 0o755)
 
     def files(self, number: int, symbols: int) -> list[str]:
-        """As many files of so many SYMBOLS, no two alike."""
+        """Makes files with this number of SYMBOLS, all different."""
         made = [os.path.join(self.folder, f"large{i}") for i in range(number)]
         largefile.write(made[0], symbols, NAME)
         for i, path in enumerate(made[1:], 1):
@@ -47,7 +47,7 @@ class Budgets(unittest.TestCase):
         return path
 
     def test_memory(self):
-        """Programs of alice's with 2 M symbols each: they have no names, she is told why, and bob's has its own."""
+        """Programs of alice's with 2 M symbols each get no names, and alice gets the reason. bob's program has its names."""
         files, small = self.files(PROGRAMS, SYMBOLS), self.small()
         with Daemon() as daemon, proc.PeakMemory(self.worker(daemon)) as peak:
             before = peak.kib
@@ -63,7 +63,7 @@ class Budgets(unittest.TestCase):
             self.assertNotIn(LEFT_OUT, " ".join(his.warnings))
 
     def test_queue(self):
-        """Twelve libraries of alice's, and bob's program that starts after hers."""
+        """Twelve libraries of alice's, and a program of bob's that starts after hers."""
         files, small = self.files(LIBRARIES, LIBRARY_SYMBOLS), self.small()
         with Daemon() as daemon:
             self.start(*files, user=ALICE)

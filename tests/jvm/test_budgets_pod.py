@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""flamed in the memory that a pod has, while several users do at once what takes memory: programs with millions of symbols, thousands of
-processes and threads, and fakes of JVMs with 60,000 mappings."""
+"""flamed in the memory of a pod, while several users demand much of it at once: programs with millions of symbols, thousands of processes
+and threads, and fake JVMs with 60,000 mappings."""
 import contextlib
 import os
 import subprocess
@@ -14,20 +14,20 @@ from harness.profile import count
 
 ALICE, BOB, CAROL = 64127, 64128, 64129
 SYMBOLS = 2_000_000
-NAME = "a_function_with_the_name_of_one_of_templates_%08d" # 110 MB of them
+NAME = "a_function_with_the_name_of_one_of_templates_%08d" # 110 MB of such names
 PROGRAMS = int(os.environ.get("FLAMED_PROGRAMS", "3"))
 PROCESSES, THREADS, FAKES, SECONDS = (5000, 10000, 64, 20) if PROGRAMS > 40 else (300, 500, 4, 4)
-CROWD_US = 1_000_000 # of CPU time in ten seconds, of all processes or threads together
-MEMORY = 512 << 20 # of the cgroup that flamed runs in
+CROWD_US = 1_000_000 # CPU time in ten seconds, of all processes or threads together
+MEMORY = 512 << 20 # limit of flamed's cgroup
 RSS_KIB = 384 << 10
 
 
 class Everything(unittest.TestCase):
-    """All at once, of several users, in the memory that a pod has: nothing of flamed's ends, those who ask are answered, and a JVM that
-    nobody attacks has all its names."""
+    """All at once, of several users, in the memory of a pod: no process of flamed ends, clients are answered, and a JVM that is not
+    attacked has all its names."""
 
     def copies(self, stack: contextlib.ExitStack, number: int) -> list[str]:
-        """As many large files, each of a file system of its own. What lies there is there once."""
+        """Makes large files, each on a file system of its own. Their content is stored once."""
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="flamed-budgets."))
         os.chmod(folder, 0o755)
         os.mkdir(os.path.join(folder, "below"))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls of native functions (event=LIB:SYMBOL): as many as the program made, by whom it made them, and no probe left."""
+"""Calls of native functions (event=LIB:SYMBOL): as many as the program made, with their callers, and no probe is left."""
 import os
 import signal
 import unittest
@@ -10,7 +10,7 @@ from harness.events import WithEvent
 from harness.profile import Profile, ordered
 
 
-# Calls uv_uptime() as often as each line of its input says, and writes the line back.
+# Calls uv_uptime() as many times as each line of its input says, and writes the line back.
 NODE = """process.stdin.on("data", line => {
     for (let i = 0; i < +line; i++) os.uptime();
     process.stdout.write(line);
@@ -18,7 +18,7 @@ NODE = """process.stdin.on("data", line => {
 
 
 class Program(native.Obedient):
-    """calls.c, whose first malloc() is over."""
+    """calls.c, after its first malloc()."""
 
     def __init__(self):
         super().__init__("calls", "-pthread")
@@ -32,7 +32,7 @@ class JavaProgram(jvm.Obedient):
 
 
 def probes(pid: int, name: str) -> int:
-    """Of the files NAME..."""
+    """Returns the probes in the files NAME..."""
     return probed.breakpoints(pid, "/" + name)
 
 
@@ -40,7 +40,7 @@ LIBRARIES = ("libc.so", "libjvm.so", "calls", "node", "libjemalloc.so", "libtcma
 
 
 def await_no_probes(*pids: int) -> None:
-    """The kernel takes probes out behind the answer."""
+    """Waits until no probe is left. The kernel removes probes after the answer."""
     proc.wait_until(lambda: not any(probes(pid, name) for pid in pids for name in LIBRARIES), 10, "no probe is left")
 
 
@@ -65,7 +65,7 @@ class Calls(WithEvent):
         self.assertTrue(document.get("remedy") or status != 409, answer)
 
     def prepare(self, pid: int, event: str) -> None:
-        """The program is loaded and the symbols are read: the next capture counts from the first call."""
+        """Loads the program and reads the symbols: the next capture counts from the first call on."""
         def counted() -> bool:
             answer = self.daemon.get("/profile", pid=pid, event=event, seconds=0.1, format="json")
             if answer.status == 409 and ("cannot be read" in answer.text or "has no file" in answer.text): # not yet, on a busy machine
@@ -75,7 +75,7 @@ class Calls(WithEvent):
         proc.wait_until(counted, 30, "the symbols are read")
 
     def test_as_the_program_calls(self):
-        """Lost samples are counted: samples and lost ones together are the calls."""
+        """Lost samples are counted: samples and lost ones add up to the calls."""
         with Program() as program:
             for event, line, caller, count, interval in (("libc.so.6:malloc", "malloc 2000", "allocates", 2000, 1),
                                                          ("libc.so:__libc_malloc", "malloc 2000", "allocates", 2000, 1),
@@ -89,9 +89,9 @@ class Calls(WithEvent):
                     profile = capture.stop()
                     found = value(profile, caller, "malloc" if "malloc" in event else "counted") + profile.quality["lost"] * interval
                     print(f"{event}: {found} of {count}", end=" ")
-                    if interval == 1: # pthread_create calls it, too
+                    if interval == 1: # pthread_create calls malloc, too
                         self.assertEqual(found, count, profile.describe())
-                    else: # right to an interval of each processor
+                    else: # exact to an interval per processor
                         self.assertAlmostEqual(found, count, delta=interval * (os.cpu_count() + 1), msg=profile.describe())
                     self.assertFalse([s for s in profile.stacks if s.truncated], profile.describe())
                     await_no_probes(program.pid)
@@ -122,16 +122,16 @@ class Calls(WithEvent):
                 capture = self.daemon.capture(pid=program.pid, event="libc.so.6:malloc")
                 program.do(1000)
                 profile = capture.stop()
-                # What the VM itself allocates on the way there has other callers.
+                # The VM's own allocations on the way to the call have other callers.
                 found = sum(s.value for s in profile.stacks if "Calls.buffers" in s.names and s.names[-2:] == ["os::malloc", "malloc"]
                             and "llocateMemory0" in s.names[-3])
                 print(f"{version}: {found} of 1000", end=" ")
                 self.assertLessEqual(found, 1000, profile.describe())
-                self.assertGreaterEqual(found + profile.quality["lost"], 990, profile.describe()) # but for stacks that were cut
+                self.assertGreaterEqual(found + profile.quality["lost"], 990, profile.describe()) # except for stacks that were cut
                 self.check_all(program.pid, "libjvm.so:JVM_HoldsLock", lambda p=program: p.do("holds 2000"), "Calls.holds", "JVM_HoldsLock")
 
     def check_all(self, pid: int, event: str, do, *frames: str) -> None:
-        """Nobody but do() has it called, 2,000 times: each is there, and below FRAMES."""
+        """Only do() makes calls, 2,000 of them: each is sampled, below FRAMES."""
         for interval in (1, 32):
             self.prepare(pid, event)
             capture = self.daemon.capture(pid=pid, event=event, interval=interval)
@@ -145,7 +145,7 @@ class Calls(WithEvent):
         await_no_probes(pid)
 
     def test_of_node(self):
-        """A function of the library that is linked into it, which JavaScript calls."""
+        """A function of a linked-in library, called by JavaScript."""
         paths.need("node")
         with native.Obedient("calls", "-pthread", wrap=("node", "-e", NODE)) as node:
             node.do(10)
@@ -163,7 +163,7 @@ class Calls(WithEvent):
             await_no_probes(program.pid)
 
     def test_own_processes(self):
-        """Openers, their nursery, the launcher and the namer are refused, too."""
+        """flamed's openers, their nursery, the launcher and the namer are refused, too."""
         own = self.daemon.processes()
         self.assertGreater(len(own["flamed-broker"]), 7, own)
         self.assertGreater(len(own["flamed-namer"]), 1, own)
@@ -171,7 +171,7 @@ class Calls(WithEvent):
             self.refused(pid, "libc.so.6:malloc", 409, "is flamed itself")
 
     def test_killed(self):
-        """No probe outlives flamed, however that ends, and the program goes on."""
+        """No probe outlives flamed, in whatever way it ends, and the program runs on."""
         with Daemon("--recorder-hz", "0") as daemon, Program() as program:
             daemon.capture(pid=program.pid, event="libc.so.6:malloc")
             proc.wait_until(lambda: probes(program.pid, "libc.so.6"), 10, "it has a probe")
@@ -179,7 +179,7 @@ class Calls(WithEvent):
                 os.kill(pid, signal.SIGKILL)
             proc.wait_until(lambda: probes(program.pid, "libc.so.6") == 0, 20, "no probe outlives flamed")
             program.do("malloc 1000")
-            daemon.wait_ready() # another pair serves
+            daemon.wait_ready() # another pair of processes serves
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls of native functions (event=LIB:SYMBOL, LIB:SYMBOL+off) in a container, of a program with musl, of one in Go: each call."""
+"""Calls of native functions (event=LIB:SYMBOL, LIB:SYMBOL+off) in a container, of a program with musl, and of one in Go: each call is
+sampled."""
 import os
 import shutil
 import subprocess
@@ -13,7 +14,7 @@ N = 500
 
 
 class Made(native.Obedient):
-    """A program that obeys, at PATH."""
+    """A program at PATH that executes lines."""
 
     def __init__(self, path: str):
         super().__init__("calls", "-pthread", wrap=("sh", "-c", f"exec {path}"))
@@ -37,7 +38,7 @@ class Elsewhere(jvm.WithClasses):
             self.skipTest(event["reason"])
 
     def check(self, pid: int, event: str, do, *frames: str) -> None:
-        """While do() has it called N times, each call is there, below FRAMES."""
+        """do() makes N calls: each is sampled, below FRAMES."""
         file = event.removeprefix("./").split(":")[0]
         self.prepare(pid, event)
         capture = self.daemon.capture(pid=pid, event=event, interval=1)
@@ -50,7 +51,7 @@ class Elsewhere(jvm.WithClasses):
         proc.wait_until(lambda: test_calls.probes(pid, file) == 0, 10, "no probe is left")
 
     def test_in_a_container(self):
-        """As Docker makes them: the files are those of an overlay that only the container sees."""
+        """Like a container of Docker: the files are on an overlay that only the container sees."""
         with Contained(17, self.classes.folder, docker=True, overlay=True, user_namespace=False) as program:
             for event in (f"{JNI}:Java_Mallocs_ask", f"{JNI}:Java_Mallocs_ask+0"):
                 self.check(program.pid, event, lambda: program.do(N), "Mallocs.ask", "Java_Mallocs_ask")
@@ -69,7 +70,7 @@ class Elsewhere(jvm.WithClasses):
             self.refused(program.pid, "./calls-musl:counted+1", 409, "no function begins at offset")
 
     def test_go(self):
-        """Its functions of C can be watched; those of Go are in no table that flamed trusts, and are refused."""
+        """Its C functions can be sampled. Those of Go are in no table that flamed trusts, and are refused."""
         paths.need("go")
         out = native.folder() + "/calls-go"
         subprocess.run(["go", "build", "-o", out, paths.NATIVE_SOURCES + "/calls.go"], check=True,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Carriers of virtual threads: signals if none is free, or if virtual threads that wait keep them; and samples by kind of thread."""
+"""Carriers of virtual threads: signals if no carrier is free, or if waiting virtual threads hold them. Also samples by kind of thread."""
 import collections
 import subprocess
 
@@ -53,7 +53,7 @@ class Carriers(WithClasses):
         self.assertGreater(kinds["virtual", "runnable"], 10, kinds)
 
     def kinds(self, pid: int, event: str) -> dict[tuple[str, str], float]:
-        """How many threads of each kind were in each state in the last seconds, on average; stacks say the same as groups."""
+        """Checks how many threads of each kind were in each state in the last seconds, on average, and that groups and stacks agree."""
         profile = Profile(self.daemon.get("/profile", pid=pid, event=event, by=["kind", "state"], format="json", **{"from": "-20s"}))
         found = collections.Counter()
         for s in profile.stacks:
@@ -63,7 +63,7 @@ class Carriers(WithClasses):
         return found
 
     def test_signals(self):
-        """A class initializer that waits pins both carriers; threads that compute keep both; and a service without either has no signal."""
+        """A class initializer that waits pins both carriers; threads that compute occupy both; a healthy service has no signal."""
         pinned, computes, healthy = (self.start(25, how) for how in ("initializer", "computes", "healthy"))
         self.check_pinned(pinned, r"Carriers\.rest", r", pinned by Carriers\$(First|Second)\.<clinit>")
         found = self.await_signals(computes.pid, STARVED)
@@ -76,5 +76,5 @@ class Carriers(WithClasses):
         kinds = self.kinds(healthy.pid, "wall")
         self.assertEqual(kinds["pinned", "blocked"], 0, kinds)
         self.assertGreater(kinds["virtual", "blocked"], 10, kinds)
-        # A carrier runs again before its stack is read, mostly.
+        # A carrier mostly runs again before its stack is read.
         self.assertGreater(sum(threads for (kind, _), threads in kinds.items() if kind in ("carrier", "unclear")), 0.3, kinds)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A JVM in a container, profiled from the host: right names, callers, inlining and lines, and a container that
-cannot tell. Each case is one kind of container; JDK 17 and 25."""
+"""A JVM in a container, profiled from the host: right names, callers, inlining and lines, and the container notices nothing. Each case is
+one kind of container; JDK 17 and 25."""
 import os
 import subprocess
 import tempfile
@@ -16,7 +16,7 @@ HZ = 397
 
 
 def capture(daemon: Daemon, host_pid: int, **target):
-    """A profile with names as `auto` takes them, and the CPU seconds that the thread "spinner" used while it was taken, by the kernel's own count."""
+    """Takes a profile with symbols=auto. Returns it with the CPU seconds that the thread "spinner" used meanwhile, by the kernel's count."""
     tid = next(tid for tid, name in proc.threads(host_pid).items() if name == "spinner")
     with proc.CpuClock(host_pid, tid) as clock:
         profile = daemon.profile(**{"symbols": "auto", **target}, seconds=SECONDS, hz=HZ, timeout=SECONDS + 40)
@@ -24,13 +24,13 @@ def capture(daemon: Daemon, host_pid: int, **target):
 
 
 def check_names(test: unittest.TestCase, captured, spin: jvm.Spin, pid: int | None = None) -> None:
-    """The thread "spinner" is named right in at least 95 % of its samples, for each thing that can be wrong; from memory alone."""
+    """Checks that at least 95 % of the samples of the thread "spinner" are right, in each respect, and named from memory only."""
     profile, cpu = captured
     test.assertEqual(profile.answer.headers["X-Flamed-Symbols"].split(":")[0], "memory")
     stacks = profile.of_thread("spinner")
     total = count(stacks)
     test.assertGreater(cpu, 0.1, "the machine is too busy for this test")
-    # A tick hits a thread that shares its processor by chance: four standard deviations beside the 5 %.
+    # By chance, a tick hits a thread that shares the processor: four standard deviations in addition to the 5 %.
     due = cpu * HZ
     test.assertAlmostEqual(total / due, 1, delta=0.05 + 4 / due ** 0.5, msg=f"{total} samples of {cpu} s: {profile.describe()}")
     text = profile.describe(stacks)
@@ -42,7 +42,7 @@ def check_names(test: unittest.TestCase, captured, spin: jvm.Spin, pid: int | No
     test.assertGreaterEqual(share(lambda s: ordered(s.names, "java.lang.Thread.run", spin.run, spin.method)), 0.95,
                             f"callers up to Thread.run: {text}")
 
-    # Which frames may follow which, with their lines. Samples in kernel code interrupt anything.
+    # Allowed successors of each frame, with their lines. Samples in kernel code may interrupt any of them.
     def java(stack):
         return [f for f in stack.frames if f.name in (spin.method, spin.first, spin.second)]
 
@@ -67,7 +67,7 @@ def check_names(test: unittest.TestCase, captured, spin: jvm.Spin, pid: int | No
 
 
 class Kinds(WithSpinAndDaemon):
-    """What is checked in each kind of container, by flamed as it comes. More of them are in test_containers_more.py."""
+    """Checks in each kind of container, with flamed's defaults. test_containers_more.py has more kinds."""
     options = ()
 
     @classmethod
@@ -79,7 +79,7 @@ class Kinds(WithSpinAndDaemon):
         return [*jvm.spin_options(self.spin), "-Xmx64m", "-cp", classpath, self.spin.main]
 
     def check(self, container) -> None:
-        """One capture by host pid; nothing in the container is other than before."""
+        """Makes one capture by host pid; the container must not change."""
         before = snapshot.take(container.pid, container.output(), own_root=container.own_root)
         check_names(self, capture(self.daemon, container.pid, pid=container.pid), self.spin, container.pid)
         self.assertEqual(snapshot.differences(before, snapshot.take(container.pid, container.output(),
@@ -143,7 +143,7 @@ class InsidePidNamespace(unittest.TestCase):
     def check(self, version: int) -> None:
         home, spin = paths.jdk(version), jvm.make_spin()
         java = [home + "/bin/java", *jvm.spin_options(spin), "-Xmx64m", "-cp", spin.folder, spin.main]
-        # The script is pid 1 there, and flamed and the JVM are its children.
+        # The script is pid 1 inside, and the parent of flamed and the JVM.
         script = """
             out=$1 n=$2; shift 2; java=
             while [ "$n" -gt 0 ]; do java="$java $1"; shift; n=$((n - 1)); done
@@ -165,7 +165,7 @@ class InsidePidNamespace(unittest.TestCase):
                 self.check_outside(daemon)
 
     def check_outside(self, daemon: Daemon) -> None:
-        """What runs outside flamed's namespace is named as not seen, and not counted as lost."""
+        """Processes outside flamed's namespace are reported as invisible, and not counted as lost."""
         outside = subprocess.Popen(["sh", "-c", "while :; do :; done"])
         try:
             answer = daemon.get("/profile?seconds=1&format=json")

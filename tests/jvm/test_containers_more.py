@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""As test_containers.py, in more kinds of containers. JDK 17 and 25."""
+"""Like test_containers.py, in more kinds of containers. JDK 17 and 25."""
 import test_containers
 from harness import bundle, jvm, paths
 
@@ -12,7 +12,7 @@ class MoreKinds(test_containers.Kinds):
         self.each(user_namespace=False, network_namespace=False, passwd=False, read_only=False, tmp="exec")
 
     def test_with_frame_pointers(self):
-        """The flag that other profilers need changes nothing."""
+        """A flag that other profilers need changes nothing."""
         def one(version: int) -> None:
             with bundle.Container(paths.jdk(version), self.spin.folder, jvm.FRAME_POINTERS, *self.arguments()) as c:
                 self.check(c)

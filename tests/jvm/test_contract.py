@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The HTTP contract, sentence by sentence, as a stranger reads it: targets, GET /profile, names, formats, /top. The
-resources of /api/v1 are in test_contract_api.py, HTTP and other programs in test_contract_http.py."""
+"""The HTTP contract, sentence by sentence, as a stranger reads it: targets, GET /profile, names, formats, /top. test_contract_api.py has
+the resources of /api/v1, test_contract_http.py has HTTP and other programs."""
 import json
 import re
 import subprocess
@@ -19,7 +19,7 @@ TABLE_OF_EVENTS = ("wall", "offcpu", "lock", "alloc", "live", "nativemem", "page
 
 
 def first_pids(stacks) -> set[int]:
-    """Process ids of the first frames; 0 where the first frame is no process."""
+    """Returns the process ids of the first frames; 0 for a first frame that is no process."""
     return {int(m[1]) if (m := PROCESS.match(stack[0])) else 0 for stack in stacks}
 
 
@@ -27,8 +27,8 @@ class Targets(ContractCase):
     """"Choosing a target"."""
 
     def only(self, host_pid: int, **target) -> None:
-        """TARGET selects one process alone: all threads are its."""
-        for seconds in (0.3, 2, 8): # until it has had a turn, on a busy machine
+        """TARGET selects only one process: all threads belong to it."""
+        for seconds in (0.3, 2, 8): # until it has had a processor, on a busy machine
             threads = {(t["tid"], d["processes"][t["process"]]["pid"])
                        for d in [self.sample("json", threads=1, seconds=seconds, **target).json()] for t in d["threads"]}
             if threads:
@@ -38,7 +38,7 @@ class Targets(ContractCase):
         self.assertLessEqual({tid for tid, _ in threads}, set(proc.threads(host_pid)), target)
 
     def firsts(self, pids: set[int], **target) -> set[int]:
-        """The first frames of a profile that is long enough for all of PIDS to have had a turn on a busy machine."""
+        """Returns the first frames of a profile that is long enough for all of PIDS to get a processor on a busy machine."""
         for seconds in (0.3, 2, 8):
             found = first_pids(folded(self.sample(seconds=seconds, **target)))
             if pids <= found:
@@ -46,7 +46,7 @@ class Targets(ContractCase):
         return found
 
     def both(self, pids: set[int], **target) -> None:
-        """TARGET selects the processes PIDS: a first frame for each."""
+        """TARGET selects the processes PIDS: there is a first frame for each."""
         self.assertEqual(self.firsts(pids, **target), pids, target)
 
     def test_one_process(self):
@@ -63,7 +63,7 @@ class Targets(ContractCase):
         w = self.world
         self.both({w.host.pid, w.inside.pid}, pid=f"{w.host.pid},{w.inside.pid}")
         self.both({w.inside.pid, w.twin.pid}, jvm=w.spin.main)
-        for seconds in (0.3, 2, 8): # until one of them has had a turn, on a busy machine
+        for seconds in (0.3, 2, 8): # until one of them has had a processor, on a busy machine
             stacks = folded(self.sample(jvm=w.spin.main, threads=1, seconds=seconds))
             if stacks:
                 break
@@ -123,7 +123,7 @@ class Targets(ContractCase):
             for target in (f"pid={w.inside.pid}", f"container={w.ident[:12]}&nspid=1", f"pod={w.pod}", f"jvm={w.spin.main}"):
                 with self.subTest(path=path + target):
                     self.get(path + target)
-            if not path.startswith("/api/v1/captures"): # a filter that nothing passes is no error
+            if not path.startswith("/api/v1/captures"): # a filter without a match is no error
                 self.bad(path + "jvm=Contracd", 404, "Contract")
             self.bad(path + "nspid=1", 400, parameter="nspid")
 
@@ -146,7 +146,7 @@ class Taking(ContractCase):
         w = self.world
         self.assertFalse(proc.alive(w.short.pid))
         start = w.machine.given()
-        since = f"-{time.time() - w.began + 1:.0f}s" # however long the tests before this one took
+        since = f"-{time.time() - w.began + 1:.0f}s" # covers this test, however long the tests before took
         stacks = folded(self.get(f"/profile?from={since}&format=collapsed", pid=w.short.pid))
         self.assertLess(w.machine.given() - start, 5, "at once")
         self.assertTrue(any(w.spin.method in stack for stack in stacks), f"of a dead JVM: {list(stacks)[:3]}")
@@ -182,20 +182,20 @@ class Taking(ContractCase):
         listed = [e["name"] for e in self.get("/api/v1/events", pid=self.pid).json()["events"]]
         self.assertIn("cpu", listed)
         for event in TABLE_OF_EVENTS:
-            if event not in listed: # a tracepoint is listed where its name is asked for, if tracefs is mounted
+            if event not in listed: # a tracepoint is listed if the request names it, and if tracefs is mounted
                 found = self.get("/api/v1/events", pid=self.pid, match=event).json()["events"]
                 if any(e["name"] == event and e["available"] for e in found):
                     self.get("/profile", pid=self.pid, event=event, seconds=0.2, format="summary")
                     continue
                 if event.startswith(("libc.so.6:", "mem:")) and self.daemon.get("/profile", pid=self.pid, event=event, seconds=0.2).status == 200:
-                    continue # forms are in no list: what is not refused with a reason works
+                    continue # no list has these forms: they work unless they are refused with a reason
                 self.bad(f"/profile?pid={self.pid}&seconds=0.2&event={event}", (400, 409, 503), event, parameter="event")
         self.bad(f"/profile?pid={self.pid}&event=nonsense", 400, "nonsense", "cpu", parameter="event")
 
     def test_symbols(self):
         answer = self.sample(pid=self.pid)
         self.assertRegex(answer.headers["X-Flamed-Symbols"], r"^(agent|memory|perfmap|none)\b.{5,}", "the choice and its reason")
-        for seconds in (0.3, 2, 8): # until its thread has had a turn, on a busy machine
+        for seconds in (0.3, 2, 8): # until its thread has had a processor, on a busy machine
             answer = self.sample(pid=self.pid, symbols="memory", seconds=seconds)
             self.assertTrue(answer.headers["X-Flamed-Symbols"].startswith("memory"))
             if "Contract.mix" in answer.text:
@@ -257,7 +257,7 @@ class Rendering(ContractCase):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        for seconds in (2.5, 10, 40): # until there is enough, and what is rare: one sample in sixty or so is of a system call
+        for seconds in (2.5, 10, 40): # until there are enough samples, also of rare kinds: one in sixty or so is in a system call
             cls.capture(seconds)
             answer = cls.daemon.get(cls.path + "/profile", format="collapsed")
             if int(answer.headers["X-Flamed-Samples"]) > 100 and SYSTEM_CALL.search(answer.text):
@@ -324,7 +324,7 @@ class Rendering(ContractCase):
         self.assertTrue(any(re.match(r"^Contract\.stir:\d+~?_\[i\]$", n) for n in self.names(annotate=1, lines=1)))
 
     def test_annotate_marks_what_is_inferred(self):
-        """A tilde stands before the suffix, behind the line, on one Java frame of each sample that the answer calls inferred alone."""
+        """Only Java frames that the answer counts as inferred have a tilde: before the suffix, behind the line, at most one per sample."""
         for lines in (0, 1):
             answer = self.render(annotate=1, lines=lines)
             place = r":\d+~_\[[j1i]\]$" if lines else r"~_\[[j1i]\]$"
@@ -373,7 +373,7 @@ class Rendering(ContractCase):
         self.assertAlmostEqual(nanoseconds / (samples * 1e9 / 499), 1, delta=0.1)
 
     def test_every_format(self):
-        """Type, headers and the facts inside."""
+        """Checks type, headers and the facts in the body."""
         counts = self.facts(self.render())
         for form, kind in FORMATS.items():
             with self.subTest(format=form):
@@ -415,7 +415,7 @@ class Live(ContractCase):
     """"Live: GET /top"."""
 
     def test_once(self):
-        for interval in ("500ms", "2s", "8s"): # until it has had a turn, on a busy machine
+        for interval in ("500ms", "2s", "8s"): # until it has had a processor, on a busy machine
             text = self.get("/top?once=1", pid=self.pid, interval=interval, timeout=20).text
             if "Contract." in text:
                 break
@@ -429,7 +429,7 @@ class Live(ContractCase):
         self.assertLess(self.world.machine.given() - given, 2 + 1.2)
 
     def events(self, path: str, accept: str, mark: bytes, until: int, timeout: float = 8) -> bytes:
-        """What comes until MARK has come UNTIL times."""
+        """Returns the text received until MARK has come UNTIL times."""
         connection = self.daemon.connection(timeout)
         try:
             connection.request("GET", path, headers={"Accept": accept})
@@ -462,6 +462,6 @@ class Live(ContractCase):
 
 
 def load_tests(loader, tests, _):
-    """The other two files too: all share one flamed and its JVMs."""
+    """Loads the other two files, too: all share one flamed and its JVMs."""
     tests.addTests(loader.loadTestsFromNames(["test_contract_api", "test_contract_http"]))
     return tests

@@ -30,7 +30,7 @@ class Api(ContractCase):
                                f"{ident} ends", 0.05)
 
     def times(self, document, path: str = "") -> None:
-        """Times are RFC 3339 with nanoseconds; durations seconds, sizes bytes: no unit but those in a name."""
+        """Times are RFC 3339 with nanoseconds, durations are seconds, sizes are bytes. Other units are part of the name."""
         if isinstance(document, dict):
             for key, value in document.items():
                 if re.search(r"(^|_)(time|start|end|created|started|ended|at|last_run|next_run)$", key) and isinstance(value, str):
@@ -186,7 +186,7 @@ class Captures(Api):
         self.bad(f"/api/v1/captures/{ident}", 404)
 
     def test_list(self):
-        # Long enough for samples on a busy machine: without any, nothing is known to have run.
+        # Long enough for samples on a busy machine: without samples, no process counts as having run.
         made = [self.capture(pid=pid, seconds=0.4, hz=499) for pid in (self.pid, self.pid, self.world.inside.pid)]
         for ident in made:
             self.finished(ident)
@@ -221,7 +221,7 @@ class Captures(Api):
             self.bad("/api/v1/captures?" + query, 400)
 
     def test_list_while_captures_begin(self):
-        """A capture that begins between two pages moves none of those that run."""
+        """A capture that begins between two pages changes no position in the list of running ones."""
         running = [self.capture(pid=self.pid, seconds=60, hz=99) for _ in range(2)]
         self.addCleanup(lambda: [self.daemon.request("DELETE", f"/api/v1/captures/{ident}") for ident in running])
         first = self.get("/api/v1/captures?limit=1").json()
@@ -239,7 +239,7 @@ class Captures(Api):
         self.assertGreaterEqual(len(progress), 2)
         self.assertEqual(progress, sorted(progress))
         self.assertIn("Contract.", answer.text, "live top")
-        self.get(f"/api/v1/captures/{ident}/stream", timeout=5) # of a finished one: ends at once
+        self.get(f"/api/v1/captures/{ident}/stream", timeout=5) # a finished one: ends at once
 
     def test_renderings_of_what_is_not_there(self):
         for ident in ("nonsense", "0", "../jvms", "%2e%2e", "x" * 300, "0" * 26):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The HTTP contract, sentence by sentence: what other programs use, errors, and HTTP itself."""
+"""The HTTP contract, sentence by sentence: the parts for other programs, errors, and HTTP itself."""
 import json
 import re
 import shlex
@@ -25,7 +25,7 @@ TARGET = ["pid", "container", "nspid", "pod", "namespace", "jvm", "service"]
 RENDERING = ["format", "threads", "user", "kernel", "include", "exclude", "depth", "names", "lines", "annotate", "top", "title",
              "reverse", "inverted", "minwidth", "width", "total", "by", "operation", "trace", "span", "spans", "calls", "over"]
 TAKING = ["seconds", "from", "to", "at", "event", "symbols", "source", "hz", "interval"]
-# What each route must take at least.
+# Parameters that each route must accept at least.
 PARAMETERS = {
     "/profile": TARGET + RENDERING + TAKING, "/top": [*TARGET, "once", "interval", "by", "operation", "include", "exclude", "user", "kernel", "from", "to", "at"],
     "/api/v1/jvms/{pid}/perf-map": ["symbols", "unfold"], "/api/v1/jvms/{pid}/threads": ["format", "group"],
@@ -36,7 +36,7 @@ PARAMETERS = {
     "/api/v1/query": TARGET + RENDERING + ["from", "to", "at"], "/api/v1/diff": [*TARGET, "a", "b", "normalize", "format"],
     "/api/v1/timeline": [*TARGET, "from", "to", "at"], "/debug/pprof/profile": [*TARGET, "seconds"],
 }
-# A value that each parameter takes.
+# A valid value of each parameter.
 VALUES = {"pid": "PID", "container": "IDENT", "nspid": "1", "pod": "POD", "namespace": "nowhere", "jvm": "Contract", "service": "Contract",
           "format": "json", "include": "a", "exclude": "b", "depth": "9", "names": "full", "top": "9", "title": "t",
           "minwidth": "1", "width": "900", "seconds": "0.1", "from": "-30s", "to": "-0.1s", "at": "-10s", "event": "cpu", "symbols": "memory", "source": "auto",
@@ -80,7 +80,7 @@ class OtherPrograms(ContractCase):
         def jvms() -> set[str]:
             return {str(j["pid"]) for j in self.get("/api/v1/jvms").json()["jvms"]}
 
-        for _ in range(50): # tests beside this one start and end JVMs: until none did meanwhile
+        for _ in range(50): # tests beside this one start and end JVMs: repeats until the list was stable
             before, answer, after = jvms(), self.get("/sd"), jvms()
             if before == after:
                 break
@@ -94,7 +94,7 @@ class OtherPrograms(ContractCase):
                 self.assertRegex(label, r"^[a-zA-Z_][a-zA-Z0-9_]*$")
                 self.assertIsInstance(value, str)
             self.assertIn("service_name", entry["labels"])
-        # Of those that tests beside this one run it may not be known.
+        # JVMs of tests beside this one may still be unknown.
         self.assertEqual(entries[str(w.host.pid)]["labels"]["main"], "Contract")
         self.assertEqual(entries[str(w.inside.pid)]["labels"]["main"], w.spin.main)
         self.assertIn(entries[str(w.inside.pid)]["labels"]["container"], (w.ident, w.ident[:12]))
@@ -122,7 +122,7 @@ class OtherPrograms(ContractCase):
         self.assertTrue(page.headers["Content-Type"].startswith("text/html"))
 
     def test_index(self):
-        """curl gets text: each command in it works as it stands."""
+        """curl gets text: each command in it works unchanged."""
         for unix in (False, True):
             index = self.get("/", headers={"Accept": "*/*"}, unix=unix)
             self.assertEqual(index.headers["Content-Type"], "text/plain; charset=utf-8")
@@ -137,12 +137,12 @@ class OtherPrograms(ContractCase):
                     self.assertIn(self.daemon.unix, words)
                 answer = subprocess.run([*words, "-s", "-S", "--fail"], capture_output=True, text=True, timeout=30)
                 pid = re.search(r"pid=(\d+)", command)
-                if not pid or proc.alive(int(pid[1])): # the busiest may be another test's
+                if not pid or proc.alive(int(pid[1])): # the busiest JVM may be another test's
                     self.assertEqual(answer.returncode, 0, f"{command}: {answer.stderr}")
 
 
 class Document(ContractCase):
-    """/openapi.json and the routes are the same."""
+    """/openapi.json and the routes agree."""
 
     @classmethod
     def setUpClass(cls):
@@ -182,12 +182,12 @@ class Document(ContractCase):
             self.assertLessEqual(set(wanted), self.queries(route, "get"), route)
 
     def test_nothing_else_is_accepted(self):
-        """Each parameter on each route, by HEAD, which samples nothing: refused where the document does not have it."""
+        """Tests each parameter on each route by HEAD, which takes no samples: refused unless the document lists it."""
         w = self.world
         everything = {name for route, item in self.document["paths"].items() for method in item if method in ("get", "post", "delete")
                       for name in self.queries(route, method)}
         self.assertLessEqual(set(TARGET + RENDERING + TAKING), everything)
-        connection = self.daemon.connection(20) # opened anew where an answer without length closes it
+        connection = self.daemon.connection(20) # reopened if an answer without length closes it
         for route, item in self.document["paths"].items():
             if "get" not in item or route.startswith("/debug/pprof/") or route == "/":
                 continue
@@ -202,7 +202,7 @@ class Document(ContractCase):
                 query |= {"calls": VALUES["calls"]} if name == "over" else {}
                 query |= {"event": "sched:sched_switch", "filter": "prev_pid == 1"} if name == "filter" else {}
                 where = self.path(route) + "?" + urllib.parse.urlencode(query)
-                if item["get"]["x-flamed-role"] == "manage": # which root has on the Unix socket alone
+                if item["get"]["x-flamed-role"] == "manage": # root has this role only on the Unix socket
                     response = self.daemon.request("HEAD", where, unix=True)
                 else:
                     connection.request("HEAD", where)
@@ -212,9 +212,9 @@ class Document(ContractCase):
                     if name not in listed:
                         self.assertEqual(response.status, 400)
                     elif name in ("namespace", "cursor", "unfold") or route.endswith("/diff"):
-                        self.assertIn(response.status, (200, 400, 404, 409)) # nothing that fits is there
+                        self.assertIn(response.status, (200, 400, 404, 409)) # no capture matches
                     elif name in ("calls", "over") and route != "/profile":
-                        self.assertIn(response.status, (400, 404)) # what is stored has no event=wall
+                        self.assertIn(response.status, (400, 404)) # the stored captures have no event=wall
                     else:
                         self.assertEqual(response.status, 200)
         connection.close()
@@ -246,7 +246,7 @@ class Errors(ContractCase):
             self.bad(path + "?nonsense=1", 400, "nonsense", parameter="nonsense")
 
     def test_head(self):
-        """Samples nothing, and has the headers of GET."""
+        """HEAD takes no samples, and has the headers of GET."""
         events = self.daemon.perf_events()
         kept = len(self.get("/api/v1/captures?limit=1000").json()["captures"])
         for path in (f"/profile?pid={self.pid}&seconds=30", f"/profile?pid={self.pid}&seconds=30&format=pprof", "/profile?seconds=60",
@@ -308,7 +308,7 @@ class Errors(ContractCase):
 
 
 class Wire(ContractCase):
-    """HTTP as others speak it."""
+    """HTTP as other clients use it."""
 
     def one(self, *lines: str, body: bytes = b"", host: bool = True) -> tuple[int, bytes]:
         data = "\r\n".join([lines[0], *(["Host: localhost"] if host else []), *lines[1:], "Connection: close", "", ""]).encode()
@@ -361,7 +361,7 @@ class Wire(ContractCase):
             self.assertIn(b" 200 ", s.recv(4096))
 
     def test_curl(self):
-        """The line of the README, its name for the file, and compression."""
+        """The line of the README, the file name in the answer, and compression."""
         url = f"http://localhost:{self.daemon.port}/profile?pid={self.pid}&from=-20s"
         for arguments, start in ((["--compressed"], "<!doctype html"), (["-H", "Accept: application/json"], "{"),
                                  (["--unix-socket", self.daemon.unix], "<!doctype html")):
@@ -371,7 +371,7 @@ class Wire(ContractCase):
         self.assertIn(answer.headers.get("Content-Encoding"), (None, "gzip"))
 
     def test_in_time(self):
-        """Never later than seconds + 5."""
+        """An answer never takes longer than seconds + 5."""
         start = self.world.machine.given()
         answer = self.get("/profile?seconds=1&format=collapsed", timeout=30)
         self.assertLess(self.world.machine.given() - start, 6)

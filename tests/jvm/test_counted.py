@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a JVM counts itself, in each profile of it: collections, safepoints, compilations and classes, with no probe and nothing injected."""
+"""A JVM's own counters in each profile: collections, safepoints, compilations and classes, without probes or injection."""
 import os
 import time
 import unittest
@@ -19,7 +19,7 @@ class Pauses:
     daemon: Daemon
 
     def still(self, program, version: int, seconds: float) -> tuple[tuple, dict]:
-        """What the JVM counts and what flamed says of it, while both are stopped."""
+        """Returns the JVM's counters and flamed's values, while both are stopped."""
         def look() -> tuple[tuple, dict]:
             return hsperf.paused(hsperf.read(program.pid), version), hsperf.histograms(self.daemon, program.pid)
 
@@ -31,7 +31,7 @@ class Pauses:
         return proc.wait_until(same, 60, "the JVM and its histograms stand still")
 
     def check_rise(self, before: tuple[tuple, dict], program, version: int) -> tuple[tuple, dict]:
-        """Histograms rise as the JVM's counters did: one that was alone is in its bucket. Several may be in none for five readings."""
+        """Histograms rise like the JVM's counters. A single stop is in its bucket. Several at once may be in none for five readings."""
         counted, _ = self.still(program, version, 1)
         count, *times = (b - a for a, b in zip(before[0], counted))
 
@@ -51,7 +51,7 @@ class Pauses:
     def check_pauses(self, program, version: int) -> tuple[tuple, dict]:
         proc.wait_until(lambda: program.have("loop", 1) or hsperf.histograms(self.daemon, program.pid), 60, "the recorder knows it")
         self.still(program, version, 1)
-        program.have("loop", 1) # what was under way at the first reading counts here
+        program.have("loop", 1) # a stop during the first reading counts here
         state = self.still(program, version, 7)
         for kind, count in (("loop", 1), ("gc", 1), ("loop", 20), ("gc", 3)):
             program.have(kind, count)
@@ -70,15 +70,15 @@ class Counted(Pauses, jvm.WithClasses):
         cls.addClassCleanup(cls.daemon.stop)
 
     def run_collections(self, program: Program) -> tuple[Profile, str]:
-        """What a capture saw of some collections, and its path."""
+        """Captures some collections. Returns the profile and its path."""
         running = self.daemon.capture(pid=program.pid, event="cpu")
         for _ in range(COLLECTIONS):
             program.have("gc", 1)
-            time.sleep(0.3) # looks are 0.1 s apart; if they are late, collections are told by their number alone
+            time.sleep(0.3) # readings are 0.1 s apart; late readings find only the number of collections
         return running.stop(), running.path + "/profile"
 
     def check_sums(self, profile: Profile, before: dict, after: dict) -> None:
-        """Counts are the differences of the JVM's counters; what its compilers do beside the program may lie around the capture."""
+        """Counts are the differences of the JVM's counters. Compilations beside the program may lie outside the capture."""
         found = {kind: (sum(m["count"] for m in of_kind(profile, kind)), sum(m.get("total_ns", 0) for m in of_kind(profile, kind)))
                  for kind in ("collections", "safepoints", "compilations", "classes_loaded")}
 
@@ -94,7 +94,7 @@ class Counted(Pauses, jvm.WithClasses):
             self.assertLessEqual(found[kind][0], risen(*keys), kind)
 
     def check_collections(self, profile: Profile) -> None:
-        """Each has its place and its cause; all of them take no longer than the JVM says."""
+        """Each collection has its place and its cause. Together they take no longer than the JVM's counters say."""
         single = of_kind(profile, "gc")
         self.assertGreaterEqual(len(single), 1, profile.document["moments"])
         self.assertIn("(System.gc())", single[-1]["name"])
@@ -120,12 +120,12 @@ class Counted(Pauses, jvm.WithClasses):
                 self.assertIn('"kind":"gc"', self.daemon.get(path, format="html").text)
 
     def known(self, program: Program) -> bool:
-        """Whether the recorder has moments of the program: from now on it has all."""
+        """Returns true if the recorder has moments of the program. From then on it has all."""
         answer = self.daemon.get("/profile", pid=program.pid, format="json", **{"from": "-60s"})
         return answer.status == 200 and "moments" in answer.json()
 
     def test_what_was_recorded(self):
-        """The flight recorder has them, too, though no capture runs."""
+        """The flight recorder has them, too, without a capture."""
         with Program(paths.jdk(17), self.classes.folder, "-XX:+UseG1GC", "-Xmx256m", "-XX:-UseCountedLoopSafepoints") as program:
             proc.wait_until(lambda: program.have("none", 1) or self.known(program), 60, "the recorder knows it")
             before = hsperf.read(program.pid)
@@ -144,7 +144,7 @@ class Counted(Pauses, jvm.WithClasses):
             self.check_timeline(program, profile)
 
     def check_timeline(self, program: Program, profile: Profile) -> None:
-        """The timeline has the same collections, and a second in which threads were waited for."""
+        """The timeline has the same collections, and one second in which threads were waited for."""
         def stops() -> list[dict]:
             return self.daemon.get("/api/v1/timeline", pid=program.pid, **{"from": "-60s"}).json()["moments"]
 
@@ -154,14 +154,14 @@ class Counted(Pauses, jvm.WithClasses):
         self.assertEqual({s["pid"] for s in stops()}, {program.pid})
         self.assertNotIn("safepoints", {s["kind"] for s in stops() if s["stopped_seconds"] < 0.01})
         before = sum(s["kind"] == "safepoints" for s in stops())
-        program.have("loop", 20) # each waits for some 5 ms
+        program.have("loop", 20) # each wait takes some 5 ms
         proc.wait_until(lambda: sum(s["kind"] == "safepoints" and s["count"] >= 1 for s in stops()) > before, 30, "the safepoints are there")
         self.check_stopped(program)
         other = self.daemon.get("/api/v1/timeline", pid=os.getpid(), **{"from": "-60s"})
         self.assertEqual(other.json().get("moments", []), [], other)
 
     def check_stopped(self, program: Program) -> None:
-        """Of many collections between two looks the last has a moment, and the time of the others is there, too."""
+        """Of many collections between two readings the last has a moment. The time of the others is included, too."""
         def stopped() -> float:
             return sum(s["stopped_seconds"] for s in self.daemon.get("/api/v1/timeline", pid=program.pid, **{"from": "-300s"}).json()["moments"])
 
@@ -175,7 +175,7 @@ class Counted(Pauses, jvm.WithClasses):
                      "-XX:-UseCountedLoopSafepoints", "-XX:+UnlockDiagnosticVMOptions", "-XX:GuaranteedSafepointInterval=0") as program:
             state = self.check_pauses(program, version)
             answer = self.daemon.get("/profile", pid=program.pid, event="safepoint", seconds=0.1)
-            if answer.status == 200: # this machine can have probes
+            if answer.status == 200: # this machine supports probes
                 running = self.daemon.capture(pid=program.pid, event="safepoint")
                 program.have("gc", COLLECTIONS)
                 running.stop()
@@ -183,11 +183,11 @@ class Counted(Pauses, jvm.WithClasses):
         proc.wait_until(lambda: not hsperf.histograms(self.daemon, program.pid), 20, "it is gone from /metrics")
 
     def test_pauses(self):
-        """They have histograms without a capture. One by probes counts nothing twice. A JVM that ended has none."""
+        """Histograms exist without a capture. A capture with probes does not count twice. A JVM that has ended has none."""
         jvm.side_by_side(self, self.check_histograms)
 
     def test_short_while_recorded(self):
-        """A capture has all of its own, and nothing of before, though the recorder's looks are seldom."""
+        """A capture has all moments of its time and none from before, though the recorder reads rarely."""
         with Program(paths.jdk(17), self.classes.folder, "-XX:+UseG1GC", "-Xmx256m") as program:
             proc.wait_until(lambda: program.have("none", 1) or self.known(program), 60, "the recorder knows it")
             for _ in range(5):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A JVM whose libjvm.so is mapped in pieces, because another profiler wrote to its code: probes still find their places. That flamed
-has seen it in one piece before is the hard case: what it knows is no longer true."""
+"""A JVM with libjvm.so mapped in pieces, because another profiler wrote to its code: probes still find their places. The hard case: flamed
+saw it in one piece before, and must read it again."""
 import os
 import subprocess
 import unittest
@@ -9,7 +9,7 @@ from harness import jvm, paths
 from harness.daemon import Daemon
 from test_alloc import old_kernel_daemon
 
-EVENTS = {"alloc": "CutCode.work", "safepoint": "", "libjvm.so:JVM_GC": "CutCode.work"} # and who does that
+EVENTS = {"alloc": "CutCode.work", "safepoint": "", "libjvm.so:JVM_GC": "CutCode.work"} # and the methods that do it
 
 
 class Program(jvm.Jvm):
@@ -46,7 +46,7 @@ class Pieces(unittest.TestCase):
                     program.cut()
 
     def test_writable(self):
-        """Kernels put no probe where a process can write, and do not say so: a profile without samples would be the answer."""
+        """Kernels put no probe where a process can write, without an error. A profile without samples would be the result."""
         with Daemon("--recorder-hz", "0") as daemon, Program() as program:
             program.do("w")
             for event in EVENTS:
@@ -58,7 +58,7 @@ class Pieces(unittest.TestCase):
         self.check(Daemon("--recorder-hz", "0"))
 
     def test_by_stubs(self):
-        """The places are what they call: anywhere in the code, in any piece."""
+        """The places are calls to these functions: anywhere in the code, in any piece."""
         self.check(old_kernel_daemon("libjvm-symbols"))
 
 

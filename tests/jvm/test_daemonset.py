@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""flamed runs in a container of its own, with what docs/container/daemonset.yaml asks for and no more. It profiles a JVM in
-another container, named from its memory, and loads the agent into it and into
-one of the host. With a ConfigMap and a Secret it serves TLS."""
+"""flamed runs in a container of its own, with the rights of docs/container/daemonset.yaml and no others. It profiles a JVM in another
+container, named from memory, and loads the agent into that JVM and into one of the host. With a ConfigMap and a Secret it serves TLS."""
 import hashlib
 import json
 import os
@@ -42,13 +41,13 @@ def bind(source: str, destination: str, *options: str) -> dict:
 
 
 def write_bundle(folder: str, pod: dict) -> None:
-    """The pod's one container for runc. Its root holds the host's programs, read-only, in place of an image's."""
+    """Writes the pod's only container for runc. In place of an image, its root has the host's programs, read-only."""
     container = pod["containers"][0]
     security = container["securityContext"]
     rootfs = os.path.join(folder, "rootfs")
     shared = ["/usr", "/etc", paths.BUILD]
     volumes = {v["name"]: os.path.join(folder, v["name"]) for v in pod["volumes"] if not v["hostPath"]["path"].startswith("/sys/")}
-    mounts = [m for m in container["volumeMounts"] if m["name"] in volumes] # what is of /sys is bound with it
+    mounts = [m for m in container["volumeMounts"] if m["name"] in volumes] # parts of /sys are bound with it
     mounted = [m["mountPath"] for m in mounts]
     for name in (*shared, "/proc", "/sys", "/dev", "/tmp", *mounted):
         os.makedirs(rootfs + name, exist_ok=True)
@@ -71,7 +70,7 @@ def write_bundle(folder: str, pod: dict) -> None:
             {"destination": "/proc", "type": "proc", "source": "proc", "options": ["nosuid", "noexec", "nodev"]},
             {"destination": "/dev", "type": "tmpfs", "source": "tmpfs", "options": ["nosuid", "mode=755", "size=65536k"]},
             bind("/sys", "/sys", "ro", "noexec"),
-            bind("/tmp", "/tmp", "rw"), # where the harness has its socket and store
+            bind("/tmp", "/tmp", "rw"), # for the socket and the store of the harness
             *(bind(name, name, "ro") for name in shared),
             *(bind(volumes[m["name"]], m["mountPath"], "ro" if m.get("readOnly") else "rw") for m in mounts),
         ],
@@ -109,7 +108,7 @@ class DaemonSet(unittest.TestCase):
                 self.assertIn(spin.method, told.text)
 
     def test_it_pushes(self):
-        """With docs/container/push.yaml and its patch, but for the engine's address and the time: by the token of the Secret."""
+        """With docs/container/push.yaml and its patch, except for the engine's address and the interval. Uses the token of the Secret."""
         bundle.need_runc()
         folder, engine = tempfile.mkdtemp(prefix="flamed-daemonset."), receiver.Receiver()
         self.addCleanup(shutil.rmtree, folder, ignore_errors=True)
@@ -131,7 +130,7 @@ class DaemonSet(unittest.TestCase):
             self.assertEqual(proc.wait_until(taken, 60, "the JVM arrives")[0].headers["Authorization"], "Bearer change-me")
 
     def test_tls_of_a_secret(self):
-        """As docs/access.md says: the key is read in the container, and a new Secret is taken by itself."""
+        """As docs/access.md describes: the key is read in the container, and a new Secret is used without a restart."""
         bundle.need_runc()
         paths.need("openssl")
         pod, folder, port = read_daemonset(), tempfile.mkdtemp(prefix="flamed-daemonset."), free_port()
@@ -165,7 +164,7 @@ class DaemonSet(unittest.TestCase):
 
 
 def publish(folder: str, version: str, files: dict[str, str]) -> None:
-    """Writes FILES as kubelet does it: by the name of a link to a folder, which changes for all of them at once."""
+    """Writes FILES like kubelet: the names are links into a folder that is replaced for all of them at once."""
     os.mkdir(f"{folder}/..{version}")
     for name, text in files.items():
         with open(f"{folder}/..{version}/{name}", "w", encoding="ascii") as f:
@@ -185,7 +184,7 @@ def digest(pair: tuple[str, str]) -> str:
 
 
 def served(port: int) -> str:
-    """Which certificate."""
+    """Returns the served certificate."""
     return hashlib.sha256(ssl.PEM_cert_to_DER_cert(ssl.get_server_certificate(("127.0.0.1", port), timeout=20))).hexdigest()
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The addresses that the documents tell a reader to ask are ones that flamed answers, with their parameters and values."""
+"""flamed answers the addresses in the documents, with their parameters and values."""
 import glob
 import os
 import re
@@ -8,14 +8,14 @@ import unittest
 from harness import jvm, paths
 from harness.daemon import Daemon
 
-# In a command, or a cell of a table.
+# Addresses in commands and in cells of tables.
 ADDRESS = re.compile(r"localhost:7979(/[^\s'\"`)]+)|`(/(?:profile|top|api|debug)[^\s`]*)`")
-PLACEHOLDER = re.compile(r"^/mcp$|ID\b|PID\b|3f4e2a|OrderService|checkout|shop-0|[{}*]|\.\.\.$|=$|=N$")  # POST /mcp: test_mcp.py
+PLACEHOLDER = re.compile(r"^/mcp$|ID\b|PID\b|3f4e2a|OrderService|checkout|shop-0|[{}*]|\.\.\.$|=$|=N$")  # test_mcp.py has POST /mcp
 ENDLESS = ("/top",)
 
 
 def addresses() -> dict[str, str]:
-    """Each address -> the document that has it. Those with a word in place of a name of the reader's are left out."""
+    """Returns each address -> the document that contains it. Addresses with a placeholder for a reader's own name are left out."""
     found: dict[str, str] = {}
     for path in [os.path.join(paths.TREE, "README.md"), *sorted(glob.glob(os.path.join(paths.TREE, "docs", "*.md")))]:
         with open(path, encoding="utf-8") as f:
@@ -44,7 +44,7 @@ class Documented(jvm.WithClasses):
         if asked.split("?")[0] in ENDLESS:
             asked += ("&" if "?" in asked else "?") + "once=1"
         answer = daemon.get(asked)
-        # An event that this machine lacks, or a time without samples, is an answer, too. A wrong parameter, value or route is none.
+        # An event that this machine lacks, or a time without samples, is a valid answer, too. A wrong parameter, value or route is not.
         fine = (200, 409, 429, 503) if "?" in address else (200, 400, 409, 503)
         self.assertTrue(answer.status in fine or b"no samples of this target" in answer.body, answer)
 

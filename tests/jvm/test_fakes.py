@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Processes of users without privileges that are made to keep flamed busy: each maps a libjvm.so, and 60,000 files with long names."""
+"""Processes of unprivileged users that keep flamed busy: each maps a libjvm.so, and 60,000 files with long names."""
 import contextlib
 import dataclasses
 import os
@@ -17,17 +17,17 @@ from harness.profile import count
 FAKES = int(os.environ.get("FLAMED_FAKES", "40"))
 SECONDS = 10 if FAKES > 40 else 5
 MAPPINGS = 60_000
-MEMORY = 512 << 20 # of the cgroup that flamed runs in
-WORKER = 256 << 20 # of the part of flamed that parses, whoever runs what
-# Before Linux 6.11 the text of all mappings is read to find the executable ones.
+MEMORY = 512 << 20 # limit of flamed's cgroup
+WORKER = 256 << 20 # limit of flamed's worker, which parses, whatever others run
+# Before Linux 6.11 the executable mappings are found in the text of all mappings.
 ANSWER_S = 2.5 if os.environ.get("FLAMED_OLD_KERNEL") else 0.2
-LATE = 0.01 # of all answers: where 40 programs want both processors, each thread that is met on the way may wait for its turn
+LATE = 0.01 # share of answers: if 40 programs use both processors, each thread on the way may wait for its turn
 LATE_S = 1.0 + ANSWER_S
 USER = 1001
 
 
 def memory_cgroup() -> tuple[str, str, str]:
-    """Where memory is limited, and the names of the limit and of the most that was used."""
+    """Returns the cgroup folder in which memory is limited, and the names of the limit and of the peak."""
     if os.path.exists("/sys/fs/cgroup/memory/memory.limit_in_bytes"):
         return "/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.max_usage_in_bytes"
     return "/sys/fs/cgroup", "memory.max", "memory.peak"
@@ -35,7 +35,7 @@ def memory_cgroup() -> tuple[str, str, str]:
 
 @contextlib.contextmanager
 def limited():
-    """A cgroup with MEMORY bytes: its folder, and how to read the most that was used."""
+    """Makes a cgroup with MEMORY bytes. Returns its folder, and how to read the peak."""
     top, limit, peak = memory_cgroup()
     folder = tempfile.mkdtemp(prefix="flamed-test.", dir=top)
     try:
@@ -51,7 +51,7 @@ def limited():
 
 
 class Fakes:
-    """COUNT of them, under way."""
+    """Runs COUNT such processes."""
 
     def __init__(self, stack: contextlib.ExitStack, number: int):
         program = native.build("manymaps")
@@ -91,7 +91,7 @@ class Asked:
     took: list[float] # seconds, ascending
 
     def most(self) -> float:
-        """What all but LATE of them took at most."""
+        """Returns the longest time of all answers except LATE of them."""
         return self.took[int((1 - LATE) * (len(self.took) - 1))]
 
     def __str__(self):
@@ -99,7 +99,7 @@ class Asked:
 
 
 class Asking:
-    """Asks for whether flamed lives, and as root on the Unix socket for what its engine knows, all the time."""
+    """Requests flamed's health, and as root on the Unix socket the engine's facts, all the time."""
 
     def __init__(self, daemon: Daemon, pid: int):
         self.daemon, self.pid = daemon, pid
@@ -140,7 +140,7 @@ class Asking:
 
 class FakeJvms(unittest.TestCase):
     def test_others_are_served(self):
-        """Those who ask are answered at once, a capture of a JVM has its length and its names, and memory stays below its limits."""
+        """Clients are answered at once, a capture of a JVM has its length and its names, and memory stays below its limits."""
         paths.need_root()
         spin = jvm.make_spin()
         with contextlib.ExitStack() as stack:
@@ -165,7 +165,7 @@ class FakeJvms(unittest.TestCase):
                     + ", ".join(l for l in metrics.splitlines() if l.startswith(("flamed_looks_put_off", "flamed_samples_lost"))))
             print(text)
             self.assertEqual(asking.bad, [], text)
-            self.assertEqual(len(asking.asked), asking.count, text) # none of them was given up
+            self.assertEqual(len(asking.asked), asking.count, text) # no request was given up
             for asked in asking.asked:
                 self.assertLess(asked.most(), asking.idle.limit(ANSWER_S, asked.hops), text)
                 self.assertLess(asked.took[-1], asking.idle.limit(LATE_S, asked.hops), text)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nodes of a fleet, each in a network of its own, push to one engine, and one Prometheus scrapes them over TLS with a token:
-what arrives is counted by node, and what pushing costs. FLAMED_FLEET_NODES, _JVMS (a node), _MINUTES: another size.
-FLAMED_FLEET_PRINT=1 prints the figures of docs/fleet.md."""
+"""Nodes of a fleet, each in a network of its own, push to one engine, and one Prometheus scrapes them over TLS with a token. Counts the
+samples that arrive by node, and the cost of pushing. FLAMED_FLEET_NODES, _JVMS (per node), _MINUTES: another size. FLAMED_FLEET_PRINT=1
+prints the figures of docs/fleet.md."""
 import collections
 import os
 import subprocess
@@ -19,9 +19,9 @@ sys.path.append(os.path.join(paths.TREE, "tests/formats"))
 import readers as readers_of_formats # pylint: disable=wrong-import-position
 
 NODES, JVMS, MINUTES = (int(os.environ.get("FLAMED_FLEET_" + name, default)) for name, default in (("NODES", 5), ("JVMS", 3), ("MINUTES", 2)))
-SERVICES = 3 # of a node, the same on each
+SERVICES = 3 # per node, the same names on each
 EVENTS = ("cpu", "wall", "lock")
-NETWORK = "198.51.100." # TEST-NET-2: nobody's
+NETWORK = "198.51.100." # TEST-NET-2: never a real address
 HUB = NETWORK + "254"
 PORT = 7979
 OTLP = "/v1development/profiles"
@@ -46,7 +46,7 @@ class Node:
         ip("-n", space, "link", "set", "lo", "up")
         inside = ["nsenter", f"--net=/run/netns/{space}", "unshare", "-mpfu", "--mount-proc", "--kill-child",
                   "sh", "-c", f'hostname node-{number} && exec "$@"', "sh"]
-        # The test's own requests go over the Unix socket: flamed's other address is in the namespace.
+        # The test's own requests use the Unix socket: flamed's TCP address is in the namespace.
         self.daemon = Daemon("--config", test.config, "--listen", f"{self.address}:{PORT}", wrap=inside, wait=False)
         test.addCleanup(self.daemon.stop)
         proc.wait_until(lambda: self.is_ready(), 60, "flamed is ready")
@@ -66,7 +66,7 @@ class Node:
         return self.daemon.get("/api/v1/push", unix=True).json()["targets"][0]
 
     def push_seconds(self) -> float:
-        """CPU time of the thread that folds, and of flamed-push."""
+        """Returns the CPU time of the thread that folds, and of flamed-push."""
         pids, ns = self.daemon.processes(), 0
         for pid in pids["flamed"] + pids["flamed-push"]:
             for task in os.listdir(f"/proc/{pid}/task"):
@@ -136,7 +136,7 @@ scrape_configs:
         self.report(server, by_node, share)
 
     def arrived(self) -> dict[str, collections.Counter]:
-        """Node -> service and event -> samples, by the collector's own code."""
+        """Returns node -> service and event -> samples, by the collector's own code."""
         folder = tempfile.TemporaryDirectory(prefix="flamed-test.")
         self.addCleanup(folder.cleanup)
         paths_of = []

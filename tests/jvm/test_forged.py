@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whose a JVM is: processes of a user who may make cgroups of any name count as no container and no pod."""
+"""The owner of a JVM: processes of a user who may make cgroups with any name count as no container and no pod."""
 import contextlib
 import hashlib
 import json
@@ -14,12 +14,12 @@ from harness.daemon import Daemon
 
 USER = 1001
 NAMESPACE, POD = "prod", "payments-7d9"
-TOKEN = "a token of thirty-two bytes or so" # its hash is in the configuration
+TOKEN = "a token of thirty-two bytes or so" # the configuration has its hash
 CONFIGS = "/run/containerd/io.containerd.runtime.v2.task/k8s.io"
 
 
 def hierarchies() -> list[str]:
-    """Folders of cgroup file systems in which a folder of any name can be made, one of each kind that is here."""
+    """Returns folders of cgroup file systems in which folders of any name can be made, one of each kind."""
     found = [path for path in ("/sys/fs/cgroup/unified", "/sys/fs/cgroup/systemd", "/sys/fs/cgroup/pids")
              if os.path.exists(path + "/cgroup.procs")]
     return found or ["/sys/fs/cgroup"]
@@ -27,7 +27,7 @@ def hierarchies() -> list[str]:
 
 @contextlib.contextmanager
 def runtime_config(ident: str, namespace: str = NAMESPACE, pod: str = POD):
-    """What containerd wrote about the container IDENT of the pod."""
+    """Returns containerd's file about the container IDENT of the pod."""
     folder = os.path.join(CONFIGS, ident)
     made = [p for p in [CONFIGS.rsplit("/", n)[0] for n in (3, 2, 1)] + [CONFIGS, folder] if not os.path.exists(p)]
     os.makedirs(folder)
@@ -43,7 +43,7 @@ def runtime_config(ident: str, namespace: str = NAMESPACE, pod: str = POD):
 
 
 def remove(*paths_: str) -> None:
-    """Of cgroups, those that are there."""
+    """Removes the existing ones of these cgroups."""
     for path in reversed(paths_):
         with contextlib.suppress(OSError):
             proc.wait_until(lambda path=path: not proc.read(path + "/cgroup.procs"), 10, "an empty cgroup")
@@ -52,7 +52,7 @@ def remove(*paths_: str) -> None:
 
 @contextlib.contextmanager
 def folders(*paths_: str):
-    """Makes those that are not there; removes them."""
+    """Makes missing folders, and removes them at the end."""
     made = [p for p in paths_ if not os.path.exists(p)]
     for path in made:
         os.mkdir(path)
@@ -86,7 +86,7 @@ class Forged(unittest.TestCase):
         return self.stack.enter_context(jvm.Jvm(paths.jdk(17), "-Drest=15", "-Xmx32m", "-cp", self.spin.folder, self.spin.main, wrap=user)).pid
 
     def forged(self, top: str) -> int:
-        """Alice's JVM, in cgroups that she made below her own manager's."""
+        """Starts alice's JVM, in cgroups that she made below her own manager's."""
         mine = below(top, "user.slice", f"user-{USER}.slice", f"user@{USER}.service")
         self.stack.enter_context(folders(*mine))
         os.chown(mine[-1], USER, USER)
@@ -107,8 +107,8 @@ class Forged(unittest.TestCase):
                 self.check(daemon, honest, alice)
 
     def inside(self, top: str, outer: str) -> int:
-        """A JVM of root's in the container OUTER, which has its own cgroup namespace and may write its cgroup file system. It made itself
-        a cgroup there that has the number of a pod's container."""
+        """Starts a JVM of root's in the container OUTER, which has its own cgroup namespace and may write its cgroup file system. There it
+        has made a cgroup with the id of a pod's container."""
         version = top.rsplit("/", 1)[1]
         mount = {"pids": "-t cgroup -o pids", "systemd": "-t cgroup -o none,name=systemd"}.get(version, "-t cgroup2")
         mine = below(top, "docker", outer)
@@ -125,8 +125,8 @@ class Forged(unittest.TestCase):
                                                 wrap=["sh", "-ec", script, mine[-1], "/".join(self.pod_names())])).pid
 
     def test_a_container_that_writes_cgroups(self):
-        """It has at most another number: no name of the pod's, and nothing of what holds for it. Who may see the pod does not see it,
-        and a file system of its own that hangs holds none of the pod's."""
+        """The JVM gets at most another id: neither a name of the pod nor its rights. A viewer of the pod does not see it. A hanging file
+        system of the JVM does not delay the pod's."""
         outer = os.urandom(32).hex()
         self.stack.enter_context(runtime_config(outer, "attackers", "attacker-1"))
         for top in hierarchies():
@@ -150,7 +150,7 @@ class Forged(unittest.TestCase):
                 self.assertEqual(daemon.get("/profile", pid=other, seconds=0.1, **seen).status, 404)
 
     def configuration(self) -> str:
-        """A client with TOKEN sees the pod's namespace."""
+        """Writes rules by which a client with TOKEN sees the pod's namespace."""
         folder = self.stack.enter_context(tempfile.TemporaryDirectory(prefix="flamed-forged."))
         with open(folder + "/flamed.yaml", "w", encoding="ascii") as f:
             f.write(f"access:\n  - name: team\n    token_sha256: {hashlib.sha256(TOKEN.encode()).hexdigest()}\n    role: profile\n"
@@ -158,7 +158,7 @@ class Forged(unittest.TestCase):
         return f.name
 
     def listed(self, daemon: Daemon, *pids: int, **asked) -> list[int]:
-        """Which of PIDS are in the list that is ASKED for."""
+        """Returns which of PIDS are in the list for the request ASKED."""
         return [j["pid"] for j in daemon.get("/api/v1/jvms", **asked).json()["jvms"] if j["pid"] in pids]
 
     def check(self, daemon: Daemon, honest: int, alice: int) -> None:
@@ -177,7 +177,7 @@ class Forged(unittest.TestCase):
         self.assertIn(alice, self.sampled(daemon, {honest, alice}, pid=f"{honest},{alice}"), "or nothing would have been seen of it")
 
     def sampled(self, daemon: Daemon, wanted: set[int], **target) -> set[int]:
-        """Whose samples a profile has that is long enough for WANTED to have had a turn on a busy machine."""
+        """Returns the processes in a profile that is long enough for WANTED to get a processor on a busy machine."""
         for seconds in (0.3, 2, 8):
             found = daemon.profile(seconds=seconds, hz=199, **target).pids
             if wanted <= found:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One real profile in every format, each read by a program that is not ours: they all say the same."""
+"""One real profile in every format, each read by another project's program: all give the same result."""
 import base64
 import collections
 import glob
@@ -76,7 +76,7 @@ def speedscope_stacks(document: dict, period: int) -> collections.Counter:
 
 
 def decoded(text: str) -> list:
-    """[(key, value)] of protoc's text; messages are lists again."""
+    """Parses protoc's text to [(key, value)]; messages are nested lists."""
     root: list = []
     open_lists = [root]
     for line in text.splitlines():
@@ -102,7 +102,7 @@ def one(message: list, key: str, default="0"):
 
 
 def unquoted(text: str) -> str:
-    """A string of protoc's text."""
+    """Returns a string of protoc's text."""
     octets = bytearray()
     for match in re.finditer(rb'\\([0-7]{1,3})|\\(.)|(.)', text[1:-1].encode(), re.S):
         octal, escaped, plain = match.groups()
@@ -112,7 +112,7 @@ def unquoted(text: str) -> str:
 
 
 def pprof_stacks(data: bytes) -> collections.Counter:
-    """What protoc sees in it."""
+    """Returns the stacks that protoc finds in the profile."""
     profile = decoded(run("protoc", "--decode=pprof.Profile", "-I", PROTO, "pprof.proto", data=gzip.decompress(data)))
     strings = [unquoted(text) for text in all_of(profile, "string_table")]
     functions = {one(f, "id"): clean(strings[int(one(f, "name"))]) for f in all_of(profile, "function")}
@@ -126,7 +126,7 @@ def pprof_stacks(data: bytes) -> collections.Counter:
 
 
 def kinds_of_names(text: str) -> dict[str, set[str]]:
-    """Name without its suffix -> the suffixes that it comes with; "::" is one of C++ and "" none."""
+    """Returns name without its suffix -> the suffixes that it has. "::" stands for a C++ name, "" for no suffix."""
     found = collections.defaultdict(set)
     for stack in collapsed_stacks(text):
         for name in stack:
@@ -136,7 +136,7 @@ def kinds_of_names(text: str) -> dict[str, set[str]]:
 
 
 def palette(fill: str) -> str:
-    """Which of flamegraph.pl's palettes has this colour."""
+    """Returns which of flamegraph.pl's palettes contains the colour."""
     red, green, blue = (int(n) for n in re.findall(r"\d+", fill))
     if blue == 0:
         return "orange"
@@ -148,12 +148,12 @@ def palette(fill: str) -> str:
 
 
 def readers() -> dict[int, str]:
-    """Feature version -> the jfr of that JDK."""
+    """Returns feature version -> the jfr of that JDK."""
     return {version: home + "/bin/jfr" for version, home in paths.jdks().items() if os.path.exists(home + "/bin/jfr")}
 
 
 def jfr(version: int, *arguments: str) -> str:
-    fast = ("-J-XX:TieredStopAtLevel=1", "-J-XX:+UseSerialGC") # it ends too early to gain by C2
+    fast = ("-J-XX:TieredStopAtLevel=1", "-J-XX:+UseSerialGC") # these runs end too early to gain from C2
     return run(readers()[version], *fast, *arguments, env={**os.environ, "TZ": "UTC", "LC_ALL": "C.UTF-8", "JAVA_TOOL_OPTIONS": ""})
 
 
@@ -175,7 +175,7 @@ class Formats(unittest.TestCase):
 
     @classmethod
     def capture(cls) -> None:
-        """Six seconds, and enough samples, however busy the machine is."""
+        """Takes six seconds or more, until there are enough samples on a busy machine."""
         running = cls.daemon.capture(pid=cls.target.pid, hz=HZ)
         time.sleep(6)
         proc.wait_until(lambda: cls.daemon.get(running.path).json()["samples"] >= LEAST_SAMPLES, 80, "the samples", 0.2)
@@ -261,7 +261,7 @@ class Formats(unittest.TestCase):
         self.check_jfr_stacks(path)
 
     def check_jfr_stacks(self, path: str) -> None:
-        """Leaves and depths as collapsed has them; jfr spells native names with their file before them."""
+        """Compares leaves and depths with collapsed. jfr prefixes native names with their file."""
         events = json.loads(jfr(max(readers()), "print", "--json", "--stack-depth", "2048", "--events", "jdk.ExecutionSample",
                                 path))["recording"]["events"]
         got, wanted = collections.Counter(), collections.Counter()
@@ -272,16 +272,17 @@ class Formats(unittest.TestCase):
             got[(len(frames), method)] += 1
         for stack in self.document["stacks"]:
             frames = [self.document["frames"][i] for i in stack["frames"]]
-            # A gap in the middle, "[...]", is a frame in both; that the root is missing is none in jfr.
+            # A gap in the middle, "[...]", is a frame in both formats. jfr has no frame for a missing root.
             frames = [f for f in frames if f["kind"] not in ("process", "thread") and f["name"] != "[truncated]"]
             leaf = frames[-1] if frames else {"name": "", "kind": ""}
-            java = leaf["kind"] in ("c1", "c2", "inlined", "interpreted") and not leaf.get("unsure") # "[inlined in a.B.c]" is no method
+            java = leaf["kind"] in ("c1", "c2", "inlined", "interpreted") and not leaf.get("unsure") # "[inlined in a.B.c]" is not a method
             name = leaf["name"].rpartition(".")[2] if java else leaf["name"]
             wanted[(len(frames), name)] += stack["samples"]
         self.assertEqual((got - wanted, wanted - got), (collections.Counter(), collections.Counter()))
 
     def test_readers_of_recordings_have_all_events(self):
-        """Mission Control's models, async-profiler's converters and Pyroscope's parser, on what a real JVM did; the same as otlp."""
+        """Mission Control's models, async-profiler's converters and Pyroscope's parser read a real JVM's profile, with the same result as
+        otlp."""
         os.kill(self.target.pid, signal.SIGCONT)
         self.addCleanup(os.kill, self.target.pid, signal.SIGSTOP)
         folder, paths_of, counts, exports = self.folder, {}, {}, {}
@@ -317,7 +318,7 @@ class Formats(unittest.TestCase):
         stored = readers_of_formats.pyroscope(*paths_of.values())
         self.assertGreater(sum(stored["cpu.wall.alloc.jfr", "alloc_sample_bytes"].values()), 0)
         self.assertGreater(sum(stored["cpu.wall.alloc.jfr", "cpu"].values()), 0)
-        taken = readers_of_formats.collector(*exports.values()) # fails where Pyroscope refuses one
+        taken = readers_of_formats.collector(*exports.values()) # fails if Pyroscope refuses a profile
         self.assertEqual({sample["pyroscope"] for sample in taken["cpu.wall.alloc.otlp.pb"]},
                          {"process_cpu:cpu:nanoseconds", "wall:wall:nanoseconds", "alloc_space:alloc_space:bytes"})
         self.assertIn("off_cpu:off_cpu:nanoseconds", {sample["pyroscope"] for sample in taken["offcpu.lock.nativelock.otlp.pb"]})
@@ -334,7 +335,7 @@ class Formats(unittest.TestCase):
         for g in picture.getElementsByTagName("g"):
             if g.getElementsByTagName("title") and g.getElementsByTagName("rect"):
                 name = g.getElementsByTagName("title")[0].firstChild.data.rpartition(" (")[0]
-                suffixes = kinds[re.sub(r"_\[.\]$", "", name)]  # which newer ones do not show
+                suffixes = kinds[re.sub(r"_\[.\]$", "", name)]  # newer versions do not show them
                 if len(suffixes) == 1:
                     seen[next(iter(suffixes))].add(palette(g.getElementsByTagName("rect")[0].getAttribute("fill")))
         with open(script, encoding="utf-8") as file:
@@ -358,7 +359,7 @@ class Formats(unittest.TestCase):
             self.assertIn(f"Total samples       : {self.samples}\n", self.render(form).text)
 
     def test_in_chromium(self):
-        """Every page and picture, and speedscope, from files, offline."""
+        """Every page and picture, and speedscope, opened from files, offline."""
         for form, name in (("html", "p.html"), ("svg", "p.svg"), ("heatmap", "heat.html")):
             self.write(form, name)
         with open(os.path.join(self.folder, "tree.html"), "wb") as file:

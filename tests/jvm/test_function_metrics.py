@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""CPU time of functions and waits for locks by service in /metrics: what the history has of the same minutes, to the nanosecond."""
+"""CPU time of functions and waits for locks by service in /metrics equal those of the history for the same minutes, to the nanosecond."""
 import collections
 import contextlib
 import os
@@ -13,7 +13,7 @@ from harness import caller, debian, jvm, paths, proc
 from harness.daemon import Daemon
 
 HZ = 99
-SERVICE = 'shop "eu"\\{}' # a label is escaped
+SERVICE = 'shop "eu"\\{}' # labels need escaping
 FAMILIES = {"flamed_function_cpu_seconds_total": "function", "flamed_function_calls_cpu_seconds_total": "function",
             "flamed_lock_wait_seconds_total": "class"}
 LINE = re.compile(r'(flamed_\w+)\{service="((?:\\.|[^"\\])*)",namespace="",(\w+)="((?:\\.|[^"\\])*)"\} (\d+)\.(\d{9})')
@@ -34,7 +34,7 @@ def parse(text: str, service: str) -> dict[str, dict[str, int]]:
 
 class FunctionMetrics(unittest.TestCase):
     def history(self, daemon: Daemon, **more) -> list[tuple[list[str], int]]:
-        """Stacks, root first, and their values, of all minutes that have been written."""
+        """Returns stacks, root first, and their values, of all written minutes."""
         answer = daemon.get("/profile", service=SERVICE, format="collapsed", names="merged", annotate=1, **{"from": "-20m"}, **more)
         self.assertEqual(answer.status, 200, answer)
         stacks = []
@@ -56,7 +56,7 @@ class FunctionMetrics(unittest.TestCase):
         stopped = contextlib.ExitStack()
         self.addCleanup(stopped.close)
         stopped.callback(daemon.stop, check=False)
-        # A service counts as it is known when the minute ends; the history renames what it has written.
+        # The counters use a service's name at the end of the minute. The history renames minutes that it has written.
         proc.wait_until(lambda: time.time() % 60 < 40, 30, "the minute is young")
         for target in (jvm.Jvm(paths.jdk(17), "-Xmx64m", "-Drest=15", *jvm.spin_options(spin), "-cp", spin.folder, spin.main, wrap=["env", "OTEL_SERVICE_NAME=" + SERVICE]),
                        jvm.Jvm(paths.jdk(17), "-Xmx64m", "-cp", classes.folder, "Locks", start="", stdin=subprocess.PIPE,
@@ -69,7 +69,7 @@ class FunctionMetrics(unittest.TestCase):
         text = daemon.get("/metrics").text
         found = parse(text, SERVICE)
         self.check_who_sees_it(daemon, text)
-        daemon.process.kill() # what was written alone is left
+        daemon.process.kill() # only written minutes remain
         stopped.close()
         with Daemon(*options, "--recorder-hz=1", store=folder.name) as daemon:
             self.check_cpu(found, self.history(daemon), spin)
@@ -83,7 +83,7 @@ class FunctionMetrics(unittest.TestCase):
         self.assertEqual(sum(found.values()), sum(wanted.values()))
         for name, ns in found.items():
             if name != "[other]":
-                self.assertLessEqual(ns, wanted[name], name) # a name that came later began at 0
+                self.assertLessEqual(ns, wanted[name], name) # a later name began at 0
 
     def check_cpu(self, found: dict[str, dict[str, int]], stacks: list[tuple[list[str], int]], spin: jvm.Spin) -> None:
         period = int(1e9 / HZ)

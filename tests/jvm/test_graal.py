@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Graal in the place of C2, from Maven: its code is called by its kind, and stacks through it are whole."""
+"""Graal in place of C2, from Maven: its code has its kind, and stacks through it are whole."""
 import os
 import subprocess
 import time
@@ -14,11 +14,11 @@ LIBRARIES = {17: ("org.graalvm.compiler:compiler:22.3.5", "org.graalvm.sdk:graal
                   "org.graalvm.truffle:truffle-compiler:25.0.1")}
 OPTIONS = ("-XX:+UnlockExperimentalVMOptions", "-XX:+EnableJVMCI", "-XX:+UseJVMCICompiler", "-XX:CompileCommand=quiet",
            "-XX:CompileCommand=exclude,Leaves::round", "-XX:CompileCommand=exclude,Leaves::main")
-COMPILED = 60 # seconds until Graal, which is compiled itself, has compiled what is hot
+COMPILED = 60 # seconds until Graal, which needs compiling itself, has compiled hot code
 
 
 def graal(version: int) -> list[str]:
-    """The options that make a JVM use it; skips where it cannot be had."""
+    """Returns the options that make a JVM use it. Skips the test if it is not available."""
     folder = os.path.join(paths.CACHE, f"graal-{version}")
     if not os.path.exists(folder + "/complete"):
         for library in LIBRARIES[version]:
@@ -28,7 +28,7 @@ def graal(version: int) -> list[str]:
                 raise unittest.SkipTest(f"{library} cannot be had: {got.stdout[-300:]}")
         with open(folder + "/complete", "w", encoding="ascii"):
             pass
-    if version == 17: # a module of the JDK's own name, which the jar takes the place of
+    if version == 17: # the jar replaces a module of the JDK with the same name
         return [f"--module-path={folder}", f"--upgrade-module-path={folder}/{LIBRARIES[17][0].split(':', 1)[1].replace(':', '-')}.jar"]
     return [f"--upgrade-module-path={folder}"]
 
@@ -40,7 +40,7 @@ class Graal(WithClasses):
     def setUpClass(cls):
         paths.need("mvn")
         super().setUpClass()
-        os.environ["JVMCI_VERSION_CHECK"] = "ignore" # of GraalVM's own builds
+        os.environ["JVMCI_VERSION_CHECK"] = "ignore" # the check concerns GraalVM's own builds
         cls.addClassCleanup(os.environ.pop, "JVMCI_VERSION_CHECK")
         cls.daemon = Daemon("--recorder-hz=0")
         cls.addClassCleanup(cls.daemon.stop)

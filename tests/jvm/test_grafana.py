@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The dashboards and alert rules of docs/grafana: a real Prometheus that scrapes flamed answers each query, and has what it asks for."""
+"""The dashboards and alert rules of docs/grafana: a real Prometheus that scrapes flamed answers each query, with data."""
 import json
 import os
 import re
@@ -15,7 +15,7 @@ from test_scraping import Prometheus
 FOLDER = os.path.join(paths.TREE, "docs/grafana")
 DASHBOARDS = ("fleet.json", "service.json")
 SERVICE = "grafana-shop"
-# A quiet JVM may have none of these for a while, and a histogram is empty until something is in it.
+# A quiet JVM may lack these for a while, and histograms are empty at first.
 MAY_BE_EMPTY = ("histogram_quantile", "/ count by", "(flamed_signal)", "(flamed_regression)", "throttled")
 
 
@@ -28,7 +28,7 @@ def asked(expression: str) -> str:
     return expression.replace("$__rate_interval", "15s").replace("$service", SERVICE)
 
 
-# A function that was not among those listed a day ago, and a service that did not run.
+# A function that was not listed a day ago, and a service that did not run.
 HEAVIER = f"""rule_files: ["{FOLDER}/rules.yaml"]
 evaluation_interval: 1m
 tests:
@@ -102,10 +102,10 @@ scrape_configs:
                     expression = asked(target["expr"])
                     self.check_names(expression, known)
                     data = self.server.api("query", query=expression)
-                    self.assertIsNotNone(data, expression) # else it has answered with an error
+                    self.assertIsNotNone(data, expression) # otherwise Prometheus answered with an error
                     self.assertNotIn("$", expression)
                     if not any(text in expression for text in MAY_BE_EMPTY):
-                        proc.wait_until(lambda e=expression: self.server.values(e), 120, expression, 0.5) # some count by the minute
+                        proc.wait_until(lambda e=expression: self.server.values(e), 120, expression, 0.5) # some values come once a minute
 
     def test_the_rules_are_evaluated(self):
         known = self.names()

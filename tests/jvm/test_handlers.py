@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operations without a tracer: the handlers of a server, against the clocks of its threads."""
+"""Operations without a tracer: the handlers of a server, compared with the clocks of its threads."""
 import http.client
 import os
 import re
@@ -33,7 +33,8 @@ class Handlers(unittest.TestCase):
         return [(line.rpartition(" ")[0].split(";"), int(line.rpartition(" ")[2])) for line in text.splitlines()]
 
     def judge(self, release: int) -> None:
-        """Samples in burning code have the handler that burns; both have the share of the CPU time that their clocks say."""
+        """Checks that samples in burning code have the handler that burns, and that both handlers have the share of CPU time by their
+        clocks."""
         folder = tempfile.TemporaryDirectory(prefix="flamed-handled.")
         self.addCleanup(folder.cleanup)
         self.java = Jvm(paths.jdk(release), "-Xmx100m", "-cp", self.classes.folder, "Handled", folder.name + "/port", start="")
@@ -46,7 +47,7 @@ class Handlers(unittest.TestCase):
                 before = self.totals()
                 for stack, count in self.rows(daemon, seconds=2, hz=499):
                     if "Handled.burn" not in stack:
-                        self.assertNotIn("Handled.ask", stack if stack[0][1:-1] in HANDLERS else []) # clients handle nothing
+                        self.assertNotIn("Handled.ask", stack if stack[0][1:-1] in HANDLERS else []) # threads of clients have no handler
                         continue
                     self.assertIn(stack[0][1:-1], HANDLERS, stack)
                     self.assertIn(stack[0][1:-3], stack)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Processes whose files and memory lie on FUSE, whose server may never answer: whoever asks it is then held by the kernel, beyond SIGKILL."""
+"""Processes with files and memory on FUSE. Its server may never answer, and the kernel then holds every reader, beyond SIGKILL."""
 import concurrent.futures
 import contextlib
 import http.client
@@ -19,14 +19,14 @@ from harness.profile import Profile, count
 from test_large_symbols import NAME
 from test_store import on_mount
 
-FUNCTION = NAME % 0 # the one that spins
-HELD = re.compile("request_wait_answer|folio_wait|filemap_fault|rwsem_down|__access_remote") # where the kernel holds who asks, and who wants a page that another asked for
-NO_RECORDER = ("--recorder-hz=0",) # it would read the file before its server falls silent
+FUNCTION = NAME % 0 # the function that spins
+HELD = re.compile("request_wait_answer|folio_wait|filemap_fault|rwsem_down|__access_remote") # where the kernel holds a request, and a reader of a page that another one requested
+NO_RECORDER = ("--recorder-hz=0",) # the recorder would read the file before its server falls silent
 
 
 @contextlib.contextmanager
 def running(path: str, wrap: list[str] | None = None):
-    """A process that runs the code of the file PATH, or of what WRAP makes of the program's name: its pid."""
+    """Runs the code of the file PATH, or of a command made by WRAP from the program's name. Returns the pid."""
     command = [*wrap, native.build("in_file")] if wrap else [native.build("in_file"), path]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
@@ -49,7 +49,7 @@ def unanswered(daemon: Daemon) -> float:
 
 
 def held(daemon: Daemon) -> dict[str, tuple[int, int]]:
-    """Threads and descriptors of each program of flamed's, the openers of files apart."""
+    """Returns threads and descriptors of each of flamed's programs, except the openers of files."""
     return {f"{name}[{pid}]": (len(os.listdir(f"/proc/{pid}/task")), len(os.listdir(f"/proc/{pid}/fd")))
             for name, pids in daemon.processes().items() for pid in pids if name.startswith("flamed")}
 
@@ -63,22 +63,22 @@ class HangingFiles(unittest.TestCase):
         largefile.write(self.source, 100, NAME)
 
     def hanging(self, kinds: str) -> tuple[fuse.File, int]:
-        """A process that runs a file of which requests of KINDS get no answer, and that file."""
+        """Starts a process that runs a file on which requests of KINDS get no answer. Returns it and the file."""
         file = self.stack.enter_context(fuse.File(self.source))
         pid = self.stack.enter_context(running(file.path))
-        self.stack.callback(file.answer) # or it could not end
+        self.stack.callback(file.answer) # otherwise the process could not end
         proc.wait_until(lambda: proc.cpu_seconds(pid) > 0.02, 10, "its code was read")
         file.silence(kinds)
         return file, pid
 
     def test_an_overlay_of_others(self):
-        """An overlay over FUSE, mounted in a user namespace of its own: it is read, and holds nobody when it hangs."""
+        """An overlay over FUSE, mounted in a user namespace of its own: it is read, and delays nothing when it hangs."""
         file = self.stack.enter_context(fuse.File(self.source))
         folder = self.stack.enter_context(tempfile.TemporaryDirectory(prefix="flamed-hanging."))
         script = "mount -t overlay overlay -o lowerdir=$1:$2 $2 && exec $3 $2/file"
         wrap = ["unshare", "-Urm", "sh", "-c", script, "sh", file.folder, folder]
         pid = self.stack.enter_context(running("", wrap))
-        self.stack.callback(file.answer) # or it could not end
+        self.stack.callback(file.answer) # otherwise the process could not end
         with Daemon(*NO_RECORDER) as daemon:
             profile = daemon.profile(pid=pid, seconds=1, hz=499)
             self.assertGreaterEqual(named(profile), 0.9, profile.describe())
@@ -92,7 +92,7 @@ class HangingFiles(unittest.TestCase):
         self.assertLess(time.monotonic() - before, 2)
 
     def test_a_jvm(self):
-        """Whose libjvm.so lies on FUSE: its stacks are whole and named, by what was copied."""
+        """A JVM with libjvm.so on FUSE: its stacks are whole and named, from a copy."""
         home = paths.jdk(17)
         spin = jvm.make_spin()
         file = self.stack.enter_context(fuse.File(home + "/lib/server/libjvm.so"))
@@ -106,12 +106,12 @@ class HangingFiles(unittest.TestCase):
             self.assertGreaterEqual(profile.share(stacks, lambda s: "JavaThread::thread_main_inner" in s.names), 0.95, text)
 
     def check_hang(self, daemon: Daemon, file: fuse.File, kind: str, pid: int) -> None:
-        """PID's capture ends in time with its samples, which have no names of that file, and says why."""
+        """A capture of PID ends in time with its samples. They lack the names of that file, and a warning gives the reason."""
         before = time.monotonic()
         profile = daemon.profile(pid=pid, seconds=1.5, hz=499)
         took = time.monotonic() - before
         self.assertEqual(file.wait_asked(), kind)
-        answer = daemon.get("/api/v1/events", pid=pid, match="page*", timeout=30) # asks no file of the process
+        answer = daemon.get("/api/v1/events", pid=pid, match="page*", timeout=30) # reads no file of the process
         self.assertEqual((answer.status, answer.json()["events"][0]["available"]), (200, True), answer)
         text = f"without an answer to '{kind}': {took:.1f} s; {profile.describe()}"
         self.assertGreater(count(profile.stacks), 100, text)
@@ -120,7 +120,7 @@ class HangingFiles(unittest.TestCase):
         self.assertLess(took, 10, text)
 
     def test_they_hold_nobody_else(self):
-        """Its server leaves open, read or close without an answer: other processes are named, and flamed ends in time."""
+        """Its server leaves open, read or close without an answer: other processes get names, and flamed ends in time."""
         with Daemon(*NO_RECORDER) as daemon:
             with running(self.source) as other:
                 self.assertGreaterEqual(named(daemon.profile(pid=other, seconds=1, hz=499)), 0.95)
@@ -141,7 +141,7 @@ class HangingFiles(unittest.TestCase):
             for kind, (_, pid) in hanging.items():
                 proc.wait_until(lambda: named(daemon.profile(pid=pid, seconds=0.5, hz=499)) > 0.9, 30, f"names after '{kind}'")
             self.stack.pop_all().close()
-            # An opener that hung was replaced by a new one, and stays when it comes back: one process more for each.
+            # A new opener replaces one that hung. The old one stays when it returns: one process more for each.
             def as_before() -> bool:
                 now = held(daemon)
                 return all(k in now and now[k][0] == v[0] for k, v in before.items()) and len(now) <= len(before) + len(hanging)
@@ -163,7 +163,7 @@ class HangingFiles(unittest.TestCase):
 
 @contextlib.contextmanager
 def container_cgroup():
-    """A cgroup that is called as a container's: its folder."""
+    """Makes a cgroup named like a container's. Returns its folder."""
     top = "/sys/fs/cgroup" if os.path.exists("/sys/fs/cgroup/cgroup.procs") else "/sys/fs/cgroup/pids"
     folder = os.path.join(top, os.urandom(32).hex())
     os.mkdir(folder)
@@ -176,7 +176,7 @@ def container_cgroup():
 
 @contextlib.contextmanager
 def fake_jvm(file: fuse.File, mode: str, cgroup: str | None = None):
-    """A process that maps FILE as its libjvm.so and has read nothing of it, in CGROUP: its pid."""
+    """Starts a process in CGROUP that maps FILE as its libjvm.so without reading it. Returns the pid."""
     with tempfile.TemporaryDirectory(prefix="flamed-hanging.") as folder:
         path = os.path.join(folder, "libjvm.so")
         open(path, "w", encoding="ascii").close()
@@ -187,7 +187,7 @@ def fake_jvm(file: fuse.File, mode: str, cgroup: str | None = None):
                 assert process.stdout.readline() == "started\n"
                 yield process.pid
             finally:
-                file.answer() # or it could not end
+                file.answer() # otherwise the process could not end
                 process.kill()
 
 
@@ -197,11 +197,11 @@ def gauge(daemon: Daemon, name: str) -> float:
 
 @contextlib.contextmanager
 def hanging(file: fuse.File, mode: str, count: int = 1):
-    """COUNT processes of which something (see hanging.c) lies on FILE: the pid of the first."""
+    """Starts COUNT processes of which a part (see hanging.c) lies on FILE. Returns the first one's pid."""
     with contextlib.ExitStack() as stack:
         processes = []
         try:
-            for _ in range(count): # all of them map it before one reads it
+            for _ in range(count): # all map the file before the first one reads it
                 processes.append(stack.enter_context(
                     subprocess.Popen([native.build("hanging"), mode, file.path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)))
                 assert processes[-1].stdout.readline() == "started\n"
@@ -209,20 +209,20 @@ def hanging(file: fuse.File, mode: str, count: int = 1):
                 process.stdin.close()
             yield processes[0].pid
         finally:
-            file.answer() # or they could not end
+            file.answer() # otherwise they could not end
             for process in processes:
                 process.kill()
 
 
 def held_readers(pid: int) -> list[str]:
-    """Where the kernel holds readers of flamed's process PID."""
+    """Returns where the kernel holds the readers of flamed's process PID."""
     waits = [proc.read(f"/proc/{pid}/task/{tid}/wchan") for tid in os.listdir(f"/proc/{pid}/task")
              if proc.read(f"/proc/{pid}/task/{tid}/comm").strip() == "flamed-reader"]
     return [w for w in waits if HELD.match(w)]
 
 
 class Asked:
-    """Asks without end, and as root on the Unix socket, for what the engine knows: how long the slowest answer took, and who was refused."""
+    """Requests the engine's facts all the time, as root on the Unix socket. Records the longest answer, and refusals."""
 
     def __init__(self, daemon: Daemon):
         self.daemon, self.slowest, self.refused, self.ended = daemon, 0.0, [], threading.Event()
@@ -251,8 +251,8 @@ class Asked:
 
 
 class HangingMemory(unittest.TestCase):
-    """A JVM's memory, a command line or an exec that lies on FUSE, whose server does not answer: who reads it is held in the kernel,
-    beyond SIGKILL. That is a reader of flamed's, or an opener of its broker's, and nobody else waits for it."""
+    """A JVM's memory, a command line or an exec lies on FUSE, and its server does not answer. The kernel holds each reader, beyond SIGKILL.
+    That is a reader of flamed's or an opener of its broker's, and nothing else waits for it."""
 
     def setUp(self):
         self.stack = contextlib.ExitStack()
@@ -263,7 +263,7 @@ class HangingMemory(unittest.TestCase):
         self.other = self.stack.enter_context(jvm.Jvm(home, "-Xmx64m", "-cp", spin.folder, spin.main))
         self.daemon = Daemon(*NO_RECORDER)
         self.addCleanup(lambda: os.path.exists(self.daemon.folder) and self.daemon.stop(check=False))
-        self.addCleanup(self.file.answer) # before this test looks at all processes again
+        self.addCleanup(self.file.answer) # before this test reads all processes again
         self.file.silence("r")
 
     def worker(self) -> int:
@@ -277,7 +277,7 @@ class HangingMemory(unittest.TestCase):
             raise AssertionError(f"{e}: {proc.waits(worker)}\n{self.daemon.log()}") from e
 
     def hold(self, cgroup: str | None = None) -> int:
-        """Lets it read a JVM of whose memory nothing comes back: the JVM's pid."""
+        """Makes flamed read a JVM with memory that does not answer. Returns the JVM's pid."""
         worker = self.worker()
         pid = self.stack.enter_context(fake_jvm(self.file, "hold", cgroup))
         self.file.wait_asked()
@@ -291,12 +291,12 @@ class HangingMemory(unittest.TestCase):
         self.assertGreater(count(profile.of_thread("spinner")), max(due / 2 - 4, 0), f"{due:.0f} are due; {profile.describe()}")
 
     def check_served(self, hold) -> None:
-        """While HOLD() makes a file system hold it, all are answered at once, by one and the same flamed; the log says nothing of an end."""
+        """While HOLD() makes a file system hang, the same flamed answers all clients. Its log reports no end of a process."""
         before = self.daemon.pids()
         with Asked(self.daemon) as asked:
             hold()
             self.others_work()
-            time.sleep(6) # more than an engine may stand without that it is told
+            time.sleep(6) # longer than an engine may be stalled without a report
             self.others_work()
         self.assertEqual(asked.refused, [])
         self.assertLess(asked.slowest, asked.idle.limit(0.5), "a wait or two for it")
@@ -304,7 +304,7 @@ class HangingMemory(unittest.TestCase):
         self.assertEqual(gauge(self.daemon, "flamed_stalled_seconds"), 0)
 
     def test_memory(self):
-        """It is said of the JVM why it has no names, and it is read once it answers."""
+        """flamed reports why the JVM has no names, and reads it once it answers."""
         pids = []
         self.check_served(lambda: pids.append(self.hold()))
         one = self.daemon.get(f"/api/v1/jvms/{pids[0]}").json()
@@ -325,18 +325,18 @@ class HangingMemory(unittest.TestCase):
         self.assertGreater(count(profile.stacks), 10, profile.describe())
 
     def test_an_exec(self):
-        """The kernel lets nobody open its maps or memory until the exec is over, which waits for a file that is being closed."""
+        """Until the exec is over, the kernel lets no process open its maps or memory. The exec waits for a file that is being closed."""
         self.file.answer()
         self.file.silence("f")
-        self.stack.enter_context(running_in(self.stack.enter_context(container_cgroup()))) # flamed has to find out who asks it
+        self.stack.enter_context(running_in(self.stack.enter_context(container_cgroup()))) # flamed must look up its caller
         pids = []
         self.check_served(lambda: pids.append(self.stack.enter_context(hanging(self.file, "exec"))))
         self.daemon.get(f"/api/v1/jvms/{pids[0]}", timeout=20)
         self.others_work()
-        self.file.answer() # before this test looks at all processes again
+        self.file.answer() # before this test reads all processes again
 
     def test_many_at_once(self):
-        """More processes of root's than readers may be left: whatever happens then, flamed serves again within seconds, with no hand."""
+        """More processes of root's hang than readers may be abandoned. Whatever happens, flamed serves again within seconds by itself."""
         self.stack.enter_context(hanging(self.file, "lock", 40))
         end, served = time.monotonic() + 90, 0
         while served < 10 and time.monotonic() < end: # ten seconds in a row
@@ -355,10 +355,10 @@ class HangingMemory(unittest.TestCase):
         self.daemon.stop(check=False)
         self.assertLess(time.monotonic() - before, 14)
         another = Daemon("--listen", f"127.0.0.1:{self.daemon.port}", *NO_RECORDER) # the ports are free
-        another.stop(check=False) # a reader of it may be held already
+        another.stop(check=False) # one of its readers may be held already
 
     def test_killed_meanwhile(self):
-        """By an administrator, or for lack of memory: the thread that is held keeps nobody from starting another."""
+        """Killed by an administrator, or for lack of memory: a held thread does not prevent a new start."""
         before = self.worker()
         self.hold()
         time.sleep(1)
@@ -369,7 +369,7 @@ class HangingMemory(unittest.TestCase):
         self.others_work()
 
     def test_ended_by_its_container(self):
-        """As soon as it holds a reader: what comes next of that container is left alone all the same, until the file system answers."""
+        """The container kills flamed whenever it holds a reader. The next flamed quarantines the container until the file system answers."""
         self.daemon.stop()
         self.daemon = Daemon(*NO_RECORDER, wrap=on_mount('--bind -o ro "$dir"'))
         cgroup = self.stack.enter_context(container_cgroup())
@@ -387,7 +387,7 @@ class HangingMemory(unittest.TestCase):
 
 @contextlib.contextmanager
 def running_in(cgroup: str):
-    """A process in CGROUP: its pid."""
+    """Starts a process in CGROUP. Returns the pid."""
     with subprocess.Popen(["sh", "-c", 'echo $$ >"$0/cgroup.procs"; while :; do :; done', cgroup]) as process:
         try:
             proc.wait_until(lambda: str(process.pid) in proc.read(f"{cgroup}/cgroup.procs").split(), 5, "it is in its cgroup", 0.001)
@@ -398,8 +398,8 @@ def running_in(cgroup: str):
 
 class SilentBroker(unittest.TestCase):
     def test_answers_leave_without_it(self):
-        """The broker is stalled in the middle of a capture, and so is the engine, which asks it. Clients that wait get an answer in time,
-        others are served, and all goes on once the broker does."""
+        """The broker is stalled during a capture, and the engine, which asks it, is stalled, too. Waiting clients get an answer in time,
+        others are served, and everything continues once the broker does."""
         busy = subprocess.Popen(["sh", "-c", "while :; do :; done"])
         self.addCleanup(busy.wait)
         self.addCleanup(busy.kill)
@@ -421,7 +421,7 @@ class SilentBroker(unittest.TestCase):
                 os.kill(broker, signal.SIGCONT)
             self.assertGreater(daemon.profile(pid=busy.pid, seconds=1, hz=199).samples, 0)
 
-    # What each route answers while the engine is stalled: 503 if the route needs it, else its answer at once.
+    # The answer of each route while the engine is stalled: 503 if the route needs it, else its usual answer at once.
     ROUTES = {
         ("get", "/"): 200, ("get", "/ui/{file}"): 200, ("get", "/openapi.json"): 200, ("get", "/healthz"): 200,
         ("get", "/api/v1/whoami"): 200, ("get", "/api/v1/audit"): 200, ("get", "/login"): 403, ("post", "/api/v1/logins"): 201,
@@ -442,8 +442,8 @@ class SilentBroker(unittest.TestCase):
     }
 
     def test_no_route_waits_for_the_engine(self):
-        """Each of them is told within seconds why there is no answer, and what to do. On the Unix socket, which tells who asks: by TCP
-        the broker may have to."""
+        """Each answer gives the reason and the remedy within seconds. Uses the Unix socket, which identifies callers: over TCP the broker
+        may be needed."""
         busy = subprocess.Popen(["sh", "-c", "while :; do :; done"])
         self.addCleanup(busy.wait)
         self.addCleanup(busy.kill)

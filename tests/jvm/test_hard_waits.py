@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Time off the processor where it is hard to tell: many threads, many switches, waits of hours, what ends in the middle of a wait, and
-what is frozen."""
+"""Time off the processor in hard cases: many threads, many switches, waits of hours, threads that end during a wait, and frozen ones."""
 import itertools
 import os
 import secrets
@@ -23,7 +22,7 @@ def seconds(stacks: list[Stack]) -> float:
 
 
 class RunClock(proc.CpuClock):
-    """What the scheduler counts of a thread: nothing is added to its switches, of which some are very frequent."""
+    """The scheduler's counts for a thread. They add no cost to its switches, some of which are very frequent."""
 
     def open(self) -> None:
         self.before = 0
@@ -33,7 +32,7 @@ class RunClock(proc.CpuClock):
 
 
 class Cgroup:
-    """A cgroup of one version, for one process, in which FILE is."""
+    """A cgroup of one version, for one process, that has FILE."""
 
     def __init__(self, test: unittest.TestCase, pid: int, version: int, controller: str, file: str):
         roots = (f"/sys/fs/cgroup/{controller}",) if version == 1 else ("/sys/fs/cgroup", "/sys/fs/cgroup/unified")
@@ -80,7 +79,7 @@ class Freezer(Cgroup):
 
 
 class Quota(Cgroup):
-    """It may run for 2 ms of each 100: also where others leave it little more."""
+    """A quota of 2 ms per 100 ms, also if other programs leave little more."""
 
     def __init__(self, test: unittest.TestCase, pid: int):
         version = 1 if os.path.exists("/sys/fs/cgroup/cpu/cgroup.procs") else 2
@@ -89,7 +88,7 @@ class Quota(Cgroup):
         self.write(file, "2000" if version == 1 else "2000 100000")
 
     def throttled(self) -> float:
-        """Seconds so far."""
+        """Returns the throttled seconds so far."""
         words = self.read("cpu.stat").split()
         found = dict(zip(words[::2], map(int, words[1::2])))
         return found["throttled_usec"] / 1e6 if "throttled_usec" in found else found["throttled_time"] / 1e9
@@ -103,7 +102,7 @@ class HardWaits(WithEvent):
         return Profile(loaded(lambda: self.daemon.get("/profile", pid=pid, seconds=length, event=event, threads=1, format="json")))
 
     def prepared(self, pid: int) -> None:
-        """Its programs are loaded, and the process is known."""
+        """Loads the programs, and makes the process known."""
         proc.wait_until(lambda: self.profile(pid, 0.2).samples, 30, "samples")
 
     def waiters(self) -> native.Obedient:
@@ -112,7 +111,7 @@ class HardWaits(WithEvent):
         return program
 
     def check_sums(self, profile: Profile, before: dict[int, int], after: dict[int, int], steal: float) -> int:
-        """Each thread that was there all the time has its time. Returns how many."""
+        """Checks that each thread that existed all the time has its whole time. Returns how many there were."""
         length = profile.end - profile.start
         off: dict[int, float] = {}
         for stack in profile.stacks:
@@ -127,7 +126,7 @@ class HardWaits(WithEvent):
         return len(truth)
 
     def test_2000_threads(self):
-        """Half of them wait since before the capture, and beyond its end."""
+        """Half of them wait from before the capture until after its end."""
         with jvm.Jvm(paths.jdk(17), "-Xmx128m", "-cp", self.classes.folder, "Many", str(THREADS), stdin=subprocess.PIPE) as program:
             proc.wait_until(lambda: (p := self.profile(program.pid, 0.5)).quality["truncated"] < 0.3 * p.samples, 60, "known stacks")
             before, stolen_before = ran(program.pid), stolen()
@@ -140,7 +139,7 @@ class HardWaits(WithEvent):
         self.assertGreaterEqual(seconds([s for s in blocks if "Many.blocks" in s.names]), 0.999 * seconds(blocks), profile.describe(blocks))
 
     def test_many_switches(self):
-        """Two threads switch as fast as the processor can. Each second is off the processor of one of them."""
+        """Two threads switch as fast as the processor can. In each second, one of them is off the processor."""
         program = self.waiters()
         program.do("plays")
         self.prepared(program.pid)
@@ -151,7 +150,7 @@ class HardWaits(WithEvent):
                 with RunClock(program.pid, tids[0]) as one, RunClock(program.pid, tids[1]) as other:
                     profile = self.profile(program.pid, 2, event)
                 turns = (int(program.ask("turns")) - turns) / (time.monotonic() - began)
-                steal = stolen() - steal # what is taken from one that runs is in neither
+                steal = stolen() - steal # time taken from a running thread counts in neither
                 players = [s for s in profile.stacks if s.thread.startswith("plays-")]
                 off = seconds([s for s in players if s.state != "running"])
                 length = profile.end - profile.start
@@ -162,8 +161,7 @@ class HardWaits(WithEvent):
                 self.assertAlmostEqual(off, truth, delta=0.03 * truth + FEW_MS + steal, msg=profile.describe())
 
     def test_blocked_for_hours(self):
-        """By jvm_waits_hours nearly an hour, as long as a capture may be. A wait that is over by then, and waits that began before the
-        capture and go on."""
+        """With jvm_waits_hours nearly an hour, the longest capture. One wait ends during it; others began before it and go on."""
         program = self.waiters()
         program.do("blocks 1")
         with jvm.Jvm(paths.jdk(17), "-Xmx128m", "-cp", self.classes.folder, "Many", "2", stdin=subprocess.PIPE) as java:
@@ -190,14 +188,14 @@ class HardWaits(WithEvent):
         self.assertEqual(profile.quality["lost"], 0, profile.describe())
 
     def ends_in_a_wait(self, ended, *how: str) -> tuple[Profile, int]:
-        """ENDED(pid): whether all threads that the program has started are gone."""
+        """ENDED(pid): whether all threads that the program started have ended."""
         program = self.waiters()
         program.do("blocks 3")
         program.do("naps 3")
         self.prepared(program.pid)
         capture = self.daemon.capture(pid=program.pid, event="offcpu", seconds=60)
         time.sleep(0.3)
-        earliest = time.time() + 0.3 # the program waits so long
+        earliest = time.time() + 0.3 # the program waits that long
         for line in how:
             program.do(line)
         proc.wait_until(lambda: ended(program.pid), 20, "its threads are gone", interval=0.002)
@@ -210,34 +208,35 @@ class HardWaits(WithEvent):
             blocked = seconds([s for s in stacks if s.state == "blocked"])
             self.assertGreater(blocked, earliest - profile.start - FEW_MS, profile.describe())
             self.assertLess(seconds(stacks), latest - profile.start + FEW_MS, profile.describe())
-        for i in range(3, 6): # they run next to never
+        for i in range(3, 6): # these run hardly ever
             self.assertGreater(seconds(profile.of_thread(f"naps-{i}")), 0.8 * (earliest - profile.start), profile.describe())
             self.assertLess(seconds(profile.of_thread(f"naps-{i}")), latest - profile.start + FEW_MS, profile.describe())
         return profile, program.pid
 
     def check_exit(self, *how: str) -> None:
         profile, pid = self.ends_in_a_wait(lambda pid: proc.stat(pid)[0] == "Z" and len(proc.threads(pid)) == 1, *how)
-        # A wait whose end this kernel does not tell has no stack at all, not even the kernel's. And one that ends may wait for that.
+        # If this kernel does not report the end of a wait, the wait has no stack at all, not even the kernel's. An ending thread may wait
+        # to report it.
         waits = [s for s in profile.stacks if s.thread.startswith(("blocks-", "naps-")) and "do_exit" not in s.names]
         cut = [s for s in waits if s.truncated and s.names != ["[truncated]", "[unknown]"]]
         self.assertFalse(cut, profile.describe(cut))
         self.assertTrue([s for s in waits if "blocks" in s.names], profile.describe())
-        # Nobody has asked for the status of the process yet. So its first thread is there still, and waits for nothing.
+        # The process has not been reaped yet. So its first thread still exists, and waits for nothing.
         self.assertLess(seconds([s for s in profile.stacks if s.tid == pid]), profile.end - profile.start - 0.2, profile.describe())
 
     def test_exit_while_others_wait(self):
         self.check_exit("exits")
 
     def test_exit_when_the_first_thread_has_ended(self):
-        """The others wait for longer, as they may on a busy machine whose scheduler has not got to them."""
+        """The other threads wait longer, as on a busy machine with a late scheduler."""
         self.check_exit("exits", "leaves")
 
     def test_exec_while_others_wait(self):
-        """The process is another program from then on."""
+        """From then on the process runs another program."""
         steal = stolen()
         profile, pid = self.ends_in_a_wait(lambda pid: proc.read(f"/proc/{pid}/comm").strip() == "sleep", "executes")
         first = [s for s in profile.stacks if s.tid == pid]
-        delta = 0.1 + stolen() - steal # it runs a little, and what is taken from it then is in no part
+        delta = 0.1 + stolen() - steal # it runs a little, and time taken from it then counts in no part
         self.assertAlmostEqual(seconds(first), profile.end - profile.start, delta=delta, msg=profile.describe())
         self.assertEqual({s.wait for s in profile.of_thread("sleep") if s.value > 10 ** 8 and s.state == "blocked"}, {"sleep"}, profile.describe())
 
@@ -251,14 +250,14 @@ class HardWaits(WithEvent):
         proc.wait_until(sleeps, 10, "it sleeps")
         self.prepared(program.pid)
         freezer.freeze()
-        # The freezer of v1 leaves a thread that sleeps where it is.
+        # The freezer of v1 keeps a sleeping thread where it is.
         self.assertEqual(sleeps(), version == 1)
         profile = self.profile(program.pid, 1)
         for thread, wait in (("sleeps-0", "sleep" if version == 1 else "stopped"), ("computes-1", "stopped")):
             stacks = profile.of_thread(thread)
             self.assertAlmostEqual(seconds(stacks), profile.end - profile.start, delta=FEW_MS, msg=profile.describe())
             self.assertEqual({s.wait for s in stacks}, {wait}, profile.describe(stacks))
-        # One that is thawed in the middle.
+        # A freezer that thaws in the middle.
         capture = self.daemon.capture(pid=program.pid, event="offcpu", seconds=60)
         began = time.time()
         time.sleep(0.5)
@@ -278,7 +277,7 @@ class HardWaits(WithEvent):
         self.frozen(2)
 
     def test_throttled(self):
-        """A cgroup that has used up its time: its threads could run, and may not."""
+        """A cgroup has used up its quota: its threads could run, but may not."""
         program = self.waiters()
         program.do("computes 1")
         self.prepared(program.pid)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""GET /api/v1/jvms/{pid}/heap and the same in /metrics: what the JVM counts itself, read from its memory."""
+"""GET /api/v1/jvms/{pid}/heap, and the same in /metrics: the JVM's own counters, read from its memory."""
 import time
 
 from harness import hsperf, jvm, paths, proc

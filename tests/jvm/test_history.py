@@ -42,7 +42,7 @@ class History(unittest.TestCase):
             self.addCleanup(busy.wait)
             self.addCleanup(busy.kill)
         for version in ("1.0", "1.1"):
-            # a stop writes the minute under way
+            # a stop of flamed writes the unfinished minute
             daemon = Daemon("--recorder-hz=99", store=folder.name)
             target = self.start(daemon, version)
             pids.append(target.pid)
@@ -56,18 +56,18 @@ class History(unittest.TestCase):
             self.assertEqual(sorted(j["pid"] for j in shop["ended"]), sorted(pids))
             self.assertEqual([(m["kind"], m["pid"]) for m in shop["marks"]], [("deploy", pids[1])])
             self.assertIn("version 1.1 after 1.0", shop["marks"][0]["text"])
-            minute = max(j["last_seen"] for j in shop["ended"]) # its end
+            minute = max(j["last_seen"] for j in shop["ended"]) # end of its last minute
             self.assertEqual(daemon.get(f"/profile?service=shop&from=-10m&to={minute}&format=collapsed").status, 200)
             for pid in pids:
                 self.assertIn(f"pid={pid}]", answer.text)
             self.check_timeline(daemon, pids)
             self.check_others(daemon, users, minute)
             otlp = daemon.get("/profile", service="shop", **{"from": "-10m", "to": minute, "format": "otlp"}).body
-            for text in (b"service.namespace", b"retail", b"service.instance.id", b"a-1"): # else a push has it as another service
+            for text in (b"service.namespace", b"retail", b"service.instance.id", b"a-1"): # otherwise a push would name another service
                 self.assertIn(text, otlp)
             changes = daemon.get("/api/v1/changes?service=shop&a=-240s..-120s&b=-120s..now").json()
             self.assertRegex(" ".join(changes["sentences"]), r"and 0\.[1-9] of the 2\.0 of b: too few to tell; single minutes are kept since ")
-            ended = daemon.get("/api/v1/changes?service=shop") # it is known by the history, though no JVM of it runs
+            ended = daemon.get("/api/v1/changes?service=shop") # the history knows it, though no JVM of it runs
             self.assertEqual(ended.status, 200, ended)
             self.assertEqual(daemon.get("/api/v1/changes?service=no-such-shop").status, 404)
             self.start(daemon, "1.1")
@@ -75,7 +75,7 @@ class History(unittest.TestCase):
             self.assertRegex(" ".join(since["sentences"]), "compared with as much before the last deploy: .*version 1.1 after 1.0")
 
     def check_timeline(self, daemon: Daemon, pids: list[int]) -> None:
-        """The same samples by time, and the release; the same functions in a table."""
+        """Checks the same samples by time, and the release, and the same functions in a table."""
         asked = {"service": "shop", "from": "-2h"}
         timeline = daemon.get("/api/v1/timeline", **asked).json()
         self.assertEqual((timeline["bucket_seconds"], timeline["resolution_seconds"], timeline["hz"]), (60, 60, 99))
@@ -94,18 +94,18 @@ class History(unittest.TestCase):
         self.assertIn(self.spin.main + ".", daemon.get("/top", service="shop", at=minute).text)
 
     def check_others(self, daemon: Daemon, users: list[int], minute: str) -> None:
-        """What runs no Java code has a line for each user, which nobody else sees."""
+        """Processes without Java code have one line per user, which other users do not see."""
         names = [f"[other processes of user {user}]" for user in users]
         address = f"http://127.0.0.1:{daemon.port}/api/v1/timeline?from=-2h&to={minute}"
         before, *of_users, after = [{s["jvm"]: s["total"] for s in caller.ask(address, uid=user).json()["series"] if s["pid"] == 0}
                                     for user in (0, *users, 0)]
         for name, theirs in zip(names, of_users):
             self.assertEqual(list(theirs), [name])
-            self.assertLessEqual(before[name], theirs[name]) # a minute may be written meanwhile
+            self.assertLessEqual(before[name], theirs[name]) # a minute may be written in between
             self.assertLessEqual(theirs[name], after[name])
 
     def test_how_jvms_end(self):
-        """A JVM that lived for seconds has the second of its end. One that runs has not ended, whatever its service was called before."""
+        """A JVM that lived for seconds has the second of its end. A running one has not ended, even if its service had another name before."""
         paths.need_root()
         self.spin = jvm.make_spin()
         folder = tempfile.TemporaryDirectory(prefix="flamed-test.")
@@ -126,7 +126,7 @@ class History(unittest.TestCase):
             self.assertAlmostEqual(seen, ended, delta=1.5)
 
     def test_seconds_of_a_minute_that_is_written(self):
-        """What the recorder still has is answered by its samples, not by the minute of the history around them."""
+        """Times that the recorder still has are answered by its samples, not by the history's minute around them."""
         paths.need_root()
         self.spin = jvm.make_spin()
         library = native.build("set_clock", "-shared", "-fPIC")

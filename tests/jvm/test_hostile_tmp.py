@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""JVMs whose /tmp is not what it should be: files of counters that are no files, or change all the time, and a file system that does not
-answer."""
+"""JVMs with a hostile /tmp: files of counters that are no files or change all the time, and a file system that does not answer."""
 import contextlib
 import os
 import pwd
@@ -16,8 +15,8 @@ from harness import attach, fuse, jvm, paths, proc
 from harness.daemon import Daemon
 from harness.profile import count
 
-USER = pwd.getpwnam("daemon").pw_uid # HotSpot makes the file for who has a name
-AT_ONCE_S = 2 # a list of JVMs, on a busy machine
+USER = pwd.getpwnam("daemon").pw_uid # HotSpot makes the file only for a user with a name
+AT_ONCE_S = 2 # limit of a list of JVMs on a busy machine
 CHANGES = """
 import os, random, sys
 with open(sys.argv[1], "rb") as f:
@@ -33,8 +32,7 @@ while True:
 
 
 class Counters(unittest.TestCase):
-    """What a JVM's user makes of hsperfdata: the JVM is listed, profiled and named all the same, nobody waits, and nothing of root's is
-    read."""
+    """A JVM's user replaces hsperfdata. The JVM is still listed, profiled and named, no request waits, and no file of root's is read."""
 
     @classmethod
     def setUpClass(cls):
@@ -53,7 +51,7 @@ class Counters(unittest.TestCase):
         os.chmod(self.secret, 0o600)
 
     def start(self) -> tuple[jvm.Jvm, str]:
-        """A JVM with a /tmp of its own, and its file of counters, as the host has it."""
+        """Starts a JVM with its own /tmp. Returns it with its file of counters, as seen from the host."""
         script = 'mount --bind "$1" /mnt && mount --bind "$0" /tmp && shift && exec "$@"'
         user = ["setpriv", f"--reuid={USER}", f"--regid={USER}", "--clear-groups"]
         j = self.stack.enter_context(jvm.Jvm(paths.jdk(17), "-Xmx64m", "-cp", "/mnt", self.spin.main, wrap=[
@@ -78,7 +76,7 @@ class Counters(unittest.TestCase):
                 self.assertLess(cost["peak_kib"], 256 << 10, name)
 
     def test_what_is_no_file(self):
-        """A link to what root alone may read, a FIFO, a file of a terabyte, one of somebody else's, one with a second link, none."""
+        """A link to a file that only root may read, a FIFO, a file of a terabyte, one of another user, one with a second link, no file."""
         def link(path: str) -> None:
             os.symlink(self.secret, path)
 
@@ -127,7 +125,7 @@ class Counters(unittest.TestCase):
 
 
 class SilentTmp(unittest.TestCase):
-    """/tmp of a JVM is on FUSE, and its server answers nothing, or slowly, once the JVM is attached to."""
+    """/tmp of a JVM is on FUSE. After flamed has attached, its server answers nothing, or slowly."""
 
     def setUp(self):
         self.stack = contextlib.ExitStack()
@@ -139,18 +137,17 @@ class SilentTmp(unittest.TestCase):
             "unshare", "-m", "sh", "-c", script, self.file.folder, self.spin.folder]))
         self.other = self.stack.enter_context(jvm.Jvm(paths.jdk(17), "-Xmx64m", "-cp", self.spin.folder, self.spin.main))
         self.daemon = self.stack.enter_context(Daemon("--recorder-hz=0"))
-        self.stack.callback(self.file.answer) # or nobody could end
-        time.sleep(2) # none is attached to in its first two seconds
+        self.stack.callback(self.file.answer) # otherwise no process could end
+        time.sleep(2) # flamed does not attach to a JVM in its first two seconds
 
     def perf_map(self, pid: int) -> tuple[int, float, str]:
-        """The status of an answer by the agent, how long it took, and the answer."""
+        """Returns the status of an answer by the agent, how long it took, and the answer."""
         with proc.Standstill() as machine:
             answer = self.daemon.get(f"/api/v1/jvms/{pid}/perf-map", symbols="agent", timeout=60)
             return answer.status, machine.given(), answer.text[:1000]
 
     def test_it_never_answers(self):
-        """The kernel may hold a helper, and that holds nobody else: others are attached to, all are answered, and the helper goes with
-        its file system."""
+        """The kernel may hold a helper. Attaches to others work, all clients are answered, and the helper ends with its file system."""
         before = self.daemon.pids()
         self.file.silence("l")
         with ThreadPoolExecutor(2) as pool:

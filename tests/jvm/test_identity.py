@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A file that has the device and inode of another one, which flamed has read: its stacks are its own."""
+"""A file with the device and inode of another one that flamed has read: its stacks are its own."""
 import contextlib
 import os
 import shutil
@@ -26,7 +26,7 @@ class UsedInodes(unittest.TestCase):
         cls.program = native.build("in_library", "-ldl")
 
     def setUp(self):
-        self.daemon = Daemon("--recorder-hz=0") # each case has its own: nothing is known of a file
+        self.daemon = Daemon("--recorder-hz=0") # each case has its own daemon, which knows no file
         self.addCleanup(self.daemon.stop)
         self.folder = tempfile.mkdtemp(prefix="flamed-inodes.")
         os.chmod(self.folder, 0o755)
@@ -42,7 +42,7 @@ class UsedInodes(unittest.TestCase):
         return found.st_dev, found.st_ino
 
     def sampled(self, user: int):
-        """The profile of a program of USER's that runs what is there."""
+        """Returns the profile of a program of USER's that runs the library at that path."""
         with subprocess.Popen(["setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups", self.program, self.library],
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True) as process:
             try:
@@ -54,7 +54,7 @@ class UsedInodes(unittest.TestCase):
                 process.kill()
 
     def is_held(self) -> bool:
-        """Whether flamed has the library open: until then its inode is nobody else's."""
+        """Returns true if flamed has the library open: until it closes it, the inode is not reused."""
         for pid in self.daemon.pids():
             for fd in os.listdir(f"/proc/{pid}/fd"):
                 with contextlib.suppress(OSError):
@@ -67,8 +67,8 @@ class UsedInodes(unittest.TestCase):
         return profile.share(profile.stacks, lambda s: ordered(s.names, *WHOLE))
 
     def check(self, first: int, second: int, successor) -> None:
-        """The second user's stacks are whole, though the first user's file, of the same numbers, says of the same code that they are not.
-        SUCCESSOR puts another file in its place, and returns its numbers."""
+        """The second user's stacks are whole, though the first user's file has the same numbers and false tables for the same code.
+        SUCCESSOR replaces the file, and returns its numbers."""
         for _ in range(TRIES):
             numbers = self.place(self.false, first)
             self.assertEqual(self.whole(self.sampled(first)), 0, "the file does not say what it should")
@@ -95,11 +95,11 @@ class UsedInodes(unittest.TestCase):
         self.check(ROOT, BOB, lambda _: self.place(self.true, ROOT))
 
     def test_the_next_mount(self):
-        """A tmpfs counts its inodes from the same number, and gets the device number of the one that was unmounted."""
+        """A tmpfs always counts its inodes from the same number, and gets the device number of the unmounted one."""
         def mount():
             subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m,mode=755", "inodes", self.folder], check=True)
 
-        def unmount(): # the flamed of another test may have the file open
+        def unmount(): # another test's flamed may have the file open
             proc.wait_until(lambda: subprocess.run(["umount", self.folder], capture_output=True).returncode == 0, 30, "nothing has it open")
 
         def next_mount(user: int) -> tuple[int, int]:

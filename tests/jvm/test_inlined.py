@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Native functions that the compiler inlined, and lines, by debug information: with lines=1, and only then."""
+"""Native functions that the compiler inlined, and lines, by debug information: only with lines=1."""
 import os
 import subprocess
 import tempfile
@@ -54,7 +54,7 @@ class Inlined(unittest.TestCase):
         return self.daemon.get("/profile", pid=pid, seconds=2, hz=199, format="json", **more).json()
 
     def share(self, document: dict, *tail: str) -> float:
-        """Of the samples whose stack ends so, but for the kernel's frames: a busy machine interrupts."""
+        """Returns the share of samples with a stack that ends so, without the kernel's frames: a busy machine interrupts."""
         names = [f["name"].rpartition(":")[0] or f["name"] for f in document["frames"]]
         total = sum(s["samples"] for s in document["stacks"])
         self.assertGreater(total, 0, document)
@@ -86,7 +86,8 @@ class Inlined(unittest.TestCase):
         self.check(self.stripped)
 
     def test_names_in_a_file_that_others_share(self):
-        """What dwz moved to a shared file is found by the path in the program; without that file a warning counts what it lacks."""
+        """dwz moved debug information to a shared file, which is found by the path in the program. Without that file a warning counts the
+        losses."""
         paths.need("dwz")
         shared = tempfile.TemporaryDirectory(prefix="flamed-test.", dir=self.dwz_folder())
         self.addCleanup(shared.cleanup)
@@ -125,7 +126,7 @@ class Inlined(unittest.TestCase):
         subprocess.run(["objcopy", "--dump-section", f".debug_info={info}", self.program, broken], check=True)
         with open(info, "r+b") as f:
             f.seek(4)
-            f.write(b"\x09") # of a version that there is not
+            f.write(b"\x09") # an unknown version
         subprocess.run(["objcopy", "--update-section", f".debug_info={info}", broken], check=True)
         document = self.document(self.spin(broken), lines=1)
         self.assertGreaterEqual(self.share(document, "main", "work"), 0.9, document)
@@ -143,7 +144,7 @@ class Inlined(unittest.TestCase):
             self.assertTrue(answer.body, form)
 
     def test_kept_and_shown_without(self):
-        """Recorded with lines and shown without, the inlined frames are folded into what holds them."""
+        """Recorded with lines and shown without: inlined frames are folded into the functions around them."""
         pid = self.spin(self.program)
         answer = self.daemon.get("/profile", pid=pid, seconds=2, hz=199, format="json", lines=1)
         path = f"/api/v1/captures/{answer.headers['X-Flamed-Capture']}/profile"

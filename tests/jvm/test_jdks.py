@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""JDK 8, 11, 21 and 26 to 28, each in a container with a root file system of its own, whose C library is not the host's."""
+"""JDK 8, 11, 21 and 26 to 28, each in a container with its own root file system and another C library than the host's."""
 import unittest
 
 import test_containers

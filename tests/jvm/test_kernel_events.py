@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Events that the kernel counts (page faults, context switches ...): as many as the kernel's own counters and perf say, where a
-program made them."""
+"""Events that the kernel counts (page faults, context switches ...): as many as by the kernel's own counters and by perf, at the places of
+the program that made them."""
 import json
 import os
 import signal
@@ -15,7 +15,7 @@ CALLERS = {"touch": ("Kernel.small", "Kernel.large"), "switch": ("Kernel.waits",
 
 
 class Program(jvm.Obedient):
-    """Kernel.java, which does what it is told."""
+    """Kernel.java, which executes lines."""
 
     def __init__(self, version: int, folder: str):
         super().__init__(paths.jdk(version), "-Xmx64m", "-XX:MaxDirectMemorySize=2g", "-cp", folder, "Kernel")
@@ -55,7 +55,7 @@ class Perf:
 
 
 def kernel_tracepoints() -> str:
-    """The kernel's list, without leaving tracefs mounted where flamed could find it."""
+    """Returns the kernel's list, without leaving tracefs mounted where flamed could find it."""
     script = "mount -t tracefs nodev /sys/kernel/tracing 2>/dev/null; cat /sys/kernel/tracing/available_events"
     return subprocess.run(["unshare", "--mount", "sh", "-c", script], capture_output=True, check=True, text=True).stdout
 
@@ -71,7 +71,7 @@ class KernelEvents(jvm.WithClasses):
         cls.addClassCleanup(cls.daemon.stop)
 
     def meanwhile(self, program: Program, what: str, **parameters) -> Profile:
-        """The profile of a capture in which the program did WHAT."""
+        """Returns the profile of a capture during which the program did WHAT."""
         answer = self.daemon.request("POST", "/api/v1/captures", headers={"Content-Type": "application/json"},
                                      body=json.dumps({"pid": program.pid, "seconds": 60, **parameters}).encode())
         self.assertEqual(answer.status, 201, answer)
@@ -82,7 +82,7 @@ class KernelEvents(jvm.WithClasses):
         return Profile(self.daemon.get(path + "/profile", format="json"))
 
     def asked(self, **parameters):
-        """The answer of /profile; the first capture of an event has the kernel check a program, which can take its time on a busy machine."""
+        """Returns the answer of /profile. At the first capture of an event the kernel checks a program, which takes long on a busy machine."""
         answers = []
         def in_time() -> bool:
             answers.append(self.daemon.get("/profile", **parameters))
@@ -91,7 +91,7 @@ class KernelEvents(jvm.WithClasses):
         return answers[-1]
 
     def check(self, profile: Profile, what: str, interval: int) -> int:
-        """What the program's sites have of it, by value. Return: the value of all."""
+        """Checks the values of the program's sites. Returns the value of all."""
         whole = sum(s.value for s in profile.stacks)
         self.assertEqual(profile.quality["lost"], 0, profile.describe())
         self.assertEqual(whole, interval * profile.samples, profile.describe())
@@ -117,7 +117,7 @@ class KernelEvents(jvm.WithClasses):
             for event, what, interval, counter in (("page-faults", "touch", 16, faults), ("minor-faults", "touch", 16, faults),
                                                    ("context-switches", "switch", 4, switches)):
                 with self.subTest(jdk=version, event=event), Program(version, self.classes.folder) as program:
-                    program.do(what) # what a first time costs besides
+                    program.do(what) # costs that occur the first time only
                     before = counter(program.pid)
                     profile = self.meanwhile(program, what, event=event, interval=interval)
                     truth = counter(program.pid) - before
@@ -126,7 +126,8 @@ class KernelEvents(jvm.WithClasses):
                     self.assertAlmostEqual(whole / truth, 1, delta=0.02, msg=profile.describe())
 
     def test_at_a_rate(self):
-        """hz= of events that count: fewer samples than events, each worth what it stands for, so that the sum is the exact counter's."""
+        """hz= of events that count: there are fewer samples than events, each with the value that it stands for. Their sum is that of the
+        exact counter."""
         def faults(pid: int) -> int:
             return int(proc.stat(pid)[7])
 
@@ -144,7 +145,7 @@ class KernelEvents(jvm.WithClasses):
                     print(f"no tracepoint {event} here", end=" ")
                     continue
                 with self.subTest(event=event):
-                    program.do(what) # what a first time costs besides
+                    program.do(what) # costs that occur the first time only
                     self.daemon.get("/profile", pid=program.pid, seconds=0.1, event=event) # its program is loaded by then
                     before = counter(program.pid)
                     profile = self.meanwhile(program, what, event=event, hz=hz)
@@ -155,13 +156,13 @@ class KernelEvents(jvm.WithClasses):
                     self.assertEqual(profile.quality["lost"], 0, profile.describe())
                     self.assertAlmostEqual(whole / truth, 1, delta=0.03, msg=profile.describe())
                     self.assertEqual(meta["period"], whole // profile.samples, profile.describe())
-                    if what == "touch": # a page comes every few microseconds
+                    if what == "touch": # a page every few microseconds
                         self.assertGreater(meta["period"], 1)
                         by_site = [sum(s.value for s in profile.stacks if ordered(s.names, "Kernel.main", site)) for site in CALLERS[what]]
                         self.assertAlmostEqual(by_site[1] / by_site[0], 3, delta=0.3, msg=profile.describe())
 
     def test_at_a_rate_among_others(self):
-        """A rate is none of alloc; beside CPU time hz= is that of CPU time."""
+        """Event alloc accepts no rate. Beside CPU time, hz= means that of CPU time."""
         with Program(17, self.classes.folder) as program:
             answer = self.daemon.get("/profile", pid=program.pid, event="page-faults,alloc", hz=99)
             self.assertEqual((answer.status, answer.json()["parameter"]), (400, "hz"), answer)
@@ -171,13 +172,13 @@ class KernelEvents(jvm.WithClasses):
             self.assertEqual(answer.json()["meta"]["period"], 32, answer)
 
     def test_native_memory(self):
-        """Two sites' direct buffers, in bytes."""
+        """Direct buffers of two sites, in bytes."""
         huge = "[always]" in proc.read("/sys/kernel/mm/transparent_hugepage/enabled")
         for version in (17, 25):
             with self.subTest(jdk=version), Program(version, self.classes.folder) as program:
                 program.do("touch")
                 profile = self.meanwhile(program, "touch", event="nativemem", interval="64k")
-                if huge: # a fault each, and the profile says so
+                if huge: # one fault each, and the profile says so
                     self.assertIn("huge pages came into use", profile.describe() + str(profile.document))
                     continue
                 self.check(profile, "touch", 65536)
@@ -206,7 +207,7 @@ class KernelEvents(jvm.WithClasses):
                 self.assertAlmostEqual(whole, truth, delta=0.02 * truth + 8, msg=profile.describe())
 
     def test_filters_as_perf_counts(self):
-        """filter= of tracepoints, with an interval, at a rate, weighed by value: as many as perf counts with the same."""
+        """filter= of tracepoints, with an interval, at a rate, weighed by value: as many events as perf counts with the same filter."""
         paths.need("perf")
         if not os.path.isdir("/sys/kernel/tracing/events/sched/sched_switch"):
             self.skipTest("no tracepoints here")
@@ -237,7 +238,7 @@ class KernelEvents(jvm.WithClasses):
                         self.assertEqual(whole, 0, profile.describe())
 
     def test_filters_that_are_none(self):
-        """Are refused with a sentence that says what is right; one that is hostile is no harm."""
+        """Invalid filters are refused with a sentence that shows the right form. Hostile ones do no harm."""
         def ask(**parameters) -> tuple[int, dict]:
             answer = self.daemon.get("/profile", pid=program.pid, seconds=0.1, **parameters)
             return answer.status, answer.json() if answer.status != 200 else {}
@@ -270,7 +271,7 @@ class KernelEvents(jvm.WithClasses):
             self.assertEqual([e["name"] for e in listed], [f"sched:sched_switch{{{hostile}}}"])
 
     def test_several_at_once(self):
-        """One capture of three events: each as if it had been alone, shown by event=, in formats that hold all, in the past."""
+        """One capture of three events: each is as if alone. Shown by event=, in formats that hold all, and in the past."""
         with Program(17, self.classes.folder) as program:
             program.do("touch")
             before = int(proc.stat(program.pid)[7])
@@ -302,7 +303,7 @@ class KernelEvents(jvm.WithClasses):
             self.assertEqual(self.daemon.get("/api/v1/captures", event="cpu,page-faults").status, 400)
 
     def test_what_cannot_be_had(self):
-        """Is listed with the reason, and refused with it."""
+        """An unavailable event is listed with the reason, and refused with it."""
         events = {e["name"]: e for e in self.daemon.get("/api/v1/events").json()["events"]}
         self.assertTrue(events["page-faults"]["available"])
         self.assertEqual((events["page-faults"]["unit"], events["page-faults"]["default_interval"]), ("count", 32))
@@ -319,7 +320,7 @@ class KernelEvents(jvm.WithClasses):
             self.assertEqual(self.daemon.get("/profile", pid=program.pid, event="cpu", interval=32).status, 400)
 
     def test_of_a_process(self):
-        """Lists what only JVMs have as not to be had where the process is none."""
+        """For a process that is no JVM, events of JVMs are listed as unavailable."""
         with Program(17, self.classes.folder) as program:
             listed = {e["name"]: e for e in self.daemon.get("/api/v1/events", pid=program.pid).json()["events"]}
             everywhere = {e["name"]: e for e in self.daemon.get("/api/v1/events").json()["events"]}
@@ -337,14 +338,14 @@ class KernelEvents(jvm.WithClasses):
         self.assertEqual(self.daemon.get("/api/v1/events", pid=f"{os.getpid()},1").status, 400)
 
     def test_names_of_other_events(self):
-        """Raw events, those of caches and PMUs, tracepoints, modifiers: refused with the reason, a mistake with what is right."""
+        """Raw events, events of caches and PMUs, tracepoints, modifiers: refused with the reason, and mistakes with the right form."""
         with Program(17, self.classes.folder) as program:
             for name, status, sentence in (("r01c2", 503, "r01c2"), ("LLC-load-misses:u", 503, "LLC-load-misses:u"),
                                            ("cpu/event=0x3c,umask=1/", 503, "PMU"), ("uprobe/config1=4096,config2=16/", 503, "no counter"),
                                            ("sched:no_such_thing", 503, "no tracepoint"), ("cycles:zz", 400, "modifiers"),
                                            ("sched:sched_switch:u", 400, "modifiers"), ("cpu/event=q/", 400, "term"), ("cyclez", 400, "'cycles'?")):
                 answer = self.daemon.get("/profile", pid=program.pid, seconds=0.1, event=name)
-                if answer.status == 200 and status == 503: # a machine that has it
+                if answer.status == 200 and status == 503: # a machine with this event
                     continue
                 self.assertEqual((answer.status, answer.json().get("parameter", "event")), (status, "event"), answer)
                 if sentence != "no tracepoint" or os.path.isdir("/sys/kernel/tracing/events"):
@@ -356,14 +357,14 @@ class KernelEvents(jvm.WithClasses):
         self.assertLessEqual({"cpu", "LLC-loads", "dTLB-load-misses"}, names)
 
     def test_search(self):
-        """By a part of the name or the description, or a pattern; tracepoints, too."""
+        """Search by a part of the name or the description, or by a pattern; also finds tracepoints."""
         def found(match: str) -> tuple[dict, dict]:
             answer = self.daemon.get("/api/v1/events", match=match)
             self.assertEqual(answer.status, 200, answer)
             return {e["name"]: e for e in answer.json()["events"]}, answer.json()
 
         events, document = found("HUGE ones")
-        self.assertEqual((list(events), document["left_out"]), (["nativemem"], 0)) # by its description
+        self.assertEqual((list(events), document["left_out"]), (["nativemem"], 0)) # found by its description
         events, document = found("*-FAULTS")
         self.assertEqual(list(events), ["page-faults", "minor-faults", "major-faults"])
         self.assertEqual(found("no such thing")[0], {})
@@ -379,10 +380,10 @@ class KernelEvents(jvm.WithClasses):
         events, document = found("*:*")
         tracepoints = set(events) & everything
         self.assertEqual((len(tracepoints), len(tracepoints) + document["left_out"]), (min(200, len(everything)), len(everything)))
-        self.assertFalse([name for name in set(events) - tracepoints if ":" in name]) # others have it in their description
+        self.assertFalse([name for name in set(events) - tracepoints if ":" in name]) # the others match by their description
 
     def test_formats(self):
-        """Each says what it counts; a capture of its own says so in its list."""
+        """Each format names the event's unit; a capture's own list has it, too."""
         with Program(17, self.classes.folder) as program:
             for name in ("html", "svg", "collapsed", "summary", "flat", "traces", "tree", "json", "pprof", "speedscope", "jfr", "otlp", "heatmap"):
                 answer = self.daemon.get("/profile", pid=program.pid, seconds=0.2, event="context-switches", interval=1, format=name)

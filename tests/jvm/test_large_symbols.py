@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A file of 200 MB of symbols, met in the middle of captures: it is read beside them, and they have its names."""
+"""A file with 200 MB of symbols, met during captures: it is read on another thread, and the captures get its names."""
 import os
 import tempfile
 import threading
@@ -14,7 +14,8 @@ NAME = "a_function_as_long_as_one_of_cplusplus_with_its_templates_and_arguments_
 
 
 class Watch(threading.Thread):
-    """CPU seconds of the thread that reads symbols, and how often the engine went to wait in that time: it drains each time."""
+    """Measures the CPU seconds of the thread that reads symbols, and how often the engine went to wait meanwhile: it drains the ring each
+    time."""
 
     def __init__(self, worker: int):
         super().__init__()
@@ -57,7 +58,7 @@ class LargeSymbols(unittest.TestCase):
                 watch.join()
             text = f"read in {watch.reading_s:.2f} s of CPU, {watch.waits} waits of the engine meanwhile; {profile.describe()}"
             self.assertGreater(watch.reading_s, 0.2, text)
-            # It wakes every 10 ms; of what it gets of a busy machine the reader gets no more.
+            # It wakes every 10 ms. On a busy machine the reader gets no larger share than it.
             self.assertGreater(watch.waits, 20 * watch.reading_s, text)
             self.assertEqual(profile.quality["lost"], 0, text)
             self.assertGreaterEqual(profile.share(profile.stacks, lambda s: NAME % 0 in s.names), 0.95, text)

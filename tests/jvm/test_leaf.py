@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The leaf in loops: methods inlined one after the other, each with a loop, have the share of the processor time that the program counts
-itself, whatever the collector and the compiler."""
+"""The leaf in loops: several inlined methods, each with a loop, have the share of CPU time that the program counts itself, with each
+collector and compiler."""
 from collections import Counter
 from dataclasses import dataclass
 
@@ -16,11 +16,11 @@ UNSURE = "[inlined in "
 SOON_8 = [f"-XX:Tier{what}={n}" for what, n in (("3InvocationThreshold", 10), ("3MinInvocationThreshold", 5), ("3CompileThreshold", 100),
                                                 ("3BackEdgeThreshold", 3000), ("4InvocationThreshold", 250), ("4MinInvocationThreshold", 30),
                                                 ("4CompileThreshold", 750), ("4BackEdgeThreshold", 2000))]
-SAMPLES = 2500 # of the sections: what is right is within a point then, nine times of ten, and two points always
+SAMPLES = 2500 # samples of the sections: the result is then within a point nine times of ten, and within two points always
 SECONDS_MAX = 120
-POINTS = 3.0 # a section's share may be off by
+POINTS = 3.0 # allowed error of a section's share
 UNSURE_MAX = 5.0 # percent of the samples of all sections
-TOLD_MIN = 10.0 # percent of all samples that are called inferred: there is code without loops, too
+TOLD_MIN = 10.0 # percent of all samples that count as inferred: there is code without loops, too
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Cell:
 
     @property
     def options(self) -> list[str]:
-        """The compilers inline the sections into the method that calls them, and nothing into what starts a clock."""
+        """Returns options by which compilers inline the sections into the calling method, and nothing into the method that starts a clock."""
         c1 = ["-XX:TieredStopAtLevel=1", "-XX:C1MaxInlineSize=400"] if self.compiler == "c1" else []
         return [COLLECTORS[self.collector], "-Xmx256m", "-XX:+IgnoreUnrecognizedVMOptions", "-XX:CompileThresholdScaling=0.05", *(SOON_8 if self.version == 8 else ()),
                 "-XX:CompileCommand=quiet",
@@ -49,7 +49,7 @@ class Cell:
 
 
 class Spends:
-    """A program that says what its sections have spent."""
+    """A program that reports the time of its sections."""
 
     def spent(self) -> Counter:
         words = self.ask("").split()
@@ -63,12 +63,12 @@ class Program(Spends, jvm.Obedient):
 
 @dataclass
 class Shares:
-    """Of the sections together, in percent."""
+    """Shares of all sections, in percent."""
     truth: dict[str, float]
     found: dict[str, float]
     unsure: float
-    told: float # how much of the profile flamed calls inferred or unsure, in percent
-    inlined: float # of the samples with a section: in a frame that is inlined
+    told: float # percent of the profile that flamed counts as inferred or unsure
+    inlined: float # of samples in a section: those in an inlined frame
     samples: int
 
     def __str__(self) -> str:
@@ -81,7 +81,7 @@ def percent(counts: Counter) -> dict[str, float]:
 
 
 def shares(kind: str, profile: Profile, spent: Counter) -> Shares:
-    """What stands under the method that has the sections, without the clock; what is in none of them is unsure or between two."""
+    """Returns the shares below the method with the sections, without the clock. Samples in no section are unsure or between two."""
     found: Counter = Counter()
     inlined = 0
     for stack in profile.of_thread("sections"):

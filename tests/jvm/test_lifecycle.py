@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Clients that leave, processes of flamed that die, starts that must be refused, targets in odd states."""
+"""Clients that leave, processes of flamed that are killed, starts that must be refused, targets in odd states."""
 import os
 import signal
 import socket
@@ -20,7 +20,7 @@ SYSLOG, PERFMON, BPF = 1 << 34, 1 << 38, 1 << 39
 
 class Lifecycle(WithSpinningJvm):
     def leave(self, daemon: Daemon, how) -> None:
-        """A client asks for 60 s and leaves after one: a second later nothing samples any more."""
+        """A client requests 60 s and leaves after one: a second later, sampling has stopped."""
         quiet = daemon.perf_events()
         s = socket.create_connection(("127.0.0.1", daemon.port))
         s.sendall(f"GET /profile?pid={self.pid}&seconds=60 HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
@@ -45,7 +45,7 @@ class Lifecycle(WithSpinningJvm):
             self.assertEqual(daemon.wait_ready().json().get("captures", 0), 0)
 
     def test_client_leaves_beside_another(self):
-        """One of two clients leaves: the other one's profile is whole."""
+        """One of two clients leaves: the other one's profile is complete."""
         with Daemon() as daemon:
             got = []
             thread = threading.Thread(target=lambda: got.append(daemon.profile(pid=self.pid, seconds=4, hz=99)))
@@ -61,8 +61,8 @@ class Lifecycle(WithSpinningJvm):
             self.assertAlmostEqual(got[0].samples / due, 1, delta=0.1 + 4 / due ** 0.5)
 
     def test_each_process_killed(self):
-        """kill -9 of each process: what supervises starts it again, and it serves; a capture under way fails with
-        a reason, or its connection ends; it never hangs."""
+        """kill -9 of each process: its supervisor restarts it, and flamed serves. A running capture fails with a reason, or its connection
+        ends. No client hangs."""
         with Daemon() as daemon:
             top = daemon.top()
             names = sorted(proc.exe(pid) for pid in proc.children(top))
@@ -95,7 +95,7 @@ class Lifecycle(WithSpinningJvm):
                     self.assert_sampled(daemon)
 
     def test_launcher_killed(self):
-        """What the broker forked to start attach helpers is not needed to sample: nobody notices."""
+        """Sampling does not need the process that starts attach helpers: its end has no effect."""
         with Daemon() as daemon:
             broker = next(pid for pid in proc.children(daemon.top()) if proc.exe(pid) == "flamed-broker")
             before = daemon.processes()
@@ -105,14 +105,14 @@ class Lifecycle(WithSpinningJvm):
             self.assertEqual(daemon.processes()["flamed"], before["flamed"], "the worker is the same process")
 
     def assert_sampled(self, daemon: Daemon) -> None:
-        """A capture holds what the kernel says that the thread used, whatever else runs here."""
+        """A capture has the samples for the CPU time that the kernel counts for the thread, whatever else runs."""
         profile, clock, of_thread = proc.captured(daemon, self.pid, proc.thread_of(self.pid, "spinner"), 199, 100)
         for samples, used in ((profile.samples, clock), (count(profile.of_thread("spinner")), of_thread)):
             due = 199 * used.between(profile)
             self.assertAlmostEqual(samples / due, 1, delta=0.1 + 4 / due ** 0.5, msg=profile.describe())
 
     def test_supervisor_killed(self):
-        """With the topmost process gone, none of the others stays behind."""
+        """When the topmost process is gone, all others end, too."""
         daemon = Daemon()
         pids = daemon.pids()
         os.kill(daemon.top(), signal.SIGKILL)
@@ -120,14 +120,14 @@ class Lifecycle(WithSpinningJvm):
         daemon.stop(check=False)
 
     def test_terminated_in_the_middle(self):
-        """SIGTERM with captures under way: all ends within seconds, and every client gets an answer or an end."""
+        """SIGTERM during captures: all processes end within seconds, and every client gets an answer or an end."""
         with Daemon() as daemon:
             results = []
 
             def capture():
                 try:
                     results.append(daemon.get("/profile", pid=self.pid, seconds=60, timeout=20).status)
-                except Exception as e: # an ended connection has many names
+                except Exception as e: # an ended connection has many exceptions
                     results.append(repr(e))
 
             threads = [threading.Thread(target=capture) for _ in range(3)]
@@ -144,7 +144,7 @@ class Lifecycle(WithSpinningJvm):
             self.assertEqual(len(results), 3)
 
     def refused(self, *arguments: str) -> str:
-        """Starts flamed with what it must refuse; what it says."""
+        """Starts flamed with options that it must refuse. Returns its output."""
         result = subprocess.run([paths.program("flamed"), *arguments], capture_output=True, text=True, timeout=10,
                                 stdin=subprocess.DEVNULL)
         self.assertNotEqual(result.returncode, 0, result)
@@ -184,22 +184,22 @@ class Lifecycle(WithSpinningJvm):
                     self.assertEqual(*[a.headers["Content-Type"] for a in answers])
 
     def test_idle(self):
-        """Without a capture flamed and its broker use next to nothing: no loop of theirs spins."""
+        """Without a capture, flamed and its broker use almost no CPU time: none of their loops spins."""
         with Daemon() as daemon:
             pids = [pid for name in ("flamed", "flamed-broker") for pid in daemon.processes()[name]]
             shares = []
-            for _ in range(3): # the first two seconds may still read what is there
+            for _ in range(3): # in the first two seconds it may still read existing processes
                 before, start = sum(proc.cpu_seconds(pid) for pid in pids), time.monotonic()
                 time.sleep(2)
                 shares.append((sum(proc.cpu_seconds(pid) for pid in pids) - before) / (time.monotonic() - start))
             self.assertLess(min(shares), 0.1, f"{shares} of a CPU without anything to do")
 
     def test_stopped_jvm(self):
-        """A JVM that is stopped has no samples; it is not asked anything, so the answer comes in time."""
+        """A stopped JVM has no samples. flamed sends it no request, so the answer comes in time."""
         with Daemon() as daemon:
             proc.stop(self.pid)
             try:
-                # Whoever asked it and waited for an answer would give up after seconds.
+                # A request to it would time out after seconds.
                 took = []
                 for _ in range(3):
                     start = time.monotonic()
@@ -212,7 +212,7 @@ class Lifecycle(WithSpinningJvm):
                 os.kill(self.pid, signal.SIGCONT)
 
     def test_priorities(self):
-        """The thread that names what runs and its readers come before others, and so does their session; no other thread of flamed does."""
+        """Only the thread that names frames and its readers have a raised priority, and so does their session."""
         status = dict(line.split(":", 1) for line in proc.read("/proc/self/status").splitlines() if ":" in line)
         if not int(status["CapEff"], 16) & SYS_NICE:
             self.skipTest("takes the right to raise priorities")
@@ -236,12 +236,12 @@ class Lifecycle(WithSpinningJvm):
 
     @staticmethod
     def has_autogroups() -> bool:
-        """Whether the kernel shares processors between sessions first."""
+        """Returns true if the kernel shares processors between sessions first."""
         switch = "/proc/sys/kernel/sched_autogroup_enabled"
         return os.path.exists(switch) and proc.read(switch).strip() == "1" and "nice" in proc.read("/proc/self/autogroup")
 
     def test_privileges(self):
-        """No process holds a capability that it has no use for, none can gain one, and each has a seccomp filter."""
+        """No process holds or can gain a capability without use, and each has a seccomp filter."""
         launcher = SYS_ADMIN | SYS_PTRACE | SYS_CHROOT | SETUID | SETGID | KILL
         opener = SYS_ADMIN | SYS_PTRACE | DAC_READ_SEARCH
         broker = launcher | opener | PERFMON | BPF | SYSLOG

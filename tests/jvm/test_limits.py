@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A machine that refuses something: /readyz or a warning in the answer says what, and what to do about it."""
+"""A machine that refuses a right or a feature: /readyz or a warning in the answer names it and the remedy."""
 import contextlib
 import unittest
 
@@ -9,7 +9,7 @@ from harness.profile import count
 
 
 def without(*capabilities: str) -> list[str]:
-    """A wrapper that starts flamed for good without these capabilities."""
+    """Returns a wrapper that starts flamed without these capabilities, permanently."""
     return ["setpriv", "--bounding-set", ",".join("-" + c for c in capabilities)]
 
 
@@ -23,7 +23,7 @@ class Checks(unittest.TestCase):
         cls.addClassCleanup(cls.jvm.stop)
 
     def said(self, daemon: Daemon, unix: bool = False) -> tuple[str, object]:
-        """All the sentences of /readyz and of a capture, and the capture's answer."""
+        """Returns all sentences of /readyz and of a capture, and the capture's answer."""
         ready = daemon.wait_ready(statuses=(200, 503))
         sentences = daemon.problems()
         answer = daemon.get("/profile", pid=self.jvm.pid, seconds=1, hz=199, format="json", threads=1, timeout=20, unix=unix)
@@ -37,7 +37,7 @@ class Checks(unittest.TestCase):
         return "\n".join(sentences), answer
 
     def check(self, *words: str, wrap: list[str] | None = None) -> None:
-        """One sentence holds all of WORDS. It asks by the Unix socket: without BPF programs nobody is known over TCP."""
+        """Checks that one sentence contains all of WORDS. Uses the Unix socket: without BPF programs all callers over TCP are unknown."""
         with Daemon(wrap=wrap, wait=False) as daemon:
             text, _ = self.said(daemon, unix=True)
             self.assertTrue(any(all(w in line for w in words) for line in text.splitlines()), f"{words} in one of: {text}")
@@ -45,7 +45,8 @@ class Checks(unittest.TestCase):
 
 class Limits(Checks):
     def test_programs_that_load_slowly(self):
-        """What needs no samples works in that time, the rest says when to ask again; then all of it works, the recorder too."""
+        """Until the programs are loaded, features without samples work, and the rest answers when to retry. Then all works, also the
+        recorder."""
         with Daemon(wrap=["env", "FLAMED_SLOW_LOAD=6"], wait=False) as daemon:
             ready = self.first_answer(daemon)
             self.assertEqual((ready.status, ready.json()["status"]), (503, "loading"), str(ready))
@@ -62,7 +63,7 @@ class Limits(Checks):
             proc.wait_until(lambda: int(daemon.get("/profile", **past).headers["X-Flamed-Samples"]) > 0, 20, "the recorder has samples")
 
     def first_answer(self, daemon: Daemon):
-        """Of /readyz, from the moment that it is served."""
+        """Returns the first answer of /readyz once it is served."""
         answers = []
 
         def served() -> bool:
@@ -73,7 +74,7 @@ class Limits(Checks):
         return answers[0]
 
     def test_kernel_without_growing_maps(self):
-        """The path of kernels before 6.1: as true, for fewer processes."""
+        """The path of kernels before 6.1: as accurate, for fewer processes."""
         with Daemon(wrap=["env", "FLAMED_OLD_KERNEL=preallocate"]) as daemon:
             profile, _, _ = proc.captured(daemon, self.jvm.pid, proc.thread_of(self.jvm.pid, "spinner"), 499, 130)
             self.assertIn("for the stacks of 1024 processes at once", daemon.log())
@@ -87,7 +88,7 @@ class Limits(Checks):
         self.check("CAP_BPF", wrap=without("sys_admin", "bpf"))
 
     def test_no_cap_sys_ptrace(self):
-        """Without it flamed cannot look at who holds a TCP connection, so such a caller is unknown."""
+        """Without CAP_SYS_PTRACE flamed cannot find the holder of a TCP connection, so such a caller is unknown."""
         with Daemon(wrap=without("sys_ptrace"), wait=False) as daemon:
             text, _ = self.said(daemon, unix=True)
             self.assertIn("CAP_SYS_PTRACE", text)
@@ -102,10 +103,10 @@ class Limits(Checks):
         self.check("BTF", wrap=["unshare", "-m", "sh", "-c", 'mount -t tmpfs none /sys/kernel/btf && exec "$@"', "sh"])
 
     def test_nothing_is_missing(self):
-        """And where nothing is, nothing is said."""
+        """And if nothing is missing, there is no sentence."""
         with Daemon() as daemon:
             self.assertEqual(daemon.problems(), [])
-            # A disk may be slow to give the files that a flamed which has just started must read, and then it says so.
+            # A new flamed must read some files. A slow disk delays that, and flamed reports it.
             daemon.profile(pid=self.jvm.pid, seconds=0.3, hz=199)
             proc.wait_until(lambda: "\nflamed_elf_reading 0\n" in daemon.get("/metrics").text, 20, "what runs has been read")
             profile, *_ = proc.captured(daemon, self.jvm.pid, proc.thread_of(self.jvm.pid, "spinner"), 499, 40)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""As test_limits.py, of what is set for the whole machine: no other test may run meanwhile."""
+"""Like test_limits.py, with settings of the whole machine: no other test may run at the same time."""
 import contextlib
 
 from harness.daemon import Daemon
@@ -26,7 +26,7 @@ class OfTheMachine(Checks):
             self.check("kptr_restrict", "CAP_SYSLOG")
 
     def test_perf_event_paranoid(self):
-        """With the capabilities that flamed-broker holds it limits nothing; without them it is named."""
+        """With the capabilities of flamed-broker it limits nothing; without them it is named."""
         with sysctl("kernel.perf_event_paranoid", "3"):
             with Daemon() as daemon:
                 text, answer = self.said(daemon)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Objects that are still reachable at the end of a capture: their bytes are right, a leak is the widest frame, and every weak reference
-is given back."""
+"""Objects that are still reachable at the end of a capture: their bytes are right, a leak is the widest frame, and all weak references are
+deleted."""
 import collections
 import concurrent.futures
 import math
@@ -24,7 +24,7 @@ KEPT, ROUND = 1024, 4096 # bytes of a round of Keeps.java
 ROUNDS, STEPS = 60_000, 300
 SIGMAS = 4 # of four checks in each run, one in 10,000 is off by more
 SECONDS = float(os.environ.get("FLAMED_LIVE_SECONDS", "1"))
-KEPT_KIB = 16 << 10 # that a JVM may need more, of its own: 25 with ZGC takes 10 KiB a second without captures, too
+KEPT_KIB = 16 << 10 # KiB that a JVM may need itself: 25 with ZGC takes 10 KiB a second without captures, too
 CLASSES = {"keep": "byte[]", "drop256": "char[]", "drop768": "long[]", "drop2048": "java.lang.Object[]"}
 
 
@@ -32,7 +32,7 @@ class Program(jvm.Jvm):
     def __init__(self, version: int, folder: str, *options: str):
         self.home = paths.jdk(version)
         super().__init__(self.home, "-Xmx384m", *options, "-cp", folder, "Keeps", stdin=subprocess.PIPE)
-        self.do("make 20000", "drop", "collect") # compiled from here on
+        self.do("make 20000", "drop", "collect") # all code is compiled after this
 
     def do(self, *lines: str) -> None:
         for line in lines:
@@ -50,9 +50,9 @@ class Base(events.WithEvent):
     sources = ("Keeps.java",)
 
     def begin(self, pid: int, **params):
-        """A capture whose agent is there. The first one of a daemon has the kernel check a program."""
+        """Begins a capture with its agent loaded. For the first one of a daemon, the kernel checks a program."""
         proc.wait_until(lambda: self.daemon.get("/profile", pid=pid, event="live", seconds=0.1).status != 503, 60, "the program is loaded")
-        # Else the probe of that capture is taken for this one's, whose agent is not there yet.
+        # Otherwise the probe of that capture counts as this one's, whose agent is not loaded yet.
         proc.wait_until(lambda: not changed_pages(pid, AGENT), 30, "the probe of that capture is gone")
         capture = self.daemon.capture(**{"pid": pid, "event": "live", **params})
         proc.wait_until(lambda: changed_pages(pid, AGENT) or self.daemon.get(capture.path).json()["state"] == "failed", 60, "the agent is there")
@@ -61,7 +61,7 @@ class Base(events.WithEvent):
         return capture
 
     def places(self, profile: Profile) -> tuple[collections.Counter, collections.Counter]:
-        """Bytes and samples of each place."""
+        """Returns bytes and samples of each place."""
         values, samples = collections.Counter(), collections.Counter()
         for stack in profile.stacks:
             place = next((n.split(".")[-1] for n in stack.names if n.split(".")[-1] in CLASSES), "?")
@@ -72,7 +72,7 @@ class Base(events.WithEvent):
         return values, samples
 
     def compare(self, what, profile: Profile, truth: int) -> None:
-        """What is kept has its bytes, and of what is dropped next to nothing is there."""
+        """Kept objects have their bytes, and dropped ones almost none."""
         values, samples = self.places(profile)
         off = values["keep"] / truth - 1
         sigma = math.sqrt(1 / samples["keep"])
@@ -82,7 +82,7 @@ class Base(events.WithEvent):
         self.assertTrue([w for w in profile.warnings if "looked at" in w and "left out" in w], profile.warnings)
 
     def ends(self, program: Program) -> None:
-        """With what it allocates next its agent has ended, and no reference is left."""
+        """Checks that with the next allocations its agent ends, and no reference is left."""
         def ended() -> bool:
             program.do("make 2000", "drop")
             return not has(program.pid, STREAM)
@@ -94,10 +94,10 @@ class Live(Base):
     def check(self, version: int, option: str) -> None:
         with Program(version, self.classes.folder, option) as program:
             capture = self.begin(program.pid, interval="64k")
-            for _ in range(STEPS): # at a rate that needs no coarser interval: else samples are worth different bytes
+            for _ in range(STEPS): # at a rate that needs no coarser interval: otherwise samples stand for different bytes
                 program.do(f"make {ROUNDS // STEPS}")
                 time.sleep(0.02)
-            program.do("collect", "make 10", "collect") # a concurrent collector may still be at work with the first
+            program.do("collect", "make 10", "collect") # a concurrent collector may still work on the first
             self.assertGreater(program.weak_references(), 0)
             time.sleep(0.5) # a busy flamed is behind with its samples
             profile = capture.stop()
@@ -115,7 +115,7 @@ class Live(Base):
         jvm.side_by_side(self, lambda version: self.check(version, "-XX:+UseZGC"))
 
     def rounds(self, program: Program) -> int:
-        """Has it allocate for a second or so. The bytes."""
+        """Makes it allocate for a second or so. Returns the bytes."""
         for _ in range(STEPS // 3):
             program.do("make 100")
             time.sleep(0.01)
@@ -126,7 +126,7 @@ class Live(Base):
         self.assertLess(values.total() - values["keep"], 0.05 * allocated, values)
 
     def test_young_collections_of_zgc(self):
-        """They clear no weak reference: what they left alone counts as not looked at."""
+        """Young collections clear no weak reference: objects that they did not visit count as unchecked."""
         with Program(25, self.classes.folder, "-XX:+UseZGC", "-Xmx64m") as program:
             capture = self.begin(program.pid, interval="64k")
             allocated = self.rounds(program)
@@ -138,11 +138,11 @@ class Live(Base):
             self.dropped_are_left_out(capture, allocated)
 
     def test_in_the_middle_of_a_collection(self):
-        """One that has cleared nothing yet has not looked at anything."""
+        """A collection that has not cleared any reference yet counts as not having checked any."""
         with tempfile.TemporaryDirectory() as folder:
             log = os.path.join(folder, "log")
             with Program(17, self.classes.folder, "-XX:+UseSerialGC", "-Xmx512m", "-Xmn200m", f"-Xlog:gc*:file={log}") as program:
-                program.do("make 100000") # takes time to mark
+                program.do("make 100000") # marking takes time
                 capture = self.begin(program.pid, interval="64k")
                 self.rounds(program)
                 for _ in range(10):
@@ -180,7 +180,7 @@ class Live(Base):
             self.assertTrue([w for w in profile.warnings if "does not count its collections" in w], profile.warnings)
 
     def test_a_leak(self):
-        """The cache of a service that grows is the widest frame, in a scrape, too; a diff of two captures has it."""
+        """The growing cache of a service is the widest frame, also in a scrape. A diff of two captures shows it."""
         with Program(25, self.classes.folder, "-Xmn32m") as program:
             captures = []
             for seconds in (2, 3):
@@ -190,7 +190,7 @@ class Live(Base):
                     table = pool.submit(self.daemon.get, "/top", pid=program.pid, event="live", once=1, interval=f"{seconds}s")
                     while not (scraped.done() and table.done()):
                         program.do("serve 1")
-                program.do("collect") # a slow machine may not have filled its young generation
+                program.do("collect") # on a slow machine the young generation may not be full
                 time.sleep(0.5)
                 profile = capture.stop()
                 total = sum(s.value for s in profile.stacks)
@@ -213,7 +213,7 @@ class Live(Base):
             self.ends(program)
 
     def test_with_allocation(self):
-        """One agent tells both: what is allocated, and what of it stays."""
+        """One agent reports both allocation and live objects."""
         with Program(17, self.classes.folder) as program:
             capture = self.begin(program.pid, event="alloc,live", source="agent", interval="64k,64k")
             for _ in range(STEPS // 2):
@@ -240,7 +240,7 @@ class Live(Base):
         self.assertIn("when a capture ends", answer.json()["detail"])
 
     def test_killed(self):
-        """Nobody renews the lease: the agent gives everything back by itself, and another flamed can begin."""
+        """The lease is not renewed: the agent deletes all references by itself, and another flamed can begin."""
         with Daemon("--recorder-hz", "0") as daemon, Program(17, self.classes.folder) as program:
             self.daemon, shared = daemon, self.daemon
             self.addCleanup(setattr, self, "daemon", shared)
@@ -250,7 +250,7 @@ class Live(Base):
             for pid in daemon.processes()["flamed"]:
                 os.kill(pid, signal.SIGKILL)
             self.ends(program)
-            daemon.wait_ready() # another pair serves
+            daemon.wait_ready() # another pair of processes serves
             capture = self.begin(program.pid, interval="64k")
             program.do("make 20000", "collect")
             time.sleep(0.3)
@@ -324,7 +324,7 @@ class Matrix(Base):
 
 
 class Soak(jvm.WithClasses):
-    """Captures one after another, of FLAMED_LIVE_SECONDS each: no reference of them stays, and no memory. Not in a plain run."""
+    """Captures one after another, of FLAMED_LIVE_SECONDS each: they leave no reference and no memory. Not in a plain run."""
     sources = ("Keeps.java",)
 
     def check(self, version: int, option: str, count: int) -> None:
@@ -334,7 +334,7 @@ class Soak(jvm.WithClasses):
             events.skip_without(daemon, "live")
 
             def once() -> int:
-                """The samples of one, or 0 if one of another's is in its way."""
+                """Returns the samples of one capture, or 0 if another test's agent prevents it."""
                 answer = pool.submit(daemon.get, "/profile", pid=program.pid, event="live", seconds=SECONDS, interval="8k", format="json")
                 while not answer.done():
                     program.do("make 300")
@@ -356,7 +356,7 @@ class Soak(jvm.WithClasses):
             self.assertEqual(program.weak_references(), 0)
             self.assertLess(parts[-1], parts[1] + KEPT_KIB)
             self.assertLess(len(proc.read(f"/proc/{program.pid}/maps").splitlines()), mappings + 50)
-            self.assertLess(len(proc.threads(program.pid)), threads + 10) # the JVM has more and fewer itself
+            self.assertLess(len(proc.threads(program.pid)), threads + 10) # the JVM itself starts and ends some
 
     def test_many(self):
         count = int(os.environ.get("FLAMED_LIVE_CAPTURES", "0"))

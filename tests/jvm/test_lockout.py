@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A user of the machine who takes all that flamed gives one caller locks nobody out. Root on the Unix socket and health over TCP are
-answered within 200 ms all the time. Others have room, and memory stays under its limit. FLAMED_LOCKOUT_SECONDS: how long each lasts."""
+"""A user who takes everything that flamed gives one caller locks out no other. Root on the Unix socket and health over TCP are answered
+within 200 ms all the time. Others have room, and memory stays below its limit. FLAMED_LOCKOUT_SECONDS: how long each test lasts."""
 import contextlib
 import json
 import os
@@ -45,8 +45,8 @@ class Crowd:
         self.process.stdout.close()
 
 
-# Of root in a container with the host's network: threads that connect again and again, each time from the next of some cgroups, and
-# connections on which nothing is asked. Has its main thread in none of them.
+# Root in a container with the host's network: threads connect again and again, each time from another cgroup, and there are connections
+# without a request. The main thread is in none of these cgroups.
 CONTAINER = """
 import socket, sys, threading
 port, silent, threads, folders = int(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), sys.argv[4:]
@@ -92,7 +92,7 @@ sys.stdin.read()
 
 @contextlib.contextmanager
 def container_root(daemon: Daemon, silent: int, threads: int, folders: list[str]):
-    """CONTAINER, in a process for itself, or one for each of THREADS if FOLDERS are many."""
+    """Runs CONTAINER in a process of its own, or one for each of THREADS if there are many FOLDERS."""
     each = [folders[i::threads] for i in range(threads)] if len(folders) > 1 else [folders]
     with contextlib.ExitStack() as stack:
         for own in each:
@@ -106,7 +106,7 @@ def container_root(daemon: Daemon, silent: int, threads: int, folders: list[str]
 
 @contextlib.contextmanager
 def cgroup_tree(count: int, callers: int):
-    """COUNT cgroups of version 2 that nobody is in, and CALLERS of them after those: their folders."""
+    """Makes COUNT empty cgroups of version 2, and CALLERS further ones. Returns the folders of the latter."""
     top = "/sys/fs/cgroup" if os.path.exists("/sys/fs/cgroup/cgroup.controllers") else "/sys/fs/cgroup/unified"
     if not os.path.exists(top + "/cgroup.controllers"):
         raise unittest.SkipTest("no cgroups of version 2 on this machine")
@@ -123,7 +123,7 @@ def cgroup_tree(count: int, callers: int):
 
 ALL_PATHS = (("/healthz", False), ("/readyz", False), ("/metrics", False), ("/healthz", True), ("/api/v1/jvms", True),
              ("/profile?pid={pid}&seconds=0.1&symbols=memory&format=flat", True))
-# What anybody may ask over TCP, and what is asked over the Unix socket.
+# Requests that any caller may make over TCP, and requests over the Unix socket.
 UNTOLD_PATHS = tuple(path for path in ALL_PATHS if path[1] or path[0] == "/healthz")
 
 
@@ -137,10 +137,10 @@ class Lockout(WithSpinningJvm):
         paths.need("setpriv")
 
     def probe(self, daemon: Daemon, seconds: float, paths: tuple[tuple[str, bool], ...] = ALL_PATHS) -> None:
-        """Asks again and again for SECONDS what has to be answered at once."""
+        """Sends requests that must be answered at once, again and again, for SECONDS."""
         asked: dict[str, list[tuple[float, float]]] = {}
         idle, pids = self.enterContext(IdleServer()), daemon.pids()
-        end = time.monotonic() + seconds # a busy machine may take long to start that server
+        end = time.monotonic() + seconds # a busy machine may need long to start that server
         while time.monotonic() < end:
             for path, unix in ((path.format(pid=self.pid), unix) for path, unix in paths):
                 idle.ask()
@@ -158,11 +158,11 @@ class Lockout(WithSpinningJvm):
                 self.assertLess(took, idle.limit(SOON, hops, queued), f"{name}: {worst}")
 
     def spinning(self) -> jvm.Jvm:
-        """One that is always busy."""
+        """Starts a process that is always busy."""
         return self.enterContext(jvm.Jvm(paths.jdk(17), "-Xmx64m", "-cp", self.spin.folder, self.spin.main))
 
     def stored(self, daemon: Daemon, idents: list[str]) -> list[dict] | None:
-        """These captures, once all are stored. By id: a list of the newest has those of probe() before them."""
+        """Returns these captures once all are stored. Looks them up by id: a list of the newest has those of probe() first."""
         found = [daemon.get(f"/api/v1/captures/{ident}").json() for ident in idents]
         return found if all(one["state"] == "done" for one in found) else None
 
@@ -184,7 +184,7 @@ class Lockout(WithSpinningJvm):
                 self.refuses_alice(daemon, ident + "/stream", "64 streams")
                 self.probe(daemon, SECONDS)
                 self.assertEqual(daemon.get("/api/v1/jvms").status, 200, "others over TCP")
-                # Those who come while 16 others wait for their turn are refused for that.
+                # Callers that come while 16 others wait are refused for that reason.
                 refused = re.findall(r'flamed_http_quota_refused_total\{quota="(?:streams|waiting)"\} (\d+)', daemon.get("/metrics").text)
                 self.assertIn(sum(map(int, refused)), range(65, 70))
 
@@ -203,13 +203,13 @@ class Lockout(WithSpinningJvm):
                 self.probe(daemon, SECONDS)
 
     def test_rates(self):
-        """Captures of slow rates, one more than there are sets of events, keep nobody from a faster one, and go on at their rate."""
+        """Captures with slow rates, one more than there are sets of events, do not block a faster one, and keep their rate."""
         pid = self.spinning().pid
         with Daemon() as daemon:
             slow = [daemon.capture(pid=pid, hz=hz, seconds=600) for hz in (41, 43, 47, 53, 59, 61, 67, 71)]
             since, used = time.monotonic(), proc.cpu_seconds(pid)
             profile = daemon.profile(pid=pid, hz=499, seconds=1)
-            share = (proc.cpu_seconds(pid) - used) / (time.monotonic() - since) # of a processor: others run, too
+            share = (proc.cpu_seconds(pid) - used) / (time.monotonic() - since) # share of a processor: others run, too
             self.assertGreater(profile.samples, 250 * min(share, 1))
             numbers = [(daemon.get(one.path).json()["samples"], proc.cpu_seconds(pid)) for one in slow]
             time.sleep(3)
@@ -223,7 +223,7 @@ class Lockout(WithSpinningJvm):
             self.assertTrue(any("499" in text and "random share" in text for text in warnings), warnings)
 
     def test_events(self):
-        """Captures of other events, more than there are sets, leave room for others: for a user, too, and for root over TCP."""
+        """Captures of other events, more than there are sets, leave room for others: for a user, and for root over TCP."""
         with Daemon() as daemon:
             self.assertEqual(self.as_alice(daemon, "/api/v1/captures", {
                 "pid": self.pid, "seconds": 600, "event": "page-faults,minor-faults,context-switches,cpu-migrations"}).status, 201)
@@ -250,30 +250,30 @@ class Lockout(WithSpinningJvm):
                     self.assertLess(machine.given(), SOON, "others over TCP")
 
     def over_tcp(self, daemon: Daemon) -> None:
-        """The host's root is known in the end, and the looks that it takes are counted."""
+        """The host's root is recognised in the end, and the looks needed are counted."""
         proc.wait_until(lambda: daemon.get("/api/v1/jvms", timeout=30).status == 200, 30, "root over TCP")
         counted = dict(re.findall(r"^(flamed_http_caller_\w+) (\d+)$", daemon.get("/metrics", unix=True).text, re.M))
         print(counted)
         self.assertGreater(int(counted["flamed_http_caller_looks_total"]), 0)
 
     def test_connections_of_a_container(self):
-        """Its root has the number of the host's until it is known who holds the socket: of one that says nothing it never is."""
+        """A container's root has the same number as the host's, until the holder of the socket is known. Without a request it never is."""
         with mock.patch.dict(os.environ, {"FLAMED_OLD_KERNEL": "sock_diag"}), Daemon("--recorder-hz=0") as daemon, \
                 container_cgroup() as cgroup, container_root(daemon, 300, 8, [cgroup]):
             self.probe(daemon, SECONDS, (("/healthz", False), ("/healthz", True), ("/api/v1/whoami", True)))
             self.over_tcp(daemon)
 
     def test_many_cgroups(self):
-        """Of a user to whom a part of the hierarchy was given, who connects from one after another: each has to be found."""
+        """A user who may make cgroups in a part of the hierarchy connects from one after another: each has to be found."""
         with cgroup_tree(10000, 80) as folders, Daemon("--recorder-hz=0") as daemon, container_root(daemon, 0, 8, folders):
             self.probe(daemon, SECONDS, UNTOLD_PATHS)
             self.over_tcp(daemon)
 
     def test_memory(self):
-        """Thirty captures of the whole node at 9,999 Hz, in the memory that a pod has."""
+        """Thirty captures of the whole node at 9,999 Hz, in the memory of a pod."""
         paths.need("setpriv")
         group = os.path.join(GROUP, f"flamed-test-{os.getpid()}")
-        budget = [] if SECONDS > 30 else ["--captures-max-bytes=16M"] # which they reach in the time that there is
+        budget = [] if SECONDS > 30 else ["--captures-max-bytes=16M"] # they reach it within the time of the test
         os.mkdir(group)
         self.addCleanup(os.rmdir, group)
         names = ("memory.limit_in_bytes", "memory.max_usage_in_bytes") if "memory/" in group else ("memory.max", "memory.peak")
@@ -286,7 +286,7 @@ class Lockout(WithSpinningJvm):
                 self.assertEqual(alice.statuses(), {"201": 30})
                 captures = [one["id"] for one in daemon.get("/api/v1/captures", limit=100).json()["captures"]]
                 self.assertEqual(len(captures), 30)
-                # They are alike, and the largest is thinned each time.
+                # All are alike, and the largest one is thinned each time.
                 proc.wait_until(lambda: int(re.search(r"^flamed_captures_thinned_total (\d+)", daemon.get("/metrics").text, re.M)[1]) >= 30,
                                 120 + 2 * SECONDS, "the memory for captures is used up by each", interval=0.5)
                 self.probe(daemon, SECONDS)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Waits for locks: as long as the program itself measured, with the class of the lock and the thread that had it."""
+"""Waits for locks: as long as the program itself measured, with the class of the lock and the thread that held it."""
 import os
 import re
 import tempfile
@@ -11,7 +11,7 @@ from harness.profile import Profile
 from test_offcpu import loaded
 
 AQS = "java.util.concurrent.locks.AbstractQueuedSynchronizer"
-# Kind and class of what each kind of thread of Locks.java waits for; who has been signalled waits for the lock again.
+# Kind and class of the wait of each kind of thread of Locks.java. A notified thread waits for the lock again.
 LOCKS = {
     "LockA": {("[monitor]", "Locks$LockA")},
     "LockB": {("[monitor]", "Locks$LockB")},
@@ -21,13 +21,13 @@ LOCKS = {
     "Signal": {("[notify]", "Locks$Signal")},
     "Held": {("[notify]", "java.lang.Object")},
 }
-# The same of BriefLocks.java, whose threads live for 0.2 s.
+# The same for BriefLocks.java, with threads that live for 0.2 s.
 BRIEF = {
     "Enters": {("[monitor]", "BriefLocks$Key")},
     "Takes": {("[lock]", "java.util.concurrent.locks.ReentrantLock$NonfairSync")},
 }
 OWNED = ("LockA", "LockB", "ReentrantLock", "ReentrantReadWriteLock", *BRIEF)
-FEW_MS = 0.02 # seconds: waits in which a thread runs, and the ends of the window
+FEW_MS = 0.02 # seconds allowed for waits during which a thread runs, and for the ends of the window
 
 
 def asked(start: float, end: float) -> str:
@@ -45,7 +45,7 @@ def told(lines) -> dict[tuple[str, str], float]:
 
 
 class GoProfile:
-    """What `go tool pprof` reads of a profile with two values: their sums by the name of the frame below the leaf."""
+    """The view of `go tool pprof` on a profile with two values: their sums by the name of the frame below the leaf."""
 
     def __init__(self, body: bytes):
         with tempfile.NamedTemporaryFile(suffix=".pb.gz") as f:
@@ -67,7 +67,7 @@ class Program(jvm.Obedient):
         super().__init__(paths.jdk(version), "-Xmx64m", *options, "-cp", folder, main)
 
     def waited(self, start: float, end: float) -> dict[tuple[str, str], float]:
-        """Seconds by (thread, owner), "-" where there was none, between two times of time.monotonic()."""
+        """Returns seconds by (thread, owner), "-" for no owner, between two times of time.monotonic()."""
         self.tell(asked(start, end))
         return told(iter(self.process.stdout.readline, ""))
 
@@ -80,9 +80,9 @@ class Checks:
                                                       format="json", **parameters)))
 
     def compare(self, name: object, program, seconds: float, locks: dict = LOCKS, least_known: float = 0.9) -> None:
-        """LOCKS: of the program. LEAST_KNOWN: the share of time in which the owner is."""
-        time.sleep(0.5) # the threads are at it
-        self.profile(program, 0.2) # has the programs loaded, and the process known
+        """LOCKS: of the program. LEAST_KNOWN: the share of time with a known owner."""
+        time.sleep(0.5) # the threads have begun
+        self.profile(program, 0.2) # loads the programs, and makes the process known
         profile = self.profile(program, seconds)
         since = time.time() - time.monotonic()
         truth = program.waited(profile.start - since, profile.end - since)
@@ -147,12 +147,12 @@ class Locks(Checks, WithEvent):
             lines = [line.split() for line in program.lines()]
             self.assertEqual(block.types, ["contentions/count", "delay/nanoseconds"])
             self.assertLessEqual({"[monitor]", "[lock]", "[notify]", "[condition]"}, set(block.values))
-            # Each await() is one wait, shorter than the interval: a sample stands for more than one.
+            # Each await() is one wait, shorter than the interval: a sample stands for several.
             length, waits = (sum(int(line[i]) for line in lines if line[0] == "Condition") for i in (3, 4))
             count, value = block.values["[condition]"]
             print(f"[condition] {value / count / 1e6:.3f} ms each, {length / waits / 1e6:.3f} by the program", end=" ")
-            # As long as the program measured, or shorter where a thread was woken in vain. On a busy machine it is longer by
-            # what the thread waited for a processor before it looked at its clock. Samples alone would be of 10 ms or more each.
+            # Equal to the program's measurement, or shorter if a thread was woken in vain. On a busy machine the program's is longer, as a
+            # thread waits for a processor before it reads its clock. Plain samples would count 10 ms or more each.
             self.assertLess(value / count, 1.25 * length / waits)
             self.assertGreater(value / count, 0.4 * length / waits)
             mutex = fetch("mutex", seconds=1)

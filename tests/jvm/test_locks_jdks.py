@@ -14,7 +14,7 @@ COLLECTORS = {8: (*PLAIN, "ConcMarkSweep"), 11: (*PLAIN, "Z"), 17: (*PLAIN, "Z",
               26: (*PLAIN, "Z"), 27: (*PLAIN, "Z", "Shenandoah"), 28: (*PLAIN, "Z", "Shenandoah")}
 WIDE = ("-XX:-UseCompressedOops",), ("-XX:-UseCompressedOops", "-XX:-UseCompressedClassPointers")
 COMPACT = (("-XX:+UseCompactObjectHeaders",), ("-XX:+UseCompactObjectHeaders", "-XX:+UseZGC"), ("-XX:+UseCompactObjectHeaders", "-XX:+UseShenandoahGC"))
-# From 27 on, compact headers are what a JVM has unless it is told otherwise, and the class word has no third form.
+# From 27 on a JVM has compact headers by default, and the class word has no third form.
 NOT_COMPACT = tuple(("-XX:-UseCompactObjectHeaders", option) for option in ("-XX:+UseG1GC", "-XX:-UseCompressedOops", "-XX:+UseZGC"))
 LATEST = (*WIDE[:1], *NOT_COMPACT, ("-XX:+UseEpsilonGC",), ("-XX:+UseShenandoahGC", "-XX:ShenandoahGCMode=generational"))
 OTHERS = {8: WIDE, 11: WIDE, 17: WIDE, 21: (*WIDE, ("-XX:+UseZGC", "-XX:+ZGenerational"), ("-XX:LockingMode=2",)), 25: (*WIDE[:1], *COMPACT), 26: (*WIDE[:1], *COMPACT[:2]),

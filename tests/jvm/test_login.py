@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Browsers that log in: flamed --login, the cookie, what it may, whose it is, and how it ends."""
+"""Logins of browsers: flamed --login, the cookie, its rights, its user, and its end."""
 import hashlib
 import json
 import os
@@ -33,7 +33,7 @@ class Login(unittest.TestCase):
         cls.addClassCleanup(cls.daemon.stop)
         cls.tcp = f"http://localhost:{cls.daemon.port}"
         alice = subprocess.Popen(["setpriv", f"--reuid={ALICE}", f"--regid={ALICE}", "--clear-groups", *proc.ENDS_WITH_US, "sleep", "1000"])
-        cls.addClassCleanup(alice.wait) # she has a process that a profile can be of
+        cls.addClassCleanup(alice.wait) # she needs a process that can be profiled
         cls.addClassCleanup(alice.kill)
         proc.wait_until(lambda: caller.ask(cls.tcp + "/profile?seconds=0.1", uid=ALICE).status == 200, 20, "her process is known")
 
@@ -66,7 +66,7 @@ class Login(unittest.TestCase):
             self.assertEqual(self.who(ALICE, other)["known_by"], "kernel", other)
 
     def test_one_logs_in_again(self):
-        """With a cookie that is good still, or one that is not: the browser's user counts, not whose the cookie is."""
+        """With a valid or an invalid cookie, the browser's user counts, not the cookie's."""
         first = caller.log_in(self.daemon, ALICE)
         for old in (first, first[:-1] + "g"):
             reply = caller.ask(caller.login_address(self.daemon), uid=ALICE, headers=(old, SAME))
@@ -76,7 +76,7 @@ class Login(unittest.TestCase):
             self.assertEqual(self.who(0, cookie)["known_by"], "kernel", "not root's browser")
 
     def test_a_token_beside_it_changes_nothing(self):
-        """A browser sends a password that it remembers by itself: the session is the browser's user's all the same, and ends."""
+        """A browser sends a remembered password by itself: the session still belongs to the browser's user, and ends."""
         token = "flamed_" + "5" * 64
         shown = f"Authorization: Bearer {token}"
         self.write(f"access:\n  - {{name: some, token_sha256: {hashlib.sha256(token.encode()).hexdigest()}, role: view}}\n")
@@ -94,7 +94,7 @@ class Login(unittest.TestCase):
         proc.wait_until(lambda: self.who(ALICE, shown)["known_by"] == "kernel", 10, "there are no tokens", 0.1)
 
     def test_what_is_stolen_is_good_for_nobody_else(self):
-        """A browser sends the cookies of localhost to each port there, also to a program of another user."""
+        """A browser sends the cookies of localhost to each port there, so also to a program of another user."""
         cookie = caller.log_in(self.daemon, ALICE)
         for uid in (BOB, 65534):
             self.assertNotEqual(self.who(uid, cookie)["known_by"], "cookie", uid)
@@ -142,7 +142,7 @@ class Login(unittest.TestCase):
         self.assertEqual(self.who(ALICE, narrow)["role"], "manage", "who may more now has lost nothing")
 
     def test_there_are_not_many(self):
-        """The oldest of a user ends."""
+        """The oldest session of a user ends."""
         cookies = [caller.log_in(self.daemon, ALICE) for _ in range(9)]
         self.assertEqual([self.who(ALICE, c)["known_by"] for c in cookies], ["kernel"] + ["cookie"] * 8)
         addresses = [caller.login_address(self.daemon) for _ in range(5)]
@@ -165,7 +165,7 @@ class Login(unittest.TestCase):
         self.assertIn("--login", reply.json()["remedy"])
 
     def test_where_the_address_leads(self):
-        """This machine's own, where there is one, and https where flamed speaks TLS."""
+        """Uses this machine's own address, if there is one, and https if flamed uses TLS."""
         here = os.uname().nodename
         for listens, begin in ((("127.0.0.1:1",), "http://localhost:1/login?"), (("https://127.0.0.1:2",), "https://localhost:2/login?"),
                                (("https://[::1]:3",), "https://localhost:3/login?"), (("0.0.0.0:4",), f"https://{here}:4/login?"),
@@ -176,7 +176,7 @@ class Login(unittest.TestCase):
             self.assertEqual((result.returncode, result.stdout[:len(begin)]), (0, begin), result.stderr)
 
     def test_localhost_is_nobody_else_s(self):
-        """Browsers and programs that say localhost may take IPv6 first: no other user can wait there for tickets and tokens."""
+        """Browsers and programs may try IPv6 first for localhost: no other user can listen there for tickets and tokens."""
         try:
             with socket.socket(socket.AF_INET6) as s:
                 s.bind(("::1", 0))
@@ -280,7 +280,7 @@ class AuditLog(unittest.TestCase):
                 os.chmod(path + end, mode)
                 os.chown(path + end, uid, 0)
         os.chmod(folder, 0o777)
-        with Daemon("--audit-log", path + ".new") as daemon: # each of the others in its place, as a signal has it opened again
+        with Daemon("--audit-log", path + ".new") as daemon: # each replaces the file, and a signal makes flamed reopen it
             for end in (".link", ".fifo", ".theirs", ".open", ".open2"):
                 os.rename(path + end, path + ".new")
                 before = daemon.log().count("the audit is written to the log only")
