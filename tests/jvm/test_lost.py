@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a profile says is lost: of its own samples, and nothing of what others sample."""
+"""The losses that a profile reports: those of its own samples, and none of others' samples."""
 import contextlib
 import json
 import os
@@ -14,13 +14,14 @@ from harness import caller, native, paths, proc
 from harness.daemon import Daemon
 
 ALICE, BOB = 1001, 1002
-FAST = 9999 # so many samples of a deep stack a second take more than a quarter of a processor
+FAST = 9999 # at this rate, samples of a deep stack take more than a quarter of a processor
 LEAST = 50
 
-# What fills the ring, by each program that writes into it but that of safepoints (test_moments.py), which goes by a JVM's probes.
+# Programs that fill the ring: one for each BPF program that writes into it. test_moments.py has that of safepoints, which depends on a
+# JVM's probes.
 EVENTS = ({"event": "cpu", "hz": FAST}, {"event": "offcpu", "interval": "100us"}, {"event": "malloc", "interval": 1, "force": 1},
           {"event": "nativelive", "interval": 1, "force": 1})
-BUSY = "import time\nwhile True:\n    for _ in range(50): bytearray(600)\n    time.sleep(0.0001)" # so large that Python asks malloc
+BUSY = "import time\nwhile True:\n    for _ in range(50): bytearray(600)\n    time.sleep(0.0001)" # large enough that Python calls malloc
 
 
 class Lost(unittest.TestCase):
@@ -33,7 +34,7 @@ class Lost(unittest.TestCase):
         cpus = sorted(os.sched_getaffinity(0))
         if len(cpus) < 2:
             raise unittest.SkipTest("needs two processors")
-        # A sample of it takes some 40 us. It runs in front of all else on its processor, so that it has enough of them.
+        # A sample of it takes some 40 us. It runs before all others on its processor, so that it has enough samples.
         hog = ("chrt", "--fifo", "1", "taskset", "-c", str(cpus[-1]))
         deep = native.build("far_below")
         cls.sleeper = cls.start(ALICE, (), "sleep", "1000").pid
@@ -42,7 +43,7 @@ class Lost(unittest.TestCase):
 
     @classmethod
     def start(cls, user: int, wrap: tuple[str, ...], *command: str) -> subprocess.Popen:
-        """A command of USER's, stopped."""
+        """Starts a command of USER's, and stops it."""
         process = subprocess.Popen([*proc.ENDS_WITH_US, *wrap, "setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups", *command],
                                    stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
         cls.addClassCleanup(process.wait)
@@ -62,7 +63,7 @@ class Lost(unittest.TestCase):
                 os.kill(pid, signal.SIGSTOP)
 
     def quality(self, user: int, **parameters) -> tuple[int, list[str]]:
-        """Samples that the profile of USER's capture says are lost, and its warnings."""
+        """Returns the lost samples that the profile of USER's capture reports, and its warnings."""
         query = urllib.parse.urlencode({"format": "json", **parameters})
         reply = caller.ask(f"http://127.0.0.1:{self.daemon.port}/profile?{query}", uid=user)
         self.assertEqual(reply.status, 200, reply)
@@ -70,7 +71,7 @@ class Lost(unittest.TestCase):
         return profile["quality"]["lost"], profile["warnings"]
 
     def beside(self, loser: dict, other: dict) -> tuple[tuple[int, list[str]], tuple[int, list[str]]]:
-        """Both at once, the other one inside: what each lost."""
+        """Runs both at once, the other capture within the first. Returns the losses of each."""
         lost: list = []
         thread = threading.Thread(target=lambda: lost.append(self.quality(seconds=3, hz=FAST, **loser)))
         with self.running(loser["pid"], self.spinner):
@@ -88,30 +89,30 @@ class Lost(unittest.TestCase):
         self.assertFalse([w for w in told if "lost" in w or "not taken" in w], told)
 
     def test_root_profiles_bob(self):
-        """Alice's own process sleeps: she learns nothing of what root's capture loses."""
+        """Alice's own process sleeps: her capture does not learn of the losses of root's."""
         self.check({"user": 0, "pid": self.bobs}, {"user": ALICE, "pid": self.sleeper})
 
     def test_alice_loses(self):
-        """Root's profile of another process, at another rate, is good, and says so."""
+        """Root's profile of another process, at another rate, is complete, and reports no loss."""
         self.check({"user": ALICE, "pid": self.alices}, {"user": 0, "pid": self.spinner, "hz": 19})
 
     def test_the_same_set(self):
-        """Captures that share a set of events tell each its own processes' losses."""
+        """Captures that share a set of events each report the losses of their own processes."""
         self.check({"user": 0, "pid": self.bobs}, {"user": ALICE, "pid": self.sleeper, "hz": FAST})
 
     def test_all_that_one_sees(self):
-        """Who sees every process learns of every loss; who sees a part, of that part's."""
+        """A viewer of all processes learns of every loss, others of the losses of their part."""
         for user in (0, ALICE):
             with self.subTest(user=user), self.running(self.alices):
                 self.assertGreater(self.quality(user, seconds=1, hz=FAST)[0], LEAST)
 
     def test_a_full_ring(self):
-        """Each program counts what finds no room, for the process that it is of: captures of another one are not told."""
+        """Each program counts samples without room for their process: captures of another process do not report them."""
         busy = self.start(BOB, (), "python3", "-c", BUSY).pid
         flamed = self.daemon.processes()["flamed"]
         with self.running(busy):
             begun = [(event["event"], *(self.daemon.capture(pid=pid, **event) for pid in (busy, self.sleeper))) for event in EVENTS]
-            time.sleep(1) # the probes are in
+            time.sleep(1) # the probes are installed
             for pid in flamed:
                 os.kill(pid, signal.SIGSTOP)
             try:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Memory asked of malloc (event=nativemem&source=malloc): the bytes that the program asked for, by whom, and no probe left."""
+"""Memory requested from malloc (event=nativemem&source=malloc): the bytes that the program requested, with the callers, and no probe is
+left."""
 import glob
 import os
 import shutil
@@ -10,11 +11,11 @@ from harness import bundle, jvm, mallocs, native, paths, proc
 from harness.profile import Profile
 from test_calls import await_no_probes, probes, value
 
-# What each caller in mallocs.c asks for at once.
+# Bytes that each caller in mallocs.c requests at once.
 ASKED = {"by_malloc": 1000, "by_calloc": 300, "by_realloc": 200, "by_growing": 5000, "by_posix_memalign": 700}
 CALLS = 1000
 JNI = "libjnimalloc.so"
-# In musl these ask another of its functions, which is the one with a probe; the walk ends there.
+# In musl these call another function of musl, which has the probe; the walk ends there.
 MUSL_CALLERS = {"by_calloc": "calloc", "by_posix_memalign": "posix_memalign"}
 
 
@@ -25,7 +26,7 @@ class JavaProgram(jvm.Obedient):
 
 
 class Contained(bundle.Asked):
-    """The same in a container of this KIND, as bundle.Container has them."""
+    """The same in a container of this KIND, as in bundle.Container."""
 
     def __init__(self, version: int, folder: str, **kind):
         super().__init__(paths.jdk(version), folder, "-Xmx64m", "-cp", "/classes", "Mallocs", "/classes/" + JNI, **kind)
@@ -53,7 +54,7 @@ class Malloc(mallocs.WithMallocs):
         shutil.copy(native.build("jnimalloc", "-shared", "-fPIC"), os.path.join(cls.classes.folder, JNI))
 
     def check_asked(self, program: native.Obedient, library: str, left_out: tuple[str, ...] = ()) -> None:
-        """Each byte of each caller but for those of LEFT_OUT, which the answer names."""
+        """Checks each byte of each caller, except those of LEFT_OUT, which the answer names."""
         program.do("all 10")
         self.prepare(program.pid)
 
@@ -75,7 +76,7 @@ class Malloc(mallocs.WithMallocs):
         self.assertFalse([name for name in left_out if name not in warnings[0]], warnings)
 
     def check_program(self, wrap: tuple[str, ...], library: str, left_out: tuple[str, ...] = ()) -> None:
-        """Each byte; and by chance, of what is thinned."""
+        """Checks each byte; and by chance, if samples are thinned."""
         with native.Obedient("mallocs", "-pthread", wrap=wrap) as program:
             self.check_asked(program, library, left_out)
             capture = self.daemon.capture(pid=program.pid, event="nativemem", source="malloc", interval="400k")
@@ -83,7 +84,7 @@ class Malloc(mallocs.WithMallocs):
             profile = capture.stop()
             found, truth = value(profile, "by_large"), 4000 * 100000
             print(f"thinned: {found} of {truth}", end=" ")
-            # Its deviation is sqrt(truth * (interval - size)) = 1.1e7; this is seven of them.
+            # The deviation is sqrt(truth * (interval - size)) = 1.1e7; this is seven times that.
             self.assertAlmostEqual(found + profile.quality["lost"] * 409600, truth, delta=8e7, msg=profile.describe())
             await_no_probes(program.pid)
 
@@ -91,7 +92,7 @@ class Malloc(mallocs.WithMallocs):
         self.check_program((), "libc.so.6")
 
     def test_what_is_aligned_anyway(self):
-        """glibc's functions that align call malloc then: that counts once."""
+        """glibc's functions that align call malloc in that case: a request counts once."""
         with native.Obedient("mallocs", "-pthread") as program:
             program.do("align 10")
             self.prepare(program.pid)
@@ -105,7 +106,7 @@ class Malloc(mallocs.WithMallocs):
             self.assertEqual(value(profile, "by_aligned"), 1000 * (500 + 512), profile.describe())
 
     def test_in_pieces(self):
-        """A library that is mapped in several pieces has one probe at each function."""
+        """A library mapped in several pieces has one probe per function."""
         with native.Obedient("mallocs", "-pthread") as program:
             program.do("split 1")
             pieces = [line for line in proc.read(f"/proc/{program.pid}/maps").splitlines() if "libc.so.6" in line and "x" in line.split()[1]]
@@ -114,7 +115,7 @@ class Malloc(mallocs.WithMallocs):
             await_no_probes(program.pid)
 
     def test_writable_code(self):
-        """The kernel puts no probe where the process can write to the code, and does not say so: flamed does."""
+        """The kernel puts no probe where the process can write to the code, without an error. flamed reports it."""
         with native.Obedient("mallocs", "-pthread") as program:
             program.do("write 1")
             for event in ("malloc", "libc.so.6:malloc"):
@@ -123,7 +124,7 @@ class Malloc(mallocs.WithMallocs):
                 self.assertEqual(probes(program.pid, "libc.so.6"), 0)
 
     def test_patched_code(self):
-        """The kernel would run the file's instruction there, in the middle of another: the program would crash."""
+        """The kernel would execute the file's instruction there, in the middle of another one: the program would crash."""
         with native.Obedient("mallocs", "-pthread") as program:
             program.do("patch 1")
             patched = probes(program.pid, "libc.so.6")
@@ -138,11 +139,11 @@ class Malloc(mallocs.WithMallocs):
         self.check_program(("env", "LD_PRELOAD=" + library("libjemalloc.so.2")), "libjemalloc.so.2")
 
     def test_tcmalloc(self):
-        """Two of its functions begin with an instruction that no probe is put at: the answer says so."""
+        """Two of its functions begin with an instruction that allows no probe: the answer names them."""
         self.check_program(("env", "LD_PRELOAD=" + library("libtcmalloc_minimal.so.4")), "libtcmalloc_minimal.so.4", ("posix_memalign", "aligned_alloc"))
 
     def test_musl(self):
-        """It has no table to walk through it, either."""
+        """It also has no table for walking through it."""
         with mallocs.musl_program() as program:
             self.check_asked(program, "libc.so")
             await_no_probes(program.pid)
@@ -158,11 +159,11 @@ class Malloc(mallocs.WithMallocs):
             self.prepare(program.pid)
             program.do("storm 1")
             forced, other = (self.daemon.capture(pid=program.pid, event="malloc", interval="64m", **words) for words in ({"force": 1}, {}))
-            time.sleep(2.5) # until then one that is not forced is refused
+            time.sleep(2.5) # until then a capture without force is refused
             self.assertGreater(probes(program.pid, "libc.so.6"), 1)
             forced.stop()
             await_no_probes(program.pid)
-            time.sleep(1) # it is told why at the next look
+            time.sleep(1) # the reason comes with the next look
             self.assertTrue([w for w in other.stop().warnings if "times a second" in w])
 
     def check_jvm(self, program) -> None:
@@ -174,7 +175,7 @@ class Malloc(mallocs.WithMallocs):
             return capture.stop()
 
         profile = self.unlost(take)
-        # What the VM itself asks for on the way there, as for the classes of a first call, has other callers.
+        # The VM's own requests on the way, such as for the classes of a first call, have other callers.
         found = {site: sum(s.value for s in profile.stacks if f"Mallocs.{site}" in s.names and "os::malloc" in s.names[-2])
                  for site in ("small", "large")}
         found["ask"] = value(profile, "Mallocs.ask", "Java_Mallocs_ask")
@@ -186,7 +187,7 @@ class Malloc(mallocs.WithMallocs):
         await_no_probes(program.pid)
 
     def test_beside_another(self):
-        """Calls from before a capture began do not count towards its limit, though another capture has counted them."""
+        """Calls before a capture began do not count towards its limit, even if another capture counted them."""
         with native.Obedient("mallocs", "-pthread") as program:
             program.do("all 10")
             self.prepare(program.pid)
@@ -208,7 +209,7 @@ class Malloc(mallocs.WithMallocs):
                 self.check_jvm(program)
 
     def test_in_a_container(self):
-        """As Docker makes them: its filter of system calls, its devices, an overlay as its root."""
+        """Like a container of Docker: with its filter of system calls, its devices, and an overlay as root."""
         with Contained(17, self.classes.folder, docker=True, overlay=True, user_namespace=False) as program:
             self.check_jvm(program)
 

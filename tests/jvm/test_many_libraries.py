@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""JVMs that load hundreds and thousands of libraries: their stacks are as whole as without, and what finds no room is told."""
+"""JVMs that load hundreds and thousands of libraries: their stacks are as complete as without, and libraries without room are reported."""
 import os
 import shutil
 import tempfile
@@ -9,8 +9,8 @@ from harness import native, paths
 from harness.daemon import Daemon
 from harness.jvm import Jvm, WithClasses, side_by_side
 
-MANY = 700 # more than a description holds in one piece
-TOO_MANY = 4700 # more than flamed keeps of a process
+MANY = 700 # more than one description holds
+TOO_MANY = 4700 # more than flamed keeps per process
 LEFT_OUT = "executable mappings more than the"
 
 
@@ -36,7 +36,7 @@ class ManyLibraries(WithClasses):
         return jvm
 
     def check(self, profile) -> None:
-        """Java code and native leaves are whole from main on, and named."""
+        """Checks that Java code and native leaves are whole from main on, and named."""
         def whole(stack) -> bool:
             return not stack.truncated and "Libraries.main" in stack.names
 
@@ -47,7 +47,7 @@ class ManyLibraries(WithClasses):
         self.assertGreaterEqual(profile.share(native_leaf, lambda s: "Libraries.pack" in s.names and whole(s)), 0.98, profile.describe())
 
     def test_as_without(self):
-        """With hundreds of libraries all is as with none, and nobody warns."""
+        """With hundreds of libraries the result is the same as with none, and there is no warning."""
         def check(version: int) -> None:
             for name in "none", "many":
                 with self.subTest(libraries=name, jdk=version):
@@ -59,8 +59,8 @@ class ManyLibraries(WithClasses):
         side_by_side(self, check)
 
     def test_beyond_the_bound(self):
-        """Beyond what is kept, that is told. libjvm and libc are there at once. What samples have met is there in the next capture, though
-        the JVM had mapped it first, and so above everything else."""
+        """Beyond the limit, the loss is reported. libjvm and libc are known at once. Libraries that samples met are known in the next
+        capture, though the JVM mapped them first, and so above all others."""
         jvm = self.start(25, "too many")
         first = self.daemon.profile(pid=jvm.pid, seconds=3, hz=999)
         self.assertEqual(len([w for w in first.warnings if LEFT_OUT in w and str(jvm.pid) in w]), 1, first.warnings)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A program of a language model asks flamed by the Model Context Protocol: every tool, as every kind of user; a fault is found."""
+"""A client for a language model uses flamed by the Model Context Protocol: every tool, as every kind of user; and it finds a fault."""
 import contextlib
 import json
 import os
@@ -20,7 +20,7 @@ TOOLS = ["list_services", "signals", "summary", "changes", "top", "tree", "diff"
 
 
 def node_modules() -> str:
-    """The protocol's own clients, installed once; skips the calling test where that is not possible."""
+    """Installs the protocol's own clients, once. Skips the calling test if that is not possible."""
     paths.need("node")
     paths.need("npm")
     folder = os.path.join(paths.TREE, "tests", ".cache", "mcp")
@@ -35,7 +35,7 @@ def node_modules() -> str:
 
 
 class Model:
-    """A client of revision 2026-07-28. OPTIONS: as of a caller.Request."""
+    """A client of revision 2026-07-28. OPTIONS: as in caller.Request."""
 
     def __init__(self, daemon: Daemon, uid: int = 0, **options):
         self.url, self.uid, self.options = f"http://127.0.0.1:{daemon.port}/mcp", uid, options
@@ -54,7 +54,7 @@ class Model:
         return [tool["name"] for tool in self.send("tools/list").json()["result"]["tools"]]
 
     def call(self, tool: str, **arguments) -> dict:
-        """The result of a tool. It is asked again while the kernel, on a busy machine, still checks programs."""
+        """Returns the result of a tool. Repeats the call while the kernel of a busy machine still checks programs."""
         results: list[dict] = []
 
         def is_final() -> bool:
@@ -64,7 +64,7 @@ class Model:
         return results[-1]
 
     def once(self, tool: str, **arguments) -> dict:
-        """The result of a tool, which has to have one."""
+        """Returns the result of a tool. Fails without one."""
         reply = self.send("tools/call", tool, arguments=arguments)
         if reply.status != 200 or "result" not in reply.json():
             raise AssertionError(f"{tool}({arguments}): {reply}")
@@ -74,7 +74,7 @@ class Model:
         return result
 
     def text(self, tool: str, **arguments) -> str:
-        """The text of a result that is none of an error."""
+        """Returns the text of a result that is no error."""
         result = self.call(tool, **arguments)
         if result["isError"]:
             raise AssertionError(f"{tool}({arguments}): {result}")
@@ -113,7 +113,7 @@ class Mcp(jvm.WithClasses):
         self.assertIn("mcp: yes", reply.json()["remedy"])
 
     def test_a_model_finds_a_convoy(self):
-        """As a language model would: what is wrong, where, and since when; each step takes what the one before said."""
+        """Acts like a language model: what is wrong, where, and since when. Each step uses the result of the one before."""
         sick, model = self.start("convoy"), Model(self.serve("--mcp", "yes"))
         found = model.send("server/discover").json()["result"]
         self.assertEqual((found["supportedVersions"][0], "tools" in found["capabilities"]), (VERSION, True))
@@ -188,7 +188,7 @@ class Mcp(jvm.WithClasses):
         self.assertEqual({line["subject"] for line in audit}, {"token reader", "token taker", f"user {OWNER}"})
 
     def test_the_protocol_s_own_clients(self):
-        """They check each reply by the schema of its revision."""
+        """They check each reply against the schema of its revision."""
         modules, daemon, sick = node_modules(), self.serve("--mcp", "yes"), self.start("convoy")
         proc.wait_until(lambda: daemon.get("/profile", pid=sick.pid, **{"from": "-1m", "event": "lock", "format": "flat"}).status == 200,
                         60, "there is something recorded", 0.5)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""names=merged: two starts of a program, in which all that is generated has other numbers, differ in no name."""
+"""names=merged: two starts of a program have the same names, though all generated code has other numbers."""
 from harness import jvm, paths, proc
 from harness.daemon import Daemon
 
@@ -18,7 +18,7 @@ class Merged(jvm.WithClasses):
             return self.daemon.get("/profile", pid=target.pid, seconds=1.5, hz=499, format="json", timeout=30).headers["X-Flamed-Capture"]
 
     def names(self, capture: str, share: float = 0.05, **names) -> set[str]:
-        """Of Java frames that SHARE of the samples has, or more."""
+        """Returns the names of Java frames with at least SHARE of the samples."""
         document = self.daemon.get(f"/api/v1/captures/{capture}/profile", format="json", **names).json()
         counts: dict[int, int] = {}
         for stack in document["stacks"]:
@@ -38,7 +38,7 @@ class Merged(jvm.WithClasses):
                 self.assertLessEqual(merged[1], rare[0])
                 for wanted in ("Generated.mixed", "jdk.proxy.$Proxy.step", "Generated.lambda$main", "Generated$$Lambda.applyAsLong"):
                     self.assertIn(wanted, merged[0])
-                # And so in what compares them.
+                # Comparisons use the same names.
                 answer = self.daemon.get("/api/v1/diff", a=first, b=second, names="merged", format="collapsed")
                 self.assertEqual(answer.status, 200, answer)
                 self.assertNotRegex(answer.text, r"\$Proxy\d|lambda\$main\$\d")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""names=merged: two starts of a Spring Boot service, from its first instruction on and under load, differ in no frame by its name alone."""
+"""names=merged: two starts of a Spring Boot service, from its first instruction on and under load, differ in no frame only by its name."""
 import json
 import os
 import re
@@ -18,14 +18,14 @@ from harness.daemon import Daemon, free_port
 sys.path.append(os.path.join(paths.TREE, "tests/bench"))
 import services # pylint: disable=wrong-import-position
 
-SECONDS, SECONDS_MAX = 15, 120 # at least, and until it has given some answers, which all go through one proxy
+SECONDS, SECONDS_MAX = 15, 120 # at least, and until it has given some answers, which all pass one proxy
 ANSWERS = 300
-# Of code that is generated while a program runs.
+# Code generated at run time.
 MADE = re.compile(r"\$\$|\$Proxy|LambdaForm|Accessor|Species|Invoker")
 
 
 def written(java: str, class_path: str) -> set[str]:
-    """The classes that somebody compiled: of the JDK and of the class path."""
+    """Returns the classes in files: of the JDK and of the class path."""
     listed = subprocess.run([os.path.join(os.path.dirname(java), "jimage"), "list", os.path.join(os.path.dirname(java), "../lib/modules")],
                             capture_output=True, text=True, check=True).stdout
     found = {line.strip().removesuffix(".class").replace("/", ".") for line in listed.splitlines() if line.endswith(".class")}
@@ -48,7 +48,7 @@ class Spring(unittest.TestCase):
         self.addCleanup(self.daemon.stop)
 
     def capture(self, *options: str) -> str:
-        """The id of a capture of a whole start, and of what it answers then."""
+        """Captures a whole start and some answers after it. Returns the capture's id."""
         port, answered, over = free_port(), [], threading.Event()
 
         def ask():
@@ -82,7 +82,7 @@ class Spring(unittest.TestCase):
         return {f["name"] for f in document["frames"] if f["kind"] in ("c1", "c2", "inlined", "interpreted")}
 
     def twins(self, first: set[str], second: set[str]) -> list[tuple[str, str]]:
-        """Names of one alone that the other has with other numbers, where no class file says that both are there."""
+        """Returns names of only one profile if the other has the same name with other numbers. Names that class files contain do not count."""
         def bare(name: str) -> str:
             return re.sub(r"0x[0-9a-f]+|\d+", "", name)
         others = {bare(name): name for name in second - first if name.rpartition(".")[0] not in self.compiled}
@@ -92,7 +92,7 @@ class Spring(unittest.TestCase):
     def test_two_starts(self):
         self.compiled = written(self.java, self.class_path)
         self.assertLessEqual({"java.lang.Thread", "org.springframework.boot.SpringApplication", "SpringService"}, self.compiled)
-        # Made lazily, its proxies come in another order. The one that all answers go through has another number for certain.
+        # If proxies are made lazily, they come in another order. The proxy that all answers pass then always has another number.
         first, second = self.capture(), self.capture("-Dspring.main.lazy-initialization=true", "-Dproxies=5")
         plain = [self.names(capture) for capture in (first, second)]
         merged = [self.names(capture, names="merged") for capture in (first, second)]

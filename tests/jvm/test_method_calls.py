@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""calls= and over= of event=wall: how many calls of methods there were and how long they took, against the program's own clock."""
+"""calls= and over= of event=wall: the number of calls of methods and their durations, compared with the program's own clock."""
 import gzip
 import math
 import os
@@ -14,8 +14,8 @@ from test_offcpu import stolen
 
 SECONDS = float(os.environ.get("FLAMED_CALLS_SECONDS", 15))
 METHODS = ("brief", "sleeps", "longs", "spins", "mixes")
-COUNTED = METHODS[1:] # all of their calls last over three intervals
-SLEEPING = ("sleeps", "longs") # that alone: waits are exact
+COUNTED = METHODS[1:] # all of their calls last longer than three intervals
+SLEEPING = ("sleeps", "longs") # these only sleep: waits are exact
 
 
 def rank(lengths: list[float], share: float) -> float:
@@ -32,7 +32,7 @@ class MethodCalls(WithEvent):
         cls.program = jvm.Jvm(paths.jdk(25), "-Xmx64m", "-cp", cls.classes.folder, "KnownCalls", stdin=subprocess.PIPE)
         cls.addClassCleanup(cls.program.__exit__, None, None, None)
         cls.program.__enter__()
-        cls.daemon.get("/profile", pid=cls.program.pid, seconds=0.5, event="wall", format="json") # has all loaded
+        cls.daemon.get("/profile", pid=cls.program.pid, seconds=0.5, event="wall", format="json") # loads all programs
         stolen_before = stolen()
         cls.answer = cls.daemon.get("/profile", pid=cls.program.pid, seconds=SECONDS, calls=r"^KnownCalls\.(" + "|".join(METHODS) + ")$",
                                     format="json")
@@ -42,13 +42,13 @@ class MethodCalls(WithEvent):
         cls.stored = f"/api/v1/captures/{cls.answer.headers['X-Flamed-Capture']}/profile"
         cls.interval = cls.profile.document["meta"]["period"] / 1e9
         start, end, clock = cls.profile.start, cls.profile.end, cls.clock()
-        cls.truth = {name: [c for c in calls if start < c[0] and c[1] < end] for name, calls in clock.items()} # that lie in the capture
+        cls.truth = {name: [c for c in calls if start < c[0] and c[1] < end] for name, calls in clock.items()} # calls within the capture
         cls.cut = {name: sum(c[0] <= t <= c[1] for c in calls for t in (start, end)) for name, calls in clock.items()}
-        cls.total = {name: sum(max(min(c[1], end) - max(c[0], start), 0) for c in calls) for name, calls in clock.items()} # and of others a part
+        cls.total = {name: sum(max(min(c[1], end) - max(c[0], start), 0) for c in calls) for name, calls in clock.items()} # and parts of the others
 
     @classmethod
     def clock(cls) -> dict[str, list[tuple[float, float]]]:
-        """By method, begin and end of each call, up to one that ends after the capture."""
+        """Returns begin and end of each call, by method, up to one that ends after the capture."""
         calls: dict[str, list] = {name: [] for name in METHODS}
         while not all(c and c[-1][1] > cls.profile.end for c in calls.values()):
             time.sleep(0.05)
@@ -76,25 +76,25 @@ class MethodCalls(WithEvent):
             off[name, "total"] = found[name]["total"] / 1e9 - self.total[name]
         print(f"stolen {self.stolen:.2f} s", {f"{name} {key}": round(x * 1e3, 1) if key != "count" else x for (name, key), x in off.items()}, end=" ")
         for (name, key), x in off.items():
-            # Calls within one interval are met by chance, and longer ones sooner.
+            # Calls shorter than an interval are seen by chance, longer ones with more certainty.
             if key in ("p50", "p99"):
                 within = self.interval * (2 if (name, key) == ("brief", "p99") else 1) + (self.stolen if key == "p99" else 0)
                 self.assertLessEqual(abs(x), within, (name, key, found[name]))
         for name in COUNTED:
-            # A call that begins or ends within two intervals of the capture's ends may be on either side. A stack that could not be
-            # read may cut a call, or one after it.
+            # A call that begins or ends within two intervals of the capture's ends may count on either side. An unreadable stack may cut a
+            # call, or one after it.
             edges = [c for c in self.truth[name] if c[0] < self.profile.start + 2 * self.interval or c[1] > self.profile.end - 2 * self.interval]
             cut = max(found[name]["cut"] - self.cut[name], 0)
             self.assertLessEqual(cut, 0.05 * len(self.truth[name]) + 1, found[name])
             self.assertLessEqual(off[name, "count"], len(edges), (name, found[name], len(self.truth[name])))
             self.assertGreaterEqual(off[name, "count"], -len(edges) - cut, (name, found[name], len(self.truth[name])))
-            # A call that runs between two waits comes out half an interval too short, on average. One that is cut is known in part.
+            # A call that runs between two waits comes out half an interval too short, on average. A cut call is known in part.
             each = self.interval * (0.1 if name in SLEEPING else 0.7)
             within = each * len(self.truth[name]) + 2 * self.interval + self.stolen + cut * max(e - b for b, e in self.truth[name])
             self.assertLessEqual(abs(off[name, "total"]), within, (name, found[name], self.total[name]))
 
     def test_over(self):
-        """The graph has the samples of longer calls alone; the table has all."""
+        """The graph has only samples of longer calls; the table has all."""
         whole, longer = self.calls(calls="KnownCalls.sleeps"), self.calls(calls="KnownCalls.sleeps", over="100ms")
         self.assertEqual(whole["methods"], longer["methods"])
         self.assertEqual(longer["over"], 100_000_000)
@@ -118,7 +118,7 @@ class MethodCalls(WithEvent):
         self.assertTrue([w for w in get(format="collapsed").warnings if "count as one" in w])
 
     def test_query(self):
-        """Out of stored captures, and never of what the flight recorder or the history has."""
+        """Calls come from stored captures, and never from the flight recorder or the history."""
         found = self.daemon.get("/api/v1/query", pid=self.program.pid, calls="^KnownCalls.longs$", format="json", **{"from": "-10m"})
         self.assertEqual(found.status, 200, found)
         method, = found.json()["meta"]["calls"]["methods"]
@@ -139,7 +139,7 @@ class MethodCalls(WithEvent):
 
 
 class VirtualCalls(WithEvent):
-    """Samples do not say which virtual thread they are of: its calls are left out, and it is said."""
+    """Samples do not name their virtual thread. Its calls are left out, and a warning says so."""
     event = "wall"
     sources = ("VirtualWaits.java",)
 

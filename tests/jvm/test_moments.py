@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which methods a JVM compiled and which classes it loaded, in captures with event safepoint: as many as its own log has, and the same.
-Which methods it deoptimised, by a function of libjvm."""
+"""Methods that a JVM compiled and classes that it loaded, in captures with event safepoint: the same as in its own log. Also methods that
+it deoptimised, by a function of libjvm."""
 import collections
 import datetime
 import json
@@ -21,10 +21,10 @@ from test_safepoint import of_kind, probes
 COMPILED = re.compile(r"(\S+)::(\S+)(?: @ -?\d+)? \(\d+ bytes\)$")
 LOADED = re.compile(r"^(\S+) source: ")
 UNLOADED = re.compile(r"^unloading class (\S+) 0x")
-NUMBER = re.compile(r"(\$\$Lambda)?(?:\$\d+)?[/+]0x[0-9a-f]+$") # which the JVM appends to hidden classes; profiles have names without it
+NUMBER = re.compile(r"(\$\$Lambda)?(?:\$\d+)?[/+]0x[0-9a-f]+$") # the JVM appends this to hidden classes; profiles have names without it
 KINDS = {"jit": COMPILED, "class_load": LOADED, "class_unload": UNLOADED}
 MANY = 3000 # classes: more than 100 in a second, however busy the machine is
-COLLECTIONS = 1500 # whose records are more than the ring has room for
+COLLECTIONS = 1500 # their records need more room than the ring has
 LOGS = {"jit": "jit+compilation=debug", "class_load": "class+load=info", "class_unload": "class+unload=info"}
 
 
@@ -50,7 +50,7 @@ class Logged(jvm.Jvm):
         return os.path.join(self.folder, kind)
 
     def rest(self) -> None:
-        """It has nothing to compile any more."""
+        """Waits until it has nothing more to compile."""
         proc.wait_until(self.is_idle, 60, "it is idle")
 
     def is_idle(self) -> bool:
@@ -66,7 +66,7 @@ class Logged(jvm.Jvm):
         self.rest()
 
     def logged(self) -> dict[str, list[str]]:
-        """What the JVM says that it did so far."""
+        """Returns the JVM's own log of its work so far."""
         ret = {}
         for kind, pattern in KINDS.items():
             with open(self.path(kind), encoding="utf-8") as f:
@@ -85,7 +85,7 @@ class Moments(WithEvent):
         return self.daemon.capture(pid=program.pid, event="safepoint")
 
     def check_names(self, version: int) -> None:
-        """Counts and names of a capture are those of the log, while no more than 100 a second come."""
+        """Counts and names of a capture equal the log, while there are at most 100 a second."""
         with Logged(version, self.classes.folder) as program:
             running = self.start(program)
             before = program.logged()
@@ -104,7 +104,7 @@ class Moments(WithEvent):
             self.assertFalse([w for w in profile.warnings if "in a second" in w], profile.warnings)
 
     def check_members(self, profile: Profile) -> None:
-        """Who did it, by what, and for how long."""
+        """Checks the thread, the compiler and the duration."""
         compiled = of_kind(profile, "jit")
         self.assertEqual({m["compiler"] for m in compiled}, {"C1", "C2"}, compiled)
         for moment in compiled:
@@ -120,7 +120,7 @@ class Moments(WithEvent):
         jvm.side_by_side(self, self.check_names)
 
     def check_often(self, version: int) -> None:
-        """More than 100 classes a second: their probes go, and the profile says so. All others stay."""
+        """More than 100 classes a second: their probes are removed, and the profile says so. All others stay."""
         with Logged(version, self.classes.folder) as program:
             running = self.start(program)
             there = probes(program.pid)
@@ -133,7 +133,7 @@ class Moments(WithEvent):
             loads = [m for m in of_kind(profile, "class_load") if m["name"].startswith("LoadBody")]
             print(f"{version}: {len(loads)} of {MANY} loads, {left} of {there} probes left; {[w for w in profile.warnings if 'in a second' in w]}")
             self.assertGreaterEqual(len(loads), 80)
-            self.assertLess(len(loads), MANY / 2) # on a busy machine it takes some seconds until there are 100 in one
+            self.assertLess(len(loads), MANY / 2) # on a busy machine it takes some seconds until one second has 100 of them
             self.assertEqual(of_kind(profile, "class_unload"), [])
             said = [w for w in profile.warnings if "more than 100 classes in a second" in w]
             self.assertEqual(len(said), 1, profile.warnings)
@@ -146,9 +146,10 @@ class Moments(WithEvent):
         jvm.side_by_side(self, self.check_often)
 
     def test_often_while_nobody_reads(self):
-        """The ring is full as there are too many classes, so that nobody is told. The next ones tell it. Only who has that JVM lost them."""
+        """There are too many classes and the ring is full, so that report is lost. The next classes report it again. Only captures of that
+        JVM have the losses."""
         with Logged(17, self.classes.folder, "-XX:+UseSerialGC") as program, \
-                Logged(17, self.classes.folder, "-XX:+UseSerialGC", "-Xint") as quiet: # which has nothing of its own to lose
+                Logged(17, self.classes.folder, "-XX:+UseSerialGC", "-Xint") as quiet: # this JVM has nothing of its own to lose
             running, other = self.start(program), self.start(quiet)
             flamed = self.daemon.processes()["flamed"]
             for pid in flamed:
@@ -171,7 +172,7 @@ class Moments(WithEvent):
             self.assertTrue([w for w in profile.warnings if "more than 100 classes in a second" in w], profile.warnings)
 
     def test_hostile_names(self):
-        """Names come out of the JVM's memory, and may be anything that HotSpot takes."""
+        """Names come from the JVM's memory, and may be anything that HotSpot accepts."""
         names = {"<img/src=x>\"'&": "<img.src=x>\"'&", "\u202eback": "\ufffdback", "L" + "x" * 300: "L" + "x" * 255 + "..."}
         with Logged(17, self.classes.folder) as program:
             running = self.start(program)
@@ -186,11 +187,11 @@ class Moments(WithEvent):
                 self.assertIn("img.src=x", page)
                 self.assertNotIn("<img.src", page)
 
-    # uncommon_trap(JavaThread*, int, int), of JDK 11 and later: as safepoints.md has it
+    # uncommon_trap(JavaThread*, int, int), of JDK 11 and later: as in safepoints.md
     TRAP = "libjvm.so:_ZN14Deoptimization13uncommon_trapEP10JavaThreadii"
 
     def recorded(self, home: str, pid: int, since: str) -> list[str]:
-        """What JFR in the JVM itself has of deoptimisations since then, an ISO time."""
+        """Returns the deoptimisations since then, an ISO time, that JFR in the JVM itself recorded."""
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "d.jfr")
             subprocess.run([home + "/bin/jcmd", str(pid), "JFR.dump", f"filename={path}"], check=True, stdout=subprocess.DEVNULL)

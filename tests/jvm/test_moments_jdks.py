@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compilations and classes of JDK 11, 21 and 26 to 28 in containers: as many as the JVM counts itself, with the names that are known."""
+"""Compilations and classes of JDK 11, 21 and 26 to 28 in containers: as many as the JVM counts itself, with the known names."""
 import time
 import unittest
 
@@ -53,7 +53,7 @@ class MomentsJdks(jdkroot.EachJdk, unittest.TestCase):
             print(version, told, {m["compiler"] for m in of_kind(profile, "jit")}, {m["by"] for m in of_kind(profile, "jit")})
             self.assertEqual(told, {kind: after[kind] - before[kind] for kind in COUNTS})
             loaded, compiled = ([m["name"] for m in of_kind(profile, kind)] for kind in ("class_load", "jit"))
-            for i in range(5, 15): # after those of its start, and one
+            for i in range(5, 15): # after the classes of its start, and one more
                 self.assertIn(f"LoadBody{i:06}", loaded)
                 self.assertIn(f"LoadBody{i:06}.applyAsInt", compiled)
 

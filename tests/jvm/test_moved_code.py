@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Code that HotSpot moves to its heap of hot code (JDK-8326205), and code and classes that come out of an AOT cache (JEP 483, 514,
-515): names, callers, inlining and lines are as right as ever."""
+"""Code that HotSpot moves to its heap of hot code (JDK-8326205), and code and classes from an AOT cache (JEP 483, 514, 515): names,
+callers, inlining and lines stay right."""
 import re
 import signal
 import subprocess
@@ -38,7 +38,7 @@ class MovedCode(unittest.TestCase):
         return program.process.communicate(timeout=ASSEMBLY)[0]
 
     def spin(self, version: int) -> jvm.Spin:
-        """A program in a jar: caches are of jars alone."""
+        """Makes a program in a jar: caches contain only jars."""
         spin = jvm.make_spin(version)
         subprocess.run(["jar", "--create", "--file", spin.folder + "/spin.jar", "-C", spin.folder, "."], check=True)
         return spin

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names made by an enemy: markup, quotes, control characters, direction marks and broken encodings in names of
-classes, methods, threads and processes. No format lets one through that could act."""
+"""Names made by an attacker: markup, quotes, control characters, direction marks and broken encodings in names of classes, methods, threads
+and processes. No format contains one that could act."""
 import gzip
 import html.parser
 import json
@@ -17,8 +17,8 @@ from harness import classfile, jvm, paths, proc
 from harness.daemon import Daemon
 
 REPLACEMENT = "\ufffd"
-# label -> what is put into the names of a class and of its method, as bytes of a class file. HotSpot accepts
-# anything there but . ; [ and, in methods, < >.
+# label -> text in the names of a class and of its method, as bytes of a class file. HotSpot accepts anything there except . ; [ and, in
+# methods, < >.
 HOSTILE = {
     "markup": b"Evil<script>alert(1)<\\script>",
     "quotes": b"Evil\"'`&amp onload=x",
@@ -32,21 +32,21 @@ HOSTILE = {
     "long": b"Evil" + b"x" * 20000,
     "folded": b"Evil 1 2 3",
 }
-# Where the constant pool may not be checked by the VM (-XX:-BytecodeVerificationRemote), bytes that are no text.
+# Bytes that are not text, for a VM that does not check the constant pool (-XX:-BytecodeVerificationRemote).
 BROKEN = {"broken": b"Evil\xff\xfe\x80\xc2", "cut": b"Evil\xe2\x80"}
-# Characters that no text may have: C0 but for newline and tab of the format itself, DEL, C1, direction marks.
+# Characters that no text may contain: C0 except newline and tab of the format itself, DEL, C1, direction marks.
 FORBIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 THREADS = {"markup": "<b>\"&'</b>", "newline": "a\nb\r", "escape": "\x1b[31mred", "c1": "\u009b31m", "bidi": "\u202eevil"}
 
 
-# Bytes of those names that would act or are no text, with their neighbours. Without those, the length that follows a name in a binary
+# Bytes of those names that could act or are not text, with their neighbours. Without neighbours, the length that follows a name in a binary
 # format may be such a byte by chance.
 RAW = (b"Evil\x1b]", b"\x1b]0owned", b"owned\x07\x1bc", b"Evil\xc2\x9b3", b"\xc2\x9b31m", b"Evil\r\n\t", b"Evil\xe2\x80\xae", b"\xe2\x80\xaeevil",
        b"\xe2\x81\xa6gnp", b"\xc0\x80end", b"Evil\xed\xa0\xbd", b"\xa0\xbd\xed\xb8\x80", b"\xed\xa0\xbdx", b"\x1b[31mred", b"a\nb\r")
 
 
 class Elements(html.parser.HTMLParser):
-    """Tags and attributes of a document."""
+    """Collects tags and attributes of a document."""
 
     def __init__(self):
         super().__init__()
@@ -66,13 +66,13 @@ class Names(unittest.TestCase):
         cls.classes.compile("Evil.java", "EvilBody.java")
 
     def start(self, names: dict[str, bytes], *options: str, link: str | None = None, jar: str | None = None) -> jvm.Jvm:
-        """A JVM that runs a class for each of NAMES, started through a link of the name LINK, its main class in JAR."""
+        """Starts a JVM that runs a class for each of NAMES, through a link named LINK, with its main class in JAR."""
         folder = tempfile.mkdtemp(prefix="flamed-evil.")
         self.addCleanup(shutil.rmtree, folder, ignore_errors=True)
         with open(os.path.join(self.classes.folder, "EvilBody.class"), "rb") as f:
             template = f.read()
         for label, name in names.items():
-            method = name.replace(b"<", b"{").replace(b">", b"}") # methods may hold neither
+            method = name.replace(b"<", b"{").replace(b">", b"}") # methods may contain neither
             with open(os.path.join(folder, label + ".bin"), "wb") as f:
                 f.write(classfile.rename(template, {b"EvilBody": name, b"evilMethod": method}))
             with open(os.path.join(folder, label + ".name"), "w", encoding="utf-8") as f:
@@ -142,7 +142,7 @@ class Names(unittest.TestCase):
         self.assertEqual(page.headers["X-Content-Type-Options"], "nosniff")
 
     def check_pictures(self, target: jvm.Jvm) -> None:
-        """svg, heatmap, tree as a page, diffs, and the table of /top: one capture, every way to show it."""
+        """svg, heatmap, tree as a page, diffs, and the table of /top: all pictures of one capture."""
         answer = self.capture(target, "svg")
         svg = answer.text
         self.assert_clean(svg, "svg")
@@ -175,7 +175,7 @@ class Names(unittest.TestCase):
         self.check_pictures(target)
 
     def formats(self) -> list[str]:
-        """All that the daemon can write, by its own document."""
+        """Returns all formats of the daemon, by its own document."""
         document = self.daemon.get("/openapi.json").json()
         for parameter in document["paths"]["/api/v1/captures/{id}/profile"]["get"]["parameters"]:
             for step in parameter.get("$ref", "").split("/")[1:]:
@@ -185,7 +185,7 @@ class Names(unittest.TestCase):
         raise AssertionError("no parameter 'format'")
 
     def test_the_same_capture_in_every_format(self):
-        """Text is clean; and in none, binary ones too, do the bytes stand that the enemy chose."""
+        """Text is clean, and no format, including binary ones, contains the bytes that the attacker chose."""
         target = self.start(HOSTILE)
         capture = self.daemon.capture(pid=target.pid, hz=199)
         proc.wait_until(lambda: proc.cpu_seconds(target.pid) > 3, 60, "every class has run")
@@ -210,7 +210,7 @@ class Names(unittest.TestCase):
         self.check(target, BROKEN)
 
     def test_long_names_end_in_dots(self):
-        """Names that are longer than what is read of them, as a bundler or a mocking library makes them; and descriptors."""
+        """Names longer than the part that flamed reads, as a bundler or a mocking library makes them; and descriptors."""
         classes = jvm.Classes()
         method, many = "\u00e9" * 600, 120 # of 1,200 bytes; descriptors of 4,324
         with tempfile.TemporaryDirectory(prefix="flamed-long.") as folder:
@@ -225,7 +225,7 @@ class Names(unittest.TestCase):
         target = jvm.Jvm(paths.jdk(17), "-Xmx64m", "-XX:TieredStopAtLevel=1", "-XX:-Inline", "-cp", classes.folder, "Longs")
         self.addCleanup(target.stop)
         names = {name for line in self.capture(target, "collapsed").text.splitlines() for name in line.rpartition(" ")[0].split(";")}
-        self.assertIn("Longs." + "\u00e9" * 254 + "...", names, names) # 512 bytes, and no half of a letter
+        self.assertIn("Longs." + "\u00e9" * 254 + "...", names, names) # 512 bytes, without half a character
         signatures = {name for line in self.capture(target, "collapsed", names="signature").text.splitlines()
                       for name in line.rpartition(" ")[0].split(";") if name.startswith("Longs.many(")}
         self.assertEqual(len(signatures), 1, signatures)

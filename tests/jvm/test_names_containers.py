@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names are complete by memory alone, in each kind of container and on each JDK from 8 to 28. A load of stubs, interpreted and compiled
-code is sampled while it still compiles. No frame lacks its name, and nothing is injected."""
+"""Names are complete from memory alone, in each kind of container and on each JDK from 8 to 28. A load of stubs, interpreted and compiled
+code is sampled while it still compiles. Every frame has its name, and nothing is injected."""
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -11,13 +11,13 @@ from harness.daemon import Daemon
 from harness.profile import Frame, count, nameless_stub
 
 OPTIONS = ["-XX:CompileCommand=quiet", "-XX:CompileCommand=exclude,Stubs$Interpreted::work", "-Xmx48m"]
-SECONDS = 3 # the first time
+SECONDS = 3 # of the first profile
 SAMPLES_MIN = 100 # of a container, on a busy machine
 JAVA = ("c1", "c2", "inlined", "interpreted")
 
 
 def nameless(frame: Frame) -> bool:
-    """Code of the JVM's own or of a method without a name. Code of a library without symbols is called by the library."""
+    """Returns true for the JVM's own code, or a method, without a name. Code of a library without symbols has the library's name."""
     return nameless_stub(frame) or frame.kind in JAVA and "[unknown]" in frame.name or frame.kind == "unknown" and not frame.module
 
 

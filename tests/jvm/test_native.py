@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Code that is not Java: the kernel, C++ with its names made readable, a library deleted while it runs, Node.js by
-its perf map."""
+"""Code that is not Java: the kernel, C++ with readable names, a library deleted while it runs, Node.js by its perf map."""
 import contextlib
 import os
 import re
@@ -82,7 +81,7 @@ class Native(unittest.TestCase):
                                     profile.describe())
 
     def test_an_old_perf_map(self):
-        """A map that was last written before the process began is of another with that pid: it names nothing."""
+        """A map that was last written before the process began belongs to an earlier process with that pid: it names nothing."""
         for age, named in ((0, True), (3600, False), (-5, True)):
             with self.subTest(age=age):
                 process = subprocess.Popen([native.build("jitted")], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -105,7 +104,7 @@ class Native(unittest.TestCase):
                     os.unlink(path)
 
     def test_musl(self):
-        """musl has no tables: its outermost functions are read as code. Linked statically, with symbols and without, and by its library."""
+        """musl has no tables: the code of its outermost functions is read. Linked statically, with symbols and without, and as a library."""
         paths.need("musl-gcc")
         source = native.folder() + "/musl.c"
         with open(source, "w", encoding="ascii") as f:
@@ -119,7 +118,7 @@ class Native(unittest.TestCase):
                 self.assertGreater(profile.samples, 50)
                 self.assertGreaterEqual(profile.share(profile.stacks, lambda s: not s.truncated), 0.99, profile.describe())
                 roots = {s.names[0] for s in profile.stacks if s.samples >= 5}
-                self.assertEqual(len(roots), 2, profile.describe()) # of main, and of the thread
+                self.assertEqual(len(roots), 2, profile.describe()) # those of main and of the thread
                 if "-s" not in options:
                     for inner in "main", "in_thread":
                         stacks = [s for s in profile.stacks if inner in s.names]
@@ -127,7 +126,7 @@ class Native(unittest.TestCase):
                         self.assertEqual({s.names.index(inner) for s in stacks}, {2}, profile.describe())
 
     def test_kernel(self):
-        """System calls show what the kernel does for them; kernel=0 leaves those samples out."""
+        """System calls show the kernel's functions; kernel=0 leaves those samples out."""
         process = subprocess.Popen(["dd", "if=/dev/zero", "of=/dev/null", "bs=1M"], stderr=subprocess.DEVNULL)
         try:
             profile = self.daemon.profile(pid=process.pid, seconds=2, hz=199)
@@ -144,7 +143,7 @@ class Native(unittest.TestCase):
     def test_node_by_its_perf_map(self):
         paths.need("node")
         name = "spin" + secrets.token_hex(4)
-        folder = tempfile.mkdtemp(prefix="flamed-node.") # it writes a log where it is started
+        folder = tempfile.mkdtemp(prefix="flamed-node.") # it writes a log in its working folder
         self.addCleanup(shutil.rmtree, folder, ignore_errors=True)
         process = self.start("node", "--perf-basic-prof", os.path.join(paths.NATIVE_SOURCES, "spin.js"), name, cwd=folder)
         self.addCleanup(lambda: os.path.exists(f"/tmp/perf-{process.pid}.map") and os.unlink(f"/tmp/perf-{process.pid}.map"))
@@ -153,7 +152,7 @@ class Native(unittest.TestCase):
                                 profile.describe())
 
     def profile_stripped(self, root: str, name: str):
-        """Runs the program NAME in ROOT; its frames that are called by its file."""
+        """Runs the program NAME in ROOT. Returns its profile, with frames named after its file."""
         process = subprocess.Popen(["/" + name], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, executable="/" + name,
                                    preexec_fn=lambda: os.chroot(root)) # pylint: disable=subprocess-popen-preexec-fn
         try:
@@ -165,7 +164,7 @@ class Native(unittest.TestCase):
             process.communicate()
 
     def test_stripped(self):
-        """A function without a name is one frame, called by where it begins; what debuginfod has downloaded for a container's root names
+        """A function without a name is one frame, named by its start. A file that debuginfod has downloaded for a container's root names
         it."""
         whole, root = native.build("two_functions", "-static", "-Wl,--build-id,--eh-frame-hdr"), tempfile.mkdtemp(prefix="flamed-root.")
         self.addCleanup(shutil.rmtree, root, ignore_errors=True)
@@ -185,14 +184,14 @@ class Native(unittest.TestCase):
         cache = f"{root}/root/.cache/debuginfod_client/{build_id}"
         os.makedirs(cache)
         subprocess.run(["objcopy", "--only-keep-debug", whole, cache + "/debuginfo"], check=True)
-        shutil.copy(root + "/work", root + "/again") # another file: what one of them has was looked up
+        shutil.copy(root + "/work", root + "/again") # another file: the result for the first one is cached
         profile = self.profile_stripped(root, "again")
         for name in functions:
             self.assertGreater(profile.share(profile.stacks, lambda s, name=name: s.names[-1:] == [name]), 0.2, profile.describe())
         self.assertEqual([n for s in profile.stacks for n in s.names if "+0x" in n], [])
 
     def test_hostile_perf_map(self):
-        """A map that is a link out of its root, a pipe, endless, or no text: never read wrong, never waited for."""
+        """A map that is a link out of its root, a pipe, endless, or not text: never misread, and never waited for."""
         secret = tempfile.NamedTemporaryFile("w", prefix="flamed-secret.", suffix=".txt")
         secret.write("100000000000 1000 topsecretword\n") # where spinner.c has its code
         secret.flush()
@@ -209,10 +208,10 @@ class Native(unittest.TestCase):
             "folder": os.mkdir,
             "noise": lambda path: open(path, "wb").write(os.urandom(1 << 20)),
             "huge": lambda path: os.truncate(os.open(path, os.O_CREAT | os.O_WRONLY), 1 << 40),
-            "its own": lambda path: shutil.copy(secret.name, path), # that is read: else the others would show nothing
+            "its own": lambda path: shutil.copy(secret.name, path), # this one is read: otherwise the others would prove nothing
         }
         for label, make in makers.items():
-            with self.subTest(label), self.in_root(root, make) as pid: # each its own: flamed remembers what it has found
+            with self.subTest(label), self.in_root(root, make) as pid: # each has its own process: flamed caches results
                 answer = self.daemon.get("/profile", pid=pid, seconds=0.5, format="collapsed", timeout=6)
                 self.assertEqual(answer.status, 200)
                 self.assertEqual("topsecretword" in answer.text, label == "its own", answer.text)
@@ -220,7 +219,7 @@ class Native(unittest.TestCase):
     @staticmethod
     @contextlib.contextmanager
     def in_root(root: str, make: typing.Callable[[str], object]):
-        """The number of the program /spinner of ROOT, which runs in there. MAKE(path) makes its perf map before it begins."""
+        """Starts the program /spinner inside ROOT. Returns its pid. MAKE(path) makes its perf map before."""
         def begin() -> None:
             make(f"{root}/tmp/perf-{os.getpid()}.map")
             os.chroot(root)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Native images of GraalVM: known as such, with whole stacks, and names as far as the file has them. A program of the same
-shape in a plain run; in a long one real ones, from packages that bring one along."""
+"""Native images of GraalVM: recognised, with whole stacks, and with the names that the file has. A plain run uses a program of the same
+shape. A long run uses real ones, from packages that contain one."""
 import os
 import shutil
 import subprocess
@@ -29,7 +29,7 @@ FUNCTION = "function f{0}(a, b) {{ for (var x = a * {0} + b, j = 0; j < x; j++) 
 
 
 def kept(folder: str, *command: str) -> str:
-    """The folder in the tests' cache that COMMAND filled; skips where it cannot."""
+    """Returns the folder in the tests' cache that COMMAND fills. Skips the test if that fails."""
     folder = os.path.join(paths.CACHE, folder)
     if not os.path.exists(folder):
         with tempfile.TemporaryDirectory(dir=paths.CACHE) as new:
@@ -58,7 +58,7 @@ class Base(unittest.TestCase):
         return process.pid
 
     def look(self, pid: int, named: bool, hz: int = 199, depth: int = 5) -> Profile:
-        """A profile of PID, once its file was read and stacks of DEPTH frames are there; and what flamed says of it."""
+        """Returns a profile of PID once its file was read and there are stacks of DEPTH frames; and flamed's facts about it."""
         def is_read() -> bool:
             stacks = self.daemon.profile(pid=pid, seconds=1, hz=hz).stacks
             return sum(s.samples for s in stacks if len(s.names) >= depth) > 0.5 * sum(s.samples for s in stacks)
@@ -89,7 +89,7 @@ class Images(Base):
         self.assertEqual(len(frames), 1, profile.describe())
 
     def test_with_few_symbols(self):
-        """Those that are exported to C; functions between them have no name, and not the one before."""
+        """Functions exported to C have names. Functions between them have none, and not that of the one before."""
         profile = self.look(self.start(native.build("image", "-Wl,-x")), named=False)
         whole = [s for s in profile.stacks if not s.truncated and s.samples >= 5]
         self.assertGreaterEqual(profile.share(profile.stacks, lambda s: ordered(s.names, "_start", "main", "entry")), 0.98, profile.describe())
@@ -101,7 +101,7 @@ class Images(Base):
 @unittest.skipUnless(os.environ.get("FLAMED_NATIVE_IMAGES"), "downloads 100 MB")
 class Real(Base):
     def test_packed(self):
-        """A packed program, from a file that has no code but what unpacks it."""
+        """A packed program: its file only has the code that unpacks it."""
         upx = debroot.root("upx-sid", "sid", ["upx-ucl"], "/usr/bin/upx-ucl")
         packed = native.build("image", "-static") + ".upx"
         subprocess.run([upx + "/lib64/ld-linux-x86-64.so.2", "--library-path", upx + "/usr/lib/x86_64-linux-gnu", upx + "/usr/bin/upx-ucl",
@@ -114,7 +114,7 @@ class Real(Base):
         self.assertGreater(float(sentence[0].split(" %")[0]), 90)
 
     def test_library_in_python(self):
-        """Stacks go through Python, libffi and the image."""
+        """Stacks lead through Python, libffi and the image."""
         folder = kept("nodusdb-0.1.1", sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--only-binary=:all:",
                       "--platform=manylinux_2_34_x86_64", "nodusdb==0.1.1")
         profile = self.look(self.start(sys.executable, "-c", GRAPH, folder), named=False, hz=499, depth=25)
@@ -123,7 +123,7 @@ class Real(Base):
         self.assertGreaterEqual(profile.share(image, lambda s: not s.truncated and s.names[0] == "_start"), 0.99, profile.describe(image))
 
     def compiler(self, version: str, named: bool) -> Profile:
-        """A profile of Google's Closure Compiler while it compiles a long program, of functions that call each other."""
+        """Profiles Google's Closure Compiler while it compiles a long program with functions that call each other."""
         paths.need("npm")
         folder = kept("google-closure-compiler-linux-" + version, "npm", "pack", "--silent", "google-closure-compiler-linux@" + version)
         with tempfile.NamedTemporaryFile("w", suffix=".js") as source:
@@ -134,13 +134,14 @@ class Real(Base):
             return self.look(self.start(program, "-O", "ADVANCED", "--js", source.name, "--js_output_file", "/dev/null"), named, hz=499)
 
     def main(self, profile: Profile) -> list:
-        """The stacks of its thread that compiles."""
+        """Returns the stacks of its thread that compiles."""
         stacks = [s for s in profile.stacks if s.thread == "jscompiler" and len(s.names) > 3]
         self.assertGreater(sum(s.samples for s in stacks), 200, profile.describe())
         return stacks
 
     def test_static_program(self):
-        """All is in one file, with musl, which has no rules either: stacks end in its own functions, and reach the root through its start."""
+        """All code is in one file, with musl, which has no rules either: stacks end in its own functions, and reach the root through its
+        start."""
         profile = self.compiler("20261015.0.0", named=False)
         self.assertGreaterEqual(profile.share(self.main(profile), lambda s: not s.truncated), 0.95, profile.describe())
 
@@ -154,7 +155,7 @@ class Real(Base):
         self.assertFalse([n for s in stacks for n in s.names if n.startswith("compiler+0x")], profile.describe(stacks))
 
     def test_few_symbols_of_graalvm_21(self):
-        """The file has symbols of C code, and one without a size between functions of Java: it names none of those."""
+        """The file has symbols of C code, and one without a size between functions of Java. That one names none of them."""
         profile = self.compiler("20210907.0.0", named=False)
         stacks = self.main(profile)
         self.assertGreaterEqual(profile.share(stacks, lambda s: not s.truncated), 0.99, profile.describe(stacks))

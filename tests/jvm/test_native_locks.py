@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Waits of native code: as long as the program itself measured, with the address of the lock; none of Java's."""
+"""Waits of native code for locks: as long as the program itself measured, with the address of the lock, and without Java's locks."""
 import os
 import time
 
@@ -42,14 +42,14 @@ class NativeLocks(WithEvent):
             self.assertAlmostEqual(here, true, delta=0.04 * true + FEW_MS, msg=(kind, profile.describe()))
             low = int(addresses[kind], 16)
             named = sum(s.value for s in mine if s.names[-2] == use and low <= int(s.names[-1], 16) < low + 64) / 1e9
-            # But what a condition's thread waits for its mutex once it was woken, and what waits at the end without its stack.
+            # Except waits for a condition's mutex after the thread was woken, and waits at the end without a stack.
             self.assertGreaterEqual(named, 0.9 * here - FEW_MS, {(s.thread, *s.names[-2:]) for s in mine})
         held = sum(s.value for s in profile.of_thread("held-0")) / 1e9
         self.assertAlmostEqual(held, profile.end - profile.start, delta=FEW_MS)
         self.assertEqual({s.names[-1] for s in profile.of_thread("short-0") if s.names[-2] == "[mutex]"}, {addresses["short"]})
 
     def test_not_those_of_java(self):
-        """Monitors, parks and sleeps end in futexes, too: they are event=lock, and not here."""
+        """Monitors, parks and sleeps also end in futexes. They belong to event=lock, and are not here."""
         for version in (17, 25):
             with self.subTest(jdk=version), Program(version, self.classes.folder) as program:
                 self.prepare(program.pid)

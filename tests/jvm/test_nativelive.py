@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Native memory that stays (event=nativelive): the place that leaks, its bytes, and no other."""
+"""Native memory that is not freed (event=nativelive): the leaking place with its bytes, and no other."""
 import collections
 import os
 import re
@@ -13,15 +13,15 @@ from harness.profile import Profile
 from test_calls import await_no_probes
 from test_malloc import library
 
-LEAKING = "place_6" # of leaks.c
-BLOCKS = 32768 # that can be followed
-# Places of it that other releases of glibc do not show whole. memalign and aligned_alloc have blocks of the thread's own list from 2.41
-# on. aligned_alloc and posix_memalign of 2.43 begin with instructions that no probe is put at.
+LEAKING = "place_6" # in leaks.c
+BLOCKS = 32768 # limit of followed blocks
+# Places that other releases of glibc do not show completely. memalign and aligned_alloc use blocks of the thread's own list from 2.41 on.
+# aligned_alloc and posix_memalign of 2.43 begin with instructions that allow no probe.
 UNKNOWN = {21: ("place_10", "place_14"), 26: ("place_10", "place_12", "place_14", "place_16")}
 
 
 def sites(profile: Profile) -> dict[str, int]:
-    """The bytes of each place of leaks.c that is there."""
+    """Returns the bytes of each place of leaks.c in the profile."""
     found: collections.Counter = collections.Counter()
     for stack in profile.stacks:
         found[next((name for name in stack.names if name.startswith("place_")), "other")] += stack.value
@@ -29,7 +29,7 @@ def sites(profile: Profile) -> dict[str, int]:
 
 
 def methods(profile: Profile) -> dict[str, int]:
-    """The same of NativeLeaks.java; what is of none of its methods is the VM's own."""
+    """Returns the same of NativeLeaks.java. Bytes without one of its methods are the VM's own."""
     found: collections.Counter = collections.Counter()
     for stack in profile.stacks:
         for method in {"small", "large", "mapped", "deflater", "cached"}:
@@ -52,7 +52,8 @@ class Base(mallocs.WithMallocs):
     sources = ("NativeLeaks.java",)
 
     def take_all(self, program, line: str, **params) -> tuple[list[int], Profile]:
-        """The numbers that it said when it had done LINE, and a profile of that. It goes on for more than the tenth that is left out."""
+        """Executes LINE during a capture. Returns the numbers that the program printed, and the profile. The capture goes on for longer
+        than the tenth that is left out."""
         capture = self.daemon.capture(pid=program.pid, event="nativelive", **params)
         begun = time.monotonic()
         said = [int(word) for word in program.ask(line).split()]
@@ -60,12 +61,12 @@ class Base(mallocs.WithMallocs):
         return said, capture.stop()
 
     def take(self, program, line: str, **params) -> tuple[int, Profile]:
-        """The same of what stayed."""
+        """Returns the same for blocks that stayed."""
         (stayed,), profile = self.take_all(program, line, **params)
         return stayed, profile
 
     def check_places(self, program: native.Obedient, label: str, unknown: tuple[str, ...] = ()) -> None:
-        """Each place leaks as often: each byte of it, but for those of the places UNKNOWN, which may miss some."""
+        """Each place leaks as often: each byte is counted, except for the places UNKNOWN, which may miss some."""
         program.ask("all 2 100")
         self.prepare(program.pid)
         said, profile = self.unlost(lambda: self.take_all(program, "all 500 50", interval=1, force=1), lambda taken: taken[1])
@@ -80,11 +81,11 @@ class Base(mallocs.WithMallocs):
         await_no_probes(program.pid)
 
     def take_whole(self, program, line: str, **params) -> tuple[int, Profile]:
-        """The same with no sample lost."""
+        """Does the same, without lost samples."""
         return self.unlost(lambda: self.take(program, line, **params), lambda taken: taken[1])
 
     def check_blocks(self, program: native.Obedient, label: str) -> None:
-        """Each byte of the place that keeps blocks, and none of another. Where none does, nothing."""
+        """Checks each byte of the place that keeps blocks, and none of another. If no place keeps any, there is none."""
         program.ask("run 2 100")
         self.prepare(program.pid)
         stayed, profile = self.take_whole(program, "run 500 100", interval=1, force=1)
@@ -104,7 +105,7 @@ class Base(mallocs.WithMallocs):
         print(f"{label}: {found}, stayed {stayed}", end=" ")
         self.assertGreater(stayed, 0)
         self.assertAlmostEqual(found.pop("cached", 0), stayed, delta=0.01 * stayed, msg=profile.describe())
-        # A method that runs for the first time has the VM load classes, whose memory stays.
+        # A method that runs for the first time makes the VM load classes, whose memory stays.
         self.assertLess(sum(found.values()), 0.05 * stayed, (found, profile.describe()))
         self.assertTrue([w for w in profile.warnings if "were freed" in w], profile.warnings)
         await_no_probes(program.pid)
@@ -116,12 +117,12 @@ class NativeLive(Base):
             self.check_blocks(program, "glibc")
 
     def test_each_function(self):
-        """Also what calloc, realloc and those that align return, in several threads."""
+        """Also blocks of calloc, realloc and the functions that align, in several threads."""
         with native.Obedient("leaks", "-pthread") as program:
             self.check_places(program, "glibc")
 
     def test_by_chance(self):
-        """The same of sampled blocks: some 400 stay, of which the interval takes 0.4, so this is four sigma."""
+        """The same with sampled blocks: some 400 stay, of which the interval takes 0.4, so this is four sigma."""
         with native.Obedient("leaks", "-pthread") as program:
             program.ask("run 2 100")
             self.prepare(program.pid)
@@ -138,7 +139,7 @@ class NativeLive(Base):
                 self.check_jvm(program, f"JDK {version}")
 
     def test_in_a_container(self):
-        """As Docker makes them."""
+        """Like a container of Docker."""
         with bundle.Asked(paths.jdk(17), self.classes.folder, "-Xmx64m", "-cp", "/classes", "NativeLeaks", docker=True, overlay=True,
                           user_namespace=False) as program:
             self.check_jvm(program, "container")
@@ -154,7 +155,7 @@ class NativeLive(Base):
         await_no_probes(program.pid)
 
     def test_other_mallocs(self):
-        """Where glibc's is not the only one, nobody knows the blocks."""
+        """With a malloc besides glibc's, blocks cannot be followed."""
         for wrap in (("env", "LD_PRELOAD=" + library("libjemalloc.so.2")), ("env", "LD_PRELOAD=" + library("libtcmalloc_minimal.so.4"))):
             with self.subTest(wrap=wrap), native.Obedient("mallocs", "-pthread", wrap=wrap) as program:
                 self.refused(program, "another malloc than glibc's")
@@ -168,7 +169,7 @@ class NativeLive(Base):
             self.check_often(program, "malloc and free")
 
     def test_of_others(self):
-        """Captures share probes and records. What nobody knows of one process is not said of another."""
+        """Captures share probes and records. Losses of one process are not reported for another."""
         with native.Obedient("leaks", "-pthread") as busy, native.Obedient("leaks", "-pthread") as quiet:
             for one in (busy, quiet):
                 one.ask("run 2 100")
@@ -176,7 +177,7 @@ class NativeLive(Base):
             other = self.daemon.capture(pid=busy.pid, event="nativelive", interval=1, force=1)
             capture = self.daemon.capture(pid=quiet.pid, event="nativelive", interval=1, force=1)
             quiet.ask("cost 500 100")
-            busy.ask("remap 50 0") # where a mapping is that grew nobody knows
+            busy.ask("remap 50 0") # the new place of a mapping that grew is unknown
             quiet.ask("cost 500 100")
             profile, others = capture.stop(), other.stop()
             print(f"{profile.warnings[:2]}", end=" ")
@@ -184,13 +185,13 @@ class NativeLive(Base):
             self.assertFalse([w for w in profile.warnings if "were not followed: they" in w], profile.warnings)
 
     def test_too_often_later(self):
-        """A process loses its probes in the middle of a capture. What it frees behind that was not a leak."""
+        """A process loses its probes during a capture. Blocks that it frees afterwards do not count as leaks."""
         with native.Obedient("leaks", "-pthread") as program:
             program.ask("run 2 100")
             self.prepare(program.pid)
             capture = self.daemon.capture(pid=program.pid, event="nativelive", interval=1)
             program.ask("hold 400 0")
-            time.sleep(2.5) # behind that no capture is refused
+            time.sleep(2.5) # after that time no capture is refused
             program.ask("cost 50000 100")
             await_no_probes(program.pid)
             program.ask("drop 0 0")
@@ -202,7 +203,7 @@ class NativeLive(Base):
             self.assertTrue([w for w in profile.warnings if "were not followed: they" in w], profile.warnings)
 
     def test_no_room(self):
-        """One process asks for more blocks than can be followed. There is room for those of another, and for more once it has ended."""
+        """One process requests more blocks than the limit. Another's blocks have room, and more of them once the first has ended."""
         with native.Obedient("leaks", "-pthread") as greedy, native.Obedient("leaks", "-pthread") as program:
             for one in (greedy, program):
                 one.ask("run 2 100")
@@ -224,13 +225,13 @@ class NativeLive(Base):
             greedy.process.wait()
             probed.await_none(program.pid)
             program.ask("drop 0 0")
-            time.sleep(3) # flamed takes out the probes of the other one
+            time.sleep(3) # flamed removes the other one's probes
             stayed, profile = self.take_whole(program, "hold 12000 0", interval=1, force=1)
             print(f"alone: {sites(profile)}", end=" ")
             self.assertEqual(sites(profile), {LEAKING: stayed}, profile.describe())
 
     def test_exec(self):
-        """What a program has that an exec replaces does not stay. The new one is followed from the start of its own probes on."""
+        """An exec drops the blocks of the old program. The new one is followed from the start of its own probes on."""
         with native.Obedient("leaks", "-pthread") as program:
             program.ask("run 2 100")
             self.prepare(program.pid)
@@ -238,7 +239,7 @@ class NativeLive(Base):
                 capture = self.daemon.capture(pid=program.pid, event="nativelive", interval=1, force=1)
                 program.ask("hold 300 0")
                 program.ask("exec 0 0")
-                program.ask("hold 50 0") # by the probes of the old one, which then go: nobody knows
+                program.ask("hold 50 0") # by the probes of the old program, which then vanish: these blocks are unknown
                 time.sleep(3)
                 program.ask("hold 100 0")
                 time.sleep(2)
@@ -250,8 +251,8 @@ class NativeLive(Base):
             self.assertGreaterEqual(replaced, 300)
 
     def test_hostile(self):
-        """A thread has what looks like glibc's list of its free blocks, with lies, and sizes before blocks are false: no harm is done, and
-        others are right meanwhile."""
+        """A thread has a fake of glibc's list of free blocks, and false sizes before blocks. That does no harm, and other results stay
+        right."""
         with native.Obedient("leaks", "-pthread", "-DHOSTILE") as liar, native.Obedient("leaks", "-pthread") as program:
             for one in (liar, program):
                 one.ask("run 2 100")
@@ -269,11 +270,11 @@ class NativeLive(Base):
             await_no_probes(liar.pid, program.pid)
 
     def test_cost(self):
-        """CPU time of a malloc and its free, with and without: medians of five pairs."""
+        """CPU time of a malloc and its free, with and without probes: medians of five pairs."""
         with native.Obedient("leaks", "-pthread") as program:
             program.ask("run 2 100")
             self.prepare(program.pid)
-            for size in (100, 5000): # of the thread's own list, or not
+            for size in (100, 5000): # from the thread's own list, or not
                 without, within = [], []
                 for _ in range(5):
                     without.append(int(program.ask(f"cost 100000 {size}")))
@@ -285,7 +286,7 @@ class NativeLive(Base):
 
 
 class Jdks(Base):
-    """Of other releases of glibc: 2.41 with JDK 21, 2.43 with 26. Not in a plain run."""
+    """Other releases of glibc: 2.41 with JDK 21, 2.43 with 26. Not in a plain run."""
 
     def check(self, version: int) -> None:
         if not os.environ.get("FLAMED_NATIVELIVE_JDKS"):

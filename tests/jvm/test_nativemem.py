@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What makes a JVM grow (event=nativemem) has a name: arenas, metaspace, stacks of threads. As much as they are, or as RSS says."""
+"""The causes of a JVM's growth (event=nativemem) have names: arenas, metaspace, stacks of threads. Values equal their sizes, or RSS."""
 import unittest
 
 from harness import jvm, paths, proc
@@ -8,14 +8,14 @@ from harness.profile import Profile
 
 
 class Program(jvm.Obedient):
-    """Grows.java, which does what it is told."""
+    """Grows.java, which executes lines."""
 
     def __init__(self, version: int, folder: str):
         super().__init__(paths.jdk(version), "-Xmx256m", "-XX:MaxDirectMemorySize=2g", "-cp", folder, "Grows")
 
 
 def value(profile: Profile, *names: str) -> int:
-    """Of stacks with one of these frames."""
+    """Returns the value of stacks with one of these frames."""
     return sum(s.value for s in profile.stacks if any(name in frame for frame in s.names for name in names))
 
 
@@ -31,7 +31,7 @@ class NativeMemory(jvm.WithClasses):
         cls.addClassCleanup(cls.daemon.stop)
 
     def grown(self, program: Program, what: str, interval: str, areas: tuple[str, ...] = ()) -> tuple[Profile, int]:
-        """The profile of what the program did, and by how much these areas of its memory grew then, as RSS says."""
+        """Returns the profile of the program's work, and the growth of these areas of its memory meanwhile, by RSS."""
         def resident() -> int:
             answer = self.daemon.get(f"/api/v1/jvms/{program.pid}/heap").json()
             return sum(row["bytes"] for row in answer["resident"]["areas"] if row["area"] in areas)
@@ -41,14 +41,14 @@ class NativeMemory(jvm.WithClasses):
         program.do(what)
         profile = capture.stop()
         self.assertLess(profile.quality["lost"], 0.05 * profile.samples, profile.describe())
-        if areas: # an answer may be an older one's
+        if areas: # an answer may be older
             proc.wait_until(lambda: resident() - before > 4 << 20, 30, "RSS has grown")
         return profile, resident() - before if areas else 0
 
     def test_arenas(self):
-        """Of two sites."""
+        """Arenas of two sites."""
         with Program(25, self.classes.folder) as program:
-            program.do("arenas") # classes of the first time
+            program.do("arenas") # loads classes
             profile, _ = self.grown(program, "arenas", "64k")
             lost = profile.quality["lost"] / profile.samples
             for site, truth in (("Grows.small", 32 << 20), ("Grows.large", 96 << 20)):
@@ -64,7 +64,7 @@ class NativeMemory(jvm.WithClasses):
                 self.assertAlmostEqual(found / truth, 1, delta=0.2, msg=profile.describe())
 
     def test_stacks_of_threads(self):
-        """First touched by the thread itself, and by what makes it."""
+        """First touched by the thread itself, and by its creator."""
         for version in (17, 25):
             with self.subTest(jdk=version), Program(version, self.classes.folder) as program:
                 profile, truth = self.grown(program, "threads", "16k", ("java_stacks",))

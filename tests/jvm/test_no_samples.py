@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Profiles without samples say why: the shell that started a JVM, and what is stopped, traced or frozen."""
+"""Profiles without samples give the reason: the shell that started a JVM, and processes that are stopped, traced or frozen."""
 import os
 import signal
 import subprocess
@@ -9,7 +9,7 @@ from harness.daemon import Daemon
 from harness.jvm import Jvm, WithClasses
 from test_hard_waits import Freezer
 
-SHELL = '"$0" "$@"; exit 0' # it waits for what it starts
+SHELL = '"$0" "$@"; exit 0' # it waits for its child
 
 
 class NoSamples(WithClasses):
@@ -39,12 +39,12 @@ class NoSamples(WithClasses):
         return told[0]
 
     def has_samples(self, pid: int) -> None:
-        """However little a busy machine gives it."""
+        """Waits for samples: a busy machine may give the process little time."""
         proc.wait_until(lambda: self.daemon.profile(pid=pid, seconds=1, hz=499).samples > 10 or
                         self.daemon.profile(pid=pid, seconds=8, hz=499).samples > 10, 30, "it has samples")
 
     def test_the_shell(self):
-        """It is no JVM, and its child is one; so it is with a shell in a shell. The JVM itself has samples."""
+        """The shell is no JVM, and its child is one, also through another shell. The JVM itself has samples."""
         for wrap, word in (["sh", "-c", SHELL], "child"), (["sh", "-c", SHELL, "sh", "-c", SHELL], "descendant"):
             with self.subTest(wrap=wrap):
                 jvm = self.start(wrap)
@@ -60,7 +60,7 @@ class NoSamples(WithClasses):
                 self.has_samples(child)
 
     def test_a_shell_alone(self):
-        """It started none: an idle process shows nothing."""
+        """The shell started no JVM: an idle process has no samples."""
         process = subprocess.Popen([*proc.ENDS_WITH_US, "sleep", "1000"])
         self.addCleanup(process.wait)
         self.addCleanup(process.kill)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""JVMs that forbid every way in are profiled all the same, and print nothing about it."""
+"""JVMs that forbid every way in are still profiled, and print nothing about it."""
 
 from harness import jvm, paths, proc
 from harness.spinning import WithSpinAndDaemon

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Time off the processor: as much as threads waited by the kernel's own count, with the stacks they waited with."""
+"""Time off the processor: as long as threads waited by the kernel's own count, with the stacks that they waited with."""
 import contextlib
 import json
 import os
@@ -14,27 +14,27 @@ from harness.daemon import Daemon
 from harness.events import WithEvent, skip_without
 from harness.profile import Profile
 
-# What each kind of thread of Off.java waits in.
+# Where each kind of thread of Off.java waits.
 CALLS = {"sleeps": "java.lang.Thread.sleep", "parks": "jdk.internal.misc.Unsafe.park", "waits": "java.lang.Object.wait",
          "locks": "Off.locks", "computes": "Off.computes", "pings": "Off.pings"}
-# And for what, where that is one thing.
+# And the reason, if there is one.
 WAITS = {"sleeps": "sleep", "parks": "park", "waits": "notify", "computes": "sleep"}
 WORDS = os.environ.get("FLAMED_OLD_KERNEL", "").split(",")
-EARLY = bool({"task_work", "all"} & set(WORDS)) # then the stack of what had begun before is not known
+EARLY = bool({"task_work", "all"} & set(WORDS)) # then the stacks of waits that began before are unknown
 
 
 def ran(pid: int) -> dict[int, int]:
-    """How long each thread has run, in ns, without what the hypervisor took."""
+    """Returns how long each thread has run, in ns, without the hypervisor's time."""
     return {tid: int(text.split()[0]) for tid in proc.threads(pid) if (text := proc.read(f"/proc/{pid}/task/{tid}/schedstat"))}
 
 
 def stolen() -> float:
-    """What the hypervisor took from all processors, in seconds."""
+    """Returns the time that the hypervisor took from all processors, in seconds."""
     return int(proc.read("/proc/stat").split()[8]) / os.sysconf("SC_CLK_TCK")
 
 
 def loaded(ask):
-    """What ask() answers once the kernel has checked the programs of its event, which takes long on a busy machine."""
+    """Returns the result of ask() once the kernel has checked the programs of its event. That takes long on a busy machine."""
     return proc.wait_until(lambda: (answer := ask()).status != 503 and answer, 60, "the programs are loaded", interval=0.5)
 
 
@@ -53,8 +53,8 @@ class OffCpu(WithEvent):
                                                       format="json", **parameters)))
 
     def check(self, version: int, program: Program, seconds: float) -> None:
-        time.sleep(0.5) # the threads are at it
-        # Has the programs loaded, and the process known.
+        time.sleep(0.5) # the threads have begun
+        # Loads the programs, and makes the process known.
         proc.wait_until(lambda: (p := self.profile(program, 0.2)).samples and p.quality["truncated"] <= 0.1 * p.samples, 30, "whole stacks")
         before, stolen_before = ran(program.pid), stolen()
         profile = self.profile(program, seconds)
@@ -75,7 +75,7 @@ class OffCpu(WithEvent):
         whole = sum(off.values())
         print(f"{version}: {whole:.3f} s of {truth:.3f} s, {len(short)} threads of {len(off)} else than 1 %, stolen {steal:.2f} s", end=" ")
         self.assertAlmostEqual(whole, truth, delta=0.02 * truth + steal, msg=profile.describe())
-        # What the hypervisor takes from a thread that runs is in neither.
+        # Time that the hypervisor takes from a running thread counts in neither.
         self.assertLessEqual(len(short), 0.05 * len(off) + steal / (0.01 * length), (short, profile.describe()))
         returned = [s for s in profile.stacks if s.thread.split("-")[0] in CALLS and s.samples and not s.truncated]
         for kind, call in CALLS.items():
@@ -86,12 +86,12 @@ class OffCpu(WithEvent):
             mine = [s for s in returned if s.thread.startswith(kind + "-") and s.frames and s.state == "blocked"]
             there = sum(s.samples for s in mine if s.wait == wait)
             self.assertGreaterEqual(there, 0.9 * sum(s.samples for s in mine), (kind, [(s.wait, s.names) for s in mine][:5]))
-        for thread in ("blocks-0", "blocks-1", "blocks-2"): # all the time, and so one sample that is worth it
+        for thread in ("blocks-0", "blocks-1", "blocks-2"): # it waits all the time, so one sample has all of it
             self.assertAlmostEqual(sum(s.value for s in profile.of_thread(thread)) / 1e9, length, delta=0.001)
             stack, = profile.of_thread(thread)
             self.assertIn("Off.blocks", stack.names, "what still waits has its stack")
             self.assertFalse(stack.truncated, stack.names)
-        # What still waited at the end, and ran before its stack was read, has the kernel's stack alone.
+        # A wait that lasted to the end, of a thread that ran before its stack was read, only has the kernel's stack.
         cut = sum(s.samples for s in profile.stacks if s.truncated)
         self.assertLessEqual(cut, (2 if self.early else 1) * len(off) + 0.001 * profile.samples, profile.describe())
 
@@ -140,15 +140,15 @@ class OffCpu(WithEvent):
             self.assertLess(sum(int(line.rsplit(" ", 1)[1]) for line in answer.text.splitlines()), 10 ** 6)
 
     def test_beside_a_tracepoint(self):
-        """Its program is loaded later, and leaves this one alone."""
+        """Another event's program is loaded later, and does not affect this one."""
         with Program(17, self.classes.folder) as program:
             self.profile(program, 0.2)
             answer = self.daemon.get("/profile", pid=program.pid, seconds=0.2, event="sched:sched_switch", format="json")
-            self.assertEqual(answer.status, 200, str(answer)) # where tracefs is mounted, and where it is not
+            self.assertEqual(answer.status, 200, str(answer)) # with tracefs mounted and without
             self.assertGreater(sum(s.value for s in self.profile(program, 0.3).of_thread("sleeps-0")), 0.2 * 10 ** 9)
 
     def test_one_budget(self):
-        """The programs of all events count what their samples cost in one map."""
+        """The programs of all events count the costs of their samples in one map."""
         paths.need("bpftool")
         with Program(17, self.classes.folder) as program:
             capture = self.daemon.capture(pid=program.pid, event="cpu,offcpu,alloc,sched:sched_switch")
@@ -165,11 +165,11 @@ class OffCpu(WithEvent):
         self.assertEqual(len(budgets), 1, of)
 
     def test_quick_to_verify(self):
-        """The kernel follows each way through the program that is loaded at the start: 80,623 instructions (446,206 while its loops
-        were long and knew too much)."""
+        """The kernel checks each path through the program that is loaded at the start: 80,623 instructions (446,206 while its loops were
+        long and tracked too much)."""
         verified: list[int] = []
         for path in (f"/proc/{pid}/fdinfo/{fd}" for pid in self.daemon.pids() for fd in os.listdir(f"/proc/{pid}/fdinfo")):
-            with contextlib.suppress(FileNotFoundError): # closed since it was listed
+            with contextlib.suppress(FileNotFoundError): # closed since the listing
                 verified += [int(line.split()[1]) for line in proc.read(path).splitlines() if line.startswith("verified_insns:")]
         if not verified:
             self.skipTest("this kernel does not say")
@@ -177,7 +177,7 @@ class OffCpu(WithEvent):
 
 
 class WithoutTaskWork(jvm.WithClasses):
-    """As on kernels that take stacks when a wait begins."""
+    """Like kernels that take stacks when a wait begins."""
     sources = ("Off.java",)
     early = True
     profile, check = OffCpu.profile, OffCpu.check

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What flamed does where the kernel lacks a system call that newer ones have: a filter takes the calls away. What old kernels
-lack besides (BPF helpers, map types) is not of these tests."""
+"""flamed on a kernel without newer system calls: a filter refuses the calls. Other lacks of old kernels (BPF helpers, map types) are not
+tested here."""
 import os
 import signal
 import sys
@@ -10,7 +10,7 @@ from harness.daemon import Daemon
 from harness.spinning import WithSpinningJvm
 
 CLOSE_RANGE, MOUNT_SETATTR, SETNS = 436, 442, 308
-# Of Linux 5.8: close_range() is of 5.9, and 440 is the first of 5.10.
+# A kernel like Linux 5.8: close_range() is of 5.9, and 440 is the first call of 5.10.
 CALLS_OF_5_8 = (f"{CLOSE_RANGE}=ENOSYS", "440-=ENOSYS")
 
 
@@ -27,13 +27,13 @@ class OldKernel(WithSpinningJvm):
         self.assertTrue(profile.answer.headers["X-Flamed-Symbols"].startswith("agent"), str(profile.answer.headers))
 
     def test_calls_of_5_8(self):
-        """It starts, says that Landlock is missing, attaches, and comes back after a kill -9 of each process."""
+        """It starts, reports that Landlock is missing, attaches, and restarts after a kill -9 of each process."""
         with Daemon(wrap=list(lacking(*CALLS_OF_5_8))) as daemon, self.container() as c:
             self.assertIn("the kernel has no Landlock", daemon.log())
             self.assert_attached(daemon, self.pid)
             self.assert_attached(daemon, c.pid)
             for name in ("flamed", "flamed-broker"):
-                pair = list(proc.children(daemon.top())) # where one ends, the other is ended, too
+                pair = list(proc.children(daemon.top())) # when one ends, the other is ended, too
                 os.kill(next(pid for pid in pair if proc.exe(pid) == name), signal.SIGKILL)
                 proc.wait_until(lambda: not any(proc.alive(pid) for pid in pair), 10, f"flamed and its broker are gone after {name}")
                 daemon.wait_ready()
@@ -43,14 +43,14 @@ class OldKernel(WithSpinningJvm):
                 self.assertLess(len(os.listdir(f"/proc/{pid}/fd")), 200, f"{proc.exe(pid)}: {limit}")
 
     def test_no_mount_setattr(self):
-        """Mounts of ours in containers are read-only there, too."""
+        """flamed's mounts in containers are read-only there, too."""
         with self.container(tmp="read-only", user_namespace=False, folders=("mnt", "media", "srv")) as c:
             found = attach.attach(c.pid, "mount", "allow", "tmp", wrap=lacking(f"{MOUNT_SETATTR}=ENOSYS"))
             self.assertTrue(found.done, found.text)
             self.assertGreater(found.number("methods"), 5)
 
     def test_no_setns_by_pidfd(self):
-        """Namespaces cannot be entered: a container's JVM is not attached to, with the reason; another one is."""
+        """Namespaces cannot be entered: flamed does not attach to a container's JVM, with the reason. It attaches to another one."""
         with Daemon(wrap=list(lacking(f"{SETNS}=EINVAL"))) as daemon, self.container() as c:
             self.assert_attached(daemon, self.pid)
             steps = daemon.get(f"/api/v1/jvms/{c.pid}/preflight").text
@@ -60,7 +60,7 @@ class OldKernel(WithSpinningJvm):
             self.assertTrue(profile.answer.headers["X-Flamed-Symbols"].startswith("memory"))
 
     def test_memory_files_may_not_be_executed(self):
-        """The supervisor's filter, too, leaves the helper its way out of a file system that is nowhere."""
+        """The supervisor's filter allows the helper's way out of a file system without a mount point."""
         knob = "/proc/sys/vm/memfd_noexec"
         if not os.path.exists(knob):
             self.skipTest("this kernel has no vm.memfd_noexec")

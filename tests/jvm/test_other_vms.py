@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Java without HotSpot: OpenJ9, and a libjvm.so without HotSpot's tables. Programs that have mapped libraries which are called so: no
-package brings a real one along."""
+"""Java without HotSpot: OpenJ9, and a libjvm.so without HotSpot's tables. The tests use programs that map libraries with such names: no
+package has a real one."""
 import os
 import subprocess
 import tempfile
@@ -19,7 +19,7 @@ class OtherVms(unittest.TestCase):
         self.addCleanup(self.daemon.stop)
 
     def start(self, library: str) -> int:
-        """A program that makes code, and has mapped LIBRARY; its code has a name in its perf map."""
+        """Starts a program that generates code and has mapped LIBRARY. Its code has a name in its perf map."""
         folder = tempfile.TemporaryDirectory(prefix="flamed-vm.")
         self.addCleanup(folder.cleanup)
         path = os.path.join(folder.name, library)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Without BPF programs: perf events give CPU time, by copies of stacks, and what there is not says why."""
+"""Without BPF programs: perf events give CPU time, by copies of stacks. Missing features are reported with the reason."""
 import os
 import subprocess
 import sys
@@ -23,7 +23,7 @@ class PerfHome(WithSpinningJvm):
         cls.addClassCleanup(cls.daemon.stop)
 
     def test_true_and_whole(self):
-        """As many samples as the thread's CPU time is worth, with names of native and Java code, from the root on."""
+        """As many samples as the thread's CPU time, with names of native and Java code, from the root on."""
         profile, _, clock = proc.captured(self.daemon, self.pid, proc.thread_of(self.pid, "spinner"), HZ, 130)
         stacks, due = profile.of_thread("spinner"), HZ * clock.between(profile)
         self.assertAlmostEqual(count(stacks) / due, 1, delta=0.1 + 4 / due ** 0.5, msg=profile.describe())
@@ -42,7 +42,7 @@ class PerfHome(WithSpinningJvm):
             self.assertIn(WHY, text)
 
     def test_what_there_is_not(self):
-        """Other events and more samples are refused, and the list of events says so."""
+        """Other events and higher rates are refused, and the list of events says so."""
         for status, arguments in (503, {"event": "offcpu"}), (503, {"event": "page-faults"}), (409, {"hz": HZ + 1}):
             with self.subTest(arguments):
                 answer = self.daemon.get("/profile", pid=self.pid, seconds=1, **arguments)
@@ -53,7 +53,7 @@ class PerfHome(WithSpinningJvm):
         self.assertEqual(available, ["cpu"])
 
     def test_several_rates(self):
-        """Captures at several rates share the rings; each has its own samples."""
+        """Captures at several rates share the rings. Each has its own samples."""
         slow = self.daemon.capture(pid=self.pid, hz=20)
         fast = self.daemon.profile(pid=self.pid, seconds=5, hz=HZ)
         profile = slow.stop()
@@ -77,14 +77,14 @@ class PerfHome(WithSpinningJvm):
         self.assertGreaterEqual(whole, 0.9, profile.describe())
 
     def test_deep_stacks_are_cut(self):
-        """What lies behind the copy is cut, and counted as such; the leaf is right."""
+        """Frames behind the copy are cut, and counted as such; the leaf is right."""
         deep = jvm.Classes()
         deep.compile("Deep.java")
         with jvm.Jvm(paths.jdk(17), "-Xint", "-cp", deep.folder, "Deep", "3000") as target:
             profile = self.daemon.profile(pid=target.pid, seconds=3, hz=HZ)
         stacks = profile.of_thread("deep-0")
         self.assertGreater(count(stacks), 20, profile.describe())
-        cut = [s for s in stacks if s.truncated] # the others are at the beginning of the recursion
+        cut = [s for s in stacks if s.truncated] # the others are at the begin of the recursion
         self.assertGreaterEqual(count(cut), 0.9 * count(stacks), profile.describe(stacks))
         self.assertGreaterEqual(profile.share(cut, lambda s: s.names[-1] == "Deep.leaf"), 0.9, profile.describe(cut))
         told = next(line for line in self.daemon.get("/metrics").text.splitlines() if 'truncated_total{reason="copied_stack"}' in line)
@@ -93,7 +93,7 @@ class PerfHome(WithSpinningJvm):
 
 class Forbidden(WithSpinningJvm):
     def test_bpf_only(self):
-        """Nothing is sampled in place of BPF programs, and no ring is handed out."""
+        """With bpf_only, nothing replaces BPF programs, and no ring is given out."""
         with mock.patch.dict(os.environ, {"FLAMED_OLD_KERNEL": "bpf"}), Daemon("--bpf-only=yes", wait=False) as daemon:
             proc.wait_until(lambda: os.path.exists(daemon.unix), 20, "flamed listens")
             proc.wait_until(lambda: any(WHY in p["detail"] for p in daemon.get("/readyz", unix=True).json()["problems"]), 20, "BPF is refused")

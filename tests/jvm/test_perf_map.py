@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Preflight and the JVM's map over HTTP, for JVMs in containers: the three sources agree, and plain perf on the host names
-a container's Java frames with it."""
+"""Preflight and the JVM's map over HTTP, for JVMs in containers. The three sources agree, and plain perf on the host names a container's
+Java frames with the map."""
 import os
 import re
 import subprocess
@@ -15,7 +15,7 @@ LINE = re.compile(r"^([0-9a-f]+) ([0-9a-f]+) (\S.*)$")
 
 
 def entries(text: str) -> dict[tuple[int, int], str]:
-    """(start, size) -> name. Every line must be one."""
+    """Returns (start, size) -> name. Every line must have that form."""
     found = {}
     for line in text.splitlines():
         match = LINE.match(line)
@@ -69,15 +69,15 @@ class PerfMap(WithSpinAndDaemon):
                 self.assertIn(self.spin.method, second.values())
                 both = first.keys() & second.keys()
                 self.assertGreater(len(both), 5)
-                # Intrinsics of method handles share a jmethodID: there the JVM's own answer is the wrong one.
+                # Intrinsics of method handles share a jmethodID: the JVM's own answer is wrong there.
                 different = {k: (first[k], second[k]) for k in both
                              if first[k] != second[k] and "MethodHandle" not in first[k] and "." in second[k]}
                 self.assertEqual(different, {})
-                # An agent that has told what there is leaves at once: nothing but its own code stays.
+                # An agent that has reported all code ends at once: only its own code stays.
                 self.assertEqual(attach.mappings(c.pid, "flamed-stream"), 0)
 
     def of_spin(self, pid: int, **source) -> dict:
-        """Unfolded lines of the generated method's code; none while another attach is under way."""
+        """Returns unfolded lines of the generated method's code; none while another attach is under way."""
         answer = self.get(pid, unfold=1, **source)
         return {k: v for k, v in entries(answer.text).items() if v.startswith(self.spin.method)} if answer.status == 200 else {}
 
@@ -92,12 +92,12 @@ class PerfMap(WithSpinAndDaemon):
         self.assertEqual((c.output(), attach.mappings(c.pid, "flamed")), (before, 0), "nothing was touched")
 
         def agree() -> bool:
-            """The same ranges of the same code, unless it was compiled again between the two."""
+            """Checks the same ranges of the same code, unless it was compiled again in between."""
             agent, memory = self.of_spin(c.pid, symbols="agent"), self.of_spin(c.pid, symbols="memory")
             both = agent.keys() & memory.keys()
             self.assertEqual({k: agent[k] for k in both}, {k: memory[k] for k in both})
             return self.inlined(agent) and len(both) > 2
-        proc.wait_until(agree, 20, "agent and memory tell the same ranges", interval=1.1) # one attach a second on a node
+        proc.wait_until(agree, 20, "agent and memory tell the same ranges", interval=1.1) # one attach per second on a node
 
     def test_c_the_jvms_own(self):
         c = self.container(25, "-XX:-EnableDynamicAgentLoading")
@@ -155,7 +155,8 @@ class PerfMap(WithSpinAndDaemon):
                 with open(path, "w", encoding="utf-8") as f:
                     f.write(text)
                 self.addCleanup(lambda p: os.path.exists(p) and os.unlink(p), path)
-                # Of the thread that spins: where processors are few, the compiler's and others have much of the JVM's first seconds.
+                # Samples of the thread that spins: with few processors, the compiler's and other threads use much of the JVM's first
+                # seconds.
                 report = subprocess.run(["perf", "report", "-i", data, "--stdio", "--sort", "symbol", "--comms", "spinner", "--percentage",
                                          "relative"], capture_output=True, text=True, env=dict(os.environ, HOME=folder))
                 match = re.search(r"([\d.]+)%\s+\[\.\] " + re.escape(self.spin.method), report.stdout)

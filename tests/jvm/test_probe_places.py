@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The broker's rule for places of probes, on real files, beside what a disassembler says. A place is never within an instruction. It is
-always among the first of a function, at one that the kernel runs in the probe's place."""
+"""The broker's rule for places of probes, on real files, compared with a disassembler. A place is never within an instruction. It is always
+among the first of a function, at an instruction that the kernel executes in the probe's place."""
 import os
 import random
 import re
@@ -17,7 +17,7 @@ SAFE = re.compile(r"push|nop|nopl|j[a-z]+")
 
 class Places(unittest.TestCase):
     def disassembled(self, path: str) -> tuple[dict[int, str], list[int]]:
-        """Address -> instruction, of all code of PATH; where functions begin."""
+        """Returns address -> instruction, of all code of PATH, and the starts of functions."""
         paths.need("objdump", "readelf", "nm")
         found: dict[int, str] = {}
         with subprocess.Popen(["objdump", "-d", "-w", path], stdout=subprocess.PIPE, text=True) as listing:
@@ -29,13 +29,13 @@ class Places(unittest.TestCase):
         return found, sorted(starts)
 
     def segments(self, path: str) -> list[tuple[int, int, int]]:
-        """(address, bytes, offset in the file) of its code."""
+        """Returns (address, bytes, offset in the file) of its code."""
         header = subprocess.run(["readelf", "-lW", path], capture_output=True, text=True, check=True).stdout
         fields = [line.split() for line in header.splitlines() if line.split()[:1] == ["LOAD"] and "E" in line[60:]]
         return [(int(f[2], 16), int(f[4], 16), int(f[1], 16)) for f in fields]
 
     def check(self, path: str, each: bool = False) -> None:
-        """EACH: asks about each byte of its code."""
+        """EACH: checks each byte of its code."""
         path = os.path.realpath(path)
         code, starts = self.disassembled(path)
         chance, ordered = random.Random(RANDOM), sorted(code)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Probes come and go in four programs under load, again and again. No program crashes, and nothing of a probe is left. A place where none
-may be is refused with a sentence."""
+"""Probes are put and removed in four programs under load, again and again. No program crashes, and no trace of a probe is left. A place
+that allows no probe is refused with a sentence."""
 import contextlib
 import os
 import random
@@ -24,7 +24,7 @@ NODE = """process.stdin.on("data", line => {
 
 
 class Loaded:
-    """A program that does WORK again and again, by a thread of ours, until it is stopped."""
+    """A program that does WORK again and again, driven by a thread of this test, until it is stopped."""
 
     def __init__(self, name: str, program, work):
         self.name, self.program, self.pid, self.work = name, program, program.pid, work
@@ -68,7 +68,7 @@ class ProbeStarts(WithEvent):
     prepare = test_calls.Calls.prepare
 
     def programs(self) -> dict[str, Loaded]:
-        """Event -> the program that it is of: those that this machine has."""
+        """Returns event -> its program, for the events that this machine has."""
         made: dict[str, tuple] = {}
         c = test_calls.Program()
         made["libc.so.6:malloc"] = ("C", c, lambda: c.do("malloc 500"))
@@ -87,7 +87,7 @@ class ProbeStarts(WithEvent):
         return {event: Loaded(*of) for event, of in made.items()}
 
     def test_many_starts(self):
-        """Each capture has a probe put into a function of each program's own, and into malloc in all of them."""
+        """Each capture puts a probe into a function of each program, and into malloc in all of them."""
         with contextlib.ExitStack() as stack:
             programs = self.programs()
             for program in programs.values():
@@ -101,7 +101,7 @@ class ProbeStarts(WithEvent):
             seen, began = dict.fromkeys(programs, 0), time.monotonic()
             for number in range(STARTS):
                 capture = self.daemon.capture(**params)
-                if number % 100 == 0: # not so short that nothing is there
+                if number % 100 == 0: # long enough for samples
                     proc.wait_until(lambda: self.daemon.get(capture.path).json()["samples"] > 2000, 30, "samples")
                     capture.stop()
                     for event in programs:
@@ -113,21 +113,22 @@ class ProbeStarts(WithEvent):
             took = time.monotonic() - began
             probed.await_none(*pids)
             print(f"{STARTS} captures of {len(programs)} programs in {took:.0f} s; samples: {seen}")
-            for event, program in programs.items(): # and all go on
+            for event, program in programs.items(): # and all run on
                 before = program.rounds
                 self.assertGreater(before, rounds[event], program.name)
                 proc.wait_until(lambda: program.rounds > before + 3 or program.problem, 20, f"{program.name} goes on")
                 self.assertEqual(program.problem, "")
             more = [probed.more_copies(copies[pid], probed.copies(pid)) for pid in pids]
             print(f"copies of pages that are left, in KiB: {more}")
-            self.assertLessEqual({kib for found in more for kib in found.values()}, {PAGE_KIB}) # of the one place in each file
+            self.assertLessEqual({kib for found in more for kib in found.values()}, {PAGE_KIB}) # of the only place in each file
             self.assertEqual(probed.traced(), traced)
             self.assertEqual(probed.kernel_log()[log:], [])
             for event in programs:
                 self.assertGreater(seen[event], 0, event)
 
     def test_refused_offsets(self):
-        """Anywhere in libc: where no function begins, and where one begins that no probe is put at. Each has a sentence and a remedy."""
+        """Anywhere in libc: where no function begins, and where a function begins that allows no probe. Each refusal has a sentence and a
+        remedy."""
         chance = random.Random(OFFSETS)
         with test_calls.Program() as program:
             self.prepare(program.pid, "libc.so.6:malloc")
@@ -136,7 +137,7 @@ class ProbeStarts(WithEvent):
                 offset = chance.randrange(1, 1 << chance.randrange(1, 31))
                 answer = self.daemon.get("/profile", pid=program.pid, event=f"libc.so.6:malloc+{offset}", seconds=0.1, format="json")
                 answers[answer.status] = answers.get(answer.status, 0) + 1
-                if answer.status != 200: # else a function that begins there
+                if answer.status != 200: # otherwise a function begins there
                     self.assertEqual(answer.status, 409, answer)
                     said = answer.json()
                     self.assertRegex(said["detail"], "no function begins at offset|begins with an instruction at which flamed puts no probe", offset)

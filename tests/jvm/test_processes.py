@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Processes that change under the profiler: an exec in the middle, an exit in the middle, another capture beside it."""
+"""Processes that change during a capture: an exec, an exit, another capture beside it."""
 import subprocess
 import threading
 import time
@@ -23,7 +23,7 @@ class Processes(WithSpinAndDaemon):
                     capture = self.daemon.capture(pid=process.pid, hz=199)
                     tid = proc.wait_until(lambda: proc.thread_of(process.pid, "spinner"), 40, "the JVM's thread runs")
                     with proc.CpuClock(process.pid, tid) as clock:
-                        # A JVM that starts is looked at 20 times a second: its first 0.1 s of Java has no names yet.
+                        # flamed reads a JVM that starts 20 times a second: its first 0.1 s of Java has no names yet.
                         proc.wait_until(lambda: clock.used and clock.used[-1] > 4, 60, "it used some CPU")
                         profile = capture.stop()
                 finally:
@@ -32,8 +32,8 @@ class Processes(WithSpinAndDaemon):
                 self.assert_named(profile, 199 * clock.at(profile.end))
 
     def kill_after(self, target: jvm.Jvm, cpu_seconds: float, quiet: int) -> None:
-        """Ends a JVM in the middle of a capture, which has begun once there are more than QUIET events. It ends the JVM when that has
-        used so much CPU since, and after 6 s at the latest."""
+        """Ends a JVM during a capture, which has begun once there are more than QUIET events. It ends the JVM when that has used this much
+        CPU since, and after 6 s at the latest."""
         proc.wait_until(lambda: self.daemon.perf_events() > quiet, 30, "it is sampled")
         before, end = proc.cpu_seconds(target.pid), time.monotonic() + 6
         while time.monotonic() < end and proc.cpu_seconds(target.pid) - before < cpu_seconds:

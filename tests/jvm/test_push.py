@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Minutes are pushed to engines: whole sums by service, with secrets from files, and through all that an engine can do wrong."""
+"""Minutes are pushed to engines: complete sums by service, with secrets from files, whatever errors an engine makes."""
 import base64
 import collections
 import itertools
@@ -61,7 +61,7 @@ class Pushing(unittest.TestCase):
         return {target["name"]: target for target in daemon.get("/api/v1/push").json()["targets"]}[name]
 
     def test_sums_and_names_arrive(self):
-        """Twice in a row, by both protocols: what flamed itself answers of that time, to the sample."""
+        """Twice in a row, by both protocols: the same as flamed itself answers for that time, to the sample."""
         self.write("secret", SECRET + "\n")
         engine = self.engine()
         daemon = self.flamed(f"""name: otlp
@@ -92,7 +92,7 @@ authorization:
             labels = dict(re.findall(r'name: "(\w+)"\s+value: "([^"]*)"', text))
             self.assertEqual({name: labels[name] for name in ("__name__", "service_name", "service_version")},
                              {"__name__": "process_cpu", "service_name": "push;shop", "service_version": "2.4"})
-        samples = self.samples(engine) # fails where Pyroscope would refuse one
+        samples = self.samples(engine) # fails if Pyroscope would refuse a profile
         self.assertEqual({tuple(sorted(s["resource"].items())) for s in samples}, {tuple(sorted({
             "service.name": "push;shop", "service.version": "2.4", "service.namespace": "retail", "deployment.environment.name": "prod",
             "host.name": os.uname().nodename}.items()))})
@@ -108,12 +108,13 @@ authorization:
         recorded = {line.rpartition(" ")[0]: int(line.rpartition(" ")[2]) for line in text.splitlines()}
         hottest = max(got, key=got.get)
         self.assertTrue([stack for stack in recorded if stack.endswith(hottest) and recorded[stack] >= got[hottest]], (hottest, text[:2000]))
-        self.assertEqual(self.status(daemon, "pyroscope")["missing_events"], "lock") # the recorder does not look at waits
+        self.assertEqual(self.status(daemon, "pyroscope")["missing_events"], "lock") # the recorder does not sample waits
         self.assertNotIn(SECRET, daemon.get("/api/v1/push").text + daemon.log())
         self.assertIn('flamed_push_bytes_total{target="otlp"}', daemon.get("/metrics").text)
 
     def test_an_engine_that_fails(self):
-        """Away, 429, 500, half an answer, a wrong TLS: counted, kept within bounds; flamed answers meanwhile, and delivers later."""
+        """An engine that is away, answers 429 or 500, gives half an answer, or has wrong TLS: counted and limited. flamed answers
+        meanwhile, and delivers later."""
         answers = {"busy": lambda request: (429, {"Retry-After": "3600"}, b"slow down"), "broken": lambda request: (500, {}, b"poison"),
                    "half": lambda request: None, "refuses": lambda request: (400, {}, b"bad \x1b[31m body"),
                    "partly": lambda request: (200, {}, b"\x0a\x06\x08\x03\x12\x02no")}
@@ -134,7 +135,7 @@ authorization:
         proc.wait_until(settled, 90, "each has failed in its way")
         errors = {name: self.status(daemon, name) for name in urls}
         self.assertIn("429", errors["busy"]["last_error"])
-        self.assertEqual(len([r for r in engines["busy"].taken() if r.path == OTLP]), 1) # Retry-After is obeyed
+        self.assertEqual(len([r for r in engines["busy"].taken() if r.path == OTLP]), 1) # flamed obeys Retry-After
         self.assertIn("bad  [31m body", errors["refuses"]["last_error"])
         self.assertGreaterEqual(errors["partly"]["rejected"], 3)
         self.assertGreater(errors["partly"]["sent_bodies"], 0)
@@ -153,7 +154,8 @@ authorization:
         proc.wait_until(lambda: self.status(daemon, "away")["failing_since"] is None, 20, "it fails no more")
 
     def test_an_engine_that_attacks(self):
-        """Answers and headers without an end, slow ones, redirects to files and to another engine, a wait of ages: bounded, not followed."""
+        """Answers and headers without an end, slow ones, redirects to files and to another engine, an excessive wait: limited, and not
+        followed."""
         def without_end(head: bytes, piece: bytes, seconds: float):
             def answer(_):
                 yield head
@@ -194,11 +196,11 @@ authorization:
             self.assertEqual(status["last_success"] is not None, name == "cookies", status)
         self.assertGreater(len(engines["redirects"].taken(OTLP)), 1)
         self.assertIn("is longer than flamed-push reads", self.status(daemon, "chunks")["last_error"])
-        for name in ("body", "headers", "chunks", "hints"): # what is read, and what the sockets hold besides
+        for name in ("body", "headers", "chunks", "hints"): # the bytes read, and those that sockets buffer
             self.assertLess(engines[name].written / engines[name].ended, 16 * mib, name)
 
     def test_a_minute_from_before_a_restart(self):
-        """What flamed recorded before it was started again comes out of the history; each sample once."""
+        """Samples that flamed recorded before a restart come from the history; each sample once."""
         folder, engine = tempfile.mkdtemp(prefix="flamed-test."), self.engine()
         self.addCleanup(shutil.rmtree, folder)
         options = ("--config", self.write("flamed.yaml", f"push:\n  - name: engine\n    url: {engine.url}\n"), "--recorder-hz=99")
@@ -218,7 +220,7 @@ authorization:
         self.assertGreater(recorded, 3)
 
     def samples(self, engine: receiver.Receiver) -> list[dict]:
-        """All that arrived, by the collector's own code."""
+        """Returns all received samples, by the collector's own code."""
         bodies = []
         for number, request in enumerate(engine.taken(OTLP)):
             bodies.append(os.path.join(self.folder, f"{number}.otlp.pb"))
@@ -228,7 +230,7 @@ authorization:
         return [sample for path in bodies for sample in taken[os.path.basename(path)]]
 
     def test_its_process(self):
-        """Without rights; killed it is started again, and what was under way is sent again. Without `push` there is none."""
+        """It has no rights. After a kill it is started again, and the body under way is sent again. Without `push` it does not exist."""
         engine = self.engine()
         daemon = self.flamed(f"name: a\nurl: {engine.url}\nevery: 5s")
         found = self.pushers(daemon)
@@ -238,7 +240,7 @@ authorization:
             self.assertEqual((int(status["CapEff"], 16), int(status["CapPrm"], 16), status["NoNewPrivs"], status["Seccomp"]), (0, 0, "1", "2"))
             self.assertNotIn("0", status["Uid"].split())
             self.assertEqual(status["Groups"].split(), [])
-            self.assertEqual(proc.read(f"/proc/{pid}/cmdline").split("\0")[1:-1], [engine.url.rpartition(":")[2]]) # the port it may connect to
+            self.assertEqual(proc.read(f"/proc/{pid}/cmdline").split("\0")[1:-1], [engine.url.rpartition(":")[2]]) # the port that it may connect to
         os.kill(max(found), signal.SIGKILL)
         proc.wait_until(lambda: len(self.pushers(daemon)) == 2 and max(found) not in self.pushers(daemon), 20, "it is started again")
         proc.wait_until(lambda: engine.taken(OTLP), 60, "a minute arrives")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The flight recorder: what a JVM did that is dead by now, and what its CPU time went to."""
+"""The flight recorder: the work of a JVM that has ended, and how its CPU time was spent."""
 import contextlib
 import json
 import os
@@ -22,7 +22,7 @@ class Recorder(jvm.WithClasses):
     sources = ("Burn.java", "Garbage.java")
 
     def test_of_the_dead(self):
-        """Nobody asked while it lived; then its hot method is there, at the share that it really had."""
+        """No request was made while it lived. Afterwards its hot method is there, with its true share."""
         with Daemon() as daemon:
             time.sleep(0.5)
             burner = jvm.Jvm(paths.jdk(17), "-Xmx64m", "-cp", self.classes.folder, "Burn", str(BURN))
@@ -49,12 +49,12 @@ class Recorder(jvm.WithClasses):
             chance = (truth * (1 - truth) / counted) ** 0.5
             self.assertAlmostEqual(share, truth, delta=0.01 + 4 * chance, msg=profile.describe(main))
             self.assertEqual([w for w in profile.warnings if "lost" in w], [])
-            # It is gone from what lives, and nothing can be sampled of it.
+            # It is gone from the list, and cannot be sampled.
             self.assertEqual(daemon.get("/profile", pid=pid, seconds=1).status, 404)
             self.assertNotIn(pid, [j["pid"] for j in daemon.get("/api/v1/jvms").json()["jvms"]])
 
     def test_a_kept_time_outlives_the_recorder(self):
-        """A time of the past as a capture: it has the samples that /profile has of that time, also when the recorder has forgotten them."""
+        """A time of the past as a capture: it has the samples that /profile has for that time, also when the recorder has dropped them."""
         def counted(answer):
             self.assertEqual(answer.status, 200, answer)
             return sorted((line.rsplit(" ", 1)[0], int(line.rsplit(" ", 1)[1])) for line in answer.text.splitlines())
@@ -79,8 +79,8 @@ class Recorder(jvm.WithClasses):
                 self.assertEqual(refused.status, 404, refused)
 
     def look(self, daemon: Daemon, clock: proc.CpuClock, gc: list[proc.CpuClock]) -> tuple[dict[str, float], float, float, float]:
-        """CPU seconds by category as /metrics has them; those of the process, with and without what a hypervisor took; and those of its
-        threads GC. They are taken when flamed has at most a few samples left to look at: on a busy machine it may be a second behind."""
+        """Returns CPU seconds by category from /metrics, those of the process with and without the hypervisor's time, and those of its
+        threads GC. They are read when flamed has at most a few samples left to handle: on a busy machine it may be a second behind."""
         end = time.monotonic() + 20
         while True:
             used, alone, in_gc = clock.now(), proc.cpu_seconds(clock.pid), sum(one.now() for one in gc)
@@ -114,11 +114,11 @@ class Recorder(jvm.WithClasses):
         print({name: round(seconds, 2) for name, seconds in spent.items()}, f"in all {sum(spent.values()):.2f} s, by the kernel {used:.2f} s, without stolen time {alone:.2f} s")
         hz = float(COUNT_HZ)
         self.assertGreater(used, 0.25 * COUNT, "the machine is too busy for this test")
-        # What sampling by a timer may be off by: a sample stands for 1/hz seconds, drawn with the share the process has.
+        # Allowed error of sampling by a timer: a sample stands for 1/hz seconds, drawn with the share of the process.
         ticks = os.cpu_count() * hz * COUNT
         chance = (used * hz * max(1 - used * hz / ticks, 0.02)) ** 0.5 / hz
         self.assertLess(chance / used, 0.02, "too few samples to tell")
-        # Of what a hypervisor took, short pieces are in a timer's samples, long ones are not; without any the two clocks are one.
+        # Of the hypervisor's time, a timer's samples include short pieces, but not long ones. Without such time the two clocks agree.
         stolen, total, off = max(used - alone, 0), sum(spent.values()), max(0.02 * used, 3 * chance)
         self.assertLessEqual(total, max(used, alone) + off)
         self.assertGreaterEqual(total, min(used, alone) - off)

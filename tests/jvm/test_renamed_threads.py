@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Threads that are renamed while they are sampled: each sample stands under the name of its time, and the profile says so."""
+"""Threads that are renamed while they are sampled: each sample has the name of its time, and the profile says so."""
 import time
 
 from harness import paths
@@ -23,7 +23,7 @@ class RenamedThreads(WithClasses):
         with Jvm(paths.jdk(version), "-Xmx64m", "-XX:+UseSerialGC", "-Xint", "-cp", self.classes.folder, "Renames") as jvm:
             time.sleep(1)
             profile = self.daemon.profile(pid=jvm.pid, seconds=10, hz=99)
-        for names, right in (SHORT, 0.9), (LONG, 0.6): # of 3 s, up to one under the name before
+        for names, right in (SHORT, 0.9), (LONG, 0.6): # of 3 s, up to one has the name before
             work = [s for s in profile.stacks if s.thread in names.values()]
             self.assertEqual({s.thread for s in work}, set(names.values()), profile.describe())
             share = profile.share([s for s in work if any("Renames." + m in s.names for m in names)],

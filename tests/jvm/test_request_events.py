@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Requests at samples of every kind of event, against what the stack itself says, in a service with a small tracer of its own."""
+"""Requests of samples of every kind of event, compared with the stack, in a service with a small tracer of its own."""
 import os
 import re
 import unittest
@@ -33,13 +33,13 @@ class RequestEvents(WithClasses):
         cls.addClassCleanup(cls.daemon.stop)
 
     def rows(self, capture: str, **view) -> list[tuple[list[str], int]]:
-        """Stacks, and how much of the event's unit each is worth."""
+        """Returns stacks, and the value of each in the event's unit."""
         answer = self.daemon.get(f"/api/v1/captures/{capture}/profile", format="collapsed", **view)
         self.assertEqual(answer.status, 200, answer.text)
         return [(line.rpartition(" ")[0].split(";"), int(line.rpartition(" ")[2])) for line in answer.text.splitlines()]
 
     def judge(self, capture: str, event: str) -> dict[str, int]:
-        """What was found of those samples whose stack says what is right."""
+        """Counts results for samples with a stack that shows the right answer."""
         counts = {"right": 0, "wrong": 0, "without": 0}
         for stack, value in self.rows(capture, by="operation", event=event):
             if method := next((f for f in stack if f in RIGHT), ""):
@@ -67,7 +67,7 @@ class RequestEvents(WithClasses):
         self.assertGreater(seen, 0)
 
     def table(self, pid: int, daemon: Daemon) -> None:
-        """/top has both operations, and below each its functions alone."""
+        """/top has both operations, and below each only its functions."""
         below: dict[str, set[str]] = {}
         group = ""
         for line in daemon.get("/top", pid=pid, once=1, interval="3s", by="operation", top=100).text.splitlines():
@@ -80,7 +80,8 @@ class RequestEvents(WithClasses):
             self.assertEqual([r for r, names in below.items() if method in names and r not in (root, *WITHOUT)], [])
 
     def check(self, jdk: int, *options: str, how: tuple[str, ...] = ()) -> None:
-        """How much of each event is wrong: nothing. Without: what a collector or a start makes unreadable for a moment."""
+        """Checks that no event has a wrong request. Missing requests are allowed while a collector or a start makes memory unreadable for a
+        moment."""
         with Jvm(paths.jdk(jdk), "-Xmx100m", "-XX:CompileCommand=quiet", *APART, *options, "-cp", self.classes.folder, "Requests", "4", *how) as java:
             self.ready(java.pid)
             for events in self.events:
@@ -104,7 +105,7 @@ class RequestEvents(WithClasses):
         side_by_side(self, lambda jdk: self.check(jdk, "-XX:+UseZGC"))
 
     def test_the_first_captures(self):
-        """Nothing was sampled of the JVM before: flamed does not know yet which image of its process samples call it."""
+        """The JVM was not sampled before: flamed does not know yet which image of its process samples belong to."""
         with Daemon("--recorder-hz=0") as daemon, Jvm(paths.jdk(17), "-Xmx100m", "-XX:CompileCommand=quiet", *APART, "-cp", self.classes.folder,
                                                       "Requests", "2") as java:
             self.ready(java.pid, daemon)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Requests at samples of every kind of event, by release and collector: as test_request_events, for longer."""
+"""Requests of samples of every kind of event, by release and collector: like test_request_events, for longer."""
 import unittest
 
 from harness import paths
@@ -14,7 +14,7 @@ EXPERIMENTAL = ("-XX:+UnlockExperimentalVMOptions",)
 
 
 class RequestMatrix(Events):
-    events = ("cpu,offcpu", "lock,alloc", "wall,malloc", "safepoint,nativelive") # those of the capture before count too for a while
+    events = ("cpu,offcpu", "lock,alloc", "wall,malloc", "safepoint,nativelive") # those of the capture before also count for a while
     seconds = 10
     rates = {"cpu,offcpu": 499}
     test_zgc = None # the matrix has it
@@ -33,7 +33,7 @@ class RequestMatrix(Events):
                     self.check(jdk, how=("virtual",))
 
 
-del Events # else it is run, too
+del Events # otherwise it is run, too
 
 if __name__ == "__main__":
     unittest.main()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Requests: the operation and trace that each sample of a handler was taken in, against the log of a service with a tracer's agent."""
+"""Requests: the operation and trace of each sample of a handler, compared with the log of a service with a tracer's agent."""
 import http.client
 import itertools
 import os
@@ -19,12 +19,12 @@ OPTIONS = {
                 "-Ddd.remote_config.enabled=false", "-Ddd.jmxfetch.enabled=false"],
 }
 OPERATIONS = {"otel": {"Traced.fast": "GET /fast", "Traced.slow": "GET /slow"}, "datadog": {"Traced.fast": "Traced.fast", "Traced.slow": "Traced.slow"}}
-START_S = 240 # an agent takes seconds of CPU time to start
+START_S = 240 # an agent needs seconds of CPU time to start
 SAMPLES, ROUNDS = 100, 30
 
 
 class Service:
-    """Traced.java with an agent, and clients that ask it all the time."""
+    """Traced.java with an agent, and clients that send requests all the time."""
 
     def __init__(self, test: WithClasses, name: str, release: int, *options: str, version: str = ""):
         self.folder = tempfile.mkdtemp(prefix="flamed-traced.")
@@ -56,7 +56,7 @@ class Service:
                 self.over.wait(0.2)
 
     def requests(self) -> dict[str, str]:
-        """Trace id -> method."""
+        """Returns trace id -> method."""
         lines = [line.split() for line in proc.read(self.log).splitlines()]
         return {line[1]: line[2] for line in lines if len(line) == 5}
 
@@ -83,7 +83,7 @@ class Requests(WithClasses):
         """Samples with a burning method in their stack have its operation, and a trace id that the service has logged with this method."""
         service = Service(self, name, release, *options, version=version)
         right = wrong = missing = 0
-        found = False # the path was there before the capture: at the first request the tracer loads its classes
+        found = False # the path existed before the capture: at the first request the tracer loads its classes
         for _ in range(ROUNDS):
             answer = self.daemon.get("/profile", pid=service.process.pid, seconds=2, hz=499, by="operation", format="json")
             capture, quality = answer.headers["X-Flamed-Capture"], answer.json()["quality"]["requests"]
@@ -123,11 +123,11 @@ class Requests(WithClasses):
         self.assertEqual(sum(count for stack, count in of if stack[0].startswith("[GET")), right(of))
 
     def burning(self, stack: list[str]) -> str:
-        """The method whose request the stack is of; "" outside of measured code."""
+        """Returns the method with the request that the stack belongs to; "" outside of measured code."""
         return next((f for f in stack if f in OPERATIONS["otel"]), "") if "Traced.burn" in stack else ""
 
     def trace_ids(self, service: Service, capture: str) -> None:
-        """Those of the last capture: each logged one with its method, and one of them asked for alone."""
+        """Returns the trace ids of the last capture: each is logged with its method. One of them is requested alone."""
         traces: dict[str, set[str]] = {}
         for stack, _ in self.rows(capture, by="trace"):
             if (match := re.fullmatch(r"\[trace ([0-9a-f]{32})\]", stack[0])) and self.burning(stack):
@@ -151,7 +151,7 @@ class Requests(WithClasses):
         self.judge("datadog", 25, "-XX:+UseZGC")
 
     def test_the_past(self):
-        """With no capture at all: the recorder reads requests, waits included, and the history keeps their operations, without ids."""
+        """Without any capture: the recorder reads requests, including those of waits, and the history keeps their operations, without ids."""
         with tempfile.TemporaryDirectory(prefix="flamed-test.") as folder:
             with Daemon("--recorder-hz=99", store=folder) as daemon:
                 service = Service(self, "otel", 17)
@@ -162,7 +162,7 @@ class Requests(WithClasses):
                 waits = daemon.get("/profile", pid=pid, event="offcpu", by="operation", format="collapsed", **{"from": "-10m"}).text
                 self.assertIn("[no request];", waits)
                 self.counted(daemon, pid)
-            service.stop() # the stop of flamed writes the minute under way
+            service.stop() # a stop of flamed writes the unfinished minute
             with Daemon("--recorder-hz=99", store=folder) as daemon:
                 self.judge_past(daemon, "the history has them", pid=pid)
                 traces = daemon.get("/profile", pid=pid, by="trace", format="collapsed", **{"from": "-10m"}).text
@@ -172,7 +172,7 @@ class Requests(WithClasses):
                 self.assertTrue([w for w in one.warnings if "neither traces nor spans" in w], one)
 
     def counted(self, daemon: Daemon, pid: int) -> None:
-        """/metrics has both operations of the JVM; slow ones are no part of fast ones."""
+        """/metrics has both operations of the JVM; slow ones are not part of fast ones."""
         def seconds() -> dict[str, float]:
             lines = [line for line in daemon.get("/metrics").text.splitlines() if line.startswith(f'flamed_jvm_operation_cpu_seconds_total{{pid="{pid}"')]
             return {re.search('operation="([^"]*)"', line)[1]: float(line.rpartition(" ")[2]) for line in lines}
@@ -190,7 +190,7 @@ class Requests(WithClasses):
 
     def test_without_a_tracer(self):
         with Jvm(paths.jdk(17), "-cp", self.classes.folder, "Burn", "600") as java:
-            for _ in range(ROUNDS): # until the JVM is known to have none
+            for _ in range(ROUNDS): # until the JVM is known to have no tracer
                 quality = self.daemon.get("/profile", pid=java.pid, seconds=1, by="operation", format="json").json()["quality"].get("requests", {})
                 if 0 < sum(quality.values()) == quality["no_tracer"]:
                     break

@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The table of what is resident, of GET /api/v1/jvms/{pid}/heap: it adds up to RSS, and what a program takes is in the right row."""
+"""The table of resident memory in GET /api/v1/jvms/{pid}/heap: it adds up to RSS, and a program's memory is in the right row."""
 import subprocess
 import tempfile
 
 from harness import hsperf, jvm, paths, proc
 from harness.daemon import Daemon
 
-# What the program is told, the row that grows, and by how much at least.
+# Lines for the program, the row that grows, and the least growth.
 GROWTH = (("direct", "malloc", 64 << 20), ("threads", "java_stacks", 60 * (64 << 10)), ("classes", "metaspace", 8 << 20),
           ("heap", "java_heap", 32 << 20))
 
 
 class Program(jvm.Obedient):
-    """Memory.java, which does what it is told."""
+    """Memory.java, which executes lines."""
 
     def __init__(self, version: int, folder: str, *options: str):
         super().__init__(paths.jdk(version), *options, "-Xmx256m", "-cp", folder, "Memory")
@@ -28,7 +28,7 @@ class Resident(jvm.WithClasses):
         cls.addClassCleanup(cls.daemon.stop)
 
     def table(self, pid: int, before: str = "") -> dict:
-        """One that is not of the time BEFORE: what was counted a moment ago is given again."""
+        """Returns a table that is newer than BEFORE: a recent count is returned again."""
         answers = []
 
         def counted() -> bool:
@@ -59,7 +59,7 @@ class Resident(jvm.WithClasses):
                 after = self.bytes_of(resident)
                 print(f"{version} {what}: {area} +{(after[area] - before[area]) >> 10} KiB", end=" ")
                 self.assertGreaterEqual(after[area] - before[area], 0.95 * least, (what, before, after))
-                if what != "classes": # which take memory of all kinds
+                if what != "classes": # they use memory of all kinds
                     others = sum(after.values()) - sum(before.values()) - (after[area] - before[area])
                     self.assertLess(others, 16 << 20, (what, before, after))
                 before = after
@@ -75,7 +75,7 @@ class Resident(jvm.WithClasses):
         jvm.side_by_side(self, self.grows)
 
     def test_more_mappings_than_are_counted(self):
-        """As a search engine has. What is left out is told."""
+        """As many as a search engine has. The part left out is reported."""
         with tempfile.NamedTemporaryFile() as file:
             file.truncate(4096)
             for count, truncated in (100, False), (17_000, True):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Containers that crun made for a user without root: profiled, named and attached to as others, with nothing to take from it."""
+"""Containers that crun made for a user without root: profiled, named and attached to like others, without anything to gain from it."""
 import os
 import subprocess
 import unittest
@@ -14,7 +14,7 @@ OWNER = 64113 # a user that no machine has
 
 class Profiled(unittest.TestCase):
     def test_names_and_attach(self):
-        """By memory and by the agent. Its root is its owner on the host, or nobody's."""
+        """From memory and by the agent. Its root is its owner on the host, or an unmapped user."""
         spin = jvm.make_spin()
         with Daemon() as daemon:
             for uid, nested in ((0, False), (103, False), (0, True)):
@@ -31,7 +31,7 @@ class Profiled(unittest.TestCase):
 
 
 class Escapes(test_attack_traces.Tracing):
-    """What its root can take of those that attach, and what its owner on the host can."""
+    """What its root, and its owner on the host, can gain from processes that attach."""
 
     def make(self, *arguments: str, **options) -> rootless.Crun:
         return rootless.Crun(OWNER, paths.jdk(17), self.classes.folder, *arguments, executable="/classes/tracer", **options)
@@ -44,7 +44,7 @@ class Escapes(test_attack_traces.Tracing):
                     self.check(found)
 
     def test_its_owner(self):
-        """A process of the owner's on the host, who has all rights over the user namespace: it takes the last of an attach alone."""
+        """A process of the owner's on the host, who has all rights over the user namespace: it can only take the last one of an attach."""
         c = rootless.Crun(OWNER, paths.jdk(17), self.classes.folder, "/classes/libjvm.so", "pause", executable="/classes/fakejvm")
         self.addCleanup(c.stop)
         nothing = ("/bin/true", "", "", "0") # the JVM is in the container
@@ -62,6 +62,6 @@ class Escapes(test_attack_traces.Tracing):
         self.assertLessEqual(len(found), self.FEW_TRIES, "one of each attach")
         own = {kind: "own" if os.path.samefile(f"/proc/{c.pid}/ns/{kind}", f"/proc/self/ns/{kind}") else "other"
                for kind in ("user", "mnt", "pid", "ipc", "net", "uts", "cgroup", "time")}
-        for one in found: # none of the host's but those that the container has
+        for one in found: # none of the host's except those that the container has
             self.assertEqual({kind: one["ns/" + kind] for kind in own}, own)
             self.assertEqual((one["root"], one["cwd"]), ("other", "other"))

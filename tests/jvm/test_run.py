@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""./run as a new user starts it, in a pid namespace where no other JVM runs; and what root, the user of its demo JVM and another user get."""
+"""./run as a new user starts it, in a pid namespace without another JVM. Also the view of root, of the user of its demo JVM, and of another
+user."""
 import os
 import re
 import shutil
@@ -15,7 +16,7 @@ NOBODY, OTHER = 65534, 61021 # the demo's user; one that no machine and no other
 
 
 class Run:
-    """./run of this tree, on the build under test: only cmake, which would build another, does nothing."""
+    """./run of this tree, on the build under test: only cmake, which would build another, is replaced by a no-op."""
 
     def __init__(self, *arguments: str):
         self.folder = tempfile.mkdtemp(prefix="flamed-run.")
@@ -41,7 +42,7 @@ class Run:
         return proc.read(self.log_path)
 
     def wait_for(self, pattern: str) -> re.Match:
-        """What ./run prints."""
+        """Waits for output of ./run."""
         def found() -> re.Match | None:
             if self.process.poll() is not None:
                 raise RuntimeError(f"./run ended with {self.process.returncode}:\n{self.output()}")
@@ -50,7 +51,7 @@ class Run:
         return proc.wait_until(found, 90, f"./run prints {pattern}")
 
     def script(self) -> int:
-        """The pid of the script: the first process of its namespace."""
+        """Returns the pid of the script: the first process of its namespace."""
         return next(pid for pid in proc.descendants(self.process.pid) if proc.ns_pids(pid)[1:] == [1])
 
     def stop(self) -> None:
@@ -77,14 +78,14 @@ class AsThreeUsers(jvm.WithClasses):
         cls.demo = int(cls.curl[2])
 
     def profile(self, pid: int, uid: int) -> caller.Reply:
-        """What the line that ./run prints gives a user, for a second in place of ten."""
+        """Runs the line that ./run prints as a user, for a second in place of ten."""
         return caller.ask(f"{self.curl[1]}{pid}&seconds=1", uid=uid)
 
     def get(self, path: str, uid: int) -> caller.Reply:
         return caller.ask(f"http://127.0.0.1:{self.port}{path}", uid=uid)
 
     def refused(self, reply: caller.Reply, status: int, says: str) -> None:
-        """A problem with a sentence, and another that says what to do."""
+        """Checks a problem with a sentence, and another sentence with the remedy."""
         self.assertEqual(reply.status, status, str(reply))
         problem = reply.json()
         self.assertRegex(problem["detail"], says)
@@ -97,11 +98,11 @@ class AsThreeUsers(jvm.WithClasses):
         self.assertIn(b"Demo", reply.body)
         who = self.get("/api/v1/whoami", 0).json()
         self.assertEqual(who["role"], "attach") # over TCP
-        self.assertIn("flamed has no Unix socket", who["remedy"]) # ./run adds none to a --listen of its user's
+        self.assertIn("flamed has no Unix socket", who["remedy"]) # ./run adds no socket if its user gives --listen
         self.assertIn(b"Demo", self.get("/", 0).body)
 
     def test_the_user_of_the_demo_is_nobody(self):
-        """Its number stands for every user without a name, and root has made a namespace around it."""
+        """The demo's number stands for every unmapped user, and root has made a namespace around it."""
         self.refused(self.profile(self.demo, NOBODY), 403, "no name on this machine")
         self.refused(self.get("/api/v1/jvms", NOBODY), 403, "no name on this machine")
         self.assertEqual(self.get("/healthz", NOBODY).status, 200)
