@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Safepoints: as many as the JVM's own log has, as long, and the threads that they waited for."""
+"""Safepoints: as many and as long as in the JVM's own log, and the threads that they waited for."""
 import os
 import re
 import signal
@@ -17,8 +17,8 @@ from harness.profile import Profile
 LINE = re.compile(r'Safepoint "(\w+)", .*?Reaching safepoint: +(\d+) ns,(?: Cleanup: +(\d+) ns,)? At safepoint: +(\d+) ns,.* Total: +(\d+) ns')
 LATE = (("loop", "Safepoint.spin"), ("copy", "Safepoint.copy"), ("new", "Safepoint.spin"))
 UNSEEN = ("[too short to see]", "[late thread not running]")
-# The collector of the loops: it keeps no look for safepoints in a loop that counts in ints.
-OPTIONS = ("-XX:+UseParallelGC", "-Xmx256m", "-XX:+UnlockDiagnosticVMOptions", "-XX:GuaranteedSafepointInterval=0") # and none by itself
+# The collector of the loops: it keeps no check for safepoints in a loop that counts in ints.
+OPTIONS = ("-XX:+UseParallelGC", "-Xmx256m", "-XX:+UnlockDiagnosticVMOptions", "-XX:GuaranteedSafepointInterval=0") # and no safepoint by itself
 
 
 class Program(jvm.Obedient):
@@ -28,12 +28,12 @@ class Program(jvm.Obedient):
                            if proc.read(f"/proc/{self.pid}/task/{task}/comm") == "VM Thread\n"]
 
     def have(self, kind: str, count: int) -> None:
-        """COUNT safepoints or more, with a thread of that kind beside them."""
+        """Causes COUNT safepoints or more, with a thread of that kind running."""
         self.do(f"{kind} {count}")
         proc.wait_until(self.is_over, 20, "the VM's thread waits for its next operation")
 
     def is_over(self) -> bool:
-        """Whether the VM's thread sleeps, at two looks. The last safepoint ends in its log some time after the threads went on."""
+        """Returns true if the VM's thread sleeps, at two checks. The last safepoint ends in its log some time after the threads went on."""
         for _ in range(2):
             time.sleep(0.01)
             if proc.read(f"/proc/{self.pid}/task/{self.vm_thread}/stat").rsplit(") ", 1)[1][0] != "S":
@@ -54,14 +54,14 @@ class Logged(Program):
         os.unlink(self.log)
 
     def logged(self) -> list[dict]:
-        """Each safepoint so far: name, the time to reach it with what is cleaned up before its operation, and all of it."""
+        """Returns each safepoint so far: name, the time to reach it with the cleanup before its operation, and its whole time."""
         with open(self.log, encoding="utf-8") as f:
             found = (LINE.search(line) for line in f)
             return [{"name": m[1], "reach_ns": int(m[2]) + int(m[3] or 0), "ns": int(m[5])} for m in found if m]
 
 
 def probes(pid: int) -> int:
-    """In how many bytes the code of libjvm.so that a process runs differs from the file."""
+    """Returns in how many bytes the code of libjvm.so in a process differs from the file."""
     count = 0
     for line in proc.read(f"/proc/{pid}/maps").splitlines():
         if not line.endswith("/libjvm.so") or line.split()[1] != "r-xp":
@@ -83,7 +83,7 @@ def of_kind(profile: Profile, kind: str) -> list[dict]:
 
 
 def seen(profile: Profile) -> list:
-    """The stacks of late threads."""
+    """Returns the stacks of late threads."""
     return [s for s in profile.stacks if s.names[-1] not in UNSEEN]
 
 
@@ -98,17 +98,17 @@ class Safepoint(WithEvent):
     sources = ("Safepoint.java",)
 
     def prepare(self, daemon: Daemon, program: Program) -> None:
-        """The BPF programs are loaded."""
+        """Loads the BPF programs."""
         proc.wait_until(lambda: daemon.get("/profile", pid=program.pid, event="safepoint", seconds=0.1, format="json").status == 200, 30,
                         "the BPF programs are loaded")
 
     def check_sum(self, profile: Profile) -> None:
-        """The graph is the time to safepoint, to the nanosecond."""
+        """The graph equals the time to safepoint, to the nanosecond."""
         self.assertEqual(sum(s.value for s in profile.stacks), sum(m["reach_ns"] for m in of_kind(profile, "safepoint")), profile.describe())
         self.assertEqual(profile.quality["lost"], 0, profile.warnings)
 
     def check_log(self, version: int, program: Logged, profile: Profile, before: int) -> None:
-        """The moments are the log's lines, in its order. At either end the log may have one more, which was outside of the capture."""
+        """The moments equal the log's lines, in order. At either end the log may have one more, which lies outside of the capture."""
         moments, log = of_kind(profile, "safepoint"), program.logged()[before:]
         names = [m["name"] for m in moments]
         at = next((i for i in range(3) if [line["name"] for line in log[i:i + len(names)]] == names), None)
@@ -118,11 +118,11 @@ class Safepoint(WithEvent):
         apart = {key: statistics.median(abs(m[key] - line[key]) for m, line in pairs) for key in ("ns", "reach_ns")}
         print(f"{version}: {len(moments)} safepoints, {len(log)} in the log; median apart: "
               f"pause {apart['ns'] / 1e3:.1f} us, time to safepoint {apart['reach_ns'] / 1e3:.1f} us")
-        for key, value in apart.items(): # single ones are apart by what the machine does between two readings of its clock
+        for key, value in apart.items(): # single ones differ by the machine's work between two readings of its clock
             self.assertLess(value, 1e6, (key, pairs))
 
     def check_late(self, version: int, program: Logged, kind: str, method: str) -> None:
-        """The thread that was busy is the one that safepoints waited for."""
+        """Safepoints waited for the busy thread."""
         before = len(program.logged())
         profile = capture(self.daemon, program, kind, 20)
         self.check_log(version, program, profile, before)
@@ -149,7 +149,7 @@ class Safepoint(WithEvent):
                 proc.wait_until(lambda: probes(program.pid) == 0, 20, "no probe is left") # flamed does not wait for that
 
     def check_off(self, version: int, program: Logged, kind: str, method: str) -> None:
-        """The thread that did not run is the one that each safepoint waited for."""
+        """Each safepoint waited for the thread that did not run."""
         before = len(program.logged())
         profile = capture(self.daemon, program, kind, 20)
         self.check_log(version, program, profile, before)
@@ -161,12 +161,12 @@ class Safepoint(WithEvent):
         nobody = sum(s.value for s in profile.stacks if s.names[-1] == UNSEEN[1])
         print(f"{version} {kind}: {sum(m['reach_ns'] >= 2e6 for m in dumps)} of 20 took 2 ms or more; "
               f"of {total / 1e6:.1f} ms in {late / total:.1%} late-{kind} was seen, in {nobody / total:.1%} nobody")
-        self.assertGreaterEqual(sum(m["reach_ns"] >= 2e6 for m in dumps), 5, dumps) # else this shows nothing
+        self.assertGreaterEqual(sum(m["reach_ns"] >= 2e6 for m in dumps), 5, dumps) # otherwise this proves nothing
         self.assertLessEqual(nobody, 0.02 * total, profile.describe()) # the VM's thread waits for a processor, too
         self.assertGreaterEqual(late, 0.9 * total, profile.describe())
 
     def test_preempted(self):
-        """It looks for safepoints all the time, but has hardly any of it."""
+        """The thread checks for safepoints all the time, but hardly gets a processor."""
         cpu = max(os.sched_getaffinity(0))
         for version in (17, 25):
             with self.subTest(jdk=version), Logged(version, self.classes.folder) as program, \
@@ -181,7 +181,7 @@ class Safepoint(WithEvent):
                     busy.kill()
 
     def test_fault(self):
-        """It touches a mapped file whose file system is slow."""
+        """The thread touches a mapped file on a slow file system."""
         with tempfile.NamedTemporaryFile() as source:
             source.truncate(1 << 30)
             for version in (17, 25):
@@ -195,12 +195,12 @@ class Safepoint(WithEvent):
         with Program(paths.jdk(17), self.classes.folder, *OPTIONS) as program:
             self.prepare(self.daemon, program)
             running = self.daemon.capture(pid=program.pid, event="cpu,safepoint")
-            self.assertGreaterEqual(probes(program.pid), 7) # else what is asserted at the end means nothing
+            self.assertGreaterEqual(probes(program.pid), 7) # otherwise the check at the end proves nothing
             program.have("loop", 10)
             profile = running.stop()
             proc.wait_until(lambda: probes(program.pid) == 0, 20, "no probe is left") # flamed does not wait for that
             dumps = [m for m in of_kind(profile, "safepoint") if m["name"] == "ThreadDump"]
-            self.assertEqual(len(dumps), 10, profile.document["moments"]) # of the store, with event cpu
+            self.assertEqual(len(dumps), 10, profile.document["moments"]) # from the store, with event cpu
             path = f"{running.path}/profile"
             late = Profile(self.daemon.get(path, format="json", event="safepoint", threads=1))
             self.check_sum(late)
@@ -220,7 +220,7 @@ class Safepoint(WithEvent):
         self.assertIn("no JVM", answer.json()["detail"])
 
     def test_killed(self):
-        """No probe outlives flamed, however that ends, and the JVM goes on."""
+        """No probe outlives flamed, in whatever way it ends, and the JVM runs on."""
         with Daemon("--recorder-hz", "0") as daemon, Program(paths.jdk(17), self.classes.folder, *OPTIONS) as program:
             self.prepare(daemon, program)
             daemon.capture(pid=program.pid, event="safepoint")
@@ -229,7 +229,7 @@ class Safepoint(WithEvent):
                 os.kill(pid, signal.SIGKILL)
             proc.wait_until(lambda: probes(program.pid) == 0, 20, "no probe is left")
             program.have("none", 3)
-            daemon.wait_ready() # another pair serves
+            daemon.wait_ready() # another pair of processes serves
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Safepoints of JDK 11, 21 and 26 to 28 in containers, and of 17 and 25 here, with each collector. There are as many as the JVM counts itself,
-with the thread that they waited for."""
+"""Safepoints of JDK 11, 21 and 26 to 28 in containers, and of 17 and 25 here, with each collector. There are as many as the JVM counts
+itself, with the thread that they waited for."""
 import time
 import unittest
 
@@ -25,7 +25,7 @@ class Contained(events.Contained):
         proc.wait_until(self.is_idle, 30, "its safepoints are over")
 
     def is_idle(self) -> bool:
-        """Whether the VM counts no safepoint for a while. The last one is over some time after the threads went on."""
+        """Returns true if the VM counts no safepoint for a while. The last one is over some time after the threads went on."""
         before = hsperf.read(self.pid)["sun.rt.safepointTime"]
         time.sleep(0.2)
         return hsperf.read(self.pid)["sun.rt.safepointTime"] == before
@@ -48,13 +48,13 @@ class SafepointJdks(jdkroot.EachJdk, unittest.TestCase):
         counted = after["sun.rt.safepoints"] - before["sun.rt.safepoints"]
         late = sum(s.value for s in seen(profile) if s.thread == "late-loop" and "Safepoint.spin" in s.names)
         self.assertEqual(len([m for m in moments if m["name"] == "ThreadDump"]), COUNT, profile.document["moments"])
-        self.assertIn(counted - len(moments), (0, 1, 2), profile.document["moments"]) # at the edges
+        self.assertIn(counted - len(moments), (0, 1, 2), profile.document["moments"]) # at the ends of the capture
         self.assertEqual(total, sum(m["reach_ns"] for m in moments))
         self.assertGreaterEqual(late, 0.8 * sum(s.value for s in seen(profile)), profile.describe())
         self.assertGreaterEqual(late, 0.1 * total, profile.describe())
         pauses = sum(m["ns"] for m in moments) / 1e9
         seconds = hsperf.paused(after, what[0])[1] - hsperf.paused(before, what[0])[1]
-        if counted == len(moments): # the counters have the same, but for what older JDKs clean up
+        if counted == len(moments): # the counters have the same, except for the cleanup of older JDKs
             self.assertAlmostEqual(pauses, seconds, delta=0.2 * pauses)
         collecting = capture(self.daemon, program, "gc", 3)
         print(*what, f"{len(moments)} safepoints of {counted}, {pauses * 1e3:.2f} ms of {seconds * 1e3:.2f}; late in {late / total:.1%};",

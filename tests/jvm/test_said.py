@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an answer says of itself where it would mislead: few samples, several JVMs in one, objects that no collection has looked at, and a
-past that is not kept. It says so in every format that can, and by X-Flamed-Warning."""
+"""Warnings of answers that would mislead: few samples, several JVMs in one profile, objects that no collection has checked, and a past that
+is not kept. Every format that can contains the warning, and so does X-Flamed-Warning."""
 import concurrent.futures
 import subprocess
 import time
@@ -27,7 +27,7 @@ class Said(WithClasses):
         return jvm
 
     def said(self, text: str, path: str = "/profile", times: int = 1, **parameters) -> Answer:
-        """An answer that says TEXT: in its header, in json, and so does its capture in other formats."""
+        """Checks that an answer contains the warning TEXT: in its header, in json, and in other formats of its capture."""
         answer = self.daemon.get(path, timeout=60, format="json", **parameters)
         self.assertEqual(answer.status, 200, answer)
         self.assertEqual(len([w for w in answer.warnings if text in w]), times, answer.warnings)
@@ -39,7 +39,7 @@ class Said(WithClasses):
         return answer
 
     def test_few_samples(self):
-        """A service that does next to nothing."""
+        """A service that does almost nothing."""
         def check(version: int) -> None:
             jvm = self.start(version, "Naps", stdin=subprocess.PIPE)
             answer = self.said(" few: by chance, a frame that has half of them", pid=jvm.pid, seconds=3, hz=499, event="cpu")
@@ -49,7 +49,7 @@ class Said(WithClasses):
         side_by_side(self, check)
 
     def test_several_jvms(self):
-        """jvm= chooses by a pattern, and what it chooses is added up."""
+        """jvm= selects by a pattern, and the selected JVMs are added up."""
         first, second = (self.start(version, "Naps", stdin=subprocess.PIPE) for version in (17, 25))
         text = "processes, and this profile adds them up: "
         answer = self.said("jvm=^Naps$ chose 2 " + text, jvm="^Naps$", seconds=3, hz=999)
@@ -63,7 +63,7 @@ class Said(WithClasses):
         self.said(text, times=0, jvm="^Naps$", seconds=1, hz=499)
 
     def test_no_collection(self):
-        """event=live knows of no object whether it is garbage before a collection has looked."""
+        """event=live cannot know garbage before a collection has run."""
         events.skip_without(self.daemon, "live")
 
         def check(version: int) -> None:
@@ -73,7 +73,7 @@ class Said(WithClasses):
             for command, said, other in ("make 1", text, collected), ("collect", collected, text):
                 with concurrent.futures.ThreadPoolExecutor(1) as pool:
                     asked = pool.submit(self.said, said, pid=jvm.pid, event="live", seconds=4, interval="4k")
-                    for _ in range(15): # the agent takes a moment to be there
+                    for _ in range(15): # loading the agent takes a moment
                         jvm.do("make 200")
                         time.sleep(0.2)
                     jvm.do(command)
@@ -83,8 +83,8 @@ class Said(WithClasses):
         side_by_side(self, check)
 
     def test_the_past_that_is_not_kept(self):
-        """More is asked for than flamed has run; of the store there is one capture. A range that is kept whole has no such sentence.
-        Once a minute is in the history, the sentence is of that."""
+        """The request asks for more time than flamed has run; the store has one capture. A range that is kept completely has no such
+        sentence. Once a minute is in the history, the sentence names the history."""
         jvm = self.start(17, "Naps", stdin=subprocess.PIPE)
         self.said("later than what was asked for: ", **{"from": "-10h"})
         self.said("later than what was asked for: flamed began to ", **{"from": "-10m"})

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Schedules and triggers of a real daemon: they run in time, with the JVMs that live then, and take a new configuration."""
+"""Schedules and triggers of a real daemon: they run in time, with the JVMs that live then, and accept a new configuration."""
 import datetime
 import json
 import os
@@ -16,14 +16,14 @@ import unittest
 from harness import jvm, paths, proc, receiver
 from harness.daemon import Daemon
 
-SIDE_BY_SIDE = True # its classes: each waits most of its time
+SIDE_BY_SIDE = True # each class waits most of its time
 SECONDS = float(os.environ.get("FLAMED_SCHEDULE_SECONDS", "20"))
 JVMS = int(os.environ.get("FLAMED_SCHEDULE_JVMS", "3"))
 EVERY, FOR = 5, 2
 
 
 def seconds_of(text: str) -> float:
-    """RFC 3339 with nanoseconds, as seconds since 1970."""
+    """Converts RFC 3339 with nanoseconds to seconds since 1970."""
     whole, _, part = text.rstrip("Z").partition(".")
     return datetime.datetime.fromisoformat(whole + "+00:00").timestamp() + float("0." + (part or "0"))
 
@@ -43,28 +43,28 @@ class WithConfiguration(unittest.TestCase):
         self.config = os.path.join(self.folder.name, "flamed.yaml")
 
     def configure(self, text: str) -> None:
-        """As editors do it: a new file in the place of the old one; only root may read it."""
+        """Replaces the file as editors do: by a new file. Only root may read it."""
         fresh = self.config + ".new"
         with open(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as f:
             f.write(text)
         os.rename(fresh, self.config)
 
     def schedules(self, daemon: Daemon) -> dict[str, dict]:
-        """Schedules and triggers by name."""
+        """Returns schedules and triggers by name."""
         answer = daemon.get("/api/v1/schedules")
         self.assertEqual(answer.status, 200, answer)
         document = answer.json()
         return {row["name"]: row for row in document["schedules"] + document["triggers"]}
 
     def captures(self, daemon: Daemon, schedule: str) -> list[dict]:
-        """Those that are done, the oldest first."""
+        """Returns the finished ones, the oldest first."""
         answer = daemon.get("/api/v1/captures", schedule=schedule, state="done", limit=1000)
         self.assertEqual(answer.status, 200, answer)
         return answer.json()["captures"][::-1]
 
 
 class Schedules(WithConfiguration):
-    """Uses JVMs of the class Pulse, so no other test may run such JVMs beside it."""
+    """Uses JVMs of the class Pulse, so no other test may run such JVMs at the same time."""
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
@@ -78,9 +78,9 @@ class Schedules(WithConfiguration):
         return started
 
     def test_in_time_with_those_that_live(self):
-        """No run is missed, each begins within a second of its time, and has the JVMs that lived through it, no
-        other. Each JVM uses 4 % of a processor by its thread's own clock (Pulse), which it gets on two processors however busy they are.
-        So a run has some 16 samples, and none would be a fault of the schedule."""
+        """No run is missed. Each begins within a second of its time, and has exactly the JVMs that lived through it. Each JVM uses 4 % of a
+        processor by its thread's own clock (Pulse), which it gets on two processors under any load. So a run has some 16 samples, and
+        none would mean a fault of the schedule."""
         self.configure(f"""
 schedules:
   - name: pulse
@@ -112,7 +112,7 @@ schedules:
             start = time.time()
             before, sizes = self.schedules(daemon)["pulse"], [folder_bytes(daemon.folder + "/store")]
             turn = 0
-            while time.time() < start + SECONDS: # one comes and one goes, by turns
+            while time.time() < start + SECONDS: # one starts and one ends, in turn
                 time.sleep(min(SECONDS / 3, 7))
                 sizes.append(folder_bytes(daemon.folder + "/store"))
                 if turn % 2 == 0:
@@ -141,13 +141,14 @@ schedules:
             within = {pid for pid, (comes, _, _, went) in lives.items() if comes < b + FOR and went > b}
             self.assertLessEqual(through, pids, "every JVM that lived through it")
             self.assertLessEqual(pids, within, "none that did not live then")
-        if len(captures) >= 20: # as much for each run at the end as at the beginning
+        if len(captures) >= 20: # the runs at the end cost no more than those at the begin
             half = len(sizes) // 2
             print(f"store: {sizes}")
             self.assertLess(sizes[-1] - sizes[half], 1.5 * (sizes[half] - sizes[1]) + (1 << 20))
 
     def test_a_trigger_pulls_itself(self):
-        """Once while it holds; the minute before is kept beside the capture. Another that does not hold takes none."""
+        """The trigger fires once while its condition holds; the minute before is kept beside the capture. A trigger with a false condition
+        makes no capture."""
         self.configure("""
 triggers:
   - {name: busy, match: 'main="Pulse"', for: 1s, on: "cpu > 0.01", cooldown: 1s}
@@ -159,7 +160,7 @@ triggers:
             for capture in self.captures(daemon, "busy"):
                 self.assertEqual([p["pid"] for p in capture["processes"]], [one.pid])
                 self.assertGreater(capture["samples"], 0)
-            time.sleep(22) # it holds on, and does not fire again
+            time.sleep(22) # the condition still holds, and it does not fire again
             rows = self.schedules(daemon)
             self.assertEqual((rows["busy"]["on"], rows["busy"]["runs"], rows["calm"]["runs"]), ("cpu > 0.01", 1, 0))
             self.assertRegex(daemon.get("/metrics").text, r"(?m)^flamed_triggers_fired_total 1$")
@@ -169,7 +170,7 @@ triggers:
             self.assertEqual(rows["busy"]["last_capture"], ids[0])
 
     def test_webhooks(self):
-        """One gets what its trigger has to say. One that fails and one that hangs are counted, and hold nothing up."""
+        """One webhook gets its trigger's message. A failing one and a hanging one are counted, and delay nothing."""
         got = receiver.Receiver(lambda request: (200, {}, b"fine"))
         fails = receiver.Receiver(lambda request: (500, {}, b"no, sesame"))
         over = threading.Event()
@@ -209,7 +210,7 @@ triggers:
             self.assertEqual({c["id"] for c in event["captures"]}, {c["id"] for c in self.captures(daemon, "takes")})
             for capture in event["captures"]:
                 self.assertEqual(daemon.get(capture["link"].removeprefix("https://node.example"), format="flat").status, 200, capture)
-            # Three times 500, and it is given up.
+            # After three times 500 it is given up.
             proc.wait_until(lambda: status("fails")["rejected"] == 1, 60, "it is given up")
             self.assertEqual((len(fails.taken("/hook")), status("fails")["queued_bodies"]), (3, 0))
             self.assertRegex(status("fails")["last_error"], r"status 500: no, \[hidden\]$")
@@ -222,7 +223,7 @@ triggers:
             self.assertLess(time.monotonic() - begun, 2)
             self.assertRegex(daemon.get("/metrics").text, r'(?m)^flamed_push_failures_total\{target="fails"\} 3$')
             self.assertNotIn("sesame", daemon.log() + daemon.get("/api/v1/push").text)
-            over.set() # and then it takes it
+            over.set() # and then the webhook accepts it
             proc.wait_until(lambda: status("hangs")["sent_bodies"] == 1, 30, "it has it")
 
     def test_triggers(self):
@@ -256,7 +257,7 @@ triggers:
             row = self.schedules(daemon)["high-cpu"]
             self.assertEqual((row["runs"], row["last_capture"], row["last_state"]), (1, ident, "done"), row)
             time.sleep(2)
-            alert = b'{"version":"4","status":"firing","alerts":[]}' # as Alertmanager sends it
+            alert = b'{"version":"4","status":"firing","alerts":[]}' # in the form of Alertmanager
             answer = daemon.request("POST", "/api/v1/triggers/high-cpu", unix=True, body=alert,
                                     headers={"Content-Type": "application/json", "User-Agent": "Alertmanager/0.27"})
             self.assertIn(answer.status, (200, 201), answer)
@@ -288,11 +289,11 @@ class Configured(WithConfiguration):
         return daemon.problems("configuration")
 
     def test_reload(self):
-        """SIGHUP: a good file is taken whole, a bad one not at all; captures under way go on."""
+        """SIGHUP: a valid file is applied completely, an invalid one not at all. Running captures continue."""
         first = "schedules:\n  - {name: one, every: 1h, for: 1s, hz: 49}\n"
         self.configure(first)
         with Daemon("--config", self.config) as daemon:
-            # Not in the seconds around its hour: then the next run is another one.
+            # Not in the seconds around its hour: otherwise the next run is another one.
             before = proc.wait_until(lambda: seconds_of((r := self.schedules(daemon)["one"])["next_run"]) - time.time() > 20 and r,
                                      40, "its next run is not now", 0.5)
             result = []
@@ -330,7 +331,7 @@ class Configured(WithConfiguration):
             os.kill(daemon.top(), signal.SIGHUP)
             proc.wait_until(lambda: self.problems(daemon) == [] and sorted(self.schedules(daemon)) == ["one"], 5, "it is good again")
 
-            # What was replaced is also what a worker that is started again reads.
+            # A restarted worker also reads the new file.
             self.configure("schedules:\n  - {name: nine, every: 1h, for: 1s}\n")
             worker = next(p for p in daemon.pids() if proc.exe(p) == "flamed")
             os.kill(worker, signal.SIGKILL)
@@ -350,7 +351,7 @@ class Configured(WithConfiguration):
             self.assertIn(word, result.stderr)
 
     def test_configurations_of_every_wrong_kind(self):
-        """One sentence that names the file, and an end: no crash, no wait, no memory without bound."""
+        """Each is refused with one sentence that names the file: no crash, no wait, and no unlimited memory."""
         def make(path: str, kind: str) -> None:
             if kind == "folder":
                 os.mkdir(path)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Those that pull from flamed: promtool and a real Prometheus (/metrics, /sd), `go tool pprof` (/debug/pprof), fifty
-scrapers at once, and the examples of docs/scraping.md."""
+"""Programs that pull from flamed: promtool and a real Prometheus (/metrics, /sd), `go tool pprof` (/debug/pprof), fifty scrapers at once,
+and the examples of docs/scraping.md."""
 import collections
 import json
 import os
@@ -19,13 +19,13 @@ from harness.daemon import Daemon, free_port
 
 
 def examples() -> dict[str, str]:
-    """Heading -> first code block under it, of docs/scraping.md."""
+    """Returns heading -> first code block under it, of docs/scraping.md."""
     with open(os.path.join(paths.TREE, "docs/scraping.md"), encoding="utf-8") as f:
         return {title: block for title, block in re.findall(r"^## (.+?)\n.*?^```\w+\n(.*?)^```", f.read(), re.M | re.S)}
 
 
 class Prometheus:
-    """A Prometheus of its own: on loopback, in its own folder, with the given configuration."""
+    """A Prometheus on loopback, in its own folder, with the given configuration."""
 
     def __init__(self, config: str):
         self.folder = tempfile.TemporaryDirectory(prefix="flamed-prometheus.")
@@ -41,7 +41,7 @@ class Prometheus:
             stdin=subprocess.DEVNULL, stdout=self.log, stderr=subprocess.STDOUT)
 
     def api(self, path: str, **parameters):
-        """The data of an answer; None while it is not up."""
+        """Returns the data of an answer; None until Prometheus is up."""
         url = f"http://127.0.0.1:{self.port}/api/v1/{path}?" + urllib.parse.urlencode(parameters)
         try:
             with urllib.request.urlopen(url, timeout=5) as answer:
@@ -90,7 +90,7 @@ class Scraping(unittest.TestCase):
         self.assertNotIn("spinner", answer.text, "no thread in a label")
 
     def test_prometheus_scrapes_and_follows(self):
-        """It has the series of /metrics, by the example of the documentation; from /sd it learns who comes and goes."""
+        """It has the series of /metrics, by the example of the documentation. From /sd it learns which JVMs start and end."""
         config = examples()["Prometheus"].replace("localhost:7979", f"127.0.0.1:{self.daemon.port}")
         config += f"""
   - job_name: jvms
@@ -134,7 +134,7 @@ class Scraping(unittest.TestCase):
         self.assertEqual(levels["error"], 0)
 
     def test_go_tool_pprof_agrees_with_collapsed(self):
-        """Of one capture, every way of looking: to the sample."""
+        """All views of one capture agree, to the sample."""
         paths.need("go")
         running = self.daemon.capture(pid=self.pid, hz=499)
         used = proc.cpu_seconds(self.pid)
@@ -172,14 +172,14 @@ class Scraping(unittest.TestCase):
         quiet, sets = self.daemon.perf_events(), self.metric("flamed_sampling_sets")
         self.assertEqual(sets, 1, "the flight recorder's")
 
-        def scrape(seconds: int, answers: list) -> None: # as Parca and Alloy ask, who may send seconds twice
+        def scrape(seconds: int, answers: list) -> None: # like Parca and Alloy, which may send seconds twice
             answers.append(self.daemon.get("/debug/pprof/profile", seconds=[seconds, seconds], pid=self.pid))
 
         def are_running() -> bool:
             return self.metric("flamed_captures_running") == 50
 
         def fifty(seconds: int) -> tuple[bool, float, int, list]:
-            """Whether all ran at the same time; the sets and events then; the answers."""
+            """Returns whether all ran at the same time, the sets and events during that, and the answers."""
             answers: list = []
             threads = [threading.Thread(target=scrape, args=(seconds, answers)) for _ in range(50)]
             end = time.monotonic() + seconds
@@ -194,7 +194,7 @@ class Scraping(unittest.TestCase):
             return together, during, events, answers
 
         with proc.CpuClock(self.pid) as clock:
-            for seconds in (4, 15): # so that a busy machine, too, has begun all before the first ends
+            for seconds in (4, 15): # long enough for a busy machine to begin all before the first one ends
                 together, during, events, answers = fifty(seconds)
                 if together:
                     break
@@ -217,7 +217,7 @@ class Scraping(unittest.TestCase):
         return float(next(line for line in self.daemon.get("/metrics").text.splitlines() if line.startswith(name + " ")).split()[1])
 
     def test_examples_are_right(self):
-        """By promtool as far as it knows them: Parca's file is Prometheus's but for profiling_config."""
+        """Checks the examples by promtool, as far as it knows them: Parca's file is Prometheus's except for profiling_config."""
         found = examples()
         parca = re.sub(r"\n    profiling_config:\n(      .*\n)+", "\n", found["Parca"])
         self.assertNotEqual(parca, found["Parca"])
@@ -233,7 +233,7 @@ class Scraping(unittest.TestCase):
             f.flush()
             result = self.promtool("check", "rules", f.name)
             self.assertEqual(result.returncode, 0, result)
-        # What their profiling_config names exists, with the answer that they accept.
+        # The paths in their profiling_config exist, with an accepted answer.
         for path in re.findall(r"path: (/\S+)", found["Parca"]):
             self.assertEqual(self.daemon.get(path, pid=self.pid, seconds=0.2).status, 200)
         self.assertEqual(found["Grafana Alloy, to Pyroscope"].count("{"), found["Grafana Alloy, to Pyroscope"].count("}"))

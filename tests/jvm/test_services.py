@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Services: what a JVM says of itself by options and environment, over restarts, in lists, selectors, the past and the store."""
+"""Services: a JVM's own facts by options and environment, over restarts, in lists, selectors, the past and the store."""
 import os
 import tempfile
 import time
@@ -71,7 +71,7 @@ class Services(unittest.TestCase):
         self.assertEqual(self.service_of(target), {"name": "later", "version": "6", "environment": None, "instance": None, "source": "context"})
 
     def test_what_is_no_context(self):
-        """The next source names a JVM with a message that is too long, or that ends within an attribute."""
+        """If the message is too long, or ends within an attribute, the next source names the JVM."""
         for lie in ("0xffffffff", "65537", "20"):
             target = self.publishing("service.name=no", PUBLISHES_BYTES=lie)
             self.assertEqual(self.service_of(target),
@@ -89,7 +89,7 @@ class Services(unittest.TestCase):
         for environment in ({}, {"PUBLISHES": "service.name=no,service.version=17.0.15"}):
             self.assertEqual(self.service_of(self.with_file(content, **environment)),
                              {"name": "checkout", "version": "1.2.3", "environment": "prod", "instance": "a-1", "source": "context"})
-        # What it leaves open, the mapping says.
+        # Attributes that it lacks come from the mapping.
         self.assertEqual(self.service_of(self.with_file(b"\x81\xabservice_env\xa4prod", PUBLISHES="service.name=shop")),
                          {"name": "shop", "version": None, "environment": "prod", "instance": None, "source": "context"})
         for broken in (content[:-1], b"", b"\x81\xacservice_name\xa8checkout" + bytes(20000)):
@@ -97,11 +97,11 @@ class Services(unittest.TestCase):
 
     def test_nothing_said(self):
         service = self.service_of(self.start())
-        self.assertIn(service["source"], ("main", "unit", "container"), service) # what this test runs in may be one
+        self.assertIn(service["source"], ("main", "unit", "container"), service) # this test may run in a container or unit
         self.assertTrue(service["name"])
 
     def test_over_a_restart(self):
-        """The past and the store have both JVMs of a service, and an answer has no other."""
+        """The past and the store have both JVMs of a service, and no answer has others."""
         first = self.start(OTEL_SERVICE_NAME="restarted", DD_VERSION="1")
         self.start(OTEL_SERVICE_NAME="other")
         time.sleep(3)
@@ -110,7 +110,7 @@ class Services(unittest.TestCase):
         live = self.daemon.profile(seconds=2, service="restarted")
         self.assertEqual({p["pid"] for p in live.document["processes"]}, {second.pid}, live.describe())
         self.assertEqual({p["service"] for p in live.document["processes"]}, {"restarted"})
-        # The recorder saw both; of the store's captures there is the one.
+        # The recorder sampled both; the store has one capture of them.
         for path, pids in (("/profile", {first.pid, second.pid}), ("/api/v1/query", {second.pid})):
             answer = self.daemon.get(path + "?from=-60s&format=json&service=restarted")
             self.assertEqual(answer.status, 200, answer)

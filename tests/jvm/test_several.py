@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Several of an event at once: two JVMs by one request, and each by one of its own, all at the same time and each at its own interval."""
+"""Several captures of an event at once: two JVMs by one request, and each by one of its own, all at the same time and each at its own
+interval."""
 import collections
 import concurrent.futures
 import math
@@ -13,7 +14,7 @@ from test_alloc import changed_pages
 from test_alloc_agent import AGENT
 
 EVENTS = "alloc,live,nativelive"
-ROUNDS = {"first": 16_000, "second": 8_000} # of Stays.java
+ROUNDS = {"first": 16_000, "second": 8_000} # rounds of Stays.java
 BUFFER, EACH, HEAP = 8192, 8, 1024
 SIGMAS = 5
 
@@ -39,7 +40,7 @@ class Several(events.WithEvent):
         profile = Profile(self.daemon.get(capture.path + "/profile", event=event, format="json", threads=1))
         got: collections.Counter = collections.Counter()
         for stack in profile.stacks:
-            pid = stack.pid or next(iter(truth)) # of one process there is no frame of it
+            pid = stack.pid or next(iter(truth)) # with a single process there is no frame for it
             self.assertIn(pid, truth, (event, stack))
             if not place or f"Stays.{place}" in stack.names:
                 got[pid] += stack.value
@@ -52,7 +53,7 @@ class Several(events.WithEvent):
         with Program(self.classes.folder) as first, Program(self.classes.folder) as second:
             both = {first.pid: ROUNDS["first"], second.pid: ROUNDS["second"]}
             for program in (first, second):
-                program.do("make 2000") # compiled, and the programs of the events loaded, from here on
+                program.do("make 2000") # from here on, code is compiled, and the events' programs are loaded
             self.daemon.when_in_place("GET", "/profile", pid=f"{first.pid},{second.pid}", event=EVENTS, seconds=0.1, force=1)
             captures = [(64 << 10, both, self.daemon.capture(pid=f"{first.pid},{second.pid}", event=EVENTS, interval="64k,64k,64k", force=True))]
             for pid, rounds in both.items():
@@ -62,11 +63,11 @@ class Several(events.WithEvent):
             with concurrent.futures.ThreadPoolExecutor(2) as pool:
                 for done in [pool.submit(program.do, f"make {both[program.pid]}", "collect") for program in (first, second)]:
                     done.result()
-            time.sleep(1.5) # the last tenth of a capture is too young for nativelive
+            time.sleep(1.5) # the last tenth of a capture is too recent for nativelive
             for _, _, capture in captures:
                 capture.stop()
             for interval, rounds, capture in captures:
-                self.check(capture, "alloc", interval, {pid: n * 2 * HEAP for pid, n in rounds.items()}, "") # probes may show one place of a loop
+                self.check(capture, "alloc", interval, {pid: n * 2 * HEAP for pid, n in rounds.items()}, "") # probes may show a single place of a loop
                 self.check(capture, "live", interval, {pid: n * HEAP for pid, n in rounds.items()}, "keep")
                 self.check(capture, "nativelive", interval, {pid: n // EACH * BUFFER for pid, n in rounds.items()}, "buffer")
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Signals: each fault has its own within a minute and no other that matters, and honest work has none; how a JVM ended."""
+"""Signals: each fault has its own within a minute and no other important one, and healthy work has none. Also how a JVM ended."""
 import contextlib
 import re
 import unittest
@@ -7,7 +7,7 @@ import unittest
 from harness import bundle, cgroup, jvm, paths, proc
 from harness.daemon import Daemon
 
-# Of the node, not of the JVM: tests beside this one use all processors, and then it is true.
+# Signals of the node, not of the JVM: tests beside this one use all processors, so these may be true.
 OF_THE_NODE = {"run-queue"}
 FIELDS = {"signal": str, "severity": int, "service": str, "pid": int, "since": str, "value": (int, float), "unit": str, "sentence": str,
           "evidence": str, "remedy": str}

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Twelve services, each with one fault, by hand and in a container: each has its own signal and no other that matters. Two controls have
-none, for FLAMED_CONTROL_SECONDS."""
+"""A resource that grows until it is exhausted has its own signal, in a container and by hand, and no other important one. Healthy work
+beside it has none."""
 import contextlib
 import os
 import re
@@ -30,7 +30,7 @@ GROWING = {
     "descriptors": ("descriptors", ("-Drest=400",)),
 }
 FIRST_S = 60  # in which code is compiled, and pages are read, that are needed once
-YOUNG_S = 180 # what a JVM grows by in that time says nothing
+YOUNG_S = 180 # Only faults that take minutes are here.
 # All that the program keeps is made at once, without collections that would touch it.
 SWAPPED = ("-Xmx300m", "-Xmn16m", "-XX:PretenureSizeThreshold=32768")
 SWAPPED_LIMIT = 128 << 20

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A kernel that takes long to put BPF programs in their places, and to take them out, as a busy one does (FLAMED_SLOW_HOOKS): what else
-flamed is asked is answered in that time."""
+"""A kernel that needs long to attach and detach BPF programs, like a busy one (FLAMED_SLOW_HOOKS): flamed answers other requests during
+that time."""
 import contextlib
 import json
 import os
@@ -19,7 +19,7 @@ HOOKS = 2 # of one of these captures at most
 
 
 class Others:
-    """Short captures of CPU time, one after the other: when each was asked for and answered."""
+    """Takes short captures of CPU time, one after the other, and records when each was requested and answered."""
 
     def __init__(self, daemon: Daemon, pid: int):
         self.daemon, self.pid = daemon, pid
@@ -42,7 +42,7 @@ class Others:
         self.thread.join(60)
 
     def since(self, begin: float) -> int:
-        """How many were asked for since then, and answered."""
+        """Returns how many were requested since then and answered."""
         return sum(began >= begin for began, _, _ in list(self.all))
 
 
@@ -52,20 +52,20 @@ class SlowHooks(WithSpinningJvm):
     @contextlib.contextmanager
     def slow(self, *events: str, seconds: int = HOOK_S):
         with Daemon("--recorder-hz", "0", wrap=["env", f"FLAMED_SLOW_HOOKS={seconds}"]) as daemon:
-            for event in events: # their programs are loaded
+            for event in events: # loads their programs
                 self.begin(daemon, event).stop()
             self.calm(daemon)
             yield daemon
 
     def begin(self, daemon: Daemon, event: str, pid: int = 0):
-        """A capture that runs until it is stopped."""
+        """Begins a capture that runs until it is stopped."""
         answer = daemon.request("POST", "/api/v1/captures", body=json.dumps({"pid": pid or self.pid, "event": event}).encode(),
                                 headers={"Content-Type": "application/json"})
         self.assertEqual(answer.status, 201, str(answer))
         return Capture(daemon, answer.headers["Location"])
 
     def calm(self, daemon: Daemon) -> None:
-        """No set is left, and what was put is out again."""
+        """Checks that no set is left, and that all hooks are removed."""
         proc.wait_until(lambda: self.sets(daemon) == 0, 20, "no set is left")
         time.sleep(HOOK_S * HOOKS)
 
@@ -91,7 +91,7 @@ class SlowHooks(WithSpinningJvm):
         probed.await_none(self.pid)
 
     def ask_and_go(self, daemon: Daemon, event: str) -> None:
-        """A client that goes away while its capture is about to begin."""
+        """A client leaves while its capture is about to begin."""
         with socket.create_connection(("127.0.0.1", daemon.port), timeout=10) as s:
             s.sendall(f"GET /profile?pid={self.pid}&event={event}&seconds=600 HTTP/1.1\r\nHost: x\r\n\r\n".encode())
             time.sleep(0.5)
@@ -102,12 +102,12 @@ class SlowHooks(WithSpinningJvm):
                 self.ask_and_go(daemon, event)
             proc.wait_until(lambda: self.sets(daemon) == 0, 60, "no set is left")
             probed.await_none(self.pid, seconds=60)
-            capture = self.begin(daemon, "alloc") # what went away is not taken for there
+            capture = self.begin(daemon, "alloc") # the removed probe must not count as present
             self.assertGreater(probed.breakpoints(self.pid, "libjvm.so"), 0)
             capture.stop()
 
     def test_one_that_is_stopped_at_once(self):
-        """A capture that is a resource: its end comes before what its beginning put is out."""
+        """A capture that is a resource ends before the hooks of its begin are removed."""
         with self.slow("alloc") as daemon:
             for event in ("alloc", "offcpu"):
                 self.assertEqual(self.begin(daemon, event).stop().quality["lost"], 0)
@@ -118,7 +118,7 @@ class SlowHooks(WithSpinningJvm):
         return jvm.Jvm(paths.jdk(17), "-Xmx64m", f"-Drest={self.rest}", "-cp", self.spin.folder, self.spin.main)
 
     def test_others_that_end_meanwhile(self):
-        """The last capture of one event ends while another that needs it and more begins: what was put for that is put again."""
+        """The last capture of one event ends while another one begins that needs the event and more: the hooks for it are attached again."""
         with self.another_jvm() as other, self.slow("alloc", "malloc", seconds=1) as daemon:
             probed.await_none(self.pid, seconds=60) # malloc has more hooks
             capture = self.begin(daemon, "alloc", other.pid)
@@ -129,12 +129,12 @@ class SlowHooks(WithSpinningJvm):
             self.assertEqual(began, [])
             capture.stop()
             beginning.join(60)
-            probed.await_none(other.pid, seconds=60) # what was in before is out by now
+            probed.await_none(other.pid, seconds=60) # earlier hooks are removed by now
             self.assertGreater(probed.breakpoints(self.pid, "libjvm.so"), 0, "they are in when it has begun")
             began[0].stop()
 
     def test_no_more_than_may_tell(self):
-        """JVMs whose probes are being put are among those that tell their moments: four at a time."""
+        """JVMs with probes being put count among those that report their moments: four at a time."""
         with contextlib.ExitStack() as stack:
             others = [stack.enter_context(self.another_jvm()) for _ in range(5)]
             daemon = stack.enter_context(self.slow())
@@ -142,7 +142,7 @@ class SlowHooks(WithSpinningJvm):
             self.assertEqual(sum("4 JVMs are probed" in warning for warning in answer.warnings), 1 + len(others) - 4, str(answer))
 
     def test_no_files_are_kept(self):
-        """What the broker opens to put probes is closed when they are in: there may be thousands of them."""
+        """The broker closes the files for putting probes once these are installed: there may be thousands."""
         with Daemon("--recorder-hz", "0") as daemon:
             folder = f"/proc/{self.broker(daemon)}/fd"
             self.begin(daemon, "malloc").stop()
@@ -158,7 +158,7 @@ class SlowHooks(WithSpinningJvm):
         return next(pid for pid in proc.children(daemon.top()) if proc.exe(pid) == "flamed-broker")
 
     def test_killed_in_the_middle(self):
-        """The broker, while its probes are put, and while they are taken out: nothing is left, and flamed comes back."""
+        """The broker is killed while its probes are put, and while they are removed: nothing is left, and flamed restarts."""
         with self.slow("alloc") as daemon:
             for delay in (0.5, HOOK_S + 0.5, 2 * HOOK_S + 0.5):
                 with self.subTest(delay=delay):

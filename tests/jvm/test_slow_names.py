@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A program whose symbols cannot be demangled in any time, beside a JVM: flamed goes on, the JVM has all its names."""
+"""A program with symbols that take endless time to demangle, beside a JVM: flamed continues, and the JVM has all its names."""
 import os
 import re
 import statistics
@@ -11,11 +11,11 @@ from harness.daemon import Daemon
 
 RUST = "_RNvMIC1aFGzzzzzzzzzz_EuEu1f"
 CPP = "_Z1fIDp1BIS0_I" # and so on
-HEALTH_S = 0.2 # that a question about health may take
+HEALTH_S = 0.2 # limit of an answer about health
 
 
 class Health(threading.Thread):
-    """How long flamed takes for /healthz, asked over and over from a connection of its own each time."""
+    """Measures flamed's time for /healthz, requested over and over, each time on a new connection."""
 
     def __init__(self, daemon: Daemon):
         super().__init__(daemon=True)
@@ -71,7 +71,7 @@ class SlowNames(spinning.WithSpinningJvm):
         text = f"{len(health.took)} times health: median {statistics.median(health.took):.4f} s, longest {max(health.took):.4f} s"
         print(text)
         self.assertFalse(health.wrong, text)
-        # But for two times, when a busy machine gave flamed no turn.
+        # Except for two answers, when a busy machine gave flamed no processor.
         self.assertLess(sorted(health.took)[-3], HEALTH_S * proc.PATIENCE, text)
         self.assertLess(max(health.took), 10 * HEALTH_S * proc.PATIENCE, text)
         self.assertEqual(self.daemon.processes()["flamed"], worker, "it was not started again")

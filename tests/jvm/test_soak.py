@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Twenty minutes of captures, queries and JVMs that come and go (FLAMED_SOAK_SECONDS): memory, open files and processes
-of flamed stay as they are. The first third is for warming up: the recorder, the store and every cache are full by then."""
+"""Twenty minutes of captures, queries and JVMs that start and end (FLAMED_SOAK_SECONDS): memory, open files and processes of flamed do not
+grow. The first third is for warming up: then the recorder, the store and every cache are full."""
 import os
 import random
 import tempfile
@@ -17,15 +17,15 @@ store_max_bytes: 16M
 schedules:
   - {name: steady, match: 'main="Pulse"', every: 10s, for: 1s, hz: 49, keep: 2m}
 """
-# What flamed itself says that it holds: for the reader of a failure.
+# flamed's own numbers of what it holds, for the reader of a failure.
 GAUGES = ("flamed_elf_files", "flamed_elf_bytes", "flamed_names_bytes", "flamed_flight_recorder_bytes", "flamed_processes",
           "flamed_jvms", "flamed_store_bytes", "flamed_store_names_bytes")
-# What a run may grow by before it counts as growth: allocators and the kernel round.
+# Growth that does not count: allocators and the kernel round.
 SLACK_KIB = 1536
 
 
 def slope(points: list[tuple[float, float]]) -> tuple[float, float]:
-    """Least squares: how much y rises per second, and the standard error of that."""
+    """Returns the slope by least squares: the growth of y per second, and its standard error."""
     n = len(points)
     mean_x, mean_y = sum(x for x, _ in points) / n, sum(y for _, y in points) / n
     square = sum((x - mean_x) ** 2 for x, _ in points)
@@ -35,7 +35,7 @@ def slope(points: list[tuple[float, float]]) -> tuple[float, float]:
 
 
 class Watch:
-    """Memory and open files of each of flamed's processes, over time."""
+    """Records memory and open files of each of flamed's processes over time."""
 
     def __init__(self, daemon: Daemon):
         self.daemon, self.start = daemon, time.monotonic()
@@ -74,7 +74,7 @@ class Soak(unittest.TestCase):
         return started
 
     def ask(self, daemon: Daemon, jvms: list[jvm.Jvm], turn: int) -> None:
-        """One of everything that a client may ask for."""
+        """Makes one request of each kind that a client may make."""
         pid = self.random.choice(jvms).pid
         answers = [("capture", daemon.request("POST", "/api/v1/captures", headers={"Content-Type": "application/json"},
                                               body=b'{"pid": %d, "seconds": 0.4, "hz": %d}' % (pid, (49, 99, 199)[turn % 3])), 201),
@@ -85,7 +85,7 @@ class Soak(unittest.TestCase):
         answers += [(path, daemon.get(path), 200) for path in ("/metrics", "/sd", "/api/v1/jvms", "/api/v1/schedules",
                                                                "/api/v1/captures?limit=20", "/top?once=1&interval=500ms")]
         for what, answer, status in answers:
-            if turn > 15 or what not in ("past", "query"): # nothing is stored yet in the first seconds
+            if turn > 15 or what not in ("past", "query"): # in the first seconds nothing is stored yet
                 self.assertEqual(answer.status, status, f"{what}: {answer}")
         if turn % 4 == 0:
             rows = daemon.get("/api/v1/captures", limit=1, state="done").json()["captures"]
@@ -98,7 +98,7 @@ class Soak(unittest.TestCase):
             watch, turn = Watch(daemon), 0
             while time.monotonic() - watch.start < SECONDS:
                 self.ask(daemon, jvms, turn)
-                if turn % 5 == 4: # the oldest goes, another comes
+                if turn % 5 == 4: # the oldest JVM ends, another starts
                     jvms.pop(0).stop()
                     jvms.append(self.start_jvm())
                 watch.look()
@@ -118,12 +118,12 @@ class Soak(unittest.TestCase):
             self.check(name, "open files", watch.files[name], 2)
 
     def check(self, name: str, unit: str, points: list[tuple[float, float]], slack: float) -> None:
-        """No slope that is more than chance and more than SLACK over the time looked at."""
+        """Checks that no slope exceeds both chance and SLACK over the observed time."""
         steady = points[len(points) // 3:]
         rise, error = slope(steady)
         span = steady[-1][0] - steady[0][0]
         values = [y for _, y in steady]
         print(f"{name}: {points[0][1]:.0f} at first, then {min(values):.0f} to {max(values):.0f} {unit}; "
               f"slope {rise * span:+.1f} in {span:.0f} s (standard error {error * span:.1f})")
-        if SECONDS >= 600: # less is no soak, but shows that the test works
+        if SECONDS >= 600: # a shorter run is no soak, but shows that the test works
             self.assertLess((rise - 2 * error) * span, slack, f"{name} grows: {[y for _, y in points[::8]]}")

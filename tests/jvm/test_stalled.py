@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An engine that stands while it names a program's samples: flamed ends, and the next one leaves that program alone."""
+"""An engine that is stalled while it names a program's samples: flamed ends, and the next one quarantines that program."""
 import ctypes
 import os
 import re
@@ -23,7 +23,7 @@ def ptrace(request: int, tid: int) -> None:
 
 
 class Stalled(spinning.WithSpinningJvm):
-    """A tracer stops the thread: as far as flamed can tell, it works on a sample and does not come to its end."""
+    """A tracer stops the thread: for flamed, the engine works on a sample without an end."""
 
     def setUp(self):
         paths.need("cc")
@@ -34,7 +34,7 @@ class Stalled(spinning.WithSpinningJvm):
         return self.daemon.processes().get("flamed", [0])[0]
 
     def hold_engine(self, worker: int) -> None:
-        """Until flamed gives up. It is held in user space: in its own code, not in the kernel."""
+        """Holds the engine until flamed gives up. It is held in user space: in its own code, not in the kernel."""
         tid = next(tid for tid, name in proc.threads(worker).items() if name == "flamed-engine")
         ptrace(PTRACE_SEIZE, tid)
         for _ in range(10000):
@@ -62,7 +62,7 @@ class Stalled(spinning.WithSpinningJvm):
         self.assertIsNotNone(said, self.daemon.log())
         self.assertIn(f"named the frames of a sample of process {slow.pid}; the next flamed quarantines its owner", said[1])
         self.assertIn("flamed_quarantined 1\n", self.daemon.get("/metrics").text)
-        # nothing of it is read; a JVM of somebody else has all its names
+        # it is not read; another user's JVM has all its names
         left = self.daemon.profile(pid=slow.pid, seconds=2, hz=199)
         self.assertEqual(left.share(left.stacks, lambda s: any(n.startswith("deep_") for n in s.names)), 0, left.describe())
         java = self.daemon.profile(pid=self.pid, seconds=2, hz=199)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The store of a real daemon: processes killed at any moment, a flood of captures, files of garbage, folders that are full or
-read-only. A clock that is set, and configurations of every wrong kind."""
+"""The store of a real daemon: processes killed at any moment, a flood of captures, files of garbage, and full or read-only folders. Also a
+clock that is set, and configurations of every wrong kind."""
 import concurrent.futures
 import contextlib
 import glob
@@ -30,7 +30,7 @@ JSON = {"Content-Type": "application/json"}
 
 
 def ask(daemon: Daemon, method: str, path: str, **arguments) -> Answer | None:
-    """None while flamed is being started again."""
+    """Sends a request. None while flamed is being restarted."""
     try:
         return daemon.request(method, path, timeout=15, **arguments)
     except (OSError, ValueError, EOFError):
@@ -42,19 +42,19 @@ def ask(daemon: Daemon, method: str, path: str, **arguments) -> Answer | None:
 
 
 def held_programs() -> set[int]:
-    """Ids of the BPF programs that processes hold, those of other tests' flamed among them."""
+    """Returns ids of the BPF programs that processes hold, including those of other tests' flamed."""
     found = set()
     for link in glob.glob("/proc/[0-9]*/fd/*"):
         try:
             if os.readlink(link) == "anon_inode:bpf-prog":
                 found.add(int(re.search(r"^prog_id:\s+(\d+)", proc.read(link.replace("/fd/", "/fdinfo/")), re.M)[1]))
         except OSError:
-            pass # it has ended, or is none of ours
+            pass # it has ended, or is not a child of this test
     return found
 
 
 def held_by_nobody(before: set[int]) -> list[str]:
-    """BPF programs made since BEFORE (ids) that no living process holds."""
+    """Returns BPF programs made since BEFORE (ids) that no living process holds."""
     programs = json.loads(subprocess.run(["bpftool", "--json", "prog", "show"], capture_output=True, check=True).stdout)
     held = held_programs()
     return [f"{p['id']} {p.get('name')}" for p in programs
@@ -91,7 +91,7 @@ class Store(WithSpinningJvm):
         return proc.wait_until(look, 15, "the capture ends")
 
     def keep_one(self, daemon: Daemon) -> str:
-        """A capture with samples of the JVM's thread: on a busy machine it is taken again, for longer, if that had no turn meanwhile."""
+        """Makes a capture with samples of the JVM's thread. On a busy machine it is repeated, for longer, if the thread got no processor."""
         for seconds in (0.3, 2, 8):
             ident = self.create(daemon, seconds=seconds)
             self.assertEqual(self.done(daemon, ident)["state"], "done")
@@ -105,13 +105,13 @@ class Store(WithSpinningJvm):
         self.assertIn(self.spin.method, answer.text)
 
     def assert_profiles(self, daemon: Daemon) -> None:
-        """The rest works."""
+        """Checks that the rest works."""
         proc.captured(daemon, self.pid, proc.thread_of(self.pid, "spinner"), 199, 20)
 
     # ---- kill -9 ----
 
     def one_capture(self, daemon: Daemon, known: dict[str, int]) -> None:
-        """Takes one until it is answered as done or failed; notes what was answered as done."""
+        """Repeats a capture until it is answered as done or failed. Notes those answered as done."""
         body = json.dumps({"pid": self.pid, "seconds": 0.5, "hz": 199}).encode()
         ident = None
         end = time.monotonic() + 60
@@ -125,12 +125,12 @@ class Store(WithSpinningJvm):
                     known[ident] = answer.json()["samples"]
                     return
                 if answer is not None and answer.status in (200, 404) and answer.json().get("state") != "running":
-                    return # it failed, or went with the process that began it: nobody was told that it is done
+                    return # it failed, or vanished with the process that began it: no client got it as done
             time.sleep(0.02)
         self.fail("no answer for 60 s")
 
     def test_killed_at_any_moment(self):
-        """Of flamed, the broker, or both: whatever was answered as done is there and whole, nothing is half there."""
+        """Kills flamed, the broker, or both: each capture answered as done is stored completely, and none is stored in part."""
         chance = random.Random(os.environ.get("FLAMED_SEED", "3"))
         before, known, kills, log = bpf_programs(), {}, 0, []
         with Daemon() as daemon, concurrent.futures.ThreadPoolExecutor(4) as pool:
@@ -140,7 +140,7 @@ class Store(WithSpinningJvm):
                     pending.add(pool.submit(self.one_capture, daemon, known))
                     taken += 1
                 if taken < CAPTURES:
-                    if chance.random() < 0.9: # else in the middle of the next start
+                    if chance.random() < 0.9: # otherwise in the middle of the next start
                         daemon.wait_ready(30)
                         time.sleep(chance.uniform(0, 2))
                     victims = self.kill_some(daemon, chance)
@@ -196,7 +196,8 @@ class Store(WithSpinningJvm):
     # ---- floods and clocks ----
 
     def test_flood(self):
-        """More captures than fit: the oldest go, nothing fails, readers see whole captures or none, the file keeps its size."""
+        """More captures than fit: the oldest are dropped, nothing fails, readers get complete captures or none, and the file keeps its
+        size."""
         with Daemon("--store-max-bytes=16M", "--recorder-hz=0") as daemon:
             self.fill(daemon)
             stop, errors, counts = threading.Event(), [], {"made": 0, "read": 0}
@@ -241,7 +242,7 @@ class Store(WithSpinningJvm):
             self.assert_readable(daemon, self.keep_one(daemon))
 
     def fill(self, daemon: Daemon) -> None:
-        """Puts the store near its limit, by captures as large as real ones, as failed ones, which nobody reads."""
+        """Fills the store up to near its limit, by failed captures of the size of real ones."""
         self.keep_one(daemon)
         with sqlite3.connect(f"{daemon.folder}/store/flamed.db", timeout=10) as db:
             for n in range(16):
@@ -250,8 +251,7 @@ class Store(WithSpinningJvm):
                            " epoch, randomblob(1035000), scope, events FROM captures LIMIT 1", (f"{n:032x}", 100 - n, 100 - n))
 
     def test_clock_is_set(self):
-        """A day ahead and back: captures in flight end in their time, schedules go on, ranges are right, nothing is dropped
-        as too old."""
+        """A day ahead and back: running captures end in time, schedules go on, ranges are right, and nothing is dropped as too old."""
         library = native.build("set_clock", "-shared", "-fPIC")
         with tempfile.TemporaryDirectory(prefix="flamed-clock.") as folder:
             os.chmod(folder, 0o755)
@@ -283,7 +283,7 @@ class Store(WithSpinningJvm):
                         proc.wait_until(lambda: self.schedule(daemon)["runs"] >= runs + 2, 12, "the schedule goes on")
                         self.assertLess(abs(seconds_of(self.schedule(daemon)["last_run"]) - time.time() - jump), 6)
                         answers = []
-                        def recorded() -> bool: # a busy machine may give the JVM no turn for a while
+                        def recorded() -> bool: # a busy machine may give the JVM no processor for a while
                             answers.append((daemon.get("/profile", pid=self.pid, format="json", **{"from": "-3s"}), time.time()))
                             return answers[-1][0].status == 200
                         proc.wait_until(recorded, 20, "the last seconds have samples")
@@ -306,7 +306,7 @@ class Store(WithSpinningJvm):
                 def rows() -> dict[str, dict]:
                     return {row["name"]: row for row in daemon.get("/api/v1/schedules").json()["schedules"]}
                 proc.wait_until(lambda: rows()["tick"]["runs"] >= 3 and rows()["none"]["unmatched"] >= 3, 60, "they ran")
-                time.sleep(5.5) # what did not run is written down as often as this
+                time.sleep(5.5) # missed runs are written down this often
                 before = rows()
                 os.kill(next(p for p in daemon.pids() if proc.exe(p) == "flamed"), signal.SIGKILL)
                 time.sleep(0.3)
@@ -321,7 +321,7 @@ class Store(WithSpinningJvm):
     # ---- files and folders that are not as they should be ----
 
     def garbage(self, damage) -> None:
-        """Makes a store with one capture, damages its file by DAMAGE(path), and starts on it again."""
+        """Makes a store with one capture, damages its file by DAMAGE(path), and starts flamed on it again."""
         with Daemon() as daemon:
             ident, store = self.keep_one(daemon), daemon.folder + "/store"
             worker = next(p for p in daemon.pids() if proc.exe(p) == "flamed")
@@ -337,7 +337,7 @@ class Store(WithSpinningJvm):
             refused = daemon.request("POST", "/api/v1/captures", headers=JSON, body=b'{"seconds": 0.1}')
             self.assertEqual(refused.status, 503, refused)
             self.assertIn("move the file away", refused.text)
-            for name in os.listdir(store): # as it says
+            for name in os.listdir(store): # as the message advises
                 os.rename(f"{store}/{name}", f"{daemon.folder}/{name}.away")
             proc.wait_until(lambda: daemon.request("POST", "/api/v1/captures", headers=JSON, body=b'{"seconds": 0.1}').status == 201,
                             15, "it begins a new one by itself")
@@ -353,7 +353,7 @@ class Store(WithSpinningJvm):
         self.garbage(garbage)
 
     def refused(self, daemon: Daemon, ident: str, remedy: str) -> None:
-        """Nothing can be stored, and it says so everywhere; what is there can be read, and the rest works."""
+        """Nothing can be stored, and every answer says so. Stored captures can be read, and the rest works."""
         answer = daemon.request("POST", "/api/v1/captures", headers=JSON, body=b'{"seconds": 0.1}')
         self.assertEqual(answer.status, 503, answer)
         self.assertIn(remedy, answer.text)
@@ -364,7 +364,7 @@ class Store(WithSpinningJvm):
         self.assert_profiles(daemon)
 
     def mended(self, daemon: Daemon, ident: str) -> None:
-        """It goes on by itself, with all that was there."""
+        """It continues by itself, with all earlier captures."""
         proc.wait_until(lambda: daemon.request("POST", "/api/v1/captures", headers=JSON, body=b'{"seconds": 0.1}').status == 201,
                         15, "captures are stored again", 0.5)
         proc.wait_until(lambda: problem(daemon) == "", 5, "all is well")
@@ -388,7 +388,7 @@ class Store(WithSpinningJvm):
     def test_folder_that_is_read_only(self):
         with Daemon(wrap=on_mount("--bind \"$dir\"")) as daemon:
             ident, top, store = self.keep_one(daemon), daemon.top(), daemon.folder + "/store"
-            proc.stop(top) # so that the next worker finds it as it then is
+            proc.stop(top) # the next worker then finds it in that state
             for pid in proc.children(top):
                 os.kill(pid, signal.SIGKILL)
             remount = ["nsenter", "-t", str(top), "-m", "mount", store, "-o"]
@@ -401,7 +401,7 @@ class Store(WithSpinningJvm):
             self.mended(daemon, ident)
 
     def test_disk_that_stalls(self):
-        """Nobody waits for it who needs none; what was answered meanwhile is stored once it answers again."""
+        """Requests that do not need it do not wait. Captures answered meanwhile are stored once it answers again."""
         with disk() as folder, Daemon(wrap=on_mount(f"--bind {folder}")) as daemon:
             ident = self.keep_one(daemon)
             subprocess.run(["fsfreeze", "--freeze", folder], check=True)
@@ -432,7 +432,7 @@ class Store(WithSpinningJvm):
 
 @contextlib.contextmanager
 def disk() -> Iterator[str]:
-    """A file system of its own, on a file: one that can be frozen."""
+    """Makes a file system on a file, which can be frozen."""
     with tempfile.TemporaryDirectory(prefix="flamed-disk.") as folder:
         image, mount = f"{folder}/image", f"{folder}/mount"
         os.mkdir(mount)
@@ -447,6 +447,6 @@ def disk() -> Iterator[str]:
 
 
 def on_mount(options: str) -> list[str]:
-    """What makes the store's folder a mount of its own, which only flamed sees."""
+    """Returns a wrapper that makes the store's folder a mount that only flamed sees."""
     return ["unshare", "-m", "sh", "-ec",
             'for word; do [ "$last" != --store ] || dir=$word; last=$word; done; mount ' + options + ' "$dir"; exec "$@"', "sh"]

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The store's folder of a real daemon: no other user reads what is in it, also if another made it, or others could read it before. No folder that
-is somebody else's is taken."""
+"""The store's folder of a real daemon: no other user reads its files, even if another user made it, or others could read it before. A
+folder of another user is refused."""
 import os
 import shutil
 import stat
@@ -38,11 +38,11 @@ class Folder(unittest.TestCase):
             self.assertNotEqual(read_as_alice(os.path.join(folder, name)).returncode, 0, f"alice reads {name}")
 
     def test_a_folder_that_was_there(self):
-        """As a DaemonSet's DirectoryOrCreate makes it (0755), and then as flamed before this one left it (0755, files 0644)."""
+        """Made by a DaemonSet's DirectoryOrCreate (0755), and then as an earlier flamed left it (0755, files 0644)."""
         folder = tempfile.mkdtemp(prefix="flamed-folder.")
         self.addCleanup(shutil.rmtree, folder)
         os.chmod(folder, 0o755)
-        before = os.umask(0o022) # of the one that starts it
+        before = os.umask(0o022) # of the process that starts it
         try:
             for _ in range(2):
                 with Daemon(store=folder) as daemon:
@@ -62,7 +62,7 @@ class Folder(unittest.TestCase):
             self.assert_closed(os.path.join(parent, "made"))
 
     def test_a_folder_that_is_not_ours(self):
-        """Root's folder with something in it (as /tmp), and another user's: refused with a remedy, and left as it is."""
+        """Root's non-empty folder (such as /tmp), and another user's: refused with a remedy, and unchanged."""
         for name, owner, mode in (("root's", 0, 0o1777), ("alice's", ALICE, 0o777)):
             with self.subTest(name=name), tempfile.TemporaryDirectory(prefix="flamed-folder.") as folder:
                 with open(os.path.join(folder, "notes"), "w", encoding="ascii") as f:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A storm of execs: others keep their names, and flamed's memory stays flat."""
+"""A storm of execs: others keep their names, and flamed's memory does not grow."""
 import os
 import re
 import subprocess
@@ -10,7 +10,7 @@ from harness.daemon import Daemon
 from harness.spinning import WithSpinAndDaemon
 
 STORM_RATE = 2000
-# What a machine must manage when it does nothing but start processes, for that rate beside a JVM and flamed.
+# The least rate that a machine must reach when it only starts processes, so that it can reach the test's rate beside a JVM and flamed.
 STORM_SPARE = 2
 
 
@@ -19,9 +19,9 @@ def storm_seconds() -> float:
 
 
 class MemoryWatch(threading.Thread):
-    """Reads once a second how much memory flamed's worker has, and how much its names of ELF files take. Programs that others start
-    beside the test are read, too: that growth is not the storm's."""
-    SETTLED_S = 5 # so long after the last new file
+    """Reads the memory of flamed's worker once a second, and how much of it holds names of ELF files. flamed also reads programs that other
+    tests start: the growth from those does not count."""
+    SETTLED_S = 5 # seconds after the last new file
 
     def __init__(self, daemon: Daemon):
         super().__init__(daemon=True)
@@ -36,7 +36,7 @@ class MemoryWatch(threading.Thread):
             self.seen.append((proc.memory_kib(self.worker), int(float(elf[1]))))
 
     def end(self) -> tuple[int, int]:
-        """Seconds in which no new file was met, and by how many KiB the memory grew in them."""
+        """Returns the seconds without a new file, and the growth of memory in them, in KiB."""
         self.ended.set()
         self.join()
         seconds = grown = 0
@@ -47,7 +47,7 @@ class MemoryWatch(threading.Thread):
         return seconds, grown
 
     def whole(self) -> tuple[int, int]:
-        """By how many KiB the memory, and the names of files, grew from the first look to the last."""
+        """Returns the growth of memory in KiB, and that of the names of files, from the first reading to the last."""
         (memory, names), (memory_then, names_then) = self.seen[0], self.seen[-1]
         return memory_then - memory, (names_then - names) >> 10
 
@@ -56,7 +56,7 @@ class Storm(WithSpinAndDaemon):
     options = () # the recorder sees the storm, too
 
     def test_storm_of_execs(self):
-        """2,000 execs a second: others keep their names, flamed's memory stays flat; its CPU is printed."""
+        """2,000 execs a second: others keep their names, and flamed's memory does not grow. Its CPU time is printed."""
         seconds = storm_seconds()
         storm = [native.build("execstorm", "-static"), native.build("nothing", "-nostdlib", "-static")]
 
@@ -69,7 +69,7 @@ class Storm(WithSpinAndDaemon):
         can = possible()
         answers = {}
         with jvm.Jvm(paths.jdk(17), *jvm.spin_options(self.spin), "-Xmx64m", "-cp", self.spin.folder, self.spin.main) as target:
-            # One round first, so that what only grows once has grown: names of all that runs on this machine.
+            # One round first, so that memory which grows only once has grown: names of all programs on this machine.
             subprocess.run([*storm, str(STORM_RATE), "3"], check=True, stdout=subprocess.DEVNULL)
             everything(2)
             self.daemon.profile(pid=target.pid, seconds=1)
@@ -91,14 +91,14 @@ class Storm(WithSpinAndDaemon):
             print(f"{name}: CPU {now['cpu_s'] - then['cpu_s']:.2f} s, resident {then['rss_kib']} -> {now['rss_kib']} KiB")
             if "broker" in name:
                 self.assertLess(now["rss_kib"], then["rss_kib"] + 2048, f"memory of {name} under the storm")
-        # What the capture of the node keeps is its result: a process, a thread and a stack for nearly each sample, here.
-        # Whatever were kept of each exec would be ten times as much.
+        # A capture of the node must keep its result: here a process, a thread and a stack for nearly each sample. A leak per exec would be
+        # ten times as large.
         kept = answers["node"].samples / (seconds - 2) * settled
         print(f"flamed grew by {grown} KiB in {settled} s without a program that it had not met before; its capture kept {kept:.0f} samples")
         self.assertLess(grown, kept + 2048, "memory under the storm: a KiB a sample, and nothing an exec")
         if seconds >= 30:
             self.assertGreater(settled, 0)
-        # A short storm may have no such second. What it takes to read names is more than they are, and less than twice that.
+        # A short storm may have no such second. Reading names needs more memory than the names, but less than twice as much.
         rose, names = watch.whole()
         print(f"in all by {rose} KiB, of which names are {names}")
         self.assertLess(rose, answers["node"].samples + 2 * names + 2048, "the same of all of it")
@@ -110,12 +110,12 @@ class Storm(WithSpinAndDaemon):
         self.assertGreaterEqual(node.share([s for s in stacks if s.thread == "spinner"],
                                            lambda s: self.spin.method in s.names), 0.95, node.describe(stacks))
         names = {s.process for s in node.stacks}
-        for name in ("execstorm", "nothing"): # those that start, and what they become for some 50 µs
+        for name in ("execstorm", "nothing"): # their name at the start, and the one some 50 us later
             self.assertTrue(any(n == name for n in names), names)
         for path in ("/healthz", "/readyz"):
             self.assertEqual(self.daemon.get(path).status, 200)
         print(f"node: {node.quality}")
-        # All of it held at the rate there was; that it was the rate that is asked for, only a machine that can do it shows.
+        # All of this held at the present rate. Only a fast machine reaches the requested one.
         if started < 0.95 * STORM_RATE * seconds:
             can = min(can, possible())
             if can < STORM_SPARE * STORM_RATE:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every stub by its own name, by memory alone. JDK 17 and 25 here, 8, 11, 21 and 26 to 28 in test_stubs_jdks.py.
+"""Every stub by its own name, from memory only. JDK 17 and 25 here; test_stubs_jdks.py has 8, 11, 21 and 26 to 28.
 
-Three truths. The VM's own lists of stubs and adapters, which the test reads by their symbols in libjvm, entry by entry. If libjvm has no
-symbols, the entries of stubs in its exported tables. And an agent."""
+There are three references. The VM's own lists of stubs and adapters, which the test reads entry by entry by their symbols in libjvm. If
+libjvm has no symbols, the entries of stubs in its exported tables. And an agent."""
 import os
 import re
 import struct
@@ -15,7 +15,7 @@ from harness.profile import count, nameless_stub
 SECONDS = float(os.environ.get("FLAMED_STUBS_SECONDS", "6"))
 OPTIONS = ["-XX:CompileCommand=quiet", "-XX:CompileCommand=exclude,Stubs$Interpreted::work", "-Xmx128m"]
 SHARE_MAX = 0.0005
-# What the load runs, as any release calls it.
+# Stubs that the load runs, by their names in any release.
 EXPECTED = {"call_stub": r"call_stub", "copy": r".*(arraycopy|copy_|_fill|jlong_|jint_|memcpy).*", "digest": r"(sha|md5).*_?implCompress.*",
             "cipher": r"(aes|cipherBlockChaining|counterMode|electronicCodeBook|galoisCounterMode|ghash).*", "CRC32": r"updateBytesCRC32.*",
             "vtable": r"(vtable|itable) stub"}
@@ -24,13 +24,13 @@ LINE = re.compile(r"^([0-9a-f]+) ([0-9a-f]+) (\S.*)$")
 
 
 def plain(name: str) -> str:
-    """As releases before 26 call it."""
+    """Returns the name in releases before 26."""
     match = re.fullmatch(r"Stub Generator (.+)_stub|(.+)_stub \(stub gen\)", name)
     return match[1] or match[2] if match else name
 
 
 class Memory:
-    """Of another process: read here, by nothing of flamed's."""
+    """Memory of another process, read without flamed's code."""
 
     def __init__(self, pid: int):
         self.file = open(f"/proc/{pid}/mem", "rb", buffering=0)
@@ -48,7 +48,7 @@ class Memory:
 
 
 def symbols(pid: int, *options: str, twin: str = "") -> dict[str, int]:
-    """name -> address, of libjvm; as the file TWIN says, which is the same but for its symbols."""
+    """Returns name -> address, of libjvm, from the file TWIN, which is the same with symbols."""
     with open(f"/proc/{pid}/maps", encoding="utf-8") as f:
         mapped = [line.split(maxsplit=5) for line in f if line.rstrip().endswith("/libjvm.so")]
     base, path = int(mapped[0][0].split("-")[0], 16), f"/proc/{pid}/root{mapped[0][5].strip()}"
@@ -57,7 +57,7 @@ def symbols(pid: int, *options: str, twin: str = "") -> dict[str, int]:
 
 
 def vm_statics(pid: int) -> dict[int, str]:
-    """address -> name, of the stubs in VMStructs: "_jint_arraycopy" of StubRoutines."""
+    """Returns address -> name, of the stubs in VMStructs: "_jint_arraycopy" of StubRoutines."""
     at, memory, found = symbols(pid, "-D"), Memory(pid), {}
 
     def variable(name: str) -> int:
@@ -76,7 +76,7 @@ def vm_statics(pid: int) -> dict[int, str]:
 
 
 def vm_list(pid: int, version: int, twin: str = "") -> dict[tuple[int, int], str] | None:
-    """(start, end) -> name: StubCodeDesc::_list, found by its symbol; None where libjvm has no such symbol."""
+    """Returns (start, end) -> name of StubCodeDesc::_list, found by its symbol; None if libjvm lacks that symbol."""
     head = symbols(pid, twin=twin).get("_ZN12StubCodeDesc5_listE")
     if not head:
         return None
@@ -93,7 +93,7 @@ def vm_list(pid: int, version: int, twin: str = "") -> dict[tuple[int, int], str
 
 
 def vm_type_bytes(pid: int, wanted: str) -> int:
-    """The size of a type, as the VM's tables tell it."""
+    """Returns the size of a type, by the VM's tables."""
     at, memory = symbols(pid, "-D"), Memory(pid)
 
     def variable(name: str) -> int:
@@ -108,8 +108,8 @@ def vm_type_bytes(pid: int, wanted: str) -> int:
 
 
 def vm_adapters(pid: int, version: int, twin: str = "") -> dict[int, int] | None:
-    """Where an adapter begins -> where in it calls from compiled code enter, of the VM's table of them; None where libjvm has no symbol
-    for it. It is a hash table of 293 chains, up to 17 one of BasicHashtable."""
+    """Returns begin of an adapter -> where calls from compiled code enter it, by the VM's table of adapters; None if libjvm lacks its
+    symbol. It is a hash table of 293 chains, and up to 17 a BasicHashtable."""
     head = symbols(pid, twin=twin).get("_ZN21AdapterHandlerLibrary9_adaptersE" if version <= 17 else "_ZL22_adapter_handler_table")
     if not head:
         return None
@@ -125,7 +125,7 @@ def vm_adapters(pid: int, version: int, twin: str = "") -> dict[int, int] | None
             else: # hash, key, value, next; and of the value: fingerprint, i2c, c2i, c2i unverified; from 26 on fingerprint, blob
                 words = memory.words(at, 4)
                 at, entries = words[3], memory.words(words[2] + 8, 3)
-            if version >= 26: # of the blob: where its code is, and behind what it is a kind of, its entries from compiled code
+            if version >= 26: # of the blob: the address of its code, and after its kind the entries from compiled code
                 if entries[0]:
                     start = entries[0] + (memory.words(entries[0] + 32, 1)[0] >> 32)
                     words = memory.words(entries[0] + blob_bytes, (end_bytes - blob_bytes) // 8)
@@ -147,7 +147,7 @@ class Base(jvm.WithClasses):
         cls.addClassCleanup(cls.daemon.stop)
 
     def perf_map(self, pid: int, **source) -> dict[int, tuple[int, str]]:
-        """start -> (end, name)"""
+        """Returns start -> (end, name)."""
         answer = self.daemon.get(f"/api/v1/jvms/{pid}/perf-map", **source)
         self.assertEqual(answer.status, 200, answer)
         found = {}
@@ -159,7 +159,7 @@ class Base(jvm.WithClasses):
         return found
 
     def check_list(self, pid: int, version: int, twin: str = "") -> None:
-        """Each entry of the VM's list has its line in the map, with its name; and nothing else has such a line."""
+        """Each entry of the VM's list has its line in the map, with its name, and there are no other such lines."""
         truth, told = vm_list(pid, version, twin), self.perf_map(pid, symbols="memory")
         if truth is None:
             statics = {start: name for start, name in vm_statics(pid).items() if start in told}
@@ -173,7 +173,7 @@ class Base(jvm.WithClasses):
         print(f"JDK {version}: {len(truth)} stubs of the VM's own list have its names")
 
     def check_adapters(self, pid: int, version: int, twin: str = "") -> None:
-        """Each adapter is two, for the two directions, and the second begins where the VM's table says."""
+        """Each adapter counts as two, for the two directions. The second begins at the place in the VM's table."""
         truth, told = vm_adapters(pid, version, twin), self.perf_map(pid, symbols="memory")
         first = {start: end for start, (end, name) in told.items() if name == "I2C adapter"}
         second = {start for start, (_, name) in told.items() if name == "C2I adapter"}
@@ -189,7 +189,7 @@ class Base(jvm.WithClasses):
         print(f"JDK {version}: {len(truth)} adapters of the VM's own table are told apart where it says")
 
     def check_agent(self, pid: int) -> None:
-        """Memory names each stub that an agent names."""
+        """Each stub that an agent names has a name from memory, too."""
         agent, told = self.perf_map(pid, symbols="agent"), self.perf_map(pid, symbols="memory")
         stubs = {start: name for start, (_, name) in agent.items() if "." not in name}
         self.assertGreater(len(stubs), 150)
@@ -211,7 +211,7 @@ class Base(jvm.WithClasses):
         self.assertLessEqual(count(nameless), SHARE_MAX * profile.samples, profile.describe(nameless))
         for what, name in EXPECTED.items():
             if what == "digest" and version == 8:
-                continue # it has none
+                continue # it has no name
             self.assertTrue(any(re.fullmatch(name, frame) for frame in frames), f"{what}: {sorted(frames)}")
         roots = profile.share([s for s in profile.stacks if any(f.kind in ("c1", "c2", "interpreted") for f in s.frames)],
                               lambda s: "call_stub" in s.names)
@@ -243,7 +243,7 @@ class Stubs(Base):
 
 
 class Returns(jvm.WithClasses):
-    """The interpreter calls compiled methods that leave registers as they were at the call, or put other things there."""
+    """The interpreter calls compiled methods that leave registers as they were at the call, or change them."""
     sources = ("Returns.java",)
 
     def test_25(self):

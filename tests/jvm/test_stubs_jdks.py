@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every stub by its own name: JDK 8, 11, 21 and 26 to 28, each in a container with a root file system of its own."""
+"""Every stub by its own name: JDK 8, 11, 21 and 26 to 28, each in a container with its own root file system."""
 import test_stubs
 from harness import bundle, jdkroot
 
@@ -13,4 +13,4 @@ class Jdks(jdkroot.EachJdk, test_stubs.Base):
     def check(self, version: int) -> None:
         with bundle.Container("", self.classes.folder, *test_stubs.OPTIONS, "-cp", "/classes", "Stubs", root=jdkroot.root(version),
                               executable=jdkroot.java(version)) as c:
-            self.check_all(c.pid, version, agent=version >= 17) # below, agents are not asked for stubs
+            self.check_all(c.pid, version, agent=version >= 17) # for older releases agents are not asked for stubs

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every stub by its own name, on JDKs of other vendors: runtimes that Python packages bring along, as they come and with all symbols
-of libjvm stripped. They stay in the tests' cache."""
+"""Every stub by its own name, on JDKs of other vendors: runtimes from Python packages, unchanged and with all symbols of libjvm stripped.
+They stay in the tests' cache."""
 import os
 import re
 import shutil
@@ -20,7 +20,7 @@ LIBJVM = "lib/server/libjvm.so"
 
 
 def runtime(package: str) -> str:
-    """The folder of the runtime in PACKAGE."""
+    """Returns the folder of the runtime in PACKAGE."""
     folder = os.path.join(paths.CACHE, "vendors", package)
     if not os.path.exists(folder + "/done"):
         shutil.rmtree(folder, ignore_errors=True)
@@ -44,7 +44,7 @@ def runtime(package: str) -> str:
 
 
 def stripped(package: str, home: str) -> str:
-    """A copy of the runtime of PACKAGE at HOME whose libjvm has no symbols but those it exports."""
+    """Makes a copy of the runtime of PACKAGE at HOME with a libjvm that has only exported symbols."""
     copy = os.path.join(paths.CACHE, "vendors", package + ".stripped")
     if not os.path.exists(copy):
         shutil.rmtree(copy + ".new", ignore_errors=True)
@@ -66,7 +66,7 @@ class Vendors(test_stubs.Base):
         with jvm.Jvm(stripped(package, home) if strip else home, *test_stubs.OPTIONS, "-cp", self.classes.folder, "Stubs") as j:
             if strip:
                 self.assertEqual(test_stubs.symbols(j.pid), {})
-            # The small runtimes have no jdk.attach, which is for those who attach: the VM answers all the same.
+            # Small runtimes lack jdk.attach, which is for attaching programs: the VM still answers.
             self.check_all(j.pid, version, agent=version >= 17, twin=twin)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where Java names come from: what `auto` takes, what is asked for, what happens where it cannot be had. JDK 17 and 25."""
+"""Sources of Java names: what `auto` uses, what a request names, and what happens if it is not available. JDK 17 and 25."""
 import gzip
 import os
 import re
@@ -37,7 +37,7 @@ class Base(WithSpinAndDaemon):
         return text
 
     def agree(self, text: str) -> None:
-        """Both named places, and named them the same."""
+        """Checks that both named places, and gave the same names."""
         match = AGREE.search(text)
         self.assertTrue(match, text)
         self.assertGreater(int(match[2]), 3, text)
@@ -52,11 +52,11 @@ class Symbols(Base):
                 j = self.start(version)
                 profile = self.daemon.profile(pid=j.pid, seconds=2)
                 self.named(profile)
-                self.assertEqual([w for w in profile.warnings if "samples are few" not in w], []) # of a busy machine
+                self.assertEqual([w for w in profile.warnings if "samples are few" not in w], []) # on a busy machine
                 self.assertIn("nothing is injected", self.source(profile, "memory"))
                 self.assertEqual(attach.mappings(j.pid, "flamed"), 0)
                 self.assertFalse(os.path.exists(f"/tmp/.java_pid{j.pid}"), "it was not made to listen")
-                # A class of JVMs, or what runs in the background, is not injected into.
+                # With a class of JVMs, or for captures in the background, nothing is injected.
                 other = self.daemon.profile(jvm=self.spin.main, seconds=0.5)
                 self.source(other, "memory")
                 _, err = j.stop()
@@ -71,7 +71,7 @@ class Symbols(Base):
                 self.named(profile)
                 self.assertEqual(profile.document["meta"]["symbols"]["source"], "agent")
                 capture = profile.answer.headers["X-Flamed-Capture"]
-                for format in ("html", "flat", "pprof", "jfr", "otlp"): # every format that has room
+                for format in ("html", "flat", "pprof", "jfr", "otlp"): # every format with room for it
                     answer = self.daemon.get(f"/api/v1/captures/{capture}/profile", format=format)
                     self.assertEqual(answer.status, 200, answer)
                     body = gzip.decompress(answer.body) if answer.body[:2] == b"\x1f\x8b" else answer.body
@@ -80,12 +80,12 @@ class Symbols(Base):
         self.assertGreaterEqual(int(counted[0].removeprefix('flamed_attaches_total{result="done"} ')), 2, counted)
 
     def test_a_jvm_that_does_not_answer(self):
-        """Its one attach thread waits for somebody else's request: the answer comes in time, named by memory."""
+        """Its only attach thread waits for another program's request: the answer comes in time, with names from memory."""
         j = self.start(17)
-        self.assertTrue(attach.attach(j.pid).done) # it listens
+        self.assertTrue(attach.attach(j.pid).done) # the JVM listens
         with socket.socket(socket.AF_UNIX) as silent:
             silent.connect(f"/tmp/.java_pid{j.pid}")
-            time.sleep(1.1) # one attach a second on a node
+            time.sleep(1.1) # one attach per second on a node
             with proc.Standstill() as machine:
                 profile = self.daemon.profile(pid=j.pid, seconds=1, symbols="agent")
                 took = machine.given()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""More of test_symbols.py: what is asked for and cannot be had, several at once, JVMs that end."""
+"""More of test_symbols.py: unavailable sources, several at once, JVMs that end."""
 import concurrent.futures
 import os
 import tempfile
@@ -63,7 +63,7 @@ class More(test_symbols.Base):
         self.named(profile)
 
     def test_young(self):
-        """One in its first moments is waited for."""
+        """A JVM in its first moments: flamed waits for it."""
         j = jvm.Jvm(paths.jdk(17), *jvm.spin_options(self.spin), "-Xmx64m", "-cp", self.spin.folder, self.spin.main)
         self.addCleanup(j.stop)
         profile = self.daemon.profile(pid=j.pid, seconds=2.5, symbols="agent")
@@ -97,7 +97,7 @@ class More(test_symbols.Base):
 
 
 class Gone(unittest.TestCase):
-    """A JVM that crashed with our agent in it: one like it is never attached to again; one that was stopped is."""
+    """After a JVM crashed with flamed's agent inside, flamed never attaches to a similar one. It does after one that was stopped."""
 
     @classmethod
     def setUpClass(cls):
@@ -108,8 +108,8 @@ class Gone(unittest.TestCase):
         cls.addClassCleanup(cls.daemon.stop)
 
     def history(self, *, signal: int, reaped: bool = True) -> dict:
-        """The step of one that is like a JVM which SIGNAL ended a second after an attach. Not REAPED: its parent, this program, has not
-        reaped it yet."""
+        """Returns the step for a JVM similar to one that SIGNAL ended a second after an attach. Not REAPED: its parent, this program, has
+        not reaped it yet."""
         j = self.start()
         answer = self.daemon.get(f"/api/v1/jvms/{j.pid}/perf-map", symbols="agent")
         self.assertEqual(answer.status, 200, answer)
@@ -117,7 +117,7 @@ class Gone(unittest.TestCase):
         j.process.send_signal(signal)
         if reaped:
             j.process.wait()
-        time.sleep(2.5) # what is gone is forgotten after two seconds
+        time.sleep(2.5) # an ended process is dropped after two seconds
         other = self.start()
         return next(s for s in self.daemon.get(f"/api/v1/jvms/{other.pid}/preflight").json()["steps"] if s["step"] == "history")
 

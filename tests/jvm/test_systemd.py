@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""flamed as a service: its units on a systemd that runs, who may reach which socket, what each process holds, kills, an upgrade
-of the package's files and their removal. (The kernel is this machine's; tests/lint/units.sh has what is known without one.)"""
+"""flamed as a service: its units on a running systemd, access to its sockets, the rights of each process, kills, an upgrade of the
+package's files and their removal. (The kernel is this machine's. tests/lint/units.sh tests the parts without a running systemd.)"""
 import json
 import os
 import secrets
@@ -18,8 +18,8 @@ BROKER = ("SYS_ADMIN", "SYS_PTRACE", "DAC_READ_SEARCH", "PERFMON", "BPF", "SYSLO
 LAUNCHER = ("SYS_ADMIN", "SYS_PTRACE", "SYS_CHROOT", "SETUID", "SETGID", "KILL")
 ALLOWED = {"flamed.service": (), "flamed-broker.service": BROKER, "flamed-launcher.service": LAUNCHER}
 SOCKET = "/run/flamed/flamed.sock"
-ALICE = "1001" # a user of the machine; a member of group flamed where her groups say so
-# Runs its arguments below a root that is read-only, /tmp included.
+ALICE = "1001" # a user of the machine; in group flamed if her groups say so
+# Runs its arguments below a read-only root, /tmp included.
 READ_ONLY_ROOT = """
 set -e
 mount -t tmpfs -o mode=755 tmpfs /srv
@@ -45,7 +45,7 @@ class WithMachine(unittest.TestCase):
         self.run_ = self.machine.run
 
     def package(self, script: str, *arguments: str) -> str:
-        """Runs a script of the package, as dpkg does."""
+        """Runs a script of the package, like dpkg."""
         with open(script, encoding="utf-8") as f:
             text = f.read()
         with open(os.path.join(self.machine.shared, "script"), "w", encoding="utf-8") as f:
@@ -57,7 +57,7 @@ class WithMachine(unittest.TestCase):
         self.wait_ready()
 
     def get(self, path: str, **how) -> str:
-        """The answer's body, then its status."""
+        """Returns the answer's body, then its status."""
         return self.run_(f"curl -s -m 30 -w '\\n%{{http_code}}' --unix-socket {SOCKET} 'http://localhost{path}'", check=False, **how)
 
     def wait_ready(self) -> None:
@@ -77,7 +77,7 @@ class WithMachine(unittest.TestCase):
         return int(self.run_(f"systemctl show -P MainPID {unit}"))
 
     def start_jvm(self, unit: str = "spin", wrap: str = "") -> int:
-        """A JVM in the machine, in a unit of its own, with WRAP before its command line; its pid there."""
+        """Starts a JVM in the machine, in its own unit, with WRAP before its command line. Returns its pid there."""
         spin = jvm.make_spin()
         subprocess.run(["cp", "-r", spin.folder + "/.", self.machine.shared], check=True)
         self.run_("chmod -R a+rX /run/tests")
@@ -90,11 +90,11 @@ class WithMachine(unittest.TestCase):
             return bool(found)
 
         proc.wait_until(seen, 20, "the JVM is found", interval=0.2)
-        time.sleep(1) # it is not attached to in its first moments
+        time.sleep(1) # flamed does not attach in its first moments
         return found[0]
 
     def symbols(self, pid: int, wanted: str) -> str:
-        """X-Flamed-Symbols of a profile with symbols=WANTED."""
+        """Returns X-Flamed-Symbols of a profile with symbols=WANTED."""
         text = self.run_(f"curl -s -m 30 -D - -o /dev/null --unix-socket {SOCKET} "
                          f"'http://localhost/profile?pid={pid}&seconds=1&format=collapsed&symbols={wanted}'")
         return next((line.split(":", 1)[1].strip() for line in text.splitlines() if line.startswith("X-Flamed-Symbols")), text)
@@ -122,7 +122,7 @@ class Services(WithMachine):
                 self.run_(f"kill -9 {old}")
                 proc.wait_until(lambda: self.main_pid(unit) not in (0, old), 10, f"{unit} is started again", interval=0.1)
                 self.wait_ready()
-                time.sleep(1.1) # one attach a second
+                time.sleep(1.1) # one attach per second
                 self.assertTrue(self.symbols(pid, "agent").startswith("agent"), unit)
         with self.subTest("the broker stops and starts"):
             self.run_("systemctl stop flamed-broker.service flamed-broker.socket")
@@ -156,7 +156,8 @@ class Services(WithMachine):
         self.assertEqual(self.run_("systemctl show -P CPUWeight flamed flamed-broker").split(), ["300", "300"])
 
     def test_who_may(self):
-        """Group flamed may ask, and nothing else: not the broker, not the launcher, no file in flamed's folder, at no time."""
+        """Group flamed may connect to flamed's socket, and to nothing else: not the broker, not the launcher, no file in flamed's folder,
+        at no time."""
         self.start()
         group = self.run_("getent group flamed").split(":")[2]
         connect = "import socket,sys; socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET).connect(sys.argv[1])"
@@ -175,7 +176,7 @@ class Services(WithMachine):
                 self.run_("systemctl stop flamed")
         self.run_("systemctl start flamed")
         self.wait_ready()
-        # And flamed, which may write there, cannot touch the others' sockets.
+        # flamed, which may write there, cannot touch the others' sockets.
         flamed = self.run_("id -u flamed").strip()
         groups = self.run_("id -g flamed").strip() + "," + self.run_("getent group flamed-broker").split(":")[2]
         for try_ in ("rm -f /run/flamed-broker/broker.sock; test -e /run/flamed-broker/broker.sock", "touch /run/flamed-broker/x",
@@ -183,7 +184,7 @@ class Services(WithMachine):
             self.assertRegex(self.run_(try_, check=False, user=flamed, groups=groups), "Permission ?(denied|Error)", try_)
 
     def test_without_attach(self):
-        """Where the launcher's socket is masked flamed profiles, and says why it does not attach."""
+        """With the launcher's socket masked, flamed profiles, and reports why it does not attach."""
         self.run_("systemctl mask flamed-launcher.socket")
         self.run_("systemd-sysusers flamed.conf; systemd-tmpfiles --create flamed.conf; systemctl start flamed-broker.socket flamed")
         self.wait_ready()
@@ -192,7 +193,7 @@ class Services(WithMachine):
         self.assertIn("no launcher", self.get(f"/api/v1/jvms/{pid}/preflight"))
 
     def test_files_of_targets(self):
-        """The broker opens them below the target's root: a perf map here."""
+        """The broker opens files below the target's root: a perf map here."""
         paths.need("node")
         shutil.copy(os.path.join(paths.NATIVE_SOURCES, "spin.js"), self.machine.shared)
         self.start()
@@ -207,7 +208,7 @@ class Services(WithMachine):
         self.fail(text[-2000:])
 
     def test_attach_mount(self):
-        """As the units say that it is allowed: to a JVM whose /tmp is read-only there is no other way."""
+        """The units allow it: a JVM with a read-only /tmp can be attached to in no other way."""
         for unit, more in (("flamed-broker", ""), ("flamed-launcher", "SystemCallFilter=move_mount umount2\\nRestrictSUIDSGID=no")):
             with open(os.path.join(self.machine.destdir, f"usr/lib/systemd/system/{unit}.service"), encoding="utf-8") as f:
                 start = next(line.strip() for line in f if line.startswith("ExecStart="))
@@ -227,7 +228,7 @@ class Services(WithMachine):
         self.assertTrue(found.startswith("agent"), found)
 
     def test_socket_only(self):
-        """The drop-in: no network at all."""
+        """With the drop-in: no network at all."""
         self.run_("install -D -m 644 /usr/share/doc/flamed/socket-only.conf /etc/systemd/system/flamed.service.d/socket-only.conf")
         self.start()
         pid = self.main_pid("flamed")
@@ -236,12 +237,12 @@ class Services(WithMachine):
         self.assertTrue(self.symbols(self.start_jvm(), "memory").startswith("memory"))
 
     def slices(self) -> set[str]:
-        """Of the threads of flamed.service, in ns."""
+        """Returns the slices of the threads of flamed.service, in ns."""
         return set(self.run_("cat $(cat $(find /sys/fs/cgroup -path '*system.slice/flamed.service/cgroup.procs') | sed 's:.*:/proc/&/task/*/sched:') | "
                              "sed -n 's/^se.slice *: *//p'").split())
 
     def test_short_turns(self):
-        """The drop-in: threads that name what runs have short turns, as only it allows."""
+        """With the drop-in: threads that name frames have short turns, which only it allows."""
         if "se.slice" not in proc.read("/proc/self/sched"):
             self.skipTest("this kernel tells no lengths of turns")
         self.start()
@@ -259,7 +260,7 @@ class Package(WithMachine):
                   "SocketGroup=flamed\\nSocketMode=0660\\nDirectoryMode=0755\\n[Install]\\nWantedBy=sockets.target\\n")
 
     def test_upgrade(self):
-        """From one folder for both sockets, which group flamed could write to, and in which somebody had left things."""
+        """From one folder for both sockets, writable by group flamed, with foreign files inside."""
         new = "/usr/lib/systemd/system/flamed-broker.socket"
         self.run_("gpasswd -d flamed flamed-broker && rmdir /run/flamed-broker && groupdel flamed-broker")
         self.run_(f"cp {new} /run/new.socket; printf '{self.OLD_SOCKET}' >{new}; systemctl daemon-reload")
@@ -277,7 +278,7 @@ class Package(WithMachine):
                           "drwx------ flamed flamed", "srw-rw---- flamed flamed"])
         self.assertEqual(self.run_("ls /run/flamed/broker.sock", check=False).count("No such file"), 1)
         self.assertIn("Permission denied", self.run_("rm -f /run/flamed/mine && touch /run/flamed/x", check=False, user=ALICE, groups=group))
-        # And once more, to what it is already.
+        # Again, with the new state.
         self.package(POSTINST, "configure", "0.1.0")
         self.wait_ready()
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tarball, unpacked where none of the libraries that it brings is installed."""
+"""The tarball, unpacked on a system without any of the libraries that it contains."""
 import glob
 import hashlib
 import json
@@ -13,7 +13,7 @@ import unittest
 from harness import debroot, jdkroot, jvm, paths
 from harness.daemon import Daemon
 
-# What follows the root and the program inside is the command line as the daemon's harness makes it. ld.so finds $ORIGIN in /proc.
+# After the root and the program inside follows the command line of the daemon's harness. ld.so finds $ORIGIN in /proc.
 MOUNTS = ('mount --rbind /proc "$0/proc" && mount --rbind /sys "$0/sys" && program=$1 && shift 2 && '
           'exec chroot "$0" "$program" "$@"')
 
@@ -22,7 +22,7 @@ PACK = paths.TREE + "/cmake/tarball/pack.sh"
 
 
 def build(tree: str, *targets: str, **environment: str) -> str:
-    """The folder in which the preset's TARGETS were built of the sources in TREE."""
+    """Returns the folder in which the preset's TARGETS were built from the sources in TREE."""
     for command in ["cmake", "--preset", "tarball"], ["cmake", "--build", "--preset", "tarball", *(f"--target={t}" for t in targets)]:
         subprocess.run(command, cwd=tree, check=True, stdout=subprocess.DEVNULL, env={**os.environ, **environment})
     return tree + "/build/tarball"
@@ -39,7 +39,7 @@ class Tarball(unittest.TestCase):
         cls.tarball = packed(build(paths.TREE))
 
     def root(self, original: str) -> str:
-        """A copy of a root file system, beside it because its files are links."""
+        """Makes a copy of a root file system. It lies beside the original, as its files are links."""
         folder = tempfile.mkdtemp(prefix="tarball.", dir=paths.CACHE)
         self.addCleanup(shutil.rmtree, folder)
         os.chmod(folder, 0o755)
@@ -49,7 +49,7 @@ class Tarball(unittest.TestCase):
         return folder
 
     def unpack(self, root: str) -> str:
-        """The unpacked flamed, as seen from inside."""
+        """Returns the unpacked flamed, as seen from inside."""
         subprocess.run(["tar", "-xf", self.tarball, "-C", root + "/tmp"], check=True)
         return "/tmp/" + os.listdir(root + "/tmp")[0] + "/flamed"
 
@@ -84,7 +84,7 @@ class Tarball(unittest.TestCase):
         return folder + "/" + os.listdir(folder)[0]
 
     def test_what_it_holds(self):
-        """Less than 15 MB, and each library's package is in the list, with its licence."""
+        """Less than 15 MB, and the list has each library's package, with its licence."""
         self.assertLess(os.path.getsize(self.tarball), 15_000_000)
         folder = self.unpacked()
         with open(folder + "/sbom.spdx.json", encoding="utf-8") as f:
@@ -102,7 +102,7 @@ class Tarball(unittest.TestCase):
             self.assertIn(owner.stdout.split(":")[0], names)
 
     def test_install(self):
-        """install.sh puts what the units name where they name it, and takes all of it away."""
+        """install.sh installs files at the units' paths, and removes all of them again."""
         folder, root = self.unpacked(), self.enterContext(tempfile.TemporaryDirectory(prefix="tarball."))
         subprocess.run([folder + "/install.sh"], check=True, env={**os.environ, "DESTDIR": root})
         units = glob.glob(root + "/usr/lib/systemd/system/*.service")
@@ -141,7 +141,7 @@ class Tarball(unittest.TestCase):
             self.assertEqual(f.read(), b"rpm")
 
     def test_paths_of_libraries(self):
-        """A path with an empty part, or another one, is refused: root's programs would load what lies there."""
+        """A library path with an empty or relative part is refused: root's programs would load files from there."""
         for path, good in ("$ORIGIN/lib:", False), (":$ORIGIN/lib", False), ("$ORIGIN/lib:/tmp", False), ("$ORIGIN/lib", True):
             with self.subTest(path=path):
                 folder = self.enterContext(tempfile.TemporaryDirectory(prefix="tarball."))
@@ -153,7 +153,7 @@ class Tarball(unittest.TestCase):
                 self.assertEqual(bool(glob.glob(folder + "/*.tar.gz")), good, told.stderr)
 
     def test_rpm(self):
-        """It has the files of the tarball, and asks for glibc alone."""
+        """It has the files of the tarball, and depends on glibc alone."""
         paths.need("rpmbuild", "rpm2cpio", "cpio")
         package = glob.glob(build(paths.TREE, "rpm") + "/flamed-*.rpm")[0]
         asked = subprocess.run(["rpm", "-qp", "--requires", package], capture_output=True, text=True, check=True).stdout.splitlines()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""GET /api/v1/jvms/{pid}/threads: what each thread does, platform and virtual, read from memory."""
+"""GET /api/v1/jvms/{pid}/threads: the state of each thread, platform and virtual, read from memory."""
 import collections
 import subprocess
 
@@ -7,7 +7,7 @@ from harness import jdkroot, jvm, paths, proc
 from harness.daemon import Daemon
 
 PER_SITE, SLEEPERS, TASKS = 20, 10000, 50
-# Names of threads begin with the site that they wait at; what they wait for there; and their state.
+# Names of threads begin with the site where they wait; what they wait for there; and their state.
 SITES = {"Sleep": ("siteSleep", None, "TIMED_WAITING"), "Lock": ("siteLock", "lock", "WAITING"), "Queue": ("siteQueue", "condition", "WAITING"),
          "Socket": ("siteSocket", None, None), "Monitor": ("siteMonitor", "monitor", "BLOCKED"), "Wait": ("siteWait", "notify", "WAITING")}
 CLASSES = {"lock": "ReentrantLock", "monitor": "ManyThreads$Guarded", "notify": "ManyThreads$Waited"}
@@ -16,7 +16,7 @@ ROOT = "jdk.internal.vm.Continuation.enter("
 
 class Threads(jvm.WithClasses):
     sources = ("ManyThreads.java", "Wall.java")
-    homes: dict[int, tuple[str, str, list[str]]] = {} # of each JDK that was started
+    homes: dict[int, tuple[str, str, list[str]]] = {} # of each started JDK
 
     @classmethod
     def setUpClass(cls):
@@ -43,7 +43,7 @@ class Threads(jvm.WithClasses):
         return self.start(version, *options, "ManyThreads", str(PER_SITE), str(sleepers), str(TASKS), "0")
 
     def settled(self, pid: int, count: int) -> dict:
-        """The dump, once COUNT virtual threads of ours wait, and the last thread has begun."""
+        """Returns the dump, once COUNT virtual threads of the test wait, and the last thread has begun."""
         def waiting():
             dump = self.daemon.get(f"/api/v1/jvms/{pid}/threads").json()
             ours = [t for t in dump["threads"] if t["virtual"] and not t["name"].startswith("SubPoller") and t["state"] != "RUNNABLE"]
@@ -51,7 +51,7 @@ class Threads(jvm.WithClasses):
         return proc.wait_until(waiting, 60, f"{count} virtual threads wait")
 
     def check_sites(self, dump: dict, kind: str, per_site: int, sites: set[str]):
-        """Each thread stands at its site, with a whole stack, and knows what it waits for."""
+        """Each thread is at its site, with a whole stack and the right reason for its wait."""
         seen = collections.Counter()
         for thread in dump["threads"]:
             name = thread["name"].split("-")[0]
@@ -95,7 +95,7 @@ class Threads(jvm.WithClasses):
         self.check(25)
 
     def test_untracked(self):
-        """With -Djdk.trackAllThreads=false the JVM lists the threads of executors alone, which the answer says."""
+        """With -Djdk.trackAllThreads=false the JVM lists only the threads of executors, and the answer says so."""
         pid = self.many(25, "-Djdk.trackAllThreads=false", sleepers=0)
         dump = self.settled(pid, TASKS)
         self.assertFalse(dump["complete"])
@@ -103,7 +103,7 @@ class Threads(jvm.WithClasses):
         self.assertEqual({t["name"] for t in dump["threads"] if t["virtual"] and not t["name"].startswith("SubPoller")}, {f"task-{i}" for i in range(TASKS)})
 
     def test_17(self):
-        """Without virtual threads. The text is in the form of jstack."""
+        """Without virtual threads. The text has the form of jstack."""
         pid = self.start(17, "Wall")
         text = proc.wait_until(lambda: (t := self.daemon.get(f"/api/v1/jvms/{pid}/threads", format="text").text).count("at Wall.") > 2 and
                                "at Wall.reads(" in t and '"sleeps-0"' in t and t, 20, "its threads have begun")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The dump of threads on other JDKs than those of this machine, and with each collector."""
+"""The dump of threads on JDKs that this machine lacks, and with each collector."""
 import test_threads
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""TLS and who shows what over it, by openssl, curl and sockets of our own. flamed's own process has no right to read the files."""
+"""TLS and authentication over it, by openssl, curl and plain sockets. flamed's own process has no right to read the files."""
 import os
 import re
 import shutil
@@ -15,11 +15,11 @@ import unittest
 from harness import certs, paths, proc
 from harness.daemon import Daemon, free_port
 
-NOBODY = 61777 # a user that no machine has: the kernel knows him, and he may little
+NOBODY = 61777 # a user that no machine has: the kernel knows the user, who has few rights
 
 
 class Reply:
-    """What curl got: 0 where there was no answer."""
+    """The reply that curl got: 0 without an answer."""
 
     def __init__(self, status: int, body: str, code: int):
         self.status, self.body, self.code = status, body, code
@@ -29,7 +29,7 @@ class Reply:
 
 
 class Served(unittest.TestCase):
-    """A folder with a CA and a certificate of localhost, and how to start flamed with them."""
+    """A folder with a CA and a certificate of localhost, and options to start flamed with them."""
 
     @classmethod
     def setUpClass(cls):
@@ -56,7 +56,7 @@ class Served(unittest.TestCase):
         return path
 
     def token(self, name: str, role: str) -> tuple[str, str]:
-        """A token and its rule."""
+        """Returns a token and its rule."""
         said = subprocess.run([paths.program("flamed"), "--new-token", name], capture_output=True, text=True, check=True).stdout
         token = re.search(r"^flamed_\w+$", said, re.M)[0]
         return token, f"  - name: {name}\n    token_sha256: {re.search('token_sha256: ([0-9a-f]{64})$', said, re.M)[1]}\n    role: {role}\n"
@@ -68,7 +68,7 @@ class Served(unittest.TestCase):
         return daemon, port
 
     def refused(self, config: str, *more: str) -> str:
-        """What flamed says where it does not start."""
+        """Returns flamed's output when it does not start."""
         path = self.configure(config)
         command = [paths.program("flamed"), "--config", path, "--store", self.folder + "/store-of-none", *more]
         result = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
@@ -83,7 +83,7 @@ class Served(unittest.TestCase):
         return Reply(int(status or 0), body, result.returncode)
 
     def handshake(self, port: int, *arguments: str, send: str = "") -> str:
-        """What openssl s_client says, both outputs."""
+        """Returns both outputs of openssl s_client."""
         result = subprocess.run(["openssl", "s_client", "-connect", f"127.0.0.1:{port}", *arguments], input=send, capture_output=True,
                                 text=True, timeout=30, check=False)
         return result.stdout + result.stderr
@@ -114,7 +114,7 @@ class Server(Served):
             self.assertIn("New, TLSv1.3", self.handshake(port, "-tls1_3", "-groups", group), group)
         for group in ("ffdhe2048", "ffdhe8192", "P-521", "X448"):
             self.assertIn("Cipher is (NONE)", self.handshake(port, "-tls1_3", "-groups", group), group)
-        # Plain HTTP, noise and a client that asks for another name: the connection ends, flamed does not.
+        # Plain HTTP, noise and a client that asks for another name: the connection ends, and flamed runs on.
         for data in (b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n", os.urandom(600), b"\x16\x03\x01\xff\xff" + os.urandom(2000), b"\x80" * 70):
             with socket.create_connection(("127.0.0.1", port), timeout=20) as s:
                 got = b""
@@ -142,7 +142,7 @@ class Server(Served):
             self.assertTrue(line, said)
         client.stdin.write("R\n")
         client.stdin.flush()
-        rest, _ = client.communicate(timeout=30) # it ends by itself: the connection does
+        rest, _ = client.communicate(timeout=30) # the client ends by itself when the connection does
         self.assertIn("RENEGOTIATING", rest)
         self.assertNotIn("verify return:1", rest, "no second handshake")
         self.assertEqual(self.curl(f"https://localhost:{port}/healthz").status, 200)
@@ -153,7 +153,7 @@ class Server(Served):
         self.assertIn("New, TLSv1.3", self.handshake(port))
 
     def test_who_asks_over_tls_on_this_machine(self):
-        """The kernel's word counts as without TLS, and names of the certificate are names of flamed."""
+        """The kernel's facts count as without TLS, and names in the certificate are names of flamed."""
         token, rule = self.token("reader", "view")
         _, port = self.serve(self.tls() + "access:\n" + rule)
         self.assertIn('"sees": "all"', self.curl(f"https://localhost:{port}/api/v1/whoami").body)
@@ -190,7 +190,7 @@ class Server(Served):
 
 
 class Start(Served):
-    """What is refused at start, with the sentence that says what is missing."""
+    """Refusals at the start, with the sentence that names what is missing."""
 
     def test_public_addresses_take_both(self):
         _, rule = self.token("remote", "view")
@@ -231,14 +231,14 @@ class Start(Served):
 
 
 class Remote(Served):
-    """From elsewhere: another network namespace stands for another machine. The kernel knows nobody there."""
+    """Another network namespace stands for another machine. The kernel knows no user there."""
 
     def test_from_elsewhere(self):
         paths.need("ip")
         token, rule = self.token("remote", "view")
         name, peer = f"fl{os.getpid() % 100000}", f"fp{os.getpid() % 100000}"
         space = f"flamed-{os.getpid()}"
-        here, there = "198.51.100.1", "198.51.100.2" # TEST-NET-2: nobody's
+        here, there = "198.51.100.1", "198.51.100.2" # TEST-NET-2: never a real address
         def ip(*arguments: str) -> None:
             subprocess.run(["ip", *arguments], check=True, capture_output=True, timeout=30)
         try:
@@ -271,10 +271,10 @@ class Remote(Served):
 
 
 class Reload(Served):
-    """New files in place of those before."""
+    """New files replace the earlier ones."""
 
     def serial(self, port: int) -> str:
-        """The subject of the certificate that a new connection gets."""
+        """Returns the subject of the certificate that a new connection gets."""
         said = self.handshake(port, "-CAfile", self.ca.cert)
         return re.search(r"subject=CN ?= ?(\S+)", said)[1]
 
@@ -336,7 +336,7 @@ class Reload(Served):
         self.assertEqual(self.problems(daemon), [])
         self.put(self.second, cert, key)
         proc.wait_until(lambda: self.serial(port) == "second", 20, "the change is seen", 0.2)
-        # A key that is another's: the one before stays, and both the log and /readyz say so.
+        # With another certificate's key the earlier files stay, and both the log and /readyz say so.
         self.put((self.second[0], self.key), cert, key)
         proc.wait_until(lambda: self.problems(daemon), 20, "/readyz says", 0.2)
         self.assertIn("is not that of the certificate", self.problems(daemon)[0])
@@ -348,13 +348,13 @@ class Reload(Served):
         self.put((self.cert, self.key), cert, key)
         proc.wait_until(lambda: self.serial(port) == "flamed", 20, "put right", 0.2)
         proc.wait_until(lambda: not self.problems(daemon), 20, "and /readyz is quiet", 0.2)
-        # One whose time is over is used, and told of.
+        # An expired certificate is used, and reported.
         ended = self.ca.sign("ended", "/CN=ended", "DNS:localhost", ended=True)
         self.put(ended, cert, key)
         proc.wait_until(lambda: any("ended at 2020-01-02" in p for p in self.problems(daemon)), 20, "one that has ended", 0.2)
 
     def test_what_a_reload_may_not_take_away(self):
-        """An address that others reach keeps TLS and authentication whatever a new file says."""
+        """An address that other machines reach keeps TLS and authentication, whatever a new file says."""
         _, rule = self.token("remote", "view")
         config = self.tls() + "access:\n" + rule
         daemon, port = self.serve(config, address="0.0.0.0")
@@ -374,7 +374,7 @@ class Slow(Served):
         silent = [socket.create_connection(("127.0.0.1", port), timeout=10) for _ in range(32)]
         half = [socket.create_connection(("127.0.0.1", port), timeout=10) for _ in range(32)]
         for s in half:
-            s.sendall(b"\x16\x03\x01\x02\x00\x01\x00") # the beginning of a ClientHello
+            s.sendall(b"\x16\x03\x01\x02\x00\x01\x00") # the begin of a ClientHello
         try:
             for _ in range(5):
                 began = time.monotonic()
@@ -386,7 +386,7 @@ class Slow(Served):
                 s.close()
 
     def stalled(self, port: int, tls: bool) -> list[socket.socket]:
-        """Connections that stop at every stage: of the handshake, of the request, and of its answer."""
+        """Returns connections that stop at every stage: of the handshake, of the request, and of its answer."""
         document = b"GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n"
         context, found = ssl.create_default_context(cafile=self.ca.cert), []
 
@@ -413,11 +413,11 @@ class Slow(Served):
         return found
 
     def idle(self, port: int, uid: int, count: int) -> list[socket.socket]:
-        """Connections of UID that are idle at every stage: COUNT at each."""
+        """Returns connections of UID that are idle at every stage: COUNT at each."""
         context, found = ssl.create_default_context(cafile=self.ca.cert), []
         request = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
         for stage in range(4 * count):
-            os.seteuid(uid) # whose the kernel says that the socket is
+            os.seteuid(uid) # the socket's owner for the kernel
             try:
                 plain = socket.create_connection(("127.0.0.1", port), timeout=20)
             finally:
@@ -432,11 +432,11 @@ class Slow(Served):
                 if stage % 4 == 3:
                     found[-1].recv(4096) # kept open after its answer
             except OSError:
-                pass # cut off: it was the one that had been idle for the longest time
+                pass # closed as the one that was idle for longest
         return found
 
     def test_idle_clients_of_many_users_lock_nobody_out(self):
-        """Many more of them than there is room for, of several users."""
+        """Far more idle connections than there is room for, of several users."""
         daemon, port = self.serve(self.tls(), "--connections-max", "16", "--idle-timeout", "60")
         idle = [s for uid in range(61020, 61026) for s in self.idle(port, uid, 6)]
         try:
@@ -457,7 +457,7 @@ class Slow(Served):
         pids = [pid for name, pids in daemon.processes().items() if name == "flamed" for pid in pids]
         stalled = self.stalled(port, tls=True) + self.stalled(daemon.port, tls=False)
         try:
-            time.sleep(1) # what was sent is worked on
+            time.sleep(1) # the requests are handled by then
             before = sum(map(proc.cpu_seconds, pids))
             time.sleep(2)
             self.assertLess(sum(map(proc.cpu_seconds, pids)) - before, 0.6, "of two seconds")

@@ -56,7 +56,7 @@ class Clients(Served):
             reply = self.shows(port, path, pair)
             self.assertEqual(reply.status, status, f"{pair[0]} {path}: {reply}")
         self.assertIn("certificate scraper", self.shows(port, audit, self.dns).body)
-        # Names of another kind are not that name, and the common name is none: the kernel's user it is.
+        # Names of another kind do not match, and the common name is ignored: the kernel's user counts.
         for pair in (self.twisted, self.common, self.both, None):
             reply = self.shows(port, audit, pair)
             self.assertEqual(reply.status, 403, f"{pair}: {reply}")
@@ -66,7 +66,7 @@ class Clients(Served):
                 limit = ["--tls-max", version[-3:]]
                 reply = self.shows(port, "/healthz", pair, *limit, version=version)
                 self.assertEqual(reply.status, 0, f"{pair[0]}: the connection ends: {reply}")
-        # One connection, two requests: the second is the same one's.
+        # One connection, two requests: the second has the same subject.
         twice = self.shows(port, "/api/v1/whoami", self.mail, f"https://localhost:{port}/api/v1/whoami")
         self.assertEqual(twice.body.count("certificate person"), 2, twice)
 
@@ -107,7 +107,7 @@ class Clients(Served):
         return s
 
     def ask(self, s: ssl.SSLSocket, path: str) -> tuple[int, str]:
-        """The status and the whole answer of one more request on it."""
+        """Returns the status and the whole answer of another request on it."""
         s.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
         stream = s.makefile("rb")
         head = b""
@@ -119,7 +119,7 @@ class Clients(Served):
         return int(head.split()[1]), (head + stream.read(int(length[1]) if length else 0)).decode()
 
     def test_connections_that_are_kept_open(self):
-        """A CA that is removed and a certificate that ends count for them, too, and for their streams."""
+        """A removed CA and an expired certificate also count for open connections and their streams."""
         ca = self.folder + "/kept-ca.pem"
         shutil.copy(self.ca.cert, ca)
         daemon, port = self.serve(self.tls(more=f"  client_auth_type: VerifyClientCertIfGiven\n  client_ca_file: {ca}\n") + self.RULES)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names with passwords over TLS: held against bcrypt by a worker, and not each time."""
+"""Names with passwords over TLS: a worker compares them with bcrypt, and caches the result."""
 import base64
 import os
 import re
@@ -16,7 +16,7 @@ from test_tls import NOBODY, Served
 
 
 class Basic(Served):
-    """Names with passwords: held against bcrypt by a worker, and not each time."""
+    """Names with passwords: a worker compares them with bcrypt, and caches the result."""
 
     RULES = """access:
   - {name: reader, basic: alice, role: view}
@@ -42,7 +42,7 @@ class Basic(Served):
             reply = self.curl(url + "/metrics", "-u", user, "-i")
             self.assertEqual(reply.status, 401, user)
             self.assertIn("Basic realm=", reply.body)
-        # A route that needs no waiting, one with a body, one that is half sent when the password is looked at.
+        # A route without a wait, one with a body, and one with half its body when the password is checked.
         self.assertEqual(self.curl(url + "/openapi.json", "-u", "alice:sesame", uid=NOBODY).status, 200)
         body = '{"pid": 2147483646, "seconds": 1}'
         self.assertEqual(self.curl(url + "/api/v1/captures", "-u", "alice:sesame", "-H", "Content-Type: application/json", "-d", body).status, 403)
@@ -57,7 +57,7 @@ class Basic(Served):
         self.assertEqual(chunk.status, 404, chunk)
 
     def test_a_body_that_comes_later(self):
-        """The password is looked at while the body is still under way, on plain HTTP and on TLS."""
+        """The password is checked while the body still arrives, on plain HTTP and on TLS."""
         daemon, port = self.serve(self.tls() + self.RULES + self.users(10, alice="sesame", bob="again"))
         context = ssl.create_default_context(cafile=self.ca.cert)
         body = b'{"pid": 2147483646, "seconds": 1}'
@@ -72,7 +72,7 @@ class Basic(Served):
                     for byte in body:
                         s.sendall(bytes([byte]))
                     self.assertIn((b"404", b"401")[at], s.recv(65536).split(b"\r\n")[0])
-                    # The connection goes on with another request.
+                    # The connection continues with another request.
                     s.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
                     got = b""
                     while b" 200 OK" not in got:
@@ -97,7 +97,7 @@ class Basic(Served):
         self.assertLess(spent() - before, 10 * max(one, 0.1), "twenty that are known")
 
     def test_unknown_costs_as_much_as_wrong(self):
-        """A name that there is not takes the time of one that there is."""
+        """An unknown name takes as long as a known one."""
         daemon, port = self.serve(self.RULES + self.users(10, alice="sesame", bob="again"), address="127.0.0.1")
 
         def took(user: str) -> float:
@@ -108,7 +108,7 @@ class Basic(Served):
                 times.append(time.monotonic() - began)
             return min(times)
 
-        malformed = min(took("x" * 100 + ":y") for _ in range(1)) # refused without a look
+        malformed = min(took("x" * 100 + ":y") for _ in range(1)) # refused without a check
         wrong, unknown = took("alice:wrong"), took("mallory:wrong")
         self.assertGreater(wrong - malformed, 0.02, "bcrypt was asked")
         self.assertLess(abs(wrong - unknown), max(0.5 * (wrong - malformed), 0.03), f"wrong {wrong:.3f} unknown {unknown:.3f}")

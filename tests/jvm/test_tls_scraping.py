@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Those that scrape over TLS: Debian's Prometheus by a token, a password and a certificate; Go's pprof client."""
+"""Scrapers over TLS: Debian's Prometheus by a token, a password and a certificate; Go's pprof client."""
 import os
 import subprocess
 import tempfile
@@ -17,7 +17,7 @@ class Scrapers(Served):
         cls.client = cls.ca.sign("client", "/CN=x", "DNS:prometheus.example.com", usage="clientAuth")
 
     def everything(self) -> tuple[str, str]:
-        """A configuration with all three ways, and the token."""
+        """Returns a configuration with all three ways, and the token."""
         token, rule = self.token("by-token", "view")
         return token, (self.tls(more=f"  client_auth_type: VerifyClientCertIfGiven\n  client_ca_file: {self.ca.cert}\n") + "access:\n" + rule +
                        "  - {name: by-password, basic: alice, role: profile}\n"
@@ -25,7 +25,7 @@ class Scrapers(Served):
                        f"basic_auth_users:\n  alice: {certs.bcrypt('sesame', 10)}\n")
 
     def test_prometheus(self):
-        """It is no user of ours where it has none of the three."""
+        """Without any of the three it counts as no known user."""
         token, config = self.everything()
         _, port = self.serve(config)
         ways = {"token": f"authorization: {{credentials: {token}}}", "password": "basic_auth: {username: alice, password: sesame}",
@@ -58,7 +58,7 @@ class Scrapers(Served):
         target = jvm.Jvm(paths.jdk(17), "-Xmx64m", *jvm.spin_options(spin), "-cp", spin.folder, spin.main)
         self.addCleanup(target.stop)
         path = f"/debug/pprof/profile?pid={target.pid}&seconds=1"
-        # Go's own client of it has no certificates, and looks for CAs where the system has them.
+        # Go's own client has no certificates, and uses the system's CAs.
         for ca, user, code in ((self.ca, "alice:sesame@", 0), (self.ca, "alice:wrong@", 2), (self.other_ca, "alice:sesame@", 2)):
             with tempfile.TemporaryDirectory() as folder:
                 result = subprocess.run(["go", "tool", "pprof", "-raw", f"https://{user}localhost:{port}{path}"], capture_output=True,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""/top as a person uses it: curl in a terminal (tmux), of a JVM whose hot method changes half-way."""
+"""/top as a person uses it: curl in a terminal (tmux), for a JVM with a hot method that changes half-way."""
 import os
 import re
 import secrets
@@ -14,12 +14,12 @@ from harness.daemon import Daemon
 SECONDS = float(os.environ.get("FLAMED_TOP_SECONDS", "12")) # of watching; the hot method changes half-way
 INTERVAL = 2.0
 LINES, COLUMNS, WIDTH = 30, 120, 100
-CPU_AIM = 0.01 # of a CPU, more than without anybody who looks
+CPU_AIM = 0.01 # of a CPU, more than without a viewer
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
 class Terminal:
-    """A tmux of its own with one command in it."""
+    """A tmux with one command in it."""
 
     def __init__(self, command: str):
         paths.need("tmux", "curl")
@@ -33,7 +33,7 @@ class Terminal:
         return self.tmux("capture-pane", "-p").splitlines()
 
     def steady(self, screen: list[str]) -> list[str]:
-        """What stands after SCREEN: a table that is just being drawn is in part still the one before."""
+        """Returns the screen after SCREEN. While a table is being drawn, a part is still the earlier one."""
         for _ in range(20):
             before, screen = screen, self.screen()
             if screen == before:
@@ -49,7 +49,7 @@ def cpu_seconds(pids) -> float:
 
 
 def rows(screen: list[str]) -> list[tuple[float, float, str, str]]:
-    """(self %, total %, kind, name) of the table on the screen."""
+    """Returns (self %, total %, kind, name) of the table on the screen."""
     found = []
     for line in screen:
         match = re.match(r" *([\d.]+)% +([\d.]+)%  (\S+) +(.*)$", line)
@@ -111,7 +111,7 @@ class Top(unittest.TestCase):
         self.check_end(terminal)
 
     def check_screen(self, screen: list[str], table) -> None:
-        """The header stays where it is, and no line is wider than asked."""
+        """The header stays in place, and no line is wider than requested."""
         self.assertRegex(screen[0], r"^flamed top · pid \d+ \(TwoHalves\) · cpu · 99 Hz · [\d.]+ s")
         self.assertRegex(screen[1], r"^\d+ samples \([\d.]+ CPUs\), \d+ lost, \d+ with an unknown frame, \d+ truncated")
         self.assertEqual(sum(line.startswith("flamed top") for line in screen), 1, screen)
@@ -132,7 +132,7 @@ class Top(unittest.TestCase):
         client = subprocess.Popen(["curl", "-sN", f"http://127.0.0.1:{daemon.port}/top?pid={target.pid}"],
                                   stdout=subprocess.PIPE, text=True)
         time.sleep(3)
-        target.stop() # what is looked at is gone: the table says so, and goes on or ends
+        target.stop() # the target has ended: the table says so, and goes on or ends
         time.sleep(3)
         daemon.stop()
         text = client.communicate(timeout=15)[0]

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hostile names of classes, threads, programs and jars in a real terminal. /top stays where it is, with one line a method and none wider
-than asked. Nothing else of the terminal changes."""
+"""Hostile names of classes, threads, programs and jars in a real terminal. /top stays in place, with one line per method and none wider
+than requested. Nothing else of the terminal changes."""
 import re
 import time
 import unicodedata
@@ -11,14 +11,14 @@ from harness import jvm, paths, proc
 from harness.daemon import Daemon
 from test_top import LINES, WIDTH, Terminal
 
-# The names of test_names, and what takes no column, or two.
+# The names of test_names, and characters with no column or two.
 NAMES = test_names.HOSTILE | test_names.BROKEN | {
     "wide": b"Evil" + "\u6f22\u5b57".encode() * 40,
     "combining": b"Evil" + "e\u0301\u0323".encode() * 40,
     "joined": b"Evil" + "\u200b\u200d\ufeff".encode() * 40,
     "thousands": b"Evil" + b"y" * 10000,
 }
-LINK = "e\x1b[2J\n\u202e" # what the program is called
+LINK = "e\x1b[2J\n\u202e" # the program's name
 JAR = "evil\x1b]0;owned\x07\x1b[10;10H\u202e.jar"
 ROWS = LINES - 8
 SECONDS = 7 # of watching: three tables and more
@@ -26,7 +26,7 @@ ROW = re.compile(r" *\d+\.\d\d% +\d+\.\d\d%  [a-z0-9]+ +\S")
 
 
 def columns(text: str) -> int:
-    """How wide a terminal shows it."""
+    """Returns how many columns a terminal needs for it."""
     return sum(0 if unicodedata.combining(c) or unicodedata.category(c) in ("Mn", "Me", "Cf")
                else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
 
@@ -40,7 +40,7 @@ class TopNames(unittest.TestCase):
         self.classes.compile("Evil.java", "EvilBody.java")
 
     def state(self, terminal: Terminal) -> dict[str, str]:
-        """What an escape sequence could change besides the text."""
+        """Returns the state that an escape sequence could change besides the text."""
         names = ("pane_title", "alternate_on", "cursor_flag", "insert_flag", "origin_flag", "wrap_flag", "scroll_region_upper",
                  "scroll_region_lower", "mouse_any_flag", "keypad_flag", "window_name")
         return {name: terminal.tmux("display-message", "-p", "#{" + name + "}").rstrip("\n") for name in names}
@@ -61,7 +61,7 @@ class TopNames(unittest.TestCase):
         self.assertGreaterEqual(len([name for name in seen if "Evil" in name]), len(NAMES) // 2, seen)
 
     def check_screen(self, terminal: Terminal) -> list[str]:
-        """Its rows; where a table is just being drawn, the cursor is not behind it yet: then it is looked at again."""
+        """Checks its rows. While a table is being drawn, the cursor is not behind it yet: then it checks again."""
         for _ in range(20):
             position = terminal.tmux("display-message", "-p", "#{cursor_x},#{cursor_y}").strip()
             plain, raw = terminal.screen(), terminal.tmux("capture-pane", "-p", "-e")
@@ -71,7 +71,7 @@ class TopNames(unittest.TestCase):
             if position == f"0,{len(lines)}":
                 break
             time.sleep(0.05)
-        self.assertEqual(position, f"0,{len(lines)}", plain) # at the beginning of the line behind the table
+        self.assertEqual(position, f"0,{len(lines)}", plain) # at the begin of the line behind the table
         test_names.Names.assert_clean(self, raw, "the pane, with what would be its colours")
         self.assertTrue(lines[0].startswith(f"flamed top \u00b7 pid {target_pid(lines[0])} ("), lines[0])
         self.assertRegex(lines[1], r"^\d+ samples \(")

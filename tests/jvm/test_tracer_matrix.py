@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tracers by release, JDK and collector: as test_tracers and test_requests. Prints a row of docs/requests.md for each."""
+"""Tracers by release, JDK and collector: like test_tracers and test_requests. Prints a row of docs/requests.md for each."""
 import unittest
 
 from harness import paths
@@ -57,7 +57,7 @@ class AgentMatrix(Agents):
                             row(name, AGENT_VERSIONS[name][-1], jdk, collector, *self.judge(name, jdk, *EXPERIMENTAL, *options).values())
 
 
-del Agents, Libraries # else they are run, too
+del Agents, Libraries # otherwise they are run, too
 
 if __name__ == "__main__":
     unittest.main()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Requests of tracing libraries as they come from Maven, against what the stack itself says."""
+"""Requests of tracing libraries from Maven, compared with the stack."""
 import os
 import re
 import unittest
@@ -9,22 +9,22 @@ from harness.daemon import Daemon
 from harness.jvm import Jvm, WithClasses
 
 SAMPLES, ROUNDS = 150, 20
-READY_ROUNDS = 90 # of a second: an agent takes its time to start
+READY_ROUNDS = 90 # of a second: an agent needs time to start
 METHODS = ("Spans.a", "Spans.b", "Spans.outside")
 APART = ["-XX:CompileCommand=quiet", *(f"-XX:CompileCommand=dontinline,{name.replace('.', '::')}" for name in METHODS)] # their frames are exact
 WITHOUT = ("[request unreadable]", "[unnamed requests]")
 
-# KIND of Spans.java: the library; what stands at the root in a (with b in place of a, in b), and outside of requests
+# KIND of Spans.java: the library; the frame at the root in a (in b with b in place of a), and outside of requests
 LIBRARIES = {
     "brave": ("io.zipkin.brave", "brave", r"\[trace a[0-9a-f]{31}\]", r"\[no request\]"),
     "brave-inherited": ("io.zipkin.brave", "brave", r"\[trace a[0-9a-f]{31}\]", r"\[no request\]"),
     "skywalking": ("org.apache.skywalking", "apm-agent", r"\[GET:/a\]", r"\[no request\]"),
     "logback": ("ch.qos.logback", "logback-classic", r"\[trace a[0-9a-f]{31}\]", r"\[no tracer\]"),
     "logback-b3": ("ch.qos.logback", "logback-classic", r"\[trace 0{16}a[0-9a-f]{15}\]", r"\[no tracer\]"),
-    "logback-other": ("ch.qos.logback", "logback-classic", r"\[no tracer\]", r"\[no tracer\]"), # a trace, and no span
+    "logback-other": ("ch.qos.logback", "logback-classic", r"\[no tracer\]", r"\[no tracer\]"), # a trace without a span
     "log4j": ("org.apache.logging.log4j", "log4j-core", r"\[trace a[0-9a-f]{31}\]", r"\[no tracer\]"),
     "log4j-slf4j": ("org.apache.logging.log4j", "log4j-slf4j2-impl", r"\[trace a[0-9a-f]{31}\]", r"\[no tracer\]"),
-    "log4j-later": ("org.apache.logging.log4j", "log4j-slf4j2-impl", r"\[no tracer\]", r"\[no tracer\]"), # keeps it in another way
+    "log4j-later": ("org.apache.logging.log4j", "log4j-slf4j2-impl", r"\[no tracer\]", r"\[no tracer\]"), # stores it in another way
 }
 
 
@@ -46,11 +46,11 @@ class Libraries(WithClasses):
             with open(folder + "/agent.config", "w", encoding="ascii") as f:
                 f.write("agent.service_name=spans\nagent.keep_tracing=true\ncollector.backend_service=127.0.0.1:1\nlogging.output=CONSOLE\nlogging.level=OFF\n")
             return [f"-javaagent:{jar}", "-cp", self.classes.folder]
-        web = ["-Dlog4j2.is.webapp=true"] if kind.startswith("log4j") else [] # else Log4j keeps its context in an array
+        web = ["-Dlog4j2.is.webapp=true"] if kind.startswith("log4j") else [] # otherwise Log4j keeps its context in an array
         return [*web, "-cp", ":".join([self.classes.folder, os.path.dirname(jar) + "/*"])]
 
     def samples(self, pid: int, by: str) -> list[tuple[str, str, int]]:
-        """(method, what stands at the root, samples) of those in a known method."""
+        """Returns (method, frame at the root, samples) for a known method."""
         text = self.daemon.get("/profile", pid=pid, seconds=1, hz=499, by=by, format="collapsed").text
         found = []
         for line in text.splitlines():
@@ -61,7 +61,7 @@ class Libraries(WithClasses):
         return found
 
     def check(self, kind: str, version: str, release: int, *options: str) -> dict[str, int]:
-        """Counts what is right. Samples count once a path is there: before that there is no request."""
+        """Counts right samples. They count once a path exists: before that there is no request."""
         _, _, inside, outside = LIBRARIES[kind]
         by = "operation" if kind == "skywalking" else "trace"
         right = {"Spans.a": inside, "Spans.b": re.sub(r"([ }/])a", r"\1b", inside), "Spans.outside": outside}

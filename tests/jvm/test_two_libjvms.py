@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Processes with two libjvm.so, of which one runs; with one that is not called libjvm.so any more; and with one of which no JVM was made."""
+"""Processes with two libjvm.so of which one runs, with a renamed one, and with one that no JVM was made from."""
 import os
 import shutil
 import subprocess
@@ -29,7 +29,7 @@ class TwoLibjvms(WithClasses):
         cls.addClassCleanup(cls.daemon.stop)
 
     def state(self, pid: int, wanted: typing.Callable[[dict], bool]) -> dict:
-        """How flamed lists the JVM, once that is as WANTED; at the end whatever it says."""
+        """Returns flamed's entry for the JVM, once it equals WANTED; after a time whatever it is."""
         deadline = time.monotonic() + LATEST
         while True:
             one = next((j for j in self.daemon.get("/api/v1/jvms").json()["jvms"] if j["pid"] == pid), {})
@@ -44,7 +44,7 @@ class TwoLibjvms(WithClasses):
         return one
 
     def check(self, pid: int, version: int) -> dict:
-        """It is listed as what it runs on, and its samples have names."""
+        """It is listed with the library that it runs, and its samples have names."""
         one = self.ready(pid, version)
         profile = self.daemon.profile(pid=pid, seconds=2, hz=199)
         self.assertGreaterEqual(profile.share(profile.stacks, lambda s: "LoadsAnother.run" in s.names and not s.truncated), 0.9,
@@ -67,15 +67,15 @@ class TwoLibjvms(WithClasses):
                 self.check(one.pid, version)
 
     def test_embedded(self):
-        """A program that opens two libraries, and makes a JVM of one. Its stacks lead through the program."""
+        """A program that opens two libraries, and makes a JVM from one. Its stacks lead through the program."""
         for version, other in OTHER.items():
             with self.subTest(jdk=version):
                 one = self.check(self.embed(version, libjvm(other)).pid, version)
-                self.assertEqual(one["main"], "embedder") # no launcher has told a class
+                self.assertEqual(one["main"], "embedder") # no launcher has set a class
 
     def test_first_thread_has_ended(self):
-        """The kernel then calls the process a zombie, and shows memory and root of its other threads alone. What it does by the first one
-        is refused with the reason."""
+        """The kernel then reports the process as a zombie, and shows memory and root only through its other threads. Acts that need the
+        first one are refused with the reason."""
         for version in OTHER:
             with self.subTest(jdk=version):
                 process = self.embed(version, "--thread")
@@ -88,7 +88,7 @@ class TwoLibjvms(WithClasses):
                 self.assertIsNone(process.poll())
 
     def test_loaded_later(self):
-        """A JVM that is known stays what it is when another's library comes."""
+        """A known JVM stays the same when another's library is loaded."""
         for version, other in OTHER.items():
             with self.subTest(jdk=version), jvm.Obedient(paths.jdk(version), "-cp", self.classes.folder, "LoadsAnother") as one:
                 before = self.check(one.pid, version)
@@ -99,7 +99,7 @@ class TwoLibjvms(WithClasses):
                     self.assertEqual(before[key], after[key])
 
     def test_renamed(self):
-        """An update has moved the library away before flamed came."""
+        """An update moved the library away before flamed started."""
         folder = tempfile.mkdtemp(prefix="flamed-jdk.")
         self.addCleanup(shutil.rmtree, folder, ignore_errors=True)
         home = os.path.join(folder, "jdk")
@@ -112,7 +112,7 @@ class TwoLibjvms(WithClasses):
                 self.daemon = before
 
     def test_none_was_made(self):
-        """A process that only opens the library is no JVM that starts for ever, and says so."""
+        """A process that only opens the library does not count as a JVM that starts without end, and flamed says so."""
         code = f"import ctypes, time; ctypes.CDLL({libjvm(25)!r}); print('started', flush=True); time.sleep(1000)"
         process = subprocess.Popen([*proc.ENDS_WITH_US, "python3", "-c", code], stdout=subprocess.PIPE, text=True)
         self.addCleanup(process.communicate)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nothing is injected unasked, in each kind of container and on each JDK from 8 to 28. A capture that names no source of symbols has
-right names by memory alone. No helper is started, and nothing in the container has changed."""
+"""Nothing is injected unless requested, in each kind of container and on each JDK from 8 to 28. A capture without a source of symbols has
+right names from memory only. No helper is started, and the container is unchanged."""
 import threading
 import unittest
 from concurrent.futures import ThreadPoolExecutor
@@ -25,13 +25,13 @@ KINDS = {
     "chroot": {},
     "two pid namespaces": {"nested": True},
 }
-SECONDS = 1.5 # the first time
+SECONDS = 1.5 # of the first profile
 SAMPLES_MIN = 20 # of a thread that spins
 SIDE_BY_SIDE = 3
 
 
 def patiently(daemon: Daemon, pid: int, seconds: float, hz: int, samples_min: int, thread: str = "") -> Profile:
-    """A profile with more than SAMPLES_MIN samples of the threads of that name, or of all: the longer, the busier the machine is."""
+    """Takes a profile with more than SAMPLES_MIN samples of the threads of that name, or of all. On a busy machine it is longer."""
     while True:
         profile = daemon.profile(pid=pid, seconds=seconds, hz=hz, timeout=seconds + 40)
         if count(profile.of_thread(thread) if thread else profile.stacks) > samples_min or seconds > 30:
@@ -40,7 +40,7 @@ def patiently(daemon: Daemon, pid: int, seconds: float, hz: int, samples_min: in
 
 
 class Watch:
-    """What flamed-attach of this test was seen, at any time."""
+    """Watches for processes of flamed-attach of this test."""
 
     def __init__(self):
         self.seen: set[int] = set()
@@ -59,7 +59,8 @@ class Watch:
 
 
 def look(container) -> snapshot.Snapshot:
-    """Of the container; without how many links its files have, and since when, as the roots of others are made of links to them."""
+    """Takes the state of the container, without the link counts of its files and the times of their change: other roots are made of links
+    to them."""
     taken = snapshot.take(container.pid, container.output())
     taken.files = {path: told if told[3] == 1 else (*told[:3], *told[4:6]) for path, told in taken.files.items()}
     return taken

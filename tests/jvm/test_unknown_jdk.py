@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A release that flamed does not know: a JVM that says in its memory that it is one, and the newest that Debian has. Names are as right as
-ever, or flamed says which check failed; and a warning tells of it."""
+"""An unknown release: a JVM that claims in its memory to be one, and the newest one in Debian. Names are as right as ever, or flamed
+reports the check that failed; a warning mentions it."""
 import re
 import struct
 import tempfile
@@ -12,13 +12,13 @@ from harness import bundle, debroot, jdkroot, jvm, paths
 from harness.daemon import Daemon
 
 KNOWN = 28 # the newest that flamed knows
-# Release -> what it is made to say that it is. A String of 9 has one field more than one of 8.
+# Release -> the one that it claims to be. A String of 9 has one field more than one of 8.
 CLAIMS = {8: 9, 11: 12, 17: 18, 21: 22, 25: 29, 26: 29, 27: 29, 28: 29}
 LACKS_OBJECTS = (9,)
 
 
 def claim(pid: int, version: int) -> int:
-    """Writes VERSION into the memory of a JVM as its release. Returns what was there."""
+    """Writes VERSION into the memory of a JVM as its release. Returns the former value."""
     at, memory, found = test_stubs.symbols(pid, "-D"), test_stubs.Memory(pid), {}
 
     def variable(name: str) -> int:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Virtual threads that came back from a wait: their callers lie in the heap, and are read there."""
+"""Virtual threads that returned from a wait: their callers lie in the heap, and are read there."""
 import time
 
 from harness import paths
@@ -12,7 +12,7 @@ CAPTURES_MAX = 8
 
 
 def is_whole(stack) -> bool:
-    """Whether the stack of a sample in Resumes.work() has all frames, each as often as it was called, down to the carrier's."""
+    """Returns true if the stack of a sample in Resumes.work() has all frames, each as often as it was called, down to the carrier's."""
     names = [name for name in stack.names if name.startswith("Resumes.")]
     return (LEFT_OUT not in stack.names and sum(name == "Resumes.deep" for name in names) == DEEP and "Resumes.handle" in names and
             "java.lang.VirtualThread.run" in stack.names and "java.util.concurrent.ForkJoinWorkerThread.run" in stack.names)
@@ -28,7 +28,7 @@ class Joined(WithClasses):
         cls.addClassCleanup(cls.daemon.stop)
 
     def check_whole(self, pid: int, share: float, least: int, **query) -> int:
-        """Of LEAST samples in Resumes.work(), however many captures that takes, at least SHARE have whole stacks."""
+        """Of LEAST samples in Resumes.work(), from as many captures as needed, at least SHARE have whole stacks."""
         count, cut = 0, []
         for _ in range(CAPTURES_MAX):
             profile = self.daemon.profile(pid=pid, **query)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whole stacks of virtual threads that came back from a wait, with each collector, on other JDKs, while objects move."""
+"""Whole stacks of virtual threads that returned from a wait, with each collector, on other JDKs, while objects move."""
 import subprocess
 import time
 
@@ -14,7 +14,7 @@ class VirtualThreadsJdks(Joined):
     homes: dict[int, tuple] = {}
 
     def check(self, version: int, *options: str, share: float = 0.999):
-        """Of some thousand samples SHARE have whole stacks, quiet and while a collector works; most of the other events', too."""
+        """Of some thousand samples, SHARE have whole stacks, with and without a collection running. So do most samples of other events."""
         if version not in self.homes:
             self.homes[version] = jdkroot.alone(version, self.classes.folder)
         home, classes, wrap = self.homes[version]

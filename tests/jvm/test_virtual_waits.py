@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Waits of virtual threads without a carrier, against the clocks of the program itself."""
+"""Waits of virtual threads without a carrier, compared with the program's own clocks."""
 import subprocess
 import time
 
@@ -35,7 +35,7 @@ class VirtualWaits(WithClasses):
         return jvm
 
     def waited(self, jvm: subprocess.Popen) -> dict[str, tuple[int, int]]:
-        """How long each site has waited so far, and by when, in ns."""
+        """Returns how long each site has waited so far, and by when, in ns."""
         jvm.stdin.write("\n")
         jvm.stdin.flush()
         words = jvm.stdout.readline().split()
@@ -43,11 +43,11 @@ class VirtualWaits(WithClasses):
 
     @staticmethod
     def truth(before: dict[str, tuple[int, int]], after: dict[str, tuple[int, int]]) -> dict[str, float]:
-        """How many threads of each site waited between two readings, on average, by the program's clocks."""
+        """Returns how many threads of each site waited between two readings, on average, by the program's clocks."""
         return {site: (after[site][0] - before[site][0]) / max(after[site][1] - before[site][1], 1) for site in SITES}
 
     def profile(self, jvm: subprocess.Popen, seconds: int, **query):
-        """A profile, and the share of the waits of each site by the program's clocks and by the profile."""
+        """Returns a profile, and the share of the waits of each site by the program's clocks and by the profile."""
         before = self.waited(jvm)
         profile = self.daemon.profile(pid=jvm.pid, seconds=seconds, threads=1, **query)
         truth = self.truth(before, self.waited(jvm))
@@ -57,12 +57,12 @@ class VirtualWaits(WithClasses):
 
     @staticmethod
     def seen(profile, site: str) -> float:
-        """How many threads waited there, on average."""
+        """Returns how many threads waited there, on average."""
         waited = sum(s.value for s in profile.stacks if f"VirtualWaits.{site}" in s.names and "VirtualWaits.hold" not in s.names)
         return waited / 1e9 / (profile.end - profile.start)
 
     def check(self, version: int, *options: str, seconds: int = 10, points: float = 1.0):
-        """Each site has the share of the waits that the program measures, and all of them the same sum."""
+        """Each site has the share of the waits that the program measures, and their sum is the same."""
         jvm = self.start(version, *options)
         profile, truth, seen = self.profile(jvm, seconds, event="wall")
         print(version, options, round(profile.end - profile.start, 2), {site: (round(truth[site], 2), round(seen[site], 2)) for site in SITES}, profile.quality, flush=True)
@@ -78,15 +78,15 @@ class VirtualWaits(WithClasses):
         self.check(25, seconds=3, points=3)
 
     def test_untracked(self):
-        """A JVM that does not list threads which no executor has started: a warning says so, and the others are there."""
+        """A JVM does not list threads that no executor has started: a warning says so, and the others are there."""
         jvm = self.start(25, "-Djdk.trackAllThreads=false")
         profile = self.daemon.profile(pid=jvm.pid, seconds=1, event="offcpu")
         self.assertTrue(any("trackAllThreads=false" in w for w in profile.warnings), profile.warnings)
-        # One with a carrier is there: it may wait for a processor on its way to the wait.
+        # A thread with a carrier is there: it may wait for a processor on its way to the wait.
         self.assertFalse(any("VirtualWaits.siteSleep" in s.names for s in profile.of_thread("virtual threads")), profile.describe())
 
     def test_recorded(self):
-        """The flight recorder has waits of virtual threads, by a look about once a second, of each site and of locks."""
+        """The flight recorder has waits of virtual threads, by a pass about once a second, of each site and of locks."""
         with Daemon() as recording:
             jvm = self.start(25)
             before = self.waited(jvm)
@@ -97,13 +97,13 @@ class VirtualWaits(WithClasses):
         seen = {site: self.seen(waits, site) for site in SITES}
         for site in SITES:
             self.assertAlmostEqual(seen[site] / sum(seen.values()), truth[site] / sum(truth.values()), delta=0.08, msg=f"{site}: {truth} {seen}")
-        # A look at either end may be missing.
+        # A pass at either end may be missing.
         self.assertAlmostEqual(sum(seen.values()) / sum(truth.values()), 1, delta=0.4, msg=f"{truth} {seen}")
         self.assertGreater(self.seen(locks, "siteLock"), 5)
         self.assertEqual(self.seen(locks, "siteSocket"), 0)
 
     def test_recorded_looks_that_are_cut(self):
-        """Of threads that are pinned the recorder looks at the carriers, and joins no frames of the heap: its answer says how much is cut."""
+        """For pinned threads the recorder reads the carriers, without frames in the heap: its answer says how much is cut."""
         with Daemon() as recording:
             jvm = self.start(25)
             time.sleep(10)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Waits of virtual threads against the program's own clocks, on other JDKs and with each collector."""
+"""Waits of virtual threads compared with the program's own clocks, on other JDKs and with each collector."""
 import test_virtual_waits
 
 

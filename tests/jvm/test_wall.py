@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""event=wall: all of each thread's time by what it did, against the kernel's own count; state= and idle=0."""
+"""event=wall: all of each thread's time by its state, compared with the kernel's own count; state= and idle=0."""
 import gzip
 import os
 import subprocess
@@ -17,7 +17,7 @@ PERIOD = 0.01
 
 
 def clocks(pid: int) -> dict[int, tuple[float, float]]:
-    """How long each thread has run, and has waited for a processor."""
+    """Returns how long each thread has run, and has waited for a processor."""
     texts = {tid: proc.read(f"/proc/{pid}/task/{tid}/schedstat").split() for tid in proc.threads(pid)}
     return {tid: (int(text[0]) / 1e9, int(text[1]) / 1e9) for tid, text in texts.items() if text}
 
@@ -36,7 +36,7 @@ class Wall(WithEvent):
         cls.program = jvm.Jvm(paths.jdk(17), "-Xmx64m", "-cp", cls.classes.folder, "Wall", stdin=subprocess.PIPE)
         cls.addClassCleanup(cls.program.__exit__, None, None, None)
         cls.program.__enter__()
-        time.sleep(0.5) # the threads are at it
+        time.sleep(0.5) # the threads have begun
         answer = cls.daemon.request("POST", "/api/v1/captures", headers={"Content-Type": "application/json"},
                                     body=b'{"pid": %d, "seconds": 0.2, "event": "wall"}' % cls.program.pid)
         if answer.status != 201:
@@ -55,7 +55,7 @@ class Wall(WithEvent):
         return Profile(self.daemon.get(self.stored, format="json", threads=1, **parameters))
 
     def test_adds_up(self):
-        """Each thread's time is the wall clock's; what it ran is what the kernel says."""
+        """Each thread's time is that of the wall clock; the time that it ran is the kernel's."""
         profile = self.profile
         length = profile.end - profile.start
         by_thread: dict[int, list] = {}
@@ -79,7 +79,7 @@ class Wall(WithEvent):
 
     def test_what_threads_did(self):
         spins = [s for s in self.profile.stacks if s.thread.startswith("spins-")]
-        # One more than processors.
+        # One thread more than processors.
         self.assertGreater(seconds(spins, "runnable"), 0.5 * (self.profile.end - self.profile.start), self.profile.describe(spins))
         self.assertLess(seconds(spins, "blocked"), 0.1 * seconds(spins), self.profile.describe(spins))
         often = [s for s in spins if s.state == "running" and s.samples > 3 and not s.truncated]
@@ -102,7 +102,7 @@ class Wall(WithEvent):
         self.assertEqual(answer.json()["parameter"], "state")
 
     def test_idle(self):
-        """The pool's threads at work are shown, those that wait for it are left out and counted."""
+        """The pool's working threads are shown. Those that wait for it are left out and counted."""
         whole, busy = self.shown(), self.shown(idle=0)
         idle = busy.document["meta"]["idle"]
         self.assertEqual(idle["value"], sum(s.value for s in whole.stacks) - sum(s.value for s in busy.stacks))
@@ -111,11 +111,11 @@ class Wall(WithEvent):
         waits = lambda p: [s for s in p.stacks if "java.util.concurrent.ThreadPoolExecutor.getTask" in s.names and s.state == "blocked"]
         self.assertTrue(waits(whole))
         self.assertFalse(waits(busy), busy.describe(waits(busy)))
-        for thread in ("sleeps-0", "reads-0"): # these wait for something else
+        for thread in ("sleeps-0", "reads-0"): # these wait for other things
             self.assertEqual(seconds(busy.of_thread(thread)), seconds(whole.of_thread(thread)))
 
     def test_formats(self):
-        """Nanoseconds in each; leaves say what was waited for."""
+        """Nanoseconds in each format; leaves name the reason of the wait."""
         get = lambda **parameters: self.daemon.get(self.stored, **parameters)
         self.assertEqual({p["unit"] for p in get(format="speedscope").json()["profiles"]}, {"nanoseconds"})
         pprof = gzip.decompress(get(format="pprof").body)
@@ -136,7 +136,7 @@ class Wall(WithEvent):
 class IdleServices(jvm.WithClasses):
     """A service without work has its whole graph, too: all of its threads wait when the capture ends."""
     sources = ("IdleService.java",)
-    # What each thread of its own waits in, and for what.
+    # Where each of its threads waits, and why.
     WAITS = {"waits-4": ("java.lang.Object.wait", "notify"), "sleeps-4": ("java.lang.Thread.sleep", "sleep"),
              "locks": ("java.util.concurrent.locks.ReentrantLock.lock", "park"), "enters": ("IdleService.enters", "lock"),
              "accepts": ("java.net.ServerSocket.accept", "network"), "takes": ("java.util.concurrent.ArrayBlockingQueue.take", "park")}
@@ -145,8 +145,8 @@ class IdleServices(jvm.WithClasses):
         with jvm.Jvm(paths.jdk(version), "-Xmx64m", "-cp", self.classes.folder, "IdleService", stdin=subprocess.PIPE) as program:
             get = lambda event, seconds: loaded(lambda: daemon.get("/profile", pid=program.pid, seconds=seconds, event=event,
                                                                    threads=1, format="json"))
-            get("wall", 0.2) # has the programs loaded, and the process known
-            # The compilers, which are still at it, may run before their stacks are read.
+            get("wall", 0.2) # loads the programs, and makes the process known
+            # The compilers, which still work, may run before their stacks are read.
             whole = lambda p: {s.thread for s in p.stacks} - {s.thread for s in p.stacks if s.truncated}
             complete = lambda p: set(self.WAITS) <= whole(p) and (EARLY or p.quality["truncated"] <= 0.01 * p.samples)
             profile = proc.wait_until(lambda: complete(p := Profile(get("wall", 0.5))) and p, 30, "whole stacks of all threads")
@@ -157,7 +157,7 @@ class IdleServices(jvm.WithClasses):
                 self.assertIn(call, stack.names, thread)
                 self.assertEqual(stack.names[0], profile.of_thread("accepts")[0].names[0], "from its root")
                 self.assertEqual((stack.state, stack.wait), ("blocked", wait), stack.names)
-            # Workers of pools wait for work; those of the program wait for something else.
+            # Workers of pools wait for work; the program's own threads wait for other things.
             busy = Profile(daemon.get(f"/api/v1/captures/{profile.answer.headers['X-Flamed-Capture']}/profile", format="json",
                                       threads=1, idle=0))
             names = {s.thread for s in busy.stacks if s.state == "blocked"}
