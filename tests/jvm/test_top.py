@@ -142,6 +142,8 @@ class Top(unittest.TestCase):
     def test_once_is_one_table(self):
         target = jvm.Jvm(paths.jdk(17), "-Xmx64m", "-cp", self.classes.folder, "TwoHalves", "60")
         self.addCleanup(target.stop)
+        waits = self.daemon.get("/top", pid=target.pid, once=1, interval="1s", top=3, event="wall")
+        self.assertRegex(waits.text.splitlines()[1], r"^\d+ samples \([\d.]+ threads\)")
         answer = self.daemon.get("/top", pid=target.pid, once=1, interval="1s", top=3, include="TwoHalves")
         self.assertEqual(answer.status, 200, answer)
         self.assertNotIn("\x1b", answer.text)

@@ -102,7 +102,8 @@ static void add_header(const struct view *v, const struct top_opts *o, struct bu
     const struct profile_event *event = view_event(v);
     double seconds = p->end_ns > p->start_ns ? (double)(p->end_ns - p->start_ns) / 1e9 : 0.0;
     bool timed = strcmp(event->unit, "nanoseconds") == 0;
-    const char *unit = timed                               ? "CPUs"
+    const char *unit = strcmp(event->name, "cpu") == 0     ? "CPUs"
+                       : timed                             ? "threads"
                        : strcmp(event->unit, "bytes") == 0 ? "bytes a second"
                                                            : "a second";
     double a_second = seconds > 0 ? (double)v->value / (timed ? 1e9 : 1.0) / seconds : 0.0;
