@@ -17,6 +17,9 @@
 #define ANCHORS_PROCESSES_MAX 256
 #define ANCHORS_LIST_NS NSEC_PER_SEC /* between two readings of a VM's list, at least */
 #define ANCHORS_REST 20              /* after a reading of t ns at least 20 t */
+/* How long a thread of the list is put into the table without another reading. A later thread with
+ * the same id is hardly possible so soon. */
+#define ANCHORS_TRUST_NS (60 * NSEC_PER_SEC)
 
 struct java_thread {
     int32_t ns_tid;
@@ -32,6 +35,7 @@ struct anchored {
     size_t count, cap;
     struct java_thread *before; /* owned: the previous reading */
     size_t before_count;
+    uint64_t read_ns; /* last reading; 0: none */
     uint64_t next_ns; /* earliest time of the next reading */
 };
 
@@ -114,6 +118,7 @@ static void read_list(struct anchored *p, struct hotspot_vm *vm, uint64_t now_ns
             t->told_tid = old->told_tid;
     }
     took_ns = clock_monotonic_ns() - began_ns;
+    p->read_ns = now_ns;
     p->next_ns = now_ns + MAX(ANCHORS_LIST_NS, took_ns * ANCHORS_REST);
 }
 
@@ -160,8 +165,9 @@ static struct anchored *find_or_add(struct anchors *a, struct process *p)
     return known;
 }
 
-/* Puts the thread @host_tid into the unwinder's table, unless it is there. */
-static void tell(struct anchors *a, struct anchored *known, const struct process *p,
+/* Puts the thread @host_tid into the unwinder's table. Returns false if it was there before, or is
+ * not in the list. */
+static bool tell(struct anchors *a, struct anchored *known, const struct process *p,
                  int32_t host_tid)
 {
     struct java_thread *found;
@@ -171,9 +177,10 @@ static void tell(struct anchors *a, struct anchored *known, const struct process
         ns_tid = proc_innermost_tid(a->proc_fd, p->id.host_pid, host_tid);
     found = ns_tid > 0 ? find_thread(known->threads, known->count, ns_tid) : NULL;
     if (!found || found->told_tid == host_tid)
-        return;
+        return false;
     found->told_tid = host_tid;
     broker_put_thread(a->broker, p->id.host_pid, host_tid, found->address, NULL);
+    return true;
 }
 
 void anchors_see(struct anchors *a, struct process *p, const struct sample_record *rec,
@@ -183,9 +190,13 @@ void anchors_see(struct anchors *a, struct process *p, const struct sample_recor
 
     if (!known)
         return;
-    if (now_ns >= known->next_ns)
+    if (known->read_ns && now_ns - known->read_ns < ANCHORS_TRUST_NS &&
+        tell(a, known, p, (int32_t)rec->host_tid))
+        return;
+    if (now_ns >= known->next_ns) {
         read_list(known, p->vm, now_ns);
-    tell(a, known, p, (int32_t)rec->host_tid);
+        tell(a, known, p, (int32_t)rec->host_tid);
+    }
 }
 
 /* Puts all threads of a container's process, where the VM's thread ids differ from the host's. */
