@@ -91,10 +91,11 @@ struct hotspot_code {
  * again. */
 void hotspot_vm_moment(struct hotspot_vm *vm, uint64_t at_ns);
 
-/* Gets the number of classes that the VM has unloaded, with a few small reads. While the number is
- * unchanged, the address of a method belongs to the same method. 0; -ENOENT: not counted, or
- * classes may be redefined, which frees methods, too; HOTSPOT_GONE; -errno. */
-int hotspot_vm_unloads(struct hotspot_vm *vm, uint64_t *ret);
+/* Gets the number of classes that the VM has unloaded, with a few small reads. If a walk of waiting
+ * threads has read it at @at_ns or later, gets that number and sets *now_ns to its time. While the
+ * number is unchanged, the address of a method belongs to the same method. 0; -ENOENT: not counted,
+ * or classes may be redefined, which frees methods, too; HOTSPOT_GONE; -errno. */
+int hotspot_vm_unloads(struct hotspot_vm *vm, uint64_t at_ns, uint64_t *now_ns, uint64_t *ret);
 
 /* Returns whether @pc is within the code cache's outer bounds: a cheap first test. False while they
  * are unknown. */
@@ -261,7 +262,12 @@ uint32_t hotspot_method_line(struct hotspot_vm *vm, uint64_t method, int32_t bci
 int32_t hotspot_method_bci(struct hotspot_vm *vm, uint64_t method, uint64_t bcp);
 
 /* Optional facts of a thread, as bits. */
-enum { HOTSPOT_THREAD_NAME = 1, HOTSPOT_THREAD_OWNER = 2 };
+enum {
+    HOTSPOT_THREAD_NAME = 1,
+    HOTSPOT_THREAD_OWNER = 2,
+    HOTSPOT_THREAD_LISTED = 4 /* for hotspot_vm_thread(): the VM's list had it, so it is read
+                               * unchecked, and the caller compares its ns_tid */
+};
 
 /* A Java thread. A fact that was not requested is 0. */
 struct hotspot_thread {

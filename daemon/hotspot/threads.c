@@ -146,7 +146,9 @@ static int list_threads(struct hotspot_vm *vm, void *arg)
     buf_init(&vm->listed.names, HOTSPOT_THREAD_NAMES_MAX);
     memory_begin(&vm->memory);
     if (q->one)
-        return is_java_thread(vm, q->one) ? list_thread(q, q->one) : 0;
+        return q->what & HOTSPOT_THREAD_LISTED || is_java_thread(vm, q->one)
+                   ? list_thread(q, q->one)
+                   : 0;
     return threads_visit(vm, list_thread, q);
 }
 

@@ -7,6 +7,7 @@
  * agent.
  */
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "hotspot/code/code.h"
 #include "hotspot/hsperfdata.h"
 
@@ -57,13 +58,10 @@ static int check_redefining(struct hotspot_vm *vm)
     return r == 0 && can ? -ENOENT : r;
 }
 
-static int run_unloads(struct hotspot_vm *vm, void *arg)
+static int read_unloads(struct hotspot_vm *vm, uint64_t *sum)
 {
-    uint64_t *sum = arg;
-    int r;
+    int r = vm->unloads.looked ? 0 : find_places(vm);
 
-    memory_begin(&vm->memory);
-    r = vm->unloads.looked ? 0 : find_places(vm);
     *sum = 0;
     for (size_t i = 0; r == 0 && i < ARRAY_SIZE(vm->unloads.at); i++) {
         uint64_t n = 0;
@@ -75,10 +73,34 @@ static int run_unloads(struct hotspot_vm *vm, void *arg)
     return r == 0 ? check_redefining(vm) : r;
 }
 
-int hotspot_vm_unloads(struct hotspot_vm *vm, uint64_t *ret)
+void unloads_keep(struct hotspot_vm *vm)
 {
+    struct kept_unloads kept = { .at_ns = clock_monotonic_ns() };
+
+    if (vm->unloads.kept.result == -ENOENT) /* for good */
+        return;
+    kept.result = read_unloads(vm, &kept.sum);
+    vm->unloads.kept = kept;
+}
+
+static int run_unloads(struct hotspot_vm *vm, void *arg)
+{
+    memory_begin(&vm->memory);
+    return read_unloads(vm, arg);
+}
+
+int hotspot_vm_unloads(struct hotspot_vm *vm, uint64_t at_ns, uint64_t *now_ns, uint64_t *ret)
+{
+    const struct kept_unloads *kept = &vm->unloads.kept;
     uint64_t sum = 0;
-    int r = vm_call(vm, run_unloads, &sum, sizeof(sum));
+    int r;
+
+    if (!vm_is_left(vm) && kept->at_ns && kept->at_ns >= at_ns && kept->result == 0) {
+        *now_ns = kept->at_ns;
+        *ret = kept->sum;
+        return 0;
+    }
+    r = vm_call(vm, run_unloads, &sum, sizeof(sum));
 
     if (r == 0)
         *ret = sum;

@@ -96,10 +96,18 @@ struct listed_threads {
     struct buf names; /* one after the other */
 };
 
+/* The number of unloaded classes that the last walk of waiting threads read. */
+struct kept_unloads {
+    uint64_t at_ns; /* CLOCK_MONOTONIC of the reading; 0: there was none */
+    uint64_t sum;
+    int result; /* of hotspot_vm_unloads() */
+};
+
 /* Addresses of two counters of unloaded classes; 0: the JVM has none. */
 struct unload_places {
     uint64_t at[2];
     bool looked;
+    struct kept_unloads kept;
 };
 
 struct hotspot_vm {
@@ -183,6 +191,9 @@ static inline uint64_t vm_flag_or(struct hotspot_vm *vm, const char *name, uint6
 
 /* ---- call.c ---- */
 
+/* Reads the number of unloaded classes for later calls of hotspot_vm_unloads(), inside a
+ * vm_call_fn. */
+void unloads_keep(struct hotspot_vm *vm);
 /* Does the work of hotspot_lock_read(), inside a vm_call_fn, with the pages of this call. */
 int vm_lock(struct hotspot_vm *vm, uint64_t thread, struct hotspot_lock *ret);
 

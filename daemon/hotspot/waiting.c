@@ -156,6 +156,8 @@ static int run_waiting(struct hotspot_vm *vm, void *arg)
             t->waits_for_lock = t->has_context = false;
         }
     }
+    if (vm && !b->stacks_bytes) /* to name the stacks */
+        unloads_keep(vm);
     free(h);
     return 0;
 }

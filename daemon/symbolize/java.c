@@ -143,12 +143,13 @@ static bool java_method_trusted(const struct java_names *j, const struct java_me
     return at_ns < m->checked_ns + JAVA_METHOD_TRUST_NS || java_is_steady(j, m->checked_ns, at_ns);
 }
 
-/* Reads how many classes the JVM has unloaded. Results read from @now_ns on are then known to be of
- * that time or later. */
-static void java_check_steady(struct java_names *j, struct hotspot_vm *vm, uint64_t now_ns)
+/* Reads how many classes the JVM has unloaded, at @at_ns or later. Results read from @now_ns on are
+ * then known to be of that time or later. */
+static void java_check_steady(struct java_names *j, struct hotspot_vm *vm, uint64_t at_ns,
+                              uint64_t now_ns)
 {
     uint64_t unloads;
-    int r = hotspot_vm_unloads(vm, &unloads);
+    int r = hotspot_vm_unloads(vm, at_ns, &now_ns, &unloads);
 
     j->uncounted = r == -ENOENT;
     if (r != 0)
@@ -485,7 +486,7 @@ void java_names_prepare(struct java_names *j, struct hotspot_vm *vm, const uint6
     size_t n = java_places(j, vm, words, count, at_ns, now_ns, places, &want);
 
     if (want == EXPIRED && !j->uncounted) { /* one small read may confirm all of them */
-        java_check_steady(j, vm, now_ns);
+        java_check_steady(j, vm, at_ns, now_ns);
         n = java_places(j, vm, words, count, at_ns, now_ns, places, &want);
     }
     if (n > 0)

@@ -146,7 +146,8 @@ static bool read_single(struct thread_names *t, struct hotspot_vm *vm, int32_t n
     if (!l || t->singles >= THREADS_SINGLES + t->listed_count / THREADS_SINGLES_SHARE)
         return false;
     t->singles++;
-    if (hotspot_vm_thread(vm, l->java_thread, HOTSPOT_THREAD_NAME, take_single, &one) <= 0 ||
+    if (hotspot_vm_thread(vm, l->java_thread, HOTSPOT_THREAD_NAME | HOTSPOT_THREAD_LISTED,
+                          take_single, &one) <= 0 ||
         !one.name)
         return false;
     l->name = one.name;

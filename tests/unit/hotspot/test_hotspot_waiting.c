@@ -6,6 +6,7 @@
 #include "waiting_image.h"
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -61,6 +62,32 @@ START_TEST(walks_to_the_root)
     ck_assert_uint_ge(t->count, 10);
     ck_assert_uint_eq(w->batch.word_count, t->count);
     ck_assert_uint_eq(w->batch.words[t->first] & UNWIND_PC_MASK, waiting_pc(WAITING_FP));
+}
+END_TEST
+
+/* A walk reads how many classes the VM has unloaded, so that its names need no call. */
+START_TEST(a_walk_counts_unloads)
+{
+    uint64_t before_ns, now_ns = 1, unloads = 0;
+
+    w->vm.unloads =
+        (struct unload_places){ .at = { WAITING_CODE, WAITING_CODE + 8 }, .looked = true };
+    w->vm.layout.can_redefine_at = WAITING_CODE + 16; /* 0: no class is redefined */
+    w->code[0] = 3;
+    w->code[8] = 4;
+    make_frames(10, 4, 0);
+    before_ns = clock_monotonic_ns();
+    walk_one(waiting_pc(WAITING_FP), WAITING_STACK, WAITING_STACK);
+    w->code[0] = 5;
+    ck_assert_int_eq(hotspot_vm_unloads(&w->vm, before_ns, &now_ns, &unloads), 0);
+    ck_assert_uint_eq(unloads, 7);
+    ck_assert_uint_ge(now_ns, before_ns);
+    ck_assert_uint_le(now_ns, clock_monotonic_ns());
+    /* That is too old for a later sample. */
+    now_ns = 1;
+    ck_assert_int_eq(hotspot_vm_unloads(&w->vm, clock_monotonic_ns() + 1, &now_ns, &unloads), 0);
+    ck_assert_uint_eq(unloads, 9);
+    ck_assert_uint_eq(now_ns, 1);
 }
 END_TEST
 
@@ -212,6 +239,7 @@ int main(void)
 
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_test(tc, walks_to_the_root);
+    tcase_add_test(tc, a_walk_counts_unloads);
     tcase_add_test(tc, a_stack_has_its_limit);
     tcase_add_loop_test(tc, ends_in_hostile_memory, 0, ARRAY_SIZE(HOSTILE));
     tcase_add_test(tc, a_process_that_is_gone);

@@ -39,8 +39,10 @@ int hotspot_code_locate(struct hotspot_vm *vm, const struct hotspot_code *code, 
     return jvm.locations;
 }
 
-int hotspot_vm_unloads(struct hotspot_vm *vm, uint64_t *ret)
+int hotspot_vm_unloads(struct hotspot_vm *vm, uint64_t at_ns, uint64_t *now_ns, uint64_t *ret)
 {
+    (void)at_ns;
+    (void)now_ns;
     (void)vm;
     jvm.checks++;
     if (!jvm.counts || jvm.redefines)
@@ -122,7 +124,7 @@ int hotspot_vm_thread(struct hotspot_vm *vm, uint64_t java_thread, unsigned what
     const struct made_thread *one = &threads[java_thread - 0x1000];
 
     (void)vm;
-    ck_assert_uint_eq(what, HOTSPOT_THREAD_NAME);
+    ck_assert_uint_eq(what, HOTSPOT_THREAD_NAME | HOTSPOT_THREAD_LISTED);
     ck_assert_uint_lt(java_thread - 0x1000, ARRAY_SIZE(threads));
     jvm.singles++;
     if (!one->name)
