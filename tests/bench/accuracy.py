@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A load with known CPU shares against what the profile says: the error of each section, in percentage points. On an emulated
-machine (--emulated=1) nothing is asked of how soon samples are named, and what was met before its names were read does not count.
-Several sources of names (--symbols=auto,agent) take turns."""
+"""Compares the profile of a load with known CPU shares: the error of each section, in percentage points. On an emulated machine
+(--emulated=1) there is no limit for the delay of names, and samples before the names were read do not count. Several sources of names
+(--symbols=auto,agent) take turns."""
 import common
 from harness import proc
 from harness.daemon import Daemon
@@ -10,7 +10,7 @@ from harness.profile import count
 
 WARM = 30 # seconds
 TOLD = ("X-Flamed-Samples", "X-Flamed-Unknown", "X-Flamed-Warning")
-NAMED = 0.75 # of the samples: what libz does has no symbols
+NAMED = 0.75 # share of the samples: code of libz has no symbols
 
 
 def is_named(daemon: Daemon, pid: int, hz: int) -> bool:
@@ -25,7 +25,7 @@ def main() -> None:
     sources = options.symbols.split(",")
     errors: dict[str, dict[str, list[float]]] = {} # of each source
     least, most_unknown = (0.9, 0.005) if options.emulated else (0.99, 0.0005) # of hundreds of samples, or of thousands
-    wrap = ["nice", "-n", "10"] if options.emulated else None # flamed would wait for what spins
+    wrap = ["nice", "-n", "10"] if options.emulated else None # flamed would wait for the spinning load
     with common.Mix(options.jdk, *options.java_option, wrap=wrap) as target, Daemon() as daemon:
         if options.emulated:
             proc.wait_until(lambda: is_named(daemon, target.pid, options.hz), WARM, "nearly all is named")
@@ -43,7 +43,7 @@ def main() -> None:
             print(f"run {run + 1}, {source}: {profile.answer.headers['X-Flamed-Symbols']}; {samples} samples of the workers for "
                   f"{total / 1e9:.1f} s of CPU "
                   f"({samples / (total / 1e9 * options.hz):.3f} of what is due), quality {profile.quality}")
-            # Between the sections the workers ask for the time: that is in no section's time either.
+            # Between the sections the workers read the clock: no section includes that time.
             inside = [s for s in stacks if any(section + ".run" in s.names for section in truth)]
             print(f"  {100 * (1 - count(inside) / max(1, samples)):.2f} % of the samples are between sections")
             for section, ns in truth.items():

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What event=alloc costs a JVM that allocates 1 GB a second: by probes, by the agent, and beside async-profiler if it is available. And
-what event=live costs it. It measures CPU time of the same work, in slices without and with each profiler in random order (paired.py).
-Nothing may stay: it counts pages of libjvm's code that differ from the file, before, during and after. --loads="tomcat spring dropwizard"
-measures services. Take --no-async-profiler=1 for them: it can leave that code writable, and then no probe is put there."""
+"""The cost of event=alloc for a JVM that allocates 1 GB a second: by probes, by the agent, and beside async-profiler if it is available.
+Also the cost of event=live. It measures CPU time of the same work, in slices without and with each profiler in random order (paired.py).
+No trace may stay: it counts pages of libjvm's code that differ from the file, before, during and after. --loads="tomcat spring
+dropwizard" measures services. Use --no-async-profiler=1 for them: it can leave that code writable, and then no probe is put there."""
 import contextlib
 import re
 import time
@@ -17,7 +17,7 @@ KINDS = ("Private_Dirty", "Anonymous")
 
 
 def code_kib(pid: int) -> dict[str, int]:
-    """Of libjvm's code, by smaps: what the process has of its own."""
+    """Returns the KiB of libjvm's code that the process has a copy of, by smaps."""
     found, here = dict.fromkeys(KINDS, 0), False
     for line in proc.read(f"/proc/{pid}/smaps").splitlines():
         words = line.split()

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Allocation: how near each profiler is to the bytes that each place of a program allocated (Alloc.java), by its own count. flamed by probes
-and by its agent, async-profiler by JVMTI and by its TLAB events if it can be had, JFR's samples and JFR's TLAB events: one after the other,
-each in a JVM of its own (async-profiler leaves libjvm's code writable), with an interval of 64 KiB where it has one. By chance, and as a
-fixed sequence again and again."""
+"""Allocation: the error of each profiler for the bytes of each place of a program (Alloc.java), by the program's own count. flamed by
+probes and by its agent, async-profiler by JVMTI and by its TLAB events if it is available, JFR's samples and JFR's TLAB events. They run
+one after the other, each in a JVM of its own (async-profiler leaves libjvm's code writable), with an interval of 64 KiB if the profiler
+has one. By chance, and as a fixed sequence again and again."""
 import collections
 import contextlib
 import json
@@ -29,7 +29,7 @@ JFC = """<?xml version="1.0" encoding="UTF-8"?>
 
 
 class Measured(Program):
-    """Alloc.java beside agents that print on its standard output, too."""
+    """Alloc.java beside agents that also print to its standard output."""
 
     def allocate(self, count: float) -> tuple[dict[str, int], dict[str, int]]:
         self.tell(str(int(count)))
@@ -41,7 +41,7 @@ class Measured(Program):
 
 
 class Found(collections.Counter):
-    """Bytes by place, and how many samples they are of."""
+    """Bytes by place, and the number of their samples."""
     samples = 0
 
 
@@ -61,7 +61,7 @@ def asprof(program: Program, found: Found, library: str, folder: str, more: str)
     file = f"{folder}/asprof.collapsed"
     common.load_agent(program.pid, library, f"start,event=alloc,alloc={INTERVAL}{more},file={file},collapsed,total")
     yield
-    # In two texts: bytes, and how many samples.
+    # In two outputs: bytes, and numbers of samples.
     common.load_agent(program.pid, library, f"dump,file={file}.count,collapsed,samples")
     common.load_agent(program.pid, library, f"stop,file={file},collapsed,total")
     for path in (file, file + ".count"):
@@ -97,7 +97,7 @@ def jfr(program: Program, found: Found, version: int, folder: str, **settings: s
 
 
 def measure(daemon: Daemon, classes: str, version: int, mode: str, count: float, library: str, folder: str, rounds: int) -> dict[str, list[float]]:
-    """Profiler -> mean errors of the shares of all places, in points, one of each round."""
+    """Returns profiler -> mean errors of the shares of all places, in points, one per round."""
     errors: dict[str, list[float]] = {}
     modes = {"flamed, probe": lambda program, found: flamed(program, found, daemon, "probe"),
              "flamed, agent": lambda program, found: flamed(program, found, daemon, "agent")}
@@ -108,7 +108,7 @@ def measure(daemon: Daemon, classes: str, version: int, mode: str, count: float,
     modes["JFR, each TLAB"] = lambda program, found: jfr(program, found, version, folder, tlab="true")
     with contextlib.ExitStack() as stack:
         programs = {name: stack.enter_context(Measured(paths.jdk(version), classes, "-Xmx256m", mode=mode)) for name in modes}
-        for name, start in modes.items(): # loads what is loaded once
+        for name, start in modes.items(): # loads libraries that are loaded once
             with start(programs[name], Found()):
                 programs[name].allocate(1e8)
         for no in range(rounds):

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What flamed costs while nobody asks it anything: CPU time and memory of all its processes, and the time of its samples in the kernel's
-interrupt. It runs beside --jvms JVMs with --threads threads each, at --hz. Lists are separated by commas; each rate is measured on the
-same JVMs; 0 JVMs tell what the rest of the machine costs. Together the JVMs use --load of the machine's CPUs; --execs programs are
-started a second beside them. --scraped N scrapes /metrics every N seconds, also while it settles (--settle). For a minute after a scrape
-flamed reads what the JVMs count, and for the first minute all their pages."""
+"""The cost of flamed without requests: CPU time and memory of all its processes, and the time of its samples in the kernel's interrupt. It
+runs beside --jvms JVMs with --threads threads each, at --hz. Lists are separated by commas; each rate is measured on the same JVMs; 0
+JVMs show the cost of the rest of the machine. Together the JVMs use --load of the machine's CPUs; --execs programs are started per
+second beside them. --scraped N scrapes /metrics every N seconds, also while it settles (--settle). For a minute after a scrape flamed
+reads the JVMs' counters, and in the first minute all their pages."""
 import contextlib
 import os
 import threading
@@ -15,13 +15,13 @@ from harness.daemon import Daemon
 
 
 def injected(pids: list[int]) -> int:
-    """How many of the JVMs have something of flamed's mapped."""
+    """Returns how many of the JVMs have a file of flamed's mapped."""
     return sum("flamed" in proc.read(f"/proc/{pid}/maps") for pid in pids)
 
 
 @contextlib.contextmanager
 def repeating(every: float, act):
-    """Does ACT every EVERY seconds until the end of the block, which fails if ACT did. Not at all if EVERY is 0."""
+    """Calls ACT every EVERY seconds until the end of the block, which fails if ACT did. Never calls it if EVERY is 0."""
     over = threading.Event()
     failures = []
 
@@ -48,16 +48,16 @@ def start_program() -> None:
 
 
 def numbers(daemon: Daemon) -> dict[str, float]:
-    """/metrics, by name and labels."""
+    """Returns /metrics, by name and labels."""
     lines = (line.rsplit(" ", 1) for line in daemon.get("/metrics").text.splitlines() if line[0] != "#")
     return {name: float(value) for name, value in lines}
 
 
-KERNEL_SECONDS = 10.0 # between two scrapes, behind what is measured without
+KERNEL_SECONDS = 10.0 # between two scrapes, after the measurement without
 
 
 def measure(hz: int, seconds: float, settle: float, scraped: float, pids: list[int]) -> dict:
-    with Daemon(f"--recorder-hz={hz}") as daemon, repeating(scraped, lambda: numbers(daemon)): # as Prometheus does
+    with Daemon(f"--recorder-hz={hz}") as daemon, repeating(scraped, lambda: numbers(daemon)): # like Prometheus
         time.sleep(settle)
         before, start = daemon.cost(), time.monotonic()
         load = sum(proc.cpu_seconds(pid) for pid in pids)
@@ -93,7 +93,7 @@ def main() -> None:
                                            str(threads), str(each)))
                 pids = [one.pid for one in running]
                 for hz in (int(word) for word in options.hz.split(",")):
-                    with repeating(1 / options.execs if options.execs else 0, start_program): # as nodes do
+                    with repeating(1 / options.execs if options.execs else 0, start_program): # like nodes
                         m = measure(hz, options.seconds, options.settle, options.scraped, pids)
                     parts = ", ".join(f"{name} {share:.2f}" for name, share in sorted(m["cpu_of"].items()))
                     print(f"{count:4} {count * threads:7} {hz:4} | {m['cpu']:5.2f}  {m['kernel']:15.3f}  {m['us']:11.1f} | "

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an attach takes: time until the whole map with inlining is in flamed's hands, and processor time of the JVM's own thread.
-The first attach makes the JVM listen, so it is apart from later ones. Beside it stand `jcmd Compiler.perfmap`, the same command
-through flamed-attach, and perf-map-agent if a folder with it built is given (JDK 17), interleaved in one run. And what the JVM
-notices: throughput and the longest gap of a thread that wakes every millisecond."""
+"""The cost of an attach: time until flamed has the whole map with inlining, and processor time of the JVM's own thread. The first attach
+makes the JVM listen, so it is separate from later ones. For comparison: `jcmd Compiler.perfmap`, the same command through flamed-attach,
+and perf-map-agent if a folder with its build is given (JDK 17), interleaved in one run. Also the effect on the JVM: throughput, and the
+longest gap of a thread that wakes every millisecond."""
 import os
 import subprocess
 import time
@@ -14,7 +14,7 @@ PER_CLASS = 100
 
 
 def generate(folder: str, methods: int) -> list[str]:
-    """Classes M0, M1, ... of PER_CLASS methods, each with a callee that is inlined."""
+    """Makes classes M0, M1, ... of PER_CLASS methods, each with an inlined callee."""
     sources = []
     for c in range(methods // PER_CLASS):
         path = os.path.join(folder, f"M{c}.java")
@@ -41,7 +41,7 @@ class Load(jvm.Obedient):
         return int(ops), int(gap) / 1e6
 
     def rate(self, seconds: float) -> tuple[float, float]:
-        """Work per second and the longest gap in ms."""
+        """Returns work per second and the longest gap in ms."""
         before, _ = self.look()
         began = time.monotonic()
         time.sleep(seconds)
@@ -50,7 +50,7 @@ class Load(jvm.Obedient):
 
 
 def listener_ms(pid: int) -> float:
-    """Processor time so far of the thread that does what the agent asks."""
+    """Returns the processor time so far of the thread that serves the agent."""
     return sum(int(proc.read(f"/proc/{pid}/task/{tid}/schedstat").split()[0]) for tid, name in proc.threads(pid).items()
                if name == "Attach Listener") / 1e6
 

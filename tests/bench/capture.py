@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What one capture costs: from the end of sampling to the last byte of html, CPU and memory of flamed's processes,
-lost samples. The load is Mixed.java: fourteen kinds of thread."""
+"""The cost of one capture: time from the end of sampling to the last byte of html, CPU and memory of flamed's processes, lost samples. The
+load is Mixed.java: fourteen kinds of thread."""
 import datetime
 import re
 import time

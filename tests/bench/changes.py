@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What /api/v1/changes says of ten releases of one service (Changed.java), each of which makes one change: whether that comes first. Time
-runs faster: a step of 5 s at 997 Hz stands for a minute at 19 Hz. --record FOLDER writes the steps down, with a change of --percent, and
-draws replicates from them (changes_curve.c): how often each effect is found first."""
+"""The result of /api/v1/changes for ten releases of one service (Changed.java), each of which makes one change: whether that ranks first.
+Time runs faster: a step of 5 s at 997 Hz stands for a minute at 19 Hz. --record FOLDER writes the steps down, with a change of
+--percent, and draws replicates from them (changes_curve.c): how often each effect is found first."""
 import os
 import subprocess
 import sys
@@ -12,7 +12,7 @@ import recorded
 from harness import jvm, paths
 from harness.daemon import Daemon
 
-# Case -> what is to come first: what is new, or what does more. A longer page is more work for all that read it.
+# Case -> the change that should rank first: new code, or code that does more. A longer page means more work for all readers of it.
 CASES = {
     "regex": {"Changed$Regex.matchTenantRule"},
     "loop": {"Changed$Loop.add", "Changed$Db.query"},
@@ -25,7 +25,7 @@ CASES = {
     "polling": {"Changed$Poller.poll", "Changed$Poller.run"},
     "collections": {"gc", "vm"},
 }
-ALONE = ["unshare", "-mpf", "--mount-proc", "--kill-child"] # flamed sees this namespace alone
+ALONE = ["unshare", "-mpf", "--mount-proc", "--kill-child"] # flamed sees only this namespace
 
 
 class Changed(jvm.Jvm):
@@ -45,7 +45,7 @@ def spent(daemon: Daemon, a: tuple[float, float], b: tuple[float, float]) -> dic
 
 
 def one_effect(daemon: Daemon, service: Changed, options, percent: float) -> int:
-    """How many of the cases come first."""
+    """Returns how many of the cases rank first."""
     service.turn("none", 0)
     time.sleep(options.settle)
     begun = time.time()

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Classes that are generated, compiled, run for a moment and unloaded: is the method named that ran?
+"""Classes that are generated, compiled, run for a moment and unloaded: whether the profile names the method that ran.
 
-Each stack carries its own truth: the steps that call a generated method spell its number (Churn.java)."""
+Each stack contains its own truth: the steps that call a generated method spell its number (Churn.java)."""
 import re
 
 import common
@@ -14,7 +14,7 @@ BODY = re.compile(r"^ChurnBody(\d{6})\.(run|work(\d{6}))$")
 
 
 def judge(stack) -> str:
-    """right, wrong, lost (no name) or none (no generated code in this stack: it is being defined)."""
+    """Returns right, wrong, lost (no name) or none (no generated code in this stack: it is being defined)."""
     digits = "".join(m[1] for m in map(STEP.match, stack.names) if m)
     if len(digits) != 6:
         return "none"

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""churn.py's question to several builds at once: each profiles one and the same JVM, so that the load is equal for all.
+"""churn.py for several builds at once: each profiles the same JVM, so that the load is equal for all.
 
     churn_builds.py --builds "/path/to/one/build/release /path/to/another" --jdk 25
 
-Names that came late are told by each build itself; right and wrong are judged as churn.py does."""
+Each build itself reports late names; right and wrong are judged like in churn.py."""
 import contextlib
 import threading
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the benchmarks share: the harness of tests/jvm, the load Mix, tables, what /metrics says, async-profiler."""
+"""Shared by the benchmarks: the harness of tests/jvm, the load Mix, tables, readings of /metrics, async-profiler."""
 import argparse
 import contextlib
 import json
@@ -21,7 +21,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 def arguments(description: str, **defaults) -> argparse.Namespace:
-    """Options --NAME=VALUE with the types of their defaults; --check makes missed aims an error."""
+    """Parses options --NAME=VALUE with the types of their defaults. --check makes missed aims an error."""
     parser = argparse.ArgumentParser(description=description)
     for name, value in defaults.items():
         parser.add_argument("--" + name.replace("_", "-"), default=value, type=type(value),
@@ -54,13 +54,13 @@ class Mix(jvm.Obedient):
         home, classes, inside = jdkroot.alone(version, self.classes.folder)
         super().__init__(home, *options, "-Xmx256m", "-cp", classes, "Mix", wrap=[*(wrap or []), *inside])
 
-    each: list[int] # how often each section was run, when used() was last asked
+    each: list[int] # runs of each section at the last used()
 
     def used(self) -> dict[str, int]:
-        """CPU nanoseconds of each section so far, "runs", and "work": the sum of the weights of those runs."""
+        """Returns CPU nanoseconds of each section so far, "runs", and "work": the sum of the weights of those runs."""
         self.tell("")
         line = self.process.stdout.readline()
-        while line and not line.startswith("{"): # what a profiler in the JVM says
+        while line and not line.startswith("{"): # output of a profiler in the JVM
             line = self.process.stdout.readline()
         said = json.loads(line)
         self.each = said.pop("each")
@@ -88,8 +88,8 @@ def percentile(values: list[float], share: float) -> float:
 
 @contextlib.contextmanager
 def sample_rates():
-    """Has the kernel allow the highest rates, and not lower them where interrupts take long: it would drop samples, of
-    one profiler more than of another."""
+    """Makes the kernel allow the highest rates, without lowering them if interrupts take long: it would drop samples, of one profiler more
+    than of another."""
     paths_of = ["/proc/sys/kernel/perf_event_max_sample_rate", "/proc/sys/kernel/perf_cpu_time_max_percent"]
 
     def write(path: str, text: str) -> None:
@@ -109,7 +109,7 @@ def sample_rates():
 
 
 def metrics(daemon) -> dict[str, float]:
-    """Series -> value, as /metrics says."""
+    """Returns series -> value, from /metrics."""
     found = {}
     for line in daemon.get("/metrics").text.splitlines():
         if line and not line.startswith("#"):
@@ -119,7 +119,7 @@ def metrics(daemon) -> dict[str, float]:
 
 
 def delays(after: dict[str, float], before: dict[str, float]) -> tuple[str, float]:
-    """Of flamed_sample_delay_seconds between two readings: a sentence, and the share within 20 ms."""
+    """Returns a sentence about flamed_sample_delay_seconds between two readings, and the share within 20 ms."""
     name = "flamed_sample_delay_seconds"
     total = after[name + "_count"] - before[name + "_count"]
     within = {float(series.split('"')[1]): value - before[series] for series, value in after.items()
@@ -131,7 +131,7 @@ def delays(after: dict[str, float], before: dict[str, float]) -> tuple[str, floa
 
 
 def load_agent(pid: int, library: str, options: str) -> None:
-    """Has the JVM of our own load LIBRARY, by the attach protocol."""
+    """Makes the JVM of the bench's load load LIBRARY, by the attach protocol."""
     address = f"/tmp/.java_pid{pid}"
     if not os.path.exists(address):
         mark = f"/tmp/.attach_pid{pid}"
@@ -151,7 +151,7 @@ def load_agent(pid: int, library: str, options: str) -> None:
 
 
 def async_profiler() -> str:
-    """The library of async-profiler, as Maven Central has it; "" where it cannot be had."""
+    """Returns the library of async-profiler from Maven Central; "" if it is not available."""
     folder = os.path.join(paths.CACHE, "async-profiler-" + ASYNC_PROFILER)
     library = folder + "/linux-x64/libasyncProfiler.so"
     if not os.path.exists(library):
@@ -165,14 +165,14 @@ def async_profiler() -> str:
     return library
 
 
-# What tests/bench/stacks.c says, as a part and the whole.
+# The output of tests/bench/stacks.c, as a part and the whole.
 STACKS_SAY = {"whole": r"java threads: (\d+) of (\d+) whole", "carriers": r"of these (\d+) of (\d+) on carriers",
            "exact": r"compiled code: (\d+) of (\d+) at", "leaf": r"of the others (\d+) of (\d+) called",
            "java": r"calls of Java by their relocation: (\d+) of (\d+) at", "invoke": r"interpreted callers: (\d+) of (\d+) at"}
 
 
 def stacks(pid: int, seconds: int, hz: int) -> tuple[dict[str, tuple[int, int]], str]:
-    """By the program stacks: how many stacks are whole, how many callers true, and why others are not whole."""
+    """Counts by the program stacks: how many stacks are whole, how many callers true, and why others are not whole."""
     out = subprocess.run([paths.program("tests/bench/stacks"), str(pid), str(seconds), str(hz)], capture_output=True, text=True,
                          check=True).stdout
     got = {key: tuple(map(int, re.search(pattern, out).groups())) for key, pattern in STACKS_SAY.items()}
@@ -180,7 +180,7 @@ def stacks(pid: int, seconds: int, hz: int) -> tuple[dict[str, tuple[int, int]],
 
 
 class Aims:
-    """Collects what was aimed at; the exit status in the end."""
+    """Collects missed aims, and the exit status."""
 
     def __init__(self, check: bool):
         self.check, self.missed = check, 0

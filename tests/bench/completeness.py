@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many stacks of Java threads are whole, and whether their callers are true, under a load of fourteen kinds of
-thread: by collector, compiler and JDK. A cell is JDK:OPTIONS, as in --cells="17 25:-XX:+UseZGC,-Xmx1g 11"; those of JDKs
-that the machine has not run in a container of their own. Captures of --seconds until there are --samples, --most of them."""
+"""How many stacks of Java threads are whole, with true callers, under a load of fourteen kinds of thread: by collector, compiler and JDK. A
+cell is JDK:OPTIONS, as in --cells="17 25:-XX:+UseZGC,-Xmx1g 11". JDKs that the machine lacks run in a container of their own. Repeats
+captures of --seconds until there are --samples, at most --most times."""
 import contextlib
 import time
 
@@ -15,7 +15,7 @@ ALL = ("17 25 17:-XX:+UseParallelGC 25:-XX:+UseParallelGC 17:-XX:+UseSerialGC 25
 
 @contextlib.contextmanager
 def load(classes: str, version: int, options: list[str], leave_out: str):
-    """The pid of a JVM under the load."""
+    """Starts the load. Returns the pid of its JVM."""
     arguments = [*options, "-Xmx512m", "-cp"]
     if version in paths.jdks():
         with jvm.Jvm(paths.jdk(version), *arguments, classes, "Mixed", "3600", leave_out) as target:
@@ -27,7 +27,7 @@ def load(classes: str, version: int, options: list[str], leave_out: str):
 
 
 def enough(pid: int, options) -> tuple[dict[str, tuple[int, int]], str]:
-    """As common.stacks, added up over several captures until there are options.samples; reasons of each."""
+    """Returns common.stacks, added up over several captures until there are options.samples, and reasons of each."""
     got, reasons = {}, []
     for _ in range(options.most):
         more, why = common.stacks(pid, options.seconds, options.hz)
@@ -54,7 +54,7 @@ def main() -> None:
         aims.aim(f"{cell}: {options.samples} samples of Java threads", got["whole"][1] >= options.samples)
         least = 99.8 if cell in ("17", "25") else 99.5
         aims.aim(f"{cell}: at least {least} % whole", share["whole"] >= least)
-        compiled = share["exact"] >= 99 or ("-Xint" in text and not got["exact"][1]) # which compiles nothing
+        compiled = share["exact"] >= 99 or ("-Xint" in text and not got["exact"][1]) # it compiles nothing
         aims.aim(f"{cell}: 99 % of callers true", compiled and (share["invoke"] >= 99 or not got["invoke"][1]))
     aims.exit()
 

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a sample takes from the sampled: of flamed, of `perf record -g`, and of an empty BPF program (the floor: the timer interrupt
-itself). One JVM runs on one processor, and everything else on another. Each has slices of half a second in random order, and what
-counts is the CPU time that the same work takes. Told with 95 % confidence, by robust means of what was measured within one round.
+"""The cost of a sample for the sampled program: with flamed, with `perf record -g`, and with an empty BPF program (the floor: the timer
+interrupt itself). One JVM runs on one processor, and everything else on another. Each has slices of half a second in random order, and
+the measure is the CPU time of the same work. Results have 95 % confidence, by robust means of the differences within one round.
 
-The load is Mix. Each of its sections counts by the CPU time that one run of it takes without a profiler. So it does not matter which
-sections happen to be run in a slice. `--perf-frames=1024`: perf, too, takes stacks
-of so many frames. `--bpf-seconds=5`: besides, how long the BPF program runs, by the kernel's own clock."""
+The load is Mix. Each of its sections counts by the CPU time that one run of it takes without a profiler. So the mix of sections within a
+slice does not matter. `--perf-frames=1024`: perf, too, takes stacks with that many frames. `--bpf-seconds=5`: also measures the BPF
+program's run time, by the kernel's own clock."""
 import contextlib
 import dataclasses
 import math
@@ -21,19 +21,19 @@ import overhead
 from harness import jvm, proc
 from harness.daemon import Daemon
 
-LEAD = 0.1 # seconds in which a profiler begins, and its end is over
+LEAD = 0.1 # seconds in which a profiler begins, or its end is over
 TRIM = 0.1 # of the slices at either end
 NONE = "no profiler"
 
 
 @dataclasses.dataclass
 class Slice:
-    """CPU nanoseconds of each section, and how often each was run."""
+    """CPU nanoseconds of each section, and its number of runs."""
     ns: list[int]
     runs: list[int]
 
     def cost(self, each: list[float]) -> float:
-        """CPU time in relation to what the same runs take by EACH."""
+        """Returns the CPU time relative to that of the same runs by EACH."""
         return sum(self.ns) / sum(n * ns for n, ns in zip(self.runs, each))
 
 
@@ -51,7 +51,7 @@ def measure(mix: common.Mix, window: float) -> Slice:
 
 
 def robust(values: list[float]) -> tuple[float, float]:
-    """The trimmed mean, and half of its 95 % confidence interval (Yuen)."""
+    """Returns the trimmed mean, and half of its 95 % confidence interval (Yuen)."""
     ordered, n = sorted(values), len(values)
     cut = int(TRIM * n)
     kept = ordered[cut:n - cut]
@@ -63,7 +63,7 @@ def robust(values: list[float]) -> tuple[float, float]:
 
 
 def profilers_of(pid: int, daemon: Daemon, options, perf: overhead.Perf) -> dict:
-    """Name -> what starts it and returns what stops it."""
+    """Returns name -> a function that starts it and returns one that stops it."""
     floor = overhead.compile_floor()
     seconds = options.window + 2 * LEAD
 
@@ -85,7 +85,7 @@ def profilers_of(pid: int, daemon: Daemon, options, perf: overhead.Perf) -> dict
 
 
 def ran_ns(pid: int) -> int:
-    """CPU time of all its threads, by the scheduler's clock."""
+    """Returns the CPU time of all its threads, by the scheduler's clock."""
     total = 0
     for tid in os.listdir(f"/proc/{pid}/task"):
         with contextlib.suppress(OSError):
@@ -94,7 +94,7 @@ def ran_ns(pid: int) -> int:
 
 
 def slices(mix: common.Mix, profilers: dict, options, shares: dict[str, list[float]]) -> list[dict[str, Slice]]:
-    """One round after the other, for OPTIONS.seconds. SHARES: of its processor, what the JVM had in each slice."""
+    """Runs one round after the other, for OPTIONS.seconds. SHARES: the JVM's share of its processor in each slice."""
     rounds = []
     end = time.monotonic() + options.seconds
     while time.monotonic() < end:
@@ -112,7 +112,7 @@ def slices(mix: common.Mix, profilers: dict, options, shares: dict[str, list[flo
 
 
 def costs(rounds: list[dict[str, Slice]]) -> dict[str, list[float]]:
-    """Name -> the CPU time that work takes with it, in relation to that without a profiler in the same round, less one."""
+    """Returns name -> the relative additional CPU time of the work, compared with that without a profiler in the same round."""
     plain = [r[NONE] for r in rounds]
     sections = range(len(plain[0].ns))
     each = [sum(s.ns[k] for s in plain) / max(1, sum(s.runs[k] for s in plain)) for k in sections]
@@ -121,7 +121,7 @@ def costs(rounds: list[dict[str, Slice]]) -> dict[str, list[float]]:
 
 @contextlib.contextmanager
 def written(path: str, text: str):
-    """Sets a setting of the kernel to TEXT for as long as it is entered."""
+    """Sets a setting of the kernel to TEXT during the block."""
     before = proc.read(path)
 
     def write(what: str) -> None:
@@ -137,19 +137,19 @@ def written(path: str, text: str):
 
 
 def bpf_stats(to: str):
-    """Whether the kernel takes the time of BPF programs, which it does for flamed and the floor, and not for perf."""
+    """Returns true if the kernel measures the time of BPF programs. It does so for flamed and the floor, and not for perf."""
     return written("/proc/sys/kernel/bpf_stats_enabled", to)
 
 
 def tell_sections(rounds: list[dict[str, Slice]], names: list[str]) -> None:
-    """How much dearer each section is with each profiler."""
+    """Prints the additional cost of each section with each profiler."""
     for k, section in enumerate(names):
         each = {name: sum(r[name].ns[k] for r in rounds) / max(1, sum(r[name].runs[k] for r in rounds)) for name in rounds[0]}
         print(f"  {section:16} " + ", ".join(f"{name} {100 * (ns / each[NONE] - 1):+.1f} %" for name, ns in each.items() if name != NONE))
 
 
 def bpf_programs(daemon: Daemon) -> dict[str, tuple[int, int]]:
-    """Id -> run_time_ns, run_cnt of the programs that flamed's processes hold."""
+    """Returns id -> run_time_ns, run_cnt of the programs that flamed's processes hold."""
     found = {}
     for pid in daemon.pids():
         for fd in os.listdir(f"/proc/{pid}/fdinfo"):
@@ -161,7 +161,7 @@ def bpf_programs(daemon: Daemon) -> dict[str, tuple[int, int]]:
 
 
 def tell_bpf(daemon: Daemon, pid: int, options) -> None:
-    """By kernel.bpf_stats_enabled, which itself takes a little time of each run."""
+    """Measures by kernel.bpf_stats_enabled, which itself adds a little time to each run."""
     with bpf_stats("1"):
         first, said = bpf_programs(daemon), common.metrics(daemon)
         daemon.profile(pid=pid, seconds=options.bpf_seconds, hz=options.hz, symbols="memory")
@@ -184,7 +184,7 @@ def main() -> None:
         os.sched_setaffinity(0, {processors[-1]})
         mix = stack.enter_context(common.Mix(options.jdk, jvm.FRAME_POINTERS, "-XX:+UseSerialGC", *options.java_option))
         os.sched_setaffinity(0, set(processors[:-1]))
-        # While nobody takes stacks: not to be changed later.
+        # While no stacks are taken: cannot be changed later.
         stack.enter_context(written("/proc/sys/kernel/perf_event_max_stack", str(options.perf_frames)))
         daemon = stack.enter_context(Daemon("--recorder-hz", "0"))
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="flamed-cost."))

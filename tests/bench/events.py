@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an event that the kernel counts costs those who cause it: CPU time of a page fault and of a context switch. In turn without a
-capture, while another process is captured, and while the whole machine is, at the usual interval and each one."""
+"""The cost of an event that the kernel counts for its causes: CPU time of a page fault and of a context switch. In turn without a capture,
+while another process is captured, and while the whole machine is, at the usual interval and for each event."""
 import contextlib
 import json
 import resource
@@ -25,7 +25,7 @@ ALONE = "no capture"
 
 
 def cpu_ns(command: list[str]) -> float:
-    """CPU time of a program and its children."""
+    """Returns the CPU time of a program and its children."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)

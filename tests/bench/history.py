@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How long questions about a day take: a generated history of --jvms JVMs over --minutes, asked for hours of it, for the whole of it, and
-for its timeline. --store keeps what was generated there, and asks it again."""
+"""How long questions about a day take: a generated history of --jvms JVMs over --minutes, for some hours, for the whole of it, and for its
+timeline. --store keeps the generated history there, and uses it again."""
 import os
 import random
 import subprocess
@@ -15,7 +15,7 @@ AIM_HOUR_S, AIM_DAY_S, AIM_MIB = 1.0, 3.0, 200
 
 
 def generate(folder: str, options) -> None:
-    with Daemon(store=folder): # which makes it a store, and its user's
+    with Daemon(store=folder): # makes it a store of its user's
         pass
     os.unlink(folder + "/flamed-history.db")
     began = time.monotonic()
@@ -27,7 +27,7 @@ def generate(folder: str, options) -> None:
 
 
 def asked(daemon: Daemon, route: str, **query) -> float:
-    """Seconds until the whole answer is there."""
+    """Returns the seconds until the whole answer has arrived."""
     began = time.monotonic()
     answer = daemon.get(route, timeout=120, **query)
     took = time.monotonic() - began
@@ -37,7 +37,7 @@ def asked(daemon: Daemon, route: str, **query) -> float:
 
 
 def peak_mib(daemon: Daemon) -> float:
-    """The most memory that one process of flamed has had."""
+    """Returns the peak memory of one of flamed's processes."""
     return max(int(line.split()[1]) for pid in daemon.pids() for line in proc.read(f"/proc/{pid}/status").splitlines() if line.startswith("VmHWM")) / 1024
 
 

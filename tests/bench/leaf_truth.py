@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The shares of three inlined loops (tests/jvm/java/Sections.java) by the program's own clock, by flamed, and by async-profiler: attached,
-and loaded at the start, when it has all instructions recorded. Each in a JVM of its own, one after the other."""
+and loaded at the start, when it has the JVM record all instructions. Each in a JVM of its own, one after the other."""
 import os
 import tempfile
 import time
@@ -15,7 +15,7 @@ INTERVAL = "500us"
 
 
 def collapsed(file: str, kind: str) -> dict[str, float]:
-    """The shares of the sections, in percent of what stands under the method that has them."""
+    """Returns the shares of the sections, in percent of the stacks below the method with the sections."""
     found: Counter = Counter()
     with open(file, encoding="utf-8") as f:
         for line in f:
@@ -49,7 +49,7 @@ def by_async_profiler(cell: Cell, home: str, folder: str, seconds: float, librar
         file, options = os.path.join(scratch, "collapsed"), f"start,event=cpu,interval={INTERVAL},quiet"
         more = [f"-agentpath:{library}={options}"] if at_start else []
         with Program(cell, folder, home, *more) as program:
-            if at_start: # what it has so far is of code that was not compiled yet
+            if at_start: # earlier samples are of code that was not yet compiled
                 common.load_agent(program.pid, library, f"stop,file={file}.before,collapsed,quiet")
             common.load_agent(program.pid, library, options)
             before = program.spent()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Waits for locks: what event=lock says of a program that measures its own, beside async-profiler where it can be had. What it costs:
-wait_cost.py."""
+"""Waits for locks: event=lock compared with a program that measures its own waits, and with async-profiler if it is available. wait_cost.py
+has the costs."""
 import os
 import re
 import tempfile
@@ -13,7 +13,7 @@ from harness.profile import Profile
 from test_locks import LOCKS, OWNED, Program, asked, told
 
 def waited(program: Program, start: float, end: float) -> dict[str, float]:
-    """Seconds by kind, by the program's own clock; async-profiler prints there, too."""
+    """Returns seconds by kind, by the program's own clock. async-profiler prints to the same output."""
     program.tell(asked(start, end))
     lines = iter(program.process.stdout.readline, "")
     found = told(line for line in lines if len(line.split()) == 5 or line.strip() == ".")
@@ -21,7 +21,7 @@ def waited(program: Program, start: float, end: float) -> dict[str, float]:
 
 
 class Asprof:
-    """async-profiler's event lock, of every wait from 10 us on."""
+    """async-profiler's event lock, for every wait from 10 us on."""
 
     def __init__(self, program: Program, library: str, folder: str):
         self.program, self.library, self.file = program, library, os.path.join(folder, "locks.collapsed")
@@ -29,7 +29,7 @@ class Asprof:
         self.start = time.monotonic()
 
     def stop(self) -> tuple[dict[str, float], dict[str, float]]:
-        """Seconds by class, and those of the program by kind."""
+        """Returns seconds by class, and those of the program by kind."""
         end = time.monotonic()
         common.load_agent(self.program.pid, self.library, f"stop,file={self.file},collapsed,total")
         found: dict[str, float] = {}

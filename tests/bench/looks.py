@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Waiting by looking: the shares of five kinds of waits that the flight recorder tells, beside the program's own clock and event=wall in
-the same time; and what looking costs beside many threads that are idle."""
+"""Waits by passes of the recorder: the shares of five kinds of waits, compared with the program's own clock and with event=wall in the same
+time. Also the cost of passes beside many idle threads."""
 import subprocess
 import sys
 import time
@@ -33,7 +33,7 @@ class KnownWaits(jvm.Jvm):
 
 
 def by_kind(profile: Profile) -> dict[str, float]:
-    """Seconds of the threads that measure themselves; "cut": without a stack that says what for."""
+    """Returns seconds of the threads that measure themselves; "cut": stacks without a reason of the wait."""
     found: dict[str, float] = {}
     for s in profile.stacks:
         if s.thread.startswith("known-") and s.state == "blocked":
@@ -48,17 +48,17 @@ def shares(seconds: dict[str, float]) -> dict[str, float]:
 
 
 def truth(daemon: Daemon, options) -> float:
-    """Prints the shares; the largest difference in points."""
+    """Prints the shares. Returns the largest difference in points."""
     classes = common.compile_bench("KnownWaits")
     with KnownWaits(options.jdk, classes.folder, options.threads, options.ms) as program:
-        time.sleep(5) # the first looks have been; the program is compiled
+        time.sleep(5) # the first passes are over; the program is compiled
         before, begun = program.waited(), time.time()
         hooked = by_kind(Profile(daemon.get("/profile", pid=program.pid, seconds=options.hooks, event="wall", threads=1, format="json",
                                             timeout=options.hooks + 60))) if options.hooks else {}
         time.sleep(max(options.seconds - (time.time() - begun), 0))
         ended = time.time()
         after = program.waited()
-        time.sleep(2) # for the look that ends it
+        time.sleep(2) # for the pass that ends it
         looked = by_kind(Profile(daemon.get("/profile", pid=program.pid, event="wall", threads=1, format="json",
                                             **{"from": stamp(begun), "to": stamp(ended)})))
     own = {kind: after[kind] - before[kind] for kind in KINDS}
@@ -76,12 +76,12 @@ def numbers(daemon: Daemon) -> dict[str, float]:
     return {name: float(value) for name, value in lines if "looks" in name}
 
 
-# flamed sees this namespace alone: a JVM beside would cost it, too.
+# flamed sees only this namespace: other JVMs would cost time, too.
 ALONE = ["unshare", "-mpf", "--mount-proc", "--kill-child"]
 
 
 def one_cost(options, folder: str, waits: str) -> float:
-    """Percent of a CPU that flamed takes beside idle threads."""
+    """Returns the percent of a CPU that flamed uses beside idle threads."""
     with Daemon("--recorder-waits=" + waits, wrap=ALONE) as daemon:
         enter = ["nsenter", "-t", str(daemon.top()), "-m", "-p", "setpriv", "--pdeathsig", "KILL"]
         with jvm.Jvm(paths.jdk(options.jdk), "-Xmx256m", "-Xss512k", "-cp", folder, "IdleService", str(options.idle // 3),
@@ -102,7 +102,7 @@ def one_cost(options, folder: str, waits: str) -> float:
 
 
 def cost(options) -> float:
-    """Percent of a CPU that looking takes beside idle threads: with it less without it, in turns."""
+    """Returns the percent of a CPU that passes use beside idle threads: the difference with and without them, in turn."""
     classes = jvm.Classes()
     classes.compile("IdleService.java")
     used: dict[str, list[float]] = {"no": [], "yes": []}

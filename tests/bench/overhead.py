@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What sampling takes from the sampled: work per CPU second of the workers, with each profiler on and off in turn, in
-one JVM. Each short slice is held against that before it and that behind it without a profiler. At 9,999 Hz, where it
-shows above the noise; the cost of one sample is the loss divided by the rate. `--load=tomcat --hz=99 --window=2`: what a
-service loses at a usual rate, in requests per CPU second.
+"""The loss of a sampled program: work per CPU second of the workers, with each profiler on and off in turn, in one JVM. Each short slice is
+compared with the slices before and after it without a profiler. It runs at 9,999 Hz, where the loss exceeds the noise; the cost of one
+sample is the loss divided by the rate. `--load=tomcat --hz=99 --window=2`: the loss of a service at a usual rate, in requests per CPU
+second.
 
-Compared with an empty BPF program at the same rate (the floor: the timer interrupt itself), `perf record -g -p` and,
-where it can be had, async-profiler."""
+Compared with an empty BPF program at the same rate (the floor: the timer interrupt itself), `perf record -g -p` and, if it is available,
+async-profiler."""
 import contextlib
 import os
 import re
@@ -18,7 +18,7 @@ import services
 from harness import jvm, paths
 from harness.daemon import Daemon
 
-LEAD = 0.25 # seconds in which a profiler begins, and its end is over
+LEAD = 0.25 # seconds in which a profiler begins, or its end is over
 FLOOR, PERF, NOTHING = "empty BPF program", "perf record -g -p", "none, twice"
 
 
@@ -38,13 +38,13 @@ def rotated(names: list[str], by: int) -> list[str]:
 
 
 def uncertainty(values: list[float]) -> float:
-    """Of their median, as two standard errors: by their quartiles, which single bad ones do not move."""
+    """Returns the uncertainty of their median, as two standard errors: by their quartiles, which single outliers do not move."""
     spread = (common.percentile(values, 0.75) - common.percentile(values, 0.25)) / 1.349
     return 2 * 1.253 * spread / len(values) ** 0.5
 
 
 class MixLoad:
-    """Work per CPU second of the workers of Mix: time stolen from the machine is in neither."""
+    """Work per CPU second of the workers of Mix, without time stolen from the machine."""
 
     def __init__(self, options, stack: contextlib.ExitStack):
         self.mix = stack.enter_context(common.Mix(options.jdk, jvm.FRAME_POINTERS, *options.java_option))
@@ -60,15 +60,15 @@ class MixLoad:
 
 
 class WebLoad:
-    """Requests that the service NAME of services.py answers to wrk, per CPU second of its threads."""
+    """Requests of wrk that the service NAME of services.py answers, per CPU second of its threads."""
 
     def __init__(self, name: str, options, stack: contextlib.ExitStack):
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix=f"flamed-{name}.", ignore_cleanup_errors=True))
         java = paths.jdk(options.jdk) + "/bin/java"
         self.pid, urls = stack.enter_context(services.SERVICES[name](java, folder, [jvm.FRAME_POINTERS, *options.java_option]))
-        # Of Tomcat the servlet: a JSP begins a session with each request of wrk, and the heap is full of them after a minute.
+        # Tomcat's servlet: a JSP begins a session with each request of wrk, which fill the heap within a minute.
         self.url, self.window = urls[-1], options.window
-        for _ in range(4): # what is hot gets compiled
+        for _ in range(4): # hot code gets compiled
             self.requests(2)
 
     def requests(self, seconds: float) -> int:
@@ -96,7 +96,7 @@ def flamed_seconds(options) -> float:
 
 
 def captured(daemon: Daemon) -> float:
-    """Samples so far, but for the flight recorder's."""
+    """Returns the samples so far, without those of the flight recorder."""
     said = common.metrics(daemon)
     return said["flamed_samples_total"] - said.get("flamed_flight_recorder_samples_total", 0)
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What profilers cost one load, compared in one run: slices without and with each, in random order, and the CPU time that the same work
-takes. A ratio is of two slices of one round. Told with 95 % confidence. Besides, what flamed's BPF programs take by the kernel's own clock."""
+"""Compares the costs of profilers for one load in one run: slices without and with each, in random order, and the CPU time of the same
+work. A ratio is of two slices of one round, with 95 % confidence. Also measures flamed's BPF programs by the kernel's own clock."""
 import contextlib
 import dataclasses
 import os
@@ -29,14 +29,14 @@ class Counting(jvm.Obedient):
     def line(self) -> list[int]:
         self.tell("")
         while line := self.process.stdout.readline():
-            with contextlib.suppress(ValueError): # what a profiler in the JVM says
+            with contextlib.suppress(ValueError): # output of a profiler in the JVM
                 return [int(word) for word in line.split()]
         raise RuntimeError("the load has ended: " + self.process.stderr.read()[-2000:])
 
 
 @dataclasses.dataclass
 class Slice:
-    """Of each part of a load: CPU nanoseconds, and how much work that was."""
+    """Of each part of a load: CPU nanoseconds, and the amount of work."""
     ns: list[float]
     work: list[float]
 
@@ -58,7 +58,7 @@ class Load:
 
 
 class MixedLoad(Load):
-    """Mixed.java: its threads but those that are not Java's own, each by its own clock."""
+    """Mixed.java: its threads without the JVM's own, each by its own clock."""
 
     def read(self) -> Slice:
         said = self.program.line()
@@ -73,19 +73,19 @@ class ServiceLoad(Load):
 
     def slice(self, seconds: float) -> Slice:
         before = self.service.cpu_ns()
-        requests = self.service.requests(max(1, round(seconds))) # wrk knows whole seconds
+        requests = self.service.requests(max(1, round(seconds))) # wrk accepts whole seconds only
         after = self.service.cpu_ns()
         return Slice([sum(ns - before.get(tid, 0) for tid, ns in after.items())], [requests])
 
 
 def web(name: str):
-    """What makes a load of the service NAME."""
+    """Returns a function that makes a load of the service NAME."""
     return lambda options, _, stack: ServiceLoad(overhead.WebLoad(name, options, stack))
 
 
 @contextlib.contextmanager
 def apart(stack: contextlib.ExitStack):
-    """Of two or more processors, what is started within has the last one, and all that is started later the others."""
+    """With two or more processors, processes started within the block get the last one, and all later ones the others."""
     processors = sorted(os.sched_getaffinity(0))
     if len(processors) > 1:
         os.sched_setaffinity(0, {processors[-1]})
@@ -99,7 +99,7 @@ def apart(stack: contextlib.ExitStack):
 
 @contextlib.contextmanager
 def asprof(pid: int, library: str, folder: str, options: str):
-    """async-profiler by OPTIONS, such as "event=wall,interval=10ms"."""
+    """Runs async-profiler with OPTIONS, such as "event=wall,interval=10ms"."""
     file = f"file={folder}/asprof.collapsed,collapsed"
     common.load_agent(pid, library, f"start,{options},{file}")
     try:
@@ -109,7 +109,7 @@ def asprof(pid: int, library: str, folder: str, options: str):
 
 
 def modes_of(daemon: Daemon, pid: int, library: str, folder: str, flamed: dict[str, dict], others: dict[str, str]) -> dict:
-    """Name -> what is entered for a slice. FLAMED: parameters of captures; OTHERS: options of async-profiler, if there is its LIBRARY."""
+    """Returns name -> the context of a slice. FLAMED: parameters of captures; OTHERS: options of async-profiler, if there is its LIBRARY."""
     modes = {NONE: contextlib.nullcontext}
     for name, parameters in flamed.items():
         modes["flamed " + name] = lambda p=parameters: capture(daemon, pid=pid, **p)
@@ -120,7 +120,7 @@ def modes_of(daemon: Daemon, pid: int, library: str, folder: str, flamed: dict[s
 
 @contextlib.contextmanager
 def beside(make, options, library: str, folder: str, flamed: dict[str, dict], others: dict[str, str]):
-    """A daemon, beside it the load that MAKE(options, folder, exit stack) starts, and modes_of() both."""
+    """Starts a daemon, beside it the load of MAKE(options, folder, exit stack), and returns modes_of() both."""
     with contextlib.ExitStack() as stack:
         with apart(stack):
             load = make(options, folder, stack)
@@ -149,7 +149,7 @@ def rounds_of(load: Load, modes: dict, rounds: int, window: float) -> list[dict[
 
 
 def prices(rounds: list[dict[str, Slice]]) -> dict[str, list[float]]:
-    """Name -> CPU time in relation to what the same work takes without a profiler in the same round, less one."""
+    """Returns name -> the relative additional CPU time of the same work, compared with that without a profiler in the same round."""
     plain = [r[NONE] for r in rounds]
     parts = [k for k in range(len(plain[0].ns)) if all(s.work[k] > 0 for s in plain)]
     each = {k: sum(s.ns[k] for s in plain) / sum(s.work[k] for s in plain) for k in parts}
@@ -161,7 +161,7 @@ def prices(rounds: list[dict[str, Slice]]) -> dict[str, list[float]]:
 
 
 def tell(load: Load, rounds: list[dict[str, Slice]], window: float) -> dict[str, tuple[float, float]]:
-    """Prints a line for each profiler. Name -> what more it costs, and half of the interval around it."""
+    """Prints a line for each profiler. Returns name -> the additional cost, and half of the interval around it."""
     ns, work = (sum(sum(getattr(r[NONE], key)) for r in rounds) for key in ("ns", "work"))
     seconds = len(rounds) * window
     single = len(rounds[0][NONE].ns) == 1
@@ -176,8 +176,8 @@ def tell(load: Load, rounds: list[dict[str, Slice]], window: float) -> dict[str,
 
 
 def bpf(daemon: Daemon, load: Load, modes: dict, slices: int, window: float) -> dict[str, tuple[float, float]]:
-    """By kernel.bpf_stats_enabled, whose own clock is in it (an empty program has some 44 ns): what a run of flamed's programs takes. Most
-    runs are switches or probes. Name -> the least of all slices, and us of a sample by flamed's own clock."""
+    """Measures a run of flamed's programs by kernel.bpf_stats_enabled. The time includes its own clock (an empty program has some 44 ns).
+    Most runs are switches or probes. Returns name -> the least of all slices, and us per sample by flamed's own clock."""
     found = {}
     for name in [n for n in modes if n.startswith("flamed ")]:
         each, shares, runs_each = [], [], []
@@ -202,8 +202,8 @@ def bpf(daemon: Daemon, load: Load, modes: dict, slices: int, window: float) -> 
 
 
 def each(text: str, loads: dict, sources: tuple[str, ...], measure, **more) -> None:
-    """A script of TEXT: MEASURE(name, options, async-profiler's library or "", folder of classes, aims) for each of LOADS that is asked for.
-    MORE: its own options."""
+    """Runs a script described by TEXT: MEASURE(name, options, async-profiler's library or "", folder of classes, aims) for each requested
+    one of LOADS. MORE: its own options."""
     options = common.arguments(text, jdk=17, loads=" ".join(loads), rounds=20, window=1.0, bpf_slices=20, no_async_profiler=0, **more)
     aims = common.Aims(options.check)
     library = "" if options.no_async_profiler else common.async_profiler()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""CPU time with BPF programs and without, under a load of fourteen kinds of thread: how many stacks of Java threads are whole, what
-is lost, and the processor time that flamed takes for a sample."""
+"""CPU time with BPF programs and without, under a load of fourteen kinds of thread: how many stacks of Java threads are whole, the losses,
+and flamed's processor time per sample."""
 import os
 from unittest import mock
 
@@ -14,7 +14,7 @@ WARM = 10 # seconds: tables and names are read
 
 
 def spent(daemon: Daemon) -> float:
-    """Seconds of the processor, of flamed and its broker. What the kernel takes for a sample is in the time of what it interrupts."""
+    """Returns processor seconds of flamed and its broker. The kernel's time for a sample counts for the interrupted program."""
     return sum(cost["cpu_s"] for cost in daemon.cost().values())
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recorded steps of a service, as changes_curve.c reads them: frames, threads, and of each step its stacks."""
+"""Recorded steps of a service, in the form for changes_curve.c: frames, threads, and the stacks of each step."""
 from datetime import datetime, timezone
 
 from harness.daemon import Daemon
@@ -13,7 +13,7 @@ def stamp(at: float) -> str:
 
 
 class Ids(dict):
-    """Numbers things in the order in which they come, and writes each down once."""
+    """Numbers things in the order in which they come, and writes each once."""
 
     def __init__(self, out, word: str):
         super().__init__()
@@ -26,7 +26,7 @@ class Ids(dict):
 
 
 def write(daemon: Daemon, path: str, service: str, begun: float, ended: float, step: float, work: int) -> None:
-    """Writes what SERVICE did from BEGUN to ENDED, in steps of STEP seconds. WORK: what it did in that time, as it counts."""
+    """Writes the samples of SERVICE from BEGUN to ENDED, in steps of STEP seconds. WORK: its work in that time, as it counts."""
     with open(path, "w", encoding="utf-8") as out:
         out.write(f"work {work}\n")
         frames, threads = Ids(out, "frame"), Ids(out, "thread")

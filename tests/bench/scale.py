@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Captures many JVMs at once, some of them short-lived, and then one JVM with many threads. It says what is seen and how soon the answer
-is there. It also says for how much of that time this client was ready to read and had no processor."""
+"""Captures many JVMs at once, some of them short-lived, and then one JVM with many threads. Reports the result and the delay of the answer.
+Also for how much of that time this client was ready to read and had no processor."""
 import concurrent.futures
 import contextlib
 import threading
@@ -14,16 +14,16 @@ from harness.profile import Profile, count
 
 
 def waited() -> float:
-    """Seconds in which this thread was ready to run, and others ran."""
+    """Returns the seconds in which this thread was ready to run, and others ran."""
     return int(proc.read("/proc/thread-self/schedstat").split()[1]) / 1e9
 
 
 def capture(daemon: Daemon, seconds: float, hz: int, **parameters) -> tuple[Profile, float, str]:
-    """The profile, the seconds from its end to the answer's last byte, and both times as a sentence."""
+    """Returns the profile, the seconds from its end to the answer's last byte, and both times as a sentence."""
     query = urllib.parse.urlencode({"seconds": seconds, "hz": hz, "format": "json", "threads": 1, "lines": 1, **parameters})
     with contextlib.closing(daemon.connection(seconds + 60)) as connection:
         connection.request("GET", "/profile?" + query)
-        time.sleep(0.1) # it is on its way; from here on there is nothing to do but to read
+        time.sleep(0.1) # it is under way; from here on this test only reads
         before = waited()
         response = connection.getresponse()
         answer = Answer(response.status, response.headers, response.read())
@@ -50,7 +50,7 @@ def many_jvms(daemon: Daemon, classes: str, options, aims: common.Aims) -> None:
             time.sleep(options.seconds / 3)
             for target in leaving:
                 target.stop()
-            with concurrent.futures.ThreadPoolExecutor(4) as pool: # one by one the last would come too late
+            with concurrent.futures.ThreadPoolExecutor(4) as pool: # one by one, the last would start too late
                 arriving.extend(pool.map(lambda _: start(), range(4)))
                 over.wait() # each ends with the thread that started it
 

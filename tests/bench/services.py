@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Services as their users run them, under load: how many stacks are whole and named, native libraries included. Tomcat
-10 with its examples and ZooKeeper are Debian's packages, Spring Boot, Dropwizard and Cassandra come from Maven Central."""
+"""Services as their users run them, under load: how many stacks are whole and named, native libraries included. Tomcat 10 with its examples
+and ZooKeeper are Debian's packages. Spring Boot, Dropwizard and Cassandra come from Maven Central."""
 import contextlib
 import http.client
 import os
@@ -16,13 +16,13 @@ from harness.daemon import Daemon, free_port
 from harness.profile import count, nameless_stub
 
 SOURCES = os.path.join(common.HERE, "services")
-# Main class -> coordinates of what it needs.
+# Main class -> coordinates of its dependencies.
 MAVEN = {
     "SpringService": ["org.springframework.boot:spring-boot-starter-web:3.3.5"],
     "DropwizardService": ["io.dropwizard:dropwizard-core:4.0.10"],
     "CassandraLoad": ["org.apache.cassandra:cassandra-all:5.0.2"],
 }
-# What Cassandra's own start script opens to it, as far as this load needs it.
+# The packages that Cassandra's own start script opens to it, as far as this load needs them.
 CASSANDRA_OPENS = ("java.base/java.io java.base/java.lang java.base/java.lang.module java.base/java.lang.reflect java.base/java.net "
                    "java.base/java.nio java.base/java.util java.base/java.util.concurrent java.base/java.util.concurrent.atomic "
                    "java.base/jdk.internal.loader java.base/jdk.internal.math java.base/jdk.internal.misc java.base/jdk.internal.module "
@@ -60,7 +60,7 @@ def jars(root: str, *names: str) -> str:
 
 
 def maven(name: str) -> str:
-    """The class path of a service made of NAME.java and its dependencies; skips where those cannot be had."""
+    """Returns the class path of a service made of NAME.java and its dependencies. Skips if they are not available."""
     folder, source = os.path.join(paths.CACHE, name), f"{SOURCES}/{name}.java"
     made, complete = folder + f"/classes/{name}.class", folder + "/complete" # all its jars are there
     if not os.path.exists(complete):
@@ -81,7 +81,7 @@ def maven(name: str) -> str:
 
 
 def feature(java: str) -> int:
-    """The feature version of the JDK that JAVA belongs to."""
+    """Returns the feature version of the JDK that JAVA belongs to."""
     return next(version for version, home in paths.jdks().items() if java.startswith(home + "/"))
 
 
@@ -189,7 +189,7 @@ def dropwizard(java: str, folder: str, options: list[str]):
 def cassandra(java: str, folder: str, options: list[str]):
     path, port, storage = maven("CassandraLoad"), free_port(), free_port()
     jamm, manager = f"{path.split(':')[1][:-1]}jamm-0.4.0.jar", ["-Djava.security.manager=allow"]
-    if feature(java) >= 24: # which have none
+    if feature(java) >= 24: # newer JDKs have none
         replaced, manager = folder + "/replaced", []
         subprocess.run([paths.jdk(17) + "/bin/javac", "--release", "17", "-d", replaced, SOURCES + "/ThreadAwareSecurityManager.java"],
                        check=True)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an answer costs flamed: requests a second and CPU time of /healthz, /metrics and /api/v1/jvms. On connections that stay, and
-on one for each request, where it is asked whose it is. The same over TLS, where each connection is a whole handshake of TLS 1.3.
---before DIR: a build to compare with; both run at once and are asked in turn, so that what else the machine does hits both. --check:
-fails where the subject of a request takes too much."""
+"""The cost of an answer: requests per second and CPU time of /healthz, /metrics and /api/v1/jvms. On connections that stay, and on one per
+request, which includes finding its owner. The same over TLS, where each connection needs a whole handshake of TLS 1.3. --before DIR: a
+build to compare with; both run at once and get requests in turn, so that other load affects both. --check: fails if finding the subject
+of a request takes too long."""
 import argparse
 import os
 import shutil
@@ -17,15 +17,15 @@ import common # pylint: disable=unused-import (where the harness is)
 from harness import certs, paths
 from harness.daemon import Daemon, free_port
 
-BATCH = 32 # requests that are sent at once on a connection that stays
+BATCH = 32 # requests sent at once on a connection that stays
 ROUTES = ("/healthz", "/metrics", "/api/v1/jvms")
 HOWS = {"stays": "one connection", "anew": "a connection each"}
 WAYS = {"plain": "", "ecdsa": "TLS, P-256", "rsa": "TLS, RSA 2048"}
-CONNECT_LIMIT_US = 1800 # CPU time of a connection with its subject and a request, at most, with --check: ten times what it takes
+CONNECT_LIMIT_US = 1800 # limit of CPU time for a connection with its subject and a request, with --check: ten times the usual time
 
 
 def cpu_seconds(pid: int) -> float:
-    """Of all threads of a process, to the nanosecond. Those of flamed stay."""
+    """Returns the CPU time of all threads of a process, to the nanosecond. flamed's threads stay."""
     total = 0
     for tid in os.listdir(f"/proc/{pid}/task"):
         with open(f"/proc/{pid}/task/{tid}/schedstat", encoding="ascii") as f:
@@ -34,7 +34,7 @@ def cpu_seconds(pid: int) -> float:
 
 
 class Flamed:
-    """One under test, with the certificate of the way WAY."""
+    """A flamed under test, with the certificate for WAY."""
 
     def __init__(self, name: str, build: str, way: str = "plain"):
         self.name, self.way = name, way
@@ -51,7 +51,7 @@ class Flamed:
         self.costs: dict[tuple, list[float]] = {}
 
     def configure(self, rsa: bool) -> str:
-        """A configuration with a certificate of a CA of our own, which we trust."""
+        """Writes a configuration with a certificate of the test's own CA, which the client trusts."""
         ca = certs.Authority(self.folder, "ca")
         cert, key = ca.sign("server", "/CN=flamed", "IP:127.0.0.1,DNS:localhost", rsa=rsa)
         self.tls.load_verify_locations(ca.cert)
@@ -71,7 +71,7 @@ class Flamed:
         return self.tls.wrap_socket(s, server_hostname="127.0.0.1") if self.tls else s
 
     def stays(self, route: str, seconds: float) -> int:
-        """Requests answered on one connection."""
+        """Measures requests answered on one connection."""
         ask = f"GET {route} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode() * BATCH
         count, end = 0, time.monotonic() + seconds
         with self.connect() as s:
@@ -91,7 +91,7 @@ class Flamed:
         return count
 
     def anew(self, route: str, seconds: float) -> int:
-        """Requests answered, each on a connection of its own."""
+        """Measures requests answered, each on a new connection."""
         ask = f"GET {route} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode()
         count, end = 0, time.monotonic() + seconds
         while time.monotonic() < end:

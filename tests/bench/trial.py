@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Services for a person who tries the page: six that are ill, and one that is not. Prints their address, and runs until Ctrl-C.
-Somebody who knows neither this file nor flamed says what is wrong with each, and counts steps and seconds. --services chooses some."""
+"""Services for a person who tries the page: six with a fault, and one without. Prints their address, and runs until Ctrl-C. A person who
+knows neither this file nor flamed names the fault of each, and counts steps and seconds. --services selects some."""
 import contextlib
 import os
 import signal
@@ -17,7 +17,7 @@ SEARCH_CPUS = 0.2
 
 
 class Trial:
-    """Services and the flamed that watches them."""
+    """Services and the flamed that samples them."""
 
     def __init__(self, stack: contextlib.ExitStack, version: int):
         self.stack, self.home = stack, paths.jdk(version)
@@ -37,7 +37,7 @@ class Trial:
                                                          "com.acme.shop.Shop", service, cpus=SEARCH_CPUS))
 
     def deploy(self, old: jvm.Jvm) -> None:
-        """Puts release 2.4.1 of the rules in place of OLD. By the first thread: JVMs end with the thread that started them."""
+        """Replaces release OLD of the rules by 2.4.1. Runs on the first thread: JVMs end with the thread that started them."""
         old.process.terminate()
         old.process.wait()
         self.start("rules", "-Drules.tenant=true", release="2.4.1")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the events of waits cost those who wait, beside async-profiler where it can be had: CPU time of the same work, in slices without and
-with each profiler in random order (paired.py), and what a switch takes by the kernel's own clock of BPF programs.
+"""The cost of events of waits for the waiting programs, compared with async-profiler if it is available: CPU time of the same work, in
+slices without and with each profiler in random order (paired.py), and the time of a switch by the kernel's own clock of BPF programs.
 
 Loads: two threads that park and wake one another on one processor (the worst case), the fourteen kinds of threads of Mixed.java, 1,000
 threads that wait, Tomcat under wrk."""
@@ -12,7 +12,7 @@ import paired
 
 FLAMED = {event: {"event": event, "interval": "10ms"} for event in ("offcpu", "wall", "lock", "nativelock")}
 OTHERS = {"wall": "event=wall,interval=10ms", "lock": "event=lock"}
-FEWER = {"tomcat": ("offcpu", "wall", "lock")} # of FLAMED: a request takes longer to measure
+FEWER = {"tomcat": ("offcpu", "wall", "lock")} # for flamed: one request takes longer to measure
 
 
 def ping_pong(options, folder: str, _: contextlib.ExitStack) -> paired.Load:
@@ -34,7 +34,7 @@ LOADS = {"pingpong": ping_pong, "waits": waits, "mixed": mixed, "tomcat": paired
 def measure(name: str, options, library: str, folder: str, aims: common.Aims) -> None:
     flamed = {event: FLAMED[event] for event in FEWER.get(name, FLAMED)}
     with paired.beside(LOADS[name], options, library, folder, flamed, OTHERS) as (daemon, load, modes):
-        for start in modes.values(): # loads what is loaded once
+        for start in modes.values(): # loads libraries that are loaded once
             with start():
                 time.sleep(paired.LEAD)
         print(f"{name}, JDK {options.jdk}", flush=True)
@@ -43,7 +43,7 @@ def measure(name: str, options, library: str, folder: str, aims: common.Aims) ->
     for mode, (least, us) in runs.items():
         if name == "pingpong" and mode != "flamed wall":
             aims.aim(f"{name}, {mode}: a switch takes 150 ns at most", least <= 150)
-        if mode != "flamed nativelock": # waits of Java are looked at, too, and are none
+        if mode != "flamed nativelock": # Java's waits are checked, too, and do not count
             aims.aim(f"{name}, {mode}: a sample takes 15 us at most", us <= 15)
     for mode, (more, half) in found.items():
         if mode.startswith("flamed "):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes profiles with write_format and says what they should hold."""
+"""Writes profiles with write_format, and knows their expected contents."""
 import collections
 import functools
 import os
@@ -18,7 +18,7 @@ CASES = ("mixed", "single", "hostile", "empty")
 
 
 def need(*commands: str) -> None:
-    """Skips the calling test where a command is missing."""
+    """Skips the calling test if a command is missing."""
     for command in commands:
         if not shutil.which(command):
             raise unittest.SkipTest(f"no {command} on this machine")
@@ -30,7 +30,7 @@ def write(case: str, form: str, *options: str) -> bytes:
 
 
 def write_file(case: str, form: str, *options: str) -> str:
-    """As write(), in a file that stays until the test's process ends."""
+    """Does the same as write(), into a file that stays until the test's process ends."""
     with tempfile.NamedTemporaryFile(dir=folder(), suffix="." + form, delete=False) as file:
         file.write(write(case, form, *options))
         return file.name
@@ -53,12 +53,12 @@ def run(*command: str, **more) -> str:
     return done.stdout
 
 
-# Of the case "requests", by its sample's number modulo 5: the operation. The last one has no ids.
+# Operations of the case "requests", by the sample's number modulo 5. The last one has no ids.
 OPERATIONS = ("", "GET /orders/{id}", "POST /orders", "", "GET:/cart")
 
 
 def request(number: int) -> tuple[str, str, str, str]:
-    """Operation, trace, span and root of that sample of the case "requests"."""
+    """Returns operation, trace, span and root of that sample of the case "requests"."""
     k = number % len(OPERATIONS)
     root = 0x3030303030303030 + 2 * k
     span = root + number // len(OPERATIONS) % 2
@@ -69,7 +69,7 @@ REQUESTS = [request(number) for number in range(60)]
 
 
 class Sample:
-    """One sample, as the profile has it: frames are (kind, line, name), root first."""
+    """One sample of the profile: frames are (kind, line, name), root first."""
 
     def __init__(self, line: str):
         time_ns, tid, count, stack = line.split("\t")
@@ -81,12 +81,12 @@ class Sample:
 
 @functools.cache
 def samples(case: str, *options: str) -> list[Sample]:
-    """Not of "hostile", whose names hold what separates them here."""
+    """Not for "hostile", whose names contain the separators."""
     return [Sample(line) for line in write(case, "samples", *options).decode().splitlines()]
 
 
 def collapsed(case: str, *options: str) -> collections.Counter:
-    """Stacks, root first, and their samples."""
+    """Returns stacks, root first, and their samples."""
     counts = collections.Counter()
     for line in write(case, "collapsed", *options).decode().splitlines():
         stack, _, count = line.rpartition(" ")
@@ -95,12 +95,12 @@ def collapsed(case: str, *options: str) -> collections.Counter:
 
 
 def clean(name: str) -> str:
-    """A name as collapsed spells it."""
+    """Returns a name in the spelling of collapsed."""
     return re.sub(r" (\d+(\.\d*)?)$", r"_\1", re.sub("[;\r\n\ufffd]", "_", name))
 
 
 def main() -> None:
-    """Runs the tests of the calling file; 77 where all of them were skipped."""
+    """Runs the tests of the calling file. Returns 77 if all of them were skipped."""
     result = unittest.main(exit=False, verbosity=2).result
     skipped_all = result.testsRun and len(result.skipped) == result.testsRun
     sys.exit(0 if result.wasSuccessful() and not skipped_all else 77 if skipped_all else 1)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs of others that read formats, got once into tests/.cache. A test is skipped where they cannot be had."""
+"""Other projects' programs that read formats, downloaded once into tests/.cache. A test is skipped if they are not available."""
 import collections
 import fcntl
 import functools
@@ -18,7 +18,7 @@ JAR = re.compile(r"\.jfr-converter-([\d.]+)\.jar\.")
 
 
 def digest(*paths: str) -> str:
-    """Of the files' bytes: what is made of them is made again when they change."""
+    """Returns a digest of the files' bytes: results made from them are made again when they change."""
     found = hashlib.sha256()
     for path in paths:
         with open(path, "rb") as file:
@@ -27,7 +27,7 @@ def digest(*paths: str) -> str:
 
 
 def once(kind: str, sources: list[str], make) -> str:
-    """The folder with what MAKE, which returns the process that did it, made of the sources."""
+    """Returns the folder with the result of MAKE for the sources. MAKE returns the process that made it."""
     folder = os.path.realpath(os.path.join(CACHE, f"{kind}-{digest(*sources)}"))
     os.makedirs(folder, exist_ok=True)
     with open(folder + "/lock", "w", encoding="ascii") as lock:
@@ -48,7 +48,7 @@ def quiet(*command: str, seconds: float = 300, **more) -> subprocess.CompletedPr
 # ---- JDK Mission Control and async-profiler's converters ----
 
 def java_home() -> str:
-    """A JDK that Mission Control's classes run on."""
+    """Returns a JDK that can run Mission Control's classes."""
     for javac in sorted(glob.glob("/usr/lib/jvm/*/bin/javac"), reverse=True):
         home = os.path.dirname(os.path.dirname(os.path.realpath(javac)))
         with open(home + "/release", encoding="utf-8") as release:
@@ -74,8 +74,8 @@ def java_readers() -> str:
 
 
 class Recordings:
-    """What both find in recordings: `stacks` is recording -> (type, stack) -> events, `views` recording -> type -> events whose stacks
-    were walked, `converted` (recording, release, options) -> collapsed text, and `pages` the same of pages; `failed` is what they threw."""
+    """Results of both for recordings: `stacks` is recording -> (type, stack) -> events, `views` recording -> type -> events with walked
+    stacks, `converted` (recording, release, options) -> collapsed text, and `pages` the same for pages. `failed` has their exceptions."""
 
     def __init__(self, folder: str, *paths: str):
         made, home = java_readers(), java_home()
@@ -109,7 +109,7 @@ class Recordings:
 
 
 def collapsed(text: str) -> dict[str, int]:
-    """Stack -> weight."""
+    """Returns stack -> weight."""
     return {stack: int(weight) for stack, _, weight in (line.rpartition(" ") for line in text.splitlines())}
 
 
@@ -117,7 +117,7 @@ def collapsed(text: str) -> dict[str, int]:
 
 @functools.cache
 def go_reader(name: str) -> str:
-    """The built program of tests/formats/go/NAME."""
+    """Returns the built program of tests/formats/go/NAME."""
     module = HERE + "/go"
     if not shutil.which("go"):
         raise unittest.SkipTest("no go on this machine")
@@ -127,7 +127,7 @@ def go_reader(name: str) -> str:
 
 
 def pyroscope(*paths: str) -> dict[tuple[str, str], dict[str, int]]:
-    """(recording, type of sample) -> stack -> sum, as Pyroscope stores what is pushed to it as jfr."""
+    """Returns (recording, type of sample) -> stack -> sum, as Pyroscope stores a pushed jfr."""
     done = quiet(go_reader("jfr"), *paths, encoding="utf-8")
     if done.returncode != 0:
         raise AssertionError(done.stderr[-2000:])
@@ -139,7 +139,7 @@ def pyroscope(*paths: str) -> dict[tuple[str, str], dict[str, int]]:
 
 
 def collector(*paths: str) -> dict[str, list[dict]]:
-    """File -> samples of its profiles, as the collector's own code reads them; fails where Pyroscope refuses one."""
+    """Returns file -> samples of its profiles, by the collector's own code. Fails if Pyroscope refuses one."""
     done = quiet(go_reader("otlp"), *paths, encoding="utf-8")
     if done.returncode != 0:
         raise AssertionError(done.stderr[-2000:])

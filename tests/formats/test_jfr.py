@@ -16,7 +16,7 @@ JAVA = ("JIT compiled", "C1 compiled", "Inlined", "Interpreted")
 
 
 def readers() -> dict[int, str]:
-    """Feature version -> the jfr of that JDK."""
+    """Returns feature version -> the jfr of that JDK."""
     found = {}
     for path in sorted(glob.glob("/usr/lib/jvm/*/bin/jfr")):
         path = os.path.realpath(path)
@@ -26,20 +26,20 @@ def readers() -> dict[int, str]:
 
 
 def jfr(version: int, *arguments: str) -> str:
-    fast = ("-J-XX:TieredStopAtLevel=1", "-J-XX:+UseSerialGC") # it ends too early to gain by C2
+    fast = ("-J-XX:TieredStopAtLevel=1", "-J-XX:+UseSerialGC") # it ends too early to gain from C2
     return common.run(readers()[version], *fast, *arguments,
                       env={**os.environ, "TZ": "UTC", "LC_ALL": "C.UTF-8", "JAVA_TOOL_OPTIONS": ""})
 
 
 def nanoseconds(text: str) -> int:
-    """RFC 3339 as `jfr print --json` writes it."""
+    """Parses RFC 3339 in the form of `jfr print --json`."""
     head, fraction, zone = re.match(r"([\dT:-]+)(\.\d+)?(Z|[+-]\d\d:\d\d)$", text).groups()
     whole = datetime.datetime.fromisoformat(head + zone.replace("Z", "+00:00")).timestamp()
     return int(whole) * 10**9 + int(((fraction or ".0")[1:] + "000000000")[:9])
 
 
 def spelled(descriptor: str) -> str:
-    """(ILjava/lang/String;)V as signature= spells it."""
+    """Returns (ILjava/lang/String;)V in the spelling of signature=."""
     names = {"Z": "boolean", "B": "byte", "C": "char", "D": "double", "F": "float", "I": "int", "J": "long", "S": "short"}
     found = []
     for arrays, letter, name in re.findall(r"(\[*)(?:([ZBCDFIJS])|L([^;]*);)", descriptor[1:descriptor.rindex(")")]):
@@ -49,7 +49,7 @@ def spelled(descriptor: str) -> str:
 
 class Jfr(unittest.TestCase):
     def each(self):
-        """The JDKs; what fails names the path of its own."""
+        """Runs the test for each JDK; a failure names its path."""
         if not readers():
             self.skipTest("no JDK with a jfr on this machine")
         return readers()
@@ -63,7 +63,7 @@ class Jfr(unittest.TestCase):
                 self.assertIn("Start: 2025-11-21 01:26:54 (UTC)", text)
 
     def test_several_events(self):
-        """CPU time as the JDK writes it; the others as samples of a type of ours, each with name, value and unit."""
+        """CPU time is in the JDK's own event. The others are samples of a type of flamed's, each with name, value and unit."""
         for version in self.each():
             path = common.write_file("events", "jfr")
             count = int(re.search(r"jdk\.ExecutionSample\s+(\d+)", jfr(version, "summary", path))[1])
@@ -81,7 +81,7 @@ class Jfr(unittest.TestCase):
             self.assertEqual(got, wanted)
 
     def test_each_event_is_the_one_that_the_jdk_has(self):
-        """Classes as the JDK spells them, waits that end when the sample was taken."""
+        """Classes have the JDK's spelling, and waits end at the time of the sample."""
         wanted = {"alloc": ("jdk.ObjectAllocationSample", "objectClass", {"[[B", "[Ljava/lang/String;", "a/Thing$1", None}),
                   "live": ("profiler.LiveObject", "objectClass", {"[I", "a/Node"}),
                   "lock": ("jdk.JavaMonitorEnter,jdk.JavaMonitorWait,jdk.ThreadPark", "",
@@ -101,12 +101,12 @@ class Jfr(unittest.TestCase):
                 if "duration" in got[0]:
                     ends = sorted(nanoseconds(v["startTime"]) + round(float(re.fullmatch(r"PT([\d.]+)S", v["duration"])[1]) * 1e9) for v in got)
                     self.assertEqual(ends, sorted(sample.time_ns for sample in samples))
-                if event == "wall": # whole periods, with what is left over in the next one
+                if event == "wall": # whole periods; the rest goes to the next one
                     total = sum(map(int, common.write(event, "values").split()))
                     self.assertEqual(sum(v["samples"] for v in got), total // 1000000)
 
     def test_moments(self):
-        """What JVMs did as a whole, as the events that the JDK has for that, each at its time and as long as it was."""
+        """Moments of JVMs are the JDK's own events for them, each with its time and duration."""
         wanted = [("SafepointBegin", 1000000, 200000, "", ""), ("SafepointEnd", 1800000, 0, "", ""),
                   ("ExecuteVMOperation", 1200000, 600000, "ThreadDump", ""), ("GarbageCollection", 2000000, 3000000, "PS MarkSweep", ""),
                   ("GCPhasePause", 2000000, 3000000, "PS MarkSweep", ""),
@@ -133,7 +133,7 @@ class Jfr(unittest.TestCase):
                 self.assertRegex(jfr(version, "view", "gc-pauses", path), r"Total Pause Time: 3\.00 ms")
 
     def test_requests(self):
-        """An event for each stretch of samples of a thread in one span or operation, from its first sample to its last."""
+        """One event per stretch of samples of a thread in one span or operation, from its first sample to its last."""
         wanted, before = [], None
         samples = common.samples("requests")
         for sample, request in zip(samples, common.REQUESTS):
@@ -177,7 +177,7 @@ class Jfr(unittest.TestCase):
                         name = method["type"]["name"].replace("/", ".") + "." + name + spelled(method["descriptor"])
                     self.assertEqual(frame["bytecodeIndex"], -1)
                     frames.append((frame["type"], frame["lineNumber"], name))
-                self.assertEqual(values["state"], "STATE_DEFAULT") # as async-profiler says of CPU time
+                self.assertEqual(values["state"], "STATE_DEFAULT") # like async-profiler for CPU time
                 got[nanoseconds(values["startTime"]), values["sampledThread"]["osThreadId"],
                     values["stackTrace"]["truncated"], tuple(frames)] += 1
             self.assertEqual(got, wanted)
@@ -223,7 +223,7 @@ class Jfr(unittest.TestCase):
                 self.assertIn(wanted, text)
 
     def test_each_event_is_enabled_under_its_type(self):
-        """Viewers look there whether a recording has such events."""
+        """Viewers read there whether a recording has such events."""
         for version in self.each():
             text = jfr(version, "print", "--json", "--events", "jdk.ActiveSetting", common.write_file("every", "jfr"))
             settings = [event["values"] for event in json.loads(text)["recording"]["events"]]

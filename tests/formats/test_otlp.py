@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""protoc decodes otlp by the published numbers; its tables are whole, and it agrees with collapsed."""
+"""protoc decodes otlp by the published numbers. Its tables are complete, and it agrees with collapsed."""
 import collections
 import re
 import unittest
@@ -10,7 +10,7 @@ TOKEN = re.compile(r'\s*(?:(\w+) \{|(\})|(\w+): ("(?:[^"\\]|\\.)*"|\S+))')
 
 
 def text_format(text: str) -> dict:
-    """Protobuf's text format: field -> list of values; strings unescaped."""
+    """Parses protobuf's text format: field -> list of values; strings unescaped."""
     top: dict = collections.defaultdict(list)
     stack = [top]
     for message, end, field, value in TOKEN.findall(text):
@@ -40,12 +40,12 @@ def value_of(any_value: dict):
 
 
 def counts(sample: dict) -> list[int]:
-    """What each observation counts for: a time without a value is one."""
+    """Returns the weight of each observation: a time without a value counts as one."""
     return sample.get("values") or [1] * len(sample.get("timestamps_unix_nano", []))
 
 
 class Data:
-    """A ProfilesData, with what it refers to looked up."""
+    """A ProfilesData with resolved references."""
 
     def __init__(self, case: str, *options: str):
         with open(common.write_file(case, "otlp", *options), "rb") as file:
@@ -67,7 +67,7 @@ class Data:
         return found
 
     def names(self, stack: int) -> tuple:
-        """Root first, inlined frames too."""
+        """Returns names, root first, inlined frames too."""
         found = []
         for index in self.table("stack")[stack]["location_indices"]:
             assert index > 0
@@ -163,7 +163,7 @@ class Otlp(unittest.TestCase):
                              sum(common.collapsed("single").values()) * common.PERIOD)
 
     def test_several_events(self):
-        """A profile of each, in each process."""
+        """One profile per event, in each process."""
         data, got = Data("events", "total=1"), collections.defaultdict(collections.Counter)
         of_process = collections.Counter()
         for attributes, profile in data.profiles():
@@ -186,7 +186,7 @@ class Otlp(unittest.TestCase):
         self.assertEqual(kinds, {None, "jvm", "native", "kernel"})
 
     def test_native_inlined_functions_share_a_location(self):
-        """A location has them innermost first, each with its file and line, and counts as native."""
+        """A location has inlined functions innermost first, each with its file and line, and counts as native."""
         data, found = Data("single"), []
         for location in data.table("location")[1:]:
             lines = [(data.strings[one(data.table("function")[one(line, "function_index")], "name_strindex")],

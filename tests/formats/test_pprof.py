@@ -17,7 +17,7 @@ def pprof(*arguments: str) -> str:
 
 
 def traces(path: str, values: str = "samples") -> collections.Counter:
-    """Stacks, root first, as -traces prints them, by values of that type."""
+    """Returns stacks, root first, as -traces prints them, by values of that type."""
     found: collections.Counter = collections.Counter()
     for block in pprof("-traces", f"-sample_index={values}", "-unit=bytes", path).split("-----------+" + "-" * 55 + "\n")[1:]:
         stack, count = [], 0
@@ -45,7 +45,7 @@ class Pprof(unittest.TestCase):
                                      common.collapsed(case, "inlined=1", *options))
 
     def test_several_events(self):
-        """Each has two types of values, and what they come to is what the event alone comes to."""
+        """Each event has two types of values, with the same sums as in a capture of the event alone."""
         path = common.write_file("events", "pprof")
         types = re.search(r"^Samples:\n(.*)$", pprof("-raw", path), re.M)[1].split()
         self.assertEqual([t.removesuffix("[dflt]") for t in types], ["cpu_samples/count", "cpu/nanoseconds", "wait_samples/count", "wait/bytes"])
@@ -110,7 +110,7 @@ class Pprof(unittest.TestCase):
                          sum(common.collapsed("hostile").values()))
 
     def labels(self, *options: str) -> collections.Counter:
-        """The labels of requests, by how many samples have them."""
+        """Returns the labels of requests, and how many samples have them."""
         found: collections.Counter = collections.Counter()
         for count, labels in re.findall(r"^\s+(\d+)\s+\d+: [\d ]+\n((?:\s+.*:\[.*\n)*)", pprof("-raw", common.write_file("requests", "pprof", *options)), re.M):
             found[frozenset((key.strip(), value) for key, value in re.findall(r"([a-z_ ]+):\[(.*?)\]", labels)
@@ -118,7 +118,7 @@ class Pprof(unittest.TestCase):
         return found
 
     def test_operations_are_labels(self):
-        """Ids only with spans=1: else each request would be samples of its own."""
+        """Ids only with spans=1: otherwise each request would have samples of its own."""
         wanted = collections.Counter(frozenset({("operation", r[0])} if r[0] else ()) for r in common.REQUESTS)
         self.assertEqual(self.labels(), wanted)
 

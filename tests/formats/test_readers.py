@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Readers of flight recordings that are not the JDK's: Mission Control's models, async-profiler's converters of two releases, and
-Pyroscope's parser. Each has every sample of every event, in the view that it has for it."""
+"""Readers of flight recordings besides the JDK's: Mission Control's models, async-profiler's converters of two releases, and Pyroscope's
+parser. Each has every sample of every event, in its view for that event."""
 import collections
 import re
 import unittest
@@ -14,7 +14,7 @@ VIEWS = {"threads": ("threads=1",), "shown": ("lines=1", "annotate=1", "names=si
 NO_SAMPLES = {"jdk.ActiveRecording", "jdk.ActiveSetting", "jdk.OSInformation"}
 MOMENTS = {"jdk.ClassLoad", "jdk.ClassUnload", "jdk.Compilation", "jdk.ExecuteVMOperation", "jdk.GCPhasePause", "jdk.GarbageCollection",
            "jdk.SafepointBegin", "jdk.SafepointEnd"}
-# How Mission Control calls a frame's type, by enum frame_kind; else NATIVE.
+# Mission Control's name of a frame's type, by enum frame_kind; else NATIVE.
 TYPES = {1: "JIT Compiled", 2: "C1 COMPILED", 3: "Inlined", 4: "Interpreted", 6: "CPP", 8: "KERNEL"}
 JAVA = (1, 2, 3, 4)
 WAITS = range(13, 27) # of enum frame_kind
@@ -22,13 +22,13 @@ CLASS = 27
 
 
 def objects(sample) -> int:
-    """How many frames at the leaf are what was allocated, or how and for what it was waited, and so no code."""
+    """Returns how many frames at the leaf are no code: the allocated class, or the kind and the object of a wait."""
     kinds = [kind for kind, _, _ in sample.frames[-2:]]
     return 1 if kinds[-1:] == [CLASS] else 2 if len(kinds) == 2 and all(kind in WAITS for kind in kinds) else 0
 
 
 def code(sample) -> list[tuple[int, int, str]]:
-    """The frames that are code, leaf first; of a wait for a lock of Java from the innermost Java method on."""
+    """Returns the frames that are code, leaf first; for a wait for a lock of Java, from the innermost Java method on."""
     frames = [(kind, line, name) for kind, line, name in reversed(sample.frames[:len(sample.frames) - objects(sample)])
               if kind not in (9, 10) and name != "[truncated]"]
     if objects(sample) == 2 and not sample.names[-1].startswith("0x"):
@@ -54,7 +54,7 @@ class JfrReaders(unittest.TestCase):
         self.assertEqual(self.java.failed, [])
 
     def test_mission_control_has_every_stack(self):
-        """As the stack trace view names them: with types, lines and parameters."""
+        """In the form of the stack trace view: with types, lines and parameters."""
         for case in ("mixed", *KINDS):
             wanted = collections.Counter()
             for sample in common.samples(case, "inlined=1"):
@@ -75,7 +75,7 @@ class JfrReaders(unittest.TestCase):
                 self.assertEqual(sum(n for _, n in found), count, (case, stack, found))
 
     def test_mission_control_shows_every_event_in_its_views(self):
-        """The models of the stack trace view and of the flame graph were walked, and weigh what there is."""
+        """The models of the stack trace view and of the flame graph were walked, and have the right weights."""
         for case in self.paths:
             seen = {kind: count for kind, count in self.java.views[self.names[case]].items() if kind not in NO_SAMPLES | MOMENTS}
             self.assertEqual(seen, {kind: sum(n for (other, stack), n in self.java.stacks[self.names[case]].items() if other == kind and stack)
@@ -83,13 +83,13 @@ class JfrReaders(unittest.TestCase):
             self.assertTrue(seen or case == "empty", case)
 
     def test_async_profilers_views(self):
-        """Each event in the view of that name, with its values; CPU time and waits apart."""
+        """Each event is in the view of that name, with its values; CPU time and waits are separate."""
         wanted = {"cpu": ("cpu",), "wall": ("wall",), "alloc": ("alloc",), "live": ("live",), "lock": ("lock",), "nativelock": ("nativelock",),
                   "malloc": ("nativemem",)}
         for release in ("4.2", "4.5"):
             for event, (option,) in wanted.items():
                 if release == "4.2" and event == "nativelock":
-                    continue # it knows none
+                    continue # it knows no such events
                 options = option + ("--total" if option not in ("cpu", "wall") else "")
                 values = collections.Counter()
                 for sample, value in zip(common.samples(event), self.values(event)):
@@ -101,21 +101,21 @@ class JfrReaders(unittest.TestCase):
                     got = {re.sub(r"_\[.\]", "", stack).replace("/", "."): n for stack, n in self.converted(case, release, options).items()}
                     self.assertEqual(set(got), set(values), (release, case, option))
                     for stack, value in values.items():
-                        # Of time it has whole periods alone, whose sum is right to one.
+                        # Times are whole periods only, with a sum that is right to one period.
                         self.assertAlmostEqual(got[stack], value, delta=60 if option == "wall" else 0, msg=(release, case, stack))
                     if option == "wall":
                         self.assertAlmostEqual(sum(got.values()), sum(values.values()), delta=1)
 
     @staticmethod
     def values(event: str) -> list[float]:
-        """Of each sample, in what the converter counts: periods, or the event's unit."""
+        """Returns the values of each sample in the converter's unit: periods, or the event's unit."""
         values = [int(line) for line in common.write(event, "values").split()]
         if event == "cpu":
             return [sample.count for sample in common.samples(event)]
         return [value / 1000000 for value in values] if event == "wall" else values
 
     def test_async_profilers_pages(self):
-        """Names of methods, and threads by the ids that the system has for them."""
+        """Names of methods, and threads by the system's ids for them."""
         for release in ("4.2", "4.5"):
             got = self.converted("mixed", release, "threads--lines")
             self.assertEqual(sum(got.values()), sum(common.collapsed("mixed").values()))
@@ -186,7 +186,7 @@ class OtlpReaders(unittest.TestCase):
         self.assertEqual(got, collections.Counter(request[:3] for request in common.REQUESTS))
 
     def test_each_event_has_its_value_in_pyroscope(self):
-        """By the names under which it is asked for there. Off-CPU time has the time of each wait, too."""
+        """By Pyroscope's names for them. Off-CPU time has the time of each wait, too."""
         names = {"cpu": "process_cpu:cpu:nanoseconds", "offcpu": "off_cpu:off_cpu:nanoseconds", "page-faults": "page-faults:samples:count",
                  "nativemem": "nativemem:nativemem:bytes",
                  "alloc": "alloc_space:alloc_space:bytes", "live": "inuse_space:inuse_space:bytes"}
@@ -214,7 +214,7 @@ class OtlpReaders(unittest.TestCase):
             self.assertTrue(all(len(found) == 1 for found in shapes.values()), (case, shapes))
 
     def test_counted(self):
-        """total=0: events that have values of their own are samples, too."""
+        """total=0: events with values of their own are samples, too."""
         self.assertEqual({(s["type"], s["period"]) for s in self.samples["offcpu counted"]}, {("samples:count", "off_cpu:nanoseconds")})
         self.assertEqual(sum(s["sum"] for s in self.samples["offcpu counted"]), len(common.samples("offcpu")))
 

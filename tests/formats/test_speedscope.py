@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""speedscope's JSON: as its schema wants it, and the same stacks as collapsed; jq reads it too."""
+"""speedscope's JSON matches its schema, and has the same stacks as collapsed; jq reads it, too."""
 import collections
 import json
 import subprocess
@@ -11,7 +11,7 @@ UNITS = ("none", "nanoseconds", "microseconds", "milliseconds", "seconds", "byte
 
 
 def stacks(file: dict, part: int = common.PERIOD) -> collections.Counter:
-    """Stacks, root first, and their samples, of which each weighs PART."""
+    """Returns stacks, root first, and their samples. Each sample weighs PART."""
     names = [frame["name"] for frame in file["shared"]["frames"]]
     found = collections.Counter()
     for profile in file["profiles"]:
@@ -22,7 +22,7 @@ def stacks(file: dict, part: int = common.PERIOD) -> collections.Counter:
 
 class Speedscope(unittest.TestCase):
     def check(self, file: dict):
-        """What speedscope's file-format-schema.json demands, and nothing that it does not know."""
+        """Checks against speedscope's file-format-schema.json, and that nothing else is in it."""
         self.assertEqual(file["$schema"], "https://www.speedscope.app/file-format-schema.json")
         self.assertLessEqual(set(file), {"$schema", "shared", "profiles", "name", "activeProfileIndex", "exporter"})
         frames = file["shared"]["frames"]
@@ -79,7 +79,7 @@ class Speedscope(unittest.TestCase):
         self.assertIn({"name": "com.acme.Orders.find:17", "file": "Source.java", "line": 17}, file["shared"]["frames"])
         file = json.loads(common.write("mixed", "speedscope"))
         names = [(frame["name"], frame.get("file")) for frame in file["shared"]["frames"]]
-        self.assertEqual(len(names), len(set(names)))  # so that one method is one row there
+        self.assertEqual(len(names), len(set(names)))  # so that one method is one row
 
     def test_jq_reads_it(self):
         common.need("jq")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""summary, flat, traces and tree add up to what collapsed says."""
+"""summary, flat, traces and tree have the same sums as collapsed."""
 import collections
 import json
 import os
@@ -13,7 +13,7 @@ FLAMEGRAPH = os.environ.get("FLAMED_FLAMEGRAPH", "/usr/share/perl5/Devel/NYTProf
 
 
 def rows(text: str, title: str) -> dict[str, tuple[int, float, int]]:
-    """The table under TITLE: name -> (value, percent, samples)."""
+    """Returns the table under TITLE: name -> (value, percent, samples)."""
     table = text.split(f"samples  {title}\n", 1)[1].split("\n\n", 1)[0]
     found = {}
     for line in table.splitlines()[1:]:
@@ -54,7 +54,7 @@ class Text(unittest.TestCase):
         self.assertEqual(common.write("mixed", "traces", "top=2").decode().count("\n--- "), 3)
 
     def tree(self, *options):
-        """Paths, from the top of the tree, with their samples."""
+        """Returns paths, from the top of the tree, with their samples."""
         text, path, got = common.write("mixed", "tree", *options).decode(), [], {}
         for line in text.split("  -----\n", 1)[1].splitlines():
             match = re.match(r"\s*([\d.]+)%\s+([\d.]+)%\s+(\d+)  ((?:  )*)\[(\d+)\] (.*)$", line)
@@ -79,7 +79,7 @@ class Text(unittest.TestCase):
         self.assertEqual(text.count("%"), 2 + 2 * 5)
 
     def test_json_has_requests(self):
-        """With spans=1 stacks are kept apart by request and span, else not at all."""
+        """With spans=1, stacks are separate by request and span; without it they are not."""
         self.assertEqual(len(json.loads(common.write("requests", "json"))["stacks"]), 1)
         self.assertNotIn("requests", json.loads(common.write("requests", "json")))
         made, got = json.loads(common.write("requests", "json", "spans=1")), collections.Counter()
@@ -89,7 +89,7 @@ class Text(unittest.TestCase):
         self.assertEqual(got, collections.Counter(common.REQUESTS))
 
     def test_requests_in_time(self):
-        """Each request has its samples, thread by thread, when they were taken, and lasts from the first to the last."""
+        """Each request has its samples, thread by thread, at their times, and lasts from the first to the last."""
         made, samples = json.loads(common.write("requests", "requests")), common.samples("requests")
         wanted: dict[str, list] = collections.defaultdict(list)
         for sample, (operation, trace, span, _) in zip(samples, common.REQUESTS):
@@ -128,7 +128,7 @@ class Text(unittest.TestCase):
         self.assertIn("no_rule             : 15 (0.45%): ", text)
 
     def test_native_inlined_frames_fold_where_lines_are_not_asked_for(self):
-        """Without lines=1 a function has the samples of what was inlined into it."""
+        """Without lines=1 a function includes the samples of functions inlined into it."""
         plain, lines = common.collapsed("mixed"), common.collapsed("mixed", "lines=1")
         scan = "G1CMTask::scan_task_entry(G1TaskQueueEntry, std::vector<int, char>)"
         mark = ("oopDesc::oop_iterate(OopClosure*):364", "markWord::is_marked() const:221")
@@ -144,7 +144,7 @@ class Text(unittest.TestCase):
         self.assertTrue([stack for stack in annotated if stack[-1] == mark[1] + "_[i]"])
 
     def test_flamegraph_pl_takes_no_name_for_a_count(self):
-        """A leaf that ends in a blank and a number would make a differential graph, whose titles have differences."""
+        """A leaf that ends in a blank and a number would make flamegraph.pl draw a differential graph, with differences in titles."""
         lines = common.write("hostile", "collapsed").decode().splitlines()
         self.assertIn("%s%n%d;[unknown];_5;x 12_34 14", lines) # other blanks stay
         for line in lines:

@@ -36,7 +36,7 @@ def main():
     found = set()
     for path in sources(tree):
         text = read(tree, path)
-        if path not in listed: # what only compares bytes of instructions names them in comments
+        if path not in listed: # code that only compares bytes of instructions names them in comments
             text = re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL)
         if path != LIST and PROCESSOR.search(text):
             found.add(path)

@@ -26,7 +26,7 @@ TAIL_CALL = 12 # BPF_FUNC_tail_call
 
 
 class Object:
-    """The few parts of an ELF file that matter here."""
+    """The parts of an ELF file that are needed here."""
 
     def __init__(self, path):
         with open(path, "rb") as f:
@@ -47,7 +47,7 @@ class Object:
                     self.symbols.append((self.data[names + name:end].decode(), info & 15, section, value, length))
 
     def functions(self):
-        """{(section, offset): (name, size)} of every function."""
+        """Returns {(section, offset): (name, size)} of every function."""
         return {(s[2], s[3]): (s[0], s[4]) for s in self.symbols if s[1] == 2}
 
     def section_name(self, section):
@@ -56,7 +56,7 @@ class Object:
         return self.data[at:self.data.index(b"\0", at)].decode()
 
     def relocations(self, section):
-        """{offset: symbol} of a section."""
+        """Returns {offset: symbol} of a section."""
         found = {}
         for s in self.sections:
             if s[1] == 9 and s[7] == section:  # SHT_REL
@@ -66,7 +66,7 @@ class Object:
         return found
 
     def code(self, section, start, size):
-        """(offset, opcode, dst, src, off, imm) of each instruction."""
+        """Returns (offset, opcode, dst, src, off, imm) of each instruction."""
         base = self.sections[section][4]
         for offset in range(start, start + size, 8):
             opcode, registers, off, imm = struct.unpack_from("<BBhi", self.data, base + offset)
@@ -74,14 +74,14 @@ class Object:
 
 
 def called(obj, section, insn, relocation):
-    """Where a call, or a load of a function's address, leads: (section, offset), or None."""
+    """Returns the target of a call, or of a load of a function's address: (section, offset), or None."""
     offset, opcode, _, src, _, imm = insn
     if opcode == CALL and src == PSEUDO_CALL:
         if relocation is None:
             return section, offset + 8 * (imm + 1)
         if relocation[2] == 0:
             return None  # a function of the kernel
-        # A static function is named by its section and the distance from there.
+        # A static function is named by its section and the distance from its start.
         return relocation[2], relocation[3] + (8 * (imm + 1) if relocation[1] == 3 else 0)
     if opcode == LOAD_IMM64 and relocation is not None and obj.sections[relocation[2]][2] & 4:  # SHF_EXECINSTR
         return relocation[2], relocation[3] + (imm if relocation[1] == 3 else 0)
@@ -89,7 +89,7 @@ def called(obj, section, insn, relocation):
 
 
 def facts(obj):
-    """{function: (bytes of its own stack, the functions that it calls)}"""
+    """Returns {function: (bytes of its own stack, the functions that it calls)}."""
     functions = obj.functions()
     stack, calls = defaultdict(int), defaultdict(set)
     for (section, start), (name, size) in functions.items():
@@ -116,7 +116,7 @@ def facts(obj):
 
 
 def deepest(of, name, rounding, above=()):
-    """The largest sum of rounded stacks from @name down: (bytes, [(function, bytes)])."""
+    """Returns the largest sum of rounded stacks from @name down: (bytes, [(function, bytes)])."""
     if name in above:
         raise SystemExit(f"bpf_stack: {name} calls itself")
     own = max(of[name][0], 1)
@@ -131,7 +131,7 @@ def frames(of, name):
 
 
 def objects(source, build):
-    """The compiled object of each BPF program of the sources."""
+    """Returns the compiled object of each BPF program of the sources."""
     found = []
     for path in sorted(Path(source, "daemon").rglob("*.bpf.c")):
         made = Path(build, path.relative_to(source)).with_suffix(".o")
@@ -143,7 +143,7 @@ def objects(source, build):
     return found
 
 
-# Functions that the kernel runs later, each at the beginning of a stack of its own.
+# Functions that the kernel runs later, each at the begin of a stack of its own.
 LATER = {"take_late"}
 
 

@@ -2,10 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fails when more than two files of a tree call one another in a circle: none of them can be read, tested or moved alone.
 
-A file is NAME.c with NAME.h beside it. It leads to another one if it uses a function that the other one defines and no third one
-does. serve/ and its routes are left out: their files are one state machine, which serve/serve_impl.h explains.
-Usage: circles.py TREE
-"""
+A file is NAME.c with NAME.h beside it. It leads to another one if it uses a function that only the other one defines. serve/ and its routes
+are left out: their files are one state machine, which serve/serve_impl.h explains. Usage: circles.py TREE"""
 
 import os
 import re
@@ -32,7 +30,7 @@ def stem(path):
 
 
 def defined(text):
-    """The functions that other files may call: those with a body that are not static."""
+    """Returns the functions that other files may call: those with a body that are not static."""
     return [match.group(1) for match in FUNCTION.finditer(outermost(text))
             if match.group().endswith("{") and not re.search(r"\bstatic\b", match.group())]
 
@@ -43,7 +41,7 @@ def words(text):
 
 
 def graph(tree):
-    """stem -> the stems that it leads to."""
+    """Returns stem -> the stems that it leads to."""
     owners, used = defaultdict(set), defaultdict(set)
     for path in sources(tree):
         with open(os.path.join(tree, path), encoding="utf-8") as file:
@@ -58,7 +56,7 @@ def graph(tree):
 
 
 def circles(edges):
-    """Tarjan's strongly connected components of more than FILES_MAX."""
+    """Returns Tarjan's strongly connected components of more than FILES_MAX."""
     index, low, stack, found = {}, {}, [], []
 
     def visit(v):

@@ -1,17 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds functions in a header that have no comment, or one that begins with no verb; prose.py counts them.
+"""Finds functions in a header that have no comment, or one that begins with no verb. prose.py counts them.
 
-The comment stands above the prototype. Prototypes that follow one another without a blank line share the
-comment of the first. What makes and frees an object needs none: the house style says what it does.
-"""
+The comment stands above the prototype. Prototypes that follow one another without a blank line share the comment of the first. Functions
+that make and free an object need none: the house style describes them."""
 
 import re
 
-COMMENT, NEWLINE = "@", "\x01"  # in place of a comment and of a line's end in it
+COMMENT, NEWLINE = "@", "\x01"  # stand for a comment, and for a line's end in it
 LIFECYCLE = re.compile(r"_(?:init|deinit|new|freep?|ref|unref)$")
 FUNCTION = re.compile(r"^[A-Za-z_][\w \t*]*?[ *](\w+)\((?:[^;{}]|\n)*?\)[^;{}()]*(?:__attribute__\(\(.*?\)\)\s*)?[;{]", re.MULTILINE)
 
-# A comment that begins so names what the function gives, and not what it does.
+# A comment with such a begin names the result of the function, not its work.
 VERBLESS = re.compile(r"^/\* (The|An?|Whether|True|What|How|Where|Which|Why)\b(?:(?!\*/).)*\*/\n"
                       r"(?:static inline )?(?:const )?(?:struct |enum )?\w+ \**(\w+)\([^;{]*[;{]", re.MULTILINE | re.DOTALL)
 
@@ -24,7 +23,7 @@ def verbless(path):
 
 
 def outermost(text):
-    """The text without directives and bodies in braces; a comment is COMMENT, with NEWLINE for each of its lines."""
+    """Returns the text without directives and bodies in braces. A comment is COMMENT, with NEWLINE for each of its lines."""
     text = re.sub(r"^[ \t]*#(?:[^\n]*\\\n)*[^\n]*", lambda m: "#" + NEWLINE * m.group().count("\n"), text, flags=re.MULTILINE)
     out, depth, at = [], 0, 0
     for token in re.finditer(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|[{}]', text, re.DOTALL):

@@ -1,12 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Fails when more than SEEN_BY_MAX files of other folders see inside a struct: then many must be read to change one.
+"""Fails when more than SEEN_BY_MAX files of other folders use the members of a struct: then many must be read to change one.
 
-A file sees inside if it includes the header that has the members, names the struct and uses one of them. Values are made to be seen:
-those of the folders of VALUES, messages of a socket and what discover/ knows of a process. With --count it prints how many
-files see inside each other struct, and how many modules each folder has.
-Usage: insides.py TREE [--count]
-"""
+A file counts if it includes the header with the members, names the struct and uses one of them. Values are made for that: those of the
+folders of VALUES, messages of a socket and discover/'s facts about a process. With --count it prints how many files use the members of each
+other struct, and how many modules each folder has. Usage: insides.py TREE [--count]"""
 
 import os
 import re
@@ -22,12 +20,12 @@ MEMBER = re.compile(r"(\w+)(?:\[[^\]]*\])*\s*[,;:]")
 
 
 def folder(path):
-    """The folder of daemon/ that @path is in: what lies in a folder of that one is at home there, too."""
+    """Returns the folder of daemon/ that contains @path, also in a folder below it."""
     return os.path.dirname(path).removeprefix("daemon/").split("/")[0]
 
 
 def read(tree):
-    """path -> its text without comments."""
+    """Returns path -> its text without comments."""
     found = {}
     for top in ("daemon", "agent"):
         for at, _, names in os.walk(os.path.join(tree, top)):
@@ -40,7 +38,7 @@ def read(tree):
 
 
 def reached(files):
-    """path -> the files of ours that it includes, directly or through others."""
+    """Returns path -> the files of the tree that it includes, directly or through others."""
     direct = {}
     for path, text in files.items():
         names = re.findall(r'#include "([^"]+)"', text)
@@ -57,7 +55,7 @@ def reached(files):
 
 
 def seers(files):
-    """(struct, header) -> the files of other folders that see inside it."""
+    """Returns (struct, header) -> the files of other folders that use its members."""
     includes, found = reached(files), {}
     named = {path: set(re.findall(r"\bstruct (\w+)", text)) for path, text in files.items()}
     used = {path: set(re.findall(r"(?:->|\.)(\w+)", text)) for path, text in files.items()}

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Fails when a document links to a file or a heading that does not exist, or when a command of it names a test that does not exist.
-Fails when README.md leaves out a page of docs/, too. Usage: links.py TREE"""
+"""Fails when a document links to a file or a heading that does not exist, or when a command in it names a test that does not exist. Also
+fails when README.md leaves out a page of docs/. Usage: links.py TREE"""
 import functools
 import glob
 import os
@@ -9,21 +9,21 @@ import re
 import sys
 
 LINK = re.compile(r"\]\(([^()\s]+)\)")
-# What a command runs: a script or a source of tests/, a program of a bench, a test by its name in ctest.
+# Tests in commands: a script or a source of tests/, a program of a bench, a test by its name in ctest.
 SCRIPT = re.compile(r"(?<![\w/*<])tests/[\w/-]+\.(?:py|sh|c|mjs|java)\b")
 PROGRAM = re.compile(r"build/release/(tests/\w+/\w+)")
 SELECTED = re.compile(r"-R '?([\w|]+)")
 
 
 def prose(path):
-    """The lines of a document outside of code."""
+    """Returns the lines of a document outside of code."""
     with open(path, encoding="utf-8") as f:
         text = re.sub(r"(?ms)^```.*?^```", "", f.read())
     return [line for line in text.splitlines() if not line.startswith("    ")]
 
 
 def anchors(path):
-    """What a link to a heading of the document is written as, by the rule of GitHub and GitLab."""
+    """Returns the links that lead to headings of the document, by the rule of GitHub and GitLab."""
     heads = [line.lstrip("#").strip().lower() for line in prose(path) if line.startswith("#")]
     return {re.sub(r"[^\w -]", "", head).replace(" ", "-") for head in heads}
 
@@ -53,7 +53,7 @@ def commands(tree, name):
 
 @functools.cache
 def tests_of(tree):
-    """All that says which tests there are."""
+    """Returns the texts that name the tests."""
     found = []
     for path in glob.glob(os.path.join(tree, "tests/**/CMakeLists.txt"), recursive=True):
         with open(path, encoding="utf-8") as f:

@@ -2,9 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fails when a struct of the daemon or of the agent has more than MEMBERS_MAX members: it is more than one idea.
 
-LARGE has those that had more before there was this lint, each with what it may have at most: these numbers go down, and
-a struct that no longer needs its line loses it. Usage: members.py TREE [--count]
-"""
+LARGE lists the structs that had more before this lint existed, each with its limit. These numbers may only fall, and a struct that no
+longer needs its line loses it. Usage: members.py TREE [--count]"""
 
 import os
 import re
@@ -19,7 +18,7 @@ STRUCT = re.compile(r"\b(?:struct|union) (\w+)\s*\{")
 
 
 def members(text, start):
-    """How many a struct has whose body begins at @start: those of a struct inside it are one."""
+    """Returns the number of members of a struct with the body at @start. A struct inside it counts as one."""
     depth, count = 1, 0
     for character in text[start:]:
         depth += (character in "{(") - (character in ")}")
@@ -30,7 +29,7 @@ def members(text, start):
 
 
 def structs(tree):
-    """(members, name, path) of each."""
+    """Returns (members, name, path) of each."""
     for top in ("agent", "daemon"):
         for at, _, names in os.walk(os.path.join(tree, top)):
             for name in sorted(names):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Debian's kernels, taken out of their packages into tests/.cache and kept there between runs. To have the newest ones again,
-remove tests/.cache/kernel-*."""
+"""Debian's kernels, unpacked from their packages into tests/.cache and kept there between runs. To get the newest ones, remove
+tests/.cache/kernel-*."""
 import glob
 import os
 import re
@@ -14,7 +14,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../
 
 from harness import debroot, paths # pylint: disable=wrong-import-position
 
-# Kernel -> suite that has it.
+# Kernel -> its suite.
 SUITES = {"5.10": "bullseye", "6.1": "bookworm", "6.12": "bookworm-backports", "newest": "sid"}
 # Depends on the newest kernel of its suite. That one's packages change their names with each ABI, and the old ones vanish.
 META = "linux-image-cloud-amd64"
@@ -22,7 +22,7 @@ PARTS = re.compile(r"^linux-(?:image|binary|modules)-[0-9]\S*-cloud-amd64$", re.
 
 
 class Kernel:
-    """The kernel NAME, a key of SUITES; skips the test where it cannot be had."""
+    """The kernel NAME, a key of SUITES. Skips the test if it is not available."""
 
     def __init__(self, name: str):
         self.folder = os.path.join(paths.CACHE, "kernel-" + name)
@@ -34,7 +34,7 @@ class Kernel:
                           if os.path.exists(path))
 
     def files_of(self, *modules: str) -> list[str]:
-        """The files of MODULES and of what they need, in the order of loading; none where that is built in."""
+        """Returns the files of MODULES and their dependencies, in the order of loading. Built-in modules have none."""
         files: dict[str, None] = {}
         for module in modules:
             result = subprocess.run(["modprobe", "-d", self.folder, "-S", self.release, "--show-depends", module],

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Debian package as users install it: in a virtual machine with Debian 12's kernel, this machine's release of Debian and
-systemd as pid 1. What is asked there is in package.sh."""
+"""The Debian package as users install it: in a virtual machine with Debian 12's kernel, this machine's release of Debian and systemd as pid
+1. package.sh has the checks inside."""
 import glob
 import hashlib
 import os
@@ -18,7 +18,7 @@ from harness import certs, debroot, jvm, paths # pylint: disable=wrong-import-po
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PACKAGES = ["ca-certificates", "curl", "dbus", "iproute2", "jq", "openjdk-17-jre-headless", "procps", "systemd", "systemd-sysv"]
-ADDRESS = "192.0.2.1" # the guest's own, besides loopback
+ADDRESS = "192.0.2.1" # the guest's own address, besides loopback
 
 
 def built_package(folder: str) -> str:
@@ -29,7 +29,7 @@ def built_package(folder: str) -> str:
 
 
 def debian(packages: list[str]) -> str:
-    """A root file system of this machine's release with PACKAGES installed; skips the test where it cannot be had."""
+    """Returns a root file system of this machine's release with PACKAGES installed. Skips the test if it is not available."""
     suite = platform.freedesktop_os_release()["VERSION_CODENAME"]
     folder = os.path.join(paths.CACHE, f"{suite}-{hashlib.sha256(' '.join(packages).encode()).hexdigest()[:8]}")
     if os.path.isdir(folder):
@@ -47,7 +47,7 @@ def debian(packages: list[str]) -> str:
 
 
 def make_certificates(folder: str) -> None:
-    """first.pem and second.pem of ca.pem, of the address that package.sh gives the guest, and their keys."""
+    """Makes first.pem and second.pem, signed by ca.pem, for the address that package.sh gives the guest, and their keys."""
     os.mkdir(folder)
     ca = certs.Authority(folder, "ca")
     for name in ("first", "second"):
@@ -62,7 +62,7 @@ def main() -> int:
             package = built_package(out)
             depends = subprocess.run(["dpkg-deb", "--field", package, "Depends"], capture_output=True, text=True, check=True).stdout
             root = debian(PACKAGES + re.findall(r"([a-z0-9.+-]+)(?: \([^)]*\))?(?:, |$)", depends.strip()))
-            os.chmod(out, 0o755) # a JVM of another user reads its classes there
+            os.chmod(out, 0o755) # another user's JVM reads its classes there
             spin = jvm.make_spin()
             shutil.copytree(spin.folder, out + "/classes")
             make_certificates(out + "/tls")

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""In the guest: all of test_flamed.py, with flamed in a container that has what docs/container/daemonset.yaml asks for, and no
-more."""
+"""In the guest: all of test_flamed.py, with flamed in a container that has the rights of docs/container/daemonset.yaml, and no others."""
 import shutil
 import sys
 import tempfile

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""In the guest, with control groups of the version that is the argument: flamed says a container's name and CPU limit. It attaches to no
-JVM that has reached a limit of its container."""
+"""In the guest, with control groups of the version in the argument: flamed reports a container's name and CPU limit. It does not attach to
+a JVM that has reached a limit of its container."""
 import os
 import sys
 import unittest
@@ -10,7 +10,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../
 from harness import attach, bundle, jvm, paths, proc # pylint: disable=wrong-import-position
 from harness.daemon import Daemon # pylint: disable=wrong-import-position
 
-# Version -> the types of file system that are mounted for it.
+# Version -> the types of file system mounted for it.
 MOUNTED = {"v1": {"cgroup"}, "hybrid": {"cgroup", "cgroup2"}, "v2": {"cgroup2"}}
 CPUS = 1.5
 
@@ -39,7 +39,7 @@ class Cgroups(unittest.TestCase):
         self.assertEqual(told["cpu_limit"], CPUS)
 
     def check_limit(self, controller: str, limits: tuple[str, ...], value: str, reason: str) -> None:
-        """With one of LIMITS at VALUE nothing attaches, with that REASON."""
+        """With one of LIMITS at VALUE, flamed does not attach, with that REASON."""
         path = bundle.cgroup_file(self.container.pid, controller, *limits)
         before = proc.read(path)
         with open(path, "w", encoding="ascii") as f:
@@ -55,7 +55,7 @@ class Cgroups(unittest.TestCase):
         self.check_limit("pids", ("pids.max",), now, "limit of processes")
 
     def test_no_room_for_memory(self):
-        """Files that the container was the first to read are charged to it, and count as free: the kernel can drop them."""
+        """Files that the container read first are charged to it, and count as free: the kernel can drop them."""
         stat = dict(line.split() for line in proc.read(bundle.cgroup_file(self.container.pid, "memory", "memory.stat")).splitlines())
         kept = ("slab_reclaimable", "active_file", "inactive_file")
         files = sum(int(stat.get("total_" + key, stat.get(key, 0))) for key in kept)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""In the guest: each event that flamed has shows as much as a program did, or the kernel and the program themselves count; an event that
-an emulated machine lacks is refused with its reason. Nothing here asks how long flamed took."""
+"""In the guest: each event of flamed has the values of the program's work, by the program's or the kernel's own count. An event that an
+emulated machine lacks is refused with its reason. These tests set no limit for flamed's time."""
 import faulthandler
 import json
 import math
@@ -17,17 +17,17 @@ from harness import hsperf, jvm, native, paths, probed, proc # pylint: disable=w
 from harness.daemon import Daemon # pylint: disable=wrong-import-position
 from harness.profile import Profile, ordered # pylint: disable=wrong-import-position
 
-SLOW = 60 # seconds that anything may take, times the patience of the harness
+SLOW = 60 # limit of a step in seconds, multiplied by the patience of the harness
 TRIES = 6 # captures at most until tables, symbols and names are read
 JAVA = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx256m", "-XX:TLABSize=256k", "-XX:-ResizeTLAB",
         "-XX:+UnlockDiagnosticVMOptions", "-XX:GuaranteedSafepointInterval=0"] # and no safepoint by itself
-# All events that have a name of their own, by the class here that takes them. An emulated processor counts nothing.
+# All events with a name of their own, by the test class for them. An emulated processor counts nothing.
 COUNTED = {"cpu", "page-faults", "minor-faults", "major-faults", "nativemem", "context-switches", "cpu-migrations"}
 WAITS = {"offcpu", "wall", "lock", "nativelock"}
 PROBES = {"alloc", "live", "malloc", "nativelive", "safepoint"}
 HARDWARE = {"cycles", "ref-cycles", "instructions", "cache-references", "cache-misses", "branches", "branch-misses"}
 CACHE = re.compile(r"-(load|store|prefetche?)(s|-misses)$")
-FUNCTION = "JVM_HoldsLock" # of libjvm.so, which nobody but Events.calls has called
+FUNCTION = "JVM_HoldsLock" # of libjvm.so; only Events.calls calls it
 AGENT = "/memfd:flamed-agent"
 NO_MEMORY = "gives threads no memory"
 SIGMAS = 4
@@ -62,7 +62,8 @@ class Emulated(jvm.WithClasses):
         return int(said)
 
     def patient(self, method: str, path: str, **arguments):
-        """Its answer but 503: it was too slow, or the kernel still checks a program. A kernel that refuses a program does so with 500."""
+        """Returns an answer other than 503, which means that flamed was too slow, or that the kernel still checks a program. A kernel that
+        refuses a program causes 500."""
         answers = []
         def in_time() -> bool:
             answers.append(self.daemon.request(method, path, timeout=SLOW, **arguments))
@@ -90,7 +91,7 @@ class Emulated(jvm.WithClasses):
         return truth, Profile(self.patient("GET", path + "/profile", format="json", threads=1))
 
     def take(self, event: str, do, pid: int = 0, tries: int = TRIES, **parameters) -> tuple[int, Profile]:
-        """What do() returns, and a profile of meanwhile, once flamed has read what it needs for names and whole stacks."""
+        """Returns the result of do(), and a profile of that time, once flamed has read the tables for names and whole stacks."""
         for _ in range(tries):
             truth, profile = self.once(event, do, pid or self.program.pid, parameters)
             print(f"    {profile.quality} {profile.warnings}", flush=True)
@@ -104,7 +105,7 @@ class Emulated(jvm.WithClasses):
         return [s for s in profile.stacks if s.tid == self.main]
 
     def named(self, profile: Profile, *frames: str) -> None:
-        """Most stacks of the thread that are whole and have all names are below FRAMES; and there are some."""
+        """Checks that most stacks of the thread that are whole and named are below FRAMES, and that there are some."""
         whole = [s for s in self.of_main(profile) if not s.truncated and "[unknown]" not in s.names]
         self.assertGreater(value(whole, *frames), 0.9 * sum(s.value for s in whole), profile.describe())
 
@@ -114,7 +115,7 @@ class Emulated(jvm.WithClasses):
 
 
 class Counted(Emulated):
-    """What the kernel counts for the program's first thread."""
+    """Events that the kernel counts for the program's first thread."""
 
     def counts(self, line: str, count) -> int:
         before = count()
@@ -129,7 +130,7 @@ class Counted(Emulated):
         return sum(int(words[1]) for words in lines if words[0].removesuffix("_ctxt_switches:") in kinds)
 
     def test_all_events(self):
-        """None is left out here. What an emulated processor lacks is refused."""
+        """No event is left out here. Events that an emulated processor lacks are refused."""
         events = {e["name"]: e for e in self.daemon.get("/api/v1/events").json()["events"] if not CACHE.search(e["name"])}
         self.assertEqual(set(events), COUNTED | WAITS | PROBES | HARDWARE)
         self.assertEqual({name for name, e in events.items() if not e["available"]}, HARDWARE)
@@ -167,13 +168,13 @@ class Counted(Emulated):
                 f.write("1")
             return self.counts("maps 60", lambda: self.stat(9))
 
-        truth, profile = self.take("major-faults", faults, tries=1) # what is mapped is not dropped
+        truth, profile = self.take("major-faults", faults, tries=1) # mapped pages are not dropped
         self.assertGreater(truth, 20)
         self.compare("major-faults", sum(s.value for s in self.of_main(profile)) + profile.quality["lost"], truth, 1, profile)
         self.named(profile, "Events.main", "Events.maps")
 
     def test_switches(self):
-        """One more or less: the last one comes behind the answer."""
+        """One more or less: the last one comes after the answer."""
         both = ("voluntary", "nonvoluntary")
         for event, kinds, parameters in (("context-switches", both, {}), ("sched:sched_switch", both, {}),
                                          ("sched:sched_switch", both[:1], {"filter": "prev_state & 255"})): # it waits, and is not preempted
@@ -221,7 +222,7 @@ class Counted(Emulated):
 
 
 class Waits(Emulated):
-    """As long as the program says."""
+    """As long as the program's own measurement."""
 
     def test_offcpu(self):
         def ran() -> int:
@@ -235,7 +236,7 @@ class Waits(Emulated):
         self.compare("offcpu", value(self.of_main(profile), "Events.main", "Events.sleeps"), truth, 0.05 * truth, profile)
 
     def test_wall(self):
-        """All of the thread's time, and of that what it ran."""
+        """All of the thread's time, and the part that it ran."""
         truth, profile = self.take("wall", lambda: self.ask("sleeps 5") * 0 + self.ask("computes 2000"))
         mine = self.of_main(profile)
         seconds = profile.document["meta"]["seconds"]
@@ -243,28 +244,28 @@ class Waits(Emulated):
         self.compare("wall, running", value([s for s in mine if s.state != "blocked"], "Events.computes"), truth, 0.1 * truth, profile)
 
     def test_lock(self):
-        """Of a thread that has long been there, and of such that wait once."""
+        """For a thread that has existed for long, and for threads that wait once."""
         for line, thread in (("contends 10", "waiter"), ("meets 10", "brief")):
             with self.subTest(thread):
                 truth, profile = self.take("lock", lambda l=line: self.ask(l))
                 mine = [s for s in profile.stacks if s.thread == thread and s.names[-2:] == ["[monitor]", "Events$Key"]]
                 self.compare(f"lock, {thread}", value(mine, "Events.enters"), truth, 0.1 * truth, profile)
                 owners = {s.owner for s in mine}
-                if thread == "brief": # each has but one wait: if nothing said that it would be long, nobody asked who had it
+                if thread == "brief": # each has only one wait: without a sign that it would be long, its owner was not read
                     owners -= {""}
                 self.assertEqual(owners, {"main"}, profile.describe())
 
     def test_nativelock(self):
-        """The JVM's own thread for what is done from time to time waits all the time."""
+        """The JVM's own thread for periodic tasks waits all the time."""
         _, profile = self.take("nativelock", lambda: self.ask("sleeps 30"))
         seconds = profile.document["meta"]["seconds"]
         mine = [s for s in profile.stacks if s.thread == "VM Periodic Tas"]
-        self.compare("nativelock", sum(s.value for s in mine), seconds * 1e9, 0.2 * seconds * 1e9, profile) # but for what it runs
+        self.compare("nativelock", sum(s.value for s in mine), seconds * 1e9, 0.2 * seconds * 1e9, profile) # except for the time that it runs
         self.assertEqual({s.names[-2] for s in mine if not s.truncated}, {"[condition]"}, profile.describe())
 
 
 class Probes(Emulated):
-    """As many calls, bytes and safepoints as the program says."""
+    """As many calls, bytes and safepoints as by the program's own count."""
 
     def test_calls(self):
         event = f"libjvm.so:{FUNCTION}"
@@ -273,7 +274,7 @@ class Probes(Emulated):
         probed.await_none(self.program.pid, seconds=SLOW)
 
     def test_malloc(self):
-        self.ask("buffers 50") # the VM itself calls malloc for what runs for the first time
+        self.ask("buffers 50") # the VM itself calls malloc for code that runs for the first time
         truth, profile = self.take("malloc", lambda: self.ask("buffers 200") * 10, interval=1)
         self.assertEqual(profile.quality["lost"], 0)
         self.compare("malloc", value(profile.stacks, "Events.buffers", "Unsafe_AllocateMemory0"), truth, 0, profile)
@@ -290,7 +291,7 @@ class Probes(Emulated):
         return truth, profile, SIGMAS / math.sqrt(samples)
 
     def test_alloc(self):
-        """By probes each buffer that is full is seen; by the agent it is chance."""
+        """By probes each full buffer is seen; by the agent it is chance."""
         truth, profile, _ = self.allocated("alloc", interval="256k")
         self.compare("alloc", value(profile.stacks, "Events.keeps"), 4 * truth, 0.05 * 4 * truth, profile)
         truth, profile, off = self.allocated("alloc", interval="256k", source="agent")
@@ -319,7 +320,8 @@ class Probes(Emulated):
 
 
 class Refused(Emulated):
-    """By a processor without cmpxchg16b, on a kernel that needs it to keep memory beside a thread. What does without is as ever."""
+    """On a processor without cmpxchg16b, and a kernel that needs it to store memory beside a thread. Features that do not need it work as
+    usual."""
 
     def test_without_task_memory(self):
         self.assertNotIn(" cx16", proc.read("/proc/cpuinfo"))

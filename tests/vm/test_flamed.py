@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""In the guest: flamed on this kernel profiles a JVM of the machine and one in a container. Emulation is slow, so that nothing
-here asks how long something took, JVMs do without C2, and one flamed serves all tests, which run in the order of their names."""
+"""In the guest: flamed on this kernel profiles a JVM of the machine and one in a container. Emulation is slow. So there are no limits of
+time, JVMs run without C2, and one flamed serves all tests, which run in the order of their names."""
 import faulthandler
 import os
 import signal
@@ -14,10 +14,10 @@ from harness import bundle, jvm, paths, proc # pylint: disable=wrong-import-posi
 from harness.daemon import Daemon # pylint: disable=wrong-import-position
 from harness.profile import count # pylint: disable=wrong-import-position
 
-SLOW = 30 # seconds that anything may take, times the patience of the harness
+SLOW = 30 # limit of a step in seconds, multiplied by the patience of the harness
 ENOUGH = 100 # samples
-UNKNOWN = 0.02 # of the samples, once all is read
-CAPTURES = (2, 4, 8, 16) # seconds, the last one again: a busy machine takes ticks of an emulated one away, and with them samples
+UNKNOWN = 0.02 # share of the samples, once all is read
+CAPTURES = (2, 4, 8, 16) # seconds, the last one again: a busy machine takes ticks of an emulated one away, and so samples
 TOLD = ("X-Flamed-Samples", "X-Flamed-Unknown", "X-Flamed-Truncated", "X-Flamed-Warning")
 JAVA = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx64m"]
 
@@ -29,7 +29,7 @@ class Flamed(unittest.TestCase):
         spin = cls.spin = jvm.make_spin()
         cls.daemon = cls.start()
         cls.addClassCleanup(cls.daemon.stop)
-        os.nice(10) # JVMs, that is: flamed would wait for what spins
+        os.nice(10) # for JVMs: flamed would wait for the spinning one
         with ThreadPoolExecutor() as pool:
             ready = pool.submit(cls.daemon.wait_ready, SLOW)
             container = pool.submit(bundle.Container, paths.jdk(17), spin.folder, *JAVA, "-cp", "/classes", spin.main)
@@ -44,8 +44,8 @@ class Flamed(unittest.TestCase):
         return Daemon(wait=False)
 
     def capture(self, pid: int, names: str, seconds: int):
-        """None where that was too slow: it did not finish in time, or files or names were not read in time. Or the agent was
-        not loaded, or there are too few samples."""
+        """Returns None if it was too slow: it did not finish in time, files or names were not read in time, the agent was not loaded, or
+        there are too few samples."""
         try:
             profile = self.daemon.profile(pid=pid, seconds=seconds, hz=199, symbols=names, timeout=SLOW)
         except AssertionError as e:
@@ -58,7 +58,7 @@ class Flamed(unittest.TestCase):
         return None if slow or count(profile.of_thread("spinner")) <= ENOUGH else profile
 
     def profile(self, pid: int, names: str):
-        """Of process PID: with enough samples, none of them lost, and Java names from NAMES."""
+        """Returns a profile of process PID with enough samples, none of them lost, and Java names from NAMES."""
         lengths = iter(CAPTURES)
         profile = proc.wait_until(lambda: self.capture(pid, names, next(lengths, CAPTURES[-1])), SLOW, "a capture that was not too slow")
         self.assertEqual(profile.answer.headers["X-Flamed-Lost"], "0")
@@ -68,13 +68,13 @@ class Flamed(unittest.TestCase):
         return profile
 
     def check_whole(self, pid: int) -> None:
-        """With names from memory: those of the agent's own stacks that are sampled before its rules are read are not whole."""
+        """With names from memory: stacks of the agent itself that are sampled before its rules are read are not whole."""
         profile = self.profile(pid, "memory")
         self.assertLess(int(profile.answer.headers["X-Flamed-Truncated"]), 0.02 * profile.samples, profile.describe())
 
     def wait_for_rules(self, pid: int) -> None:
-        """The rules of how to unwind native code are many, and are read slowly here. So are names, for which each owner of
-        processes has a share of the time. At first stacks are not whole or not named, or the capture does not end in time."""
+        """There are many rules for unwinding native code, and reading them is slow here. So are names, for which each owner of processes
+        has a share of the time. At first stacks are not whole or not named, or the capture does not end in time."""
         def whole() -> bool:
             answer = self.daemon.get("/profile", pid=pid, seconds=1, symbols="memory", timeout=SLOW)
             if answer.status != 200:

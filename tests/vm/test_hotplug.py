@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""In the guest: a processor goes offline and comes back while threads run and wait, twice. Nothing is lost of their time."""
+"""In the guest: a processor goes offline and comes back while threads run and wait, twice. None of their time is lost."""
 import faulthandler
 import os
 import sys
@@ -12,7 +12,7 @@ from harness import native, proc # pylint: disable=wrong-import-position
 from harness.daemon import Daemon # pylint: disable=wrong-import-position
 from harness.profile import Profile # pylint: disable=wrong-import-position
 
-SLOW = 60 # seconds that anything may take, times the patience of the harness
+SLOW = 60 # limit of a step in seconds, multiplied by the patience of the harness
 ONLINE = "/sys/devices/system/cpu/cpu1/online"
 
 
@@ -49,7 +49,7 @@ class Hotplug(unittest.TestCase):
                     time.sleep(1)
                     switch(online)
                     self.assertEqual(proc.read(ONLINE).strip(), str(int(online)))
-                time.sleep(4) # the processor that came back is to be seen again
+                time.sleep(4) # until flamed has seen the processor again
                 profile = capture.stop()
                 length = profile.end - profile.start
                 print(f"{event}: {length:.1f} s, {profile.quality} {profile.warnings}")
@@ -58,7 +58,7 @@ class Hotplug(unittest.TestCase):
                     self.assertAlmostEqual(sum(s.value for s in profile.of_thread(name)) / 1e9, length, delta=0.1 * length, msg=profile.describe())
                 for name in ("blocks-0", "blocks-1"):
                     self.assertAlmostEqual(sum(s.value for s in profile.of_thread(name)) / 1e9, length, delta=0.01 * length, msg=profile.describe())
-                for name in (f"naps-{i}" for i in range(2, 6)): # they run next to never
+                for name in (f"naps-{i}" for i in range(2, 6)): # they run hardly ever
                     off = sum(s.value for s in profile.of_thread(name) if s.state != "running") / 1e9
                     self.assertAlmostEqual(off, length, delta=0.3 * length, msg=profile.describe())
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""In the guest: on a kernel that cannot run the BPF programs flamed samples CPU time by perf events, and says what is less and why."""
+"""In the guest: on a kernel that cannot run the BPF programs, flamed samples CPU time by perf events, and reports the limits with their
+reason."""
 import os
 import platform
 import sys
@@ -11,7 +12,7 @@ from harness import jvm, paths, proc # pylint: disable=wrong-import-position
 from harness.daemon import Daemon # pylint: disable=wrong-import-position
 from harness.profile import Profile, count # pylint: disable=wrong-import-position
 
-SLOW = 30 # seconds, times the patience of the harness
+SLOW = 30 # limit in seconds, multiplied by the patience of the harness
 FLOOR = "5.15"
 LOCKDOWN = "/sys/kernel/security/lockdown"
 ENOUGH = 100 # samples
@@ -20,7 +21,7 @@ JAVA = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx64m"]
 
 
 class PerfHome(unittest.TestCase):
-    """By the Unix socket: without BPF flamed knows no client over TCP."""
+    """Uses the Unix socket: without BPF flamed knows no client over TCP."""
     @classmethod
     def setUpClass(cls):
         cls.spin = jvm.make_spin()
@@ -32,7 +33,7 @@ class PerfHome(unittest.TestCase):
         cls.addClassCleanup(cls.jvm.stop)
 
     def profile(self, **arguments) -> Profile | None:
-        """None where that was too slow."""
+        """Returns None if it was too slow."""
         answer = self.daemon.get("/profile", unix=True, pid=self.jvm.pid, format="json", lines=1, threads=1, timeout=SLOW, **arguments)
         if "did not finish in time" in answer.text:
             return None
@@ -40,7 +41,7 @@ class PerfHome(unittest.TestCase):
         return Profile(answer)
 
     def assert_told(self, text: str) -> None:
-        """The reason is this kernel, the remedy a newer one; nobody is sent to look for a capability."""
+        """The reason is this kernel, and the remedy a newer one. No sentence asks for a capability."""
         if os.path.exists(LOCKDOWN) and "[confidentiality]" in proc.read(LOCKDOWN):
             self.assertIn("kernel lockdown is 'confidentiality'", text)
         elif not os.environ.get("FLAMED_OLD_KERNEL"):
@@ -58,7 +59,7 @@ class PerfHome(unittest.TestCase):
         self.assert_told(self.daemon.log())
 
     def test_a_jvm(self):
-        """The first captures may be taken before the rules of native code are read."""
+        """The first captures may come before the rules of native code are read."""
         def whole() -> Profile | None:
             profile = self.profile(seconds=SECONDS, hz=199)
             if not profile:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""In the guest: ten starts in a row, each with nothing of flamed or of the kernel's tables in the page cache. Each is ready in the
-end, and none of its processes was started twice."""
+"""In the guest: ten starts in a row, each without pages of flamed or of the kernel's tables in the page cache. Each becomes ready, and none
+of its processes was started twice."""
 import os
 import sys
 import time
@@ -11,7 +11,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../
 from harness.daemon import Daemon # pylint: disable=wrong-import-position
 
 STARTS = 10
-SLOW = 30 # seconds, times the patience of the harness
+SLOW = 30 # limit in seconds, multiplied by the patience of the harness
 
 
 class Starts(unittest.TestCase):

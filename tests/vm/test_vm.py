@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""vm.py itself: the command's exit status and files come out, nothing else does, and nothing stays, however it ends."""
+"""vm.py itself: it returns the command's exit status and files, and nothing else. Nothing stays, however it ends."""
 import os
 import signal
 import subprocess

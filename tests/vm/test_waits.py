@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""In the guest: where threads of a JVM wait, by stacks that are taken as each wait begins (Early), or later, by task work (Late).
-Emulation is slow, so that nothing here asks how long something took."""
+"""In the guest: where threads of a JVM wait, with stacks taken as each wait begins (Early), or later by task work (Late). Emulation is
+slow, so there are no limits of time."""
 import faulthandler
 import os
 import subprocess
@@ -13,7 +13,7 @@ from harness import jvm, paths, proc # pylint: disable=wrong-import-position
 from harness.daemon import Daemon # pylint: disable=wrong-import-position
 from harness.profile import Profile # pylint: disable=wrong-import-position
 
-SLOW = 60 # seconds that anything may take, times the patience of the harness
+SLOW = 60 # limit of a step in seconds, multiplied by the patience of the harness
 JAVA = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx64m"]
 CALLS = {"sleeps": "Naps.sleeps", "parks": "Naps.parks", "blocks": "Naps.blocks"}
 
@@ -33,7 +33,7 @@ class Early(jvm.WithClasses):
         cls.daemon.wait_ready(SLOW)
 
     def capture(self, pid: int, event: str) -> Profile | None:
-        """None where that was too slow: programs, files or names were not read in time."""
+        """Returns None if it was too slow: programs, files or names were not read in time."""
         answer = self.daemon.get("/profile", pid=pid, seconds=4, event=event, threads=1, format="json", timeout=SLOW)
         if answer.status != 200:
             print(answer.status, answer.text[:200])
@@ -54,7 +54,7 @@ class Early(jvm.WithClasses):
             for event in ("offcpu", "wall"):
                 profile = proc.wait_until(lambda: self.capture(program.pid, event), SLOW, "whole stacks")
                 self.assertEqual(profile.quality["lost"], 0)
-                # By a program of the one kind, and not of the other.
+                # By a program of this kind, and not of the other.
                 self.assertEqual({"_off_switch_earl" in line for line in proc.read("/proc/kallsyms").splitlines() if "_off_switch" in line}, {self.early})
                 for kind, call in CALLS.items():
                     mine = [s for s in profile.stacks if s.thread.startswith(kind + "-") and s.state == "blocked" and not s.truncated]

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""In a guest that cannot load the kernel's module tcp_diag: over TCP, root and users are known by /proc/net/tcp. Emulation is slow, so
-that nothing here asks how long something took."""
+"""In a guest that cannot load the kernel's module tcp_diag: over TCP, root and users are identified by /proc/net/tcp. Emulation is slow, so
+there are no limits of time."""
 import os
 import sys
 import unittest
@@ -10,7 +10,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../
 from harness import caller, proc # pylint: disable=wrong-import-position
 from harness.daemon import Daemon # pylint: disable=wrong-import-position
 
-SLOW = 30 # seconds that anything may take, times the patience of the harness
+SLOW = 30 # limit in seconds, multiplied by the patience of the harness
 USER = 61001
 
 

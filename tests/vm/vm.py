@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs COMMAND as root in a virtual machine with a kernel of Debian's and the root file system of this machine. It ends with the
-command's exit status, or 77 if that cannot be done here.
+"""Runs COMMAND as root in a virtual machine with a kernel of Debian's and the root file system of this machine. Returns the command's exit
+status, or 77 if that is not possible here.
 
-The machine is QEMU without KVM. Its root is read-only, shared by virtiofs, below an overlay in the guest's memory: the guest may
-write anywhere, and nothing of that stays. What it is to leave behind goes to /out. Whatever way this program ends, kill -9
-included, QEMU and its helpers end too and no folder stays. They live in a pid and a mount namespace of their own, and their
-files in a file system that is mounted there alone."""
+The machine is QEMU without KVM. Its root is read-only, shared by virtiofs, below an overlay in the guest's memory: the guest may write
+anywhere, and nothing of that stays. Files to keep go to /out. In whatever way this program ends, kill -9 included, QEMU and its helpers end
+too and no folder stays. They live in a pid and a mount namespace of their own, and their files in a file system that is mounted
+only there."""
 import argparse
 import lzma
 import os
@@ -28,15 +28,15 @@ import kernel # pylint: disable=wrong-import-position
 HERE = os.path.dirname(os.path.abspath(__file__))
 WORK = os.path.join(paths.CACHE, "vm") # where the files of a running machine are mounted, for that machine alone
 BUSYBOX = "/bin/busybox"
-VIRTIOFSD = ["/usr/lib/qemu/virtiofsd", "/usr/libexec/virtiofsd"] # of the packages qemu-system-common, virtiofsd
-# The last: flamed asks the kernel whose a connection is, and no modprobe finds it in the guest.
+VIRTIOFSD = ["/usr/lib/qemu/virtiofsd", "/usr/libexec/virtiofsd"] # in the packages qemu-system-common and virtiofsd
+# The last: flamed asks the kernel for the owner of a connection, and no modprobe finds it in the guest.
 MODULES = ["virtio_pci", "virtiofs", "overlay", "tcp_diag"]
 GUEST = "/out/guest.sh"
-# Without cmpxchg16b, which QEMU 7.2 emulates so that newer kernels die of it at their start, now and then.
+# Without cmpxchg16b: QEMU 7.2 emulates it in a way that newer kernels sometimes crash at their start.
 PROCESSOR = "max,cx16=off"
-PATIENCE = 6 # of the harness in the guest: its waits may take so many times as long
+PATIENCE = 6 # for the harness in the guest: its waits are multiplied by this
 PRIVATE = ["setpriv", "--pdeathsig", "KILL", "unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]
-INSIDE = "FLAMED_VM_INSIDE" # in the environment of the process that is in those namespaces
+INSIDE = "FLAMED_VM_INSIDE" # set in the environment of the process inside those namespaces
 
 
 def virtiofsd() -> str:
@@ -47,7 +47,7 @@ def virtiofsd() -> str:
 
 
 def write_initramfs(path: str, modules: list[str]) -> None:
-    """An archive with busybox, the MODULES and initramfs.sh."""
+    """Writes an archive with busybox, the MODULES and initramfs.sh."""
     folder = WORK + "/initramfs"
     for part in ("bin", "modules"):
         os.makedirs(f"{folder}/{part}")
@@ -72,7 +72,7 @@ def bind(folder: str, where: str, *options: str) -> None:
 
 
 def share(tag: str, folder: str) -> list[str]:
-    """Starts a virtiofsd for FOLDER; QEMU's options for it."""
+    """Starts a virtiofsd for FOLDER. Returns QEMU's options for it."""
     path = f"{WORK}/{tag}.sock"
     with socket.socket(socket.AF_UNIX) as listening, open(f"{WORK}/{tag}.log", "wb") as log:
         listening.bind(path)
@@ -84,7 +84,7 @@ def share(tag: str, folder: str) -> list[str]:
 
 
 def share_tree(folder: str) -> None:
-    """Has the guest see this tree, where it is a file system of its own, and in FOLDER the classes that tests there use."""
+    """Shows the guest this tree, if it is a file system of its own, and in FOLDER the classes that tests there use."""
     if os.stat(paths.TREE).st_dev != os.stat("/").st_dev:
         bind(paths.TREE, WORK + "/root" + paths.TREE, "ro")
     shutil.rmtree(folder, ignore_errors=True)
@@ -98,7 +98,7 @@ def share_tree(folder: str) -> None:
 
 
 def boot(options: argparse.Namespace) -> int:
-    """In namespaces of our own."""
+    """Boots in its own namespaces."""
     linux = kernel.Kernel(options.kernel)
     subprocess.run(["mount", "-t", "tmpfs", "-o", "mode=755", "tmpfs", WORK], check=True)
     tempfile.tempdir = WORK
