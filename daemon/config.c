@@ -139,16 +139,21 @@ const struct option config_options[] = {
       "2G", "SIZE",
       .help = "Keep at most SIZE of that history. The oldest minutes are dropped first, then parts "
               "of 10 minutes, then hours." },
-    { "metrics_heaviest", OPTION_NUMBER, AT(metrics_heaviest), 0, SERVICE_COUNTERS_HEAVIEST, "10",
+    { "metrics_heaviest", OPTION_NUMBER, AT(metrics.heaviest), 0, SERVICE_COUNTERS_HEAVIEST, "10",
       "N",
       .help = "Count in /metrics the CPU time of each service's N heaviest functions, and the "
               "waits for locks of its N heaviest classes; 0: of none. All others are one series." },
-    { "metrics_functions", OPTION_LIST, AT(metrics_functions), 1, MATCH_PATTERN_BYTES_MAX, NULL,
+    { "metrics_functions", OPTION_LIST, AT(metrics.functions), 1, MATCH_PATTERN_BYTES_MAX, NULL,
       "PATTERN",
       .help = "Count the CPU time of each function that PATTERN matches, too: what it used itself, "
               "and with all that it called. PATTERN is a regular expression for names. May be "
               "given several times.",
       .pattern = true },
+    { "external_url", OPTION_TEXT, AT(metrics.external_url), 0, 100, "", "URL",
+      .help = "Say in /metrics that a browser reaches this flamed at URL (http:// or https://). "
+              "Then counters of functions and locks have exemplars, which link to the profile of a "
+              "minute there.",
+      .address = true },
     { "new_token", OPTION_TEXT, AT(new_token), 0, 63, "", "NAME",
       .help = "Print a new token and what to put into the file for it, and exit. The token is "
               "shown only this once.",

@@ -48,8 +48,11 @@ struct config {
     uint64_t recorder_hz, recorder_seconds, recorder_max_bytes;
     bool recorder_waits, recorder_requests;
     uint64_t history_max_bytes, history_max_age_s;
-    uint64_t metrics_heaviest;            /* names of a service in /metrics */
-    struct config_list metrics_functions; /* patterns of functions that are in it, too */
+    struct {
+        uint64_t heaviest;            /* names of a service in /metrics */
+        struct config_list functions; /* patterns of functions that are in it, too */
+        char *external_url;           /* where a browser reaches this flamed; "": not known */
+    } metrics;
     uint64_t idle_timeout_s;
     struct access_rules *access; /* rights of clients; owned; NULL: the file has none */
     struct tls_config *tls;      /* owned; NULL: the file has none */

@@ -35,6 +35,7 @@ struct option {
     size_t choice_count;
     bool flag_only; /* not allowed in the file */
     bool pattern;   /* its texts are regular expressions */
+    bool address;   /* its text is an address of HTTP, or empty */
 };
 
 /* A set of options is a uint64_t with a bit for each row. */

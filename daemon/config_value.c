@@ -4,6 +4,7 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "profile/match.h"
+#include "push/push_url.h"
 
 static bool parse_size(struct span text, uint64_t *ret)
 {
@@ -107,8 +108,10 @@ static const char *option_expects(const struct option *o, char *buf, size_t size
     case OPTION_LIST:
     case OPTION_ACTION:
         snprintf(buf, size, "%s of %llu to %llu bytes",
-                 o->pattern ? "a regular expression" : "a text", (unsigned long long)o->min,
-                 (unsigned long long)o->max);
+                 o->pattern   ? "a regular expression"
+                 : o->address ? "http:// or https:// with a host"
+                              : "a text",
+                 (unsigned long long)o->min, (unsigned long long)o->max);
         break;
     }
     return buf;
@@ -122,7 +125,8 @@ int option_set(const struct option *o, struct span text, struct config *c)
 
     switch (o->type) {
     case OPTION_TEXT:
-        if (text.n < o->min || text.n > o->max || !text_is_utf8(text))
+        if (text.n < o->min || text.n > o->max || !text_is_utf8(text) ||
+            (o->address && text.n && !push_url_is_address(&text)))
             return -EINVAL;
         copy = span_dup(text);
         if (!copy)

@@ -235,8 +235,8 @@ static void check_room(int store_fd, const char *path, const struct config *c)
 /* Begins to count by function, if that is wanted. 0 or -errno with s->err. */
 static int open_counters(struct serving *s)
 {
-    const struct config_list *patterns = &s->c->metrics_functions;
-    struct service_counters_opts o = { .heaviest = s->c->metrics_heaviest };
+    const struct config_list *patterns = &s->c->metrics.functions;
+    struct service_counters_opts o = { .heaviest = s->c->metrics.heaviest };
     int r = 0;
 
     if (patterns->count)
@@ -373,6 +373,7 @@ int serving_run(struct config *c, const struct serving_opts *w, struct error *er
         .recorder_requests = c->recorder_requests,
         .allow_injection = c->symbols != CONFIG_SYMBOLS_MEMORY,
         .allow_mounts = c->broker.attach_mount,
+        .external_url = c->metrics.external_url,
         .node = node,
         .quarantine = &quarantine,
         .look = stall_exit_look,

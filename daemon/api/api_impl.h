@@ -170,5 +170,6 @@ void history_metrics(struct api *api, struct buf *out);
 /* Appends histograms of the stops of the JVMs that @v sees. Thread: the engine's. */
 void moment_metrics(struct api *api, const struct viewer *v, struct buf *out);
 /* Appends the time of functions and locks of the services that @v sees. Thread: any. */
-void service_metrics(struct api *api, const struct viewer *v, struct buf *out);
-int backend_metrics(void *ctx, const struct viewer *v, struct buf *out, struct error *err);
+void service_metrics(struct api *api, const struct viewer *v, bool exemplars, struct buf *out);
+int backend_metrics(void *ctx, const struct viewer *v, bool exemplars, struct buf *out,
+                    struct error *err);

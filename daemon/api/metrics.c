@@ -405,7 +405,8 @@ static int call_metrics(struct api *api, void *arg)
     return 0;
 }
 
-int backend_metrics(void *ctx, const struct viewer *v, struct buf *out, struct error *err)
+int backend_metrics(void *ctx, const struct viewer *v, bool exemplars, struct buf *out,
+                    struct error *err)
 {
     struct api *api = ctx;
     struct metrics m = { .viewer = v, .out = out };
@@ -419,7 +420,7 @@ int backend_metrics(void *ctx, const struct viewer *v, struct buf *out, struct e
     if (r == BACKEND_UNAVAILABLE && stands_s) /* stalled: write the other metrics */
         r = 0;
     lookout_metrics(api->lookout, v, out);
-    service_metrics(api, v, out);
+    service_metrics(api, v, exemplars, out);
     if (!v->whole)
         return r == 0 ? out->error : r;
     if (r == 0) {

@@ -42,7 +42,8 @@ struct engine_opts {
      * it is not). Borrowed; NULL: not called. */
     void (*look)(void *cookie, unsigned stands_s);
     void *look_cookie;
-    struct lent *thread; /* runs the engine; borrowed; NULL: the engine creates a thread */
+    struct lent *thread;      /* runs the engine; borrowed; NULL: the engine creates a thread */
+    const char *external_url; /* where a browser reaches this flamed; borrowed; NULL: not known */
     const char *node; /* identifies this node in the phase of schedules; borrowed; NULL: nothing */
 };
 

@@ -280,7 +280,8 @@ static void *spill_main(void *arg)
         } else {
             failed = false;
             if (s->o.counters)
-                service_counters_add(s->o.counters, m->m.slices, m->m.slice_count);
+                service_counters_add(s->o.counters, history_minute_of(m->m.start_ns, m->m.end_ns),
+                                     m->m.slices, m->m.slice_count);
             history_roll(s->o.history,
                          steady_now(&clock, clock_monotonic_ns(), clock_realtime_ns()), NULL);
         }

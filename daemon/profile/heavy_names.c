@@ -43,7 +43,8 @@ static void name_free(const struct heavy_name *n, const struct heavy_limits *l)
 }
 
 static void count_known(struct heavy_names *h, const struct intern *strings,
-                        struct heavy_weight *weights, size_t count, const struct heavy_limits *l)
+                        struct heavy_weight *weights, size_t count, uint64_t start_ns,
+                        const struct heavy_limits *l)
 {
     size_t kept = 0;
 
@@ -55,6 +56,8 @@ static void count_known(struct heavy_names *h, const struct intern *strings,
         n->ns += ns;
         n->recent_ns = heavy_recent(n->recent_ns, ns);
         n->idle = ns ? 0 : n->idle + 1;
+        if (ns)
+            n->newest = (struct heavy_minute){ start_ns, ns };
         if (n->idle > HEAVY_IDLE_MINUTES)
             name_free(n, l);
         else
@@ -100,7 +103,7 @@ static struct heavy_name *place_of(struct heavy_names *h, const struct heavy_wei
 
 /* Adds @w as a name. Returns false without room for it. */
 static bool admit(struct heavy_names *h, const struct intern *strings, const struct heavy_weight *w,
-                  const struct heavy_limits *l, bool *replaces)
+                  uint64_t start_ns, const struct heavy_limits *l, bool *replaces)
 {
     struct span name = intern_get(strings, w->name);
     char *copy = span_eq_str(name, HEAVY_OTHER) ? NULL : span_dup(name);
@@ -113,20 +116,23 @@ static bool admit(struct heavy_names *h, const struct intern *strings, const str
     *n = (struct heavy_name){
         .name = copy, .ns = h->begun ? 0 : w->ns, .recent_ns = w->ns, .chosen = w->chosen
     };
+    if (!h->begun)
+        n->newest = (struct heavy_minute){ start_ns, w->ns };
     h->other_ns += h->begun ? w->ns : 0;
     return true;
 }
 
 size_t heavy_names_add(struct heavy_names *h, const struct intern *strings,
-                       struct heavy_weight *weights, size_t count, const struct heavy_limits *l)
+                       struct heavy_weight *weights, size_t count, uint64_t start_ns,
+                       const struct heavy_limits *l)
 {
     size_t left_out = 0;
     bool replaces = true;
 
-    count_known(h, strings, weights, count, l);
+    count_known(h, strings, weights, count, start_ns, l);
     qsort(weights, count, sizeof(*weights), heavier_first);
     for (size_t i = 0; i < count && weights[i].ns; i++) {
-        if (admit(h, strings, &weights[i], l, &replaces))
+        if (admit(h, strings, &weights[i], start_ns, l, &replaces))
             continue;
         h->other_ns += weights[i].ns;
         left_out += weights[i].chosen;

@@ -14,12 +14,19 @@
 #define HEAVY_IDLE_MINUTES 60 /* a name without time for longer is removed */
 #define HEAVY_FACTOR 2        /* times the lightest name: a new name that weighs more replaces it */
 
+/* The newest minute in which a counter grew. */
+struct heavy_minute {
+    uint64_t start_ns; /* CLOCK_REALTIME; 0: it has not grown */
+    uint64_t ns;       /* what the counter grew by */
+};
+
 struct heavy_name {
     char *name; /* owned */
     uint64_t ns;
     uint64_t inherited_ns; /* set by the caller: time of removed names of others */
     uint64_t recent_ns;    /* mean of a minute, in which new minutes weigh more */
-    unsigned idle;         /* minutes */
+    struct heavy_minute newest;
+    unsigned idle; /* minutes */
     bool chosen;
 };
 
@@ -27,7 +34,8 @@ struct heavy_names {
     struct heavy_name *names; /* owned */
     size_t count, cap;
     uint64_t other_ns, inherited_other_ns;
-    bool begun; /* a minute was added */
+    struct heavy_minute newest_other; /* set by the caller */
+    bool begun;                       /* a minute was added */
 };
 
 /* The time of one name in a minute. */
@@ -44,10 +52,11 @@ struct heavy_limits {
     void *cookie;
 };
 
-/* Adds the minute of @weights, in which each name is once, and sorts them. Returns the number of
- * chosen names without room. */
+/* Adds the weights of the minute at @start_ns, in which each name is once, and sorts them. Returns
+ * the number of chosen names without room. */
 size_t heavy_names_add(struct heavy_names *h, const struct intern *strings,
-                       struct heavy_weight *weights, size_t count, const struct heavy_limits *l);
+                       struct heavy_weight *weights, size_t count, uint64_t start_ns,
+                       const struct heavy_limits *l);
 void heavy_names_deinit(struct heavy_names *h);
 /* Returns the next mean of a minute, after a minute of @ns. */
 uint64_t heavy_recent(uint64_t recent_ns, uint64_t ns);

@@ -220,9 +220,9 @@ static void admit_services(struct service_counters *c, const struct minute *m)
 
 /* ---- a minute ---- */
 
-/* Adds the minute's weights of @s, which has number @number in @m. */
+/* Adds the weights of the minute at @start_ns of @s, which has number @number in @m. */
 static void add_names(struct service_counters *c, struct service *s, struct minute *m,
-                      uint32_t number)
+                      uint32_t number, uint64_t start_ns)
 {
     for (uint32_t kind = 0; kind < SERVICE_COUNTER_KINDS; kind++) {
         struct heir heir = { c, s, kind };
@@ -231,11 +231,15 @@ static void add_names(struct service_counters *c, struct service *s, struct minu
                                        .chosen = SERVICE_COUNTERS_CHOSEN,
                                        .gone = bequeath_name,
                                        .cookie = &heir };
+        struct heavy_names *h = &s->kinds[kind];
+        uint64_t other_ns = h->other_ns;
         struct heavy_weight *weights;
         size_t count = minute_weights(m, number, kind, &weights);
 
-        c->left_out += heavy_names_add(&s->kinds[kind], m->strings, weights, count, &limits);
-        s->kinds[kind].other_ns += minute_other(m, number, kind);
+        c->left_out += heavy_names_add(h, m->strings, weights, count, start_ns, &limits);
+        h->other_ns += minute_other(m, number, kind);
+        if (h->other_ns > other_ns)
+            h->newest_other = (struct heavy_minute){ start_ns, h->other_ns - other_ns };
     }
 }
 
@@ -250,7 +254,8 @@ static void number_services(const struct service_counters *c, struct minute *m)
     }
 }
 
-void service_counters_add(struct service_counters *c, struct profile *const *slices, size_t count)
+void service_counters_add(struct service_counters *c, uint64_t start_ns,
+                          struct profile *const *slices, size_t count)
 {
     _cleanup_(minute_deinit) struct minute m = { 0 };
     int r = minute_init(&m, c->o.chosen);
@@ -274,9 +279,9 @@ void service_counters_add(struct service_counters *c, struct profile *const *sli
         r = minute_group(&m);
     pthread_mutex_lock(&c->lock);
     if (r == 0) {
-        add_names(c, c->others, &m, 0);
+        add_names(c, c->others, &m, 0, start_ns);
         for (size_t i = 0; i < c->count; i++)
-            add_names(c, c->services[i], &m, (uint32_t)i + 1);
+            add_names(c, c->services[i], &m, (uint32_t)i + 1, start_ns);
     }
     c->left_out += m.left_out + (r < 0);
     pthread_mutex_unlock(&c->lock);
@@ -295,12 +300,32 @@ struct run {
 
 ORDER_FUNCTION(by_name, struct heavy_name *const, strcmp((*x)->name, (*y)->name))
 
-static void report_other(const struct service_counters_query *q, const struct run *run,
-                         uint64_t other_ns)
+static struct service_counter_line line_of(const struct run *run, const char *name)
 {
-    const struct service_counter_line line = { run->services[0]->name,
-                                               run->services[0]->pod_namespace, HEAVY_OTHER,
-                                               other_ns };
+    return (struct service_counter_line){ .service = run->services[0]->name,
+                                          .pod_namespace = run->services[0]->pod_namespace,
+                                          .name = name };
+}
+
+/* Adds @m to @sum, which is of one minute: the newer of both. */
+static void add_newest(struct heavy_minute *sum, const struct heavy_minute *m)
+{
+    if (m->start_ns > sum->start_ns)
+        *sum = *m;
+    else if (m->start_ns == sum->start_ns)
+        sum->ns += m->ns;
+}
+
+static void report_other(const struct service_counters_query *q, const struct run *run)
+{
+    struct service_counter_line line = line_of(run, HEAVY_OTHER);
+
+    for (size_t i = 0; i < run->count; i++) {
+        const struct heavy_names *h = &run->services[i]->kinds[q->kind];
+
+        line.ns += h->other_ns + (run->whole ? h->inherited_other_ns : 0);
+        add_newest(&line.newest, &h->newest_other);
+    }
 
     if (q->kind != SERVICE_COUNTER_CALLS)
         q->line(q->cookie, &line);
@@ -310,11 +335,12 @@ static void report_names(const struct service_counters_query *q, const struct ru
                          const struct heavy_name **names, size_t count)
 {
     for (size_t i = 0; i < count;) {
-        struct service_counter_line line = { run->services[0]->name,
-                                             run->services[0]->pod_namespace, names[i]->name, 0 };
+        struct service_counter_line line = line_of(run, names[i]->name);
 
-        for (; i < count && strcmp(names[i]->name, line.name) == 0; i++)
+        for (; i < count && strcmp(names[i]->name, line.name) == 0; i++) {
             line.ns += names[i]->ns + (run->whole ? names[i]->inherited_ns : 0);
+            add_newest(&line.newest, &names[i]->newest);
+        }
         q->line(q->cookie, &line);
     }
 }
@@ -323,13 +349,11 @@ static void report_names(const struct service_counters_query *q, const struct ru
 static void report_run(const struct service_counters_query *q, const struct run *run)
 {
     _cleanup_free_ const struct heavy_name **names = calloc(run->count * LINES_MAX, sizeof(*names));
-    uint64_t other_ns = 0;
     size_t n = 0;
 
     for (size_t i = 0; names && i < run->count; i++) {
         const struct heavy_names *h = &run->services[i]->kinds[q->kind];
 
-        other_ns += h->other_ns + (run->whole ? h->inherited_other_ns : 0);
         for (size_t k = 0; k < h->count; k++)
             names[n++] = &h->names[k];
     }
@@ -338,7 +362,7 @@ static void report_run(const struct service_counters_query *q, const struct run 
     if (run->count > 1)
         qsort(names, n, sizeof(*names), by_name);
     report_names(q, run, names, n);
-    report_other(q, run, other_ns);
+    report_other(q, run);
 }
 
 void service_counters_each(struct service_counters *c, const struct service_counters_query *q)

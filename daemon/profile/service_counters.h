@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include "profile/heavy_names.h"
 #include "profile/match.h"
 #include "profile/profile.h"
 
@@ -34,14 +35,16 @@ struct service_counters;
 int service_counters_new(const struct service_counters_opts *o, struct service_counters **ret);
 /* NULL is fine. Returns NULL. */
 struct service_counters *service_counters_free(struct service_counters *c);
-/* Adds the samples of JVMs in the @count profiles of a minute. Samples without memory are left out
- * and counted. */
-void service_counters_add(struct service_counters *c, struct profile *const *slices, size_t count);
+/* Adds the samples of JVMs in the @count profiles of the minute that begins at @start_ns of
+ * CLOCK_REALTIME. Samples without memory are left out and counted. */
+void service_counters_add(struct service_counters *c, uint64_t start_ns,
+                          struct profile *const *slices, size_t count);
 
 struct service_counter_line {
     const char *service, *pod_namespace; /* "": no namespace */
     const char *name;                    /* HEAVY_OTHER: all others */
     uint64_t ns;
+    struct heavy_minute newest;
 };
 /* Filter of services: the JVMs of one service have the same name, namespace and owner. */
 struct service_counters_query {

@@ -79,17 +79,13 @@ static int take_line(const struct push_reading *r, const yaml_node_t *n, const c
 static int take_url(const struct push_reading *r, const yaml_node_t *n, const char *key,
                     bool as_written, char to[PUSH_URL_MAX + 1])
 {
-    struct span s = yaml_part_text(n);
-    struct push_url url;
+    struct span s = yaml_part_text(n), address = s;
 
-    while (!as_written && s.n && s.p[s.n - 1] == '/')
-        s.n--;
-    if (!is_line(s, PUSH_URL_MAX) || memchr(s.p, ' ', s.n) || memchr(s.p, '@', s.n) ||
-        memchr(s.p, '?', s.n) || memchr(s.p, '#', s.n) || !push_url_parse(s, &url))
+    if (!push_url_is_address(&address) || s.n > PUSH_URL_MAX)
         return push_refuse_secret(r, n, key,
                                   "http:// or https:// with a host and a port, and no user or "
                                   "password, and without '?' and '#'");
-    span_copy(s, to, PUSH_URL_MAX + 1);
+    span_copy(as_written ? s : address, to, PUSH_URL_MAX + 1);
     return 0;
 }
 

@@ -37,6 +37,19 @@ bool push_url_parse(struct span url, struct push_url *ret)
     return true;
 }
 
+bool push_url_is_address(struct span *url)
+{
+    struct push_url parts;
+
+    while (url->n && url->p[url->n - 1] == '/')
+        url->n--;
+    for (size_t i = 0; i < url->n; i++) {
+        if ((unsigned char)url->p[i] <= ' ' || url->p[i] == 0x7f || strchr("@?#", url->p[i]))
+            return false;
+    }
+    return push_url_parse(*url, &parts);
+}
+
 void push_url_shown(const struct push_target *t, char ret[PUSH_URL_MAX + 1])
 {
     struct span url = span_of(t->url), rest = url;

@@ -13,6 +13,9 @@ struct push_url {
 
 /* Parses @url, which is http:// or https:// with a host. Returns false if its port is not valid. */
 bool push_url_parse(struct span url, struct push_url *ret);
+/* Returns whether @url is an address with a host, without a user, '?' and '#', and drops the '/' at
+ * its end. */
+bool push_url_is_address(struct span *url);
 /* Writes the url of @t for its status. A webhook's has only scheme, host and port, since its path
  * is often a secret. */
 void push_url_shown(const struct push_target *t, char ret[PUSH_URL_MAX + 1]);

@@ -281,8 +281,9 @@ struct api_backend {
      * name, or if no process matches; BACKEND_TOO_MANY during its cooldown, with err->retry_s. */
     int (*trigger)(void *ctx, const char *name, char ret_id[CAPTURE_ID_BYTES], struct error *err);
     /* Appends Prometheus text, without serve's own counters. A viewer of a part gets its JVMs only.
-     */
-    int (*metrics)(void *ctx, const struct viewer *v, struct buf *out, struct error *err);
+     * @exemplars: lines end with exemplars of OpenMetrics where there are some. */
+    int (*metrics)(void *ctx, const struct viewer *v, bool exemplars, struct buf *out,
+                   struct error *err);
     /* Gets the present state of all Java threads, platform and virtual (profile/thread_dump.h). The
      * caller owns *ret. May take seconds. BACKEND_CONFLICT: the JVM's memory is unreadable. */
     int (*threads)(void *ctx, const struct viewer *v, int32_t host_pid, struct thread_dump **ret,

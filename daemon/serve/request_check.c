@@ -244,6 +244,7 @@ bool request_check(struct request *req, const char *method)
     h.access.allowed = req->serve->opts.allowed_hosts;
     h.access.allowed_count = req->serve->opts.allowed_host_count;
     req->wants.html = negotiate_html(h.accept);
+    req->wants.openmetrics = negotiate_openmetrics(h.accept);
     if (h.access.host.p != req->received.host)
         span_copy(h.access.host, req->received.host, sizeof(req->received.host));
     h.access.probes_health = req->received.http_1_0 && strcmp(req->received.uri, "/healthz") == 0;

@@ -41,7 +41,8 @@ static void serve_free(struct serve *s)
     sessions_free(s->sessions);
     tls_unref(s->listen.tls);
     passwords_free(s->passwords);
-    buf_deinit(&s->metrics.text);
+    for (size_t i = 0; i < ARRAY_SIZE(s->metrics); i++)
+        buf_deinit(&s->metrics[i].text);
     for (struct access_rules *r = s->access, *next; r; r = next) {
         next = r->next;
         access_rules_free(r);
@@ -83,7 +84,8 @@ int serve_start(const struct serve_opts *o, const struct api_backend *be, struct
     }
     s->be = *be;
     s->opts = *o;
-    buf_init(&s->metrics.text, o->answer_max_bytes);
+    for (size_t i = 0; i < ARRAY_SIZE(s->metrics); i++)
+        buf_init(&s->metrics[i].text, o->answer_max_bytes);
     if (o->peers)
         peers_ask_holders(o->peers, be->socket_holders, be->ctx);
     s->opts.idle_timeout_s = MAX(o->idle_timeout_s, 1u);

@@ -150,10 +150,10 @@ struct received {
 
 /* The form of answer that the client wants. */
 struct wanted_form {
-    bool head; /* of the answer, without its body */
-    bool events;
-    bool html; /* Accept names text/html, as browsers do */
-    bool text; /* Accept or the parameter asks for text: lists as tables */
+    bool head;                /* of the answer, without its body */
+    bool events, openmetrics; /* Accept names the type */
+    bool html;                /* Accept names text/html, as browsers do */
+    bool text;                /* Accept or the parameter asks for text: lists as tables */
     enum content_coding coding;
     const struct render_value *values; /* as in struct render_opts; static */
 };
@@ -304,7 +304,7 @@ struct serve {
         struct buf text;            /* owned: the backend's text, for callers that see the whole
                                      * node */
         uint64_t asked_ns, changes; /* time of that text, and value of `changes` then */
-    } metrics;
+    } metrics[2];                   /* Prometheus text, and OpenMetrics */
     struct quota_budgets {
         bool used;
         struct caller caller;

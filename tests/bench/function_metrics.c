@@ -83,7 +83,7 @@ static struct profile *minute_of(struct frame_table *t, struct record *r)
 int main(int argc, char **argv)
 {
     const struct service_counters_opts o = { .heaviest = SERVICE_COUNTERS_HEAVIEST };
-    struct engine_opts engine = { 0 };
+    struct engine_opts engine = { .external_url = "https://node-7.example:7979" };
     struct api *api = calloc(1, sizeof(*api));
     struct frame_table *t = NULL;
     struct record *r = NULL;
@@ -97,14 +97,14 @@ int main(int argc, char **argv)
     must(record_new(t, SERVICES * FUNCTIONS, &r));
     p = minute_of(t, r);
     begin_ns = cpu_ns();
-    service_counters_add(engine.counters, &p, 1);
+    service_counters_add(engine.counters, UINT64_C(1790000040) * NSEC_PER_SEC, &p, 1);
     minute_ns = cpu_ns() - begin_ns;
     api->engine.opts = &engine;
     buf_init(&out, (size_t)64 << 20);
     begin_ns = cpu_ns();
     for (unsigned i = 0; i < ROUNDS; i++) {
         buf_clear(&out);
-        service_metrics(api, &VIEWER_WHOLE, &out);
+        service_metrics(api, &VIEWER_WHOLE, /* exemplars= */ true, &out);
     }
     scrape_ns = (cpu_ns() - begin_ns) / ROUNDS;
     for (size_t i = 0; i < out.n; i++)

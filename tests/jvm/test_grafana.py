@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The dashboards and alert rules of docs/grafana: a real Prometheus that scrapes flamed answers each query, with data."""
+"""The dashboards and alert rules of docs/grafana: a real Prometheus that scrapes flamed answers each query, with data.
+Its exemplars lead to the profile of their minute."""
+import glob
 import json
 import os
 import re
 import subprocess
+import sys
 import tempfile
 import time
 import unittest
@@ -15,6 +18,8 @@ from test_scraping import Prometheus
 FOLDER = os.path.join(paths.TREE, "docs/grafana")
 DASHBOARDS = ("fleet.json", "service.json")
 SERVICE = "grafana-shop"
+ADDRESS = "https://node.example:7979"
+OPENMETRICS = "application/openmetrics-text; version=1.0.0"
 # A quiet JVM may lack these for a while, and histograms are empty at first.
 MAY_BE_EMPTY = ("histogram_quantile", "/ count by", "(flamed_signal)", "(flamed_regression)", "throttled")
 
@@ -48,6 +53,20 @@ tests:
 """
 
 
+def parsers():
+    """Prometheus' own readers in Python, of OpenMetrics and of text 0.0.4."""
+    folder = os.path.join(paths.CACHE, "prometheus_client-0.26.0")
+    if not glob.glob(folder + "/*.whl"):
+        got = subprocess.run([sys.executable, "-m", "pip", "download", "-q", "--no-deps", "-d", folder, "prometheus_client==0.26.0"],
+                             capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=300, check=False)
+        if got.returncode != 0:
+            raise unittest.SkipTest(f"prometheus_client cannot be had: {got.stderr[-300:]}")
+    sys.path.append(glob.glob(folder + "/*.whl")[0])
+    from prometheus_client.openmetrics.parser import text_string_to_metric_families as openmetrics # pylint: disable=all
+    from prometheus_client.parser import text_string_to_metric_families as text # pylint: disable=all
+    return openmetrics, text
+
+
 class Rules(unittest.TestCase):
     def test_a_function_that_was_not_listed_a_day_ago_is_heavier(self):
         with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
@@ -71,7 +90,7 @@ class Grafana(unittest.TestCase):
         os.chmod(folder.name, 0o755)
         config = os.path.join(folder.name, "flamed.yaml")
         with open(config, "w", encoding="utf-8") as file:
-            file.write(f"metrics_functions: ['^{cls.spin.main}']\npush:\n  - name: engine\n    url: {engine.url}\n")
+            file.write(f"external_url: {ADDRESS}\nmetrics_functions: ['^{cls.spin.main}']\npush:\n  - name: engine\n    url: {engine.url}\n")
         cls.daemon = Daemon("--recorder-hz=99", "--config", config)
         cls.addClassCleanup(cls.daemon.stop)
         cls.server = Prometheus(f"""global: {{scrape_interval: 1s, scrape_timeout: 1s, evaluation_interval: 1s}}
@@ -80,7 +99,7 @@ scrape_configs:
   - job_name: flamed
     static_configs:
       - targets: ["127.0.0.1:{cls.daemon.port}"]
-""")
+""", "--enable-feature=exemplar-storage")
         cls.addClassCleanup(cls.server.stop)
         proc.wait_until(lambda: cls.server.values(f'count_over_time(flamed_jvm_cpu_seconds_total{{service="{SERVICE}",category="java"}}[1m]) > 3'),
                         90, "it has scraped the service several times", 0.5)
@@ -121,3 +140,38 @@ scrape_configs:
         for rule in rules:
             self.assertEqual(rule["health"], "ok", rule)
             self.check_names(rule["query"], known)
+
+    def test_exemplars_lead_to_their_minute(self):
+        """The counters of a minute are what the profile has to which their exemplars lead."""
+        def exemplars() -> dict[float, dict[str, tuple[float, str]]]:
+            """Time -> function -> value and address."""
+            now, found = time.time(), {}
+            for row in self.server.api("query_exemplars", query=f'flamed_function_cpu_seconds_total{{service="{SERVICE}"}}', start=now - 900, end=now + 90) or []:
+                for one in row["exemplars"]:
+                    found.setdefault(float(one["timestamp"]), {})[row["seriesLabels"]["function"]] = (float(one["value"]), one["labels"]["flamed_url"])
+            return found
+
+        proc.wait_until(lambda: len(exemplars()) >= 2, 200, "there are exemplars of two minutes", 1)
+        at, functions = sorted(exemplars().items())[1] # the first minute may have begun before flamed, or the JVM
+        links = {link for _, link in functions.values()}
+        self.assertEqual(len(links), 1)
+        link = links.pop()
+        self.assertTrue(link.startswith(f"{ADDRESS}/profile?service={SERVICE}&from="), link)
+        self.assertLessEqual(len("flamed_url" + link), 128)
+        text = self.daemon.get(link.removeprefix(ADDRESS) + "&format=collapsed").text
+        profile = sum(int(line.rpartition(" ")[2]) for line in text.splitlines()) / 99
+        counted = sum(value for value, _ in functions.values()) # a minute of the history ends within a second of the clock's
+        self.assertAlmostEqual(counted, profile, delta=0.05 * profile, msg=f"{at} {functions} {text}")
+
+    def test_openmetrics_has_the_same_series(self):
+        openmetrics, text = parsers()
+
+        def series(parse, body: str) -> set[tuple]:
+            return {(sample.name, *sorted(sample.labels.items())) for family in parse(body) for sample in family.samples}
+
+        def same() -> bool:
+            answer = self.daemon.get("/metrics", headers={"Accept": OPENMETRICS})
+            self.assertEqual(answer.headers["Content-Type"], OPENMETRICS + "; charset=utf-8")
+            return series(openmetrics, answer.text) == series(text, self.daemon.get("/metrics").text)
+
+        proc.wait_until(same, 30, "both forms have the same series, as processes come and go")

@@ -27,7 +27,7 @@ def examples() -> dict[str, str]:
 class Prometheus:
     """A Prometheus on loopback, in its own folder, with the given configuration."""
 
-    def __init__(self, config: str):
+    def __init__(self, config: str, *options: str):
         self.folder = tempfile.TemporaryDirectory(prefix="flamed-prometheus.")
         path = os.path.join(self.folder.name, "prometheus.yml")
         with open(path, "w", encoding="utf-8") as f:
@@ -37,7 +37,7 @@ class Prometheus:
         self.process = subprocess.Popen(
             [*proc.ENDS_WITH_US, debian.program("prometheus", "prometheus"), "--config.file=" + path,
              "--storage.tsdb.path=" + self.folder.name + "/data", f"--web.listen-address=127.0.0.1:{self.port}",
-             "--web.console.templates=" + self.folder.name, "--web.console.libraries=" + self.folder.name],
+             "--web.console.templates=" + self.folder.name, "--web.console.libraries=" + self.folder.name, *options],
             stdin=subprocess.DEVNULL, stdout=self.log, stderr=subprocess.STDOUT)
 
     def api(self, path: str, **parameters):

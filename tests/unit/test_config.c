@@ -106,6 +106,8 @@ static const struct {
     { "--show-arguments=maybe", "yes or no" },
     { "--store=", "a text" },
     { "--metrics-functions=(", "a regular expression" },
+    { "--external-url=node-7:7979", "http:// or https:// with a host" },
+    { "--external-url=https://node/?a=b", "http:// or https:// with a host" },
     { "--metrics-heaviest=51", "from 0 to 50" },
     { "--store=/a|--store=/b", "twice" },
     { "--help=1", "no value" },
@@ -131,7 +133,8 @@ START_TEST(reads_the_file)
         "listen:\n  - 127.0.0.1:8000\n  - 'unix:/run/x.sock'\n"
         "log_level: warning\nstore: \"/data\"\ncaptures_max: 7\n"
         "answer_max_bytes: 128MiB\nshow_arguments: true\nsymbols: memory\n"
-        "attach_mount: yes\nbpf_only: yes\nmetrics_functions: ['^shop\\.', 'Cart']\n";
+        "attach_mount: yes\nbpf_only: yes\nmetrics_functions: ['^shop\\.', 'Cart']\n"
+        "external_url: https://node-7.example:7979/\n";
     struct error err = ERROR_NULL;
     struct config c;
 
@@ -146,8 +149,9 @@ START_TEST(reads_the_file)
     ck_assert_uint_eq(c.answer_max_bytes, (uint64_t)128 << 20);
     ck_assert_uint_eq(c.symbols, CONFIG_SYMBOLS_MEMORY);
     ck_assert(c.show_arguments && c.broker.attach_mount && c.broker.bpf_only);
-    ck_assert_uint_eq(c.metrics_functions.count, 2);
-    ck_assert_str_eq(c.metrics_functions.items[0], "^shop\\.");
+    ck_assert_uint_eq(c.metrics.functions.count, 2);
+    ck_assert_str_eq(c.metrics.functions.items[0], "^shop\\.");
+    ck_assert_str_eq(c.metrics.external_url, "https://node-7.example:7979");
     ck_assert_uint_eq(c.connections_max, 128); /* the file does not set it */
     config_deinit(&c);
 }

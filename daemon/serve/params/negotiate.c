@@ -5,7 +5,7 @@
 
 /* One element of an Accept-like header: its value and its q in thousandths. */
 struct wish {
-    struct span value;
+    struct span value, version;
     unsigned q;
 };
 
@@ -34,7 +34,7 @@ static bool take_q(struct span text, unsigned *ret)
     return true;
 }
 
-/* Takes the next element of @header; parameters other than q are ignored. */
+/* Takes the next element of @header; parameters other than q and version are ignored. */
 static bool take_wish(struct span *header, struct wish *ret)
 {
     struct span element, part;
@@ -50,6 +50,8 @@ static bool take_wish(struct span *header, struct wish *ret)
         if (part.n > 2 && (part.p[0] == 'q' || part.p[0] == 'Q') && part.p[1] == '=' &&
             !take_q(span_from(part, 2), &ret->q))
             ret->q = 0;
+        if (part.n > 8 && strncasecmp(part.p, "version=", 8) == 0)
+            ret->version = span_from(part, 8);
     }
     return true;
 }
@@ -134,6 +136,21 @@ bool negotiate_html(struct span accept)
     unsigned html = format_score(accept, SPAN("text/html"));
 
     return (html >> 8 & 3) == 3 && html > format_score(accept, SPAN("text/plain"));
+}
+
+bool negotiate_openmetrics(struct span accept)
+{
+    unsigned openmetrics = 0, text = 0;
+    struct wish w;
+
+    while (take_wish(&accept, &w)) {
+        if (equal_nocase(w.value, SPAN("application/openmetrics-text")) &&
+            span_eq_str(w.version, "1.0.0"))
+            openmetrics = MAX(openmetrics, w.q);
+        else if (equal_nocase(w.value, SPAN("text/plain")))
+            text = MAX(text, w.q);
+    }
+    return openmetrics && openmetrics >= text;
 }
 
 enum content_coding negotiate_coding(struct span accept_encoding)

@@ -20,4 +20,6 @@ bool negotiate_events(struct span accept);
 bool negotiate_html(struct span accept);
 /* Returns whether @accept names text/plain and prefers it to JSON. */
 bool negotiate_text(struct span accept);
+/* Returns whether @accept names OpenMetrics 1.0.0 and prefers it to plain text. */
+bool negotiate_openmetrics(struct span accept);
 enum content_coding negotiate_coding(struct span accept_encoding);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Metrics of flamed and the JVMs, for Prometheus. The backend's part costs some 400 us, so scrapes
- * in quick succession share it. Only clients that see the whole node share it, and only until
- * another request comes: the next scrape then includes that request. The counters of serve/ are
- * never shared.
+ * Metrics of flamed and the JVMs, for Prometheus, as text 0.0.4 or OpenMetrics. The backend's part
+ * costs some 400 us, so scrapes in quick succession share it. Only clients that see the whole node
+ * share it, and only until another request comes: the next scrape then includes that request. The
+ * counters of serve/ are never shared.
  */
 #include "base/clock.h"
 #include "base/lock.h"
+#include "serve/openmetrics.h"
 #include "serve/routes/handlers.h"
 
 #define METRICS_TYPE "text/plain; version=0.0.4; charset=utf-8"
@@ -16,7 +17,7 @@
 static bool take_shared(struct request *req, struct buf *out)
 {
     struct serve *s = req->serve;
-    const struct shared_metrics *m = &s->metrics;
+    const struct shared_metrics *m = &s->metrics[req->wants.openmetrics];
     bool fresh;
 
     if (!req->who.subject.viewer.whole)
@@ -29,28 +30,44 @@ static bool take_shared(struct request *req, struct buf *out)
     return fresh;
 }
 
+/* Appends the backend's metrics in the form that the client wants. */
+static int get_metrics(struct request *req, struct buf *out, struct error *err)
+{
+    const struct serve *s = req->serve;
+    const struct viewer *v = &req->who.subject.viewer;
+    _cleanup_buf_ struct buf text = BUF_UPTO(s->opts.answer_max_bytes);
+    int r;
+
+    if (!req->wants.openmetrics)
+        return s->be.metrics(s->be.ctx, v, /* exemplars= */ false, out, err);
+    r = s->be.metrics(s->be.ctx, v, /* exemplars= */ true, &text, err);
+    if (r == 0)
+        openmetrics_add(out, buf_span(&text));
+    return r ? r : text.error;
+}
+
 /* Gets the metrics of the backend, and stores them for sharing if the client sees the whole
  * node. */
 static int ask_backend(struct request *req, struct buf *out, struct error *err)
 {
     struct serve *s = req->serve;
-    const struct viewer *v = &req->who.subject.viewer;
+    struct shared_metrics *m = &s->metrics[req->wants.openmetrics];
     uint64_t asked_ns = clock_monotonic_ns(), changes;
     int r;
 
     pthread_mutex_lock(&s->lock);
     changes = s->changes;
     pthread_mutex_unlock(&s->lock);
-    r = s->be.metrics(s->be.ctx, v, out, err);
-    if (r != 0 || out->error || !v->whole)
+    r = get_metrics(req, out, err);
+    if (r != 0 || out->error || !req->who.subject.viewer.whole)
         return r != 0 ? r : out->error;
     pthread_mutex_lock(&s->lock);
-    buf_clear(&s->metrics.text);
-    buf_add_span(&s->metrics.text, buf_span(out));
-    if (s->metrics.text.error)
-        buf_clear(&s->metrics.text);
-    s->metrics.asked_ns = asked_ns;
-    s->metrics.changes = changes;
+    buf_clear(&m->text);
+    buf_add_span(&m->text, buf_span(out));
+    if (m->text.error)
+        buf_clear(&m->text);
+    m->asked_ns = asked_ns;
+    m->changes = changes;
     pthread_mutex_unlock(&s->lock);
     return 0;
 }
@@ -77,17 +94,31 @@ static int add_own(struct request *req, struct buf *out)
     return out->error;
 }
 
+/* Ends the answer with what is never shared. */
+static int add_rest(struct request *req, struct buf *out)
+{
+    _cleanup_buf_ struct buf text = BUF_UPTO(req->serve->opts.answer_max_bytes);
+    int r;
+
+    if (!req->wants.openmetrics)
+        return add_own(req, out);
+    r = add_own(req, &text);
+    openmetrics_add(out, buf_span(&text));
+    buf_add_str(out, OPENMETRICS_END);
+    return r ? r : out->error;
+}
+
 static void answer_metrics(struct request *req, int r, const struct error *err)
 {
     if (r == 0)
-        r = add_own(req, &req->answer.body);
+        r = add_rest(req, &req->answer.body);
     if (r != 0) {
         answer_reset(&req->answer);
         answer_outcome(&req->answer, r, err, 1);
         return;
     }
     req->answer.status = 200;
-    req->answer.content_type = METRICS_TYPE;
+    req->answer.content_type = req->wants.openmetrics ? OPENMETRICS_TYPE : METRICS_TYPE;
 }
 
 bool metrics_at_once(struct request *req)

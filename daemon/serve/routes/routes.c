@@ -305,9 +305,9 @@ static const struct route ROUTES[] = {
     { "/metrics", METHOD_GET, ROLE_VIEW, BIT(PID), .waits = true, .health = true,
       .at_once = metrics_at_once, .handle = handle_metrics,
       DOC("getMetrics", "What flamed and the JVMs cost, as Prometheus text",
-          "Prometheus text, version 0.0.4.", "400 403 503",
-          .text = "All JVMs. `pid` is ignored: scrapers that follow /sd send it.",
-          .types = "text/plain") },
+          "Prometheus text, version 0.0.4; OpenMetrics 1.0.0 if `Accept` prefers it.",
+          "400 403 503", .text = "All JVMs. `pid` is ignored: scrapers that follow /sd send it.",
+          .types = "text/plain application/openmetrics-text") },
 
     { "/healthz", METHOD_GET, ROLE_HEALTH, PARAMS_NONE, .health = true, .handle = handle_health,
       DOC("getHealth", "Whether the service answers", "It does.", NULL,

@@ -20,6 +20,10 @@ static const struct profile MINUTE = {
     .event_count = 2,
 };
 
+#define FIRST_NS (UINT64_C(1790000040) * NSEC_PER_SEC)
+
+static uint64_t minute_ns = FIRST_NS; /* when the next minute begins */
+
 static uint32_t thread_of(const char *service, uint32_t owner, const char *pod_namespace)
 {
     struct profile_process p = { .host_pid = 42, .owner = owner };
@@ -62,7 +66,7 @@ static void minute(struct service_counters *c)
     struct profile *p = NULL;
 
     ck_assert_int_eq(record_finish(rec, &MINUTE, &p), 0);
-    service_counters_add(c, &p, 1);
+    service_counters_add(c, minute_ns, &p, 1);
     profile_unref(p);
     record_free(rec);
     ck_assert_int_eq(record_new(table, LINES_MAX, &rec), 0);
@@ -130,6 +134,7 @@ static void teardown(void)
 {
     buf_deinit(&told.text);
     told = (struct told){ 0 };
+    minute_ns = FIRST_NS;
     recorded_teardown();
 }
 
@@ -162,6 +167,55 @@ START_TEST(sums_are_true_and_only_grow)
     for (int i = 0; i <= HEAVY_IDLE_MINUTES; i++)
         minute(c);
     ck_assert_str_eq(tell(c, SERVICE_COUNTER_CPU), "/[other services] [other] 0\n");
+    service_counters_free(c);
+}
+END_TEST
+
+/* Writes the newest minute of each counter: the minute's number and its time. */
+static void newest_line(void *cookie, const struct service_counter_line *l)
+{
+    struct told *t = cookie;
+
+    if (l->newest.ns)
+        buf_printf(&t->text, "%s %llu %llu\n", l->name,
+                   (unsigned long long)((l->newest.start_ns - FIRST_NS) / NSEC_PER_SEC),
+                   (unsigned long long)(l->newest.ns / CPU_NS));
+}
+
+static const char *newest(struct service_counters *c)
+{
+    buf_clear(&told.text);
+    told.owner = UINT32_MAX;
+    service_counters_each(
+        c, &(struct service_counters_query){
+               .kind = SERVICE_COUNTER_CPU, .sees = sees, .line = newest_line, .cookie = &told });
+    return told.text.p;
+}
+
+START_TEST(knows_the_newest_minute)
+{
+    struct service_counters *c = counters_of(/* heaviest= */ 1, NULL);
+    uint32_t shop = thread_of("shop", 1, ""), shop_too = thread_of("shop", 2, "");
+
+    buf_init(&told.text, 1 << 20);
+    ran_in(shop, 50, "a");
+    ran_in(shop, 30, "b");
+    ran_in(shop_too, 7, "a");
+    minute(c);
+    ck_assert_str_eq(newest(c), "shop.Cart.a 0 57\n[other] 0 30\n"); /* of both users */
+    minute_ns += 60 * NSEC_PER_SEC;
+    shop = thread_of("shop", 1, "");
+    ran_in(shop, 9, "a");
+    minute(c);
+    ck_assert_str_eq(newest(c), "shop.Cart.a 60 9\n[other] 0 30\n");
+    minute_ns += 60 * NSEC_PER_SEC;
+    minute(c);
+    ck_assert_str_eq(newest(c), "shop.Cart.a 60 9\n[other] 0 30\n");
+    minute_ns += 60 * NSEC_PER_SEC;
+    shop = thread_of("shop", 1, "");
+    ran_in(shop, 1000, "late"); /* counts as other time in its first minute */
+    minute(c);
+    ck_assert_str_eq(newest(c), "shop.Cart.a 0 7\n[other] 180 1000\n");
     service_counters_free(c);
 }
 END_TEST
@@ -252,7 +306,7 @@ START_TEST(takes_the_service_that_is_known_last)
         record_free(rec);
         ck_assert_int_eq(record_new(table, LINES_MAX, &rec), 0);
     }
-    service_counters_add(c, slices, 2);
+    service_counters_add(c, minute_ns, slices, 2);
     ck_assert_str_eq(tell(c, SERVICE_COUNTER_CPU), "/shop shop.Cart.a 2\n/shop [other] 0\n"
                                                    "/[other services] [other] 0\n");
     profile_unref(slices[0]);
@@ -450,6 +504,7 @@ int main(void)
 
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_test(tc, sums_are_true_and_only_grow);
+    tcase_add_test(tc, knows_the_newest_minute);
     tcase_add_test(tc, counts_chosen_functions);
     tcase_add_test(tc, counts_locks_and_no_conditions);
     tcase_add_test(tc, shows_to_each_what_is_theirs);

@@ -505,7 +505,8 @@ static int fake_trigger(void *ctx, const char *name, char ret_id[CAPTURE_ID_BYTE
     return 0;
 }
 
-static int fake_metrics(void *ctx, const struct viewer *v, struct buf *out, struct error *err)
+static int fake_metrics(void *ctx, const struct viewer *v, bool exemplars, struct buf *out,
+                        struct error *err)
 {
     struct fake *f = ctx;
 
@@ -516,6 +517,9 @@ static int fake_metrics(void *ctx, const struct viewer *v, struct buf *out, stru
     pthread_mutex_unlock(&f->lock);
     buf_add_str(out, "# TYPE fake gauge\n");
     buf_add_str(out, v->whole ? "fake 1\n" : "fake_own 1\n");
+    if (exemplars)
+        buf_add_str(out,
+                    "# TYPE fake_work_total counter\nfake_work_total 2 # {flamed_url=\"x\"} 1\n");
     return 0;
 }
 

@@ -69,11 +69,46 @@ START_TEST(chooses_a_coding)
 }
 END_TEST
 
+static const struct {
+    const char *accept;
+    bool openmetrics;
+} SCRAPERS[] = {
+    { NULL, false },
+    { "*/*", false },
+    { "application/*", false },
+    { "application/openmetrics-text", false },
+    { "application/openmetrics-text; version=0.0.1", false },
+    { "application/openmetrics-text; version=1.0.0", true },
+    { "Application/OpenMetrics-Text;Version=1.0.0; charset=utf-8", true },
+    { "application/openmetrics-text;version=1.0.0;q=0", false },
+    { "application/openmetrics-text;version=1.0.0;q=0.4,text/plain", false },
+    { "text/plain;version=0.0.4,application/openmetrics-text;version=1.0.0", true },
+    /* Prometheus 2.42 and 3 */
+    { "application/openmetrics-text;version=1.0.0,application/openmetrics-text;version=0.0.1;q=0.75"
+      ",text/plain;version=0.0.4;q=0.5,*/*;q=0.1",
+      true },
+    { "application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.6,"
+      "application/openmetrics-text;version=0.0.1;q=0.5,"
+      "text/plain;version=1.0.0;escaping=allow-utf-8;q=0.4,text/plain;version=0.0.4;q=0.3,*/*;q=0."
+      "2",
+      true },
+    /* The same with protobuf or the text first. */
+    { "text/plain;version=0.0.4;q=0.6,application/openmetrics-text;version=1.0.0;q=0.5", false },
+};
+
+START_TEST(chooses_openmetrics)
+{
+    ck_assert_msg(negotiate_openmetrics(span_of(SCRAPERS[_i].accept)) == SCRAPERS[_i].openmetrics,
+                  "%s", SCRAPERS[_i].accept);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("negotiate");
 
     tcase_add_loop_test(tc, chooses_a_format, 0, ARRAY_SIZE(ACCEPTS));
     tcase_add_test(tc, chooses_a_coding);
+    tcase_add_loop_test(tc, chooses_openmetrics, 0, ARRAY_SIZE(SCRAPERS));
     return suite_run_case("negotiate", tc);
 }

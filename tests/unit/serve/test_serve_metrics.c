@@ -98,6 +98,34 @@ START_TEST(what_is_counted_of_requests_is_not_shared)
 }
 END_TEST
 
+#define OPENMETRICS "Accept: application/openmetrics-text; version=1.0.0\r\n"
+
+/* Each form is shared with scrapes of the same form. */
+START_TEST(answers_with_openmetrics)
+{
+    _cleanup_reply_ struct reply r, again;
+    char type[128];
+
+    scrape();
+    ask("GET", "/metrics", OPENMETRICS, &r);
+    ck_assert_uint_eq(r.status, 200);
+    ck_assert_str_eq(reply_header(&r, "Content-Type", 0, type, sizeof(type)),
+                     "application/openmetrics-text; version=1.0.0; charset=utf-8");
+    ck_assert_ptr_nonnull(strstr(r.body.p, "\nfake 1\n# TYPE fake_work counter\n"
+                                           "fake_work_total 2 # {flamed_url=\"x\"} 1\n"));
+    ck_assert_ptr_nonnull(strstr(r.body.p, "\n# TYPE flamed_audit counter\nflamed_audit_total{"));
+    /* A gauge has the name that its family would have. */
+    ck_assert_ptr_nonnull(strstr(r.body.p, "\n# TYPE flamed_http_connections_total unknown\n"));
+    ck_assert_str_eq(r.body.p + r.body.n - 7, "\n# EOF\n");
+    ask("GET", "/metrics", NULL, &again);
+    ck_assert_str_eq(reply_header(&again, "Content-Type", 0, type, sizeof(type)),
+                     "text/plain; version=0.0.4; charset=utf-8");
+    ck_assert_ptr_null(strstr(again.body.p, "# {"));
+    ck_assert_ptr_null(strstr(again.body.p, "# EOF"));
+    ck_assert_uint_eq(asked_again(NULL, TRIES), 0);
+}
+END_TEST
+
 /* A client that may not see everything shares no answer with others. */
 START_TEST(a_user_gets_her_own)
 {
@@ -125,6 +153,7 @@ int main(void)
     tcase_add_test(served, those_shortly_after_one_another_share);
     tcase_add_test(served, none_shares_what_was_before_an_answer);
     tcase_add_test(served, none_shares_what_is_old);
+    tcase_add_test(served, answers_with_openmetrics);
     tcase_add_test(served, what_is_counted_of_requests_is_not_shared);
     tcase_add_checked_fixture(users, start_full, stop);
     if (geteuid() == 0)
