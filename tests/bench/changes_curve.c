@@ -19,7 +19,7 @@
 #define AFTER 10
 #define WEEK_HOURS (7 * 24)
 #define MINUTE_NS (60 * NSEC_PER_SEC)
-#define LOOKS 720 /* samples of waits in a minute: 12 threads, looked at each second */
+#define LOOKS 720 /* samples of waits per minute: 12 threads, sampled each second */
 #define LINE_BYTES (64 << 10)
 #define FRAMES_MAX 1024
 #define ENTRIES_MAX (1 << 20)
@@ -30,7 +30,7 @@
        * do not repeat */
 #define NAMES_SHOWN 3
 #define RECORDER_HZ 19
-#define LOAD_LEAST 0.7 /* the load of a minute is between these two */
+#define LOAD_LEAST 0.7 /* the load of a minute is random between these two */
 #define LOAD_MOST 1.3
 
 enum { CPU, OFFCPU, LOCK, EVENTS };
@@ -223,8 +223,8 @@ static double sum_of(const struct recording *r, int event, bool values)
 
 #define LOCKS "lock:" /* before the wanted name of a change that costs waits, not CPU time */
 
-/* Returns the part of the work, or of the time of busy threads, that the change of @changed
- * costs. */
+/* Returns the cost of the change in @changed: its part of the work, or of the time of busy
+ * threads. */
 static double effect_of(const struct recording *base, const struct recording *changed, bool locks)
 {
     double waits[] = { sum_of(base, LOCK, true), sum_of(changed, LOCK, true) };
@@ -403,8 +403,8 @@ static void show(const struct change *found, size_t n)
     printf("%s\n", n ? "" : " none");
 }
 
-/* Of some replicates: how often the change came first of the list, first of the sentences, and
- * anywhere. */
+/* Results of some replicates: how often the change came first in the list, first in the sentences,
+ * and anywhere. */
 struct found {
     unsigned listed, said, anywhere;
 };

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Says how long a fork and an exec of an unrelated process take while probes are put into a process
- * and taken out again. Beside it stands the same without probes, in turn. To put one or take it
- * out, the kernel lets nothing on the machine fork for a moment. Needs root. forks PROBES [SECONDS
- * [PAUSE_MS [PROCESSES [ROUNDS]]]] PAUSE_MS: between two rounds of probes, and how long each stays.
- * PROCESSES: so many more have the file mapped. The kernel takes the lock of each one's memory.
+ * Measures how long a fork and an exec of an unrelated process take while probes are put into a
+ * process and removed again, in turn with the same without probes. During each change, the kernel
+ * lets no process of the machine fork. Needs root. forks PROBES [SECONDS [PAUSE_MS [PROCESSES
+ * [ROUNDS]]]] PAUSE_MS: between two rounds of probes, and how long each stays. PROCESSES: further
+ * processes that map the file. The kernel takes the lock of each one's memory.
  */
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -28,7 +28,7 @@
 enum way { NO_PROBES, LINKS, EVENTS, WAYS };
 static const char *const NAMES[WAYS] = { "no probes", "links", "perf events" };
 
-/* What the process that forks has measured. */
+/* The measurements of the forking process. */
 struct times {
     uint64_t forks[FORKS_MAX], execs[FORKS_MAX]; /* ns */
     size_t count;
@@ -65,7 +65,7 @@ static void end(pid_t pid)
     waitpid(pid, NULL, 0);
 }
 
-/* Forks all the time until t->end. Has nothing of the file mapped. */
+/* Forks all the time until t->end. Maps no part of the file. */
 static void measure(struct times *t)
 {
     static char name[] = "true";
@@ -86,7 +86,7 @@ static void measure(struct times *t)
             _exit(1);
         waitpid(pid, NULL, 0);
         t->execs[t->count++] = clock_monotonic_ns() - began;
-        usleep(100); /* or it would be the load */
+        usleep(100); /* otherwise it would be the load itself */
     }
     _exit(0);
 }
@@ -104,7 +104,7 @@ static int load_program(const struct uprobe_way *way)
                          &opts);
 }
 
-/* Puts all probes and takes them out until @until_ns. Returns how often. */
+/* Puts and removes all probes until @until_ns. Returns how often. */
 static unsigned churn(const struct uprobe_way *way, int program, uint64_t until_ns,
                       unsigned pause_ms)
 {
@@ -125,7 +125,7 @@ static unsigned churn(const struct uprobe_way *way, int program, uint64_t until_
     return n;
 }
 
-/* Measures for @seconds more with probes of @way. Returns how often they were put. */
+/* Measures for another @seconds with probes of @way. Returns how often they were put. */
 static unsigned run(enum way kind, const struct uprobe_way *way, int program, unsigned seconds,
                     unsigned pause_ms)
 {
@@ -164,7 +164,7 @@ static void print_times(const char *what, uint64_t *times, size_t count)
            (double)times[count * 999 / 1000] / 1e3, (double)times[count - 1] / 1e6);
 }
 
-/* So many processes that have the file mapped, and wait for their end with ours. */
+/* Forks processes that map the file, and end with this one. */
 static void fork_sleepers(unsigned count)
 {
     while (count--) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * function_metrics [--check]: what 1,000 functions of 20 services cost in /metrics, in CPU time: a
- * minute that is added up, and a scrape. With --check it fails where a scrape takes a millisecond.
+ * function_metrics [--check]: the cost of 1,000 functions of 20 services in /metrics, in CPU time:
+ * of adding up a minute, and of a scrape. With --check it fails if a scrape takes a millisecond.
  */
 #include "api/api_impl.h"
 #include "profile/service_counters.h"
@@ -9,7 +9,7 @@
 #include <time.h>
 
 #define SERVICES 20
-#define FUNCTIONS 1000 /* of each, of which SERVICE_COUNTERS_HEAVIEST have a series */
+#define FUNCTIONS 1000 /* per service; SERVICE_COUNTERS_HEAVIEST of them have a series */
 #define ROUNDS 500
 #define SCRAPE_MAX_NS (1 * NSEC_PER_MSEC)
 

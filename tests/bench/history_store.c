@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Writes a history: JVMS services that have run for MINUTES up to now, each with STACKS stacks of
- * DEPTH frames, of which a part is met in each minute. Prints its size in bytes, and the time that
- * writing a minute took. */
+ * DEPTH frames, some of which occur in each minute. Prints its size in bytes, and the time for
+ * writing a minute. */
 #include "base/clock.h"
 #include "profile/profile.h"
 #include "store/history.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * nm FILE | awk '{print $1}' | inlined FILE: the functions inlined at those addresses, written as
- * `addr2line -a -f -i` does. On stderr it says what the first look-up and a second one took.
+ * nm FILE | awk '{print $1}' | inlined FILE: the functions inlined at those addresses, in the form
+ * of `addr2line -a -f -i`. Prints the times of the first and the second look-up to stderr.
  */
 #include "base/cleanup.h"
 #include "base/clock.h"

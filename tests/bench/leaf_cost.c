@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * leaf_cost PID [ROUNDS]: what it costs to name the leaves of a JVM of our own, with and without
- * maps of loops (hotspot/code/leaf_map.h). The JVM is stopped meanwhile. Each round names so many
- * pcs of each piece of compiled code, without maps and with them, by readers that know nothing of
- * it yet. Reported are the medians of CPU time a pc, and of the ratio within one round.
+ * leaf_cost PID [ROUNDS]: the cost of naming the leaves of the bench's JVM, with and without maps
+ * of loops (hotspot/code/leaf_map.h). The JVM is stopped meanwhile. Each round names the same
+ * number of pcs of each piece of code, without maps and with them, by readers with empty caches.
+ * Reported are the medians of CPU time per pc, and of the ratio within one round.
  */
 #include "base/clock.h"
 #include "hotspot/vm.h"
@@ -57,7 +57,7 @@ static struct hotspot_vm *open_vm(const char *pid)
     return vm;
 }
 
-/* Names @pc of @code as symbolize/ does: its frames, their methods and lines. */
+/* Names @pc of @code like symbolize/: its frames, their methods and lines. */
 static void name(struct hotspot_vm *vm, uint64_t pc)
 {
     struct hotspot_location at[HOTSPOT_INLINE_MAX];
@@ -79,7 +79,7 @@ static double measure(const char *pid, uint32_t pcs, bool with_maps)
     uint64_t began_ns;
 
     vm->layout.run = with_maps;
-    name(vm, codes[0].start); /* what is read once of a JVM */
+    name(vm, codes[0].start); /* reads what is read once per JVM */
     began_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
     for (size_t c = 0; c < code_count; c++) {
         for (uint32_t i = 0; i < pcs; i++)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What readable names of 100,000 C++ symbols cost: the library alone, in one thread, and the namer.
- * Of the namer, what it takes the thread that asks (the engine's) and how long all of it takes.
+ * The cost of readable names for 100,000 C++ symbols: by the library alone, in one thread, and by
+ * the namer. For the namer, the time of the asking thread (the engine's) and the whole time.
  *
- * names_bench [--check] [FILE]: FILE has symbols, one a line (nm -D --defined-only LIB | cut
- * -c20-); else they are made up. --check: fails if the thread that asks has twice as much to do
- * as by the library: a busy machine gets some room.
+ * names_bench [--check] [FILE]: FILE has symbols, one per line (nm -D --defined-only LIB | cut
+ * -c20-); without it they are made up. --check: fails if the asking thread needs twice the time of
+ * the library alone: a busy machine gets some room.
  */
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -14,7 +14,7 @@
 #include "namer/namer_process.h"
 
 #define SYMBOLS 100000u
-#define OWNERS 16u /* none of them spends its time of the namer */
+#define OWNERS 16u /* enough that none uses up its time of the namer */
 
 static char *symbols[SYMBOLS];
 static size_t count;
@@ -62,7 +62,7 @@ static double library(void)
     return (double)(clock_ns(CLOCK_THREAD_CPUTIME_ID) - began_ns) / (double)count;
 }
 
-/* Asks as the engine does, a thousand at a time, and takes them when they are there. */
+/* Asks like the engine, a thousand at a time, and takes the names once they are ready. */
 static void ask_all(struct namer *n, uint64_t *ret_thread_ns)
 {
     _cleanup_buf_ struct buf out = BUF_NULL;

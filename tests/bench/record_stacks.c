@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * record_stacks PID MOST: stops threads of a JVM of our own again and again, and walks each stack
- * with the unwinder's host build. It writes those that look unlike all before, at most MOST: the
- * registers, every word that the walk read, and what it found.
- * tests/unit/unwind/test_unwind_recorded.c replays them. Needs the right to trace; never for a JVM
- * that matters.
+ * record_stacks PID MOST: stops threads of the bench's JVM again and again, and walks each stack
+ * with the unwinder's host build. It writes those that differ from all before, at most MOST: the
+ * registers, every word that the walk read, and the result.
+ * tests/unit/unwind/test_unwind_recorded.c replays them. Needs the right to trace; never use it on
+ * a JVM that matters.
  */
 #include "unwind_host.h"
 
@@ -37,7 +37,7 @@ static size_t text_n;
 static struct piece {
     uint64_t low;
     uint32_t n;
-} pieces[READS_MAX]; /* of this stack, that are written already */
+} pieces[READS_MAX]; /* pieces of this stack that are written already */
 static uint32_t row_seen[READS_MAX];
 static size_t piece_count, row_count;
 static uint64_t seen[SEEN_MAX];
@@ -89,7 +89,7 @@ static void add_hex(const void *p, size_t n)
         add("%02x", ((const uint8_t *)p)[i]);
 }
 
-/* Each piece once a stack. */
+/* Writes each piece once per stack. */
 static void on_read(uint64_t from, const void *p, uint32_t bytes)
 {
     for (size_t i = 0; i < piece_count; i++) {
@@ -116,7 +116,8 @@ static void on_row(uint32_t index, const struct unwind_row *row)
     add("\n");
 }
 
-/* What the leaf and the kinds of the first frames are: stacks that agree in it are alike. */
+/* Returns a hash of the leaf and the kinds of the first frames: stacks with the same hash count as
+ * alike. */
 static uint64_t looks(uint32_t words)
 {
     uint64_t h = UINT64_C(0xcbf29ce484222325) ^ w.end;
@@ -135,7 +136,7 @@ static uint64_t looks(uint32_t words)
     return h;
 }
 
-/* A comment for who reads the file. */
+/* Writes a comment for readers of the file. */
 static void describe(uint32_t words)
 {
     static const char *const KINDS[8] = { "native", "compiled", "interpreted", "stub",
@@ -180,7 +181,7 @@ static bool record(int tid)
     memset(host.known, 0, sizeof(host.known));
     text_n = piece_count = row_count = 0;
     words = host_walk(&w, &process, &r, 1, HOST_WORDS_MAX);
-    for (uint32_t tick = 2; tick <= 4; tick++) /* what later walks read is recorded too */
+    for (uint32_t tick = 2; tick <= 4; tick++) /* records the words of later walks, too */
         same &= host_walk(&w, &process, &r, tick / 2, HOST_WORDS_MAX) == words;
     look = looks(words);
     ptrace(PTRACE_DETACH, tid, 0, 0);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What HotSpot itself wrote down of a call: its relocation, by which it would patch it. A call that
- * may stop (of Java, or of the VM) has one kind, a leaf call of a routine outside ("runtime_call")
- * another. JDK 25 up, whose tables tell where relocations lie; x86-64. For the benchmarks.
+ * HotSpot's own record of a call: its relocation, by which it would patch the call. A call that may
+ * stop (of Java, or of the VM) has one kind, and a leaf call of an outside routine ("runtime_call")
+ * another. JDK 25 and later, whose tables contain the place of relocations; x86-64. For the
+ * benchmarks.
  */
 #pragma once
 
@@ -15,7 +16,7 @@
 #define RELOCATION_RUNTIME_CALL 6
 #define RELOCATION_PREFIX 15
 
-/* The relocation of the call at @at in @code: its type; 0: it has none; -1: not told. */
+/* Returns the relocation type of the call at @at in @code; 0: it has none; -1: unknown. */
 static inline int relocation_at(struct hotspot_vm *vm, const struct hotspot_code *code, uint64_t at)
 {
     const struct hotspot_layout *l = &vm->layout;
@@ -43,12 +44,12 @@ static inline int relocation_at(struct hotspot_vm *vm, const struct hotspot_code
     for (uint32_t i = 0; i < bytes / 2 && address <= at; i++) {
         unsigned kind = value[i] >> 11;
 
-        if (kind == RELOCATION_PREFIX) { /* with data behind it, or in it */
+        if (kind == RELOCATION_PREFIX) { /* followed by data, or with data inside */
             if (value[i] & 1u << 10)
                 i += value[i] & ((1u << 10) - 1);
             continue;
         }
-        address += value[i] & 0xff; /* three bits of format stand before it */
+        address += value[i] & 0xff; /* preceded by three bits of format */
         if (address == at && ((kind >= RELOCATION_VIRTUAL_CALL && kind <= RELOCATION_STATIC_CALL) ||
                               kind == RELOCATION_RUNTIME_CALL))
             type = (int)kind;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How long each format takes, and how much memory, for a million samples, 50,000 stacks and 1,000
- * threads. render_bench [FORMAT [LIMIT_SECONDS [LIMIT_MIB [threads]]]]: without arguments a table
- * of all; with limits it fails beyond them; with the word "threads" only with threads=1, which
- * takes more of both. Each format runs in a process of its own, so that memory is its own.
+ * The time and memory of each format for a million samples, 50,000 stacks and 1,000 threads.
+ * render_bench [FORMAT [LIMIT_SECONDS [LIMIT_MIB [threads]]]]: without arguments a table of all;
+ * with limits it fails beyond them. With the word "threads" only with threads=1, which takes more
+ * of both. Each format runs in its own process, so that memory is its own.
  */
 #include "../formats/made.h"
 #include "base/clock.h"
@@ -27,7 +27,7 @@ static int take(void *packed, struct span text)
     return zstd_buf_add(packed, text);
 }
 
-/* Renders as an answer does: a long text is packed as it comes. *ret_n: how long it is. */
+/* Renders like an answer: a long text is packed while it is written. *ret_n: its length. */
 static int render(const struct render_format *f, const struct view *v, struct buf *out,
                   size_t *ret_n, struct error *err)
 {

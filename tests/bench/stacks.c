@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Samples one process without the rest of flamed and says how many of its stacks are whole, why the
- * others are not, and what a sample costs. Besides, whether what the stacks hold is true: callers
- * in compiled code return to a call that the VM has debug information of. Callers that are
- * interpreted stand at a bytecode that calls. Needs root.
+ * Samples one process without the rest of flamed. Prints how many of its stacks are whole, why the
+ * others are not, and the cost of a sample. Also checks the stacks: callers in compiled code must
+ * return to a call with debug information of the VM. Interpreted callers must be at a bytecode that
+ * calls. Needs root.
  *   stacks PID SECONDS HZ [-v]     (-v: shows some stacks that are not whole)
  */
 #include "relocations.h"
@@ -42,10 +42,10 @@ static struct {
     uint64_t ends[UNWIND_END_COUNT], java_ends[UNWIND_END_COUNT];
     uint64_t samples, java, frames, kinds[8], kernel, shown, deepest, skipped;
     uint64_t callers, exact, leaf, interpreted, at_invoke, carriers, carriers_whole;
-    /* Callers by the relocation of their call: those at an exact PcDesc, and the others; last: not
-     * told. */
+    /* Callers by the relocation of their call: those at an exact PcDesc, and the others; last:
+     * unknown. */
     uint64_t relocations[2][RELOCATION_TYPES + 1];
-    uint64_t checked[1u << 16]; /* words that were looked at lately */
+    uint64_t checked[1u << 16]; /* words that were checked lately */
     uint8_t verdicts[1u << 16];
     bool java_tid[THREADS_MAX * 64];
 } run;
@@ -143,7 +143,7 @@ static void show(const struct sample_record *rec, const uint64_t *frames)
     }
 }
 
-/* The place where the verdict on @word is kept: 0 right, 1 wrong, 2 cannot be told, 3 not known. */
+/* Returns where the verdict on @word is stored: 0 right, 1 wrong, 2 unknowable, 3 not known yet. */
 static uint8_t *verdict_of(uint64_t word)
 {
     size_t slot = (size_t)(word * UINT64_C(0x9e3779b97f4a7c15) >> 48);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The rules of `access` in a YAML file, and the same bytes as a token that somebody shows. */
+/* The rules of `access` in a YAML file, and the same bytes as a token of a client. */
 #include "access/access_rules.h"
 #include "base/cleanup.h"
 
@@ -30,7 +30,8 @@ static void check(const struct access_rules *rules)
     }
 }
 
-/* Nobody's token has the hash of what a fuzzer can make, but for one that is all in the file. */
+/* No token of the fuzzer has a hash that the file contains, unless the file contains the whole
+ * token. */
 static void check_token(const struct access_rules *rules, struct span text)
 {
     const struct access_rule *found = access_rules_token(rules, text);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The memory file that the agent writes, as a whole: header and ring, with counters that lie and
- * change between two looks. */
+/* The memory file that the agent writes, as a whole: header and ring, with false counters that
+ * change between two readings. */
 #include "attach/stream.h"
 
 #include "base/macros.h"
@@ -21,8 +21,8 @@ static int ask(void *cookie, const struct code_piece *p)
     return 0;
 }
 
-/* A header, then where in the ring (in 8 bytes) the rest lies, and the rest; half of what the
- * header says was written is there at first. */
+/* The input: a header, then where in the ring (in units of 8 bytes) the rest lies, and the rest. At
+ * first the ring has half of the bytes that the header announces. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct stream_header h;
@@ -36,7 +36,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     memcpy(&h, data, sizeof(h));
     memcpy(&at, data + sizeof(h), sizeof(at));
-    h.magic = STREAM_MAGIC; /* else it is not looked at */
+    h.magic = STREAM_MAGIC; /* otherwise it is not read */
     h.version = STREAM_VERSION;
     data += sizeof(h) + sizeof(at);
     rest = MIN(size - sizeof(h) - sizeof(at), (size_t)STREAM_RING_BYTES);

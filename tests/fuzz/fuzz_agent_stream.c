@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The agent's records, as a JVM that was taken over may write them; then everything that is asked
- * of the map that they make. */
+/* The agent's records, as a JVM under an attacker's control may write them; then all queries of the
+ * map made from them. */
 #include "attach/code_map.h"
 
 #include "base/cleanup.h"
@@ -42,7 +42,7 @@ static int ask_piece(void *cookie, const struct code_piece *p)
     return 0;
 }
 
-/* Bytes of the whole records in the first half. */
+/* Returns the bytes of the whole records in the first half. */
 static size_t half(struct span records)
 {
     size_t at = 0;

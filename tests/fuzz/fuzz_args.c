@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A java command line: up to the first line break what the VM keeps, then the arguments. With the
- * mask on, no value of an option that is hidden comes out. */
+/* A java command line: up to the first line break the VM's own copy, then the arguments. With the
+ * mask on, no value of a hidden option is shown. */
 #include "discover/args.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A JSON body of POST /api/v1/captures, and points in time. Whatever comes in, items are valid text
+/* A JSON body of POST /api/v1/captures, and points in time. For any input, items are valid text
  * within it, and every refusal has a sentence of valid text. */
 #include "base/text.h"
 #include "serve/body.h"

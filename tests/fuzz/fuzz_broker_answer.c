@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* broker_answer_check(): what flamed takes for an answer has ended strings and no more fds than
- * asked for. The input is the kind asked for, the number of fds beside the message, those before
- * it, and the message. */
+/* broker_answer_check(): an accepted answer has ended strings and no more fds than allowed. The
+ * input is the requested kind, the number of fds with the message, the number before it, and the
+ * message. */
 #include "broker_client/requests.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* broker_request_check(): what it lets through is in range and has nothing set that its kind does
- * not take. */
+/* broker_request_check(): an accepted request is in range, and sets only fields of its kind. */
 #include "agent/stream.h"
 #include "broker_client/requests.h"
 #include "event/event_form.h"
@@ -15,7 +14,8 @@ static void need(bool x)
         abort();
 }
 
-/* An event that has a row of its own needs no text, and one by its text is what that says. */
+/* An event with a row of its own needs no text. An event with a text has the kind that the text
+ * gives. */
 static void check_event(const struct event_fields *e)
 {
     struct event_form form;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* /proc/PID/cgroup and the container in it: what is taken for an id is fit for a file name and for
- * JSON. */
+/* /proc/PID/cgroup and the container in it: an accepted id is valid in a file name and in JSON. */
 #include "discover/container.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

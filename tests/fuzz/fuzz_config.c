@@ -22,7 +22,7 @@ static void check_rule(const struct rule *r)
         if (!req.events[i].period || !events_find(req.events[i].name))
             abort();
     }
-    /* What matchers are spelt as means the same. */
+    /* The spelling of matchers has the same meaning when it is read again. */
     buf_init(&text, (size_t)1 << 20);
     matchers_write(&r->match, &text);
     if (r->match.count && (text.error || matchers_parse(buf_span(&text), &again, NULL) < 0))
@@ -61,7 +61,7 @@ static void check(const struct config *c)
         check_rules(c->rules);
 }
 
-/* A reload compares what was read with what runs. */
+/* A reload compares the new values with those in force. */
 static void check_differences(const struct config *c)
 {
     _cleanup_buf_ struct buf none = BUF_NULL, names = BUF_NULL;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* namer_name(): whatever the library does with a symbol, in time the symbol has a bounded name. */
+/* namer_name(): whatever the library does with a symbol, it gets a name of bounded length in
+ * bounded time. */
 #include "base/clock.h"
 #include "namer/mangled.h"
 #include "namer/namer.h"
@@ -12,7 +13,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static struct namer *namer;
-    static uint64_t owner; /* a new one each time: with time of its own */
+    static uint64_t owner; /* a new one each time, with its own budget */
     static int fd = -1;
     struct span symbol = { (const char *)data, size };
     _cleanup_buf_ struct buf out = BUF_NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Debug information: whatever it says, a look-up ends, stays inside, and answers for each address
- * with frames and strings that are there. */
+/* Debug information: for any input, a look-up ends, stays within bounds, and gives each address
+ * valid frames and strings. */
 #include "base/cleanup.h"
 #include "dwarf/dwarf_impl.h"
 
@@ -11,7 +11,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Addresses in and around the code that the file tells of. */
+/* Chooses addresses in and around the code that the file describes. */
 static size_t choose_addresses(struct dwarf *d, uint64_t addresses[ADDRESSES_MAX])
 {
     size_t count = 0;
@@ -63,7 +63,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (fd < 0 || write(fd, data, size) != (ssize_t)size || dwarf_open(fd, &d) < 0)
         return 0;
     check(d);
-    if (dwarf_open(fd, &alt) == 0) { /* it shares with itself */
+    if (dwarf_open(fd, &alt) == 0) { /* it is its own shared file */
         dwarf_set_alt(d, alt);
         check(d);
     }

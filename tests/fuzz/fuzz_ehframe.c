@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* .eh_frame, as a bare section and inside an ELF file. Whatever comes in, the rows are a table that
- * can be searched, and they say nothing that the unwinder does not know. */
+/* .eh_frame, as a bare section and inside an ELF file. For any input, the rows are a sorted table,
+ * and contain only values that the unwinder knows. */
 #include "unwind_tables/ehframe.h"
 
 #include "base/cleanup.h"

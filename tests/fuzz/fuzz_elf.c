@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ELF files: whatever they say, reading ends, stays inside, and gives sorted ranges that do not
+/* ELF files: for any input, reading ends, stays within bounds, and gives sorted ranges that do not
  * overlap. */
 #include "elf/elf_file.h"
 
@@ -50,7 +50,7 @@ static void check(struct elf_file *f)
         abort();
 }
 
-/* The same bytes by way of a file, which must tell the same. */
+/* Reads the same bytes from a file, with the same result. */
 static void check_file(const uint8_t *data, size_t size, bool is_elf)
 {
     _cleanup_(elf_file_closep) struct elf_file *f = NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names of events: what is taken has parts of the text that are fit for a path, and bounds. */
+/* Names of events: parts of an accepted name are valid in a path, and within limits. */
 #include "event/event_form.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -32,7 +32,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     bool function = f.kind == EVENT_FUNCTION;
 
     check_part(text, f.group, f.kind == EVENT_TRACEPOINT || function);
-    if (!function || f.name.p[0] != '.') /* a symbol is no part of a path */
+    if (!function || f.name.p[0] != '.') /* a symbol does not become part of a path */
         check_part(text, f.name, f.kind == EVENT_TRACEPOINT || f.kind == EVENT_PMU || function);
     if (function && f.address >> 32)
         abort();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The broker's rule for probes: whatever the file, a probe stands at a known instruction alone. The
- * first eight bytes are the offset that is asked for. */
+/* The broker's rule for probes: for any file, a probe is only at a known instruction. The first
+ * eight bytes are the requested offset. */
 #include "broker/function_start.h"
 
 #include "base/cleanup.h"

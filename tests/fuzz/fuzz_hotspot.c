@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hotspot/ over an image of memory (hotspot_image.h): whatever it holds, every answer is bounded.
- * The corpus was recorded from real JVMs by record_hotspot.c and cut down to what is read. */
+/* hotspot/ over an image of memory (hotspot_image.h): for any contents, every answer is bounded.
+ * The corpus was recorded from real JVMs by record_hotspot.c and reduced to the bytes that are
+ * read. */
 #include "hotspot_image.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hsperfdata: what is found lies in the file, and names are what may stand in an answer. */
+/* hsperfdata: found counters lie within the file, and their names are valid in an answer. */
 #include "hotspot/counters.h"
 #include "hotspot/hsperfdata.h"
 

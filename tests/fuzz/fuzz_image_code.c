@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* elf/image_code.h over any bytes: functions follow each other, and their steps do. In pieces it
- * reads the same as at once. */
+/* elf/image_code.h over any bytes: functions and their steps are in order. Reading in pieces gives
+ * the same as reading at once. */
 #include "elf/image_code.h"
 
 #include "base/fnv1a.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* launcher_message_check(): what it lets through is an attach and nothing else. */
+/* launcher_message_check(): it accepts an attach and nothing else. */
 #include "launcher/launcher.h"
 
 #include "base/macros.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* /proc/PID/maps: each entry has its own text; a JVM is looked for in the same. */
+/* /proc/PID/maps: each entry has its own text. Also searches a JVM in it. */
 #include "base/cleanup.h"
 #include "discover/table.h"
 #include "proc/maps_walk.h"

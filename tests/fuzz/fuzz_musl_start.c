@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* elf/musl_start.h over any bytes: rules lie in the code, those of a function rise, end, and do not
- * overlap with others. The first two bytes say where the code is entered. */
+/* elf/musl_start.h over any bytes: rules lie within the code, those of a function ascend, end, and
+ * do not overlap with others. The first two bytes are the entry of the code. */
 #include "elf/musl_start.h"
 
 #define START UINT64_C(0x401000)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What an engine answers, as flamed-push reads it. */
+/* The answer of an engine, read as flamed-push does. */
 #include "base/macros.h"
 #include "push/partial.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the kernel tells of a TCP connection. The first byte chooses between an answer of
- * NETLINK_SOCK_DIAG, and lines of /proc/net/tcp, asked for the ends that the first of them names.
+ * The kernel's facts about a TCP connection. The first byte chooses between an answer of
+ * NETLINK_SOCK_DIAG, and lines of /proc/net/tcp with a request for the ends in the first line.
  */
 #include "access/peers_impl.h"
 #include "base/cleanup.h"
@@ -32,7 +32,7 @@ static void try_text(struct span text)
     check(peer_find_text(text, ends[0], ends[1], &p), &p);
 }
 
-/* As recvfrom() gives it: whole, at an address that fits. */
+/* Passes the text as recvfrom() does: whole, and aligned. */
 static void try_answer(struct span text)
 {
     struct inet_diag_req_v2 q = { .sdiag_family = text.n % 2 ? AF_INET : AF_INET6,
@@ -46,7 +46,7 @@ static void try_answer(struct span text)
     memcpy(h, text.p, text.n);
     if (!NLMSG_OK(h, text.n))
         return;
-    if (text.n >= NLMSG_LENGTH(sizeof(m))) { /* the ends that were asked for */
+    if (text.n >= NLMSG_LENGTH(sizeof(m))) { /* the requested ends */
         memcpy(&m, NLMSG_DATA(h), sizeof(m));
         q.id = m.id;
     }

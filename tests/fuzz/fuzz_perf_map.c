@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* perf_map_parse(): read whole or in two pieces, the same comes out, and the last line that covers
+/* perf_map_parse(): reading at once or in two pieces gives the same, and the last line that covers
  * an address names it. */
 #include "symbolize/perf_map.h"
 
@@ -25,7 +25,7 @@ static void check_last_wins(const struct symbol_builder *b, const struct symbol_
     }
 }
 
-/* A file that grows, is read twice, and is cut afterwards. */
+/* Reads a file that grows, twice, and cuts it afterwards. */
 static void check_file(const uint8_t *data, size_t size, const struct symbol_table *whole)
 {
     static struct memory_budget memory;

@@ -22,7 +22,7 @@ static void check(const struct perf_sample *s)
     if (!(s->rec.flags & SAMPLE_REGISTERS) != !s->rec.user_count)
         abort();
     for (size_t i = 0; i < s->stack.n;
-         i += 64) /* the sanitizer checks that all of it is readable */
+         i += 64) /* the sanitizer checks that all bytes are readable */
         *(volatile const char *)(s->stack.p + i);
 }
 

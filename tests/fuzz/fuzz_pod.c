@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What container runtimes wrote, and names in /var/log/containers: any bytes give clean, bounded
- * names. */
+/* Files of container runtimes, and names in /var/log/containers: any bytes give clean names of
+ * bounded length. */
 #include "base/text.h"
 #include "discover/pod.h"
 

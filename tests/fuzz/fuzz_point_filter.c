@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Filters of tracepoints, and what tracefs says of their fields: a filter that is taken leads on
+/* Filters of tracepoints, and the descriptions of fields in tracefs: an accepted filter leads on
  * from each test, reads within bounds, and runs. */
 #include "../unit/sample/point_run.h"
 
@@ -18,7 +18,7 @@ static void check_test(const struct point_filter *f, uint32_t i)
         abort();
 }
 
-/* The filter's line, and behind it the description. */
+/* The input: the filter's line, followed by the description. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static struct point_filter filter;

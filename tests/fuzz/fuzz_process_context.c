@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a process publishes of itself, any bytes: as a header, as a message, and what is read of it
- * as a service. Only attributes that name a service come out, each ended, and nothing of a broken
+ * A process's published context, any bytes: as a header, as a message, and as the source of a
+ * service. Only attributes that name a service are returned, each ended, and none of a broken
  * message.
  */
 #include "discover/process_context.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A request's target: path and query string, decoded, routed, and read as parameters. The first
  * line is the target; two more are the headers Accept and Accept-Encoding, one more each Host and
- * Origin. Whatever comes in, results are within their limits and every refusal has a sentence of
- * valid text. */
+ * Origin. For any input, results are within their limits and every refusal has a sentence of valid
+ * text. */
 #include "base/text.h"
 #include "serve/origin.h"
 #include "serve/params/negotiate.h"

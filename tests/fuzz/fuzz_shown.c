@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a client shows to say who it is: the Authorization header, with tokens and passwords, and
- * the same bytes as the Cookie header. */
+/* A client's credentials: the Authorization header, with tokens and passwords, and the same bytes
+ * as the Cookie header. */
 #include "access/basic.h"
 #include "access/session.h"
 
@@ -11,7 +11,7 @@ static bool is_within(struct span part, struct span whole)
     return !part.n || (part.p >= whole.p && part.p + part.n <= whole.p + whole.n);
 }
 
-/* Each cookie is read once, front to back, and none is a session's. */
+/* Reads each cookie once, front to back. None is a session's. */
 static void read_cookies(struct span header)
 {
     static const struct subject BROWSER = { .kind = SUBJECT_USER, .uid = 1001 };

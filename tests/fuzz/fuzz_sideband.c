@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Records of perf's rings, and what they do to the table of processes. */
+/* Records of perf's rings, and their effects on the table of processes. */
 #include "discover/table.h"
 
 #include <fcntl.h>
@@ -62,7 +62,7 @@ static void count_record(void *cookie, const struct sideband_record *r)
     (*n)++;
 }
 
-/* The same bytes in a ring of memory, across its end. */
+/* Reads the same bytes from a ring in memory, across its end. */
 static void through_a_ring(struct span s)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE), bytes = SIDEBAND_PAGES * page;
@@ -101,7 +101,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     uint64_t last_ns = 0;
 
     through_a_ring(s);
-    opts.proc_fd = open("/dev/null", O_RDONLY | O_CLOEXEC); /* no folder: nobody is there */
+    opts.proc_fd = open("/dev/null", O_RDONLY | O_CLOEXEC); /* no folder: there are no processes */
     if (discover_new(NULL, &opts, &d, NULL) < 0)
         abort();
     while (s.n) {
@@ -115,7 +115,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if (s.n >= before || strlen(r.comm) >= sizeof(r.comm) ||
             (r.kind != SIDEBAND_OTHER && r.kind != SIDEBAND_LOST && r.host_pid <= 0))
             abort();
-        /* A sample of every second process, of before and after. */
+        /* Looks up a sample of every second process, before and after. */
         if (r.kind == SIDEBAND_EXEC && (r.host_pid & 1))
             discover_get(d, r.host_pid, (uint64_t)r.comm[0] << 24, (uint32_t)r.comm[1], r.time_ns,
                          r.comm);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the store reads back from its file: additions to an epoch, and samples that point into it.
- * The first two bytes part the input; bit 0 of the third: the blob is compressed. */
+/* The store's file: additions to an epoch, and samples that point into it. The first two bytes
+ * divide the input; bit 0 of the third: the blob is compressed. */
 #include "base/cleanup.h"
 #include "store/blob.h"
 #include "store/samples.h"
@@ -31,7 +31,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     if (dictionary_replay(e, additions) == 0 && samples_decode(e, samples, &meta, &p) == 0) {
         buf_init(&again, (size_t)4 << 20);
-        if (samples_encode(e, p, &again) < 0) /* what could be read can be written */
+        if (samples_encode(e, p, &again) < 0) /* a blob that was read can be written again */
             abort();
         if (dictionary_has_additions(e))
             dictionary_additions(e, &again);

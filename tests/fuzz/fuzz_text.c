@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* text_clean(): whatever comes in, valid and harmless UTF-8 of bounded length comes out. */
+/* text_clean(): any input gives valid and harmless UTF-8 of bounded length. */
 #include "base/text.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

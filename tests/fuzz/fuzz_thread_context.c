@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The steps to a thread's request, through memory that may hold anything, by a path and by offsets
- * that may be anything the broker takes. However it is, the walk ends after a bounded number of
- * reads, and says of no text that it is longer than its room.
+ * The steps to a thread's request, through memory with any contents, by a path and offsets with any
+ * values that the broker accepts. The walk always ends after a bounded number of reads, and no text
+ * exceeds its buffer.
  */
 #include "hotspot/vm.h"
 #include "unwind/context_path.h"
@@ -15,7 +15,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 #define HEAP_BYTES 4096
 #define HEAD_BYTES 32
 #define STEP_BYTES 6
-/* Each step looks at so many entries at most, with so many reads of each. */
+/* Each step reads a bounded number of entries, with a bounded number of reads each. */
 #define READS_MAX (CONTEXT_STEPS_MAX * (CONTEXT_PROBES_MAX * 8 + 32) + CONTEXT_MOVES_MAX)
 
 struct heap {
@@ -36,7 +36,7 @@ static ssize_t read_heap(void *cookie, uint64_t address, void *buf, size_t n)
     return (ssize_t)n;
 }
 
-/* Makes a path of @data, with steps that have the form of one. Returns how much of it was used. */
+/* Makes a path from @data, with steps of valid form. Returns how many bytes were used. */
 static size_t make_path(const uint8_t *data, size_t size, struct context_path *ret)
 {
     size_t at = HEAD_BYTES;

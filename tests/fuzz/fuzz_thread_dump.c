@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The dump of virtual threads over a Java heap that may hold anything: words of the input are put
- * into a heap that is as it should be. However it is, the walk ends, and no stack is longer than it
- * may be.
+ * The dump of virtual threads over a Java heap with any contents: words of the input are put into
+ * an intact heap. The walk always ends, and no stack exceeds its limit.
  */
 #include "tests/unit/hotspot/threads_image.h"
 
@@ -10,7 +9,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* A word that may lead on, or nowhere. */
+/* Returns a word that may lead on, or nowhere. */
 static uint64_t pick(uint8_t what, uint8_t where)
 {
     switch (what % 8) {
@@ -54,15 +53,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     if (!t)
         return 0;
-    if (size && data[0] & 1) { /* the interpreter is where the code is, too */
+    if (size && data[0] & 1) { /* the interpreter lies at the code, too */
         t->vm.interpreter_start = threads_image_pc() - 32;
         t->vm.interpreter_end = threads_image_pc() + 32;
     }
-    if (size && data[0] & 2) { /* some by chance, not the list */
+    if (size && data[0] & 2) { /* draws some by chance, without the list */
         t->batch.draws = 1 + (data[0] >> 2);
         t->batch.random = size;
     }
-    if (size % 4 == 2) /* it waits for a monitor */
+    if (size % 4 == 2) /* the thread waits for a monitor */
         threads_image_put(t, THREADS_THREAD + 48, THREADS_BLOCKED);
     for (size_t i = 1; i + 4 <= size; i += 4)
         threads_image_put(t, 8 * (size_t)(data[i] | data[i + 1] << 8),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a process says as Datadog's tracer does, any bytes: nothing comes out of a broken map, and
- * of another only words that name a service, each ended. */
+/* Facts of a process in the form of Datadog's tracer, any bytes: a broken map gives none. Another
+ * map gives only words that name a service, each ended. */
 #include "discover/service.h"
 #include "discover/tracer_info.h"
 

@@ -44,7 +44,7 @@ void leaf_file_deinit(struct leaf_file *f)
     free(f->instructions);
 }
 
-/* Any byte but 0 is no `true` of C. */
+/* Makes flags valid: a byte other than 0 and 1 is no `bool` of C. */
 static void make_true(struct leaf_file *f)
 {
     struct leaf_method *m = f->parts[METHODS];
@@ -131,7 +131,7 @@ static bool is_part(uint32_t first, uint32_t count, size_t all)
 
 bool leaf_input_is_whole(const struct leaf_input *in)
 {
-    if (in->method_count == 0) /* the first is the compiled one */
+    if (in->method_count == 0) /* the first method is the compiled one */
         return false;
     for (size_t i = 0; i < in->record_count; i++) {
         if (in->records[i].chain >= in->chain_count)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Makes a corpus file for fuzz_hotspot from a running JVM: record_hotspot PID CLASS > FILE. The pcs
- * are in compiled methods of CLASS, in stubs, a native wrapper and the interpreter. What hotspot/
- * reads is recorded while the JVM is stopped; then table rows and bytes that change no answer are
- * taken away, one after the other.
+ * are in compiled methods of CLASS, in stubs, a native wrapper and the interpreter. It records
+ * hotspot/'s reads while the JVM is stopped. Then it removes table rows and bytes that do not
+ * change any answer, one after the other.
  */
 #include "hotspot/dynsym.h"
 #include "hotspot/vm.h"
@@ -14,7 +14,7 @@
 
 #define METHODS 3 /* with inlined calls */
 #define PCS_PER_METHOD 4
-#define GAP_MAX 12 /* zero bytes that are cheaper kept than left out */
+#define GAP_MAX 12 /* zero bytes that are smaller to keep than to leave out */
 
 struct choice {
     struct image *image;
@@ -92,8 +92,8 @@ static void save(const struct image *i, struct backup *b)
     memcpy(b->pages, i->pages, i->page_count * sizeof(*b->pages));
 }
 
-/* Takes rows out of the table of @rows rows at @table as long as the answers stay. @count_at:
- * address of the number of rows, 0: an empty row ends it. */
+/* Removes rows from the table of @rows rows at @table as long as the answers stay the same.
+ * @count_at: address of the number of rows, 0: an empty row ends it. */
 static void drop_rows(struct image *i, uint64_t want, uint64_t table, size_t stride, uint64_t rows,
                       uint64_t count_at)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Makes a corpus file for fuzz_leaf from a running JVM: record_leaf PID CLASS METHOD > FILE. It is
- * of the newest code of that method, and what was found of it goes to stderr.
+ * Makes a corpus file for fuzz_leaf from a running JVM: record_leaf PID CLASS METHOD > FILE.
+ * Records the newest code of that method, and writes facts about it to stderr.
  */
 #include "hotspot/code/leaf_methods.h"
 #include "hotspot/code/scopes.h"
@@ -10,7 +10,7 @@
 #include <fcntl.h>
 #include <signal.h>
 
-#define RESOLVED_MAX 64 /* methods, with those that they call */
+#define RESOLVED_MAX 64 /* methods, with their callees */
 
 struct choice {
     struct hotspot_vm *vm;

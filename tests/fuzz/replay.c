@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs a fuzz target over the files of its corpus folder: the same target as a plain test, with any
- * compiler. Fails when the folder is empty, so that a lost corpus is noticed. */
+ * compiler. Fails if the folder is empty, so that a lost corpus is noticed. */
 #include "base/buf.h"
 #include "base/cleanup.h"
 
@@ -28,7 +28,7 @@ int main(int argc, char **argv)
         buf_init(&b, (size_t)64 << 20);
         if (buf_read_at(&b, dirfd(dir), e->d_name) < 0)
             continue;
-        exact = malloc(b.n ? b.n : 1); /* no byte more, so that a sanitizer sees an overrun */
+        exact = malloc(b.n ? b.n : 1); /* the exact size, so that a sanitizer sees an overrun */
         if (!exact)
             return 2;
         if (b.n)

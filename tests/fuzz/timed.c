@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Stands between libFuzzer, or replay.c, and a target: an input may take 10 ms of CPU time for each
- * KB, and half a second besides, for sanitizers and for what a target makes at its first input.
- * Else the target is aborted, and libFuzzer keeps the input. Time is that of the thread, so that a
- * busy machine does not count.
+ * Runs between libFuzzer, or replay.c, and a target. An input may take 10 ms of CPU time per KB,
+ * and half a second in addition, for sanitizers and for work at the first input. Otherwise the
+ * target is aborted, and libFuzzer keeps the input. The time is that of the thread, so a busy
+ * machine does not count.
  */
 #include "base/macros.h"
 
@@ -14,7 +14,7 @@
 #define FLOOR_MS 500
 #define MS_A_KB 10
 
-/* The target's, by the name that CMakeLists.txt gives it. */
+/* The target's function, with the name that CMakeLists.txt gives it. */
 int fuzz_one_input(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
