@@ -10,7 +10,7 @@ const char *const WAIT_NAMES[WAIT_COUNT] = {
 };
 
 /* The code that a function belongs to. */
-enum origin { KERNEL, NATIVE, JAVA };
+enum origin { KERNEL, NATIVE, JAVA, ORIGINS };
 
 /* Weight of a rule: on a stack the strongest matching rule counts, among equals the one nearest to
  * the leaf. */
@@ -229,8 +229,18 @@ enum thread_state sample_state(const struct profile *p, const struct profile_sam
 #define NO_RULE 1
 #define FIRST_RULE 2
 
+#define RULES_MAX (UINT8_MAX + 1 - FIRST_RULE)
+
+/* Rules by origin and first letter, since most functions match none: the number of the first one
+ * plus 1, and of each rule the next; 0: none. */
+struct rule_index {
+    const struct rule *rules;
+    uint8_t first[ORIGINS][UINT8_MAX + 1], next[RULES_MAX];
+};
+
 struct waits {
     const struct profile *p;
+    struct rule_index wait_rules, idle_rules;
     uint8_t *waits, *idle; /* [function_count]: number of the matching rule, as above */
     uint8_t *stacks;       /* [stack_count]: 0, or 1 + 2 * wait + idle */
 };
@@ -239,6 +249,17 @@ _Static_assert(ARRAY_SIZE(WAITS) + FIRST_RULE <= UINT8_MAX + 1, "rules are numbe
 _Static_assert(ARRAY_SIZE(IDLE) + FIRST_RULE <= UINT8_MAX + 1, "as above");
 _Static_assert(STATE_COUNT <= 4, "a state has two bits");
 
+static void index_rules(const struct rule *rules, size_t count, struct rule_index *ret)
+{
+    ret->rules = rules;
+    for (size_t i = count; i-- > 0;) {
+        uint8_t *first = &ret->first[rules[i].origin][(uint8_t)rules[i].name[0]];
+
+        ret->next[i] = *first;
+        *first = (uint8_t)(i + 1);
+    }
+}
+
 int waits_new(const struct profile *p, struct waits **ret)
 {
     struct waits *w = calloc(1, sizeof(*w));
@@ -246,6 +267,8 @@ int waits_new(const struct profile *p, struct waits **ret)
     if (!w)
         return -ENOMEM;
     w->p = p;
+    index_rules(WAITS, ARRAY_SIZE(WAITS), &w->wait_rules);
+    index_rules(IDLE, ARRAY_SIZE(IDLE), &w->idle_rules);
     w->waits = calloc(p->function_count + 1, 1);
     w->idle = calloc(p->function_count + 1, 1);
     w->stacks = calloc(p->stack_count + 1, 1);
@@ -268,16 +291,14 @@ struct waits *waits_free(struct waits *w)
     return NULL;
 }
 
-static bool is_of(enum frame_kind kind, enum origin origin)
+/* Returns the origin of frames of @kind; ORIGINS: another one. */
+static enum origin origin_of(enum frame_kind kind)
 {
-    switch (origin) {
-    case KERNEL:
-        return kind == FRAME_KERNEL;
-    case NATIVE:
-        return kind == FRAME_NATIVE || kind == FRAME_JVM || kind == FRAME_NATIVE_INLINED;
-    default:
-        return frame_kind_is_java(kind);
-    }
+    if (kind == FRAME_KERNEL)
+        return KERNEL;
+    if (kind == FRAME_NATIVE || kind == FRAME_JVM || kind == FRAME_NATIVE_INLINED)
+        return NATIVE;
+    return frame_kind_is_java(kind) ? JAVA : ORIGINS;
 }
 
 /* Returns whether @text begins with @name, and then ends or goes on with parameters or the like. */
@@ -295,8 +316,6 @@ static bool matches(struct span text, const char *name)
 {
     size_t n;
 
-    if (text.n && text.p[0] != name[0] && name[0] != ANY[0]) /* as most are not */
-        return false;
     n = strlen(name);
     if (n && name[n - 1] == ANY[0])
         return text.n >= n - 1 && memcmp(text.p, name, n - 1) == 0;
@@ -315,20 +334,33 @@ static bool function_is(const struct profile *p, const struct function *f, const
            matches(method, name + class_name.n + 1);
 }
 
-/* Returns the first of @rules that @f matches; NULL: none. @known caches its number by function. */
-static const struct rule *find_rule(const struct profile *p, const struct rule *rules, size_t count,
+/* Returns the number of the first rule that @f matches, from FIRST_RULE; else NO_RULE. */
+static uint8_t match_rules(const struct profile *p, const struct rule_index *index,
+                           const struct frame *f)
+{
+    const struct function *function = &p->functions[f->function];
+    struct span text =
+        intern_get(p->strings, function->class_name ? function->class_name : function->name);
+    enum origin origin = origin_of((enum frame_kind)f->kind);
+
+    if (origin == ORIGINS || !text.n)
+        return NO_RULE;
+    for (uint8_t i = index->first[origin][(uint8_t)text.p[0]]; i; i = index->next[i - 1]) {
+        if (function_is(p, function, index->rules[i - 1].name))
+            return (uint8_t)(FIRST_RULE + i - 1);
+    }
+    return NO_RULE;
+}
+
+/* Returns the first rule that @f matches; NULL: none. @known caches its number by function. */
+static const struct rule *find_rule(const struct profile *p, const struct rule_index *index,
                                     uint8_t *known, const struct frame *f)
 {
     uint8_t *number = &known[f->function];
 
-    for (size_t i = 0; *number == NOT_LOOKED_UP && i < count; i++) {
-        if (is_of((enum frame_kind)f->kind, rules[i].origin) &&
-            function_is(p, &p->functions[f->function], rules[i].name))
-            *number = (uint8_t)(FIRST_RULE + i);
-    }
     if (*number == NOT_LOOKED_UP)
-        *number = NO_RULE;
-    return *number >= FIRST_RULE ? &rules[*number - FIRST_RULE] : NULL;
+        *number = match_rules(p, index, f);
+    return *number >= FIRST_RULE ? &index->rules[*number - FIRST_RULE] : NULL;
 }
 
 /* Returns whether @f is the work function of a collector's thread. */
@@ -355,7 +387,7 @@ static uint8_t look_at_stack(struct waits *w, uint32_t stack)
     }
     for (; w->p->stacks[stack].depth; stack = w->p->stacks[stack].parent) {
         const struct frame *f = &w->p->frames[w->p->stacks[stack].frame];
-        const struct rule *rule = find_rule(w->p, WAITS, ARRAY_SIZE(WAITS), w->waits, f);
+        const struct rule *rule = find_rule(w->p, &w->wait_rules, w->waits, f);
 
         user |= f->kind != FRAME_KERNEL;
         if (rule && rule->strength > strongest) {
@@ -364,7 +396,7 @@ static uint8_t look_at_stack(struct waits *w, uint32_t stack)
         }
         if (decided)
             continue;
-        rule = find_rule(w->p, IDLE, ARRAY_SIZE(IDLE), w->idle, f);
+        rule = find_rule(w->p, &w->idle_rules, w->idle, f);
         decided = rule || is_work(w, f);
         idle = rule && rule->says;
     }
