@@ -107,7 +107,7 @@ static void metrics_samples(struct api *api, struct buf *out)
     if (perf) { /* the broker does not count these samples */
         s.samples = api->engine.dispatch->samples;
         s.lost_ring = perf_rings_lost(perf) + api->engine.dispatch->copies_lost;
-        s.hidden = api->engine.captures->hidden_copies;
+        s.hidden = api->engine.captures->counts.hidden_copies;
         malformed = perf_rings_malformed(perf);
     } else if (api->engine.sampling->ring) {
         malformed = ring_malformed(api->engine.sampling->ring);
@@ -178,16 +178,16 @@ static void metrics_state(struct api *api, struct buf *out)
     metric(out, "flamed_captures_events_late_total",
            "Events that began later than their capture, because the kernel was still installing "
            "their programs or probes.",
-           api->engine.captures->events_late);
+           api->engine.captures->counts.events_late);
     metric(out, "flamed_captures_events_left_out_total",
            "Requested events that a capture ended without, because they could not be sampled.",
-           api->engine.captures->events_left_out);
+           api->engine.captures->counts.events_left_out);
     metric(out, "flamed_captures_thinned_total",
            "Times that a capture's samples were halved to make room for another's.",
-           api->engine.captures->captures_thinned);
+           api->engine.captures->counts.thinned);
     metric(out, "flamed_captures_cut_short_total",
            "Captures that ended early because the memory for captures was used up.",
-           api->engine.captures->captures_cut_short);
+           api->engine.captures->counts.cut_short);
     metric(out, "flamed_sampling_sets",
            "Sampling sessions that run now, with the flight recorder's: captures of one rate share "
            "one.",

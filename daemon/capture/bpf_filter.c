@@ -64,7 +64,7 @@ static void reconcile_exited(struct reconcile *rc, struct process *p)
         if (id_table_find(&c->members.processes, &p->id, &id) && c->members.verdicts[id].wanted)
             f.sets |= capture_sets(c);
     }
-    if (id_table_find(&rc->captures->filtered, &f, &id))
+    if (id_table_find(&rc->captures->filter.processes, &f, &id))
         reconcile_add(rc, f.host_pid, f.sets);
 }
 
@@ -138,7 +138,7 @@ static void filter_put(struct captures *captures, const struct id_table *wanted)
     for (uint32_t i = 0; i < wanted->count; i++) {
         const struct filtered_process *f = id_table_get(wanted, i);
 
-        if (!id_table_find(&captures->filtered, f, &id))
+        if (!id_table_find(&captures->filter.processes, f, &id))
             broker_filter_process(captures->broker, f->host_pid, f->sets, NULL);
     }
 }
@@ -156,8 +156,8 @@ static void filter_drop(struct captures *captures, const struct id_table *wanted
 
         complete = id_table_add(&pids, &f->host_pid, &id) >= 0;
     }
-    for (uint32_t i = 0; i < captures->filtered.count && complete; i++) {
-        const struct filtered_process *f = id_table_get(&captures->filtered, i);
+    for (uint32_t i = 0; i < captures->filter.processes.count && complete; i++) {
+        const struct filtered_process *f = id_table_get(&captures->filter.processes, i);
 
         if (!id_table_find(&pids, &f->host_pid, &id))
             broker_filter_process(captures->broker, f->host_pid, 0, NULL);
@@ -167,18 +167,18 @@ static void filter_drop(struct captures *captures, const struct id_table *wanted
 
 void captures_filter_stopped(struct captures *captures, uint32_t set)
 {
-    captures->filtered_all &= ~(1u << set);
+    captures->filter.all &= ~(1u << set);
     /* If it was the last set of its event, the probes have gone with it: they are put again. */
     probe_table_lost(&captures->moments.table, PROBE_NO_SET);
     probe_table_lost(&captures->probes, PROBE_NO_SET);
     probe_table_lost(&captures->agents, PROBE_NO_SET);
     probe_table_lost(&captures->calls, set);
-    for (uint32_t i = 0; i < captures->filtered.count; i++) {
-        struct filtered_process *f = id_table_at(&captures->filtered, i);
+    for (uint32_t i = 0; i < captures->filter.processes.count; i++) {
+        struct filtered_process *f = id_table_at(&captures->filter.processes, i);
 
         f->sets &= ~(1u << set);
     }
-    id_table_rehash(&captures->filtered);
+    id_table_rehash(&captures->filter.processes);
 }
 
 void captures_reconcile(struct captures *captures, uint64_t now_ns)
@@ -187,9 +187,9 @@ void captures_reconcile(struct captures *captures, uint64_t now_ns)
                                            &captures->moments.table, &captures->calls,
                                            &captures->contexts };
     struct reconcile rc = { .captures = captures, .now_ns = now_ns };
-    uint32_t all = captures->recorder_sets;
+    uint32_t all = captures->recording.sets;
 
-    captures->reconciled_ns = now_ns;
+    captures->filter.reconciled_ns = now_ns;
     id_table_init(&rc.wanted, sizeof(struct filtered_process), DISCOVER_PROCESSES_MAX);
     for (struct capture *c = captures->running; c; c = c->next) {
         if (target_is_node(c->target) && c->state != CAPTURE_PREPARING)
@@ -199,15 +199,15 @@ void captures_reconcile(struct captures *captures, uint64_t now_ns)
         probe_table_sweep_begin(probed[i]);
     for (const struct capture *c = captures->running; c; c = c->next)
         reconcile_coming(captures, c);
-    if (captures->running || captures->recorder_requests)
+    if (captures->running || captures->recording.requests)
         discover_each(captures->discover, reconcile_process, &rc);
     for (size_t i = 0; i < ARRAY_SIZE(probed); i++)
         probe_table_sweep_end(probed[i], captures->broker);
     event_sources_swept(captures);
-    if (all != captures->filtered_all && broker_filter_all(captures->broker, all, NULL) == 0)
-        captures->filtered_all = all;
+    if (all != captures->filter.all && broker_filter_all(captures->broker, all, NULL) == 0)
+        captures->filter.all = all;
     filter_put(captures, &rc.wanted);
     filter_drop(captures, &rc.wanted);
-    id_table_deinit(&captures->filtered);
-    captures->filtered = rc.wanted;
+    id_table_deinit(&captures->filter.processes);
+    captures->filter.processes = rc.wanted;
 }

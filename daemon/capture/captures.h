@@ -41,6 +41,43 @@ struct capture_begun {
     const struct error *err;
 };
 
+/* What captures call beyond this folder. */
+struct captures_hooks {
+    /* Delivers held samples that were taken before @all_until_ns. */
+    void (*release)(void *cookie, uint64_t all_until_ns);
+    void *release_cookie;
+    /* Reports whether a capture that captures_create() began later samples. Returns whether the
+     * request still waits for it. */
+    bool (*begun)(void *cookie, const struct capture_begun *b);
+    void *begun_cookie;
+};
+
+/* The flight recorder's part in the sets of captures. */
+struct captures_recording {
+    uint32_t sets;             /* bits: sets that the recorder samples in every process */
+    struct recorder *recorder; /* borrowed; NULL: off */
+    bool requests;             /* it records requests */
+};
+
+/* The content of the BPF filter. */
+struct captures_filter {
+    uint64_t reconciled_ns;    /* CLOCK_MONOTONIC of the last update */
+    uint32_t all;              /* sets of every process */
+    struct id_table processes; /* struct filtered_process */
+};
+
+/* Since the start. */
+struct captures_counts {
+    uint64_t events_late;     /* events that became ready after their capture began */
+    uint64_t events_left_out; /* events that never became ready */
+    uint64_t thinned;         /* times that a capture was thinned to give memory to another */
+    uint64_t cut_short;       /* captures that ended early for want of memory */
+    uint64_t cut_short_ns;    /* CLOCK_MONOTONIC of the last of these */
+    uint64_t losses_ns;       /* CLOCK_MONOTONIC of the last captures_take_losses() */
+    uint64_t unplaced_lost;   /* perf_rings_lost() that captures have counted already */
+    uint64_t hidden_copies;   /* samples without BPF of processes outside flamed's pid namespace */
+};
+
 struct captures {
     struct captures_opts opts;
     /* Borrowed: */
@@ -55,32 +92,17 @@ struct captures {
     struct attaching *attaching;
     const struct sampling *sampling;
     const struct pending_samples *pending; /* samples held for their symbols */
-    /* Delivers held samples that were taken before @all_until_ns. */
-    void (*release)(void *cookie, uint64_t all_until_ns);
-    void *release_cookie;
-    /* Reports whether a capture that captures_create() began later samples. Returns whether the
-     * request still waits for it. */
-    bool (*begun)(void *cookie, const struct capture_begun *b);
-    void *begun_cookie;
+    struct captures_hooks hooks;
 
     struct sample_sets sets;
-    uint32_t recorder_sets;    /* bits: sets that the recorder samples in every process */
-    struct recorder *recorder; /* borrowed; NULL: off */
-    bool recorder_requests;    /* it records requests */
-    struct capture *running;   /* list of captures under way */
-    bool stopping;             /* flamed stops: a capture that cannot sample at once fails */
-    uint64_t last_handle;      /* of captures; never reused */
+    struct captures_recording recording;
+    struct capture *running; /* list of captures under way */
+    bool stopping;           /* flamed stops: a capture that cannot sample at once fails */
+    uint64_t last_handle;    /* of captures; never reused */
     size_t capture_count;
-    struct record_budget budget;          /* memory of captures */
-    uint64_t events_late;                 /* events that became ready after their capture began */
-    uint64_t events_left_out;             /* events that never became ready */
-    uint64_t captures_thinned;            /* times that a capture was thinned to give memory to
-                                           * another */
-    uint64_t captures_cut_short;          /* captures that ended early for want of memory */
-    uint64_t cut_short_ns;                /* CLOCK_MONOTONIC of the last of these */
-    uint64_t reconciled_ns;               /* CLOCK_MONOTONIC of the last update of the BPF filter */
-    uint32_t filtered_all;                /* sets of every process in the BPF filter */
-    struct id_table filtered;             /* struct filtered_process: the BPF filter's content */
+    struct record_budget budget; /* memory of captures */
+    struct captures_counts counts;
+    struct captures_filter filter;
     struct probe_table probes;            /* in JVMs, for event alloc */
     struct probe_table agents;            /* in agents of JVMs, for event alloc */
     struct moments moments;               /* of JVMs, for event safepoint */
@@ -88,10 +110,7 @@ struct captures {
     struct probe_table calls;             /* functions with sampled calls */
     struct probe_table contexts;          /* JVMs with a path to requests */
     struct virtual_wishes virtual_wishes; /* JVMs, for events of waiting */
-    uint64_t losses_ns;                   /* CLOCK_MONOTONIC of the last captures_take_losses() */
-    uint64_t unplaced_lost;               /* perf_rings_lost() that captures have counted already */
-    uint64_t hidden_copies; /* samples without BPF of processes outside flamed's pid namespace */
-    uint64_t taken_ns;      /* CLOCK_MONOTONIC up to which samples are read; UINT64_MAX: all */
+    uint64_t taken_ns; /* CLOCK_MONOTONIC up to which samples are read; UINT64_MAX: all */
 };
 
 /* Gets the path to the requests of @p; without steps if no capture asks for them. */
@@ -117,8 +136,8 @@ void captures_rebase(struct captures *captures, const struct rebase *b, struct f
 int captures_start(struct captures *captures, const struct capture_request *req,
                    const struct capture_waiter *waiter, uint64_t *ret_handle, struct error *err);
 /* Starts a capture that runs on its own and goes to the store. @schedule may be NULL. Return: 0: it
- * samples. -EINPROGRESS: captures->begun() gets the result for @ticket; with @ticket 0, the store
- * gets the reason of a failure. Else as captures_start(). */
+ * samples. -EINPROGRESS: captures->hooks.begun() gets the result for @ticket; with @ticket 0, the
+ * store gets the reason of a failure. Else as captures_start(). */
 int captures_create(struct captures *captures, const struct capture_request *req,
                     const char *schedule, uint64_t max_age_s, uint64_t ticket,
                     char ret_id[CAPTURE_ID_BYTES], struct error *err);

@@ -240,7 +240,7 @@ static int want_recorded(void *cookie, struct process *p)
 {
     struct captures *captures = cookie;
 
-    if (can_be_read(p) && recorder_knows(captures->recorder, &p->id))
+    if (can_be_read(p) && recorder_knows(captures->recording.recorder, &p->id))
         counted_claim(&captures->counted, &p->id, process_payer(p), /* recorded= */ true);
     return 0;
 }
@@ -249,7 +249,7 @@ static void claim_all(struct captures *captures)
 {
     for (const struct capture *c = captures->running; c; c = c->next)
         list_capture(captures, c);
-    if (captures->recorder)
+    if (captures->recording.recorder)
         discover_each(captures->discover, want_recorded, captures);
 }
 
@@ -298,9 +298,10 @@ static void hand_out(void *cookie, const struct profile_moment *m, const char *n
     const struct telling_to *to = cookie;
     struct profile_moment kept = *m;
 
-    if (to->captures->recorder && recorder_knows(to->captures->recorder, &to->p->id)) {
+    if (to->captures->recording.recorder &&
+        recorder_knows(to->captures->recording.recorder, &to->p->id)) {
         kept.name = capture_moment_name(to->captures, name);
-        recorder_moment(to->captures->recorder, to->p, &kept);
+        recorder_moment(to->captures->recording.recorder, to->p, &kept);
     }
     for (struct capture *c = to->captures->running; c; c = c->next) {
         struct profile_moment mine = *m;
@@ -371,7 +372,7 @@ void captures_look(struct captures *captures, uint64_t now_ns)
     struct counted *all = &captures->counted;
     bool running = captures->running;
 
-    if (!running && !captures->recorder)
+    if (!running && !captures->recording.recorder)
         counted_deinit(all);
     else if (now_ns - all->looked_ns >= (running ? COUNTED_LOOKS_NS : COUNTED_RECORDED_LOOKS_NS)) {
         all->looked_ns = now_ns;

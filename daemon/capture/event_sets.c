@@ -73,8 +73,8 @@ static int take_set(struct captures *captures, struct capture *c, const struct e
 
     if (r != -EBUSY)
         return r;
-    faster = sample_sets_speed_up(&captures->sets, captures->broker, captures->recorder_sets, event,
-                                  period, &before, &after, err);
+    faster = sample_sets_speed_up(&captures->sets, captures->broker, captures->recording.sets,
+                                  event, period, &before, &after, err);
     if (faster == -EBUSY) {
         if (err && !may_arm)
             *err = refused;

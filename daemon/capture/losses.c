@@ -58,9 +58,9 @@ static void add_unplaced_losses(struct captures *captures)
 
     for (struct capture *c = captures->running; c; c = c->next) {
         if (counts_losses(c))
-            c->lost.unplaced += lost - captures->unplaced_lost;
+            c->lost.unplaced += lost - captures->counts.unplaced_lost;
     }
-    captures->unplaced_lost = lost;
+    captures->counts.unplaced_lost = lost;
 }
 
 void captures_take_losses(struct captures *captures)
@@ -69,17 +69,18 @@ void captures_take_losses(struct captures *captures)
     _cleanup_close_ int fd = -1;
     ssize_t n;
 
-    captures->losses_ns = clock_monotonic_ns();
+    captures->counts.losses_ns = clock_monotonic_ns();
     add_unplaced_losses(captures);
     if (broker_take_losses(captures->broker, &fd, NULL) != 0)
         return;
     n = pread(fd, losses, sizeof(losses), 0);
     if (n > 0)
-        captures_add_losses(captures, losses, (size_t)n / sizeof(losses[0]), captures->losses_ns);
+        captures_add_losses(captures, losses, (size_t)n / sizeof(losses[0]),
+                            captures->counts.losses_ns);
 }
 
 void captures_losses_tick(struct captures *captures, uint64_t now_ns)
 {
-    if (captures->running && now_ns - captures->losses_ns >= LOSSES_EVERY_NS)
+    if (captures->running && now_ns - captures->counts.losses_ns >= LOSSES_EVERY_NS)
         captures_take_losses(captures);
 }

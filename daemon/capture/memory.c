@@ -56,7 +56,7 @@ static void make_room(void *cookie, const struct record *r, size_t bytes)
     struct capture *c;
 
     while (!record_budget_has(&captures->budget, bytes) && (c = to_thin(captures, r))) {
-        captures->captures_thinned++;
+        captures->counts.thinned++;
         record_shrink(c->record);
     }
 }
@@ -69,7 +69,7 @@ static void exhausted(void *cookie)
     struct captures *captures = cookie;
     struct capture *most = NULL;
 
-    if (captures->cut_short_ns && now - captures->cut_short_ns < CUT_SHORT_NS)
+    if (captures->counts.cut_short_ns && now - captures->counts.cut_short_ns < CUT_SHORT_NS)
         return;
     for (struct capture *c = captures->running; c; c = c->next) {
         w = (struct weight){ capture_memory_of(captures, &c->caller), record_bytes(c->record) };
@@ -81,8 +81,8 @@ static void exhausted(void *cookie)
     }
     if (!most)
         return;
-    captures->captures_cut_short++;
-    captures->cut_short_ns = now;
+    captures->counts.cut_short++;
+    captures->counts.cut_short_ns = now;
     most->end_ns = now;
     record_warn(most->record,
                 "the capture ended after %.0f s: the memory for captures "
@@ -100,7 +100,7 @@ void captures_init(struct captures *captures, const struct captures_opts *opts)
     captures->calls.kind = &CALLS;
     captures->contexts.kind = &CONTEXTS;
     moments_init(&captures->moments);
-    id_table_init(&captures->filtered, sizeof(uint64_t), DISCOVER_PROCESSES_MAX);
+    id_table_init(&captures->filter.processes, sizeof(uint64_t), DISCOVER_PROCESSES_MAX);
     captures->budget = (struct record_budget){ .max_bytes = captures->opts.captures_max_bytes,
                                                .make_room = make_room,
                                                .exhausted = exhausted,
@@ -109,7 +109,7 @@ void captures_init(struct captures *captures, const struct captures_opts *opts)
 
 void captures_deinit(struct captures *captures)
 {
-    id_table_deinit(&captures->filtered);
+    id_table_deinit(&captures->filter.processes);
     probe_table_deinit(&captures->probes);
     probe_table_deinit(&captures->agents);
     probe_table_deinit(&captures->calls);

@@ -65,7 +65,7 @@ static void warn_late(struct captures *captures, struct capture *c, struct captu
         event->gap_ns = 0;
         return;
     }
-    captures->events_late++;
+    captures->counts.events_late++;
     record_warn(c->record,
                 "%s begins %.1f s into this profile: installing its programs and probes took that "
                 "long; take it again for the whole time",
@@ -76,7 +76,7 @@ static void warn_late(struct captures *captures, struct capture *c, struct captu
 static void warn_left_out(struct captures *captures, struct capture *c,
                           const struct capture_event *event, const char *why)
 {
-    captures->events_left_out++;
+    captures->counts.events_left_out++;
     if (event->gap_ns)
         record_warn(c->record, "%s is not in this profile from %.1f s on: %s", event->name,
                     (double)(event->gap_ns - MIN(c->start_ns, event->gap_ns)) / NSEC_PER_SEC, why);

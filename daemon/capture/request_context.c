@@ -91,7 +91,7 @@ void captures_want_context(struct captures *captures, struct process *p, uint64_
     const struct probe_env env = captures_probe_env(captures);
     uint64_t most_ns = UINT64_MAX;
 
-    if (!captures->recorder_requests || p->jvm != JVM_READY)
+    if (!captures->recording.requests || p->jvm != JVM_READY)
         return;
     if (clock_monotonic_ns() >= until_ns)
         probe_table_want(t, &p->id, PROBE_NO_SET);

@@ -23,12 +23,13 @@
 static bool capture_answer_begun(struct captures *captures, const struct capture *c, int r,
                                  const struct error *err)
 {
-    return !c->to.resource || captures->begun(captures->begun_cookie,
-                                              &(struct capture_begun){ .ticket = c->to.ticket,
-                                                                       .schedule = c->to.schedule,
-                                                                       .id = c->meta.id,
-                                                                       .r = r,
-                                                                       .err = err });
+    return !c->to.resource ||
+           captures->hooks.begun(captures->hooks.begun_cookie,
+                                 &(struct capture_begun){ .ticket = c->to.ticket,
+                                                          .schedule = c->to.schedule,
+                                                          .id = c->meta.id,
+                                                          .r = r,
+                                                          .err = err });
 }
 
 /* Sets the end of @c, which begins now. */
@@ -161,7 +162,7 @@ static bool capture_symbols_wait(struct captures *captures, struct capture *c, u
         return false;
     if (now_ns < c->end_ns + CAPTURE_SYMBOLS_NS)
         return true;
-    captures->release(captures->release_cookie, /* all_until_ns= */ c->end_ns);
+    captures->hooks.release(captures->hooks.release_cookie, /* all_until_ns= */ c->end_ns);
     if (captures->pending->hurried > hurried)
         record_warn(c->record,
                     "symbols of a file were still being read %d ms after the end: "

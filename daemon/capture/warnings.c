@@ -52,7 +52,7 @@ uint64_t captures_hidden(const struct captures *captures)
     struct broker_sample_stats now = { 0 };
 
     broker_sample_stats(captures->broker, &now, NULL);
-    return now.hidden + captures->hidden_copies;
+    return now.hidden + captures->counts.hidden_copies;
 }
 
 static void capture_warn_hidden(const struct captures *captures, struct capture *c)
@@ -110,7 +110,7 @@ static void capture_warn_left_events(struct captures *captures, struct capture *
 
         if (event->ready || event->refused)
             continue;
-        captures->events_left_out++;
+        captures->counts.events_left_out++;
         record_warn(c->record,
                     "%s is not in this profile%s: its programs and probes were not installed by "
                     "the end; ask again, or for more seconds",

@@ -69,9 +69,9 @@ static int engine_start_recorder(struct engine *e, struct error *err)
                         &e->spill);
     if (r < 0)
         return r;
-    e->captures.recorder = e->recorder;
-    e->captures.recorder_sets = recorder_sets(e->recorder);
-    e->captures.recorder_requests = e->recorder && e->opts.recorder_requests;
+    e->captures.recording.recorder = e->recorder;
+    e->captures.recording.sets = recorder_sets(e->recorder);
+    e->captures.recording.requests = e->recorder && e->opts.recorder_requests;
     captures_reconcile(&e->captures, clock_monotonic_ns());
     return 0;
 }
@@ -144,10 +144,10 @@ static void engine_finish(struct engine *e, bool drained, uint64_t now_ns)
 
 static void engine_reconcile(struct engine *e, uint64_t now_ns)
 {
-    uint64_t since_ns = now_ns - e->captures.reconciled_ns;
+    uint64_t since_ns = now_ns - e->captures.filter.reconciled_ns;
 
     if (e->captures.running ? since_ns >= ENGINE_RECONCILE_NS
-                            : e->captures.recorder_requests && since_ns >= ENGINE_TRACERS_NS)
+                            : e->captures.recording.requests && since_ns >= ENGINE_TRACERS_NS)
         captures_reconcile(&e->captures, now_ns);
 }
 
@@ -310,10 +310,10 @@ static void engine_join(struct engine *e)
     c->attaching = &e->attaching;
     c->sampling = &e->sampling;
     c->pending = &e->dispatch.pending;
-    c->release = release_held;
-    c->release_cookie = &e->dispatch;
-    c->begun = engine_begun;
-    c->begun_cookie = e;
+    c->hooks.release = release_held;
+    c->hooks.release_cookie = &e->dispatch;
+    c->hooks.begun = engine_begun;
+    c->hooks.begun_cookie = e;
     d->discover = e->discover;
     d->unwinding = e->unwinding;
     d->anchors = e->anchors;
@@ -398,7 +398,7 @@ static void engine_free(struct engine *e)
     dispatch_waiting_deinit(&e->dispatch);
     virtual_waits_deinit(&e->virtual_waits);
     e->spill = spill_stop(e->spill);
-    e->captures.recorder = e->recorder = recorder_stop(e->recorder);
+    e->captures.recording.recorder = e->recorder = recorder_stop(e->recorder);
     scheduled_free(e->scheduled);
     e->signals = signals_free(e->signals);
     e->symbolizer = symbolizer_free(e->symbolizer);

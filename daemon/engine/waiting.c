@@ -67,7 +67,7 @@ void dispatch_copied(void *cookie, const struct perf_sample *s)
         if (rec.host_pid)
             d->unmatched++;
         else
-            d->captures->hidden_copies++;
+            d->captures->counts.hidden_copies++;
         return;
     }
     if (!recorder_takes(*d->recorder, rec.set) &&

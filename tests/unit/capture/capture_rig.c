@@ -51,8 +51,8 @@ static void join(struct rig *rig)
     c->sampling = &rig->sampling;
     c->attaching = &rig->attaching;
     c->pending = &d->pending;
-    c->release = release;
-    c->release_cookie = d;
+    c->hooks.release = release;
+    c->hooks.release_cookie = d;
     rig->attaching.broker = c->broker;
     rig->attaching.discover = c->discover;
     rig->attaching.proc_fd = c->opts.proc_fd;

@@ -36,8 +36,8 @@ static void open_rig(void)
     setup();
     rig_open(&rig);
     rig.captures.store = open_store(1 << 20, 0);
-    rig.captures.begun = note_begun;
-    rig.captures.begun_cookie = &rig;
+    rig.captures.hooks.begun = note_begun;
+    rig.captures.hooks.begun_cookie = &rig;
     begun = 0;
     gone = false;
     begun_err = ERROR_NULL;

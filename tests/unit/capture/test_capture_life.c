@@ -154,8 +154,8 @@ START_TEST(a_set_that_is_made_faster_has_a_gap)
     captures_end(&rig.captures, slowest, /* keep= */ true);
     rig_finish(&rig);
     ck_assert(rig_warned(&rig, "cpu has a gap of "));
-    ck_assert_uint_eq(rig.captures.events_late, 0);
-    ck_assert_uint_eq(rig.captures.events_left_out, 0);
+    ck_assert_uint_eq(rig.captures.counts.events_late, 0);
+    ck_assert_uint_eq(rig.captures.counts.events_left_out, 0);
 }
 END_TEST
 

@@ -214,8 +214,8 @@ START_TEST(many_samples_are_thinned_and_small_captures_left_whole)
     /* Each capture may have a first piece, whatever the others hold. */
     ck_assert_uint_le(most, BUDGET_BYTES + CAPTURES * 64 * 1024);
     ck_assert_uint_ge(most, BUDGET_BYTES * 3 / 4); /* and most of the budget is used */
-    ck_assert_uint_gt(all.captures_thinned, 0);
-    ck_assert_uint_eq(all.captures_cut_short, 0);
+    ck_assert_uint_gt(all.counts.thinned, 0);
+    ck_assert_uint_eq(all.counts.cut_short, 0);
     p = finish(small);
     ck_assert_uint_eq(p->sample_count, 4000);
     ck_assert_uint_eq(p->warning_count, 0);
@@ -247,7 +247,7 @@ START_TEST(the_caller_that_holds_the_most_is_thinned)
         for (size_t i = 1; i <= CAPTURES; i++)
             take(&captures[i], t, frames, 3);
     }
-    ck_assert_uint_gt(all.captures_thinned, 0);
+    ck_assert_uint_gt(all.counts.thinned, 0);
     p = finish(single);
     ck_assert_uint_eq(p->sample_count, 30000);
     ck_assert_uint_eq(p->warning_count, 0);
@@ -300,7 +300,7 @@ START_TEST(stacks_without_end_end_their_capture)
         most = MAX(most, all.budget.used_bytes);
     }
     ck_assert_uint_le(most, BUDGET_BYTES);
-    ck_assert_uint_eq(all.captures_cut_short, 1);
+    ck_assert_uint_eq(all.counts.cut_short, 1);
     ck_assert_uint_le(large->end_ns, clock_monotonic_ns());
     ck_assert_uint_gt(small->end_ns, clock_monotonic_ns());
     p = finish(large);

@@ -202,8 +202,8 @@ START_TEST(an_event_may_begin_after_the_others)
     ck_assert_uint_eq(rig.end.profile->sample_count, 2);
     ck_assert(rig_warned(&rig, "offcpu begins "));
     ck_assert(!rig_warned(&rig, "is not in this profile"));
-    ck_assert_uint_eq(rig.captures.events_late, 1);
-    ck_assert_uint_eq(rig.captures.events_left_out, 0);
+    ck_assert_uint_eq(rig.captures.counts.events_late, 1);
+    ck_assert_uint_eq(rig.captures.counts.events_left_out, 0);
 }
 END_TEST
 
@@ -219,7 +219,7 @@ START_TEST(an_event_may_be_left_out)
                                  "filter_process P 0\n");
     ck_assert_uint_eq(rig.end.profile->sample_count, 1);
     ck_assert(rig_warned(&rig, "offcpu is not in this profile: its programs and probes"));
-    ck_assert_uint_eq(rig.captures.events_left_out, 1);
+    ck_assert_uint_eq(rig.captures.counts.events_left_out, 1);
 }
 END_TEST
 
@@ -246,7 +246,7 @@ START_TEST(an_event_may_be_refused_while_others_are_sampled)
     ck_assert_int_eq(rig.end.outcome, 0);
     ck_assert_uint_eq(rig.end.profile->sample_count, 1);
     ck_assert(rig_warned(&rig, "offcpu is not in this profile: the broker says -1"));
-    ck_assert_uint_eq(rig.captures.events_left_out, 1);
+    ck_assert_uint_eq(rig.captures.counts.events_left_out, 1);
 }
 END_TEST
 

@@ -60,7 +60,7 @@ START_TEST(a_copied_sample_of_a_hidden_process_is_counted_as_hidden)
     copied.rec = rig_sample_of(&rig, 0);
     copied.rec.host_pid = copied.rec.host_tid = 0;
     dispatch_copied(&rig.dispatch, &copied);
-    ck_assert_uint_eq(rig.captures.hidden_copies, 1);
+    ck_assert_uint_eq(rig.captures.counts.hidden_copies, 1);
     ck_assert_uint_eq(rig.dispatch.unmatched, 0);
     ck_assert_uint_eq(finish()->sample_count, 0);
     ck_assert(rig_warned(&rig, "outside flamed's own pid namespace"));

@@ -31,8 +31,8 @@ static void open_rig(void)
     setup();
     rig_open(&rig);
     rig.captures.store = open_store(1 << 20, 0);
-    rig.captures.begun = begun;
-    rig.captures.begun_cookie = &rig;
+    rig.captures.hooks.begun = begun;
+    rig.captures.hooks.begun_cookie = &rig;
     env = (struct scheduled_env){ .captures = &rig.captures,
                                   .discover = rig.captures.discover,
                                   .store_writer = rig.captures.store_writer };
