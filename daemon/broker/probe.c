@@ -107,19 +107,19 @@ static int try_cpu(int cpu, void *cookie)
 /* The first request waits LOADED_SOON_NS: on most machines the programs are loaded by then. */
 static void tell_sampler(struct server *s, struct broker_facts *ret)
 {
-    bool first = s->sampler_state == SAMPLER_UNASKED, known = s->sampler_state == SAMPLER_REFUSED;
+    bool first = s->sampling.state == SAMPLER_UNASKED, known = s->sampling.state == SAMPLER_REFUSED;
     struct error err = ERROR_NULL;
     const struct error *why;
     int r = server_sampler(s, first ? LOADED_SOON_NS : 0, &err);
 
-    why = r == 0 ? sampler_without_bpf(s->sampler) : &err;
+    why = r == 0 ? sampler_without_bpf(s->sampling.sampler) : &err;
     ret->bpf_loaded = !why;
     ret->perf_home = r == 0 && why;
-    ret->bpf_loading = s->sampler_state == SAMPLER_LOADING;
+    ret->bpf_loading = s->sampling.state == SAMPLER_LOADING;
     if (!why)
         return;
     problem(ret->bpf_problem, sizeof(ret->bpf_problem), why);
-    if (s->sampler_state == SAMPLER_REFUSED && !known)
+    if (s->sampling.state == SAMPLER_REFUSED && !known)
         log_warn("no sampling: %s", ret->bpf_problem);
 }
 

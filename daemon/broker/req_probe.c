@@ -82,7 +82,7 @@ static int put_heap(struct server *s, const struct probe_put_fields *q, struct t
                             .pool_bytes = heap->pool_bytes,
                             .reference_bytes = heap->reference_bytes };
     at = target_of(t, fd);
-    return sampler_probe(s->sampler, &at, &vm, probes, q->probes.count, err);
+    return sampler_probe(s->sampling.sampler, &at, &vm, probes, q->probes.count, err);
 }
 
 /* Puts a probe at the empty function that the agent of this build has for it. */
@@ -94,7 +94,7 @@ static int put_agent(struct server *s, const struct probe_put_fields *q, struct 
     struct uprobe_target at;
     int agent = -1, r;
 
-    if (!s->sampler)
+    if (!s->sampling.sampler)
         return error_set(err, -EAGAIN, "no sampling is under way");
     r = target_pin(s, &q->at.target, t, err) ?: server_refuse_own(s, t->host_pid, err) ?:
         target_need_thread(t, err) ?: probed_file_refuse_served(s, &q->at.target, t, err) ?:
@@ -103,7 +103,8 @@ static int put_agent(struct server *s, const struct probe_put_fields *q, struct 
     if (r)
         return r;
     at = target_of(t, agent);
-    return sampler_agent(s->sampler, &at, about->class_klass, about->collections, offset, err);
+    return sampler_agent(s->sampling.sampler, &at, about->class_klass, about->collections, offset,
+                         err);
 }
 
 /*
@@ -112,7 +113,7 @@ static int put_agent(struct server *s, const struct probe_put_fields *q, struct 
 int request_sample_agents(struct server *s, const struct set_fields *q, struct reply *rep)
 {
     (void)rep;
-    return s->sampler ? sampler_by_agents(s->sampler, q->set) : -ENOENT;
+    return s->sampling.sampler ? sampler_by_agents(s->sampling.sampler, q->set) : -ENOENT;
 }
 
 /* ---- event safepoint ---- */
@@ -136,7 +137,7 @@ static int put_moments(struct server *s, const struct probe_put_fields *q, struc
     if (r)
         return r;
     at = target_of(t, fd);
-    return sampler_probe_moments(s->sampler, &at,
+    return sampler_probe_moments(s->sampling.sampler, &at,
                                  &(struct moment_thread){ .state = about->state,
                                                           .safepoint = about->safepoint,
                                                           .begun = about->begun,
@@ -151,7 +152,7 @@ static int put_moments(struct server *s, const struct probe_put_fields *q, struc
  */
 int request_moments_ring(struct server *s, const struct no_fields *q, struct reply *rep)
 {
-    int fd = s->sampler ? sampler_moments_fd(s->sampler) : -1;
+    int fd = s->sampling.sampler ? sampler_moments_fd(s->sampling.sampler) : -1;
 
     (void)q;
     if (fd < 0)
@@ -202,15 +203,15 @@ static int put_call(struct server *s, const struct probe_put_fields *q, struct t
         r = mapped_check_code(t, &q->at, fd, places[i].offset, err);
     at = target_of(t, fd);
     if (r == 0 && !malloc)
-        return sampler_call(s->sampler, &at, set, places[0].offset, err);
+        return sampler_call(s->sampling.sampler, &at, set, places[0].offset, err);
     for (; put < count && (r == 0 || r == -EINPROGRESS); put++) {
-        int k = sampler_malloc(s->sampler, &at, set, places[put].offset,
+        int k = sampler_malloc(s->sampling.sampler, &at, set, places[put].offset,
                                results ? ALLOC_MALLOC_RESULT + places[put].reg : argument, err);
 
         r = k < 0 ? k : r;
     }
     for (size_t i = 0; put && i < count && r < 0 && r != -EINPROGRESS; i++) /* all or none */
-        sampler_unmalloc(s->sampler, &at, set, places[i].offset);
+        sampler_unmalloc(s->sampling.sampler, &at, set, places[i].offset);
     return r;
 }
 
@@ -219,8 +220,9 @@ static int put_call(struct server *s, const struct probe_put_fields *q, struct t
  */
 int request_mallocs(struct server *s, const struct pid_fields *q, struct reply *rep)
 {
-    return s->sampler ? sampler_mallocs(s->sampler, q->host_pid, &rep->body.mallocs.calls)
-                      : -ENOENT;
+    return s->sampling.sampler
+               ? sampler_mallocs(s->sampling.sampler, q->host_pid, &rep->body.mallocs.calls)
+               : -ENOENT;
 }
 
 /* ---- all probes ---- */
@@ -271,17 +273,17 @@ int request_probe_put(struct server *s, const struct probe_put_fields *q, struct
 int request_probe_drop(struct server *s, const struct probe_drop_fields *q, struct reply *rep)
 {
     (void)rep;
-    if (!s->sampler)
+    if (!s->sampling.sampler)
         return -ENOENT;
     switch (q->program) {
     case BROKER_PROBED_HEAP:
-        return sampler_unprobe(s->sampler, q->host_pid);
+        return sampler_unprobe(s->sampling.sampler, q->host_pid);
     case BROKER_PROBED_AGENT:
-        return sampler_unagent(s->sampler, q->host_pid);
+        return sampler_unagent(s->sampling.sampler, q->host_pid);
     case BROKER_PROBED_MOMENTS:
-        return sampler_unprobe_moments(s->sampler, q->host_pid, q->which);
+        return sampler_unprobe_moments(s->sampling.sampler, q->host_pid, q->which);
     default:
-        return sampler_uncall(s->sampler, q->host_pid, q->which);
+        return sampler_uncall(s->sampling.sampler, q->host_pid, q->which);
     }
 }
 
@@ -290,5 +292,6 @@ int request_probe_drop(struct server *s, const struct probe_drop_fields *q, stru
  */
 int request_probes_begun(struct server *s, const struct pid_fields *q, struct reply *rep)
 {
-    return s->sampler ? sampler_probes_begun(s->sampler, q->host_pid, &rep->err) : -ENOENT;
+    return s->sampling.sampler ? sampler_probes_begun(s->sampling.sampler, q->host_pid, &rep->err)
+                               : -ENOENT;
 }

@@ -106,33 +106,33 @@ int request_sideband(struct server *s, const struct no_fields *q, struct reply *
 
 int server_sampler(struct server *s, uint64_t wait_ns, struct error *err)
 {
-    uint32_t frames = s->max_frames ? s->max_frames : BROKER_FRAMES_MAX;
+    uint32_t frames = s->sampling.max_frames ? s->sampling.max_frames : BROKER_FRAMES_MAX;
     int r = 0;
 
-    if (s->sampler_state == SAMPLER_UNASKED) {
+    if (s->sampling.state == SAMPLER_UNASKED) {
         loader_ask(s->loader, s->pid_ns_fd, RING_BYTES, frames, s->options.bpf_only);
-        s->sampler_state = SAMPLER_LOADING;
+        s->sampling.state = SAMPLER_LOADING;
     }
-    if (s->sampler_state == SAMPLER_LOADING) {
-        r = loader_take(s->loader, wait_ns, &s->sampler, &s->sampler_error);
+    if (s->sampling.state == SAMPLER_LOADING) {
+        r = loader_take(s->loader, wait_ns, &s->sampling.sampler, &s->sampling.error);
         if (r == LOADER_BUSY) {
             error_set(err, -EAGAIN, "the kernel is still checking the BPF programs");
             error_remedy(err, "ask again in a second");
             return -EAGAIN;
         }
-        s->sampler_state = r == 0 ? SAMPLER_LOADED : SAMPLER_REFUSED;
+        s->sampling.state = r == 0 ? SAMPLER_LOADED : SAMPLER_REFUSED;
         if (r == 0) {
-            sampler_hook_by(s->sampler, hooker_worker(s->hooker));
-            if (!sampler_without_bpf(s->sampler))
+            sampler_hook_by(s->sampling.sampler, hooker_worker(s->hooker));
+            if (!sampler_without_bpf(s->sampling.sampler))
                 log_info("the BPF programs are loaded, for the stacks of %u processes at once",
-                         sampler_processes_max(s->sampler));
+                         sampler_processes_max(s->sampling.sampler));
         }
     }
-    if (s->sampler_state == SAMPLER_LOADED)
+    if (s->sampling.state == SAMPLER_LOADED)
         return 0;
     if (err)
-        *err = s->sampler_error;
-    return s->sampler_error.code;
+        *err = s->sampling.error;
+    return s->sampling.error.code;
 }
 
 /*
@@ -140,9 +140,9 @@ int server_sampler(struct server *s, uint64_t wait_ns, struct error *err)
  */
 int request_unwind_limit(struct server *s, const struct frames_fields *q, struct reply *rep)
 {
-    if (s->sampler_state != SAMPLER_UNASKED)
+    if (s->sampling.state != SAMPLER_UNASKED)
         return error_set(&rep->err, -EBUSY, "unwind_limit: the BPF programs are loaded already");
-    s->max_frames = q->frames;
+    s->sampling.max_frames = q->frames;
     return 0;
 }
 
@@ -158,7 +158,7 @@ int request_ring(struct server *s, const struct no_fields *q, struct reply *rep)
     (void)q;
     if (r < 0)
         return r;
-    fd = fcntl(sampler_ring_fd(s->sampler, &bytes), F_DUPFD_CLOEXEC, 0);
+    fd = fcntl(sampler_ring_fd(s->sampling.sampler, &bytes), F_DUPFD_CLOEXEC, 0);
     if (fd < 0)
         return error_errno(&rep->err, "cannot copy the ring's fd");
     rep->body.ring.bytes = bytes;
@@ -176,14 +176,14 @@ int request_perf_rings(struct server *s, const struct rings_fields *q, struct re
     int fd, r = server_sampler(s, /* wait_ns= */ 0, &rep->err);
 
     for (size_t i = q->first; r == 0 && rep->fd_count < BROKER_CPUS_MAX; i++) {
-        fd = sampler_perf_ring(s->sampler, i, &bytes);
+        fd = sampler_perf_ring(s->sampling.sampler, i, &bytes);
         if (fd < 0)
             break;
         fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
         r = fd < 0 ? error_errno(&rep->err, "cannot copy a ring's fd") : reply_fd(rep, fd);
     }
     if (r == 0 && !rep->fd_count)
-        r = sampler_check_rings(s->sampler, &rep->err);
+        r = sampler_check_rings(s->sampling.sampler, &rep->err);
     rep->body.perf_rings.bytes = bytes;
     return r < 0 || bytes ? r : error_set(&rep->err, -ENOENT, "samples come by BPF programs");
 }
@@ -192,19 +192,19 @@ int request_perf_rings(struct server *s, const struct rings_fields *q, struct re
  * with @err. */
 static int server_program(struct server *s, enum event_program program, struct error *err)
 {
-    enum sampler_state *state = &s->program_states[program];
-    struct error *problem = &s->program_errors[program];
+    enum sampler_state *state = &s->sampling.program_states[program];
+    struct error *problem = &s->sampling.program_errors[program];
     struct sampler_shared shared;
     void *loaded = NULL;
     int r;
 
-    if (sampler_has(s->sampler, program))
+    if (sampler_has(s->sampling.sampler, program))
         return 0;
-    r = sampler_check_program(s->sampler, program, err);
+    r = sampler_check_program(s->sampling.sampler, program, err);
     if (r < 0)
         return r;
     if (*state == SAMPLER_UNASKED) {
-        r = sampler_share(s->sampler, &shared);
+        r = sampler_share(s->sampling.sampler, &shared);
         if (r < 0)
             return error_code(err, r, "cannot copy descriptors");
         shared.pins_fd = s->pins_fd;
@@ -220,11 +220,11 @@ static int server_program(struct server *s, enum event_program program, struct e
             return -EINPROGRESS;
         }
         if (r == 0)
-            sampler_take(s->sampler, program, loaded);
+            sampler_take(s->sampling.sampler, program, loaded);
         else
             *state = SAMPLER_REFUSED;
     }
-    if (sampler_has(s->sampler, program))
+    if (sampler_has(s->sampling.sampler, program))
         return 0;
     if (err)
         *err = *problem;
@@ -257,7 +257,7 @@ int request_sample_start(struct server *s, const struct sample_fields *q, struct
     if (r == 0)
         r = describe(&q->event, &event, &rep->err) ?:
             server_program(s, event.info->program, &rep->err) ?:
-            sampler_start_event(s->sampler, &event, q->period, &set, &rep->err);
+            sampler_start_event(s->sampling.sampler, &event, q->period, &set, &rep->err);
     rep->body.sample_start.set = set;
     return r;
 }
@@ -269,9 +269,9 @@ static int check_event(struct server *s, uint32_t kind, struct span name, struct
     int r = sampler_describe(kind, name, /* devices_fd= */ -1, &event, err);
 
     if (r == 0)
-        r = sampler_check_home(s->sampler, &event, err);
+        r = sampler_check_home(s->sampling.sampler, &event, err);
     if (r == 0)
-        r = sampler_check_program(s->sampler, event.info->program, err);
+        r = sampler_check_program(s->sampling.sampler, event.info->program, err);
     return r < 0 || event.info->perf_type == EVENT_PERF_NONE ? r : sampler_check_event(&event, err);
 }
 
@@ -323,7 +323,7 @@ int request_sample_flush(struct server *s, const struct set_fields *q, struct re
 {
     uint64_t late = 0;
     uint32_t no = 0;
-    int r = s->sampler ? sampler_flush(s->sampler, q->set, &no, &late) : -ENOENT;
+    int r = s->sampling.sampler ? sampler_flush(s->sampling.sampler, q->set, &no, &late) : -ENOENT;
 
     if (r < 0)
         return error_code(&rep->err, r, "cannot read the waits that go on");
@@ -336,7 +336,7 @@ int request_sample_flush(struct server *s, const struct set_fields *q, struct re
  */
 int request_sample_lates(struct server *s, const struct set_fields *q, struct reply *rep)
 {
-    int r = s->sampler ? sampler_lates(s->sampler, q->set) : -ENOENT;
+    int r = s->sampling.sampler ? sampler_lates(s->sampling.sampler, q->set) : -ENOENT;
 
     return r < 0 ? error_code(&rep->err, r, "cannot read the waits that have ended") : 0;
 }
@@ -357,7 +357,8 @@ int request_look(struct server *s, const struct look_fields *q, struct reply *re
     int fd = -1, r = server_sampler(s, /* wait_ns= */ 0, &rep->err);
 
     if (r == 0)
-        r = server_program(s, PROGRAM_LOOKS, &rep->err) ?: sampler_look(s->sampler, &pass, &fd);
+        r = server_program(s, PROGRAM_LOOKS, &rep->err)
+                ?: sampler_look(s->sampling.sampler, &pass, &fd);
     return r < 0 ? r : reply_fd(rep, fd);
 }
 
@@ -368,7 +369,8 @@ int request_look(struct server *s, const struct look_fields *q, struct reply *re
 int request_look_process(struct server *s, const struct look_process_fields *q, struct reply *rep)
 {
     (void)rep;
-    return s->sampler ? sampler_look_process(s->sampler, q->host_pid, q->epoch) : -ENOENT;
+    return s->sampling.sampler ? sampler_look_process(s->sampling.sampler, q->host_pid, q->epoch)
+                               : -ENOENT;
 }
 
 /*
@@ -376,7 +378,7 @@ int request_look_process(struct server *s, const struct look_process_fields *q, 
  */
 int request_sample_begun(struct server *s, const struct set_fields *q, struct reply *rep)
 {
-    return s->sampler ? sampler_begun(s->sampler, q->set, &rep->err) : -ENOENT;
+    return s->sampling.sampler ? sampler_begun(s->sampling.sampler, q->set, &rep->err) : -ENOENT;
 }
 
 /*
@@ -384,9 +386,9 @@ int request_sample_begun(struct server *s, const struct set_fields *q, struct re
  */
 int request_sample_stop(struct server *s, const struct set_fields *q, struct reply *rep)
 {
-    if (!s->sampler)
+    if (!s->sampling.sampler)
         return error_set(&rep->err, -ENOENT, "no sampling is under way");
-    return sampler_stop(s->sampler, q->set);
+    return sampler_stop(s->sampling.sampler, q->set);
 }
 
 /*
@@ -397,7 +399,7 @@ int request_filter_process(struct server *s, const struct filter_fields *q, stru
 {
     int r = server_sampler(s, /* wait_ns= */ 0, &rep->err);
 
-    return r < 0 ? r : sampler_filter_process(s->sampler, q->host_pid, q->sets);
+    return r < 0 ? r : sampler_filter_process(s->sampling.sampler, q->host_pid, q->sets);
 }
 
 /*
@@ -407,7 +409,7 @@ int request_filter_all(struct server *s, const struct sets_fields *q, struct rep
 {
     int r = server_sampler(s, /* wait_ns= */ 0, &rep->err);
 
-    return r < 0 ? r : sampler_filter_all(s->sampler, q->sets);
+    return r < 0 ? r : sampler_filter_all(s->sampling.sampler, q->sets);
 }
 
 /*
@@ -422,7 +424,7 @@ int request_take_losses(struct server *s, const struct no_fields *q, struct repl
 
     (void)q;
     if (r == 0)
-        r = sampler_take_losses(s->sampler, losses, &count);
+        r = sampler_take_losses(s->sampling.sampler, losses, &count);
     if (r == 0)
         r = memfd_of("losses", losses, count * sizeof(losses[0]), &fd, &rep->err);
     return r < 0 ? r : reply_fd(rep, fd);
@@ -439,7 +441,7 @@ int request_sample_stats(struct server *s, const struct no_fields *q, struct rep
     (void)q;
     if (r < 0)
         return r;
-    sampler_stats(s->sampler, &st);
+    sampler_stats(s->sampling.sampler, &st);
     rep->body.sample_stats = (struct broker_sample_stats){
         .samples = st.samples,
         .lost_ring = st.lost_ring,

@@ -35,24 +35,24 @@ static int load_walk(struct server *s)
 {
     int r;
 
-    if (s->holders)
+    if (s->walk.holders)
         return 0;
-    if (clock_monotonic_ns() < s->holders_again_ns)
-        return s->holders_error;
-    r = holders_new(s->pid_ns_fd, &s->holders);
+    if (clock_monotonic_ns() < s->walk.again_ns)
+        return s->walk.error;
+    r = holders_new(s->pid_ns_fd, &s->walk.holders);
     if (r == 0)
         return 0;
-    s->holders_error = passes(r) ? r : -EOPNOTSUPP;
+    s->walk.error = passes(r) ? r : -EOPNOTSUPP;
     if (passes(r)) {
-        s->holders_again_ns = clock_monotonic_ns() + SHORT_NS;
+        s->walk.again_ns = clock_monotonic_ns() + SHORT_NS;
         return r;
     }
-    s->holders_again_ns = clock_monotonic_ns() + REFUSED_NS;
-    if (!s->holders_warned)
+    s->walk.again_ns = clock_monotonic_ns() + REFUSED_NS;
+    if (!s->walk.warned)
         log_warn("clients over TCP cannot be identified: the kernel refuses the BPF program that "
                  "lists a socket's processes (%s); use the Unix socket",
                  strerror(-r));
-    s->holders_warned = true;
+    s->walk.warned = true;
     return -EOPNOTSUPP;
 }
 
@@ -120,12 +120,12 @@ static void pack_all(const struct server *s, const struct search *search,
 int request_socket_holders(struct server *s, const struct sockets_fields *q, struct reply *rep)
 {
     struct search search = { .sockets = q->count };
-    int r = load_walk(s) ?: holders_find(s->holders, q->keys, q->count, q->net_ns, HOLDERS_NS);
+    int r = load_walk(s) ?: holders_find(s->walk.holders, q->keys, q->count, q->net_ns, HOLDERS_NS);
 
     if (r < 0)
         return error_code(&rep->err, r, "cannot list the processes that hold a socket");
     for (size_t i = 0; i < search.sockets; i++)
-        search.found[i].count = holders_of(s->holders, i, search.found[i].pids);
+        search.found[i].count = holders_of(s->walk.holders, i, search.found[i].pids);
     pack_all(s, &search, &rep->body.socket_holders);
     return 0;
 }

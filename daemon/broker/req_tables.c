@@ -61,7 +61,7 @@ int request_put_rows(struct server *s, const struct rows_fields *q, struct reply
         return r;
     if (!s->tables)
         return error_set(&rep->err, -EINVAL, "put_rows: ask for the tables first");
-    return sampler_put_rows(s->sampler, q->first, s->tables, q->end - q->first);
+    return sampler_put_rows(s->sampling.sampler, q->first, s->tables, q->end - q->first);
 }
 
 /*
@@ -75,7 +75,7 @@ int request_rows(struct server *s, const struct no_fields *q, struct reply *rep)
     (void)q;
     if (r < 0)
         return r;
-    fd = fcntl(sampler_rows_fd(s->sampler), F_DUPFD_CLOEXEC, 0);
+    fd = fcntl(sampler_rows_fd(s->sampling.sampler), F_DUPFD_CLOEXEC, 0);
     return fd < 0 ? error_errno(&rep->err, "cannot copy the fd of the rows") : reply_fd(rep, fd);
 }
 
@@ -95,7 +95,7 @@ int request_put_process(struct server *s, const struct pid_fields *q, struct rep
     if (!s->tables)
         return error_set(&rep->err, -EINVAL, "put_process: ask for the tables first");
     memcpy(p, s->tables, sizeof(*p));
-    return sampler_put_process(s->sampler, q->host_pid, p);
+    return sampler_put_process(s->sampling.sampler, q->host_pid, p);
 }
 
 /*
@@ -104,7 +104,7 @@ int request_put_process(struct server *s, const struct pid_fields *q, struct rep
 int request_forget_process(struct server *s, const struct pid_fields *q, struct reply *rep)
 {
     (void)rep;
-    return s->sampler ? sampler_put_process(s->sampler, q->host_pid, NULL) : 0;
+    return s->sampling.sampler ? sampler_put_process(s->sampling.sampler, q->host_pid, NULL) : 0;
 }
 
 /*
@@ -124,7 +124,7 @@ int request_put_context(struct server *s, const struct pid_fields *q, struct rep
     memcpy(&path, s->tables, sizeof(path));
     if (!context_path_valid(&path))
         return error_set(&rep->err, -EINVAL, "put_context: not a path of known steps");
-    return sampler_put_context(s->sampler, q->host_pid, path.step_count ? &path : NULL);
+    return sampler_put_context(s->sampling.sampler, q->host_pid, path.step_count ? &path : NULL);
 }
 
 /*
@@ -135,5 +135,7 @@ int request_put_thread(struct server *s, const struct thread_fields *q, struct r
 {
     int r = server_sampler(s, /* wait_ns= */ 0, &rep->err);
 
-    return r < 0 ? r : sampler_put_thread(s->sampler, q->host_pid, q->host_tid, q->java_thread);
+    return r < 0
+               ? r
+               : sampler_put_thread(s->sampling.sampler, q->host_pid, q->host_tid, q->java_thread);
 }

@@ -72,31 +72,31 @@ void server_deinit(struct server *s)
     file_openers_stop(s);
     s->agents = agents_free(s->agents);
     s->owner_files = owner_files_free(s->owner_files);
-    s->holders = holders_free(s->holders);
+    s->walk.holders = holders_free(s->walk.holders);
 }
 
 void server_forget_client(struct server *s)
 {
     server_forget_tables(s);
     loader_drop(s->loader);
-    s->sampler = sampler_free(s->sampler);
-    s->sampler_state = SAMPLER_UNASKED;
-    s->sampler_error = ERROR_NULL;
-    memset(s->program_states, 0, sizeof(s->program_states)); /* SAMPLER_UNASKED */
-    memset(s->program_errors, 0, sizeof(s->program_errors));
-    s->max_frames = 0;
+    s->sampling.sampler = sampler_free(s->sampling.sampler);
+    s->sampling.state = SAMPLER_UNASKED;
+    s->sampling.error = ERROR_NULL;
+    memset(s->sampling.program_states, 0, sizeof(s->sampling.program_states)); /* SAMPLER_UNASKED */
+    memset(s->sampling.program_errors, 0, sizeof(s->sampling.program_errors));
+    s->sampling.max_frames = 0;
 }
 
 int server_tend(struct server *s)
 {
     uint64_t now_ns;
 
-    if (!s->sampler)
+    if (!s->sampling.sampler)
         return -1;
     now_ns = clock_monotonic_ns();
     if (now_ns - s->tended_ns >= SERVER_TEND_NS) {
         s->tended_ns = now_ns;
-        sampler_follow_cpus(s->sampler);
+        sampler_follow_cpus(s->sampling.sampler);
     }
     return (int)(SERVER_TEND_NS / NSEC_PER_MSEC);
 }

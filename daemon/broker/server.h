@@ -37,6 +37,24 @@ enum sampler_state {
     SAMPLER_REFUSED,
 };
 
+/* The sampler, and the states of what it loads. */
+struct server_sampling {
+    struct sampler *sampler; /* NULL until it is loaded; ends with its client */
+    enum sampler_state state;
+    struct error error;                               /* why the state is SAMPLER_REFUSED */
+    enum sampler_state program_states[PROGRAM_COUNT]; /* by program (sample/program.h) */
+    struct error program_errors[PROGRAM_COUNT];
+    uint32_t max_frames; /* limit for sampler_new(); 0: not set, BROKER_FRAMES_MAX applies */
+};
+
+/* The walk over open sockets. */
+struct server_walk {
+    struct holders *holders; /* NULL: not loaded */
+    bool warned;             /* a warning that the kernel refuses it is logged */
+    uint64_t again_ns;       /* time of the next attempt to load it */
+    int error;               /* error until then: -EOPNOTSUPP, or a passing one */
+};
+
 struct server {
     const char *audit_path;  /* file of the audit log; borrowed; NULL: none */
     const char *config_path; /* flamed's configuration file; borrowed; NULL: unknown */
@@ -45,16 +63,11 @@ struct server {
     int pid_ns_fd;           /* our pid namespace when it is not the initial one, else -1 */
     int pins_fd;             /* root of uprobe_pins_open(), -1: none */
     bool initial_pid_ns;
-    pid_t self, parent;      /* parent: the supervisor; 0: none, systemd started the broker */
-    pid_t client;            /* pid of flamed, 0: unknown */
-    struct loader *loader;   /* from before the lockdown to the end, */
-    struct hooker *hooker;   /* as is this thread */
-    struct sampler *sampler; /* NULL until it is loaded; ends with its client */
-    enum sampler_state sampler_state;
-    struct error sampler_error;                       /* why the state is SAMPLER_REFUSED */
-    enum sampler_state program_states[PROGRAM_COUNT]; /* by program (sample/program.h) */
-    struct error program_errors[PROGRAM_COUNT];
-    uint32_t max_frames; /* limit for sampler_new(); 0: not set, BROKER_FRAMES_MAX applies */
+    pid_t self, parent;    /* parent: the supervisor; 0: none, systemd started the broker */
+    pid_t client;          /* pid of flamed, 0: unknown */
+    struct loader *loader; /* from before the lockdown to the end, */
+    struct hooker *hooker; /* as is this thread */
+    struct server_sampling sampling;
     uint64_t tended_ns;
     struct {
         bool attach_mount; /* attaches may mount in containers */
@@ -70,12 +83,9 @@ struct server {
     struct owner_budgets owner_budgets;
     struct agents *agents;
     struct owner_files *owner_files;
-    struct holders *holders;   /* walk over open sockets; NULL: not loaded */
-    bool holders_warned;       /* a warning that the kernel refuses it is logged */
-    uint64_t holders_again_ns; /* time of the next attempt to load it */
-    int holders_error;         /* error until then: -EOPNOTSUPP, or a passing one */
-    const void *tables;        /* memory for tables that flamed writes: BROKER_TABLES_BYTES; NULL:
-                                * none */
+    struct server_walk walk;
+    const void *tables; /* memory for tables that flamed writes: BROKER_TABLES_BYTES; NULL:
+                         * none */
 };
 
 /* The reply that a request's function fills. Its fds are sent, then closed. */
