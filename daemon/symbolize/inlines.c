@@ -82,8 +82,8 @@ static void count(struct shares *s, struct inlines_file *f, uint64_t bytes, uint
 static void count_copies(struct inlines *n, struct inlines_file *f)
 {
     count(&n->memory->copies, f,
-          sealed_bytes(f->fd) + sealed_bytes(f->debug_fd) + sealed_bytes(f->link_fd) +
-              sealed_bytes(f->alt_fd),
+          sealed_bytes(f->job.fd) + sealed_bytes(f->job.debug_fd) + sealed_bytes(f->job.link_fd) +
+              sealed_bytes(f->job.alt_fd),
           &f->copied_bytes);
 }
 
@@ -157,11 +157,11 @@ static struct inlines_file *add_file(struct inlines *n, const struct proc_id *id
     f = inlines_file_new(fd, debug_fd, link_fd);
     if (!f)
         return NULL;
-    file_identity_of(f->fd, &f->identity);
+    file_identity_of(f->job.fd, &f->identity);
     f->id = *id;
     f->work.owner = readers_owner(id);
     f->headers = *h;
-    f->namer = n->namer;
+    f->job.namer = n->namer;
     if (++n->last_number == 0)
         n->last_number = 1;
     f->number = n->last_number;
@@ -238,14 +238,14 @@ bool inlines_has_any(const struct inlines *n, uint32_t file)
 {
     const struct inlines_file *f = find(n, file);
 
-    return f && f->answers && (f->reading || f->outcome >= 0);
+    return f && f->answers && (f->reading || f->job.outcome >= 0);
 }
 
 bool inlines_lacks_shared(const struct inlines *n, uint32_t file)
 {
     const struct inlines_file *f = find(n, file);
 
-    return f && !f->reading && f->alt_asked && f->alt_fd < 0;
+    return f && !f->reading && f->alt_asked && f->job.alt_fd < 0;
 }
 
 bool inlines_reads(const struct inlines *n)
@@ -263,12 +263,13 @@ static void open_alt(struct inlines *n, struct inlines_file *f)
 
     if (!id.n)
         return;
-    name = dwarf_alt_name(f->dwarf);
+    name = dwarf_alt_name(f->job.dwarf);
     if (id.n > ELF_BUILD_ID_MAX ||
-        s->debug(s->cookie, &f->id, (const uint8_t *)id.p, id.n, &f->alt_fd, NULL) != 0)
-        f->alt_fd = -1;
-    if (f->alt_fd < 0 && name.n && s->debug_shared(s->cookie, &f->id, name, &f->alt_fd, NULL) != 0)
-        f->alt_fd = -1;
+        s->debug(s->cookie, &f->id, (const uint8_t *)id.p, id.n, &f->job.alt_fd, NULL) != 0)
+        f->job.alt_fd = -1;
+    if (f->job.alt_fd < 0 && name.n &&
+        s->debug_shared(s->cookie, &f->id, name, &f->job.alt_fd, NULL) != 0)
+        f->job.alt_fd = -1;
     f->alt_asked = true;
     f->read_ns = 0; /* read it at once */
     count_copies(n, f);
@@ -282,8 +283,8 @@ static void end_reading(struct inlines *n, struct inlines_file *f, uint64_t now_
     open_alt(n, f);
     count(memory, f, inlines_file_bytes(f), &f->bytes);
     if (f->given_up) {
-        f->dwarf = dwarf_close(f->dwarf);
-        f->alt = dwarf_close(f->alt);
+        f->job.dwarf = dwarf_close(f->job.dwarf);
+        f->job.alt = dwarf_close(f->job.alt);
         count(memory, f, inlines_file_bytes(f), &f->bytes);
     }
 }

@@ -22,26 +22,26 @@ static int open_debug(int fd, const struct elf_headers *h, bool by_link, struct 
 
 static int open_dwarf(struct inlines_file *f)
 {
-    int r = dwarf_open(f->fd, &f->dwarf);
+    int r = dwarf_open(f->job.fd, &f->job.dwarf);
 
     if (r < 0)
-        r = open_debug(f->debug_fd, &f->headers, /* by_link= */ false, &f->dwarf);
+        r = open_debug(f->job.debug_fd, &f->headers, /* by_link= */ false, &f->job.dwarf);
     if (r < 0)
-        r = open_debug(f->link_fd, &f->headers, /* by_link= */ true, &f->dwarf);
+        r = open_debug(f->job.link_fd, &f->headers, /* by_link= */ true, &f->job.dwarf);
     return r;
 }
 
 static void open_alt(struct inlines_file *f)
 {
     struct elf_headers h = { 0 };
-    struct span id = dwarf_alt_build_id(f->dwarf);
+    struct span id = dwarf_alt_build_id(f->job.dwarf);
 
     h.build_id_n = MIN(id.n, sizeof(h.build_id));
     memcpy(h.build_id, id.p, h.build_id_n);
-    if (open_debug(f->alt_fd, &h, /* by_link= */ false, &f->alt) == 0)
-        dwarf_set_alt(f->dwarf, f->alt);
+    if (open_debug(f->job.alt_fd, &h, /* by_link= */ false, &f->job.alt) == 0)
+        dwarf_set_alt(f->job.dwarf, f->job.alt);
     else
-        f->alt_fd = close_fd(f->alt_fd);
+        f->job.alt_fd = close_fd(f->job.alt_fd);
 }
 
 /* The readable form of the symbol @symbol of @strings, as another of them; 0: none. */
@@ -50,15 +50,15 @@ static uint32_t readable(struct inlines_file *f, struct span symbol, uint64_t un
     _cleanup_buf_ struct buf text = BUF_UPTO(SYMBOL_NAME_MAX + DEMANGLED_NAME_MAX);
     uint32_t id = 0;
 
-    namer_name_wait(f->namer, f->work.owner, symbol, until_ns, &text);
-    return intern_add(f->result.strings, buf_span(&text), &id) < 0 ? 0 : id;
+    namer_name_wait(f->job.namer, f->work.owner, symbol, until_ns, &text);
+    return intern_add(f->job.result.strings, buf_span(&text), &id) < 0 ? 0 : id;
 }
 
 /* Replaces mangled names by readable ones. Requests all of them first, as far as there is room.
  * Makes each name once. */
 static void make_readable(struct inlines_file *f)
 {
-    struct dwarf_answers *a = &f->result;
+    struct dwarf_answers *a = &f->job.result;
     uint32_t count = a->strings ? intern_count(a->strings) : 0;
     _cleanup_free_ uint32_t *made = count ? calloc(count, sizeof(*made)) : NULL;
     uint64_t until_ns = clock_monotonic_ns() + INLINES_NAMES_NS;
@@ -66,7 +66,7 @@ static void make_readable(struct inlines_file *f)
     for (size_t i = 0; made && i < a->frame_count; i++) {
         _cleanup_buf_ struct buf text = BUF_UPTO(SYMBOL_NAME_MAX + DEMANGLED_NAME_MAX);
 
-        namer_name(f->namer, f->work.owner, intern_get(a->strings, a->frames[i].name), &text);
+        namer_name(f->job.namer, f->work.owner, intern_get(a->strings, a->frames[i].name), &text);
     }
     for (size_t i = 0; made && i < a->frame_count; i++) {
         uint32_t *name = &a->frames[i].name;
@@ -81,18 +81,18 @@ static void run(struct work *work)
 {
     struct inlines_file *f = (struct inlines_file *)work;
 
-    if (f->outcome > 0)
-        f->outcome = open_dwarf(f);
-    if (f->outcome < 0 || inlines_file_alt(f).n)
+    if (f->job.outcome > 0)
+        f->job.outcome = open_dwarf(f);
+    if (f->job.outcome < 0 || inlines_file_alt(f).n)
         return; /* the file that it shares must be opened first */
-    if (f->alt_fd >= 0 && !f->alt)
+    if (f->job.alt_fd >= 0 && !f->job.alt)
         open_alt(f);
-    f->result_outcome =
-        dwarf_look_up(f->dwarf, f->asked, f->asked_count, INLINES_READING_NS, &f->result);
+    f->job.result_outcome = dwarf_look_up(f->job.dwarf, f->job.asked, f->job.asked_count,
+                                          INLINES_READING_NS, &f->job.result);
     make_readable(f);
-    dwarf_rest(f->dwarf);
-    if (f->alt)
-        dwarf_rest(f->alt);
+    dwarf_rest(f->job.dwarf);
+    if (f->job.alt)
+        dwarf_rest(f->job.alt);
 }
 
 /* ---- its life ---- */
@@ -109,11 +109,11 @@ struct inlines_file *inlines_file_new(int fd, int debug_fd, int link_fd)
         return NULL;
     }
     f->work.run = run;
-    f->fd = fd;
-    f->debug_fd = debug_fd;
-    f->link_fd = link_fd;
-    f->alt_fd = -1;
-    f->outcome = 1;
+    f->job.fd = fd;
+    f->job.debug_fd = debug_fd;
+    f->job.link_fd = link_fd;
+    f->job.alt_fd = -1;
+    f->job.outcome = 1;
     id_table_init(&f->addresses, sizeof(uint64_t), INLINES_ADDRESSES_MAX);
     return f;
 }
@@ -122,26 +122,26 @@ struct inlines_file *inlines_file_free(struct inlines_file *f)
 {
     if (!f)
         return NULL;
-    dwarf_close(f->dwarf);
-    dwarf_close(f->alt);
-    close_fd(f->fd);
-    close_fd(f->debug_fd);
-    close_fd(f->link_fd);
-    close_fd(f->alt_fd);
-    dwarf_answers_deinit(&f->result);
+    dwarf_close(f->job.dwarf);
+    dwarf_close(f->job.alt);
+    close_fd(f->job.fd);
+    close_fd(f->job.debug_fd);
+    close_fd(f->job.link_fd);
+    close_fd(f->job.alt_fd);
+    dwarf_answers_deinit(&f->job.result);
     id_table_deinit(&f->addresses);
     intern_free(f->strings);
     free(f->answers);
     free(f->frames);
-    free(f->asked);
-    free(f->numbers);
+    free(f->job.asked);
+    free(f->job.numbers);
     free(f);
     return NULL;
 }
 
 struct span inlines_file_alt(const struct inlines_file *f)
 {
-    return f->dwarf && !f->alt_asked ? dwarf_alt_build_id(f->dwarf) : SPAN_NULL;
+    return f->job.dwarf && !f->alt_asked ? dwarf_alt_build_id(f->job.dwarf) : SPAN_NULL;
 }
 
 bool inlines_file_wants(const struct inlines_file *f)
@@ -155,21 +155,21 @@ bool inlines_file_begin(struct inlines_file *f)
 
     if (f->given_up || f->reading || !left)
         return false;
-    free(f->asked);
-    free(f->numbers);
-    f->asked_count = 0;
-    f->asked = reallocarray(NULL, left, sizeof(*f->asked));
-    f->numbers = reallocarray(NULL, left, sizeof(*f->numbers));
-    if (!f->asked || !f->numbers)
+    free(f->job.asked);
+    free(f->job.numbers);
+    f->job.asked_count = 0;
+    f->job.asked = reallocarray(NULL, left, sizeof(*f->job.asked));
+    f->job.numbers = reallocarray(NULL, left, sizeof(*f->job.numbers));
+    if (!f->job.asked || !f->job.numbers)
         return false;
-    for (uint32_t i = 0; i < f->addresses.count && f->asked_count < left; i++) {
+    for (uint32_t i = 0; i < f->addresses.count && f->job.asked_count < left; i++) {
         if (f->answers[i].state != DWARF_NOT_READ)
             continue;
-        f->asked[f->asked_count] = *(const uint64_t *)id_table_get(&f->addresses, i);
-        f->numbers[f->asked_count++] = i;
+        f->job.asked[f->job.asked_count] = *(const uint64_t *)id_table_get(&f->addresses, i);
+        f->job.numbers[f->job.asked_count++] = i;
     }
     f->reading = true;
-    f->result_outcome = 0;
+    f->job.result_outcome = 0;
     return true;
 }
 
@@ -182,7 +182,8 @@ size_t inlines_file_bytes(const struct inlines_file *f)
 
     if (f->reading) /* the other thread's */
         return bytes;
-    return bytes + (f->dwarf ? dwarf_bytes(f->dwarf) : 0) + (f->alt ? dwarf_bytes(f->alt) : 0);
+    return bytes + (f->job.dwarf ? dwarf_bytes(f->job.dwarf) : 0) +
+           (f->job.alt ? dwarf_bytes(f->job.alt) : 0);
 }
 
 /* Keeps the frames of an answer. */
@@ -194,10 +195,11 @@ static bool keep(struct inlines_file *f, const struct dwarf_answer *a, struct dw
         return false;
     *to = (struct dwarf_answer){ (uint32_t)f->frame_count, a->count, a->state };
     for (size_t i = 0; i < a->count; i++) {
-        struct dwarf_frame frame = f->result.frames[a->first + i];
+        struct dwarf_frame frame = f->job.result.frames[a->first + i];
 
-        if (intern_add(f->strings, intern_get(f->result.strings, frame.name), &frame.name) < 0 ||
-            intern_add(f->strings, intern_get(f->result.strings, frame.file), &frame.file) < 0)
+        if (intern_add(f->strings, intern_get(f->job.result.strings, frame.name), &frame.name) <
+                0 ||
+            intern_add(f->strings, intern_get(f->job.result.strings, frame.file), &frame.file) < 0)
             return false;
         f->frames[f->frame_count + i] = frame;
     }
@@ -212,9 +214,9 @@ void inlines_file_end(struct inlines_file *f, bool room, uint64_t now_ns)
     f->reading = false;
     f->read_ns = now_ns;
     f->cpu_ns += f->work.cpu_ns;
-    for (size_t i = 0; i < f->result.count; i++) {
-        const struct dwarf_answer *a = &f->result.of[i];
-        struct dwarf_answer *to = &f->answers[f->numbers[i]];
+    for (size_t i = 0; i < f->job.result.count; i++) {
+        const struct dwarf_answer *a = &f->job.result.of[i];
+        struct dwarf_answer *to = &f->answers[f->job.numbers[i]];
 
         if (a->state == DWARF_NOT_READ)
             continue;
@@ -225,9 +227,10 @@ void inlines_file_end(struct inlines_file *f, bool room, uint64_t now_ns)
         }
         f->answered++;
     }
-    dwarf_answers_deinit(&f->result);
+    dwarf_answers_deinit(&f->job.result);
     if (inlines_file_alt(f).n)
         return;
-    f->given_up |= f->outcome < 0 || f->result_outcome < 0 || f->cpu_ns >= INLINES_FILE_NS ||
+    f->given_up |= f->job.outcome < 0 || f->job.result_outcome < 0 ||
+                   f->cpu_ns >= INLINES_FILE_NS ||
                    (f->answered == before && f->work.cpu_ns < INLINES_READING_NS / 2);
 }

@@ -10,6 +10,19 @@
 #include "base/worker.h"
 #include "symbolize/inlines.h"
 
+/* A reading of a file. */
+struct inlines_reading {
+    struct namer *namer; /* borrowed */
+    int fd, debug_fd, link_fd, alt_fd;
+    int outcome; /* result of opening the file: 1: not opened yet; 0; -errno */
+    struct dwarf *dwarf, *alt;
+    uint64_t *asked; /* owned: addresses, and their numbers */
+    uint32_t *numbers;
+    size_t asked_count;
+    struct dwarf_answers result;
+    int result_outcome;
+};
+
 struct inlines_file {
     struct work work; /* first */
     uint32_t number;
@@ -26,16 +39,7 @@ struct inlines_file {
     struct dwarf_frame *frames; /* owned */
     size_t frame_count, frame_cap;
     struct intern *strings; /* owned */
-    /* The reading. */
-    struct namer *namer; /* borrowed */
-    int fd, debug_fd, link_fd, alt_fd;
-    int outcome; /* result of opening the file: 1: not opened yet; 0; -errno */
-    struct dwarf *dwarf, *alt;
-    uint64_t *asked; /* owned: addresses, and their numbers */
-    uint32_t *numbers;
-    size_t asked_count;
-    struct dwarf_answers result;
-    int result_outcome;
+    struct inlines_reading job;
 };
 
 /* Makes a file. Takes the descriptors, -1: none. NULL: no memory. */
