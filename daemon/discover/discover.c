@@ -76,7 +76,7 @@ static void poll_recent(struct discover *d, uint64_t now_ns, uint64_t deadline_n
 
         if (!im || !image_is_live(im))
             im = facts_discover(d, host_pid, /* kernel_threads= */ false);
-        if (im && !im->looked_ns)
+        if (im && !im->look.last_ns)
             jvm_look(d, im);
     }
     if (d->recent.missed) {
@@ -95,10 +95,11 @@ static void poll_entries(struct discover *d, uint64_t now_ns, uint64_t deadline_
     table_expire(d, now_ns);
     d->in_each++;
     for (struct image *im = d->all; im; im = im->all_next) {
-        bool look = im->timer_ns <= now_ns, retry = im->vm_retry_ns && im->vm_retry_ns <= now_ns;
+        bool look = im->look.timer_ns <= now_ns,
+             retry = im->look.vm_retry_ns && im->look.vm_retry_ns <= now_ns;
 
         image_look_if_revived(d, im, now_ns);
-        starting |= im->vm_retry_ns && im->vm_retry_ns < now_ns + SCAN_EVERY_NS;
+        starting |= im->look.vm_retry_ns && im->look.vm_retry_ns < now_ns + SCAN_EVERY_NS;
         if (!look && !retry)
             continue;
         if (clock_monotonic_ns() >= deadline_ns) {
@@ -144,7 +145,7 @@ static void look_at_new(struct discover *d, uint64_t deadline_ns)
 {
     d->in_each++;
     for (struct image *im = d->all; im; im = im->all_next) {
-        if (im->looked_ns || im->timer_ns == UINT64_MAX || !image_is_live(im))
+        if (im->look.last_ns || im->look.timer_ns == UINT64_MAX || !image_is_live(im))
             continue;
         if (clock_monotonic_ns() >= deadline_ns)
             break;
@@ -184,7 +185,7 @@ static void read_if_affordable(struct discover *d, struct image *im)
     uint64_t now_ns = clock_monotonic_ns();
 
     if (!budget_has(&d->facts_budget, now_ns)) {
-        im->timer_ns = MIN(im->timer_ns, now_ns + DISCOVER_SECOND_LOOK_NS);
+        im->look.timer_ns = MIN(im->look.timer_ns, now_ns + DISCOVER_SECOND_LOOK_NS);
         return;
     }
     facts_read(d, im);
@@ -199,7 +200,7 @@ static struct process *hand_out(struct discover *d, struct image *im, uint64_t t
         im->first_sample_ns = time_ns;
     if (image_is_live(im) && !im->facts)
         read_if_affordable(d, im);
-    if (image_is_live(im) && im->facts && im->look_ns <= time_ns)
+    if (image_is_live(im) && im->facts && im->look.due_ns <= time_ns)
         jvm_look(d, im);
     return &im->p;
 }
@@ -243,7 +244,7 @@ struct process *discover_find(struct discover *d, int32_t host_pid)
     if (!im || !image_is_live(im))
         return NULL;
     im->handed = true;
-    if (!im->looked_ns)
+    if (!im->look.last_ns)
         jvm_look(d, im);
     return &im->p;
 }
@@ -280,7 +281,8 @@ void discover_refresh(struct discover *d, struct process *p)
         return;
     if (p->jvm == JVM_STARTING)
         jvm_retry(d, im);
-    else if (p->jvm == JVM_NO && (!im->looked_ns || now_ns - im->looked_ns >= REFRESH_EVERY_NS))
+    else if (p->jvm == JVM_NO &&
+             (!im->look.last_ns || now_ns - im->look.last_ns >= REFRESH_EVERY_NS))
         jvm_look(d, im);
 }
 

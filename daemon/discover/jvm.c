@@ -27,7 +27,7 @@ static void unsupported(struct image *im, const char *fmt, ...)
     va_list ap;
 
     im->p.jvm = JVM_UNSUPPORTED;
-    im->vm_retry_ns = 0;
+    im->look.vm_retry_ns = 0;
     va_start(ap, fmt);
     vsnprintf(im->p.reason, sizeof(im->p.reason), fmt, ap);
     va_end(ap);
@@ -152,7 +152,7 @@ static void look_for_service_again(struct discover *d, struct image *im)
 {
     uint64_t now_ns = clock_monotonic_ns();
 
-    im->vm_retry_ns =
+    im->look.vm_retry_ns =
         im->words_missing ? now_ns + JVM_PUT_OFF_NS : published_next_ns(d, im, now_ns);
 }
 
@@ -173,9 +173,9 @@ static void use_vm(struct discover *d, struct image *im)
 
 static void retry_later(struct image *im, uint64_t now_ns)
 {
-    uint64_t pause_ns = CLAMP((now_ns - im->vm_since_ns) / 8, JVM_RETRY_NS, JVM_RETRY_MAX_NS);
+    uint64_t pause_ns = CLAMP((now_ns - im->look.vm_since_ns) / 8, JVM_RETRY_NS, JVM_RETRY_MAX_NS);
 
-    im->vm_retry_ns = now_ns + pause_ns;
+    im->look.vm_retry_ns = now_ns + pause_ns;
 }
 
 /* Opens the running one of the libjvm.so that @im has mapped: the tables of the others show that no
@@ -205,13 +205,13 @@ static void say_starting(struct image *im, uint64_t now_ns)
 {
     struct process *p = &im->p;
 
-    if (now_ns - im->vm_since_ns < JVM_UNMADE_NS)
+    if (now_ns - im->look.vm_since_ns < JVM_UNMADE_NS)
         snprintf(p->reason, sizeof(p->reason), "the JVM is still starting; ask again in a second");
     else
         snprintf(p->reason, sizeof(p->reason),
                  "it has mapped %zu libjvm.so, and no JVM has started in %s for %llu s",
                  im->libjvm.count, im->libjvm.count == 1 ? "it" : "any of them",
-                 (unsigned long long)((now_ns - im->vm_since_ns) / NSEC_PER_SEC));
+                 (unsigned long long)((now_ns - im->look.vm_since_ns) / NSEC_PER_SEC));
 }
 
 static void open_vm(struct discover *d, struct image *im, uint64_t now_ns)
@@ -243,7 +243,7 @@ static void open_vm(struct discover *d, struct image *im, uint64_t now_ns)
         p->mem_fd = close_fd(p->mem_fd);
         p->jvm = JVM_NO;
         im->quarantined = true;
-        im->look_ns = im->timer_ns = now_ns + DISCOVER_QUARANTINED_LOOK_NS;
+        im->look.due_ns = im->look.timer_ns = now_ns + DISCOVER_QUARANTINED_LOOK_NS;
         broker_refuse_quarantined(&p->id, &err);
         unsupported(im, "%s; %s", err.msg, err.remedy);
     } else if (r == HOTSPOT_UNSUPPORTED) {
@@ -280,14 +280,14 @@ static void schedule_next(struct discover *d, struct image *im, uint64_t now_ns)
         im->p.exec_time_ns ? im->p.exec_time_ns : monotonic_of_ticks(d, im->p.id.start_ticks);
     uint64_t age_ns = now_ns - MIN(now_ns, since_ns);
 
-    im->look_ns = im->timer_ns =
+    im->look.due_ns = im->look.timer_ns =
         im->quarantined ? now_ns + DISCOVER_QUARANTINED_LOOK_NS : UINT64_MAX;
     if (im->quarantined || im->p.jvm != JVM_NO || age_ns >= DISCOVER_LAST_LOOK_NS)
         return;
-    im->look_ns = now_ns + MAX(age_ns, DISCOVER_FIRST_LOOK_NS);
-    im->timer_ns = since_ns + (age_ns < DISCOVER_SECOND_LOOK_NS  ? DISCOVER_SECOND_LOOK_NS
-                               : age_ns < DISCOVER_THIRD_LOOK_NS ? DISCOVER_THIRD_LOOK_NS
-                                                                 : DISCOVER_LAST_LOOK_NS);
+    im->look.due_ns = now_ns + MAX(age_ns, DISCOVER_FIRST_LOOK_NS);
+    im->look.timer_ns = since_ns + (age_ns < DISCOVER_SECOND_LOOK_NS  ? DISCOVER_SECOND_LOOK_NS
+                                    : age_ns < DISCOVER_THIRD_LOOK_NS ? DISCOVER_THIRD_LOOK_NS
+                                                                      : DISCOVER_LAST_LOOK_NS);
 }
 
 /* Returns false for a quarantined process. Marks it as unsupported if it is known, or named, to be
@@ -336,7 +336,7 @@ static void look(struct discover *d, struct image *im, uint64_t now_ns)
         if (!im)
             return;
         p = &im->p;
-        im->looked_ns = now_ns;
+        im->look.last_ns = now_ns;
     }
     if (scan.openj9) {
         copy_clean(SPAN("Eclipse OpenJ9 VM"), p->vm_name, sizeof(p->vm_name));
@@ -348,7 +348,7 @@ static void look(struct discover *d, struct image *im, uint64_t now_ns)
         p->jvm = JVM_STARTING;
         p->libjvm_base = scan.libjvm.bases[0];
         im->libjvm = scan.libjvm;
-        im->vm_since_ns = now_ns;
+        im->look.vm_since_ns = now_ns;
         say_starting(im, now_ns);
         open_vm(d, im, now_ns);
     }
@@ -362,12 +362,12 @@ void jvm_look(struct discover *d, struct image *im)
     if (!image_is_live(im) || im->p.kernel_thread || im->p.zombie)
         return;
     if (!readers_afford(&im->p.id)) { /* its owner has many JVMs, or large ones */
-        im->look_ns = im->timer_ns = now_ns + JVM_PUT_OFF_NS;
+        im->look.due_ns = im->look.timer_ns = now_ns + JVM_PUT_OFF_NS;
         return;
     }
     im->p.pins++;
-    im->looked_ns = now_ns;
-    im->looked_vsize_bytes = im->vsize_bytes;
+    im->look.last_ns = now_ns;
+    im->look.last_vsize_bytes = im->look.vsize_bytes;
     looking_begin(LOOKING_JVM, &im->p.id, im->p.jvm != JVM_NO);
     look(d, im, now_ns);
     looking_end();
@@ -385,7 +385,7 @@ void jvm_retry(struct discover *d, struct image *im)
     if (!image_is_live(im) || (im->p.jvm != JVM_STARTING && im->p.jvm != JVM_READY))
         return;
     if (!readers_afford(&im->p.id)) {
-        im->vm_retry_ns = now_ns + JVM_PUT_OFF_NS;
+        im->look.vm_retry_ns = now_ns + JVM_PUT_OFF_NS;
         return;
     }
     im->p.pins++;
@@ -398,7 +398,7 @@ void jvm_retry(struct discover *d, struct image *im)
     /* Checks the mapping again after the process seemed gone, or if another library may be the one
      * that runs. */
     if (im->p.jvm == JVM_STARTING &&
-        (im->p.mem_fd < 0 || now_ns - im->vm_since_ns >= JVM_UNMADE_NS))
+        (im->p.mem_fd < 0 || now_ns - im->look.vm_since_ns >= JVM_UNMADE_NS))
         look(d, im, now_ns);
     if (image_is_live(im) && im->p.jvm == JVM_STARTING)
         open_vm(d, im, now_ns);

@@ -10,14 +10,14 @@ void jvm_schedule(struct discover *d, struct image *im)
     uint64_t now_ns = clock_monotonic_ns();
 
     if (im->p.exec_time_ns) {
-        im->look_ns = im->p.exec_time_ns + DISCOVER_FIRST_LOOK_NS;
-        im->timer_ns = im->p.exec_time_ns + DISCOVER_SECOND_LOOK_NS;
+        im->look.due_ns = im->p.exec_time_ns + DISCOVER_FIRST_LOOK_NS;
+        im->look.timer_ns = im->p.exec_time_ns + DISCOVER_SECOND_LOOK_NS;
     } else if (start_ns && now_ns < start_ns + DISCOVER_SECOND_LOOK_NS) {
         /* Forked without an exec yet: it may still share the memory of a JVM that is starting a
          * child. */
-        im->look_ns = im->timer_ns = start_ns + DISCOVER_SECOND_LOOK_NS;
+        im->look.due_ns = im->look.timer_ns = start_ns + DISCOVER_SECOND_LOOK_NS;
     } else {
-        im->look_ns = 0;
-        im->timer_ns = UINT64_MAX;
+        im->look.due_ns = 0;
+        im->look.timer_ns = UINT64_MAX;
     }
 }

@@ -187,7 +187,7 @@ static int read_all(struct discover *d, struct image *im, uint64_t now_ns)
                        DISCOVER_COMMAND_MAX);
     }
     usage_note(im, &stat, now_ns);
-    im->vsize_bytes = stat.vsize_bytes;
+    im->look.vsize_bytes = stat.vsize_bytes;
     im->facts = true;
     im->facts_ns = now_ns; /* the facts may lack an exec from then on */
     return 0;
@@ -271,7 +271,7 @@ struct image *facts_discover(struct discover *d, int32_t host_pid, bool kernel_t
         im = table_newest(d, host_pid);
     if (!im || !image_is_live(im))
         return NULL;
-    if (!im->looked_ns)
+    if (!im->look.last_ns)
         jvm_schedule(d, im);
     return im;
 }

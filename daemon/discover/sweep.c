@@ -61,12 +61,12 @@ static void visit_known(struct discover *d, struct image *im)
         return;
     }
     im->sweep = d->sweep;
-    im->vsize_bytes = st.vsize_bytes;
+    im->look.vsize_bytes = st.vsize_bytes;
     usage_note(im, &st, clock_monotonic_ns());
     if (!im->facts || d->sweeping_after_loss)
         facts_read(d, im);
-    grown = st.vsize_bytes > im->looked_vsize_bytes + DISCOVER_GROWN_BYTES;
-    if (image_is_live(im) && (grown || !im->looked_ns || d->sweeping_after_loss))
+    grown = st.vsize_bytes > im->look.last_vsize_bytes + DISCOVER_GROWN_BYTES;
+    if (image_is_live(im) && (grown || !im->look.last_ns || d->sweeping_after_loss))
         jvm_look(d, im);
 }
 

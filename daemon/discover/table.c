@@ -97,14 +97,14 @@ static void reset_image(struct image *im)
     p->exec_id = 0;
     p->payer = 0;
     im->facts = false;
-    im->facts_ns = im->looked_ns = im->looked_vsize_bytes = 0;
-    im->vm_since_ns = im->vm_retry_ns = 0;
+    im->facts_ns = im->look.last_ns = im->look.last_vsize_bytes = 0;
+    im->look.vm_since_ns = im->look.vm_retry_ns = 0;
     im->service_tries = 0;
     im->words_missing = false;
     buf_deinit(&im->published);
     im->first_sample_ns = 0;
     im->unseen_execs = 0;
-    im->look_ns = im->timer_ns = UINT64_MAX;
+    im->look.due_ns = im->look.timer_ns = UINT64_MAX;
 }
 
 static void image_free(struct image *im)
@@ -136,7 +136,7 @@ static struct image *image_new(const struct proc_id *id, struct span comm)
     im->p.main = strdup("");
     im->p.args = strdup("");
     im->end_ns = UINT64_MAX;
-    im->look_ns = im->timer_ns = UINT64_MAX;
+    im->look.due_ns = im->look.timer_ns = UINT64_MAX;
     if (!im->p.command || !im->p.cgroup || !im->p.main || !im->p.args) {
         image_free(im);
         return NULL;
@@ -254,8 +254,8 @@ void image_end(struct image *im, uint64_t time_ns, bool replaced)
     im->p.exited = true;
     im->p.exited_ns = time_ns;
     im->revived = false;
-    im->look_ns = im->timer_ns = UINT64_MAX;
-    im->vm_retry_ns = 0;
+    im->look.due_ns = im->look.timer_ns = UINT64_MAX;
+    im->look.vm_retry_ns = 0;
 }
 
 struct image *image_replace(struct discover *d, struct image *im, uint64_t time_ns,

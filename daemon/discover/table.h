@@ -55,6 +55,15 @@ struct jvm_libraries {
     size_t count;
 };
 
+/* Looks for a JVM in an image. */
+struct image_look {
+    uint64_t due_ns;                    /* a sample from then on causes one; UINT64_MAX: never */
+    uint64_t timer_ns;                  /* time of one without a sample; UINT64_MAX: never */
+    uint64_t last_ns, last_vsize_bytes; /* time and size at the last one */
+    uint64_t vsize_bytes;               /* as last read */
+    uint64_t vm_since_ns, vm_retry_ns;  /* JVM_STARTING: since when, and the next try */
+};
+
 struct image {
     struct process p;                  /* first: the part that callers hold */
     struct image *next;                /* of its chain */
@@ -70,17 +79,13 @@ struct image {
     bool facts;            /* read from /proc */
     bool quarantined;      /* at the last look */
     uint64_t facts_ns;     /* when that reading began */
-    uint64_t look_ns;      /* a sample from then on causes a look for a JVM; UINT64_MAX: never */
-    uint64_t timer_ns;     /* time of a look without a sample; UINT64_MAX: never */
-    uint64_t looked_ns, looked_vsize_bytes,
-        vsize_bytes;                   /* time and size at the last look; size as last read */
-    uint64_t vm_since_ns, vm_retry_ns; /* JVM_STARTING: since when, and the next try */
-    unsigned service_tries;            /* failed readings of the service words of its environment */
-    bool words_missing;                /* these words have to be read again */
-    struct buf published;              /* what its tracer publishes: published_read() */
-    struct jvm_libraries libjvm;       /* JVM_STARTING: one of them may run */
-    uint64_t counters_next_ns;         /* next reading of its counters */
-    uint64_t residence_next_ns;        /* next count of its pages without a request */
+    struct image_look look;
+    unsigned service_tries;      /* failed readings of the service words of its environment */
+    bool words_missing;          /* these words have to be read again */
+    struct buf published;        /* what its tracer publishes: published_read() */
+    struct jvm_libraries libjvm; /* JVM_STARTING: one of them may run */
+    uint64_t counters_next_ns;   /* next reading of its counters */
+    uint64_t residence_next_ns;  /* next count of its pages without a request */
     struct residence_job *residence_job; /* under way; owned; NULL: none */
     uint32_t sweep;                      /* number of the last sweep that saw it */
     struct cpu_point older, newer;

@@ -126,7 +126,7 @@ START_TEST(catches_up_with_an_exec)
     d->caught_up_ns = 0;
     discover_catch_up(d);
     ck_assert_str_eq(table_newest(d, pid)->p.command, "sleep");
-    ck_assert_uint_ne(table_newest(d, pid)->looked_ns, 0);
+    ck_assert_uint_ne(table_newest(d, pid)->look.last_ns, 0);
     ck_assert_uint_eq(d->stats.sweeps, 1);
     live_stop(pid);
     discover_free(d);
