@@ -214,8 +214,9 @@ static int areas_call(struct hotspot_vm *vm, void *arg)
     read_class_space(vm, &ask->class_space_known, a);
     if (!ask->metaspace_known)
         read_metaspace(vm, a);
-    for (size_t i = 0; i < MIN(vm->heap_count, (size_t)VM_AREAS_CODE_MAX); i++)
-        a->code[a->code_count++] = (struct vm_range){ vm->heaps[i].low, vm->heaps[i].high };
+    for (size_t i = 0; i < MIN(vm->code.heap_count, (size_t)VM_AREAS_CODE_MAX); i++)
+        a->code[a->code_count++] =
+            (struct vm_range){ vm->code.heaps[i].low, vm->code.heaps[i].high };
     return threads_visit(vm, add_stack, &w);
 }
 

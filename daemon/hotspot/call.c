@@ -50,7 +50,7 @@ void vm_unref(struct hotspot_vm *vm)
 {
     if (atomic_fetch_sub(&vm->users, 1) > 1)
         return;
-    free(vm->codelets);
+    free(vm->code.codelets);
     leaf_maps_free(vm->leaf_maps);
     free(vm->kept_areas.metaspace);
     free(vm->allocated.threads);

@@ -75,7 +75,7 @@ static const struct java_code *code_at(struct java_walk *w, uint64_t pc)
     struct java_code *c =
         &w->codes->at[(pc * UINT64_C(0x9e3779b97f4a7c15)) >> 32 & (JAVA_CODE_COUNT - 1)];
 
-    if (pc <= w->vm->code_low || pc > w->vm->code_high)
+    if (pc <= w->vm->code.low || pc > w->vm->code.high)
         return NULL;
     if (c->pc != pc || c->turn != w->codes->turn) {
         *c = (struct java_code){ .pc = pc, .turn = w->codes->turn };
@@ -190,9 +190,9 @@ int java_stack_walk(struct java_walk *w)
     enum step step = STEP_ON;
 
     while (step == STEP_ON) {
-        if (w->pc >= w->vm->interpreter_start && w->pc < w->vm->interpreter_end)
+        if (w->pc >= w->vm->code.interpreter_start && w->pc < w->vm->code.interpreter_end)
             step = step_interpreted(w);
-        else if (w->pc == w->vm->call_stub_return && !w->relative)
+        else if (w->pc == w->vm->code.call_stub_return && !w->relative)
             step = step_entry(w);
         else
             step = step_compiled(w);

@@ -15,11 +15,11 @@ int hotspot_vm_unwinding(const struct hotspot_vm *vm, struct unwind_vm *ret)
 {
     const struct hotspot_layout *l = &vm->layout;
     struct unwind_vm u = {
-        .code_low = vm->code_low,
-        .code_high = vm->code_high,
-        .interpreter_low = vm->interpreter_start,
-        .interpreter_high = vm->interpreter_end,
-        .call_stub_return = vm->call_stub_return,
+        .code_low = vm->code.low,
+        .code_high = vm->code.high,
+        .interpreter_low = vm->code.interpreter_start,
+        .interpreter_high = vm->code.interpreter_end,
+        .call_stub_return = vm->code.call_stub_return,
         .block_header_bytes = (uint16_t)l->sizeof_HeapBlock,
         .block_used = offset_in(l->heap_block_header, l->block_used),
         .blob_name = layout_offset(l->blob_name),
@@ -41,14 +41,14 @@ int hotspot_vm_unwinding(const struct hotspot_vm *vm, struct unwind_vm *ret)
 
     if (!u.cont_entry_bytes) /* the unwinder needs the entry's end */
         u.thread_cont_entry = 0;
-    if (vm->heap_count > UNWIND_HEAPS_MAX)
+    if (vm->code.heap_count > UNWIND_HEAPS_MAX)
         return -EOPNOTSUPP;
-    for (size_t i = 0; i < vm->heap_count; i++)
-        u.heaps[i] = (struct unwind_heap){ .low = vm->heaps[i].low,
-                                           .high = vm->heaps[i].high,
-                                           .segmap = vm->heaps[i].segmap,
-                                           .shift = vm->heaps[i].log2_segment };
-    u.heap_count = (uint32_t)vm->heap_count;
+    for (size_t i = 0; i < vm->code.heap_count; i++)
+        u.heaps[i] = (struct unwind_heap){ .low = vm->code.heaps[i].low,
+                                           .high = vm->code.heaps[i].high,
+                                           .segmap = vm->code.heaps[i].segmap,
+                                           .shift = vm->code.heaps[i].log2_segment };
+    u.heap_count = (uint32_t)vm->code.heap_count;
     u.blob_code_pointer = layout_has(l->blob_code_begin);
     u.blob_code = layout_offset(u.blob_code_pointer ? l->blob_code_begin : l->blob_code_offset);
     u.deopt_pointer = layout_has(l->nmethod_deopt_begin);

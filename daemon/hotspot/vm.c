@@ -62,8 +62,8 @@ static int vm_read(struct hotspot_vm *vm, struct error *err)
     if (vm->layout.sizeof_nmethod > NMETHOD_HEADER_MAX)
         r = hotspot_refuse(err, "this JVM's nmethods are larger than expected");
     if (r == 0)
-        r = memory_u64(&vm->memory, vm->layout.call_stub_return_at, &vm->call_stub_return);
-    if (r == 0 && vm->call_stub_return == 0)
+        r = memory_u64(&vm->memory, vm->layout.call_stub_return_at, &vm->code.call_stub_return);
+    if (r == 0 && vm->code.call_stub_return == 0)
         r = HOTSPOT_NOT_READY;
     if (r == 0)
         r = codecache_open(vm);

@@ -110,6 +110,20 @@ struct unload_places {
     struct kept_unloads kept;
 };
 
+/* Where the VM keeps compiled code and stubs. */
+struct vm_code {
+    struct code_heap heaps[CODE_HEAPS_MAX];
+    size_t heap_count;
+    uint64_t low, high; /* around all heaps */
+    uint64_t interpreter_start, interpreter_end;
+    uint64_t call_stub_return;             /* return address into entry frames */
+    struct code_check checks[CODE_CHECKS]; /* of this moment, by the code's address */
+    struct codelet *codelets;              /* owned; sorted; NULL until needed */
+    size_t codelet_count;
+    uint64_t nmethod_name, native_name; /* addresses that CodeBlob::_name was seen to have for
+                                         * these; 0: not yet */
+};
+
 struct hotspot_vm {
     int mem_fd;        /* borrowed; belongs to */
     struct proc_id id; /* this process; both unused with another reader of memory */
@@ -118,18 +132,9 @@ struct hotspot_vm {
     struct hotspot_layout layout;
     char version[128], name[128];
     struct proof proof;
-    struct code_heap heaps[CODE_HEAPS_MAX];
-    size_t heap_count;
-    uint64_t code_low, code_high; /* around all heaps */
-    uint64_t interpreter_start, interpreter_end;
-    uint64_t call_stub_return;             /* return address into entry frames */
-    bool jvmci, jvmci_compiles;            /* it may compile; it compiles all of level 4 */
-    struct code_check checks[CODE_CHECKS]; /* of this moment, by the code's address */
-    struct codelet *codelets;              /* owned; sorted; NULL until needed */
-    size_t codelet_count;
-    uint64_t nmethod_name, native_name; /* addresses that CodeBlob::_name was seen to have for
-                                         * these; 0: not yet */
-    struct leaf_maps *leaf_maps;        /* owned; NULL until needed */
+    struct vm_code code;
+    bool jvmci, jvmci_compiles;  /* it may compile; it compiles all of level 4 */
+    struct leaf_maps *leaf_maps; /* owned; NULL until needed */
     struct name_layout names;
     struct zgc zgc;
     struct unwind_locks locks; /* klass_bytes 0: unknown */

@@ -54,8 +54,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (!t)
         return 0;
     if (size && data[0] & 1) { /* the interpreter lies at the code, too */
-        t->vm.interpreter_start = threads_image_pc() - 32;
-        t->vm.interpreter_end = threads_image_pc() + 32;
+        t->vm.code.interpreter_start = threads_image_pc() - 32;
+        t->vm.code.interpreter_end = threads_image_pc() + 32;
     }
     if (size && data[0] & 2) { /* draws some by chance, without the list */
         t->batch.draws = 1 + (data[0] >> 2);

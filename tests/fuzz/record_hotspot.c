@@ -265,7 +265,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "cannot read JVM %s\n", argv[1]);
         return 1;
     }
-    add_pc(&i, ch.vm->interpreter_start + 40);
+    add_pc(&i, ch.vm->code.interpreter_start + 40);
     add_pc(&i, i.base + 4096);
     hotspot_vm_close(ch.vm);
     i.record_fd = fd;

@@ -171,8 +171,8 @@ static void see_codelets(struct hotspot_vm *vm, struct hotspot_allocators *a)
 {
     if (codelets_read(vm) < 0)
         return;
-    for (size_t i = 0; i < vm->codelet_count; i++) {
-        const struct codelet *c = &vm->codelets[i];
+    for (size_t i = 0; i < vm->code.codelet_count; i++) {
+        const struct codelet *c = &vm->code.codelets[i];
 
         for (size_t k = 0; k < ARRAY_SIZE(CODELETS); k++) {
             if (strcmp(c->name, CODELETS[k].name) == 0)

@@ -11,19 +11,19 @@
 int codelets_read(struct hotspot_vm *vm)
 {
     const struct hotspot_layout *l = &vm->layout;
-    uint64_t at = vm->interpreter_start;
+    uint64_t at = vm->code.interpreter_start;
     size_t n = 0;
 
-    if (vm->codelets)
+    if (vm->code.codelets)
         return 0;
     if (vm_reads_nothing(vm))
         return -EAGAIN;
     if (l->sizeof_InterpreterCodelet > CODELET_BYTES_MAX)
         return -EBADMSG;
-    vm->codelets = calloc(CODELETS_MAX, sizeof(*vm->codelets));
-    if (!vm->codelets)
+    vm->code.codelets = calloc(CODELETS_MAX, sizeof(*vm->code.codelets));
+    if (!vm->code.codelets)
         return -ENOMEM;
-    while (n < CODELETS_MAX && at < vm->interpreter_end) {
+    while (n < CODELETS_MAX && at < vm->code.interpreter_end) {
         uint8_t head[CODELET_BYTES_MAX];
         int64_t size;
         int r = memory_read(&vm->memory, at, head, l->sizeof_InterpreterCodelet);
@@ -31,19 +31,19 @@ int codelets_read(struct hotspot_vm *vm)
         if (r < 0)
             break;
         size = layout_get(l->codelet_size, head, l->sizeof_InterpreterCodelet);
-        if (size < l->sizeof_InterpreterCodelet || (uint64_t)size > vm->interpreter_end - at)
+        if (size < l->sizeof_InterpreterCodelet || (uint64_t)size > vm->code.interpreter_end - at)
             break;
-        vm->codelets[n].start = at;
-        vm->codelets[n].end = at + (uint64_t)size;
+        vm->code.codelets[n].start = at;
+        vm->code.codelets[n].end = at + (uint64_t)size;
         if (memory_string(
                 &vm->memory,
                 (uint64_t)layout_get(l->codelet_description, head, l->sizeof_InterpreterCodelet),
-                vm->codelets[n].name, sizeof(vm->codelets[n].name)) < 0)
-            vm->codelets[n].name[0] = '\0';
-        at = vm->codelets[n].end;
+                vm->code.codelets[n].name, sizeof(vm->code.codelets[n].name)) < 0)
+            vm->code.codelets[n].name[0] = '\0';
+        at = vm->code.codelets[n].end;
         n++;
     }
-    vm->codelet_count = n;
+    vm->code.codelet_count = n;
     return 0;
 }
 
@@ -52,8 +52,8 @@ static void code_refine_interpreter(struct hotspot_vm *vm, uint64_t pc, struct h
     code->kind = HOTSPOT_CODE_INTERPRETER;
     if (codelets_read(vm) < 0)
         return;
-    for (size_t i = 0; i < vm->codelet_count; i++) {
-        const struct codelet *c = &vm->codelets[i];
+    for (size_t i = 0; i < vm->code.codelet_count; i++) {
+        const struct codelet *c = &vm->code.codelets[i];
 
         if (pc >= c->start && pc < c->end) {
             code->start = c->start;
@@ -80,7 +80,7 @@ int code_read(struct hotspot_vm *vm, uint64_t blob, uint64_t end, bool live,
     if (b.kind == HOTSPOT_CODE_STUB) {
         if (memory_string(&vm->memory, b.name, code.name, sizeof(code.name)) < 0)
             code.name[0] = '\0';
-        if (b.code_begin < vm->interpreter_end && b.code_end > vm->interpreter_start)
+        if (b.code_begin < vm->code.interpreter_end && b.code_end > vm->code.interpreter_start)
             code.kind = HOTSPOT_CODE_INTERPRETER;
     } else {
         if (live && !nmethod_is_alive(vm, &b))
@@ -163,7 +163,7 @@ static int look(struct hotspot_vm *vm, const struct hotspot_code *code)
 
 int code_still(struct hotspot_vm *vm, const struct hotspot_code *code)
 {
-    struct code_check *c = &vm->checks[(code->blob >> 6) % CODE_CHECKS];
+    struct code_check *c = &vm->code.checks[(code->blob >> 6) % CODE_CHECKS];
     int r;
 
     if (vm->memory.in_moment && c->epoch == vm->memory.epoch && c->blob == code->blob &&

@@ -46,15 +46,15 @@ static int code_heap_read(struct hotspot_vm *vm, uint64_t at, struct code_heap *
 
 static int codecache_add_heap(struct hotspot_vm *vm, uint64_t at)
 {
-    struct code_heap *h = &vm->heaps[vm->heap_count];
+    struct code_heap *h = &vm->code.heaps[vm->code.heap_count];
     int r = code_heap_read(vm, at, h);
 
     if (r < 0)
         return r;
     h->at = at;
-    vm->code_low = vm->heap_count ? MIN(vm->code_low, h->low) : h->low;
-    vm->code_high = MAX(vm->code_high, h->high);
-    vm->heap_count++;
+    vm->code.low = vm->code.heap_count ? MIN(vm->code.low, h->low) : h->low;
+    vm->code.high = MAX(vm->code.high, h->high);
+    vm->code.heap_count++;
     return 0;
 }
 
@@ -111,11 +111,11 @@ static int codecache_read_interpreter(struct hotspot_vm *vm)
      * are put into the rest. */
     if (start == 0 || limit == 0 || end == 0 || (l->jdk >= 11 && end != limit))
         return -EAGAIN;
-    if (limit > INT32_MAX || start < vm->code_low || start > vm->code_high ||
-        limit > vm->code_high - start)
+    if (limit > INT32_MAX || start < vm->code.low || start > vm->code.high ||
+        limit > vm->code.high - start)
         return -EBADMSG;
-    vm->interpreter_start = start;
-    vm->interpreter_end = start + limit;
+    vm->code.interpreter_start = start;
+    vm->code.interpreter_end = start + limit;
     return 0;
 }
 
@@ -133,8 +133,8 @@ int codecache_bytes(struct hotspot_vm *vm, uint64_t *ret_committed, uint64_t *re
 
     if (!layout_has(l->space_committed_low) || !layout_has(l->space_committed_high))
         return -ENOENT;
-    for (size_t i = 0; i < vm->heap_count; i++) {
-        const struct code_heap *h = &vm->heaps[i];
+    for (size_t i = 0; i < vm->code.heap_count; i++) {
+        const struct code_heap *h = &vm->code.heaps[i];
         uint64_t space = h->at + (uint64_t)l->code_heap_memory.offset;
         uint64_t low = 0, high = 0;
         int r = field_u64(vm, space, l->space_committed_low, &low);
@@ -186,8 +186,8 @@ int codecache_blocks(struct hotspot_vm *vm, size_t max, codecache_block_fn fn, v
 {
     int r = 0;
 
-    for (size_t i = 0; r == 0 && i < vm->heap_count; i++)
-        r = codecache_walk(vm, &vm->heaps[i], max, fn, cookie);
+    for (size_t i = 0; r == 0 && i < vm->code.heap_count; i++)
+        r = codecache_walk(vm, &vm->code.heaps[i], max, fn, cookie);
     return r;
 }
 

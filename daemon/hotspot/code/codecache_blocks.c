@@ -7,14 +7,14 @@
 
 bool hotspot_vm_in_code_cache(const struct hotspot_vm *vm, uint64_t pc)
 {
-    return pc >= vm->code_low && pc < vm->code_high;
+    return pc >= vm->code.low && pc < vm->code.high;
 }
 
 static const struct code_heap *codecache_heap(const struct hotspot_vm *vm, uint64_t pc)
 {
-    for (size_t i = 0; i < vm->heap_count; i++) {
-        if (pc >= vm->heaps[i].low && pc < vm->heaps[i].high)
-            return &vm->heaps[i];
+    for (size_t i = 0; i < vm->code.heap_count; i++) {
+        if (pc >= vm->code.heaps[i].low && pc < vm->code.heaps[i].high)
+            return &vm->code.heaps[i];
     }
     return NULL;
 }

@@ -39,11 +39,11 @@ static int blob_kind(struct hotspot_vm *vm, const uint8_t *p, size_t n, struct b
     if (n < l->sizeof_nmethod ||
         (layout_has(l->blob_kind) && layout_get(l->blob_kind, p, n) != l->blob_kind_nmethod))
         return 0;
-    r = blob_is_named(vm, b->name, "nmethod", &vm->nmethod_name);
+    r = blob_is_named(vm, b->name, "nmethod", &vm->code.nmethod_name);
     if (r > 0)
         b->kind = HOTSPOT_CODE_COMPILED;
     if (r == 0) {
-        r = blob_is_named(vm, b->name, "native nmethod", &vm->native_name);
+        r = blob_is_named(vm, b->name, "native nmethod", &vm->code.native_name);
         if (r > 0)
             b->kind = HOTSPOT_CODE_NATIVE;
     }

@@ -170,7 +170,7 @@ int proof_code(struct hotspot_vm *vm, struct check *code, struct check *scopes,
     if (r < 0)
         return r == -ESRCH ? r : 0;
     r = codelets_read(vm);
-    for (size_t i = 0; r == 0 && i < vm->codelet_count; i++)
-        check_add(pieces, is_text(vm->codelets[i].name));
+    for (size_t i = 0; r == 0 && i < vm->code.codelet_count; i++)
+        check_add(pieces, is_text(vm->code.codelets[i].name));
     return r == -ESRCH ? r : 0;
 }

@@ -35,7 +35,7 @@ static int read_anchor(struct hotspot_vm *vm, uint64_t thread, struct frame *ret
 
 static bool is_interpreted(const struct hotspot_vm *vm, uint64_t pc)
 {
-    return pc >= vm->interpreter_start && pc < vm->interpreter_end;
+    return pc >= vm->code.interpreter_start && pc < vm->code.interpreter_end;
 }
 
 /* Steps to the caller of @f by the frame pointer. */
@@ -76,7 +76,7 @@ static int walk(struct hotspot_vm *vm, struct frame f)
     for (unsigned i = 0; i < FRAMES_MAX; i++) {
         int r;
 
-        if (f.pc == vm->call_stub_return)
+        if (f.pc == vm->code.call_stub_return)
             return 1;
         r = is_interpreted(vm, f.pc) ? step_interpreted(vm, &f) : step_compiled(vm, &f);
         if (r < 0)

@@ -78,7 +78,7 @@ static bool desc_stub(struct hotspot_vm *vm, const struct desc *d, struct stub *
 {
     struct stub s = { .start = d->begin, .end = d->end };
 
-    if (d->end <= d->begin || d->end - d->begin > STUB_BYTES_MAX || d->end > vm->code_high)
+    if (d->end <= d->begin || d->end - d->begin > STUB_BYTES_MAX || d->end > vm->code.high)
         return false;
     if (d->name && memory_string(&vm->memory, d->name, s.name, sizeof(s.name)) < 0)
         return false;
@@ -91,7 +91,7 @@ static bool desc_stub(struct hotspot_vm *vm, const struct desc *d, struct stub *
 static bool holds_call_stub(const struct hotspot_vm *vm, const struct stub_table *t)
 {
     for (size_t i = 0; i < t->count; i++) {
-        if (vm->call_stub_return >= t->at[i].start && vm->call_stub_return < t->at[i].end)
+        if (vm->code.call_stub_return >= t->at[i].start && vm->code.call_stub_return < t->at[i].end)
             return strstr(t->at[i].name, "call_stub") != NULL;
     }
     return false;

@@ -108,9 +108,9 @@ static void prepare(int jdk)
     vm.layout.data_start = DATA;
     vm.layout.data_end = IMAGE + IMAGE_BYTES;
     vm.layout.call_stub_return_at = DATA + 0x2010;
-    vm.call_stub_return = RETURN;
-    vm.code_low = CODE;
-    vm.code_high = CODE + CODE_BYTES;
+    vm.code.call_stub_return = RETURN;
+    vm.code.low = CODE;
+    vm.code.high = CODE + CODE_BYTES;
     memory_init(&vm.memory, read_some, NULL);
     text("StubRoutines");
 }

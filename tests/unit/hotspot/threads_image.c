@@ -100,13 +100,13 @@ static void make_vm(struct threads_image *t)
 
     atomic_init(&vm->users, 1);
     make_layout(&vm->layout);
-    vm->heap_count = 1;
-    vm->heaps[0] = (struct code_heap){ .low = THREADS_CODE,
-                                       .high = THREADS_CODE + THREADS_CODE_BYTES,
-                                       .segmap = THREADS_HEAP + 0x7000,
-                                       .log2_segment = LOG2_SEGMENT };
-    vm->code_low = THREADS_CODE;
-    vm->code_high = THREADS_CODE + THREADS_CODE_BYTES;
+    vm->code.heap_count = 1;
+    vm->code.heaps[0] = (struct code_heap){ .low = THREADS_CODE,
+                                            .high = THREADS_CODE + THREADS_CODE_BYTES,
+                                            .segmap = THREADS_HEAP + 0x7000,
+                                            .log2_segment = LOG2_SEGMENT };
+    vm->code.low = THREADS_CODE;
+    vm->code.high = THREADS_CODE + THREADS_CODE_BYTES;
     for (size_t i = 0; i < THREADS_CODE_BYTES >> LOG2_SEGMENT; i++)
         t->heap[0x7000 + i] = i > 0;
     vm->names = (struct name_layout){ .known = true, .string_klass = 1, .thread_name = 24 };
