@@ -81,9 +81,9 @@ int discover_counters(struct discover *d, struct process *p, bool asked)
 static bool scrape_near(const struct discover *d, uint64_t now_ns)
 {
     uint64_t all_ns =
-        d->counters_jvms * COUNTERS_EACH_NS / COUNTERS_PASS_NS * COUNTERS_PASS_EVERY_NS;
+        d->counters.jvms * COUNTERS_EACH_NS / COUNTERS_PASS_NS * COUNTERS_PASS_EVERY_NS;
 
-    return scrape_is_near(&d->scrapes, MAX(all_ns, COUNTERS_FRESH_NS), now_ns);
+    return scrape_is_near(&d->counters.scrapes, MAX(all_ns, COUNTERS_FRESH_NS), now_ns);
 }
 
 /* @near: a scrape is. */
@@ -100,7 +100,7 @@ static void read_due(struct discover *d, uint64_t now_ns, uint64_t budget_ns, bo
     uint64_t deadline_ns = now_ns + budget_ns;
     size_t jvms = 0;
 
-    d->counters_pass_ns = now_ns + COUNTERS_PASS_EVERY_NS;
+    d->counters.pass_ns = now_ns + COUNTERS_PASS_EVERY_NS;
     d->in_each++;
     for (struct image *im = d->all; im; im = im->all_next) {
         if (im->p.jvm != JVM_READY || !image_is_live(im) || im->quarantined)
@@ -110,22 +110,22 @@ static void read_due(struct discover *d, uint64_t now_ns, uint64_t budget_ns, bo
             discover_counters(d, &im->p, /* asked= */ true);
     }
     d->in_each--;
-    d->counters_jvms = jvms;
+    d->counters.jvms = jvms;
 }
 
 void discover_want_counters(struct discover *d)
 {
     uint64_t now_ns = clock_monotonic_ns();
-    bool unexpected = now_ns >= d->counters_until_ns || !scrape_near(d, now_ns);
+    bool unexpected = now_ns >= d->counters.until_ns || !scrape_near(d, now_ns);
 
-    scrape_times_add(&d->scrapes, now_ns);
-    d->counters_until_ns = now_ns + COUNTERS_WANTED_NS;
+    scrape_times_add(&d->counters.scrapes, now_ns);
+    d->counters.until_ns = now_ns + COUNTERS_WANTED_NS;
     if (unexpected)
         read_due(d, now_ns, COUNTERS_FIRST_NS, /* near= */ true);
 }
 
 void counters_poll(struct discover *d, uint64_t now_ns)
 {
-    if (now_ns < d->counters_until_ns && now_ns >= d->counters_pass_ns)
+    if (now_ns < d->counters.until_ns && now_ns >= d->counters.pass_ns)
         read_due(d, now_ns, COUNTERS_PASS_NS, scrape_near(d, now_ns));
 }

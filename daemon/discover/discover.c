@@ -81,7 +81,7 @@ static void poll_recent(struct discover *d, uint64_t now_ns, uint64_t deadline_n
     }
     if (d->recent.missed) {
         d->recent.missed = 0;
-        d->sweep_wanted = true;
+        d->sweep.wanted = true;
     }
 }
 
@@ -134,9 +134,9 @@ void discover_poll(struct discover *d, uint64_t now_ns)
 
 void discover_sweep(struct discover *d)
 {
-    if (d->sweep_dir) /* a sweep is under way */
+    if (d->sweep.dir) /* a sweep is under way */
         sweep_run(d, clock_monotonic_ns(), UINT64_MAX);
-    d->sweep_next_ns = 0;
+    d->sweep.next_ns = 0;
     sweep_run(d, clock_monotonic_ns(), UINT64_MAX);
 }
 
@@ -165,13 +165,13 @@ void discover_catch_up(struct discover *d)
     if (d->caught_up_ns && now_ns - d->caught_up_ns < NSEC_PER_SEC)
         return;
     d->caught_up_ns = now_ns;
-    if (!d->sideband || !d->stats.sweeps || d->sweep_after_loss) {
+    if (!d->sideband || !d->stats.sweeps || d->sweep.after_loss) {
         discover_sweep(d);
         return;
     }
     poll_recent(d, /* now_ns= */ UINT64_MAX, now_ns + CATCH_UP_NS);
     look_at_new(d, now_ns + CATCH_UP_NS);
-    d->sweep_wanted = true; /* finds a JVM in a process that was none when it was read */
+    d->sweep.wanted = true; /* finds a JVM in a process that was none when it was read */
 }
 
 const char *discover_problem(const struct discover *d)

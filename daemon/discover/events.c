@@ -86,7 +86,7 @@ void events_on_record(void *cookie, const struct sideband_record *r)
         break;
     case SIDEBAND_LOST:
         d->stats.sideband_lost += r->lost;
-        d->sweep_wanted = d->sweep_after_loss = true;
+        d->sweep.wanted = d->sweep.after_loss = true;
         break;
     case SIDEBAND_OTHER:
         break;
@@ -135,5 +135,5 @@ void events_follow_cpus(struct discover *d, uint64_t now_ns)
     d->stats.sideband_malformed += sideband_malformed(d->sideband);
     sideband_unmap(d->sideband);
     d->sideband = fresh;
-    d->sweep_wanted = d->sweep_after_loss = true;
+    d->sweep.wanted = d->sweep.after_loss = true;
 }

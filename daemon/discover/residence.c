@@ -307,7 +307,7 @@ static int begin_job(struct discover *d, struct image *im, struct error *err)
         error_set(err, -EOPNOTSUPP, "the memory of JVM %d cannot be read", p->id.host_pid);
         return -EOPNOTSUPP;
     }
-    if (d->residence_jobs >= RESIDENCE_JOBS_MAX) {
+    if (d->residence.jobs >= RESIDENCE_JOBS_MAX) {
         error_set(err, -EAGAIN, "the pages of %d JVMs are being counted already",
                   RESIDENCE_JOBS_MAX);
         return -EAGAIN;
@@ -317,7 +317,7 @@ static int begin_job(struct discover *d, struct image *im, struct error *err)
         return -ENOMEM;
     *j = (struct residence_job){ .base = { run_job, drop_job, /* jvm= */ true },
                                  .id = p->id,
-                                 .jobs = &d->residence_jobs,
+                                 .jobs = &d->residence.jobs,
                                  .maps_fd = -1,
                                  .pagemap_fd = -1,
                                  .mem_fd = fcntl(p->mem_fd, F_DUPFD_CLOEXEC, 0),
@@ -338,7 +338,7 @@ static int begin_job(struct discover *d, struct image *im, struct error *err)
         return r;
     }
     im->residence_job = j;
-    d->residence_jobs++;
+    d->residence.jobs++;
     return 0;
 }
 
@@ -353,7 +353,7 @@ static int run_slice(struct discover *d, struct image *im, uint64_t slice_ns, st
     r = readers_run(&im->p.id, &reading);
     if (!reading) { /* the reader keeps the job */
         im->residence_job = NULL;
-        d->residence_jobs--;
+        d->residence.jobs--;
         return error_set(err, -ETIMEDOUT, "the memory of JVM %d does not answer",
                          im->p.id.host_pid);
     }
@@ -402,7 +402,7 @@ static bool still_holds(struct discover *d, struct image *im, uint64_t now_ns)
 static bool is_wanted(const struct discover *d, const struct image *im, uint64_t now_ns)
 {
     const struct residence *last = im->p.residence;
-    bool scraped = now_ns < d->counters_until_ns;
+    bool scraped = now_ns < d->counters.until_ns;
 
     return now_ns >= im->residence_next_ns && im->p.counters &&
            now_ns - im->p.counters_ns < RESIDENCE_WANTED_NS &&
@@ -429,14 +429,14 @@ static void poll_one(struct discover *d, struct image *im, uint64_t now_ns, uint
 
 void residence_poll(struct discover *d, uint64_t now_ns)
 {
-    bool scraped = now_ns < d->counters_until_ns;
+    bool scraped = now_ns < d->counters.until_ns;
     uint64_t slice_ns = scraped ? RESIDENCE_POLL_NS : RESIDENCE_UNASKED_POLL_NS;
     uint64_t deadline_ns = now_ns + slice_ns;
 
-    if (now_ns < d->residence_pass_ns)
+    if (now_ns < d->residence.pass_ns)
         return;
-    d->residence_pass_ns = now_ns + (!scraped            ? RESIDENCE_UNASKED_EVERY_NS
-                                     : d->residence_jobs ? RESIDENCE_POLL_EVERY_NS
+    d->residence.pass_ns = now_ns + (!scraped            ? RESIDENCE_UNASKED_EVERY_NS
+                                     : d->residence.jobs ? RESIDENCE_POLL_EVERY_NS
                                                          : RESIDENCE_IDLE_EVERY_NS);
     d->in_each++;
     for (struct image *im = d->all; im && clock_monotonic_ns() < deadline_ns; im = im->all_next) {

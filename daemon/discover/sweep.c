@@ -39,12 +39,12 @@ void sweep_check_problem(struct discover *d)
 
 static void begin(struct discover *d)
 {
-    d->sweep_dir = dir_open(d->opts.proc_fd, ".");
-    if (!d->sweep_dir)
+    d->sweep.dir = dir_open(d->opts.proc_fd, ".");
+    if (!d->sweep.dir)
         return;
-    d->sweep++;
-    d->sweeping_after_loss = d->sweep_after_loss;
-    d->sweep_wanted = d->sweep_after_loss = false;
+    d->sweep.number++;
+    d->sweep.under_way_after_loss = d->sweep.after_loss;
+    d->sweep.wanted = d->sweep.after_loss = false;
 }
 
 /* Updates the image of a process in the table, or ends it if the process is another one. */
@@ -60,13 +60,13 @@ static void visit_known(struct discover *d, struct image *im)
         image_end(im, clock_monotonic_ns(), /* replaced= */ false);
         return;
     }
-    im->sweep = d->sweep;
+    im->sweep = d->sweep.number;
     im->look.vsize_bytes = st.vsize_bytes;
     usage_note(im, &st, clock_monotonic_ns());
-    if (!im->facts || d->sweeping_after_loss)
+    if (!im->facts || d->sweep.under_way_after_loss)
         facts_read(d, im);
     grown = st.vsize_bytes > im->look.last_vsize_bytes + DISCOVER_GROWN_BYTES;
-    if (image_is_live(im) && (grown || !im->look.last_ns || d->sweeping_after_loss))
+    if (image_is_live(im) && (grown || !im->look.last_ns || d->sweep.under_way_after_loss))
         jvm_look(d, im);
 }
 
@@ -91,18 +91,18 @@ static void finish(struct discover *d, uint64_t now_ns)
 {
     uint64_t pause_ns = d->sideband ? SWEEP_EVERY_NS : SWEEP_BLIND_NS;
 
-    closedir(d->sweep_dir);
-    d->sweep_dir = NULL;
+    closedir(d->sweep.dir);
+    d->sweep.dir = NULL;
     d->in_each++; /* no image may be freed during the walk */
     for (struct image *im = d->all; im; im = im->all_next) {
-        if (image_is_live(im) && im->sweep != d->sweep)
+        if (image_is_live(im) && im->sweep != d->sweep.number)
             visit_known(d, im);
     }
     d->in_each--;
     sweep_check_problem(d);
     d->stats.sweeps++;
-    d->sweep_last_ns = now_ns;
-    d->sweep_next_ns = now_ns + pause_ns;
+    d->sweep.last_ns = now_ns;
+    d->sweep.next_ns = now_ns + pause_ns;
 }
 
 void sweep_run(struct discover *d, uint64_t now_ns, uint64_t deadline_ns)
@@ -110,18 +110,18 @@ void sweep_run(struct discover *d, uint64_t now_ns, uint64_t deadline_ns)
     struct dirent *e;
     uint64_t pid;
 
-    if (!d->sweep_dir) {
-        if (d->sweep_wanted)
-            d->sweep_next_ns = MIN(d->sweep_next_ns, d->sweep_last_ns + SWEEP_AGAIN_NS);
-        if (now_ns < d->sweep_next_ns)
+    if (!d->sweep.dir) {
+        if (d->sweep.wanted)
+            d->sweep.next_ns = MIN(d->sweep.next_ns, d->sweep.last_ns + SWEEP_AGAIN_NS);
+        if (now_ns < d->sweep.next_ns)
             return;
         begin(d);
-        if (!d->sweep_dir) {
-            d->sweep_next_ns = now_ns + SWEEP_AGAIN_NS;
+        if (!d->sweep.dir) {
+            d->sweep.next_ns = now_ns + SWEEP_AGAIN_NS;
             return;
         }
     }
-    while ((e = readdir(d->sweep_dir))) {
+    while ((e = readdir(d->sweep.dir))) {
         if (span_parse_dec(span_of(e->d_name), &pid) && pid > 0 && pid <= INT32_MAX)
             visit(d, (int32_t)pid);
         if (clock_monotonic_ns() >= deadline_ns)
@@ -133,6 +133,6 @@ void sweep_run(struct discover *d, uint64_t now_ns, uint64_t deadline_ns)
 
 void sweep_free(struct discover *d)
 {
-    if (d->sweep_dir)
-        closedir(d->sweep_dir);
+    if (d->sweep.dir)
+        closedir(d->sweep.dir);
 }

@@ -233,7 +233,7 @@ struct image *table_add(struct discover *d, const struct proc_id *id, struct ima
         d->stats.table_full++;
         return NULL;
     }
-    im->sweep = d->sweep;
+    im->sweep = d->sweep.number;
     at = bucket(d, id->host_pid);
     if (older_than)
         at = &older_than->next;

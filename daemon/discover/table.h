@@ -92,6 +92,28 @@ struct image {
     uint64_t cpu_limit, cpu_limit_ns; /* thousandths of a CPU, 0: none; time of that reading */
 };
 
+/* Passes over the counters of JVMs. */
+struct counters_passes {
+    uint64_t until_ns;           /* end of the time in which counters are wanted */
+    uint64_t pass_ns;            /* next pass over the counters */
+    struct scrape_times scrapes; /* times at which counters were wanted */
+    size_t jvms;                 /* ready JVMs, at the last pass */
+};
+
+/* Counts of the pages of JVMs. */
+struct residence_passes {
+    uint64_t pass_ns; /* next pass over the JVMs */
+    size_t jobs;      /* under way */
+};
+
+/* Sweeps of /proc. */
+struct sweeps {
+    DIR *dir;        /* NULL: none is under way */
+    uint32_t number; /* of the last one */
+    bool wanted, after_loss, under_way_after_loss;
+    uint64_t next_ns, last_ns;
+};
+
 struct discover {
     struct discover_opts opts;
     const struct discover_source *source;
@@ -110,21 +132,14 @@ struct discover {
     uint64_t told_until_ns;  /* records up to then came from earlier rings */
     struct pod_cache *pods;
     struct discover_stats stats;
-    uint64_t jvms_found;         /* looks since the start that found a JVM */
-    int64_t timens_ns;           /* CLOCK_BOOTTIME here minus the initial namespace's */
-    struct budget facts_budget;  /* for reading processes at their first sample */
-    struct budget limit_budget;  /* for reading CPU limits again */
-    uint64_t scan_ns;            /* next walk over all entries */
-    uint64_t counters_until_ns;  /* end of the time in which counters are wanted */
-    uint64_t counters_pass_ns;   /* next pass over the counters */
-    struct scrape_times scrapes; /* times at which counters were wanted */
-    size_t counters_jvms;        /* ready JVMs, at the last pass */
-    uint64_t residence_pass_ns;  /* the same of pages */
-    size_t residence_jobs;       /* under way */
-    DIR *sweep_dir;              /* NULL: no sweep is under way */
-    uint32_t sweep;
-    bool sweep_wanted, sweep_after_loss, sweeping_after_loss;
-    uint64_t sweep_next_ns, sweep_last_ns;
+    uint64_t jvms_found;        /* looks since the start that found a JVM */
+    int64_t timens_ns;          /* CLOCK_BOOTTIME here minus the initial namespace's */
+    struct budget facts_budget; /* for reading processes at their first sample */
+    struct budget limit_budget; /* for reading CPU limits again */
+    uint64_t scan_ns;           /* next walk over all entries */
+    struct counters_passes counters;
+    struct residence_passes residence;
+    struct sweeps sweep;
     uint64_t caught_up_ns; /* of the last discover_catch_up() that read processes */
     char sideband_problem[704], proc_problem[320];
     char problem[1032];

@@ -99,8 +99,8 @@ START_TEST(catches_up_without_a_sweep)
     discover_catch_up(d);
     ck_assert_ptr_nonnull(table_newest(d, pid));
     ck_assert_uint_eq(d->stats.sweeps, 1);
-    ck_assert(d->sweep_wanted);
-    d->sweep_after_loss = true;
+    ck_assert(d->sweep.wanted);
+    d->sweep.after_loss = true;
     d->caught_up_ns = 0;
     discover_catch_up(d);
     ck_assert_uint_eq(d->stats.sweeps, 2);
