@@ -51,7 +51,7 @@ const struct option config_options[] = {
     { "mcp", OPTION_BOOL, AT(mcp), 0, 1, "no", "BOOL",
       .help = "Answer programs of language models at POST /mcp, by the Model Context Protocol, "
               "with the rights that each caller has on the other routes." },
-    { "store", OPTION_TEXT, AT(store), 1, CONFIG_TEXT_MAX, "/var/lib/flamed", "DIR",
+    { "store", OPTION_TEXT, AT(store.folder), 1, CONFIG_TEXT_MAX, "/var/lib/flamed", "DIR",
       .help = "Keep data in DIR, which is closed to all other users. DIR may be missing. One that "
               "exists must be empty, or belong to flamed's user." },
     { "user", OPTION_TEXT, AT(user), 1, 32, "flamed", "NAME",
@@ -81,15 +81,15 @@ const struct option config_options[] = {
           "Append who did what to FILE (absolute), a line of JSON each. A reload opens FILE again. "
           "flamed-broker opens it: under systemd, give it --audit-log=FILE as well, and a folder "
           "that it may write to. A file that another user owns or may write to is refused." },
-    { "captures_max", OPTION_NUMBER, AT(captures_max), 1, 1024, "64", "N",
+    { "captures_max", OPTION_NUMBER, AT(captures.max), 1, 1024, "64", "N",
       .help = "Take at most N profiles at once for one caller (a user, on the Unix socket or over "
               "TCP). Half of them may be longer than a minute. More are refused with status 429. "
               "All callers together have half as many again, and root an eighth more." },
-    { "captures_max_bytes", OPTION_SIZE, AT(captures_max_bytes), UINT64_C(16) << 20,
+    { "captures_max_bytes", OPTION_SIZE, AT(captures.max_bytes), UINT64_C(16) << 20,
       UINT64_C(1) << 40, "128M", "SIZE",
       .help = "Memory of the profiles that are being taken, answered or stored. Beyond it, the "
               "profile with the most samples is thinned, or ends early, and says so." },
-    { "samples_max", OPTION_NUMBER, AT(samples_max), 1000, 1000000000, "20000000", "N",
+    { "samples_max", OPTION_NUMBER, AT(captures.samples_max), 1000, 1000000000, "20000000", "N",
       .help = "Keep at most N samples of one profile. Beyond N, one of two is dropped, and the "
               "profile says so." },
     { "connections_max", OPTION_NUMBER, AT(connections_max), 8, 4096, "128", "N",
@@ -105,37 +105,37 @@ const struct option config_options[] = {
     { "idle_timeout", OPTION_NUMBER, AT(idle_timeout_s), 1, 3600, "30", "SECONDS",
       .help =
           "Cut off a client that has not sent a whole request, or reads nothing, for SECONDS." },
-    { "store_max_bytes", OPTION_SIZE, AT(store_max_bytes), UINT64_C(16) << 20, UINT64_C(1) << 50,
+    { "store_max_bytes", OPTION_SIZE, AT(store.max_bytes), UINT64_C(16) << 20, UINT64_C(1) << 50,
       "2G", "SIZE",
       .help = "Keep at most SIZE of finished captures. The oldest are dropped first." },
-    { "store_max_age", OPTION_NUMBER, AT(store_max_age_s), 0, UINT64_C(100) * 365 * 86400, "0",
+    { "store_max_age", OPTION_NUMBER, AT(store.max_age_s), 0, UINT64_C(100) * 365 * 86400, "0",
       "SECONDS", .help = "Drop captures that are older than SECONDS; 0: no limit by age." },
     { "unwind_max_frames", OPTION_NUMBER, AT(unwind_max_frames), 16, 2048, "2048", "N",
       .help = "Walk at most N frames of a stack, the leaf first. An interpreted one counts twice. "
               "What is deeper is cut and marked [truncated]." },
-    { "recorder_hz", OPTION_NUMBER, AT(recorder_hz), 0, 1000, "19", "HZ",
+    { "recorder_hz", OPTION_NUMBER, AT(recorder.hz), 0, 1000, "19", "HZ",
       .help = "Rate of the flight recorder, which is always on and keeps the last minutes of the "
               "whole node; 0 turns it off." },
-    { "recorder_seconds", OPTION_NUMBER, AT(recorder_seconds), 10, 86400, "720", "SECONDS",
+    { "recorder_seconds", OPTION_NUMBER, AT(recorder.seconds), 10, 86400, "720", "SECONDS",
       .help = "How far back the flight recorder reaches, if its memory suffices. /readyz says if "
               "it does not." },
-    { "recorder_max_bytes", OPTION_SIZE, AT(recorder_max_bytes), 1 << 20, UINT64_C(16) << 30, "64M",
+    { "recorder_max_bytes", OPTION_SIZE, AT(recorder.max_bytes), 1 << 20, UINT64_C(16) << 30, "64M",
       "SIZE", .help = "Memory of the flight recorder." },
-    { "recorder_waits", OPTION_BOOL, AT(recorder_waits), 0, 1, "yes", "BOOL",
+    { "recorder_waits", OPTION_BOOL, AT(recorder.waits), 0, 1, "yes", "BOOL",
       .help = "Have the flight recorder look about once a second at what threads of JVMs wait for: "
               "event=wall, offcpu and lock of the last minutes." },
-    { "recorder_requests", OPTION_BOOL, AT(recorder_requests), 0, 1, "yes", "BOOL",
+    { "recorder_requests", OPTION_BOOL, AT(recorder.requests), 0, 1, "yes", "BOOL",
       .help = "Have the flight recorder read the request of each sample out of the JVM's tracer. "
               "Then by=operation shows the last minutes and the history." },
     { "operation_callers", OPTION_TEXT, AT(operation_callers), 0, CONFIG_TEXT_MAX, "", "METHODS",
       .help =
           "Dispatchers of requests, such as com.acme.Router.dispatch, with commas between them. In "
           "JVMs without a tracer the first method of the application below one is an operation." },
-    { "history_max_age", OPTION_NUMBER, AT(history_max_age_s), 0, UINT64_C(366) * 86400, "86400",
+    { "history_max_age", OPTION_NUMBER, AT(history.max_age_s), 0, UINT64_C(366) * 86400, "86400",
       "SECONDS",
       .help = "Keep what the flight recorder has had for SECONDS, merged by minute, in the folder "
               "of the store; 0: keep no history." },
-    { "history_max_bytes", OPTION_SIZE, AT(history_max_bytes), UINT64_C(1) << 20, UINT64_C(1) << 50,
+    { "history_max_bytes", OPTION_SIZE, AT(history.max_bytes), UINT64_C(1) << 20, UINT64_C(1) << 50,
       "2G", "SIZE",
       .help = "Keep at most SIZE of that history. The oldest minutes are dropped first, then parts "
               "of 10 minutes, then hours." },

@@ -31,7 +31,10 @@ struct config {
     struct config_list allowed_hosts; /* for origin_facts */
     bool tcp_manage;
     bool mcp;
-    char *store;
+    struct {
+        char *folder;
+        uint64_t max_bytes, max_age_s;
+    } store;
     char *operation_callers; /* methods, with commas between them */
     char *user;
     unsigned log_level; /* enum log_level */
@@ -41,13 +44,19 @@ struct config {
         bool bpf_only; /* never sample by perf events in place of BPF programs */
     } broker;
     bool show_arguments;
-    uint64_t captures_max, captures_max_bytes, samples_max, connections_max;
+    struct {
+        uint64_t max, max_bytes, samples_max;
+    } captures;
+    uint64_t connections_max;
     uint64_t answer_max_bytes;
-    uint64_t store_max_bytes, store_max_age_s;
     uint64_t unwind_max_frames;
-    uint64_t recorder_hz, recorder_seconds, recorder_max_bytes;
-    bool recorder_waits, recorder_requests;
-    uint64_t history_max_bytes, history_max_age_s;
+    struct {
+        uint64_t hz, seconds, max_bytes;
+        bool waits, requests;
+    } recorder;
+    struct {
+        uint64_t max_bytes, max_age_s;
+    } history;
     struct {
         uint64_t heaviest;            /* names of a service in /metrics */
         struct config_list functions; /* patterns of functions that are in it, too */

@@ -144,7 +144,7 @@ static int become_supervisor(int argc, char **argv, const struct config *c, stru
     r = check_hosts(c, err) ?:
         access_rules_resolve(c->access, NULL, err) ?:
         open_listeners(c, o.listen_fds, &o.listen_count, err) ?:
-        open_store(c->store, o.uid, o.gid, &o.store_fd, err);
+        open_store(c->store.folder, o.uid, o.gid, &o.store_fd, err);
     if (r < 0)
         return r;
     if (c->push)
@@ -220,7 +220,7 @@ static int service_worker(int argc, char **argv, struct config *c, struct error 
     }
     r = check_hosts(c, err) ?:
         open_listeners(c, w.listen_fds, &w.listen_count, err) ?:
-        open_store(c->store, geteuid(), getegid(), &w.store_fd, err);
+        open_store(c->store.folder, geteuid(), getegid(), &w.store_fd, err);
     if (r < 0)
         return r;
     r = quarantine_open(NOTES_FILE, &w.notes_fd);

@@ -220,16 +220,16 @@ static void check_room(int store_fd, const char *path, const struct config *c)
     struct stat file = { 0 };
     uint64_t room;
 
-    if (!c->history_max_age_s || !c->recorder_hz || store_fd < 0 || fstatvfs(store_fd, &fs) < 0)
+    if (!c->history.max_age_s || !c->recorder.hz || store_fd < 0 || fstatvfs(store_fd, &fs) < 0)
         return;
     if (fstatat(store_fd, STORE_FILE_HISTORY, &file, AT_SYMLINK_NOFOLLOW) < 0)
         file.st_size = 0;
     room = (uint64_t)fs.f_bavail * fs.f_frsize + (uint64_t)file.st_size;
-    if (room < c->history_max_bytes)
+    if (room < c->history.max_bytes)
         log_warn("the disk of %s has room for %llu MiB of history, not for the %llu MiB of "
                  "history_max_bytes: lower that, or free disk space",
                  path, (unsigned long long)(room >> 20),
-                 (unsigned long long)(c->history_max_bytes >> 20));
+                 (unsigned long long)(c->history.max_bytes >> 20));
 }
 
 /* Begins to count by function, if that is wanted. 0 or -errno with s->err. */
@@ -361,16 +361,16 @@ int serving_run(struct config *c, const struct serving_opts *w, struct error *er
     struct engine_opts engine_opts = {
         .broker_fd = w->broker_fd,
         .namer_fd = w->namer_fd,
-        .captures_max = c->captures_max,
-        .captures_max_bytes = c->captures_max_bytes,
-        .samples_max = c->samples_max,
+        .captures_max = c->captures.max,
+        .captures_max_bytes = c->captures.max_bytes,
+        .samples_max = c->captures.samples_max,
         .show_arguments = c->show_arguments,
         .max_frames = (uint32_t)c->unwind_max_frames,
-        .recorder_hz = (double)c->recorder_hz,
-        .recorder_keep_ns = c->recorder_seconds * NSEC_PER_SEC,
-        .recorder_max_bytes = c->recorder_max_bytes,
-        .recorder_waits = c->recorder_waits,
-        .recorder_requests = c->recorder_requests,
+        .recorder_hz = (double)c->recorder.hz,
+        .recorder_keep_ns = c->recorder.seconds * NSEC_PER_SEC,
+        .recorder_max_bytes = c->recorder.max_bytes,
+        .recorder_waits = c->recorder.waits,
+        .recorder_requests = c->recorder.requests,
         .allow_injection = c->symbols != CONFIG_SYMBOLS_MEMORY,
         .allow_mounts = c->broker.attach_mount,
         .external_url = c->metrics.external_url,
@@ -385,7 +385,7 @@ int serving_run(struct config *c, const struct serving_opts *w, struct error *er
         .version = FLAMED_VERSION,
         .host = host.nodename,
         .connections_max = (unsigned)c->connections_max,
-        .captures_max = (unsigned)c->captures_max,
+        .captures_max = (unsigned)c->captures.max,
         .answer_max_bytes = c->answer_max_bytes,
         .idle_timeout_s = (unsigned)c->idle_timeout_s,
         .allowed_hosts = (const char *const *)c->allowed_hosts.items,
@@ -403,12 +403,12 @@ int serving_run(struct config *c, const struct serving_opts *w, struct error *er
                                .w = w,
                                .store = { .dir_fd = w->store_fd,
                                           .dir = store_path,
-                                          .max_bytes = c->store_max_bytes,
-                                          .max_age_s = c->store_max_age_s },
+                                          .max_bytes = c->store.max_bytes,
+                                          .max_age_s = c->store.max_age_s },
                                .history = { .dir_fd = w->store_fd,
                                             .dir = store_path,
-                                            .max_bytes = c->history_max_bytes,
-                                            .max_age_s = c->history_max_age_s },
+                                            .max_bytes = c->history.max_bytes,
+                                            .max_age_s = c->history.max_age_s },
                                .reload = { .argc = w->argc, .argv = w->argv, .config = c },
                                .err = err };
     bool beside;

@@ -54,8 +54,8 @@ static void check_rules(const struct rules *r)
 
 static void check(const struct config *c)
 {
-    if (c->listen.count > CONFIG_LISTEN_MAX || !c->store || !c->user || !c->config_file ||
-        c->captures_max < 1 || c->captures_max > 1024 || c->answer_max_bytes < 1 << 20)
+    if (c->listen.count > CONFIG_LISTEN_MAX || !c->store.folder || !c->user || !c->config_file ||
+        c->captures.max < 1 || c->captures.max > 1024 || c->answer_max_bytes < 1 << 20)
         abort();
     if (c->rules)
         check_rules(c->rules);

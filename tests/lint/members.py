@@ -10,7 +10,7 @@ import re
 import sys
 
 MEMBERS_MAX = 30
-LARGE = {"config": 39, "process": 41, "profile": 39, "unwind_vm": 33, "unwind_walk": 35}
+LARGE = {"process": 41, "profile": 39, "unwind_vm": 33, "unwind_walk": 35}
 
 COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
 STRUCT = re.compile(r"\b(?:struct|union) (\w+)\s*\{")

@@ -40,10 +40,10 @@ START_TEST(has_defaults)
     ck_assert_str_eq(c.config_file, CONFIG_FILE_DEFAULT);
     ck_assert_str_eq(c.user, "flamed");
     ck_assert_uint_eq(c.log_level, LOG_LEVEL_INFO);
-    ck_assert_uint_eq(c.captures_max, 64);
-    ck_assert_uint_eq(c.captures_max_bytes, (uint64_t)128 << 20);
+    ck_assert_uint_eq(c.captures.max, 64);
+    ck_assert_uint_eq(c.captures.max_bytes, (uint64_t)128 << 20);
     ck_assert_uint_eq(c.connections_max, 128);
-    ck_assert_uint_eq(c.samples_max, 20000000);
+    ck_assert_uint_eq(c.captures.samples_max, 20000000);
     ck_assert_uint_eq(c.answer_max_bytes, (uint64_t)64 << 20);
     ck_assert_uint_eq(c.idle_timeout_s, 30);
     ck_assert(!c.broker.attach_mount && !c.broker.bpf_only && !c.show_arguments && !c.help &&
@@ -78,10 +78,10 @@ START_TEST(reads_the_command_line)
     ck_assert_str_eq(c.listen.items[0], "127.0.0.1:1");
     ck_assert_str_eq(c.listen.items[1], "unix:/a=b");
     ck_assert_uint_eq(c.log_level, LOG_LEVEL_DEBUG);
-    ck_assert_uint_eq(c.captures_max, 3);
+    ck_assert_uint_eq(c.captures.max, 3);
     ck_assert_uint_eq(c.answer_max_bytes, (uint64_t)1 << 30);
     ck_assert_uint_eq(c.symbols, CONFIG_SYMBOLS_MEMORY);
-    ck_assert_str_eq(c.store, "/x");
+    ck_assert_str_eq(c.store.folder, "/x");
     ck_assert(c.show_arguments && c.help);
     config_deinit(&c);
 }
@@ -144,8 +144,8 @@ START_TEST(reads_the_file)
     ck_assert_str_eq(c.listen.items[0], "127.0.0.1:8000");
     ck_assert_str_eq(c.listen.items[1], "unix:/run/x.sock");
     ck_assert_uint_eq(c.log_level, LOG_LEVEL_WARNING);
-    ck_assert_str_eq(c.store, "/data");
-    ck_assert_uint_eq(c.captures_max, 7);
+    ck_assert_str_eq(c.store.folder, "/data");
+    ck_assert_uint_eq(c.captures.max, 7);
     ck_assert_uint_eq(c.answer_max_bytes, (uint64_t)128 << 20);
     ck_assert_uint_eq(c.symbols, CONFIG_SYMBOLS_MEMORY);
     ck_assert(c.show_arguments && c.broker.attach_mount && c.broker.bpf_only);
@@ -232,7 +232,7 @@ START_TEST(reads_schedules_beside_options)
     ck_assert_ptr_null(c.rules);
     for (int i = 0; i < 2; i++) { /* the second load frees the first one's values */
         ck_assert_msg(config_parse_yaml(SPAN(TEXT), "f.yaml", 0, &c, &err) == 0, "%s", err.msg);
-        ck_assert_uint_eq(c.captures_max, 7);
+        ck_assert_uint_eq(c.captures.max, 7);
         ck_assert_uint_eq(c.rules->schedule_count, 1);
         ck_assert_str_eq(c.rules->triggers[0].match.items[0].value, "x");
     }
@@ -286,8 +286,8 @@ START_TEST(flags_override_the_file)
     close(fd);
     snprintf(line, sizeof(line), "--store|/from-flag|--config|%s|--listen=127.0.0.1:2", path);
     ck_assert_msg(load(line, &c, &err) == 0, "%s", err.msg);
-    ck_assert_str_eq(c.store, "/from-flag");
-    ck_assert_uint_eq(c.captures_max, 7);
+    ck_assert_str_eq(c.store.folder, "/from-flag");
+    ck_assert_uint_eq(c.captures.max, 7);
     ck_assert_uint_eq(c.listen.count, 1);
     ck_assert_str_eq(c.listen.items[0], "127.0.0.1:2");
     config_deinit(&c);
