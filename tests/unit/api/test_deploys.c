@@ -41,30 +41,15 @@ static void put(int minute, const char *version, unsigned more)
                                      { pid, 1000, "shop", "rest", 60 + (unsigned)minute % 5, NULL },
                                      { pid, 1000, "shop", "matchTenantRule", more, NULL } };
     struct profile *slice = make_slice(MINUTE(minute), jvms, more ? 3 : 2);
-    struct history_image image = { .host_pid = pid,
-                                   .start_ticks = 7,
-                                   .owner = 1000,
-                                   .name = "Main",
-                                   .container = "",
-                                   .pod = "",
-                                   .pod_namespace = "",
-                                   .service = "shop",
-                                   .version = version,
-                                   .environment = "",
-                                   .java = "21",
-                                   .flags = 5,
-                                   .started_ns = MINUTE(minute < BEFORE ? 0 : BEFORE) };
-    struct history_minute m = { .start_ns = MINUTE(minute),
-                                .end_ns = MINUTE(minute + 1),
-                                .slices = &slice,
-                                .slice_count = 1,
-                                .images = &image,
-                                .image_count = 1 };
+    struct history_image image = made_image(pid, "shop");
 
+    image.version = version;
+    image.java = "21";
+    image.flags = 5;
+    image.started_ns = MINUTE(minute < BEFORE ? 0 : BEFORE);
     if (minute < BEFORE && !early_waits)
         drop_waits(slice);
-    ck_assert_int_eq(history_put(history, &m, NULL), 0);
-    profile_unref(slice);
+    put_images(history, MINUTE(minute), slice, &image, 1);
 }
 
 static void make_for(unsigned more, int after)
@@ -231,27 +216,17 @@ static void release(int minute, uint32_t owner, int from, int to, const char *ve
 {
     static struct history_image images[2 * DEPLOYS_MAX];
     static char names[2 * DEPLOYS_MAX][32];
-    struct history_minute m = { .start_ns = MINUTE(minute),
-                                .end_ns = MINUTE(minute + 1),
-                                .images = images,
-                                .image_count = (size_t)(to - from) };
 
     for (int i = 0; i < to - from; i++) {
         snprintf(names[i], sizeof(names[i]), "service-%d", from + i);
-        images[i] = (struct history_image){ .host_pid = from + i,
-                                            .start_ticks = 7 + (uint64_t)minute,
-                                            .owner = owner,
-                                            .name = "Main",
-                                            .container = "",
-                                            .pod = "",
-                                            .pod_namespace = "",
-                                            .service = names[i],
-                                            .version = version,
-                                            .environment = "",
-                                            .java = "21",
-                                            .started_ns = MINUTE(minute) };
+        images[i] = made_image(from + i, names[i]);
+        images[i].start_ticks += (uint64_t)minute;
+        images[i].owner = owner;
+        images[i].version = version;
+        images[i].java = "21";
+        images[i].started_ns = MINUTE(minute);
     }
-    ck_assert_int_eq(history_put(history, &m, NULL), 0);
+    put_images(history, MINUTE(minute), NULL, images, (size_t)(to - from));
 }
 
 START_TEST(a_crowd_of_services_leaves_room_for_others)

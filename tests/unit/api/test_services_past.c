@@ -16,27 +16,19 @@ static void put(int minute, uint32_t owner, const char *container, int from, int
 {
     static struct history_image images[CROWD];
     static char names[CROWD][32];
-    struct history_minute m = { .start_ns = T0 + (uint64_t)minute * HISTORY_MINUTE_NS,
-                                .images = images,
-                                .image_count = (size_t)(to - from) };
+    uint64_t start_ns = T0 + (uint64_t)minute * HISTORY_MINUTE_NS;
 
-    m.end_ns = m.start_ns + HISTORY_MINUTE_NS;
     for (int i = 0; i < to - from; i++) {
         snprintf(names[i], sizeof(names[i]), "service-%d", from + i);
-        images[i] = (struct history_image){ .host_pid = from + i,
-                                            .start_ticks = 7 + (uint64_t)minute,
-                                            .owner = owner,
-                                            .name = "Main",
-                                            .container = container,
-                                            .pod = "",
-                                            .pod_namespace = "",
-                                            .service = names[i],
-                                            .version = "1",
-                                            .environment = "",
-                                            .java = "21",
-                                            .started_ns = m.start_ns };
+        images[i] = made_image(from + i, names[i]);
+        images[i].start_ticks += (uint64_t)minute;
+        images[i].owner = owner;
+        images[i].container = container;
+        images[i].version = "1";
+        images[i].java = "21";
+        images[i].started_ns = start_ns;
     }
-    ck_assert_int_eq(history_put(history, &m, NULL), 0);
+    put_images(history, start_ns, NULL, images, (size_t)(to - from));
 }
 
 static json_t *services(void)
@@ -138,25 +130,15 @@ START_TEST(of_two_that_ended_at_once_the_later_one_is_meant)
 
     history = open_history(1 << 30, 864000);
     api = (struct api){ .engine = { .history = history } };
-    for (size_t i = 0; i < ARRAY_SIZE(images); i++)
-        images[i] = (struct history_image){ .host_pid = 10,
-                                            .start_ticks = 7 + i,
-                                            .name = "Main",
-                                            .container = "",
-                                            .pod = "",
-                                            .pod_namespace = "",
-                                            .service = "shop",
-                                            .version = "1",
-                                            .environment = "",
-                                            .java = "21",
-                                            .started_ns = T0 };
-    ck_assert_int_eq(history_put(history,
-                                 &(struct history_minute){ .start_ns = T0,
-                                                           .end_ns = T0 + HISTORY_MINUTE_NS,
-                                                           .images = images,
-                                                           .image_count = ARRAY_SIZE(images) },
-                                 NULL),
-                     0);
+    for (size_t i = 0; i < ARRAY_SIZE(images); i++) {
+        images[i] = made_image(10, "shop");
+        images[i].start_ticks += i;
+        images[i].owner = 0;
+        images[i].version = "1";
+        images[i].java = "21";
+        images[i].started_ns = T0;
+    }
+    put_images(history, T0, NULL, images, ARRAY_SIZE(images));
     ck_assert_int_eq(
         past_history(&api, &filter, NULL, T0, T0 + HISTORY_MINUTE_NS, &reach, &p, NULL), 0);
     ck_assert_int_eq(filter.pid, 10);

@@ -11,18 +11,10 @@ static struct api api;
 
 static struct history_image image_of(int32_t pid, const struct history_stopped *stopped)
 {
-    return (struct history_image){ .host_pid = pid,
-                                   .start_ticks = 7,
-                                   .owner = 1000,
-                                   .name = "Main",
-                                   .container = "",
-                                   .pod = "",
-                                   .pod_namespace = "",
-                                   .service = pid == 42 ? "shop" : "cart",
-                                   .version = "",
-                                   .environment = "",
-                                   .java = "",
-                                   .stopped = *stopped };
+    struct history_image image = made_image(pid, pid == 42 ? "shop" : "cart");
+
+    image.stopped = *stopped;
+    return image;
 }
 
 /* Writes two JVMs: 42 collects each minute, 43 is throttled every other minute. */
@@ -39,15 +31,8 @@ static void make(void)
             image_of(42, &(struct history_stopped){ 2, NSEC_PER_SEC, 0 }),
             image_of(43, &(struct history_stopped){ 0, 0, i % 2 * NSEC_PER_SEC }),
         };
-        struct history_minute m = { .start_ns = MINUTE(i),
-                                    .end_ns = MINUTE(i + 1),
-                                    .slices = &slice,
-                                    .slice_count = 1,
-                                    .images = images,
-                                    .image_count = ARRAY_SIZE(images) };
 
-        ck_assert_int_eq(history_put(history, &m, NULL), 0);
-        profile_unref(slice);
+        put_images(history, MINUTE(i), slice, images, ARRAY_SIZE(images));
     }
 }
 

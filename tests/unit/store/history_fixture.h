@@ -126,6 +126,37 @@ static inline int put_minute(struct history *h, uint64_t start_ns, const struct 
     return r;
 }
 
+/* The image of a JVM without other texts than its @service. */
+static inline struct history_image made_image(int32_t pid, const char *service)
+{
+    return (struct history_image){ .host_pid = pid,
+                                   .start_ticks = 7,
+                                   .owner = 1000,
+                                   .name = "Main",
+                                   .container = "",
+                                   .pod = "",
+                                   .pod_namespace = "",
+                                   .service = service,
+                                   .version = "",
+                                   .environment = "",
+                                   .java = "" };
+}
+
+/* Puts a minute of @slice (NULL: none; taken) with @images. */
+static inline void put_images(struct history *h, uint64_t start_ns, struct profile *slice,
+                              struct history_image *images, size_t count)
+{
+    struct history_minute m = { .start_ns = start_ns,
+                                .end_ns = start_ns + HISTORY_MINUTE_NS,
+                                .slices = &slice,
+                                .slice_count = slice ? 1 : 0,
+                                .images = images,
+                                .image_count = count };
+
+    ck_assert_int_eq(history_put(h, &m, NULL), 0);
+    profile_unref(slice);
+}
+
 /* Sums over the samples read. */
 struct read_sums {
     uint64_t count[2], value[2]; /* by event: cpu, offcpu */

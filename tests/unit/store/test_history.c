@@ -256,25 +256,19 @@ static void see_mark(void *cookie, const struct history_mark *m)
 static void put_image(struct history *h, uint64_t start_ns, int32_t pid, uint32_t owner,
                       const char *version, const char *java, int64_t jump_ns)
 {
-    struct history_image image = { .host_pid = pid,
-                                   .start_ticks = 9,
-                                   .owner = owner,
-                                   .name = "Main",
-                                   .container = "",
-                                   .pod = "",
-                                   .pod_namespace = "",
-                                   .service = "shop",
-                                   .version = version,
-                                   .environment = "",
-                                   .java = java,
-                                   .flags = 5,
-                                   .started_ns = start_ns + 1 };
+    struct history_image image = made_image(pid, "shop");
     struct history_minute m = { .start_ns = start_ns,
                                 .end_ns = start_ns + HISTORY_MINUTE_NS,
                                 .images = &image,
                                 .image_count = 1,
                                 .jump_ns = jump_ns };
 
+    image.start_ticks = 9;
+    image.owner = owner;
+    image.version = version;
+    image.java = java;
+    image.flags = 5;
+    image.started_ns = start_ns + 1;
     ck_assert_int_eq(history_put(h, &m, NULL), 0);
 }
 
@@ -321,19 +315,11 @@ START_TEST(test_an_end_is_exact)
     static const uint64_t ENDED = T0 + 20 * NSEC_PER_SEC;
     struct history *h = open_history(1 << 30, 86400);
     const struct history_query q = { .to_ns = UINT64_MAX };
-    struct history_image image = { .host_pid = 7,
-                                   .start_ticks = 9,
-                                   .name = "Main",
-                                   .container = "",
-                                   .pod = "",
-                                   .pod_namespace = "",
-                                   .service = "shop",
-                                   .version = "1",
-                                   .environment = "",
-                                   .java = "17" },
-                         kept = { 0 };
+    struct history_image image = made_image(7, "shop"), kept = { 0 };
     struct history_minute m = { .images = &image, .image_count = 1 };
 
+    image.version = "1";
+    image.java = "17";
     for (uint64_t i = _i ? 0 : 1; i < 3; i++) { /* first, while it runs */
         m.start_ns = T0 + i * HISTORY_MINUTE_NS;
         m.end_ns = m.start_ns + HISTORY_MINUTE_NS;

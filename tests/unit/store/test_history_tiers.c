@@ -206,27 +206,10 @@ static void put_stopped(struct history *h, uint64_t start_ns, int32_t pid,
                         const struct history_stopped *stopped)
 {
     struct profile *slice = make_slice(start_ns, JVMS, ARRAY_SIZE(JVMS));
-    struct history_image image = { .host_pid = pid,
-                                   .start_ticks = 7,
-                                   .owner = 1000,
-                                   .name = "Main",
-                                   .container = "",
-                                   .pod = "",
-                                   .pod_namespace = "",
-                                   .service = "shop",
-                                   .version = "",
-                                   .environment = "",
-                                   .java = "",
-                                   .stopped = *stopped };
-    struct history_minute m = { .start_ns = start_ns,
-                                .end_ns = start_ns + HISTORY_MINUTE_NS,
-                                .slices = &slice,
-                                .slice_count = 1,
-                                .images = &image,
-                                .image_count = 1 };
+    struct history_image image = made_image(pid, "shop");
 
-    ck_assert_int_eq(history_put(h, &m, NULL), 0);
-    profile_unref(slice);
+    image.stopped = *stopped;
+    put_images(h, start_ns, slice, &image, 1);
 }
 
 struct stopped_sums {
