@@ -104,6 +104,9 @@ int backend_capture_stop(void *ctx, const struct viewer *v, const char *id, stru
 int backend_capture_delete(void *ctx, const struct viewer *v, const char *id, struct error *err);
 int backend_past(void *ctx, const struct target_selector *t, const struct time_range *range,
                  const char *event, enum past_from from, struct profile **ret, struct error *err);
+/* Makes a query to the store: finished captures of @t, and of the part of the node that its viewer
+ * sees, which overlap a range. Its strings point into @t. */
+struct store_query captures_of(const struct target_selector *t, uint64_t from_ns, uint64_t to_ns);
 /* How a range of the past is stored as a capture. */
 struct past_kept {
     const char *schedule; /* NULL: none */

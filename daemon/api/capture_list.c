@@ -109,22 +109,26 @@ static int add_stored(void *cookie, const struct store_capture *c)
     return 0;
 }
 
+struct store_query captures_of(const struct target_selector *t, uint64_t from_ns, uint64_t to_ns)
+{
+    return (struct store_query){ .from_ns = from_ns,
+                                 .to_ns = to_ns,
+                                 .state = STORE_DONE,
+                                 .host_pid = t->pid_count == 1 ? t->pids[0] : 0,
+                                 .container = t->container,
+                                 .pod = t->pod,
+                                 .pod_namespace = t->pod_namespace,
+                                 .service = t->service,
+                                 .scope = viewer_store_scope(t->viewer) };
+}
+
 /* Makes the query to the store for @q. Its negative state means any state. */
 static int stored_query(const struct captures_query *q, struct store_query *ret, struct error *err)
 {
-    *ret = (struct store_query){
-        .from_ns = q->range.from_ns,
-        .to_ns = q->range.to_ns ? q->range.to_ns : UINT64_MAX,
-        .event = q->event,
-        .schedule = q->schedule,
-        .state = -1,
-        .host_pid = q->target.pid_count == 1 ? q->target.pids[0] : 0,
-        .container = q->target.container,
-        .pod = q->target.pod,
-        .pod_namespace = q->target.pod_namespace,
-        .service = q->target.service,
-        .scope = viewer_store_scope(q->target.viewer),
-    };
+    *ret = captures_of(&q->target, q->range.from_ns, q->range.to_ns ? q->range.to_ns : UINT64_MAX);
+    ret->event = q->event;
+    ret->schedule = q->schedule;
+    ret->state = -1;
     if (!q->state)
         return 0;
     if (strcmp(q->state, "done") == 0)

@@ -170,18 +170,7 @@ static int past_stored(struct api *api, struct past_filter *f, const char *event
                        uint64_t to_ns, struct past_reach *reach, struct profile **ret,
                        struct error *err)
 {
-    struct store_query q = { .from_ns = from_ns,
-                             .to_ns = to_ns,
-                             .event = single_event(event),
-                             .state = STORE_DONE,
-                             .scope = viewer_store_scope(f->t->viewer),
-                             .host_pid = f->t->pid_count == 1 ? f->t->pids[0] : 0,
-                             .container = f->t->container,
-                             .pod = f->t->pod,
-                             .pod_namespace = f->t->pod_namespace,
-                             .service = f->t->service,
-                             .limit = PAST_CAPTURES_MAX,
-                             .need_open = true };
+    struct store_query q = captures_of(f->t, from_ns, to_ns);
     struct profile_slice slice = {
         .from_ns = from_ns, .to_ns = to_ns, .wants = past_wants, .cookie = f
     };
@@ -193,6 +182,9 @@ static int past_stored(struct api *api, struct past_filter *f, const char *event
 
     if (!list)
         return -ENOMEM;
+    q.event = single_event(event);
+    q.limit = PAST_CAPTURES_MAX;
+    q.need_open = true;
     list->meta = &meta;
     list->event = event;
     if (!api->engine.store)

@@ -89,22 +89,13 @@ static int see_capture(void *cookie, const struct store_capture *c)
 static int add_captures(struct api *api, struct marks *m, const struct time_range *range,
                         struct error *err)
 {
-    const struct target_selector *t = m->filter.t;
-    const struct store_query q = { .from_ns = range->from_ns,
-                                   .to_ns = range->to_ns,
-                                   .state = STORE_DONE,
-                                   .scope = viewer_store_scope(t->viewer),
-                                   .host_pid = t->pid_count == 1 ? t->pids[0] : 0,
-                                   .container = t->container,
-                                   .pod = t->pod,
-                                   .pod_namespace = t->pod_namespace,
-                                   .service = t->service,
-                                   .limit = MARKS_CAPTURES_MAX };
+    struct store_query q = captures_of(m->filter.t, range->from_ns, range->to_ns);
     char next[64] = "";
     int r;
 
     if (!api->engine.store || m->filter.asked) /* the store cannot apply matchers */
         return 0;
+    q.limit = MARKS_CAPTURES_MAX;
     r = store_list(api->engine.store, &q, see_capture, m, next, err);
     m->older = next[0];
     return r;
