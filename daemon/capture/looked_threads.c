@@ -30,6 +30,10 @@ static void put_place(struct looked_threads *l, struct looked_thread *t)
 static void leave_place(struct looked_threads *l, struct looked_thread *t)
 {
     put_place(l, t);
+    if (t->placed) {
+        t->left_ns = t->looked_ns;
+        t->left_lock = t->lock_stack;
+    }
     t->placed = false;
     t->lock_stack = 0;
     t->pass = 0;
@@ -162,6 +166,7 @@ uint64_t looked_threads_take(struct looked_threads *l, const struct looks_entry 
     if (!stays)
         leave_place(l, t);
     owe(l, t, e, state);
+    t->runs = e->found == LOOKS_RUNS;
     l->forgotten = e->found == LOOKS_SAME && !stays;
     if (e->found == LOOKS_RUNS)
         return 0;
@@ -210,6 +215,11 @@ struct looked_thread *looked_threads_find(struct looked_threads *l, uint32_t hos
     return at < count && threads[at].host_tid == host_tid ? &threads[at] : NULL;
 }
 
+bool looked_thread_waits(const struct looked_threads *l, const struct looked_thread *t)
+{
+    return t->placed || (!t->runs && t->left_ns && l->before_ns < t->left_ns + LOOKED_LEFT_NS);
+}
+
 void looked_threads_put(struct looked_threads *l)
 {
     for (size_t i = 0; i < l->count; i++) {
@@ -220,6 +230,8 @@ void looked_threads_put(struct looked_threads *l)
 
 void looked_threads_forget(struct looked_threads *l)
 {
-    for (size_t i = 0; i < l->count; i++)
+    for (size_t i = 0; i < l->count; i++) {
         leave_place(l, &l->threads[i]);
+        l->threads[i].left_ns = 0;
+    }
 }

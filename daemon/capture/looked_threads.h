@@ -20,6 +20,8 @@
 #define LOOKED_OWED_MAX_NS (10 * NSEC_PER_SEC)
 #define LOOKED_PUT_NS (60 * NSEC_PER_SEC) /* between puts of a thread that stays at its place */
 
+#define LOOKED_LEFT_NS (30 * NSEC_PER_SEC) /* a place that was left longer ago says nothing */
+
 enum looked_state { LOOKED_BLOCKED, LOOKED_RUNNABLE, LOOKED_STATES };
 
 struct looked_thread {
@@ -30,6 +32,7 @@ struct looked_thread {
     int64_t owed_ns[LOOKED_STATES];
     uint32_t pass;                    /* number of the pass that wrote its place; 0: none */
     bool placed;                      /* the members below describe its place */
+    bool runs;                        /* the last pass found it on a processor */
     uint8_t mode;                     /* as in struct profile_sample */
     uint16_t flags;                   /* as in struct profile_sample, without the state */
     uint64_t place_ns[LOOKED_STATES]; /* time at its place that was not put yet */
@@ -37,6 +40,9 @@ struct looked_thread {
     uint32_t stack, name;             /* set by the owner */
     uint32_t lock_stack;              /* set by the owner: of the lock that it waits for; 0: none */
     uint16_t lock_flags;              /* as flags */
+    uint64_t left_ns;                 /* CLOCK_MONOTONIC: when it was last seen at the place that
+                                       * it left, which is still in stack; 0: none */
+    uint32_t left_lock;               /* lock_stack of that place */
     struct profile_process process;   /* set by the owner */
     struct profile_context request;   /* set by the owner: the request that it waits in */
 };
@@ -72,6 +78,9 @@ uint64_t looked_threads_take(struct looked_threads *l, const struct looks_entry 
 void looked_threads_end(struct looked_threads *l);
 /* Returns thread @host_tid, until the next call of another function; NULL: not known. */
 struct looked_thread *looked_threads_find(struct looked_threads *l, uint32_t host_tid);
+/* Returns whether @t has a place, or left one in the last LOOKED_LEFT_NS and does not run. The
+ * passes had no time for its stack then, and it most likely waits there again. */
+bool looked_thread_waits(const struct looked_threads *l, const struct looked_thread *t);
 /* Puts the time of all places so far. */
 void looked_threads_put(struct looked_threads *l);
 /* Puts the time of all places, and forgets them. */

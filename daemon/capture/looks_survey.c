@@ -37,6 +37,7 @@ struct survey {
     struct looks *l;
     const struct looked_thread *threads[SURVEY_THREADS_MAX];
     struct place places[SURVEY_THREADS_MAX];
+    bool waits[SURVEY_THREADS_MAX]; /* looked_thread_waits() */
     size_t count, left_out;
     struct profile *p; /* of the places; NULL: none is known */
 };
@@ -72,6 +73,11 @@ static const char *const RESOURCES[] = { "com.zaxxer.hikari.", "org.apache.commo
 /* Packages of the JDK; the code that waits calls them. */
 static const char *const JDK[] = { "java.", "javax.", "jdk.", "sun.", "com.sun." };
 
+static uint32_t lock_of(const struct looked_thread *t)
+{
+    return t->placed ? t->lock_stack : t->left_lock;
+}
+
 static uint64_t find_threads(struct survey *s, int32_t host_pid)
 {
     const struct looked_threads *all = &s->l->threads;
@@ -79,8 +85,9 @@ static uint64_t find_threads(struct survey *s, int32_t host_pid)
 
     for (size_t i = 0; i < all->count; i++) {
         const struct looked_thread *t = &all->threads[i];
-        const uint32_t words[] = { t->host_tid, t->name, t->placed ? t->stack + 1 : 0,
-                                   t->lock_stack };
+        bool waits = looked_thread_waits(all, t);
+        const uint32_t words[] = { t->host_tid, t->name, waits ? t->stack + 1 : t->runs,
+                                   waits ? lock_of(t) : 0 };
 
         if (t->host_pid != (uint32_t)host_pid)
             continue;
@@ -88,6 +95,7 @@ static uint64_t find_threads(struct survey *s, int32_t host_pid)
             s->left_out++;
             continue;
         }
+        s->waits[s->count] = waits;
         s->threads[s->count++] = t;
         hash = fnv1a(hash, words, sizeof(words));
     }
@@ -123,9 +131,9 @@ static int add_thread(struct survey *s, struct record *r, size_t i)
         return r2;
     sample.thread = id & 0xffffff;
     r2 = add_stack(s, r, &sample, t->stack);
-    if (r2 == 0 && t->lock_stack) {
+    if (r2 == 0 && lock_of(t)) {
         sample.time_ns |= LOCK_SAMPLE;
-        r2 = add_stack(s, r, &sample, t->lock_stack);
+        r2 = add_stack(s, r, &sample, lock_of(t));
     }
     return r2;
 }
@@ -141,7 +149,7 @@ static int make_profile(struct survey *s)
         return result;
     meta.events[0] = profile_event_of(events_find("offcpu"), NSEC_PER_SEC);
     for (size_t i = 0; i < s->count && result == 0; i++) {
-        if (s->threads[i]->placed)
+        if (s->waits[i])
             result = add_thread(s, r, i);
     }
     if (result == 0 && record_samples(r))
@@ -472,7 +480,7 @@ static void judge_carriers(const struct survey *s, struct waits_carriers *ret)
 static void judge(struct survey *s, struct waits_now *ret)
 {
     for (size_t i = 0; i < s->count; i++)
-        ret->busy += !s->places[i].known || s->places[i].busy;
+        ret->busy += s->places[i].known ? s->places[i].busy : s->threads[i]->runs;
     if (!s->p)
         return;
     judge_locks(s, &ret->lock);

@@ -98,6 +98,32 @@ START_TEST(a_place_stays_until_it_is_known_better)
 }
 END_TEST
 
+/* The thread has run and waits again, and passes have no time for its stack. */
+START_TEST(a_place_that_it_left_counts_for_a_while)
+{
+    struct sums s = { 0 };
+    struct looked_threads l = looked(&s);
+
+    pass(&l, 1000, 1, LOOKS_PLACE, false, 5, 0);
+    ck_assert(!looked_thread_waits(&l, looked_threads_find(&l, 7)));
+    place(&l, 1, LOOKED_BLOCKED, 0);
+    ck_assert(looked_thread_waits(&l, looked_threads_find(&l, 7)));
+    pass(&l, 2000, 8, LOOKS_PASSED, false, 6, 0);
+    ck_assert(!looked_threads_find(&l, 7)->placed);
+    ck_assert(looked_thread_waits(&l, looked_threads_find(&l, 7)));
+    pass(&l, 3000, 8, LOOKS_RUNS, false, 7, 0);
+    ck_assert(!looked_thread_waits(&l, looked_threads_find(&l, 7)));
+    pass(&l, 4000, 8, LOOKS_LEFT, false, 8, 0);
+    ck_assert(looked_thread_waits(&l, looked_threads_find(&l, 7)));
+    pass(&l, 31000, 8, LOOKS_PASSED, false, 9, 0);
+    ck_assert(!looked_thread_waits(&l, looked_threads_find(&l, 7)));
+    place(&l, 2, LOOKED_BLOCKED, 0);
+    looked_threads_forget(&l); /* the stack is no longer valid */
+    ck_assert(!looked_thread_waits(&l, looked_threads_find(&l, 7)));
+    looked_threads_deinit(&l);
+}
+END_TEST
+
 /* In each second the thread runs 0.2 s, waits 0.1 s for a processor, and blocks at one of two
  * places. */
 START_TEST(time_goes_by_state_to_where_it_is_met)
@@ -365,6 +391,7 @@ int main(void)
 
     tcase_add_test(tc, a_thread_that_stays_costs_a_sample_a_minute);
     tcase_add_test(tc, a_place_stays_until_it_is_known_better);
+    tcase_add_test(tc, a_place_that_it_left_counts_for_a_while);
     tcase_add_test(tc, time_goes_by_state_to_where_it_is_met);
     tcase_add_test(tc, a_share_stands_for_all);
     tcase_add_test(tc, time_of_a_pass_that_was_cut_short_stays_owed);

@@ -64,6 +64,7 @@ static struct looked_thread *add(uint32_t host_pid, const char *name)
     t = &l->threads[l->count];
     *t = (struct looked_thread){ .host_tid = 100 + (uint32_t)l->count++,
                                  .host_pid = host_pid,
+                                 .runs = true,
                                  .name = text(name) };
     t->process.host_pid = (int32_t)host_pid;
     return t;
@@ -134,6 +135,41 @@ START_TEST(names_the_lock_its_owner_and_what_that_does)
     ck_assert_str_eq(w.lock.code, "Rates.refresh");
     ck_assert_double_eq(w.busy, 4);
     ck_assert_str_eq(w.pool.name, "");
+    end();
+}
+END_TEST
+
+/* They have run since, and wait again: the passes have no time to walk them all. */
+START_TEST(threads_that_left_their_places)
+{
+    struct looked_threads *l;
+    struct waits_now w = { 0 };
+
+    begin();
+    l = &looks->threads;
+    lock(add(JVM, "load-1"), "shop.Catalog", "price-1");
+    lock(add(JVM, "load-2"), "shop.Catalog", "price-1");
+    place(add(JVM, "price-1"), "vfs_read", "refresh", false);
+    place(add(JVM, "idle-1"), "vfs_read", "refresh", false);
+    for (size_t i = 0; i < l->count; i++) {
+        struct looked_thread *t = &l->threads[i];
+
+        t->runs = t->placed = false;
+        t->left_ns = NSEC_PER_SEC;
+        t->left_lock = t->lock_stack;
+        t->lock_stack = 0;
+    }
+    add(JVM, "new-1")->runs = false;
+    l->threads[3].left_ns = 0;
+    l->before_ns = 20 * NSEC_PER_SEC;
+    ck_assert(looks_survey(looks, JVM, &w));
+    ck_assert_double_eq(w.lock.waiters, 2);
+    ck_assert_str_eq(w.lock.wait, "file");
+    ck_assert_double_eq(w.busy, 3);
+    l->before_ns = 31 * NSEC_PER_SEC;
+    ck_assert(looks_survey(looks, JVM, &w));
+    ck_assert_double_eq(w.lock.waiters, 0);
+    ck_assert_double_eq(w.busy, 0);
     end();
 }
 END_TEST
@@ -384,6 +420,7 @@ int main(void)
     TCase *tc = tcase_create("looks_survey");
 
     tcase_add_test(tc, names_the_lock_its_owner_and_what_that_does);
+    tcase_add_test(tc, threads_that_left_their_places);
     tcase_add_test(tc, an_owner_that_runs);
     tcase_add_test(tc, finds_the_pool_whose_threads_all_wait_alike);
     tcase_add_test(tc, a_pool_that_lacks_processors_does_not_wait);
