@@ -18,12 +18,13 @@ FEW_FILES = ("prlimit", "--nofile=512:512")
 
 class Signals(jvm.WithClasses):
     sources = ("Sick.java",)
+    options: tuple[str, ...] = () # of flamed
 
     def setUp(self):
         paths.need_root()
         self.stack = contextlib.ExitStack()
         self.addCleanup(self.stack.close)
-        self.daemon = self.stack.enter_context(Daemon())
+        self.daemon = self.stack.enter_context(Daemon(*self.options))
 
     def start(self, how: str, *options: str, service: str = "", wrap: tuple[str, ...] = ()) -> jvm.Jvm:
         return self.stack.enter_context(jvm.Jvm(paths.jdk(17), *OPTIONS, f"-Dotel.service.name={service or how}", *options, "-cp",

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A resource that grows until it is exhausted has its own signal, in a container and by hand, and no other important one. Healthy work
-beside it has none."""
+"""Twelve services, each with one fault, by hand and in a container: each has its own signal and no other that matters, and its cause is
+found by curl alone and by a language model's client. Two controls have no signal, for FLAMED_CONTROL_SECONDS."""
 import contextlib
 import os
 import re
@@ -8,9 +8,11 @@ import subprocess
 import tempfile
 import time
 import unittest
+import urllib.parse
 
 from harness import cgroup, paths, proc
 from harness.daemon import Daemon
+from test_mcp import Model
 from test_signals import Signals
 
 CONTROL_S = float(os.environ.get("FLAMED_CONTROL_SECONDS", "60"))
@@ -35,6 +37,20 @@ YOUNG_S = 180 # Only faults that take minutes are here.
 SWAPPED = ("-Xmx300m", "-Xmn16m", "-XX:PretenureSizeThreshold=32768")
 SWAPPED_LIMIT = 128 << 20
 PLACES = ("by hand", "contained")
+# Fault -> the code that is its cause, and what shows it where the evidence is no profile: the link of the remedy.
+CAUSES = {
+    "convoy": ("Sick$Price.load", ""),
+    "garbage": ("Sick.garbage", "/profile?pid={pid}&event=alloc&seconds=5"),
+    "starved": ("Sick$Carrier.fetch", ""),
+    "storm": ("Sick$Script.call", ""),
+    "straggler": ("Sick$Report.sum", ""),
+    "leak": ("Sick.leak", "/profile?pid={pid}&event=live&seconds=20"),
+    "threads": ("Sick.lambda$threads", ""),
+    "descriptors": ("Sick$Files.open", ""),
+    "busy": ("Sick.busy", ""),
+    "swapped": ("Sick$Sessions.lookup", ""),
+}
+ANSWER_BYTES = 33 << 10 # of a tool
 
 
 @contextlib.contextmanager
@@ -57,6 +73,32 @@ def swap():
 
 
 class Twelve(Signals):
+    options = ("--mcp", "yes")
+
+    def setUp(self):
+        super().setUp()
+        self.model = Model(self.daemon)
+
+    def check_cause(self, how: str, signal: dict) -> None:
+        """The link to follow has the cause in its first rows, and a model that takes it as arguments of a tool reads it, too."""
+        cause, remedy = CAUSES[how]
+        link = remedy.format(pid=signal["pid"]) or signal["evidence"]
+        self.assertIn(remedy.format(pid=signal["pid"]).partition("&seconds")[0], signal["remedy"])
+        self.assertEqual(self.daemon.get(signal["evidence"]).status, 200, signal)
+        self.assertRegex(self.daemon.get("/api/v1/signals?format=text").text, rf"(?m)^\d +{signal['signal']} .*, pid {signal['pid']}: ")
+        shown = self.daemon.get(link + "&format=flat").text
+        self.assertIn(cause, "\n".join(shown.partition("percent")[2].splitlines()[:8]), (link, shown))
+        found = self.model.call("signals", pid=str(signal["pid"]))["structuredContent"]["signals"]
+        self.assertIn(signal["signal"], [one["signal"] for one in found])
+        query = dict(urllib.parse.parse_qsl(urllib.parse.urlsplit(link).query))
+        tool = "capture" if "seconds" in query else "locks" if query.get("event") == "lock" else "top"
+        arguments = {key: float(text) if key == "seconds" else text for key, text in query.items() if key in ("pid", "event", "from", "to", "seconds")
+                     and (tool, key) != ("locks", "event")}
+        text = self.model.text(tool, **arguments)
+        self.assertIn(cause, text, (tool, arguments))
+        self.assertIn(f"http://127.0.0.1:{self.daemon.port}/", text)
+        self.assertLess(len(text), ANSWER_BYTES)
+
     def run_each(self, faults: dict[str, tuple[str, tuple[str, ...]]], seconds: float) -> None:
         """Within SECONDS each has its own, and no other that matters then."""
         began = time.monotonic()
@@ -68,6 +110,7 @@ class Twelve(Signals):
                 signal = self.await_signal(name, program.pid, seconds)
                 print(f"\n{how}, {place}: {time.monotonic() - began:.0f} s: {name} {signal['severity']}: {signal['sentence']}")
                 self.check_alone(program.pid, name)
+                self.check_cause(how, signal)
 
     def test_quick_ones(self):
         self.run_each(QUICK, FIRST_S + 60)
@@ -79,8 +122,10 @@ class Twelve(Signals):
         group = self.stack.enter_context(cgroup.Cpu(0.1))
         for place, program in zip(PLACES, (self.start("busy", wrap=group.wrap), self.contain("busy", cpus=0.1))):
             with self.subTest(place=place):
-                print(f"\nlimited, {place}: {self.await_signal('cpu-limit', program.pid)['sentence']}")
+                signal = self.await_signal("cpu-limit", program.pid)
+                print(f"\nlimited, {place}: {signal['sentence']}")
                 self.check_alone(program.pid, "cpu-limit")
+                self.check_cause("busy", signal)
 
     def test_swapped(self):
         self.stack.enter_context(swap())
@@ -89,8 +134,10 @@ class Twelve(Signals):
         programs = self.start("swapped", *SWAPPED, wrap=group.wrap), self.contain("swapped", *SWAPPED, memory=SWAPPED_LIMIT)
         for place, program in zip(PLACES, programs):
             with self.subTest(place=place):
-                print(f"\nswapped, {place}: {self.await_signal('swapping', program.pid, FIRST_S + 60)['sentence']}")
+                signal = self.await_signal("swapping", program.pid, FIRST_S + 60)
+                print(f"\nswapped, {place}: {signal['sentence']}")
                 self.check_alone(program.pid, "swapping")
+                self.check_cause("swapped", signal)
 
     def test_deploys(self):
         """A release with regular expressions that backtrack."""
