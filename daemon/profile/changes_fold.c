@@ -149,7 +149,7 @@ static size_t stack_of(const struct view *v, const struct view_row *row, const u
     return n;
 }
 
-/* Counts the stacks of @v. The category of a sample stands at the root of its stack. */
+/* Counts the stacks of @v. The category of a sample is the root of its stack. */
 static void count_rows(const struct view *v, const uint8_t *index, struct pairs *pairs)
 {
     _cleanup_free_ double *sums = sum_rows(v);

@@ -38,8 +38,8 @@ struct diff {
     uint64_t a, b; /* total weight */
     double scale;  /* factor of a that makes both totals equal; 1: not normalized */
     bool by_value; /* weights are values; else samples */
-    /* Worth of one unit of weight on each side, in @unit: that of both events, or "samples". unit
-     * "": the two sides weigh different things. */
+    /* Value of one unit of weight on each side, in @unit: that of both events, or "samples". unit
+     * "": the two sides have different units. */
     const char *unit;
     uint64_t worth_a, worth_b;
     char few[2][VIEW_SENTENCE_BYTES]; /* view.few of both views, a's first */

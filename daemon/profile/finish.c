@@ -8,11 +8,12 @@
 #include "base/array.h"
 #include "unwind/unwind.h"
 
-/* What of the table is in the profile: ids of the profile + 1, by id of the table; 0: not there
- * yet. Entries of the table differ, so no entry is looked up twice, and none is hashed. */
+/* The parts of the table that are in the profile: ids of the profile + 1, by id of the table; 0:
+ * not there yet. Entries of the table differ, so no entry is looked up twice, and none is
+ * hashed. */
 struct finisher {
     const struct frame_table *table;
-    struct frame_table_counts counts; /* of it; ids from there on are unknown, and count as 0 */
+    struct frame_table_counts counts; /* of the table; later ids are unknown, and count as 0 */
     struct profile *p;
     uint32_t *strings, *modules, *functions, *frames;
     size_t module_cap, function_cap, frame_cap;

@@ -7,7 +7,7 @@
 struct frame_table {
     struct intern *strings;
     struct id_table modules, functions, frames;
-    struct shares shares; /* of bytes */
+    struct shares shares; /* bytes of the table, by owner */
     uint64_t owner;       /* the owner that adds; 0: none */
 };
 

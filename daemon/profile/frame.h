@@ -11,7 +11,7 @@
 
 /* render/ and web/ keep tables in this order (checked by a test). */
 enum frame_kind {
-    FRAME_UNKNOWN,     /* no name: "[unknown]", or module+offset */
+    FRAME_UNKNOWN,     /* without a name: "[unknown]", or module+offset */
     FRAME_C2,          /* Java, compiled by C2; and wrappers of native methods */
     FRAME_C1,          /* Java, compiled by C1 */
     FRAME_INLINED,     /* Java, inlined into the compiled frame below it (its caller) */
@@ -27,7 +27,7 @@ enum frame_kind {
 #define WAIT(id, name) FRAME_WAIT_##id, /* synthetic: "[lock]" */
 #include "profile/waits.def"
 #undef WAIT
-    FRAME_CLASS,   /* no code: the Java class of the objects that the frame below it allocated */
+    FRAME_CLASS,   /* not code: the Java class of the objects that the frame below allocated */
     FRAME_JVMCI,   /* Java, compiled by a compiler that is a JVMCI library, such as Graal */
     FRAME_REQUEST, /* synthetic: "[GET /orders/{id}]", and other groups: "[blocked]" */
     FRAME_KIND_COUNT
@@ -58,7 +58,7 @@ struct function {
 enum frame_leaf {
     FRAME_LEAF_RECORDED, /* recorded by the compiler */
     FRAME_LEAF_INFERRED, /* inferred from the loop that it runs in */
-    FRAME_LEAF_UNSURE,   /* this function, or another that is inlined there */
+    FRAME_LEAF_UNSURE,   /* this function, or another one inlined there */
     FRAME_LEAF_COUNT
 };
 

@@ -34,7 +34,7 @@ static const char *const BETWEEN[] = {
 
 /* The role of a function on a stack. */
 enum function_kind {
-    FUNCTION_UNKNOWN, /* not looked at yet */
+    FUNCTION_UNKNOWN, /* not classified yet */
     FUNCTION_OWN,     /* of the application */
     FUNCTION_BETWEEN,
     FUNCTION_LIBRARY,

@@ -84,8 +84,8 @@ static size_t count_kind(const struct heavy_names *h, bool chosen, struct heavy_
     return n;
 }
 
-/* Returns the place of a new name: there is room, or it takes that of the lightest, if *replaces
- * still allows that. NULL: none. */
+/* Returns the place of a new name: a free one, or that of the lightest name if *replaces still
+ * allows that. NULL: none. */
 static struct heavy_name *place_of(struct heavy_names *h, const struct heavy_weight *w,
                                    const struct heavy_limits *l, bool *replaces)
 {

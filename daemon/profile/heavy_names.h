@@ -17,7 +17,7 @@
 /* The newest minute in which a counter grew. */
 struct heavy_minute {
     uint64_t start_ns; /* CLOCK_REALTIME; 0: it has not grown */
-    uint64_t ns;       /* what the counter grew by */
+    uint64_t ns;       /* growth of the counter */
 };
 
 struct heavy_name {

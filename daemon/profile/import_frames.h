@@ -16,4 +16,4 @@ int frame_importer_init(struct frame_importer *f, const struct profile *p,
 void frame_importer_deinit(struct frame_importer *f);
 /* Find or add an entry of the table. 0; -ENOSPC, -ENOMEM as frame_table_frame(). */
 int frame_import(struct frame_importer *f, uint32_t frame, uint32_t *ret);
-int frame_import_string(void *importer, uint32_t *string); /* as string_fn */
+int frame_import_string(void *importer, uint32_t *string); /* Works as string_fn. */

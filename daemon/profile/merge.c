@@ -89,7 +89,7 @@ static int merge_moments(struct merger *m)
             moment_each_string(&one, frame_import_string, &m->names) ?:
             record_moment(m->record, &one);
         if (r == -ENOSPC)
-            r = 0; /* it counts them */
+            r = 0; /* the event counts the others */
     }
     return r;
 }
@@ -150,7 +150,7 @@ static bool merge_part(const struct merger *m, struct profile_sample *s)
     to_ns = MIN(s->time_ns, m->slice->to_ns);
     if (from_ns >= to_ns)
         return false;
-    if (to_ns - from_ns < took_ns) /* else nothing is rounded */
+    if (to_ns - from_ns < took_ns) /* otherwise nothing is rounded */
         s->value = (to_ns - from_ns) * waits;
     s->count = 1;
     s->time_ns = MIN(s->time_ns, m->slice->to_ns - 1);

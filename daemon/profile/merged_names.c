@@ -17,7 +17,7 @@ static struct span without_digits(struct span s)
 
 /* ---- classes ---- */
 
-/* What stands behind it is generated, up to the next '$' or the end. */
+/* The part after a mark is generated, up to the next '$' or the end. */
 static const char *const MARKS[] = {
     "$ByteBuddy$",
     "$auxiliary$",
@@ -114,7 +114,8 @@ static size_t script_name(struct span s)
     return n == s.n || s.p[n] == '$' ? n : 0;
 }
 
-/* Those of java.lang.reflect.Proxy: "com.sun.proxy.$Proxy7" till 15, then "jdk.proxy2.$Proxy7". */
+/* Returns true for classes of java.lang.reflect.Proxy: "com.sun.proxy.$Proxy7" up to JDK 15, then
+ * "jdk.proxy2.$Proxy7". */
 static bool is_proxy(struct span s)
 {
     if (span_take_str(&s, "jdk.proxy")) {
@@ -181,8 +182,8 @@ static size_t operator_at(struct span s, size_t at, char *ret)
     return 0;
 }
 
-/* "$7" and "-7" behind what is numbered as it comes: lambdas of Java, Kotlin and Scala; and the
- * hash that serializable ones of Java have before it. */
+/* Returns the length of "$7" or "-7" after a name that is numbered in order of use: lambdas of
+ * Java, Kotlin and Scala. Serializable ones of Java have a hash before the number. */
 static size_t number_at(struct span s, size_t at)
 {
     size_t n = at + 1;

@@ -9,7 +9,7 @@
 struct open_call {
     uint64_t caller; /* as in struct method_frame */
     uint32_t method;
-    bool cut;          /* it had begun before */
+    bool cut;          /* true: it began before */
     size_t first;      /* place of its first sample in finder.order */
     uint64_t begun_ns; /* start, if known */
 };
@@ -269,7 +269,7 @@ static int read_evidence(struct finder *f, size_t *at, size_t end, uint64_t sinc
         r = method_stacks_get(&f->stacks, best->stack, &node, err);
     if (r < 0)
         return r;
-    if (waited_ns <= f->period_ns) /* sampled by chance: stands for other waits, too */
+    if (waited_ns <= f->period_ns) /* sampled by chance: counts for other waits, too */
         waited_ns = 0;
     *ret = (struct evidence){ .from_ns =
                                   MAX(first->time_ns - MIN(waited_ns, first->time_ns), since_ns),

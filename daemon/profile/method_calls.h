@@ -35,7 +35,7 @@ struct method_calls_row {
     uint32_t name;           /* string of struct method_calls */
     uint64_t count;          /* calls that began and ended in the profile */
     uint64_t p50_ns, p99_ns; /* lengths of these; 0: none */
-    uint64_t cut;            /* other calls, known only in part */
+    uint64_t cut;            /* other calls: start or end is missing */
     uint64_t longest_ns;     /* of all calls */
     bool longest_cut;        /* the longest call is cut */
     uint64_t total_ns;       /* of all calls */

@@ -38,7 +38,7 @@ static bool enters_virtual(const struct profile *p, const struct frame *f)
            span_eq_str(name, "java.lang.VirtualThread");
 }
 
-/* Stores the name in s->text as that of a method. *ret: as in method_stacks.methods. */
+/* Stores the name in s->text as a method's. *ret: as in method_stacks.methods. */
 static int add_method(struct method_stacks *s, uint32_t *ret)
 {
     struct method_calls *calls = s->calls;
@@ -69,7 +69,7 @@ static int method_of(struct method_stacks *s, uint32_t index, uint32_t *ret, str
     if (f.kind == FRAME_KERNEL || f.unknown)
         s->methods[index] = 1;
     if (!s->methods[index]) {
-        f.leaf = FRAME_LEAF_RECORDED; /* it is on the stack, also if another is inlined into it */
+        f.leaf = FRAME_LEAF_RECORDED; /* a function on the stack, even with inlined ones */
         buf_clear(&s->text);
         frame_name_spell(s->p, &spelling, &f, &s->text);
         r = s->text.error ? s->text.error : match_any(s->o->methods, buf_span(&s->text), err);

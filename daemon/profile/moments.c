@@ -116,7 +116,7 @@ static uint64_t weigh(const struct weighing *w, const struct profile *p,
     of->left_ns -= MIN(value, of->left_ns);
     of->samples -= s->count; /* so that the last sample takes the remaining time */
     if (!of->samples)
-        of->samples = UINT64_MAX; /* there were some */
+        of->samples = UINT64_MAX; /* there were samples */
     return value;
 }
 

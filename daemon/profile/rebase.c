@@ -85,7 +85,7 @@ int rebase_add_frame(struct rebase *b, uint32_t frame)
     int r;
 
     if (frame >= b->counts.frames || b->frames[frame])
-        return 0; /* none of the table's, or here already */
+        return 0; /* not in the table, or converted already */
     f = *frame_table_get(b->from, frame);
     r = add_function(b, f.function, &f.function) ?: frame_table_frame(b->to, &f, &id);
     if (r < 0)

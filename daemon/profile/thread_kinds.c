@@ -8,7 +8,7 @@
 const char *const THREAD_KIND_NAMES[THREAD_KINDS] = { "platform", "carrier", "virtual", "pinned",
                                                       "unclear" };
 
-/* What frames say of a stack. */
+/* Marks of a stack, by its frames. */
 enum mark {
     KNOWN = 1,
     SCHEDULES = 2, /* a carrier is about to run a virtual thread, or runs it */
@@ -202,7 +202,7 @@ bool thread_kinds_carries(const struct thread_kinds *k, uint32_t thread)
     return thread < k->p->thread_count && k->carriers[thread];
 }
 
-/* Returns whether @wait is one that a native method itself makes, and not the VM. */
+/* Returns true if a native method itself makes the wait @wait, and not the VM. */
 static bool is_native_wait(enum wait wait)
 {
     return wait == WAIT_NETWORK || wait == WAIT_POLL || wait == WAIT_PIPE;

@@ -199,7 +199,7 @@ static size_t member_of(const struct view_builder *b, enum view_by by,
     case VIEW_BY_VERSION:
         *ret_count = p->process_count;
         return thread < p->thread_count ? p->threads[thread].process : p->process_count;
-    default: /* contexts, then functions that handle requests */
+    default: /* contexts, or else functions that handle requests */
         *ret_count = p->context_count + p->function_count;
         return handler ? p->context_count + handler : MIN((size_t)s->context, p->context_count);
     }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Format `collapsed`: a line "root;...;leaf N" for each distinct stack of names, sorted by its
- * bytes. What flamegraph.pl and its many readers take: so no ';' and no line break inside a name.
- * Rows are compared by what their names are ranked, and their bodies once for all threads; so no
- * line is there before it is written, and of several rows' body the text is put together once.
+ * bytes. flamegraph.pl and many other programs read it, so no name contains a ';' or a line break.
+ * Rows are compared by the ranks of their names, and a body that several rows share is compared
+ * once. So lines need not be in memory before they are written, and the text of a shared body is
+ * made once.
  */
 #include "base/ascii.h"
 #include "base/cleanup.h"
@@ -16,7 +17,7 @@
 /* A view while its lines are sorted. */
 struct lines {
     const struct view *v;
-    struct intern *names; /* as they are written */
+    struct intern *names; /* in their written form */
     uint32_t *name_of;    /* by string of the view: its id in names */
     uint32_t unknown;     /* name of a sample without a frame, which still counts */
     uint32_t *rank;      /* [2 * names]: rank of a name at a line's end, and with a ';' behind it */

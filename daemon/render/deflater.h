@@ -6,7 +6,7 @@
 
 #include <zlib.h>
 
-#define DEFLATER_ZLIB MAX_WBITS        /* what HTTP calls deflate */
+#define DEFLATER_ZLIB MAX_WBITS        /* HTTP's encoding "deflate" */
 #define DEFLATER_GZIP (MAX_WBITS + 16) /* a gzip header, without name or time */
 
 struct deflater {

@@ -5,14 +5,14 @@
 #include "render/formats.h"
 
 #define DIFF_CHANGES_DEFAULT 200
-#define DIFF_LINES_DEFAULT 40 /* of text */
+#define DIFF_LINES_DEFAULT 40 /* lines of text */
 #define PERCENT 100.0
 
 /* Appends a name; ';' and line breaks would end a frame. */
 static void add_name(struct span s, struct buf *out)
 {
     for (size_t i = 0; i < s.n; i++)
-        if (span_starts_with(span_from(s, i), "\xef\xbf\xbd")) { /* which a line break has become */
+        if (span_starts_with(span_from(s, i), "\xef\xbf\xbd")) { /* a cleaned line break */
             buf_add_char(out, '_');
             i += 2;
         } else {

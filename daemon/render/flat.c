@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Format `flat`: the methods that ran themselves, hottest first, in async-profiler's columns. What
- * is no method, a kind of wait or a class of objects, has the application's method beside it:
- * "[network] <- CarrierClient.fetchRate". So has a library's function in which something was
- * counted, a fault or a call: "open <- Carrier.readRates".
+ * Format `flat`: the methods that ran themselves, hottest first, in async-profiler's columns. A row
+ * that is no method, such as a kind of wait or a class of objects, also has the application's
+ * method: "[network] <- CarrierClient.fetchRate". So does a library's function in which faults or
+ * calls were counted: "open <- Carrier.readRates".
  */
 #include "base/cleanup.h"
 #include "base/id_table.h"
@@ -12,7 +12,7 @@
 
 #define FLAT_METHODS_MAX (UINT32_MAX / 2)
 
-/* What a row is of. */
+/* The key of a row. */
 struct place {
     uint32_t name; /* string of the view; "": a sample without frames */
     uint32_t site; /* string of the application's method, 0: none */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Facts of a profile that every format has besides its stacks: when, what, how, and how good. One
- * place, so that html and json cannot disagree.
+ * Facts of a profile that every format contains besides its stacks: when, what, how, and how good.
+ * They are in one place, so that html and json cannot disagree.
  */
 #include "base/text.h"
 #include "base/utc_text.h"
@@ -102,7 +102,7 @@ static void add_symbols(struct buf *out, const char *symbols)
     buf_add_char(out, '}');
 }
 
-/* What was left out on demand. */
+/* Adds the idle samples that the request left out. */
 static void add_left_out(const struct view *v, struct buf *out)
 {
     if (v->opts.no_idle)
@@ -110,7 +110,7 @@ static void add_left_out(const struct view *v, struct buf *out)
                    (unsigned long long)v->idle.samples, (unsigned long long)v->idle.value);
 }
 
-/* What is known of the requests of samples, of a capture that asked for them. */
+/* Adds how many samples have a request, by state, if the capture recorded requests. */
 static void add_requests(const struct profile *p, struct buf *out)
 {
     static const char *const NAMES[PROFILE_CONTEXT_STATES] = {

@@ -58,7 +58,7 @@ struct render_format {
     bool exact;       /* wants a view with view_opts.exact */
     bool owners;      /* wants a view with view_opts.owners */
     bool kinds;       /* wants a view with view_opts.kinds */
-    bool requests;    /* with spans=1 wants view_opts.requests */
+    bool requests;    /* with spans=1 needs view_opts.requests */
     bool every_event; /* holds all events of a profile: wants view_opts.every_event */
     bool waits;       /* wants view_opts.waits */
     bool words;       /* wants render_opts.words */

@@ -29,7 +29,7 @@ struct speedscope {
     uint32_t *number;              /* [view->frame_count]: id in frames */
     struct speedscope_item *items; /* grouped by event, and with threads=1 by thread */
     size_t count;
-    bool shortens; /* some stacks are shortened: a last frame stands for the middle */
+    bool shortens; /* some stacks are shortened: a last frame replaces the middle */
 };
 
 ORDER_FUNCTION(by_thread, struct speedscope_item,

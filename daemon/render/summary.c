@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Format `summary`: what was measured, how good it is, and where the time went in a few lines:
- * kinds of work, processes and threads.
+ * Format `summary`: what was measured, its quality, and where the time went in a few lines: kinds
+ * of work, processes and threads.
  */
 #include "base/cleanup.h"
 #include "profile/category.h"
 #include "render/report.h"
 
-#define SUMMARY_ROWS 20 /* of processes and of threads */
+#define SUMMARY_ROWS 20 /* rows of processes, and of threads */
 
 /* A process or thread, by its index in the profile. */
 struct summary_row {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A dump of threads as JSON. Each stack is there once, and threads name it by its number. */
+/* A dump of threads as JSON. Each stack is listed once, and threads refer to it by number. */
 #include "base/cleanup.h"
 #include "base/utc_text.h"
 #include "render/threads_common.h"
@@ -7,7 +7,7 @@
 struct writer {
     const struct thread_dump *d;
     struct buf *out;
-    uint32_t *numbers; /* of each string that is a stack: 1 + its number */
+    uint32_t *numbers; /* for each string that is a stack: 1 + its number */
     uint32_t stacks;
 };
 
@@ -142,7 +142,7 @@ static void add_stack(struct writer *w, struct span text)
     buf_add_char(w->out, ']');
 }
 
-/* In the order of their numbers. */
+/* Writes the stacks in the order of their numbers. */
 static int add_stacks(struct writer *w)
 {
     _cleanup_free_ uint32_t *strings = calloc(w->stacks + 1, sizeof(*strings));

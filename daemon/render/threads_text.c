@@ -118,7 +118,7 @@ static void add_group(const struct thread_dump *d, const struct thread_group *g,
         buf_printf(out, " #%llu", (unsigned long long)g->some[i]->id);
     }
     buf_add_str(out, g->count > THREAD_GROUP_NAMES ? ", ...\n" : "\n");
-    one.owner_id = 0; /* each may wait for another */
+    one.owner_id = 0; /* each may wait for another one */
     add_stack(d, &one, out);
 }
 

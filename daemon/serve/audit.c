@@ -26,7 +26,7 @@ struct audit {
     uint64_t counts[AUDIT_ACTIONS];
     uint64_t limited; /* lines missing from the log */
     struct audit_caller callers[AUDIT_CALLERS_MAX];
-    struct budget of_known, of_nobodies; /* of all callers of the kind together */
+    struct budget of_known, of_nobodies; /* for all callers of the kind together */
     struct audit_sink sink;
 };
 

@@ -20,11 +20,11 @@
 #define AUDIT_ACTS_AT_ONCE UINT64_C(60)
 #define AUDIT_ACT_NS (NSEC_PER_SEC / 2)
 /* Log budgets for refusals: a burst, and one line per interval after it. */
-#define AUDIT_LINES_AT_ONCE UINT64_C(10) /* of one caller */
+#define AUDIT_LINES_AT_ONCE UINT64_C(10) /* lines of one caller */
 #define AUDIT_LINE_NS (6 * NSEC_PER_SEC)
-#define AUDIT_KNOWN_AT_ONCE UINT64_C(200) /* of all users of the machine */
+#define AUDIT_KNOWN_AT_ONCE UINT64_C(200) /* lines of all users of the machine */
 #define AUDIT_KNOWN_NS (NSEC_PER_SEC / 5)
-#define AUDIT_NOBODIES_AT_ONCE UINT64_C(30) /* of all addresses */
+#define AUDIT_NOBODIES_AT_ONCE UINT64_C(30) /* lines of all addresses */
 #define AUDIT_NOBODIES_NS (2 * NSEC_PER_SEC)
 #define AUDIT_LIMIT_DEFAULT 100                    /* lines of an answer */
 #define AUDIT_JOURNAL_MAX_BYTES ((size_t)32 << 10) /* a longer entry goes to the log */

@@ -15,7 +15,7 @@ bool request_check(struct request *req, const char *method);
 /* Continues the checks once verify has become VERIFY_DONE or whose WHOSE_ANSWERED. Returns as
  * request_check(). */
 bool request_admit(struct request *req);
-/* Parses the complete body. False: the answer says what is wrong with it. */
+/* Parses the complete body. Returns false with an answer that names the mistake. */
 bool request_body(struct request *req);
 /* Counts a refusal and answers with its reason, as a page for a browser. Returns true. */
 bool request_refuse(struct request *req, unsigned status, const struct error *err);

@@ -31,7 +31,7 @@ static void work_notify(struct request *req)
 {
     if (req->stream.active)
         stream_poke(req);
-    else if (!req->capture.starts) /* else the worker that starts the stream sees it */
+    else if (!req->capture.starts) /* otherwise the worker that starts the stream sees it */
         workers_push(req->serve, req);
 }
 

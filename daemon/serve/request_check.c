@@ -84,7 +84,7 @@ static int request_read_params(struct request *req, struct error *err)
                    : query_parse(query, &req->query, err);
 }
 
-/* Parses the parameters in req->query. False: the answer says what is wrong with them. */
+/* Parses the parameters in req->query. Returns false with an answer that names the mistake. */
 static bool request_take_params(struct request *req, struct span accept)
 {
     struct span unknown = SPAN_NULL;
@@ -118,7 +118,7 @@ static bool request_take_params(struct request *req, struct span accept)
     return true;
 }
 
-/* Reads and parses the parameters. False: the answer says what is wrong with them. */
+/* Reads and parses the parameters. Returns false with an answer that names the mistake. */
 static bool request_params(struct request *req, struct span accept)
 {
     struct error err = ERROR_NULL;

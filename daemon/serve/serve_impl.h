@@ -201,7 +201,8 @@ struct request {
 
     /* Guarded by lock. */
     struct request *next; /* in the queue, or in the list of whose.c */
-    unsigned refs; /* of the HTTP library, of the capture until done, of calls to the backend */
+    unsigned refs; /* held by the HTTP library, by the capture until done, and by calls to the
+                    * backend */
     bool ready;
     bool left;    /* the client has left */
     bool noted;   /* request_note() has run; thread: the one that has the answer */
@@ -265,7 +266,7 @@ struct whose_thread {
     pthread_cond_t work;
     struct request *queue; /* oldest first */
     uint64_t begun_ns;     /* since when the broker has not replied; 0: it has */
-    bool looks;            /* it is asking the broker */
+    bool looks;            /* true: it asks the broker */
 };
 
 /* The reviews of review.c. Guarded by lock. */

@@ -6,7 +6,7 @@
 
 #include <microhttpd.h>
 
-#define STREAM_EVERY_MAX_NS (60 * NSEC_PER_SEC) /* of one that costs much */
+#define STREAM_EVERY_MAX_NS (60 * NSEC_PER_SEC) /* interval of a stream with high costs */
 
 void stream_plan(struct request *req, const char *content_type, uint64_t every_ns,
                  void (*step)(struct request *req))

@@ -13,12 +13,12 @@
 #include <microhttpd.h>
 
 #define WHOSE_WAIT_NS (5 * NSEC_PER_SEC)   /* longest wait of a request */
-#define WHOSE_HEALTH_NS (NSEC_PER_SEC / 2) /* and of one that is answered without a caller, too */
+#define WHOSE_HEALTH_NS (NSEC_PER_SEC / 2) /* same, if no caller is needed for an answer */
 #define WHOSE_STALL_NS (3 * NSEC_PER_SEC)  /* silence of the broker until no more may wait */
 #define WHOSE_PAUSE_SHARE 7                /* pause after a search, in multiples of its duration */
 #define WHOSE_PAUSE_NS NSEC_PER_SEC        /* longest pause */
 
-/* Returns whether another request would wait in vain. If neither a request nor the thread waits,
+/* Returns true if another request would wait in vain. If neither a request nor the thread waits,
  * one may try. */
 static bool is_stalled(const struct serve *s, uint64_t now)
 {

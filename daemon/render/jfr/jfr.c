@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Format `jfr`: a flight recording of one chunk with an event for each sample, events of what JVMs
- * did as a whole, and as settings what is known about the profile. Ticks are nanoseconds of the
- * samples' own clock.
+ * Format `jfr`: a flight recording of one chunk with an event for each sample, events for moments
+ * of JVMs, and the profile's facts as settings. Ticks are nanoseconds of the samples' own clock.
  */
 #include "render/jfr/jfr.h"
 
@@ -20,7 +19,8 @@ static void put_u64(char *p, uint64_t v)
         p[i] = (char)(v >> (56 - 8 * i));
 }
 
-/* Fills the header in, once everything else is there. Positions are from the beginning of it. */
+/* Fills in the header, after everything else is written. Positions count from the header's
+ * begin. */
 static void fill_header(const struct profile *p, struct buf *out, size_t base, size_t pools,
                         size_t metadata)
 {

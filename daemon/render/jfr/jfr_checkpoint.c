@@ -58,7 +58,7 @@ static void add_threads(const struct jfr_pools *pools, struct buf *out)
         jfr_add_number(out, pools->key_of_thread[i]);
         jfr_add_string(out, intern_get(p->strings, t->name));
         jfr_add_number(out, (uint64_t)t->host_tid);
-        buf_add_char(out, 0);   /* no Java name, as the JVM's own id is not known: */
+        buf_add_char(out, 0);   /* no Java name, as the JVM's own id is unknown */
         jfr_add_number(out, 0); /* readers then show the two above */
         jfr_add_number(out, t->process < p->process_count ? (uint64_t)t->process + 1 : 0);
     }

@@ -18,7 +18,7 @@ static void add_type_name(struct buf *out, struct span type)
 
     while (span_ends_with(type, "[]")) {
         type.n -= 2;
-        if (dimensions++ < 255) /* as many as the JVM allows */
+        if (dimensions++ < 255) /* the JVM's limit */
             buf_add_char(out, '[');
     }
     for (size_t i = 0; i < ARRAY_SIZE(PRIMITIVES); i++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Samples as events of a recording. Each event of flamed becomes the one that the JDK or
- * async-profiler has for the same thing, so that their tools show it in the right view.
+ * Samples as events of a recording. Each event of flamed becomes the matching event of the JDK or
+ * of async-profiler, so that their tools show it in the right view.
  */
 #include "render/jfr/jfr.h"
 
@@ -26,7 +26,7 @@ enum jfr_type jfr_type_of_event(const struct view *v, uint32_t i)
             return TYPES[k].type;
     if (e->valued && strcmp(e->unit, "nanoseconds") == 0)
         return JFR_WALL_CLOCK_SAMPLE;
-    /* as the only event, written like samples of CPU time, so that every tool shows it */
+    /* as the only event, in the form of CPU time, so that every tool shows it */
     return v->opts.every_event ? JFR_EVENT_SAMPLE : JFR_EXECUTION_SAMPLE;
 }
 

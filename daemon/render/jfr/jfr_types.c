@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Every type that a recording uses, with the names, labels and fields that the JDK and
- * async-profiler give them, so that their tools find what they look for.
+ * Every type that a recording uses, with the names, labels and fields of the JDK and of
+ * async-profiler, so that their tools find them.
  *
- * async-profiler's converter reads the constants of threads and classes, and the events that it
- * knows, by the place of their fields: those have its fields in its order. Pyroscope's parser
- * refuses a recording that does not describe short, float and jdk.types.Package.
+ * async-profiler's converter reads the constants of threads and classes, and its known events, by
+ * the position of their fields. So those have its fields in its order. Pyroscope's parser refuses a
+ * recording without descriptions of short, float and jdk.types.Package.
  */
 #include "render/jfr/jfr_types.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a recording describes of its types: the rows of the metadata event. Private to render/jfr/.
+ * A recording's descriptions of its types: the rows of the metadata event. Private to render/jfr/.
  */
 #pragma once
 

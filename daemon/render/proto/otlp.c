@@ -2,7 +2,7 @@
 /*
  * Format `otlp`: a ProfilesData of OpenTelemetry. A process is a resource with a profile for each
  * event; a sample is a stack in a thread, with its times or values; tables are shared in the
- * dictionary. What flamed knows besides is in attributes named flamed.*.
+ * dictionary. Further facts are attributes named flamed.*.
  */
 #include "base/cleanup.h"
 #include "base/url.h"
@@ -27,7 +27,7 @@ struct otlp {
     struct otlp_dictionary d;
     uint32_t *observed;    /* profile samples by their key, in the order of time */
     uint32_t *observed_at; /* [key_count + 1]: first place of each key in observed */
-    uint64_t *times;       /* of one sample at a time, as many as the longest has */
+    uint64_t *times;       /* of one sample at a time, sized for the longest one */
     int64_t *values;
     bool
         timeless; /* samples that count have sums alone, as their times are not known or too many */
@@ -80,9 +80,8 @@ static int otlp_observe(struct otlp *x)
     return x->times && x->values ? 0 : -ENOMEM;
 }
 
-/* How the samples of a profile are written. Pyroscope wants one value of each sample, or none,
- * where the profile has a period; and none of its period where the values are time off the
- * processor. */
+/* The form of a profile's samples. If the profile has a period, Pyroscope expects one value per
+ * sample, or none. If the values are time off the processor, it expects no period. */
 enum otlp_shape {
     SHAPE_TIMES, /* a time for each sample, none has a value; period */
     SHAPE_VALUE, /* one value, no time; period */

@@ -103,7 +103,7 @@ int32_t otlp_link(struct otlp_dictionary *d, const struct profile_context *c)
 
 /* ---- tables ---- */
 
-/* Writes entry 0 of every table, which stands for nothing. */
+/* Writes entry 0 of every table, which stands for none. */
 static void put_zero_entries(struct otlp_dictionary *d)
 {
     Otlp__Mapping mapping = OTLP__MAPPING__INIT, *mapping_ref = &mapping;

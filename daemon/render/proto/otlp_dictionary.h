@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The dictionary of an otlp answer: tables of strings, attributes, mappings, functions, locations
- * and stacks. No entry is there twice, and entry 0 stands for nothing. Packed as it grows. Private
- * to render/proto/.
+ * and stacks. No entry occurs twice, and entry 0 stands for none. Packed as it grows. Private to
+ * render/proto/.
  */
 #pragma once
 

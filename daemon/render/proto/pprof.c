@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Format `pprof`: what `go tool pprof`, Parca and Pyroscope read. A protobuf message is the
- * concatenation of its parts, so the profile is packed and compressed piece by piece, and no tree
- * of a million samples ever stands in memory.
+ * Format `pprof`, for `go tool pprof`, Parca and Pyroscope. A protobuf message is the concatenation
+ * of its parts. So the profile is packed and compressed piece by piece, and no tree of a million
+ * samples is ever in memory.
  */
 #include "base/cleanup.h"
 #include "render/deflater.h"
@@ -12,7 +12,7 @@
 #include "render/proto/protobuf.h"
 #include "render/proto/stacks.h"
 
-#define PPROF_LABELS_MAX 7 /* of a thread, or of a request */
+#define PPROF_LABELS_MAX 7 /* labels of a thread and of a request */
 #define FIELD_PROFILE_SAMPLE 2
 #define PPROF_ZLIB_LEVEL 1 /* higher ones take far longer and save a fiftieth */
 #define PPROF_STRING_BYTES_MAX ((size_t)256 << 20)
@@ -25,14 +25,14 @@ struct pprof_labels {
 
 /* Packed fields of a sample: it is the concatenation of such. */
 struct pprof_fields {
-    uint32_t first, n; /* in pprof->fields */
+    uint32_t first, n; /* range in pprof->fields */
     bool made;
 };
 
 struct pprof {
     const struct view *v;
     const struct render_value *values; /* as in struct render_opts */
-    bool spans;                        /* the same */
+    bool spans;                        /* as in struct render_opts */
     struct stacks stacks;
     struct intern *strings; /* the string table so far */
     struct buf piece;       /* a packed message on its way to the compressor */
@@ -49,7 +49,7 @@ static void pprof_fail(struct pprof *x, int r)
         x->error = r;
 }
 
-/* Sends what is packed on to the compressor when it is enough. */
+/* Passes the packed bytes to the compressor if there are enough. */
 static void pprof_flush(struct pprof *x)
 {
     pprof_fail(x, x->piece.error);
@@ -121,7 +121,7 @@ static void pprof_put_mappings(struct pprof *x)
         mapping.id = i + 1;
         mapping.filename = pprof_string(x, stacks_mapping_path(&x->stacks, i));
         mapping.build_id = pprof_string(x, stacks_mapping_build_id(&x->stacks, i));
-        /* What could be named is named: readers need not look for the file. */
+        /* All names are in the profile: readers need not look for the file. */
         mapping.has_functions = mapping.has_filenames = true;
         mapping.has_line_numbers = mapping.has_inline_frames = true;
         part.mapping = &ref;
@@ -252,7 +252,7 @@ static struct span pprof_labels_of(struct pprof *x, uint32_t thread)
     return f->n ? (struct span){ x->fields.p + f->first, f->n } : SPAN_NULL;
 }
 
-/* The same of the thread that had a lock, or of the age of an object, appended to @to. */
+/* Does the same for the thread that held a lock, or for the age of an object. Appends to @to. */
 static void pprof_add_owner(struct pprof *x, uint32_t event, uint32_t owner, struct buf *to)
 {
     const struct profile *p = x->v->profile;
@@ -324,7 +324,7 @@ static void pprof_pack_stack(struct pprof *x, uint32_t stack, uint32_t *location
     pack_message(ret, &sample.base);
 }
 
-/* How many values each sample has: two of each event, or those that were named. */
+/* Returns how many values each sample has: two per event, or those that the request names. */
 static size_t pprof_types(const struct pprof *x)
 {
     size_t n = 0;

@@ -23,7 +23,7 @@ static int stacks_grow_keys(struct stacks *s)
     return 0;
 }
 
-/* What is added up: samples, or rows where the view knows no samples. */
+/* An item to add up: a sample, or a row if the view has no samples. */
 struct stacks_item {
     uint32_t item, thread; /* thread STACKS_NONE: not known */
     uint32_t event, owner, request, kind;
@@ -78,9 +78,9 @@ static struct stacks_item item_at(const struct stacks *s, size_t i)
     return item;
 }
 
-/* The items by their stacks, those of one stack as they come: @order. Those of stack k are
- * [ret_begins[k], ret_begins[k + 1]). They carry what is read of them: it would be far away in
- * memory then. */
+/* Sorts the items by their stacks; those of one stack keep their order. Those of stack k are
+ * [ret_begins[k], ret_begins[k + 1]). An item contains copies of the values needed, which would be
+ * far away in memory. */
 static int stacks_order_items(const struct stacks *s, struct stacks_item **ret_order,
                               uint32_t **ret_begins)
 {
@@ -109,7 +109,7 @@ static int stacks_order_items(const struct stacks *s, struct stacks_item **ret_o
     return 0;
 }
 
-/* Where the number of @key's, one more, is kept; NULL: no memory. */
+/* Returns the place of the number of @key, which it adds; NULL: no memory. */
 static uint32_t *place_of_owned(struct stacks *s, const struct stacks_key *key)
 {
     uint32_t id;
@@ -137,7 +137,7 @@ static int stacks_count_stack(struct stacks *s, uint32_t stack, const struct sta
 
         if (!key)
             return -ENOMEM;
-        if (*key <= first) { /* of a stack before */
+        if (*key <= first) { /* a key of an earlier stack */
             if (s->key_count == s->key_cap && stacks_grow_keys(s) < 0)
                 return -ENOMEM;
             s->keys[s->key_count] = k;
@@ -227,7 +227,7 @@ static int stacks_add_frame(struct stacks *s, uint32_t frame)
     return 0;
 }
 
-/* Whether @frame was inlined into the one before it on the way from the root. */
+/* Returns true if @frame was inlined into the frame before it, on the way from the root. */
 static bool is_inlined(const struct view *v, uint32_t before, uint32_t frame)
 {
     uint32_t kind = v->frames[before].kind;
@@ -238,7 +238,7 @@ static bool is_inlined(const struct view *v, uint32_t before, uint32_t frame)
            (kind == FRAME_C1 || kind == FRAME_C2 || kind == FRAME_JVMCI || kind == FRAME_INLINED);
 }
 
-/* Rows on their way by their bodies, each put together once; neighbours share what is nearer to the
+/* A walk over rows, sorted by body. Each body is made once, and neighbors share the frames near the
  * root. */
 struct stacks_walk {
     uint32_t *node;      /* [depth]: of each frame of the row before */
@@ -246,7 +246,7 @@ struct stacks_walk {
     uint32_t *locations; /* [depth], root first */
     uint32_t *reversed;  /* [depth] */
     struct span before;  /* frames of the row before, as bytes */
-    uint32_t body, n;    /* of the row before, and how many locations it has */
+    uint32_t body, n;    /* of the row before, and its number of locations */
 };
 
 static int walk_init(struct stacks_walk *w, const struct view *v)
@@ -271,8 +271,8 @@ static void walk_deinit(struct stacks_walk *w)
     free(w->reversed);
 }
 
-/* How many of the frames need no second look. The last one that they share with those before does:
- * whether something is inlined into it is up to the next. */
+/* Returns how many frames are the same as in the row before. The last shared one is not counted:
+ * the next frame decides whether a function was inlined into it. */
 static uint32_t walk_known(const struct stacks_walk *w, const uint32_t *frames, uint32_t count)
 {
     const uint32_t *before = (const uint32_t *)w->before.p;

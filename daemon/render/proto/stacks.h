@@ -58,7 +58,7 @@ struct stacks {
     const struct view *v;
     bool owners; /* samples of different owners stay apart */
     enum stacks_requests requests;
-    struct stacks_key *keys; /* by stack: neighbours have callers in common */
+    struct stacks_key *keys; /* by stack: neighbors share callers */
     struct view_sum *sums;   /* [key_count] */
     uint32_t *key_of_sample; /* by sample of the profile, STACKS_NONE: left out; NULL: the view has
                               * no sample_rows */

@@ -17,7 +17,7 @@ struct builder {
     const struct calltree_opts *o;
     struct entry *open; /* the branch that is being added to, by depth */
     uint32_t open_count, order;
-    struct entry *kept; /* with `top`: a heap, the first to be given up in front */
+    struct entry *kept; /* with `top`: a heap; the entry to drop next is first */
     size_t kept_count, kept_cap, left_out;
 };
 
@@ -44,8 +44,8 @@ static int reversed_cmp(const void *a, const void *b, void *ctx)
 
 /* ---- what is kept ---- */
 
-/* Whether @a is given up before @b. A parent weighs at least as much as its children and comes
- * before them, so it outlives them. */
+/* Returns true if @a is dropped before @b. A parent weighs at least as much as its children and
+ * comes before them, so it outlives them. */
 static bool is_lighter(const struct entry *a, const struct entry *b)
 {
     return a->weight != b->weight ? a->weight < b->weight : a->order > b->order;
@@ -150,7 +150,7 @@ static void add_row(struct builder *b, const struct view_row *row, uint32_t kept
     for (uint32_t i = 0; i < row->n; i++)
         vote_kind(&b->open[i], row_frame(b->v, row, i, b->o->reverse)->kind, weight);
     add_weight(&b->open[row->n - 1].node.total, w);
-    add_weight(&b->open[b->o->reverse ? 0 : row->n - 1].node.self, w); /* what ran is the leaf */
+    add_weight(&b->open[b->o->reverse ? 0 : row->n - 1].node.self, w); /* the leaf ran */
 }
 
 static int add_rows(struct builder *b, const struct view_row **rows)

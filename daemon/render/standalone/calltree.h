@@ -20,7 +20,7 @@ struct calltree_node {
 };
 
 struct calltree_opts {
-    bool reverse;   /* from the leaves: who called what ran */
+    bool reverse;   /* from the leaves, towards their callers */
     bool by_name;   /* siblings by name; else the heaviest first */
     uint64_t least; /* nodes that weigh less are left out */
     size_t top;     /* only so many of the heaviest; 0: all */

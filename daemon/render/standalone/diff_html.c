@@ -23,7 +23,7 @@ struct page {
     struct buf *out;
     struct id_table frames; /* struct page_frame */
     uint32_t *path;         /* frames from the root to the node that is looked at */
-    uint32_t kept;          /* of them, those of the row before */
+    uint32_t kept;          /* frames shared with the row before */
     double per_a, per_b;    /* units of a sample */
     double least;           /* units below which a node is left out */
     struct buf values;      /* the rows' second weight, in the same order */
@@ -73,7 +73,7 @@ static void add_row(struct page *p, uint32_t depth, uint64_t a, uint64_t b, bool
     p->samples += both;
 }
 
-/* Whether the node's children are to follow. -ENOMEM. */
+/* Adds a node. Returns 1 if its children must follow, else 0; -ENOMEM. */
 static int add_node(struct page *p, const struct diff_node *n)
 {
     struct page_frame f = { n->name, n->kind };
@@ -108,7 +108,7 @@ static int add_rows(struct page *p)
         }
         while (i && !d->nodes[i].sibling)
             i = d->nodes[i].parent;
-        i = d->nodes[i].sibling; /* the root has none */
+        i = d->nodes[i].sibling; /* the root has no sibling */
     } while (i && r >= 0 && !p->out->error);
     buf_add_str(p->out, "],\n\"values\":[");
     buf_add_span(p->out, buf_span(&p->values));

@@ -118,7 +118,7 @@ static void add_note(const struct diff *d, struct buf *out)
     buf_add_str(out, " \u00b7 red: more in b, blue: less, width: both");
 }
 
-/* What limits either side. */
+/* Adds the warnings of both sides. */
 static void add_warnings(const struct diff *d, struct buf *out)
 {
     const struct profile *sides[] = { d->profile_a, d->profile_b };

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Format `heatmap`: a page with the moments of all samples, from which a range is picked to see its
- * flame graph. Its data is that of the viewer and, as "times", for each sample in order of time:
- * the milliseconds since the one before (the first: since the start) and its row; where a sample
- * counts for several, -1 - row and how many. Of an event that measures time, "spans" has the
- * microseconds of each of these samples; of one that counts for several, their mean.
+ * Format `heatmap`: a page with the times of all samples. A range selected there shows its flame
+ * graph. Its data is that of the viewer, and "times". That list has for each sample, in order of
+ * time, the milliseconds since the one before (the first: since the start) and its row. If a sample
+ * counts for several, the row is -1 - row, followed by their number. For an event that measures
+ * time, "spans" has the microseconds of each of these samples; if one counts for several, their
+ * mean.
  */
 #include "base/cleanup.h"
 #include "base/text.h"
@@ -39,7 +40,7 @@ static void add_times(const struct view *v, const uint32_t *numbers, struct buf 
     buf_add_char(out, ']');
 }
 
-/* Whether the samples that @v shows have values in nanoseconds. */
+/* Returns true if the samples of @v have values in nanoseconds. */
 static bool has_spans(const struct view *v)
 {
     const struct profile *p = v->profile;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is made of web/ when flamed is built (cmake/viewer.cmake). A page is in three pieces: up to
- * the inside of <title>, up to the place of its data, and the rest. All bytes constant.
+ * Pages that the build makes from web/ (cmake/viewer.cmake). A page is in three pieces: up to the
+ * inside of <title>, up to the place of its data, and the rest. All bytes are constant.
  */
 #pragma once
 

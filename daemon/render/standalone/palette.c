@@ -51,7 +51,7 @@ static struct span package_of(struct span name)
     return name;
 }
 
-/* What neighbours of one colour have in common. */
+/* Returns the part of a name that frames of one colour share. */
 static struct span family_of(uint32_t kind, struct span name)
 {
     if (frame_kind_is_java((enum frame_kind)kind))

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The colours of frames, those of the viewer's light theme (web/shared/colors.js; a test holds them
- * together). */
+/* The colours of frames: those of the viewer's light theme (web/shared/colors.js). A test keeps
+ * both equal. */
 #pragma once
 
 #include "base/span.h"
 
-/* Returns the colour (0xrrggbb) of a frame: that of its kind, varied a little by package. */
+/* Returns the colour (0xrrggbb) of a frame: the colour of its kind, varied a little by package. */
 uint32_t palette_frame(uint32_t kind, struct span name);
 /* Colour of the root of a graph. */
 #define PALETTE_ROOT 0xe3e5e8u

@@ -13,7 +13,7 @@ static void add_facts(const struct view *v, struct view_sum w, struct buf *out)
                report_percent(report_weigh(v, w), report_weigh(v, report_whole(v))));
 }
 
-/* What stands below the title: how much, and how good. */
+/* Adds the line below the title: the amount and the quality. */
 static void add_note(const struct view *v, struct buf *out)
 {
     const struct profile *p = v->profile;

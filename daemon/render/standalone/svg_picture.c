@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The elements and their ids are those of FlameGraph's pictures. */
+/* Draws pictures with the elements and ids of FlameGraph's. */
 #include "render/standalone/svg_picture.h"
 
 #include "base/text.h"
@@ -9,7 +9,7 @@
 #define HEAD_HEIGHT 64
 #define FOOT_HEIGHT 36
 #define SIDE 10
-#define CELL 7.3 /* of a character: 12 px monospace, a little over */
+#define CELL 7.3 /* width of a character in 12 px monospace, rounded up */
 
 double svg_least(size_t width, double minwidth)
 {
@@ -87,7 +87,7 @@ void svg_begin(const struct svg_picture *p, struct span title, struct span note,
                SIDE, height - 14, p->width - SIDE, height - 14);
 }
 
-/* As much of a name as fits, in whole characters. */
+/* Adds as much of a name as fits, in whole characters. */
 static void add_label(const struct svg_picture *p, double x, double y, double w, struct span name)
 {
     size_t fits = w > 2 * CELL ? (size_t)((w - 6) / CELL) : 0, characters = 0, at = 0, cut = 0;

@@ -24,8 +24,8 @@ double svg_least(size_t width, double minwidth);
 
 /* @note: the line below the title. @about: further text, shown on the note. */
 void svg_begin(const struct svg_picture *p, struct span title, struct span note, struct span about);
-/* Appends a box from @left on, @part wide, both of the whole (0 to 1). @facts stand behind the name
- * in brackets; @colour is 0xrrggbb. */
+/* Appends a box from @left on, @part wide, both relative to the whole (0 to 1). @facts follow the
+ * name in brackets; @colour is 0xrrggbb. */
 void svg_add_box(const struct svg_picture *p, uint32_t depth, double left, double part,
                  struct span name, struct span facts, uint32_t colour);
 void svg_end(const struct svg_picture *p);

@@ -103,7 +103,7 @@ static void add_node(const struct view *v, const struct calltree *t, uint32_t at
     buf_add_str(out, "<div>");
     add_line(v, node, out);
     buf_add_str(out, "</div>\n");
-    /* The elements that end here: those of its ancestors which have no more below them. */
+    /* Closes the elements that end here: those of ancestors without further children. */
     for (uint32_t d = MIN(node->depth, (uint32_t)TREE_NEST_MAX);
          d > MIN(depth, (uint32_t)TREE_NEST_MAX); d--)
         buf_add_str(out, "</details>");

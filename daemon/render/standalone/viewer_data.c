@@ -11,12 +11,12 @@
 #include "render/moments.h"
 #include "render/shared_stacks.h"
 
-/* From so many rows of a body on it is listed once, and rows name it. */
+/* A body with this many rows or more is listed once, and rows refer to it. */
 #define BODY_ROWS_MIN 2
 
 #define WRITER_NONE UINT32_MAX
 
-#define VIEWER_MOMENTS_MAX 5000 /* more is no picture */
+#define VIEWER_MOMENTS_MAX 5000 /* more would be unreadable */
 
 /* The profile while it is written. @cut[r] is how many frames of row r are kept: the rest is
  * narrower than minwidth. @order lists the frames by number, @number is its inverse. */
@@ -31,7 +31,7 @@ struct writer {
     uint32_t *strings; /* their view string ids in order; [0] is the empty one */
     uint32_t string_count;
     struct leaf_counts *leaves; /* frame_count */
-    bool by_body;               /* what rows have in common is listed once: they are many more */
+    bool by_body;               /* bodies of rows are listed once: there are many more rows */
     struct shared_stacks bodies;
 };
 
@@ -143,7 +143,7 @@ static int writer_cut(struct writer *w, double minwidth_percent)
     return 0;
 }
 
-/* How many frames row @r takes over from the row before, both as they are cut. */
+/* Returns how many frames row @r shares with the row before, within the kept part of both. */
 static uint32_t row_kept(const struct writer *w, size_t r)
 {
     uint32_t shared;
@@ -219,7 +219,8 @@ static uint32_t writer_string(struct writer *w, uint32_t id)
     return w->text[id];
 }
 
-/* Of each frame that is known by its loop, or not for sure: its number, and samples of both. */
+/* Writes, for each frame with an inferred or unsure leaf: its number, and the samples of both
+ * kinds. */
 static void writer_add_leaves(const struct writer *w, struct buf *out)
 {
     bool first = true;
@@ -289,8 +290,9 @@ static void writer_add_bodies(const struct writer *w, struct buf *out)
     buf_add_char(out, ']');
 }
 
-/* A run of rows is: how many roots, those, how many rows; each of them: how much its body's number
- * is above that of the row before (the first one's: above 0), its samples. */
+/* Writes the runs of rows. A run has the number of roots, the roots, and the number of rows. For
+ * each row follow the difference of its body's number to that of the row before (for the first one:
+ * to 0), and its samples. */
 static void writer_add_runs(const struct writer *w, struct buf *out)
 {
     const struct view *v = w->v;

@@ -10,7 +10,7 @@ bool is_capture_id(const char *id)
            strspn(id, "0123456789abcdef") == CAPTURE_ID_BYTES - 1;
 }
 
-/* Returns the id in the path. NULL: the answer reports that there is no such capture. */
+/* Returns the id in the path. NULL: the answer reports an unknown capture. */
 static const char *path_id(struct request *req)
 {
     struct error err = ERROR_NULL;

@@ -4,7 +4,7 @@
 #include "render/threads.h"
 #include "serve/routes/handlers.h"
 
-/* Answers HEAD: whether the JVM is there, without reading or loading anything. */
+/* Answers HEAD: finds the JVM, without reading or loading anything. */
 static int head_of_jvm(struct request *req, struct error *err)
 {
     const struct api_backend *be = &req->serve->be;

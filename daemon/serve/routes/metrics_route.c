@@ -94,7 +94,7 @@ static int add_own(struct request *req, struct buf *out)
     return out->error;
 }
 
-/* Ends the answer with what is never shared. */
+/* Ends the answer with the metrics that scrapes never share. */
 static int add_rest(struct request *req, struct buf *out)
 {
     _cleanup_buf_ struct buf text = BUF_UPTO(req->serve->opts.answer_max_bytes);

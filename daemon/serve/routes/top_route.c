@@ -96,8 +96,8 @@ static void top_step(struct request *req)
                 (clock_ns(CLOCK_THREAD_CPUTIME_ID) - begun_ns) * TOP_COST_FACTOR);
 }
 
-/* Checks the event. Events that count what is alive when a capture ends cannot be streamed. False:
- * the answer is complete. */
+/* Checks the event. Events that count live objects or blocks at the end of a capture cannot be
+ * streamed. False: the answer is complete. */
 static bool check_top_event(struct request *req)
 {
     struct error err = ERROR_NULL;
