@@ -91,7 +91,7 @@ static const Elf64_Phdr *find_type(const struct programs *all, uint32_t type)
     return NULL;
 }
 
-/* Returns the file offset of @address. UINT64_MAX: it has none. */
+/* Returns the file offset of @address; UINT64_MAX: the file does not contain it. */
 static uint64_t offset_of(const struct programs *all, uint64_t address)
 {
     for (size_t i = 0; i < all->count; i++) {

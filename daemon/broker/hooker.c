@@ -34,7 +34,7 @@ static void work(struct hooker *h)
     left = work_at(first);
     pthread_mutex_lock(&h->lock);
     h->busy = false;
-    if (!left) /* others may have been added behind it */
+    if (!left) /* others may have been added after it */
         memmove(h->hooks, h->hooks + 1, --h->count * sizeof(struct hook *));
     pthread_cond_broadcast(&h->changed);
 }

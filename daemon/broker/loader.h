@@ -34,5 +34,5 @@ void loader_ask_program(struct loader *l, enum event_program program,
 int loader_take_program(struct loader *l, enum event_program program, void **ret,
                         struct error *err);
 
-/* Drops all requests: what they load is freed once it is loaded. */
+/* Drops all requests. A sampler that is being loaded is freed afterwards. */
 void loader_drop(struct loader *l);

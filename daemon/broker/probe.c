@@ -101,7 +101,7 @@ static int try_cpu(int cpu, void *cookie)
     int fd = sideband_open(cpu);
 
     *(int *)cookie = fd;
-    return fd == -ENODEV ? 0 : 1; /* one is enough */
+    return fd == -ENODEV ? 0 : 1; /* one CPU is enough */
 }
 
 /* The first request waits LOADED_SOON_NS: on most machines the programs are loaded by then. */

@@ -10,7 +10,7 @@
 
 #include "broker/target/target.h"
 
-enum probed_name { PROBED_ANY, PROBED_LIBJVM /* it must be called libjvm.so */ };
+enum probed_name { PROBED_ANY, PROBED_LIBJVM /* a file called libjvm.so */ };
 
 /* Pins the target of @at into @ret, and opens the file of that mapping as request mapped does.
  * Return: 0; PROC_GONE; -EAGAIN: no sampling is under way; -EPERM or -EOPNOTSUPP: no probe may be

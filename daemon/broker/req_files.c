@@ -37,7 +37,7 @@ static int tmp_place(const struct server *s, const struct target *t, struct tmp_
         return r;
     if (status.ns_depth == 0)
         return error_set(err, -EBADMSG, "process %d has no pid of its own", t->host_pid);
-    /* Also checks that the process still lives, so the status was its own. */
+    /* Also checks that the process still lives: then the status was the target's. */
     r = target_open_root(t, &fd, err);
     if (r)
         return r;

@@ -121,7 +121,7 @@ struct capture {
     struct target *target;
     struct caller caller; /* quota that it counts against */
     bool lasts;           /* longer than CAPTURE_LASTS_NS, or without an end */
-    bool patient;         /* its samples may be named as late as the recorder's */
+    bool patient;         /* its samples may be named later, like those of the recorder */
     bool tables_warned;   /* the warning on missing unwind tables is recorded */
     struct record *record;
     struct capture_delivery to;

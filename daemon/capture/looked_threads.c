@@ -183,7 +183,7 @@ uint64_t looked_threads_take(struct looked_threads *l, const struct looks_entry 
         return 0; /* no other thread stands for it: the time stays owed */
     ns = settle(t, state);
     if (e->found != LOOKS_PLACE) {
-        l->lost_ns += l->weight > 1 ? 0 : ns; /* else threads with a written place stand for it */
+        l->lost_ns += l->weight > 1 ? 0 : ns; /* weight > 1: others stand for it */
         return 0;
     }
     t->pass = l->no;

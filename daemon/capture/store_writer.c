@@ -22,7 +22,7 @@ struct kept {
     uint64_t max_age_s;
     enum store_writer_turn turn;
     uint64_t answer_ns;   /* CLOCK_MONOTONIC by which `done` is called, stored or not */
-    capture_done_fn done; /* NULL: no caller waits, or no longer */
+    capture_done_fn done; /* NULL: no caller waits */
     void *cookie;
 };
 

@@ -20,7 +20,7 @@ struct virtual_wish {
     bool untracked;     /* the last look found that the JVM does not list all of them */
     /* Set by the owner's looks: */
     uint64_t looked_ns, due_ns; /* CLOCK_MONOTONIC; 0: never */
-    uint32_t draws, bad;        /* of the next look; discarded looks in a row */
+    uint32_t draws, bad;        /* draws of the next look; discarded looks in a row */
     /* Sums over the looks since virtual_wishes_load(). */
     uint32_t looks;
     double runnable, mounted; /* threads that could run: without a carrier; with one */

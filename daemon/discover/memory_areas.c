@@ -158,7 +158,8 @@ static int add_piece(struct cutting *c, uint64_t start, uint64_t end, enum memor
     return 0;
 }
 
-/* Cuts [@at, @end), of @area where no range says else. Metaspace is never in a @file. */
+/* Cuts [@at, @end) at the known ranges; the rest of it belongs to @area. A mapped @file contains no
+ * metaspace. */
 static int cut(struct cutting *c, uint64_t at, uint64_t end, enum memory_area area, bool probe,
                bool file)
 {

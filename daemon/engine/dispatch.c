@@ -83,8 +83,7 @@ static bool dispatch_futex(const struct process *p, const struct sample_record *
 }
 
 /* Removes the kernel's frames from a wait for a lock: they are the same for all. Returns false if
- * it is no such wait. For a thread that waits since before sampling began, reads the JVM's memory
- * to know. */
+ * the wait is not for a lock. */
 static bool dispatch_lock(const struct process *p, struct sample_record *rec)
 {
     struct hotspot_lock now;

@@ -393,7 +393,7 @@ static void engine_free(struct engine *e)
     watch_stop(e->watch);
     if (e->store_writer)
         scheduled_save(e->scheduled);
-    store_writer_stop(e->store_writer); /* writes what is queued */
+    store_writer_stop(e->store_writer); /* writes the queued data */
     pending_deinit(&e->dispatch.pending);
     dispatch_waiting_deinit(&e->dispatch);
     virtual_waits_deinit(&e->virtual_waits);

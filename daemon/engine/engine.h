@@ -23,7 +23,7 @@ struct engine_opts {
     int namer_fd;        /* connection to the namer process, borrowed; <= 0: symbols stay raw */
     size_t captures_max; /* per caller; request/caller.h limits the total */
     size_t samples_max;  /* per capture */
-    size_t captures_max_bytes; /* of all captures together, with those that wait to be stored */
+    size_t captures_max_bytes; /* of all captures together, stored or waiting for it */
     bool show_arguments;
     struct store *store;               /* borrowed; NULL: captures are not kept */
     struct history *history;           /* borrowed; NULL: the recorder writes no history */
@@ -43,7 +43,7 @@ struct engine_opts {
     void (*look)(void *cookie, unsigned stands_s);
     void *look_cookie;
     struct lent *thread;      /* runs the engine; borrowed; NULL: the engine creates a thread */
-    const char *external_url; /* where a browser reaches this flamed; borrowed; NULL: not known */
+    const char *external_url; /* address of this flamed for a browser; borrowed; NULL: not known */
     const char *node; /* identifies this node in the phase of schedules; borrowed; NULL: nothing */
 };
 

@@ -26,7 +26,7 @@ struct mailbox {
     pthread_mutex_t lock; /* guards calls and stopping */
     pthread_cond_t called;
     struct mailbox_call *calls;
-    struct mailbox_call *later; /* have run and wait for mailbox_answer() */
+    struct mailbox_call *later; /* calls that have run and wait for mailbox_answer() */
     struct mailbox_call *now;   /* the running call; like last_ticket, used by the engine's thread
                                  * alone */
     uint64_t last_ticket;

@@ -214,7 +214,7 @@ static void count_missed(struct entry *n, uint64_t missed)
         return;
     n->changed = true;
     n->history.missed += missed;
-    if (!n->refused) { /* else last_error has the reason */
+    if (!n->refused) { /* otherwise last_error has the reason */
         error_set(&err, -EBUSY, "flamed was too busy to begin it in time");
         note_error(n, &err);
     }
@@ -251,7 +251,7 @@ void scheduled_tick(struct scheduled *s)
         if (due)
             schedule_run(s, n);
         else if (n->rule->match.count && n->slot.next_ns - now.real_ns < SWEEP_AHEAD_NS)
-            discover_catch_up(s->env.discover); /* so that the run needs no sweep */
+            discover_catch_up(s->env.discover); /* so that the run needs no sweep of /proc */
     }
     if (clock_monotonic_ns() - s->saved_ns >= SAVE_EVERY_NS) {
         s->saved_ns = clock_monotonic_ns();

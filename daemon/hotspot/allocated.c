@@ -101,8 +101,8 @@ static int see_thread(void *cookie, uint64_t thread)
     return 0;
 }
 
-/* Reads the head of the list. It changes when threads begin; that of an array also when they
- * end. */
+/* Reads the head of the list. The head of a linked list changes when threads begin; that of an
+ * array changes also when they end. */
 static int read_head(struct hotspot_vm *vm, uint64_t *ret)
 {
     uint64_t at = vm->layout.thread_smr_list_at;

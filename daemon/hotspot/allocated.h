@@ -12,13 +12,13 @@
 #include "base/cleanup.h"
 
 #define ALLOCATED_THREADS_MAX 16384
-#define ALLOCATED_BYTES_MAX (UINT64_C(1) << 50) /* of one thread; more is implausible */
+#define ALLOCATED_BYTES_MAX (UINT64_C(1) << 50) /* limit for one thread: more is implausible */
 
 struct allocated_thread {
     uint64_t thread; /* its JavaThread */
     uint64_t bytes;  /* the most of all looks */
-    int32_t tid;     /* differs from that of an earlier JavaThread there */
-    bool missed;     /* it was not in the last look */
+    int32_t tid;     /* differs if an earlier JavaThread had this address */
+    bool missed;     /* true: the last look did not find it */
 };
 
 struct allocated {

@@ -198,7 +198,7 @@ static void keep_metaspace(struct hotspot_vm *vm, uint64_t classes, const struct
 }
 
 struct areas_ask {
-    bool class_space_known, metaspace_known; /* from an earlier reading */
+    bool class_space_known, metaspace_known; /* the values come from an earlier reading */
     struct vm_areas a;
 };
 

@@ -10,7 +10,7 @@
 
 #define VM_AREAS_CODE_MAX 8        /* HotSpot has one to four code heaps */
 #define VM_AREAS_METASPACE_MAX 512 /* ranges; further ones are not known as metaspace */
-#define VM_AREAS_STACKS_MAX 4096   /* of Java threads; further ones are counted */
+#define VM_AREAS_STACKS_MAX 4096   /* stacks of Java threads; further ones are counted */
 
 struct vm_range {
     uint64_t start, end; /* equal: unknown */

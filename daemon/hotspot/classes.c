@@ -3,7 +3,7 @@
 
 #include "hotspot/code/code.h"
 
-#define LOADERS_MAX 65536 /* each hidden class may have one of its own */
+#define LOADERS_MAX 65536 /* each hidden class may have its own loader */
 #define CLASSES_MAX 200000
 
 struct class_walk {

@@ -56,7 +56,7 @@ struct layout_field {
     X(heap_block_header, "HeapBlock", "_header", WANY, JDK_ALL)                                    \
     X(block_length, "HeapBlock::Header", "_length", W4 | W8, JDK_ALL) /* in segments */            \
     X(block_used, "HeapBlock::Header", "_used", W1, JDK_ALL)                                       \
-    /* The blobs in them. Code bounds are pointers in 9..22, offsets from the blob elsewhere. */   \
+    /* Code blobs. In JDK 9 to 22, code bounds are pointers, else offsets from the blob. */        \
     X(blob_name, "CodeBlob", "_name", W8, JDK_ALL)                                                 \
     X(blob_size, "CodeBlob", "_size", W4, JDK_ALL)                                                 \
     X(blob_kind, "CodeBlob", "_kind", W1, 23, 99)                                                  \
@@ -355,7 +355,7 @@ struct layout_field {
 struct hotspot_layout {
     int jdk;  /* feature release: 8, 11, 17, ... */
     bool run; /* false: not seen running, its rows are a guess that proof.c checks */
-    char lacks[LAYOUT_LACKS_MAX];    /* then: a missing row about objects; "" none */
+    char lacks[LAYOUT_LACKS_MAX];    /* if not `run`: a missing row that objects need; "": none */
     uint64_t image_start, image_end; /* libjvm.so in the target's memory */
     uint64_t data_start, data_end;   /* writable part of it; equal: none */
 

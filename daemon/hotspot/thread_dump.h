@@ -80,8 +80,8 @@ struct hotspot_dump_batch {
     bool tracks_all;    /* threads that no executor started are listed, too */
     uint32_t broken;    /* places of the tables that were unreadable */
     uint32_t left_sets; /* executors beyond the limit */
-    double weight;      /* of draws: threads that each drawn one stands for */
-    uint32_t places;    /* of draws: number of places read */
+    double weight;      /* with draws: threads that each drawn one stands for */
+    uint32_t places;    /* with draws: number of places read */
     /* Results. */
     uint32_t count, word_count, name_bytes;
     struct hotspot_dump_thread threads[DUMP_BATCH_THREADS];

@@ -12,7 +12,7 @@
 MAP(agents, HASH, ALLOC_PROCESSES_MAX, __u32, struct alloc_agent);
 
 #define SHARE_STEPS 8 /* per 1 of x = size/interval */
-#define SHARE_BITS 16 /* behind the point */
+#define SHARE_BITS 16 /* binary places after the point in SHARES */
 #define SHARE_STEP_BITS 13
 #define SHARES_TO 8 /* above this x, the weight is the size */
 

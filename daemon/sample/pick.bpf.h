@@ -14,7 +14,7 @@
 
 struct block {
     __u64 interval, left, pick;
-    __u64 start;    /* start of its rate */
+    __u64 start;    /* pick_rate.start of this state */
     __u64 begun_ns; /* if there is a pace */
     __s64 owed;     /* events that no sample stands for yet; below 0: that two stand for */
 };

@@ -25,7 +25,7 @@ enum point_source {
 enum point_op { POINT_EQ, POINT_LT, POINT_GT, POINT_AND };
 
 struct point_test {
-    __u64 value; /* compared number, extended and flipped as the field's */
+    __u64 value; /* number to compare with: extended and flipped like the field */
     __u64 flip;  /* bits of the extended field to invert: those of numbers with a sign */
     __u16 offset;
     __u8 size; /* of the field: 1, 2, 4 or 8 */

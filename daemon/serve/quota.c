@@ -316,7 +316,8 @@ bool quota_capture(const struct request *req, struct error *err, unsigned *ret_r
 
     if (!own_full && all < callers_limit(s->opts.captures_max, root))
         return true;
-    /* A caller that does not see the whole node must not learn what others do, nor for how long. */
+    /* A caller that does not see the whole node must not learn from the retry time how long
+     * captures of others run. */
     *ret_retry_s = own_full || req->who.subject.viewer.whole
                        ? captures_retry_s(s, own_full ? &req->who.caller : NULL)
                        : QUOTA_STREAM_RETRY_S;

@@ -92,7 +92,7 @@ struct client {
     bool judged;                     /* the certificate was checked */
     int64_t until_s;                 /* when to check it again, in seconds since 1970 */
     struct caller caller;            /* caller of the connection */
-    struct caller asks;              /* caller of its request; differs with a token or cookie */
+    struct caller asks;              /* caller of its request; with a token or cookie, it differs */
     struct peer_connection end;      /* peer as last determined; changed with lock held, by the
                                       * thread that has its request */
     struct subject subject;          /* subject of the peer; changed by the same thread */

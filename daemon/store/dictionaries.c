@@ -5,7 +5,7 @@
 #include "store/store_impl.h"
 
 #define DICTIONARY_NS (UINT64_C(24) * 3600 * NSEC_PER_SEC)
-#define DICTIONARY_BYTES_MAX ((size_t)32 << 20)  /* of one in memory; above it another begins */
+#define DICTIONARY_BYTES_MAX ((size_t)32 << 20)  /* in memory; then another begins */
 #define DICTIONARY_UNUSED_NS (60 * NSEC_PER_SEC) /* idle time after which a read one is freed */
 
 static int dictionary_read(struct store *s, int64_t id, struct dictionary **ret, struct error *err)
@@ -89,7 +89,7 @@ int dictionaries_for_writing(struct store *s, uint64_t now_ns, struct error *err
         dictionaries_forget(s, newest);
         if (dictionary_read(s, newest, &s->writing, NULL) == 0 &&
             dictionary_bytes(s->writing) < DICTIONARY_BYTES_MAX)
-            return 0; /* else it is damaged or full: it stays as it is, and a new one begins */
+            return 0; /* a damaged or full dictionary stays unchanged, and a new one begins */
     }
     dictionaries_abandon(s);
     r = dictionary_create(s, now_ns, &newest, err);

@@ -17,8 +17,8 @@
 
 struct flight_slice {
     struct flight_slice *newer;
-    struct record *record;     /* of the newest while it is filled; else NULL */
-    struct profile *profile;   /* of the others; NULL: it could not be finished */
+    struct record *record;     /* of the newest slice while it is filled; else NULL */
+    struct profile *profile;   /* of the other slices; NULL: it could not be finished */
     size_t bytes;              /* of the profile */
     uint64_t start_ns, end_ns; /* of its samples */
     uint64_t minute_ns;        /* of the history; UINT64_MAX: not cut yet */
@@ -35,7 +35,7 @@ struct flight {
     uint64_t since_ns; /* time of the first sample, or end of the slice dropped last */
     struct flight_stats stats;
     struct {
-        flight_finish_fn fn; /* NULL: it gets none */
+        flight_finish_fn fn; /* NULL: no listener */
         void *cookie;
     } finish[FLIGHT_LISTENERS];
 };
@@ -179,7 +179,7 @@ static void flight_retain(struct flight *f, uint64_t now_ns)
 static int flight_slice_for(struct flight *f, uint64_t time_ns, struct flight_slice **ret)
 {
     struct flight_slice *s = f->newest;
-    bool late = s && time_ns < s->start_ns; /* from another CPU */
+    bool late = s && time_ns < s->start_ns; /* true: a late sample, from another CPU */
     int r = 0;
 
     if (late)

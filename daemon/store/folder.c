@@ -18,7 +18,7 @@
 struct content {
     bool store;          /* a file of the store */
     char foreign[64];    /* name of a file that is not the store's; "": none */
-    uid_t foreign_owner; /* of that file */
+    uid_t foreign_owner; /* owner of that file */
 };
 
 static bool is_store_file(const char *name)

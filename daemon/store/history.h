@@ -28,7 +28,7 @@ struct history;
 struct history_opts {
     int dir_fd;         /* the folder; borrowed */
     const char *dir;    /* its path, borrowed */
-    uint64_t max_bytes; /* of the file; above it the oldest parts are dropped */
+    uint64_t max_bytes; /* limit of the file: above it, the oldest parts are dropped */
     uint64_t max_age_s; /* above 0 */
 };
 

@@ -19,7 +19,7 @@
 
 #define DELAY_MIN_NS (100 * NSEC_PER_MSEC)
 #define DELAY_MAX_NS (5 * NSEC_PER_SEC)
-/* After this uptime of a pair the restart delay is the least again. */
+/* After this uptime of a pair, the restart delay is DELAY_MIN_NS again. */
 #define STEADY_NS (30 * NSEC_PER_SEC)
 #define STOP_NS (5 * NSEC_PER_SEC)
 #define EOF_NS NSEC_PER_SEC

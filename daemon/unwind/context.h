@@ -51,7 +51,7 @@ enum context_text { CONTEXT_TRACE, CONTEXT_SPAN, CONTEXT_ROOT, CONTEXT_NAME, CON
 enum context_ids {
     CONTEXT_IDS_HEX,   /* texts */
     CONTEXT_IDS_WORDS, /* numbers: the trace's high half and low half, and each span */
-    CONTEXT_IDS_NONE,  /* it has none that are hexadecimal: the name is all */
+    CONTEXT_IDS_NONE,  /* no hexadecimal ids: only the name counts */
     CONTEXT_IDS_LOG,   /* texts that a program has put into its log's context; it may do without */
     CONTEXT_IDS_KINDS,
 };

@@ -111,7 +111,7 @@ UNWIND_INLINE uint64_t context_class(struct context_work *w, const struct contex
     if (l->klass_bytes == 4)
         return context_load(w, object + l->klass, 4) >> (path->mark_shift & 63);
     word = context_load(w, object + l->klass, 8);
-    if (l->compact && (word & 3) == 3) /* it was moved: the mark word holds the new address */
+    if (l->compact && (word & 3) == 3) /* moved: the mark word holds the new address */
         word = context_load(w, word & ~3ULL, 8);
     return word >> (path->mark_shift & 63);
 }

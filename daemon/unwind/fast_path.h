@@ -49,7 +49,7 @@ UNWIND_INLINE enum unwind_fast unwind_fast_caller(struct unwind_walk *w,
         cfa += at->fp;
     else
         return k->base == UNWIND_BASE_ROOT ? UNWIND_FAST_ROOT : UNWIND_FAST_UNKNOWN;
-    if (cfa & 7 || cfa - at->sp - 1 >= UNWIND_STEP_BYTES_MAX) /* also if it does not lie above sp */
+    if (cfa & 7 || cfa - at->sp - 1 >= UNWIND_STEP_BYTES_MAX) /* also if cfa <= sp */
         return UNWIND_FAST_UNKNOWN;
     ret->sp = cfa;
     ret->fp = at->fp;

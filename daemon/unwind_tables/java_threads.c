@@ -16,7 +16,7 @@
 
 #define ANCHORS_PROCESSES_MAX 256
 #define ANCHORS_LIST_NS NSEC_PER_SEC /* between two readings of a VM's list, at least */
-#define ANCHORS_REST 20              /* after a reading of t ns at least 20 t */
+#define ANCHORS_REST 20              /* pause after a reading: at least 20 times its duration */
 /* How long a thread of the list is put into the table without another reading. A later thread with
  * the same id is hardly possible so soon. */
 #define ANCHORS_TRUST_NS (60 * NSEC_PER_SEC)

@@ -35,7 +35,8 @@ static int open_below(int root_fd, const char *path, uint64_t flags)
 }
 
 /* Does what open_below() does, and refuses a file with a mount over it. The owner of the root may
- * bind any file over a name: also one that it may see and not read, which keeps its own owner. */
+ * mount any visible file over a name. That may be a file that this owner cannot read. The mounted
+ * file keeps its own owner. */
 static int open_unbound(int root_fd, const char *path)
 {
     struct open_how how = {

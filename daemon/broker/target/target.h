@@ -27,7 +27,7 @@ int target_pin(const struct server *s, const struct target_fields *of, struct ta
                struct error *err);
 /* Checks that the pinned process lives. 0, else PROC_GONE. */
 int target_check(const struct target *t);
-/* Refuses a target with an ended first thread, for what the kernel does by that thread: probes, and
+/* Refuses a target with an ended first thread. The kernel uses that thread for probes and for
  * entering namespaces. 0, or -EOPNOTSUPP with @err. */
 int target_need_thread(const struct target *t, struct error *err);
 void target_unpin(struct target *t);

@@ -74,8 +74,8 @@ struct event_source {
 
     /* Reads the sampled process as sampling ends. */
     void (*ended)(struct capture_event *e);
-    /* Flushes samples of what is under way, through the broker. Returns whether stacks are still
-     * pending. */
+    /* Flushes samples of unfinished waits, through the broker. Returns true if stacks are
+     * still pending. */
     bool (*flush)(struct capture_event *e);
     /* Flushes samples with stacks that are still pending, through the broker. */
     void (*lates)(const struct capture_event *e);

@@ -16,7 +16,7 @@
 #include "hotspot/code/code.h"
 
 #define STUB_CODE_MAX 4096 /* bytes of a stub or codelet; 1,000 were seen */
-#define BLOCKS_MAX 16384   /* of a code heap: the stubs are made before most methods */
+#define BLOCKS_MAX 16384   /* blocks read per code heap: stubs come before most methods */
 #define FUNCTION_BYTES 9   /* endbr64, and a no-op of five bytes */
 #define BREAKPOINT 0xcc
 #ifdef __x86_64__
@@ -57,7 +57,8 @@ static const struct {
 
 /* ---- calls ---- */
 
-/* Gets the target of the call with its bytes at @p and its address @at. False: no call is there. */
+/* Gets the target of a call instruction. @p points to its bytes, @at is its address. Returns false
+ * if the bytes are no call. */
 static bool call_target(const uint8_t *p, size_t n, uint64_t at, uint64_t *ret)
 {
     int32_t relative;

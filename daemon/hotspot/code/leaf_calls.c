@@ -35,7 +35,7 @@ uint8_t leaf_call_flow(struct hotspot_vm *vm, struct u64_cache *stubs, uint64_t 
         return (uint8_t)flow;
     if (codecache_block(vm, target, &at, &end) != 0 || blob_read(vm, at, end, &b) != 0 ||
         b.kind != HOTSPOT_CODE_STUB || memory_string(&vm->memory, b.name, name, sizeof(name)) <= 0)
-        return LEAF_CALL; /* not cached: other code may be there soon */
+        return LEAF_CALL; /* not cached: the code there may change soon */
     flow = flow_of_name(name);
     u64_cache_put(stubs, target, flow);
     return (uint8_t)flow;

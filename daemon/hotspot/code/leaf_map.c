@@ -4,7 +4,7 @@
 #include "hotspot/code/leaf_methods.h"
 
 #define WANTED_MAX 64 /* methods of one nmethod to resolve */
-#define ROUNDS_MAX 6  /* each resolves methods called by those of the one before */
+#define ROUNDS_MAX 6  /* a round resolves the methods that methods of the previous round call */
 
 /* Resolves the wanted methods, at most *left. 1; 0: there are none; -errno. */
 static int resolve_wanted(struct leaf_methods *methods, struct leaf_material *m, size_t *left)

@@ -279,8 +279,8 @@ static void pprof_add_kind(struct pprof *x, uint32_t kind, struct buf *to)
     labels_pack(&l, to);
 }
 
-/* Adds the labels of @c that Pyroscope and Datadog look for: to the first span_id is the first span
- * of its process, and the second one has ids as numbers. */
+/* Adds the labels of @c for Pyroscope and Datadog. For Pyroscope, span_id is the first span of the
+ * process. For Datadog, ids are numbers. */
 static void labels_add_ids(struct pprof *x, struct pprof_labels *l, const struct profile_context *c)
 {
     char trace[33], root[17];

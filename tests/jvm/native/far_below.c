@@ -6,7 +6,7 @@
 
 static volatile unsigned long turns;
 
-/* @above: of the caller, so that each call has a frame of its own. */
+/* @above: a variable of the caller. Its use gives each call its own frame. */
 static __attribute__((noinline)) int below(int depth, volatile int *above)
 {
     volatile int here = *above + 1;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* attach/deferred_frames.h: whether memory or the agent names a place, and the names that a profile
- * then has. */
+/* attach/deferred_frames.h: where a place gets its name from (memory or the agent), and the names
+ * in
+ * a profile then. */
 #include "suite.h"
 
 #include "attach/deferred_frames.h"
