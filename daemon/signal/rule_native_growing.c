@@ -5,17 +5,33 @@
 #define WARM_S 180.0
 #define PER_SECOND_FIRES (4 * 1048576.0 / 60) /* where no limit is known: 4 MiB a minute */
 
+/* Returns the greatest heap in use before the last @window_s seconds; NAN: not known. */
+static double heap_before(const struct numbers *n, double window_s)
+{
+    double most = (double)NAN;
+
+    for (size_t i = 0; i + numbers_within(n, window_s) < n->count; i++)
+        most = fmax(most, (double)numbers_at(n, i)->v[NUMBER_HEAP_BYTES]);
+    return most;
+}
+
 /* Returns by how many bytes a second RSS grows because the heap touches pages that were committed
  * before. RSS less the whole committed heap counts as native memory, so such pages look like native
- * growth. Pages that the heap commits in the same time do not. */
+ * growth. Pages that the heap commits in the same time do not. The heap touches new pages when it
+ * is larger than ever, and keeps them after a collection. */
 static double heap_filled(const struct numbers *n, double window_s)
 {
     struct trend used, committed;
+    double rise;
 
-    if (!numbers_trend(n, NUMBER_HEAP_BYTES, NUMBERS, window_s, &used) || !used.above_all ||
+    if (!numbers_trend(n, NUMBER_HEAP_BYTES, NUMBERS, window_s, &used) ||
         !numbers_trend(n, NUMBER_HEAP_COMMITTED_BYTES, NUMBERS, window_s, &committed))
         return 0;
-    return fmax(used.per_second - committed.per_second, 0);
+    rise = numbers_max(n, NUMBER_HEAP_BYTES, window_s) - fmax(heap_before(n, window_s), used.first);
+    rise /= used.seconds;
+    if (used.above_all)
+        rise = fmax(rise, used.per_second);
+    return fmax(rise - committed.per_second, 0);
 }
 
 static void look(const struct rule_view *v, struct rule_finding *f)

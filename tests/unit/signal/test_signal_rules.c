@@ -422,6 +422,34 @@ START_TEST(kills_without_a_known_limit)
 }
 END_TEST
 
+/* A heap that is filled for the first time, with collections that free a part of it. */
+START_TEST(new_pages_of_the_heap_are_not_native)
+{
+    struct process p = { .pins = 0 };
+    const struct signal_state *state;
+    struct making m;
+    struct watched w;
+    double most = 0;
+
+    begin(&m, &w, &p);
+    state = state_of(&w, "native-growing");
+    for (int i = 0; i < 60; i++) {
+        healthy(&m);
+        m.r.v[NUMBER_HEAP_BYTES] = (60 + m.s / 60 * 22 - (i % 10 == 9 ? 40 : 0)) * MIB;
+        most = fmax(most, m.r.v[NUMBER_HEAP_BYTES]);
+        m.r.v[NUMBER_HEAP_MAX_BYTES] = GIB;
+        m.r.v[NUMBER_RSS_BYTES] = 100 * MIB + most;
+        m.r.v[NUMBER_OUTSIDE_BYTES] = 10 * MIB + most;
+        p.start_realtime_ns = clock_realtime_ns() - (uint64_t)m.s * NSEC_PER_SEC;
+        ck_assert(numbers_add(&w.numbers, (uint64_t)(m.s + 1) * NSEC_PER_SEC, &m.r));
+        watched_judge(&w, (uint64_t)(m.s + 1) * NSEC_PER_SEC);
+        ck_assert_msg(!state->on, "%.0f s: %s", m.s, state->finding.sentence);
+        m.s += STEP_S;
+    }
+    numbers_deinit(&w.numbers);
+}
+END_TEST
+
 /* Starts slowly: classes, code, threads and caches grow for two minutes. */
 static void warms_up(struct making *m)
 {
@@ -527,6 +555,7 @@ int main(void)
 
     tcase_add_loop_test(tc, carriers_are_starved_if_all_are_pinned, 0, 2);
     tcase_add_test(tc, kills_without_a_known_limit);
+    tcase_add_test(tc, new_pages_of_the_heap_are_not_native);
     tcase_add_loop_test(tc, fires_holds_and_ends, 0, ARRAY_SIZE(FAULTS));
     tcase_add_loop_test(tc, controls_are_silent, 0, ARRAY_SIZE(CONTROLS));
     tcase_add_test(tc, has_hysteresis);
