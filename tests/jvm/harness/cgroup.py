@@ -53,12 +53,16 @@ class Cpu:
 
     def __init__(self, cpus: float):
         name = f"flamed-test-{secrets.token_hex(4)}"
-        for root, file, text in (("/sys/fs/cgroup/cpu", "cpu.cfs_quota_us", "{:d}"), ("/sys/fs/cgroup", "cpu.max", "{:d} 100000")):
+        quota = int(cpus * 100000)
+        # Shares: on a busy machine, too, the limit and not the other programs is what stops them.
+        for root, files in (("/sys/fs/cgroup/cpu", {"cpu.cfs_quota_us": f"{quota}", "cpu.shares": "65536"}),
+                            ("/sys/fs/cgroup", {"cpu.max": f"{quota} 100000", "cpu.weight": "10000"})):
             self.path = f"{root}/{name}"
             try:
                 os.mkdir(self.path)
-                with open(f"{self.path}/{file}", "w", encoding="ascii") as f:
-                    f.write(text.format(int(cpus * 100000)))
+                for file, text in files.items():
+                    with open(f"{self.path}/{file}", "w", encoding="ascii") as f:
+                        f.write(text)
                 break
             except OSError:
                 if os.path.isdir(self.path):
