@@ -217,9 +217,8 @@ int request_mem(struct server *s, const struct target_fields *q, struct reply *r
 /*
  *
  * service_words. Safe: only for a JVM, as request mem is, and a JVM's memory contains its
- * environment
- * anyway. The broker gives only the words that name the service (service_words.h), at most 2 KiB
- * each.
+ * environment anyway. The broker gives only the words that name the service (service_words.h), at
+ * most 2 KiB each.
  *
  */
 int request_service_words(struct server *s, const struct target_fields *q, struct reply *rep)

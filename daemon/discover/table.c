@@ -204,7 +204,7 @@ static bool try_drop(struct discover *d, struct image *im)
     return true;
 }
 
-/* Frees one entry without outside holders that is no JVM. Searches some buckets only. */
+/* Frees one entry that is no JVM and that no other code holds. Searches some buckets only. */
 static bool evict_one(struct discover *d)
 {
     if (d->in_each)

@@ -20,7 +20,7 @@ struct counter_sums {
     int64_t classes_loaded, compiled, compile_ns;
     int64_t threads_live, threads_started;
     int64_t allocated;     /* as in struct counters */
-    uint64_t allocated_ns; /* time of the look; as there */
+    uint64_t allocated_ns; /* time of the look, as in struct counters */
 };
 
 /* Adds up the counters @c. */

@@ -152,8 +152,8 @@ static bool layout_needs(uint8_t from, uint8_t to, const struct hotspot_layout *
     return before >= from && before <= to && (!after || (after >= from && after <= to));
 }
 
-/* Handles a required row that set nothing: True if @member is about objects in an unknown release,
- * and so may be missing. Then notes it in l->lacks. */
+/* Handles a required row that set nothing. Returns true if the row may be missing: the release is
+ * unknown, and @member is about objects. Then writes the row to l->lacks. */
 static bool layout_lacks(struct hotspot_layout *l, size_t member, const char *type,
                          const char *field)
 {

@@ -49,7 +49,7 @@ static int handler_matches(struct view_builder *b, const struct profile_sample *
     return b->handled[function] == 2;
 }
 
-/* Returns whether the operation of @s matches, by a match per request. 1; 0; -errno with @err. */
+/* Returns 1 if the operation of @s matches, else 0. Matches once per request. -errno with @err. */
 static int operation_matches(struct view_builder *b, const struct profile_sample *s,
                              struct error *err)
 {

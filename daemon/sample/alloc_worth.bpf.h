@@ -15,7 +15,7 @@ struct allocating {
     __u64 counted; /* total right after the last sample */
     __u64 carry;   /* bytes before that which no sample stands for yet */
     __u64 buffer;  /* size of its TLAB; 0: unknown */
-    __u64 begun;   /* total when it got that TLAB */
+    __u64 begun;   /* total when it got its TLAB */
     __u64 outside; /* bytes allocated outside since then */
     __u32 epoch;   /* of its process; 0: nothing is known */
     /* By its agent: the interval of its next draw. */

@@ -56,7 +56,7 @@ enum sample_register {
 struct sample_record {
     SAMPLE_U64 time_ns;             /* CLOCK_MONOTONIC */
     SAMPLE_U64 start_boottime_ns;   /* of the process (thread group leader) */
-    SAMPLE_U64 value;               /* in the event's unit; 0: a period for each of weight */
+    SAMPLE_U64 value;               /* in the event's unit; 0: weight times a period */
     SAMPLE_U64 wait_ns;             /* length of the wait that ended at time_ns; 0: no wait */
     SAMPLE_U64 klass;               /* class of the allocated object, in the target; 0: no
                                      * allocation */

@@ -221,9 +221,8 @@ static bool is_of(const struct owner_entry *e, uint64_t word)
            (word >= e->stack_low && word < e->stack_high);
 }
 
-/* Finds the owner of a monitor by @word. In JDK 8 to 21, a monitor that was a lock on a stack has
- * an
- * address in the owner's stack instead of its JavaThread. */
+/* Finds the owner of a monitor by @word. In JDK 8 to 21, a monitor that was a lock on a stack
+ * contains an address in the owner's stack instead of its JavaThread. */
 static struct owner_entry *find_entry(const struct lock_names *n, uint64_t word)
 {
     uint32_t at;

@@ -262,7 +262,7 @@ static void add_in_crowd(uint32_t number, uint32_t samples, const uint32_t *ids,
 }
 
 /* @count distinct stacks of 8 to 60 frames that share their beginnings, as stacks do. */
-/* @samples: of each; 0: few, at random. @crowd: in many threads. */
+/* @samples: of each stack; 0: few, at random. @crowd: the samples are in many threads. */
 static void case_stacks(uint32_t count, uint32_t samples, bool crowd)
 {
     static const char LETTERS[] = "jjjjji10nvk";

@@ -47,8 +47,8 @@ static pid_t start_one(const char *program)
     return pid;
 }
 
-/* Starts @rate processes a second from @start on for @seconds. How many it started; -1: one could
- * not be started. */
+/* Starts @rate processes a second, from @start on, for @seconds. Returns the number of started
+ * processes; -1: one could not be started. */
 static long spawn(const char *program, double rate, double start, double seconds)
 {
     long started = 0, unreaped = 0;

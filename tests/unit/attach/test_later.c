@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* attach/deferred_frames.h: where a place gets its name from (memory or the agent), and the names
- * in
- * a profile then. */
+ * in a profile then. */
 #include "suite.h"
 
 #include "attach/deferred_frames.h"
