@@ -116,14 +116,20 @@ def collapsed(text: str) -> dict[str, int]:
 # ---- Pyroscope's parser and the OpenTelemetry Collector ----
 
 @functools.cache
-def go_reader(name: str) -> str:
-    """Returns the built program of tests/formats/go/NAME."""
-    module = HERE + "/go"
+def go_reader(name: str, module: str = HERE + "/go", package: str | None = None, seconds: float = 300) -> str:
+    """Returns the path of the built program: tests/formats/go/NAME, or PACKAGE of another module."""
     if not shutil.which("go"):
         raise unittest.SkipTest("no go on this machine")
-    folder = once("go-" + name, [module + "/go.mod", module + "/go.sum", *sorted(glob.glob(f"{module}/{name}/*.go"))], lambda folder: quiet(
-        "go", "build", "-o", folder + "/" + name, "./" + name, cwd=module, env={**os.environ, "GOFLAGS": "-mod=readonly -buildvcs=false"}))
+    package = name if package is None else package
+    folder = once("go-" + name, [module + "/go.mod", module + "/go.sum", *sorted(glob.glob(f"{module}/{package}/*.go"))], lambda folder: quiet(
+        "go", "build", "-o", folder + "/" + name, "./" + package, cwd=module, seconds=seconds,
+        env={**os.environ, "GOFLAGS": "-mod=readonly -buildvcs=false"}))
     return folder + "/" + name
+
+
+def real_collector() -> str:
+    """Returns the path of a built OpenTelemetry Collector that writes to files what it receives. Building takes some 100 s of CPU time."""
+    return go_reader("collector", HERE + "/collector", "", seconds=1500)
 
 
 def pyroscope(*paths: str) -> dict[tuple[str, str], dict[str, int]]:

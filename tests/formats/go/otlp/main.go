@@ -19,8 +19,10 @@ import (
 type sample struct {
 	File       string         `json:"file"`
 	Resource   map[string]any `json:"resource"`
-	Type       string         `json:"type"`   // "samples:count"
-	Period     string         `json:"period"` // "cpu:nanoseconds", "" without one
+	Type       string         `json:"type"`     // "samples:count"
+	Period     string         `json:"period"`   // "cpu:nanoseconds", "" without one
+	Begin      uint64         `json:"begin"`    // Unix nanoseconds
+	Duration   uint64         `json:"duration"` // nanoseconds
 	Attributes map[string]any `json:"attributes"`
 	Trace      string         `json:"trace"` // of its link, "" without one
 	Span       string         `json:"span"`
@@ -88,8 +90,9 @@ func readProfile(path string, resource pcommon.Map, profile pprofile.Profile, di
 		link := dictionary.LinkTable().At(int(s.LinkIndex()))
 		out := sample{
 			File: filepath.Base(path), Resource: resource.AsRaw(), Type: kind + ":" + unit,
+			Begin: uint64(profile.Time()), Duration: profile.DurationNano(),
 			Attributes: attributes.AsRaw(), Trace: link.TraceID().String(), Span: link.SpanID().String(),
-			Stack:      stack(s, dictionary), Times: s.TimestampsUnixNano().AsRaw(), Values: s.Values().AsRaw(),
+			Stack: stack(s, dictionary), Times: s.TimestampsUnixNano().AsRaw(), Values: s.Values().AsRaw(),
 			Pyroscope: rules.name, Sum: sum,
 		}
 		if profile.Period() != 0 {
