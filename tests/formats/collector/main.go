@@ -1,18 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // A real OpenTelemetry Collector: its own service and OTLP receiver, and an exporter that writes
-// each request that arrives to a file. While a file "hold" is in its folder, it takes nothing and
-// keeps the client waiting.
+// each request that arrives to a file.
 package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"sync/atomic"
-	"time"
 
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/confmap"
@@ -43,10 +40,7 @@ func (w *writer) Capabilities() consumer.Capabilities {
 	return consumer.Capabilities{}
 }
 
-func (w *writer) ConsumeProfiles(ctx context.Context, profiles pprofile.Profiles) error {
-	if err := w.whileHeld(ctx); err != nil {
-		return err
-	}
+func (w *writer) ConsumeProfiles(_ context.Context, profiles pprofile.Profiles) error {
 	data, err := pprofileotlp.NewExportRequestFromProfiles(profiles).MarshalProto()
 	if err != nil {
 		return err
@@ -56,20 +50,6 @@ func (w *writer) ConsumeProfiles(ctx context.Context, profiles pprofile.Profiles
 		return err
 	}
 	return os.Rename(name+".part", name+".pb")
-}
-
-func (w *writer) whileHeld(ctx context.Context) error {
-	for {
-		_, err := os.Stat(filepath.Join(w.folder, "hold"))
-		if errors.Is(err, os.ErrNotExist) {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(10 * time.Millisecond):
-		}
-	}
 }
 
 func create(_ context.Context, _ exporter.Settings, c component.Config) (xexporter.Profiles, error) {
