@@ -244,6 +244,19 @@ struct hotspot_allocators {
  * no symbols. Return: 0. -ENOENT: the tables of this VM lack what it takes. HOTSPOT_GONE;
  * -errno. */
 int hotspot_vm_allocators(struct hotspot_vm *vm, struct hotspot_allocators *ret);
+/* Where a VM takes virtual threads off their carriers: addresses of functions of libjvm, all with
+ * the JavaThread as first argument. */
+struct hotspot_yields {
+    uint64_t freeze;     /* (JavaThread*, ...): by park, sleep and the like */
+    uint64_t preempt;    /* (JavaThread*, ...): by a monitor; 0: none before JDK 24 */
+    uint64_t thaw;       /* (JavaThread*, int): 0 if the thread goes on */
+    uint32_t owner_id;   /* offset in a JavaThread of its thread's id; 0: before JDK 24 */
+    uint32_t tid, state; /* offsets in a VirtualThread of its id and its state */
+    uint32_t yielding;   /* its state in Thread.yield() */
+};
+/* Finds these without symbols. Return: 0. -EAGAIN: no virtual thread has waited yet. -ENOENT: they
+ * were not found beyond doubt. HOTSPOT_GONE; -ETIMEDOUT; -errno. */
+int hotspot_vm_yields(struct hotspot_vm *vm, struct hotspot_yields *ret);
 /* The code position of a frame. It is an interpreted method with the address of its bytecode (0: at
  * its entry), or a pc of the code cache. */
 struct hotspot_place {

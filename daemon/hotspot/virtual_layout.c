@@ -156,6 +156,8 @@ static int find_states(struct hotspot_vm *vm, struct virtual_layout *ret)
         if (r == 0 && number < VIRTUAL_STATES_MAX) {
             ret->states[number] = STATES[i].state;
             ret->of_monitor[number] = is_of_monitor(STATES[i].name);
+            if (strcmp(STATES[i].name, "YIELDING") == 0)
+                ret->yielding = number;
             found++;
         }
     }

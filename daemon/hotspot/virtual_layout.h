@@ -97,6 +97,7 @@ struct virtual_layout {
     struct waiter_layout waiter;
     uint32_t roots;                     /* static TrackingRootContainer.VTHREADS */
     uint32_t registry;                  /* static ThreadContainers.CONTAINER_REGISTRY */
+    uint32_t yielding;                  /* the state in Thread.yield(); 0: the release has none */
 #define X(member, ...) uint32_t member; /* 0: the release has no such field */
     VIRTUAL_FIELDS(X)
 #undef X

@@ -2,11 +2,9 @@
 /*
  * Finds the functions of libjvm that Java code calls to allocate. A compiler makes one stub for
  * each kind of object, and the interpreter has one codelet for each bytecode. Their names are
- * known, and each calls its function by one of two forms:
- *   e8 rel32                    call
- *   49 ba imm64, 41 ff d2       mov r10, call r10 (farther than 2 GB)
- * A stub that seems to call two functions is left out: no uncertain function is probed. The codelet
- * of `new` calls a second one, for DTrace, before its slow path: its last call counts.
+ * known, and each calls its function (calls.c). A stub that seems to call two functions is left
+ * out: no uncertain function is probed. The codelet of `new` calls a second one, for DTrace, before
+ * its slow path: its last call counts.
  *
  * Names of stubs: "_new_array_Java", "new_type_array Runtime1 stub" (JDK 8, 11, 17, 21: seen), "C2
  * Runtime new_array", "C1 Runtime new_type_array_blob" (25 and 26: seen), "new_array_blob (C2
@@ -17,8 +15,6 @@
 
 #define STUB_CODE_MAX 4096 /* bytes of a stub or codelet; 1,000 were seen */
 #define BLOCKS_MAX 16384   /* blocks read per code heap: stubs come before most methods */
-#define FUNCTION_BYTES 9   /* endbr64, and a no-op of five bytes */
-#define BREAKPOINT 0xcc
 #ifdef __x86_64__
 #define ALLOCATION_KNOWN true
 #else
@@ -57,44 +53,6 @@ static const struct {
 
 /* ---- calls ---- */
 
-/* Gets the target of a call instruction. @p points to its bytes, @at is its address. Returns false
- * if the bytes are no call. */
-static bool call_target(const uint8_t *p, size_t n, uint64_t at, uint64_t *ret)
-{
-    int32_t relative;
-
-    if (n >= 5 && p[0] == 0xe8) {
-        memcpy(&relative, p + 1, sizeof(relative));
-        *ret = at + 5 + (uint64_t)(int64_t)relative;
-        return true;
-    }
-    if (n >= 13 && p[0] == 0x49 && p[1] == 0xba && p[10] == 0x41 && p[11] == 0xff &&
-        p[12] == 0xd2) {
-        memcpy(ret, p + 2, sizeof(*ret));
-        return true;
-    }
-    return false;
-}
-
-/* Returns whether @at looks like the start of a function of libjvm, or has a probe: flamed's own,
- * of this capture or of one that has just ended. The broker checks the function in the file. */
-static bool is_function(struct hotspot_vm *vm, uint64_t at)
-{
-    static const uint8_t ENDBR64[] = { 0xf3, 0x0f, 0x1e, 0xfa },
-                         NOP5[] = { 0x0f, 0x1f, 0x44, 0x00, 0x00 };
-    uint8_t p[FUNCTION_BYTES];
-    const uint8_t *code = p;
-
-    if (at < vm->layout.image_start || at >= vm->layout.image_end - sizeof(p) ||
-        memory_read(&vm->memory, at, p, sizeof(p)) < 0)
-        return false;
-    if (memcmp(p, ENDBR64, sizeof(ENDBR64)) == 0)
-        code += sizeof(ENDBR64);
-    return code[0] == BREAKPOINT || code[0] == 0x55 ||
-           (code[0] == 0x41 && code[1] >= 0x50 && code[1] <= 0x57) ||
-           memcmp(code, NOP5, sizeof(NOP5)) == 0;
-}
-
 /* Returns the function that the code at @start calls: the last, or the only one. 0: none, or
  * several. */
 static uint64_t called(struct hotspot_vm *vm, uint64_t start, uint64_t end, bool last)
@@ -106,7 +64,7 @@ static uint64_t called(struct hotspot_vm *vm, uint64_t start, uint64_t end, bool
     if (memory_read(&vm->memory, start, code, n) < 0)
         return 0;
     for (size_t i = 0; i < n; i++) {
-        if (!call_target(code + i, n - i, start + i, &target) || !is_function(vm, target))
+        if (!code_call_target(code + i, n - i, start + i, &target) || !code_is_function(vm, target))
             continue;
         if (found && found != target && !last)
             return 0;

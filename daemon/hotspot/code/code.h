@@ -114,3 +114,23 @@ int symbol_read(struct hotspot_vm *vm, uint64_t symbol, char *buf, size_t max, u
 uint32_t lines_find(struct span table, unsigned excluded, int32_t wanted);
 /* Gets the address of the Symbol at @index of the ConstantPool at @pool. 0 or -errno. */
 int pool_symbol(struct hotspot_vm *vm, uint64_t pool, uint32_t index, uint64_t *ret);
+
+/* Gets the raw names of the method at @method. 0 or -errno. */
+int method_names(struct hotspot_vm *vm, uint64_t method, struct hotspot_method *ret);
+
+/* ---- calls.c ---- */
+
+/* Gets the target of a call instruction. @p points to its bytes, @at is its address. Returns false
+ * if the bytes are no call. */
+bool code_call_target(const uint8_t *p, size_t n, uint64_t at, uint64_t *ret);
+/* Returns whether @at looks like the start of a function of libjvm, or has a probe. That is
+ * flamed's own, of this capture or of one that has just ended. The broker checks the function in
+ * the file. */
+bool code_is_function(struct hotspot_vm *vm, uint64_t at);
+
+/* ---- yields.c ---- */
+
+/* Finds the functions of @ret by the code of Continuation.doYield at @yield and of the stub that
+ * thaws at @thaw. 0; -ENOENT: they were not found beyond doubt; -errno. */
+int yields_search(struct hotspot_vm *vm, struct vm_range yield, struct vm_range thaw,
+                  struct hotspot_yields *ret);

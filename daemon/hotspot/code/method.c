@@ -128,7 +128,7 @@ static bool is_intrinsic(struct hotspot_vm *vm, uint64_t pool, uint64_t holder, 
            field_u64(vm, constants, l->pool_holder, &back) == 0 && back == holder;
 }
 
-static int names_read(struct hotspot_vm *vm, uint64_t method, struct hotspot_method *ret)
+int method_names(struct hotspot_vm *vm, uint64_t method, struct hotspot_method *ret)
 {
     const struct hotspot_layout *l = &vm->layout;
     size_t n = l->sizeof_ConstMethod;
@@ -168,7 +168,7 @@ static int run_names(struct hotspot_vm *vm, void *arg)
 {
     struct names_question *q = arg;
 
-    return names_read(vm, q->method, &q->names);
+    return method_names(vm, q->method, &q->names);
 }
 
 int hotspot_method_read(struct hotspot_vm *vm, uint64_t method, struct hotspot_method *ret)
@@ -256,7 +256,7 @@ void method_keep(struct hotspot_vm *vm, uint64_t method, int32_t bci)
 {
     struct hotspot_method m;
 
-    if (names_read(vm, method, &m) == 0 && bci >= 0)
+    if (method_names(vm, method, &m) == 0 && bci >= 0)
         line_read(vm, method, bci);
 }
 

@@ -271,6 +271,18 @@ void stubs_refine(struct hotspot_vm *vm, uint64_t pc, struct hotspot_code *code)
     memcpy(code->name, found->name, sizeof(found->name));
 }
 
+const struct stub *stubs_find_named(const struct hotspot_vm *vm, const char *const *parts,
+                                    size_t count)
+{
+    for (size_t i = 0; i < vm->stubs.named.count; i++) {
+        for (size_t k = 0; k < count; k++) {
+            if (strstr(vm->stubs.named.at[i].name, parts[k]))
+                return &vm->stubs.named.at[i];
+        }
+    }
+    return NULL;
+}
+
 int stubs_each(struct hotspot_vm *vm, const struct hotspot_code *blob, hotspot_code_fn fn,
                void *cookie, int *count)
 {

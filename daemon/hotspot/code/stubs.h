@@ -45,6 +45,10 @@ void stubs_deinit(struct stubs *s);
 void stubs_refine(struct hotspot_vm *vm, uint64_t pc, struct hotspot_code *code);
 /* Reads both lists again, for stubs_each(). */
 void stubs_update(struct hotspot_vm *vm);
+/* Returns the first stub with one of the @count @parts in its name, or NULL. Valid until the list
+ * is read again. */
+const struct stub *stubs_find_named(const struct hotspot_vm *vm, const char *const *parts,
+                                    size_t count);
 /* Calls @fn for each stub of the blob @blob and for the gaps between stubs, and adds the number of
  * calls to @count. Stops when @fn returns non-zero, and returns that. */
 int stubs_each(struct hotspot_vm *vm, const struct hotspot_code *blob, hotspot_code_fn fn,
