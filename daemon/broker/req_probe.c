@@ -11,6 +11,7 @@
 #include "sample/sampler.h"
 #include "sample/sampler_alloc.h"
 #include "sample/sampler_moments.h"
+#include "sample/sampler_yields.h"
 #include "sample/uprobe_hook.h"
 
 #include <fcntl.h>
@@ -30,6 +31,12 @@ _Static_assert((int)BROKER_MALLOC_FIRST == (int)ALLOC_MALLOC_FIRST &&
                    (int)BROKER_MALLOC_FREE == (int)ALLOC_MALLOC_FREE &&
                    (int)BROKER_MALLOC_RESULT <= (int)ALLOC_MALLOC_RESULT,
                "the arguments of both sides");
+
+_Static_assert((int)BROKER_YIELD_FREEZE == (int)YIELDS_FREEZE &&
+                   (int)BROKER_YIELD_THAW == (int)YIELDS_THAW &&
+                   (int)BROKER_YIELD_PREEMPT == (int)YIELDS_PREEMPT &&
+                   (int)BROKER_YIELDS == (int)YIELDS_KINDS,
+               "the places of both sides");
 
 /* Returns the target of probes of @t in its file @fd; both are borrowed. */
 static struct uprobe_target target_of(const struct target *t, int fd)
@@ -164,6 +171,63 @@ int request_moments_ring(struct server *s, const struct no_fields *q, struct rep
     return reply_fd(rep, fd);
 }
 
+/* ---- yields of virtual threads ---- */
+
+/* Puts probes at functions of libjvm.so that freeze and thaw virtual threads. */
+static int put_yields(struct server *s, const struct probe_put_fields *q, struct target *t,
+                      struct error *err)
+{
+    const struct broker_yields *about = &q->probes.about.yields;
+    const struct yields_vm vm = { about->owner_id, about->tid, about->state, about->yielding };
+    struct yields_places places = { .at = { 0 } };
+    _cleanup_close_ int fd = -1;
+    struct uprobe_target at;
+    int r = probed_file_open(s, &q->at, PROBED_LIBJVM, t, &fd, err);
+
+    for (uint32_t i = 0; r == 0 && i < q->probes.count; i++) {
+        uint64_t *place = &places.at[broker_place_kind(q->probes.places[i])];
+
+        r = function_start_check(fd, broker_place_offset(q->probes.places[i]), place, err)
+                ?: mapped_check_code(t, &q->at, fd, *place, err);
+    }
+    if (r)
+        return r;
+    at = target_of(t, fd);
+    return sampler_probe_yields(s->sampling.sampler, &at, &vm, &places, err);
+}
+
+/*
+ * yields. Safe: a number that a program counted at probes of yields, and a bit, which it clears.
+ */
+int request_yields(struct server *s, const struct pid_fields *q, struct reply *rep)
+{
+    bool missed = false;
+    int r = s->sampling.sampler ? sampler_hits_of_yields(s->sampling.sampler, q->host_pid,
+                                                         &rep->body.yields.hits, &missed)
+                                : -ENOENT;
+
+    rep->body.yields.missed = missed;
+    return r;
+}
+
+/*
+ * yields_waits. Safe: ids of virtual threads and times, as the program has stored them, in a sealed
+ * memfd.
+ */
+int request_yields_waits(struct server *s, const struct pid_fields *q, struct reply *rep)
+{
+    _cleanup_free_ struct yields_start *waits = calloc(YIELDS_WAITS_MAX, sizeof(*waits));
+    size_t count = 0;
+    int fd = -1, r = waits ? -ENOENT : -ENOMEM;
+
+    if (waits && s->sampling.sampler)
+        r = sampler_waits_of_yields(s->sampling.sampler, q->host_pid, waits, YIELDS_WAITS_MAX,
+                                    &count);
+    if (r == 0)
+        r = memfd_of("yields", waits, count * sizeof(*waits), &fd, &rep->err);
+    return r < 0 ? r : reply_fd(rep, fd);
+}
+
 /* ---- calls of functions ---- */
 
 /* Finds the places of probes for the function at @offset of the file @fd: its start, or where it
@@ -246,6 +310,8 @@ int request_mallocs(struct server *s, const struct pid_fields *q, struct reply *
  *   at addresses that the mark has, of 384 bytes at most. The first program reads four and eight
  *   bytes at offsets below 64 KiB from the thread's description that flamed names, and eight bytes
  *   where the latter point to. These only decide whether a stack is taken.
+ * - yields: as heap, at three functions at most. The program reads the thread's description, its
+ *   virtual thread, and the frames of that thread in the heap, by the tables of put_process.
  * - call: as heap, but at one function of any file, and the program reads nothing but the stack.
  *   One probe per set and process, ALLOC_TARGET_MAX per process.
  * - malloc: as call, and the program also reads three arguments of the function. Several probes per
@@ -259,7 +325,7 @@ int request_probe_put(struct server *s, const struct probe_put_fields *q, struct
                               struct error *err) = {
         [BROKER_PROBED_HEAP] = put_heap,       [BROKER_PROBED_AGENT] = put_agent,
         [BROKER_PROBED_MOMENTS] = put_moments, [BROKER_PROBED_CALL] = put_call,
-        [BROKER_PROBED_MALLOC] = put_call,
+        [BROKER_PROBED_MALLOC] = put_call,     [BROKER_PROBED_YIELDS] = put_yields,
     };
     _cleanup_target_ struct target t = TARGET_NULL;
 
@@ -282,6 +348,8 @@ int request_probe_drop(struct server *s, const struct probe_drop_fields *q, stru
         return sampler_unagent(s->sampling.sampler, q->host_pid);
     case BROKER_PROBED_MOMENTS:
         return sampler_unprobe_moments(s->sampling.sampler, q->host_pid, q->which);
+    case BROKER_PROBED_YIELDS:
+        return sampler_unprobe_yields(s->sampling.sampler, q->host_pid);
     default:
         return sampler_uncall(s->sampling.sampler, q->host_pid, q->which);
     }

@@ -234,19 +234,24 @@ static int server_program(struct server *s, enum event_program program, struct e
 /* Resolves the event @q. */
 static int describe(const struct event_fields *q, struct sampler_event *ret, struct error *err)
 {
-    return sampler_describe(q->kind, span_of(q->text),
-                            /* devices_fd= */ -1, ret, err);
+    int r = sampler_describe(q->kind, span_of(q->text),
+                             /* devices_fd= */ -1, ret, err);
+
+    if (r == 0 && q->yields)
+        ret->program = PROGRAM_YIELDS;
+    return r;
 }
 
 /*
  * sample_start. Safe: an event of a fixed table, a number for the processor's counters, or a
  * tracepoint. The number is raw, or found by names of a PMU, which are single path components below
  * one folder of sysfs. The tracepoint is found by two such names below one folder of tracefs. A
- * function's name is not used: request call has its place. These events count and read nothing
- * else; which processes are sampled is as with all events. The period is in bounds, at most eight
- * at a time. With BPF programs their samples take at most a quarter of a processor
- * (STACK_BUDGET_NS); without, there are at most PERF_HOME_HZ_MAX a second. The kernel
- * bounds the clock's by perf_event_max_sample_rate and perf_cpu_time_max_percent.
+ * function's name is not used: request call has its place. offcpu and lock can be sampled at yields
+ * of virtual threads instead. These events count and read nothing else; which processes are sampled
+ * is as with all events. The period is in bounds, at most eight at a time. With BPF programs their
+ * samples take at most a quarter of a processor (STACK_BUDGET_NS); without, there are at most
+ * PERF_HOME_HZ_MAX a second. The kernel bounds the clock's by perf_event_max_sample_rate and
+ * perf_cpu_time_max_percent.
  */
 int request_sample_start(struct server *s, const struct sample_fields *q, struct reply *rep)
 {
@@ -256,7 +261,7 @@ int request_sample_start(struct server *s, const struct sample_fields *q, struct
 
     if (r == 0)
         r = describe(&q->event, &event, &rep->err) ?:
-            server_program(s, event.info->program, &rep->err) ?:
+            server_program(s, event.program, &rep->err) ?:
             sampler_start_event(s->sampling.sampler, &event, q->period, &set, &rep->err);
     rep->body.sample_start.set = set;
     return r;
@@ -271,7 +276,7 @@ static int check_event(struct server *s, uint32_t kind, struct span name, struct
     if (r == 0)
         r = sampler_check_home(s->sampling.sampler, &event, err);
     if (r == 0)
-        r = sampler_check_program(s->sampling.sampler, event.info->program, err);
+        r = sampler_check_program(s->sampling.sampler, event.program, err);
     return r < 0 || event.info->perf_type == EVENT_PERF_NONE ? r : sampler_check_event(&event, err);
 }
 

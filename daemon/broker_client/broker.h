@@ -178,6 +178,9 @@ int broker_perf_rings(struct broker *b, uint32_t first, int ret_fds[BROKER_CPUS_
  * is being loaded; the caller asks again. */
 int broker_sample_start(struct broker *b, const char *event, uint64_t period, uint32_t *ret_set,
                         struct error *err);
+/* Does the same for the waits of virtual threads that @event has, offcpu or lock, by probes. */
+int broker_sample_yields(struct broker *b, const char *event, uint64_t period, uint32_t *ret_set,
+                         struct error *err);
 /* Checks that set @set samples. 0. -EINPROGRESS: the kernel is still putting its program in place;
  * the caller asks again. -errno: it failed. The last two with @err. */
 int broker_sample_begun(struct broker *b, uint32_t set, struct error *err);
@@ -228,6 +231,7 @@ enum broker_probed {
     BROKER_PROBED_CALL,    /* for one set, at the function that it counts calls of */
     BROKER_PROBED_MALLOC,  /* for one set, at a function that allocates or frees memory; the set may
                             * have several in a process */
+    BROKER_PROBED_YIELDS,  /* sets of broker_sample_yields(), where virtual threads yield */
     BROKER_PROBED_PROGRAMS,
 };
 
@@ -252,6 +256,15 @@ enum broker_malloc_argument {
     BROKER_MALLOC_FREE,
     BROKER_MALLOC_RESULT,
     BROKER_MALLOC_ARGUMENTS,
+};
+
+/* The kinds of a place for BROKER_PROBED_YIELDS: those of enum yields_kind of sample/yields_abi.h.
+ * The last one may be missing. */
+enum broker_yield {
+    BROKER_YIELD_FREEZE,
+    BROKER_YIELD_THAW,
+    BROKER_YIELD_PREEMPT,
+    BROKER_YIELDS,
 };
 
 #define BROKER_FILE_BYTES_MAX (UINT64_C(8) << 30) /* of a file with probed functions */
@@ -294,6 +307,10 @@ struct broker_java_thread {
     uint32_t state, safepoint;
     uint8_t begun, native, blocked, end;
 };
+/* Where the program of BROKER_PROBED_YIELDS reads in a JVM: struct hotspot_yields. */
+struct broker_yields {
+    uint32_t owner_id, tid, state, yielding;
+};
 struct broker_probes {
     uint32_t program; /* enum broker_probed */
     uint32_t set;     /* for BROKER_PROBED_CALL and BROKER_PROBED_MALLOC; else 0 */
@@ -301,6 +318,7 @@ struct broker_probes {
         struct broker_heap heap;
         struct broker_agent agent;
         struct broker_java_thread thread;
+        struct broker_yields yields;
     } about;              /* by the program; else zero */
     uint32_t count, zero; /* count: of places; 0 if the broker knows or finds them */
     broker_place places[BROKER_PLACES_MAX]; /* behind count: zero */
@@ -327,6 +345,12 @@ int broker_moments_ring(struct broker *b, int *ret_fd, size_t *ret_bytes, struct
 /* Gets the number of calls that the process made to functions of BROKER_PROBED_MALLOC since the
  * first of them was probed. 0, -ENOENT: it has none, -errno. */
 int broker_mallocs(struct broker *b, int32_t host_pid, uint64_t *ret);
+/* Gets the number of hits of the probes of BROKER_PROBED_YIELDS in a process. *ret_missed: the
+ * begin of a wait was lost since the last call. 0, -ENOENT: it has none, -errno. */
+int broker_yields(struct broker *b, int32_t host_pid, uint64_t *ret_hits, bool *ret_missed);
+/* Gets the waits of virtual threads that such a process has now: struct yields_start of
+ * sample/yields_abi.h in a sealed memfd. 0, -ENOENT: it has no such probes, -errno. */
+int broker_yields_waits(struct broker *b, int32_t host_pid, int *ret_fd, struct error *err);
 
 /* Counters of the BPF programs since they were loaded. */
 struct broker_sample_stats {

@@ -59,19 +59,32 @@ static int put_event(const char *name, struct event_fields *ret, struct error *e
     return client_put_name(ret->text, sizeof(ret->text), span_of(name), err);
 }
 
-int broker_sample_start(struct broker *b, const char *event, uint64_t period, uint32_t *ret_set,
-                        struct error *err)
+static int start_set(struct broker *b, const char *event, bool yields, uint64_t period,
+                     uint32_t *ret_set, struct error *err)
 {
     struct broker_request q = { .kind = BROKER_SAMPLE_START };
     struct broker_answer a;
     int r = put_event(event, &q.fields.sample_start.event, err);
 
+    q.fields.sample_start.event.yields = yields;
     q.fields.sample_start.period = period;
     if (r == 0)
         r = client_call_plain(b, &q, &a, err);
     if (r == 0)
         *ret_set = a.body.sample_start.set;
     return r;
+}
+
+int broker_sample_start(struct broker *b, const char *event, uint64_t period, uint32_t *ret_set,
+                        struct error *err)
+{
+    return start_set(b, event, /* yields= */ false, period, ret_set, err);
+}
+
+int broker_sample_yields(struct broker *b, const char *event, uint64_t period, uint32_t *ret_set,
+                         struct error *err)
+{
+    return start_set(b, event, /* yields= */ true, period, ret_set, err);
 }
 
 int broker_sample_check(struct broker *b, const char *event, struct error *err)
@@ -177,6 +190,27 @@ int broker_mallocs(struct broker *b, int32_t host_pid, uint64_t *ret)
     if (r == 0)
         *ret = a.body.mallocs.calls;
     return r;
+}
+
+int broker_yields(struct broker *b, int32_t host_pid, uint64_t *ret_hits, bool *ret_missed)
+{
+    struct broker_request q = { .kind = BROKER_YIELDS_OF, .fields.yields.host_pid = host_pid };
+    struct broker_answer a;
+    int r = client_call_plain(b, &q, &a, NULL);
+
+    if (r == 0) {
+        *ret_hits = a.body.yields.hits;
+        *ret_missed = a.body.yields.missed;
+    }
+    return r;
+}
+
+int broker_yields_waits(struct broker *b, int32_t host_pid, int *ret_fd, struct error *err)
+{
+    return client_open(b,
+                       (struct broker_request){ .kind = BROKER_YIELDS_WAITS,
+                                                .fields.yields_waits.host_pid = host_pid },
+                       ret_fd, err);
 }
 
 /* ---- filters, counters ---- */

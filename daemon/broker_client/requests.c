@@ -138,7 +138,9 @@ static bool event_fields_valid(const struct event_fields *f)
     ptrdiff_t n = string_length(f->text, sizeof(f->text));
     struct event_form form;
 
-    if (n < 0 || f->zero)
+    if (n < 0 || f->yields > 1)
+        return false;
+    if (f->yields && f->kind != EVENT_OFFCPU && f->kind != EVENT_LOCK)
         return false;
     if (n == 0)
         return f->kind < EVENT_KINDS;
@@ -228,6 +230,12 @@ static bool java_thread_valid(const struct broker_java_thread *t)
            t->native < t->blocked && t->blocked < t->end;
 }
 
+static bool yields_valid(const struct broker_yields *y)
+{
+    return offset_valid(y->owner_id, 8) && offset_valid(y->tid, 8) && y->tid &&
+           offset_valid(y->state, 4) && y->state && y->yielding;
+}
+
 static bool agent_valid(const struct broker_agent *a)
 {
     return a->collections < BROKER_ADDRESS_MAX && offset_valid(a->class_klass, 4) && !a->zero;
@@ -246,6 +254,8 @@ static bool about_valid(const struct broker_probes *p)
     case BROKER_PROBED_MOMENTS:
         return java_thread_valid(&p->about.thread) &&
                zero_after(&p->about, sizeof(p->about.thread), n);
+    case BROKER_PROBED_YIELDS:
+        return yields_valid(&p->about.yields) && zero_after(&p->about, sizeof(p->about.yields), n);
     default:
         return zero_after(&p->about, 0, n);
     }
@@ -262,6 +272,7 @@ static const struct {
     [BROKER_PROBED_MOMENTS] = { 0, 0, false },
     [BROKER_PROBED_CALL] = { 1, 1, true },
     [BROKER_PROBED_MALLOC] = { 1, BROKER_MALLOC_ARGUMENTS, true },
+    [BROKER_PROBED_YIELDS] = { BROKER_YIELDS, BROKER_YIELDS, false },
 };
 
 static bool probed_set_valid(uint32_t program, uint32_t set)
@@ -363,6 +374,7 @@ static bool failure_valid(const struct broker_answer *a)
 #define broker_sample_stats_valid(a) true
 #define flush_answer_valid(a) true
 #define calls_answer_valid(a) true
+#define yields_answer_valid(a) true
 
 static bool broker_facts_valid(const struct broker_facts *a)
 {

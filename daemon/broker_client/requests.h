@@ -13,7 +13,7 @@
 #include "broker_client/broker.h"
 #include "broker_client/tables.h"
 
-#define BROKER_WIRE_VERSION 4u       /* changes with every struct */
+#define BROKER_WIRE_VERSION 5u       /* changes with every struct */
 #define BROKER_NAME_MAX 255          /* bytes of a base name, or of an event's text */
 #define BROKER_CONTAINER_ID_BYTES 64 /* hex digits */
 #define BROKER_FDS_MAX 64            /* fds beside one answer; more come in further answers */
@@ -68,9 +68,10 @@ struct shared_fields {
 struct container_fields {
     char id[BROKER_CONTAINER_ID_BYTES + 8]; /* a string of hex digits */
 };
-/* An event: enum event_kind, and its text (event/event_form.h) unless it has a row of its own. */
+/* An event: enum event_kind, and its text (event/event_form.h) unless it has a row of its own.
+ * @yields 1: its waits of virtual threads, by probes; for offcpu and lock alone. */
 struct event_fields {
-    uint32_t kind, zero;
+    uint32_t kind, yields;
     char text[BROKER_NAME_MAX + 1];
 };
 struct sample_fields {
@@ -190,6 +191,10 @@ struct user_answer {
 };
 struct calls_answer {
     uint64_t calls;
+};
+struct yields_answer {
+    uint64_t hits;
+    uint64_t missed; /* 1: the begin of a wait was lost since the last request */
 };
 
 /* The processes that hold the sockets of a request; sockets count from 0. */

@@ -47,6 +47,8 @@ enum event_flag {
     EVENT_BLOCKS = 256,   /* samples are blocks of malloc, which are followed until they are
                            * freed */
     EVENT_RUNS = 512,     /* it also has samples of running threads, as cpu has */
+    EVENT_YIELDS =
+        1024, /* source=probe samples virtual threads by probes, with EVENT_PROBES' role */
 };
 
 /* Bounds of a period that is a time on a processor. */

@@ -105,26 +105,15 @@ static __always_inline __u64 lock_current_thread(const struct unwind_locks *l, _
     return lock_half(thread) == l->thread_vtable ? thread : 0;
 }
 
-/* Reads what the running thread waits for. flamed knows the thread by @pid and @tid, or its thread
- * pointer leads to its JavaThread. Not static: the kernel's verifier then checks it once and on its
- * own. */
-__attribute__((noinline)) int lock_read(struct lock_words *ret, __u32 pid, __u32 tid, __u64 pointer)
+/* Reads what @thread, a JavaThread of the process @p, waits for. */
+static __always_inline void lock_of_thread(struct lock_words *ret, const struct unwind_process *p,
+                                           __u64 thread)
 {
-    struct unwind_process *p = bpf_map_lookup_elem(&processes, &pid);
-    __u64 key = (__u64)pid << 32 | tid, *known = bpf_map_lookup_elem(&threads, &key);
-    __u64 monitor, object, thread;
-    const struct unwind_locks *l;
+    const struct unwind_locks *l = &p->vm.locks;
+    __u64 monitor, object;
 
-    if (!ret)
-        return 0;
     ret->kind = UNWIND_LOCK_NONE;
     ret->class_word = ret->owner = 0;
-    if (!p || !p->vm.locks.klass_bytes)
-        return 0;
-    l = &p->vm.locks;
-    thread = known ? *known : lock_current_thread(l, pointer);
-    if (!thread)
-        return 0;
     monitor = lock_word(thread + l->pending_monitor);
     if (monitor) {
         ret->kind = UNWIND_LOCK_MONITOR;
@@ -139,10 +128,10 @@ __attribute__((noinline)) int lock_read(struct lock_words *ret, __u32 pid, __u32
     } else {
         object = lock_root(l, thread + l->thread_object, l->thread_handle);
         if (!object)
-            return 0;
+            return;
         object = lock_field(l, object + l->park_blocker);
         if (!object)
-            return 0;
+            return;
         ret->kind = UNWIND_LOCK_PARK;
         if (l->exclusive_owner)
             ret->owner = lock_field(l, object + l->exclusive_owner);
@@ -151,5 +140,24 @@ __attribute__((noinline)) int lock_read(struct lock_words *ret, __u32 pid, __u32
     }
     if (object)
         ret->class_word = lock_class(l, object);
+}
+
+/* Reads what the running thread waits for. flamed knows the thread by @pid and @tid, or its thread
+ * pointer leads to its JavaThread. Not static: the kernel's verifier then checks it once and on its
+ * own. */
+__attribute__((noinline)) int lock_read(struct lock_words *ret, __u32 pid, __u32 tid, __u64 pointer)
+{
+    struct unwind_process *p = bpf_map_lookup_elem(&processes, &pid);
+    __u64 key = (__u64)pid << 32 | tid, *known = bpf_map_lookup_elem(&threads, &key), thread;
+
+    if (!ret)
+        return 0;
+    ret->kind = UNWIND_LOCK_NONE;
+    ret->class_word = ret->owner = 0;
+    if (!p || !p->vm.locks.klass_bytes)
+        return 0;
+    thread = known ? *known : lock_current_thread(&p->vm.locks, pointer);
+    if (thread)
+        lock_of_thread(ret, p, thread);
     return 0;
 }

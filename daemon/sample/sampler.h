@@ -132,6 +132,18 @@ int sampler_probe_moments(struct sampler *s, const struct uprobe_target *target,
                           size_t count, struct error *err);
 int sampler_unprobe_moments(struct sampler *s, int32_t pid, uint32_t groups);
 int sampler_moments_fd(const struct sampler *s);
+struct yields_vm;
+struct yields_places;
+struct yields_start;
+/* Do what sampler_yields_probe(), sampler_yields_unprobe(), sampler_yields_hits() and
+ * sampler_yields_waits() do. */
+int sampler_probe_yields(struct sampler *s, const struct uprobe_target *target,
+                         const struct yields_vm *vm, const struct yields_places *places,
+                         struct error *err);
+int sampler_unprobe_yields(struct sampler *s, int32_t pid);
+int sampler_hits_of_yields(struct sampler *s, int32_t pid, uint64_t *ret_hits, bool *ret_missed);
+int sampler_waits_of_yields(struct sampler *s, int32_t pid, struct yields_start *ret, size_t max,
+                            size_t *ret_count);
 /* Do what sampler_alloc_malloc(), sampler_alloc_unmalloc() and sampler_alloc_mallocs() do.
  * @argument: enum alloc_malloc. */
 int sampler_malloc(struct sampler *s, const struct uprobe_target *target, uint32_t set,

@@ -11,6 +11,7 @@
 #include "sample/sampler_looks.h"
 #include "sample/sampler_moments.h"
 #include "sample/sampler_off.h"
+#include "sample/sampler_yields.h"
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -279,6 +280,36 @@ int sampler_moments_fd(const struct sampler *s)
     return moments_of(s) ? sampler_moments_ring_fd(moments_of(s)) : -1;
 }
 
+static struct sampler_yields *yields_of(const struct sampler *s)
+{
+    return s->loaded[PROGRAM_YIELDS];
+}
+
+int sampler_probe_yields(struct sampler *s, const struct uprobe_target *target,
+                         const struct yields_vm *vm, const struct yields_places *places,
+                         struct error *err)
+{
+    int r = yields_of(s) ? sampler_yields_probe(yields_of(s), target, vm, places, err) : -EAGAIN;
+
+    return r == -EAGAIN ? error_set(err, r, "no set samples virtual threads by probes") : r;
+}
+
+int sampler_unprobe_yields(struct sampler *s, int32_t pid)
+{
+    return yields_of(s) ? sampler_yields_unprobe(yields_of(s), pid) : -ENOENT;
+}
+
+int sampler_hits_of_yields(struct sampler *s, int32_t pid, uint64_t *ret_hits, bool *ret_missed)
+{
+    return yields_of(s) ? sampler_yields_hits(yields_of(s), pid, ret_hits, ret_missed) : -ENOENT;
+}
+
+int sampler_waits_of_yields(struct sampler *s, int32_t pid, struct yields_start *ret, size_t max,
+                            size_t *ret_count)
+{
+    return yields_of(s) ? sampler_yields_waits(yields_of(s), pid, ret, max, ret_count) : -ENOENT;
+}
+
 int sampler_call(struct sampler *s, const struct uprobe_target *target, uint32_t set,
                  uint64_t offset, struct error *err)
 {
@@ -324,6 +355,8 @@ int sampler_probes_begun(const struct sampler *s, int32_t pid, struct error *err
         r = sampler_alloc_begun(alloc_of(s), pid, err);
     if (moments_of(s))
         r = hook_and(r, sampler_moments_begun(moments_of(s), pid, &why), &why, err);
+    if (yields_of(s))
+        r = hook_and(r, sampler_yields_begun(yields_of(s), pid, &why), &why, err);
     return r;
 }
 

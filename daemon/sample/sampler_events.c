@@ -143,6 +143,7 @@ int sampler_describe(enum event_kind kind, struct span text, int devices_fd,
     if (r < 0)
         return r;
     e.info = events_row(form.kind);
+    e.program = e.info->program;
     describe_form(&form, e.info, &e.attr);
     if (form.kind == EVENT_PMU) {
         _cleanup_close_ int fd = -1;

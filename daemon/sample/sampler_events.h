@@ -15,6 +15,7 @@
 /* An event in the kernel's terms. */
 struct sampler_event {
     const struct event_info *info;
+    enum event_program program; /* the event's own, or PROGRAM_YIELDS */
     bool picks;      /* the BPF program counts events up to the period, and not the kernel */
     bool everywhere; /* one event sees all CPUs: a tracepoint */
     char name[EVENT_NAME_BYTES];

@@ -144,7 +144,7 @@ static int set_arm(struct sampler *s, uint32_t no)
 {
     static const struct hook_worker AT_ONCE = { 0 };
     struct sampler_set *set = &s->sets[no];
-    enum event_program program = set->event.info->program;
+    enum event_program program = set->event.program;
     struct armed *a = calloc(1, sizeof(*a));
 
     if (!a)
@@ -203,7 +203,7 @@ static bool runs(const struct sampler *s, const struct sampler_event *event)
 int sampler_start_event(struct sampler *s, const struct sampler_event *event, uint64_t period,
                         uint32_t *ret_set, struct error *err)
 {
-    enum event_program program = event->info->program;
+    enum event_program program = event->program;
     const struct sampler_program *type = sampler_program(program);
     struct sampler_set *set = NULL;
     uint32_t no;
@@ -250,7 +250,7 @@ int sampler_begun(struct sampler *s, uint32_t no, struct error *err)
 
     if (!set || !set->used)
         return -ENOENT;
-    program = set->event.info->program;
+    program = set->event.program;
     r = set->hook ? hook_state(set->hook, err) : 0;
     return r == 0 && sampler_program(program)->begun
                ? sampler_program(program)->begun(s->loaded[program], no, err)
@@ -287,7 +287,7 @@ int sampler_stop(struct sampler *s, uint32_t set)
 
     if (set >= SAMPLER_SETS_MAX || !s->sets[set].used)
         return -ENOENT;
-    program = s->sets[set].event.info->program;
+    program = s->sets[set].event.program;
     sampler_set_disarm(&s->sets[set]);
     if (s->perf)
         return 0;

@@ -12,6 +12,7 @@
 /* Shared maps of stack.bpf.h and context.bpf.h. */
 static const char *const MAPS[] = { "ring",    "filters", "processes", "threads",     "rows",
                                     "budgets", "losses",  "contexts",  "contexts_put" };
+#define FILTERS 1 /* index of a map that allocates as it grows, where the kernel can */
 _Static_assert(ARRAY_SIZE(MAPS) == SAMPLER_SHARED_MAPS, "a place for each");
 
 int sampler_shared_copy(const struct bpf_object *from, struct sampler_shared *ret)
@@ -41,6 +42,15 @@ int sampler_shared_use(const struct sampler_shared *s, struct bpf_object *to)
             return r;
     }
     return 0;
+}
+
+bool sampler_shared_grows(const struct sampler_shared *s)
+{
+    struct bpf_map_info info = { 0 };
+    uint32_t n = sizeof(info);
+
+    return bpf_obj_get_info_by_fd(s->maps[FILTERS], &info, &n) == 0 &&
+           info.map_flags & BPF_F_NO_PREALLOC;
 }
 
 void sampler_shared_close(struct sampler_shared *s)

@@ -27,6 +27,8 @@ struct sampler_shared {
 int sampler_shared_copy(const struct bpf_object *from, struct sampler_shared *ret);
 /* Has @to, which is not loaded yet, use those maps; borrows @s. 0 or -errno. */
 int sampler_shared_use(const struct sampler_shared *s, struct bpf_object *to);
+/* Returns whether the hash maps of programs allocate as they grow. */
+bool sampler_shared_grows(const struct sampler_shared *s);
 /* Closes the fds of @s. */
 void sampler_shared_close(struct sampler_shared *s);
 

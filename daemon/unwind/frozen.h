@@ -252,29 +252,32 @@ UNWIND_FUNCTION uint64_t unwind_own_thread(struct unwind_walk *w, struct unwind_
     return thread;
 }
 
-/* Enters the first chunk of the mounted virtual thread. The walk will continue at w->next behind
- * the chunks. FOUND: w->at is a frame of a chunk. */
-UNWIND_FUNCTION int unwind_frozen_begin(struct unwind_walk *w, struct unwind_process *p)
+/* Finds the virtual thread that is mounted on the JavaThread @thread. FOUND: it is
+ * w->frozen.object. */
+UNWIND_INLINE int unwind_mounted(struct unwind_walk *w, struct unwind_process *p, uint64_t thread)
+{
+    if (!w || !p || !p->vm.frozen.chunk_class || !p->vm.locks.klass_bytes)
+        return UNWIND_FROZEN_NONE;
+    thread += p->vm.locks.thread_object;
+    if (p->vm.locks.thread_handle && !unwind_read_u64(w, thread, &thread))
+        return UNWIND_FROZEN_NONE;
+    if (unwind_reference(w, p, thread, 1) != UNWIND_FROZEN_FOUND ||
+        !unwind_is_object(w, p, p->vm.frozen.thread_class))
+        return UNWIND_FROZEN_NONE;
+    return UNWIND_FROZEN_FOUND;
+}
+
+/* Enters the first chunk of the virtual thread w->frozen.object. FOUND: w->at is a frame of a
+ * chunk. */
+UNWIND_INLINE int unwind_frozen_enter(struct unwind_walk *w, struct unwind_process *p)
 {
     struct unwind_frozen_words *f;
-    uint64_t at;
     int r;
 
-    if (!w || !p || w->frozen.chunks || !p->vm.frozen.chunk_class || !p->vm.locks.klass_bytes)
+    if (!w || !p)
         return UNWIND_FROZEN_NONE;
     f = &w->frozen;
-    f->resume = w->next;
-    at = unwind_own_thread(w, p);
-    if (!at) {
-        w->wants_thread = 1;
-        return UNWIND_FROZEN_NONE;
-    }
-    at += p->vm.locks.thread_object;
-    if (p->vm.locks.thread_handle && !unwind_read_u64(w, at, &at))
-        return UNWIND_FROZEN_NONE;
-    if (unwind_reference(w, p, at, 1) != UNWIND_FROZEN_FOUND ||
-        !unwind_is_object(w, p, p->vm.frozen.thread_class) ||
-        unwind_follow(w, p, p->vm.frozen.cont, p->vm.frozen.cont_class) != UNWIND_FROZEN_FOUND)
+    if (unwind_follow(w, p, p->vm.frozen.cont, p->vm.frozen.cont_class) != UNWIND_FROZEN_FOUND)
         return UNWIND_FROZEN_NONE;
     f->cont = f->object;
     if (unwind_reference(w, p, f->cont + p->vm.frozen.tail, 0) != UNWIND_FROZEN_FOUND)
@@ -289,6 +292,25 @@ UNWIND_FUNCTION int unwind_frozen_begin(struct unwind_walk *w, struct unwind_pro
         f->high = 0;
     }
     return r;
+}
+
+/* Enters the first chunk of the mounted virtual thread. The walk will continue at w->next behind
+ * the chunks. FOUND: w->at is a frame of a chunk. */
+UNWIND_FUNCTION int unwind_frozen_begin(struct unwind_walk *w, struct unwind_process *p)
+{
+    uint64_t thread;
+
+    if (!w || !p || w->frozen.chunks || !p->vm.frozen.chunk_class || !p->vm.locks.klass_bytes)
+        return UNWIND_FROZEN_NONE;
+    w->frozen.resume = w->next;
+    thread = unwind_own_thread(w, p);
+    if (!thread) {
+        w->wants_thread = 1;
+        return UNWIND_FROZEN_NONE;
+    }
+    if (unwind_mounted(w, p, thread) != UNWIND_FROZEN_FOUND)
+        return UNWIND_FROZEN_NONE;
+    return unwind_frozen_enter(w, p);
 }
 
 /* ---- frames ---- */

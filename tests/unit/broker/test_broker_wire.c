@@ -65,6 +65,8 @@ static void fill(struct broker_request *q)
     case BROKER_FORGET_PROCESS:
     case BROKER_PROBE_DROP:
     case BROKER_MALLOCS:
+    case BROKER_YIELDS_OF:
+    case BROKER_YIELDS_WAITS:
     case BROKER_PROBES_BEGUN:
     case BROKER_LOOK_PROCESS:
         f->put_process.host_pid = 1;
@@ -172,6 +174,11 @@ static const struct {
     { BROKER_PROBE_DROP, AT(fields.probe_drop.zero), 1, -EINVAL },
     { BROKER_MOMENTS_RING, AT(fields.moments_ring.zero), 5, -EINVAL },
     { BROKER_MALLOCS, AT(fields.mallocs.host_pid), 0, -EINVAL },
+    { BROKER_YIELDS_OF, AT(fields.yields.host_pid), 0, -EINVAL },
+    { BROKER_YIELDS_WAITS, AT(fields.yields_waits.host_pid), 0, -EINVAL },
+    { BROKER_SAMPLE_START, AT(fields.sample_start.event.yields), 1, -EINVAL }, /* cpu */
+    { BROKER_SAMPLE_START, AT(fields.sample_start.event.yields), 2, -EINVAL },
+    { BROKER_SAMPLE_CHECK, AT(fields.sample_check.yields), 1, -EINVAL },
     { BROKER_ATTACH, AT(fields.attach.mode), UINT32_MAX, -EINVAL },
     { BROKER_ATTACH, AT(fields.attach.options), UINT32_MAX, -EINVAL },
     { BROKER_ATTACH, AT(fields.attach.mount_tmp), 2, -EINVAL },
@@ -222,6 +229,10 @@ END_TEST
     {                                                                                              \
         .program = BROKER_PROBED_MALLOC, .set = (set_), .count = 1, .places = { PLACE(64, kind_) } \
     }
+#define YIELDS_OF(places, ...)                                                                     \
+    {                                                                                              \
+        .program = BROKER_PROBED_YIELDS, .count = (places), .about.yields = { __VA_ARGS__ }        \
+    }
 #define MOMENTS_OF(...)                                                                            \
     {                                                                                              \
         .program = BROKER_PROBED_MOMENTS, .about.thread = { __VA_ARGS__ }                          \
@@ -245,6 +256,14 @@ static const struct {
     { MOMENTS_OF(8, 16, 2, 2, 5, 5), true, false },
     { MOMENTS_OF(2, 16, 2, 2, 5, 6), true, false },
     { { .program = BROKER_PROBED_MOMENTS, .about.heap = { 8, 16, 0x06050202, 1 } }, true, false },
+    { YIELDS_OF(2, 0, 8, 4, 1), true, true },
+    { YIELDS_OF(3, 1304, 24, 140, 10), true, true },
+    { YIELDS_OF(3, 1304, 24, 140, 10), false, false },
+    { YIELDS_OF(4, 1304, 24, 140, 10), true, false },
+    { YIELDS_OF(3, 1300, 24, 140, 10), true, false },
+    { YIELDS_OF(3, 1304, 0, 140, 10), true, false },
+    { YIELDS_OF(3, 1304, 24, 142, 10), true, false },
+    { YIELDS_OF(3, 1304, 24, 140, 0), true, false },
     { { .program = BROKER_PROBED_AGENT, .about.agent = { 8, 4, 0 } }, false, true },
     { { .program = BROKER_PROBED_AGENT, .about.agent = { 8, 4, 0 } }, true, false },
     { { .program = BROKER_PROBED_AGENT, .about.agent = { 8, 2, 0 } }, false, false },

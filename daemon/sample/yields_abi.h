@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Shared by yields.bpf.c and its loader, besides the records. */
+#pragma once
+
+#include "sample/sample_abi.h"
+
+#define YIELDS_PROCESSES_MAX 32         /* JVMs with probes at a time; a power of two */
+#define YIELDS_WAITS_MAX 262144         /* virtual threads that wait at a time, of all these */
+#define YIELDS_WAITS_PREALLOCATED 32768 /* the same where maps cannot grow (before Linux 6.1) */
+#define YIELDS_DEPTH 4                  /* samples that one processor takes at once */
+
+/* The function at a probe: struct hotspot_yields. */
+enum yields_kind {
+    YIELDS_FREEZE,
+    YIELDS_THAW,
+    YIELDS_PREEMPT,
+    YIELDS_KINDS,
+};
+
+/* The attach cookie of a probe. One with another epoch than its slot is being removed. */
+#define YIELDS_COOKIE(kind, slot, epoch)                                                           \
+    ((unsigned long long)(epoch) << 32 | (unsigned)(slot) << 16 | (unsigned)(kind))
+#define YIELDS_COOKIE_KIND(cookie) ((SAMPLE_U32)(cookie)&0xffff)
+#define YIELDS_COOKIE_SLOT(cookie) ((SAMPLE_U32)((cookie) >> 16) & 0xffff)
+#define YIELDS_COOKIE_EPOCH(cookie) ((SAMPLE_U32)((cookie) >> 32))
+
+/* Layout of a JVM: offsets in bytes. */
+struct yields_vm {
+    SAMPLE_U32 owner_id;   /* in a JavaThread, the id of its thread; 0: none */
+    SAMPLE_U32 tid, state; /* in a java.lang.VirtualThread */
+    SAMPLE_U32 yielding;   /* the state of a thread in Thread.yield() */
+};
+
+/* A process with probes. */
+struct yields_process {
+    SAMPLE_U64 since_ns; /* CLOCK_MONOTONIC: all later waits are known; 0: not yet */
+    SAMPLE_U64 hits;     /* of its probes */
+    struct yields_vm vm;
+    SAMPLE_U32 epoch;  /* 0: free */
+    SAMPLE_U32 missed; /* 1: the begin of a wait could not be stored */
+};
+
+struct yields_key {
+    SAMPLE_U64 tid; /* Thread.threadId() */
+    SAMPLE_U32 slot, epoch;
+};
+
+/* A wait that goes on. */
+struct yields_wait {
+    SAMPLE_U64 since_ns;
+    SAMPLE_U64 lock_class; /* of a monitor, as in struct sample_record */
+    SAMPLE_U8 lock;        /* enum unwind_lock, of a monitor; UNREAD: the begin is unknown */
+    SAMPLE_U8 preempted;   /* 1: it began at YIELDS_PREEMPT, or its begin is unknown */
+    SAMPLE_U8 runnable;    /* 1: Thread.yield() */
+    SAMPLE_U8 zero[5];
+};
+
+/* A wait that goes on, as the broker hands it out. */
+struct yields_start {
+    SAMPLE_U64 tid;
+    struct yields_wait wait;
+};
+
+enum yields_counter {
+    YIELDS_SAMPLES,     /* records written */
+    YIELDS_TIME_NS,     /* time spent on them */
+    YIELDS_LOST_RING,   /* lost: the ring buffer was full */
+    YIELDS_LOST_BUDGET, /* lost: the processor had spent STACK_BUDGET_NS of its window */
+    YIELDS_LOST_OTHER,  /* lost: no memory, or the thread or its begin was unreadable */
+    YIELDS_COUNTERS,
+};
