@@ -16,12 +16,14 @@ static int capture_set_events(struct capture *c, const struct capture_request *r
 
         if (!info)
             return error_set(err, -EINVAL, "there is no event %s", wanted->name);
-        c->events[i] = (struct capture_event){ .capture = c,
-                                               .source = event_source_of(info),
-                                               .empty = event_source_of(info)->empty,
-                                               .info = info,
-                                               .period = wanted->period,
-                                               .sets = { { .set = NO_SET }, { .set = NO_SET } } };
+        c->events[i] = (struct capture_event){
+            .capture = c,
+            .source = event_source_of(info),
+            .empty = event_source_of(info)->empty,
+            .info = info,
+            .period = wanted->period,
+            .sets = { { .set = NO_SET }, { .set = NO_SET }, { .set = NO_SET } }
+        };
         c->event_count++;
         c->events[i].state = calloc(1, MAX(c->events[i].source->state_bytes, (size_t)1));
         if (!c->events[i].state)

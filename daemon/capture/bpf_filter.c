@@ -172,6 +172,7 @@ void captures_filter_stopped(struct captures *captures, uint32_t set)
     probe_table_lost(&captures->moments.table, PROBE_NO_SET);
     probe_table_lost(&captures->probes, PROBE_NO_SET);
     probe_table_lost(&captures->agents, PROBE_NO_SET);
+    probe_table_lost(&captures->virtual_threads.yields, PROBE_NO_SET);
     probe_table_lost(&captures->calls, set);
     for (uint32_t i = 0; i < captures->filter.processes.count; i++) {
         struct filtered_process *f = id_table_at(&captures->filter.processes, i);
@@ -183,9 +184,10 @@ void captures_filter_stopped(struct captures *captures, uint32_t set)
 
 void captures_reconcile(struct captures *captures, uint64_t now_ns)
 {
-    struct probe_table *const probed[] = { &captures->probes, &captures->agents,
-                                           &captures->moments.table, &captures->calls,
-                                           &captures->contexts };
+    struct probe_table *const probed[] = {
+        &captures->probes, &captures->agents,   &captures->moments.table,
+        &captures->calls,  &captures->contexts, &captures->virtual_threads.yields
+    };
     struct reconcile rc = { .captures = captures, .now_ns = now_ns };
     uint32_t all = captures->recording.sets;
 

@@ -38,7 +38,7 @@ struct seen_verdict {
 };
 
 #define NO_SET UINT32_MAX
-#define EVENT_SETS_MAX 2 /* of one event */
+#define EVENT_SETS_MAX 3 /* of one event */
 
 /* A set of samples of an event. */
 struct event_set {
@@ -84,7 +84,7 @@ struct capture_delivery {
 /* Options of events, as in struct capture_request. */
 struct capture_wish {
     bool counts_objects, forced, context;
-    enum alloc_source source; /* of event alloc */
+    enum alloc_source source; /* of event alloc; SOURCE_PROBE also of events of waiting */
 };
 
 /* The processes and threads of a capture. */

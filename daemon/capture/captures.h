@@ -13,6 +13,7 @@
 #include "capture/probe/calls.h"
 #include "capture/probe/moments.h"
 #include "capture/probe/probes.h"
+#include "capture/probe/yields.h"
 #include "capture/process_selector.h"
 #include "capture/sample_sets.h"
 #include "capture/sampling.h"
@@ -78,6 +79,26 @@ struct captures_counts {
     uint64_t hidden_copies;   /* samples without BPF of processes outside flamed's pid namespace */
 };
 
+/* The look that ends the sampling of a JVM's virtual threads by probes. */
+struct waits_closing {
+    uint32_t set;     /* of the probes */
+    uint32_t no;      /* for struct sample_record: flush */
+    bool locks;       /* waits for locks alone */
+    bool missed;      /* the begin of a wait may be unknown */
+    uint64_t from_ns; /* CLOCK_MONOTONIC, the begin of waits with an unknown begin */
+};
+
+/* JVMs with virtual threads that events of waiting sample. */
+struct captures_virtual {
+    struct virtual_wishes wishes; /* by looking */
+    struct probe_table yields;    /* by probes */
+    uint32_t closings;            /* number of the last look that ended such sampling */
+    /* Samples the virtual threads of @p that wait now, with all of their waits. Returns
+     * CLOCK_MONOTONIC of the look, or 0 if it failed. NULL: never possible. */
+    uint64_t (*close)(void *cookie, struct process *p, const struct waits_closing *closing);
+    void *cookie;
+};
+
 struct captures {
     struct captures_opts opts;
     /* Borrowed: */
@@ -103,13 +124,13 @@ struct captures {
     struct record_budget budget; /* memory of captures */
     struct captures_counts counts;
     struct captures_filter filter;
-    struct probe_table probes;            /* in JVMs, for event alloc */
-    struct probe_table agents;            /* in agents of JVMs, for event alloc */
-    struct moments moments;               /* of JVMs, for event safepoint */
-    struct counted counted;               /* counters of JVMs */
-    struct probe_table calls;             /* functions with sampled calls */
-    struct probe_table contexts;          /* JVMs with a path to requests */
-    struct virtual_wishes virtual_wishes; /* JVMs, for events of waiting */
+    struct probe_table probes;   /* in JVMs, for event alloc */
+    struct probe_table agents;   /* in agents of JVMs, for event alloc */
+    struct moments moments;      /* of JVMs, for event safepoint */
+    struct counted counted;      /* counters of JVMs */
+    struct probe_table calls;    /* functions with sampled calls */
+    struct probe_table contexts; /* JVMs with a path to requests */
+    struct captures_virtual virtual_threads;
     uint64_t taken_ns; /* CLOCK_MONOTONIC up to which samples are read; UINT64_MAX: all */
 };
 

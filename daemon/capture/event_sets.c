@@ -107,8 +107,10 @@ int capture_arm(struct captures *captures, struct capture *c, struct capture_eve
 
     if (event->source->sets)
         event->source->sets(event, sampled);
-    for (size_t i = 0; i < EVENT_SETS_MAX && sampled[i].info && r == 0; i++)
-        r = arm_set(captures, c, event, &sampled[i], &event->sets[i], err);
+    for (size_t i = 0; i < EVENT_SETS_MAX && r == 0; i++) {
+        if (sampled[i].info)
+            r = arm_set(captures, c, event, &sampled[i], &event->sets[i], err);
+    }
     return r;
 }
 

@@ -99,6 +99,7 @@ void captures_init(struct captures *captures, const struct captures_opts *opts)
     captures->agents.kind = &PROBES_AGENT;
     captures->calls.kind = &CALLS;
     captures->contexts.kind = &CONTEXTS;
+    captures->virtual_threads.yields.kind = &YIELDS;
     moments_init(&captures->moments);
     id_table_init(&captures->filter.processes, sizeof(uint64_t), DISCOVER_PROCESSES_MAX);
     captures->budget = (struct record_budget){ .max_bytes = captures->opts.captures_max_bytes,
@@ -114,6 +115,7 @@ void captures_deinit(struct captures *captures)
     probe_table_deinit(&captures->agents);
     probe_table_deinit(&captures->calls);
     probe_table_deinit(&captures->contexts);
+    probe_table_deinit(&captures->virtual_threads.yields);
     moments_deinit(&captures->moments);
     counted_deinit(&captures->counted);
 }

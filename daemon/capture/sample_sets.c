@@ -8,9 +8,11 @@
 static int start_set(struct broker *b, const struct event_ref *event, uint64_t period,
                      uint32_t *ret_set, struct error *err)
 {
-    int r = broker_sample_start(b, event->name, period, ret_set, err);
+    int r = event->way == EVENT_WAY_YIELDS
+                ? broker_sample_yields(b, event->name, period, ret_set, err)
+                : broker_sample_start(b, event->name, period, ret_set, err);
 
-    if (r != 0 || !event->by_agent)
+    if (r != 0 || event->way != EVENT_WAY_AGENT)
         return r;
     r = broker_sample_agents(b, *ret_set, err);
     if (r != 0)
@@ -21,7 +23,7 @@ static int start_set(struct broker *b, const struct event_ref *event, uint64_t p
 /* Returns whether @s samples @event, in the same way. */
 static bool is_of(const struct rate_set *s, const struct event_ref *event, uint64_t period)
 {
-    return s->users && strcmp(s->event, event->name) == 0 && s->by_agent == event->by_agent &&
+    return s->users && strcmp(s->event, event->name) == 0 && s->way == event->way &&
            event_is_paced(s->period) == event_is_paced(period);
 }
 
@@ -69,7 +71,7 @@ int sample_sets_take(struct sample_sets *r, struct broker *b, const struct event
             return k;
         s = unused;
         snprintf(s->event, sizeof(s->event), "%s", event->name);
-        s->by_agent = event->by_agent;
+        s->way = event->way;
         s->period = period;
         s->begun = false;
     }

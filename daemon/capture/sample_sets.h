@@ -12,11 +12,11 @@
 struct sample_sets {
     struct rate_set {
         char event[EVENT_NAME_BYTES];
-        bool by_agent;   /* as in struct event_ref */
-        uint64_t period; /* as in struct wanted_event */
-        uint32_t set;    /* the broker's number */
-        unsigned users;  /* 0: the row is free */
-        bool begun;      /* the broker has confirmed that it samples */
+        enum event_way way; /* as in struct event_ref */
+        uint64_t period;    /* as in struct wanted_event */
+        uint32_t set;       /* the broker's number */
+        unsigned users;     /* 0: the row is free */
+        bool begun;         /* the broker has confirmed that it samples */
     } sets[BROKER_SETS_MAX];
 };
 

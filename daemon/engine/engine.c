@@ -171,7 +171,7 @@ static void engine_tick(struct engine *e)
     recorder_tick(e->recorder, now);
     walked = engine_walk(e);
     event_sources_drain(&e->captures);
-    virtual_waits_tick(&e->virtual_waits, &e->captures.virtual_wishes, &e->dispatch, now);
+    virtual_waits_tick(&e->virtual_waits, &e->captures.virtual_threads.wishes, &e->dispatch, now);
     captures_look(&e->captures, now);
     captures_losses_tick(&e->captures, now);
     engine_reconcile(e, now);
@@ -265,6 +265,14 @@ static void engine_dropped(void *cookie, struct process *p)
     backoff_gone(&e->attaching.backoff, e->broker, p);
 }
 
+/* Implements captures_virtual.close. */
+static uint64_t close_waits(void *cookie, struct process *p, const struct waits_closing *closing)
+{
+    struct engine *e = cookie;
+
+    return virtual_waits_close(&e->virtual_waits, &e->dispatch, p, closing);
+}
+
 static void release_held(void *cookie, uint64_t all_until_ns)
 {
     dispatch_release(cookie, all_until_ns);
@@ -314,6 +322,8 @@ static void engine_join(struct engine *e)
     c->hooks.release_cookie = &e->dispatch;
     c->hooks.begun = engine_begun;
     c->hooks.begun_cookie = e;
+    c->virtual_threads.close = close_waits;
+    c->virtual_threads.cookie = e;
     d->discover = e->discover;
     d->unwinding = e->unwinding;
     d->anchors = e->anchors;

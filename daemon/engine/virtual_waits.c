@@ -355,3 +355,110 @@ void virtual_waits_tick(struct virtual_waits *v, struct virtual_wishes *wishes, 
     look_at(v, wishes, d, now_ns);
     look_at(v, &v->recorded, d, now_ns);
 }
+
+/* ---- the end of sampling by probes ---- */
+
+#define CLOSING_TRIES 4
+
+/* Reads virtual threads of @p into the batch: as many as it holds. */
+static int read_threads(struct virtual_waits *v, struct process *p)
+{
+    struct hotspot_dump_batch *b = v->batch;
+    struct virtual_wish none = { 0 };
+    uint32_t draws = DRAWS_MAX;
+    int r = -E2BIG;
+
+    for (unsigned i = 0; r == -E2BIG || (r == 0 && i < CLOSING_TRIES && is_bad(&none, b)); i++) {
+        if (r == -E2BIG && i)
+            draws /= 2;
+        if (draws < DRAWS_MIN)
+            return r;
+        b->is_virtual = true;
+        b->draws = draws;
+        b->random = (uint64_t)random() << 31 ^ (uint64_t)random();
+        b->count = 0;
+        b->tracks_all = false;
+        r = hotspot_dump_threads(p->vm, b);
+    }
+    return r;
+}
+
+/* Finds the lock that @t waits for, and puts it into @rec. @known: its wait, or NULL. Returns false
+ * if it waits for none. */
+static bool put_lock(const struct process *p, const struct hotspot_dump_thread *t,
+                     const struct yields_wait *known, struct sample_record *rec)
+{
+    bool monitor = known && (known->lock == UNWIND_LOCK_MONITOR || known->lock == UNWIND_LOCK_WAIT);
+
+    if (!monitor && !is_lock(t))
+        return false;
+    rec->lock = monitor ? known->lock : lock_kind(t);
+    rec->lock_class = monitor ? known->lock_class : hotspot_lock_word(p->vm, t->lock_klass);
+    return true;
+}
+
+/* Hands on thread @t, which waits. @known: the wait by its probe; NULL: it began before the probes
+ * were in. */
+static void close_thread(struct virtual_waits *v, struct dispatch *d, struct process *p,
+                         const struct waits_closing *closing, const struct hotspot_dump_thread *t,
+                         const struct yields_wait *known, uint64_t at_ns)
+{
+    uint64_t since_ns = known ? known->since_ns : closing->from_ns;
+    struct sample_record rec = { .time_ns = at_ns,
+                                 .wait_ns = at_ns - MIN(since_ns, at_ns),
+                                 .host_pid = (uint32_t)p->id.host_pid,
+                                 .exec_id = p->exec_id,
+                                 .weight = 1,
+                                 .flush = closing->no,
+                                 .set = (uint8_t)closing->set,
+                                 .flags = known && known->runnable ? SAMPLE_RUNNABLE : 0,
+                                 .user_end = UNWIND_END_ROOT,
+                                 .comm = THREAD_KIND_UNMOUNTED };
+
+    if (!rec.wait_ns || (closing->locks && !put_lock(p, t, known, &rec)))
+        return;
+    rec.value = (uint64_t)((double)rec.wait_ns * v->batch->weight);
+    copy_frames(v, t, d->max_words, &rec);
+    dispatch_known(d, p, &rec, v->frames);
+}
+
+/* Hands on the threads of the batch that wait. One that has come back between both readings of the
+ * waits is in a sample of its probe. */
+static void close_threads(struct virtual_waits *v, struct dispatch *d, struct process *p,
+                          const struct waits_closing *closing, const struct known_waits *before,
+                          const struct known_waits *after, uint64_t at_ns)
+{
+    for (uint32_t i = 0; i < v->batch->count; i++) {
+        const struct hotspot_dump_thread *t = &v->batch->threads[i];
+        const struct yields_wait *was = known_waits_find(before, t->java_id),
+                                 *is = known_waits_find(after, t->java_id);
+
+        if (is_wanted(t) && t->stack != DUMP_STACK_NONE && !was == !is &&
+            (was ? was->since_ns == is->since_ns : !closing->missed))
+            close_thread(v, d, p, closing, t, is, at_ns);
+    }
+}
+
+uint64_t virtual_waits_close(struct virtual_waits *v, struct dispatch *d, struct process *p,
+                             const struct waits_closing *closing)
+{
+    struct known_waits before = { 0 }, after = { 0 };
+    uint64_t at_ns;
+    int r;
+
+    if (!v->batch)
+        v->batch = calloc(1, sizeof(*v->batch));
+    if (!v->batch || p->jvm != JVM_READY || !p->vm)
+        return 0;
+    r = known_waits_get(d->broker, p->id.host_pid, &before);
+    if (r == 0)
+        r = read_threads(v, p);
+    at_ns = clock_monotonic_ns();
+    if (r == 0) /* 1: the JVM has no virtual thread */
+        r = known_waits_get(d->broker, p->id.host_pid, &after);
+    if (r == 0)
+        close_threads(v, d, p, closing, &before, &after, at_ns);
+    known_waits_deinit(&before);
+    known_waits_deinit(&after);
+    return r < 0 ? 0 : at_ns;
+}

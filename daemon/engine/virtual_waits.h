@@ -10,6 +10,7 @@
 #include "capture/virtual_wishes.h"
 #include "engine/dispatch.h"
 #include "hotspot/thread_dump.h"
+#include "sample/yields_abi.h"
 
 struct virtual_waits {
     struct hotspot_dump_batch *batch;    /* owned; NULL until the first wish */
@@ -25,6 +26,24 @@ struct virtual_waits {
 
 /* Frees what it holds. */
 void virtual_waits_deinit(struct virtual_waits *v);
+/* Samples the virtual threads of @p that wait now, each with all of its wait, by the begins that
+ * the probes of @closing have stored. Returns CLOCK_MONOTONIC of the look; 0: it failed. */
+uint64_t virtual_waits_close(struct virtual_waits *v, struct dispatch *d, struct process *p,
+                             const struct waits_closing *closing);
 /* Looks at the due JVMs of @wishes and of the recorder. Hands the samples to @d. */
 void virtual_waits_tick(struct virtual_waits *v, struct virtual_wishes *wishes, struct dispatch *d,
                         uint64_t now_ns);
+
+/* ---- virtual_waits_known.c ---- */
+
+/* Waits that go on in a process, as the broker hands them out. */
+struct known_waits {
+    struct yields_start *at; /* owned; sorted by thread */
+    size_t count;
+};
+
+/* Gets those of process @host_pid. 0; -errno: *ret is empty. */
+int known_waits_get(struct broker *b, int32_t host_pid, struct known_waits *ret);
+void known_waits_deinit(struct known_waits *k);
+/* Returns the wait of thread @tid; NULL: it has none here. */
+const struct yields_wait *known_waits_find(const struct known_waits *k, uint64_t tid);

@@ -29,11 +29,18 @@ struct event_info {
 };
 #define EVENT_PERF_NONE UINT32_MAX
 
+/* How an event is sampled. */
+enum event_way {
+    EVENT_WAY_OWN,
+    EVENT_WAY_AGENT,  /* alloc: by agents in JVMs, and not by probes */
+    EVENT_WAY_YIELDS, /* offcpu, lock: waits of virtual threads alone, by probes */
+};
+
 /* An event that is sampled. */
 struct event_ref {
     const struct event_info *info;
     const char *name; /* as requested; borrowed */
-    bool by_agent;    /* event alloc: by agents in JVMs, and not by probes */
+    enum event_way way;
 };
 
 /* Returns the event of a row of the table. */

@@ -29,13 +29,19 @@ static bool samples(const struct request *req, enum event_flag flag)
     return false;
 }
 
+/* Returns whether the request begins a capture that puts probes into processes. */
+static bool probes(const struct request *req)
+{
+    return samples(req, EVENT_PROBES) ||
+           (req->params.capture.source == ALLOC_SOURCE_PROBE && samples(req, EVENT_YIELDS));
+}
+
 enum role request_role(const struct request *req)
 {
     const struct params *p = &req->params;
 
-    return params_enter_jvm(p) || samples(req, EVENT_PROBES)
-               ? MAX(req->route->role, (enum role)ROLE_ATTACH)
-               : req->route->role;
+    return params_enter_jvm(p) || probes(req) ? MAX(req->route->role, (enum role)ROLE_ATTACH)
+                                              : req->route->role;
 }
 
 static bool refuse_parameter(struct request *req, const char *name, struct error *err)
@@ -57,7 +63,7 @@ bool request_may_sample_events(const struct request *req, struct error *err)
         error_remedy(err, "ask as root or as a member of group flamed, or for another event");
         return false;
     }
-    return !samples(req, EVENT_PROBES) || request_has_role(req, ROLE_ATTACH, err);
+    return !probes(req) || request_has_role(req, ROLE_ATTACH, err);
 }
 
 static bool may_name(struct request *req)

@@ -476,6 +476,11 @@ class Access(unittest.TestCase):
                 past = caller.ask(f"{self.tcp}/api/v1/query?from=-600s&pid={pid}&format=collapsed&event={event.split(',')[0]}", uid=ALICE)
                 self.assertNotEqual(past.status, 403, str(past))
                 self.assertNotEqual(caller.ask(f"{self.tcp}/profile?pid={pid}&event={event}&seconds=0.1", uid=0).status, 403)
+        for event in "offcpu", "cpu,wall", "lock":
+            for uid, refused in (ALICE, True), (0, False):
+                reply = caller.ask(f"{self.tcp}/profile?pid={pid}&event={event}&source=probe&seconds=0.1", uid=uid)
+                self.assertEqual(reply.status == 403 and "'attach'" in reply.json()["detail"], refused, str(reply))
+            self.assertNotEqual(caller.ask(f"{self.tcp}/profile?pid={pid}&event={event}&seconds=0.1", uid=ALICE).status, 403)
         for kind in ("allocs", "heap"):
             warning = subprocess.run(["setpriv", "--reuid", str(ALICE), "--clear-groups", "curl", "-s", "-o", "/dev/null", "-w",
                                       "%{http_code} %header{x-flamed-warning}", f"{self.tcp}/debug/pprof/{kind}?pid={pid}&seconds=0.1"],

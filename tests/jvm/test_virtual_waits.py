@@ -14,7 +14,7 @@ SITES = ("siteSleep", "siteLock", "siteMonitor", "siteQueue", "siteSocket")
 
 class VirtualWaits(WithClasses):
     sources = ("VirtualWaits.java",)
-    homes: dict[int, tuple] = {}
+    homes: dict[tuple, tuple] = {}
 
     @classmethod
     def setUpClass(cls):
@@ -22,11 +22,11 @@ class VirtualWaits(WithClasses):
         cls.daemon = Daemon("--recorder-hz=0")
         cls.addClassCleanup(cls.daemon.stop)
 
-    def start(self, version: int, *options: str) -> subprocess.Popen:
-        if version not in self.homes:
-            self.homes[version] = jdkroot.alone(version, self.classes.folder)
-        home, classes, wrap = self.homes[version]
-        jvm = subprocess.Popen([*proc.ENDS_WITH_US, *wrap, f"{home}/bin/java", "-Xmx512m", *options, "-cp", classes, "VirtualWaits", str(PER_SITE)],
+    def start(self, version: int, *options: str, main: str = "VirtualWaits", argument: int = PER_SITE) -> subprocess.Popen:
+        if (version, self.classes.folder) not in self.homes:
+            self.homes[version, self.classes.folder] = jdkroot.alone(version, self.classes.folder)
+        home, classes, wrap = self.homes[version, self.classes.folder]
+        jvm = subprocess.Popen([*proc.ENDS_WITH_US, *wrap, f"{home}/bin/java", "-Xmx512m", *options, "-cp", classes, main, str(argument)],
                                stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.addCleanup(jvm.communicate)
         self.addCleanup(jvm.kill)

@@ -42,7 +42,8 @@ static int heap_begin(struct capture_event *e, struct error *err)
 
 static void heap_sets(const struct capture_event *e, struct event_ref *ret)
 {
-    ret[0] = (struct event_ref){ e->info, by_agent(e) ? e->info->name : e->name, by_agent(e) };
+    ret[0] = (struct event_ref){ e->info, by_agent(e) ? e->info->name : e->name,
+                                 by_agent(e) ? EVENT_WAY_AGENT : EVENT_WAY_OWN };
 }
 
 #define SYMBOLS_JDK 11 /* the first with functions that all allocations come through */

@@ -4,26 +4,44 @@
  * the end of the capture. Event wall also has samples of running threads.
  */
 #include "capture/capture_impl.h"
+#include "capture/yield_windows.h"
 
 struct waits {
-    uint32_t flush_no; /* number of the flush at the end; 0: none yet */
-    bool untracked;    /* a JVM does not list all of its virtual threads */
-    bool left_out;     /* there was no room for the virtual threads of a JVM */
-    double missed_ns;  /* waits of virtual threads that are in no sample */
+    uint32_t flush_no;            /* number of the flush at the end; 0: none yet */
+    bool untracked;               /* a JVM does not list all of its virtual threads */
+    bool left_out;                /* there was no room for the virtual threads of a JVM */
+    bool unclosed;                /* a look at the end of sampling by probes has failed */
+    double missed_ns;             /* waits of virtual threads that are in no sample */
+    struct yield_windows windows; /* JVMs whose virtual threads are sampled by probes */
 };
 
-enum { WAITING, RUNNING }; /* the sets of event wall */
+/* The sets: RUNNING of event wall alone, PROBED with source=probe alone. */
+enum { WAITING, RUNNING, PROBED };
 
-/* Returns the value of a wait's sample: the part of it within @c. 0: none. */
-static uint64_t wait_value(const struct capture_event *e, const struct sample_record *rec)
+/* Returns whether the sample is of the probes of virtual threads. */
+static bool is_probed(const struct capture_event *e, const struct sample_record *rec)
+{
+    return e->sets[PROBED].set == rec->set;
+}
+
+/* Returns the part of a wait within the capture, in ns, that the sample may count. */
+static uint64_t wait_within(const struct capture_event *e, const struct sample_record *rec)
 {
     struct capture *c = e->capture;
+    struct waits *w = e->state;
     uint64_t begun = rec->time_ns - MIN(rec->wait_ns, rec->time_ns);
     uint64_t from = MAX(begun, c->start_ns), to = MIN(rec->time_ns, c->end_ns);
 
-    if (from >= to)
-        return 0;
-    return (uint64_t)((double)rec->value * ((double)(to - from) / (double)rec->wait_ns) /
+    if (sample_is_virtual(rec))
+        return yield_window_part(yield_window_find(&w->windows, (int32_t)rec->host_pid),
+                                 is_probed(e, rec), from, to);
+    return to > from ? to - from : 0;
+}
+
+/* Returns the value of a wait's sample: the part of it within the capture. 0: none. */
+static uint64_t wait_value(const struct capture_event *e, const struct sample_record *rec)
+{
+    return (uint64_t)((double)rec->value * ((double)wait_within(e, rec) / (double)rec->wait_ns) /
                           source_share(e, rec) +
                       0.5);
 }
@@ -40,10 +58,13 @@ static uint32_t wait_count(const struct capture_event *e, const struct sample_re
 
 static bool waits_cover(const struct capture_event *e, const struct sample_record *rec)
 {
-    const struct waits *w = e->state;
+    struct waits *w = e->state;
 
     if (!rec->wait_ns)
         return capture_spans(e->capture, rec);
+    if (is_probed(e, rec))
+        return yield_window_takes(yield_window_find(&w->windows, (int32_t)rec->host_pid), rec) &&
+               wait_value(e, rec) > 0;
     if (rec->flush ? rec->flush != w->flush_no : w->flush_no && rec->flushed >= w->flush_no)
         return false; /* of another capture's flush, or counted by its own flush already */
     return wait_value(e, rec) > 0;
@@ -65,11 +86,140 @@ static void waits_weight(struct capture_event *e, const struct sample_record *re
         sample->count = wait_count(e, rec);
 }
 
+/* ---- virtual threads by probes ---- */
+
+/* Returns whether @e asks for probes. */
+static bool by_probes(const struct capture_event *e)
+{
+    return e->capture->wish.source == ALLOC_SOURCE_PROBE;
+}
+
+static bool may_have_virtual(const struct process *p)
+{
+    return p->jvm == JVM_READY && p->vm && hotspot_vm_jdk(p->vm) >= 21;
+}
+
+static void add_probed_set(const struct capture_event *e, enum event_kind kind,
+                           struct event_ref *ret)
+{
+    if (!by_probes(e))
+        return;
+    ret[PROBED] = event_ref_of(events_row(kind));
+    ret[PROBED].way = EVENT_WAY_YIELDS;
+}
+
+static void waits_sets(const struct capture_event *e, struct event_ref *ret)
+{
+    add_probed_set(e, e->info->kind, ret);
+}
+
+/* Puts probes into @p, and waits until its yields are counted. What cannot have probes is looked
+ * at. */
+static int waits_prepare(struct capture_event *e, struct process *p, struct error *err)
+{
+    struct capture *c = e->capture;
+    struct probe_table *t = &c->captures->virtual_threads.yields;
+    const struct probe_env env = captures_probe_env(c->captures);
+    const struct yields_probe *y;
+    struct error why = ERROR_NULL;
+    int r;
+
+    if (!by_probes(e) || !p || !may_have_virtual(p))
+        return 0;
+    unwinding_frozen(c->captures->unwinding, p, clock_monotonic_ns());
+    r = probe_table_put(t, &env, p, PROBE_NO_SET, /* what= */ NULL,
+                        /* until_ns= */ UINT64_MAX, &why);
+    y = yields_find(t, &p->id);
+    if ((r == -EINPROGRESS || (r == 0 && !y->since_ns)) &&
+        clock_monotonic_ns() - c->asked_ns < CAPTURE_PREPARE_NS)
+        return error_set(err, -EINPROGRESS, "%s",
+                         r ? why.msg : "the yields of its virtual threads are being counted");
+    return 0;
+}
+
+static void waits_hold(const struct capture_event *e, const struct proc_id *p)
+{
+    if (p && by_probes(e))
+        probe_table_want(&e->capture->captures->virtual_threads.yields, p, PROBE_NO_SET);
+}
+
+/* Ends the sampling of @p by probes: what waits now is in samples of one look. */
+static void close_window(struct capture_event *e, struct process *p, struct yield_window *window,
+                         uint64_t until_ns)
+{
+    struct captures *captures = e->capture->captures;
+    const struct yields_probe *y = yields_find(&captures->virtual_threads.yields, &p->id);
+    struct waits_closing closing = { .set = e->sets[PROBED].set,
+                                     .no = ++captures->virtual_threads.closings,
+                                     .locks = e->info->kind == EVENT_LOCK,
+                                     .missed = !y || y->missed,
+                                     .from_ns = window->from_ns };
+    struct waits *w = e->state;
+    uint64_t at_ns;
+
+    window->until_ns = until_ns;
+    window->closing_no = closing.no;
+    at_ns = y && y->entry.asked.there && captures->virtual_threads.close
+                ? captures->virtual_threads.close(captures->virtual_threads.cookie, p, &closing)
+                : 0;
+    if (at_ns)
+        window->cutoff_ns = at_ns;
+    w->unclosed |= !at_ns;
+}
+
+static void close_windows(struct capture_event *e)
+{
+    struct capture *c = e->capture;
+    struct waits *w = e->state;
+
+    for (uint32_t i = 0; i < w->windows.count; i++) {
+        struct yield_window *window = &w->windows.of[i];
+        struct process *p = discover_find(c->captures->discover, window->id.host_pid);
+
+        if (window->until_ns != UINT64_MAX)
+            continue;
+        if (p && !p->exited && proc_id_equal(&p->id, &window->id))
+            close_window(e, p, window, c->end_ns);
+        else
+            w->unclosed = true;
+    }
+}
+
+/* Probes @p. Returns whether probes sample its virtual threads now, so that no look has to. */
+static bool want_probed(struct capture_event *e, struct process *p, uint64_t now_ns)
+{
+    struct captures *captures = e->capture->captures;
+    struct probe_table *t = &captures->virtual_threads.yields;
+    const struct probe_env env = captures_probe_env(captures);
+    struct waits *w = e->state;
+    struct error why = ERROR_NULL;
+    int r = probe_table_put(t, &env, p, PROBE_NO_SET, /* what= */ NULL, /* until_ns= */ 0, &why);
+    const struct yields_probe *y = yields_find(t, &p->id);
+    struct yield_window *window = yield_window_find(&w->windows, p->id.host_pid);
+
+    unwinding_frozen(captures->unwinding, p, now_ns);
+    if (yields_stand(y)) {
+        window = yield_window_begin(&w->windows, &p->id, y->since_ns);
+        return window && window->until_ns == UINT64_MAX;
+    }
+    if (window && window->until_ns == UINT64_MAX && proc_id_equal(&window->id, &p->id))
+        close_window(e, p, window, now_ns);
+    if (probe_put_failed(r))
+        record_warn_process(e->capture->record,
+                            "virtual threads of %d (%s) are sampled by looking in %s%s: %s",
+                            p->id.host_pid, process_title(p), e->name,
+                            window ? ", from some time on" : "", why.msg);
+    return false;
+}
+
+/* ---- the end ---- */
+
 static bool waits_flush(struct capture_event *e)
 {
     struct waits *w = e->state;
     uint32_t pending;
 
+    close_windows(e);
     return broker_sample_flush(e->capture->captures->broker, e->sets[WAITING].set, &w->flush_no,
                                &pending, NULL) == 0 &&
            pending > 0;
@@ -91,11 +241,11 @@ static void want_virtual(struct capture_event *e, struct process *p, uint64_t no
     const struct virtual_wish *wish;
     struct waits *w = e->state;
 
-    if (p->jvm != JVM_READY || !p->vm || hotspot_vm_jdk(p->vm) < 21 ||
-        e->sets[WAITING].set == NO_SET)
+    if (!may_have_virtual(p) || e->sets[WAITING].set == NO_SET ||
+        e->capture->state > CAPTURE_RUNNING || (by_probes(e) && want_probed(e, p, now_ns)))
         return;
-    wish = virtual_wishes_add(&e->capture->captures->virtual_wishes, &p->id, process_payer(p),
-                              e->sets[WAITING].set, locks, now_ns);
+    wish = virtual_wishes_add(&e->capture->captures->virtual_threads.wishes, &p->id,
+                              process_payer(p), e->sets[WAITING].set, locks, now_ns);
     w->left_out |= !wish;
     w->untracked |= wish && wish->untracked;
 }
@@ -125,6 +275,11 @@ static void waits_warn(const struct capture_event *e)
             "virtual threads without a carrier are missing in %s of some JVMs: it has those "
             "of %u JVMs at most",
             e->name, VIRTUAL_JVMS_MAX);
+    if (w->unclosed)
+        record_warn(e->capture->record,
+                    "virtual threads that still waited when their sampling by probes ended may be "
+                    "missing in %s: they could not be looked at",
+                    e->name);
     if (w->missed_ns > 0)
         record_warn(e->capture->record,
                     "%.1f s of waits of virtual threads are missing in %s: looks at their JVMs "
@@ -132,12 +287,15 @@ static void waits_warn(const struct capture_event *e)
                     w->missed_ns / 1e9, e->name);
 }
 
-/* Returns how much of @missed lies within @c. */
-static uint64_t missed_within(const struct capture *c, const struct virtual_missed *missed)
+/* Returns how much of @missed of process @host_pid lies within the capture, and is by no probe. */
+static uint64_t missed_within(const struct capture_event *e, int32_t host_pid,
+                              const struct virtual_missed *missed)
 {
-    uint64_t from = MAX(missed->from_ns, c->start_ns), to = MIN(missed->to_ns, c->end_ns);
+    const struct capture *c = e->capture;
+    struct waits *w = e->state;
 
-    return to > from ? to - from : 0;
+    return yield_window_part(yield_window_find(&w->windows, host_pid), /* probed= */ false,
+                             MAX(missed->from_ns, c->start_ns), MIN(missed->to_ns, c->end_ns));
 }
 
 void waits_miss_virtual(struct captures *captures, const struct virtual_wish *w,
@@ -153,8 +311,8 @@ void waits_miss_virtual(struct captures *captures, const struct virtual_wish *w,
                 !((locks ? w->lock_sets : w->sets) & 1u << e->sets[WAITING].set) ||
                 !(target_is_node(c->target) || target_matches(c->target, p)))
                 continue;
-            waits->missed_ns +=
-                (double)missed_within(c, missed) * (locks ? missed->lockers : missed->threads);
+            waits->missed_ns += (double)missed_within(e, p->id.host_pid, missed) *
+                                (locks ? missed->lockers : missed->threads);
         }
     }
 }
@@ -176,13 +334,20 @@ bool waits_take_virtual(const struct captures *captures, uint32_t set, bool lock
 #define WAITS                                                                                      \
     .state_bytes = sizeof(struct waits), .covers = waits_cover, .flush = waits_flush,              \
     .lates = waits_lates
+#define BY_PROBES .prepare = waits_prepare, .hold = waits_hold
 
-const struct event_source event_source_offcpu = {
-    WAITS, .weight = waits_weight, .want = waits_want, .warn = waits_warn,
-    .empty = { "no thread of the target waited", EMPTY_BY_CHANCE }
-};
+const struct event_source event_source_offcpu = { WAITS,
+                                                  BY_PROBES,
+                                                  .sets = waits_sets,
+                                                  .weight = waits_weight,
+                                                  .want = waits_want,
+                                                  .warn = waits_warn,
+                                                  .empty = { "no thread of the target waited",
+                                                             EMPTY_BY_CHANCE } };
 const struct event_source event_source_lock = {
     WAITS,
+    BY_PROBES,
+    .sets = waits_sets,
     .weight = waits_weight,
     .want = locks_want,
     .warn = waits_warn,
@@ -198,9 +363,9 @@ const struct event_source event_source_nativelock = {
 
 static void wall_sets(const struct capture_event *e, struct event_ref *ret)
 {
-    (void)e;
     ret[WAITING] = event_ref_of(events_row(EVENT_OFFCPU));
     ret[RUNNING] = event_ref_of(events_row(EVENT_CPU));
+    add_probed_set(e, EVENT_OFFCPU, ret);
 }
 
 /* Returns the value of a sample of a running thread: its CPU time since the sample before. On
@@ -240,6 +405,7 @@ static void wall_warn(const struct capture_event *e)
 }
 
 const struct event_source event_source_wall = { WAITS,
+                                                BY_PROBES,
                                                 .sets = wall_sets,
                                                 .weight = wall_weight,
                                                 .want = waits_want,

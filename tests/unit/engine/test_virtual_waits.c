@@ -33,7 +33,7 @@ int __wrap_hotspot_dump_threads(struct hotspot_vm *vm, struct hotspot_dump_batch
 
 static void look(void)
 {
-    struct virtual_wishes *wishes = &rig.captures.virtual_wishes;
+    struct virtual_wishes *wishes = &rig.captures.virtual_threads.wishes;
     uint64_t now_ns = clock_monotonic_ns();
 
     jvm->jvm = JVM_READY;
@@ -95,7 +95,7 @@ START_TEST(a_look_without_threads_covers_its_time)
     found = LOOKS[_i].found;
     broken = LOOKS[_i].broken;
     look();
-    ck_assert_uint_lt(rig.captures.virtual_wishes.of[0].due_ns,
+    ck_assert_uint_lt(rig.captures.virtual_threads.wishes.of[0].due_ns,
                       clock_monotonic_ns() + NSEC_PER_SEC);
     found = 0;
     broken = 0;

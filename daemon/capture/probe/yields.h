@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Probes where virtual threads leave their carriers and come back (source=probe of events of
+ * waiting), in JVMs of running captures and in no others. Their hits are counted first, and as long
+ * as they stand: a JVM with too many loses its probes. Thread: the engine's.
+ */
+#pragma once
+
+#include "capture/probe/probe_table.h"
+#include "hotspot/hotspot.h"
+
+#define YIELDS_MAX 32               /* JVMs at a time: the broker's limit */
+#define YIELDS_PER_SECOND_MAX 50000 /* hits of probes; a yield has two or more */
+#define YIELDS_TRIAL_NS (200 * NSEC_PER_MSEC)
+/* From the decision until the probes are removed: their waits that go on are sampled. */
+#define YIELDS_CLOSING_NS (200 * NSEC_PER_MSEC)
+
+struct yields_probe {
+    struct probe_entry entry; /* first */
+    struct hotspot_yields at; /* freeze 0: not found yet */
+    uint64_t looked_ns, hits; /* at the last look; CLOCK_MONOTONIC, 0: none yet */
+    uint64_t since_ns;        /* CLOCK_MONOTONIC: waits from then on are sampled; 0: the trial goes
+                               * on */
+    uint64_t over_ns;         /* the same of the end: hits were too many; 0: they are not */
+    bool missed;              /* the begin of a wait was lost before the last look */
+    uint32_t tries;           /* trials that began again for that */
+};
+
+extern const struct probe_kind YIELDS;
+
+/* Returns the entry of process image @id; NULL: there is none. */
+const struct yields_probe *yields_find(const struct probe_table *t, const struct proc_id *id);
+/* Returns whether waits of @y are sampled now. */
+static inline bool yields_stand(const struct yields_probe *y)
+{
+    return y && y->entry.asked.there && y->since_ns && !y->over_ns;
+}

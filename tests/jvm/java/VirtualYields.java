@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+import java.io.BufferedReader;
+import java.io.InputStreamReader;
+import java.util.concurrent.locks.LockSupport;
+
+/** VirtualYields SLEEPERS: so many virtual threads that wait for an hour. Each line of input begins what it names: "yield" two
+ * threads that call Thread.yield() without end, "slowly" one that does so 100 times a second, "pin" one that waits in a class
+ * initializer and so keeps its carrier. */
+public class VirtualYields {
+    static final class Held {
+        static {
+            hold();
+        }
+
+        static void hold() {
+            for (;;)
+                LockSupport.parkNanos(20_000_000);
+        }
+
+        static void touch() {}
+    }
+
+    static void sleeper() throws Exception {
+        Thread.sleep(3_600_000);
+    }
+
+    static void yielder() {
+        for (;;)
+            Thread.yield();
+    }
+
+    static void slowYielder() throws Exception {
+        for (;; Thread.sleep(10))
+            Thread.yield();
+    }
+
+    static void begin(String what) throws Exception {
+        ManyThreads.Site site = what.equals("yield") ? VirtualYields::yielder : what.equals("slowly") ? VirtualYields::slowYielder : Held::touch;
+        for (int i = what.equals("yield") ? 2 : 1; i > 0; i--)
+            ManyThreads.start(true, what, site);
+    }
+
+    public static void main(String[] args) throws Exception {
+        BufferedReader in = new BufferedReader(new InputStreamReader(System.in));
+        for (int i = Integer.parseInt(args[0]); i > 0; i--)
+            ManyThreads.start(true, "sleeper", VirtualYields::sleeper);
+        System.out.println("started");
+        for (String line; (line = in.readLine()) != null;) {
+            begin(line);
+            System.out.println(line);
+        }
+    }
+}

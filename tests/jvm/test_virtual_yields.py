@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Waits of virtual threads by probes (source=probe): exact, told apart, bounded, and without a trace afterwards."""
+import subprocess
+
+import test_alloc
+import test_virtual_waits
+from harness.profile import Profile
+
+SLEEPERS = 300
+
+
+class VirtualYields(test_virtual_waits.VirtualWaits):
+    sources = ("VirtualWaits.java", "VirtualYields.java")
+    check_each = test_25 = test_untracked = test_recorded = test_recorded_looks_that_are_cut = None
+
+    def begin(self, jvm: subprocess.Popen, what: str) -> None:
+        jvm.stdin.write(what + "\n")
+        jvm.stdin.flush()
+        self.assertEqual(jvm.stdout.readline(), what + "\n")
+
+    def probed(self, jvm: subprocess.Popen, seconds: float, event: str = "offcpu", **query) -> Profile:
+        return self.daemon.profile(pid=jvm.pid, seconds=seconds, event=event, source="probe", threads=1, **query)
+
+    def assert_by_probes(self, profile: Profile) -> None:
+        self.assertFalse([w for w in profile.warnings if "by looking" in w or "missing" in w], profile.warnings)
+
+    @staticmethod
+    def threads_at(profile: Profile, name: str, **of) -> float:
+        """How many threads were there, on average."""
+        return sum(s.value for s in profile.stacks if name in s.names and all(getattr(s, k) == v for k, v in of.items())) \
+            / 1e9 / (profile.end - profile.start)
+
+    def check_exact(self, version: int, *options: str, seconds: int = 10, percent: float = 3) -> None:
+        """Each of five sites has the waits that the program measures itself."""
+        jvm = self.start(version, *options)
+        profile, truth, seen = self.profile(jvm, seconds, event="wall", source="probe")
+        print(version, options, {site: (round(truth[site], 3), round(seen[site], 3)) for site in test_virtual_waits.SITES}, profile.quality, flush=True)
+        self.assert_by_probes(profile)
+        for site in test_virtual_waits.SITES:
+            self.assertAlmostEqual(seen[site], truth[site], delta=truth[site] * percent / 100 + 0.001, msg=f"{site}: {truth} {seen}")
+        locks = self.probed(jvm, 1, event="lock")
+        self.assert_by_probes(locks)
+        self.assertAlmostEqual(self.seen(locks, "siteLock"), truth["siteLock"], delta=0.5, msg=locks.describe())
+        self.assertEqual(self.seen(locks, "siteSocket"), 0, locks.describe())
+        test_alloc.wait_clean(jvm.pid)
+
+    def test_exact_25(self):
+        self.check_exact(25, seconds=3, percent=5)
+
+    def test_told_apart(self):
+        """Sleepers that never wake count in full; Thread.yield() is runnable; a pinned thread is its carrier's."""
+        jvm = self.start_yields(25)
+        for what in "slowly", "pin":
+            self.begin(jvm, what)
+        profile = self.probed(jvm, 2, interval="1ms")
+        self.assert_by_probes(profile)
+        self.assertAlmostEqual(self.threads_at(profile, "VirtualYields.sleeper"), SLEEPERS, delta=SLEEPERS * 0.01)
+        self.assertAlmostEqual(self.threads_at(profile, "VirtualYields$Held.hold", kind="pinned"), 1, delta=0.2, msg=profile.describe())
+        self.assertEqual(self.threads_at(profile, "VirtualYields$Held.hold", kind="virtual", state="blocked"), 0)
+        yields = {s.state for s in profile.of_thread("virtual threads") if "java.lang.Thread.yield" in s.names}
+        self.assertEqual(yields, {"runnable"}, profile.describe())
+        slow = self.threads_at(profile, "VirtualYields.slowYielder", state="blocked")
+        self.assertGreater(slow, 0.5, profile.describe())
+        self.assertEqual({s.state for s in profile.of_thread("virtual threads") if "VirtualYields.sleeper" in s.names}, {"blocked"})
+        test_alloc.wait_clean(jvm.pid)
+
+    def test_too_often(self):
+        """A JVM with too many yields loses its probes, and looks go on."""
+        jvm = self.start_yields(25)
+        self.begin(jvm, "yield")
+        profile = self.probed(jvm, 1)
+        text = "\n".join(profile.warnings)
+        if "by looking" in text: # else the machine was too busy for so many
+            self.assertRegex(text, r"virtual threads of \d+ \(VirtualYields\) are sampled by looking in offcpu: "
+                             r"its virtual threads yield so often that probes would be hit \d+ times a second, and the limit is 50000")
+        self.assertAlmostEqual(self.threads_at(profile, "VirtualYields.sleeper"), SLEEPERS, delta=SLEEPERS * 0.05)
+        test_alloc.wait_clean(jvm.pid)
+
+    def start_yields(self, version: int) -> subprocess.Popen:
+        return self.start(version, main="VirtualYields", argument=SLEEPERS)
