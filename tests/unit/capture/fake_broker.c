@@ -33,7 +33,7 @@ struct fake_broker {
 static const char *const PROGRAMS[BROKER_PROBED_PROGRAMS] = {
     [BROKER_PROBED_HEAP] = "heap",       [BROKER_PROBED_AGENT] = "agent",
     [BROKER_PROBED_MOMENTS] = "moments", [BROKER_PROBED_CALL] = "call",
-    [BROKER_PROBED_MALLOC] = "malloc",
+    [BROKER_PROBED_MALLOC] = "malloc",   [BROKER_PROBED_YIELDS] = "yields",
 };
 
 /* Returns true if a request of @kind belongs to the dialogue of a capture. */
@@ -66,7 +66,7 @@ static void describe(const struct broker_request *q, char *to, size_t size)
 
     switch (q->kind) {
     case BROKER_SAMPLE_START:
-        snprintf(to, size, " %s %llu",
+        snprintf(to, size, " %s%s %llu", sample->event.yields ? "yields of " : "",
                  sample->event.text[0] ? sample->event.text
                                        : events_table(&rows)[sample->event.kind].name,
                  (unsigned long long)sample->period);
@@ -241,6 +241,13 @@ void fake_broker_mallocs(struct fake_broker *f, uint64_t calls)
 {
     pthread_mutex_lock(&f->lock);
     f->answers[BROKER_MALLOCS].body.mallocs.calls = calls;
+    pthread_mutex_unlock(&f->lock);
+}
+
+void fake_broker_yields(struct fake_broker *f, uint64_t hits, bool missed)
+{
+    pthread_mutex_lock(&f->lock);
+    f->answers[BROKER_YIELDS_OF].body.yields = (struct yields_answer){ hits, missed };
     pthread_mutex_unlock(&f->lock);
 }
 
