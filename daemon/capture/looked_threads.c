@@ -202,17 +202,23 @@ void looked_threads_end(struct looked_threads *l)
     l->next = threads;
     l->next_cap = cap;
     l->next_count = 0;
+    l->at = 0;
     l->before_ns = l->now_ns;
     l->passing = false;
 }
 
-struct looked_thread *looked_threads_find(struct looked_threads *l, uint32_t host_tid)
+static struct looked_thread *find_in(struct looked_thread *threads, size_t count, uint32_t host_tid)
 {
-    struct looked_thread *threads = l->passing ? l->next : l->threads;
-    size_t count = l->passing ? l->next_count : l->count,
-           at = array_first(count, middle, threads[middle].host_tid < host_tid);
+    size_t at = array_first(count, middle, threads[middle].host_tid < host_tid);
 
     return at < count && threads[at].host_tid == host_tid ? &threads[at] : NULL;
+}
+
+struct looked_thread *looked_threads_find(struct looked_threads *l, uint32_t host_tid)
+{
+    struct looked_thread *t = l->passing ? find_in(l->next, l->next_count, host_tid) : NULL;
+
+    return t ?: find_in(l->threads + l->at, l->count - l->at, host_tid);
 }
 
 bool looked_thread_waits(const struct looked_threads *l, const struct looked_thread *t)

@@ -18,6 +18,9 @@
 #define PROBLEM_NS (60 * NSEC_PER_SEC) /* until the next try after a problem */
 #define PATIENCE_MIN_NS (2 * NSEC_PER_SEC)
 #define PATIENCE_MAX_NS (16 * NSEC_PER_SEC) /* beyond it, incomplete places are kept */
+/* A pass walks for this long on average: a random share of the threads is drawn if there are more.
+ * An end by time would leave out the same threads each time. */
+#define WALKS_NS (50 * (double)NSEC_PER_MSEC)
 #define READ_BYTES ((size_t)64 << 10)
 /* The kernel visits more threads once these bytes were read: some 6 that are walked. Between a
  * thread's registers and its walk lie those of the others. */
@@ -322,15 +325,26 @@ static bool read_pass(struct looks *l, int fd, uint64_t *walk_ns)
 static double plan(struct looks *l, uint64_t now_ns, struct broker_look *ret)
 {
     double due = l->passed_ns ? (double)(now_ns - l->passed_ns) / NSEC_PER_SEC : 0, share = 1;
+    double walks;
 
     l->walks = MIN(l->walks + due * LOOKS_WALKS_A_SECOND, (double)LOOKS_WALKS_MAX);
-    if (l->moved > l->walks)
-        share = MAX(l->walks, 1.0) / (double)l->moved;
-    ret->walks = (uint32_t)MAX(l->walks, 1.0) * 2; /* the random share may exceed it */
+    walks = MAX(l->walk_ns > 0 ? MIN(l->walks, WALKS_NS / l->walk_ns) : l->walks, 1.0);
+    if ((double)l->moved > walks)
+        share = walks / (double)l->moved;
+    ret->walks = (uint32_t)walks * 2; /* the random share may exceed it */
     ret->share = share < 1 ? (uint32_t)(share * (double)LOOKS_SHARE_ALL) : LOOKS_SHARE_ALL;
     ret->parts = (uint32_t)(l->threads.count / LOOKED_A_PASS_MAX) + 1;
     ret->part = ret->parts > 1 ? l->part++ % ret->parts : 0;
     return 1 / share;
+}
+
+/* Learns from a pass that took @ns and walked @walks stacks how long a walk takes. */
+static void learn_pace(struct looks *l, uint64_t ns, uint64_t walks)
+{
+    double each = walks ? (double)ns / (double)walks : 0;
+
+    if (walks)
+        l->walk_ns = l->walk_ns > 0 ? l->walk_ns * 0.75 + each * 0.25 : each;
 }
 
 static uint64_t next_pass_ns(uint64_t now_ns)
@@ -344,7 +358,7 @@ void looks_tick(struct looks *l, uint64_t now_ns)
 {
     _cleanup_close_ int fd = -1;
     struct broker_look look;
-    uint64_t begun_ns, walk_ns = 0;
+    uint64_t begun_ns, walked, walk_ns = 0;
     double weight;
     int r;
 
@@ -366,9 +380,11 @@ void looks_tick(struct looks *l, uint64_t now_ns)
     now_ns = l->passed_ns = clock_monotonic_ns();
     l->moved = 0;
     looked_threads_begin(&l->threads, now_ns, weight, look.parts, look.part);
+    walked = l->stats.walked;
     if (!read_pass(l, fd, &walk_ns)) /* unread threads count as ended, and may come back */
         begin_epochs(l, now_ns);
     looked_threads_end(&l->threads);
+    learn_pace(l, clock_monotonic_ns() - now_ns, l->stats.walked - walked);
     if (record_bytes(l->stacks) > LOOKS_STACKS_MAX_BYTES)
         renew_stacks(l);
     l->stats.passes++;

@@ -62,6 +62,7 @@ struct looks {
     uint64_t due_ns;    /* CLOCK_MONOTONIC of the next pass */
     uint64_t passed_ns; /* CLOCK_MONOTONIC of the last pass; 0: none */
     double walks;       /* budget: stacks that may be walked now */
+    double walk_ns;     /* time that a walk took in the last passes; 0: not known */
     uint64_t moved;     /* threads that had run, in the last pass */
     uint32_t part;
     struct error problem; /* why there are no passes; code 0: there are */

@@ -5,8 +5,9 @@
 #include "sample/sample_abi.h"
 
 #define LOOKS_PROCESSES_MAX 4096
-/* A pass begins no walk later than this after its first thread. */
-#define LOOKS_PASS_NS 60000000ull
+/* A pass begins no walk later than this after its first thread: memory may not answer for 100 ms.
+ */
+#define LOOKS_PASS_NS 250000000ull
 #define LOOKS_SHARE_ALL 0xffffffffu /* for struct looks_pass: all threads */
 
 enum looks_found {

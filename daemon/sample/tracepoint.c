@@ -13,7 +13,10 @@
 #define ID_BYTES 32
 #define PATH_BYTES 192
 
-static const char *const TRACEFS[] = { "/sys/kernel/tracing", "/sys/kernel/debug/tracing" };
+/* Here, and for flamed-broker in a container, on the host. */
+static const char *const TRACEFS[] = { "/sys/kernel/tracing", "/sys/kernel/debug/tracing",
+                                       "/proc/1/root/sys/kernel/tracing",
+                                       "/proc/1/root/sys/kernel/debug/tracing" };
 
 static int own_fd = -1; /* root of our own mount; negative: none. Set before threads start */
 

@@ -96,8 +96,8 @@ static int changes_sides(const struct params *p, struct time_range *a, struct ti
         r = changes_side("a", p->diff.a, p->now_ns, a, err);
     if (r != 0)
         return r;
-    if (!p->diff.b && a->from_ns < b->to_ns) /* the default b must begin after a */
-        b->from_ns = MIN(MAX(b->from_ns, a->to_ns), b->to_ns - 1);
+    if (!p->diff.b && a->to_ns < b->to_ns) /* the default b must begin after a */
+        b->from_ns = MAX(b->from_ns, a->to_ns);
     if (a->from_ns < b->to_ns && b->from_ns < a->to_ns) {
         error_remedy(err, "give ranges such as a=-20m..-10m&b=-10m..now");
         return error_parameter(err, "a", -EINVAL, "the ranges of a and b overlap");

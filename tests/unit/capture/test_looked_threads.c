@@ -155,6 +155,27 @@ START_TEST(time_goes_by_state_to_where_it_is_met)
 END_TEST
 
 /* Three of four passes skip the thread. The fourth stands for all, and no time is lost. */
+/* Its stack may be delivered late. */
+START_TEST(a_thread_is_found_before_the_next_pass_meets_it)
+{
+    struct sums s = { 0 };
+    struct looked_threads l = looked(&s);
+    struct looks_entry before = { .host_pid = 5, .host_tid = 6, .found = LOOKS_RUNS };
+
+    pass(&l, 1000, 1, LOOKS_PLACE, false, 0, 0);
+    looked_threads_begin(&l, 2000 * MS, 1, 1, 0);
+    looked_threads_take(&l, &before, OWNER);
+    place(&l, 1, LOOKED_BLOCKED, 0);
+    before.host_tid = 8; /* thread 7 has ended */
+    looked_threads_take(&l, &before, OWNER);
+    ck_assert_ptr_null(looked_threads_find(&l, 7));
+    looked_threads_end(&l);
+    ck_assert_ptr_null(looked_threads_find(&l, 7));
+    ck_assert_ptr_nonnull(looked_threads_find(&l, 8));
+    looked_threads_deinit(&l);
+}
+END_TEST
+
 START_TEST(a_share_stands_for_all)
 {
     struct sums s = { 0 };
@@ -393,6 +414,7 @@ int main(void)
     tcase_add_test(tc, a_place_stays_until_it_is_known_better);
     tcase_add_test(tc, a_place_that_it_left_counts_for_a_while);
     tcase_add_test(tc, time_goes_by_state_to_where_it_is_met);
+    tcase_add_test(tc, a_thread_is_found_before_the_next_pass_meets_it);
     tcase_add_test(tc, a_share_stands_for_all);
     tcase_add_test(tc, time_of_a_pass_that_was_cut_short_stays_owed);
     tcase_add_test(tc, a_forgotten_place_is_noticed_and_its_time_stays_owed);

@@ -152,6 +152,7 @@ START_TEST(answers_small_routes)
         { "/api/v1/changes?a=-20s..-10s", 200, "application/json", "\"sentences\"" },
         { "/api/v1/changes?a=-7m..-2m", 200, "application/json", "\"sentences\"" },
         { "/api/v1/changes?a=-5m..now", 400, "application/problem+json", "overlap" },
+        { "/api/v1/changes?a=-10m", 400, "application/problem+json", "overlap" },
         { "/api/v1/changes?a=-20m..-9m&b=-10m..now", 400, "application/problem+json", "overlap" },
         { "/api/v1/changes?a=now..-5m", 400, "application/problem+json", "a=now..-5m" },
         { "/api/v1/signals?pid=404", 404, "application/problem+json", "no process 404" },
