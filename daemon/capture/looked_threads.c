@@ -166,7 +166,7 @@ uint64_t looked_threads_take(struct looked_threads *l, const struct looks_entry 
     if (!stays)
         leave_place(l, t);
     owe(l, t, e, state);
-    t->runs = e->found == LOOKS_RUNS;
+    t->runs = e->found == LOOKS_RUNS || e->runnable;
     l->forgotten = e->found == LOOKS_SAME && !stays;
     if (e->found == LOOKS_RUNS)
         return 0;
@@ -223,7 +223,7 @@ struct looked_thread *looked_threads_find(struct looked_threads *l, uint32_t hos
 
 bool looked_thread_waits(const struct looked_threads *l, const struct looked_thread *t)
 {
-    return t->placed || (!t->runs && t->left_ns && l->before_ns < t->left_ns + LOOKED_LEFT_NS);
+    return !t->runs && (t->placed || (t->left_ns && l->before_ns < t->left_ns + LOOKED_LEFT_NS));
 }
 
 void looked_threads_put(struct looked_threads *l)

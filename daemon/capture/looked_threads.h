@@ -32,7 +32,7 @@ struct looked_thread {
     int64_t owed_ns[LOOKED_STATES];
     uint32_t pass;                    /* number of the pass that wrote its place; 0: none */
     bool placed;                      /* the members below describe its place */
-    bool runs;                        /* the last pass found it on a processor */
+    bool runs;                        /* the last pass found it on a processor, or in a run queue */
     uint8_t mode;                     /* as in struct profile_sample */
     uint16_t flags;                   /* as in struct profile_sample, without the state */
     uint64_t place_ns[LOOKED_STATES]; /* time at its place that was not put yet */
@@ -78,7 +78,7 @@ uint64_t looked_threads_take(struct looked_threads *l, const struct looks_entry 
 void looked_threads_end(struct looked_threads *l);
 /* Returns thread @host_tid, until the next call of another function; NULL: not known. */
 struct looked_thread *looked_threads_find(struct looked_threads *l, uint32_t host_tid);
-/* Returns whether @t has a place, or left one in the last LOOKED_LEFT_NS and does not run. The
+/* Returns whether @t does not run, and has a place or left one in the last LOOKED_LEFT_NS. The
  * passes had no time for its stack then, and it most likely waits there again. */
 bool looked_thread_waits(const struct looked_threads *l, const struct looked_thread *t);
 /* Puts the time of all places so far. */

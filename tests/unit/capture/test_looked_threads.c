@@ -124,6 +124,27 @@ START_TEST(a_place_that_it_left_counts_for_a_while)
 }
 END_TEST
 
+/* A thread that waits for a processor waits for nothing else, wherever it was seen before. */
+START_TEST(a_queued_thread_runs)
+{
+    struct sums s = { 0 };
+    struct looked_threads l = looked(&s);
+
+    pass(&l, 1000, 8, LOOKS_PASSED, true, 5, 0); /* its place was never known */
+    ck_assert(looked_threads_find(&l, 7)->runs);
+    pass(&l, 2000, 1, LOOKS_PLACE, false, 6, 0);
+    place(&l, 1, LOOKED_BLOCKED, 0);
+    pass(&l, 3000, 1, LOOKS_SAME, true, 6, 1);
+    ck_assert(!looked_thread_waits(&l, looked_threads_find(&l, 7)));
+    pass(&l, 4000, 1, LOOKS_PASSED, true, 7, 2);
+    ck_assert(looked_threads_find(&l, 7)->runs);
+    ck_assert(!looked_thread_waits(&l, looked_threads_find(&l, 7)));
+    pass(&l, 5000, 1, LOOKS_PASSED, false, 8, 3);
+    ck_assert(looked_thread_waits(&l, looked_threads_find(&l, 7)));
+    looked_threads_deinit(&l);
+}
+END_TEST
+
 /* In each second the thread runs 0.2 s, waits 0.1 s for a processor, and blocks at one of two
  * places. */
 START_TEST(time_goes_by_state_to_where_it_is_met)
@@ -413,6 +434,7 @@ int main(void)
     tcase_add_test(tc, a_thread_that_stays_costs_a_sample_a_minute);
     tcase_add_test(tc, a_place_stays_until_it_is_known_better);
     tcase_add_test(tc, a_place_that_it_left_counts_for_a_while);
+    tcase_add_test(tc, a_queued_thread_runs);
     tcase_add_test(tc, time_goes_by_state_to_where_it_is_met);
     tcase_add_test(tc, a_thread_is_found_before_the_next_pass_meets_it);
     tcase_add_test(tc, a_share_stands_for_all);

@@ -83,6 +83,7 @@ static void place(struct looked_thread *t, const char *leaf, const char *method,
 
     t->stack = hold(frames, 4);
     t->placed = true;
+    t->runs = false;
 }
 
 /* Makes @t wait in @method, called from @call of the JDK's class @of, within a task or between
@@ -101,6 +102,7 @@ static void park(struct looked_thread *t, const char *of, const char *call, cons
 
     t->stack = hold(frames, 5);
     t->placed = true;
+    t->runs = false;
 }
 
 /* Makes @t wait for a lock of @class_name that thread @owner holds; NULL: not known. */
@@ -174,6 +176,25 @@ START_TEST(threads_that_left_their_places)
 }
 END_TEST
 
+/* The lock was left to them, and they wait for a processor. */
+START_TEST(queued_threads_wait_for_no_lock)
+{
+    struct waits_now w = { 0 };
+
+    begin();
+    for (int i = 0; i < 4; i++) {
+        struct looked_thread *t = add(JVM, "load-1");
+
+        lock(t, "shop.Catalog", "price-1");
+        t->runs = i % 2;
+    }
+    ck_assert(looks_survey(looks, JVM, &w));
+    ck_assert_double_eq(w.lock.waiters, 2);
+    ck_assert_double_eq(w.busy, 4);
+    end();
+}
+END_TEST
+
 START_TEST(an_owner_that_runs)
 {
     struct waits_now w = { 0 };
@@ -239,6 +260,7 @@ START_TEST(a_pool_that_lacks_processors_does_not_wait)
         t = add(JVM, name);
         t->stack = hold(frames, 3);
         t->placed = true;
+        t->runs = false;
     }
     ck_assert(looks_survey(looks, JVM, &w));
     ck_assert_str_eq(w.pool.name, "");
@@ -332,6 +354,7 @@ static void pin(const char *name, size_t pin)
     frames[6] = frame("java.lang.VirtualThread", "runContinuation", FRAME_C2);
     t->stack = hold(frames, 7);
     t->placed = true;
+    t->runs = false;
 }
 
 START_TEST(finds_pinned_carriers_and_what_pins_them)
@@ -381,6 +404,7 @@ START_TEST(nothing_moved_and_nothing_known)
     ck_assert(looks_survey(looks, JVM, &w));
     ck_assert_double_eq(w.busy, 42);
     looks->threads.threads[0].placed = false;
+    looks->threads.threads[0].runs = true;
     ck_assert(looks_survey(looks, JVM, &w));
     ck_assert_double_eq(w.busy, 1);
     end();
@@ -421,6 +445,7 @@ int main(void)
 
     tcase_add_test(tc, names_the_lock_its_owner_and_what_that_does);
     tcase_add_test(tc, threads_that_left_their_places);
+    tcase_add_test(tc, queued_threads_wait_for_no_lock);
     tcase_add_test(tc, an_owner_that_runs);
     tcase_add_test(tc, finds_the_pool_whose_threads_all_wait_alike);
     tcase_add_test(tc, a_pool_that_lacks_processors_does_not_wait);
