@@ -8,15 +8,27 @@
 #include "hotspot/counters.h"
 
 /* A look searches all classes of a JVM. The interval between looks doubles while there is no
- * tracer, or it is not ready. A JVM without a tracer is skipped until it loads another class. */
+ * tracer, or it is not ready. While counters show no new class, the recorder's looks are left
+ * out. */
 #define LOOK_FIRST_NS (200 * NSEC_PER_MSEC)
 #define LOOK_MOST_NS (600 * NSEC_PER_SEC)
-#define LOOK_READY_NS (60 * NSEC_PER_SEC)  /* at most, with a tracer */
-#define LOOK_CAPTURE_NS (4 * NSEC_PER_SEC) /* at most, for a capture */
+#define LOOK_READY_NS (60 * NSEC_PER_SEC)    /* at most, with a tracer */
+#define LOOK_CAPTURE_NS (4 * NSEC_PER_SEC)   /* at most, for a capture */
+#define LOOK_COUNTERS_NS (30 * NSEC_PER_SEC) /* older counters are not trusted */
 #define TRACE_DIGITS 32
 #define SPAN_DIGITS 16
 
 /* ---- paths ---- */
+
+/* Returns whether @p has loaded no class since a look that found no tracer, by recent counters that
+ * were read after it and count @classes. */
+static bool is_unchanged(const struct context_entry *c, const struct process *p, int64_t classes,
+                         uint64_t now_ns)
+{
+    return c->settled && classes != COUNTERS_UNKNOWN && classes == c->classes &&
+           p->counters_ns > c->looked_ns && now_ns - p->counters_ns < LOOK_COUNTERS_NS &&
+           now_ns - c->looked_ns < LOOK_MOST_NS;
+}
 
 /* Implements probe_kind.put: looks for the path to requests of @p, and gives it to the broker. */
 static int put_path(struct probe_table *t, const struct probe_env *env, struct probe_entry *e,
@@ -39,12 +51,13 @@ static int put_path(struct probe_table *t, const struct probe_env *env, struct p
     if (c->looked_ns && now_ns - c->looked_ns < MIN(c->wait_ns, *most_ns))
         return -EAGAIN;
     classes = p->counters ? counters_loaded(p->counters) : COUNTERS_UNKNOWN;
-    if (c->no_tracer && classes != COUNTERS_UNKNOWN && classes == c->classes)
-        return -EAGAIN; /* no class was loaded since the last look */
+    if (*most_ns == UINT64_MAX && is_unchanged(c, p, classes, now_ns)) /* no capture asks */
+        return -EAGAIN;
     c->classes = classes;
     r = hotspot_vm_context(p->vm, &path, &tracer, &why);
     c->looked_ns = now_ns;
-    c->no_tracer = r == -ENOENT;
+    c->settled = r == -ENOENT;
+    c->no_tracer = c->settled || r == -ENODATA;
     rests = c->no_tracer || (r == 0 && path.ids == CONTEXT_IDS_LOG);
     c->wait_ns =
         c->wait_ns ? MIN(c->wait_ns * 2, rests ? LOOK_MOST_NS : LOOK_READY_NS) : LOOK_FIRST_NS;

@@ -60,7 +60,8 @@ static int look_at_class(struct class_walk *w, uint64_t klass)
     return r;
 }
 
-/* Visits the classes of one loader. Unloading ends the list early. 0 or -ESRCH. */
+/* Visits the classes of one loader. Unloading ends the list early, and makes it partial. 0 or
+ * -ESRCH. */
 static int walk_loader(struct class_walk *w, uint64_t loader)
 {
     const struct hotspot_layout *l = &w->vm->layout;
@@ -70,9 +71,11 @@ static int walk_loader(struct class_walk *w, uint64_t loader)
     while (r == 0 && klass && w->left) {
         w->left--;
         r = look_at_class(w, klass);
+        w->classes->partial |= r < 0;
         if (r == 0 || r == -EFAULT)
             r = field_u64(w->vm, klass, l->klass_next, &klass);
     }
+    w->classes->partial |= r < 0;
     return r == -ESRCH ? r : 0;
 }
 
@@ -86,6 +89,7 @@ int classes_find(struct hotspot_vm *vm, struct classes *c)
     if (!l->loaders_at || !layout_has(l->loader_next) || !layout_has(l->loader_klasses) ||
         !layout_has(l->klass_next))
         return -ENOENT;
+    c->partial = false;
     for (unsigned i = 0; i < c->count; i++) {
         c->wanted[i].count = 0;
         w.lengths[strlen(c->wanted[i].name)] = true;
@@ -94,5 +98,6 @@ int classes_find(struct hotspot_vm *vm, struct classes *c)
     for (unsigned i = 0; r == 0 && loader && i < LOADERS_MAX && w.left; i++) {
         r = walk_loader(&w, loader) ?: field_u64(vm, loader, l->loader_next, &loader);
     }
+    c->partial |= r < 0;
     return r == -EFAULT ? 0 : r; /* a loader was freed during the read */
 }

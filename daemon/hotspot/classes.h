@@ -21,9 +21,11 @@ struct class_wanted {
 struct classes {
     struct class_wanted wanted[CLASSES_WANTED_MAX];
     unsigned count;
+    bool partial; /* the last walk could not read all: classes changed, or were freed */
 };
 
 /* Adds @name, unless it is there. Returns its index; -ENOSPC: no room, or the name is too long. */
 int classes_want(struct classes *c, const char *name);
-/* Finds all wanted classes. A class that is being loaded may be missing. 0; -ESRCH; -errno. */
+/* Finds all wanted classes, and sets c->partial. A class that is being loaded may be missing. 0;
+ * -ESRCH; -errno. */
 int classes_find(struct hotspot_vm *vm, struct classes *c);

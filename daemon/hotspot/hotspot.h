@@ -322,8 +322,9 @@ int hotspot_vm_frozen(struct hotspot_vm *vm, struct unwind_frozen *ret);
 
 /* Compiles the path from a thread of this VM to its request, for the tracer in the VM. *ret_tracer:
  * the tracer's name, static; "" without a tracer. Reads all classes of the VM: some 10 ms. 0.
- * -ENOENT: no known tracer. -EAGAIN: not yet, such as before its first request. -EOPNOTSUPP with
- * @err: this release of the tracer has other fields. HOTSPOT_GONE; -errno. */
+ * -ENOENT: no known tracer. -ENODATA: none, but a log's context may be read later. -EAGAIN: not
+ * yet, such as before its first request. -EOPNOTSUPP with @err: this release of the tracer has
+ * other fields. HOTSPOT_GONE; -errno. */
 int hotspot_vm_context(struct hotspot_vm *vm, struct context_path *ret, const char **ret_tracer,
                        struct error *err);
 

@@ -192,10 +192,12 @@ static int want_classes(struct compiler *c)
 
 /* Compiles for the first tracer that succeeds, but not for the context of a log beside a tracer
  * that is loaded. If none succeeds, returns the error of the first tracer that is loaded. A log's
- * context counts as no tracer then: a library may keep it in another way, or not at all. */
+ * context counts as no tracer then, for now (-ENODATA) or for good (-ENOENT): a library may keep it
+ * in another way, or not at all. -EAGAIN: not all classes could be read. */
 static int compile(struct compiler *c)
 {
     int r = want_classes(c), result = -ENOENT;
+    bool later = false;
 
     memory_begin(&c->vm->memory);
     if (r == 0)
@@ -215,11 +217,14 @@ static int compile(struct compiler *c)
             return 0;
         if (c->tracer->ids == CONTEXT_IDS_LOG && k != -ESRCH) {
             c->q->err = (struct error)ERROR_NULL;
+            later |= k != -EOPNOTSUPP;
             k = -ENOENT;
         }
         if (result == -ENOENT || k == -ESRCH)
             result = k;
     }
+    if (r == 0 && result == -ENOENT)
+        return c->classes->partial ? -EAGAIN : later ? -ENODATA : -ENOENT;
     return r < 0 ? r : result;
 }
 
@@ -244,7 +249,7 @@ int hotspot_vm_context(struct hotspot_vm *vm, struct context_path *ret, const ch
     r = names_ready(vm) ?: vm_call(vm, run_tracer, q, sizeof(*q));
     if (r == -ESRCH)
         return HOTSPOT_GONE;
-    *ret_tracer = r == -ENOENT ? "" : TRACERS[q->tracer].name;
+    *ret_tracer = r == -ENOENT || r == -ENODATA ? "" : TRACERS[q->tracer].name;
     if (r == -EOPNOTSUPP && err)
         *err = q->err;
     if (r == -EFAULT || r == -ETIMEDOUT || r == -EBADMSG)

@@ -3,6 +3,7 @@
  * names. */
 #include "capture/request_context.h"
 
+#include "base/clock.h"
 #include "hotspot/counters.h"
 #include "hotspot/vm.h"
 #include "suite.h"
@@ -184,33 +185,48 @@ START_TEST(cleans_names)
 }
 END_TEST
 
-/* A JVM without a tracer is looked at again once it has loaded a class. */
+/* ---- when to look ---- */
+
+/* Calls put_path() for a JVM without a tracer that was looked at @looked_s ago, and whose counters
+ * were read @counted_s ago. Returns whether it looked again. */
+static bool looks(struct context_entry *e, struct process *p, uint64_t looked_s, uint64_t counted_s,
+                  uint64_t most_ns)
+{
+    uint64_t now_ns = clock_monotonic_ns(), looked_ns = now_ns - looked_s * NSEC_PER_SEC;
+
+    e->looked_ns = looked_ns;
+    e->wait_ns = 0;
+    p->counters_ns = now_ns - counted_s * NSEC_PER_SEC;
+    ck_assert_int_eq(CONTEXTS.put(NULL, NULL, &e->entry, p, &most_ns, NULL), -EAGAIN);
+    ck_assert(e->no_tracer);
+    return e->looked_ns != looked_ns;
+}
+
+/* The recorder looks again once the JVM has loaded a class. */
 START_TEST(looks_again_after_a_class)
 {
     struct hotspot_vm *vm = calloc(1, sizeof(*vm));
     struct counters counters = { .classes_loaded = 400, .shared_classes_loaded = 1000 };
     struct process p = { .jvm = JVM_READY, .vm = vm };
     struct context_entry e = { .entry = { .set = 0 } };
-    const uint64_t most_ns = 0; /* at once */
-    uint64_t looked_ns;
 
     ck_assert_ptr_nonnull(vm);
     atomic_init(&vm->users, 1);
-    vm->proof.objects_off = true; /* no class is found */
-    ck_assert_int_eq(CONTEXTS.put(NULL, NULL, &e.entry, &p, &most_ns, NULL), -EAGAIN);
-    ck_assert(e.no_tracer);
-    for (int counted = 0; counted < 2; counted++) { /* it has no counters yet; the first ones */
-        looked_ns = e.looked_ns;
-        p.counters = counted ? &counters : NULL;
-        ck_assert_int_eq(CONTEXTS.put(NULL, NULL, &e.entry, &p, &most_ns, NULL), -EAGAIN);
-        ck_assert_uint_gt(e.looked_ns, looked_ns);
-    }
-    looked_ns = e.looked_ns;
-    ck_assert_int_eq(CONTEXTS.put(NULL, NULL, &e.entry, &p, &most_ns, NULL), -EAGAIN);
-    ck_assert_uint_eq(e.looked_ns, looked_ns); /* nothing was loaded */
+    vm->proof.objects_off = true;                 /* no class is found */
+    ck_assert(looks(&e, &p, 20, 10, UINT64_MAX)); /* no counters yet */
+    p.counters = &counters;
+    ck_assert(looks(&e, &p, 20, 10, UINT64_MAX)); /* the first ones */
+    ck_assert(!looks(&e, &p, 20, 10, UINT64_MAX));
+    ck_assert(looks(&e, &p, 20, 10, 4 * NSEC_PER_SEC)); /* a capture asks */
+    ck_assert(looks(&e, &p, 10, 20, UINT64_MAX));       /* counters of before the look */
+    ck_assert(looks(&e, &p, 90, 60, UINT64_MAX));       /* old ones */
+    ck_assert(looks(&e, &p, 600, 10, UINT64_MAX));
+    ck_assert(!looks(&e, &p, 590, 10, UINT64_MAX));
     counters.shared_classes_loaded++;
-    ck_assert_int_eq(CONTEXTS.put(NULL, NULL, &e.entry, &p, &most_ns, NULL), -EAGAIN);
-    ck_assert_uint_gt(e.looked_ns, looked_ns);
+    ck_assert(looks(&e, &p, 20, 10, UINT64_MAX));
+    ck_assert(!looks(&e, &p, 20, 10, UINT64_MAX));
+    e.settled = false; /* only for now */
+    ck_assert(looks(&e, &p, 20, 10, UINT64_MAX));
     free(vm);
 }
 END_TEST

@@ -18,6 +18,8 @@ static ssize_t read_target(void *cookie, uint64_t address, void *buf, size_t n)
     char byte;
 
     (void)cookie;
+    if (address < MEMORY_PAGE)
+        return -EFAULT;
     reads++;
     unread_ahead += readers_are_used();
     if (hang_fd >= 0 && read(hang_fd, &byte, 1) < 0)
@@ -406,6 +408,40 @@ START_TEST(a_list_that_is_left_is_dropped)
 }
 END_TEST
 
+/* ---- classes ---- */
+
+/* A loader and its class, which has a name. */
+static struct {
+    uint64_t first, next, klasses, next_klass, name, symbol;
+} loader __attribute__((aligned(4096)));
+
+/* A walk over the classes that ends early does not prove that there is no tracer. */
+START_TEST(a_cut_walk_finds_no_absence)
+{
+    struct hotspot_vm *vm = new_vm();
+    struct hotspot_layout *l = &vm->layout;
+    struct context_path path;
+    const char *tracer = NULL;
+
+    loader.first = address_of(&loader.next);
+    loader.klasses = address_of(&loader.next_klass);
+    loader.name = address_of(&loader.symbol);
+    loader.symbol = 1 | (uint64_t)'A' << 16;
+    l->loaders_at = address_of(&loader.first);
+    l->loader_klasses = (struct layout_field){ .offset = 8 };
+    l->klass_name = (struct layout_field){ .offset = 8 };
+    l->symbol_length.width = 2;
+    l->symbol_body = (struct layout_field){ .offset = 2 };
+    vm->names.known = true;
+    for (int cut = 0; cut < 3; cut++) {
+        loader.next = cut == 1 ? 8 : 0; /* 8: freed */
+        loader.next_klass = cut == 2 ? 8 : 0;
+        ck_assert_int_eq(hotspot_vm_context(vm, &path, &tracer, NULL), cut ? -EAGAIN : -ENOENT);
+    }
+    hotspot_vm_close(vm);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("hotspot_call");
@@ -420,6 +456,7 @@ int main(void)
     tcase_add_test(tc, a_call_that_is_left_keeps_the_vm);
     tcase_add_test(tc, threads_are_listed_in_one_turn);
     tcase_add_test(tc, one_thread_is_known_by_its_memory);
+    tcase_add_test(tc, a_cut_walk_finds_no_absence);
     tcase_add_test(tc, a_list_that_is_left_is_dropped);
     return suite_run_case("hotspot_call", tc);
 }
