@@ -278,8 +278,8 @@ int32_t hotspot_method_bci(struct hotspot_vm *vm, uint64_t method, uint64_t bcp)
 enum {
     HOTSPOT_THREAD_NAME = 1,
     HOTSPOT_THREAD_OWNER = 2,
-    HOTSPOT_THREAD_LISTED = 4 /* for hotspot_vm_thread(): the VM's list had it, so it is read
-                               * unchecked, and the caller compares its ns_tid */
+    HOTSPOT_THREAD_LISTED = 4 /* for hotspot_vm_thread(): the VM's list had it, so it may be of any
+                               * kind, and is checked by its java.lang.Thread */
 };
 
 /* A Java thread. A fact that was not requested is 0. */

@@ -137,6 +137,16 @@ static bool is_java_thread(struct hotspot_vm *vm, uint64_t at)
            vtable == vm->locks.thread_vtable;
 }
 
+/* Returns whether the java.lang.Thread of the JavaThread at @at refers back to it. The VM clears
+ * that when the thread ends or detaches, before it frees the JavaThread. */
+static bool is_attached(struct hotspot_vm *vm, uint64_t at)
+{
+    uint64_t object = 0, back = 0;
+
+    return thread_layout_ready(vm) == 0 && thread_java_object(vm, at, &object) == 0 &&
+           memory_u64(&vm->memory, object + vm->thread_layout.eetop, &back) == 0 && back == at;
+}
+
 static int list_threads(struct hotspot_vm *vm, void *arg)
 {
     struct listing *q = arg;
@@ -146,7 +156,7 @@ static int list_threads(struct hotspot_vm *vm, void *arg)
     buf_init(&vm->listed.names, HOTSPOT_THREAD_NAMES_MAX);
     memory_begin(&vm->memory);
     if (q->one)
-        return q->what & HOTSPOT_THREAD_LISTED || is_java_thread(vm, q->one)
+        return (q->what & HOTSPOT_THREAD_LISTED ? is_attached : is_java_thread)(vm, q->one)
                    ? list_thread(q, q->one)
                    : 0;
     return threads_visit(vm, list_thread, q);

@@ -286,7 +286,7 @@ END_TEST
 
 /* A JavaThread with a separate OSThread. */
 struct made_java_thread {
-    uint64_t next, osthread, stack_base, stack_size;
+    uint64_t next, osthread, stack_base, stack_size, object;
     char page[MEMORY_PAGE];
     uint32_t tid;
 };
@@ -408,6 +408,28 @@ START_TEST(a_list_that_is_left_is_dropped)
 }
 END_TEST
 
+/* After a detach, the freed JavaThread may still have the number of the same native thread. */
+START_TEST(a_detached_thread_is_not_listed)
+{
+    struct hotspot_vm *vm = new_vm_of_threads();
+    struct seen_threads seen = { .count = 0 };
+    uint64_t first = address_of(&listed.all[0]);
+
+    vm->layout.thread_object = (struct layout_field){ .offset = 32 };
+    vm->thread_layout = (struct thread_layout){ .known = true, .eetop = 16 };
+    listed.all[0].object = address_of(target);
+    memcpy(target + 16, &first, sizeof(first));
+    ck_assert_int_eq(hotspot_vm_thread(vm, first, HOTSPOT_THREAD_LISTED, see_thread, &seen), 1);
+    memset(target + 16, 0, sizeof(first));
+    ck_assert_int_eq(hotspot_vm_thread(vm, first, HOTSPOT_THREAD_LISTED, see_thread, &seen), 0);
+    listed.all[0].object = 0;
+    ck_assert_int_eq(hotspot_vm_thread(vm, first, HOTSPOT_THREAD_LISTED, see_thread, &seen), 0);
+    vm->thread_layout = (struct thread_layout){ .unusable = true };
+    ck_assert_int_eq(hotspot_vm_thread(vm, first, HOTSPOT_THREAD_LISTED, see_thread, &seen), 0);
+    hotspot_vm_close(vm);
+}
+END_TEST
+
 /* ---- classes ---- */
 
 /* A loader and its class, which has a name. */
@@ -456,6 +478,7 @@ int main(void)
     tcase_add_test(tc, a_call_that_is_left_keeps_the_vm);
     tcase_add_test(tc, threads_are_listed_in_one_turn);
     tcase_add_test(tc, one_thread_is_known_by_its_memory);
+    tcase_add_test(tc, a_detached_thread_is_not_listed);
     tcase_add_test(tc, a_cut_walk_finds_no_absence);
     tcase_add_test(tc, a_list_that_is_left_is_dropped);
     return suite_run_case("hotspot_call", tc);
