@@ -46,8 +46,10 @@ static void take_memory(int proc_fd, struct number_reading *r)
     if (read_field(buf_span(&b), "MemAvailable:", &kib))
         r->v[NUMBER_NODE_AVAILABLE_BYTES] = kib * KIB;
     if (read_field(buf_span(&b), "SwapTotal:", &kib) &&
-        read_field(buf_span(&b), "SwapFree:", &free_kib))
+        read_field(buf_span(&b), "SwapFree:", &free_kib)) {
         r->v[NUMBER_NODE_SWAP_BYTES] = (kib - free_kib) * KIB;
+        r->v[NUMBER_NODE_SWAP_FREE_BYTES] = free_kib * KIB;
+    }
 }
 
 void read_node(int proc_fd, struct number_reading *r)

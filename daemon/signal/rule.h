@@ -72,6 +72,12 @@ unsigned rule_cost(double share);
 
 /* ---- rule_swapping.c ---- */
 
+/* A part of RSS, or of the memory limit. Of a process that does not swap, the kernel may still have
+ * swapped out some pages of its start. */
+#define RULE_SWAP_LEAST 0.05
+
+/* Returns whether RULE_SWAP_LEAST of RSS was swapped out within RULE_WINDOW_S. */
+bool rule_swapped(const struct numbers *n);
 /* Returns whether memory is swapped out and comes back all the time. */
 bool rule_swaps(const struct numbers *n);
 

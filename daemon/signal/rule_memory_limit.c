@@ -28,19 +28,36 @@ static double used_of(const struct numbers *n)
     return isnan(kept) ? numbers_last(n, NUMBER_RSS_BYTES) : kept;
 }
 
-/* Where a part is swapped out, the kernel swaps more before it ends the process. */
+/* Returns whether the kernel has swapped out a part, and has room to swap out more. Room that is
+ * not known counts as enough. */
+static bool may_swap(const struct numbers *n)
+{
+    return rule_swapped(n) && !(numbers_last(n, NUMBER_NODE_SWAP_FREE_BYTES) <
+                                RULE_SWAP_LEAST * numbers_last(n, NUMBER_MEMORY_LIMIT_BYTES));
+}
+
+/* Returns the severity of using @share of the limit. The kernel swaps, as long as it may, before it
+ * ends the process; pressure without reads from swap shows that it does not. */
+static unsigned severity_of(const struct numbers *n, double share)
+{
+    bool pressed = numbers_share(n, NUMBER_MEMORY_PRESSURE_NS, RULE_WINDOW_S) >= PRESSED;
+
+    if (share < FULL_SOON || (may_swap(n) && (!pressed || rule_swaps(n))))
+        return 1;
+    return pressed ? 3 : 2;
+}
+
 static void look(const struct rule_view *v, struct rule_finding *f)
 {
     const struct numbers *n = v->numbers;
     double limit = numbers_last(n, NUMBER_MEMORY_LIMIT_BYTES), used = used_of(n);
     double swap = fmax(numbers_last(n, NUMBER_SWAP_BYTES), 0), kills = kills_of(n);
-    double pressure = numbers_share(n, NUMBER_MEMORY_PRESSURE_NS, RULE_WINDOW_S),
-           share = used / limit;
+    double share = used / limit;
     char a[RULE_BYTES_TEXT], b[RULE_BYTES_TEXT];
 
     f->strength = share / FULL_FIRES;
     f->value = share * 100;
-    f->severity = share < FULL_SOON || swap > 0 ? 1 : pressure >= PRESSED ? 3 : 2;
+    f->severity = severity_of(n, share);
     rule_say(f, "it uses %s of its container's limit of %s (%.0f %%)", rule_bytes(used, a),
              rule_bytes(limit, b), f->value);
     if (swap > 0)

@@ -14,10 +14,18 @@ static double faults_of(const struct numbers *n)
     return numbers_rate(n, NUMBER_MAJOR_FAULTS, RULE_WINDOW_S);
 }
 
+bool rule_swapped(const struct numbers *n)
+{
+    double swap =
+        fmax(numbers_last(n, NUMBER_SWAP_BYTES), numbers_max(n, NUMBER_SWAP_BYTES, RULE_WINDOW_S));
+
+    return swap > 0 && swap >= RULE_SWAP_LEAST * numbers_last(n, NUMBER_RSS_BYTES);
+}
+
+/* Faults also read pages of files. */
 bool rule_swaps(const struct numbers *n)
 {
-    return numbers_max(n, NUMBER_SWAP_BYTES, RULE_WINDOW_S) > 0 &&
-           faults_of(n) >= SWAPPED_PER_S_FIRES;
+    return rule_swapped(n) && faults_of(n) >= SWAPPED_PER_S_FIRES;
 }
 
 static void look(const struct rule_view *v, struct rule_finding *f)
@@ -33,7 +41,7 @@ static void look(const struct rule_view *v, struct rule_finding *f)
         f->strength = isnan(faults) ? (double)NAN : 0;
         return;
     }
-    f->strength = faults / (swap > 0 ? SWAPPED_PER_S_FIRES : FAULTS_PER_S_FIRES);
+    f->strength = faults / (rule_swapped(n) ? SWAPPED_PER_S_FIRES : FAULTS_PER_S_FIRES);
     f->value = faults;
     f->severity = rule_cost(lost);
     rule_say(f,

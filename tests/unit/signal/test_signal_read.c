@@ -97,6 +97,7 @@ START_TEST(reads_this_process)
     read_threads(proc, &p, &r);
     read_node(proc, &r);
     ck_assert_double_ge(r.v[NUMBER_NODE_SWAP_BYTES], 0);
+    ck_assert_double_ge(r.v[NUMBER_NODE_SWAP_FREE_BYTES], 0);
     r.v[NUMBER_NODE_SWAP_BYTES] = r.v[NUMBER_SWAP_BYTES] = 0;
     r.v[NUMBER_KEPT_BYTES] = (double)NAN; /* the node may swap */
     ck_assert_int_eq(read_process(proc, &p, &r), 0);

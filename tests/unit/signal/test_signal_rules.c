@@ -45,6 +45,7 @@ static void healthy(struct making *m)
     v[NUMBER_NODE_STEAL_NS] += 0.01e9;
     v[NUMBER_NODE_MEMORY_BYTES] = 8 * GIB;
     v[NUMBER_NODE_AVAILABLE_BYTES] = 4 * GIB;
+    v[NUMBER_NODE_SWAP_FREE_BYTES] = GIB;
     v[NUMBER_COLLECTIONS] += 2;
     v[NUMBER_COLLECTION_NS] += 16e6;
     v[NUMBER_SAFEPOINTS] += 12;
@@ -422,6 +423,83 @@ START_TEST(kills_without_a_known_limit)
 }
 END_TEST
 
+/* Nearly all of the limit is in use, and the heap is full. */
+static void is_about_to_be_killed(struct making *m)
+{
+    double *v = m->r.v;
+
+    v[NUMBER_RSS_BYTES] = v[NUMBER_KEPT_BYTES] = 504 * MIB;
+    v[NUMBER_HEAP_BYTES] = 250 * MIB;
+    v[NUMBER_COLLECTION_NS] += 8.9e9;
+    v[NUMBER_MEMORY_PRESSURE_NS] += 4e9;
+    v[NUMBER_MAJOR_FAULTS] += 119; /* and one of healthy(): 12 a second */
+    v[NUMBER_SWAP_BYTES] = 100 * MIB;
+}
+
+static void has_one_page_in_swap(struct making *m)
+{
+    is_about_to_be_killed(m);
+    m->r.v[NUMBER_SWAP_BYTES] = 4096;
+}
+
+static void has_swapped_before(struct making *m)
+{
+    is_about_to_be_killed(m);
+    m->r.v[NUMBER_MAJOR_FAULTS] -= 119;
+}
+
+static void has_no_room_to_swap(struct making *m)
+{
+    is_about_to_be_killed(m);
+    m->r.v[NUMBER_NODE_SWAP_FREE_BYTES] = MIB;
+}
+
+static void does_not_know_the_room(struct making *m)
+{
+    is_about_to_be_killed(m);
+    m->r.v[NUMBER_NODE_SWAP_FREE_BYTES] = (double)NAN;
+}
+
+static void may_be_killed_later(struct making *m)
+{
+    has_swapped_before(m);
+    m->r.v[NUMBER_MEMORY_PRESSURE_NS] -= 4e9;
+}
+
+/* Severities of memory-limit and gc-pauses, and whether swapping is on. */
+static const struct {
+    void (*make_sick)(struct making *m);
+    unsigned memory, gc;
+    bool swaps;
+} SWAPS[] = {
+    { is_about_to_be_killed, 1, 1, true }, { does_not_know_the_room, 1, 1, true },
+    { has_no_room_to_swap, 3, 1, true },   { has_one_page_in_swap, 3, 3, false },
+    { has_swapped_before, 3, 3, false },   { may_be_killed_later, 1, 3, false },
+};
+
+START_TEST(swap_hides_no_end_that_is_near)
+{
+    struct process p = { .pins = 0 };
+    const struct signal_state *memory, *gc;
+    struct making m;
+    struct watched w;
+
+    begin(&m, &w, &p);
+    memory = state_of(&w, "memory-limit");
+    gc = state_of(&w, "gc-pauses");
+    while (m.s < BEGIN_S + 2 * FIRES_S)
+        go_on(&w, &m, SWAPS[_i].make_sick);
+    ck_assert(memory->on && gc->on);
+    ck_assert_uint_eq(memory->finding.severity, SWAPS[_i].memory);
+    ck_assert_uint_eq(gc->finding.severity, SWAPS[_i].gc);
+    ck_assert_int_eq(state_of(&w, "swapping")->on, SWAPS[_i].swaps);
+    ck_assert_ptr_nonnull(strstr(gc->finding.sentence, SWAPS[_i].swaps
+                                                           ? "swapped out, so that pauses are long"
+                                                           : "of heap are in use"));
+    numbers_deinit(&w.numbers);
+}
+END_TEST
+
 /* A heap that is filled for the first time, with collections that free a part of it. */
 START_TEST(new_pages_of_the_heap_are_not_native)
 {
@@ -555,6 +633,7 @@ int main(void)
 
     tcase_add_loop_test(tc, carriers_are_starved_if_all_are_pinned, 0, 2);
     tcase_add_test(tc, kills_without_a_known_limit);
+    tcase_add_loop_test(tc, swap_hides_no_end_that_is_near, 0, ARRAY_SIZE(SWAPS));
     tcase_add_test(tc, new_pages_of_the_heap_are_not_native);
     tcase_add_loop_test(tc, fires_holds_and_ends, 0, ARRAY_SIZE(FAULTS));
     tcase_add_loop_test(tc, controls_are_silent, 0, ARRAY_SIZE(CONTROLS));
