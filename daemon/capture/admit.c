@@ -5,9 +5,11 @@
 #include "capture/capture_impl.h"
 
 #define OTHERS_RETRY_NS (10 * NSEC_PER_SEC)
-#define SETS_OF_CALLER_MAX EVENTS_AT_ONCE_MAX   /* sets of samples of all captures of a caller */
-#define SETS_ALONE_MAX (EVENTS_AT_ONCE_MAX + 1) /* of an only capture: event wall takes two */
-#define SETS_OF_ROOT 1                          /* sets that are reserved for root */
+#define SETS_OF_CALLER_MAX 4 /* sets of samples of all captures of a caller */
+#define SETS_OF_ONE_MAX 5 /* of its only capture, if SETS_LEFT remain: wall and three take them */
+#define SETS_ALONE_MAX 6  /* of the only capture of all callers: wall, lock and cpu by probes */
+#define SETS_LEFT 2       /* root's, and one for another caller */
+#define SETS_OF_ROOT 1    /* sets that are reserved for root */
 
 bool capture_lasts(const struct capture_request *req)
 {
@@ -95,7 +97,18 @@ int capture_admit(const struct captures *captures, const struct capture_request 
 /* Returns how many sets of samples the captures of @caller may have together. */
 static unsigned sets_limit(const struct captures *captures, const struct caller *caller)
 {
-    return captures_count(captures, caller).own > 1 ? SETS_OF_CALLER_MAX : SETS_ALONE_MAX;
+    size_t own = 0, others = 0; /* without root's, which have their set */
+
+    for (const struct capture *c = captures->running; c; c = c->next) {
+        own += caller_equal(&c->caller, caller);
+        others += !caller_equal(&c->caller, caller) && !caller_is_root(&c->caller);
+    }
+    if (own > 1)
+        return SETS_OF_CALLER_MAX;
+    if (others == 0)
+        return SETS_ALONE_MAX;
+    return sample_sets_used(&captures->sets) + SETS_LEFT < BROKER_SETS_MAX ? SETS_OF_ONE_MAX
+                                                                           : SETS_OF_CALLER_MAX;
 }
 
 /* Returns how many sets of samples the captures of @caller have. */

@@ -231,9 +231,9 @@ bool capture_lasts(const struct capture_request *req);
  * BACKEND_TOO_MANY with @err, which has the time to retry. */
 int capture_admit(const struct captures *captures, const struct capture_request *req,
                   struct error *err);
-/* Returns whether @caller may arm one more set of samples. A caller may have half of them, and one
- * more for its only capture. One is reserved for root. So no caller blocks all others. False: @err
- * has the reason. */
+/* Returns whether @caller may arm one more set of samples. A caller may have half of them. Its only
+ * capture may have one more if another remains for others, and all but root's while no other caller
+ * has a capture. False: @err has the reason. */
 bool capture_may_add_set(const struct captures *captures, const struct caller *caller,
                          struct error *err);
 

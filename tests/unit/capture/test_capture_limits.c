@@ -123,14 +123,16 @@ END_TEST
 
 /* ---- events and rates ---- */
 
-/* Adds a capture that alone uses the sets @from to @to - 1. */
+/* Adds a capture that alone uses the sets @from to @to - 1, as many for an event as fit. */
 static void add_sets(const struct caller *caller, uint32_t from, uint32_t to)
 {
     struct capture *c = add_capture(caller, 60);
 
+    for (size_t i = 0; i < EVENTS_AT_ONCE_MAX * EVENT_SETS_MAX; i++)
+        c->events[i / EVENT_SETS_MAX].sets[i % EVENT_SETS_MAX].set = NO_SET;
+    c->event_count = EVENTS_AT_ONCE_MAX;
     for (uint32_t set = from; set < to; set++) {
-        c->events[c->event_count++] =
-            (struct capture_event){ .sets = { { .set = set }, { .set = NO_SET } } };
+        c->events[(set - from) / EVENT_SETS_MAX].sets[(set - from) % EVENT_SETS_MAX].set = set;
         all.sets.sets[set] = (struct rate_set){ .set = set, .users = 1 };
     }
 }
@@ -146,6 +148,50 @@ START_TEST(an_only_capture_may_have_one_more)
     ck_assert(capture_may_add_set(&all, &ALICE, &err));
     add_capture(&ALICE, 60);
     ck_assert(!capture_may_add_set(&all, &ALICE, &err));
+}
+END_TEST
+
+/* As cpu, wall and lock take with source=probe, beside the recorder. */
+START_TEST(the_only_capture_may_have_all_but_roots)
+{
+    struct error err = ERROR_NULL;
+
+    add_sets(&SELF, 0, 1);
+    add_sets(&ALICE, 1, 6);
+    ck_assert(capture_may_add_set(&all, &ALICE, &err));
+    add_capture(&ROOT, 60);
+    ck_assert(capture_may_add_set(&all, &ALICE, &err));
+    add_capture(&BOB, 60);
+    ck_assert(!capture_may_add_set(&all, &ALICE, &err));
+    ck_assert_msg(strstr(err.msg, "user 64111 sample 5 events and rates"), "%s", err.msg);
+    ck_assert(capture_may_add_set(&all, &BOB, &err));
+}
+END_TEST
+
+START_TEST(the_sixth_set_is_the_last_but_roots)
+{
+    struct error err = ERROR_NULL;
+
+    add_sets(&SELF, 0, 1);
+    add_sets(&ALICE, 1, 7);
+    ck_assert(!capture_may_add_set(&all, &ALICE, &err));
+    ck_assert(!capture_may_add_set(&all, &BOB, &err));
+    ck_assert(capture_may_add_set(&all, &ROOT, &err));
+}
+END_TEST
+
+/* Beside the captures of others, the fifth set must not be the last that they can have. */
+START_TEST(a_fifth_set_leaves_one_to_others)
+{
+    struct error err = ERROR_NULL;
+
+    add_sets(&SELF, 0, 1);
+    add_sets(&ALICE, 1, 5);
+    add_capture(&BOB, 60);
+    ck_assert(capture_may_add_set(&all, &ALICE, &err));
+    add_sets(&BOB, 5, 6);
+    ck_assert(!capture_may_add_set(&all, &ALICE, &err));
+    ck_assert(capture_may_add_set(&all, &BOB, &err));
 }
 END_TEST
 
@@ -370,6 +416,9 @@ int main(void)
     tcase_add_test(tc, captures_that_last_leave_room_for_short_ones);
     tcase_add_test(tc, all_callers_together_leave_room_for_root);
     tcase_add_test(tc, an_only_capture_may_have_one_more);
+    tcase_add_test(tc, the_only_capture_may_have_all_but_roots);
+    tcase_add_test(tc, the_sixth_set_is_the_last_but_roots);
+    tcase_add_test(tc, a_fifth_set_leaves_one_to_others);
     tcase_add_test(tc, one_caller_leaves_events_and_rates_to_others);
     tcase_add_test(tc, many_samples_are_thinned_and_small_captures_left_whole);
     tcase_add_test(tc, the_caller_that_holds_the_most_is_thinned);
