@@ -162,6 +162,31 @@ START_TEST(a_user_may_have_as_many_events_as_a_capture_takes)
 }
 END_TEST
 
+/* The probes of virtual threads take a set for each event of waits. */
+START_TEST(a_user_may_have_probes_for_all_events)
+{
+    static const char *const EVENTS[] = { "cpu", "wall", "lock" };
+    struct capture_request req = rig_request(&rig, EVENTS[0], PERIOD + 1);
+    struct error err = ERROR_NULL;
+    int r;
+
+    for (size_t i = 1; i < ARRAY_SIZE(EVENTS); i++) {
+        wanted_event_set(&req.events[i], span_of(EVENTS[i]));
+        req.events[i].period = PERIOD;
+    }
+    req.event_count = ARRAY_SIZE(EVENTS);
+    req.source = ALLOC_SOURCE_PROBE;
+    req.caller = (struct caller){ .kind = CALLER_TCP_USER, .uid = 0 };
+    r = rig_start(&rig, &req, &err);
+    ck_assert_msg(r == 0, "%d: %s", r, err.msg);
+    rig_run(&rig);
+    captures_end(&rig.captures, rig.handle, /* keep= */ true);
+    rig_finish(&rig);
+    ck_assert_int_eq(rig.end.outcome, 0);
+    ck_assert(!rig_warned(&rig, "other rates are in use"));
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("sources");
@@ -175,6 +200,7 @@ int main(void)
     tcase_add_test(tc, blocks_of_one_set_are_of_both_captures);
     tcase_add_test(tc, each_event_of_waits_has_its_flush);
     tcase_add_test(tc, a_user_may_have_as_many_events_as_a_capture_takes);
+    tcase_add_test(tc, a_user_may_have_probes_for_all_events);
     tcase_add_test(tc, counted_and_valued_events_are_worth_what_they_are);
     return suite_run_case("sources", tc);
 }
