@@ -168,6 +168,45 @@ START_TEST(classes_of_arrays_have_names)
 }
 END_TEST
 
+/* ---- threads ---- */
+
+struct read_again {
+    unsigned listed, again;
+};
+static uint64_t java_threads[64];
+
+static void take_thread(void *cookie, const struct hotspot_thread *t)
+{
+    struct read_again *n = cookie;
+
+    if (n->listed < ARRAY_SIZE(java_threads))
+        java_threads[n->listed++] = t->java_thread;
+}
+
+static void take_again(void *cookie, const struct hotspot_thread *t)
+{
+    struct read_again *n = cookie;
+
+    n->again += t->name.n > 0;
+}
+
+START_TEST(listed_threads_are_read_again)
+{
+    static const char *const ARGS[] = { PROOF, NULL };
+    struct read_again n = { 0 };
+
+    if (!start(RELEASES[_i], ARGS, "ready"))
+        return;
+    ck_assert_int_gt(hotspot_vm_threads(vm, 0, take_thread, &n), 0);
+    for (unsigned i = 0; i < n.listed; i++)
+        hotspot_vm_thread(vm, java_threads[i], HOTSPOT_THREAD_NAME | HOTSPOT_THREAD_LISTED,
+                          take_again, &n);
+    ck_assert_uint_gt(n.listed, 5);
+    fprintf(stderr, "JDK %d: %u of %u threads again\n", RELEASES[_i], n.again, n.listed);
+    ck_assert_msg(n.again * 2 > n.listed, "%u of %u", n.again, n.listed); /* some may end */
+}
+END_TEST
+
 /* ---- code ---- */
 
 struct code_list {
@@ -486,6 +525,7 @@ int main(void)
     tcase_add_loop_test(tc, flags_are_what_jcmd_prints, 0, releases);
     tcase_add_loop_test(tc, functions_that_allocate_are_found, 0, releases);
     tcase_add_loop_test(tc, classes_of_arrays_have_names, 0, releases);
+    tcase_add_loop_test(tc, listed_threads_are_read_again, 0, releases);
     tcase_add_loop_test(tc, code_is_what_the_perf_map_lists, 0, releases);
     tcase_add_loop_test(tc, lines_are_those_of_javap, 0, releases);
     tcase_add_loop_test(tc, tells_how_it_was_started, 0, releases);
