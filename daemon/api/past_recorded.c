@@ -65,8 +65,8 @@ void past_warn_cut(struct profile *p)
     if (cut > all / 100)
         profile_warn(p,
                      "%.0f %% of the time that threads waited has stacks without their outer "
-                     "frames. A virtual thread may keep them in the heap, which the flight "
-                     "recorder does not read; a capture (seconds=) has them",
+                     "frames. A thread had run on before it was read, or a virtual thread keeps "
+                     "them in the heap; a capture (seconds=) has them",
                      100.0 * (double)cut / (double)all);
 }
 
