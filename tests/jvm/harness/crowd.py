@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A user of the machine who demands more of flamed than a share. crowd.py PORT COUNT METHOD PATH [BODY] opens COUNT connections over
 loopback TCP and sends the same request on each. It prints one line of JSON: the number of answers by status. "open" counts those without
-a body within a second. It keeps the connections until its input ends."""
+a body within three seconds. It keeps the connections until its input ends."""
 import collections
 import json
 import selectors
@@ -9,7 +9,7 @@ import socket
 import sys
 import time
 
-PATIENCE = 1.0 # seconds without another answer
+PATIENCE = 3.0 # seconds without another answer
 
 
 def request(method: str, path: str, body: str) -> bytes:
