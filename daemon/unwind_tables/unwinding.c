@@ -247,12 +247,13 @@ bool unwinding_begin(struct unwinding *u, struct process *p, uint64_t now_ns)
     return w && w->pending;
 }
 
-void unwinding_frozen(struct unwinding *u, struct process *p, uint64_t now_ns)
+bool unwinding_frozen(struct unwinding *u, struct process *p, uint64_t now_ns)
 {
     struct watched *w = p->exited || p->kernel_thread ? NULL : watched_get(u, p, now_ns);
 
     if (w && p->jvm == JVM_READY && !w->frozen && (!w->reads || now_ns - w->read_ns >= w->wait_ns))
         describe(u, w, p, p->exec_id, now_ns);
+    return w && w->frozen;
 }
 
 void unwinding_again(struct unwinding *u, struct process *p, uint64_t now_ns)

@@ -25,8 +25,8 @@ void unwinding_prepare(struct unwinding *u, struct process *p, uint64_t now_ns);
  * files are still being read. */
 bool unwinding_begin(struct unwinding *u, struct process *p, uint64_t now_ns);
 /* Describes the JVM @p again until the layout of frozen frames is described; paced as
- * unwinding_see(). */
-void unwinding_frozen(struct unwinding *u, struct process *p, uint64_t now_ns);
+ * unwinding_see(). Returns whether that is done. */
+bool unwinding_frozen(struct unwinding *u, struct process *p, uint64_t now_ns);
 /* Describes @p again after it has mapped a file; waits as unwinding_prepare() does. */
 void unwinding_again(struct unwinding *u, struct process *p, uint64_t now_ns);
 /* Takes over files that were read since, and describes the processes that waited for them. */

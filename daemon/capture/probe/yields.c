@@ -104,7 +104,8 @@ static bool is_too_often(struct yields_probe *y, uint64_t hits, uint64_t took_ns
                   (unsigned long long)per_second, YIELDS_PER_SECOND_MAX);
     else if (y->missed)
         error_set(why, -EDQUOT,
-                  "it has more waits of virtual threads at a time than flamed can follow");
+                  "flamed lost track of some of its waits: they were too many at a time, or it "
+                  "could not read them; a later capture may have probes");
     else
         return false;
     return true;
@@ -123,7 +124,7 @@ static void look(struct broker *b, struct probe_entry *e)
     }
     if (broker_yields(b, e->id.host_pid, &hits, &y->missed) != 0)
         return;
-    if (y->missed && !y->since_ns && y->tries++ < YIELDS_TRIES) {
+    if (y->missed && !y->since_ns && (y->unread || y->tries++ < YIELDS_TRIES)) {
         y->looked_ns = now_ns; /* the unwinder's tables come later than the probes */
         y->hits = hits;
         return;
@@ -154,4 +155,12 @@ const struct probe_kind YIELDS = { .entry_bytes = sizeof(struct yields_probe),
 const struct yields_probe *yields_find(const struct probe_table *t, const struct proc_id *id)
 {
     return (const struct yields_probe *)probe_table_find(t, id, PROBE_NO_SET);
+}
+
+void yields_described(struct probe_table *t, const struct proc_id *id, bool described)
+{
+    struct yields_probe *y = (struct yields_probe *)probe_table_find(t, id, PROBE_NO_SET);
+
+    if (y)
+        y->unread = !described;
 }

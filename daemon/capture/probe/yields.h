@@ -24,12 +24,15 @@ struct yields_probe {
     uint64_t over_ns;         /* the same of the end: hits were too many; 0: they are not */
     bool missed;              /* the begin of a wait was lost before the last look */
     uint32_t tries;           /* trials that began again for that */
+    bool unread;              /* its frozen stacks are not described yet: trials do not count */
 };
 
 extern const struct probe_kind YIELDS;
 
 /* Returns the entry of process image @id; NULL: there is none. */
 const struct yields_probe *yields_find(const struct probe_table *t, const struct proc_id *id);
+/* Stores whether the frozen stacks of @id are described. Does nothing without an entry. */
+void yields_described(struct probe_table *t, const struct proc_id *id, bool described);
 /* Returns whether waits of @y are sampled now. */
 static inline bool yields_stand(const struct yields_probe *y)
 {

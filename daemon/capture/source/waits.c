@@ -122,13 +122,15 @@ static int waits_prepare(struct capture_event *e, struct process *p, struct erro
     const struct probe_env env = captures_probe_env(c->captures);
     const struct yields_probe *y;
     struct error why = ERROR_NULL;
+    bool described;
     int r;
 
     if (!by_probes(e) || !p || !may_have_virtual(p))
         return 0;
-    unwinding_frozen(c->captures->unwinding, p, clock_monotonic_ns());
+    described = unwinding_frozen(c->captures->unwinding, p, clock_monotonic_ns());
     r = probe_table_put(t, &env, p, PROBE_NO_SET, /* what= */ NULL,
                         /* until_ns= */ UINT64_MAX, &why);
+    yields_described(t, &p->id, described);
     y = yields_find(t, &p->id);
     if ((r == -EINPROGRESS || (r == 0 && !y->since_ns)) &&
         clock_monotonic_ns() - c->asked_ns < CAPTURE_PREPARE_NS)
@@ -197,7 +199,7 @@ static bool want_probed(struct capture_event *e, struct process *p, uint64_t now
     const struct yields_probe *y = yields_find(t, &p->id);
     struct yield_window *window = yield_window_find(&w->windows, p->id.host_pid);
 
-    unwinding_frozen(captures->unwinding, p, now_ns);
+    yields_described(t, &p->id, unwinding_frozen(captures->unwinding, p, now_ns));
     if (yields_stand(y)) {
         window = yield_window_begin(&w->windows, &p->id, y->since_ns);
         return window && window->until_ns == UINT64_MAX;
@@ -209,6 +211,11 @@ static bool want_probed(struct capture_event *e, struct process *p, uint64_t now
                             "virtual threads of %d (%s) are sampled by looking in %s%s: %s",
                             p->id.host_pid, process_title(p), e->name,
                             window ? ", from some time on" : "", why.msg);
+    else if (y && y->unread && y->missed && e->capture->state == CAPTURE_RUNNING)
+        record_warn_process(e->capture->record,
+                            "virtual threads of %d (%s) are sampled by looking in %s, at least at "
+                            "first: the layout of their stacks has not been read yet",
+                            p->id.host_pid, process_title(p), e->name);
     return false;
 }
 

@@ -104,8 +104,23 @@ START_TEST(begins_that_are_always_lost_end_the_trial)
     look(0, 0, false);
     for (int i = 0; i < 40 && y.entry.asked.there; i++)
         look(300, 0, true);
-    ck_assert_ptr_nonnull(strstr(y.entry.asked.reason.msg, "can follow"));
+    ck_assert_ptr_nonnull(strstr(y.entry.asked.reason.msg, "lost track"));
     expect_gone();
+}
+END_TEST
+
+/* The stacks of the threads may be described much later. */
+START_TEST(trials_count_once_stacks_are_described)
+{
+    y.unread = true;
+    look(0, 0, false);
+    for (int i = 0; i < 40; i++)
+        look(300, 0, true);
+    ck_assert(y.entry.asked.there && !y.tries);
+    y.unread = false;
+    look(300, 0, false);
+    look(300, 0, false);
+    ck_assert(yields_stand(&y));
 }
 END_TEST
 
@@ -128,6 +143,7 @@ int main(void)
     tcase_add_test(tc, too_many_later_end_them_after_a_while);
     tcase_add_test(tc, a_lost_begin_begins_the_trial_again);
     tcase_add_test(tc, begins_that_are_always_lost_end_the_trial);
+    tcase_add_test(tc, trials_count_once_stacks_are_described);
     tcase_add_test(tc, a_broker_that_does_not_answer_changes_nothing);
     return suite_run_case("yields_probe", tc);
 }
