@@ -86,6 +86,9 @@ struct waits_closing {
     bool locks;       /* waits for locks alone */
     bool missed;      /* the begin of a wait may be unknown */
     uint64_t from_ns; /* CLOCK_MONOTONIC, the begin of waits with an unknown begin */
+    /* Set by the look: */
+    bool incomplete; /* some threads were unreadable, or of an unknown begin */
+    bool untracked;  /* the JVM does not list all of its virtual threads */
 };
 
 /* JVMs with virtual threads that events of waiting sample. */
@@ -95,7 +98,7 @@ struct captures_virtual {
     uint32_t closings;            /* number of the last look that ended such sampling */
     /* Samples the virtual threads of @p that wait now, with all of their waits. Returns
      * CLOCK_MONOTONIC of the look, or 0 if it failed. NULL: never possible. */
-    uint64_t (*close)(void *cookie, struct process *p, const struct waits_closing *closing);
+    uint64_t (*close)(void *cookie, struct process *p, struct waits_closing *closing);
     void *cookie;
 };
 

@@ -266,7 +266,7 @@ static void engine_dropped(void *cookie, struct process *p)
 }
 
 /* Implements captures_virtual.close. */
-static uint64_t close_waits(void *cookie, struct process *p, const struct waits_closing *closing)
+static uint64_t close_waits(void *cookie, struct process *p, struct waits_closing *closing)
 {
     struct engine *e = cookie;
 

@@ -360,15 +360,16 @@ void virtual_waits_tick(struct virtual_waits *v, struct virtual_wishes *wishes, 
 
 #define CLOSING_TRIES 4
 
-/* Reads virtual threads of @p into the batch: as many as it holds. */
-static int read_threads(struct virtual_waits *v, struct process *p)
+/* Reads virtual threads of @p into the batch: as many as it holds. *ret_bad: too many of these are
+ * unreadable. */
+static int read_threads(struct virtual_waits *v, struct process *p, bool *ret_bad)
 {
     struct hotspot_dump_batch *b = v->batch;
     struct virtual_wish none = { 0 };
     uint32_t draws = DRAWS_MAX;
     int r = -E2BIG;
 
-    for (unsigned i = 0; r == -E2BIG || (r == 0 && i < CLOSING_TRIES && is_bad(&none, b)); i++) {
+    for (unsigned i = 0; r == -E2BIG || (*ret_bad && i < CLOSING_TRIES); i++) {
         if (r == -E2BIG && i)
             draws /= 2;
         if (draws < DRAWS_MIN)
@@ -379,6 +380,7 @@ static int read_threads(struct virtual_waits *v, struct process *p)
         b->count = 0;
         b->tracks_all = false;
         r = hotspot_dump_threads(p->vm, b);
+        *ret_bad = r == 0 && is_bad(&none, b);
     }
     return r;
 }
@@ -423,9 +425,9 @@ static void close_thread(struct virtual_waits *v, struct dispatch *d, struct pro
 }
 
 /* Hands on the threads of the batch that wait. One that has come back between both readings of the
- * waits is in a sample of its probe. */
+ * waits is in a sample of its probe. One without an entry is left out if begins were lost. */
 static void close_threads(struct virtual_waits *v, struct dispatch *d, struct process *p,
-                          const struct waits_closing *closing, const struct known_waits *before,
+                          struct waits_closing *closing, const struct known_waits *before,
                           const struct known_waits *after, uint64_t at_ns)
 {
     for (uint32_t i = 0; i < v->batch->count; i++) {
@@ -433,17 +435,21 @@ static void close_threads(struct virtual_waits *v, struct dispatch *d, struct pr
         const struct yields_wait *was = known_waits_find(before, t->java_id),
                                  *is = known_waits_find(after, t->java_id);
 
-        if (is_wanted(t) && t->stack != DUMP_STACK_NONE && !was == !is &&
-            (was ? was->since_ns == is->since_ns : !closing->missed))
+        if (!is_wanted(t) || t->stack == DUMP_STACK_NONE || !was != !is)
+            continue;
+        if (!was && closing->missed)
+            closing->incomplete = true;
+        else if (!was || was->since_ns == is->since_ns)
             close_thread(v, d, p, closing, t, is, at_ns);
     }
 }
 
 uint64_t virtual_waits_close(struct virtual_waits *v, struct dispatch *d, struct process *p,
-                             const struct waits_closing *closing)
+                             struct waits_closing *closing)
 {
     struct known_waits before = { 0 }, after = { 0 };
     uint64_t at_ns;
+    bool bad = false;
     int r;
 
     if (!v->batch)
@@ -452,8 +458,10 @@ uint64_t virtual_waits_close(struct virtual_waits *v, struct dispatch *d, struct
         return 0;
     r = known_waits_get(d->broker, p->id.host_pid, &before);
     if (r == 0)
-        r = read_threads(v, p);
+        r = read_threads(v, p, &bad);
     at_ns = clock_monotonic_ns();
+    closing->incomplete = bad;
+    closing->untracked = r == 0 && v->batch->places && !v->batch->tracks_all;
     if (r == 0) /* 1: the JVM has no virtual thread */
         r = known_waits_get(d->broker, p->id.host_pid, &after);
     if (r == 0)

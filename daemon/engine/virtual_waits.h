@@ -27,9 +27,10 @@ struct virtual_waits {
 /* Frees what it holds. */
 void virtual_waits_deinit(struct virtual_waits *v);
 /* Samples the virtual threads of @p that wait now, each with all of its wait, by the begins that
- * the probes of @closing have stored. Returns CLOCK_MONOTONIC of the look; 0: it failed. */
+ * the probes of @closing have stored. Sets what the look missed in @closing. Returns
+ * CLOCK_MONOTONIC of the look; 0: it failed. */
 uint64_t virtual_waits_close(struct virtual_waits *v, struct dispatch *d, struct process *p,
-                             const struct waits_closing *closing);
+                             struct waits_closing *closing);
 /* Looks at the due JVMs of @wishes and of the recorder. Hands the samples to @d. */
 void virtual_waits_tick(struct virtual_waits *v, struct virtual_wishes *wishes, struct dispatch *d,
                         uint64_t now_ns);

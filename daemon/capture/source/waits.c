@@ -10,7 +10,8 @@ struct waits {
     uint32_t flush_no;            /* number of the flush at the end; 0: none yet */
     bool untracked;               /* a JVM does not list all of its virtual threads */
     bool left_out;                /* there was no room for the virtual threads of a JVM */
-    bool unclosed;                /* a look at the end of sampling by probes has failed */
+    bool unclosed;                /* a look at the end of sampling by probes has missed threads */
+    bool unlisted;                /* one has, because the JVM does not list all */
     double missed_ns;             /* waits of virtual threads that are in no sample */
     struct yield_windows windows; /* JVMs whose virtual threads are sampled by probes */
 };
@@ -166,7 +167,8 @@ static void close_window(struct capture_event *e, struct process *p, struct yiel
                 : 0;
     if (at_ns)
         window->cutoff_ns = at_ns;
-    w->unclosed |= !at_ns;
+    w->unclosed |= !at_ns || closing.incomplete;
+    w->unlisted |= closing.untracked;
 }
 
 static void close_windows(struct capture_event *e)
@@ -285,7 +287,18 @@ static void waits_warn(const struct capture_event *e)
     if (w->unclosed)
         record_warn(e->capture->record,
                     "virtual threads that still waited when their sampling by probes ended may be "
-                    "missing in %s: they could not be looked at",
+                    "missing in %s: they could not be looked at, or the begin of their waits is "
+                    "unknown",
+                    e->name);
+    if (w->unlisted)
+        record_warn(e->capture->record,
+                    "virtual threads that no executor has started and that still waited at the end "
+                    "are missing in %s: the JVM runs with -Djdk.trackAllThreads=false",
+                    e->name);
+    if (w->windows.count)
+        record_warn(e->capture->record,
+                    "the time of a virtual thread from its start to its first run is in no sample "
+                    "of %s with source=probe",
                     e->name);
     if (w->missed_ns > 0)
         record_warn(e->capture->record,

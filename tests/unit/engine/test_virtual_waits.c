@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* engine/virtual_waits.c: the time before a pass that its samples do not cover. */
+/* engine/virtual_waits.c: the time before a pass that its samples do not cover, and the threads
+ * that the look at the end of probes misses. */
 #include "../capture/capture_rig.h"
 
 #include "engine/virtual_waits.h"
+
+#include <sys/mman.h>
 
 #define THREADS 50
 #define LACK "of waits of virtual threads are missing"
@@ -13,6 +16,8 @@ static struct process *jvm;
 /* The result of the next pass. */
 static int found;
 static uint32_t broken, places;
+static uint8_t stack;
+static bool lists_all;
 
 int __wrap_hotspot_dump_threads(struct hotspot_vm *vm, struct hotspot_dump_batch *b);
 int __wrap_hotspot_dump_threads(struct hotspot_vm *vm, struct hotspot_dump_batch *b)
@@ -22,13 +27,24 @@ int __wrap_hotspot_dump_threads(struct hotspot_vm *vm, struct hotspot_dump_batch
     b->broken = broken;
     b->places = places;
     b->weight = 1;
-    b->tracks_all = true;
+    b->tracks_all = lists_all;
     b->count = places ? THREADS : 0;
     for (uint32_t i = 0; i < b->count; i++)
         b->threads[i] = (struct hotspot_dump_thread){ .is_virtual = true,
                                                       .state = THREAD_STATE_WAITING,
-                                                      .stack = DUMP_STACK_NONE };
+                                                      .stack = stack };
     return found;
+}
+
+/* No wait is known. */
+int __wrap_broker_yields_waits(struct broker *b, int32_t host_pid, int *ret_fd, struct error *err);
+int __wrap_broker_yields_waits(struct broker *b, int32_t host_pid, int *ret_fd, struct error *err)
+{
+    (void)b;
+    (void)host_pid;
+    (void)err;
+    *ret_fd = memfd_create("waits", MFD_CLOEXEC);
+    return 0;
 }
 
 static void look(void)
@@ -59,6 +75,8 @@ static void setup(void)
     jvm->exec_time_ns = 0;
     found = 0;
     broken = places = 0;
+    stack = DUMP_STACK_NONE;
+    lists_all = true;
 }
 
 static void teardown(void)
@@ -122,6 +140,30 @@ START_TEST(a_jvm_waits_from_its_start_on)
 }
 END_TEST
 
+START_TEST(the_look_at_the_end_says_what_it_misses)
+{
+    static const struct {
+        uint8_t stack;
+        bool missed, lists_all, incomplete;
+    } LOOKS[] = { { DUMP_STACK_WHOLE, false, true, false },
+                  { DUMP_STACK_WHOLE, false, false, false },
+                  { DUMP_STACK_WHOLE, true, true, true }, /* the begins of all are unknown */
+                  { DUMP_STACK_CHANGED, false, true, true },
+                  { DUMP_STACK_NONE, true, true, false } };
+    struct waits_closing closing = { .missed = LOOKS[_i].missed, .from_ns = 1 };
+
+    stack = LOOKS[_i].stack;
+    lists_all = LOOKS[_i].lists_all;
+    places = 64;
+    jvm->jvm = JVM_READY;
+    jvm->vm = (struct hotspot_vm *)&waits;
+    ck_assert_uint_gt(virtual_waits_close(&waits, &rig.dispatch, jvm, &closing), 0);
+    jvm->jvm = JVM_NO;
+    ck_assert_int_eq(closing.incomplete, LOOKS[_i].incomplete);
+    ck_assert_int_eq(closing.untracked, !LOOKS[_i].lists_all);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("virtual_waits");
@@ -132,5 +174,6 @@ int main(void)
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_loop_test(tc, a_look_without_threads_covers_its_time, 0, 4);
     tcase_add_loop_test(tc, a_jvm_waits_from_its_start_on, 0, 2);
+    tcase_add_loop_test(tc, the_look_at_the_end_says_what_it_misses, 0, 5);
     return suite_run_case("virtual_waits", tc);
 }
