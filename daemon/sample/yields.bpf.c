@@ -58,8 +58,28 @@ static __always_inline void lose_wait(const struct yields_scratch *ys)
     lose(rec->start_boottime_ns, rec->host_pid, sets_of(rec->host_pid), /* costly= */ 0);
 }
 
-/* Finds the virtual thread of ys->thread, and its id. Returns 1 if both are readable. Not static:
- * the kernel's verifier then checks it once and on its own; the same for those below. */
+enum { UNREADABLE, VIRTUAL, NOT_VIRTUAL };
+
+/* Returns whether the object of the walk, which is no virtual thread, is an object of another
+ * class. With a collector that colours references, its memory may be in use again. */
+static __always_inline bool is_other(const struct unwind_walk *w, const struct unwind_process *t)
+{
+    __u64 object = w->frozen.object, klass = 0;
+    __u32 bytes = t->vm.locks.klass_bytes == 4 ? 4 : 8;
+
+    if (!object || object & 7 || t->vm.locks.coloured || !t->vm.frozen.thread_class)
+        return false;
+    if (t->vm.locks.compact)
+        return !bpf_probe_read_user(&klass, 8, (const void *)object) && (klass & 3) != 3 &&
+               klass >> (t->vm.frozen.mark_shift & 63) != t->vm.frozen.thread_class &&
+               klass >> (t->vm.frozen.mark_shift & 63);
+    return !bpf_probe_read_user(&klass, bytes, (const void *)(object + t->vm.locks.klass)) &&
+           klass && klass != t->vm.frozen.thread_class;
+}
+
+/* Finds the virtual thread of ys->thread, and its id. Returns VIRTUAL if both are readable, and
+ * NOT_VIRTUAL for a continuation of another thread. Not static: the kernel's verifier then checks
+ * it once and on its own; the same for those below. */
 __attribute__((noinline)) int identify(struct yields_scratch *ys, struct unwind_process *t,
                                        struct yields_process *p)
 {
@@ -71,14 +91,15 @@ __attribute__((noinline)) int identify(struct yields_scratch *ys, struct unwind_
     w = &ys->stack.walk;
     unwind_start(w, 0, 0, 0, t->slot, (__u32)bpf_jiffies64(),
                  max_words > SAMPLE_USER_MAX ? SAMPLE_USER_MAX : max_words);
+    w->frozen.object = 0;
     if (unwind_mounted(w, t, ys->thread) != UNWIND_FROZEN_FOUND)
-        return 0;
+        return is_other(w, t) ? NOT_VIRTUAL : UNREADABLE;
     ys->object = w->frozen.object;
     at = p->vm.owner_id ? ys->thread + p->vm.owner_id : ys->object + p->vm.tid;
     if (bpf_probe_read_user(&tid, sizeof(tid), (const void *)at) || !tid)
         return 0;
     ys->key.tid = tid;
-    return 1;
+    return VIRTUAL;
 }
 
 /* Reads into ys->lock what ys->thread waits for. */
@@ -89,15 +110,19 @@ __attribute__((noinline)) int take_lock(struct yields_scratch *ys, struct unwind
     return 0;
 }
 
-/* Stores the begin of the wait of ys->thread. Returns 1 if that is possible. */
+/* Stores the begin of the wait of ys->thread. Returns 1 if that is possible, or not needed. */
 __attribute__((noinline)) int begin(struct yields_scratch *ys, struct unwind_process *t,
                                     struct yields_process *p, __u32 kind)
 {
     struct yields_wait wait = {};
     __u32 state = 0;
+    int found;
 
-    if (!ys || !t || !p || !identify(ys, t, p))
+    if (!ys || !t || !p)
         return 0;
+    found = identify(ys, t, p);
+    if (found != VIRTUAL)
+        return found == NOT_VIRTUAL;
     wait.since_ns = ys->stack.rec.time_ns;
     if (kind == YIELDS_PREEMPT) {
         wait.preempted = 1;
@@ -286,9 +311,11 @@ static __always_inline void comes_back(struct yields_scratch *ys, struct unwind_
     struct sample_record *rec = &ys->stack.rec;
     struct yields_wait wait;
     __u32 sets;
+    int found = identify(ys, t, p);
 
-    if (!identify(ys, t, p)) {
-        lose_wait(ys);
+    if (found != VIRTUAL) {
+        if (found == UNREADABLE)
+            lose_wait(ys);
         return;
     }
     if (!end(ys, p, &wait)) {

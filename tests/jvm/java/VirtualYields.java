@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 import java.io.BufferedReader;
 import java.io.InputStreamReader;
+import java.lang.invoke.MethodHandle;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.MethodType;
 import java.util.concurrent.locks.LockSupport;
 
 /** VirtualYields SLEEPERS: so many virtual threads that wait for an hour. Each line of input begins what it names: "yield" two
  * threads that call Thread.yield() without end, "slowly" one that does so 100 times a second, "pin" one that waits in a class
- * initializer and so keeps its carrier. */
+ * initializer and so keeps its carrier, "continuation" one outside of virtual threads. */
 public class VirtualYields {
     static final class Held {
         static {
@@ -34,7 +37,36 @@ public class VirtualYields {
             Thread.yield();
     }
 
+    /** Yields a continuation that is of no virtual thread. */
+    static void continuation() throws Exception {
+        Class<?> type = Class.forName("jdk.internal.vm.Continuation"), scopes = Class.forName("jdk.internal.vm.ContinuationScope");
+        Object scope = scopes.getConstructor(String.class).newInstance("bare");
+        MethodHandle yield = MethodHandles.lookup().findStatic(type, "yield", MethodType.methodType(boolean.class, scopes));
+        Runnable body = () -> {
+            try {
+                for (;;) {
+                    boolean yielded = (boolean)yield.invoke(scope);
+                }
+            } catch (Throwable e) {
+                throw new IllegalStateException(e);
+            }
+        };
+        Object bare = type.getConstructor(scopes, Runnable.class).newInstance(scope, body);
+        for (;; Thread.sleep(10)) {
+            type.getMethod("run").invoke(bare);
+            yields++;
+        }
+    }
+
+    static volatile long yields;
+
     static void begin(String what) throws Exception {
+        if (what.equals("continuation")) {
+            ManyThreads.start(false, what, VirtualYields::continuation);
+            while (yields < 3)
+                Thread.sleep(1);
+            return;
+        }
         ManyThreads.Site site = what.equals("yield") ? VirtualYields::yielder : what.equals("slowly") ? VirtualYields::slowYielder : Held::touch;
         for (int i = what.equals("yield") ? 2 : 1; i > 0; i--)
             ManyThreads.start(true, what, site);
