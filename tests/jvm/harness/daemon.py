@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A flamed of the build under test on its own port, Unix socket and store, and the HTTP client of the tests."""
+import contextlib
 import errno
 import http.client
 import json
@@ -117,8 +118,9 @@ class Daemon:
         """Returns program name -> pids, of all of flamed's processes. The namer is flamed's program with another name."""
         found: dict[str, list[int]] = {}
         for pid in proc.descendants(self.process.pid):
-            namer = proc.read(f"/proc/{pid}/cmdline").startswith("flamed-namer\0")
-            found.setdefault("flamed-namer" if namer else proc.exe(pid), []).append(pid)
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError): # it has ended since
+                namer = proc.read(f"/proc/{pid}/cmdline").startswith("flamed-namer\0")
+                found.setdefault("flamed-namer" if namer else proc.exe(pid), []).append(pid)
         return found
 
     def pids(self) -> list[int]:
