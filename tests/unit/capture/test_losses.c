@@ -76,10 +76,11 @@ static struct capture *add_capture(const struct viewer *viewer, pid_t pid, uint3
     struct capture *c = &captures[all.capture_count++];
 
     *c = (struct capture){ .next = all.running, .state = CAPTURE_RUNNING, .event_count = 1 };
-    c->events[0] = (struct capture_event){ .source = &event_source_timer,
-                                           .info = events_find("cpu"),
-                                           .period = PERIOD,
-                                           .sets = { { set, PERIOD }, { .set = NO_SET } } };
+    c->events[0] =
+        (struct capture_event){ .source = &event_source_timer,
+                                .info = events_find("cpu"),
+                                .period = PERIOD,
+                                .sets = { { set, PERIOD }, { .set = NO_SET }, { .set = NO_SET } } };
     ck_assert_int_eq(target_new(&s, &c->target, NULL), 0);
     all.running = c;
     return c;
