@@ -56,7 +56,8 @@ class VirtualYields(test_virtual_waits.VirtualWaits):
         self.assert_by_probes(profile)
         self.assertAlmostEqual(self.threads_at(profile, "VirtualYields.sleeper"), SLEEPERS, delta=SLEEPERS * 0.01)
         self.assertAlmostEqual(self.threads_at(profile, "VirtualYields$Held.hold", kind="pinned"), 1, delta=0.2, msg=profile.describe())
-        self.assertEqual(self.threads_at(profile, "VirtualYields$Held.hold", kind="virtual", state="blocked"), 0)
+        unpinned = self.threads_at(profile, "VirtualYields$Held.hold", kind="virtual", state="blocked")
+        self.assertLess(unpinned, 0.01, profile.describe()) # the microsecond in which it pins itself
         yields = {s.state for s in profile.of_thread("virtual threads") if "java.lang.Thread.yield" in s.names}
         self.assertEqual(yields, {"runnable"}, profile.describe())
         slow = self.threads_at(profile, "VirtualYields.slowYielder", state="blocked")
