@@ -144,8 +144,8 @@ class ACollector(unittest.TestCase):
                 self.assertEqual(sum(stacks.values()), sum(own.values()), where)
                 self.assertTrue("[other]" in stacks or stacks == own, where)
                 continue
-            # Waits that the recorder looked at too late for the push are in flamed's own profile alone, and all are shared out
-            # between times anew, to the nanosecond.
+            # Waits that the recorder saw too late for the push are in flamed's own profile alone. Each answer divides waits between
+            # its intervals again, which rounds to nanoseconds.
             within = sum(own.values()) // 10**6
             self.assertEqual({stack for stack in stacks if stacks[stack] > own[stack] + within}, set(), where)
         return len(found)

@@ -197,7 +197,7 @@ def gauge(daemon: Daemon, name: str) -> float:
 
 @contextlib.contextmanager
 def hanging(file: fuse.File, mode: str, count: int = 1):
-    """Starts COUNT processes of which a part (see hanging.c) lies on FILE. Returns the first one's pid."""
+    """Starts COUNT processes that map FILE as hanging.c says. Returns the pid of the first."""
     with contextlib.ExitStack() as stack:
         processes = []
         try:

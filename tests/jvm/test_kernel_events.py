@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import unittest
+from unittest import mock
 
 from harness import jvm, paths, proc
 from harness.daemon import Daemon
@@ -381,6 +382,16 @@ class KernelEvents(jvm.WithClasses):
         tracepoints = set(events) & everything
         self.assertEqual((len(tracepoints), len(tracepoints) + document["left_out"]), (min(200, len(everything)), len(everything)))
         self.assertFalse([name for name in set(events) - tracepoints if ":" in name]) # the others match by their description
+
+    def test_without_tracefs(self):
+        """Where tracefs is not mounted and the kernel mounts none in no folder: a sentence says what to do."""
+        if os.path.isdir("/sys/kernel/tracing/events") or os.path.isdir("/sys/kernel/debug/tracing/events"):
+            self.skipTest("tracefs is mounted here")
+        with mock.patch.dict(os.environ, {"FLAMED_OLD_KERNEL": "tracefs"}), Daemon("--recorder-hz=0") as daemon:
+            answer = daemon.get("/profile", seconds=0.2, event="sched:sched_switch")
+            self.assertEqual(answer.status, 503, answer)
+            self.assertIn("mount -t tracefs nodev /sys/kernel/tracing", answer.text)
+            self.assertIn("mount", daemon.get("/api/v1/events", match="sched:*").json()["tracepoints_reason"])
 
     def test_formats(self):
         """Each format names the event's unit; a capture's own list has it, too."""

@@ -122,7 +122,7 @@ class NativeLive(Base):
             self.check_places(program, "glibc")
 
     def test_by_chance(self):
-        """The same with sampled blocks: some 400 stay, of which the interval takes 0.4, so this is four sigma."""
+        """The same with sampled blocks. Some 400 stay, and the interval samples 40 % of them: the tolerance is four sigma."""
         with native.Obedient("leaks", "-pthread") as program:
             program.ask("run 2 100")
             self.prepare(program.pid)

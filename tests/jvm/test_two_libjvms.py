@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Processes with two libjvm.so of which one runs, with a renamed one, and with one that no JVM was made from."""
+"""Processes that map two libjvm.so and run one, that map a renamed one, and that map one without starting a JVM."""
 import os
 import shutil
 import subprocess

@@ -137,20 +137,19 @@ START_TEST(counted_and_valued_events_are_worth_what_they_are)
 }
 END_TEST
 
-/* One capture may take all that its events need, at whatever rates: wall is sampled by two sets. */
-START_TEST(a_user_may_have_as_many_events_as_a_capture_takes)
+/* Captures @count @events of a user who is not root, the first at another rate. */
+static void capture_as_user(const char *const *events, size_t count, enum alloc_source source)
 {
-    static const char *const EVENTS[] = { "cpu", "wall", "lock", "page-faults" };
-    struct capture_request req = rig_request(&rig, EVENTS[0], PERIOD + 1);
+    struct capture_request req = rig_request(&rig, events[0], PERIOD + 1);
     struct error err = ERROR_NULL;
     int r;
 
-    ck_assert_uint_eq(ARRAY_SIZE(EVENTS), EVENTS_AT_ONCE_MAX);
-    for (size_t i = 1; i < ARRAY_SIZE(EVENTS); i++) {
-        wanted_event_set(&req.events[i], span_of(EVENTS[i]));
+    for (size_t i = 1; i < count; i++) {
+        wanted_event_set(&req.events[i], span_of(events[i]));
         req.events[i].period = PERIOD;
     }
-    req.event_count = ARRAY_SIZE(EVENTS);
+    req.event_count = count;
+    req.source = source;
     req.caller = (struct caller){ .kind = CALLER_TCP_USER, .uid = 0 };
     r = rig_start(&rig, &req, &err);
     ck_assert_msg(r == 0, "%d: %s", r, err.msg);
@@ -160,30 +159,23 @@ START_TEST(a_user_may_have_as_many_events_as_a_capture_takes)
     ck_assert_int_eq(rig.end.outcome, 0);
     ck_assert(!rig_warned(&rig, "other rates are in use"));
 }
+
+/* One capture may take all that its events need, at whatever rates: wall is sampled by two sets. */
+START_TEST(a_user_may_have_as_many_events_as_a_capture_takes)
+{
+    static const char *const EVENTS[] = { "cpu", "wall", "lock", "page-faults" };
+
+    ck_assert_uint_eq(ARRAY_SIZE(EVENTS), EVENTS_AT_ONCE_MAX);
+    capture_as_user(EVENTS, ARRAY_SIZE(EVENTS), ALLOC_SOURCE_AUTO);
+}
 END_TEST
 
 /* The probes of virtual threads take a set for each event of waits. */
 START_TEST(a_user_may_have_probes_for_all_events)
 {
     static const char *const EVENTS[] = { "cpu", "wall", "lock" };
-    struct capture_request req = rig_request(&rig, EVENTS[0], PERIOD + 1);
-    struct error err = ERROR_NULL;
-    int r;
 
-    for (size_t i = 1; i < ARRAY_SIZE(EVENTS); i++) {
-        wanted_event_set(&req.events[i], span_of(EVENTS[i]));
-        req.events[i].period = PERIOD;
-    }
-    req.event_count = ARRAY_SIZE(EVENTS);
-    req.source = ALLOC_SOURCE_PROBE;
-    req.caller = (struct caller){ .kind = CALLER_TCP_USER, .uid = 0 };
-    r = rig_start(&rig, &req, &err);
-    ck_assert_msg(r == 0, "%d: %s", r, err.msg);
-    rig_run(&rig);
-    captures_end(&rig.captures, rig.handle, /* keep= */ true);
-    rig_finish(&rig);
-    ck_assert_int_eq(rig.end.outcome, 0);
-    ck_assert(!rig_warned(&rig, "other rates are in use"));
+    capture_as_user(EVENTS, ARRAY_SIZE(EVENTS), ALLOC_SOURCE_PROBE);
 }
 END_TEST
 
