@@ -73,19 +73,6 @@ static __always_inline void keep_stack(struct task_struct *task, __u64 off_ns)
     spend(took_ns);
 }
 
-/* Returns how long @task, which is about to run, has been in its run queue since its last move
- * between queues; 0: unknown. The scheduler's clock is not CLOCK_MONOTONIC: @ahead_ns is the
- * difference. */
-static __always_inline __u64 queued_ns(struct task_struct *task, __u64 now_ns, __u64 ahead_ns)
-{
-    __u64 queued =
-        bpf_core_field_exists(task->sched_info.last_queued) ? task->sched_info.last_queued : 0;
-
-    if (!queued || !ahead_ns || queued + ahead_ns >= now_ns)
-        return 0;
-    return now_ns - queued - ahead_ns;
-}
-
 /* Writes the records of the finished wait of @task that began at @since, with its stored stack.
  * Returns false if there is none. */
 static __always_inline bool write_kept(struct task_struct *task, struct desk *d, __u64 since)
@@ -116,7 +103,7 @@ static __always_inline bool write_kept(struct task_struct *task, struct desk *d,
     bpf_probe_read_kernel(user_words(s), words * sizeof(__u64), k->words);
     if (k->has_context)
         context_put(s, &k->context, (__u32)(n + words));
-    write_both(s, x, run_delay_of(task) - x->run_delay + queued_ns(task, x->time_ns, d->ahead_ns));
+    write_both(s, x, run_delay_of(task) - x->run_delay + queued_ns(task, x->time_ns));
     give_scratch(os);
     return true;
 }

@@ -41,7 +41,8 @@ static __always_inline void write_lates(struct flush_scratch *f, struct task_str
         if (!l || l->ended.key != key)
             break;
         if (!(lock_sets & 1U << (set & 31)) || lock_of_blocked(&l->ended.lock, task))
-            write_bare(&f->desk, task, &l->ended, 1U << (set & 31), false, waits_again ? runs : 0);
+            write_bare(&f->desk, task, &l->ended, 1U << (set & 31), /* runnable_ns= */ 0,
+                       waits_again ? runs : 0);
         key = l->ended.before;
     }
 }
@@ -53,7 +54,7 @@ int off_blocked(struct bpf_iter__task *ctx)
     struct task_struct *task = ctx->task;
     __u32 zero = 0, set = flush_set;
     struct flush_scratch *f;
-    __u64 off_ns, runs;
+    __u64 off_ns, runs, runnable_ns = 0;
     struct wait *w;
 
     if (!task || !may_be_wanted(task) || !(sets_of(task, NULL) & 1U << (set & 31)))
@@ -121,6 +122,8 @@ int off_blocked(struct bpf_iter__task *ctx)
     take_kernel_stack(task, &f->ended);
     if (w->throttled)
         f->ended.flags |= SAMPLE_THROTTLED;
-    write_bare(&f->desk, task, &f->ended, ~0U, task->__state == 0, runs);
+    if (task->__state == 0) /* woken, or preempted all the time */
+        runnable_ns = clock_difference_ns ? queued_ns(task, f->ended.time_ns) : ~0ULL;
+    write_bare(&f->desk, task, &f->ended, ~0U, runnable_ns, runs);
     return 0;
 }

@@ -23,42 +23,44 @@ static __always_inline __u64 take_wait(struct ended *x, __u32 i)
     return x->waits_ns[i] ? __sync_lock_test_and_set(&x->waits_ns[i], 0) : 0;
 }
 
+/* Writes the wait @x for set @i with @rec, of @bytes. Writes one record for the part in which the
+ * thread was runnable, and one for the rest. */
+static __always_inline void write_parts(struct sample_record *rec, __u64 bytes, struct ended *x,
+                                        __u32 i, __u64 runnable_ns)
+{
+    __u64 value = x->values[i], wait_ns = take_wait(x, i), part = 0;
+
+    if (!wait_ns || !fill_lock(rec, x, i))
+        return;
+    if (!rec->lock) /* a thread that waits for a lock waits until it runs again */
+        part = runnable_part(value, wait_ns, runnable_ns, set_rates[i].interval_ns);
+    rec->set = (__u8)i;
+    rec->wait_ns = wait_ns;
+    rec->value = value - part;
+    rec->flags &= (__u8)~SAMPLE_RUNNABLE;
+    if (rec->value)
+        write_record(rec, bytes);
+    rec->value = part;
+    rec->flags |= SAMPLE_RUNNABLE;
+    if (part)
+        write_record(rec, bytes);
+}
+
 /* Writes the records of a wait with @runnable_ns in which the thread was runnable. Not static, as
  * draw(). */
 __attribute__((noinline)) int write_both(struct stack_scratch *s, struct ended *x,
                                          __u64 runnable_ns)
 {
     __u32 words;
-    __u8 flags;
 
     if (!s || !x)
         return 0;
     words = (__u32)s->rec.kernel_count + s->rec.user_count + s->rec.context_count;
-    flags = s->rec.flags;
     if (words > STACK_MAX + SAMPLE_USER_MAX + CONTEXT_WORDS)
         words = STACK_MAX + SAMPLE_USER_MAX + CONTEXT_WORDS;
     UNWIND_LOOP
-    for (__u32 i = 0; i < STACK_SETS_MAX; i++) {
-        __u64 value = x->values[i], wait_ns = take_wait(x, i), part;
-
-        if (!wait_ns || !fill_lock(&s->rec, x, i))
-            continue;
-        /* A thread that waits for a lock waits until it runs again. */
-        part =
-            s->rec.lock ? 0 : runnable_part(value, wait_ns, runnable_ns, set_rates[i].interval_ns);
-        s->rec.set = (__u8)i;
-        s->rec.wait_ns = wait_ns;
-        if (part) {
-            s->rec.flags = flags | SAMPLE_RUNNABLE;
-            s->rec.value = part;
-            write_record(&s->rec, sizeof(s->rec) + words * sizeof(__u64));
-        }
-        if (part < value) {
-            s->rec.flags = flags;
-            s->rec.value = value - part;
-            write_record(&s->rec, sizeof(s->rec) + words * sizeof(__u64));
-        }
-    }
+    for (__u32 i = 0; i < STACK_SETS_MAX; i++)
+        write_parts(&s->rec, sizeof(s->rec) + words * sizeof(__u64), x, i, runnable_ns);
     return 0;
 }
 
@@ -117,6 +119,7 @@ static int take_late(struct bpf_map *map, void *key, void *value)
     }
     write_both(s, &l->ended, run_delay - l->ended.run_delay);
     give_scratch(os);
+    learn_clock(arrival_of(task), l->ended.time_ns);
     took_ns = bpf_ktime_get_ns() - begun_ns;
     count(OFF_TIME_NS, took_ns);
     spend(took_ns);
@@ -126,37 +129,32 @@ out:
     return 0;
 }
 
-/* Writes the record on @d with @words for those of @sets that have drawn @x. Not static, as
- * draw(). */
-__attribute__((noinline)) int write_sets(struct desk *d, struct ended *x, __u32 sets, __u64 words)
+/* Writes the record on @d with @words for those of @sets that have drawn @x, a wait with
+ * @runnable_ns in which the thread was runnable. Not static, as draw(). */
+__attribute__((noinline)) int write_sets(struct desk *d, struct ended *x, __u32 sets, __u64 words,
+                                         __u64 runnable_ns)
 {
     if (!d || !x || words > sizeof(d->bare_frames) / sizeof(__u64))
         return 0;
     UNWIND_LOOP
     for (__u32 i = 0; i < STACK_SETS_MAX && sets >> i; i++) {
-        __u64 wait_ns = sets & 1U << i ? take_wait(x, i) : 0;
-
-        if (!wait_ns || !fill_lock(&d->bare_rec, x, i))
-            continue;
-        d->bare_rec.set = (__u8)i;
-        d->bare_rec.wait_ns = wait_ns;
-        d->bare_rec.value = x->values[i];
-        write_record(&d->bare_rec, sizeof(d->bare_rec) + words * sizeof(__u64));
+        if (sets & 1U << i)
+            write_parts(&d->bare_rec, sizeof(d->bare_rec) + words * sizeof(__u64), x, i,
+                        runnable_ns);
     }
     return 0;
 }
 
-/* Writes records without the user's stack, for those of @sets that have drawn @x. @runs: as
- * put_registers() takes it; 0: no registers. */
+/* Writes records without the user's stack, for those of @sets that have drawn @x. @runnable_ns: the
+ * part of the wait in which @task was runnable. @runs: as put_registers() takes it; 0: no
+ * registers. */
 static __always_inline void write_bare(struct desk *d, struct task_struct *task, struct ended *x,
-                                       __u32 sets, bool runnable, __u64 runs)
+                                       __u32 sets, __u64 runnable_ns, __u64 runs)
 {
     __u64 n = x->kernel_count, words;
 
     fill_record(&d->bare_rec, task, x);
     d->bare_rec.user_end = UNWIND_END_NOT_TAKEN;
-    if (runnable)
-        d->bare_rec.flags |= SAMPLE_RUNNABLE;
     if (n > STACK_MAX)
         n = STACK_MAX;
     bpf_probe_read_kernel(d->bare_frames, n * sizeof(__u64), x->kernel);
@@ -166,5 +164,5 @@ static __always_inline void write_bare(struct desk *d, struct task_struct *task,
         d->bare_rec.user_count = SAMPLE_REGISTER_COUNT;
         words += SAMPLE_REGISTER_COUNT;
     }
-    write_sets(d, x, sets, words);
+    write_sets(d, x, sets, words, runnable_ns);
 }

@@ -78,7 +78,7 @@ static __attribute__((noinline)) int ended_unseen(struct task_struct *task, stru
     if (!draw(&d->form.ended, &w->points, sets, begun(task, since & ~(__u64)MET), now_ns - ran_ns))
         return 0;
     count(OFF_BARE, 1);
-    write_bare(d, task, &d->form.ended, ~0U, false, /* runs= */ 0);
+    write_bare(d, task, &d->form.ended, ~0U, /* runnable_ns= */ 0, /* runs= */ 0);
     return 0;
 }
 
@@ -125,7 +125,7 @@ static __always_inline void forget(struct task_struct *task)
     bpf_map_delete_elem(&kepts, &key);
 }
 
-/* Finds the scheduler clock's lag behind CLOCK_MONOTONIC: both know when @prev came. */
+/* Learns the scheduler's clock: it knows, too, when @prev came. */
 static __always_inline void compare_clocks(struct task_struct *prev, struct task_struct *next,
                                            __u64 now_ns)
 {
@@ -133,8 +133,8 @@ static __always_inline void compare_clocks(struct task_struct *prev, struct task
 
     if (!d)
         return;
-    if (d->in_tid == (__u32)prev->pid && bpf_core_field_exists(prev->sched_info.last_arrival))
-        d->ahead_ns = d->in_ns - prev->sched_info.last_arrival;
+    if (d->in_tid == (__u32)prev->pid)
+        learn_clock(arrival_of(prev), d->in_ns);
     d->in_tid = (__u32)next->pid;
     d->in_ns = now_ns;
 }
@@ -166,7 +166,8 @@ static __always_inline int take(struct task_struct *next, struct wait *w, struct
     if (x->lock.futex && !is_java(&x->lock))
         x->lock.owner = java_thread_of(next);
     count(OFF_BARE, 1);
-    write_bare(d, next, x, ~0U, false, /* runs= */ 0);
+    write_bare(d, next, x, ~0U, run_delay_of(next) - x->run_delay + queued_ns(next, now_ns),
+               /* runs= */ 0);
     return 0;
 }
 

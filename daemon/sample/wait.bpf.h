@@ -111,8 +111,7 @@ struct desk {
     __u64 bare_frames[STACK_MAX + 1 + SAMPLE_REGISTER_COUNT];
     struct set_points points; /* for threads that have none yet */
     __u64 last_key;
-    __u64 in_ns,
-        ahead_ns; /* in_ns: when in_tid came; ahead_ns: CLOCK_MONOTONIC less sched_clock() */
+    __u64 in_ns; /* when in_tid came */
     __u32 in_tid;
 };
 
@@ -175,7 +174,42 @@ static __always_inline __u32 sets_of(struct task_struct *task, struct wait *w)
     return sets;
 }
 
-/* ---- records ---- */
+/* ---- how long a thread was runnable ---- */
+
+#define CLOCK_SETTLED_NS 1000000000 /* the scheduler's clock drifts by less than 0.1 ms in it */
+
+/* CLOCK_MONOTONIC less the clock of the scheduler, and when it was learned; 0: unknown. */
+__u64 clock_difference_ns, clock_learned_ns;
+
+/* Learns the difference from a thread that came at @arrived_ns by the scheduler's clock (0:
+ * unknown), and at @came_ns by CLOCK_MONOTONIC. The greater difference is the truer one: a thread
+ * that was preempted since then has a later arrival. */
+static __always_inline void learn_clock(__u64 arrived_ns, __u64 came_ns)
+{
+    if (!arrived_ns || (clock_difference_ns >= came_ns - arrived_ns &&
+                        came_ns - clock_learned_ns < CLOCK_SETTLED_NS))
+        return;
+    clock_difference_ns = came_ns - arrived_ns;
+    clock_learned_ns = came_ns;
+}
+
+/* Returns when @task came last, by the scheduler's clock; 0: unknown. */
+static __always_inline __u64 arrival_of(struct task_struct *task)
+{
+    return bpf_core_field_exists(task->sched_info.last_arrival) ? task->sched_info.last_arrival : 0;
+}
+
+/* Returns how long @task has been in its run queue since its last move between queues. It does not
+ * run. 0: it is in none, or that is unknown. */
+static __always_inline __u64 queued_ns(struct task_struct *task, __u64 now_ns)
+{
+    __u64 queued =
+        bpf_core_field_exists(task->sched_info.last_queued) ? task->sched_info.last_queued : 0;
+
+    if (!queued || !clock_difference_ns || queued + clock_difference_ns >= now_ns)
+        return 0;
+    return now_ns - queued - clock_difference_ns;
+}
 
 /* Returns the part of a sample's @value in which its thread was runnable. The rest is the other
  * time of the wait. Both are right on average, and exact if the wait is longer than the
@@ -193,6 +227,8 @@ static __always_inline __u64 runnable_part(__u64 value, __u64 wait_ns, __u64 run
         return runnable_ns;
     return chance * interval >> 32 < runnable_ns ? interval : 0;
 }
+
+/* ---- records ---- */
 
 /* Returns the address of @task's JavaThread; 0: flamed knows none. */
 static __always_inline __u64 java_thread_of(struct task_struct *task)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Time off the processor: as long as threads waited by the kernel's own count, with the stacks that they waited with."""
+import collections
 import contextlib
 import json
 import os
@@ -33,6 +34,11 @@ def stolen() -> float:
     return int(proc.read("/proc/stat").split()[8]) / os.sysconf("SC_CLK_TCK")
 
 
+def queued(pid: int) -> dict[int, int]:
+    """Returns how long each thread has waited for a processor, in ns."""
+    return {tid: int(text.split()[1]) for tid in proc.threads(pid) if (text := proc.read(f"/proc/{pid}/task/{tid}/schedstat"))}
+
+
 def loaded(ask):
     """Returns the result of ask() once the kernel has checked the programs of its event. That takes long on a busy machine."""
     return proc.wait_until(lambda: (answer := ask()).status != 503 and answer, 60, "the programs are loaded", interval=0.5)
@@ -45,7 +51,7 @@ class Program(jvm.Jvm):
 
 class OffCpu(WithEvent):
     event = "offcpu"
-    sources = ("Off.java",)
+    sources = ("Off.java", "Naps.java", "Ways.java")
     early = EARLY
 
     def profile(self, program: Program, seconds: float, **parameters) -> Profile:
@@ -138,6 +144,25 @@ class OffCpu(WithEvent):
             self.assertGreater(sum(int(line.rsplit(" ", 1)[1]) for line in answer.text.splitlines()), 10 ** 9)
             answer = self.daemon.get("/profile", pid=program.pid, seconds=0.5, event="offcpu", format="collapsed", total=0)
             self.assertLess(sum(int(line.rsplit(" ", 1)[1]) for line in answer.text.splitlines()), 10 ** 6)
+
+    def test_runnable_at_the_end(self):
+        """Of a wait that a capture's end finds, only the time since the thread was woken is a wait for a processor."""
+        others = [subprocess.Popen(["taskset", "1", "sh", "-c", "while :; do :; done"]) for _ in range(2)]
+        self.addCleanup(lambda: [other.kill() or other.wait() for other in others])
+        command = ["taskset", "1", "nice", "-n", "10"] # each thread that wakes waits for the two
+        with jvm.Jvm(paths.jdk(17), "-Xmx64m", "-cp", self.classes.folder, "Naps", "30", "400", wrap=command,
+                     stdin=subprocess.PIPE) as program:
+            self.profile(program, 0.2)
+            for _ in range(8):
+                before = queued(program.pid)
+                profile = self.profile(program, 0.5, hz=1000)
+                time.sleep(0.5) # who was woken at the end has run, so that the kernel has counted it
+                after, said = queued(program.pid), collections.Counter()
+                for stack in profile.stacks:
+                    said[stack.tid] += stack.value if stack.state == "runnable" else 0
+                self.assertGreater(sum(said.values()), 0)
+                for tid, value in said.items():
+                    self.assertLessEqual(value, after[tid] - before[tid] + 20_000_000, (tid, profile.describe()))
 
     def test_beside_a_tracepoint(self):
         """Another event's program is loaded later, and does not affect this one."""
