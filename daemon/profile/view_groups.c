@@ -96,12 +96,18 @@ uint32_t view_groups_above(const struct view_opts *o)
     return n;
 }
 
-/* Appends "[pool-*-thread-*]", which is equal for names that differ by numbers only. */
+/* Appends "[pool-*-thread-*]", which is equal for names that differ by numbers only. The numbers of
+ * HotSpot's collector G1 and compilers C1 and C2 stay. */
 static void spell_pool(struct view_builder *b, struct span name)
 {
+    static const char *const KINDS[] = { "G1 ", "C1 ", "C2 " };
     bool in_number = false;
 
     buf_add_char(&b->text, '[');
+    for (size_t i = 0; i < ARRAY_SIZE(KINDS); i++) {
+        if (span_take_str(&name, KINDS[i]))
+            buf_add_str(&b->text, KINDS[i]);
+    }
     for (size_t i = 0; i < name.n; i++) {
         bool digit = ascii_is_digit(name.p[i]);
 

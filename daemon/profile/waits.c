@@ -189,26 +189,16 @@ static const struct rule IDLE[] = {
     IDLES(NATIVE, "GCTaskManager::get_task"), /* 8 */
     IDLES(NATIVE, "GangWorker::loop"),
     IDLES(NATIVE, "WorkerThread::run"),
-    IDLES(NATIVE, "ConcurrentMarkThread::sleepBeforeNextCycle"), /* 8 */
-    IDLES(NATIVE, "G1ConcurrentMarkThread::sleep_before_next_cycle"),
-    IDLES(NATIVE, "G1ConcurrentMarkThread::wait_for_next_cycle"),
+    /* collectors' threads, from 9 on: their loops may have the wait for work inlined */
+    WORKS(NATIVE, "VMThread::execute"),
+    WORKS(NATIVE, "SuspendibleThreadSet::" ANY),
+    WORKS(NATIVE, "WorkGang::run_task"), /* 8 to 17 */
+    WORKS(NATIVE, "WorkerThreads::run_task"),
+    WORKS(NATIVE, "G1ConcurrentMark::" ANY),
+    IDLES(NATIVE, "ConcurrentGCThread::run"),
+    IDLES(NATIVE, "ConcurrentMarkThread::sleepBeforeNextCycle"),           /* 8 */
     IDLES(NATIVE, "ConcurrentG1RefineThread::wait_for_completed_buffers"), /* 8 */
-    IDLES(NATIVE, "G1ConcurrentRefineThread::wait_for_completed_buffers"),
-    IDLES(NATIVE, "G1PrimaryConcurrentRefineThread::wait_for_completed_buffers"),
-    IDLES(NATIVE, "G1SecondaryConcurrentRefineThread::wait_for_completed_buffers"),
-    IDLES(NATIVE, "G1ConcurrentRefineThread::wait_for_work"),
-    IDLES(NATIVE, "G1YoungRemSetSamplingThread::sleep_before_next_cycle"),
-    IDLES(NATIVE, "G1ServiceThread::wait_for_task"),
-    IDLES(NATIVE, "G1ServiceThread::sleep_before_next_cycle"),
-    IDLES(NATIVE, "ConcurrentMarkSweepThread::sleepBeforeNextCycle"), /* 8 */
-    IDLES(NATIVE, "ZDriverPort::receive"),
-    IDLES(NATIVE, "ZMessagePort" ANY),
-    IDLES(NATIVE, "ZMetronome::wait_for_tick"),
-    IDLES(NATIVE, "ZDirector::wait_for_tick"),
-    IDLES(NATIVE, "ZUncommitter::wait"),
-    IDLES(NATIVE, "ZUnmapper::dequeue"),
-    IDLES(NATIVE, "ShenandoahControlThread::run_service"),
-    IDLES(NATIVE, "ShenandoahRegulatorThread::run_service"),
+    IDLES(NATIVE, "ConcurrentMarkSweepThread::sleepBeforeNextCycle"),      /* 8 */
     /* the thread of main() after its return, which waits for the other threads */
     IDLES(NATIVE, "Threads::destroy_vm"),
     /* the launcher's thread, which waits for main() */

@@ -142,7 +142,7 @@ class IdleServices(jvm.WithClasses):
              "accepts": ("java.net.ServerSocket.accept", "network"), "takes": ("java.util.concurrent.ArrayBlockingQueue.take", "park")}
 
     def check(self, daemon: Daemon, version: int) -> None:
-        with jvm.Jvm(paths.jdk(version), "-Xmx64m", "-cp", self.classes.folder, "IdleService", stdin=subprocess.PIPE) as program:
+        with jvm.Jvm(paths.jdk(version), "-XX:+UseG1GC", "-Xmx64m", "-cp", self.classes.folder, "IdleService", stdin=subprocess.PIPE) as program:
             get = lambda event, seconds: loaded(lambda: daemon.get("/profile", pid=program.pid, seconds=seconds, event=event,
                                                                    threads=1, format="json"))
             get("wall", 0.2) # loads the programs, and makes the process known
@@ -162,6 +162,9 @@ class IdleServices(jvm.WithClasses):
                                       threads=1, idle=0))
             names = {s.thread for s in busy.stacks if s.state == "blocked"}
             self.assertFalse([n for n in names if n.startswith("pool-") or n.startswith("ForkJoinPool-")], names)
+            kinds = ("VM ", "G1 ", "GC ", "C1 ", "C2 ", "Service ") # of the VM's own threads
+            waiting = [s for s in busy.stacks if s.state == "blocked" and not s.truncated and s.thread.startswith(kinds)]
+            self.assertFalse(waiting, busy.describe(waiting))
             self.assertLessEqual({"waits-4", "sleeps-4", "locks", "enters"}, names)
             locks = Profile(get("lock", 0.5))
             for thread, held in (("locks", "java.util.concurrent.locks.ReentrantLock$NonfairSync"),

@@ -11,6 +11,7 @@ test("threads of a pool differ by numbers alone", () => {
     assert.equal(poolOf("[http-worker-12 tid=4301]"), "http-worker-*");
     assert.equal(poolOf("[worker-*]"), "worker-*"); // of the history
     assert.equal(poolOf("[pool-3-thread-14 tid=1]"), "pool-*-thread-*");
+    assert.equal(poolOf("[G1 Refine#0 tid=12]"), "G1 Refine#*");
     assert.equal(poolOf("[main tid=7]"), "main");
 });
 

@@ -10,7 +10,7 @@ const JOIN_GAP = 1.6; // samples' lengths: what is nearer is one box
 
 // "http-worker-*" of "[http-worker-12 tid=4301]".
 export function poolOf(thread) {
-    return thread.replace(/^\[|\]$/g, "").replace(/ tid=\d+$/, "").replace(/\d+/g, "*");
+    return thread.replace(/^\[|\]$/g, "").replace(/ tid=\d+$/, "").replace(/^[GC][12] |\d+/g, (part) => (part.endsWith(" ") ? part : "*"));
 }
 
 // What each row of @profile is of: {thread: names, of: index into them by row, kind: of its leaf, ms: what one of its samples

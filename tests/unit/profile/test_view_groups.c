@@ -50,7 +50,7 @@ static struct profile *shop(bool by_process)
         sample(1, thread_of(q.owner, 60 + i, "pool-1-thread-12"), STATE_RUNNING);
         sample(2, thread_of(q.owner, 70 + i, "pool-22-thread-3"), STATE_BLOCKED);
     }
-    sample(3, main_thread, STATE_NONE);
+    sample(3, thread_of(0, 43, "C2 main7"), STATE_NONE);
     ck_assert_int_eq(record_finish(rec, &meta, &p), 0);
     return p;
 }
@@ -60,7 +60,7 @@ static const struct {
     struct view_opts o;
     const char *lines;
 } CASES[] = {
-    { false, { .by = { VIEW_BY_POOL } }, "[main];Shop.pay 1\n[pool-*-thread-*];Shop.pay 4\n" },
+    { false, { .by = { VIEW_BY_POOL } }, "[C2 main*];Shop.pay 1\n[pool-*-thread-*];Shop.pay 4\n" },
     { false, { .by = { VIEW_BY_STATE } }, "[blocked];Shop.pay 2\n[running];Shop.pay 3\n" },
     { false, { .by = { VIEW_BY_SERVICE } }, "[no service];Shop.pay 1\n[shop];Shop.pay 4\n" },
     { false,
@@ -69,7 +69,7 @@ static const struct {
       "[version 2.0];[shop];Shop.pay 2\n" },
     { false,
       { .by = { VIEW_BY_POOL, VIEW_BY_THREAD } },
-      "[main];[main tid=43];Shop.pay 1\n"
+      "[C2 main*];[C2 main7 tid=43];Shop.pay 1\n"
       "[pool-*-thread-*];[pool-1-thread-12 tid=60];Shop.pay 1\n"
       "[pool-*-thread-*];[pool-1-thread-12 tid=61];Shop.pay 1\n"
       "[pool-*-thread-*];[pool-22-thread-3 tid=70];Shop.pay 1\n"
@@ -78,7 +78,7 @@ static const struct {
      * below. */
     { true,
       { .by = { VIEW_BY_SERVICE, VIEW_BY_STATE, VIEW_BY_POOL } },
-      "[no service];[Main pid=42];[running];[main];Shop.pay 1\n"
+      "[no service];[Main pid=42];[running];[C2 main*];Shop.pay 1\n"
       "[shop];[Shop pid=50];[blocked];[pool-*-thread-*];Shop.pay 1\n"
       "[shop];[Shop pid=50];[running];[pool-*-thread-*];Shop.pay 1\n"
       "[shop];[Shop pid=51];[blocked];[pool-*-thread-*];Shop.pay 1\n"
