@@ -5,7 +5,9 @@
 import { getJson } from "./api.js";
 import { formatMoment, formatSeconds } from "../shared/format.js";
 import { jvmName, processName } from "./jvmwords.js";
+import { KIND } from "../shared/kinds.js";
 import { openJson } from "./openjson.js";
+import { dropKind } from "../shared/transform.js";
 
 export const WINDOW_S = 60;
 
@@ -73,14 +75,22 @@ export function fixedSide(side, now = Date.now()) {
 // Numbers of what is generated differ from start to start: they would make the same code look new and gone.
 const NAMES = "merged";
 
+// JVMs of one service are compared as one: a release starts it again under another pid.
+export function openSide(json) {
+    const services = new Set((json.processes || []).map(({ service }) => service || ""));
+    const profile = openJson(json);
+
+    return services.size === 1 && !services.has("") ? dropKind(profile, KIND.PROCESS) : profile;
+}
+
 export async function fetchSide(side, signal) {
     const { capture, target } = parseSide(side);
 
     if (capture)
-        return openJson(await getJson(`api/v1/captures/${capture}/profile`, { format: "json", names: NAMES }, signal));
+        return openSide(await getJson(`api/v1/captures/${capture}/profile`, { format: "json", names: NAMES }, signal));
     const { from, to } = rangeOf(side);
 
-    return openJson(await getJson("profile", {
+    return openSide(await getJson("profile", {
         ...targetParams(target), from: iso(from), to: iso(endOfRange({ to })), format: "json", names: NAMES,
     }, signal));
 }

@@ -107,15 +107,18 @@ export function threadsOf(profile) {
         .sort((a, b) => b.samples - a.samples || (a.name < b.name ? -1 : 1));
 }
 
+export function dropKind(profile, dropped) {
+    const flags = flagFrames(profile, ({ kind }) => kind === dropped);
+
+    return derive(profile, (path, depth) => path.slice(0, depth).filter((frame) => !flags[frame]));
+}
+
 // @thread: "" all together, "*" apart, else the name of one.
 export function selectThread(profile, thread) {
     if (thread === "*")
         return profile;
-    if (!thread) {
-        const flags = flagFrames(profile, ({ kind }) => kind === KIND.THREAD);
-
-        return derive(profile, (path, depth) => path.slice(0, depth).filter((frame) => !flags[frame]));
-    }
+    if (!thread)
+        return dropKind(profile, KIND.THREAD);
     const flags = flagFrames(profile, ({ name, kind }) => kind === KIND.THREAD && name === thread);
 
     return derive(profile, (path, depth) => outermost(flags, path, depth) < 0 ? null : path.slice(0, depth));
