@@ -6,7 +6,7 @@ import { element, setText } from "../shared/dom.js";
 import { formatClock, formatSeconds, withLocalTimes } from "../shared/format.js";
 import { button, emptyState, errorState } from "./notice.js";
 import { formatRoute } from "./route.js";
-import { rangeSide } from "./sides.js";
+import { rangeSide, serviceTarget } from "./sides.js";
 
 const CHANGE_SPANS_S = [300, 600, 1800, 3600, 21600];
 const CHANGE_COLUMNS = [["What changed", "what"], ["Before", "num"], ["After", "num"], ["Difference", "num"], ["Between", "num"], ["By chance", "num"]];
@@ -20,7 +20,7 @@ export function chanceText(q) {
 
 export class ChangesTable {
     // @target: {pid} or {service}; @side: how a comparison names it; @on: {range(): the one that was chosen, or null; service(): the
-    // name of the JVM's service, which a release starts again as another JVM}.
+    // name of the JVM's service, which a release starts again as another JVM; deploy(): when that was, in ms since 1970, or -Infinity}.
     constructor(target, side, on) {
         Object.assign(this, { target, side, on });
         this.select = element("select", { class: "tool", "aria-label": "What is compared", onchange: () => this.load() });
@@ -54,12 +54,21 @@ export class ChangesTable {
         this.controller = null;
     }
 
-    // {before, after}: ranges in ms since 1970.
+    // {before, after}: ranges in ms since 1970; null: not known here.
     sides() {
-        const now = Date.now(), seconds = Number(this.select.value);
-        const after = seconds ? { from: now - seconds * 1000, to: now } : this.on.range();
+        const now = Date.now(), { value } = this.select, from = value ? now - Number(value) * 1000 : this.on.deploy();
+        const after = value === "range" ? this.on.range() : { from, to: now };
 
-        return { before: { from: 2 * after.from - after.to, to: after.from }, after };
+        return after.from > 0 ? { before: { from: 2 * after.from - after.to, to: after.from }, after } : null;
+    }
+
+    // Leads to the graphs of @sides: after a deploy those of the service, as its JVM was not there before.
+    linkGraphs(sides) {
+        const side = this.select.value || !this.on.service() ? this.side : serviceTarget(this.on.service());
+
+        this.diff.hidden = !sides;
+        if (sides)
+            this.diff.href = formatRoute("compare", "", { a: rangeSide(side, sides.before), b: rangeSide(side, sides.after) });
     }
 
     async load() {
@@ -68,9 +77,7 @@ export class ChangesTable {
         const sides = this.select.value ? this.sides() : null; // else flamed chooses, and says what
         const text = ({ from, to }) => `${new Date(from).toISOString()}..${new Date(to).toISOString()}`;
 
-        this.diff.hidden = !sides;
-        if (sides)
-            this.diff.href = formatRoute("compare", "", { a: rangeSide(this.side, sides.before), b: rangeSide(this.side, sides.after) });
+        this.linkGraphs(sides);
         this.table.hidden = true;
         this.note.replaceChildren();
         this.blank.replaceChildren(emptyState("Comparing minute by minute …"));
@@ -86,9 +93,11 @@ export class ChangesTable {
         const said = changes.map(({ sentence }) => sentence);
         const notes = sentences.filter((sentence) => !said.includes(sentence)).map((text) => `${withLocalTimes(text).replace(/\.$/, "")}.`);
 
+        if (!this.select.value)
+            this.linkGraphs(this.sides()); // a deploy may be known now
         this.table.hidden = !changes.length;
         this.note.replaceChildren(...(changes.length ? notes : []).map((text) => element("p", { class: "quiet" }, text)));
-        this.blank.replaceChildren(...changes.length ? [] : [emptyState(notes[0] || "Nothing changed.", notes.slice(1).join(" "))]);
+        this.blank.replaceChildren(...changes.length ? [] : [emptyState(notes[0] || "Nothing changed.", notes.slice(1).join(" "), ...this.diff.hidden ? [] : [this.diff.cloneNode(true)])]);
         this.body.replaceChildren(...changes.map((change) => this.row(change)));
         setText(this.table.caption, `What changed, of ${minutes.b} minutes against ${minutes.a}`);
     }

@@ -5,12 +5,12 @@ import { getJson, isAbort, repeat } from "./api.js";
 
 const MARKS_SECONDS = 30;
 
-// Marks of the service @name in an answer of /api/v1/services: [{at, text}].
+// Marks of the service @name in an answer of /api/v1/services: [{at, text, isBad, isDeploy}].
 export function openMarks({ services }, name) {
     const service = services.find((one) => one.name === name);
 
     return (service ? service.marks : []).map(({ time, kind, text, pid }) =>
-        ({ at: Date.parse(time), text: `${kind}: ${text || `pid ${pid}`}`, isBad: false }));
+        ({ at: Date.parse(time), text: `${kind}: ${text || `pid ${pid}`}`, isBad: false, isDeploy: kind === "deploy" }));
 }
 
 export class TimelineMarks {
@@ -46,9 +46,16 @@ export class TimelineMarks {
     }
 
     // The facts may come later than the services.
-    show() {
-        const name = this.facts.serviceName;
+    get ofService() {
+        return this.services && this.facts.serviceName ? openMarks(this.services, this.facts.serviceName) : [];
+    }
 
-        this.timeline.setMarks([...this.services && name ? openMarks(this.services, name) : [], ...this.signals]);
+    // In ms since 1970; -Infinity: none is known.
+    get lastDeploy() {
+        return Math.max(...this.ofService.filter(({ isDeploy }) => isDeploy).map(({ at }) => at));
+    }
+
+    show() {
+        this.timeline.setMarks([...this.ofService, ...this.signals]);
     }
 }
