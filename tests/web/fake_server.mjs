@@ -437,7 +437,7 @@ export class FakeServer {
             : CATEGORIES.map((category, c) => line(category, c, jvms, null));
 
         return this.send(response, 200, { from: iso(from), to: iso(to), oldest: iso(Date.now() - 4 * 60 * 1000 - 12000),
-            bucket_seconds: seconds, hz: 19, series, others: 0, moments: pids.length ? this.stops(pids[0], from, to) : [], moments_left_out: 0 });
+            bucket_seconds: seconds, hz: 19, series, others: 0, moments: this.stops(pids[0] || 4242, from, to), moments_left_out: 0 });
     }
 
     // A collection every 8 seconds, and a second of long safepoints every 40; of a day, sums of minutes.

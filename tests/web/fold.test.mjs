@@ -6,6 +6,7 @@ import { foldFrames } from "../../web/shared/fold.js";
 import { matchGroups, compileSearch, widestMatch } from "../../web/shared/search.js";
 import { KIND, KINDS } from "../../web/shared/kinds.js";
 import { sumKinds } from "../../web/shared/methods.js";
+import { idleSamples } from "../../web/shared/rows.js";
 import { mergeTiers } from "../../web/shared/tiers.js";
 import { Shape } from "../../web/shared/shape.js";
 import { buildTree, nodeName, openProfile, pathTo } from "../../web/shared/tree.js";
@@ -110,6 +111,7 @@ test("idle threads are left out, and all is there again", () => {
 
     assert.ok(shape.use(state));
     assert.equal(shape.forward("samples").total[0], 1);
+    assert.deepEqual([idleSamples(profile), idleSamples({ ...profile, idle: null })], [9, 0]);
     assert.ok(shape.use({ ...state, idle: true }));
     assert.equal(shape.forward("samples").total[0], 10);
     assert.ok(!shape.use({ ...state, idle: true }));

@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { describe } from "node:test";
 import { addressOf, close, textOf } from "./browser.mjs";
+import { makeProfile } from "./fake_server.mjs";
 import { ORDERS, graphShown, mains, nodeTest } from "./node_test.mjs";
 
 describe("journeys", { concurrency: 4 }, () => {
@@ -94,6 +95,27 @@ describe("journeys", { concurrency: 4 }, () => {
         await page.waitForURL(/event=offcpu/);
         await server.asked(/GET \/profile\?.*from=.*event=offcpu/);
         assert.ok(!server.requests.some((r) => r.startsWith("POST")));
+        await close(page);
+    });
+
+    nodeTest("waits: how many samples are of idle threads; of a whole node, how many JVMs were stopped", async ({ server, open }) => {
+        server.profile = (options) => {
+            const profile = makeProfile(options);
+
+            profile.stacks.at(-1).idle = options.event === "offcpu";
+            return profile;
+        };
+        const page = await open(`#/jvm/${ORDERS}?event=offcpu`), facts = page.locator(".panel .facts");
+
+        await graphShown(page);
+        assert.match((await facts.textContent()).replaceAll("\u00a0", " "), /[\d,]+ samples, 52 idle/);
+        await page.evaluate(() => { location.hash = "#/jvm/node"; });
+        const paused = page.locator(".timeline .legend li", { hasText: "Paused" });
+
+        await page.locator(".crumbs", { hasText: "Whole node" }).waitFor();
+        await paused.waitFor();
+        assert.match((await paused.textContent()).replaceAll("\u00a0", " "), /^Paused 1 JVM$/);
+        assert.match((await paused.getAttribute("title")).replaceAll("\u00a0", " "), /; [\d.]+ % of the time of 1 JVM$/);
         await close(page);
     });
 

@@ -65,7 +65,7 @@ export class JvmView {
             ...RECORDED_EVENTS.map((event) => element("option", { value: event, selected: event === this.event }, eventTitle(event))));
         this.heat = new HeatStrip({ wanted: () => this.toggleHeat(), changed: () => this.keep() });
         this.panel = new ProfilePanel({ state: () => this.keep() }, { ...panelLooks(), lead: [this.eventSelect], tools: [this.heat.button] });
-        this.timeline = new Timeline({ range: (range) => this.chooseRange(range), keep: () => keepRange(this.target, this.range, this.stateParams(), app.banner) });
+        this.timeline = new Timeline({ range: (range) => this.chooseRange(range), keep: () => keepRange(this.target, this.range, this.stateParams(), app.banner) }, this.isNode);
         this.list = new CaptureList(this.target, {}, "Start one above: it stays here when it is done.");
         this.liveTable = new LiveTable(this.target, { pick: (name) => this.findMethod(name) });
         this.memory = new MemoryTable(this.pid);

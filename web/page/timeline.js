@@ -21,9 +21,9 @@ const DRAG_LEAST = 3; // CSS pixels: less is a click
 const STEPS_S = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200];
 
 export class Timeline {
-    // @on: {range(from, to) | range(null), keep()}: ms since 1970, or nothing chosen; what is chosen shall be kept.
-    constructor(on) {
-        this.on = on;
+    // @on: {range(from, to) | range(null), keep()}: ms since 1970, or nothing chosen; what is chosen shall be kept. @isNode: it is of all processes.
+    constructor(on, isNode) {
+        Object.assign(this, { on, isNode });
         this.range = null;
         this.pointer = NaN;
         this.marks = [];
@@ -299,16 +299,17 @@ export class Timeline {
         element("span", { class: "num" }, formatShare(totals[c], total)))), ...this.stopsLegend(stops, from, to));
     }
 
-    // Shares of the time: single numbers would be of how many JVMs there are, too.
+    // Shares of the time; of a whole node how many JVMs, as most of it was not stopped.
     stopsLegend(stops, from, to) {
         const { data } = this, pauses = stops.filter(({ kind }) => kind !== THROTTLED), throttled = stops.filter(({ kind }) => kind === THROTTLED);
         const count = Math.max(1, Math.round(pauses.reduce((sum, one) => sum + one.count, 0)));
         const item = (list, chip, label, title) => {
             const stopped = list.reduce((sum, { stoppedMs }) => sum + stoppedMs, 0);
-            const known = (to - Math.max(from, data.oldest)) * new Set(list.map(({ pid }) => pid)).size; // ms of JVMs
+            const jvms = new Set(list.map(({ pid }) => pid)).size, known = (to - Math.max(from, data.oldest)) * jvms; // ms of JVMs
+            const share = formatShare(Math.min(stopped, known), known);
 
-            return list.length ? [element("li", { title: (list.some(({ isPart }) => isPart) ? "About " : "") + title(formatMs(stopped * 1e6)) }, element("span", { class: `chip stop ${chip}` }), label,
-                element("span", { class: "num" }, formatShare(Math.min(stopped, known), known)))] : [];
+            return list.length ? [element("li", { title: (list.some(({ isPart }) => isPart) ? "About " : "") + title(formatMs(stopped * 1e6)) + (jvms > 1 || this.isNode ? `; ${share} of the time of ${plural(jvms, "JVM", "JVMs")}` : "") }, element("span", { class: `chip stop ${chip}` }), label,
+                element("span", { class: "num" }, this.isNode ? plural(jvms, "JVM", "JVMs") : share))] : [];
         };
 
         return [...item(pauses, "category-gc", "Paused ", (ms) => `${plural(count, "pause", "pauses")}, ${ms}: garbage collections ` +

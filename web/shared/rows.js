@@ -123,6 +123,15 @@ export function eachRow(profile, visit) {
         visit(rows.path, rows.depth, rows.kept, rows.isCut, rows.samples, rows.row);
 }
 
+// Samples of threads that waited for work.
+export function idleSamples(profile) {
+    let sum = 0;
+
+    if (profile.idle)
+        eachRow(profile, (path, depth, kept, isCut, samples, row) => { sum += profile.idle[row] ? samples : 0; });
+    return sum;
+}
+
 // Nodes that a tree of the profile has at most, without its root; it may be far fewer.
 export function nodesIn({ rows, runs }) {
     if (rows)

@@ -6,6 +6,7 @@ import { formatCount, formatMoment, formatSeconds, formatShare, formatTime, form
 import { KINDS } from "../shared/kinds.js";
 import { packageColour } from "../shared/packages.js";
 import { isNote, judgeQuality } from "../shared/quality.js";
+import { idleSamples } from "../shared/rows.js";
 import { nodeKind, nodeName } from "../shared/tree.js";
 
 const PACKAGES_SHOWN = 10;
@@ -35,18 +36,21 @@ export const KEYS = [
 ];
 
 // When, how long, how often, named by what; and how good it is. @brief: without the day where that is today.
-export function factsBar({ meta, quality }, { brief = false } = {}) {
+export function factsBar(profile, { brief = false } = {}) {
+    const { meta, quality } = profile;
     const facts = [brief && meta.start ? formatMoment(Date.parse(meta.start)) : formatTime(meta.start), formatSeconds(meta.seconds)];
 
     if (meta.hz)
         facts.push(+meta.hz.toFixed(1) + "\u00a0Hz");
     if (meta.unit !== "nanoseconds")
         facts.push(formatValue(meta.value, meta.unit));
-    const bar = element("p", { class: "facts" });
+    const bar = element("p", { class: "facts" }), idle = idleSamples(profile);
     const judged = judgeQuality(quality);
 
     for (const text of facts.filter(Boolean))
         bar.append(element("span", {}, text));
+    if (idle)
+        judged.facts[0].text += `, ${formatCount(idle)} idle`;
     judged.facts.forEach(({ text, isBad }, i) => bar.append(element("span", { class: isBad ? "bad" : i ? "good" : null }, text)));
     if (meta.symbols && meta.symbols.source)
         bar.append(element("span", { class: "symbols", title: meta.symbols.reason },
