@@ -278,6 +278,26 @@ describe("journeys", { concurrency: 4 }, () => {
         await close(page);
     });
 
+    nodeTest("the list says what is wrong in whole sentences, also on a phone, and rows keep their height", async ({ server, open }) => {
+        const sentence = "6.3 of the 8.0 threads that were busy waited for a lock of class PriceTable; http-exec-8 holds it";
+        const height = (page) => page.locator(".jvms tbody tr").first().evaluate((row) => row.getBoundingClientRect().height);
+
+        server.addSignal({ signal: "lock-contention", severity: 3, sentence, evidence: "/api/v1/jvms/4242/heap" });
+        for (const viewport of [{ width: 1440, height: 900 }, { width: 1280, height: 800 }, { width: 390, height: 844 }]) {
+            const page = await open("", { viewport }), cell = page.locator(".signal-cell", { hasText: sentence });
+
+            await cell.waitFor();
+            assert.ok(await cell.evaluate((one) => one.scrollHeight <= one.clientHeight && one.getBoundingClientRect().right <= innerWidth), `cut off at ${viewport.width}`);
+            assert.equal((await mains(page))[0], "Application"); // its name is whole, too
+            assert.ok(await page.locator(".jvm-link").first().evaluate((link) => link.getBoundingClientRect().width <= link.closest("td").clientWidth - 16));
+            const before = await height(page);
+
+            await cell.evaluate((one) => { one.lastElementChild.textContent = "short"; });
+            assert.equal(await height(page), before);
+            await close(page);
+        }
+    });
+
     nodeTest("a JVM that ended stays in the list, and opens its last minute", async ({ server, open }) => {
         server.addEnded({ pid: 3003, ago: 600, how: "the kernel ended it (SIGKILL): its container was out of memory" });
         server.addEnded({ pid: 3004, ago: 4000, ran: 100 });

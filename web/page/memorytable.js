@@ -20,7 +20,7 @@ export class MemoryTable {
         this.body = element("tbody");
         this.table = element("table", { class: "list memory" },
             element("caption", { class: "offscreen" }, "Memory by area"),
-            element("thead", {}, element("tr", {}, ...[["Area", ""], ["In memory", "num"], ["Share", "num"], ["In swap", "num"], ["What it is", ""]]
+            element("thead", {}, element("tr", {}, ...[["Area", ""], ["In memory", "num"], ["Share", "num"], ["In swap", "num swap"], ["What it is", ""]]
                 .map(([label, kind]) => element("th", { scope: "col", class: kind || null }, label)))), this.body);
         this.shown = element("div", { hidden: true }, this.chart.root, this.table);
         this.blank = element("div", {}, emptyState("Counting pages …"));
@@ -86,8 +86,9 @@ export class MemoryTable {
             chip.style.background = area.color;
             return element("tr", {}, element("td", {}, chip, area.area.replaceAll("_", " ")),
                 element("td", { class: "num" }, formatBytes(area.bytes)), element("td", { class: "num" }, formatShare(area.bytes, resident.sum)),
-                element("td", { class: "num" }, area.swapped ? formatBytes(area.swapped) : ""), element("td", {}, area.description));
+                element("td", { class: "num swap" }, area.swapped ? formatBytes(area.swapped) : ""), element("td", { class: "said" }, area.description));
         }));
+        this.table.classList.toggle("no-swap", !known.some(({ swapped }) => swapped));
         this.blank.replaceChildren();
         this.shown.hidden = this.table.hidden = false;
     }

@@ -114,10 +114,10 @@ class JvmRow {
         if (key === this.signalsKey)
             return;
         this.signalsKey = key;
-        cell.replaceChildren(...list.length ? [...list.flatMap((one) => [element("span", { class: `signal ${severityClass(one)}` }, one.signal), " "]),
-            element("span", { class: "quiet signal-brief" }, withLocalTimes(shortClasses(list[0].sentence)))]
+        cell.replaceChildren(element("div", { class: "signal-cell" }, ...list.length ? [...list.flatMap((one) => [element("span", { class: `signal ${severityClass(one)}` }, one.signal), " "]),
+            element("span", { class: "quiet" }, withLocalTimes(shortClasses(list[0].sentence)))]
             : reason ? [element("span", { class: "bad" }, reason)]
-                : deploy ? [element("a", { class: "quiet", href: formatRoute("service", deploy.service, { tab: "changes" }) }, `version ${deploy.version} after ${deploy.before}: what changed`)] : ["–"]);
+                : deploy ? [element("a", { class: "quiet", href: formatRoute("service", deploy.service, { tab: "changes" }) }, `version ${deploy.version} after ${deploy.before}: what changed`)] : ["–"]));
         cell.title = reason || list.map(({ signal, sentence }) => (sentence ? `${signal}: ${sentence}` : signal)).join("\n");
     }
 
