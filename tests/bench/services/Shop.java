@@ -191,7 +191,7 @@ class PaymentClient {
 }
 
 class Rules implements Shop.Handler {
-    private static final Pattern TENANT = Pattern.compile("(\\w+\\s?)*@acme");
+    private static final int TENANTS = 60;
     private final boolean byTenant;
 
     Rules(boolean byTenant) {
@@ -208,7 +208,10 @@ class Rules implements Shop.Handler {
     }
 
     private boolean matchTenant(String text) {
-        return TENANT.matcher(text).find();
+        for (int tenant = 0; tenant < TENANTS; tenant++)
+            if (Pattern.compile("(\\w+\\s?)*@acme" + tenant).matcher(text).find())
+                return true;
+        return false;
     }
 }
 
