@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "serve/routes/list_text.h"
 
+#include "base/cleanup.h"
 #include "request/json_text.h"
+
+#include <errno.h>
 
 #define MIB 1048576.0
 #define SEVERITIES 3
@@ -18,17 +21,37 @@ static void add_words(const json_t *list, struct buf *out)
         buf_printf(out, "%s%s", i ? " " : "", json_string_value(json_array_get(list, i)));
 }
 
+static double cpu_of(const json_t *jvm)
+{
+    return json_number_value(json_object_get(jvm, "cpu_percent"));
+}
+
+static int compare_cpu(const void *a, const void *b)
+{
+    double of_a = cpu_of(*(json_t *const *)a), of_b = cpu_of(*(json_t *const *)b);
+
+    return (of_a < of_b) - (of_a > of_b);
+}
+
 void list_text_jvms(const json_t *answer, struct buf *out)
 {
     const json_t *list = json_object_get(answer, "jvms");
+    size_t count = json_array_size(list);
+    _cleanup_free_ const json_t **jvms = calloc(count + 1, sizeof(*jvms));
 
+    if (!jvms) {
+        out->error = -ENOMEM;
+        return;
+    }
+    for (size_t i = 0; i < count; i++)
+        jvms[i] = json_array_get(list, i);
+    qsort(jvms, count, sizeof(*jvms), compare_cpu);
     buf_printf(out, "%8s %7s %9s %7s  %-24s %-32s %s\n", "PID", "CPU %", "RSS MiB", "THREADS",
                "SERVICE", "MAIN", "SIGNALS");
-    for (size_t i = 0; i < json_array_size(list); i++) {
-        const json_t *jvm = json_array_get(list, i);
+    for (size_t i = 0; i < count; i++) {
+        const json_t *jvm = jvms[i];
 
-        buf_printf(out, "%8lld %7.1f %9.0f %7lld  %-24s %-32s ", whole_of(jvm, "pid"),
-                   json_number_value(json_object_get(jvm, "cpu_percent")),
+        buf_printf(out, "%8lld %7.1f %9.0f %7lld  %-24s %-32s ", whole_of(jvm, "pid"), cpu_of(jvm),
                    json_number_value(json_object_get(jvm, "rss")) / MIB, whole_of(jvm, "threads"),
                    json_text(json_object_get(jvm, "service"), "name"), json_text(jvm, "main"));
         add_words(json_object_get(jvm, "signals"), out);

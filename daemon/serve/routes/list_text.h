@@ -6,7 +6,7 @@
 
 #include <jansson.h>
 
-/* Append the answer of /api/v1/jvms, /services or /signals as a table. */
+/* Append the answer of /api/v1/jvms (the busiest first), /services or /signals as a table. */
 void list_text_jvms(const json_t *answer, struct buf *out);
 void list_text_services(const json_t *answer, struct buf *out);
 void list_text_signals(const json_t *answer, struct buf *out);
