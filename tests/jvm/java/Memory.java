@@ -12,7 +12,8 @@ import java.util.concurrent.CountDownLatch;
 /**
  * Uses memory as it is told by lines on standard input, and answers each with "done": "direct" 64
  * MiB of direct buffers, "threads" 60 threads with stacks that were used, "classes" 4,000 loaders
- * with a class each, "heap" 32 MiB of arrays.
+ * with a class each, "heap" 64 MiB of arrays, some of them in
+ * pages that garbage has used.
  */
 public final class Memory {
     static final List<Object> KEPT = new ArrayList<>();
@@ -83,7 +84,7 @@ public final class Memory {
             } else if (line.equals("classes")) {
                 classes();
             } else {
-                for (int i = 0; i < 32; i++) {
+                for (int i = 0; i < 64; i++) {
                     KEPT.add(new byte[1 << 20]);
                 }
             }
