@@ -5,7 +5,7 @@
 #define BIT(name) PARAM_BIT(PARAM_##name)
 #define PPROF_TEXT                                                                                 \
     " Without `seconds` nothing was counted yet: an empty, valid pprof, at once. Also where the "  \
-    "event cannot be had: `X-Flamed-Warning` then says why. For scrapers, as "                     \
+    "event is not possible: `X-Flamed-Warning` then says why. For scrapers, as "                   \
     "/debug/pprof/profile."
 /* How openapi.json describes a route. */
 #define DOC(id_, summary_, answer_, problems_, ...)                                                \
@@ -22,18 +22,19 @@ static const struct route ROUTES[] = {
                   "JVMs, and three commands to type next.",
           .types = "text/html text/plain") },
     { "/ui/{file}", METHOD_GET, ROLE_VIEW, PARAMS_NONE, .handle = handle_page_file,
-      DOC("getPageFile", "What the web page loads; the names change with what is in the files",
+      DOC("getPageFile", "The files of the web page; their names change with their contents",
           "A script or a style sheet, which may be cached without end.", NULL,
           .types = "text/javascript text/css") },
     { "/login", METHOD_GET, ROLE_HEALTH, BIT(TICKET), .asks = true, .cookies_alone = true,
       .handle = handle_login, .audit = AUDIT_LOGIN,
       DOC("login",
-          "Log in: an address of flamed --login, good once; sets a cookie and leads to the page",
+          "Log in by an address of flamed --login, which works once; sets a cookie and leads to "
+          "the page",
           "Logged in: Set-Cookie has the session (HttpOnly, SameSite=Strict), Location the page.",
           "403", .status = 303) },
     { "/logout", METHOD_POST, ROLE_HEALTH, PARAMS_NONE, .asks = true, .cookies_alone = true,
       .handle = handle_logout, .audit = AUDIT_LOGOUT,
-      DOC("logout", "End the session of the cookie", "There is none any more.", "403",
+      DOC("logout", "End the session of the cookie", "The session has ended.", "403",
           .text =
               "Streams, and answers that wait for their capture, end with it. Captures that run on "
               "their own (POST /api/v1/captures) go on: the session's user may still have them.",
@@ -44,10 +45,10 @@ static const struct route ROUTES[] = {
           "The profile.", "400 403 404 406 409 413 503",
           .text = "Without a target the whole node is sampled. A client that leaves ends its "
                   "sampling. HEAD checks the request and its target and samples nothing. With "
-                  "`from` nothing is sampled. The answer is what the flight recorder and the store "
-                  "hold of that time, at once. `pid` is then the last process with that pid, dead "
-                  "or alive. With `Accept: text/event-stream`: events `progress` while it runs, "
-                  "then `done` with the `link` of the profile, or `failed`.") },
+                  "`from` nothing is sampled. The answer comes at once, from what the flight "
+                  "recorder and the store hold of that time. `pid` is then the last process with "
+                  "that pid, dead or alive. With `Accept: text/event-stream`: events `progress` "
+                  "while it runs, then `done` with the `link` of the profile, or `failed`.") },
     { "/top", METHOD_GET, ROLE_PROFILE, PARAMS_TOP, .streams = true, .waits = true,
       .handle = handle_top, .finish = finish_top, .audit = AUDIT_CAPTURE,
       DOC("getTop", "The hottest functions, live or of a time in the past",
@@ -72,16 +73,16 @@ static const struct route ROUTES[] = {
       .handle = handle_document, .document = DOCUMENT_SERVICES,
       DOC("listServices", "The services of this node, by name", "The services.", "400 403",
           .text = "A service is what its JVMs say of themselves: what a tracer publishes, "
-                  "-Dotel.service.name, OTEL_SERVICE_NAME, DD_SERVICE and the like. Of one that "
-                  "says nothing it is the workload of its pod, its container, its unit, or its "
-                  "main class. Listed are services with a JVM that runs.",
+                  "-Dotel.service.name, OTEL_SERVICE_NAME, DD_SERVICE and the like. If a JVM says "
+                  "nothing, its service is the workload of its pod, its container, its unit, or "
+                  "its main class. The list has services with a running JVM.",
           .schema = "Services", .types = "text/plain") },
     { "/api/v1/signals", METHOD_GET, ROLE_VIEW, BIT(PID) | BIT(SERVICE) | BIT(LIST_FORMAT),
       .waits = true, .handle = handle_document, .document = DOCUMENT_SIGNALS,
       DOC("listSignals", "What is wrong with the JVMs of this node, each as a sentence",
           "The signals that are on, the most severe of a JVM first.", "400 403 404",
-          .text = "Rules look at numbers of each JVM every 10 s: collections, its CPU limit, "
-                  "memory, threads, descriptors. A JVM that ended is there for 10 minutes.",
+          .text = "Rules read figures of each JVM every 10 s: collections, its CPU limit, memory, "
+                  "threads, descriptors. The signal of a JVM that ended stays for 10 minutes.",
           .schema = "Signals", .types = "text/plain") },
     { "/api/v1/words", METHOD_GET, ROLE_VIEW,
       BIT(PID) | BIT(SERVICE) | PARAMS_RANGE | BIT(EVENT) | BIT(LIST_FORMAT), .waits = true,
@@ -90,22 +91,22 @@ static const struct route ROUTES[] = {
           "A target in at most five sentences: what its time went to, what is unusual, what "
           "changed, how sure",
           "The sentences, each with a path that shows it.", "400 403 404 503",
-          .text = "Without a range the last 5 minutes. With fewer than 300 samples it says so, and "
-                  "goes on about the shortest time before that has as many.",
+          .text = "The default range is the last 5 minutes. With fewer than 300 samples the answer "
+                  "says so, and covers the shortest longer time that has 300.",
           .schema = "Words", .types = "text/plain") },
     { "/api/v1/changes", METHOD_GET, ROLE_VIEW,
       BIT(PID) | BIT(SERVICE) | BIT(A) | BIT(B) | BIT(LIST_FORMAT), .waits = true, .heavy = true,
       .handle = handle_changes,
-      DOC("listChanges", "What is different now, by functions, locks, waits and categories",
+      DOC("listChanges", "What changed, by functions, locks, waits and categories",
           "The changes, the greatest first.", "400 403 404 503",
           .text = "`a` and `b` are ranges of the past. Without them the last 5 minutes are "
                   "compared with the 5 before. Each side is divided into minutes, or parts of one, "
-                  "and a rank test compares them. Only what is significant is listed.",
+                  "and a rank test compares them. The list has significant changes only.",
           .schema = "Changes", .types = "text/plain") },
     { "/api/v1/jvms/{pid}/preflight", METHOD_GET, ROLE_VIEW, PARAMS_NONE, .waits = true,
       .handle = handle_document, .document = DOCUMENT_PREFLIGHT,
       DOC("getPreflight",
-          "What an attach to this JVM would meet, step by step; touches nothing in it",
+          "The steps of an attach to this JVM, each checked in advance; touches nothing in it",
           "The steps.", "400 403 404", .schema = "Preflight") },
     { "/api/v1/jvms/{pid}/heap", METHOD_GET, ROLE_VIEW, PARAMS_NONE, .waits = true,
       .handle = handle_document, .document = DOCUMENT_HEAP,
@@ -113,9 +114,9 @@ static const struct route ROUTES[] = {
           "The JVM's memory, collections, safepoints, threads and classes, as it counts them "
           "itself",
           "The counters.", "400 403 404 409",
-          .text = "Out of the counters in the JVM's own memory: no file, no probe, nothing "
-                  "injected. 409 where it runs with -XX:-UsePerfData. Sizes are bytes. The "
-                  "collectors of HotSpot write `used` of a space at their collections only.",
+          .text = "From the counters in the JVM's own memory: no file, no probe, nothing injected. "
+                  "409 if it runs with -XX:-UsePerfData. Sizes are bytes. The collectors of "
+                  "HotSpot write `used` of a space at their collections only.",
           .schema = "Heap") },
     { "/api/v1/jvms/{pid}/threads", METHOD_GET, ROLE_PROFILE, BIT(LIST_FORMAT) | BIT(GROUP),
       .waits = true, .heavy = true, .handle = handle_threads, .audit = AUDIT_CAPTURE,
@@ -124,7 +125,8 @@ static const struct route ROUTES[] = {
           "owner",
           "The threads.", "400 403 404 409 413",
           .text = "Read from the JVM's memory while it runs on: nothing is injected, and no thread "
-                  "is stopped. What is missing is counted and said. Text has the form of jstack.",
+                  "is stopped. What is missing is counted, and a warning says so. The text has the "
+                  "form of jstack's.",
           .schema = "Threads", .types = "text/plain") },
     { "/api/v1/jvms/{pid}/perf-map", METHOD_GET, ROLE_PROFILE, BIT(MAP_SYMBOLS) | BIT(UNFOLD),
       .waits = true, .heavy = true, .handle = handle_perf_map, .audit = AUDIT_CAPTURE,
@@ -143,13 +145,13 @@ static const struct route ROUTES[] = {
       PARAMS_TARGET | PARAMS_RANGE | BIT(EVENT) | BIT(STATE) | BIT(SCHEDULE) | BIT(LIMIT) |
           BIT(CURSOR),
       .waits = true, .handle = handle_captures,
-      DOC("listCaptures", "Captures that are kept, newest first", "One page of them.",
+      DOC("listCaptures", "Captures that are kept, newest first", "One page of captures.",
           "400 403 404 503", .schema = "Captures") },
     { "/api/v1/captures", METHOD_POST, ROLE_PROFILE, PARAMS_CAPTURE | PARAMS_RANGE | PARAMS_RENDER,
       .body = BODY_PARAMS, .waits = true, .handle = handle_capture_create, .audit = AUDIT_CAPTURE,
       DOC("createCapture",
           "Begin a capture that runs on its own, or keep a time of the past as one",
-          "It has begun.", "400 403 404 409 413 415 503",
+          "The capture has begun.", "400 403 404 409 413 415 503",
           .text = "The body is an object of the parameters of `/profile`, as numbers, texts, "
                   "booleans or lists. Without `seconds` it runs until it is stopped, 3,600 s at "
                   "most. With `from` or `at` nothing is sampled: what `/profile` would answer of "
@@ -162,8 +164,8 @@ static const struct route ROUTES[] = {
           "400 403 404 503", .schema = "Capture") },
     { "/api/v1/captures/{id}", METHOD_DELETE, ROLE_PROFILE, PARAMS_NONE, .waits = true,
       .handle = handle_capture_delete, .audit = AUDIT_DELETE,
-      DOC("deleteCapture", "Remove a capture; a running one ends", "It is gone.", "400 403 404 503",
-          .status = 204) },
+      DOC("deleteCapture", "Remove a capture; a running one ends", "The capture is removed.",
+          "400 403 404 503", .status = 204) },
     { "/api/v1/captures/{id}/profile", METHOD_GET, ROLE_VIEW, BIT(EVENT) | PARAMS_RENDER,
       .negotiates = true, .waits = true, .heavy = true, .handle = handle_capture_profile,
       DOC("getCaptureProfile", "Render a capture",
@@ -184,8 +186,8 @@ static const struct route ROUTES[] = {
       .heavy = true, .handle = handle_query,
       DOC("query", "Merge what is stored of a target and a time into one profile", "The profile.",
           "400 403 404 406 413 503",
-          .text =
-              "Where no capture of that time is stored: what the flight recorder holds of it.") },
+          .text = "If no capture of that time is stored, the samples are those of the flight "
+                  "recorder.") },
     { "/api/v1/diff", METHOD_GET, ROLE_VIEW, PARAMS_DIFF, .waits = true, .heavy = true,
       .handle = handle_diff,
       DOC("diff", "Compare two captures or two ranges of time",
@@ -212,12 +214,12 @@ static const struct route ROUTES[] = {
           "403 503", .schema = "Schedules") },
     { "/api/v1/push", METHOD_GET, ROLE_VIEW, PARAMS_NONE, .waits = true, .handle = handle_document,
       .document = DOCUMENT_PUSH,
-      DOC("listPushTargets", "Where profiles and alerts are pushed, and how that goes",
+      DOC("listPushTargets", "The targets of profiles and alerts that are pushed, and their state",
           "The targets.", "403 503",
-          .text = "What the configuration has under `push`, and the webhooks of `triggers`: what "
-                  "waits for each, what was sent, dropped and refused, and the last error. The url "
-                  "of a webhook is shown without its path. A client that sees only a part of the "
-                  "node gets empty lists.",
+          .text = "The targets under `push` in the configuration, and the webhooks of `triggers`. "
+                  "Each has what waits, what was sent, dropped and refused, and the last error. "
+                  "The url of a webhook is shown without its path. A client that sees only a part "
+                  "of the node gets empty lists.",
           .schema = "PushTargets") },
     { "/api/v1/audit", METHOD_GET, ROLE_MANAGE, BIT(LIMIT), .waits = true, .handle = handle_audit,
       DOC("listAudit",
@@ -226,23 +228,23 @@ static const struct route ROUTES[] = {
           "The last 1,024 acts, 256 refusals of known callers (32 of one) and 64 of others (16 of "
           "one address). At most as many as `limit` says (100).",
           "403",
-          .text = "Over TCP it takes a token, a password, a certificate or a login, unless "
+          .text = "Over TCP it needs a token, a password, a certificate or a login, unless "
                   "`tcp_manage` is set.",
           .schema = "Audit") },
     { "/api/v1/whoami", METHOD_GET, ROLE_HEALTH, PARAMS_NONE, .asks = true, .handle = handle_whoami,
-      DOC("getWhoami", "The caller, how it is known, and what it may",
+      DOC("getWhoami", "The caller, how it is identified, and its rights",
           "The subject of this request.", "401", .schema = "Whoami") },
     { "/api/v1/logins", METHOD_POST, ROLE_VIEW, PARAMS_NONE, .handle = handle_login_ticket,
       .audit = AUDIT_LOGIN,
       DOC("createLogin",
           "An address at which a browser logs in as the caller; on the Unix socket alone (flamed "
           "--login)",
-          "What to open, within seconds.", "403", .status = 201, .schema = "Login") },
+          "The address to open, within seconds.", "403", .status = 201, .schema = "Login") },
     { "/api/v1/triggers/{name}", METHOD_POST, ROLE_MANAGE, PARAMS_NONE, .body = BODY_IGNORED,
       .waits = true, .handle = handle_trigger, .audit = AUDIT_TRIGGER,
       DOC("pullTrigger", "For webhooks of alerts: start the capture that the configuration names",
-          "It has begun.", "403 404 409 413 503",
-          .text = "A body is read and ignored. Over TCP it takes a token, a password, a "
+          "The capture has begun.", "403 404 409 413 503",
+          .text = "A body is read and ignored. Over TCP it needs a token, a password, a "
                   "certificate or a login, unless `tcp_manage` is set.",
           .status = 201, .schema = "Capture") },
 
@@ -253,7 +255,7 @@ static const struct route ROUTES[] = {
           .text = "Where the configuration has `mcp: yes`; else 404. The body is one message of "
                   "JSON-RPC 2.0, of revision 2026-07-28, or of an older one: 2025-11-25, "
                   "2025-06-18, 2025-03-26. `tools/list` lists the tools. A call of a tool counts "
-                  "as a request of the tool's route: by its role, its quota and its line of the "
+                  "as a request of the tool's route, with its role, its quota and its line in the "
                   "audit. docs/mcp.md says more.",
           .types = "application/json") },
 
@@ -292,9 +294,9 @@ static const struct route ROUTES[] = {
           .types = "application/octet-stream") },
     { "/debug/pprof/mutex", METHOD_GET, ROLE_PROFILE, PARAMS_TARGET | BIT(SECONDS) | PARAMS_LENIENT,
       .waits = true, .handle = handle_pprof_event, .finish = finish_pprof, .audit = AUDIT_CAPTURE,
-      DOC("getPprofMutex", "Sample waits for locks that others have",
+      DOC("getPprofMutex", "Sample waits for contended locks",
           "pprof with the sample types of Go programs.", "400 403 404 413 503",
-          .text = "As `event=lock`, of monitors and locks alone." PPROF_TEXT,
+          .text = "As `event=lock`, but only monitors and locks." PPROF_TEXT,
           .types = "application/octet-stream") },
     { "/debug/pprof/goroutine", METHOD_GET, ROLE_VIEW, PARAMS_LENIENT, .handle = handle_pprof_empty,
       DOC("getPprofGoroutine", "An empty, valid pprof", "pprof without a sample.", "403",
@@ -310,14 +312,15 @@ static const struct route ROUTES[] = {
           .types = "text/plain application/openmetrics-text") },
 
     { "/healthz", METHOD_GET, ROLE_HEALTH, PARAMS_NONE, .health = true, .handle = handle_health,
-      DOC("getHealth", "Whether the service answers", "It does.", NULL,
+      DOC("getHealth", "Whether the service answers", "The service answers.", NULL,
           .types = "application/json") },
     { "/readyz", METHOD_GET, ROLE_HEALTH, PARAMS_NONE, .waits = true, .health = true,
       .handle = handle_ready,
-      DOC("getReadiness", "Whether profiles can be taken, and what is missing", "They can.", NULL,
-          .schema = "Readiness",
-          .unready = "They cannot, not yet, or not fully: what is missing and the remedy. Also "
-                     "while a process whose memory does not answer holds flamed.") },
+      DOC("getReadiness", "Whether profiles can be taken, and what is missing",
+          "Profiles can be taken.", NULL, .schema = "Readiness",
+          .unready =
+              "Profiles cannot be taken, or not yet, or not fully: what is missing and the remedy. "
+              "Also while the memory of a process does not answer and blocks flamed.") },
     { "/openapi.json", METHOD_GET, ROLE_VIEW, PARAMS_NONE, .handle = handle_openapi,
       DOC("getOpenapi", "This document", "This document.", NULL, .types = "application/json") },
 };
