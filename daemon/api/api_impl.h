@@ -104,6 +104,8 @@ int backend_capture_stop(void *ctx, const struct viewer *v, const char *id, stru
 int backend_capture_delete(void *ctx, const struct viewer *v, const char *id, struct error *err);
 int backend_past(void *ctx, const struct target_selector *t, const struct time_range *range,
                  const char *event, enum past_from from, struct profile **ret, struct error *err);
+/* past_recorded.c: does the same as past_known() of struct api_backend. */
+int backend_past_known(void *ctx, uint64_t *ret_ns, struct error *err);
 /* Makes a query to the store: finished captures of @t, and of the part of the node that its viewer
  * sees, which overlap a range. Its strings point into @t. */
 struct store_query captures_of(const struct target_selector *t, uint64_t from_ns, uint64_t to_ns);

@@ -248,6 +248,7 @@ static void backend_fill(struct api *api)
         .capture_stop = backend_capture_stop,
         .capture_delete = backend_capture_delete,
         .past = ask_past,
+        .past_known = backend_past_known,
         .past_keep = ask_past_keep,
         .timeline = ask_timeline,
         .trigger = backend_trigger,

@@ -234,6 +234,24 @@ int past_recorded(struct api *api, struct past_filter *f, const char *events,
     return r;
 }
 
+static int call_known(struct api *api, void *arg)
+{
+    const struct recorder *rec = *api->engine.recorder;
+
+    *(uint64_t *)arg = rec ? looks_known_ns(rec->looks) : UINT64_MAX;
+    return 0;
+}
+
+int backend_past_known(void *ctx, uint64_t *ret_ns, struct error *err)
+{
+    uint64_t known_ns;
+    int r = api_ask(ctx, call_known, &known_ns, err);
+
+    if (r == 0)
+        *ret_ns = known_ns == UINT64_MAX ? UINT64_MAX : known_ns + past_realtime_offset_ns();
+    return r;
+}
+
 bool past_is_recorded(const char *events)
 {
     for (size_t i = 0; i < ARRAY_SIZE(RECORDED); i++) {

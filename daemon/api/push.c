@@ -54,17 +54,18 @@ static json_t *target_json(const struct push_status *s)
                   "every_seconds", (double)s->target->every_ns / 1e9, "last_success",
                   time_or_null(s->success_ns), "failing_since", time_or_null(s->failing_since_ns),
                   "missing_events", json_string_or_null(s->missing));
-    counts =
-        json_pack("{s:f, s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:b, s:o, s:o}",
-                  "queued_minutes", times_s(s, s->spool.minutes) / 60, "queued_bodies",
-                  (json_int_t)s->spool.bodies, "queued_bytes", (json_int_t)s->spool.bytes, "oldest",
-                  time_or_null(s->spool.oldest_ns), "sent_bodies", (json_int_t)s->bodies,
-                  "sent_bytes", (json_int_t)s->bytes, "samples", (json_int_t)s->samples,
-                  "other_samples", (json_int_t)s->other_samples, "dropped", (json_int_t)dropped(s),
-                  "dropped_samples", (json_int_t)s->dropped_samples, "rejected",
-                  (json_int_t)(s->rejected + s->rejected_profiles), "missed_minutes",
-                  times_s(s, s->missed) / 60, "in_memory", s->spool.in_memory, "last_error",
-                  json_string_or_null(s->error), "last_error_time", time_or_null(s->error_ns));
+    counts = json_pack(
+        "{s:f, s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:b, s:o, s:o}",
+        "queued_minutes", times_s(s, s->spool.minutes) / 60, "queued_bodies",
+        (json_int_t)s->spool.bodies, "queued_bytes", (json_int_t)s->spool.bytes, "oldest",
+        time_or_null(s->spool.oldest_ns), "sent_bodies", (json_int_t)s->bodies, "sent_bytes",
+        (json_int_t)s->bytes, "samples", (json_int_t)s->samples, "other_samples",
+        (json_int_t)s->other_samples, "dropped", (json_int_t)dropped(s), "dropped_samples",
+        (json_int_t)s->dropped_samples, "rejected",
+        (json_int_t)(s->rejected + s->rejected_profiles), "missed_minutes",
+        times_s(s, s->missed) / 60, "incomplete_minutes", times_s(s, s->incomplete) / 60,
+        "in_memory", s->spool.in_memory, "last_error", json_string_or_null(s->error),
+        "last_error_time", time_or_null(s->error_ns));
 
     if (!o || !counts || json_object_update(o, counts) < 0) {
         json_decref(o);
@@ -125,6 +126,11 @@ static double missed(const struct push_status *s)
     return times_s(s, s->missed);
 }
 
+static double incomplete(const struct push_status *s)
+{
+    return times_s(s, s->incomplete);
+}
+
 #define COUNT(member) .at = offsetof(struct push_status, member)
 
 static const struct push_family FAMILIES[] = {
@@ -150,6 +156,8 @@ static const struct push_family FAMILIES[] = {
     { "flamed_push_missed_seconds_total",
       "Time missing in what was sent, because it was not read from the recorder soon enough.",
       .value = missed },
+    { "flamed_push_incomplete_seconds_total",
+      "Time that was sent before all of its waits were known.", .value = incomplete },
 };
 
 static void label_target(struct buf *out, const char *name, const struct push_status *s)

@@ -226,6 +226,28 @@ bool looked_thread_waits(const struct looked_threads *l, const struct looked_thr
     return !t->runs && (t->placed || (t->left_ns && l->before_ns < t->left_ns + LOOKED_LEFT_NS));
 }
 
+/* Returns the begin of the time of @t that no place has got yet. */
+static uint64_t known_of(const struct looked_thread *t)
+{
+    uint64_t most_ns = t->pass && !t->placed ? LOOKED_OWED_MAX_NS : 0; /* its stack is on its way */
+
+    for (int state = 0; state < LOOKED_STATES; state++) {
+        uint64_t ns = (uint64_t)MAX(t->owed_ns[state], INT64_C(0));
+
+        most_ns = MAX(most_ns, ns + (t->placed ? 0 : t->place_ns[state]));
+    }
+    return t->looked_ns - MIN(most_ns, t->looked_ns);
+}
+
+uint64_t looked_threads_known_ns(const struct looked_threads *l)
+{
+    uint64_t known_ns = l->before_ns;
+
+    for (size_t i = 0; i < l->count; i++)
+        known_ns = MIN(known_ns, known_of(&l->threads[i]));
+    return known_ns;
+}
+
 void looked_threads_put(struct looked_threads *l)
 {
     for (size_t i = 0; i < l->count; i++) {

@@ -81,6 +81,9 @@ struct looked_thread *looked_threads_find(struct looked_threads *l, uint32_t hos
 /* Returns whether @t does not run, and has a place or left one in the last LOOKED_LEFT_NS. The
  * passes had no time for its stack then, and it most likely waits there again. */
 bool looked_thread_waits(const struct looked_threads *l, const struct looked_thread *t);
+/* Returns the time before which nothing is missing, once looked_threads_put() has run: later passes
+ * add only waits after it. Does not end while a stack has no names yet. 0: there was no pass. */
+uint64_t looked_threads_known_ns(const struct looked_threads *l);
 /* Puts the time of all places so far. */
 void looked_threads_put(struct looked_threads *l);
 /* Puts the time of all places, and forgets them. */

@@ -474,6 +474,12 @@ void looks_sample(struct looks *l, const struct incoming *in)
     }
 }
 
+uint64_t looks_known_ns(const struct looks *l)
+{
+    return l && l->passed_ns && l->problem.code == 0 ? looked_threads_known_ns(&l->threads)
+                                                     : UINT64_MAX;
+}
+
 void looks_put(struct looks *l)
 {
     if (l)

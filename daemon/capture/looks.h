@@ -78,6 +78,9 @@ struct looks *looks_free(struct looks *l);
 void looks_tick(struct looks *l, uint64_t now_ns);
 /* Takes a record that o.deliver() got, once it is named. */
 void looks_sample(struct looks *l, const struct incoming *in);
+/* Returns until when all waits are known (CLOCK_MONOTONIC), as looked_threads_known_ns().
+ * UINT64_MAX: no passes are made. Accepts NULL. */
+uint64_t looks_known_ns(const struct looks *l);
 /* Adds the time of all places so far to the recorder. Accepts NULL. */
 void looks_put(struct looks *l);
 /* Replaces the frame table by @table, which is borrowed; places are looked up again. Accepts

@@ -11,8 +11,11 @@
 #include <pthread.h>
 
 #define PUSH_SETTLE_NS (2 * NSEC_PER_SEC) /* until the last names of a minute are known */
-#define PUSH_BEHIND_MAX 10                /* the most intervals that are sent after a gap */
-#define PUSH_KEPT_NS (60 * NSEC_PER_SEC)  /* a part of the history, which is never split */
+/* The most that is waited for waits of an interval, which recorders of busy machines learn late. */
+#define PUSH_WAITS_NS (30 * NSEC_PER_SEC)
+#define PUSH_LOOK_AGAIN_NS NSEC_PER_SEC  /* between questions whether they are known */
+#define PUSH_BEHIND_MAX 10               /* the most intervals that are sent after a gap */
+#define PUSH_KEPT_NS (60 * NSEC_PER_SEC) /* a part of the history, which is never split */
 
 struct push_state {
     const struct push_target *target;

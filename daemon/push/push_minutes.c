@@ -108,6 +108,23 @@ static void take_minute(struct push *p, struct push_state *s)
     push_fail(s, "%s", m.err.msg[0] ? m.err.msg : "a minute could not be read");
 }
 
+/* Returns whether waits of the next minute are not all known, but may be soon. The recorder counts
+ * a thread's wait when it sees that thread wait again. */
+static bool waits_come(struct push *p, struct push_state *s, uint64_t now_ns)
+{
+    uint64_t end_ns = s->begin_ns + s->target->every_ns, known_ns = 0;
+    struct error err = ERROR_NULL;
+
+    if (strcmp(s->target->events, "cpu") == 0)
+        return false;
+    if (p->o.backend->past_known(p->o.backend->ctx, &known_ns, &err) == 0 && known_ns >= end_ns)
+        return false;
+    if (now_ns < end_ns + s->phase_ns + PUSH_WAITS_NS)
+        return true;
+    s->status.incomplete++;
+    return false;
+}
+
 /* Returns the first minute without a body in the spool. flamed may have been killed after it wrote
  * a minute's bodies, and before it noted the next minute. */
 static uint64_t first_not_taken(const struct push_state *s)
@@ -145,11 +162,11 @@ uint64_t push_take_minutes(struct push *p, struct push_state *s, uint64_t now_ns
     } else if (s->begin_ns > now_ns + every) {
         s->begin_ns = now_ns / every * every; /* the clock was set back */
     }
-    while (now_ns >= s->begin_ns + wait) {
+    while (now_ns >= s->begin_ns + wait && !waits_come(p, s, now_ns)) {
         take_minute(p, s);
         s->begin_ns += every;
         spool_set_next(s->spool, s->begin_ns);
     }
     spool_expire(s->spool, now_ns);
-    return s->begin_ns + wait;
+    return now_ns < s->begin_ns + wait ? s->begin_ns + wait : now_ns + PUSH_LOOK_AGAIN_NS;
 }

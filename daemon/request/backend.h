@@ -268,6 +268,9 @@ struct api_backend {
      * @single: `pid` means the last process with that pid. */
     int (*past)(void *ctx, const struct target_selector *t, const struct time_range *range,
                 const char *event, enum past_from from, struct profile **ret, struct error *err);
+    /* Gets until when the flight recorder knows all waits (CLOCK_REALTIME): what it learns later is
+     * after that. UINT64_MAX: it records none. */
+    int (*past_known)(void *ctx, uint64_t *ret_ns, struct error *err);
     /* Gets what past() gives from all sources, and stores it as a capture. */
     int (*past_keep)(void *ctx, const struct target_selector *t, const struct time_range *range,
                      const char *event, char ret_id[CAPTURE_ID_BYTES], struct error *err);

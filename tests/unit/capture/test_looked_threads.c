@@ -427,12 +427,37 @@ START_TEST(owners_stay_apart_while_room_is_short)
 }
 END_TEST
 
+/* What a thread is owed is missing from the time before, until it is met where it waits. */
+START_TEST(what_is_known_ends_where_time_is_owed)
+{
+    struct sums s = { 0 };
+    struct looked_threads l = looked(&s);
+
+    ck_assert_uint_eq(looked_threads_known_ns(&l), 0);
+    pass(&l, 100000, 1, LOOKS_PLACE, false, 5, 0);
+    ck_assert_uint_eq(looked_threads_known_ns(&l), 100000 * MS - LOOKED_OWED_MAX_NS); /* no names */
+    place(&l, 1, LOOKED_BLOCKED, 0);
+    ck_assert_uint_eq(looked_threads_known_ns(&l), 100000 * MS);
+    pass(&l, 101000, 1, LOOKS_RUNS, false, 105, 0); /* and waited for 900 ms */
+    ck_assert_uint_eq(looked_threads_known_ns(&l), (101000 - 900) * MS);
+    pass(&l, 102000, 1, LOOKS_RUNS, false, 205, 0);
+    ck_assert_uint_eq(looked_threads_known_ns(&l), (102000 - 1800) * MS);
+    ck_assert_uint_eq(pass(&l, 103000, 1, LOOKS_PLACE, false, 305, 0), 2700 * MS);
+    place(&l, 2, LOOKED_BLOCKED, 2700 * MS);
+    looked_threads_put(&l);
+    ck_assert_uint_eq(s.ns[2][LOOKED_BLOCKED], 2700 * MS);
+    ck_assert_uint_eq(looked_threads_known_ns(&l), 103000 * MS);
+    looked_threads_deinit(&l);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("looked_threads");
 
     tcase_add_test(tc, a_thread_that_stays_costs_a_sample_a_minute);
     tcase_add_test(tc, a_place_stays_until_it_is_known_better);
+    tcase_add_test(tc, what_is_known_ends_where_time_is_owed);
     tcase_add_test(tc, a_place_that_it_left_counts_for_a_while);
     tcase_add_test(tc, a_queued_thread_runs);
     tcase_add_test(tc, time_goes_by_state_to_where_it_is_met);

@@ -11,7 +11,7 @@
 
 #define MINUTE PUSH_KEPT_NS
 #define START (UINT64_C(29000000) * MINUTE) /* begin of a minute */
-#define TAKEN_MAX 1000
+#define TAKEN_MAX 1500
 
 static char folder[] = "/tmp/flamed-minutes.XXXXXX";
 static int folder_fd;
@@ -28,14 +28,25 @@ static int past(void *ctx, const struct target_selector *t, const struct time_ra
 {
     (void)ctx;
     (void)err;
-    ck_assert(t->viewer->whole && from == PAST_RECORDED && strcmp(event, "cpu") == 0);
+    ck_assert(t->viewer->whole && from == PAST_RECORDED &&
+              strcmp(event, state.target->events) == 0);
     ck_assert_uint_lt(taken_count, TAKEN_MAX);
     taken[taken_count++] = *range;
     *ret = profile_ref(minute);
     return 0;
 }
 
-static const struct api_backend BACKEND = { .past = past };
+static uint64_t known_ns; /* until when waits are known */
+
+static int past_known(void *ctx, uint64_t *ret_ns, struct error *err)
+{
+    (void)ctx;
+    (void)err;
+    *ret_ns = known_ns;
+    return 0;
+}
+
+static const struct api_backend BACKEND = { .past = past, .past_known = past_known };
 
 static void make_minute(void)
 {
@@ -63,25 +74,35 @@ static void make_minute(void)
     frame_table_free(table);
 }
 
-/* Starts flamed at @now_ns. */
-static void start(const char *every, uint64_t spool_bytes, uint64_t now_ns)
+/* Starts flamed at @now_ns, to push @events. */
+static void start_events(const char *events, const char *every, uint64_t spool_bytes,
+                         uint64_t now_ns)
 {
     struct spool_opts o = { .store_fd = folder_fd, .name = "engine", .kind = "otlp" };
     struct error err = ERROR_NULL;
     char text[128];
 
-    snprintf(text, sizeof(text), "push:\n  - {name: engine, url: 'http://h', every: %s}\n", every);
+    snprintf(text, sizeof(text),
+             "push:\n  - {name: engine, url: 'http://h', every: %s, events: [%s]}\n", every,
+             events);
     ck_assert_msg(push_config_parse(span_of(text), "f", &config, &err) == 0, "%s", err.msg);
     state = (struct push_state){ .target = &config->targets[0] };
+    buf_init(&state.body, SPOOL_BODY_MAX);
     o.max_bytes = spool_bytes ? spool_bytes : state.target->spool_bytes;
     o.max_age_ns = state.target->spool_age_ns;
     ck_assert_int_eq(spool_open(&o, &state.spool), 0);
     state.begin_ns = push_first_minute(&state, now_ns);
 }
 
+static void start(const char *every, uint64_t spool_bytes, uint64_t now_ns)
+{
+    start_events("cpu", every, spool_bytes, now_ns);
+}
+
 static void stop(void)
 {
     state.spool = spool_close(state.spool);
+    buf_deinit(&state.body);
     push_config_free(config);
     config = NULL;
 }
@@ -117,6 +138,7 @@ static void setup(void)
     folder_fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     push = (struct push){ .o = { .backend = &BACKEND, .host = "node", .version = "1" } };
     taken_count = 0;
+    known_ns = 0;
     make_minute();
 }
 
@@ -225,6 +247,57 @@ START_TEST(skips_what_the_machine_slept)
 }
 END_TEST
 
+/* A minute is read once its waits are known, or after a limit, and then counted. */
+START_TEST(waits_for_waits)
+{
+    uint64_t due_ns = START + MINUTE + PUSH_SETTLE_NS, end_ns = START + MINUTE;
+
+    start_events("cpu, wall", "1m", 0, START);
+    known_ns = end_ns - 1;
+    run(START, due_ns);
+    ck_assert_uint_eq(push_take_minutes(&push, &state, due_ns), due_ns + PUSH_LOOK_AGAIN_NS);
+    ck_assert_uint_eq(taken_count, 0);
+    known_ns = end_ns;
+    push_take_minutes(&push, &state, due_ns + PUSH_LOOK_AGAIN_NS);
+    ck_assert_uint_eq(taken_count, 1);
+    ck_assert_uint_eq(state.status.incomplete, 0);
+    end_ns += MINUTE; /* and the recorder stands still */
+    run(due_ns, end_ns + PUSH_WAITS_NS);
+    ck_assert_uint_eq(taken_count, 1);
+    push_take_minutes(&push, &state, end_ns + PUSH_WAITS_NS);
+    ck_assert_uint_eq(taken_count, 2);
+    ck_assert_uint_eq(state.status.incomplete, 1);
+    known_ns = UINT64_MAX; /* it records no waits */
+    run(end_ns + PUSH_WAITS_NS, end_ns + MINUTE + PUSH_SETTLE_NS + NSEC_PER_SEC);
+    ck_assert_uint_eq(taken_count, 3);
+    expect_each_once();
+}
+END_TEST
+
+/* A node pushes for a day to an engine that is away for an hour of it, which is the limit of age:
+ * that loses a minute or two, and counts them. */
+START_TEST(a_day)
+{
+    uint64_t number, accepted = 0;
+
+    start("1m", 0, START);
+    state.phase_ns = 33 * NSEC_PER_SEC;
+    for (uint64_t now_ns = START; now_ns < START + 1440 * MINUTE; now_ns += 10 * NSEC_PER_SEC) {
+        push_take_minutes(&push, &state, now_ns);
+        while ((now_ns < START + 600 * MINUTE || now_ns >= START + 660 * MINUTE) &&
+               spool_first(state.spool, &state.body, &number)) {
+            spool_remove(state.spool, number);
+            accepted++;
+        }
+    }
+    expect_each_once();
+    ck_assert_uint_ge(taken_count, 1438);
+    ck_assert_uint_eq(accepted + stats().lost[SPOOL_TOO_OLD], taken_count);
+    ck_assert_uint_le(stats().lost[SPOOL_TOO_OLD], 2);
+    ck_assert_uint_eq(state.status.missed, 0);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("push_minutes");
@@ -235,5 +308,7 @@ int main(void)
     tcase_add_test(tc, goes_on_after_a_restart);
     tcase_add_test(tc, sends_no_minute_twice_after_a_kill);
     tcase_add_test(tc, skips_what_the_machine_slept);
+    tcase_add_test(tc, waits_for_waits);
+    tcase_add_test(tc, a_day);
     return suite_run_case("push_minutes", tc);
 }
