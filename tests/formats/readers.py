@@ -113,7 +113,7 @@ def collapsed(text: str) -> dict[str, int]:
     return {stack: int(weight) for stack, _, weight in (line.rpartition(" ") for line in text.splitlines())}
 
 
-# ---- Pyroscope's parser and the OpenTelemetry Collector ----
+# ---- Pyroscope's parser, the OpenTelemetry Collector, and Kubernetes' types ----
 
 @functools.cache
 def go_reader(name: str, module: str = HERE + "/go", package: str | None = None, seconds: float = 300) -> str:
@@ -132,6 +132,14 @@ def real_collector() -> str:
     return go_reader("collector", HERE + "/collector", "", seconds=1500)
 
 
+def kustomized(folder: str) -> list[dict]:
+    """Returns the objects of a folder as `kubectl apply -k` makes them, read strictly into Kubernetes' own types."""
+    done = quiet(go_reader("kubernetes", HERE + "/kubernetes", "", seconds=1500), folder, encoding="utf-8")
+    if done.returncode != 0:
+        raise AssertionError(done.stderr[-2000:])
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
 def pyroscope(*paths: str) -> dict[tuple[str, str], dict[str, int]]:
     """Returns (recording, type of sample) -> stack -> sum, as Pyroscope stores a pushed jfr."""
     done = quiet(go_reader("jfr"), *paths, encoding="utf-8")
@@ -144,9 +152,9 @@ def pyroscope(*paths: str) -> dict[tuple[str, str], dict[str, int]]:
     return found
 
 
-def collector(*paths: str) -> dict[str, list[dict]]:
-    """Returns file -> samples of its profiles, by the collector's own code. Fails if Pyroscope refuses one."""
-    done = quiet(go_reader("otlp"), *paths, encoding="utf-8")
+def samples_of(reader: str, *paths: str) -> dict[str, list[dict]]:
+    """Returns file -> what the program tests/formats/go/READER prints of it, a sample a line."""
+    done = quiet(go_reader(reader), *paths, encoding="utf-8")
     if done.returncode != 0:
         raise AssertionError(done.stderr[-2000:])
     found = collections.defaultdict(list)
@@ -154,3 +162,13 @@ def collector(*paths: str) -> dict[str, list[dict]]:
         sample = json.loads(line)
         found[sample["file"]].append(sample)
     return found
+
+
+def pushed(*paths: str) -> dict[str, list[dict]]:
+    """Returns file -> samples of its profiles, as Pyroscope's own types read bodies of push.v1.PusherService/Push."""
+    return samples_of("push", *paths)
+
+
+def collector(*paths: str) -> dict[str, list[dict]]:
+    """Returns file -> samples of its profiles, by the collector's own code. Fails if Pyroscope refuses one."""
+    return samples_of("otlp", *paths)
