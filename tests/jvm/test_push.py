@@ -4,7 +4,6 @@ import base64
 import collections
 import itertools
 import os
-import re
 import shutil
 import signal
 import socket
@@ -16,50 +15,16 @@ import unittest
 
 from harness import jvm, paths, proc, receiver
 from harness.daemon import Daemon
+from harness.pushing import OTLP, Pushing
 
 sys.path.append(os.path.join(paths.TREE, "tests/formats"))
 import readers as readers_of_formats # pylint: disable=wrong-import-position
 
 SECRET = "hunter2"
-PROTO = os.path.join(paths.TREE, "daemon/render/proto")
-OTLP = "/v1development/profiles"
 PUSHER = "/push.v1.PusherService/Push"
 
 
-class Pushing(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        paths.need_root()
-        cls.spin = jvm.make_spin()
-        cls.target = jvm.Jvm(paths.jdk(17), "-Xmx64m", "-Drest=45", "-cp", cls.spin.folder, cls.spin.main, wrap=[
-            "env", "OTEL_SERVICE_NAME=push;shop", "OTEL_RESOURCE_ATTRIBUTES=service.version=2.4,service.namespace=retail,deployment.environment.name=prod"])
-        cls.addClassCleanup(cls.target.stop)
-
-    def setUp(self):
-        self.folder = tempfile.mkdtemp(prefix="flamed-test.")
-        self.addCleanup(shutil.rmtree, self.folder)
-        os.chmod(self.folder, 0o755)
-
-    def write(self, name: str, text: str) -> str:
-        path = os.path.join(self.folder, name)
-        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
-            file.write(text)
-        return path
-
-    def engine(self, *arguments, **more) -> receiver.Receiver:
-        engine = receiver.Receiver(*arguments, **more)
-        self.addCleanup(engine.stop)
-        return engine
-
-    def flamed(self, *targets: str, options: tuple[str, ...] = ()) -> Daemon:
-        text = "push:\n" + "".join("  - " + target.strip().replace("\n", "\n    ") + "\n" for target in targets)
-        daemon = Daemon("--config", self.write("flamed.yaml", text), "--recorder-hz=99", *options)
-        self.addCleanup(daemon.stop)
-        return daemon
-
-    def status(self, daemon: Daemon, name: str) -> dict:
-        return {target["name"]: target for target in daemon.get("/api/v1/push").json()["targets"]}[name]
-
+class Push(Pushing):
     def test_sums_and_names_arrive(self):
         """Twice in a row, by both protocols: the same as flamed itself answers for that time, to the sample."""
         self.write("secret", SECRET + "\n")
@@ -81,17 +46,18 @@ match: '{{service="push;shop"}}'
 events: [cpu, lock]
 authorization:
   credentials_file: secret""", options=("--recorder-waits=no",))
-        proc.wait_until(lambda: len(engine.taken(OTLP)) >= 2 and len(engine.taken(PUSHER)) >= 2, 60, "both get two minutes")
+        proc.wait_until(lambda: len(engine.taken(OTLP)) >= 3 and len(engine.taken(PUSHER)) >= 2, 60, "both get two intervals that are whole")
         for request in engine.taken(OTLP):
             self.assertEqual(request.headers["Authorization"], "Basic " + base64.b64encode(f"me:{SECRET}".encode()).decode())
             self.assertEqual(request.headers["X-Scope-OrgID"], "team-a")
         for request in engine.taken(PUSHER):
             self.assertEqual((request.headers["Authorization"], request.headers["Content-Type"]), ("Bearer " + SECRET, "application/proto"))
-            text = subprocess.run(["protoc", "--decode=push.PushRequest", f"-I{PROTO}", "push.proto"], input=request.body,
-                                  capture_output=True, check=True).stdout.decode()
-            labels = dict(re.findall(r'name: "(\w+)"\s+value: "([^"]*)"', text))
+        series = self.series(engine)
+        for labels, kind in {(tuple(sorted(s["labels"].items())), s["type"]) for one in series for s in one}:
+            labels = dict(labels)
             self.assertEqual({name: labels[name] for name in ("__name__", "service_name", "service_version")},
                              {"__name__": "process_cpu", "service_name": "push;shop", "service_version": "2.4"})
+            self.assertIn(kind, ("samples:count", "cpu:nanoseconds"))
         samples = self.samples(engine) # fails if Pyroscope would refuse a profile
         self.assertEqual({tuple(sorted(s["resource"].items())) for s in samples}, {tuple(sorted({
             "service.name": "push;shop", "service.version": "2.4", "service.namespace": "retail", "deployment.environment.name": "prod",
@@ -102,12 +68,28 @@ authorization:
         counted = sum(sum(s["values"]) for s in samples)
         self.assertLessEqual(counted, status["samples"])
         got = collections.Counter()
+        begins = sorted({self.pushed(s) for s in samples})[1:] # flamed began within the first one
         for s in samples:
-            got[";".join(name.replace(";", "_") for name in s["stack"])] += sum(s["values"])
-        text = daemon.get("/api/v1/query", service="push;shop", **{"from": "-120s"}, format="collapsed").text
-        recorded = {line.rpartition(" ")[0]: int(line.rpartition(" ")[2]) for line in text.splitlines()}
-        hottest = max(got, key=got.get)
-        self.assertTrue([stack for stack in recorded if stack.endswith(hottest) and recorded[stack] >= got[hottest]], (hottest, text[:2000]))
+            if self.pushed(s) in begins:
+                got[";".join(name.replace(";", "_") for name in s["stack"])] += sum(s["values"])
+        stamp = lambda s: time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(s))
+        answer = daemon.get("/api/v1/query", service="push;shop", format="collapsed", **{"from": stamp(begins[0]), "to": stamp(begins[-1] + 5)})
+        self.assertEqual(answer.status, 200, answer)
+        recorded: collections.Counter = collections.Counter()
+        for line in answer.text.splitlines():
+            stack, _, count = line.rpartition(" ")
+            recorded[stack.partition(";")[2]] += int(count) # without the process
+        intervals = collections.defaultdict(collections.Counter)
+        for s in samples:
+            intervals[s["begin"]][tuple(s["stack"])] += sum(s["values"])
+        for one in series[:2]: # by both protocols each stack of an interval has the same count
+            counts, times = (collections.Counter(), collections.Counter())
+            for s in one:
+                (counts if s["type"] == "samples:count" else times)[tuple(s["stack"])] += s["value"]
+            self.assertIn(counts, intervals.values())
+            self.assertEqual(times, {stack: count * one[0]["period"] for stack, count in counts.items()})
+        self.assertEqual(got, recorded)
+        self.assertGreater(sum(got.values()), 3)
         self.assertEqual(self.status(daemon, "pyroscope")["missing_events"], "lock") # the recorder does not sample waits
         self.assertNotIn(SECRET, daemon.get("/api/v1/push").text + daemon.log())
         self.assertIn('flamed_push_bytes_total{target="otlp"}', daemon.get("/metrics").text)
@@ -219,15 +201,28 @@ authorization:
         proc.wait_until(lambda: counted() == recorded, 200, "the minute, or two, arrives", 1)
         self.assertGreater(recorded, 3)
 
-    def samples(self, engine: receiver.Receiver) -> list[dict]:
-        """Returns all received samples, by the collector's own code."""
+    @staticmethod
+    def pushed(sample: dict) -> int:
+        """Returns when the interval of five seconds began. The clocks differ by less than a millisecond."""
+        return (sample["begin"] + 10**6) // (5 * 10**9) * 5
+
+    def read(self, engine: receiver.Receiver, path: str, reader) -> list[list[dict]]:
+        """Returns the samples of each request to PATH that READER finds."""
         bodies = []
-        for number, request in enumerate(engine.taken(OTLP)):
-            bodies.append(os.path.join(self.folder, f"{number}.otlp.pb"))
+        for number, request in enumerate(engine.taken(path)):
+            bodies.append(os.path.join(self.folder, f"{number}{path.replace('/', '-')}.pb"))
             with open(bodies[-1], "wb") as file:
                 file.write(request.body)
-        taken = readers_of_formats.collector(*bodies) if bodies else {}
-        return [sample for path in bodies for sample in taken[os.path.basename(path)]]
+        taken = reader(*bodies) if bodies else {}
+        return [taken[os.path.basename(path)] for path in bodies]
+
+    def samples(self, engine: receiver.Receiver) -> list[dict]:
+        """Returns all received samples, by the collector's own code."""
+        return [sample for one in self.read(engine, OTLP, readers_of_formats.collector) for sample in one]
+
+    def series(self, engine: receiver.Receiver) -> list[list[dict]]:
+        """Returns the samples of each request to Pyroscope, by its own types."""
+        return self.read(engine, PUSHER, readers_of_formats.pushed)
 
     def test_its_process(self):
         """It has no rights. After a kill it is started again, and the body under way is sent again. Without `push` it does not exist."""

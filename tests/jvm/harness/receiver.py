@@ -3,6 +3,7 @@
 import contextlib
 import gzip
 import http.server
+import ssl
 import threading
 
 
@@ -14,9 +15,10 @@ class Request:
 
 class Receiver:
     """ANSWER(request) returns (status, headers, body). None closes the connection in the middle of an answer. A body that is an iterator of
-    bytes is written piece by piece, for as long as the other end reads."""
+    bytes is written piece by piece, for as long as the other end reads. CONTEXT: it serves by TLS."""
 
-    def __init__(self, answer=lambda request: (200, {}, b""), port: int = 0, address: str = "127.0.0.1"):
+    def __init__(self, answer=lambda request: (200, {}, b""), port: int = 0, address: str = "127.0.0.1",
+                 context: ssl.SSLContext | None = None):
         self.requests: list[Request] = []
         self.lock = threading.Lock()
         self.answer = answer
@@ -56,6 +58,8 @@ class Receiver:
 
         self.server = http.server.ThreadingHTTPServer((address, port), Handler)
         self.server.daemon_threads = True
+        if context:
+            self.server.socket = context.wrap_socket(self.server.socket, server_side=True)
         self.address, self.port = self.server.server_address
         self.thread = threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
         self.thread.start()

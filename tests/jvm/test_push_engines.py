@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pushing to engines that are slow, without an address, or behind TLS that is wrong, and with a full disk: what can arrive does, once."""
+import contextlib
+import os
+import shutil
+import ssl
+import time
+import unittest
+
+from harness import certs, paths, proc
+from harness.daemon import free_port
+from harness.pushing import OTLP, Pushing
+from test_store import on_mount
+
+EVERY = 5
+
+
+def serves(pair: tuple[str, str], clients: str = "") -> ssl.SSLContext:
+    """Returns how a server shows PAIR, and requires certificates of CLIENTS."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(*pair)
+    if clients:
+        context.load_verify_locations(clients)
+        context.verify_mode = ssl.CERT_REQUIRED
+    return context
+
+
+class Engines(Pushing):
+    def arrived_once(self, engine) -> int:
+        """Checks that no request came twice. Returns their number."""
+        bodies = [request.body for request in engine.taken(OTLP)]
+        self.assertEqual(len(bodies), len(set(bodies)))
+        return len(bodies)
+
+    def test_slow_ones_and_those_without_an_address(self):
+        """A slow engine gets each interval once. A name without an address is tried again, and nothing else waits for either."""
+        def slow(_):
+            time.sleep(EVERY + 2)
+            return 200, {}, b""
+
+        engine, quick = self.engine(slow), self.engine()
+        daemon = self.flamed(f"name: slow\nurl: {engine.url}\nevery: {EVERY}s", f"name: quick\nurl: {quick.url}\nevery: {EVERY}s",
+                             f"name: lost\nurl: http://engine.invalid:4318\nevery: {EVERY}s")
+        longest = 0.0
+
+        def settled() -> bool:
+            nonlocal longest
+            began = time.monotonic()
+            self.assertEqual(daemon.get("/healthz", timeout=10).status, 200)
+            longest = max(longest, time.monotonic() - began)
+            return self.status(daemon, "slow")["sent_bodies"] >= 2 and self.status(daemon, "lost")["queued_bodies"] >= 3
+
+        proc.wait_until(settled, 90, "the slow one has taken two", 0.2)
+        self.assertLess(longest, 2 * proc.PATIENCE, "seconds for /healthz")
+        self.assertGreater(len(quick.taken(OTLP)), self.status(daemon, "slow")["sent_bodies"])
+        self.assertGreaterEqual(self.arrived_once(engine), 2)
+        for name in ("slow", "quick"):
+            status = self.status(daemon, name)
+            self.assertEqual((status["last_error"], status["dropped"], status["rejected"]), (None, 0, 0), status)
+        lost = self.status(daemon, "lost")
+        self.assertIn("engine.invalid", lost["last_error"])
+        self.assertEqual((lost["dropped"], lost["rejected"], lost["last_success"]), (0, 0, None))
+
+    def test_tls(self):
+        """An engine that another authority signed, or for another name, gets nothing until that is mended. With a client's certificate flamed
+        reaches one that requires it, and without one it does not."""
+        paths.need("openssl")
+        ours, theirs = certs.Authority(self.folder, "ours"), certs.Authority(self.folder, "theirs")
+        good = ours.sign("good", "/CN=engine", "IP:127.0.0.1")
+        client = ours.sign("client", "/CN=flamed", usage="clientAuth")
+        engines = {"mutual": self.engine(context=serves(good, ours.cert)), "anonymous": self.engine(context=serves(good, ours.cert)),
+                   "other": self.engine(context=serves(good)),
+                   "name": self.engine(context=serves(ours.sign("elsewhere", "/CN=engine", "DNS:engine.example")))}
+        trust = shutil.copy(theirs.cert, os.path.join(self.folder, "trust.pem"))
+        of_client = f"\n  cert_file: {client[0]}\n  key_file: {client[1]}"
+        daemon = self.flamed(*(f"name: {name}\nurl: {engine.url.replace('http:', 'https:')}\nevery: {EVERY}s\ntls_config:\n  ca_file: "
+                               + (trust if name == "other" else ours.cert) + (of_client if name == "mutual" else "")
+                               for name, engine in engines.items()))
+        proc.wait_until(lambda: engines["mutual"].taken(OTLP) and all(self.status(daemon, name)["last_error"] for name in engines if name != "mutual"),
+                        60, "one has arrived, and the others have failed")
+        for name in ("anonymous", "other", "name"):
+            status = self.status(daemon, name)
+            self.assertEqual((engines[name].taken(), status["last_success"], status["rejected"]), ([], None, 0), status)
+            self.assertGreater(status["queued_bodies"], 0, name)
+        waiting = self.status(daemon, "other")
+        self.assertIn("certificate", waiting["last_error"])
+        self.assertIsNone(self.status(daemon, "mutual")["last_error"])
+        shutil.copy(ours.cert, trust)
+        proc.wait_until(lambda: self.status(daemon, "other")["sent_bodies"] and not self.status(daemon, "other")["queued_bodies"], 90,
+                        "what has waited arrives")
+        self.assertGreaterEqual(self.arrived_once(engines["other"]), waiting["queued_bodies"])
+
+    def test_a_full_disk(self):
+        """Requests stay in memory while the store is full. All arrive once the engine is back."""
+        port = free_port()
+        daemon = self.flamed(f"name: engine\nurl: http://127.0.0.1:{port}\nevery: {EVERY}s", options=("--history-max-age=0",),
+                             wrap=on_mount("-t tmpfs -o size=2m,mode=755 none"))
+        proc.wait_until(lambda: self.status(daemon, "engine")["queued_bodies"], 60, "one is in the store")
+        filler = f"/proc/{daemon.top()}/root{daemon.folder}/store/filler"
+        with open(filler, "wb", buffering=0) as file, contextlib.suppress(OSError):
+            while file.write(b"\0" * 4096):
+                pass
+        before = self.status(daemon, "engine")
+        self.assertFalse(before["in_memory"])
+        proc.wait_until(lambda: self.status(daemon, "engine")["queued_bodies"] >= before["queued_bodies"] + 2, 60, "two more wait")
+        status = self.status(daemon, "engine")
+        self.assertTrue(status["in_memory"], status)
+        self.assertEqual((status["dropped"], daemon.get("/healthz").status), (0, 200))
+        engine = self.engine(port=port)
+        proc.wait_until(lambda: not self.status(daemon, "engine")["queued_bodies"], 90, "all arrive")
+        self.assertGreaterEqual(self.arrived_once(engine), status["queued_bodies"])
+        self.assertEqual(self.status(daemon, "engine")["dropped"], 0)
+
+
+if __name__ == "__main__":
+    unittest.main()
