@@ -10,24 +10,17 @@
 
 #define GZIP_LEVEL 1
 
-const char *export_path(enum push_protocol protocol)
-{
-    return protocol == PUSH_WEBHOOK     ? ""
-           : protocol == PUSH_PYROSCOPE ? "/push.v1.PusherService/Push"
-                                        : "/v1development/profiles";
-}
-
-const char *export_content_type(enum push_protocol protocol)
-{
-    return protocol == PUSH_WEBHOOK     ? "application/json"
-           : protocol == PUSH_PYROSCOPE ? "application/proto"
-                                        : "application/x-protobuf";
-}
-
-bool export_gzip(enum push_protocol protocol)
-{
-    return protocol == PUSH_OTLP; /* pprof bodies are compressed already */
-}
+const struct export_request EXPORT_REQUESTS[] = {
+    [PUSH_OTLP] = { "/v1development/profiles",
+                    { "Content-Type: application/x-protobuf", "Content-Encoding: gzip",
+                      /* the version of profiles, as long as they are in development */
+                      "OTLP-Profiles-Development-Version: 1" },
+                    .gzip = true },
+    /* Pprof bodies are compressed already. */
+    [PUSH_PYROSCOPE] = { "/push.v1.PusherService/Push",
+                         { "Content-Type: application/proto", "Connect-Protocol-Version: 1" } },
+    [PUSH_WEBHOOK] = { "", { "Content-Type: application/json" } },
+};
 
 struct exporter {
     const struct fold *f;
@@ -126,7 +119,7 @@ static int emit(struct exporter *x, struct span body, uint64_t samples)
     _cleanup_buf_ struct buf packed = BUF_UPTO(2 * EXPORT_BYTES_MAX);
     int r = 0;
 
-    if (export_gzip(x->o->protocol)) {
+    if (EXPORT_REQUESTS[x->o->protocol].gzip) {
         r = deflater_pack(body, GZIP_LEVEL, DEFLATER_GZIP, &packed);
         body = buf_span(&packed);
     }

@@ -23,13 +23,18 @@ struct export_counts {
     uint64_t dropped; /* samples of single stacks that are too large */
 };
 
-/* Takes @body (compressed as export_gzip() says). 0 or -errno, which ends the export. */
+/* Takes @body (compressed as EXPORT_REQUESTS says). 0 or -errno, which ends the export. */
 typedef int (*export_fn)(void *cookie, struct span body);
 
 /* Calls @fn for each body of @f; never for an empty one. 0 or -errno. */
 int export_fold(const struct fold *f, const struct export_opts *o, export_fn fn, void *cookie,
                 struct export_counts *ret);
-/* Returns the path of the request, its type, and whether its body is compressed by gzip. */
-const char *export_path(enum push_protocol protocol);
-const char *export_content_type(enum push_protocol protocol);
-bool export_gzip(enum push_protocol protocol);
+
+#define EXPORT_HEADERS_MAX 3
+
+/* The request of a protocol. */
+struct export_request {
+    const char *path, *headers[EXPORT_HEADERS_MAX]; /* NULL after the last one */
+    bool gzip;                                      /* export_fold() compresses the body */
+};
+extern const struct export_request EXPORT_REQUESTS[]; /* by enum push_protocol */

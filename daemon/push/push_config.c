@@ -258,10 +258,17 @@ static int tls_key(const struct push_reading *r, struct span key, const yaml_nod
  * authorization sets. */
 static bool is_header_name(struct span s)
 {
-    static const char *const SET[] = {
-        "content-type",  "content-length", "content-encoding", "host", "transfer-encoding",
-        "authorization", "connection",     "expect",           "te",   "proxy-authorization"
-    };
+    static const char *const SET[] = { "content-type",
+                                       "content-length",
+                                       "content-encoding",
+                                       "host",
+                                       "transfer-encoding",
+                                       "authorization",
+                                       "connection",
+                                       "expect",
+                                       "te",
+                                       "proxy-authorization",
+                                       "otlp-profiles-development-version" };
 
     for (size_t i = 0; i < s.n; i++) {
         if (!isalnum((unsigned char)s.p[i]) && !strchr("!#$%&'*+-.^_`|~", s.p[i]))

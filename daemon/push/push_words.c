@@ -98,21 +98,17 @@ static int add_pems(const struct push *p, const struct push_target *t, struct bu
 int push_words(const struct push *p, const struct push_target *t, struct buf *out,
                struct error *err)
 {
-    char line[PUSH_HEADER_BYTES];
+    const struct export_request *request = &EXPORT_REQUESTS[t->protocol];
     int r;
 
     wipe(out);
     buf_init(out, PUSHER_BODY_MAX / 2);
-    buf_printf(out, "url=%s%s", t->url, export_path(t->protocol));
+    buf_printf(out, "url=%s%s", t->url, request->path);
     buf_add_char(out, '\0');
-    snprintf(line, sizeof(line), "Content-Type: %s", export_content_type(t->protocol));
-    add_word(out, "header", line);
-    if (export_gzip(t->protocol))
-        add_word(out, "header", "Content-Encoding: gzip");
+    for (size_t i = 0; i < EXPORT_HEADERS_MAX && request->headers[i]; i++)
+        add_word(out, "header", request->headers[i]);
     if (t->protocol == PUSH_WEBHOOK)
         add_word(out, "plain", "1");
-    if (t->protocol == PUSH_PYROSCOPE)
-        add_word(out, "header", "Connect-Protocol-Version: 1");
     for (size_t i = 0; i < t->header_count; i++)
         add_word(out, "header", t->headers[i]);
     add_word(out, "user", t->user);

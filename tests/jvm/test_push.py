@@ -50,6 +50,7 @@ authorization:
         for request in engine.taken(OTLP):
             self.assertEqual(request.headers["Authorization"], "Basic " + base64.b64encode(f"me:{SECRET}".encode()).decode())
             self.assertEqual(request.headers["X-Scope-OrgID"], "team-a")
+            self.assertEqual(request.headers["OTLP-Profiles-Development-Version"], "1")
         for request in engine.taken(PUSHER):
             self.assertEqual((request.headers["Authorization"], request.headers["Content-Type"]), ("Bearer " + SECRET, "application/proto"))
         series = self.series(engine)

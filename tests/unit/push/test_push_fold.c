@@ -224,7 +224,7 @@ static size_t unpacked(struct span body)
 static int take_body(void *cookie, struct span body)
 {
     const struct export_opts *o = cookie;
-    size_t n = export_gzip(o->protocol) ? unpacked(body) : body.n;
+    size_t n = EXPORT_REQUESTS[o->protocol].gzip ? unpacked(body) : body.n;
 
     ck_assert_uint_gt(n, 0);
     bodies++;
