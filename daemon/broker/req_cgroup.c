@@ -120,7 +120,9 @@ int request_cgroup_numbers(struct server *s, const struct target_fields *q, stru
     if (r)
         return r;
     cgroup_files_open(s, buf_span(&text), &files);
-    *answer = (struct cgroup_files_answer){ files.cpu_limit, files.memory_limit, 0, 0 };
+    *answer = (struct cgroup_files_answer){ .cpu_limit = files.cpu_limit,
+                                            .memory_limit = files.memory_limit,
+                                            .swap_limit = files.swap_limit };
     for (size_t i = 0; i < BROKER_CGROUP_FILES; i++) {
         if (files.fds[i] < 0)
             continue;

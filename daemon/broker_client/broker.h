@@ -90,6 +90,7 @@ enum broker_cgroup_file {
 struct broker_cgroup_files {
     uint64_t cpu_limit;           /* thousandths of a CPU, as broker_cgroup() returns it */
     uint64_t memory_limit;        /* bytes, the least of its cgroups and those above; 0: none */
+    uint64_t swap_limit;          /* so too, of what may be swapped out; UINT64_MAX: none */
     int fds[BROKER_CGROUP_FILES]; /* read-only, owned by the caller; -1: no such file */
 };
 /* Opens these files, which can be read repeatedly; a read fails once the cgroup is removed. 0,

@@ -106,6 +106,7 @@ static bool place_files(const struct cgroup_files_answer *a, int *fds, size_t co
         return false;
     ret->cpu_limit = a->cpu_limit;
     ret->memory_limit = a->memory_limit;
+    ret->swap_limit = a->swap_limit;
     for (size_t i = 0; i < BROKER_CGROUP_FILES; i++)
         ret->fds[i] = a->files & 1u << i ? take_fd(&fds[next++]) : -1;
     return true;

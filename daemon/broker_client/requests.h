@@ -13,7 +13,7 @@
 #include "broker_client/broker.h"
 #include "broker_client/tables.h"
 
-#define BROKER_WIRE_VERSION 5u       /* changes with every struct */
+#define BROKER_WIRE_VERSION 6u       /* changes with every struct */
 #define BROKER_NAME_MAX 255          /* bytes of a base name, or of an event's text */
 #define BROKER_CONTAINER_ID_BYTES 64 /* hex digits */
 #define BROKER_FDS_MAX 64            /* fds beside one answer; more come in further answers */
@@ -179,7 +179,7 @@ struct cgroup_answer {
     uint64_t frozen;    /* 1: frozen */
 };
 struct cgroup_files_answer {
-    uint64_t cpu_limit, memory_limit; /* as in struct broker_cgroup_files */
+    uint64_t cpu_limit, memory_limit, swap_limit; /* as in struct broker_cgroup_files */
     uint32_t files; /* bit set: which of enum broker_cgroup_file are attached, in this order */
     uint32_t zero;
 };

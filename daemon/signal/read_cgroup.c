@@ -77,6 +77,9 @@ bool read_cgroup(const struct broker_cgroup_files *f, struct number_reading *r)
         r->v[NUMBER_CPU_LIMIT] = (double)f->cpu_limit / MILLI;
     if (f->memory_limit)
         r->v[NUMBER_MEMORY_LIMIT_BYTES] = (double)f->memory_limit;
+    if (f->cpu_limit || f->memory_limit) /* these files were read */
+        r->v[NUMBER_SWAP_LIMIT_BYTES] =
+            f->swap_limit == UINT64_MAX ? (double)NAN : (double)f->swap_limit;
     for (size_t i = 0; i < BROKER_CGROUP_FILES; i++) {
         char bytes[FILE_BYTES];
         struct span text = read_again(f->fds[i], bytes);

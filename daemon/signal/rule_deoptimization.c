@@ -3,19 +3,28 @@
  * again. */
 #include "signal/rule.h"
 
-#define WINDOW_S 60.0
 #define COMPILES_PER_S 3.0      /* a warm program compiles fewer than this in a minute */
 #define COMPILES_PER_CLASS 20.0 /* loaded classes explain this many compilations each */
 #define SHARE_FIRES 0.05        /* of the time, that a thread compiled */
 #define WARM_S 60.0
 
+/* Returns the part of the time that threads ran of the time in which they could. The JVM counts
+ * compiling by the clock, with waits for a processor. */
+static double ran_part(const struct numbers *n)
+{
+    double ran = numbers_sum(n, NUMBER_RAN_NS, RULE_WINDOW_S);
+    double waited = numbers_sum(n, NUMBER_RUNNABLE_NS, RULE_WINDOW_S);
+
+    return ran + waited > 0 ? ran / (ran + waited) : 1;
+}
+
 static void look(const struct rule_view *v, struct rule_finding *f)
 {
     const struct numbers *n = v->numbers;
-    double compiled = numbers_sum(n, NUMBER_COMPILED, WINDOW_S);
-    double share = numbers_share(n, NUMBER_COMPILE_NS, WINDOW_S);
-    double classes = numbers_sum(n, NUMBER_CLASSES_LOADED, WINDOW_S);
-    double used = numbers_share(n, NUMBER_CPU_NS, WINDOW_S);
+    double compiled = numbers_sum(n, NUMBER_COMPILED, RULE_WINDOW_S);
+    double share = numbers_share(n, NUMBER_COMPILE_NS, RULE_WINDOW_S);
+    double classes = numbers_sum(n, NUMBER_CLASSES_LOADED, RULE_WINDOW_S);
+    double used = numbers_share(n, NUMBER_CPU_NS, RULE_WINDOW_S);
 
     if (isnan(compiled) || isnan(share)) {
         f->strength = (double)NAN;
@@ -23,14 +32,14 @@ static void look(const struct rule_view *v, struct rule_finding *f)
     }
     if (v->age_s < WARM_S || classes * COMPILES_PER_CLASS > compiled)
         return;
-    f->strength = fmin(compiled / WINDOW_S / COMPILES_PER_S, share / SHARE_FIRES);
-    f->value = compiled;
-    f->severity = rule_cost(fmin(share / fmax(used, share), 1));
+    f->strength = fmin(compiled / RULE_WINDOW_S / COMPILES_PER_S, share / SHARE_FIRES);
+    f->value = compiled / RULE_WINDOW_S * 60;
+    f->severity = rule_cost(fmin(share * ran_part(n) / used, 1));
     rule_say(
         f,
         "the JIT compiled %.0f methods in %.0f s of the last %.0f s, in which the JVM used %.0f "
         "s of CPU time, and %.0f classes were loaded: code is thrown away and compiled again",
-        compiled, share * WINDOW_S, WINDOW_S, used * WINDOW_S, classes);
+        compiled, share * RULE_WINDOW_S, RULE_WINDOW_S, used * RULE_WINDOW_S, classes);
 }
 
 const struct signal_rule rule_deoptimization = {

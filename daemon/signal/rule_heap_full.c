@@ -3,7 +3,7 @@
  * more. */
 #include "signal/rule.h"
 
-#define HOLD_S 60.0 /* a collector may need some collections to free a burst of garbage */
+#define HOLD_S 40.0 /* a collector may need some collections to free a burst of garbage */
 /* The JVM then collects all the time, or throws OutOfMemoryError at the next larger request. */
 #define FULL_FIRES 0.92
 #define FULL_SOON 0.95

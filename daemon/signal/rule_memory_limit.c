@@ -28,12 +28,15 @@ static double used_of(const struct numbers *n)
     return isnan(kept) ? numbers_last(n, NUMBER_RSS_BYTES) : kept;
 }
 
-/* Returns whether the kernel has swapped out a part, and has room to swap out more. Room that is
- * not known counts as enough. */
+/* Returns whether the kernel has swapped out a part, and has room to swap out more: of the node and
+ * of the container. Room that is not known counts as enough. */
 static bool may_swap(const struct numbers *n)
 {
-    return rule_swapped(n) && !(numbers_last(n, NUMBER_NODE_SWAP_FREE_BYTES) <
-                                RULE_SWAP_LEAST * numbers_last(n, NUMBER_MEMORY_LIMIT_BYTES));
+    double left = numbers_last(n, NUMBER_SWAP_LIMIT_BYTES) - numbers_last(n, NUMBER_SWAP_BYTES);
+    double room = fmin(numbers_last(n, NUMBER_NODE_SWAP_FREE_BYTES), left); /* ignores a NAN */
+
+    return rule_swapped(n) &&
+           !(room < RULE_SWAP_LEAST * numbers_last(n, NUMBER_MEMORY_LIMIT_BYTES));
 }
 
 /* Returns the severity of using @share of the limit. The kernel swaps, as long as it may, before it

@@ -2,7 +2,6 @@
 /* The VM waits long until all threads have stopped. */
 #include "signal/rule.h"
 
-#define WINDOW_S 60.0
 #define MEAN_FIRES_S                                                                               \
     0.02                 /* HotSpot's threads look every few us; a page from a disk takes 10 ms    \
                           */
@@ -12,10 +11,10 @@
 static void look(const struct rule_view *v, struct rule_finding *f)
 {
     const struct numbers *n = v->numbers;
-    double share = numbers_share(n, NUMBER_SAFEPOINT_SYNC_NS, WINDOW_S);
-    double count = numbers_sum(n, NUMBER_SAFEPOINTS, WINDOW_S);
-    double mean_s =
-        numbers_sum(n, NUMBER_SAFEPOINT_SYNC_NS, WINDOW_S) / (double)NSEC_PER_SEC / fmax(count, 1);
+    double share = numbers_share(n, NUMBER_SAFEPOINT_SYNC_NS, RULE_WINDOW_S);
+    double count = numbers_sum(n, NUMBER_SAFEPOINTS, RULE_WINDOW_S);
+    double mean_s = numbers_sum(n, NUMBER_SAFEPOINT_SYNC_NS, RULE_WINDOW_S) / (double)NSEC_PER_SEC /
+                    fmax(count, 1);
 
     f->strength = fmin(mean_s / MEAN_FIRES_S, share / SHARE_FIRES);
     f->value = mean_s * MS_PER_S;
@@ -25,7 +24,7 @@ static void look(const struct rule_view *v, struct rule_finding *f)
     rule_say(f,
              "%.0f safepoints of the last %.0f s waited %.0f ms each until the last thread had "
              "stopped: %.0f %% of the time",
-             count, WINDOW_S, f->value, share * 100);
+             count, RULE_WINDOW_S, f->value, share * 100);
 }
 
 const struct signal_rule rule_safepoint_late = {

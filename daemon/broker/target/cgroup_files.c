@@ -40,6 +40,22 @@ static bool see_cpu(void *cookie, int mount_fd, const char *folder)
     return false;
 }
 
+/* Gets how much the cgroup @folder may have swapped out. Version 1 limits that together with
+ * memory. */
+static bool read_swap_limit(int mount_fd, const char *folder, uint64_t *ret)
+{
+    uint64_t both, memory;
+
+    if (cgroup_read_numbers(mount_fd, folder, "memory.swap.max", ret, 1))
+        return true;
+    if (!cgroup_read_numbers(mount_fd, folder, "memory.memsw.limit_in_bytes", &both, 1) ||
+        !cgroup_read_numbers(mount_fd, folder, "memory.limit_in_bytes", &memory, 1) ||
+        both >= NO_MEMORY_LIMIT)
+        return false;
+    *ret = both - MIN(memory, both);
+    return true;
+}
+
 static bool see_memory(void *cookie, int mount_fd, const char *folder)
 {
     struct broker_cgroup_files *f = cookie;
@@ -53,12 +69,14 @@ static bool see_memory(void *cookie, int mount_fd, const char *folder)
          cgroup_read_numbers(mount_fd, folder, "memory.limit_in_bytes", &limit, 1)) &&
         limit && limit < NO_MEMORY_LIMIT && (!f->memory_limit || limit < f->memory_limit))
         f->memory_limit = limit;
+    if (read_swap_limit(mount_fd, folder, &limit))
+        f->swap_limit = MIN(f->swap_limit, limit);
     return false;
 }
 
 void cgroup_files_open(const struct server *s, struct span cgroup, struct broker_cgroup_files *ret)
 {
-    *ret = (struct broker_cgroup_files){ .cpu_limit = 0 };
+    *ret = (struct broker_cgroup_files){ .swap_limit = UINT64_MAX };
     for (size_t i = 0; i < BROKER_CGROUP_FILES; i++)
         ret->fds[i] = -1;
     if (cgroup_is_too_deep(cgroup)) /* those above are not its own */

@@ -127,11 +127,17 @@ END_TEST
 START_TEST(opens_the_files)
 {
     static const struct file FILES[] = {
-        { "box/cpu.max", "50000 100000\n" },       { "box/cpu.stat", "nr_periods 7\n" },
-        { "box/a/cpu.max", "max 100000\n" },       { "box/a/cpu.stat", "nr_periods 9\n" },
-        { "box/a/memory.max", "max\n" },           { "box/memory.max", "1048576\n" },
-        { "box/a/memory.events", "oom_kill 1\n" }, { "box/memory.events", "oom_kill 5\n" },
-        { "box/a/cpu.pressure", "some total=3\n" }
+        { "box/cpu.max", "50000 100000\n" },
+        { "box/cpu.stat", "nr_periods 7\n" },
+        { "box/a/cpu.max", "max 100000\n" },
+        { "box/a/cpu.stat", "nr_periods 9\n" },
+        { "box/a/memory.max", "max\n" },
+        { "box/memory.max", "1048576\n" },
+        { "box/a/memory.events", "oom_kill 1\n" },
+        { "box/memory.events", "oom_kill 5\n" },
+        { "box/a/cpu.pressure", "some total=3\n" },
+        { "box/a/memory.swap.max", "max\n" },
+        { "box/memory.swap.max", "4096\n" },
     };
     char top[] = "/tmp/flamed-test-XXXXXX", path[128], text[32] = { 0 };
     struct server s = { .initial_pid_ns = true };
@@ -148,6 +154,7 @@ START_TEST(opens_the_files)
     cgroup_files_open(&s, SPAN("0::/box/a\n"), &f);
     ck_assert_uint_eq(f.cpu_limit, 500);
     ck_assert_uint_eq(f.memory_limit, 1048576);
+    ck_assert_uint_eq(f.swap_limit, 4096);
     ck_assert_int_gt(read(f.fds[BROKER_CGROUP_CPU], text, sizeof(text) - 1), 0);
     ck_assert_str_eq(text, "nr_periods 7\n");
     ck_assert_int_gt(read(f.fds[BROKER_CGROUP_KILLS], text, sizeof(text) - 1), 0);

@@ -51,7 +51,9 @@ static const struct {
 
 START_TEST(reads_a_cgroup)
 {
-    struct broker_cgroup_files f = { .cpu_limit = 1500, .memory_limit = 64 << 20 };
+    struct broker_cgroup_files f = { .cpu_limit = 1500,
+                                     .memory_limit = 64 << 20,
+                                     .swap_limit = 5 << 20 };
     struct number_reading r;
 
     for (size_t i = 0; i < BROKER_CGROUP_FILES; i++)
@@ -64,6 +66,7 @@ START_TEST(reads_a_cgroup)
         ck_assert(read_cgroup(&f, &r));
         ck_assert_double_eq(r.v[NUMBER_CPU_LIMIT], 1.5);
         ck_assert_double_eq(r.v[NUMBER_MEMORY_LIMIT_BYTES], 64 << 20);
+        ck_assert_double_eq(r.v[NUMBER_SWAP_LIMIT_BYTES], 5 << 20);
         ck_assert_double_eq(r.v[NUMBER_PERIODS], 40);
         ck_assert_double_eq(r.v[NUMBER_PERIODS_THROTTLED], 30);
         ck_assert_double_eq(r.v[NUMBER_THROTTLED_NS], 2.5e6);

@@ -11,7 +11,7 @@
 #define MIB 1048576.0
 #define GIB (1024 * MIB)
 #define BEGIN_S 600    /* when the fault begins */
-#define FIRES_S 60     /* at most this long after the fault's begin, the signal is on */
+#define FIRES_S 50     /* at most this long after the fault's begin, the signal is on */
 #define END_S 1500     /* when the fault ends */
 #define RELEASED_S 120 /* at most this long after the fault's end, the signal is off */
 #define STEP_S 10
@@ -33,6 +33,7 @@ static void healthy(struct making *m)
     v[NUMBER_RSS_BYTES] = 300 * MIB;
     v[NUMBER_KEPT_BYTES] = (double)NAN;
     v[NUMBER_SWAP_BYTES] = 0;
+    v[NUMBER_SWAP_LIMIT_BYTES] = (double)NAN;
     v[NUMBER_DESCRIPTORS] = 120 + (double)((int)m->s / STEP_S % 5);
     v[NUMBER_DESCRIPTORS_MAX] = 1024;
     v[NUMBER_CPU_LIMIT] = 1;
@@ -124,6 +125,27 @@ static void recompiles(struct making *m)
 {
     m->r.v[NUMBER_COMPILED] += 300;
     m->r.v[NUMBER_COMPILE_NS] += 2.5e9;
+}
+
+/* Just enough to fire. */
+static void stops_a_little_late(struct making *m)
+{
+    m->r.v[NUMBER_SAFEPOINT_SYNC_NS] += 12 * 21e6;
+}
+
+static void recompiles_a_little(struct making *m)
+{
+    m->r.v[NUMBER_COMPILED] += 31;
+    m->r.v[NUMBER_COMPILE_NS] += 0.6e9;
+}
+
+/* As a little, on a node where threads wait nine tenths of the time for a processor. */
+static void recompiles_without_processors(struct making *m)
+{
+    queues(m);
+    m->r.v[NUMBER_RUNNABLE_NS] += 38e9;
+    m->r.v[NUMBER_COMPILED] += 31;
+    m->r.v[NUMBER_COMPILE_NS] += 6e9;
 }
 
 static void fills_code(struct making *m)
@@ -262,7 +284,9 @@ static const struct {
     { "carriers-pinned", pins_all, 3, "on average 4.0 of 4 carriers are pinned" },
     { "carriers-pinned", pins_untracked, 3, "([park]) in Orders.save, pinned by Native.call" },
     { "safepoint-late", stops_late, 2, "waited 150 ms each" },
+    { "safepoint-late", stops_a_little_late, 1, "waited 21 ms each" },
     { "deoptimization", recompiles, 2, "code is thrown away" },
+    { "deoptimization", recompiles_a_little, 1, "code is thrown away" },
     { "code-cache", fills_code, 2, "231 MiB of the 240 MiB" },
     { "metaspace-growing", loads_classes, 1, "metaspace takes" },
     { "native-growing", takes_native, 2, "more each minute" },
@@ -395,6 +419,24 @@ START_TEST(carriers_are_starved_if_all_are_pinned)
 }
 END_TEST
 
+/* The JVM's clock of compiling goes on while the compiler waits for a processor. */
+START_TEST(waits_for_a_processor_are_no_compiling)
+{
+    struct process p = { .pins = 0 };
+    const struct signal_state *state;
+    struct making m;
+    struct watched w;
+
+    begin(&m, &w, &p);
+    state = state_of(&w, "deoptimization");
+    while (m.s < BEGIN_S + 2 * FIRES_S)
+        go_on(&w, &m, recompiles_without_processors);
+    ck_assert(state->on);
+    ck_assert_uint_eq(state->finding.severity, 1);
+    numbers_deinit(&w.numbers);
+}
+END_TEST
+
 /* The value must stay a number, so that the signal can be written as JSON. */
 START_TEST(kills_without_a_known_limit)
 {
@@ -454,6 +496,18 @@ static void has_no_room_to_swap(struct making *m)
     m->r.v[NUMBER_NODE_SWAP_FREE_BYTES] = MIB;
 }
 
+static void has_no_more_swap_of_its_own(struct making *m)
+{
+    is_about_to_be_killed(m);
+    m->r.v[NUMBER_SWAP_LIMIT_BYTES] = 101 * MIB;
+}
+
+static void has_swap_of_its_own(struct making *m)
+{
+    is_about_to_be_killed(m);
+    m->r.v[NUMBER_SWAP_LIMIT_BYTES] = 200 * MIB;
+}
+
 static void does_not_know_the_room(struct making *m)
 {
     is_about_to_be_killed(m);
@@ -472,9 +526,10 @@ static const struct {
     unsigned memory, gc;
     bool swaps;
 } SWAPS[] = {
-    { is_about_to_be_killed, 1, 1, true }, { does_not_know_the_room, 1, 1, true },
-    { has_no_room_to_swap, 3, 1, true },   { has_one_page_in_swap, 3, 3, false },
-    { has_swapped_before, 3, 3, false },   { may_be_killed_later, 1, 3, false },
+    { is_about_to_be_killed, 1, 1, true },       { does_not_know_the_room, 1, 1, true },
+    { has_no_more_swap_of_its_own, 3, 1, true }, { has_swap_of_its_own, 1, 1, true },
+    { has_no_room_to_swap, 3, 1, true },         { has_one_page_in_swap, 3, 3, false },
+    { has_swapped_before, 3, 3, false },         { may_be_killed_later, 1, 3, false },
 };
 
 START_TEST(swap_hides_no_end_that_is_near)
@@ -633,6 +688,7 @@ int main(void)
 
     tcase_add_loop_test(tc, carriers_are_starved_if_all_are_pinned, 0, 2);
     tcase_add_test(tc, kills_without_a_known_limit);
+    tcase_add_test(tc, waits_for_a_processor_are_no_compiling);
     tcase_add_loop_test(tc, swap_hides_no_end_that_is_near, 0, ARRAY_SIZE(SWAPS));
     tcase_add_test(tc, new_pages_of_the_heap_are_not_native);
     tcase_add_loop_test(tc, fires_holds_and_ends, 0, ARRAY_SIZE(FAULTS));
