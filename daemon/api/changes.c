@@ -34,7 +34,7 @@ struct comparing {
     unsigned sources;            /* bits of PAST_*, for past_profile() */
     char why[CHANGES_WHY_BYTES]; /* why these times were chosen; "": the request names them */
     struct change_set set;
-    struct change_steps asked; /* the set's steps before samples reduced them */
+    double asked[2];           /* minutes of each side, before samples reduced them */
     uint64_t oldest_ns;        /* CLOCK_REALTIME of the oldest minute kept; 0: none */
     struct view *functions[2]; /* owned: the functions of each side */
     bool waits[2];             /* each side has samples of waits or locks */
@@ -192,16 +192,16 @@ static double minutes_of(const struct change_steps *s, size_t steps)
 /* Adds a sentence if samples do not cover the whole times that the request names. */
 static void add_cover(const struct comparing *c, json_t *list)
 {
-    const struct change_steps *has = &c->set.steps, *of = &c->asked;
+    const struct change_steps *has = &c->set.steps;
+    double a = minutes_of(has, has->a), b = minutes_of(has, has->b);
     char text[SENTENCE_BYTES], oldest[PAST_TIME_BYTES];
 
-    if (has->a == of->a && has->b == of->b)
+    if (a >= c->asked[0] && b >= c->asked[1])
         return;
     past_time_text(c->oldest_ns, oldest);
     snprintf(text, sizeof(text),
-             "Samples cover %.1f of the %.1f minutes of a, and %.1f of the %.1f of b%s%s%s",
-             minutes_of(of, has->a), minutes_of(of, of->a), minutes_of(of, has->b),
-             minutes_of(of, of->b),
+             "Samples cover %.1f of the %.1f minutes of a, and %.1f of the %.1f of b%s%s%s", a,
+             c->asked[0], b, c->asked[1],
              MIN(has->a, has->b) < CHANGES_STEPS_MIN ? ": too few to tell" : "",
              oldest[0] ? "; single minutes are kept since " : "", oldest);
     json_array_append_new(list, json_string(text));
@@ -290,9 +290,10 @@ static int answer(struct comparing *c, json_t **ret, struct error *err)
         return error_set(err, -EIO, "a change of kind %s could not be written as JSON",
                          change_kind_name(changes[i].of->kind));
     }
-    *ret = json_pack("{s:o, s:b, s:o, s:{s:f, s:f}}", "changes", list, "enough", is_enough(c),
-                     "sentences", sentences, "minutes", "a", minutes_of(&c->asked, c->set.steps.a),
-                     "b", minutes_of(&c->asked, c->set.steps.b));
+    *ret =
+        json_pack("{s:o, s:b, s:o, s:{s:f, s:f}}", "changes", list, "enough", is_enough(c),
+                  "sentences", sentences, "minutes", "a", minutes_of(&c->set.steps, c->set.steps.a),
+                  "b", minutes_of(&c->set.steps, c->set.steps.b));
     return *ret ? 0 : -ENOMEM;
 }
 
@@ -339,6 +340,55 @@ static int answer_short(const struct comparing *c, json_t **ret, struct error *e
     return *ret ? 0 : -ENOMEM;
 }
 
+static void drop_samples(struct comparing *c)
+{
+    for (size_t side = 0; side < ARRAY_SIZE(c->functions); side++)
+        c->functions[side] = view_free(c->functions[side]);
+    change_set_deinit(&c->set);
+}
+
+/* Adds the samples of both sides to an empty set of @steps. */
+static int take_samples(struct comparing *c, const struct change_steps *steps, struct error *err)
+{
+    drop_samples(c);
+    c->waits[0] = c->waits[1] = false;
+    c->sides[0] = (struct time_range){ steps->a_ns, steps->a_ns + steps->a * steps->step_ns };
+    c->sides[1] = (struct time_range){ steps->b_ns, steps->b_ns + steps->b * steps->step_ns };
+    return change_set_init(&c->set, steps) ?: add_sources(c, err);
+}
+
+/* Returns the part of @side from its first step with CPU time to its last. *ret_steps: with CPU
+ * time. */
+static struct time_range covered(const struct change_set *s, size_t side, size_t *ret_steps)
+{
+    const double *cpu = s->whole[CHANGE_FUNCTION] + (side ? s->steps.a : 0);
+    size_t steps = side ? s->steps.b : s->steps.a, first = steps, last = 0;
+    uint64_t from_ns = side ? s->steps.b_ns : s->steps.a_ns;
+
+    *ret_steps = 0;
+    for (size_t i = 0; i < steps; i++) {
+        if (!(cpu[i] > 0))
+            continue;
+        first = MIN(first, i);
+        last = i + 1;
+        ++*ret_steps;
+    }
+    return (struct time_range){ from_ns + MIN(first, last) * s->steps.step_ns,
+                                from_ns + last * s->steps.step_ns };
+}
+
+/* Divides the times that have samples into shorter steps, if a side has too few steps. So a service
+ * that was recorded only shortly before its release can be compared. */
+static bool narrow(const struct comparing *c, struct change_steps *ret)
+{
+    size_t steps[2];
+    struct time_range a = covered(&c->set, 0, &steps[0]), b = covered(&c->set, 1, &steps[1]);
+
+    return MIN(steps[0], steps[1]) < CHANGES_STEPS_MIN &&
+           change_steps_of(a.from_ns, a.to_ns, b.from_ns, b.to_ns, ret) == 0 &&
+           ret->step_ns < c->set.steps.step_ns;
+}
+
 /* Compares both sides of @c. */
 static int compare(struct comparing *c, json_t **ret, struct error *err)
 {
@@ -355,17 +405,16 @@ static int compare(struct comparing *c, json_t **ret, struct error *err)
                                "tenth of the shorter range or a minute",
                                RANK_MINUTES_MAX);
     }
-    c->asked = steps;
-    c->sides[0] = (struct time_range){ steps.a_ns, steps.a_ns + steps.a * steps.step_ns };
-    c->sides[1] = (struct time_range){ steps.b_ns, steps.b_ns + steps.b * steps.step_ns };
-    r = change_set_init(&c->set, &steps) ?: add_sources(c, err);
+    c->asked[0] = minutes_of(&steps, steps.a);
+    c->asked[1] = minutes_of(&steps, steps.b);
+    r = take_samples(c, &steps, err);
+    if (r == 0 && narrow(c, &steps))
+        r = take_samples(c, &steps, err);
     if (r == 0 && c->set.samples[0] + c->set.samples[1] == 0)
         r = check_target(c, err);
     if (r == 0)
         r = answer(c, ret, err);
-    view_free(c->functions[0]);
-    view_free(c->functions[1]);
-    change_set_deinit(&c->set);
+    drop_samples(c);
     return r;
 }
 
