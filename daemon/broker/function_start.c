@@ -2,6 +2,7 @@
 #include "broker/function_start.h"
 
 #include "base/fds.h"
+#include "broker/start_aarch64.h"
 
 #include <elf.h>
 #include <sys/stat.h>
@@ -44,24 +45,19 @@ struct programs {
     size_t count;
 };
 
-/* Refuses other processors: the rest of this file decodes x86-64. 0, or -EOPNOTSUPP with @err. */
-static int check_processor(struct error *err)
-{
-#ifdef __x86_64__
-    (void)err;
-    return 0;
+#ifdef __aarch64__
+#define MACHINE EM_AARCH64
 #else
-    return error_set(err, -EOPNOTSUPP, "flamed puts probes at functions on x86-64 only");
+#define MACHINE EM_X86_64
 #endif
-}
 
-static bool read_programs(int fd, struct programs *ret)
+static bool read_programs(int fd, uint16_t machine, struct programs *ret)
 {
     Elf64_Ehdr head;
 
     if (!fd_read_at(fd, 0, &head, sizeof(head)) || memcmp(head.e_ident, ELFMAG, SELFMAG) != 0 ||
         head.e_ident[EI_CLASS] != ELFCLASS64 || head.e_ident[EI_DATA] != ELFDATA2LSB ||
-        head.e_machine != EM_X86_64 || head.e_phentsize != sizeof(Elf64_Phdr) ||
+        head.e_machine != machine || head.e_phentsize != sizeof(Elf64_Phdr) ||
         head.e_phnum > PROGRAMS_MAX)
         return false;
     ret->count = head.e_phnum;
@@ -247,19 +243,30 @@ static size_t comparison(const uint8_t *code)
                : 0;
 }
 
-int function_start_check(int fd, uint64_t offset, uint64_t *ret_offset, struct error *err)
+/* Returns true if a probe may stand *@ret_skip bytes behind the start of a function, @code. */
+static bool can_probe(uint16_t machine, const uint8_t *code, size_t *ret_skip)
 {
     static const uint8_t ENDBR64[] = { 0xf3, 0x0f, 0x1e, 0xfa };
+
+    if (machine == EM_AARCH64) {
+        *ret_skip = start_aarch64_pad(code);
+        return start_aarch64_known(code + *ret_skip);
+    }
+    *ret_skip = memcmp(code, ENDBR64, sizeof(ENDBR64)) == 0 ? sizeof(ENDBR64) : 0;
+    *ret_skip += comparison(code + *ret_skip);
+    return is_known(code + *ret_skip);
+}
+
+int function_start_check_of(uint16_t machine, int fd, uint64_t offset, uint64_t *ret_offset,
+                            struct error *err)
+{
     const Elf64_Phdr *code_at = NULL;
     uint8_t code[CODE_BYTES];
     struct programs all;
     uint64_t address;
     size_t skip;
-    int r = check_processor(err);
 
-    if (r < 0)
-        return r;
-    if (read_programs(fd, &all))
+    if (read_programs(fd, machine, &all))
         code_at = find_code(&all, offset);
     address = code_at ? code_at->p_vaddr + (offset - code_at->p_offset) : 0;
     if (!code_at || !fd_read_at(fd, offset, code, sizeof(code)) ||
@@ -268,15 +275,18 @@ int function_start_check(int fd, uint64_t offset, uint64_t *ret_offset, struct e
                          "no function begins at offset 0x%llx of the file, by its .eh_frame_hdr "
                          "and its symbols",
                          (unsigned long long)offset);
-    skip = memcmp(code, ENDBR64, sizeof(ENDBR64)) == 0 ? sizeof(ENDBR64) : 0;
-    skip += comparison(code + skip);
-    if (!is_known(code + skip))
+    if (!can_probe(machine, code, &skip))
         return error_set(err, -ENOEXEC,
                          "the function at offset 0x%llx of the file begins with an instruction at "
                          "which flamed puts no probe",
                          (unsigned long long)offset);
     *ret_offset = offset + skip;
     return 0;
+}
+
+int function_start_check(int fd, uint64_t offset, uint64_t *ret_offset, struct error *err)
+{
+    return function_start_check_of(MACHINE, fd, offset, ret_offset, err);
 }
 
 /* ---- what a function has been given ---- */
@@ -436,11 +446,10 @@ int function_results_find(int fd, uint64_t offset, struct function_result ret[FU
     size_t todo_count = 0, count = 0, lookups = LOOKUPS_MAX, jump;
     struct programs all;
     struct body b;
-    int r = check_processor(err);
 
-    if (r < 0)
-        return r;
-    if (read_programs(fd, &all))
+    if (MACHINE != EM_X86_64)
+        return error_set(err, -EOPNOTSUPP, "flamed finds results of calls on x86-64 only");
+    if (read_programs(fd, MACHINE, &all))
         code = find_code(&all, offset);
     if (!code)
         return error_set(err, -EPERM, "no code is at offset 0x%llx of the file",

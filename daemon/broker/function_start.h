@@ -3,7 +3,8 @@
  * Checks that a probe at an offset of an ELF file cannot break the code. Two kinds of places
  * qualify. One is the first instruction of a function, if the kernel emulates that instruction. An
  * endbr64 and a comparison of known length may stand before it. The other is the jump that tests
- * the result of a call. A probe in the middle of an instruction would crash the process.
+ * the result of a call. A probe in the middle of an instruction would crash the process. On aarch64
+ * only the first kind qualifies, by the list of start_aarch64.c.
  *
  * The file is its owner's, and may be hostile or change while it is read. Fixed fields are read by
  * bounded pread(2). A binary search of the table of functions takes some 30 reads. If that table
@@ -15,11 +16,15 @@
 #include "base/error.h"
 
 /* Checks that a function begins at @offset of the file @fd, which is open for reading. Return: 0
- * and *ret_offset, which is @offset, or the offset behind an endbr64 and a comparison there. -EPERM
- * with @err: no function begins at @offset, or the file has no usable table. -ENOEXEC with @err:
- * the function begins with an instruction that the kernel does not emulate. -EOPNOTSUPP with @err:
- * the processor is no x86-64. */
+ * and *ret_offset, which is @offset, or the offset behind an endbr64 and a comparison there, or
+ * behind a landing pad of aarch64. -EPERM with @err: no function begins at @offset, or the file has
+ * no usable table, or is for another processor than this one. -ENOEXEC with @err: the function
+ * begins with an instruction at which no probe may stand. */
 int function_start_check(int fd, uint64_t offset, uint64_t *ret_offset, struct error *err);
+
+/* Does the same by the rules of the processor @machine, EM_X86_64 or EM_AARCH64. For tests. */
+int function_start_check_of(uint16_t machine, int fd, uint64_t offset, uint64_t *ret_offset,
+                            struct error *err);
 
 #define FUNCTION_RESULTS_MAX 8
 /* A place where a function tests the result of a call, and the register that holds the result. */

@@ -15,7 +15,13 @@
 #define NOTE_OWNER "stapsdt"
 #define NOTE_TYPE 3
 #define NOTE_ALIGN 4
-#define NOP 0x90
+#ifdef __aarch64__
+#define MACHINE EM_AARCH64
+#else
+#define MACHINE EM_X86_64
+#endif
+#define NOP_BYTES_MAX 4
+#define AARCH64_SP 31
 #define LONG_BYTES 8
 #define INT_BYTES 4
 
@@ -28,14 +34,14 @@ struct image {
 };
 
 /* Finds both sections by their names. Returns false if the file has no known format. */
-static bool find_sections(struct image *m)
+static bool find_sections(struct image *m, uint16_t machine)
 {
     const Elf64_Ehdr *h = &m->head;
     Elf64_Shdr names, s;
 
     if (!fd_read_at(m->fd, 0, &m->head, sizeof(m->head)) ||
         memcmp(h->e_ident, ELFMAG, SELFMAG) != 0 || h->e_ident[EI_CLASS] != ELFCLASS64 ||
-        h->e_ident[EI_DATA] != ELFDATA2LSB || h->e_machine != EM_X86_64 ||
+        h->e_ident[EI_DATA] != ELFDATA2LSB || h->e_machine != machine ||
         h->e_phentsize != sizeof(Elf64_Phdr) || h->e_phnum > PROGRAMS_MAX ||
         h->e_phoff > INT64_MAX / 2 || h->e_shentsize != sizeof(s) || h->e_shnum > SECTIONS_MAX ||
         h->e_shoff > INT64_MAX / 2 || h->e_shstrndx >= h->e_shnum ||
@@ -106,42 +112,102 @@ static bool take_register(struct span *s, uint64_t bytes, uint32_t *ret)
     return false;
 }
 
-/* Parses "8@%r12", "-4@%eax", "8@-16(%rbp)", "8@(%rax)". Leaves @ret as it is for any other
+/* Parses a number with or without a sign, of 32 bits. */
+static bool take_displacement(struct span *s, int32_t *ret)
+{
+    bool negative = span_take_char(s, '-');
+    uint64_t number = 0;
+
+    if (!span_take_dec(s, &number) || number > INT32_MAX)
+        return false;
+    *ret = negative ? -(int32_t)number : (int32_t)number;
+    return true;
+}
+
+/* Parses "%r12", "%eax", "-16(%rbp)", "(%rax)". */
+static bool take_place(struct span *s, struct usdt_operand *o)
+{
+    if (take_register(s, o->bytes, &o->reg))
+        return true;
+    o->where = USDT_MEMORY;
+    return (!s->n || s->p[0] == '(' || take_displacement(s, &o->disp)) && span_take_char(s, '(') &&
+           take_register(s, LONG_BYTES, &o->reg) && span_take_char(s, ')');
+}
+
+/* Parses "x0" to "x30", "w0" to "w30", "sp". */
+static bool take_register_aarch64(struct span *s, uint32_t *ret)
+{
+    uint64_t number = 0;
+
+    if (s->n >= 2 && memcmp(s->p, "sp", 2) == 0) {
+        *s = span_from(*s, 2);
+        *ret = AARCH64_SP;
+        return true;
+    }
+    if ((!span_take_char(s, 'x') && !span_take_char(s, 'w')) || !span_take_dec(s, &number) ||
+        number >= AARCH64_SP)
+        return false;
+    *ret = (uint32_t)number;
+    return true;
+}
+
+/* Parses "x0", "[x0]", "[sp, 60]", "[x29, -16]". */
+static bool take_place_aarch64(struct span *s, struct usdt_operand *o)
+{
+    if (!span_take_char(s, '['))
+        return take_register_aarch64(s, &o->reg);
+    o->where = USDT_MEMORY;
+    if (!take_register_aarch64(s, &o->reg))
+        return false;
+    if (span_take_char(s, ',') && (!span_take_char(s, ' ') || !take_displacement(s, &o->disp)))
+        return false;
+    return span_take_char(s, ']');
+}
+
+/* Parses "8@" or "-4@", which means signed, and a place. Leaves @ret as it is for any other
  * operand. */
-static void parse_operand(struct span s, struct usdt_operand *ret)
+static void parse_operand(uint16_t machine, struct span s, struct usdt_operand *ret)
 {
     struct usdt_operand o = { .where = USDT_REGISTER };
     uint64_t number = 0;
-    bool negative;
 
-    span_take_char(&s, '-'); /* signed */
+    span_take_char(&s, '-');
     if (!span_take_dec(&s, &number) || (number != LONG_BYTES && number != INT_BYTES) ||
         !span_take_char(&s, '@'))
         return;
     o.bytes = (uint32_t)number;
-    if (!take_register(&s, o.bytes, &o.reg)) {
-        negative = span_take_char(&s, '-');
-        number = 0;
-        if (s.n && s.p[0] != '(' && (!span_take_dec(&s, &number) || number > INT32_MAX))
-            return;
-        if (!span_take_char(&s, '(') || !take_register(&s, LONG_BYTES, &o.reg) ||
-            !span_take_char(&s, ')'))
-            return;
-        o.where = USDT_MEMORY;
-        o.disp = negative ? -(int32_t)number : (int32_t)number;
-    }
-    if (s.n == 0)
+    if ((machine == EM_AARCH64 ? take_place_aarch64(&s, &o) : take_place(&s, &o)) && s.n == 0)
         *ret = o;
 }
 
-static void parse_arguments(struct span s, const struct usdt_wanted *wanted, struct usdt_place *ret)
+/* Takes the next operand. In brackets it has a space. */
+static bool take_operand(struct span *s, struct span *ret)
 {
-    struct span word;
+    const char *end;
 
-    for (uint32_t i = 1; span_take_word(&s, &word); i++) {
+    if (!span_take_word(s, ret))
+        return false;
+    if (!memchr(ret->p, '[', ret->n) || memchr(ret->p, ']', ret->n))
+        return true;
+    end = s->n ? memchr(s->p, ']', s->n) : NULL;
+    while (end && end < s->p + s->n && *end != ' ')
+        end++;
+    if (end) {
+        *s = span_from(*s, (size_t)(end - s->p));
+        ret->n = (size_t)(end - ret->p);
+    }
+    return true;
+}
+
+static void parse_arguments(uint16_t machine, struct span s, const struct usdt_wanted *wanted,
+                            struct usdt_place *ret)
+{
+    struct span operand;
+
+    for (uint32_t i = 1; take_operand(&s, &operand); i++) {
         for (size_t k = 0; k < USDT_OPERANDS_MAX; k++) {
             if (wanted->arguments[k] == i)
-                parse_operand(word, &ret->operands[k]);
+                parse_operand(machine, operand, &ret->operands[k]);
         }
     }
 }
@@ -220,21 +286,26 @@ static uint32_t which(const struct note *n, const struct usdt_wanted *wanted, si
 static int check_place(const struct image *m, const struct note *n, struct usdt_place *ret,
                        struct error *err)
 {
+    static const uint8_t AARCH64_NOP[NOP_BYTES_MAX] = { 0x1f, 0x20, 0x03, 0xd5 },
+                         NOP[NOP_BYTES_MAX] = { 0x90 };
+    bool aarch64 = m->head.e_machine == EM_AARCH64;
+    size_t bytes = aarch64 ? sizeof(AARCH64_NOP) : 1;
     uint64_t address = n->address;
-    uint8_t code;
+    uint8_t code[NOP_BYTES_MAX];
 
     if (m->base && n->base) /* the file was moved since it was linked */
         address += m->base - n->base;
-    if (!find_code(m, address, &ret->offset) || !fd_read_at(m->fd, ret->offset, &code, 1) ||
-        code != NOP)
+    if (address % bytes || !find_code(m, address, &ret->offset) ||
+        !fd_read_at(m->fd, ret->offset, code, bytes) ||
+        memcmp(code, aarch64 ? AARCH64_NOP : NOP, bytes) != 0)
         return error_set(err, -EPERM,
-                         "the file marks 0x%llx for a probe, and no no-op of one byte is there",
+                         "the file marks 0x%llx for a probe, and no short no-op is there",
                          (unsigned long long)n->address);
     return 0;
 }
 
-int usdt_find(int fd, const struct usdt_wanted *wanted, size_t count, struct usdt_place *ret,
-              size_t max, struct error *err)
+int usdt_find_of(uint16_t machine, int fd, const struct usdt_wanted *wanted, size_t count,
+                 struct usdt_place *ret, size_t max, struct error *err)
 {
     struct image m = { .fd = fd };
     _cleanup_free_ char *text = NULL;
@@ -242,7 +313,7 @@ int usdt_find(int fd, const struct usdt_wanted *wanted, size_t count, struct usd
     struct note n;
     int found = 0;
 
-    if (!find_sections(&m) || m.notes.sh_size == 0 || m.notes.sh_size > USDT_BYTES_MAX)
+    if (!find_sections(&m, machine) || m.notes.sh_size == 0 || m.notes.sh_size > USDT_BYTES_MAX)
         return 0;
     text = malloc((size_t)m.notes.sh_size);
     if (!text)
@@ -261,8 +332,14 @@ int usdt_find(int fd, const struct usdt_wanted *wanted, size_t count, struct usd
             return r;
         if ((size_t)found == max)
             return error_set(err, -EPERM, "the file marks more than %zu places for probes", max);
-        parse_arguments(n.arguments, &wanted[p.wanted], &p);
+        parse_arguments(machine, n.arguments, &wanted[p.wanted], &p);
         ret[found++] = p;
     }
     return found;
+}
+
+int usdt_find(int fd, const struct usdt_wanted *wanted, size_t count, struct usdt_place *ret,
+              size_t max, struct error *err)
+{
+    return usdt_find_of(MACHINE, fd, wanted, count, ret, max, err);
 }

@@ -4,7 +4,9 @@
 #include "broker/function_start.h"
 
 #include "base/cleanup.h"
+#include "broker/start_aarch64.h"
 
+#include <elf.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -41,6 +43,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     } else if ((r != -EPERM && r != -ENOEXEC) || !err.msg[0]) {
         abort();
     }
+    r = function_start_check_of(EM_AARCH64, fd, offset, &at, &err);
+    if (r == 0 ? ((at != offset && at != offset + 4) || pread(fd, code, 4, (off_t)at) != 4 ||
+                  !start_aarch64_known(code))
+               : ((r != -EPERM && r != -ENOEXEC) || !err.msg[0]))
+        abort();
     r = function_results_find(fd, offset, results, &count, &err);
     if (r == 0 ? !count || count > FUNCTION_RESULTS_MAX : r != -EPERM && r != -ENOEXEC)
         abort();

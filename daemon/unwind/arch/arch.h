@@ -21,9 +21,10 @@
  *
  * The same for aarch64:
  *   all of the first three rows                     unwind/arch/aarch64.h
+ *   instructions at which a probe may stand         broker/start_aarch64.c
  *
  * Not yet done for aarch64:
- *   where functions begin and return                broker/function_start.c
+ *   where functions return, for nativelive          broker/function_start.c
  *   operands of USDT notes                          broker/usdt.c
  *   stack use of a native image's code              elf/image_code.c
  *   the outermost functions of musl                 elf/musl_start.c

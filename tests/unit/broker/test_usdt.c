@@ -214,6 +214,64 @@ START_TEST(operands)
 }
 END_TEST
 
+/* The same for aarch64. */
+static const struct {
+    const char *text;
+    enum usdt_where where;
+    uint32_t reg;
+    int32_t disp;
+} AARCH64[] = {
+    { "8@x0", USDT_REGISTER, 0, 0 },
+    { "-8@x30", USDT_REGISTER, 30, 0 },
+    { "-4@w21", USDT_REGISTER, 21, 0 },
+    { "8@[x19]", USDT_MEMORY, 19, 0 },
+    { "8@[sp]", USDT_MEMORY, 31, 0 },
+    { "8@[sp, 60]", USDT_MEMORY, 31, 60 },
+    { "-4@[x29, -16]", USDT_MEMORY, 29, -16 },
+    { "8@[sp, 2147483648]", USDT_NOWHERE, 0, 0 },
+    { "8@x31", USDT_NOWHERE, 0, 0 },
+    { "8@[sp, x1]", USDT_NOWHERE, 0, 0 },
+    { "8@[sp, 60", USDT_NOWHERE, 0, 0 },
+    { "8@[sp,60]", USDT_NOWHERE, 0, 0 },
+    { "8@[sp, 60]!", USDT_NOWHERE, 0, 0 },
+    { "8@x0]", USDT_NOWHERE, 0, 0 },
+    { "1@w0", USDT_NOWHERE, 0, 0 },
+    { "8@5", USDT_NOWHERE, 0, 0 },
+    { "8@%rax", USDT_NOWHERE, 0, 0 },
+    { "8@", USDT_NOWHERE, 0, 0 },
+};
+
+static int find_aarch64(const struct image *m, struct usdt_place ret[1])
+{
+    _cleanup_close_ int fd = memfd_create("elf", MFD_CLOEXEC);
+    struct error err = ERROR_NULL;
+
+    ck_assert_int_eq(write(fd, m, sizeof(*m)), (ssize_t)sizeof(*m));
+    return usdt_find_of(EM_AARCH64, fd, WANTED, ARRAY_SIZE(WANTED), ret, 1, &err);
+}
+
+/* An operand with a space in it is one. */
+START_TEST(operands_of_aarch64)
+{
+    struct image m = empty();
+    struct usdt_place p[1];
+    char text[64] = "p\0named";
+    size_t n = 8;
+
+    m.head.e_machine = EM_AARCH64;
+    n += (size_t)snprintf(text + n, sizeof(text) - n, "%s 8@[sp, 8] 8@x7", AARCH64[_i].text) + 1;
+    add_note(&m, "stapsdt", 3, (const uint64_t[]){ CODE_VADDR, BASE_VADDR, 0 }, text, n);
+    ck_assert_int_eq(find_aarch64(&m, p), -EPERM); /* no-op of x86-64 */
+    memcpy(m.code, "\x1f\x20\x03\xd5", 4);
+    ck_assert_int_eq(find_aarch64(&m, p), 1);
+    ck_assert_int_eq(p[0].operands[0].where, AARCH64[_i].where);
+    ck_assert_uint_eq(p[0].operands[0].reg, AARCH64[_i].reg);
+    ck_assert_int_eq(p[0].operands[0].disp, AARCH64[_i].disp);
+    if (strcmp(AARCH64[_i].text, "8@[sp, 60") != 0) /* this one has no end */
+        ck_assert_uint_eq(p[0].operands[1].reg, 7);
+}
+END_TEST
+
 START_TEST(no_places)
 {
     struct image m = empty();
@@ -307,6 +365,7 @@ int main(void)
 
     tcase_add_test(tc, marks_by_name);
     tcase_add_loop_test(tc, operands, 0, ARRAY_SIZE(OPERANDS));
+    tcase_add_loop_test(tc, operands_of_aarch64, 0, ARRAY_SIZE(AARCH64));
     tcase_add_test(tc, no_places);
     tcase_add_test(tc, files_that_do_not_say);
     tcase_add_test(tc, random_files);
