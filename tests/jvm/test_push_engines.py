@@ -61,6 +61,15 @@ class Engines(Pushing):
         self.assertIn("engine.invalid", lost["last_error"])
         self.assertEqual((lost["dropped"], lost["rejected"], lost["last_success"]), (0, 0, None))
 
+    def test_a_proxy(self):
+        """Requests go to the proxy, which alone knows the engine's address, except for those that no_proxy names."""
+        proxy, direct = self.engine(), self.engine()
+        daemon = self.flamed(f"name: proxied\nurl: http://engine.invalid:4318\nevery: {EVERY}s\nproxy_url: {proxy.url}",
+                             f"name: direct\nurl: {direct.url}\nevery: {EVERY}s\nproxy_url: {proxy.url}\nno_proxy: 127.0.0.1")
+        proc.wait_until(lambda: self.status(daemon, "proxied")["sent_bodies"] and self.status(daemon, "direct")["sent_bodies"], 60, "both arrive")
+        self.assertEqual({request.path for request in proxy.taken()}, {"http://engine.invalid:4318" + OTLP})
+        self.assertEqual({request.path for request in direct.taken()}, {OTLP})
+
     def test_tls(self):
         """An engine that another authority signed, or for another name, gets nothing until that is mended. With a client's certificate flamed
         reaches one that requires it, and without one it does not."""
