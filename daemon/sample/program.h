@@ -14,6 +14,18 @@
 
 struct bpf_program;
 
+/* What programs that walk stacks have in their memory, all of them alike. */
+struct sampler_memory {
+    uint32_t *filter_all;       /* sets that want all processes, as bits */
+    struct unwind_known *known; /* [UNWIND_KNOWN_COUNT] */
+    int counters;               /* fd of the map of its counters */
+};
+
+/* Returns that of a program with the skeleton @skel. */
+#define SAMPLER_MEMORY(skel)                                                                       \
+    ((struct sampler_memory){ &(skel)->bss->filter_all, (skel)->bss->known,                        \
+                              bpf_map__fd((skel)->maps.counters) })
+
 struct sampler_program {
     /* Checks that this kernel can load the program, in some ms. 0, or -errno with @err. NULL: no
      * check. */
@@ -39,13 +51,12 @@ struct sampler_program {
     /* Passes on a change by sampler_filter_process(); @before: the sets that wanted @pid. NULL: the
      * map of filters is enough. */
     void (*filter_process)(void *p, int32_t pid, uint32_t before, uint32_t sets);
-    /* Passes on a change by sampler_filter_all(). NULL: no set has this program; the same for the
-     * next two. */
-    void (*filter_all)(void *p, uint32_t sets);
-    /* Forgets the meaning of pcs. */
-    void (*forget)(void *p);
-    /* Adds its counts since it was loaded to @sum. */
-    void (*stats)(const void *p, struct sampler_stats *sum);
+    /* Is called after a change by sampler_filter_all(). NULL: its memory is enough. */
+    void (*filtered)(void *p);
+    /* Returns its memory. NULL: no set has this program; the same for stats(). */
+    struct sampler_memory (*memory)(const void *p);
+    /* Adds the numbers of the map @counters, the program's own, to @sum. */
+    void (*stats)(int counters, struct sampler_stats *sum);
 };
 
 #define PROGRAM(id, name) extern const struct sampler_program sampler_program_##name;

@@ -49,13 +49,23 @@ static void tell_filters(struct sampler *s, enum event_program program)
     }
 }
 
+static void filter_all(struct sampler *s, size_t program, uint32_t sets)
+{
+    const struct sampler_program *of = PROGRAMS[program];
+    void *p = s->loaded[program];
+
+    if (p && of->memory)
+        __atomic_store_n(of->memory(p).filter_all, sets, __ATOMIC_RELEASE);
+    if (p && of->filtered)
+        of->filtered(p);
+}
+
 void sampler_take(struct sampler *s, enum event_program program, void *loaded)
 {
     s->loaded[program] = loaded;
     if (PROGRAMS[program]->filter_process)
         tell_filters(s, program);
-    if (PROGRAMS[program]->filter_all)
-        PROGRAMS[program]->filter_all(loaded, s->skel->bss->filter_all);
+    filter_all(s, program, s->skel->bss->filter_all);
 }
 
 void programs_free(struct sampler *s)
@@ -77,17 +87,15 @@ void programs_filter_process(struct sampler *s, int32_t pid, uint32_t before, ui
 
 void programs_filter_all(struct sampler *s, uint32_t sets)
 {
-    for (size_t i = 0; i < PROGRAM_COUNT; i++) {
-        if (s->loaded[i] && PROGRAMS[i]->filter_all)
-            PROGRAMS[i]->filter_all(s->loaded[i], sets);
-    }
+    for (size_t i = 0; i < PROGRAM_COUNT; i++)
+        filter_all(s, i, sets);
 }
 
 void programs_forget(struct sampler *s)
 {
     for (size_t i = 0; i < PROGRAM_COUNT; i++) {
-        if (s->loaded[i] && PROGRAMS[i]->forget)
-            PROGRAMS[i]->forget(s->loaded[i]);
+        if (s->loaded[i] && PROGRAMS[i]->memory)
+            sampler_forget(PROGRAMS[i]->memory(s->loaded[i]).known);
     }
 }
 
@@ -95,7 +103,7 @@ void sampler_stats(const struct sampler *s, struct sampler_stats *ret)
 {
     *ret = (struct sampler_stats){ 0 };
     for (size_t i = 0; i < PROGRAM_COUNT; i++) {
-        if (s->loaded[i] && PROGRAMS[i]->stats)
-            PROGRAMS[i]->stats(s->loaded[i], ret);
+        if (s->loaded[i] && PROGRAMS[i]->memory)
+            PROGRAMS[i]->stats(PROGRAMS[i]->memory(s->loaded[i]).counters, ret);
     }
 }

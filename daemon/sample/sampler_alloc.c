@@ -108,32 +108,20 @@ static void stop(void *p, uint32_t set)
         alloc_drop_targets(&a->vms);
 }
 
-static void filter_all(void *p, uint32_t sets)
+static struct sampler_memory memory(const void *p)
 {
-    struct sampler_alloc *a = p;
-
-    __atomic_store_n(&a->skel->bss->filter_all, sets, __ATOMIC_RELEASE);
-}
-
-static void forget(void *p)
-{
-    sampler_forget(((struct sampler_alloc *)p)->skel->bss->known);
+    return SAMPLER_MEMORY(((const struct sampler_alloc *)p)->skel);
 }
 
 /* ---- counts ---- */
 
-static uint64_t counted(const struct sampler_alloc *a, uint32_t counter)
+static void stats(int counters, struct sampler_stats *sum)
 {
-    return sampler_counted(bpf_map__fd(a->skel->maps.counters), counter);
-}
-
-static void stats(const void *p, struct sampler_stats *sum)
-{
-    sum->samples += counted(p, ALLOC_SAMPLES);
-    sum->lost_ring += counted(p, ALLOC_LOST_RING);
-    sum->lost_budget += counted(p, ALLOC_LOST_BUDGET);
-    sum->lost_other += counted(p, ALLOC_LOST_OTHER);
-    sum->time_ns += counted(p, ALLOC_TIME_NS);
+    sum->samples += sampler_counted(counters, ALLOC_SAMPLES);
+    sum->lost_ring += sampler_counted(counters, ALLOC_LOST_RING);
+    sum->lost_budget += sampler_counted(counters, ALLOC_LOST_BUDGET);
+    sum->lost_other += sampler_counted(counters, ALLOC_LOST_OTHER);
+    sum->time_ns += sampler_counted(counters, ALLOC_TIME_NS);
 }
 
 const struct sampler_program sampler_program_alloc = {
@@ -142,7 +130,6 @@ const struct sampler_program sampler_program_alloc = {
     .free = free_alloc,
     .start = start,
     .stop = stop,
-    .filter_all = filter_all,
-    .forget = forget,
+    .memory = memory,
     .stats = stats,
 };

@@ -79,35 +79,27 @@ static struct bpf_program *point_tick(void *p)
     return ((struct cpu_bpf *)p)->progs.point_tick;
 }
 
-static void filter_all(void *p, uint32_t sets)
+static struct sampler_memory memory(const void *p)
 {
-    __atomic_store_n(&((struct cpu_bpf *)p)->bss->filter_all, sets, __ATOMIC_RELEASE);
+    return SAMPLER_MEMORY((const struct cpu_bpf *)p);
 }
 
-static void forget(void *p)
+static void stats(int counters, struct sampler_stats *sum)
 {
-    sampler_forget(((struct cpu_bpf *)p)->bss->known);
-}
-
-static void stats(const void *p, struct sampler_stats *sum)
-{
-    int map = bpf_map__fd(((const struct cpu_bpf *)p)->maps.counters);
-
-    sum->samples += sampler_counted(map, CPU_SAMPLES);
-    sum->lost_ring += sampler_counted(map, CPU_LOST_RING);
-    sum->lost_budget += sampler_counted(map, CPU_LOST_BUDGET);
-    sum->lost_other += sampler_counted(map, CPU_LOST_BUG);
-    sum->hidden += sampler_counted(map, CPU_HIDDEN);
-    sum->time_ns += sampler_counted(map, CPU_TIME_NS);
-    sum->runs += sampler_counted(map, CPU_RUNS);
+    sum->samples += sampler_counted(counters, CPU_SAMPLES);
+    sum->lost_ring += sampler_counted(counters, CPU_LOST_RING);
+    sum->lost_budget += sampler_counted(counters, CPU_LOST_BUDGET);
+    sum->lost_other += sampler_counted(counters, CPU_LOST_BUG);
+    sum->hidden += sampler_counted(counters, CPU_HIDDEN);
+    sum->time_ns += sampler_counted(counters, CPU_TIME_NS);
+    sum->runs += sampler_counted(counters, CPU_RUNS);
 }
 
 const struct sampler_program sampler_program_cpu = {
     .free = free_skel,
     .start = start_events,
     .tick = cpu_tick,
-    .filter_all = filter_all,
-    .forget = forget,
+    .memory = memory,
     .stats = stats,
 };
 
@@ -116,7 +108,6 @@ const struct sampler_program sampler_program_points = {
     .free = free_skel,
     .start = start_points,
     .tick = point_tick,
-    .filter_all = filter_all,
-    .forget = forget,
+    .memory = memory,
     .stats = stats,
 };

@@ -143,16 +143,9 @@ static void stop(void *p, uint32_t set)
     m->hook = hook_drop(m->hook);
 }
 
-static void filter_all(void *p, uint32_t sets)
+static struct sampler_memory memory(const void *p)
 {
-    struct sampler_moments *m = p;
-
-    __atomic_store_n(&m->skel->bss->filter_all, sets, __ATOMIC_RELEASE);
-}
-
-static void forget(void *p)
-{
-    sampler_forget(((struct sampler_moments *)p)->skel->bss->known);
+    return SAMPLER_MEMORY(((const struct sampler_moments *)p)->skel);
 }
 
 /* ---- probes ---- */
@@ -297,18 +290,14 @@ int sampler_moments_unprobe(struct sampler_moments *m, int32_t pid, uint32_t gro
 
 /* ---- counts ---- */
 
-static uint64_t counted(const struct sampler_moments *m, uint32_t counter)
+static void stats(int counters, struct sampler_stats *sum)
 {
-    return sampler_counted(bpf_map__fd(m->skel->maps.counters), counter);
-}
-
-static void stats(const void *p, struct sampler_stats *sum)
-{
-    sum->samples += counted(p, MOMENT_SAMPLES);
-    sum->lost_ring += counted(p, MOMENT_LOST_RING);
-    sum->lost_budget += counted(p, MOMENT_LOST_BUDGET);
-    sum->lost_other += counted(p, MOMENT_LOST_BUG) + counted(p, MOMENT_LOST_ROOM);
-    sum->time_ns += counted(p, MOMENT_TIME_NS);
+    sum->samples += sampler_counted(counters, MOMENT_SAMPLES);
+    sum->lost_ring += sampler_counted(counters, MOMENT_LOST_RING);
+    sum->lost_budget += sampler_counted(counters, MOMENT_LOST_BUDGET);
+    sum->lost_other +=
+        sampler_counted(counters, MOMENT_LOST_BUG) + sampler_counted(counters, MOMENT_LOST_ROOM);
+    sum->time_ns += sampler_counted(counters, MOMENT_TIME_NS);
 }
 
 const struct sampler_program sampler_program_moments = {
@@ -319,7 +308,6 @@ const struct sampler_program sampler_program_moments = {
     .begun = begun,
     .stop = stop,
     .tick = tick,
-    .filter_all = filter_all,
-    .forget = forget,
+    .memory = memory,
     .stats = stats,
 };

@@ -137,8 +137,10 @@ static int load(const struct sampler_shared *shared, void **ret, struct error *e
 }
 
 /* Has threads look up again which sets want them. */
-static void filters_changed(struct sampler_off *o)
+static void filters_changed(void *p)
 {
+    struct sampler_off *o = p;
+
     __atomic_add_fetch(&o->skel->bss->filters_no, 1, __ATOMIC_RELEASE);
 }
 
@@ -231,17 +233,9 @@ static void filter_process(void *p, int32_t pid, uint32_t before, uint32_t sets)
     filters_changed(o);
 }
 
-static void filter_all(void *p, uint32_t sets)
+static struct sampler_memory memory(const void *p)
 {
-    struct sampler_off *o = p;
-
-    __atomic_store_n(&o->skel->bss->filter_all, sets, __ATOMIC_RELEASE);
-    filters_changed(o);
-}
-
-static void forget(void *p)
-{
-    sampler_forget(((struct sampler_off *)p)->skel->bss->known);
+    return SAMPLER_MEMORY(((const struct sampler_off *)p)->skel);
 }
 
 static uint64_t counted(const struct sampler_off *o, uint32_t counter)
@@ -292,12 +286,12 @@ int sampler_off_flush(struct sampler_off *o, uint32_t set, uint32_t *ret_no, uin
     return 0;
 }
 
-static void stats(const void *p, struct sampler_stats *sum)
+static void stats(int counters, struct sampler_stats *sum)
 {
-    sum->samples += counted(p, OFF_SAMPLES);
-    sum->lost_ring += counted(p, OFF_LOST_RING);
-    sum->lost_other += counted(p, OFF_LOST_MEMORY);
-    sum->time_ns += counted(p, OFF_TIME_NS);
+    sum->samples += sampler_counted(counters, OFF_SAMPLES);
+    sum->lost_ring += sampler_counted(counters, OFF_LOST_RING);
+    sum->lost_other += sampler_counted(counters, OFF_LOST_MEMORY);
+    sum->time_ns += sampler_counted(counters, OFF_TIME_NS);
 }
 
 const struct sampler_program sampler_program_off = {
@@ -308,7 +302,7 @@ const struct sampler_program sampler_program_off = {
     .begun = begun,
     .stop = stop,
     .filter_process = filter_process,
-    .filter_all = filter_all,
-    .forget = forget,
+    .filtered = filters_changed,
+    .memory = memory,
     .stats = stats,
 };

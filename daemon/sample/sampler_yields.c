@@ -308,30 +308,18 @@ static void stop(void *p, uint32_t set)
         drop_targets(y);
 }
 
-static void filter_all(void *p, uint32_t sets)
+static struct sampler_memory memory(const void *p)
 {
-    struct sampler_yields *y = p;
-
-    __atomic_store_n(&y->skel->bss->filter_all, sets, __ATOMIC_RELEASE);
+    return SAMPLER_MEMORY(((const struct sampler_yields *)p)->skel);
 }
 
-static void forget(void *p)
+static void stats(int counters, struct sampler_stats *sum)
 {
-    sampler_forget(((struct sampler_yields *)p)->skel->bss->known);
-}
-
-static uint64_t counted(const struct sampler_yields *y, uint32_t counter)
-{
-    return sampler_counted(bpf_map__fd(y->skel->maps.counters), counter);
-}
-
-static void stats(const void *p, struct sampler_stats *sum)
-{
-    sum->samples += counted(p, YIELDS_SAMPLES);
-    sum->lost_ring += counted(p, YIELDS_LOST_RING);
-    sum->lost_budget += counted(p, YIELDS_LOST_BUDGET);
-    sum->lost_other += counted(p, YIELDS_LOST_OTHER);
-    sum->time_ns += counted(p, YIELDS_TIME_NS);
+    sum->samples += sampler_counted(counters, YIELDS_SAMPLES);
+    sum->lost_ring += sampler_counted(counters, YIELDS_LOST_RING);
+    sum->lost_budget += sampler_counted(counters, YIELDS_LOST_BUDGET);
+    sum->lost_other += sampler_counted(counters, YIELDS_LOST_OTHER);
+    sum->time_ns += sampler_counted(counters, YIELDS_TIME_NS);
 }
 
 const struct sampler_program sampler_program_yields = {
@@ -340,7 +328,6 @@ const struct sampler_program sampler_program_yields = {
     .free = free_yields,
     .start = start,
     .stop = stop,
-    .filter_all = filter_all,
-    .forget = forget,
+    .memory = memory,
     .stats = stats,
 };
