@@ -18,11 +18,26 @@ static int found;
 static uint32_t broken, places;
 static uint8_t stack;
 static bool lists_all;
+/* If not NULL: the result of the next passes, in place of THREADS alike. */
+static const struct hotspot_dump_thread *of_table;
+static uint32_t table_count, passes, bad_passes, draws_max;
 
 int __wrap_hotspot_dump_threads(struct hotspot_vm *vm, struct hotspot_dump_batch *b);
 int __wrap_hotspot_dump_threads(struct hotspot_vm *vm, struct hotspot_dump_batch *b)
 {
     (void)vm;
+    passes++;
+    if (b->draws > draws_max)
+        return -E2BIG;
+    b->weight = 2;
+    if (of_table) {
+        b->places = 64;
+        b->tracks_all = true;
+        b->broken = passes <= bad_passes ? table_count : 0;
+        b->count = table_count;
+        memcpy(b->threads, of_table, table_count * sizeof(*of_table));
+        return 0;
+    }
     jvm->vm = NULL; /* a JVM without a VM to read */
     b->broken = broken;
     b->places = places;
@@ -36,15 +51,48 @@ int __wrap_hotspot_dump_threads(struct hotspot_vm *vm, struct hotspot_dump_batch
     return found;
 }
 
-/* No wait is known. */
+/* The waits that the probes know before and after a pass. */
+static struct yields_start known[2][8];
+static uint32_t known_count[2], readings;
+static int reading_fails;
+
 int __wrap_broker_yields_waits(struct broker *b, int32_t host_pid, int *ret_fd, struct error *err);
 int __wrap_broker_yields_waits(struct broker *b, int32_t host_pid, int *ret_fd, struct error *err)
 {
     (void)b;
     (void)host_pid;
     (void)err;
+    if (reading_fails)
+        return reading_fails;
+    ck_assert_uint_lt(readings, 2);
     *ret_fd = memfd_create("waits", MFD_CLOEXEC);
+    ck_assert_int_ge(
+        write(*ret_fd, known[readings], known_count[readings] * sizeof(struct yields_start)), 0);
+    readings++;
     return 0;
+}
+
+/* The samples of the look at the end of probes. */
+static struct sample_record records[8];
+static uint32_t record_count;
+
+void __wrap_dispatch_known(struct dispatch *d, struct process *p, const struct sample_record *rec,
+                           const uint64_t *frames);
+void __wrap_dispatch_known(struct dispatch *d, struct process *p, const struct sample_record *rec,
+                           const uint64_t *frames)
+{
+    (void)d;
+    (void)p;
+    (void)frames;
+    if (of_table)
+        records[record_count++ % 8] = *rec;
+}
+
+uint64_t __wrap_hotspot_lock_word(const struct hotspot_vm *vm, uint64_t klass);
+uint64_t __wrap_hotspot_lock_word(const struct hotspot_vm *vm, uint64_t klass)
+{
+    (void)vm;
+    return klass + 1;
 }
 
 static void look(void)
@@ -77,6 +125,10 @@ static void setup(void)
     broken = places = 0;
     stack = DUMP_STACK_NONE;
     lists_all = true;
+    of_table = NULL;
+    passes = bad_passes = readings = record_count = known_count[0] = known_count[1] = 0;
+    draws_max = UINT32_MAX;
+    reading_fails = 0;
 }
 
 static void teardown(void)
@@ -164,6 +216,113 @@ START_TEST(the_look_at_the_end_says_what_it_misses)
 }
 END_TEST
 
+#define IS(id, how, ...)                                                                           \
+    {                                                                                              \
+        .java_id = (id), .is_virtual = true, .state = THREAD_STATE_WAITING, .stack = (how),        \
+        __VA_ARGS__                                                                                \
+    }
+#define WAITS(id, ...) IS(id, DUMP_STACK_WHOLE, __VA_ARGS__)
+
+static void know(int when, uint64_t tid, struct yields_wait wait)
+{
+    known[when][known_count[when]++] = (struct yields_start){ tid, wait };
+}
+
+static uint64_t close_table(const struct hotspot_dump_thread *threads, uint32_t count,
+                            struct waits_closing *closing)
+{
+    uint64_t at_ns;
+
+    of_table = threads;
+    table_count = count;
+    jvm->jvm = JVM_READY;
+    jvm->vm = (struct hotspot_vm *)&waits;
+    at_ns = virtual_waits_close(&waits, &rig.dispatch, jvm, closing);
+    jvm->jvm = JVM_NO;
+    jvm->vm = NULL;
+    return at_ns;
+}
+
+/* Each that waits before and after the pass is a sample from its begin on. */
+START_TEST(the_look_at_the_end_has_the_waits_that_go_on)
+{
+    static const struct hotspot_dump_thread TABLE[] = {
+        WAITS(1), WAITS(2), WAITS(3), WAITS(4), WAITS(5), IS(6, DUMP_STACK_MOUNTED, ), WAITS(7),
+    };
+    struct waits_closing closing = { .set = 3, .no = 9, .from_ns = 500, .missed = _i };
+    uint64_t at_ns;
+
+    for (int when = 1; when >= 0; when--) {
+        know(when, 7, (struct yields_wait){ .since_ns = 700, .runnable = 1 });
+        know(when, 1, (struct yields_wait){ .since_ns = 1000 });
+        know(when, 2, (struct yields_wait){ .since_ns = when ? 2000 : 1500 }); /* waits again */
+        know(when, 6, (struct yields_wait){ .since_ns = 600 });
+    }
+    know(0, 3, (struct yields_wait){ .since_ns = 300 });
+    know(1, 4, (struct yields_wait){ .since_ns = 400 });
+    at_ns = close_table(TABLE, ARRAY_SIZE(TABLE), &closing);
+    ck_assert_uint_gt(at_ns, 2000);
+    ck_assert_int_eq(closing.incomplete, _i); /* that of 5, which has no begin */
+    ck_assert_uint_eq(record_count, _i ? 2 : 3);
+    ck_assert_uint_eq(records[0].wait_ns, at_ns - 1000);
+    ck_assert_uint_eq(records[0].value, 2 * (at_ns - 1000)); /* it stands for two threads */
+    ck_assert_uint_eq(records[0].time_ns, at_ns);
+    ck_assert_uint_eq(records[0].flags, 0);
+    ck_assert(records[0].set == 3 && records[0].flush == 9);
+    if (!_i)
+        ck_assert_uint_eq(records[1].wait_ns, at_ns - 500);
+    ck_assert_uint_eq(records[record_count - 1].wait_ns, at_ns - 700);
+    ck_assert_uint_eq(records[record_count - 1].flags, SAMPLE_RUNNABLE);
+}
+END_TEST
+
+/* The probe knows a monitor, and the thread itself any other lock. */
+START_TEST(the_look_at_the_end_has_locks)
+{
+    static const struct hotspot_dump_thread TABLE[] = {
+        WAITS(1), WAITS(2, .lock = DUMP_LOCK_LOCK, .lock_klass = 20),
+        WAITS(3, .lock = DUMP_LOCK_LOCK, .lock_klass = 30)
+    };
+    struct waits_closing closing = { .locks = true, .from_ns = 1 };
+
+    for (int when = 0; when < 2; when++) {
+        know(when, 1, (struct yields_wait){ .since_ns = 1 }); /* sleeps */
+        know(when, 2, (struct yields_wait){ .since_ns = 1 });
+        know(when, 3,
+             (struct yields_wait){ .since_ns = 1, .lock = UNWIND_LOCK_WAIT, .lock_class = 7 });
+    }
+    ck_assert_uint_gt(close_table(TABLE, ARRAY_SIZE(TABLE), &closing), 0);
+    ck_assert_uint_eq(record_count, 2);
+    ck_assert(records[0].lock == UNWIND_LOCK_PARK && records[0].lock_class == 21);
+    ck_assert(records[1].lock == UNWIND_LOCK_WAIT && records[1].lock_class == 7);
+}
+END_TEST
+
+START_TEST(the_look_at_the_end_tries_again)
+{
+    static const struct hotspot_dump_thread TABLE[] = { WAITS(1) };
+    static const struct {
+        uint32_t bad, draws_max, passes;
+        int fails;
+        bool incomplete, done;
+    } LOOKS[] = { { 0, UINT32_MAX, 1, 0, false, true },
+                  { 3, UINT32_MAX, 4, 0, false, true }, /* a collection moved the threads */
+                  { 9, UINT32_MAX, 4, 0, true, true },  /* again and again */
+                  { 0, 600, 3, 0, false, true },        /* too many at once */
+                  { 0, 1, 8, 0, false, false },         /* always */
+                  { 0, UINT32_MAX, 0, -EIO, false, false } };
+    struct waits_closing closing = { .from_ns = 1 };
+
+    bad_passes = LOOKS[_i].bad;
+    draws_max = LOOKS[_i].draws_max;
+    reading_fails = LOOKS[_i].fails;
+    ck_assert_int_eq(close_table(TABLE, 1, &closing) > 0, LOOKS[_i].done);
+    ck_assert_uint_eq(passes, LOOKS[_i].passes);
+    ck_assert_int_eq(closing.incomplete, LOOKS[_i].incomplete);
+    ck_assert_uint_eq(record_count, LOOKS[_i].done);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("virtual_waits");
@@ -175,5 +334,8 @@ int main(void)
     tcase_add_loop_test(tc, a_look_without_threads_covers_its_time, 0, 4);
     tcase_add_loop_test(tc, a_jvm_waits_from_its_start_on, 0, 2);
     tcase_add_loop_test(tc, the_look_at_the_end_says_what_it_misses, 0, 5);
+    tcase_add_loop_test(tc, the_look_at_the_end_has_the_waits_that_go_on, 0, 2);
+    tcase_add_test(tc, the_look_at_the_end_has_locks);
+    tcase_add_loop_test(tc, the_look_at_the_end_tries_again, 0, 6);
     return suite_run_case("virtual_waits", tc);
 }
