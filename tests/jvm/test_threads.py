@@ -39,8 +39,9 @@ class Threads(jvm.WithClasses):
                         self.daemon.get(f"/api/v1/jvms/{pid}").json()["profilable"]["symbols"] == "memory", 30, "it is known")
         return pid
 
-    def many(self, version: int, *options: str, sleepers: int = SLEEPERS) -> int:
-        return self.start(version, *options, "ManyThreads", str(PER_SITE), str(sleepers), str(TASKS), "0")
+    def many(self, version: int, *options: str, sleepers: int = SLEEPERS, churn: int = 0) -> int:
+        """CHURN: MB of garbage a second."""
+        return self.start(version, *options, "ManyThreads", str(PER_SITE), str(sleepers), str(TASKS), str(churn))
 
     def settled(self, pid: int, count: int) -> dict:
         """Returns the dump, once COUNT virtual threads of the test wait, and the last thread has begun."""
