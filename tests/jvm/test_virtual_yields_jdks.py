@@ -15,7 +15,10 @@ class VirtualYieldsJdks(test_virtual_yields.VirtualYields):
         self.check_all(21, "-XX:+UseG1GC", "-XX:+UseZGC -XX:+ZGenerational")
 
     def test_25(self):
-        self.check_all(25, "-XX:+UseG1GC", "-XX:+UseZGC", "-XX:+UseCompactObjectHeaders")
+        self.check_all(25, "-XX:+UseG1GC", "-XX:+UseZGC", "-XX:+UseSerialGC", "-XX:+UseParallelGC", "-XX:+UseShenandoahGC", "-XX:+UseCompactObjectHeaders")
+
+    def test_26(self):
+        self.check_all(26, "-XX:+UseG1GC", "-XX:+UseZGC")
 
     def test_27(self):
         self.check_all(27, "-XX:+UseG1GC", "-XX:+UseZGC")
