@@ -19,6 +19,8 @@ SOURCES = os.path.join(common.HERE, "services")
 # Main class -> coordinates of its dependencies.
 MAVEN = {
     "SpringService": ["org.springframework.boot:spring-boot-starter-web:3.3.5"],
+    "StarvedService": ["org.springframework.boot:spring-boot-starter-web:3.3.5", "com.zaxxer:HikariCP:5.1.0",
+                       "org.slf4j:slf4j-api:2.0.16"],
     "DropwizardService": ["io.dropwizard:dropwizard-core:4.0.10"],
     "CassandraLoad": ["org.apache.cassandra:cassandra-all:5.0.2"],
 }
