@@ -190,7 +190,7 @@ static void add_paragraph(struct buf *out, const char *text)
 {
     buf_add_str(out, "<p>");
     text_add_html(out, span_of(text));
-    buf_add_str(out, "</p>\n");
+    buf_add_str(out, ".</p>\n");
 }
 
 void login_page(struct request *req, const struct error *err)
@@ -206,15 +206,17 @@ void login_page(struct request *req, const struct error *err)
                 "<meta name=\"color-scheme\" content=\"light dark\">\n"
                 "<title>Access refused · flamed</title>\n"
                 "<style>body{font:13px/1.5 system-ui,sans-serif;max-width:36em;margin:12vh auto;"
-                "padding:0 16px}h1{font-size:18px}code{font-size:13px}</style>\n"
+                "padding:0 16px;overflow-wrap:anywhere}h1{font-size:18px}code{font-size:13px}"
+                "</style>\n"
                 "<h1>Access refused</h1>\n");
     add_paragraph(&a->body, err->msg);
-    if (err->remedy[0])
-        add_paragraph(&a->body, err->remedy);
     buf_add_str(&a->body,
                 "<p>To log in with this browser, run <code>sudo flamed --login</code> on the "
                 "machine of flamed, and open the address that it prints. It is good once, for two "
-                "minutes.</p>\n<p>You are: ");
+                "minutes.</p>\n");
+    if (err->remedy[0])
+        add_paragraph(&a->body, err->remedy);
+    buf_add_str(&a->body, "<p>You are: ");
     text_add_html(&a->body, span_of(subject_name(&req->who.subject, name)));
     buf_add_str(&a->body, ".</p>\n</html>\n");
 }
