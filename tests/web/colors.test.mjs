@@ -77,6 +77,13 @@ for (const theme of ["light", "dark"]) {
             assert.ok(contrast(colour, palette.ink) >= 4.5, colour);
     });
 
+    test(`each kind has its colour in legends, too, ${theme}`, () => {
+        const css = readFileSync(new URL("../../web/shared/base.css", import.meta.url), "utf8");
+
+        assert.deepEqual(KINDS.filter(({ id }) => !css.includes(`\n.kind-${id} { background: `)).map(({ id }) => id), []);
+        KINDS.forEach(({ id }, kind) => assert.match(palette.kind(kind), /^#[0-9a-f]{6}$/, id));
+    });
+
     test(`the paper of the graph is the page's, ${theme}`, () => {
         const css = readFileSync(new URL("../../web/shared/base.css", import.meta.url), "utf8");
         const pages = [...css.matchAll(/--page: (#\w+);/g)].map(([, colour]) => colour);

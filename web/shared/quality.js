@@ -10,7 +10,7 @@ const UNSURE_LIMIT = 0.05;
 const FEW_SAMPLES = 100;
 
 // Warnings that say how a profile was made, not that something of it is missing.
-const NOTES = [/^waits are estimated: /, / this answer comes from the history: /, / are left out by idle=0/];
+const NOTES = [/^waits are estimated: /, /^allocations are sampled /, / this answer comes from the history: /, / are left out by idle=0/];
 
 export const isNote = (warning) => NOTES.some((pattern) => pattern.test(warning));
 
