@@ -46,6 +46,22 @@ describe("journeys", { concurrency: 4 }, () => {
         await close(page);
     });
 
+    nodeTest("a link of a signal keeps the focus while the sentence is renewed", async ({ server, open }) => {
+        server.addSignal({ signal: "gc-pauses", severity: 3, sentence: "65 % of the last 30 s went to pauses", evidence: "/api/v1/jvms/4242/heap" });
+        const page = await open(`#/jvm/${ORDERS}`), link = page.getByRole("link", { name: "Capture it" });
+
+        await link.focus();
+        server.signals[0].sentence = "66 % of the last 30 s went to pauses";
+        for (let i = 0; i < 2; i++)
+            await page.waitForResponse((answer) => answer.url().includes("/api/v1/signals?pid"));
+        await page.waitForTimeout(200);
+        assert.match(await page.evaluate(() => document.activeElement.textContent), /Capture it/);
+        await page.keyboard.press("Enter");
+        await page.getByRole("button", { name: "Start", exact: true }).waitFor();
+        await page.locator(".signal-words", { hasText: "66 %" }).waitFor(); // once the focus is elsewhere
+        await close(page);
+    });
+
     nodeTest("JVMs go by the names of their services, and rows stay where they are under the mouse", async ({ server, open }) => {
         server.jvms[1].service = { name: "billing", version: "3", source: "property" };
         const page = await open();

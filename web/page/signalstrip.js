@@ -63,11 +63,24 @@ export class SignalStrip {
             link.click();
     }
 
+    // The words that fit: sentences stand whole, or not at all. Returns whether some do not.
+    fitWords() {
+        const { root } = this.words, list = [...root.children], edge = root.getBoundingClientRect().right + 1;
+
+        list.forEach((one) => { one.hidden = false; });
+        if (this.isOpen || !list.length)
+            return false;
+        const wide = list.slice(1).filter((one) => one.getBoundingClientRect().right > edge);
+
+        wide.forEach((one) => { one.hidden = true; });
+        return wide.length > 0 || list[0].scrollWidth > list[0].clientWidth;
+    }
+
     // The button, where something is not in sight.
     showMore() {
-        const isCut = (node) => Boolean(node) && node.scrollWidth > node.clientWidth;
+        const isCut = this.fitWords();
 
-        this.more.hidden = !this.isOpen && !this.signals.length && !isCut(this.words.root);
+        this.more.hidden = !this.isOpen && !this.signals.length && !isCut;
         setText(this.more, this.isOpen ? "Less" : this.signals.length > 1 ? `${this.signals.length - 1} more` : "More");
         this.more.setAttribute("aria-expanded", String(this.isOpen));
     }
@@ -81,8 +94,8 @@ export class SignalStrip {
     show(signals) {
         const key = JSON.stringify([signals, this.isOpen, Math.floor(Date.now() / 60000)]);
 
-        if (key === this.key)
-            return;
+        if (key === this.key || (this.key && [this.text, this.list].some((part) => part.contains(document.activeElement))))
+            return; // a link may be under a hand
         this.key = key;
         this.signals = signals;
         this.list.hidden = !this.isOpen || signals.length < 2;
