@@ -5,6 +5,7 @@ import { getJson, isAbort } from "./api.js";
 import { element, setText } from "../shared/dom.js";
 import { formatClock, formatSeconds, withLocalTimes } from "../shared/format.js";
 import { button, emptyState, errorState } from "./notice.js";
+import { splitJavaName } from "../shared/names.js";
 import { formatRoute } from "./route.js";
 import { rangeSide, serviceTarget } from "./sides.js";
 
@@ -103,8 +104,10 @@ export class ChangesTable {
     }
 
     row({ kind, name, before, after, difference, low, high, q, sentence }) {
-        return element("tr", {}, element("td", { class: "col-what", title: `${name}\n${sentence}` }, element("bdi", { class: "name" }, name),
-            element("span", { class: "pack" }, kind)),
+        const parts = splitJavaName(name), pack = kind === "function" && /^[A-Z]/.test(parts.type) ? parts.pack : "";
+
+        return element("tr", {}, element("td", { class: "col-what", title: `${name}\n${sentence}` }, element("bdi", { class: "name" }, pack ? name.slice(pack.length + 1) : name),
+            element("span", { class: "pack" }, [pack, kind].filter(Boolean).join(" · "))),
         element("td", { class: "num" }, PERCENT(before)), element("td", { class: "num" }, PERCENT(after)),
         element("td", { class: `num ${difference > 0 ? "rose" : "fell"}` }, signed(difference)),
         element("td", { class: "num" }, `${signed(low)} to ${signed(high)}`), element("td", { class: "num" }, chanceText(q)));
