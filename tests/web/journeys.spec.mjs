@@ -443,7 +443,7 @@ describe("journeys", { concurrency: 4 }, () => {
         await page.getByRole("button", { name: "Changes", exact: true }).click();
         await page.locator(".change-table tbody tr").first().waitFor();
         assert.match((await page.locator(".change-table tbody tr").first().textContent()).replaceAll("\u00a0", " "),
-            /PriceTable\.lookupfunction38\.0 %52\.5 %\+14\.5 %\+11\.6 % to \+17\.4 %under 1 in 1,000/);
+            /^PriceTable\.lookupcom\.acme\.shop · function38\.0 %52\.5 %\+14\.5 %\+11\.6 % to \+17\.4 %under 1 in 1,000/);
         assert.equal(await textOf(page, ".change-note"), "Samples are of 4.5 of the 5.0 minutes of a.");
         await Promise.all([page.waitForResponse((r) => r.url().includes("/api/v1/changes")), page.getByLabel("What is compared").selectOption("600")]);
         const asked = await server.asked(/\/api\/v1\/changes/);
@@ -480,6 +480,24 @@ describe("journeys", { concurrency: 4 }, () => {
 
         await page.getByRole("button", { name: "Start", exact: true }).click();
         assert.deepEqual(JSON.parse((await posted).postData()), { pid: 4242, event: "libssl.so:SSL_read", seconds: 20 });
+        await page.getByRole("button", { name: "Stop" }).click();
+        await page.waitForURL(/#\/capture\//);
+        await close(page);
+    });
+
+    nodeTest("a quiet service: the live graph looks back further by itself, and one press samples at 99 Hz", async ({ server, open }) => {
+        server.profile = (options) => makeProfile({ ...options, seconds: options.seconds / 40 }); // 6 to 240 samples
+        const page = await open(`#/jvm/${ORDERS}`), span = page.getByLabel("How much the live flame graph looks back");
+
+        await graphShown(page);
+        await page.waitForFunction(() => document.querySelector("select[aria-label^='How much the live']").value === "300"); // the record reaches no further
+        await server.asked(/\/profile\?pid=4242&from=2.*&format=json/); // as far as is recorded
+        assert.equal(await span.locator("option:checked").textContent(), "5 min");
+        const posted = page.waitForRequest((r) => r.method() === "POST");
+
+        await page.getByRole("button", { name: "99 Hz for 30 s" }).click();
+        assert.deepEqual(JSON.parse((await posted).postData()), { pid: ORDERS, event: "cpu", seconds: 30, hz: 99 });
+        await page.locator(".progress-text", { hasText: "samples" }).waitFor();
         await page.getByRole("button", { name: "Stop" }).click();
         await page.waitForURL(/#\/capture\//);
         await close(page);

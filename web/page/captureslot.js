@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where a capture is started from a view: the form, then its progress, then the capture itself or what went wrong.
 
+import { postJson } from "./api.js";
 import { CaptureForm } from "./captureform.js";
 import { CollectionWait } from "./collectionwait.js";
 import { element } from "../shared/dom.js";
@@ -9,12 +10,27 @@ import { button, errorState } from "./notice.js";
 import { CaptureProgress } from "./progress.js";
 import { formatRoute } from "./route.js";
 
+const FEW_HZ = 99; // what is asked for at once where samples are few
+const FEW_SECONDS = 30;
+
 export class CaptureSlot {
     // @target: {pid} or {}.
     constructor(target) {
         this.target = target;
         this.root = element("div", { class: "form-slot", hidden: true });
         this.opener = button("Capture …", () => this.toggle(), { "aria-expanded": "false", title: "Start a capture (x)" });
+        this.sampler = button(`${FEW_HZ} Hz for ${FEW_SECONDS} s`, () => this.sample(), { title: "Sample CPU time now, more often than the flight recorder does, and open it" });
+    }
+
+    async sample() {
+        if (this.progress)
+            return;
+        try {
+            this.started(await postJson("api/v1/captures", { ...this.target, event: "cpu", seconds: FEW_SECONDS, hz: FEW_HZ }), { seconds: FEW_SECONDS });
+        } catch (error) {
+            this.root.replaceChildren(errorState(error, button("Close", () => this.toggle(false))));
+            this.root.hidden = false;
+        }
     }
 
     stop() {
@@ -53,11 +69,11 @@ export class CaptureSlot {
     close() {
         if (!this.progress)
             this.toggle(false);
-        this.opener.disabled = true;
+        this.opener.disabled = this.sampler.disabled = true;
     }
 
     reopen() {
-        this.opener.disabled = false;
+        this.opener.disabled = this.sampler.disabled = false;
     }
 
     // Whether it was open, and is closed now.

@@ -64,7 +64,8 @@ export class JvmView {
         this.eventSelect = element("select", { class: "tool recorded", "aria-label": "What the flame graph shows", onchange: () => this.setEvent(this.eventSelect.value) },
             ...RECORDED_EVENTS.map((event) => element("option", { value: event, selected: event === this.event }, eventTitle(event))));
         this.heat = new HeatStrip({ wanted: () => this.toggleHeat(), changed: () => this.keep() });
-        this.panel = new ProfilePanel({ state: () => this.keep() }, { ...panelLooks(), lead: [this.eventSelect], tools: [this.heat.button] });
+        this.captureSlot = new CaptureSlot(this.target);
+        this.panel = new ProfilePanel({ state: () => this.keep() }, { ...panelLooks(), lead: [this.eventSelect], tools: [this.heat.button, this.captureSlot.sampler] });
         this.timeline = new Timeline({ range: (range) => this.chooseRange(range), keep: () => keepRange(this.target, this.range, this.stateParams(), app.banner) }, this.isNode);
         this.list = new CaptureList(this.target, {}, "Start one above: it stays here when it is done.");
         this.liveTable = new LiveTable(this.target, { pick: (name) => this.findMethod(name) });
@@ -72,7 +73,6 @@ export class JvmView {
         this.threads = new ThreadChart(() => ({ path: "profile", params: this.rangeParams() }), { range: (from, to) => this.chooseRange({ from, to }) });
         this.locks = new LocksView(() => this.rangeParams(), { pick: (name) => this.findLock(name), isLive: () => !this.range && !this.facts.isGone });
         this.changes = new ChangesTable(this.target, this.side, { range: () => this.range, service: () => this.facts.serviceName, deploy: () => this.marks.lastDeploy });
-        this.captureSlot = new CaptureSlot(this.target);
         this.life = new JvmLife(this);
         this.facts = this.life.facts(argument, app.banner);
         this.bar = new JvmBar({
