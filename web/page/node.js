@@ -114,6 +114,8 @@ class JvmRow {
         if (key === this.signalsKey)
             return;
         this.signalsKey = key;
+        this.root.classList.toggle("ill", list.length > 0);
+        this.root.classList.toggle("told", Boolean(list.length || reason || deploy));
         cell.replaceChildren(element("div", { class: "signal-cell" }, ...list.length ? [...list.flatMap((one) => [element("span", { class: `signal ${severityClass(one)}` }, one.signal), " "]),
             element("span", { class: "quiet" }, withLocalTimes(shortClasses(list[0].sentence)))]
             : reason ? [element("span", { class: "bad" }, reason)]
