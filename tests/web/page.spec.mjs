@@ -430,6 +430,9 @@ describe("the page", { concurrency: 4 }, () => {
         const iso = (ago) => new Date(Date.now() - ago).toISOString();
 
         server.addSignal({ signal: "gc-pauses", severity: 3, ago: 100, sentence: "65 % of the last 30 s went to pauses", evidence: "/api/v1/jvms/4242/heap" });
+        server.addEnded({ pid: 3003, ago: 600, how: "the kernel ended it (SIGKILL): its container was out of memory" });
+        server.problems.push({ detail: "the flight recorder may forget: its memory suffices for 5 of 12 minutes", remedy: "raise recorder_bytes" });
+        server.reaches = Date.now() - 3600000;
         assert.ok(b);
         const views = [["node", "#/", ".jvm-link"], ["jvm", `#/jvm/${ORDERS}`, ".panel .facts span"],
             ["sandwich", `#/jvm/${ORDERS}?sw=com.acme.shop.PriceTable.lookup&t=1`, ".change"], ["top", `#/jvm/${ORDERS}?tab=top`, ".live td"],
@@ -438,20 +441,32 @@ describe("the page", { concurrency: 4 }, () => {
             ["waits", `#/jvm/${ORDERS}?event=lock`, ".panel .facts span"], ["question", `#/jvm/${ORDERS}?start=live`, ".question"],
             ["requests", `#/capture/${d.id}?single=1`, ".requests-view .name"], ["kept", `#/jvm/${ORDERS}?from=${iso(90000)}&to=${iso(30000)}`, ".panel .facts span"],
             ["captures", "#/captures", ".captures tr td"], ["capture", `#/capture/${c.id}`, ".panel .facts span"],
-            ["compare", `#/compare?a=${a.id}&b=${c.id}`, ".change-list li"], ["compare-empty", "#/compare", ".suggestion"], ["health", "#/health", ".card dd"]];
+            ["compare", `#/compare?a=${a.id}&b=${c.id}`, ".change-list li"], ["compare-empty", "#/compare", ".suggestion"], ["health", "#/health", ".card dd"],
+            ["whole-node", "#/jvm/node", ".panel .facts span"], ["service", "#/service/Application", ".panel .facts span"], ["waiting", `#/jvm/${ORDERS}?event=offcpu`, ".panel .facts span"],
+            ["wall", `#/jvm/${ORDERS}?event=wall`, ".panel .facts span"], ["heat", `#/jvm/${ORDERS}?from=${iso(90000)}&to=${iso(30000)}&heat=1`, ".heatmap, .heat, .panel .facts span"],
+            ["jvm-captures", `#/jvm/6001?tab=captures`, ".blank"], ["ended", `#/jvm/3003?from=${iso(660000)}&to=${iso(600000)}`, ".jvm-facts .how"],
+            ["never", "#/jvm/99999", ".blank"], ["expired", `#/jvm/${ORDERS}?from=${iso(7260000)}&to=${iso(7200000)}`, ".blank button"], ["nowhere", "#/nowhere", ".blank"]];
 
-        // Each theme and each width; FLAMED_EVERY_LOOK: a wide light one, too.
-        const looks = [["dark", 1200], ["light", 390], ...process.env.FLAMED_EVERY_LOOK ? [["light", 1200], ["light", 1440], ["dark", 1280]] : []];
+        // Each theme and each kind of screen; FLAMED_EVERY_LOOK: each of both.
+        const looks = process.env.FLAMED_EVERY_LOOK ? [1440, 1280, 390].flatMap((width) => [["light", width], ["dark", width]]) : [["dark", 1280], ["light", 390]];
 
-        const cut = [];
+        const cut = [], moved = [];
 
         await Promise.all(looks.map(async ([theme, width]) => {
-            const page = await open("", { colorScheme: theme, viewport: { width, height: width === 390 ? 800 : 760 } });
+            const page = await open("", { colorScheme: theme, allow: /404/, viewport: { width, height: { 1440: 900, 1280: 800, 390: 844 }[width] } });
 
+            await page.evaluate(() => {
+                window.shifts = [];
+                new PerformanceObserver((list) => { window.shifts.push(...list.getEntries()); }).observe({ type: "layout-shift" });
+            });
             for (const [name, hash, sign] of views) {
                 await page.evaluate((to) => { location.hash = to; }, hash);
                 await page.locator(sign).first().waitFor();
                 await page.waitForTimeout(300);
+                await page.evaluate(() => { window.shifts = []; });
+                await page.waitForTimeout(process.env.FLAMED_EVERY_LOOK ? 3500 : 300); // of long looks, all that renews itself does so
+                moved.push(...(await page.evaluate(() => window.shifts.map((e) => e.sources.map(({ node }) => (node && node.className) || String(node)).join())))
+                    .map((text) => `${name} ${theme} ${width}: ${text}`));
                 if (process.env.FLAMED_SHOTS)
                     await page.screenshot({ path: `${process.env.FLAMED_SHOTS}/${name}-${theme}-${width}.png` });
                 assert.deepEqual(await faults(page, WCAG_AA), [], `${name} ${theme} ${width}`);
@@ -461,6 +476,7 @@ describe("the page", { concurrency: 4 }, () => {
             await close(page);
         }));
         assert.deepEqual(cut, []);
+        assert.deepEqual(moved, []);
     });
 });
 

@@ -10,6 +10,7 @@ import { formatCount, formatShare, plural } from "../shared/format.js";
 export const HEAT_ROWS = 50;
 const COLUMN_SECONDS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1800, 3600];
 const COLUMNS_MAX = 900;
+const LABEL_WIDTH = 40; // in CSS pixels, of a time below the map
 const CELL_HEIGHT = 4;
 const CELL_WIDEST = 24;
 const STOP_WIDEST = 4;
@@ -170,7 +171,7 @@ export class HeatMap {
         const step = [1, 2, 5, 10, 20, 30, 60, 120, 300, 600].find((n) => n * cellWidth >= 90) || 600;
         const labels = [];
 
-        for (let c = 0; c < grid.columns; c += step) {
+        for (let c = 0; c === 0 || (grid.columns - c) * cellWidth >= LABEL_WIDTH; c += step) { // none is cut off
             const label = element("span", {}, formatOffset(c * grid.columnMs, this.endMs).replace(/\.0+(?=\u00a0|$)/, ""));
 
             label.style.left = c * cellWidth + "px";
