@@ -5,22 +5,16 @@
 #include "base/cleanup.h"
 #include "capture/profile_process.h"
 #include "capture/request_context.h"
+#include "proc/stall_readers.h"
 #include "profile/waits.h"
 #include "unwind/unwind.h"
 
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
-/* The interval of passes is random, so that threads that wait by a clock are not met in step. */
-#define PASS_MIN_NS (500 * NSEC_PER_MSEC)
-#define PASS_MAX_NS (1500 * NSEC_PER_MSEC)
 #define PROBLEM_NS (60 * NSEC_PER_SEC) /* until the next try after a problem */
 #define PATIENCE_MIN_NS (2 * NSEC_PER_SEC)
 #define PATIENCE_MAX_NS (16 * NSEC_PER_SEC) /* beyond it, incomplete places are kept */
-/* A pass walks for this long on average: a random share of the threads is drawn if there are more.
- * An end by time would leave out the same threads each time. */
-#define WALKS_NS (50 * (double)NSEC_PER_MSEC)
 #define READ_BYTES ((size_t)64 << 10)
 /* The kernel visits more threads once these bytes were read: some 6 that are walked. Between a
  * thread's registers and its walk lie those of the others. */
@@ -87,7 +81,7 @@ int looks_new(const struct looks_opts *o, struct looks **ret)
     l->o = *o;
     l->threads.put = put;
     l->threads.cookie = l;
-    l->walks = LOOKS_WALKS_MAX;
+    looks_pace_init(&l->pace);
     l->frames = calloc(LOOKS_FRAMES_MAX, sizeof(*l->frames));
     if (!l->frames || record_new(o->frames, /* max_samples= */ 2, &l->stacks) < 0) {
         looks_free(l);
@@ -267,7 +261,6 @@ static size_t take_entry(struct looks *l, const char *p, size_t n)
         rec.weight = (uint32_t)(l->threads.weight + 0.5);
         rec.wait_ns = MAX(ns, UINT64_C(1));
         l->stats.walked++;
-        l->walks--;
         l->o.deliver(l->o.cookie, &rec, (const uint64_t *)(const void *)(found + 1));
     }
     return sizeof(*e) + e->bytes;
@@ -276,27 +269,26 @@ static size_t take_entry(struct looks *l, const char *p, size_t n)
 /* Returns the processor time of this thread. */
 static uint64_t cpu_ns(void)
 {
-    struct timespec ts;
-
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
-    return (uint64_t)ts.tv_sec * NSEC_PER_SEC + (uint64_t)ts.tv_nsec;
+    return clock_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
-/* Walks the places that were taken since the counter was @before. Returns the processor time. */
-static uint64_t walk(struct looks *l, uint64_t before)
+/* Walks the places that were taken since the counter was @before. Adds the time to *t. */
+static void walk(struct looks *l, uint64_t before, struct looks_work *t)
 {
-    uint64_t begun_ns;
+    uint64_t own_ns, readers_ns;
 
     if (l->stats.walked == before)
-        return 0;
-    begun_ns = cpu_ns();
+        return;
+    own_ns = cpu_ns();
+    readers_ns = readers_cpu_ns();
     l->o.walk(l->o.cookie);
-    return cpu_ns() - begun_ns;
+    t->walks_own_ns += cpu_ns() - own_ns;
+    t->walks_readers_ns += readers_cpu_ns() - readers_ns;
 }
 
-/* Reads the iterator to its end, and walks the places in between. Adds the time of walks to
- * @walk_ns. False: it ended early. */
-static bool read_pass(struct looks *l, int fd, uint64_t *walk_ns)
+/* Reads the iterator to its end, and walks the places in between. Adds the time of walks to *t.
+ * False: it ended early. */
+static bool read_pass(struct looks *l, int fd, struct looks_work *t)
 {
     _cleanup_free_ char *buffer = malloc(READ_BYTES);
     size_t n = 0, at, bytes;
@@ -315,7 +307,7 @@ static bool read_pass(struct looks *l, int fd, uint64_t *walk_ns)
             ;
         n -= at;
         memmove(buffer, buffer + at, n);
-        *walk_ns += walk(l, walked);
+        walk(l, walked, t);
     }
     return buffer && got == 0 && n == 0;
 }
@@ -324,11 +316,9 @@ static bool read_pass(struct looks *l, int fd, uint64_t *walk_ns)
  * each of these stands. */
 static double plan(struct looks *l, uint64_t now_ns, struct broker_look *ret)
 {
-    double due = l->passed_ns ? (double)(now_ns - l->passed_ns) / NSEC_PER_SEC : 0, share = 1;
-    double walks;
+    double share = 1;
+    double walks = looks_pace_walks(&l->pace, l->passed_ns ? now_ns - l->passed_ns : 0);
 
-    l->walks = MIN(l->walks + due * LOOKS_WALKS_A_SECOND, (double)LOOKS_WALKS_MAX);
-    walks = MAX(l->walk_ns > 0 ? MIN(l->walks, WALKS_NS / l->walk_ns) : l->walks, 1.0);
     if ((double)l->moved > walks)
         share = walks / (double)l->moved;
     ret->walks = (uint32_t)walks * 2; /* the random share may exceed it */
@@ -338,34 +328,19 @@ static double plan(struct looks *l, uint64_t now_ns, struct broker_look *ret)
     return 1 / share;
 }
 
-/* Learns from a pass that took @ns and walked @walks stacks how long a walk takes. */
-static void learn_pace(struct looks *l, uint64_t ns, uint64_t walks)
-{
-    double each = walks ? (double)ns / (double)walks : 0;
-
-    if (walks)
-        l->walk_ns = l->walk_ns > 0 ? l->walk_ns * 0.75 + each * 0.25 : each;
-}
-
-static uint64_t next_pass_ns(uint64_t now_ns)
-{
-    uint64_t chance = (uint64_t)random();
-
-    return now_ns + PASS_MIN_NS + chance % (PASS_MAX_NS - PASS_MIN_NS);
-}
-
 void looks_tick(struct looks *l, uint64_t now_ns)
 {
     _cleanup_close_ int fd = -1;
     struct broker_look look;
-    uint64_t begun_ns, walked, walk_ns = 0;
+    struct looks_work t = { 0 };
+    uint64_t begun_ns, walked;
     double weight;
     int r;
 
     if (!l || now_ns < l->due_ns)
         return;
     begun_ns = cpu_ns();
-    l->due_ns = next_pass_ns(now_ns);
+    l->due_ns = now_ns + looks_pace_next(&l->pace, (uint64_t)random());
     weight = plan(l, now_ns, &look);
     r = broker_look(l->o.broker, &look, &fd, &l->problem);
     if (r < 0) {
@@ -381,14 +356,17 @@ void looks_tick(struct looks *l, uint64_t now_ns)
     l->moved = 0;
     looked_threads_begin(&l->threads, now_ns, weight, look.parts, look.part);
     walked = l->stats.walked;
-    if (!read_pass(l, fd, &walk_ns)) /* unread threads count as ended, and may come back */
+    if (!read_pass(l, fd, &t)) /* unread threads count as ended, and may come back */
         begin_epochs(l, now_ns);
     looked_threads_end(&l->threads);
-    learn_pace(l, clock_monotonic_ns() - now_ns, l->stats.walked - walked);
     if (record_bytes(l->stacks) > LOOKS_STACKS_MAX_BYTES)
         renew_stacks(l);
+    t.walks = l->stats.walked - walked;
+    t.ns = clock_monotonic_ns() - now_ns;
+    t.own_ns = cpu_ns() - begun_ns - t.walks_own_ns;
+    looks_pace_learn(&l->pace, &t);
     l->stats.passes++;
-    l->stats.time_ns += cpu_ns() - begun_ns - walk_ns;
+    l->stats.time_ns += t.own_ns;
 }
 
 /* ---- named samples ---- */

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Waits of threads for the flight recorder: about once a second, one pass over the threads of JVMs.
- * A thread that has not run since the last pass is where it was. For one that has run and waits,
- * the kernel gives registers, and flamed walks the stack. If more have run than may be walked, a
- * random share stands for all. Thread: the engine's.
+ * Waits of threads for the flight recorder. About once a second, one pass visits the threads of
+ * JVMs; if a pass takes longer than a millisecond, it is repeated less often (looks_pace.h). A
+ * thread that has not run since the last pass is where it was. For one that has run and waits, the
+ * kernel gives registers, and flamed walks the stack. If more have run than may be walked, a random
+ * share stands for all. Thread: the engine's.
  */
 #pragma once
 
 #include "capture/incoming.h"
 #include "capture/looked_threads.h"
+#include "capture/looks_pace.h"
 #include "capture/probe/probe_table.h"
 #include "discover/discover.h"
 #include "store/flight.h"
 
-#define LOOKS_WALKS_A_SECOND 100 /* stacks walked per second on average */
-#define LOOKS_WALKS_MAX 1000     /* stacks walked per pass */
-#define LOOKS_FRAMES_MAX 16384   /* per stack */
+#define LOOKS_FRAMES_MAX 16384 /* per stack */
 #define LOOKS_STACKS_MAX_BYTES ((size_t)8 << 20)
 
 /* The number of the set in records of threads. */
@@ -61,9 +61,8 @@ struct looks {
     uint32_t last_epoch;
     uint64_t due_ns;    /* CLOCK_MONOTONIC of the next pass */
     uint64_t passed_ns; /* CLOCK_MONOTONIC of the last pass; 0: none */
-    double walks;       /* budget: stacks that may be walked now */
-    double walk_ns;     /* time that a walk took in the last passes; 0: not known */
-    uint64_t moved;     /* threads that had run, in the last pass */
+    struct looks_pace pace;
+    uint64_t moved; /* threads that had run, in the last pass */
     uint32_t part;
     struct error problem; /* why there are no passes; code 0: there are */
     struct looks_stats stats;

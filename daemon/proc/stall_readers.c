@@ -25,6 +25,7 @@ struct reader {
     int result;
     uint64_t cost_ns; /* of the read, charged to its owner */
     int tid;
+    clockid_t cpu_clock;
     uint64_t pages;         /* calls of readers_pread() in it so far */
     struct reader_held who; /* the process that is being read */
 };
@@ -166,6 +167,7 @@ static struct reader *reader_start(void)
     pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
     e = pthread_create(&thread, &attr, reader_main, r);
     pthread_attr_destroy(&attr);
+    e = e ?: pthread_getcpuclockid(thread, &r->cpu_clock);
     if (e) {
         pthread_mutex_destroy(&r->lock);
         pthread_cond_destroy(&r->asked);
@@ -331,6 +333,16 @@ void readers_spend(const struct proc_id *id, uint64_t took_ns)
 uint64_t readers_owner(const struct proc_id *id)
 {
     return owner_of(id);
+}
+
+uint64_t readers_cpu_ns(void)
+{
+    size_t n = atomic_load(&pool_count);
+    uint64_t ns = 0;
+
+    for (size_t i = 0; i < n; i++)
+        ns += clock_ns(pool[i]->cpu_clock);
+    return ns;
 }
 
 void readers_stats(struct readers_stats *ret)

@@ -73,5 +73,7 @@ struct readers_stats {
     size_t held;            /* abandoned readers that have not returned yet */
     struct reader_held who[READERS_MAX];
 };
+/* Returns the processor time that readers have taken in all. */
+uint64_t readers_cpu_ns(void);
 /* Thread: any. */
 void readers_stats(struct readers_stats *ret);
