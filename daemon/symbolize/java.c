@@ -327,16 +327,13 @@ static bool java_pc_still(struct hotspot_vm *vm, const struct java_pc *known, ui
 }
 
 /* Returns true if @known is valid without reading. A compile id always names the same code. */
-static bool java_pc_trusted(const struct java_names *j, const struct java_pc *known, uint64_t word,
-                            uint64_t now_ns)
+static bool java_pc_trusted(const struct java_pc *known, uint64_t word, uint64_t now_ns)
 {
     if (word >> UNWIND_KIND_SHIFT == UNWIND_COMPILED)
         return true;
     if (!is_stub(known))
         return now_ns - known->checked_ns < JAVA_CODE_TRUST_NS;
-    return now_ns - known->checked_ns < JAVA_STUB_TRUST_NS ||
-           (known->for_good && now_ns - j->steady_to_ns < JAVA_STUB_TRUST_NS &&
-            java_is_steady(j, known->checked_ns, j->steady_to_ns));
+    return now_ns - known->checked_ns < (known->for_good ? JAVA_STEADY_NS : JAVA_STUB_TRUST_NS);
 }
 
 static size_t copy(const uint32_t *frames, size_t count, uint32_t *ret, size_t room)
@@ -359,7 +356,7 @@ size_t java_names_code(struct java_names *j, struct hotspot_vm *vm, uint64_t wor
     size_t n = 0;
     int r;
 
-    if (known && (!vm || java_pc_trusted(j, known, word, now_ns)))
+    if (known && (!vm || java_pc_trusted(known, word, now_ns)))
         return copy(j->pool + known->first, known->count, ret, room);
     if (!vm)
         return 0;
@@ -432,10 +429,7 @@ static enum want wants_code(struct java_names *j, struct hotspot_vm *vm, uint64_
     if (kind != UNWIND_NATIVE && kind != UNWIND_COMPILED && kind != UNWIND_STUB)
         return KNOWN;
     known = java_pc_find(j, word | (is_return_address ? JAVA_RETURN_BIT : 0), 0);
-    if (known && java_pc_trusted(j, known, word, now_ns))
-        return KNOWN;
-    return known && known->for_good && now_ns < known->checked_ns + JAVA_STEADY_NS ? EXPIRED
-                                                                                   : UNKNOWN;
+    return known && java_pc_trusted(known, word, now_ns) ? KNOWN : UNKNOWN;
 }
 
 static enum want wants_method(struct java_names *j, uint64_t method, uint64_t bcp, uint64_t at_ns)
