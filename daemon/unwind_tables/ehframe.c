@@ -12,6 +12,7 @@
 
 #define EHFRAME_AUGMENTATION_MAX 16
 #define EHFRAME_DATA_ALIGN_MAX 64
+#define PLT_HEADER_BYTES 32 /* aarch64 */
 /* Most bytes of a CIE's initial instructions: compilers write 7. They run again for each FDE with
  * another CIE than the previous FDE. */
 #define EHFRAME_INITIAL_MAX 128
@@ -280,6 +281,29 @@ void ehframe_tidy(struct ehframe_table *t)
         t->rows[kept++] = *row;
     }
     t->count = kept;
+}
+
+int ehframe_add_plt(const struct ehframe_segment *plt, struct ehframe_table *t)
+{
+    uint64_t start = plt->vaddr + PLT_HEADER_BYTES, end = plt->vaddr + plt->bytes;
+    struct unwind_row *rows;
+
+    if (plt->bytes <= PLT_HEADER_BYTES || plt->bytes > UINT32_MAX || plt->vaddr > UINT32_MAX ||
+        end > UINT32_MAX || t->count + 2 > EHFRAME_ROWS_MAX)
+        return 0;
+    for (size_t i = 0; i < t->count; i++) {
+        if (t->rows[i].base != UNWIND_BASE_NONE && t->rows[i].pc < end &&
+            (i + 1 == t->count || t->rows[i + 1].pc > start))
+            return 0; /* the file has rules there */
+    }
+    rows = reallocarray(t->rows, t->count + 2, sizeof(*rows));
+    if (!rows)
+        return -ENOMEM;
+    t->rows = rows;
+    rows[t->count++] = (struct unwind_row){ .pc = (uint32_t)start, .base = UNWIND_BASE_SP };
+    rows[t->count++] = (struct unwind_row){ .pc = (uint32_t)end, .base = UNWIND_BASE_NONE };
+    ehframe_tidy(t);
+    return 0;
 }
 
 int ehframe_parse(struct span s, uint64_t vaddr, enum cfa_isa isa, struct ehframe_table *ret)

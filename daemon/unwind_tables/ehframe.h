@@ -36,6 +36,11 @@ void ehframe_deinit(struct ehframe_table *t);
  * and unreadable of @ret, which must be zero. Returns 0, -EFBIG (too many rows) or -ENOMEM. */
 int ehframe_parse(struct span s, uint64_t vaddr, enum cfa_isa isa, struct ehframe_table *ret);
 
+/* Adds the rule of the entries of @plt on aarch64 to @t, which is sorted. Linkers write none: an
+ * entry jumps on, with the return address in the link register. The header, which calls the loader,
+ * gets no rule, nor does @plt if @t has one in it. Returns 0 or -ENOMEM. */
+int ehframe_add_plt(const struct ehframe_segment *plt, struct ehframe_table *t);
+
 /* Sorts the rows and drops rows that repeat the previous rule. */
 void ehframe_tidy(struct ehframe_table *t);
 

@@ -12,6 +12,8 @@
 #define DWARF_AARCH64_SP 31
 
 #define RULE_FP_MIN (-32760)     /* bytes from the CFA: the lowest fp of a rule */
+#define ROW_FAR (-63)            /* UNWIND_ROW_FAR of aarch64 */
+#define FAR_WORDS_MAX 64         /* from the CFA down to a pair that is far from the base */
 #define RULE_PLACE_MAX (1 << 20) /* bytes from the base to the CFA, if anything is saved */
 
 enum {
@@ -330,7 +332,7 @@ static bool place_of(const struct cfa_rules *rules, int64_t offset, int64_t *ret
     if ((offset & 7) || offset >= 0 || offset < RULE_FP_MIN || rules->cfa_offset > RULE_PLACE_MAX)
         return false;
     *ret = (rules->cfa_offset + offset) / 8;
-    return *ret >= 0 && *ret < INT8_MAX;
+    return *ret >= 0;
 }
 
 /* Returns the row for @rules of aarch64. unwind/arch/aarch64.h defines the meaning of its fp. */
@@ -351,6 +353,11 @@ static struct unwind_row aarch64_row(const struct cfa_rules *rules)
     if (pair && rules->ra.offset != rules->fp.offset + 8)
         return NONE;
     if (!place_of(rules, pair ? rules->fp.offset : rules->ra.offset, &place))
+        return NONE;
+    if (pair && place >= INT8_MAX)
+        place =
+            -rules->fp.offset / 8 <= FAR_WORDS_MAX ? rules->fp.offset / 8 + ROW_FAR - 1 : INT8_MAX;
+    if (pair ? place >= INT8_MAX : place >= -ROW_FAR)
         return NONE;
     row.fp = (int8_t)(pair ? place + 1 : -place - 1);
     return row;

@@ -37,7 +37,7 @@ struct elf {
 
 /* The sections that matter; bytes 0: the file has no such section. */
 struct sections {
-    struct ehframe_segment frames, image, code;
+    struct ehframe_segment frames, image, code, plt;
 };
 
 static int read_exact(const void *elf, uint64_t offset, void *p, size_t n)
@@ -116,6 +116,8 @@ static int find_sections(const struct elf *e, struct sections *ret)
             ret->image = s;
         else if (is_called(names, names_bytes, h, IMAGE_CODE_SECTION))
             ret->code = s;
+        else if (is_called(names, names_bytes, h, ".plt"))
+            ret->plt = s;
     }
     return 0;
 }
@@ -205,6 +207,8 @@ int ehframe_read(int fd, struct ehframe_table *ret, struct error *err)
     clamp_section(e, &s.code);
     if (r == 0)
         r = read_frames(e, &s.frames, &t, err);
+    if (r == 0 && CFA_HOST == CFA_AARCH64)
+        r = ehframe_add_plt(&s.plt, &t);
     if (r == 0 && s.image.bytes && CFA_HOST == CFA_X86_64) {
         r = image_rows_add(read_exact, e, &s.code, &t);
         if (r < 0)

@@ -16,10 +16,12 @@
 #include "unwind_tables/table_loader.h"
 
 #include <dirent.h>
+#include <elf.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
+#include <sys/uio.h>
 #include <sys/user.h>
 #include <sys/wait.h>
 
@@ -156,9 +158,48 @@ static void describe(uint32_t words)
     printf("\n");
 }
 
-static bool record(int tid)
+/* Reads the registers of a stopped thread. */
+static bool read_registers(int tid, struct host_registers *ret)
 {
     struct user_regs_struct u;
+    struct iovec to = { &u, sizeof(u) };
+
+    if (ptrace(PTRACE_GETREGSET, tid, NT_PRSTATUS, &to) < 0)
+        return false;
+#ifdef UNWIND_AARCH64
+    *ret = (struct host_registers){ .pc = u.pc,
+                                    .sp = u.sp,
+                                    .fp = u.regs[29],
+                                    .more.link = u.regs[30],
+                                    .more.method = u.regs[12],
+                                    .more.bcp = u.regs[22],
+                                    .more.thread = u.regs[28],
+                                    .more.sender = u.regs[19],
+                                    .more.sender_17 = u.regs[13] };
+#else
+    *ret = (struct host_registers){ .pc = u.rip,
+                                    .sp = u.rsp,
+                                    .fp = u.rbp,
+                                    .more.link = u.rax,
+                                    .more.method = u.rbx,
+                                    .more.bcp = u.r13,
+                                    .more.thread = u.r15 };
+#endif
+    return true;
+}
+
+/* Writes the registers that a walk begins with. */
+static void put_registers(const struct host_registers *r)
+{
+    printf("g %" PRIx64 " %" PRIx64 " %" PRIx64 " %" PRIx64 " %" PRIx64 " %" PRIx64 " %" PRIx64,
+           r->pc, r->sp, r->fp, r->more.link, r->more.method, r->more.bcp, r->more.thread);
+#ifdef UNWIND_AARCH64
+    printf(" %" PRIx64 " %" PRIx64, r->more.sender, r->more.sender_17);
+#endif
+}
+
+static bool record(int tid)
+{
     struct host_registers r;
     uint64_t look;
     uint32_t words;
@@ -167,17 +208,10 @@ static bool record(int tid)
     if (ptrace(PTRACE_SEIZE, tid, 0, 0) < 0)
         return false;
     ptrace(PTRACE_INTERRUPT, tid, 0, 0);
-    if (waitpid(tid, NULL, __WALL) != tid || ptrace(PTRACE_GETREGS, tid, 0, &u) < 0) {
+    if (waitpid(tid, NULL, __WALL) != tid || !read_registers(tid, &r)) {
         ptrace(PTRACE_DETACH, tid, 0, 0);
         return false;
     }
-    r = (struct host_registers){ .pc = u.rip,
-                                 .sp = u.rsp,
-                                 .fp = u.rbp,
-                                 .more.link = u.rax,
-                                 .more.method = u.rbx,
-                                 .more.bcp = u.r13,
-                                 .more.thread = u.r15 };
     memset(host.known, 0, sizeof(host.known));
     text_n = piece_count = row_count = 0;
     words = host_walk(&w, &process, &r, 1, HOST_WORDS_MAX);
@@ -194,10 +228,8 @@ static bool record(int tid)
         return false;
     seen[seen_count++] = look;
     describe(words);
-    printf("g %" PRIx64 " %" PRIx64 " %" PRIx64 " %" PRIx64 " %" PRIx64 " %" PRIx64 " %" PRIx64
-           "\n%.*sw",
-           r.pc, r.sp, r.fp, r.more.link, r.more.method, r.more.bcp, r.more.thread, (int)text_n,
-           text);
+    put_registers(&r);
+    printf("\n%.*sw", (int)text_n, text);
     for (uint32_t i = 0; i < words; i++)
         printf(" %" PRIx64, host.out[i]);
     printf("\n");
@@ -246,7 +278,7 @@ int main(int argc, char **argv)
         return 2;
     }
     host.region_count = 1;
-    host.regions[0] = (struct host_region){ 0, UINT64_C(1) << 47, NULL };
+    host.regions[0] = (struct host_region){ 0, UINT64_C(1) << UNWIND_PC_BITS, NULL };
     host.rows = rows;
     host.row_count = ROWS_MAX;
     host.on_read = on_read;

@@ -36,14 +36,19 @@ UNWIND_INLINE bool unwind_ra_in_link(int16_t fp)
     return fp == 0;
 }
 
+#define UNWIND_ROW_FAR (-63) /* a lower fp of a row counts from the CFA */
+
 /* Converts the fp of a row to the fp of a rule. A row counts words from the base of the CFA: 1 is
- * the first. A negative fp means that the return address alone lies there. */
+ * the first. A negative fp means that the return address alone lies there. Below UNWIND_ROW_FAR it
+ * counts words from the CFA down to the pair: the pair was pushed before a large buffer. */
 UNWIND_INLINE int16_t unwind_row_fp(const struct unwind_row *row)
 {
     if (!row->fp)
         return 0;
     if (row->fp > 0)
         return (int16_t)((row->fp - 1 - row->cfa) * 8);
+    if (row->fp < UNWIND_ROW_FAR)
+        return (int16_t)((row->fp - UNWIND_ROW_FAR) * 8);
     return (int16_t)((-row->fp - 1 - row->cfa) * 8 + 1);
 }
 

@@ -23,7 +23,11 @@ static const struct unwind_row ROWS[] = {
     { .pc = 0x080, .base = UNWIND_BASE_SP, .cfa = 2, .fp = -1 }, /* str x30,[sp,#-16]! */
     { .pc = 0x100, .base = UNWIND_BASE_FP, .cfa = 12, .fp = 1 }, /* fp at the frame's end */
     { .pc = 0x180, .base = UNWIND_BASE_SP, .cfa = 0, .fp = 0 },  /* a leaf */
-    { .pc = 0x200, .base = UNWIND_BASE_ROOT },                   /* thread start */
+    { .pc = 0x1c0,
+      .base = UNWIND_BASE_SP,
+      .cfa = 136,
+      .fp = -69 },                             /* sub sp behind a pushed pair */
+    { .pc = 0x200, .base = UNWIND_BASE_ROOT }, /* thread start */
     { .pc = 0x300, .base = UNWIND_BASE_NONE },
 };
 
@@ -174,6 +178,21 @@ START_TEST(walks_native_rows)
 }
 END_TEST
 
+/* The pair is far from sp. */
+START_TEST(walks_large_native_frames)
+{
+    regs.pc = TEXT + 0x1d0;
+    push_stack(regs.sp + 136 * 8 - 6 * 8, 0x77);
+    push_stack(regs.sp + 136 * 8 - 5 * 8, root_return | PAC);
+    for (uint32_t tick = 1; tick <= 2; tick++) {
+        walk(tick);
+        ck_assert_uint_eq(w.end, UNWIND_END_ROOT);
+        ck_assert_uint_eq(w.words, 2);
+        ck_assert_uint_eq(pc_of(1), root_return);
+    }
+}
+END_TEST
+
 /* The vdso's trampoline has no row. The interrupted function is a leaf. */
 START_TEST(walks_signal_frames)
 {
@@ -283,6 +302,7 @@ int main(void)
     tcase_add_test(tc, walks_prologues_of_large_frames);
     tcase_add_test(tc, walks_over_what_calls_of_the_vm_leave);
     tcase_add_test(tc, walks_native_rows);
+    tcase_add_test(tc, walks_large_native_frames);
     tcase_add_test(tc, walks_signal_frames);
     tcase_add_test(tc, walks_interpreted_methods_in_the_callers_stack);
     tcase_add_test(tc, walks_the_entry_of_an_interpreted_method);

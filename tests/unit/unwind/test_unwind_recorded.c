@@ -17,7 +17,11 @@
 #define ROWS_MAX 65536
 #define MEMORY_MAX (8u << 20)
 
+#ifdef UNWIND_AARCH64
+static const char *const FILES[] = { "jdk17_aarch64.txt", "jdk25_aarch64.txt" };
+#else
 static const char *const FILES[] = { "jdk17.txt", "jdk25.txt" };
+#endif
 
 static struct unwind_process jvm;
 static struct unwind_walk w;
@@ -192,6 +196,10 @@ START_TEST(finds_the_same_frames)
             r.more.method = take_number(&line);
             r.more.bcp = take_number(&line);
             r.more.thread = take_number(&line);
+#ifdef UNWIND_AARCH64
+            r.more.sender = take_number(&line);
+            r.more.sender_17 = take_number(&line);
+#endif
             row_count = piece_count = memory_n = 0;
             number++;
             break;

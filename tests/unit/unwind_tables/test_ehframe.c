@@ -279,7 +279,7 @@ START_TEST(long_cies_in_turns)
 END_TEST
 
 /* aarch64: a pair pushed, fp set, both restored; only a return address, signed; a pair at two
- * offsets; a frame too large for a row. */
+ * offsets; pairs in large frames. */
 START_TEST(rows_of_aarch64)
 {
     static const struct {
@@ -298,6 +298,14 @@ START_TEST(rows_of_aarch64)
         { PROGRAM("\x41\x2d\x41\x0e\x10\x9e\x02"),
           { { 0x100, 0, UNWIND_BASE_SP, 0 }, { 0x108, 2, UNWIND_BASE_SP, -1 } } },
         { PROGRAM("\x41\x0e\x20\x9d\x04\x9e\x02"),
+          { { 0x100, 0, UNWIND_BASE_SP, 0 }, { 0x104, 0, UNWIND_BASE_NONE, 0 } } },
+        { PROGRAM("\x41\x0e\xc0\x08\x9d\x06\x9e\x05"), /* 1,088 bytes, the pair at their top */
+          { { 0x100, 0, UNWIND_BASE_SP, 0 }, { 0x104, 136, UNWIND_BASE_SP, -69 } } },
+        { PROGRAM("\x41\x0e\xc0\x08\x9d\x41\x9e\x40"), /* as far as a row counts from sp */
+          { { 0x100, 0, UNWIND_BASE_SP, 0 }, { 0x104, 136, UNWIND_BASE_SP, 72 } } },
+        { PROGRAM("\x41\x0e\x80\x10\x9d\x41\x9e\x40"), /* too far from both ends */
+          { { 0x100, 0, UNWIND_BASE_SP, 0 }, { 0x104, 0, UNWIND_BASE_NONE, 0 } } },
+        { PROGRAM("\x41\x0e\xc0\x08\x9e\x05"), /* the return address alone, far */
           { { 0x100, 0, UNWIND_BASE_SP, 0 }, { 0x104, 0, UNWIND_BASE_NONE, 0 } } },
         { PROGRAM("\x41\x0e\x80\x80\x04\x9d\x80\x40\x9e\xff\x3f"), /* 64 KB */
           { { 0x100, 0, UNWIND_BASE_SP, 0 }, { 0x104, 0, UNWIND_BASE_NONE, 0 } } },
@@ -328,6 +336,53 @@ START_TEST(rows_of_aarch64)
             ck_assert_uint_eq(t.rows[k].pc, CASES[i].rows[k].pc);
             same(&t.rows[k], &CASES[i].rows[k], t.rows[k].pc);
         }
+        ehframe_deinit(&t);
+    }
+}
+END_TEST
+
+/* The entries behind a header of 32 bytes, unless rows of the file are there. */
+START_TEST(entries_of_a_plt_on_aarch64)
+{
+    static const struct unwind_row KNOWN[] = {
+        { 0x100, 2, UNWIND_BASE_SP, 1 },
+        { 0x200, 0, UNWIND_BASE_NONE, 0 },
+        { 0x300, 4, UNWIND_BASE_SP, 1 },
+        { 0x400, 0, UNWIND_BASE_NONE, 0 },
+    };
+    static const struct {
+        struct ehframe_segment plt;
+        uint32_t start; /* of the rule; 0: none */
+    } CASES[] = {
+        { { 0, 0x200, 0x100 }, 0x220 },
+        { { 0, 0x210, 0x40 }, 0x230 },
+        { { 0, 0x400, 0x30 }, 0x420 },
+        { { 0, 0x1f0, 0x40 }, 0x210 },
+        { { 0, 0x200, 0x101 }, 0 },
+        { { 0, 0x1c0, 0x80 }, 0 },
+        { { 0, 0x280, 0x400 }, 0 },
+        { { 0, 0x200, 0x20 }, 0 },
+        { { 0, 0, 0 }, 0 },
+        { { 0, UINT64_MAX - 8, 0x40 }, 0 },
+        { { 0, 0x210, UINT64_MAX }, 0 },
+        { { 0, UINT32_MAX, 0x40 }, 0 },
+    };
+
+    for (size_t i = 0; i < ARRAY_SIZE(CASES); i++) {
+        struct ehframe_table t = { .rows = calloc(ARRAY_SIZE(KNOWN), sizeof(*t.rows)),
+                                   .count = ARRAY_SIZE(KNOWN) };
+        uint32_t start = 0;
+
+        ck_assert_ptr_nonnull(t.rows);
+        memcpy(t.rows, KNOWN, sizeof(KNOWN));
+        ck_assert_int_eq(ehframe_add_plt(&CASES[i].plt, &t), 0);
+        for (size_t k = 0; k < t.count; k++) {
+            ck_assert(k == 0 || t.rows[k - 1].pc < t.rows[k].pc);
+            if (t.rows[k].base == UNWIND_BASE_SP && t.rows[k].cfa == 0 && t.rows[k].fp == 0)
+                start = t.rows[k].pc;
+        }
+        ck_assert_msg(start == CASES[i].start, "case %zu: %x", i, start);
+        ck_assert_int_eq(t.rows[t.count - 1].base, UNWIND_BASE_NONE);
         ehframe_deinit(&t);
     }
 }
@@ -380,6 +435,7 @@ int main(void)
     tcase_add_test(tc, refuses_what_is_no_elf);
     tcase_add_loop_test(tc, long_cies_in_turns, 0, (int)ARRAY_SIZE(CIES));
     tcase_add_test(tc, rows_of_aarch64);
+    tcase_add_test(tc, entries_of_a_plt_on_aarch64);
     tcase_add_test(tc, an_image_adds_the_functions_that_there_is_room_for);
     return suite_run_case("ehframe", tc);
 }
