@@ -15,10 +15,15 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../
 from harness import debroot, paths # pylint: disable=wrong-import-position
 
 # Kernel -> its suite.
-SUITES = {"5.10": "bullseye", "6.1": "bookworm", "6.12": "bookworm-backports", "newest": "sid"}
+SUITES = {"5.10": "bullseye", "6.1": "bookworm", "6.12": "bookworm-backports", "newest": "sid", "6.1-arm64": "bookworm"}
 # Depends on the newest kernel of its suite. That one's packages change their names with each ABI, and the old ones vanish.
-META = "linux-image-cloud-amd64"
-PARTS = re.compile(r"^linux-(?:image|binary|modules)-[0-9]\S*-cloud-amd64$", re.M)
+META = "linux-image-cloud-"
+PARTS = re.compile(r"^linux-(?:image|binary|modules)-[0-9]\S*-cloud-(?:amd64|arm64)$", re.M)
+
+
+def architecture(name: str) -> str:
+    """Returns Debian's name of the architecture of the kernel NAME."""
+    return "arm64" if name.endswith("-arm64") else "amd64"
 
 
 class Kernel:
@@ -27,7 +32,7 @@ class Kernel:
     def __init__(self, name: str):
         self.folder = os.path.join(paths.CACHE, "kernel-" + name)
         if not os.path.isdir(self.folder):
-            unpack(SUITES[name], self.folder)
+            unpack(SUITES[name], architecture(name), self.folder)
         self.modules = glob.glob(self.folder + "/lib/modules/*")[0]
         self.release = os.path.basename(self.modules)
         self.image = next(path for path in (f"{self.folder}/boot/vmlinuz-{self.release}", self.modules + "/vmlinuz")
@@ -43,14 +48,14 @@ class Kernel:
         return list(files)
 
 
-def unpack(suite: str, folder: str) -> None:
+def unpack(suite: str, processor: str, folder: str) -> None:
     os.makedirs(paths.CACHE, exist_ok=True)
     work = tempfile.mkdtemp(prefix=os.path.basename(folder) + ".", dir=paths.CACHE)
     try:
-        apt = debroot.Apt(work, suite)
-        packages = PARTS.findall(apt.run("apt-cache", "depends", "--recurse", META))
+        apt = debroot.Apt(work, suite, processor)
+        packages = PARTS.findall(apt.run("apt-cache", "depends", "--recurse", META + processor))
         if not packages:
-            raise unittest.SkipTest(f"{META} of {suite} names no kernel")
+            raise unittest.SkipTest(f"{META}{processor} of {suite} names no kernel")
         apt.get("download", *packages)
         os.makedirs(work + "/root/usr/lib")
         os.symlink("usr/lib", work + "/root/lib")

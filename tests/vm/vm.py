@@ -27,16 +27,24 @@ import kernel # pylint: disable=wrong-import-position
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 WORK = os.path.join(paths.CACHE, "vm") # where the files of a running machine are mounted, for that machine alone
-BUSYBOX = "/bin/busybox"
 VIRTIOFSD = ["/usr/lib/qemu/virtiofsd", "/usr/libexec/virtiofsd"] # in the packages qemu-system-common and virtiofsd
 # The last: flamed asks the kernel for the owner of a connection, and no modprobe finds it in the guest.
-MODULES = ["virtio_pci", "virtiofs", "overlay", "tcp_diag"]
+MODULES = ["virtio_pci", "virtio_console", "virtiofs", "overlay", "tcp_diag"]
 GUEST = "/out/guest.sh"
 # Without cmpxchg16b: QEMU 7.2 emulates it in a way that newer kernels sometimes crash at their start.
-PROCESSOR = "max,cx16=off"
+PROCESSOR = {"amd64": "max,cx16=off", "arm64": "neoverse-n1"}
+QEMU = {"amd64": "qemu-system-x86_64", "arm64": "qemu-system-aarch64"}
+# Options for the machine and its second serial line, and words of the kernel's command line.
+MACHINE = {"amd64": (["-M", "q35", "-serial", "stdio"], "console=ttyS0 tsc=reliable no_timer_check"),
+           "arm64": (["-M", "virt,gic-version=3", "-device", "virtio-serial-pci", "-chardev", "stdio,id=second", "-device",
+                      "virtconsole,chardev=second"], "console=ttyAMA0 VM_OUT=hvc0")}
 PATIENCE = 6 # for the harness in the guest: its waits are multiplied by this
 PRIVATE = ["setpriv", "--pdeathsig", "KILL", "unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]
 INSIDE = "FLAMED_VM_INSIDE" # set in the environment of the process inside those namespaces
+
+
+def busybox(options: argparse.Namespace) -> str:
+    return os.path.join(options.root, "bin/busybox")
 
 
 def virtiofsd() -> str:
@@ -46,12 +54,12 @@ def virtiofsd() -> str:
     raise unittest.SkipTest("no virtiofsd on this machine")
 
 
-def write_initramfs(path: str, modules: list[str]) -> None:
-    """Writes an archive with busybox, the MODULES and initramfs.sh."""
+def write_initramfs(path: str, busybox: str, modules: list[str]) -> None:
+    """Writes an archive with BUSYBOX, the MODULES and initramfs.sh."""
     folder = WORK + "/initramfs"
     for part in ("bin", "modules"):
         os.makedirs(f"{folder}/{part}")
-    shutil.copy(BUSYBOX, folder + "/bin/busybox")
+    shutil.copy(busybox, folder + "/bin/busybox")
     shutil.copy(HERE + "/initramfs.sh", folder + "/init")
     shutil.copy(HERE + "/vm.service", folder + "/vm.service")
     with open(folder + "/modules/order", "w", encoding="ascii") as order:
@@ -83,9 +91,9 @@ def share(tag: str, folder: str) -> list[str]:
     return ["-chardev", f"socket,id={tag},path={path}", "-device", f"vhost-user-fs-pci,chardev={tag},tag={tag}"]
 
 
-def share_tree(folder: str) -> None:
-    """Shows the guest this tree, if it is a file system of its own, and in FOLDER the classes that tests there use."""
-    if os.stat(paths.TREE).st_dev != os.stat("/").st_dev:
+def share_tree(folder: str, root: str) -> None:
+    """Shows the guest this tree, if its file system is not that of ROOT, and in FOLDER the classes that tests there use."""
+    if root != "/" or os.stat(paths.TREE).st_dev != os.stat("/").st_dev:
         bind(paths.TREE, WORK + "/root" + paths.TREE, "ro")
     shutil.rmtree(folder, ignore_errors=True)
     os.mkdir(folder)
@@ -100,27 +108,30 @@ def share_tree(folder: str) -> None:
 def boot(options: argparse.Namespace) -> int:
     """Boots in its own namespaces."""
     linux = kernel.Kernel(options.kernel)
+    architecture = kernel.architecture(options.kernel)
+    machine, words = MACHINE[architecture]
     subprocess.run(["mount", "-t", "tmpfs", "-o", "mode=755", "tmpfs", WORK], check=True)
     tempfile.tempdir = WORK
     out = options.out or WORK + "/out"
     os.makedirs(out, exist_ok=True)
-    write_initramfs(WORK + "/initrd", linux.files_of(*(name for name in MODULES if name not in options.without)))
+    write_initramfs(WORK + "/initrd", busybox(options), linux.files_of(*(name for name in MODULES if name not in options.without)))
     bind(options.root, WORK + "/root", "ro")
-    if options.root == "/":
-        share_tree(out + "/classes")
+    tree = options.root == "/" or os.path.isdir(options.root + paths.TREE)
+    if tree:
+        share_tree(out + "/classes", options.root)
     shutil.copy(HERE + "/guest.sh", out)
     with open(out + "/command", "w", encoding="utf-8") as f:
-        f.write(f"cd {shlex.quote(paths.TREE if options.root == '/' else '/')}\nexport FLAMED_PATIENCE={PATIENCE}\n")
+        f.write(f"cd {shlex.quote(paths.TREE if tree else '/')}\nexport FLAMED_PATIENCE={PATIENCE}\n")
         f.writelines(f"export {name}={shlex.quote(value)}\n" for name, value in os.environ.items() if name.startswith("FLAMED_"))
         f.write(shlex.join(options.command) + "\n")
     if os.path.exists(out + "/status"):
         os.unlink(out + "/status")
-    command = ["qemu-system-x86_64", "-accel", "tcg,thread=multi", "-M", "q35", "-cpu", options.processor, "-smp", str(options.cpus),
-               "-m", f"{options.memory}M", "-object", f"memory-backend-memfd,id=memory,size={options.memory}M,share=on",
+    command = [QEMU[architecture], "-accel", "tcg,thread=multi", "-cpu", options.processor or PROCESSOR[architecture], "-smp",
+               str(options.cpus), "-m", f"{options.memory}M", "-object", f"memory-backend-memfd,id=memory,size={options.memory}M,share=on",
                "-numa", "node,memdev=memory", "-nodefaults", "-display", "none", "-no-reboot",
-               *share("root", WORK + "/root"), *share("out", out), "-serial", f"file:{WORK}/console", "-serial", "stdio",
+               *share("root", WORK + "/root"), *share("out", out), "-serial", f"file:{WORK}/console", *machine,
                "-kernel", linux.image, "-initrd", WORK + "/initrd", "-append",
-               f"console=ttyS0 panic=-1 loglevel=7 tsc=reliable no_timer_check mitigations=off systemd.wants=vm.service VM_INIT={options.init} "
+               f"{words} panic=-1 loglevel=7 mitigations=off systemd.wants=vm.service VM_INIT={options.init} "
                f"VM_CGROUPS={options.cgroups} " + options.append]
     start = time.monotonic()
     qemu = subprocess.Popen(command, stdin=subprocess.DEVNULL)
@@ -147,7 +158,7 @@ def main() -> int:
     parser.add_argument("--out", help="the folder that is /out in the guest, by default one that vanishes")
     parser.add_argument("--limit", type=float, default=600, help="seconds after which the machine is switched off; default 600")
     parser.add_argument("--cpus", type=int, default=2)
-    parser.add_argument("--processor", default=PROCESSOR, help=f"default {PROCESSOR}")
+    parser.add_argument("--processor", help=f"QEMU's name of it; default {PROCESSOR}")
     parser.add_argument("--memory", type=int, default=3072, help="MiB; default 3072")
     parser.add_argument("--cgroups", choices=("v1", "hybrid", "v2"), default="v2", help="versions of control groups; default v2")
     parser.add_argument("--without", action="append", default=[], metavar="MODULE", choices=MODULES, help="a module that is not loaded")
@@ -160,7 +171,7 @@ def main() -> int:
         return boot(options)
     try:
         paths.need_root()
-        paths.need("qemu-system-x86_64", "cpio", "depmod", BUSYBOX)
+        paths.need(QEMU[kernel.architecture(options.kernel)], "cpio", "depmod", busybox(options))
         virtiofsd()
         kernel.Kernel(options.kernel)
     except unittest.SkipTest as reason:

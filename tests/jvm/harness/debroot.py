@@ -25,7 +25,7 @@ class Apt:
     """apt with its own lists, state and cache in the folder WORK. It knows only SUITE of this machine's mirror, and no installed package.
     Skips the test if a download fails."""
 
-    def __init__(self, work: str, suite: str):
+    def __init__(self, work: str, suite: str, architecture: str = "amd64"):
         for part in ("lists/partial", "cache/archives/partial"):
             os.makedirs(os.path.join(work, part))
         with open(work + "/sources.list", "w", encoding="ascii") as f:
@@ -33,7 +33,8 @@ class Apt:
         open(work + "/status", "wb").close()
         self.options = ["-q", "-o", f"Dir::Etc::sourcelist={work}/sources.list", "-o", "Dir::Etc::sourceparts=-", "-o",
                         "Dir::Etc::preferencesparts=-", "-o", f"Dir::State::lists={work}/lists", "-o", f"Dir::State::status={work}/status",
-                        "-o", f"Dir::Cache={work}/cache", "-o", "APT::Sandbox::User=root", "-o", "Acquire::Languages=none"]
+                        "-o", f"Dir::Cache={work}/cache", "-o", "APT::Sandbox::User=root", "-o", "Acquire::Languages=none",
+                        "-o", f"APT::Architecture={architecture}", "-o", f"APT::Architectures={architecture}"]
         self.work = work
         self.get("update")
 
@@ -49,7 +50,7 @@ class Apt:
         return result.stdout
 
 
-def root(name: str, suite: str, packages: list[str], proof: str, leave_out: tuple[str, ...] = ()) -> str:
+def root(name: str, suite: str, packages: list[str], proof: str, leave_out: tuple[str, ...] = (), architecture: str = "amd64") -> str:
     """Returns the folder tests/.cache/NAME with PACKAGES of SUITE and their dependencies, except packages with a name that begins with one
     of LEAVE_OUT. It contains the file PROOF. Skips the test if they are not available."""
     folder = os.path.join(paths.CACHE, name)
@@ -59,7 +60,7 @@ def root(name: str, suite: str, packages: list[str], proof: str, leave_out: tupl
     shutil.rmtree(work, ignore_errors=True)
     os.makedirs(work + "/root")
     try:
-        apt = Apt(work, suite)
+        apt = Apt(work, suite, architecture)
         apt.get("install", "-y", "--no-install-recommends", "--download-only", *packages)
     except unittest.SkipTest:
         shutil.rmtree(work, ignore_errors=True)

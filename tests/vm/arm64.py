@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Builds flamed for aarch64, and runs COMMAND in an emulated aarch64 machine with Debian's kernel, as vm.py does it. The machine's root has
+the JDK 17 of this machine's release, and in JDK25 a root of its own with JDK 25. Both roots are kept in tests/.cache. Returns 77 if that is
+not possible here. Options before COMMAND are those of vm.py."""
+import os
+import shutil
+import subprocess
+import sys
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../jvm"))
+
+from harness import debroot, paths # pylint: disable=wrong-import-position
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.join(paths.CACHE, "arm64")
+BUILD = os.path.join(paths.TREE, "build/arm64")
+JDK25 = "/jdk-25" # in the guest
+# Besides the libraries that the build needs: what guest.sh, the harness and JVMs need. No package is configured.
+PACKAGES = ("base-files base-passwd bash busybox-static coreutils debianutils findutils gawk grep gzip iproute2 kmod libc-bin libcap2-bin "
+            "mount openjdk-17-jdk-headless procps python3 runc sed tar util-linux").split()
+
+
+def make_root() -> None:
+    """Makes ROOT, unless it is there."""
+    if not os.path.isdir(ROOT):
+        os.makedirs(paths.CACHE, exist_ok=True)
+        work = ROOT + ".work"
+        shutil.rmtree(work, ignore_errors=True)
+        result = subprocess.run(["bash", paths.TREE + "/cmake/packages/sysroot.sh", "arm64", work, *PACKAGES], stdin=subprocess.DEVNULL,
+                                capture_output=True, text=True)
+        if result.returncode != 0:
+            raise unittest.SkipTest(f"no root file system of arm64: {result.stderr.strip()[-300:]}")
+        for name, target in (("sh", "bash"), ("awk", "../usr/bin/gawk"), ("which", "../usr/bin/which.debianutils")):
+            if not os.path.lexists(f"{work}/bin/{name}"):
+                os.symlink(target, f"{work}/bin/{name}")
+        for name in ("passwd", "group"):
+            shutil.copy(f"{work}/usr/share/base-passwd/{name}.master", f"{work}/etc/{name}")
+        os.rename(work, ROOT)
+    os.makedirs(ROOT + paths.TREE, exist_ok=True) # where vm.py shows this tree
+    debroot.root("arm64" + JDK25, "trixie", ["openjdk-25-jre-headless"], "/usr/lib/jvm/java-25-openjdk-arm64/bin/java",
+                 architecture="arm64")
+    for folder in ("proc", "tmp", "classes"):
+        os.makedirs(ROOT + JDK25 + "/" + folder, exist_ok=True)
+
+
+def build() -> None:
+    subprocess.run(["cmake", "-G", "Ninja", "-S", paths.TREE, "-B", BUILD, "-DCMAKE_BUILD_TYPE=RelWithDebInfo", "-DBUILD_TESTING=ON",
+                    "-DFLAMED_UNIT_TESTS=OFF", "-DCMAKE_TOOLCHAIN_FILE=" + paths.TREE + "/cmake/aarch64.cmake", "-DFLAMED_SYSROOT=" + ROOT],
+                   check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(["cmake", "--build", BUILD, "--target", "flamed", "flamed-broker", "flamed-attach", "flamed-push", "stacks"], check=True,
+                   stdout=subprocess.DEVNULL)
+
+
+def main() -> int:
+    try:
+        paths.need_root()
+        paths.need("qemu-system-aarch64", "aarch64-linux-gnu-gcc", "mmdebstrap")
+        make_root()
+    except unittest.SkipTest as reason:
+        print(f"skipped: {reason}")
+        return 77
+    build()
+    return subprocess.run([sys.executable, HERE + "/vm.py", "--root", ROOT, *sys.argv[1:]],
+                          env={**os.environ, "FLAMED_BUILD": BUILD, "PYTHONDONTWRITEBYTECODE": "1"}).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""In the guest of arm64.py: stacks of JDK 17 and 25 with all compilers under the load of fourteen kinds of threads. 99.5 % of the stacks of
+Java threads reach the start of their thread, callers in compiled code stand at calls, no sample is lost. Names are checked for JDK 25. That is of a
+release that signs return addresses, which has an effect on a processor with pointer authentication only."""
+import os
+import subprocess
+import sys
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../bench"))
+
+import common # pylint: disable=wrong-import-position
+from harness import jdkroot, jvm, paths, proc # pylint: disable=wrong-import-position
+from harness.daemon import Daemon # pylint: disable=wrong-import-position
+from harness.profile import Profile, count # pylint: disable=wrong-import-position
+
+from arm64 import JDK25 # pylint: disable=wrong-import-position
+
+SLOW = 60 # limit of a step in seconds, multiplied by the patience of the harness
+SECONDS = 8 # of a capture
+HZ = 199
+ENOUGH = 500 # samples of Java threads
+WHOLE = 0.995
+UNKNOWN = 0.02 # share of samples with code that flamed does not know, such as code that was compiled a moment ago
+MAIN = "Mixed"
+
+
+class Arm64(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.daemon = Daemon(wait=False)
+        cls.addClassCleanup(cls.daemon.stop)
+        cls.daemon.wait_ready(SLOW)
+        os.nice(10) # for JVMs: flamed would wait for the spinning one
+
+    def check_oracle(self, pid: int) -> None:
+        """By the program stacks, which judges callers by HotSpot's debug information."""
+        whole = exact = (0, 0)
+        reasons = []
+        while whole[1] < ENOUGH:
+            got, why = common.stacks(pid, SECONDS, HZ)
+            whole, exact = ((a[0] + b[0], a[1] + b[1]) for a, b in ((whole, got["whole"]), (exact, got["exact"])))
+            reasons += [why] if why else []
+        print(f"whole: {whole[0]} of {whole[1]}; callers at exact places: {exact[0]} of {exact[1]}; {reasons}", flush=True)
+        self.assertGreaterEqual(whole[0], WHOLE * whole[1], reasons)
+        self.assertGreater(exact[1], 0)
+        self.assertGreaterEqual(exact[0], 0.99 * exact[1])
+
+    def check_profile(self, pid: int) -> None:
+        """By HTTP. The first captures may come before the rules of native code are read. libc has no symbols of its own functions there,
+        so its frames show addresses."""
+        def whole():
+            answer = self.daemon.get("/profile", pid=pid, seconds=SECONDS, hz=HZ, symbols="memory", format="json", lines=1, threads=1,
+                                     timeout=SLOW)
+            if "did not finish in time" in answer.text:
+                return None
+            self.assertEqual(answer.status, 200, answer)
+            profile = Profile(answer)
+            self.assertEqual(profile.quality["lost"], 0)
+            cut, unnamed = profile.quality["truncated"], count([s for s in profile.stacks if "[unknown]" in s.names])
+            print(f"samples {profile.samples}, cut {cut}, not all named {unnamed}", flush=True)
+            return profile if cut <= (1 - WHOLE) * profile.samples and unnamed <= UNKNOWN * profile.samples else None
+
+        profile = proc.wait_until(whole, SLOW, "stacks are whole")
+        stacks = [s for s in profile.stacks if any(f.name.startswith(MAIN + ".") for f in s.frames)]
+        self.assertGreater(count(stacks), 100, profile.describe())
+        started = profile.share(stacks, lambda s: any(name.startswith("java.lang.") and name.endswith(("Thread.run", "Thread.runWith"))
+                                                      or name == MAIN + ".main" for name in s.names))
+        self.assertGreaterEqual(started, WHOLE, profile.describe(stacks))
+        kinds = {f.kind for s in stacks for f in s.frames}
+        self.assertLessEqual({"interpreted", "c1", "native"}, kinds)
+
+    def test_17(self):
+        classes = common.compile_bench("Mixed")
+        with jvm.Jvm(paths.jdk(17), "-Xmx256m", "-cp", classes.folder, MAIN, "3600", "none") as target:
+            self.check_oracle(target.pid)
+
+    def test_25(self):
+        classes = common.compile_bench("Mixed")
+        subprocess.run(["mount", "--bind", classes.folder, JDK25 + "/classes"], check=True)
+        with jvm.Jvm("", "-Xmx256m", "-cp", "/classes", MAIN, "3600", "none", executable="/usr/lib/jvm/java-25-openjdk-arm64/bin/java",
+                     wrap=["unshare", "--mount", "sh", "-c", jdkroot.ALONE, JDK25]) as target:
+            self.check_oracle(target.pid)
+            self.check_profile(target.pid)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
