@@ -583,6 +583,28 @@ describe("journeys", { concurrency: 4 }, () => {
         await close(page);
     });
 
+    nodeTest("a link to a question opens its form where it stays, also while signals are late", async ({ server, open }) => {
+        server.addSignal({ signal: "gc-pauses", severity: 3, sentence: "65 % of the last 30 s went to pauses", evidence: "/api/v1/jvms/4242/heap" });
+        const page = await open("", { viewport: { width: 390, height: 844 } });
+
+        await page.route(/signals\?pid/, async (route) => {
+            await new Promise((go) => setTimeout(go, 1200));
+            await route.continue();
+        });
+        await page.evaluate((hash) => {
+            window.shifts = [];
+            new PerformanceObserver((list) => { window.shifts.push(...list.getEntries()); }).observe({ type: "layout-shift" });
+            location.hash = hash;
+        }, `#/jvm/${ORDERS}?start=live`);
+        await page.locator(".question").first().waitFor();
+        assert.ok(await page.getByRole("radio", { name: /is it a leak/ }).isChecked());
+        assert.equal(await page.evaluate(() => document.activeElement.type), "number");
+        await page.locator(".signal-line .signal.severe").waitFor();
+        await page.waitForTimeout(500);
+        assert.deepEqual(await page.evaluate(() => window.shifts.map((e) => e.sources.map(({ node }) => (node && node.className) || String(node)).join())), []);
+        await close(page);
+    });
+
     nodeTest("a leak's capture ends by itself once two collections have passed", async ({ server, open }) => {
         const page = await open(`#/jvm/${ORDERS}?start=live`);
 

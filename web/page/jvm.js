@@ -99,8 +99,11 @@ export class JvmView {
     // for long enough.
     settle(part = "") {
         this.awaited.delete(part);
-        if (!part || !this.awaited.size)
-            this.root.classList.remove("settling");
+        if ((part && this.awaited.size) || !this.root.classList.contains("settling"))
+            return;
+        this.root.classList.remove("settling");
+        if (this.params.has("start"))
+            this.captureSlot.ask(this.params.get("start"));
     }
 
     start() {
@@ -119,8 +122,6 @@ export class JvmView {
             this.timelineLoader.restart();
         if (this.isNode && !this.range)
             this.setLive(true);
-        if (this.params.has("start"))
-            this.captureSlot.ask(this.params.get("start"));
     }
 
     stop() {
