@@ -103,7 +103,7 @@ static __always_inline bool write_kept(struct task_struct *task, struct desk *d,
     bpf_probe_read_kernel(user_words(s), words * sizeof(__u64), k->words);
     if (k->has_context)
         context_put(s, &k->context, (__u32)(n + words));
-    write_both(s, x, run_delay_of(task) - x->run_delay + queued_ns(task, x->time_ns));
+    write_both(s, x, x->runnable_ns);
     give_scratch(os);
     return true;
 }

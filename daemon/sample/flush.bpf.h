@@ -41,7 +41,7 @@ static __always_inline void write_lates(struct flush_scratch *f, struct task_str
         if (!l || l->ended.key != key)
             break;
         if (!(lock_sets & 1U << (set & 31)) || lock_of_blocked(&l->ended.lock, task))
-            write_bare(&f->desk, task, &l->ended, 1U << (set & 31), /* runnable_ns= */ 0,
+            write_bare(&f->desk, task, &l->ended, 1U << (set & 31), l->ended.runnable_ns,
                        waits_again ? runs : 0);
         key = l->ended.before;
     }
@@ -123,7 +123,9 @@ int off_blocked(struct bpf_iter__task *ctx)
     if (w->throttled)
         f->ended.flags |= SAMPLE_THROTTLED;
     if (task->__state == 0) /* woken, or preempted all the time */
-        runnable_ns = clock_difference_ns ? queued_ns(task, f->ended.time_ns) : ~0ULL;
+        runnable_ns = clock_known
+                          ? run_delay_of(task) - w->run_delay + queued_ns(task, f->ended.time_ns)
+                          : ~0ULL;
     write_bare(&f->desk, task, &f->ended, ~0U, runnable_ns, runs);
     return 0;
 }

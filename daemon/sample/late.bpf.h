@@ -34,6 +34,8 @@ static __always_inline void write_parts(struct sample_record *rec, __u64 bytes, 
         return;
     if (!rec->lock) /* a thread that waits for a lock waits until it runs again */
         part = runnable_part(value, wait_ns, runnable_ns, set_rates[i].interval_ns);
+    if (part > value)
+        part = value; /* the interval has changed since */
     rec->set = (__u8)i;
     rec->wait_ns = wait_ns;
     rec->value = value - part;
@@ -87,7 +89,7 @@ __attribute__((noinline)) int lose_wait(struct ended *x)
 static int take_late(struct bpf_map *map, void *key, void *value)
 {
     struct task_struct *task = bpf_get_current_task_btf();
-    __u64 begun_ns = bpf_ktime_get_ns(), run_delay = run_delay_of(task), took_ns;
+    __u64 begun_ns = bpf_ktime_get_ns(), took_ns;
     struct late *l = value;
     struct off_scratch *os = take_scratch();
     struct stack_scratch *s;
@@ -99,6 +101,10 @@ static int take_late(struct bpf_map *map, void *key, void *value)
         goto out;
     }
     s = &os->stack;
+    if (runs_of(task) == l->ended.runs + 1) { /* it has run since, and did not wait again */
+        l->ended.runnable_ns = run_delay_of(task) - l->ended.run_delay;
+        learn_clock(arrival_of(task), l->ended.time_ns);
+    }
     fill_record(&s->rec, task, &l->ended);
     if (l->ended.lock.kind == UNWIND_LOCK_UNREAD) {
         lock_read(&l->ended.lock, s->rec.host_pid, s->rec.host_tid, THREAD_POINTER(task->thread));
@@ -117,9 +123,8 @@ static int take_late(struct bpf_map *map, void *key, void *value)
         if (!put_left_context(s, l->ended.since, n))
             take_context(s, &os->context, task, n);
     }
-    write_both(s, &l->ended, run_delay - l->ended.run_delay);
+    write_both(s, &l->ended, l->ended.runnable_ns);
     give_scratch(os);
-    learn_clock(arrival_of(task), l->ended.time_ns);
     took_ns = bpf_ktime_get_ns() - begun_ns;
     count(OFF_TIME_NS, took_ns);
     spend(took_ns);

@@ -133,9 +133,10 @@ static __always_inline void compare_clocks(struct task_struct *prev, struct task
 
     if (!d)
         return;
-    if (d->in_tid == (__u32)prev->pid)
+    if (d->in_tid == (__u32)prev->pid && runs_of(prev) == d->in_runs + 1)
         learn_clock(arrival_of(prev), d->in_ns);
     d->in_tid = (__u32)next->pid;
+    d->in_runs = runs_of(next);
     d->in_ns = now_ns;
 }
 
@@ -154,6 +155,8 @@ static __always_inline int take(struct task_struct *next, struct wait *w, struct
     x->flush = 0;
     x->since = since;
     x->run_delay = run_delay;
+    x->runnable_ns = run_delay_of(next) - run_delay + queued_ns(next, now_ns);
+    x->runs = runs_of(next);
     x->exec_id = (__u32)next->self_exec_id;
     take_kernel_stack(next, x);
     if (w && since && w->throttled)
@@ -166,8 +169,7 @@ static __always_inline int take(struct task_struct *next, struct wait *w, struct
     if (x->lock.futex && !is_java(&x->lock))
         x->lock.owner = java_thread_of(next);
     count(OFF_BARE, 1);
-    write_bare(d, next, x, ~0U, run_delay_of(next) - x->run_delay + queued_ns(next, now_ns),
-               /* runs= */ 0);
+    write_bare(d, next, x, ~0U, x->runnable_ns, /* runs= */ 0);
     return 0;
 }
 

@@ -40,7 +40,9 @@ _Static_assert(STACK_SETS_MAX <= 8, "wait.sets has a bit for each");
 
 /* A wait at its end. */
 struct ended {
-    __u64 time_ns, run_delay;
+    __u64 time_ns, run_delay;       /* run_delay: at its start */
+    __u64 runnable_ns;              /* the part in which the thread was runnable */
+    __u64 runs;                     /* runs_of() before the thread came back */
     __u64 since;                    /* its start, if known; else 0 */
     __u64 waits_ns[STACK_SETS_MAX]; /* length since the set began; 0: the set did not draw it */
     __u64 values[STACK_SETS_MAX];   /* its value for the set, in ns */
@@ -111,7 +113,7 @@ struct desk {
     __u64 bare_frames[STACK_MAX + 1 + SAMPLE_REGISTER_COUNT];
     struct set_points points; /* for threads that have none yet */
     __u64 last_key;
-    __u64 in_ns; /* when in_tid came */
+    __u64 in_ns, in_runs; /* of in_tid: when it came, and runs_of() before */
     __u32 in_tid;
 };
 
@@ -176,21 +178,23 @@ static __always_inline __u32 sets_of(struct task_struct *task, struct wait *w)
 
 /* ---- how long a thread was runnable ---- */
 
-#define CLOCK_SETTLED_NS 1000000000 /* the scheduler's clock drifts by less than 0.1 ms in it */
+#define CLOCK_SLACK_NS 100000 /* less of a change is not stored: each switch may learn */
 
-/* CLOCK_MONOTONIC less the clock of the scheduler, and when it was learned; 0: unknown. */
-__u64 clock_difference_ns, clock_learned_ns;
+/* CLOCK_MONOTONIC less the clock of the scheduler; it may be negative. */
+__u64 clock_difference_ns;
+__u32 clock_known; /* 1: clock_difference_ns was learned */
 
 /* Learns the difference from a thread that came at @arrived_ns by the scheduler's clock (0:
- * unknown), and at @came_ns by CLOCK_MONOTONIC. The greater difference is the truer one: a thread
- * that was preempted since then has a later arrival. */
+ * unknown), and at @came_ns by CLOCK_MONOTONIC: the same arrival. */
 static __always_inline void learn_clock(__u64 arrived_ns, __u64 came_ns)
 {
-    if (!arrived_ns || (clock_difference_ns >= came_ns - arrived_ns &&
-                        came_ns - clock_learned_ns < CLOCK_SETTLED_NS))
+    __u64 difference_ns = came_ns - arrived_ns;
+
+    if (!arrived_ns ||
+        (clock_known && difference_ns - clock_difference_ns + CLOCK_SLACK_NS <= 2 * CLOCK_SLACK_NS))
         return;
-    clock_difference_ns = came_ns - arrived_ns;
-    clock_learned_ns = came_ns;
+    clock_difference_ns = difference_ns;
+    clock_known = 1;
 }
 
 /* Returns when @task came last, by the scheduler's clock; 0: unknown. */
@@ -205,10 +209,9 @@ static __always_inline __u64 queued_ns(struct task_struct *task, __u64 now_ns)
 {
     __u64 queued =
         bpf_core_field_exists(task->sched_info.last_queued) ? task->sched_info.last_queued : 0;
+    __s64 ns = (__s64)(now_ns - queued - clock_difference_ns);
 
-    if (!queued || !clock_difference_ns || queued + clock_difference_ns >= now_ns)
-        return 0;
-    return now_ns - queued - clock_difference_ns;
+    return queued && clock_known && ns > 0 ? (__u64)ns : 0;
 }
 
 /* Returns the part of a sample's @value in which its thread was runnable. The rest is the other
