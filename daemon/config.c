@@ -122,7 +122,7 @@ const struct option config_options[] = {
     { "recorder_max_bytes", OPTION_SIZE, AT(recorder.max_bytes), 1 << 20, UINT64_C(16) << 30, "64M",
       "SIZE", .help = "Memory of the flight recorder." },
     { "recorder_waits", OPTION_BOOL, AT(recorder.waits), 0, 1, "yes", "BOOL",
-      .help = "Have the flight recorder look about once a second at what threads of JVMs wait for: "
+      .help = "Have the flight recorder look every 1 to 6 s at what threads of JVMs wait for: "
               "event=wall, offcpu and lock of the last minutes." },
     { "recorder_requests", OPTION_BOOL, AT(recorder.requests), 0, 1, "yes", "BOOL",
       .help = "Have the flight recorder read the request of each sample out of the JVM's tracer. "

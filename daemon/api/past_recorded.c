@@ -170,8 +170,8 @@ static int add_up(const struct past_filter *f, const struct recorded_past *a, co
         *ret = profile_unref(*ret);
     if (r == 0 && *ret && of & OF_WAITS)
         profile_warn(*ret, "waits are estimated: the flight recorder looks at threads of JVMs "
-                           "about once a second, and counts what it sees for the whole time since "
-                           "its last look. A capture (seconds=) measures each wait");
+                           "every 1 to 6 s, and counts what it sees for the whole time since its "
+                           "last look. A capture (seconds=) measures each wait");
     return r;
 }
 

@@ -71,7 +71,7 @@ int check_past(const struct params *p, struct error *err)
                           "of that time");
         return error_parameter(err, "calls", -EINVAL,
                                "calls are found in samples of a capture, and the flight recorder "
-                               "looks at each thread about once a second");
+                               "looks at each thread only every 1 to 6 s");
     }
     for (int id = 0; id < PARAM_COUNT; id++) {
         if (!(p->given & (PARAMS_SAMPLING | PARAM_BIT(PARAM_REFRESH)) & PARAM_BIT(id)))
