@@ -377,6 +377,16 @@ static struct time_range covered(const struct change_set *s, size_t side, size_t
                                 from_ns + last * s->steps.step_ns };
 }
 
+/* Returns whether both sides have enough steps with samples. */
+static bool are_covered(const struct comparing *c)
+{
+    size_t a, b;
+
+    covered(&c->set, 0, &a);
+    covered(&c->set, 1, &b);
+    return MIN(a, b) >= CHANGES_STEPS_MIN;
+}
+
 /* Divides the times that have samples into shorter steps, if a side has too few steps. So a service
  * that was recorded only shortly before its release can be compared. */
 static bool narrow(const struct comparing *c, struct change_steps *ret)
@@ -384,7 +394,8 @@ static bool narrow(const struct comparing *c, struct change_steps *ret)
     size_t steps[2];
     struct time_range a = covered(&c->set, 0, &steps[0]), b = covered(&c->set, 1, &steps[1]);
 
-    return MIN(steps[0], steps[1]) < CHANGES_STEPS_MIN &&
+    /* The history gives whole minutes: shorter steps of it would be empty but for one. */
+    return c->sources & PAST_RECORDER && MIN(steps[0], steps[1]) < CHANGES_STEPS_MIN &&
            change_steps_of(a.from_ns, a.to_ns, b.from_ns, b.to_ns, ret) == 0 &&
            ret->step_ns < c->set.steps.step_ns;
 }
@@ -392,7 +403,7 @@ static bool narrow(const struct comparing *c, struct change_steps *ret)
 /* Compares both sides of @c. */
 static int compare(struct comparing *c, json_t **ret, struct error *err)
 {
-    struct change_steps steps;
+    struct change_steps steps, finer;
     int r = change_steps_of(c->sides[0].from_ns, c->sides[0].to_ns, c->sides[1].from_ns,
                             c->sides[1].to_ns, &steps);
 
@@ -408,8 +419,11 @@ static int compare(struct comparing *c, json_t **ret, struct error *err)
     c->asked[0] = minutes_of(&steps, steps.a);
     c->asked[1] = minutes_of(&steps, steps.b);
     r = take_samples(c, &steps, err);
-    if (r == 0 && narrow(c, &steps))
-        r = take_samples(c, &steps, err);
+    if (r == 0 && narrow(c, &finer)) {
+        r = take_samples(c, &finer, err);
+        if (r == 0 && !are_covered(c))
+            r = take_samples(c, &steps, err);
+    }
     if (r == 0 && c->set.samples[0] + c->set.samples[1] == 0)
         r = check_target(c, err);
     if (r == 0)
