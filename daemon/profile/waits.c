@@ -195,6 +195,9 @@ static const struct rule IDLE[] = {
     WORKS(NATIVE, "WorkGang::run_task"), /* 8 to 17 */
     WORKS(NATIVE, "WorkerThreads::run_task"),
     WORKS(NATIVE, "G1ConcurrentMark::" ANY),
+    WORKS(NATIVE, "G1ConcurrentMarkThread::delay_to_keep_mmu"),
+    WORKS(NATIVE, "CMSCollector::" ANY), /* up to 13 */
+    WORKS(NATIVE, "YieldingFlexibleWorkGang::" ANY),
     IDLES(NATIVE, "ConcurrentGCThread::run"),
     IDLES(NATIVE, "ConcurrentMarkThread::sleepBeforeNextCycle"),           /* 8 */
     IDLES(NATIVE, "ConcurrentG1RefineThread::wait_for_completed_buffers"), /* 8 */
