@@ -229,13 +229,15 @@ bool looked_thread_waits(const struct looked_threads *l, const struct looked_thr
 /* Returns the begin of the time of @t that no place has got yet. */
 static uint64_t known_of(const struct looked_thread *t)
 {
-    uint64_t most_ns = t->pass && !t->placed ? LOOKED_OWED_MAX_NS : 0; /* its stack is on its way */
+    uint64_t most_ns = 0;
 
     for (int state = 0; state < LOOKED_STATES; state++) {
         uint64_t ns = (uint64_t)MAX(t->owed_ns[state], INT64_C(0));
 
         most_ns = MAX(most_ns, ns + (t->placed ? 0 : t->place_ns[state]));
     }
+    if (t->pass && !t->placed)
+        most_ns += LOOKED_OWED_MAX_NS; /* of the stack that is on its way */
     return t->looked_ns - MIN(most_ns, t->looked_ns);
 }
 

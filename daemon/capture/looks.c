@@ -321,7 +321,7 @@ static double plan(struct looks *l, uint64_t now_ns, struct broker_look *ret)
 
     if ((double)l->moved > walks)
         share = walks / (double)l->moved;
-    ret->walks = (uint32_t)walks * 2; /* the random share may exceed it */
+    ret->walks = (uint32_t)(walks * 2) + 2; /* the random share may exceed it */
     ret->share = share < 1 ? (uint32_t)(share * (double)LOOKS_SHARE_ALL) : LOOKS_SHARE_ALL;
     ret->parts = (uint32_t)(l->threads.count / LOOKED_A_PASS_MAX) + 1;
     ret->part = ret->parts > 1 ? l->part++ % ret->parts : 0;
