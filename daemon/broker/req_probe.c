@@ -306,10 +306,10 @@ int request_mallocs(struct server *s, const struct pid_fields *q, struct reply *
  *   has mapped, compared byte by byte. The program reads two words through the function's
  *   arguments, and one that flamed names.
  * - moments: only in libjvm.so. flamed chooses no place: each is one of eleven marks by name in the
- *   file's own notes, at a short no-op, which the kernel emulates. The programs read strings
- *   at addresses that the mark has, of 384 bytes at most. The first program reads four and eight
- *   bytes at offsets below 64 KiB from the thread's description that flamed names, and eight bytes
- *   where the latter point to. These only decide whether a stack is taken.
+ *   file's own notes, at a short no-op, which the kernel emulates or steps over. The programs read
+ *   strings at addresses that the mark has, of 384 bytes at most. The first program reads four and
+ * eight bytes at offsets below 64 KiB from the thread's description that flamed names, and eight
+ * bytes where the latter point to. These only decide whether a stack is taken.
  * - yields: as heap, at three functions at most. The program reads the thread's description, its
  *   virtual thread, and the frames of that thread in the heap, by the tables of put_process.
  * - call: as heap, but at one function of any file, and the program reads nothing but the stack.

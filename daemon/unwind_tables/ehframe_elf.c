@@ -207,8 +207,11 @@ int ehframe_read(int fd, struct ehframe_table *ret, struct error *err)
     clamp_section(e, &s.code);
     if (r == 0)
         r = read_frames(e, &s.frames, &t, err);
-    if (r == 0 && CFA_HOST == CFA_AARCH64)
+    if (r == 0 && CFA_HOST == CFA_AARCH64) {
         r = ehframe_add_plt(&s.plt, &t);
+        if (r < 0)
+            error_code(err, r, "cannot add rules of the PLT");
+    }
     if (r == 0 && s.image.bytes && CFA_HOST == CFA_X86_64) {
         r = image_rows_add(read_exact, e, &s.code, &t);
         if (r < 0)

@@ -22,10 +22,10 @@
  * The same for aarch64:
  *   all of the first three rows                     unwind/arch/aarch64.h
  *   instructions at which a probe may stand         broker/start_aarch64.c
+ *   operands of USDT notes                          broker/usdt.c
  *
  * Not yet done for aarch64:
  *   where functions return, for nativelive          broker/function_start.c
- *   operands of USDT notes                          broker/usdt.c
  *   stack use of a native image's code              elf/image_code.c
  *   the outermost functions of musl                 elf/musl_start.c
  *   instructions of compiled methods                hotspot/leaf/x86_64.c
