@@ -3,7 +3,7 @@
 // does, in words. The line is always there, so that nothing moves when something goes wrong. A button opens all of it.
 
 import { getJson, isAbort, repeat } from "./api.js";
-import { element, setText } from "../shared/dom.js";
+import { element, renewChildren, setText } from "../shared/dom.js";
 import { formatAgo, formatMoment, withLocalTimes } from "../shared/format.js";
 import { button } from "./notice.js";
 import { shortClasses } from "../shared/names.js";
@@ -15,7 +15,7 @@ export class SignalStrip {
     // @target: {pid} or {service}. @on: {signals(list), known()}, each time that they are asked for. @words: a WordsLine.
     constructor(target, on, words) {
         Object.assign(this, { target, on, words, isOpen: false, signals: [] });
-        this.text = element("p", { class: "signal-line quiet" }, "Looking for what is wrong …");
+        this.text = element("p", { class: "signal-line quiet", tabindex: "-1" }, "Looking for what is wrong …");
         this.more = button("", () => this.toggle(), { "aria-expanded": "false", hidden: true });
         this.list = element("ul", { class: "signal-list", hidden: true });
         this.root = element("section", { class: "signals", "aria-label": "What is wrong" }, this.text, words.root, this.more, this.list);
@@ -49,7 +49,7 @@ export class SignalStrip {
             this.signals = [];
             this.list.hidden = true;
             this.text.className = "signal-line quiet";
-            setText(this.text, `What is wrong is not known: ${error.message}`);
+            this.put([new Text(`What is wrong is not known: ${error.message}`)], []);
         }
         this.showMore();
         this.on.known();
@@ -94,24 +94,34 @@ export class SignalStrip {
     show(signals) {
         const key = JSON.stringify([signals, this.isOpen, Math.floor(Date.now() / 60000)]);
 
-        if (key === this.key || (this.key && [this.text, this.list].some((part) => part.contains(document.activeElement))))
-            return; // a link may be under a hand
+        if (key === this.key)
+            return;
         this.key = key;
         this.signals = signals;
         this.list.hidden = !this.isOpen || signals.length < 2;
         this.text.className = signals.length ? "signal-line" : "signal-line all-well quiet";
-        this.text.replaceChildren(...signals.length ? this.parts(signals[0]) : ["No signal: nothing that flamed looks for is wrong."]);
-        this.list.replaceChildren(...signals.slice(1).map((one) => element("li", {}, ...this.parts(one))));
+        this.put(signals.length ? this.parts(signals[0]) : [new Text("No signal: nothing that flamed looks for is wrong.")],
+            signals.slice(1).map((one) => element("li", {}, ...this.parts(one))));
         this.showMore();
     }
 
-    parts(one) {
-        const link = evidenceLink(one.evidence);
+    // Where the signal of a link with the focus is over, the line has the focus: a press leads to nothing that was not read.
+    put(parts, list) {
+        const hadFocus = [this.text, this.list].some((part) => part.contains(document.activeElement));
 
-        return [element("b", { class: `signal ${severityClass(one)}` }, one.signal),
-            element("span", { class: "signal-words", title: `${one.sentence}. ${one.remedy}` }, `${withLocalTimes(shortClasses(one.sentence))}. `,
+        renewChildren(this.text, parts);
+        renewChildren(this.list, list);
+        if (hadFocus && ![this.text, this.list].some((part) => part.contains(document.activeElement)))
+            this.text.focus();
+    }
+
+    parts(one) {
+        const link = evidenceLink(one.evidence), key = { "data-key": `${one.signal} ${one.pid}` };
+
+        return [element("b", { ...key, class: `signal ${severityClass(one)}` }, one.signal),
+            element("span", { ...key, class: "signal-words", title: `${one.sentence}. ${one.remedy}` }, `${withLocalTimes(shortClasses(one.sentence))}. `,
                 element("span", { class: "quiet" }, ...remedyParts(one.remedy, this.target))),
-            element("span", { class: "quiet signal-since", title: formatMoment(one.since) }, `for ${formatAgo(one.since)}`),
-            ...link ? [element("a", { href: link.href, class: "signal-link" }, link.label)] : []];
+            element("span", { ...key, class: "quiet signal-since", title: formatMoment(one.since) }, `for ${formatAgo(one.since)}`),
+            ...link ? [element("a", { ...key, href: link.href, class: "signal-link" }, link.label)] : []];
     }
 }

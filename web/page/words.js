@@ -3,7 +3,7 @@
 // that is. The line has its place from the first, so that nothing moves when it is known.
 
 import { getJson, isAbort, repeat } from "./api.js";
-import { element } from "../shared/dom.js";
+import { element, renewChildren } from "../shared/dom.js";
 import { withLocalTimes } from "../shared/format.js";
 import { evidenceLink } from "./signals.js";
 
@@ -44,14 +44,14 @@ export class WordsLine {
     show(sentences) {
         const shown = sentences.filter(({ kind }) => kind !== "signal"), key = JSON.stringify(shown);
 
-        if (key === this.key || this.root.contains(document.activeElement))
+        if (key === this.key)
             return;
         this.key = key;
         this.root.title = shown.map(({ sentence }) => `${sentence}.`).join("\n");
-        this.root.replaceChildren(...shown.flatMap(({ kind, sentence, evidence }) => {
+        renewChildren(this.root, shown.flatMap(({ kind, sentence, evidence }) => {
             const link = evidenceLink(evidence, this.params()), words = `${withLocalTimes(sentence)}.`;
 
-            return [link ? element("a", { href: link.href, class: `word-${kind}` }, words) : element("span", {}, words), " "];
+            return [link ? element("a", { href: link.href, class: `word-${kind}`, "data-key": kind }, words) : element("span", {}, words), new Text(" ")];
         }));
         this.shown();
     }
