@@ -13,7 +13,7 @@ import { button, emptyState, errorState } from "./notice.js";
 import { panelLooks } from "./panellooks.js";
 import { ProfilePanel } from "../viewer/panel.js";
 import { formatRoute } from "./route.js";
-import { WINDOW_S, captureText, fetchSide, fixedSide, parseSide, rangeOf, rangeSide, targetGroups, targetName, targetParams,
+import { WINDOW_S, captureText, fetchSide, fixedSide, openSides, parseSide, rangeOf, rangeSide, targetGroups, targetName, targetParams,
     timeChoices } from "./sides.js";
 import { paramsOfState, stateOfParams } from "../shared/state.js";
 import { suggestSides } from "./suggest.js";
@@ -180,7 +180,7 @@ export class CompareView {
             return; // something else was chosen since
         this.root.removeAttribute("aria-busy");
         if (before.status === "fulfilled" && after.status === "fulfilled")
-            this.show(before.value, after.value);
+            this.show(...openSides(before.value, after.value));
         else
             this.fail(before.reason ? "a" : "b", before.reason || after.reason);
     }

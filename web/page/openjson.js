@@ -56,8 +56,12 @@ function viewerData(json) {
     };
 }
 
-export function openJson(json) {
+export function checkedJson(json) {
     if (!json || json.format !== "flamed-profile")
         throw new Error("the answer is not a profile");
-    return openProfile(viewerData(json));
+    return json;
+}
+
+export function openJson(json) {
+    return openProfile(viewerData(checkedJson(json)));
 }

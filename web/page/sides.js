@@ -6,7 +6,7 @@ import { getJson } from "./api.js";
 import { formatMoment, formatSeconds } from "../shared/format.js";
 import { jvmName, processName } from "./jvmwords.js";
 import { KIND } from "../shared/kinds.js";
-import { openJson } from "./openjson.js";
+import { checkedJson, openJson } from "./openjson.js";
 import { dropKind } from "../shared/transform.js";
 
 export const WINDOW_S = 60;
@@ -75,22 +75,31 @@ export function fixedSide(side, now = Date.now()) {
 // Numbers of what is generated differ from start to start: they would make the same code look new and gone.
 const NAMES = "merged";
 
-// JVMs of one service are compared as one: a release starts it again under another pid.
-export function openSide(json) {
-    const services = new Set((json.processes || []).map(({ service }) => service || ""));
-    const profile = openJson(json);
+const hasProcesses = ({ frames }) => frames.some(({ kind }) => kind === "process");
 
-    return services.size === 1 && !services.has("") ? dropKind(profile, KIND.PROCESS) : profile;
+function isOfOneService({ processes }) {
+    const services = new Set((processes || []).map(({ service }) => service || ""));
+
+    return services.size === 1 && !services.has("");
 }
 
+// Both sides' profiles, alike: their stacks begin with processes only if each has some, and not both are of one service. JVMs of
+// one service are compared as one, as a release starts it again under another pid; the profile of one process names none.
+export function openSides(...sides) {
+    const areApart = sides.every(hasProcesses) && !sides.every(isOfOneService);
+
+    return sides.map((json) => (areApart ? openJson(json) : dropKind(openJson(json), KIND.PROCESS)));
+}
+
+// The json format of a side.
 export async function fetchSide(side, signal) {
     const { capture, target } = parseSide(side);
 
     if (capture)
-        return openSide(await getJson(`api/v1/captures/${capture}/profile`, { format: "json", names: NAMES }, signal));
+        return checkedJson(await getJson(`api/v1/captures/${capture}/profile`, { format: "json", names: NAMES }, signal));
     const { from, to } = rangeOf(side);
 
-    return openSide(await getJson("profile", {
+    return checkedJson(await getJson("profile", {
         ...targetParams(target), from: iso(from), to: iso(endOfRange({ to })), format: "json", names: NAMES,
     }, signal));
 }
