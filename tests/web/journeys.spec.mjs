@@ -278,7 +278,8 @@ describe("journeys", { concurrency: 4 }, () => {
         server.marks.push({ main: server.jvms[1].main, time: new Date(Date.now() - 120000).toISOString(), kind: "deploy", pid: 4311, text: "version 2.4.1" });
         server.changes = () => ({ changes: [], sentences: ["136 samples: too few to tell"], minutes: { a: 2, b: 2 } });
         await page.reload();
-        await page.locator(".blank a", { hasText: "Compare the graphs" }).click(); // there is a way on
+        await page.locator(".blank a", { hasText: "Compare the graphs" }).waitFor(); // there is a way on
+        await page.getByRole("link", { name: "Compare the graphs" }).click(); // once
         await page.locator(".change-list").waitFor();
         const [a, b] = ["a", "b"].map((side) => new URLSearchParams(page.url().split("?")[1]).get(side).split(","));
 

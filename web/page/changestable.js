@@ -7,7 +7,7 @@ import { formatClock, formatSeconds, withLocalTimes } from "../shared/format.js"
 import { button, emptyState, errorState } from "./notice.js";
 import { splitJavaName } from "../shared/names.js";
 import { formatRoute } from "./route.js";
-import { rangeSide, serviceTarget } from "./sides.js";
+import { deploySides, rangeSide, serviceTarget } from "./sides.js";
 
 const CHANGE_SPANS_S = [300, 600, 1800, 3600, 21600];
 const CHANGE_COLUMNS = [["What changed", "what"], ["Before", "num"], ["After", "num"], ["Difference", "num"], ["Between", "num"], ["By chance", "num"]];
@@ -21,7 +21,8 @@ export function chanceText(q) {
 
 export class ChangesTable {
     // @target: {pid} or {service}; @side: how a comparison names it; @on: {range(): the one that was chosen, or null; service(): the
-    // name of the JVM's service, which a release starts again as another JVM; deploy(): when that was, in ms since 1970, or -Infinity}.
+    // name of the JVM's service, which a release starts again as another JVM; deploy(): {at, seen}: when that was and
+    // when one of its JVMs was seen last, in ms since 1970, or infinite}.
     constructor(target, side, on) {
         Object.assign(this, { target, side, on });
         this.select = element("select", { class: "tool", "aria-label": "What is compared", onchange: () => this.load() });
@@ -57,10 +58,13 @@ export class ChangesTable {
 
     // {before, after}: ranges in ms since 1970; null: not known here.
     sides() {
-        const now = Date.now(), { value } = this.select, from = value ? now - Number(value) * 1000 : this.on.deploy();
-        const after = value === "range" ? this.on.range() : { from, to: now };
+        const now = Date.now(), { value } = this.select, { at, seen } = this.on.deploy();
 
-        return after.from > 0 ? { before: { from: 2 * after.from - after.to, to: after.from }, after } : null;
+        if (!value)
+            return deploySides(at, seen, now);
+        const after = value === "range" ? this.on.range() : { from: now - Number(value) * 1000, to: now };
+
+        return { before: { from: 2 * after.from - after.to, to: after.from }, after };
     }
 
     // Leads to the graphs of @sides: after a deploy those of the service, as its JVM was not there before.
@@ -99,6 +103,8 @@ export class ChangesTable {
         this.table.hidden = !changes.length;
         this.note.replaceChildren(...(changes.length ? notes : []).map((text) => element("p", { class: "quiet" }, text)));
         this.blank.replaceChildren(...changes.length ? [] : [emptyState(notes[0] || "Nothing changed.", notes.slice(1).join(" "), ...this.diff.hidden ? [] : [this.diff.cloneNode(true)])]);
+        if (!changes.length)
+            this.diff.hidden = true; // it is said there
         this.body.replaceChildren(...changes.map((change) => this.row(change)));
         setText(this.table.caption, `What changed, of ${minutes.b} minutes against ${minutes.a}`);
     }

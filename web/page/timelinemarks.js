@@ -55,6 +55,13 @@ export class TimelineMarks {
         return Math.max(...this.ofService.filter(({ isDeploy }) => isDeploy).map(({ at }) => at));
     }
 
+    // When a JVM of the service was seen last, in ms since 1970; Infinity: one runs; -Infinity: not known.
+    get lastSeen() {
+        const service = this.services && this.services.services.find(({ name }) => name === this.facts.serviceName);
+
+        return service && service.jvms.length ? Infinity : Math.max(...(service ? service.ended : []).map((one) => Date.parse(one.last_seen)));
+    }
+
     show() {
         this.timeline.setMarks([...this.ofService, ...this.signals]);
     }
