@@ -619,6 +619,73 @@ describe("journeys", { concurrency: 4 }, () => {
         await close(page);
     });
 
+    nodeTest("the form of a question takes nothing away from who was faster", async ({ server, open }) => {
+        const page = await open();
+        const slowSignals = async () => {
+            let answer;
+            const asked = new Promise((done) => { answer = done; });
+
+            await page.unroute(/signals\?pid/);
+            await page.route(/signals\?pid/, async (route) => {
+                await asked;
+                await route.continue();
+            });
+            return answer;
+        };
+        const go = await slowSignals();
+
+        await page.evaluate((hash) => { location.hash = hash; }, `#/jvm/${ORDERS}?start=live`);
+        await page.locator(".view.settling .jvm-facts").waitFor();
+        await page.keyboard.press("x");
+        await page.getByRole("radio", { name: /What do threads wait for/ }).check();
+        go();
+        await page.locator(".view.settling").waitFor({ state: "detached" });
+        assert.ok(await page.getByRole("radio", { name: /What do threads wait for/ }).isChecked());
+        const goOn = await slowSignals();
+
+        await page.evaluate((hash) => { location.hash = hash; }, `#/jvm/${server.jvms[1].pid}?start=live`);
+        await page.locator(".view.settling .jvm-facts").waitFor();
+        await page.locator(".crumbs a").first().focus();
+        goOn();
+        await page.getByRole("radio", { name: /is it a leak/ }).waitFor();
+        assert.ok(await page.locator(".crumbs a").first().evaluate((link) => link === document.activeElement));
+        await close(page);
+    });
+
+    nodeTest("pressed twice, one capture starts; its answer takes no one back who has left", async ({ server, open }) => {
+        const page = await open(`#/jvm/${ORDERS}`), posts = [];
+        let answer;
+
+        await graphShown(page);
+        await page.route(/api\/v1\/captures$/, async (route) => {
+            posts.push(route.request().postData());
+            await new Promise((done) => { answer = done; });
+            await route.continue();
+        });
+        const sampler = page.getByRole("button", { name: "99 Hz for 30 s" });
+
+        await sampler.evaluate((button) => {
+            button.click();
+            button.click();
+        });
+        await page.keyboard.press("x"); // nor a form for another one
+        await page.waitForTimeout(100);
+        assert.ok(await sampler.isDisabled());
+        assert.equal(await page.locator(".capture-form").count(), 0);
+        assert.equal(posts.length, 1);
+        await page.getByRole("link", { name: "Health" }).click();
+        await page.locator(".card").first().waitFor();
+        const answered = page.waitForResponse((r) => r.request().method() === "POST");
+
+        answer();
+        await answered;
+        server.captures[0].until = 0; // it ends at once
+        await page.waitForTimeout(3000); // the progress would have asked by then
+        assert.match(await addressOf(page), /#\/health/);
+        assert.ok(!server.requests.some((one) => /captures\/.*stream/.test(one)));
+        await close(page);
+    });
+
     nodeTest("a leak's capture ends by itself once two collections have passed", async ({ server, open }) => {
         const page = await open(`#/jvm/${ORDERS}?start=live`);
 

@@ -16,24 +16,29 @@ const FEW_SECONDS = 30;
 export class CaptureSlot {
     // @target: {pid} or {}.
     constructor(target) {
-        this.target = target;
+        Object.assign(this, { target, isClosed: false, isStopped: false });
         this.root = element("div", { class: "form-slot", hidden: true });
         this.opener = button("Capture …", () => this.toggle(), { "aria-expanded": "false", title: "Start a capture (x)" });
         this.sampler = button(`${FEW_HZ} Hz for ${FEW_SECONDS} s`, () => this.sample(), { title: "Sample CPU time now, more often than the flight recorder does, and open it" });
     }
 
     async sample() {
-        if (this.progress)
-            return;
+        if (this.progress || this.opener.disabled || (this.form && this.form.startButton.disabled))
+            return; // one is started already
+        this.toggle(false);
+        this.opener.disabled = this.sampler.disabled = true;
         try {
             this.started(await postJson("api/v1/captures", { ...this.target, event: "cpu", seconds: FEW_SECONDS, hz: FEW_HZ }), { seconds: FEW_SECONDS });
         } catch (error) {
             this.root.replaceChildren(errorState(error, button("Close", () => this.toggle(false))));
             this.root.hidden = false;
+        } finally {
+            this.opener.disabled = this.sampler.disabled = this.isClosed;
         }
     }
 
     stop() {
+        this.isStopped = true;
         if (this.progress)
             this.progress.end();
         this.stopWaiting();
@@ -45,7 +50,8 @@ export class CaptureSlot {
         this.wait = null;
     }
 
-    toggle(open = this.root.hidden) {
+    // @focus: also where something else has the focus.
+    toggle(open = this.root.hidden, focus = true) {
         if (this.progress || (open && this.opener.disabled))
             return;
         this.root.hidden = !open;
@@ -54,13 +60,17 @@ export class CaptureSlot {
             return;
         this.form = this.form || new CaptureForm(this.target, { started: (capture, wanted) => this.started(capture, wanted) });
         this.root.replaceChildren(this.form.root);
+        if (!focus && document.activeElement !== document.body)
+            return;
         this.form.seconds.focus();
         this.form.seconds.select();
     }
 
-    // Opens the form with @event chosen.
+    // Opens the form with @event chosen, unless a person was here first.
     ask(event) {
-        this.toggle(true);
+        if (!this.root.hidden)
+            return;
+        this.toggle(true, false);
         if (this.form)
             this.form.choose(event);
     }
@@ -69,11 +79,11 @@ export class CaptureSlot {
     close() {
         if (!this.progress)
             this.toggle(false);
-        this.opener.disabled = this.sampler.disabled = true;
+        this.isClosed = this.opener.disabled = this.sampler.disabled = true;
     }
 
     reopen() {
-        this.opener.disabled = this.sampler.disabled = false;
+        this.isClosed = this.opener.disabled = this.sampler.disabled = false;
     }
 
     // Whether it was open, and is closed now.
@@ -86,6 +96,8 @@ export class CaptureSlot {
     }
 
     started({ id }, { seconds, threads, requests, collections }) {
+        if (this.isStopped)
+            return; // who started it is elsewhere now: it is in the list of captures
         this.progress = new CaptureProgress(id, { ended: (capture) => this.ended(capture, { threads, requests }) }, seconds);
         if (collections && this.target.pid)
             this.wait = new CollectionWait(this.target.pid, id, collections, (n) =>
