@@ -148,18 +148,29 @@ class Safepoint(WithEvent):
                 self.check_sum(profile)
                 proc.wait_until(lambda: probes(program.pid) == 0, 20, "no probe is left") # flamed does not wait for that
 
-    def check_off(self, version: int, program: Logged, kind: str, method: str) -> None:
-        """Each safepoint waited for the thread that did not run."""
+    def captured_off(self, version: int, program: Logged, kind: str) -> tuple[Profile, list[dict], int, int]:
+        """Returns a profile, its 20 safepoints, the time to reach all, and for how much of it the VM's thread may have waited for a
+        processor itself."""
         before = len(program.logged())
-        waits = f"/proc/{program.pid}/task/{proc.thread_of(program.pid, 'VM Thread')}/schedstat"
+        waits = f"/proc/{program.pid}/task/{program.vm_thread}/schedstat"
         waited = -int(proc.read(waits).split()[1])
         profile = capture(self.daemon, program, kind, 20)
-        waited += int(proc.read(waits).split()[1]) # for a processor
+        waited += int(proc.read(waits).split()[1])
         self.check_log(version, program, profile, before)
         self.check_sum(profile)
         dumps = [m for m in of_kind(profile, "safepoint") if m["name"] == "ThreadDump"]
         self.assertEqual(len(dumps), 20, profile.document["moments"])
-        total, stacks = sum(s.value for s in profile.stacks), seen(profile)
+        return profile, dumps, sum(s.value for s in profile.stacks), waited
+
+    def check_off(self, version: int, program: Logged, kind: str, method: str) -> None:
+        """Each safepoint waited for the thread that did not run."""
+        for _ in range(3):
+            profile, dumps, total, waited = self.captured_off(version, program, kind)
+            print(f"{version} {kind}: the VM's thread waited for {waited / total:.1%} itself")
+            if waited < 0.3 * total:
+                break
+        self.assertLess(waited, 0.3 * total, "the machine is too busy, so this proves nothing")
+        stacks = seen(profile)
         late = sum(s.value for s in stacks if s.thread == f"late-{kind}" and method in s.names)
         nobody = sum(s.value for s in profile.stacks if s.names[-1] == UNSEEN[1])
         print(f"{version} {kind}: {sum(m['reach_ns'] >= 2e6 for m in dumps)} of 20 took 2 ms or more; "
