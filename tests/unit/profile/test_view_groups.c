@@ -51,6 +51,7 @@ static struct profile *shop(bool by_process)
         sample(2, thread_of(q.owner, 70 + i, "pool-22-thread-3"), STATE_BLOCKED);
     }
     sample(3, thread_of(0, 43, "C2 main7"), STATE_NONE);
+    sample(4, thread_of(0, 44, "main"), STATE_NONE);
     ck_assert_int_eq(record_finish(rec, &meta, &p), 0);
     return p;
 }
@@ -60,16 +61,19 @@ static const struct {
     struct view_opts o;
     const char *lines;
 } CASES[] = {
-    { false, { .by = { VIEW_BY_POOL } }, "[C2 main*];Shop.pay 1\n[pool-*-thread-*];Shop.pay 4\n" },
-    { false, { .by = { VIEW_BY_STATE } }, "[blocked];Shop.pay 2\n[running];Shop.pay 3\n" },
-    { false, { .by = { VIEW_BY_SERVICE } }, "[no service];Shop.pay 1\n[shop];Shop.pay 4\n" },
+    { false,
+      { .by = { VIEW_BY_POOL } },
+      "[C2 main*];Shop.pay 1\n[main];Shop.pay 1\n[pool-*-thread-*];Shop.pay 4\n" },
+    { false, { .by = { VIEW_BY_STATE } }, "[blocked];Shop.pay 2\n[running];Shop.pay 4\n" },
+    { false, { .by = { VIEW_BY_SERVICE } }, "[no service];Shop.pay 2\n[shop];Shop.pay 4\n" },
     { false,
       { .by = { VIEW_BY_VERSION, VIEW_BY_SERVICE } },
-      "[no version];[no service];Shop.pay 1\n[version 1.4];[shop];Shop.pay 2\n"
+      "[no version];[no service];Shop.pay 2\n[version 1.4];[shop];Shop.pay 2\n"
       "[version 2.0];[shop];Shop.pay 2\n" },
     { false,
       { .by = { VIEW_BY_POOL, VIEW_BY_THREAD } },
       "[C2 main*];[C2 main7 tid=43];Shop.pay 1\n"
+      "[main];[main tid=44];Shop.pay 1\n"
       "[pool-*-thread-*];[pool-1-thread-12 tid=60];Shop.pay 1\n"
       "[pool-*-thread-*];[pool-1-thread-12 tid=61];Shop.pay 1\n"
       "[pool-*-thread-*];[pool-22-thread-3 tid=70];Shop.pay 1\n"
@@ -79,13 +83,14 @@ static const struct {
     { true,
       { .by = { VIEW_BY_SERVICE, VIEW_BY_STATE, VIEW_BY_POOL } },
       "[no service];[Main pid=42];[running];[C2 main*];Shop.pay 1\n"
+      "[no service];[Main pid=42];[running];[main];Shop.pay 1\n"
       "[shop];[Shop pid=50];[blocked];[pool-*-thread-*];Shop.pay 1\n"
       "[shop];[Shop pid=50];[running];[pool-*-thread-*];Shop.pay 1\n"
       "[shop];[Shop pid=51];[blocked];[pool-*-thread-*];Shop.pay 1\n"
       "[shop];[Shop pid=51];[running];[pool-*-thread-*];Shop.pay 1\n" },
     { true,
       { .by = { VIEW_BY_STATE, VIEW_BY_SERVICE } },
-      "[Main pid=42];[running];[no service];Shop.pay 1\n"
+      "[Main pid=42];[running];[no service];Shop.pay 2\n"
       "[Shop pid=50];[blocked];[shop];Shop.pay 1\n"
       "[Shop pid=50];[running];[shop];Shop.pay 1\n"
       "[Shop pid=51];[blocked];[shop];Shop.pay 1\n"
@@ -116,8 +121,8 @@ START_TEST(lists_groups_by_weight)
         const char *name;
         uint64_t weight;
     } GROUPS[][4] = {
-        { { "[running] [shop]", 2 }, { "[blocked] [shop]", 2 }, { "[running] [no service]", 1 } },
-        { { "", 5 } }
+        { { "[running] [shop]", 2 }, { "[blocked] [shop]", 2 }, { "[running] [no service]", 2 } },
+        { { "", 6 } }
     };
     struct profile *p = shop(/* by_process= */ false);
     _cleanup_buf_ struct buf name = BUF_UPTO(4096);
