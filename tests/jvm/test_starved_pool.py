@@ -4,6 +4,7 @@ import os
 import sys
 import tempfile
 import threading
+import time
 import unittest
 import urllib.request
 
@@ -14,6 +15,7 @@ sys.path.append(os.path.join(paths.TREE, "tests/bench"))
 import services # pylint: disable=wrong-import-position
 
 ORDERS, LEDGERS, CONNECTIONS = 16, 6, 2 # requests at a time, and what the pool has
+KEPT = 0.1 # seconds for which a request keeps a connection
 BORROW, EXECUTE, LEDGER = "com.zaxxer.hikari.util.ConcurrentBag.borrow", "StarvedService.execute", "ReentrantLock"
 
 
@@ -21,6 +23,7 @@ class StarvedPool(unittest.TestCase):
     def setUp(self):
         paths.need_root()
         self.over, self.clients = threading.Event(), []
+        self.answered: list[float] = [] # when each request was
         path, port, folder = services.maven("StarvedService"), free_port(), self.enterContext(tempfile.TemporaryDirectory())
         self.daemon = Daemon("--recorder-hz=0")
         self.addCleanup(self.daemon.stop)
@@ -40,6 +43,7 @@ class StarvedPool(unittest.TestCase):
             try:
                 with urllib.request.urlopen(url, timeout=30) as answer:
                     answer.read()
+                self.answered.append(time.time())
             except OSError:
                 self.over.wait(0.2)
 
@@ -67,7 +71,12 @@ class StarvedPool(unittest.TestCase):
         print(query, seen, both, profile.warnings, flush=True)
         self.assertAlmostEqual(seen[BORROW] - both, ORDERS - CONNECTIONS, delta=2, msg=profile.describe())
         self.assertAlmostEqual(seen["StarvedService.ledger"], LEDGERS, delta=1, msg=profile.describe())
-        self.assertAlmostEqual(seen[EXECUTE], CONNECTIONS, delta=0.4, msg=profile.describe())
+        # A busy machine executes fewer than it could. Some began before the capture, or end after it.
+        executed = sum(profile.start <= moment < profile.end for moment in self.answered) * KEPT / seconds
+        print(f"executed {executed:.3f}", flush=True)
+        self.assertGreater(executed, 0.5 * CONNECTIONS) # otherwise this proves nothing
+        self.assertAlmostEqual(seen[EXECUTE], executed, delta=0.1 * executed + CONNECTIONS * KEPT / seconds, msg=profile.describe())
+        self.assertLessEqual(seen[EXECUTE], CONNECTIONS + 0.1, profile.describe())
 
     def test_found(self):
         self.check_waits()
