@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pushing to engines that are slow, without an address, or behind TLS that is wrong, and with a full disk: what can arrive does, once."""
-import contextlib
+"""Pushing to engines that are slow, without an address, or behind TLS that is wrong: what can arrive does, once."""
 import os
 import shutil
 import ssl
@@ -8,9 +7,7 @@ import time
 import unittest
 
 from harness import certs, paths, proc
-from harness.daemon import free_port
 from harness.pushing import OTLP, Pushing
-from test_store import on_mount
 
 EVERY = 5
 
@@ -26,12 +23,6 @@ def serves(pair: tuple[str, str], clients: str = "") -> ssl.SSLContext:
 
 
 class Engines(Pushing):
-    def arrived_once(self, engine) -> int:
-        """Checks that no request came twice. Returns their number."""
-        bodies = [request.body for request in engine.taken(OTLP)]
-        self.assertEqual(len(bodies), len(set(bodies)))
-        return len(bodies)
-
     def test_slow_ones_and_those_without_an_address(self):
         """A slow engine gets each interval once. A name without an address is tried again, and nothing else waits for either."""
         def slow(_):
@@ -98,27 +89,6 @@ class Engines(Pushing):
         proc.wait_until(lambda: self.status(daemon, "other")["sent_bodies"] and not self.status(daemon, "other")["queued_bodies"], 90,
                         "what has waited arrives")
         self.assertGreaterEqual(self.arrived_once(engines["other"]), waiting["queued_bodies"])
-
-    def test_a_full_disk(self):
-        """Requests stay in memory while the store is full. All arrive once the engine is back."""
-        port = free_port()
-        daemon = self.flamed(f"name: engine\nurl: http://127.0.0.1:{port}\nevery: {EVERY}s", options=("--history-max-age=0",),
-                             wrap=on_mount("-t tmpfs -o size=2m,mode=755 none"))
-        proc.wait_until(lambda: self.status(daemon, "engine")["queued_bodies"], 60, "one is in the store")
-        filler = f"/proc/{daemon.top()}/root{daemon.folder}/store/filler"
-        with open(filler, "wb", buffering=0) as file, contextlib.suppress(OSError):
-            while file.write(b"\0" * 4096):
-                pass
-        before = self.status(daemon, "engine")
-        self.assertFalse(before["in_memory"])
-        proc.wait_until(lambda: self.status(daemon, "engine")["queued_bodies"] >= before["queued_bodies"] + 2, 60, "two more wait")
-        status = self.status(daemon, "engine")
-        self.assertTrue(status["in_memory"], status)
-        self.assertEqual((status["dropped"], daemon.get("/healthz").status), (0, 200))
-        engine = self.engine(port=port)
-        proc.wait_until(lambda: not self.status(daemon, "engine")["queued_bodies"], 90, "all arrive")
-        self.assertGreaterEqual(self.arrived_once(engine), status["queued_bodies"])
-        self.assertEqual(self.status(daemon, "engine")["dropped"], 0)
 
 
 if __name__ == "__main__":

@@ -42,5 +42,11 @@ class Pushing(unittest.TestCase):
         self.addCleanup(daemon.stop)
         return daemon
 
+    def arrived_once(self, engine) -> int:
+        """Checks that no request came twice. Returns their number."""
+        bodies = [request.body for request in engine.taken(OTLP)]
+        self.assertEqual(len(bodies), len(set(bodies)))
+        return len(bodies)
+
     def status(self, daemon: Daemon, name: str) -> dict:
         return {target["name"]: target for target in daemon.get("/api/v1/push").json()["targets"]}[name]
