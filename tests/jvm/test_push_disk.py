@@ -18,12 +18,12 @@ class Disk(Pushing):
         daemon = self.flamed(f"name: engine\nurl: http://127.0.0.1:{port}\nevery: {EVERY}s", options=("--history-max-age=0",),
                              wrap=on_mount("-t tmpfs -o size=2m,mode=755 none"))
         proc.wait_until(lambda: self.status(daemon, "engine")["queued_bodies"], 60, "one is in the store")
+        self.assertFalse(self.status(daemon, "engine")["in_memory"])
         filler = f"/proc/{daemon.top()}/root{daemon.folder}/store/filler"
         with open(filler, "wb", buffering=0) as file, contextlib.suppress(OSError):
             while file.write(b"\0" * 4096):
                 pass
-        before = self.status(daemon, "engine")
-        self.assertFalse(before["in_memory"])
+        before = self.status(daemon, "engine") # from here on all go to memory
         proc.wait_until(lambda: self.status(daemon, "engine")["queued_bodies"] >= before["queued_bodies"] + 2, 60, "two more wait")
         status = self.status(daemon, "engine")
         self.assertTrue(status["in_memory"], status)
