@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The shortest way from the list to the cause of each fault of tests/bench/trial.py, as what the page itself says leads there: by mouse, by
-// keys alone, and on a phone. Prints a table of actions and seconds. By hand: trial.mjs ADDRESS [mouse|keys|phone [SERVICE]], in the environment of browser.sh.
+// keys alone, and on a phone. Prints a table of actions and seconds, and fails if a cause is not found. By hand: trial.mjs ADDRESS [mouse|keys|phone [SERVICE]], in the environment of browser.sh.
 import { launch, open } from "./browser.mjs";
 
 const [, , address, only, asked] = process.argv;
@@ -105,24 +105,36 @@ const WAYS = {
     }],
 };
 
+// Takes the way to the cause of one service, and prints what it took.
+async function walk(browser, look, options, service) {
+    const [cause, way] = WAYS[service];
+    const page = await open(browser, address, "", options), person = new Person(page, look);
+    let said = cause;
+
+    await page.locator(".jvms .jvm-link").first().waitFor();
+    const from = Date.now();
+
+    await way(person).catch((error) => {
+        said = `NOT FOUND: ${error.message.split("\n")[0]}`;
+        process.exitCode = 1;
+    });
+    process.stdout.write(`${service.padEnd(9)} ${String(person.actions).padStart(2)} ${String(person.keys).padStart(4)} ${((Date.now() - from) / 1000).toFixed(1).padStart(6)}  ${said}\n`);
+    if (process.env.FLAMED_SHOTS)
+        await page.screenshot({ path: `${process.env.FLAMED_SHOTS}/trial-${look}-${service}.png` });
+    await page.context().close();
+}
+
+for (const [name, all] of [[only, LOOKS], [asked, WAYS]])
+    if (name && !all[name])
+        throw new Error(`there is no ${name}`);
 const browser = await launch();
 
-for (const [look, options] of Object.entries(LOOKS)) {
-    if (only && only !== look)
-        continue;
-    process.stdout.write(`${look}: service, actions, keys, seconds\n`);
-    for (const [service, [cause, way]] of Object.entries(WAYS).filter(([name]) => !asked || name === asked)) {
-        const page = await open(browser, address, "", options), person = new Person(page, look);
-        let said = cause;
-
-        await page.locator(".jvms .jvm-link").first().waitFor();
-        const from = Date.now();
-
-        await way(person).catch((error) => { said = `NOT FOUND: ${error.message.split("\n")[0]}`; });
-        process.stdout.write(`${service.padEnd(9)} ${String(person.actions).padStart(2)} ${String(person.keys).padStart(4)} ${((Date.now() - from) / 1000).toFixed(1).padStart(6)}  ${said}\n`);
-        if (process.env.FLAMED_SHOTS)
-            await page.screenshot({ path: `${process.env.FLAMED_SHOTS}/trial-${look}-${service}.png` });
-        await page.context().close();
+try {
+    for (const [look, options] of Object.entries(LOOKS).filter(([name]) => !only || name === only)) {
+        process.stdout.write(`${look}: service, actions, keys, seconds\n`);
+        for (const service of Object.keys(WAYS).filter((name) => !asked || name === asked))
+            await walk(browser, look, options, service);
     }
+} finally {
+    await browser.close();
 }
-await browser.close();
