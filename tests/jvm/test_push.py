@@ -68,18 +68,8 @@ authorization:
         status = self.status(daemon, "otlp")
         counted = sum(sum(s["values"]) for s in samples)
         self.assertLessEqual(counted, status["samples"])
-        got = collections.Counter()
         begins = sorted({self.pushed(s) for s in samples})[1:] # flamed began within the first one
-        for s in samples:
-            if self.pushed(s) in begins:
-                got[";".join(name.replace(";", "_") for name in s["stack"])] += sum(s["values"])
-        stamp = lambda s: time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(s))
-        answer = daemon.get("/api/v1/query", service="push;shop", format="collapsed", **{"from": stamp(begins[0]), "to": stamp(begins[-1] + 5)})
-        self.assertEqual(answer.status, 200, answer)
-        recorded: collections.Counter = collections.Counter()
-        for line in answer.text.splitlines():
-            stack, _, count = line.rpartition(" ")
-            recorded[stack.partition(";")[2]] += int(count) # without the process
+        got, recorded = self.pushed_and_recorded(daemon, samples, begins)
         intervals = collections.defaultdict(collections.Counter)
         for s in samples:
             intervals[s["begin"]][tuple(s["stack"])] += sum(s["values"])
@@ -89,6 +79,11 @@ authorization:
                 (counts if s["type"] == "samples:count" else times)[tuple(s["stack"])] += s["value"]
             self.assertIn(counts, intervals.values())
             self.assertEqual(times, {stack: count * one[0]["period"] for stack, count in counts.items()})
+        if got != recorded: # a sample at the border of an interval may be in one or the other: then the next interval is the same
+            print("pushed alone:", got - recorded, "recorded alone:", recorded - got)
+            more = lambda: [b for b in sorted({self.pushed(s) for s in self.samples(engine)}) if b > begins[-1]]
+            following = proc.wait_until(more, 30, "the next interval arrives", 1)[:1]
+            got, recorded = self.pushed_and_recorded(daemon, self.samples(engine), following)
         self.assertEqual(got, recorded)
         self.assertGreater(sum(got.values()), 3)
         self.assertEqual(self.status(daemon, "pyroscope")["missing_events"], "lock") # the recorder does not sample waits
@@ -201,6 +196,20 @@ authorization:
         counted = lambda: sum(sum(s["values"]) for s in self.samples(engine) if s["resource"]["service.name"] == "gone")
         proc.wait_until(lambda: counted() == recorded, 200, "the minute, or two, arrives", 1)
         self.assertGreater(recorded, 3)
+
+    def pushed_and_recorded(self, daemon: Daemon, samples: list[dict], begins: list[int]) -> tuple[collections.Counter, collections.Counter]:
+        """Returns the samples of each stack that came for the intervals that begin at BEGINS, and those that flamed has recorded."""
+        got, recorded = collections.Counter(), collections.Counter()
+        for s in samples:
+            if self.pushed(s) in begins:
+                got[";".join(name.replace(";", "_") for name in s["stack"])] += sum(s["values"])
+        stamp = lambda s: time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(s))
+        answer = daemon.get("/api/v1/query", service="push;shop", format="collapsed", **{"from": stamp(begins[0]), "to": stamp(begins[-1] + 5)})
+        self.assertEqual(answer.status, 200, answer)
+        for line in answer.text.splitlines():
+            stack, _, count = line.rpartition(" ")
+            recorded[stack.partition(";")[2]] += int(count) # without the process
+        return got, recorded
 
     @staticmethod
     def pushed(sample: dict) -> int:
