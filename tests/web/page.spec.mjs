@@ -17,6 +17,28 @@ async function dragTimeline(page, from, to) {
     await page.mouse.up();
 }
 
+// Waits until a view has all that it asked for, and has drawn it. Streams do not end.
+function restOf(page) {
+    const waited = new Set(), over = (request) => waited.delete(request);
+
+    page.on("request", (request) => /\/(stream|top)(\?|$)/.test(request.url()) || waited.add(request));
+    page.on("requestfinished", over);
+    page.on("requestfailed", over);
+    return async () => {
+        const twoFrames = () => page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done)))));
+
+        for (const end = Date.now() + 20000; ; ) {
+            await twoFrames();
+            if (!waited.size && !await page.locator(".settling").count()) {
+                await twoFrames();
+                if (!waited.size)
+                    return;
+            }
+            assert.ok(Date.now() < end, `asks for ${[...waited].map((request) => request.url())}`);
+        }
+    };
+}
+
 describe("the page", { concurrency: 4 }, () => {
     nodeTest("the node: every JVM, busiest first, sorted and filtered as one types", async ({ open }) => {
         const page = await open();
@@ -427,7 +449,7 @@ describe("the page", { concurrency: 4 }, () => {
     nodeTest("accessible in every view, light and dark, also on a phone", async ({ server, open }) => {
         const a = server.addCapture({ ago: 7200000, shape: 0.4 }), b = server.addCapture({ ago: 60000, failure: "it went away" });
         const c = server.addCapture({ ago: 50000, shape: 1.6 }), d = server.addCapture({ ago: 40000, by: "operation" });
-        const iso = (ago) => new Date(Date.now() - ago).toISOString();
+        const iso = (ago) => new Date(Date.now() - ago).toISOString(), long = iso(7260000);
 
         server.addSignal({ signal: "gc-pauses", severity: 3, ago: 100, sentence: "65 % of the last 30 s went to pauses", evidence: "/api/v1/jvms/4242/heap" });
         server.addEnded({ pid: 3003, ago: 600, how: "the kernel ended it (SIGKILL): its container was out of memory" });
@@ -443,29 +465,43 @@ describe("the page", { concurrency: 4 }, () => {
             ["captures", "#/captures", ".captures tr td"], ["capture", `#/capture/${c.id}`, ".panel .facts span"],
             ["compare", `#/compare?a=${a.id}&b=${c.id}`, ".change-list li"], ["compare-empty", "#/compare", ".suggestion"], ["health", "#/health", ".card dd"],
             ["whole-node", "#/jvm/node", ".panel .facts span"], ["service", "#/service/Application", ".panel .facts span"], ["waiting", `#/jvm/${ORDERS}?event=offcpu`, ".panel .facts span"],
-            ["wall", `#/jvm/${ORDERS}?event=wall`, ".panel .facts span"], ["heat", `#/jvm/${ORDERS}?from=${iso(90000)}&to=${iso(30000)}&heat=1`, ".heatmap, .heat, .panel .facts span"],
+            ["wall", `#/jvm/${ORDERS}?event=wall`, ".panel .facts span"], ["heat", `#/jvm/${ORDERS}?from=${iso(90000)}&to=${iso(30000)}&heat=1`, ".panel .heat .heat-axis > *"],
             ["jvm-captures", `#/jvm/6001?tab=captures`, ".blank"], ["ended", `#/jvm/3003?from=${iso(660000)}&to=${iso(600000)}`, ".jvm-facts .how"],
-            ["never", "#/jvm/99999", ".blank"], ["expired", `#/jvm/${ORDERS}?from=${iso(7260000)}&to=${iso(7200000)}`, ".blank button"], ["nowhere", "#/nowhere", ".blank"]];
+            ["never", "#/jvm/99999", ".blank"], ["expired", `#/jvm/${ORDERS}?from=${long}&to=${iso(7200000)}`, ".blank button"], ["nowhere", "#/nowhere", ".blank"]];
 
         // Each theme and each kind of screen; FLAMED_EVERY_LOOK: each of both.
         const looks = process.env.FLAMED_EVERY_LOOK ? [1440, 1280, 390].flatMap((width) => [["light", width], ["dark", width]]) : [["dark", 1280], ["light", 390]];
 
+        // What is not there: the JVM that never was, and the range that has expired.
+        const missing = new RegExp(`404 .*/(api/v1/jvms/99999|profile\\?pid=(99999&.*|4242&from=${encodeURIComponent(long)}&.*))$`);
         const cut = [], moved = [];
 
         await Promise.all(looks.map(async ([theme, width]) => {
-            const page = await open("", { colorScheme: theme, allow: /404/, viewport: { width, height: { 1440: 900, 1280: 800, 390: 844 }[width] } });
+            const page = await open("", { colorScheme: theme, allow: missing, viewport: { width, height: { 1440: 900, 1280: 800, 390: 844 }[width] } });
+
+            const rest = restOf(page);
 
             await page.evaluate(() => {
                 window.shifts = [];
-                new PerformanceObserver((list) => { window.shifts.push(...list.getEntries()); }).observe({ type: "layout-shift" });
+                window.shiftObserver = new PerformanceObserver((list) => { window.shifts.push(...list.getEntries()); });
+                window.shiftObserver.observe({ type: "layout-shift" });
             });
             for (const [name, hash, sign] of views) {
-                await page.evaluate((to) => { location.hash = to; }, hash);
+                await page.evaluate((to) => new Promise((done) => {
+                    addEventListener("hashchange", done, { once: true }); // the view of before may have the same sign
+                    location.hash = to;
+                }), hash);
                 await page.locator(sign).first().waitFor();
-                await page.waitForTimeout(300);
-                await page.evaluate(() => { window.shifts = []; });
-                await page.waitForTimeout(process.env.FLAMED_EVERY_LOOK ? 3500 : 300); // of long looks, all that renews itself does so
-                moved.push(...(await page.evaluate(() => window.shifts.map((e) => e.sources.map(({ node }) => (node && node.className) || String(node)).join())))
+                await rest();
+                await page.evaluate(() => {
+                    window.shiftObserver.takeRecords();
+                    window.shifts = [];
+                    document.dispatchEvent(new Event("visibilitychange")); // all that renews itself does so now
+                });
+                await page.waitForTimeout(process.env.FLAMED_EVERY_LOOK ? 3500 : 0); // and again
+                await rest();
+                moved.push(...(await page.evaluate(() => [...window.shifts, ...window.shiftObserver.takeRecords()]
+                    .map((e) => e.sources.map(({ node }) => (node && node.className) || String(node)).join())))
                     .map((text) => `${name} ${theme} ${width}: ${text}`));
                 if (process.env.FLAMED_SHOTS)
                     await page.screenshot({ path: `${process.env.FLAMED_SHOTS}/${name}-${theme}-${width}.png` });

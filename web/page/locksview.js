@@ -44,7 +44,7 @@ export class LocksView {
                 throw error;
             this.key = "failed";
             this.root.replaceChildren(error.status === 404 ? emptyState("No thread waited for a lock in this time.",
-                "The flight recorder looks at each thread about once a second, less often with thousands of them. A capture of the question about locks has each wait.") : errorState(error));
+                "The flight recorder looks at each thread every 1 to 6 s. A capture of the question about locks has each wait.") : errorState(error));
         }
     }
 
