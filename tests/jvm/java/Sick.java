@@ -295,7 +295,7 @@ public class Sick {
     }
 
     static class Report {
-        /** Some 170 ms without a look for a safepoint. */
+        /** Some 350 ms without a look for a safepoint, on an idle machine. */
         static int sum(int n) {
             int x = 1;
 
@@ -310,7 +310,7 @@ public class Sick {
             for (int i = 0; i < 20_000; i++)
                 sink = Report.sum(100);
             for (;;) {
-                sink = Report.sum(150_000_000);
+                sink = Report.sum(300_000_000);
                 try {
                     Thread.sleep(rest);
                 } catch (InterruptedException e) {
