@@ -3,10 +3,11 @@
 // does, in words. The line is always there, so that nothing moves when something goes wrong. A button opens all of it.
 
 import { getJson, isAbort, repeat } from "./api.js";
-import { element, renewChildren, setText } from "../shared/dom.js";
+import { element, setText } from "../shared/dom.js";
 import { formatAgo, formatMoment, withLocalTimes } from "../shared/format.js";
 import { button } from "./notice.js";
 import { shortClasses } from "../shared/names.js";
+import { renewChildren } from "./renew.js";
 import { evidenceLink, openSignals, remedyParts, severityClass } from "./signals.js";
 
 const SIGNAL_SECONDS = 5;

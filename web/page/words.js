@@ -3,8 +3,9 @@
 // that is. The line has its place from the first, so that nothing moves when it is known.
 
 import { getJson, isAbort, repeat } from "./api.js";
-import { element, renewChildren } from "../shared/dom.js";
+import { element } from "../shared/dom.js";
 import { withLocalTimes } from "../shared/format.js";
+import { renewChildren } from "./renew.js";
 import { evidenceLink } from "./signals.js";
 
 const WORDS_SECONDS = 15;
