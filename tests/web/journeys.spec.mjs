@@ -55,14 +55,17 @@ describe("journeys", { concurrency: 4 }, () => {
 
         await link.focus();
         server.signals[0].sentence = "66 % of the last 30 s went to pauses";
+        await askNow();
         await page.locator(".signal-words", { hasText: "66 %" }).waitFor();
         assert.match(await focused(), /Capture it/);
         server.signals = [];
         server.addSignal({ signal: "run-queue", severity: 3, sentence: "threads waited 31 % of the time", evidence: "/api/v1/jvms/4242/heap" });
+        await askNow();
         await page.locator(".signal-line", { hasText: /^run-queue/ }).waitFor();
         assert.match(await focused(), /^signal-line/); // no link that was not read
         await page.locator(".signal-link").focus();
         server.signals = [];
+        await askNow();
         await page.getByText("No signal: nothing that flamed looks for is wrong.").waitFor();
         await page.locator(".word-time").focus();
         const { words } = server;
