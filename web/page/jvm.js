@@ -251,8 +251,9 @@ export class JvmView {
     // Looks back further while there are few samples, unless a person said how far.
     widen(samples) {
         const wider = this.liveSpanIsChosen || samples >= ENOUGH_SAMPLES ? 0 : this.bar.nextSpan(this.liveSpan);
+        const oldest = this.oldest(); // 0: the timeline has not answered yet
 
-        if (!wider || this.oldest() > Date.now() - this.liveSpan * 1000)
+        if (!wider || !oldest || oldest > Date.now() - this.liveSpan * 1000)
             return;
         this.liveSpan = wider;
         this.bar.showSpan(wider);
