@@ -39,6 +39,8 @@ class VirtualYields(test_virtual_waits.VirtualWaits):
         for site in test_virtual_waits.SITES:
             self.assertAlmostEqual(seen[site], truth[site], delta=truth[site] * percent / 100 + 0.001, msg=f"{site}: {truth} {seen}")
         locks = self.probed(jvm, 1, event="lock")
+        if any("yield so often" in w for w in locks.warnings): # beside other tests, for a moment
+            locks = self.probed(jvm, 1, event="lock")
         self.assert_by_probes(locks)
         self.assertAlmostEqual(self.seen(locks, "siteLock"), truth["siteLock"], delta=0.5, msg=locks.describe())
         self.assertEqual(self.seen(locks, "siteSocket"), 0, locks.describe())
