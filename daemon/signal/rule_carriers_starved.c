@@ -5,6 +5,9 @@
 #define WAITING_FIRES 4.0 /* on average: fewer wait for moments */
 /* Of the time in which virtual threads could run: each waits for three times as long as it runs. */
 #define SHARE_FIRES 0.75
+/* Virtual threads with a carrier, on average. If there are fewer, the carriers themselves wait for
+ * a processor: run-queue reports that. */
+#define MOUNTED_LEAST 0.8
 
 static void look(const struct rule_view *v, struct rule_finding *f)
 {
@@ -15,7 +18,7 @@ static void look(const struct rule_view *v, struct rule_finding *f)
     double running = fmax(mounted - (isnan(pinned) ? 0 : pinned), 0); /* pinned ones wait */
     double share = waiting / fmax(waiting + running, 1);
 
-    f->strength = fmin(waiting / WAITING_FIRES, share / SHARE_FIRES);
+    f->strength = mounted < MOUNTED_LEAST ? 0 : fmin(waiting / WAITING_FIRES, share / SHARE_FIRES);
     f->value = waiting;
     f->severity = rule_cost(share);
     if (isnan(waiting) || isnan(mounted) || f->strength < RULE_RELEASE)

@@ -646,8 +646,16 @@ static void keeps_no_counters(struct making *m)
         m->r.v[i] = (double)NAN;
 }
 
-static void (*const CONTROLS[])(struct making *m) = { healthy, warms_up, works_hard, maps_files,
-                                                      keeps_no_counters };
+/* The machine has no processor for the carriers. */
+static void has_carriers_without_processor(struct making *m)
+{
+    m->r.v[NUMBER_VIRTUAL_RUNNABLE] = 6;
+    m->r.v[NUMBER_VIRTUAL_MOUNTED] = 0.4;
+}
+
+static void (*const CONTROLS[])(struct making *m) = {
+    has_carriers_without_processor, healthy, warms_up, works_hard, maps_files, keeps_no_counters
+};
 
 START_TEST(controls_are_silent)
 {
