@@ -35,6 +35,9 @@ MAP(forms, ARRAY, 1, __u32, struct form);
 /* Written by the loader before each pass. */
 struct looks_pass pass;
 __u64 until_ns;   /* no walk begins later; CLOCK_MONOTONIC; 0: the pass has not begun */
+__u64 place;      /* of the draw, in units of pass.share: each whole 2^32 is a walk */
+__u32 drawn_tid;  /* the thread of the last draw, if its record found no room yet; 0: none */
+__u32 drawn;      /* its result */
 __u32 last_tgid;  /* the process of the last look-up, 0: none, */
 __u32 last_pid;   /* its number in flamed's pid namespace, */
 __u32 last_epoch; /* and that process's epoch; 0: not wanted */
@@ -54,17 +57,27 @@ static __always_inline __u32 epoch_of(struct task_struct *task)
     return last_epoch;
 }
 
-/* Draws what becomes of a thread that has run. Walked threads stand for those that the draw leaves
- * out, so nothing is drawn once no walk is possible. */
-static __always_inline __u8 draw(void)
+/* Draws what becomes of the thread @tid, which has run. Walked threads stand for those that the
+ * draw leaves out, so nothing is drawn once no walk is possible. Draws at equal distances from a
+ * random begin: each thread has the chance pass.share, and the number of walks hardly varies. */
+static __always_inline __u8 draw(__u32 tid)
 {
     __u64 now_ns = bpf_ktime_get_ns();
 
-    if (!until_ns)
+    if (!until_ns) {
         until_ns = now_ns + LOOKS_PASS_NS;
+        place = bpf_get_prandom_u32();
+        drawn_tid = 0;
+    }
     if (!pass.walks || now_ns >= until_ns)
         return LOOKS_LEFT;
-    return bpf_get_prandom_u32() <= pass.share ? LOOKS_PLACE : LOOKS_PASSED;
+    if (drawn_tid != tid) {
+        place += (__u64)pass.share + 1;
+        drawn = place >> 32 ? LOOKS_PLACE : LOOKS_PASSED;
+        place = (__u32)place;
+        drawn_tid = tid;
+    }
+    return (__u8)drawn;
 }
 
 /* Writes the record of @task into @f. Returns its bytes. */
@@ -129,7 +142,7 @@ int looks_thread(struct bpf_iter__task *ctx)
     else if (known && known->epoch == epoch && known->switches == switches)
         f->entry.found = LOOKS_SAME;
     else
-        f->entry.found = known ? draw() : LOOKS_LEFT;
+        f->entry.found = known ? draw(f->entry.host_tid) : LOOKS_LEFT;
     if (f->entry.found == LOOKS_PLACE)
         f->entry.bytes = fill_place(f, task, runs);
     bytes = sizeof(f->entry) + f->entry.bytes;
@@ -137,6 +150,7 @@ int looks_thread(struct bpf_iter__task *ctx)
         bytes = sizeof(*f);
     if (bpf_seq_write(ctx->meta->seq, f, bytes))
         return 0; /* no room: the kernel hands out the output, and visits the thread again */
+    drawn_tid = 0;
     if (!known || f->entry.found == LOOKS_SAME)
         return 0;
     known->switches = switches;
