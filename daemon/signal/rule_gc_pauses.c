@@ -6,8 +6,6 @@
  * misses its own aim. */
 #define SHARE_FIRES 0.10
 #define FULL 0.85 /* of the heap, after a collection: it is too small for what lives */
-/* Then heap-full or heap-growing names the cause: what stays, not what is allocated. */
-#define NO_ROOM 0.95
 #define MS_PER_S 1e3
 
 static void add_why(const struct numbers *n, struct rule_finding *f)
@@ -26,11 +24,6 @@ static void add_why(const struct numbers *n, struct rule_finding *f)
                  rule_bytes(max, b));
 }
 
-static bool has_no_room(const struct numbers *n)
-{
-    return numbers_last(n, NUMBER_HEAP_BYTES) >= NO_ROOM * numbers_last(n, NUMBER_HEAP_MAX_BYTES);
-}
-
 static void look(const struct rule_view *v, struct rule_finding *f)
 {
     const struct numbers *n = v->numbers;
@@ -40,7 +33,7 @@ static void look(const struct rule_view *v, struct rule_finding *f)
 
     f->strength = share / SHARE_FIRES;
     f->value = share * 100;
-    f->severity = rule_swaps(n) || has_no_room(n) ? 1 : rule_cost(share); /* of another cause */
+    f->severity = rule_swaps(n) ? 1 : rule_cost(share); /* swapping is the cause */
     if (!(share > 0))
         return;
     rule_say(f, "%.0f %% of the last %.0f s went to %.0f pauses for garbage collection of %.1f ms",

@@ -465,13 +465,13 @@ START_TEST(kills_without_a_known_limit)
 }
 END_TEST
 
-/* Nearly all of the limit is in use, and of the heap. */
+/* Nearly all of the limit is in use, and the heap is full. */
 static void is_about_to_be_killed(struct making *m)
 {
     double *v = m->r.v;
 
     v[NUMBER_RSS_BYTES] = v[NUMBER_KEPT_BYTES] = 504 * MIB;
-    v[NUMBER_HEAP_BYTES] = 230 * MIB;
+    v[NUMBER_HEAP_BYTES] = 250 * MIB;
     v[NUMBER_COLLECTION_NS] += 8.9e9;
     v[NUMBER_MEMORY_PRESSURE_NS] += 4e9;
     v[NUMBER_MAJOR_FAULTS] += 119; /* and one of healthy(): 12 a second */
@@ -551,31 +551,6 @@ START_TEST(swap_hides_no_end_that_is_near)
     ck_assert_ptr_nonnull(strstr(gc->finding.sentence, SWAPS[_i].swaps
                                                            ? "swapped out, so that pauses are long"
                                                            : "of heap are in use"));
-    numbers_deinit(&w.numbers);
-}
-END_TEST
-
-static void collects_a_full_heap(struct making *m)
-{
-    collects(m);
-    fills_heap(m);
-}
-
-START_TEST(a_full_heap_comes_before_its_collections)
-{
-    struct process p = { .pins = 0 };
-    const struct signal_state *full, *gc;
-    struct making m;
-    struct watched w;
-
-    begin(&m, &w, &p);
-    full = state_of(&w, "heap-full");
-    gc = state_of(&w, "gc-pauses");
-    while (m.s < BEGIN_S + 2 * FIRES_S)
-        go_on(&w, &m, collects_a_full_heap);
-    ck_assert(full->on && gc->on);
-    ck_assert_uint_eq(gc->finding.severity, 1);
-    ck_assert_uint_gt(full->finding.severity, 1);
     numbers_deinit(&w.numbers);
 }
 END_TEST
@@ -722,7 +697,6 @@ int main(void)
     tcase_add_loop_test(tc, carriers_are_starved_if_all_are_pinned, 0, 2);
     tcase_add_test(tc, kills_without_a_known_limit);
     tcase_add_test(tc, waits_for_a_processor_are_no_compiling);
-    tcase_add_test(tc, a_full_heap_comes_before_its_collections);
     tcase_add_loop_test(tc, swap_hides_no_end_that_is_near, 0, ARRAY_SIZE(SWAPS));
     tcase_add_test(tc, new_pages_of_the_heap_are_not_native);
     tcase_add_loop_test(tc, fires_holds_and_ends, 0, ARRAY_SIZE(FAULTS));
