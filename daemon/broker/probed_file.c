@@ -108,8 +108,6 @@ int probed_file_open(struct server *s, const struct mapping_fields *at, enum pro
     _cleanup_close_ int fd = -1;
     int r;
 
-    if (!s->sampling.sampler)
-        return error_set(err, -EAGAIN, "no sampling is under way");
     r = target_pin(s, &at->target, ret, err) ?: server_refuse_own(s, ret->host_pid, err) ?:
         target_need_thread(ret, err) ?: open_mapped(s, at, &fd, err) ?:
         check_mapping(ret, at, name, err) ?: probed_file_refuse_served(s, &at->target, ret, err);

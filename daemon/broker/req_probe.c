@@ -62,8 +62,8 @@ static int check_places(int fd, const struct broker_probes *asked,
 }
 
 /* Puts probes at functions of libjvm.so that allocate. */
-static int put_heap(struct server *s, const struct probe_put_fields *q, struct target *t,
-                    struct error *err)
+static int put_heap(struct server *s, void *alloc, const struct probe_put_fields *q,
+                    struct target *t, struct error *err)
 {
     const struct broker_heap *heap = &q->probes.about.heap;
     struct alloc_probe probes[BROKER_PLACES_MAX];
@@ -89,29 +89,26 @@ static int put_heap(struct server *s, const struct probe_put_fields *q, struct t
                             .pool_bytes = heap->pool_bytes,
                             .reference_bytes = heap->reference_bytes };
     at = target_of(t, fd);
-    return sampler_probe(s->sampling.sampler, &at, &vm, probes, q->probes.count, err);
+    return sampler_alloc_probe(alloc, &at, &vm, probes, q->probes.count, err);
 }
 
 /* Puts a probe at the empty function that the agent of this build has for it. */
-static int put_agent(struct server *s, const struct probe_put_fields *q, struct target *t,
-                     struct error *err)
+static int put_agent(struct server *s, void *alloc, const struct probe_put_fields *q,
+                     struct target *t, struct error *err)
 {
     const struct broker_agent *about = &q->probes.about.agent;
     uint64_t offset = agents_probe_offset();
     struct uprobe_target at;
-    int agent = -1, r;
+    int agent = -1;
+    int r = target_pin(s, &q->at.target, t, err) ?: server_refuse_own(s, t->host_pid, err) ?:
+            target_need_thread(t, err) ?: probed_file_refuse_served(s, &q->at.target, t, err) ?:
+            agents_get(&s->agents, t, q->at.target.start_ticks, &agent, err) ?:
+            function_start_check(agent, offset, &offset, err);
 
-    if (!s->sampling.sampler)
-        return error_set(err, -EAGAIN, "no sampling is under way");
-    r = target_pin(s, &q->at.target, t, err) ?: server_refuse_own(s, t->host_pid, err) ?:
-        target_need_thread(t, err) ?: probed_file_refuse_served(s, &q->at.target, t, err) ?:
-        agents_get(&s->agents, t, q->at.target.start_ticks, &agent, err) ?:
-        function_start_check(agent, offset, &offset, err);
     if (r)
         return r;
     at = target_of(t, agent);
-    return sampler_agent(s->sampling.sampler, &at, about->class_klass, about->collections, offset,
-                         err);
+    return sampler_alloc_agent(alloc, &at, about->class_klass, about->collections, offset, err);
 }
 
 /*
@@ -119,15 +116,17 @@ static int put_agent(struct server *s, const struct probe_put_fields *q, struct 
  */
 int request_sample_agents(struct server *s, const struct set_fields *q, struct reply *rep)
 {
+    struct sampler_alloc *a = sampler_loaded(s->sampling.sampler, PROGRAM_ALLOC);
+
     (void)rep;
-    return s->sampling.sampler ? sampler_by_agents(s->sampling.sampler, q->set) : -ENOENT;
+    return a ? sampler_alloc_by_agents(a, q->set) : -ENOENT;
 }
 
 /* ---- event safepoint ---- */
 
 /* Puts probes at the marks of libjvm.so. */
-static int put_moments(struct server *s, const struct probe_put_fields *q, struct target *t,
-                       struct error *err)
+static int put_moments(struct server *s, void *moments, const struct probe_put_fields *q,
+                       struct target *t, struct error *err)
 {
     const struct broker_java_thread *about = &q->probes.about.thread;
     struct moment_probe probes[MOMENT_PLACES_MAX];
@@ -144,7 +143,7 @@ static int put_moments(struct server *s, const struct probe_put_fields *q, struc
     if (r)
         return r;
     at = target_of(t, fd);
-    return sampler_probe_moments(s->sampling.sampler, &at,
+    return sampler_moments_probe(moments, &at,
                                  &(struct moment_thread){ .state = about->state,
                                                           .safepoint = about->safepoint,
                                                           .begun = about->begun,
@@ -159,12 +158,13 @@ static int put_moments(struct server *s, const struct probe_put_fields *q, struc
  */
 int request_moments_ring(struct server *s, const struct no_fields *q, struct reply *rep)
 {
-    int fd = s->sampling.sampler ? sampler_moments_fd(s->sampling.sampler) : -1;
+    const struct sampler_moments *m = sampler_loaded(s->sampling.sampler, PROGRAM_MOMENTS);
+    int fd;
 
     (void)q;
-    if (fd < 0)
+    if (!m)
         return error_set(&rep->err, -EAGAIN, "no set of event safepoint runs");
-    fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    fd = fcntl(sampler_moments_ring_fd(m), F_DUPFD_CLOEXEC, 0);
     if (fd < 0)
         return error_errno(&rep->err, "cannot copy the ring's fd");
     rep->body.moments_ring.bytes = MOMENT_RING_BYTES;
@@ -174,8 +174,8 @@ int request_moments_ring(struct server *s, const struct no_fields *q, struct rep
 /* ---- yields of virtual threads ---- */
 
 /* Puts probes at functions of libjvm.so that freeze and thaw virtual threads. */
-static int put_yields(struct server *s, const struct probe_put_fields *q, struct target *t,
-                      struct error *err)
+static int put_yields(struct server *s, void *yields, const struct probe_put_fields *q,
+                      struct target *t, struct error *err)
 {
     const struct broker_yields *about = &q->probes.about.yields;
     const struct yields_vm vm = { about->owner_id, about->tid, about->state, about->yielding };
@@ -193,7 +193,7 @@ static int put_yields(struct server *s, const struct probe_put_fields *q, struct
     if (r)
         return r;
     at = target_of(t, fd);
-    return sampler_probe_yields(s->sampling.sampler, &at, &vm, &places, err);
+    return sampler_yields_probe(yields, &at, &vm, &places, err);
 }
 
 /*
@@ -201,10 +201,9 @@ static int put_yields(struct server *s, const struct probe_put_fields *q, struct
  */
 int request_yields(struct server *s, const struct pid_fields *q, struct reply *rep)
 {
+    struct sampler_yields *y = sampler_loaded(s->sampling.sampler, PROGRAM_YIELDS);
     bool missed = false;
-    int r = s->sampling.sampler ? sampler_hits_of_yields(s->sampling.sampler, q->host_pid,
-                                                         &rep->body.yields.hits, &missed)
-                                : -ENOENT;
+    int r = y ? sampler_yields_hits(y, q->host_pid, &rep->body.yields.hits, &missed) : -ENOENT;
 
     rep->body.yields.missed = missed;
     return r;
@@ -217,12 +216,12 @@ int request_yields(struct server *s, const struct pid_fields *q, struct reply *r
 int request_yields_waits(struct server *s, const struct pid_fields *q, struct reply *rep)
 {
     _cleanup_free_ struct yields_start *waits = calloc(YIELDS_WAITS_MAX, sizeof(*waits));
+    struct sampler_yields *y = sampler_loaded(s->sampling.sampler, PROGRAM_YIELDS);
     size_t count = 0;
     int fd = -1, r = waits ? -ENOENT : -ENOMEM;
 
-    if (waits && s->sampling.sampler)
-        r = sampler_waits_of_yields(s->sampling.sampler, q->host_pid, waits, YIELDS_WAITS_MAX,
-                                    &count);
+    if (waits && y)
+        r = sampler_yields_waits(y, q->host_pid, waits, YIELDS_WAITS_MAX, &count);
     if (r == 0)
         r = memfd_of("yields", waits, count * sizeof(*waits), &fd, &rep->err);
     return r < 0 ? r : reply_fd(rep, fd);
@@ -248,8 +247,8 @@ static int find_places(int fd, uint64_t offset, bool results,
 
 /* Puts the probe that counts a function's calls, or those of a function that allocates or frees
  * memory. @results of the latter need several probes: all are put, or none if one fails. */
-static int put_call(struct server *s, const struct probe_put_fields *q, struct target *t,
-                    struct error *err)
+static int put_call(struct server *s, void *alloc, const struct probe_put_fields *q,
+                    struct target *t, struct error *err)
 {
     uint64_t offset = broker_place_offset(q->probes.places[0]);
     uint32_t argument = broker_place_kind(q->probes.places[0]), set = q->probes.set;
@@ -267,15 +266,16 @@ static int put_call(struct server *s, const struct probe_put_fields *q, struct t
         r = mapped_check_code(t, &q->at, fd, places[i].offset, err);
     at = target_of(t, fd);
     if (r == 0 && !malloc)
-        return sampler_call(s->sampling.sampler, &at, set, places[0].offset, err);
+        return sampler_alloc_call(alloc, &at, set, places[0].offset, err);
     for (; put < count && (r == 0 || r == -EINPROGRESS); put++) {
-        int k = sampler_malloc(s->sampling.sampler, &at, set, places[put].offset,
-                               results ? ALLOC_MALLOC_RESULT + places[put].reg : argument, err);
+        int k =
+            sampler_alloc_malloc(alloc, &at, set, places[put].offset,
+                                 results ? ALLOC_MALLOC_RESULT + places[put].reg : argument, err);
 
         r = k < 0 ? k : r;
     }
     for (size_t i = 0; put && i < count && r < 0 && r != -EINPROGRESS; i++) /* all or none */
-        sampler_unmalloc(s->sampling.sampler, &at, set, places[i].offset);
+        sampler_alloc_unmalloc(alloc, &at, set, places[i].offset);
     return r;
 }
 
@@ -284,12 +284,29 @@ static int put_call(struct server *s, const struct probe_put_fields *q, struct t
  */
 int request_mallocs(struct server *s, const struct pid_fields *q, struct reply *rep)
 {
-    return s->sampling.sampler
-               ? sampler_mallocs(s->sampling.sampler, q->host_pid, &rep->body.mallocs.calls)
-               : -ENOENT;
+    const struct sampler_alloc *a = sampler_loaded(s->sampling.sampler, PROGRAM_ALLOC);
+
+    return a ? sampler_alloc_mallocs(a, q->host_pid, &rep->body.mallocs.calls) : -ENOENT;
 }
 
 /* ---- all probes ---- */
+
+/* How the probes of a program (enum broker_probed) are put. */
+struct probed {
+    int (*put)(struct server *s, void *program, const struct probe_put_fields *q, struct target *t,
+               struct error *err);
+    enum event_program program;
+};
+
+static const struct probed PROBED[] = {
+    [BROKER_PROBED_HEAP] = { put_heap, PROGRAM_ALLOC },
+    [BROKER_PROBED_AGENT] = { put_agent, PROGRAM_ALLOC },
+    [BROKER_PROBED_MOMENTS] = { put_moments, PROGRAM_MOMENTS },
+    [BROKER_PROBED_CALL] = { put_call, PROGRAM_ALLOC },
+    [BROKER_PROBED_MALLOC] = { put_call, PROGRAM_ALLOC },
+    [BROKER_PROBED_YIELDS] = { put_yields, PROGRAM_YIELDS },
+};
+_Static_assert(ARRAY_SIZE(PROBED) == BROKER_PROBED_PROGRAMS, "each program has its function");
 
 /*
  * probe_put. Safe: in a file that the target has mapped to execute, opened as `mapped` opens it,
@@ -321,16 +338,13 @@ int request_mallocs(struct server *s, const struct pid_fields *q, struct reply *
  */
 int request_probe_put(struct server *s, const struct probe_put_fields *q, struct reply *rep)
 {
-    static int (*const PUT[])(struct server * s, const struct probe_put_fields *q, struct target *t,
-                              struct error *err) = {
-        [BROKER_PROBED_HEAP] = put_heap,       [BROKER_PROBED_AGENT] = put_agent,
-        [BROKER_PROBED_MOMENTS] = put_moments, [BROKER_PROBED_CALL] = put_call,
-        [BROKER_PROBED_MALLOC] = put_call,     [BROKER_PROBED_YIELDS] = put_yields,
-    };
+    const struct probed *p = &PROBED[q->probes.program];
+    void *program = sampler_loaded(s->sampling.sampler, p->program);
     _cleanup_target_ struct target t = TARGET_NULL;
 
-    _Static_assert(ARRAY_SIZE(PUT) == BROKER_PROBED_PROGRAMS, "each program has its function");
-    return PUT[q->probes.program](s, q, &t, &rep->err);
+    if (!program)
+        return error_set(&rep->err, -EAGAIN, "no such set samples");
+    return p->put(s, program, q, &t, &rep->err);
 }
 
 /*
@@ -338,20 +352,22 @@ int request_probe_put(struct server *s, const struct probe_put_fields *q, struct
  */
 int request_probe_drop(struct server *s, const struct probe_drop_fields *q, struct reply *rep)
 {
+    void *program = sampler_loaded(s->sampling.sampler, PROBED[q->program].program);
+
     (void)rep;
-    if (!s->sampling.sampler)
+    if (!program)
         return -ENOENT;
     switch (q->program) {
     case BROKER_PROBED_HEAP:
-        return sampler_unprobe(s->sampling.sampler, q->host_pid);
+        return sampler_alloc_unprobe(program, q->host_pid);
     case BROKER_PROBED_AGENT:
-        return sampler_unagent(s->sampling.sampler, q->host_pid);
+        return sampler_alloc_unagent(program, q->host_pid);
     case BROKER_PROBED_MOMENTS:
-        return sampler_unprobe_moments(s->sampling.sampler, q->host_pid, q->which);
+        return sampler_moments_unprobe(program, q->host_pid, q->which);
     case BROKER_PROBED_YIELDS:
-        return sampler_unprobe_yields(s->sampling.sampler, q->host_pid);
+        return sampler_yields_unprobe(program, q->host_pid);
     default:
-        return sampler_uncall(s->sampling.sampler, q->host_pid, q->which);
+        return sampler_alloc_uncall(program, q->host_pid, q->which);
     }
 }
 
@@ -360,6 +376,15 @@ int request_probe_drop(struct server *s, const struct probe_drop_fields *q, stru
  */
 int request_probes_begun(struct server *s, const struct pid_fields *q, struct reply *rep)
 {
-    return s->sampling.sampler ? sampler_probes_begun(s->sampling.sampler, q->host_pid, &rep->err)
-                               : -ENOENT;
+    const struct sampler_alloc *a = sampler_loaded(s->sampling.sampler, PROGRAM_ALLOC);
+    const struct sampler_moments *m = sampler_loaded(s->sampling.sampler, PROGRAM_MOMENTS);
+    struct sampler_yields *y = sampler_loaded(s->sampling.sampler, PROGRAM_YIELDS);
+    struct error why = ERROR_NULL;
+    int r = a ? sampler_alloc_begun(a, q->host_pid, &rep->err) : -ENOENT;
+
+    if (m)
+        r = hook_and(r, sampler_moments_begun(m, q->host_pid, &why), &why, &rep->err);
+    if (y)
+        r = hook_and(r, sampler_yields_begun(y, q->host_pid, &why), &why, &rep->err);
+    return r;
 }

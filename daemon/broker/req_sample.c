@@ -10,6 +10,8 @@
 #include "sample/looks_abi.h"
 #include "sample/loss_abi.h"
 #include "sample/program.h"
+#include "sample/sampler_looks.h"
+#include "sample/sampler_off.h"
 
 #include <fcntl.h>
 #include <linux/perf_event.h>
@@ -328,7 +330,8 @@ int request_sample_flush(struct server *s, const struct set_fields *q, struct re
 {
     uint64_t late = 0;
     uint32_t no = 0;
-    int r = s->sampling.sampler ? sampler_flush(s->sampling.sampler, q->set, &no, &late) : -ENOENT;
+    struct sampler_off *off = sampler_loaded(s->sampling.sampler, PROGRAM_OFF);
+    int r = off ? sampler_off_flush(off, q->set, &no, &late) : -ENOENT;
 
     if (r < 0)
         return error_code(&rep->err, r, "cannot read the waits that go on");
@@ -341,7 +344,8 @@ int request_sample_flush(struct server *s, const struct set_fields *q, struct re
  */
 int request_sample_lates(struct server *s, const struct set_fields *q, struct reply *rep)
 {
-    int r = s->sampling.sampler ? sampler_lates(s->sampling.sampler, q->set) : -ENOENT;
+    struct sampler_off *off = sampler_loaded(s->sampling.sampler, PROGRAM_OFF);
+    int r = off ? sampler_off_lates(off, q->set) : -ENOENT;
 
     return r < 0 ? error_code(&rep->err, r, "cannot read the waits that have ended") : 0;
 }
@@ -363,7 +367,8 @@ int request_look(struct server *s, const struct look_fields *q, struct reply *re
 
     if (r == 0)
         r = server_program(s, PROGRAM_LOOKS, &rep->err)
-                ?: sampler_look(s->sampling.sampler, &pass, &fd);
+                ?: sampler_looks_open(sampler_loaded(s->sampling.sampler, PROGRAM_LOOKS), &pass,
+                                      &fd);
     return r < 0 ? r : reply_fd(rep, fd);
 }
 
@@ -373,9 +378,10 @@ int request_look(struct server *s, const struct look_fields *q, struct reply *re
  */
 int request_look_process(struct server *s, const struct look_process_fields *q, struct reply *rep)
 {
+    struct sampler_looks *looks = sampler_loaded(s->sampling.sampler, PROGRAM_LOOKS);
+
     (void)rep;
-    return s->sampling.sampler ? sampler_look_process(s->sampling.sampler, q->host_pid, q->epoch)
-                               : -ENOENT;
+    return looks ? sampler_looks_process(looks, q->host_pid, q->epoch) : -ENOENT;
 }
 
 /*

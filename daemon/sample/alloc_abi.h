@@ -116,12 +116,3 @@ struct alloc_agent {
 };
 
 #define ALLOC_INTERVAL_MAX (1ULL << 30) /* bytes between two samples of an agent */
-
-enum alloc_counter {
-    ALLOC_SAMPLES,     /* records written */
-    ALLOC_TIME_NS,     /* time spent on them */
-    ALLOC_LOST_RING,   /* lost: the ring buffer was full */
-    ALLOC_LOST_BUDGET, /* lost: the processor had spent STACK_BUDGET_NS of its window */
-    ALLOC_LOST_OTHER,  /* lost: no memory, or more than ALLOC_DEPTH at once */
-    ALLOC_COUNTERS,
-};

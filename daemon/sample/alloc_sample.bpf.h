@@ -9,10 +9,8 @@
 
 #include "sample/alloc_abi.h"
 #include "sample/alloc_args.bpf.h"
-#include "sample/pick.bpf.h"
-
-#define COUNTERS ALLOC_COUNTERS
 #include "sample/counters.bpf.h"
+#include "sample/pick.bpf.h"
 
 #define SIZE_MAX_BYTES (1ULL << 40) /* no object and no buffer is larger */
 
@@ -48,7 +46,7 @@ static __always_inline __u64 draw(__u32 i, __u64 weight)
 /* Counts a possible sample of @task as lost for each of @sets (bits). */
 static __always_inline void lose_other(struct task_struct *task, __u32 host_pid, __u32 sets)
 {
-    count(ALLOC_LOST_OTHER, 1);
+    count(STACK_LOST_OTHER, 1);
     lose_of(task, host_pid, sets, /* costly= */ false);
 }
 
@@ -68,13 +66,13 @@ static __always_inline __u32 write_records(struct alloc_scratch *as, __u32 sets)
         s->rec.value = as->values[i];
         if (bpf_ringbuf_output(&ring, &s->rec, sizeof(s->rec) + words * sizeof(__u64),
                                BPF_RB_NO_WAKEUP)) {
-            count(ALLOC_LOST_RING, 1);
+            count(STACK_LOST_RING, 1);
             lose_record(&s->rec);
         } else {
             written++;
         }
     }
-    count(ALLOC_SAMPLES, written);
+    count(STACK_SAMPLES, written);
     return written;
 }
 
@@ -88,7 +86,7 @@ static __always_inline __u32 take_sample(struct task_struct *task, struct alloc_
     __u32 written;
 
     if (over_budget(now_ns, STACK_BUDGET_NS)) {
-        count(ALLOC_LOST_BUDGET, 1);
+        count(STACK_LOST_BUDGET, 1);
         lose_of(task, host_pid, sets, /* costly= */ true);
         return 0;
     }
@@ -103,7 +101,7 @@ static __always_inline __u32 take_sample(struct task_struct *task, struct alloc_
     take_context(s, &as->context, task, s->rec.user_count);
     written = write_records(as, sets);
     took_ns = bpf_ktime_get_ns() - now_ns;
-    count(ALLOC_TIME_NS, took_ns);
+    count(STACK_TIME_NS, took_ns);
     spend(took_ns);
     return written;
 }

@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The counters of a program, for its loader. The including file defines COUNTERS before, their
- * number. (cpu.bpf.c has its own: no program preempts it, so it need not count atomically.)
+ * The counters of a program, for its loader: enum stack_counter, and more if the including file
+ * defines their number as COUNTERS. (cpu.bpf.c has its own: no program preempts it, so it need not
+ * count atomically.)
  */
 #pragma once
+
+#ifndef COUNTERS
+#define COUNTERS STACK_COUNTERS
+#endif
 
 MAP(counters, PERCPU_ARRAY, COUNTERS, __u32, __u64);
 

@@ -11,8 +11,6 @@
 #include "sample/pick.bpf.h"
 #include "sample/point.bpf.h"
 
-#include "sample/cpu_abi.h"
-
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 /* CPU time that samples may take in each STACK_BUDGET_WINDOW_NS of a processor. */
@@ -21,7 +19,7 @@ __u64 budget_ns = STACK_BUDGET_NS;
 /* By set: which of its wanted events are sampled. */
 struct pick_rate rates[STACK_SETS_MAX];
 
-MAP(counters, PERCPU_ARRAY, CPU_COUNTERS, __u32, __u64);
+MAP(counters, PERCPU_ARRAY, STACK_COUNTERS, __u32, __u64);
 
 /* The translated filters of tracepoints, by set. */
 MAP(point_filters, ARRAY, STACK_SETS_MAX, __u32, struct point_filter);
@@ -52,10 +50,10 @@ static __always_inline void take_sample(void *ctx, bool in_kernel, struct task_s
     __u32 words = take_context(s, w, task, take_stacks(ctx, in_kernel, task, s));
 
     if (bpf_ringbuf_output(&ring, s, sizeof(s->rec) + words * sizeof(__u64), BPF_RB_NO_WAKEUP)) {
-        count(CPU_LOST_RING, 1);
+        count(STACK_LOST_RING, 1);
         lose_record(&s->rec);
     } else {
-        count(CPU_SAMPLES, 1);
+        count(STACK_SAMPLES, 1);
     }
 }
 
@@ -86,7 +84,7 @@ static __always_inline int tick(void *ctx, bool event, bool in_kernel, __u32 set
     struct task_struct *task;
     struct scratch *s;
 
-    count(CPU_RUNS, 1);
+    count(STACK_RUNS, 1);
     if (!host_pid) /* the idle task: its ticks are off where the kernel can do that */
         return 0;
     task = (struct task_struct *)bpf_get_current_task_btf();
@@ -97,12 +95,12 @@ static __always_inline int tick(void *ctx, bool event, bool in_kernel, __u32 set
     if (!(wanted_sets(host_pid) & (1U << set)))
         return 0;
     if (!host_pid) {
-        count(CPU_HIDDEN, 1);
+        count(STACK_HIDDEN, 1);
         return 0;
     }
     s = bpf_map_lookup_elem(&scratches, &zero);
     if (!s) {
-        count(CPU_LOST_BUG, 1);
+        count(STACK_LOST_OTHER, 1);
         return 0;
     }
     if (!event && !passes(ctx, s, set))
@@ -111,7 +109,7 @@ static __always_inline int tick(void *ctx, bool event, bool in_kernel, __u32 set
         return 0;
     now_ns = bpf_ktime_get_ns();
     if (over_budget(now_ns, budget_ns)) {
-        count(CPU_LOST_BUDGET, 1);
+        count(STACK_LOST_BUDGET, 1);
         lose_of(task, host_pid, 1U << set, /* costly= */ true);
         return 0;
     }
@@ -121,7 +119,7 @@ static __always_inline int tick(void *ctx, bool event, bool in_kernel, __u32 set
     take_sample(ctx, in_kernel, task, &s->stack, &s->context);
     took_ns = bpf_ktime_get_ns() - now_ns;
     spend(took_ns);
-    count(CPU_TIME_NS, took_ns);
+    count(STACK_TIME_NS, took_ns);
     return 0;
 }
 

@@ -69,7 +69,7 @@ static __always_inline void keep_stack(struct task_struct *task, __u64 off_ns)
     bpf_probe_read_kernel(k->words, n * sizeof(__u64), s->frames);
     give_scratch(os);
     took_ns = bpf_ktime_get_ns() - off_ns;
-    count(OFF_TIME_NS, took_ns);
+    count(STACK_TIME_NS, took_ns);
     spend(took_ns);
 }
 

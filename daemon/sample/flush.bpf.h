@@ -77,7 +77,7 @@ int off_blocked(struct bpf_iter__task *ctx)
         /* The thread has waited since before the program was attached. */
         w = wait_of(task, /* create= */ true);
         if (!w) {
-            count(OFF_LOST_MEMORY, 1);
+            count(STACK_LOST_OTHER, 1);
             lose_of(task, process_number(task), 1U << (set & 31), /* costly= */ false);
             return 0;
         }

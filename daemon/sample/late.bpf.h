@@ -80,7 +80,7 @@ __attribute__((noinline)) int lose_wait(struct ended *x)
         if (take_wait(x, i))
             sets |= 1U << i;
     }
-    count(OFF_LOST_MEMORY, 1);
+    count(STACK_LOST_OTHER, 1);
     lose_of(task, process_number(task), sets, /* costly= */ false);
     return 0;
 }
@@ -126,7 +126,7 @@ static int take_late(struct bpf_map *map, void *key, void *value)
     write_both(s, &l->ended, l->ended.runnable_ns);
     give_scratch(os);
     took_ns = bpf_ktime_get_ns() - begun_ns;
-    count(OFF_TIME_NS, took_ns);
+    count(STACK_TIME_NS, took_ns);
     spend(took_ns);
 out:
     count(OFF_TAKEN, 1); /* after the record: this may have been preempted for long */

@@ -175,16 +175,6 @@ struct moment_process {
     struct moment_place places[MOMENT_PLACES_MAX];
 };
 
-enum moment_counter {
-    MOMENT_SAMPLES,     /* records of threads that were written */
-    MOMENT_TIME_NS,     /* time spent on them */
-    MOMENT_LOST_RING,   /* lost: a ring buffer was full */
-    MOMENT_LOST_BUDGET, /* lost: the processor had spent STACK_BUDGET_NS of its window */
-    MOMENT_LOST_BUG,    /* lost: a map was missing; cannot happen */
-    MOMENT_LOST_ROOM,   /* lost: no room for the stack of a thread that left its processor */
-    MOMENT_COUNTERS,
-};
-
 #ifndef __bpf__
 _Static_assert(sizeof(struct moment_record) == 96, "moment_record must have no padding");
 _Static_assert(sizeof(struct moment_named) == 96 + 392, "moment_named must have no padding");

@@ -9,7 +9,6 @@
 
 #include "sample/moment_abi.h"
 
-#define COUNTERS MOMENT_COUNTERS
 #include "sample/counters.bpf.h"
 #include "sample/probe_stack.bpf.h"
 
@@ -89,7 +88,7 @@ static __always_inline struct moment_process *process_of(const struct moment_rec
 /* Counts @rec as lost for lack of room, for each set that wants its process. */
 static __always_inline void lose_moment(const struct moment_record *rec)
 {
-    count(MOMENT_LOST_RING, 1);
+    count(STACK_LOST_RING, 1);
     lose(rec->start_boottime_ns, rec->host_pid, moment_sets(rec->host_pid), /* costly= */ false);
 }
 

@@ -102,7 +102,7 @@ static __always_inline struct moment_scratch *my_scratch(void)
     struct moment_scratch *s = bpf_map_lookup_elem(&scratches, &zero);
 
     if (!s)
-        count(MOMENT_LOST_BUG, 1);
+        count(STACK_LOST_OTHER, 1);
     return s;
 }
 
@@ -112,10 +112,10 @@ static __always_inline void write_sample(struct stack_scratch *s, __u32 words)
     if (words > STACK_MAX + SAMPLE_USER_MAX + CONTEXT_WORDS)
         words = STACK_MAX + SAMPLE_USER_MAX + CONTEXT_WORDS;
     if (bpf_ringbuf_output(&ring, s, sizeof(s->rec) + words * sizeof(__u64), BPF_RB_NO_WAKEUP)) {
-        count(MOMENT_LOST_RING, 1);
+        count(STACK_LOST_RING, 1);
         lose_record(&s->rec);
     } else {
-        count(MOMENT_SAMPLES, 1);
+        count(STACK_SAMPLES, 1);
     }
 }
 
@@ -124,7 +124,7 @@ static __always_inline void spent(__u64 since_ns)
     __u64 took_ns = bpf_ktime_get_ns() - since_ns;
 
     spend(took_ns);
-    count(MOMENT_TIME_NS, took_ns);
+    count(STACK_TIME_NS, took_ns);
 }
 
 SEC("perf_event")
@@ -153,7 +153,7 @@ int late_tick(struct bpf_perf_event_data *ctx)
     if (lateness_of(p, java_thread(s, task)) != LATE)
         return 0;
     if (over_budget(now_ns, STACK_BUDGET_NS)) {
-        count(MOMENT_LOST_BUDGET, 1);
+        count(STACK_LOST_BUDGET, 1);
         lose_of(task, host_pid, 1U << set, /* costly= */ true);
         return 0;
     }
@@ -197,13 +197,13 @@ static __always_inline void leaves(struct task_struct *task, __u32 host_pid,
     if (ms->late == NOT_LATE || (!p->thread.safepoint && task->__state & TASK_WAITS))
         return;
     if (over_budget(now_ns, STACK_BUDGET_NS)) {
-        count(MOMENT_LOST_BUDGET, 1);
+        count(STACK_LOST_BUDGET, 1);
         lose_of(task, host_pid, moment_sets(host_pid), /* costly= */ true);
         return;
     }
     t = off_thread_of(task, /* create= */ true);
     if (!t) {
-        count(MOMENT_LOST_ROOM, 1);
+        count(STACK_LOST_OTHER, 1);
         lose_of(task, host_pid, moment_sets(host_pid), /* costly= */ false);
         return;
     }

@@ -186,7 +186,7 @@ static __always_inline void write_end(struct task_struct *task, struct alloc_scr
     rec->value = value;
     bpf_get_current_comm(rec->comm, sizeof(rec->comm));
     if (bpf_ringbuf_output(&ring, rec, sizeof(*rec), BPF_RB_NO_WAKEUP)) {
-        count(ALLOC_LOST_RING, 1);
+        count(STACK_LOST_RING, 1);
         lose_record(rec);
     }
 }

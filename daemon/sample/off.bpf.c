@@ -77,7 +77,6 @@ static __attribute__((noinline)) int ended_unseen(struct task_struct *task, stru
     d->form.ended.kernel_count = d->form.ended.flags = 0;
     if (!draw(&d->form.ended, &w->points, sets, begun(task, since & ~(__u64)MET), now_ns - ran_ns))
         return 0;
-    count(OFF_BARE, 1);
     write_bare(d, task, &d->form.ended, ~0U, /* runnable_ns= */ 0, /* runs= */ 0);
     return 0;
 }
@@ -91,7 +90,7 @@ static __always_inline void leaves(struct task_struct *task, __u64 now_ns, bool 
             return;
         w = wait_of(task, /* create= */ true);
         if (!w) {
-            count(OFF_LOST_MEMORY, 1);
+            count(STACK_LOST_OTHER, 1);
             lose_of(task, process_number(task), sets_of(task, NULL), /* costly= */ false);
             return;
         }
@@ -168,7 +167,6 @@ static __always_inline int take(struct task_struct *next, struct wait *w, struct
         return 0;
     if (x->lock.futex && !is_java(&x->lock))
         x->lock.owner = java_thread_of(next);
-    count(OFF_BARE, 1);
     write_bare(d, next, x, ~0U, x->runnable_ns, /* runs= */ 0);
     return 0;
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "sample/sample_abi.h"
+#include "sample/stack_abi.h"
 
 #define OFF_LATE_MAX 8192      /* finished waits with a pending user stack, of all threads */
 #define OFF_LATES_OF_THREAD 16 /* such waits of one thread that a flush visits */
@@ -26,13 +27,7 @@ struct off_rate {
 };
 
 enum off_counter {
-    OFF_SAMPLES,     /* records written */
-    OFF_TIME_NS,     /* time spent on them */
-    OFF_LATE,        /* waits with a user stack to be taken */
-    OFF_TAKEN,       /* those of them with a record that was written, or lost */
-    OFF_LOST_RING,   /* lost: the ring buffer was full */
-    OFF_LOST_MEMORY, /* lost: no memory, or no room in a map; a wait is unknown */
-    OFF_BARE,        /* waits without user stack: the processor had spent its budget, or the kernel
-                      * did not report their end */
+    OFF_LATE = STACK_COUNTERS, /* waits with a user stack to be taken */
+    OFF_TAKEN,                 /* those of them with a record that was written, or lost */
     OFF_COUNTERS,
 };

@@ -18,7 +18,7 @@ struct bpf_program;
 struct sampler_memory {
     uint32_t *filter_all;       /* sets that want all processes, as bits */
     struct unwind_known *known; /* [UNWIND_KNOWN_COUNT] */
-    int counters;               /* fd of the map of its counters */
+    int counters;               /* fd of the map of its counters (enum stack_counter) */
 };
 
 /* Returns that of a program with the skeleton @skel. */
@@ -53,10 +53,8 @@ struct sampler_program {
     void (*filter_process)(void *p, int32_t pid, uint32_t before, uint32_t sets);
     /* Is called after a change by sampler_filter_all(). NULL: its memory is enough. */
     void (*filtered)(void *p);
-    /* Returns its memory. NULL: no set has this program; the same for stats(). */
+    /* Returns its memory. NULL: no set has this program. */
     struct sampler_memory (*memory)(const void *p);
-    /* Adds the numbers of the map @counters, the program's own, to @sum. */
-    void (*stats)(int counters, struct sampler_stats *sum);
 };
 
 #define PROGRAM(id, name) extern const struct sampler_program sampler_program_##name;

@@ -22,6 +22,11 @@ bool sampler_has(const struct sampler *s, enum event_program program)
     return s->perf ? program == PROGRAM_CPU : s->loaded[program] != NULL;
 }
 
+void *sampler_loaded(const struct sampler *s, enum event_program program)
+{
+    return s ? s->loaded[program] : NULL;
+}
+
 int sampler_check_program(struct sampler *s, enum event_program program, struct error *err)
 {
     int r = 0;
@@ -103,7 +108,17 @@ void sampler_stats(const struct sampler *s, struct sampler_stats *ret)
 {
     *ret = (struct sampler_stats){ 0 };
     for (size_t i = 0; i < PROGRAM_COUNT; i++) {
-        if (s->loaded[i] && PROGRAMS[i]->memory)
-            PROGRAMS[i]->stats(PROGRAMS[i]->memory(s->loaded[i]).counters, ret);
+        int counters;
+
+        if (!s->loaded[i] || !PROGRAMS[i]->memory)
+            continue;
+        counters = PROGRAMS[i]->memory(s->loaded[i]).counters;
+        ret->samples += sampler_counted(counters, STACK_SAMPLES);
+        ret->lost_ring += sampler_counted(counters, STACK_LOST_RING);
+        ret->lost_budget += sampler_counted(counters, STACK_LOST_BUDGET);
+        ret->lost_other += sampler_counted(counters, STACK_LOST_OTHER);
+        ret->hidden += sampler_counted(counters, STACK_HIDDEN);
+        ret->time_ns += sampler_counted(counters, STACK_TIME_NS);
+        ret->runs += sampler_counted(counters, STACK_RUNS);
     }
 }

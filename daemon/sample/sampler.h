@@ -78,6 +78,9 @@ int sampler_share(const struct sampler *s, struct sampler_shared *ret);
 void sampler_take(struct sampler *s, enum event_program program, void *loaded);
 /* Returns true if @s has @program. */
 bool sampler_has(const struct sampler *s, enum event_program program);
+/* Returns @program of @s for the functions of its loader's header; NULL: it is not loaded, or @s is
+ * NULL. */
+void *sampler_loaded(const struct sampler *s, enum event_program program);
 /* Checks that this kernel can load @program. @s may be NULL; it remembers a success. 0, or -errno
  * with @err. */
 int sampler_check_program(struct sampler *s, enum event_program program, struct error *err);
@@ -108,62 +111,6 @@ int sampler_put_context(struct sampler *s, int32_t pid, const struct context_pat
 /* Stores the address of a thread's JavaThread. At STACK_THREADS_MAX the least recently used one is
  * evicted. */
 int sampler_put_thread(struct sampler *s, int32_t pid, int32_t tid, uint64_t java_thread);
-struct uprobe_target;
-struct alloc_vm;
-struct alloc_probe;
-/* Do what sampler_alloc_probe() and sampler_alloc_unprobe() do. */
-int sampler_probe(struct sampler *s, const struct uprobe_target *target, const struct alloc_vm *vm,
-                  const struct alloc_probe *probes, size_t count, struct error *err);
-int sampler_unprobe(struct sampler *s, int32_t pid);
-/* Do what sampler_alloc_by_agents(), sampler_alloc_agent() and sampler_alloc_unagent() do. */
-int sampler_by_agents(struct sampler *s, uint32_t set);
-int sampler_agent(struct sampler *s, const struct uprobe_target *target, uint32_t class_klass,
-                  uint64_t collections, uint64_t offset, struct error *err);
-int sampler_unagent(struct sampler *s, int32_t pid);
-/* Checks that all probes for process @pid are in. 0. -EINPROGRESS; -ENOENT: none were requested;
- * -errno: some failed. Each but the first with @err. */
-int sampler_probes_begun(const struct sampler *s, int32_t pid, struct error *err);
-struct moment_thread;
-struct moment_probe;
-/* Do what sampler_moments_probe(), sampler_moments_unprobe() and sampler_moments_ring_fd() do. -1:
- * no ring yet. */
-int sampler_probe_moments(struct sampler *s, const struct uprobe_target *target,
-                          const struct moment_thread *thread, const struct moment_probe *probes,
-                          size_t count, struct error *err);
-int sampler_unprobe_moments(struct sampler *s, int32_t pid, uint32_t groups);
-int sampler_moments_fd(const struct sampler *s);
-struct yields_vm;
-struct yields_places;
-struct yields_start;
-/* Do what sampler_yields_probe(), sampler_yields_unprobe(), sampler_yields_hits() and
- * sampler_yields_waits() do. */
-int sampler_probe_yields(struct sampler *s, const struct uprobe_target *target,
-                         const struct yields_vm *vm, const struct yields_places *places,
-                         struct error *err);
-int sampler_unprobe_yields(struct sampler *s, int32_t pid);
-int sampler_hits_of_yields(struct sampler *s, int32_t pid, uint64_t *ret_hits, bool *ret_missed);
-int sampler_waits_of_yields(struct sampler *s, int32_t pid, struct yields_start *ret, size_t max,
-                            size_t *ret_count);
-/* Do what sampler_alloc_malloc(), sampler_alloc_unmalloc() and sampler_alloc_mallocs() do.
- * @argument: enum alloc_malloc. */
-int sampler_malloc(struct sampler *s, const struct uprobe_target *target, uint32_t set,
-                   uint64_t offset, uint32_t argument, struct error *err);
-int sampler_unmalloc(struct sampler *s, const struct uprobe_target *target, uint32_t set,
-                     uint64_t offset);
-int sampler_mallocs(const struct sampler *s, int32_t pid, uint64_t *ret);
-/* Do what sampler_alloc_call() and sampler_alloc_uncall() do. */
-int sampler_call(struct sampler *s, const struct uprobe_target *target, uint32_t set,
-                 uint64_t offset, struct error *err);
-int sampler_uncall(struct sampler *s, int32_t pid, uint32_t set);
-/* Does what sampler_off_flush() does. -ENOENT: @set samples another event. */
-int sampler_flush(struct sampler *s, uint32_t set, uint32_t *ret_no, uint64_t *ret_late);
-/* Does what sampler_off_lates() does; -ENOENT as above. */
-int sampler_lates(struct sampler *s, uint32_t set);
-struct looks_pass;
-/* Do what sampler_looks_open() and sampler_looks_process() do. -ENOENT: the program is not
- * loaded. */
-int sampler_look(struct sampler *s, const struct looks_pass *pass, int *ret_fd);
-int sampler_look_process(struct sampler *s, int32_t pid, uint32_t epoch);
 void sampler_stats(const struct sampler *s, struct sampler_stats *ret);
 struct loss;
 /* Takes out the losses since the last call, by set and process: up to LOSSES_MAX. A loss that is

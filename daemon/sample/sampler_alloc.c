@@ -113,17 +113,6 @@ static struct sampler_memory memory(const void *p)
     return SAMPLER_MEMORY(((const struct sampler_alloc *)p)->skel);
 }
 
-/* ---- counts ---- */
-
-static void stats(int counters, struct sampler_stats *sum)
-{
-    sum->samples += sampler_counted(counters, ALLOC_SAMPLES);
-    sum->lost_ring += sampler_counted(counters, ALLOC_LOST_RING);
-    sum->lost_budget += sampler_counted(counters, ALLOC_LOST_BUDGET);
-    sum->lost_other += sampler_counted(counters, ALLOC_LOST_OTHER);
-    sum->time_ns += sampler_counted(counters, ALLOC_TIME_NS);
-}
-
 const struct sampler_program sampler_program_alloc = {
     .check = uprobe_check,
     .load = load,
@@ -131,5 +120,4 @@ const struct sampler_program sampler_program_alloc = {
     .start = start,
     .stop = stop,
     .memory = memory,
-    .stats = stats,
 };

@@ -41,7 +41,8 @@ int sampler_alloc_agent(struct sampler_alloc *a, const struct uprobe_target *tar
 /* Removes the agent's probe of process @pid. -ENOENT: the process has none. */
 int sampler_alloc_unagent(struct sampler_alloc *a, int32_t pid);
 
-/* Returns the state of all probes of process @pid, also those below, as sampler_probes_begun(). */
+/* Checks that all probes of process @pid are in, also those below. 0. -EINPROGRESS; -ENOENT: none
+ * were requested; -errno: some failed. Each but the first with @err. */
 int sampler_alloc_begun(const struct sampler_alloc *a, int32_t pid, struct error *err);
 
 /* ---- calls of functions ---- */

@@ -131,7 +131,7 @@ static int add_call(struct sampler_alloc *a, const struct call_probe *c,
     int r;
 
     if (!(a->call_sets & 1U << c->set))
-        return -EAGAIN;
+        return error_set(err, -EAGAIN, "no set of calls of that number runs");
     if (!free_one)
         return error_set(err, -E2BIG, "functions are probed at %d places already", ALLOC_CALLS_MAX);
     r = alloc_check_room(a, c->pid, /* count= */ 1, err);

@@ -83,7 +83,7 @@ int sampler_alloc_probe(struct sampler_alloc *a, const struct uprobe_target *tar
     if (target->pid <= 0 || count == 0 || count > ALLOC_PROBES_MAX)
         return -EINVAL;
     if (!a->skel->bss->alloc_sets)
-        return -EAGAIN;
+        return error_set(err, -EAGAIN, "no set of event alloc runs");
     for (size_t i = 0; i < count; i++)
         places[i] = (struct uprobe_place){ probes[i].offset,
                                            ALLOC_COOKIE(probes[i].kind, 0, process.epoch) };
@@ -129,7 +129,7 @@ int sampler_alloc_agent(struct sampler_alloc *a, const struct uprobe_target *tar
     if (target->pid <= 0)
         return -EINVAL;
     if (!a->skel->bss->agent_sets)
-        return -EAGAIN;
+        return error_set(err, -EAGAIN, "no set takes what agents report");
     return put_target(a, &a->agents, &agent, target, &place, 1, err);
 }
 

@@ -84,23 +84,11 @@ static struct sampler_memory memory(const void *p)
     return SAMPLER_MEMORY((const struct cpu_bpf *)p);
 }
 
-static void stats(int counters, struct sampler_stats *sum)
-{
-    sum->samples += sampler_counted(counters, CPU_SAMPLES);
-    sum->lost_ring += sampler_counted(counters, CPU_LOST_RING);
-    sum->lost_budget += sampler_counted(counters, CPU_LOST_BUDGET);
-    sum->lost_other += sampler_counted(counters, CPU_LOST_BUG);
-    sum->hidden += sampler_counted(counters, CPU_HIDDEN);
-    sum->time_ns += sampler_counted(counters, CPU_TIME_NS);
-    sum->runs += sampler_counted(counters, CPU_RUNS);
-}
-
 const struct sampler_program sampler_program_cpu = {
     .free = free_skel,
     .start = start_events,
     .tick = cpu_tick,
     .memory = memory,
-    .stats = stats,
 };
 
 const struct sampler_program sampler_program_points = {
@@ -109,5 +97,4 @@ const struct sampler_program sampler_program_points = {
     .start = start_points,
     .tick = point_tick,
     .memory = memory,
-    .stats = stats,
 };

@@ -5,7 +5,6 @@
  */
 #pragma once
 
-#include "sample/cpu_abi.h"
 #include "sample/loss_abi.h"
 #include "sample/pick_abi.h"
 #include "sample/sample_abi.h"

@@ -249,7 +249,7 @@ int sampler_moments_probe(struct sampler_moments *m, const struct uprobe_target 
     if (pid <= 0 || count == 0 || count > MOMENT_PLACES_MAX)
         return -EINVAL;
     if (!m->sets)
-        return -EAGAIN;
+        return error_set(err, -EAGAIN, "no set of event safepoint runs");
     if (t && is_same(m, t, target, probes, count))
         return check_target(m, t, err);
     if (t)
@@ -288,18 +288,6 @@ int sampler_moments_unprobe(struct sampler_moments *m, int32_t pid, uint32_t gro
     return 0;
 }
 
-/* ---- counts ---- */
-
-static void stats(int counters, struct sampler_stats *sum)
-{
-    sum->samples += sampler_counted(counters, MOMENT_SAMPLES);
-    sum->lost_ring += sampler_counted(counters, MOMENT_LOST_RING);
-    sum->lost_budget += sampler_counted(counters, MOMENT_LOST_BUDGET);
-    sum->lost_other +=
-        sampler_counted(counters, MOMENT_LOST_BUG) + sampler_counted(counters, MOMENT_LOST_ROOM);
-    sum->time_ns += sampler_counted(counters, MOMENT_TIME_NS);
-}
-
 const struct sampler_program sampler_program_moments = {
     .check = uprobe_check,
     .load = load,
@@ -309,5 +297,4 @@ const struct sampler_program sampler_program_moments = {
     .stop = stop,
     .tick = tick,
     .memory = memory,
-    .stats = stats,
 };

@@ -27,7 +27,7 @@ int sampler_moments_ring_fd(const struct sampler_moments *m);
 int sampler_moments_probe(struct sampler_moments *m, const struct uprobe_target *target,
                           const struct moment_thread *thread, const struct moment_probe *probes,
                           size_t count, struct error *err);
-/* Returns the state of the probes of process @pid, as sampler_probes_begun(). */
+/* Checks the probes of process @pid, as sampler_alloc_begun() does. */
 int sampler_moments_begun(const struct sampler_moments *m, int32_t pid, struct error *err);
 /* Removes the probes of @groups (bits of enum moment_group); all of them for MOMENT_GROUP_STOPS, or
  * 0. -ENOENT: the process has none. */

@@ -286,14 +286,6 @@ int sampler_off_flush(struct sampler_off *o, uint32_t set, uint32_t *ret_no, uin
     return 0;
 }
 
-static void stats(int counters, struct sampler_stats *sum)
-{
-    sum->samples += sampler_counted(counters, OFF_SAMPLES);
-    sum->lost_ring += sampler_counted(counters, OFF_LOST_RING);
-    sum->lost_other += sampler_counted(counters, OFF_LOST_MEMORY);
-    sum->time_ns += sampler_counted(counters, OFF_TIME_NS);
-}
-
 const struct sampler_program sampler_program_off = {
     .check = check,
     .load = load,
@@ -304,5 +296,4 @@ const struct sampler_program sampler_program_off = {
     .filter_process = filter_process,
     .filtered = filters_changed,
     .memory = memory,
-    .stats = stats,
 };

@@ -155,7 +155,7 @@ int sampler_yields_probe(struct sampler_yields *y, const struct uprobe_target *t
     if (target->pid <= 0 || !places->at[YIELDS_FREEZE] || !places->at[YIELDS_THAW])
         return -EINVAL;
     if (!y->sets)
-        return -EAGAIN;
+        return error_set(err, -EAGAIN, "no set samples virtual threads by probes");
     slot = slot_of(y, target->pid);
     n = make_places(places, 0, 0, at);
     if (slot >= 0 && !uprobe_hook_is(y->targets[slot].probes, target, at, n))
@@ -313,15 +313,6 @@ static struct sampler_memory memory(const void *p)
     return SAMPLER_MEMORY(((const struct sampler_yields *)p)->skel);
 }
 
-static void stats(int counters, struct sampler_stats *sum)
-{
-    sum->samples += sampler_counted(counters, YIELDS_SAMPLES);
-    sum->lost_ring += sampler_counted(counters, YIELDS_LOST_RING);
-    sum->lost_budget += sampler_counted(counters, YIELDS_LOST_BUDGET);
-    sum->lost_other += sampler_counted(counters, YIELDS_LOST_OTHER);
-    sum->time_ns += sampler_counted(counters, YIELDS_TIME_NS);
-}
-
 const struct sampler_program sampler_program_yields = {
     .check = uprobe_check,
     .load = load,
@@ -329,5 +320,4 @@ const struct sampler_program sampler_program_yields = {
     .start = start,
     .stop = stop,
     .memory = memory,
-    .stats = stats,
 };

@@ -27,7 +27,7 @@ int sampler_yields_probe(struct sampler_yields *y, const struct uprobe_target *t
                          struct error *err);
 /* Removes them, and forgets the waits. -ENOENT: the process has none. */
 int sampler_yields_unprobe(struct sampler_yields *y, int32_t pid);
-/* Returns the state of the probes of process @pid, as sampler_probes_begun(). */
+/* Checks the probes of process @pid, as sampler_alloc_begun() does. */
 int sampler_yields_begun(struct sampler_yields *y, int32_t pid, struct error *err);
 /* Gets the number of hits of the probes of process @pid. *ret_missed: the begin of a wait could not
  * be stored since the last call. Then those that are stored from now on are all of the later ones.

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Shared by stack.bpf.h and the loaders of its programs: the sizes of maps, the budget. */
+/* Shared by stack.bpf.h and the loaders of its programs: the sizes of maps, the budget, counters.
+ */
 #pragma once
 
 #define STACK_SETS_MAX 8
@@ -17,3 +18,15 @@
 #define STACK_BUDGET_WINDOW_NS 100000000ull
 #define STACK_BUDGET_NS (STACK_BUDGET_WINDOW_NS / 4)
 #define STACK_SAMPLE_MAX_NS 1000000ull /* limit of one sample by the unwinder's bounds */
+
+/* The counters that each program has, in its map `counters`. */
+enum stack_counter {
+    STACK_SAMPLES,     /* records written */
+    STACK_TIME_NS,     /* time spent on them */
+    STACK_LOST_RING,   /* lost: a ring buffer was full */
+    STACK_LOST_BUDGET, /* lost: the processor had spent STACK_BUDGET_NS of its window */
+    STACK_LOST_OTHER,  /* lost: no memory, no room in a map, or the thread was unreadable */
+    STACK_RUNS,        /* runs of cpu.bpf.c, also idle and unwanted ones */
+    STACK_HIDDEN,      /* every process was wanted, but this one is outside our pid namespace */
+    STACK_COUNTERS,
+};

@@ -281,10 +281,10 @@ static __always_inline void write_record(struct sample_record *rec, __u64 bytes)
     if (bytes > sizeof(struct stack_scratch))
         bytes = sizeof(struct stack_scratch);
     if (bpf_ringbuf_output(&ring, rec, bytes, BPF_RB_NO_WAKEUP)) {
-        count(OFF_LOST_RING, 1);
+        count(STACK_LOST_RING, 1);
         lose_record(rec);
     } else {
-        count(OFF_SAMPLES, 1);
+        count(STACK_SAMPLES, 1);
     }
 }
 

@@ -6,12 +6,10 @@
  * there until the function returns.
  */
 #include "sample/context.bpf.h"
+#include "sample/counters.bpf.h"
 #include "sample/probe_stack.bpf.h"
 
 #include "sample/yields_abi.h"
-
-#define COUNTERS YIELDS_COUNTERS
-#include "sample/counters.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -54,7 +52,7 @@ static __always_inline void lose_wait(const struct yields_scratch *ys)
 {
     const struct sample_record *rec = &ys->stack.rec;
 
-    count(YIELDS_LOST_OTHER, 1);
+    count(STACK_LOST_OTHER, 1);
     lose(rec->start_boottime_ns, rec->host_pid, sets_of(rec->host_pid), /* costly= */ 0);
 }
 
@@ -276,10 +274,10 @@ static __attribute__((noinline)) int write_records(struct yields_scratch *ys, __
         s->rec.lock_class = asks ? ys->lock.class_word : 0;
         if (bpf_ringbuf_output(&ring, &s->rec, sizeof(s->rec) + words * sizeof(__u64),
                                BPF_RB_NO_WAKEUP)) {
-            count(YIELDS_LOST_RING, 1);
+            count(STACK_LOST_RING, 1);
             lose_record(&s->rec);
         } else {
-            count(YIELDS_SAMPLES, 1);
+            count(STACK_SAMPLES, 1);
         }
     }
     return 0;
@@ -293,14 +291,14 @@ static __always_inline void take_sample(struct yields_scratch *ys, struct unwind
     __u64 took_ns;
 
     if (over_budget(rec->time_ns, STACK_BUDGET_NS)) {
-        count(YIELDS_LOST_BUDGET, 1);
+        count(STACK_LOST_BUDGET, 1);
         lose(rec->start_boottime_ns, rec->host_pid, sets, /* costly= */ 1);
         return;
     }
     take_frozen(ys, t);
     write_records(ys, sets);
     took_ns = bpf_ktime_get_ns() - rec->time_ns;
-    count(YIELDS_TIME_NS, took_ns);
+    count(STACK_TIME_NS, took_ns);
     spend(took_ns);
 }
 
@@ -384,7 +382,7 @@ int yields_probe(probe_registers *ctx)
         return 0;
     ys = take_scratch();
     if (!ys) {
-        count(YIELDS_LOST_OTHER, 1);
+        count(STACK_LOST_OTHER, 1);
         p->missed = 1;
         return 0;
     }

@@ -60,12 +60,3 @@ struct yields_start {
     SAMPLE_U64 tid;
     struct yields_wait wait;
 };
-
-enum yields_counter {
-    YIELDS_SAMPLES,     /* records written */
-    YIELDS_TIME_NS,     /* time spent on them */
-    YIELDS_LOST_RING,   /* lost: the ring buffer was full */
-    YIELDS_LOST_BUDGET, /* lost: the processor had spent STACK_BUDGET_NS of its window */
-    YIELDS_LOST_OTHER,  /* lost: no memory, or the thread or its begin was unreadable */
-    YIELDS_COUNTERS,
-};

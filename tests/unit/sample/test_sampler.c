@@ -3,7 +3,6 @@
 #include "sampler_fixture.h"
 
 #include "base/clock.h"
-#include "sample/cpu_abi.h"
 #include "sample/loss_abi.h"
 #include "sample/sampler_events.h"
 #include "sample/stack_abi.h"
