@@ -56,9 +56,10 @@ static int put_path(struct probe_table *t, const struct probe_env *env, struct p
     c->classes = classes;
     r = hotspot_vm_context(p->vm, &path, &tracer, &why);
     c->looked_ns = now_ns;
-    c->settled = r == -ENOENT;
-    c->no_tracer = c->settled || r == -ENODATA;
-    rests = c->no_tracer || (r == 0 && path.ids == CONTEXT_IDS_LOG);
+    c->partial = r > 0;
+    c->settled = c->partial || r == -ENOENT;
+    c->no_tracer = r == -ENOENT || r == -ENODATA;
+    rests = c->no_tracer || (r >= 0 && path.ids == CONTEXT_IDS_LOG);
     c->wait_ns =
         c->wait_ns ? MIN(c->wait_ns * 2, rests ? LOOK_MOST_NS : LOOK_READY_NS) : LOOK_FIRST_NS;
     if (r == HOTSPOT_GONE)
@@ -75,13 +76,14 @@ static int put_path(struct probe_table *t, const struct probe_env *env, struct p
 }
 
 /* Implements probe_kind.look: looks again for a tracer, which the ids in a log's context may be
- * of. */
+ * of, and for further classes of one. */
 static void look_again(struct broker *b, struct probe_entry *e)
 {
     const struct context_entry *c = (const struct context_entry *)e;
 
     (void)b;
-    if (c->path.ids == CONTEXT_IDS_LOG && clock_monotonic_ns() - c->looked_ns >= c->wait_ns)
+    if ((c->path.ids == CONTEXT_IDS_LOG || c->partial) &&
+        clock_monotonic_ns() - c->looked_ns >= c->wait_ns)
         e->asked.there = false;
 }
 
@@ -232,6 +234,11 @@ void context_decode(const struct sample_context *raw, struct profile_context *re
     if (!good)
         c = (struct profile_context){ 0 };
     c.state = good ? STATES[raw->state] : PROFILE_CONTEXT_UNREADABLE;
+    if (good && raw->state >= CONTEXT_IDS_ONLY && raw->ids != CONTEXT_IDS_NONE && !c.trace_high &&
+        !c.trace_low) { /* OpenTelemetry's invalid span */
+        c = (struct profile_context){ .state = PROFILE_CONTEXT_NO_REQUEST };
+        buf_clear(name);
+    }
     *ret = c;
 }
 

@@ -19,7 +19,8 @@ struct context_entry {
     uint64_t looked_ns;       /* CLOCK_MONOTONIC of the last look; 0: none yet */
     uint64_t wait_ns;         /* until the next look, unless a caller wants it earlier */
     bool no_tracer;           /* the last look found no tracer */
-    bool settled;             /* only another class can bring one */
+    bool partial;             /* the path may get longer with further classes */
+    bool settled;             /* only another class can change the result */
     int64_t classes;          /* counters_loaded() before the last look */
     struct context_path path; /* installed in the broker; no steps: none */
 };

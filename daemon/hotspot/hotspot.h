@@ -321,7 +321,8 @@ int hotspot_vm_zgc(struct hotspot_vm *vm, struct unwind_zgc *ret);
 int hotspot_vm_frozen(struct hotspot_vm *vm, struct unwind_frozen *ret);
 
 /* Compiles the path from a thread of this VM to its request, for the tracer in the VM. *ret_tracer:
- * the tracer's name, static; "" without a tracer. Reads all classes of the VM: some 10 ms. 0.
+ * the tracer's name, static; "" without a tracer. Reads all classes of the VM: some 10 ms. 0;
+ * 1: it gets longer if the VM loads further classes of its tracer.
  * -ENOENT: no known tracer. -ENODATA: none, but a log's context may be read later. -EAGAIN: not
  * yet, such as before its first request. -EOPNOTSUPP with @err: this release of the tracer has
  * other fields. HOTSPOT_GONE; -errno. */

@@ -9,24 +9,39 @@
 #include "base/list.h"
 
 #define LOCAL(to, class, field)                                                                    \
-    { FORM_LOCAL, to, 0, 0, 0, false, class, field, "Ljava/lang/ThreadLocal;" },
+    { FORM_LOCAL, to, 0, 0, 0, CLASS_NEEDED, class, field, "Ljava/lang/ThreadLocal;" },
 #define LOCAL_OR(to, skip, class, field)                                                           \
-    { FORM_LOCAL, to, 0, skip, 0, true, class, field, "Ljava/lang/ThreadLocal;" },
+    { FORM_LOCAL, to, 0, skip, 0, CLASS_MAY_LACK, class, field, "Ljava/lang/ThreadLocal;" },
 #define INHERITED(to, class, field)                                                                \
-    { FORM_INHERITED, to, 0, 0, 0, true, class, field, "Ljava/lang/InheritableThreadLocal;" },
-#define STATIC(class, field, signature) { FORM_STATIC, 0, 0, 0, 0, false, class, field, signature },
+    { FORM_INHERITED,                                                                              \
+      to,                                                                                          \
+      0,                                                                                           \
+      0,                                                                                           \
+      0,                                                                                           \
+      CLASS_MAY_LACK,                                                                              \
+      class,                                                                                       \
+      field,                                                                                       \
+      "Ljava/lang/InheritableThreadLocal;" },
+#define STATIC(class, field, signature)                                                            \
+    { FORM_STATIC, 0, 0, 0, 0, CLASS_NEEDED, class, field, signature },
 #define HELD(to, class, field)                                                                     \
-    { FORM_HELD, to, 0, 0, 0, false, class, field, "Ljava/lang/ThreadLocal;" },
-#define KEY(to, from, skip, key) { FORM_KEY, to, from, skip, 0, false, NULL, key, NULL },
-#define LOCAL_OF(to, class) { FORM_LOCAL_OF, to, 0, 0, 0, false, class, NULL, NULL },
+    { FORM_HELD, to, 0, 0, 0, CLASS_NEEDED, class, field, "Ljava/lang/ThreadLocal;" },
+#define KEY(to, from, skip, key) { FORM_KEY, to, from, skip, 0, CLASS_NEEDED, NULL, key, NULL },
+#define LOCAL_OF(to, class) { FORM_LOCAL_OF, to, 0, 0, 0, CLASS_NEEDED, class, NULL, NULL },
 #define REF(to, from, class, field, signature)                                                     \
-    { FORM_REF, to, from, 0, 0, false, class, field, signature },
-#define IS(from, class) { FORM_CLASS, 0, from, 0, 0, false, class, NULL, NULL },
-#define MAY_BE(from, skip, class) { FORM_CLASS, 0, from, skip, 0, true, class, NULL, NULL },
-#define NTH(to, from, index, class) { FORM_NTH, to, from, 0, index, false, class, NULL, NULL },
-#define WORD(word, from, class, field) { FORM_WORD, 0, from, 0, word, false, class, field, "J" },
-#define TEXT(text, from) { FORM_TEXT, 0, from, 0, text, false, NULL, NULL, NULL },
-#define SKIP(rows) { FORM_SKIP, 0, 0, rows, 0, false, NULL, NULL, NULL },
+    { FORM_REF, to, from, 0, 0, CLASS_NEEDED, class, field, signature },
+#define IS(from, class) { FORM_CLASS, 0, from, 0, 0, CLASS_NEEDED, class, NULL, NULL },
+#define MAY_BE(from, skip, class)                                                                  \
+    { FORM_CLASS, 0, from, skip, 0, CLASS_MAY_LACK, class, NULL, NULL },
+#define NTH(to, from, skip, index, class)                                                          \
+    { FORM_NTH, to, from, skip, index, CLASS_MAY_LACK, class, NULL, NULL },
+#define NTH_IF(to, from, skip, index, class)                                                       \
+    { FORM_NTH, to, from, skip, index, CLASS_MAY_DIFFER, class, NULL, NULL },
+#define WORD(word, from, class, field)                                                             \
+    { FORM_WORD, 0, from, 0, word, CLASS_NEEDED, class, field, "J" },
+#define TEXT(text, from) { FORM_TEXT, 0, from, 0, text, CLASS_NEEDED, NULL, NULL, NULL },
+#define MORE(from) TEXT(CONTEXT_NAME_MORE, from)
+#define SKIP(rows) { FORM_SKIP, 0, 0, rows, 0, CLASS_NEEDED, NULL, NULL, NULL },
 #define TRACER_ROWS(id) static const struct tracer_row id##_ROWS[] = {
 #define TRACER_END                                                                                 \
     }                                                                                              \
@@ -102,7 +117,7 @@ static int compile_row(struct compiler *c, const struct tracer_row *row, uint64_
     case FORM_LOCAL:
         r = local_static_hash(c, row, klass, &hash);
         s.key = hash;
-        if (r == -ENODATA && row->optional) { /* the class is not in use */
+        if (r == -ENODATA && row->need != CLASS_NEEDED) { /* the class is not in use */
             s = (struct context_step){ .op = CONTEXT_SKIP, .skip = row->skip };
             r = 0;
         }
@@ -146,10 +161,22 @@ static int compile_row(struct compiler *c, const struct tracer_row *row, uint64_
     return r == -ENODATA ? -EAGAIN : r;
 }
 
-/* Compiles all rows of c->tracer. 0 or as tracer_class(). */
+/* Notes whether the class of an array's values is loaded: if not, the program may load it later. */
+static void note_missing(const struct tracer_row *row, bool loaded, unsigned *missing,
+                         unsigned *may_differ)
+{
+    if (row->form == FORM_NTH && row->need == CLASS_MAY_DIFFER)
+        *may_differ |= 1u << loaded;
+    else if (row->form == FORM_NTH && !loaded)
+        (*missing)++;
+}
+
+/* Compiles all rows of c->tracer. 0, 1: further classes may be loaded later; or as
+ * tracer_class(). */
 static int compile_rows(struct compiler *c)
 {
     struct context_path *p = &c->q->path;
+    unsigned missing = 0, may_differ = 0;
     int r = core_compile(c, p);
 
     p->ids = c->tracer->ids;
@@ -160,6 +187,7 @@ static int compile_rows(struct compiler *c)
         uint64_t klass = 0;
 
         r = row->class_name ? tracer_class(c, row->class_name, &klass) : 0;
+        note_missing(row, r == 0, &missing, &may_differ);
         if (r == 0)
             r = compile_row(c, row, klass, &s);
         else if (r == -ENODATA) /* no object is of that class */
@@ -171,7 +199,7 @@ static int compile_rows(struct compiler *c)
         r = -EAGAIN; /* no ThreadLocal is in use */
     if (r == 0 && !context_path_valid(p))
         r = error_set(&c->q->err, -EOPNOTSUPP, "its fields lie too far apart");
-    return r;
+    return r < 0 ? r : missing || may_differ == 1;
 }
 
 /* Adds the classes of all tracers to the wanted ones. */
@@ -213,8 +241,8 @@ static int compile(struct compiler *c)
         c->q->path = (struct context_path){ 0 };
         c->q->tracer = (uint32_t)t;
         k = compile_rows(c);
-        if (k == 0)
-            return 0;
+        if (k >= 0)
+            return k;
         if (c->tracer->ids == CONTEXT_IDS_LOG && k != -ESRCH) {
             c->q->err = (struct error)ERROR_NULL;
             later |= k != -EOPNOTSUPP;
@@ -254,7 +282,7 @@ int hotspot_vm_context(struct hotspot_vm *vm, struct context_path *ret, const ch
         *err = q->err;
     if (r == -EFAULT || r == -ETIMEDOUT || r == -EBADMSG)
         r = -EAGAIN; /* classes or objects were freed during the read */
-    if (r == 0)
+    if (r >= 0)
         *ret = q->path;
     return r;
 }

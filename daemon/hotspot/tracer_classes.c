@@ -65,15 +65,22 @@ static int has_fields(const struct compiler *c, const char *name, uint64_t klass
     return 1;
 }
 
-/* Returns whether a row allows that class @name is never loaded. */
-static bool is_optional(const struct tracer *t, const char *name)
+/* Returns whether a row of @t does without class @name, and how. */
+static enum class_need need_of(const struct tracer *t, const char *name)
 {
-    return ANY_OF(i, t->count, t->rows[i].optional && strcmp(t->rows[i].class_name, name) == 0);
+    enum class_need need = CLASS_NEEDED;
+
+    for (size_t i = 0; i < t->count; i++) {
+        if (t->rows[i].need > need && strcmp(t->rows[i].class_name, name) == 0)
+            need = t->rows[i].need;
+    }
+    return need;
 }
 
 int tracer_class(const struct compiler *c, const char *name, uint64_t *ret)
 {
     const struct class_wanted *w = tracer_wanted(c, name);
+    enum class_need need = need_of(c->tracer, name);
 
     if (!w)
         return -ENOSPC;
@@ -87,8 +94,8 @@ int tracer_class(const struct compiler *c, const char *name, uint64_t *ret)
             return 0;
         }
     }
-    if (w->count)
+    if (w->count && need != CLASS_MAY_DIFFER)
         return error_set(&c->q->err, -EOPNOTSUPP,
                          "its class %s has not the fields that flamed knows of", w->name);
-    return is_optional(c->tracer, name) ? -ENODATA : -EAGAIN;
+    return need != CLASS_NEEDED ? -ENODATA : -EAGAIN;
 }

@@ -20,10 +20,17 @@ enum tracer_form {
     FORM_SKIP
 };
 
+/* Whether a path does without a class. */
+enum class_need {
+    CLASS_NEEDED,
+    CLASS_MAY_LACK,   /* it may never be loaded */
+    CLASS_MAY_DIFFER, /* nor have the fields of the rows */
+};
+
 struct tracer_row {
     enum tracer_form form;
     uint8_t to, from, skip, number;
-    bool optional;                              /* its class may never be loaded */
+    enum class_need need;
     const char *class_name, *field, *signature; /* '@': the tracer's prefix. Of FORM_KEY the field
                                                  * is the key */
 };

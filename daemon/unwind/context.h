@@ -32,13 +32,15 @@ enum context_op {
                            * fewer */
     CONTEXT_MAP,  /* to = the value in the HashMap at from, for the key with the hash `key` */
     CONTEXT_WORD, /* word `key` of the ids = the 8 bytes at `offset` of from */
-    CONTEXT_TEXT, /* text `key` (enum context_text) = the java.lang.String at from */
+    CONTEXT_TEXT, /* text `key` (enum context_text; CONTEXT_NAME_MORE) = the java.lang.String at
+                   * from */
     CONTEXT_SKIP, /* always fails */
     CONTEXT_OPS,
 };
 
 /* Which text of the result a step fills. */
 enum context_text { CONTEXT_TRACE, CONTEXT_SPAN, CONTEXT_ROOT, CONTEXT_NAME, CONTEXT_TEXTS };
+#define CONTEXT_NAME_MORE CONTEXT_TEXTS /* the name, behind a first part and a blank */
 
 /* The ids are 16 words: trace, current span, root span. As texts they are hexadecimal digits of one
  * byte each, in JDK 8 of two. */
@@ -105,8 +107,8 @@ struct sample_context {
 
 #define CONTEXT_WORDS 33
 
-/* The state of a path being walked. Behind `out` lie at least as many bytes as any text has room:
- * the verifier assumes that a copy is up to twice as long. */
+/* The state of a path being walked. The verifier assumes that a copy of a text is up to
+ * twice as long as its room, and may begin anywhere in the name. So `out` has room behind it. */
 struct context_work {
     struct sample_context out;
     uint64_t at[CONTEXT_REGISTERS];
@@ -115,7 +117,7 @@ struct context_work {
     uint64_t bad; /* ZGC's bad mask: bits of references that may be older than a move */
     uint64_t object;
     struct unwind_forwarding forwarding;
-    uint64_t spare[8];
+    uint64_t spare[16];
     uint32_t count; /* entries of the table */
     uint32_t next;  /* index of the next step */
     uint32_t nth;

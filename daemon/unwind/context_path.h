@@ -15,7 +15,7 @@ static inline bool context_step_valid(const struct context_step *s, unsigned lef
         s->skip > left || s->offset >= CONTEXT_OFFSET_MAX)
         return false;
     if (s->op == CONTEXT_TEXT)
-        return s->key < CONTEXT_TEXTS;
+        return s->key <= CONTEXT_NAME_MORE;
     if (s->op == CONTEXT_WORD)
         return s->key < CONTEXT_ID_WORDS;
     if (s->op == CONTEXT_THREAD_LOCAL || s->op == CONTEXT_MAP)

@@ -269,12 +269,28 @@ UNWIND_INLINE bool context_copy(struct context_work *w, void *to, const uint32_t
     return false;
 }
 
+/* Puts a blank behind the name so far, for a further part that is @wide. Returns where that part
+ * begins; 0: it replaces the name, which has none, or other characters, or no room. */
+UNWIND_INLINE uint64_t context_behind(struct context_work *w, bool wide)
+{
+    uint64_t n = w->out.bytes[CONTEXT_NAME];
+    bool was_wide = w->out.wide & (1U << CONTEXT_NAME);
+
+    if (!n || n > CONTEXT_NAME_BYTES - 4 || was_wide != wide)
+        return 0;
+    UNWIND_MASK(n, CONTEXT_NAME_BYTES - 1);
+    w->out.name[n] = ' ';
+    if (wide)
+        w->out.name[n + 1] = 0;
+    return n + (wide ? 2 : 1);
+}
+
 /* Copies the java.lang.String at @string to text @text of the result. Returns whether the text has
  * any bytes. */
 UNWIND_FUNCTION int context_string(struct context_work *w, struct context_path *path,
                                    struct unwind_process *p, uint32_t text, uint64_t string)
 {
-    uint64_t array, n;
+    uint64_t array, n, start;
     bool wide = true, good = false;
 
     if (!w || !path || !p || !string)
@@ -298,9 +314,11 @@ UNWIND_FUNCTION int context_string(struct context_work *w, struct context_path *
         n = n > 32 ? 32 : n;
         good = context_copy(w, &w->out.id[CONTEXT_ROOT_WORD], 32, array, n);
     } else {
+        start = text == CONTEXT_NAME_MORE ? context_behind(w, wide) : 0;
         text = CONTEXT_NAME;
-        n = n > CONTEXT_NAME_BYTES ? CONTEXT_NAME_BYTES : n;
-        good = context_copy(w, w->out.name, CONTEXT_NAME_BYTES, array, n);
+        n = n > CONTEXT_NAME_BYTES - start ? CONTEXT_NAME_BYTES - start : n;
+        good = context_copy(w, w->out.name + start, CONTEXT_NAME_BYTES, array, n);
+        n += start;
     }
     w->out.bytes[text & (CONTEXT_TEXTS - 1)] = good ? n : 0;
     if (wide)

@@ -21,6 +21,7 @@ MAVEN = {
     "SpringService": ["org.springframework.boot:spring-boot-starter-web:3.3.5"],
     "StarvedService": ["org.springframework.boot:spring-boot-starter-web:3.3.5", "com.zaxxer:HikariCP:5.1.0",
                        "org.slf4j:slf4j-api:2.0.16"],
+    "EndpointService": [f"org.springframework.boot:spring-boot-starter-{what}:3.3.5" for what in ("web", "webflux", "jetty", "jersey")],
     "DropwizardService": ["io.dropwizard:dropwizard-core:4.0.10"],
     "CassandraLoad": ["org.apache.cassandra:cassandra-all:5.0.2"],
 }

@@ -98,6 +98,18 @@ START_TEST(refuses_what_is_no_id)
 }
 END_TEST
 
+/* The span that OpenTelemetry has where there is none. */
+START_TEST(zeros_are_no_request)
+{
+    put_ids("00000000000000000000000000000000", "0000000000000000", "", false);
+    put(CONTEXT_NAME, raw.name, "GET", false);
+    context_decode(&raw, &context, &name);
+    ck_assert_uint_eq(context.state, PROFILE_CONTEXT_NO_REQUEST);
+    ck_assert(!context.span && !context.root);
+    ck_assert_uint_eq(name.n, 0);
+}
+END_TEST
+
 START_TEST(reads_short_traces)
 {
     bool wide = _i != 0;
@@ -239,6 +251,7 @@ int main(void)
     tcase_add_loop_test(tc, reads_texts, 0, 2);
     tcase_add_test(tc, reads_words);
     tcase_add_loop_test(tc, refuses_what_is_no_id, 0, ARRAY_SIZE(WRONG));
+    tcase_add_test(tc, zeros_are_no_request);
     tcase_add_loop_test(tc, reads_short_traces, 0, 2);
     tcase_add_test(tc, reads_a_name_without_ids);
     tcase_add_loop_test(tc, takes_ids_alone_from_a_log, 0, ARRAY_SIZE(LOGGED));

@@ -157,6 +157,60 @@ START_TEST(reads_a_name)
 }
 END_TEST
 
+/* A name of two parts: its length, the length of the part behind, and the result's. */
+static const struct {
+    uint32_t first, more;
+    bool wide;
+    unsigned bytes;
+} PARTS[] = { { 3, 7, false, 11 },    { 6, 14, true, 22 },    { 0, 7, false, 7 },
+              { 3, 124, false, 128 }, { 3, 125, false, 128 }, { 3, 0xffffffff, false, 128 },
+              { 124, 5, false, 128 }, { 125, 5, false, 5 },   { 128, 5, false, 5 },
+              { 124, 10, true, 128 } };
+
+START_TEST(joins_a_name)
+{
+    path.steps[5].skip = 0;
+    path.steps[6] = (struct context_step){ .op = CONTEXT_REF, .to = 4, .from = 2, .offset = 16 };
+    path.steps[7] =
+        (struct context_step){ .op = CONTEXT_TEXT, .from = 4, .key = CONTEXT_NAME_MORE };
+    path.step_count = 8;
+    if (!PARTS[_i].first)
+        path.steps[5] =
+            (struct context_step){ .op = CONTEXT_REF, .to = 4, .from = 2, .offset = 16 };
+    put_ref(SPAN + 16, MAP);
+    put_text(NAME, CHARACTERS, "");
+    put_text(MAP, MAP + 64, "");
+    put_array(CHARACTERS, PARTS[_i].first);
+    put_array(MAP + 64, PARTS[_i].more);
+    bytes[NAME + 16] = bytes[MAP + 16] = PARTS[_i].wide;
+    memset(bytes + CHARACTERS + 16, 'a', 128);
+    memset(bytes + MAP + 64 + 16, 'b', 128);
+    walk();
+    ck_assert_uint_eq(found.bytes[CONTEXT_NAME], PARTS[_i].bytes);
+    ck_assert_int_eq(found.name[PARTS[_i].bytes - 1], 'b');
+    if (PARTS[_i].first < 125 && PARTS[_i].first) {
+        ck_assert_int_eq(found.name[PARTS[_i].first - 1], 'a');
+        ck_assert_int_eq(found.name[PARTS[_i].first], ' ');
+    }
+    if (PARTS[_i].wide)
+        ck_assert_int_eq(found.name[PARTS[_i].first + 1], 0);
+}
+END_TEST
+
+/* A second part with other characters stands alone. */
+START_TEST(joins_no_different_characters)
+{
+    path.steps[6] = (struct context_step){ .op = CONTEXT_REF, .to = 4, .from = 2, .offset = 16 };
+    path.steps[7] =
+        (struct context_step){ .op = CONTEXT_TEXT, .from = 4, .key = CONTEXT_NAME_MORE };
+    path.step_count = 8;
+    put_ref(SPAN + 16, MAP);
+    put_text(MAP, MAP + 64, "/a/b");
+    bytes[NAME + 16] = 1;
+    check_name("/a/b");
+}
+END_TEST
+
 START_TEST(ids_make_a_request)
 {
     walk();
@@ -354,6 +408,8 @@ int main(void)
 
     tcase_add_checked_fixture(tc, setup, NULL);
     tcase_add_test(tc, reads_a_name);
+    tcase_add_loop_test(tc, joins_a_name, 0, ARRAY_SIZE(PARTS));
+    tcase_add_test(tc, joins_no_different_characters);
     tcase_add_test(tc, ids_make_a_request);
     tcase_add_test(tc, a_name_may_be_all);
     tcase_add_test(tc, finds_an_inherited_value);

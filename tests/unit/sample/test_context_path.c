@@ -44,7 +44,8 @@ static const struct {
     { STEP(0, offset) + 1, 255, true },
     { STEP(0, offset) + 2, 1, false },
     { STEP(0, key) + 4, 1, false }, /* a hash has only 32 bits */
-    { STEP(1, key), CONTEXT_TEXTS, false },
+    { STEP(1, key), CONTEXT_NAME_MORE, true },
+    { STEP(1, key), CONTEXT_NAME_MORE + 1, false },
     { STEP(2, op), CONTEXT_SKIP, false },
     { STEP(47, skip), 1, false },
 };
