@@ -299,9 +299,11 @@ uint32_t capture_context(const struct captures *captures, struct capture *c,
     struct profile_context context;
     _cleanup_buf_ struct buf name = BUF_UPTO(CONTEXT_TEXT_BYTES + 1);
     uint32_t id = 0;
+    int r;
 
     if (!c->wish.context)
         return 0;
     context_of(&captures->contexts, in, &context, &name);
-    return record_context(c->record, thread, &context, buf_span(&name), &id) < 0 ? 0 : id;
+    r = record_context(c->record, thread, &context, buf_span(&name), in->rec->time_ns, &id);
+    return r < 0 ? 0 : id;
 }

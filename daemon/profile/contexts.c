@@ -20,10 +20,16 @@ struct operation_key {
     uint32_t service, name;
 };
 
+/* A name of a request. */
+struct request_name {
+    uint64_t time_ns; /* when it was read */
+    uint32_t string;  /* 0: none */
+};
+
 struct contexts {
     struct id_table contexts; /* struct profile_context; its operation holds a request's id + 1 */
     struct id_table requests; /* struct request_key */
-    uint32_t *operations;     /* [requests.cap]: latest name of each request; 0: none */
+    struct request_name *operations; /* [requests.cap]: latest name of each request */
     size_t operations_cap;
     struct id_table known;    /* struct operation_key */
     struct id_table services; /* uint32_t */
@@ -80,7 +86,7 @@ size_t contexts_bytes(const struct contexts *c)
         return 0;
     return sizeof(*c) + id_table_bytes(&c->contexts) + id_table_bytes(&c->requests) +
            id_table_bytes(&c->known) + id_table_bytes(&c->services) + intern_bytes(c->names) +
-           (c->operations_cap + c->counts_cap) * sizeof(uint32_t);
+           c->operations_cap * sizeof(*c->operations) + c->counts_cap * sizeof(uint32_t);
 }
 
 /* Finds or adds operation @name of @service: *ret is its string, or `others` if the service has too
@@ -138,24 +144,24 @@ static bool has_context(const struct contexts *c, const struct profile_context *
     return id_table_find(&c->contexts, &own, &id);
 }
 
-/* Finds or adds the request of @context, and stores its operation @name; 0: not known. 0, -ENOSPC
- * or -ENOMEM. */
+/* Finds or adds the request of @context. Stores its operation @name, unless a later one is known.
+ * 0, -ENOSPC or -ENOMEM. */
 static int add_request(struct contexts *c, const struct profile_context *context, uint32_t process,
-                       uint32_t name, uint32_t *ret)
+                       struct request_name name, uint32_t *ret)
 {
-    struct request_key key = request_key_of(context, process, name);
+    struct request_key key = request_key_of(context, process, name.string);
     int r = MIN(id_table_add(&c->requests, &key, ret), 0);
 
     if (r == 0 && !array_extend(&c->operations, &c->operations_cap, c->requests.cap))
         r = -ENOMEM;
-    if (r == 0 && name)
+    if (r == 0 && name.string && name.time_ns >= c->operations[*ret].time_ns)
         c->operations[*ret] = name;
     return r;
 }
 
 /* Finds or adds @context itself. 0, -ENOSPC or -ENOMEM. */
 static int add_context(struct contexts *c, const struct profile_context *context, uint32_t process,
-                       uint32_t name, uint32_t *ret)
+                       struct request_name name, uint32_t *ret)
 {
     struct profile_context own = *context;
     uint32_t request = 0;
@@ -173,11 +179,11 @@ static int add_context(struct contexts *c, const struct profile_context *context
 }
 
 int contexts_add(struct contexts *c, const struct profile_context *context, uint32_t process,
-                 struct span service, struct span name, uint32_t *ret)
+                 struct span service, struct span name, uint64_t time_ns, uint32_t *ret)
 {
     const struct profile_context nameless = { .state = context->state };
-    uint32_t operation = 0;
-    int r = name.n ? add_operation(c, service, name, &operation) : 0;
+    struct request_name operation = { .time_ns = time_ns };
+    int r = name.n ? add_operation(c, service, name, &operation.string) : 0;
 
     if (r == 0)
         r = add_context(c, context, process, operation, ret);
@@ -208,7 +214,7 @@ int contexts_finish(const struct contexts *c, struct profile *p)
 
         *to = *(const struct profile_context *)id_table_get(&c->contexts, i);
         if (to->operation)
-            name = c->operations[to->operation - 1];
+            name = c->operations[to->operation - 1].string;
         to->operation = 0;
         r = intern_add(p->strings, intern_get(c->names, name), &to->operation);
         if (to->operation && to->state == PROFILE_CONTEXT_IDS)

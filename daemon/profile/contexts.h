@@ -16,10 +16,11 @@ struct contexts *contexts_free(struct contexts *c);
 size_t contexts_bytes(const struct contexts *c); /* NULL: 0 */
 
 /* Adds @context of process @process of @service ("": none). @name: its operation, "": not known
- * yet; context->operation is ignored. If ids have no room, it stores the context without ids. *ret:
- * the id, from 1 on; 0: no room. 0 or -ENOMEM. */
+ * yet; context->operation is ignored. A request counts under the name with the highest @time_ns. If
+ * ids have no room, it stores the context without ids. *ret: the id, from 1 on; 0: no room. 0 or
+ * -ENOMEM. */
 int contexts_add(struct contexts *c, const struct profile_context *context, uint32_t process,
-                 struct span service, struct span name, uint32_t *ret);
+                 struct span service, struct span name, uint64_t time_ns, uint32_t *ret);
 /* Copies the contexts and their strings to @p; @c may be NULL. 0 or -ENOMEM. */
 int contexts_finish(const struct contexts *c, struct profile *p);
 /* Return the number of samples without ids, and without an operation's name, for lack of room. */

@@ -157,15 +157,16 @@ static bool merge_part(const struct merger *m, struct profile_sample *s)
     return true;
 }
 
-/* Returns the merged request of a sample of thread @thread; 0: none. */
-static uint32_t merge_context(struct merger *m, uint32_t context, uint32_t thread)
+/* Returns the merged request of @s, of thread @thread; 0: none. */
+static uint32_t merge_context(struct merger *m, const struct profile_sample *s, uint32_t thread)
 {
+    uint32_t context = s->context;
     const struct profile_context *c = &m->p->contexts[context];
 
     if (!context)
         return 0;
     if (m->contexts[context] == MERGE_NONE &&
-        record_context(m->record, thread, c, intern_get(m->p->strings, c->operation),
+        record_context(m->record, thread, c, intern_get(m->p->strings, c->operation), s->time_ns,
                        &m->contexts[context]) < 0)
         return 0;
     return m->contexts[context];
@@ -181,7 +182,7 @@ static int merge_sample(struct merger *m, const struct profile_sample *s, uint32
         return r;
     merged.stack = place;
     merged.thread = thread;
-    merged.context = merge_context(m, s->context, thread);
+    merged.context = merge_context(m, s, thread);
     merged.event = m->events[s->event];
     merged.count = merge_count(m, s);
     if (!m->meta.events[merged.event].valued)

@@ -288,10 +288,10 @@ int record_place(struct record *r, uint32_t caller, uint32_t frame, uint32_t *re
 int record_sample_at(struct record *r, const struct profile_sample *s);
 
 /* Finds or adds a request for profile_sample.context. @thread: of record_thread(); @name: of its
- * operation, clean, "": not known; c->operation is ignored. All samples of a request get its latest
- * name. *ret: its id, 0: no room (counted). 0 or -ENOMEM. */
+ * operation, clean, "": not known; c->operation is ignored. @time_ns: when the name was read. All
+ * samples of a request get its latest name. *ret: its id, 0: no room (counted). 0 or -ENOMEM. */
 int record_context(struct record *r, uint32_t thread, const struct profile_context *c,
-                   struct span name, uint32_t *ret);
+                   struct span name, uint64_t time_ns, uint32_t *ret);
 /* Stores @stack for a sample that may be added later. *ret: its place. 0, -ENOSPC or -ENOMEM (both
  * counted). */
 int record_hold(struct record *r, const uint32_t *stack, size_t n, uint32_t *ret);

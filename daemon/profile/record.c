@@ -135,7 +135,7 @@ int record_thread(struct record *r, const struct profile_thread *t, uint32_t *re
 }
 
 int record_context(struct record *r, uint32_t thread, const struct profile_context *c,
-                   struct span name, uint32_t *ret)
+                   struct span name, uint64_t time_ns, uint32_t *ret)
 {
     const struct profile_thread *t = id_table_get(&r->threads, thread);
     const struct profile_process *p = id_table_get(&r->processes, t->process);
@@ -143,7 +143,7 @@ int record_context(struct record *r, uint32_t thread, const struct profile_conte
 
     if (k == 0)
         k = contexts_add(r->contexts, c, t->process, frame_table_get_string(r->table, p->service),
-                         name, ret);
+                         name, time_ns, ret);
     record_charge(r);
     return k;
 }

@@ -195,14 +195,15 @@ static int flight_slice_for(struct flight *f, uint64_t time_ns, struct flight_sl
     return 0;
 }
 
-/* Gets the id of @request, of thread @thread, in @s. 0 or -ENOMEM. */
+/* Gets the id of @request, of thread @thread, in @s, as read at @time_ns. 0 or -ENOMEM. */
 static int slice_request(const struct flight *f, const struct flight_slice *s, uint32_t thread,
-                         const struct profile_context *request, uint32_t *ret)
+                         const struct profile_context *request, uint64_t time_ns, uint32_t *ret)
 {
     *ret = 0;
-    return request ? record_context(s->record, thread, request,
-                                    frame_table_get_string(f->table, request->operation), ret)
-                   : 0;
+    return request
+               ? record_context(s->record, thread, request,
+                                frame_table_get_string(f->table, request->operation), time_ns, ret)
+               : 0;
 }
 
 int flight_sample(struct flight *f, const struct profile_sample *sample,
@@ -217,7 +218,7 @@ int flight_sample(struct flight *f, const struct profile_sample *sample,
     r = flight_slice_for(f, sample->time_ns, &s) ?:
         record_process(s->record, origin.process, &t.process) ?:
         record_thread(s->record, &t, &id) ?:
-        slice_request(f, s, id, origin.request, &request);
+        slice_request(f, s, id, origin.request, sample->time_ns, &request);
     if (r == 0) {
         copy.thread = id;
         copy.context = request;

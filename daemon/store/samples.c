@@ -265,7 +265,7 @@ static int take_context(const struct decoder *d, struct span *column, struct pro
         return 0;
     c = &d->contexts[context];
     r = record_context(d->record, s->thread, c, frame_table_get_string(d->e->table, c->operation),
-                       &id);
+                       0, &id);
     if (r == 0)
         s->context = id;
     return r;

@@ -55,7 +55,7 @@ static int profile_request(const struct tally *t, const struct tally_key *key,
     request = id_table_get(&t->requests, key->request);
     context.state = request->state;
     return record_context(record, thread, &context,
-                          frame_table_get_string(e->table, request->operation), ret);
+                          frame_table_get_string(e->table, request->operation), 0, ret);
 }
 
 static int profile_row(const struct tally *t, uint32_t i, struct dictionary_places *places,

@@ -258,7 +258,7 @@ static uint32_t request_of(uint32_t thread, uint32_t i)
         c.root = REQUEST_SPAN + k * 2;
         c.span = c.root + i / ARRAY_SIZE(NAMES) % 2;
     }
-    must(record_context(rec, thread, &c, span_of(NAMES[k]), &id));
+    must(record_context(rec, thread, &c, span_of(NAMES[k]), 0, &id));
     return id;
 }
 

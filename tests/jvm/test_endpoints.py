@@ -50,7 +50,7 @@ class Service:
         self.process, log = running.__enter__()
         test.addCleanup(running.__exit__, None, None, None)
         self.asked = asked or (FLUX_PATHS if server == "netty" else SERVLET_PATHS)
-        services.wait_for_port(self.port, self.process, log)
+        proc.wait_until(lambda: "Started EndpointService" in proc.read(log), START_S, "the service listens", interval=0.2)
         self.clients = [threading.Thread(target=self.ask) for _ in range(CLIENTS)]
         test.addCleanup(self.stop)
         for client in self.clients:

@@ -94,7 +94,7 @@ static void sample(size_t i, enum profile_context_state state)
     for (size_t k = 0; k < n; k++)
         frames[n - 1 - k] = frame_named(STACKS[i].frames[k]);
     if (state != PROFILE_CONTEXT_UNASKED)
-        ck_assert_int_eq(record_context(rec, main_thread, &c, SPAN_NULL, &id), 0);
+        ck_assert_int_eq(record_context(rec, main_thread, &c, SPAN_NULL, 0, &id), 0);
     s.context = id;
     ck_assert_int_eq(record_sample(rec, &s, frames, n), 0);
 }

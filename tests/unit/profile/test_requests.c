@@ -8,10 +8,12 @@
 #include "suite.h"
 
 static uint32_t frame;
+static uint64_t read_ns; /* when names are read */
 
 static void setup(void)
 {
     recorded_setup();
+    read_ns = 0;
     frame = recorded_frame("Shop", "pay", FRAME_C2, 0);
 }
 
@@ -24,7 +26,7 @@ static uint32_t request(uint64_t trace, uint64_t span, const char *name)
                                  .state = *name ? PROFILE_CONTEXT_NAMED : PROFILE_CONTEXT_IDS };
     uint32_t id = 0;
 
-    ck_assert_int_eq(record_context(rec, main_thread, &c, span_of(name), &id), 0);
+    ck_assert_int_eq(record_context(rec, main_thread, &c, span_of(name), read_ns, &id), 0);
     return id;
 }
 
@@ -34,7 +36,7 @@ static uint32_t without(enum profile_context_state state)
     struct profile_context c = { .state = state };
     uint32_t id = 0;
 
-    ck_assert_int_eq(record_context(rec, main_thread, &c, SPAN_NULL, &id), 0);
+    ck_assert_int_eq(record_context(rec, main_thread, &c, SPAN_NULL, 0, &id), 0);
     return id;
 }
 
@@ -101,6 +103,24 @@ START_TEST(takes_the_last_name_of_a_request)
 END_TEST
 
 /* A history keeps only the names of requests. */
+/* A sample that comes late, as one does if its stack takes long, has an early name. */
+START_TEST(takes_the_last_name_by_time)
+{
+    struct profile *p;
+
+    read_ns = 20;
+    sample(20, request(1, 11, "GET /pay/{id}"));
+    read_ns = 10;
+    sample(10, request(1, 11, "GET /*"));
+    read_ns = 15;
+    sample(15, request(1, 12, "GET"));
+    p = finish();
+    check_rows(p, &(struct view_opts){ .by = { VIEW_BY_OPERATION } },
+               "[GET /pay/{id}];Shop.pay 3\n");
+    profile_unref(p);
+}
+END_TEST
+
 START_TEST(operations_without_ids_stay_apart)
 {
     struct profile_context c = { .state = PROFILE_CONTEXT_NAMED };
@@ -109,7 +129,7 @@ START_TEST(operations_without_ids_stay_apart)
     struct profile *p;
 
     for (size_t i = 0; i < ARRAY_SIZE(NAMES); i++) {
-        ck_assert_int_eq(record_context(rec, main_thread, &c, span_of(NAMES[i]), &ids[i]), 0);
+        ck_assert_int_eq(record_context(rec, main_thread, &c, span_of(NAMES[i]), 0, &ids[i]), 0);
         sample(i, ids[i]);
     }
     ck_assert_uint_eq(ids[0], ids[2]);
@@ -137,8 +157,8 @@ START_TEST(a_process_names_its_own_requests)
 
     ck_assert_int_eq(record_process(rec, &other, &thread.process), 0);
     ck_assert_int_eq(record_thread(rec, &thread, &its), 0);
-    ck_assert_int_eq(record_context(rec, main_thread, &c, SPAN("GET /pay"), &mine), 0);
-    ck_assert_int_eq(record_context(rec, its, &c, SPAN("nonsense"), &id), 0);
+    ck_assert_int_eq(record_context(rec, main_thread, &c, SPAN("GET /pay"), 0, &mine), 0);
+    ck_assert_int_eq(record_context(rec, its, &c, SPAN("nonsense"), 0, &id), 0);
     sample(1, mine);
     p = finish();
     check_rows(p, &(struct view_opts){ .by = { VIEW_BY_OPERATION } }, "[GET /pay];Shop.pay 1\n");
@@ -282,6 +302,7 @@ int main(void)
 
     tcase_add_checked_fixture(tc, setup, recorded_teardown);
     tcase_add_test(tc, takes_the_last_name_of_a_request);
+    tcase_add_test(tc, takes_the_last_name_by_time);
     tcase_add_test(tc, operations_without_ids_stay_apart);
     tcase_add_test(tc, a_process_names_its_own_requests);
     tcase_add_test(tc, counts_what_changes_by_operation);

@@ -51,7 +51,8 @@ static inline uint32_t made_request(struct record *r, uint32_t thread, unsigned 
             .root = fnv1a(FNV1A_START, operation, strlen(operation)),
             .state = PROFILE_CONTEXT_NAMED,
         };
-    ck_assert_int_eq(record_context(r, thread, &c, i % 2 ? SPAN_NULL : span_of(operation), &id), 0);
+    ck_assert_int_eq(record_context(r, thread, &c, i % 2 ? SPAN_NULL : span_of(operation), 0, &id),
+                     0);
     return id;
 }
 
