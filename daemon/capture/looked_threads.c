@@ -161,6 +161,8 @@ uint64_t looked_threads_take(struct looked_threads *l, const struct looks_entry 
     l->forgotten = false;
     if (!t)
         return 0;
+    if (stays && !t->placed && l->now_ns - t->put_ns >= LOOKED_NAMED_NS)
+        stays = false; /* the stack was lost on its way */
     if (t->placed && t->ran_ns == e->ran_ns && e->found != LOOKS_RUNS)
         stays = true; /* its place is written again, for a better stack */
     if (!stays)

@@ -19,7 +19,8 @@
 /* Limit of owed time: for a thread that never waits, time stolen by the hypervisor would add up. */
 #define LOOKED_OWED_MAX_NS (10 * NSEC_PER_SEC)
 #define LOOKED_PUT_NS (60 * NSEC_PER_SEC) /* between puts of a thread that stays at its place */
-
+/* A written place without a stack is forgotten after this long: longer than samples are held. */
+#define LOOKED_NAMED_NS (16 * NSEC_PER_SEC)
 #define LOOKED_LEFT_NS (30 * NSEC_PER_SEC) /* a place that was left longer ago says nothing */
 
 enum looked_state { LOOKED_BLOCKED, LOOKED_RUNNABLE, LOOKED_STATES };
@@ -82,7 +83,7 @@ struct looked_thread *looked_threads_find(struct looked_threads *l, uint32_t hos
  * passes had no time for its stack then, and it most likely waits there again. */
 bool looked_thread_waits(const struct looked_threads *l, const struct looked_thread *t);
 /* Returns the time before which nothing is missing, once looked_threads_put() has run: later passes
- * add only waits after it. Does not end while a stack has no names yet. 0: there was no pass. */
+ * add only waits after it. Waits LOOKED_NAMED_NS for the names of a stack. 0: there was no pass. */
 uint64_t looked_threads_known_ns(const struct looked_threads *l);
 /* Puts the time of all places so far. */
 void looked_threads_put(struct looked_threads *l);

@@ -451,6 +451,30 @@ START_TEST(what_is_known_ends_where_time_is_owed)
 }
 END_TEST
 
+/* Otherwise what is known would never advance, as the thread does not run again. */
+START_TEST(a_place_is_forgotten_if_its_stack_is_lost)
+{
+    struct sums s = { 0 };
+    struct looked_threads l = looked(&s);
+
+    pass(&l, 99000, 1, LOOKS_PLACE, false, 5, 0);
+    place(&l, 1, LOOKED_BLOCKED, 0);
+    ck_assert_uint_eq(pass(&l, 100000, 1, LOOKS_PLACE, false, 105, 0), 900 * MS);
+    for (uint64_t ms = 101000; ms < 115000; ms += 1000) {
+        pass(&l, ms, 1, LOOKS_SAME, false, 105, 0);
+        ck_assert(!l.forgotten);
+    }
+    pass(&l, 115000, 1, LOOKS_SAME, false, 105, 0);
+    ck_assert(l.forgotten); /* its place is written again */
+    ck_assert_uint_eq(l.lost_ns, 14000 * MS);
+    ck_assert_uint_ge(looked_threads_known_ns(&l), 114000 * MS);
+    pass(&l, 116000, 1, LOOKS_SAME, false, 105, 0);
+    ck_assert(l.forgotten);
+    ck_assert_uint_eq(pass(&l, 117000, 1, LOOKS_PLACE, false, 105, 0), 3000 * MS);
+    looked_threads_deinit(&l);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("looked_threads");
@@ -458,6 +482,7 @@ int main(void)
     tcase_add_test(tc, a_thread_that_stays_costs_a_sample_a_minute);
     tcase_add_test(tc, a_place_stays_until_it_is_known_better);
     tcase_add_test(tc, what_is_known_ends_where_time_is_owed);
+    tcase_add_test(tc, a_place_is_forgotten_if_its_stack_is_lost);
     tcase_add_test(tc, a_place_that_it_left_counts_for_a_while);
     tcase_add_test(tc, a_queued_thread_runs);
     tcase_add_test(tc, time_goes_by_state_to_where_it_is_met);
