@@ -17,7 +17,7 @@
 #define JAVA_METHOD_TRUST_NS (3 * NSEC_PER_MSEC)
 /* How long results hold while the JVM unloads no class and can redefine none. The name of a
  * permanent stub holds this long, too. */
-#define JAVA_STEADY_NS (10 * NSEC_PER_SEC)
+#define JAVA_STEADY_NS (300 * NSEC_PER_SEC)
 #define JAVA_PCS_MAX (1u << 17) /* entries of one JVM; when full, all is read again */
 #define JAVA_METHODS_MAX (1u << 17)
 

@@ -15,7 +15,7 @@
 #define THREADS_TRUST_NS (5 * NSEC_PER_SEC)
 /* How long a name is trusted that equals the kernel's: a thread that renames itself changes
  * both. */
-#define THREADS_AGREED_NS (60 * NSEC_PER_SEC)
+#define THREADS_AGREED_NS (300 * NSEC_PER_SEC)
 /* How long a name is trusted if it is longer than the kernel's, which shows no end of it. Once the
  * name has been the same for long, the time is doubled each time, up to THREADS_AGREED_NS. */
 #define THREADS_CUT_NS NSEC_PER_SEC

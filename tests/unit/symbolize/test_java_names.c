@@ -306,28 +306,29 @@ static const struct frame *steady_at(uint64_t now_ns)
 
 START_TEST(a_method_is_read_once_while_no_class_is_unloaded)
 {
+    const uint64_t STEP = JAVA_STEADY_NS / 10;
     uint64_t now_ns = 100 * NSEC_PER_SEC;
     uint32_t first, other;
     unsigned reads;
 
     jvm.counts = true;
     first = steady_at(now_ns)->function;
-    steady_at(now_ns + NSEC_PER_SEC); /* from here on the number of unloaded classes is known */
+    steady_at(now_ns + STEP); /* from here on the number of unloaded classes is known */
     reads = jvm.reads;
     for (uint64_t i = 2; i <= 10; i++)
-        ck_assert_uint_eq(steady_at(now_ns + i * NSEC_PER_SEC)->function, first);
+        ck_assert_uint_eq(steady_at(now_ns + i * STEP)->function, first);
     ck_assert_uint_eq(jvm.reads, reads);
     ck_assert_uint_eq(jvm.checks, 10);
-    ck_assert_uint_eq(steady_at(now_ns + 12 * NSEC_PER_SEC)->function, first);
-    ck_assert_uint_gt(jvm.reads, reads); /* after ten seconds it is read again */
+    ck_assert_uint_eq(steady_at(now_ns + 12 * STEP)->function, first);
+    ck_assert_uint_gt(jvm.reads, reads); /* after JAVA_STEADY_NS it is read again */
     jvm.unloads++;
     jvm.class_name = "app/Bar$$Lambda$4+0x0000000800c03000";
-    other = steady_at(now_ns + 13 * NSEC_PER_SEC)->function;
+    other = steady_at(now_ns + 13 * STEP)->function;
     ck_assert_uint_ne(other, first);
     jvm.counts = false; /* a JVM without counters: read again for each sample */
     reads = jvm.reads;
     for (uint64_t i = 14; i <= 20; i++)
-        ck_assert_uint_eq(steady_at(now_ns + i * NSEC_PER_SEC)->function, other);
+        ck_assert_uint_eq(steady_at(now_ns + i * STEP)->function, other);
     ck_assert_uint_ge(jvm.reads, reads + 7);
 }
 END_TEST
