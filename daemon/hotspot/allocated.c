@@ -130,12 +130,13 @@ void allocated_read(struct hotspot_vm *vm, int64_t threads_live, uint64_t look_n
 {
     struct allocated_look look = { .vm = vm };
     struct allocated *a = &vm->allocated;
-    uint64_t now_ns = clock_monotonic_ns(), cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    uint64_t now_ns = clock_monotonic_ns(), cpu_ns;
     int r = -EAGAIN;
 
     if (now_ns < a->next_ns || (a->looks >= ALLOCATED_FIRST_LOOKS && now_ns - a->at_ns < look_ns) ||
         !hotspot_vm_allocation(vm, &look.at))
         return;
+    cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
     for (int i = 0; r == -EAGAIN && i < ALLOCATED_TRIES; i++)
         r = see_all(&look, threads_live);
     now_ns = clock_monotonic_ns();

@@ -311,20 +311,22 @@ int counters_memory(struct hotspot_vm *vm, uint64_t *ret_start, char **ret, size
 {
     const struct hotspot_layout *l = &vm->layout;
     _cleanup_free_ char *bytes = NULL;
-    uint64_t start = 0, capacity = 0;
+    uint64_t start = vm->counters_start, capacity = vm->counters_bytes;
     size_t n;
-    int r;
+    int r = 0;
 
     if (!l->perf_start_at || !l->perf_capacity_at)
         return -ENOENT;
-    r = memory_u64(&vm->memory, l->perf_start_at, &start);
-    if (r == 0)
-        r = memory_u64(&vm->memory, l->perf_capacity_at, &capacity);
+    if (!start || !capacity)
+        r = memory_u64(&vm->memory, l->perf_start_at, &start)
+                ?: memory_u64(&vm->memory, l->perf_capacity_at, &capacity);
     if (r < 0)
         return r;
     n = MIN(capacity, HSPERFDATA_MAX_BYTES);
     if (start == 0 || n == 0)
         return -ENOENT;
+    vm->counters_start = start;
+    vm->counters_bytes = capacity;
     bytes = malloc(n);
     if (!bytes)
         return -ENOMEM;
