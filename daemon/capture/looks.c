@@ -313,15 +313,15 @@ static bool read_pass(struct looks *l, int fd, struct looks_work *t)
 }
 
 /* Decides how many threads the pass walks. Returns the number of threads that have run for which
- * each of these stands. */
+ * each of these stands. Without a walk, the threads are left to a later pass. */
 static double plan(struct looks *l, uint64_t now_ns, struct broker_look *ret)
 {
     double share = 1;
     double walks = looks_pace_walks(&l->pace, l->passed_ns ? now_ns - l->passed_ns : 0);
 
-    if ((double)l->moved > walks)
+    if ((double)l->moved > walks && walks > 0)
         share = walks / (double)l->moved;
-    ret->walks = (uint32_t)(walks * 2) + 2; /* the random share may exceed it */
+    ret->walks = walks > 0 ? (uint32_t)(walks * 2) + 2 : 0; /* the random share may exceed it */
     ret->share = share < 1 ? (uint32_t)(share * (double)LOOKS_SHARE_ALL) : LOOKS_SHARE_ALL;
     ret->parts = (uint32_t)(l->threads.count / LOOKED_A_PASS_MAX) + 1;
     ret->part = ret->parts > 1 ? l->part++ % ret->parts : 0;
@@ -354,6 +354,7 @@ void looks_tick(struct looks *l, uint64_t now_ns)
     choose_processes(l, now_ns);
     now_ns = l->passed_ns = clock_monotonic_ns();
     l->moved = 0;
+    l->o.walk(l->o.cookie); /* what captures left: not charged to the pass */
     looked_threads_begin(&l->threads, now_ns, weight, look.parts, look.part);
     walked = l->stats.walked;
     if (!read_pass(l, fd, &t)) /* unread threads count as ended, and may come back */

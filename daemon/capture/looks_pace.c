@@ -14,11 +14,13 @@ double looks_pace_walks(struct looks_pace *p, uint64_t since_ns)
 
     p->budget_ns =
         MIN(p->budget_ns + (double)since_ns / LOOKS_WALKS_SHARE, (double)LOOKS_WALKS_AT_ONCE_NS);
+    if (p->walk_ns > 0)
+        walks = MAX(MIN(walks, (double)LOOKS_WALKS_NS / p->walk_ns), 1.0);
     if (p->walk_cpu_ns > 0)
         walks = MIN(walks, p->budget_ns / p->walk_cpu_ns);
-    if (p->walk_ns > 0)
-        walks = MIN(walks, (double)LOOKS_WALKS_NS / p->walk_ns);
-    return MAX(walks, 1.0);
+    if (walks < 1) /* no budget can be larger */
+        return p->budget_ns >= (double)LOOKS_WALKS_AT_ONCE_NS;
+    return walks;
 }
 
 /* Returns the mean of the last values up to @last. @mean: the one before, or 0. */

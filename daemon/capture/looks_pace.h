@@ -35,7 +35,8 @@ struct looks_pace {
 };
 
 void looks_pace_init(struct looks_pace *p);
-/* Returns how many stacks may be walked now, at least one. @since_ns: time since the last pass. */
+/* Returns how many stacks may be walked now. 0: walks are in debt. @since_ns: time since the last
+ * pass. */
 double looks_pace_walks(struct looks_pace *p, uint64_t since_ns);
 /* Learns from the work of a pass. */
 void looks_pace_learn(struct looks_pace *p, const struct looks_work *work);

@@ -64,6 +64,20 @@ START_TEST(long_passes_are_4_s_apart)
 }
 END_TEST
 
+START_TEST(long_walks_come_less_often_than_passes)
+{
+    uint64_t passes_ns, walks_ns;
+
+    looks_pace_init(&pace);
+    run(100, NSEC_PER_MSEC / 10, 30 * NSEC_PER_MSEC, &passes_ns, &walks_ns);
+    run(10000, NSEC_PER_MSEC / 10, 30 * NSEC_PER_MSEC, &passes_ns, &walks_ns);
+    ck_assert_uint_lt(walks_ns, 26 * NSEC_PER_SEC);
+    ck_assert_uint_gt(walks_ns, 24 * NSEC_PER_SEC);
+    run(10000, NSEC_PER_MSEC / 10, 300 * NSEC_PER_MSEC, &passes_ns, &walks_ns); /* at times */
+    ck_assert_uint_gt(walks_ns, 10 * NSEC_PER_SEC);
+}
+END_TEST
+
 START_TEST(a_pass_walks_for_50_ms_and_at_least_once)
 {
     looks_pace_init(&pace);
@@ -82,6 +96,7 @@ int main(void)
     tcase_add_test(tc, passes_and_walks_take_their_shares);
     tcase_add_test(tc, short_passes_come_each_second);
     tcase_add_test(tc, long_passes_are_4_s_apart);
+    tcase_add_test(tc, long_walks_come_less_often_than_passes);
     tcase_add_test(tc, a_pass_walks_for_50_ms_and_at_least_once);
     return suite_run_case("looks_pace", tc);
 }
