@@ -5,6 +5,8 @@
 #include "base/clock.h"
 #include "base/log.h"
 
+#include <sys/epoll.h>
+
 #define ASK_AGAIN_NS (250 * NSEC_PER_MSEC)
 #define PERF_RINGS_NS NSEC_PER_SEC /* between checks for new processors */
 #define RETRY_S 1
@@ -13,9 +15,17 @@ static int open_ring(struct sampling *s, struct broker *b, struct error *err)
 {
     _cleanup_close_ int fd = -1;
     size_t bytes;
+    struct epoll_event woken = { .events = EPOLLIN | EPOLLET };
     int r = broker_ring(b, &fd, &bytes, err);
 
-    return r < 0 ? r : ring_open(fd, bytes, &s->ring, err);
+    if (r == 0)
+        r = ring_open(fd, bytes, &s->ring, err);
+    if (r < 0)
+        return r;
+    s->wake_fd = epoll_create1(EPOLL_CLOEXEC); /* the ring's mapping keeps its file open */
+    if (s->wake_fd < 0 || epoll_ctl(s->wake_fd, EPOLL_CTL_ADD, fd, &woken) < 0)
+        s->wake_fd = close_fd(s->wake_fd);
+    return 0;
 }
 
 /* Maps the rings of processors that are not mapped yet. */
@@ -76,8 +86,21 @@ static int look(struct sampling *s, struct broker *b, struct error *err)
     return r;
 }
 
+int sampling_wake_fd(const struct sampling *s)
+{
+    return s->ring ? s->wake_fd : -1;
+}
+
+void sampling_woken(const struct sampling *s)
+{
+    struct epoll_event woken;
+
+    epoll_wait(s->wake_fd, &woken, 1, 0);
+}
+
 void sampling_close(struct sampling *s)
 {
+    close_fd(sampling_wake_fd(s));
     s->ring = ring_close(s->ring);
     s->perf = perf_rings_free(s->perf);
 }

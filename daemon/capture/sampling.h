@@ -14,6 +14,7 @@ struct sampling {
     struct ring *ring;         /* NULL: no BPF programs; facts.bpf_problem has the reason */
     struct perf_rings *perf;   /* replaces the ring without BPF; NULL, too: no sampling */
     struct broker_facts facts; /* from the last look */
+    int wake_fd;               /* owned, with the ring: epoll; -1: nothing wakes */
     uint64_t looked_ns;
     char without_bpf[1024]; /* with perf: a sentence about its limits; else "" */
 };
@@ -23,6 +24,11 @@ struct sampling {
  * @err. */
 int sampling_open(struct sampling *s, struct broker *b, struct error *err);
 void sampling_close(struct sampling *s);
+/* Returns an fd that becomes readable when a sample of a process without tables comes; the process
+ * may soon end. -1: there is none. */
+int sampling_wake_fd(const struct sampling *s);
+/* Makes that fd unreadable again. */
+void sampling_woken(const struct sampling *s);
 /* Returns whether this machine samples. */
 bool sampling_works(const struct sampling *s);
 /* Polls a few times a second while the BPF programs are being loaded. Returns true once sampling

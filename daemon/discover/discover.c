@@ -90,7 +90,7 @@ static void poll_entries(struct discover *d, uint64_t now_ns, uint64_t deadline_
 {
     bool starting = false, late = false;
 
-    if (now_ns < d->scan_ns)
+    if (now_ns < d->scans.next_ns)
         return;
     table_expire(d, now_ns);
     d->in_each++;
@@ -114,7 +114,13 @@ static void poll_entries(struct discover *d, uint64_t now_ns, uint64_t deadline_
             jvm_retry(d, im);
     }
     d->in_each--;
-    d->scan_ns = now_ns + (starting || late ? SCAN_STARTING_NS : SCAN_EVERY_NS);
+    d->scans.hurries = starting || late;
+    d->scans.next_ns = now_ns + (d->scans.hurries ? SCAN_STARTING_NS : SCAN_EVERY_NS);
+}
+
+bool discover_hurries(const struct discover *d)
+{
+    return d->scans.hurries;
 }
 
 void discover_poll(struct discover *d, uint64_t now_ns)

@@ -157,6 +157,8 @@ int discover_new(struct broker *b, const struct discover_opts *opts, struct disc
                  struct error *err);
 struct discover *discover_free(struct discover *d);
 
+/* Returns whether discover_poll() should come within 50 ms: a JVM starts, or work is left. */
+bool discover_hurries(const struct discover *d);
 /* Reads side-band rings, sweeps if due, and retries starting JVMs. Call every 10 ms to 1 s. */
 void discover_poll(struct discover *d, uint64_t now_ns);
 /* Reads /proc in full now, up to 100 us per process. Call once after the start. */

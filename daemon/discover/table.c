@@ -241,7 +241,7 @@ struct image *table_add(struct discover *d, const struct proc_id *id, struct ima
     *at = im;
     all_append(d, im);
     d->count++;
-    d->scan_ns = 0;
+    d->scans.next_ns = 0;
     return im;
 }
 
@@ -374,6 +374,9 @@ static void leave_room(struct discover *d)
 
 void table_expire(struct discover *d, uint64_t now_ns)
 {
+    if (now_ns < d->scans.expire_ns && d->count <= TABLE_NEARLY_FULL)
+        return;
+    d->scans.expire_ns = now_ns + NSEC_PER_SEC;
     expire(d, now_ns - MIN(now_ns, DISCOVER_KEEP_NS), SIZE_MAX);
     if (d->count > TABLE_NEARLY_FULL)
         expire_oldest(d, d->count - TABLE_NEARLY_FULL);

@@ -114,6 +114,11 @@ struct sweeps {
     uint64_t next_ns, last_ns;
 };
 
+struct entry_scans {
+    uint64_t next_ns, expire_ns; /* the next walk over all entries, and the next that frees some */
+    bool hurries;                /* a JVM starts, or the last walk did not do all that was due */
+};
+
 struct discover {
     struct discover_opts opts;
     const struct discover_source *source;
@@ -136,7 +141,7 @@ struct discover {
     int64_t timens_ns;          /* CLOCK_BOOTTIME here minus the initial namespace's */
     struct budget facts_budget; /* for reading processes at their first sample */
     struct budget limit_budget; /* for reading CPU limits again */
-    uint64_t scan_ns;           /* next walk over all entries */
+    struct entry_scans scans;
     struct counters_passes counters;
     struct residence_passes residence;
     struct sweeps sweep;

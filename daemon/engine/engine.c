@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The engine's thread: drains side-band records and samples every 10 ms while captures run (every
- * 50 ms otherwise), runs calls from other threads, and ends when the broker is lost.
+ * 200 ms otherwise), runs calls from other threads, and ends when the broker is lost.
  */
 #include "attach/attachment.h"
 #include "base/clock.h"
@@ -18,7 +18,8 @@
 #include <sys/eventfd.h>
 
 #define ENGINE_BUSY_TICK_NS (10 * NSEC_PER_MSEC)
-#define ENGINE_IDLE_TICK_NS (50 * NSEC_PER_MSEC) /* in time to name the recorder's samples */
+#define ENGINE_PATIENT_TICK_NS (50 * NSEC_PER_MSEC)
+#define ENGINE_IDLE_TICK_NS (200 * NSEC_PER_MSEC) /* for the recorder, unless a sample wakes it */
 #define ENGINE_RECONCILE_NS (100 * NSEC_PER_MSEC)
 #define ENGINE_TRACERS_NS NSEC_PER_SEC /* the same, if the recorder alone reads requests */
 #define ENGINE_RELEASE_NS NSEC_PER_SEC /* between checks of held samples if no symbols come */
@@ -190,26 +191,39 @@ static void engine_tick(struct engine *e)
     names_renew(e);
 }
 
+/* Returns the longest time between two ticks. */
+static uint64_t tick_ns(const struct engine *e)
+{
+    /* The rings of copied stacks fill soon. */
+    if (captures_hurry(&e->captures) || (e->sampling.perf && e->captures.running))
+        return ENGINE_BUSY_TICK_NS;
+    return e->captures.running || e->sampling.perf || discover_hurries(e->discover)
+               ? ENGINE_PATIENT_TICK_NS
+               : ENGINE_IDLE_TICK_NS;
+}
+
 static void engine_wait(struct engine *e)
 {
     struct pollfd fds[] = { { .fd = e->wake_fd, .events = POLLIN },
-                            { .fd = broker_fd(e->broker), .events = POLLRDHUP } };
+                            { .fd = broker_fd(e->broker), .events = POLLRDHUP },
+                            { .fd = sampling_wake_fd(&e->sampling), .events = POLLIN } };
     uint64_t now = clock_monotonic_ns(), wait,
              deadline = MIN(captures_next_deadline(&e->captures), scheduled_next_ns(e->scheduled));
     struct timespec ts;
     eventfd_t woken;
 
-    /* The rings of copied stacks fill soon. */
-    wait = captures_hurry(&e->captures) || (e->sampling.perf && e->captures.running)
-               ? ENGINE_BUSY_TICK_NS
-               : ENGINE_IDLE_TICK_NS;
+    wait = tick_ns(e);
     if (e->behind_ns || mailbox_has_calls(&e->mailbox))
         wait = 0;
     if (deadline != UINT64_MAX)
         wait = MIN(wait, deadline > now ? deadline - now : 0);
     ts = clock_timespec(wait);
-    if (ppoll(fds, ARRAY_SIZE(fds), &ts, NULL) > 0 && fds[0].revents)
+    if (ppoll(fds, ARRAY_SIZE(fds), &ts, NULL) <= 0)
+        return;
+    if (fds[0].revents)
         eventfd_read(e->wake_fd, &woken);
+    if (fds[2].revents)
+        sampling_woken(&e->sampling);
 }
 
 static bool engine_broker_lost(struct engine *e)

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import subprocess
 import tempfile
 import time
 import unittest
@@ -18,8 +19,32 @@ COUNT_HZ = os.environ.get("FLAMED_CATEGORY_HZ", "997")
 CATEGORIES = {"java", "interpreter", "jit", "gc", "vm", "native", "kernel"}
 
 
+ALONE = ["unshare", "-mpf", "--mount-proc", "--kill-child"] # flamed sees no other processes
+SHORT = 'for i in 1 2 3 4 5 6 7 8 9 10; do sh -c "while :; do :; done" & sleep 0.12; kill $!; sleep 0.35; done'
+
+
+def delays(daemon: Daemon) -> tuple[float, float]:
+    """Returns how many samples got their names within 50 ms, and how many in all."""
+    lines = dict(line.rsplit(" ", 1) for line in daemon.get("/metrics").text.splitlines() if line.startswith("flamed_sample_delay_seconds"))
+    return float(lines['flamed_sample_delay_seconds_bucket{le="0.05"}']), float(lines["flamed_sample_delay_seconds_count"])
+
+
 class Recorder(jvm.WithClasses):
     sources = ("Burn.java", "Garbage.java")
+
+    def test_short_programs_are_named_at_once(self):
+        """flamed rests for 200 ms without a capture, but the first sample of a process wakes it: the process may soon end."""
+        with Daemon("--recorder-hz=19", wrap=ALONE) as daemon:
+            enter = ["nsenter", "-t", str(daemon.top()), "-m", "-p"]
+            subprocess.run([*enter, "sh", "-c", SHORT], check=False) # their code is known now
+            before, soon, count, rounds = delays(daemon), 0.0, 0.0, 0
+            while count < 25 and rounds < 12: # a busy machine leaves them little CPU time
+                subprocess.run([*enter, "sh", "-c", SHORT], check=False)
+                time.sleep(1)
+                soon, count = (now - was for now, was in zip(delays(daemon), before))
+                rounds += 1
+        print(f"{soon:.0f} of {count:.0f} samples within 50 ms")
+        self.assertGreater(soon, 0.6 * count)
 
     def test_of_the_dead(self):
         """No request was made while it lived. Afterwards its hot method is there, with its true share."""
