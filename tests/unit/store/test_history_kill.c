@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 
-#define KILLS 50
+#define KILLS 200
 #define KILL_LATEST_US 30000
 
 static const struct made_jvm JVMS[] = { { 42, 1000, "shop", "work", 40, NULL },
