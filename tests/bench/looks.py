@@ -47,6 +47,12 @@ def shares(seconds: dict[str, float]) -> dict[str, float]:
     return {kind: 100 * seconds.get(kind, 0) / whole for kind in KINDS}
 
 
+def wait_for_passes(daemon: Daemon, count: int) -> None:
+    begun = numbers(daemon)["flamed_looks_total"]
+    proc.wait_until(lambda: numbers(daemon)["flamed_looks_total"] >= begun + count, 8 * count, f"{count} passes", interval=0.2)
+    time.sleep(1) # their stacks get names
+
+
 def truth(daemon: Daemon, options) -> float:
     """Prints the shares. Returns the largest difference in points."""
     classes = common.compile_bench("KnownWaits")
@@ -58,7 +64,7 @@ def truth(daemon: Daemon, options) -> float:
         time.sleep(max(options.seconds - (time.time() - begun), 0))
         ended = time.time()
         after = program.waited()
-        time.sleep(2) # for the pass that ends it
+        wait_for_passes(daemon, 2) # the next one may meet a thread while it runs
         looked = by_kind(Profile(daemon.get("/profile", pid=program.pid, event="wall", threads=1, format="json",
                                             **{"from": stamp(begun), "to": stamp(ended)})))
     own = {kind: after[kind] - before[kind] for kind in KINDS}
