@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "base/list.h"
 #include "config_option.h"
 
 /* "log_level" as "--log-level". */
@@ -16,11 +17,8 @@ static const struct option *find_flag(struct span name)
 {
     char flag[64];
 
-    for (size_t i = 0; i < config_option_count; i++) {
-        if (span_eq_str(name, flag_name(&config_options[i], flag, sizeof(flag))))
-            return &config_options[i];
-    }
-    return NULL;
+    return FIRST_OF(i, config_options, config_option_count,
+                    span_eq_str(name, flag_name(&config_options[i], flag, sizeof(flag))));
 }
 
 int config_parse_argv(int argc, char *const *argv, struct config *c, uint64_t *given,

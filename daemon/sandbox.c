@@ -4,6 +4,7 @@
 #include "base/cleanup.h"
 #include "base/common_calls.h"
 #include "base/landlock.h"
+#include "base/list.h"
 #include "privileged/worker_calls.h"
 #include "proc/exit_status.h"
 #include "proc/procmap.h"
@@ -30,11 +31,8 @@ static bool has_capabilities(void)
 
     if (syscall(SYS_capget, &header, sets) < 0)
         return true;
-    for (size_t i = 0; i < ARRAY_SIZE(sets); i++) {
-        if (sets[i].effective || sets[i].permitted || sets[i].inheritable)
-            return true;
-    }
-    return false;
+    return ANY_OF(i, ARRAY_SIZE(sets),
+                  sets[i].effective || sets[i].permitted || sets[i].inheritable);
 }
 
 static int drop_capabilities(struct error *err)

@@ -4,6 +4,7 @@
 #include "api/api.h"
 #include "base/cleanup.h"
 #include "base/lent_thread.h"
+#include "base/list.h"
 #include "base/log.h"
 #include "base/version.h"
 #include "engine/engine.h"
@@ -122,11 +123,8 @@ static void set_malloc_habits(void)
 
 static bool speaks_tls(const struct config *c, int fd)
 {
-    for (size_t i = 0; i < c->listen.count; i++) {
-        if (listen_wants_tls(c->listen.items[i]) && listen_is_at(fd, c->listen.items[i]))
-            return true;
-    }
-    return false;
+    return ANY_OF(i, c->listen.count,
+                  listen_wants_tls(c->listen.items[i]) && listen_is_at(fd, c->listen.items[i]));
 }
 
 /* Chooses which listening sockets use TLS: those that other machines reach, whatever the

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The decision of peer_facts.h. Every path but one leaves the client unknown. */
 #include "access/peer_facts.h"
+#include "base/list.h"
 
 #define CGROUP_ROOT 1 /* id of the root cgroup, which older kernels report for any socket */
 
@@ -32,11 +33,7 @@ static enum peer_place say(enum peer_place place, const char *problem, const cha
 
 static const struct peer_process *find_process(const struct peer_facts *f, int32_t pid)
 {
-    for (size_t i = 0; i < f->process_count; i++) {
-        if (f->processes[i].pid == pid)
-            return &f->processes[i];
-    }
-    return NULL;
+    return FIRST_OF(i, f->processes, f->process_count, f->processes[i].pid == pid);
 }
 
 /* Returns true if a process is in a container. A pid namespace of its own does not count if the
@@ -58,11 +55,7 @@ static bool is_of_other_cgroup(const struct peer_facts *f, const struct peer_pro
  * socket from its parent. */
 static bool is_of_user(const struct peer_process *p, uint32_t uid)
 {
-    for (size_t i = 0; i < ARRAY_SIZE(p->uids); i++) {
-        if (p->uids[i] != uid)
-            return false;
-    }
-    return true;
+    return ALL_OF(i, ARRAY_SIZE(p->uids), p->uids[i] == uid);
 }
 
 /* Returns true if @p is root without CAP_SYS_PTRACE: the kernel lets it trace no other user's

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Members of groups, read at the start: the sandbox hides the user database. */
 #include "access/peers_impl.h"
+#include "base/list.h"
 
 #include "base/span.h"
 
@@ -18,11 +19,7 @@ static void add_member(struct peer_group *g, uint32_t uid)
 
 bool peer_is_member(const struct peer_group *g, uint32_t uid)
 {
-    for (size_t i = 0; i < g->member_count; i++) {
-        if (g->members[i] == uid)
-            return true;
-    }
-    return false;
+    return ANY_OF(i, g->member_count, g->members[i] == uid);
 }
 
 void peer_group_clear(struct peer_group *g)

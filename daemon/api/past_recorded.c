@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The flight recorder's part of the past, and times of requests as the recorder keeps them. */
 #include "api/past_impl.h"
+#include "base/list.h"
 #include "event/events.h"
 
 uint64_t past_realtime_offset_ns(void)
@@ -139,11 +140,7 @@ static int call_recorder(struct api *api, void *arg)
 
 static bool has_waits(const struct profile *p)
 {
-    for (size_t i = 0; i < p->sample_count; i++) {
-        if (PROFILE_SAMPLE_STATE(p->samples[i].flags))
-            return true;
-    }
-    return false;
+    return ANY_OF(i, p->sample_count, PROFILE_SAMPLE_STATE(p->samples[i].flags));
 }
 
 /* Adds up the samples of the events @of as event @name. *ret stays NULL if there are no samples, or
@@ -254,11 +251,7 @@ int backend_past_known(void *ctx, uint64_t *ret_ns, struct error *err)
 
 bool past_is_recorded(const char *events)
 {
-    for (size_t i = 0; i < ARRAY_SIZE(RECORDED); i++) {
-        if (is_asked(events, RECORDED[i].name))
-            return true;
-    }
-    return false;
+    return ANY_OF(i, ARRAY_SIZE(RECORDED), is_asked(events, RECORDED[i].name));
 }
 
 /* Warns which of several requested events @p lacks. */

@@ -14,6 +14,15 @@
         any_;                                                                                      \
     })
 #define ALL_OF(i, n, is) (!ANY_OF(i, n, !(is)))
+/* Returns the first element of @list, of the indexes @i below @n, for which @is holds; NULL: none.
+ */
+#define FIRST_OF(i, list, n, is)                                                                   \
+    ({                                                                                             \
+        typeof(*(list)) *first_ = NULL;                                                            \
+        for (size_t i = 0; !first_ && i < (n); i++)                                                \
+            first_ = (is) ? &(list)[i] : NULL;                                                     \
+        first_;                                                                                    \
+    })
 
 /* Orders numbers of 64 bits, for qsort(3). */
 static inline int list_compare_u64(const void *a, const void *b)

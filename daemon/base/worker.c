@@ -2,6 +2,7 @@
 #include "base/worker.h"
 
 #include "base/clock.h"
+#include "base/list.h"
 #include "base/lock.h"
 #include "base/shares.h"
 
@@ -62,11 +63,7 @@ static struct work *list_take(struct work_list *l)
 
 static struct turn *turn_find(struct worker *w, uint64_t owner)
 {
-    for (size_t i = 0; i < w->turn_count; i++) {
-        if (w->turns[i].owner == owner)
-            return &w->turns[i];
-    }
-    return NULL;
+    return FIRST_OF(i, w->turns, w->turn_count, w->turns[i].owner == owner);
 }
 
 static uint64_t turn_ns(struct worker *w, uint64_t owner)

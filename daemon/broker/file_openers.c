@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/list.h"
 #include "base/log.h"
 #include "broker_client/wire.h"
 #include "privileged/child.h"
@@ -249,12 +250,9 @@ static bool same_request(const struct broker_request *a, const struct broker_req
 /* Finds the opener that keeps a late answer to a request equal to @q; NULL: none. */
 static struct opener *find_kept(struct server *s, const struct broker_request *q, uint64_t now_ns)
 {
-    for (size_t i = 0; i < s->opener_count; i++) {
-        if (s->openers[i].kept && same_request(&s->openers[i].late, q) &&
-            now_ns - s->openers[i].late_ns < OPENER_KEEP_NS)
-            return &s->openers[i];
-    }
-    return NULL;
+    return FIRST_OF(i, s->openers, s->opener_count,
+                    s->openers[i].kept && same_request(&s->openers[i].late, q) &&
+                        now_ns - s->openers[i].late_ns < OPENER_KEEP_NS);
 }
 
 /* Copies an opener's answer into the reply, which takes @fd. */

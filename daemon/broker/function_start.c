@@ -2,6 +2,7 @@
 #include "broker/function_start.h"
 
 #include "base/fds.h"
+#include "base/list.h"
 #include "broker/start_aarch64.h"
 
 #include <elf.h>
@@ -80,11 +81,7 @@ static const Elf64_Phdr *find_code(const struct programs *all, uint64_t offset)
 /* Finds the first program header of @type; NULL: none. */
 static const Elf64_Phdr *find_type(const struct programs *all, uint32_t type)
 {
-    for (size_t i = 0; i < all->count; i++) {
-        if (all->all[i].p_type == type)
-            return &all->all[i];
-    }
-    return NULL;
+    return FIRST_OF(i, all->all, all->count, all->all[i].p_type == type);
 }
 
 /* Returns the file offset of @address; UINT64_MAX: the file does not contain it. */

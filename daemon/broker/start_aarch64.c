@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "broker/start_aarch64.h"
 
+#include "base/list.h"
 #include "base/macros.h"
 
 #include <string.h>
@@ -32,11 +33,7 @@ static bool is_one_of(const struct form *forms, size_t count, const uint8_t *cod
     uint32_t i;
 
     memcpy(&i, code, sizeof(i));
-    for (size_t k = 0; k < count; k++) {
-        if ((i & forms[k].mask) == forms[k].bits)
-            return true;
-    }
-    return false;
+    return ANY_OF(k, count, (i & forms[k].mask) == forms[k].bits);
 }
 
 size_t start_aarch64_pad(const uint8_t *code)

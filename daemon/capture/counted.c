@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "capture/counted.h"
 
+#include "base/list.h"
 #include "base/text.h"
 #include "capture/capture_impl.h"
 #include "capture/recorder.h"
@@ -156,11 +157,7 @@ static struct counted_jvm *new_entry(struct counted *all, const struct proc_id *
 
 const struct counted_jvm *counted_of(const struct counted *all, const struct proc_id *id)
 {
-    for (size_t i = 0; i < all->count; i++) {
-        if (proc_id_equal(&all->all[i].id, id))
-            return &all->all[i];
-    }
-    return NULL;
+    return FIRST_OF(i, all->all, all->count, proc_id_equal(&all->all[i].id, id));
 }
 
 void counted_list_begin(struct counted *all)

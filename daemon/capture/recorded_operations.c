@@ -2,6 +2,7 @@
 #include "capture/recorded_operations.h"
 
 #include "base/array.h"
+#include "base/list.h"
 
 #define OTHERS SPAN("[other operations]")
 
@@ -16,11 +17,7 @@ void recorded_operations_deinit(struct recorded_operations *o)
 /* Returns the operation called @name; NULL: there is none. */
 static struct recorded_operation *find(struct recorded_operations *o, struct span name)
 {
-    for (size_t i = 0; i < o->count; i++) {
-        if (span_eq_str(name, o->items[i].name))
-            return &o->items[i];
-    }
-    return NULL;
+    return FIRST_OF(i, o->items, o->count, span_eq_str(name, o->items[i].name));
 }
 
 /* Returns a new operation; NULL: no memory. */

@@ -50,11 +50,7 @@ static bool sample_sets_alone(const struct sample_sets *r, const struct event_re
 
 static struct rate_set *sample_sets_free(struct sample_sets *r)
 {
-    for (size_t i = 0; i < ARRAY_SIZE(r->sets); i++) {
-        if (!r->sets[i].users)
-            return &r->sets[i];
-    }
-    return NULL;
+    return FIRST_OF(i, r->sets, ARRAY_SIZE(r->sets), !r->sets[i].users);
 }
 
 int sample_sets_take(struct sample_sets *r, struct broker *b, const struct event_ref *event,
@@ -129,11 +125,7 @@ int sample_sets_speed_up(struct sample_sets *r, struct broker *b, uint32_t but,
 
 static struct rate_set *find_used(struct sample_sets *r, uint32_t set)
 {
-    for (size_t i = 0; i < ARRAY_SIZE(r->sets); i++) {
-        if (r->sets[i].users && r->sets[i].set == set)
-            return &r->sets[i];
-    }
-    return NULL;
+    return FIRST_OF(i, r->sets, ARRAY_SIZE(r->sets), r->sets[i].users && r->sets[i].set == set);
 }
 
 int sample_sets_begun(struct sample_sets *r, struct broker *b, uint32_t set, struct error *err)

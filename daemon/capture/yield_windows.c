@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "capture/yield_windows.h"
 
+#include "base/list.h"
 #include "base/macros.h"
 
 struct yield_window *yield_window_find(struct yield_windows *w, int32_t host_pid)
 {
-    for (uint32_t i = 0; i < w->count; i++) {
-        if (w->of[i].id.host_pid == host_pid)
-            return &w->of[i];
-    }
-    return NULL;
+    return FIRST_OF(i, w->of, w->count, w->of[i].id.host_pid == host_pid);
 }
 
 struct yield_window *yield_window_begin(struct yield_windows *w, const struct proc_id *id,

@@ -2,6 +2,7 @@
 #include "engine/scheduled.h"
 
 #include "base/clock.h"
+#include "base/list.h"
 #include "schedule/timetable.h"
 
 /* A run needs a recent sweep of /proc, which takes longer on a busy machine. The sweep is made this
@@ -60,11 +61,7 @@ struct scheduled *scheduled_free(struct scheduled *s)
 
 static const struct entry *find_entry(const struct entry *list, size_t count, const char *name)
 {
-    for (size_t i = 0; i < count; i++) {
-        if (strcmp(list[i].rule->name, name) == 0)
-            return &list[i];
-    }
-    return NULL;
+    return FIRST_OF(i, list, count, strcmp(list[i].rule->name, name) == 0);
 }
 
 static void entry_init(struct entry *n, const struct entry *before, const struct rule *rule,

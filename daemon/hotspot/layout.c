@@ -2,6 +2,7 @@
 /*
  * Makes struct hotspot_layout from the VM's tables: decides the release, checks the rows, refuses.
  */
+#include "base/list.h"
 #include "hotspot/layout_rows.h"
 
 #include "hotspot/dynsym.h"
@@ -52,11 +53,7 @@ int64_t layout_get(struct layout_field f, const void *object, size_t n)
 static const struct layout_hit *layout_early(const struct layout_row *rows,
                                              const struct layout_hit *hits, size_t n, size_t member)
 {
-    for (size_t i = 0; i < n; i++) {
-        if (rows[i].member == member && hits[i].found)
-            return &hits[i];
-    }
-    return NULL;
+    return FIRST_OF(i, hits, n, rows[i].member == member && hits[i].found);
 }
 
 /* Gets static @member (its offset in struct hotspot_layout), for any release. False: the tables

@@ -4,6 +4,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/fds.h"
+#include "base/list.h"
 #include "base/log.h"
 #include "broker_client/wire.h"
 #include "launcher/exec_memfd.h"
@@ -93,12 +94,9 @@ static int exec_helper(const struct launcher *l, const struct launcher_message *
 
 static bool is_running(const struct launcher *l, const struct launcher_message *m)
 {
-    for (size_t i = 0; i < LAUNCHER_RUNNING_MAX; i++) {
-        if (l->running[i].pid && l->running[i].host_pid == m->host_pid &&
-            l->running[i].start_ticks == m->start_ticks)
-            return true;
-    }
-    return false;
+    return ANY_OF(i, LAUNCHER_RUNNING_MAX,
+                  l->running[i].pid && l->running[i].host_pid == m->host_pid &&
+                      l->running[i].start_ticks == m->start_ticks);
 }
 
 /* Answers the broker, which waits for it. @file: the JVM's output file if one is mounted, else

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "profile/category.h"
 
+#include "base/list.h"
 #include "profile/profile.h"
 
 const char *const CATEGORY_NAMES[CATEGORY_COUNT] = { "java", "interpreter", "jit",   "gc",
@@ -47,12 +48,9 @@ static const struct {
  * runs any. All other such threads are Java threads, and the application may give them any name. */
 static bool runs_java(const struct frame_table *t, const uint32_t *stack, size_t n)
 {
-    for (size_t k = 0; k < n; k++) {
-        if (stack[k] >= RECORD_LATER ||
-            frame_kind_is_java((enum frame_kind)frame_table_get(t, stack[k])->kind))
-            return true;
-    }
-    return false;
+    return ANY_OF(k, n,
+                  stack[k] >= RECORD_LATER ||
+                      frame_kind_is_java((enum frame_kind)frame_table_get(t, stack[k])->kind));
 }
 
 static bool name_of_function_begins(const struct frame_table *t, uint32_t frame, const char *prefix)

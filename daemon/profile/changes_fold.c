@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Folds changes of callers and callees that are one change. */
+#include "base/list.h"
 #include "profile/changes.h"
 
 #include "base/cleanup.h"
@@ -298,12 +299,9 @@ static bool is_wait_for(const struct change *wait, const struct change *lock)
 /* Returns whether another change of @changes names @one. */
 static bool is_named(const struct change *changes, size_t count, const struct change *one)
 {
-    for (size_t i = 0; i < count; i++) {
-        if ((one->of->kind == CHANGE_OPERATION && is_named_by(one, &changes[i])) ||
-            is_wait_for(one, &changes[i]))
-            return true;
-    }
-    return false;
+    return ANY_OF(i, count,
+                  (one->of->kind == CHANGE_OPERATION && is_named_by(one, &changes[i])) ||
+                      is_wait_for(one, &changes[i]));
 }
 
 size_t changes_fold(const struct view *const views[2], struct change *changes, size_t count)

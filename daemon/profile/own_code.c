@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "profile/own_code.h"
 
+#include "base/list.h"
+
 static const char *const LIBRARIES[] = {
 #define LIBRARY(package) package,
 #include "profile/libraries.def"
@@ -19,11 +21,7 @@ static bool is_of(struct span name, struct span package)
 
 static bool is_library(struct span class_name)
 {
-    for (size_t i = 0; i < ARRAY_SIZE(LIBRARIES); i++) {
-        if (is_of(class_name, span_of(LIBRARIES[i])))
-            return true;
-    }
-    return false;
+    return ANY_OF(i, ARRAY_SIZE(LIBRARIES), is_of(class_name, span_of(LIBRARIES[i])));
 }
 
 /* Returns the first OWN_CODE_PARTS parts of the package of class @name. */
@@ -63,9 +61,5 @@ bool own_code_has(const struct own_code *own, struct span class_name)
 {
     if (!is_library(class_name))
         return true;
-    for (size_t i = 0; i < own->count; i++) {
-        if (is_of(class_name, own->mains[i]))
-            return true;
-    }
-    return false;
+    return ANY_OF(i, own->count, is_of(class_name, own->mains[i]));
 }

@@ -2,6 +2,8 @@
 /* The life of a published profile. */
 #include "profile/profile.h"
 
+#include "base/list.h"
+
 #include <stdatomic.h>
 
 static atomic_size_t counted_bytes; /* of all profiles that are counted */
@@ -65,10 +67,7 @@ bool profile_age(const struct profile *p, uint32_t event, uint32_t frame, uint64
 
 bool profile_has_event(const struct profile *p, const char *name)
 {
-    for (uint32_t i = 0; i < p->event_count; i++)
-        if (strcmp(p->events[i].name, name) == 0)
-            return true;
-    return false;
+    return ANY_OF(i, p->event_count, strcmp(p->events[i].name, name) == 0);
 }
 
 uint32_t profile_add_event(struct profile *p, const struct profile_event *e)

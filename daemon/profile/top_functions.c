@@ -2,6 +2,7 @@
 #include "profile/top_functions.h"
 
 #include "base/cleanup.h"
+#include "base/list.h"
 
 static bool is_function(uint32_t kind)
 {
@@ -135,11 +136,8 @@ static bool is_same_group(const struct view *v, const struct view_row *a, const 
 {
     if (a->roots != b->roots)
         return false;
-    for (uint32_t i = 0; i < a->roots; i++) {
-        if (v->frames[v->stack[a->first + i]].name != v->frames[v->stack[b->first + i]].name)
-            return false;
-    }
-    return true;
+    return ALL_OF(i, a->roots,
+                  v->frames[v->stack[a->first + i]].name == v->frames[v->stack[b->first + i]].name);
 }
 
 /* Groups of equal weight are ordered by name, because rows are. */

@@ -2,6 +2,7 @@
 #include "pusher/hide.h"
 
 #include "base/buf.h"
+#include "base/list.h"
 
 #define BASIC_BYTES_MAX ((size_t)16 << 10)
 
@@ -17,11 +18,7 @@ static bool is_public(struct span header)
     static const char *const PUBLIC[] = { "Content-Type:", "Content-Encoding:",
                                           "Connect-Protocol-Version:" };
 
-    for (size_t i = 0; i < ARRAY_SIZE(PUBLIC); i++) {
-        if (span_starts_with(header, PUBLIC[i]))
-            return true;
-    }
-    return false;
+    return ANY_OF(i, ARRAY_SIZE(PUBLIC), span_starts_with(header, PUBLIC[i]));
 }
 
 static void add(struct secrets *s, struct span secret)

@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/list.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -112,11 +113,7 @@ const struct quarantined *quarantine_find(const struct quarantine *l, const stru
 {
     uint64_t owner = l->count ? proc_owner(l->proc_fd, id) : 0;
 
-    for (size_t i = 0; i < l->count; i++) {
-        if (l->list[i].owner == owner && holds(&l->list[i]))
-            return &l->list[i];
-    }
-    return NULL;
+    return FIRST_OF(i, l->list, l->count, l->list[i].owner == owner && holds(&l->list[i]));
 }
 
 size_t quarantine_count(const struct quarantine *l)

@@ -2,6 +2,8 @@
 /* The table of formats: render/formats.def. */
 #include "render/formats.h"
 
+#include "base/list.h"
+
 static const struct render_format FORMATS[] = {
 #define FORMAT(name, content_type, extension, use, ...)                                            \
     { #name, content_type, extension, use, render_##name, __VA_ARGS__ },
@@ -26,8 +28,5 @@ size_t render_shortened(const struct render_format *f, const struct view *v)
 
 const struct render_format *render_format_find(struct span name)
 {
-    for (size_t i = 0; i < ARRAY_SIZE(FORMATS); i++)
-        if (span_eq_str(name, FORMATS[i].name))
-            return &FORMATS[i];
-    return NULL;
+    return FIRST_OF(i, FORMATS, ARRAY_SIZE(FORMATS), span_eq_str(name, FORMATS[i].name));
 }

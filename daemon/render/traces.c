@@ -3,6 +3,7 @@
  * Format `traces`: the most frequent stacks, each leaf first, as async-profiler prints them.
  */
 #include "base/cleanup.h"
+#include "base/list.h"
 #include "render/report.h"
 
 struct trace {
@@ -26,10 +27,8 @@ static bool rows_alike(const struct view *v, const struct view_row *a, const str
 {
     if (a->n != b->n)
         return false;
-    for (uint32_t i = 0; i < a->n; i++)
-        if (v->frames[v->stack[a->first + i]].name != v->frames[v->stack[b->first + i]].name)
-            return false;
-    return true;
+    return ALL_OF(i, a->n,
+                  v->frames[v->stack[a->first + i]].name == v->frames[v->stack[b->first + i]].name);
 }
 
 /* Adds up rows with equal names, which are neighbours. Returns the number of traces. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "request/matcher.h"
 
+#include "base/list.h"
 #include "profile/match.h"
 
 #define MATCHER_FORM "matchers are written as main=~\"com.acme.*\" or namespace=\"prod\""
@@ -245,11 +246,7 @@ const struct matcher_list *matcher_set_list(const struct matcher_set *s)
 
 bool matcher_set_uses(const struct matcher_set *s, enum matcher_label label)
 {
-    for (size_t i = 0; i < s->list.count; i++) {
-        if (s->list.items[i].label == label)
-            return true;
-    }
-    return false;
+    return ANY_OF(i, s->list.count, s->list.items[i].label == label);
 }
 
 static bool is_short_id(const char *value, const char *id)
@@ -298,9 +295,5 @@ static bool holds(const struct matcher *m, struct match *regex, const struct mat
 
 bool matcher_set_holds(const struct matcher_set *s, const struct matcher_values *v)
 {
-    for (size_t i = 0; i < s->list.count; i++) {
-        if (!holds(&s->list.items[i], s->regex[i], v))
-            return false;
-    }
-    return true;
+    return ALL_OF(i, s->list.count, holds(&s->list.items[i], s->regex[i], v));
 }

@@ -97,11 +97,8 @@ void alloc_forget_blocks(struct sampler_alloc *a, uint32_t set, int32_t pid)
 /* Finds a probe of process @pid and set @set. @pid 0: a free entry. */
 static struct call_probe *find_call(struct sampler_alloc *a, int32_t pid, uint32_t set)
 {
-    for (size_t i = 0; i < ARRAY_SIZE(a->calls); i++) {
-        if (a->calls[i].pid == pid && a->calls[i].set == set)
-            return &a->calls[i];
-    }
-    return NULL;
+    return FIRST_OF(i, a->calls, ARRAY_SIZE(a->calls),
+                    a->calls[i].pid == pid && a->calls[i].set == set);
 }
 
 /* Finds the probe of @c's process and set at @offset of @target. NULL: none. */
@@ -110,12 +107,9 @@ static struct call_probe *find_place(struct sampler_alloc *a, const struct call_
 {
     const struct uprobe_place place = { .offset = offset };
 
-    for (size_t i = 0; i < ARRAY_SIZE(a->calls); i++) {
-        if (a->calls[i].pid == c->pid && a->calls[i].set == c->set &&
-            uprobe_hook_is(a->calls[i].probe, target, &place, 1))
-            return &a->calls[i];
-    }
-    return NULL;
+    return FIRST_OF(i, a->calls, ARRAY_SIZE(a->calls),
+                    a->calls[i].pid == c->pid && a->calls[i].set == c->set &&
+                        uprobe_hook_is(a->calls[i].probe, target, &place, 1));
 }
 
 /* Puts the probe of @c at @offset of @target, for @kind. 0 and *ret. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Processes with probes in libjvm.so, or with one in an agent: sampler_alloc.h. */
+#include "base/list.h"
 #include "sample/sampler_alloc_impl.h"
 
 /* Drops a process. Its probes do nothing from here on, until they are gone: the map has no such
@@ -23,11 +24,7 @@ void alloc_drop_targets(struct alloc_targets *of)
 /* Finds the entry of process @pid. @pid 0: a free one. */
 static struct alloc_target *find_target(struct alloc_targets *of, int32_t pid)
 {
-    for (size_t i = 0; i < ARRAY_SIZE(of->all); i++) {
-        if (of->all[i].pid == pid)
-            return &of->all[i];
-    }
-    return NULL;
+    return FIRST_OF(i, of->all, ARRAY_SIZE(of->all), of->all[i].pid == pid);
 }
 
 /* Puts probes into @target, in the free entry @t of @of. @description: the value of the map of

@@ -2,6 +2,7 @@
 #include "sample/sampler_moments.h"
 
 #include "base/cleanup.h"
+#include "base/list.h"
 #include "sample/program.h"
 #include "sample/refusal.h"
 #include "sample/uprobe_hook.h"
@@ -152,11 +153,7 @@ static struct sampler_memory memory(const void *p)
 
 static struct moment_target *find_target(struct sampler_moments *m, int32_t pid)
 {
-    for (size_t i = 0; i < ARRAY_SIZE(m->targets); i++) {
-        if (m->targets[i].pid == pid)
-            return &m->targets[i];
-    }
-    return NULL;
+    return FIRST_OF(i, m->targets, ARRAY_SIZE(m->targets), m->targets[i].pid == pid);
 }
 
 /* Gets the places of those of @probes that are of @group. Returns their number. */

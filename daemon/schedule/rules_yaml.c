@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Parses rules of the configuration file; errors name their line. */
+#include "base/list.h"
 #include "event/events.h"
 #include "schedule/duration.h"
 #include "schedule/rules.h"
@@ -285,11 +286,7 @@ static int read_rule(struct yaml_part *y, const yaml_node_t *n, enum rule_kind k
 
 static bool name_taken(const struct rule *list, size_t count, const char *name)
 {
-    for (size_t i = 0; i < count; i++) {
-        if (strcmp(list[i].name, name) == 0)
-            return true;
-    }
-    return false;
+    return ANY_OF(i, count, strcmp(list[i].name, name) == 0);
 }
 
 static int read_list(struct yaml_part *y, const yaml_node_t *n, enum rule_kind kind, size_t max,

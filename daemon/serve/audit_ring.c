@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "serve/audit_ring.h"
 
+#include "base/list.h"
+
 #include <stdlib.h>
 
 struct audit_owner {
@@ -67,11 +69,7 @@ static struct audit_line *oldest_of(struct audit_ring *r, size_t owner)
 
 static struct audit_line *free_line(struct audit_ring *r)
 {
-    for (size_t i = 0; i < r->max; i++) {
-        if (!r->lines[i].json)
-            return &r->lines[i];
-    }
-    return NULL;
+    return FIRST_OF(i, r->lines, r->max, !r->lines[i].json);
 }
 
 /* Returns an empty line for the caller at @own, evicting one if needed. @own is @r->max for a

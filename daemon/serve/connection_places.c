@@ -5,6 +5,7 @@
  * A caller beyond its share becomes a guest: a few more connections serve guests, for health routes
  * only. A new guest may evict an older one. All functions run with lock held.
  */
+#include "base/list.h"
 #include "serve/serve_impl.h"
 
 #include "base/clock.h"
@@ -14,11 +15,7 @@
 
 static struct client *client_slot(struct serve *s)
 {
-    for (size_t i = 0; i < s->client_max; i++) {
-        if (!s->clients[i].used)
-            return &s->clients[i];
-    }
-    return NULL;
+    return FIRST_OF(i, s->clients, s->client_max, !s->clients[i].used);
 }
 
 void client_cut(struct client *c)

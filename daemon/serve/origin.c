@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "serve/origin.h"
 
+#include "base/list.h"
 #include "serve/params/query.h"
 #include "serve/serve.h"
 
@@ -85,11 +86,9 @@ static bool certificate_is_for(const char *name, struct span host)
 /* Returns whether the configuration lists @host as a name used by a reverse proxy. */
 static bool host_is_proxied(struct span host, const struct origin_facts *f)
 {
-    for (size_t i = 0; i < f->allowed_count; i++) {
-        if (host.n == strlen(f->allowed[i]) && strncasecmp(host.p, f->allowed[i], host.n) == 0)
-            return true;
-    }
-    return false;
+    return ANY_OF(i, f->allowed_count,
+                  host.n == strlen(f->allowed[i]) &&
+                      strncasecmp(host.p, f->allowed[i], host.n) == 0);
 }
 
 /* Returns whether the configuration or the certificate has @host as one of our names. */

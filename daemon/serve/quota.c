@@ -4,6 +4,7 @@
  * time: attaches, and the CPU time of answers. A caller beyond a limit gets 429, which names the
  * limit and the time to retry. Root has no limit, and capacity that no other caller can use.
  */
+#include "base/list.h"
 #include "serve/serve_impl.h"
 
 #include "base/clock.h"
@@ -101,11 +102,8 @@ static bool has_budget(const struct request *req)
 /* Returns whether all budgets of @b are full, so that dropping it has no effect. */
 static bool budgets_are_whole(struct quota_budgets *b, uint64_t now)
 {
-    for (size_t i = 0; i < QUOTA_BUDGET_KINDS; i++) {
-        if (!budget_has(&b->of[i], now) || b->of[i].left_ns != (int64_t)b->of[i].max_ns)
-            return false;
-    }
-    return true;
+    return ALL_OF(i, QUOTA_BUDGET_KINDS,
+                  budget_has(&b->of[i], now) && b->of[i].left_ns == (int64_t)b->of[i].max_ns);
 }
 
 /* Returns the budgets of @caller: existing ones, or full ones in an entry that is unused or full.

@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/dir.h"
+#include "base/list.h"
 #include "base/span.h"
 
 #include <fcntl.h>
@@ -74,12 +75,9 @@ static bool is_shared(const struct stat *st)
     };
     struct stat shared;
 
-    for (size_t i = 0; i < ARRAY_SIZE(SHARED); i++) {
-        if (stat(SHARED[i], &shared) == 0 && shared.st_dev == st->st_dev &&
-            shared.st_ino == st->st_ino)
-            return true;
-    }
-    return false;
+    return ANY_OF(i, ARRAY_SIZE(SHARED),
+                  stat(SHARED[i], &shared) == 0 && shared.st_dev == st->st_dev &&
+                      shared.st_ino == st->st_ino);
 }
 
 static int refuse(struct error *err, const char *remedy)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The kept files: how they are found, and which are evicted. */
 #include "base/clock.h"
+#include "base/list.h"
 #include "symbolize/elf_cache_impl.h"
 
 /* Time without use after which a file gives way to another of the same owner; and to one of any
@@ -35,11 +36,8 @@ struct elf_ref slot_ref(struct elf_cache *c, struct elf_slot *s)
 
 struct elf_slot *slot_by_print(struct elf_cache *c, uint64_t print)
 {
-    for (size_t i = 0; i < c->count; i++) {
-        if (print && c->slots[i].image && c->slots[i].print == print)
-            return &c->slots[i];
-    }
-    return NULL;
+    return FIRST_OF(i, c->slots, c->count,
+                    print && c->slots[i].image && c->slots[i].print == print);
 }
 
 struct elf_slot *slot_by_keys(struct elf_cache *c, const struct elf_keys *keys, uint64_t owner)

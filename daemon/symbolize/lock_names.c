@@ -4,6 +4,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/list.h"
 #include "base/text.h"
 #include "base/u64_cache.h"
 #include "symbolize/java_text.h"
@@ -229,11 +230,7 @@ static struct owner_entry *find_entry(const struct lock_names *n, uint64_t word)
 
     if (u64_cache_get(&n->by_word, word, &at) && is_of(&n->owners[at], word))
         return &n->owners[at];
-    for (size_t i = 0; i < n->owner_count; i++) {
-        if (is_of(&n->owners[i], word))
-            return &n->owners[i];
-    }
-    return NULL;
+    return FIRST_OF(i, n->owners, n->owner_count, is_of(&n->owners[i], word));
 }
 
 /* The frame of the owner; 0: not known. Where one has ended since, another may be in its place. A

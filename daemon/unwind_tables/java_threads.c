@@ -73,11 +73,7 @@ struct anchors *anchors_free(struct anchors *a)
 
 static struct anchored *find(struct anchors *a, const struct proc_id *id)
 {
-    for (size_t i = 0; i < a->count; i++) {
-        if (proc_id_equal(&a->processes[i].id, id))
-            return &a->processes[i];
-    }
-    return NULL;
+    return FIRST_OF(i, a->processes, a->count, proc_id_equal(&a->processes[i].id, id));
 }
 
 static void add_thread(void *cookie, const struct hotspot_thread *t)

@@ -2,6 +2,7 @@
 #include "unwind_tables/row_files.h"
 
 #include "base/cleanup.h"
+#include "base/list.h"
 #include "proc/stall_readers.h"
 #include "unwind_tables/ehframe_reader.h"
 #include "unwind_tables/pinned_files.h"
@@ -252,11 +253,7 @@ int row_files_get(struct row_files *f, const struct proc_id *id, const struct ma
 
 static struct file *by_ticket(struct row_files *f, uint64_t ticket)
 {
-    for (size_t i = 0; i < f->count; i++) {
-        if (f->files[i].ticket == ticket)
-            return &f->files[i];
-    }
-    return NULL;
+    return FIRST_OF(i, f->files, f->count, f->files[i].ticket == ticket);
 }
 
 /* Puts the rows of a finished reading. The file of its ticket may be forgotten by now. */

@@ -9,6 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/list.h"
 #include "proc/stall_readers.h"
 #include "unwind/unwind.h"
 #include "unwind_tables/row_files.h"
@@ -132,11 +133,7 @@ bool feeder_wait(struct feeder *f, uint64_t deadline_ns)
 
 static struct known_process **process_find(const struct feeder *f, int32_t host_pid)
 {
-    for (size_t i = 0; i < f->process_count; i++) {
-        if (f->processes[i]->id.host_pid == host_pid)
-            return &f->processes[i];
-    }
-    return NULL;
+    return FIRST_OF(i, f->processes, f->process_count, f->processes[i]->id.host_pid == host_pid);
 }
 
 /* Returns whether the unwinder must know @m: executable, and not the JVM's code cache. */

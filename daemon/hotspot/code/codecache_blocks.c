@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Finds the block of a code heap that holds an address, by the segment map (codecache.c). */
+#include "base/list.h"
 #include "hotspot/code/code.h"
 
 #define SEGMENT_FREE 0xff
@@ -12,11 +13,8 @@ bool hotspot_vm_in_code_cache(const struct hotspot_vm *vm, uint64_t pc)
 
 static const struct code_heap *codecache_heap(const struct hotspot_vm *vm, uint64_t pc)
 {
-    for (size_t i = 0; i < vm->code.heap_count; i++) {
-        if (pc >= vm->code.heaps[i].low && pc < vm->code.heaps[i].high)
-            return &vm->code.heaps[i];
-    }
-    return NULL;
+    return FIRST_OF(i, vm->code.heaps, vm->code.heap_count,
+                    pc >= vm->code.heaps[i].low && pc < vm->code.heaps[i].high);
 }
 
 int codecache_header(struct hotspot_vm *vm, const struct code_heap *h, uint64_t block,

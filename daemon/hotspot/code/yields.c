@@ -5,6 +5,7 @@
  * its address in a row of three: freeze_preempt (JDK 24 up), freeze, thaw. The row must prove
  * itself: the stub that thaws calls the third one. (21, 25, 26, 27: seen.)
  */
+#include "base/list.h"
 #include "hotspot/areas.h"
 #include "hotspot/code/code.h"
 
@@ -25,11 +26,7 @@ struct targets {
 
 static bool has_target(const struct targets *t, uint64_t at)
 {
-    for (size_t i = 0; i < t->count; i++) {
-        if (t->at[i] == at)
-            return true;
-    }
-    return false;
+    return ANY_OF(i, t->count, t->at[i] == at);
 }
 
 /* Gets the target of a call through rax, which code farther than 2 GB from libjvm has besides:

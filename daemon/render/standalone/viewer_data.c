@@ -7,6 +7,7 @@
 #include "render/standalone/viewer_data.h"
 
 #include "base/cleanup.h"
+#include "base/list.h"
 #include "render/leaf_counts.h"
 #include "render/moments.h"
 #include "render/shared_stacks.h"
@@ -261,10 +262,7 @@ static void writer_add_frames(struct writer *w, struct buf *out)
 /* True if every row's value is its samples times the period: then the viewer needs no values. */
 static bool values_are_samples(const struct view *v)
 {
-    for (size_t r = 0; r < v->row_count; r++)
-        if (v->rows[r].value != v->rows[r].samples * view_event(v)->period)
-            return false;
-    return true;
+    return ALL_OF(r, v->row_count, v->rows[r].value == v->rows[r].samples * view_event(v)->period);
 }
 
 static void writer_add_frame_numbers(const struct writer *w, const uint32_t *frames, uint32_t n,

@@ -4,6 +4,7 @@
  * for people. If it is too long, lists lose their last entries and texts their last lines, and the
  * result says so.
  */
+#include "base/list.h"
 #include "base/utc_text.h"
 #include "serve/mcp/mcp_impl.h"
 
@@ -92,11 +93,7 @@ static bool is_of_link(struct span name)
 {
     static const char *const OTHERS[] = { "format", "top", "from", "to", "at", "seconds" };
 
-    for (size_t i = 0; i < ARRAY_SIZE(OTHERS); i++) {
-        if (span_eq_str(name, OTHERS[i]))
-            return false;
-    }
-    return true;
+    return !ANY_OF(i, ARRAY_SIZE(OTHERS), span_eq_str(name, OTHERS[i]));
 }
 
 /* Appends the path of the flame graph of the same samples. */

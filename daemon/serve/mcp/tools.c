@@ -2,6 +2,7 @@
 /* The table of tools that a language model can call, with the routes that answer. */
 #include "serve/mcp/mcp_impl.h"
 
+#include "base/list.h"
 #include "serve/params/param_schema.h"
 
 #define BIT(name) PARAM_BIT(PARAM_##name)
@@ -85,11 +86,7 @@ static const struct mcp_tool TOOLS[] = {
 
 const struct mcp_tool *mcp_tool_find(const char *name)
 {
-    for (size_t i = 0; i < ARRAY_SIZE(TOOLS); i++) {
-        if (strcmp(TOOLS[i].name, name) == 0)
-            return &TOOLS[i];
-    }
-    return NULL;
+    return FIRST_OF(i, TOOLS, ARRAY_SIZE(TOOLS), strcmp(TOOLS[i].name, name) == 0);
 }
 
 const struct route *mcp_way_route(const struct mcp_way *way)
@@ -97,11 +94,8 @@ const struct route *mcp_way_route(const struct mcp_way *way)
     size_t count;
     const struct route *list = routes(&count);
 
-    for (size_t i = 0; i < count; i++) {
-        if (list[i].methods & METHOD_GET && strcmp(list[i].path, way->path) == 0)
-            return &list[i];
-    }
-    return NULL;
+    return FIRST_OF(i, list, count,
+                    list[i].methods & METHOD_GET && strcmp(list[i].path, way->path) == 0);
 }
 
 param_set mcp_way_params(const struct mcp_tool *tool, const struct mcp_way *way)

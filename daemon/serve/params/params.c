@@ -2,6 +2,7 @@
 #include "serve/params/params.h"
 
 #include "base/clock.h"
+#include "base/list.h"
 #include "event/events.h"
 #include "serve/params/param_parse.h"
 
@@ -173,11 +174,7 @@ static int params_parse_one(const struct query_item *item, param_set allowed, st
 
 static bool params_has_event(const struct params *p, const char *name)
 {
-    for (size_t i = 0; i < p->capture.event_count; i++) {
-        if (strcmp(p->capture.events[i].name, name) == 0)
-            return true;
-    }
-    return false;
+    return ANY_OF(i, p->capture.event_count, strcmp(p->capture.events[i].name, name) == 0);
 }
 
 /* Checks the parameters against each other. */
