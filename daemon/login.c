@@ -8,7 +8,6 @@
 #include <jansson.h>
 #include <limits.h>
 #include <sys/socket.h>
-#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 

@@ -6,8 +6,6 @@
 #include "base/u64_cache.h"
 #include "proc/proc.h"
 
-#include <fcntl.h>
-
 #define TASKS_MAX 65536
 
 void dump_find_host_tids(int proc_fd, int32_t host_pid, struct thread_dump *dump)

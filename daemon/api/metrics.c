@@ -9,8 +9,6 @@
 #include "namer/namer.h"
 #include "proc/stall_readers.h"
 
-#include <sys/resource.h>
-
 #define HELPERS_TEXT_MAX 4096 /* bytes of a list of pids */
 
 struct jvm_metrics {

@@ -70,9 +70,6 @@ void past_pin_image(struct past_filter *f, const struct profile *p, uint64_t fro
                     uint64_t to_ns);
 /* Fills in the facts of a profile of [@from_ns, @to_ns) (CLOCK_MONOTONIC), but for its events. */
 void past_meta(const struct past_filter *f, uint64_t from_ns, uint64_t to_ns, struct profile *ret);
-/* Adds a warning to *@p if more than 1 % of the waiting time has cut stacks. *@p has no other owner
- * yet. */
-void past_warn_cut(struct profile *p);
 /* Warns in *@p if it has less than was asked for (@reach). Also warns of @events that are not in
  * it, and of several processes. *@p has no other owner yet. */
 void past_warn(const struct target_selector *t, const char *reach, const char *events,

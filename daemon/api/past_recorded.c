@@ -51,7 +51,8 @@ void past_meta(const struct past_filter *f, uint64_t from_ns, uint64_t to_ns, st
     }
 }
 
-void past_warn_cut(struct profile *p)
+/* Warns if more than 1 % of the waiting time has cut stacks. */
+static void warn_cut(struct profile *p)
 {
     uint64_t all = 0, cut = 0;
 
@@ -285,7 +286,7 @@ void past_warn(const struct target_selector *t, const char *reach, const char *e
     if (reach[0])
         profile_warn(p, "%s", reach);
     warn_missing(events, p);
-    past_warn_cut(p);
+    warn_cut(p);
     if (t->jvm) {
         snprintf(selector, sizeof(selector), "jvm=%.80s", t->jvm);
         profile_warn_several(p, selector);

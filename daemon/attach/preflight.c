@@ -3,7 +3,6 @@
 
 #include "base/span.h"
 
-#include <errno.h>
 #include <stdarg.h>
 
 #define JDK8_UPDATE_MIN 382 /* before: JDK-8173361, JDK-8305165 */

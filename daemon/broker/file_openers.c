@@ -13,7 +13,6 @@
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
-#include <unistd.h>
 
 /* The kernel shows cgroup paths relative to the reader's cgroup namespace, and a pod has its own.
  * An opener that may not enter the host's sees paths that begin with "/..", which are not looked

@@ -6,8 +6,6 @@
 #include "broker/start_aarch64.h"
 
 #include <elf.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #define PROGRAMS_MAX 64
 #define TEST_BYTES 3 /* test %rdi, %rdi */

@@ -6,12 +6,9 @@
 #include "base/old_kernel.h"
 #include "broker/confined_thread.h"
 #include "privileged/memfd.h"
-#include "unwind/process.h"
 
 #include <fcntl.h>
 #include <pthread.h>
-#include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
 /* The input of a job. */

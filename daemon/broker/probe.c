@@ -4,7 +4,6 @@
  * missing one is explained by a sentence.
  */
 #include "base/cleanup.h"
-#include "base/clock.h"
 #include "base/log.h"
 #include "broker/server.h"
 

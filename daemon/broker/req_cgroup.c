@@ -8,7 +8,6 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 /* Returns true for a user's service: all below it belongs to the user, also what root owns. */
 static bool is_users(struct span part)

@@ -7,7 +7,6 @@
 #include <linux/nsfs.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #define NAMESPACE_LEVELS_MAX 33 /* the kernel nests 32 below the first */
 

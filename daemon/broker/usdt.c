@@ -6,8 +6,6 @@
 #include "base/span.h"
 
 #include <elf.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #define PROGRAMS_MAX 64
 #define SECTIONS_MAX 256

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "capture/pauses.h"
 
-#include "base/clock.h"
-
 #define QUIET_LOOKS 5 /* looks without a change, after which open safepoints are over */
 
 const uint64_t PAUSES_BOUNDS_NS[PAUSES_BOUNDS] = {

@@ -3,7 +3,6 @@
 #include "capture/nearest.h"
 #include "capture/process_selector_impl.h"
 
-#include "base/text.h"
 #include "discover/service.h"
 
 #define TARGET_IDS_MAX 5 /* container ids that are listed for a prefix */

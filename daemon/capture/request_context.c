@@ -264,8 +264,9 @@ static uint32_t state_without(const struct probe_table *contexts, const struct p
                                                    : PROFILE_CONTEXT_UNREADABLE;
 }
 
-void context_of(const struct probe_table *contexts, const struct incoming *in,
-                struct profile_context *ret, struct buf *name)
+/* Decodes the request of @in, as context_decode(). */
+static void context_of(const struct probe_table *contexts, const struct incoming *in,
+                       struct profile_context *ret, struct buf *name)
 {
     const struct sample_record *rec = in->rec;
     struct sample_context raw;

@@ -33,9 +33,7 @@ extern const struct probe_kind CONTEXTS;
  * into @name ("": none). Nonsense becomes PROFILE_CONTEXT_UNREADABLE. Pure. */
 void context_decode(const struct sample_context *raw, struct profile_context *ret,
                     struct buf *name);
-/* Decodes the request of @in, as context_decode(). @contexts: paths to requests. */
-void context_of(const struct probe_table *contexts, const struct incoming *in,
-                struct profile_context *ret, struct buf *name);
-/* Does the same; ret->operation is the name as a string of in->naming->frames, 0: none. */
+/* Decodes the request of @in, as context_decode(). @contexts: paths to requests. ret->operation is
+ * the name as a string of in->naming->frames, 0: none. */
 void context_recorded(const struct probe_table *contexts, const struct incoming *in,
                       struct profile_context *ret);

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "capture/virtual_wishes.h"
 
-#include "base/clock.h"
-
 #include <math.h>
 
 static uint64_t owner_of(const void *table, size_t i)

@@ -6,7 +6,6 @@
 #include "discover/table.h"
 
 #include "base/cleanup.h"
-#include "base/clock.h"
 
 #define EVENTS_MAX 65536 /* records per drain; more are left for the next */
 #define CPUS_EVERY_NS NSEC_PER_SEC

@@ -7,6 +7,24 @@
 
 #include <sys/stat.h>
 
+/* Reads the build-id from notes, if there is one. */
+static void read_build_id(struct elf_file *f, Elf_Data *data)
+{
+    size_t at = 0, name, desc, next;
+    GElf_Nhdr note;
+
+    while (data && (next = gelf_getnote(data, at, &note, &name, &desc)) > at) {
+        if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == sizeof(ELF_NOTE_GNU) &&
+            note.n_descsz && note.n_descsz <= ELF_BUILD_ID_MAX &&
+            memcmp((char *)data->d_buf + name, ELF_NOTE_GNU, sizeof(ELF_NOTE_GNU)) == 0) {
+            f->build_id_n = note.n_descsz;
+            memcpy(f->build_id, (char *)data->d_buf + desc, f->build_id_n);
+            return;
+        }
+        at = next;
+    }
+}
+
 static bool read_segments(struct elf_file *f)
 {
     size_t count;
@@ -27,28 +45,11 @@ static bool read_segments(struct elf_file *f)
             };
         } else if (h.p_type == PT_NOTE && !f->build_id_n && h.p_filesz <= ELF_NOTES_MAX_BYTES &&
                    h.p_offset <= ELF_FILE_MAX_BYTES) {
-            elf_read_build_id(f, elf_getdata_rawchunk(f->elf, (int64_t)h.p_offset,
-                                                      (size_t)h.p_filesz, ELF_T_NHDR));
+            read_build_id(f, elf_getdata_rawchunk(f->elf, (int64_t)h.p_offset, (size_t)h.p_filesz,
+                                                  ELF_T_NHDR));
         }
     }
     return true;
-}
-
-void elf_read_build_id(struct elf_file *f, Elf_Data *data)
-{
-    size_t at = 0, name, desc, next;
-    GElf_Nhdr note;
-
-    while (data && (next = gelf_getnote(data, at, &note, &name, &desc)) > at) {
-        if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == sizeof(ELF_NOTE_GNU) &&
-            note.n_descsz && note.n_descsz <= ELF_BUILD_ID_MAX &&
-            memcmp((char *)data->d_buf + name, ELF_NOTE_GNU, sizeof(ELF_NOTE_GNU)) == 0) {
-            f->build_id_n = note.n_descsz;
-            memcpy(f->build_id, (char *)data->d_buf + desc, f->build_id_n);
-            return;
-        }
-        at = next;
-    }
 }
 
 const char *elf_section_name(struct elf_file *f, size_t names, size_t offset)
@@ -102,7 +103,7 @@ static void read_sections(struct elf_file *f)
                 f->image_code = h;
             f->native_image |= strcmp(name, IMAGE_SECTION) == 0;
         } else if (h.sh_type == SHT_NOTE && !f->build_id_n && h.sh_size <= ELF_NOTES_MAX_BYTES) {
-            elf_read_build_id(
+            read_build_id(
                 f, elf_getdata(section, NULL)); /* in a debug file the segments may be empty */
         }
     }

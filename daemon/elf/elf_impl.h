@@ -23,9 +23,6 @@ struct elf_file {
     GElf_Shdr image_code;                             /* the code section of a native image */
 };
 
-/* Reads the build-id from notes, if there is one. */
-void elf_read_build_id(struct elf_file *f, Elf_Data *data);
-
 /* A part of the file that is read piece by piece. @bytes holds @n bytes from offset @at of the part
  * on. */
 struct elf_window {

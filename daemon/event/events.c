@@ -6,7 +6,6 @@
 #include "event/event_form.h"
 
 #include <linux/perf_event.h>
-#include <string.h>
 #include <unistd.h>
 
 /* Costs that several rows have. */

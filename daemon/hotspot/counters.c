@@ -2,7 +2,6 @@
 /* Maps the names of counters to fields; the names are the same in JDK 8 to 28. */
 #include "hotspot/counters.h"
 
-#include "base/clock.h"
 #include "base/list.h"
 #include "hotspot/code/code.h"
 #include "hotspot/hsperfdata.h"

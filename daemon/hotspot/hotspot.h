@@ -205,10 +205,9 @@ struct hotspot_thread_states {
 /* Gets this VM's numbers of these states. -ENOENT: its tables lack them. */
 int hotspot_vm_thread_states(const struct hotspot_vm *vm, struct hotspot_thread_states *ret);
 /* Returns the offset in a JavaThread, in bytes, of the address of its safepoint state; 0: none, or
- * unknown. That struct has at HOTSPOT_SAFEPOINT_ID_BYTES the number of the safepoint that the
- * thread stopped for; 0: none. Reads memory, and may block until the read times out. */
+ * unknown. That struct has at MOMENT_SAFEPOINT_ID the number of the safepoint that the thread
+ * stopped for; 0: none. Reads memory, and may block until the read times out. */
 uint32_t hotspot_vm_safepoint_state(struct hotspot_vm *vm);
-#define HOTSPOT_SAFEPOINT_ID_BYTES 24
 /* Arguments of the functions of libjvm that Java code calls to allocate. */
 enum hotspot_allocator {
     HOTSPOT_C2_INSTANCE, /* (Klass*, JavaThread*) */

@@ -7,7 +7,6 @@
 #include "proc/proc.h"
 
 #define MAPS_DELETED " (deleted)"
-#define MAPS_FIRST_ENTRIES 256
 
 /* Takes a whole word of four permission letters. */
 static bool take_perms(struct span *s, struct mapping *m)

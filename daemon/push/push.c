@@ -9,7 +9,6 @@
 
 #include <poll.h>
 #include <sys/eventfd.h>
-#include <unistd.h>
 
 #define WAIT_MAX_MS 1000
 

@@ -32,7 +32,6 @@ struct push_state {
     uint32_t id;       /* of the body, in messages to flamed-push */
     uint64_t number;   /* of the body, in the spool */
     uint64_t since_ns; /* CLOCK_MONOTONIC: since when it is under way */
-    uint64_t body_samples;
     struct push_status status;
 };
 

@@ -5,7 +5,14 @@
 #define PORT_HTTPS 443
 #define PORT_PROXY 1080 /* libcurl's port for a proxy with http:// */
 
-bool push_url_parse(struct span url, struct push_url *ret)
+struct push_url {
+    struct span host; /* points into the text; without the brackets of IPv6 */
+    uint16_t port;    /* 0: the text names none */
+    bool tls;
+};
+
+/* Parses @url, which is http:// or https:// with a host. Returns false if its port is not valid. */
+static bool parse(struct span url, struct push_url *ret)
 {
     struct span rest = url, authority;
     uint64_t port = 0;
@@ -47,7 +54,7 @@ bool push_url_is_address(struct span *url)
         if ((unsigned char)url->p[i] <= ' ' || url->p[i] == 0x7f || strchr("@?#", url->p[i]))
             return false;
     }
-    return push_url_parse(*url, &parts);
+    return parse(*url, &parts);
 }
 
 void push_url_shown(const struct push_target *t, char ret[PUSH_URL_MAX + 1])
@@ -65,7 +72,7 @@ static size_t add_port(const char *text, uint16_t plain, uint16_t ports[PUSHER_P
     struct push_url url;
     uint16_t port;
 
-    if (!text[0] || n == PUSHER_PORTS_MAX || !push_url_parse(span_of(text), &url))
+    if (!text[0] || n == PUSHER_PORTS_MAX || !parse(span_of(text), &url))
         return n;
     port = url.port ? url.port : url.tls ? PORT_HTTPS : plain;
     for (size_t i = 0; i < n; i++) {
@@ -93,7 +100,7 @@ bool push_shows_secret(const struct push_target *t)
 {
     struct push_url url;
 
-    if (!push_url_parse(span_of(t->url), &url) || url.tls ||
+    if (!parse(span_of(t->url), &url) || url.tls ||
         (!t->user[0] && !t->password[0] && !t->paths[PUSH_FILE_PASSWORD][0] && !t->credentials[0] &&
          !t->paths[PUSH_FILE_CREDENTIALS][0] && !t->header_count))
         return false;

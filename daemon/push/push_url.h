@@ -5,14 +5,6 @@
 #include "push/push_config.h"
 #include "push/pusher_abi.h"
 
-struct push_url {
-    struct span host; /* points into the text; without the brackets of IPv6 */
-    uint16_t port;    /* 0: the text names none */
-    bool tls;
-};
-
-/* Parses @url, which is http:// or https:// with a host. Returns false if its port is not valid. */
-bool push_url_parse(struct span url, struct push_url *ret);
 /* Returns whether @url is an address with a host, without a user, '?' and '#', and drops the '/' at
  * its end. */
 bool push_url_is_address(struct span *url);

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "render/threads_common.h"
 
-#include <time.h>
-
 const char *thread_state_name(unsigned state)
 {
     static const char *const NAMES[DUMPED_STATES] = {

@@ -5,9 +5,6 @@
 #include "base/cleanup.h"
 #include "base/dir.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #define PMU_FILE_BYTES 4096
 #define PMU_PATH_BYTES 192
 #define CONFIG_BITS 64u

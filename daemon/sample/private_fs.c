@@ -4,7 +4,6 @@
 #include "base/cleanup.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <sys/mount.h>
 
 int private_fs_open(const char *type, unsigned attributes)

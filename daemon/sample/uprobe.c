@@ -197,11 +197,6 @@ int uprobes_attach(const struct uprobe_way *way, int program, int32_t pid, int f
     return 0;
 }
 
-size_t uprobes_count(const struct uprobes *u)
-{
-    return u->count;
-}
-
 bool uprobes_detach_some(struct uprobes *u)
 {
     char name[PIN_NAME_MAX];

@@ -47,7 +47,6 @@ void uprobe_prepare(const struct uprobe_way *way, struct bpf_program *program);
 int uprobes_attach(const struct uprobe_way *way, int program, int32_t pid, int fd,
                    const struct uprobe_place *places, size_t count, struct uprobes **ret,
                    struct error *err);
-size_t uprobes_count(const struct uprobes *u);
 /* Removes all pinned probes, and does not wait. The kernel is done some 20 ms later, or 0.1 s later
  * for each perf event. Of the others it removes one, and waits for that. Returns false if none is
  * left, and frees @u. Thread: any. */

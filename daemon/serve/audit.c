@@ -7,7 +7,6 @@
 #include "serve/audit_ring.h"
 
 #include <sys/socket.h>
-#include <sys/uio.h>
 #include <sys/un.h>
 #include <unistd.h>
 

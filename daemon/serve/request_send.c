@@ -102,7 +102,8 @@ static const char *policy_of(const char *content_type)
     return CSP_DATA;
 }
 
-void request_note(struct request *req)
+/* Counts and audits @req once its answer is complete. Does nothing the next time. */
+static void note(struct request *req)
 {
     struct answer *a = &req->answer;
 
@@ -123,7 +124,7 @@ void request_wrap(struct request *req)
     if (!req->came_by || req->wrapped)
         return;
     req->wrapped = true;
-    request_note(req);
+    note(req);
     req->came_by->wrap(req);
 }
 
@@ -153,7 +154,7 @@ enum MHD_Result request_send(struct request *req)
         MHD_add_response_header(response, "Content-Encoding", a->coding);
     for (size_t i = 0; i < a->header_count; i++)
         MHD_add_response_header(response, a->headers[i].name, a->headers[i].value);
-    request_note(req);
+    note(req);
     r = MHD_queue_response(req->connection, a->status, response);
     MHD_destroy_response(response);
     return r;

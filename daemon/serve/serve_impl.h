@@ -205,7 +205,7 @@ struct request {
                     * backend */
     bool ready;
     bool left;    /* the client has left */
-    bool noted;   /* request_note() has run; thread: the one that has the answer */
+    bool noted;   /* it is counted and audited; thread: the one that has the answer */
     bool revoked; /* its subject has lost the right to it: see review.c */
     struct awaited_capture capture;
 };
@@ -377,8 +377,6 @@ bool request_may_sample_events(const struct request *req, struct error *err);
 /* Passes @req to @route with the parameters @q, which it takes. Checks the role of its subject and
  * the parameters as for a direct request. False: the answer says what is wrong. */
 bool request_become(struct request *req, const struct route *route, struct query *q);
-/* Counts and audits @req once its answer is complete. Does nothing the next time. */
-void request_note(struct request *req);
 /* Converts the complete answer of @req to that of its original route. */
 void request_wrap(struct request *req);
 

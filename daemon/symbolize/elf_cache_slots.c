@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The kept files: how they are found, and which are evicted. */
-#include "base/clock.h"
 #include "base/list.h"
 #include "symbolize/elf_cache_impl.h"
 

@@ -12,8 +12,6 @@
 #include "hotspot/hotspot.h"
 #include "proc/proc.h"
 
-#include <fcntl.h>
-
 #define ANCHORS_PROCESSES_MAX 256
 #define ANCHORS_LIST_NS NSEC_PER_SEC /* between two readings of a VM's list, at least */
 #define ANCHORS_REST 20              /* pause after a reading: at least 20 times its duration */

@@ -3,7 +3,6 @@
  * Opens files that a container may have made (rules in target.h), and makes memfds.
  */
 #include "base/cleanup.h"
-#include "base/clock.h"
 #include "broker/target/target.h"
 #include "broker/target/trusted_fs.h"
 #include "privileged/memfd.h"
@@ -11,7 +10,6 @@
 #include <elf.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>

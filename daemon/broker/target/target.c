@@ -6,7 +6,6 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <unistd.h>
 
 #define LOOKED_THREADS_MAX 64 /* threads searched for a live one */
 

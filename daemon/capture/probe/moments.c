@@ -97,14 +97,14 @@ void moments_deinit(struct moments *all)
     probe_table_deinit(&all->table);
 }
 
-struct moment_source *moments_find(const struct moments *all, const struct proc_id *id)
+static struct moment_source *find_source(const struct moments *all, const struct proc_id *id)
 {
     return (struct moment_source *)probe_table_find(&all->table, id, PROBE_NO_SET);
 }
 
 uint32_t moments_often(const struct moments *all, const struct proc_id *id)
 {
-    const struct moment_source *t = moments_find(all, id);
+    const struct moment_source *t = find_source(all, id);
 
     return t ? t->often : 0;
 }
@@ -268,7 +268,7 @@ static void take(void *cookie, const struct moment_record *rec, const struct mom
     struct draining *d = cookie;
     struct process *p = discover_get(d->discover, (int32_t)rec->host_pid, rec->start_boottime_ns,
                                      rec->exec_id, rec->time_ns, /* comm= */ "");
-    struct moment_source *t = p ? moments_find(d->all, &p->id) : NULL;
+    struct moment_source *t = p ? find_source(d->all, &p->id) : NULL;
     struct moment m;
 
     if (!t || !moments_pair(t, rec, &m, &d->all->unpaired))

@@ -64,8 +64,6 @@ typedef void (*moment_fn)(void *cookie, struct process *p, const struct moment *
 uint32_t moments_often(const struct moments *all, const struct proc_id *id);
 void moments_init(struct moments *all);
 void moments_deinit(struct moments *all);
-/* Returns the entry of @id; NULL: it is not probed. */
-struct moment_source *moments_find(const struct moments *all, const struct proc_id *id);
 /* Calls @fn with each moment that has ended. */
 void moments_drain(struct moments *all, struct discover *d, moment_fn fn, void *cookie);
 

@@ -4,7 +4,6 @@
 #include "hotspot/leaf/rule.h"
 
 #include "base/cleanup.h"
-#include "hotspot/leaf/feature.h"
 
 static void rule_deinit(struct leaf_rule *r)
 {

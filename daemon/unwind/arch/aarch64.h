@@ -88,12 +88,6 @@ UNWIND_INLINE bool unwind_is_ldp_pair(uint32_t i)
     return (i & 0xffc07fff) == 0xa9407bfd;
 }
 
-/* Returns whether @i is add sp,sp,#n or add sp,sp,#n,lsl #12. */
-UNWIND_INLINE bool unwind_is_add_sp(uint32_t i)
-{
-    return (i & 0xff8003ff) == 0x910003ff;
-}
-
 /* Returns whether @i is sub sp,sp,#n, sub sp,sp,#n,lsl #12 or sub sp,sp,x8. */
 UNWIND_INLINE bool unwind_is_sub_sp(uint32_t i)
 {
