@@ -370,46 +370,36 @@ static int engine_open(struct engine *e, struct error *err)
         return error_set(err, -ENOMEM, "not enough memory or file descriptors to start");
     e->mailbox.wake_fd = symbolizer_opts.wake_fd = e->wake_fd;
     r = broker_new(take_fd(&e->opts.broker_fd), &e->broker);
-    if (r == 0)
-        broker_set_quarantine(e->broker, e->opts.quarantine);
-    if (r == 0 && e->opts.max_frames)
-        r = broker_unwind_limit(e->broker, e->opts.max_frames, err);
-    if (r == 0)
-        r = sampling_open(&e->sampling, e->broker, err);
-    if (r == 0)
-        r = names_new(&e->frames);
-    if (r == 0)
-        r = discover_new(e->broker, &discover_opts, &e->discover, err);
-    if (r == 0)
-        r = unwinding_new(e->broker, e->wake_fd, &e->memory, &e->unwinding);
-    if (r == 0)
-        r = anchors_new(e->broker, e->opts.proc_fd, &e->anchors);
-    if (r == 0 && e->opts.namer_fd > 0)
-        r = namer_new(e->opts.namer_fd, e->wake_fd, &e->namer);
+    if (r < 0)
+        return r;
+    broker_set_quarantine(e->broker, e->opts.quarantine);
+    r = (e->opts.max_frames ? broker_unwind_limit(e->broker, e->opts.max_frames, err) : 0) ?:
+        sampling_open(&e->sampling, e->broker, err) ?: names_new(&e->frames) ?:
+        discover_new(e->broker, &discover_opts, &e->discover, err) ?:
+        unwinding_new(e->broker, e->wake_fd, &e->memory, &e->unwinding) ?:
+        anchors_new(e->broker, e->opts.proc_fd, &e->anchors) ?:
+        (e->opts.namer_fd > 0 ? namer_new(e->opts.namer_fd, e->wake_fd, &e->namer) : 0);
+    if (r < 0)
+        return r;
     symbolizer_opts.namer = e->namer;
-    if (r == 0)
-        r = symbolizer_new(e->broker, e->frames, &symbolizer_opts, &e->symbolizer, err);
-    if (r == 0)
-        r = store_writer_start(e->store, &e->store_writer);
-    if (r == 0)
-        r = scheduled_new(&(struct scheduled_env){ .captures = &e->captures,
-                                                   .discover = e->discover,
-                                                   .store = e->store,
-                                                   .store_writer = e->store_writer,
-                                                   .node = e->opts.node },
-                          &e->scheduled);
-    if (r == 0)
-        r = signals_new(&(struct signals_opts){ .proc_fd = e->opts.proc_fd,
-                                                .discover = e->discover,
-                                                .broker = e->broker,
-                                                .waits = engine_waits,
-                                                .cookie = e },
-                        &e->signals);
-    if (r == 0)
-        engine_join(e);
-    if (r == 0 && sampling_works(&e->sampling))
-        r = engine_start_recorder(e, err);
-    return r;
+    r = symbolizer_new(e->broker, e->frames, &symbolizer_opts, &e->symbolizer, err) ?:
+        store_writer_start(e->store, &e->store_writer) ?:
+        scheduled_new(&(struct scheduled_env){ .captures = &e->captures,
+                                               .discover = e->discover,
+                                               .store = e->store,
+                                               .store_writer = e->store_writer,
+                                               .node = e->opts.node },
+                      &e->scheduled) ?:
+        signals_new(&(struct signals_opts){ .proc_fd = e->opts.proc_fd,
+                                            .discover = e->discover,
+                                            .broker = e->broker,
+                                            .waits = engine_waits,
+                                            .cookie = e },
+                    &e->signals);
+    if (r < 0)
+        return r;
+    engine_join(e);
+    return sampling_works(&e->sampling) ? engine_start_recorder(e, err) : 0;
 }
 
 static void engine_free(struct engine *e)
@@ -517,9 +507,4 @@ struct engine_parts engine_parts(struct engine *e)
                                   .dispatch = &e->dispatch,
                                   .sampling = &e->sampling,
                                   .problems = e->problems };
-}
-
-int engine_lost_fd(const struct engine *e)
-{
-    return e->lost_fd;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Changes that the main program makes to the running engine, and files that it opens through it. */
+/* What the main program does with the running engine: changes, files that it opens through it. */
 #include "engine/engine_impl.h"
 #include "engine/scheduled.h"
 
@@ -82,4 +82,9 @@ int engine_open_pushed(struct engine *e, const char *path, int *ret_fd, struct e
 int engine_open_audit(struct engine *e, int *ret_fd, struct error *err)
 {
     return broker_audit_log(e->broker, ret_fd, err);
+}
+
+int engine_lost_fd(const struct engine *e)
+{
+    return e->lost_fd;
 }

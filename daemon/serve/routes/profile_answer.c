@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Answers with a profile: renders it as requested and describes it in headers. */
-#include "serve/serve_impl.h"
+#include "serve/routes/handlers.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"

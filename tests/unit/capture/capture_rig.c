@@ -194,6 +194,15 @@ int rig_start(struct rig *rig, const struct capture_request *req, struct error *
                           &rig->handle, err);
 }
 
+void rig_begin(struct rig *rig, const char *event, uint64_t period)
+{
+    struct capture_request req = rig_request(rig, event, period);
+    struct error err = ERROR_NULL;
+    int r = rig_start(rig, &req, &err);
+
+    ck_assert_msg(r == 0, "%d: %s", r, err.msg);
+}
+
 void rig_read_symbols(struct rig *rig)
 {
     symbolizer_prepare(rig->captures.symbolizer, rig_process(rig),

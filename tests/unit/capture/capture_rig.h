@@ -46,6 +46,8 @@ void rig_close(struct rig *rig);
 struct capture_request rig_request(const struct rig *rig, const char *event, uint64_t period);
 /* Starts a capture, as captures_start(). */
 int rig_start(struct rig *rig, const struct capture_request *req, struct error *err);
+/* Starts one of rig_request(), which must succeed. */
+void rig_begin(struct rig *rig, const char *event, uint64_t period);
 /* Has the symbols of the process read. That takes long on a busy machine. */
 void rig_read_symbols(struct rig *rig);
 /* Does the engine's work of one tick. */

@@ -20,15 +20,6 @@ static void teardown(void)
     rig_close(&rig);
 }
 
-static void start(const char *event, uint64_t period)
-{
-    struct capture_request req = rig_request(&rig, event, period);
-    struct error err = ERROR_NULL;
-    int r = rig_start(&rig, &req, &err);
-
-    ck_assert_msg(r == 0, "%d: %s", r, err.msg);
-}
-
 static void end(bool keep)
 {
     captures_end(&rig.captures, rig.handle, keep);
@@ -38,7 +29,7 @@ static void end(bool keep)
 
 START_TEST(samples_of_its_process_are_in_its_profile)
 {
-    start("cpu", PERIOD);
+    rig_begin(&rig, "cpu", PERIOD);
     fake_broker_expect(rig.fake, "sample_start cpu 10000000\n"
                                  "sample_begun 0\n"
                                  "take_losses\n"
@@ -63,7 +54,7 @@ START_TEST(samples_before_and_after_it_are_not)
     struct sample_record rec;
 
     rec = rig_sample_of(&rig, 0);
-    start("cpu", PERIOD);
+    rig_begin(&rig, "cpu", PERIOD);
     rig_take(&rig, &rec); /* of another capture, taken before this one began */
     rig_sample(&rig, 1, 0);
     rig_sample(&rig, 0, 0);
@@ -76,7 +67,7 @@ END_TEST
 
 START_TEST(a_cancelled_one_has_no_profile)
 {
-    start("cpu", PERIOD);
+    rig_begin(&rig, "cpu", PERIOD);
     rig_sample(&rig, 0, 0);
     fake_broker_forget(rig.fake);
     end(/* keep= */ false);
@@ -109,10 +100,10 @@ START_TEST(two_of_one_rate_share_a_set)
 {
     uint64_t first;
 
-    start("cpu", PERIOD);
+    rig_begin(&rig, "cpu", PERIOD);
     first = rig.handle;
     fake_broker_forget(rig.fake);
-    start("cpu", PERIOD);
+    rig_begin(&rig, "cpu", PERIOD);
     fake_broker_expect(rig.fake, "take_losses\n");
     end(/* keep= */ false);
     rig_forget_end(&rig);
@@ -126,15 +117,15 @@ END_TEST
 START_TEST(the_ninth_rate_makes_another_faster)
 {
     for (uint64_t i = 0; i < BROKER_SETS_MAX; i++)
-        start("cpu", PERIOD + i);
+        rig_begin(&rig, "cpu", PERIOD + i);
     fake_broker_forget(rig.fake);
-    start("cpu", PERIOD - 1);
+    rig_begin(&rig, "cpu", PERIOD - 1);
     fake_broker_expect(rig.fake, "sample_stop 7\n"
                                  "sample_start cpu 9999999\n"
                                  "sample_begun 7\n"
                                  "take_losses\n"
                                  "filter_process P 255\n");
-    start("cpu", PERIOD + 100); /* takes every n-th sample of the next faster set */
+    rig_begin(&rig, "cpu", PERIOD + 100); /* takes every n-th sample of the next faster set */
     fake_broker_expect(rig.fake, "take_losses\n");
     end(/* keep= */ true);
     rig_finish(&rig);
@@ -147,9 +138,9 @@ START_TEST(a_set_that_is_made_faster_has_a_gap)
     uint64_t slowest;
 
     for (uint64_t i = 0; i < BROKER_SETS_MAX; i++)
-        start("cpu", PERIOD + i);
+        rig_begin(&rig, "cpu", PERIOD + i);
     slowest = rig.handle;
-    start("cpu", PERIOD - 1);
+    rig_begin(&rig, "cpu", PERIOD - 1);
     rig_tick(&rig);
     captures_end(&rig.captures, slowest, /* keep= */ true);
     rig_finish(&rig);
@@ -161,7 +152,7 @@ END_TEST
 
 START_TEST(wall_has_a_set_for_each_of_its_parts)
 {
-    start("wall", PERIOD);
+    rig_begin(&rig, "wall", PERIOD);
     fake_broker_expect(rig.fake, "sample_start offcpu 10000000\n"
                                  "sample_begun 0\n"
                                  "sample_start cpu 10000000\n"
@@ -178,7 +169,7 @@ START_TEST(waits_are_flushed_at_the_end)
     struct sample_record rec;
 
     fake_broker_flush(rig.fake, 7, 0); /* no stack is pending */
-    start("offcpu", PERIOD);
+    rig_begin(&rig, "offcpu", PERIOD);
     fake_broker_forget(rig.fake);
     usleep(WAIT_NS / 1000);
     rig_sample(&rig, 0, WAIT_NS / 2);
@@ -208,7 +199,7 @@ START_TEST(waits_that_no_look_covers_are_said)
     struct virtual_missed missed = { .threads = 3, .lockers = 1 };
     struct process *p = rig_process(&rig);
 
-    start("offcpu", PERIOD);
+    rig_begin(&rig, "offcpu", PERIOD);
     waits_miss_virtual(&rig.captures, &wish, p, &before);
     missed.from_ns = clock_monotonic_ns();
     missed.to_ns = missed.from_ns + 1500 * NSEC_PER_MSEC;
@@ -225,7 +216,7 @@ START_TEST(waits_that_are_late_are_waited_for)
     uint64_t ended_ns;
 
     fake_broker_flush(rig.fake, 7, 3);
-    start("offcpu", PERIOD);
+    rig_begin(&rig, "offcpu", PERIOD);
     fake_broker_forget(rig.fake);
     end(/* keep= */ true);
     ended_ns = clock_monotonic_ns();
@@ -245,7 +236,7 @@ START_TEST(it_waits_for_the_program_of_its_event)
 {
     fake_broker_answer(rig.fake, BROKER_SAMPLE_START, -EINPROGRESS, 2);
     fake_broker_answer(rig.fake, BROKER_SAMPLE_BEGUN, -EINPROGRESS, 1);
-    start("cpu", PERIOD);
+    rig_begin(&rig, "cpu", PERIOD);
     fake_broker_expect(rig.fake, "sample_start cpu 10000000\n");
     rig_sample(&rig, 0, 0); /* before it runs: for another capture */
     rig_run(&rig);
@@ -267,7 +258,7 @@ START_TEST(it_waits_for_its_probes)
     rig_read_symbols(&rig);
     fake_broker_answer(rig.fake, BROKER_PROBE_PUT, -EINPROGRESS, 1);
     fake_broker_answer(rig.fake, BROKER_PROBES_BEGUN, -EINPROGRESS, 2);
-    start(CALLED, 1);
+    rig_begin(&rig, CALLED, 1);
     rig_run(&rig);
     fake_broker_expect(rig.fake, "sample_start " CALLED " 1\n"
                                  "sample_begun 0\n"
@@ -289,10 +280,10 @@ START_TEST(its_probes_stay_while_it_waits)
     rig_read_symbols(&rig);
     fake_broker_answer(rig.fake, BROKER_PROBE_PUT, -EINPROGRESS, 1);
     fake_broker_answer(rig.fake, BROKER_PROBES_BEGUN, -EINPROGRESS, 1000);
-    start(CALLED, 1);
+    rig_begin(&rig, CALLED, 1);
     first = rig.handle;
     fake_broker_forget(rig.fake);
-    start("cpu", PERIOD);
+    rig_begin(&rig, "cpu", PERIOD);
     end(/* keep= */ false);
     rig_forget_end(&rig);
     fake_broker_expect(rig.fake, "sample_start cpu 10000000\n"
@@ -310,7 +301,7 @@ END_TEST
 START_TEST(what_is_refused_late_fails_it)
 {
     fake_broker_answer(rig.fake, BROKER_SAMPLE_BEGUN, -EINPROGRESS, 1);
-    start("cpu", PERIOD);
+    rig_begin(&rig, "cpu", PERIOD);
     fake_broker_answer(rig.fake, BROKER_SAMPLE_BEGUN, -EPERM, 1);
     rig_run(&rig);
     ck_assert(rig.end.done);
@@ -326,7 +317,7 @@ START_TEST(it_waits_no_longer_than_20_s)
     struct capture *c;
 
     fake_broker_answer(rig.fake, BROKER_SAMPLE_START, -EINPROGRESS, 1000);
-    start("cpu", PERIOD);
+    rig_begin(&rig, "cpu", PERIOD);
     c = rig.captures.running;
     captures_poll(&rig.captures, c->asked_ns + 19 * NSEC_PER_SEC);
     ck_assert(!rig.end.done);
@@ -341,7 +332,7 @@ END_TEST
 START_TEST(one_that_is_ended_while_it_waits_has_no_profile)
 {
     fake_broker_answer(rig.fake, BROKER_SAMPLE_BEGUN, -EINPROGRESS, 1000);
-    start("cpu", PERIOD);
+    rig_begin(&rig, "cpu", PERIOD);
     end(/* keep= */ true);
     ck_assert_int_eq(rig.end.outcome, BACKEND_UNAVAILABLE);
     ck_assert_str_eq(rig.end.err.msg, "the capture was ended before it could begin");
@@ -376,9 +367,9 @@ START_TEST(the_filter_has_the_sets_of_all_captures)
 {
     uint64_t first;
 
-    start("cpu", PERIOD);
+    rig_begin(&rig, "cpu", PERIOD);
     first = rig.handle;
-    start("offcpu", PERIOD);
+    rig_begin(&rig, "offcpu", PERIOD);
     fake_broker_forget(rig.fake);
     captures_reconcile(&rig.captures, clock_monotonic_ns());
     fake_broker_expect(rig.fake, "");
@@ -425,63 +416,11 @@ START_TEST(all_fail_when_the_broker_is_lost)
 {
     struct error err = ERROR_NULL;
 
-    start("cpu", PERIOD);
+    rig_begin(&rig, "cpu", PERIOD);
     error_set(&err, -EPIPE, "it has ended");
     captures_fail_all(&rig.captures, BACKEND_UNAVAILABLE, &err);
     ck_assert_int_eq(rig.end.outcome, BACKEND_UNAVAILABLE);
     ck_assert_str_eq(rig.end.err.msg, "it has ended");
-}
-END_TEST
-
-/* ---- probes ---- */
-
-START_TEST(a_function_is_probed_before_it_begins)
-{
-    rig_read_symbols(&rig);
-    start(CALLED, 1);
-    fake_broker_expect(rig.fake, "sample_start " CALLED " 1\n"
-                                 "sample_begun 0\n"
-                                 "probe_put P call 0\n"
-                                 "take_losses\n"
-                                 "filter_process P 1\n");
-    end(/* keep= */ false);
-    fake_broker_expect(rig.fake, "sample_stop 0\n"
-                                 "probe_drop P call 0\n"
-                                 "filter_process P 0\n");
-}
-END_TEST
-
-START_TEST(a_function_that_is_not_there_is_said)
-{
-    struct capture_request req = rig_request(&rig, "libc.so.6:no_such_function", 1);
-    struct error err = ERROR_NULL;
-    int r;
-
-    rig_read_symbols(&rig);
-    r = rig_start(&rig, &req, &err);
-    if (r == 0) { /* its debug file is being looked for */
-        rig_run(&rig);
-        r = rig.end.outcome;
-        err = rig.end.err;
-    }
-    ck_assert_int_eq(r, BACKEND_CONFLICT);
-    ck_assert_msg(strstr(err.msg, "has no function no_such_function"), "%s", err.msg);
-    fake_broker_expect(rig.fake, "sample_start libc.so.6:no_such_function 1\n"
-                                 "sample_begun 0\n"
-                                 "sample_stop 0\n");
-}
-END_TEST
-
-START_TEST(a_refused_probe_is_said)
-{
-    struct capture_request req = rig_request(&rig, CALLED, 1);
-    struct error err = ERROR_NULL;
-
-    rig_read_symbols(&rig);
-    fake_broker_answer(rig.fake, BROKER_PROBE_PUT, -ENOEXEC, 1);
-    ck_assert_int_eq(rig_start(&rig, &req, &err), BACKEND_CONFLICT);
-    ck_assert_str_eq(err.msg, "the broker says -8");
-    ck_assert(strstr(err.remedy, "choose another function"));
 }
 END_TEST
 
@@ -516,8 +455,5 @@ int main(void)
     tcase_add_test(tc, a_refused_event_leaves_nothing);
     tcase_add_test(tc, a_process_that_is_not_there_is_said);
     tcase_add_test(tc, all_fail_when_the_broker_is_lost);
-    tcase_add_test(tc, a_function_is_probed_before_it_begins);
-    tcase_add_test(tc, a_function_that_is_not_there_is_said);
-    tcase_add_test(tc, a_refused_probe_is_said);
     return suite_run_case("capture_life", tc);
 }

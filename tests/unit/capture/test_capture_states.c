@@ -24,15 +24,6 @@ static void teardown(void)
     rig_close(&rig);
 }
 
-static void start(const char *event, uint64_t period)
-{
-    struct capture_request req = rig_request(&rig, event, period);
-    struct error err = ERROR_NULL;
-    int r = rig_start(&rig, &req, &err);
-
-    ck_assert_msg(r == 0, "%d: %s", r, err.msg);
-}
-
 static void end(void)
 {
     captures_end(&rig.captures, rig.handle, /* keep= */ true);
@@ -49,7 +40,7 @@ static void expect_state(enum capture_state state)
 START_TEST(preparing_until_its_sets_sample)
 {
     fake_broker_answer(rig.fake, BROKER_SAMPLE_BEGUN, -EINPROGRESS, 1);
-    start("cpu", PERIOD);
+    rig_begin(&rig, "cpu", PERIOD);
     expect_state(CAPTURE_PREPARING);
     ck_assert_uint_lt(captures_next_deadline(&rig.captures), UINT64_MAX);
     captures_finish_due(&rig.captures, clock_monotonic_ns() + NSEC_PER_SEC);
@@ -61,7 +52,7 @@ END_TEST
 
 START_TEST(preparing_until_tables_are_read)
 {
-    start("cpu", PERIOD);
+    rig_begin(&rig, "cpu", PERIOD);
     expect_state(CAPTURE_PREPARING);
     rig_run(&rig);
     expect_state(CAPTURE_RUNNING);
@@ -73,7 +64,7 @@ END_TEST
 
 START_TEST(tables_that_take_long_are_not_waited_for)
 {
-    start("cpu", PERIOD);
+    rig_begin(&rig, "cpu", PERIOD);
     captures_poll(&rig.captures, rig.captures.running->asked_ns);
     expect_state(CAPTURE_PREPARING);
     rig.captures.running->asked_ns -= 3 * NSEC_PER_SEC;
@@ -87,7 +78,7 @@ END_TEST
 
 START_TEST(running_until_its_end)
 {
-    start("cpu", PERIOD);
+    rig_begin(&rig, "cpu", PERIOD);
     expect_state(CAPTURE_RUNNING);
     ck_assert_uint_eq(captures_next_deadline(&rig.captures), UINT64_MAX);
     rig_tick(&rig);
@@ -104,7 +95,7 @@ END_TEST
 START_TEST(settling_until_the_flush_is_read)
 {
     fake_broker_flush(rig.fake, 7, 0);
-    start("offcpu", PERIOD);
+    rig_begin(&rig, "offcpu", PERIOD);
     end();
     rig_tick(&rig);
     expect_state(CAPTURE_SETTLING);
@@ -118,7 +109,7 @@ END_TEST
 START_TEST(flushing_while_stacks_are_pending)
 {
     fake_broker_flush(rig.fake, 7, 1);
-    start("offcpu", PERIOD);
+    rig_begin(&rig, "offcpu", PERIOD);
     end();
     rig_tick(&rig);
     expect_state(CAPTURE_FLUSHING);
@@ -140,7 +131,7 @@ START_TEST(naming_while_symbols_are_read)
     struct sample_record rec;
     struct process *p;
 
-    start("cpu", PERIOD);
+    rig_begin(&rig, "cpu", PERIOD);
     p = discover_find(rig.captures.discover, rig.pid);
     rec = rig_sample_of(&rig, 0);
     ck_assert(pending_add(&rig.dispatch.pending, p, &rec, (const uint64_t[]){ 0 }, SPAN_NULL,
@@ -343,7 +334,7 @@ START_TEST(refused_where_it_would_cost_too_much)
     uint64_t until_ns;
 
     rig_read_symbols(&rig);
-    start("malloc", MALLOC_PERIOD);
+    rig_begin(&rig, "malloc", MALLOC_PERIOD);
     until_ns = clock_monotonic_ns() + 30 * NSEC_PER_SEC;
     for (uint64_t calls = 0; !rig.end.done && clock_monotonic_ns() < until_ns; calls += 100000) {
         expect_state(CAPTURE_RUNNING);
@@ -366,7 +357,7 @@ static const enum capture_state CANCELLED[] = { CAPTURE_RUNNING, CAPTURE_FLUSHIN
 START_TEST(done_when_cancelled_in_any_state)
 {
     fake_broker_flush(rig.fake, 7, 1);
-    start("offcpu", PERIOD);
+    rig_begin(&rig, "offcpu", PERIOD);
     for (int i = 1; i <= _i; i++)
         capture_enter(&rig.captures, rig.captures.running, CANCELLED[i]);
     expect_state(CANCELLED[_i]);

@@ -1,71 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hotspot/ compared with a running JVM's own output: flags, the list of compiled code, line tables,
- * the command line. Also names that a patched class file has made hostile.
+ * hotspot/ compared with a running JVM's own output: flags, the command line. Also names that a
+ * patched class file has made hostile.
  */
-#include "suite.h"
-
-#include "base/clock.h"
-#include "hotspot/hotspot.h"
-#include "live_jvm.h"
+#include "hotspot_jvm.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
-#include <signal.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
-
-#define TEXT_MAX ((size_t)8 << 20)
-#define CODES_MAX 20000
-#define PROOF "HotspotProof"
-
-static const int RELEASES[] = { 17, 25 };
-
-static struct live_jvm jvm;
-static struct hotspot_vm *vm;
-static char text[TEXT_MAX];
-
-static void stop(void)
-{
-    vm = hotspot_vm_close(vm);
-    live_stop_all();
-}
-
-static bool start(int jdk, const char *const *args, const char *until)
-{
-    uint64_t deadline = clock_monotonic_ns() + 60 * NSEC_PER_SEC;
-    struct error err = ERROR_NULL;
-    char line[256];
-    int r;
-
-    if (!live_home(jdk)) {
-        fprintf(stderr, "JDK %d: not here, skipped\n", jdk);
-        return false;
-    }
-    live_start(jdk, args, &jvm);
-    live_attach(&jvm);
-    do
-        ck_assert(live_line(&jvm, line, sizeof(line), 60000));
-    while (strcmp(line, until) != 0);
-    while ((r = hotspot_vm_open(jvm.mem_fd, NULL, jvm.libjvm_base, &vm, &err)) ==
-           HOTSPOT_NOT_READY) {
-        ck_assert(clock_monotonic_ns() < deadline);
-        usleep(2000);
-    }
-    ck_assert_msg(r == 0, "%s", err.msg);
-    return true;
-}
-
-/* Runs a command of the JDK on the JVM. */
-static void jcmd(int jdk, const char *command, const char *option)
-{
-    char path[320], pid[16];
-    const char *argv[] = { path, pid, command, option, NULL };
-
-    snprintf(path, sizeof(path), "%s/bin/jcmd", live_home(jdk));
-    snprintf(pid, sizeof(pid), "%d", jvm.pid);
-    ck_assert(live_output(argv, text, sizeof(text)));
-}
 
 /* ---- flags ---- */
 
@@ -204,177 +146,6 @@ START_TEST(listed_threads_are_read_again)
     ck_assert_uint_gt(n.listed, 5);
     fprintf(stderr, "JDK %d: %u of %u threads again\n", RELEASES[_i], n.again, n.listed);
     ck_assert_msg(n.again * 2 > n.listed, "%u of %u", n.again, n.listed); /* some may end */
-}
-END_TEST
-
-/* ---- code ---- */
-
-struct code_list {
-    struct hotspot_code codes[CODES_MAX];
-    int n;
-};
-static struct code_list before, after;
-
-static int take_code(void *cookie, const struct hotspot_code *c)
-{
-    struct code_list *l = cookie;
-
-    ck_assert_int_lt(l->n, CODES_MAX);
-    l->codes[l->n++] = *c;
-    return 0;
-}
-
-static const struct hotspot_code *same_code(const struct code_list *l, const struct hotspot_code *c)
-{
-    for (int i = 0; i < l->n; i++) {
-        if (l->codes[i].blob == c->blob && l->codes[i].compile_id == c->compile_id)
-            return &l->codes[i];
-    }
-    return NULL;
-}
-
-/* Writes "java.lang.String.hashCode(" for a method: the text that a perf map's line has for it. */
-static void method_text(uint64_t method, char *buf, size_t size)
-{
-    struct hotspot_method m;
-
-    ck_assert_int_eq(hotspot_method_read(vm, method, &m), 0);
-    snprintf(buf, size, "%.*s.%.*s(", m.class_name_n, m.class_name, m.name_n, m.name);
-    for (char *c = buf; *c; c++) {
-        if (*c == '/')
-            *c = '.';
-    }
-}
-
-/* Returns true if the blob of @c has no stub of its own inside. */
-static bool whole_blob(const struct code_list *l, const struct hotspot_code *c)
-{
-    for (int i = 0; i < l->n; i++) {
-        if (l->codes[i].blob == c->blob && l->codes[i].part)
-            return false;
-    }
-    return true;
-}
-
-START_TEST(code_is_what_the_perf_map_lists)
-{
-    static const char *const ARGS[] = { PROOF, NULL };
-    _cleanup_buf_ struct buf map = BUF_NULL;
-    unsigned compiled = 0, intrinsics = 0, stubs = 0, parts = 0;
-    char path[64];
-
-    if (!start(RELEASES[_i], ARGS, "ready"))
-        return;
-    usleep(500000); /* waits until the compilers are idle */
-    before.n = after.n = 0;
-    ck_assert_int_gt(hotspot_vm_codes(vm, take_code, &before), 100);
-    jcmd(RELEASES[_i], "Compiler.perfmap", NULL);
-    ck_assert_int_gt(hotspot_vm_codes(vm, take_code, &after), 100);
-    snprintf(path, sizeof(path), "/tmp/perf-%d.map", jvm.pid);
-    buf_init(&map, TEXT_MAX);
-    ck_assert_int_eq(buf_read_at(&map, AT_FDCWD, path), 0);
-    unlink(path);
-    for (int i = 0; i < before.n; i++) {
-        const struct hotspot_code *c = &before.codes[i];
-        char key[48], want[1600], *line;
-        struct hotspot_code found;
-
-        if (c->part) { /* the JVM's map has the blob, but not the stubs in it */
-            parts++;
-            continue;
-        }
-        if (!same_code(&after, c) || (c->kind == HOTSPOT_CODE_STUB && !whole_blob(&before, c)))
-            continue;
-        snprintf(key, sizeof(key), "0x%016" PRIx64 " 0x%016" PRIx64 " ", c->start,
-                 c->end - c->start);
-        line = strstr(map.p, key);
-        ck_assert_msg(line, "%s (kind %d, id %d, %s) is not in the map", key, c->kind,
-                      c->compile_id, c->name);
-        span_copy((struct span){ line, strcspn(line, "\n") }, text, sizeof(text));
-        if (c->method) {
-            method_text(c->method, want, sizeof(want));
-            compiled++;
-            intrinsics += strncmp(want, "java.lang.invoke.MethodHandle.linkTo", 36) == 0;
-        } else {
-            snprintf(want, sizeof(want), "%s", c->name);
-            stubs++;
-        }
-        ck_assert_msg(strstr(text, want), "'%s' is not '%s'", text, want);
-        if (c->start == c->end || c->kind == HOTSPOT_CODE_INTERPRETER)
-            continue;
-        ck_assert_int_eq(hotspot_code_find(vm, c->start + (c->end - c->start) / 2, &found), 0);
-        ck_assert_uint_eq(found.blob, c->blob);
-        ck_assert_int_eq(found.compile_id, c->compile_id);
-        ck_assert_int_eq(hotspot_code_still(vm, &found), 1);
-        found.compile_id++;
-        ck_assert_int_eq(hotspot_code_still(vm, &found), !c->method);
-    }
-    fprintf(stderr, "JDK %d: %u compiled, %u stubs as in the perf map, %u others within those\n",
-            RELEASES[_i], compiled, stubs, parts);
-    ck_assert_uint_gt(compiled, 20);
-    ck_assert_uint_gt(intrinsics, 0);
-    ck_assert_uint_gt(stubs, 50);
-    ck_assert_uint_gt(parts, 100);
-}
-END_TEST
-
-/* ---- lines ---- */
-
-/* Returns the Method* of the compiled method @name of the proof; 0: none. */
-static uint64_t proof_method(const char *name)
-{
-    for (int i = 0; i < before.n; i++) {
-        struct hotspot_method m;
-
-        if (before.codes[i].method && hotspot_method_read(vm, before.codes[i].method, &m) == 0 &&
-            span_eq_str((struct span){ m.class_name, m.class_name_n }, PROOF) &&
-            span_eq_str((struct span){ m.name, m.name_n }, name)) {
-            ck_assert(span_eq_str((struct span){ m.file, m.file_n }, PROOF ".java"));
-            return before.codes[i].method;
-        }
-    }
-    return 0;
-}
-
-START_TEST(lines_are_those_of_javap)
-{
-    static const char *const ARGS[] = { PROOF, NULL };
-    char javap[320], name[96] = "";
-    const char *argv[] = { javap, "-c", "-l", "-p", "-cp", live_classes(), PROOF, NULL };
-    unsigned methods = 0, lines = 0;
-    uint64_t method = 0;
-
-    if (!start(RELEASES[_i], ARGS, "ready"))
-        return;
-    before.n = 0;
-    ck_assert_int_gt(hotspot_vm_codes(vm, take_code, &before), 100);
-    snprintf(javap, sizeof(javap), "%s/bin/javap", live_home(RELEASES[_i]));
-    ck_assert(live_output(argv, text, sizeof(text)));
-    for (char *line = text, *end; (end = strchr(line, '\n')); line = end + 1) {
-        unsigned number;
-        char *paren;
-        int bci;
-
-        *end = '\0';
-        if ((paren = strchr(line, '(')) && !strstr(line, "//") &&
-            span_ends_with(span_of(line), ";")) {
-            while (paren > line && paren[-1] != ' ')
-                paren--;
-            snprintf(name, sizeof(name), "%.*s", (int)strcspn(paren, "("), paren);
-            method = proof_method(name);
-            methods += method != 0;
-        } else if (method && sscanf(line, " line %u: %d", &number, &bci) == 2) {
-            ck_assert_msg(hotspot_method_line(vm, method, bci) == number, "%s, bci %d: %u, not %u",
-                          name, bci, hotspot_method_line(vm, method, bci), number);
-            lines++;
-        }
-    }
-    fprintf(stderr, "JDK %d: %u lines of %u methods as javap prints\n", RELEASES[_i], lines,
-            methods);
-    ck_assert_uint_ge(methods, 5);
-    ck_assert_uint_ge(lines, 20);
-    ck_assert_uint_eq(hotspot_method_line(vm, proof_method("round"), -1), 0);
-    ck_assert_uint_eq(hotspot_method_line(vm, proof_method("round"), 65535), 0);
 }
 END_TEST
 
@@ -526,8 +297,6 @@ int main(void)
     tcase_add_loop_test(tc, functions_that_allocate_are_found, 0, releases);
     tcase_add_loop_test(tc, classes_of_arrays_have_names, 0, releases);
     tcase_add_loop_test(tc, listed_threads_are_read_again, 0, releases);
-    tcase_add_loop_test(tc, code_is_what_the_perf_map_lists, 0, releases);
-    tcase_add_loop_test(tc, lines_are_those_of_javap, 0, releases);
     tcase_add_loop_test(tc, tells_how_it_was_started, 0, releases);
     tcase_add_loop_test(tc, hostile_names_come_as_they_are, 0, releases);
     suite_add_tcase(s, tc);

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* hotspot/ compared with a running JVM's own output: the list of compiled code, line tables. */
+#include "hotspot_jvm.h"
+
+/* ---- code ---- */
+
+static struct code_list after;
+
+static const struct hotspot_code *same_code(const struct code_list *l, const struct hotspot_code *c)
+{
+    for (int i = 0; i < l->n; i++) {
+        if (l->codes[i].blob == c->blob && l->codes[i].compile_id == c->compile_id)
+            return &l->codes[i];
+    }
+    return NULL;
+}
+
+/* Writes "java.lang.String.hashCode(" for a method: the text that a perf map's line has for it. */
+static void method_text(uint64_t method, char *buf, size_t size)
+{
+    struct hotspot_method m;
+
+    ck_assert_int_eq(hotspot_method_read(vm, method, &m), 0);
+    snprintf(buf, size, "%.*s.%.*s(", m.class_name_n, m.class_name, m.name_n, m.name);
+    for (char *c = buf; *c; c++) {
+        if (*c == '/')
+            *c = '.';
+    }
+}
+
+/* Returns true if the blob of @c has no stub of its own inside. */
+static bool whole_blob(const struct code_list *l, const struct hotspot_code *c)
+{
+    for (int i = 0; i < l->n; i++) {
+        if (l->codes[i].blob == c->blob && l->codes[i].part)
+            return false;
+    }
+    return true;
+}
+
+START_TEST(code_is_what_the_perf_map_lists)
+{
+    static const char *const ARGS[] = { PROOF, NULL };
+    _cleanup_buf_ struct buf map = BUF_NULL;
+    unsigned compiled = 0, intrinsics = 0, stubs = 0, parts = 0;
+    char path[64];
+
+    if (!start(RELEASES[_i], ARGS, "ready"))
+        return;
+    usleep(500000); /* waits until the compilers are idle */
+    before.n = after.n = 0;
+    ck_assert_int_gt(hotspot_vm_codes(vm, take_code, &before), 100);
+    jcmd(RELEASES[_i], "Compiler.perfmap", NULL);
+    ck_assert_int_gt(hotspot_vm_codes(vm, take_code, &after), 100);
+    snprintf(path, sizeof(path), "/tmp/perf-%d.map", jvm.pid);
+    buf_init(&map, TEXT_MAX);
+    ck_assert_int_eq(buf_read_at(&map, AT_FDCWD, path), 0);
+    unlink(path);
+    for (int i = 0; i < before.n; i++) {
+        const struct hotspot_code *c = &before.codes[i];
+        char key[48], want[1600], *line;
+        struct hotspot_code found;
+
+        if (c->part) { /* the JVM's map has the blob, but not the stubs in it */
+            parts++;
+            continue;
+        }
+        if (!same_code(&after, c) || (c->kind == HOTSPOT_CODE_STUB && !whole_blob(&before, c)))
+            continue;
+        snprintf(key, sizeof(key), "0x%016" PRIx64 " 0x%016" PRIx64 " ", c->start,
+                 c->end - c->start);
+        line = strstr(map.p, key);
+        ck_assert_msg(line, "%s (kind %d, id %d, %s) is not in the map", key, c->kind,
+                      c->compile_id, c->name);
+        span_copy((struct span){ line, strcspn(line, "\n") }, text, sizeof(text));
+        if (c->method) {
+            method_text(c->method, want, sizeof(want));
+            compiled++;
+            intrinsics += strncmp(want, "java.lang.invoke.MethodHandle.linkTo", 36) == 0;
+        } else {
+            snprintf(want, sizeof(want), "%s", c->name);
+            stubs++;
+        }
+        ck_assert_msg(strstr(text, want), "'%s' is not '%s'", text, want);
+        if (c->start == c->end || c->kind == HOTSPOT_CODE_INTERPRETER)
+            continue;
+        ck_assert_int_eq(hotspot_code_find(vm, c->start + (c->end - c->start) / 2, &found), 0);
+        ck_assert_uint_eq(found.blob, c->blob);
+        ck_assert_int_eq(found.compile_id, c->compile_id);
+        ck_assert_int_eq(hotspot_code_still(vm, &found), 1);
+        found.compile_id++;
+        ck_assert_int_eq(hotspot_code_still(vm, &found), !c->method);
+    }
+    fprintf(stderr, "JDK %d: %u compiled, %u stubs as in the perf map, %u others within those\n",
+            RELEASES[_i], compiled, stubs, parts);
+    ck_assert_uint_gt(compiled, 20);
+    ck_assert_uint_gt(intrinsics, 0);
+    ck_assert_uint_gt(stubs, 50);
+    ck_assert_uint_gt(parts, 100);
+}
+END_TEST
+
+/* ---- lines ---- */
+
+/* Returns the Method* of the compiled method @name of the proof; 0: none. */
+static uint64_t proof_method(const char *name)
+{
+    for (int i = 0; i < before.n; i++) {
+        struct hotspot_method m;
+
+        if (before.codes[i].method && hotspot_method_read(vm, before.codes[i].method, &m) == 0 &&
+            span_eq_str((struct span){ m.class_name, m.class_name_n }, PROOF) &&
+            span_eq_str((struct span){ m.name, m.name_n }, name)) {
+            ck_assert(span_eq_str((struct span){ m.file, m.file_n }, PROOF ".java"));
+            return before.codes[i].method;
+        }
+    }
+    return 0;
+}
+
+START_TEST(lines_are_those_of_javap)
+{
+    static const char *const ARGS[] = { PROOF, NULL };
+    char javap[320], name[96] = "";
+    const char *argv[] = { javap, "-c", "-l", "-p", "-cp", live_classes(), PROOF, NULL };
+    unsigned methods = 0, lines = 0;
+    uint64_t method = 0;
+
+    if (!start(RELEASES[_i], ARGS, "ready"))
+        return;
+    before.n = 0;
+    ck_assert_int_gt(hotspot_vm_codes(vm, take_code, &before), 100);
+    snprintf(javap, sizeof(javap), "%s/bin/javap", live_home(RELEASES[_i]));
+    ck_assert(live_output(argv, text, sizeof(text)));
+    for (char *line = text, *end; (end = strchr(line, '\n')); line = end + 1) {
+        unsigned number;
+        char *paren;
+        int bci;
+
+        *end = '\0';
+        if ((paren = strchr(line, '(')) && !strstr(line, "//") &&
+            span_ends_with(span_of(line), ";")) {
+            while (paren > line && paren[-1] != ' ')
+                paren--;
+            snprintf(name, sizeof(name), "%.*s", (int)strcspn(paren, "("), paren);
+            method = proof_method(name);
+            methods += method != 0;
+        } else if (method && sscanf(line, " line %u: %d", &number, &bci) == 2) {
+            ck_assert_msg(hotspot_method_line(vm, method, bci) == number, "%s, bci %d: %u, not %u",
+                          name, bci, hotspot_method_line(vm, method, bci), number);
+            lines++;
+        }
+    }
+    fprintf(stderr, "JDK %d: %u lines of %u methods as javap prints\n", RELEASES[_i], lines,
+            methods);
+    ck_assert_uint_ge(methods, 5);
+    ck_assert_uint_ge(lines, 20);
+    ck_assert_uint_eq(hotspot_method_line(vm, proof_method("round"), -1), 0);
+    ck_assert_uint_eq(hotspot_method_line(vm, proof_method("round"), 65535), 0);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("hotspot_code");
+    TCase *tc = tcase_create("said by the JVM");
+    int releases = (int)ARRAY_SIZE(RELEASES);
+
+    if (geteuid() != 0 || (!live_home(17) && !live_home(25))) {
+        fprintf(stderr, "needs root and a JDK\n");
+        return 77;
+    }
+    if (!live_compile(PROOF ".java")) {
+        fprintf(stderr, "cannot compile\n");
+        return 1;
+    }
+    tcase_set_timeout(tc, 120);
+    tcase_add_checked_fixture(tc, NULL, stop);
+    tcase_add_loop_test(tc, code_is_what_the_perf_map_lists, 0, releases);
+    tcase_add_loop_test(tc, lines_are_those_of_javap, 0, releases);
+    suite_add_tcase(s, tc);
+    return suite_run_unforked(s);
+}
