@@ -85,10 +85,9 @@ static int yaml_rules(struct span text, const char *file, struct config *c, stru
 static int yaml_access(struct span text, const char *file, struct config *c, struct error *err)
 {
     struct access_rules *rules = NULL;
-    int r = access_rules_parse(text, file, &rules, err);
+    int r =
+        access_rules_parse(text, file, &rules, err) ?: basic_users_parse(text, file, rules, err);
 
-    if (r == 0)
-        r = basic_users_parse(text, file, rules, err);
     if (r < 0) {
         access_rules_free(rules);
         return r;

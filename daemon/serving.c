@@ -279,14 +279,11 @@ static int serve_until_end(struct serving *s)
     struct api *api = NULL;
     struct push *push = NULL;
     struct history *history = NULL;
-    int r = open_past(s, &store, &history);
+    int r = open_past(s, &store, &history) ?:
+            start_engine(&s->engine, s->c, &engine, s->err) ?:
+            api_new(engine, &api) ?:
+            start_serve(s->c, s->w, engine, api, &s->serve, &s->reload, s->err);
 
-    if (r == 0)
-        r = start_engine(&s->engine, s->c, &engine, s->err);
-    if (r == 0)
-        r = api_new(engine, &api);
-    if (r == 0)
-        r = start_serve(s->c, s->w, engine, api, &s->serve, &s->reload, s->err);
     if (r == 0) {
         s->c->access = NULL; /* serve's now */
         r = pushing_start(s->c->push, s->w, engine, api, s->reload.serve, s->serve.host, s->node,

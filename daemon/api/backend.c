@@ -134,10 +134,9 @@ static int document_services(struct api *api, const struct document_query *q, js
                              struct error *err)
 {
     json_t *value = NULL;
-    int r = ask_document(api, facts_services, q, &value, err);
+    int r = ask_document(api, facts_services, q, &value, err)
+                ?: services_add_past(api, q->viewer, value, err);
 
-    if (r == 0)
-        r = services_add_past(api, q->viewer, value, err);
     if (r == 0)
         *ret = value;
     else

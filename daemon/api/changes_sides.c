@@ -35,10 +35,9 @@ static int find_mark(struct api *api, const struct target_selector *t, uint64_t 
     struct history_query q = {
         .from_ns = now_ns - DAY_NS, .to_ns = now_ns, .wants = past_wants_of, .cookie = &filter
     };
-    int r = past_filter_init(t, &filter, err);
+    int r = past_filter_init(t, &filter, err)
+                ?: history_marks(api->engine.history, &q, see, &last, err);
 
-    if (r == 0)
-        r = history_marks(api->engine.history, &q, see, &last, err);
     past_filter_deinit(&filter);
     *ret = last;
     return r;

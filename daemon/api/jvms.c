@@ -159,10 +159,9 @@ int facts_jvm(struct api *api, const struct document_query *q, json_t **ret, str
     struct target_selector s = { .pids = { q->host_pid }, .pid_count = 1, .viewer = q->viewer };
     _cleanup_(target_freep) struct target *t = NULL;
     struct process *p;
-    int r = target_new(&s, &t, err);
+    int r = target_new(&s, &t, err)
+                ?: target_check(t, api->engine.discover, api->engine.opts->proc_fd, err);
 
-    if (r == 0)
-        r = target_check(t, api->engine.discover, api->engine.opts->proc_fd, err);
     if (r != 0)
         return r;
     p = discover_find(api->engine.discover, q->host_pid);

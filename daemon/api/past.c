@@ -195,9 +195,8 @@ static int past_stored(struct api *api, struct past_filter *f, const char *event
     f->owned = true; /* the query's scope excludes captures of others */
     stored_meta(f, list, next[0], from_ns, to_ns, &meta);
     slice.from_ns = MAX(from_ns, meta.start_realtime_ns);
-    r = merger_new(&slice, &meta, &merger);
-    if (r == 0)
-        r = merge_stored(api->engine.store, f, &slice, list, merger, err);
+    r = merger_new(&slice, &meta, &merger)
+            ?: merge_stored(api->engine.store, f, &slice, list, merger, err);
     if (r > 0)
         r = merger_finish(merger, ret);
     reach->captures = list->count;
@@ -441,12 +440,10 @@ int past_timeline(struct api *api, const struct target_selector *t, const struct
 {
     const char *event = events_default()->name;
     struct past past;
-    int r = past_begin(&past, t, range, store ? PAST_STORE : 0, err);
+    int r = past_begin(&past, t, range, store ? PAST_STORE : 0, err) ?:
+            take_recorded(api, &past, event, err) ?:
+            take_sums(api, &past, range, sums, err);
 
-    if (r == 0)
-        r = take_recorded(api, &past, event, err);
-    if (r == 0)
-        r = take_sums(api, &past, range, sums, err);
     if (r == 0 && store)
         r = take_stored(api, &past, range, event, err);
     if (r == BACKEND_UNAVAILABLE && sums->reach.parts) /* only the store is closed */

@@ -345,9 +345,8 @@ int past_sums(struct api *api, struct past_filter *f, const struct time_range *r
     sums->reach = (struct history_reach){ 0 };
     if (!api->engine.history)
         return 0;
-    r = pin_last(api, f, &q, err);
-    if (r == 0)
-        r = history_sums(api->engine.history, &q, sums->fn, sums->cookie, &sums->reach, err);
+    r = pin_last(api, f, &q, err)
+            ?: history_sums(api->engine.history, &q, sums->fn, sums->cookie, &sums->reach, err);
     return r;
 }
 

@@ -17,9 +17,8 @@ int past_keep(struct api *api, const struct target_selector *t, const struct tim
 
     if (!api->engine.store)
         return captures_not_kept(err);
-    r = store_writer_check_room(api->engine.store_writer, PAST_KEPT_WAITING_MAX, err);
-    if (r == 0)
-        r = backend_past(api, t, range, event, PAST_ALL, &p, err);
+    r = store_writer_check_room(api->engine.store_writer, PAST_KEPT_WAITING_MAX, err)
+            ?: backend_past(api, t, range, event, PAST_ALL, &p, err);
     if (r == 0 && p->total == 0)
         r = error_parameter(err, "from", BACKEND_NOT_FOUND,
                             "no samples of this target are known in that time");

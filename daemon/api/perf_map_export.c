@@ -304,10 +304,8 @@ static int read_agent(struct api *api, struct ask *a)
 {
     _cleanup_(stream_closep) struct stream *s = NULL;
     struct agent_lines lines = { .out = a->out, .unfold = a->unfold };
-    int r = stream_open(take_fd(&a->out_fd), &s, a->err);
+    int r = stream_open(take_fd(&a->out_fd), &s, a->err) ?: wait_result(api, a, s);
 
-    if (r == 0)
-        r = wait_result(api, a, s);
     if (r < 0)
         return r;
     r = stream_poll(s, clock_monotonic_ns());
@@ -323,10 +321,8 @@ static int read_agent(struct api *api, struct ask *a)
 static int read_perfmap(struct api *api, struct ask *a)
 {
     struct symbol_table t = { 0 };
-    int r = wait_result(api, a, NULL);
+    int r = wait_result(api, a, NULL) ?: attachment_read_text(a->out_fd, &t);
 
-    if (r == 0)
-        r = attachment_read_text(a->out_fd, &t);
     for (size_t i = 0; r == 0 && i < t.count; i++) {
         _cleanup_buf_ struct buf name = BUF_UPTO(2 * TEXT_NAME_MAX);
 

@@ -99,10 +99,9 @@ int jvm_find(struct api *api, const struct viewer *v, int32_t host_pid, struct p
 {
     struct target_selector s = { .pids = { host_pid }, .pid_count = 1, .viewer = v };
     _cleanup_(target_freep) struct target *t = NULL;
-    int r = target_new(&s, &t, err);
+    int r = target_new(&s, &t, err)
+                ?: target_check(t, api->engine.discover, api->engine.opts->proc_fd, err);
 
-    if (r == 0)
-        r = target_check(t, api->engine.discover, api->engine.opts->proc_fd, err);
     if (r != 0)
         return r;
     *ret = discover_find(api->engine.discover, host_pid);

@@ -432,12 +432,10 @@ static int read_all(void *ctx, struct dump_ask *a)
 {
     const struct api *api = ctx;
     uint64_t began_ns = clock_monotonic_ns(), until_ns = began_ns + DUMP_NS;
-    int r = api_ask(ctx, call_begin, a, a->err);
+    int r = api_ask(ctx, call_begin, a, a->err) ?:
+            read_platform(ctx, a, until_ns) ?:
+            read_virtual(ctx, a, until_ns);
 
-    if (r == 0)
-        r = read_platform(ctx, a, until_ns);
-    if (r == 0)
-        r = read_virtual(ctx, a, until_ns);
     if (r != 0)
         return r;
     if (a->ns_depth > 1)

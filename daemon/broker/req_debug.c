@@ -216,9 +216,8 @@ int request_debuglink(struct server *s, const struct debuglink_fields *q, struct
     char *slash;
     int fd = -1, r;
 
-    r = open_target(s, &q->at.target, &t, &root, &rule, &rep->err);
-    if (r == 0)
-        r = mapped_find(&t, q->at.start, q->at.end, &m, &rep->err);
+    r = open_target(s, &q->at.target, &t, &root, &rule, &rep->err)
+            ?: mapped_find(&t, q->at.start, q->at.end, &m, &rep->err);
     if (r)
         return r;
     slash = strrchr(m.path, '/');

@@ -282,9 +282,8 @@ int request_mapped(struct server *s, const struct mapping_fields *q, struct repl
     _cleanup_close_ int fd = -1;
     int r;
 
-    r = target_pin(s, &q->target, &t, &rep->err);
-    if (r == 0)
-        r = mapped_find(&t, q->start, q->end, &m, &rep->err);
+    r = target_pin(s, &q->target, &t, &rep->err)
+            ?: mapped_find(&t, q->start, q->end, &m, &rep->err);
     if (r)
         return r;
     if (m.vdso) {

@@ -258,10 +258,9 @@ static int put_call(struct server *s, void *alloc, const struct probe_put_fields
     _cleanup_close_ int fd = -1;
     struct uprobe_target at;
     size_t count = 0, put = 0;
-    int r = probed_file_open(s, &q->at, PROBED_ANY, t, &fd, err);
+    int r = probed_file_open(s, &q->at, PROBED_ANY, t, &fd, err)
+                ?: find_places(fd, offset, results, places, &count, err);
 
-    if (r == 0)
-        r = find_places(fd, offset, results, places, &count, err);
     for (size_t i = 0; r == 0 && i < count; i++)
         r = mapped_check_code(t, &q->at, fd, places[i].offset, err);
     at = target_of(t, fd);

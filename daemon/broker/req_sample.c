@@ -259,12 +259,11 @@ int request_sample_start(struct server *s, const struct sample_fields *q, struct
 {
     struct sampler_event event;
     uint32_t set = 0;
-    int r = server_sampler(s, /* wait_ns= */ 0, &rep->err);
-
-    if (r == 0)
-        r = describe(&q->event, &event, &rep->err) ?:
+    int r = server_sampler(s, /* wait_ns= */ 0, &rep->err) ?:
+            describe(&q->event, &event, &rep->err) ?:
             server_program(s, event.program, &rep->err) ?:
             sampler_start_event(s->sampling.sampler, &event, q->period, &set, &rep->err);
+
     rep->body.sample_start.set = set;
     return r;
 }
@@ -273,12 +272,10 @@ int request_sample_start(struct server *s, const struct sample_fields *q, struct
 static int check_event(struct server *s, uint32_t kind, struct span name, struct error *err)
 {
     struct sampler_event event;
-    int r = sampler_describe(kind, name, /* devices_fd= */ -1, &event, err);
+    int r = sampler_describe(kind, name, /* devices_fd= */ -1, &event, err) ?:
+            sampler_check_home(s->sampling.sampler, &event, err) ?:
+            sampler_check_program(s->sampling.sampler, event.program, err);
 
-    if (r == 0)
-        r = sampler_check_home(s->sampling.sampler, &event, err);
-    if (r == 0)
-        r = sampler_check_program(s->sampling.sampler, event.program, err);
     return r < 0 || event.info->perf_type == EVENT_PERF_NONE ? r : sampler_check_event(&event, err);
 }
 

@@ -122,9 +122,8 @@ static int add_image(struct elf_file *f, struct symbol_builder *b)
     if (!f->native_image)
         return 0;
     r = elf_window_open(f, f->image_code.sh_offset,
-                        MIN(f->image_code.sh_size, IMAGE_CODE_MAX_BYTES), &w);
-    if (r == 0)
-        r = image_code_new(f->image_code.sh_addr, add_function, &starts, &code);
+                        MIN(f->image_code.sh_size, IMAGE_CODE_MAX_BYTES), &w)
+            ?: image_code_new(f->image_code.sh_addr, add_function, &starts, &code);
     while (r == 0 && elf_window_next(&w, w.n - used))
         r = image_code_read(code, (struct span){ w.bytes, w.n }, w.left == 0, &used);
     return r == -EBADMSG ? 0 : r;

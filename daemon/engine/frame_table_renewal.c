@@ -22,10 +22,8 @@ int names_new(struct frame_table **ret)
 static int move_captures(struct engine *e, struct frame_table *fresh)
 {
     _cleanup_(rebase_freep) struct rebase *b = NULL;
-    int r = rebase_new(e->frames, fresh, &b);
+    int r = rebase_new(e->frames, fresh, &b) ?: captures_rebase_add(&e->captures, b);
 
-    if (r == 0)
-        r = captures_rebase_add(&e->captures, b);
     if (r == 0)
         captures_rebase(&e->captures, b, fresh);
     return r;

@@ -456,9 +456,7 @@ uint64_t virtual_waits_close(struct virtual_waits *v, struct dispatch *d, struct
         v->batch = calloc(1, sizeof(*v->batch));
     if (!v->batch || p->jvm != JVM_READY || !p->vm)
         return 0;
-    r = known_waits_get(d->broker, p->id.host_pid, &before);
-    if (r == 0)
-        r = read_threads(v, p, &bad);
+    r = known_waits_get(d->broker, p->id.host_pid, &before) ?: read_threads(v, p, &bad);
     at_ns = clock_monotonic_ns();
     closing->incomplete = bad;
     closing->untracked = r == 0 && v->batch->places && !v->batch->tracks_all;

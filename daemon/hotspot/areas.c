@@ -153,10 +153,9 @@ static int add_stack(void *cookie, uint64_t thread)
     struct stacks_walk *w = cookie;
     const struct hotspot_layout *l = &w->vm->layout;
     uint64_t base = 0, bytes = 0;
-    int r = field_if_any(w->vm, thread, l->thread_stack_base, &base);
+    int r = field_if_any(w->vm, thread, l->thread_stack_base, &base)
+                ?: field_if_any(w->vm, thread, l->thread_stack_size, &bytes);
 
-    if (r == 0)
-        r = field_if_any(w->vm, thread, l->thread_stack_size, &bytes);
     if (r == -ESRCH)
         return r;
     if (r < 0 || !base || base >= MEMORY_ADDRESS_MAX || !bytes || bytes > STACK_BYTES_MAX ||

@@ -62,9 +62,8 @@ int hotspot_vm_arguments(struct hotspot_vm *vm, size_t max, struct buf *ret)
     if (vm_is_left(vm))
         return -ENOENT;
     memory_begin(&vm->memory);
-    r = memory_u64(&vm->memory, vm->layout.jvm_args_at, &array);
-    if (r == 0)
-        r = memory_u32(&vm->memory, vm->layout.jvm_arg_count_at, &count);
+    r = memory_u64(&vm->memory, vm->layout.jvm_args_at, &array)
+            ?: memory_u32(&vm->memory, vm->layout.jvm_arg_count_at, &count);
     if (r == 0 && (array == 0 || count > INT32_MAX))
         count = 0;
     for (uint32_t i = 0; r == 0 && i < MIN(count, (uint32_t)ARGUMENTS_MAX) && max > 0; i++) {

@@ -36,10 +36,9 @@ static int look_at(void *cookie, uint64_t thread)
     struct look *k = cookie;
     const struct hotspot_layout *l = &k->vm->layout;
     uint64_t osthread = 0, pointer = 0;
-    int r = field_u64(k->vm, thread, l->thread_osthread, &osthread);
+    int r = field_u64(k->vm, thread, l->thread_osthread, &osthread)
+                ?: field_u64(k->vm, osthread, l->osthread_pointer, &pointer);
 
-    if (r == 0)
-        r = field_u64(k->vm, osthread, l->osthread_pointer, &pointer);
     if (r < 0)
         return r == -EFAULT ? 0 : r;          /* the thread is ending, or starting */
     if (!k->oldest || !l->thread_smr_list_at) /* the linked list ends with the oldest */

@@ -21,10 +21,9 @@ static int constant_is(struct hotspot_vm *vm, uint64_t pool, uint32_t index, con
     char bytes[FIELD_TEXT_MAX];
     uint64_t symbol;
     uint16_t n = 0;
-    int r = pool_symbol(vm, pool, index, &symbol);
+    int r =
+        pool_symbol(vm, pool, index, &symbol) ?: symbol_read(vm, symbol, bytes, sizeof(bytes), &n);
 
-    if (r == 0)
-        r = symbol_read(vm, symbol, bytes, sizeof(bytes), &n);
     return r < 0 ? r : span_eq_str((struct span){ bytes, n }, text);
 }
 

@@ -68,9 +68,8 @@ static int flag_find(struct hotspot_vm *vm, const char *wanted, uint64_t *ret)
     memory_begin(&vm->memory);
     if (size > FLAG_BYTES_MAX)
         return -EBADMSG;
-    r = memory_u64(&vm->memory, l->flags_at, &table);
-    if (r == 0)
-        r = memory_u64(&vm->memory, l->flag_count_at, &count);
+    r = memory_u64(&vm->memory, l->flags_at, &table)
+            ?: memory_u64(&vm->memory, l->flag_count_at, &count);
     for (uint64_t i = 0; r == 0 && i < MIN(count, (uint64_t)FLAGS_MAX); i++) {
         char name[FLAG_NAME_MAX];
         uint8_t row[FLAG_BYTES_MAX];

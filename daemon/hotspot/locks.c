@@ -109,10 +109,9 @@ uint64_t hotspot_lock_klass(const struct hotspot_vm *vm, uint64_t word)
 static int klass_name(struct hotspot_vm *vm, uint64_t klass, char *buf, size_t max, uint16_t *ret_n)
 {
     uint64_t symbol = 0;
-    int r = field_u64(vm, klass, vm->layout.klass_name, &symbol);
+    int r = field_u64(vm, klass, vm->layout.klass_name, &symbol)
+                ?: symbol_read(vm, symbol, buf, max, ret_n);
 
-    if (r == 0)
-        r = symbol_read(vm, symbol, buf, max, ret_n);
     return r == 0 && *ret_n == 0 ? -EBADMSG : r;
 }
 
@@ -162,9 +161,8 @@ int lock_class(struct hotspot_vm *vm, uint64_t klass, struct hotspot_lock_class 
     ret->kind = HOTSPOT_LOCK_OTHER;
     ret->owner_known = false;
     ret->name_n = 0;
-    r = klass_name(vm, klass, ret->name, sizeof(ret->name), &ret->name_n);
-    if (r == 0)
-        r = read_supers(vm, klass, ret);
+    r = klass_name(vm, klass, ret->name, sizeof(ret->name), &ret->name_n)
+            ?: read_supers(vm, klass, ret);
     if (r == 0 && span_ends_with((struct span){ ret->name, ret->name_n }, "$ConditionObject"))
         ret->kind = HOTSPOT_LOCK_CONDITION;
     return r;

@@ -179,10 +179,9 @@ int proof_allocation(struct hotspot_vm *vm, struct check *sizes)
     const struct hotspot_layout *l = &vm->layout;
     struct objects_proof p = { .vm = vm, .sizes = sizes };
     uint64_t string = 0, thread = 0;
-    int r = memory_u64(&vm->memory, l->string_klass_at, &string);
+    int r = memory_u64(&vm->memory, l->string_klass_at, &string)
+                ?: memory_u64(&vm->memory, l->thread_klass_at, &thread);
 
-    if (r == 0)
-        r = memory_u64(&vm->memory, l->thread_klass_at, &thread);
     if (r < 0)
         return r == -ESRCH ? r : 0;
     if (layout_has(l->klass_layout_helper)) {

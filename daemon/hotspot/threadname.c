@@ -35,9 +35,8 @@ static int names_open(struct hotspot_vm *vm)
     hotspot_vm_flag(vm, "UseZGC", &z);
     hotspot_vm_flag(vm, "ZGenerational", &generational);
     memory_begin(&vm->memory);
-    r = memory_u64(&vm->memory, l->string_klass_at, &n->string_klass);
-    if (r == 0)
-        r = memory_u64(&vm->memory, l->thread_klass_at, &thread);
+    r = memory_u64(&vm->memory, l->string_klass_at, &n->string_klass)
+            ?: memory_u64(&vm->memory, l->thread_klass_at, &thread);
     if (r != 0)
         return r;
     if (n->string_klass == 0 || thread == 0)
@@ -146,8 +145,7 @@ int thread_name_read(struct hotspot_vm *vm, uint64_t thread, struct buf *ret)
 
     if (r < 0)
         return r;
-    r = thread_java_object(vm, thread, &object);
-    if (r == 0)
-        r = heap_load(vm, object + vm->names.thread_name, &string);
+    r = thread_java_object(vm, thread, &object)
+            ?: heap_load(vm, object + vm->names.thread_name, &string);
     return r == 0 ? string_read(vm, string, ret) : r;
 }

@@ -28,9 +28,8 @@ static int visit_array(struct hotspot_vm *vm, threads_visit_fn fn, void *cookie)
 
     if (r < 0 || list == 0)
         return r;
-    r = field_u32(vm, list, l->threads_list_length, &length);
-    if (r == 0)
-        r = field_u64(vm, list, l->threads_list_threads, &threads);
+    r = field_u32(vm, list, l->threads_list_length, &length)
+            ?: field_u64(vm, list, l->threads_list_threads, &threads);
     for (uint32_t i = 0; r == 0 && i < MIN(length, (uint32_t)HOTSPOT_THREADS_MAX); i++) {
         r = memory_u64(m, threads + (uint64_t)i * 8, &thread) ?: fn(cookie, thread);
     }
@@ -50,10 +49,9 @@ int thread_tid(struct hotspot_vm *vm, uint64_t thread, int32_t *ret)
     const struct hotspot_layout *l = &vm->layout;
     uint64_t osthread = 0;
     uint32_t tid = 0;
-    int r = field_u64(vm, thread, l->thread_osthread, &osthread);
+    int r = field_u64(vm, thread, l->thread_osthread, &osthread)
+                ?: field_u32(vm, osthread, l->osthread_id, &tid);
 
-    if (r == 0)
-        r = field_u32(vm, osthread, l->osthread_id, &tid);
     if (r == 0 && (tid == 0 || tid > INT32_MAX))
         r = -EFAULT;
     if (r == 0)
@@ -95,10 +93,9 @@ static int read_owner(struct hotspot_vm *vm, struct hotspot_thread *t)
 {
     const struct hotspot_layout *l = &vm->layout;
     uint64_t base = 0, bytes = 0;
-    int r = field_u64(vm, t->java_thread, l->thread_stack_base, &base);
+    int r = field_u64(vm, t->java_thread, l->thread_stack_base, &base)
+                ?: field_u64(vm, t->java_thread, l->thread_stack_size, &bytes);
 
-    if (r == 0)
-        r = field_u64(vm, t->java_thread, l->thread_stack_size, &bytes);
     if (r == 0 && bytes < base) {
         t->stack_low = base - bytes;
         t->stack_high = base;
@@ -255,10 +252,9 @@ static int check_safepoint_state(void *cookie, uint64_t thread)
     struct safepoint_state *s = cookie;
     struct hotspot_memory *m = &s->vm->memory;
     uint64_t state = 0, named = 0;
-    int r = memory_u64(m, thread + s->offset, &state);
+    int r = memory_u64(m, thread + s->offset, &state)
+                ?: memory_u64(m, state + SAFEPOINT_STATE_THREAD, &named);
 
-    if (r == 0)
-        r = memory_u64(m, state + SAFEPOINT_STATE_THREAD, &named);
     if (r == -ESRCH)
         return r;
     if (r == 0 && named == thread)

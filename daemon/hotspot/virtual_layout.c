@@ -125,10 +125,9 @@ static int find_fields(struct hotspot_vm *vm, struct virtual_layout *ret)
 int virtual_static(struct hotspot_vm *vm, uint64_t klass, uint32_t offset, uint64_t *ret)
 {
     uint64_t handle, mirror = 0;
-    int r = field_u64(vm, klass, vm->layout.klass_mirror, &handle);
+    int r =
+        field_u64(vm, klass, vm->layout.klass_mirror, &handle) ?: heap_handle(vm, handle, &mirror);
 
-    if (r == 0)
-        r = heap_handle(vm, handle, &mirror);
     return r == 0 ? heap_load(vm, mirror + offset, ret) : r;
 }
 
@@ -190,10 +189,9 @@ static int read_helper(struct hotspot_vm *vm, uint64_t klass, uint64_t *ret)
 static int find_sizes(struct hotspot_vm *vm, struct virtual_layout *v)
 {
     uint64_t chunk = 0, thread = 0;
-    int r = read_helper(vm, v->klass[CLASS_CHUNK], &chunk);
+    int r = read_helper(vm, v->klass[CLASS_CHUNK], &chunk)
+                ?: read_helper(vm, v->klass[CLASS_VIRTUAL_THREAD], &thread);
 
-    if (r == 0)
-        r = read_helper(vm, v->klass[CLASS_VIRTUAL_THREAD], &thread);
     v->chunk_words = (uint32_t)chunk & ~7U;
     v->thread_bytes = MIN((uint32_t)thread & ~7U, (uint32_t)THREAD_BYTES_MAX);
     return r == 0 && (v->chunk_words < CHUNK_HEADER_MIN || v->chunk_words > CHUNK_HEADER_MAX)

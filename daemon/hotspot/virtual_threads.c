@@ -70,9 +70,8 @@ static int walk_forwarded(struct chain *c, uint64_t node, const struct table *t,
 
     if (depth == FORWARDINGS_MAX || !c->vm->virtual_layout.forwarding_table)
         return -EBADMSG;
-    r = heap_load(c->vm, node + c->vm->virtual_layout.forwarding_table, &array);
-    if (r == 0)
-        r = table_of(c->vm, array, &next);
+    r = heap_load(c->vm, node + c->vm->virtual_layout.forwarding_table, &array)
+            ?: table_of(c->vm, array, &next);
     if (r == 0 && next.length / 2 != t->length)
         r = -EBADMSG;
     if (r == 0)
@@ -132,10 +131,9 @@ static int add_container(void *cookie, uint64_t reference)
     struct sets *s = cookie;
     const struct virtual_layout *v = &s->vm->virtual_layout;
     uint64_t container, klass, set;
-    int r = heap_load(s->vm, reference + v->referent, &container);
+    int r = heap_load(s->vm, reference + v->referent, &container)
+                ?: object_klass(s->vm, container, &klass);
 
-    if (r == 0)
-        r = object_klass(s->vm, container, &klass);
     if (r < 0)
         return r == -ESRCH ? r : 0; /* the container was closed */
     if (klass && klass == v->klass[CLASS_EXECUTOR] && v->executor_threads)
@@ -171,9 +169,8 @@ static int find_sets(struct dump *d, struct sets *s)
     add_set(s, set);
     if (!v->registry)
         return 0;
-    r = virtual_static(d->vm, v->klass[CLASS_CONTAINERS], v->registry, &set);
-    if (r == 0)
-        r = table_of_set(d->vm, set, &t);
+    r = virtual_static(d->vm, v->klass[CLASS_CONTAINERS], v->registry, &set)
+            ?: table_of_set(d->vm, set, &t);
     for (uint32_t i = 0; r == 0 && i < MIN(t.length, (uint32_t)SETS_MAX * 16); i++) {
         c.nodes = 0;
         r = walk_place(&c, &t, i, 0);

@@ -22,12 +22,10 @@ static int program_in_tmpfs(const char *name, const void *p, size_t n, int *ret_
 {
     _cleanup_detached_ struct detached fs = DETACHED_NULL;
     _cleanup_close_ int fd = -1;
-    int r = detached_make(/* source= */ NULL, FS_SIZE, /* mode= */ NULL, 0, &fs);
+    int r = detached_make(/* source= */ NULL, FS_SIZE, /* mode= */ NULL, 0, &fs) ?:
+            write_file(fs.root_fd, name, p, n) ?:
+            detached_make_read_only(&fs);
 
-    if (r == 0)
-        r = write_file(fs.root_fd, name, p, n);
-    if (r == 0)
-        r = detached_make_read_only(&fs);
     if (r < 0)
         return r;
     fd = openat(fs.root_fd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);

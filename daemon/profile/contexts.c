@@ -95,10 +95,9 @@ static int add_operation(struct contexts *c, struct span service, struct span na
 {
     struct operation_key key = { 0 };
     uint32_t id, at = 0;
-    int r = intern_add(c->names, service, &key.service);
+    int r = intern_add(c->names, service, &key.service)
+                ?: MIN(id_table_add(&c->services, &key.service, &at), 0);
 
-    if (r == 0)
-        r = MIN(id_table_add(&c->services, &key.service, &at), 0);
     if (r == 0 && !array_extend(&c->counts, &c->counts_cap, c->services.cap))
         r = -ENOMEM;
     if (r == 0 && c->counts[at] >= PROFILE_OPERATIONS_MAX &&

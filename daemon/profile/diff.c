@@ -196,9 +196,8 @@ static int list_functions(struct diff *d, const struct view *a, const struct vie
     d->functions = calloc((size_t)names + 1, sizeof(*d->functions));
     if (!d->functions)
         return -ENOMEM;
-    r = add_functions(d, a, /* is_b= */ false, d->functions);
-    if (r == 0)
-        r = add_functions(d, b, /* is_b= */ true, d->functions);
+    r = add_functions(d, a, /* is_b= */ false, d->functions)
+            ?: add_functions(d, b, /* is_b= */ true, d->functions);
     for (uint32_t i = 0; i < names; i++) {
         if (d->functions[i].a || d->functions[i].b)
             d->functions[d->function_count++] = d->functions[i];

@@ -237,9 +237,8 @@ int merger_new(const struct profile_slice *slice, const struct profile *meta, st
         m->meta.events[i].period = MAX(m->meta.events[i].period, UINT64_C(1));
     m->meta.start_ns = meta->start_realtime_ns;
     m->meta.end_ns = m->meta.start_ns + (meta->end_ns - meta->start_ns);
-    r = frame_table_new(MERGE_ENTRIES_MAX, MERGE_STRING_BYTES_MAX, &m->table);
-    if (r == 0)
-        r = record_new(m->table, MERGE_SAMPLES_MAX, &m->record);
+    r = frame_table_new(MERGE_ENTRIES_MAX, MERGE_STRING_BYTES_MAX, &m->table)
+            ?: record_new(m->table, MERGE_SAMPLES_MAX, &m->record);
     if (r < 0) {
         merger_free(m);
         return r;

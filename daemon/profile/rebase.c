@@ -71,10 +71,8 @@ static int add_module(struct rebase *b, uint32_t module, uint32_t *ret)
 static int add_function(struct rebase *b, uint32_t function, uint32_t *ret)
 {
     struct function f = *frame_table_get_function(b->from, function);
-    int r = function_each_string(&f, add_string, b);
+    int r = function_each_string(&f, add_string, b) ?: add_module(b, f.module, &f.module);
 
-    if (r == 0)
-        r = add_module(b, f.module, &f.module);
     return r < 0 ? r : frame_table_function(b->to, &f, ret);
 }
 

@@ -53,10 +53,8 @@ static struct service *service_new(const struct minute_service *from)
 
 static int service_cmp(const struct service *s, const struct minute_service *m)
 {
-    int r = strcmp(s->name, m->name.p);
+    int r = strcmp(s->name, m->name.p) ?: strcmp(s->pod_namespace, m->pod_namespace.p);
 
-    if (r == 0)
-        r = strcmp(s->pod_namespace, m->pod_namespace.p);
     return r ? r : (s->owner > m->owner) - (s->owner < m->owner);
 }
 

@@ -70,12 +70,10 @@ static int add_service(struct minute *m, const struct profile *p,
                        const struct profile_process *process, uint32_t *ret)
 {
     struct service_key key = { .owner = process->owner };
-    int r = add_text(m, intern_get(p->strings, process->service), &key.name);
+    int r = add_text(m, intern_get(p->strings, process->service), &key.name) ?:
+            add_text(m, intern_get(p->strings, process->pod_namespace), &key.pod_namespace) ?:
+            id_table_add(&m->keys, &key, ret);
 
-    if (r == 0)
-        r = add_text(m, intern_get(p->strings, process->pod_namespace), &key.pod_namespace);
-    if (r == 0)
-        r = id_table_add(&m->keys, &key, ret);
     if (r <= 0)
         return r;
     if (!array_grow(&m->services, &m->services_cap, m->keys.count, 64))

@@ -46,10 +46,8 @@ static int render_rows(const struct exporter *x, size_t from, size_t to, uint32_
                              .host = x->o->host,
                              .link = x->o->link[0] ? x->o->link : NULL,
                              .untimed = true };
-    int r = fold_profile(x->f, from, to, event, &p);
+    int r = fold_profile(x->f, from, to, event, &p) ?: view_new(p, &view, &v, NULL);
 
-    if (r == 0)
-        r = view_new(p, &view, &v, NULL);
     return r == 0 ? f->render(v, &o, out, NULL) : r;
 }
 

@@ -344,10 +344,8 @@ static int add_row(struct unfolder *u, const struct fold_row *row, uint32_t even
                                 .value = p->events[row->event].valued ? row->value : 0,
                                 .event = event < PROFILE_EVENTS_MAX ? 0 : (uint8_t)row->event,
                                 .flags = (uint16_t)row->flags };
-    int r = thread_of(u, row->group);
+    int r = thread_of(u, row->group) ?: frames_of(u, row, &n);
 
-    if (r == 0)
-        r = frames_of(u, row, &n);
     s.thread = u->threads[row->group];
     while (r == 0 && left) {
         s.count = (uint32_t)MIN(left, (uint64_t)UINT32_MAX);

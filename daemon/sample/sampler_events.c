@@ -181,10 +181,9 @@ static int translate(const struct sampler_event *event, struct point_filter *ret
 {
     _cleanup_buf_ struct buf format = BUF_UPTO(FORMAT_MAX_BYTES);
     struct event_form form;
-    int r = event_form_parse(span_of(event->name), &form, err);
+    int r = event_form_parse(span_of(event->name), &form, err)
+                ?: tracepoint_format(form.group, form.name, &format, err);
 
-    if (r == 0)
-        r = tracepoint_format(form.group, form.name, &format, err);
     return r < 0 ? r : point_filter_translate(span_of(event->filter), buf_span(&format), ret, err);
 }
 

@@ -179,9 +179,8 @@ static int watch_switches(struct sampler_off *o, struct error *err)
         return 0;
     o->begun = false;
     o->skel->bss->epoch++;
-    r = hook_tracepoint(&o->hooker, bpf_program__fd(program), &o->hook);
-    if (r == 0)
-        r = begun(o, /* set= */ 0, err);
+    r = hook_tracepoint(&o->hooker, bpf_program__fd(program), &o->hook)
+            ?: begun(o, /* set= */ 0, err);
     return r == -EINPROGRESS ? 0 : r;
 }
 

@@ -224,14 +224,8 @@ static int check_purpose(const struct origin_facts *f, struct error *err)
 int origin_check(const struct origin_facts *f, struct error *err)
 {
     char show[QUERY_SHOW_MAX];
-    int r = check_once(f, err);
+    int r = check_once(f, err) ?: check_purpose(f, err) ?: check_host(f, err) ?: check_page(f, err);
 
-    if (r == 0)
-        r = check_purpose(f, err);
-    if (r == 0)
-        r = check_host(f, err);
-    if (r == 0)
-        r = check_page(f, err);
     if (r < 0)
         return r;
     if (f->fetch_site.p && !span_eq_str(f->fetch_site, "same-origin") &&

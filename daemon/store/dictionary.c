@@ -19,9 +19,8 @@ int dictionary_new(int64_t id, struct dictionary **ret)
         return -ENOMEM;
     e->id = id;
     id_table_init(&e->nodes, sizeof(struct dictionary_node), DICTIONARY_NODES_MAX);
-    r = frame_table_new(DICTIONARY_ENTRIES_MAX, DICTIONARY_STRING_BYTES_MAX, &e->table);
-    if (r == 0)
-        r = MIN(id_table_add(&e->nodes, &root, &node), 0);
+    r = frame_table_new(DICTIONARY_ENTRIES_MAX, DICTIONARY_STRING_BYTES_MAX, &e->table)
+            ?: MIN(id_table_add(&e->nodes, &root, &node), 0);
     if (r < 0) {
         dictionary_free(e);
         return r;

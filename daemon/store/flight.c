@@ -240,12 +240,10 @@ int flight_moment(struct flight *f, const struct profile_moment *m,
 {
     struct profile_moment copy = *m;
     struct flight_slice *s;
-    int r = flight_slice_for(f, m->end_ns, &s);
+    int r = flight_slice_for(f, m->end_ns, &s) ?:
+            record_process(s->record, process, &copy.process) ?:
+            record_moment(s->record, &copy);
 
-    if (r == 0)
-        r = record_process(s->record, process, &copy.process);
-    if (r == 0)
-        r = record_moment(s->record, &copy);
     if (r == 0)
         s->end_ns = MAX(s->end_ns, m->end_ns);
     return r;

@@ -323,9 +323,9 @@ static int reader_body(struct reader *rd, const struct part_row *row, sqlite3_st
             return -ENOMEM;
         rd->slots[rd->slot_count++] = start_ns;
     }
-    r = blob_decompress(packed, &body);
-    if (r == 0)
-        r = tally_decode(&rd->tally, buf_span(&body), (uint32_t)rd->slot_count - 1, image->owner);
+    r = blob_decompress(packed, &body)
+            ?: tally_decode(&rd->tally, buf_span(&body), (uint32_t)rd->slot_count - 1,
+                            image->owner);
     if (r == -EBADMSG || r == -ENOSPC) {
         rd->plan->reach->damaged++;
         return 0;

@@ -60,9 +60,8 @@ static int roll_row(struct roll *roll, sqlite3_stmt *stmt, struct error *err)
     roll->epoch = epoch;
     if (r < 0)
         return r;
-    r = blob_decompress(packed, &body);
-    if (r == 0)
-        r = tally_decode(&roll->tally, buf_span(&body), /* slot= */ 0, /* owner= */ 0);
+    r = blob_decompress(packed, &body)
+            ?: tally_decode(&roll->tally, buf_span(&body), /* slot= */ 0, /* owner= */ 0);
     if (r != -EBADMSG && r != -ENOSPC)
         return r;
     if (!array_grow(&roll->damaged, &roll->damaged_cap, roll->damaged_count + 1, 16))
@@ -264,9 +263,8 @@ static int drop_by_size(struct history *h, struct error *err)
     next = MIN(most + 1, HISTORY_TIERS - 1u);
     r = drop_parts(h, most,
                    history_floor(h->stats.tier_oldest_ns[most], next) + history_tier_ns(next),
-                   &h->stats.dropped_by_size, err);
-    if (r == 0)
-        r = drop_empty_epochs(h, err);
+                   &h->stats.dropped_by_size, err)
+            ?: drop_empty_epochs(h, err);
     return r < 0 ? r : 1;
 }
 

@@ -101,18 +101,13 @@ static int put_whole(struct store *s, const struct profile *p, const char *sched
 {
     _cleanup_buf_ struct buf plain = BUF_UPTO(BLOB_MAX_BYTES), packed = BUF_UPTO(BLOB_MAX_BYTES);
     int64_t n;
-    int r = dictionaries_for_writing(s, p->start_realtime_ns, err);
+    int r = dictionaries_for_writing(s, p->start_realtime_ns, err) ?:
+            samples_encode(s->writing, p, &plain) ?:
+            blob_compress(buf_span(&plain), &packed) ?:
+            put_additions(s, err) ?:
+            put_row(s, p, p->id, STORE_DONE, "", schedule, max_age_s, &packed, &n, err) ?:
+            put_processes(s, p, n, err);
 
-    if (r == 0)
-        r = samples_encode(s->writing, p, &plain);
-    if (r == 0)
-        r = blob_compress(buf_span(&plain), &packed);
-    if (r == 0)
-        r = put_additions(s, err);
-    if (r == 0)
-        r = put_row(s, p, p->id, STORE_DONE, "", schedule, max_age_s, &packed, &n, err);
-    if (r == 0)
-        r = put_processes(s, p, n, err);
     return r;
 }
 

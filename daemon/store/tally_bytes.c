@@ -302,12 +302,8 @@ static int decode_rows(struct tally_decoder *d, struct span *s, uint32_t slot)
 int tally_decode(struct tally *t, struct span blob, uint32_t slot, uint32_t owner)
 {
     struct tally_decoder d = { .t = t, .owner = owner };
-    int r = decode_events(&d, &blob);
+    int r = decode_events(&d, &blob) ?: decode_processes(&d, &blob) ?: decode_threads(&d, &blob);
 
-    if (r == 0)
-        r = decode_processes(&d, &blob);
-    if (r == 0)
-        r = decode_threads(&d, &blob);
     if (r == 0 && d.has_requests)
         r = decode_requests(&d, &blob);
     if (r == 0)

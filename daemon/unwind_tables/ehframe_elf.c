@@ -169,9 +169,8 @@ static int read_frames(const struct elf *e, const struct ehframe_segment *s,
     bytes = malloc(s->bytes + 1);
     if (!bytes)
         return -ENOMEM;
-    r = read_exact(e, s->offset, bytes, s->bytes);
-    if (r == 0)
-        r = ehframe_parse((struct span){ bytes, s->bytes }, s->vaddr, CFA_HOST, t);
+    r = read_exact(e, s->offset, bytes, s->bytes)
+            ?: ehframe_parse((struct span){ bytes, s->bytes }, s->vaddr, CFA_HOST, t);
     return r < 0 ? error_code(err, r, "cannot read the .eh_frame of an ELF file") : 0;
 }
 

@@ -69,9 +69,8 @@ int musl_rows_add(image_read_fn read, const void *file, const struct ehframe_seg
     bytes = malloc(code->bytes);
     if (!rules || !bytes)
         return -ENOMEM;
-    r = read(file, code->offset, bytes, code->bytes);
-    if (r == 0)
-        r = musl_read((struct span){ bytes, code->bytes }, code->vaddr, entry, rules);
+    r = read(file, code->offset, bytes, code->bytes)
+            ?: musl_read((struct span){ bytes, code->bytes }, code->vaddr, entry, rules);
     if (r < 0 || !rules->count || t->count + rules->count > EHFRAME_ROWS_MAX)
         return r;
     rows = reallocarray(t->rows, t->count + rules->count, sizeof(*rows));

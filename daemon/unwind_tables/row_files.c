@@ -146,9 +146,8 @@ static int read_now(struct row_files *f, int fd, const struct opened *o, struct 
         f->failed++;
         return r == -ENOMEM ? r : remember(f, &(struct file){ .by = *o });
     }
-    r = row_files_put(f, o->owner, &e, ret, err);
-    if (r == 0)
-        r = remember(f, &(struct file){ .by = *o, .table = *ret });
+    r = row_files_put(f, o->owner, &e, ret, err)
+            ?: remember(f, &(struct file){ .by = *o, .table = *ret });
     ehframe_deinit(&e);
     return r;
 }

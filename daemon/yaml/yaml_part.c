@@ -100,10 +100,8 @@ static int parse(struct yaml_part *y, struct span text,
 
 int yaml_part_read(struct yaml_part *y, struct span text, yaml_part_fn fn, void *cookie)
 {
-    int r = parse(y, text, check_events);
+    int r = parse(y, text, check_events) ?: parse(y, text, load);
 
-    if (r == 0)
-        r = parse(y, text, load);
     if (r == 0) {
         r = fn(y, cookie);
         yaml_document_delete(&y->doc);

@@ -149,10 +149,9 @@ static bool may_stand(struct probe_table *t, const struct probe_entry *e,
 static int ask(struct probe_table *t, const struct probe_env *env, struct probe_entry *e,
                struct process *p, const void *what, struct error *err)
 {
-    int r = asked_probes_coming(&e->asked, env->broker, p->id.host_pid, err);
+    int r = asked_probes_coming(&e->asked, env->broker, p->id.host_pid, err)
+                ?: t->kind->put(t, env, e, p, what, err);
 
-    if (r == 0)
-        r = t->kind->put(t, env, e, p, what, err);
     if (r == -ENOENT) {
         symbolizer_read_maps(env->symbolizer, p);
         r = t->kind->put(t, env, e, p, what, err);

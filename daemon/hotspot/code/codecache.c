@@ -74,9 +74,8 @@ static int codecache_read_heaps(struct hotspot_vm *vm)
     r = memory_u64(&vm->memory, l->code_heaps_at, &array);
     if (r < 0 || array == 0)
         return r < 0 ? r : -EAGAIN;
-    r = field_number(vm, array, l->array_len, 4, &len);
-    if (r == 0)
-        r = field_u64(vm, array, l->array_data, &data);
+    r = field_number(vm, array, l->array_len, 4, &len)
+            ?: field_u64(vm, array, l->array_data, &data);
     if (r < 0)
         return r;
     if (len == 0)

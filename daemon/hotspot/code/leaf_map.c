@@ -70,10 +70,9 @@ static int make_ranges(struct hotspot_vm *vm, const struct blob *b, struct leaf_
     _cleanup_(leaf_methods_deinit) struct leaf_methods methods = { 0 };
     _cleanup_(leaf_material_deinit) struct leaf_material m = { 0 };
     _cleanup_(leaf_graph_deinit) struct leaf_graph g = { 0 };
-    int r = leaf_read_code(vm, &vm->leaf_maps->stubs, b, &m);
+    int r = leaf_read_code(vm, &vm->leaf_maps->stubs, b, &m)
+                ?: leaf_graph_make(m.instructions, m.in.instruction_count, &m.in.ways, &g);
 
-    if (r == 0)
-        r = leaf_graph_make(m.instructions, m.in.instruction_count, &m.in.ways, &g);
     if (r < 0 || g.loop_count == 0)
         return r;
     r = leaf_methods_init(vm, &m, &methods) ?: leaf_read_records(vm, b, &methods, &m) ?:

@@ -73,9 +73,8 @@ static int method_open(struct hotspot_vm *vm, uint64_t at, struct method *ret)
 
     if (at % 8 != 0 || l->sizeof_ConstMethod > sizeof(ret->bytes))
         return -EBADMSG;
-    r = field_u64(vm, at, l->method_const, &ret->const_method);
-    if (r == 0)
-        r = memory_read(&vm->memory, ret->const_method, ret->bytes, l->sizeof_ConstMethod);
+    r = field_u64(vm, at, l->method_const, &ret->const_method)
+            ?: memory_read(&vm->memory, ret->const_method, ret->bytes, l->sizeof_ConstMethod);
     if (r == 0)
         ret->pool = (uint64_t)layout_get(l->const_constants, ret->bytes, l->sizeof_ConstMethod);
     return r;
@@ -363,9 +362,8 @@ static int run_class(struct hotspot_vm *vm, void *arg)
         return 0;
     if ((q->klass & ~(uint64_t)HOTSPOT_CLASS_ARRAY_OF) % sizeof(uint64_t) != 0)
         return -EBADMSG;
-    r = field_u64(vm, q->klass & ~(uint64_t)HOTSPOT_CLASS_ARRAY_OF, vm->layout.klass_name, &symbol);
-    if (r == 0)
-        r = symbol_read(vm, symbol, q->name, sizeof(q->name), &q->n);
+    r = field_u64(vm, q->klass & ~(uint64_t)HOTSPOT_CLASS_ARRAY_OF, vm->layout.klass_name, &symbol)
+            ?: symbol_read(vm, symbol, q->name, sizeof(q->name), &q->n);
     if (r == 0 && q->n == 0)
         return -EBADMSG;
     if (r == 0 && q->klass & HOTSPOT_CLASS_ARRAY_OF)

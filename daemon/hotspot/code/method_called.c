@@ -59,10 +59,9 @@ static int array_entry(struct hotspot_vm *vm, uint64_t cache, struct layout_fiel
     const struct hotspot_layout *l = &vm->layout;
     uint64_t array;
     uint32_t length;
-    int r = field_u64(vm, cache, field, &array);
+    int r = field_u64(vm, cache, field, &array)
+                ?: field_u32(vm, array, l->metadata_array_length, &length);
 
-    if (r == 0)
-        r = field_u32(vm, array, l->metadata_array_length, &length);
     if (r < 0)
         return r;
     if (index >= length || size < 8)

@@ -143,9 +143,8 @@ static int see_code(void *cookie, struct hotspot_vm *vm, uint64_t address, uint6
     check_add(p->scopes, places_can_be(vm, &b));
     p->method = b.method;
     p->ranges = 0;
-    r = code_read(vm, address, end, /* live= */ true, &code);
-    if (r == 0)
-        r = hotspot_code_ranges(vm, &code, see_range, p);
+    r = code_read(vm, address, end, /* live= */ true, &code)
+            ?: hotspot_code_ranges(vm, &code, see_range, p);
     return r == -ESRCH ? r : 0;
 }
 

@@ -54,10 +54,9 @@ int proof_method(struct hotspot_vm *vm, uint64_t method, uint32_t *ret_code_byte
 {
     struct hotspot_method m;
     uint64_t bytes = 0;
-    int r = hotspot_method_read(vm, method, &m);
+    int r = hotspot_method_read(vm, method, &m)
+                ?: field_number(vm, m.const_method, vm->layout.const_code_size, 2, &bytes);
 
-    if (r == 0)
-        r = field_number(vm, m.const_method, vm->layout.const_code_size, 2, &bytes);
     *ret_code_bytes = (uint32_t)bytes;
     if (r == HOTSPOT_GONE || r == -ESRCH)
         return -ESRCH;
@@ -134,10 +133,9 @@ static int see_class(struct hotspot_vm *vm, uint64_t klass, struct class_proof *
     const struct hotspot_layout *l = &vm->layout;
     uint64_t array = 0, method = 0;
     uint32_t count = 0;
-    int r = field_u64(vm, klass, l->instance_methods, &array);
+    int r = field_u64(vm, klass, l->instance_methods, &array)
+                ?: field_u32(vm, array, l->metadata_array_length, &count);
 
-    if (r == 0)
-        r = field_u32(vm, array, l->metadata_array_length, &count);
     for (uint32_t i = 0; r == 0 && i < MIN(count, (uint32_t)METHODS_MAX); i++) {
         r = memory_u64(&vm->memory,
                        array + (uint64_t)l->array_methods_data.offset + (uint64_t)i * 8, &method);

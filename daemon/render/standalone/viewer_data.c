@@ -385,10 +385,8 @@ int viewer_data_add(const struct view *v, const struct render_opts *o, uint32_t 
                     struct buf *out)
 {
     _cleanup_(writer_deinit) struct writer w = { .v = v };
-    int r = writer_init(&w, v);
+    int r = writer_init(&w, v) ?: writer_cut(&w, o ? o->minwidth : 0);
 
-    if (r == 0)
-        r = writer_cut(&w, o ? o->minwidth : 0);
     if (r < 0)
         return r;
     w.by_body =

@@ -94,14 +94,11 @@ static int diff_profiles(struct request *req, struct profile *a, struct profile 
     const struct params *p = &req->params;
     struct diff_opts o = { .absolute = p->diff.absolute,
                            .reverse = p->picture.reverse && p->diff.format == DIFF_SVG };
-    int r = side_view(p, a, &view_a, err);
+    int r = side_view(p, a, &view_a, err) ?:
+            side_view(p, b, &view_b, err) ?:
+            diff_new(view_a, view_b, &o, &d, err) ?:
+            write_diff(req, d, err);
 
-    if (r == 0)
-        r = side_view(p, b, &view_b, err);
-    if (r == 0)
-        r = diff_new(view_a, view_b, &o, &d, err);
-    if (r == 0)
-        r = write_diff(req, d, err);
     if (r != 0)
         return r;
     answer_header(&req->answer, "X-Flamed-Samples", "%llu, %llu",

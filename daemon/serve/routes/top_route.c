@@ -83,9 +83,8 @@ static void top_step(struct request *req)
         top_error(req, &err);
         return;
     }
-    r = be->capture_snapshot(be->ctx, req->capture.handle, /* reset= */ true, &profile, &err);
-    if (r == 0)
-        r = top_write(req, profile, /* live= */ true, &b, &err);
+    r = be->capture_snapshot(be->ctx, req->capture.handle, /* reset= */ true, &profile, &err)
+            ?: top_write(req, profile, /* live= */ true, &b, &err);
     if (r != 0)
         top_error(req, &err);
     else if (req->wants.events)
