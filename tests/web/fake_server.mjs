@@ -237,6 +237,8 @@ export class FakeServer {
         this.files = pageFiles();
         this.prefix = "";
         this.recorder = true;
+        this.isThrottled = false;
+        this.waiting = 0; // the pid of one whose threads all wait
         this.lockTimes = 1;
         this.schedules = [];
         this.who = { subject: "user 0", known_by: "kernel", via: "TCP", uid: 0, role: "manage", may: ["health", "view", "profile", "attach", "manage"], sees: "all" };
@@ -276,8 +278,8 @@ export class FakeServer {
         response.end(Buffer.isBuffer(value) || typeof value === "string" ? value : JSON.stringify(value));
     }
 
-    problem(response, status, detail, remedy) {
-        this.send(response, status, { type: "urn:flamed:problem", title: "Problem", status, detail, remedy }, "application/problem+json");
+    problem(response, status, detail, remedy, parameter = undefined) {
+        this.send(response, status, { type: "urn:flamed:problem", title: "Problem", status, detail, parameter, remedy }, "application/problem+json");
     }
 
     answer(request, response) {
@@ -452,6 +454,8 @@ export class FakeServer {
         }
         for (let t = Math.ceil(from / 8000) * 8000; t < to; t += 8000) {
             list.push({ kind: "gc", pid, at: iso(t), seconds: 0.0125, stopped_seconds: 0.0125, name: "G1 young collection pauses (G1 Evacuation Pause)" });
+            if (this.isThrottled)
+                list.push({ kind: "throttled", pid, at: iso(t), seconds: 1, stopped_seconds: 0.6 });
             if (t % 40000 === 0)
                 list.push({ kind: "safepoints", pid, at: iso(t + 3000), seconds: 1, stopped_seconds: 0.045, count: 3 });
         }
@@ -465,10 +469,11 @@ export class FakeServer {
 
         if (pid && ![...this.jvms, ...this.ended].some((j) => j.pid === pid))
             return this.problem(response, 404, `there is no process ${pid}`, "JVMs here: 4242 (Application)");
-        if (!this.recorder || to < this.reaches)
-            return this.problem(response, 404, "no samples of this target are known in that time",
-                "the flight recorder is off or empty; GET /api/v1/captures lists what is stored");
         const event = params.get("event") || "cpu";
+
+        if (!this.recorder || to < this.reaches || (event === "cpu" && pid && pid === this.waiting))
+            return this.problem(response, 404, "no samples of this target are known in that time",
+                "the flight recorder is off or empty; GET /api/v1/captures lists what is stored", "from");
         const profile = event === "lock" ? lockProfile(this.lockTimes) : this.profile({ pid, seconds: (to - from) / 1000, shape: pid ? 1 : 0.5, event });
 
         return params.get("format") === "heatmap" ? this.send(response, 200, heatPage(profile), "text/html") : this.send(response, 200, profile);

@@ -263,6 +263,24 @@ describe("journeys", { concurrency: 4 }, () => {
         await close(page);
     });
 
+    nodeTest("a JVM whose threads all wait: the first view says so, now and in a range, and one press shows what they wait for", async ({ server, open }) => {
+        server.waiting = ORDERS;
+        const page = await open(`#/jvm/${ORDERS}`, { allow: /404/ }), waits = page.getByRole("button", { name: "What its threads wait for" });
+
+        await page.getByText("It used next to no CPU in this time.").waitFor();
+        assert.equal(await page.getByText("/api/v1").count(), 0);
+        await waits.click();
+        await graphShown(page);
+        await server.asked(/GET \/profile\?pid=4242&from=.*event=offcpu/);
+        const { from, to } = server.range(new URLSearchParams());
+
+        await page.evaluate((hash) => { location.hash = hash; }, `#/jvm/${ORDERS}?from=${new Date(from).toISOString()}&to=${new Date(to).toISOString()}`);
+        await page.getByText("It used next to no CPU in this time.").waitFor(); // it is recorded, so nothing is lost
+        await waits.click();
+        await graphShown(page);
+        await close(page);
+    });
+
     nodeTest("a new release: the list has it below what is wrong, with what changed since, and so has its JVM", async ({ server, open }) => {
         Object.assign(server.jvms[1], { start_time: new Date(Date.now() - 120000).toISOString(), service: { name: "BillingService", version: "2.4.1", source: "main" } });
         server.addEnded({ pid: 3006, main: server.jvms[1].main, ago: 120, version: "2.4.0" });
@@ -842,12 +860,13 @@ describe("journeys", { concurrency: 4 }, () => {
 
     nodeTest("the graph has three quarters of the window's height, signals and facts beside it", async ({ server, open }) => {
         server.addSignal({ signal: "gc-pauses", severity: 3, ago: 100, sentence: "65 % of the last 30 s went to pauses", evidence: "/api/v1/jvms/4242/heap" });
-        for (const [width, height, least] of [[1440, 900, 0.75], [1280, 800, 0.7], [1280, 720, 0.68]]) {
+        server.isThrottled = true; // so that the legend of the timeline has all that it can have
+        for (const [width, height, least] of [[1440, 900, 0.75], [1280, 800, 0.75], [1280, 720, 0.7]]) {
             const page = await open(`#/jvm/${ORDERS}`, { viewport: { width, height } });
 
             await graphShown(page);
             await page.locator(".signal-line .signal").waitFor();
-            await page.locator(".timeline .legend li").first().waitFor();
+            await page.locator(".timeline .legend li", { hasText: "Throttled" }).waitFor();
             const { bottom, top } = await page.evaluate(() => document.querySelector(".graph").getBoundingClientRect().toJSON());
 
             assert.ok((bottom - top) / height >= least, `${(bottom - top) / height} of ${height} px`);

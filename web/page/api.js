@@ -3,10 +3,11 @@
 
 // A problem as flamed tells it: a sentence, and what can be done about it.
 export class ApiError extends Error {
-    constructor(message, { status = 0, remedy = "" } = {}) {
+    constructor(message, { status = 0, remedy = "", parameter = "" } = {}) {
         super(message);
         this.status = status;
         this.remedy = remedy;
+        this.parameter = parameter; // that the problem is about
     }
 }
 
@@ -30,7 +31,7 @@ async function problemOf(response) {
         const problem = JSON.parse(text);
 
         return new ApiError(problem.detail || problem.title || response.statusText,
-            { status: response.status, remedy: problem.remedy || "" });
+            { status: response.status, remedy: problem.remedy || "", parameter: problem.parameter || "" });
     } catch {
         return new ApiError(`flamed answered ${response.status} ${response.statusText}`, { status: response.status });
     }

@@ -6,7 +6,7 @@ import { ChangesTable } from "./changestable.js";
 import { CaptureList, downloadItems, eventTitle } from "./capture.js";
 import { CaptureSlot } from "./captureslot.js";
 import { element } from "../shared/dom.js";
-import { expiredState } from "./expired.js";
+import { expiredState, idleState } from "./expired.js";
 import { formatClock } from "../shared/format.js";
 import { LiveTable } from "./livetable.js";
 import { LocksView } from "./locksview.js";
@@ -160,7 +160,7 @@ export class JvmView {
     // ---- timeline ----
 
     timelineLoaded() {
-        if (this.lost && this.range)
+        if (this.lost)
             this.showProblem(this.lost); // how far back is known now
         if (this.isNode)
             this.app.banner.show("");
@@ -207,6 +207,7 @@ export class JvmView {
     setEvent(event) {
         this.event = this.eventSelect.value = event;
         this.hasProfile = false;
+        this.lost = null;
         this.heatState = this.heatState && "1";
         this.keep();
         if (this.range)
@@ -342,7 +343,7 @@ export class JvmView {
 
     showProblem(error) {
         this.hasProfile = false;
-        this.lost = this.range && !this.oldest() ? error : null;
+        this.lost = this.oldest() ? null : error;
         if (this.tab !== "graph")
             return;
         const shown = this.problemState(error), { firstChild } = this.content;
@@ -354,18 +355,20 @@ export class JvmView {
     // What stands in place of the graph, and what can be done.
     problemState(error) {
         if (error.status === 404 && this.event !== "cpu")
-            return emptyState(`${eventTitle(this.event)}: nothing of it was seen in this time.`, error.message,
-                button("CPU time", () => this.setEvent("cpu")));
+            return emptyState(`${eventTitle(this.event)}: nothing of it was seen in this time.`, error.message, button("CPU time", () => this.setEvent("cpu")));
+        const oldest = this.oldest(), { isGone } = this.facts;
+        const capture = () => this.captureSlot.toggle(true), live = this.range && !isGone ? () => this.resumeLive() : null;
+
+        if (error.parameter === "from" && error.status === 404 && oldest && !this.isNode && !(this.range && this.range.to <= oldest))
+            return idleState({ waits: () => this.setEvent("offcpu"), capture: isGone ? null : capture, live });
         if (this.range && error.status === 404 && !error.isFinal)
-            return expiredState(this.range, this.oldest(), { live: this.facts.isGone ? null : () => this.resumeLive(),
-                range: (range) => this.chooseRange(range), captures: () => this.setTab("captures") });
-        const actions = error.isFinal ? [element("a", { class: "tool", href: "#/" }, "All JVMs")]
-            : [button("Start a capture", () => this.captureSlot.toggle(true))];
+            return expiredState(this.range, oldest, { live, range: (range) => this.chooseRange(range), captures: () => this.setTab("captures") });
+        const actions = error.isFinal ? [element("a", { class: "tool", href: "#/" }, "All JVMs")] : [button("Start a capture", capture)];
 
         if (error.isFinal)
             this.app.banner.show("");
-        if (this.range && !this.facts.isGone)
-            actions.push(button("Go live", () => this.resumeLive()));
+        if (live)
+            actions.push(button("Go live", live));
         return errorState(error, ...actions);
     }
 
