@@ -908,6 +908,31 @@ describe("journeys", { concurrency: 4 }, () => {
         await close(page);
     });
 
+    nodeTest("on a phone: the name of the JVM stands whole, switches of the graph are in sight, a capture opens at what it asks", async ({ server, open }) => {
+        server.addSignal({ signal: "gc-pauses", severity: 3, ago: 100, sentence: "65 % of the last 30 s went to pauses", evidence: "/api/v1/jvms/4242/heap" });
+        const { from, to } = server.range(new URLSearchParams()), range = [from, to].map((ms) => new Date(ms).toISOString());
+        const page = await open(`#/jvm/${ORDERS}?from=${range[0]}&to=${range[1]}`, { viewport: { width: 390, height: 844 } });
+        const isInSight = (target) => target.evaluate((node) => {
+            const box = node.getBoundingClientRect(), { bottom } = document.querySelector(".top").getBoundingClientRect();
+
+            return box.left >= 0 && box.right <= innerWidth && box.top >= bottom && box.bottom <= innerHeight && node.scrollWidth <= node.clientWidth + 1;
+        });
+
+        await graphShown(page);
+        for (const crumb of await page.locator(".crumbs > :not(:first-child)").all())
+            assert.ok(await crumb.evaluate((node) => node.scrollWidth <= node.clientWidth), await crumb.textContent());
+        assert.ok(await page.evaluate(() => document.querySelector(".top").offsetHeight <= 80)); // two rows
+        for (const name of ["View", "Table", "Heat map"])
+            assert.ok(await isInSight(page.getByRole("button", { name, exact: true })), name);
+        assert.equal(await page.locator(".tabs .tool:visible").first().evaluate((tab) => tab.getBoundingClientRect().left - tab.parentNode.getBoundingClientRect().left), 0);
+        await page.getByRole("link", { name: "Capture it" }).first().click();
+        await page.waitForFunction(() => document.querySelector(".question input[value=alloc]")?.checked);
+        await page.waitForFunction(() => document.activeElement.value === "alloc"); // no number, which would open a keyboard
+        assert.ok(await isInSight(page.locator(".question", { hasText: "Who allocates?" })));
+        assert.ok(await isInSight(page.getByRole("button", { name: "Start", exact: true })));
+        await close(page);
+    });
+
     nodeTest("nothing moves: tabs and buttons stay where they are whatever is shown, and nothing shifts by itself", async ({ server, open }) => {
         const page = await open("", { viewport: { width: 1280, height: 800 } });
 

@@ -2,7 +2,7 @@
 // The form that starts a capture: questions as tiles, each with its cost and what it loads.
 
 import { getJson, isAbort, postJson } from "./api.js";
-import { element, setText } from "../shared/dom.js";
+import { element, isNarrow, setText } from "../shared/dom.js";
 import { plural } from "../shared/format.js";
 import { eventTitle } from "./capture.js";
 import { OTHER, QUESTIONS, otherEvents, questionOf } from "./questions.js";
@@ -100,6 +100,17 @@ export class CaptureForm {
         if (tile.event === OTHER && event !== OTHER)
             this.event.value = event;
         this.chosenNow(tile.input);
+    }
+
+    // Where a hand goes on. On a phone the focus of a number opens a keyboard over what is asked, and over Start.
+    begin() {
+        const chosen = this.tiles.find(({ input }) => input.checked), isPhone = isNarrow();
+
+        if (isPhone)
+            chosen.root.scrollIntoView({ block: "start" });
+        (isPhone ? chosen.input : this.seconds).focus({ preventScroll: isPhone });
+        if (!isPhone)
+            this.seconds.select();
     }
 
     get question() {

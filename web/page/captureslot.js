@@ -50,8 +50,8 @@ export class CaptureSlot {
         this.wait = null;
     }
 
-    // @focus: also where something else has the focus.
-    toggle(open = this.root.hidden, focus = true) {
+    // @focus: also where something else has the focus. @event: is chosen then; "": what was.
+    toggle(open = this.root.hidden, focus = true, event = "") {
         if (this.progress || (open && this.opener.disabled))
             return;
         this.root.hidden = !open;
@@ -60,19 +60,16 @@ export class CaptureSlot {
             return;
         this.form = this.form || new CaptureForm(this.target, { started: (capture, wanted) => this.started(capture, wanted) });
         this.root.replaceChildren(this.form.root);
-        if (!focus && document.activeElement !== document.body)
-            return;
-        this.form.seconds.focus();
-        this.form.seconds.select();
+        if (event)
+            this.form.choose(event);
+        if (focus || document.activeElement === document.body)
+            this.form.begin();
     }
 
     // Opens the form with @event chosen, unless a person was here first.
     ask(event) {
-        if (!this.root.hidden)
-            return;
-        this.toggle(true, false);
-        if (this.form)
-            this.form.choose(event);
+        if (this.root.hidden)
+            this.toggle(true, false, event);
     }
 
     // Nothing can be started any more.
