@@ -71,7 +71,6 @@ const WAYS = {
     pricing: ["all wait for a lock in which one thread sleeps", async (p) => {
         await p.take("pricing");
         await p.take("Which locks, and who has them");
-        await p.take("What they did", { role: "button" });
         await p.sees(/sleep\s+Thread\.sleep ← PriceTable\.load ← PriceTable\.lookup/);
     }],
     checkout: ["its pool waits for a bank that does not answer", async (p) => {

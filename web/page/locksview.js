@@ -38,7 +38,7 @@ export class LocksView {
             if (key === this.key)
                 return;
             this.key = key;
-            this.show(json);
+            await this.show(json);
         } catch (error) {
             if (isAbort(error))
                 throw error;
@@ -48,11 +48,12 @@ export class LocksView {
         }
     }
 
-    show(json) {
+    async show(json) {
         if (this.table)
             this.table.update(json);
         else
             this.table = new LockTable(json, { ...this.on, owners: (lock) => this.owners(lock) });
+        this.wasOpened = this.wasOpened || await this.table.openWorst(); // before it is seen, so that no row moves; once: a person may close it
         if (this.root.firstChild !== this.table.root)
             this.root.replaceChildren(this.table.root);
     }

@@ -82,6 +82,8 @@ const LOCK_COLUMNS = [
     { label: "Who had it when the wait began", order: (a, b) => rankOf(a) - rankOf(b) || b.value - a.value },
 ];
 
+const ownersRow = (...parts) => element("tr", {}, element("td", { colspan: LOCK_COLUMNS.length, class: "owners" }, ...parts));
+
 export class LockTable {
     // @on: {pick(name), of the lock whose stacks are wanted; owners(lock): the elements that say what those did that had it;
     // null: not known here}.
@@ -111,6 +113,7 @@ export class LockTable {
         else if (this.root.firstChild !== this.table)
             this.root.replaceChildren(this.table);
         this.fill();
+        locks.forEach((lock) => this.renewOwners(lock));
     }
 
     sortBy(column) {
@@ -168,13 +171,30 @@ export class LockTable {
     }
 
     // What those did that had it, in a row below, or no longer.
-    async open(lock) {
-        const key = keyOf(lock), cell = element("td", { colspan: LOCK_COLUMNS.length, class: "owners" }, "Loading …");
+    open(lock) {
+        const key = keyOf(lock);
 
         if (!this.opened.delete(key))
-            this.opened.set(key, element("tr", {}, cell));
+            this.opened.set(key, ownersRow("Loading …"));
         this.fill();
-        if (this.opened.has(key))
-            cell.replaceChildren(...await this.on.owners(lock));
+        this.renewOwners(lock);
+    }
+
+    // Opens the lock that has most of the time, as what is asked next is what its owners did. Returns whether there is one.
+    async openWorst() {
+        const [worst] = this.held;
+
+        if (!worst || !knownOwner(worst) || 2 * worst.value < this.held.reduce((sum, { value }) => sum + value, 0))
+            return false;
+        this.opened.set(keyOf(worst), ownersRow(...await this.on.owners(worst)));
+        this.fill();
+        return true;
+    }
+
+    async renewOwners(lock) {
+        const row = this.opened.get(keyOf(lock));
+
+        if (row)
+            row.firstChild.replaceChildren(...await this.on.owners(lock));
     }
 }

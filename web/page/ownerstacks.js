@@ -3,7 +3,7 @@
 // in a method in which others waited, for there they most likely had it.
 
 import { element } from "../shared/dom.js";
-import { formatShare, formatValue } from "../shared/format.js";
+import { formatShare, formatValue, plural } from "../shared/format.js";
 import { shortName } from "../shared/names.js";
 import { KIND } from "../shared/kinds.js";
 
@@ -62,6 +62,6 @@ export function ownerList(lock, json) {
         element("p", { class: "quiet" }, `Of the ${formatValue(whole, "nanoseconds")} in which the threads that had it did not wait for it. ` +
             "Those that stand first are in a method in which others waited: there they most likely had it."),
         element("ol", { class: "owner-stacks" }, ...stacks.slice(0, STACKS).map(line),
-            ...rest ? [element("li", { class: "quiet" }, element("span", { class: "num" }, formatShare(rest, whole)), `${stacks.length - STACKS} more stacks`)] : []),
+            ...rest ? [element("li", { class: "quiet" }, element("span", { class: "num" }, formatShare(rest, whole)), `${plural(stacks.length - STACKS, "more stack", "more stacks")}`)] : []),
     ] : [element("p", { class: "quiet" }, "No stack of a thread that held the lock is known in this time. A capture of “What do threads wait for?” has more.")];
 }
