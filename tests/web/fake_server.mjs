@@ -455,7 +455,7 @@ export class FakeServer {
         for (let t = Math.ceil(from / 8000) * 8000; t < to; t += 8000) {
             list.push({ kind: "gc", pid, at: iso(t), seconds: 0.0125, stopped_seconds: 0.0125, name: "G1 young collection pauses (G1 Evacuation Pause)" });
             if (this.isThrottled)
-                list.push({ kind: "throttled", pid, at: iso(t), seconds: 1, stopped_seconds: 0.6 });
+                list.push({ kind: "throttled", pid, at: iso(t), seconds: 8, stopped_seconds: 9.6 }); // of two processors
             if (t % 40000 === 0)
                 list.push({ kind: "safepoints", pid, at: iso(t + 3000), seconds: 1, stopped_seconds: 0.045, count: 3 });
         }

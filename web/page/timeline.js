@@ -299,23 +299,25 @@ export class Timeline {
         element("span", { class: "num" }, formatShare(totals[c], total)))), ...this.stopsLegend(stops, from, to));
     }
 
-    // Shares of the time; of a whole node how many JVMs, as most of it was not stopped.
+    // Shares of the time; of a whole node how many JVMs, as most of it was not stopped. The kernel adds the throttled time of
+    // processors up, so a share of it could exceed the whole.
     stopsLegend(stops, from, to) {
         const { data } = this, pauses = stops.filter(({ kind }) => kind !== THROTTLED), throttled = stops.filter(({ kind }) => kind === THROTTLED);
         const count = Math.max(1, Math.round(pauses.reduce((sum, one) => sum + one.count, 0)));
         const item = (list, chip, label, title) => {
             const stopped = list.reduce((sum, { stoppedMs }) => sum + stoppedMs, 0);
-            const jvms = new Set(list.map(({ pid }) => pid)).size, known = (to - Math.max(from, data.oldest)) * jvms; // ms of JVMs
-            const share = formatShare(Math.min(stopped, known), known);
+            const jvms = new Set(list.map(({ pid }) => pid)).size, time = to - Math.max(from, data.oldest), known = time * jvms; // ms of JVMs
+            const share = chip === "throttled" ? `${(stopped / time).toFixed(2)}\u00a0CPUs` : formatShare(Math.min(stopped, known), known);
+            const ofTime = chip === "throttled" ? "" : " of the time";
 
-            return list.length ? [element("li", { title: (list.some(({ isPart }) => isPart) ? "About " : "") + title(formatMs(stopped * 1e6)) + (jvms > 1 || this.isNode ? `; ${share} of the time of ${plural(jvms, "JVM", "JVMs")}` : "") }, element("span", { class: `chip stop ${chip}` }), label,
+            return list.length ? [element("li", { title: (list.some(({ isPart }) => isPart) ? "About " : "") + title(formatMs(stopped * 1e6)) + (jvms > 1 || this.isNode ? `; ${share}${ofTime} of ${plural(jvms, "JVM", "JVMs")}` : "") }, element("span", { class: `chip stop ${chip}` }), label,
                 element("span", { class: "num" }, this.isNode ? plural(jvms, "JVM", "JVMs") : share))] : [];
         };
 
         return [...item(pauses, "category-gc", "Paused ", (ms) => `${plural(count, "pause", "pauses")}, ${ms}: garbage collections ` +
                 "(high marks above the bars) and other safepoints of 10 ms or more (low marks)" +
                 (data.stopsLeftOut ? `; ${data.stopsLeftOut} shorter ones are not shown` : "")),
-        ...item(throttled, "throttled", "Throttled ", (ms) => `${ms}: the CPU limit stopped the JVM (red marks above the bars)`)];
+        ...item(throttled, "throttled", "Throttled ", (ms) => `${ms}: the CPU limit stopped the JVM (red marks above the bars), added up over processors`)];
     }
 
     // @x: where the pointer is, NaN: elsewhere.
