@@ -50,9 +50,9 @@ export function evidenceLink(evidence, target = {}) {
     return { label: RECORDED[event][0], href: formatRoute(...subject, { ...RECORDED[event][1], from: params.get("from"), to: params.get("to") }) };
 }
 
-// A remedy with links in place of the paths of the API that it names. @target: as above.
+// A remedy, which stands behind a sentence, with links in place of the paths of the API that it names. @target: as above.
 export function remedyParts(remedy, target) {
-    return remedy.split(/(\(\/[^)\s]+\))/).map((part) => {
+    return (remedy.slice(0, 1).toUpperCase() + remedy.slice(1)).split(/(\(\/[^)\s]+\))/).map((part) => {
         const link = part.startsWith("(/") ? evidenceLink(part.slice(1, -1), target) : null;
 
         return link ? element("a", { href: link.href }, `(${link.label})`) : part;
