@@ -6,6 +6,7 @@ import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { after, before, describe } from "node:test";
 import { WCAG_AA, addressOf, close, faults, journey, launch, open, textOf } from "./browser.mjs";
+import { KINDS } from "../../web/shared/kinds.js";
 import { Flamed, Workloads } from "./flamed.mjs";
 import { startProxy } from "./proxy.mjs";
 
@@ -338,6 +339,39 @@ describe("the page of a real flamed", { concurrency: 3 }, () => {
         await page.keyboard.press("Enter");
         await page.waitForURL(/#\/capture\//);
         await close(page);
+    });
+
+    journey("page, html and flat say the same of the waits of one capture: kinds, shares, samples and sum", async () => {
+        const locks = await workloads.run("Locks");
+        const id = await capture({ pid: locks.pid, event: "offcpu", seconds: 2 }), address = flamed.url + `api/v1/captures/${id}/profile`;
+
+        while ((await flamed.get(`api/v1/captures/${id}`)).state !== "done")
+            await new Promise((done) => setTimeout(done, 300));
+        const flat = await (await fetch(address + "?format=flat&idle=0")).text();
+        const rows = [...flat.matchAll(/^ +(\d+) +[\d.]+% +(\d+) +\[(\w+)\]/gm)].map(([, ns, samples, kind]) => ({ ns: Number(ns), samples: Number(samples), kind }));
+        const whole = rows.reduce((sum, { ns }) => sum + ns, 0), samples = rows.reduce((sum, one) => sum + one.samples, 0), shares = {};
+
+        assert.ok(rows.some(({ kind }) => kind === "lock") && samples === Number(/^Total samples +: (\d+)$/m.exec(flat)[1]), flat);
+        for (const { ns, kind } of rows) {
+            const { label } = KINDS.find(({ id: one }) => one === kind);
+
+            shares[label] = (shares[label] || 0) + 100 * ns / whole;
+        }
+        for (const shown of [`${flamed.url}#/capture/${id}`, `${address}?format=html&idle=0`]) {
+            const page = await visit();
+
+            await page.goto(shown);
+            await page.locator(".status-facts", { hasText: "100.0" }).waitFor();
+            const legend = [...(await textOf(page, ".legend")).matchAll(/([A-Z][\w., ]*?)\s(<?[\d.]+)\s%/g)].map(([, name, share]) => [name, share === "<0.1" ? 0.05 : Number(share)]);
+            const [, count, seconds] = /· ([\d,]+)\ssamples · ([\d.]+)\ss ·/.exec(await textOf(page, ".status-facts"));
+
+            assert.deepEqual(legend.map(([name]) => name).sort(), Object.keys(shares).sort(), shown);
+            for (const [name, share] of legend)
+                assert.ok(Math.abs(share - shares[name]) <= 0.051, `${shown}: ${name} ${share}, of flat ${shares[name]}`);
+            assert.equal(Number(count.replace(",", "")), samples);
+            assert.ok(Math.abs(Number(seconds) - whole / 1e9) <= whole / 1e9 / 100, `${seconds} s, of flat ${whole}`);
+            await close(page);
+        }
     });
 
     journey("every view, light, dark and on a phone: axe finds nothing, nothing is cut off", async () => {
