@@ -185,7 +185,7 @@ test("the page opens a stored capture of a million samples, and paints soon", { 
     t.diagnostic(`${(bytes.length / 1e6).toFixed(1)} MB of JSON; first paint ${paints.map(Math.round).join(" ")} ms; ` +
         `opened after ${opened.map(Math.round).join(" ")} ms; CPU of the page's thread: ${work.paint.map(Math.round).join(" ")} ms ` +
         `until the list stands, ${work.open.map(Math.round).join(" ")} ms to open it`);
-    assert.ok(work.paint[0] > 0 && work.paint[0] < 600, "first paint"); // 300 ms of the clock is the aim, which a busy machine cannot hold
+    assert.ok(work.paint[0] > 0 && work.paint[0] < 150, "first paint"); // some 45 ms; the aim is 300 ms of the clock, which a busy machine cannot hold
     assert.ok(Math.min(...work.open) < 4000, "opening");
     await closePage(page);
 });
