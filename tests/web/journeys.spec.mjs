@@ -84,13 +84,20 @@ describe("journeys", { concurrency: 4 }, () => {
 
         await page.getByRole("link", { name: "billing", exact: true }).waitFor();
         assert.match(await textOf(page, "tr:has(.jvm-link:text-is('billing')) .col-main"), /^billingBillingService$/);
-        const before = await mains(page);
+        const before = await mains(page), tops = () => page.locator(".jvms tbody tr").evaluateAll((rows) => rows.map((row) => row.getBoundingClientRect().top));
+        const topsBefore = await tops();
 
         await page.locator(".jvms tbody tr").nth(3).hover();
         server.jvms.at(-1).cpu_percent = 1000;
+        server.addSignal({ signal: "lock-contention", pid: server.jvms[1].pid, sentence: "6.3 of the 8.0 threads that were busy waited for a lock of class PriceTable; http-exec-8 holds it", evidence: "/api/v1/jvms/4242/heap" });
         await page.locator(".jvms .col-cpu", { hasText: "1000.0" }).waitFor();
+        await page.locator(".jvms .col-signals", { hasText: "holds it" }).waitFor();
         assert.deepEqual(await mains(page), before);
+        assert.deepEqual(await tops(), topsBefore); // none is higher than it was
         await page.mouse.move(5, 5);
+        await page.locator(".jvms .ill .signal-cell", { hasText: "holds it" }).waitFor();
+        server.signals = [];
+        server.jvms[1].signals = [];
         await page.waitForFunction(() => document.querySelector(".jvms tbody .col-cpu").textContent.startsWith("1000"));
         await page.getByRole("link", { name: "billing", exact: true }).click();
         await page.locator(".crumbs", { hasText: "billing" }).waitFor();

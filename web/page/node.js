@@ -109,13 +109,16 @@ class JvmRow {
         const list = (this.jvm.signals || []).map((name) => said.find(({ signal }) => signal === name) || { signal: name, severity: 0, sentence: "" })
             .sort((a, b) => b.severity - a.severity);
         const deploy = this.view.deployOf(this.jvm), reason = isProfilable(this.jvm) ? "" : `no Java names: ${text(this.jvm.profilable && this.jvm.profilable.reason) || "the reason is not known"}`;
-        const key = JSON.stringify([list, deploy, reason]);
+        const key = JSON.stringify([list, deploy, reason]), isHeld = this.root.matches("tbody:hover > tr");
 
+        if (!isHeld) { // rows keep their height, too, while one points at them
+            this.root.classList.toggle("ill", list.length > 0);
+            this.root.classList.toggle("told", Boolean(list.length || reason || deploy));
+        }
+        this.root.classList.toggle("held", list.length > 0 && !this.root.classList.contains("ill"));
         if (key === this.signalsKey)
             return;
         this.signalsKey = key;
-        this.root.classList.toggle("ill", list.length > 0);
-        this.root.classList.toggle("told", Boolean(list.length || reason || deploy));
         cell.replaceChildren(element("div", { class: "signal-cell" }, ...list.length ? [...list.flatMap((one) => [element("span", { class: `signal ${severityClass(one)}` }, one.signal), " "]),
             element("span", { class: "quiet" }, withLocalTimes(shortClasses(list[0].sentence)))]
             : reason ? [element("span", { class: "bad" }, reason)]
