@@ -439,7 +439,7 @@ int backend_metrics(void *ctx, const struct viewer *v, bool exemplars, struct bu
                readers.left);
         metric(out, "flamed_readings_refused_total",
                "Readings that were skipped, because another one of the same container or user "
-               "still waits.",
+               "still waits, or because those before took up its share of time.",
                readers.refused);
         metric(out, "flamed_looks_put_off_total",
                "Readings of mappings that were put off, because their container or user had used "

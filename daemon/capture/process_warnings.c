@@ -104,6 +104,22 @@ static void warn_put_off(struct captures *captures, struct capture *c)
                     count, count == 1 ? "" : "es", first);
 }
 
+static void warn_unread(struct captures *captures, struct capture *c)
+{
+    const struct proc_id *s;
+
+    for (uint32_t i = 0; (s = capture_next_process(c, &i));) {
+        if (symbolizer_gaps(captures->symbolizer, s)->unread_ns >= c->start_ns)
+            record_warn_process(
+                c->record,
+                "some Java code of process %d has no names: to read its memory took longer than "
+                "the share of time that flamed has for its user or container, or a page of it did "
+                "not come. Take fewer samples a second (hz), or profile fewer of its JVMs at a "
+                "time",
+                s->host_pid);
+    }
+}
+
 static void warn_mappings(struct captures *captures, struct capture *c)
 {
     const struct proc_id *s;
@@ -129,5 +145,6 @@ void capture_warn_processes(struct captures *captures, struct capture *c)
     warn_generated(c);
     warn_no_room(captures, c);
     warn_put_off(captures, c);
+    warn_unread(captures, c);
     warn_mappings(captures, c);
 }

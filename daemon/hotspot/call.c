@@ -46,6 +46,11 @@ bool vm_is_left(const struct hotspot_vm *vm)
     return readers_are_used() && atomic_load(&vm->users) > 1;
 }
 
+uint64_t hotspot_vm_unanswered(const struct hotspot_vm *vm)
+{
+    return vm->unanswered;
+}
+
 void vm_unref(struct hotspot_vm *vm)
 {
     if (atomic_fetch_sub(&vm->users, 1) > 1)
@@ -69,8 +74,10 @@ static int call(struct hotspot_vm *vm, vm_call_fn fn, void *arg, size_t n, bool 
 
     if (!readers_are_used())
         return fn(vm, arg);
-    if (vm_is_left(vm))
+    if (vm_is_left(vm)) {
+        vm->unanswered++;
         return -ETIMEDOUT;
+    }
     c = malloc(sizeof(*c) + n);
     if (!c)
         return -ENOMEM;
@@ -80,6 +87,7 @@ static int call(struct hotspot_vm *vm, vm_call_fn fn, void *arg, size_t n, bool 
     r = &c->base;
     kept = NULL;
     result = readers_run(&vm->id, &r);
+    vm->unanswered += result == -ETIMEDOUT;
     if (!r) /* abandoned */
         return result;
     kept = vm;

@@ -91,6 +91,10 @@ struct hotspot_code {
  * again. */
 void hotspot_vm_moment(struct hotspot_vm *vm, uint64_t at_ns);
 
+/* Returns how many calls have had no answer so far, because reading the memory took too long
+ * (proc/stall_readers.h). */
+uint64_t hotspot_vm_unanswered(const struct hotspot_vm *vm);
+
 /* Gets the number of classes that the VM has unloaded, with a few small reads. If a walk of waiting
  * threads has read it at @at_ns or later, gets that number and sets *now_ns to its time. While the
  * number is unchanged, the address of a method belongs to the same method. 0; -ENOENT: not counted,

@@ -125,9 +125,10 @@ struct vm_code {
 };
 
 struct hotspot_vm {
-    int mem_fd;        /* borrowed; belongs to */
-    struct proc_id id; /* this process; both unused with another reader of memory */
-    atomic_int users;  /* holders, and a call that runs or is abandoned */
+    int mem_fd;          /* borrowed; belongs to */
+    struct proc_id id;   /* this process; both unused with another reader of memory */
+    atomic_int users;    /* holders, and a call that runs or is abandoned */
+    uint64_t unanswered; /* see hotspot_vm_unanswered() */
     struct hotspot_memory memory;
     struct hotspot_layout layout;
     char version[128], name[128];

@@ -16,7 +16,7 @@ struct budget *owner_budget_of(struct owner_budgets *p, uint64_t key, uint64_t n
             oldest = o;
     }
     *oldest = (struct owner_budget){ .key = key, .used_ns = now_ns };
-    budget_init(&oldest->budget, OWNER_BUDGET_SHARE,
+    budget_init(&oldest->budget, p->share ? p->share : OWNER_BUDGET_SHARE,
                 p->at_once_ns ? p->at_once_ns : OWNER_BUDGET_AT_ONCE_NS, now_ns);
     return &oldest->budget;
 }

@@ -7,7 +7,7 @@
 
 #include "base/budget.h"
 
-#define OWNER_BUDGET_SHARE 20 /* the budget gains 1 ns in this many */
+#define OWNER_BUDGET_SHARE 20 /* the budget gains 1 ns in this many; the default */
 /* The most at once: flamed opens a hundred files for a starting JVM. Each takes milliseconds on a
  * machine with ten times more runnable threads than processors. */
 #define OWNER_BUDGET_AT_ONCE_NS UINT64_C(4000000000)
@@ -21,6 +21,7 @@ struct owner_budget {
 
 struct owner_budgets {
     uint64_t at_once_ns; /* 0: OWNER_BUDGET_AT_ONCE_NS */
+    unsigned share;      /* 0: OWNER_BUDGET_SHARE */
     struct owner_budget owners[OWNER_BUDGETS_MAX];
 };
 

@@ -17,13 +17,18 @@
 
 enum state { IDLE, ASKED, RUNNING, DONE, LEFT };
 
+/* What the owner of a read is charged for. */
+struct cost {
+    uint64_t asleep_ns, cpu_ns;
+};
+
 struct reader {
     pthread_mutex_t lock;
     pthread_cond_t asked, answered;
     enum state state;
     struct reading *reading;
     int result;
-    uint64_t cost_ns; /* of the read, charged to its owner */
+    struct cost cost;
     int tid;
     clockid_t cpu_clock;
     uint64_t pages;         /* calls of readers_pread() in it so far */
@@ -44,7 +49,9 @@ static struct {
     struct proc_id id;
     uint64_t owner; /* 0: free */
 } owners[OWNERS];
-static struct owner_budgets waits, looks = { .at_once_ns = READERS_LOOKS_AT_ONCE_NS };
+static struct owner_budgets waits,
+    looks = { .at_once_ns = READERS_LOOKS_AT_ONCE_NS },
+    work = { .at_once_ns = READERS_WORK_AT_ONCE_NS, .share = READERS_WORK_SHARE };
 
 void readers_use(int fd)
 {
@@ -79,30 +86,27 @@ static uint64_t ns_of(struct timeval t)
     return (uint64_t)t.tv_sec * NSEC_PER_SEC + (uint64_t)t.tv_usec * (NSEC_PER_SEC / 1000000);
 }
 
-/* Runs the read. Its owner is charged for the time asleep in it, or else for the CPU time, but
- * never for waiting for a processor. With asleep_only CPU time is not charged. */
-static int run(struct reading *reading, uint64_t *ret_cost_ns)
+/* Runs the read. Its owner is charged for the time asleep in it, and for its CPU time, but not for
+ * waiting for a processor, unless it also slept. */
+static int run(struct reading *reading, struct cost *ret_cost)
 {
-    uint64_t began_ns = clock_monotonic_ns(), cpu_ns;
+    uint64_t began_ns = clock_monotonic_ns(), cpu_ns, took_ns;
     struct rusage before, after;
-    bool slept;
     int result;
 
     getrusage(RUSAGE_THREAD, &before);
     result = reading->run(reading);
     getrusage(RUSAGE_THREAD, &after);
-    slept = after.ru_nvcsw != before.ru_nvcsw;
     cpu_ns = ns_of(after.ru_utime) + ns_of(after.ru_stime) - ns_of(before.ru_utime) -
              ns_of(before.ru_stime);
-    *ret_cost_ns = slept ? clock_monotonic_ns() - began_ns : cpu_ns;
-    if (reading->asleep_only)
-        *ret_cost_ns -= MIN(cpu_ns, *ret_cost_ns);
+    took_ns = after.ru_nvcsw == before.ru_nvcsw ? 0 : clock_monotonic_ns() - began_ns;
+    *ret_cost = (struct cost){ took_ns - MIN(cpu_ns, took_ns), reading->asleep_only ? 0 : cpu_ns };
     return result;
 }
 
 /* Hands the result over, or drops it if the read was abandoned. Wakes the waiting thread after
  * unlocking: otherwise it may run at once on a busy processor, only to sleep for the lock. */
-static void give_answer(struct reader *r, struct reading *reading, int result, uint64_t cost_ns)
+static void give_answer(struct reader *r, struct reading *reading, int result, struct cost cost)
 {
     bool left;
 
@@ -110,7 +114,7 @@ static void give_answer(struct reader *r, struct reading *reading, int result, u
     left = r->state == LEFT;
     if (!left) {
         r->result = result;
-        r->cost_ns = cost_ns;
+        r->cost = cost;
         r->state = DONE;
     }
     pthread_mutex_unlock(&r->lock);
@@ -135,7 +139,7 @@ static void *reader_main(void *arg)
     r->tid = gettid(); /* the caller reads it only after it has asked */
     for (;;) {
         struct reading *reading;
-        uint64_t cost_ns;
+        struct cost cost;
         int result;
 
         pthread_mutex_lock(&r->lock);
@@ -144,8 +148,8 @@ static void *reader_main(void *arg)
         r->state = RUNNING;
         reading = r->reading;
         pthread_mutex_unlock(&r->lock);
-        result = run(reading, &cost_ns);
-        give_answer(r, reading, result, cost_ns);
+        result = run(reading, &cost);
+        give_answer(r, reading, result, cost);
     }
     return NULL;
 }
@@ -234,10 +238,9 @@ static void await(struct reader *r, uint64_t until_ns)
         ;
 }
 
-/* Returns the answer of @r, or abandons it. *ret_cost_ns: the time that its owner is charged
- * for. */
+/* Returns the answer of @r, or abandons it. */
 static int take_answer(struct reader *r, uint64_t began_ns, struct reading **reading,
-                       uint64_t *ret_cost_ns)
+                       struct cost *ret_cost)
 {
     uint64_t now_ns = began_ns, limit_ns, pages;
     int result = -ETIMEDOUT;
@@ -249,10 +252,10 @@ static int take_answer(struct reader *r, uint64_t began_ns, struct reading **rea
         now_ns = clock_monotonic_ns();
         limit_ns = !is_asleep(r) ? READERS_TURN_NS : r->pages != pages ? READERS_SLOW_NS : 0;
     } while (r->state != DONE && now_ns - began_ns < limit_ns);
-    *ret_cost_ns = now_ns - began_ns;
+    *ret_cost = (struct cost){ .asleep_ns = now_ns - began_ns };
     if (r->state == DONE) {
         result = r->result;
-        *ret_cost_ns = r->cost_ns;
+        *ret_cost = r->cost;
         r->state = IDLE;
     } else if (r->state == ASKED) { /* the reader has not begun */
         r->state = IDLE;
@@ -273,16 +276,19 @@ static int refuse(void)
 
 int readers_run(const struct proc_id *id, struct reading **reading)
 {
-    uint64_t owner, cost_ns, began_ns = clock_monotonic_ns();
-    struct budget *left;
+    uint64_t owner, began_ns = clock_monotonic_ns();
+    struct budget *waits_left, *work_left;
+    struct cost cost;
     struct reader *r;
     int result;
 
     if (!is_user)
         return (*reading)->run(*reading);
     owner = owner_of(id);
-    left = owner_budget_of(&waits, owner, began_ns);
-    if (owner_is_held(owner) || !budget_has(left, began_ns))
+    waits_left = owner_budget_of(&waits, owner, began_ns);
+    work_left = owner_budget_of(&work, owner, began_ns);
+    if (owner_is_held(owner) || !budget_has(waits_left, began_ns) ||
+        !budget_has(work_left, began_ns))
         return refuse();
     r = find_idle();
     if (!r)
@@ -293,8 +299,9 @@ int readers_run(const struct proc_id *id, struct reading **reading)
     r->state = ASKED;
     pthread_mutex_unlock(&r->lock);
     pthread_cond_signal(&r->asked);
-    result = take_answer(r, began_ns, reading, &cost_ns);
-    budget_spend(left, cost_ns);
+    result = take_answer(r, began_ns, reading, &cost);
+    budget_spend(waits_left, cost.asleep_ns);
+    budget_spend(work_left, cost.cpu_ns);
     return result;
 }
 

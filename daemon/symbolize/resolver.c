@@ -248,6 +248,11 @@ void resolver_leave_out(struct resolver *r, uint64_t now_ns)
     r->gaps.left_out_ns = now_ns;
 }
 
+void resolver_leave_unread(struct resolver *r, uint64_t now_ns)
+{
+    r->gaps.unread_ns = now_ns;
+}
+
 enum native_image resolver_native_image(const struct resolver *r)
 {
     return r->native_image;

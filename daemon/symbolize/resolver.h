@@ -39,6 +39,7 @@ struct naming_gaps {
     uint64_t long_map_ns;   /* code has no entry in a perf map beyond its limit of size */
     uint64_t left_out_ns;   /* its owner lacked memory for symbols or lines of a perf map
                              * (base/memory_budget.h) */
+    uint64_t unread_ns;     /* the memory of its JVM was not read, for lack of time */
     uint64_t put_off_ns;    /* its maps were due while its owner had no time left
                              * (readers_afford()); 0 also if they were read since */
 };
@@ -61,6 +62,8 @@ bool resolver_prepare(struct resolver *r);
 const struct naming_gaps *resolver_gaps(const struct resolver *r);
 /* Notes that memory was missing at @now_ns for its names. */
 void resolver_leave_out(struct resolver *r, uint64_t now_ns);
+/* Notes that the memory of its JVM was not read at @now_ns. */
+void resolver_leave_unread(struct resolver *r, uint64_t now_ns);
 /* Returns true if symbols or a readable name were still coming at a call of resolver_native() since
  * the last resolver_tick(). */
 bool resolver_met_reading(const struct resolver *r);

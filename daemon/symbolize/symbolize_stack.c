@@ -36,6 +36,15 @@ static void add_native(const struct symbolizer *s, struct named_stack *out, uint
         s->code[at] = address;
 }
 
+/* Ends the moment of a stack. @unanswered: hotspot_vm_unanswered() at its start. */
+static void end_moment(struct hotspot_vm *vm, struct resolver *r, uint64_t unanswered,
+                       uint64_t now_ns)
+{
+    hotspot_vm_moment(vm, 0);
+    if (r && hotspot_vm_unanswered(vm) != unanswered)
+        resolver_leave_unread(r, now_ns);
+}
+
 /* The process and the times of the sample being named. */
 struct naming {
     struct symbolizer *s;
@@ -233,7 +242,7 @@ static void name_stack(struct naming *n, struct process *p, const struct sample_
     size_t user, skip = 0;
     bool reads = false;
 
-    uint64_t refused = frame_table_refused(s->frames);
+    uint64_t refused = frame_table_refused(s->frames), unanswered = 0;
 
     n->at_ns = rec->time_ns;
     ret->count = ret->unknown = 0;
@@ -264,6 +273,7 @@ static void name_stack(struct naming *n, struct process *p, const struct sample_
     user = ret->count;
     symbolizer_charge(s, n->r);
     if (n->vm && rec->user_count) {
+        unanswered = hotspot_vm_unanswered(n->vm);
         hotspot_vm_moment(n->vm, rec->time_ns);
         if (n->java && n->r && (j = resolver_java(n->r)))
             java_names_prepare(j, n->vm, frames + rec->kernel_count, rec->user_count, n->at_ns,
@@ -276,7 +286,7 @@ static void name_stack(struct naming *n, struct process *p, const struct sample_
     add_user(n, frames + rec->kernel_count + skip, rec->user_count - skip,
              skip > 0 || sample_is_virtual(rec), ret);
     if (n->vm && rec->user_count)
-        hotspot_vm_moment(n->vm, 0);
+        end_moment(n->vm, n->r, unanswered, n->now_ns);
     if (rec->lock == UNWIND_LOCK_FUTEX)
         fill_futex(n, rec->lock_class, ret);
     if (n->r) /* not in a JVM: GraalVM's JIT compiler there is a native image in a library */
@@ -317,17 +327,19 @@ void symbolizer_java_stack(struct symbolizer *s, struct process *p, const uint64
                         .at_ns = at_ns,
                         .now_ns = clock_monotonic_ns() };
     struct java_names *j = n.r ? resolver_java(n.r) : NULL;
+    uint64_t unanswered;
     size_t kept = 0;
 
     ret->count = ret->unknown = 0;
     ret->truncated = ret->frozen = ret->left_out = ret->generated = ret->reads = false;
     if (!n.vm || !j)
         return;
+    unanswered = hotspot_vm_unanswered(n.vm);
     symbolizer_charge(s, n.r);
     hotspot_vm_moment(n.vm, at_ns);
     java_names_prepare(j, n.vm, words, count, at_ns, n.now_ns);
     add_user(&n, words, count, /* called= */ true, ret);
-    hotspot_vm_moment(n.vm, 0);
+    end_moment(n.vm, n.r, unanswered, n.now_ns);
     symbolizer_charge(s, NULL);
     for (size_t i = 0; i < ret->count; i++) {
         if (frame_table_get(s->frames, ret->frames[i])->kind != FRAME_STUB)

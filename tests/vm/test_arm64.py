@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """In the guest of arm64.py: stacks of JDK 17 and 25 with all compilers under the load of fourteen kinds of threads. 99.5 % of the stacks of
-Java threads reach the start of their thread, callers in compiled code stand at calls, no sample is lost. Names are checked for JDK 25. That is of a
-release that signs return addresses, which has an effect on a processor with pointer authentication only."""
+Java threads reach the start of their thread, callers in compiled code stand at calls, no sample is lost. JDK 25 is of a release
+that signs return addresses, which has an effect on a processor with pointer authentication only."""
 import os
 import subprocess
 import sys
@@ -74,6 +74,7 @@ class Arm64(unittest.TestCase):
         classes = common.compile_bench("Mixed")
         with jvm.Jvm(paths.jdk(17), "-Xmx256m", "-cp", classes.folder, MAIN, "3600", "none") as target:
             self.check_oracle(target.pid)
+            self.check_profile(target.pid)
 
     def test_25(self):
         classes = common.compile_bench("Mixed")
