@@ -101,12 +101,13 @@ describe("journeys", { concurrency: 4 }, () => {
         await page.waitForFunction(() => document.querySelector(".jvms tbody .col-cpu").textContent.startsWith("1000"));
         await page.getByRole("link", { name: "billing", exact: true }).click();
         await page.locator(".crumbs", { hasText: "billing" }).waitFor();
-        const { id } = server.addCapture({ pid: server.jvms[1].pid, ago: 60000 });
+        const { id } = server.addCapture({ pid: server.jvms[1].pid, ago: 60000, event: "alloc" });
 
         await page.evaluate(() => { location.hash = "#/captures"; });
         await page.locator(".captures td", { hasText: `billing (${server.jvms[1].pid})` }).waitFor();
         await page.evaluate((hash) => { location.hash = hash; }, `#/capture/${id}`);
         await page.locator(".crumbs a", { hasText: "billing" }).waitFor();
+        await page.locator(".jvm-facts", { hasText: "Allocation" }).waitFor(); // as the list has it
         await close(page);
     });
 

@@ -193,7 +193,7 @@ export class CaptureView {
         this.app.setCrumbs([process && !others.length
             ? { text: processName(process), href: formatRoute("jvm", process.pid) } : { text: "Captures", href: "#/captures" },
         { text: formatMoment(Date.parse(capture.start)) }]);
-        this.facts.replaceChildren(...[name, capture.event.split(",").join(", "), formatSeconds(capture.seconds || 0),
+        this.facts.replaceChildren(...[name, capture.event.split(",").map(eventTitle).join(", "), formatSeconds(capture.seconds || 0),
             capture.schedule ? "by schedule " + capture.schedule : ""].filter(Boolean).map((f) => element("span", {}, f)));
     }
 
