@@ -124,6 +124,29 @@ static bool has_run(const struct hotspot_waiting_batch *b, int32_t host_pid,
            runs != t->registers[SAMPLE_REGISTER_RUNS];
 }
 
+/* Returns whether the stack of @t is complete and native: the thread runs no Java code. */
+static bool is_native(const struct hotspot_waiting_batch *b, const struct hotspot_waiting *t)
+{
+    if (t->end != UNWIND_END_ROOT || t->wants_thread)
+        return false;
+    for (uint32_t i = 0; i < t->count; i++) {
+        unsigned kind = (unsigned)(b->words[t->first + i] >> UNWIND_KIND_SHIFT);
+
+        if (kind != UNWIND_NATIVE && kind != UNWIND_SIGNAL)
+            return false;
+    }
+    return true;
+}
+
+/* Reads the request of @t. */
+static void read_context(struct hotspot_vm *vm, struct hotspot_waiting_batch *b,
+                         struct hotspot_waiting *t)
+{
+    vm_context(vm, &b->path, &b->process, t->java_thread, &t->context);
+    if (!t->java_thread && is_native(b, t))
+        t->context.state = CONTEXT_NO_REQUEST;
+}
+
 static int run_waiting(struct hotspot_vm *vm, void *arg)
 {
     struct hotspot_waiting_batch *b = arg;
@@ -148,7 +171,7 @@ static int run_waiting(struct hotspot_vm *vm, void *arg)
             t->asks_lock && t->java_thread && vm_lock(vm, t->java_thread, &t->lock) == 0;
         t->has_context = b->path.step_count > 0;
         if (t->has_context)
-            vm_context(vm, &b->path, &b->process, t->java_thread, &t->context);
+            read_context(vm, b, t);
         if (has_run(b, vm->id.host_pid, t)) {
             t->end = UNWIND_END_NOT_TAKEN;
             b->word_count -= t->count;

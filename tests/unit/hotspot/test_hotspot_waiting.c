@@ -91,6 +91,27 @@ START_TEST(a_walk_counts_unloads)
 }
 END_TEST
 
+/* A thread of the VM itself has no request. One without a JavaThread may have, if its stack is not
+ * known to the end, or has Java code. */
+START_TEST(native_threads_have_no_request)
+{
+    const struct hotspot_waiting *t;
+
+    w->batch.path =
+        (struct context_path){ .step_count = 1, .steps = { { .op = CONTEXT_THREAD_LOCAL } } };
+    make_frames(10, 4, 0);
+    t = walk_one(waiting_pc(WAITING_FP), WAITING_STACK, WAITING_STACK);
+    ck_assert_uint_eq(t->end, UNWIND_END_ROOT);
+    ck_assert(t->has_context);
+    ck_assert_uint_eq(t->context.state, CONTEXT_NO_REQUEST);
+    make_frames(10, 4, 0x1234);
+    w->stack[9 * 4 + 1] = waiting_pc(WAITING_FP);
+    t = walk_one(waiting_pc(WAITING_FP), WAITING_STACK, WAITING_STACK);
+    ck_assert_uint_ne(t->end, UNWIND_END_ROOT);
+    ck_assert_uint_eq(t->context.state, CONTEXT_UNREADABLE);
+}
+END_TEST
+
 START_TEST(a_stack_has_its_limit)
 {
     const struct hotspot_waiting *t;
@@ -240,6 +261,7 @@ int main(void)
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_test(tc, walks_to_the_root);
     tcase_add_test(tc, a_walk_counts_unloads);
+    tcase_add_test(tc, native_threads_have_no_request);
     tcase_add_test(tc, a_stack_has_its_limit);
     tcase_add_loop_test(tc, ends_in_hostile_memory, 0, ARRAY_SIZE(HOSTILE));
     tcase_add_test(tc, a_process_that_is_gone);
