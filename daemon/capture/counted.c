@@ -375,8 +375,10 @@ void captures_look(struct captures *captures, uint64_t now_ns)
         all->looked_ns = now_ns;
         if (now_ns - all->listed_ns >= COUNTED_LIST_NS)
             list(captures, now_ns);
-        look_at_all(captures, /* edge= */ false, running ? SIZE_MAX : COUNTED_RECORDED_AT_ONCE,
-                    COUNTED_BUDGET_NS);
+        if (running)
+            look_at_all(captures, /* edge= */ false, SIZE_MAX, COUNTED_BUDGET_NS);
+        else /* none is late because the processor was busy during the first */
+            look_at_all(captures, /* edge= */ false, COUNTED_RECORDED_AT_ONCE, UINT64_MAX);
     }
 }
 
