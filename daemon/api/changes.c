@@ -268,6 +268,23 @@ static json_t *sentences_json(const struct comparing *c, const struct change *ch
     return list;
 }
 
+static json_t *range_json(const struct time_range *range)
+{
+    return json_pack("{s:o, s:o}", "from", json_time(range->from_ns), "to",
+                     json_time(range->to_ns));
+}
+
+/* Packs the answer, which takes @changes and @sentences. @minutes: of each side that have samples.
+ * 0 or -ENOMEM. */
+static int pack(const struct comparing *c, json_t *changes, bool enough, json_t *sentences,
+                const double minutes[2], json_t **ret)
+{
+    *ret = json_pack("{s:o, s:b, s:o, s:{s:f, s:f}, s:{s:o, s:o}}", "changes", changes, "enough",
+                     enough, "sentences", sentences, "minutes", "a", minutes[0], "b", minutes[1],
+                     "ranges", "a", range_json(&c->sides[0]), "b", range_json(&c->sides[1]));
+    return *ret ? 0 : -ENOMEM;
+}
+
 static int answer(struct comparing *c, json_t **ret, struct error *err)
 {
     _cleanup_free_ struct change *changes = NULL;
@@ -290,11 +307,10 @@ static int answer(struct comparing *c, json_t **ret, struct error *err)
         return error_set(err, -EIO, "a change of kind %s could not be written as JSON",
                          change_kind_name(changes[i].of->kind));
     }
-    *ret =
-        json_pack("{s:o, s:b, s:o, s:{s:f, s:f}}", "changes", list, "enough", is_enough(c),
-                  "sentences", sentences, "minutes", "a", minutes_of(&c->set.steps, c->set.steps.a),
-                  "b", minutes_of(&c->set.steps, c->set.steps.b));
-    return *ret ? 0 : -ENOMEM;
+    return pack(c, list, is_enough(c), sentences,
+                (double[]){ minutes_of(&c->set.steps, c->set.steps.a),
+                            minutes_of(&c->set.steps, c->set.steps.b) },
+                ret);
 }
 
 static int call_check(struct api *api, void *arg)
@@ -335,9 +351,7 @@ static int answer_short(const struct comparing *c, json_t **ret, struct error *e
         sentences, json_string("a or b is too short to compare: each needs 40 seconds at least"));
     if (c->why[0])
         json_array_append_new(sentences, json_string(c->why));
-    *ret = json_pack("{s:[], s:b, s:o, s:{s:f, s:f}}", "changes", "enough", 0, "sentences",
-                     sentences, "minutes", "a", minutes[0], "b", minutes[1]);
-    return *ret ? 0 : -ENOMEM;
+    return pack(c, json_array(), false, sentences, minutes, ret);
 }
 
 static void drop_samples(struct comparing *c)

@@ -191,8 +191,9 @@ enum backend_document {
     /* {"status":…,"problems":[{...}],…}. BACKEND_UNAVAILABLE: something is missing; may have a
      * document, too. */
     DOCUMENT_READY,
-    /* {"changes":[...],"sentences":[...],"minutes":{"a":…,"b":…}}: differences between the ranges a
-     * and b of the target, from flight recorder, history and store. Both NULL: the last minutes
+    /* {"changes":[...],"sentences":[...],"minutes":{"a":…,"b":…},"ranges":{"a":{"from":…,"to":…},
+     * "b":…}}: differences between the ranges a and b of the target, from flight recorder, history
+     * and store. Both NULL: the last minutes
      * against those before the last deploy, or yesterday's. */
     DOCUMENT_CHANGES,
     /* {"schedules":[{"name":…,"match":…,"event":…,"hz":…,"every_seconds":…,…,"last_error":…}],

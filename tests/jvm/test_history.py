@@ -73,6 +73,8 @@ class History(unittest.TestCase):
             self.start(daemon, "1.1")
             since = daemon.get("/api/v1/changes?service=shop").json()
             self.assertRegex(" ".join(since["sentences"]), "compared with as much before the last deploy: .*version 1.1 after 1.0")
+            self.assertEqual(since["ranges"]["a"]["to"], shop["marks"][0]["time"])
+            self.assertEqual(since["ranges"]["b"]["from"], shop["marks"][0]["time"])
 
     def check_timeline(self, daemon: Daemon, pids: list[int]) -> None:
         """Checks the same samples by time, and the release, and the same functions in a table."""

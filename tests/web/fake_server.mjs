@@ -384,9 +384,15 @@ export class FakeServer {
     changes(params) {
         const one = (kind, name, before, after, q) => ({ kind, name, before, after, difference: after - before, low: (after - before) * 0.8,
             high: (after - before) * 1.2, q, unit: "percent of CPU time", sentence: `${name} takes ${after} % in place of ${before} %.`, diff: "/api/v1/diff" });
+        const now = Date.now(), sideOf = (name, [first, last]) => {
+            const [from, to] = params.has(name) ? params.get(name).split("..").map((t) => (t === "now" ? now : Date.parse(t))) : [now - first * 1000, now - last * 1000];
+
+            return { from: iso(from), to: iso(to) };
+        };
+        const ranges = { a: sideOf("a", [3600, 600]), b: sideOf("b", [600, 0]) };
         const changes = (params.get("b") || "").endsWith("..now") ? [] : [one("function", "com.acme.shop.PriceTable.lookup", 38, 52.5, 0.0001), one("category", "gc", 13, 5.5, 0.004)];
 
-        return { changes, sentences: [...changes.map(({ sentence }) => sentence), "Samples are of 4.5 of the 5.0 minutes of a."], minutes: { a: 4.5, b: 5 } };
+        return { changes, sentences: [...changes.map(({ sentence }) => sentence), "Samples are of 4.5 of the 5.0 minutes of a."], minutes: { a: 4.5, b: 5 }, ranges };
     }
 
     // A JVM that ended so many seconds @ago. @how: the sentence of its signal, "": it has none any more.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import assert from "node:assert/strict";
 import test from "node:test";
-import { deploySides, openSides } from "../../web/page/sides.js";
+import { openSides } from "../../web/page/sides.js";
 import { buildTree, nodeName } from "../../web/shared/tree.js";
 
 // A profile of JVMs of @services, the first with the pid @first: each runs a.B.c. That of one names no process in its stacks.
@@ -24,28 +24,6 @@ function roots(...sides) {
         return names.sort();
     });
 }
-
-test("the graphs of a deploy are of the times that flamed compares by itself", () => {
-    const now = Date.parse("2026-11-27T12:00:00Z"), minutes = (n) => now - n * 60000;
-    const of = (at, seen = Infinity) => {
-        const sides = deploySides(minutes(at), seen, now);
-
-        return sides && [sides.before, sides.after].map(({ from, to }) => [(now - from) / 60000, (now - to) / 60000]);
-    };
-
-    assert.deepEqual(of(4), [[8, 4], [4, 0]]); // as much before
-    assert.deepEqual(of(9.9)[1], [9.9, 0]);
-    assert.deepEqual(of(10), [[70, 10], [10, 0]]); // the last ten minutes, the hour before
-    assert.deepEqual(of(300), [[360, 300], [10, 0]]);
-    assert.deepEqual(of(1440), [[1500, 1440], [10, 0]]);
-    assert.equal(of(1441), null); // flamed compares with yesterday, or the last minutes
-    assert.equal(of(-1), null);
-    assert.equal(deploySides(-Infinity, Infinity, now), null);
-    assert.deepEqual(of(30, minutes(20)), [[90, 30], [30, 20]]); // the service has ended
-    assert.deepEqual(of(30, minutes(25)), [[35, 30], [30, 25]]);
-    assert.deepEqual(of(30, minutes(2)), [[90, 30], [10, 0]]); // it may be about to start again
-    assert.deepEqual(of(30, -Infinity), of(30));
-});
 
 test("JVMs of one service are one side of a comparison, others are told apart", () => {
     const apart = [["[Shop pid=1]", "[Shop pid=2]"], ["[Shop pid=5]", "[Shop pid=6]"]], joined = [["a.B.c"], ["a.B.c"]];

@@ -7,7 +7,7 @@ import { formatClock, formatSeconds, withLocalTimes } from "../shared/format.js"
 import { button, emptyState, errorState } from "./notice.js";
 import { splitJavaName } from "../shared/names.js";
 import { formatRoute } from "./route.js";
-import { deploySides, rangeSide, serviceTarget } from "./sides.js";
+import { rangeSide, serviceTarget } from "./sides.js";
 
 const CHANGE_SPANS_S = [300, 600, 1800, 3600, 21600];
 const CHANGE_COLUMNS = [["What changed", "what"], ["Before", "num"], ["After", "num"], ["Difference", "num"], ["Between", "num"], ["By chance", "num"]];
@@ -21,8 +21,7 @@ export function chanceText(q) {
 
 export class ChangesTable {
     // @target: {pid} or {service}; @side: how a comparison names it; @on: {range(): the one that was chosen, or null; service(): the
-    // name of the JVM's service, which a release starts again as another JVM; deploy(): {at, seen}: when that was and
-    // when one of its JVMs was seen last, in ms since 1970, or infinite}.
+    // name of the JVM's service, which a release starts again as another JVM}.
     constructor(target, side, on) {
         Object.assign(this, { target, side, on });
         this.select = element("select", { class: "tool", "aria-label": "What is compared", onchange: () => this.load() });
@@ -56,53 +55,48 @@ export class ChangesTable {
         this.controller = null;
     }
 
-    // {before, after}: ranges in ms since 1970; null: not known here.
+    // The parameters of what is compared; none if flamed chooses.
     sides() {
-        const now = Date.now(), { value } = this.select, { at, seen } = this.on.deploy();
-
-        if (!value)
-            return deploySides(at, seen, now);
+        const now = Date.now(), { value } = this.select;
         const after = value === "range" ? this.on.range() : { from: now - Number(value) * 1000, to: now };
+        const text = (from, to) => `${new Date(from).toISOString()}..${new Date(to).toISOString()}`;
 
-        return { before: { from: 2 * after.from - after.to, to: after.from }, after };
+        return value ? { ...this.target, a: text(2 * after.from - after.to, after.from), b: text(after.from, after.to) }
+            : this.on.service() ? { service: this.on.service() } : this.target;
     }
 
-    // Leads to the graphs of @sides: after a deploy those of the service, as its JVM was not there before.
-    linkGraphs(sides) {
-        const side = this.select.value || !this.on.service() ? this.side : serviceTarget(this.on.service());
+    // Leads to the graphs of both @ranges of @service, or, without one, of the target.
+    linkGraphs(ranges, service) {
+        const side = service ? serviceTarget(service) : this.side;
+        const [a, b] = [ranges.a, ranges.b].map(({ from, to }) => rangeSide(side, { from: Date.parse(from), to: Date.parse(to) }));
 
-        this.diff.hidden = !sides;
-        if (sides)
-            this.diff.href = formatRoute("compare", "", { a: rangeSide(side, sides.before), b: rangeSide(side, sides.after) });
+        this.diff.hidden = false;
+        this.diff.href = formatRoute("compare", "", { a, b });
     }
 
     async load() {
         this.stop();
-        const controller = this.controller = new AbortController();
-        const sides = this.select.value ? this.sides() : null; // else flamed chooses, and says what
-        const text = ({ from, to }) => `${new Date(from).toISOString()}..${new Date(to).toISOString()}`;
+        const controller = this.controller = new AbortController(), asked = this.sides();
 
-        this.linkGraphs(sides);
-        this.table.hidden = true;
+        this.diff.hidden = this.table.hidden = true;
         this.note.replaceChildren();
         this.blank.replaceChildren(emptyState("Comparing minute by minute …"));
         try {
-            this.show(await getJson("api/v1/changes", { ...!sides && this.on.service() ? { service: this.on.service() } : this.target, ...sides && { a: text(sides.before), b: text(sides.after) } }, controller.signal));
+            this.show(await getJson("api/v1/changes", asked, controller.signal), asked.service);
         } catch (error) {
             if (!isAbort(error))
                 this.blank.replaceChildren(errorState(error));
         }
     }
 
-    show({ changes, sentences, minutes }) {
+    show({ changes, sentences, minutes, ranges }, service) {
         const said = changes.map(({ sentence }) => sentence);
         const notes = sentences.filter((sentence) => !said.includes(sentence)).map((text) => `${withLocalTimes(text).replace(/\.$/, "")}.`);
 
-        if (!this.select.value)
-            this.linkGraphs(this.sides()); // a deploy may be known now
+        this.linkGraphs(ranges, service);
         this.table.hidden = !changes.length;
         this.note.replaceChildren(...(changes.length ? notes : []).map((text) => element("p", { class: "quiet" }, text)));
-        this.blank.replaceChildren(...changes.length ? [] : [emptyState(notes[0] || "Nothing changed.", notes.slice(1).join(" "), ...this.diff.hidden ? [] : [this.diff.cloneNode(true)])]);
+        this.blank.replaceChildren(...changes.length ? [] : [emptyState(notes[0] || "Nothing changed.", notes.slice(1).join(" "), this.diff.cloneNode(true))]);
         if (!changes.length)
             this.diff.hidden = true; // it is said there
         this.body.replaceChildren(...changes.map((change) => this.row(change)));

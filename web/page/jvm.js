@@ -72,7 +72,7 @@ export class JvmView {
         this.memory = new MemoryTable(this.pid);
         this.threads = new ThreadChart(() => ({ path: "profile", params: this.rangeParams() }), { range: (from, to) => this.chooseRange({ from, to }) });
         this.locks = new LocksView(() => this.rangeParams(), { pick: (name) => this.findLock(name), isLive: () => !this.range && !this.facts.isGone });
-        this.changes = new ChangesTable(this.target, this.side, { range: () => this.range, service: () => this.facts.serviceName, deploy: () => ({ at: this.marks.lastDeploy, seen: this.marks.lastSeen }) });
+        this.changes = new ChangesTable(this.target, this.side, { range: () => this.range, service: () => this.facts.serviceName });
         this.life = new JvmLife(this);
         this.facts = this.life.facts(argument, app.banner);
         this.bar = new JvmBar({

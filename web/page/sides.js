@@ -28,20 +28,6 @@ export function parseSide(side) {
 
 const iso = (ms) => new Date(ms).toISOString();
 
-const LATELY_MS = 600000, HOUR_MS = 3600000, DAY_MS = 86400000;
-const SURELY_ENDED_MS = 180000; // longer than the delay until minutes are written
-
-// What flamed compares by itself, {before, after} in ms since 1970: the time since the deploy at @at with as much before it,
-// or, after ten minutes, the last ten with the hour before the deploy. @seen: when its service was seen last. null: the deploy is
-// longer ago than a day, or none is known, and it compares something else.
-export function deploySides(at, seen, now = Date.now()) {
-    const to = seen > 0 && seen + SURELY_ENDED_MS < now ? seen : now, since = to - at, isLate = since >= LATELY_MS;
-
-    if (!(since > 0 && since <= DAY_MS))
-        return null;
-    return { before: { from: at - (isLate ? HOUR_MS : since), to: at }, after: { from: isLate ? to - LATELY_MS : at, to } };
-}
-
 // What is asked for so that @range's last moment is part of it.
 export const endOfRange = ({ to }) => to + 1;
 

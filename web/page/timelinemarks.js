@@ -5,12 +5,12 @@ import { getJson, isAbort, repeat } from "./api.js";
 
 const MARKS_SECONDS = 30;
 
-// Marks of the service @name in an answer of /api/v1/services: [{at, text, isBad, isDeploy}].
+// Marks of the service @name in an answer of /api/v1/services: [{at, text, isBad}].
 export function openMarks({ services }, name) {
     const service = services.find((one) => one.name === name);
 
     return (service ? service.marks : []).map(({ time, kind, text, pid }) =>
-        ({ at: Date.parse(time), text: `${kind}: ${text || `pid ${pid}`}`, isBad: false, isDeploy: kind === "deploy" }));
+        ({ at: Date.parse(time), text: `${kind}: ${text || `pid ${pid}`}`, isBad: false }));
 }
 
 export class TimelineMarks {
@@ -48,18 +48,6 @@ export class TimelineMarks {
     // The facts may come later than the services.
     get ofService() {
         return this.services && this.facts.serviceName ? openMarks(this.services, this.facts.serviceName) : [];
-    }
-
-    // In ms since 1970; -Infinity: none is known.
-    get lastDeploy() {
-        return Math.max(...this.ofService.filter(({ isDeploy }) => isDeploy).map(({ at }) => at));
-    }
-
-    // When a JVM of the service was seen last, in ms since 1970; Infinity: one runs; -Infinity: not known.
-    get lastSeen() {
-        const service = this.services && this.services.services.find(({ name }) => name === this.facts.serviceName);
-
-        return service && service.jvms.length ? Infinity : Math.max(...(service ? service.ended : []).map((one) => Date.parse(one.last_seen)));
     }
 
     show() {

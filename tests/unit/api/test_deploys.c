@@ -4,7 +4,9 @@
 #include "api/deploys.h"
 
 #include "api/api_impl.h"
+#include "api/json.h"
 #include "history_fixture.h"
+#include "request/json_text.h"
 
 #include <math.h>
 
@@ -151,6 +153,30 @@ START_TEST(names_the_function_that_grew_most)
 }
 END_TEST
 
+static void check_range(const json_t *answer, const char *side, uint64_t from_ns, uint64_t to_ns)
+{
+    json_t *from = json_time(from_ns), *to = json_time(to_ns), *has;
+
+    has = json_object_get(json_object_get(answer, "ranges"), side);
+    ck_assert_str_eq(json_text(has, "from"), json_string_value(from));
+    ck_assert_str_eq(json_text(has, "to"), json_string_value(to));
+    json_decref(from);
+    json_decref(to);
+}
+
+/* Compares @a with @b. The compared ranges are earlier by @early_a and @early_b. */
+static void check_ranges(const struct target_selector *t, const struct time_range *a,
+                         const struct time_range *b, uint64_t early_a, uint64_t early_b)
+{
+    struct error err = ERROR_NULL;
+    json_t *answer = NULL;
+
+    ck_assert_msg(changes_kept(&api, t, a, b, &answer, &err) == 0, "%s", err.msg);
+    check_range(answer, "a", a->from_ns - early_a, a->to_ns - early_a);
+    check_range(answer, "b", b->from_ns - early_b, b->to_ns - early_b);
+    json_decref(answer);
+}
+
 /* Only the later release has recorded waits. They do not count as new, and the answer says so. */
 START_TEST(waits_of_one_side_are_not_compared)
 {
@@ -171,6 +197,22 @@ START_TEST(waits_of_one_side_are_not_compared)
     ck_assert_msg(strstr(text, "No waits are recorded in a"), "%s", text);
     free(text);
     json_decref(answer);
+    history_close(history);
+}
+END_TEST
+
+/* The answer has the whole minutes that were compared, or the ranges that are too short. */
+START_TEST(answers_what_was_compared)
+{
+    const struct target_selector t = { .service = "shop", .viewer = &VIEWER_WHOLE };
+    const struct time_range a = { MINUTE(0) + 7 * NSEC_PER_SEC, MINUTE(BEFORE) + 7 * NSEC_PER_SEC },
+                            b = { MINUTE(BEFORE) + 9 * NSEC_PER_SEC,
+                                  MINUTE(BEFORE + 10) + 9 * NSEC_PER_SEC },
+                            briefly = { b.from_ns, b.from_ns + NSEC_PER_SEC };
+
+    make(12);
+    check_ranges(&t, &a, &b, 7 * NSEC_PER_SEC, 9 * NSEC_PER_SEC);
+    check_ranges(&t, &a, &briefly, 0, 0);
     history_close(history);
 }
 END_TEST
@@ -255,6 +297,7 @@ int main(void)
     tcase_add_test(tc, tells_what_a_release_changed);
     tcase_add_test(tc, names_the_function_that_grew_most);
     tcase_add_test(tc, waits_of_one_side_are_not_compared);
+    tcase_add_test(tc, answers_what_was_compared);
     tcase_add_test(tc, tells_that_a_release_changed_nothing);
     tcase_add_test(tc, too_few_minutes_have_no_figure);
     tcase_add_test(tc, a_crowd_of_services_leaves_room_for_others);
