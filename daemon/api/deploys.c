@@ -28,8 +28,9 @@ struct deploy {
     struct history_image image; /* the strings that it points to are no longer valid */
     uint64_t payer;             /* past_owner() of the first release; pays for the place */
     char service[SERVICE_NAME_BYTES], version[VERSION_BYTES], pod_namespace[NAMESPACE_BYTES];
-    bool known;   /* a mark already says what it changed */
-    double value; /* percent of CPU time; NAN: too few samples */
+    bool known;                     /* a mark already says what it changed */
+    double value;                   /* percent of CPU time; NAN: too few samples */
+    char text[RULE_SENTENCE_BYTES]; /* of that mark */
 };
 
 struct deploys {
@@ -118,6 +119,7 @@ static void see_mark(void *cookie, const struct history_mark *m)
         if (d && is_same(&d->image, m->image)) {
             d->known = true;
             d->value = m->value;
+            text_clean_into(span_of(m->text), d->text, sizeof(d->text));
         }
         return;
     }
@@ -210,6 +212,7 @@ static int compare(struct deploys *ds, struct deploy *d, struct error *err)
         return r;
     d->known = true;
     d->value = mark.value;
+    text_clean_into(span_of(mark.text), d->text, sizeof(d->text));
     return 0;
 }
 
@@ -267,6 +270,36 @@ struct deploys *deploys_free(struct deploys *d)
     free(d->list);
     free(d);
     return NULL;
+}
+
+/* ---- the signal ---- */
+
+/* Returns whether @p runs the release @d: of the same service and version, and not older. */
+static bool runs(const struct process *p, const struct service *service, const struct deploy *d)
+{
+    return p->owner == d->image.owner && strcmp(service->name, d->service) == 0 &&
+           strcmp(service->version, d->version) == 0 &&
+           strcmp(p->container.pod_namespace, d->pod_namespace) == 0 &&
+           p->start_realtime_ns + NSEC_PER_SEC > d->time_ns;
+}
+
+void deploys_release(struct deploys *d, const struct process *p, struct rule_release *ret)
+{
+    struct service service;
+
+    if (!d)
+        return;
+    service_of_process(p, &service);
+    LOCK_SCOPE(&d->lock);
+    for (size_t i = 0; i < d->count; i++) {
+        const struct deploy *one = &d->list[i];
+
+        if (!one->known || isnan(one->value) || !runs(p, &service, one))
+            continue;
+        ret->percent = fmax(one->value, 0);
+        snprintf(ret->text, sizeof(ret->text), "%s", one->text);
+        return;
+    }
 }
 
 /* ---- /metrics ---- */

@@ -15,6 +15,8 @@
 
 struct api;
 struct deploys;
+struct process;
+struct rule_release;
 
 /* Makes *ret; @api has to have a history. 0 or -ENOMEM. */
 int deploys_new(struct api *api, struct deploys **ret);
@@ -25,5 +27,8 @@ struct deploys *deploys_free(struct deploys *d);
 /* Compares the releases that are due at @now_ns (CLOCK_REALTIME). 0 or -errno with @err. Blocks for
  * the disk. */
 int deploys_look(struct deploys *d, uint64_t now_ns, struct error *err);
+/* Writes what the release that @p runs changed into *ret; leaves it if that is not known. @d may be
+ * NULL. Thread: any. */
+void deploys_release(struct deploys *d, const struct process *p, struct rule_release *ret);
 /* Appends flamed_regression of the services that @v sees. @d may be NULL. Thread: any. */
 void deploys_metrics(struct deploys *d, const struct viewer *v, struct buf *out);

@@ -14,6 +14,7 @@
 #define DEPLOYS_EVERY 6 /* passes over triggers between two over releases */
 
 struct lookout {
+    struct api *api;
     struct deploys *deploys; /* owned; NULL: there is no history */
     struct pulls *pulls;     /* owned */
     pthread_t thread;
@@ -35,6 +36,18 @@ static bool wait_for_next(struct lookout *w)
     return !w->stopping;
 }
 
+static void release_of(void *cookie, const struct process *p, struct rule_release *ret)
+{
+    deploys_release(cookie, p, ret);
+}
+
+/* Hands what releases changed to the signals. */
+static int call_releases(struct api *api, void *arg)
+{
+    signals_set_releases(api->engine.signals, release_of, arg);
+    return 0;
+}
+
 static void look_at_deploys(struct lookout *w)
 {
     struct error err = ERROR_NULL;
@@ -43,6 +56,7 @@ static void look_at_deploys(struct lookout *w)
     if (r < 0 && !w->failed)
         log_warn("flamed cannot compare releases: %s", err.msg);
     w->failed = r < 0;
+    api_ask(w->api, call_releases, w->deploys, NULL);
 }
 
 static void *lookout_main(void *arg)
@@ -63,6 +77,7 @@ static int lookout_make(struct api *api, struct lookout *w)
 {
     int r = pulls_new(api, &w->pulls);
 
+    w->api = api;
     pthread_mutex_init(&w->lock, NULL);
     pthread_cond_init(&w->wake, NULL);
     if (r == 0 && api->engine.history)

@@ -7,8 +7,8 @@
 #include "capture/process_selector.h"
 #include "discover/service.h"
 
-#define LINK_BYTES 192
-#define REMEDY_BYTES 512
+#define LINK_BYTES 512 /* room for an escaped service */
+#define REMEDY_BYTES 1024
 #define SERVICES_MAX 1024 /* services with signals in /metrics */
 _Static_assert(SERVICES_MAX >= SIGNAL_JVMS_MAX + SIGNAL_ENDED_MAX, "each JVM has one");
 

@@ -4,6 +4,8 @@
 #include "signal/signal.h"
 
 #include "base/buf.h"
+#include "base/url.h"
+#include "discover/service.h"
 
 #define BEFORE_NS (60 * NSEC_PER_SEC) /* begins a minute before the newest reading */
 
@@ -14,6 +16,14 @@ static void add_time(struct buf *b, uint64_t realtime_ns)
     buf_add_str(b, utc_text(realtime_ns, text));
 }
 
+static void add_service(struct buf *b, const struct process *p)
+{
+    char name[SERVICE_NAME_BYTES];
+
+    service_name_of_process(p, name);
+    url_add_escaped(b, span_of(name));
+}
+
 static void fill(const struct signal *signal, const char *template, char *out, size_t size)
 {
     _cleanup_buf_ struct buf b = BUF_UPTO(size - 1);
@@ -22,6 +32,8 @@ static void fill(const struct signal *signal, const char *template, char *out, s
     while (rest.n) {
         if (span_take_str(&rest, "{pid}"))
             buf_printf(&b, "%d", (int)signal->process->id.host_pid);
+        else if (span_take_str(&rest, "{service}"))
+            add_service(&b, signal->process);
         else if (span_take_str(&rest, "{from}"))
             add_time(&b, signal->now_ns - MIN(signal->now_ns, BEFORE_NS));
         else if (span_take_str(&rest, "{to}"))

@@ -18,6 +18,12 @@
 #define RULE_SENTENCE_BYTES 320
 #define RULE_SEVERITY_MAX 3
 
+/* What the last release of a JVM's service changed. */
+struct rule_release {
+    double percent; /* more CPU time, or waits; 0: no change is known */
+    char text[RULE_SENTENCE_BYTES];
+};
+
 struct rule_view {
     const struct numbers *numbers;
     double age_s; /* of the JVM */
@@ -25,6 +31,7 @@ struct rule_view {
     const struct waits_lock *lock;
     const struct waits_pool *pool;
     const struct waits_carriers *carriers;
+    const struct rule_release *release;
 };
 
 struct rule_finding {
@@ -37,7 +44,7 @@ struct rule_finding {
 struct signal_rule {
     const char *name;
     const char *unit;     /* of the value */
-    const char *evidence; /* path of this API; {pid}, {from} and {to} are replaced */
+    const char *evidence; /* path of this API; {pid}, {service}, {from} and {to} are replaced */
     const char *remedy;
     double hold_s;
     /* Judges @v and writes *ret, which is zero before. */

@@ -47,6 +47,11 @@ typedef void (*signal_fn)(void *cookie, const struct signal *signal);
  * NULL: of all. */
 void signals_each(const struct signals *s, const struct process *p, signal_fn fn, void *cookie);
 
+/* Writes what the last release of @p's service changed into *ret, which is zero before. */
+typedef void (*signal_release_fn)(void *cookie, const struct process *p, struct rule_release *ret);
+/* Asks @fn for each JVM that runs. The next readings judge it. */
+void signals_set_releases(struct signals *s, signal_release_fn fn, void *cookie);
+
 /* Takes the measures @v of the last 30 s; NAN: not known. They are borrowed for the call. */
 typedef void (*signal_measures_fn)(void *cookie, struct process *p, const double v[MEASURES]);
 /* Calls @fn for each JVM that runs. */

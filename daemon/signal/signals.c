@@ -345,6 +345,17 @@ void signals_each(const struct signals *s, const struct process *p, signal_fn fn
     }
 }
 
+void signals_set_releases(struct signals *s, signal_release_fn fn, void *cookie)
+{
+    for (size_t i = 0; s && i < s->count; i++) {
+        struct watched *w = s->all[i];
+
+        w->release = (struct rule_release){ 0 };
+        if (!w->ended && !w->p->exited && !w->p->replaced)
+            fn(cookie, w->p, &w->release);
+    }
+}
+
 void signals_measure(const struct signals *s, signal_measures_fn fn, void *cookie)
 {
     for (size_t i = 0; s && i < s->count; i++) {

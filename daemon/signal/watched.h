@@ -28,6 +28,7 @@ struct watched {
     struct waits_lock lock; /* of the last that had one */
     struct waits_pool pool;
     struct waits_carriers carriers;
+    struct rule_release release;
     bool ended;        /* and how is known, or will not be */
     uint64_t ended_ns; /* when that was seen first; 0: it was not */
     uint64_t ask_ns;   /* the broker is not asked before how */

@@ -171,6 +171,33 @@ class Twelve(Signals):
         time.sleep(max(began + later - time.monotonic(), 0))
         self.assertTrue(found(), self.daemon.get("/api/v1/changes", service=service).json())
 
+    def test_regression(self):
+        """Two services get their next release after 9 minutes. That of one is slower: 14 minutes later it alone has the signal, and the
+        links lead to its code."""
+        self.daemon = self.stack.enter_context(Daemon("--recorder-hz", "99"))
+        services = {"slower": ("-Dtenant=true",), "same": ()}
+
+        def run(service: str, release: str, *options: str):
+            return self.start("rules", f"-Dotel.resource.attributes=service.version={release}", "-Drest=9", *options, service=service)
+        old = [run(service, "2.4.0") for service in services]
+        time.sleep(9.5 * 60)
+        for program in old:
+            program.stop()
+        new = {service: run(service, "2.4.1", *options) for service, options in services.items()}
+        time.sleep(13 * 60)
+        self.assertNotIn("regression", self.signals(new["slower"].pid)) # it is compared once the history has its minutes
+        signal = self.await_signal("regression", new["slower"].pid, 180)
+        print(f"\n{signal['severity']}: {signal['sentence']}")
+        self.assertRegex(signal["sentence"], r"^since 2\.4\.1: \+.* % CPU, Sick\$Rules\.matchTenant")
+        self.assertGreater(signal["value"], 3)
+        self.assertEqual(signal["evidence"], "/api/v1/changes?service=slower")
+        self.assertIn(f"({signal['evidence']})", signal["remedy"])
+        change = next(c for c in self.daemon.get(signal["evidence"]).json()["changes"] if "matchTenant" in c["name"])
+        self.assertIn("matchTenant", self.daemon.get(change["diff"] + "&format=collapsed").text)
+        self.check_alone(new["slower"].pid, "regression")
+        proc.wait_until(lambda: 'flamed_regression{service="same"' in self.daemon.get("/metrics").text, 180, "the other is compared, too", 2)
+        self.assertNotIn("regression", self.signals(new["same"].pid))
+
     def test_controls(self):
         """One that is idle, by hand and contained, and one that works all the time."""
         controls = [self.start("idle"), self.contain("idle"), self.start("busy")]

@@ -5,6 +5,7 @@
 
 #include "api/api_impl.h"
 #include "api/json.h"
+#include "discover/service.h"
 #include "history_fixture.h"
 #include "request/json_text.h"
 
@@ -201,6 +202,53 @@ START_TEST(waits_of_one_side_are_not_compared)
 }
 END_TEST
 
+/* Returns what the release that @p runs changed. */
+static struct rule_release release_of(struct deploys *d, const struct process *p)
+{
+    struct rule_release r = { 0 };
+
+    deploys_release(d, p, &r);
+    return r;
+}
+
+/* The JVMs of the release have its figure; others do not. After a restart of flamed the mark has
+ * it. */
+START_TEST(a_release_is_known_for_its_jvms)
+{
+    struct service service = { .name = "shop", .version = "2.4.1" };
+    struct process p = { .owner = 1000, .service = &service };
+    struct deploys *d = NULL;
+
+    make(12);
+    for (int i = 0; i < 2; i++) {
+        ck_assert_int_eq(deploys_new(&api, &d), 0);
+        p.start_realtime_ns = MINUTE(BEFORE);
+        ck_assert(release_of(d, &p).percent == 0);
+        ck_assert_int_eq(deploys_look(d, DUE, NULL), 0);
+        ck_assert_double_gt(release_of(d, &p).percent, 9);
+        ck_assert_ptr_nonnull(strstr(release_of(d, &p).text, "% CPU, a.b.Main.matchTenantRule"));
+        p.owner = 1001;
+        ck_assert(release_of(d, &p).percent == 0);
+        p.owner = 1000;
+        p.start_realtime_ns -= 2 * NSEC_PER_SEC; /* the same version ran before, with other flags */
+        ck_assert(release_of(d, &p).percent == 0);
+        p.start_realtime_ns = MINUTE(BEFORE + 9); /* started again */
+        ck_assert_double_gt(release_of(d, &p).percent, 9);
+        snprintf(service.version, sizeof(service.version), "2.4.0");
+        ck_assert(release_of(d, &p).percent == 0);
+        snprintf(service.version, sizeof(service.version), "2.4.1");
+        snprintf(p.container.pod_namespace, sizeof(p.container.pod_namespace), "other");
+        ck_assert(release_of(d, &p).percent == 0);
+        p.container.pod_namespace[0] = '\0';
+        snprintf(service.name, sizeof(service.name), "shops");
+        ck_assert(release_of(d, &p).percent == 0);
+        snprintf(service.name, sizeof(service.name), "shop");
+        deploys_free(d);
+    }
+    history_close(history);
+}
+END_TEST
+
 /* The answer has the whole minutes that were compared, or the ranges that are too short. */
 START_TEST(answers_what_was_compared)
 {
@@ -297,6 +345,7 @@ int main(void)
     tcase_add_test(tc, tells_what_a_release_changed);
     tcase_add_test(tc, names_the_function_that_grew_most);
     tcase_add_test(tc, waits_of_one_side_are_not_compared);
+    tcase_add_test(tc, a_release_is_known_for_its_jvms);
     tcase_add_test(tc, answers_what_was_compared);
     tcase_add_test(tc, tells_that_a_release_changed_nothing);
     tcase_add_test(tc, too_few_minutes_have_no_figure);

@@ -465,6 +465,43 @@ START_TEST(kills_without_a_known_limit)
 }
 END_TEST
 
+/* A release that takes more CPU time is a signal, by what it costs, for as long as its comparison
+ * is known. */
+START_TEST(a_release_that_costs_more)
+{
+    static const struct {
+        double percent;
+        unsigned severity; /* 0: no signal */
+    } OF[] = { { 0, 0 }, { 2.9, 0 }, { 3.1, 1 }, { 16, 2 }, { 45, 3 }, { -20, 0 } };
+    struct process p = { .pins = 0 };
+    const struct signal_state *state;
+    struct making m;
+    struct watched w;
+
+    for (size_t i = 0; i < ARRAY_SIZE(OF); i++) {
+        begin(&m, &w, &p);
+        state = state_of(&w, "regression");
+        go_on(&w, &m, NULL);
+        ck_assert(!state->on);
+        w.release.percent = OF[i].percent;
+        snprintf(w.release.text, sizeof(w.release.text), "since 2.4.1: +3.1 %% CPU, a.B.c");
+        go_on(&w, &m, NULL);
+        ck_assert_int_eq(state->on, OF[i].severity > 0);
+        if (state->on) {
+            ck_assert_uint_eq(state->finding.severity, OF[i].severity);
+            ck_assert_double_eq(state->finding.value, OF[i].percent);
+            ck_assert_str_eq(state->finding.sentence, w.release.text);
+            check_only(&w, "regression", m.s);
+        }
+        w.release = (struct rule_release){ 0 }; /* the next release */
+        while (m.s < RELEASED_S)
+            go_on(&w, &m, NULL);
+        ck_assert(!state->on);
+        numbers_deinit(&w.numbers);
+    }
+}
+END_TEST
+
 /* Nearly all of the limit is in use, and the heap is full. */
 static void is_about_to_be_killed(struct making *m)
 {
@@ -695,6 +732,7 @@ int main(void)
     TCase *tc = tcase_create("rules");
 
     tcase_add_loop_test(tc, carriers_are_starved_if_all_are_pinned, 0, 2);
+    tcase_add_test(tc, a_release_that_costs_more);
     tcase_add_test(tc, kills_without_a_known_limit);
     tcase_add_test(tc, waits_for_a_processor_are_no_compiling);
     tcase_add_loop_test(tc, swap_hides_no_end_that_is_near, 0, ARRAY_SIZE(SWAPS));
