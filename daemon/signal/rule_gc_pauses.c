@@ -46,8 +46,9 @@ const struct signal_rule rule_gc_pauses = {
     .name = "gc-pauses",
     .unit = "percent",
     .evidence = "/api/v1/jvms/{pid}/heap",
-    .remedy = "see which code allocates (/profile?pid={pid}&event=alloc), or give the heap more "
-              "room (-Xmx)",
+    .remedy = "see which code allocates (/profile?pid={pid}&event=alloc) or, if the heap is full, "
+              "what stays (/profile?pid={pid}&event=live&seconds=60); or give the heap more room "
+              "(-Xmx)",
     .hold_s = 10,
     .look = look,
 };
