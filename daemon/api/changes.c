@@ -348,7 +348,7 @@ static int answer_short(const struct comparing *c, json_t **ret, struct error *e
             (double)(c->sides[i].to_ns - c->sides[i].from_ns) / (double)NSEC_PER_SEC / MINUTE_S;
     sentences = json_array();
     json_array_append_new(
-        sentences, json_string("a or b is too short to compare: each needs 40 seconds at least"));
+        sentences, json_string("a or b is too short to compare: each needs 45 seconds at least"));
     if (c->why[0])
         json_array_append_new(sentences, json_string(c->why));
     return pack(c, json_array(), false, sentences, minutes, ret);
@@ -371,49 +371,6 @@ static int take_samples(struct comparing *c, const struct change_steps *steps, s
     return change_set_init(&c->set, steps) ?: add_sources(c, err);
 }
 
-/* Returns the part of @side from its first step with CPU time to its last. *ret_steps: with CPU
- * time. */
-static struct time_range covered(const struct change_set *s, size_t side, size_t *ret_steps)
-{
-    const double *cpu = s->whole[CHANGE_FUNCTION] + (side ? s->steps.a : 0);
-    size_t steps = side ? s->steps.b : s->steps.a, first = steps, last = 0;
-    uint64_t from_ns = side ? s->steps.b_ns : s->steps.a_ns;
-
-    *ret_steps = 0;
-    for (size_t i = 0; i < steps; i++) {
-        if (!(cpu[i] > 0))
-            continue;
-        first = MIN(first, i);
-        last = i + 1;
-        ++*ret_steps;
-    }
-    return (struct time_range){ from_ns + MIN(first, last) * s->steps.step_ns,
-                                from_ns + last * s->steps.step_ns };
-}
-
-/* Returns whether both sides have enough steps with samples. */
-static bool are_covered(const struct comparing *c)
-{
-    size_t a, b;
-
-    covered(&c->set, 0, &a);
-    covered(&c->set, 1, &b);
-    return MIN(a, b) >= CHANGES_STEPS_MIN;
-}
-
-/* Divides the times that have samples into shorter steps, if a side has too few steps. So a service
- * that was recorded only shortly before its release can be compared. */
-static bool narrow(const struct comparing *c, struct change_steps *ret)
-{
-    size_t steps[2];
-    struct time_range a = covered(&c->set, 0, &steps[0]), b = covered(&c->set, 1, &steps[1]);
-
-    /* The history gives whole minutes: shorter steps of it would be empty but for one. */
-    return c->sources & PAST_RECORDER && MIN(steps[0], steps[1]) < CHANGES_STEPS_MIN &&
-           change_steps_of(a.from_ns, a.to_ns, b.from_ns, b.to_ns, ret) == 0 &&
-           ret->step_ns < c->set.steps.step_ns;
-}
-
 /* Compares both sides of @c. */
 static int compare(struct comparing *c, json_t **ret, struct error *err)
 {
@@ -433,9 +390,10 @@ static int compare(struct comparing *c, json_t **ret, struct error *err)
     c->asked[0] = minutes_of(&steps, steps.a);
     c->asked[1] = minutes_of(&steps, steps.b);
     r = take_samples(c, &steps, err);
-    if (r == 0 && narrow(c, &finer)) {
+    /* The history gives whole minutes: shorter steps of it would be empty but for one. */
+    if (r == 0 && c->sources & PAST_RECORDER && change_steps_narrow(&c->set, &finer)) {
         r = take_samples(c, &finer, err);
-        if (r == 0 && !are_covered(c))
+        if (r == 0 && !change_set_covered(&c->set))
             r = take_samples(c, &steps, err);
     }
     if (r == 0 && c->set.samples[0] + c->set.samples[1] == 0)

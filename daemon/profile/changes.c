@@ -10,9 +10,6 @@
 #include <math.h>
 
 #define PERCENT 100.0
-#define STEPS_WANTED 10
-#define STEP_MOST_NS (60 * NSEC_PER_SEC)
-#define STEP_LEAST_NS (5 * NSEC_PER_SEC)
 #define NAMES_BYTES (16 << 20) /* of names, per kind */
 #define SEEN_LEAST 3           /* steps with a value that a tested series has */
 
@@ -103,36 +100,6 @@ ptrdiff_t change_set_put(struct change_set *s, enum change_kind kind, struct spa
     return (ptrdiff_t)s->count - 1;
 }
 
-int change_steps_of(uint64_t a_from_ns, uint64_t a_to_ns, uint64_t b_from_ns, uint64_t b_to_ns,
-                    struct change_steps *ret)
-{
-    uint64_t a_ns = a_to_ns - MIN(a_from_ns, a_to_ns), b_ns = b_to_ns - MIN(b_from_ns, b_to_ns);
-    uint64_t step_ns = MIN(MIN(a_ns, b_ns) / STEPS_WANTED, STEP_MOST_NS);
-
-    step_ns = MAX(step_ns, STEP_LEAST_NS);
-    if (step_ns == STEP_MOST_NS) { /* aligned with the minutes of the history */
-        a_from_ns -= a_from_ns % STEP_MOST_NS;
-        b_from_ns -= b_from_ns % STEP_MOST_NS;
-    }
-    *ret = (struct change_steps){ .a_ns = a_from_ns,
-                                  .b_ns = b_from_ns,
-                                  .step_ns = step_ns,
-                                  .a = a_ns / step_ns,
-                                  .b = b_ns / step_ns };
-    if (MIN(ret->a, ret->b) < CHANGES_STEPS_MIN)
-        return -ENODATA;
-    return MAX(ret->a, ret->b) <= RANK_MINUTES_MAX ? 0 : -EINVAL;
-}
-
-size_t change_step(const struct change_steps *m, uint64_t time_ns)
-{
-    if (time_ns >= m->a_ns && (time_ns - m->a_ns) / m->step_ns < m->a)
-        return (time_ns - m->a_ns) / m->step_ns;
-    if (time_ns >= m->b_ns && (time_ns - m->b_ns) / m->step_ns < m->b)
-        return m->a + (time_ns - m->b_ns) / m->step_ns;
-    return m->a + m->b;
-}
-
 /* ---- samples ---- */
 
 /* State while a view is added. */
@@ -198,12 +165,23 @@ static void add_operation(struct adding *a, const struct profile_sample *s, size
     }
 }
 
+/* Adds a wait for a lock to the series of its class, which is the leaf. A wait for a notification
+ * is none: threads without work wait so. */
+static void add_lock(struct adding *a, const struct view_row *row, size_t step, double weight)
+{
+    const struct view_frame *leaf =
+        row->n > row->roots ? &a->v->frames[a->v->stack[row->first + row->n - 1]] : NULL;
+
+    if (leaf && leaf->kind != FRAME_WAIT_NOTIFY)
+        add_to(a, leaf->name, view_string(a->v, leaf->name), step, weight);
+}
+
 static void add_sample(struct adding *a, size_t sample, size_t step)
 {
     const struct profile_sample *s = &a->v->profile->samples[sample];
     const struct view_row *row = &a->v->rows[a->v->sample_rows[sample]];
     double weight = a->kind == CHANGE_LOCK || a->kind == CHANGE_WAIT ? (double)s->value : s->count;
-    uint32_t category = PROFILE_SAMPLE_CATEGORY(s->flags), leaf;
+    uint32_t category = PROFILE_SAMPLE_CATEGORY(s->flags);
 
     if (a->kind == CHANGE_WAIT && (row->idle || row->state != STATE_BLOCKED))
         return;
@@ -221,9 +199,8 @@ static void add_sample(struct adding *a, size_t sample, size_t step)
         add_to(a, row->wait, span_of(WAIT_NAMES[row->wait]), step, weight);
     } else if (a->kind == CHANGE_OPERATION) {
         add_operation(a, s, step, weight);
-    } else if (a->kind == CHANGE_LOCK && row->n > row->roots) {
-        leaf = a->v->frames[a->v->stack[row->first + row->n - 1]].name;
-        add_to(a, leaf, view_string(a->v, leaf), step, weight);
+    } else if (a->kind == CHANGE_LOCK) {
+        add_lock(a, row, step, weight);
     }
 }
 
@@ -423,9 +400,24 @@ static int test_all(struct change_set *s, struct change *ret, double *p, size_t 
     return rank_adjust(p, n);
 }
 
-static bool is_significant(const struct change *c)
+/* Returns how much @c drifts without a release: what its parts in a, as long as b, differ from all
+ * of a. Less counts if a steady drift would reach farther in b. */
+static double drift_of(const struct change *c, size_t na, size_t nb)
 {
-    return c->q <= CHANGES_Q && near_end(c) >= fmax(CHANGES_EFFECT, CHANGES_PART * c->before);
+    size_t length = MAX(MIN(nb, na / 2), (size_t)1);
+    double most = 0;
+
+    for (size_t at = na % length; at + length <= na; at += length)
+        most = fmax(most, fabs(mean(c->of->by_step + at, length) - c->before));
+    return most * (double)(na + nb) / (double)(na - length);
+}
+
+static bool is_significant(const struct change *c, const struct change_steps *m)
+{
+    double least = fmax(CHANGES_EFFECT, CHANGES_PART * c->before);
+
+    return c->q <= (m->a < CHANGES_LONG ? CHANGES_Q : CHANGES_Q_LONG) &&
+           near_end(c) >= fmax(least, drift_of(c, m->a, m->b));
 }
 
 int changes_find(struct change_set *s, struct change **ret, size_t *ret_count)
@@ -449,7 +441,7 @@ int changes_find(struct change_set *s, struct change **ret, size_t *ret_count)
         return r;
     for (size_t i = 0; i < tested; i++) {
         all[i].q = p[i];
-        if (is_significant(&all[i]))
+        if (is_significant(&all[i], &s->steps))
             all[n++] = all[i];
     }
     qsort(all, n, sizeof(*all), by_rank);

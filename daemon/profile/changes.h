@@ -13,12 +13,14 @@
 #define CHANGES_LOCKS_MAX 500
 #define CHANGES_OPERATIONS_MAX 500
 #define CHANGES_TESTS_MAX 1000 /* the largest functions are tested; others are counted */
-#define CHANGES_STEPS_MIN 8    /* with fewer per side, no series of a hundred is significant */
+#define CHANGES_STEPS_MIN 9    /* with fewer per side, no series of a hundred is significant */
 #define CHANGES_EFFECT 0.2     /* percent: smaller changes are dropped */
 #define CHANGES_PART 0.05      /* share of the value before: smaller changes are drift */
 #define CHANGES_NEW_MAX 4.0    /* upper bound of change_newness() in the ranking */
 #define CHANGES_LITTLE 0.1     /* percent: added to the divisor of change_newness() */
-#define CHANGES_Q 0.01         /* upper bound of the share of false changes among all shown */
+#define CHANGES_Q 0.005        /* upper bound of the share of false changes among all shown */
+#define CHANGES_LONG 30        /* steps of a, from which a lower bound is within reach */
+#define CHANGES_Q_LONG 0.001
 
 enum change_kind {
     CHANGE_FUNCTION,
@@ -79,6 +81,12 @@ struct change {
 /* Begins a set. 0; -EINVAL: too few or too many steps; -ENOMEM. */
 int change_set_init(struct change_set *s, const struct change_steps *steps);
 void change_set_deinit(struct change_set *s);
+/* Returns whether both sides have enough steps with CPU time. */
+bool change_set_covered(const struct change_set *s);
+/* Divides the times that have CPU time into shorter steps, if a side of @s has too few such steps.
+ * So a service that was recorded only shortly before its release can be compared. Returns false if
+ * that is not so, or not possible. */
+bool change_steps_narrow(const struct change_set *s, struct change_steps *ret);
 /* Finds or adds the series with @name. Returns its index; -ENOSPC (counted); -ENOMEM. */
 ptrdiff_t change_set_put(struct change_set *s, enum change_kind kind, struct span name);
 /* Adds the samples of @v by @kind: function, lock class, wait, category, or operation of the

@@ -7,7 +7,8 @@
  * another. A minute after the release is drawn in part from steps of CASE, so that the change costs
  * EFFECT percent. WANTED are the names that may come first. Without a CASE, ROUNDS weeks have no
  * release; the changes that are claimed each hour are counted. SEED and STEPS in the environment
- * choose the draws, and the steps that a minute is drawn from.
+ * choose the draws, and the steps that a minute is drawn from. With BLOCK, a minute of such a week
+ * is a recorded step as it is, and that many minutes follow one another as they were recorded.
  */
 #include "base/cleanup.h"
 #include "profile/category.h"
@@ -29,6 +30,7 @@
     3 /* recorded steps that a minute is drawn from, so that few samples of a step                 \
        * do not repeat */
 #define NAMES_SHOWN 3
+#define SAMPLES_MIN 300 /* of a side: with fewer, the route claims nothing */
 #define RECORDER_HZ 19
 #define LOAD_LEAST 0.7 /* the load of a minute is random between these two */
 #define LOAD_MOST 1.3
@@ -62,6 +64,7 @@ struct recording {
 static struct frame_table *table;
 static uint64_t state;
 static size_t steps_a_minute = STEPS_A_MINUTE;
+static size_t block; /* minutes that follow one another; 0: each is drawn by itself */
 
 static void must(int r)
 {
@@ -274,7 +277,7 @@ static void draw(struct drawing *d, const struct step *step, int event, double m
         struct profile_sample s = { .time_ns = minute * MINUTE_NS + MINUTE_NS / 2,
                                     .event = (uint8_t)event,
                                     .flags = e->flags & 0x3fff };
-        uint32_t n = e->event == event ? poisson(e->samples * each) : 0, id;
+        uint32_t n = e->event != event ? 0 : block ? e->samples : poisson(e->samples * each), id;
 
         if (!n)
             continue;
@@ -322,6 +325,20 @@ static void draw_minute(struct drawing *d, const struct recording *base,
     }
 }
 
+/* Takes the steps of one minute after another, in blocks that begin anywhere. */
+static void take_minutes(struct drawing *d, const struct recording *base, size_t first,
+                         size_t count)
+{
+    size_t step = 0;
+
+    for (size_t m = first; m < first + count; m++) {
+        step = (m - first) % block ? step + 1
+                                   : (size_t)(uniform() * (double)(base->count - block + 1));
+        for (int event = 0; event < EVENTS; event++)
+            draw(d, &base->steps[step], event, 1, m);
+    }
+}
+
 static struct profile *draw_profile(const struct recording *base, const struct recording *changed,
                                     double mix, double samples, size_t before, size_t after)
 {
@@ -340,7 +357,11 @@ static struct profile *draw_profile(const struct recording *base, const struct r
     }
     must(record_new(table, SAMPLES_MAX, &d.record));
     must(record_process(d.record, &process, &d.process));
-    for (size_t m = 0; m < before + after; m++)
+    if (block) {
+        take_minutes(&d, base, 0, before);
+        take_minutes(&d, base, before, after);
+    }
+    for (size_t m = 0; !block && m < before + after; m++)
         draw_minute(&d, base, changed, m < before ? 0 : mix, samples, m);
     must(record_finish(d.record, &meta, &p));
     record_free(d.record);
@@ -378,6 +399,8 @@ static size_t find(struct profile *p, size_t before, size_t after, struct change
             view_free(v);
     }
     must(changes_find(set, ret, &n));
+    if (MIN(set->samples[0], set->samples[1]) < SAMPLES_MIN)
+        n = 0;
     n = changes_fold((const struct view *const[]){ functions, NULL }, *ret, n);
     view_free(functions);
     return n;
@@ -481,9 +504,13 @@ int main(int argc, char **argv)
                2;
     if (getenv("STEPS"))
         steps_a_minute = number(getenv("STEPS"));
+    if (getenv("BLOCK"))
+        block = number(getenv("BLOCK"));
     state = seed ? strtoull(seed, NULL, 10) : 1;
     must(frame_table_new(ENTRIES_MAX, STRINGS_BYTES, &table));
     read_recording(argv[4], &base);
+    if (block > base.count)
+        return fprintf(stderr, "%s has only %zu steps\n", argv[4], base.count), 2;
     if (argc == 5)
         return weeks(&base, real(argv[2]), rounds), 0;
     for (int i = 5; i + 1 < argc; i += 2) {

@@ -44,6 +44,8 @@ def write(daemon: Daemon, path: str, service: str, begun: float, ended: float, s
                 for stack in profile["stacks"]:
                     if event != "cpu" and (stack.get("state") not in (None, "blocked")):
                         continue
+                    if event == "lock" and not (stack["frames"] and profile["frames"][stack["frames"][-1]]["kind"] == "lock"):
+                        continue # for a notification
                     lines.append(f"{event} {names[stack['thread']]} {stack['samples']} {stack['value']} - " + " ".join(
                         str(ids[i]) for i in stack["frames"] if i not in no_code) + "\n")
             out.write("step\n" + "".join(lines))

@@ -175,6 +175,45 @@ START_TEST(steps_of_both_sides)
 }
 END_TEST
 
+/* Gives CPU time to the steps [@from, @to) of a set of an hour and ten minutes. Returns whether it
+ * can be divided more finely. */
+static bool narrows(size_t from, size_t to, struct change_steps *ret)
+{
+    struct change_steps m = {
+        .a_ns = 0, .b_ns = 60 * MINUTE_NS, .step_ns = MINUTE_NS, .a = 60, .b = B
+    };
+    struct change_set s;
+    bool is_finer, is_covered;
+
+    ck_assert_int_eq(change_set_init(&s, &m), 0);
+    for (size_t i = from; i < to; i++)
+        s.whole[CHANGE_FUNCTION][i] = 1;
+    is_finer = change_steps_narrow(&s, ret);
+    is_covered = change_set_covered(&s);
+    ck_assert(!(is_finer && is_covered));
+    change_set_deinit(&s);
+    return is_finer;
+}
+
+/* A service began two minutes before its release: these are divided, with as short steps after it.
+ * A service with enough minutes stays, as does one without any before its release. */
+START_TEST(few_minutes_are_divided)
+{
+    struct change_steps m;
+
+    ck_assert(narrows(58, 70, &m));
+    ck_assert(m.a_ns == 58 * MINUTE_NS && m.b_ns == 60 * MINUTE_NS);
+    ck_assert(m.step_ns == 12 * NSEC_PER_SEC && m.a == 10 && m.b == 50);
+    ck_assert(!narrows(60 - CHANGES_STEPS_MIN, 70, &m));
+    ck_assert(narrows(60 - CHANGES_STEPS_MIN + 1, 70, &m));
+    ck_assert(!narrows(60, 70, &m));
+    ck_assert(!narrows(0, 60, &m));
+    ck_assert(narrows(48, 61, &m)); /* released a minute ago */
+    ck_assert(m.b == 10 && m.step_ns == 6 * NSEC_PER_SEC && m.a == RANK_MINUTES_MAX);
+    ck_assert(!narrows(47, 61, &m)); /* too many steps */
+}
+END_TEST
+
 /* Samples cover half of a's minutes. @covered: minutes of a with samples. */
 static size_t find_partly(size_t covered, double *ret_before, struct change_set *s)
 {
@@ -293,6 +332,64 @@ START_TEST(what_is_new_comes_first)
 }
 END_TEST
 
+/* Finds changes of one function among 20 that do not change. @value: of that function by step. */
+static size_t find_one(size_t a, double (*value)(size_t step, size_t a))
+{
+    struct change_steps m = { .b_ns = a * MINUTE_NS, .step_ns = MINUTE_NS, .a = a, .b = B };
+    struct change *found = NULL;
+    struct change_set s;
+    char name[32];
+    size_t n = 0;
+
+    ck_assert_int_eq(change_set_init(&s, &m), 0);
+    for (int i = 0; i < 20; i++) {
+        snprintf(name, sizeof(name), "f%d", i);
+        ck_assert_int_eq((int)change_set_put(&s, CHANGE_FUNCTION, span_of(name)), i);
+        for (size_t k = 0; k < a + B; k++)
+            s.series[i].by_step[k] = i ? 5 + 0.2 * normal() : value(k, a);
+    }
+    for (size_t k = 0; k < a + B; k++)
+        s.whole[CHANGE_FUNCTION][k] = 100;
+    ck_assert_int_eq(changes_find(&s, &found, &n), 0);
+    ck_assert(n == 0 || strcmp(found[0].of->name, "f0") == 0);
+    free(found);
+    change_set_deinit(&s);
+    return n;
+}
+
+static double drifts(size_t step, size_t a)
+{
+    return 10 + 3 * (double)step / (double)a + normal();
+}
+
+static double wanders(size_t step, size_t a)
+{
+    (void)a;
+    return (step / 10 % 3 == 0 ? 13 : 10) + 2 * normal();
+}
+
+static double steps_up(size_t step, size_t a)
+{
+    return (step < a ? 10 : 13) + normal();
+}
+
+/* A series that rises evenly, or changes for ten minutes now and then, did so without a release. */
+START_TEST(drift_is_no_change)
+{
+    static const size_t LONG = 60;
+    size_t drifted = 0, wandered = 0, found = 0;
+
+    for (int i = 0; i < 50; i++) {
+        drifted += find_one(LONG, drifts);
+        wandered += find_one(LONG, wanders);
+        found += find_one(LONG, steps_up);
+    }
+    ck_assert_uint_le(drifted, 1);
+    ck_assert_uint_le(wandered, 1);
+    ck_assert_uint_ge(found, 45);
+}
+END_TEST
+
 /* Waits that only one side recorded are not new. */
 START_TEST(what_one_side_has_alone_is_not_compared)
 {
@@ -322,8 +419,10 @@ int main(void)
     tcase_set_timeout(tc, 60);
     tcase_add_test(tc, ranks);
     tcase_add_test(tc, steps_of_both_sides);
+    tcase_add_test(tc, few_minutes_are_divided);
     tcase_add_test(tc, ranks_the_made_change_first);
     tcase_add_test(tc, what_is_new_comes_first);
+    tcase_add_test(tc, drift_is_no_change);
     tcase_add_test(tc, what_one_side_has_alone_is_not_compared);
     tcase_add_test(tc, minutes_without_samples_do_not_count);
     tcase_add_test(tc, too_many_series);

@@ -2,7 +2,7 @@
 /* profile/waits.h: what a thread waited for, and whether it was idle, by the names on its stack.
  * Also views of waits. */
 #include "base/buf.h"
-#include "profile/view.h"
+#include "profile/changes.h"
 
 #include "suite.h"
 
@@ -280,6 +280,45 @@ START_TEST(views)
 }
 END_TEST
 
+/* Adds a wait for an object of @class_name, whose lock or notification is @kind. */
+static void add_lock_wait(enum frame_kind kind, const char *class_name)
+{
+    struct profile_sample s = { .thread = thread,
+                                .count = 1,
+                                .value = 5,
+                                .flags = STATE_BLOCKED << PROFILE_SAMPLE_STATE_SHIFT };
+    struct frame f = { .kind = (uint8_t)kind };
+    struct function fn = { 0 };
+    uint32_t frame;
+
+    frame_table_string(table, span_of(class_name), &fn.name);
+    frame_table_function(table, &fn, &f.function);
+    ck_assert_int_eq(frame_table_frame(table, &f, &frame), 0);
+    ck_assert_int_eq(record_sample(rec, &s, &frame, 1), 0);
+}
+
+/* A thread that waits to be notified wants no lock: it has no work. */
+START_TEST(locks_that_changes_compare)
+{
+    const struct change_steps steps = { .b_ns = 100, .step_ns = 10, .a = 10, .b = 10 };
+    struct change_set set;
+    struct view *v = NULL;
+    struct profile *p;
+
+    add_lock_wait(FRAME_WAIT_LOCK, "Prices");
+    add_lock_wait(FRAME_WAIT_NOTIFY, "Queue");
+    p = finish("lock");
+    ck_assert_int_eq(change_set_init(&set, &steps), 0);
+    ck_assert_int_eq(view_new(p, &(struct view_opts){ .exact = true }, &v, NULL), 0);
+    ck_assert_int_eq(change_set_add(&set, v, CHANGE_LOCK), 0);
+    ck_assert_uint_eq(set.count, 1);
+    ck_assert_str_eq(set.series[0].name, "Prices");
+    change_set_deinit(&set);
+    view_free(v);
+    profile_unref(p);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("waits");
@@ -288,5 +327,6 @@ int main(void)
     tcase_add_loop_test(tc, by_stack, 0, ARRAY_SIZE(CASES));
     tcase_add_test(tc, states);
     tcase_add_test(tc, views);
+    tcase_add_test(tc, locks_that_changes_compare);
     return suite_run_case("waits", tc);
 }
