@@ -560,7 +560,7 @@ nodeTest("first paint is quick, and all of it is small", async ({ server, open }
     const page = await open();
     let paint = Infinity;
 
-    for (let i = 0; i < 5; i++) { // other programs may have the machine: the quickest counts
+    for (let i = 0; i < 20 && paint >= 300; i++) { // other programs may have the machine: the quickest counts
         await page.locator(".jvms .jvm-link").first().waitFor();
         paint = Math.min(paint, await page.evaluate(() =>
             performance.getEntriesByName("first-contentful-paint")[0].startTime));
@@ -568,7 +568,7 @@ nodeTest("first paint is quick, and all of it is small", async ({ server, open }
     }
     const bytes = Object.values(server.files).reduce((sum, { packed }) => sum + packed.length, 0);
 
-    assert.ok(paint < 600, `${paint} ms`);
+    assert.ok(paint < 300, `${paint} ms`);
     assert.ok(bytes < 150000, `${bytes} bytes`);
     await close(page);
 });
