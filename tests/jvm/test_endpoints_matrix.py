@@ -1,9 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """As test_endpoints, by agent, JDK, server and collector."""
+import calendar
+import json
+import time
 import unittest
 
-from test_endpoints import FLUX, FLUX_HANDLERS, HANDLERS, SERVLET, EndpointCase, Service
+from harness import proc
+from test_endpoints import FLUX, FLUX_HANDLERS, HANDLERS, ROUNDS, SERVLET, EndpointCase, Service
 
+EDGE_NS = 20_000_000 # a request's edges are so near those of its span
+MARGIN_NS = 100_000_000
 VIRTUAL = ("-Dspring.threads.virtual.enabled=true",)
 KINDS = { # server, options, operations of a tracer and without one
     "Tomcat": ("tomcat", (), SERVLET, HANDLERS), "Jetty": ("jetty", (), SERVLET, HANDLERS), "Netty": ("netty", (), FLUX, FLUX_HANDLERS),
@@ -37,6 +43,44 @@ class EndpointsMatrix(EndpointCase):
 
     def test_without_an_agent(self):
         self.check("")
+
+    def test_edges_of_a_request(self):
+        """A request's line of time begins and ends as the tracer's own span, which its exporter writes. Each runs, waits, and runs again."""
+        service = Service(self, 17, "otel", options=("-Dotel.traces.exporter=logging-otlp",), asked=("/shop/mixed/1",))
+        ready = False # the path existed before the capture
+        for _ in range(ROUNDS):
+            answer = self.daemon.get("/profile", pid=service.process.pid, seconds=10, hz=499, event="cpu,offcpu", by="trace", format="json")
+            start, end = (unix_ns(answer.json()["meta"][edge]) for edge in ("start", "end"))
+            time.sleep(2) # until the exporter has written them
+            spans = {t: (b, e) for t, (b, e) in self.spans(service).items() if start + MARGIN_NS < b and e < end - MARGIN_NS}
+            if ready and len(spans) >= 5 and not answer.late:
+                break
+            ready = answer.json()["quality"].get("requests", {}).get("named", 0) > 0
+        self.assertGreaterEqual(len(spans), 5)
+        for trace, (begin, end) in spans.items():
+            path = f"/api/v1/captures/{answer.headers['X-Flamed-Capture']}/profile"
+            found = self.daemon.get(path, trace=trace, format="requests").json()["requests"]
+            self.assertEqual(len(found), 1, trace)
+            stretches = [stretch for thread in found[0]["threads"] for stretch in thread["stretches"]]
+            first = found[0]["start_unix_ns"] + min(s["at_ns"] for s in stretches) - begin
+            last = end - found[0]["start_unix_ns"] - max(s["at_ns"] + s["ns"] for s in stretches)
+            print(f"{trace}: {(end - begin) / 1e6:.1f} ms, begins {first / 1e6:+.2f} ms late, ends {last / 1e6:+.2f} ms early")
+            self.assertLess(max(abs(first), abs(last)), EDGE_NS, trace)
+
+    def spans(self, service: Service) -> dict[str, tuple[int, int]]:
+        """Returns trace id -> begin and end of its span of the kind SERVER."""
+        found = {}
+        for line in proc.read(service.output).splitlines():
+            if '{"resource"' in line:
+                for scope in json.loads(line[line.index('{"resource"'):])["scopeSpans"]:
+                    found.update({s["traceId"]: (int(s["startTimeUnixNano"]), int(s["endTimeUnixNano"])) for s in scope["spans"] if s["kind"] == 2})
+        return found
+
+
+def unix_ns(text: str) -> int:
+    """Returns the time in TEXT, RFC 3339 with nanoseconds."""
+    seconds, _, rest = text.rstrip("Z").partition(".")
+    return calendar.timegm(time.strptime(seconds, "%Y-%m-%dT%H:%M:%S")) * 10**9 + int(rest.ljust(9, "0"))
 
 
 del EndpointCase # otherwise it is run, too
