@@ -98,7 +98,7 @@ static void metrics_own(struct api *api, struct buf *out)
 static void metrics_samples(struct api *api, struct buf *out)
 {
     const struct perf_rings *perf = api->engine.sampling->perf;
-    struct broker_sample_stats s = { 0 };
+    struct sample_stats s = { 0 };
     uint64_t malformed = 0;
 
     broker_sample_stats(api->engine.broker, &s, NULL);

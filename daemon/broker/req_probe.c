@@ -16,12 +16,6 @@
 
 #include <fcntl.h>
 
-_Static_assert((int)BROKER_PROBE_IN_NEW_TLAB == (int)ALLOC_IN_NEW_TLAB &&
-                   (int)BROKER_PROBE_OUTSIDE_TLAB == (int)ALLOC_OUTSIDE_TLAB &&
-                   (int)BROKER_PROBE_ALLOCATORS == (int)ALLOC_C2_INSTANCE &&
-                   (int)BROKER_PROBE_KINDS == (int)ALLOC_KINDS &&
-                   BROKER_PLACES_MAX == ALLOC_PROBES_MAX,
-               "the probes of both sides");
 _Static_assert((int)BROKER_MALLOC_FIRST == (int)ALLOC_MALLOC_FIRST &&
                    (int)BROKER_MALLOC_SECOND == (int)ALLOC_MALLOC_SECOND &&
                    (int)BROKER_MALLOC_SECOND_OF_OLD == (int)ALLOC_MALLOC_SECOND_OF_OLD &&
@@ -31,12 +25,7 @@ _Static_assert((int)BROKER_MALLOC_FIRST == (int)ALLOC_MALLOC_FIRST &&
                    (int)BROKER_MALLOC_FREE == (int)ALLOC_MALLOC_FREE &&
                    (int)BROKER_MALLOC_RESULT <= (int)ALLOC_MALLOC_RESULT,
                "the arguments of both sides");
-
-_Static_assert((int)BROKER_YIELD_FREEZE == (int)YIELDS_FREEZE &&
-                   (int)BROKER_YIELD_THAW == (int)YIELDS_THAW &&
-                   (int)BROKER_YIELD_PREEMPT == (int)YIELDS_PREEMPT &&
-                   (int)BROKER_YIELDS == (int)YIELDS_KINDS,
-               "the places of both sides");
+_Static_assert(BROKER_PLACES_MAX == ALLOC_PROBES_MAX, "the probes of both sides");
 
 /* Returns the target of probes of @t in its file @fd; both are borrowed. */
 static struct uprobe_target target_of(const struct target *t, int fd)
@@ -65,11 +54,9 @@ static int check_places(int fd, const struct broker_probes *asked,
 static int put_heap(struct server *s, void *alloc, const struct probe_put_fields *q,
                     struct target *t, struct error *err)
 {
-    const struct broker_heap *heap = &q->probes.about.heap;
     struct alloc_probe probes[BROKER_PLACES_MAX];
     _cleanup_close_ int fd = -1;
     struct uprobe_target at;
-    struct alloc_vm vm;
     int r = probed_file_open(s, &q->at, PROBED_LIBJVM, t, &fd, err);
 
     if (r)
@@ -79,17 +66,8 @@ static int put_heap(struct server *s, void *alloc, const struct probe_put_fields
         r = mapped_check_code(t, &q->at, fd, probes[i].offset, err);
     if (r)
         return r;
-    vm = (struct alloc_vm){ .allocated_bytes = heap->allocated_bytes,
-                            .tlab_start = heap->tlab_start,
-                            .tlab_top = heap->tlab_top,
-                            .tlab_end = heap->tlab_end,
-                            .layout_helper = heap->layout_helper,
-                            .element_klass = heap->element_klass,
-                            .resolved_klasses = heap->resolved_klasses,
-                            .pool_bytes = heap->pool_bytes,
-                            .reference_bytes = heap->reference_bytes };
     at = target_of(t, fd);
-    return sampler_alloc_probe(alloc, &at, &vm, probes, q->probes.count, err);
+    return sampler_alloc_probe(alloc, &at, &q->probes.about.heap, probes, q->probes.count, err);
 }
 
 /* Puts a probe at the empty function that the agent of this build has for it. */
@@ -128,7 +106,6 @@ int request_sample_agents(struct server *s, const struct set_fields *q, struct r
 static int put_moments(struct server *s, void *moments, const struct probe_put_fields *q,
                        struct target *t, struct error *err)
 {
-    const struct broker_java_thread *about = &q->probes.about.thread;
     struct moment_probe probes[MOMENT_PLACES_MAX];
     _cleanup_close_ int fd = -1;
     struct uprobe_target at;
@@ -143,14 +120,7 @@ static int put_moments(struct server *s, void *moments, const struct probe_put_f
     if (r)
         return r;
     at = target_of(t, fd);
-    return sampler_moments_probe(moments, &at,
-                                 &(struct moment_thread){ .state = about->state,
-                                                          .safepoint = about->safepoint,
-                                                          .begun = about->begun,
-                                                          .native = about->native,
-                                                          .blocked = about->blocked,
-                                                          .end = about->end },
-                                 probes, count, err);
+    return sampler_moments_probe(moments, &at, &q->probes.about.thread, probes, count, err);
 }
 
 /*
@@ -177,8 +147,6 @@ int request_moments_ring(struct server *s, const struct no_fields *q, struct rep
 static int put_yields(struct server *s, void *yields, const struct probe_put_fields *q,
                       struct target *t, struct error *err)
 {
-    const struct broker_yields *about = &q->probes.about.yields;
-    const struct yields_vm vm = { about->owner_id, about->tid, about->state, about->yielding };
     struct yields_places places = { .at = { 0 } };
     _cleanup_close_ int fd = -1;
     struct uprobe_target at;
@@ -193,7 +161,7 @@ static int put_yields(struct server *s, void *yields, const struct probe_put_fie
     if (r)
         return r;
     at = target_of(t, fd);
-    return sampler_yields_probe(yields, &at, &vm, &places, err);
+    return sampler_yields_probe(yields, &at, &q->probes.about.yields, &places, err);
 }
 
 /*

@@ -443,21 +443,11 @@ int request_take_losses(struct server *s, const struct no_fields *q, struct repl
  */
 int request_sample_stats(struct server *s, const struct no_fields *q, struct reply *rep)
 {
-    struct sampler_stats st = { 0 };
     int r = server_sampler(s, /* wait_ns= */ 0, &rep->err);
 
     (void)q;
     if (r < 0)
         return r;
-    sampler_stats(s->sampling.sampler, &st);
-    rep->body.sample_stats = (struct broker_sample_stats){
-        .samples = st.samples,
-        .lost_ring = st.lost_ring,
-        .lost_budget = st.lost_budget,
-        .lost_other = st.lost_other,
-        .hidden = st.hidden,
-        .time_ns = st.time_ns,
-        .runs = st.runs,
-    };
+    sampler_stats(s->sampling.sampler, &rep->body.sample_stats);
     return 0;
 }

@@ -14,6 +14,10 @@
 #include "event/event_kind.h"
 #include "proc/proc.h"
 #include "proc/socket_holding.h"
+#include "sample/alloc_abi.h"
+#include "sample/moment_abi.h"
+#include "sample/stats.h"
+#include "sample/yields_abi.h"
 
 struct broker;
 
@@ -236,13 +240,6 @@ enum broker_probed {
     BROKER_PROBED_PROGRAMS,
 };
 
-/* The kinds of a place for BROKER_PROBED_HEAP: those of enum alloc_kind of sample/alloc_abi.h. */
-enum broker_probe_kind {
-    BROKER_PROBE_IN_NEW_TLAB,
-    BROKER_PROBE_OUTSIDE_TLAB,
-    BROKER_PROBE_ALLOCATORS, /* enum hotspot_allocator follows */
-    BROKER_PROBE_KINDS = BROKER_PROBE_ALLOCATORS + 13,
-};
 /* The kinds of a place for BROKER_PROBED_MALLOC: those of enum alloc_malloc of sample/alloc_abi.h.
  * They define which arguments of the function are the requested bytes. Event nativelive has two
  * more. With BROKER_MALLOC_FREE the function frees its argument. With BROKER_MALLOC_RESULT its
@@ -259,21 +256,13 @@ enum broker_malloc_argument {
     BROKER_MALLOC_ARGUMENTS,
 };
 
-/* The kinds of a place for BROKER_PROBED_YIELDS: those of enum yields_kind of sample/yields_abi.h.
- * The last one may be missing. */
-enum broker_yield {
-    BROKER_YIELD_FREEZE,
-    BROKER_YIELD_THAW,
-    BROKER_YIELD_PREEMPT,
-    BROKER_YIELDS,
-};
-
 #define BROKER_FILE_BYTES_MAX (UINT64_C(8) << 30) /* of a file with probed functions */
 #define BROKER_PLACES_MAX 24
 #define BROKER_THREAD_BYTES_MAX 65536 /* of a JavaThread, which has 1 to 3 KiB */
 
-/* The start of a function: its offset in the file, and its kind, which the program defines. The
- * broker refuses the place of an offset of 2^56 or more. */
+/* The start of a function: its offset in the file, and its kind. By the program, a kind is one of
+ * enum alloc_kind, enum broker_malloc_argument or enum yields_kind. A place for YIELDS_PREEMPT may
+ * be missing. The broker refuses the place of an offset of 2^56 or more. */
 typedef uint64_t broker_place;
 static inline broker_place broker_place_of(uint64_t offset, uint32_t kind)
 {
@@ -288,39 +277,21 @@ static inline uint32_t broker_place_kind(broker_place p)
     return (uint32_t)(p >> 56);
 }
 
-/* Where the program of BROKER_PROBED_HEAP reads in a JVM. */
-struct broker_heap {
-    uint32_t allocated_bytes, tlab_start, tlab_top, tlab_end; /* offsets in a JavaThread, */
-    uint32_t layout_helper, element_klass;                    /* in a Klass, in an ObjArrayKlass, */
-    uint32_t resolved_klasses, pool_bytes;                    /* in a ConstantPool, and its size */
-    uint32_t reference_bytes; /* of an element in an array of objects: 4 or 8 */
-};
 /* Where the program of BROKER_PROBED_AGENT reads in a JVM. */
 struct broker_agent {
     uint64_t collections; /* address of the JVM's number of collections; 0: unknown */
     uint32_t class_klass; /* offset in a java.lang.Class of its Klass* */
     uint32_t zero;
 };
-/* Where the program of BROKER_PROBED_MOMENTS reads in a JVM: offsets in a JavaThread of its state
- * and of its safepoint data (0: unknown). The other members are values of that state, in rising
- * order (hotspot.h). */
-struct broker_java_thread {
-    uint32_t state, safepoint;
-    uint8_t begun, native, blocked, end;
-};
-/* Where the program of BROKER_PROBED_YIELDS reads in a JVM: struct hotspot_yields. */
-struct broker_yields {
-    uint32_t owner_id, tid, state, yielding;
-};
 struct broker_probes {
     uint32_t program; /* enum broker_probed */
     uint32_t set;     /* for BROKER_PROBED_CALL and BROKER_PROBED_MALLOC; else 0 */
     union {
-        struct broker_heap heap;
+        struct alloc_vm heap;
         struct broker_agent agent;
-        struct broker_java_thread thread;
-        struct broker_yields yields;
-    } about;              /* by the program; else zero */
+        struct moment_thread thread;
+        struct yields_vm yields;
+    } about;              /* by the program: where it reads in a JVM; else zero */
     uint32_t count, zero; /* count: of places; 0 if the broker knows or finds them */
     broker_place places[BROKER_PLACES_MAX]; /* behind count: zero */
 };
@@ -353,15 +324,8 @@ int broker_yields(struct broker *b, int32_t host_pid, uint64_t *ret_hits, bool *
  * sample/yields_abi.h in a sealed memfd. 0, -ENOENT: it has no such probes, -errno. */
 int broker_yields_waits(struct broker *b, int32_t host_pid, int *ret_fd, struct error *err);
 
-/* Counters of the BPF programs since they were loaded. */
-struct broker_sample_stats {
-    uint64_t samples, lost_ring, lost_other;
-    uint64_t lost_budget;   /* samples not taken, which would have cost over a quarter of a
-                             * processor */
-    uint64_t hidden;        /* clock ticks in processes outside our pid namespace */
-    uint64_t time_ns, runs; /* time_ns: spent in the programs, if the kernel counts it */
-};
-int broker_sample_stats(struct broker *b, struct broker_sample_stats *ret, struct error *err);
+/* Gets the counters of the BPF programs since they were loaded. */
+int broker_sample_stats(struct broker *b, struct sample_stats *ret, struct error *err);
 /* Gets a file with the losses since the last call, by set and process: each a struct loss
  * (sample/loss_abi.h), at most LOSSES_MAX. 0 or -errno. */
 int broker_take_losses(struct broker *b, int *ret_fd, struct error *err);

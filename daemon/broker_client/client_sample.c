@@ -230,7 +230,7 @@ int broker_filter_all(struct broker *b, uint32_t sets, struct error *err)
         err);
 }
 
-int broker_sample_stats(struct broker *b, struct broker_sample_stats *ret, struct error *err)
+int broker_sample_stats(struct broker *b, struct sample_stats *ret, struct error *err)
 {
     struct broker_request q = { .kind = BROKER_SAMPLE_STATS };
     struct broker_answer a;

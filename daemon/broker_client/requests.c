@@ -215,7 +215,7 @@ static bool sockets_fields_valid(const struct sockets_fields *f)
            zero_after(f->keys, f->count * sizeof(f->keys[0]), sizeof(f->keys));
 }
 
-static bool heap_valid(const struct broker_heap *h)
+static bool heap_valid(const struct alloc_vm *h)
 {
     return offset_valid(h->allocated_bytes, 8) && offset_valid(h->tlab_start, 8) &&
            offset_valid(h->tlab_top, 8) && offset_valid(h->tlab_end, 8) &&
@@ -224,13 +224,13 @@ static bool heap_valid(const struct broker_heap *h)
            (h->reference_bytes == 4 || h->reference_bytes == 8);
 }
 
-static bool java_thread_valid(const struct broker_java_thread *t)
+static bool java_thread_valid(const struct moment_thread *t)
 {
     return offset_valid(t->state, 4) && offset_valid(t->safepoint, 8) && t->begun <= t->native &&
            t->native < t->blocked && t->blocked < t->end;
 }
 
-static bool yields_valid(const struct broker_yields *y)
+static bool yields_valid(const struct yields_vm *y)
 {
     return offset_valid(y->owner_id, 8) && offset_valid(y->tid, 8) && y->tid &&
            offset_valid(y->state, 4) && y->state && y->yielding;
@@ -267,12 +267,12 @@ static const struct {
     uint32_t places, kinds;
     bool of_set;
 } PROGRAMS[BROKER_PROBED_PROGRAMS] = {
-    [BROKER_PROBED_HEAP] = { BROKER_PLACES_MAX, BROKER_PROBE_KINDS, false },
+    [BROKER_PROBED_HEAP] = { BROKER_PLACES_MAX, ALLOC_KINDS, false },
     [BROKER_PROBED_AGENT] = { 0, 0, false },
     [BROKER_PROBED_MOMENTS] = { 0, 0, false },
     [BROKER_PROBED_CALL] = { 1, 1, true },
     [BROKER_PROBED_MALLOC] = { 1, BROKER_MALLOC_ARGUMENTS, true },
-    [BROKER_PROBED_YIELDS] = { BROKER_YIELDS, BROKER_YIELDS, false },
+    [BROKER_PROBED_YIELDS] = { YIELDS_KINDS, YIELDS_KINDS, false },
 };
 
 static bool probed_set_valid(uint32_t program, uint32_t set)
@@ -371,7 +371,7 @@ static bool failure_valid(const struct broker_answer *a)
 
 /* Answers with any values. */
 #define no_answer_valid(a) true
-#define broker_sample_stats_valid(a) true
+#define sample_stats_valid(a) true
 #define flush_answer_valid(a) true
 #define calls_answer_valid(a) true
 #define yields_answer_valid(a) true

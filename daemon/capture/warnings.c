@@ -49,7 +49,7 @@ static void capture_warn_lost(struct capture *c)
 
 uint64_t captures_hidden(const struct captures *captures)
 {
-    struct broker_sample_stats now = { 0 };
+    struct sample_stats now = { 0 };
 
     broker_sample_stats(captures->broker, &now, NULL);
     return now.hidden + captures->counts.hidden_copies;

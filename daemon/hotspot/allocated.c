@@ -70,7 +70,7 @@ void allocated_add(struct allocated *a, struct allocated_thread *now, size_t cou
 
 struct allocated_look {
     struct hotspot_vm *vm;
-    struct hotspot_allocation at;
+    struct alloc_vm at;
     struct allocated_thread *threads; /* owned */
     size_t count, room;
 };

@@ -11,7 +11,10 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "proc/proc.h"
+#include "sample/alloc_abi.h"
+#include "sample/moment_abi.h"
 #include "sample/sample_abi.h"
+#include "sample/yields_abi.h"
 #include "unwind/context.h"
 #include "unwind/process.h"
 
@@ -175,13 +178,9 @@ int hotspot_method_read(struct hotspot_vm *vm, uint64_t method, struct hotspot_m
  * cut at HOTSPOT_CLASS_NAME_MAX; -EBADMSG: no class is there; HOTSPOT_GONE as -ESRCH; -errno. */
 #define HOTSPOT_CLASS_ARRAY_OF 1
 int hotspot_class_name(struct hotspot_vm *vm, uint64_t klass, char ret[HOTSPOT_CLASS_NAME_MAX]);
-/* Offsets of a thread's allocation counters in its JavaThread, in bytes. */
-struct hotspot_allocation {
-    uint32_t allocated_bytes; /* the count, without the current buffer */
-    uint32_t tlab_start, tlab_top, tlab_end;
-};
-/* Gets these offsets. False: the tables of this VM lack them. */
-bool hotspot_vm_allocation(const struct hotspot_vm *vm, struct hotspot_allocation *ret);
+/* Gets the offsets of a thread's allocation counters in its JavaThread: ret->allocated_bytes and
+ * ret->tlab_*. False: the tables of this VM lack them. */
+bool hotspot_vm_allocation(const struct hotspot_vm *vm, struct alloc_vm *ret);
 /* Gets the offset of the Klass* in a java.lang.Class, in bytes. 0; -ENOTSUP: the tables of this VM
  * lack it; -errno. */
 int hotspot_class_klass(struct hotspot_vm *vm, uint32_t *ret);
@@ -200,47 +199,17 @@ struct hotspot_live {
 /* Reads the words at the addresses l->words and sets l->alive. An unreadable word, or one at
  * address 0, is not alive. 0; HOTSPOT_GONE; -ETIMEDOUT: the reading has not returned; -errno. */
 int hotspot_vm_live(struct hotspot_vm *vm, struct hotspot_live *l);
-/* Returns the offset of JavaThread::_thread_state, in bytes. */
-uint32_t hotspot_vm_thread_state(const struct hotspot_vm *vm);
-/* Values of JavaThread::_thread_state. A thread below @begun runs no code. */
-struct hotspot_thread_states {
-    uint8_t begun, native, blocked, end; /* end: the first number without a meaning */
-};
-/* Gets this VM's numbers of these states. -ENOENT: its tables lack them. */
-int hotspot_vm_thread_states(const struct hotspot_vm *vm, struct hotspot_thread_states *ret);
-/* Returns the offset in a JavaThread, in bytes, of the address of its safepoint state; 0: none, or
- * unknown. That struct has at MOMENT_SAFEPOINT_ID the number of the safepoint that the thread
- * stopped for; 0: none. Reads memory, and may block until the read times out. */
-uint32_t hotspot_vm_safepoint_state(struct hotspot_vm *vm);
-/* Arguments of the functions of libjvm that Java code calls to allocate. */
-enum hotspot_allocator {
-    HOTSPOT_C2_INSTANCE, /* (Klass*, JavaThread*) */
-    HOTSPOT_C2_ARRAY,    /* (Klass*, int length, JavaThread*) */
-    HOTSPOT_C2_MULTI2,   /* (Klass*, int, int, JavaThread*); below, one more int each */
-    HOTSPOT_C2_MULTI3,
-    HOTSPOT_C2_MULTI4,
-    HOTSPOT_C2_MULTI5,
-    HOTSPOT_C2_FILLED,            /* (Klass*, int length, value of its elements, JavaThread*) */
-    HOTSPOT_C1_INSTANCE,          /* (JavaThread*, Klass*) */
-    HOTSPOT_C1_ARRAY,             /* (JavaThread*, Klass*, int length) */
-    HOTSPOT_C1_MULTI,             /* (JavaThread*, Klass*, int rank, int *lengths) */
-    HOTSPOT_INTERPRETER_INSTANCE, /* (JavaThread*, ConstantPool*, int index) */
-    HOTSPOT_INTERPRETER_ARRAY,    /* (JavaThread*, type, int length) */
-    HOTSPOT_INTERPRETER_OBJECTS,  /* (JavaThread*, ConstantPool*, int index, int length) */
-    HOTSPOT_ALLOCATORS,
-};
+/* Gets where a JavaThread has its state and its safepoint data, and this VM's numbers of its
+ * states. -ENOENT: its tables lack them. Reads memory, and may block until the read times out. */
+int hotspot_vm_thread_states(struct hotspot_vm *vm, struct moment_thread *ret);
 #define HOTSPOT_ALLOCATORS_MAX 16 /* functions; there are 15 at most */
 struct hotspot_allocators {
-    uint32_t layout_helper;    /* offset in a Klass, in bytes */
-    uint32_t element_klass;    /* the same in an ObjArrayKlass */
-    uint32_t resolved_klasses; /* in a ConstantPool; 0 in JDK 8: the slots hold the classes */
-    uint32_t pool_bytes;       /* of a ConstantPool, before its slots */
-    uint32_t reference_bytes;  /* of a reference in an array of objects */
-    bool complete;             /* false: a compiler of this VM has not made its stubs yet */
+    struct alloc_vm vm; /* but for what hotspot_vm_allocation() gets */
+    bool complete;      /* false: a compiler of this VM has not made its stubs yet */
     uint32_t count;
     struct {
-        uint64_t function; /* address */
-        enum hotspot_allocator kind;
+        uint64_t function;    /* address */
+        enum alloc_kind kind; /* ALLOC_C2_INSTANCE and later */
     } at[HOTSPOT_ALLOCATORS_MAX];
 };
 /* Finds the functions that allocate, by the calls in compiler stubs and in the interpreter; needs
@@ -253,9 +222,7 @@ struct hotspot_yields {
     uint64_t freeze;     /* (JavaThread*, ...): by park, sleep and the like */
     uint64_t preempt;    /* (JavaThread*, ...): by a monitor; 0: none before JDK 24 */
     uint64_t thaw;       /* (JavaThread*, int): 0 if the thread goes on */
-    uint32_t owner_id;   /* offset in a JavaThread of its thread's id; 0: before JDK 24 */
-    uint32_t tid, state; /* offsets in a VirtualThread of its id and its state */
-    uint32_t yielding;   /* its state in Thread.yield() */
+    struct yields_vm vm; /* owner_id is 0 before JDK 24 */
 };
 /* Finds these without symbols. Return: 0. -EAGAIN: no virtual thread has waited yet. -ENOENT: they
  * were not found beyond doubt. HOTSPOT_GONE; -ETIMEDOUT; -errno. */

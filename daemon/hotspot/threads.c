@@ -214,28 +214,6 @@ bool hotspot_thread_is(struct hotspot_vm *vm, uint64_t java_thread, int32_t ns_t
 
 /* ---- the state of a thread ---- */
 
-uint32_t hotspot_vm_thread_state(const struct hotspot_vm *vm)
-{
-    return (uint32_t)vm->layout.thread_state.offset;
-}
-
-int hotspot_vm_thread_states(const struct hotspot_vm *vm, struct hotspot_thread_states *ret)
-{
-    const struct hotspot_layout *l = &vm->layout;
-    int32_t last = MAX(l->state_blocked, l->state_unblocked); /* JDK 28 lacks the latter */
-
-    if (l->state_new < 0 || l->state_native <= l->state_new ||
-        l->state_blocked <= l->state_native || last >= UINT8_MAX)
-        return -ENOENT;
-    *ret = (struct hotspot_thread_states){ .begun = (uint8_t)(l->state_new + 1),
-                                           .native = (uint8_t)l->state_native,
-                                           .blocked = (uint8_t)l->state_blocked,
-                                           .end = (uint8_t)(last + 1) };
-    return 0;
-}
-
-/* ---- the safepoint state of a thread ---- */
-
 #define SAFEPOINT_STATE_SINCE 13 /* first JDK with the number in it */
 #define SAFEPOINT_STATE_THREAD 8 /* offset of its thread, in bytes */
 
@@ -273,7 +251,9 @@ static int call_safepoint_state(struct hotspot_vm *vm, void *arg)
     return threads_visit(vm, check_safepoint_state, s);
 }
 
-uint32_t hotspot_vm_safepoint_state(struct hotspot_vm *vm)
+/* Returns the offset in a JavaThread of the address of its safepoint state, which has the number of
+ * the safepoint that the thread stopped for at MOMENT_SAFEPOINT_ID. 0: none, or unknown. */
+static uint32_t find_safepoint_state(struct hotspot_vm *vm)
 {
     const struct hotspot_layout *l = &vm->layout;
     struct safepoint_state s = { .vm = vm };
@@ -285,4 +265,21 @@ uint32_t hotspot_vm_safepoint_state(struct hotspot_vm *vm)
     if (vm_call(vm, call_safepoint_state, &s, sizeof(s)) < 0)
         return 0;
     return s.right > s.wrong ? s.offset : 0; /* a few may begin or end */
+}
+
+int hotspot_vm_thread_states(struct hotspot_vm *vm, struct moment_thread *ret)
+{
+    const struct hotspot_layout *l = &vm->layout;
+    int32_t last = MAX(l->state_blocked, l->state_unblocked); /* JDK 28 lacks the latter */
+
+    if (l->state_new < 0 || l->state_native <= l->state_new ||
+        l->state_blocked <= l->state_native || last >= UINT8_MAX)
+        return -ENOENT;
+    *ret = (struct moment_thread){ .state = (uint32_t)l->thread_state.offset,
+                                   .safepoint = find_safepoint_state(vm),
+                                   .begun = (uint8_t)(l->state_new + 1),
+                                   .native = (uint8_t)l->state_native,
+                                   .blocked = (uint8_t)l->state_blocked,
+                                   .end = (uint8_t)(last + 1) };
+    return 0;
 }

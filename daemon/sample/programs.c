@@ -104,9 +104,9 @@ void programs_forget(struct sampler *s)
     }
 }
 
-void sampler_stats(const struct sampler *s, struct sampler_stats *ret)
+void sampler_stats(const struct sampler *s, struct sample_stats *ret)
 {
-    *ret = (struct sampler_stats){ 0 };
+    *ret = (struct sample_stats){ 0 };
     for (size_t i = 0; i < PROGRAM_COUNT; i++) {
         int counters;
 

@@ -8,17 +8,13 @@
 #include "base/error.h"
 #include "event/event_kind.h"
 #include "sample/hook.h"
+#include "sample/stats.h"
 #include "unwind/process.h"
 
 struct context_path;
 struct sampler;
 struct sampler_event;
 struct sampler_shared;
-
-/* hidden: ticks in processes outside our pid namespace, while every process was wanted. */
-struct sampler_stats {
-    uint64_t samples, lost_ring, lost_budget, lost_other, hidden, time_ns, runs;
-};
 
 /* Loads the programs. @err explains what the kernel lacks, with the remedy (no BTF, capability,
  * verifier). @pid_ns_fd: the pid namespace that numbers processes, or -1 for the initial one.
@@ -111,7 +107,7 @@ int sampler_put_context(struct sampler *s, int32_t pid, const struct context_pat
 /* Stores the address of a thread's JavaThread. At STACK_THREADS_MAX the least recently used one is
  * evicted. */
 int sampler_put_thread(struct sampler *s, int32_t pid, int32_t tid, uint64_t java_thread);
-void sampler_stats(const struct sampler *s, struct sampler_stats *ret);
+void sampler_stats(const struct sampler *s, struct sample_stats *ret);
 struct loss;
 /* Takes out the losses since the last call, by set and process: up to LOSSES_MAX. A loss that is
  * counted during the call may be in no call's answer. 0 or -errno. */

@@ -352,7 +352,7 @@ int main(int argc, char **argv)
                             .put_rows = put_rows,
                             .put_process = put_process };
     struct feeder_process p = { 0 };
-    struct sampler_stats stats;
+    struct sample_stats stats;
     struct feeder_stats fed;
     struct feeder *feeder;
     struct unwind_vm vm;

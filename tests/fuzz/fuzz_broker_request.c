@@ -34,8 +34,8 @@ static void check_mapping(const struct mapping_fields *m)
 
 static void check_about(const struct broker_probes *p)
 {
-    const struct broker_heap *heap = &p->about.heap;
-    const struct broker_java_thread *t = &p->about.thread;
+    const struct alloc_vm *heap = &p->about.heap;
+    const struct moment_thread *t = &p->about.thread;
 
     switch (p->program) {
     case BROKER_PROBED_HEAP:
@@ -68,7 +68,7 @@ static void check_probe(const struct probe_put_fields *f)
     check_about(p);
     for (size_t i = 0; i < p->count; i++)
         need(broker_place_offset(p->places[i]) < BROKER_FILE_BYTES_MAX &&
-             broker_place_kind(p->places[i]) < BROKER_PROBE_KINDS);
+             broker_place_kind(p->places[i]) < ALLOC_KINDS);
 }
 
 static void check_attach(const struct attach_fields *f)

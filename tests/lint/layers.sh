@@ -23,7 +23,7 @@ find . -name '*.[ch]' -printf '%P\n' | sort | xargs -r grep -HnE '^[[:space:]]*#
         may["sample"] = values
         may["quarantine"] = "base proc"
         # The client end of the broker socket, and the messages on it, which the broker reads too.
-        may["broker_client"] = "base proc event unwind quarantine helper agent"
+        may["broker_client"] = "base proc event unwind sample quarantine helper agent"
         # flamed-broker and its children. What several of them use is in privileged/.
         may["privileged"] = "base proc agent"
         may["supervisor"] = "base proc privileged quarantine"

@@ -23,7 +23,6 @@ static int put(struct probe_table *t, const struct probe_env *env, struct probe_
     struct moments *all = (struct moments *)t;
     struct moment_source *one = (struct moment_source *)e;
     struct broker *b = env->broker;
-    struct hotspot_thread_states states;
     struct broker_probes probes = { .program = BROKER_PROBED_MOMENTS };
     struct mapping m;
     uint64_t end;
@@ -40,16 +39,9 @@ static int put(struct probe_table *t, const struct probe_env *env, struct probe_
         return error_set(err, -EOPNOTSUPP, "%s", p->jvm == JVM_NO ? "it is no JVM" : p->reason);
     if (symbolizer_mapping(env->symbolizer, p, p->libjvm_base, &m, &end) < 0)
         return error_set(err, -EOPNOTSUPP, "its mappings cannot be read");
-    if (hotspot_vm_thread_states(p->vm, &states) < 0)
+    if (hotspot_vm_thread_states(p->vm, &probes.about.thread) < 0)
         return error_set(err, -EOPNOTSUPP,
                          "its libjvm.so (JDK %d) does not publish the states of threads", p->jdk);
-    probes.about.thread =
-        (struct broker_java_thread){ .state = hotspot_vm_thread_state(p->vm),
-                                     .safepoint = hotspot_vm_safepoint_state(p->vm),
-                                     .begun = states.begun,
-                                     .native = states.native,
-                                     .blocked = states.blocked,
-                                     .end = states.end };
     r = open_ring(all, b, err) ?: broker_probe_put(b, &p->id, m.start, m.end, &probes, err);
     if (r == BROKER_ABSENT) {
         error_set(err, -EOPNOTSUPP,

@@ -5,14 +5,12 @@
 
 #define PROBES_TRIES_MAX 50 /* tries while the JVM's compilers start */
 
-_Static_assert((int)BROKER_PROBE_ALLOCATORS + (int)HOTSPOT_ALLOCATORS == (int)BROKER_PROBE_KINDS &&
-                   HOTSPOT_ALLOCATORS_MAX <= BROKER_PLACES_MAX,
-               "the kinds of both sides");
+_Static_assert(HOTSPOT_ALLOCATORS_MAX <= BROKER_PLACES_MAX, "room for all places");
 
 /* Mangled names of JDK 11 and later; the types of parameters follow. */
 static const char *const FUNCTIONS[] = {
-    [BROKER_PROBE_IN_NEW_TLAB] = "_ZN11AllocTracer27send_allocation_in_new_tlabE",
-    [BROKER_PROBE_OUTSIDE_TLAB] = "_ZN11AllocTracer28send_allocation_outside_tlabE",
+    [ALLOC_IN_NEW_TLAB] = "_ZN11AllocTracer27send_allocation_in_new_tlabE",
+    [ALLOC_OUTSIDE_TLAB] = "_ZN11AllocTracer28send_allocation_outside_tlabE",
 };
 
 /* Finds the places by symbols. 0; -ENOENT: there are none; -EAGAIN. */
@@ -40,7 +38,7 @@ static int find_by_symbols(struct symbolizer *s, struct process *p, struct broke
 static int find_by_stubs(struct process *p, struct heap_probe *one, const struct mapping *m,
                          uint64_t end, struct broker_probes *ret, struct error *err)
 {
-    struct hotspot_allocators at;
+    struct hotspot_allocators at = { .vm = ret->about.heap };
     int r = hotspot_vm_allocators(p->vm, &at);
 
     if (r == HOTSPOT_GONE)
@@ -49,18 +47,13 @@ static int find_by_stubs(struct process *p, struct heap_probe *one, const struct
         return -EAGAIN;
     if (r == 0 && !at.complete && one->tries++ < PROBES_TRIES_MAX)
         return -EAGAIN;
-    ret->about.heap.layout_helper = at.layout_helper;
-    ret->about.heap.element_klass = at.element_klass;
-    ret->about.heap.resolved_klasses = at.resolved_klasses;
-    ret->about.heap.pool_bytes = at.pool_bytes;
-    ret->about.heap.reference_bytes = at.reference_bytes;
+    ret->about.heap = at.vm;
     for (uint32_t i = 0; r == 0 && at.complete && i < at.count; i++) {
         uint64_t function = at.at[i].function, offset = function - m->start + m->offset;
 
         if (function < m->start || function >= end || offset > UINT32_MAX)
             continue;
-        ret->places[ret->count++] =
-            broker_place_of(offset, BROKER_PROBE_ALLOCATORS + at.at[i].kind);
+        ret->places[ret->count++] = broker_place_of(offset, at.at[i].kind);
     }
     if (ret->count)
         return 0;
@@ -76,7 +69,6 @@ static int find_by_stubs(struct process *p, struct heap_probe *one, const struct
 static int find_places(struct symbolizer *s, struct process *p, struct heap_probe *one,
                        struct broker_probes *ret, struct mapping *ret_mapping, struct error *err)
 {
-    struct hotspot_allocation at;
     uint64_t end;
     int r;
 
@@ -85,13 +77,9 @@ static int find_places(struct symbolizer *s, struct process *p, struct heap_prob
         return -EAGAIN;
     if (p->jvm != JVM_READY)
         return error_set(err, -EOPNOTSUPP, "%s", p->jvm == JVM_NO ? "it is no JVM" : p->reason);
-    if (!hotspot_vm_allocation(p->vm, &at))
+    if (!hotspot_vm_allocation(p->vm, &ret->about.heap))
         return error_set(err, -EOPNOTSUPP,
                          "its tables do not say where a thread counts its allocated bytes");
-    ret->about.heap.allocated_bytes = at.allocated_bytes;
-    ret->about.heap.tlab_start = at.tlab_start;
-    ret->about.heap.tlab_top = at.tlab_top;
-    ret->about.heap.tlab_end = at.tlab_end;
     r = find_by_symbols(s, p, ret);
     if (r == -EAGAIN)
         return ASKED_PROBES_READING;

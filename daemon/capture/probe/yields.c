@@ -5,7 +5,7 @@
 
 #define YIELDS_TRIES 16 /* trials in which the begin of a wait was lost */
 
-_Static_assert((int)BROKER_YIELDS <= BROKER_PLACES_MAX, "room for all places");
+_Static_assert((int)YIELDS_KINDS <= BROKER_PLACES_MAX, "room for all places");
 
 static void begin(struct yields_probe *y)
 {
@@ -40,7 +40,7 @@ static int find(struct yields_probe *y, struct process *p, struct error *err)
 /* Adds the place of the function at @at, in the mapping @m up to @end. Returns false if it lies
  * elsewhere. */
 static bool add_place(struct broker_probes *to, const struct mapping *m, uint64_t end, uint64_t at,
-                      enum broker_yield kind)
+                      enum yields_kind kind)
 {
     uint64_t offset = at - m->start + m->offset;
 
@@ -64,15 +64,12 @@ static int put(struct probe_table *t, const struct probe_env *env, struct probe_
     if (r < 0)
         return r;
     begin(y);
-    probes.about.yields = (struct broker_yields){ .owner_id = y->at.owner_id,
-                                                  .tid = y->at.tid,
-                                                  .state = y->at.state,
-                                                  .yielding = y->at.yielding };
+    probes.about.yields = y->at.vm;
     if (symbolizer_mapping(env->symbolizer, p, p->libjvm_base, &m, &end) < 0)
         return error_set(err, -ENOENT, "no libjvm.so is mapped into it");
-    if (!add_place(&probes, &m, end, y->at.freeze, BROKER_YIELD_FREEZE) ||
-        !add_place(&probes, &m, end, y->at.thaw, BROKER_YIELD_THAW) ||
-        (y->at.preempt && !add_place(&probes, &m, end, y->at.preempt, BROKER_YIELD_PREEMPT)))
+    if (!add_place(&probes, &m, end, y->at.freeze, YIELDS_FREEZE) ||
+        !add_place(&probes, &m, end, y->at.thaw, YIELDS_THAW) ||
+        (y->at.preempt && !add_place(&probes, &m, end, y->at.preempt, YIELDS_PREEMPT)))
         return error_set(err, -EOPNOTSUPP, "its libjvm.so is not the one that it runs");
     return broker_probe_put(env->broker, &p->id, m.start, m.end, &probes, err);
 }

@@ -32,23 +32,23 @@
 
 static const struct {
     const char *names[3]; /* the middle one may end in "_blob" */
-    enum hotspot_allocator kind;
+    enum alloc_kind kind;
 } STUBS[] = {
-    { C2("new_instance"), HOTSPOT_C2_INSTANCE },  { C2("new_array"), HOTSPOT_C2_ARRAY },
-    { C2("new_array_nozero"), HOTSPOT_C2_ARRAY }, { C2("multianewarray2"), HOTSPOT_C2_MULTI2 },
-    { C2("multianewarray3"), HOTSPOT_C2_MULTI3 }, { C2("multianewarray4"), HOTSPOT_C2_MULTI4 },
-    { C2("multianewarray5"), HOTSPOT_C2_MULTI5 }, { C1("new_instance"), HOTSPOT_C1_INSTANCE },
-    { C1("new_type_array"), HOTSPOT_C1_ARRAY },   { C1("new_object_array"), HOTSPOT_C1_ARRAY },
-    { C1("new_multi_array"), HOTSPOT_C1_MULTI },  { C1("new_null_free_array"), HOTSPOT_C1_ARRAY },
+    { C2("new_instance"), ALLOC_C2_INSTANCE },  { C2("new_array"), ALLOC_C2_ARRAY },
+    { C2("new_array_nozero"), ALLOC_C2_ARRAY }, { C2("multianewarray2"), ALLOC_C2_MULTI2 },
+    { C2("multianewarray3"), ALLOC_C2_MULTI3 }, { C2("multianewarray4"), ALLOC_C2_MULTI4 },
+    { C2("multianewarray5"), ALLOC_C2_MULTI5 }, { C1("new_instance"), ALLOC_C1_INSTANCE },
+    { C1("new_type_array"), ALLOC_C1_ARRAY },   { C1("new_object_array"), ALLOC_C1_ARRAY },
+    { C1("new_multi_array"), ALLOC_C1_MULTI },  { C1("new_null_free_array"), ALLOC_C1_ARRAY },
 };
 
 static const struct {
     const char *name;
-    enum hotspot_allocator kind;
+    enum alloc_kind kind;
 } CODELETS[] = {
-    { "new", HOTSPOT_INTERPRETER_INSTANCE },
-    { "newarray", HOTSPOT_INTERPRETER_ARRAY },
-    { "anewarray", HOTSPOT_INTERPRETER_OBJECTS },
+    { "new", ALLOC_INTERPRETER_INSTANCE },
+    { "newarray", ALLOC_INTERPRETER_ARRAY },
+    { "anewarray", ALLOC_INTERPRETER_OBJECTS },
 };
 
 /* ---- calls ---- */
@@ -73,7 +73,7 @@ static uint64_t called(struct hotspot_vm *vm, uint64_t start, uint64_t end, bool
     return found;
 }
 
-static void add(struct hotspot_allocators *a, uint64_t function, enum hotspot_allocator kind)
+static void add(struct hotspot_allocators *a, uint64_t function, enum alloc_kind kind)
 {
     for (uint32_t i = 0; i < a->count; i++) {
         if (a->at[i].function == function)
@@ -98,15 +98,15 @@ static bool is_named(const char *text, const char *const *names)
 
 /* Returns the kind of a C2 stub for arrays, by the argument register of the thread, which is the
  * last argument: the third, or in 28 the fourth. */
-static enum hotspot_allocator kind_of_array(struct hotspot_vm *vm, uint64_t start, uint64_t end)
+static enum alloc_kind kind_of_array(struct hotspot_vm *vm, uint64_t start, uint64_t end)
 {
     static const uint8_t FOURTH[] = { 0x49, 0x8b, 0xcf }; /* mov rcx, r15 */
     uint8_t code[64];
     size_t n = (size_t)MIN(end - start, sizeof(code));
 
     return memory_read(&vm->memory, start, code, n) == 0 && memmem(code, n, FOURTH, sizeof(FOURTH))
-               ? HOTSPOT_C2_FILLED
-               : HOTSPOT_C2_ARRAY;
+               ? ALLOC_C2_FILLED
+               : ALLOC_C2_ARRAY;
 }
 
 static int see_block(void *cookie, struct hotspot_vm *vm, uint64_t blob, uint64_t end)
@@ -120,8 +120,8 @@ static int see_block(void *cookie, struct hotspot_vm *vm, uint64_t blob, uint64_
     for (size_t i = 0; i < ARRAY_SIZE(STUBS); i++) {
         if (is_named(code.name, STUBS[i].names))
             add(a, called(vm, code.start, code.end, /* last= */ false),
-                STUBS[i].kind == HOTSPOT_C2_ARRAY ? kind_of_array(vm, code.start, code.end)
-                                                  : STUBS[i].kind);
+                STUBS[i].kind == ALLOC_C2_ARRAY ? kind_of_array(vm, code.start, code.end)
+                                                : STUBS[i].kind);
     }
     return 0;
 }
@@ -154,7 +154,7 @@ static int run_allocators(struct hotspot_vm *vm, void *arg)
 
 /* ---- public functions ---- */
 
-static bool has(const struct hotspot_allocators *a, enum hotspot_allocator kind)
+static bool has(const struct hotspot_allocators *a, enum alloc_kind kind)
 {
     return ANY_OF(i, a->count, a->at[i].kind == kind);
 }
@@ -168,23 +168,23 @@ static bool is_complete(struct hotspot_vm *vm, const struct hotspot_allocators *
     bool c1 = compiles && tiered && top > 0,
          c2 = compiles && (!tiered || top == 4) && !vm_flag_or(vm, "UseJVMCICompiler", 0);
 
-    return (!c1 || has(a, HOTSPOT_C1_INSTANCE)) && (!c2 || has(a, HOTSPOT_C2_INSTANCE));
+    return (!c1 || has(a, ALLOC_C1_INSTANCE)) && (!c2 || has(a, ALLOC_C2_INSTANCE));
 }
 
 int hotspot_vm_allocators(struct hotspot_vm *vm, struct hotspot_allocators *ret)
 {
     const struct hotspot_layout *l = &vm->layout;
-    struct hotspot_allocators a = { 0 };
+    struct hotspot_allocators a = { .vm = ret->vm };
     int r;
 
     if (!ALLOCATION_KNOWN || vm->proof.allocation_off || !layout_has(l->klass_layout_helper) ||
         !layout_has(l->object_array_element) || (l->jdk > 8 && !layout_has(l->pool_resolved)))
         return -ENOENT;
-    a.layout_helper = (uint32_t)l->klass_layout_helper.offset;
-    a.element_klass = (uint32_t)l->object_array_element.offset;
-    a.resolved_klasses = l->jdk > 8 ? (uint32_t)l->pool_resolved.offset : 0;
-    a.pool_bytes = l->sizeof_ConstantPool;
-    a.reference_bytes = vm_flag_or(vm, "UseCompressedOops", 1) ? 4 : 8;
+    a.vm.layout_helper = (uint32_t)l->klass_layout_helper.offset;
+    a.vm.element_klass = (uint32_t)l->object_array_element.offset;
+    a.vm.resolved_klasses = l->jdk > 8 ? (uint32_t)l->pool_resolved.offset : 0;
+    a.vm.pool_bytes = l->sizeof_ConstantPool;
+    a.vm.reference_bytes = vm_flag_or(vm, "UseCompressedOops", 1) ? 4 : 8;
     r = vm_call(vm, run_allocators, &a, sizeof(a));
     if (r < 0)
         return r == -ESRCH ? (int)HOTSPOT_GONE : r;

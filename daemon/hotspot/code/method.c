@@ -382,7 +382,7 @@ int hotspot_class_name(struct hotspot_vm *vm, uint64_t klass, char ret[HOTSPOT_C
     return q.n;
 }
 
-bool hotspot_vm_allocation(const struct hotspot_vm *vm, struct hotspot_allocation *ret)
+bool hotspot_vm_allocation(const struct hotspot_vm *vm, struct alloc_vm *ret)
 {
     const struct hotspot_layout *l = &vm->layout;
     uint32_t tlab = (uint32_t)l->thread_tlab.offset;
@@ -391,12 +391,10 @@ bool hotspot_vm_allocation(const struct hotspot_vm *vm, struct hotspot_allocatio
         !layout_has(l->thread_allocated_bytes) || !layout_has(l->tlab_start) ||
         !layout_has(l->tlab_top) || !layout_has(l->tlab_end))
         return false;
-    *ret = (struct hotspot_allocation){
-        .allocated_bytes = (uint32_t)l->thread_allocated_bytes.offset,
-        .tlab_start = tlab + (uint32_t)l->tlab_start.offset,
-        .tlab_top = tlab + (uint32_t)l->tlab_top.offset,
-        .tlab_end = tlab + (uint32_t)l->tlab_end.offset,
-    };
+    ret->allocated_bytes = (uint32_t)l->thread_allocated_bytes.offset;
+    ret->tlab_start = tlab + (uint32_t)l->tlab_start.offset;
+    ret->tlab_top = tlab + (uint32_t)l->tlab_top.offset;
+    ret->tlab_end = tlab + (uint32_t)l->tlab_end.offset;
     return true;
 }
 

@@ -147,7 +147,7 @@ static int see_block(void *cookie, struct hotspot_vm *vm, uint64_t blob, uint64_
 }
 
 /* Fills in the offsets in objects. 0; -ENOENT; -EAGAIN: no virtual thread was made yet; -errno. */
-static int find_offsets(struct hotspot_vm *vm, struct hotspot_yields *ret)
+static int find_offsets(struct hotspot_vm *vm, struct yields_vm *ret)
 {
     const struct hotspot_layout *l = &vm->layout;
     int r = thread_layout_ready(vm) ?: virtual_layout_ready(vm, UINT64_MAX);
@@ -172,7 +172,7 @@ static int run_yields(struct hotspot_vm *vm, void *arg)
     int r;
 
     memory_begin(&vm->memory);
-    r = find_offsets(vm, ret);
+    r = find_offsets(vm, &ret->vm);
     if (r < 0)
         return r;
     stubs_update(vm);

@@ -73,7 +73,7 @@ static void burn(void)
 
 START_TEST(samples_are_taken_and_sets_are_bounded)
 {
-    struct broker_sample_stats st = { 0 };
+    struct sample_stats st = { 0 };
     struct error err = ERROR_NULL;
     struct broker_facts f;
     uint32_t sets[BROKER_SETS_MAX], one;

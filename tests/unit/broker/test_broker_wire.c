@@ -65,7 +65,7 @@ static const struct {
     { BROKER_PROBE_PUT, AT(PROBES.count), BROKER_PLACES_MAX + 1, -EINVAL },
     { BROKER_PROBE_PUT, AT(PROBES.about.heap.reference_bytes), 5, -EINVAL },
     { BROKER_PROBE_PUT, AT(PROBES.about.heap.tlab_top), 4, -EINVAL },
-    { BROKER_PROBE_PUT, AT(PROBES.places[0]), PLACE(0, BROKER_PROBE_KINDS), -EINVAL },
+    { BROKER_PROBE_PUT, AT(PROBES.places[0]), PLACE(0, ALLOC_KINDS), -EINVAL },
     { BROKER_PROBE_PUT, AT(PROBES.places[0]), PLACE(BROKER_FILE_BYTES_MAX, 0), -EINVAL },
     { BROKER_PROBE_PUT, AT(PROBES.places[0]), UINT64_MAX, -EINVAL },
     { BROKER_PROBE_PUT, AT(PROBES.places[1]), 1, -EINVAL },

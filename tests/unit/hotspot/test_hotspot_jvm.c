@@ -48,18 +48,16 @@ END_TEST
 /* The functions that stubs call to allocate, in libjvm: one of each kind per compiler. */
 START_TEST(functions_that_allocate_are_found)
 {
+    enum { ALL = (1u << ALLOC_KINDS) - (1u << ALLOC_C2_INSTANCE) };
     static const struct {
         const char *options[3];
         uint32_t kinds; /* bits */
     } MODES[] = {
-        { { NULL }, (1u << HOTSPOT_ALLOCATORS) - 1 },
-        { { "-XX:TieredStopAtLevel=1", NULL },
-          ((1u << HOTSPOT_ALLOCATORS) - 1) & ~((1u << HOTSPOT_C1_INSTANCE) - 1) },
+        { { NULL }, ALL },
+        { { "-XX:TieredStopAtLevel=1", NULL }, ALL & ~((1u << ALLOC_C1_INSTANCE) - 1) },
         { { "-XX:-TieredCompilation", NULL },
-          (((1u << HOTSPOT_ALLOCATORS) - 1) & ~((1u << HOTSPOT_INTERPRETER_INSTANCE) - 1)) |
-              ((1u << HOTSPOT_C1_INSTANCE) - 1) },
-        { { "-Xint", NULL },
-          ((1u << HOTSPOT_ALLOCATORS) - 1) & ~((1u << HOTSPOT_INTERPRETER_INSTANCE) - 1) },
+          ALL & (~((1u << ALLOC_INTERPRETER_INSTANCE) - 1) | ((1u << ALLOC_C1_INSTANCE) - 1)) },
+        { { "-Xint", NULL }, ALL & ~((1u << ALLOC_INTERPRETER_INSTANCE) - 1) },
     };
 
     for (size_t m = 0; m < ARRAY_SIZE(MODES); m++) {
@@ -84,10 +82,10 @@ START_TEST(functions_that_allocate_are_found)
                 ck_assert_uint_ne(a.at[i].function, a.at[k].function);
             kinds |= 1u << a.at[i].kind;
         }
-        ck_assert_msg(kinds == (MODES[m].kinds & ~(1u << HOTSPOT_C2_FILLED)),
+        ck_assert_msg(kinds == (MODES[m].kinds & ~(1u << ALLOC_C2_FILLED)),
                       "JDK %d, %s: kinds %x, not %x", RELEASES[_i], args[0], kinds,
-                      MODES[m].kinds & ~(1u << HOTSPOT_C2_FILLED));
-        ck_assert_uint_eq(a.reference_bytes, 4);
+                      MODES[m].kinds & ~(1u << ALLOC_C2_FILLED));
+        ck_assert_uint_eq(a.vm.reference_bytes, 4);
         stop();
     }
 }

@@ -155,7 +155,7 @@ START_TEST(rate_is_exact)
     uint64_t before_ns, spent_ns, before_cpu_ns, cpu_ns;
     double switches;
     uint32_t sets[SAMPLER_SETS_MAX];
-    struct sampler_stats stats;
+    struct sample_stats stats;
 
     prefer_burner(&burner);
     usleep(50000);
@@ -199,7 +199,7 @@ END_TEST
 START_TEST(costs_no_more_than_its_budget)
 {
     struct burner burner = start_burner();
-    struct sampler_stats before, after;
+    struct sample_stats before, after;
     uint64_t began_ns = clock_monotonic_ns(), spent_ns, windows;
     uint32_t set;
 
@@ -226,7 +226,7 @@ START_TEST(losses_are_told_by_set_and_process)
     static struct loss losses[LOSSES_MAX];
     const uint64_t periods[] = { NSEC_PER_MSEC, 2 * NSEC_PER_MSEC };
     struct burner burners[] = { start_burner(), start_burner() };
-    struct sampler_stats before, stats;
+    struct sample_stats before, stats;
     uint64_t lost[] = { 0, 0 };
     uint32_t sets[2];
     size_t count;
