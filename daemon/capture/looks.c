@@ -339,6 +339,7 @@ void looks_tick(struct looks *l, uint64_t now_ns)
 
     if (!l || now_ns < l->due_ns)
         return;
+    l->o.walk(l->o.cookie); /* what captures left: not charged to the pass */
     begun_ns = cpu_ns();
     l->due_ns = now_ns + looks_pace_next(&l->pace, (uint64_t)random());
     weight = plan(l, now_ns, &look);
@@ -354,7 +355,6 @@ void looks_tick(struct looks *l, uint64_t now_ns)
     choose_processes(l, now_ns);
     now_ns = l->passed_ns = clock_monotonic_ns();
     l->moved = 0;
-    l->o.walk(l->o.cookie); /* what captures left: not charged to the pass */
     looked_threads_begin(&l->threads, now_ns, weight, look.parts, look.part);
     walked = l->stats.walked;
     if (!read_pass(l, fd, &t)) /* unread threads count as ended, and may come back */
