@@ -189,6 +189,7 @@ uint64_t looked_threads_take(struct looked_threads *l, const struct looks_entry 
         return 0;
     }
     t->pass = l->no;
+    t->put_ns = l->now_ns;
     return (uint64_t)((double)ns * l->weight + 0.5);
 }
 
