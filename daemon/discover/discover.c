@@ -120,7 +120,7 @@ static void poll_entries(struct discover *d, uint64_t now_ns, uint64_t deadline_
 
 bool discover_hurries(const struct discover *d)
 {
-    return d->scans.hurries;
+    return d->scans.hurries || sideband_fills(d->sideband);
 }
 
 void discover_poll(struct discover *d, uint64_t now_ns)

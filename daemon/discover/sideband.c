@@ -102,9 +102,11 @@ struct cpu_ring {
 struct sideband {
     size_t count, page_bytes, data_bytes;
     uint64_t malformed;
+    bool fills;
     struct cpu_ring rings[];
 };
 
+#define FILLS_PART 8 /* of a ring: so much comes in a rest of flamed, or less */
 /* Longest record of interest; longer ones are skipped. */
 #define SIDEBAND_RECORD_MAX 256
 
@@ -150,8 +152,13 @@ size_t sideband_drain(struct sideband *s, size_t max, sideband_fn fn, void *cook
 
     if (!s)
         return 0;
-    for (size_t i = 0; i < s->count; i++)
-        s->rings[i].head = __atomic_load_n(&s->rings[i].page->data_head, __ATOMIC_ACQUIRE);
+    s->fills = false;
+    for (size_t i = 0; i < s->count; i++) {
+        struct cpu_ring *r = &s->rings[i];
+
+        r->head = __atomic_load_n(&r->page->data_head, __ATOMIC_ACQUIRE);
+        s->fills |= r->head - r->tail > s->data_bytes / FILLS_PART;
+    }
     while (handed < max) {
         struct cpu_ring *oldest = NULL;
 
@@ -171,6 +178,11 @@ size_t sideband_drain(struct sideband *s, size_t max, sideband_fn fn, void *cook
     for (size_t i = 0; i < s->count; i++)
         __atomic_store_n(&s->rings[i].page->data_tail, s->rings[i].tail, __ATOMIC_RELEASE);
     return handed;
+}
+
+bool sideband_fills(const struct sideband *s)
+{
+    return s && s->fills;
 }
 
 uint64_t sideband_malformed(const struct sideband *s)

@@ -45,6 +45,9 @@ struct sideband *sideband_unmap(struct sideband *s);
 /* Passes at most @max records to @fn, none of SIDEBAND_OTHER. Returns their number. */
 typedef void (*sideband_fn)(void *cookie, const struct sideband_record *r);
 size_t sideband_drain(struct sideband *s, size_t max, sideband_fn fn, void *cookie);
+/* Returns true if a ring was so full at the last call of sideband_drain() that it needs one within
+ * 50 ms. */
+bool sideband_fills(const struct sideband *s);
 /* Returns the bytes dropped because they were no records. If the rest of a ring is dropped, it
  * passes one SIDEBAND_LOST. */
 uint64_t sideband_malformed(const struct sideband *s);
