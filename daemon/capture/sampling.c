@@ -91,10 +91,11 @@ int sampling_wake_fd(const struct sampling *s)
     return s->ring ? s->wake_fd : -1;
 }
 
-void sampling_woken(const struct sampling *s)
+void sampling_woken(struct sampling *s)
 {
     struct epoll_event woken;
 
+    s->woken = true;
     epoll_wait(s->wake_fd, &woken, 1, 0);
 }
 

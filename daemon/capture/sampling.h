@@ -15,6 +15,7 @@ struct sampling {
     struct perf_rings *perf;   /* replaces the ring without BPF; NULL, too: no sampling */
     struct broker_facts facts; /* from the last look */
     int wake_fd;               /* owned, with the ring: epoll; -1: nothing wakes */
+    bool woken; /* by wake_fd; samples of other processes, too, may have come since */
     uint64_t looked_ns;
     char without_bpf[1024]; /* with perf: a sentence about its limits; else "" */
 };
@@ -27,8 +28,8 @@ void sampling_close(struct sampling *s);
 /* Returns an fd that becomes readable when a sample of a process without tables comes; the process
  * may soon end. -1: there is none. */
 int sampling_wake_fd(const struct sampling *s);
-/* Makes that fd unreadable again. */
-void sampling_woken(const struct sampling *s);
+/* Makes that fd unreadable again, and sets s->woken, which the caller resets. */
+void sampling_woken(struct sampling *s);
 /* Returns whether this machine samples. */
 bool sampling_works(const struct sampling *s);
 /* Polls a few times a second while the BPF programs are being loaded. Returns true once sampling

@@ -197,7 +197,8 @@ static uint64_t tick_ns(const struct engine *e)
     /* The rings of copied stacks fill soon. */
     if (captures_hurry(&e->captures) || (e->sampling.perf && e->captures.running))
         return ENGINE_BUSY_TICK_NS;
-    return e->captures.running || e->sampling.perf || discover_hurries(e->discover)
+    return e->captures.running || e->sampling.perf || e->sampling.woken ||
+                   discover_hurries(e->discover)
                ? ENGINE_PATIENT_TICK_NS
                : ENGINE_IDLE_TICK_NS;
 }
@@ -213,6 +214,7 @@ static void engine_wait(struct engine *e)
     eventfd_t woken;
 
     wait = tick_ns(e);
+    e->sampling.woken = false;
     if (e->behind_ns || mailbox_has_calls(&e->mailbox))
         wait = 0;
     if (deadline != UINT64_MAX)

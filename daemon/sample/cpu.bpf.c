@@ -52,22 +52,24 @@ __u64 woke_ns; /* when a sample woke flamed last */
  * what names need before the process ends. */
 static __always_inline __u64 wake_flags(const struct sample_record *rec)
 {
-    if (rec->user_end != UNWIND_END_NO_PROCESS || rec->time_ns - woke_ns < WAKE_EVERY_NS)
-        return BPF_RB_NO_WAKEUP;
-    woke_ns = rec->time_ns;
-    return BPF_RB_FORCE_WAKEUP;
+    return rec->user_end != UNWIND_END_NO_PROCESS || rec->time_ns - woke_ns < WAKE_EVERY_NS
+               ? BPF_RB_NO_WAKEUP
+               : BPF_RB_FORCE_WAKEUP;
 }
 
 static __always_inline void take_sample(void *ctx, bool in_kernel, struct task_struct *task,
                                         struct stack_scratch *s, struct context_work *w)
 {
     __u32 words = take_context(s, w, task, take_stacks(ctx, in_kernel, task, s));
+    __u64 flags = wake_flags(&s->rec);
 
-    if (bpf_ringbuf_output(&ring, s, sizeof(s->rec) + words * sizeof(__u64), wake_flags(&s->rec))) {
+    if (bpf_ringbuf_output(&ring, s, sizeof(s->rec) + words * sizeof(__u64), flags)) {
         count(STACK_LOST_RING, 1);
         lose_record(&s->rec);
     } else {
         count(STACK_SAMPLES, 1);
+        if (flags == BPF_RB_FORCE_WAKEUP)
+            woke_ns = s->rec.time_ns;
     }
 }
 
