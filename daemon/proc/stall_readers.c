@@ -53,8 +53,11 @@ static struct owner_budgets waits,
     looks = { .at_once_ns = READERS_LOOKS_AT_ONCE_NS },
     work = { .at_once_ns = READERS_WORK_AT_ONCE_NS, .share = READERS_WORK_SHARE };
 
+static struct budget all_work;
+
 void readers_use(int fd)
 {
+    budget_init(&all_work, READERS_ALL_WORK_SHARE, READERS_WORK_AT_ONCE_NS, clock_monotonic_ns());
     is_user = true;
     proc_fd = fd;
     turns_short();
@@ -287,8 +290,10 @@ int readers_run(const struct proc_id *id, struct reading **reading)
     owner = owner_of(id);
     waits_left = owner_budget_of(&waits, owner, began_ns);
     work_left = owner_budget_of(&work, owner, began_ns);
-    if (owner_is_held(owner) || !budget_has(waits_left, began_ns) ||
-        !budget_has(work_left, began_ns))
+    if (owner_is_held(owner) || !budget_has(waits_left, began_ns))
+        return refuse();
+    if (!(*reading)->asleep_only &&
+        (!budget_has(work_left, began_ns) || !budget_has(&all_work, began_ns)))
         return refuse();
     r = find_idle();
     if (!r)
@@ -302,6 +307,7 @@ int readers_run(const struct proc_id *id, struct reading **reading)
     result = take_answer(r, began_ns, reading, &cost);
     budget_spend(waits_left, cost.asleep_ns);
     budget_spend(work_left, cost.cpu_ns);
+    budget_spend(&all_work, cost.cpu_ns);
     return result;
 }
 

@@ -25,6 +25,7 @@
  * this many. To name 10,000 samples a second of a JVM takes a sixth of a processor. */
 #define READERS_WORK_AT_ONCE_NS NSEC_PER_SEC
 #define READERS_WORK_SHARE 4
+#define READERS_ALL_WORK_SHARE 2 /* the same of all owners together */
 
 /* The same for a read that goes on from page to page, each of them late. */
 #define READERS_SLOW_NS (300 * NSEC_PER_MSEC)

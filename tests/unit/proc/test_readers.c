@@ -270,6 +270,7 @@ START_TEST(bounded_work_uses_up_nothing)
     while (more < BUSY_READINGS_MAX && works(&id, false))
         more++;
     ck_assert_int_lt(more, BUSY_READINGS_MAX);
+    ck_assert(works(&id, true)); /* it takes nothing of what is missing */
 }
 END_TEST
 
