@@ -36,15 +36,6 @@ static void add_native(const struct symbolizer *s, struct named_stack *out, uint
         s->code[at] = address;
 }
 
-/* Ends the moment of a stack. @unanswered: hotspot_vm_unanswered() at its start. */
-static void end_moment(struct hotspot_vm *vm, struct resolver *r, uint64_t unanswered,
-                       uint64_t now_ns)
-{
-    hotspot_vm_moment(vm, 0);
-    if (r && hotspot_vm_unanswered(vm) != unanswered)
-        resolver_leave_unread(r, now_ns);
-}
-
 /* The process and the times of the sample being named. */
 struct naming {
     struct symbolizer *s;
@@ -53,7 +44,22 @@ struct naming {
     bool jvm, java;                 /* the process is a JVM; its Java code gets names */
     const struct code_later *later; /* NULL: names are decided now */
     uint64_t at_ns, now_ns;         /* time of the sample; time of its naming */
+    uint64_t unanswered;            /* hotspot_vm_unanswered() before it */
+    bool nameless;                  /* some Java code got no name */
 };
+
+static void begin_moment(struct naming *n)
+{
+    n->unanswered = hotspot_vm_unanswered(n->vm);
+    hotspot_vm_moment(n->vm, n->at_ns);
+}
+
+static void end_moment(struct naming *n)
+{
+    hotspot_vm_moment(n->vm, 0);
+    if (n->r && n->nameless && hotspot_vm_unanswered(n->vm) != n->unanswered)
+        resolver_leave_unread(n->r, n->now_ns);
+}
 
 /* Appends the frames of a word of kind NATIVE, COMPILED or STUB. */
 static void add_code(struct naming *n, uint64_t word, bool is_return_address,
@@ -79,6 +85,7 @@ static void add_code(struct naming *n, uint64_t word, bool is_return_address,
             return;
         }
     }
+    n->nameless |= n->java && !count;
     if (n->later && n->jvm)
         later = n->later->add(n->later->cookie, word, is_return_address, frames, count);
     if (later || !count)
@@ -92,8 +99,10 @@ static void add_code(struct naming *n, uint64_t word, bool is_return_address,
 static uint32_t interpreted_frame(struct naming *n, uint64_t method, uint64_t bcp)
 {
     struct java_names *j = n->r && n->java ? resolver_java(n->r) : NULL;
+    uint32_t frame = j ? java_names_interpreted(j, n->vm, method, bcp, n->at_ns, n->now_ns) : 0;
 
-    return j ? java_names_interpreted(j, n->vm, method, bcp, n->at_ns, n->now_ns) : 0;
+    n->nameless |= j && !frame;
+    return frame;
 }
 
 static bool is_vsyscall(uint64_t word)
@@ -242,7 +251,7 @@ static void name_stack(struct naming *n, struct process *p, const struct sample_
     size_t user, skip = 0;
     bool reads = false;
 
-    uint64_t refused = frame_table_refused(s->frames), unanswered = 0;
+    uint64_t refused = frame_table_refused(s->frames);
 
     n->at_ns = rec->time_ns;
     ret->count = ret->unknown = 0;
@@ -273,8 +282,7 @@ static void name_stack(struct naming *n, struct process *p, const struct sample_
     user = ret->count;
     symbolizer_charge(s, n->r);
     if (n->vm && rec->user_count) {
-        unanswered = hotspot_vm_unanswered(n->vm);
-        hotspot_vm_moment(n->vm, rec->time_ns);
+        begin_moment(n);
         if (n->java && n->r && (j = resolver_java(n->r)))
             java_names_prepare(j, n->vm, frames + rec->kernel_count, rec->user_count, n->at_ns,
                                n->now_ns);
@@ -286,7 +294,7 @@ static void name_stack(struct naming *n, struct process *p, const struct sample_
     add_user(n, frames + rec->kernel_count + skip, rec->user_count - skip,
              skip > 0 || sample_is_virtual(rec), ret);
     if (n->vm && rec->user_count)
-        end_moment(n->vm, n->r, unanswered, n->now_ns);
+        end_moment(n);
     if (rec->lock == UNWIND_LOCK_FUTEX)
         fill_futex(n, rec->lock_class, ret);
     if (n->r) /* not in a JVM: GraalVM's JIT compiler there is a native image in a library */
@@ -327,19 +335,17 @@ void symbolizer_java_stack(struct symbolizer *s, struct process *p, const uint64
                         .at_ns = at_ns,
                         .now_ns = clock_monotonic_ns() };
     struct java_names *j = n.r ? resolver_java(n.r) : NULL;
-    uint64_t unanswered;
     size_t kept = 0;
 
     ret->count = ret->unknown = 0;
     ret->truncated = ret->frozen = ret->left_out = ret->generated = ret->reads = false;
     if (!n.vm || !j)
         return;
-    unanswered = hotspot_vm_unanswered(n.vm);
     symbolizer_charge(s, n.r);
-    hotspot_vm_moment(n.vm, at_ns);
+    begin_moment(&n);
     java_names_prepare(j, n.vm, words, count, at_ns, n.now_ns);
     add_user(&n, words, count, /* called= */ true, ret);
-    end_moment(n.vm, n.r, unanswered, n.now_ns);
+    end_moment(&n);
     symbolizer_charge(s, NULL);
     for (size_t i = 0; i < ret->count; i++) {
         if (frame_table_get(s->frames, ret->frames[i])->kind != FRAME_STUB)
