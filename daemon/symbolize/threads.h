@@ -13,9 +13,9 @@
 /* How long a name is trusted. For a thread without a name the time doubles, up to
  * THREADS_AGREED_NS: the VM's own threads and those of libraries never have one. */
 #define THREADS_TRUST_NS (5 * NSEC_PER_SEC)
-/* How long a name is trusted that equals the kernel's: a thread that renames itself changes
- * both. */
-#define THREADS_AGREED_NS (300 * NSEC_PER_SEC)
+/* How long a name is trusted that equals the kernel's. A thread that renames itself changes both;
+ * if another one renames it, the kernel's name stays (JVM_SetNativeThreadName, JDK 8 to 25). */
+#define THREADS_AGREED_NS (60 * NSEC_PER_SEC)
 /* How long a name is trusted if it is longer than the kernel's, which shows no end of it. Once the
  * name has been the same for long, the time is doubled each time, up to THREADS_AGREED_NS. */
 #define THREADS_CUT_NS NSEC_PER_SEC
