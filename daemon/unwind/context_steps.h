@@ -316,8 +316,12 @@ UNWIND_FUNCTION int context_string(struct context_work *w, struct context_path *
     } else {
         start = text == CONTEXT_NAME_MORE ? context_behind(w, wide) : 0;
         text = CONTEXT_NAME;
+        if (start && !n)
+            return 0;
         n = n > CONTEXT_NAME_BYTES - start ? CONTEXT_NAME_BYTES - start : n;
         good = context_copy(w, w->out.name + start, CONTEXT_NAME_BYTES, array, n);
+        if (start && !good) /* the first part stays */
+            return 0;
         n += start;
     }
     w->out.bytes[text & (CONTEXT_TEXTS - 1)] = good ? n : 0;

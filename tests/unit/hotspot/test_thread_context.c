@@ -211,6 +211,19 @@ START_TEST(joins_no_different_characters)
 }
 END_TEST
 
+START_TEST(an_empty_part_adds_nothing)
+{
+    path.steps[6] = (struct context_step){ .op = CONTEXT_REF, .to = 4, .from = 2, .offset = 16 };
+    path.steps[7] =
+        (struct context_step){ .op = CONTEXT_TEXT, .from = 4, .key = CONTEXT_NAME_MORE };
+    path.step_count = 8;
+    put_ref(SPAN + 16, MAP);
+    put_text(NAME, CHARACTERS, "GET");
+    put_text(MAP, MAP + 64, "");
+    check_name("GET");
+}
+END_TEST
+
 START_TEST(ids_make_a_request)
 {
     walk();
@@ -410,6 +423,7 @@ int main(void)
     tcase_add_test(tc, reads_a_name);
     tcase_add_loop_test(tc, joins_a_name, 0, ARRAY_SIZE(PARTS));
     tcase_add_test(tc, joins_no_different_characters);
+    tcase_add_test(tc, an_empty_part_adds_nothing);
     tcase_add_test(tc, ids_make_a_request);
     tcase_add_test(tc, a_name_may_be_all);
     tcase_add_test(tc, finds_an_inherited_value);
