@@ -254,7 +254,7 @@ START_TEST(a_pool_that_lacks_processors_does_not_wait)
             frame("java.util.concurrent.ThreadPoolExecutor", "runWorker", FRAME_INTERPRETED)
         };
         struct looked_thread *t;
-        char name[16];
+        char name[20];
 
         snprintf(name, sizeof(name), "http-%d", i);
         t = add(JVM, name);
