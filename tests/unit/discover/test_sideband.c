@@ -196,6 +196,28 @@ START_TEST(reads_rings_in_the_order_of_time)
 }
 END_TEST
 
+/* Whoever drains rings must come sooner while they fill. */
+START_TEST(a_ring_that_fills_is_seen)
+{
+    struct sideband *rings = NULL;
+    struct seen seen = { .n = 0 };
+    struct fake_ring ring;
+
+    fake_ring_open(&ring, 0);
+    ck_assert_int_eq(sideband_map(&ring.fd, 1, &rings, NULL), 0);
+    write_exec(&ring, 10, "one", 100);
+    sideband_drain(rings, 1, see, &seen);
+    ck_assert(!sideband_fills(rings));
+    ring.head->data_head += ring.bytes / 4;
+    sideband_drain(rings, 1, see, &seen);
+    ck_assert(sideband_fills(rings));
+    sideband_drain(rings, 1, see, &seen);
+    ck_assert(!sideband_fills(rings));
+    sideband_unmap(rings);
+    fake_ring_close(&ring);
+}
+END_TEST
+
 START_TEST(says_why_a_ring_cannot_be_mapped)
 {
     struct sideband *rings = NULL;
@@ -253,6 +275,7 @@ int main(void)
 
     tcase_add_test(tc, parses_side_band_records);
     tcase_add_test(tc, reads_rings_in_the_order_of_time);
+    tcase_add_test(tc, a_ring_that_fills_is_seen);
     tcase_add_test(tc, says_why_a_ring_cannot_be_mapped);
     tcase_add_test(tc, bytes_that_are_no_records_are_counted);
     tcase_set_timeout(tc, 60);
