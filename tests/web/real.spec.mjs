@@ -189,7 +189,7 @@ describe("the page of a real flamed", { concurrency: 3 }, () => {
         await page.getByRole("button", { name: "Start", exact: true }).click();
         await page.waitForURL(/#\/capture\//);
         await graphShown(page);
-        assert.match(await textOf(page, ".jvm-facts"), /cpu, context-switches/);
+        assert.match(await textOf(page, ".jvm-facts"), /CPU, context-switches/);
         const shown = page.getByRole("combobox", { name: "Event", exact: true });
 
         assert.deepEqual(await shown.locator("option").allTextContents(), ["CPU", "context-switches"]);
