@@ -196,7 +196,7 @@ START_TEST(reads_rings_in_the_order_of_time)
 }
 END_TEST
 
-/* Whoever drains rings must come sooner while they fill. */
+/* While a ring fills, it must be drained sooner. */
 START_TEST(a_ring_that_fills_is_seen)
 {
     struct sideband *rings = NULL;
