@@ -197,7 +197,7 @@ static uint64_t tick_ns(const struct engine *e)
     /* The rings of copied stacks fill soon. */
     if (captures_hurry(&e->captures) || (e->sampling.perf && e->captures.running))
         return ENGINE_BUSY_TICK_NS;
-    return e->captures.running || e->sampling.perf || e->sampling.woken ||
+    return e->captures.running || sampling_wake_fd(&e->sampling) < 0 || e->sampling.woken ||
                    discover_hurries(e->discover)
                ? ENGINE_PATIENT_TICK_NS
                : ENGINE_IDLE_TICK_NS;

@@ -261,7 +261,7 @@ START_TEST(waits_for_waits)
     push_take_minutes(&push, &state, due_ns + PUSH_LOOK_AGAIN_NS);
     ck_assert_uint_eq(taken_count, 1);
     ck_assert_uint_eq(state.status.incomplete, 0);
-    end_ns += MINUTE; /* of which the recorder learns nothing */
+    end_ns += MINUTE; /* the recorder learns nothing of it */
     run(due_ns, end_ns + PUSH_WAITS_NS);
     ck_assert_uint_eq(taken_count, 1);
     push_take_minutes(&push, &state, end_ns + PUSH_WAITS_NS);
