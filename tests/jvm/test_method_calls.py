@@ -9,7 +9,7 @@ import unittest
 
 from harness import jvm, paths
 from harness.events import WithEvent
-from harness.profile import Profile
+from harness.profile import Profile, count
 from test_offcpu import stolen
 
 SECONDS = float(os.environ.get("FLAMED_CALLS_SECONDS", 15))
@@ -50,6 +50,9 @@ class MethodCalls(WithEvent):
             raise AssertionError(cls.answer)
         cls.profile, cls.stolen = Profile(cls.answer), stolen() - stolen_before
         cls.stored = f"/api/v1/captures/{cls.answer.headers['X-Flamed-Capture']}/profile"
+        threads = Profile(cls.daemon.get(cls.stored, threads=1, format="json"))
+        cls.waits = {name: count(s for s in threads.of_thread(name) if s.state == "blocked") for name in METHODS}
+        cls.holes = {name: count(s for s in threads.of_thread(name) if s.truncated) for name in METHODS}
         cls.interval = cls.profile.document["meta"]["period"] / 1e9
         start, end, clock = cls.profile.start, cls.profile.end, cls.clock()
         cls.truth = {name: [c for c in calls if start < c[0] and c[1] < end] for name, calls in clock.items()} # calls within the capture
@@ -91,11 +94,12 @@ class MethodCalls(WithEvent):
                 within = self.interval * (2 if (name, key) == ("brief", "p99") else 1) + (self.stolen if key == "p99" else 0)
                 self.assertLessEqual(abs(x), within, (name, key, found[name]))
         for name in COUNTED:
-            # A call that begins or ends within two intervals of the capture's ends may count on either side. An unreadable stack may cut a
-            # call, or one after it.
+            # A call that begins or ends within two intervals of the capture's ends may count on either side. An unreadable stack may cut the
+            # calls before and after it. The kernel of some virtual machines does not report each switch: docs/waits.md.
             edges = [c for c in self.truth[name] if c[0] < self.profile.start + 2 * self.interval or c[1] > self.profile.end - 2 * self.interval]
-            cut = max(found[name]["cut"] - self.cut[name], 0)
-            self.assertLessEqual(cut, 0.05 * len(self.truth[name]) + 1, found[name])
+            holes, cut = self.holes[name], 2 * self.holes[name]
+            self.assertLessEqual(holes, 0.02 * self.waits[name] + 3, found[name])
+            self.assertLessEqual(found[name]["cut"], self.cut[name] + cut + 1, found[name])
             self.assertLessEqual(off[name, "count"], len(edges), (name, found[name], len(self.truth[name])))
             self.assertGreaterEqual(off[name, "count"], -len(edges) - cut, (name, found[name], len(self.truth[name])))
             # A call that runs between two waits comes out half an interval too short, on average. A cut call is known in part.

@@ -52,6 +52,8 @@ class Profile:
     def __init__(self, answer):
         self.answer = answer
         self.document = document = answer.json()
+        if answer.status != 200:
+            raise AssertionError(f"not a profile: {answer}")
         self.quality = document["quality"]
         self.warnings = document["warnings"]
         self.start, self.end = (seconds_of(document["meta"][key]) for key in ("start", "end")) # as time.time()
