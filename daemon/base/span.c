@@ -171,6 +171,17 @@ bool span_take_line(struct span *s, struct span *ret)
     return span_take_until(s, '\n', ret);
 }
 
+struct span span_find_line(struct span lines, const char *prefix)
+{
+    struct span line;
+
+    while (span_take_line(&lines, &line)) {
+        if (span_take_str(&line, prefix))
+            return line;
+    }
+    return SPAN_NULL;
+}
+
 int span_take_range(struct span *s, uint64_t *ret_first, uint64_t *ret_last)
 {
     uint64_t first, last;

@@ -57,6 +57,8 @@ void span_skip_blanks(struct span *s);
 bool span_take_until(struct span *s, char sep, struct span *ret);
 /* As span_take_until() with '\n'. */
 bool span_take_line(struct span *s, struct span *ret);
+/* Gets the rest of the first line that begins with @prefix; SPAN_NULL: none does. */
+struct span span_find_line(struct span lines, const char *prefix);
 
 /* Takes the next range of a list such as "0-3,8": 1, 0 (the list is empty), or -EBADMSG. @ret_last
  * is the first where there is one number. */

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "broker/service_words.h"
 
-static const char *const WORDS[] = { "OTEL_SERVICE_NAME=", "OTEL_RESOURCE_ATTRIBUTES=",
-                                     "DD_SERVICE=", "DD_ENV=", "DD_VERSION=" };
+static const char *const WORDS[] = {
+    "OTEL_SERVICE_NAME=", "OTEL_RESOURCE_ATTRIBUTES=", "DD_SERVICE=",       "DD_ENV=",
+    "DD_VERSION=",        "DD_GIT_REPOSITORY_URL=",    "DD_GIT_COMMIT_SHA="
+};
 static const char *const OPTIONS[] = { "-Dotel.service.name=", "-Dotel.resource.attributes=",
                                        "-Ddd.service=", "-Ddd.env=", "-Ddd.version=" };
 

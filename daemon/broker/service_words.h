@@ -9,7 +9,8 @@
 #define SERVICE_WORD_MAX 2048 /* bytes of KEY=VALUE; a longer entry is dropped */
 
 /* Appends the entries of @environ (separated by NUL) that name a service, each with a NUL behind
- * it. These are OTEL_SERVICE_NAME, OTEL_RESOURCE_ATTRIBUTES, DD_SERVICE, DD_ENV and DD_VERSION.
+ * it. These are OTEL_SERVICE_NAME, OTEL_RESOURCE_ATTRIBUTES, DD_SERVICE, DD_ENV, DD_VERSION,
+ * DD_GIT_REPOSITORY_URL and DD_GIT_COMMIT_SHA.
  * From JAVA_TOOL_OPTIONS and JDK_JAVA_OPTIONS it appends only the options -Dotel.service.name=,
  * -Dotel.resource.attributes=, -Ddd.service=, -Ddd.env= and -Ddd.version=. */
 void service_words_find(struct span environ, struct buf *out);

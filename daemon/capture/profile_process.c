@@ -21,6 +21,8 @@ static void attributes_of(const struct process *p, const struct service *s, stru
     add_attribute(out, "service.namespace", s->space[0] ? s->space : c->pod_namespace);
     add_attribute(out, "service.instance.id", s->instance);
     add_attribute(out, "deployment.environment.name", s->environment);
+    add_attribute(out, "vcs.repository.url.full", s->repository);
+    add_attribute(out, "vcs.ref.head.revision", s->revision);
     add_attribute(out, "k8s.pod.uid", c->pod_uid);
     add_attribute(out, c->pod_uid[0] ? "k8s.container.name" : "container.name", c->name);
 }

@@ -17,7 +17,7 @@ enum attribute { NAME, VERSION, SDK, OTHERS };
 static const char *const KEYS[] = {
     [NAME] = "service.name",        [VERSION] = "service.version", [SDK] = "telemetry.sdk.name",
     [OTHERS] = "service.namespace", "service.instance.id",         "deployment.environment.name",
-    "deployment.environment",
+    "deployment.environment",       "vcs.repository.url.full",     "vcs.ref.head.revision",
 };
 
 bool process_context_path(struct span path)

@@ -6,7 +6,7 @@
 
 /* ---- what the process says of itself ---- */
 
-enum field { NAME, VERSION, ENVIRONMENT, INSTANCE, SPACE, FIELDS };
+enum field { NAME, VERSION, ENVIRONMENT, INSTANCE, SPACE, REPOSITORY, REVISION, FIELDS };
 
 /* Gets where the value of @field is kept, and its room. */
 static char *field_of(struct service *s, enum field field, size_t *ret_size)
@@ -24,6 +24,12 @@ static char *field_of(struct service *s, enum field field, size_t *ret_size)
     case SPACE:
         *ret_size = sizeof(s->space);
         return s->space;
+    case REPOSITORY:
+        *ret_size = sizeof(s->repository);
+        return s->repository;
+    case REVISION:
+        *ret_size = sizeof(s->revision);
+        return s->revision;
     default:
         *ret_size = sizeof(s->name);
         return s->name;
@@ -48,6 +54,8 @@ static const struct key WORDS[] = {
     { "DD_SERVICE=", NAME, 7 },
     { "DD_VERSION=", VERSION, 7 },
     { "DD_ENV=", ENVIRONMENT, 7 },
+    { "DD_GIT_REPOSITORY_URL=", REPOSITORY, 7 },
+    { "DD_GIT_COMMIT_SHA=", REVISION, 7 },
 };
 /* Attributes in the semantic conventions of OpenTelemetry. */
 static const struct key ATTRIBUTES[] = {
@@ -57,6 +65,8 @@ static const struct key ATTRIBUTES[] = {
     { "deployment.environment=", ENVIRONMENT, 0 },
     { "service.instance.id=", INSTANCE, 0 },
     { "service.namespace=", SPACE, 0 },
+    { "vcs.repository.url.full=", REPOSITORY, 0 },
+    { "vcs.ref.head.revision=", REVISION, 0 },
 };
 
 #define RANK_OF_PUBLISHED 1
@@ -85,13 +95,40 @@ static struct span decode(struct span s, char buf[SERVICE_NAME_BYTES])
     return (struct span){ buf, n };
 }
 
+/* Gets the address of a repository without its user, password and query: "https://u:p@host/shop?x"
+ * gives "https://host/shop". SPAN_NULL: it is too long, so that its end may be missing, or another
+ * '@' is left. */
+static struct span public_address(struct span s, char buf[SERVICE_NAME_BYTES])
+{
+    size_t colon = span_find(s, ':'), host;
+    struct span rest, name;
+
+    if (s.n >= SERVICE_NAME_BYTES)
+        return SPAN_NULL;
+    host = s.n >= 3 && colon <= s.n - 3 && memcmp(s.p + colon, "://", 3) == 0 ? colon + 3 : 0;
+    rest = name = span_from(s, host);
+    name.n = span_find(name, '/');
+    if (span_find(name, '@') < name.n)
+        rest = span_from(rest, span_rfind(name, '@') + 1);
+    if (span_find(rest, '@') < rest.n)
+        return SPAN_NULL;
+    rest.n = MIN(span_find(rest, '?'), span_find(rest, '#'));
+    if (!rest.n)
+        return SPAN_NULL;
+    memcpy(buf, s.p, host);
+    memcpy(buf + host, rest.p, rest.n);
+    return (struct span){ buf, host + rest.n };
+}
+
 static void take(struct reader *r, struct span value, const struct key *k, unsigned rank)
 {
     unsigned *have = &r->ranks[k->field];
-    char plain[SERVICE_NAME_BYTES], *to;
+    char plain[SERVICE_NAME_BYTES], address[SERVICE_NAME_BYTES], *to;
     size_t size;
 
     value = span_trim(r->decode ? decode(value, plain) : value);
+    if (k->field == REPOSITORY)
+        value = public_address(value, address);
     if (!value.n || (*have && *have <= rank))
         return;
     *have = rank;

@@ -27,6 +27,8 @@ enum service_source {
 struct service {
     char name[SERVICE_NAME_BYTES], version[64], environment[64], instance[128];
     char space[64];             /* OpenTelemetry's service.namespace */
+    char repository[128];       /* address of its source code, without a user's name or password */
+    char revision[64];          /* its commit there */
     enum service_source source; /* where the name comes from */
 };
 

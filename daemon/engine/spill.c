@@ -94,15 +94,10 @@ static const char *kept(struct minute *m, const char *text)
 /* Copies the value of @key from @attributes ("key=value" on a line each); "": no such key. */
 static const char *attribute_of(struct minute *m, uint32_t attributes, const char *key)
 {
-    const char *at = strstr(text_of(m, attributes), key), *end;
     char value[128];
 
-    if (!at)
-        return "";
-    at += strlen(key);
-    end = strchrnul(at, '\n');
-    span_copy((struct span){ at, (size_t)(end - at) }, value, sizeof(value));
-    return kept(m, value);
+    return kept(
+        m, span_copy(span_find_line(span_of(text_of(m, attributes)), key), value, sizeof(value)));
 }
 
 /* Returns a hash of the JVM's options, which differs if they do. Values of masked options are not

@@ -9,6 +9,7 @@
 #include <ctype.h>
 
 #define GZIP_LEVEL 1
+#define LABEL_BYTES ((size_t)160) /* of a label's value from an attribute */
 
 const struct export_request EXPORT_REQUESTS[] = {
     [PUSH_OTLP] = { "/v1development/profiles",
@@ -63,18 +64,28 @@ static void series_name(const struct profile_event *e, char name[EVENT_NAME_BYTE
     }
 }
 
+/* Gets an attribute of a group, as far as there is room. @key ends with '='. Returns @ret. */
+static const char *attribute_of(const struct exporter *x, uint32_t group, const char *key,
+                                char ret[LABEL_BYTES])
+{
+    return span_copy(span_find_line(span_of(x->f->attributes[group]), key), ret, LABEL_BYTES);
+}
+
 static int add_series(const struct exporter *x, size_t from, size_t to, struct buf *out)
 {
     const struct profile *p = x->f->p;
     const struct fold_row *row = &x->f->rows[from];
     const struct profile_process *g = &x->f->groups[row->group];
     _cleanup_buf_ struct buf pprof = BUF_NULL;
-    char name[EVENT_NAME_BYTES];
+    char name[EVENT_NAME_BYTES], repository[LABEL_BYTES], revision[LABEL_BYTES];
     struct push_label labels[] = {
         { "__name__", name },
         { "service_name", fold_service(x->f, row->group).p },
         { "namespace", intern_get(p->strings, g->pod_namespace).p },
         { "service_version", intern_get(p->strings, g->version).p },
+        { "service_repository",
+          attribute_of(x, row->group, "vcs.repository.url.full=", repository) },
+        { "service_git_ref", attribute_of(x, row->group, "vcs.ref.head.revision=", revision) },
         { "hostname", x->o->host },
     };
     int r;

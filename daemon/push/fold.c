@@ -35,7 +35,8 @@ static void lasting_attributes(struct span lines, struct buf *out)
 
     while (span_take_line(&lines, &line)) {
         if (span_starts_with(line, "service.namespace=") ||
-            span_starts_with(line, "deployment.environment.name=")) {
+            span_starts_with(line, "deployment.environment.name=") ||
+            span_starts_with(line, "vcs.")) {
             buf_add_span(out, line);
             buf_add_char(out, '\n');
         }

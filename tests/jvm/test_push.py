@@ -56,12 +56,14 @@ authorization:
         series = self.series(engine)
         for labels, kind in {(tuple(sorted(s["labels"].items())), s["type"]) for one in series for s in one}:
             labels = dict(labels)
-            self.assertEqual({name: labels[name] for name in ("__name__", "service_name", "service_version")},
-                             {"__name__": "process_cpu", "service_name": "push;shop", "service_version": "2.4"})
+            self.assertEqual({name: labels[name] for name in ("__name__", "service_name", "service_version", "service_repository", "service_git_ref")},
+                             {"__name__": "process_cpu", "service_name": "push;shop", "service_version": "2.4",
+                              "service_repository": "https://host/shop", "service_git_ref": "0a1b2c"})
             self.assertIn(kind, ("samples:count", "cpu:nanoseconds"))
         samples = self.samples(engine) # fails if Pyroscope would refuse a profile
         self.assertEqual({tuple(sorted(s["resource"].items())) for s in samples}, {tuple(sorted({
             "service.name": "push;shop", "service.version": "2.4", "service.namespace": "retail", "deployment.environment.name": "prod",
+            "vcs.repository.url.full": "https://host/shop", "vcs.ref.head.revision": "0a1b2c",
             "host.name": os.uname().nodename}.items()))})
         self.assertEqual({s["pyroscope"] for s in samples}, {"process_cpu:cpu:nanoseconds"})
         proc.wait_until(lambda: self.status(daemon, "otlp")["queued_bodies"] == 0, 20, "nothing waits")

@@ -17,7 +17,7 @@ class Pushing(unittest.TestCase):
         paths.need_root()
         cls.spin = jvm.make_spin()
         cls.target = jvm.Jvm(paths.jdk(17), "-Xmx64m", "-Drest=45", "-cp", cls.spin.folder, cls.spin.main, wrap=[
-            "env", "OTEL_SERVICE_NAME=push;shop", "OTEL_RESOURCE_ATTRIBUTES=service.version=2.4,service.namespace=retail,deployment.environment.name=prod"])
+            "env", "OTEL_SERVICE_NAME=push;shop", "DD_GIT_REPOSITORY_URL=https://me:secret@host/shop", "DD_GIT_COMMIT_SHA=0a1b2c", "OTEL_RESOURCE_ATTRIBUTES=service.version=2.4,service.namespace=retail,deployment.environment.name=prod"])
         cls.addClassCleanup(cls.target.stop)
 
     def setUp(self):

@@ -17,6 +17,8 @@ static const struct {
     { TEXT(
           "A=1\0OTEL_SERVICE_NAME=shop\0DD_SERVICE=s\0DD_ENV=e\0DD_VERSION=v\0DD_API_KEY=secret\0"),
       TEXT("OTEL_SERVICE_NAME=shop\0DD_SERVICE=s\0DD_ENV=e\0DD_VERSION=v\0") },
+    { TEXT("DD_GIT_REPOSITORY_URL=u\0DD_GIT_TOKEN=secret\0DD_GIT_COMMIT_SHA=c\0"),
+      TEXT("DD_GIT_REPOSITORY_URL=u\0DD_GIT_COMMIT_SHA=c\0") },
     { TEXT("XOTEL_SERVICE_NAME=no\0OTEL_SERVICE_NAME\0OTEL_SERVICE_NAMES=no"), TEXT("") },
     { TEXT("JAVA_TOOL_OPTIONS=-Dpassword=secret -Dotel.service.name=shop  -Ddd.env=e -Ddd.envs=no\0"
            "JDK_JAVA_OPTIONS=-Ddd.service=s"),

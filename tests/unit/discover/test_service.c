@@ -63,6 +63,58 @@ START_TEST(reads_what_a_process_says)
 END_TEST
 
 static const struct {
+    struct span published, words;
+    const char *repository, *revision;
+} SOURCE_CASES[] = {
+    { TEXT(""), TEXT("DD_GIT_REPOSITORY_URL=https://host/shop\0DD_GIT_COMMIT_SHA=0a1b2c\0"),
+      "https://host/shop", "0a1b2c" },
+    { TEXT("vcs.ref.head.revision=1\0vcs.repository.url.full=https://host/a@b\0"),
+      TEXT("DD_GIT_COMMIT_SHA=2\0"), "", "1" },
+    { TEXT(""),
+      TEXT("OTEL_RESOURCE_ATTRIBUTES=vcs.repository.url.full=https%3A//me:p%40ss@host:8443/a/b,"
+           "vcs.ref.head.revision=main\0"),
+      "https://host:8443/a/b", "main" },
+    { TEXT(""), TEXT("DD_GIT_REPOSITORY_URL=git@host:shop/cart.git?token=1#x\0"),
+      "host:shop/cart.git", "" },
+    { TEXT(""), TEXT("DD_GIT_REPOSITORY_URL=https://me@\0"), "", "" },
+    { TEXT(""), TEXT("DD_GIT_REPOSITORY_URL=://\0"), "", "" },
+    { TEXT(""), TEXT("DD_GIT_REPOSITORY_URL=@\0DD_GIT_COMMIT_SHA=\0"), "", "" },
+    { TEXT(""), TEXT("DD_GIT_REPOSITORY_URL=a:/\0"), "a:/", "" },
+    { TEXT(""), TEXT("DD_GIT_REPOSITORY_URL=https://me:p/@ss@host/shop\0"), "", "" },
+    { TEXT(""), TEXT("DD_GIT_REPOSITORY_URL=https://me:p?s#s@host/shop\0"), "https://host/shop",
+      "" },
+    { TEXT(""), TEXT("DD_GIT_REPOSITORY_URL=https://host/shop?to=me@host\0"), "", "" },
+};
+
+/* Users and passwords in an address stay in the JVM. */
+START_TEST(reads_where_the_source_code_is)
+{
+    struct service s;
+
+    service_of_words(SOURCE_CASES[_i].published, SPAN_NULL, SOURCE_CASES[_i].words, &s);
+    ck_assert_str_eq(s.repository, SOURCE_CASES[_i].repository);
+    ck_assert_str_eq(s.revision, SOURCE_CASES[_i].revision);
+}
+END_TEST
+
+START_TEST(drops_a_long_address)
+{
+    static const char BEGIN[] = "DD_GIT_REPOSITORY_URL=https://";
+    char text[sizeof(BEGIN) + 2 * SERVICE_NAME_BYTES];
+    struct service s;
+
+    for (size_t n = 0; n <= 2 * SERVICE_NAME_BYTES - 8; n++) {
+        memset(text, 's', sizeof(text));
+        memcpy(text, BEGIN, sizeof(BEGIN) - 1);
+        memcpy(text + sizeof(BEGIN) - 1 + n, "@host/x", sizeof("@host/x"));
+        service_of_words(SPAN_NULL, SPAN_NULL, span_of(text), &s);
+        ck_assert_msg(!s.repository[0] || strcmp(s.repository, "https://host/x") == 0, "%s",
+                      s.repository);
+    }
+}
+END_TEST
+
+static const struct {
     struct span published, options, words;
     const char *name, *version, *environment;
     enum service_source source;
@@ -172,6 +224,8 @@ int main(void)
 {
     TCase *tc = tcase_create("service");
 
+    tcase_add_loop_test(tc, reads_where_the_source_code_is, 0, ARRAY_SIZE(SOURCE_CASES));
+    tcase_add_test(tc, drops_a_long_address);
     tcase_add_loop_test(tc, reads_what_a_process_says, 0, ARRAY_SIZE(WORD_CASES));
     tcase_add_loop_test(tc, takes_first_what_is_published, 0, ARRAY_SIZE(PUBLISHED_CASES));
     tcase_add_test(tc, cuts_a_long_name_between_characters);
