@@ -4,6 +4,7 @@
  * names their stacks in slices, so that samples do not wait for a large dump.
  */
 #include "api/api_impl.h"
+#include "api/dump_owners.h"
 #include "api/dump_tids.h"
 #include "base/array.h"
 #include "base/siphash.h"
@@ -35,6 +36,7 @@ struct dump_ask {
     struct u64_cache by_id;    /* -> 1 + place in dump->threads */
     struct u64_cache by_stack; /* hash of words -> string */
     struct u64_cache by_klass; /* Klass -> string */
+    struct dump_owners owners;
     struct fingerprint_key key;
     bool tracks_all;
     uint32_t broken, left_sets;
@@ -63,6 +65,7 @@ static void add_platform(void *cookie, const struct hotspot_thread *t)
         a->platform[a->platform_count++] = t->java_thread;
     else
         a->dump->left_out++;
+    dump_owners_list(&a->owners, t);
 }
 
 static int refuse(struct dump_ask *a, int r)
@@ -94,7 +97,7 @@ static int call_begin(struct api *api, void *arg)
     d->time_ns = clock_realtime_ns();
     span_copy(span_of(hotspot_vm_version(p->vm)), d->java_version, sizeof(d->java_version));
     span_copy(span_of(hotspot_vm_name(p->vm)), d->vm_name, sizeof(d->vm_name));
-    r = hotspot_vm_threads(p->vm, 0, add_platform, a);
+    r = hotspot_vm_threads(p->vm, HOTSPOT_THREAD_OWNER, add_platform, a);
     return r < 0 ? refuse(a, r) : 0;
 }
 
@@ -258,6 +261,7 @@ static void take_thread(struct api *api, struct dump_ask *a, struct process *p,
     struct dumped_thread found = {
         .id = t->java_id,
         .owner_id = t->owner_id,
+        .owner_word = t->owner_word,
         .carrier_id = t->carrier_id,
         .ns_tid = t->ns_tid,
         .host_tid = a->ns_depth > 1 ? 0 : t->ns_tid,
@@ -292,6 +296,7 @@ static void take_batch(struct api *api, struct dump_ask *a, struct process *p)
 {
     for (uint32_t i = 0; i < a->batch->count; i++)
         take_thread(api, a, p, &a->batch->threads[i]);
+    dump_owners_take(&a->owners, a->batch);
 }
 
 static int read_platform_batch(struct api *api, struct dump_ask *a, struct process *p)
@@ -440,6 +445,7 @@ static int read_all(void *ctx, struct dump_ask *a)
         return r;
     if (a->ns_depth > 1)
         dump_find_host_tids(api->engine.opts->proc_fd, a->host_pid, a->dump);
+    dump_owners_settle(&a->owners, a->dump);
     warn_of_rest(a);
     a->dump->took_ns = clock_monotonic_ns() - began_ns;
     thread_dump_sort(a->dump);
@@ -461,11 +467,13 @@ int backend_threads(void *ctx, const struct viewer *v, int32_t host_pid, struct 
     u64_cache_init(&a.by_id, IDS_MAX);
     u64_cache_init(&a.by_stack, STACKS_MAX);
     u64_cache_init(&a.by_klass, STACKS_MAX);
+    dump_owners_init(&a.owners);
     if (a.dump && a.batch && a.named)
         r = read_all(ctx, &a);
     u64_cache_deinit(&a.by_id);
     u64_cache_deinit(&a.by_stack);
     u64_cache_deinit(&a.by_klass);
+    dump_owners_deinit(&a.owners);
     free(a.platform);
     free(a.batch);
     free(a.named);

@@ -101,7 +101,7 @@ static int field_in_stream(struct hotspot_vm *vm, uint64_t array, uint64_t pool,
 {
     const struct hotspot_layout *l = &vm->layout;
     unsigned excluded = unsigned5_excluded(vm);
-    uint32_t length, fields, injected;
+    uint32_t length, fields, injected, seen = 0;
     char bytes[FIELD_STREAM_MAX];
     struct span s = { bytes, 0 };
     int r = field_u32(vm, array, l->metadata_array_length, &length);
@@ -114,11 +114,20 @@ static int field_in_stream(struct hotspot_vm *vm, uint64_t array, uint64_t pool,
         return r;
     if (!unsigned5_take(&s, excluded, &fields) || !unsigned5_take(&s, excluded, &injected))
         return -EBADMSG;
-    for (uint32_t i = 0; i < MIN(fields, (uint32_t)FIELDS_MAX); i++) {
+    fields = MIN(fields, (uint32_t)FIELDS_MAX) + MIN(wanted->injected, injected);
+    for (uint32_t i = 0; i < fields; i++) {
         struct field f;
 
         if (!field_take(l, &s, excluded, &f))
             return -EBADMSG;
+        if (wanted->injected) {
+            seen += field_flag(&f, l->field_injected);
+            if (seen == wanted->injected) {
+                *ret = f.offset;
+                return 0;
+            }
+            continue;
+        }
         if (((f.access & FIELD_STATIC) != 0) != wanted->is_static ||
             field_flag(&f, l->field_injected))
             continue;

@@ -319,6 +319,8 @@ uint64_t hotspot_lock_word(const struct hotspot_vm *vm, uint64_t klass);
  * returned; HOTSPOT_GONE. */
 int hotspot_lock_class(struct hotspot_vm *vm, uint64_t klass, struct hotspot_lock_class *ret);
 
+#define HOTSPOT_OWNER_MARK_HELD                                                                    \
+    1                            /* owner word: a thread that locked the object without a monitor */
 #define HOTSPOT_OWNER_MARK_MAX 2 /* owner words up to this are marks: no owner, unknown owner */
 /* The lock that a thread waits for now, as words of its memory. @thread: address of its JavaThread.
  * 0; -ENOENT: it waits for no lock, or its memory is unreadable; HOTSPOT_GONE. */

@@ -173,6 +173,9 @@ struct layout_field {
     A(thread_waiting_monitor, "Thread", "_current_waiting_monitor", W8, JDK_MAY)                   \
     X(thread_owner_id, "JavaThread", "_monitor_owner_id", W8, JDK_MAY)                             \
     X(thread_vthread, "JavaThread", "_vthread", W8, JDK_MAY)                                       \
+    X(thread_lock_stack, "JavaThread", "_lock_stack", WANY, JDK_MAY)                               \
+    X(lock_stack_top, "LockStack", "_top", W4, JDK_MAY)                                            \
+    X(lock_stack_base, "LockStack", "_base[0]", WANY, JDK_MAY)                                     \
     X(monitor_object, "ObjectMonitor", "_object", WANY,                                            \
       JDK_MAY) /* an oop till 15, then a handle */                                                 \
     X(monitor_owner, "ObjectMonitor", "_owner", WANY, JDK_MAY)                                     \
@@ -308,6 +311,7 @@ struct layout_field {
     X(JavaCallWrapper, "JavaCallWrapper", JDK_MAY)                                                 \
     X(OSThread, "OSThread", JDK_ALL)                                                               \
     X(ObjectMonitor, "ObjectMonitor", JDK_MAY)                                                     \
+    X(LockStack, "LockStack", JDK_MAY)                                                             \
     X(ContinuationEntry, "ContinuationEntry", JDK_MAY)                                             \
     X(CollectedHeap, "CollectedHeap", JDK_MAY)                                                     \
     X(MemRegion, "MemRegion", JDK_MAY)                                                             \

@@ -91,6 +91,24 @@ static uint64_t carried_id(struct hotspot_vm *vm, uint64_t thread)
     return id;
 }
 
+/* Returns the java_id of the thread that runs on @thread: of the virtual thread that it carries, or
+ * its own. 0: unknown. */
+static uint64_t runs_id(struct hotspot_vm *vm, uint64_t thread)
+{
+    const struct hotspot_layout *l = &vm->layout;
+    uint64_t handle, object = 0, id = 0;
+    int r;
+
+    if (layout_has(l->thread_owner_id))
+        return field_u64(vm, thread, l->thread_owner_id, &id) == 0 ? id : 0;
+    if (layout_has(l->thread_vthread))
+        r = field_u64(vm, thread, l->thread_vthread, &handle) ?: heap_handle(vm, handle, &object);
+    else
+        r = thread_java_object(vm, thread, &object);
+    r = r ?: memory_u64(&vm->memory, object + vm->thread_layout.tid, &id);
+    return r == 0 ? id : 0;
+}
+
 static int read_anchor(struct hotspot_vm *vm, uint64_t thread, struct anchor *ret)
 {
     const struct hotspot_layout *l = &vm->layout;
@@ -197,6 +215,8 @@ static int dump_platform_thread(struct dump *d, uint64_t thread, struct hotspot_
     if (r < 0)
         return r;
     t->java_thread = thread;
+    t->runs_id = runs_id(d->vm, thread);
+    dump_held(d, thread, t->runs_id);
     platform_lock(d, thread, object, t);
     t->stack = (uint8_t)platform_stack(d, thread, t);
     return check_same(d->vm, thread, t);
@@ -258,7 +278,7 @@ static int run_dump(struct hotspot_vm *vm, void *arg)
     memcpy(d.b, arg, HEAD_BYTES);
     d.until_ns = now_ns + (d.b->draws ? DUMP_DRAWS_NS : DUMP_SLICE_NS);
     d.age_ns = d.b->draws || (d.b->is_virtual && d.b->cursor.length) ? KNOWN_NS : 0;
-    d.b->count = d.b->word_count = d.b->name_bytes = 0;
+    d.b->count = d.b->word_count = d.b->name_bytes = d.b->held_count = 0;
     d.reader->look_count = 0;
     if (now_ns - d.reader->codes_ns >= d.age_ns) {
         d.reader->codes_ns = now_ns;
@@ -276,7 +296,7 @@ int hotspot_dump_threads(struct hotspot_vm *vm, struct hotspot_dump_batch *b)
 
     if (hotspot_vm_locks(vm, &locks) == HOTSPOT_GONE) /* fills in vm->locks if they are available */
         return -ESRCH;
-    b->count = b->word_count = b->name_bytes = 0;
+    b->count = b->word_count = b->name_bytes = b->held_count = 0;
     r = vm_call(vm, run_dump, b, HEAD_BYTES);
     if (r >= 0 && b->count) {
         const struct hotspot_dump_batch *found = &vm->thread_reader->batch;
@@ -284,6 +304,7 @@ int hotspot_dump_threads(struct hotspot_vm *vm, struct hotspot_dump_batch *b)
         memcpy(b->threads, found->threads, b->count * sizeof(*b->threads));
         memcpy(b->words, found->words, b->word_count * sizeof(*b->words));
         memcpy(b->names, found->names, b->name_bytes);
+        memcpy(b->held, found->held, b->held_count * sizeof(*b->held));
     }
     return r;
 }

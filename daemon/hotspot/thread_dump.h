@@ -11,6 +11,8 @@
 #define DUMP_BATCH_THREADS 512
 #define DUMP_BATCH_WORDS 32768
 #define DUMP_BATCH_NAMES 65536
+#define DUMP_BATCH_HELD 1024
+#define DUMP_THREAD_HELD 8 /* the VM's own limit for objects that are locked without a monitor */
 #define DUMP_SLICE_NS (6 * NSEC_PER_MSEC)  /* a batch takes no more threads after this, */
 #define DUMP_DRAWS_NS (50 * NSEC_PER_MSEC) /* and draws are given up after this */
 
@@ -52,6 +54,10 @@ struct hotspot_dump_thread {
     uint8_t lock;             /* enum hotspot_dump_lock: the lock that it waits for */
     uint64_t lock_klass;      /* Klass of the lock; 0: unknown */
     uint64_t owner_id;        /* java_id of the owner; 0: none, or unknown */
+    uint64_t owner_word;      /* where owner_id is 0, of a monitor: its owner's JavaThread, an
+                               * address in that one's stack, or a key of b->held; 0: none */
+    uint64_t runs_id;         /* of a platform thread: java_id of the virtual thread that it
+                               * carries, or its own */
     uint64_t carrier_id;      /* java_id of the carrier of a mounted virtual thread; 0: none */
     uint64_t carried_id;      /* of a carrier: java_id of the virtual thread that its stack begins
                                * with */
@@ -64,6 +70,12 @@ struct hotspot_dump_thread {
 struct hotspot_dump_cursor {
     uint32_t set, slot, skip, length;
     uint32_t restarts; /* of the current set, because its table grew */
+};
+
+/* A monitor that does not say itself which thread holds it. */
+struct hotspot_dump_held {
+    uint64_t key;     /* the owner_word of threads that wait for it */
+    uint64_t java_id; /* of the thread */
 };
 
 struct hotspot_dump_batch {
@@ -83,10 +95,11 @@ struct hotspot_dump_batch {
     double weight;      /* with draws: threads that each drawn one stands for */
     uint32_t places;    /* with draws: number of places read */
     /* Results. */
-    uint32_t count, word_count, name_bytes;
+    uint32_t count, word_count, name_bytes, held_count;
     struct hotspot_dump_thread threads[DUMP_BATCH_THREADS];
     uint64_t words[DUMP_BATCH_WORDS];
     char names[DUMP_BATCH_NAMES];
+    struct hotspot_dump_held held[DUMP_BATCH_HELD]; /* by the threads of a list */
 };
 
 /* Reads the next threads into @b, at least one if there is one. 0. 1: the VM has no virtual threads

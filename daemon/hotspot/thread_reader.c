@@ -8,7 +8,8 @@ bool dump_has_words(const struct dump *d)
 
 bool dump_has_space(const struct dump *d)
 {
-    return d->b->count < DUMP_BATCH_THREADS && dump_has_words(d);
+    return d->b->count < DUMP_BATCH_THREADS && dump_has_words(d) &&
+           DUMP_BATCH_HELD - d->b->held_count >= DUMP_THREAD_HELD;
 }
 
 bool dump_has_room(const struct dump *d)
@@ -91,20 +92,21 @@ void dump_blocker(struct dump *d, uint64_t blocker, struct hotspot_dump_thread *
         t->owner_id = id;
 }
 
-/* Gets the owner of a monitor: JDK 24 up has its id there, earlier ones its JavaThread. */
-static void monitor_owner(struct dump *d, uint64_t monitor, struct hotspot_dump_thread *t)
+/* Gets the owner of the monitor of @object. JDK 24 up has its id there. A mark says that the owner
+ * itself names the object. */
+static void monitor_owner(struct dump *d, uint64_t monitor, uint64_t object,
+                          struct hotspot_dump_thread *t)
 {
-    struct hotspot_memory *m = &d->vm->memory;
-    uint64_t word = 0, object, id;
+    uint64_t word = 0;
 
-    if (memory_u64(m, monitor + d->vm->locks.monitor_owner, &word) < 0 ||
-        word <= HOTSPOT_OWNER_MARK_MAX)
+    if (memory_u64(&d->vm->memory, monitor + d->vm->locks.monitor_owner, &word) < 0)
         return;
-    if (layout_has(d->vm->layout.thread_owner_id))
+    if (word == HOTSPOT_OWNER_MARK_HELD)
+        t->owner_word = dump_held_key(d, object);
+    else if (word > HOTSPOT_OWNER_MARK_MAX && layout_has(d->vm->layout.thread_owner_id))
         t->owner_id = word;
-    else if (thread_java_object(d->vm, word, &object) == 0 &&
-             memory_u64(m, object + d->vm->thread_layout.tid, &id) == 0)
-        t->owner_id = id;
+    else if (word > HOTSPOT_OWNER_MARK_MAX)
+        t->owner_word = word;
 }
 
 void dump_monitor(struct dump *d, uint64_t monitor, struct hotspot_dump_thread *t)
@@ -113,10 +115,10 @@ void dump_monitor(struct dump *d, uint64_t monitor, struct hotspot_dump_thread *
     uint64_t at;
     int r = memory_u64(&d->vm->memory, monitor + l->monitor_object, &at);
 
-    if (t->lock == DUMP_LOCK_MONITOR)
-        monitor_owner(d, monitor, t);
     if (r == 0 && l->monitor_handle)
         r = heap_handle(d->vm, at, &at);
+    if (t->lock == DUMP_LOCK_MONITOR)
+        monitor_owner(d, monitor, r == 0 ? at : 0, t);
     if (r == 0 && at && object_klass(d->vm, at, &t->lock_klass) < 0)
         t->lock_klass = 0;
 }

@@ -72,6 +72,16 @@ int dump_virtual_thread(struct dump *d, uint64_t object);
  * stack. */
 void dump_settle(struct dump *d);
 
+/* ---- held_monitors.c ---- */
+
+/* Returns what is known by both of a monitor's sides, a waiting thread and the owner: the monitor's
+ * address, or a number. It stays the same if @object moves. 0: the object has no monitor. */
+uint64_t dump_held_key(struct dump *d, uint64_t object);
+/* Appends the monitors that thread @id holds, by the objects in its JavaThread at @thread. */
+void dump_held(struct dump *d, uint64_t thread, uint64_t id);
+/* Does the same for a virtual thread without a carrier. @chunk: its innermost StackChunk. */
+void dump_held_frozen(struct dump *d, uint64_t chunk, uint64_t id);
+
 /* ---- virtual_monitor.c ---- */
 
 /* Stores the monitor that the virtual thread @t at @object waits for, if it can be found. */

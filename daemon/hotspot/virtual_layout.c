@@ -9,6 +9,8 @@
 #define CHUNK_HEADER_MIN 16
 #define CHUNK_HEADER_MAX 128
 #define THREAD_BYTES_MAX 512
+/* Place of lockStackSize among the fields that the VM itself adds to a StackChunk (24 up). */
+#define CHUNK_LOCKS 5
 
 static const char *const CLASS_NAMES[VIRTUAL_CLASSES] = {
     [CLASS_VIRTUAL_THREAD] = "java/lang/VirtualThread",
@@ -119,6 +121,9 @@ static int find_fields(struct hotspot_vm *vm, struct virtual_layout *ret)
         else if (r != -ENOENT || FIELDS[i].must)
             return r;
     }
+    if (field_find(vm, ret->klass[CLASS_CHUNK], &(struct field_wanted){ .injected = CHUNK_LOCKS },
+                   &ret->chunk_locks) != 0)
+        ret->chunk_locks = 0;
     return ret->chunk_bottom || ret->chunk_argsize ? 0 : -ENOENT;
 }
 

@@ -95,9 +95,10 @@ struct virtual_layout {
     uint32_t chunk_words;            /* offset of the words in a StackChunk, in bytes */
     uint32_t thread_bytes;           /* size of a VirtualThread */
     struct waiter_layout waiter;
-    uint32_t roots;                     /* static TrackingRootContainer.VTHREADS */
-    uint32_t registry;                  /* static ThreadContainers.CONTAINER_REGISTRY */
-    uint32_t yielding;                  /* the state in Thread.yield(); 0: the release has none */
+    uint32_t roots;       /* static TrackingRootContainer.VTHREADS */
+    uint32_t registry;    /* static ThreadContainers.CONTAINER_REGISTRY */
+    uint32_t chunk_locks; /* in a StackChunk, the number of its locked objects; 0: it has none */
+    uint32_t yielding;    /* the state in Thread.yield(); 0: the release has none */
 #define X(member, ...) uint32_t member; /* 0: the release has no such field */
     VIRTUAL_FIELDS(X)
 #undef X

@@ -222,6 +222,8 @@ static int take_thread(struct dump *d, uint64_t object, struct hotspot_dump_thre
     if (carrier && t->stack == DUMP_STACK_MOUNTED &&
         memory_u64(&d->vm->memory, carrier + d->vm->thread_layout.tid, &t->carrier_id) < 0)
         t->carrier_id = 0;
+    if (!d->b->draws && (t->stack == DUMP_STACK_WHOLE || t->stack == DUMP_STACK_CUT))
+        dump_held_frozen(d, l->tail, l->java_id);
     blocker = reference_in(d->vm, o, d->vm->thread_layout.blocker);
     if (t->state == THREAD_STATE_RUNNABLE || !d->vm->locks.klass_bytes)
         return 0;

@@ -233,6 +233,8 @@ void vm_unref(struct hotspot_vm *vm);
 struct field_wanted {
     const char *name, *signature; /* as in class files; @signature NULL: any */
     bool is_static;               /* the offset is one in the class's mirror */
+    uint32_t injected;            /* not 0: the field of this number, from 1, of those that the VM
+                                   * adds to the class without a name (JDK 21 up) */
 };
 /* Gets the offset of a field that the InstanceKlass at @klass declares itself. 0; -ENOENT;
  * -errno. */

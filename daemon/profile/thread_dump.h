@@ -50,7 +50,8 @@ struct dumped_thread {
     uint64_t id;                   /* Thread.threadId() */
     uint64_t owner_id, carrier_id; /* Thread.threadId() of the lock's owner, and of the carrier; 0:
                                     * none */
-    int32_t host_tid, ns_tid;      /* of a platform thread; 0: not known */
+    uint64_t owner_word; /* of the JVM: what the owner is known by, where owner_id is 0; 0: none */
+    int32_t host_tid, ns_tid; /* of a platform thread; 0: not known */
     bool is_virtual, is_daemon, is_mounted;
     uint8_t state; /* enum dumped_state */
     uint8_t why;   /* enum thread_stack */
