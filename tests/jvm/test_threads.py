@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """GET /api/v1/jvms/{pid}/threads: the state of each thread, platform and virtual, read from memory."""
 import collections
+import re
 import subprocess
 
 from harness import jdkroot, jvm, paths, proc
 from harness.daemon import Daemon
 
 PER_SITE, SLEEPERS, TASKS = 20, 10000, 50
+CROWD, CROWD_SECONDS = 100000, 2 # sleepers, and CPU time of a dump on a machine that other programs use, too
 # Names of threads begin with the site where they wait; what they wait for there; and their state.
 SITES = {"Sleep": ("siteSleep", None, "TIMED_WAITING"), "Lock": ("siteLock", "lock", "WAITING"), "Queue": ("siteQueue", "condition", "WAITING"),
          "Socket": ("siteSocket", None, None), "Monitor": ("siteMonitor", "monitor", "BLOCKED"), "Wait": ("siteWait", "notify", "WAITING")}
@@ -94,6 +96,35 @@ class Threads(jvm.WithClasses):
 
     def test_25(self):
         self.check(25)
+
+    def cpu_seconds(self) -> float:
+        return sum(proc.cpu_seconds(pid) for pid in self.daemon.pids())
+
+    def test_crowd(self):
+        """Dumps of 100,000 sleepers are complete, and take a second of CPU time."""
+        pid = self.many(25, "-Xmx1g", sleepers=CROWD)
+        self.settled(pid, 6 * PER_SITE + CROWD + TASKS)
+        sleepers = {f"sleeper-{i}" for i in range(CROWD)}
+        for query in {}, {"group": 1}, {"format": "text"}:
+            before = self.cpu_seconds()
+            answer = self.daemon.get(f"/api/v1/jvms/{pid}/threads", **query)
+            took = self.cpu_seconds() - before
+            print(query, round(took, 2), "s of CPU", len(answer.text), "bytes", flush=True)
+            self.assertLess(took, CROWD_SECONDS, query)
+            if "format" in query:
+                names = re.findall(r'(?m)^"(sleeper-\d+)" #\d+ virtual', answer.text)
+                self.assertEqual((len(names), set(names)), (CROWD, sleepers))
+                self.assertEqual(len(re.findall(r"(?m)^\tat ManyThreads\.deep\(", answer.text)), CROWD * 9)
+                continue
+            dump = answer.json()
+            self.assertTrue(dump["complete"], dump["warnings"])
+            if "group" in query:
+                self.assertGreaterEqual(dump["groups"][0]["count"], CROWD)
+                continue
+            names = [t["name"] for t in dump["threads"] if t["name"].startswith("sleeper-")]
+            self.assertEqual((len(names), set(names)), (CROWD, sleepers))
+            self.assertEqual({t["stack_state"] for t in dump["threads"] if t["name"].startswith("sleeper-")}, {"whole"})
+            self.assertEqual(dump["count"], dump["platform"] + dump["virtual"])
 
     def test_untracked(self):
         """With -Djdk.trackAllThreads=false the JVM lists only the threads of executors, and the answer says so."""

@@ -9,7 +9,7 @@ DEEP = 9 # calls of ManyThreads.deep() by each sleeper
 
 
 class ThreadsJdks(test_threads.Threads):
-    test_17 = test_25 = test_untracked = None
+    test_17 = test_25 = test_untracked = test_crowd = None
 
     def test_21(self):
         for collector in ("-XX:+UseG1GC", "-XX:+UseSerialGC", "-XX:+UseParallelGC"):
