@@ -13,12 +13,11 @@ import subprocess
 import tempfile
 import time
 import unittest
-import uuid
 from concurrent.futures import ThreadPoolExecutor
 
 from harness import caller, certs, jvm, paths, proc, rootless
 from harness.daemon import Daemon, free_port
-from test_forged import below, folders, hierarchies, runtime_config
+from test_forged import in_pod
 
 # TEAMED is in the group of a rule, EVE has a container without root; the last two are groups.
 ALICE, BOB, CAROL, MEMBER, FIRST_GROUP, TEAMED, EVE, GROUP, TEAM = proc.free_ids(9)
@@ -118,18 +117,6 @@ def bearer(token: str) -> str:
 
 class Access(unittest.TestCase):
     @classmethod
-    def in_pod(cls) -> list[str]:
-        """Returns a wrapper that starts a JVM like Kubernetes would, in a pod of the namespace."""
-        stack = contextlib.ExitStack()
-        cls.addClassCleanup(stack.close)
-        ident, uid = os.urandom(32).hex(), str(uuid.uuid4())
-        stack.enter_context(runtime_config(ident, POD_NAMESPACE, "shop-1"))
-        folder = below(hierarchies()[0], "kubepods.slice", "kubepods-burstable.slice",
-                       f"kubepods-burstable-pod{uid.replace('-', '_')}.slice", f"cri-containerd-{ident}.scope")
-        stack.enter_context(folders(*folder))
-        return ["sh", "-c", 'echo $$ >"$0/cgroup.procs" && exec "$@"', folder[-1]]
-
-    @classmethod
     def configure(cls) -> str:
         """Writes rules of every kind. Returns the file."""
         match = f"\n    match: 'namespace=\"{POD_NAMESPACE}\"'"
@@ -172,10 +159,12 @@ class Access(unittest.TestCase):
         home = paths.jdk(17)
         cls.jvms: dict[int, jvm.Jvm] = {}
         cls.spins: dict[int, jvm.Spin] = {}
+        stack = contextlib.ExitStack()
+        cls.addClassCleanup(stack.close)
         for uid in (ALICE, BOB, POD):
             cls.spins[uid] = jvm.make_spin()
             cls.jvms[uid] = jvm.Jvm(home, f"-Dargument-of-{uid}=1", "-Drest=45", "-Xmx64m", "-cp", cls.spins[uid].folder, cls.spins[uid].main,
-                                    wrap=cls.in_pod() if uid == POD else
+                                    wrap=in_pod(stack, POD_NAMESPACE, "shop-1") if uid == POD else
                                     ["setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups"])
             cls.addClassCleanup(cls.jvms[uid].stop)
         cls.spins[EVE] = jvm.make_spin()

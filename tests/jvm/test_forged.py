@@ -66,6 +66,16 @@ def below(top: str, *names: str) -> list[str]:
     return [os.path.join(top, *names[:n + 1]) for n in range(len(names))]
 
 
+def in_pod(stack: contextlib.ExitStack, namespace: str, pod: str) -> list[str]:
+    """Returns a wrapper that starts a program as Kubernetes would, in a pod. STACK removes the pod at its end."""
+    ident, uid = os.urandom(32).hex(), str(uuid.uuid4())
+    stack.enter_context(runtime_config(ident, namespace, pod))
+    folder = below(hierarchies()[0], "kubepods.slice", "kubepods-burstable.slice",
+                   f"kubepods-burstable-pod{uid.replace('-', '_')}.slice", f"cri-containerd-{ident}.scope")
+    stack.enter_context(folders(*folder))
+    return ["sh", "-c", 'echo $$ >"$0/cgroup.procs" && exec "$@"', folder[-1]]
+
+
 class Forged(unittest.TestCase):
     def setUp(self):
         paths.need_root()

@@ -2,6 +2,7 @@
 """Minutes are pushed to engines: complete sums by service, with secrets from files, whatever errors an engine makes."""
 import base64
 import collections
+import contextlib
 import itertools
 import os
 import shutil
@@ -16,6 +17,7 @@ import unittest
 from harness import jvm, paths, proc, receiver
 from harness.daemon import Daemon
 from harness.pushing import OTLP, Pushing
+from test_forged import in_pod
 
 sys.path.append(os.path.join(paths.TREE, "tests/formats"))
 import readers as readers_of_formats # pylint: disable=wrong-import-position
@@ -259,6 +261,23 @@ authorization:
     @staticmethod
     def pushers(daemon: Daemon) -> list[int]:
         return [pid for pid in proc.descendants(daemon.process.pid) if proc.read(f"/proc/{pid}/comm").strip() == "flamed-push"]
+
+    def test_a_pod(self):
+        """A service of Kubernetes has the name of its workload and its namespace, and no name of a pod: each restart would be a new series."""
+        engine = self.engine()
+        with contextlib.ExitStack() as stack:
+            target = jvm.Jvm(paths.jdk(17), "-Xmx64m", "-Drest=45", "-cp", self.spin.folder, self.spin.main,
+                             wrap=in_pod(stack, "retail", "checkout-7d9f8b6c5d-x2x4z"))
+            stack.callback(target.stop)
+            target_of = lambda name, more: f"name: {name}\nurl: {engine.url}\nevery: 5s\nmatch: 'namespace=\"retail\"'\n{more}"
+            self.flamed(target_of("otlp", ""), target_of("pyroscope", "protocol: pyroscope"))
+            proc.wait_until(lambda: engine.taken(OTLP) and engine.taken(PUSHER), 60, "both get an interval")
+        self.assertEqual({tuple(sorted(s["resource"].items())) for s in self.samples(engine)}, {
+            (("host.name", os.uname().nodename), ("k8s.namespace.name", "retail"), ("service.name", "checkout"), ("service.namespace", "retail"))})
+        labels = {tuple(sorted(s["labels"].items())) for one in self.series(engine) for s in one}
+        self.assertEqual({name: value for name, value in dict(labels.pop()).items() if name in ("service_name", "namespace", "hostname")},
+                         {"service_name": "checkout", "namespace": "retail", "hostname": os.uname().nodename})
+        self.assertFalse([one for one in labels if "x2x4z" in str(one)])
 
     def test_what_a_rule_hides_is_not_sent(self):
         engine = self.engine()
