@@ -58,21 +58,25 @@ static __always_inline void lose_wait(const struct yields_scratch *ys)
 
 enum { UNREADABLE, VIRTUAL, NOT_VIRTUAL };
 
-/* Returns whether the object of the walk, which is no virtual thread, is an object of another
- * class. With a collector that colours references, its memory may be in use again. */
-static __always_inline bool is_other(const struct unwind_walk *w, const struct unwind_process *t)
+/* Gets the object that the handle of the JavaThread @thread at @offset refers to; 0: unreadable. */
+static __always_inline __u64 handle_at(struct unwind_walk *w, struct unwind_process *t,
+                                       __u64 thread, __u32 offset)
 {
-    __u64 object = w->frozen.object, klass = 0;
-    __u32 bytes = t->vm.locks.klass_bytes == 4 ? 4 : 8;
+    __u64 handle = 0;
 
-    if (!object || object & 7 || t->vm.locks.coloured || !t->vm.frozen.thread_class)
-        return false;
-    if (t->vm.locks.compact)
-        return !bpf_probe_read_user(&klass, 8, (const void *)object) && (klass & 3) != 3 &&
-               klass >> (t->vm.frozen.mark_shift & 63) != t->vm.frozen.thread_class &&
-               klass >> (t->vm.frozen.mark_shift & 63);
-    return !bpf_probe_read_user(&klass, bytes, (const void *)(object + t->vm.locks.klass)) &&
-           klass && klass != t->vm.frozen.thread_class;
+    if (bpf_probe_read_user(&handle, sizeof(handle), (const void *)(thread + offset)) ||
+        unwind_reference(w, t, handle, /* wide= */ 1) != UNWIND_FROZEN_FOUND)
+        return 0;
+    return w->frozen.object;
+}
+
+/* Returns whether @thread runs as itself, and so carries no virtual thread. */
+static __always_inline bool runs_itself(struct unwind_walk *w, struct unwind_process *t,
+                                        const struct yields_process *p, __u64 thread)
+{
+    __u64 runs = handle_at(w, t, thread, t->vm.locks.thread_object);
+
+    return runs && runs == handle_at(w, t, thread, p->vm.own);
 }
 
 /* Finds the virtual thread of ys->thread, and its id. Returns VIRTUAL if both are readable, and
@@ -91,7 +95,7 @@ __attribute__((noinline)) int identify(struct yields_scratch *ys, struct unwind_
                  max_words > SAMPLE_USER_MAX ? SAMPLE_USER_MAX : max_words);
     w->frozen.object = 0;
     if (unwind_mounted(w, t, ys->thread) != UNWIND_FROZEN_FOUND)
-        return is_other(w, t) ? NOT_VIRTUAL : UNREADABLE;
+        return runs_itself(w, t, p, ys->thread) ? NOT_VIRTUAL : UNREADABLE;
     ys->object = w->frozen.object;
     at = p->vm.owner_id ? ys->thread + p->vm.owner_id : ys->object + p->vm.tid;
     if (bpf_probe_read_user(&tid, sizeof(tid), (const void *)at) || !tid)

@@ -27,6 +27,7 @@ enum yields_kind {
 /* Layout of a JVM: offsets in bytes. */
 struct yields_vm {
     SAMPLE_U32 owner_id;   /* in a JavaThread, the id of its thread; 0: none */
+    SAMPLE_U32 own;        /* in a JavaThread, the handle of its own thread */
     SAMPLE_U32 tid, state; /* in a java.lang.VirtualThread */
     SAMPLE_U32 yielding;   /* the state of a thread in Thread.yield() */
 };

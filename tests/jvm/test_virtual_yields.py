@@ -81,11 +81,13 @@ class VirtualYields(test_virtual_waits.VirtualWaits):
 
     def test_bare_continuation(self):
         """A continuation outside of virtual threads is no wait, and costs the JVM no probes."""
-        jvm = self.start_yields(25, "--add-exports=java.base/jdk.internal.vm=ALL-UNNAMED")
-        self.begin(jvm, "continuation")
-        profile = self.probed(jvm, 1)
-        self.assert_by_probes(profile)
-        self.assertAlmostEqual(self.threads_at(profile, "VirtualYields.sleeper"), SLEEPERS, delta=SLEEPERS * 0.02)
+        for collector in "-XX:+UseG1GC", "-XX:+UseZGC":
+            with self.subTest(collector=collector):
+                jvm = self.start_yields(25, "--add-exports=java.base/jdk.internal.vm=ALL-UNNAMED", collector)
+                self.begin(jvm, "continuation")
+                profile = self.probed(jvm, 1)
+                self.assert_by_probes(profile)
+                self.assertAlmostEqual(self.threads_at(profile, "VirtualYields.sleeper"), SLEEPERS, delta=SLEEPERS * 0.02)
 
     def test_unlisted(self):
         """Threads that the JVM does not list have samples when their waits end; a warning says that the last are missing."""

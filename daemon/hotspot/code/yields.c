@@ -157,6 +157,7 @@ static int find_offsets(struct hotspot_vm *vm, struct yields_vm *ret)
     if (!layout_has(l->thread_vthread) || !vm->virtual_layout.yielding)
         return -ENOENT;
     ret->owner_id = layout_has(l->thread_owner_id) ? (uint32_t)l->thread_owner_id.offset : 0;
+    ret->own = (uint32_t)l->thread_object.offset;
     ret->tid = vm->thread_layout.tid;
     ret->state = vm->virtual_layout.state;
     ret->yielding = vm->virtual_layout.yielding;
