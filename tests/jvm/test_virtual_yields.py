@@ -46,6 +46,8 @@ class VirtualYields(test_virtual_waits.VirtualWaits):
         self.assertAlmostEqual(self.seen(locks, "siteLock"), truth["siteLock"], delta=0.5, msg=locks.describe())
         self.assertEqual(self.seen(locks, "siteSocket"), 0, locks.describe())
         test_alloc.wait_clean(jvm.pid)
+        jvm.kill() # the next one of a list has the machine for itself
+        jvm.wait()
 
     def test_exact_25(self):
         self.check_exact(25, seconds=3, percent=5)
