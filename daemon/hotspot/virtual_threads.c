@@ -260,7 +260,7 @@ static int take_set(struct dump *d, uint64_t set)
 #define DRAWS_ALL 4 /* all places are read if there are at most this many times the draws */
 /* Neighbours in a table are drawn together: their threads were started one after the other, and so
  * share pages of memory. */
-#define RUN_PLACES 8
+#define RUN_PLACES 16
 
 struct tables {
     uint32_t count;
