@@ -11,6 +11,7 @@ from harness import caller, jvm, paths, proc
 from harness.daemon import Daemon
 from test_access import bearer, new_token
 
+SIDE_BY_SIDE = True # each class waits most of its time
 OWNER, OTHER = proc.free_ids(2)
 PACKAGES = {"@modelcontextprotocol/client": "2.4.0", "@modelcontextprotocol/sdk": "1.32.2"}
 VERSION = "2026-07-28"
@@ -81,7 +82,7 @@ class Model:
         return "\n".join(block["text"] for block in result["content"])
 
 
-class Mcp(jvm.WithClasses):
+class WithModel(jvm.WithClasses):
     sources = ("Sick.java",)
 
     def setUp(self):
@@ -90,9 +91,9 @@ class Mcp(jvm.WithClasses):
         self.stack = contextlib.ExitStack()
         self.addCleanup(self.stack.close)
 
-    def start(self, how: str, uid: int = 0) -> jvm.Jvm:
+    def start(self, how: str, uid: int = 0, service: str = "") -> jvm.Jvm:
         wrap = ["setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups"] if uid else []
-        return self.stack.enter_context(jvm.Jvm(paths.jdk(17), "-Xmx64m", "-XX:+UseSerialGC", "-Drest=40", f"-Dotel.service.name={how}", "-cp",
+        return self.stack.enter_context(jvm.Jvm(paths.jdk(17), "-Xmx64m", "-XX:+UseSerialGC", "-Drest=40", f"-Dotel.service.name={service or how}", "-cp",
                                                 self.classes.folder, "Sick", how, wrap=wrap))
 
     def serve(self, *options: str) -> Daemon:
@@ -106,6 +107,8 @@ class Mcp(jvm.WithClasses):
             f.write(text)
         return path
 
+
+class Mcp(WithModel):
     def test_it_is_off_by_default(self):
         daemon = self.serve()
         reply = caller.ask(f"http://127.0.0.1:{daemon.port}/mcp", method="POST", body='{"jsonrpc":"2.0","id":1,"method":"tools/list"}')
@@ -114,22 +117,23 @@ class Mcp(jvm.WithClasses):
 
     def test_a_model_finds_a_convoy(self):
         """Acts like a language model: what is wrong, where, and since when. Each step uses the result of the one before."""
-        sick, model = self.start("convoy"), Model(self.serve("--mcp", "yes"))
+        shop = f"shop-{os.getpid()}"
+        sick, model = self.start("convoy", service=shop), Model(self.serve("--mcp", "yes"))
         found = model.send("server/discover").json()["result"]
         self.assertEqual((found["supportedVersions"][0], "tools" in found["capabilities"]), (VERSION, True))
         self.assertEqual(model.tools(), TOOLS)
         services = {s["name"]: s for s in model.call("list_services")["structuredContent"]["services"]}
-        self.assertEqual([j["pid"] for j in services["convoy"]["jvms"]], [sick.pid])
-        signal = proc.wait_until(lambda: next(iter(model.call("signals", service="convoy")["structuredContent"]["signals"]), None), 120,
+        self.assertEqual([j["pid"] for j in services[shop]["jvms"]], [sick.pid])
+        signal = proc.wait_until(lambda: next(iter(model.call("signals", service=shop)["structuredContent"]["signals"]), None), 120,
                                  "there is a signal", 1)
         self.assertEqual((signal["signal"], signal["pid"]), ("lock-contention", sick.pid), signal)
         locks = model.text("locks", pid=signal["pid"], **{"from": "-1m"})
         self.assertIn("Sick$Price.load", locks)
         self.assertIn("[monitor]", locks)
         self.assertRegex(locks, r"Graph: http://127\.0\.0\.1:\d+/profile\?format=html&pid=\d+&event=lock&idle=0&from=20")
-        self.assertIn("Sick$Price.load", model.text("tree", service="convoy", event="wall", include=["Sick"]))
-        self.assertIn("[lock]", model.text("top", service="convoy", event="wall"))
-        taken = model.text("capture", service="convoy", event="lock", seconds=1)
+        self.assertIn("Sick$Price.load", model.text("tree", service=shop, event="wall", include=["Sick"]))
+        self.assertIn("[lock]", model.text("top", service=shop, event="wall"))
+        taken = model.text("capture", service=shop, event="lock", seconds=1)
         ident = next(line for line in taken.splitlines() if line.startswith("Capture: ")).split()[1]
         self.assertIn(f"/#/capture/{ident}", taken)
         proc.wait_until(lambda: not model.call("why", capture=ident)["isError"], 20, "it is stored", 0.2)
@@ -148,7 +152,8 @@ class Mcp(jvm.WithClasses):
         taker, takes = new_token("taker", "profile")
         daemon = self.serve("--config", self.configured(f"mcp: yes\naccess:\n{reads}{takes}"))
         sick, other = self.start("convoy", OWNER), self.start("busy", OTHER)
-        proc.wait_until(lambda: len(daemon.get("/api/v1/services").json()["services"]) >= 2, 20, "flamed knows both")
+        known = lambda: {j["pid"] for s in daemon.get("/api/v1/services").json()["services"] for j in s["jvms"]}
+        proc.wait_until(lambda: {sick.pid, other.pid} <= known(), 20, "flamed knows both")
 
         def refused(model: Model, tool: str, **arguments) -> str:
             result = model.call(tool, **arguments)
@@ -187,11 +192,13 @@ class Mcp(jvm.WithClasses):
         self.assertEqual({line["action"] for line in audit}, {"capture", "refusal"})
         self.assertEqual({line["subject"] for line in audit}, {"token reader", "token taker", f"user {OWNER}"})
 
+
+class Clients(WithModel):
     def test_the_protocol_s_own_clients(self):
         """They check each reply against the schema of its revision."""
         modules, daemon, sick = node_modules(), self.serve("--mcp", "yes"), self.start("convoy")
-        proc.wait_until(lambda: daemon.get("/profile", pid=sick.pid, **{"from": "-1m", "event": "lock", "format": "flat"}).status == 200,
-                        60, "there is something recorded", 0.5)
+        recorded = lambda event, **when: daemon.get("/profile", pid=sick.pid, event=event, format="flat", **when).status == 200
+        proc.wait_until(lambda: recorded("lock", **{"from": "-1m"}) and recorded("wall", **{"from": "-4s", "to": "-2s"}), 60, "both are recorded", 0.5)
         pid = str(sick.pid)
         daemon.taken(pid=pid, seconds=0.1, event="wall") # its programs are loaded
         calls = [{"name": name, "arguments": arguments} for name, arguments in (

@@ -22,11 +22,41 @@ from test_forged import in_pod
 sys.path.append(os.path.join(paths.TREE, "tests/formats"))
 import readers as readers_of_formats # pylint: disable=wrong-import-position
 
+SIDE_BY_SIDE = True # each class waits most of its time
 SECRET = "hunter2"
 PUSHER = "/push.v1.PusherService/Push"
 
 
-class Push(Pushing):
+class WithSamples(Pushing):
+    @staticmethod
+    def pushed(sample: dict) -> int:
+        """Returns when the interval of five seconds began. The clocks differ by less than a millisecond."""
+        return (sample["begin"] + 10**6) // (5 * 10**9) * 5
+
+    def read(self, engine: receiver.Receiver, path: str, reader) -> list[list[dict]]:
+        """Returns the samples of each request to PATH that READER finds."""
+        bodies = []
+        for number, request in enumerate(engine.taken(path)):
+            bodies.append(os.path.join(self.folder, f"{number}{path.replace('/', '-')}.pb"))
+            with open(bodies[-1], "wb") as file:
+                file.write(request.body)
+        taken = reader(*bodies) if bodies else {}
+        return [taken[os.path.basename(path)] for path in bodies]
+
+    def samples(self, engine: receiver.Receiver) -> list[dict]:
+        """Returns all received samples, by the collector's own code."""
+        return [sample for one in self.read(engine, OTLP, readers_of_formats.collector) for sample in one]
+
+    def series(self, engine: receiver.Receiver) -> list[list[dict]]:
+        """Returns the samples of each request to Pyroscope, by its own types."""
+        return self.read(engine, PUSHER, readers_of_formats.pushed)
+
+    @staticmethod
+    def pushers(daemon: Daemon) -> list[int]:
+        return [pid for pid in proc.descendants(daemon.process.pid) if proc.read(f"/proc/{pid}/comm").strip() == "flamed-push"]
+
+
+class Push(WithSamples):
     def test_sums_and_names_arrive(self):
         """Twice in a row, by both protocols: the same as flamed itself answers for that time, to the sample."""
         self.write("secret", SECRET + "\n")
@@ -94,6 +124,20 @@ authorization:
         self.assertNotIn(SECRET, daemon.get("/api/v1/push").text + daemon.log())
         self.assertIn('flamed_push_bytes_total{target="otlp"}', daemon.get("/metrics").text)
 
+    def pushed_and_recorded(self, daemon: Daemon, samples: list[dict], begins: list[int]) -> tuple[collections.Counter, collections.Counter]:
+        """Returns the samples of each stack that came for the intervals that begin at BEGINS, and those that flamed has recorded."""
+        got, recorded = collections.Counter(), collections.Counter()
+        for s in samples:
+            if self.pushed(s) in begins:
+                got[";".join(name.replace(";", "_") for name in s["stack"])] += sum(s["values"])
+        stamp = lambda s: time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(s))
+        answer = daemon.get("/api/v1/query", service="push;shop", format="collapsed", **{"from": stamp(begins[0]), "to": stamp(begins[-1] + 5)})
+        self.assertEqual(answer.status, 200, answer)
+        for line in answer.text.splitlines():
+            stack, _, count = line.rpartition(" ")
+            recorded[stack.partition(";")[2]] += int(count) # without the process
+        return got, recorded
+
     def test_an_engine_that_fails(self):
         """An engine that is away, answers 429 or 500, gives half an answer, or has wrong TLS: counted and limited. flamed answers
         meanwhile, and delivers later."""
@@ -135,6 +179,70 @@ authorization:
         proc.wait_until(lambda: back.taken(OTLP), 60, "what has waited arrives")
         proc.wait_until(lambda: self.status(daemon, "away")["failing_since"] is None, 20, "it fails no more")
 
+    def test_its_process(self):
+        """It has no rights. After a kill it is started again, and the body under way is sent again. Without `push` it does not exist."""
+        engine = self.engine()
+        daemon = self.flamed(f"name: a\nurl: {engine.url}\nevery: 5s")
+        found = self.pushers(daemon)
+        self.assertEqual(len(found), 2, found) # the one that starts the other
+        for pid in found:
+            status = dict(line.split(":\t", 1) for line in proc.read(f"/proc/{pid}/status").splitlines())
+            self.assertEqual((int(status["CapEff"], 16), int(status["CapPrm"], 16), status["NoNewPrivs"], status["Seccomp"]), (0, 0, "1", "2"))
+            self.assertNotIn("0", status["Uid"].split())
+            self.assertEqual(status["Groups"].split(), [])
+            self.assertEqual(proc.read(f"/proc/{pid}/cmdline").split("\0")[1:-1], [engine.url.rpartition(":")[2]]) # the port that it may connect to
+        os.kill(max(found), signal.SIGKILL)
+        proc.wait_until(lambda: len(self.pushers(daemon)) == 2 and max(found) not in self.pushers(daemon), 20, "it is started again")
+        proc.wait_until(lambda: engine.taken(OTLP), 60, "a minute arrives")
+        without = Daemon()
+        self.addCleanup(without.stop)
+        self.assertEqual(self.pushers(without), [])
+        self.assertEqual(without.get("/api/v1/push").json(), {"targets": []})
+
+    def test_a_pod(self):
+        """A service of Kubernetes has the name of its workload and its namespace, and no name of a pod: each restart would be a new series."""
+        engine = self.engine()
+        with contextlib.ExitStack() as stack:
+            target = jvm.Jvm(paths.jdk(17), "-Xmx64m", "-Drest=45", "-cp", self.spin.folder, self.spin.main,
+                             wrap=in_pod(stack, "retail", "checkout-7d9f8b6c5d-x2x4z"))
+            stack.callback(target.stop)
+            target_of = lambda name, more: f"name: {name}\nurl: {engine.url}\nevery: 5s\nmatch: 'namespace=\"retail\"'\n{more}"
+            self.flamed(target_of("otlp", ""), target_of("pyroscope", "protocol: pyroscope"))
+            proc.wait_until(lambda: engine.taken(OTLP) and engine.taken(PUSHER), 60, "both get an interval")
+        self.assertEqual({tuple(sorted(s["resource"].items())) for s in self.samples(engine)}, {
+            (("host.name", os.uname().nodename), ("k8s.namespace.name", "retail"), ("service.name", "checkout"), ("service.namespace", "retail"))})
+        labels = {tuple(sorted(s["labels"].items())) for one in self.series(engine) for s in one}
+        self.assertEqual({name: value for name, value in dict(labels.pop()).items() if name in ("service_name", "namespace", "hostname")},
+                         {"service_name": "checkout", "namespace": "retail", "hostname": os.uname().nodename})
+        self.assertFalse([one for one in labels if "x2x4z" in str(one)])
+
+    def test_what_a_rule_hides_is_not_sent(self):
+        engine = self.engine()
+        text = f"""access:
+  - name: others
+    token_sha256: {"0" * 64}
+    role: view
+    match: 'namespace="none"'
+push:
+  - name: limited
+    url: {engine.url}
+    every: 5s
+    access: others
+  - name: all
+    url: {engine.url}/all
+    every: 5s
+"""
+        daemon = Daemon("--config", self.write("flamed.yaml", text), "--recorder-hz=99")
+        self.addCleanup(daemon.stop)
+        proc.wait_until(lambda: len(engine.taken("/all" + OTLP)) >= 2, 60, "the other target gets two minutes")
+        self.assertEqual([r.path for r in engine.taken() if not r.path.startswith("/all")], [])
+        self.assertEqual(self.status(daemon, "limited")["missed_minutes"], 0)
+        with subprocess.Popen([paths.program("flamed"), "--check-config", "--config",
+                               self.write("wrong.yaml", text.replace("access: others", "access: none"))], stderr=subprocess.PIPE) as check:
+            self.assertIn(b"there is no rule 'none'", check.communicate()[1])
+
+
+class Attacks(WithSamples):
     def test_an_engine_that_attacks(self):
         """Answers and headers without an end, slow ones, redirects to files and to another engine, an excessive wait: limited, and not
         followed."""
@@ -181,6 +289,8 @@ authorization:
         for name in ("body", "headers", "chunks", "hints"): # the bytes read, and those that sockets buffer
             self.assertLess(engines[name].written / engines[name].ended, 16 * mib, name)
 
+
+class Restart(WithSamples):
     def test_a_minute_from_before_a_restart(self):
         """Samples that flamed recorded before a restart come from the history; each sample once."""
         folder, engine = tempfile.mkdtemp(prefix="flamed-test."), self.engine()
@@ -200,106 +310,3 @@ authorization:
         counted = lambda: sum(sum(s["values"]) for s in self.samples(engine) if s["resource"]["service.name"] == "gone")
         proc.wait_until(lambda: counted() == recorded, 200, "the minute, or two, arrives", 1)
         self.assertGreater(recorded, 3)
-
-    def pushed_and_recorded(self, daemon: Daemon, samples: list[dict], begins: list[int]) -> tuple[collections.Counter, collections.Counter]:
-        """Returns the samples of each stack that came for the intervals that begin at BEGINS, and those that flamed has recorded."""
-        got, recorded = collections.Counter(), collections.Counter()
-        for s in samples:
-            if self.pushed(s) in begins:
-                got[";".join(name.replace(";", "_") for name in s["stack"])] += sum(s["values"])
-        stamp = lambda s: time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(s))
-        answer = daemon.get("/api/v1/query", service="push;shop", format="collapsed", **{"from": stamp(begins[0]), "to": stamp(begins[-1] + 5)})
-        self.assertEqual(answer.status, 200, answer)
-        for line in answer.text.splitlines():
-            stack, _, count = line.rpartition(" ")
-            recorded[stack.partition(";")[2]] += int(count) # without the process
-        return got, recorded
-
-    @staticmethod
-    def pushed(sample: dict) -> int:
-        """Returns when the interval of five seconds began. The clocks differ by less than a millisecond."""
-        return (sample["begin"] + 10**6) // (5 * 10**9) * 5
-
-    def read(self, engine: receiver.Receiver, path: str, reader) -> list[list[dict]]:
-        """Returns the samples of each request to PATH that READER finds."""
-        bodies = []
-        for number, request in enumerate(engine.taken(path)):
-            bodies.append(os.path.join(self.folder, f"{number}{path.replace('/', '-')}.pb"))
-            with open(bodies[-1], "wb") as file:
-                file.write(request.body)
-        taken = reader(*bodies) if bodies else {}
-        return [taken[os.path.basename(path)] for path in bodies]
-
-    def samples(self, engine: receiver.Receiver) -> list[dict]:
-        """Returns all received samples, by the collector's own code."""
-        return [sample for one in self.read(engine, OTLP, readers_of_formats.collector) for sample in one]
-
-    def series(self, engine: receiver.Receiver) -> list[list[dict]]:
-        """Returns the samples of each request to Pyroscope, by its own types."""
-        return self.read(engine, PUSHER, readers_of_formats.pushed)
-
-    def test_its_process(self):
-        """It has no rights. After a kill it is started again, and the body under way is sent again. Without `push` it does not exist."""
-        engine = self.engine()
-        daemon = self.flamed(f"name: a\nurl: {engine.url}\nevery: 5s")
-        found = self.pushers(daemon)
-        self.assertEqual(len(found), 2, found) # the one that starts the other
-        for pid in found:
-            status = dict(line.split(":\t", 1) for line in proc.read(f"/proc/{pid}/status").splitlines())
-            self.assertEqual((int(status["CapEff"], 16), int(status["CapPrm"], 16), status["NoNewPrivs"], status["Seccomp"]), (0, 0, "1", "2"))
-            self.assertNotIn("0", status["Uid"].split())
-            self.assertEqual(status["Groups"].split(), [])
-            self.assertEqual(proc.read(f"/proc/{pid}/cmdline").split("\0")[1:-1], [engine.url.rpartition(":")[2]]) # the port that it may connect to
-        os.kill(max(found), signal.SIGKILL)
-        proc.wait_until(lambda: len(self.pushers(daemon)) == 2 and max(found) not in self.pushers(daemon), 20, "it is started again")
-        proc.wait_until(lambda: engine.taken(OTLP), 60, "a minute arrives")
-        without = Daemon()
-        self.addCleanup(without.stop)
-        self.assertEqual(self.pushers(without), [])
-        self.assertEqual(without.get("/api/v1/push").json(), {"targets": []})
-
-    @staticmethod
-    def pushers(daemon: Daemon) -> list[int]:
-        return [pid for pid in proc.descendants(daemon.process.pid) if proc.read(f"/proc/{pid}/comm").strip() == "flamed-push"]
-
-    def test_a_pod(self):
-        """A service of Kubernetes has the name of its workload and its namespace, and no name of a pod: each restart would be a new series."""
-        engine = self.engine()
-        with contextlib.ExitStack() as stack:
-            target = jvm.Jvm(paths.jdk(17), "-Xmx64m", "-Drest=45", "-cp", self.spin.folder, self.spin.main,
-                             wrap=in_pod(stack, "retail", "checkout-7d9f8b6c5d-x2x4z"))
-            stack.callback(target.stop)
-            target_of = lambda name, more: f"name: {name}\nurl: {engine.url}\nevery: 5s\nmatch: 'namespace=\"retail\"'\n{more}"
-            self.flamed(target_of("otlp", ""), target_of("pyroscope", "protocol: pyroscope"))
-            proc.wait_until(lambda: engine.taken(OTLP) and engine.taken(PUSHER), 60, "both get an interval")
-        self.assertEqual({tuple(sorted(s["resource"].items())) for s in self.samples(engine)}, {
-            (("host.name", os.uname().nodename), ("k8s.namespace.name", "retail"), ("service.name", "checkout"), ("service.namespace", "retail"))})
-        labels = {tuple(sorted(s["labels"].items())) for one in self.series(engine) for s in one}
-        self.assertEqual({name: value for name, value in dict(labels.pop()).items() if name in ("service_name", "namespace", "hostname")},
-                         {"service_name": "checkout", "namespace": "retail", "hostname": os.uname().nodename})
-        self.assertFalse([one for one in labels if "x2x4z" in str(one)])
-
-    def test_what_a_rule_hides_is_not_sent(self):
-        engine = self.engine()
-        text = f"""access:
-  - name: others
-    token_sha256: {"0" * 64}
-    role: view
-    match: 'namespace="none"'
-push:
-  - name: limited
-    url: {engine.url}
-    every: 5s
-    access: others
-  - name: all
-    url: {engine.url}/all
-    every: 5s
-"""
-        daemon = Daemon("--config", self.write("flamed.yaml", text), "--recorder-hz=99")
-        self.addCleanup(daemon.stop)
-        proc.wait_until(lambda: len(engine.taken("/all" + OTLP)) >= 2, 60, "the other target gets two minutes")
-        self.assertEqual([r.path for r in engine.taken() if not r.path.startswith("/all")], [])
-        self.assertEqual(self.status(daemon, "limited")["missed_minutes"], 0)
-        with subprocess.Popen([paths.program("flamed"), "--check-config", "--config",
-                               self.write("wrong.yaml", text.replace("access: others", "access: none"))], stderr=subprocess.PIPE) as check:
-            self.assertIn(b"there is no rule 'none'", check.communicate()[1])

@@ -20,6 +20,8 @@ SIDE_BY_SIDE = True # each class waits most of its time
 SECONDS = float(os.environ.get("FLAMED_SCHEDULE_SECONDS", "20"))
 JVMS = int(os.environ.get("FLAMED_SCHEDULE_JVMS", "3"))
 EVERY, FOR = 5, 2
+SERVICE = f"pulse-{os.getpid()}" # of the JVMs of this process
+PULSE = f'{{main="Pulse",service="{SERVICE}"}}'
 
 
 def seconds_of(text: str) -> float:
@@ -63,8 +65,7 @@ class WithConfiguration(unittest.TestCase):
         return answer.json()["captures"][::-1]
 
 
-class Schedules(WithConfiguration):
-    """Uses JVMs of the class Pulse, so no other test may run such JVMs at the same time."""
+class WithPulse(WithConfiguration):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
@@ -72,11 +73,13 @@ class Schedules(WithConfiguration):
         cls.classes.compile("Pulse.java")
 
     def start_jvm(self, milliseconds: int = 4) -> jvm.Jvm:
-        started = jvm.Jvm(paths.jdk(17), "-Xmx32m", "-Xss256k", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp",
-                          self.classes.folder, "Pulse", str(milliseconds))
+        started = jvm.Jvm(paths.jdk(17), "-Xmx32m", "-Xss256k", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
+                          f"-Dotel.service.name={SERVICE}", "-cp", self.classes.folder, "Pulse", str(milliseconds))
         self.addCleanup(started.stop)
         return started
 
+
+class Schedules(WithPulse):
     def test_in_time_with_those_that_live(self):
         """No run is missed. Each begins within a second of its time, and has exactly the JVMs that lived through it. Each JVM uses 4 % of a
         processor by its thread's own clock (Pulse), which it gets on two processors under any load. So a run has some 16 samples, and
@@ -84,7 +87,7 @@ class Schedules(WithConfiguration):
         self.configure(f"""
 schedules:
   - name: pulse
-    match: ['main="Pulse"', 'pod=""']
+    match: ['{PULSE}', 'pod=""']
     every: {EVERY}s
     for: {FOR}s
     hz: 199
@@ -146,13 +149,51 @@ schedules:
             print(f"store: {sizes}")
             self.assertLess(sizes[-1] - sizes[half], 1.5 * (sizes[half] - sizes[1]) + (1 << 20))
 
+    def test_triggers(self):
+        self.configure(f"""
+triggers:
+  - name: high-cpu
+    match: '{{main=~"Pul.*",service="{SERVICE}"}}'
+    for: 1s
+    hz: 199
+    cooldown: 3s
+  - {{name: nobody, match: 'main="no.such.Main"', for: 1s}}
+""")
+        one = self.start_jvm(40)
+        with Daemon("--config", self.config) as daemon:
+            answer = daemon.request("POST", "/api/v1/triggers/high-cpu", unix=True)
+            self.assertIn(answer.status, (200, 201), answer)
+            ident = answer.json()["id"]
+            again = daemon.request("POST", "/api/v1/triggers/high-cpu", unix=True)
+            self.assertEqual(again.status, 429, again)
+            self.assertIn(ident, again.text)
+            self.assertIn(int(again.headers["Retry-After"]), (2, 3))
+            wrong = daemon.request("POST", "/api/v1/triggers/hihg-cpu", unix=True)
+            self.assertEqual(wrong.status, 404, wrong)
+            self.assertIn("'high-cpu'", wrong.json()["remedy"])
+            self.assertEqual(daemon.request("POST", "/api/v1/triggers/nobody", unix=True).status, 404)
+            proc.wait_until(lambda: self.captures(daemon, "high-cpu"), 5, "the capture is done")
+            capture = self.captures(daemon, "high-cpu")[0]
+            self.assertEqual(capture["id"], ident)
+            self.assertEqual([p["pid"] for p in capture["processes"]], [one.pid])
+            self.assertGreater(capture["samples"], 10)
+            row = self.schedules(daemon)["high-cpu"]
+            self.assertEqual((row["runs"], row["last_capture"], row["last_state"]), (1, ident, "done"), row)
+            time.sleep(2)
+            alert = b'{"version":"4","status":"firing","alerts":[]}' # in the form of Alertmanager
+            answer = daemon.request("POST", "/api/v1/triggers/high-cpu", unix=True, body=alert,
+                                    headers={"Content-Type": "application/json", "User-Agent": "Alertmanager/0.27"})
+            self.assertIn(answer.status, (200, 201), answer)
+
+
+class Conditions(WithPulse):
     def test_a_trigger_pulls_itself(self):
         """The trigger fires once while its condition holds; the minute before is kept beside the capture. A trigger with a false condition
         makes no capture."""
-        self.configure("""
+        self.configure(f"""
 triggers:
-  - {name: busy, match: 'main="Pulse"', for: 1s, on: "cpu > 0.01", cooldown: 1s}
-  - {name: calm, match: 'main="Pulse"', for: 1s, on: "cpu > 1000"}
+  - {{name: busy, match: '{PULSE}', for: 1s, on: "cpu > 0.01", cooldown: 1s}}
+  - {{name: calm, match: '{PULSE}', for: 1s, on: "cpu > 1000"}}
 """)
         one = self.start_jvm(20)
         with Daemon("--config", self.config) as daemon:
@@ -169,6 +210,8 @@ triggers:
             self.assertEqual(sorted(ids), sorted(c["id"] for c in self.captures(daemon, "busy")))
             self.assertEqual(rows["busy"]["last_capture"], ids[0])
 
+
+class Webhooks(WithPulse):
     def test_webhooks(self):
         """One webhook gets its trigger's message. A failing one and a hanging one are counted, and delay nothing."""
         got = receiver.Receiver(lambda request: (200, {}, b"fine"))
@@ -180,15 +223,15 @@ triggers:
         self.addCleanup(over.set)
         with open(os.path.join(self.folder.name, "token"), "w", encoding="ascii") as f:
             f.write("sesame\n")
-        trigger = """
+        trigger = f"""
   - name: NAME
-    match: 'main="Pulse"'
+    match: '{PULSE}'
     for: 1s
     on: "cpu > 0.01"
     webhook:
       url: URL/hook
       link: https://node.example
-      headers: { X-Team: shop }
+      headers: {{ X-Team: shop }}
       authorization:
         credentials_file: token"""
         self.configure("triggers:" + "".join(trigger.replace("NAME", name).replace("URL", one.url)
@@ -225,42 +268,6 @@ triggers:
             self.assertNotIn("sesame", daemon.log() + daemon.get("/api/v1/push").text)
             over.set() # and then the webhook accepts it
             proc.wait_until(lambda: status("hangs")["sent_bodies"] == 1, 30, "it has it")
-
-    def test_triggers(self):
-        self.configure("""
-triggers:
-  - name: high-cpu
-    match: '{main=~"Pul.*"}'
-    for: 1s
-    hz: 199
-    cooldown: 3s
-  - {name: nobody, match: 'main="no.such.Main"', for: 1s}
-""")
-        one = self.start_jvm(20)
-        with Daemon("--config", self.config) as daemon:
-            answer = daemon.request("POST", "/api/v1/triggers/high-cpu", unix=True)
-            self.assertIn(answer.status, (200, 201), answer)
-            ident = answer.json()["id"]
-            again = daemon.request("POST", "/api/v1/triggers/high-cpu", unix=True)
-            self.assertEqual(again.status, 429, again)
-            self.assertIn(ident, again.text)
-            self.assertIn(int(again.headers["Retry-After"]), (2, 3))
-            wrong = daemon.request("POST", "/api/v1/triggers/hihg-cpu", unix=True)
-            self.assertEqual(wrong.status, 404, wrong)
-            self.assertIn("'high-cpu'", wrong.json()["remedy"])
-            self.assertEqual(daemon.request("POST", "/api/v1/triggers/nobody", unix=True).status, 404)
-            proc.wait_until(lambda: self.captures(daemon, "high-cpu"), 5, "the capture is done")
-            capture = self.captures(daemon, "high-cpu")[0]
-            self.assertEqual(capture["id"], ident)
-            self.assertEqual([p["pid"] for p in capture["processes"]], [one.pid])
-            self.assertGreater(capture["samples"], 10)
-            row = self.schedules(daemon)["high-cpu"]
-            self.assertEqual((row["runs"], row["last_capture"], row["last_state"]), (1, ident, "done"), row)
-            time.sleep(2)
-            alert = b'{"version":"4","status":"firing","alerts":[]}' # in the form of Alertmanager
-            answer = daemon.request("POST", "/api/v1/triggers/high-cpu", unix=True, body=alert,
-                                    headers={"Content-Type": "application/json", "User-Agent": "Alertmanager/0.27"})
-            self.assertIn(answer.status, (200, 201), answer)
 
 
 class Configured(WithConfiguration):

@@ -7,6 +7,7 @@ import unittest
 from harness import bundle, cgroup, jvm, paths, proc
 from harness.daemon import Daemon
 
+SIDE_BY_SIDE = True # each class waits most of its time
 # Signals of the node, not of the JVM: tests beside this one use all processors, so these may be true.
 OF_THE_NODE = {"run-queue"}
 FIELDS = {"signal": str, "severity": int, "service": str, "pid": int, "since": str, "value": (int, float), "unit": str, "sentence": str,
@@ -16,7 +17,7 @@ OPTIONS = ("-Xmx64m", "-XX:+UseSerialGC")
 FEW_FILES = ("prlimit", "--nofile=512:512")
 
 
-class Signals(jvm.WithClasses):
+class WithSick(jvm.WithClasses):
     sources = ("Sick.java",)
     options: tuple[str, ...] = () # of flamed
 
@@ -52,6 +53,8 @@ class Signals(jvm.WithClasses):
         shown = self.daemon.get(signal["evidence"] + "&format=flat").text
         self.assertIn(cause, "\n".join(shown.partition("percent")[2].splitlines()[:6]), signal)
 
+
+class Signals(WithSick):
     def test_each_has_its_own(self):
         limited = self.contain("busy", cpus=0.1)
         collects, healthy = self.start("garbage", "-Drest=5"), self.start("busy", "-Drest=45")
@@ -85,22 +88,6 @@ class Signals(jvm.WithClasses):
         self.assertRegex(self.daemon.get("/").text, rf"(?m)^ *{limited.pid} .* ! .*cpu-limit")
         self.assertIn("cpu-limit", self.daemon.get("/api/v1/signals?format=text").text)
         self.assertRegex(self.daemon.get("/metrics").text, r'(?m)^flamed_signal\{signal="gc-pauses",service="garbage"\} [123]$')
-
-    def test_slower_ones(self):
-        """What is judged by a minute, or not before a program is a minute old."""
-        storm, straggler, idle = self.start("storm"), self.start("straggler"), self.start("idle")
-        files = self.start("descriptors", "-Drest=150", wrap=FEW_FILES)
-        late = self.await_signal("safepoint-late", straggler.pid)
-        self.assertRegex(late["sentence"], r"^\d+ safepoints of the last 30 s waited \d+ ms each until the last thread had stopped: \d+ % of")
-        full = proc.wait_until(lambda: (s := self.signals(files.pid).get("descriptors")) and s["severity"] > 1 and s, 120, "few are left", 0.5)
-        self.assertRegex(full["sentence"], r"^\d+ of at most 512 descriptors are open \((9\d|100) %\)")
-        self.assert_shown(full, "Sick$Files.open")
-        thrown = self.await_signal("deoptimization", storm.pid, 120)
-        self.assertRegex(thrown["sentence"], r"^the JIT compiled \d+ methods in \d+ s of the last 30 s, .*: code is thrown away and compiled again$")
-        for pid, own in ((storm.pid, ("deoptimization",)), (straggler.pid, ("safepoint-late",)), (files.pid, ("descriptors",)), (idle.pid, ())):
-            self.check_alone(pid, *own)
-        self.assert_shown(thrown, "Sick$Script.call")
-        self.assert_shown(late, "Sick$Report.sum")
 
     def test_in_words(self):
         """At most five sentences, each with a link that answers; few samples are said, and a longer time is taken instead."""
@@ -140,6 +127,24 @@ class Signals(jvm.WithClasses):
             self.assertEqual(killed["severity"], 3, killed)
             self.assertIn("the kernel ended it (SIGKILL): its container was out of memory", killed["sentence"])
         self.assertEqual(self.daemon.get("/api/v1/signals?pid=2147483646").status, 404)
+
+
+class Slower(WithSick):
+    def test_slower_ones(self):
+        """What is judged by a minute, or not before a program is a minute old."""
+        storm, straggler, idle = self.start("storm"), self.start("straggler"), self.start("idle")
+        files = self.start("descriptors", "-Drest=150", wrap=FEW_FILES)
+        late = self.await_signal("safepoint-late", straggler.pid)
+        self.assertRegex(late["sentence"], r"^\d+ safepoints of the last 30 s waited \d+ ms each until the last thread had stopped: \d+ % of")
+        full = proc.wait_until(lambda: (s := self.signals(files.pid).get("descriptors")) and s["severity"] > 1 and s, 120, "few are left", 0.5)
+        self.assertRegex(full["sentence"], r"^\d+ of at most 512 descriptors are open \((9\d|100) %\)")
+        self.assert_shown(full, "Sick$Files.open")
+        thrown = self.await_signal("deoptimization", storm.pid, 120)
+        self.assertRegex(thrown["sentence"], r"^the JIT compiled \d+ methods in \d+ s of the last 30 s, .*: code is thrown away and compiled again$")
+        for pid, own in ((storm.pid, ("deoptimization",)), (straggler.pid, ("safepoint-late",)), (files.pid, ("descriptors",)), (idle.pid, ())):
+            self.check_alone(pid, *own)
+        self.assert_shown(thrown, "Sick$Script.call")
+        self.assert_shown(late, "Sick$Report.sum")
 
 
 if __name__ == "__main__":
