@@ -222,7 +222,7 @@ static void walk_and_hand_on(struct dispatch *d, struct process *p, struct pendi
 
         for (size_t i = from; i < count && add_to_batch(d, p, s[i]); i++)
             ;
-        if (hotspot_walk_waiting(vm_of(p), b) != 0) {
+        if (hotspot_walk_waiting(vm_of(p), &d->batch) != 0) {
             end = UNWIND_END_REFUSED;
             break;
         }

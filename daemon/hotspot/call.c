@@ -17,7 +17,9 @@ struct call {
     struct reading base; /* first */
     struct hotspot_vm *vm;
     vm_call_fn fn;
-    max_align_t arg[];
+    void *arg;
+    bool owned; /* @arg is freed with the call; else it is the copy behind it */
+    max_align_t copy[];
 };
 
 static int run_call(struct reading *r)
@@ -32,6 +34,8 @@ static void drop_call(struct reading *r)
     struct call *c = (struct call *)r;
 
     vm_unref(c->vm);
+    if (c->owned)
+        free(c->arg);
     free(c);
 }
 
@@ -66,14 +70,17 @@ void vm_unref(struct hotspot_vm *vm)
     free(vm);
 }
 
-static int call(struct hotspot_vm *vm, vm_call_fn fn, void *arg, size_t n, bool asleep_only)
+/* Calls with a copy of the @n bytes at @arg. @given, if not NULL: with *given itself, from
+ * malloc(), which an abandoned call takes. */
+static int call(struct hotspot_vm *vm, vm_call_fn fn, void *arg, size_t n, void **given,
+                bool asleep_only)
 {
     struct reading *r;
     struct call *c;
     int result;
 
     if (!readers_are_used())
-        return fn(vm, arg);
+        return fn(vm, given ? *given : arg);
     if (vm_is_left(vm)) {
         vm->unanswered++;
         return -ETIMEDOUT;
@@ -81,8 +88,11 @@ static int call(struct hotspot_vm *vm, vm_call_fn fn, void *arg, size_t n, bool 
     c = malloc(sizeof(*c) + n);
     if (!c)
         return -ENOMEM;
-    *c = (struct call){ { run_call, drop_call, /* jvm= */ true, asleep_only }, vm, fn };
-    memcpy(c->arg, arg, n);
+    *c = (struct call){ { run_call, drop_call, /* jvm= */ true, asleep_only },
+                        vm,
+                        fn,
+                        given ? TAKE_PTR(*given) : memcpy(c->copy, arg, n),
+                        given != NULL };
     atomic_fetch_add(&vm->users, 1);
     r = &c->base;
     kept = NULL;
@@ -91,19 +101,22 @@ static int call(struct hotspot_vm *vm, vm_call_fn fn, void *arg, size_t n, bool 
     if (!r) /* abandoned */
         return result;
     kept = vm;
-    memcpy(arg, c->arg, n);
+    if (given)
+        *given = TAKE_PTR(c->arg);
+    else
+        memcpy(arg, c->copy, n);
     drop_call(r);
     return result;
 }
 
 int vm_call(struct hotspot_vm *vm, vm_call_fn fn, void *arg, size_t n)
 {
-    return call(vm, fn, arg, n, /* asleep_only= */ false);
+    return call(vm, fn, arg, n, NULL, /* asleep_only= */ false);
 }
 
-int vm_call_bounded(struct hotspot_vm *vm, vm_call_fn fn, void *arg, size_t n)
+int vm_call_given(struct hotspot_vm *vm, vm_call_fn fn, void **arg, bool asleep_only)
 {
-    return call(vm, fn, arg, n, /* asleep_only= */ true);
+    return call(vm, fn, NULL, 0, arg, asleep_only);
 }
 
 /* Answers from cached pages. Returns false if one is missing. */

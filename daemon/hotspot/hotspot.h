@@ -370,10 +370,10 @@ static inline uint8_t *hotspot_waiting_stacks(struct hotspot_waiting_batch *b)
 {
     return (uint8_t *)(b + 1);
 }
-/* Walks the stacks of the first threads of @b, at least one, and sets b->done to their number. @vm
- * NULL: the memory of the process is unreadable; only copies are walked. 0; -ETIMEDOUT: the reading
- * has not returned; -errno. */
-int hotspot_walk_waiting(struct hotspot_vm *vm, struct hotspot_waiting_batch *b);
+/* Walks the stacks of the first threads of *b, at least one, and sets (*b)->done to their number.
+ * @vm NULL: the memory of the process is unreadable; only copies are walked. 0; -ETIMEDOUT: the
+ * reading has not returned, and may have taken *b, which is from malloc() and then NULL; -errno. */
+int hotspot_walk_waiting(struct hotspot_vm *vm, struct hotspot_waiting_batch **b);
 
 /* Calls @fn for each live piece of code (perf map, tests). A blob of several stubs gives each stub,
  * and each gap between stubs. The interpreter is one piece. Stops when @fn returns non-zero, and

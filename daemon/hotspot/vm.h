@@ -214,9 +214,10 @@ typedef int (*vm_call_fn)(struct hotspot_vm *vm, void *arg);
  * @n bytes of @arg, which is copied back; it must use no other memory of the caller. -ETIMEDOUT:
  * not run, or not returned in time. */
 int vm_call(struct hotspot_vm *vm, vm_call_fn fn, void *arg, size_t n);
-/* Does the same for work with CPU time that the rate of samples bounds: the owner of the process
- * pays only for the time asleep. */
-int vm_call_bounded(struct hotspot_vm *vm, vm_call_fn fn, void *arg, size_t n);
+/* Does the same without copies: *arg is from malloc(), and NULL afterwards if the call has not
+ * returned. @asleep_only: the rate of samples bounds the work's CPU time, so that the owner of the
+ * process pays only for the time asleep. */
+int vm_call_given(struct hotspot_vm *vm, vm_call_fn fn, void **arg, bool asleep_only);
 /* Does the same, but answers at once if the cached memory of this moment suffices. For that @fn is
  * called first with nothing to read, so its side effects must be right then, too. */
 int vm_ask(struct hotspot_vm *vm, vm_call_fn fn, void *arg, size_t n);

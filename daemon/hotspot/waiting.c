@@ -11,7 +11,7 @@
 
 #include "unwind/state.h"
 
-#define WAITING_KNOWN_COUNT 1024 /* cached pcs of one batch; a power of two */
+#define WAITING_KNOWN_COUNT 256 /* cached pcs of one batch; a power of two */
 
 struct home {
     struct unwind_walk walk; /* first: the argument of unwind_read() and the others */
@@ -185,11 +185,15 @@ static int run_waiting(struct hotspot_vm *vm, void *arg)
     return 0;
 }
 
-int hotspot_walk_waiting(struct hotspot_vm *vm, struct hotspot_waiting_batch *b)
+int hotspot_walk_waiting(struct hotspot_vm *vm, struct hotspot_waiting_batch **b)
 {
-    b->done = b->word_count = 0;
+    void *arg = *b;
+    int r;
+
+    (*b)->done = (*b)->word_count = 0;
     if (!vm)
-        return run_waiting(NULL, b);
-    return (b->stacks_bytes ? vm_call_bounded : vm_call)(vm, run_waiting, b,
-                                                         sizeof(*b) + b->stacks_bytes);
+        return run_waiting(NULL, *b);
+    r = vm_call_given(vm, run_waiting, &arg, (*b)->stacks_bytes > 0);
+    *b = arg;
+    return r;
 }

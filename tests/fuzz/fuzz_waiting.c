@@ -94,7 +94,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                               WAITING_STACK + 8 * (uint64_t)data[9] + data[10] % 8 * (i & 1),
                               pick(data[11], data[12], WAITING_STACK))
                 ->java_thread = data[13] & 1 ? pick(data[14], data[15], WAITING_STACK) : 0;
-        if (hotspot_walk_waiting(&w->vm, &w->batch) != 0)
+        if (waiting_image_walk(w) != 0)
             abort();
         check(&w->batch);
         left -= w->batch.done;

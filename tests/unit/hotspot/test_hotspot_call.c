@@ -282,6 +282,44 @@ START_TEST(a_call_that_is_left_keeps_the_vm)
 }
 END_TEST
 
+static int hang_and_write(struct hotspot_vm *vm, void *arg)
+{
+    int r = hang(vm, arg);
+
+    *(uint64_t *)arg += 1; /* the sanitizer sees it if that is freed */
+    return r;
+}
+
+/* A call works on the given memory itself, which it keeps if it is left. */
+START_TEST(a_given_argument_goes_with_the_call)
+{
+    struct hotspot_vm *vm = new_vm();
+    uint64_t *own = calloc(1, sizeof(*own));
+    void *arg = own;
+    int fds[2];
+
+    ck_assert_ptr_nonnull(own);
+    ck_assert_int_eq(pipe2(fds, O_CLOEXEC), 0);
+    hang_fd = fds[0];
+    ck_assert_int_eq(write(fds[1], "x", 1), 1);
+    ck_assert_int_eq(vm_call_given(vm, hang_and_write, &arg, false), 1);
+    ck_assert_ptr_eq(arg, own);
+    ck_assert_uint_eq(*own, 1);
+    ck_assert_int_eq(vm_call_given(vm, hang_and_write, &arg, false), -ETIMEDOUT);
+    ck_assert_ptr_null(arg);
+    arg = own = calloc(1, sizeof(*own));
+    ck_assert_int_eq(vm_call_given(vm, hang_and_write, &arg, false), -ETIMEDOUT);
+    ck_assert_ptr_eq(arg, own); /* it has not begun */
+    free(own);
+    hotspot_vm_close(vm);
+    hang_fd = -1;
+    ck_assert_int_eq(write(fds[1], "x", 1), 1);
+    wait_for_none();
+    close(fds[0]);
+    close(fds[1]);
+}
+END_TEST
+
 /* ---- lists of threads ---- */
 
 #define LISTED 40
@@ -478,6 +516,7 @@ int main(void)
     tcase_add_test(tc, memories_have_pages_of_their_own);
     tcase_add_test(tc, a_question_in_vain_is_made_in_full);
     tcase_add_test(tc, a_call_that_is_left_keeps_the_vm);
+    tcase_add_test(tc, a_given_argument_goes_with_the_call);
     tcase_add_test(tc, threads_are_listed_in_one_turn);
     tcase_add_test(tc, one_thread_is_known_by_its_memory);
     tcase_add_test(tc, a_detached_thread_is_not_listed);

@@ -44,7 +44,7 @@ static const struct hotspot_waiting *walk_one(uint64_t pc, uint64_t sp, uint64_t
     for (int i = 0; i < 1000; i++) {
         w->batch.count = 0;
         waiting_image_add(w, pc, sp, fp);
-        ck_assert_int_eq(hotspot_walk_waiting(&w->vm, &w->batch), 0);
+        ck_assert_int_eq(waiting_image_walk(w), 0);
         ck_assert_uint_eq(w->batch.done, 1);
         if (w->batch.threads[0].end != UNWIND_END_NOT_TAKEN)
             break;
@@ -179,7 +179,7 @@ START_TEST(one_that_has_run_has_no_stack)
         waiting_image_add(w, waiting_pc(WAITING_FP), WAITING_STACK, WAITING_STACK)
             ->registers[SAMPLE_REGISTER_RUNS] += 1000000;
     w->batch.threads[1].host_tid = INT32_MAX; /* and a thread that has ended */
-    ck_assert_int_eq(hotspot_walk_waiting(&w->vm, &w->batch), 0);
+    ck_assert_int_eq(waiting_image_walk(w), 0);
     ck_assert_uint_eq(w->batch.done, 3);
     ck_assert_uint_eq(w->batch.word_count, 0);
     for (uint32_t i = 0; i < 3; i++) {
@@ -198,7 +198,7 @@ START_TEST(a_batch_takes_what_fits)
         w->batch.count = 0;
         for (uint32_t i = 0; i < left; i++)
             waiting_image_add(w, waiting_pc(WAITING_FP), WAITING_STACK, WAITING_STACK);
-        ck_assert_int_eq(hotspot_walk_waiting(&w->vm, &w->batch), 0);
+        ck_assert_int_eq(waiting_image_walk(w), 0);
         ck_assert_uint_ge(w->batch.done, 1);
         ck_assert_uint_le(w->batch.done, left);
         ck_assert_uint_le(w->batch.word_count, HOTSPOT_WAITING_WORDS);
@@ -224,7 +224,7 @@ static struct hotspot_waiting walk_copy(struct hotspot_vm *vm, uint32_t bytes)
     b->stacks_bytes = bytes;
     memcpy(hotspot_waiting_stacks(b), w->stack, bytes);
     make_frames(WAITING_STACK_WORDS / 4, 4, WAITING_STACK);
-    ck_assert_int_eq(hotspot_walk_waiting(vm, b), 0);
+    ck_assert_int_eq(hotspot_walk_waiting(vm, &b), 0);
     ck_assert_uint_eq(b->done, 1);
     ck_assert_uint_eq(b->words[b->threads[0].first] & UNWIND_PC_MASK, waiting_pc(WAITING_FP));
     return b->threads[0];

@@ -75,6 +75,13 @@ struct waiting_image *waiting_image_free(struct waiting_image *w)
     return NULL;
 }
 
+int waiting_image_walk(struct waiting_image *w)
+{
+    struct hotspot_waiting_batch *b = &w->batch;
+
+    return hotspot_walk_waiting(&w->vm, &b);
+}
+
 struct hotspot_waiting *waiting_image_add(struct waiting_image *w, uint64_t pc, uint64_t sp,
                                           uint64_t fp)
 {

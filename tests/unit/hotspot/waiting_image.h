@@ -47,6 +47,8 @@ static inline uint64_t waiting_pc(enum waiting_row row)
 /* Makes an image with an empty batch and zeroed memory. NULL: out of memory. */
 struct waiting_image *waiting_image_new(int proc_fd);
 struct waiting_image *waiting_image_free(struct waiting_image *w);
+/* Walks the threads of the batch. */
+int waiting_image_walk(struct waiting_image *w);
 /* Adds a thread that has not run. */
 struct hotspot_waiting *waiting_image_add(struct waiting_image *w, uint64_t pc, uint64_t sp,
                                           uint64_t fp);
