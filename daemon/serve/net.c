@@ -16,6 +16,7 @@
 #include <sys/socket.h>
 
 #define NET_TICK_MS 200
+#define NET_IDLE_TICK_MS 2000 /* without a client or a request */
 #define NET_EVENTS 32
 #define NET_ACCEPTS 64 /* connections from one listening socket per turn */
 #define TOKEN_LISTEN UINT64_C(0xffffffff00000000)
@@ -213,17 +214,21 @@ static void net_client_event(struct serve *s, uint64_t token, uint32_t events)
 
 /* ---- deadlines ---- */
 
-static void net_tick(struct serve *s)
+/* Returns whether a client or a request may have a deadline before the next idle tick. */
+static bool net_tick(struct serve *s)
 {
     uint64_t now = clock_monotonic_ns(), idle_ns = s->opts.idle_timeout_s * NSEC_PER_SEC;
+    bool busy;
 
     pthread_mutex_lock(&s->lock);
+    busy = s->capturing || s->streams || s->whose.queue;
     for (size_t i = 0; i < s->client_max; i++) {
         struct client *c = &s->clients[i];
         struct request *req = c->request;
 
         if (!c->used)
             continue;
+        busy = true;
         client_watch_reading(c, now);
         /* Another thread may have made it busy after @now was read. */
         if (!req && !c->closing && now > c->since_ns &&
@@ -242,6 +247,7 @@ static void net_tick(struct serve *s)
     streams_tick(s, now);
     pthread_mutex_unlock(&s->lock);
     whose_tick(s, now);
+    return busy;
 }
 
 /* ---- the thread ---- */
@@ -250,13 +256,16 @@ static void *net_run(void *cookie)
 {
     struct serve *s = cookie;
     uint64_t next_tick = 0;
+    bool busy = true;
 
     pthread_setname_np(pthread_self(), "flamed-net");
     for (;;) {
         struct epoll_event events[NET_EVENTS];
-        int n = epoll_wait(s->net.epoll_fd, events, NET_EVENTS, NET_TICK_MS);
+        int n =
+            epoll_wait(s->net.epoll_fd, events, NET_EVENTS, busy ? NET_TICK_MS : NET_IDLE_TICK_MS);
         bool stop;
 
+        busy |= n > 0;
         for (int i = 0; i < n; i++) {
             uint64_t token = events[i].data.u64;
 
@@ -273,7 +282,7 @@ static void *net_run(void *cookie)
         if (stop)
             return NULL;
         if (clock_monotonic_ns() >= next_tick) {
-            net_tick(s);
+            busy = net_tick(s);
             next_tick = clock_monotonic_ns() + NET_TICK_MS * NSEC_PER_MSEC / 2;
         }
     }
