@@ -12,10 +12,12 @@
 #define COUNTED_LIST_NS NSEC_PER_SEC          /* between listings of the wanted JVMs */
 #define COUNTED_FAILED_NS (10 * NSEC_PER_SEC) /* until a failed read is repeated */
 #define COUNTED_BUDGET_NS (NSEC_PER_MSEC / 2) /* time of a round */
-/* The same interval for the recorder alone, which is always on. */
-#define COUNTED_RECORDED_NS NSEC_PER_SEC
+/* The same for the recorder alone, which is always on: about half the time between safepoints. */
+#define COUNTED_REST_MIN_NS NSEC_PER_SEC
+#define COUNTED_REST_MAX_NS (5 * NSEC_PER_SEC)
+#define COUNTED_REST_STEP_NS NSEC_PER_SEC
 #define COUNTED_RECORDED_LOOKS_NS (200 * NSEC_PER_MSEC)
-#define COUNTED_RECORDED_AT_ONCE 2          /* JVMs per round */
+#define COUNTED_RECORDED_AT_ONCE 1          /* JVMs per round */
 #define COUNTED_EDGE_NS (5 * NSEC_PER_MSEC) /* time of the round at a capture's begin or end */
 
 /* ---- changes between two looks ---- */
@@ -102,6 +104,17 @@ void counted_counts(const struct counted_look *before, const struct counted_look
          counters_risen(a->classes_unloaded, b->classes_unloaded) +
              counters_risen(a->shared_classes_unloaded, b->shared_classes_unloaded),
          0, fn, cookie);
+}
+
+uint64_t counted_rest_ns(uint64_t rest_ns, const struct counters *before,
+                         const struct counters *now)
+{
+    uint64_t safepoints = counters_risen(before->safepoints, now->safepoints);
+
+    if (!safepoints && now->safepoints != COUNTERS_UNKNOWN)
+        return MIN(rest_ns + COUNTED_REST_STEP_NS, COUNTED_REST_MAX_NS);
+    return safepoints == 1 && rest_ns > COUNTED_REST_MIN_NS ? rest_ns - COUNTED_REST_STEP_NS
+                                                            : COUNTED_REST_MIN_NS;
 }
 
 /* ---- the list of JVMs ---- */
@@ -212,7 +225,7 @@ static void want(struct counted *all, struct process *p)
         can_be_read(p) ? counted_claim(all, &p->id, process_payer(p), /* recorded= */ false) : NULL;
 
     /* The next look may be one for the recorder, which is later. */
-    if (j && j->next_ns <= j->last.at_ns + COUNTED_RECORDED_NS)
+    if (j && j->next_ns <= j->last.at_ns + j->rest_ns)
         j->next_ns = MIN(j->next_ns, j->last.at_ns + COUNTED_LOOK_NS);
 }
 
@@ -327,7 +340,8 @@ static void look(struct captures *captures, struct counted_jvm *j, bool edge)
         return;
     }
     now = (struct counted_look){ clock_monotonic_ns(), p->jdk, *p->counters };
-    j->next_ns = now.at_ns + (j->wanted ? COUNTED_LOOK_NS : COUNTED_RECORDED_NS);
+    j->rest_ns = j->last.at_ns ? counted_rest_ns(j->rest_ns, &j->last.c, &now.c) : 0;
+    j->next_ns = now.at_ns + (j->wanted ? COUNTED_LOOK_NS : MAX(j->rest_ns, COUNTED_REST_MIN_NS));
     if (j->last.at_ns) {
         uint64_t started_ns =
             (uint64_t)now.c.vm_begin_ms * NSEC_PER_MSEC - clock_realtime_ns() + now.at_ns;

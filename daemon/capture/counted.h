@@ -26,6 +26,7 @@ struct counted_jvm {
     uint64_t owner;           /* proc_owner() */
     bool wanted, recorded;    /* at the last listing: by a capture; by the recorder */
     uint64_t next_ns;         /* CLOCK_MONOTONIC of the next look */
+    uint64_t rest_ns;         /* between looks for the recorder alone; 0: no two looks yet */
     struct counted_look last; /* the last look */
     struct counted_look told; /* the look up to which counts were handed out */
     struct pauses pauses;     /* since the first look */
@@ -48,6 +49,10 @@ typedef void (*counted_fn)(void *cookie, const struct profile_moment *m, const c
  * since, a collection is moved between the looks. */
 void counted_collections(const struct counted_look *before, const struct counted_look *now,
                          uint64_t started_ns, counted_fn fn, void *cookie);
+/* Returns how long to rest after the look @now, which came @rest_ns after @before. It is longer if
+ * there was no safepoint, and shorter if there were several, whose durations are then unknown. */
+uint64_t counted_rest_ns(uint64_t rest_ns, const struct counters *before,
+                         const struct counters *now);
 /* Begins a listing of the wanted JVMs. Each is claimed now, and again after counted_list_add(). */
 void counted_list_begin(struct counted *all);
 /* Drops entries without a claim, and lets claims add entries. So known JVMs keep their places,

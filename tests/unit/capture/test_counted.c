@@ -246,6 +246,31 @@ START_TEST(captures_go_before_the_recorder)
 }
 END_TEST
 
+START_TEST(a_jvm_is_read_twice_between_two_safepoints)
+{
+    struct counters before = { .safepoints = 5 }, now = before;
+    uint64_t rest_ns = 0, at_ns = 0;
+    unsigned alone = 0;
+
+    for (int i = 0; i < 20; i++)
+        rest_ns = counted_rest_ns(rest_ns, &before, &now);
+    ck_assert_uint_eq(rest_ns, 5 * NSEC_PER_SEC);
+    while (now.safepoints < 105) { /* one every 4 s */
+        at_ns += rest_ns;
+        before = now;
+        now.safepoints = 5 + (int64_t)(at_ns / (4 * NSEC_PER_SEC));
+        alone += now.safepoints == before.safepoints + 1;
+        rest_ns = counted_rest_ns(rest_ns, &before, &now);
+    }
+    ck_assert_uint_ge(alone, 98);
+    ck_assert_uint_le(at_ns, 100 * 4 * NSEC_PER_SEC + rest_ns);
+    before.safepoints = now.safepoints - 2;
+    ck_assert_uint_eq(counted_rest_ns(5 * NSEC_PER_SEC, &before, &now), NSEC_PER_SEC);
+    now.safepoints = COUNTERS_UNKNOWN;
+    ck_assert_uint_eq(counted_rest_ns(5 * NSEC_PER_SEC, &before, &now), NSEC_PER_SEC);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("counted");
@@ -257,5 +282,6 @@ int main(void)
     tcase_add_loop_test(tc, who_is_claimed_keeps_its_place, 0, 2);
     tcase_add_loop_test(tc, a_crowd_gives_way_once, 0, 2);
     tcase_add_test(tc, captures_go_before_the_recorder);
+    tcase_add_test(tc, a_jvm_is_read_twice_between_two_safepoints);
     return suite_run_case("counted", tc);
 }
