@@ -252,6 +252,11 @@ static void metrics_looks(const struct looks *l, struct buf *out)
            "Threads that had run between two passes but were not walked; the walked ones stand for "
            "them.",
            s.passed_over);
+    metric(
+        out, "flamed_looks_alike_total",
+        "Threads that had run between two passes but waited as at their last walk; they count to "
+        "its place.",
+        s.alike);
     metric(out, "flamed_looks_left_out_total",
            "Threads that passes skipped, because the table of threads was full.", s.left_out);
     metric(out, "flamed_looks_dropped_total",

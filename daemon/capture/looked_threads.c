@@ -155,7 +155,8 @@ uint64_t looked_threads_take(struct looked_threads *l, const struct looks_entry 
 {
     enum looked_state state = e->runnable ? LOOKED_RUNNABLE : LOOKED_BLOCKED;
     struct looked_thread *t = next_thread(l, e, owner);
-    bool stays = t && e->found == LOOKS_SAME && t->pass;
+    bool granted = e->found == LOOKS_SAME || e->found == LOOKS_ALIKE,
+         stays = t && granted && t->pass;
     uint64_t ns;
 
     l->forgotten = false;
@@ -169,7 +170,7 @@ uint64_t looked_threads_take(struct looked_threads *l, const struct looks_entry 
         leave_place(l, t);
     owe(l, t, e, state);
     t->runs = e->found == LOOKS_RUNS || e->runnable;
-    l->forgotten = e->found == LOOKS_SAME && !stays;
+    l->forgotten = granted && !stays;
     if (e->found == LOOKS_RUNS)
         return 0;
     if (stays) { /* it was blocked there before it was woken */
@@ -190,7 +191,7 @@ uint64_t looked_threads_take(struct looked_threads *l, const struct looks_entry 
     }
     t->pass = l->no;
     t->put_ns = l->now_ns;
-    return (uint64_t)((double)ns * l->weight + 0.5);
+    return e->alike ? ns : (uint64_t)((double)ns * l->weight + 0.5);
 }
 
 void looked_threads_end(struct looked_threads *l)

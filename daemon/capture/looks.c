@@ -127,7 +127,8 @@ static void want_again(struct looked_process *p)
 /* Begins an epoch of @p: the next pass handles its threads as if they had run. */
 static void begin_epoch(struct looks *l, struct looked_process *p, uint64_t now_ns)
 {
-    p->epoch = ++l->last_epoch ? l->last_epoch : ++l->last_epoch;
+    l->last_epoch = (l->last_epoch + 1) % LOOKS_EPOCH_WALKS ?: 1;
+    p->epoch = l->last_epoch | (p->requests ? LOOKS_EPOCH_WALKS : 0);
     p->epoch_ns = now_ns;
     p->incomplete = false;
     if (broker_look_process(l->o.broker, p->id.host_pid, p->epoch, NULL) < 0)
@@ -150,7 +151,8 @@ static int choose(void *cookie, struct process *p)
     struct choice *c = cookie;
     struct looks *l = c->after;
     const struct looked_process *known = find_process(c->before, p->id.host_pid);
-    bool ready = p->jvm == JVM_READY && p->vm;
+    bool ready = p->jvm == JVM_READY && p->vm,
+         requests = l->o.contexts && context_is_read(l->o.contexts, &p->id);
     struct looked_process *mine = &l->processes[l->process_count];
 
     if (p->jvm == JVM_NO || p->exited || p->zombie)
@@ -158,16 +160,19 @@ static int choose(void *cookie, struct process *p)
     if (l->process_count == LOOKS_PROCESSES_MAX)
         return 1;
     l->process_count++;
-    if (known && proc_id_equal(&known->id, &p->id) && known->ready == ready) {
+    if (known && proc_id_equal(&known->id, &p->id) && known->ready == ready &&
+        known->requests == requests) {
         *mine = *known;
         if (!mine->incomplete || mine->patience_ns > PATIENCE_MAX_NS ||
             c->now_ns - mine->epoch_ns < mine->patience_ns)
             return 0;
         mine->patience_ns *= 2;
     } else {
-        *mine = (struct looked_process){
-            .id = p->id, .owner = process_payer(p), .ready = ready, .patience_ns = PATIENCE_MIN_NS
-        };
+        *mine = (struct looked_process){ .id = p->id,
+                                         .owner = process_payer(p),
+                                         .ready = ready,
+                                         .requests = requests,
+                                         .patience_ns = PATIENCE_MIN_NS };
     }
     begin_epoch(l, mine, c->now_ns);
     return 0;
@@ -251,14 +256,15 @@ static size_t take_entry(struct looks *l, const char *p, size_t n)
     if (l->threads.forgotten)
         note_forgotten(l, e);
     passed = e->found == LOOKS_PASSED || e->found == LOOKS_LEFT;
-    l->moved += passed || e->found == LOOKS_PLACE;
+    l->moved += e->alike ? 1.0 / LOOKS_ALIKE_SHARE : passed || e->found == LOOKS_PLACE;
     l->stats.passed_over += passed;
+    l->stats.alike += e->found == LOOKS_ALIKE;
     if (e->found == LOOKS_PLACE) {
         rec = *found;
         rec.set = LOOKS_SET;
         rec.flush = l->threads.no;
         rec.value = ns;
-        rec.weight = (uint32_t)(l->threads.weight + 0.5);
+        rec.weight = e->alike ? 1 : (uint32_t)(l->threads.weight + 0.5);
         rec.wait_ns = MAX(ns, UINT64_C(1));
         l->stats.walked++;
         l->o.deliver(l->o.cookie, &rec, (const uint64_t *)(const void *)(found + 1));
@@ -319,8 +325,8 @@ static double plan(struct looks *l, uint64_t now_ns, struct broker_look *ret)
     double share = 1;
     double walks = looks_pace_walks(&l->pace, l->passed_ns ? now_ns - l->passed_ns : 0);
 
-    if ((double)l->moved > walks && walks > 0)
-        share = walks / (double)l->moved;
+    if (l->moved > walks && walks > 0)
+        share = walks / l->moved;
     ret->walks = walks > 0 ? (uint32_t)(walks * 2) + 2 : 0; /* the random share may exceed it */
     ret->share = share < 1 ? (uint32_t)(share * (double)LOOKS_SHARE_ALL) : LOOKS_SHARE_ALL;
     ret->parts = (uint32_t)(l->threads.count / LOOKED_A_PASS_MAX) + 1;

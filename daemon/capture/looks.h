@@ -26,13 +26,15 @@ struct looked_process {
     uint64_t owner; /* proc_owner() */
     uint32_t epoch;
     bool ready;           /* its stacks can be walked */
+    bool requests;        /* they have requests */
     bool incomplete;      /* some of its stacks could not be walked */
     uint64_t epoch_ns;    /* CLOCK_MONOTONIC: begin of the epoch */
     uint64_t patience_ns; /* length of an epoch with incomplete stacks */
 };
 
 struct looks_stats {
-    uint64_t passes, walked, passed_over; /* threads that had run: walked; not walked */
+    uint64_t passes, walked, passed_over; /* threads that had run: walked; not walked, */
+    uint64_t alike;                       /* and not walked as they waited as before */
     uint64_t time_ns;                     /* processor time of passes, without walks */
     uint64_t threads, left_out, lost_ns;  /* as in looked_threads */
     uint64_t dropped;                     /* samples that did not fit into the recorder */
@@ -62,7 +64,7 @@ struct looks {
     uint64_t due_ns;    /* CLOCK_MONOTONIC of the next pass */
     uint64_t passed_ns; /* CLOCK_MONOTONIC of the last pass; 0: none */
     struct looks_pace pace;
-    uint64_t moved; /* threads that had run, in the last pass */
+    double moved; /* threads that had run and wanted a walk, in the last pass */
     uint32_t part;
     struct error problem; /* why there are no passes; code 0: there are */
     struct looks_stats stats;

@@ -242,23 +242,31 @@ void context_decode(const struct sample_context *raw, struct profile_context *re
     *ret = c;
 }
 
+static const struct context_entry *entry_of(const struct probe_table *contexts,
+                                            const struct proc_id *id)
+{
+    return (const struct context_entry *)probe_table_find(contexts, id, PROBE_NO_SET);
+}
+
 void captures_context_path(const struct captures *captures, const struct process *p,
                            struct context_path *ret)
 {
-    const struct context_entry *e =
-        (const struct context_entry *)probe_table_find(&captures->contexts, &p->id, PROBE_NO_SET);
+    const struct context_entry *e = entry_of(&captures->contexts, &p->id);
 
-    if (e)
-        *ret = e->path;
-    else
-        *ret = (struct context_path){ 0 };
+    *ret = e ? e->path : (struct context_path){ 0 };
+}
+
+bool context_is_read(const struct probe_table *contexts, const struct proc_id *id)
+{
+    const struct context_entry *e = entry_of(contexts, id);
+
+    return e && e->path.step_count;
 }
 
 /* Returns the state of a sample without a request that was read. */
 static uint32_t state_without(const struct probe_table *contexts, const struct process *p)
 {
-    const struct context_entry *e =
-        (const struct context_entry *)probe_table_find(contexts, &p->id, PROBE_NO_SET);
+    const struct context_entry *e = entry_of(contexts, &p->id);
 
     return p->jvm == JVM_NO || (e && e->no_tracer) ? PROFILE_CONTEXT_NO_TRACER
                                                    : PROFILE_CONTEXT_UNREADABLE;

@@ -33,6 +33,8 @@ extern const struct probe_kind CONTEXTS;
  * into @name ("": none). Nonsense becomes PROFILE_CONTEXT_UNREADABLE. Pure. */
 void context_decode(const struct sample_context *raw, struct profile_context *ret,
                     struct buf *name);
+/* Returns whether samples of the process @id have a request. */
+bool context_is_read(const struct probe_table *contexts, const struct proc_id *id);
 /* Decodes the request of @in, as context_decode(). @contexts: paths to requests. ret->operation is
  * the name as a string of in->naming->frames, 0: none. */
 void context_recorded(const struct probe_table *contexts, const struct incoming *in,

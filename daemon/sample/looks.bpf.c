@@ -13,9 +13,12 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 /* State of a thread. */
 struct looked {
-    __u64 switches; /* number of switches when its place was written */
+    __u64 switches; /* number of switches when its place was written, or it was alike last */
+    __u64 print;    /* print_of() its place */
     __u32 epoch;    /* of its process then; 0: its place is unknown */
     __u32 host_tid; /* in flamed's pid namespace, which takes long to find; 0: not yet */
+    __u32 alike;    /* LOOKS_ALIKE since then */
+    __u32 zero;
 };
 
 THREAD_MAP(looked_threads, struct looked);
@@ -40,7 +43,8 @@ __u32 drawn_tid;  /* the thread of the last draw, if its record found no room ye
 __u32 drawn;      /* its result */
 __u32 last_tgid;  /* the process of the last look-up, 0: none, */
 __u32 last_pid;   /* its number in flamed's pid namespace, */
-__u32 last_epoch; /* and that process's epoch; 0: not wanted */
+__u32 last_epoch; /* that process's epoch; 0: not wanted, */
+bool last_checks; /* and whether its threads that wait as before are walked */
 
 /* Returns the epoch of @task's process; 0: it is not wanted. */
 static __always_inline __u32 epoch_of(struct task_struct *task)
@@ -54,13 +58,33 @@ static __always_inline __u32 epoch_of(struct task_struct *task)
     last_tgid = tgid;
     last_pid = pid;
     last_epoch = epoch ? *epoch : 0;
+    last_checks = bpf_get_prandom_u32() < pass.share / LOOKS_ALIKE_SHARE;
     return last_epoch;
+}
+
+#define PRINT_FRAMES 8
+#define PRINT_FACTOR 0x9E3779B97F4A7C15ull
+
+/* Returns a hash of how @task waits: of its pc, its stack pointer and the kernel's last frames. */
+static __always_inline __u64 print_of(struct form *f, struct task_struct *task)
+{
+    struct pt_regs___kernel *regs = (void *)bpf_task_pt_regs(task);
+    long got = bpf_get_task_stack(task, f->words, PRINT_FRAMES * sizeof(__u64), 0);
+    __u64 print = user_pc(regs) * PRINT_FACTOR ^ user_sp(regs);
+
+    UNWIND_LOOP
+    for (int i = 0; i < PRINT_FRAMES; i++)
+        print = (print ^ print >> 29) * PRINT_FACTOR ^
+                (got >= (i + 1) * (long)sizeof(__u64) ? f->words[i] : 0);
+    return print;
 }
 
 /* Draws what becomes of the thread @tid, which has run. Walked threads stand for those that the
  * draw leaves out, so nothing is drawn once no walk is possible. Draws at equal distances from a
- * random begin: each thread has the chance pass.share, and the number of walks hardly varies. */
-static __always_inline __u8 draw(__u32 tid)
+ * random begin: each thread has the chance pass.share, and the number of walks hardly varies.
+ * @alike: it waits as before. The threads of one process are checked together, at one turn of a
+ * reader. */
+static __always_inline __u8 draw(__u32 tid, bool alike)
 {
     __u64 now_ns = bpf_ktime_get_ns();
 
@@ -70,7 +94,9 @@ static __always_inline __u8 draw(__u32 tid)
         drawn_tid = 0;
     }
     if (!pass.walks || now_ns >= until_ns)
-        return LOOKS_LEFT;
+        return alike ? LOOKS_ALIKE : LOOKS_LEFT;
+    if (alike)
+        return last_checks ? LOOKS_PLACE : LOOKS_ALIKE;
     if (drawn_tid != tid) {
         place += (__u64)pass.share + 1;
         drawn = place >> 32 ? LOOKS_PLACE : LOOKS_PASSED;
@@ -113,7 +139,7 @@ SEC("iter/task")
 int looks_thread(struct bpf_iter__task *ctx)
 {
     struct task_struct *task = ctx->task;
-    __u64 switches, runs;
+    __u64 switches, runs, print = 0;
     __u32 zero = 0, epoch, bytes;
     struct looked *known;
     struct form *f;
@@ -137,14 +163,23 @@ int looks_thread(struct bpf_iter__task *ctx)
     f->entry.queued_ns = run_delay_of(task);
     f->entry.runnable = task->__state == 0;
     f->entry.bytes = 0;
+    f->entry.alike = 0;
     if (task->on_cpu)
         f->entry.found = LOOKS_RUNS;
     else if (known && known->epoch == epoch && known->switches == switches)
         f->entry.found = LOOKS_SAME;
-    else
-        f->entry.found = known ? draw(f->entry.host_tid) : LOOKS_LEFT;
-    if (f->entry.found == LOOKS_PLACE)
+    else if (!known)
+        f->entry.found = LOOKS_LEFT;
+    else {
+        f->entry.alike = known->epoch == epoch && known->alike < LOOKS_ALIKE_MAX &&
+                         !(epoch & LOOKS_EPOCH_WALKS) && !f->entry.runnable &&
+                         known->print == print_of(f, task);
+        f->entry.found = draw(f->entry.host_tid, f->entry.alike);
+    }
+    if (f->entry.found == LOOKS_PLACE) {
+        print = print_of(f, task);
         f->entry.bytes = fill_place(f, task, runs);
+    }
     bytes = sizeof(f->entry) + f->entry.bytes;
     if (bytes > sizeof(*f))
         bytes = sizeof(*f);
@@ -154,7 +189,13 @@ int looks_thread(struct bpf_iter__task *ctx)
     if (!known || f->entry.found == LOOKS_SAME)
         return 0;
     known->switches = switches;
+    if (f->entry.found == LOOKS_ALIKE) {
+        known->alike++;
+        return 0;
+    }
     known->epoch = f->entry.found == LOOKS_PLACE ? epoch : 0;
+    known->print = print;
+    known->alike = 0;
     if (f->entry.found == LOOKS_PLACE)
         pass.walks--;
     return 0;

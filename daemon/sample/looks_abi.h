@@ -16,14 +16,25 @@ enum looks_found {
     LOOKS_PASSED, /* it has run, waits now, and the draw of this pass left it out */
     LOOKS_PLACE,  /* it has run, waits now, and the record of its place follows */
     LOOKS_LEFT,   /* it has run, waits now, and the pass has no walk or no time left */
+    LOOKS_ALIKE,  /* it has run, and waits as it did when LOOKS_PLACE was written: with the same pc,
+                   * stack pointer and kernel stack. It is taken to be there again. */
 };
 
+/* The threads that wait as before are walked in one of so many passes. */
+#define LOOKS_ALIKE_SHARE 4
+#define LOOKS_ALIKE_MAX 16 /* passes in a row */
+/* The bit of an epoch in which all threads that have run are walked: each wait may belong to
+ * another request. */
+#define LOOKS_EPOCH_WALKS 0x80000000u
+
 struct looks_entry {
-    SAMPLE_U32 host_pid, host_tid;      /* in flamed's own pid namespace */
-    SAMPLE_U64 ran_ns, queued_ns;       /* total time on a processor, and in run queues */
-    SAMPLE_U32 bytes;                   /* size of the record behind this entry, with its words;
-                                         * else 0 */
-    SAMPLE_U8 found, runnable, zero[2]; /* enum looks_found; runnable 1: it waits for a processor */
+    SAMPLE_U32 host_pid, host_tid; /* in flamed's own pid namespace */
+    SAMPLE_U64 ran_ns, queued_ns;  /* total time on a processor, and in run queues */
+    SAMPLE_U32 bytes;              /* size of the record behind this entry, with its words;
+                                    * else 0 */
+    SAMPLE_U8 found, runnable;     /* enum looks_found; runnable 1: it waits for a processor */
+    SAMPLE_U8 alike, zero; /* alike 1: it waits as LOOKS_ALIKE says. A LOOKS_PLACE stands for this
+                            * thread only. */
 };
 
 #ifndef __bpf__

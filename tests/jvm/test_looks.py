@@ -21,7 +21,7 @@ ALONE = ["unshare", "-mpf", "--mount-proc", "--kill-child"]
 
 
 class Looks(jvm.WithClasses):
-    sources = ("IdleService.java", "Naps.java", "Ways.java")
+    sources = ("Alike.java", "IdleService.java", "Naps.java", "Ways.java")
 
     def service(self, beside: Daemon | None = None) -> jvm.Jvm:
         enter = ["nsenter", "-t", str(beside.top()), "-m", "-p", "setpriv", "--pdeathsig", "KILL"] if beside else None
@@ -84,6 +84,23 @@ class Looks(jvm.WithClasses):
                 found = stacks()
                 cut = sum(s.samples for s in found if s.truncated)
                 self.assertLess(cut, 0.15 * sum(s.samples for s in found))
+
+    def test_alike(self):
+        """A thread that waits with the registers of its last place is taken to be there, and found soon where it is."""
+        with Daemon(wrap=ALONE) as daemon:
+            enter = ["nsenter", "-t", str(daemon.top()), "-m", "-p", "setpriv", "--pdeathsig", "KILL"]
+            with jvm.Jvm(paths.jdk(17), "-Xint", "-Xmx64m", "-cp", self.classes.folder, "Alike", stdin=subprocess.PIPE, wrap=enter) as program:
+                def share(method: str) -> float:
+                    answer = daemon.get("/profile", jvm="Alike", event="offcpu", threads=1, format="json", **{"from": "-10s"})
+                    stacks = [s for s in Profile(answer).stacks if s.thread.startswith("alike-")] if answer.status == 200 else []
+                    there = sum(s.value for s in stacks if any(name.endswith(method) for name in s.names))
+                    return there / max(sum(s.value for s in stacks), 1)
+                alike = lambda: next(float(line.split()[1]) for line in daemon.get("/metrics").text.splitlines()
+                                     if line.startswith("flamed_looks_alike_total "))
+                proc.wait_until(lambda: share("first") > 0.9 and alike() > 20, 60, "all sleep in first(), and few are walked")
+                program.process.stdin.write("\n")
+                program.process.stdin.flush()
+                proc.wait_until(lambda: share("second") > 0.9, 60, "all sleep in second()")
 
     def assert_without(self, daemon: Daemon, pid: int) -> None:
         answer = daemon.get("/profile", pid=pid, event="wall", **{"from": "-60s"})

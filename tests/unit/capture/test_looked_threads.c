@@ -24,6 +24,17 @@ static void put(void *cookie, const struct looked_thread *t, enum looked_state s
     s->calls++;
 }
 
+static uint64_t pass_of(struct looked_threads *l, uint64_t ms, double weight,
+                        const struct looks_entry *e)
+{
+    uint64_t ns;
+
+    looked_threads_begin(l, ms * MS, weight, 1, 0);
+    ns = looked_threads_take(l, e, OWNER);
+    looked_threads_end(l);
+    return ns;
+}
+
 /* Runs one pass over thread 7 alone, at @ms. */
 static uint64_t pass(struct looked_threads *l, uint64_t ms, double weight, enum looks_found found,
                      bool runnable, uint64_t ran_ms, uint64_t queued_ms)
@@ -34,12 +45,8 @@ static uint64_t pass(struct looked_threads *l, uint64_t ms, double weight, enum 
                              .queued_ns = queued_ms * MS,
                              .found = (uint8_t)found,
                              .runnable = runnable };
-    uint64_t ns;
 
-    looked_threads_begin(l, ms * MS, weight, 1, 0);
-    ns = looked_threads_take(l, &e, OWNER);
-    looked_threads_end(l);
-    return ns;
+    return pass_of(l, ms, weight, &e);
 }
 
 /* Delivers the stack of thread 7: it is @stack, since @ns. */
@@ -94,6 +101,33 @@ START_TEST(a_place_stays_until_it_is_known_better)
     looked_threads_put(&l);
     ck_assert_uint_eq(s.ns[2][LOOKED_BLOCKED], 1000 * MS);
     ck_assert_uint_eq(l.lost_ns, 0);
+    looked_threads_deinit(&l);
+}
+END_TEST
+
+/* It has run, and waits with the same registers. Others stand neither for it nor it for them. */
+START_TEST(a_thread_that_waits_as_before_stays_at_its_place)
+{
+    struct sums s = { 0 };
+    struct looked_threads l = looked(&s);
+    struct looks_entry again = {
+        .host_pid = 5, .host_tid = 7, .ran_ns = 305 * MS, .found = LOOKS_PLACE, .alike = 1
+    };
+
+    pass(&l, 1000, 1, LOOKS_PLACE, false, 5, 0);
+    place(&l, 1, LOOKED_BLOCKED, 0);
+    pass(&l, 2000, 8, LOOKS_ALIKE, false, 105, 0);
+    pass(&l, 3000, 8, LOOKS_ALIKE, false, 205, 0);
+    ck_assert(looked_thread_waits(&l, looked_threads_find(&l, 7)));
+    looked_threads_put(&l);
+    ck_assert_uint_eq(s.ns[1][LOOKED_BLOCKED], 1800 * MS);
+    ck_assert_uint_eq(looked_threads_known_ns(&l), 3000 * MS);
+    ck_assert_uint_eq(pass_of(&l, 4000, 8, &again), 900 * MS); /* not 8 times as long */
+    ck_assert(!looked_threads_find(&l, 7)->placed);
+    ck_assert_uint_eq(l.lost_ns, 0);
+    looked_threads_forget(&l);
+    pass(&l, 5000, 1, LOOKS_ALIKE, false, 405, 0);
+    ck_assert(l.forgotten);
     looked_threads_deinit(&l);
 }
 END_TEST
@@ -483,6 +517,7 @@ int main(void)
     tcase_add_test(tc, a_place_stays_until_it_is_known_better);
     tcase_add_test(tc, what_is_known_ends_where_time_is_owed);
     tcase_add_test(tc, a_place_is_forgotten_if_its_stack_is_lost);
+    tcase_add_test(tc, a_thread_that_waits_as_before_stays_at_its_place);
     tcase_add_test(tc, a_place_that_it_left_counts_for_a_while);
     tcase_add_test(tc, a_queued_thread_runs);
     tcase_add_test(tc, time_goes_by_state_to_where_it_is_met);
