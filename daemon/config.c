@@ -130,7 +130,8 @@ const struct option config_options[] = {
     { "operation_callers", OPTION_TEXT, AT(operation_callers), 0, CONFIG_TEXT_MAX, "", "METHODS",
       .help =
           "Dispatchers of requests, such as com.acme.Router.dispatch, with commas between them. In "
-          "JVMs without a tracer the first method of the application below one is an operation." },
+          "JVMs without a tracer the first method of the application below one names the "
+          "operation, by its route or its own name." },
     { "history_max_age", OPTION_NUMBER, AT(history.max_age_s), 0, UINT64_C(366) * 86400, "86400",
       "SECONDS",
       .help = "Keep what the flight recorder has had for SECONDS, merged by minute, in the folder "

@@ -171,6 +171,13 @@ struct hotspot_method {
     uint16_t class_name_n, name_n, signature_n, file_n; /* bytes; NUL inside is possible */
 };
 int hotspot_method_read(struct hotspot_vm *vm, uint64_t method, struct hotspot_method *ret);
+#define HOTSPOT_ROUTE_MAX 512
+/* Reads the route of the method at @method from annotations, such as "GET /orders/{id}", in raw
+ * bytes without NUL. @const_method: of its names. Return: its bytes. 0: the annotations have no
+ * certain route. -ENOENT: the method has no annotations. HOTSPOT_GONE as -ESRCH. Another -errno:
+ * unreadable now. */
+int hotspot_method_route(struct hotspot_vm *vm, uint64_t method, uint64_t const_method,
+                         char ret[HOTSPOT_ROUTE_MAX]);
 #define HOTSPOT_CLASS_NAME_MAX 1024
 /* Gets the raw name of the class with its Klass at @klass: "java/lang/Thread", "[J",
  * "[Ljava/lang/String;". @klass plus HOTSPOT_CLASS_ARRAY_OF: the class of arrays of that class.

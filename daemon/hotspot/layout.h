@@ -134,6 +134,12 @@ struct layout_field {
     X(klass_name, "Klass", "_name", W8, JDK_ALL)                                                   \
     X(klass_super, "Klass", "_super", W8, JDK_MAY)                                                 \
     X(klass_mirror, "Klass", "_java_mirror", WANY, JDK_MAY) /* a handle since 10 */                \
+    X(klass_subclass, "Klass", "_subklass", W8, JDK_MAY)                                           \
+    X(klass_sibling, "Klass", "_next_sibling", W8, JDK_MAY)                                        \
+    /* Annotations. Of a class: the first word, if the tables lack it. */                          \
+    X(instance_annotations, "InstanceKlass", "_annotations", W8, JDK_MAY)                          \
+    X(class_annotations, "Annotations", "_class_annotations", W8, JDK_MAY)                         \
+    X(instance_interfaces, "InstanceKlass", "_transitive_interfaces", W8, JDK_MAY)                 \
     X(symbol_length, "Symbol", "_length", W2, JDK_ALL)                                             \
     A(symbol_length, "Symbol", "_length_and_refcount", W4, 11, 14) /* its upper half; Kona: 11 */  \
     X(symbol_body, "Symbol", "_body", WANY, JDK_ALL)                                               \
@@ -303,6 +309,7 @@ struct layout_field {
     X(Array_u2, "Array<u2>", JDK_ALL)                                                              \
     X(Array_methods, "Array<Method*>", JDK_MAY)                                                    \
     X(ThreadsList, "ThreadsList", 13, 99)                                                          \
+    X(Annotations, "Annotations", JDK_MAY)                                                         \
     X(JavaThread, "JavaThread", JDK_ALL)                                                           \
     X(Thread, "Thread", JDK_ALL)                                                                   \
     X(ThreadLocalAllocBuffer, "ThreadLocalAllocBuffer", JDK_MAY)                                   \
@@ -334,6 +341,8 @@ struct layout_field {
 #define LAYOUT_CONSTANTS(X, A)                                                                     \
     X(has_line_numbers, "ConstMethod::_has_linenumber_table", 8, 20)                               \
     A(has_line_numbers, "ConstMethodFlags::_misc_has_linenumber_table", 21, 99)                    \
+    X(has_annotations, "ConstMethod::_has_method_annotations", JDK_MAY)                            \
+    A(has_annotations, "ConstMethodFlags::_misc_has_method_annotations", JDK_MAY)                  \
     X(blob_kind_nmethod, "CodeBlobKind::Nmethod", 23, 99)                                          \
     X(field_slots, "FieldInfo::field_slots", 8, 20)                                                \
     X(field_tag_bits, "FIELDINFO_TAG_SIZE", 8, 20)                                                 \

@@ -131,6 +131,26 @@ static int finish_stacks(struct finisher *f, const struct record *r)
     return k;
 }
 
+/* Copies the routes of functions that are in the profile. */
+static int finish_routes(struct finisher *f)
+{
+    struct profile *p = f->p;
+
+    for (uint32_t i = 0; i < f->counts.routes; i++) {
+        struct function_route set = *frame_table_get_set_route(f->table, i);
+        uint32_t function = f->functions[set.function];
+
+        if (!function)
+            continue;
+        if (!p->routes)
+            p->routes = calloc(p->function_count, sizeof(*p->routes));
+        if (!p->routes || (set.route != FUNCTION_ROUTE_NONE && finish_string(f, &set.route) < 0))
+            return -ENOMEM;
+        p->routes[function - 1] = set.route;
+    }
+    return 0;
+}
+
 static int finish_who(struct finisher *f, const struct record *r)
 {
     struct profile *p = f->p;
@@ -329,6 +349,7 @@ static int finish_all(struct finisher *f, const struct record *r)
     k = intern_new(RECORD_STRING_BYTES_MAX, &p->strings) ?:
         finish_frame(f, 0, &unknown) ?:
         finish_stacks(f, r) ?:
+        finish_routes(f) ?:
         finish_who(f, r) ?:
         contexts_finish(r->contexts, p) ?:
         finish_samples(p, r);
@@ -370,7 +391,7 @@ int record_finish(struct record *r, const struct profile *meta, struct profile *
 
     if (!p)
         return -ENOMEM;
-    p->refs = 1;
+    p->hold.refs = 1;
     finish_meta(p, meta);
     p->lost += r->dropped;
     k = finish_later(p, r) ?: finish_warnings(p, r);

@@ -2,11 +2,16 @@
 /* The table of named frames: strings, modules, functions and frames, each distinct one once. */
 #include "profile/frame.h"
 
+#include "base/array.h"
 #include "base/id_table.h"
 
 struct frame_table {
     struct intern *strings;
     struct id_table modules, functions, frames;
+    struct function_route *routes; /* owned, [route_count] */
+    size_t route_count, route_cap;
+    uint32_t *route_of; /* owned, [route_of_cap]: by function, index in routes + 1; 0: none */
+    size_t route_of_cap;
     struct shares shares; /* bytes of the table, by owner */
     uint64_t owner;       /* the owner that adds; 0: none */
 };
@@ -57,6 +62,8 @@ struct frame_table *frame_table_free(struct frame_table *t)
     id_table_deinit(&t->modules);
     id_table_deinit(&t->functions);
     id_table_deinit(&t->frames);
+    free(t->routes);
+    free(t->route_of);
     free(t);
     return NULL;
 }
@@ -128,6 +135,34 @@ int frame_table_frame(struct frame_table *t, const struct frame *f, uint32_t *re
     return frame_table_add(t, &t->frames, f, ret);
 }
 
+uint32_t frame_table_get_route(const struct frame_table *t, uint32_t function)
+{
+    uint32_t at = function < t->route_of_cap ? t->route_of[function] : 0;
+
+    return at ? t->routes[at - 1].route : 0;
+}
+
+void frame_table_set_route(struct frame_table *t, uint32_t function, uint32_t route)
+{
+    uint32_t before = frame_table_get_route(t, function);
+
+    if (!function || function >= t->functions.count || route == before ||
+        before == FUNCTION_ROUTE_NONE || !has_room(t) ||
+        !array_grow(&t->routes, &t->route_cap, t->route_count + 1, 64) ||
+        (function >= t->route_of_cap &&
+         !array_extend(&t->route_of, &t->route_of_cap, t->functions.cap)))
+        return;
+    t->routes[t->route_count++] =
+        (struct function_route){ function, before ? FUNCTION_ROUTE_NONE : route };
+    t->route_of[function] = (uint32_t)t->route_count;
+    shares_force(&t->shares, t->owner, sizeof(*t->routes));
+}
+
+const struct function_route *frame_table_get_set_route(const struct frame_table *t, uint32_t i)
+{
+    return &t->routes[i];
+}
+
 uint32_t frame_table_clean(struct frame_table *t, struct span raw, enum text_encoding encoding)
 {
     _cleanup_buf_ struct buf clean = BUF_UPTO(TEXT_NAME_MAX);
@@ -173,11 +208,13 @@ struct span frame_table_get_string(const struct frame_table *t, uint32_t string)
 size_t frame_table_bytes(const struct frame_table *t)
 {
     return intern_bytes(t->strings) + id_table_bytes(&t->modules) + id_table_bytes(&t->functions) +
-           id_table_bytes(&t->frames);
+           id_table_bytes(&t->frames) + t->route_cap * sizeof(*t->routes) +
+           t->route_of_cap * sizeof(*t->route_of);
 }
 
 void frame_table_counts(const struct frame_table *t, struct frame_table_counts *ret)
 {
-    *ret = (struct frame_table_counts){ intern_count(t->strings), t->modules.count,
-                                        t->functions.count, t->frames.count };
+    *ret =
+        (struct frame_table_counts){ intern_count(t->strings), t->modules.count, t->functions.count,
+                                     t->frames.count, (uint32_t)t->route_count };
 }

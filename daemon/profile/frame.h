@@ -72,6 +72,14 @@ struct frame {
     uint8_t zero;
 };
 
+/* A function that handles requests; or one that might, but has no route. */
+struct function_route {
+    uint32_t function;
+    uint32_t route; /* string, such as "GET /orders/{id}"; FUNCTION_ROUTE_NONE */
+};
+/* A function without a route, or with a different one in different processes. */
+#define FUNCTION_ROUTE_NONE UINT32_MAX
+
 struct frame_table;
 
 /* Creates a table. @max_entries limits modules, functions and frames each; @max_string_bytes limits
@@ -91,6 +99,9 @@ int frame_table_string(struct frame_table *t, struct span clean, uint32_t *ret);
 int frame_table_module(struct frame_table *t, const struct module *m, uint32_t *ret);
 int frame_table_function(struct frame_table *t, const struct function *f, uint32_t *ret);
 int frame_table_frame(struct frame_table *t, const struct frame *f, uint32_t *ret);
+/* Sets the route of @function to the string @route, or to FUNCTION_ROUTE_NONE. A function that had
+ * another route has none from then on. Without room, the route stays unknown. */
+void frame_table_set_route(struct frame_table *t, uint32_t function, uint32_t route);
 /* Returns the id of @raw as clean text (base/text.h); 0: there was no room. */
 uint32_t frame_table_clean(struct frame_table *t, struct span raw, enum text_encoding encoding);
 /* Returns the id of the frame of @kind for a function with only a name, the clean @text. */
@@ -101,10 +112,15 @@ uint32_t frame_table_text(struct frame_table *t, struct span text, enum frame_ki
 const struct frame *frame_table_get(const struct frame_table *t, uint32_t frame);
 const struct function *frame_table_get_function(const struct frame_table *t, uint32_t function);
 const struct module *frame_table_get_module(const struct frame_table *t, uint32_t module);
+/* Returns the route of a function as set; 0: unknown. */
+uint32_t frame_table_get_route(const struct frame_table *t, uint32_t function);
+/* Returns entry @i of the list of routes that were set, in that order: a later one of the same
+ * function replaces an earlier one. */
+const struct function_route *frame_table_get_set_route(const struct frame_table *t, uint32_t i);
 struct span frame_table_get_string(const struct frame_table *t, uint32_t string);
 size_t frame_table_bytes(const struct frame_table *t);
 /* Number of entries: ids are dense and in the order of addition. */
 struct frame_table_counts {
-    uint32_t strings, modules, functions, frames;
+    uint32_t strings, modules, functions, frames, routes;
 };
 void frame_table_counts(const struct frame_table *t, struct frame_table_counts *ret);

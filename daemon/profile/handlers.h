@@ -24,8 +24,8 @@ static inline void handlers_freep(struct handlers **h)
 /* Returns the function that handles the request of @s; 0: none is found, or a tracer names the
  * request. */
 uint32_t handlers_of(struct handlers *h, const struct profile_sample *s);
-/* Appends the operation's name: "shop.OrderController.get()". Operation names of tracers rarely end
- * with "()". */
+/* Appends the operation's name: the function's route, "GET /orders/{id}", else its name,
+ * "shop.OrderController.get()". Other names of operations rarely end with "()". */
 void handlers_name(const struct handlers *h, uint32_t function, struct buf *out);
 
 /* Sets further dispatchers: @list has methods with commas between them, such as

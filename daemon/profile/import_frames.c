@@ -44,6 +44,15 @@ static int import_module(struct frame_importer *f, struct module to, uint32_t *r
     return r == 0 ? frame_table_module(f->table, &to, ret) : r;
 }
 
+static int import_route(struct frame_importer *f, uint32_t route, uint32_t function)
+{
+    int r = route && route != FUNCTION_ROUTE_NONE ? frame_import_string(f, &route) : 0;
+
+    if (r == 0 && route)
+        frame_table_set_route(f->table, function, route);
+    return r;
+}
+
 static int import_function(struct frame_importer *f, uint32_t function, uint32_t *ret)
 {
     struct function to = f->p->functions[function];
@@ -53,6 +62,8 @@ static int import_function(struct frame_importer *f, uint32_t function, uint32_t
         r = import_module(f, f->p->modules[to.module], &to.module) ?:
             function_each_string(&to, frame_import_string, f) ?:
             frame_table_function(f->table, &to, ret);
+        if (r == 0 && f->p->routes)
+            r = import_route(f, f->p->routes[function], *ret);
         if (r == 0)
             f->functions[function] = *ret + 1;
     } else

@@ -10,8 +10,8 @@ static atomic_size_t counted_bytes; /* of all profiles that are counted */
 
 void profile_count(struct profile *p)
 {
-    p->counted_bytes = profile_bytes(p);
-    atomic_fetch_add_explicit(&counted_bytes, p->counted_bytes, memory_order_relaxed);
+    p->hold.counted_bytes = profile_bytes(p);
+    atomic_fetch_add_explicit(&counted_bytes, p->hold.counted_bytes, memory_order_relaxed);
 }
 
 size_t profile_counted_bytes(void)
@@ -22,18 +22,19 @@ size_t profile_counted_bytes(void)
 struct profile *profile_ref(struct profile *p)
 {
     if (p)
-        __atomic_add_fetch((unsigned *)&p->refs, 1, __ATOMIC_RELAXED);
+        __atomic_add_fetch((unsigned *)&p->hold.refs, 1, __ATOMIC_RELAXED);
     return p;
 }
 
 struct profile *profile_unref(struct profile *p)
 {
-    if (!p || __atomic_sub_fetch((unsigned *)&p->refs, 1, __ATOMIC_ACQ_REL) > 0)
+    if (!p || __atomic_sub_fetch((unsigned *)&p->hold.refs, 1, __ATOMIC_ACQ_REL) > 0)
         return NULL;
-    atomic_fetch_sub_explicit(&counted_bytes, p->counted_bytes, memory_order_relaxed);
+    atomic_fetch_sub_explicit(&counted_bytes, p->hold.counted_bytes, memory_order_relaxed);
     intern_free(p->strings);
     free(p->modules);
     free(p->functions);
+    free(p->routes);
     free(p->frames);
     free(p->stacks);
     free(p->processes);
@@ -98,10 +99,12 @@ void profile_event_names(const struct profile *p, char ret[PROFILE_EVENT_NAMES_B
 size_t profile_bytes(const struct profile *p)
 {
     return sizeof(*p) + intern_bytes(p->strings) + p->module_count * sizeof(*p->modules) +
-           p->function_count * sizeof(*p->functions) + p->frame_count * sizeof(*p->frames) +
-           p->stack_count * sizeof(*p->stacks) + p->process_count * sizeof(*p->processes) +
-           p->thread_count * sizeof(*p->threads) + p->sample_count * sizeof(*p->samples) +
-           p->moment_count * sizeof(*p->moments) + p->context_count * sizeof(*p->contexts);
+           p->function_count * sizeof(*p->functions) +
+           (p->routes ? p->function_count * sizeof(*p->routes) : 0) +
+           p->frame_count * sizeof(*p->frames) + p->stack_count * sizeof(*p->stacks) +
+           p->process_count * sizeof(*p->processes) + p->thread_count * sizeof(*p->threads) +
+           p->sample_count * sizeof(*p->samples) + p->moment_count * sizeof(*p->moments) +
+           p->context_count * sizeof(*p->contexts);
 }
 
 void profile_shift(struct profile *p, uint64_t start_ns)

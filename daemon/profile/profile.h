@@ -153,12 +153,19 @@ struct profile_moment {
 };
 #define PROFILE_MOMENTS_MAX 100000
 
+/* The references to a profile, and the memory that profile_count() added. */
+struct profile_hold {
+    _Atomic unsigned refs;
+    size_t counted_bytes;
+};
+
 /* The profile owns all arrays but events. Index 0 of frames, functions, modules and stacks is the
  * nameless entry. */
 struct profile {
     struct intern *strings;
     struct module *modules;
     struct function *functions;
+    uint32_t *routes; /* [function_count]: string, 0 or FUNCTION_ROUTE_NONE; NULL: all are 0 */
     struct frame *frames;
     struct profile_stack *stacks;
     struct profile_process *processes;
@@ -188,8 +195,7 @@ struct profile {
     char *warnings[PROFILE_WARNINGS_MAX]; /* owned sentences with the remedy */
     size_t warning_count;
 
-    size_t counted_bytes; /* what profile_count() added */
-    _Atomic unsigned refs;
+    struct profile_hold hold;
 };
 
 /* Returns the frame with the name of the owner of the lock that sample @s waited for; 0: none. For

@@ -68,12 +68,22 @@ static int add_module(struct rebase *b, uint32_t module, uint32_t *ret)
     return r < 0 ? r : frame_table_module(b->to, &m, ret);
 }
 
+static int add_route(struct rebase *b, uint32_t function, uint32_t to)
+{
+    uint32_t route = frame_table_get_route(b->from, function);
+    int r = route && route != FUNCTION_ROUTE_NONE ? add_string(b, &route) : 0;
+
+    if (r == 0 && route)
+        frame_table_set_route(b->to, to, route);
+    return r;
+}
+
 static int add_function(struct rebase *b, uint32_t function, uint32_t *ret)
 {
     struct function f = *frame_table_get_function(b->from, function);
     int r = function_each_string(&f, add_string, b) ?: add_module(b, f.module, &f.module);
 
-    return r < 0 ? r : frame_table_function(b->to, &f, ret);
+    return r < 0 ? r : frame_table_function(b->to, &f, ret) ?: add_route(b, function, *ret);
 }
 
 int rebase_add_frame(struct rebase *b, uint32_t frame)

@@ -27,6 +27,7 @@ struct java_method {
     uint64_t stamp, first_ns, checked_ns; /* when it was read first, and last */
     uint64_t before_ns;                   /* when @before was read last */
     uint32_t function, before;
+    bool routed; /* the route of @function is known, or known to be missing */
 };
 
 struct java_names {
@@ -113,6 +114,21 @@ static uint32_t java_method_then(const struct java_method *m, uint64_t at_ns)
                                                                                : m->function;
 }
 
+/* Reads the route of the method at @method, with the names @m, unless it was read before. */
+static void java_route(struct java_names *j, struct hotspot_vm *vm, uint64_t method,
+                       const struct hotspot_method *m, struct java_method *known)
+{
+    char text[HOTSPOT_ROUTE_MAX];
+    uint32_t route = FUNCTION_ROUTE_NONE;
+    int n = known->routed ? -ENOENT : hotspot_method_route(vm, method, m->const_method, text);
+
+    known->routed = n >= 0 || n == -ENOENT;
+    if (n > 0)
+        route = frame_table_clean(j->frames, (struct span){ text, (size_t)n }, TEXT_MODIFIED_UTF8);
+    if (n >= 0)
+        frame_table_set_route(j->frames, known->function, route);
+}
+
 static struct java_method *java_method_add(struct java_names *j, uint64_t method)
 {
     uint32_t at;
@@ -181,6 +197,7 @@ static uint32_t java_method_function(struct java_names *j, struct hotspot_vm *vm
     stamp = java_stamp(&m);
     if (known && known->stamp == stamp) {
         known->checked_ns = now_ns;
+        java_route(j, vm, method, &m, known);
         return known->function;
     }
     if (!known)
@@ -194,6 +211,7 @@ static uint32_t java_method_function(struct java_names *j, struct hotspot_vm *vm
                                    .before = known->function,
                                    .function = java_function(j, &m) };
     j->named++;
+    java_route(j, vm, method, &m, known);
     return java_method_then(known, at_ns);
 }
 

@@ -24,10 +24,9 @@ CLIENTS = 3
 SERVLET = {"fast": r"GET /shop/fast/\{id\}", "slow": r"GET /shop/slow/\{id\}", "pooled": r"GET /shop/(pooled|async)/\{id\}",
            "pausing": r"GET /shop/pausing/\{id\}", "mixed": r"GET /shop/mixed/\{id\}", "resource": r"GET /orders/\{id\}", "report": "GET /report"}
 FLUX = {"fast": r"GET /flux/fast/\{id\}", "chained": r"GET /flux/chained/\{id\}", "pooled": r"GET /flux/pooled/\{id\}"}
-HANDLERS = {"fast": r"EndpointService\$Orders\.getFast\(\)", "slow": r"EndpointService\$Orders\.getSlow\(\)",
-            "pausing": r"EndpointService\$Orders\.getPausing\(\)", "resource": r"EndpointService\$Resource\.one\(\)",
-            "report": r"EndpointService\$Report\.doGet\(\)", "pooled": "no tracer"} # a pool's thread shows no handler
-FLUX_HANDLERS = {"fast": r"EndpointService\$Chains\.getFast\(\)", "chained": "no tracer", "pooled": "no tracer"}
+# Without a tracer: routes of annotations, which a servlet does not have; and a pool's thread shows no handler.
+HANDLERS = {**SERVLET, "report": r"EndpointService\$Report\.doGet\(\)", "pooled": "no tracer"}
+FLUX_HANDLERS = {"fast": FLUX["fast"], "chained": "no tracer", "pooled": "no tracer"}
 WITHOUT = ("[no request]", "[request unreadable]", "[unnamed requests]")
 SAMPLES, ROUNDS, CAPTURE_S = 400, 20, 5
 

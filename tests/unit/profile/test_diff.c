@@ -25,7 +25,7 @@ static void side_init(struct side *s, const char *target)
     memset(s, 0, sizeof(*s));
     s->profile = calloc(1, sizeof(*s->profile));
     ck_assert_ptr_nonnull(s->profile);
-    s->profile->refs = 1;
+    s->profile->hold.refs = 1;
     s->profile->events[0].period = 10;
     s->profile->end_ns = 1500000000;
     snprintf(s->profile->events[0].name, sizeof(s->profile->events[0].name), "cpu");

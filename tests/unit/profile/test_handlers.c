@@ -145,6 +145,57 @@ START_TEST(filters_by_handler)
 }
 END_TEST
 
+/* Sets the route of the handler of stack 0. */
+static void set_route(const char *route)
+{
+    uint32_t function = frame_table_get(table, frame_named("shop.Orders get"))->function;
+
+    frame_table_set_route(table, function, route ? recorded_string(route) : FUNCTION_ROUTE_NONE);
+}
+
+START_TEST(a_route_is_the_name)
+{
+    struct view_opts o = { .by = { VIEW_BY_OPERATION } };
+
+    sample(0, PROFILE_CONTEXT_NO_TRACER);
+    set_route("GET /orders/{id}");
+    set_route("GET /orders/{id}");
+    ck_assert(begins_with(&o, "[GET /orders/{id}];"));
+    set_route("GET /api/orders/{id}"); /* of another process */
+    ck_assert(begins_with(&o, "[shop.Orders.get()];"));
+    set_route("GET /orders/{id}");
+    ck_assert(begins_with(&o, "[shop.Orders.get()];"));
+}
+END_TEST
+
+START_TEST(without_a_route_first)
+{
+    sample(0, PROFILE_CONTEXT_NO_TRACER);
+    set_route(NULL);
+    set_route("GET /orders/{id}");
+    ck_assert(
+        begins_with(&(struct view_opts){ .by = { VIEW_BY_OPERATION } }, "[shop.Orders.get()];"));
+}
+END_TEST
+
+/* A merged profile has routes, too. */
+START_TEST(a_merged_profile_has_routes)
+{
+    struct profile meta = { .event_count = 1, .events = { { "cpu", "nanoseconds", 10, false } } };
+    _cleanup_buf_ struct buf out = BUF_UPTO(65536);
+    struct profile *p = NULL, *merged = NULL;
+
+    sample(0, PROFILE_CONTEXT_NO_TRACER);
+    set_route("GET /orders/{id}");
+    ck_assert_int_eq(record_finish(rec, &meta, &p), 0);
+    ck_assert_int_eq(profile_merge(&p, 1, NULL, &meta, &merged), 0);
+    recorded_rows(merged, &(struct view_opts){ .by = { VIEW_BY_OPERATION } }, &out);
+    ck_assert(span_starts_with(buf_span(&out), "[GET /orders/{id}];"));
+    profile_unref(p);
+    profile_unref(merged);
+}
+END_TEST
+
 START_TEST(refuses_what_is_no_method)
 {
     struct error err = ERROR_NULL;
@@ -163,6 +214,9 @@ int main(void)
     tcase_add_loop_test(tc, finds_the_handler, 0, ARRAY_SIZE(STACKS));
     tcase_add_test(tc, a_tracer_knows_better);
     tcase_add_test(tc, filters_by_handler);
+    tcase_add_test(tc, a_route_is_the_name);
+    tcase_add_test(tc, without_a_route_first);
+    tcase_add_test(tc, a_merged_profile_has_routes);
     tcase_add_test(tc, refuses_what_is_no_method);
     return suite_run_case("handlers", tc);
 }

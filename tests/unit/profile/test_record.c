@@ -154,8 +154,11 @@ START_TEST(goes_on_with_another_table)
                       stack, 2);
     record_sample(rec, &(struct profile_sample){ .time_ns = 2, .thread = main_thread, .count = 1 },
                   (uint32_t[]){ 0, stack[1] }, 2);
+    frame_table_set_route(table, frame_table_get(table, stack[0])->function,
+                          recorded_string("GET /f"));
     renew_table(second);
     frame_table_counts(table, &counts);
+    ck_assert_uint_eq(counts.routes, 1);
     ck_assert_uint_eq(counts.frames, 3); /* the recorded frames, and the one without a name */
     /* The same names now have other ids with the same meaning. */
     ck_assert_uint_ne(recorded_frame("a.B", "f", FRAME_C2, 3), stack[0]);
@@ -167,6 +170,8 @@ START_TEST(goes_on_with_another_table)
     ck_assert_uint_eq(same, main_thread);
     stack[0] = recorded_frame("a.B", "f", FRAME_C2, 3);
     stack[1] = recorded_frame("a.B", "main", FRAME_C1, 9);
+    ck_assert_uint_eq(frame_table_get_route(table, frame_table_get(table, stack[0])->function),
+                      recorded_string("GET /f"));
     record_sample(rec, &(struct profile_sample){ .time_ns = 3, .thread = main_thread, .count = 1 },
                   stack, 2);
     ck_assert_int_eq(record_finish(rec, &meta, &p), 0);

@@ -68,6 +68,18 @@ int hotspot_method_read(struct hotspot_vm *vm, uint64_t method, struct hotspot_m
     return 0;
 }
 
+int hotspot_method_route(struct hotspot_vm *vm, uint64_t method, uint64_t const_method,
+                         char ret[HOTSPOT_ROUTE_MAX])
+{
+    (void)vm, (void)method;
+    ck_assert_uint_eq(const_method, jvm.const_method);
+    jvm.route_reads++;
+    if (jvm.route_error || !jvm.route)
+        return jvm.route_error ? jvm.route_error : -ENOENT;
+    memcpy(ret, jvm.route, strlen(jvm.route));
+    return (int)strlen(jvm.route);
+}
+
 bool hotspot_vm_uses_jvmci(const struct hotspot_vm *vm)
 {
     (void)vm;

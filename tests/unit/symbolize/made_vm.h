@@ -13,7 +13,10 @@ extern struct made_vm {
     bool gone, empty;
     const char *class_name;
     uint64_t const_method;
-    unsigned finds, stills, locates, reads, lists, singles, prepared, prepared_code, checks;
+    const char *route; /* of each method; NULL: they have no annotations */
+    int route_error;
+    unsigned finds, stills, locates, reads, route_reads, lists, singles, prepared, prepared_code,
+        checks;
     bool counts; /* true: it counts unloaded classes */
     uint64_t unloads;
     bool redefines; /* true: it redefines classes, or may */

@@ -291,6 +291,36 @@ START_TEST(a_class_in_the_place_of_another_has_its_own_name)
 }
 END_TEST
 
+/* Reads the method at @now_ns, later than before. Returns its route. */
+static const char *route_at(uint64_t now_ns)
+{
+    uint32_t frame = interpreted(VM, 0x200, 0x9003, now_ns),
+             route = frame_table_get_route(frames, get(frame)->function);
+
+    return route == FUNCTION_ROUTE_NONE ? "none" : text(route);
+}
+
+START_TEST(a_route_is_read_once)
+{
+    jvm.route = "GET /x";
+    jvm.route_error = -ETIMEDOUT;
+    ck_assert_str_eq(route_at(1), "");
+    jvm.route_error = 0; /* it is tried again when its names are read again */
+    ck_assert_str_eq(route_at(1 + JAVA_METHOD_TRUST_NS), "GET /x");
+    ck_assert_str_eq(route_at(1 + 2 * JAVA_METHOD_TRUST_NS), "GET /x");
+    ck_assert_uint_eq(jvm.reads, 3);
+    ck_assert_uint_eq(jvm.route_reads, 2);
+    jvm.class_name = "app/Other"; /* in its place */
+    jvm.route = "";
+    ck_assert_str_eq(route_at(1 + 3 * JAVA_METHOD_TRUST_NS), "none");
+    jvm.class_name = "app/Plain";
+    jvm.route = NULL;
+    ck_assert_str_eq(route_at(1 + 4 * JAVA_METHOD_TRUST_NS), "");
+    ck_assert_str_eq(route_at(1 + 5 * JAVA_METHOD_TRUST_NS), "");
+    ck_assert_uint_eq(jvm.route_reads, 4);
+}
+END_TEST
+
 /* Names an interpreted frame of a sample taken 50 ms before @now_ns. */
 static const struct frame *steady_at(uint64_t now_ns)
 {
@@ -468,6 +498,7 @@ int main(void)
     tcase_add_test(tc, a_stub_that_became_a_method_is_noticed);
     tcase_add_test(tc, names_outlive_the_jvm);
     tcase_add_test(tc, memory_of_a_method_that_became_another_is_noticed);
+    tcase_add_test(tc, a_route_is_read_once);
     tcase_add_test(tc, a_class_in_the_place_of_another_has_its_own_name);
     tcase_add_test(tc, a_method_is_read_once_while_no_class_is_unloaded);
     tcase_add_test(tc, a_method_is_read_again_while_classes_may_be_redefined);

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Mapping annotations: which HTTP requests a class or a method handles. Parses the bytes of a class
+ * file's RuntimeVisibleAnnotations, as the VM keeps them. The bytes are foreign: sizes, depth and
+ * values have limits. Pure but for the caller's function; thread: any.
+ */
+#pragma once
+
+#include "base/span.h"
+
+#define ANNOTATIONS_BYTES_MAX ((size_t)16 << 10) /* annotations of a class or a method */
+#define ANNOTATIONS_MAX 64          /* of a class or a method; elements of an annotation */
+#define ANNOTATIONS_ARRAY_MAX 1024  /* values of an array */
+#define ANNOTATIONS_VALUES_MAX 4096 /* all values */
+#define ANNOTATIONS_DEPTH_MAX 8
+#define ANNOTATIONS_ROUTE_MAX 512 /* bytes of a route */
+#define ANNOTATIONS_TEXT_MAX (ANNOTATIONS_ROUTE_MAX + 8)
+
+enum annotations_api { MAPPING_NONE, MAPPING_SPRING, MAPPING_JAX_RS, MAPPING_MICRONAUT };
+
+/* The mapping of a class or a method. */
+struct annotated {
+    uint8_t api;  /* enum annotations_api */
+    bool unsure;  /* it has no single path that is known */
+    bool foreign; /* it has an annotation of the application, which may be a mapping, too */
+    bool has_path;
+    uint16_t verbs;  /* HTTP methods, as bits */
+    uint16_t path_n; /* bytes */
+    char path[ANNOTATIONS_ROUTE_MAX];
+};
+
+/* Gets the text of constant @index as raw bytes, cut to @max bytes of @buf, which is
+ * ANNOTATIONS_TEXT_MAX. A text that was cut has at least @max - 7 bytes. Return: its bytes; -errno.
+ */
+typedef int (*annotations_text_fn)(void *cookie, uint16_t index, char *buf, size_t max);
+
+/* Reads the mapping in @annotations. 0; -EBADMSG: malformed, or above a limit; the -errno of
+ * @text. */
+int annotations_read(struct span annotations, annotations_text_fn text, void *cookie,
+                     struct annotated *ret);
+/* Writes the route of a method, such as "GET /orders/{id}", as raw bytes without NUL. Requests of
+ * several HTTP methods have the path alone. Returns its bytes; 0: no route is known for sure. */
+size_t annotations_route(const struct annotated *of_class, const struct annotated *of_method,
+                         char ret[ANNOTATIONS_ROUTE_MAX]);

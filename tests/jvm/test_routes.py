@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operations without a tracer: routes out of annotations. The frameworks are a few made-up classes with the names of the real ones, so that the
+cases are many. test_endpoints has the real ones."""
+import os
+import re
+import tempfile
+
+from harness import jvm, paths
+from harness.daemon import Daemon
+
+SPRING, JAX, MICRONAUT = "org.springframework.web.bind.annotation", "ws.rs", "io.micronaut.http.annotation"
+RUNTIME = "@java.lang.annotation.Retention(java.lang.annotation.RetentionPolicy.RUNTIME)"
+METHODS = ("GET", "POST", "PUT", "DELETE", "PATCH", "HEAD", "OPTIONS", "TRACE")
+PATHS = "String[] value() default {}; String[] path() default {};"
+# Name of an annotation -> its elements.
+TYPES = {f"{SPRING}.RequestMapping": PATHS + " RequestMethod[] method() default {}; String[] produces() default {};",
+         **{f"{SPRING}.{verb}Mapping": PATHS for verb in ("Get", "Post")}, f"{SPRING}.RestController": 'String value() default "";',
+         **{f"{root}.{JAX}.{verb}": "" for root in ("javax", "jakarta") for verb in ("GET", "DELETE")},
+         **{f"{root}.{JAX}.Path": "String value();" for root in ("javax", "jakarta")},
+         f"{MICRONAUT}.Controller": 'String value() default "/";', f"{MICRONAUT}.Get": 'String value() default "/"; String uri() default "/";',
+         "shop.Mark": 'shop.Deep[] value() default {}; Class<?> of() default Object.class; long number() default 1; char letter() default 1;',
+         "shop.Deep": 'String[] value() default {};', "shop.V1": ""}
+# Handler -> its route; "": it has none for sure. Each handler is a method of a class of the package shop.
+CASES = {
+    "Orders.one": "GET /shop/one/{id}", "Orders.slow": "GET /shop/slow", "Orders.either": "/shop/either", "Orders.any": "/shop/any", "Orders.root": "POST /shop",
+    "Orders.twice": "", "Orders.set": "", "Orders.plain": "", "Bare.one": "GET /bare/{id:[0-9]+}", "Composed.one": "", "Base.inherited": "", "Parent.both": "",
+    "Cart.one": "GET /cart/", "Behind.one": "", "Below.one": "", "Marked.one": "GET /marked", "Old.one": "GET /orders/{id}", "Old.all": "DELETE /orders",
+    "Old.sub": "", "Part.one": "", "New.one": "GET /new/x", "Micro.one": "GET /micro/{id}", "Micro.all": "GET /micro", "Loose.one": "",
+}
+SHOP = f"""
+package shop;
+import {SPRING}.*;
+@RestController @RequestMapping(value = "/shop", produces = {{"a", "b"}}) class Orders {{
+    @GetMapping("/one/{{id}}") void one(int a, String b) {{ Shop.burn(); }}
+    @RequestMapping(path = "slow", method = RequestMethod.GET) void slow() {{ Shop.burn(); }}
+    @RequestMapping(path = "/either", method = {{RequestMethod.GET, RequestMethod.POST}}) void either() {{ Shop.burn(); }}
+    @RequestMapping("/any") void any() {{ Shop.burn(); }}
+    @PostMapping void root() {{ Shop.burn(); }}
+    @GetMapping({{"/a", "/b"}}) void twice() {{ Shop.burn(); }}
+    @GetMapping("/${{set}}") void set() {{ Shop.burn(); }}
+    void plain() {{ Shop.burn(); }}
+}}
+@RestController class Bare {{ @GetMapping("bare/{{id:[0-9]+}}") void one() {{ Shop.burn(); }} }}
+@V1 class Composed {{ @GetMapping("/x") void one() {{ Shop.burn(); }} }} // V1 may be a mapping
+abstract class Base {{ @GetMapping("/x") void inherited() {{ Shop.burn(); }} }}
+@RequestMapping("/sub") class Sub extends Base {{ }}
+@RequestMapping("/parent") class Parent {{ @GetMapping("/x") void both() {{ Shop.burn(); }} }}
+@RequestMapping("/child") class Child extends Parent {{ }}
+@RequestMapping("/cart") class Cart {{ @GetMapping("/") void one() {{ Shop.burn(); }} }}
+class Cart$$SpringCGLIB$$0 extends Cart {{ }}
+@RequestMapping("/api") interface Api {{ }}
+class Behind implements Api {{ @GetMapping("/x") void one() {{ Shop.burn(); }} }}
+class Below extends Parent {{ @GetMapping("/y") void one() {{ Shop.burn(); }} }}
+@RequestMapping("/marked") @Mark({{@Deep({{"x", "y"}}), @Deep}}) class Marked {{
+    @Mark(of = Shop.class, number = 1L << 40, letter = 'x') @GetMapping(path = "", value = "") @Deprecated void one() {{ Shop.burn(); }}
+}}
+@javax.{JAX}.Path("orders/") class Old {{
+    @javax.{JAX}.GET @javax.{JAX}.Path("{{id}}") public void one() {{ Shop.burn(); }}
+    @javax.{JAX}.DELETE public void all() {{ Shop.burn(); }}
+    @javax.{JAX}.Path("parts") public void sub() {{ Shop.burn(); }}
+}}
+class Part {{ @javax.{JAX}.GET @javax.{JAX}.Path("x") public void one() {{ Shop.burn(); }} }}
+@jakarta.{JAX}.Path("/new") class New {{ @jakarta.{JAX}.GET @jakarta.{JAX}.Path("/x") public void one() {{ Shop.burn(); }} }}
+@{MICRONAUT}.Controller("/micro") class Micro {{
+    @{MICRONAUT}.Get("/{{id}}") void one() {{ Shop.burn(); }}
+    @{MICRONAUT}.Get void all() {{ Shop.burn(); }}
+}}
+class Loose {{ @{MICRONAUT}.Get("/x") void one() {{ Shop.burn(); }} }}
+public class Shop {{
+    static volatile long sink;
+    static void burn() {{
+        long end = System.nanoTime() + 4000000, x = 1;
+        while (System.nanoTime() < end)
+            for (int i = 0; i < 2000; i++) x = x * 6364136223846793005L + (x >>> 17);
+        sink = x;
+    }}
+    static Object of(String name) throws Exception {{
+        java.lang.reflect.Constructor<?> c = Class.forName("shop." + name).getDeclaredConstructor();
+        c.setAccessible(true);
+        return c.newInstance();
+    }}
+    public static void main(String[] handlers) throws Exception {{
+        Object[] objects = new Object[handlers.length];
+        java.lang.reflect.Method[] methods = new java.lang.reflect.Method[handlers.length];
+        of("Child"); // loads it
+        for (int i = 0; i < handlers.length; i++) {{
+            String type = handlers[i].split("[.]")[0], name = handlers[i].split("[.]")[1];
+            objects[i] = of(type.equals("Base") ? "Sub" : type.equals("Cart") ? "Cart$$SpringCGLIB$$0" : type);
+            for (java.lang.reflect.Method m : Class.forName("shop." + type).getDeclaredMethods())
+                if (m.getName().equals(name)) methods[i] = m;
+            methods[i].setAccessible(true);
+        }}
+        System.out.println("started");
+        for (;;)
+            for (int i = 0; i < handlers.length; i++)
+                org.springframework.web.method.support.InvocableHandlerMethod.doInvoke(methods[i], objects[i]);
+    }}
+}}
+"""
+DISPATCHER = """package org.springframework.web.method.support;
+public class InvocableHandlerMethod {
+    public static void doInvoke(java.lang.reflect.Method m, Object o) throws Exception {
+        m.invoke(o, m.getParameterCount() == 0 ? new Object[0] : new Object[] {1, ""});
+    }
+}
+"""
+ARGUMENTS = "-Xmx64m", "-cp"
+ROUNDS, ENOUGH = 10, 20 # samples of each handler
+
+
+def compiled() -> jvm.Classes:
+    classes = jvm.Classes()
+    with tempfile.TemporaryDirectory() as folder:
+        sources = {"shop.Shop": SHOP, "org.springframework.web.method.support.InvocableHandlerMethod": DISPATCHER,
+                   f"{SPRING}.RequestMethod": f"package {SPRING}; public enum RequestMethod {{ {', '.join(METHODS)} }}"}
+        for name, elements in TYPES.items():
+            package, _, simple = name.rpartition(".")
+            sources[name] = f"package {package}; {RUNTIME} public @interface {simple} {{ {elements} }}"
+        for name, text in sources.items():
+            path = f"{folder}/{name.replace('.', '/')}.java"
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(path, "w", encoding="ascii") as f:
+                f.write(text)
+        classes.compile(*(f"{folder}/{name.replace('.', '/')}.java" for name in sources))
+    return classes
+
+
+class Checks:
+    """For a TestCase with cls.daemon."""
+
+    def judge(self, pid: int, what: object) -> None:
+        """Each sample below a handler has the handler's operation."""
+        counts = dict.fromkeys(CASES, 0)
+        for _ in range(ROUNDS):
+            text = self.daemon.get("/profile", pid=pid, seconds=3, hz=499, by="operation", format="collapsed").text
+            for line in text.splitlines():
+                stack, _, count = line.rpartition(" ")
+                found = re.search(r";shop\.(\w+\.\w+);(?=shop\.Shop\.burn)", stack)
+                if found and found[1] in CASES:
+                    self.assertEqual(stack.partition(";")[0], f"[{CASES[found[1]] or 'shop.' + found[1] + '()'}]", (what, stack))
+                    counts[found[1]] += int(count)
+            if min(counts.values()) >= ENOUGH:
+                break
+        print(what, sum(counts.values()), "samples, at least", min(counts.values()), "of a handler")
+        self.assertGreaterEqual(min(counts.values()), ENOUGH, (what, counts))
+
+
+class Routes(Checks, jvm.WithClasses):
+    @classmethod
+    def setUpClass(cls):
+        paths.need_root()
+        cls.classes = compiled()
+        cls.daemon = Daemon()
+        cls.addClassCleanup(cls.daemon.stop)
+
+    def check(self, release: int, *options: str) -> None:
+        with jvm.Jvm(paths.jdk(release), *options, *ARGUMENTS, self.classes.folder, "shop.Shop", *CASES) as java:
+            self.judge(java.pid, (release, *options))
+
+    def test_17(self):
+        self.check(17)
+
+    def test_25(self):
+        self.check(25, "-Xint") # frames of the interpreter
+
+
+if __name__ == "__main__":
+    import unittest # pylint: disable=import-outside-toplevel
+    unittest.main()
