@@ -212,6 +212,15 @@ void dictionary_additions(const struct dictionary *e, struct buf *out)
         blob_add_number(out, n->parent);
         blob_add_number(out, n->frame);
     }
+    if (now.routes == e->saved.routes)
+        return; /* as in files of before there were routes */
+    blob_add_number(out, now.routes - e->saved.routes);
+    for (uint32_t i = e->saved.routes; i < now.routes; i++) {
+        const struct function_route *set = frame_table_get_set_route(e->table, i);
+
+        blob_add_number(out, set->function);
+        blob_add_number(out, set->route == FUNCTION_ROUTE_NONE ? 0 : set->route);
+    }
 }
 
 /* ---- replaying: each entry must get its former id, and point at earlier entries ---- */
@@ -283,10 +292,26 @@ static int replay_node(struct dictionary *e, const struct frame_table_counts *ha
     return MIN(id_table_add(&e->nodes, &n, ret_id), 0);
 }
 
+static int replay_route(struct dictionary *e, const struct frame_table_counts *have, struct span *s,
+                        uint32_t *ret_id)
+{
+    struct frame_table_counts now;
+    uint32_t function, route;
+
+    if (!blob_take_u32(s, &function) || !blob_take_u32(s, &route) || function >= have->functions ||
+        route >= have->strings)
+        return -EBADMSG;
+    frame_table_set_route(e->table, function, route ? route : FUNCTION_ROUTE_NONE);
+    frame_table_counts(e->table, &now);
+    *ret_id = now.routes - 1;
+    return 0;
+}
+
+/* Replays each list. The last one may be missing. */
 int dictionary_replay(struct dictionary *e, struct span additions)
 {
-    static const replay_fn LISTS[] = { replay_string, replay_module, replay_function, replay_frame,
-                                       replay_node };
+    static const replay_fn LISTS[] = { replay_string, replay_module, replay_function,
+                                       replay_frame,  replay_node,   replay_route };
     int r = 0;
 
     for (size_t i = 0; i < ARRAY_SIZE(LISTS) && r == 0; i++) {
@@ -300,6 +325,9 @@ int dictionary_replay(struct dictionary *e, struct span additions)
         first[2] = have.functions;
         first[3] = have.frames;
         first[4] = e->nodes.count;
+        first[5] = have.routes;
+        if (i == 5 && !additions.n)
+            break;
         if (!blob_take_number(&additions, &count))
             return -EBADMSG;
         for (uint64_t k = 0; k < count && r == 0; k++) {

@@ -18,6 +18,9 @@
 /* Since version 5: the service of a process, "" if unknown. */
 #define SERVICE "ALTER TABLE processes ADD COLUMN service TEXT NOT NULL DEFAULT '';"
 
+/* Since version 6: routes in additions, which earlier readers cannot read. */
+#define ROUTES ""
+
 /* The tables of version 1. */
 static const char BASE[] =
     "CREATE TABLE epochs(id INTEGER PRIMARY KEY, created_ns INTEGER NOT NULL);"
@@ -39,7 +42,7 @@ static const char BASE[] =
     "CREATE INDEX processes_by_pid ON processes(pid);";
 
 /* Row n brings a file of version n + 1 to version n + 2. */
-static const char *const STEPS[] = { SCHEDULES, SCOPE, EVENTS, SERVICE };
+static const char *const STEPS[] = { SCHEDULES, SCOPE, EVENTS, SERVICE, ROUTES };
 
 /* The tables of the history's own file: see store/history.h. */
 static const char HISTORY[] =
@@ -85,7 +88,8 @@ static const char HISTORY[] =
     "NULL, pause_ns INTEGER NOT NULL, throttled_ns INTEGER NOT NULL, PRIMARY KEY(start_ns, "       \
     "image)) WITHOUT ROWID;"
 
-static const char *const HISTORY_STEPS[] = { ATTRIBUTES, MARK_VALUES, REQUESTS, STOPS };
+static const char *const HISTORY_STEPS[] = { ATTRIBUTES, MARK_VALUES, REQUESTS, STOPS,
+                                             ROUTES /* since version 6 */ };
 
 /* The statements that make the newest version of a file, by its kind. */
 static const struct schema {

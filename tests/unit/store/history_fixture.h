@@ -79,6 +79,7 @@ static inline struct profile *make_slice(uint64_t start_ns, const struct made_jv
         uint32_t tids[4], stack[2] = { frame_of(t, "a.b.Main", jvms[j].leaf, 12),
                                        frame_of(t, "java.lang.Thread", "run", 840) };
 
+        frame_table_set_route(t, frame_table_get(t, stack[0])->function, str(t, "GET /leaf"));
         process.name = str(t, jvms[j].service ? "Main" : "cc1");
         if (jvms[j].service)
             process.service = str(t, jvms[j].service);

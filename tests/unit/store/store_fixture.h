@@ -75,6 +75,9 @@ static inline uint32_t frame_of(struct frame_table *t, const char *class_name, c
     return id;
 }
 
+/* Route of the function a.b.Main in captures that are made. */
+static const char *made_route = "GET /work/{id}";
+
 /* Makes a capture of @samples samples over two stacks. It begins at @start_ns and is limited to
  * @scope. */
 static inline struct profile *make_scoped(const char *id, uint64_t start_ns, unsigned samples,
@@ -99,6 +102,7 @@ static inline struct profile *make_scoped(const char *id, uint64_t start_ns, uns
     ck_assert_int_eq(record_new(t, 1000000, &r), 0);
     run = frame_of(t, "java.lang.Thread", "run", 840);
     work = frame_of(t, "a.b.Main", leaf, 12);
+    frame_table_set_route(t, frame_table_get(t, work)->function, str(t, made_route));
     process.name = str(t, "Main");
     process.container = str(t, "0123456789abcdef");
     process.pod = str(t, "web-1");

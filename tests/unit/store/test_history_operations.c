@@ -25,7 +25,11 @@ END_TEST
 static int see_operations(void *cookie, struct profile *p)
 {
     uint64_t *counts = cookie;
+    uint32_t routes = 0;
 
+    for (size_t i = 0; i < p->function_count; i++)
+        routes += p->routes && span_eq_str(intern_get(p->strings, p->routes[i]), "GET /leaf");
+    ck_assert_uint_eq(routes, 1);
     for (size_t i = 0; i < p->sample_count; i++) {
         const struct profile_context *c = &p->contexts[p->samples[i].context];
         struct span name = intern_get(p->strings, c->operation);

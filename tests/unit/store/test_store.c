@@ -37,6 +37,18 @@ static char *text_of(struct profile *p, struct buf *out)
     return out->p;
 }
 
+/* Returns the route of a.b.Main in @p. */
+static struct span route_of(const struct profile *p)
+{
+    for (size_t i = 0; p->routes && i < p->function_count; i++) {
+        if (p->routes[i] == FUNCTION_ROUTE_NONE)
+            return SPAN("none");
+        if (p->routes[i])
+            return intern_get(p->strings, p->routes[i]);
+    }
+    return SPAN_NULL;
+}
+
 /* Stores and compares a profile. A negative @tid is a pool, as in profiles of the history. */
 static void expect_back(int32_t tid)
 {
@@ -55,6 +67,7 @@ static void expect_back(int32_t tid)
     ck_assert_str_eq(text_of(p, &before), text_of(got, &after));
     ck_assert_uint_eq(got->start_ns, 1000 * NSEC_PER_SEC);
     ck_assert_int_eq(got->threads[0].host_tid, tid);
+    ck_assert(span_eq_str(route_of(got), made_route));
     profile_unref(got);
     profile_unref(p);
     store_close(s);
@@ -65,6 +78,29 @@ START_TEST(gives_back_what_it_was_given)
     static const int32_t TIDS[] = { 43, -43 };
 
     expect_back(TIDS[_i]);
+}
+END_TEST
+
+/* The captures of a day share their names. A function with two routes has none. */
+START_TEST(routes_that_differ)
+{
+    static const char *const ROUTES[] = { "GET /work/{id}", "GET /work/{id}", "GET /v2/work/{id}" };
+    struct store *s = open_store(0, 0);
+    struct profile *p, *got = NULL;
+
+    for (size_t i = 0; i < ARRAY_SIZE(ROUTES); i++) {
+        made_route = ROUTES[i];
+        p = make_profile((const char *[]){ "aa", "bb", "cc" }[i], (1000 + i) * NSEC_PER_SEC, 10,
+                         "work");
+        ck_assert_int_eq(store_put(s, p, NULL, 0, NULL), 0);
+        profile_unref(p);
+        store_close(s);
+        s = open_store(0, 0);
+        ck_assert_int_eq(store_get(s, "aa", &got, NULL), 0);
+        ck_assert(span_eq_str(route_of(got), i < 2 ? ROUTES[0] : "none"));
+        profile_unref(got);
+    }
+    store_close(s);
 }
 END_TEST
 
@@ -290,6 +326,7 @@ int main(void)
     TCase *tc = tcase_create("store");
 
     tcase_add_loop_test(tc, gives_back_what_it_was_given, 0, 2);
+    tcase_add_test(tc, routes_that_differ);
     tcase_add_test(tc, lists_page_by_page_and_filters);
     tcase_add_test(tc, shares_names_and_keeps_to_its_size);
     tcase_add_test(tc, one_scope_fills_the_store_at_its_own_cost);

@@ -116,6 +116,7 @@ static void sql_on_file(const char *sql)
 
 /* Statements that turn a file into the version before. */
 static const char *const BACK[] = {
+    "PRAGMA user_version = 5", /* without routes */
     "ALTER TABLE processes DROP COLUMN service; PRAGMA user_version = 4",
     "ALTER TABLE captures DROP COLUMN events; PRAGMA user_version = 3",
     "ALTER TABLE captures DROP COLUMN scope; PRAGMA user_version = 2",
