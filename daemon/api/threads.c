@@ -182,9 +182,9 @@ static uint32_t class_of(struct dump_ask *a, struct process *p, uint64_t klass)
 
     if (!klass || u64_cache_get(&a->by_klass, klass, &id))
         return id;
-    r = hotspot_class_name(p->vm, klass, name);
+    r = hotspot_class_name(p->vm, klass & ~HOTSPOT_LOCK_OF_CLASS, name);
     if (r > 0)
-        java_type_text((struct span){ name, (size_t)r }, &text);
+        java_lock_text((struct span){ name, (size_t)r }, klass & HOTSPOT_LOCK_OF_CLASS, &text);
     id = text.n ? intern_clean(a, buf_span(&text)) : 0;
     u64_cache_put(&a->by_klass, klass, id);
     return id;

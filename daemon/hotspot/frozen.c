@@ -3,14 +3,6 @@
 #include "base/list.h"
 #include "hotspot/vm.h"
 
-/* Returns the class word of objects of class @klass, without the rest of the mark. */
-static uint64_t class_word(const struct hotspot_vm *vm, uint64_t klass)
-{
-    uint64_t word = hotspot_lock_word(vm, klass);
-
-    return vm->names.compact_headers ? word >> vm->names.mark_shift : word;
-}
-
 static bool fits(const struct virtual_layout *v)
 {
     const uint32_t offsets[] = { v->cont,         v->tail,         v->chunk_size,
@@ -29,9 +21,9 @@ static int find_frozen(struct hotspot_vm *vm, struct unwind_frozen *ret)
     if (vm->names.coloured_oops && !vm->zgc.known)
         return vm->zgc.unusable ? -ENOENT : -EAGAIN;
     *ret = (struct unwind_frozen){
-        .thread_class = class_word(vm, v->klass[CLASS_VIRTUAL_THREAD]),
-        .cont_class = class_word(vm, v->klass[CLASS_CONTINUATION]),
-        .chunk_class = class_word(vm, v->klass[CLASS_CHUNK]),
+        .thread_class = vm_class_word(vm, v->klass[CLASS_VIRTUAL_THREAD]),
+        .cont_class = vm_class_word(vm, v->klass[CLASS_CONTINUATION]),
+        .chunk_class = vm_class_word(vm, v->klass[CLASS_CHUNK]),
         .cont = (uint16_t)v->cont,
         .tail = (uint16_t)v->tail,
         .size = (uint16_t)v->chunk_size,

@@ -311,6 +311,8 @@ enum hotspot_lock_kind {
     HOTSPOT_LOCK_SYNCHRONIZER, /* an AbstractOwnableSynchronizer */
     HOTSPOT_LOCK_CONDITION,    /* a condition of a synchronizer */
 };
+/* A bit of the address of a Klass: the lock is the object of that class, a java.lang.Class. */
+#define HOTSPOT_LOCK_OF_CLASS UINT64_C(1)
 /* The class of a lock. The name is raw, in internal form with slashes. */
 struct hotspot_lock_class {
     enum hotspot_lock_kind kind;
@@ -318,12 +320,13 @@ struct hotspot_lock_class {
     char name[1024];
     uint16_t name_n;
 };
-/* Returns the Klass that class word @word of an object refers to; 0: none. Reads no memory. */
+/* Returns the Klass that class word @word of a lock refers to; 0: none. Reads no memory. It may
+ * have the bit HOTSPOT_LOCK_OF_CLASS. */
 uint64_t hotspot_lock_klass(const struct hotspot_vm *vm, uint64_t word);
-/* Returns the class word of objects of class @klass: the reverse. */
+/* Does the reverse. */
 uint64_t hotspot_lock_word(const struct hotspot_vm *vm, uint64_t klass);
-/* Reads the class at @klass. 0; -ENOENT: no class is there; -ETIMEDOUT: the reading has not
- * returned; HOTSPOT_GONE. */
+/* Reads the class at @klass, which may have the bit. 0; -ENOENT: no class is there; -ETIMEDOUT: the
+ * reading has not returned; HOTSPOT_GONE. */
 int hotspot_lock_class(struct hotspot_vm *vm, uint64_t klass, struct hotspot_lock_class *ret);
 
 #define HOTSPOT_OWNER_MARK_HELD                                                                    \

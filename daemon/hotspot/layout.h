@@ -270,6 +270,10 @@ struct layout_field {
     A(klass_shift, "CompressedKlassPointers", "_narrow_klass._shift", 13, 21)                      \
     A(klass_shift, "CompressedKlassPointers", "_shift", 25, 99)                                    \
     X(class_klass, "java_lang_Class", "_klass_offset", JDK_MAY)                                    \
+    X(class_class, "SystemDictionary", "_well_known_klasses[SystemDictionary::Class_klass_knum]",  \
+      JDK_MAY)                                                                                     \
+    A(class_class, "vmClasses", "_klasses[static_cast<int>(vmClassID::Class_klass_knum)]",         \
+      JDK_MAY)                                                                                     \
     X(string_klass, "SystemDictionary",                                                            \
       "_well_known_klasses[SystemDictionary::String_klass_knum]", 8, 16)                           \
     A(string_klass, "vmClasses", "_klasses[static_cast<int>(vmClassID::String_klass_knum)]", 17,   \

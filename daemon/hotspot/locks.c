@@ -18,6 +18,21 @@ static uint16_t first_field(const struct name_layout *n)
     return (uint16_t)(n->compressed_oops ? header : (header + 7) & ~7u);
 }
 
+/* Finds how to tell the object of a class, and its class. Fills in nothing where the tables do not
+ * say it: such a lock is then a java.lang.Class. */
+static void find_class_objects(struct hotspot_vm *vm, struct unwind_locks *ret)
+{
+    uint64_t klass;
+    uint32_t offset;
+
+    if (!vm->layout.class_class_at || !vm->layout.class_klass_at ||
+        memory_u64(&vm->memory, vm->layout.class_class_at, &klass) < 0 ||
+        memory_u32(&vm->memory, vm->layout.class_klass_at, &offset) < 0 || offset > UINT16_MAX)
+        return;
+    ret->class_class = vm_class_word(vm, klass);
+    ret->class_klass = (uint16_t)offset;
+}
+
 static int locks_open(struct hotspot_vm *vm)
 {
     const struct hotspot_layout *l = &vm->layout;
@@ -60,6 +75,8 @@ static int locks_open(struct hotspot_vm *vm)
               : n->compressed_klass ? layout_offset(l->oop_compressed_klass)
                                     : layout_offset(l->oop_klass);
     u.klass_bytes = n->compressed_klass && !n->compact_headers ? 4 : 8;
+    u.mark_shift = n->compact_headers ? (uint8_t)n->mark_shift : 0;
+    find_class_objects(vm, &u);
     vm->locks = u;
     return 0;
 }
@@ -99,6 +116,8 @@ uint64_t hotspot_lock_klass(const struct hotspot_vm *vm, uint64_t word)
 
     if (!n->known)
         return 0;
+    if ((word & UNWIND_LOCK_OF_CLASS) == UNWIND_LOCK_OF_CLASS)
+        return (word & ~UNWIND_LOCK_OF_CLASS) | HOTSPOT_LOCK_OF_CLASS;
     if (n->compact_headers)
         word >>= n->mark_shift;
     else if (!n->compressed_klass)
@@ -115,15 +134,34 @@ static int klass_name(struct hotspot_vm *vm, uint64_t klass, char *buf, size_t m
     return r == 0 && *ret_n == 0 ? -EBADMSG : r;
 }
 
-uint64_t hotspot_lock_word(const struct hotspot_vm *vm, uint64_t klass)
+uint64_t vm_class_word(const struct hotspot_vm *vm, uint64_t klass)
 {
     const struct name_layout *n = &vm->names;
 
     if (!n->known || (!n->compact_headers && !n->compressed_klass))
         return n->known ? klass : 0;
-    if (klass <= n->klass_base)
-        return 0;
-    return (klass - n->klass_base) >> n->klass_shift << (n->compact_headers ? n->mark_shift : 0);
+    return klass <= n->klass_base ? 0 : (klass - n->klass_base) >> n->klass_shift;
+}
+
+uint64_t hotspot_lock_word(const struct hotspot_vm *vm, uint64_t klass)
+{
+    if (klass & HOTSPOT_LOCK_OF_CLASS)
+        return klass | UNWIND_LOCK_OF_CLASS;
+    return vm_class_word(vm, klass) << (vm->names.compact_headers ? vm->names.mark_shift : 0);
+}
+
+int vm_lock_klass(struct hotspot_vm *vm, uint64_t object, uint64_t *ret)
+{
+    uint64_t klass, of = 0;
+    int r = object_klass(vm, object, &klass);
+
+    if (r < 0)
+        return r;
+    if (klass && vm->locks.class_class && vm_class_word(vm, klass) == vm->locks.class_class)
+        r = memory_u64(&vm->memory, object + vm->locks.class_klass, &of);
+    if (r == 0)
+        *ret = of ? of | HOTSPOT_LOCK_OF_CLASS : klass;
+    return r;
 }
 
 /* Checks that @klass is a class with java.lang.Object at its root, and finds what kind of lock it
@@ -156,8 +194,10 @@ static int read_supers(struct hotspot_vm *vm, uint64_t klass, struct hotspot_loc
 
 int lock_class(struct hotspot_vm *vm, uint64_t klass, struct hotspot_lock_class *ret)
 {
+    bool of_class = klass & HOTSPOT_LOCK_OF_CLASS;
     int r;
 
+    klass &= ~HOTSPOT_LOCK_OF_CLASS;
     ret->kind = HOTSPOT_LOCK_OTHER;
     ret->owner_known = false;
     ret->name_n = 0;
@@ -165,6 +205,10 @@ int lock_class(struct hotspot_vm *vm, uint64_t klass, struct hotspot_lock_class 
             ?: read_supers(vm, klass, ret);
     if (r == 0 && span_ends_with((struct span){ ret->name, ret->name_n }, "$ConditionObject"))
         ret->kind = HOTSPOT_LOCK_CONDITION;
+    if (of_class) {
+        ret->kind = HOTSPOT_LOCK_OTHER;
+        ret->owner_known = false;
+    }
     return r;
 }
 
@@ -230,14 +274,17 @@ static uint64_t read_field(const struct lock_reader *r, uint64_t at)
 
 static uint64_t read_class(const struct lock_reader *r, uint64_t object)
 {
-    uint64_t word = 0;
+    uint64_t word = 0, klass;
 
     if (!object ||
         memory_number(&r->vm->memory, object + r->l->klass, r->l->klass_bytes, &word) < 0)
         return 0;
     if (r->l->compact && (word & 3) == 3)
         word = read_word(r, word & ~UINT64_C(3));
-    return word;
+    if (!r->l->class_class || word >> r->l->mark_shift != r->l->class_class)
+        return word;
+    klass = read_word(r, object + r->l->class_klass);
+    return klass ? klass | UNWIND_LOCK_OF_CLASS : word;
 }
 
 int vm_lock(struct hotspot_vm *vm, uint64_t thread, struct hotspot_lock *ret)

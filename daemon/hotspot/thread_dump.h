@@ -52,7 +52,7 @@ struct hotspot_dump_thread {
     uint8_t state;            /* enum hotspot_thread_state */
     uint8_t stack;            /* enum hotspot_dump_stack */
     uint8_t lock;             /* enum hotspot_dump_lock: the lock that it waits for */
-    uint64_t lock_klass;      /* Klass of the lock; 0: unknown */
+    uint64_t lock_klass;      /* of vm_lock_klass(); 0: unknown */
     uint64_t owner_id;        /* java_id of the owner; 0: none, or unknown */
     uint64_t owner_word;      /* where owner_id is 0, of a monitor: its owner's JavaThread, an
                                * address in that one's stack, or a key of b->held; 0: none */

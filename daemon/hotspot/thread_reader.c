@@ -78,7 +78,7 @@ void dump_blocker(struct dump *d, uint64_t blocker, struct hotspot_dump_thread *
     uint64_t klass, owner, id;
 
     t->lock = DUMP_LOCK_PARK;
-    if (object_klass(d->vm, blocker, &klass) < 0 || !klass)
+    if (vm_lock_klass(d->vm, blocker, &klass) < 0 || !klass)
         return;
     k = lock_of(d, klass);
     if (!k)
@@ -119,6 +119,6 @@ void dump_monitor(struct dump *d, uint64_t monitor, struct hotspot_dump_thread *
         r = heap_handle(d->vm, at, &at);
     if (t->lock == DUMP_LOCK_MONITOR)
         monitor_owner(d, monitor, r == 0 ? at : 0, t);
-    if (r == 0 && at && object_klass(d->vm, at, &t->lock_klass) < 0)
+    if (r == 0 && at && vm_lock_klass(d->vm, at, &t->lock_klass) < 0)
         t->lock_klass = 0;
 }

@@ -64,15 +64,6 @@ static const struct tracer TRACERS[] = {
     TRACER("Log4j's ThreadContext", "", CONTEXT_IDS_LOG, LOG4J_CONTEXT),
 };
 
-/* Returns the class word of objects of @klass. */
-static uint64_t class_word(const struct hotspot_vm *vm, uint64_t klass)
-{
-    const struct name_layout *n = &vm->names;
-
-    return n->compact_headers || n->compressed_klass ? (klass - n->klass_base) >> n->klass_shift
-                                                     : klass;
-}
-
 /* Returns String.hashCode() of @key, which is ASCII. */
 static uint32_t hash_of(const char *key)
 {
@@ -146,10 +137,10 @@ static int compile_row(struct compiler *c, const struct tracer_row *row, uint64_
         break;
     case FORM_NTH:
         s.offset = row->number;
-        s.key = class_word(c->vm, klass);
+        s.key = vm_class_word(c->vm, klass);
         break;
     case FORM_CLASS:
-        s.key = class_word(c->vm, klass);
+        s.key = vm_class_word(c->vm, klass);
         break;
     case FORM_TEXT:
         s.key = row->number;

@@ -270,8 +270,13 @@ uint64_t zgc_forward(struct hotspot_vm *vm, uint64_t raw, uint64_t object);
 
 /* ---- locks.c ---- */
 
-/* Reads the class at @klass, once vm->locks are known. 0; -errno. */
+/* Reads the class at @klass, a result of vm_lock_klass(), once vm->locks are known. 0; -errno. */
 int lock_class(struct hotspot_vm *vm, uint64_t klass, struct hotspot_lock_class *ret);
+/* Gets the Klass of the lock at @object, with the bit HOTSPOT_LOCK_OF_CLASS for the object of a
+ * class. 0 or -errno. */
+int vm_lock_klass(struct hotspot_vm *vm, uint64_t object, uint64_t *ret);
+/* Returns the class word of objects of class @klass, without the rest of the mark; 0: none. */
+uint64_t vm_class_word(const struct hotspot_vm *vm, uint64_t klass);
 
 /* ---- current_thread.c ---- */
 

@@ -76,17 +76,19 @@ static __always_inline __u64 lock_root(const struct unwind_locks *l, __u64 at, b
     return unwind_oop(l, handle ? lock_word(oop) : oop);
 }
 
-/* Returns the class word of @object; 0: unreadable. */
+/* Returns the class word of @object; 0: unreadable. If it is the object of a class, returns the
+ * address of that class's Klass, with the bits of UNWIND_LOCK_OF_CLASS. */
 static __always_inline __u64 lock_class(const struct unwind_locks *l, __u64 object)
 {
-    __u64 word;
+    __u64 word, klass;
 
-    if (l->klass_bytes == 4)
-        return lock_half(object + l->klass);
-    word = lock_word(object + l->klass);
+    word = l->klass_bytes == 4 ? lock_half(object + l->klass) : lock_word(object + l->klass);
     if (l->compact && (word & 3) == 3) /* moved: the mark holds its new address */
         word = lock_word(word & ~3ULL);
-    return word;
+    if (!l->class_class || word >> (l->mark_shift & 63) != l->class_class)
+        return word;
+    klass = lock_word(object + l->class_klass);
+    return klass ? klass | UNWIND_LOCK_OF_CLASS : word;
 }
 
 /* Returns the JavaThread of the running thread, by its thread pointer; 0: it runs no Java. Some of

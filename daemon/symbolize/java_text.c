@@ -173,3 +173,9 @@ void java_signature_text(struct span signature, struct buf *out)
         buf_add_span(out, signature);
     }
 }
+
+void java_lock_text(struct span internal, bool of_class, struct buf *out)
+{
+    buf_add_str(out, of_class ? "java.lang.Class for " : "");
+    java_type_text(internal, out);
+}

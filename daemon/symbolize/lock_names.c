@@ -133,7 +133,7 @@ static void read_class(struct lock_names *n, struct hotspot_vm *vm, uint64_t kla
     if (r != 0)
         return;
     buf_init(&text, sizeof(found.name) + 64);
-    java_class_text((struct span){ found.name, found.name_n }, &text);
+    java_lock_text((struct span){ found.name, found.name_n }, klass & HOTSPOT_LOCK_OF_CLASS, &text);
     c->name = clean_string(n, buf_span(&text));
     c->kind = (uint8_t)found.kind;
     c->owner_known = found.owner_known;

@@ -41,13 +41,19 @@ enum unwind_lock {
                           */
 };
 
+/* Marks a class word as the address of a Klass: the lock is the object of that class. No class word
+ * of an object has all these bits. With compact headers, the lowest two would be of a moved object.
+ */
+#define UNWIND_LOCK_OF_CLASS (1ULL << 63 | 3)
+
 /* glibc: bytes of an entry of a thread's dtv: the address of a module's thread-local storage, and a
  * pointer to free. */
 #define UNWIND_DTV_BYTES 16
 
 /* Where a HotSpot VM keeps what a thread waits for: offsets in bytes into each object. */
 struct unwind_locks {
-    uint64_t oop_base; /* of references of four bytes */
+    uint64_t oop_base;    /* of references of four bytes */
+    uint64_t class_class; /* class word of a java.lang.Class, shifted by mark_shift; 0: unknown */
     /* The low half of the first word (the vtable pointer) of a JavaThread that runs Java. 0:
      * current_module and current_word are not known. */
     uint32_t thread_vtable;
@@ -71,7 +77,9 @@ struct unwind_locks {
     /* A thread finds its own JavaThread at word current_word of its thread-local storage of module
      * current_module. Module 0: at word current_word behind the thread pointer. */
     uint8_t current_module, current_word;
-    uint8_t zero;
+    uint8_t mark_shift;   /* the same as in struct unwind_frozen */
+    uint16_t class_klass; /* of java.lang.Class: its Klass* */
+    uint8_t zero[6];
 };
 
 #define UNWIND_FORWARDINGS 2         /* generations of ZGC */
@@ -151,8 +159,8 @@ struct unwind_process {
 };
 UNWIND_ASSERT(sizeof(struct unwind_mapping) == 32);
 UNWIND_ASSERT(sizeof(struct unwind_heap) == 32);
-UNWIND_ASSERT(sizeof(struct unwind_locks) == 40);
+UNWIND_ASSERT(sizeof(struct unwind_locks) == 56);
 UNWIND_ASSERT(sizeof(struct unwind_frozen) == 3 * 8 + 8 * 2 + 8);
 UNWIND_ASSERT(sizeof(struct unwind_zgc) == 48);
-UNWIND_ASSERT(sizeof(struct unwind_vm) == 5 * 8 + 4 * 32 + 4 + 16 * 2 + 4 + 4 + 4 + 40 + 48 + 48);
-UNWIND_ASSERT(sizeof(struct unwind_process) == 32 + 256 + 96 + 32 * UNWIND_MAPPINGS_MAX);
+UNWIND_ASSERT(sizeof(struct unwind_vm) == 5 * 8 + 4 * 32 + 4 + 16 * 2 + 4 + 4 + 4 + 56 + 48 + 48);
+UNWIND_ASSERT(sizeof(struct unwind_process) == 32 + 272 + 96 + 32 * UNWIND_MAPPINGS_MAX);

@@ -15,6 +15,7 @@ AQS = "java.util.concurrent.locks.AbstractQueuedSynchronizer"
 LOCKS = {
     "LockA": {("[monitor]", "Locks$LockA")},
     "LockB": {("[monitor]", "Locks$LockB")},
+    "Static": {("[monitor]", "java.lang.Class for Locks$Shared")},
     "ReentrantLock": {("[lock]", "java.util.concurrent.locks.ReentrantLock$NonfairSync")},
     "ReentrantReadWriteLock": {("[lock]", "java.util.concurrent.locks.ReentrantReadWriteLock$NonfairSync")},
     "Condition": {("[condition]", f"{AQS}$ConditionObject"), ("[lock]", "java.util.concurrent.locks.ReentrantLock$NonfairSync")},
@@ -26,7 +27,7 @@ BRIEF = {
     "Enters": {("[monitor]", "BriefLocks$Key")},
     "Takes": {("[lock]", "java.util.concurrent.locks.ReentrantLock$NonfairSync")},
 }
-OWNED = ("LockA", "LockB", "ReentrantLock", "ReentrantReadWriteLock", *BRIEF)
+OWNED = ("LockA", "LockB", "Static", "ReentrantLock", "ReentrantReadWriteLock", *BRIEF)
 FEW_MS = 0.02 # seconds allowed for waits during which a thread runs, and for the ends of the window
 
 

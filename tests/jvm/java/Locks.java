@@ -25,6 +25,17 @@ public final class Locks {
     static final class Signal {
     }
 
+    static final class Shared {
+        static volatile String holder = "-";
+
+        static synchronized void enter(Waiter w) throws Exception {
+            w.end();
+            holder = w.getName();
+            holds();
+            holder = "-";
+        }
+    }
+
     private static final int WAITS_MAX = 20_000;
     private static final List<Waiter> WAITERS = new CopyOnWriteArrayList<>();
 
@@ -111,6 +122,14 @@ public final class Locks {
                         holds();
                         b.holder = "-";
                     }
+                    pauses();
+                }
+            }.start();
+        for (int i = 0; i < 3; i++)
+            new Waiter("Static", i) {
+                void once() throws Exception {
+                    begin(Shared.holder);
+                    Shared.enter(this);
                     pauses();
                 }
             }.start();

@@ -190,6 +190,43 @@ START_TEST(monitors)
 }
 END_TEST
 
+/* The lock of a static synchronized method is the object of its class. */
+START_TEST(objects_of_classes)
+{
+    struct hotspot_lock_class c;
+    uint64_t klass = 0;
+
+    make_class(CLASS(1), "java/util/concurrent/locks/AbstractOwnableSynchronizer", CLASS(2));
+    make_class(CLASS(2), "java/lang/Object", 0);
+    vm->locks.class_class = CLASS(0);
+    vm->locks.class_klass = 64;
+    vm->layout.oop_klass = (struct layout_field){ .offset = 8, .width = 8 };
+    put(OBJECT + 8, CLASS(0));
+    put(OBJECT + 64, CLASS(1));
+    put(MONITOR + 8, OBJECT);
+    put(THREAD + 8, MONITOR);
+    check_lock(UNWIND_LOCK_MONITOR, CLASS(1) | UNWIND_LOCK_OF_CLASS, 0);
+    ck_assert_int_eq(vm_lock_klass(vm, OBJECT, &klass), 0);
+    ck_assert_uint_eq(klass, CLASS(1) | HOTSPOT_LOCK_OF_CLASS);
+    ck_assert_uint_eq(hotspot_lock_word(vm, klass), CLASS(1) | UNWIND_LOCK_OF_CLASS);
+    ck_assert_uint_eq(hotspot_lock_klass(vm, hotspot_lock_word(vm, klass)), klass);
+    ck_assert_int_eq(hotspot_lock_class(vm, klass, &c), 0);
+    ck_assert_int_eq(c.kind, HOTSPOT_LOCK_OTHER); /* the object of a synchronizer's class is none */
+    ck_assert_int_eq(hotspot_lock_class(vm, CLASS(1), &c), 0);
+    ck_assert_int_eq(c.kind, HOTSPOT_LOCK_SYNCHRONIZER);
+    put(OBJECT + 64, 0); /* int.class */
+    check_lock(UNWIND_LOCK_MONITOR, CLASS(0), 0);
+    put(OBJECT + 64, CLASS(1));
+    put(OBJECT + 8, CLASS(3)); /* another class, with any word there */
+    check_lock(UNWIND_LOCK_MONITOR, CLASS(3), 0);
+    vm->locks.compact = 1;
+    vm->locks.mark_shift = 42;
+    vm->locks.class_class = 9;
+    put(OBJECT + 8, UINT64_C(9) << 42 | 0x51); /* with the rest of the mark */
+    check_lock(UNWIND_LOCK_MONITOR, CLASS(1) | UNWIND_LOCK_OF_CLASS, 0);
+}
+END_TEST
+
 START_TEST(references_in_each_form)
 {
     put(OBJECT + 8, CLASS(1));
@@ -366,6 +403,7 @@ int main(void)
     tcase_add_test(tc, refuses_what_is_no_class);
     tcase_add_loop_test(tc, class_words, 0, ARRAY_SIZE(CLASS_WORDS));
     tcase_add_test(tc, monitors);
+    tcase_add_test(tc, objects_of_classes);
     tcase_add_test(tc, references_in_each_form);
     tcase_add_test(tc, parked_threads);
     tcase_add_test(tc, not_known_is_no_lock);

@@ -29,6 +29,8 @@ static struct lock_names *names;
 uint64_t hotspot_lock_klass(const struct hotspot_vm *vm, uint64_t word)
 {
     ck_assert_ptr_eq(vm, VM);
+    if ((word & UNWIND_LOCK_OF_CLASS) == UNWIND_LOCK_OF_CLASS)
+        return (word & ~UNWIND_LOCK_OF_CLASS) * 100 | HOTSPOT_LOCK_OF_CLASS;
     return word * 100;
 }
 
@@ -145,6 +147,10 @@ START_TEST(says_how_a_thread_waits)
     ck_assert_uint_eq(frame_table_get(frames, got.class_frame)->kind, WAYS[_i].frame);
     ck_assert(!frame_table_get(frames, got.class_frame)->unknown);
     ck_assert_uint_eq(got.owner, 0);
+    /* the object of the class, as a lock of a static synchronized method */
+    got = get(WAYS[_i].lock, 4 | UNWIND_LOCK_OF_CLASS, 0);
+    ck_assert_str_eq(text(got.class_frame), "java.lang.Class for a.K4");
+    ck_assert_str_eq(text(get(WAYS[_i].lock, 4, 0).class_frame), "a.K4");
 }
 END_TEST
 
