@@ -35,7 +35,7 @@
 #define LARGE_BYTES (256 << 10)
 #define NOTES_FILE RUN_FOLDER "/quarantine"
 #define FILES_FOR_ITSELF 64 /* files that flamed opens without any JVM */
-#define FILES_OF_A_JVM 6
+#define FILES_OF_A_JVM 7
 #define FEW_JVMS 512 /* their signals are watched, if there are files for them */
 
 /* ---- what is opened with rights ---- */

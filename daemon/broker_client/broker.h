@@ -89,6 +89,8 @@ enum broker_cgroup_file {
     BROKER_CGROUP_CPU_PRESSURE,    /* cpu.pressure; this and the next two: of its own cgroup */
     BROKER_CGROUP_MEMORY_PRESSURE, /* memory.pressure */
     BROKER_CGROUP_IO_PRESSURE,     /* io.pressure */
+    BROKER_CGROUP_SWAP, /* memory.swap.current, or memory.stat of version 1, of the cgroup with the
+                         * least limit of swap */
     BROKER_CGROUP_FILES
 };
 struct broker_cgroup_files {

@@ -116,7 +116,7 @@ int broker_cgroup_files(struct broker *b, const struct proc_id *id, struct broke
                         struct error *err)
 {
     struct broker_request q = request_of(BROKER_CGROUP_NUMBERS, id);
-    int fds[BROKER_CGROUP_FILES] = { -1, -1, -1, -1, -1 };
+    int fds[BROKER_CGROUP_FILES];
     struct broker_answer a;
     size_t count = 0;
     int r = client_call(b, &q, &a, fds, ARRAY_SIZE(fds), &count, err);

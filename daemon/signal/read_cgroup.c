@@ -5,7 +5,7 @@
 
 #include <unistd.h>
 
-#define FILE_BYTES 1024 /* of the start of a file, which has all numbers that are read */
+#define FILE_BYTES 4096 /* of the start of a file, which has all numbers that are read */
 #define MILLI 1000.0
 
 bool read_field(struct span text, const char *key, double *ret)
@@ -64,6 +64,16 @@ static void take_cpu(struct span text, struct number_reading *r)
         read_field(text, "throttled_time", &r->v[NUMBER_THROTTLED_NS]);
 }
 
+/* Version 2 has a file with this number alone. */
+static void take_swap(struct span text, struct number_reading *r)
+{
+    uint64_t bytes;
+
+    if (!read_field(text, "total_swap", &r->v[NUMBER_SWAP_USED_BYTES]) &&
+        span_take_dec(&text, &bytes))
+        r->v[NUMBER_SWAP_USED_BYTES] = (double)bytes;
+}
+
 bool read_cgroup(const struct broker_cgroup_files *f, struct number_reading *r)
 {
     static const enum number PRESSURES[BROKER_CGROUP_FILES] = {
@@ -89,6 +99,8 @@ bool read_cgroup(const struct broker_cgroup_files *f, struct number_reading *r)
         whole &= text.n > 0;
         if (i == BROKER_CGROUP_CPU)
             take_cpu(text, r);
+        else if (i == BROKER_CGROUP_SWAP)
+            take_swap(text, r);
         else if (i == BROKER_CGROUP_KILLS)
             read_field(text, "oom_kill", &r->v[NUMBER_OOM_KILLS]);
         else

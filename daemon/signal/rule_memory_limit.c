@@ -29,10 +29,11 @@ static double used_of(const struct numbers *n)
 }
 
 /* Returns whether the kernel has swapped out a part, and has room to swap out more: of the node and
- * of the container. Room that is not known counts as enough. */
+ * of the container, which other processes use, too. Room that is not known counts as enough. */
 static bool may_swap(const struct numbers *n)
 {
-    double left = numbers_last(n, NUMBER_SWAP_LIMIT_BYTES) - numbers_last(n, NUMBER_SWAP_BYTES);
+    double used = fmax(numbers_last(n, NUMBER_SWAP_BYTES), numbers_last(n, NUMBER_SWAP_USED_BYTES));
+    double left = numbers_last(n, NUMBER_SWAP_LIMIT_BYTES) - used;
     double room = fmin(numbers_last(n, NUMBER_NODE_SWAP_FREE_BYTES), left); /* ignores a NAN */
 
     return rule_swapped(n) &&

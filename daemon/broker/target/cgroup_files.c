@@ -69,8 +69,12 @@ static bool see_memory(void *cookie, int mount_fd, const char *folder)
          cgroup_read_numbers(mount_fd, folder, "memory.limit_in_bytes", &limit, 1)) &&
         limit && limit < NO_MEMORY_LIMIT && (!f->memory_limit || limit < f->memory_limit))
         f->memory_limit = limit;
-    if (read_swap_limit(mount_fd, folder, &limit))
-        f->swap_limit = MIN(f->swap_limit, limit);
+    if (!read_swap_limit(mount_fd, folder, &limit) || limit >= f->swap_limit)
+        return false;
+    f->swap_limit = limit;
+    close_fd(f->fds[BROKER_CGROUP_SWAP]);
+    f->fds[BROKER_CGROUP_SWAP] = open_file(mount_fd, folder, "memory.swap.current");
+    open_first(&f->fds[BROKER_CGROUP_SWAP], mount_fd, folder, "memory.stat");
     return false;
 }
 

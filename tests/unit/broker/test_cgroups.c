@@ -138,6 +138,8 @@ START_TEST(opens_the_files)
         { "box/a/cpu.pressure", "some total=3\n" },
         { "box/a/memory.swap.max", "max\n" },
         { "box/memory.swap.max", "4096\n" },
+        { "box/a/memory.swap.current", "100\n" },
+        { "box/memory.swap.current", "4000\n" },
     };
     char top[] = "/tmp/flamed-test-XXXXXX", path[128], text[32] = { 0 };
     struct server s = { .initial_pid_ns = true };
@@ -159,6 +161,9 @@ START_TEST(opens_the_files)
     ck_assert_str_eq(text, "nr_periods 7\n");
     ck_assert_int_gt(read(f.fds[BROKER_CGROUP_KILLS], text, sizeof(text) - 1), 0);
     ck_assert_ptr_nonnull(strstr(text, "oom_kill 1\n"));
+    memset(text, 0, sizeof(text));
+    ck_assert_int_gt(read(f.fds[BROKER_CGROUP_SWAP], text, sizeof(text) - 1), 0);
+    ck_assert_str_eq(text, "4000\n");
     ck_assert_int_ge(f.fds[BROKER_CGROUP_CPU_PRESSURE], 0);
     ck_assert_int_eq(f.fds[BROKER_CGROUP_IO_PRESSURE], -1);
     for (size_t i = 0; i < BROKER_CGROUP_FILES; i++)

@@ -41,12 +41,13 @@ static int file_with(const char *text)
 
 /* Version 2, then version 1. */
 static const struct {
-    const char *cpu, *kills;
+    const char *cpu, *kills, *swap;
 } VERSIONS[] = {
     { "usage_usec 5\nnr_periods 40\nnr_throttled 30\nthrottled_usec 2500\n",
-      "low 0\nhigh 0\nmax 7\noom 1\noom_kill 2\n" },
+      "low 0\nhigh 0\nmax 7\noom 1\noom_kill 2\n", "3145728\n" },
     { "nr_periods 40\nnr_throttled 30\nthrottled_time 2500000\n",
-      "oom_kill_disable 0\nunder_oom 0\noom_kill 2\n" },
+      "oom_kill_disable 0\nunder_oom 0\noom_kill 2\n",
+      "cache 7\nswap 4096\nhierarchical_memsw_limit 5242880\ntotal_swap 3145728\n" },
 };
 
 START_TEST(reads_a_cgroup)
@@ -61,12 +62,14 @@ START_TEST(reads_a_cgroup)
     f.fds[BROKER_CGROUP_CPU] = file_with(VERSIONS[_i].cpu);
     f.fds[BROKER_CGROUP_KILLS] = file_with(VERSIONS[_i].kills);
     f.fds[BROKER_CGROUP_IO_PRESSURE] = file_with(PRESSURE);
+    f.fds[BROKER_CGROUP_SWAP] = file_with(VERSIONS[_i].swap);
     for (int again = 0; again < 2; again++) {
         reading_clear(&r);
         ck_assert(read_cgroup(&f, &r));
         ck_assert_double_eq(r.v[NUMBER_CPU_LIMIT], 1.5);
         ck_assert_double_eq(r.v[NUMBER_MEMORY_LIMIT_BYTES], 64 << 20);
         ck_assert_double_eq(r.v[NUMBER_SWAP_LIMIT_BYTES], 5 << 20);
+        ck_assert_double_eq(r.v[NUMBER_SWAP_USED_BYTES], 3 << 20);
         ck_assert_double_eq(r.v[NUMBER_PERIODS], 40);
         ck_assert_double_eq(r.v[NUMBER_PERIODS_THROTTLED], 30);
         ck_assert_double_eq(r.v[NUMBER_THROTTLED_NS], 2.5e6);

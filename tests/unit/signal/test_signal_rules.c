@@ -33,7 +33,7 @@ static void healthy(struct making *m)
     v[NUMBER_RSS_BYTES] = 300 * MIB;
     v[NUMBER_KEPT_BYTES] = (double)NAN;
     v[NUMBER_SWAP_BYTES] = 0;
-    v[NUMBER_SWAP_LIMIT_BYTES] = (double)NAN;
+    v[NUMBER_SWAP_LIMIT_BYTES] = v[NUMBER_SWAP_USED_BYTES] = (double)NAN;
     v[NUMBER_DESCRIPTORS] = 120 + (double)((int)m->s / STEP_S % 5);
     v[NUMBER_DESCRIPTORS_MAX] = 1024;
     v[NUMBER_CPU_LIMIT] = 1;
@@ -545,6 +545,13 @@ static void has_swap_of_its_own(struct making *m)
     m->r.v[NUMBER_SWAP_LIMIT_BYTES] = 200 * MIB;
 }
 
+/* A process beside the JVM uses the rest. */
+static void has_siblings_in_swap(struct making *m)
+{
+    has_swap_of_its_own(m);
+    m->r.v[NUMBER_SWAP_USED_BYTES] = 199 * MIB;
+}
+
 static void does_not_know_the_room(struct making *m)
 {
     is_about_to_be_killed(m);
@@ -567,6 +574,7 @@ static const struct {
     { has_no_more_swap_of_its_own, 3, 1, true }, { has_swap_of_its_own, 1, 1, true },
     { has_no_room_to_swap, 3, 1, true },         { has_one_page_in_swap, 3, 3, false },
     { has_swapped_before, 3, 3, false },         { may_be_killed_later, 1, 3, false },
+    { has_siblings_in_swap, 3, 1, true },
 };
 
 START_TEST(swap_hides_no_end_that_is_near)
