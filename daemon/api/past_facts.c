@@ -30,9 +30,7 @@ struct past_images {
 
 static const char *text_of(const struct profile *p, uint32_t id)
 {
-    struct span s = intern_get(p->strings, id);
-
-    return s.n ? s.p : ""; /* interned with its NUL */
+    return intern_get(p->strings, id).p;
 }
 
 static struct past_facts facts_of_row(const struct profile *p,

@@ -28,28 +28,14 @@ static void like_of(const struct process *p, char *buf, size_t size)
     snprintf(buf, size, "%.100s %.60s %.120s", p->main ? p->main : "", p->java_version, where);
 }
 
-static size_t find(const struct backoff *b, const struct proc_id *id)
-{
-    size_t i = 0;
-
-    while (i < BACKOFF_MAX && !(b->entries[i].begun_ns && proc_id_equal(&b->entries[i].id, id)))
-        i++;
-    return i;
-}
-
 /* Returns the entry of @id; NULL: none. */
-static struct backoff_entry *entry_of(struct backoff *b, const struct proc_id *id)
+static struct backoff_entry *entry_of(const struct backoff *b, const struct proc_id *id)
 {
-    size_t i = find(b, id);
-
-    return i < BACKOFF_MAX ? &b->entries[i] : NULL;
-}
-
-static const struct backoff_entry *entry_look(const struct backoff *b, const struct proc_id *id)
-{
-    size_t i = find(b, id);
-
-    return i < BACKOFF_MAX ? &b->entries[i] : NULL;
+    for (size_t i = 0; i < BACKOFF_MAX; i++) {
+        if (b->entries[i].begun_ns && proc_id_equal(&b->entries[i].id, id))
+            return (struct backoff_entry *)&b->entries[i];
+    }
+    return NULL;
 }
 
 /* Returns an entry to overwrite. Entries with a crash are overwritten last. */
@@ -66,10 +52,10 @@ static struct backoff_entry *take_entry(struct backoff *b)
 
 void backoff_begin(struct backoff *b, const struct process *p)
 {
-    size_t known = find(b, &p->id);
-    struct backoff_entry *e = known < BACKOFF_MAX ? &b->entries[known] : take_entry(b);
+    struct backoff_entry *e = entry_of(b, &p->id);
 
-    if (known == BACKOFF_MAX) {
+    if (!e) {
+        e = take_entry(b);
         *e = (struct backoff_entry){ .id = p->id };
         like_of(p, e->like, sizeof(e->like));
     }
@@ -105,7 +91,7 @@ void backoff_set_way(struct backoff *b, const struct proc_id *id, const struct a
 
 struct attach_way backoff_way(const struct backoff *b, const struct proc_id *id, uint32_t mode)
 {
-    const struct backoff_entry *e = entry_look(b, id);
+    const struct backoff_entry *e = entry_of(b, id);
     struct attach_way way = { .mode = mode };
 
     if (!e)
@@ -198,7 +184,7 @@ const char *backoff_crash(const struct backoff *b, const struct process *p)
 uint64_t backoff_wait_ns(const struct backoff *b, const struct proc_id *id, uint64_t now_ns,
                          unsigned *ret_failures)
 {
-    const struct backoff_entry *e = entry_look(b, id);
+    const struct backoff_entry *e = entry_of(b, id);
 
     if (!e || now_ns >= e->again_ns)
         return 0;

@@ -354,17 +354,11 @@ int request_sample_lates(struct server *s, const struct set_fields *q, struct re
  */
 int request_look(struct server *s, const struct look_fields *q, struct reply *rep)
 {
-    struct looks_pass pass = {
-        .share = q->pass.share,
-        .walks = q->pass.walks,
-        .parts = q->pass.parts,
-        .part = q->pass.part,
-    };
     int fd = -1, r = server_sampler(s, /* wait_ns= */ 0, &rep->err);
 
     if (r == 0)
         r = server_program(s, PROGRAM_LOOKS, &rep->err)
-                ?: sampler_looks_open(sampler_loaded(s->sampling.sampler, PROGRAM_LOOKS), &pass,
+                ?: sampler_looks_open(sampler_loaded(s->sampling.sampler, PROGRAM_LOOKS), &q->pass,
                                       &fd);
     return r < 0 ? r : reply_fd(rep, fd);
 }

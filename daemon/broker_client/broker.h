@@ -15,6 +15,7 @@
 #include "proc/proc.h"
 #include "proc/socket_holding.h"
 #include "sample/alloc_abi.h"
+#include "sample/looks_abi.h"
 #include "sample/moment_abi.h"
 #include "sample/stats.h"
 #include "sample/yields_abi.h"
@@ -211,15 +212,11 @@ int broker_filter_all(struct broker *b, uint32_t sets, struct error *err);
 /* ---- looking at threads ---- */
 
 #define BROKER_LOOK_PARTS_MAX 64
-struct broker_look {
-    uint32_t share, walks; /* as in struct looks_pass of sample/looks_abi.h */
-    uint32_t parts, part;  /* parts: 1 to BROKER_LOOK_PARTS_MAX; part: below that */
-};
 /* Opens an iterator over the threads of the processes that broker_look_process() selected. A read
  * returns a struct looks_entry for each thread, some followed by a struct sample_record.
  * -EINPROGRESS: its program is being loaded; the caller asks again. -EOPNOTSUPP: the kernel has no
  * such iterator. -errno. All with @err. */
-int broker_look(struct broker *b, const struct broker_look *look, int *ret_fd, struct error *err);
+int broker_look(struct broker *b, const struct looks_pass *pass, int *ret_fd, struct error *err);
 /* Selects the threads of @host_pid for passes. @epoch: 0: none any more; a new number: as if no
  * pass had visited them. 0 or -errno with @err. */
 int broker_look_process(struct broker *b, int32_t host_pid, uint32_t epoch, struct error *err);

@@ -256,9 +256,9 @@ int broker_unwind_limit(struct broker *b, uint32_t frames, struct error *err)
 
 /* ---- looking at threads ---- */
 
-int broker_look(struct broker *b, const struct broker_look *look, int *ret_fd, struct error *err)
+int broker_look(struct broker *b, const struct looks_pass *pass, int *ret_fd, struct error *err)
 {
-    struct broker_request q = { .kind = BROKER_LOOK, .fields.look.pass = *look };
+    struct broker_request q = { .kind = BROKER_LOOK, .fields.look.pass = *pass };
 
     return client_open(b, q, ret_fd, err);
 }

@@ -135,7 +135,7 @@ struct probe_drop_fields {
 };
 /* One pass over threads. */
 struct look_fields {
-    struct broker_look pass;
+    struct looks_pass pass;
 };
 struct look_process_fields {
     int32_t host_pid;

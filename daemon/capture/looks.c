@@ -320,7 +320,7 @@ static bool read_pass(struct looks *l, int fd, struct looks_work *t)
 
 /* Decides how many threads the pass walks. Returns the number of threads that have run for which
  * each of these stands. Without a walk, the threads are left to a later pass. */
-static double plan(struct looks *l, uint64_t now_ns, struct broker_look *ret)
+static double plan(struct looks *l, uint64_t now_ns, struct looks_pass *ret)
 {
     double share = 1;
     double walks = looks_pace_walks(&l->pace, l->passed_ns ? now_ns - l->passed_ns : 0);
@@ -337,7 +337,7 @@ static double plan(struct looks *l, uint64_t now_ns, struct broker_look *ret)
 void looks_tick(struct looks *l, uint64_t now_ns)
 {
     _cleanup_close_ int fd = -1;
-    struct broker_look look;
+    struct looks_pass pass;
     struct looks_work t = { 0 };
     uint64_t begun_ns, walked;
     double weight;
@@ -348,8 +348,8 @@ void looks_tick(struct looks *l, uint64_t now_ns)
     l->o.walk(l->o.cookie); /* what captures left: not charged to the pass */
     begun_ns = cpu_ns();
     l->due_ns = now_ns + looks_pace_next(&l->pace, (uint64_t)random());
-    weight = plan(l, now_ns, &look);
-    r = broker_look(l->o.broker, &look, &fd, &l->problem);
+    weight = plan(l, now_ns, &pass);
+    r = broker_look(l->o.broker, &pass, &fd, &l->problem);
     if (r < 0) {
         if (r != -EINPROGRESS)
             l->due_ns = now_ns + PROBLEM_NS;
@@ -361,7 +361,7 @@ void looks_tick(struct looks *l, uint64_t now_ns)
     choose_processes(l, now_ns);
     now_ns = l->passed_ns = clock_monotonic_ns();
     l->moved = 0;
-    looked_threads_begin(&l->threads, now_ns, weight, look.parts, look.part);
+    looked_threads_begin(&l->threads, now_ns, weight, pass.parts, pass.part);
     walked = l->stats.walked;
     if (!read_pass(l, fd, &t)) /* unread threads count as ended, and may come back */
         begin_epochs(l, now_ns);

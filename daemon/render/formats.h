@@ -25,6 +25,8 @@ const char *render_kind_name(unsigned kind);
 
 /* Appends @s in quotes, with JSON's escapes. */
 void render_add_json_string(struct buf *out, struct span s);
+/* Appends `,"NAME":"..."` with @s, unless it is empty. */
+void render_add_json_member(struct buf *out, const char *name, struct span s);
 
 /* Returns whether the ids or the operation of @c are known. */
 static inline bool request_known(const struct profile_context *c)

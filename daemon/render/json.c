@@ -9,29 +9,6 @@
 #include "render/leaf_counts.h"
 #include "render/moments.h"
 
-/* Appends `,"name":"..."`; nothing for an empty string. */
-static void add_optional(const struct view *v, struct buf *out, const char *name, uint32_t string)
-{
-    struct span s = view_string(v, string);
-
-    if (!s.n)
-        return;
-    buf_printf(out, ",\"%s\":", name);
-    render_add_json_string(out, s);
-}
-
-/* Does as add_optional() for a string of the profile. */
-static void add_of_profile(const struct profile *p, struct buf *out, const char *name,
-                           uint32_t string)
-{
-    struct span s = intern_get(p->strings, string);
-
-    if (!s.n)
-        return;
-    buf_printf(out, ",\"%s\":", name);
-    render_add_json_string(out, s);
-}
-
 static void add_processes(const struct profile *p, struct buf *out)
 {
     buf_add_str(out, ",\n\"processes\":[");
@@ -39,11 +16,11 @@ static void add_processes(const struct profile *p, struct buf *out)
         const struct profile_process *q = &p->processes[i];
 
         buf_printf(out, "%s\n{\"pid\":%d", i ? "," : "", q->host_pid);
-        add_of_profile(p, out, "name", q->name);
-        add_of_profile(p, out, "container", q->container);
-        add_of_profile(p, out, "pod", q->pod);
-        add_of_profile(p, out, "namespace", q->pod_namespace);
-        add_of_profile(p, out, "service", q->service);
+        render_add_json_member(out, "name", intern_get(p->strings, q->name));
+        render_add_json_member(out, "container", intern_get(p->strings, q->container));
+        render_add_json_member(out, "pod", intern_get(p->strings, q->pod));
+        render_add_json_member(out, "namespace", intern_get(p->strings, q->pod_namespace));
+        render_add_json_member(out, "service", intern_get(p->strings, q->service));
         buf_add_char(out, '}');
     }
     buf_add_char(out, ']');
@@ -55,7 +32,7 @@ static void add_threads(const struct profile *p, struct buf *out)
     for (size_t i = 0; i < p->thread_count; i++) {
         buf_printf(out, "%s\n{\"tid\":%d,\"process\":%u", i ? "," : "", p->threads[i].host_tid,
                    p->threads[i].process);
-        add_of_profile(p, out, "name", p->threads[i].name);
+        render_add_json_member(out, "name", intern_get(p->strings, p->threads[i].name));
         buf_add_char(out, '}');
     }
     buf_add_char(out, ']');
@@ -84,8 +61,8 @@ static int add_frames(const struct view *v, struct buf *out)
         buf_printf(out, "%s\n{\"name\":", i ? "," : "");
         render_add_json_string(out, view_string(v, f->name));
         buf_printf(out, ",\"kind\":\"%s\"", render_kind_name(f->kind));
-        add_optional(v, out, "module", f->module);
-        add_optional(v, out, "file", f->file);
+        render_add_json_member(out, "module", view_string(v, f->module));
+        render_add_json_member(out, "file", view_string(v, f->file));
         if (f->line)
             buf_printf(out, ",\"line\":%u", f->line);
         add_count(out, "inferred", leaves[i].inferred);
@@ -155,7 +132,8 @@ static void add_owner(const struct view *v, uint32_t owner, struct buf *out)
         buf_add_str(out, ",\"age\":");
         buf_add_u64(out, age);
     } else {
-        add_of_profile(p, out, "owner", p->functions[p->frames[owner].function].name);
+        render_add_json_member(
+            out, "owner", intern_get(p->strings, p->functions[p->frames[owner].function].name));
     }
 }
 

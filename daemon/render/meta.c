@@ -59,6 +59,14 @@ void render_add_json_string(struct buf *out, struct span s)
     buf_add_char(out, '"');
 }
 
+void render_add_json_member(struct buf *out, const char *name, struct span s)
+{
+    if (!s.n)
+        return;
+    buf_printf(out, ",\"%s\":", name);
+    render_add_json_string(out, s);
+}
+
 void render_add_title(const struct view *v, const struct render_opts *o, struct buf *out)
 {
     const struct profile *p = v->profile;

@@ -97,16 +97,6 @@ static int choose(const struct profile *p, size_t max, struct shown *ret)
 
 /* ---- as JSON ---- */
 
-static void add_text(const struct profile *p, const char *member, uint32_t string, struct buf *out)
-{
-    struct span s = intern_get(p->strings, string);
-
-    if (!s.n)
-        return;
-    buf_printf(out, ",\"%s\":", member);
-    render_add_json_string(out, s);
-}
-
 static void add_moment(const struct profile *p, const struct profile_moment *m, struct buf *out)
 {
     buf_printf(out, "\n{\"kind\":\"%s\",\"process\":%u,\"at_ns\":%lld,\"ns\":%llu",
@@ -118,9 +108,9 @@ static void add_moment(const struct profile *p, const struct profile_moment *m, 
     if (m->reach_ns)
         buf_printf(out, ",\"%s\":%llu", profile_moment_counts(m->kind) ? "total_ns" : "reach_ns",
                    (unsigned long long)m->reach_ns);
-    add_text(p, "name", m->name, out);
-    add_text(p, "by", m->by, out);
-    add_text(p, "compiler", m->compiler, out);
+    render_add_json_member(out, "name", intern_get(p->strings, m->name));
+    render_add_json_member(out, "by", intern_get(p->strings, m->by));
+    render_add_json_member(out, "compiler", intern_get(p->strings, m->compiler));
     buf_add_char(out, '}');
 }
 

@@ -66,12 +66,12 @@ static int dump_to_buf(const char *text, size_t n, void *cookie)
     return b->error ? -1 : 0;
 }
 
-void answer_json(struct answer *a, unsigned status, const json_t *value)
+void answer_json(struct answer *a, unsigned status, const json_t *value, size_t flags)
 {
     a->status = status;
     a->content_type = "application/json";
     buf_clear(&a->body);
-    if (json_dump_callback(value, dump_to_buf, &a->body, JSON_INDENT(2)) < 0) {
+    if (json_dump_callback(value, dump_to_buf, &a->body, flags) < 0) {
         struct error err = ERROR_NULL;
 
         error_set(&err, -ENOMEM, "out of memory while writing the answer");

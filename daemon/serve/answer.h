@@ -47,8 +47,8 @@ void answer_reset(struct answer *a);
 /* Adds a header; bytes that are invalid in a header become '?'. False: a limit was reached, and the
  * header is dropped. */
 bool answer_header(struct answer *a, const char *name, const char *fmt, ...) PRINTF_LIKE(3, 4);
-/* Replace the body and set its type. */
-void answer_json(struct answer *a, unsigned status, const json_t *value);
+/* Replace the body and set its type. @flags: as json_dumps() takes them. */
+void answer_json(struct answer *a, unsigned status, const json_t *value, size_t flags);
 void answer_fixed(struct answer *a, const char *content_type, struct span body);
 
 /* Turns the answer into a problem (RFC 9457) from @err. @parameter: overrides err->parameter if not

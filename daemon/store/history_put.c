@@ -41,9 +41,7 @@ static void minute_deinit(struct minute *m)
 
 static const char *text_of(const struct profile *p, uint32_t id)
 {
-    struct span s = intern_get(p->strings, id);
-
-    return s.n ? s.p : ""; /* interned with a NUL */
+    return intern_get(p->strings, id).p;
 }
 
 static void group_image(const struct profile *p, const struct profile_process *process,

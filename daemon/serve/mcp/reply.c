@@ -20,32 +20,16 @@ int mcp_fault_set(struct mcp_fault *fault, enum mcp_code code, unsigned status, 
     return -EINVAL;
 }
 
-static int write_piece(const char *text, size_t n, void *cookie)
-{
-    struct buf *b = cookie;
-
-    buf_add(b, text, n);
-    return b->error ? -1 : 0;
-}
-
 /* Replies with @value, which it takes, as the member @name. */
 static void reply(struct request *req, unsigned status, const char *name, json_t *value)
 {
     json_t *members = json_pack("{s:s}", "jsonrpc", "2.0");
-    struct answer *a = &req->answer;
-    struct error err = ERROR_NULL;
 
     if (req->mcp.id)
         json_object_set(members, "id", (json_t *)(uintptr_t)req->mcp.id);
     json_object_set_new(members, name, value);
-    answer_reset(a);
-    a->status = status;
-    a->content_type = "application/json";
-    if (json_dump_callback(members, write_piece, &a->body, JSON_COMPACT) < 0) {
-        error_set(&err, -ENOMEM, "out of memory while writing the answer");
-        answer_problem(a, 500, &err, SPAN_NULL);
-    }
-    buf_add_char(&a->body, '\n');
+    answer_reset(&req->answer);
+    answer_json(&req->answer, status, members, JSON_COMPACT);
     json_decref(members);
 }
 

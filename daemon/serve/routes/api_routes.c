@@ -7,7 +7,7 @@
 bool answer_backend(struct request *req, int r, json_t *value, const struct error *err)
 {
     if (r == 0 && value)
-        answer_json(&req->answer, 200, value);
+        answer_json(&req->answer, 200, value, JSON_INDENT(2));
     else
         answer_outcome(&req->answer, r ? r : -EIO, err, 1);
     json_decref(value);
@@ -146,7 +146,7 @@ bool handle_ready(struct request *req)
 
     /* The document lists what is missing, so it is the answer in both cases. */
     if (value && (r == 0 || r == BACKEND_UNAVAILABLE)) {
-        answer_json(&req->answer, r == 0 ? 200 : 503, value);
+        answer_json(&req->answer, r == 0 ? 200 : 503, value, JSON_INDENT(2));
         json_decref(value);
         return true;
     }

@@ -31,7 +31,7 @@ static void answer_created(struct request *req, const char *id)
     json_t *value = json_pack("{s:s, s:s}", "id", id, "state", "running");
 
     span_copy(span_of(id), req->capture_id, sizeof(req->capture_id));
-    answer_json(&req->answer, 201, value);
+    answer_json(&req->answer, 201, value, JSON_INDENT(2));
     answer_header(&req->answer, "Location", "/api/v1/captures/%s", id);
     json_decref(value);
 }

@@ -85,7 +85,7 @@ bool handle_login_ticket(struct request *req)
     }
     value = json_pack("{s:s+, s:i}", "path", "/login?ticket=", ticket, "seconds",
                       (int)(SESSION_TICKET_NS / NSEC_PER_SEC));
-    answer_json(&req->answer, 201, value);
+    answer_json(&req->answer, 201, value, JSON_INDENT(2));
     json_decref(value);
     explicit_bzero(ticket, sizeof(ticket));
     return true;

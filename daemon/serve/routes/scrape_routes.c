@@ -48,7 +48,7 @@ bool handle_sd(struct request *req)
     int r = be->jvms_each(be->ctx, &everything, add_entry, &list, &err);
 
     if (r == 0) {
-        answer_json(&req->answer, 200, list.entries);
+        answer_json(&req->answer, 200, list.entries, JSON_INDENT(2));
         answer_header(&req->answer, "X-Prometheus-Refresh-Interval-Seconds", "%d",
                       SD_REFRESH_SECONDS);
     } else {
