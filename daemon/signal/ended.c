@@ -19,10 +19,20 @@ static bool is_crash(int number)
            number == SIGFPE;
 }
 
-static bool is_asked(int code)
+/* Returns the signal that asked a JVM to end, which then ran its shutdown hooks and exited with
+ * @code; NULL: none. */
+static const char *asked_by(int code)
 {
-    return code == 0 || code == BY_SIGNAL + SIGTERM || code == BY_SIGNAL + SIGINT ||
-           code == BY_SIGNAL + SIGHUP;
+    switch (code - BY_SIGNAL) {
+    case SIGTERM:
+        return "SIGTERM";
+    case SIGINT:
+        return "SIGINT";
+    case SIGHUP:
+        return "SIGHUP";
+    default:
+        return NULL;
+    }
 }
 
 /* Appends its last known memory. */
@@ -72,8 +82,11 @@ bool ended_find(const struct end_facts *e, struct rule_finding *ret)
         rule_say(&f, "it %s by signal %d (%s) after %s",
                  f.severity == 3 ? "crashed and ended" : "was ended", WTERMSIG(e->status),
                  strsignal(WTERMSIG(e->status)), lived);
-    } else if (is_asked(WEXITSTATUS(e->status))) {
-        rule_say(&f, "it ended with status %d after %s", WEXITSTATUS(e->status), lived);
+    } else if (asked_by(WEXITSTATUS(e->status))) {
+        rule_say(&f, "it was ended by %s (status %d) after %s", asked_by(WEXITSTATUS(e->status)),
+                 WEXITSTATUS(e->status), lived);
+    } else if (WEXITSTATUS(e->status) == 0) {
+        rule_say(&f, "it ended with status 0 after %s", lived);
     } else {
         f.severity = 2;
         rule_say(&f, "it ended with status %d, which is an error, after %s", WEXITSTATUS(e->status),

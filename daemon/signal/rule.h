@@ -74,6 +74,10 @@ const char *rule_bytes(double bytes, char text[RULE_BYTES_TEXT]);
 /* Writes @seconds as "14 min" or "3 h" into @text. Returns @text. */
 const char *rule_duration(double seconds, char text[RULE_BYTES_TEXT]);
 
+/* Writes @count and its noun as "1 class was" or "4 classes were" into @text, from @one and @more.
+ * Returns @text. */
+const char *rule_count(double count, const char *one, const char *more, char text[RULE_BYTES_TEXT]);
+
 /* Returns the severity of losing @share of the time. */
 unsigned rule_cost(double share);
 

@@ -25,6 +25,7 @@ static void look(const struct rule_view *v, struct rule_finding *f)
     double share = numbers_share(n, NUMBER_COMPILE_NS, RULE_WINDOW_S);
     double classes = numbers_sum(n, NUMBER_CLASSES_LOADED, RULE_WINDOW_S);
     double used = numbers_share(n, NUMBER_CPU_NS, RULE_WINDOW_S);
+    char loaded[RULE_BYTES_TEXT];
 
     if (isnan(compiled) || isnan(share)) {
         f->strength = (double)NAN;
@@ -35,11 +36,11 @@ static void look(const struct rule_view *v, struct rule_finding *f)
     f->strength = fmin(compiled / RULE_WINDOW_S / COMPILES_PER_S, share / SHARE_FIRES);
     f->value = compiled / RULE_WINDOW_S * 60;
     f->severity = rule_cost(fmin(share * ran_part(n) / used, 1));
-    rule_say(
-        f,
-        "the JIT compiled %.0f methods in %.0f s of the last %.0f s, in which the JVM used %.0f "
-        "s of CPU time, and %.0f classes were loaded: code is thrown away and compiled again",
-        compiled, share * RULE_WINDOW_S, RULE_WINDOW_S, used * RULE_WINDOW_S, classes);
+    rule_say(f,
+             "the JIT compiled %.0f methods in %.0f s of the last %.0f s, in which the JVM used "
+             "%.0f s of CPU time, and %s loaded: code is thrown away and compiled again",
+             compiled, share * RULE_WINDOW_S, RULE_WINDOW_S, used * RULE_WINDOW_S,
+             rule_count(classes, "class was", "classes were", loaded));
 }
 
 const struct signal_rule rule_deoptimization = {

@@ -57,7 +57,7 @@ static void look(const struct rule_view *v, struct rule_finding *f)
     double limit = numbers_last(n, NUMBER_MEMORY_LIMIT_BYTES), used = used_of(n);
     double swap = fmax(numbers_last(n, NUMBER_SWAP_BYTES), 0), kills = kills_of(n);
     double share = used / limit;
-    char a[RULE_BYTES_TEXT], b[RULE_BYTES_TEXT];
+    char a[RULE_BYTES_TEXT], b[RULE_BYTES_TEXT], killed[RULE_BYTES_TEXT];
 
     f->strength = share / FULL_FIRES;
     f->value = share * 100;
@@ -70,16 +70,16 @@ static void look(const struct rule_view *v, struct rule_finding *f)
         return;
     f->strength = fmax(f->strength, 1); /* fmax() ignores a share that is not known */
     f->severity = RULE_SEVERITY_MAX;
-    rule_say(f,
-             "the kernel ended %.0f processes of its container for want of memory; it has %s of %s",
-             kills, rule_bytes(used, a), rule_bytes(limit, b));
+    rule_count(kills, "process", "processes", killed);
+    rule_say(f, "the kernel ended %s of its container for want of memory; it has %s of %s", killed,
+             rule_bytes(used, a), rule_bytes(limit, b));
     if (isfinite(f->value))
         return;
     f->value = kills;
     rule_say(f,
-             "the kernel ended %.0f processes of its container for want of memory; the value is "
-             "their number, since the limit is not known",
-             kills);
+             "the kernel ended %s of its container for want of memory; the value is their number, "
+             "since the limit is not known",
+             killed);
 }
 
 const struct signal_rule rule_memory_limit = {

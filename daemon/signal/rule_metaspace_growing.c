@@ -10,7 +10,7 @@ static void look(const struct rule_view *v, struct rule_finding *f)
     const struct numbers *n = v->numbers;
     double used = numbers_last(n, NUMBER_METASPACE_BYTES);
     double room = numbers_last(n, NUMBER_METASPACE_MAX_BYTES) - used, classes;
-    char a[RULE_BYTES_TEXT], b[RULE_BYTES_TEXT], c[RULE_BYTES_TEXT];
+    char a[RULE_BYTES_TEXT], b[RULE_BYTES_TEXT], c[RULE_BYTES_TEXT], loaded[RULE_BYTES_TEXT];
     struct rule_growth g;
 
     f->strength = isnan(used) ? (double)NAN : 0;
@@ -21,9 +21,9 @@ static void look(const struct rule_view *v, struct rule_finding *f)
     f->strength = g.strength;
     f->value = g.trend.per_second * 60;
     f->severity = rule_urgency(g.left_s);
-    rule_say(f, "metaspace takes %s more each minute, for %s, and %.0f classes were loaded: %s now",
-             rule_bytes(f->value, a), rule_duration(g.trend.seconds, b), classes,
-             rule_bytes(used, c));
+    rule_say(f, "metaspace takes %s more each minute, for %s, and %s loaded: %s now",
+             rule_bytes(f->value, a), rule_duration(g.trend.seconds, b),
+             rule_count(classes, "class was", "classes were", loaded), rule_bytes(used, c));
 }
 
 const struct signal_rule rule_metaspace_growing = {

@@ -55,6 +55,13 @@ const char *rule_duration(double seconds, char text[RULE_BYTES_TEXT])
     return text;
 }
 
+const char *rule_count(double count, const char *one, const char *more, char text[RULE_BYTES_TEXT])
+{
+    count = round(count);
+    snprintf(text, RULE_BYTES_TEXT, "%.0f %s", count, count == 1 ? one : more);
+    return text;
+}
+
 unsigned rule_cost(double share)
 {
     return share >= COST_MOST ? 3 : share >= COST_MUCH ? 2 : 1;

@@ -17,7 +17,10 @@ static const struct {
 } CASES[] = {
     { { true, EXIT(0), 0, 3600, NAN, NAN }, true, 1, "status 0 after 60 min" },
     { { true, EXIT(0), 0, 5, NAN, NAN }, false, 1, "" }, /* a tool that ran to its end */
-    { { true, EXIT(143), 0, 3600, NAN, NAN }, true, 1, "status 143" },
+    { { true, EXIT(143), 0, 3600, NAN, NAN },
+      true,
+      1,
+      "it was ended by SIGTERM (status 143) after 60 min" },
     { { true, EXIT(3), 0, 5, NAN, NAN }, true, 2, "status 3, which is an error" },
     { { true, SIGKILL, 1, 600, 60 * MIB, 64 * MIB },
       true,

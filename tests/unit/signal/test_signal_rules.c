@@ -285,7 +285,7 @@ static const struct {
     { "carriers-pinned", pins_untracked, 3, "([park]) in Orders.save, pinned by Native.call" },
     { "safepoint-late", stops_late, 2, "waited 150 ms each" },
     { "safepoint-late", stops_a_little_late, 1, "waited 21 ms each" },
-    { "deoptimization", recompiles, 2, "code is thrown away" },
+    { "deoptimization", recompiles, 2, "0 classes were loaded: code is thrown away" },
     { "deoptimization", recompiles_a_little, 1, "code is thrown away" },
     { "code-cache", fills_code, 2, "231 MiB of the 240 MiB" },
     { "metaspace-growing", loads_classes, 1, "metaspace takes" },
@@ -450,11 +450,13 @@ START_TEST(kills_without_a_known_limit)
     for (int i = 0; i < 20; i++) {
         healthy(&m);
         m.r.v[NUMBER_MEMORY_LIMIT_BYTES] = (double)NAN;
-        m.r.v[NUMBER_OOM_KILLS] = i < 10 ? 0 : 3;
+        m.r.v[NUMBER_OOM_KILLS] = i < 10 ? 0 : i < 15 ? 1 : 3;
         ck_assert(numbers_add(&w.numbers, (uint64_t)(m.s + 1) * NSEC_PER_SEC, &m.r));
         watched_judge(&w, (uint64_t)(m.s + 1) * NSEC_PER_SEC);
         m.s += STEP_S;
         ck_assert(i >= 10 || !state->on);
+        if (i == 14)
+            ck_assert_ptr_nonnull(strstr(state->finding.sentence, "ended 1 process of"));
     }
     ck_assert(state->on);
     ck_assert_double_eq_tol(state->finding.value, 3, 1e-9);
