@@ -270,13 +270,13 @@ class NativeLive(Base):
             await_no_probes(liar.pid, program.pid)
 
     def test_cost(self):
-        """CPU time of a malloc and its free, with and without probes: medians of five pairs."""
+        """CPU time of a malloc and its free, with and without probes: medians of three pairs."""
         with native.Obedient("leaks", "-pthread") as program:
             program.ask("run 2 100")
             self.prepare(program.pid)
             for size in (100, 5000): # from the thread's own list, or not
                 without, within = [], []
-                for _ in range(5):
+                for _ in range(3):
                     without.append(int(program.ask(f"cost 100000 {size}")))
                     capture = self.daemon.capture(pid=program.pid, event="nativelive", interval="64m", force=1)
                     within.append(int(program.ask(f"cost 100000 {size}")))
