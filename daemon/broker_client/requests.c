@@ -234,7 +234,7 @@ static bool yields_valid(const struct yields_vm *y)
 {
     return offset_valid(y->owner_id, 8) && offset_valid(y->own, 8) && y->own &&
            offset_valid(y->tid, 8) && y->tid && offset_valid(y->state, 4) && y->state &&
-           y->yielding;
+           y->yielding && y->ended;
 }
 
 static bool agent_valid(const struct broker_agent *a)

@@ -162,6 +162,8 @@ static int find_states(struct hotspot_vm *vm, struct virtual_layout *ret)
             ret->of_monitor[number] = is_of_monitor(STATES[i].name);
             if (strcmp(STATES[i].name, "YIELDING") == 0)
                 ret->yielding = number;
+            if (strcmp(STATES[i].name, "TERMINATED") == 0)
+                ret->ended = number;
             found++;
         }
     }

@@ -99,6 +99,7 @@ struct virtual_layout {
     uint32_t registry;    /* static ThreadContainers.CONTAINER_REGISTRY */
     uint32_t chunk_locks; /* in a StackChunk, the number of its locked objects; 0: it has none */
     uint32_t yielding;    /* the state in Thread.yield(); 0: the release has none */
+    uint32_t ended;       /* the state TERMINATED */
 #define X(member, ...) uint32_t member; /* 0: the release has no such field */
     VIRTUAL_FIELDS(X)
 #undef X

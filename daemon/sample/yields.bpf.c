@@ -20,6 +20,8 @@ __u32 lock_sets;                 /* bit set: those that want waits for locks alo
 
 LAZY_MAP(going, HASH, YIELDS_WAITS_MAX, struct yields_key, struct yields_wait);
 
+MAP(notes, ARRAY, YIELDS_CARRIERS, __u32, struct yields_note);
+
 struct yields_scratch {
     struct stack_scratch stack;
     struct yields_key key;
@@ -104,6 +106,52 @@ __attribute__((noinline)) int identify(struct yields_scratch *ys, struct unwind_
     return VIRTUAL;
 }
 
+/* Returns the note about the carrier @thread. Carriers that share one lose some. */
+static __always_inline struct yields_note *note_of(__u64 thread)
+{
+    __u32 at = (__u32)(thread * 0x9e3779b97f4a7c15ULL >> 32) & (YIELDS_CARRIERS - 1);
+
+    return bpf_map_lookup_elem(&notes, &at);
+}
+
+/* Notes that ys->object has an entry, and is still on its carrier. */
+static __always_inline void note(const struct yields_scratch *ys)
+{
+    struct yields_note *n = note_of(ys->thread);
+
+    if (n) {
+        n->tid = ys->key.tid;
+        n->object = ys->object;
+    }
+}
+
+/* Removes the entry of the thread that ran before on ys->thread, if that one has ended. Its state
+ * never changes again; so what lies at an address that it was moved from does no harm. */
+__attribute__((noinline)) int forget_ended(struct yields_scratch *ys, struct yields_process *p)
+{
+    struct yields_note *n;
+    struct yields_key key = {};
+    __u64 object, tid = 0;
+    __u32 state = 0;
+
+    if (!ys || !p)
+        return 0;
+    n = note_of(ys->thread);
+    if (!n || !n->object)
+        return 0;
+    object = n->object;
+    key.tid = n->tid;
+    key.slot = ys->key.slot;
+    key.epoch = ys->key.epoch;
+    n->object = 0;
+    if (bpf_probe_read_user(&state, sizeof(state), (const void *)(object + p->vm.state)) == 0 &&
+        (state & YIELDS_STATE_MASK) == p->vm.ended &&
+        bpf_probe_read_user(&tid, sizeof(tid), (const void *)(object + p->vm.tid)) == 0 &&
+        tid == key.tid)
+        bpf_map_delete_elem(&going, &key);
+    return 0;
+}
+
 /* Reads into ys->lock what ys->thread waits for. */
 __attribute__((noinline)) int take_lock(struct yields_scratch *ys, struct unwind_process *t)
 {
@@ -141,7 +189,10 @@ __attribute__((noinline)) int begin(struct yields_scratch *ys, struct unwind_pro
                                    (const void *)(ys->object + p->vm.state)) == 0) {
         wait.runnable = state == p->vm.yielding;
     }
-    return bpf_map_update_elem(&going, &ys->key, &wait, BPF_ANY) == 0;
+    if (bpf_map_update_elem(&going, &ys->key, &wait, BPF_ANY))
+        return 0;
+    note(ys); /* it may be pinned, go on, and end */
+    return 1;
 }
 
 /* Ends the wait of ys->thread, and gets it. Its begin is unknown if it has none here, and began
@@ -157,15 +208,19 @@ static __always_inline int end(struct yields_scratch *ys, struct yields_process 
             (struct yields_wait){ .since_ns = now_ns, .lock = UNWIND_LOCK_UNREAD, .preempted = 1 };
         if (bpf_map_update_elem(&going, &ys->key, ret, BPF_ANY))
             p->missed = 1;
+        else
+            note(ys);
         ret->since_ns = p->since_ns;
         return p->since_ns && !p->missed;
     }
     *ret = *wait;
     /* A thread that wants a monitor may find it locked, and leaves again without a probe. */
-    if (wait->preempted)
+    if (wait->preempted) {
         wait->since_ns = now_ns;
-    else
+        note(ys);
+    } else {
         bpf_map_delete_elem(&going, &ys->key);
+    }
     return 1;
 }
 
@@ -393,6 +448,7 @@ int yields_probe(probe_registers *ctx)
     ys->thread = args.n[0];
     ys->key.slot = slot;
     ys->key.epoch = p->epoch;
+    forget_ended(ys, p);
     handle(ys, p, kind);
     give_scratch(ys);
     return 0;

@@ -7,6 +7,8 @@
 #define YIELDS_PROCESSES_MAX 32         /* JVMs with probes at a time; a power of two */
 #define YIELDS_WAITS_MAX 262144         /* virtual threads that wait at a time, of all these */
 #define YIELDS_WAITS_PREALLOCATED 32768 /* the same where maps cannot grow (before Linux 6.1) */
+#define YIELDS_CARRIERS 4096            /* with notes about what ran on them; a power of two */
+#define YIELDS_STATE_MASK 0xff          /* of VirtualThread.state: bit 8 is "suspended" */
 #define YIELDS_DEPTH 4                  /* samples that one processor takes at once */
 
 /* The function at a probe: struct hotspot_yields. */
@@ -30,6 +32,7 @@ struct yields_vm {
     SAMPLE_U32 own;        /* in a JavaThread, the handle of its own thread */
     SAMPLE_U32 tid, state; /* in a java.lang.VirtualThread */
     SAMPLE_U32 yielding;   /* the state of a thread in Thread.yield() */
+    SAMPLE_U32 ended;      /* the state of a thread that has ended */
 };
 
 /* A process with probes. */
@@ -39,6 +42,12 @@ struct yields_process {
     struct yields_vm vm;
     SAMPLE_U32 epoch;  /* 0: free */
     SAMPLE_U32 missed; /* 1: the begin of a wait could not be stored */
+};
+
+/* What ran last on a carrier, and has an entry of a wait. */
+struct yields_note {
+    SAMPLE_U64 object; /* its VirtualThread then; 0: nothing */
+    SAMPLE_U64 tid;
 };
 
 struct yields_key {

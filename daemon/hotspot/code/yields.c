@@ -154,13 +154,14 @@ static int find_offsets(struct hotspot_vm *vm, struct yields_vm *ret)
 
     if (r != 0)
         return r > 0 ? -EAGAIN : r;
-    if (!layout_has(l->thread_vthread) || !vm->virtual_layout.yielding)
+    if (!layout_has(l->thread_vthread) || !vm->virtual_layout.yielding || !vm->virtual_layout.ended)
         return -ENOENT;
     ret->owner_id = layout_has(l->thread_owner_id) ? (uint32_t)l->thread_owner_id.offset : 0;
     ret->own = (uint32_t)l->thread_object.offset;
     ret->tid = vm->thread_layout.tid;
     ret->state = vm->virtual_layout.state;
     ret->yielding = vm->virtual_layout.yielding;
+    ret->ended = vm->virtual_layout.ended;
     return 0;
 }
 

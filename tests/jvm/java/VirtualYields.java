@@ -4,12 +4,18 @@ import java.io.InputStreamReader;
 import java.lang.invoke.MethodHandle;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.MethodType;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.Semaphore;
 import java.util.concurrent.locks.LockSupport;
 
 /** VirtualYields SLEEPERS: so many virtual threads that wait for an hour. Each line of input begins what it names: "yield" two
  * threads that call Thread.yield() without end, "slowly" one that does so 100 times a second, "pin" one that waits in a class
- * initializer and so keeps its carrier, "continuation" one outside of virtual threads. */
+ * initializer and so keeps its carrier, "continuation" one outside of virtual threads. "short" starts SHORT threads, 8 a millisecond
+ * at most, half of which end after a wait that keeps their carrier, and the others after one for a monitor. It is answered when all
+ * have ended. */
 public class VirtualYields {
+    static final int SHORT = 72_000;
+
     static final class Held {
         static {
             hold();
@@ -60,11 +66,50 @@ public class VirtualYields {
 
     static volatile long yields;
 
+    static void shortLived() throws Exception {
+        Class<?> type = Class.forName("jdk.internal.vm.Continuation");
+        MethodHandle pin = MethodHandles.lookup().findStatic(type, "pin", MethodType.methodType(void.class));
+        MethodHandle unpin = MethodHandles.lookup().findStatic(type, "unpin", MethodType.methodType(void.class));
+        Semaphore room = new Semaphore(64);
+        for (int i = 0; i < SHORT; i += 2) {
+            Object lock = new Object();
+            CountDownLatch held = new CountDownLatch(1);
+            room.acquire(2);
+            ManyThreads.start(true, "pinned", () -> {
+                try {
+                    synchronized (lock) {
+                        held.countDown();
+                        LockSupport.parkNanos(500_000);
+                    }
+                    pin.invokeExact();
+                    LockSupport.parkNanos(1);
+                    unpin.invokeExact();
+                } catch (Throwable e) {
+                    throw new IllegalStateException(e);
+                }
+                room.release();
+            });
+            ManyThreads.start(true, "blocked", () -> {
+                held.await();
+                synchronized (lock) {
+                    room.release();
+                }
+            });
+            if (i % 8 == 0)
+                Thread.sleep(1);
+        }
+        room.acquire(64);
+    }
+
     static void begin(String what) throws Exception {
         if (what.equals("continuation")) {
             ManyThreads.start(false, what, VirtualYields::continuation);
             while (yields < 3)
                 Thread.sleep(1);
+            return;
+        }
+        if (what.equals("short")) {
+            shortLived();
             return;
         }
         ManyThreads.Site site = what.equals("yield") ? VirtualYields::yielder : what.equals("slowly") ? VirtualYields::slowYielder : Held::touch;
