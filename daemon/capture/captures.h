@@ -87,8 +87,9 @@ struct waits_closing {
     bool missed;      /* the begin of a wait may be unknown */
     uint64_t from_ns; /* CLOCK_MONOTONIC, the begin of waits with an unknown begin */
     /* Set by the look: */
-    bool incomplete; /* some threads were unreadable, or of an unknown begin */
-    bool untracked;  /* the JVM does not list all of its virtual threads */
+    bool incomplete;      /* some threads were unreadable, or of an unknown begin */
+    bool untracked;       /* the JVM does not list all of its virtual threads */
+    uint64_t unlisted_ns; /* how long those have waited; 0: unknown */
 };
 
 /* JVMs with virtual threads that events of waiting sample. */

@@ -464,6 +464,9 @@ uint64_t virtual_waits_close(struct virtual_waits *v, struct dispatch *d, struct
         r = known_waits_get(d->broker, p->id.host_pid, &after);
     if (r == 0)
         close_threads(v, d, p, closing, &before, &after, at_ns);
+    /* A look at a part of the threads does not know which are listed. */
+    if (r == 0 && closing->untracked && v->batch->weight <= 1)
+        closing->unlisted_ns = known_waits_unlisted(&after, v->batch, at_ns);
     known_waits_deinit(&before);
     known_waits_deinit(&after);
     return r < 0 ? 0 : at_ns;

@@ -51,3 +51,27 @@ const struct yields_wait *known_waits_find(const struct known_waits *k, uint64_t
 
     return found ? &found->wait : NULL;
 }
+
+static int compare_ids(const void *a, const void *b)
+{
+    const uint64_t *x = a, *y = b;
+
+    return (*x > *y) - (*x < *y);
+}
+
+uint64_t known_waits_unlisted(const struct known_waits *k, const struct hotspot_dump_batch *b,
+                              uint64_t at_ns)
+{
+    uint64_t listed[DUMP_BATCH_THREADS], sum_ns = 0;
+
+    for (uint32_t i = 0; i < b->count; i++)
+        listed[i] = b->threads[i].java_id;
+    qsort(listed, b->count, sizeof(*listed), compare_ids);
+    for (size_t i = 0; i < k->count; i++) {
+        const struct yields_start *s = &k->at[i];
+
+        if (!s->wait.preempted && !bsearch(&s->tid, listed, b->count, sizeof(*listed), compare_ids))
+            sum_ns += at_ns - MIN(s->wait.since_ns, at_ns);
+    }
+    return sum_ns;
+}

@@ -97,6 +97,9 @@ class VirtualYields(test_virtual_waits.VirtualWaits):
         profile = self.probed(jvm, 1)
         self.assertTrue(any("trackAllThreads=false" in w for w in profile.warnings), profile.warnings)
         self.assertTrue(any("to its first run" in w for w in profile.warnings), profile.warnings)
+        figures = [float(s) for w in profile.warnings for s in re.findall(r"they have waited for at least ([\d.]+) s$", w)]
+        self.assertEqual(len(figures), 1, profile.warnings)
+        self.assertTrue(0 < figures[0] < test_virtual_waits.PER_SITE * len(test_virtual_waits.SITES) * (profile.end - profile.start), profile.warnings)
         self.assertGreater(self.seen(profile, "siteSleep"), 0, profile.describe())
 
     def start_yields(self, version: int, *options: str) -> subprocess.Popen:

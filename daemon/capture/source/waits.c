@@ -12,6 +12,7 @@ struct waits {
     bool left_out;                /* there was no room for the virtual threads of a JVM */
     bool unclosed;                /* a look at the end of sampling by probes has missed threads */
     bool unlisted;                /* one has, because the JVM does not list all */
+    uint64_t unlisted_ns;         /* the time that those have waited; 0: unknown */
     double missed_ns;             /* waits of virtual threads that are in no sample */
     struct yield_windows windows; /* JVMs whose virtual threads are sampled by probes */
 };
@@ -169,6 +170,7 @@ static void close_window(struct capture_event *e, struct process *p, struct yiel
         window->cutoff_ns = at_ns;
     w->unclosed |= !at_ns || closing.incomplete;
     w->unlisted |= closing.untracked;
+    w->unlisted_ns += closing.locks ? 0 : closing.unlisted_ns;
 }
 
 static void close_windows(struct capture_event *e)
@@ -272,7 +274,11 @@ static void locks_want(struct capture_event *e, struct process *p, uint64_t now_
 static void waits_warn(const struct capture_event *e)
 {
     const struct waits *w = e->state;
+    char figure[64] = "";
 
+    if (w->unlisted_ns)
+        snprintf(figure, sizeof(figure), "; they have waited for at least %.1f s",
+                 (double)w->unlisted_ns / 1e9);
     if (w->untracked)
         record_warn(e->capture->record,
                     "virtual threads that no executor has started are missing in %s: the JVM runs "
@@ -293,8 +299,8 @@ static void waits_warn(const struct capture_event *e)
     if (w->unlisted)
         record_warn(e->capture->record,
                     "virtual threads that no executor has started and that still waited at the end "
-                    "are missing in %s: the JVM runs with -Djdk.trackAllThreads=false",
-                    e->name);
+                    "are missing in %s: the JVM runs with -Djdk.trackAllThreads=false%s",
+                    e->name, figure);
     if (w->windows.count)
         record_warn(e->capture->record,
                     "the time of a virtual thread from its start to its first run is in no sample "
