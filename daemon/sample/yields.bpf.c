@@ -165,6 +165,7 @@ __attribute__((noinline)) int begin(struct yields_scratch *ys, struct unwind_pro
                                     struct yields_process *p, __u32 kind)
 {
     struct yields_wait wait = {};
+    struct yields_key key; /* kernels before 6.2 take no key out of the argument of a function */
     __u32 state = 0;
     int found;
 
@@ -189,7 +190,8 @@ __attribute__((noinline)) int begin(struct yields_scratch *ys, struct unwind_pro
                                    (const void *)(ys->object + p->vm.state)) == 0) {
         wait.runnable = state == p->vm.yielding;
     }
-    if (bpf_map_update_elem(&going, &ys->key, &wait, BPF_ANY))
+    key = ys->key;
+    if (bpf_map_update_elem(&going, &key, &wait, BPF_ANY))
         return 0;
     note(ys); /* it may be pinned, go on, and end */
     return 1;
