@@ -7,8 +7,9 @@
  * another. A minute after the release is drawn in part from steps of CASE, so that the change costs
  * EFFECT percent. WANTED are the names that may come first. Without a CASE, ROUNDS weeks have no
  * release; the changes that are claimed each hour are counted. SEED and STEPS in the environment
- * choose the draws, and the steps that a minute is drawn from. With BLOCK, a minute of such a week
- * is a recorded step as it is, and that many minutes follow one another as they were recorded.
+ * choose the draws, and the steps that a minute is drawn from. BEFORE is the number of minutes
+ * before the release, in place of 60. With BLOCK, a minute of such a week is a recorded step as it
+ * is, and that many minutes follow one another as they were recorded.
  */
 #include "base/cleanup.h"
 #include "profile/category.h"
@@ -16,8 +17,7 @@
 
 #include <math.h>
 
-#define BEFORE 60 /* minutes */
-#define AFTER 10
+#define AFTER 10 /* minutes */
 #define WEEK_HOURS (7 * 24)
 #define MINUTE_NS (60 * NSEC_PER_SEC)
 #define LOOKS 720 /* samples of waits per minute: 12 threads, sampled each second */
@@ -63,7 +63,8 @@ struct recording {
 
 static struct frame_table *table;
 static uint64_t state;
-static size_t steps_a_minute = STEPS_A_MINUTE;
+static size_t steps_a_minute;
+static size_t minutes_before;
 static size_t block; /* minutes that follow one another; 0: each is drawn by itself */
 
 static void must(int r)
@@ -82,6 +83,11 @@ static double real(const char *text)
 static unsigned long number(const char *text)
 {
     return strtoul(text, NULL, 10);
+}
+
+static unsigned long from_environment(const char *name, unsigned long otherwise)
+{
+    return getenv(name) ? number(getenv(name)) : otherwise;
 }
 
 static void *grown(void *array, size_t *room, size_t count, size_t size)
@@ -440,10 +446,11 @@ static struct found replicate(const struct recording *base, const struct recordi
     struct found sum = { 0 };
 
     for (int round = 0; round < rounds; round++) {
-        struct profile *p = draw_profile(base, changed, fmin(mix, 1), samples, BEFORE, AFTER);
+        struct profile *p =
+            draw_profile(base, changed, fmin(mix, 1), samples, minutes_before, AFTER);
         struct change *found = NULL;
         struct change_set set;
-        size_t n = find(p, BEFORE, AFTER, &set, &found);
+        size_t n = find(p, minutes_before, AFTER, &set, &found);
         bool anywhere = false;
 
         sum.said += n && is_wanted(wanted, found[0].of->name);
@@ -470,10 +477,10 @@ static void weeks(const struct recording *base, double samples, int rounds)
         size_t claimed = 0, hours = 0;
 
         for (int hour = 0; hour < WEEK_HOURS; hour++) {
-            struct profile *p = draw_profile(base, base, 0, samples, BEFORE, AFTER);
+            struct profile *p = draw_profile(base, base, 0, samples, minutes_before, AFTER);
             struct change *found = NULL;
             struct change_set set;
-            size_t n = find(p, BEFORE, AFTER, &set, &found);
+            size_t n = find(p, minutes_before, AFTER, &set, &found);
 
             claimed += n;
             hours += n > 0;
@@ -495,18 +502,16 @@ int main(int argc, char **argv)
 {
     struct recording base, changed;
     int rounds = argc > 4 ? (int)number(argv[1]) : 0;
-    const char *seed = getenv("SEED");
     char *save, *effects;
 
     if (argc < 5 || rounds < 1)
         return fprintf(stderr,
                        "usage: changes_curve ROUNDS SAMPLES EFFECTS BASE [CASE WANTED]...\n"),
                2;
-    if (getenv("STEPS"))
-        steps_a_minute = number(getenv("STEPS"));
-    if (getenv("BLOCK"))
-        block = number(getenv("BLOCK"));
-    state = seed ? strtoull(seed, NULL, 10) : 1;
+    steps_a_minute = from_environment("STEPS", STEPS_A_MINUTE);
+    minutes_before = from_environment("BEFORE", 60);
+    block = from_environment("BLOCK", 0);
+    state = from_environment("SEED", 1);
     must(frame_table_new(ENTRIES_MAX, STRINGS_BYTES, &table));
     read_recording(argv[4], &base);
     if (block > base.count)
