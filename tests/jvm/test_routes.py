@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Operations without a tracer: routes out of annotations. The frameworks are a few made-up classes with the names of the real ones, so that the
 cases are many. test_endpoints has the real ones."""
+import collections
 import os
 import re
 import tempfile
@@ -128,17 +129,22 @@ def compiled() -> jvm.Classes:
 class Checks:
     """For a TestCase with cls.daemon."""
 
+    def counted(self, pid: int, what: object, **asked) -> dict[str, int]:
+        """Returns the samples of each handler in a profile, all of which have its operation."""
+        counts: dict[str, int] = collections.Counter()
+        for line in self.daemon.get("/profile", pid=pid, by="operation", format="collapsed", **asked).text.splitlines():
+            stack, _, count = line.rpartition(" ")
+            found = re.search(r";shop\.(\w+\.\w+);(?=shop\.Shop\.burn)", stack)
+            if found and found[1] in CASES:
+                self.assertEqual(stack.partition(";")[0], f"[{CASES[found[1]] or 'shop.' + found[1] + '()'}]", (what, stack))
+                counts[found[1]] += int(count)
+        return counts
+
     def judge(self, pid: int, what: object) -> None:
         """Each sample below a handler has the handler's operation."""
-        counts = dict.fromkeys(CASES, 0)
+        counts: dict[str, int] = collections.Counter(dict.fromkeys(CASES, 0))
         for _ in range(ROUNDS):
-            text = self.daemon.get("/profile", pid=pid, seconds=3, hz=499, by="operation", format="collapsed").text
-            for line in text.splitlines():
-                stack, _, count = line.rpartition(" ")
-                found = re.search(r";shop\.(\w+\.\w+);(?=shop\.Shop\.burn)", stack)
-                if found and found[1] in CASES:
-                    self.assertEqual(stack.partition(";")[0], f"[{CASES[found[1]] or 'shop.' + found[1] + '()'}]", (what, stack))
-                    counts[found[1]] += int(count)
+            counts.update(self.counted(pid, what, seconds=3, hz=499))
             if min(counts.values()) >= ENOUGH:
                 break
         print(what, sum(counts.values()), "samples, at least", min(counts.values()), "of a handler")
@@ -156,6 +162,9 @@ class Routes(Checks, jvm.WithClasses):
     def check(self, release: int, *options: str) -> None:
         with jvm.Jvm(paths.jdk(release), *options, *ARGUMENTS, self.classes.folder, "shop.Shop", *CASES) as java:
             self.judge(java.pid, (release, *options))
+            past = {"from": "-60s"}
+            self.assertGreater(len(self.counted(java.pid, "past", **past)), len(CASES) // 2)
+            self.assertEqual(set(self.counted(java.pid, "one", operation="^GET /shop/one", **past)), {"Orders.one"})
 
     def test_17(self):
         self.check(17)
