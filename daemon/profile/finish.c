@@ -136,17 +136,16 @@ static int finish_routes(struct finisher *f)
 {
     struct profile *p = f->p;
 
-    for (uint32_t i = 0; i < f->counts.routes; i++) {
-        struct function_route set = *frame_table_get_set_route(f->table, i);
-        uint32_t function = f->functions[set.function];
+    for (uint32_t i = 0; i < f->counts.functions; i++) {
+        uint32_t route = f->functions[i] ? frame_table_get_route(f->table, i) : 0;
 
-        if (!function)
+        if (!route)
             continue;
         if (!p->routes)
             p->routes = calloc(p->function_count, sizeof(*p->routes));
-        if (!p->routes || (set.route != FUNCTION_ROUTE_NONE && finish_string(f, &set.route) < 0))
+        if (!p->routes || (route != FUNCTION_ROUTE_NONE && finish_string(f, &route) < 0))
             return -ENOMEM;
-        p->routes[function - 1] = set.route;
+        p->routes[f->functions[i] - 1] = route;
     }
     return 0;
 }

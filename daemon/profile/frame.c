@@ -10,7 +10,7 @@ struct frame_table {
     struct id_table modules, functions, frames;
     struct function_route *routes; /* owned, [route_count] */
     size_t route_count, route_cap;
-    uint32_t *route_of; /* owned, [route_of_cap]: by function, index in routes + 1; 0: none */
+    uint32_t *route_of; /* owned, [route_of_cap]: by function; 0: unknown */
     size_t route_of_cap;
     struct shares shares; /* bytes of the table, by owner */
     uint64_t owner;       /* the owner that adds; 0: none */
@@ -137,24 +137,24 @@ int frame_table_frame(struct frame_table *t, const struct frame *f, uint32_t *re
 
 uint32_t frame_table_get_route(const struct frame_table *t, uint32_t function)
 {
-    uint32_t at = function < t->route_of_cap ? t->route_of[function] : 0;
-
-    return at ? t->routes[at - 1].route : 0;
+    return function < t->route_of_cap ? t->route_of[function] : 0;
 }
 
 void frame_table_set_route(struct frame_table *t, uint32_t function, uint32_t route)
 {
     uint32_t before = frame_table_get_route(t, function);
+    bool listed = before || route != FUNCTION_ROUTE_NONE;
 
     if (!function || function >= t->functions.count || route == before ||
         before == FUNCTION_ROUTE_NONE || !has_room(t) ||
-        !array_grow(&t->routes, &t->route_cap, t->route_count + 1, 64) ||
+        (listed && !array_grow(&t->routes, &t->route_cap, t->route_count + 1, 64)) ||
         (function >= t->route_of_cap &&
          !array_extend(&t->route_of, &t->route_of_cap, t->functions.cap)))
         return;
-    t->routes[t->route_count++] =
-        (struct function_route){ function, before ? FUNCTION_ROUTE_NONE : route };
-    t->route_of[function] = (uint32_t)t->route_count;
+    t->route_of[function] = before ? FUNCTION_ROUTE_NONE : route;
+    if (!listed)
+        return;
+    t->routes[t->route_count++] = (struct function_route){ function, t->route_of[function] };
     shares_force(&t->shares, t->owner, sizeof(*t->routes));
 }
 

@@ -72,7 +72,7 @@ struct frame {
     uint8_t zero;
 };
 
-/* A function that handles requests; or one that might, but has no route. */
+/* The route of a function, as it was set. */
 struct function_route {
     uint32_t function;
     uint32_t route; /* string, such as "GET /orders/{id}"; FUNCTION_ROUTE_NONE */
@@ -115,7 +115,7 @@ const struct module *frame_table_get_module(const struct frame_table *t, uint32_
 /* Returns the route of a function as set; 0: unknown. */
 uint32_t frame_table_get_route(const struct frame_table *t, uint32_t function);
 /* Returns entry @i of the list of routes that were set, in that order: a later one of the same
- * function replaces an earlier one. */
+ * function replaces an earlier one. Functions that never had a route are not in it. */
 const struct function_route *frame_table_get_set_route(const struct frame_table *t, uint32_t i);
 struct span frame_table_get_string(const struct frame_table *t, uint32_t string);
 size_t frame_table_bytes(const struct frame_table *t);

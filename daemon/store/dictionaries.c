@@ -35,6 +35,7 @@ static int dictionary_read(struct store *s, int64_t id, struct dictionary **ret,
         dictionary_free(e);
         return r;
     }
+    dictionary_replayed(e);
     *ret = e;
     return 0;
 }

@@ -342,3 +342,11 @@ int dictionary_replay(struct dictionary *e, struct span additions)
         dictionary_mark_saved(e);
     return r == -ENOSPC ? -EBADMSG : r;
 }
+
+void dictionary_replayed(struct dictionary *e)
+{
+    for (uint32_t i = 1; i < e->saved.functions; i++) {
+        if (!frame_table_get_route(e->table, i))
+            frame_table_set_route(e->table, i, FUNCTION_ROUTE_NONE);
+    }
+}

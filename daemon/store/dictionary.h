@@ -68,3 +68,6 @@ bool dictionary_has_additions(const struct dictionary *e);
 void dictionary_mark_saved(struct dictionary *e);
 /* Replays a row of additions. 0; -EBADMSG: damaged; -ENOMEM. */
 int dictionary_replay(struct dictionary *e, struct span additions);
+/* Ends the replay of all rows: stored functions without a route have none from then on. So no later
+ * process can give one to a function of others with the same name. */
+void dictionary_replayed(struct dictionary *e);

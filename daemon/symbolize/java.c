@@ -120,12 +120,15 @@ static void java_route(struct java_names *j, struct hotspot_vm *vm, uint64_t met
 {
     char text[HOTSPOT_ROUTE_MAX];
     uint32_t route = FUNCTION_ROUTE_NONE;
-    int n = known->routed ? -ENOENT : hotspot_method_route(vm, method, m->const_method, text);
+    int n;
 
+    if (known->routed)
+        return;
+    n = hotspot_method_route(vm, method, m->const_method, text);
     known->routed = n >= 0 || n == -ENOENT;
     if (n > 0)
         route = frame_table_clean(j->frames, (struct span){ text, (size_t)n }, TEXT_MODIFIED_UTF8);
-    if (n >= 0)
+    if (known->routed)
         frame_table_set_route(j->frames, known->function, route);
 }
 

@@ -41,10 +41,9 @@ static char *text_of(struct profile *p, struct buf *out)
 static struct span route_of(const struct profile *p)
 {
     for (size_t i = 0; p->routes && i < p->function_count; i++) {
-        if (p->routes[i] == FUNCTION_ROUTE_NONE)
-            return SPAN("none");
-        if (p->routes[i])
-            return intern_get(p->strings, p->routes[i]);
+        if (span_eq_str(intern_get(p->strings, p->functions[i].class_name), "a.b.Main"))
+            return p->routes[i] == FUNCTION_ROUTE_NONE ? SPAN("none")
+                                                       : intern_get(p->strings, p->routes[i]);
     }
     return SPAN_NULL;
 }
@@ -98,6 +97,27 @@ START_TEST(routes_that_differ)
         s = open_store(0, 0);
         ck_assert_int_eq(store_get(s, "aa", &got, NULL), 0);
         ck_assert(span_eq_str(route_of(got), i < 2 ? ROUTES[0] : "none"));
+        profile_unref(got);
+    }
+    store_close(s);
+}
+END_TEST
+
+/* A function that was stored without a route gets none by a later process. */
+START_TEST(no_route_from_another_process)
+{
+    struct store *s = open_store(0, 0);
+    struct profile *p, *got = NULL;
+
+    for (unsigned i = 0; i < 2; i++) {
+        made_route = i == 0 ? "" : "GET /forged";
+        p = make_profile(i == 0 ? "aa" : "bb", (1000 + i) * NSEC_PER_SEC, 10, "work");
+        ck_assert_int_eq(store_put(s, p, NULL, 0, NULL), 0);
+        profile_unref(p);
+        store_close(s);
+        s = open_store(0, 0);
+        ck_assert_int_eq(store_get(s, "aa", &got, NULL), 0);
+        ck_assert(span_eq_str(route_of(got), "none"));
         profile_unref(got);
     }
     store_close(s);
@@ -327,6 +347,7 @@ int main(void)
 
     tcase_add_loop_test(tc, gives_back_what_it_was_given, 0, 2);
     tcase_add_test(tc, routes_that_differ);
+    tcase_add_test(tc, no_route_from_another_process);
     tcase_add_test(tc, lists_page_by_page_and_filters);
     tcase_add_test(tc, shares_names_and_keeps_to_its_size);
     tcase_add_test(tc, one_scope_fills_the_store_at_its_own_cost);
