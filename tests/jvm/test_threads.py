@@ -48,7 +48,11 @@ class Threads(jvm.WithClasses):
     def settled(self, pid: int, count: int) -> dict:
         """Returns the dump, once COUNT virtual threads of the test wait, and the last thread has begun."""
         def waiting():
-            dump = self.daemon.get(f"/api/v1/jvms/{pid}/threads").json()
+            answer = self.daemon.get(f"/api/v1/jvms/{pid}/threads")
+            if answer.status == 409: # not at this moment, as on a busy machine
+                print(answer.json()["detail"], flush=True)
+                return None
+            dump = answer.json()
             ours = [t for t in dump["threads"] if t["virtual"] and not t["name"].startswith("SubPoller") and t["state"] != "RUNNABLE"]
             return dump if len(ours) == count and any(t["name"] == "spinner" for t in dump["threads"]) else None
         return proc.wait_until(waiting, 60, f"{count} virtual threads wait")
