@@ -12,7 +12,7 @@ from harness import bundle, jvm, paths
 from harness.daemon import Daemon
 
 SERVICES = "pricing,catalog,search,checkout,rules,sessions,mail"
-HEAP = {"catalog": "24m", "sessions": "256m"}
+HEAP = {"catalog": "24m", "sessions": "512m"}
 SEARCH_CPUS = 0.2
 
 

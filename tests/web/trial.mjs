@@ -6,7 +6,7 @@ import { launch, open } from "./browser.mjs";
 const [, , address, only, asked] = process.argv;
 const LOOKS = { mouse: { viewport: { width: 1440, height: 900 } }, keys: { viewport: { width: 1440, height: 900 } },
     phone: { viewport: { width: 390, height: 844 }, hasTouch: true } };
-const CAUSE_MS = 180000;
+const CAUSE_MS = 600000;
 
 // One person: each action counts, waiting does not.
 class Person {
