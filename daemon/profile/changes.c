@@ -52,6 +52,7 @@ void change_set_deinit(struct change_set *s)
 {
     for (size_t i = 0; i < s->count; i++) {
         free(s->series[i].name);
+        free(s->series[i].method);
         free(s->series[i].by_step);
     }
     free(s->series);
@@ -147,6 +148,21 @@ static void add_busy(struct adding *a, size_t step, double ns)
     a->set->whole[CHANGE_WAIT][step] += ns;
 }
 
+/* Keeps the method of @handler with its operation, whose series add_to() found for @key. */
+static void keep_method(struct adding *a, uint32_t key, uint32_t handler)
+{
+    _cleanup_buf_ struct buf text = BUF_UPTO(2 * HANDLERS_NAME_BYTES);
+    struct change_series *of;
+
+    if (!a->found[key] || a->found[key] == LEFT_OUT)
+        return;
+    of = &a->set->series[a->found[key] - 1];
+    if (of->method)
+        return;
+    handlers_method(a->handlers, handler, &text);
+    of->method = text.error ? NULL : buf_take(&text, NULL);
+}
+
 /* Adds a sample to the series of its operation. Without an operation it counts in the total
  * only. */
 static void add_operation(struct adding *a, const struct profile_sample *s, size_t step,
@@ -162,6 +178,7 @@ static void add_operation(struct adding *a, const struct profile_sample *s, size
     } else if (handler) {
         handlers_name(a->handlers, handler, &text);
         add_to(a, (uint32_t)p->context_count + handler, buf_span(&text), step, weight);
+        keep_method(a, (uint32_t)p->context_count + handler, handler);
     }
 }
 

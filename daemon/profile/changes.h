@@ -51,7 +51,8 @@ size_t change_step(const struct change_steps *m, uint64_t time_ns);
 
 /* Values of one function, lock class, wait, category or operation by step. */
 struct change_series {
-    char *name; /* owned */
+    char *name;   /* owned */
+    char *method; /* owned; of an operation without a tracer, "shop.Orders.get", else NULL */
     enum change_kind kind;
     double *by_step; /* owned, [a + b] */
 };

@@ -274,17 +274,13 @@ static size_t fold_calls(const struct view *const views[2], struct change *chang
     return kept;
 }
 
-/* ---- operations that functions name, waits that locks name ---- */
+/* ---- operations of functions, waits that locks name ---- */
 
-/* Returns whether operation "shop.Orders.get()" is function "shop.Orders.get" with a like
- * change. */
+/* Returns whether the method of @operation is @function, with a like change. */
 static bool is_named_by(const struct change *operation, const struct change *function)
 {
-    const char *name = function->of->name;
-    size_t n = strlen(name);
-
-    return function->of->kind == CHANGE_FUNCTION && strncmp(operation->of->name, name, n) == 0 &&
-           strcmp(operation->of->name + n, "()") == 0 && is_alike(operation, function);
+    return function->of->kind == CHANGE_FUNCTION && operation->of->method &&
+           strcmp(operation->of->method, function->of->name) == 0 && is_alike(operation, function);
 }
 
 /* Returns whether the wait for locks changed mostly by the class @lock. */

@@ -223,22 +223,28 @@ uint32_t handlers_of(struct handlers *h, const struct profile_sample *s)
     return handler_on(h, s->stack);
 }
 
-void handlers_name(const struct handlers *h, uint32_t function, struct buf *out)
+void handlers_method(const struct handlers *h, uint32_t function, struct buf *out)
 {
     const struct function *f = &h->p->functions[function];
     struct span class_name = intern_get(h->p->strings, f->class_name);
     const char *generated = memmem(class_name.p, class_name.n, "$$", 2);
+
+    if (generated && generated > class_name.p)
+        class_name.n = (size_t)(generated - class_name.p);
+    buf_add_span(out, class_name);
+    buf_add_char(out, '.');
+    buf_add_span(out, intern_get(h->p->strings, f->name));
+}
+
+void handlers_name(const struct handlers *h, uint32_t function, struct buf *out)
+{
     uint32_t route = h->p->routes ? h->p->routes[function] : 0;
 
     if (route && route != FUNCTION_ROUTE_NONE) {
         buf_add_span(out, intern_get(h->p->strings, route));
         return;
     }
-    if (generated && generated > class_name.p)
-        class_name.n = (size_t)(generated - class_name.p);
-    buf_add_span(out, class_name);
-    buf_add_char(out, '.');
-    buf_add_span(out, intern_get(h->p->strings, f->name));
+    handlers_method(h, function, out);
     buf_add_str(out, "()");
 }
 

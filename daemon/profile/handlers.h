@@ -27,6 +27,8 @@ uint32_t handlers_of(struct handlers *h, const struct profile_sample *s);
 /* Appends the operation's name: the function's route, "GET /orders/{id}", else its name,
  * "shop.OrderController.get()". Other names of operations rarely end with "()". */
 void handlers_name(const struct handlers *h, uint32_t function, struct buf *out);
+/* Appends the method alone, "shop.OrderController.get", without the suffix of a generated class. */
+void handlers_method(const struct handlers *h, uint32_t function, struct buf *out);
 
 /* Sets further dispatchers: @list has methods with commas between them, such as
  * "com.acme.Router.dispatch". Call it before other threads start. 0; -EINVAL with @err. */

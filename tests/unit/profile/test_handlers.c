@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Operations by rules on frames: the method that a framework calls, and stacks without an
  * operation. */
+#include "profile/changes.h"
 #include "profile/handlers.h"
 
 #include "recorded.h"
@@ -168,6 +169,30 @@ START_TEST(a_route_is_the_name)
 }
 END_TEST
 
+/* A series keeps the method, so that a change of its operation is not listed twice. */
+START_TEST(a_change_knows_the_method)
+{
+    const struct change_steps steps = { .b_ns = 20, .step_ns = 2, .a = 10, .b = 10 };
+    struct profile meta = { .event_count = 1, .events = { { "cpu", "nanoseconds", 10, false } } };
+    struct change_set set;
+    struct profile *p = NULL;
+    struct view *v = NULL;
+
+    sample(0, PROFILE_CONTEXT_NO_TRACER);
+    set_route("GET /orders/{id}");
+    ck_assert_int_eq(record_finish(rec, &meta, &p), 0);
+    ck_assert_int_eq(view_new(p, &(struct view_opts){ .exact = true }, &v, NULL), 0);
+    ck_assert_int_eq(change_set_init(&set, &steps), 0);
+    ck_assert_int_eq(change_set_add(&set, v, CHANGE_OPERATION), 0);
+    ck_assert_uint_eq(set.count, 1);
+    ck_assert_str_eq(set.series[0].name, "GET /orders/{id}");
+    ck_assert_str_eq(set.series[0].method, "shop.Orders.get");
+    change_set_deinit(&set);
+    view_free(v);
+    profile_unref(p);
+}
+END_TEST
+
 START_TEST(without_a_route_first)
 {
     sample(0, PROFILE_CONTEXT_NO_TRACER);
@@ -215,6 +240,7 @@ int main(void)
     tcase_add_test(tc, a_tracer_knows_better);
     tcase_add_test(tc, filters_by_handler);
     tcase_add_test(tc, a_route_is_the_name);
+    tcase_add_test(tc, a_change_knows_the_method);
     tcase_add_test(tc, without_a_route_first);
     tcase_add_test(tc, a_merged_profile_has_routes);
     tcase_add_test(tc, refuses_what_is_no_method);
