@@ -225,7 +225,7 @@ static void want(struct counted *all, struct process *p)
         can_be_read(p) ? counted_claim(all, &p->id, process_payer(p), /* recorded= */ false) : NULL;
 
     /* The next look may be one for the recorder, which is later. */
-    if (j && j->next_ns <= j->last.at_ns + j->rest_ns)
+    if (j && j->next_ns <= j->last.at_ns + MAX(j->rest_ns, COUNTED_REST_MIN_NS))
         j->next_ns = MIN(j->next_ns, j->last.at_ns + COUNTED_LOOK_NS);
 }
 
@@ -340,7 +340,8 @@ static void look(struct captures *captures, struct counted_jvm *j, bool edge)
         return;
     }
     now = (struct counted_look){ clock_monotonic_ns(), p->jdk, *p->counters };
-    j->rest_ns = j->last.at_ns ? counted_rest_ns(j->rest_ns, &j->last.c, &now.c) : 0;
+    if (j->last.at_ns && now.at_ns - j->last.at_ns >= COUNTED_REST_MIN_NS) /* not by a capture */
+        j->rest_ns = counted_rest_ns(j->rest_ns, &j->last.c, &now.c);
     j->next_ns = now.at_ns + (j->wanted ? COUNTED_LOOK_NS : MAX(j->rest_ns, COUNTED_REST_MIN_NS));
     if (j->last.at_ns) {
         uint64_t started_ns =
