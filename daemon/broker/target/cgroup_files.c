@@ -56,9 +56,33 @@ static bool read_swap_limit(int mount_fd, const char *folder, uint64_t *ret)
     return true;
 }
 
+/* The files of the memory controller, and the least room for swap so far. */
+struct memory_files {
+    struct broker_cgroup_files *files;
+    uint64_t swap_left; /* bytes */
+};
+
+static void see_swap(struct memory_files *m, int mount_fd, const char *folder)
+{
+    struct broker_cgroup_files *f = m->files;
+    uint64_t limit, used = 0;
+
+    if (!read_swap_limit(mount_fd, folder, &limit) || limit >= NO_MEMORY_LIMIT)
+        return;
+    cgroup_read_numbers(mount_fd, folder, "memory.swap.current", &used, 1);
+    if (limit - MIN(used, limit) > m->swap_left)
+        return; /* of equal ones the outer one counts: its use is not smaller */
+    m->swap_left = limit - MIN(used, limit);
+    f->swap_limit = limit;
+    close_fd(f->fds[BROKER_CGROUP_SWAP]);
+    f->fds[BROKER_CGROUP_SWAP] = open_file(mount_fd, folder, "memory.swap.current");
+    open_first(&f->fds[BROKER_CGROUP_SWAP], mount_fd, folder, "memory.stat");
+}
+
 static bool see_memory(void *cookie, int mount_fd, const char *folder)
 {
-    struct broker_cgroup_files *f = cookie;
+    struct memory_files *m = cookie;
+    struct broker_cgroup_files *f = m->files;
     uint64_t limit;
 
     open_first(&f->fds[BROKER_CGROUP_KILLS], mount_fd, folder, "memory.events");
@@ -69,22 +93,19 @@ static bool see_memory(void *cookie, int mount_fd, const char *folder)
          cgroup_read_numbers(mount_fd, folder, "memory.limit_in_bytes", &limit, 1)) &&
         limit && limit < NO_MEMORY_LIMIT && (!f->memory_limit || limit < f->memory_limit))
         f->memory_limit = limit;
-    if (!read_swap_limit(mount_fd, folder, &limit) || limit >= f->swap_limit)
-        return false;
-    f->swap_limit = limit;
-    close_fd(f->fds[BROKER_CGROUP_SWAP]);
-    f->fds[BROKER_CGROUP_SWAP] = open_file(mount_fd, folder, "memory.swap.current");
-    open_first(&f->fds[BROKER_CGROUP_SWAP], mount_fd, folder, "memory.stat");
+    see_swap(m, mount_fd, folder);
     return false;
 }
 
 void cgroup_files_open(const struct server *s, struct span cgroup, struct broker_cgroup_files *ret)
 {
+    struct memory_files memory = { ret, UINT64_MAX };
+
     *ret = (struct broker_cgroup_files){ .swap_limit = UINT64_MAX };
     for (size_t i = 0; i < BROKER_CGROUP_FILES; i++)
         ret->fds[i] = -1;
     if (cgroup_is_too_deep(cgroup)) /* those above are not its own */
         return;
     cgroup_any(s, cgroup, "cpu", see_cpu, ret);
-    cgroup_any(s, cgroup, "memory", see_memory, ret);
+    cgroup_any(s, cgroup, "memory", see_memory, &memory);
 }

@@ -136,7 +136,7 @@ START_TEST(opens_the_files)
         { "box/a/memory.events", "oom_kill 1\n" },
         { "box/memory.events", "oom_kill 5\n" },
         { "box/a/cpu.pressure", "some total=3\n" },
-        { "box/a/memory.swap.max", "max\n" },
+        { "box/a/memory.swap.max", "1024\n" }, /* less, and more of it is left */
         { "box/memory.swap.max", "4096\n" },
         { "box/a/memory.swap.current", "100\n" },
         { "box/memory.swap.current", "4000\n" },
