@@ -66,7 +66,10 @@ void dump_held_frozen(struct dump *d, uint64_t chunk, uint64_t id)
         memory_read(&d->vm->memory, chunk + v->chunk_words, words, count * sizeof(*words)) < 0)
         return;
     for (uint64_t i = 0; i < count; i++) {
+        uint64_t decoded = heap_decode(d->vm, words[i]); /* as a collector leaves it behind */
+
         add_held(d, words[i], id);
-        add_held(d, heap_decode(d->vm, words[i]), id); /* as a collector leaves it behind */
+        if (decoded != words[i])
+            add_held(d, decoded, id);
     }
 }

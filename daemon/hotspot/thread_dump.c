@@ -298,7 +298,7 @@ int hotspot_dump_threads(struct hotspot_vm *vm, struct hotspot_dump_batch *b)
         return -ESRCH;
     b->count = b->word_count = b->name_bytes = b->held_count = 0;
     r = vm_call(vm, run_dump, b, HEAD_BYTES);
-    if (r >= 0 && b->count) {
+    if (r >= 0 && (b->count || b->held_count)) {
         const struct hotspot_dump_batch *found = &vm->thread_reader->batch;
 
         memcpy(b->threads, found->threads, b->count * sizeof(*b->threads));

@@ -9,7 +9,7 @@ bool dump_has_words(const struct dump *d)
 bool dump_has_space(const struct dump *d)
 {
     return d->b->count < DUMP_BATCH_THREADS && dump_has_words(d) &&
-           DUMP_BATCH_HELD - d->b->held_count >= DUMP_THREAD_HELD;
+           DUMP_BATCH_HELD - d->b->held_count >= 2 * DUMP_THREAD_HELD;
 }
 
 bool dump_has_room(const struct dump *d)
