@@ -86,7 +86,7 @@ static const struct {
     { TEXT(""), TEXT("DD_GIT_REPOSITORY_URL=https://host/shop?to=me@host\0"), "", "" },
 };
 
-/* Users and passwords in an address stay in the JVM. */
+/* Users and passwords in an address are dropped. */
 START_TEST(reads_where_the_source_code_is)
 {
     struct service s;
