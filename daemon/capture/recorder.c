@@ -13,7 +13,7 @@
 static void count_operation(struct recorder *rec, const struct profile *p,
                             struct handlers *handlers, const struct profile_sample *s)
 {
-    _cleanup_buf_ struct buf name = BUF_UPTO(2 * HANDLERS_NAME_BYTES);
+    _cleanup_buf_ struct buf name = BUF_UPTO(HANDLERS_TEXT_MAX);
     const struct profile_process *process = &p->processes[p->threads[s->thread].process];
     const struct proc_id of = { .host_pid = process->host_pid,
                                 .exec_no = process->exec_no,

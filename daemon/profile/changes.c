@@ -171,7 +171,7 @@ static void add_operation(struct adding *a, const struct profile_sample *s, size
     const struct profile *p = a->v->profile;
     uint32_t name = s->context < p->context_count ? p->contexts[s->context].operation : 0,
              handler = name ? 0 : handlers_of(a->handlers, s);
-    _cleanup_buf_ struct buf text = BUF_UPTO(2 * HANDLERS_NAME_BYTES);
+    _cleanup_buf_ struct buf text = BUF_UPTO(HANDLERS_TEXT_MAX);
 
     if (name) {
         add_to(a, s->context, intern_get(p->strings, name), step, weight);

@@ -7,10 +7,12 @@
 #pragma once
 
 #include "base/buf.h"
+#include "base/text.h"
 #include "profile/profile.h"
 
 #define HANDLERS_OWN_MAX 32 /* dispatchers of the configuration */
 #define HANDLERS_NAME_BYTES 512
+#define HANDLERS_TEXT_MAX ((size_t)2 * TEXT_NAME_MAX + 8) /* bytes of an operation's name */
 
 struct handlers;
 
@@ -25,7 +27,8 @@ static inline void handlers_freep(struct handlers **h)
  * request. */
 uint32_t handlers_of(struct handlers *h, const struct profile_sample *s);
 /* Appends the operation's name: the function's route, "GET /orders/{id}", else its name,
- * "shop.OrderController.get()". Other names of operations rarely end with "()". */
+ * "shop.OrderController.get()". Other names of operations rarely end with "()". HANDLERS_TEXT_MAX
+ * bytes suffice. */
 void handlers_name(const struct handlers *h, uint32_t function, struct buf *out);
 /* Appends the method alone, "shop.OrderController.get", without the suffix of a generated class. */
 void handlers_method(const struct handlers *h, uint32_t function, struct buf *out);

@@ -170,6 +170,36 @@ START_TEST(an_operation_of_a_method)
 }
 END_TEST
 
+/* A route of 511 bytes has more after cleaning. A class and a method may have even longer names. */
+START_TEST(an_operation_with_a_long_name)
+{
+    struct profile meta = { .event_count = 1, .events = { { "cpu", "nanoseconds", 1, false } } };
+    struct change_steps m = { .b_ns = 8 * NSEC_PER_SEC, .step_ns = NSEC_PER_SEC, .a = 8, .b = 8 };
+    char long_name[TEXT_NAME_MAX + 1] = "shop.";
+    uint32_t stack[2] = { 0, java("org.springframework.web.method.support.InvocableHandlerMethod",
+                                  "doInvoke") };
+    struct change_set set;
+    struct profile *p = NULL;
+    struct view *v = NULL;
+
+    memset(long_name + 5, 'x', TEXT_NAME_MAX - 5);
+    stack[0] = java(long_name, long_name);
+    if (_i)
+        frame_table_set_route(table, frame_table_get(table, stack[0])->function,
+                              recorded_string(long_name));
+    sample(stack, 2, 1, CATEGORY_JAVA);
+    ck_assert_int_eq(record_finish(rec, &meta, &p), 0);
+    ck_assert_int_eq(view_new(p, &(struct view_opts){ .exact = true }, &v, NULL), 0);
+    profile_unref(p);
+    ck_assert_int_eq(change_set_init(&set, &m), 0);
+    ck_assert_int_eq(change_set_add(&set, v, CHANGE_OPERATION), 0);
+    ck_assert_uint_eq(set.count, 1);
+    ck_assert_uint_eq(strlen(set.series[0].name), (_i ? 1 : 2) * TEXT_NAME_MAX + (_i ? 0 : 3));
+    change_set_deinit(&set);
+    view_free(v);
+}
+END_TEST
+
 /* A wait for locks folds into the wait for one class of locks. It stays if that class changed
  * differently. */
 START_TEST(a_wait_that_a_lock_names)
@@ -199,6 +229,7 @@ int main(void)
     tcase_add_test(tc, a_method_of_the_jdk);
     tcase_add_test(tc, a_kind_of_work);
     tcase_add_test(tc, an_operation_of_a_method);
+    tcase_add_loop_test(tc, an_operation_with_a_long_name, 0, 2);
     tcase_add_test(tc, a_wait_that_a_lock_names);
     return suite_run_case("changes_fold", tc);
 }
