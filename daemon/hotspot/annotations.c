@@ -24,8 +24,8 @@ struct reader {
     struct span left;
     annotations_text_fn text;
     void *cookie;
-    unsigned values; /* read so far */
-    int error;       /* of @text */
+    struct annotations_used *used;
+    int error; /* of @text */
 };
 
 /* The constants of an element's value: one, or those of an array. */
@@ -126,7 +126,7 @@ static bool take_value(struct reader *r, unsigned depth, struct constants *c)
     uint16_t n;
     uint8_t tag;
 
-    if (depth > ANNOTATIONS_DEPTH_MAX || ++r->values > ANNOTATIONS_VALUES_MAX ||
+    if (depth > ANNOTATIONS_DEPTH_MAX || ++r->used->values > ANNOTATIONS_VALUES_MAX ||
         !span_take_u8(&r->left, &tag))
         return false;
     if (tag == '@')
@@ -212,13 +212,14 @@ static bool take_annotation(struct reader *r, unsigned depth, struct annotated *
 }
 
 int annotations_read(struct span annotations, annotations_text_fn text, void *cookie,
-                     struct annotated *ret)
+                     struct annotations_used *used, struct annotated *ret)
 {
-    struct reader r = { .left = annotations, .text = text, .cookie = cookie };
+    struct reader r = { .left = annotations, .text = text, .cookie = cookie, .used = used };
     struct annotated m = { .api = MAPPING_NONE };
     uint16_t count;
 
-    if (annotations.n > ANNOTATIONS_BYTES_MAX || !take_u2(&r, &count) || count > ANNOTATIONS_MAX ||
+    used->bytes += annotations.n;
+    if (used->bytes > ANNOTATIONS_BYTES_MAX || !take_u2(&r, &count) || count > ANNOTATIONS_MAX ||
         !ALL_OF(i, count, take_annotation(&r, 1, &m)))
         return r.error ? r.error : -EBADMSG;
     *ret = m;

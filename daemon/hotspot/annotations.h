@@ -8,10 +8,10 @@
 
 #include "base/span.h"
 
-#define ANNOTATIONS_BYTES_MAX ((size_t)16 << 10) /* annotations of a class or a method */
-#define ANNOTATIONS_MAX 64          /* of a class or a method; elements of an annotation */
-#define ANNOTATIONS_ARRAY_MAX 1024  /* values of an array */
-#define ANNOTATIONS_VALUES_MAX 4096 /* all values */
+#define ANNOTATIONS_BYTES_MAX ((size_t)16 << 10) /* all that is read for one route */
+#define ANNOTATIONS_VALUES_MAX 4096              /* the same */
+#define ANNOTATIONS_MAX 64         /* of a class or a method; elements of an annotation */
+#define ANNOTATIONS_ARRAY_MAX 1024 /* values of an array */
 #define ANNOTATIONS_DEPTH_MAX 8
 #define ANNOTATIONS_ROUTE_MAX 512 /* bytes of a route */
 #define ANNOTATIONS_TEXT_MAX (ANNOTATIONS_ROUTE_MAX + 8)
@@ -29,15 +29,21 @@ struct annotated {
     char path[ANNOTATIONS_ROUTE_MAX];
 };
 
+/* What was read for one route: annotations of a method, its class and that class's base types. */
+struct annotations_used {
+    size_t bytes;
+    unsigned values;
+};
+
 /* Gets the text of constant @index as raw bytes, cut to @max bytes of @buf, which is
  * ANNOTATIONS_TEXT_MAX. A text that was cut has at least @max - 7 bytes. Return: its bytes; -errno.
  */
 typedef int (*annotations_text_fn)(void *cookie, uint16_t index, char *buf, size_t max);
 
-/* Reads the mapping in @annotations. 0; -EBADMSG: malformed, or above a limit; the -errno of
- * @text. */
+/* Reads the mapping in @annotations, and adds to @used. 0; -EBADMSG: malformed, or above a limit;
+ * the -errno of @text. */
 int annotations_read(struct span annotations, annotations_text_fn text, void *cookie,
-                     struct annotated *ret);
+                     struct annotations_used *used, struct annotated *ret);
 /* Writes the route of a method, such as "GET /orders/{id}", as raw bytes without NUL. Requests of
  * several HTTP methods have the path alone. Returns its bytes; 0: no route is known for sure. */
 size_t annotations_route(const struct annotated *of_class, const struct annotated *of_method,

@@ -175,7 +175,7 @@ int hotspot_method_read(struct hotspot_vm *vm, uint64_t method, struct hotspot_m
 /* Reads the route of the method at @method from annotations, such as "GET /orders/{id}", in raw
  * bytes without NUL. @const_method: of its names. Return: its bytes. 0: the annotations have no
  * certain route. -ENOENT: the method has no annotations. HOTSPOT_GONE as -ESRCH. Another -errno:
- * unreadable now. */
+ * unreadable now; -EAGAIN: it changed at that moment. */
 int hotspot_method_route(struct hotspot_vm *vm, uint64_t method, uint64_t const_method,
                          char ret[HOTSPOT_ROUTE_MAX]);
 #define HOTSPOT_CLASS_NAME_MAX 1024

@@ -38,10 +38,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct span of_method = { (const char *)data, size }, of_class, route;
     char text[ANNOTATIONS_ROUTE_MAX];
+    struct annotations_used used = { 0 };
     struct annotated c, m;
 
-    if (!take_input(&of_method, &of_class) || annotations_read(of_class, text_of, NULL, &c) < 0 ||
-        annotations_read(of_method, text_of, NULL, &m) < 0)
+    if (!take_input(&of_method, &of_class) ||
+        annotations_read(of_class, text_of, NULL, &used, &c) < 0 ||
+        annotations_read(of_method, text_of, NULL, &used, &m) < 0)
         return 0;
     route = (struct span){ text, annotations_route(&c, &m, text) };
     if (route.n >= sizeof(text) ||

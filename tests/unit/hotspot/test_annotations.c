@@ -118,7 +118,8 @@ static void read_lines(const char *text, struct annotated *ret)
     add_u2(&out, rest.n ? parts_of(rest, '\n') : 0);
     while (span_take_until(&rest, '\n', &line))
         add_annotation(&out, line);
-    ck_assert_int_eq(annotations_read(buf_span(&out), text_of, NULL, ret), 0);
+    ck_assert_int_eq(
+        annotations_read(buf_span(&out), text_of, NULL, &(struct annotations_used){ 0 }, ret), 0);
 }
 
 /* Annotations of a class and of a method, and the route; "": none. */
@@ -197,7 +198,8 @@ static int read_bytes(const char *bytes, size_t n)
     pool.count = 2;
     pool.texts[0] = SPAN("Lorg/springframework/web/bind/annotation/GetMapping;");
     pool.texts[1] = SPAN("value");
-    return annotations_read((struct span){ bytes, n }, text_of, NULL, &m);
+    return annotations_read((struct span){ bytes, n }, text_of, NULL,
+                            &(struct annotations_used){ 0 }, &m);
 }
 #define BYTES(s) read_bytes((s), sizeof(s) - 1)
 

@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* hotspot/: routes of methods in made-up memory of a VM: what the engine's thread reads itself, and
+ * limits and races of one question. */
+#include "hotspot/annotations.h"
+#include "hotspot/code/code.h"
+#include "hotspot/vm.h"
+
+#include "suite.h"
+
+#define ARENA_PAGES 1024
+#define TYPE_GET "Lorg/springframework/web/bind/annotation/GetMapping;"
+enum constant { C_GET = 1, C_OTHER, C_VALUE, C_PATH, C_COUNT };
+enum { AT_NAME = 8, AT_POOL = 16, AT_ANNOTATIONS = 24, AT_SUPER = 32, AT_HELPER = 56 };
+enum { AT_INTERFACES = 64, KLASS_BYTES = 80 };
+
+static uint8_t arena[ARENA_PAGES * MEMORY_PAGE] __attribute__((aligned(4096)));
+static size_t arena_n;
+static unsigned asks, calls, pages, pages_of_asks;
+static struct hotspot_vm *vm;
+static uint64_t method, const_method, pool, klass, interfaces, path;
+static char route[HOTSPOT_ROUTE_MAX];
+
+/* ---- in place of call.c ---- */
+
+int vm_call(struct hotspot_vm *v, vm_call_fn fn, void *arg, size_t n)
+{
+    (void)n;
+    calls++;
+    return fn(v, arg);
+}
+
+int vm_ask(struct hotspot_vm *v, vm_call_fn fn, void *arg, size_t n)
+{
+    unsigned before = pages;
+    int r;
+
+    (void)n;
+    asks++;
+    r = fn(v, arg);
+    pages_of_asks += pages - before;
+    return r;
+}
+
+int vm_call_given(struct hotspot_vm *v, vm_call_fn fn, void **arg, bool asleep_only)
+{
+    (void)asleep_only;
+    return fn(v, *arg);
+}
+
+bool vm_reads_nothing(struct hotspot_vm *v)
+{
+    (void)v;
+    return false;
+}
+
+bool vm_is_left(const struct hotspot_vm *v)
+{
+    (void)v;
+    return false;
+}
+
+uint64_t hotspot_vm_unanswered(const struct hotspot_vm *v)
+{
+    return v->unanswered;
+}
+
+void vm_unref(struct hotspot_vm *v)
+{
+    free(v);
+}
+
+void hotspot_vm_moment(struct hotspot_vm *v, uint64_t at_ns)
+{
+    (void)v, (void)at_ns;
+}
+
+/* ---- the VM ---- */
+
+static ssize_t read_arena(void *cookie, uint64_t address, void *buf, size_t n)
+{
+    uint64_t from = address - (uintptr_t)arena;
+
+    (void)cookie;
+    if (address < (uintptr_t)arena || from + n > sizeof(arena))
+        return -EFAULT;
+    pages++;
+    memcpy(buf, arena + from, n);
+    return (ssize_t)n;
+}
+
+static uint8_t *at(uint64_t address)
+{
+    return arena + (address - (uintptr_t)arena);
+}
+
+static void put(uint64_t address, uint64_t value, size_t n)
+{
+    memcpy(at(address), &value, n);
+}
+
+static uint64_t take(size_t n)
+{
+    uint64_t address = (uintptr_t)arena + arena_n;
+
+    arena_n += (n + 7) & ~(size_t)7;
+    ck_assert_uint_le(arena_n, sizeof(arena));
+    return address;
+}
+
+static uint64_t symbol(const char *text)
+{
+    uint64_t address = take(2 + strlen(text));
+
+    put(address, strlen(text), 2);
+    memcpy(at(address + 2), text, strlen(text));
+    return address;
+}
+
+static uint64_t array_of(const void *bytes, size_t n)
+{
+    uint64_t address = take(4 + n);
+
+    put(address, n, 4);
+    memcpy(at(address + 4), bytes, n);
+    return address;
+}
+
+/* Makes a class on a page of its own. */
+static uint64_t new_class(const char *name)
+{
+    uint64_t address;
+
+    arena_n = (arena_n + MEMORY_PAGE - 1) & ~(size_t)(MEMORY_PAGE - 1);
+    address = take(KLASS_BYTES);
+    put(address + AT_NAME, symbol(name), 8);
+    put(address + AT_POOL, pool, 8);
+    put(address + AT_HELPER, 16, 4);
+    put(address + AT_INTERFACES, interfaces, 8);
+    return address;
+}
+
+static void set_annotations(uint64_t of, uint64_t array)
+{
+    uint64_t address = take(8);
+
+    put(address, array, 8);
+    put(of + AT_ANNOTATIONS, address, 8);
+}
+
+/* Gives the class at @of an annotation with @arrays arrays of @values constants; @tag is their type
+ * in a class file. */
+static void pad(uint64_t of, unsigned arrays, unsigned values, char tag)
+{
+    static uint8_t bytes[ANNOTATIONS_BYTES_MAX];
+    size_t each = tag == 'e' ? 5 : 3, n = 0;
+
+#define ADD(byte) bytes[n++] = (uint8_t)(byte)
+    ADD(0), ADD(1), ADD(0), ADD(C_OTHER), ADD(0), ADD(arrays);
+    for (unsigned i = 0; i < arrays; i++) {
+        ADD(0), ADD(C_VALUE), ADD('['), ADD(values >> 8), ADD(values);
+        for (unsigned k = 0; k < values; k++, n += each) {
+            memset(bytes + n, 0, each);
+            bytes[n] = (uint8_t)tag;
+        }
+    }
+#undef ADD
+    set_annotations(of, array_of(bytes, n));
+}
+
+/* Adds an interface to the method's class. */
+static uint64_t add_interface(void)
+{
+    uint32_t count;
+    uint64_t one = new_class("app/Api");
+
+    memcpy(&count, at(interfaces), sizeof(count));
+    put(interfaces + 8 + count * 8, one, 8);
+    put(interfaces, count + 1, 4);
+    return one;
+}
+
+static struct layout_field word(int offset)
+{
+    return (struct layout_field){ .offset = offset, .width = 8 };
+}
+
+static struct layout_field narrow(int offset, uint8_t width)
+{
+    return (struct layout_field){ .offset = offset, .width = width };
+}
+
+static void set_layout(struct hotspot_layout *l)
+{
+    l->method_const = l->const_constants = l->pool_holder = word(8);
+    l->const_size = narrow(16, 4);
+    l->const_flags = narrow(20, 4);
+    l->sizeof_ConstMethod = l->sizeof_ConstantPool = 24;
+    l->has_annotations = 1;
+    l->pool_length = narrow(16, 4);
+    l->klass_name = word(AT_NAME);
+    l->instance_constants = word(AT_POOL);
+    l->instance_annotations = word(AT_ANNOTATIONS);
+    l->klass_super = word(AT_SUPER);
+    l->klass_subclass = word(40);
+    l->klass_sibling = word(48);
+    l->klass_layout_helper = narrow(AT_HELPER, 4);
+    l->instance_interfaces = word(AT_INTERFACES);
+    l->class_annotations = word(0);
+    l->metadata_array_length = narrow(0, 4);
+    l->array_u1_data = narrow(4, 0);
+    l->array_methods_data = narrow(8, 0);
+    l->symbol_length = narrow(0, 2);
+    l->symbol_body = narrow(2, 0);
+}
+
+/* Makes a method with @GetMapping("/x"). */
+static void setup(void)
+{
+    static const uint8_t GET[] = { 0, 1, 0, C_GET, 0, 1, 0, C_VALUE, 's', 0, C_PATH };
+    static const char *const CONSTANTS[] = { TYPE_GET, "Ljava/lang/Deprecated;", "value", "/x" };
+
+    arena_n = asks = calls = pages = pages_of_asks = 0;
+    memset(arena, 0, sizeof(arena));
+    vm = calloc(1, sizeof(*vm));
+    ck_assert_ptr_nonnull(vm);
+    memory_init(&vm->memory, read_arena, NULL);
+    set_layout(&vm->layout);
+    pool = take(24 + C_COUNT * 8);
+    put(pool + 16, C_COUNT, 4);
+    for (unsigned i = 0; i < ARRAY_SIZE(CONSTANTS); i++) {
+        path = symbol(CONSTANTS[i]);
+        put(pool + 24 + (i + 1) * 8, path, 8);
+    }
+    interfaces = take(8 + 64 * 8);
+    klass = new_class("app/Handler");
+    put(pool + 8, klass, 8);
+    const_method = take(32);
+    put(const_method + 8, pool, 8);
+    put(const_method + 16, 4, 4);
+    put(const_method + 20, 1, 4);
+    put(const_method + 24, array_of(GET, sizeof(GET)), 8);
+    method = take(16);
+    put(method + 8, const_method, 8);
+}
+
+static void teardown(void)
+{
+    free(vm);
+}
+
+static int ask(void)
+{
+    return hotspot_method_route(vm, method, const_method, route);
+}
+
+START_TEST(reads_a_route)
+{
+    ck_assert_int_eq(ask(), 6);
+    ck_assert_mem_eq(route, "GET /x", 6);
+}
+END_TEST
+
+/* What may take long is for a reader, and the owner of the process pays for it. */
+START_TEST(the_engine_reads_three_pages)
+{
+    for (int i = 0; i < 64; i++)
+        pad(add_interface(), 1, 8, 'I');
+    ck_assert_int_eq(ask(), 6);
+    ck_assert_uint_gt(pages, 64);
+    ck_assert_uint_le(pages_of_asks, 3);
+    ck_assert_uint_eq(calls, 1);
+    put(const_method + 20, 0, 4);
+    ck_assert_int_eq(ask(), -ENOENT);
+    ck_assert_uint_eq(calls, 1); /* without annotations there is nothing more to read */
+}
+END_TEST
+
+static const struct {
+    unsigned arrays, values;
+    char tag;
+} PADDINGS[] = { { 2, 850, 'e' }, { 3, 700, 'I' } }; /* half of all bytes, or of all values */
+
+/* Limits hold for all annotations that are read for one route. */
+START_TEST(all_annotations_of_a_question_count)
+{
+    pad(add_interface(), PADDINGS[_i].arrays, PADDINGS[_i].values, PADDINGS[_i].tag);
+    ck_assert_int_eq(ask(), 6);
+    pad(_i ? klass : add_interface(), PADDINGS[_i].arrays, PADDINGS[_i].values, PADDINGS[_i].tag);
+    ck_assert_int_eq(ask(), 0);
+}
+END_TEST
+
+/* What changes while it is read says nothing about the route. */
+START_TEST(a_race_is_no_answer)
+{
+    put(method + 8, pool, 8);
+    ck_assert_int_eq(ask(), -EAGAIN);
+    put(method + 8, const_method, 8);
+    put(klass + AT_POOL, pool + 8, 8);
+    ck_assert_int_eq(ask(), -EAGAIN);
+    put(klass + AT_POOL, pool, 8);
+    put(path + 2, 0, 1); /* a freed symbol */
+    ck_assert_int_eq(ask(), -EAGAIN);
+    put(path + 2, '/', 1);
+    ck_assert_int_eq(ask(), 6);
+}
+END_TEST
+
+/* It may have a mapping. */
+START_TEST(an_interface_that_is_unreadable)
+{
+    put(add_interface() + AT_ANNOTATIONS, 8, 8);
+    ck_assert_int_eq(ask(), -EFAULT);
+}
+END_TEST
+
+START_TEST(malformed_annotations_are_an_answer)
+{
+    put(pool + 16, C_PATH, 4); /* a constant beyond the pool */
+    ck_assert_int_eq(ask(), 0);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tc = tcase_create("method_routes");
+
+    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_test(tc, reads_a_route);
+    tcase_add_test(tc, the_engine_reads_three_pages);
+    tcase_add_loop_test(tc, all_annotations_of_a_question_count, 0, ARRAY_SIZE(PADDINGS));
+    tcase_add_test(tc, a_race_is_no_answer);
+    tcase_add_test(tc, an_interface_that_is_unreadable);
+    tcase_add_test(tc, malformed_annotations_are_an_answer);
+    return suite_run_case("method_routes", tc);
+}
