@@ -26,9 +26,12 @@ struct java_pc {
 struct java_method {
     uint64_t stamp, first_ns, checked_ns; /* when it was read first, and last */
     uint64_t before_ns;                   /* when @before was read last */
+    uint64_t asked_ns;                    /* when the route of a method here was asked for last */
     uint32_t function, before;
-    bool routed; /* the route of @function is known, or known to be missing */
+    uint8_t route; /* enum route_state, of @function */
 };
+
+enum route_state { ROUTE_UNKNOWN, ROUTE_KNOWN, ROUTE_NONE /* for good */ };
 
 struct java_names {
     struct frame_table *frames;
@@ -114,22 +117,28 @@ static uint32_t java_method_then(const struct java_method *m, uint64_t at_ns)
                                                                                : m->function;
 }
 
-/* Reads the route of the method at @method, with the names @m, unless it was read before. */
+/* Reads the route of the method at @method, with the names @m, unless its last answer still holds.
+ */
 static void java_route(struct java_names *j, struct hotspot_vm *vm, uint64_t method,
                        const struct hotspot_method *m, struct java_method *known)
 {
+    uint64_t holds_ns = known->route == ROUTE_KNOWN ? JAVA_ROUTE_TRUST_NS : JAVA_ROUTE_RETRY_NS;
     char text[HOTSPOT_ROUTE_MAX];
     uint32_t route = FUNCTION_ROUTE_NONE;
     int n;
 
-    if (known->routed)
+    if (known->route == ROUTE_NONE ||
+        (known->asked_ns && known->checked_ns < known->asked_ns + holds_ns))
         return;
     n = hotspot_method_route(vm, method, m->const_method, text);
-    known->routed = n >= 0 || n == -ENOENT;
+    if (n != -ENOENT)
+        known->asked_ns = known->checked_ns;
+    if (n < 0 && n != -ENOENT)
+        return;
+    known->route = n > 0 ? ROUTE_KNOWN : ROUTE_NONE;
     if (n > 0)
         route = frame_table_clean(j->frames, (struct span){ text, (size_t)n }, TEXT_MODIFIED_UTF8);
-    if (known->routed)
-        frame_table_set_route(j->frames, known->function, route);
+    frame_table_set_route(j->frames, known->function, route);
 }
 
 static struct java_method *java_method_add(struct java_names *j, uint64_t method)
@@ -211,6 +220,7 @@ static uint32_t java_method_function(struct java_names *j, struct hotspot_vm *vm
                                    .first_ns = now_ns,
                                    .checked_ns = now_ns,
                                    .before_ns = known->checked_ns,
+                                   .asked_ns = known->asked_ns,
                                    .before = known->function,
                                    .function = java_function(j, &m) };
     j->named++;

@@ -18,6 +18,10 @@
 /* How long results hold while the JVM unloads no class and can redefine none. The name of a
  * permanent stub holds this long, too. */
 #define JAVA_STEADY_NS (300 * NSEC_PER_SEC)
+/* How long a method's route holds: it ends if a subclass is loaded. */
+#define JAVA_ROUTE_TRUST_NS (10 * NSEC_PER_SEC)
+/* The shortest time between questions for routes of methods at one address. */
+#define JAVA_ROUTE_RETRY_NS NSEC_PER_SEC
 #define JAVA_PCS_MAX (1u << 17) /* entries of one JVM; when full, all is read again */
 #define JAVA_METHODS_MAX (1u << 17)
 

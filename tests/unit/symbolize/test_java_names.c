@@ -305,22 +305,65 @@ START_TEST(a_route_is_read_once)
     jvm.route = "GET /x";
     jvm.route_error = -ETIMEDOUT;
     ck_assert_str_eq(route_at(1), "");
-    jvm.route_error = 0; /* it is tried again when its names are read again */
-    ck_assert_str_eq(route_at(1 + JAVA_METHOD_TRUST_NS), "GET /x");
-    ck_assert_str_eq(route_at(1 + 2 * JAVA_METHOD_TRUST_NS), "GET /x");
-    ck_assert_uint_eq(jvm.reads, 3);
+    jvm.route_error = 0; /* it is tried again a moment later */
+    ck_assert_str_eq(route_at(JAVA_ROUTE_RETRY_NS - JAVA_METHOD_TRUST_NS), "");
+    ck_assert_str_eq(route_at(1 + JAVA_ROUTE_RETRY_NS), "GET /x");
+    ck_assert_str_eq(route_at(JAVA_ROUTE_RETRY_NS + JAVA_ROUTE_TRUST_NS), "GET /x");
+    ck_assert_uint_eq(jvm.reads, 4);
     ck_assert_uint_eq(jvm.route_reads, 2);
     jvm.class_name = "app/Other"; /* in its place */
     jvm.route = "";
-    ck_assert_str_eq(route_at(1 + 3 * JAVA_METHOD_TRUST_NS), "none");
+    ck_assert_str_eq(route_at(20 * NSEC_PER_SEC), "none");
+    ck_assert_str_eq(route_at(60 * NSEC_PER_SEC), "none");
     jvm.class_name = "app/Plain";
     jvm.route = NULL;
-    ck_assert_str_eq(route_at(1 + 4 * JAVA_METHOD_TRUST_NS), "none");
-    ck_assert_str_eq(route_at(1 + 5 * JAVA_METHOD_TRUST_NS), "none");
+    ck_assert_str_eq(route_at(70 * NSEC_PER_SEC), "none");
+    ck_assert_str_eq(route_at(90 * NSEC_PER_SEC), "none");
     ck_assert_uint_eq(jvm.route_reads, 4);
     jvm.const_method += 0x100; /* another process gives a method of that name a route */
     jvm.route = "GET /forged";
-    ck_assert_str_eq(route_at(1 + 6 * JAVA_METHOD_TRUST_NS), "none");
+    ck_assert_str_eq(route_at(100 * NSEC_PER_SEC), "none");
+}
+END_TEST
+
+/* Another JVM has a class with the same name, and gives its method a route. */
+START_TEST(a_method_without_annotations_gets_no_route)
+{
+    bool plain_first = _i;
+
+    jvm.route = plain_first ? NULL : "GET /evil";
+    ck_assert_str_eq(route_at(1), plain_first ? "none" : "GET /evil");
+    names = java_names_free(names);
+    ck_assert_int_eq(java_names_new(frames, &names), 0);
+    jvm.route = plain_first ? "GET /evil" : NULL;
+    ck_assert_str_eq(route_at(1), "none");
+}
+END_TEST
+
+/* A subclass with another path was loaded. */
+START_TEST(a_route_may_end)
+{
+    jvm.route = "GET /x";
+    ck_assert_str_eq(route_at(1), "GET /x");
+    jvm.route = "";
+    ck_assert_str_eq(route_at(JAVA_ROUTE_TRUST_NS - JAVA_METHOD_TRUST_NS), "GET /x");
+    ck_assert_str_eq(route_at(1 + JAVA_ROUTE_TRUST_NS), "none");
+}
+END_TEST
+
+/* Reading a route is the costly part. */
+START_TEST(a_method_that_always_changes_is_asked_now_and_then)
+{
+    const uint64_t STEP = JAVA_ROUTE_RETRY_NS / 100;
+
+    jvm.route = "GET /x";
+    for (uint64_t i = 0; i < 1000; i++) {
+        jvm.const_method = 0x5000 + i;
+        jvm.route_error = i % 2 ? -EFAULT : 0;
+        route_at(1 + i * STEP);
+    }
+    ck_assert_uint_eq(jvm.reads, 1000);
+    ck_assert_uint_eq(jvm.route_reads, 10);
 }
 END_TEST
 
@@ -502,6 +545,9 @@ int main(void)
     tcase_add_test(tc, names_outlive_the_jvm);
     tcase_add_test(tc, memory_of_a_method_that_became_another_is_noticed);
     tcase_add_test(tc, a_route_is_read_once);
+    tcase_add_loop_test(tc, a_method_without_annotations_gets_no_route, 0, 2);
+    tcase_add_test(tc, a_route_may_end);
+    tcase_add_test(tc, a_method_that_always_changes_is_asked_now_and_then);
     tcase_add_test(tc, a_class_in_the_place_of_another_has_its_own_name);
     tcase_add_test(tc, a_method_is_read_once_while_no_class_is_unloaded);
     tcase_add_test(tc, a_method_is_read_again_while_classes_may_be_redefined);
