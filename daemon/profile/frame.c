@@ -146,7 +146,7 @@ void frame_table_set_route(struct frame_table *t, uint32_t function, uint32_t ro
     bool listed = before || route != FUNCTION_ROUTE_NONE;
 
     if (!function || function >= t->functions.count || route == before ||
-        before == FUNCTION_ROUTE_NONE || !has_room(t) ||
+        before == FUNCTION_ROUTE_NONE || (listed && !before && !has_room(t)) ||
         (listed && !array_grow(&t->routes, &t->route_cap, t->route_count + 1, 64)) ||
         (function >= t->route_of_cap &&
          !array_extend(&t->route_of, &t->route_of_cap, t->functions.cap)))

@@ -99,8 +99,9 @@ int frame_table_string(struct frame_table *t, struct span clean, uint32_t *ret);
 int frame_table_module(struct frame_table *t, const struct module *m, uint32_t *ret);
 int frame_table_function(struct frame_table *t, const struct function *f, uint32_t *ret);
 int frame_table_frame(struct frame_table *t, const struct frame *f, uint32_t *ret);
-/* Sets the route of @function to the string @route, or to FUNCTION_ROUTE_NONE. A function that had
- * another route has none from then on. Without room, the route stays unknown. */
+/* Sets the route of @function to the string @route, or to FUNCTION_ROUTE_NONE. 0: to a string that
+ * found no room. A function that had another route has none from then on. Without room, the first
+ * route stays unknown. */
 void frame_table_set_route(struct frame_table *t, uint32_t function, uint32_t route);
 /* Returns the id of @raw as clean text (base/text.h); 0: there was no room. */
 uint32_t frame_table_clean(struct frame_table *t, struct span raw, enum text_encoding encoding);

@@ -338,6 +338,34 @@ START_TEST(owners_share_a_frame_table)
 }
 END_TEST
 
+/* An owner without room gets no route for its function, and keeps no route of another owner. */
+START_TEST(routes_without_room)
+{
+    struct frame_table *t = NULL;
+    uint32_t functions[3] = { 0 }, route;
+
+    ck_assert_int_eq(frame_table_new(10000, 1 << 20, &t), 0);
+    ck_assert_int_eq(frame_table_string(t, SPAN("GET /x"), &route), 0);
+    for (uint32_t i = 0; i < ARRAY_SIZE(functions); i++)
+        frame_table_function(t, &(struct function){ .name = route, .signature = i }, &functions[i]);
+    frame_table_charge(t, 11);
+    add_strings(t, 0, 10000);
+    frame_table_set_route(t, functions[0], route);
+    frame_table_set_route(t, functions[2], FUNCTION_ROUTE_NONE);
+    ck_assert_uint_eq(frame_table_get_route(t, functions[0]), 0);
+    ck_assert_uint_eq(frame_table_get_route(t, functions[2]), FUNCTION_ROUTE_NONE);
+    frame_table_charge(t, 12);
+    frame_table_set_route(t, functions[1], route);
+    frame_table_set_route(t, functions[2], route);
+    ck_assert_uint_eq(frame_table_get_route(t, functions[1]), route);
+    ck_assert_uint_eq(frame_table_get_route(t, functions[2]), FUNCTION_ROUTE_NONE);
+    frame_table_charge(t, 11);
+    frame_table_set_route(t, functions[1], FUNCTION_ROUTE_NONE);
+    ck_assert_uint_eq(frame_table_get_route(t, functions[1]), FUNCTION_ROUTE_NONE);
+    frame_table_free(t);
+}
+END_TEST
+
 START_TEST(a_full_frame_table_gives_unknown)
 {
     struct frame_table *small = NULL;
@@ -370,6 +398,7 @@ int main(void)
     tcase_add_test(tc, without_room_nothing_moves);
     tcase_add_loop_test(tc, loss_counts_by_the_time_that_is_wanted, 0, ARRAY_SIZE(LOST_CASES));
     tcase_add_test(tc, owners_share_a_frame_table);
+    tcase_add_test(tc, routes_without_room);
     tcase_add_test(tc, a_full_frame_table_gives_unknown);
     return suite_run_case("record", tc);
 }
