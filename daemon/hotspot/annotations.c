@@ -47,7 +47,7 @@ static bool take_u2(struct reader *r, uint16_t *ret)
     return true;
 }
 
-/* Gets the text of constant @index in @buf. Returns false if it is unreadable. */
+/* Gets the text of constant @index in @buf. Returns false if it is unreadable, or one too many. */
 static bool text_of(struct reader *r, uint16_t index, char buf[ANNOTATIONS_TEXT_MAX],
                     struct span *ret)
 {
@@ -55,7 +55,8 @@ static bool text_of(struct reader *r, uint16_t index, char buf[ANNOTATIONS_TEXT_
 
     r->error = MIN(n, 0);
     *ret = (struct span){ buf, (size_t)MAX(n, 0) };
-    return n >= 0;
+    r->used->bytes += ret->n;
+    return n >= 0 && r->used->bytes <= ANNOTATIONS_BYTES_MAX;
 }
 
 /* Returns the HTTP method with the name @name, in any case, as a bit; 0: none. */

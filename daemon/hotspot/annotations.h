@@ -8,7 +8,7 @@
 
 #include "base/span.h"
 
-#define ANNOTATIONS_BYTES_MAX ((size_t)16 << 10) /* all that is read for one route */
+#define ANNOTATIONS_BYTES_MAX ((size_t)16 << 10) /* read for one route, with texts */
 #define ANNOTATIONS_VALUES_MAX 4096              /* the same */
 #define ANNOTATIONS_MAX 64         /* of a class or a method; elements of an annotation */
 #define ANNOTATIONS_ARRAY_MAX 1024 /* values of an array */
@@ -31,7 +31,7 @@ struct annotated {
 
 /* What was read for one route: annotations of a method, its class and that class's base types. */
 struct annotations_used {
-    size_t bytes;
+    size_t bytes; /* with those of texts */
     unsigned values;
 };
 

@@ -290,6 +290,24 @@ START_TEST(all_annotations_of_a_question_count)
 }
 END_TEST
 
+/* So do their names. */
+START_TEST(long_names_count)
+{
+    char type[ANNOTATIONS_TEXT_MAX - 7] = "Ljava/lang/";
+    uint8_t set[2 + 16 * 4] = { 0, 16 };
+
+    memset(type + strlen(type), 'x', sizeof(type) - strlen(type) - 1);
+    type[sizeof(type) - 2] = ';';
+    put(pool + 24 + C_OTHER * 8, symbol(type), 8);
+    for (unsigned i = 0; i < 16; i++)
+        set[2 + i * 4 + 1] = C_OTHER;
+    set_annotations(add_interface(), array_of(set, sizeof(set)));
+    ck_assert_int_eq(ask(), 6);
+    set_annotations(add_interface(), array_of(set, sizeof(set)));
+    ck_assert_int_eq(ask(), 0);
+}
+END_TEST
+
 /* What changes while it is read says nothing about the route. */
 START_TEST(a_race_is_no_answer)
 {
@@ -329,6 +347,7 @@ int main(void)
     tcase_add_test(tc, reads_a_route);
     tcase_add_test(tc, the_engine_reads_three_pages);
     tcase_add_loop_test(tc, all_annotations_of_a_question_count, 0, ARRAY_SIZE(PADDINGS));
+    tcase_add_test(tc, long_names_count);
     tcase_add_test(tc, a_race_is_no_answer);
     tcase_add_test(tc, an_interface_that_is_unreadable);
     tcase_add_test(tc, malformed_annotations_are_an_answer);
