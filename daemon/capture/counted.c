@@ -342,7 +342,6 @@ static void look(struct captures *captures, struct counted_jvm *j, bool edge)
     now = (struct counted_look){ clock_monotonic_ns(), p->jdk, *p->counters };
     if (j->last.at_ns && now.at_ns - j->last.at_ns >= COUNTED_REST_MIN_NS) /* not by a capture */
         j->rest_ns = counted_rest_ns(j->rest_ns, &j->last.c, &now.c);
-    j->next_ns = now.at_ns + (j->wanted ? COUNTED_LOOK_NS : MAX(j->rest_ns, COUNTED_REST_MIN_NS));
     if (j->last.at_ns) {
         uint64_t started_ns =
             (uint64_t)now.c.vm_begin_ms * NSEC_PER_MSEC - clock_realtime_ns() + now.at_ns;
@@ -350,6 +349,9 @@ static void look(struct captures *captures, struct counted_jvm *j, bool edge)
         counted_collections(&j->last, &now, started_ns, hand_out, &to);
         pauses_add(&j->pauses, &j->last.c, &now.c, now.jdk);
     }
+    if (j->pauses.whole.open || j->pauses.reach.open)
+        j->rest_ns = COUNTED_REST_MIN_NS; /* some further looks give them a bucket */
+    j->next_ns = now.at_ns + (j->wanted ? COUNTED_LOOK_NS : MAX(j->rest_ns, COUNTED_REST_MIN_NS));
     j->last = now;
     if (j->told.at_ns && (edge || now.at_ns - j->told.at_ns >= COUNTED_TELL_NS))
         counted_counts(&j->told, &now, hand_out, &to);

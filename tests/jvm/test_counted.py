@@ -52,7 +52,7 @@ class Pauses:
         proc.wait_until(lambda: program.have("loop", 1) or hsperf.histograms(self.daemon, program.pid), 60, "the recorder knows it")
         self.still(program, version, 1)
         program.have("loop", 1) # a stop during the first reading counts here
-        state = self.still(program, version, 7)
+        state = self.still(program, version, 12) # up to 5 s to a reading, then five, 1 s apart
         for kind, count in (("loop", 1), ("gc", 1), ("loop", 20), ("gc", 3)):
             program.have(kind, count)
             before, state = state, self.check_rise(state, program, version)
