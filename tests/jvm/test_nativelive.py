@@ -239,14 +239,14 @@ class NativeLive(Base):
                 capture = self.daemon.capture(pid=program.pid, event="nativelive", interval=1, force=1)
                 program.ask("hold 300 0")
                 program.ask("exec 0 0")
-                program.ask("hold 50 0") # by the probes of the old program, which then vanish: these blocks are unknown
+                program.ask("hold 50 0") # by the probes of the old program, which then vanish; rarely by those of the new one
                 time.sleep(3)
                 program.ask("hold 100 0")
                 time.sleep(2)
                 return capture.stop()
             profile = self.unlost(take)
             print(f"{sites(profile)}, {profile.warnings}", end=" ")
-            self.assertEqual(sites(profile).get(LEAKING), 100 * 400, profile.describe())
+            self.assertIn(sites(profile).get(LEAKING), range(100 * 400, 150 * 400 + 1, 400), profile.describe())
             replaced, = [int(m[1]) for m in (re.match("([0-9]+) sampled blocks of memory ended when", w) for w in profile.warnings) if m]
             self.assertGreaterEqual(replaced, 300)
 
