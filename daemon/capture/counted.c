@@ -17,7 +17,7 @@
 #define COUNTED_REST_MAX_NS (5 * NSEC_PER_SEC)
 #define COUNTED_REST_STEP_NS NSEC_PER_SEC
 #define COUNTED_RECORDED_LOOKS_NS (200 * NSEC_PER_MSEC)
-#define COUNTED_RECORDED_AT_ONCE 1          /* JVMs per round */
+#define COUNTED_RECORDED_AT_ONCE 2          /* JVMs per round */
 #define COUNTED_EDGE_NS (5 * NSEC_PER_MSEC) /* time of the round at a capture's begin or end */
 
 /* ---- changes between two looks ---- */

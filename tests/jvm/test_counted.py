@@ -28,7 +28,7 @@ class Pauses:
             time.sleep(seconds)
             return before if before[1] and before == look() else None
 
-        return proc.wait_until(same, 60 + 2 * seconds, "the JVM and its histograms stand still")
+        return proc.wait_until(same, 60, "the JVM and its histograms stand still")
 
     def check_rise(self, before: tuple[tuple, dict], program, version: int) -> tuple[tuple, dict]:
         """Histograms rise like the JVM's counters. A single stop is in its bucket. Several at once may be in none for five readings."""
@@ -39,7 +39,7 @@ class Pauses:
             now = hsperf.histograms(self.daemon, program.pid)
             return now if all(now[kind]["count"] - before[1][kind]["count"] == count for kind in KINDS) else None
 
-        after = proc.wait_until(risen, 60, f"the {count} safepoints are counted")
+        after = proc.wait_until(risen, 20, f"the {count} safepoints are counted")
         for kind, total in zip(KINDS, times):
             rose = {key: after[kind][key] - before[1][kind][key] for key in after[kind]}
             self.assertEqual(rose["+Inf"], count, kind)
@@ -52,7 +52,7 @@ class Pauses:
         proc.wait_until(lambda: program.have("loop", 1) or hsperf.histograms(self.daemon, program.pid), 60, "the recorder knows it")
         self.still(program, version, 1)
         program.have("loop", 1) # a stop during the first reading counts here
-        state = self.still(program, version, 30) # beside other JVMs, up to 5 s to a reading and between five more
+        state = self.still(program, version, 12) # up to 5 s to a reading, then five, about 1 s apart
         for kind, count in (("loop", 1), ("gc", 1), ("loop", 20), ("gc", 3)):
             program.have(kind, count)
             before, state = state, self.check_rise(state, program, version)
