@@ -76,7 +76,7 @@ static inline uint32_t frame_of(struct frame_table *t, const char *class_name, c
 }
 
 /* Route of the function a.b.Main in captures that are made. */
-static const char *made_route = "GET /work/{id}";
+static const char *made_route = "GET /orders/{id}";
 
 /* Makes a capture of @samples samples over two stacks. It begins at @start_ns and is limited to
  * @scope. */

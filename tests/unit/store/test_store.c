@@ -83,7 +83,8 @@ END_TEST
 /* The captures of a day share their names. A function with two routes has none. */
 START_TEST(routes_that_differ)
 {
-    static const char *const ROUTES[] = { "GET /work/{id}", "GET /work/{id}", "GET /v2/work/{id}" };
+    static const char *const ROUTES[] = { "GET /orders/{id}", "GET /orders/{id}",
+                                          "GET /v2/orders/{id}" };
     struct store *s = open_store(0, 0);
     struct profile *p, *got = NULL;
 
