@@ -2,7 +2,7 @@
 #include "profile/words.h"
 
 #include "base/text.h"
-#include "profile/category.h"
+#include "profile/work_kinds.h"
 
 #include <math.h>
 
@@ -97,71 +97,34 @@ static const char *whole_text(const struct view *v)
 
 /* ---- kinds of work, and of waits ---- */
 
-struct share {
-    const char *name;
-    double weight;
-};
-
-ORDER_FUNCTION(share_cmp, struct share, COMPARE(y->weight, x->weight))
-
-#define SHARES_MAX (WAIT_COUNT + 2)
-_Static_assert((int)CATEGORY_COUNT <= (int)SHARES_MAX, "one array for both");
-
-/* Adds up the weights by wait; running and idle threads are kinds of their own. Returns the number
- * of kinds. */
-static size_t waits_add_up(const struct view *v, struct share ret[SHARES_MAX])
+static double weight_of_sum(const struct view *v, struct view_sum sum)
 {
-    static const char *const RUNNING = "running", *const IDLE = "waits of idle threads";
-
-    for (size_t i = 0; i < WAIT_COUNT; i++)
-        ret[i] = (struct share){ WAIT_NAMES[i], 0 };
-    ret[WAIT_COUNT] = (struct share){ RUNNING, 0 };
-    ret[WAIT_COUNT + 1] = (struct share){ IDLE, 0 };
-    for (size_t i = 0; i < v->row_count; i++) {
-        const struct view_row *row = &v->rows[i];
-        size_t at = row->state != STATE_BLOCKED ? WAIT_COUNT
-                    : row->idle                 ? WAIT_COUNT + 1
-                                                : MIN(row->wait, (size_t)WAIT_COUNT - 1);
-
-        ret[at].weight += weight_of(v, row);
-    }
-    return SHARES_MAX;
+    return (double)(by_value(v) ? sum.value : sum.samples);
 }
 
-/* Adds up the weights by category. Returns their number; 0: the view has no categories. */
-static size_t categories_add_up(const struct view *v, struct share ret[CATEGORY_COUNT])
+static int kind_cmp(const void *a, const void *b, void *ctx)
 {
-    const struct profile *p = v->profile;
+    const struct work_kind *x = a, *y = b;
 
-    if (!v->sample_rows || strcmp(view_event(v)->name, "cpu") != 0)
-        return 0;
-    for (size_t i = 0; i < CATEGORY_COUNT; i++)
-        ret[i] = (struct share){ CATEGORY_NAMES[i], 0 };
-    for (size_t i = 0; i < p->sample_count; i++) {
-        unsigned category = PROFILE_SAMPLE_CATEGORY(p->samples[i].flags);
-
-        if (v->sample_rows[i] != VIEW_NO_ROW && category < CATEGORY_COUNT)
-            ret[category].weight += by_value(v) ? (double)p->samples[i].value : p->samples[i].count;
-    }
-    return CATEGORY_COUNT;
+    return COMPARE(weight_of_sum(ctx, y->sum), weight_of_sum(ctx, x->sum));
 }
 
-/* Appends "84 % java, 12 % gc". */
+/* Appends "84 % java, 12 % gc"; nothing of events other than cpu that have no waits. */
 static void add_kinds(const struct view *v, struct buf *out)
 {
-    struct share list[SHARES_MAX];
+    struct work_kind list[WORK_KINDS_MAX];
     double whole = whole_of(v);
-    size_t n = categories_add_up(v, list), shown = 0;
-    bool waited = false;
+    bool shares = work_has_waits(v) || strcmp(view_event(v)->name, "cpu") == 0;
+    size_t n = shares ? work_kinds(v, list) : 0;
 
-    for (size_t i = 0; i < v->row_count && !waited; i++)
-        waited = v->rows[i].state == STATE_BLOCKED;
-    if (waited)
-        n = waits_add_up(v, list);
-    qsort(list, n, sizeof(*list), share_cmp);
-    for (; shown < n && shown < KINDS_SHOWN && list[shown].weight >= KIND_LEAST * whole; shown++)
-        buf_printf(out, "%s%.0f %% %s", shown ? ", " : ": ", 100 * list[shown].weight / whole,
-                   list[shown].name);
+    qsort_r(list, n, sizeof(*list), kind_cmp, (void *)v);
+    for (size_t i = 0; i < n && i < KINDS_SHOWN; i++) {
+        double weight = weight_of_sum(v, list[i].sum);
+
+        if (weight < KIND_LEAST * whole)
+            break;
+        buf_printf(out, "%s%.0f %% %s", i ? ", " : ": ", 100 * weight / whole, list[i].name);
+    }
 }
 
 /* ---- the code ---- */
@@ -173,14 +136,22 @@ struct place {
 };
 
 struct path {
+    double whole;         /* weight of all rows that were followed */
     struct place own;     /* the deepest Java code outside the JDK */
     struct place deepest; /* the deepest code */
 };
 
-static bool is_code(uint32_t kind)
+/* Returns the weight of @row on the path; 0 of idle threads. */
+static double path_weight(const struct view *v, const struct view_row *row)
+{
+    return row->idle ? 0 : weight_of(v, row);
+}
+
+/* Returns whether a frame of @kind is named. Below the code of @waits, the kernel only waits. */
+static bool is_code(uint32_t kind, bool waits)
 {
     return frame_kind_is_java(kind) || kind == FRAME_NATIVE || kind == FRAME_NATIVE_INLINED ||
-           kind == FRAME_JVM || kind == FRAME_KERNEL || kind == FRAME_STUB;
+           kind == FRAME_JVM || (kind == FRAME_KERNEL && !waits) || kind == FRAME_STUB;
 }
 
 static bool is_of_jdk(struct span name)
@@ -215,7 +186,7 @@ static double descend(const struct view *v, size_t depth, size_t *lo, size_t *hi
             if ((depth < next->n) != has ||
                 (has && v->frames[v->stack[next->first + depth]].name != name))
                 break;
-            sum += weight_of(v, next);
+            sum += path_weight(v, next);
         }
         if (has && sum > best) {
             best = sum;
@@ -230,22 +201,28 @@ static double descend(const struct view *v, size_t depth, size_t *lo, size_t *hi
     return best;
 }
 
-/* Follows the heaviest calls, as long as each has at least PATH_KEPT of its caller. */
+/* Follows the heaviest calls of threads that are not idle, as long as each has at least PATH_KEPT
+ * of its caller. */
 static struct path path_find(const struct view *v)
 {
     struct path path = { 0 };
     size_t lo = 0, hi = v->row_count;
-    double least = PATH_LEAST * whole_of(v), before = whole_of(v);
+    double least, before;
+    bool waits = work_has_waits(v);
 
+    for (size_t i = 0; i < v->row_count; i++)
+        path.whole += path_weight(v, &v->rows[i]);
+    least = PATH_LEAST * path.whole;
+    before = path.whole;
     for (size_t depth = 0; depth < DEEPEST_FRAMES; depth++) {
         uint32_t frame = 0;
         double weight = descend(v, depth, &lo, &hi, &frame);
         const struct view_frame *f = &v->frames[frame];
 
-        if (weight < least || weight < PATH_KEPT * before)
+        if (weight <= 0 || weight < least || weight < PATH_KEPT * before)
             break;
         before = weight;
-        if (!is_code(f->kind))
+        if (!is_code(f->kind, waits))
             continue;
         path.deepest = (struct place){ f->name, weight };
         if (frame_kind_is_java(f->kind) && !is_of_jdk(view_string(v, f->name)))
@@ -254,10 +231,22 @@ static struct path path_find(const struct view *v)
     return path;
 }
 
-static void add_place(const struct view *v, const char *before, struct place p, struct buf *out)
+static void add_place(const struct view *v, const char *before, struct place p, double whole,
+                      struct buf *out)
 {
-    buf_printf(out, "%s%.0f %% in ", before, 100 * p.weight / whole_of(v));
+    buf_printf(out, "%s%.0f %% in ", before, 100 * p.weight / whole);
     text_clean(view_string(v, p.name), TEXT_UTF8, NAME_SHOWN, out);
+}
+
+static void add_path(const struct view *v, const struct path *path, struct buf *out)
+{
+    buf_add_str(out, path->whole < whole_of(v) ? "; without idle threads, " : "; ");
+    if (path->own.name)
+        add_place(v, "", path->own, path->whole, out);
+    if (path->deepest.name && path->deepest.name != path->own.name)
+        add_place(v, path->own.name ? ", and there " : "", path->deepest, path->whole, out);
+    if (!path->deepest.name)
+        buf_add_str(out, "no code has most of it");
 }
 
 void words_add_time(struct words *w, const struct view *v, const char *link)
@@ -270,12 +259,8 @@ void words_add_time(struct words *w, const struct view *v, const char *link)
     path = path_find(v);
     buf_printf(&b, "Of %s", whole_text(v));
     add_kinds(v, &b);
-    if (path.own.name)
-        add_place(v, "; ", path.own, &b);
-    if (path.deepest.name && path.deepest.name != path.own.name)
-        add_place(v, path.own.name ? ", and there " : "; ", path.deepest, &b);
-    if (!path.deepest.name)
-        buf_add_str(&b, "; no code has most of it");
+    if (path.whole > 0)
+        add_path(v, &path, &b);
     words_add(w, WORDS_TIME, link, "%.*s", (int)b.n, b.p);
 }
 

@@ -81,6 +81,24 @@ static void add_event(const struct profile_event *event, struct buf *out)
                    !strcmp(event->unit, "bytes") ? "bytes" : "events");
 }
 
+/* Appends the names of the events that @v does not show. */
+static void add_other_events(const struct view *v, struct buf *out)
+{
+    const struct profile *p = v->profile;
+    const char *before = "";
+
+    if (p->event_count < 2)
+        return;
+    report_add_label(out, "Other events");
+    for (uint32_t i = 0; i < p->event_count; i++) {
+        if (&p->events[i] == view_event(v))
+            continue;
+        buf_printf(out, "%s%s", before, p->events[i].name);
+        before = ", ";
+    }
+    buf_add_str(out, ": not shown here; event=NAME selects one of a capture\n");
+}
+
 static void add_time(const struct profile *p, struct buf *out)
 {
     time_t seconds = (time_t)(p->start_realtime_ns / NSEC_PER_SEC);
@@ -170,6 +188,7 @@ void report_add_head(const struct view *v, const struct render_opts *o, struct b
         buf_printf(out, "%s\n", p->target);
     }
     add_event(view_event(v), out);
+    add_other_events(v, out);
     add_time(p, out);
     if (p->symbols[0]) {
         report_add_label(out, "Symbols");

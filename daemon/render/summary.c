@@ -4,7 +4,7 @@
  * of work, processes and threads.
  */
 #include "base/cleanup.h"
-#include "profile/category.h"
+#include "profile/work_kinds.h"
 #include "render/report.h"
 
 #define SUMMARY_ROWS 20 /* rows of processes, and of threads */
@@ -17,7 +17,7 @@ struct summary_row {
 
 struct summary {
     const struct view *v;
-    struct view_sum categories[CATEGORY_COUNT], kinds[THREAD_KINDS];
+    struct view_sum kinds[THREAD_KINDS];
     uint64_t ends[PROFILE_ENDS];
     struct summary_row *threads, *processes;
 };
@@ -32,10 +32,7 @@ static void summary_count(struct summary *s, const struct profile_sample *sample
                           const struct view_row *row)
 {
     const struct profile *p = s->v->profile;
-    unsigned category = PROFILE_SAMPLE_CATEGORY(sample->flags);
 
-    if (category < CATEGORY_COUNT)
-        add_sample(&s->categories[category], sample);
     add_sample(&s->kinds[row->kind], sample);
     if (sample->flags & PROFILE_SAMPLE_CUT)
         s->ends[PROFILE_SAMPLE_END(sample->flags)] += sample->count;
@@ -113,15 +110,19 @@ static void add_rows(const struct summary *s, struct summary_row *rows, size_t n
                     threads ? "threads" : "processes", out);
 }
 
-static void add_categories(const struct summary *s, struct buf *out)
+/* Adds the categories of work, or the kinds of waits. */
+static void add_work(const struct view *v, struct buf *out)
 {
+    struct work_kind list[WORK_KINDS_MAX];
+    size_t n = work_kinds(v, list);
+
     buf_add_char(out, '\n');
-    report_add_table_head(s->v, "work", out);
-    for (unsigned i = 0; i < CATEGORY_COUNT; i++) {
-        if (!s->categories[i].samples)
+    report_add_table_head(v, work_has_waits(v) ? "work and waits" : "work", out);
+    for (size_t i = 0; i < n; i++) {
+        if (!list[i].sum.samples)
             continue;
-        report_add_columns(s->v, s->categories[i], out);
-        buf_printf(out, "%s\n", CATEGORY_NAMES[i]);
+        report_add_columns(v, list[i].sum, out);
+        buf_printf(out, "%s\n", list[i].name);
     }
 }
 
@@ -160,7 +161,7 @@ int render_summary(const struct view *v, const struct render_opts *o, struct buf
                    report_percent(s.ends[i], v->samples), profile_end_words(i));
     }
     if (v->samples)
-        add_categories(&s, out);
+        add_work(v, out);
     add_kinds(&s, out);
     add_rows(&s, s.processes, v->profile->process_count, /* threads= */ false, out);
     add_rows(&s, s.threads, v->profile->thread_count, /* threads= */ true, out);

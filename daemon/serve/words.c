@@ -130,20 +130,17 @@ static void widen(struct composing *c)
 static void add_few(struct composing *c, uint64_t had)
 {
     _cleanup_buf_ struct buf link = BUF_UPTO(WORDS_LINK_BYTES);
-    char text[DURATION_BYTES];
-    bool enough = c->ret->samples >= WORDS_FEW;
+    char text[DURATION_BYTES], rest[WORDS_SENTENCE_BYTES] = "";
 
     add_link(c, "summary", &link);
     if (c->wider)
-        words_add(c->ret, WORDS_FEW_SAMPLES, buf_span(&link).p,
-                  "%llu samples: too few to tell%s %s have %llu%s", (unsigned long long)had,
-                  enough ? "; the" : ", and the",
-                  duration_text(c->ret->to_ns - c->ret->from_ns, text),
-                  (unsigned long long)c->ret->samples,
-                  enough ? ", which the following is about" : " alone");
-    else
-        words_add(c->ret, WORDS_FEW_SAMPLES, buf_span(&link).p, "%llu samples: too few to tell",
-                  (unsigned long long)had);
+        snprintf(rest, sizeof(rest),
+                 c->ret->samples >= WORDS_FEW ? "; what follows is about %s, with %llu"
+                                              : ", and so are those of %s, %llu",
+                 duration_text(c->ret->to_ns - c->ret->from_ns, text),
+                 (unsigned long long)c->ret->samples);
+    words_add(c->ret, WORDS_FEW_SAMPLES, buf_span(&link).p, "%llu samples: too few to tell%s",
+              (unsigned long long)had, rest);
 }
 
 /* ---- signals and changes ---- */

@@ -112,6 +112,34 @@ START_TEST(names_what_was_waited_for)
 }
 END_TEST
 
+/* Idle threads have a kind of their own, and hide no code; a wait for a processor does not count as
+ * running. */
+START_TEST(finds_code_beside_idle_threads)
+{
+    uint32_t schedule = recorded_frame("", "schedule", FRAME_KERNEL, 0),
+             epoll = recorded_frame("", "do_epoll_wait", FRAME_KERNEL, 0),
+             select = java("sun.nio.ch.EPollSelectorImpl", "doSelect"),
+             loop = java("io.netty.channel.nio.NioEventLoop", "run"),
+             park = java("jdk.internal.misc.Unsafe", "park"), total = java("shop.Cart", "total");
+    struct words w = { .count = 0 };
+    struct view *v;
+
+    sample((uint32_t[]){ schedule, epoll, select, loop }, 4, 900,
+           STATE_BLOCKED << PROFILE_SAMPLE_STATE_SHIFT);
+    sample((uint32_t[]){ schedule, park, total }, 3, 60,
+           STATE_BLOCKED << PROFILE_SAMPLE_STATE_SHIFT);
+    sample((uint32_t[]){ total }, 1, 60, STATE_RUNNABLE << PROFILE_SAMPLE_STATE_SHIFT);
+    v = view("wall", "nanoseconds");
+    words_add_time(&w, v, "/profile");
+    ck_assert_str_eq(w.list[0].text,
+                     "Of the time of all threads: 88 % waits of idle threads, 6 % runnable, 6 % "
+                     "park; without idle threads, 100 % in shop.Cart.total, and there 50 % in "
+                     "jdk.internal.misc.Unsafe.park");
+    words_deinit(&w);
+    view_free(v);
+}
+END_TEST
+
 /* The interval of a share follows from the number of samples. */
 START_TEST(says_how_sure_it_is)
 {
@@ -141,6 +169,7 @@ int main(void)
     tcase_add_test(tc, names_the_code_that_has_most);
     tcase_add_test(tc, names_no_code_where_none_has_most);
     tcase_add_test(tc, names_what_was_waited_for);
+    tcase_add_test(tc, finds_code_beside_idle_threads);
     tcase_add_test(tc, says_how_sure_it_is);
     return suite_run_case("words", tc);
 }

@@ -154,6 +154,26 @@ START_TEST(an_empty_profile_renders_in_every_format)
 }
 END_TEST
 
+START_TEST(summary_has_waits_by_kind_and_names_the_other_events)
+{
+    _cleanup_buf_ struct buf out = BUF_NULL;
+    const char *text;
+
+    profile.event_count = 2;
+    snprintf(profile.events[1].name, sizeof(profile.events[1].name), "alloc");
+    ROW(70, 0);
+    ROW(30, 0, 0);
+    rows[0].state = STATE_BLOCKED;
+    rows[0].wait = WAIT_LOCK;
+    rows[1].state = STATE_RUNNABLE;
+    text = render("summary", NULL, &out);
+    ck_assert_ptr_nonnull(strstr(text, "\nOther events        : alloc: "));
+    ck_assert_ptr_nonnull(strstr(text, "  work and waits\n"));
+    ck_assert_ptr_nonnull(strstr(text, " 30.00%         30  runnable\n"));
+    ck_assert_ptr_nonnull(strstr(text, " 70.00%         70  lock\n"));
+}
+END_TEST
+
 START_TEST(json_says_what_is_known)
 {
     _cleanup_buf_ struct buf out = BUF_NULL;
@@ -363,6 +383,7 @@ int main(void)
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_test(tc, collapsed_is_root_first_sorted_and_added_up);
     tcase_add_test(tc, an_empty_profile_renders_in_every_format);
+    tcase_add_test(tc, summary_has_waits_by_kind_and_names_the_other_events);
     tcase_add_test(tc, json_says_what_is_known);
     tcase_add_test(tc, html_lists_what_differs_from_the_row_before);
     tcase_add_test(tc, html_lists_what_threads_have_in_common_once);
