@@ -51,12 +51,29 @@ int diff_collapsed(const struct diff *d, const struct render_opts *o, struct buf
     return render_result(out, err);
 }
 
+/* Appends the time and weight of a side, and its warning about few samples. */
+static void add_text_side(const struct diff *d, bool is_b, struct buf *out)
+{
+    const struct profile *p = is_b ? d->profile_b : d->profile_a;
+    uint64_t weight = is_b ? d->b : d->a;
+
+    buf_printf(out, "%s: %.1f s, %llu %s\n", is_b ? "B" : "A",
+               p->end_ns > p->start_ns ? (double)(p->end_ns - p->start_ns) / NSEC_PER_SEC : 0.0,
+               (unsigned long long)weight,
+               d->by_value ? (is_b ? d->event_b : d->event_a)->unit : "samples");
+    if (d->few[is_b][0])
+        buf_printf(out, "   warning: %s\n", d->few[is_b]);
+}
+
 int diff_text(const struct diff *d, const struct render_opts *o, struct buf *out, struct error *err)
 {
     size_t top = o && o->top ? o->top : DIFF_LINES_DEFAULT;
     double a = (double)d->a * d->scale, b = (double)d->b;
 
     diff_add_title(d, o, out);
+    buf_add_char(out, '\n');
+    add_text_side(d, /* is_b= */ false, out);
+    add_text_side(d, /* is_b= */ true, out);
     buf_printf(out, "\n%9s %9s %9s  %s\n", "A SELF %", "B SELF %", "CHANGE", "FUNCTION");
     for (size_t i = 0; i < MIN(top, d->function_count) && !out->error; i++) {
         const struct diff_function *f = &d->functions[i];

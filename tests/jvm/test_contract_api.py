@@ -281,6 +281,8 @@ class Past(Api):
         self.assertTrue(lines)
         for line in lines:
             self.assertRegex(line, r"^.+ \d+ \d+$", "as difffolded.pl")
+        text = self.get("/api/v1/diff", a=pair[0], b=pair[1], format="text").text
+        self.assertRegex(text, r"\A.*\nA: 0\.\d s, \d+ samples\n(   warning: \d+ samples are few.*\n)?B: 0\.\d s, \d+ samples\n(?s:.*)CHANGE  FUNCTION\n")
         self.get("/api/v1/diff", a=pair[0], b=pair[1], normalize=0, format="json")
         self.get("/api/v1/diff", a="-20s..-5s", b="-5s..-0s", pid=self.pid, format="json")
         now = time.time()
