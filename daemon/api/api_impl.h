@@ -164,9 +164,8 @@ int backend_timeline(void *ctx, const struct target_selector *t, const struct ti
 json_t *timeline_moments(const struct profile *p, size_t *ret_left_out);
 /* timeline_stops.c: appends to @moments the history's collections of the minutes that end by
  * @recorded_ns, and its throttling, an entry for each JVM and bucket. Adds the number of entries
- * without room to *left_out. Reads at most TIMELINE_STOPS_MAX minutes of JVMs. Thread: any. 0; 1:
+ * without room to *left_out. Reads at most PAST_STOPS_MAX minutes of JVMs. Thread: any. 0; 1:
  * earlier minutes are left out; -errno. */
-#define TIMELINE_STOPS_MAX 200000
 int timeline_stops(struct api *api, const struct target_selector *t, const struct time_range *range,
                    size_t buckets, uint64_t recorded_ns, json_t *moments, size_t *left_out,
                    struct error *err);

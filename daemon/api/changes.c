@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* GET /api/v1/changes: what changed between two times of the past. */
-#include "profile/changes.h"
 #include "api/json.h"
 #include "api/past_impl.h"
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "base/url.h"
+#include "base/utc_text.h"
 #include "capture/process_selector.h"
 #include "store/history.h"
 
@@ -38,6 +38,7 @@ struct comparing {
     uint64_t oldest_ns;        /* CLOCK_REALTIME of the oldest minute kept; 0: none */
     struct view *functions[2]; /* owned: the functions of each side */
     bool waits[2];             /* each side has samples of waits or locks */
+    bool pauses[2];            /* each side has known pauses, and all of them are known */
 };
 
 struct checking {
@@ -94,14 +95,17 @@ static int add_source(struct comparing *c, size_t source, size_t side, struct er
     o.event = (uint8_t)event;
     r = view_new(p, &o, &v, err) ?: change_set_add(&c->set, v, SOURCES[source].kind);
     if (r == 0 && needed)
+        r = changes_pauses(c->api, c->t, &c->sides[side], p, recorder.since_ns, &c->set,
+                           &c->pauses[side], err);
+    if (r == 0 && needed)
         c->functions[side] = TAKE_PTR(v);
     if (is_of_waits(SOURCES[source].kind))
         c->waits[side] = true;
     return r;
 }
 
-/* Adds the samples of both sides for each event. If only one side has samples of waits, the other
- * did not record waits. Then waits are not compared. */
+/* Adds the samples of both sides for each event, and the pauses. If only one side has samples of
+ * waits, the other did not record waits. Then waits are not compared; the same for pauses. */
 static int add_sources(struct comparing *c, struct error *err)
 {
     int r = 0;
@@ -111,19 +115,26 @@ static int add_sources(struct comparing *c, struct error *err)
             r = add_source(c, i, side, err);
     }
     for (size_t kind = 0; kind < CHANGE_KINDS; kind++)
-        c->set.one_sided[kind] = is_of_waits((enum change_kind)kind) && c->waits[0] != c->waits[1];
+        c->set.one_sided[kind] =
+            (is_of_waits((enum change_kind)kind) && c->waits[0] != c->waits[1]) ||
+            (change_is_pause((enum change_kind)kind) && !(c->pauses[0] && c->pauses[1]));
     return r;
 }
 
 /* ---- words ---- */
 
+static void add_time(struct buf *out, const char *before, uint64_t realtime_ns)
+{
+    char text[UTC_TEXT_BYTES];
+
+    buf_printf(out, "%s%s", before, utc_text_ns(realtime_ns, text));
+}
+
 static void add_range(struct buf *out, char side, const struct time_range *range)
 {
-    json_t *from = json_time(range->from_ns), *to = json_time(range->to_ns);
-
-    buf_printf(out, "&%c=%s..%s", side, json_string_value(from), json_string_value(to));
-    json_decref(from);
-    json_decref(to);
+    buf_printf(out, "&%c=", side);
+    add_time(out, "", range->from_ns);
+    add_time(out, "..", range->to_ns);
 }
 
 static const char *event_of(enum change_kind kind)
@@ -135,10 +146,14 @@ static const char *event_of(enum change_kind kind)
     return SOURCES[i].event;
 }
 
-/* Writes the address of the diff of both times, for the same target and event. */
+/* Writes the address of the diff of both times, for the same target and event. No flame graph shows
+ * pauses, so theirs is the timeline from a to b. */
 static void write_link(const struct comparing *c, enum change_kind kind, struct buf *out)
 {
-    buf_printf(out, "/api/v1/diff?names=merged&event=%s", event_of(kind));
+    if (change_is_pause(kind))
+        buf_add_str(out, "/api/v1/timeline?by=category");
+    else
+        buf_printf(out, "/api/v1/diff?names=merged&event=%s", event_of(kind));
     if (c->t->service) {
         buf_add_str(out, "&service=");
         url_add_escaped(out, span_of(c->t->service));
@@ -147,6 +162,11 @@ static void write_link(const struct comparing *c, enum change_kind kind, struct 
         buf_printf(out, "%s%d", i ? "," : "&pid=", (int)c->t->pids[i]);
     if (kind == CHANGE_OPERATION)
         buf_add_str(out, "&by=operation");
+    if (change_is_pause(kind)) {
+        add_time(out, "&from=", MIN(c->sides[0].from_ns, c->sides[1].from_ns));
+        add_time(out, "&to=", MAX(c->sides[0].to_ns, c->sides[1].to_ns));
+        return;
+    }
     add_range(out, 'a', &c->sides[0]);
     add_range(out, 'b', &c->sides[1]);
 }
@@ -156,10 +176,41 @@ static const char *whole_of(enum change_kind kind)
     return is_of_waits(kind) ? "time of busy threads" : "CPU time";
 }
 
-static void write_sentence(const struct change *ch, char text[SENTENCE_BYTES])
+/* Returns the mean length of a pause on a side, in ms. */
+static double pause_ms(const struct change_set *s, size_t side)
+{
+    double percent = change_set_mean(s, CHANGE_PAUSE_TIME, side),
+           count = change_set_mean(s, CHANGE_PAUSE_COUNT, side); /* a minute */
+
+    return count > 0 ? percent / 100 * MINUTE_S * 1e3 / count : 0;
+}
+
+static void write_pauses(const struct change_set *s, const struct change *ch,
+                         char text[SENTENCE_BYTES])
+{
+    bool is_time = ch->of->kind == CHANGE_PAUSE_TIME;
+
+    snprintf(text, SENTENCE_BYTES,
+             "Pauses for garbage collection %s %.1f %s %s than before (%.1f to %.1f): %.1f %s, "
+             "now %.1f %s; %.1f a minute of %.1f ms, now %.1f of %.1f ms",
+             is_time ? "take" : "are", fabs(ch->difference), is_time ? "% of the time" : "a minute",
+             ch->difference > 0 ? "more"
+             : is_time          ? "less"
+                                : "fewer",
+             ch->low, ch->high, ch->before, is_time ? "%" : "a minute", ch->after,
+             is_time ? "%" : "a minute", change_set_mean(s, CHANGE_PAUSE_COUNT, 0), pause_ms(s, 0),
+             change_set_mean(s, CHANGE_PAUSE_COUNT, 1), pause_ms(s, 1));
+}
+
+static void write_sentence(const struct change_set *s, const struct change *ch,
+                           char text[SENTENCE_BYTES])
 {
     _cleanup_buf_ struct buf name = BUF_UPTO(NAME_SHOWN + 1);
 
+    if (change_is_pause(ch->of->kind)) {
+        write_pauses(s, ch, text);
+        return;
+    }
     text_clean(span_of(ch->of->name), TEXT_UTF8, NAME_SHOWN, &name);
     snprintf(text, SENTENCE_BYTES,
              "%s takes %.1f %% %s of the %s of before (%.1f to %.1f): %.1f %%, now %.1f %%",
@@ -174,14 +225,15 @@ static json_t *change_json(const struct comparing *c, const struct change *ch)
     char sentence[SENTENCE_BYTES];
 
     write_link(c, ch->of->kind, &link);
-    write_sentence(ch, sentence);
+    write_sentence(&c->set, ch, sentence);
     if (link.error)
         return NULL;
     return json_pack("{s:s, s:s, s:f, s:f, s:f, s:f, s:f, s:f, s:s, s:s, s:s%}", "kind",
                      change_kind_name(ch->of->kind), "name", ch->of->name, "before", ch->before,
                      "after", ch->after, "difference", ch->difference, "low", ch->low, "high",
-                     ch->high, "q", ch->q, "unit", "percent", "sentence", sentence, "diff",
-                     buf_span(&link).p, link.n);
+                     ch->high, "q", ch->q, "unit",
+                     ch->of->kind == CHANGE_PAUSE_COUNT ? "pauses/min" : "percent", "sentence",
+                     sentence, "diff", buf_span(&link).p, link.n);
 }
 
 static double minutes_of(const struct change_steps *s, size_t steps)
@@ -207,16 +259,17 @@ static void add_cover(const struct comparing *c, json_t *list)
     json_array_append_new(list, json_string(text));
 }
 
-/* Says which side has no waits, if the other has some. */
+/* Says which side has no waits or pauses, if the other has some. */
 static void add_one_sided(const struct comparing *c, json_t *list)
 {
-    char text[SENTENCE_BYTES];
-
-    if (c->waits[0] == c->waits[1])
-        return;
-    snprintf(text, sizeof(text), "No waits are recorded in %s: waits and locks were not compared",
-             c->waits[0] ? "b" : "a");
-    json_array_append_new(list, json_string(text));
+    if (c->waits[0] != c->waits[1])
+        json_array_append_new(
+            list, json_sprintf("No waits are recorded in %s: waits and locks were not compared",
+                               c->waits[0] ? "b" : "a"));
+    if (c->pauses[0] != c->pauses[1])
+        json_array_append_new(list,
+                              json_sprintf("No pauses are known in %s: pauses were not compared",
+                                           c->pauses[0] ? "b" : "a"));
 }
 
 /* Adds a sentence if some series were not compared because there are too many. */
@@ -257,7 +310,7 @@ static json_t *sentences_json(const struct comparing *c, const struct change *ch
         json_array_append_new(list, json_string(text));
     }
     for (size_t i = 0; i < MIN(n, (size_t)SENTENCES_MAX); i++) {
-        write_sentence(&changes[i], text);
+        write_sentence(&c->set, &changes[i], text);
         json_array_append_new(list, json_string(text));
     }
     if (c->why[0])
@@ -365,7 +418,7 @@ static void drop_samples(struct comparing *c)
 static int take_samples(struct comparing *c, const struct change_steps *steps, struct error *err)
 {
     drop_samples(c);
-    c->waits[0] = c->waits[1] = false;
+    c->waits[0] = c->waits[1] = c->pauses[0] = c->pauses[1] = false;
     c->sides[0] = (struct time_range){ steps->a_ns, steps->a_ns + steps->a * steps->step_ns };
     c->sides[1] = (struct time_range){ steps->b_ns, steps->b_ns + steps->b * steps->step_ns };
     return change_set_init(&c->set, steps) ?: add_sources(c, err);

@@ -144,7 +144,7 @@ static double number_of(const json_t *object, const char *key)
  * first. */
 static const json_t *pick(const json_t *changes)
 {
-    const json_t *shrank = NULL;
+    const json_t *shrank = NULL, *first = json_array_get(changes, 0);
 
     for (size_t i = 0; i < json_array_size(changes); i++) {
         const json_t *one = json_array_get(changes, i);
@@ -155,7 +155,8 @@ static const json_t *pick(const json_t *changes)
             return one;
         shrank = shrank ? shrank : one;
     }
-    return shrank ? shrank : json_array_get(changes, 0);
+    /* Other units are last in the list. */
+    return shrank || strcmp(json_text(first, "unit"), "percent") != 0 ? shrank : first;
 }
 
 /* Writes "since 2.4.1: +6.1 +-0.4 % CPU, shop.Rules.match", or why it names no change. */
@@ -169,9 +170,10 @@ static void write_text(const struct deploy *d, const json_t *answer, const json_
     if (change)
         buf_printf(text, "%+.1f \u00b1%.1f %% %s, ", number_of(change, "difference"),
                    (number_of(change, "high") - number_of(change, "low")) / 2,
-                   strcmp(kind, "lock") == 0   ? "waits for locks"
-                   : strcmp(kind, "wait") == 0 ? "waits"
-                                               : "CPU");
+                   strcmp(kind, "lock") == 0    ? "waits for locks"
+                   : strcmp(kind, "wait") == 0  ? "waits"
+                   : strcmp(kind, "pause") == 0 ? "pauses"
+                                                : "CPU");
     else
         name = json_is_string(why) ? json_string_value(why) : "nothing is known";
     text_clean(span_of(name), TEXT_UTF8, NAME_SHOWN, text); /* this cuts no character in half */

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "api/api_impl.h"
+#include "profile/changes.h"
 #include "request/matcher.h"
 #include "store/history.h"
 
@@ -105,3 +106,15 @@ int past_sums(struct api *api, struct past_filter *f, const struct time_range *r
               struct past_sums *sums, struct error *err);
 /* Adds warnings to @p about gaps in the @asked_ns of @reach, and about lost or damaged data. */
 void past_history_gaps(const struct history_reach *reach, uint64_t asked_ns, struct profile *p);
+/* timeline_stops.c: passes the minutes of @range in which a JVM of @t paused or was throttled to
+ * @fn, the latest first. Reads at most PAST_STOPS_MAX minutes, of all JVMs. Blocks for the disk. 0;
+ * 1: there are earlier ones; -errno. */
+#define PAST_STOPS_MAX 200000
+int past_stops(struct api *api, const struct target_selector *t, const struct time_range *range,
+               history_stop_fn fn, void *cookie, struct error *err);
+/* changes_pauses.c: adds the pauses of @t in @range to @set: the history's before @recorded_ns, and
+ * those of @p, a profile of that range. *ret_any: there are some, and all of them are known. Blocks
+ * for the disk. 0 or -errno. */
+int changes_pauses(struct api *api, const struct target_selector *t, const struct time_range *range,
+                   const struct profile *p, uint64_t recorded_ns, struct change_set *set,
+                   bool *ret_any, struct error *err);

@@ -22,7 +22,6 @@ struct stopped {
 };
 
 struct stops {
-    struct past_filter filter;
     uint64_t from_ns, to_ns; /* the range in whole minutes */
     uint64_t width_ns;       /* of a bucket, in whole minutes */
     uint64_t recorded_ns;    /* from this time on the recorder has single collections */
@@ -112,6 +111,21 @@ static size_t write_stops(struct stops *s, json_t *moments)
     return left_out + write_kind(s, "throttled", /* counts= */ false, s->to_ns, moments);
 }
 
+int past_stops(struct api *api, const struct target_selector *t, const struct time_range *range,
+               history_stop_fn fn, void *cookie, struct error *err)
+{
+    struct past_filter filter;
+    const struct history_query q = {
+        .from_ns = range->from_ns, .to_ns = range->to_ns, .wants = past_wants_of, .cookie = &filter
+    };
+    int r = past_filter_init(t, &filter, err);
+
+    if (r == 0 && api->engine.history)
+        r = history_stops(api->engine.history, &q, PAST_STOPS_MAX, fn, cookie, err);
+    past_filter_deinit(&filter);
+    return r;
+}
+
 int timeline_stops(struct api *api, const struct target_selector *t, const struct time_range *range,
                    size_t buckets, uint64_t recorded_ns, json_t *moments, size_t *left_out,
                    struct error *err)
@@ -123,17 +137,13 @@ int timeline_stops(struct api *api, const struct target_selector *t, const struc
         .width_ns = MAX(bucket_ns - bucket_ns % HISTORY_MINUTE_NS, HISTORY_MINUTE_NS),
         .recorded_ns = recorded_ns,
     };
-    const struct history_query q = {
-        .from_ns = s.from_ns, .to_ns = range->to_ns, .wants = past_wants_of, .cookie = &s.filter
-    };
-    bool cut = false;
-    int r = past_filter_init(t, &s.filter, err);
+    const struct time_range minutes = { s.from_ns, range->to_ns };
+    bool cut;
+    int r;
 
     s.to_ns -= s.to_ns % HISTORY_MINUTE_NS;
-    id_table_init(&s.ids, sizeof(struct stop_key), TIMELINE_STOPS_MAX);
-    if (r == 0 && api->engine.history)
-        r = history_stops(api->engine.history, &q, TIMELINE_STOPS_MAX, add_minute, &s, err);
-    past_filter_deinit(&s.filter);
+    id_table_init(&s.ids, sizeof(struct stop_key), PAST_STOPS_MAX);
+    r = past_stops(api, t, &minutes, add_minute, &s, err);
     cut = r == 1;
     if (r >= 0)
         r = s.failed;

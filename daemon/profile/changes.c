@@ -5,17 +5,18 @@
 #include "base/cleanup.h"
 #include "base/intern.h"
 #include "profile/category.h"
-#include "profile/handlers.h"
 
 #include <math.h>
 
 #define PERCENT 100.0
+#define MINUTE_NS (60.0 * NSEC_PER_SEC)
 #define NAMES_BYTES (16 << 20) /* of names, per kind */
 #define SEEN_LEAST 3           /* steps with a value that a tested series has */
 
 static const char *const KIND_NAMES[CHANGE_KINDS] = {
     [CHANGE_FUNCTION] = "function", [CHANGE_LOCK] = "lock",           [CHANGE_WAIT] = "wait",
-    [CHANGE_CATEGORY] = "category", [CHANGE_OPERATION] = "operation",
+    [CHANGE_CATEGORY] = "category", [CHANGE_OPERATION] = "operation", [CHANGE_PAUSE_TIME] = "pause",
+    [CHANGE_PAUSE_COUNT] = "pause",
 };
 
 /* Each kind has its own limit, so that a full kind leaves room for the others. */
@@ -25,6 +26,8 @@ static const size_t SERIES_MAX[CHANGE_KINDS] = {
     [CHANGE_WAIT] = WAIT_COUNT,
     [CHANGE_CATEGORY] = CATEGORY_COUNT,
     [CHANGE_OPERATION] = CHANGES_OPERATIONS_MAX,
+    [CHANGE_PAUSE_TIME] = 1,
+    [CHANGE_PAUSE_COUNT] = 1,
 };
 
 const char *change_kind_name(enum change_kind kind)
@@ -44,6 +47,10 @@ int change_set_init(struct change_set *s, const struct change_steps *m)
             change_set_deinit(s);
             return -ENOMEM;
         }
+    }
+    for (size_t i = 0; i < m->a + m->b; i++) {
+        s->whole[CHANGE_PAUSE_TIME][i] = (double)m->step_ns;
+        s->whole[CHANGE_PAUSE_COUNT][i] = (double)m->step_ns / MINUTE_NS * PERCENT;
     }
     return 0;
 }
@@ -101,158 +108,32 @@ ptrdiff_t change_set_put(struct change_set *s, enum change_kind kind, struct spa
     return (ptrdiff_t)s->count - 1;
 }
 
-/* ---- samples ---- */
-
-/* State while a view is added. */
-struct adding {
-    struct change_set *set;
-    const struct view *v;
-    enum change_kind kind;
-    uint32_t *found; /* owned: by string or other key: index + 1, or LEFT_OUT */
-    uint32_t *seen;  /* owned: by string: index + 1 of the last sample that contained it */
-    struct handlers *handlers; /* borrowed; for CHANGE_OPERATION only */
-    int error;                 /* 0 or -ENOMEM */
-};
-
-#define LEFT_OUT UINT32_MAX
-
-static void add_to(struct adding *a, uint32_t key, struct span name, size_t step, double weight)
-{
-    if (!a->found[key]) {
-        ptrdiff_t at = change_set_put(a->set, a->kind, name);
-
-        a->error = at == -ENOMEM ? -ENOMEM : a->error;
-        a->found[key] = at < 0 ? LEFT_OUT : (uint32_t)at + 1;
-    }
-    if (a->found[key] != LEFT_OUT)
-        a->set->series[a->found[key] - 1].by_step[step] += weight;
-}
-
-/* Counts each function once per sample, also in a recursion. */
-static void add_functions(struct adding *a, const struct view_row *row, size_t sample, size_t step,
-                          double weight)
-{
-    for (uint32_t i = row->roots; i < row->n; i++) {
-        uint32_t name = a->v->frames[a->v->stack[row->first + i]].name;
-
-        if (a->seen[name] == sample + 1)
-            continue;
-        a->seen[name] = (uint32_t)sample + 1;
-        add_to(a, name, view_string(a->v, name), step, weight);
-    }
-}
-
-static void add_busy(struct adding *a, size_t step, double ns)
-{
-    a->set->whole[CHANGE_LOCK][step] += ns;
-    a->set->whole[CHANGE_WAIT][step] += ns;
-}
-
-/* Keeps the method of @handler with its operation, whose series add_to() found for @key. */
-static void keep_method(struct adding *a, uint32_t key, uint32_t handler)
-{
-    _cleanup_buf_ struct buf text = BUF_UPTO(2 * HANDLERS_NAME_BYTES);
-    struct change_series *of;
-
-    if (!a->found[key] || a->found[key] == LEFT_OUT)
-        return;
-    of = &a->set->series[a->found[key] - 1];
-    if (of->method)
-        return;
-    handlers_method(a->handlers, handler, &text);
-    of->method = text.error ? NULL : buf_take(&text, NULL);
-}
-
-/* Adds a sample to the series of its operation. Without an operation it counts in the total
- * only. */
-static void add_operation(struct adding *a, const struct profile_sample *s, size_t step,
-                          double weight)
-{
-    const struct profile *p = a->v->profile;
-    uint32_t name = s->context < p->context_count ? p->contexts[s->context].operation : 0,
-             handler = name ? 0 : handlers_of(a->handlers, s);
-    _cleanup_buf_ struct buf text = BUF_UPTO(HANDLERS_TEXT_MAX);
-
-    if (name) {
-        add_to(a, s->context, intern_get(p->strings, name), step, weight);
-    } else if (handler) {
-        handlers_name(a->handlers, handler, &text);
-        add_to(a, (uint32_t)p->context_count + handler, buf_span(&text), step, weight);
-        keep_method(a, (uint32_t)p->context_count + handler, handler);
-    }
-}
-
-/* Adds a wait for a lock to the series of its class, which is the leaf. A wait for a notification
- * is none: threads without work wait so. */
-static void add_lock(struct adding *a, const struct view_row *row, size_t step, double weight)
-{
-    const struct view_frame *leaf =
-        row->n > row->roots ? &a->v->frames[a->v->stack[row->first + row->n - 1]] : NULL;
-
-    if (leaf && leaf->kind != FRAME_WAIT_NOTIFY)
-        add_to(a, leaf->name, view_string(a->v, leaf->name), step, weight);
-}
-
-static void add_sample(struct adding *a, size_t sample, size_t step)
-{
-    const struct profile_sample *s = &a->v->profile->samples[sample];
-    const struct view_row *row = &a->v->rows[a->v->sample_rows[sample]];
-    double weight = a->kind == CHANGE_LOCK || a->kind == CHANGE_WAIT ? (double)s->value : s->count;
-    uint32_t category = PROFILE_SAMPLE_CATEGORY(s->flags);
-
-    if (a->kind == CHANGE_WAIT && (row->idle || row->state != STATE_BLOCKED))
-        return;
-    if (a->kind == CHANGE_WAIT)
-        add_busy(a, step, weight);
-    else if (a->kind != CHANGE_LOCK)
-        a->set->whole[a->kind][step] += weight;
-    if (a->kind == CHANGE_FUNCTION)
-        add_busy(a, step, weight * (double)view_event(a->v)->period);
-    if (a->kind == CHANGE_FUNCTION) {
-        add_functions(a, row, sample, step, weight);
-    } else if (a->kind == CHANGE_CATEGORY && category < CATEGORY_COUNT) {
-        add_to(a, category, span_of(CATEGORY_NAMES[category]), step, weight);
-    } else if (a->kind == CHANGE_WAIT) {
-        add_to(a, row->wait, span_of(WAIT_NAMES[row->wait]), step, weight);
-    } else if (a->kind == CHANGE_OPERATION) {
-        add_operation(a, s, step, weight);
-    } else if (a->kind == CHANGE_LOCK) {
-        add_lock(a, row, step, weight);
-    }
-}
-
-int change_set_add(struct change_set *s, const struct view *v, enum change_kind kind)
-{
-    const struct profile *p = v->profile;
-    size_t keys = MAX((size_t)intern_count(v->strings) + p->context_count + p->function_count,
-                      (size_t)MAX(WAIT_COUNT, CATEGORY_COUNT)) +
-                  1;
-    _cleanup_(handlers_freep) struct handlers *handlers = NULL;
-    _cleanup_free_ uint32_t *found = calloc(keys, sizeof(*found)),
-                            *seen = calloc(keys, sizeof(*seen));
-    struct adding a = { .set = s, .v = v, .kind = kind, .found = found, .seen = seen };
-
-    if (!found || !seen || (kind == CHANGE_OPERATION && handlers_new(p, &handlers) < 0))
-        return -ENOMEM;
-    a.handlers = handlers;
-    for (size_t i = 0; i < p->sample_count && a.error == 0; i++) {
-        size_t step =
-            change_step(&s->steps, p->samples[i].time_ns - p->start_ns + p->start_realtime_ns);
-
-        if (v->sample_rows[i] == VIEW_NO_ROW || step >= s->steps.a + s->steps.b)
-            continue;
-        s->samples[step >= s->steps.a] += kind == CHANGE_FUNCTION ? p->samples[i].count : 0;
-        add_sample(&a, i, step);
-    }
-    return a.error;
-}
-
 /* ---- tests ---- */
+
+static double mean(const double *v, size_t n)
+{
+    double sum = 0;
+
+    for (size_t i = 0; i < n; i++)
+        sum += v[i];
+    return n ? sum / (double)n : 0;
+}
 
 double change_newness(const struct change *c)
 {
     return c->difference > 0 ? c->after / (c->before + CHANGES_LITTLE)
                              : c->before / (c->after + CHANGES_LITTLE);
+}
+
+double change_set_mean(const struct change_set *s, enum change_kind kind, size_t side)
+{
+    for (size_t i = 0; i < s->count; i++) {
+        const double *v = s->series[i].by_step;
+
+        if (s->series[i].kind == kind)
+            return side ? mean(v + s->steps.a, s->steps.b) : mean(v, s->steps.a);
+    }
+    return 0;
 }
 
 /* Returns the least change: the end of the interval that is nearer to 0. */
@@ -265,12 +146,20 @@ static double rank(const struct change *c)
 {
     if (c->of->kind == CHANGE_WAIT && strcmp(c->of->name, WAIT_NAMES[WAIT_BLOCKED]) == 0)
         return 0; /* the cause of the wait is unknown */
+    if (c->of->kind == CHANGE_PAUSE_COUNT)
+        return 0; /* pauses cost their time */
     return near_end(c) * fmin(change_newness(c), CHANGES_NEW_MAX);
 }
 
 ORDER_FUNCTION(by_rank, struct change, COMPARE(rank(y), rank(x)))
 
-ORDER_FUNCTION(by_difference, struct change, COMPARE(fabs(y->difference), fabs(x->difference)))
+/* Returns the size of the change in percent of something; 0 if it has another unit. */
+static double size_of(const struct change *c)
+{
+    return c->of->kind == CHANGE_PAUSE_COUNT ? 0 : fabs(c->difference);
+}
+
+ORDER_FUNCTION(by_difference, struct change, COMPARE(size_of(y), size_of(x)))
 
 void changes_sort(struct change *changes, size_t count)
 {
@@ -296,15 +185,6 @@ static void drop_uncovered(struct change_set *s)
     }
     s->steps.a = of_a;
     s->steps.b = kept - of_a;
-}
-
-static double mean(const double *v, size_t n)
-{
-    double sum = 0;
-
-    for (size_t i = 0; i < n; i++)
-        sum += v[i];
-    return n ? sum / (double)n : 0;
 }
 
 /* Estimates the work of each step: the median of step value over mean value of all larger series.
@@ -334,13 +214,14 @@ static int work_of(const struct change_set *s, enum change_kind kind, double *re
     return 0;
 }
 
-/* Scales values to percent of the total in the steps of a, at equal work. */
+/* Scales values to percent of the total in the steps of a, at equal work. Pauses have no total of
+ * their own: a service with twice the work allocates twice as much. */
 static int normalize(struct change_set *s, enum change_kind kind)
 {
     size_t steps = s->steps.a + s->steps.b;
     _cleanup_free_ double *work = calloc(steps, sizeof(*work));
     double before = 0;
-    int r = work ? work_of(s, kind, work) : -ENOMEM;
+    int r = work ? work_of(s, change_is_pause(kind) ? CHANGE_FUNCTION : kind, work) : -ENOMEM;
 
     for (size_t m = 0; r == 0 && m < s->steps.a; m++)
         before += work[m] > 0 ? s->whole[kind][m] / work[m] / (double)s->steps.a : 0;
@@ -354,6 +235,11 @@ static int normalize(struct change_set *s, enum change_kind kind)
         }
     }
     return r;
+}
+
+static double least_of(enum change_kind kind)
+{
+    return kind == CHANGE_PAUSE_COUNT ? CHANGES_PAUSES : CHANGES_EFFECT;
 }
 
 static bool is_seen(const struct change_series *one, size_t steps)
@@ -385,7 +271,8 @@ static size_t gather(struct change_set *s, struct change *ret)
         const struct change_series *of = &s->series[i];
         double before = mean(of->by_step, na), after = mean(of->by_step + na, nb);
 
-        if (s->one_sided[of->kind] || fmax(before, after) < CHANGES_EFFECT || !is_seen(of, na + nb))
+        if (s->one_sided[of->kind] || fmax(before, after) < least_of(of->kind) ||
+            !is_seen(of, na + nb))
             continue;
         functions += of->kind == CHANGE_FUNCTION;
         ret[n++] = (struct change){ .of = of, .before = before, .after = after };
@@ -431,7 +318,8 @@ static double drift_of(const struct change *c, size_t na, size_t nb)
 
 static bool is_significant(const struct change *c, const struct change_steps *m)
 {
-    double least = fmax(CHANGES_EFFECT, CHANGES_PART * c->before);
+    double part = change_is_pause(c->of->kind) ? CHANGES_PART_PAUSES : CHANGES_PART,
+           least = fmax(least_of(c->of->kind), part * c->before);
 
     return c->q <= (m->a < CHANGES_LONG ? CHANGES_Q : CHANGES_Q_LONG) &&
            near_end(c) >= fmax(least, drift_of(c, m->a, m->b));
@@ -450,7 +338,7 @@ int changes_find(struct change_set *s, struct change **ret, size_t *ret_count)
         *ret_count = 0;
         return 0;
     }
-    for (size_t kind = 0; r == 0 && kind < CHANGE_KINDS; kind++)
+    for (size_t kind = CHANGE_KINDS; r == 0 && kind-- > 0;) /* functions, which show work, last */
         r = normalize(s, (enum change_kind)kind);
     if (r == 0)
         r = test_all(s, all, p, &tested);

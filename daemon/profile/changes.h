@@ -12,14 +12,16 @@
 #define CHANGES_FUNCTIONS_MAX 5000
 #define CHANGES_LOCKS_MAX 500
 #define CHANGES_OPERATIONS_MAX 500
-#define CHANGES_TESTS_MAX 1000 /* the largest functions are tested; others are counted */
-#define CHANGES_STEPS_MIN 9    /* with fewer per side, no series of a hundred is significant */
-#define CHANGES_EFFECT 0.2     /* percent: smaller changes are dropped */
-#define CHANGES_PART 0.05      /* share of the value before: smaller changes are drift */
-#define CHANGES_NEW_MAX 4.0    /* upper bound of change_newness() in the ranking */
-#define CHANGES_LITTLE 0.1     /* percent: added to the divisor of change_newness() */
-#define CHANGES_Q 0.005        /* upper bound of the share of false changes among all shown */
-#define CHANGES_LONG 30        /* steps of a, from which a lower bound is within reach */
+#define CHANGES_TESTS_MAX 1000  /* the largest functions are tested; others are counted */
+#define CHANGES_STEPS_MIN 9     /* with fewer per side, no series of a hundred is significant */
+#define CHANGES_EFFECT 0.2      /* percent: smaller changes are dropped */
+#define CHANGES_PART 0.05       /* share of the value before: smaller changes are drift */
+#define CHANGES_PAUSES 1.0      /* pauses a minute: smaller changes are dropped */
+#define CHANGES_PART_PAUSES 0.2 /* as CHANGES_PART, of pauses: collections come irregularly */
+#define CHANGES_NEW_MAX 4.0     /* upper bound of change_newness() in the ranking */
+#define CHANGES_LITTLE 0.1      /* percent: added to the divisor of change_newness() */
+#define CHANGES_Q 0.005         /* upper bound of the share of false changes among all shown */
+#define CHANGES_LONG 30         /* steps of a, from which a lower bound is within reach */
 #define CHANGES_Q_LONG 0.001
 
 enum change_kind {
@@ -27,12 +29,18 @@ enum change_kind {
     CHANGE_LOCK,
     CHANGE_WAIT,
     CHANGE_CATEGORY,
-    CHANGE_OPERATION, /* of requests */
+    CHANGE_OPERATION,   /* of requests */
+    CHANGE_PAUSE_TIME,  /* of collections: percent of the time that passes */
+    CHANGE_PAUSE_COUNT, /* their number a minute; has the same name in the API */
     CHANGE_KINDS
 };
 
 /* Returns the name of @kind in the API. Static. */
 const char *change_kind_name(enum change_kind kind);
+static inline bool change_is_pause(enum change_kind kind)
+{
+    return kind == CHANGE_PAUSE_TIME || kind == CHANGE_PAUSE_COUNT;
+}
 
 /* Equal time steps of both sides: a minute each, or less if a range is short. Steps of a come
  * first. */
@@ -63,17 +71,17 @@ struct change_set {
     size_t count, room;
     size_t counts[CHANGE_KINDS], left_out[CHANGE_KINDS]; /* left_out: once per view */
     size_t untested;                                     /* functions beyond CHANGES_TESTS_MAX */
-    bool one_sided[CHANGE_KINDS]; /* set by the caller: only one side was sampled; the kind is not
+    bool one_sided[CHANGE_KINDS]; /* set by the caller: only one side is known; the kind is not
                                    * compared */
     struct intern *names[CHANGE_KINDS]; /* owned */
     uint32_t *by_name[CHANGE_KINDS];    /* owned: index of a series + 1, by id of its name */
-    double *whole[CHANGE_KINDS]; /* owned, [a + b]: total of a kind: samples of CPU time, or the
-                                  * time of busy threads */
+    double *whole[CHANGE_KINDS]; /* owned, [a + b]: total of a kind: samples of CPU time, the time
+                                  * of busy threads, or what pauses are compared with */
     uint64_t samples[2];         /* samples added as CHANGE_FUNCTION, of a and b */
 };
 
 /* A significant change. Values are percent of the CPU time in a, or of the time of busy threads in
- * a. */
+ * a, or as the kinds of pauses say. */
 struct change {
     const struct change_series *of;
     double before, after, difference, low, high, q;
@@ -96,6 +104,12 @@ ptrdiff_t change_set_put(struct change_set *s, enum change_kind kind, struct spa
  * -ENOMEM. */
 int change_set_add(struct change_set *s, const struct view *v, enum change_kind kind);
 
+/* Adds @count pauses of @ns in all, of a JVM at @time_ns. 0 or -ENOMEM. */
+int change_set_add_pauses(struct change_set *s, uint64_t time_ns, uint64_t count, uint64_t ns);
+/* Returns the mean of the series of @kind on a side (0: a), which has one series at most. 0: it has
+ * none. */
+double change_set_mean(const struct change_set *s, enum change_kind kind, size_t side);
+
 /* Returns the factor by which the value grew, or by which it shrank. */
 double change_newness(const struct change *c);
 /* Finds the significant changes: *ret is an array that the caller frees. The order is the near end
@@ -109,6 +123,7 @@ void changes_sort(struct change *changes, size_t count);
 /* Drops functions and categories of @changes that share their change with a caller or a callee. The
  * newest stays; among equally new ones, the deepest of the application's own code. Also drops an
  * operation if the function that names it has the same change. Drops the wait for locks if one
- * class has half of it. The order of changes_find() stays.
+ * class has half of it, and the number of pauses beside their time. The order of changes_find()
+ * stays.
  * @views: the functions of both sides; NULL: not known. Returns the number of changes left. */
 size_t changes_fold(const struct view *const views[2], struct change *changes, size_t count);

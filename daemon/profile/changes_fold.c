@@ -292,12 +292,15 @@ static bool is_wait_for(const struct change *wait, const struct change *lock)
            fabs(lock->difference) >= MOSTLY * fabs(wait->difference);
 }
 
-/* Returns whether another change of @changes names @one. */
+/* Returns whether another change of @changes names @one. The sentence about the time of pauses has
+ * their number. */
 static bool is_named(const struct change *changes, size_t count, const struct change *one)
 {
-    return ANY_OF(i, count,
-                  (one->of->kind == CHANGE_OPERATION && is_named_by(one, &changes[i])) ||
-                      is_wait_for(one, &changes[i]));
+    return ANY_OF(
+        i, count,
+        (one->of->kind == CHANGE_OPERATION && is_named_by(one, &changes[i])) ||
+            is_wait_for(one, &changes[i]) ||
+            (one->of->kind == CHANGE_PAUSE_COUNT && changes[i].of->kind == CHANGE_PAUSE_TIME));
 }
 
 size_t changes_fold(const struct view *const views[2], struct change *changes, size_t count)

@@ -171,6 +171,28 @@ class Twelve(Signals):
         time.sleep(max(began + later - time.monotonic(), 0))
         self.assertTrue(found(), self.daemon.get("/api/v1/changes", service=service).json())
 
+    def test_pauses(self):
+        """A release that throws away more: the first of what changed are its pauses, with their number and length."""
+        self.daemon = self.stack.enter_context(Daemon("--recorder-hz", "99"))
+
+        def run(release: str, rest: int):
+            return self.start("rules", f"-Dotel.resource.attributes=service.version={release}", "-Drest=9", f"-Dgarbage={rest}", service="pauses")
+        old = run("2.4.0", 400)
+        time.sleep(60)
+        old.stop()
+        run("2.4.1", 15)
+
+        def found() -> dict:
+            changes = self.daemon.get("/api/v1/changes", service="pauses").json().get("changes", [])
+            return next((c for c in changes if c["kind"] == "pause"), {})
+        change = proc.wait_until(found, 120, "pauses changed", 2)
+        print(f"\n{change['sentence']}")
+        self.assertEqual((change["name"], change["unit"]), ("garbage collection", "percent"))
+        self.assertRegex(change["sentence"], r"^Pauses for garbage collection take \d+\.\d % of the time more than before \(.*\): \d\.\d %, now .* a minute of ")
+        timeline = self.daemon.get(change["diff"])
+        self.assertEqual(timeline.status, 200, change["diff"])
+        self.assertTrue(any(m["kind"] == "gc" for m in timeline.json()["moments"]), change["diff"])
+
     def test_regression(self):
         """Two services get their next release after 9 minutes. That of one is slower: 14 minutes later it alone has the signal, and the
         links lead to its code."""

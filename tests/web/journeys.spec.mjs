@@ -309,6 +309,13 @@ describe("journeys", { concurrency: 4 }, () => {
         await page.evaluate((hash) => { location.hash = hash; }, `#/jvm/${server.jvms[1].pid}?tab=changes`);
         await page.waitForRequest(/changes\?service=BillingService$/); // it began with the release: there is nothing before
         await Promise.all([page.waitForRequest(/changes\?pid=4311&a=/), page.getByLabel("What is compared").selectOption("300")]);
+        server.changes = () => ({ changes: [{ kind: "pause", name: "garbage collections", before: 60.5, after: 6.5, difference: -54, low: -54.1, high: -53.9,
+            q: 0.0001, unit: "pauses/min", sentence: "Pauses are fewer", diff: "/api/v1/timeline" }], sentences: ["Pauses are fewer"], minutes: { a: 60, b: 10 },
+        ranges: { a: { from: "2026-11-26T02:00:00Z", to: "2026-11-26T03:00:00Z" }, b: { from: "2026-11-26T03:00:00Z", to: "2026-11-26T03:10:00Z" } } });
+        await page.getByRole("button", { name: "Again" }).click();
+        await page.locator(".change-table td", { hasText: "garbage collections" }).waitFor();
+        assert.deepEqual(await page.locator(".change-table tbody .num").allTextContents(),
+            ["60.5\u00a0/min", "6.5\u00a0/min", "−54.0\u00a0/min", "−54.1\u00a0/min to −53.9\u00a0/min", "under 1 in 1,000"]);
         server.changes = () => ({ changes: [], sentences: ["136 samples: too few to tell"], minutes: { a: 2, b: 2 },
             ranges: { a: { from: "2026-11-26T03:00:00Z", to: "2026-11-26T03:02:00Z" }, b: { from: "2026-11-26T03:05:00Z", to: "2026-11-26T03:07:00Z" } } });
         await page.reload();

@@ -12,7 +12,7 @@ import { rangeSide, serviceTarget } from "./sides.js";
 const CHANGE_SPANS_S = [300, 600, 1800, 3600, 21600];
 const CHANGE_COLUMNS = [["What changed", "what"], ["Before", "num"], ["After", "num"], ["Difference", "num"], ["Between", "num"], ["By chance", "num"]];
 const PERCENT = (n) => `${n.toFixed(Math.abs(n) < 10 ? 2 : 1)}\u00a0%`;
-const signed = (n) => (n < 0 ? "−" : "+") + PERCENT(Math.abs(n));
+const AMOUNT_OF = { "pauses/min": (n) => `${n.toFixed(1)}\u00a0/min` }; // else percent
 
 // "under 1 in 1,000": how many of such changes are none.
 export function chanceText(q) {
@@ -103,12 +103,13 @@ export class ChangesTable {
         setText(this.table.caption, `What changed, of ${minutes.b} minutes against ${minutes.a}`);
     }
 
-    row({ kind, name, before, after, difference, low, high, q, sentence }) {
+    row({ kind, name, before, after, difference, low, high, q, unit, sentence }) {
         const parts = splitJavaName(name), pack = kind === "function" && /^[A-Z]/.test(parts.type) ? parts.pack : "";
+        const amount = AMOUNT_OF[unit] || PERCENT, signed = (n) => (n < 0 ? "−" : "+") + amount(Math.abs(n));
 
         return element("tr", {}, element("td", { class: "col-what", title: `${name}\n${sentence}` }, element("bdi", { class: "name" }, pack ? name.slice(pack.length + 1) : name),
             element("span", { class: "pack" }, [pack, kind].filter(Boolean).join(" · "))),
-        element("td", { class: "num" }, PERCENT(before)), element("td", { class: "num" }, PERCENT(after)),
+        element("td", { class: "num" }, amount(before)), element("td", { class: "num" }, amount(after)),
         element("td", { class: `num ${difference > 0 ? "rose" : "fell"}` }, signed(difference)),
         element("td", { class: "num" }, `${signed(low)} to ${signed(high)}`), element("td", { class: "num" }, chanceText(q)));
     }

@@ -32,9 +32,9 @@ static const struct mcp_tool TOOLS[] = {
       .ways = { { "/api/v1/words", NULL } },
       .params = BIT(PID) | BIT(SERVICE) | PARAMS_RANGE | BIT(EVENT), .json = true },
     { "changes", "What changed",
-      "What is significantly different between two times: functions, locks, waits and categories, "
-      "by a rank test over minutes. Without a and b flamed chooses the times, such as before and "
-      "since the last release, and says which.",
+      "What is significantly different between two times: functions, locks, waits, pauses and "
+      "categories, by a rank test over minutes. Without a and b flamed chooses the times, such as "
+      "before and since the last release, and says which.",
       .ways = { { "/api/v1/changes", NULL } }, .params = BIT(PID) | BIT(SERVICE) | BIT(A) | BIT(B),
       .json = true },
     { "top", "The hottest functions",

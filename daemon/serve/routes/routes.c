@@ -97,7 +97,7 @@ static const struct route ROUTES[] = {
     { "/api/v1/changes", METHOD_GET, ROLE_VIEW,
       BIT(PID) | BIT(SERVICE) | BIT(A) | BIT(B) | BIT(LIST_FORMAT), .waits = true, .heavy = true,
       .handle = handle_changes,
-      DOC("listChanges", "What changed, by functions, locks, waits and categories",
+      DOC("listChanges", "What changed, by functions, locks, waits, pauses and categories",
           "The changes, the greatest first.", "400 403 404 503",
           .text = "`a` and `b` are ranges of the past. Without them the last 5 minutes are "
                   "compared with the 5 before. Each side is divided into minutes, or parts of one, "

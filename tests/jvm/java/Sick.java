@@ -52,6 +52,8 @@ public class Sick {
             starve(4);
             break;
         case "rules": // release 2.4.1 has regular expressions that backtrack
+            if (Integer.getInteger("garbage", 0) > 0) // beside it objects are thrown away, with as many ms of rest
+                pool("garbage-", 1, () -> garbage(24, Integer.getInteger("garbage")));
             rules(Boolean.getBoolean("tenant"), Integer.getInteger("rest", 100));
             break;
         case "swapped": // reads a heap that is larger than its memory

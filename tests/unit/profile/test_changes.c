@@ -35,9 +35,24 @@ static double drawn(double mean)
     return fmax(floor(mean + sqrt(mean) * normal() + 0.5), 0);
 }
 
+/* Adds some 12 pauses, which take 1 % of the time. The numbers drawn for functions stay the same.
+ */
+static void add_pauses(struct change_set *s, size_t minute, double load)
+{
+    uint64_t kept = state, count;
+    double ns;
+
+    state ^= UINT64_C(0x5bd1e995);
+    uniform();
+    count = (uint64_t)drawn(12 * load);
+    ns = (double)count * 5e7 * exp(0.3 * normal());
+    state = kept;
+    ck_assert_int_eq(change_set_add_pauses(s, minute * MINUTE_NS, count, (uint64_t)ns), 0);
+}
+
 /* Makes a service: shares fall off as one over the rank, and load and mix vary from minute to
- * minute. In the minutes of b, function @f takes @more of the whole in addition. @wander: variation
- * of the mix. */
+ * minute. In the minutes of b, function @f takes
+ * @more of the whole in addition. @wander: variation of the mix. */
 static void make(struct change_set *s, int f, double more, double wander)
 {
     struct change_steps m = {
@@ -66,6 +81,7 @@ static void make(struct change_set *s, int f, double more, double wander)
             s->series[i].by_step[minute] = n;
             s->whole[CHANGE_FUNCTION][minute] += n;
         }
+        add_pauses(s, minute, load);
     }
 }
 

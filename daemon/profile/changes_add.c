@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Adds samples and pauses to the series of their steps. */
+#include "profile/changes.h"
+
+#include "base/cleanup.h"
+#include "base/intern.h"
+#include "profile/category.h"
+#include "profile/handlers.h"
+
+/* State while a view is added. */
+struct adding {
+    struct change_set *set;
+    const struct view *v;
+    enum change_kind kind;
+    uint32_t *found; /* owned: by string or other key: index + 1, or LEFT_OUT */
+    uint32_t *seen;  /* owned: by string: index + 1 of the last sample that contained it */
+    struct handlers *handlers; /* borrowed; for CHANGE_OPERATION only */
+    int error;                 /* 0 or -ENOMEM */
+};
+
+#define LEFT_OUT UINT32_MAX
+
+static void add_to(struct adding *a, uint32_t key, struct span name, size_t step, double weight)
+{
+    if (!a->found[key]) {
+        ptrdiff_t at = change_set_put(a->set, a->kind, name);
+
+        a->error = at == -ENOMEM ? -ENOMEM : a->error;
+        a->found[key] = at < 0 ? LEFT_OUT : (uint32_t)at + 1;
+    }
+    if (a->found[key] != LEFT_OUT)
+        a->set->series[a->found[key] - 1].by_step[step] += weight;
+}
+
+/* Counts each function once per sample, also in a recursion. */
+static void add_functions(struct adding *a, const struct view_row *row, size_t sample, size_t step,
+                          double weight)
+{
+    for (uint32_t i = row->roots; i < row->n; i++) {
+        uint32_t name = a->v->frames[a->v->stack[row->first + i]].name;
+
+        if (a->seen[name] == sample + 1)
+            continue;
+        a->seen[name] = (uint32_t)sample + 1;
+        add_to(a, name, view_string(a->v, name), step, weight);
+    }
+}
+
+static void add_busy(struct adding *a, size_t step, double ns)
+{
+    a->set->whole[CHANGE_LOCK][step] += ns;
+    a->set->whole[CHANGE_WAIT][step] += ns;
+}
+
+/* Keeps the method of @handler with its operation, whose series add_to() found for @key. */
+static void keep_method(struct adding *a, uint32_t key, uint32_t handler)
+{
+    _cleanup_buf_ struct buf text = BUF_UPTO(2 * HANDLERS_NAME_BYTES);
+    struct change_series *of;
+
+    if (!a->found[key] || a->found[key] == LEFT_OUT)
+        return;
+    of = &a->set->series[a->found[key] - 1];
+    if (of->method)
+        return;
+    handlers_method(a->handlers, handler, &text);
+    of->method = text.error ? NULL : buf_take(&text, NULL);
+}
+
+/* Adds a sample to the series of its operation. Without an operation it counts in the total
+ * only. */
+static void add_operation(struct adding *a, const struct profile_sample *s, size_t step,
+                          double weight)
+{
+    const struct profile *p = a->v->profile;
+    uint32_t name = s->context < p->context_count ? p->contexts[s->context].operation : 0,
+             handler = name ? 0 : handlers_of(a->handlers, s);
+    _cleanup_buf_ struct buf text = BUF_UPTO(HANDLERS_TEXT_MAX);
+
+    if (name) {
+        add_to(a, s->context, intern_get(p->strings, name), step, weight);
+    } else if (handler) {
+        handlers_name(a->handlers, handler, &text);
+        add_to(a, (uint32_t)p->context_count + handler, buf_span(&text), step, weight);
+        keep_method(a, (uint32_t)p->context_count + handler, handler);
+    }
+}
+
+/* Adds a wait for a lock to the series of its class, which is the leaf. A wait for a notification
+ * is none: threads without work wait so. */
+static void add_lock(struct adding *a, const struct view_row *row, size_t step, double weight)
+{
+    const struct view_frame *leaf =
+        row->n > row->roots ? &a->v->frames[a->v->stack[row->first + row->n - 1]] : NULL;
+
+    if (leaf && leaf->kind != FRAME_WAIT_NOTIFY)
+        add_to(a, leaf->name, view_string(a->v, leaf->name), step, weight);
+}
+
+static void add_sample(struct adding *a, size_t sample, size_t step)
+{
+    const struct profile_sample *s = &a->v->profile->samples[sample];
+    const struct view_row *row = &a->v->rows[a->v->sample_rows[sample]];
+    double weight = a->kind == CHANGE_LOCK || a->kind == CHANGE_WAIT ? (double)s->value : s->count;
+    uint32_t category = PROFILE_SAMPLE_CATEGORY(s->flags);
+
+    if (a->kind == CHANGE_WAIT && (row->idle || row->state != STATE_BLOCKED))
+        return;
+    if (a->kind == CHANGE_WAIT)
+        add_busy(a, step, weight);
+    else if (a->kind != CHANGE_LOCK)
+        a->set->whole[a->kind][step] += weight;
+    if (a->kind == CHANGE_FUNCTION)
+        add_busy(a, step, weight * (double)view_event(a->v)->period);
+    if (a->kind == CHANGE_FUNCTION) {
+        add_functions(a, row, sample, step, weight);
+    } else if (a->kind == CHANGE_CATEGORY && category < CATEGORY_COUNT) {
+        add_to(a, category, span_of(CATEGORY_NAMES[category]), step, weight);
+    } else if (a->kind == CHANGE_WAIT) {
+        add_to(a, row->wait, span_of(WAIT_NAMES[row->wait]), step, weight);
+    } else if (a->kind == CHANGE_OPERATION) {
+        add_operation(a, s, step, weight);
+    } else if (a->kind == CHANGE_LOCK) {
+        add_lock(a, row, step, weight);
+    }
+}
+
+int change_set_add(struct change_set *s, const struct view *v, enum change_kind kind)
+{
+    const struct profile *p = v->profile;
+    size_t keys = MAX((size_t)intern_count(v->strings) + p->context_count + p->function_count,
+                      (size_t)MAX(WAIT_COUNT, CATEGORY_COUNT)) +
+                  1;
+    _cleanup_(handlers_freep) struct handlers *handlers = NULL;
+    _cleanup_free_ uint32_t *found = calloc(keys, sizeof(*found)),
+                            *seen = calloc(keys, sizeof(*seen));
+    struct adding a = { .set = s, .v = v, .kind = kind, .found = found, .seen = seen };
+
+    if (!found || !seen || (kind == CHANGE_OPERATION && handlers_new(p, &handlers) < 0))
+        return -ENOMEM;
+    a.handlers = handlers;
+    for (size_t i = 0; i < p->sample_count && a.error == 0; i++) {
+        size_t step =
+            change_step(&s->steps, p->samples[i].time_ns - p->start_ns + p->start_realtime_ns);
+
+        if (v->sample_rows[i] == VIEW_NO_ROW || step >= s->steps.a + s->steps.b)
+            continue;
+        s->samples[step >= s->steps.a] += kind == CHANGE_FUNCTION ? p->samples[i].count : 0;
+        add_sample(&a, i, step);
+    }
+    return a.error;
+}
+
+int change_set_add_pauses(struct change_set *s, uint64_t time_ns, uint64_t count, uint64_t ns)
+{
+    size_t step = change_step(&s->steps, time_ns);
+    ptrdiff_t time = change_set_put(s, CHANGE_PAUSE_TIME, span_of("garbage collection")),
+              number = change_set_put(s, CHANGE_PAUSE_COUNT, span_of("garbage collections"));
+
+    if (time < 0 || number < 0)
+        return -ENOMEM;
+    if (step < s->steps.a + s->steps.b) {
+        s->series[time].by_step[step] += (double)ns;
+        s->series[number].by_step[step] += (double)count;
+    }
+    return 0;
+}
