@@ -110,7 +110,8 @@ static unsigned parse_field(struct span key, struct span value, struct proc_stat
         return 0;
     }
     if (span_eq_str(key, "NSpid")) {
-        take_ns_pids(value, st);
+        if (!st->ns_depth)
+            take_ns_pids(value, st);
         return st->ns_depth ? SEEN_NSPID : 0;
     }
     if (span_eq_str(key, "VmSize"))
@@ -152,8 +153,12 @@ int proc_status_parse(struct span text, struct proc_status *ret)
 
     while (take_whole_line(&text, &line)) {
         size_t colon = span_find(line, ':');
+        unsigned field =
+            parse_field((struct span){ line.p, colon }, span_from(line, colon + 1), &st);
 
-        seen |= parse_field((struct span){ line.p, colon }, span_from(line, colon + 1), &st);
+        if (seen & field) /* the kernel writes each once */
+            return -EBADMSG;
+        seen |= field;
     }
     if ((seen & SEEN_ALL) != SEEN_ALL)
         return -EBADMSG;

@@ -66,6 +66,8 @@ static const struct {
     { "State:\tS\nTgid:\t5\nPPid:\t1\nUid:\t1\t4294967296\n", -EBADMSG, { 0 } }, /* too large */
     { "State:\tS\nTgid:\t99999999999\nPPid:\t1\nUid:\t1\t1\n", -EBADMSG, { 0 } },
     { "State:\nTgid:\t5\nPPid:\t1\nUid:\t1\t1\n", -EBADMSG, { 0 } },
+    { STATUS("NSpid:\t28194\t1\nNSpid:\tx\n"), -EBADMSG, { 0 } }, /* a line twice */
+    { STATUS("Uid:\t0\t0\t0\t0\n"), -EBADMSG, { 0 } },
     { "", -EBADMSG, { 0 } },
 };
 
