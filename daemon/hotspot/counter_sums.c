@@ -37,11 +37,27 @@ static void add_collections(const struct counters *c, struct counter_sums *s)
     }
 }
 
+/* With Serial and Parallel, objects that the old generation has no room for stay in eden, where
+ * new ones are, too. So only the old generation shows that the heap is full. */
+static void add_old(const struct counters *c, struct counter_sums *s)
+{
+    const struct counted_generation *young = &c->generations[0], *old = &c->generations[1];
+    const struct counted_collector *of = c->collectors;
+
+    if (young->whole.max <= 0 || old->whole.max <= 0 || of[1].exit_ns <= 0 ||
+        of[1].exit_ns < of[0].exit_ns)
+        return;
+    s->old_left = old->spaces[0].used;
+    s->old_max = old->whole.max;
+}
+
 void counter_sums_of(const struct counters *c, struct counter_sums *ret)
 {
     *ret = (struct counter_sums){ .heap_used = COUNTERS_UNKNOWN,
                                   .heap_committed = COUNTERS_UNKNOWN,
                                   .heap_kept = COUNTERS_UNKNOWN,
+                                  .old_left = COUNTERS_UNKNOWN,
+                                  .old_max = COUNTERS_UNKNOWN,
                                   .metaspace_used = c->metaspace.used,
                                   .metaspace_committed = c->metaspace.committed,
                                   .code_cache_committed = c->code_cache_committed,
@@ -59,5 +75,6 @@ void counter_sums_of(const struct counters *c, struct counter_sums *ret)
                                   .allocated = c->allocated,
                                   .allocated_ns = c->allocated_ns };
     add_heap(c, ret);
+    add_old(c, ret);
     add_collections(c, ret);
 }

@@ -10,6 +10,9 @@ struct counters;
 struct counter_sums {
     int64_t heap_used, heap_committed; /* bytes */
     int64_t heap_kept;                 /* used bytes of all spaces but eden */
+    /* Bytes that the last collection left in the old generation, and the largest size of that.
+     * Unknown if it was a collection of the young generation alone. */
+    int64_t old_left, old_max;
     int64_t metaspace_used, metaspace_committed;
     int64_t code_cache_committed, code_cache_max;
     int64_t collections, collection_ns; /* since its start */

@@ -42,6 +42,8 @@ static void take_counters(const struct counter_sums *s, const struct memory_hist
     put(r, NUMBER_CLASSES_LOADED, s->classes_loaded);
     put(r, NUMBER_COMPILED, s->compiled);
     put(r, NUMBER_COMPILE_NS, s->compile_ns);
+    if (s->old_left >= 0 && s->old_max > 0)
+        r->v[NUMBER_OLD_LEFT] = fmin((double)s->old_left / (double)s->old_max, 1);
     take_outside(s, r);
     if (h && memory_history_rate(h, clock_monotonic_ns(), &rate, &seconds))
         r->v[NUMBER_ALLOCATED_PER_SECOND] = rate;

@@ -92,6 +92,20 @@ bool rule_swapped(const struct numbers *n);
 /* Returns whether memory is swapped out and comes back all the time. */
 bool rule_swaps(const struct numbers *n);
 
+/* ---- rule_heap_full.c ---- */
+
+/* Says where a heap is full. */
+struct rule_heap {
+    double part; /* of the heap that stays in use after collections, or of its old generation,
+                  * whichever is greater; NAN: not known */
+    bool old;    /* of the old generation, after its last collection */
+};
+struct rule_heap rule_heap_of(const struct numbers *n);
+/* Appends "41 MiB of the heap's 64 MiB stay in use after collections" or the like to the sentence
+ * of
+ * @f. */
+void rule_heap_say(const struct numbers *n, struct rule_finding *f);
+
 /* ---- rule_growth.c: values that rise to a limit ---- */
 
 struct rule_growth {

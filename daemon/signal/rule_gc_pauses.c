@@ -11,17 +11,17 @@
 static void add_why(const struct numbers *n, struct rule_finding *f)
 {
     double rate = numbers_last(n, NUMBER_ALLOCATED_PER_SECOND);
-    double used = numbers_last(n, NUMBER_HEAP_BYTES), max = numbers_last(n, NUMBER_HEAP_MAX_BYTES);
-    char a[RULE_BYTES_TEXT], b[RULE_BYTES_TEXT];
+    char a[RULE_BYTES_TEXT];
 
     if (!isnan(rate) && rate > 0)
         rule_add(f, "; %s a second are allocated", rule_bytes(rate, a));
     if (rule_swaps(n))
         rule_add(f, "; %s of its memory are swapped out, so that pauses are long",
                  rule_bytes(numbers_max(n, NUMBER_SWAP_BYTES, RULE_WINDOW_S), a));
-    else if (used >= FULL * max)
-        rule_add(f, "; after a collection %s of the %s of heap are in use", rule_bytes(used, a),
-                 rule_bytes(max, b));
+    else if (rule_heap_of(n).part >= FULL) {
+        rule_add(f, "; ");
+        rule_heap_say(n, f);
+    }
 }
 
 static void look(const struct rule_view *v, struct rule_finding *f)

@@ -134,6 +134,7 @@ class Slower(WithSick):
         """What is judged by a minute, or not before a program is a minute old."""
         storm, straggler, idle = self.start("storm"), self.start("straggler"), self.start("idle")
         files = self.start("descriptors", "-Drest=150", wrap=FEW_FILES)
+        exhausted = [self.start("exhausted", *options) for options in ((), ("-XX:-UseSerialGC", "-XX:+UseParallelGC"))]
         late = self.await_signal("safepoint-late", straggler.pid)
         self.assertRegex(late["sentence"], r"^\d+ safepoints of the last 30 s waited \d+ ms each until the last thread had stopped: \d+ % of")
         full = proc.wait_until(lambda: (s := self.signals(files.pid).get("descriptors")) and s["severity"] > 1 and s, 120, "few are left", 0.5)
@@ -141,6 +142,11 @@ class Slower(WithSick):
         self.assert_shown(full, "Sick$Files.open")
         thrown = self.await_signal("deoptimization", storm.pid, 120)
         self.assertRegex(thrown["sentence"], r"^the JIT compiled \d+ methods in \d+ s of the last 30 s, .*: code is thrown away and compiled again$")
+        for program in exhausted:
+            full = self.await_signal("heap-full", program.pid)
+            self.assertEqual(full["severity"], 3)
+            self.assertRegex(full["sentence"], r"^the last collection of the old generation left (9[89]\.\d|100\.0) % of it in use; there was no collection in the last \d+ s$")
+            self.check_alone(program.pid, "heap-full")
         for pid, own in ((storm.pid, ("deoptimization",)), (straggler.pid, ("safepoint-late",)), (files.pid, ("descriptors",)), (idle.pid, ())):
             self.check_alone(pid, *own)
         self.assert_shown(thrown, "Sick$Script.call")

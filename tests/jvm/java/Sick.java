@@ -35,6 +35,10 @@ public class Sick {
             Thread.sleep(Integer.getInteger("after", 0));
             leak(Integer.getInteger("bytes", 65536), Integer.getInteger("rest", 20));
             break;
+        case "exhausted": // it has kept all that the heap holds, and does nothing any more
+            exhaust();
+            Thread.sleep(Long.MAX_VALUE);
+            break;
         case "threads":
             threads(Integer.getInteger("rest", 200));
             break;
@@ -133,6 +137,15 @@ public class Sick {
             for (int i = 0; i < 20; i++)
                 sink = new byte[bytes];
             Thread.sleep(rest);
+        }
+    }
+
+    static void exhaust() {
+        try {
+            for (;;)
+                KEPT.add(new byte[65536]);
+        } catch (OutOfMemoryError e) {
+            return;
         }
     }
 

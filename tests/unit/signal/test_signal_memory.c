@@ -123,7 +123,7 @@ START_TEST(swap_hides_no_end_that_is_near)
     ck_assert_int_eq(state_of(&w, "swapping")->on, SWAPS[_i].swaps);
     ck_assert_ptr_nonnull(strstr(gc->finding.sentence, SWAPS[_i].swaps
                                                            ? "swapped out, so that pauses are long"
-                                                           : "of heap are in use"));
+                                                           : "stay in use after collections"));
     numbers_deinit(&w.numbers);
 }
 END_TEST

@@ -23,6 +23,22 @@ static void fills_heap(struct making *m)
     m->r.v[NUMBER_HEAP_MAX_BYTES] = m->r.v[NUMBER_HEAP_BYTES] * 1.04;
 }
 
+/* After an OutOfMemoryError nothing is allocated any more. Eden, which does not count, is full. */
+static void has_filled_old(struct making *m)
+{
+    m->r.v[NUMBER_HEAP_BYTES] = 0.7 * 256 * MIB;
+    m->r.v[NUMBER_OLD_LEFT] = 0.998;
+    m->r.v[NUMBER_COLLECTIONS] -= 2; /* those of healthy() */
+    m->r.v[NUMBER_COLLECTION_NS] -= 16e6;
+}
+
+/* Caches fill most of the old generation, but its collections free a part. */
+static void has_filled_most_of_old(struct making *m)
+{
+    m->r.v[NUMBER_HEAP_BYTES] = 0.6 * 256 * MIB;
+    m->r.v[NUMBER_OLD_LEFT] = 0.9;
+}
+
 /* The leak fills pages of the heap that are committed but were never touched. */
 static void leaks_into_new_pages(struct making *m)
 {
@@ -180,6 +196,10 @@ static const struct {
     { "heap-growing", leaks, 2, "after collections 8.0 MiB more are in use each minute" },
     { "heap-growing", leaks_into_new_pages, 2, "8.0 MiB more are in use each minute" },
     { "heap-full", fills_heap, 2, "stay in use after collections" },
+    { "heap-full", has_filled_old, 3,
+      "the last collection of the old generation left 99.8 % of it in use; there was no collection "
+      "in "
+      "the last 14 min" },
     { "cpu-limit", is_throttled, 3, "its CPU limit of 0.5 throttled it in 93 % of the periods" },
     { "run-queue", queues, 3, "waited 58 % of the time in which they could run" },
     { "lock-contention", queues_up, 3,
@@ -287,9 +307,13 @@ static void has_carriers_without_processor(struct making *m)
     m->r.v[NUMBER_VIRTUAL_MOUNTED] = 0.4;
 }
 
-static void (*const CONTROLS[])(struct making *m) = {
-    has_carriers_without_processor, healthy, warms_up, works_hard, maps_files, keeps_no_counters
-};
+static void (*const CONTROLS[])(struct making *m) = { has_carriers_without_processor,
+                                                      has_filled_most_of_old,
+                                                      healthy,
+                                                      warms_up,
+                                                      works_hard,
+                                                      maps_files,
+                                                      keeps_no_counters };
 
 START_TEST(controls_are_silent)
 {
