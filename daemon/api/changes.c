@@ -7,6 +7,7 @@
 #include "base/url.h"
 #include "base/utc_text.h"
 #include "capture/process_selector.h"
+#include "profile/lock_words.h"
 #include "store/history.h"
 
 #include <math.h>
@@ -202,16 +203,29 @@ static void write_pauses(const struct change_set *s, const struct change *ch,
              change_set_mean(s, CHANGE_PAUSE_COUNT, 1), pause_ms(s, 1));
 }
 
+/* Writes what takes more or less. */
+static void write_subject(const struct change *ch, struct buf *out)
+{
+    if (ch->of->kind == CHANGE_LOCK) {
+        buf_add_str(out, "Waiting for ");
+        lock_words(span_of(ch->of->name), out);
+        return;
+    }
+    buf_add_str(out, ch->of->kind == CHANGE_WAIT ? "Waiting ([" : "");
+    text_clean(span_of(ch->of->name), TEXT_UTF8, NAME_SHOWN, out);
+    buf_add_str(out, ch->of->kind == CHANGE_WAIT ? "])" : "");
+}
+
 static void write_sentence(const struct change_set *s, const struct change *ch,
                            char text[SENTENCE_BYTES])
 {
-    _cleanup_buf_ struct buf name = BUF_UPTO(NAME_SHOWN + 1);
+    _cleanup_buf_ struct buf name = BUF_UPTO(SENTENCE_BYTES);
 
     if (change_is_pause(ch->of->kind)) {
         write_pauses(s, ch, text);
         return;
     }
-    text_clean(span_of(ch->of->name), TEXT_UTF8, NAME_SHOWN, &name);
+    write_subject(ch, &name);
     snprintf(text, SENTENCE_BYTES,
              "%s takes %.1f %% %s of the %s of before (%.1f to %.1f): %.1f %%, now %.1f %%",
              name.n ? name.p : "?", fabs(ch->difference), ch->difference > 0 ? "more" : "less",

@@ -10,6 +10,7 @@
 #include "base/places.h"
 #include "base/text.h"
 #include "discover/service.h"
+#include "profile/lock_words.h"
 #include "request/json_text.h"
 #include "store/history.h"
 
@@ -168,15 +169,18 @@ static void write_text(const struct deploy *d, const json_t *answer, const json_
 
     buf_printf(text, "since %s: ", d->version[0] ? d->version : "the restart");
     if (change)
-        buf_printf(text, "%+.1f \u00b1%.1f %% %s, ", number_of(change, "difference"),
+        buf_printf(text, "%+.1f \u00b1%.1f %% %s", number_of(change, "difference"),
                    (number_of(change, "high") - number_of(change, "low")) / 2,
-                   strcmp(kind, "lock") == 0    ? "waits for locks"
-                   : strcmp(kind, "wait") == 0  ? "waits"
-                   : strcmp(kind, "pause") == 0 ? "pauses"
-                                                : "CPU");
+                   strcmp(kind, "lock") == 0    ? "waits for "
+                   : strcmp(kind, "wait") == 0  ? "waits, "
+                   : strcmp(kind, "pause") == 0 ? "pauses, "
+                                                : "CPU, ");
     else
         name = json_is_string(why) ? json_string_value(why) : "nothing is known";
-    text_clean(span_of(name), TEXT_UTF8, NAME_SHOWN, text); /* this cuts no character in half */
+    if (change && strcmp(kind, "lock") == 0)
+        lock_words(span_of(name), text);
+    else
+        text_clean(span_of(name), TEXT_UTF8, NAME_SHOWN, text); /* this cuts no character in half */
 }
 
 /* Compares the minutes after @d with the hour before it, and writes the difference as a mark. Only

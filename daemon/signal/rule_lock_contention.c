@@ -2,6 +2,8 @@
 /* Threads wait for locks of one class, again and again. */
 #include "signal/rule.h"
 
+#include "profile/lock_words.h"
+
 #define WAITERS_FIRES 2.0 /* on average; fewer are no queue */
 #define SHARE_FIRES 0.15  /* of the busy threads: more costs much */
 
@@ -25,14 +27,16 @@ static void look(const struct rule_view *v, struct rule_finding *f)
     double waiters = numbers_mean(n, NUMBER_LOCK_WAITERS, RULE_WINDOW_S);
     double busy = numbers_mean(n, NUMBER_BUSY_THREADS, RULE_WINDOW_S);
     double share = waiters / fmax(busy, 1);
+    _cleanup_buf_ struct buf lock = BUF_UPTO(2 * WAITS_CODE_BYTES);
 
     f->strength = fmin(waiters / WAITERS_FIRES, share / SHARE_FIRES);
     f->value = waiters;
     f->severity = rule_cost(share);
     if (isnan(f->strength) || f->strength < RULE_RELEASE)
         return;
-    rule_say(f, "%.1f of the %.1f threads that were busy waited for a lock of class %s", waiters,
-             busy, v->lock->name[0] ? v->lock->name : "[unknown]");
+    lock_words(span_of(v->lock->name), &lock);
+    rule_say(f, "%.1f of the %.1f threads that were busy waited for %.*s", waiters, busy,
+             (int)lock.n, lock.p);
     say_owner(v->lock, f);
 }
 

@@ -2,6 +2,7 @@
 #include "symbolize/java_text.h"
 
 #include "base/ascii.h"
+#include "profile/lock_words.h"
 
 #define JAVA_ARRAY_DIMENSIONS_MAX 255 /* JVMS 4.3.2 */
 
@@ -176,6 +177,6 @@ void java_signature_text(struct span signature, struct buf *out)
 
 void java_lock_text(struct span internal, bool of_class, struct buf *out)
 {
-    buf_add_str(out, of_class ? "java.lang.Class for " : "");
+    buf_add_str(out, of_class ? LOCK_OF_CLASS : "");
     java_type_text(internal, out);
 }

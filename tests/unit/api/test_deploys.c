@@ -21,6 +21,7 @@ static struct api api;
 
 static unsigned grown; /* further samples of "work" in the later release */
 static bool early_waits = true;
+static const char *longer; /* waits of the later release are longer, and of this event */
 
 /* Drops the waits of @p. */
 static void drop_waits(struct profile *p)
@@ -52,6 +53,10 @@ static void put(int minute, const char *version, unsigned more)
     image.started_ns = MINUTE(minute < BEFORE ? 0 : BEFORE);
     if (minute < BEFORE && !early_waits)
         drop_waits(slice);
+    if (longer)
+        snprintf(slice->events[1].name, sizeof(slice->events[1].name), "%s", longer);
+    for (size_t i = 0; longer && minute >= BEFORE && i < slice->sample_count; i++)
+        slice->samples[i].value *= 10;
     put_images(history, MINUTE(minute), slice, &image, 1);
 }
 
@@ -202,6 +207,30 @@ START_TEST(waits_of_one_side_are_not_compared)
 }
 END_TEST
 
+/* The sentence names the thing that is waited for as words do. */
+START_TEST(waits_in_words)
+{
+    const struct target_selector t = { .service = "shop", .viewer = &VIEWER_WHOLE };
+    const struct time_range a = { MINUTE(0), MINUTE(BEFORE) },
+                            b = { MINUTE(BEFORE), MINUTE(BEFORE + AFTER) };
+    struct error err = ERROR_NULL;
+    json_t *answer = NULL;
+    char *text;
+
+    longer = _i ? "lock" : "offcpu";
+    make(0);
+    longer = NULL;
+    ck_assert_msg(changes_kept(&api, &t, &a, &b, &answer, &err) == 0, "%s", err.msg);
+    text = json_dumps(answer, 0);
+    ck_assert_msg(strstr(text, _i ? "\"Waiting for a lock of class java.lang.Thread.run takes "
+                                  : "\"Waiting ([blocked]) takes "),
+                  "%s", text);
+    free(text);
+    json_decref(answer);
+    history_close(history);
+}
+END_TEST
+
 /* Returns what the release that @p runs changed. */
 static struct rule_release release_of(struct deploys *d, const struct process *p)
 {
@@ -345,6 +374,7 @@ int main(void)
     tcase_add_test(tc, tells_what_a_release_changed);
     tcase_add_test(tc, names_the_function_that_grew_most);
     tcase_add_test(tc, waits_of_one_side_are_not_compared);
+    tcase_add_loop_test(tc, waits_in_words, 0, 2);
     tcase_add_test(tc, a_release_is_known_for_its_jvms);
     tcase_add_test(tc, answers_what_was_compared);
     tcase_add_test(tc, tells_that_a_release_changed_nothing);

@@ -4,6 +4,7 @@
 
 #include "base/buf.h"
 #include "profile/category.h"
+#include "profile/lock_words.h"
 #include "recorded.h"
 
 #include "suite.h"
@@ -141,6 +142,26 @@ START_TEST(finds_code_beside_idle_threads)
 END_TEST
 
 /* The interval of a share follows from the number of samples. */
+START_TEST(names_locks)
+{
+    static const struct {
+        const char *name, *words;
+    } OF[] = { { "shop.Prices", "a lock of class shop.Prices" },
+               { "java.lang.Class", "a lock of class java.lang.Class" },
+               { "java.lang.Class for shop.Prices", "the lock of class shop.Prices itself" },
+               { "long[][]", "a lock of class long[][]" },
+               { "[lock of unknown class]", "a lock of unknown class" },
+               { "", "a lock of unknown class" } };
+
+    for (size_t i = 0; i < ARRAY_SIZE(OF); i++) {
+        _cleanup_buf_ struct buf text = BUF_UPTO(256);
+
+        lock_words(span_of(OF[i].name), &text);
+        ck_assert_str_eq(text.p, OF[i].words);
+    }
+}
+END_TEST
+
 START_TEST(says_how_sure_it_is)
 {
     uint32_t frame = java("shop.Cart", "total");
@@ -170,6 +191,7 @@ int main(void)
     tcase_add_test(tc, names_no_code_where_none_has_most);
     tcase_add_test(tc, names_what_was_waited_for);
     tcase_add_test(tc, finds_code_beside_idle_threads);
+    tcase_add_test(tc, names_locks);
     tcase_add_test(tc, says_how_sure_it_is);
     return suite_run_case("words", tc);
 }
