@@ -109,6 +109,8 @@ static const struct rule WAITS[] = {
     { NATIVE, "JVM_Sleep", WAIT_SLEEP, STRONG },
     { JAVA, "jdk.internal.misc.Unsafe.park", WAIT_PARK, STRONG },
     { JAVA, "sun.misc.Unsafe.park", WAIT_PARK, STRONG },
+    { JAVA, "java.lang.VirtualThread.park" ANY, WAIT_PARK, PLAIN },
+    { JAVA, "sun.nio.ch.Poller.poll", WAIT_NETWORK, STRONG }, /* of a virtual thread */
     { JAVA, "java.lang.Thread.sleep" ANY, WAIT_SLEEP, STRONG },
     { JAVA, "java.lang.Object.wait" ANY, WAIT_NOTIFY, STRONG },
     { JAVA, "sun.nio.ch.Net.poll", WAIT_NETWORK, STRONG },
@@ -153,6 +155,10 @@ static const struct rule IDLE[] = {
     IDLES(JAVA, "java.lang.ref.ReferenceQueue.remove" ANY),
     IDLES(JAVA, "java.lang.ref.NativeReferenceQueue.await"),
     IDLES(JAVA, "jdk.jfr.internal.PlatformRecorder.takeNap"),
+    IDLES(JAVA, "sun.nio.ch.Poller.pollerLoop"), /* for virtual threads */
+    IDLES(JAVA, "sun.nio.ch.Poller.subPollerLoop"),
+    IDLES(JAVA, "sun.nio.ch.Poller.pollLoop"), /* 21 */
+    IDLES(JAVA, "sun.nio.ch.Poller.updateLoop"),
     /* acceptors and event loops */
     IDLES(JAVA, "sun.nio.ch.ServerSocketChannelImpl.accept" ANY),
     IDLES(JAVA, "sun.nio.ch.ServerSocketChannelImpl.implAccept"),
