@@ -3,6 +3,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "capture/looks_survey.h"
 #include "capture/profile_process.h"
 #include "capture/request_context.h"
 #include "proc/stall_readers.h"
@@ -96,6 +97,7 @@ struct looks *looks_free(struct looks *l)
     if (!l)
         return NULL;
     looked_threads_deinit(&l->threads);
+    looked_virtuals_deinit(&l->virtuals);
     record_free(l->stacks);
     free(l->processes);
     free(l->frames);
@@ -208,6 +210,7 @@ static void renew_stacks(struct looks *l)
 {
     struct record *fresh = NULL;
 
+    looked_virtuals_forget(&l->virtuals);
     begin_again(l, clock_monotonic_ns());
     if (record_new(l->o.frames, /* max_samples= */ 2, &fresh) < 0)
         return; /* no place refers to the old one */
@@ -450,6 +453,8 @@ void looks_sample(struct looks *l, const struct incoming *in)
                        .n = in->naming->stack->count };
 
     note_incomplete(l, in);
+    if (sample_is_virtual(rec))
+        survey_keep_virtual(l, in);
     if (is_of_place(t, rec) && (has_better(t, in) || hold(l, in, t)) && rec->weight <= 1) {
         /* The time of a lock is counted with its place. */
         t->place_ns[state] += rec->lock ? 0 : rec->value;

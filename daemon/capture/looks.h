@@ -10,6 +10,7 @@
 
 #include "capture/incoming.h"
 #include "capture/looked_threads.h"
+#include "capture/looked_virtual.h"
 #include "capture/looks_pace.h"
 #include "capture/probe/probe_table.h"
 #include "discover/discover.h"
@@ -57,6 +58,7 @@ struct looks_opts {
 struct looks {
     struct looks_opts o;
     struct looked_threads threads;
+    struct looked_virtuals virtuals;  /* of virtual threads without a carrier */
     struct looked_process *processes; /* owned, by host_pid: the JVMs of passes */
     size_t process_count;
     struct record *stacks; /* owned: stacks of places */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "capture/looks_survey.h"
+#include "capture/looks_survey_impl.h"
 
 #include "base/cleanup.h"
 #include "base/fnv1a.h"
@@ -13,39 +13,14 @@
 #include <stdlib.h>
 
 #define COMM_BYTES 15  /* bytes of a thread's name in the kernel */
-#define POOL_BYTES 64  /* bytes of a pool's name; a longer name has no pool */
 #define LOCK_SAMPLE 1u /* lowest bit of a sample's time: it is a lock's */
 
-/* A thread, and what its place shows. */
-struct place {
-    char pool[POOL_BYTES];
-    struct span name; /* of the thread, in the frame table */
-    bool known;       /* its place is known */
-    bool busy, task;  /* waits during its work; within a task of an executor */
-    bool counted;     /* counted with another thread already */
-    bool input;       /* waits for its next input, as tasks without end do */
-    bool result;      /* waits for a result of another thread */
-    const char *wait; /* static */
-    uint32_t code;    /* function of the profile; 0: none */
-    uint32_t lock;    /* function of the lock's class; 0: none */
-    bool carrier, pinned;
-    uint32_t pinned_by; /* function of the profile that pins; 0: not known */
-    struct span owner;  /* of the lock; empty: not known */
-};
-
-struct survey {
-    struct looks *l;
-    const struct looked_thread *threads[SURVEY_THREADS_MAX];
-    struct place places[SURVEY_THREADS_MAX];
-    bool waits[SURVEY_THREADS_MAX]; /* looked_thread_waits() */
-    size_t count, left_out;
-    struct profile *p; /* of the places; NULL: none is known */
+struct known_method {
+    const char *class_name, *method;
 };
 
 /* Frames of executors that run a task. */
-static const struct {
-    const char *class_name, *method;
-} TASKS[] = {
+static const struct known_method TASKS[] = {
     { "java.util.concurrent.ThreadPoolExecutor", "runWorker" },
     { "java.util.concurrent.ForkJoinTask", "doExec" },
     { "org.apache.tomcat.util.threads.ThreadPoolExecutor", "runWorker" },
@@ -54,9 +29,7 @@ static const struct {
 };
 
 /* Calls of the JDK that wait for a result of another thread. */
-static const struct {
-    const char *class_name, *method;
-} RESULTS[] = {
+static const struct known_method RESULTS[] = {
     { "java.util.concurrent.FutureTask", "get" },
     { "java.util.concurrent.CompletableFuture", "get" },
     { "java.util.concurrent.CompletableFuture", "join" },
@@ -69,6 +42,13 @@ static const struct {
 static const char *const RESOURCES[] = { "com.zaxxer.hikari.", "org.apache.commons.pool2.",
                                          "org.apache.commons.dbcp2.",
                                          "org.apache.tomcat.jdbc.pool.", "com.mchange.v2." };
+
+/* Calls of the JDK that wait for a permit. */
+static const struct known_method PERMITS[] = {
+    { "java.util.concurrent.Semaphore", "acquire" },
+    { "java.util.concurrent.Semaphore", "acquireUninterruptibly" },
+    { "java.util.concurrent.Semaphore", "tryAcquire" },
+};
 
 /* Packages of the JDK; the code that waits calls them. */
 static const char *const JDK[] = { "java.", "javax.", "jdk.", "sun.", "com.sun." };
@@ -99,6 +79,8 @@ static uint64_t find_threads(struct survey *s, int32_t host_pid)
         s->threads[s->count++] = t;
         hash = fnv1a(hash, words, sizeof(words));
     }
+    for (size_t i = 0; s->virtual && i < s->virtual->count; i++)
+        hash = fnv1a(hash, &s->virtual->at[i], sizeof(s->virtual->at[i]));
     return s->count ? hash | 1 : 0;
 }
 
@@ -138,12 +120,32 @@ static int add_thread(struct survey *s, struct record *r, size_t i)
     return r2;
 }
 
+/* Adds a place of virtual threads, as if one thread of the JVM waited there. */
+static int add_virtual(struct survey *s, struct record *r, size_t i)
+{
+    struct profile_thread thread = { .host_tid = -1 };
+    struct profile_sample sample = { .time_ns = 2 * (SURVEY_THREADS_MAX + i),
+                                     .value = 1,
+                                     .count = 1,
+                                     .flags = (unsigned)STATE_BLOCKED
+                                              << PROFILE_SAMPLE_STATE_SHIFT };
+    uint32_t id;
+    int r2 = record_process(r, &s->threads[0]->process, &thread.process);
+
+    if (r2 == 0)
+        r2 = record_thread(r, &thread, &id);
+    if (r2 < 0)
+        return r2;
+    sample.thread = id & 0xffffff;
+    return add_stack(s, r, &sample, s->virtual->at[i].stack);
+}
+
 /* Makes s->p of all known places. */
 static int make_profile(struct survey *s)
 {
     struct profile meta = { .end_ns = UINT64_MAX, .event_count = 1 };
     struct record *r;
-    int result = record_new(s->l->o.frames, 2 * s->count, &r);
+    int result = record_new(s->l->o.frames, 2 * s->count + LOOKED_VIRTUAL_MAX, &r);
 
     if (result < 0)
         return result;
@@ -152,6 +154,8 @@ static int make_profile(struct survey *s)
         if (s->waits[i])
             result = add_thread(s, r, i);
     }
+    for (size_t i = 0; s->virtual && i < s->virtual->count && result == 0; i++)
+        result = add_virtual(s, r, i);
     if (result == 0 && record_samples(r))
         result = record_finish(r, &meta, &s->p);
     record_free(r);
@@ -165,11 +169,12 @@ static struct span string(const struct profile *p, uint32_t id)
     return intern_get(p->strings, id);
 }
 
-static bool is_task(const struct profile *p, const struct function *f)
+static bool is_any_of(const struct profile *p, const struct function *f,
+                      const struct known_method *list, size_t n)
 {
-    return ANY_OF(i, ARRAY_SIZE(TASKS),
-                  span_eq_str(string(p, f->class_name), TASKS[i].class_name) &&
-                      span_eq_str(string(p, f->name), TASKS[i].method));
+    return ANY_OF(i, n,
+                  span_eq_str(string(p, f->class_name), list[i].class_name) &&
+                      span_eq_str(string(p, f->name), list[i].method));
 }
 
 static bool starts_with_any(struct span name, const char *const *list, size_t n)
@@ -180,13 +185,6 @@ static bool starts_with_any(struct span name, const char *const *list, size_t n)
 static bool is_jdk(const struct profile *p, const struct function *f)
 {
     return starts_with_any(string(p, f->class_name), JDK, ARRAY_SIZE(JDK));
-}
-
-static bool waits_for_result(const struct profile *p, const struct function *f)
-{
-    return ANY_OF(i, ARRAY_SIZE(RESULTS),
-                  span_eq_str(string(p, f->class_name), RESULTS[i].class_name) &&
-                      span_eq_str(string(p, f->name), RESULTS[i].method));
 }
 
 /* Returns whether @f is of a queue of the JDK. */
@@ -207,17 +205,22 @@ static void read_code(const struct profile *p, uint32_t stack, struct place *ret
     for (; p->stacks[stack].depth; stack = p->stacks[stack].parent) {
         const struct frame *frame = &p->frames[p->stacks[stack].frame];
         const struct function *f = &p->functions[frame->function];
+        bool jdk = is_jdk(p, f),
+             of_pool = starts_with_any(string(p, f->class_name), RESOURCES, ARRAY_SIZE(RESOURCES));
 
         if (!frame_kind_is_java(frame->kind))
             continue;
-        if (!own && (!ret->code || !is_jdk(p, f))) {
+        ret->permit |= !own && (of_pool || is_any_of(p, f, PERMITS, ARRAY_SIZE(PERMITS)));
+        if (!own && (!ret->code || !jdk)) {
             ret->code = frame->function;
-            own = !is_jdk(p, f);
+            own = !jdk;
         }
+        if (!ret->caller && !of_pool && !jdk)
+            ret->caller = frame->function;
         queue |= !own && is_queue(p, f);
-        resource |= starts_with_any(string(p, f->class_name), RESOURCES, ARRAY_SIZE(RESOURCES));
-        ret->result |= waits_for_result(p, f);
-        ret->task |= is_task(p, f);
+        resource |= of_pool;
+        ret->result |= is_any_of(p, f, RESULTS, ARRAY_SIZE(RESULTS));
+        ret->task |= is_any_of(p, f, TASKS, ARRAY_SIZE(TASKS));
     }
     ret->input = queue && !resource;
 }
@@ -302,6 +305,7 @@ static int read_places(struct survey *s)
             read_lock(s->p, sample->stack, place);
             continue;
         }
+        place->stack = sample->stack;
         read_place(s->p, waits, sample->stack, place);
         read_kind(kinds, sample, place);
     }
@@ -312,8 +316,7 @@ static int read_places(struct survey *s)
 
 /* ---- the result ---- */
 
-/* Writes "Class.method" without its package. */
-static void write_code(const struct survey *s, uint32_t function, char out[WAITS_CODE_BYTES])
+void survey_write_code(const struct survey *s, uint32_t function, char out[WAITS_CODE_BYTES])
 {
     const struct function *f = &s->p->functions[function];
     struct span class_name = string(s->p, f->class_name), name = string(s->p, f->name);
@@ -351,7 +354,7 @@ static void describe_owner(const struct survey *s, struct span owner, struct wai
             continue;
         ret->wait = place->known ? place->wait : "";
         if (place->code)
-            write_code(s, place->code, ret->code);
+            survey_write_code(s, place->code, ret->code);
         return;
     }
 }
@@ -433,48 +436,8 @@ static void judge_pools(struct survey *s, struct waits_pool *ret)
             continue;
         *ret = of;
         text_clean_into(span_of(one->pool), ret->name, sizeof(ret->name));
-        write_code(s, one->code, ret->code);
+        survey_write_code(s, one->code, ret->code);
     }
-}
-
-/* Returns whether thread @i is of a pool of carriers, also while it runs. */
-static bool is_carrier(const struct survey *s, size_t i)
-{
-    for (size_t k = 0; k < s->count; k++) {
-        if (s->places[k].carrier && (k == i || (strchr(s->places[i].pool, '*') &&
-                                                strcmp(s->places[k].pool, s->places[i].pool) == 0)))
-            return true;
-    }
-    return false;
-}
-
-/* Counts the carriers, and finds the place in which most of the pinned ones wait. */
-static void judge_carriers(const struct survey *s, struct waits_carriers *ret)
-{
-    const struct place *most = NULL;
-    double most_alike = 0;
-
-    for (size_t i = 0; i < s->count; i++) {
-        const struct place *one = &s->places[i];
-        double alike = 0;
-
-        ret->carriers += is_carrier(s, i);
-        ret->pinned += one->pinned;
-        for (size_t k = i; one->pinned && k < s->count; k++)
-            alike += s->places[k].pinned && s->places[k].code == one->code &&
-                     s->places[k].wait == one->wait && s->places[k].pinned_by == one->pinned_by;
-        if (alike > most_alike) {
-            most_alike = alike;
-            most = one;
-        }
-    }
-    if (!most)
-        return;
-    ret->wait = most->wait;
-    if (most->code)
-        write_code(s, most->code, ret->code);
-    if (most->pinned_by)
-        write_code(s, most->pinned_by, ret->place);
 }
 
 static void judge(struct survey *s, struct waits_now *ret)
@@ -485,7 +448,9 @@ static void judge(struct survey *s, struct waits_now *ret)
         return;
     judge_locks(s, &ret->lock);
     judge_pools(s, &ret->pool);
-    judge_carriers(s, &ret->carriers);
+    survey_judge_carriers(s, &ret->carriers);
+    if (s->virtual)
+        survey_judge_virtual(s, &ret->virtual);
 }
 
 bool looks_survey(struct looks *l, int32_t host_pid, struct waits_now *ret)
@@ -497,6 +462,7 @@ bool looks_survey(struct looks *l, int32_t host_pid, struct waits_now *ret)
     if (!s)
         return false;
     s->l = l;
+    s->virtual = looked_virtuals_get(&l->virtuals, host_pid, clock_monotonic_ns());
     made_of = find_threads(s, host_pid);
     if (made_of && made_of == ret->made_of) {
         ok = true;

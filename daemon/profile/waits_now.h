@@ -32,6 +32,18 @@ struct waits_carriers {
     const char *wait;             /* its wait; static */
 };
 
+/* Virtual threads that wait for a permit of a semaphore, or for an object of a pool such as of
+ * connections. */
+struct waits_virtual {
+    double waiting; /* in the method in which most do; 0: none is known */
+    double busy;    /* all that wait within their work, with these */
+    double having;  /* others below that method, at the place that most of them share */
+    bool pooled;    /* for an object of a pool; else for a permit */
+    char code[WAITS_CODE_BYTES]; /* that method */
+    char having_code[WAITS_CODE_BYTES];
+    const char *having_wait; /* static */
+};
+
 struct waits_now {
     uint64_t made_of; /* hash of the threads and their places; 0: no threads */
     double busy;      /* threads that run, or wait within a task */
@@ -39,6 +51,7 @@ struct waits_now {
     struct waits_lock lock;
     struct waits_pool pool;
     struct waits_carriers carriers;
+    struct waits_virtual virtual;
     double runnable, mounted; /* virtual threads that could run: without a carrier; with one; NAN:
                                * not known */
 };

@@ -31,6 +31,7 @@ struct rule_view {
     const struct waits_lock *lock;
     const struct waits_pool *pool;
     const struct waits_carriers *carriers;
+    const struct waits_virtual *virtual;
     const struct rule_release *release;
 };
 

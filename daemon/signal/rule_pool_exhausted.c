@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* All threads of a pool wait in the same place within their tasks, so that new tasks wait, too. */
+/* All threads of a pool wait in the same place within their tasks, so that new tasks wait, too. Or
+ * most virtual threads wait for a permit. */
 #include "signal/rule.h"
 
 #define PART_FIRES 0.9 /* of the pool, on average; then a thread is seldom free */
 
-static void look(const struct rule_view *v, struct rule_finding *f)
+#define QUEUED_FIRES 4.0 /* virtual threads; fewer wait for moments */
+#define QUEUED_PART 0.5  /* of the busy virtual threads */
+
+static void look_at_threads(const struct rule_view *v, struct rule_finding *f)
 {
     const struct numbers *n = v->numbers;
     const struct waits_pool *w = v->pool;
@@ -21,6 +25,38 @@ static void look(const struct rule_view *v, struct rule_finding *f)
              "%.0f of %.0f threads of %s wait for the same: [%s]%s%s; %.0f %% in the last %.0f s",
              w->waiting, w->threads, w->name[0] ? w->name : "a pool", w->wait ? w->wait : "blocked",
              w->code[0] ? " in " : "", w->code, f->value, RULE_WINDOW_S);
+}
+
+/* Virtual threads are of no pool, but wait for permits and connections. */
+static void look_at_virtual(const struct rule_view *v, struct rule_finding *f)
+{
+    const struct waits_virtual *w = v->virtual;
+    double queued = numbers_mean(v->numbers, NUMBER_VIRTUAL_QUEUED, RULE_WINDOW_S);
+    double share = queued / fmax(numbers_mean(v->numbers, NUMBER_VIRTUAL_BUSY, RULE_WINDOW_S), 1);
+
+    f->strength = fmin(queued / QUEUED_FIRES, share / QUEUED_PART);
+    f->value = share * 100;
+    f->severity = rule_cost(share);
+    if (isnan(f->strength) || f->strength < RULE_RELEASE)
+        return;
+    rule_say(f,
+             "%.1f virtual threads waited for %s in %s, %.0f %% of those that waited within their "
+             "work, in the last %.0f s",
+             queued, w->pooled ? "an object of a pool" : "a permit of a semaphore", w->code,
+             f->value, RULE_WINDOW_S);
+    if (w->having > 0)
+        rule_add(f, "; %.0f others in %s wait for the same: [%s] in %s", w->having, w->code,
+                 w->having_wait, w->having_code);
+}
+
+static void look(const struct rule_view *v, struct rule_finding *f)
+{
+    struct rule_finding of = { .severity = 1 };
+
+    look_at_threads(v, f);
+    look_at_virtual(v, &of);
+    if (of.strength >= 1 && !(f->strength >= of.strength))
+        *f = of;
 }
 
 const struct signal_rule rule_pool_exhausted = {

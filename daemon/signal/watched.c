@@ -83,6 +83,7 @@ void watched_judge(struct watched *w, uint64_t now_ns)
                            .lock = &w->lock,
                            .pool = &w->pool,
                            .carriers = &w->carriers,
+                           .virtual = &w->virtual,
                            .release = &w->release,
                            .age_s =
                                real_ns > start_ns ? (double)(real_ns - start_ns) / NS_PER_S : 0 };

@@ -28,6 +28,7 @@ struct watched {
     struct waits_lock lock; /* of the last that had one */
     struct waits_pool pool;
     struct waits_carriers carriers;
+    struct waits_virtual virtual;
     struct rule_release release;
     bool ended;        /* and how is known, or will not be */
     uint64_t ended_ns; /* when that was seen first; 0: it was not */

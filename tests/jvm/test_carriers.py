@@ -62,6 +62,19 @@ class Carriers(WithClasses):
             found[kind, state] += s.value / 1e9 / (profile.end - profile.start)
         return found
 
+    def test_permits(self):
+        """Virtual threads of no pool that all want a permit: where they wait, and what the others wait for that have one."""
+        limited, healthy = self.start(25, "permits"), self.start(25, "healthy")
+        found = self.await_signals(limited.pid, "pool-exhausted")["pool-exhausted"]
+        print(found["sentence"], flush=True)
+        self.assertRegex(found["sentence"], r"^(8\.\d|9\.0) virtual threads waited for a permit of a semaphore in Carriers\.save, (7\d|8\d) % of those that "
+                         r"waited within their work, in the last 30 s; 3 others in Carriers\.save wait for the same: \[sleep\] in Carriers\.rest$")
+        self.assertEqual(found["severity"], 3)
+        self.assertIn("Carriers.save", self.daemon.get(found["evidence"] + "&format=flat").text)
+        kinds = self.daemon.get("/profile", pid=limited.pid, event="offcpu", format="collapsed", **{"from": "-20s"}).text
+        self.assertIn("Carriers.save", kinds)
+        self.assertEqual(self.signals(healthy.pid), {})
+
     def test_signals(self):
         """A class initializer that waits pins both carriers; threads that compute occupy both; a healthy service has no signal."""
         pinned, computes, healthy = (self.start(25, how) for how in ("initializer", "computes", "healthy"))

@@ -5,9 +5,11 @@ import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
+import java.util.concurrent.Semaphore;
 
 /** Carriers HOW: virtual threads that need a carrier every few ms, beside others that keep all carriers ("initializer", "synchronized",
- * "computes") or none ("healthy"). */
+ * "computes") or none ("healthy",
+ * "permits": twelve want one of three permits, with which they rest). */
 public class Carriers {
     static final int OTHERS = 20;
     static volatile long sink;
@@ -41,6 +43,23 @@ public class Carriers {
     static void compute() {
         for (long x = 1;; sink = x)
             x = x * 6364136223846793005L + 1;
+    }
+
+    static final Semaphore PERMITS = new Semaphore(3);
+
+    static void query() {
+        rest(1000);
+    }
+
+    static void save() {
+        for (;;) {
+            PERMITS.acquireUninterruptibly();
+            try {
+                query();
+            } finally {
+                PERMITS.release();
+            }
+        }
     }
 
     /** Each request is of a platform thread: from JDK 25 on a carrier ends what waits for a time. */
@@ -90,6 +109,10 @@ public class Carriers {
             break;
         case "computes":
             start(all, Carriers::compute, Carriers::compute);
+            break;
+        case "permits":
+            for (int i = 0; i < 12; i++)
+                all.submit(Carriers::save);
             break;
         default:
         }

@@ -1,74 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* capture/looks_survey.c: what the threads of a JVM wait for, by the places that passes have
  * found. */
-#include "suite.h"
-
-#include "base/array.h"
-#include "capture/looks_survey.h"
-
-#include <math.h>
-
-#define JVM 5
-#define STACK_MAX 8
-
-static struct frame_table *table;
-static struct looks *looks;
-
-static void begin(void)
-{
-    ck_assert_int_eq(frame_table_new(1000, 1 << 20, &table), 0);
-    ck_assert_int_eq(looks_new(&(struct looks_opts){ .frames = table }, &looks), 0);
-}
-
-static void end(void)
-{
-    looks_free(looks);
-    frame_table_free(table);
-}
-
-static uint32_t text(const char *s)
-{
-    uint32_t id = 0;
-
-    if (s)
-        ck_assert_int_eq(frame_table_string(table, span_of(s), &id), 0);
-    return id;
-}
-
-static uint32_t frame(const char *class_name, const char *name, enum frame_kind kind)
-{
-    struct function f = { .class_name = text(class_name), .name = text(name) };
-    struct frame one = { .kind = (uint8_t)kind };
-    uint32_t id;
-
-    ck_assert_int_eq(frame_table_function(table, &f, &one.function), 0);
-    ck_assert_int_eq(frame_table_frame(table, &one, &id), 0);
-    return id;
-}
-
-static uint32_t hold(const uint32_t *frames, size_t n)
-{
-    uint32_t place;
-
-    ck_assert_int_eq(record_hold(looks->stacks, frames, n, &place), 0);
-    return place;
-}
-
-/* Adds a running thread of @host_pid. */
-static struct looked_thread *add(uint32_t host_pid, const char *name)
-{
-    struct looked_threads *l = &looks->threads;
-    struct looked_thread *t;
-
-    ck_assert(array_grow(&l->threads, &l->cap, l->count + 1, SURVEY_THREADS_MAX * 2));
-    t = &l->threads[l->count];
-    *t = (struct looked_thread){ .host_tid = 100 + (uint32_t)l->count++,
-                                 .host_pid = host_pid,
-                                 .runs = true,
-                                 .name = text(name) };
-    t->process.host_pid = (int32_t)host_pid;
-    return t;
-}
+#include "survey_fixture.h"
 
 /* Makes @t wait in @method, with the kernel function @leaf, within a task or between tasks. */
 static void place(struct looked_thread *t, const char *leaf, const char *method, bool task)
@@ -82,25 +15,6 @@ static void place(struct looked_thread *t, const char *leaf, const char *method,
     };
 
     t->stack = hold(frames, 4);
-    t->placed = true;
-    t->runs = false;
-}
-
-/* Makes @t wait in @method, called from @call of the JDK's class @of, within a task or between
- * tasks. */
-static void park(struct looked_thread *t, const char *of, const char *call, const char *owner,
-                 const char *method, bool task)
-{
-    uint32_t frames[STACK_MAX] = {
-        frame("jdk.internal.misc.Unsafe", "park", FRAME_C2),
-        frame(of, call, FRAME_C2),
-        frame(owner, method, FRAME_C2),
-        frame("shop.Task", "run", FRAME_C2),
-        task ? frame("java.util.concurrent.ThreadPoolExecutor", "runWorker", FRAME_INTERPRETED)
-             : frame("java.lang.Thread", "run", FRAME_INTERPRETED),
-    };
-
-    t->stack = hold(frames, 5);
     t->placed = true;
     t->runs = false;
 }
@@ -215,7 +129,7 @@ START_TEST(finds_the_pool_whose_threads_all_wait_alike)
 
     begin();
     for (int i = 0; i < 3; i++) {
-        char name[16];
+        char name[20];
 
         snprintf(name, sizeof(name), "http-%d", i);
         place(add(JVM, name), "sk_wait_data", "fetch", true);
@@ -324,61 +238,6 @@ START_TEST(threads_that_wait_for_a_lock_are_no_pool_that_waits)
 }
 END_TEST
 
-/* Frames that pin a virtual thread, between the method that waits and VirtualThread.run. */
-static const struct {
-    struct {
-        const char *class_name, *name;
-        enum frame_kind kind;
-    } frames[2];
-    const char *place;
-} PINS[] = {
-    { { { NULL, "callback", FRAME_NATIVE }, { "shop.Native", "call", FRAME_C2 } }, "Native.call" },
-    { { { "shop.Config", "<clinit>", FRAME_INTERPRETED },
-        { NULL, "InstanceKlass::initialize_impl(JavaThread*)", FRAME_JVM } },
-      "Config.<clinit>" },
-    { { { "shop.Rates", "locked", FRAME_C2 }, { "shop.Rates", "all", FRAME_C2 } }, "" },
-};
-
-/* Adds a carrier on which a virtual thread waits, pinned by PINS[@pin]. */
-static void pin(const char *name, size_t pin)
-{
-    uint32_t frames[STACK_MAX] = { frame("jdk.internal.misc.Unsafe", "park", FRAME_C2),
-                                   frame("shop.Rates", "load", FRAME_C2) };
-    struct looked_thread *t = add(JVM, name);
-
-    for (size_t i = 0; i < 2; i++)
-        frames[2 + i] = frame(PINS[pin].frames[i].class_name, PINS[pin].frames[i].name,
-                              PINS[pin].frames[i].kind);
-    frames[4] = frame("java.lang.VirtualThread", "run", FRAME_C2);
-    frames[5] = frame("jdk.internal.vm.Continuation", "enter", FRAME_C2);
-    frames[6] = frame("java.lang.VirtualThread", "runContinuation", FRAME_C2);
-    t->stack = hold(frames, 7);
-    t->placed = true;
-    t->runs = false;
-}
-
-START_TEST(finds_pinned_carriers_and_what_pins_them)
-{
-    struct waits_now w = { 0 };
-
-    begin();
-    pin("ForkJoinPool-1-worker-1", (size_t)_i);
-    pin("ForkJoinPool-1-worker-2", (size_t)_i);
-    pin("ForkJoinPool-1-worker-3", ((size_t)_i + 1) % ARRAY_SIZE(PINS));
-    add(JVM, "ForkJoinPool-1-worker-4"); /* this thread runs */
-    park(add(JVM, "ForkJoinPool-2-worker-1"), "java.util.concurrent.ForkJoinPool", "awaitWork",
-         "shop.Rates", "load", false);
-    ck_assert(looks_survey(looks, JVM, &w));
-    ck_assert_double_eq(w.carriers.carriers, 4);
-    ck_assert_double_eq(w.carriers.pinned, 3);
-    ck_assert_str_eq(w.carriers.code, "Rates.load");
-    ck_assert_str_eq(w.carriers.place, PINS[_i].place);
-    ck_assert_str_eq(w.carriers.wait, "park");
-    ck_assert(isnan(w.runnable) && isnan(w.mounted));
-    end();
-}
-END_TEST
-
 START_TEST(has_no_carriers_without_virtual_threads)
 {
     struct waits_now w = { 0 };
@@ -452,7 +311,6 @@ int main(void)
     tcase_add_test(tc, a_pool_of_listeners_needs_who_waits_for_it);
     tcase_add_test(tc, a_pool_that_waits_for_connections);
     tcase_add_test(tc, threads_that_wait_for_a_lock_are_no_pool_that_waits);
-    tcase_add_loop_test(tc, finds_pinned_carriers_and_what_pins_them, 0, ARRAY_SIZE(PINS));
     tcase_add_test(tc, has_no_carriers_without_virtual_threads);
     tcase_add_test(tc, nothing_moved_and_nothing_known);
     tcase_add_test(tc, hostile_names_and_too_many_threads);

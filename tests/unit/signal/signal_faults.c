@@ -51,6 +51,8 @@ void healthy(struct making *m)
     v[NUMBER_POOL_THREADS] = 8;
     v[NUMBER_POOL_WAITING] = 0.25;
     v[NUMBER_CARRIERS_PINNED] = (int)m->s / STEP_S % 7 == 0;
+    v[NUMBER_VIRTUAL_QUEUED] = (double)((int)m->s / STEP_S % 6); /* as many have a permit */
+    v[NUMBER_VIRTUAL_BUSY] = v[NUMBER_VIRTUAL_QUEUED] + 10;
     v[NUMBER_VIRTUAL_RUNNABLE] = (double)((int)m->s / STEP_S % 4);
     v[NUMBER_VIRTUAL_MOUNTED] = 1.5;
 }
@@ -123,6 +125,13 @@ void begin(struct making *m, struct watched *w, struct process *p)
                       .code = "Orders.save",
                       .place = "Native.call",
                       .wait = "park" },
+        .virtual = { .waiting = 40,
+                     .busy = 50,
+                     .having = 8,
+                     .pooled = true,
+                     .code = "Orders.save",
+                     .having_code = "Rates.fetch",
+                     .having_wait = "network" },
     };
     for (size_t i = 0; i < NUMBERS; i++)
         m->r.v[i] = 0;

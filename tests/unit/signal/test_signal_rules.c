@@ -156,6 +156,12 @@ static void has_no_thread(struct making *m)
     m->r.v[NUMBER_POOL_WAITING] = (int)m->s / STEP_S % 3 ? 1 : 0.875;
 }
 
+static void has_no_connection(struct making *m)
+{
+    m->r.v[NUMBER_VIRTUAL_QUEUED] = (int)m->s / STEP_S % 2 ? 44 : 36;
+    m->r.v[NUMBER_VIRTUAL_BUSY] = m->r.v[NUMBER_VIRTUAL_QUEUED] + 10;
+}
+
 static void computes_on_carriers(struct making *m)
 {
     m->r.v[NUMBER_VIRTUAL_RUNNABLE] = (int)m->s / STEP_S % 2 ? 18 : 12;
@@ -208,6 +214,10 @@ static const struct {
       "waits ([file]) in Prices.load" },
     { "pool-exhausted", has_no_thread, 3,
       "8 of 8 threads of exec-* wait for the same: [network] in Rates.fetch; 96 %" },
+    { "pool-exhausted", has_no_connection, 3,
+      "% of those that waited within their work, in the last 30 s; 8 others in Orders.save wait "
+      "for "
+      "the same: [network] in Rates.fetch" },
     { "carriers-starved", computes_on_carriers, 3,
       "on average 14.0 virtual threads could run, but had no carrier, beside 2.0 that ran; "
       "that is 88 % of the time" },

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Declarations that the files of a survey share. */
+#pragma once
+
+#include "capture/looks_survey.h"
+
+#include "profile/waits.h"
+
+#define POOL_BYTES 64 /* bytes of a pool's name; a longer name has no pool */
+#define SURVEY_PLACES_MAX (SURVEY_THREADS_MAX + LOOKED_VIRTUAL_MAX)
+
+/* A thread, and what its place shows. */
+struct place {
+    char pool[POOL_BYTES];
+    struct span name; /* of the thread, in the frame table */
+    bool known;       /* its place is known */
+    bool busy, task;  /* waits during its work; within a task of an executor */
+    bool counted;     /* counted with another thread already */
+    bool input;       /* waits for its next input, as tasks without end do */
+    bool result;      /* waits for a result of another thread */
+    bool permit;      /* waits for a permit, or for an object of a pool */
+    const char *wait; /* static */
+    uint32_t code;    /* function of the profile; 0: none */
+    uint32_t caller;  /* the first function of neither the JDK nor a pool of objects; 0: none */
+    uint32_t stack;   /* of the profile; of virtual threads only */
+    uint32_t lock;    /* function of the lock's class; 0: none */
+    bool carrier, pinned;
+    uint32_t pinned_by; /* function of the profile that pins; 0: not known */
+    struct span owner;  /* of the lock; empty: not known */
+};
+
+struct survey {
+    struct looks *l;
+    const struct looked_thread *threads[SURVEY_THREADS_MAX];
+    struct place places[SURVEY_PLACES_MAX]; /* of threads; then of those of `virtual` */
+    bool waits[SURVEY_THREADS_MAX];         /* looked_thread_waits() */
+    size_t count, left_out;
+    const struct looked_virtual *virtual; /* NULL: no virtual thread is known */
+    struct profile *p;                    /* of the places; NULL: none is known */
+};
+
+/* Writes "Class.method" of @function without its package. */
+void survey_write_code(const struct survey *s, uint32_t function, char out[WAITS_CODE_BYTES]);
+/* looks_survey_virtual.c: counts the carriers, and finds the place in which most of the pinned ones
+ * wait. */
+void survey_judge_carriers(const struct survey *s, struct waits_carriers *ret);
+/* looks_survey_virtual.c: finds the method in which most virtual threads wait for a permit or for
+ * an object of a pool. Also finds what the others below that method wait for. */
+void survey_judge_virtual(const struct survey *s, struct waits_virtual *ret);
