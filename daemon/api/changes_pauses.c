@@ -10,11 +10,11 @@ struct adding {
     int failed; /* 0 or -ENOMEM */
 };
 
-static void add(struct adding *a, uint64_t time_ns, uint64_t count, uint64_t ns)
+static void add(struct adding *a, const struct change_pauses *p)
 {
-    a->any |= count || ns;
+    a->any |= p->count || p->ns;
     if (a->failed == 0)
-        a->failed = change_set_add_pauses(a->set, time_ns, count, ns);
+        a->failed = change_set_add_pauses(a->set, p);
 }
 
 static void add_minute(void *cookie, int32_t host_pid, uint64_t start_ns,
@@ -24,7 +24,8 @@ static void add_minute(void *cookie, int32_t host_pid, uint64_t start_ns,
 
     (void)host_pid;
     if (start_ns + HISTORY_MINUTE_NS <= a->recorded_ns)
-        add(a, start_ns, stopped->pauses, MIN(stopped->pause_ns, HISTORY_MINUTE_NS));
+        add(a, &(struct change_pauses){ start_ns, HISTORY_MINUTE_NS, stopped->pauses,
+                                        MIN(stopped->pause_ns, HISTORY_MINUTE_NS) });
 }
 
 /* Adds the counts of @p. Each is of some seconds. */
@@ -35,7 +36,8 @@ static void add_counts(struct adding *a, const struct profile *p)
         uint64_t middle_ns = m->start_ns + (m->end_ns - m->start_ns) / 2;
 
         if (m->kind == MOMENT_COUNTS_COLLECTIONS)
-            add(a, p->start_realtime_ns + middle_ns - p->start_ns, m->count, m->reach_ns);
+            add(a, &(struct change_pauses){ p->start_realtime_ns + middle_ns - p->start_ns,
+                                            m->end_ns - m->start_ns, m->count, m->reach_ns });
     }
 }
 

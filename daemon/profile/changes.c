@@ -35,6 +35,14 @@ const char *change_kind_name(enum change_kind kind)
     return KIND_NAMES[kind];
 }
 
+void change_set_pass(struct change_set *s, size_t step, uint64_t ns)
+{
+    double *time = &s->whole[CHANGE_PAUSE_TIME][step];
+
+    *time = fmax(*time, (double)ns);
+    s->whole[CHANGE_PAUSE_COUNT][step] = *time / MINUTE_NS * PERCENT;
+}
+
 int change_set_init(struct change_set *s, const struct change_steps *m)
 {
     *s = (struct change_set){ .steps = *m };
@@ -48,10 +56,8 @@ int change_set_init(struct change_set *s, const struct change_steps *m)
             return -ENOMEM;
         }
     }
-    for (size_t i = 0; i < m->a + m->b; i++) {
-        s->whole[CHANGE_PAUSE_TIME][i] = (double)m->step_ns;
-        s->whole[CHANGE_PAUSE_COUNT][i] = (double)m->step_ns / MINUTE_NS * PERCENT;
-    }
+    for (size_t i = 0; i < m->a + m->b; i++)
+        change_set_pass(s, i, m->step_ns);
     return 0;
 }
 

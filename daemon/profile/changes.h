@@ -104,8 +104,17 @@ ptrdiff_t change_set_put(struct change_set *s, enum change_kind kind, struct spa
  * -ENOMEM. */
 int change_set_add(struct change_set *s, const struct view *v, enum change_kind kind);
 
-/* Adds @count pauses of @ns in all, of a JVM at @time_ns. 0 or -ENOMEM. */
-int change_set_add_pauses(struct change_set *s, uint64_t time_ns, uint64_t count, uint64_t ns);
+/* Notes that what is added to @step may be of a time of @ns: pauses are compared with the time that
+ * passes. It is at least that of a step. */
+void change_set_pass(struct change_set *s, size_t step, uint64_t ns);
+/* Pauses of a JVM in a time. */
+struct change_pauses {
+    uint64_t at_ns, length_ns; /* CLOCK_REALTIME of some moment in it; how long it is */
+    uint64_t count, ns;        /* number and sum of the pauses */
+};
+
+/* Adds pauses to the step of p->at_ns. 0 or -ENOMEM. */
+int change_set_add_pauses(struct change_set *s, const struct change_pauses *p);
 /* Returns the mean of the series of @kind on a side (0: a), which has one series at most. 0: it has
  * none. */
 double change_set_mean(const struct change_set *s, enum change_kind kind, size_t side);

@@ -151,17 +151,18 @@ int change_set_add(struct change_set *s, const struct view *v, enum change_kind 
     return a.error;
 }
 
-int change_set_add_pauses(struct change_set *s, uint64_t time_ns, uint64_t count, uint64_t ns)
+int change_set_add_pauses(struct change_set *s, const struct change_pauses *p)
 {
-    size_t step = change_step(&s->steps, time_ns);
+    size_t step = change_step(&s->steps, p->at_ns);
     ptrdiff_t time = change_set_put(s, CHANGE_PAUSE_TIME, span_of("garbage collection")),
               number = change_set_put(s, CHANGE_PAUSE_COUNT, span_of("garbage collections"));
 
     if (time < 0 || number < 0)
         return -ENOMEM;
-    if (step < s->steps.a + s->steps.b) {
-        s->series[time].by_step[step] += (double)ns;
-        s->series[number].by_step[step] += (double)count;
-    }
+    if (step >= s->steps.a + s->steps.b)
+        return 0;
+    s->series[time].by_step[step] += (double)p->ns;
+    s->series[number].by_step[step] += (double)p->count;
+    change_set_pass(s, step, p->length_ns);
     return 0;
 }

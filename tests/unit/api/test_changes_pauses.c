@@ -177,6 +177,35 @@ START_TEST(of_a_release)
 }
 END_TEST
 
+/* A minute of the history is a minute, also if steps are shorter. */
+START_TEST(minutes_in_shorter_steps)
+{
+    const struct made made = { { 10, 10 }, { 600, 600 }, { 20, 20 } };
+    const struct target_selector t = { .service = "shop", .viewer = &VIEWER_WHOLE };
+    const struct time_range range = { MINUTE(0), MINUTE(20) };
+    const struct change_steps steps = {
+        .a_ns = MINUTE(0), .b_ns = MINUTE(10), .step_ns = HISTORY_MINUTE_NS / 2, .a = 20, .b = 20
+    };
+    struct profile p = { .moment_count = 0 };
+    struct change *found = NULL;
+    struct change_set s;
+    size_t n;
+    bool any = false;
+
+    make(&made, 20);
+    ck_assert_int_eq(change_set_init(&s, &steps), 0);
+    for (size_t i = 0; i < 40; i += 2) /* samples of a minute are in one step, too */
+        s.whole[CHANGE_FUNCTION][i] = 100;
+    ck_assert_int_eq(changes_pauses(&api, &t, &range, &p, UINT64_MAX, &s, &any, NULL), 0);
+    ck_assert_int_eq(changes_find(&s, &found, &n), 0);
+    ck_assert_double_eq_tol(change_set_mean(&s, CHANGE_PAUSE_TIME, 0), 10.5 * 0.6 / 60 * 100, 0.2);
+    ck_assert_double_eq_tol(change_set_mean(&s, CHANGE_PAUSE_COUNT, 1), 10.5, 0.2);
+    free(found);
+    change_set_deinit(&s);
+    history_close(history);
+}
+END_TEST
+
 /* The recorder has counts of seconds, and the history the minutes before. */
 START_TEST(counts_of_the_recorder)
 {
@@ -229,6 +258,7 @@ int main(void)
     tcase_add_test(tc, twice_the_load);
     tcase_add_test(tc, pauses_of_one_side);
     tcase_add_loop_test(tc, of_a_release, 0, 2);
+    tcase_add_test(tc, minutes_in_shorter_steps);
     tcase_add_test(tc, counts_of_the_recorder);
     return run_store_tests("changes_pauses", tc);
 }

@@ -47,7 +47,10 @@ static void add_pauses(struct change_set *s, size_t minute, double load)
     count = (uint64_t)drawn(12 * load);
     ns = (double)count * 5e7 * exp(0.3 * normal());
     state = kept;
-    ck_assert_int_eq(change_set_add_pauses(s, minute * MINUTE_NS, count, (uint64_t)ns), 0);
+    ck_assert_int_eq(
+        change_set_add_pauses(
+            s, &(struct change_pauses){ minute * MINUTE_NS, MINUTE_NS, count, (uint64_t)ns }),
+        0);
 }
 
 /* Makes a service: shares fall off as one over the rank, and load and mix vary from minute to
