@@ -396,7 +396,7 @@ static int check_target(const struct comparing *c, struct error *err)
     struct checking a = { c->t, err };
 
     if (!(c->sources & PAST_RECORDER) || !(c->t->pid_count || c->t->service) ||
-        past_last_seen(c->api, c->t))
+        past_known_time(c->api, c->t).to_ns)
         return 0;
     return api_ask(c->api, call_check, &a, err);
 }

@@ -5,6 +5,9 @@
 
 #define LATELY_NS (600 * NSEC_PER_SEC)
 #define SHORTLY_NS (300 * NSEC_PER_SEC) /* the recorder reaches back at least twice as far */
+#define MINUTE_NS (60 * NSEC_PER_SEC)
+#define LONG_NS                                                                                    \
+    (20 * MINUTE_NS) /* the least time before, without a release: twice the last minutes */
 #define HOUR_NS (3600 * NSEC_PER_SEC)
 #define DAY_NS (24 * HOUR_NS)
 #define ENDED_NS (180 * NSEC_PER_SEC) /* longer than the delay until minutes are written */
@@ -58,48 +61,68 @@ static void use_mark(const struct last_mark *m, uint64_t now_ns, struct time_ran
              lately ? "as much" : "the hour", m->text);
 }
 
-/* Returns when the JVMs of @t were last seen, if that is longer ago than ENDED_NS. 0: they run, or
- * are not known. */
-static uint64_t ended_at(struct api *api, const struct target_selector *t, uint64_t now_ns)
+/* Returns from when on minutes are kept of what was @seen. */
+static uint64_t kept_since(struct api *api, const struct time_range *seen)
 {
-    uint64_t last_ns = t->pid_count || t->service ? past_last_seen(api, t) : 0;
-
-    return last_ns + ENDED_NS < now_ns ? last_ns : 0;
-}
-
-int changes_sides(struct api *api, const struct target_selector *t, struct time_range *a,
-                  struct time_range *b, char why[CHANGES_WHY_BYTES], struct error *err)
-{
-    uint64_t now_ns = clock_realtime_ns(), last_ns = ended_at(api, t, now_ns);
     struct history_stats stats = { 0 };
-    struct last_mark mark = { 0 };
-    int r = 0;
 
-    if (last_ns)
-        now_ns = last_ns;
-    if (api->engine.history && t->service)
-        r = find_mark(api, t, now_ns, &mark, err);
     if (api->engine.history)
         history_stats(api->engine.history, &stats);
-    if (r == 0 && mark.time_ns && mark.time_ns < now_ns) {
-        use_mark(&mark, now_ns, a, b, why);
-    } else if (stats.tier_oldest_ns[0] && stats.tier_oldest_ns[0] <= now_ns - DAY_NS - LATELY_NS) {
-        *b = (struct time_range){ now_ns - LATELY_NS, now_ns };
+    return stats.tier_oldest_ns[0] ? MAX(stats.tier_oldest_ns[0], seen->from_ns) : UINT64_MAX;
+}
+
+/* Chooses the times of a service without a release. A short time before shows little of what the
+ * service does by itself, so it is as long as possible. @since_ns: begin of the kept minutes. */
+static void use_clock(uint64_t now_ns, uint64_t since_ns, struct time_range *a,
+                      struct time_range *b, char why[CHANGES_WHY_BYTES])
+{
+    uint64_t begun_ns = MAX(since_ns, now_ns - LATELY_NS - HOUR_NS);
+
+    *b = (struct time_range){ now_ns - LATELY_NS, now_ns };
+    if (since_ns <= now_ns - DAY_NS - LATELY_NS) {
         *a = (struct time_range){ b->from_ns - DAY_NS, b->to_ns - DAY_NS };
         snprintf(why, CHANGES_WHY_BYTES,
                  "The last 10 minutes are compared with the same time yesterday");
+    } else if (begun_ns <= b->from_ns - LONG_NS) {
+        *a = (struct time_range){ begun_ns, b->from_ns };
+        snprintf(why, CHANGES_WHY_BYTES,
+                 "The last 10 minutes are compared with the %u before: no deploy is known within a "
+                 "day, and the history has nothing of yesterday",
+                 (unsigned)((b->from_ns - begun_ns) / MINUTE_NS));
     } else {
         *b = (struct time_range){ now_ns - SHORTLY_NS, now_ns };
         *a = (struct time_range){ b->from_ns - SHORTLY_NS, b->from_ns };
         snprintf(why, CHANGES_WHY_BYTES,
                  "The last 5 minutes are compared with the 5 before: no deploy is known within a "
-                 "day, and the history has nothing of yesterday");
+                 "day, and the history has less than half an hour");
     }
-    if (r == 0 && last_ns) {
+}
+
+int changes_sides(struct api *api, const struct target_selector *t, struct time_range *a,
+                  struct time_range *b, char why[CHANGES_WHY_BYTES], struct error *err)
+{
+    struct time_range seen = { 0 };
+    uint64_t now_ns = clock_realtime_ns();
+    struct last_mark mark = { 0 };
+    bool ended;
+    int r = 0;
+
+    if (t->pid_count || t->service)
+        seen = past_known_time(api, t);
+    ended = seen.to_ns && seen.to_ns + ENDED_NS < now_ns;
+    if (ended)
+        now_ns = seen.to_ns;
+    if (api->engine.history && t->service)
+        r = find_mark(api, t, now_ns, &mark, err);
+    if (r == 0 && mark.time_ns && mark.time_ns < now_ns)
+        use_mark(&mark, now_ns, a, b, why);
+    else
+        use_clock(now_ns, kept_since(api, &seen), a, b, why);
+    if (r == 0 && ended) {
         size_t n = strlen(why);
         char when[PAST_TIME_BYTES];
 
-        past_time_text(last_ns, when);
+        past_time_text(now_ns, when);
         snprintf(why + n, CHANGES_WHY_BYTES - n, "; last means before %s, when it was seen last",
                  when);
     }

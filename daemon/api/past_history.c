@@ -350,23 +350,24 @@ int past_sums(struct api *api, struct past_filter *f, const struct time_range *r
     return r;
 }
 
-static void see_last(void *cookie, const struct history_image *image)
+static void see_range(void *cookie, const struct history_image *image)
 {
-    uint64_t *last_ns = cookie;
+    struct time_range *seen = cookie;
 
-    *last_ns = MAX(*last_ns, image->last_ns);
+    seen->from_ns = seen->to_ns ? MIN(seen->from_ns, image->first_ns) : image->first_ns;
+    seen->to_ns = MAX(seen->to_ns, image->last_ns);
 }
 
-uint64_t past_last_seen(struct api *api, const struct target_selector *t)
+struct time_range past_known_time(struct api *api, const struct target_selector *t)
 {
     struct past_filter filter;
     struct history_query q = { .to_ns = UINT64_MAX, .wants = past_wants_of, .cookie = &filter };
-    uint64_t last_ns = 0;
+    struct time_range seen = { 0 };
 
     if (!api->engine.history)
-        return 0;
+        return seen;
     if (past_filter_init(t, &filter, NULL) == 0)
-        history_images(api->engine.history, &q, see_last, &last_ns, NULL);
+        history_images(api->engine.history, &q, see_range, &seen, NULL);
     past_filter_deinit(&filter);
-    return last_ns;
+    return seen;
 }

@@ -91,9 +91,9 @@ uint64_t past_owner(const struct history_image *image);
 bool past_wants_image(const struct past_filter *f, const struct history_image *image);
 /* Implements the callback of struct history_query; @cookie is the filter. */
 bool past_wants_of(void *cookie, const struct history_image *image);
-/* Returns the end of the last minute in which the history has a JVM of @t (CLOCK_REALTIME); 0:
- * none. Blocks for the disk. */
-uint64_t past_last_seen(struct api *api, const struct target_selector *t);
+/* Returns the time from the first minute to the last in which the history has a JVM of @t
+ * (CLOCK_REALTIME); empty: none. Blocks for the disk. */
+struct time_range past_known_time(struct api *api, const struct target_selector *t);
 /* Gives what the history has of @events in [@from_ns, @to_ns) (CLOCK_REALTIME), with warnings that
  * say what it is made of. With a single pid it pins the image. *ret stays NULL where there is
  * nothing. 0 or -errno with @err. Blocks for the disk. */

@@ -99,8 +99,9 @@ static const struct route ROUTES[] = {
       .handle = handle_changes,
       DOC("listChanges", "What changed, by functions, locks, waits, pauses and categories",
           "The changes, the greatest first.", "400 403 404 503",
-          .text = "`a` and `b` are ranges of the past. Without them the last 5 minutes are "
-                  "compared with the 5 before. Each side is divided into minutes, or parts of one, "
+          .text = "`a` and `b` are ranges of the past. Without them flamed chooses both, such "
+                  "as the last 10 minutes and the hour before the last deploy. Each side is "
+                  "divided into minutes, or parts of one, "
                   "and a rank test compares them. The list has significant changes only.",
           .schema = "Changes", .types = "text/plain") },
     { "/api/v1/jvms/{pid}/preflight", METHOD_GET, ROLE_VIEW, PARAMS_NONE, .waits = true,

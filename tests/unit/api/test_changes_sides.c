@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* api/changes_sides.c: the times that are compared if the request names none. */
+#include "api/api_impl.h"
+#include "history_fixture.h"
+
+#define MINUTE_NS HISTORY_MINUTE_NS
+
+/* A service without a release that the history has had for so many minutes. */
+static const struct {
+    unsigned minutes, since; /* since: of another service */
+    unsigned before;         /* minutes of a */
+    unsigned lately;         /* minutes of b */
+    const char *why;
+} TIMES[] = {
+    { 12, 100, 5, 5, "The last 5 minutes are compared with the 5 before: " },
+    { 29, 100, 5, 5, "The last 5 minutes are compared with the 5 before: " },
+    { 40, 100, 30, 10, "The last 10 minutes are compared with the 30 before: " },
+    { 90, 100, 60, 10, "The last 10 minutes are compared with the 60 before: " },
+};
+
+static void put(struct history *h, uint64_t from_ns, uint64_t to_ns, int32_t pid,
+                const char *service)
+{
+    for (uint64_t at_ns = from_ns; at_ns < to_ns; at_ns += MINUTE_NS) {
+        const struct made_jvm jvm = { pid, 1000, service, "work", 4, NULL };
+        struct history_image image = made_image(pid, service);
+
+        put_images(h, at_ns, make_slice(at_ns, &jvm, 1), &image, 1);
+    }
+}
+
+START_TEST(of_a_service_without_a_release)
+{
+    const struct target_selector t = { .service = "shop", .viewer = &VIEWER_WHOLE };
+    uint64_t now_ns = clock_realtime_ns() / MINUTE_NS * MINUTE_NS;
+    struct history *h = open_history(1 << 30, 864000);
+    struct api api = { .engine = { .history = h } };
+    struct time_range a, b;
+    char why[CHANGES_WHY_BYTES];
+
+    put(h, now_ns - TIMES[_i].since * MINUTE_NS, now_ns - TIMES[_i].minutes * MINUTE_NS, 41,
+        "cart");
+    put(h, now_ns - TIMES[_i].minutes * MINUTE_NS, now_ns, 42, "shop");
+    ck_assert_int_eq(history_roll(h, now_ns, NULL), 0);
+    ck_assert_int_eq(changes_sides(&api, &t, &a, &b, why, NULL), 0);
+    ck_assert_uint_eq(a.to_ns, b.from_ns);
+    ck_assert_uint_eq((b.to_ns - b.from_ns) / MINUTE_NS, TIMES[_i].lately);
+    ck_assert_uint_le(TIMES[_i].before - (a.to_ns - a.from_ns) / MINUTE_NS, 1);
+    ck_assert_msg(strncmp(why, TIMES[_i].why, 40) == 0, "%s", why);
+    history_close(h);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tc = tcase_create("changes_sides");
+
+    tcase_add_loop_test(tc, of_a_service_without_a_release, 0, ARRAY_SIZE(TIMES));
+    return run_store_tests("changes_sides", tc);
+}
