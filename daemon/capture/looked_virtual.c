@@ -25,7 +25,7 @@ static struct looked_virtual *new_place(struct looked_virtuals *l, uint64_t now_
     if (!l->jvms)
         l->jvms = calloc(VIRTUAL_JVMS_MAX, sizeof(*l->jvms));
     for (size_t i = 0; l->jvms && i < l->count; i++) {
-        if (now_ns - l->jvms[i].look_ns > LOOKED_VIRTUAL_NS)
+        if (now_ns > l->jvms[i].look_ns + LOOKED_VIRTUAL_NS)
             return &l->jvms[i];
     }
     return l->jvms && l->count < VIRTUAL_JVMS_MAX ? &l->jvms[l->count++] : NULL;

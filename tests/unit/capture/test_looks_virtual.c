@@ -125,7 +125,8 @@ START_TEST(looks_at_virtual_threads)
     ck_assert_ptr_null(looked_virtuals_get(l, JVM, look_ns + LOOKED_VIRTUAL_NS + 1));
     for (int32_t i = 1; i < VIRTUAL_JVMS_MAX; i++)
         ck_assert_ptr_nonnull(looked_virtuals_keep(l, JVM + i, look_ns));
-    ck_assert_ptr_null(looked_virtuals_keep(l, 1, look_ns)); /* there is no room */
+    ck_assert_ptr_null(looked_virtuals_keep(l, 1, look_ns));     /* there is no room */
+    ck_assert_ptr_null(looked_virtuals_keep(l, 1, look_ns - 2)); /* was named late */
     ck_assert_ptr_nonnull(looked_virtuals_keep(l, 1, look_ns + LOOKED_VIRTUAL_NS + 1));
     looked_virtuals_forget(l);
     ck_assert_ptr_null(looked_virtuals_get(l, 1, look_ns + LOOKED_VIRTUAL_NS + 1));
