@@ -246,11 +246,15 @@ static struct java_pc *java_pc_find(struct java_names *j, uint64_t a, uint64_t b
     return j->pcs[at].key[0] == a && j->pcs[at].key[1] == b ? &j->pcs[at] : NULL;
 }
 
-/* Stores the meaning of @pc with its @frames, in place of an entry with the same key. */
-static void java_pc_put(struct java_names *j, struct java_pc pc, const uint32_t *frames)
+/* Stores the meaning of @pc with its @frames, in place of an entry with the same key, unless a call
+ * since @unanswered has had no answer: then a part may be missing, and is read again next time. */
+static void java_pc_put(struct java_names *j, const struct hotspot_vm *vm, uint64_t unanswered,
+                        struct java_pc pc, const uint32_t *frames)
 {
     struct java_pc *slot;
 
+    if (hotspot_vm_unanswered(vm) != unanswered)
+        return;
     if (j->pc_count >= JAVA_PCS_MAX || j->pool_count >= (size_t)JAVA_PCS_MAX * 8) {
         u64_cache_clear(&j->pc_index);
         j->pc_count = j->pool_count = 0;
@@ -384,6 +388,7 @@ size_t java_names_code(struct java_names *j, struct hotspot_vm *vm, uint64_t wor
     struct java_pc *known = java_pc_find(j, key, 0);
     uint32_t frames[JAVA_EXPAND_MAX];
     struct hotspot_code code;
+    uint64_t unanswered;
     size_t n = 0;
     int r;
 
@@ -395,6 +400,7 @@ size_t java_names_code(struct java_names *j, struct hotspot_vm *vm, uint64_t wor
         known->checked_ns = now_ns;
         return copy(j->pool + known->first, known->count, ret, room);
     }
+    unanswered = hotspot_vm_unanswered(vm);
     r = hotspot_code_find(vm, pc, &code);
     if (r != 0 && r != HOTSPOT_NO_CODE)
         return 0;
@@ -404,7 +410,7 @@ size_t java_names_code(struct java_names *j, struct hotspot_vm *vm, uint64_t wor
     if (r == 0)
         n = java_expand(j, vm, &code, pc, is_return_address, now_ns, frames);
     if (n || has_id) {
-        java_pc_put(j,
+        java_pc_put(j, vm, unanswered,
                     (struct java_pc){ .key = { key, 0 },
                                       .blob = r == 0 ? code.blob : 0,
                                       .start = r == 0 ? code.start : 0,
@@ -423,6 +429,7 @@ uint32_t java_names_interpreted(struct java_names *j, struct hotspot_vm *vm, uin
 {
     uint32_t function = java_method_function(j, vm, method, at_ns, now_ns), line = 0, frame, now;
     struct java_pc *known = java_pc_find(j, method, bcp ? bcp : 1);
+    uint64_t unanswered;
     int32_t bci;
 
     if (!function)
@@ -432,11 +439,12 @@ uint32_t java_names_interpreted(struct java_names *j, struct hotspot_vm *vm, uin
     now = java_method_function(j, NULL, method, UINT64_MAX, now_ns);
     if (!vm || function != now) /* the method is gone, and its bytecode with it */
         return java_frame(j, function, 0, FRAME_INTERPRETED, FRAME_LEAF_RECORDED);
+    unanswered = hotspot_vm_unanswered(vm);
     bci = !bcp ? 0 : hotspot_method_bci(vm, method, bcp); /* 0: at its entry */
     if (bci >= 0)
         line = hotspot_method_line(vm, method, bci);
     frame = java_frame(j, function, line, FRAME_INTERPRETED, FRAME_LEAF_RECORDED);
-    java_pc_put(j,
+    java_pc_put(j, vm, unanswered,
                 (struct java_pc){ .key = { method, bcp ? bcp : 1 },
                                   .function = function,
                                   .checked_ns = now_ns,

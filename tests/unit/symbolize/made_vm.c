@@ -7,13 +7,25 @@ struct made_vm jvm;
 struct made_thread threads[4];
 struct hotspot_vm *const VM = (struct hotspot_vm *)&jvm;
 
+static bool is_late(enum made_call call)
+{
+    jvm.unanswered += jvm.late == call;
+    return jvm.late == call;
+}
+
+uint64_t hotspot_vm_unanswered(const struct hotspot_vm *vm)
+{
+    ck_assert_ptr_eq(vm, VM);
+    return jvm.unanswered;
+}
+
 int hotspot_code_find(struct hotspot_vm *vm, uint64_t pc, struct hotspot_code *ret)
 {
     ck_assert_ptr_eq(vm, VM);
     jvm.finds++;
     if (jvm.gone)
         return HOTSPOT_GONE;
-    if (jvm.empty || pc < jvm.code.start || pc > jvm.code.end)
+    if (is_late(MADE_FIND) || jvm.empty || pc < jvm.code.start || pc > jvm.code.end)
         return HOTSPOT_NO_CODE;
     *ret = jvm.code;
     return 0;
@@ -34,6 +46,8 @@ int hotspot_code_locate(struct hotspot_vm *vm, const struct hotspot_code *code, 
     (void)vm, (void)pc, (void)is_return_address;
     jvm.locates++;
     ck_assert_uint_eq(code->blob, jvm.code.blob);
+    if (is_late(MADE_LOCATE))
+        return -ETIMEDOUT;
     if (jvm.locations > 0)
         memcpy(ret, jvm.at, (size_t)jvm.locations * sizeof(*ret));
     return jvm.locations;
@@ -55,6 +69,8 @@ int hotspot_method_read(struct hotspot_vm *vm, uint64_t method, struct hotspot_m
 {
     (void)vm;
     jvm.reads++;
+    if (is_late(MADE_METHOD))
+        return -ETIMEDOUT;
     if (jvm.gone || method < 0x100)
         return jvm.gone ? HOTSPOT_GONE : -EBADMSG;
     memset(ret, 0, sizeof(*ret));
@@ -103,13 +119,13 @@ void hotspot_prepare(struct hotspot_vm *vm, const struct hotspot_place *places, 
 uint32_t hotspot_method_line(struct hotspot_vm *vm, uint64_t method, int32_t bci)
 {
     (void)vm, (void)method;
-    return 100 + (uint32_t)bci;
+    return is_late(MADE_LINE) ? 0 : 100 + (uint32_t)bci;
 }
 
 int32_t hotspot_method_bci(struct hotspot_vm *vm, uint64_t method, uint64_t bcp)
 {
     (void)vm, (void)method;
-    return bcp >= 0x9000 && bcp < 0x9100 ? (int32_t)(bcp - 0x9000) : -1;
+    return !is_late(MADE_BCI) && bcp >= 0x9000 && bcp < 0x9100 ? (int32_t)(bcp - 0x9000) : -1;
 }
 
 int hotspot_vm_threads(struct hotspot_vm *vm, unsigned what, hotspot_thread_fn fn, void *cookie)

@@ -5,12 +5,25 @@
 #include "hotspot/code/code.h"
 #include "hotspot/hotspot.h"
 
+/* Calls that read the memory of a JVM, and so may have no answer. */
+enum made_call {
+    MADE_NONE,
+    MADE_FIND,
+    MADE_LOCATE,
+    MADE_METHOD,
+    MADE_LINE,
+    MADE_BCI,
+    MADE_CALLS,
+};
+
 extern struct made_vm {
     struct hotspot_code code;
     struct hotspot_location at[HOTSPOT_INLINE_MAX];
     bool jvmci; /* true: a JVMCI compiler made its level-4 code */
     int locations;
     bool gone, empty;
+    enum made_call late; /* it has no answer in time */
+    uint64_t unanswered;
     const char *class_name;
     uint64_t const_method;
     const char *route; /* of each method; NULL: they have no annotations */

@@ -518,6 +518,34 @@ START_TEST(interpreted_frames_have_lines)
 }
 END_TEST
 
+/* A call without an answer in time does not decide the name of code or its line for good. */
+START_TEST(code_without_an_answer_is_read_again)
+{
+    uint32_t ret[HOTSPOT_INLINE_MAX];
+    size_t n;
+
+    jvm.late = (enum made_call)_i;
+    n = java_names_code(names, VM, compiled(0x10010, 7), true, 1, ret, 64);
+    ck_assert_uint_eq(n, jvm.late == MADE_FIND ? 0 : 1);
+    if (jvm.late == MADE_METHOD)
+        ck_assert(get(ret[0])->unknown);
+    ck_assert(!n || get(ret[0])->line == 0);
+    jvm.late = MADE_NONE;
+    ck_assert_uint_eq(java_names_code(names, VM, compiled(0x10010, 7), true, 2, ret, 64), 1);
+    ck_assert(!get(ret[0])->unknown);
+    ck_assert_uint_eq(get(ret[0])->line, 105);
+}
+END_TEST
+
+START_TEST(a_line_without_an_answer_is_read_again)
+{
+    jvm.late = (enum made_call)_i;
+    ck_assert_uint_eq(get(interpreted(VM, 0x200, 0x9005, 1))->line, 0);
+    jvm.late = MADE_NONE;
+    ck_assert_uint_eq(get(interpreted(VM, 0x200, 0x9005, 2))->line, 105);
+}
+END_TEST
+
 START_TEST(many_addresses_keep_memory_bounded)
 {
     uint32_t ret[HOTSPOT_INLINE_MAX];
@@ -557,6 +585,8 @@ int main(void)
     tcase_add_test(tc, late_samples_have_the_name_of_their_time);
     tcase_add_test(tc, a_method_that_cannot_be_read_is_unknown);
     tcase_add_test(tc, interpreted_frames_have_lines);
+    tcase_add_loop_test(tc, code_without_an_answer_is_read_again, MADE_FIND, MADE_BCI);
+    tcase_add_loop_test(tc, a_line_without_an_answer_is_read_again, MADE_METHOD, MADE_CALLS);
     tcase_add_test(tc, many_addresses_keep_memory_bounded);
     tcase_set_timeout(tc, 60);
     return suite_run_case("java_names", tc);
