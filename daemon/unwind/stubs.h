@@ -30,7 +30,9 @@ UNWIND_FUNCTION int unwind_runtime_rule(struct unwind_walk *w, struct unwind_pro
         if (!unwind_read_code(w, &code))
             return UNWIND_END_RUNTIME;
         if (w->at.pc - w->blob_code < (uint64_t)(int64_t)complete)
-            shape = unwind_prologue(w, &code, complete - (int32_t)(w->at.pc - w->blob_code));
+            /* Both may be any number, so the difference wraps. */
+            shape = unwind_prologue(w, &code,
+                                    (int32_t)((uint64_t)complete - (w->at.pc - w->blob_code)));
         else
             shape = unwind_epilogue(&code, size);
         if (unwind_try_shape(w, p, shape, size, true)) {
