@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The time and memory of each format for a million samples, 50,000 stacks and 1,000 threads.
- * render_bench [FORMAT [LIMIT_SECONDS [LIMIT_MIB [threads]]]]: without arguments a table of all;
- * with limits it fails beyond them. With the word "threads" only with threads=1, which takes more
- * of both. Each format runs in its own process, so that memory is its own.
+ * render_bench [FORMAT,... [LIMIT_SECONDS [LIMIT_MIB [threads]]]]: without arguments a table of
+ * all; with limits it fails beyond them. With the word "threads" only with threads=1, which takes
+ * more of both. Each format runs in its own process, so that memory is its own.
  */
 #include "../formats/made.h"
 #include "base/clock.h"
@@ -82,6 +82,19 @@ static int measure(struct profile *p, const struct render_format *f, bool thread
     return (seconds > 0 && took > seconds) || (mib > 0 && used_mib > mib);
 }
 
+/* Returns whether @name is one of @list, which commas separate. */
+static bool is_listed(const char *list, const char *name)
+{
+    size_t n = strlen(name);
+
+    for (const char *at = list; at; at = strchr(at, ',')) {
+        at += *at == ',';
+        if (strncmp(at, name, n) == 0 && (at[n] == ',' || at[n] == '\0'))
+            return true;
+    }
+    return false;
+}
+
 int main(int argc, char **argv)
 {
     struct profile *p = made_profile("big");
@@ -97,7 +110,7 @@ int main(int argc, char **argv)
         int status = 0;
         pid_t pid;
 
-        if (argc > 1 && strcmp(argv[1], "all") != 0 && strcmp(argv[1], f->name) != 0)
+        if (argc > 1 && strcmp(argv[1], "all") != 0 && !is_listed(argv[1], f->name))
             continue;
         if (only_threads && i % 2 == 0)
             continue;
