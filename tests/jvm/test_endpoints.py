@@ -140,6 +140,7 @@ class EndpointCase(unittest.TestCase):
 
 
 class Endpoints(EndpointCase):
+    @unittest.skipUnless("FLAMED_ENDPOINT_AGENTS" in os.environ, "FLAMED_ENDPOINT_AGENTS is not set: jvm_endpoints_agents runs it")
     def test_opentelemetry_that_records_few_traces(self):
         """A tenth of the traces is recorded, as is usual. The others have their requests, too."""
         service = Service(self, 17, "otel", options=("-Dotel.traces.sampler=traceidratio", "-Dotel.traces.sampler.arg=0.1"))

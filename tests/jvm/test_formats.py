@@ -280,6 +280,7 @@ class Formats(unittest.TestCase):
             wanted[(len(frames), name)] += stack["samples"]
         self.assertEqual((got - wanted, wanted - got), (collections.Counter(), collections.Counter()))
 
+    @unittest.skipUnless("FLAMED_FORMAT_READERS" in os.environ, "FLAMED_FORMAT_READERS is not set: jvm_formats_readers runs it")
     def test_readers_of_recordings_have_all_events(self):
         """Mission Control's models, async-profiler's converters and Pyroscope's parser read a real JVM's profile, with the same result as
         otlp."""

@@ -269,6 +269,7 @@ class Lockout(WithSpinningJvm):
             self.probe(daemon, SECONDS, UNTOLD_PATHS)
             self.over_tcp(daemon)
 
+    @unittest.skipUnless("FLAMED_LOCKOUT_SECONDS" in os.environ, "FLAMED_LOCKOUT_SECONDS is not set: jvm_lockout_long runs it")
     def test_memory(self):
         """Thirty captures of the whole node at 9,999 Hz, in the memory of a pod."""
         paths.need("setpriv")

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Signals: each fault has its own within a minute and no other important one, and healthy work has none. Also how a JVM ended."""
 import contextlib
+import os
 import re
 import unittest
 
@@ -129,6 +130,7 @@ class Signals(WithSick):
         self.assertEqual(self.daemon.get("/api/v1/signals?pid=2147483646").status, 404)
 
 
+@unittest.skipUnless("FLAMED_SLOW_SIGNALS" in os.environ, "FLAMED_SLOW_SIGNALS is not set: jvm_signals_slower runs it")
 class Slower(WithSick):
     def test_slower_ones(self):
         """What is judged by a minute, or not before a program is a minute old."""
