@@ -20,6 +20,7 @@ from test_alloc import changed_pages
 from test_alloc_agent import AGENT, STREAM, has
 from test_locks_jdks import COLLECTORS
 
+SIDE_BY_SIDE = True # each class waits most of its time
 KEPT, ROUND = 1024, 4096 # bytes of a round of Keeps.java
 ROUNDS, STEPS = 60_000, 300
 SIGMAS = 4 # of four checks in each run, one in 10,000 is off by more
@@ -114,6 +115,68 @@ class Live(Base):
     def test_zgc(self):
         jvm.side_by_side(self, lambda version: self.check(version, "-XX:+UseZGC"))
 
+    def test_a_leak(self):
+        """The growing cache of a service is the widest frame, also in a scrape. A diff of two captures shows it."""
+        with Program(25, self.classes.folder, "-Xmn32m") as program:
+            captures = []
+            for seconds in (2, 3):
+                capture = self.begin(program.pid, interval="16k")
+                with concurrent.futures.ThreadPoolExecutor(2) as pool:
+                    scraped = pool.submit(self.daemon.get, "/debug/pprof/heap", pid=program.pid, seconds=seconds)
+                    table = pool.submit(self.daemon.get, "/top", pid=program.pid, event="live", once=1, interval=f"{seconds}s")
+                    while not (scraped.done() and table.done()):
+                        program.do("serve 1")
+                program.do("collect") # on a slow machine the young generation may not be full
+                time.sleep(0.5)
+                profile = capture.stop()
+                total = sum(s.value for s in profile.stacks)
+                leak = sum(s.value for s in profile.stacks if "Keeps$Session.<init>" in s.names and s.names[-1] == "byte[]")
+                print(f"leak: {leak / total:.0%} of {total >> 10} KiB, {profile.samples} samples")
+                self.assertGreater(leak, 0.6 * total, profile.describe())
+                captures.append(capture.path.rsplit("/", 1)[1])
+            self.assertRegex(table.result().text, r"(?m)^.*\d\d\.\d.* byte\[\]", table.result())
+            self.assertIn("Keeps$Session", table.result().text)
+            heap = Pprof(scraped.result().body)
+            self.assertEqual(heap.types, [("inuse_objects", "count"), ("inuse_space", "bytes")])
+            self.assertGreater(heap.counts, 100) # objects, not samples
+            diff = self.daemon.get("/api/v1/diff", a=captures[0], b=captures[1], event="live", normalize=0, format="collapsed").text
+            self.assertIn("Keeps$Session.<init>;byte[]", diff)
+            for name, expected in (("collapsed", b";byte[] "), ("flat", b"byte[]"), ("pprof", b"\x1f\x8b"), ("jfr", b"FLR"), ("html", b"<!doctype"),
+                                   ("otlp", b"byte[]"), ("speedscope", b"byte[]"), ("heatmap", b"<!doctype"), ("tree", b"byte[]")):
+                answer = self.daemon.get(capture.path + "/profile", format=name)
+                self.assertEqual(answer.status, 200, (name, answer))
+                self.assertIn(expected, answer.body, name)
+            self.ends(program)
+
+    def test_with_allocation(self):
+        """One agent reports both allocation and live objects."""
+        with Program(17, self.classes.folder) as program:
+            capture = self.begin(program.pid, event="alloc,live", source="agent", interval="64k,64k")
+            for _ in range(STEPS // 2):
+                program.do(f"make {ROUNDS // STEPS}")
+                time.sleep(0.02)
+            program.do("collect")
+            time.sleep(0.5)
+            allocated = capture.stop()
+            stay = Profile(self.daemon.get(capture.path + "/profile", event="live", format="json"))
+            total = sum(s.value for s in allocated.stacks)
+            self.assertAlmostEqual(total / (ROUNDS / 2 * ROUND), 1, delta=0.05 + 4 / math.sqrt(allocated.samples), msg=allocated.warnings)
+            self.compare("both", stay, ROUNDS * KEPT // 2)
+
+    def test_refusals(self):
+        for parameters, status, words in (
+                ({"pid": os.getpid(), "event": "live"}, 409, "event=live is for JVMs, and what is selected is no JVM"),
+                ({"pid": os.getpid(), "event": "live", "source": "probe"}, 400, "by an agent in the JVM"),
+                ({"pid": os.getpid(), "event": "live", "hz": 99}, 400, "has no rate")):
+            answer = self.daemon.get("/profile", seconds=0.1, **parameters)
+            self.assertEqual(answer.status, status, answer)
+            self.assertIn(words, answer.json()["detail"])
+        answer = self.daemon.get("/top", pid=os.getpid(), event="live")
+        self.assertEqual(answer.status, 400, answer)
+        self.assertIn("when a capture ends", answer.json()["detail"])
+
+
+class Unusual(Base):
     def rounds(self, program: Program) -> int:
         """Makes it allocate for a second or so. Returns the bytes."""
         for _ in range(STEPS // 3):
@@ -178,66 +241,6 @@ class Live(Base):
             self.assertGreater(self.places(profile)[0]["keep"], 0)
             self.assertEqual([s for s in profile.document["stacks"] if "age" in s], [])
             self.assertTrue([w for w in profile.warnings if "does not count its collections" in w], profile.warnings)
-
-    def test_a_leak(self):
-        """The growing cache of a service is the widest frame, also in a scrape. A diff of two captures shows it."""
-        with Program(25, self.classes.folder, "-Xmn32m") as program:
-            captures = []
-            for seconds in (2, 3):
-                capture = self.begin(program.pid, interval="16k")
-                with concurrent.futures.ThreadPoolExecutor(2) as pool:
-                    scraped = pool.submit(self.daemon.get, "/debug/pprof/heap", pid=program.pid, seconds=seconds)
-                    table = pool.submit(self.daemon.get, "/top", pid=program.pid, event="live", once=1, interval=f"{seconds}s")
-                    while not (scraped.done() and table.done()):
-                        program.do("serve 1")
-                program.do("collect") # on a slow machine the young generation may not be full
-                time.sleep(0.5)
-                profile = capture.stop()
-                total = sum(s.value for s in profile.stacks)
-                leak = sum(s.value for s in profile.stacks if "Keeps$Session.<init>" in s.names and s.names[-1] == "byte[]")
-                print(f"leak: {leak / total:.0%} of {total >> 10} KiB, {profile.samples} samples")
-                self.assertGreater(leak, 0.6 * total, profile.describe())
-                captures.append(capture.path.rsplit("/", 1)[1])
-            self.assertRegex(table.result().text, r"(?m)^.*\d\d\.\d.* byte\[\]", table.result())
-            self.assertIn("Keeps$Session", table.result().text)
-            heap = Pprof(scraped.result().body)
-            self.assertEqual(heap.types, [("inuse_objects", "count"), ("inuse_space", "bytes")])
-            self.assertGreater(heap.counts, 100) # objects, not samples
-            diff = self.daemon.get("/api/v1/diff", a=captures[0], b=captures[1], event="live", normalize=0, format="collapsed").text
-            self.assertIn("Keeps$Session.<init>;byte[]", diff)
-            for name, expected in (("collapsed", b";byte[] "), ("flat", b"byte[]"), ("pprof", b"\x1f\x8b"), ("jfr", b"FLR"), ("html", b"<!doctype"),
-                                   ("otlp", b"byte[]"), ("speedscope", b"byte[]"), ("heatmap", b"<!doctype"), ("tree", b"byte[]")):
-                answer = self.daemon.get(capture.path + "/profile", format=name)
-                self.assertEqual(answer.status, 200, (name, answer))
-                self.assertIn(expected, answer.body, name)
-            self.ends(program)
-
-    def test_with_allocation(self):
-        """One agent reports both allocation and live objects."""
-        with Program(17, self.classes.folder) as program:
-            capture = self.begin(program.pid, event="alloc,live", source="agent", interval="64k,64k")
-            for _ in range(STEPS // 2):
-                program.do(f"make {ROUNDS // STEPS}")
-                time.sleep(0.02)
-            program.do("collect")
-            time.sleep(0.5)
-            allocated = capture.stop()
-            stay = Profile(self.daemon.get(capture.path + "/profile", event="live", format="json"))
-            total = sum(s.value for s in allocated.stacks)
-            self.assertAlmostEqual(total / (ROUNDS / 2 * ROUND), 1, delta=0.05 + 4 / math.sqrt(allocated.samples), msg=allocated.warnings)
-            self.compare("both", stay, ROUNDS * KEPT // 2)
-
-    def test_refusals(self):
-        for parameters, status, words in (
-                ({"pid": os.getpid(), "event": "live"}, 409, "event=live is for JVMs, and what is selected is no JVM"),
-                ({"pid": os.getpid(), "event": "live", "source": "probe"}, 400, "by an agent in the JVM"),
-                ({"pid": os.getpid(), "event": "live", "hz": 99}, 400, "has no rate")):
-            answer = self.daemon.get("/profile", seconds=0.1, **parameters)
-            self.assertEqual(answer.status, status, answer)
-            self.assertIn(words, answer.json()["detail"])
-        answer = self.daemon.get("/top", pid=os.getpid(), event="live")
-        self.assertEqual(answer.status, 400, answer)
-        self.assertIn("when a capture ends", answer.json()["detail"])
 
     def test_killed(self):
         """The lease is not renewed: the agent deletes all references by itself, and another flamed can begin."""

@@ -14,6 +14,7 @@ from harness import jvm, paths, probed, proc
 from harness.daemon import Answer, Capture, Daemon
 from harness.spinning import WithSpinningJvm
 
+SIDE_BY_SIDE = True # each class waits most of its time
 HOOK_S = 1
 HOOKS = 2 # of one of these captures at most
 
@@ -46,7 +47,7 @@ class Others:
         return sum(began >= begin for began, _, _ in list(self.all))
 
 
-class SlowHooks(WithSpinningJvm):
+class WithSlowHooks(WithSpinningJvm):
     rest = 95
 
     @contextlib.contextmanager
@@ -73,6 +74,14 @@ class SlowHooks(WithSpinningJvm):
         line = next(l for l in daemon.get("/metrics").text.splitlines() if l.startswith("flamed_sampling_sets "))
         return int(float(line.split()[1]))
 
+    def ask_and_go(self, daemon: Daemon, event: str) -> None:
+        """A client leaves while its capture is about to begin."""
+        with socket.create_connection(("127.0.0.1", daemon.port), timeout=10) as s:
+            s.sendall(f"GET /profile?pid={self.pid}&event={event}&seconds=600 HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+            time.sleep(0.5)
+
+
+class SlowHooks(WithSlowHooks):
     def test_others_go_on(self):
         with self.slow("alloc", "offcpu") as daemon:
             for event in ("offcpu", "alloc", "alloc,lock"):
@@ -90,12 +99,6 @@ class SlowHooks(WithSpinningJvm):
                 self.calm(daemon)
         probed.await_none(self.pid)
 
-    def ask_and_go(self, daemon: Daemon, event: str) -> None:
-        """A client leaves while its capture is about to begin."""
-        with socket.create_connection(("127.0.0.1", daemon.port), timeout=10) as s:
-            s.sendall(f"GET /profile?pid={self.pid}&event={event}&seconds=600 HTTP/1.1\r\nHost: x\r\n\r\n".encode())
-            time.sleep(0.5)
-
     def test_clients_that_go_away(self):
         with self.slow("alloc") as daemon:
             for event in ("offcpu", "alloc", "safepoint"):
@@ -106,6 +109,38 @@ class SlowHooks(WithSpinningJvm):
             self.assertGreater(probed.breakpoints(self.pid, "libjvm.so"), 0)
             capture.stop()
 
+    def test_no_files_are_kept(self):
+        """The broker closes the files for putting probes once these are installed: there may be thousands."""
+        with Daemon("--recorder-hz", "0") as daemon:
+            folder = f"/proc/{self.broker(daemon)}/fd"
+            self.begin(daemon, "malloc").stop()
+            proc.wait_until(lambda: self.sets(daemon) == 0, 20, "no set is left")
+            before = len(os.listdir(folder))
+            capture = self.begin(daemon, "malloc")
+            self.assertGreaterEqual(probed.breakpoints(self.pid, "libc"), 6)
+            self.assertLess(len(os.listdir(folder)) - before, 12, "one each where probes are not pinned")
+            capture.stop()
+
+    @staticmethod
+    def broker(daemon: Daemon) -> int:
+        return next(pid for pid in proc.children(daemon.top()) if proc.exe(pid) == "flamed-broker")
+
+    def test_killed_in_the_middle(self):
+        """The broker is killed while its probes are put, and while they are removed: nothing is left, and flamed restarts."""
+        with self.slow("alloc") as daemon:
+            for delay in (0.5, HOOK_S + 0.5, 2 * HOOK_S + 0.5):
+                with self.subTest(delay=delay):
+                    asking = threading.Thread(target=self.ask_and_go, args=(daemon, "alloc"))
+                    asking.start()
+                    time.sleep(delay)
+                    os.kill(self.broker(daemon), signal.SIGKILL)
+                    asking.join(20)
+                    daemon.wait_ready()
+                    probed.await_none(self.pid)
+            self.assertEqual(self.begin(daemon, "alloc").stop().quality["lost"], 0)
+
+
+class Ends(WithSlowHooks):
     def test_one_that_is_stopped_at_once(self):
         """A capture that is a resource ends before the hooks of its begin are removed."""
         with self.slow("alloc") as daemon:
@@ -140,36 +175,6 @@ class SlowHooks(WithSpinningJvm):
             daemon = stack.enter_context(self.slow())
             answer = daemon.get("/profile", jvm=self.spin.main, event="safepoint", seconds=2 * HOOK_S, format="json")
             self.assertEqual(sum("4 JVMs are probed" in warning for warning in answer.warnings), 1 + len(others) - 4, str(answer))
-
-    def test_no_files_are_kept(self):
-        """The broker closes the files for putting probes once these are installed: there may be thousands."""
-        with Daemon("--recorder-hz", "0") as daemon:
-            folder = f"/proc/{self.broker(daemon)}/fd"
-            self.begin(daemon, "malloc").stop()
-            proc.wait_until(lambda: self.sets(daemon) == 0, 20, "no set is left")
-            before = len(os.listdir(folder))
-            capture = self.begin(daemon, "malloc")
-            self.assertGreaterEqual(probed.breakpoints(self.pid, "libc"), 6)
-            self.assertLess(len(os.listdir(folder)) - before, 12, "one each where probes are not pinned")
-            capture.stop()
-
-    @staticmethod
-    def broker(daemon: Daemon) -> int:
-        return next(pid for pid in proc.children(daemon.top()) if proc.exe(pid) == "flamed-broker")
-
-    def test_killed_in_the_middle(self):
-        """The broker is killed while its probes are put, and while they are removed: nothing is left, and flamed restarts."""
-        with self.slow("alloc") as daemon:
-            for delay in (0.5, HOOK_S + 0.5, 2 * HOOK_S + 0.5):
-                with self.subTest(delay=delay):
-                    asking = threading.Thread(target=self.ask_and_go, args=(daemon, "alloc"))
-                    asking.start()
-                    time.sleep(delay)
-                    os.kill(self.broker(daemon), signal.SIGKILL)
-                    asking.join(20)
-                    daemon.wait_ready()
-                    probed.await_none(self.pid)
-            self.assertEqual(self.begin(daemon, "alloc").stop().quality["lost"], 0)
 
 
 if __name__ == "__main__":
