@@ -306,32 +306,46 @@ int64_t counters_loaded(const struct counters *c)
 
 /* ---- of a running JVM ---- */
 
+/* Reads @n bytes at @start into memory from malloc(). 0, -ENOMEM or -errno. */
+static int read_bytes(struct hotspot_vm *vm, uint64_t start, size_t n, char **ret)
+{
+    _cleanup_free_ char *bytes = malloc(n);
+    int r = bytes ? memory_read_direct(&vm->memory, start, bytes, n) : -ENOMEM;
+
+    if (r == 0)
+        *ret = TAKE_PTR(bytes);
+    return r;
+}
+
 int counters_memory(struct hotspot_vm *vm, uint64_t *ret_start, char **ret, size_t *ret_n)
 {
     const struct hotspot_layout *l = &vm->layout;
     _cleanup_free_ char *bytes = NULL;
-    uint64_t start = vm->counters_start, capacity = vm->counters_bytes;
-    size_t n;
+    uint64_t start = vm->counters_start, n = vm->counters_bytes;
+    uint32_t used;
+    bool known = start && n;
     int r = 0;
 
     if (!l->perf_start_at || !l->perf_capacity_at)
         return -ENOENT;
-    if (!start || !capacity)
+    if (!known)
         r = memory_u64(&vm->memory, l->perf_start_at, &start)
-                ?: memory_u64(&vm->memory, l->perf_capacity_at, &capacity);
+                ?: memory_u64(&vm->memory, l->perf_capacity_at, &n);
     if (r < 0)
         return r;
-    n = MIN(capacity, HSPERFDATA_MAX_BYTES);
+    n = MIN(n, HSPERFDATA_MAX_BYTES);
     if (start == 0 || n == 0)
         return -ENOENT;
-    vm->counters_start = start;
-    vm->counters_bytes = capacity;
-    bytes = malloc(n);
-    if (!bytes)
-        return -ENOMEM;
-    r = memory_read_direct(&vm->memory, start, bytes, n);
+    r = read_bytes(vm, start, n, &bytes);
     if (r < 0)
         return r;
+    used = hsperfdata_used((struct span){ bytes, n });
+    vm->counters_start = start;
+    vm->counters_bytes = used && used < n ? used : n; /* seldom more than half */
+    if (known && used > n) {                          /* there are new entries */
+        vm->counters_bytes = 0;
+        return counters_memory(vm, ret_start, ret, ret_n);
+    }
     *ret_start = start;
     *ret = TAKE_PTR(bytes);
     *ret_n = n;

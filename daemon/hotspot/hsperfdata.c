@@ -98,6 +98,13 @@ bool hsperfdata_each(struct span file, hsperfdata_fn fn, void *cookie)
     return true;
 }
 
+uint32_t hsperfdata_used(struct span file)
+{
+    struct hsperf_head h;
+
+    return take_head(file, &h) ? h.used : 0;
+}
+
 uint32_t hsperfdata_count(struct span file)
 {
     struct hsperf_head h;

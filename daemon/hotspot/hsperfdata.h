@@ -23,6 +23,8 @@ typedef bool (*hsperfdata_fn)(void *cookie, const struct hsperfdata_entry *e);
  * is no such file, or is broken; @fn has then got the entries before the broken one. */
 bool hsperfdata_each(struct span file, hsperfdata_fn fn, void *cookie);
 
+/* Returns the number of bytes that the head of @file states to be used; 0: no such file. */
+uint32_t hsperfdata_used(struct span file);
 /* Returns the number of entries that the head of @file states; 0: no such file. A JVM never moves
  * an entry, but may add some. */
 uint32_t hsperfdata_count(struct span file);

@@ -144,7 +144,7 @@ struct hotspot_vm {
     struct stubs stubs;
     struct kept_areas kept_areas;
     struct counters_places counters_places;
-    uint64_t counters_start, counters_bytes; /* of their memory; 0: not read yet */
+    uint64_t counters_start, counters_bytes; /* of their used memory; 0: not read yet */
     struct unload_places unloads;
     struct allocated allocated;
     struct listed_threads listed;

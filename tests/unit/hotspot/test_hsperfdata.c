@@ -47,6 +47,22 @@ START_TEST(reads_hsperfdata)
 }
 END_TEST
 
+START_TEST(needs_only_used_bytes)
+{
+    _cleanup_buf_ struct buf file = BUF_NULL;
+    struct counter began = { .name = "sun.rt.createVmBeginTime" };
+    uint32_t used;
+
+    read_file(CORPUS "hsperfdata/jdk17", &file);
+    used = hsperfdata_used(buf_span(&file));
+    ck_assert_uint_lt(used, file.n);
+    ck_assert(hsperfdata_each((struct span){ file.p, used }, see_counter, &began));
+    ck_assert_int_gt(began.value, INT64_C(1700000000000));
+    ck_assert(!hsperfdata_each((struct span){ file.p, used - 1 }, see_counter, &began));
+    ck_assert_uint_eq(hsperfdata_used((struct span){ file.p, 8 }), 0);
+}
+END_TEST
+
 static const char *const BROKEN_HSPERFDATA[] = { "big_endian", "first_outside", "first_in_head",
                                                  "magic",      "name_outside",  "short_head",
                                                  "zero_entry" };
