@@ -7,9 +7,9 @@
 
 #include "base/clock.h"
 
-/* Passes take a thousandth of a processor at most, by their mean interval, unless that reached 4 s.
+/* Passes take 0.08 % of a processor at most, by their mean interval, unless that reached 4 s.
  * Walks take a 400th on average, in all threads, and as much at once as in 40 s. */
-#define LOOKS_PASS_SHARE 1000
+#define LOOKS_PASS_SHARE 1250
 #define LOOKS_MEAN_MIN_NS NSEC_PER_SEC
 #define LOOKS_MEAN_MAX_NS (4 * NSEC_PER_SEC)
 #define LOOKS_WALKS_SHARE 400

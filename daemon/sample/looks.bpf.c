@@ -65,18 +65,26 @@ static __always_inline __u32 epoch_of(struct task_struct *task)
 #define PRINT_FRAMES 8
 #define PRINT_FACTOR 0x9E3779B97F4A7C15ull
 
-/* Returns a hash of how @task waits: of its pc, its stack pointer and the kernel's last frames. */
-static __always_inline __u64 print_of(struct form *f, struct task_struct *task)
+/* Returns a hash of how @task waits: of its pc, its stack pointer and the kernel's last frames.
+ * @count: how many of them f->words has. */
+static __always_inline __u64 print_of(struct form *f, struct task_struct *task, __u64 count)
 {
     struct pt_regs___kernel *regs = (void *)bpf_task_pt_regs(task);
-    long got = bpf_get_task_stack(task, f->words, PRINT_FRAMES * sizeof(__u64), 0);
     __u64 print = user_pc(regs) * PRINT_FACTOR ^ user_sp(regs);
 
     UNWIND_LOOP
-    for (int i = 0; i < PRINT_FRAMES; i++)
-        print = (print ^ print >> 29) * PRINT_FACTOR ^
-                (got >= (i + 1) * (long)sizeof(__u64) ? f->words[i] : 0);
+    for (__u32 i = 0; i < PRINT_FRAMES; i++)
+        print = (print ^ print >> 29) * PRINT_FACTOR ^ (i < count ? f->words[i] : 0);
     return print;
+}
+
+/* Returns whether @task waits as it did when its place was written. */
+static __always_inline bool waits_as_before(struct form *f, struct task_struct *task,
+                                            const struct looked *known)
+{
+    long got = bpf_get_task_stack(task, f->words, PRINT_FRAMES * sizeof(__u64), 0);
+
+    return known->print == print_of(f, task, got > 0 ? (__u64)got / sizeof(__u64) : 0);
 }
 
 /* Draws what becomes of the thread @tid, which has run. Walked threads stand for those that the
@@ -139,7 +147,7 @@ SEC("iter/task")
 int looks_thread(struct bpf_iter__task *ctx)
 {
     struct task_struct *task = ctx->task;
-    __u64 switches, runs, print = 0;
+    __u64 switches, runs;
     __u32 zero = 0, epoch, bytes;
     struct looked *known;
     struct form *f;
@@ -173,13 +181,11 @@ int looks_thread(struct bpf_iter__task *ctx)
     else {
         f->entry.alike = known->epoch == epoch && known->alike < LOOKS_ALIKE_MAX &&
                          !(epoch & LOOKS_EPOCH_WALKS) && !f->entry.runnable &&
-                         known->print == print_of(f, task);
+                         waits_as_before(f, task, known);
         f->entry.found = draw(f->entry.host_tid, f->entry.alike);
     }
-    if (f->entry.found == LOOKS_PLACE) {
-        print = print_of(f, task);
+    if (f->entry.found == LOOKS_PLACE)
         f->entry.bytes = fill_place(f, task, runs);
-    }
     bytes = sizeof(f->entry) + f->entry.bytes;
     if (bytes > sizeof(*f))
         bytes = sizeof(*f);
@@ -193,10 +199,12 @@ int looks_thread(struct bpf_iter__task *ctx)
         known->alike++;
         return 0;
     }
-    known->epoch = f->entry.found == LOOKS_PLACE ? epoch : 0;
-    known->print = print;
+    known->epoch = 0;
     known->alike = 0;
-    if (f->entry.found == LOOKS_PLACE)
+    if (f->entry.found == LOOKS_PLACE) {
+        known->epoch = epoch;
+        known->print = print_of(f, task, f->rec.kernel_count);
         pass.walks--;
+    }
     return 0;
 }

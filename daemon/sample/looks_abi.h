@@ -21,7 +21,7 @@ enum looks_found {
 };
 
 /* The threads that wait as before are walked in one of so many passes. */
-#define LOOKS_ALIKE_SHARE 4
+#define LOOKS_ALIKE_SHARE 8
 #define LOOKS_ALIKE_MAX 16 /* passes in a row */
 /* The bit of an epoch in which all threads that have run are walked: each wait may belong to
  * another request. */

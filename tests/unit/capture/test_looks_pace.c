@@ -37,8 +37,8 @@ START_TEST(passes_and_walks_take_their_shares)
     looks_pace_init(&pace);
     run(60, 2 * NSEC_PER_MSEC, 100000, &passes_ns, &walks_ns); /* the first walks are over */
     run(1000, 2 * NSEC_PER_MSEC, 100000, &passes_ns, &walks_ns);
-    ck_assert_uint_lt(passes_ns, 1050 * NSEC_PER_MSEC);
-    ck_assert_uint_gt(passes_ns, 950 * NSEC_PER_MSEC);
+    ck_assert_uint_lt(passes_ns, 840 * NSEC_PER_MSEC);
+    ck_assert_uint_gt(passes_ns, 760 * NSEC_PER_MSEC);
     ck_assert_uint_lt(walks_ns, 2600 * NSEC_PER_MSEC);
     ck_assert_uint_gt(walks_ns, 2400 * NSEC_PER_MSEC);
 }
