@@ -36,7 +36,6 @@ struct reading {
     size_t calls[CALLS_MAX];  /* offsets of the calls of exit(), ascending */
     size_t starts[CALLS_MAX]; /* the last possible start of a function before each call */
     size_t call_count;
-    size_t last_end; /* end of the last function that was added */
     struct musl_rules *ret;
 };
 
@@ -222,14 +221,30 @@ static bool step(struct reading *r, struct walk *w)
     return true;
 }
 
+/* Returns whether code that has rules lies in [@from, @end). */
+static bool overlaps(const struct reading *r, size_t from, size_t end)
+{
+    const struct musl_rule *rules = r->ret->rules;
+    uint64_t start = 0;
+
+    for (size_t k = 0; k < r->ret->count; k++) {
+        if (k == 0 || rules[k - 1].base == MUSL_END)
+            start = rules[k].pc - r->vaddr;
+        if (rules[k].base == MUSL_END && from < rules[k].pc - r->vaddr && start < end)
+            return true;
+    }
+    return false;
+}
+
 /* Adds rules for the function from @start to the end of the call at @call. If @result is not 0, an
  * indirect call must end @result bytes before @call. Return: false, without rules, if the function
- * has another shape. */
+ * has another shape, or overlaps with one that has rules. */
 static bool add_function(struct reading *r, size_t start, size_t call, size_t result)
 {
     struct walk w = { .at = start, .end = call };
     const size_t before = r->ret->count;
-    bool good = start >= r->last_end && before + PUSHES_MAX + 4 <= MUSL_RULES_MAX;
+    const size_t end = call + CALL_BYTES;
+    bool good = !overlaps(r, start, end) && before + PUSHES_MAX + 4 <= MUSL_RULES_MAX;
 
     if (good)
         add_rule(r, start, MUSL_SP, 0);
@@ -237,8 +252,7 @@ static bool add_function(struct reading *r, size_t start, size_t call, size_t re
         good = step(r, &w) && r->ret->count <= before + PUSHES_MAX;
     /* At a call the stack pointer is a multiple of 16. */
     if (good && w.at == call - result && (!result || w.called) && w.frame % 16 == 8) {
-        r->last_end = call + CALL_BYTES;
-        add_rule(r, r->last_end, MUSL_END, 0);
+        add_rule(r, end, MUSL_END, 0);
         return true;
     }
     r->ret->count = before;
@@ -338,17 +352,6 @@ static void add_caller(struct reading *r, size_t k)
 
 /* ---- the outermost ones ---- */
 
-static bool has_rule(const struct reading *r, size_t from, size_t end)
-{
-    for (size_t k = 0; k < r->ret->count; k++) {
-        uint64_t at = r->ret->rules[k].pc - r->vaddr;
-
-        if (r->ret->rules[k].base != MUSL_END && at >= from && at < end)
-            return true;
-    }
-    return false;
-}
-
 /* Adds _start and its callee. The callee jumps on, or makes a frame and calls. */
 static void add_entry(struct reading *r, size_t at)
 {
@@ -364,9 +367,7 @@ static void add_entry(struct reading *r, size_t at)
         if (!decode(r, c, &i) || is_stop(&i))
             return;
         if (is_default(&i) && i.opcode == 0xe8) {
-            r->last_end = 0;
-            if (!has_rule(r, next, c + CALL_BYTES))
-                add_function(r, next, c, 0);
+            add_function(r, next, c, 0);
             return;
         }
     }
