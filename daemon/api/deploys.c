@@ -19,7 +19,7 @@
 
 #define DAY_NS (24 * 3600 * NSEC_PER_SEC)
 #define VERSION_BYTES 64
-#define NAMESPACE_BYTES 256
+#define NAME_BYTES 256
 #define TEXT_BYTES 512
 #define NAME_SHOWN 200 /* bytes */
 
@@ -28,10 +28,12 @@ struct deploy {
     uint64_t time_ns;           /* CLOCK_REALTIME of the release */
     struct history_image image; /* the strings that it points to are no longer valid */
     uint64_t payer;             /* past_owner() of the first release; pays for the place */
-    char service[SERVICE_NAME_BYTES], version[VERSION_BYTES], pod_namespace[NAMESPACE_BYTES];
-    bool known;                     /* a mark already says what it changed */
-    double value;                   /* percent of CPU time; NAN: too few samples */
-    char text[RULE_SENTENCE_BYTES]; /* of that mark */
+    char service[SERVICE_NAME_BYTES], version[VERSION_BYTES], pod_namespace[NAME_BYTES];
+    char pod[NAME_BYTES], container[NAME_BYTES]; /* container: its id */
+    char attributes[NAME_BYTES];                 /* the line with its name */
+    bool known;                                  /* a mark already says what it changed */
+    double value;                                /* percent of CPU time; NAN: too few samples */
+    char text[RULE_SENTENCE_BYTES];              /* of that mark */
 };
 
 struct deploys {
@@ -59,14 +61,29 @@ static uint64_t owner_of(const void *table, size_t i)
     return list[i].payer;
 }
 
+static struct history_place place_of(const struct deploy *d)
+{
+    return (struct history_place){ .owner = d->image.owner,
+                                   .container = d->container,
+                                   .pod = d->pod,
+                                   .pod_namespace = d->pod_namespace,
+                                   .attributes = d->attributes };
+}
+
+static bool is_of(const struct deploy *d, const char *service, const struct history_place *place)
+{
+    const struct history_place own = place_of(d);
+
+    return strcmp(d->service, service) == 0 && history_same_place(&own, place);
+}
+
 static struct deploy *find(const struct finding *f, const struct history_image *image)
 {
-    for (size_t i = 0; i < f->count; i++) {
-        struct deploy *d = &f->list[i];
+    const struct history_place place = history_place_of(image);
 
-        if (d->image.owner == image->owner && strcmp(d->service, image->service) == 0 &&
-            strcmp(d->pod_namespace, image->pod_namespace) == 0)
-            return d;
+    for (size_t i = 0; i < f->count; i++) {
+        if (is_of(&f->list[i], image->service, &place))
+            return &f->list[i];
     }
     return NULL;
 }
@@ -107,6 +124,13 @@ static bool is_same(const struct history_image *a, const struct history_image *b
            a->exec_no == b->exec_no;
 }
 
+static void write_name(char ret[NAME_BYTES], struct span name)
+{
+    ret[0] = '\0';
+    if (name.n)
+        snprintf(ret, NAME_BYTES, HISTORY_CONTAINER_NAME "%.*s\n", (int)name.n, name.p);
+}
+
 /* Keeps the last release of each service. Marks are passed in the order of time. */
 static void see_mark(void *cookie, const struct history_mark *m)
 {
@@ -131,6 +155,9 @@ static void see_mark(void *cookie, const struct history_mark *m)
     snprintf(d->service, sizeof(d->service), "%s", m->image->service);
     snprintf(d->version, sizeof(d->version), "%s", m->image->version);
     snprintf(d->pod_namespace, sizeof(d->pod_namespace), "%s", m->image->pod_namespace);
+    snprintf(d->pod, sizeof(d->pod), "%s", m->image->pod);
+    snprintf(d->container, sizeof(d->container), "%s", m->image->container);
+    write_name(d->attributes, history_container_name(m->image->attributes));
 }
 
 /* ---- measuring their effect ---- */
@@ -184,15 +211,12 @@ static void write_text(const struct deploy *d, const json_t *answer, const json_
 }
 
 /* Compares the minutes after @d with the hour before it, and writes the difference as a mark. Only
- * JVMs of the same namespace count that @d's user sees. If that user is root, JVMs of all users
- * count: only the host's root, or a rule for the namespace, shows such a service. */
+ * JVMs of the same place count (history_same_place()). */
 static int compare(struct deploys *ds, struct deploy *d, struct error *err)
 {
     const struct viewer viewer = { .whole = d->image.owner == 0, .uid = d->image.owner };
-    const struct target_selector t = { .service = d->service,
-                                       .pod_namespace =
-                                           d->pod_namespace[0] ? d->pod_namespace : NULL,
-                                       .viewer = &viewer };
+    const struct history_place place = place_of(d);
+    const struct target_selector t = { .service = d->service, .place = &place, .viewer = &viewer };
     const struct time_range a = { d->time_ns - DEPLOYS_BEFORE_NS, d->time_ns },
                             b = { d->time_ns + DEPLOYS_WARM_NS,
                                   d->time_ns + DEPLOYS_WARM_NS + DEPLOYS_LATELY_NS };
@@ -283,9 +307,16 @@ struct deploys *deploys_free(struct deploys *d)
 /* Returns whether @p runs the release @d: of the same service and version, and not older. */
 static bool runs(const struct process *p, const struct service *service, const struct deploy *d)
 {
-    return p->owner == d->image.owner && strcmp(service->name, d->service) == 0 &&
-           strcmp(service->version, d->version) == 0 &&
-           strcmp(p->container.pod_namespace, d->pod_namespace) == 0 &&
+    const struct container *c = &p->container;
+    char attributes[NAME_BYTES];
+    const struct history_place place = { .owner = p->owner,
+                                         .pod_namespace = c->pod_namespace,
+                                         .pod = container_pod(c),
+                                         .container = c->id,
+                                         .attributes = attributes };
+
+    write_name(attributes, span_of(c->pod_uid[0] ? "" : c->name));
+    return strcmp(service->version, d->version) == 0 && is_of(d, service->name, &place) &&
            p->start_realtime_ns + NSEC_PER_SEC > d->time_ns;
 }
 
@@ -315,16 +346,27 @@ static bool is_shown(const struct deploy *d, const struct viewer *v)
     return d->known && !isnan(d->value) && viewer_sees_user(v, d->image.owner);
 }
 
+/* Writes the container's name, else its id; "": in a pod, or in no container. */
+static void container_of(const struct deploy *d, char ret[NAME_BYTES])
+{
+    struct span name = history_container_name(d->attributes);
+
+    span_copy(d->pod[0] ? SPAN_NULL : name.n ? name : span_of(d->container), ret, NAME_BYTES);
+}
+
 /* Returns true if another user's service of the same name is shown in place of number @i. */
 static bool is_hidden(const struct deploys *d, const struct viewer *v, size_t i)
 {
     const struct deploy *one = &d->list[i];
+    char own[NAME_BYTES], name[NAME_BYTES];
 
+    container_of(one, own);
     for (size_t k = 0; k < d->count; k++) {
         const struct deploy *other = &d->list[k];
 
+        container_of(other, name);
         if (k != i && is_shown(other, v) && strcmp(one->service, other->service) == 0 &&
-            strcmp(one->pod_namespace, other->pod_namespace) == 0 &&
+            strcmp(one->pod_namespace, other->pod_namespace) == 0 && strcmp(own, name) == 0 &&
             (other->value > one->value || (other->value == one->value && k < i)))
             return true;
     }
@@ -342,13 +384,17 @@ void deploys_metrics(struct deploys *d, const struct viewer *v, struct buf *out)
     LOCK_SCOPE(&d->lock);
     for (size_t i = 0; i < d->count; i++) {
         const struct deploy *one = &d->list[i];
+        char container[NAME_BYTES];
 
         if (!is_shown(one, v) || is_hidden(d, v, i))
             continue;
+        container_of(one, container);
         buf_add_str(out, "flamed_regression{");
         metric_label(out, "service", one->service);
         buf_add_char(out, ',');
         metric_label(out, "namespace", one->pod_namespace);
+        buf_add_char(out, ',');
+        metric_label(out, "container", container);
         buf_add_char(out, ',');
         metric_label(out, "version", one->version);
         buf_add_str(out, "} ");

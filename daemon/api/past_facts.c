@@ -10,7 +10,8 @@
 
 /* Facts that a request may select by. Strings are borrowed from the profile; "": not known. */
 struct past_facts {
-    const char *name, *container, *pod, *pod_namespace, *service;
+    const char *name, *container, *pod, *pod_namespace, *service, *attributes;
+    uint32_t owner;
 };
 
 struct past_image { /* a key, so it has no padding */
@@ -40,7 +41,9 @@ static struct past_facts facts_of_row(const struct profile *p,
                                 .container = text_of(p, process->container),
                                 .pod = text_of(p, process->pod),
                                 .pod_namespace = text_of(p, process->pod_namespace),
-                                .service = text_of(p, process->service) };
+                                .service = text_of(p, process->service),
+                                .attributes = text_of(p, process->attributes),
+                                .owner = process->owner };
 }
 
 static struct past_image image_of(const struct profile_process *process)
@@ -71,6 +74,8 @@ static int images_add(struct past_images *m, const struct profile *p,
     keep_newer(&m->facts[at].pod, newer.pod);
     keep_newer(&m->facts[at].pod_namespace, newer.pod_namespace);
     keep_newer(&m->facts[at].service, newer.service);
+    keep_newer(&m->facts[at].attributes, newer.attributes);
+    m->facts[at].owner = newer.owner;
     return 0;
 }
 
@@ -158,6 +163,15 @@ static bool past_seen(const struct past_filter *f, const struct profile_process 
            (f->seen && past_holds(f->seen, facts));
 }
 
+static bool is_of_place(const struct history_place *place, const struct past_facts *facts)
+{
+    return history_same_place(place, &(struct history_place){ .owner = facts->owner,
+                                                              .container = facts->container,
+                                                              .pod = facts->pod,
+                                                              .pod_namespace = facts->pod_namespace,
+                                                              .attributes = facts->attributes });
+}
+
 static bool is_selected(const struct past_filter *f, const struct past_facts *facts)
 {
     const struct target_selector *t = f->t;
@@ -170,7 +184,8 @@ static bool is_selected(const struct past_filter *f, const struct past_facts *fa
         return false;
     if (t->pod_namespace && strcmp(facts->pod_namespace, t->pod_namespace) != 0)
         return false;
-    if (t->service && strcmp(facts->service, t->service) != 0)
+    if ((t->service && strcmp(facts->service, t->service) != 0) ||
+        (t->place && !is_of_place(t->place, facts)))
         return false;
     return !f->jvm || match_any(f->jvm, span_of(facts->name), NULL) > 0;
 }

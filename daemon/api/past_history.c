@@ -79,6 +79,7 @@ uint64_t past_owner(const struct history_image *image)
 bool past_wants_image(const struct past_filter *f, const struct history_image *image)
 {
     const struct target_selector *t = f->t;
+    const struct history_place place = history_place_of(image);
     const struct matcher_values v = {
         .main = image->name,
         .pod = image->pod,
@@ -111,7 +112,8 @@ bool past_wants_image(const struct past_filter *f, const struct history_image *i
         return false;
     if (t->pod_namespace && strcmp(image->pod_namespace, t->pod_namespace) != 0)
         return false;
-    if (t->service && strcmp(image->service, t->service) != 0)
+    if ((t->service && strcmp(image->service, t->service) != 0) ||
+        (t->place && !history_same_place(t->place, &place)))
         return false;
     return !f->jvm || match_any(f->jvm, span_of(image->name), NULL) > 0;
 }

@@ -72,6 +72,8 @@ struct target_selector {
     size_t pid_count;
     const char *container, *pod, *pod_namespace, *jvm; /* jvm: a valid regular expression */
     const char *service;                               /* name of a service (discover/service.h) */
+    const struct history_place *place;                 /* of the past: only this place, by
+                                                        * history_same_place(); NULL: any */
     int32_t ns_pid;                                    /* 0: not given */
     const struct matcher_list *matchers;               /* of request/matcher.h; NULL: none */
     const struct viewer *viewer;                       /* limits the selection; NULL: selects

@@ -20,8 +20,9 @@
 
 #define HISTORY_TIERS 3
 #define HISTORY_MINUTE_NS (60 * NSEC_PER_SEC)
-#define HISTORY_IMAGES_MAX 100000u /* image rows read for one answer */
-#define HISTORY_SLICES_MAX 64      /* of one minute */
+#define HISTORY_CONTAINER_NAME "container.name=" /* begins a line of attributes */
+#define HISTORY_IMAGES_MAX 100000u               /* image rows read for one answer */
+#define HISTORY_SLICES_MAX 64                    /* of one minute */
 
 struct history;
 
@@ -61,6 +62,20 @@ struct history_image {
     uint64_t ended_ns; /* when put: its exact end, kept as last_ns; 0: running or unknown */
     struct history_stopped stopped; /* when put: in that minute */
 };
+
+/* Where a JVM runs. The kernel and the runtime say that, and not the JVM. Texts are borrowed. */
+struct history_place {
+    uint32_t owner;
+    const char *container, *pod, *pod_namespace, *attributes; /* as in struct history_image */
+};
+
+/* Returns the place of @image, with its texts. */
+struct history_place history_place_of(const struct history_image *image);
+/* Returns the name of the container in @attributes; empty: in a pod, or not known. */
+struct span history_container_name(const char *attributes);
+/* Returns whether two JVMs that claim to be one service can be that: they have one user, and one
+ * namespace or container name. */
+bool history_same_place(const struct history_place *a, const struct history_place *b);
 
 /* The recording of a minute. */
 struct history_minute {

@@ -14,6 +14,15 @@
 #define MARKS_OF                                                                                   \
     "SELECT time_ns, kind, image, text, value FROM marks WHERE time_ns >= ? AND time_ns < ?"
 
+/* The JVM of a service and place (history_same_place()) that started last, without number ?3. ?7:
+ * name_line(). */
+#define LAST_OF                                                                                    \
+    "SELECT version, java, flags FROM images WHERE service = ?1 AND owner = ?2 AND n != ?3"        \
+    " AND java != '' AND namespace = ?4 AND (CASE WHEN ?5 = '' THEN pod = '' AND"                  \
+    " (container = ?6 OR (?7 != '' AND instr(char(10) || attributes, ?7)))"                        \
+    " ELSE pod != '' AND (?4 != '' OR pod = ?5) END)"                                              \
+    " ORDER BY started_ns DESC, n DESC LIMIT 1"
+
 const char *history_mark_name(enum history_mark_kind kind)
 {
     static const char *const NAMES[HISTORY_MARK_KINDS] = { "deploy", "clock", "change" };
@@ -51,20 +60,64 @@ static void difference(sqlite3_stmt *before, const struct history_image *now, ch
         snprintf(ret + n, size - n, "%sother options of the JVM", n ? ", " : "");
 }
 
-/* Adds a mark if @image differs from the JVM of its service and owner that started last. */
+struct history_place history_place_of(const struct history_image *image)
+{
+    return (struct history_place){ .owner = image->owner,
+                                   .container = image->container,
+                                   .pod = image->pod,
+                                   .pod_namespace = image->pod_namespace,
+                                   .attributes = image->attributes };
+}
+
+struct span history_container_name(const char *attributes)
+{
+    return span_find_line(span_of(attributes), HISTORY_CONTAINER_NAME);
+}
+
+/* Writes the line of attributes that names the container of @image, with line ends around it; ""
+ * without a name. */
+static void name_line(const struct history_image *image, struct buf *ret)
+{
+    struct span name = history_container_name(image->attributes);
+
+    if (name.n)
+        buf_printf(ret, "\n" HISTORY_CONTAINER_NAME "%.*s\n", (int)name.n, name.p);
+    else
+        buf_add_str(ret, "");
+}
+
+/* A service's name is a claim of the JVM. So pods are one service only in one namespace, and other
+ * containers only with one name. LAST_OF selects by the same rule. */
+bool history_same_place(const struct history_place *a, const struct history_place *b)
+{
+    struct span name = history_container_name(a->attributes);
+
+    if (a->owner != b->owner || strcmp(a->pod_namespace, b->pod_namespace) != 0 ||
+        !a->pod[0] != !b->pod[0])
+        return false;
+    if (a->pod[0])
+        return a->pod_namespace[0] || strcmp(a->pod, b->pod) == 0;
+    return strcmp(a->container, b->container) == 0 ||
+           (name.n && span_eq(name, history_container_name(b->attributes)));
+}
+
+/* Adds a mark if @image differs from the JVM of its service and place that started last. */
 static int note_deploy(struct history *h, const struct history_image *image, int64_t n,
                        uint64_t start_ns, struct error *err)
 {
     _cleanup_stmt_ sqlite3_stmt *stmt = NULL;
+    _cleanup_buf_ struct buf name = BUF_UPTO(4096);
     char what[256], text[512];
     int r;
 
     if (!image->service[0] || !image->java[0])
         return 0;
-    r = store_query(h->store,
-                    "SELECT version, java, flags FROM images WHERE service = ? AND owner = ?"
-                    " AND n != ? AND java != '' ORDER BY started_ns DESC, n DESC LIMIT 1",
-                    &stmt, err, VALUE(image->service), VALUE(image->owner), VALUE(n));
+    name_line(image, &name);
+    if (name.error)
+        return name.error;
+    r = store_query(h->store, LAST_OF, &stmt, err, VALUE(image->service), VALUE(image->owner),
+                    VALUE(n), VALUE(image->pod_namespace), VALUE(image->pod),
+                    VALUE(image->container), VALUE(name.p));
     if (r < 0)
         return r;
     if (sqlite3_step(stmt) != SQLITE_ROW)

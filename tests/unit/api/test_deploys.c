@@ -21,6 +21,7 @@ static struct api api;
 
 static unsigned grown; /* further samples of "work" in the later release */
 static bool early_waits = true;
+static bool impostor;      /* a JVM in a container claims to be the later release */
 static const char *longer; /* waits of the later release are longer, and of this event */
 
 /* Drops the waits of @p. */
@@ -41,23 +42,36 @@ static void put(int minute, const char *version, unsigned more)
 {
     int32_t pid = minute < BEFORE ? 42 : 43;
     unsigned work = 40 + (unsigned)minute % 7 + (minute < BEFORE ? 0 : grown);
-    const struct made_jvm jvms[] = { { pid, 1000, "shop", "work", work, NULL },
-                                     { pid, 1000, "shop", "rest", 60 + (unsigned)minute % 5, NULL },
-                                     { pid, 1000, "shop", "matchTenantRule", more, NULL } };
-    struct profile *slice = make_slice(MINUTE(minute), jvms, more ? 3 : 2);
-    struct history_image image = made_image(pid, "shop");
+    bool claimed = impostor && minute >= BEFORE;
+    struct made_jvm jvms[4] = { { pid, 1000, "shop", "work", work, NULL },
+                                { pid, 1000, "shop", "rest", 60 + (unsigned)minute % 5, NULL } };
+    struct history_image images[] = { made_image(pid, "shop"), made_image(44, "shop") };
+    struct profile *slice;
+    size_t count = 2;
 
-    image.version = version;
-    image.java = "21";
-    image.flags = 5;
-    image.started_ns = MINUTE(minute < BEFORE ? 0 : BEFORE);
+    if (more)
+        jvms[count++] = (struct made_jvm){ pid, 1000, "shop", "matchTenantRule", more, NULL };
+    if (claimed)
+        jvms[count++] = (struct made_jvm){ 44, 1000, "shop", "claim", 900, NULL };
+    slice = make_slice(MINUTE(minute), jvms, count);
+    for (size_t i = 0; i < 2; i++) {
+        images[i].version = i ? "9.9" : version;
+        images[i].java = "21";
+        images[i].flags = 5;
+        images[i].started_ns = MINUTE(minute < BEFORE ? 0 : BEFORE) + i;
+    }
+    images[1].container = "bb";
+    for (size_t i = 0; i < slice->process_count; i++) {
+        if (slice->processes[i].host_pid == 44)
+            intern_add(slice->strings, SPAN("bb"), &slice->processes[i].container);
+    }
     if (minute < BEFORE && !early_waits)
         drop_waits(slice);
     if (longer)
         snprintf(slice->events[1].name, sizeof(slice->events[1].name), "%s", longer);
     for (size_t i = 0; longer && minute >= BEFORE && i < slice->sample_count; i++)
         slice->samples[i].value *= 10;
-    put_images(history, MINUTE(minute), slice, &image, 1);
+    put_images(history, MINUTE(minute), slice, images, claimed ? 2 : 1);
 }
 
 static void make_for(unsigned more, int after)
@@ -135,8 +149,29 @@ START_TEST(tells_what_a_release_changed)
     ck_assert_ptr_null(strstr(out.p, "flamed_regression{"));
     s = look(DUE + HISTORY_MINUTE_NS, &owner, &out);
     ck_assert_int_eq(s.changes, 1);
-    ck_assert_ptr_nonnull(
-        strstr(out.p, "flamed_regression{service=\"shop\",namespace=\"\",version=\"2.4.1\"} 1"));
+    ck_assert_ptr_nonnull(strstr(
+        out.p,
+        "flamed_regression{service=\"shop\",namespace=\"\",container=\"\",version=\"2.4.1\"} 1"));
+    history_close(history);
+}
+END_TEST
+
+/* A JVM in a container that claims to be the service is neither its release, nor in its figures. */
+START_TEST(another_container_counts_for_nothing)
+{
+    _cleanup_buf_ struct buf out = BUF_NULL;
+    struct seen s;
+
+    buf_init(&out, 1 << 16);
+    impostor = true;
+    make(12);
+    impostor = false;
+    s = look(DUE, &VIEWER_WHOLE, &out);
+    ck_assert_int_eq(s.changes, 1);
+    ck_assert_msg(strncmp(s.text, "since 2.4.1: +1", 15) == 0 &&
+                      strstr(s.text, " % CPU, a.b.Main.matchTenantRule"),
+                  "%s", s.text);
+    ck_assert_ptr_null(strstr(out.p, "9.9"));
     history_close(history);
 }
 END_TEST
@@ -361,7 +396,8 @@ START_TEST(a_crowd_of_services_leaves_room_for_others)
     ck_assert_int_eq(deploys_look(d, DUE, NULL), 0);
     deploys_metrics(d, &VIEWER_WHOLE, &out);
     deploys_free(d);
-    ck_assert_ptr_nonnull(strstr(out.p, "{service=\"shop\",namespace=\"\",version=\"2.4.1\"} 0\n"));
+    ck_assert_ptr_nonnull(
+        strstr(out.p, "{service=\"shop\",namespace=\"\",container=\"\",version=\"2.4.1\"} 0\n"));
     ck_assert_ptr_nonnull(strstr(out.p, "flamed_regression_left_out 11\n"));
     history_close(history);
 }
@@ -372,6 +408,7 @@ int main(void)
     TCase *tc = tcase_create("deploys");
 
     tcase_add_test(tc, tells_what_a_release_changed);
+    tcase_add_test(tc, another_container_counts_for_nothing);
     tcase_add_test(tc, names_the_function_that_grew_most);
     tcase_add_test(tc, waits_of_one_side_are_not_compared);
     tcase_add_loop_test(tc, waits_in_words, 0, 2);

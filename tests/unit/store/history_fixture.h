@@ -141,7 +141,8 @@ static inline struct history_image made_image(int32_t pid, const char *service)
                                    .service = service,
                                    .version = "",
                                    .environment = "",
-                                   .java = "" };
+                                   .java = "",
+                                   .attributes = "" };
 }
 
 /* Puts a minute of @slice (NULL: none; taken) with @images. */

@@ -303,6 +303,62 @@ START_TEST(test_another_release_is_a_mark)
 }
 END_TEST
 
+/* The name of a service is the JVM's own claim: what another container claims is no release. */
+START_TEST(test_only_the_same_place_has_releases)
+{
+    static const struct {
+        const char *container[2], *pod[2], *pod_namespace[2], *attributes[2];
+        int marks;
+    } CASES[] = {
+        { { "aa", "bb" }, { "", "" }, { "", "" }, { "", "" }, 0 },
+        { { "aa", "aa" }, { "", "" }, { "", "" }, { "", "" }, 1 },
+        { { "aa", "bb" },
+          { "", "" },
+          { "", "" },
+          { "container.name=a\n", "container.name=b\n" },
+          0 },
+        { { "aa", "bb" },
+          { "", "" },
+          { "", "" },
+          { "container.name=a\n", "container.name=ab\n" },
+          0 },
+        { { "aa", "bb" },
+          { "", "" },
+          { "", "" },
+          { "container.name=a\n", "x=y\ncontainer.name=a\n" },
+          1 },
+        { { "aa", "" }, { "", "" }, { "", "" }, { "container.name=a\n", "" }, 0 },
+        { { "aa", "bb" }, { "p-1", "p-2" }, { "red", "red" }, { "", "" }, 1 },
+        { { "aa", "bb" }, { "p-1", "p-2" }, { "red", "blue" }, { "", "" }, 0 },
+        { { "aa", "bb" }, { "p-1", "p-2" }, { "", "" }, { "", "" }, 0 },
+        { { "aa", "aa" }, { "p-1", "" }, { "", "" }, { "", "" }, 0 },
+    };
+    struct history *h = open_history(1 << 30, 86400);
+    const struct history_query q = { .to_ns = UINT64_MAX };
+    struct history_image images[2];
+    struct history_place places[2];
+    struct seen_marks seen = { 0 };
+
+    for (int i = 0; i < 2; i++) {
+        images[i] = made_image(i + 1, "shop");
+        images[i].version = i ? "2" : "1";
+        images[i].java = "17";
+        images[i].container = CASES[_i].container[i];
+        images[i].pod = CASES[_i].pod[i];
+        images[i].pod_namespace = CASES[_i].pod_namespace[i];
+        images[i].attributes = CASES[_i].attributes[i];
+        images[i].started_ns = T0 + (uint64_t)i * HISTORY_MINUTE_NS + 1;
+        put_images(h, T0 + (uint64_t)i * HISTORY_MINUTE_NS, NULL, &images[i], 1);
+    }
+    ck_assert_int_eq(history_marks(h, &q, see_mark, &seen, NULL), 0);
+    ck_assert_int_eq(seen.count, CASES[_i].marks);
+    places[0] = history_place_of(&images[0]);
+    places[1] = history_place_of(&images[1]);
+    ck_assert_int_eq(history_same_place(&places[0], &places[1]), CASES[_i].marks);
+    history_close(h);
+}
+END_TEST
+
 static void keep_image(void *cookie, const struct history_image *image)
 {
     *(struct history_image *)cookie = *image;
@@ -409,6 +465,7 @@ int main(void)
     tcase_add_test(tc, test_only_what_is_wanted_is_read);
     tcase_add_test(tc, test_others_stay_apart_by_owner);
     tcase_add_test(tc, test_another_release_is_a_mark);
+    tcase_add_loop_test(tc, test_only_the_same_place_has_releases, 0, 10);
     tcase_add_loop_test(tc, test_an_end_is_exact, 0, 2);
     tcase_add_test(tc, test_a_clock_that_is_set_is_a_mark);
     tcase_add_test(tc, test_a_full_disk_loses_minutes_until_there_is_room);
