@@ -123,9 +123,11 @@ static uint32_t intern_clean(struct dump_ask *a, struct span raw)
     return intern_text(a, &clean);
 }
 
-/* Adds "java.lang.Thread.run(Thread.java:1583)". Texts of the frame table are clean. */
-static void add_frame_line(const struct frame_table *t, uint32_t id, struct buf *out)
+/* Adds "java.lang.Thread.run(Thread.java:1583)", or "(Native Method)" as jstack does. Texts of the
+ * frame table are clean. */
+static void add_frame_line(struct api *api, struct process *p, uint32_t id, struct buf *out)
 {
+    const struct frame_table *t = api->engine.captures->frames;
     const struct frame *f = frame_table_get(t, id);
     const struct function *fn = frame_table_get_function(t, f->function);
     struct span file = frame_table_get_string(t, fn->file);
@@ -136,6 +138,8 @@ static void add_frame_line(const struct frame_table *t, uint32_t id, struct buf 
     }
     buf_add_span(out, f->unknown ? SPAN("[unknown]") : frame_table_get_string(t, fn->name));
     buf_add_char(out, '(');
+    if (!f->line && symbolizer_is_native(api->engine.symbolizer, p, f->function))
+        file = SPAN("Native Method");
     buf_add_span(out, file.n ? file : SPAN("Unknown Source"));
     if (file.n && f->line)
         buf_printf(out, ":%u", f->line);
@@ -145,13 +149,12 @@ static void add_frame_line(const struct frame_table *t, uint32_t id, struct buf 
 static uint32_t stack_text(struct api *api, struct dump_ask *a, struct process *p,
                            const uint64_t *words, size_t count)
 {
-    const struct frame_table *t = api->engine.captures->frames;
     _cleanup_buf_ struct buf text = BUF_NULL;
 
     symbolizer_java_stack(api->engine.symbolizer, p, words, count, clock_monotonic_ns(), a->named);
     buf_init(&text, a->named->count * LINE_BYTES + 1);
     for (size_t i = 0; i < a->named->count; i++)
-        add_frame_line(t, a->named->frames[i], &text);
+        add_frame_line(api, p, a->named->frames[i], &text);
     return intern_text(a, &text);
 }
 

@@ -250,6 +250,8 @@ uint32_t hotspot_method_line(struct hotspot_vm *vm, uint64_t method, int32_t bci
 /* Returns the bytecode index of @bcp, an address in @method's bytecodes (an interpreted frame's);
  * -1: @bcp lies outside them. */
 int32_t hotspot_method_bci(struct hotspot_vm *vm, uint64_t method, uint64_t bcp);
+/* Returns whether the method at @method is native: it has no bytecodes. */
+bool hotspot_method_is_native(struct hotspot_vm *vm, uint64_t method);
 
 /* Optional facts of a thread, as bits. */
 enum {

@@ -43,6 +43,7 @@ struct java_names {
     struct u64_cache method_index; /* Method* -> methods */
     struct java_method *methods;
     size_t method_count, method_cap;
+    struct u64_cache natives; /* functions that are native methods */
     uint64_t named;
     uint64_t unloads; /* classes that the JVM had unloaded, as read first and last: */
     uint64_t steady_from_ns, steady_to_ns;
@@ -58,6 +59,7 @@ int java_names_new(struct frame_table *frames, struct java_names **ret)
     j->frames = frames;
     u64_cache_init(&j->pc_index, JAVA_PCS_MAX);
     u64_cache_init(&j->method_index, JAVA_METHODS_MAX);
+    u64_cache_init(&j->natives, JAVA_METHODS_MAX);
     *ret = j;
     return 0;
 }
@@ -68,6 +70,7 @@ struct java_names *java_names_free(struct java_names *j)
         return NULL;
     u64_cache_deinit(&j->pc_index);
     u64_cache_deinit(&j->method_index);
+    u64_cache_deinit(&j->natives);
     free(j->pcs);
     free(j->pool);
     free(j->methods);
@@ -327,7 +330,9 @@ static size_t java_expand(struct java_names *j, struct hotspot_vm *vm,
         uint32_t function = java_method_function(j, vm, at[i].method, now_ns, now_ns), line = 0;
         enum frame_kind kind = at[i].inlined ? FRAME_INLINED : kind_of(vm, code);
 
-        if (function && at[i].bci >= 0)
+        if (function && code->kind == HOTSPOT_CODE_NATIVE)
+            u64_cache_put(&j->natives, function, 1);
+        else if (function && at[i].bci >= 0)
             line = hotspot_method_line(vm, at[i].method, at[i].bci);
         if (i == 0 && function && at[i].leaf == HOTSPOT_LEAF_UNSURE)
             ret[count++] = java_frame(j, function, 0, FRAME_INLINED, FRAME_LEAF_UNSURE);
@@ -443,6 +448,8 @@ uint32_t java_names_interpreted(struct java_names *j, struct hotspot_vm *vm, uin
     bci = !bcp ? 0 : hotspot_method_bci(vm, method, bcp); /* 0: at its entry */
     if (bci >= 0)
         line = hotspot_method_line(vm, method, bci);
+    if (!line && hotspot_method_is_native(vm, method))
+        u64_cache_put(&j->natives, function, 1);
     frame = java_frame(j, function, line, FRAME_INTERPRETED, FRAME_LEAF_RECORDED);
     java_pc_put(j, vm, unanswered,
                 (struct java_pc){ .key = { method, bcp ? bcp : 1 },
@@ -451,6 +458,13 @@ uint32_t java_names_interpreted(struct java_names *j, struct hotspot_vm *vm, uin
                                   .count = 1 },
                 &frame);
     return frame;
+}
+
+bool java_names_is_native(const struct java_names *j, uint32_t function)
+{
+    uint32_t yes;
+
+    return u64_cache_get(&j->natives, function, &yes);
 }
 
 /* Whether a known result must be read again. */

@@ -48,5 +48,7 @@ void java_names_prepare(struct java_names *j, struct hotspot_vm *vm, const uint6
  * the sample). 0 (the unknown frame): it is not a method. */
 uint32_t java_names_interpreted(struct java_names *j, struct hotspot_vm *vm, uint64_t method,
                                 uint64_t bcp, uint64_t at_ns, uint64_t now_ns);
+/* Returns whether a frame of @function was found to be of a native method. */
+bool java_names_is_native(const struct java_names *j, uint32_t function);
 /* Number of methods that were named. */
 uint64_t java_names_methods(const struct java_names *j);

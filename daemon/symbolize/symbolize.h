@@ -106,6 +106,8 @@ void symbolizer_stack_later(struct symbolizer *s, struct process *p,
  * @at_ns. Code of the VM outside methods is left out. */
 void symbolizer_java_stack(struct symbolizer *s, struct process *p, const uint64_t *words,
                            size_t count, uint64_t at_ns, struct named_stack *ret);
+/* Returns whether @function of a stack of @p that was named is a native method. */
+bool symbolizer_is_native(struct symbolizer *s, struct process *p, uint32_t function);
 /* Returns true while symbols or names of the stack of @rec are still coming: named_stack.reads,
  * without naming the stack again. */
 bool symbolizer_reads(struct symbolizer *s, struct process *p, const struct sample_record *rec,

@@ -353,3 +353,11 @@ void symbolizer_java_stack(struct symbolizer *s, struct process *p, const uint64
     }
     ret->count = kept;
 }
+
+bool symbolizer_is_native(struct symbolizer *s, struct process *p, uint32_t function)
+{
+    struct resolver *r = symbolizer_resolver(s, p);
+    const struct java_names *j = r ? resolver_java(r) : NULL;
+
+    return j && java_names_is_native(j, function);
+}

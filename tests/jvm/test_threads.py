@@ -146,6 +146,7 @@ class Threads(jvm.WithClasses):
         self.assertRegex(text, r'(?m)^"sleeps-0" #\d+ daemon \[\d+\] nid=\d+ waiting on condition$')
         self.assertRegex(text, r"(?m)^\tat Wall\.reads\(Wall\.java:\d+\)$")
         self.assertIn("   java.lang.Thread.State: TIMED_WAITING\n", text)
+        self.assertRegex(text, r"(?m)^\tat java\.lang\.Thread\.sleep\(Native Method\)$")
         dump = self.daemon.get(f"/api/v1/jvms/{pid}/threads").json()
         self.assertEqual((dump["virtual"], dump["complete"]), (0, True))
         whole = [t for t in dump["threads"] if t["stack_state"] == "whole"]

@@ -315,6 +315,19 @@ int32_t hotspot_method_bci(struct hotspot_vm *vm, uint64_t method, uint64_t bcp)
     return MAX(vm_ask(vm, run_bci, &q, sizeof(q)), -1);
 }
 
+static int run_native(struct hotspot_vm *vm, void *arg)
+{
+    const uint64_t *method = arg;
+
+    memory_continue(&vm->memory);
+    return method_bytecodes(vm, *method, NULL, 0) == 0;
+}
+
+bool hotspot_method_is_native(struct hotspot_vm *vm, uint64_t method)
+{
+    return vm_ask(vm, run_native, &method, sizeof(method)) > 0;
+}
+
 /* ---- classes ---- */
 
 struct class_question {

@@ -128,6 +128,12 @@ int32_t hotspot_method_bci(struct hotspot_vm *vm, uint64_t method, uint64_t bcp)
     return !is_late(MADE_BCI) && bcp >= 0x9000 && bcp < 0x9100 ? (int32_t)(bcp - 0x9000) : -1;
 }
 
+bool hotspot_method_is_native(struct hotspot_vm *vm, uint64_t method)
+{
+    (void)vm;
+    return method == MADE_NATIVE;
+}
+
 int hotspot_vm_threads(struct hotspot_vm *vm, unsigned what, hotspot_thread_fn fn, void *cookie)
 {
     int n = 0;

@@ -16,6 +16,8 @@ enum made_call {
     MADE_CALLS,
 };
 
+#define MADE_NATIVE 0x500 /* address of its native method */
+
 extern struct made_vm {
     struct hotspot_code code;
     struct hotspot_location at[HOTSPOT_INLINE_MAX];

@@ -153,6 +153,20 @@ START_TEST(kinds_of_code)
 }
 END_TEST
 
+START_TEST(native_methods)
+{
+    uint32_t ret[HOTSPOT_INLINE_MAX], function;
+
+    function = get(interpreted(VM, MADE_NATIVE, 0xa000, 1))->function;
+    ck_assert(java_names_is_native(names, function));
+    function = get(interpreted(VM, 0x200, 0x9001, 1))->function;
+    ck_assert(!java_names_is_native(names, function));
+    jvm.code.kind = HOTSPOT_CODE_NATIVE; /* of the same method; its bytecodes are not asked for */
+    ck_assert_uint_eq(java_names_code(names, VM, 0x10010, true, 1, ret, 64), 1);
+    ck_assert(java_names_is_native(names, get(ret[0])->function));
+}
+END_TEST
+
 START_TEST(a_compile_id_names_code_for_good)
 {
     uint32_t first[HOTSPOT_INLINE_MAX], again[HOTSPOT_INLINE_MAX];
@@ -566,6 +580,7 @@ int main(void)
     tcase_add_test(tc, prepares_what_is_not_known);
     tcase_add_test(tc, inlined_frames_innermost_first);
     tcase_add_loop_test(tc, kinds_of_code, 0, ARRAY_SIZE(KIND_CASES));
+    tcase_add_test(tc, native_methods);
     tcase_add_test(tc, a_compile_id_names_code_for_good);
     tcase_add_test(tc, an_address_alone_is_believed_for_10_ms);
     tcase_add_test(tc, a_new_meaning_while_the_table_grows);
