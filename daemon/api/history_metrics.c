@@ -50,5 +50,7 @@ void history_metrics(struct api *api, struct buf *out)
            s.names_left_out);
     metric_by(out, "flamed_history_dropped_total", "Parts dropped by retention.", "reason",
               { "age", s.dropped_by_age }, { "size", s.dropped_by_size });
+    metric(out, "flamed_history_jvms_dropped_total",
+           "JVMs dropped with their samples, because too many were started.", s.images_dropped);
     metric(out, "flamed_history_healthy", "1 when minutes can be written.", problem[0] ? 0.0 : 1.0);
 }

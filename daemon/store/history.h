@@ -22,7 +22,8 @@
 #define HISTORY_MINUTE_NS (60 * NSEC_PER_SEC)
 #define HISTORY_CONTAINER_NAME "container.name=" /* begins a line of attributes */
 #define HISTORY_IMAGES_MAX 100000u               /* image rows read for one answer */
-#define HISTORY_SLICES_MAX 64                    /* of one minute */
+#define HISTORY_IMAGES_KEPT 32768u /* rows of JVMs in the file, fewer in a small one */
+#define HISTORY_SLICES_MAX 64      /* of one minute */
 
 struct history;
 
@@ -191,6 +192,7 @@ struct history_stats {
     uint64_t tier_bytes[HISTORY_TIERS], tier_oldest_ns[HISTORY_TIERS];
     uint64_t minutes, failures;               /* minutes written; minutes that failed */
     uint64_t dropped_by_age, dropped_by_size; /* parts */
+    uint64_t images_dropped;                  /* JVMs beyond HISTORY_IMAGES_KEPT */
     uint64_t names_bytes;                     /* memory of dictionaries, bytes */
     uint64_t names_left_out;                  /* strings written as "" for lack of room */
     uint64_t newest_ns;

@@ -6,7 +6,9 @@
 
 #include <math.h>
 
-#define IMAGE_STRINGS_MAX ((size_t)64 << 20)
+#define IMAGE_STRINGS_MAX ((size_t)64 << 20) /* of one answer: 2 KiB for each image kept */
+#define IMAGE_BYTES 8192u  /* of the file for each image, most of them for its samples */
+#define IMAGES_AT_ONCE 16u /* one part in so many is dropped at once */
 #define IMAGE_COLUMNS                                                                              \
     "n, pid, start_ticks, exec_no, owner, name, container, pod, namespace, service, version,"      \
     " environment, java, flags, started_ns, first_ns, last_ns, attributes"
@@ -220,17 +222,92 @@ int images_note(struct history *h, const struct history_image *image, uint64_t s
     return r;
 }
 
+/* ---- dropping ---- */
+
+/* Who made an image, as the runtime and the kernel say: a container, else a user. Rows of processes
+ * that are no JVM count as one maker, since root of a container can be any user. */
+#define MAKER "CASE WHEN container != '' THEN container WHEN pid = 0 THEN '' ELSE owner END"
+
+/* Drops images of the maker with the most, those first that were seen last the longest ago: as many
+ * as exceed @max, or a little more, but at most half of that maker's. 0 or -errno. */
+static int drop_of_maker(struct history *h, uint64_t count, uint64_t max, uint64_t *ret_dropped,
+                         struct error *err)
+{
+    _cleanup_stmt_ sqlite3_stmt *stmt = NULL;
+    uint64_t most, n;
+    int r = store_prepare(h->store,
+                          "SELECT count(*), " MAKER " AS maker FROM images GROUP BY maker"
+                          " ORDER BY 1 DESC LIMIT 1",
+                          &stmt, err);
+
+    if (r < 0)
+        return r;
+    if (sqlite3_step(stmt) != SQLITE_ROW)
+        return store_failed(h->store, err, CANNOT_WRITE);
+    most = (uint64_t)sqlite3_column_int64(stmt, 0);
+    n = MIN(MAX(count - max, max / IMAGES_AT_ONCE), (most + 1) / 2);
+    r = store_run(h->store,
+                  "DELETE FROM images WHERE n IN (SELECT n FROM images WHERE " MAKER " = ?1"
+                  " ORDER BY last_ns, n LIMIT ?2)",
+                  CANNOT_WRITE, err,
+                  sqlite3_column_type(stmt, 1) == SQLITE_INTEGER
+                      ? VALUE(sqlite3_column_int64(stmt, 1))
+                      : VALUE(store_text(stmt, 1)),
+                  VALUE(n));
+    *ret_dropped = r == 0 ? (uint64_t)sqlite3_changes(h->store->db) : 0;
+    return r;
+}
+
+/* Drops what belongs to no image. */
+static int drop_orphans(struct history *h, struct error *err)
+{
+    int r =
+        store_exec(h->store, "DELETE FROM parts WHERE image NOT IN (SELECT n FROM images)", err);
+
+    if (r < 0)
+        return r;
+    h->stats.dropped_by_size += (uint64_t)sqlite3_changes(h->store->db);
+    return store_exec(h->store,
+                      "DELETE FROM stops WHERE image NOT IN (SELECT n FROM images);"
+                      "DELETE FROM marks WHERE image != 0 AND image NOT IN (SELECT n FROM images)",
+                      err);
+}
+
+int images_drop(struct history *h, struct error *err)
+{
+    uint64_t max = MIN(HISTORY_IMAGES_KEPT, h->store->opts.max_bytes / IMAGE_BYTES),
+             count = store_number(h->store, "SELECT count(*) FROM images"), dropped;
+    int r;
+
+    max = MAX(max, IMAGES_AT_ONCE);
+    if (count <= max)
+        return 0;
+    r = store_exec(h->store, "BEGIN IMMEDIATE", err);
+    if (r < 0)
+        return r;
+    for (; r == 0 && count > max; count -= dropped) {
+        r = drop_of_maker(h, count, max, &dropped, err);
+        h->stats.images_dropped += dropped;
+        if (!dropped)
+            break;
+    }
+    if (r == 0)
+        r = drop_orphans(h, err);
+    return end_transaction(h->store, r, err);
+}
+
 /* ---- reading ---- */
 
-static const char *kept_text(struct image_list *l, sqlite3_stmt *stmt, int column)
+static const char *kept_text(struct image_list *l, const char *text)
 {
     uint32_t id = 0;
 
-    l->texts_left_out += intern_add(l->strings, span_of(store_text(stmt, column)), &id) < 0;
+    l->texts_left_out += intern_add(l->strings, span_of(text), &id) < 0;
     return id ? intern_get(l->strings, id).p : "";
 }
 
-static void take_image(struct image_list *l, sqlite3_stmt *stmt, struct history_image *ret)
+/* Gets the image of the row of @stmt. Its texts live until the next step. */
+static void read_image(sqlite3_stmt *stmt, struct history_image *ret)
 {
     *ret = (struct history_image){
         .n = sqlite3_column_int64(stmt, 0),
@@ -238,20 +315,31 @@ static void take_image(struct image_list *l, sqlite3_stmt *stmt, struct history_
         .start_ticks = (uint64_t)sqlite3_column_int64(stmt, 2),
         .exec_no = (uint32_t)sqlite3_column_int64(stmt, 3),
         .owner = (uint32_t)sqlite3_column_int64(stmt, 4),
-        .name = kept_text(l, stmt, 5),
-        .container = kept_text(l, stmt, 6),
-        .pod = kept_text(l, stmt, 7),
-        .pod_namespace = kept_text(l, stmt, 8),
-        .service = kept_text(l, stmt, 9),
-        .version = kept_text(l, stmt, 10),
-        .environment = kept_text(l, stmt, 11),
-        .java = kept_text(l, stmt, 12),
+        .name = store_text(stmt, 5),
+        .container = store_text(stmt, 6),
+        .pod = store_text(stmt, 7),
+        .pod_namespace = store_text(stmt, 8),
+        .service = store_text(stmt, 9),
+        .version = store_text(stmt, 10),
+        .environment = store_text(stmt, 11),
+        .java = store_text(stmt, 12),
         .flags = (uint64_t)sqlite3_column_int64(stmt, 13),
         .started_ns = (uint64_t)sqlite3_column_int64(stmt, 14),
         .first_ns = (uint64_t)sqlite3_column_int64(stmt, 15),
         .last_ns = (uint64_t)sqlite3_column_int64(stmt, 16),
-        .attributes = kept_text(l, stmt, 17),
+        .attributes = store_text(stmt, 17),
     };
+}
+
+/* Has the texts of @image live as long as @l. */
+static void keep_texts(struct image_list *l, struct history_image *image)
+{
+    const char **const texts[] = { &image->name,        &image->container,  &image->pod,
+                                   &image->service,     &image->version,    &image->pod_namespace,
+                                   &image->environment, &image->attributes, &image->java };
+
+    for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
+        *texts[i] = kept_text(l, *texts[i]);
 }
 
 int image_list_read(struct history *h, const struct history_query *q, struct image_list *ret,
@@ -270,13 +358,15 @@ int image_list_read(struct history *h, const struct history_query *q, struct ima
                         &stmt, err, VALUE(history_floor(q->from_ns, HISTORY_TIERS - 1)),
                         VALUE(MIN(q->to_ns, (uint64_t)INT64_MAX - hour_ns) + hour_ns));
     while (r == 0 && ret->count < HISTORY_IMAGES_MAX && (step = sqlite3_step(stmt)) == SQLITE_ROW) {
-        take_image(ret, stmt, &image);
+        read_image(stmt, &image);
         if (q->wants && !q->wants(q->cookie, &image))
             continue;
-        if (!array_grow(&ret->items, &ret->cap, ret->count + 1, 64))
+        if (!array_grow(&ret->items, &ret->cap, ret->count + 1, 64)) {
             r = -ENOMEM;
-        else
-            ret->items[ret->count++] = image;
+            continue;
+        }
+        keep_texts(ret, &image);
+        ret->items[ret->count++] = image;
     }
     if (r == 0 && step != SQLITE_DONE && step != SQLITE_ROW)
         r = store_failed(h->store, err, "cannot read the history");

@@ -273,6 +273,8 @@ static int retain(struct history *h, uint64_t now_ns, struct error *err)
     int r = now_ns ? drop_by_age(h, now_ns, err) : 0;
 
     if (r == 0)
+        r = images_drop(h, err);
+    if (r == 0)
         r = stops_drop(h, err);
     if (r == 0)
         r = drop_empty_epochs(h, err);

@@ -162,6 +162,49 @@ START_TEST(test_what_is_too_much_goes_tier_by_tier)
 }
 END_TEST
 
+#define FLOOD 200 /* JVMs a minute that one container starts */
+
+static void count_image(void *cookie, const struct history_image *image)
+{
+    size_t *counts = cookie;
+
+    counts[image->container[0] != '\0']++;
+}
+
+/* A container starts JVMs without end. It loses its oldest ones, and other users lose none. */
+START_TEST(test_jvms_of_a_flood_take_no_place_of_others)
+{
+    const uint64_t max_bytes = UINT64_C(4) << 20;
+    struct history *h = open_history(max_bytes, 86400);
+    struct history_image flood[FLOOD];
+    struct history_query q = { .to_ns = UINT64_MAX };
+    struct read_sums sums = { 0 };
+    size_t counts[2] = { 0 };
+    struct history_stats stats;
+
+    for (unsigned i = 0; i < 20; i++) {
+        uint64_t start_ns = T0 + i * HISTORY_MINUTE_NS;
+
+        for (int32_t k = 0; k < FLOOD; k++) {
+            flood[k] = made_image((int32_t)i * FLOOD + k + 1000, "shop");
+            flood[k].container = "0123456789abcdef";
+        }
+        put_minutes(h, start_ns, 1);
+        put_images(h, start_ns, NULL, flood, FLOOD);
+        ck_assert_int_eq(history_roll(h, start_ns + HISTORY_MINUTE_NS, NULL), 0);
+    }
+    ck_assert_int_eq(history_images(h, &q, count_image, counts, NULL), 0);
+    ck_assert_uint_ge(counts[1], FLOOD); /* the last minute's */
+    ck_assert_uint_le(counts[0] + counts[1], max_bytes / 8192);
+    read_range(h, 0, UINT64_MAX, 0, &sums);
+    ck_assert_uint_eq(sums.count[0], 20 * CPU_A_MINUTE);
+    history_stats(h, &stats);
+    ck_assert_uint_eq(stats.images_dropped, 20 * FLOOD - counts[1]);
+    ck_assert_uint_le(stats.bytes, max_bytes);
+    history_close(h);
+}
+END_TEST
+
 static void sql_on_history(const char *sql)
 {
     char path[512];
@@ -279,6 +322,7 @@ int main(void)
     tcase_add_test(tc, test_no_time_drops_nothing);
     tcase_add_test(tc, test_a_part_that_began_late);
     tcase_add_test(tc, test_what_is_too_much_goes_tier_by_tier);
+    tcase_add_test(tc, test_jvms_of_a_flood_take_no_place_of_others);
     tcase_add_test(tc, test_stops_are_kept_by_minute);
     tcase_add_test(tc, test_a_damaged_part_is_counted_in_its_hour);
     return run_store_tests("history_tiers", tc);
