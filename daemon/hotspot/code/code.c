@@ -6,43 +6,56 @@
 
 #define CODELET_BYTES_MAX 64 /* sizeof(InterpreterCodelet) is 16 or 24 */
 
-/* The codelets lie one after the other from the start of the stub queue. They are made before the
- * first class is loaded and do not change. */
-int codelets_read(struct hotspot_vm *vm)
+/* Reads the codelet at @at. 0; -EBADMSG: none is there; another -errno. */
+static int codelet_read(struct hotspot_vm *vm, uint64_t at, struct codelet *ret)
 {
     const struct hotspot_layout *l = &vm->layout;
+    uint8_t head[CODELET_BYTES_MAX];
+    uint64_t description;
+    int64_t size;
+    int r = memory_read(&vm->memory, at, head, l->sizeof_InterpreterCodelet);
+
+    if (r < 0)
+        return r;
+    size = layout_get(l->codelet_size, head, l->sizeof_InterpreterCodelet);
+    if (size < l->sizeof_InterpreterCodelet || (uint64_t)size > vm->code.interpreter_end - at)
+        return -EBADMSG;
+    description = (uint64_t)layout_get(l->codelet_description, head, l->sizeof_InterpreterCodelet);
+    ret->start = at;
+    ret->end = at + (uint64_t)size;
+    ret->name[0] = '\0';
+    if (!description)
+        return 0;
+    return (int)MIN(memory_string(&vm->memory, description, ret->name, sizeof(ret->name)), 0);
+}
+
+/* The codelets lie one after the other from the start of the stub queue. They are made before the
+ * first class is loaded and do not change. A list that a failed read has cut is not kept. */
+int codelets_read(struct hotspot_vm *vm)
+{
+    _cleanup_free_ struct codelet *all = NULL;
     uint64_t at = vm->code.interpreter_start;
     size_t n = 0;
+    int r = 0;
 
     if (vm->code.codelets)
         return 0;
     if (vm_reads_nothing(vm))
         return -EAGAIN;
-    if (l->sizeof_InterpreterCodelet > CODELET_BYTES_MAX)
+    if (vm->layout.sizeof_InterpreterCodelet > CODELET_BYTES_MAX)
         return -EBADMSG;
-    vm->code.codelets = calloc(CODELETS_MAX, sizeof(*vm->code.codelets));
-    if (!vm->code.codelets)
+    all = calloc(CODELETS_MAX, sizeof(*all));
+    if (!all)
         return -ENOMEM;
     while (n < CODELETS_MAX && at < vm->code.interpreter_end) {
-        uint8_t head[CODELET_BYTES_MAX];
-        int64_t size;
-        int r = memory_read(&vm->memory, at, head, l->sizeof_InterpreterCodelet);
-
+        r = codelet_read(vm, at, &all[n]);
         if (r < 0)
             break;
-        size = layout_get(l->codelet_size, head, l->sizeof_InterpreterCodelet);
-        if (size < l->sizeof_InterpreterCodelet || (uint64_t)size > vm->code.interpreter_end - at)
-            break;
-        vm->code.codelets[n].start = at;
-        vm->code.codelets[n].end = at + (uint64_t)size;
-        if (memory_string(
-                &vm->memory,
-                (uint64_t)layout_get(l->codelet_description, head, l->sizeof_InterpreterCodelet),
-                vm->code.codelets[n].name, sizeof(vm->code.codelets[n].name)) < 0)
-            vm->code.codelets[n].name[0] = '\0';
-        at = vm->code.codelets[n].end;
-        n++;
+        at = all[n++].end;
     }
+    if (r < 0 && r != -EBADMSG)
+        return r;
+    vm->code.codelets = TAKE_PTR(all);
     vm->code.codelet_count = n;
     return 0;
 }

@@ -57,7 +57,7 @@ int codecache_blocks(struct hotspot_vm *vm, size_t max, codecache_block_fn fn, v
 
 /* ---- code.c ---- */
 
-/* Fills in vm->code.codelets, once. 0 or -errno. */
+/* Fills in vm->code.codelets, once. 0; -errno: a read failed, so the next call tries again. */
 int codelets_read(struct hotspot_vm *vm);
 
 /* Gets the code in the blob at @blob that ends at or before @end. @live: -ENOENT for an nmethod
