@@ -55,7 +55,7 @@ static void look(const struct rule_view *v, struct rule_finding *f)
 
     look_at_threads(v, f);
     look_at_virtual(v, &of);
-    if (of.strength >= 1 && !(f->strength >= of.strength))
+    if (of.strength > f->strength || isnan(f->strength))
         *f = of;
 }
 

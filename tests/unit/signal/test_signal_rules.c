@@ -379,6 +379,28 @@ START_TEST(has_hysteresis)
 }
 END_TEST
 
+/* A queue for permits that gets shorter keeps its signal, as long as it is nearly strong enough. */
+START_TEST(a_queue_for_permits_has_hysteresis)
+{
+    struct process p = { .pins = 0 };
+    struct making m;
+    struct watched w;
+
+    begin(&m, &w, &p);
+    while (m.s < 600) {
+        healthy(&m);
+        m.r.v[NUMBER_VIRTUAL_QUEUED] = m.s < 120 ? 6 : m.s < 360 ? 3.5 : 1;
+        m.r.v[NUMBER_VIRTUAL_BUSY] = m.r.v[NUMBER_VIRTUAL_QUEUED] + 1;
+        judge(&m, &w);
+        if (m.s > 60 && m.s <= 360)
+            ck_assert_msg(state_of(&w, "pool-exhausted")->on, "it is off at %.0f s", m.s);
+        if (m.s > 360 + RELEASED_S)
+            ck_assert_msg(!state_of(&w, "pool-exhausted")->on, "it is on at %.0f s", m.s);
+    }
+    numbers_deinit(&w.numbers);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("signal_rules");
@@ -387,6 +409,7 @@ int main(void)
     tcase_add_loop_test(tc, fires_holds_and_ends, 0, ARRAY_SIZE(FAULTS));
     tcase_add_loop_test(tc, controls_are_silent, 0, ARRAY_SIZE(CONTROLS));
     tcase_add_test(tc, has_hysteresis);
+    tcase_add_test(tc, a_queue_for_permits_has_hysteresis);
     suite_add_tcase(s, tc);
     return suite_run(s);
 }
