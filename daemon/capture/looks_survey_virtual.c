@@ -80,30 +80,47 @@ static bool wants_permit(const struct place *one)
             is_wait(one, WAIT_SLEEP) || is_wait(one, WAIT_BLOCKED));
 }
 
-/* Returns whether the stack of @one has @function, which is not its leaf code. */
-static bool is_below(const struct profile *p, const struct place *one, uint32_t function)
+/* The methods in which virtual threads wait for permits. */
+struct askers {
+    uint32_t methods[LOOKED_VIRTUAL_MAX]; /* functions of the profile */
+    size_t count;
+    uint64_t below[LOOKED_VIRTUAL_MAX]; /* by place: a bit for each method on its stack */
+    uint64_t counting;                  /* bits of methods in which to wait is not to be idle */
+};
+_Static_assert(LOOKED_VIRTUAL_MAX <= 64, "a bit for each method");
+
+/* Returns the number of @method; a->count: nobody waits in it. */
+static size_t asker_of(const struct askers *a, uint32_t method)
 {
-    for (uint32_t at = one->stack; p->stacks[at].depth; at = p->stacks[at].parent) {
-        if (p->frames[p->stacks[at].frame].function == function)
-            return true;
+    size_t i = 0;
+
+    while (i < a->count && a->methods[i] != method)
+        i++;
+    return i;
+}
+
+static void find_askers(const struct survey *s, struct askers *a)
+{
+    const struct profile *p = s->p;
+
+    for (size_t i = 0; i < s->virtual->count; i++) {
+        const struct place *one = place_of(s, i);
+
+        if (wants_permit(one) && asker_of(a, one->caller) == a->count)
+            a->methods[a->count++] = one->caller;
     }
-    return false;
+    for (size_t i = 0; i < s->virtual->count; i++) {
+        for (uint32_t at = place_of(s, i)->stack; p->stacks[at].depth; at = p->stacks[at].parent) {
+            size_t k = asker_of(a, p->frames[p->stacks[at].frame].function);
+
+            a->below[i] |= k < a->count ? UINT64_C(1) << k : 0;
+        }
+    }
 }
 
-/* Returns the number of threads that wait for permits in @caller. */
-static double waiting_in(const struct survey *s, uint32_t caller)
-{
-    double sum = 0;
-
-    for (size_t i = 0; i < s->virtual->count; i++)
-        sum += wants_permit(place_of(s, i)) && place_of(s, i)->caller == caller
-                   ? s->virtual->at[i].threads
-                   : 0;
-    return sum;
-}
-
-/* Finds the place at which most threads wait that @caller has given a permit. */
-static void find_having(const struct survey *s, uint32_t caller, struct waits_virtual *ret)
+/* Finds the place at which most threads wait to which method number @k of @a has given a permit. */
+static void find_having(const struct survey *s, const struct askers *a, size_t k,
+                        struct waits_virtual *ret)
 {
     const struct place *most = NULL;
 
@@ -111,14 +128,14 @@ static void find_having(const struct survey *s, uint32_t caller, struct waits_vi
         const struct place *one = place_of(s, i);
         double alike = 0;
 
-        if (!one->known || wants_permit(one) || !is_below(s->p, one, caller))
+        if (!one->known || wants_permit(one) || !(a->below[i] >> k & 1))
             continue;
-        for (size_t k = 0; k < s->virtual->count; k++) {
-            const struct place *other = place_of(s, k);
+        for (size_t j = 0; j < s->virtual->count; j++) {
+            const struct place *other = place_of(s, j);
 
             alike += other->known && !wants_permit(other) && other->wait == one->wait &&
-                             other->code == one->code && is_below(s->p, other, caller)
-                         ? s->virtual->at[k].threads
+                             other->code == one->code && a->below[j] >> k & 1
+                         ? s->virtual->at[j].threads
                          : 0;
         }
         if (alike > ret->having) {
@@ -132,28 +149,60 @@ static void find_having(const struct survey *s, uint32_t caller, struct waits_vi
     survey_write_code(s, most->code, ret->having_code);
 }
 
+/* Returns what waits for permits in method number @k of @a. */
+static struct waits_virtual judge_asker(const struct survey *s, const struct askers *a, size_t k)
+{
+    struct waits_virtual of = { .waiting = 0 };
+
+    for (size_t i = 0; i < s->virtual->count; i++) {
+        const struct place *one = place_of(s, i);
+
+        if (!wants_permit(one) || one->caller != a->methods[k])
+            continue;
+        of.waiting += s->virtual->at[i].threads;
+        of.pooled |= one->code != one->caller;
+    }
+    find_having(s, a, k, &of);
+    return of;
+}
+
+/* Returns the threads that wait within their work, with those below method number @k of @a. What
+ * has no room among the places counts, too. */
+static double count_busy(const struct survey *s, const struct askers *a, size_t k)
+{
+    double sum = s->virtual->left_out;
+
+    for (size_t i = 0; i < s->virtual->count; i++) {
+        const struct place *one = place_of(s, i);
+        bool busy = one->busy || a->below[i] >> k & 1;
+
+        if (wants_permit(one))
+            busy = a->counting >> asker_of(a, one->caller) & 1;
+        sum += one->known && busy ? s->virtual->at[i].threads : 0;
+    }
+    return sum;
+}
+
 void survey_judge_virtual(const struct survey *s, struct waits_virtual *ret)
 {
-    const struct place *most = NULL;
+    struct askers a = { .count = 0 };
+    size_t most = 0;
 
-    for (size_t i = 0; i < s->virtual->count; i++) {
-        const struct place *one = place_of(s, i);
-        double waiting = wants_permit(one) ? waiting_in(s, one->caller) : 0;
+    find_askers(s, &a);
+    for (size_t k = 0; k < a.count; k++) {
+        struct waits_virtual of = judge_asker(s, &a, k);
 
-        if (waiting > ret->waiting) {
-            ret->waiting = waiting;
-            most = one;
+        /* A semaphore that gives permits to nobody may be the way in which idle threads wait. */
+        if (!of.pooled && !(of.having > 0))
+            continue;
+        a.counting |= UINT64_C(1) << k;
+        if (of.waiting > ret->waiting) {
+            *ret = of;
+            most = k;
         }
     }
-    if (!most)
+    if (!a.counting)
         return;
-    for (size_t i = 0; i < s->virtual->count; i++) {
-        const struct place *one = place_of(s, i);
-
-        if (one->known && (wants_permit(one) || one->busy || is_below(s->p, one, most->caller)))
-            ret->busy += s->virtual->at[i].threads;
-    }
-    ret->pooled = most->code != most->caller;
-    survey_write_code(s, most->caller, ret->code);
-    find_having(s, most->caller, ret);
+    survey_write_code(s, a.methods[most], ret->code);
+    ret->busy = count_busy(s, &a, most);
 }

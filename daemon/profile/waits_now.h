@@ -32,8 +32,8 @@ struct waits_carriers {
     const char *wait;             /* its wait; static */
 };
 
-/* Virtual threads that wait for a permit of a semaphore, or for an object of a pool such as of
- * connections. */
+/* Virtual threads that wait for an object of a pool such as of connections, or for a permit of a
+ * semaphore that others have. */
 struct waits_virtual {
     double waiting; /* in the method in which most do; 0: none is known */
     double busy;    /* all that wait within their work, with these */

@@ -210,10 +210,7 @@ static void read_waits(const struct signals *s, struct watched *w, struct number
     r->v[NUMBER_POOL_THREADS] = now->pool.threads;
     r->v[NUMBER_POOL_WAITING] = now->pool.waiting / fmax(now->pool.threads, 1);
     r->v[NUMBER_CARRIERS_PINNED] = now->carriers.pinned;
-    /* A semaphore that gives permits to nobody may be the way in which idle threads wait. */
-    r->v[NUMBER_VIRTUAL_QUEUED] = now->virtual.pooled || now->virtual.having > 0
-                                      ? now->virtual.waiting
-                                      : 0;
+    r->v[NUMBER_VIRTUAL_QUEUED] = now->virtual.waiting;
     r->v[NUMBER_VIRTUAL_BUSY] = now->virtual.busy;
     r->v[NUMBER_VIRTUAL_RUNNABLE] = now->runnable;
     r->v[NUMBER_VIRTUAL_MOUNTED] = now->mounted;

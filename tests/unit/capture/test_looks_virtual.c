@@ -92,13 +92,36 @@ START_TEST(virtual_threads_that_wait_for_others)
     add_virtual(7, "java.util.concurrent.SynchronousQueue", "take", "next");
     ck_assert(looks_survey(looks, JVM, &w));
     ck_assert_double_eq(w.virtual.waiting, _i < 2 ? 20 : 0);
-    ck_assert_double_eq(w.virtual.busy, _i < 2 ? 29 : 0);
+    /* Who waits in load() for a permit that nobody has may be idle. */
+    ck_assert_double_eq(w.virtual.busy, _i == 0 ? 26 : _i == 1 ? 29 : 0);
     ck_assert_int_eq(w.virtual.pooled, _i == 1);
     ck_assert_str_eq(w.virtual.code, _i < 2 ? "Orders.save" : "");
     ck_assert_double_eq(w.virtual.having, _i < 2 ? 4 : 0);
     ck_assert_str_eq(w.virtual.having_code, _i < 2 ? "Orders.save" : "");
     if (_i < 2)
         ck_assert_str_eq(w.virtual.having_wait, "network");
+    end();
+}
+END_TEST
+
+/* Idle threads may wait for a semaphore, too: with nobody that has a permit. They hide no others.
+ */
+START_TEST(idle_threads_hide_no_queue)
+{
+    struct waits_now w = { 0 };
+
+    begin();
+    look_ns = clock_monotonic_ns();
+    add(JVM, "main");
+    add_virtual(200, "java.util.concurrent.Semaphore", "acquire", "next");
+    add_virtual(20, "java.util.concurrent.Semaphore", "acquire", "save");
+    add_virtual(4, "sun.nio.ch.Poller", "poll", "save");
+    looks->virtuals.jvms[0].left_out = 3;
+    ck_assert(looks_survey(looks, JVM, &w));
+    ck_assert_str_eq(w.virtual.code, "Orders.save");
+    ck_assert_double_eq(w.virtual.waiting, 20);
+    ck_assert_double_eq(w.virtual.having, 4);
+    ck_assert_double_eq(w.virtual.busy, 24 + 3);
     end();
 }
 END_TEST
@@ -140,6 +163,7 @@ int main(void)
 
     tcase_add_loop_test(tc, finds_pinned_carriers_and_what_pins_them, 0, ARRAY_SIZE(PINS));
     tcase_add_loop_test(tc, virtual_threads_that_wait_for_others, 0, 3);
+    tcase_add_test(tc, idle_threads_hide_no_queue);
     tcase_add_test(tc, looks_at_virtual_threads);
     return suite_run_case("looks_virtual", tc);
 }
