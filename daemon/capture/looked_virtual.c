@@ -51,6 +51,12 @@ struct looked_virtual *looked_virtuals_keep(struct looked_virtuals *l, int32_t h
     return jvm;
 }
 
+void looked_virtuals_look(struct looked_virtuals *l, int32_t host_pid, uint64_t look_ns)
+{
+    if (find(l, host_pid))
+        looked_virtuals_keep(l, host_pid, look_ns);
+}
+
 void looked_virtual_add(struct looked_virtual *jvm, uint32_t stack, double threads)
 {
     if (jvm->count == LOOKED_VIRTUAL_MAX)

@@ -32,10 +32,11 @@ struct looked_virtuals {
 
 /* Frees what it holds. */
 void looked_virtuals_deinit(struct looked_virtuals *l);
-/* Returns JVM @host_pid to add a place of the look at @look_ns; NULL: it is not kept.
- */
+/* Returns JVM @host_pid to add a place of the look at @look_ns; NULL: it is not kept. */
 struct looked_virtual *looked_virtuals_keep(struct looked_virtuals *l, int32_t host_pid,
                                             uint64_t look_ns);
+/* Notes that JVM @host_pid was looked at at @look_ns, also if no thread waits there any more. */
+void looked_virtuals_look(struct looked_virtuals *l, int32_t host_pid, uint64_t look_ns);
 /* Adds @threads that wait with @stack. */
 void looked_virtual_add(struct looked_virtual *jvm, uint32_t stack, double threads);
 /* Returns the kept look at @host_pid, and asks for the next one. NULL: there is none of the last

@@ -476,6 +476,12 @@ void looks_put(struct looks *l)
         looked_threads_put(&l->threads);
 }
 
+void looks_look_virtual(struct looks *l, int32_t host_pid, uint64_t look_ns)
+{
+    if (l)
+        looked_virtuals_look(&l->virtuals, host_pid, look_ns);
+}
+
 void looks_lose(struct looks *l, uint64_t ns)
 {
     if (l)

@@ -89,6 +89,9 @@ void looks_put(struct looks *l);
 /* Replaces the frame table by @table, which is borrowed; places are looked up again. Accepts
  * NULL. */
 void looks_use_table(struct looks *l, struct frame_table *table);
+/* Notes that the virtual threads of JVM @host_pid were looked at at @look_ns: the samples of those
+ * that wait have that time. Accepts NULL. */
+void looks_look_virtual(struct looks *l, int32_t host_pid, uint64_t look_ns);
 /* Counts @ns of threads as lost, which looks at virtual threads left out. */
 void looks_lose(struct looks *l, uint64_t ns);
 /* Copies the counters to *ret. */

@@ -238,6 +238,15 @@ static bool is_bad(struct virtual_wish *w, const struct hotspot_dump_batch *b)
     return true;
 }
 
+/* Notes a whole look at @p at @now_ns. */
+static void looked(struct virtual_wish *w, const struct dispatch *d, const struct process *p,
+                   uint64_t now_ns)
+{
+    w->looked_ns = now_ns;
+    if (is_recorded(w))
+        looks_look_virtual((*d->recorder)->looks, p->id.host_pid, now_ns);
+}
+
 static void look(struct virtual_waits *v, struct virtual_wish *w, struct dispatch *d,
                  struct process *p)
 {
@@ -260,7 +269,7 @@ static void look(struct virtual_waits *v, struct virtual_wish *w, struct dispatc
         return;
     }
     if (r > 0 || (r == 0 && !b->places && !b->broken))
-        w->looked_ns = now_ns; /* the JVM has no virtual thread */
+        looked(w, d, p, now_ns); /* the JVM has no virtual thread */
     if (r != 0 || !b->places) {
         w->due_ns = now_ns + (is_recorded(w)    ? RECORDED_NONE_NS
                               : r == -ETIMEDOUT ? LOOK_MAX_NS
@@ -279,7 +288,7 @@ static void look(struct virtual_waits *v, struct virtual_wish *w, struct dispatc
     find_alike(v);
     add_load(w, b);
     count_missed(v, w, d, p, now_ns, rec.wait_ns);
-    w->looked_ns = now_ns;
+    looked(w, d, p, now_ns);
     for (uint32_t i = 0; i < b->count; i++) {
         rec.weight = v->alike[i];
         rec.value = (uint64_t)((double)rec.wait_ns * b->weight * rec.weight);

@@ -175,6 +175,48 @@ START_TEST(a_look_without_threads_covers_its_time)
 }
 END_TEST
 
+/* A look of the recorder that finds no thread without a carrier replaces the kept one of before. */
+START_TEST(a_look_without_waits_is_kept)
+{
+    static const struct {
+        int found;
+        uint32_t broken, places;
+        bool replaces;
+    } LOOKS[] = { { 0, 0, 0, true },
+                  { 1, 0, 0, true },
+                  { 0, 0, 64, true },
+                  { -ETIMEDOUT, 0, 0, false },
+                  { 0, 1, 0, false } };
+    uint64_t now_ns = clock_monotonic_ns();
+    struct frame_table *table;
+    struct recorder recorder = { .set = 1 };
+    struct looked_virtuals *kept;
+
+    ck_assert_int_eq(frame_table_new(1000, 1 << 20, &table), 0);
+    ck_assert_int_eq(looks_new(&(struct looks_opts){ .frames = table }, &recorder.looks), 0);
+    kept = &recorder.looks->virtuals;
+    looked_virtual_add(looked_virtuals_keep(kept, jvm->id.host_pid, now_ns - NSEC_PER_SEC), 1, 40);
+    ck_assert_ptr_nonnull(looked_virtuals_get(kept, jvm->id.host_pid, now_ns));
+    rig.recorder = &recorder;
+    found = LOOKS[_i].found;
+    broken = LOOKS[_i].broken;
+    places = LOOKS[_i].places;
+    stack = DUMP_STACK_MOUNTED;
+    jvm->jvm = JVM_READY;
+    jvm->vm = (struct hotspot_vm *)&waits;
+    virtual_wishes_add(&waits.recorded, &jvm->id, 1, LOOKS_SET, /* locks= */ false, now_ns);
+    waits.recorded_ns = now_ns;
+    virtual_waits_tick(&waits, &rig.captures.virtual_threads.wishes, &rig.dispatch, now_ns);
+    ck_assert_ptr_null(jvm->vm); /* the look has run */
+    jvm->jvm = JVM_NO;
+    ck_assert_int_eq(!looked_virtuals_get(kept, jvm->id.host_pid, clock_monotonic_ns()),
+                     LOOKS[_i].replaces);
+    rig.recorder = NULL;
+    looks_free(recorder.looks);
+    frame_table_free(table);
+}
+END_TEST
+
 START_TEST(a_jvm_waits_from_its_start_on)
 {
     double seconds;
@@ -331,6 +373,7 @@ int main(void)
     if (skip)
         return skip;
     tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_loop_test(tc, a_look_without_waits_is_kept, 0, 5);
     tcase_add_loop_test(tc, a_look_without_threads_covers_its_time, 0, 4);
     tcase_add_loop_test(tc, a_jvm_waits_from_its_start_on, 0, 2);
     tcase_add_loop_test(tc, the_look_at_the_end_says_what_it_misses, 0, 5);
