@@ -6,6 +6,7 @@
 #include "base/buf.h"
 #include "hotspot/counters.h"
 #include "hotspot/hsperfdata.h"
+#include "hotspot/vm.h"
 
 #include <fcntl.h>
 
@@ -15,6 +16,20 @@ static void read_file(const char *path, struct buf *ret)
 {
     buf_init(ret, (size_t)1 << 20);
     ck_assert_msg(buf_read_at(ret, AT_FDCWD, path) == 0, "%s", path);
+}
+
+/* Reads the counters of a JDK 17, with as many bytes behind them that are not used. */
+static void read_roomy_file(struct buf *ret)
+{
+    _cleanup_buf_ struct buf file = BUF_NULL;
+
+    read_file(CORPUS "hsperfdata/jdk17", &file);
+    buf_init(ret, (size_t)1 << 20);
+    buf_add(ret, file.p, file.n);
+    for (size_t i = 0; i < file.n; i++)
+        buf_add_char(ret, '\0');
+    ck_assert_int_eq(ret->error, 0);
+    ck_assert_uint_eq(hsperfdata_used(buf_span(ret)), file.n);
 }
 
 struct counter {
@@ -53,13 +68,90 @@ START_TEST(needs_only_used_bytes)
     struct counter began = { .name = "sun.rt.createVmBeginTime" };
     uint32_t used;
 
-    read_file(CORPUS "hsperfdata/jdk17", &file);
+    read_roomy_file(&file);
     used = hsperfdata_used(buf_span(&file));
-    ck_assert_uint_lt(used, file.n);
     ck_assert(hsperfdata_each((struct span){ file.p, used }, see_counter, &began));
     ck_assert_int_gt(began.value, INT64_C(1700000000000));
     ck_assert(!hsperfdata_each((struct span){ file.p, used - 1 }, see_counter, &began));
     ck_assert_uint_eq(hsperfdata_used((struct span){ file.p, 8 }), 0);
+}
+END_TEST
+
+/* The counters of a JVM in its memory, behind the two words that say where they are. */
+static struct {
+    uint64_t start, capacity;
+    struct buf file;
+    size_t read, readings; /* bytes and calls that read the counters */
+} memory;
+#define COUNTERS_AT UINT64_C(0x100000)
+
+static ssize_t read_memory(void *cookie, uint64_t address, void *to, size_t n)
+{
+    size_t at = (size_t)(address - COUNTERS_AT);
+
+    (void)cookie;
+    if (address < COUNTERS_AT) {
+        memset(to, 0, n);
+        memcpy(to, &memory.start, MIN(n, 2 * sizeof(uint64_t)));
+        return (ssize_t)n;
+    }
+    n = at < memory.file.n ? MIN(n, memory.file.n - at) : 0;
+    memcpy(to, memory.file.p + at, n);
+    memory.read += n;
+    memory.readings++;
+    return (ssize_t)n;
+}
+
+static void set_used(uint32_t used)
+{
+    memcpy(memory.file.p + 8, &used, sizeof(used));
+}
+
+/* Reads the counters. Returns how many bytes that took. */
+static size_t take_counters(struct hotspot_vm *vm, size_t want)
+{
+    char *bytes;
+    uint64_t start;
+    size_t n;
+
+    memory.read = memory.readings = 0;
+    memory_begin(&vm->memory);
+    ck_assert_int_eq(counters_memory(vm, &start, &bytes, &n), 0);
+    ck_assert_uint_eq(start, COUNTERS_AT);
+    ck_assert_uint_eq(n, want);
+    ck_assert(memcmp(bytes, memory.file.p, n) == 0);
+    free(bytes);
+    return memory.read;
+}
+
+/* A JVM adds counters while it runs, such as those of an agent. They are read from then on. */
+START_TEST(reads_counters_that_are_added)
+{
+    struct hotspot_vm *vm = calloc(1, sizeof(*vm));
+    uint32_t used, few = 200;
+
+    memory.start = COUNTERS_AT;
+    read_roomy_file(&memory.file);
+    memory.capacity = memory.file.n;
+    used = hsperfdata_used(buf_span(&memory.file));
+    vm->layout.perf_start_at = 0x1000;
+    vm->layout.perf_capacity_at = 0x1000 + sizeof(uint64_t);
+    memory_init(&vm->memory, read_memory, NULL);
+    set_used(few);
+    ck_assert_uint_eq(take_counters(vm, memory.file.n), memory.file.n); /* not known yet */
+    ck_assert_uint_eq(take_counters(vm, few), few);
+    set_used(used);
+    ck_assert_uint_eq(take_counters(vm, memory.file.n), few + memory.file.n);
+    ck_assert_uint_eq(take_counters(vm, used), used);
+    set_used((uint32_t)memory.file.n + 1); /* no JVM does so: all are read, and at most twice */
+    for (int i = 0; i < 3; i++) {
+        take_counters(vm, memory.file.n);
+        ck_assert_uint_le(memory.readings, 2);
+    }
+    set_used(0); /* none are known to be used */
+    take_counters(vm, memory.file.n);
+    free(vm);
+    buf_deinit(&memory.file);
 }
 END_TEST
 
@@ -199,6 +291,8 @@ int main(void)
     TCase *tc = tcase_create("hsperfdata");
 
     tcase_add_test(tc, reads_hsperfdata);
+    tcase_add_test(tc, needs_only_used_bytes);
+    tcase_add_test(tc, reads_counters_that_are_added);
     tcase_add_test(tc, reads_counters);
     tcase_add_test(tc, bounds_counters);
     tcase_add_test(tc, reads_known_counters_again);
