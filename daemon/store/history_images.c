@@ -21,7 +21,8 @@
 #define LAST_OF                                                                                    \
     "SELECT version, java, flags FROM images WHERE service = ?1 AND owner = ?2 AND n != ?3"        \
     " AND java != '' AND namespace = ?4 AND (CASE WHEN ?5 = '' THEN pod = '' AND"                  \
-    " (container = ?6 OR (?7 != '' AND instr(char(10) || attributes, ?7)))"                        \
+    " CASE WHEN ?7 != '' THEN instr(char(10) || attributes, ?7) ELSE container = ?6"               \
+    " AND NOT instr(char(10) || attributes, char(10) || '" HISTORY_CONTAINER_NAME "') END"         \
     " ELSE pod != '' AND (?4 != '' OR pod = ?5) END)"                                              \
     " ORDER BY started_ns DESC, n DESC LIMIT 1"
 
@@ -89,18 +90,20 @@ static void name_line(const struct history_image *image, struct buf *ret)
 }
 
 /* A service's name is a claim of the JVM. So pods are one service only in one namespace, and other
- * containers only with one name. LAST_OF selects by the same rule. */
+ * containers only with one name. An id counts only where the runtime gives no names: a container
+ * that may write cgroups has any id that it wants, but not its name. LAST_OF selects by the same
+ * rule. */
 bool history_same_place(const struct history_place *a, const struct history_place *b)
 {
     struct span name = history_container_name(a->attributes);
+    bool same_name = span_eq(name, history_container_name(b->attributes));
 
     if (a->owner != b->owner || strcmp(a->pod_namespace, b->pod_namespace) != 0 ||
         !a->pod[0] != !b->pod[0])
         return false;
     if (a->pod[0])
         return a->pod_namespace[0] || strcmp(a->pod, b->pod) == 0;
-    return strcmp(a->container, b->container) == 0 ||
-           (name.n && span_eq(name, history_container_name(b->attributes)));
+    return same_name && (name.n || strcmp(a->container, b->container) == 0);
 }
 
 /* Adds a mark if @image differs from the JVM of its service and place that started last. */
@@ -171,13 +174,17 @@ static int image_update(struct history *h, int64_t n, const struct history_image
         " java = CASE ?7 WHEN '' THEN java ELSE ?7 END,"
         " flags = CASE ?8 WHEN 0 THEN flags ELSE ?8 END,"
         " started_ns = CASE ?9 WHEN 0 THEN started_ns ELSE ?9 END,"
-        " attributes = CASE ?10 WHEN '' THEN attributes ELSE ?10 END WHERE n = ?1";
+        " attributes = CASE ?10 WHEN '' THEN attributes ELSE ?10 END,"
+        " container = CASE ?12 WHEN '' THEN container ELSE ?12 END,"
+        " pod = CASE ?13 WHEN '' THEN pod ELSE ?13 END,"
+        " namespace = CASE ?14 WHEN '' THEN namespace ELSE ?14 END WHERE n = ?1";
 
     return store_run(h->store, SQL, CANNOT_WRITE, err, VALUE(n),
                      VALUE(start_ns + HISTORY_MINUTE_NS), VALUE(start_ns), VALUE(image->service),
                      VALUE(image->version), VALUE(image->environment), VALUE(image->java),
                      VALUE(image->flags), VALUE(image->started_ns), VALUE(image->attributes),
-                     VALUE(image->ended_ns));
+                     VALUE(image->ended_ns), VALUE(image->container), VALUE(image->pod),
+                     VALUE(image->pod_namespace));
 }
 
 /* Finds the row of @image, 0: none, and whether its facts are known there. 0 or -errno. */

@@ -328,6 +328,14 @@ START_TEST(test_only_the_same_place_has_releases)
           { "container.name=a\n", "x=y\ncontainer.name=a\n" },
           1 },
         { { "aa", "" }, { "", "" }, { "", "" }, { "container.name=a\n", "" }, 0 },
+        /* the id may be that of a folder that a container made: it has no name then */
+        { { "aa", "aa" }, { "", "" }, { "", "" }, { "container.name=a\n", "x=y\n" }, 0 },
+        { { "aa", "aa" }, { "", "" }, { "", "" }, { "", "container.name=a\n" }, 0 },
+        { { "aa", "aa" },
+          { "", "" },
+          { "", "" },
+          { "container.name=a\n", "container.name=b\n" },
+          0 },
         { { "aa", "bb" }, { "p-1", "p-2" }, { "red", "red" }, { "", "" }, 1 },
         { { "aa", "bb" }, { "p-1", "p-2" }, { "red", "blue" }, { "", "" }, 0 },
         { { "aa", "bb" }, { "p-1", "p-2" }, { "", "" }, { "", "" }, 0 },
@@ -359,10 +367,48 @@ START_TEST(test_only_the_same_place_has_releases)
 }
 END_TEST
 
+/* Counts the images with the place of the second JVM. */
+static void see_place(void *cookie, const struct history_image *image)
+{
+    *(int *)cookie += strcmp(image->container, "bb") == 0 && strcmp(image->pod, "p-2") == 0 &&
+                      strcmp(image->pod_namespace, "red") == 0;
+}
+
 static void keep_image(void *cookie, const struct history_image *image)
 {
     *(struct history_image *)cookie = *image;
 }
+
+/* The samples of a JVM's first moment may lack its place, which is known at the end of the
+ * minute. */
+START_TEST(test_a_place_that_is_known_late_has_releases)
+{
+    struct history *h = open_history(1 << 30, 86400);
+    const struct history_query q = { .to_ns = UINT64_MAX };
+    struct history_image images[2];
+    struct seen_marks seen = { 0 };
+    int places = 0;
+
+    for (int i = 0; i < 2; i++) {
+        uint64_t start_ns = T0 + (uint64_t)i * HISTORY_MINUTE_NS;
+
+        images[0] = images[1] = made_image(i + 1, "shop");
+        images[1].version = i ? "2" : "1";
+        images[1].java = "17";
+        images[1].container = i ? "bb" : "aa";
+        images[1].pod = i ? "p-2" : "p-1";
+        images[1].pod_namespace = "red";
+        images[1].started_ns = start_ns + 1;
+        put_images(h, start_ns, NULL, images, 2);
+    }
+    put_images(h, T0 + 2 * HISTORY_MINUTE_NS, NULL, images, 1); /* known facts stay */
+    ck_assert_int_eq(history_marks(h, &q, see_mark, &seen, NULL), 0);
+    ck_assert_int_eq(seen.count, 1);
+    ck_assert_int_eq(history_images(h, &q, see_place, &places, NULL), 0);
+    ck_assert_int_eq(places, 1);
+    history_close(h);
+}
+END_TEST
 
 /* A JVM's end is exact, not that of its minute. It is known in the next minute, for a JVM that no
  * other minute has, and after samples that came late. */
@@ -465,7 +511,8 @@ int main(void)
     tcase_add_test(tc, test_only_what_is_wanted_is_read);
     tcase_add_test(tc, test_others_stay_apart_by_owner);
     tcase_add_test(tc, test_another_release_is_a_mark);
-    tcase_add_loop_test(tc, test_only_the_same_place_has_releases, 0, 10);
+    tcase_add_loop_test(tc, test_only_the_same_place_has_releases, 0, 13);
+    tcase_add_test(tc, test_a_place_that_is_known_late_has_releases);
     tcase_add_loop_test(tc, test_an_end_is_exact, 0, 2);
     tcase_add_test(tc, test_a_clock_that_is_set_is_a_mark);
     tcase_add_test(tc, test_a_full_disk_loses_minutes_until_there_is_room);
