@@ -19,6 +19,8 @@ struct fold_key { /* a key, so it has no padding */
 
 struct folder {
     struct fold *f;
+    struct series *series;
+    uint64_t now_ns;
     struct intern *names; /* names of the groups */
     uint32_t *of_process; /* the group of each process */
     struct id_table keys;
@@ -63,7 +65,7 @@ static int append_group(struct fold *f, const struct profile_process *group, cha
     return 0;
 }
 
-/* Adds the group of the services beyond the limit. */
+/* Adds the group of the services without a place. */
 static int add_other_services(struct folder *x, uint32_t *ret)
 {
     static const struct profile_process NAMELESS;
@@ -78,6 +80,31 @@ static int add_other_services(struct folder *x, uint32_t *ret)
     return r;
 }
 
+/* Returns whether the service of @q has a place. Its name for that has texts in place of ids, which
+ * another profile has, too. */
+static bool has_place(const struct folder *x, const struct profile_process *q, struct span more)
+{
+    const struct intern *strings = x->f->p->strings;
+    struct span texts[] = { intern_get(strings, q->service), intern_get(strings, q->version),
+                            intern_get(strings, q->pod_namespace), more };
+    _cleanup_buf_ struct buf name = BUF_UPTO(FOLD_GROUP_BYTES);
+
+    for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
+        buf_add_span(&name, texts[i]);
+        buf_add_char(&name, '\0');
+    }
+    return !name.error &&
+           series_admit(x->series,
+                        series_owner(x->series, intern_get(strings, q->container), q->owner),
+                        buf_span(&name), x->now_ns);
+}
+
+/* Returns the group of the name @id, which counts from 1. [other services] has no name. */
+static uint32_t group_of_name(const struct fold *f, uint32_t id)
+{
+    return id - 1 < f->other_services ? id - 1 : id;
+}
+
 static int add_group(struct folder *x, const struct profile_process *q, uint32_t *ret)
 {
     const struct profile *p = x->f->p;
@@ -86,6 +113,7 @@ static int add_group(struct folder *x, const struct profile_process *q, uint32_t
                                            .pod_namespace = q->pod_namespace };
     _cleanup_buf_ struct buf attributes = BUF_UPTO(FOLD_GROUP_BYTES),
                              name = BUF_UPTO(FOLD_GROUP_BYTES);
+    uint32_t id;
 
     buf_add_str(&attributes, "");
     lasting_attributes(intern_get(p->strings, q->attributes), &attributes);
@@ -93,15 +121,15 @@ static int add_group(struct folder *x, const struct profile_process *q, uint32_t
     buf_add_span(&name, buf_span(&attributes));
     if (attributes.error || name.error)
         return -ENOMEM;
-    if (intern_find(x->names, buf_span(&name), ret)) {
-        (*ret)--; /* id 0 is the empty text */
+    if (intern_find(x->names, buf_span(&name), &id)) {
+        *ret = group_of_name(x->f, id);
         return 0;
     }
-    if (x->f->group_count >= FOLD_SERVICES_MAX)
+    if (!has_place(x, q, buf_span(&attributes)))
         return add_other_services(x, ret);
-    if (intern_add(x->names, buf_span(&name), ret) < 0)
+    if (intern_add(x->names, buf_span(&name), &id) < 0)
         return -ENOMEM;
-    (*ret)--;
+    *ret = group_of_name(x->f, id);
     return append_group(x->f, &group, buf_take(&attributes, NULL));
 }
 
@@ -147,7 +175,8 @@ ORDER_FUNCTION(by_value, struct fold_row,
                    COMPARE(y->value, x->value) ?:
                    COMPARE(x->stack, y->stack))
 
-/* Keeps @budget rows of each group and event. One more row sums up the rest. */
+/* Keeps @budget rows of each group and event. One more row sums up the rest. Counts samples of
+ * other stacks and services. */
 static void keep_budget(struct fold *f, size_t budget)
 {
     size_t to = 0, kept = 0;
@@ -155,6 +184,8 @@ static void keep_budget(struct fold *f, size_t budget)
     for (size_t i = 0; i < f->count; i++) {
         struct fold_row row = f->rows[i], *last = to ? &f->rows[to - 1] : NULL;
 
+        if (row.group == f->other_services)
+            f->other_samples += row.samples;
         if (!last || last->group != row.group || last->event != row.event)
             kept = 0;
         if (kept < budget) {
@@ -162,7 +193,7 @@ static void keep_budget(struct fold *f, size_t budget)
             kept++;
             continue;
         }
-        f->other_samples += row.samples;
+        f->other_samples += row.group == f->other_services ? 0 : row.samples;
         if (last->stack == FOLD_OTHER) {
             last->samples += row.samples;
             last->value += row.value;
@@ -201,10 +232,11 @@ static void folder_deinit(struct folder *x)
     free(x->sums);
 }
 
-int fold_new(struct profile *p, size_t budget, struct fold **ret)
+int fold_new(struct profile *p, size_t budget, struct series *series, uint64_t now_ns,
+             struct fold **ret)
 {
     _cleanup_(fold_freep) struct fold *f = calloc(1, sizeof(*f));
-    _cleanup_(folder_deinit) struct folder x = { .f = f };
+    _cleanup_(folder_deinit) struct folder x = { .f = f, .series = series, .now_ns = now_ns };
     int r;
 
     if (!f)

@@ -2,15 +2,15 @@
 /*
  * A minute folded by service: adds up samples of equal stacks over all threads and processes of a
  * service. Stacks beyond the budget of a service and event become one stack, [other]; services
- * beyond FOLD_SERVICES_MAX become one. So sums do not change. Immutable; thread: any.
+ * without a place (series.h) become one. So sums do not change. Immutable; thread: any.
  */
 #pragma once
 
 #include "base/cleanup.h"
 #include "profile/profile.h"
+#include "push/series.h"
 
 #define FOLD_OTHER UINT32_MAX
-#define FOLD_SERVICES_MAX 1000 /* groups; further ones are [other services] */
 
 struct fold_row {
     uint32_t group; /* a service with its version, environment and namespaces */
@@ -29,12 +29,13 @@ struct fold {
     char **attributes;              /* [group_count]: the attributes of each group; owned */
     size_t group_count;
     uint32_t other_services; /* the group [other services]; FOLD_OTHER: none */
-    uint64_t other_samples;  /* samples in [other] */
+    uint64_t other_samples;  /* samples in [other], and in [other services] */
 };
 
-/* Folds the samples of JVMs in @p, at most @budget stacks for each service and event. 0; -ENOMEM.
- */
-int fold_new(struct profile *p, size_t budget, struct fold **ret);
+/* Folds the samples of JVMs in @p, at most @budget stacks for each service and event. @series gives
+ * the services their places, at @now_ns (CLOCK_REALTIME). 0; -ENOMEM. */
+int fold_new(struct profile *p, size_t budget, struct series *series, uint64_t now_ns,
+             struct fold **ret);
 struct fold *fold_free(struct fold *f);
 CLEANUP_FUNCTION(fold_freep, fold, fold_free)
 /* Returns the name of the service of @group, followed by a NUL; lives as long as @f. */

@@ -124,6 +124,7 @@ static int open_state(struct push *p, size_t i)
     s->target = s->status.target = t;
     s->phase_ns = p->spread % t->every_ns;
     buf_init(&s->body, SPOOL_BODY_MAX);
+    series_init(&s->series);
     r = spool_open(&o, &s->spool);
     if (r == 0)
         s->begin_ns = push_first_minute(s, clock_realtime_ns());

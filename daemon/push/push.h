@@ -70,7 +70,7 @@ struct push_status {
     uint64_t rejected;               /* bodies that the target refused for good */
     uint64_t rejected_profiles;      /* profiles refused within accepted bodies */
     uint64_t dropped_samples;        /* of stacks that are too large */
-    uint64_t other_samples;          /* samples in [other] */
+    uint64_t other_samples;          /* samples in [other] and [other services] */
     uint64_t missed;                 /* minutes that could not be read in time */
     uint64_t incomplete;             /* minutes read before all of their waits were known */
     char error[PUSH_TEXT_BYTES];     /* the last one */

@@ -7,6 +7,7 @@
 #include "push/push.h"
 #include "push/pusher_abi.h"
 #include "push/retry.h"
+#include "push/series.h"
 
 #include <pthread.h>
 
@@ -21,11 +22,12 @@ struct push_state {
     const struct push_target *target;
     struct spool *spool;
     struct retry retry;
-    uint64_t begin_ns; /* CLOCK_REALTIME of the next minute to send */
-    uint64_t phase_ns; /* this node's offset within every_ns */
-    struct buf words;  /* of the target, being sent or sent */
-    struct buf body;   /* the body that is being sent */
-    bool known;        /* flamed-push has the target's words */
+    struct series series; /* services that the target gets apart */
+    uint64_t begin_ns;    /* CLOCK_REALTIME of the next minute to send */
+    uint64_t phase_ns;    /* this node's offset within every_ns */
+    struct buf words;     /* of the target, being sent or sent */
+    struct buf body;      /* the body that is being sent */
+    bool known;           /* flamed-push has the target's words */
     bool sending_words;
     bool under_way;    /* the body is sent, or being sent */
     size_t sent;       /* bytes sent so far of words or body */

@@ -72,7 +72,7 @@ static int spool_minute(struct minute *m)
                                    .link = link };
     _cleanup_(fold_freep) struct fold *fold = NULL;
     struct export_counts counts = { 0 };
-    int r = fold_new(m->p, s->target->samples_max, &fold);
+    int r = fold_new(m->p, s->target->samples_max, &s->series, m->range.to_ns, &fold);
 
     link_of(m, link, sizeof(link));
     if (r == 0)

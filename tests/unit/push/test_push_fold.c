@@ -10,6 +10,9 @@
 
 static struct frame_table *table;
 static struct record *rec;
+#define NOW_NS (UINT64_C(1790000000) * NSEC_PER_SEC)
+
+static struct series series;
 static uint32_t shop, shop_restarted, shop_next, cron;
 
 static uint32_t str(const char *s)
@@ -19,6 +22,8 @@ static uint32_t str(const char *s)
     ck_assert_int_eq(frame_table_string(table, span_of(s), &id), 0);
     return id;
 }
+
+static const char *container; /* of the next process; NULL: none */
 
 /* Adds a thread of a process. @service NULL: the process is no JVM. */
 static uint32_t thread_of(int32_t pid, const char *service, const char *version,
@@ -30,6 +35,8 @@ static uint32_t thread_of(int32_t pid, const char *service, const char *version,
 
     if (service)
         p.service = str(service);
+    if (container)
+        p.container = str(container);
     p.version = str(version);
     p.attributes = str(attributes);
     ck_assert_int_eq(record_process(rec, &p, &t.process), 0);
@@ -39,6 +46,8 @@ static uint32_t thread_of(int32_t pid, const char *service, const char *version,
 
 static void setup(void)
 {
+    series_init(&series);
+    container = NULL;
     ck_assert_int_eq(frame_table_new(100000, 1 << 24, &table), 0);
     ck_assert_int_eq(record_new(table, 1000000, &rec), 0);
     shop = thread_of(1, "shop", "1", "service.namespace=a\nk8s.pod.uid=x\nservice.instance.id=1\n");
@@ -82,7 +91,7 @@ static struct fold *folded(size_t budget)
     struct profile *p = finished();
     struct fold *f;
 
-    ck_assert_int_eq(fold_new(p, budget, &f), 0);
+    ck_assert_int_eq(fold_new(p, budget, &series, NOW_NS, &f), 0);
     profile_unref(p);
     return f;
 }
@@ -155,27 +164,63 @@ START_TEST(keeps_the_heaviest_and_the_sum)
 }
 END_TEST
 
-/* Services beyond the limit become one, and no sample is lost. */
+/* A container claims a service for each of its JVMs. It gets half of the places; its further
+ * services become one, and no sample is lost. Another container's service has its place. */
 START_TEST(bounds_services)
 {
     struct fold *f;
     struct profile *p;
     char name[16];
 
-    for (uint32_t i = 0; i < FOLD_SERVICES_MAX + 50; i++) {
+    for (uint32_t i = 0; i < SERIES_MAX + 50; i++) {
         snprintf(name, sizeof(name), "s%u", i);
         add(thread_of((int32_t)(10 + i), name, "1", ""), "a", 2);
     }
+    container = "0123456789abcdef";
+    add(thread_of(5000, "basket", "1", ""), "a", 7);
     f = folded(100);
-    ck_assert_uint_eq(f->group_count, FOLD_SERVICES_MAX + 1);
-    ck_assert_uint_eq(f->other_services, FOLD_SERVICES_MAX);
+    ck_assert_uint_eq(f->group_count, SERIES_MAX / 2 + 2);
+    ck_assert_uint_eq(samples_of(f, f->group_count - 1), 7);
+    ck_assert(span_eq_str(fold_service(f, (uint32_t)f->group_count - 1), "basket"));
     ck_assert(span_eq_str(fold_service(f, f->other_services), "[other services]"));
     ck_assert(span_eq_str(fold_service(f, 0), "shop")); /* two groups have no samples */
+    ck_assert_uint_eq(f->other_samples, 2 * (SERIES_MAX / 2 + 50 + 2));
+    ck_assert_uint_eq(samples_of(f, f->other_services), f->other_samples);
     ck_assert_int_eq(fold_profile(f, 0, f->count, UINT32_MAX, &p), 0);
-    ck_assert_uint_eq(p->total, 2 * (FOLD_SERVICES_MAX + 50));
-    ck_assert_uint_eq(p->process_count, FOLD_SERVICES_MAX - 2 + 1);
+    ck_assert_uint_eq(p->total, 2 * (SERIES_MAX + 50) + 7);
     profile_unref(p);
     fold_free(f);
+}
+END_TEST
+
+/* One container claims another service every 10 s, another keeps its one. */
+START_TEST(bounds_services_over_time)
+{
+    uint64_t attacker = series_owner(&series, SPAN("a"), 0), now_ns = NOW_NS;
+    uint64_t other = series_owner(&series, SPAN("b"), 0);
+    unsigned admitted = 0;
+    char name[16];
+
+    for (unsigned i = 0; i < 2 * 360; i++, now_ns += 10 * NSEC_PER_SEC) {
+        snprintf(name, sizeof(name), "s%u", i);
+        admitted += series_admit(&series, attacker, span_of(name), now_ns);
+        ck_assert(series_admit(&series, other, SPAN("shop"), now_ns));
+        ck_assert_uint_le(series.count, SERIES_MAX / 2 + 1);
+    }
+    ck_assert_uint_ge(admitted, 360);
+    for (unsigned i = 0; i < SERIES_MAX; i++) { /* all at once */
+        snprintf(name, sizeof(name), "t%u", i);
+        admitted += series_admit(&series, attacker, span_of(name), now_ns);
+    }
+    ck_assert_uint_le(series.count, SERIES_MAX / 2 + 1);
+    ck_assert(!series_admit(&series, attacker, SPAN("another"), now_ns));
+    ck_assert(series_admit(&series, attacker, SPAN("t0"), now_ns));
+    ck_assert(series_admit(&series, other, SPAN("basket"), now_ns));
+    now_ns += SERIES_KEPT_NS + 1;
+    ck_assert(series_admit(&series, attacker, SPAN("another"), now_ns));
+    ck_assert_uint_eq(series.count, 1);
+    ck_assert(series_admit(&series, other, SPAN("shop"), NOW_NS)); /* the clock was set back */
+    ck_assert_uint_eq(series.count, 1);
 }
 END_TEST
 
@@ -307,6 +352,7 @@ int main(void)
     tcase_add_test(tc, folds_by_service);
     tcase_add_test(tc, keeps_the_heaviest_and_the_sum);
     tcase_add_test(tc, bounds_services);
+    tcase_add_test(tc, bounds_services_over_time);
     tcase_add_test(tc, copies_frames_of_its_rows);
     tcase_add_loop_test(tc, splits_below_the_limit, 0, 8);
     tcase_add_test(tc, drops_and_counts_what_is_too_large);
