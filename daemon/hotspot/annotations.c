@@ -13,6 +13,7 @@ static const struct {
     enum annotations_api api;
 } APIS[] = {
     { "Lorg/springframework/web/bind/annotation/", MAPPING_SPRING },
+    { "Lorg/springframework/web/service/annotation/", MAPPING_EXCHANGE },
     { "Ljakarta/ws/rs/", MAPPING_JAX_RS },
     { "Ljavax/ws/rs/", MAPPING_JAX_RS },
     { "Lio/micronaut/http/annotation/", MAPPING_MICRONAUT },
@@ -69,26 +70,37 @@ static uint16_t verb_named(struct span name)
     return 0;
 }
 
+static bool is_spring(enum annotations_api api)
+{
+    return api == MAPPING_SPRING || api == MAPPING_EXCHANGE;
+}
+
 /* Returns whether annotation @name of @api is a mapping. *ret_verb: its HTTP method; 0: it has
  * none. */
 static bool is_mapping(enum annotations_api api, struct span name, uint16_t *ret_verb)
 {
-    if (api == MAPPING_SPRING) {
-        if (!span_ends_with(name, "Mapping"))
+    static const char
+        *const ENDS[] = { [MAPPING_SPRING] = "Mapping", [MAPPING_EXCHANGE] = "Exchange" },
+               *const WITHOUT_VERB[] = { [MAPPING_SPRING] = "Request",
+                                         [MAPPING_EXCHANGE] = "Http",
+                                         [MAPPING_JAX_RS] = "Path",
+                                         [MAPPING_MICRONAUT] = "Controller" };
+
+    if (is_spring(api)) {
+        if (!span_ends_with(name, ENDS[api]))
             return false;
-        name.n -= strlen("Mapping");
+        name.n -= strlen(ENDS[api]);
     }
     *ret_verb = verb_named(name);
-    return *ret_verb || span_eq_str(name, api == MAPPING_SPRING   ? "Request"
-                                          : api == MAPPING_JAX_RS ? "Path"
-                                                                  : "Controller");
+    return *ret_verb || span_eq_str(name, WITHOUT_VERB[api]);
 }
 
-/* Returns whether the annotation of type @type belongs to the application. */
-static bool is_foreign(struct span type)
+bool annotations_is_own(struct span type)
 {
     char name[ANNOTATIONS_TEXT_MAX];
 
+    span_take_char(&type, 'L');
+    type.n = MIN(type.n, sizeof(name));
     for (size_t i = 0; i < type.n; i++)
         name[i] = type.p[i] == '/' ? '.' : type.p[i];
     return own_code_has(&(struct own_code){ 0 }, (struct span){ name, type.n });
@@ -110,12 +122,12 @@ static enum annotations_api add_annotation(struct annotated *m, struct span type
         name.n--;
         if (!is_mapping(APIS[i].api, name, &verb))
             return MAPPING_NONE;
-        m->unsure |= m->api && (m->api != APIS[i].api || m->api == MAPPING_SPRING);
+        m->unsure |= m->api && (m->api != APIS[i].api || is_spring(m->api));
         m->api = APIS[i].api;
         m->verbs |= verb;
         return APIS[i].api;
     }
-    m->foreign |= is_foreign(type);
+    m->foreign |= annotations_is_own(type);
     return MAPPING_NONE;
 }
 
@@ -165,10 +177,12 @@ static bool add_element(struct reader *r, struct annotated *m, enum annotations_
     char buf[ANNOTATIONS_TEXT_MAX];
     struct span text;
 
-    if (api == MAPPING_SPRING && span_eq_str(name, "method")) {
+    if (is_spring(api) && span_eq_str(name, "method")) {
         for (unsigned i = 0; i < MIN(c->count, (unsigned)STRINGS_MAX); i++) {
             if (!text_of(r, c->at[i], buf, &text))
                 return false;
+            if (!text.n) /* the default of @HttpExchange */
+                continue;
             m->verbs |= verb_named(text);
             m->unsure |= !verb_named(text);
         }
@@ -177,7 +191,8 @@ static bool add_element(struct reader *r, struct annotated *m, enum annotations_
     }
     if (api == MAPPING_MICRONAUT && span_eq_str(name, "uris"))
         m->unsure = true;
-    if (!span_eq_str(name, "value") && !span_eq_str(name, "path") && !span_eq_str(name, "uri"))
+    if (!span_eq_str(name, "value") && !span_eq_str(name, "path") &&
+        !span_eq_str(name, api == MAPPING_EXCHANGE ? "url" : "uri"))
         return true;
     m->unsure |= c->count > 1;
     if (c->count != 1)
@@ -244,26 +259,48 @@ static bool is_one(uint16_t verbs)
     return verbs && !(verbs & (verbs - 1));
 }
 
+void annotations_inherit(struct annotated *m, const struct annotated *above)
+{
+    bool foreign = m->foreign || above->foreign, several = m->api && above->api;
+
+    if (above->api && !m->api) {
+        *m = *above;
+        m->inherited = true;
+    }
+    m->foreign = foreign;
+    m->unsure |= several;
+}
+
+/* Returns whether an annotation of the application beside the mapping of @m, or without one, may be
+ * the mapping that Spring uses. */
+static bool may_be_foreign(const struct annotated *m)
+{
+    return m->foreign && (!m->api || m->inherited);
+}
+
 /* Returns whether @c and @m together have one route for sure. */
 static bool is_sure(const struct annotated *c, const struct annotated *m)
 {
     struct span class_path = { c->path, c->path_n }, path = { m->path, m->path_n };
     bool one_verb = is_one(m->verbs);
 
-    if (!m->api || m->unsure || c->unsure || (c->api && c->api != m->api))
+    if (!m->api || m->unsure || c->unsure)
+        return false;
+    if (c->api && c->api != m->api && !(c->api == MAPPING_SPRING && m->api == MAPPING_EXCHANGE))
         return false;
     /* how a wildcard of the class joins depends on the method's path */
     if (memchr(c->path, '*', c->path_n) || memchr(c->path, '?', c->path_n))
         return false;
     switch (m->api) {
     case MAPPING_SPRING: /* an equal path is not joined */
-        return (c->api || !c->foreign) &&
+    case MAPPING_EXCHANGE:
+        return !may_be_foreign(c) && !may_be_foreign(m) &&
                (path.n == class_path.n || !path.n || !class_path.n ||
                 !span_eq(without_slashes(class_path), without_slashes(path)));
     case MAPPING_JAX_RS: /* else a sub-resource, or the locator of one */
         return c->api && c->has_path && one_verb;
     default: /* an operator of RFC 6570 joins in another way */
-        return c->api && one_verb &&
+        return c->api && !c->inherited && one_verb &&
                !ANY_OF(i, path.n, i > 0 && path.p[i - 1] == '{' && strchr("?&#./;+", path.p[i]));
     }
 }
@@ -274,7 +311,7 @@ size_t annotations_route(const struct annotated *of_class, const struct annotate
     uint16_t verbs = of_class->verbs | of_method->verbs;
     struct span prefix = { of_class->path, of_class->path_n },
                 path = { of_method->path, of_method->path_n };
-    bool one = is_one(verbs), spring = of_method->api == MAPPING_SPRING;
+    bool one = is_one(verbs), spring = is_spring(of_method->api);
     const char *verb = one ? VERBS[__builtin_ctz(verbs)] : "", *between;
     int n;
 

@@ -16,7 +16,13 @@
 #define ANNOTATIONS_ROUTE_MAX 512 /* bytes of a route */
 #define ANNOTATIONS_TEXT_MAX (ANNOTATIONS_ROUTE_MAX + 8)
 
-enum annotations_api { MAPPING_NONE, MAPPING_SPRING, MAPPING_JAX_RS, MAPPING_MICRONAUT };
+enum annotations_api {
+    MAPPING_NONE,
+    MAPPING_SPRING,
+    MAPPING_EXCHANGE, /* Spring's @HttpExchange */
+    MAPPING_JAX_RS,
+    MAPPING_MICRONAUT,
+};
 
 /* The mapping of a class or a method. */
 struct annotated {
@@ -24,6 +30,7 @@ struct annotated {
     bool unsure;  /* it has no single path that is known */
     bool foreign; /* it has an annotation of the application, which may be a mapping, too */
     bool has_path;
+    bool inherited;  /* a base type has the mapping */
     uint16_t verbs;  /* HTTP methods, as bits */
     uint16_t path_n; /* bytes */
     char path[ANNOTATIONS_ROUTE_MAX];
@@ -44,6 +51,12 @@ typedef int (*annotations_text_fn)(void *cookie, uint16_t index, char *buf, size
  * the -errno of @text. */
 int annotations_read(struct span annotations, annotations_text_fn text, void *cookie,
                      struct annotations_used *used, struct annotated *ret);
+/* Adds the mapping of a base type to @m, of a class or method that has none itself. @m is unsure if
+ * several base types have one: frameworks differ in which of them counts. */
+void annotations_inherit(struct annotated *m, const struct annotated *above);
+/* Returns whether the type with descriptor @type, such as "Lshop/Cart;", belongs to the
+ * application. */
+bool annotations_is_own(struct span type);
 /* Writes the route of a method, such as "GET /orders/{id}", as raw bytes without NUL. Requests of
  * several HTTP methods have the path alone. Returns its bytes; 0: no route is known for sure. */
 size_t annotations_route(const struct annotated *of_class, const struct annotated *of_method,

@@ -172,11 +172,11 @@ struct hotspot_method {
 };
 int hotspot_method_read(struct hotspot_vm *vm, uint64_t method, struct hotspot_method *ret);
 #define HOTSPOT_ROUTE_MAX 512
-/* Reads the route of the method at @method from annotations, such as "GET /orders/{id}", in raw
- * bytes without NUL. @const_method: of its names. Return: its bytes. 0: the annotations have no
- * certain route. -ENOENT: the method has no annotations. HOTSPOT_GONE as -ESRCH. Another -errno:
- * unreadable now; -EAGAIN: it changed at that moment. */
-int hotspot_method_route(struct hotspot_vm *vm, uint64_t method, uint64_t const_method,
+/* Reads the route of the method at @method with the names @names from annotations, such as "GET
+ * /orders/{id}", in raw bytes without NUL. Return: its bytes. 0: the annotations have no certain
+ * route. -ENOENT: it can have none. HOTSPOT_GONE as -ESRCH. Another -errno: unreadable now;
+ * -EAGAIN: it changed at that moment. */
+int hotspot_method_route(struct hotspot_vm *vm, uint64_t method, const struct hotspot_method *names,
                          char ret[HOTSPOT_ROUTE_MAX]);
 #define HOTSPOT_CLASS_NAME_MAX 1024
 /* Gets the raw name of the class with its Klass at @klass: "java/lang/Thread", "[J",

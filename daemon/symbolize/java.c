@@ -133,7 +133,7 @@ static void java_route(struct java_names *j, struct hotspot_vm *vm, uint64_t met
     if (known->route == ROUTE_NONE ||
         (known->asked_ns && known->checked_ns < known->asked_ns + holds_ns))
         return;
-    n = hotspot_method_route(vm, method, m->const_method, text);
+    n = hotspot_method_route(vm, method, m, text);
     if (n != -ENOENT)
         known->asked_ns = known->checked_ns;
     if (n < 0 && n != -ENOENT)

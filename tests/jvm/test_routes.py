@@ -10,12 +10,14 @@ from harness import jvm, paths, proc
 from harness.daemon import Daemon
 
 SPRING, JAX, MICRONAUT = "org.springframework.web.bind.annotation", "ws.rs", "io.micronaut.http.annotation"
+EXCHANGE = "org.springframework.web.service.annotation"
 RUNTIME = "@java.lang.annotation.Retention(java.lang.annotation.RetentionPolicy.RUNTIME)"
 METHODS = ("GET", "POST", "PUT", "DELETE", "PATCH", "HEAD", "OPTIONS", "TRACE")
 PATHS = "String[] value() default {}; String[] path() default {};"
 # Name of an annotation -> its elements.
 TYPES = {f"{SPRING}.RequestMapping": PATHS + " RequestMethod[] method() default {}; String[] produces() default {};",
          **{f"{SPRING}.{verb}Mapping": PATHS for verb in ("Get", "Post")}, f"{SPRING}.RestController": 'String value() default "";',
+         **{f"{EXCHANGE}.{verb}Exchange": 'String value() default ""; String url() default ""; String method() default "";' for verb in ("Http", "Get")},
          **{f"{root}.{JAX}.{verb}": "" for root in ("javax", "jakarta") for verb in ("GET", "DELETE")},
          **{f"{root}.{JAX}.Path": "String value();" for root in ("javax", "jakarta")},
          f"{MICRONAUT}.Controller": 'String value() default "/";', f"{MICRONAUT}.Get": 'String value() default "/"; String uri() default "/";',
@@ -25,8 +27,14 @@ TYPES = {f"{SPRING}.RequestMapping": PATHS + " RequestMethod[] method() default 
 CASES = {
     "Orders.one": "GET /shop/one/{id}", "Orders.slow": "GET /shop/slow", "Orders.either": "/shop/either", "Orders.any": "/shop/any", "Orders.root": "POST /shop",
     "Orders.twice": "", "Orders.set": "", "Orders.plain": "", "Bare.one": "GET /bare/{id:[0-9]+}", "Composed.one": "", "Base.inherited": "", "Parent.both": "",
-    "Cart.one": "GET /cart/", "Behind.one": "", "Below.one": "", "Marked.one": "GET /marked", "Old.one": "GET /orders/{id}", "Old.all": "DELETE /orders",
+    "Cart.one": "GET /cart/", "Behind.one": "GET /api/x", "Below.one": "GET /parent/y", "Marked.one": "GET /marked", "Old.one": "GET /orders/{id}", "Old.all": "DELETE /orders",
     "Old.sub": "", "Part.one": "", "New.one": "GET /new/x", "Micro.one": "GET /micro/{id}", "Micro.all": "GET /micro", "Loose.one": "",
+    # mappings of base types
+    "Sharing.one": "GET /shared/x/{id}", "Leaf.one": "GET /leaf/root", "Lowest.one": "GET /lowest/x", "Generic.one": "POST /generic/one", "Loaded.one": "GET /int",
+    "Between.one": "", "Oddly.one": "", "Owner.one": "GET /owner", "Exchanged.one": "GET /exchange/x", "Exchanged.put": "PUT /exchange/any", "Mixed.one": "GET /mixed/x",
+    "Turned.one": "", "Resource.one": "GET /resource/{id}", "Cruder.all": "DELETE /crude", "Partly.one": "", "Ops.one": "GET /ops/{id}", "Down.one": "",
+    # generated classes
+    "Scoped.one": "GET /scoped/x", "Woven.one": "GET /woven", "Caught.one": "GET /caught", "Named_Subclass.one": "GET /named",
 }
 SHOP = f"""
 package shop;
@@ -48,7 +56,7 @@ abstract class Base {{ @GetMapping("/x") void inherited() {{ Shop.burn(); }} }}
 @RequestMapping("/parent") class Parent {{ @GetMapping("/x") void both() {{ Shop.burn(); }} }}
 @RequestMapping("/child") class Child extends Parent {{ }}
 @RequestMapping("/cart") class Cart {{ @GetMapping("/") void one() {{ Shop.burn(); }} }}
-class Cart$$SpringCGLIB$$0 extends Cart {{ }}
+class Cart$$SpringCGLIB$$0 extends Cart {{ void one() {{ super.one(); }} }}
 @RequestMapping("/api") interface Api {{ }}
 class Behind implements Api {{ @GetMapping("/x") void one() {{ Shop.burn(); }} }}
 class Below extends Parent {{ @GetMapping("/y") void one() {{ Shop.burn(); }} }}
@@ -66,6 +74,47 @@ class Part {{ @javax.{JAX}.GET @javax.{JAX}.Path("x") public void one() {{ Shop.
     @{MICRONAUT}.Get("/{{id}}") void one() {{ Shop.burn(); }}
     @{MICRONAUT}.Get void all() {{ Shop.burn(); }}
 }}
+@RequestMapping("/shared") interface Shared {{ @GetMapping("/x/{{id}}") void one(int a, String b); }}
+@RestController class Sharing implements Shared {{ @Override @Deprecated public void one(int a, String b) {{ Shop.burn(); }} }}
+abstract class Root {{ @GetMapping("/root") abstract void one(); }}
+@RequestMapping("/leaf") class Leaf extends Root {{ void one() {{ Shop.burn(); }} }}
+interface Upper {{ @GetMapping("/x") void one(); }}
+interface Middle extends Upper, java.io.Serializable {{ }}
+abstract class Lower implements Middle {{ }}
+@RequestMapping("/lowest") class Lowest extends Lower implements Runnable {{ public void one() {{ Shop.burn(); }} public void run() {{ }} }}
+interface Crud<T> {{ @PostMapping("/one") void one(T a, String b); }}
+@RequestMapping("/generic") class Generic implements Crud<Integer> {{ public void one(Integer a, String b) {{ Shop.burn(); }} }}
+interface Overloads {{ @GetMapping("/none") void one(); @GetMapping("/int") void one(int a, String b); @GetMapping("/long") void one(int a, long b); }}
+class Loaded implements Overloads {{ public void one(int a, String b) {{ Shop.burn(); }} public void one() {{ }} public void one(int a, long b) {{ }} }}
+interface Also {{ @GetMapping("/also") void one(); }}
+class Between implements Upper, Also {{ public void one() {{ Shop.burn(); }} }}
+@V1 interface Odd {{ @GetMapping("/x") void one(); }}
+class Oddly implements Odd {{ public void one() {{ Shop.burn(); }} }}
+@RequestMapping("/owner") class Owner implements Upper {{ @GetMapping public void one() {{ Shop.burn(); }} }}
+@{EXCHANGE}.HttpExchange("/exchange") interface Exchange {{
+    @{EXCHANGE}.GetExchange("/x") void one();
+    @{EXCHANGE}.HttpExchange(url = "/any", method = "PUT") void put();
+}}
+@RestController class Exchanged implements Exchange {{ public void one() {{ Shop.burn(); }} public void put() {{ Shop.burn(); }} }}
+@RequestMapping("/mixed") class Mixed implements Exchange {{ public void one() {{ Shop.burn(); }} public void put() {{ }} }}
+@RestController class Turned implements Exchange {{ @GetMapping("/y") public void one() {{ Shop.burn(); }} public void put() {{ }} }} // a prefix since Spring 6.1
+@jakarta.{JAX}.Path("/resource") interface ResourceApi {{ @jakarta.{JAX}.GET @jakarta.{JAX}.Path("{{id}}") void one(); }}
+class Resource implements ResourceApi {{ public void one() {{ Shop.burn(); }} }}
+abstract class Crude {{ @javax.{JAX}.DELETE public void all() {{ }} }}
+@javax.{JAX}.Path("/crude") class Cruder extends Crude {{ public void all() {{ Shop.burn(); }} }}
+@jakarta.{JAX}.Path("/partly") class Partly implements ResourceApi {{ @jakarta.{JAX}.Path("x") public void one() {{ Shop.burn(); }} }} // a locator
+interface OpsApi {{ @{MICRONAUT}.Get("/{{id}}") void one(); }}
+@{MICRONAUT}.Controller("/ops") class Ops implements OpsApi {{ public void one() {{ Shop.burn(); }} }}
+@{MICRONAUT}.Controller("/up") class Up {{ }}
+class Down extends Up {{ @{MICRONAUT}.Get("/x") void one() {{ Shop.burn(); }} }}
+@jakarta.{JAX}.Path("/scoped") class Scoped {{ @jakarta.{JAX}.GET @jakarta.{JAX}.Path("x") public void one() {{ Shop.burn(); }} }}
+class Scoped_ClientProxy extends Scoped {{ public void one() {{ super.one(); }} }}
+@jakarta.{JAX}.Path("/woven") class Woven {{ @jakarta.{JAX}.GET public void one() {{ Shop.burn(); }} }}
+class Woven_Subclass extends Woven {{ @Deprecated public void one() {{ super.one(); }} }}
+@{MICRONAUT}.Controller("/caught") class Caught implements Runnable {{ @{MICRONAUT}.Get void one() {{ Shop.burn(); }} public void run() {{ }} }}
+class $Caught$Definition$Intercepted extends Caught {{ void one() {{ super.one(); }} }}
+@jakarta.{JAX}.Path("/name") class Named {{ @jakarta.{JAX}.GET public void one() {{ }} }}
+@jakarta.{JAX}.Path("/named") class Named_Subclass extends Named {{ public void one() {{ Shop.burn(); }} }} // not generated
 class Loose {{ @{MICRONAUT}.Get("/x") void one() {{ Shop.burn(); }} }}
 public class Shop {{
     static volatile long sink;
@@ -74,6 +123,14 @@ public class Shop {{
         while (System.nanoTime() < end)
             for (int i = 0; i < 2000; i++) x = x * 6364136223846793005L + (x >>> 17);
         sink = x;
+    }}
+    static final java.util.Map<String, String> TYPES = new java.util.HashMap<>();
+    static {{
+        TYPES.put("Base", "Sub");
+        TYPES.put("Cart", "Cart$$SpringCGLIB$$0");
+        TYPES.put("Scoped", "Scoped_ClientProxy");
+        TYPES.put("Woven", "Woven_Subclass");
+        TYPES.put("Caught", "$Caught$Definition$Intercepted");
     }}
     static Object of(String name) throws Exception {{
         java.lang.reflect.Constructor<?> c = Class.forName("shop." + name).getDeclaredConstructor();
@@ -86,9 +143,9 @@ public class Shop {{
         of("Child"); // loads it
         for (int i = 0; i < handlers.length; i++) {{
             String type = handlers[i].split("[.]")[0], name = handlers[i].split("[.]")[1];
-            objects[i] = of(type.equals("Base") ? "Sub" : type.equals("Cart") ? "Cart$$SpringCGLIB$$0" : type);
+            objects[i] = of(TYPES.getOrDefault(type, type));
             for (java.lang.reflect.Method m : Class.forName("shop." + type).getDeclaredMethods())
-                if (m.getName().equals(name)) methods[i] = m;
+                if (m.getName().equals(name) && !m.isBridge() && (methods[i] == null || m.getParameterCount() == 2 && m.getParameterTypes()[1] == String.class)) methods[i] = m;
             methods[i].setAccessible(true);
         }}
         System.out.println("started");

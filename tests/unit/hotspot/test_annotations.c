@@ -85,6 +85,7 @@ static void add_annotation(struct buf *out, struct span line)
         char letter;
         const char *package;
     } PACKAGES[] = { { 'S', "org/springframework/web/bind/annotation" },
+                     { 'E', "org/springframework/web/service/annotation" },
                      { 'J', "jakarta/ws/rs" },
                      { 'X', "javax/ws/rs" },
                      { 'M', "io/micronaut/http/annotation" } };
@@ -161,6 +162,18 @@ static const struct {
     { "J/Path value=/orders", "S/GetMapping value=[/x]", "" },
     { "S/ResponseBody", "S/MessageMapping value=[/x]", "" },
     { "", "", "" },
+    /* Spring's exchanges: on a server since 6.1, where a prefix by them is one of other mappings,
+       too */
+    { "E/HttpExchange url=/shop", "E/GetExchange value=/x", "GET /shop/x" },
+    { "E/HttpExchange value=/shop", "E/PostExchange", "POST /shop" },
+    { "", "E/HttpExchange url=x method=PUT", "PUT /x" },
+    { "", "E/HttpExchange url=/x method=", "/x" },
+    { "", "E/HttpExchange url=/x value=/y", "" },
+    { "", "E/HttpExchange url=/${x}", "" },
+    { "", "E/GetExchange value=/x\nS/GetMapping value=/x", "" },
+    { "S/RequestMapping value=[/shop]", "E/GetExchange value=/x", "GET /shop/x" },
+    { "E/HttpExchange url=/shop", "S/GetMapping value=[/x]", "" },
+    { "shop/V1", "E/GetExchange value=/x", "" },
     /* JAX-RS */
     { "J/Path value=/orders/", "J/GET\nJ/Path value={id:[0-9]+}", "GET /orders/{id:[0-9]+}" },
     { "X/Path value=orders", "X/DELETE", "DELETE /orders" },
@@ -188,6 +201,59 @@ START_TEST(routes_of_annotations)
     n = annotations_route(&of_class, &of_method, route);
     if (!span_eq_str((struct span){ route, n }, CASES[_i].route))
         ck_abort_msg("%s, %s: %.*s", CASES[_i].of_class, CASES[_i].of_method, (int)n, route);
+}
+END_TEST
+
+/* A class or method without a mapping, base types' annotations, and the route of the method. */
+static const struct {
+    const char *of_class, *of_method;
+    const char *above_class[2], *above_method[2];
+    const char *route;
+} INHERITED[] = {
+    { "",
+      "",
+      { "S/RequestMapping value=[/a]", "" },
+      { "", "S/GetMapping value=[/x]" },
+      "GET /a/x" },
+    { "", "", { "", "" }, { "S/GetMapping value=[/x]", "S/GetMapping value=[/x]" }, "" },
+    { "",
+      "S/GetMapping value=[/x]",
+      { "S/RequestMapping value=[/a]", "S/RequestMapping value=[/b]" },
+      { "", "" },
+      "" },
+    { "", "", { "", "shop/V1" }, { "", "S/GetMapping value=[/x]" }, "" },
+    { "shop/V1", "", { "S/RequestMapping value=[/a]", "" }, { "", "S/GetMapping value=[/x]" }, "" },
+    { "", "shop/Timed", { "", "" }, { "S/GetMapping value=[/x]", "" }, "" },
+    { "", "", { "", "" }, { "S/GetMapping value=[/x]", "shop/Timed" }, "" },
+    { "",
+      "org/springframework/transaction/annotation/Transactional",
+      { "", "" },
+      { "S/GetMapping value=[/x]", "" },
+      "GET /x" },
+    { "", "", { "", "" }, { "", "shop/Timed" }, "" },
+    { "", "shop/Timed", { "J/Path value=/a", "" }, { "J/GET", "" }, "GET /a" },
+    { "", "", { "M/Controller value=/a", "" }, { "M/Get value=/x", "" }, "" },
+    { "M/Controller value=/a", "", { "", "" }, { "M/Get value=/x", "" }, "GET /a/x" },
+};
+
+START_TEST(mappings_of_base_types)
+{
+    struct annotated of_class, of_method, above;
+    char route[ANNOTATIONS_ROUTE_MAX];
+    size_t n;
+
+    read_lines(INHERITED[_i].of_class, &of_class);
+    read_lines(INHERITED[_i].of_method, &of_method);
+    for (unsigned i = 0; i < 2; i++) {
+        read_lines(INHERITED[_i].above_class[i], &above);
+        if (!of_class.api || of_class.inherited)
+            annotations_inherit(&of_class, &above);
+        read_lines(INHERITED[_i].above_method[i], &above);
+        annotations_inherit(&of_method, &above);
+    }
+    n = annotations_route(&of_class, &of_method, route);
+    if (!span_eq_str((struct span){ route, n }, INHERITED[_i].route))
+        ck_abort_msg("%d: %.*s", _i, (int)n, route);
 }
 END_TEST
 
@@ -256,6 +322,7 @@ int main(void)
     TCase *tc = tcase_create("annotations");
 
     tcase_add_loop_test(tc, routes_of_annotations, 0, ARRAY_SIZE(CASES));
+    tcase_add_loop_test(tc, mappings_of_base_types, 0, ARRAY_SIZE(INHERITED));
     tcase_add_test(tc, refuses_what_is_malformed);
     tcase_add_test(tc, long_paths_have_no_route);
     return suite_run_case("annotations", tc);

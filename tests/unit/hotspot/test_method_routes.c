@@ -9,15 +9,16 @@
 
 #define ARENA_PAGES 1024
 #define TYPE_GET "Lorg/springframework/web/bind/annotation/GetMapping;"
-enum constant { C_GET = 1, C_OTHER, C_VALUE, C_PATH, C_COUNT };
+enum constant { C_GET = 1, C_OTHER, C_VALUE, C_NAME, C_ALSO, C_SIGNATURE, C_LONG, C_PATH, C_COUNT };
 enum { AT_NAME = 8, AT_POOL = 16, AT_ANNOTATIONS = 24, AT_SUPER = 32, AT_HELPER = 56 };
-enum { AT_INTERFACES = 64, KLASS_BYTES = 80 };
+enum { AT_INTERFACES = 64, AT_METHODS = 72, KLASS_BYTES = 80 };
 
 static uint8_t arena[ARENA_PAGES * MEMORY_PAGE] __attribute__((aligned(4096)));
 static size_t arena_n;
 static unsigned asks, calls, pages, pages_of_asks;
 static struct hotspot_vm *vm;
-static uint64_t method, const_method, pool, klass, interfaces, path;
+static uint64_t method, const_method, pool, klass, object, interfaces, nothing, path;
+static struct hotspot_method names;
 static char route[HOTSPOT_ROUTE_MAX];
 
 /* ---- in place of call.c ---- */
@@ -135,7 +136,26 @@ static uint64_t new_class(const char *name)
     put(address + AT_NAME, symbol(name), 8);
     put(address + AT_POOL, pool, 8);
     put(address + AT_HELPER, 16, 4);
-    put(address + AT_INTERFACES, interfaces, 8);
+    put(address + AT_INTERFACES, nothing, 8);
+    put(address + AT_METHODS, nothing, 8);
+    put(address + AT_SUPER, object, 8);
+    return address;
+}
+
+/* Makes a method with annotations @set of @n bytes; 0: none. *ret_const: its ConstMethod. */
+static uint64_t new_method(uint16_t name, uint16_t signature, const uint8_t *set, size_t n,
+                           uint64_t *ret_const)
+{
+    uint64_t address = take(16), constant = take(40);
+
+    put(address + 8, constant, 8);
+    put(constant + 8, pool, 8);
+    put(constant + 16, n ? 5 : 4, 4);
+    put(constant + 20, n != 0, 4);
+    put(constant + 24, name, 2);
+    put(constant + 26, signature, 2);
+    put(constant + 32, n ? array_of(set, n) : 0, 8);
+    *ret_const = constant;
     return address;
 }
 
@@ -167,6 +187,20 @@ static void pad(uint64_t of, unsigned arrays, unsigned values, char tag)
     set_annotations(of, array_of(bytes, n));
 }
 
+/* Gives the class at @of the method with annotations @set, between others. */
+static void set_methods(uint64_t of, uint16_t signature, const uint8_t *set, size_t n)
+{
+    uint64_t methods = take(8 + 5 * 8), ignored;
+
+    put(methods, 5, 4);
+    put(methods + 8, new_method(C_OTHER, C_SIGNATURE, NULL, 0, &ignored), 8);
+    put(methods + 16, new_method(C_VALUE, C_SIGNATURE, NULL, 0, &ignored), 8);
+    put(methods + 24, new_method(C_NAME, C_LONG, NULL, 0, &ignored), 8);
+    put(methods + 32, new_method(C_NAME, signature, set, n, &ignored), 8);
+    put(methods + 40, new_method(C_ALSO, C_SIGNATURE, NULL, 0, &ignored), 8);
+    put(of + AT_METHODS, methods, 8);
+}
+
 /* Adds an interface to the method's class. */
 static uint64_t add_interface(void)
 {
@@ -192,9 +226,13 @@ static struct layout_field narrow(int offset, uint8_t width)
 static void set_layout(struct hotspot_layout *l)
 {
     l->method_const = l->const_constants = l->pool_holder = word(8);
+    l->const_name = narrow(24, 2);
+    l->const_signature = narrow(26, 2);
+    l->instance_methods = word(AT_METHODS);
     l->const_size = narrow(16, 4);
     l->const_flags = narrow(20, 4);
-    l->sizeof_ConstMethod = l->sizeof_ConstantPool = 24;
+    l->sizeof_ConstMethod = 32;
+    l->sizeof_ConstantPool = 24;
     l->has_annotations = 1;
     l->pool_length = narrow(16, 4);
     l->klass_name = word(AT_NAME);
@@ -213,11 +251,13 @@ static void set_layout(struct hotspot_layout *l)
     l->symbol_body = narrow(2, 0);
 }
 
+static const uint8_t GET[] = { 0, 1, 0, C_GET, 0, 1, 0, C_VALUE, 's', 0, C_PATH };
+
 /* Makes a method with @GetMapping("/x"). */
 static void setup(void)
 {
-    static const uint8_t GET[] = { 0, 1, 0, C_GET, 0, 1, 0, C_VALUE, 's', 0, C_PATH };
-    static const char *const CONSTANTS[] = { TYPE_GET, "Ljava/lang/Deprecated;", "value", "/x" };
+    static const char *const CONSTANTS[] = { TYPE_GET, "Ljava/lang/Deprecated;", "value", "one",
+                                             "other",  "(Lapp/A;I[J)V",          "(J)V",  "/x" };
 
     arena_n = asks = calls = pages = pages_of_asks = 0;
     memset(arena, 0, sizeof(arena));
@@ -231,16 +271,17 @@ static void setup(void)
         path = symbol(CONSTANTS[i]);
         put(pool + 24 + (i + 1) * 8, path, 8);
     }
+    nothing = take(8);
+    object = 0;
+    object = new_class("java/lang/Object");
     interfaces = take(8 + 64 * 8);
     klass = new_class("app/Handler");
+    put(klass + AT_INTERFACES, interfaces, 8);
     put(pool + 8, klass, 8);
-    const_method = take(32);
-    put(const_method + 8, pool, 8);
-    put(const_method + 16, 4, 4);
-    put(const_method + 20, 1, 4);
-    put(const_method + 24, array_of(GET, sizeof(GET)), 8);
-    method = take(16);
-    put(method + 8, const_method, 8);
+    method = new_method(C_NAME, C_SIGNATURE, GET, sizeof(GET), &const_method);
+    names = (struct hotspot_method){
+        .class_name = "app/Handler", .name = "one", .class_name_n = 11, .name_n = 3
+    };
 }
 
 static void teardown(void)
@@ -250,7 +291,8 @@ static void teardown(void)
 
 static int ask(void)
 {
-    return hotspot_method_route(vm, method, const_method, route);
+    names.const_method = const_method;
+    return hotspot_method_route(vm, method, &names, route);
 }
 
 START_TEST(reads_a_route)
@@ -270,8 +312,119 @@ START_TEST(the_engine_reads_three_pages)
     ck_assert_uint_le(pages_of_asks, 3);
     ck_assert_uint_eq(calls, 1);
     put(const_method + 20, 0, 4);
+    pages_of_asks = 0;
+    ck_assert_int_eq(ask(), 0);
+    ck_assert_uint_le(pages_of_asks, 4);
+    ck_assert_uint_eq(calls, 2);
+}
+END_TEST
+
+/* Without annotations, a method of a library or of no base type has nothing more to read. */
+START_TEST(most_methods_need_no_reader)
+{
+    put(const_method + 20, 0, 4);
     ck_assert_int_eq(ask(), -ENOENT);
-    ck_assert_uint_eq(calls, 1); /* without annotations there is nothing more to read */
+    set_methods(add_interface(), C_SIGNATURE, GET, sizeof(GET));
+    names.class_name_n = (uint16_t)snprintf(names.class_name, sizeof(names.class_name),
+                                            "java/util/concurrent/FutureTask");
+    ck_assert_int_eq(ask(), -ENOENT);
+    names.class_name_n = 11;
+    memcpy(names.class_name, "app/Handler", 11);
+    names.name[0] = '<';
+    ck_assert_int_eq(ask(), -ENOENT);
+    ck_assert_uint_eq(calls, 0);
+    names.name[0] = 'o';
+    ck_assert_int_eq(ask(), 6);
+    ck_assert_uint_eq(calls, 1);
+}
+END_TEST
+
+/* A method without a mapping has that of an interface or a superclass, if there is one alone. */
+START_TEST(a_method_inherits)
+{
+    uint64_t super = new_class("app/Base");
+
+    put(const_method + 20, 0, 4);
+    put(klass + AT_SUPER, super, 8);
+    ck_assert_int_eq(ask(), 0);
+    set_methods(super, C_SIGNATURE, GET, sizeof(GET));
+    ck_assert_int_eq(ask(), 6);
+    ck_assert_mem_eq(route, "GET /x", 6);
+    set_methods(add_interface(), C_SIGNATURE, GET, sizeof(GET));
+    ck_assert_int_eq(ask(), 0);
+    set_methods(super, C_SIGNATURE, NULL, 0);
+    ck_assert_int_eq(ask(), 6);
+    put(const_method + 20, 1, 4); /* its own counts alone */
+    set_methods(super, C_SIGNATURE, GET, sizeof(GET));
+    ck_assert_int_eq(ask(), 6);
+}
+END_TEST
+
+static const struct {
+    const char *signature;
+    bool overridden;
+} SIGNATURES[] = { /* of a base type's method, with that of the handler: (Lapp/A;I[J)V */
+                   { "(Lapp/A;I[J)V", true },
+                   { "(Lapp/A;I[J)Lapp/B;", true }, /* a result of another type */
+                   { "(Ljava/lang/Object;I[Ljava/lang/Number;)V", true }, /* generic */
+                   { "(Lapp/A;I[[J)V", true },
+                   { "(Lapp/A;J[J)V", false },
+                   { "(Lapp/A;I)V", false },
+                   { "(Lapp/A;I[JI)V", false },
+                   { "()V", false },
+                   { "(Lapp/A", false },
+                   { "(Lapp/A;I[", false },
+                   { "", false }
+};
+
+START_TEST(methods_by_their_parameters)
+{
+    put(const_method + 20, 0, 4);
+    put(pool + 24 + C_LONG * 8, symbol(SIGNATURES[_i].signature), 8);
+    set_methods(add_interface(), C_LONG, GET, sizeof(GET));
+    ck_assert_int_eq(ask(), SIGNATURES[_i].overridden ? 6 : 0);
+}
+END_TEST
+
+static const struct {
+    unsigned methods;
+    int found;
+} CROWDS[] = { { 1000, 6 }, { 1100, 0 } };
+
+/* The methods that are looked at have a limit. */
+START_TEST(many_methods_of_one_name)
+{
+    uint64_t methods = take(8 + 2000 * 8), api = add_interface(), ignored;
+
+    put(const_method + 20, 0, 4);
+    for (unsigned i = 0; i < CROWDS[_i].methods; i++)
+        put(methods + 8 + i * 8, new_method(C_NAME, C_LONG, NULL, 0, &ignored), 8);
+    put(methods + CROWDS[_i].methods * 8,
+        new_method(C_NAME, C_SIGNATURE, GET, sizeof(GET), &ignored), 8);
+    put(methods, CROWDS[_i].methods, 4);
+    put(api + AT_METHODS, methods, 8);
+    ck_assert_int_eq(ask(), CROWDS[_i].found);
+}
+END_TEST
+
+/* A generated class has the mapping of the class that it was made of. */
+START_TEST(a_generated_class)
+{
+    uint64_t user = new_class("app/User");
+
+    put(user + AT_INTERFACES, interfaces, 8);
+    put(const_method + 20, 0, 4);
+    put(klass + AT_SUPER, user, 8);
+    put(klass + AT_NAME, symbol("app/User$$SpringCGLIB$$0"), 8);
+    put(klass + AT_HELPER, 0, 4); /* it is read of the class alone */
+    set_methods(user, C_SIGNATURE, GET, sizeof(GET));
+    ck_assert_int_eq(ask(), 6);
+    set_methods(user, C_SIGNATURE, NULL, 0);
+    ck_assert_int_eq(ask(), 0);
+    set_methods(add_interface(), C_SIGNATURE, GET, sizeof(GET));
+    ck_assert_int_eq(ask(), 6);
+    put(user + AT_NAME, symbol("app/User_Subclass"), 8); /* of a superclass of its own */
+    ck_assert_int_eq(ask(), 0);
 }
 END_TEST
 
@@ -346,6 +499,11 @@ int main(void)
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_test(tc, reads_a_route);
     tcase_add_test(tc, the_engine_reads_three_pages);
+    tcase_add_test(tc, most_methods_need_no_reader);
+    tcase_add_test(tc, a_method_inherits);
+    tcase_add_loop_test(tc, methods_by_their_parameters, 0, ARRAY_SIZE(SIGNATURES));
+    tcase_add_loop_test(tc, many_methods_of_one_name, 0, ARRAY_SIZE(CROWDS));
+    tcase_add_test(tc, a_generated_class);
     tcase_add_loop_test(tc, all_annotations_of_a_question_count, 0, ARRAY_SIZE(PADDINGS));
     tcase_add_test(tc, long_names_count);
     tcase_add_test(tc, a_race_is_no_answer);

@@ -84,11 +84,11 @@ int hotspot_method_read(struct hotspot_vm *vm, uint64_t method, struct hotspot_m
     return 0;
 }
 
-int hotspot_method_route(struct hotspot_vm *vm, uint64_t method, uint64_t const_method,
+int hotspot_method_route(struct hotspot_vm *vm, uint64_t method, const struct hotspot_method *names,
                          char ret[HOTSPOT_ROUTE_MAX])
 {
     (void)vm, (void)method;
-    ck_assert_uint_eq(const_method, jvm.const_method);
+    ck_assert_uint_eq(names->const_method, jvm.const_method);
     jvm.route_reads++;
     if (jvm.route_error || !jvm.route)
         return jvm.route_error ? jvm.route_error : -ENOENT;
