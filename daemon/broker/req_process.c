@@ -128,7 +128,8 @@ static int check_jvm(const struct target *t, int maps_fd, uint64_t *start, struc
  * both show the same libjvm.so. The first is read last, when it would be empty had the process
  * exec'ed. */
 static int reply_memory(const struct server *s, const struct target_fields *of,
-                        int (*open_it)(const struct target *t, int *ret_fd, struct error *err),
+                        int (*open_it)(const struct server *s, const struct target *t, int *ret_fd,
+                                       struct error *err),
                         struct reply *rep)
 {
     _cleanup_target_ struct target t = TARGET_NULL;
@@ -138,20 +139,22 @@ static int reply_memory(const struct server *s, const struct target_fields *of,
     int r;
 
     r = target_pin(s, of, &t, err) ?: server_refuse_own(s, of->host_pid, err) ?:
-        target_open_proc(&t, "maps", &before, err) ?: open_it(&t, &fd, err) ?:
+        target_open_proc(&t, "maps", &before, err) ?: open_it(s, &t, &fd, err) ?:
         target_open_proc(&t, "maps", &after, err) ?: check_jvm(&t, after, &start, err) ?:
         check_jvm(&t, before, &start, err) ?: target_check(&t);
     return r ? r : reply_fd(rep, take_fd(&fd));
 }
 
-static int open_mem(const struct target *t, int *ret_fd, struct error *err)
+static int open_mem(const struct server *s, const struct target *t, int *ret_fd, struct error *err)
 {
+    (void)s;
     return target_open_proc(t, "mem", ret_fd, err);
 }
 
 /* Reads the environment and keeps only the words that name a service. Reads no more than
  * ENVIRON_MAX_BYTES. */
-static int open_service_words(const struct target *t, int *ret_fd, struct error *err)
+static int open_service_words(const struct server *s, const struct target *t, int *ret_fd,
+                              struct error *err)
 {
     _cleanup_buf_ struct buf environ = BUF_UPTO(ENVIRON_MAX_BYTES),
                              words = BUF_UPTO(ENVIRON_MAX_BYTES);
@@ -159,6 +162,7 @@ static int open_service_words(const struct target *t, int *ret_fd, struct error 
     struct span all;
     int r = target_open_proc(t, "environ", &fd, err);
 
+    (void)s;
     if (r)
         return r;
     r = buf_read_fd(&environ, fd);
@@ -191,10 +195,12 @@ static int admin_counts(bool counts)
 }
 
 /* Opens the file without CAP_SYS_ADMIN, so that the kernel hides page frame numbers in it. */
-static int open_pagemap(const struct target *t, int *ret_fd, struct error *err)
+static int open_pagemap(const struct server *s, const struct target *t, int *ret_fd,
+                        struct error *err)
 {
     int r = admin_counts(false), back;
 
+    (void)s;
     if (r < 0)
         return error_code(err, r, "cannot drop a capability for a moment");
     r = target_open_proc(t, "pagemap", ret_fd, err);
@@ -227,8 +233,9 @@ int request_service_words(struct server *s, const struct target_fields *q, struc
 }
 
 /*
- * tracer_info. Safe: only for a JVM, as mem is, and its memory holds the same. One file is copied,
- * found by its name, in memory and small. It is opened like any file of a target.
+ * tracer_info. Safe: only for a JVM, as mem is. One small file that it has open is copied, found by
+ * its name. A JVM can have other files under that name, and without the right to read them
+ * (O_PATH). So the file must have no name of its own, and its user could read it.
  */
 int request_tracer_info(struct server *s, const struct target_fields *q, struct reply *rep)
 {

@@ -32,9 +32,12 @@ static int find_in(DIR *dir)
     return -1;
 }
 
-int tracer_file_copy(const struct target *t, int *ret_fd, struct error *err)
+int tracer_file_copy(const struct server *s, const struct target *t, int *ret_fd, struct error *err)
 {
-    const struct file_rule rule = { .max_bytes = TRACER_FILE_BYTES_MAX, .target = t };
+    struct file_rule rule = {
+        .max_bytes = TRACER_FILE_BYTES_MAX, .readable = true, .nameless = true, .target = t
+    };
+    struct proc_status status;
     _cleanup_close_ int path_fd = -1, fd = -1;
     _cleanup_buf_ struct buf content = BUF_UPTO(TRACER_FILE_BYTES_MAX);
     int dir_fd = -1, r = target_open_proc(t, "fd", &dir_fd, err);
@@ -48,6 +51,10 @@ int tracer_file_copy(const struct target *t, int *ret_fd, struct error *err)
     path_fd = find_in(dir);
     if (path_fd < 0)
         return BROKER_ABSENT;
+    r = proc_read_status(s->proc_fd, t->host_pid, &status);
+    if (r)
+        return r < 0 ? error_code(err, r, "cannot read the status of process %d", t->host_pid) : r;
+    rule.uid = status.uid;
     r = file_open(path_fd, "the tracer's file", &rule, &fd, err);
     if (r)
         return r;

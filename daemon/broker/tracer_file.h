@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The file in which Datadog's tracer names the service of its process. It is a memfd that the
- * process keeps open; its name begins with datadog-tracer-info-. Thread: any; blocks as files of
- * the target do.
+ * process keeps open; its name begins with datadog-tracer-info-. Another file that the process
+ * presents in its place is refused unless the process's user could read it. Thread: any; blocks as
+ * files of the target do.
  */
 #pragma once
 
@@ -13,4 +14,5 @@
 
 /* Copies the file's contents into a sealed memfd, owned by the caller. 0, BROKER_ABSENT, PROC_GONE,
  * -errno. */
-int tracer_file_copy(const struct target *t, int *ret_fd, struct error *err);
+int tracer_file_copy(const struct server *s, const struct target *t, int *ret_fd,
+                     struct error *err);

@@ -86,6 +86,8 @@ static int rule_check(const struct stat *st, const char *what, const struct file
                          rule->uid);
     if (rule->readable && rule->uid != 0 && st->st_uid != rule->uid && !(st->st_mode & S_IROTH))
         return error_set(err, -EPERM, "uid %u may not read %s", rule->uid, what);
+    if (rule->nameless && st->st_nlink != 0)
+        return error_set(err, -EPERM, "%s is not in memory", what);
     if (rule->beside && st->st_uid != rule->beside_uid)
         return error_set(err, -EPERM, "%s belongs to uid %u, the file beside it to uid %u", what,
                          st->st_uid, rule->beside_uid);

@@ -61,6 +61,7 @@ struct file_rule {
      * lead to places that the broker can reach and that user cannot. */
     bool readable;
     uint32_t uid;
+    bool nameless;             /* it has no name in any folder, as files in memory have none */
     bool elf;                  /* an ELF object: no core file */
     uint64_t written_since_ns; /* earliest last write, CLOCK_REALTIME; 0: any */
     bool follow;               /* a symbolic link at the end is followed, too, inside the root */

@@ -3,6 +3,8 @@
 #include "broker_jvm.h"
 #include "tests/unit/hotspot/live_jvm.h"
 
+#include <sched.h>
+#include <sys/mount.h>
 #include <sys/syscall.h>
 
 static char secret[] = "the quick brown fox";
@@ -57,6 +59,48 @@ START_TEST(tracer_info_is_a_copy)
     ck_assert_int_eq(fd, -1);
     close(file);
     end_child(plain);
+    end_child(pid);
+}
+END_TEST
+
+#define LIKE_TRACERS "memfd:datadog-tracer-info-a1b2c3d4"
+
+/* A user's JVM has the test's folder for its root. It has a file there open that its user cannot
+ * read: by O_PATH. Its path looks like the name of a file in memory. */
+static void be_jvm_with_file(void *cookie)
+{
+    be_jvm(cookie);
+    if (unshare(CLONE_NEWNS) < 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+        mount(fx.dir, fx.dir, NULL, MS_BIND, NULL) < 0 || chdir(fx.dir) < 0 ||
+        syscall(SYS_pivot_root, ".", ".") < 0 || umount2(".", MNT_DETACH) < 0 || chdir("/") < 0 ||
+        setresuid(65534, 65534, 65534) < 0 || open("/" LIKE_TRACERS, O_RDONLY) >= 0 ||
+        open("/" LIKE_TRACERS, O_PATH) < 0)
+        _exit(4);
+}
+
+START_TEST(tracer_info_is_no_file_of_others)
+{
+    struct error err = ERROR_NULL;
+    struct proc_id id;
+    char path[128];
+    int fd = -1;
+    pid_t pid;
+
+    snprintf(path, sizeof(path), "%s/" LIKE_TRACERS, fx.dir);
+    write_file(path, "root's own", 10);
+    chmod(path, 0600);
+    end_child(start_jvm()); /* makes the files; then the deleted one again */
+    write_file((snprintf(path, sizeof(path), "%s/deleted.so", fx.dir), path), ELF_BYTES,
+               sizeof(ELF_BYTES));
+    pid = start_child(be_jvm_with_file, NULL);
+    id = id_of(pid);
+    ck_assert_int_eq(broker_tracer_info(fx.b, &id, &fd, &err), -EPERM);
+    ck_assert_msg(strstr(err.msg, "tracer's file"), "%s", err.msg);
+    snprintf(path, sizeof(path), "%s/" LIKE_TRACERS, fx.dir);
+    ck_assert_int_eq(unlink(path), 0);
+    ck_assert_int_eq(broker_tracer_info(fx.b, &id, &fd, &err), -EPERM); /* without a name, too */
+    ck_assert_msg(strstr(err.msg, "tracer's file"), "%s", err.msg);
+    ck_assert_int_eq(fd, -1);
     end_child(pid);
 }
 END_TEST
@@ -349,6 +393,7 @@ int main(void)
     tcase_set_timeout(tc, 30);
     tcase_add_test(tc, mem_of_a_jvm_is_read_only);
     tcase_add_test(tc, tracer_info_is_a_copy);
+    tcase_add_test(tc, tracer_info_is_no_file_of_others);
     tcase_add_test(tc, tracer_info_is_absent);
     tcase_add_test(tc, mem_is_refused);
     tcase_add_test(tc, children_of_the_broker_are_refused);
