@@ -100,6 +100,16 @@ int request_sample_agents(struct server *s, const struct set_fields *q, struct r
     return a ? sampler_alloc_by_agents(a, q->set) : -ENOENT;
 }
 
+/*
+ * heap_hits. Safe: a number that a program counted at probes of libjvm.so.
+ */
+int request_heap_hits(struct server *s, const struct pid_fields *q, struct reply *rep)
+{
+    const struct sampler_alloc *a = sampler_loaded(s->sampling.sampler, PROGRAM_ALLOC);
+
+    return a ? sampler_alloc_hits(a, q->host_pid, &rep->body.heap_hits.calls) : -ENOENT;
+}
+
 /* ---- event safepoint ---- */
 
 /* Puts probes at the marks of libjvm.so. */

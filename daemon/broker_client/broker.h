@@ -316,6 +316,9 @@ int broker_moments_ring(struct broker *b, int *ret_fd, size_t *ret_bytes, struct
 /* Gets the number of calls that the process made to functions of BROKER_PROBED_MALLOC since the
  * first of them was probed. 0, -ENOENT: it has none, -errno. */
 int broker_mallocs(struct broker *b, int32_t host_pid, uint64_t *ret);
+/* Gets the number of hits of the probes of BROKER_PROBED_HEAP in a process. 0, -ENOENT: it has
+ * none, -errno. */
+int broker_heap_hits(struct broker *b, int32_t host_pid, uint64_t *ret);
 /* Gets the number of hits of the probes of BROKER_PROBED_YIELDS in a process. *ret_missed: the
  * begin of a wait was lost since the last call. 0, -ENOENT: it has none, -errno. */
 int broker_yields(struct broker *b, int32_t host_pid, uint64_t *ret_hits, bool *ret_missed);

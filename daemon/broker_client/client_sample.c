@@ -192,6 +192,17 @@ int broker_mallocs(struct broker *b, int32_t host_pid, uint64_t *ret)
     return r;
 }
 
+int broker_heap_hits(struct broker *b, int32_t host_pid, uint64_t *ret)
+{
+    struct broker_request q = { .kind = BROKER_HEAP_HITS, .fields.heap_hits.host_pid = host_pid };
+    struct broker_answer a;
+    int r = client_call_plain(b, &q, &a, NULL);
+
+    if (r == 0)
+        *ret = a.body.heap_hits.calls;
+    return r;
+}
+
 int broker_yields(struct broker *b, int32_t host_pid, uint64_t *ret_hits, bool *ret_missed)
 {
     struct broker_request q = { .kind = BROKER_YIELDS_OF, .fields.yields.host_pid = host_pid };

@@ -135,7 +135,7 @@ bool event_period_valid(uint32_t kind, uint64_t period)
     uint64_t number = event_period_number(period);
     bool paced = event_is_paced(period);
 
-    if (!info || (paced && !event_may_be_paced(info)))
+    if (!info || (paced && !event_may_be_paced(info) && kind != EVENT_ALLOC))
         return false;
     if (event_is_timed(info) || paced)
         return number >= EVENT_PERIOD_MIN_NS && number <= EVENT_PERIOD_MAX_NS;

@@ -92,5 +92,6 @@ bool event_has_timer(const struct event_info *info);
 bool event_may_be_paced(const struct event_info *info);
 /* Returns the value of one event that the kernel counts, in the event's unit. */
 uint64_t event_worth(const struct event_info *info);
-/* Returns whether an event of @kind may have @period. */
+/* Returns whether an event of @kind may have @period. alloc may also have a pace, which no request
+ * can have: of samples in each process, for the flight recorder. */
 bool event_period_valid(uint32_t kind, uint64_t period);

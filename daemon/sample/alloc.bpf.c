@@ -19,6 +19,7 @@
  */
 #include "sample/alloc_calls.bpf.h"
 #include "sample/alloc_drawn.bpf.h"
+#include "sample/alloc_paced.bpf.h"
 #include "sample/native_live.bpf.h"
 #include "sample/probe_stack.bpf.h"
 
@@ -29,6 +30,15 @@ __u32 alloc_sets; /* bit set: those of allocations at probes in libjvm.so */
 __u32 agent_sets; /* bit set: those of allocations that agents report, */
 __u32 live_sets;  /* and of these: those of objects that agents track */
 
+/* Draws a sample of @weight in process @host_pid for the sets of @wanted (bits) at a pace. Returns
+ * the records' value; 0: it is not taken. */
+static __always_inline __u64 draw_at_pace(__u32 wanted, __u32 host_pid, __u64 weight)
+{
+    struct alloc_process *p = bpf_map_lookup_elem(&vms, &host_pid);
+
+    return p && weight && wanted & paced_sets ? draw_paced(p, paced_ns, weight) : 0;
+}
+
 /* Returns the sets of @wanted (bits) that sample the event of process @host_pid that @cookie names,
  * and puts its value for each into @as. Not static: so the verifier checks the walk behind it once,
  * and not once for each path that leads to it. */
@@ -36,7 +46,7 @@ __attribute__((noinline)) int choose(struct alloc_scratch *as, __u32 wanted, __u
                                      __u64 cookie)
 {
     __u32 kind = ALLOC_COOKIE_KIND(cookie);
-    __u64 weight;
+    __u64 weight, paced;
     __u32 sets = 0, set;
 
     if (!as)
@@ -58,9 +68,10 @@ __attribute__((noinline)) int choose(struct alloc_scratch *as, __u32 wanted, __u
                                     : weigh_object(as, wanted, host_pid, cookie);
     if (!as->what.object)
         wanted &= ~live_sets;
+    paced = draw_at_pace(wanted, host_pid, weight);
     UNWIND_LOOP
     for (__u32 i = 0; weight && i < STACK_SETS_MAX; i++) {
-        as->values[i] = wanted & 1U << i ? draw(i, weight) : 0;
+        as->values[i] = !(wanted & 1U << i) ? 0 : paced_sets & 1U << i ? paced : draw(i, weight);
         if (as->values[i])
             sets |= 1U << i;
     }

@@ -106,7 +106,17 @@ struct alloc_vm {
 struct alloc_process {
     struct alloc_vm vm;
     ALLOC_U32 epoch;
+    /* Written by the program: */
+    unsigned long long hits;     /* calls at its probes */
+    unsigned long long interval; /* bytes between two samples at a pace; 0: none yet */
+    unsigned long long begun_ns; /* when that interval began, CLOCK_MONOTONIC, */
+    unsigned long long taken;    /* and samples since then */
 };
+
+/* Samples of a set at a pace. The interval of each process follows its own rate. */
+#define ALLOC_PACED_FIRST (16ULL << 20)  /* bytes, the first interval of a process */
+#define ALLOC_PACED_LEAST (512ULL << 10) /* bytes */
+#define ALLOC_PACED_ALL 256              /* samples a second of all processes */
 
 /* State of a process with an agent that reports allocations. */
 struct alloc_agent {

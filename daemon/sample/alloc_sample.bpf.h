@@ -33,14 +33,18 @@ struct alloc_scratch {
 #define SCRATCH_DEPTH ALLOC_DEPTH
 #include "sample/scratch.bpf.h"
 
-/* Draws a sample of @weight for set @i. Returns the record's value; 0: it is not taken. */
-static __always_inline __u64 draw(__u32 i, __u64 weight)
+/* Draws a sample of @weight with @interval. Returns the record's value; 0: it is not taken. */
+static __always_inline __u64 draw_with(__u64 interval, __u64 weight)
 {
-    __u64 interval = rates[i & (STACK_SETS_MAX - 1)].interval;
-
     if (weight >= interval)
         return weight;
     return random_below(interval) < weight ? interval : 0;
+}
+
+/* Does the same for set @i. */
+static __always_inline __u64 draw(__u32 i, __u64 weight)
+{
+    return draw_with(rates[i & (STACK_SETS_MAX - 1)].interval, weight);
 }
 
 /* Counts a possible sample of @task as lost for each of @sets (bits). */

@@ -178,6 +178,7 @@ static __always_inline __u64 weigh_object(struct alloc_scratch *as, __u32 wanted
 
     if (!p || p->epoch != ALLOC_COOKIE_EPOCH(cookie))
         return 0;
+    __sync_fetch_and_add(&p->hits, 1);
     set_by_arguments(&p->vm, ALLOC_COOKIE_KIND(cookie), &as->args, a);
     if (!a->thread || !a->bytes || a->bytes >= SIZE_MAX_BYTES)
         return 0;

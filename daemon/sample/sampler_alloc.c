@@ -79,6 +79,10 @@ static int start(void *p, uint32_t set, const struct sampler_event *event, uint6
         a->block_sets |= 1U << set;
         __atomic_add_fetch(&a->skel->bss->block_epochs[set], 1, __ATOMIC_RELEASE);
     }
+    if (event->info->kind == EVENT_ALLOC && event_is_paced(period)) {
+        a->skel->bss->paced_ns = event_period_number(period);
+        __atomic_or_fetch(&a->skel->bss->paced_sets, 1U << set, __ATOMIC_RELEASE);
+    }
     if (event->info->kind == EVENT_ALLOC)
         __atomic_or_fetch(&a->skel->bss->alloc_sets, 1U << set, __ATOMIC_RELEASE);
     if (event->info->kind == EVENT_LIVE) {
@@ -106,6 +110,7 @@ static void stop(void *p, uint32_t set)
         return;
     if (!__atomic_and_fetch(&a->skel->bss->alloc_sets, ~(1U << set), __ATOMIC_RELEASE))
         alloc_drop_targets(&a->vms);
+    __atomic_and_fetch(&a->skel->bss->paced_sets, ~(1U << set), __ATOMIC_RELEASE);
 }
 
 static struct sampler_memory memory(const void *p)

@@ -26,6 +26,9 @@ int sampler_alloc_probe(struct sampler_alloc *a, const struct uprobe_target *tar
                         struct error *err);
 /* Removes the probes of process @pid. -ENOENT: the process has none. */
 int sampler_alloc_unprobe(struct sampler_alloc *a, int32_t pid);
+/* Gets how often the probes of sampler_alloc_probe() in process @pid were hit. -ENOENT: it has
+ * none. */
+int sampler_alloc_hits(const struct sampler_alloc *a, int32_t pid, uint64_t *ret);
 
 /* ---- probes of agents ---- */
 

@@ -70,12 +70,23 @@ static int put_target(struct sampler_alloc *a, struct alloc_targets *of, const v
     return r;
 }
 
+/* Tells the program how many processes share the samples at a pace. */
+static void count_targets(const struct sampler_alloc *a)
+{
+    uint32_t n = 0;
+
+    for (size_t i = 0; i < ARRAY_SIZE(a->vms.all); i++)
+        n += a->vms.all[i].pid != 0;
+    __atomic_store_n(&a->skel->bss->paced_processes, n, __ATOMIC_RELAXED);
+}
+
 int sampler_alloc_probe(struct sampler_alloc *a, const struct uprobe_target *target,
                         const struct alloc_vm *vm, const struct alloc_probe *probes, size_t count,
                         struct error *err)
 {
     const struct alloc_process process = { .vm = *vm, .epoch = alloc_next_epoch(a) };
     struct uprobe_place places[ALLOC_PROBES_MAX];
+    int r;
 
     if (target->pid <= 0 || count == 0 || count > ALLOC_PROBES_MAX)
         return -EINVAL;
@@ -84,7 +95,9 @@ int sampler_alloc_probe(struct sampler_alloc *a, const struct uprobe_target *tar
     for (size_t i = 0; i < count; i++)
         places[i] = (struct uprobe_place){ probes[i].offset,
                                            ALLOC_COOKIE(probes[i].kind, 0, process.epoch) };
-    return put_target(a, &a->vms, &process, target, places, count, err);
+    r = put_target(a, &a->vms, &process, target, places, count, err);
+    count_targets(a);
+    return r;
 }
 
 static int drop_pid(struct alloc_targets *of, int32_t pid)
@@ -99,7 +112,20 @@ static int drop_pid(struct alloc_targets *of, int32_t pid)
 
 int sampler_alloc_unprobe(struct sampler_alloc *a, int32_t pid)
 {
-    return drop_pid(&a->vms, pid);
+    int r = drop_pid(&a->vms, pid);
+
+    count_targets(a);
+    return r;
+}
+
+int sampler_alloc_hits(const struct sampler_alloc *a, int32_t pid, uint64_t *ret)
+{
+    struct alloc_process process;
+    uint32_t key = (uint32_t)pid;
+    int r = bpf_map_lookup_elem(a->vms.map, &key, &process);
+
+    *ret = r < 0 ? 0 : process.hits;
+    return r;
 }
 
 /* ---- probes of agents ---- */

@@ -65,6 +65,7 @@ static inline void fill(struct broker_request *q)
     case BROKER_FORGET_PROCESS:
     case BROKER_PROBE_DROP:
     case BROKER_MALLOCS:
+    case BROKER_HEAP_HITS:
     case BROKER_YIELDS_OF:
     case BROKER_YIELDS_WAITS:
     case BROKER_PROBES_BEGUN:

@@ -75,6 +75,7 @@ static const struct {
     { BROKER_PROBE_DROP, AT(fields.probe_drop.zero), 1, -EINVAL },
     { BROKER_MOMENTS_RING, AT(fields.moments_ring.zero), 5, -EINVAL },
     { BROKER_MALLOCS, AT(fields.mallocs.host_pid), 0, -EINVAL },
+    { BROKER_HEAP_HITS, AT(fields.heap_hits.host_pid), 0, -EINVAL },
     { BROKER_YIELDS_OF, AT(fields.yields.host_pid), 0, -EINVAL },
     { BROKER_YIELDS_WAITS, AT(fields.yields_waits.host_pid), 0, -EINVAL },
     { BROKER_SAMPLE_START, AT(fields.sample_start.event.yields), 1, -EINVAL }, /* cpu */
