@@ -127,6 +127,9 @@ const struct option config_options[] = {
     { "recorder_requests", OPTION_BOOL, AT(recorder.requests), 0, 1, "yes", "BOOL",
       .help = "Have the flight recorder read the request of each sample out of the JVM's tracer. "
               "Then by=operation shows the last minutes and the history." },
+    { "recorder_alloc", OPTION_BOOL, AT(recorder.alloc), 0, 1, "no", "BOOL",
+      .help = "Have the flight recorder sample what JVMs allocate, by probes in their libjvm.so: "
+              "event=alloc of the last minutes and of the history." },
     { "operation_callers", OPTION_TEXT, AT(operation_callers), 0, CONFIG_TEXT_MAX, "", "METHODS",
       .help =
           "Dispatchers of requests, such as com.acme.Router.dispatch, with commas between them. In "

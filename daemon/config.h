@@ -52,7 +52,7 @@ struct config {
     uint64_t unwind_max_frames;
     struct {
         uint64_t hz, seconds, max_bytes;
-        bool waits, requests;
+        bool waits, requests, alloc;
     } recorder;
     struct {
         uint64_t max_bytes, max_age_s;

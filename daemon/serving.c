@@ -366,6 +366,7 @@ int serving_run(struct config *c, const struct serving_opts *w, struct error *er
         .recorder_max_bytes = c->recorder.max_bytes,
         .recorder_waits = c->recorder.waits,
         .recorder_requests = c->recorder.requests,
+        .recorder_alloc = c->recorder.alloc,
         .allow_injection = c->symbols != CONFIG_SYMBOLS_MEMORY,
         .allow_mounts = c->broker.attach_mount,
         .external_url = c->metrics.external_url,

@@ -240,11 +240,58 @@ static void add_looks_problem(const struct recorder *rec, json_t *problems)
     add_problem(problems, "waits", text, false);
 }
 
-/* Returns what the flight recorder records, and its limits. */
-static json_t *recorder_facts(const struct recorder *rec)
+/* JVMs without recorded allocations. */
+struct unrecorded {
+    const struct captures *captures;
+    size_t count;
+    int32_t first;    /* pid of one of them, */
+    struct error why; /* and its reason */
+};
+
+static int see_unrecorded(void *cookie, struct process *p)
 {
-    return json_pack("{s:b, s:b}", "cpu", rec != NULL, "waits",
-                     rec && rec->looks && rec->looks->stats.passes && !rec->looks->problem.msg[0]);
+    struct unrecorded *u = cookie;
+    struct error why = ERROR_NULL;
+    int r = p->exited || p->jvm == JVM_NO ? 0 : recorded_allocs_why(u->captures, p, &why);
+
+    if (r == 0 || r == -EAGAIN || r == -EINPROGRESS)
+        return 0;
+    if (!u->count++) {
+        u->first = p->id.host_pid;
+        u->why = why;
+    }
+    return 0;
+}
+
+/* Reports that the flight recorder should sample allocations but cannot, or not in each JVM. */
+static void add_allocs_problem(struct api *api, json_t *problems)
+{
+    const struct recorded_allocs *a = &api->engine.captures->recording.allocs;
+    struct unrecorded u = { .captures = api->engine.captures };
+    char text[ERROR_MSG_MAX + ERROR_REMEDY_MAX + 128] = "";
+
+    if (!a->on)
+        return;
+    if (a->runs)
+        discover_each(api->engine.discover, see_unrecorded, &u);
+    if (u.count)
+        snprintf(text, sizeof(text),
+                 "allocations of some JVMs (%zu) are not recorded; of JVM %d: %s%s%s", u.count,
+                 u.first, u.why.msg, u.why.remedy[0] ? "; " : "", u.why.remedy);
+    else if (!a->runs && a->problem.code != -EINPROGRESS)
+        snprintf(text, sizeof(text), "%s%s%s", a->problem.msg, a->problem.remedy[0] ? "; " : "",
+                 a->problem.remedy);
+    add_problem(problems, "allocations", text, false);
+}
+
+/* Returns what the flight recorder records, and its limits. */
+static json_t *recorder_facts(const struct api *api)
+{
+    const struct recorder *rec = *api->engine.recorder;
+
+    return json_pack("{s:b, s:b, s:b}", "cpu", rec != NULL, "waits",
+                     rec && rec->looks && rec->looks->stats.passes && !rec->looks->problem.msg[0],
+                     "alloc", (int)api->engine.captures->recording.allocs.runs);
 }
 
 /* Adds problems that may name files of the configuration or processes. Only viewers of the whole
@@ -264,6 +311,7 @@ static void add_whole_problems(struct api *api, json_t *problems)
     add_problem(problems, "push", api->engine.problems[ENGINE_PROBLEM_PUSH], false);
     add_recorder_problem(*api->engine.recorder, problems);
     add_looks_problem(*api->engine.recorder, problems);
+    add_allocs_problem(api, problems);
     if (api->engine.store) {
         store_problem(api->engine.store, store, sizeof(store));
         add_problem(problems, "store", store, false);
@@ -297,8 +345,8 @@ int facts_ready(struct api *api, const struct document_query *q, json_t **ret, s
                      : api->engine.sampling->facts.bpf_loading ? "loading"
                                                                : "unavailable",
                      "problems", problems, "captures", (int)captures_seen(api, q->viewer),
-                     "recorder", recorder_facts(*api->engine.recorder), "symbols", "auto", "memory",
-                     "agent", (int)api->engine.opts->allow_injection);
+                     "recorder", recorder_facts(api), "symbols", "auto", "memory", "agent",
+                     (int)api->engine.opts->allow_injection);
     if (!*ret)
         return -ENOMEM;
     if (ready)

@@ -208,19 +208,26 @@ static int past_stored(struct api *api, struct past_filter *f, const char *event
 
 /* ---- the answer ---- */
 
-static int nothing_known(uint64_t oldest_realtime_ns, bool looks, const char *event,
-                         struct error *err)
+static int nothing_known(uint64_t oldest_realtime_ns, const struct recorded_past *flight,
+                         const char *event, struct error *err)
 {
+    bool allocs = event && events_listed(span_of(event), "alloc");
     char text[PAST_TIME_BYTES];
 
     past_time_text(oldest_realtime_ns, text);
     error_parameter(err, "from", -ENOENT, "no samples of this target are known in that time");
     if (!past_is_recorded(event))
         error_remedy(err,
-                     "the flight recorder has only event=cpu, offcpu, wall and lock; GET "
+                     "the flight recorder has only event=cpu, offcpu, wall, lock and alloc; GET "
                      "/api/v1/captures?event=%.60s lists what is stored",
                      event);
-    else if (event && !looks && !events_listed(span_of(event), events_default()->name))
+    else if (allocs && !flight->allocs)
+        error_remedy(err, "the flight recorder records no allocations: recorder_alloc is off. A "
+                          "capture (seconds=) has them");
+    else if (allocs && flight->unrecorded[0])
+        error_remedy(err, "%s", flight->unrecorded);
+    else if (event && !allocs && !flight->looks &&
+             !events_listed(span_of(event), events_default()->name))
         error_remedy(err,
                      "the flight recorder does not look at threads that wait (recorder_waits, "
                      "/readyz); GET /api/v1/captures?event=%.60s lists what is stored",
@@ -277,7 +284,7 @@ static int take_recorded(struct api *api, struct past *p, const char *event, str
     r = past_recorded(api, &p->filter, event, &p->flight, &p->parts[p->count], err);
     p->count += p->parts[p->count] != NULL;
     if (p->flight.oldest_ns &&
-        (p->flight.has_waits || !event || events_listed(span_of(event), events_default()->name)))
+        (p->flight.has_values || !event || events_listed(span_of(event), events_default()->name)))
         p->until_ns = MIN(p->until_ns, p->flight.since_ns);
     return r;
 }
@@ -427,7 +434,7 @@ int past_profile(struct api *api, const struct target_selector *t, const struct 
         r = take_stored(api, &past, range, event, err);
     past_tell(&past, ret_recorder);
     if (r == 0 && past.count == 0)
-        r = nothing_known(ret_recorder->oldest_ns, past.flight.looks, event, err);
+        r = nothing_known(ret_recorder->oldest_ns, &past.flight, event, err);
     if (r == 0)
         r = past_finish(&past, range, ret_recorder, event, ret);
     past_end(&past);

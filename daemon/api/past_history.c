@@ -10,10 +10,8 @@ static const struct {
     const char *name;
     const char *of[2];
 } KEPT[] = {
-    { "cpu", { "cpu" } },
-    { "offcpu", { "offcpu" } },
-    { "wall", { "cpu", "offcpu" } },
-    { "lock", { "lock" } },
+    { "cpu", { "cpu" } },   { "offcpu", { "offcpu" } }, { "wall", { "cpu", "offcpu" } },
+    { "lock", { "lock" } }, { "alloc", { "alloc" } },
 };
 
 /* The merging of one requested event. */

@@ -42,7 +42,11 @@ struct recorded_past {
     uint64_t keep_ns;              /* recorder_seconds */
     bool full;                     /* its memory is too small for that */
     bool looks;                    /* it samples waiting threads */
-    bool has_waits;                /* the answer has such samples */
+    bool allocs;                   /* it samples allocations */
+    bool has_values;               /* the answer has samples of one or the other */
+    const struct viewer *viewer;
+    int32_t pid;                    /* with a single pid: that, if alloc is requested; else 0 */
+    char unrecorded[ERROR_MSG_MAX]; /* why they are not recorded now; "": they are */
 };
 
 /* Makes the filter of @t, which is borrowed. 0 or -errno with @err; call past_filter_deinit() in

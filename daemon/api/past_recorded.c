@@ -83,8 +83,10 @@ static const struct {
     { "offcpu", 1U << RECORDER_OFFCPU },
     { "wall", 1U << RECORDER_CPU | 1U << RECORDER_OFFCPU },
     { "lock", 1U << RECORDER_LOCK },
+    { "alloc", 1U << RECORDER_ALLOC },
 };
 #define OF_WAITS (1U << RECORDER_OFFCPU | 1U << RECORDER_LOCK)
+#define OF_ALLOC (1U << RECORDER_ALLOC)
 
 static bool is_asked(const char *events, const char *name)
 {
@@ -107,6 +109,18 @@ static void take_over(struct recorded_past *a)
     a->from_ns = past_to_monotonic(a->since_ns);
 }
 
+/* Notes why allocations of the requested process, if its user may know it, are not recorded
+ * now. */
+static void note_unrecorded(struct api *api, struct recorded_past *a)
+{
+    const struct process *p = a->pid ? discover_find(api->engine.discover, a->pid) : NULL;
+    struct error why = ERROR_NULL;
+
+    if (a->allocs && p && viewer_sees_user(a->viewer, p->owner) &&
+        recorded_allocs_why(api->engine.captures, p, &why) < 0)
+        snprintf(a->unrecorded, sizeof(a->unrecorded), "%s", why.msg);
+}
+
 /* Reads the history's end and the recorder in one call. A minute written between two calls would
  * count in both. */
 static int call_recorder(struct api *api, void *arg)
@@ -124,6 +138,8 @@ static int call_recorder(struct api *api, void *arg)
         return 0;
     a->period_ns = rec->period_ns;
     a->looks = rec->looks && rec->looks->stats.passes;
+    a->allocs = rec->allocs != NULL;
+    note_unrecorded(api, a);
     flight_stats(rec->flight, &stats);
     a->oldest_ns = stats.oldest_ns;
     a->keep_ns = stats.keep_ns;
@@ -139,6 +155,33 @@ static int call_recorder(struct api *api, void *arg)
     return r;
 }
 
+/* Returns the event @name of the recorder, made of the events @of. */
+static struct profile_event recorded_event(const struct recorded_past *a, const char *name,
+                                           uint32_t of)
+{
+    const struct event_info *info = events_find(name);
+
+    return profile_event_of(info, of & OF_WAITS   ? NSEC_PER_SEC
+                                  : of & OF_ALLOC ? info->default_period
+                                                  : a->period_ns);
+}
+
+static void warn_estimated(const struct recorded_past *a, uint32_t of, struct profile *p)
+{
+    if (of & OF_WAITS)
+        profile_warn(p, "waits are estimated: the flight recorder looks at threads of JVMs every 1 "
+                        "to 6 s, and counts what it sees for the whole time since its last look. A "
+                        "capture (seconds=) measures each wait");
+    if (of & OF_ALLOC)
+        profile_warn(p,
+                     "allocations are sampled up to some %d times a second in a JVM, where a "
+                     "thread's buffer (TLAB) is full: a loop that always allocates the same "
+                     "sequence may show only some of its places",
+                     RECORDED_ALLOCS_HZ);
+    if (of & OF_ALLOC && a->unrecorded[0])
+        profile_warn(p, "allocations of %d are not recorded now: %s", a->pid, a->unrecorded);
+}
+
 static bool has_waits(const struct profile *p)
 {
     return ANY_OF(i, p->sample_count, PROFILE_SAMPLE_STATE(p->samples[i].flags));
@@ -149,8 +192,7 @@ static bool has_waits(const struct profile *p)
 static int add_up(const struct past_filter *f, const struct recorded_past *a, const char *name,
                   uint32_t of, struct profile **ret)
 {
-    struct profile_event as =
-        profile_event_of(events_find(name), of & OF_WAITS ? NSEC_PER_SEC : a->period_ns);
+    struct profile_event as = recorded_event(a, name, of);
     struct profile_slice slice = { .from_ns = a->from_ns,
                                    .to_ns = a->to_ns,
                                    .wants = past_wants,
@@ -166,10 +208,8 @@ static int add_up(const struct past_filter *f, const struct recorded_past *a, co
     r = flight_merge(a->parts, a->count, &slice, &meta, ret);
     if (r == 0 && (!(*ret)->total || (of & OF_WAITS && !has_waits(*ret))))
         *ret = profile_unref(*ret);
-    if (r == 0 && *ret && of & OF_WAITS)
-        profile_warn(*ret, "waits are estimated: the flight recorder looks at threads of JVMs "
-                           "every 1 to 6 s, and counts what it sees for the whole time since its "
-                           "last look. A capture (seconds=) measures each wait");
+    if (r == 0 && *ret)
+        warn_estimated(a, of, *ret);
     return r;
 }
 
@@ -205,16 +245,18 @@ int past_recorded(struct api *api, struct past_filter *f, const char *events,
     int r;
 
     a->named = past_needs_images(f);
+    a->viewer = f->t->viewer;
+    a->pid = f->t->pid_count == 1 && is_asked(events, "alloc") ? f->t->pids[0] : 0;
     r = api_ask(api, call_recorder, a, err) ?: name_images(f, a, &images);
     for (size_t i = a->count; r == 0 && i > 0; i--)
         past_pin_image(f, a->parts[i - 1], a->from_ns, a->to_ns);
     for (size_t i = 0; r == 0 && a->count && i < ARRAY_SIZE(RECORDED); i++) {
-        bool waits = RECORDED[i].of & OF_WAITS;
+        bool waits = RECORDED[i].of & OF_WAITS, allocs = RECORDED[i].of & OF_ALLOC;
 
-        if (!is_asked(events, RECORDED[i].name) || (waits && !a->looks))
+        if (!is_asked(events, RECORDED[i].name) || (waits && !a->looks) || (allocs && !a->allocs))
             continue;
         r = add_up(f, a, RECORDED[i].name, RECORDED[i].of, &parts[count]);
-        a->has_waits |= waits && parts[count];
+        a->has_values |= (waits || allocs) && parts[count];
         count += parts[count] != NULL;
     }
     f->images = NULL; /* its strings belong to the parts */
@@ -274,7 +316,7 @@ static void warn_missing(const char *events, struct profile *p)
         profile_warn(p, "no samples of event=%s are known in that time%s", name,
                      past_is_recorded(name)
                          ? ""
-                         : ": the flight recorder has only cpu, offcpu, wall and lock");
+                         : ": the flight recorder has only cpu, offcpu, wall, lock and alloc");
     }
 }
 

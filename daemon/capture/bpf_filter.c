@@ -8,6 +8,8 @@
 /* Limit of the time that looking for tracers of JVMs, for the recorder, blocks it. The last look
  * may exceed it. */
 #define FILTER_TRACERS_NS (10 * NSEC_PER_MSEC)
+/* The same, with that of looking for places of probes for the recorder. */
+#define FILTER_ALLOCS_NS (20 * NSEC_PER_MSEC)
 /* A process stays in the filter this long after its first thread has ended: others may still
  * run. */
 #define FILTER_EXITED_NS (2 * NSEC_PER_SEC)
@@ -100,6 +102,7 @@ static int reconcile_process(void *cookie, struct process *p)
         }
     }
     captures_want_context(rc->captures, p, rc->now_ns + FILTER_TRACERS_NS);
+    recorded_allocs_want(rc->captures, p, rc->now_ns, rc->now_ns + FILTER_ALLOCS_NS);
     if (sets || threads)
         unwinding_prepare(rc->captures->unwinding, p, rc->now_ns);
     if (threads)
@@ -189,9 +192,11 @@ void captures_reconcile(struct captures *captures, uint64_t now_ns)
         &captures->calls,  &captures->contexts, &captures->virtual_threads.yields
     };
     struct reconcile rc = { .captures = captures, .now_ns = now_ns };
-    uint32_t all = captures->recording.sets;
+    uint32_t all;
 
     captures->filter.reconciled_ns = now_ns;
+    recorded_allocs_begin(captures, now_ns);
+    all = captures->recording.sets;
     id_table_init(&rc.wanted, sizeof(struct filtered_process), DISCOVER_PROCESSES_MAX);
     for (struct capture *c = captures->running; c; c = c->next) {
         if (target_is_node(c->target) && c->state != CAPTURE_PREPARING)
@@ -201,8 +206,9 @@ void captures_reconcile(struct captures *captures, uint64_t now_ns)
         probe_table_sweep_begin(probed[i]);
     for (const struct capture *c = captures->running; c; c = c->next)
         reconcile_coming(captures, c);
-    if (captures->running || captures->recording.requests)
+    if (captures->running || captures->recording.requests || captures->recording.allocs.on)
         discover_each(captures->discover, reconcile_process, &rc);
+    recorded_allocs_end(captures);
     for (size_t i = 0; i < ARRAY_SIZE(probed); i++)
         probe_table_sweep_end(probed[i], captures->broker);
     event_sources_swept(captures);

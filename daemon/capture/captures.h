@@ -15,6 +15,7 @@
 #include "capture/probe/probes.h"
 #include "capture/probe/yields.h"
 #include "capture/process_selector.h"
+#include "capture/recorded_allocs.h"
 #include "capture/sample_sets.h"
 #include "capture/sampling.h"
 #include "capture/store_writer.h"
@@ -58,6 +59,7 @@ struct captures_recording {
     uint32_t sets;             /* bits: sets that the recorder samples in every process */
     struct recorder *recorder; /* borrowed; NULL: off */
     bool requests;             /* it records requests */
+    struct recorded_allocs allocs;
 };
 
 /* The content of the BPF filter. */

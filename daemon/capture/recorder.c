@@ -47,17 +47,21 @@ static int recorder_open(struct recorder *rec, const struct recorder_opts *o, st
 {
     struct profile_event events[RECORDER_EVENTS];
     const struct event_ref cpu = event_ref_of(events_default());
+    const struct event_info *alloc = events_row(EVENT_ALLOC);
     uint64_t real_period;
     int r;
 
     rec->frames = o->frames;
     rec->contexts = o->contexts;
+    rec->allocs = o->allocs;
     rec->period_ns = (uint64_t)(1e9 / o->hz);
     events[RECORDER_CPU] = profile_event_of(events_default(), rec->period_ns);
     events[RECORDER_OFFCPU] = profile_event_of(events_find("offcpu"), NSEC_PER_SEC);
     events[RECORDER_LOCK] = profile_event_of(events_find("lock"), NSEC_PER_SEC);
+    events[RECORDER_ALLOC] = profile_event_of(alloc, alloc->default_period);
     id_table_init(&rec->jvms, sizeof(struct proc_id), RECORDER_JVMS_MAX);
-    r = flight_new(o->frames, events, RECORDER_EVENTS, o->keep_ns, o->max_bytes, &rec->flight);
+    r = flight_new(o->frames, events, o->allocs ? RECORDER_EVENTS : RECORDER_ALLOC, o->keep_ns,
+                   o->max_bytes, &rec->flight);
     if (r == 0)
         flight_on_finish(rec->flight, FLIGHT_TO_RECORDER, take_slice, rec);
     if (r == 0 && o->discover)
@@ -115,9 +119,14 @@ uint32_t recorder_sets(const struct recorder *rec)
     return rec ? 1u << rec->set : 0;
 }
 
+static bool takes_allocs(const struct recorder *rec, uint32_t set)
+{
+    return rec->allocs && recorded_allocs_have(rec->allocs, set);
+}
+
 bool recorder_takes(const struct recorder *rec, uint32_t set)
 {
-    return rec && (set == rec->set || (set == LOOKS_SET && rec->looks));
+    return rec && (set == rec->set || (set == LOOKS_SET && rec->looks) || takes_allocs(rec, set));
 }
 
 void recorder_tick(struct recorder *rec, uint64_t now_ns)
@@ -161,7 +170,10 @@ void recorder_sample(struct recorder *rec, struct incoming *in)
     struct profile_process pp;
     struct profile_context request = { 0 };
     struct profile_thread t = { .host_tid = (int32_t)s->host_tid };
+    bool alloc = takes_allocs(rec, s->set);
 
+    if (alloc && !recorded_allocs_of(rec->allocs, &in->process->id))
+        return; /* a capture's probes, in a JVM that is not recorded */
     incoming_name(in, /* java= */ true);
     if (in->waits)
         return;
@@ -172,13 +184,17 @@ void recorder_sample(struct recorder *rec, struct incoming *in)
     recorded_process(rec, in->process, &pp);
     t.name = in->thread_name;
     incoming_sample(in, &sample);
+    if (alloc) {
+        sample.event = RECORDER_ALLOC;
+        sample.value = s->value;
+    }
     if (rec->contexts)
         context_recorded(rec->contexts, in, &request);
     flight_sample(rec->flight, &sample,
                   (struct flight_origin){
                       .process = &pp, .thread = &t, .request = rec->contexts ? &request : NULL },
                   in->naming->stack->frames, in->naming->stack->count);
-    if (in->process->jvm != JVM_NO)
+    if (in->process->jvm != JVM_NO && !alloc)
         recorder_count(rec, in->process, in->flags, s->weight);
 }
 

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The flight recorder, always on: the last samples of the whole node, and from them the CPU time of
- * each JVM by category. Also where threads of JVMs wait (looks.h). Thread: the engine's.
+ * each JVM by category. Also where threads of JVMs wait (looks.h), and what they allocate
+ * (recorded_allocs.h). Thread: the engine's.
  */
 #pragma once
 
 #include "base/id_table.h"
 #include "capture/incoming.h"
 #include "capture/looks.h"
+#include "capture/recorded_allocs.h"
 #include "capture/recorded_operations.h"
 #include "capture/sample_sets.h"
 #include "profile/category.h"
@@ -21,13 +23,20 @@ struct recorded_jvm {
 };
 
 /* The events of its slices. */
-enum recorder_event { RECORDER_CPU, RECORDER_OFFCPU, RECORDER_LOCK, RECORDER_EVENTS };
+enum recorder_event {
+    RECORDER_CPU,
+    RECORDER_OFFCPU,
+    RECORDER_LOCK,
+    RECORDER_ALLOC, /* only if allocations are recorded */
+    RECORDER_EVENTS
+};
 
 struct recorder {
     struct flight *flight;
-    struct looks *looks;                /* NULL: waits are not recorded */
-    const struct probe_table *contexts; /* borrowed: JVMs with a path to requests; NULL: none */
-    struct frame_table *frames;         /* borrowed: its names */
+    struct looks *looks;                  /* NULL: waits are not recorded */
+    const struct probe_table *contexts;   /* borrowed: JVMs with a path to requests; NULL: none */
+    const struct recorded_allocs *allocs; /* borrowed; NULL: allocations are not recorded */
+    struct frame_table *frames;           /* borrowed: its names */
     uint64_t period_ns;
     uint32_t set;
     struct id_table jvms;          /* struct proc_id */
@@ -42,7 +51,8 @@ struct recorder_opts {
     double hz;                  /* above 0 */
     uint64_t keep_ns;           /* age of its oldest sample at most */
     size_t max_bytes;
-    const struct probe_table *contexts; /* borrowed; NULL: requests are not recorded */
+    const struct probe_table *contexts;   /* borrowed; NULL: requests are not recorded */
+    const struct recorded_allocs *allocs; /* borrowed; NULL: allocations are not recorded */
     /* NULL: waits are not recorded. Else as in struct looks_opts, all borrowed: */
     struct discover *discover;
     void (*deliver)(void *cookie, const struct sample_record *rec, const uint64_t *frames);
@@ -54,7 +64,7 @@ struct recorder_opts {
 int recorder_start(const struct recorder_opts *o, struct recorder **ret, struct error *err);
 /* Frees it. Accepts NULL. Returns NULL. */
 struct recorder *recorder_stop(struct recorder *rec);
-/* Returns its set, as a bit; 0 if @rec is NULL. */
+/* Returns its set of CPU time, as a bit; 0 if @rec is NULL. */
 uint32_t recorder_sets(const struct recorder *rec);
 /* Returns whether it takes records of set @set. @rec may be NULL. */
 bool recorder_takes(const struct recorder *rec, uint32_t set);

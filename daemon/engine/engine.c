@@ -21,7 +21,7 @@
 #define ENGINE_PATIENT_TICK_NS (50 * NSEC_PER_MSEC)
 #define ENGINE_IDLE_TICK_NS (200 * NSEC_PER_MSEC) /* for the recorder, unless a sample wakes it */
 #define ENGINE_RECONCILE_NS (100 * NSEC_PER_MSEC)
-#define ENGINE_TRACERS_NS NSEC_PER_SEC /* the same, if the recorder alone reads requests */
+#define ENGINE_TRACERS_NS NSEC_PER_SEC /* the same, for the recorder alone */
 #define ENGINE_RELEASE_NS NSEC_PER_SEC /* between checks of held samples if no symbols come */
 #define ENGINE_DRAIN_NS NSEC_PER_SEC   /* the longest drain: deadlines are checked after it */
 /* A drain lasts this long while calls wait. The first sample of a process may take as long again,
@@ -47,18 +47,19 @@ static int engine_start_recorder(struct engine *e, struct error *err)
 
     if (e->opts.recorder_hz > 0)
         r = recorder_start(
-            &(struct recorder_opts){ .broker = e->broker,
-                                     .sets = &e->captures.sets,
-                                     .frames = e->frames,
-                                     .hz = e->opts.recorder_hz,
-                                     .keep_ns = e->opts.recorder_keep_ns,
-                                     .max_bytes = e->opts.recorder_max_bytes,
-                                     .contexts =
-                                         e->opts.recorder_requests ? &e->captures.contexts : NULL,
-                                     .discover = e->opts.recorder_waits ? e->discover : NULL,
-                                     .deliver = dispatch_look,
-                                     .walk = dispatch_walk_looks,
-                                     .cookie = &e->dispatch },
+            &(struct recorder_opts){
+                .broker = e->broker,
+                .sets = &e->captures.sets,
+                .frames = e->frames,
+                .hz = e->opts.recorder_hz,
+                .keep_ns = e->opts.recorder_keep_ns,
+                .max_bytes = e->opts.recorder_max_bytes,
+                .contexts = e->opts.recorder_requests ? &e->captures.contexts : NULL,
+                .allocs = e->opts.recorder_alloc ? &e->captures.recording.allocs : NULL,
+                .discover = e->opts.recorder_waits ? e->discover : NULL,
+                .deliver = dispatch_look,
+                .walk = dispatch_walk_looks,
+                .cookie = &e->dispatch },
             &e->recorder, err);
     if (r == 0 && e->recorder && e->opts.history)
         r = spill_start(&(struct spill_opts){ .history = e->opts.history,
@@ -73,6 +74,7 @@ static int engine_start_recorder(struct engine *e, struct error *err)
     e->captures.recording.recorder = e->recorder;
     e->captures.recording.sets = recorder_sets(e->recorder);
     e->captures.recording.requests = e->recorder && e->opts.recorder_requests;
+    e->captures.recording.allocs.on = e->recorder && e->opts.recorder_alloc;
     captures_reconcile(&e->captures, clock_monotonic_ns());
     return 0;
 }
@@ -148,7 +150,8 @@ static void engine_reconcile(struct engine *e, uint64_t now_ns)
     uint64_t since_ns = now_ns - e->captures.filter.reconciled_ns;
 
     if (e->captures.running ? since_ns >= ENGINE_RECONCILE_NS
-                            : e->captures.recording.requests && since_ns >= ENGINE_TRACERS_NS)
+                            : (e->captures.recording.requests || e->captures.recording.allocs.on) &&
+                                  since_ns >= ENGINE_TRACERS_NS)
         captures_reconcile(&e->captures, now_ns);
 }
 

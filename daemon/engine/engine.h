@@ -35,6 +35,7 @@ struct engine_opts {
     size_t recorder_max_bytes;
     bool recorder_waits;                 /* the recorder also records waits */
     bool recorder_requests;              /* the recorder also records the requests of samples */
+    bool recorder_alloc;                 /* the recorder also records allocations of JVMs */
     bool allow_injection;                /* attach to JVMs if a request asks for it */
     bool allow_mounts;                   /* mount in their containers if nothing else works */
     const struct quarantine *quarantine; /* borrowed: process images with memory that is not read */

@@ -67,7 +67,7 @@ class Looks(jvm.WithClasses):
                 answer = daemon.get("/profile", pid=pid, event="wall", format=form, **{"from": f"-{SECONDS:.0f}s"})
                 self.assertEqual(answer.status, 200, answer)
                 self.assertTrue(any(BY_LOOKING in w for w in answer.warnings), answer.warnings)
-            self.assertEqual(daemon.get("/readyz").json()["recorder"], {"cpu": True, "waits": True})
+            self.assertEqual(daemon.get("/readyz").json()["recorder"], {"cpu": True, "waits": True, "alloc": False})
             metrics = dict(line.rsplit(" ", 1) for line in daemon.get("/metrics").text.splitlines() if line[0] != "#")
             self.assertGreater(float(metrics["flamed_looks_total"]), 2)
             self.assertEqual(float(metrics["flamed_looks_left_out_total"]), 0)
@@ -106,7 +106,7 @@ class Looks(jvm.WithClasses):
         answer = daemon.get("/profile", pid=pid, event="wall", **{"from": "-60s"})
         self.assertEqual(answer.status, 404, answer)
         self.assertIn("does not look at threads that wait", answer.text)
-        self.assertEqual(daemon.get("/readyz").json()["recorder"], {"cpu": True, "waits": False})
+        self.assertEqual(daemon.get("/readyz").json()["recorder"], {"cpu": True, "waits": False, "alloc": False})
 
     def test_without(self):
         """A kernel without iterators over threads, and the switch: CPU time is recorded, and the answer says what is not."""

@@ -244,6 +244,13 @@ void fake_broker_mallocs(struct fake_broker *f, uint64_t calls)
     pthread_mutex_unlock(&f->lock);
 }
 
+void fake_broker_heap_hits(struct fake_broker *f, uint64_t hits)
+{
+    pthread_mutex_lock(&f->lock);
+    f->answers[BROKER_HEAP_HITS].body.heap_hits.calls = hits;
+    pthread_mutex_unlock(&f->lock);
+}
+
 void fake_broker_yields(struct fake_broker *f, uint64_t hits, bool missed)
 {
     pthread_mutex_lock(&f->lock);

@@ -21,6 +21,8 @@ void fake_broker_answer(struct fake_broker *f, enum broker_request_kind kind, in
 void fake_broker_flush(struct fake_broker *f, uint32_t no, uint32_t late);
 /* Answers mallocs with @calls. */
 void fake_broker_mallocs(struct fake_broker *f, uint64_t calls);
+/* Answers heap_hits with @hits. */
+void fake_broker_heap_hits(struct fake_broker *f, uint64_t hits);
 /* Answers yields with @hits, and whether a begin was lost. */
 void fake_broker_yields(struct fake_broker *f, uint64_t hits, bool missed);
 /* Fails the test unless the requests since the last call are @lines, each with a newline. P stands

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Allocations for the flight recorder (recorder_alloc): a set of event alloc at a pace, and probes
+ * in libjvm.so of JVMs that use CPU time. No agent. A JVM loses its probes
+ * for a while if they are hit too often. Captures share the probes. Thread: the engine's.
+ */
+#pragma once
+
+#include "base/error.h"
+#include "base/places.h"
+#include "discover/discover.h"
+
+#define RECORDED_ALLOCS_HZ 20   /* samples a second that a JVM has on average, at most */
+#define RECORDED_ALLOCS_MAX 128 /* JVMs at a time: half of the broker's, captures have the rest */
+#define RECORDED_ALLOCS_AFTER_NS (5 * NSEC_PER_SEC) /* a JVM that ends before gets no probes */
+#define RECORDED_ALLOCS_LOOK_NS (2 * NSEC_PER_SEC)  /* between two looks at the hits of a JVM */
+/* Hits of the probes of a JVM. Each takes about 1 us of its CPU time: together 1 % of a
+ * processor. */
+#define RECORDED_ALLOCS_HITS_MAX 10000               /* a second */
+#define RECORDED_ALLOCS_REST_NS (600 * NSEC_PER_SEC) /* without probes, after more hits */
+
+struct captures;
+
+/* A JVM of the recorder. */
+struct recorded_alloc {
+    struct proc_id id;
+    uint64_t payer;           /* process_payer() */
+    uint64_t since_ns;        /* CLOCK_MONOTONIC of its place here */
+    uint64_t looked_ns, hits; /* at the last look; 0: none yet */
+    uint64_t per_second;      /* hits before that look */
+    uint64_t rests_ns;        /* CLOCK_MONOTONIC, no probes until then; 0: it does not rest */
+    bool seen;                /* by the present reconciliation */
+};
+
+struct recorded_allocs {
+    bool on;
+    bool runs;            /* its set samples */
+    uint32_t set;         /* of that */
+    uint64_t again_ns;    /* CLOCK_MONOTONIC of the next try to start the set */
+    struct error problem; /* why it does not run; code 0: none known */
+    struct recorded_alloc jvms[RECORDED_ALLOCS_MAX];
+    size_t count;
+    struct places places; /* of jvms */
+    uint64_t left_out;    /* JVMs without a place, at the last reconciliation */
+    uint64_t rested;      /* times that a JVM lost its probes for their hits */
+};
+
+/* Begins a reconciliation: starts the set if it does not run. Does nothing if @c records no
+ * allocations, as all of these. */
+void recorded_allocs_begin(struct captures *c, uint64_t now_ns);
+/* Keeps the probes of @p, or requests them, before CLOCK_MONOTONIC @until_ns. */
+void recorded_allocs_want(struct captures *c, struct process *p, uint64_t now_ns,
+                          uint64_t until_ns);
+/* Ends it: forgets JVMs that were not wanted. */
+void recorded_allocs_end(struct captures *c);
+/* Returns whether the samples of @set are the recorder's allocations. */
+static inline bool recorded_allocs_have(const struct recorded_allocs *a, uint32_t set)
+{
+    return a->runs && a->set == set;
+}
+/* Returns whether allocations of JVM @id are recorded now. */
+bool recorded_allocs_of(const struct recorded_allocs *a, const struct proc_id *id);
+/* Sets @err to why allocations of JVM @p are not recorded. Returns 0 if they are. */
+int recorded_allocs_why(const struct captures *c, const struct process *p, struct error *err);
