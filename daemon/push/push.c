@@ -2,7 +2,6 @@
 #include "push/push.h"
 
 #include "base/cleanup.h"
-#include "base/fnv1a.h"
 #include "base/lock.h"
 #include "base/log.h"
 #include "push/push_impl.h"
@@ -168,7 +167,7 @@ int push_start(const struct push_opts *o, struct push **ret, struct error *err)
     }
     p->o = *o;
     p->next_id = 1;
-    p->spread = fnv1a(FNV1A_START, o->node, strlen(o->node));
+    p->spread = push_spread(o->node);
     pthread_mutex_init(&p->lock, NULL);
     p->stop_fd = eventfd(0, EFD_CLOEXEC);
     if (p->stop_fd < 0)

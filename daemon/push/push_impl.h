@@ -57,13 +57,16 @@ struct push {
     uint64_t events_lost[PUSH_TARGETS_MAX]; /* messages dropped for lack of room */
     int stop_fd;                            /* an eventfd */
     bool ready;                             /* flamed-push has started */
-    uint64_t spread;                        /* of this node, for retry_judge() */
+    uint64_t spread;                        /* of this node: push_spread() */
     uint32_t next_id;
     char problem[PUSH_TEXT_BYTES + 128];
     struct push_state states[PUSH_TARGETS_MAX];
     struct push_status published[PUSH_TARGETS_MAX];
 };
 
+/* push_minutes.c: returns a number that differs by node, for its offset within an interval and for
+ * retry_judge(). @node: its name. */
+uint64_t push_spread(const char *node);
 /* push_minutes.c: returns the begin of the first minute for the open spool of @s, if flamed starts
  * at @now_ns. It is where an earlier flamed left off, as far as the history may reach. */
 uint64_t push_first_minute(struct push_state *s, uint64_t now_ns);

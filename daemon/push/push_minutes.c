@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "base/fnv1a.h"
 #include "base/utc_text.h"
 #include "push/export.h"
 #include "push/push_impl.h"
@@ -132,6 +133,11 @@ static uint64_t first_not_taken(const struct push_state *s)
     uint64_t newest = spool_newest(s->spool), next = spool_next(s->spool);
 
     return newest ? MAX(next, newest + s->target->every_ns) : next;
+}
+
+uint64_t push_spread(const char *node)
+{
+    return fnv1a(FNV1A_START, node, strlen(node));
 }
 
 uint64_t push_first_minute(struct push_state *s, uint64_t now_ns)

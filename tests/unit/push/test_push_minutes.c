@@ -298,6 +298,24 @@ START_TEST(three_hours)
 }
 END_TEST
 
+/* A thousand nodes push to one engine: no second has over three times the mean. */
+START_TEST(nodes_are_spread_over_a_minute)
+{
+    unsigned of_second[60] = { 0 };
+    char name[64];
+
+    for (int i = 0; i < 1000; i++) {
+        if (_i == 0)
+            (void)snprintf(name, sizeof(name), "node-%d", i);
+        else
+            (void)snprintf(name, sizeof(name), "ip-10-0-%d-%d.compute.internal", i / 250, i % 250);
+        of_second[push_spread(name) % MINUTE / NSEC_PER_SEC]++;
+    }
+    for (size_t i = 0; i < ARRAY_SIZE(of_second); i++)
+        ck_assert_uint_le(of_second[i], 50);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("push_minutes");
@@ -310,5 +328,6 @@ int main(void)
     tcase_add_test(tc, skips_what_the_machine_slept);
     tcase_add_test(tc, waits_for_waits);
     tcase_add_test(tc, three_hours);
+    tcase_add_loop_test(tc, nodes_are_spread_over_a_minute, 0, 2);
     return suite_run_case("push_minutes", tc);
 }
