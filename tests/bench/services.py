@@ -62,23 +62,31 @@ def jars(root: str, *names: str) -> str:
     return ":".join(path for path in found if os.path.exists(path))
 
 
-def maven(name: str) -> str:
-    """Returns the class path of a service made of NAME.java and its dependencies. Skips if they are not available."""
-    folder, source = os.path.join(paths.CACHE, name), f"{SOURCES}/{name}.java"
-    made, complete = folder + f"/classes/{name}.class", folder + "/complete" # all its jars are there
+def dependencies(name: str, coordinates: list[str]) -> str:
+    """Returns a folder of the cache for NAME, with its libraries in the folder jars. Skips if they are not available."""
+    folder = os.path.join(paths.CACHE, name)
+    complete = folder + "/complete" # all its jars are there
     if not os.path.exists(complete):
-        os.makedirs(folder + "/classes", exist_ok=True)
-        words = [dependency.split(":") for dependency in MAVEN[name]]
+        os.makedirs(folder, exist_ok=True)
+        words = [dependency.split(":") for dependency in coordinates]
         with open(folder + "/pom.xml", "w", encoding="ascii") as f:
             f.write(POM.format(name=name, dependencies="".join(
                 f"<dependency><groupId>{g}</groupId><artifactId>{a}</artifactId><version>{v}</version></dependency>" for g, a, v in words)))
         result = subprocess.run(["mvn", "-q", "-B", "-f", folder, "dependency:copy-dependencies", "-DoutputDirectory=" + folder + "/jars"],
                                 capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=600)
         if result.returncode != 0:
-            raise unittest.SkipTest(f"{MAVEN[name]} cannot be had: {result.stdout[-300:]}")
+            raise unittest.SkipTest(f"{coordinates} cannot be had: {result.stdout[-300:]}")
         with open(complete, "w", encoding="ascii"):
             pass
+    return folder
+
+
+def maven(name: str) -> str:
+    """Returns the class path of a service made of NAME.java and its dependencies. Skips if they are not available."""
+    folder, source = dependencies(name, MAVEN[name]), f"{SOURCES}/{name}.java"
+    made = folder + f"/classes/{name}.class"
     if not os.path.exists(made) or os.path.getmtime(made) < os.path.getmtime(source):
+        os.makedirs(folder + "/classes", exist_ok=True)
         subprocess.run([paths.jdk(17) + "/bin/javac", "-parameters", "-d", folder + "/classes", "-cp", folder + "/jars/*", source], check=True)
     return f"{folder}/classes:{folder}/jars/*"
 

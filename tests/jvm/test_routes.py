@@ -163,7 +163,7 @@ public class InvocableHandlerMethod {
 }
 """
 ARGUMENTS = "-Xmx64m", "-cp"
-ROUNDS, ENOUGH = 10, 20 # samples of each handler
+ROUNDS, ENOUGH = 30, 20 # samples of each handler
 
 
 def compiled() -> jvm.Classes:
