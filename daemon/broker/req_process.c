@@ -145,6 +145,16 @@ static int reply_memory(const struct server *s, const struct target_fields *of,
     return r ? r : reply_fd(rep, take_fd(&fd));
 }
 
+int server_pin_jvm(struct server *s, const struct target_fields *of, struct target *ret,
+                   struct error *err)
+{
+    _cleanup_close_ int maps = -1;
+    uint64_t start = 0;
+
+    return target_pin(s, of, ret, err) ?: server_refuse_own(s, of->host_pid, err) ?:
+        target_open_proc(ret, "maps", &maps, err) ?: check_jvm(ret, maps, &start, err);
+}
+
 static int open_mem(const struct server *s, const struct target *t, int *ret_fd, struct error *err)
 {
     (void)s;

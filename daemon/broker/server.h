@@ -12,6 +12,7 @@
 #include "proc/owner_budget.h"
 #include "sample/holders.h"
 #include "sample/sampler.h"
+#include "sample/sampler_peers.h"
 
 #include <sys/types.h>
 
@@ -47,12 +48,18 @@ struct server_sampling {
     uint32_t max_frames; /* limit for sampler_new(); 0: not set, BROKER_FRAMES_MAX applies */
 };
 
-/* The walk over open sockets. */
+/* When a walk is loaded again that could not be loaded. */
+struct walk_retry {
+    bool warned;       /* a warning that the kernel refuses it is logged */
+    uint64_t again_ns; /* time of the next attempt to load it */
+    int error;         /* error until then: -EOPNOTSUPP, or a passing one */
+};
+
+/* The walks over open sockets, and over waiting threads. */
 struct server_walk {
     struct holders *holders; /* NULL: not loaded */
-    bool warned;             /* a warning that the kernel refuses it is logged */
-    uint64_t again_ns;       /* time of the next attempt to load it */
-    int error;               /* error until then: -EOPNOTSUPP, or a passing one */
+    struct peers_walk *peers;
+    struct walk_retry holders_retry, peers_retry;
 };
 
 struct server {

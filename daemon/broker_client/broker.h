@@ -17,6 +17,7 @@
 #include "sample/alloc_abi.h"
 #include "sample/looks_abi.h"
 #include "sample/moment_abi.h"
+#include "sample/peers_abi.h"
 #include "sample/stats.h"
 #include "sample/yields_abi.h"
 
@@ -117,6 +118,12 @@ int broker_namespace_user(struct broker *b, const struct proc_id *id, uint32_t *
  * kernel has no such walk. -errno. */
 int broker_socket_holders(struct broker *b, const uint64_t *keys, size_t n, uint64_t net_ns,
                           struct socket_holding *ret, struct error *err);
+/* Gets the system calls of waiting threads of a JVM, and the peers of sockets. Writes one of @ret
+ * for each of the @n @threads, at most PEERS_MAX. Takes some 100 ns for each thread of the machine.
+ * 0. -EPERM: it is no JVM. -EOPNOTSUPP: the kernel has no such walk. PROC_GONE; -errno. */
+int broker_wait_peers(struct broker *b, const struct proc_id *id,
+                      const struct peers_wanted *threads, size_t n,
+                      struct waiting_peer ret[PEERS_MAX], struct error *err);
 int broker_hsperfdata(struct broker *b, const struct proc_id *id, int *ret_fd, struct error *err);
 /* Opens /tmp/perf-<innermost pid>.map in the target's root. */
 int broker_perfmap(struct broker *b, const struct proc_id *id, int *ret_fd, struct error *err);

@@ -142,6 +142,24 @@ int broker_namespace_user(struct broker *b, const struct proc_id *id, uint32_t *
     return r;
 }
 
+int broker_wait_peers(struct broker *b, const struct proc_id *id,
+                      const struct peers_wanted *threads, size_t n,
+                      struct waiting_peer ret[PEERS_MAX], struct error *err)
+{
+    struct broker_request q = request_of(BROKER_WAIT_PEERS, id);
+    struct broker_answer a;
+    int r;
+
+    if (n == 0 || n > PEERS_MAX)
+        return error_set(err, -EINVAL, "%zu threads are not 1 to %d", n, PEERS_MAX);
+    q.fields.wait_peers.count = (uint32_t)n;
+    memcpy(q.fields.wait_peers.threads, threads, n * sizeof(*threads));
+    r = client_call_plain(b, &q, &a, err);
+    if (r == 0)
+        memcpy(ret, a.body.wait_peers.threads, sizeof(a.body.wait_peers.threads));
+    return r;
+}
+
 int broker_hsperfdata(struct broker *b, const struct proc_id *id, int *ret_fd, struct error *err)
 {
     return client_open(b, request_of(BROKER_HSPERFDATA, id), ret_fd, err);

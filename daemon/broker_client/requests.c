@@ -20,6 +20,7 @@
              : true, struct debuglink_fields *                                                     \
              : true, struct shared_fields *                                                        \
              : true, struct attach_fields *                                                        \
+             : true, struct peers_fields *                                                         \
              : true, struct probe_put_fields *                                                     \
              : true, default                                                                       \
              : false)
@@ -321,6 +322,14 @@ static bool look_process_fields_valid(const struct look_process_fields *f)
     return pid_valid(f->host_pid);
 }
 
+static bool peers_fields_valid(const struct peers_fields *f)
+{
+    return target_fields_valid(&f->target) && f->count && f->count <= PEERS_MAX && !f->zero &&
+           ALL_OF(i, f->count,
+                  pid_valid((int32_t)f->threads[i].host_tid) && f->threads[i].fd >= -1) &&
+           zero_after(f->threads, f->count * sizeof(f->threads[0]), sizeof(f->threads));
+}
+
 /* Checks the fields of @q's kind, and that all bytes behind them are zero. */
 static bool fields_valid(const struct broker_request *q)
 {
@@ -411,6 +420,13 @@ static bool status_answer_valid(const struct status_answer *a)
 static bool user_answer_valid(const struct user_answer *a)
 {
     return a->uid && a->uid < UINT32_MAX;
+}
+
+static bool peers_answer_valid(const struct peers_answer *a)
+{
+    return ALL_OF(i, PEERS_MAX,
+                  a->threads[i].host_tid <= BROKER_PID_MAX && !a->threads[i].zero &&
+                      (!a->threads[i].family || a->threads[i].host_tid));
 }
 
 static bool broker_holders_valid(const struct broker_holders *h)

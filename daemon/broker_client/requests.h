@@ -142,6 +142,13 @@ struct look_process_fields {
     uint32_t epoch; /* 0: stop */
 };
 
+/* Threads of a process; those behind @count are 0. */
+struct peers_fields {
+    struct target_fields target;
+    uint32_t count, zero;
+    struct peers_wanted threads[PEERS_MAX];
+};
+
 union broker_fields {
 #define REQUEST(number, id, name, type, answer, fds) struct type name;
 #include "broker_client/requests.def"
@@ -204,6 +211,11 @@ struct broker_holders {
     uint32_t count; /* of @items */
     /* socket << BROKER_HOLDER_SOCKET | flags << BROKER_HOLDER_BITS | process */
     uint32_t items[BROKER_HOLDERS_ITEMS];
+};
+
+/* One for each thread of the request; the others are 0. */
+struct peers_answer {
+    struct waiting_peer threads[PEERS_MAX];
 };
 
 struct broker_failure {

@@ -405,6 +405,8 @@ static void count_pool(struct survey *s, const struct place *one, struct waits_p
         bool alike = waits_alike(other, one);
 
         other->counted |= alike;
+        if (alike && ret->waiting < WAITS_POOL_TIDS)
+            ret->host_tids[(size_t)ret->waiting] = s->threads[i]->host_tid;
         ret->waiting += alike;
         ret->threads += !other->name.n || strcmp(other->pool, one->pool) == 0;
     }

@@ -150,3 +150,22 @@ void hotspot_vm_moment(struct hotspot_vm *vm, uint64_t at_ns)
     if (!vm_is_left(vm))
         memory_moment(&vm->memory, at_ns, at_ns ? clock_monotonic_ns() : 0);
 }
+
+/* ---- a word of memory ---- */
+
+static int read_word(struct hotspot_vm *vm, void *arg)
+{
+    uint64_t *word = arg;
+
+    memory_begin(&vm->memory);
+    return memory_read_direct(&vm->memory, *word, word, sizeof(*word));
+}
+
+int hotspot_vm_word(struct hotspot_vm *vm, uint64_t address, uint64_t *ret)
+{
+    int r = vm_call(vm, read_word, &address, sizeof(address));
+
+    if (r == 0)
+        *ret = address;
+    return r == -ESRCH ? (int)HOTSPOT_GONE : r;
+}

@@ -253,6 +253,9 @@ int32_t hotspot_method_bci(struct hotspot_vm *vm, uint64_t method, uint64_t bcp)
 /* Returns whether the method at @method is native: it has no bytecodes. */
 bool hotspot_method_is_native(struct hotspot_vm *vm, uint64_t method);
 
+/* Reads the word at @address as it is now. 0; HOTSPOT_GONE; -errno. */
+int hotspot_vm_word(struct hotspot_vm *vm, uint64_t address, uint64_t *ret);
+
 /* Optional facts of a thread, as bits. */
 enum {
     HOTSPOT_THREAD_NAME = 1,

@@ -16,12 +16,15 @@ struct waits_lock {
     const char *wait;             /* the owner's own wait; "": it runs; static; NULL: not known */
 };
 
+#define WAITS_POOL_TIDS 4
+
 /* The pool with the most threads that wait in one place within their tasks. */
 struct waits_pool {
     double threads, waiting;
-    char name[WAITS_NAME_BYTES]; /* "": there is none */
-    char code[WAITS_CODE_BYTES]; /* the method that waits */
-    const char *wait;            /* its wait; static */
+    uint32_t host_tids[WAITS_POOL_TIDS]; /* the first that wait; 0: no more */
+    char name[WAITS_NAME_BYTES];         /* "": there is none */
+    char code[WAITS_CODE_BYTES];         /* the method that waits */
+    const char *wait;                    /* its wait; static */
 };
 
 /* The carriers of virtual threads. A pinned one has a virtual thread that waits. */

@@ -17,6 +17,14 @@
 #define RULE_WINDOW_S 30.0 /* the window of most rules */
 #define RULE_SENTENCE_BYTES 320
 #define RULE_SEVERITY_MAX 3
+#define RULE_PEER_BYTES 81
+
+/* The peer of the sockets that a pool's threads wait for. */
+struct rule_peer {
+    size_t looked, waiting;     /* threads: looked at, and those that wait for this peer */
+    bool writes;                /* they write to it or connect; else they read from it */
+    char text[RULE_PEER_BYTES]; /* "10.0.0.7:5432 (postgresql)"; "": not known */
+};
 
 /* What the last release of a JVM's service changed. */
 struct rule_release {
@@ -30,6 +38,7 @@ struct rule_view {
     /* From the last look that found a wait. */
     const struct waits_lock *lock;
     const struct waits_pool *pool;
+    const struct rule_peer *peer; /* of that pool */
     const struct waits_carriers *carriers;
     const struct waits_virtual *virtual;
     const struct rule_release *release;

@@ -8,6 +8,20 @@
 #define QUEUED_FIRES 4.0 /* virtual threads; fewer wait for moments */
 #define QUEUED_PART 0.5  /* of the busy virtual threads */
 
+/* Appends for which server the threads wait. */
+static void say_peer(const struct rule_peer *p, double waiting, struct rule_finding *f)
+{
+    const char *do_so = p->writes ? "write to" : "read from";
+
+    if (!p->text[0])
+        return;
+    if (p->waiting == p->looked && waiting <= (double)p->looked)
+        rule_add(f, "; they %s %s", do_so, p->text);
+    else
+        rule_add(f, "; %zu of %zu that were looked at %s %s", p->waiting, p->looked, do_so,
+                 p->text);
+}
+
 static void look_at_threads(const struct rule_view *v, struct rule_finding *f)
 {
     const struct numbers *n = v->numbers;
@@ -21,10 +35,11 @@ static void look_at_threads(const struct rule_view *v, struct rule_finding *f)
     f->severity = rule_cost(share);
     if (isnan(f->strength) || f->strength < RULE_RELEASE)
         return;
-    rule_say(f,
-             "%.0f of %.0f threads of %s wait for the same: [%s]%s%s; %.0f %% in the last %.0f s",
-             w->waiting, w->threads, w->name[0] ? w->name : "a pool", w->wait ? w->wait : "blocked",
-             w->code[0] ? " in " : "", w->code, f->value, RULE_WINDOW_S);
+    rule_say(f, "%.0f of %.0f threads of %s wait for the same: [%s]%s%s", w->waiting, w->threads,
+             w->name[0] ? w->name : "a pool", w->wait ? w->wait : "blocked",
+             w->code[0] ? " in " : "", w->code);
+    say_peer(v->peer, w->waiting, f);
+    rule_add(f, "; %.0f %% in the last %.0f s", f->value, RULE_WINDOW_S);
 }
 
 /* Virtual threads are of no pool, but wait for permits and connections. */

@@ -12,17 +12,19 @@
 #define FILES_NS (120 * NSEC_PER_SEC) /* cgroups are looked up again after this long */
 #define FILES_FAILED_NS (30 * NSEC_PER_SEC)
 #define LIMITS_NS (60 * NSEC_PER_SEC)
-#define PRESSED 0.2     /* pressure above which times of threads are read */
-#define BUSY 0.05       /* CPUs; of a process with less they are not read */
-#define THREADS_EVERY 2 /* readings */
+#define PEERS_NS (250 * NSEC_PER_MSEC) /* between two questions which server a pool waits for */
+#define PRESSED 0.2                    /* pressure above which times of threads are read */
+#define BUSY 0.05                      /* CPUs; of a process with less they are not read */
+#define THREADS_EVERY 2                /* readings */
 
 struct signals {
     struct signals_opts opts;
     struct watched **all; /* owned, with its elements */
-    size_t count, room, next;
+    size_t count, room, next, next_peer;
     struct places places; /* of `all` */
     uint64_t list_ns, node_ns;
-    uint64_t found; /* discover_jvms_found() at the last list of JVMs */
+    uint64_t peers_ns; /* no peer is asked for before */
+    uint64_t found;    /* discover_jvms_found() at the last list of JVMs */
     struct number_reading node;
     struct signals_stats stats;
 };
@@ -216,8 +218,11 @@ static void read_waits(const struct signals *s, struct watched *w, struct number
     r->v[NUMBER_VIRTUAL_MOUNTED] = now->mounted;
     if (now->lock.name[0])
         w->lock = now->lock;
-    if (now->pool.name[0])
+    if (now->pool.name[0]) {
+        if (strcmp(w->pool.name, now->pool.name) != 0 || strcmp(w->pool.code, now->pool.code) != 0)
+            w->peer = (struct rule_peer){ .looked = 0 };
         w->pool = now->pool;
+    }
     if (now->carriers.pinned > 0)
         w->carriers = now->carriers;
     if (now->virtual.waiting > 0)
@@ -249,6 +254,8 @@ static void read_one(struct signals *s, struct watched *w, uint64_t now_ns)
     numbers_add(&w->numbers, now_ns, &r);
     w->readings++;
     watched_judge(w, now_ns);
+    w->wants_peer = s->opts.broker &&
+                    (w->states[RULE_POOL_EXHAUSTED].on || w->states[RULE_POOL_EXHAUSTED].strong_ns);
 }
 
 static bool is_due(const struct watched *w, uint64_t now_ns)
@@ -296,6 +303,23 @@ static void look_at_due(struct signals *s, uint64_t now_ns)
     }
 }
 
+/* Finds the server that the pool of one JVM waits for, if that signal is on, or about to be. JVMs
+ * take turns. */
+static void ask_peer(struct signals *s, uint64_t now_ns)
+{
+    for (size_t i = 0; i < s->count && now_ns >= s->peers_ns; i++) {
+        struct watched *w = s->all[++s->next_peer % s->count];
+        bool wants = w->wants_peer && !w->p->exited && !w->p->replaced;
+
+        w->wants_peer = false;
+        if (!wants)
+            continue;
+        s->peers_ns = now_ns + PEERS_NS;
+        wait_peers_look(w, s->opts.broker);
+        watched_judge(w, now_ns);
+    }
+}
+
 /* Most polls find no JVM that is due, and take no time. */
 void signals_poll(struct signals *s, uint64_t now_ns)
 {
@@ -303,13 +327,14 @@ void signals_poll(struct signals *s, uint64_t now_ns)
     uint64_t cpu_ns;
 
     for (size_t i = 0; i < s->count && !due; i++)
-        due = is_due(s->all[i], now_ns);
+        due = is_due(s->all[i], now_ns) || (s->all[i]->wants_peer && now_ns >= s->peers_ns);
     if (!due)
         return;
     cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
     if (listing)
         list(s, now_ns);
     look_at_due(s, now_ns);
+    ask_peer(s, now_ns);
     s->stats.cpu_ns += clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu_ns;
 }
 

@@ -82,6 +82,7 @@ void watched_judge(struct watched *w, uint64_t now_ns)
     struct rule_view v = { .numbers = &w->numbers,
                            .lock = &w->lock,
                            .pool = &w->pool,
+                           .peer = &w->peer,
                            .carriers = &w->carriers,
                            .virtual = &w->virtual,
                            .release = &w->release,

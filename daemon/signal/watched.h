@@ -27,6 +27,8 @@ struct watched {
     struct waits_now waits; /* of the last look that is known */
     struct waits_lock lock; /* of the last that had one */
     struct waits_pool pool;
+    struct rule_peer peer; /* of that pool, as wait_peers_look() found it last */
+    bool wants_peer;       /* it is to be called */
     struct waits_carriers carriers;
     struct waits_virtual virtual;
     struct rule_release release;
@@ -52,6 +54,22 @@ void watched_judge(struct watched *w, uint64_t now_ns);
 /* Notes what the rule @id found; the same for one rule. */
 void signal_state_note(struct signal_state *state, const struct signal_rule *rule,
                        const struct rule_finding *found, uint64_t now_ns);
+
+/* ---- wait_peers.c ---- */
+
+/* Asks @broker which peer the threads of w->pool wait for, and writes it into w->peer. */
+void wait_peers_look(struct watched *w, struct broker *broker);
+/* Writes the address of @p into @out: "10.0.0.7:5432 (postgresql)", "[::1]:80 (http)" or
+ * "unix:/run/db.sock", clean; "": it has none. Pure. */
+void wait_peers_text(const struct waiting_peer *p, char out[RULE_PEER_BYTES]);
+/* Finds the peer that most of @n threads wait for in the same way. Writes all of *ret but
+ * `looked`, which is 0 before, if there is one. Pure. */
+void wait_peers_choose(const struct waiting_peer *peers, const bool *writes, size_t n,
+                       struct rule_peer *ret);
+/* Returns the descriptor that the system call of @p waits for; -1: it names none. *ret_poll: the
+ * address of its only struct pollfd, which does; 0: there is none. *ret_writes: it waits to write
+ * or to connect. Pure. */
+int wait_peers_descriptor(const struct waiting_peer *p, uint64_t *ret_poll, bool *ret_writes);
 
 /* ---- ended.c ---- */
 

@@ -43,6 +43,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
              (!a.body.socket_holders.count ||
               a.body.socket_holders.items[a.body.socket_holders.count - 1] >> BROKER_HOLDER_SOCKET <
                   3));
+    else if (q.kind == BROKER_WAIT_PEERS && a.result == 0)
+        need(!a.body.wait_peers.threads[0].family || a.body.wait_peers.threads[0].host_tid);
     else if (q.kind == BROKER_ATTACH_ENDED && a.result == 0)
         need(a.body.attach_ended.status <= BROKER_WAIT_STATUS_MAX);
     else if (q.kind == BROKER_ZOMBIE_STATUS && a.result == 0)

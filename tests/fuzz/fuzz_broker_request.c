@@ -123,6 +123,10 @@ static void check_fields(const struct broker_request *q)
     case BROKER_SOCKET_HOLDERS:
         need(f->socket_holders.count > 0 && f->socket_holders.count <= SOCKETS_ASKED_MAX);
         break;
+    case BROKER_WAIT_PEERS:
+        need(f->wait_peers.count > 0 && f->wait_peers.count <= PEERS_MAX &&
+             f->wait_peers.threads[0].host_tid && f->wait_peers.threads[0].fd >= -1);
+        break;
     case BROKER_ATTACH:
         check_attach(&f->attach);
         break;

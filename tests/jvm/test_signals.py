@@ -77,7 +77,7 @@ class Signals(WithSick):
         self.assertRegex(found["lock-contention"]["sentence"],
                          r"^\d\.\d of the \d\.\d threads that were busy waited for the lock of class Sick\$Price itself; convoy-\d holds it")
         self.assertRegex(found["pool-exhausted"]["sentence"],
-                         r"^4 of 4 threads of checkout-\* wait for the same: \[network\] in Sick\$Carrier\.fetch; \d+ %")
+                         r"^4 of 4 threads of checkout-\* wait for the same: \[network\] in Sick\$Carrier\.fetch; they read from 127\.0\.0\.1:\d+; \d+ %")
         for pid, own in ((convoy.pid, ("lock-contention",)), (starved.pid, ("pool-exhausted",)), (limited.pid, ("cpu-limit",)),
                          (collects.pid, ("gc-pauses",)), (healthy.pid, ())):
             self.check_alone(pid, *own)

@@ -25,6 +25,9 @@ struct target {
 /* Pins the process @of. 0, PROC_GONE, -errno. */
 int target_pin(const struct server *s, const struct target_fields *of, struct target *ret,
                struct error *err);
+/* Does the same for a JVM that flamed may inspect (server_refuse_own()). -EPERM: it is none. */
+int server_pin_jvm(struct server *s, const struct target_fields *of, struct target *ret,
+                   struct error *err);
 /* Checks that the pinned process lives. 0, else PROC_GONE. */
 int target_check(const struct target *t);
 /* Refuses a target with an ended first thread. The kernel uses that thread for probes and for

@@ -84,6 +84,10 @@ static inline void fill(struct broker_request *q)
     case BROKER_UNWIND_LIMIT:
         f->unwind_limit.frames = BROKER_FRAMES_MAX;
         break;
+    case BROKER_WAIT_PEERS:
+        f->wait_peers.count = 1;
+        f->wait_peers.threads[0] = (struct peers_wanted){ 1, -1 };
+        break;
     case BROKER_SOCKET_HOLDERS:
         f->socket_holders.count = 1;
         f->socket_holders.keys[0] = 1;

@@ -144,6 +144,9 @@ START_TEST(finds_the_pool_whose_threads_all_wait_alike)
     ck_assert_str_eq(w.pool.code, "Rates.fetch");
     ck_assert_double_eq(w.pool.threads, 3);
     ck_assert_double_eq(w.pool.waiting, 3);
+    ck_assert(w.pool.host_tids[0] && w.pool.host_tids[1] && w.pool.host_tids[2]);
+    ck_assert_uint_eq(w.pool.host_tids[1] - w.pool.host_tids[0], 3); /* those of http-* alone */
+    ck_assert_uint_eq(w.pool.host_tids[3], 0);
     ck_assert_double_eq(w.busy, 6); /* threads that sleep between tasks count as idle */
     /* If one thread of the pool runs, or may belong to it, the pool as a whole does not wait. */
     add(JVM, "http-7");

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* signal: the server that a pool waits for, in words. */
+#include "suite.h"
+
+#include "signal/watched.h"
+
+#include <sys/socket.h>
+#include <sys/syscall.h>
+
+static const struct {
+    uint16_t family, port;
+    const char *address;
+    size_t n;
+    const char *text;
+} PEERS[] = {
+    { AF_INET, 5432, "\x0a\0\0\x07", 4, "10.0.0.7:5432 (postgresql)" },
+    { AF_INET, 5433, "\x0a\0\0\x07", 4, "10.0.0.7:5433" },
+    { AF_INET6, 6379, "\x20\1\xd\xb8\0\0\0\0\0\0\0\0\0\0\0\1", 16, "[2001:db8::1]:6379 (redis)" },
+    { AF_INET6, 80, "\0\0\0\0\0\0\0\0\0\0\xff\xff\x0a\0\0\x07", 16, "10.0.0.7:80 (http)" },
+    { AF_UNIX, 0, "/run/db.sock", 13, "unix:/run/db.sock" },
+    { AF_UNIX, 0, "\0db\0x", 5, "unix:@db" },
+    { AF_UNIX, 0, "", 1, "" },
+    { AF_UNIX, 0, "/a\x1b[31m\n", 9, "unix:/a\xef\xbf\xbd[31m\xef\xbf\xbd" },
+    { 0, 0, "", 0, "" },
+    { AF_PACKET, 3, "x", 1, "" },
+};
+
+START_TEST(writes_addresses)
+{
+    struct waiting_peer p = { .family = PEERS[_i].family, .port = PEERS[_i].port };
+    char text[RULE_PEER_BYTES];
+
+    memcpy(p.address, PEERS[_i].address, PEERS[_i].n);
+    wait_peers_text(&p, text);
+    ck_assert_str_eq(text, PEERS[_i].text);
+}
+END_TEST
+
+START_TEST(cuts_long_paths)
+{
+    struct waiting_peer p = { .family = AF_UNIX };
+    char text[RULE_PEER_BYTES];
+
+    memset(p.address, 'a', sizeof(p.address));
+    wait_peers_text(&p, text);
+    ck_assert_uint_eq(strlen(text), RULE_PEER_BYTES - 1);
+    ck_assert_str_eq(text + strlen(text) - 4, "a...");
+}
+END_TEST
+
+static const struct {
+    uint64_t call, first, second;
+    int fd;
+    uint64_t poll;
+    bool writes;
+} CALLS[] = {
+    { SYS_read, 7, 0, 7, 0, false },           { SYS_recvfrom, 0, 0, 0, 0, false },
+    { SYS_write, 7, 0, 7, 0, true },           { SYS_connect, 7, 0, 7, 0, true },
+    { SYS_read, UINT64_MAX, 0, -1, 0, false }, { SYS_ppoll, 0x7f00, 1, -1, 0x7f00, false },
+    { SYS_ppoll, 0x7f00, 2, -1, 0, false }, /* which of them, nobody says */
+    { SYS_epoll_pwait, 7, 0, -1, 0, false },   { SYS_accept4, 7, 0, -1, 0, false },
+    { SYS_futex, 7, 0, -1, 0, false },         { UINT64_MAX, 7, 1, -1, 0, false },
+};
+
+START_TEST(finds_the_descriptor_of_a_call)
+{
+    struct waiting_peer p = {
+        .host_tid = 1, .call = CALLS[_i].call, .first = CALLS[_i].first, .second = CALLS[_i].second
+    };
+    uint64_t poll;
+    bool writes;
+
+    ck_assert_int_eq(wait_peers_descriptor(&p, &poll, &writes), CALLS[_i].fd);
+    ck_assert_uint_eq(poll, CALLS[_i].poll);
+    ck_assert_int_eq(writes, CALLS[_i].writes);
+}
+END_TEST
+
+static const struct waiting_peer DB = { .family = AF_INET,
+                                        .port = 5432,
+                                        .address = { 10, 0, 0, 7 } },
+                                 MAIL = { .family = AF_INET,
+                                          .port = 25,
+                                          .address = { 10, 0, 0, 8 } },
+                                 NONE = { .family = 0 };
+
+START_TEST(chooses_the_peer_of_most_threads)
+{
+    const struct waiting_peer peers[] = { NONE, MAIL, DB, DB };
+    bool writes[4] = { false };
+    struct rule_peer p = { .looked = 4 };
+
+    wait_peers_choose(peers, writes, 4, &p);
+    ck_assert_str_eq(p.text, "10.0.0.7:5432 (postgresql)");
+    ck_assert_uint_eq(p.waiting, 2);
+    ck_assert(!p.writes);
+    p = (struct rule_peer){ .looked = 2 };
+    writes[1] = true;
+    wait_peers_choose(peers, writes, 2, &p);
+    ck_assert_str_eq(p.text, "10.0.0.8:25 (smtp)");
+    ck_assert(p.writes);
+    p = (struct rule_peer){ .looked = 1 };
+    wait_peers_choose(peers, writes, 1, &p);
+    ck_assert_str_eq(p.text, "");
+}
+END_TEST
+
+static const struct {
+    size_t looked, waiting;
+    bool writes;
+    double pool;
+    const char *text, *want;
+} SENTENCES[] = {
+    { 0, 0, false, 4, "", "[network] in Rates.fetch; 100 %" },
+    { 4, 4, false, 4, "10.0.0.7:5432", "in Rates.fetch; they read from 10.0.0.7:5432; 100 %" },
+    { 4, 4, true, 4, "10.0.0.7:5432", "in Rates.fetch; they write to 10.0.0.7:5432; 100 %" },
+    { 4, 3, false, 4, "db:1", "; 3 of 4 that were looked at read from db:1; 100 %" },
+    { 4, 4, false, 40, "db:1", "; 4 of 4 that were looked at read from db:1; 100 %" },
+};
+
+START_TEST(says_the_peer_of_a_pool)
+{
+    struct waits_pool pool = { .threads = SENTENCES[_i].pool,
+                               .waiting = SENTENCES[_i].pool,
+                               .name = "http-*",
+                               .code = "Rates.fetch",
+                               .wait = "network" };
+    struct rule_peer peer = { .looked = SENTENCES[_i].looked,
+                              .waiting = SENTENCES[_i].waiting,
+                              .writes = SENTENCES[_i].writes };
+    struct waits_virtual none = { .waiting = 0 };
+    struct numbers numbers = { .count = 0 };
+    struct rule_view v = { .numbers = &numbers, .pool = &pool, .peer = &peer, .virtual = &none };
+    struct rule_finding f = { .severity = 1 };
+    struct number_reading r;
+
+    snprintf(peer.text, sizeof(peer.text), "%s", SENTENCES[_i].text);
+    reading_clear(&r);
+    r.v[NUMBER_POOL_WAITING] = 1;
+    r.v[NUMBER_POOL_THREADS] = r.v[NUMBER_BUSY_THREADS] = pool.threads;
+    for (uint64_t at = 1; at < 6; at++)
+        ck_assert(numbers_add(&numbers, at * NUMBERS_STEP_NS, &r));
+    rule_of(RULE_POOL_EXHAUSTED)->look(&v, &f);
+    ck_assert_ptr_nonnull(strstr(f.sentence, SENTENCES[_i].want));
+    numbers_deinit(&numbers);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tc = tcase_create("wait_peers");
+    Suite *suite = suite_create("wait_peers");
+
+    tcase_add_loop_test(tc, writes_addresses, 0, ARRAY_SIZE(PEERS));
+    tcase_add_test(tc, cuts_long_paths);
+    tcase_add_loop_test(tc, finds_the_descriptor_of_a_call, 0, ARRAY_SIZE(CALLS));
+    tcase_add_test(tc, chooses_the_peer_of_most_threads);
+    tcase_add_loop_test(tc, says_the_peer_of_a_pool, 0, ARRAY_SIZE(SENTENCES));
+    suite_add_tcase(suite, tc);
+    return suite_run(suite);
+}
