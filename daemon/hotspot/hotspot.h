@@ -112,7 +112,8 @@ bool hotspot_vm_in_code_cache(const struct hotspot_vm *vm, uint64_t pc);
 int hotspot_code_find(struct hotspot_vm *vm, uint64_t pc, struct hotspot_code *ret);
 
 /* Checks whether @code is still in place: its block in use, its compile id unchanged. Costs one
- * small read, or none if it was checked in this moment. 1; 0; -ESRCH: the process is gone. */
+ * small read, or none if it was checked in this moment. 1; 0; -ESRCH: the process is gone; another
+ * -errno: no answer. */
 int hotspot_code_still(struct hotspot_vm *vm, const struct hotspot_code *code);
 /* Returns whether the VM keeps the stub or interpreter code @code until it exits. It frees other
  * stubs, such as those for upcalls, without unloading a class. */

@@ -349,8 +349,9 @@ static bool is_stub(const struct java_pc *known)
     return known->kind == HOTSPOT_CODE_STUB || known->kind == HOTSPOT_CODE_INTERPRETER;
 }
 
-/* Returns true if the code of @known at @pc is unchanged, or if the process is gone. Methods are
- * recognised by their compile id with one small read; a stub has none. */
+/* Returns true if the code of @known at @pc is unchanged, or if the process is gone; false also
+ * without an answer. Methods are recognised by their compile id with one small read; a stub has
+ * none. */
 static bool java_pc_still(struct hotspot_vm *vm, const struct java_pc *known, uint64_t pc)
 {
     struct hotspot_code code = { .kind = known->kind,
@@ -359,8 +360,10 @@ static bool java_pc_still(struct hotspot_vm *vm, const struct java_pc *known, ui
                                  .compile_id = known->compile_id };
     int r;
 
-    if (!is_stub(known))
-        return hotspot_code_still(vm, &code) != 0;
+    if (!is_stub(known)) {
+        r = hotspot_code_still(vm, &code);
+        return r == 1 || r == -ESRCH;
+    }
     r = hotspot_code_find(vm, pc, &code);
     return r == HOTSPOT_GONE || (r == 0 && code.kind == known->kind && code.blob == known->blob &&
                                  code.start == known->start);

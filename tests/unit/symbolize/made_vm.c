@@ -37,6 +37,8 @@ int hotspot_code_still(struct hotspot_vm *vm, const struct hotspot_code *code)
     jvm.stills++;
     if (jvm.gone)
         return -ESRCH;
+    if (is_late(MADE_STILL))
+        return -ETIMEDOUT;
     return !jvm.empty && code->blob == jvm.code.blob && code->compile_id == jvm.code.compile_id;
 }
 

@@ -8,6 +8,7 @@
 /* Calls that read the memory of a JVM, and so may have no answer. */
 enum made_call {
     MADE_NONE,
+    MADE_STILL,
     MADE_FIND,
     MADE_LOCATE,
     MADE_METHOD,

@@ -551,6 +551,25 @@ START_TEST(code_without_an_answer_is_read_again)
 }
 END_TEST
 
+/* Without an answer it is unknown whether the code of an address is still the same. */
+START_TEST(an_address_without_an_answer_has_no_old_name)
+{
+    uint32_t first[HOTSPOT_INLINE_MAX], again[HOTSPOT_INLINE_MAX];
+
+    ck_assert_uint_eq(java_names_code(names, VM, 0x10010, true, 1, first, 64), 1);
+    jvm.code.compile_id = 8; /* other code at the same address */
+    jvm.at[0].method = 0x300;
+    jvm.late = MADE_STILL;
+    ck_assert_uint_eq(java_names_code(names, VM, 0x10010, true, 1 + JAVA_CODE_TRUST_NS, again, 64),
+                      1);
+    ck_assert_uint_ne(first[0], again[0]);
+    jvm.gone = true; /* the last one that was read */
+    ck_assert_uint_eq(
+        java_names_code(names, VM, 0x10010, true, 1 + 2 * JAVA_CODE_TRUST_NS, first, 64), 1);
+    ck_assert_uint_eq(first[0], again[0]);
+}
+END_TEST
+
 START_TEST(a_line_without_an_answer_is_read_again)
 {
     jvm.late = (enum made_call)_i;
@@ -601,6 +620,7 @@ int main(void)
     tcase_add_test(tc, a_method_that_cannot_be_read_is_unknown);
     tcase_add_test(tc, interpreted_frames_have_lines);
     tcase_add_loop_test(tc, code_without_an_answer_is_read_again, MADE_FIND, MADE_BCI);
+    tcase_add_test(tc, an_address_without_an_answer_has_no_old_name);
     tcase_add_loop_test(tc, a_line_without_an_answer_is_read_again, MADE_METHOD, MADE_CALLS);
     tcase_add_test(tc, many_addresses_keep_memory_bounded);
     tcase_set_timeout(tc, 60);
