@@ -112,7 +112,8 @@ static void warn_unread(struct captures *captures, struct capture *c)
         if (symbolizer_gaps(captures->symbolizer, s)->unread_ns >= c->start_ns)
             record_warn_process(
                 c->record,
-                "some Java code of process %d has no names: to read its memory took longer than "
+                "some Java code of process %d has no names, lines or inlined methods: to read its "
+                "memory took longer than "
                 "the share of time that flamed has for its user or container, or a page of it did "
                 "not come. Take fewer samples a second (hz), or profile fewer of its JVMs at a "
                 "time",

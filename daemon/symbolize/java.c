@@ -45,7 +45,8 @@ struct java_names {
     size_t method_count, method_cap;
     struct u64_cache natives; /* functions that are native methods */
     uint64_t named;
-    uint64_t unloads; /* classes that the JVM had unloaded, as read first and last: */
+    uint64_t incomplete; /* see java_names_incomplete() */
+    uint64_t unloads;    /* classes that the JVM had unloaded, as read first and last: */
     uint64_t steady_from_ns, steady_to_ns;
     bool uncounted; /* the JVM does not count unloaded classes, or may redefine classes */
 };
@@ -256,8 +257,10 @@ static void java_pc_put(struct java_names *j, const struct hotspot_vm *vm, uint6
 {
     struct java_pc *slot;
 
-    if (hotspot_vm_unanswered(vm) != unanswered)
+    if (hotspot_vm_unanswered(vm) != unanswered) {
+        j->incomplete++;
         return;
+    }
     if (j->pc_count >= JAVA_PCS_MAX || j->pool_count >= (size_t)JAVA_PCS_MAX * 8) {
         u64_cache_clear(&j->pc_index);
         j->pc_count = j->pool_count = 0;
@@ -541,6 +544,11 @@ void java_names_prepare(struct java_names *j, struct hotspot_vm *vm, const uint6
     }
     if (n > 0)
         hotspot_prepare(vm, places, n);
+}
+
+uint64_t java_names_incomplete(const struct java_names *j)
+{
+    return j->incomplete;
 }
 
 uint64_t java_names_methods(const struct java_names *j)

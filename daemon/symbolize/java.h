@@ -50,5 +50,8 @@ uint32_t java_names_interpreted(struct java_names *j, struct hotspot_vm *vm, uin
                                 uint64_t bcp, uint64_t at_ns, uint64_t now_ns);
 /* Returns whether a frame of @function was found to be of a native method. */
 bool java_names_is_native(const struct java_names *j, uint32_t function);
+/* Returns the number of answers that lack a name, an inlined method or a line, because the JVM's
+ * memory was not read in time. */
+uint64_t java_names_incomplete(const struct java_names *j);
 /* Number of methods that were named. */
 uint64_t java_names_methods(const struct java_names *j);

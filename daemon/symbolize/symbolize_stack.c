@@ -45,11 +45,20 @@ struct naming {
     const struct code_later *later; /* NULL: names are decided now */
     uint64_t at_ns, now_ns;         /* time of the sample; time of its naming */
     uint64_t unanswered;            /* hotspot_vm_unanswered() before it */
+    uint64_t incomplete;            /* java_names_incomplete() before it */
     bool nameless;                  /* some Java code got no name */
 };
 
+static uint64_t incomplete_of(const struct naming *n)
+{
+    const struct java_names *j = n->r && n->java && n->jvm ? resolver_java(n->r) : NULL;
+
+    return j ? java_names_incomplete(j) : 0;
+}
+
 static void begin_moment(struct naming *n)
 {
+    n->incomplete = incomplete_of(n);
     n->unanswered = hotspot_vm_unanswered(n->vm);
     hotspot_vm_moment(n->vm, n->at_ns);
 }
@@ -57,7 +66,8 @@ static void begin_moment(struct naming *n)
 static void end_moment(struct naming *n)
 {
     hotspot_vm_moment(n->vm, 0);
-    if (n->r && n->nameless && hotspot_vm_unanswered(n->vm) != n->unanswered)
+    if (n->r && ((n->nameless && hotspot_vm_unanswered(n->vm) != n->unanswered) ||
+                 incomplete_of(n) != n->incomplete))
         resolver_leave_unread(n->r, n->now_ns);
 }
 

@@ -544,10 +544,12 @@ START_TEST(code_without_an_answer_is_read_again)
     if (jvm.late == MADE_METHOD)
         ck_assert(get(ret[0])->unknown);
     ck_assert(!n || get(ret[0])->line == 0);
+    ck_assert_uint_eq(java_names_incomplete(names), 1);
     jvm.late = MADE_NONE;
     ck_assert_uint_eq(java_names_code(names, VM, compiled(0x10010, 7), true, 2, ret, 64), 1);
     ck_assert(!get(ret[0])->unknown);
     ck_assert_uint_eq(get(ret[0])->line, 105);
+    ck_assert_uint_eq(java_names_incomplete(names), 1);
 }
 END_TEST
 
