@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "base/u64_cache.h"
 #include "hotspot/thread_dump.h"
+#include "proc/stall_readers.h"
 #include "profile/thread_dump.h"
 #include "symbolize/java_text.h"
 
@@ -18,6 +19,10 @@
 #define PASS_PAUSE_US 4000 /* a collection that moves objects may be over then */
 #define SLICE_PAUSE_US 200 /* leaves the engine time for other work */
 #define DUMP_NS (8 * NSEC_PER_SEC)
+/* How long a dump waits while the JVM cannot be read: it may be starting, flamed may have no time
+ * left to read for its user or container, or a collection goes on. */
+#define DUMP_PATIENCE_NS (2 * NSEC_PER_SEC)
+#define DUMP_AGAIN_US 20000
 #define STACKS_MAX 65536   /* different stacks, by their words */
 #define IDS_MAX (1U << 19) /* a power of two */
 #define LINE_BYTES ((size_t)2 * TEXT_NAME_MAX + 512)
@@ -39,6 +44,7 @@ struct dump_ask {
     struct dump_owners owners;
     struct fingerprint_key key;
     bool tracks_all;
+    bool may_succeed; /* the call was refused, and one a moment later may not be */
     uint32_t broken, left_sets;
     uint64_t no_room; /* names and stacks dropped beyond THREAD_DUMP_TEXT_MAX */
 };
@@ -48,8 +54,11 @@ struct dump_ask {
 /* Finds the JVM. Fails if its pid belongs to another process than on the first call. */
 static int find_jvm(struct api *api, struct dump_ask *a, struct process **ret)
 {
-    int r = jvm_find_readable(api, a->viewer, a->host_pid, ret, a->err);
+    int r;
 
+    *ret = NULL;
+    r = jvm_find_readable(api, a->viewer, a->host_pid, ret, a->err);
+    a->may_succeed |= r == BACKEND_CONFLICT && *ret && (*ret)->jvm == JVM_STARTING;
     if (r == 0 && a->id.host_pid && !proc_id_equal(&a->id, &(*ret)->id)) {
         error_set(a->err, -ESRCH, "JVM %d has exited", a->host_pid);
         return BACKEND_NOT_FOUND;
@@ -76,8 +85,11 @@ static int refuse(struct dump_ask *a, int r)
     }
     if (r == -ENOMEM)
         return r;
+    a->may_succeed = !readers_wait_for(&a->id);
     error_set(a->err, r, "the threads of JVM %d cannot be read now: %s", a->host_pid,
-              r == -ETIMEDOUT ? "its memory does not answer" : "its objects contradict each other");
+              r != -ETIMEDOUT  ? "its objects contradict each other"
+              : a->may_succeed ? "flamed has no time left to read for its user or container"
+                               : "its memory does not answer");
     error_remedy(a->err, "ask again in a second");
     return BACKEND_CONFLICT;
 }
@@ -359,13 +371,28 @@ static int call_batch(struct api *api, void *arg)
 
 /* ---- the caller's thread ---- */
 
+/* Lets the engine call @fn, again and again as long as that may succeed, for DUMP_PATIENCE_NS. */
+static int ask_patiently(void *ctx, int (*fn)(struct api *api, void *arg), struct dump_ask *a)
+{
+    uint64_t until_ns = clock_monotonic_ns() + DUMP_PATIENCE_NS;
+    int r;
+
+    for (;;) {
+        a->may_succeed = false;
+        r = api_ask(ctx, fn, a, a->err);
+        if (!a->may_succeed || clock_monotonic_ns() >= until_ns)
+            return r;
+        usleep(DUMP_AGAIN_US);
+    }
+}
+
 static int read_platform(void *ctx, struct dump_ask *a, uint64_t until_ns)
 {
     int r = 0;
 
     a->batch->is_virtual = false;
     while (r == 0 && a->platform_at < a->platform_count && clock_monotonic_ns() < until_ns) {
-        r = api_ask(ctx, call_batch, a, a->err);
+        r = ask_patiently(ctx, call_batch, a);
         usleep(SLICE_PAUSE_US);
     }
     a->dump->left_out += a->platform_count - a->platform_at;
@@ -392,7 +419,7 @@ static int read_virtual(void *ctx, struct dump_ask *a, uint64_t until_ns)
         a->batch->ended = false;
         a->batch->cursor = (struct hotspot_dump_cursor){ 0 };
         while (r == 0 && !a->batch->ended && clock_monotonic_ns() < until_ns) {
-            r = api_ask(ctx, call_batch, a, a->err);
+            r = ask_patiently(ctx, call_batch, a);
             usleep(SLICE_PAUSE_US);
         }
         if (r == 0 && !a->batch->ended) {
@@ -440,7 +467,7 @@ static int read_all(void *ctx, struct dump_ask *a)
 {
     const struct api *api = ctx;
     uint64_t began_ns = clock_monotonic_ns(), until_ns = began_ns + DUMP_NS;
-    int r = api_ask(ctx, call_begin, a, a->err) ?:
+    int r = ask_patiently(ctx, call_begin, a) ?:
             read_platform(ctx, a, until_ns) ?:
             read_virtual(ctx, a, until_ns);
 
