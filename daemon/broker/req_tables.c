@@ -108,11 +108,12 @@ int request_forget_process(struct server *s, const struct pid_fields *q, struct 
 }
 
 /*
- * put_context. Safe: as put_process; one entry of fixed size, copied before its form is checked: a
- * bounded number of steps of known kinds. The BPF program takes these steps with the rights of the
- * interrupted thread, so they lead to no memory but the process's own.
+ * put_context. Safe: only for a JVM, as mem is, because the steps may read any of its memory, and
+ * texts. One entry of fixed size, copied before its form is checked: a bounded number of steps of
+ * known kinds. The BPF program takes them with the rights of the interrupted thread, so they lead
+ * to no memory but the process's own.
  */
-int request_put_context(struct server *s, const struct pid_fields *q, struct reply *rep)
+int request_put_context(struct server *s, const struct target_fields *q, struct reply *rep)
 {
     struct context_path path;
     int r = server_sampler(s, /* wait_ns= */ 0, &rep->err);
@@ -122,9 +123,19 @@ int request_put_context(struct server *s, const struct pid_fields *q, struct rep
     if (!s->tables)
         return error_set(&rep->err, -EINVAL, "put_context: ask for the tables first");
     memcpy(&path, s->tables, sizeof(path));
-    if (!context_path_valid(&path))
+    if (!path.step_count || !context_path_valid(&path))
         return error_set(&rep->err, -EINVAL, "put_context: not a path of known steps");
-    return sampler_put_context(s->sampling.sampler, q->host_pid, path.step_count ? &path : NULL);
+    r = server_need_jvm(s, q, &rep->err);
+    return r ? r : sampler_put_context(s->sampling.sampler, q->host_pid, &path);
+}
+
+/*
+ * forget_context. Safe: removes an entry.
+ */
+int request_forget_context(struct server *s, const struct pid_fields *q, struct reply *rep)
+{
+    (void)rep;
+    return s->sampling.sampler ? sampler_put_context(s->sampling.sampler, q->host_pid, NULL) : 0;
 }
 
 /*

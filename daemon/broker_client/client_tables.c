@@ -99,14 +99,19 @@ int broker_put_process(struct broker *b, int32_t host_pid, const struct unwind_p
                      err);
 }
 
-int broker_put_context(struct broker *b, int32_t host_pid, const struct context_path *path,
+int broker_put_context(struct broker *b, const struct proc_id *id, const struct context_path *path,
                        struct error *err)
 {
-    static const struct context_path NONE = { 0 };
-    struct broker_request q = { .kind = BROKER_PUT_CONTEXT,
-                                .fields.put_context.host_pid = host_pid };
+    struct broker_request put = { .kind = BROKER_PUT_CONTEXT,
+                                  .fields.put_context.host_pid = id->host_pid,
+                                  .fields.put_context.start_ticks = id->start_ticks };
 
-    return call_with_table(b, &q, path ? path : &NONE, sizeof(*path), err);
+    if (path)
+        return call_with_table(b, &put, path, sizeof(*path), err);
+    return client_do(b,
+                     (struct broker_request){ .kind = BROKER_FORGET_CONTEXT,
+                                              .fields.forget_context.host_pid = id->host_pid },
+                     err);
 }
 
 int broker_put_thread(struct broker *b, int32_t host_pid, int32_t host_tid, uint64_t java_thread,

@@ -10,6 +10,7 @@
 #include "unwind/process.h"
 
 struct broker;
+struct proc_id;
 
 #define BROKER_ROWS_MAX (2u << 20) /* size of the table of rows */
 
@@ -22,9 +23,9 @@ int broker_rows(struct broker *b, const struct unwind_row **ret, struct error *e
 /* Describes process @host_pid to the unwinder; NULL forgets it. 0 or -errno. */
 int broker_put_process(struct broker *b, int32_t host_pid, const struct unwind_process *p,
                        struct error *err);
-/* Describes where the threads of process @host_pid keep their requests; NULL forgets it. 0;
+/* Describes where the threads of the JVM @id keep their requests; NULL forgets it. 0; PROC_GONE;
  * -EINVAL: the description has a wrong form; -errno. */
-int broker_put_context(struct broker *b, int32_t host_pid, const struct context_path *path,
+int broker_put_context(struct broker *b, const struct proc_id *id, const struct context_path *path,
                        struct error *err);
 /* Stores the address of the JavaThread of thread @host_tid of @host_pid. 0 or -errno. */
 int broker_put_thread(struct broker *b, int32_t host_pid, int32_t host_tid, uint64_t java_thread,

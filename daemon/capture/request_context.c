@@ -69,7 +69,9 @@ static int put_path(struct probe_table *t, const struct probe_env *env, struct p
     if (r < 0)
         return -EAGAIN;
     path.exec_id = p->exec_id;
-    r = broker_put_context(env->broker, p->id.host_pid, &path, err);
+    r = broker_put_context(env->broker, &p->id, &path, err);
+    if (r > 0)
+        return error_set(err, -ESRCH, "it has ended");
     if (r == 0)
         c->path = path;
     return r;
@@ -89,7 +91,7 @@ static void look_again(struct broker *b, struct probe_entry *e)
 
 static void take_out_path(struct broker *b, const struct probe_entry *e)
 {
-    broker_put_context(b, e->id.host_pid, NULL, NULL);
+    broker_put_context(b, &e->id, NULL, NULL);
 }
 
 const struct probe_kind CONTEXTS = { .entry_bytes = sizeof(struct context_entry),

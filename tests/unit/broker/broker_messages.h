@@ -61,7 +61,7 @@ static inline void fill(struct broker_request *q)
         break;
     case BROKER_FILTER_PROCESS:
     case BROKER_PUT_PROCESS:
-    case BROKER_PUT_CONTEXT:
+    case BROKER_FORGET_CONTEXT:
     case BROKER_FORGET_PROCESS:
     case BROKER_PROBE_DROP:
     case BROKER_MALLOCS:

@@ -127,6 +127,31 @@ static void expect_no_mem(struct proc_id id, int expected)
     ck_assert(expected > 0 || err.msg[0]);
 }
 
+/* A path to requests reads texts and words anywhere in a process. */
+START_TEST(paths_to_requests_are_for_jvms)
+{
+    const struct context_path path = { .step_count = 1,
+                                       .steps = { { .op = CONTEXT_WORD, .key = 1, .offset = 8 } } };
+    pid_t plain = start_child(NULL, NULL), jvm = start_jvm();
+    struct proc_id id = id_of(plain), old = id_of(jvm), own = id_of(getpid());
+    struct error err = ERROR_NULL;
+    struct broker_facts facts;
+
+    facts_once_loaded(fx.b, &facts);
+    if (facts.bpf_problem[0])
+        return;
+    ck_assert_int_eq(broker_put_context(fx.b, &id, &path, &err), -EPERM);
+    ck_assert_int_eq(broker_put_context(fx.b, &own, &path, &err), -EPERM);
+    old.start_ticks--;
+    ck_assert_int_eq(broker_put_context(fx.b, &old, &path, &err), PROC_GONE);
+    id = id_of(jvm);
+    ck_assert_msg(broker_put_context(fx.b, &id, &path, &err) == 0, "%s", err.msg);
+    end_child(jvm);
+    ck_assert_int_eq(broker_put_context(fx.b, &id, NULL, &err), 0); /* of one that has ended */
+    end_child(plain);
+}
+END_TEST
+
 START_TEST(mem_is_refused)
 {
     pid_t plain = start_child(NULL, NULL);
@@ -396,6 +421,7 @@ int main(void)
     tcase_add_test(tc, tracer_info_is_no_file_of_others);
     tcase_add_test(tc, tracer_info_is_absent);
     tcase_add_test(tc, mem_is_refused);
+    tcase_add_test(tc, paths_to_requests_are_for_jvms);
     tcase_add_test(tc, children_of_the_broker_are_refused);
     tcase_add_test(tc, our_own_are_refused_even_with_a_libjvm);
     tcase_add_test(tc, a_thread_is_no_process);
