@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compiles the workloads and starts JVMs on the host. Classes are compiled once for all tests, and copied into one temporary folder."""
 import atexit
+import fcntl
 import hashlib
 import os
 import secrets
@@ -17,6 +18,7 @@ FRAME_POINTERS = "-XX:+PreserveFramePointer"
 # A folder with compiled classes, for machines on which javac would take half a minute (tests/vm).
 COMPILED = os.environ.get("FLAMED_CLASSES", "")
 KEPT = os.path.join(paths.CACHE, "classes") # a folder for results of javac, by the hash of the sources
+LATER = ("CutCode.java", "Handled.java") # of tests/jvm/java: JDK 8 does not have what they call
 SPIN_IDENT = "0a0a0a0a" # in the kept Spin: as long as the names that replace it
 
 
@@ -37,19 +39,27 @@ def kept(make, *texts: str) -> str:
     for text in (str(paths.jdks()), *texts, *sources):
         key.update(f"{len(text)} {text}".encode())
     folder = os.path.join(KEPT, key.hexdigest())
-    if not os.path.isdir(folder):
-        os.makedirs(KEPT, exist_ok=True)
+    if os.path.isdir(folder):
+        return folder
+    os.makedirs(KEPT, exist_ok=True)
+    with open(folder + ".lock", "w", encoding="ascii") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX) # another test may be making it
+        if os.path.isdir(folder):
+            return folder
         made = tempfile.mkdtemp(dir=KEPT)
         try:
             make(made)
             os.chmod(made, 0o755)
             os.rename(made, folder)
-        except OSError: # another test was faster
-            if not os.path.isdir(folder):
-                raise
         finally:
             shutil.rmtree(made, ignore_errors=True)
     return folder
+
+
+def compile_folder(into: str) -> None:
+    """Compiles tests/jvm/java in one run, which takes two or three times as long as a single class."""
+    names = sorted(name for name in os.listdir(paths.JAVA_SOURCES) if name.endswith(".java") and name not in LATER)
+    javac(into, into, 8, [os.path.join(paths.JAVA_SOURCES, name) for name in names])
 
 
 class Classes:
@@ -61,8 +71,8 @@ class Classes:
         atexit.register(shutil.rmtree, self.folder, ignore_errors=True)
 
     def compile(self, *sources: str, release: int = 8) -> None:
-        """Compiles SOURCES: file names in tests/jvm/java, or absolute paths, with the classes of that folder that they use. The result runs
-        on every JDK from RELEASE up."""
+        """Compiles SOURCES: file names in tests/jvm/java, or absolute paths. The folder gets other classes of tests/jvm/java, too. The result
+        runs on every JDK from RELEASE up."""
         if COMPILED and all(os.path.exists(os.path.join(COMPILED, os.path.basename(s).replace(".java", ".class"))) for s in sources):
             shutil.copytree(COMPILED, self.folder, dirs_exist_ok=True)
             return
@@ -70,8 +80,11 @@ class Classes:
         if not all(file.startswith(paths.TREE + "/") for file in files): # made for this test
             javac(self.folder, self.folder, release, files)
             return
-        before = sorted(os.path.join(folder, name) for folder, _, names in os.walk(self.folder) for name in names)
-        found = kept(lambda into: javac(into, self.folder, release, files), str(release), *(proc.read(file) for file in [*before, *files]))
+        if release == 8 and all(os.path.dirname(file) == paths.JAVA_SOURCES for file in files):
+            found = kept(compile_folder)
+        else:
+            before = sorted(os.path.join(folder, name) for folder, _, names in os.walk(self.folder) for name in names)
+            found = kept(lambda into: javac(into, self.folder, release, files), str(release), *(proc.read(file) for file in [*before, *files]))
         shutil.copytree(found, self.folder, dirs_exist_ok=True)
 
 
