@@ -8,16 +8,18 @@
 #define LOOK_NS (100 * NSEC_PER_MSEC) /* time budget for reading processes */
 
 struct look {
-    struct peer_facts facts[SOCKETS_ASKED_MAX];
-    struct peer_process *processes; /* owned, like the arrays below: [process_max] */
+    struct peer_facts *facts;       /* owned, like the arrays below: of each connection */
+    struct socket_holding *held;    /* the answers to one question */
+    struct peer_process *processes; /* [process_max] */
     int *fds;                       /* their /proc folders; negative: none */
     size_t process_count, process_max;
-    struct socket_holding held[SOCKETS_ASKED_MAX]; /* the answer to one question */
 };
 
 static struct look *look_free(struct look *l)
 {
     if (l) {
+        free(l->facts);
+        free(l->held);
         free(l->processes);
         free(l->fds);
     }
@@ -33,9 +35,11 @@ static struct look *look_new(size_t n)
     if (!l)
         return NULL;
     l->process_max = n * SOCKET_HOLDERS_MAX;
+    l->facts = calloc(n, sizeof(*l->facts));
+    l->held = calloc(n, sizeof(*l->held));
     l->processes = calloc(l->process_max, sizeof(*l->processes));
     l->fds = calloc(l->process_max, sizeof(*l->fds));
-    return l->processes && l->fds ? l : look_free(l);
+    return l->facts && l->held && l->processes && l->fds ? l : look_free(l);
 }
 
 /* ---- the last look, for a request ---- */
