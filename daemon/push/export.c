@@ -2,6 +2,7 @@
 #include "push/export.h"
 
 #include "base/cleanup.h"
+#include "base/list.h"
 #include "render/deflater.h"
 #include "render/proto/push_request.h"
 #include "render/render.h"
@@ -23,6 +24,17 @@ const struct export_request EXPORT_REQUESTS[] = {
     [PUSH_WEBHOOK] = { "", { "Content-Type: application/json" } },
 };
 
+/* What Pyroscope calls an event that it knows. */
+static const struct series_kind {
+    const char *event, *name;
+    const struct render_value *values; /* as in struct render_opts */
+} SERIES_KINDS[] = {
+    { "cpu", "process_cpu", NULL },
+    { "alloc", "memory",
+      (const struct render_value[]){
+          { "samples", "count" }, { "alloc_space", "bytes" }, { NULL, NULL } } },
+};
+
 struct exporter {
     const struct fold *f;
     const struct export_opts *o;
@@ -32,9 +44,9 @@ struct exporter {
     struct export_counts counts;
 };
 
-/* Renders the rows [from, to) as @format into a body. */
+/* Renders the rows [from, to) as @format into a body. @values: as in struct render_opts. */
 static int render_rows(const struct exporter *x, size_t from, size_t to, uint32_t event,
-                       const char *format, struct buf *out)
+                       const struct render_value *values, const char *format, struct buf *out)
 {
     const struct render_format *f = render_format_find(span_of(format));
     _cleanup_(profile_unrefp) struct profile *p = NULL;
@@ -46,7 +58,8 @@ static int render_rows(const struct exporter *x, size_t from, size_t to, uint32_
     struct render_opts o = { .version = x->o->version,
                              .host = x->o->host,
                              .link = x->o->link[0] ? x->o->link : NULL,
-                             .untimed = true };
+                             .untimed = true,
+                             .values = values };
     int r = fold_profile(x->f, from, to, event, &p) ?: view_new(p, &view, &v, NULL);
 
     return r == 0 ? f->render(v, &o, out, NULL) : r;
@@ -54,10 +67,19 @@ static int render_rows(const struct exporter *x, size_t from, size_t to, uint32_
 
 /* ---- Pyroscope ---- */
 
+/* Returns what Pyroscope calls @e; NULL: nothing else. */
+static const struct series_kind *kind_of(const struct profile_event *e)
+{
+    return FIRST_OF(i, SERIES_KINDS, ARRAY_SIZE(SERIES_KINDS),
+                    strcmp(e->name, SERIES_KINDS[i].event) == 0);
+}
+
 /* Writes the name that Pyroscope expects. */
 static void series_name(const struct profile_event *e, char name[EVENT_NAME_BYTES])
 {
-    snprintf(name, EVENT_NAME_BYTES, "%s", strcmp(e->name, "cpu") == 0 ? "process_cpu" : e->name);
+    const struct series_kind *kind = kind_of(e);
+
+    snprintf(name, EVENT_NAME_BYTES, "%s", kind ? kind->name : e->name);
     for (char *c = name; *c; c++) {
         if (!isalnum((unsigned char)*c) && *c != '_')
             *c = '_';
@@ -76,6 +98,7 @@ static int add_series(const struct exporter *x, size_t from, size_t to, struct b
     const struct profile *p = x->f->p;
     const struct fold_row *row = &x->f->rows[from];
     const struct profile_process *g = &x->f->groups[row->group];
+    const struct series_kind *kind = kind_of(&p->events[row->event]);
     _cleanup_buf_ struct buf pprof = BUF_NULL;
     char name[EVENT_NAME_BYTES], repository[LABEL_BYTES], revision[LABEL_BYTES];
     struct push_label labels[] = {
@@ -92,7 +115,7 @@ static int add_series(const struct exporter *x, size_t from, size_t to, struct b
 
     series_name(&p->events[row->event], name);
     buf_init(&pprof, out->max);
-    r = render_rows(x, from, to, row->event, "pprof", &pprof);
+    r = render_rows(x, from, to, row->event, kind ? kind->values : NULL, "pprof", &pprof);
     if (r == 0)
         r = push_request_add(out, labels, ARRAY_SIZE(labels), buf_span(&pprof));
     return r;
@@ -166,8 +189,9 @@ static int export_rows(struct exporter *x, size_t from, size_t to, unsigned dept
     int r;
 
     buf_init(&body, x->bytes_max);
-    r = x->o->protocol == PUSH_PYROSCOPE ? render_series(x, from, to, &body)
-                                         : render_rows(x, from, to, UINT32_MAX, "otlp", &body);
+    r = x->o->protocol == PUSH_PYROSCOPE
+            ? render_series(x, from, to, &body)
+            : render_rows(x, from, to, UINT32_MAX, NULL, "otlp", &body);
     if (r == 0 && !body.error)
         return emit(x, buf_span(&body), samples_of(x->f, from, to));
     if (r != -EFBIG && body.error != -EFBIG)

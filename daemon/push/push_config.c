@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "push/push_config_impl.h"
 
+#include "base/list.h"
 #include "event/events.h"
 #include "push/push_url.h"
 #include "schedule/duration.h"
@@ -128,13 +129,16 @@ static int take_protocol(const struct push_reading *r, const yaml_node_t *n)
 /* Returns true if the flight recorder has the event. Others have no samples of the past. */
 static bool is_recorded(const char *name)
 {
-    return events_listed(SPAN("cpu,wall,offcpu,lock"), name);
+    static const char *const NAMES[] = { "cpu", "wall", "offcpu", "lock", "alloc" };
+
+    return ANY_OF(i, ARRAY_SIZE(NAMES), strcmp(NAMES[i], name) == 0);
 }
 
 static int take_events(const struct push_reading *r, const yaml_node_t *n)
 {
     static const char TAKES[] =
-        "a list of one to four events of the flight recorder: cpu, wall, offcpu, lock";
+        "a list of one to four events of the flight recorder: cpu, wall, offcpu, lock, "
+        "alloc";
     char name[EVENT_NAME_BYTES];
     size_t used = 0;
 

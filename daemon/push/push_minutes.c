@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/fnv1a.h"
 #include "base/utc_text.h"
+#include "event/events.h"
 #include "push/export.h"
 #include "push/push_impl.h"
 
@@ -109,6 +110,13 @@ static void take_minute(struct push *p, struct push_state *s)
     push_fail(s, "%s", m.err.msg[0] ? m.err.msg : "a minute could not be read");
 }
 
+/* Returns whether an event of @t is of waits. */
+static bool has_waits(const struct push_target *t)
+{
+    return events_listed(span_of(t->events), "wall") ||
+           events_listed(span_of(t->events), "offcpu") || events_listed(span_of(t->events), "lock");
+}
+
 /* Returns whether waits of the next minute are not all known, but may be soon. The recorder counts
  * a thread's wait when it sees that thread wait again. */
 static bool waits_come(struct push *p, struct push_state *s, uint64_t now_ns)
@@ -116,7 +124,7 @@ static bool waits_come(struct push *p, struct push_state *s, uint64_t now_ns)
     uint64_t end_ns = s->begin_ns + s->target->every_ns, known_ns = 0;
     struct error err = ERROR_NULL;
 
-    if (strcmp(s->target->events, "cpu") == 0)
+    if (!has_waits(s->target))
         return false;
     if (p->o.backend->past_known(p->o.backend->ctx, &known_ns, &err) == 0 && known_ns >= end_ns)
         return false;

@@ -17,6 +17,7 @@ import unittest
 from harness import jvm, paths, proc, receiver
 from harness.daemon import Daemon
 from harness.pushing import OTLP, Pushing
+from test_alloc import Program
 from test_forged import in_pod
 
 sys.path.append(os.path.join(paths.TREE, "tests/formats"))
@@ -311,3 +312,36 @@ class Restart(WithSamples):
         counted = lambda: sum(sum(s["values"]) for s in self.samples(engine) if s["resource"]["service.name"] == "gone")
         proc.wait_until(lambda: counted() == recorded, 200, "the minute, or two, arrives", 1)
         self.assertGreater(recorded, 3)
+
+
+class Allocations(WithSamples):
+    def test_allocated_bytes(self):
+        """The bytes of each interval by both protocols are those that flamed itself answers."""
+        classes = jvm.Classes()
+        classes.compile("Alloc.java")
+        engine = self.engine()
+        target = "url: {}\nevery: 5s\nevents: [alloc]\nmatch: '{{service=\"allocates\"}}'".format(engine.url)
+        daemon = self.flamed(f"name: otlp\n{target}", f"name: pyroscope\nprotocol: pyroscope\n{target}", options=("--recorder-alloc=yes",))
+        with Program(paths.jdk(17), classes.folder, "-Xmx128m", "-Dotel.service.name=allocates") as program:
+            def arrived() -> bool:
+                program.allocate(2e8)
+                return min(len(engine.taken(OTLP)), len(engine.taken(PUSHER))) >= 2
+            proc.wait_until(arrived, 60, "both get two intervals")
+        samples, series = self.samples(engine), [s for one in self.series(engine) for s in one]
+        self.assertEqual({s["pyroscope"] for s in samples}, {"alloc_space:alloc_space:bytes"})
+        self.assertEqual({(s["labels"]["__name__"], s["labels"]["service_name"]) for s in series}, {("memory", "allocates")})
+        self.assertEqual({s["type"] for s in series}, {"samples:count", "alloc_space:bytes"})
+        of_stacks = collections.Counter()
+        for s in series:
+            of_stacks[s["type"]] += s["value"]
+        intervals = collections.Counter()
+        for s in samples:
+            intervals[self.pushed(s)] += sum(s["values"])
+        print(intervals, of_stacks)
+        begin = min(intervals)
+        stamp = lambda s: time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(s))
+        answer = daemon.get("/profile", service="allocates", event="alloc", format="json", **{"from": stamp(begin), "to": stamp(begin + 5)})
+        self.assertEqual(answer.json()["meta"]["value"], intervals[begin])
+        self.assertGreater(intervals[begin], 2e8)
+        counts = [sum(s["value"] for s in one if s["type"] == "alloc_space:bytes") for one in self.series(engine)]
+        self.assertEqual(counts[0], intervals[begin])

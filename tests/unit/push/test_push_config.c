@@ -15,7 +15,7 @@ START_TEST(reads_a_target)
                                "    url: https://127.0.0.1:4040/\n"
                                "    protocol: pyroscope\n"
                                "    every: 30s\n"
-                               "    events: [cpu, wall]\n"
+                               "    events: [cpu, wall, alloc]\n"
                                "    match: '{service!=\"\"}'\n"
                                "    headers: { X-Scope-OrgID: team-a }\n"
                                "    basic_auth:\n"
@@ -37,7 +37,7 @@ START_TEST(reads_a_target)
     ck_assert_str_eq(t->url, "https://127.0.0.1:4040");
     ck_assert_int_eq(t->protocol, PUSH_PYROSCOPE);
     ck_assert_uint_eq(t->every_ns, 30 * NSEC_PER_SEC);
-    ck_assert_str_eq(t->events, "cpu,wall");
+    ck_assert_str_eq(t->events, "cpu,wall,alloc");
     ck_assert_uint_eq(t->match.count, 1);
     ck_assert_str_eq(t->headers[0], "X-Scope-OrgID: team-a");
     ck_assert_str_eq(t->user, "me");
@@ -135,7 +135,7 @@ static const struct {
     { BEGIN "    protocol: grpc\n", "otlp or pyroscope" },
     { BEGIN "    every: 1s\n", "duration" },
     { BEGIN "    events: [cpu, nonsense]\n", "one to four events" },
-    { BEGIN "    events: [alloc]\n", "events of the flight recorder" },
+    { BEGIN "    events: [live]\n", "events of the flight recorder" },
     { BEGIN "    match: '{service=\"a\",container!=\"b\"}'\n", "keeps no container" },
     { "push:\n  - name: a\n    url: http://h?a=hunter2\n", "without '?'" },
     { "push:\n  - name: a\n    url: https://h/a#hunter2\n", "without '?'" },

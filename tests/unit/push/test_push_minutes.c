@@ -274,6 +274,16 @@ START_TEST(waits_for_waits)
 }
 END_TEST
 
+START_TEST(allocations_wait_for_nothing)
+{
+    start_events("cpu, alloc", "1m", 0, START);
+    known_ns = START; /* no wait is known */
+    run(START, START + MINUTE + PUSH_SETTLE_NS + NSEC_PER_SEC);
+    ck_assert_uint_eq(taken_count, 1);
+    ck_assert_uint_eq(state.status.incomplete, 0);
+}
+END_TEST
+
 /* A node pushes for three hours to an engine that is away for the second, which is the limit of
  * age: that loses a minute or two, and counts them. */
 START_TEST(three_hours)
@@ -327,6 +337,7 @@ int main(void)
     tcase_add_test(tc, sends_no_minute_twice_after_a_kill);
     tcase_add_test(tc, skips_what_the_machine_slept);
     tcase_add_test(tc, waits_for_waits);
+    tcase_add_test(tc, allocations_wait_for_nothing);
     tcase_add_test(tc, three_hours);
     tcase_add_loop_test(tc, nodes_are_spread_over_a_minute, 0, 2);
     return suite_run_case("push_minutes", tc);
