@@ -19,7 +19,7 @@
 
 #define DAY_NS (24 * 3600 * NSEC_PER_SEC)
 #define VERSION_BYTES 64
-#define NAME_BYTES 256
+#define NAME_BYTES PAST_NAME_BYTES
 #define TEXT_BYTES 512
 #define NAME_SHOWN 200 /* bytes */
 
@@ -124,13 +124,6 @@ static bool is_same(const struct history_image *a, const struct history_image *b
            a->exec_no == b->exec_no;
 }
 
-static void write_name(char ret[NAME_BYTES], struct span name)
-{
-    ret[0] = '\0';
-    if (name.n)
-        snprintf(ret, NAME_BYTES, HISTORY_CONTAINER_NAME "%.*s\n", (int)name.n, name.p);
-}
-
 /* Keeps the last release of each service. Marks are passed in the order of time. */
 static void see_mark(void *cookie, const struct history_mark *m)
 {
@@ -157,7 +150,7 @@ static void see_mark(void *cookie, const struct history_mark *m)
     snprintf(d->pod_namespace, sizeof(d->pod_namespace), "%s", m->image->pod_namespace);
     snprintf(d->pod, sizeof(d->pod), "%s", m->image->pod);
     snprintf(d->container, sizeof(d->container), "%s", m->image->container);
-    write_name(d->attributes, history_container_name(m->image->attributes));
+    past_write_name(history_container_name(m->image->attributes), d->attributes);
 }
 
 /* ---- measuring their effect ---- */
@@ -307,15 +300,9 @@ struct deploys *deploys_free(struct deploys *d)
 /* Returns whether @p runs the release @d: of the same service and version, and not older. */
 static bool runs(const struct process *p, const struct service *service, const struct deploy *d)
 {
-    const struct container *c = &p->container;
-    char attributes[NAME_BYTES];
-    const struct history_place place = { .owner = p->owner,
-                                         .pod_namespace = c->pod_namespace,
-                                         .pod = container_pod(c),
-                                         .container = c->id,
-                                         .attributes = attributes };
+    char name[PAST_NAME_BYTES];
+    const struct history_place place = past_place_of(p, name);
 
-    write_name(attributes, span_of(c->pod_uid[0] ? "" : c->name));
     return strcmp(service->version, d->version) == 0 && is_of(d, service->name, &place) &&
            p->start_realtime_ns + NSEC_PER_SEC > d->time_ns;
 }

@@ -63,6 +63,25 @@ static bool wants_event(void *cookie, const char *name)
     return false;
 }
 
+void past_write_name(struct span name, char ret[PAST_NAME_BYTES])
+{
+    ret[0] = '\0';
+    if (name.n)
+        snprintf(ret, PAST_NAME_BYTES, HISTORY_CONTAINER_NAME "%.*s\n", (int)name.n, name.p);
+}
+
+struct history_place past_place_of(const struct process *p, char name[PAST_NAME_BYTES])
+{
+    const struct container *c = &p->container;
+
+    past_write_name(span_of(c->pod_uid[0] ? "" : c->name), name);
+    return (struct history_place){ .owner = p->owner,
+                                   .pod_namespace = c->pod_namespace,
+                                   .pod = container_pod(c),
+                                   .container = c->id,
+                                   .attributes = name };
+}
+
 uint64_t past_owner(const struct history_image *image)
 {
     uint64_t hash = fnv1a(FNV1A_START, &image->owner, sizeof(image->owner));

@@ -91,6 +91,11 @@ int past_recorded(struct api *api, struct past_filter *f, const char *events,
 /* Returns the owner to which the room of @image is charged: its pod, else its container, else its
  * user. */
 uint64_t past_owner(const struct history_image *image);
+#define PAST_NAME_BYTES 256
+/* Writes the line of attributes that names a container; "": it has no name. */
+void past_write_name(struct span name, char ret[PAST_NAME_BYTES]);
+/* Returns the place of @p, which refers to its container and to @name. */
+struct history_place past_place_of(const struct process *p, char name[PAST_NAME_BYTES]);
 /* Returns whether @f may select samples of @image. */
 bool past_wants_image(const struct past_filter *f, const struct history_image *image);
 /* Implements the callback of struct history_query; @cookie is the filter. */

@@ -3,7 +3,9 @@
 #include "api/api_impl.h"
 #include "api/exposition.h"
 #include "api/json.h"
+#include "api/past_impl.h"
 #include "base/array.h"
+#include "base/list.h"
 #include "capture/process_selector.h"
 #include "discover/service.h"
 
@@ -44,9 +46,19 @@ json_t *signal_names_json(const struct api *api, const struct process *p)
 
 /* ---- the list ---- */
 
+/* Signals of JVMs of one service and place that ended in one way. */
+struct ends {
+    struct signal last; /* borrowed for the list */
+    unsigned count;
+    unsigned severity; /* the highest */
+    uint64_t first_ns; /* CLOCK_REALTIME: when the first ended */
+};
+
 struct listing {
     const struct target *target;
     json_t *list;
+    struct ends *ends; /* owned */
+    size_t end_count, end_room;
     const char *failed; /* a signal with text that is not valid in JSON; NULL: none. Static */
 };
 
@@ -65,13 +77,78 @@ static json_t *signal_json(const struct signal *s)
                      "remedy", remedy);
 }
 
+static bool ended_alike(const struct signal *a, const struct signal *b)
+{
+    char a_name[PAST_NAME_BYTES], b_name[PAST_NAME_BYTES];
+    const struct history_place a_place = past_place_of(a->process, a_name),
+                               b_place = past_place_of(b->process, b_name);
+    struct service a_service, b_service;
+
+    service_of_process(a->process, &a_service);
+    service_of_process(b->process, &b_service);
+    return strcmp(a_service.name, b_service.name) == 0 && span_eq(a->cause, b->cause) &&
+           history_same_place(&a_place, &b_place);
+}
+
+/* Adds the end of a JVM to those that are alike. Returns false if there is no memory. */
+static bool join_end(struct listing *l, const struct signal *s)
+{
+    struct ends *e = FIRST_OF(i, l->ends, l->end_count, ended_alike(&l->ends[i].last, s));
+
+    if (!e) {
+        if (!array_grow(&l->ends, &l->end_room, l->end_count + 1, 8))
+            return false;
+        e = &l->ends[l->end_count++];
+        *e = (struct ends){ .last = *s, .first_ns = s->since_ns };
+    }
+    e->count++;
+    e->severity = MAX(e->severity, s->severity);
+    e->first_ns = MIN(e->first_ns, s->since_ns);
+    if (s->since_ns > e->last.since_ns)
+        e->last = *s;
+    return true;
+}
+
+/* Returns one signal for all of @e: the last one, with their number. */
+static json_t *ends_json(const struct ends *e)
+{
+    char sentence[RULE_SENTENCE_BYTES + 80];
+    struct signal s = e->last;
+    json_t *ret;
+
+    if (e->count == 1)
+        return signal_json(&s);
+    snprintf(sentence, sizeof(sentence), "%s; %u JVMs of this service ended so in %u minutes",
+             s.sentence, e->count, (unsigned)(SIGNAL_ENDED_NS / NSEC_PER_SEC / 60));
+    s.sentence = sentence;
+    s.severity = e->severity;
+    ret = signal_json(&s);
+    json_object_set_new(ret, "count", json_integer(e->count));
+    json_object_set_new(ret, "first", json_time(e->first_ns));
+    json_object_set_new(ret, "last", json_time(s.since_ns));
+    return ret;
+}
+
 static void list_one(void *cookie, const struct signal *s)
 {
     struct listing *l = cookie;
 
-    if (target_matches(l->target, s->process) &&
-        json_array_append_new(l->list, signal_json(s)) != 0)
+    if (!target_matches(l->target, s->process))
+        return;
+    if (s->cause.n ? !join_end(l, s) : json_array_append_new(l->list, signal_json(s)) != 0)
         l->failed = s->rule->name;
+}
+
+/* Adds all signals to l->list. Returns the name of one for which that failed; NULL: none did. */
+static const char *list_all(struct api *api, struct listing *l)
+{
+    signals_each(api->engine.signals, NULL, list_one, l);
+    for (size_t i = 0; i < l->end_count; i++) {
+        if (json_array_append_new(l->list, ends_json(&l->ends[i])) != 0)
+            l->failed = l->ends[i].last.rule->name;
+    }
+    free(l->ends);
+    return l->failed;
 }
 
 int facts_signals(struct api *api, const struct document_query *q, json_t **ret, struct error *err)
@@ -87,8 +164,7 @@ int facts_signals(struct api *api, const struct document_query *q, json_t **ret,
     l.list = json_array();
     if (!l.list)
         return -ENOMEM;
-    signals_each(api->engine.signals, NULL, list_one, &l);
-    if (l.failed) {
+    if (list_all(api, &l)) {
         json_decref(l.list);
         return error_set(err, -EIO, "a signal %s could not be written as JSON", l.failed);
     }

@@ -47,6 +47,12 @@ static void add_memory(const struct end_facts *e, struct rule_finding *f)
         rule_add(f, "; at last it used %s of memory", rule_bytes(e->rss, a));
 }
 
+/* Ends the part of the sentence that is equal for all JVMs that end in one way. */
+static void end_cause(struct rule_finding *f)
+{
+    f->cause = strlen(f->sentence);
+}
+
 static void say_killed(const struct end_facts *e, struct rule_finding *f)
 {
     bool oom = e->oom_kills > 0;
@@ -58,7 +64,28 @@ static void say_killed(const struct end_facts *e, struct rule_finding *f)
         rule_say(f, "it was ended by SIGKILL; %s",
                  isnan(e->oom_kills) ? "whether for want of memory is not known"
                                      : "its container counts no process ended for want of memory");
+    end_cause(f);
     add_memory(e, f);
+}
+
+/* Says how it ended by its wait status, but for SIGKILL. */
+static void say_status(int status, struct rule_finding *f)
+{
+    int number = WTERMSIG(status), code = WEXITSTATUS(status);
+
+    if (WIFSIGNALED(status)) {
+        f->severity = is_crash(number) ? 3 : 1;
+        rule_say(f, "it %s by signal %d (%s)", f->severity == 3 ? "crashed and ended" : "was ended",
+                 number, strsignal(number));
+    } else if (asked_by(code)) {
+        rule_say(f, "it was ended by %s (status %d)", asked_by(code), code);
+    } else if (code == 0) {
+        rule_say(f, "it ended with status 0");
+    } else {
+        f->severity = 2;
+        rule_say(f, "it ended with status %d, which is an error,", code);
+    }
+    end_cause(f);
 }
 
 bool ended_find(const struct end_facts *e, struct rule_finding *ret)
@@ -71,26 +98,17 @@ bool ended_find(const struct end_facts *e, struct rule_finding *ret)
         f.severity = 3;
         rule_say(&f,
                  "it ended when the kernel killed a process of its container for want of memory");
+        end_cause(&f);
         add_memory(e, &f);
     } else if (!e->known) {
-        rule_say(&f, "it ended after %s; how is not known: the kernel reports it since Linux 6.15",
-                 lived);
+        rule_say(&f, "it ended");
+        end_cause(&f);
+        rule_add(&f, " after %s; how is not known: the kernel reports it since Linux 6.15", lived);
     } else if (WIFSIGNALED(e->status) && WTERMSIG(e->status) == SIGKILL) {
         say_killed(e, &f);
-    } else if (WIFSIGNALED(e->status)) {
-        f.severity = is_crash(WTERMSIG(e->status)) ? 3 : 1;
-        rule_say(&f, "it %s by signal %d (%s) after %s",
-                 f.severity == 3 ? "crashed and ended" : "was ended", WTERMSIG(e->status),
-                 strsignal(WTERMSIG(e->status)), lived);
-    } else if (asked_by(WEXITSTATUS(e->status))) {
-        rule_say(&f, "it was ended by %s (status %d) after %s", asked_by(WEXITSTATUS(e->status)),
-                 WEXITSTATUS(e->status), lived);
-    } else if (WEXITSTATUS(e->status) == 0) {
-        rule_say(&f, "it ended with status 0 after %s", lived);
     } else {
-        f.severity = 2;
-        rule_say(&f, "it ended with status %d, which is an error, after %s", WEXITSTATUS(e->status),
-                 lived);
+        say_status(e->status, &f);
+        rule_add(&f, " after %s", lived);
     }
     *ret = f;
     return f.severity > 1 || e->age_s >= LIVED_S;

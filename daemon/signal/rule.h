@@ -48,6 +48,7 @@ struct rule_finding {
     double strength;   /* 1 or more: it fires; NAN: not known */
     double value;      /* in the rule's unit */
     unsigned severity; /* 1 to RULE_SEVERITY_MAX */
+    size_t cause;      /* bytes at the begin of the sentence that say how a JVM ended; 0: it runs */
     char sentence[RULE_SENTENCE_BYTES];
 };
 

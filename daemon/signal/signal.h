@@ -39,6 +39,7 @@ struct signal {
     unsigned severity;         /* 1 to RULE_SEVERITY_MAX */
     uint64_t since_ns, now_ns; /* CLOCK_REALTIME: since when it is on, and the last reading */
     double value;
+    struct span cause; /* the part of the sentence that says how the JVM ended; empty: it runs */
     const char *sentence;
 };
 

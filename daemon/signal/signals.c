@@ -353,6 +353,7 @@ static void give(const struct watched *w, enum rule_id id, signal_fn fn, void *c
                                                           : w->numbers.last_ns ? w->numbers.last_ns
                                                                                : now_ns)),
                           .value = state->finding.value,
+                          .cause = { state->finding.sentence, state->finding.cause },
                           .sentence = state->finding.sentence };
 
     fn(cookie, &one);
