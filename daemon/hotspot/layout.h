@@ -124,6 +124,7 @@ struct layout_field {
     X(cache_resolved, "ConstantPoolCache", "_resolved_method_entries", WANY | W8, JDK_MAY)         \
     X(cache_resolved_fields, "ConstantPoolCache", "_resolved_field_entries", WANY | W8, JDK_MAY)   \
     X(pool_length, "ConstantPool", "_length", W4, JDK_ALL)                                         \
+    X(pool_tags, "ConstantPool", "_tags", W8, JDK_MAY)                                             \
     X(pool_source_file, "ConstantPool", "_source_file_name_index", W2, 15, 99)                     \
     X(instance_source_file, "InstanceKlass", "_source_file_name_index", W2, 8, 14)                 \
     X(instance_constants, "InstanceKlass", "_constants", W8, JDK_ALL)                              \

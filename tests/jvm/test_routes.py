@@ -21,7 +21,7 @@ TYPES = {f"{SPRING}.RequestMapping": PATHS + " RequestMethod[] method() default 
          **{f"{root}.{JAX}.{verb}": "" for root in ("javax", "jakarta") for verb in ("GET", "DELETE")},
          **{f"{root}.{JAX}.Path": "String value();" for root in ("javax", "jakarta")},
          f"{MICRONAUT}.Controller": 'String value() default "/";', f"{MICRONAUT}.Get": 'String value() default "/"; String uri() default "/";',
-         "shop.Mark": 'shop.Deep[] value() default {}; Class<?> of() default Object.class; long number() default 1; char letter() default 1;',
+         "io.grpc.stub.annotations.RpcMethod": 'String fullMethodName();', "shop.Mark": 'shop.Deep[] value() default {}; Class<?> of() default Object.class; long number() default 1; char letter() default 1;',
          "shop.Deep": 'String[] value() default {};', "shop.V1": ""}
 # Handler -> its route; "": it has none for sure. Each handler is a method of a class of the package shop.
 CASES = {
@@ -35,10 +35,15 @@ CASES = {
     "Turned.one": "", "Resource.one": "GET /resource/{id}", "Cruder.all": "DELETE /crude", "Partly.one": "", "Ops.one": "GET /ops/{id}", "Down.one": "",
     # generated classes
     "Scoped.one": "GET /scoped/x", "Woven.one": "GET /woven", "Caught.one": "GET /caught", "Named_Subclass.one": "GET /named",
+    # gRPC
+    "Shipping.place": "shop.v1.Orders/Place", "Shipping.cancel": "shop.v1.Orders/Cancel", "Shipping.note": "", "Shipping.twice": "", "Sorting.sort": "Mail/Sort",
+    "Misnamed.sort": "",
 }
 SHOP = f"""
 package shop;
 import {SPRING}.*;
+import io.grpc.stub.StreamObserver;
+import io.grpc.stub.annotations.RpcMethod;
 @RestController @RequestMapping(value = "/shop", produces = {{"a", "b"}}) class Orders {{
     @GetMapping("/one/{{id}}") void one(int a, String b) {{ Shop.burn(); }}
     @RequestMapping(path = "slow", method = RequestMethod.GET) void slow() {{ Shop.burn(); }}
@@ -115,6 +120,30 @@ class Woven_Subclass extends Woven {{ @Deprecated public void one() {{ super.one
 class $Caught$Definition$Intercepted extends Caught {{ void one() {{ super.one(); }} }}
 @jakarta.{JAX}.Path("/name") class Named {{ @jakarta.{JAX}.GET public void one() {{ }} }}
 @jakarta.{JAX}.Path("/named") class Named_Subclass extends Named {{ public void one() {{ Shop.burn(); }} }} // not generated
+class OrdersGrpc {{
+    static final String SERVICE = "shop.v1.Orders";
+    @RpcMethod(fullMethodName = SERVICE + '/' + "Place") static void getPlaceMethod() {{ }}
+    @RpcMethod(fullMethodName = SERVICE + '/' + "Cancel") static void getCancelMethod() {{ }}
+    @RpcMethod(fullMethodName = SERVICE + '/' + "Twice") static void getTwiceMethod() {{ }}
+    @RpcMethod(fullMethodName = "shop.v2.Orders/Twice") static void getOtherMethod() {{ }}
+    @RpcMethod(fullMethodName = "shop.v1.Disorders/Note") static void getNoteMethod() {{ }}
+    static void bind(Object service) {{ }}
+    static class OrdersImplBase {{ OrdersImplBase() {{ OrdersGrpc.bind(this); }} void place(Object a, StreamObserver b) {{ }} }}
+}}
+abstract class Shipper extends OrdersGrpc.OrdersImplBase {{ void cancel(Object a, StreamObserver b) {{ }} }}
+class Shipping extends Shipper {{
+    void place(Object a, StreamObserver b) {{ Shop.burn(); }}
+    void cancel(Object a, StreamObserver b) {{ Shop.burn(); }}
+    void note(Object a, StreamObserver b) {{ Shop.burn(); }}
+    void twice(Object a, StreamObserver b) {{ Shop.burn(); }} // it has two names
+}}
+class MailGrpc {{
+    @RpcMethod(fullMethodName = "Mail/Sort") static void getSortMethod() {{ }}
+    static class MailImplBase {{ MailImplBase() {{ getSortMethod(); }} }}
+    static class PostImplBase {{ PostImplBase() {{ getSortMethod(); }} }}
+}}
+class Sorting extends MailGrpc.MailImplBase {{ void sort(Object a, StreamObserver b) {{ Shop.burn(); }} }}
+class Misnamed extends MailGrpc.PostImplBase {{ void sort(Object a, StreamObserver b) {{ Shop.burn(); }} }}
 class Loose {{ @{MICRONAUT}.Get("/x") void one() {{ Shop.burn(); }} }}
 public class Shop {{
     static volatile long sink;
@@ -158,7 +187,7 @@ public class Shop {{
 DISPATCHER = """package org.springframework.web.method.support;
 public class InvocableHandlerMethod {
     public static void doInvoke(java.lang.reflect.Method m, Object o) throws Exception {
-        m.invoke(o, m.getParameterCount() == 0 ? new Object[0] : new Object[] {1, ""});
+        m.invoke(o, m.getParameterCount() == 0 ? new Object[0] : new Object[] {1, m.getParameterTypes()[1] == String.class ? "" : null});
     }
 }
 """
@@ -169,11 +198,11 @@ ROUNDS, ENOUGH = 30, 20 # samples of each handler
 def compiled() -> jvm.Classes:
     classes = jvm.Classes()
     with tempfile.TemporaryDirectory() as folder:
-        sources = {"shop.Shop": SHOP, "org.springframework.web.method.support.InvocableHandlerMethod": DISPATCHER,
+        sources = {"shop.Shop": SHOP, "io.grpc.stub.StreamObserver": "package io.grpc.stub; public interface StreamObserver {}", "org.springframework.web.method.support.InvocableHandlerMethod": DISPATCHER,
                    f"{SPRING}.RequestMethod": f"package {SPRING}; public enum RequestMethod {{ {', '.join(METHODS)} }}"}
         for name, elements in TYPES.items():
             package, _, simple = name.rpartition(".")
-            sources[name] = f"package {package}; {RUNTIME} public @interface {simple} {{ {elements} }}"
+            sources[name] = f"package {package}; {'' if simple == 'RpcMethod' else RUNTIME} public @interface {simple} {{ {elements} }}"
         for name, text in sources.items():
             path = f"{folder}/{name.replace('.', '/')}.java"
             os.makedirs(os.path.dirname(path), exist_ok=True)

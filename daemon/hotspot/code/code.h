@@ -110,6 +110,8 @@ int method_called(struct hotspot_vm *vm, uint64_t method, uint8_t opcode, uint16
                   uint64_t *ret);
 /* Gets the bytes of the Symbol at @symbol, cut to @max. 0 or -errno. */
 int symbol_read(struct hotspot_vm *vm, uint64_t symbol, char *buf, size_t max, uint16_t *ret_n);
+/* Gets the last @n bytes of the Symbol at @symbol. 0; -ENOENT: it is shorter; -errno. */
+int symbol_end(struct hotspot_vm *vm, uint64_t symbol, char *buf, size_t n);
 /* Returns the line of bci @wanted in a compressed line table; 0: unknown. Pure. */
 uint32_t lines_find(struct span table, unsigned excluded, int32_t wanted);
 /* Gets the address of the Symbol at @index of the ConstantPool at @pool. 0 or -errno. */
@@ -117,6 +119,21 @@ int pool_symbol(struct hotspot_vm *vm, uint64_t pool, uint32_t index, uint64_t *
 
 /* Gets the raw names of the method at @method. 0 or -errno. */
 int method_names(struct hotspot_vm *vm, uint64_t method, struct hotspot_method *ret);
+
+/* ---- routes.c ---- */
+
+#define CLASS_TEXT_MAX 1024
+/* Gets the name of the class at @klass, in internal form, in @buf. 0 or -errno. */
+int class_text(struct hotspot_vm *vm, uint64_t klass, char buf[CLASS_TEXT_MAX], struct span *ret);
+
+/* ---- grpc.c ---- */
+
+/* Returns whether the method with the names @m may be one of a gRPC service. */
+bool grpc_may_be(const struct hotspot_method *m);
+/* Gets the full name, "package.Service/Method", of @method of the service that the class at @klass
+ * implements. Returns its bytes; 0: it is none for sure; -errno. */
+int grpc_name(struct hotspot_vm *vm, uint64_t klass, struct span method,
+              char ret[HOTSPOT_ROUTE_MAX]);
 
 /* ---- calls.c ---- */
 

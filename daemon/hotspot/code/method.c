@@ -22,18 +22,26 @@ static size_t end_cut(char *buf, size_t max)
     return n + MIN(max - n, strlen("..."));
 }
 
+/* Gets the bytes of a Symbol. 0 or -errno. */
+static int symbol_bytes(struct hotspot_vm *vm, uint64_t symbol, uint64_t *ret)
+{
+    struct layout_field f = vm->layout.symbol_length;
+    uint64_t at = symbol + (uint64_t)f.offset;
+
+    return memory_number(&vm->memory, f.width == 4 ? at + 2 : at, 2, ret);
+}
+
 int symbol_read(struct hotspot_vm *vm, uint64_t symbol, char *buf, size_t max, uint16_t *ret_n)
 {
-    const struct hotspot_layout *l = &vm->layout;
-    uint64_t at = symbol + (uint64_t)l->symbol_length.offset, n;
+    uint64_t n;
     bool cut;
-    int r = memory_number(&vm->memory, l->symbol_length.width == 4 ? at + 2 : at, 2, &n);
+    int r = symbol_bytes(vm, symbol, &n);
 
     if (r < 0)
         return r;
     cut = n > max;
     n = MIN(n, max);
-    r = memory_read(&vm->memory, symbol + (uint64_t)l->symbol_body.offset, buf, n);
+    r = memory_read(&vm->memory, symbol + (uint64_t)vm->layout.symbol_body.offset, buf, n);
     if (r < 0)
         return r;
     /* No name of a class file has a zero; a freed one has, in the upper bytes of the allocator's
@@ -42,6 +50,16 @@ int symbol_read(struct hotspot_vm *vm, uint64_t symbol, char *buf, size_t max, u
         return -EBADMSG;
     *ret_n = (uint16_t)(cut ? end_cut(buf, max) : n);
     return 0;
+}
+
+int symbol_end(struct hotspot_vm *vm, uint64_t symbol, char *buf, size_t n)
+{
+    uint64_t all, at = symbol + (uint64_t)vm->layout.symbol_body.offset;
+    int r = symbol_bytes(vm, symbol, &all);
+
+    if (r < 0 || all < n)
+        return r < 0 ? r : -ENOENT;
+    return memory_read(&vm->memory, at + all - n, buf, n);
 }
 
 int pool_symbol(struct hotspot_vm *vm, uint64_t pool, uint32_t index, uint64_t *ret)

@@ -12,8 +12,7 @@
 #define CLASSES_MAX 64   /* superclasses, interfaces or subclasses that are read */
 #define METHODS_MAX 1024 /* of these that are looked at */
 #define GENERATED_MAX 4  /* generated classes, each a subclass of the next */
-#define CLASS_TEXT_MAX 1024
-#define SLOW_INSTANCE 1 /* bit of _layout_helper: abstract, an interface, or with a finalizer */
+#define SLOW_INSTANCE 1  /* bit of _layout_helper: abstract, an interface, or with a finalizer */
 
 /* Ends of generated subclasses, which are no other classes to a framework; and their middles. */
 static const char *const GENERATED_ENDS[] = { "$Definition$Intercepted", "_Subclass",
@@ -93,8 +92,7 @@ static int class_annotated(struct hotspot_vm *vm, uint64_t klass, struct annotat
     return r < 0 ? r : read_annotations(vm, pool, array, used, ret);
 }
 
-static int class_text(struct hotspot_vm *vm, uint64_t klass, char buf[CLASS_TEXT_MAX],
-                      struct span *ret)
+int class_text(struct hotspot_vm *vm, uint64_t klass, char buf[CLASS_TEXT_MAX], struct span *ret)
 {
     uint64_t symbol;
     int r = field_u64(vm, klass, vm->layout.klass_name, &symbol)
@@ -337,6 +335,7 @@ _Static_assert(HOTSPOT_ROUTE_MAX == ANNOTATIONS_ROUTE_MAX, "a route of either fi
 struct route_question {
     uint64_t method, const_method;
     bool inherits; /* its class may have base types with a mapping for it */
+    bool grpc;     /* it may be a method of a gRPC service */
     char route[ANNOTATIONS_ROUTE_MAX];
 };
 
@@ -414,6 +413,16 @@ static int read_mappings(struct lookup *k, const struct vm_method *m, uint64_t h
     return r < 0 ? r : 1;
 }
 
+/* Reads the full name of the method @m of gRPC. Returns its bytes; 0: none; -errno. */
+static int grpc_route(struct hotspot_vm *vm, const struct vm_method *m, uint64_t holder,
+                      char ret[HOTSPOT_ROUTE_MAX])
+{
+    char name[HOTSPOT_ROUTE_MAX];
+    int n = symbol_text(vm, m->name, name, sizeof(name));
+
+    return n <= 0 ? n : grpc_name(vm, holder, (struct span){ name, (size_t)n }, ret);
+}
+
 static int run_route(struct hotspot_vm *vm, void *arg)
 {
     struct route_question *q = arg;
@@ -428,6 +437,9 @@ static int run_route(struct hotspot_vm *vm, void *arg)
             ?: field_u64(vm, holder, vm->layout.instance_constants, &constants);
     if (r < 0 || constants != m.pool) /* the class is gone, or was redefined */
         return r < 0 ? r : -EAGAIN;
+    r = q->grpc ? grpc_route(vm, &m, holder, q->route) : 0;
+    if (r != 0)
+        return r;
     k.name = m.name;
     k.signature = m.signature;
     r = read_mappings(&k, &m, holder);
@@ -446,7 +458,8 @@ int hotspot_method_route(struct hotspot_vm *vm, uint64_t method, const struct ho
 {
     struct route_question q = { .method = method,
                                 .const_method = names->const_method,
-                                .inherits = may_inherit(names) };
+                                .inherits = may_inherit(names),
+                                .grpc = grpc_may_be(names) };
     int r = layout_has_routes(&vm->layout) ? vm_ask(vm, run_may_have_route, &q, sizeof(q)) : 0;
 
     if (r == 0)

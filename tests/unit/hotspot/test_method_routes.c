@@ -11,6 +11,7 @@
 #define TYPE_GET "Lorg/springframework/web/bind/annotation/GetMapping;"
 enum constant { C_GET = 1, C_OTHER, C_VALUE, C_NAME, C_ALSO, C_SIGNATURE, C_LONG, C_PATH, C_COUNT };
 enum { AT_NAME = 8, AT_POOL = 16, AT_ANNOTATIONS = 24, AT_SUPER = 32, AT_HELPER = 56 };
+enum { POOL_BYTES = 48 };
 enum { AT_INTERFACES = 64, AT_METHODS = 72, KLASS_BYTES = 80 };
 
 static uint8_t arena[ARENA_PAGES * MEMORY_PAGE] __attribute__((aligned(4096)));
@@ -232,9 +233,11 @@ static void set_layout(struct hotspot_layout *l)
     l->const_size = narrow(16, 4);
     l->const_flags = narrow(20, 4);
     l->sizeof_ConstMethod = 32;
-    l->sizeof_ConstantPool = 24;
+    l->sizeof_ConstantPool = POOL_BYTES;
     l->has_annotations = 1;
     l->pool_length = narrow(16, 4);
+    l->pool_tags = word(24);
+    l->pool_resolved = word(32);
     l->klass_name = word(AT_NAME);
     l->instance_constants = word(AT_POOL);
     l->instance_annotations = word(AT_ANNOTATIONS);
@@ -265,11 +268,11 @@ static void setup(void)
     ck_assert_ptr_nonnull(vm);
     memory_init(&vm->memory, read_arena, NULL);
     set_layout(&vm->layout);
-    pool = take(24 + C_COUNT * 8);
+    pool = take(POOL_BYTES + C_COUNT * 8);
     put(pool + 16, C_COUNT, 4);
     for (unsigned i = 0; i < ARRAY_SIZE(CONSTANTS); i++) {
         path = symbol(CONSTANTS[i]);
-        put(pool + 24 + (i + 1) * 8, path, 8);
+        put(pool + POOL_BYTES + (i + 1) * 8, path, 8);
     }
     nothing = take(8);
     object = 0;
@@ -380,7 +383,7 @@ static const struct {
 START_TEST(methods_by_their_parameters)
 {
     put(const_method + 20, 0, 4);
-    put(pool + 24 + C_LONG * 8, symbol(SIGNATURES[_i].signature), 8);
+    put(pool + POOL_BYTES + C_LONG * 8, symbol(SIGNATURES[_i].signature), 8);
     set_methods(add_interface(), C_LONG, GET, sizeof(GET));
     ck_assert_int_eq(ask(), SIGNATURES[_i].overridden ? 6 : 0);
 }
@@ -451,13 +454,74 @@ START_TEST(long_names_count)
 
     memset(type + strlen(type), 'x', sizeof(type) - strlen(type) - 1);
     type[sizeof(type) - 2] = ';';
-    put(pool + 24 + C_OTHER * 8, symbol(type), 8);
+    put(pool + POOL_BYTES + C_OTHER * 8, symbol(type), 8);
     for (unsigned i = 0; i < 16; i++)
         set[2 + i * 4 + 1] = C_OTHER;
     set_annotations(add_interface(), array_of(set, sizeof(set)));
     ck_assert_int_eq(ask(), 6);
     set_annotations(add_interface(), array_of(set, sizeof(set)));
     ck_assert_int_eq(ask(), 0);
+}
+END_TEST
+
+/* ---- gRPC ---- */
+
+#define OBSERVER "(Ljava/lang/Object;Lio/grpc/stub/StreamObserver;)V"
+
+/* Makes a class with a constant pool of its own: tags and texts. */
+static uint64_t class_with_constants(const char *name, const char *const *texts, unsigned count,
+                                     uint64_t resolved)
+{
+    uint64_t own = take(POOL_BYTES + 8 + (uint64_t)count * 8), tags = take(4 + count + 1),
+             classes = take(16), address;
+
+    put(own + 16, count + 1, 4);
+    put(own + 24, tags, 8);
+    put(own + 32, classes, 8);
+    put(tags, count + 1, 4);
+    put(classes, resolved != 0, 4);
+    put(classes + 8, resolved, 8);
+    for (unsigned i = 0; i < count; i++) {
+        put(own + POOL_BYTES + (i + 1) * 8, symbol(texts[i]), 8);
+        put(tags + 4 + i + 1, 1, 1);
+    }
+    address = new_class(name);
+    put(address + AT_POOL, own, 8);
+    return address;
+}
+
+static const struct {
+    const char *base, *around, *texts[3], *name; /* NULL: it has none */
+} SERVICES[] = {
+    { "app/MailGrpc$MailImplBase", "app/MailGrpc", { "x", "a.b.Mail/One" }, "a.b.Mail/One" },
+    { "app/MailGrpc$MailImplBase", "app/MailGrpc", { "Mail/One", "Mail/Two" }, "Mail/One" },
+    { "MailGrpc$MailImplBase", "MailGrpc", { "Mail/one", "/One" }, "Mail/one" },
+    { "app/MailGrpc$MailImplBase", "app/MailGrpc", { "a.Mail/One", "b.Mail/One" }, NULL },
+    { "app/MailGrpc$MailImplBase", "app/MailGrpc", { "EMail/One", "a.Mai/One" }, NULL },
+    { "app/MailGrpc$MailImplBase", "app/MailGrpc", { "Lapp/Mail/One", "a(b.Mail/One" }, NULL },
+    { "app/MailGrpc$MailImplBase", "app/MailGrpc", { "a.Mail/OnE", "a.Mail/XOne" }, NULL },
+    { "app/MailGrpc$PostImplBase", "app/MailGrpc", { "a.Mail/One", "a.Post/One" }, NULL },
+    { "app/MailGrpc$MailBase", "app/MailGrpc", { "a.Mail/One" }, NULL },
+    { "app/MailGrpc$MailImplBase", "app/PostGrpc", { "a.Mail/One" }, NULL },
+};
+
+/* The full name of a service's method is a constant of the class around its generated base class.
+ */
+START_TEST(methods_of_grpc)
+{
+    unsigned count = SERVICES[_i].texts[2] ? 3 : SERVICES[_i].texts[1] ? 2 : 1;
+    uint64_t around, base;
+    int n;
+
+    around = class_with_constants(SERVICES[_i].around, SERVICES[_i].texts, count, 0);
+    base = class_with_constants(SERVICES[_i].base, NULL, 0, around);
+    put(klass + AT_SUPER, base, 8);
+    put(const_method + 20, 0, 4);
+    ck_assert_int_eq(ask(), 0); /* its signature is another one */
+    names.signature_n = (uint16_t)snprintf(names.signature, sizeof(names.signature), OBSERVER);
+    n = ask();
+    ck_assert_int_eq(n, SERVICES[_i].name ? (int)strlen(SERVICES[_i].name) : 0);
+    ck_assert_mem_eq(route, SERVICES[_i].name ?: "", (size_t)n);
 }
 END_TEST
 
@@ -504,6 +568,7 @@ int main(void)
     tcase_add_loop_test(tc, methods_by_their_parameters, 0, ARRAY_SIZE(SIGNATURES));
     tcase_add_loop_test(tc, many_methods_of_one_name, 0, ARRAY_SIZE(CROWDS));
     tcase_add_test(tc, a_generated_class);
+    tcase_add_loop_test(tc, methods_of_grpc, 0, ARRAY_SIZE(SERVICES));
     tcase_add_loop_test(tc, all_annotations_of_a_question_count, 0, ARRAY_SIZE(PADDINGS));
     tcase_add_test(tc, long_names_count);
     tcase_add_test(tc, a_race_is_no_answer);
