@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/lock.h"
 #include "base/log.h"
+#include "base/shares.h"
 #include "base/trusted_clock.h"
 #include "capture/profile_process.h"
 
@@ -12,7 +13,8 @@
 #include <sys/resource.h>
 
 #define SPILL_RETRY_S 10
-#define SPILL_STRINGS_MAX ((size_t)4 << 20)
+#define SPILL_IMAGES_MAX 2048               /* JVMs of a minute, shared by their payers */
+#define SPILL_STRINGS_MAX ((size_t)4 << 20) /* 2 KiB for each */
 
 /* A minute to write; owns everything. */
 struct minute {
@@ -28,6 +30,7 @@ struct minute {
 struct spill {
     struct spill_opts o;
     struct minute *now;     /* the minute under way; NULL: out of memory */
+    struct shares images;   /* of that minute */
     uint64_t begun_ns;      /* CLOCK_MONOTONIC at its begin */
     uint64_t begun_real_ns; /* CLOCK_REALTIME at its begin */
     uint64_t dropped;       /* flight_stats.dropped at its begin */
@@ -111,7 +114,8 @@ static uint64_t hash_of(const char *text)
     return hash >> 1; /* fits a column of SQLite as it is */
 }
 
-/* Adds @p, running or ended, to the images of the minute under way of @cookie, a struct spill. */
+/* Adds @p, running or ended, to the images of the minute under way of @cookie, a struct spill. JVMs
+ * beyond their payer's share are left out: what is known of them then comes from their samples. */
 static int spill_image(void *cookie, struct process *p)
 {
     struct spill *s = cookie;
@@ -120,6 +124,10 @@ static int spill_image(void *cookie, struct process *p)
 
     if (!process_runs_java(p))
         return 0;
+    if (!shares_take(&s->images, process_payer(p), 1)) {
+        m->m.names_left_out++;
+        return 0;
+    }
     if (!array_grow(&m->images, &m->image_cap, m->m.image_count + 1, 32))
         return 1;
     profile_process_of(m->strings, p, &pp);
@@ -160,6 +168,7 @@ static void spill_begin(struct spill *s, uint64_t now_ns, uint64_t real_ns)
     s->dropped = stats.dropped;
     s->begun_ns = now_ns;
     s->begun_real_ns = real_ns;
+    shares_init(&s->images, SPILL_IMAGES_MAX);
     s->now = minute_new();
 }
 

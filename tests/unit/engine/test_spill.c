@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* spill: the JVMs of a minute that go into the history. */
+#include "../discover/discover_fixture.h"
+#include "../store/history_fixture.h"
+
+#include "discover/service.h"
+#include "engine/spill.h"
+
+#define FLOOD 5000
+
+static struct history *history;
+static struct flight *flight;
+static struct frame_table *table;
+static struct discover *discover;
+
+static void begin(void)
+{
+    const struct profile_event event = { .name = "cpu", .unit = "nanoseconds", .period = 1000 };
+
+    setup();
+    history = open_history(1 << 30, 86400);
+    discover = make(NODE, /* show_arguments= */ false);
+    ck_assert_int_eq(frame_table_new(100, 1 << 20, &table), 0);
+    ck_assert_int_eq(flight_new(table, &event, 1, NSEC_PER_SEC, 1 << 20, &flight), 0);
+}
+
+static void finish(void)
+{
+    flight_free(flight);
+    frame_table_free(table);
+    end(discover);
+    history_close(history);
+    teardown();
+}
+
+/* Adds an ended JVM of @payer. Its own texts are long, and no other's. */
+static void add_ended(struct spill *s, uint64_t payer, int32_t pid, const char *name)
+{
+    struct service service = { .source = SERVICE_ENVIRON };
+    struct process p = { .id = { .host_pid = pid, .start_ticks = 7 },
+                         .jvm = JVM_READY,
+                         .exited = true,
+                         .exited_ns = clock_monotonic_ns(),
+                         .payer = payer,
+                         .mem_fd = -1,
+                         .service = &service };
+    char main[257];
+
+    snprintf(service.name, sizeof(service.name), "%s", name);
+    snprintf(service.repository, sizeof(service.repository), "https://h/%0110d", pid);
+    snprintf(service.instance, sizeof(service.instance), "%0120d", pid);
+    snprintf(service.version, sizeof(service.version), "%060d", pid);
+    snprintf(service.revision, sizeof(service.revision), "%060d", pid);
+    snprintf(service.space, sizeof(service.space), "%060d", pid);
+    snprintf(p.java_version, sizeof(p.java_version), "%0100d", pid);
+    snprintf(main, sizeof(main), "%0256d", pid);
+    p.main = main;
+    spill_ended(s, &p);
+}
+
+struct seen {
+    size_t flood;
+    bool shop;
+};
+
+static void see(void *cookie, const struct history_image *image)
+{
+    struct seen *seen = cookie;
+
+    if (strcmp(image->service, "shop") == 0)
+        seen->shop = image->java[0] && image->version[0];
+    else if (strncmp(image->service, "flood", 5) == 0)
+        seen->flood++;
+}
+
+/* A container starts JVMs without end. A minute keeps the JVM of another in spite of that. */
+START_TEST(a_flood_takes_no_place_of_others)
+{
+    const struct spill_opts o = { .history = history, .flight = flight, .discover = discover };
+    struct history_query q = { .to_ns = UINT64_MAX };
+    struct seen seen = { 0 };
+    struct history_stats stats;
+    struct spill *s = NULL;
+
+    ck_assert_int_eq(spill_start(&o, &s), 0);
+    for (int32_t i = 0; i < FLOOD; i++) {
+        char name[128];
+
+        snprintf(name, sizeof(name), "flood%0110d", i);
+        add_ended(s, 1, 100000 + i, name);
+    }
+    add_ended(s, 2, 50, "shop");
+    ck_assert_ptr_null(spill_stop(s));
+    ck_assert_int_eq(history_images(history, &q, see, &seen, NULL), 0);
+    ck_assert(seen.shop);
+    ck_assert_uint_gt(seen.flood, 100);
+    ck_assert_uint_le(seen.flood, 2048);
+    history_stats(history, &stats);
+    ck_assert_uint_ge(stats.names_left_out, FLOOD - seen.flood);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tc = tcase_create("spill");
+
+    tcase_add_checked_fixture(tc, begin, finish);
+    tcase_set_timeout(tc, 120);
+    tcase_add_test(tc, a_flood_takes_no_place_of_others);
+    return suite_run_case("spill", tc);
+}
