@@ -123,17 +123,6 @@ static int check_jvm(const struct target *t, int maps_fd, uint64_t *start, struc
     return r ? r : error_set(err, -EPERM, "process %d maps no libjvm.so", t->host_pid);
 }
 
-int server_need_jvm(const struct server *s, const struct target_fields *of, struct error *err)
-{
-    _cleanup_target_ struct target t = TARGET_NULL;
-    _cleanup_close_ int maps = -1;
-    uint64_t start = 0;
-
-    return target_pin(s, of, &t, err) ?: server_refuse_own(s, of->host_pid, err) ?:
-           target_open_proc(&t, "maps", &maps, err) ?: check_jvm(&t, maps, &start, err) ?:
-           target_check(&t);
-}
-
 /* Answers with a file about the memory of a JVM, which is certainly the JVM's and not that of a
  * program before or after it. One view of the maps is opened before the file and one after it, and
  * both show the same libjvm.so. The first is read last, when it would be empty had the process

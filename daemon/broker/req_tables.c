@@ -4,7 +4,7 @@
  * what to copy; the broker interprets none of it, except for the form of a context's path.
  */
 #include "base/cleanup.h"
-#include "broker/server.h"
+#include "broker/target/target.h"
 #include "privileged/memfd.h"
 #include "sample/sample_abi.h"
 #include "unwind/context_path.h"
@@ -115,6 +115,7 @@ int request_forget_process(struct server *s, const struct pid_fields *q, struct 
  */
 int request_put_context(struct server *s, const struct target_fields *q, struct reply *rep)
 {
+    _cleanup_target_ struct target t = TARGET_NULL;
     struct context_path path;
     int r = server_sampler(s, /* wait_ns= */ 0, &rep->err);
 
@@ -125,7 +126,7 @@ int request_put_context(struct server *s, const struct target_fields *q, struct 
     memcpy(&path, s->tables, sizeof(path));
     if (!path.step_count || !context_path_valid(&path))
         return error_set(&rep->err, -EINVAL, "put_context: not a path of known steps");
-    r = server_need_jvm(s, q, &rep->err);
+    r = server_pin_jvm(s, q, &t, &rep->err) ?: target_check(&t);
     return r ? r : sampler_put_context(s->sampling.sampler, q->host_pid, &path);
 }
 

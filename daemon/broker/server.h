@@ -137,10 +137,6 @@ int reply_fd(struct reply *rep, int fd);
  * in depth. */
 int server_refuse_own(const struct server *s, int32_t host_pid, struct error *err);
 
-/* Checks that process @of maps a libjvm.so, and that server_refuse_own() does not refuse it. 0,
- * PROC_GONE, -EPERM or -errno with @err. */
-int server_need_jvm(const struct server *s, const struct target_fields *of, struct error *err);
-
 /* Unmaps the memory for tables. */
 void server_forget_tables(struct server *s);
 /* Requests the BPF programs unless they are loaded, and waits for them at most @wait_ns. Return: 0;

@@ -107,16 +107,23 @@ static __always_inline void read_internet(struct sock *sk, struct waiting_peer *
 /* Reads the path of the peer: of a server's socket, or, below it, of the one that it listens at. */
 static __always_inline void read_unix(struct sock *sk, struct waiting_peer *to)
 {
-    struct sock *peer;
     struct unix_address *address;
+    struct sock *peer;
+    __u32 n;
 
     if (!bpf_core_type_exists(struct unix_sock))
         goto none;
     peer = BPF_CORE_READ((struct unix_sock *)sk, peer);
     address = peer ? BPF_CORE_READ((struct unix_sock *)peer, addr) : NULL;
-    if (!address || BPF_CORE_READ(address, len) <= (int)sizeof(unsigned short))
+    n = address ? (__u32)BPF_CORE_READ(address, len) : 0;
+    if (n <= sizeof(unsigned short))
         goto none;
-    bpf_probe_read_kernel(to->address, sizeof(to->address), &address->name[0].sun_path);
+    n -= sizeof(unsigned short);
+    asm volatile("" : "+r"(n)); /* or clang compares a copy that the verifier does not know */
+    if (n > sizeof(to->address))
+        n = sizeof(to->address);
+    /* The kernel's memory behind the path is others'. */
+    bpf_probe_read_kernel(to->address, n, &address->name[0].sun_path);
     return;
 none:
     to->family = 0;

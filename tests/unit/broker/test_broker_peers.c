@@ -184,18 +184,40 @@ START_TEST(names_a_server_of_the_internet)
 }
 END_TEST
 
+/* Binds sockets to paths of the server's length, so that the kernel has them side by side. */
+static void fill_memory(bool abstract)
+{
+    struct sockaddr_storage address;
+    struct sockaddr_un *un = (void *)&address;
+    socklen_t n = address_of(abstract ? ABSTRACT : UNIX, &address);
+
+    for (int i = 0; i < 256; i++) {
+        int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+        snprintf(un->sun_path + n - sizeof(un->sun_family) - 4, 4, "%03d", i);
+        ck_assert_int_eq(bind(fd, (struct sockaddr *)&address, n), 0);
+    }
+}
+
 START_TEST(names_a_unix_socket)
 {
+    static const uint8_t NONE[PEERS_ADDRESS_BYTES];
     bool abstract = _i;
-    pid_t child = start_waiter(abstract ? ABSTRACT : UNIX, false, false);
-    struct waiting_peer p = ask_thread(child, waiter->fd);
+    struct waiting_peer p;
     char path[128];
+    size_t n;
+    pid_t child;
 
+    fill_memory(abstract);
+    child = start_waiter(abstract ? ABSTRACT : UNIX, false, false);
+    p = ask_thread(child, waiter->fd);
     snprintf(path, sizeof(path), "%s/server", fx.dir);
     ck_assert_uint_eq(p.family, AF_UNIX);
     if (abstract)
         ck_assert_uint_eq(p.address[0], 0);
+    n = abstract + strlen(path);
     ck_assert_mem_eq(p.address + abstract, path, strlen(path));
+    ck_assert_mem_eq(p.address + n, NONE, sizeof(p.address) - n);
     end_child(child);
 }
 END_TEST
