@@ -63,6 +63,7 @@ static int dynsym_read_headers(struct dynsym *d, uint64_t base, uint64_t *ret_dy
     if (!found_first || dynamic_bytes == 0 || dynamic > DYNSYM_IMAGE_MAX ||
         high - low > DYNSYM_IMAGE_MAX)
         return error_set(err, -ENOEXEC, "libjvm has no dynamic section");
+    d->aarch64 = eh.e_machine == EM_AARCH64;
     d->bias = base - first;
     d->start = d->bias + low;
     d->end = d->bias + high;

@@ -21,6 +21,7 @@ struct dynsym {
     uint64_t symtab, strtab;       /* addresses */
     uint64_t strtab_bytes;
     uint64_t hash, gnu_hash; /* addresses, 0: absent */
+    bool aarch64;            /* the object's processor */
 };
 
 /* Reads the headers of the object that has file offset 0 mapped at @base. 0; -ENOEXEC with @err: no

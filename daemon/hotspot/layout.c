@@ -288,7 +288,8 @@ int layout_read(struct hotspot_memory *m, const struct dynsym *d, struct hotspot
     struct hotspot_layout l = { .image_start = d->start,
                                 .image_end = d->end,
                                 .data_start = d->data_start,
-                                .data_end = d->data_end };
+                                .data_end = d->data_end,
+                                .aarch64 = d->aarch64 };
     int r;
 
     if (!s)

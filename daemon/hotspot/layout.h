@@ -374,6 +374,7 @@ struct hotspot_layout {
     int jdk;  /* feature release: 8, 11, 17, ... */
     bool run; /* false: not seen running, its rows are a guess that proof.c checks */
     char lacks[LAYOUT_LACKS_MAX];    /* if not `run`: a missing row that objects need; "": none */
+    bool aarch64;                    /* libjvm's processor; else x86-64 */
     uint64_t image_start, image_end; /* libjvm.so in the target's memory */
     uint64_t data_start, data_end;   /* writable part of it; equal: none */
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The two halves of a blob "I2C/C2I adapters" (x86-64; JDK 8, 11, 17, 21, 25 to 28: sources and
- * seen). First comes the code from the interpreter into compiled code, which ends with
- *   mov [r15+callee_target], rbx; mov rax, rbx; jmp r11
+ * The two halves of a blob "I2C/C2I adapters" (JDK 8, 11, 17, 21, 25 to 28: sources and seen).
+ * First comes the code from the interpreter into compiled code, which ends on x86-64 and aarch64
+ * with mov [r15+callee_target], rbx; mov rax, rbx; jmp r11 str x12, [x28+callee_target]; br x8
  * Behind it is the code from compiled code into the interpreter, with entries for calls that must
  * be verified and for others. No table of VMStructs leads to either.
  */
@@ -17,10 +17,26 @@ static const uint8_t I2C_STORES[] = { 0x49, 0x89, 0x9f };
 static const uint8_t I2C_LEAVES[] = { 0x48, 0x8b, 0xc3, 0x41, 0xff, 0xe3 };
 
 #define I2C_END (I2C_STORE + sizeof(I2C_LEAVES))
+#define I2C_STEP 16 /* bytes that two pieces share; at least I2C_END */
+
+/* Does the work of i2c_end() for aarch64. */
+static size_t i2c_end_aarch64(const uint8_t *p, size_t n)
+{
+    uint32_t code[2];
+
+    for (size_t at = 0; at + sizeof(code) <= n; at += sizeof(code[0])) {
+        memcpy(code, p + at, sizeof(code));
+        if ((code[0] & 0xffc003ff) == 0xf900038c && code[1] == 0xd61f0100)
+            return at + sizeof(code);
+    }
+    return 0;
+}
 
 /* Returns the end of the first half, if its end lies within the @n bytes at @p; 0: it does not. */
-static size_t i2c_end(const uint8_t *p, size_t n)
+static size_t i2c_end(const struct hotspot_vm *vm, const uint8_t *p, size_t n)
 {
+    if (vm->layout.aarch64)
+        return i2c_end_aarch64(p, n);
     for (size_t at = 0; at + I2C_END <= n; at++) {
         if (memcmp(p + at, I2C_STORES, sizeof(I2C_STORES)) == 0 &&
             memcmp(p + at + I2C_STORE, I2C_LEAVES, sizeof(I2C_LEAVES)) == 0)
@@ -35,12 +51,12 @@ static uint64_t adapters_middle(struct hotspot_vm *vm, const struct hotspot_code
     uint64_t end = MIN(blob->end, blob->start + I2C_BYTES_MAX);
     uint8_t p[2048];
 
-    for (uint64_t at = blob->start; at < end; at += sizeof(p) - I2C_END) {
+    for (uint64_t at = blob->start; at < end; at += sizeof(p) - I2C_STEP) {
         size_t n = (size_t)MIN(end - at, (uint64_t)sizeof(p)), found;
 
         if (memory_read(&vm->memory, at, p, n) < 0)
             return 0;
-        found = i2c_end(p, n);
+        found = i2c_end(vm, p, n);
         if (found)
             return at + found;
     }

@@ -15,11 +15,6 @@
 
 #define STUB_CODE_MAX 4096 /* bytes of a stub or codelet; 1,000 were seen */
 #define BLOCKS_MAX 16384   /* blocks read per code heap: stubs come before most methods */
-#ifdef __x86_64__
-#define ALLOCATION_KNOWN true
-#else
-#define ALLOCATION_KNOWN false
-#endif
 
 #define C2(name)                                                                                   \
     {                                                                                              \
@@ -64,7 +59,8 @@ static uint64_t called(struct hotspot_vm *vm, uint64_t start, uint64_t end, bool
     if (memory_read(&vm->memory, start, code, n) < 0)
         return 0;
     for (size_t i = 0; i < n; i++) {
-        if (!code_call_target(code + i, n - i, start + i, &target) || !code_is_function(vm, target))
+        if (!code_call_target(vm, code + i, n - i, start + i, &target) ||
+            !code_is_function(vm, target))
             continue;
         if (found && found != target && !last)
             return 0;
@@ -100,11 +96,15 @@ static bool is_named(const char *text, const char *const *names)
  * last argument: the third, or in 28 the fourth. */
 static enum alloc_kind kind_of_array(struct hotspot_vm *vm, uint64_t start, uint64_t end)
 {
-    static const uint8_t FOURTH[] = { 0x49, 0x8b, 0xcf }; /* mov rcx, r15 */
+    static const uint8_t FOURTH[] = { 0x49, 0x8b, 0xcf };               /* mov rcx, r15 */
+    static const uint8_t FOURTH_AARCH64[] = { 0xe3, 0x03, 0x1c, 0xaa }; /* mov x3, x28 */
+    struct span move = vm->layout.aarch64
+                           ? (struct span){ (const char *)FOURTH_AARCH64, sizeof(FOURTH_AARCH64) }
+                           : (struct span){ (const char *)FOURTH, sizeof(FOURTH) };
     uint8_t code[64];
     size_t n = (size_t)MIN(end - start, sizeof(code));
 
-    return memory_read(&vm->memory, start, code, n) == 0 && memmem(code, n, FOURTH, sizeof(FOURTH))
+    return memory_read(&vm->memory, start, code, n) == 0 && memmem(code, n, move.p, move.n)
                ? ALLOC_C2_FILLED
                : ALLOC_C2_ARRAY;
 }
@@ -177,7 +177,7 @@ int hotspot_vm_allocators(struct hotspot_vm *vm, struct hotspot_allocators *ret)
     struct hotspot_allocators a = { .vm = ret->vm };
     int r;
 
-    if (!ALLOCATION_KNOWN || vm->proof.allocation_off || !layout_has(l->klass_layout_helper) ||
+    if (vm->proof.allocation_off || !layout_has(l->klass_layout_helper) ||
         !layout_has(l->object_array_element) || (l->jdk > 8 && !layout_has(l->pool_resolved)))
         return -ENOENT;
     a.vm.layout_helper = (uint32_t)l->klass_layout_helper.offset;

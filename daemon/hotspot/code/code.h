@@ -139,7 +139,8 @@ int grpc_name(struct hotspot_vm *vm, uint64_t klass, struct span method,
 
 /* Gets the target of a call instruction. @p points to its bytes, @at is its address. Returns false
  * if the bytes are no call. */
-bool code_call_target(const uint8_t *p, size_t n, uint64_t at, uint64_t *ret);
+bool code_call_target(const struct hotspot_vm *vm, const uint8_t *p, size_t n, uint64_t at,
+                      uint64_t *ret);
 /* Returns whether @at looks like the start of a function of libjvm, or has a probe. That is
  * flamed's own, of this capture or of one that has just ended. The broker checks the function in
  * the file. */

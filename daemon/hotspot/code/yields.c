@@ -49,7 +49,7 @@ static int find_targets(struct hotspot_vm *vm, struct vm_range r, struct targets
 
     ret->count = 0;
     for (size_t i = 0; k == 0 && i < n; i++) {
-        bool calls = code_call_target(code + i, n - i, r.start + i, &target) ||
+        bool calls = code_call_target(vm, code + i, n - i, r.start + i, &target) ||
                      far_target(code + i, n - i, &target);
 
         if (!calls || has_target(ret, target) || !code_is_function(vm, target))

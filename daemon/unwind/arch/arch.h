@@ -30,10 +30,12 @@
  *   the outermost functions of musl                 elf/musl_start.c
  *   instructions of compiled methods                hotspot/leaf/x86_64.c
  *   their effects, for leaves in loops              hotspot/leaf/x86_64_features.c
- *   adapters between the interpreter and the rest   hotspot/code/adapters.c
- *   calls of stubs that allocate                    hotspot/code/allocation.c
  *
  * For both:
+ *   the processor of libjvm                         hotspot/dynsym.c
+ *   calls of libjvm's functions                     hotspot/code/calls.c
+ *   adapters between the interpreter and the rest   hotspot/code/adapters.c
+ *   arguments of stubs that allocate                hotspot/code/allocation.c
  *   how a compiled method makes its frame           hotspot/code/proof_code.c
  *   coloured references of ZGC                      hotspot/heap.c
  *   numbers of system calls in filters              helper/calls.c
