@@ -18,7 +18,7 @@ FRAME_POINTERS = "-XX:+PreserveFramePointer"
 # A folder with compiled classes, for machines on which javac would take half a minute (tests/vm).
 COMPILED = os.environ.get("FLAMED_CLASSES", "")
 KEPT = os.path.join(paths.CACHE, "classes") # a folder for results of javac, by the hash of the sources
-LATER = ("CutCode.java", "Handled.java") # of tests/jvm/java: JDK 8 does not have what they call
+LATER = ("CutCode.java", "Handled.java", "SilentUnix.java") # of tests/jvm/java: JDK 8 does not have what they call
 SPIN_IDENT = "0a0a0a0a" # in the kept Spin: as long as the names that replace it
 
 
