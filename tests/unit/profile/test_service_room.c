@@ -142,21 +142,29 @@ static void run_in_services(unsigned first, unsigned count, uint32_t owner, uint
     }
 }
 
-START_TEST(takes_a_place_of_the_owner_with_most)
+/* Adds a minute of two small services, and of @count ones of another maker: another user's, or of
+ * the same user in another container. */
+static void run_beside(struct service_counters *c, bool contained, bool shop, unsigned count,
+                       uint32_t n)
+{
+    container = contained ? "b" : NULL;
+    if (shop)
+        ran_in(thread_of("shop", contained ? 1001 : 1002, ""), 5, "a");
+    container = contained ? "c" : NULL;
+    ran_in(thread_of("light", contained ? 1001 : 1003, ""), 3, "a");
+    container = contained ? "a" : NULL;
+    run_in_services(0, count, 1001, n);
+    container = NULL;
+    minute(c);
+}
+
+START_TEST(takes_a_place_of_the_maker_with_most)
 {
     struct service_counters *c = counters_of(/* heaviest= */ 10, NULL);
 
-    ran_in(thread_of("light", 1003, ""), 3, "a");
-    run_in_services(0, SERVICE_COUNTERS_MAX - 1, 1001, 1000);
-    minute(c);
-    ran_in(thread_of("shop", 1002, ""), 5, "a");
-    ran_in(thread_of("light", 1003, ""), 3, "a");
-    run_in_services(0, 2 * SERVICE_COUNTERS_MAX, 1001, 1000);
-    minute(c);
-    ran_in(thread_of("shop", 1002, ""), 5, "a");
-    ran_in(thread_of("light", 1003, ""), 3, "a");
-    run_in_services(0, 2 * SERVICE_COUNTERS_MAX, 1001, 10000); /* heavy, but one owner's own */
-    minute(c);
+    run_beside(c, _i, false, SERVICE_COUNTERS_MAX - 1, 1000);
+    run_beside(c, _i, true, 2 * SERVICE_COUNTERS_MAX, 1000);
+    run_beside(c, _i, true, 2 * SERVICE_COUNTERS_MAX, 10000); /* heavy, but one maker's own */
     ck_assert_ptr_nonnull(strstr(tell(c, SERVICE_COUNTER_CPU), "/shop shop.Cart.a 10\n"));
     ck_assert_ptr_nonnull(strstr(told.text.p, "/light shop.Cart.a 9\n"));
     service_counters_free(c);
@@ -173,6 +181,6 @@ int main(void)
     tcase_add_test(tc, falls_only_to_nothing);
     tcase_add_test(tc, keeps_a_name_that_one_of_two_owners_has_no_more);
     tcase_add_test(tc, gives_no_place_for_waits);
-    tcase_add_test(tc, takes_a_place_of_the_owner_with_most);
+    tcase_add_loop_test(tc, takes_a_place_of_the_maker_with_most, 0, 2);
     return suite_run_case("service_room", tc);
 }
