@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Chooses the two times to compare if the request names none. */
 #include "api/past_impl.h"
+#include "base/cleanup.h"
 #include "base/text.h"
 
 #define LATELY_NS (600 * NSEC_PER_SEC)
@@ -13,36 +14,79 @@
 #define ENDED_NS (180 * NSEC_PER_SEC) /* longer than the delay until minutes are written */
 #define MARK_SHOWN 200                /* bytes */
 
+#define PLACES_MAX 64 /* of one service; further ones are no candidates */
+
 /* The last deploy mark. */
 struct last_mark {
     uint64_t time_ns; /* 0: there is none */
     char text[MARK_SHOWN + 1];
 };
 
-/* Keeps the last deploy mark. Marks are passed in the order of time. */
+/* Where JVMs run that claim to be the service. */
+struct finding {
+    size_t count;
+    struct past_place places[PLACES_MAX];
+    uint64_t samples[PLACES_MAX]; /* of CPU time, lately */
+    struct last_mark marks[PLACES_MAX];
+};
+
+static void see_sums(void *cookie, const struct history_sums *s)
+{
+    struct finding *f = cookie;
+    size_t at = past_place_find(f->places, &f->count, PLACES_MAX, s->image);
+
+    for (size_t i = 0; at < PLACES_MAX && i < CATEGORY_COUNT; i++)
+        f->samples[at] += s->samples[i];
+}
+
+/* Keeps the last deploy mark of a place. Marks are passed in the order of time. */
 static void see(void *cookie, const struct history_mark *m)
 {
-    struct last_mark *last = cookie;
+    struct finding *f = cookie;
+    size_t at;
 
     if (m->kind != HISTORY_MARK_DEPLOY || !m->image)
         return;
-    text_clean_into(span_of(m->text), last->text, sizeof(last->text));
-    last->time_ns = m->time_ns;
+    at = past_place_find(f->places, &f->count, PLACES_MAX, m->image);
+    if (at == PLACES_MAX)
+        return;
+    text_clean_into(span_of(m->text), f->marks[at].text, sizeof(f->marks[at].text));
+    f->marks[at].time_ns = m->time_ns;
+}
+
+/* Returns the last mark of the place in which the service takes the most CPU time; among equals the
+ * latest. A container elsewhere that claims the name has marks, too, at each of its starts. */
+static struct last_mark choose(const struct finding *f)
+{
+    size_t best = 0;
+
+    for (size_t i = 1; i < f->count; i++) {
+        if (f->samples[i] > f->samples[best] ||
+            (f->samples[i] == f->samples[best] && f->marks[i].time_ns > f->marks[best].time_ns))
+            best = i;
+    }
+    return f->marks[best];
 }
 
 static int find_mark(struct api *api, const struct target_selector *t, uint64_t now_ns,
                      struct last_mark *ret, struct error *err)
 {
+    _cleanup_free_ struct finding *f = calloc(1, sizeof(*f));
     struct past_filter filter = { .t = t };
-    struct last_mark last = { 0 };
     struct history_query q = {
-        .from_ns = now_ns - DAY_NS, .to_ns = now_ns, .wants = past_wants_of, .cookie = &filter
+        .from_ns = now_ns - LATELY_NS, .to_ns = now_ns, .wants = past_wants_of, .cookie = &filter
     };
-    int r = past_filter_init(t, &filter, err)
-                ?: history_marks(api->engine.history, &q, see, &last, err);
+    struct history_reach reach;
+    int r = f ? past_filter_init(t, &filter, err) : -ENOMEM;
 
+    if (r == 0)
+        r = history_sums(api->engine.history, &q, see_sums, f, &reach, err);
+    q.from_ns = now_ns - DAY_NS;
+    if (r == 0)
+        r = history_marks(api->engine.history, &q, see, f, err);
     past_filter_deinit(&filter);
-    *ret = last;
+    if (r == 0)
+        *ret = choose(f);
     return r;
 }
 

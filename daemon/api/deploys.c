@@ -28,12 +28,11 @@ struct deploy {
     uint64_t time_ns;           /* CLOCK_REALTIME of the release */
     struct history_image image; /* the strings that it points to are no longer valid */
     uint64_t payer;             /* past_owner() of the first release; pays for the place */
-    char service[SERVICE_NAME_BYTES], version[VERSION_BYTES], pod_namespace[NAME_BYTES];
-    char pod[NAME_BYTES], container[NAME_BYTES]; /* container: its id */
-    char attributes[NAME_BYTES];                 /* the line with its name */
-    bool known;                                  /* a mark already says what it changed */
-    double value;                                /* percent of CPU time; NAN: too few samples */
-    char text[RULE_SENTENCE_BYTES];              /* of that mark */
+    char service[SERVICE_NAME_BYTES], version[VERSION_BYTES];
+    struct past_place place;
+    bool known;                     /* a mark already says what it changed */
+    double value;                   /* percent of CPU time; NAN: too few samples */
+    char text[RULE_SENTENCE_BYTES]; /* of that mark */
 };
 
 struct deploys {
@@ -61,18 +60,9 @@ static uint64_t owner_of(const void *table, size_t i)
     return list[i].payer;
 }
 
-static struct history_place place_of(const struct deploy *d)
-{
-    return (struct history_place){ .owner = d->image.owner,
-                                   .container = d->container,
-                                   .pod = d->pod,
-                                   .pod_namespace = d->pod_namespace,
-                                   .attributes = d->attributes };
-}
-
 static bool is_of(const struct deploy *d, const char *service, const struct history_place *place)
 {
-    const struct history_place own = place_of(d);
+    const struct history_place own = past_place(&d->place);
 
     return strcmp(d->service, service) == 0 && history_same_place(&own, place);
 }
@@ -147,10 +137,7 @@ static void see_mark(void *cookie, const struct history_mark *m)
     *d = (struct deploy){ .time_ns = m->time_ns, .image = *m->image, .payer = d->payer };
     snprintf(d->service, sizeof(d->service), "%s", m->image->service);
     snprintf(d->version, sizeof(d->version), "%s", m->image->version);
-    snprintf(d->pod_namespace, sizeof(d->pod_namespace), "%s", m->image->pod_namespace);
-    snprintf(d->pod, sizeof(d->pod), "%s", m->image->pod);
-    snprintf(d->container, sizeof(d->container), "%s", m->image->container);
-    past_write_name(history_container_name(m->image->attributes), d->attributes);
+    past_place_keep(m->image, &d->place);
 }
 
 /* ---- measuring their effect ---- */
@@ -208,7 +195,7 @@ static void write_text(const struct deploy *d, const json_t *answer, const json_
 static int compare(struct deploys *ds, struct deploy *d, struct error *err)
 {
     const struct viewer viewer = { .whole = d->image.owner == 0, .uid = d->image.owner };
-    const struct history_place place = place_of(d);
+    const struct history_place place = past_place(&d->place);
     const struct target_selector t = { .service = d->service, .place = &place, .viewer = &viewer };
     const struct time_range a = { d->time_ns - DEPLOYS_BEFORE_NS, d->time_ns },
                             b = { d->time_ns + DEPLOYS_WARM_NS,
@@ -336,9 +323,12 @@ static bool is_shown(const struct deploy *d, const struct viewer *v)
 /* Writes the container's name, else its id; "": in a pod, or in no container. */
 static void container_of(const struct deploy *d, char ret[NAME_BYTES])
 {
-    struct span name = history_container_name(d->attributes);
+    struct span name = history_container_name(d->place.attributes);
 
-    span_copy(d->pod[0] ? SPAN_NULL : name.n ? name : span_of(d->container), ret, NAME_BYTES);
+    span_copy(d->place.pod[0] ? SPAN_NULL
+              : name.n        ? name
+                              : span_of(d->place.container),
+              ret, NAME_BYTES);
 }
 
 /* Returns true if another user's service of the same name is shown in place of number @i. */
@@ -353,7 +343,8 @@ static bool is_hidden(const struct deploys *d, const struct viewer *v, size_t i)
 
         container_of(other, name);
         if (k != i && is_shown(other, v) && strcmp(one->service, other->service) == 0 &&
-            strcmp(one->pod_namespace, other->pod_namespace) == 0 && strcmp(own, name) == 0 &&
+            strcmp(one->place.pod_namespace, other->place.pod_namespace) == 0 &&
+            strcmp(own, name) == 0 &&
             (other->value > one->value || (other->value == one->value && k < i)))
             return true;
     }
@@ -379,7 +370,7 @@ void deploys_metrics(struct deploys *d, const struct viewer *v, struct buf *out)
         buf_add_str(out, "flamed_regression{");
         metric_label(out, "service", one->service);
         buf_add_char(out, ',');
-        metric_label(out, "namespace", one->pod_namespace);
+        metric_label(out, "namespace", one->place.pod_namespace);
         buf_add_char(out, ',');
         metric_label(out, "container", container);
         buf_add_char(out, ',');

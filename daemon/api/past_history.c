@@ -70,6 +70,41 @@ void past_write_name(struct span name, char ret[PAST_NAME_BYTES])
         snprintf(ret, PAST_NAME_BYTES, HISTORY_CONTAINER_NAME "%.*s\n", (int)name.n, name.p);
 }
 
+void past_place_keep(const struct history_image *image, struct past_place *ret)
+{
+    ret->owner = image->owner;
+    snprintf(ret->container, PAST_NAME_BYTES, "%s", image->container);
+    snprintf(ret->pod, PAST_NAME_BYTES, "%s", image->pod);
+    snprintf(ret->pod_namespace, PAST_NAME_BYTES, "%s", image->pod_namespace);
+    past_write_name(history_container_name(image->attributes), ret->attributes);
+}
+
+struct history_place past_place(const struct past_place *p)
+{
+    return (struct history_place){ .owner = p->owner,
+                                   .container = p->container,
+                                   .pod = p->pod,
+                                   .pod_namespace = p->pod_namespace,
+                                   .attributes = p->attributes };
+}
+
+size_t past_place_find(struct past_place *list, size_t *count, size_t max,
+                       const struct history_image *image)
+{
+    const struct history_place wanted = history_place_of(image);
+    size_t i;
+
+    for (i = 0; i < *count; i++) {
+        const struct history_place one = past_place(&list[i]);
+
+        if (history_same_place(&one, &wanted))
+            return i;
+    }
+    if (i < max)
+        past_place_keep(image, &list[(*count)++]);
+    return i;
+}
+
 struct history_place past_place_of(const struct process *p, char name[PAST_NAME_BYTES])
 {
     const struct container *c = &p->container;

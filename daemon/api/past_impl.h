@@ -94,6 +94,20 @@ uint64_t past_owner(const struct history_image *image);
 #define PAST_NAME_BYTES 256
 /* Writes the line of attributes that names a container; "": it has no name. */
 void past_write_name(struct span name, char ret[PAST_NAME_BYTES]);
+/* The place of a JVM of the history, with its own texts. */
+struct past_place {
+    uint32_t owner;
+    char container[PAST_NAME_BYTES], pod[PAST_NAME_BYTES], pod_namespace[PAST_NAME_BYTES];
+    char attributes[PAST_NAME_BYTES]; /* the line with its container's name */
+};
+/* Copies the place of @image. */
+void past_place_keep(const struct history_image *image, struct past_place *ret);
+/* Returns it, with texts of @p. */
+struct history_place past_place(const struct past_place *p);
+/* Returns the index of the place of @image in @list, which has *@count of them. Adds it if there is
+ * room; @max: there is none. */
+size_t past_place_find(struct past_place *list, size_t *count, size_t max,
+                       const struct history_image *image);
 /* Returns the place of @p, which refers to its container and to @name. */
 struct history_place past_place_of(const struct process *p, char name[PAST_NAME_BYTES]);
 /* Returns whether @f may select samples of @image. */

@@ -51,10 +51,50 @@ START_TEST(of_a_service_without_a_release)
 }
 END_TEST
 
+/* Minutes with two JVMs that claim to be one service: @own in no container, and one elsewhere that
+ * starts again with another version at minute 5. */
+static void put_claimed(struct history *h, uint64_t now_ns, unsigned own, unsigned elsewhere)
+{
+    for (uint64_t minute = 60; minute > 0; minute--) {
+        uint64_t at_ns = now_ns - minute * MINUTE_NS;
+        const struct made_jvm jvms[] = { { 41, 1000, "shop", "work", own, NULL },
+                                         { minute > 5 ? 42 : 43, 1000, "shop", "work", elsewhere,
+                                           NULL } };
+        struct history_image images[] = { made_image(41, "shop"), made_image(jvms[1].pid, "shop") };
+
+        images[0].version = "1.0";
+        images[0].java = images[1].java = "17";
+        images[1].version = minute > 5 ? "7" : "8";
+        images[1].container = "abc";
+        images[1].attributes = HISTORY_CONTAINER_NAME "forged\n";
+        put_images(h, at_ns, make_slice(at_ns, jvms, ARRAY_SIZE(jvms)), images, ARRAY_SIZE(images));
+    }
+}
+
+/* A release counts if it is of the place in which the service takes most of its CPU time. */
+START_TEST(a_release_of_another_place_is_none)
+{
+    const struct target_selector t = { .service = "shop", .viewer = &VIEWER_WHOLE };
+    uint64_t now_ns = clock_realtime_ns() / MINUTE_NS * MINUTE_NS;
+    struct history *h = open_history(1 << 30, 864000);
+    struct api api = { .engine = { .history = h } };
+    bool released = _i;
+    struct time_range a, b;
+    char why[CHANGES_WHY_BYTES];
+
+    put_claimed(h, now_ns, released ? 4 : 40, released ? 40 : 4);
+    ck_assert_int_eq(history_roll(h, now_ns, NULL), 0);
+    ck_assert_int_eq(changes_sides(&api, &t, &a, &b, why, NULL), 0);
+    ck_assert_msg((strstr(why, "before the last deploy") != NULL) == released, "%s", why);
+    history_close(h);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("changes_sides");
 
     tcase_add_loop_test(tc, of_a_service_without_a_release, 0, ARRAY_SIZE(TIMES));
+    tcase_add_loop_test(tc, a_release_of_another_place_is_none, 0, 2);
     return run_store_tests("changes_sides", tc);
 }
