@@ -12,6 +12,7 @@
 #define FOLD_GROUP_BYTES ((size_t)8192)
 #define FOLD_FLAGS (PROFILE_SAMPLE_UNKNOWN | PROFILE_SAMPLE_TRUNCATED)
 #define NO_GROUP UINT32_MAX
+#define SAMPLED (UINT32_MAX - 1) /* a process with samples; its group is not looked up yet */
 
 struct fold_key { /* a key, so it has no padding */
     uint32_t group, event, stack, flags;
@@ -133,14 +134,20 @@ static int add_group(struct folder *x, const struct profile_process *q, uint32_t
     return append_group(x->f, &group, buf_take(&attributes, NULL));
 }
 
+/* Finds the groups of the JVMs with samples. Others take no place of a service. */
 static int find_groups(struct folder *x)
 {
     const struct profile *p = x->f->p;
     int r = 0;
 
+    memset(x->of_process, 0xff, p->process_count * sizeof(*x->of_process)); /* NO_GROUP */
+    for (size_t i = 0; i < p->sample_count; i++)
+        x->of_process[p->threads[p->samples[i].thread].process] = SAMPLED;
     for (size_t i = 0; r == 0 && i < p->process_count; i++) {
+        bool sampled = x->of_process[i] == SAMPLED;
+
         x->of_process[i] = NO_GROUP;
-        if (intern_get(p->strings, p->processes[i].service).n)
+        if (sampled && intern_get(p->strings, p->processes[i].service).n)
             r = add_group(x, &p->processes[i], &x->of_process[i]);
     }
     return r;
