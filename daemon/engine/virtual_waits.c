@@ -369,8 +369,8 @@ void virtual_waits_tick(struct virtual_waits *v, struct virtual_wishes *wishes, 
 
 #define CLOSING_TRIES 4
 
-/* Reads virtual threads of @p into the batch: as many as it holds. *ret_bad: too many of these are
- * unreadable. */
+/* Reads virtual threads of @p into the batch: as many as it holds. Tries again if some are
+ * unreadable. *ret_bad: some were each time. */
 static int read_threads(struct virtual_waits *v, struct process *p, bool *ret_bad)
 {
     struct hotspot_dump_batch *b = v->batch;
@@ -389,7 +389,7 @@ static int read_threads(struct virtual_waits *v, struct process *p, bool *ret_ba
         b->count = 0;
         b->tracks_all = false;
         r = hotspot_dump_threads(p->vm, b);
-        *ret_bad = r == 0 && is_bad(&none, b);
+        *ret_bad = r == 0 && (b->broken || is_bad(&none, b));
     }
     return r;
 }
@@ -474,8 +474,8 @@ uint64_t virtual_waits_close(struct virtual_waits *v, struct dispatch *d, struct
     if (r == 0)
         close_threads(v, d, p, closing, &before, &after, at_ns);
     /* A look at a part of the threads does not know which are listed. */
-    if (r == 0 && closing->untracked && v->batch->weight <= 1)
-        closing->unlisted_ns = known_waits_unlisted(&after, v->batch, at_ns);
+    if (r == 0 && (closing->untracked || bad) && v->batch->weight <= 1)
+        closing->unlisted_ns = known_waits_unlisted(&after, v->batch, closing->from_ns, at_ns);
     known_waits_deinit(&before);
     known_waits_deinit(&after);
     return r < 0 ? 0 : at_ns;

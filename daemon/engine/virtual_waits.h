@@ -46,9 +46,9 @@ struct known_waits {
 /* Gets those of process @host_pid. 0; -errno: *ret is empty. */
 int known_waits_get(struct broker *b, int32_t host_pid, struct known_waits *ret);
 void known_waits_deinit(struct known_waits *k);
-/* Returns the time that threads which @b lacks have waited, until @at_ns. Those that monitors have
- * blocked are left out: they may run again. */
+/* Returns the time that threads which @b lacks have waited, from @from_ns until @at_ns. Those that
+ * monitors have blocked are left out: they may run again. */
 uint64_t known_waits_unlisted(const struct known_waits *k, const struct hotspot_dump_batch *b,
-                              uint64_t at_ns);
+                              uint64_t from_ns, uint64_t at_ns);
 /* Returns the wait of thread @tid; NULL: it has none here. */
 const struct yields_wait *known_waits_find(const struct known_waits *k, uint64_t tid);

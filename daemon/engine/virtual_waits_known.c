@@ -60,7 +60,7 @@ static int compare_ids(const void *a, const void *b)
 }
 
 uint64_t known_waits_unlisted(const struct known_waits *k, const struct hotspot_dump_batch *b,
-                              uint64_t at_ns)
+                              uint64_t from_ns, uint64_t at_ns)
 {
     uint64_t listed[DUMP_BATCH_THREADS], sum_ns = 0;
 
@@ -71,7 +71,7 @@ uint64_t known_waits_unlisted(const struct known_waits *k, const struct hotspot_
         const struct yields_start *s = &k->at[i];
 
         if (!s->wait.preempted && !bsearch(&s->tid, listed, b->count, sizeof(*listed), compare_ids))
-            sum_ns += at_ns - MIN(s->wait.since_ns, at_ns);
+            sum_ns += at_ns - MIN(MAX(s->wait.since_ns, from_ns), at_ns);
     }
     return sum_ns;
 }

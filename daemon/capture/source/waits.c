@@ -12,7 +12,8 @@ struct waits {
     bool left_out;                /* there was no room for the virtual threads of a JVM */
     bool unclosed;                /* a look at the end of sampling by probes has missed threads */
     bool unlisted;                /* one has, because the JVM does not list all */
-    uint64_t unlisted_ns;         /* the time that those have waited; 0: unknown */
+    uint64_t unlisted_ns;         /* the time that those, and what the looks missed, have waited; 0:
+                                   * unknown */
     double missed_ns;             /* waits of virtual threads that are in no sample */
     struct yield_windows windows; /* JVMs whose virtual threads are sampled by probes */
 };
@@ -294,8 +295,8 @@ static void waits_warn(const struct capture_event *e)
         record_warn(e->capture->record,
                     "virtual threads that still waited when their sampling by probes ended may be "
                     "missing in %s: they could not be looked at, or the begin of their waits is "
-                    "unknown",
-                    e->name);
+                    "unknown%s",
+                    e->name, w->unlisted ? "" : figure);
     if (w->unlisted)
         record_warn(e->capture->record,
                     "virtual threads that no executor has started and that still waited at the end "

@@ -20,7 +20,8 @@ static uint8_t stack;
 static bool lists_all;
 /* If not NULL: the result of the next passes, in place of THREADS alike. */
 static const struct hotspot_dump_thread *of_table;
-static uint32_t table_count, passes, bad_passes, draws_max;
+static uint32_t table_count, table_broken, passes, bad_passes, draws_max;
+static double table_weight; /* threads that each of the table stands for */
 
 int __wrap_hotspot_dump_threads(struct hotspot_vm *vm, struct hotspot_dump_batch *b);
 int __wrap_hotspot_dump_threads(struct hotspot_vm *vm, struct hotspot_dump_batch *b)
@@ -33,7 +34,8 @@ int __wrap_hotspot_dump_threads(struct hotspot_vm *vm, struct hotspot_dump_batch
     if (of_table) {
         b->places = 64;
         b->tracks_all = true;
-        b->broken = passes <= bad_passes ? table_count : 0;
+        b->weight = table_weight;
+        b->broken = passes > bad_passes ? 0 : table_broken ? table_broken : table_count;
         b->count = table_count;
         memcpy(b->threads, of_table, table_count * sizeof(*of_table));
         return 0;
@@ -127,6 +129,8 @@ static void setup(void)
     lists_all = true;
     of_table = NULL;
     passes = bad_passes = readings = record_count = known_count[0] = known_count[1] = 0;
+    table_broken = 0;
+    table_weight = 2;
     draws_max = UINT32_MAX;
     reading_fails = 0;
 }
@@ -340,6 +344,42 @@ START_TEST(the_look_at_the_end_has_locks)
 }
 END_TEST
 
+/* Waits of threads that the look did not find are in no sample. Their time is known from the
+ * probes, if the look was at all threads. */
+START_TEST(the_look_at_the_end_has_the_time_of_what_it_misses)
+{
+    static const struct {
+        uint32_t bad, broken;
+        double weight;
+        bool incomplete, has_time;
+    } LOOKS[] = { { 9, 1, 1, true, true },
+                  { 9, 1, 2, true, false },
+                  { 9, 0, 1, true, true },
+                  { 3, 1, 1, false, false },
+                  { 0, 0, 1, false, false } };
+    static const struct hotspot_dump_thread TABLE[] = { WAITS(1), WAITS(2),  WAITS(3),  WAITS(4),
+                                                        WAITS(5), WAITS(6),  WAITS(7),  WAITS(8),
+                                                        WAITS(9), WAITS(10), WAITS(11), WAITS(12) };
+    struct waits_closing closing = { .from_ns = 500 };
+    uint64_t at_ns;
+
+    for (int when = 0; when < 2; when++) {
+        know(when, 1, (struct yields_wait){ .since_ns = 600 });
+        know(when, 20, (struct yields_wait){ .since_ns = 700 });
+        know(when, 21, (struct yields_wait){ .since_ns = 100 }); /* since before the capture */
+        know(when, 22, (struct yields_wait){ .since_ns = 700, .preempted = 1 }); /* may run */
+    }
+    bad_passes = LOOKS[_i].bad;
+    table_broken = LOOKS[_i].broken;
+    table_weight = LOOKS[_i].weight;
+    at_ns = close_table(TABLE, ARRAY_SIZE(TABLE), &closing);
+    ck_assert_uint_gt(at_ns, 700);
+    ck_assert_int_eq(closing.incomplete, LOOKS[_i].incomplete);
+    ck_assert_uint_eq(closing.unlisted_ns, LOOKS[_i].has_time ? (at_ns - 700) + (at_ns - 500) : 0);
+    ck_assert_uint_eq(passes, MIN(LOOKS[_i].bad, 3U) + 1);
+}
+END_TEST
+
 START_TEST(the_look_at_the_end_tries_again)
 {
     static const struct hotspot_dump_thread TABLE[] = { WAITS(1) };
@@ -379,6 +419,7 @@ int main(void)
     tcase_add_loop_test(tc, the_look_at_the_end_says_what_it_misses, 0, 5);
     tcase_add_loop_test(tc, the_look_at_the_end_has_the_waits_that_go_on, 0, 2);
     tcase_add_test(tc, the_look_at_the_end_has_locks);
+    tcase_add_loop_test(tc, the_look_at_the_end_has_the_time_of_what_it_misses, 0, 5);
     tcase_add_loop_test(tc, the_look_at_the_end_tries_again, 0, 6);
     return suite_run_case("virtual_waits", tc);
 }
