@@ -129,56 +129,57 @@ START_TEST(compresses_for_who_asks)
 }
 END_TEST
 
+static const struct {
+    const char *target;
+    unsigned status;
+    const char *type, *contains;
+} SMALL_ROUTES[] = {
+    { "/healthz", 200, "application/json", "\"ok\"" },
+    { "/readyz", 503, "application/json", "no BTF" },
+    { "/api/v1/events", 200, "application/json", "page-faults" },
+    { "/api/v1/jvms", 200, "application/json", "\"jvms\"" },
+    { "/api/v1/jvms?pid=1000", 200, "application/json", "\"jvms\"" },
+    { "/api/v1/jvms?format=text", 200, "text/plain; charset=utf-8", "Fake<script>" },
+    { "/api/v1/services?format=text", 200, "text/plain; charset=utf-8", "shop" },
+    { "/api/v1/signals?service=shop", 200, "application/json", "\"cpu-limit\"" },
+    { "/api/v1/signals?format=text", 200, "text/plain; charset=utf-8",
+      "2  cpu-limit          shop, pid 1000: its limit stopped it\n" },
+    { "/api/v1/changes?service=shop", 200, "application/json", "\"sentences\"" },
+    { "/api/v1/changes?format=text&a=-20m..-10m&b=-10m..now", 200, "text/plain; charset=utf-8",
+      "nothing new\n" },
+    { "/api/v1/changes?a=-20s..-10s", 200, "application/json", "\"sentences\"" },
+    { "/api/v1/changes?a=-7m..-2m", 200, "application/json", "\"sentences\"" },
+    { "/api/v1/changes?a=-5m..now", 400, "application/problem+json", "overlap" },
+    { "/api/v1/changes?a=-10m", 400, "application/problem+json", "overlap" },
+    { "/api/v1/changes?a=-20m..-9m&b=-10m..now", 400, "application/problem+json", "overlap" },
+    { "/api/v1/changes?a=now..-5m", 400, "application/problem+json", "a=now..-5m" },
+    { "/api/v1/signals?pid=404", 404, "application/problem+json", "no process 404" },
+    { "/api/v1/words?pid=1000", 200, "application/json", "cpu-limit: its limit stopped it" },
+    { "/api/v1/words?pid=1000&format=text", 200, "text/plain; charset=utf-8",
+      "samples: too few to tell" },
+    { "/api/v1/words?pid=404", 404, "application/problem+json", "no process 404" },
+    { "/api/v1/jvms/1000", 200, "application/json", "\"pid\": 1000" },
+    { "/%61pi/v1/jvms/1000", 200, "application/json", "\"pid\": 1000" },
+    { "/openapi.json", 200, "application/json", "\"openapi\": \"3.1.0\"" },
+    { "/", 200, "text/plain; charset=utf-8", "curl -N 'http://localhost:7979/top?pid=10" },
+    { "/?", 200, "text/plain; charset=utf-8", "2 JVMs here, the busiest first:" },
+    { "http://localhost:7979/api/v1/jvms/1000", 200, "application/json", "\"pid\": 1000" },
+    { "http://localhost?", 200, "text/plain; charset=utf-8", "/api/v1/services'" },
+    { "HTTP://localhost/", 404, "application/problem+json", "nothing at" },
+    { "http://evil.example/healthz", 403, "application/problem+json", "evil.example" },
+};
+
 START_TEST(answers_small_routes)
 {
-    static const struct {
-        const char *target;
-        unsigned status;
-        const char *type, *contains;
-    } CASES[] = {
-        { "/healthz", 200, "application/json", "\"ok\"" },
-        { "/readyz", 503, "application/json", "no BTF" },
-        { "/api/v1/events", 200, "application/json", "page-faults" },
-        { "/api/v1/jvms", 200, "application/json", "\"jvms\"" },
-        { "/api/v1/jvms?pid=1000", 200, "application/json", "\"jvms\"" },
-        { "/api/v1/jvms?format=text", 200, "text/plain; charset=utf-8", "Fake<script>" },
-        { "/api/v1/services?format=text", 200, "text/plain; charset=utf-8", "shop" },
-        { "/api/v1/signals?service=shop", 200, "application/json", "\"cpu-limit\"" },
-        { "/api/v1/signals?format=text", 200, "text/plain; charset=utf-8",
-          "2  cpu-limit          shop, pid 1000: its limit stopped it\n" },
-        { "/api/v1/changes?service=shop", 200, "application/json", "\"sentences\"" },
-        { "/api/v1/changes?format=text&a=-20m..-10m&b=-10m..now", 200, "text/plain; charset=utf-8",
-          "nothing new\n" },
-        { "/api/v1/changes?a=-20s..-10s", 200, "application/json", "\"sentences\"" },
-        { "/api/v1/changes?a=-7m..-2m", 200, "application/json", "\"sentences\"" },
-        { "/api/v1/changes?a=-5m..now", 400, "application/problem+json", "overlap" },
-        { "/api/v1/changes?a=-10m", 400, "application/problem+json", "overlap" },
-        { "/api/v1/changes?a=-20m..-9m&b=-10m..now", 400, "application/problem+json", "overlap" },
-        { "/api/v1/changes?a=now..-5m", 400, "application/problem+json", "a=now..-5m" },
-        { "/api/v1/signals?pid=404", 404, "application/problem+json", "no process 404" },
-        { "/api/v1/words?pid=1000", 200, "application/json", "cpu-limit: its limit stopped it" },
-        { "/api/v1/words?pid=1000&format=text", 200, "text/plain; charset=utf-8",
-          "samples: too few to tell" },
-        { "/api/v1/words?pid=404", 404, "application/problem+json", "no process 404" },
-        { "/api/v1/jvms/1000", 200, "application/json", "\"pid\": 1000" },
-        { "/%61pi/v1/jvms/1000", 200, "application/json", "\"pid\": 1000" },
-        { "/openapi.json", 200, "application/json", "\"openapi\": \"3.1.0\"" },
-        { "/", 200, "text/plain; charset=utf-8", "curl -N 'http://localhost:7979/top?pid=10" },
-        { "/?", 200, "text/plain; charset=utf-8", "2 JVMs here, the busiest first:" },
-        { "http://localhost:7979/api/v1/jvms/1000", 200, "application/json", "\"pid\": 1000" },
-        { "http://localhost?", 200, "text/plain; charset=utf-8", "/api/v1/services'" },
-        { "HTTP://localhost/", 404, "application/problem+json", "nothing at" },
-        { "http://evil.example/healthz", 403, "application/problem+json", "evil.example" },
-    };
     _cleanup_reply_ struct reply r, head;
 
-    ask("GET", CASES[_i].target, NULL, &r);
-    ck_assert_uint_eq(r.status, CASES[_i].status);
-    ck_assert_str_eq(header(&r, "Content-Type"), CASES[_i].type);
-    ck_assert_msg(strstr(r.body.p, CASES[_i].contains) != NULL, "%s", r.body.p);
-    ask("HEAD", CASES[_i].target, NULL, &head);
-    ck_assert_uint_eq(head.status, CASES[_i].status);
-    ck_assert_str_eq(header(&head, "Content-Type"), CASES[_i].type);
+    ask("GET", SMALL_ROUTES[_i].target, NULL, &r);
+    ck_assert_uint_eq(r.status, SMALL_ROUTES[_i].status);
+    ck_assert_str_eq(header(&r, "Content-Type"), SMALL_ROUTES[_i].type);
+    ck_assert_msg(strstr(r.body.p, SMALL_ROUTES[_i].contains) != NULL, "%s", r.body.p);
+    ask("HEAD", SMALL_ROUTES[_i].target, NULL, &head);
+    ck_assert_uint_eq(head.status, SMALL_ROUTES[_i].status);
+    ck_assert_str_eq(header(&head, "Content-Type"), SMALL_ROUTES[_i].type);
 }
 END_TEST
 
@@ -225,7 +226,7 @@ int main(void)
     tcase_add_test(served, gives_as_many_warnings_as_headers_carry);
     tcase_add_test(served, hands_the_request_on);
     tcase_add_loop_test(served, compresses_for_who_asks, 0, 2);
-    tcase_add_loop_test(served, answers_small_routes, 0, 14);
+    tcase_add_loop_test(served, answers_small_routes, 0, ARRAY_SIZE(SMALL_ROUTES));
     tcase_add_test(served, a_browser_gets_the_page);
     tcase_add_test(served, head_samples_nothing);
     suite_add_tcase(s, served);
