@@ -376,11 +376,14 @@ static int read_threads(struct virtual_waits *v, struct process *p, bool *ret_ba
     struct hotspot_dump_batch *b = v->batch;
     struct virtual_wish none = { 0 };
     uint32_t draws = DRAWS_MAX;
+    bool was_slow = false;
     int r = -E2BIG;
 
     for (unsigned i = 0; r == -E2BIG || (*ret_bad && i < CLOSING_TRIES); i++) {
-        if (r == -E2BIG && i)
-            draws /= 2;
+        if (r == -E2BIG && i) { /* the machine may be busy for a moment, or there are many */
+            draws /= was_slow ? 2 : 1;
+            was_slow = true;
+        }
         if (draws < DRAWS_MIN)
             return r;
         b->is_virtual = true;

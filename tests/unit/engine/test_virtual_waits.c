@@ -390,8 +390,8 @@ START_TEST(the_look_at_the_end_tries_again)
     } LOOKS[] = { { 0, UINT32_MAX, 1, 0, false, true },
                   { 3, UINT32_MAX, 4, 0, false, true }, /* a collection moved the threads */
                   { 9, UINT32_MAX, 4, 0, true, true },  /* again and again */
-                  { 0, 600, 3, 0, false, true },        /* too many at once */
-                  { 0, 1, 8, 0, false, false },         /* always */
+                  { 0, 600, 4, 0, false, true },        /* too many at once */
+                  { 0, 1, 9, 0, false, false },         /* always */
                   { 0, UINT32_MAX, 0, -EIO, false, false } };
     struct waits_closing closing = { .from_ns = 1 };
 
