@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Annotations of a class and of a method, any bytes. A route has a path, and no unknown part.
+ * Annotations of a class and of a method, any bytes, and those of a method that inherits both. A
+ * route has a path, and no unknown part.
  * Input: u8 count, as many constants (u8 length, bytes), u16 length and bytes of the class's
  * annotations; the rest is the method's.
  */
@@ -34,20 +35,32 @@ static bool take_input(struct span *s, struct span *ret_class)
     return span_take_u16(s, &n) && span_take_bytes(s, n, ret_class);
 }
 
+static void check(const struct annotated *c, const struct annotated *m)
+{
+    char text[ANNOTATIONS_ROUTE_MAX];
+    struct span route = { text, annotations_route(c, m, text) };
+
+    if (route.n >= sizeof(text) ||
+        (route.n && (span_find(route, '/') > strlen("OPTIONS ") || memmem(text, route.n, "${", 2))))
+        abort();
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct span of_method = { (const char *)data, size }, of_class, route;
-    char text[ANNOTATIONS_ROUTE_MAX];
+    struct span of_method = { (const char *)data, size }, of_class;
     struct annotations_used used = { 0 };
-    struct annotated c, m;
+    struct annotated c, m, none = { .api = MAPPING_NONE };
 
     if (!take_input(&of_method, &of_class) ||
         annotations_read(of_class, text_of, NULL, &used, &c) < 0 ||
         annotations_read(of_method, text_of, NULL, &used, &m) < 0)
         return 0;
-    route = (struct span){ text, annotations_route(&c, &m, text) };
-    if (route.n >= sizeof(text) ||
-        (route.n && (span_find(route, '/') > strlen("OPTIONS ") || memmem(text, route.n, "${", 2))))
-        abort();
+    check(&c, &m);
+    annotations_inherit(&none, &m);
+    check(&c, &none);
+    annotations_inherit(&none, &c);
+    check(&c, &none);
+    annotations_inherit(&m, &c);
+    check(&m, &none);
     return 0;
 }
