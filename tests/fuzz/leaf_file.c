@@ -68,7 +68,8 @@ static bool decode(struct leaf_file *f, struct span code, size_t calls)
         return false;
     f->in.instructions = f->instructions;
     f->in.code = code;
-    f->in.instruction_count = leaf_decode(code, f->instructions, code.n);
+    f->in.instruction_count = f->in.aarch64 ? leaf_decode_aarch64(code, f->instructions, code.n)
+                                            : leaf_decode(code, f->instructions, code.n);
     g = (struct leaf_graph){ .instructions = f->instructions,
                              .instruction_count = f->in.instruction_count };
     for (size_t c = 0; c < calls; c++) {
@@ -83,9 +84,11 @@ static bool decode(struct leaf_file *f, struct span code, size_t calls)
 bool leaf_file_parse(struct span file, struct leaf_file *ret)
 {
     uint32_t counts[PARTS];
+    bool aarch64;
 
     *ret = (struct leaf_file){ 0 };
-    if (!span_take_str(&file, "LEAF"))
+    aarch64 = span_take_str(&file, "LARM");
+    if (!aarch64 && !span_take_str(&file, "LEAF"))
         return false;
     for (size_t i = 0; i < PARTS; i++) {
         if (!span_take_u32(&file, &counts[i]) || counts[i] > LEAF_FILE_ENTRIES_MAX)
@@ -100,6 +103,7 @@ bool leaf_file_parse(struct span file, struct leaf_file *ret)
         memcpy(ret->parts[i], part.p, part.n);
     }
     ret->in = (struct leaf_input){
+        .aarch64 = aarch64,
         .ways = { ret->parts[TRAPS], counts[TRAPS], ret->parts[HANDLERS], counts[HANDLERS],
                   ret->parts[TABLES], counts[TABLES] },
         .records = ret->parts[RECORDS],

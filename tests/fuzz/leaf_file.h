@@ -3,8 +3,8 @@
  * One nmethod in a file, in the form for hotspot/leaf/. Shared by the fuzz target, the unit test
  * and the program that records such files.
  *
- * The file: "LEAF"; thirteen u32 counts in the order of struct leaf_file; then as many of each, as
- * they lie in memory; then the code. The parsed code points into the file.
+ * The file: "LEAF", or "LARM" for aarch64; thirteen u32 counts in the order of struct leaf_file;
+ * then as many of each, as they lie in memory; then the code. The parsed code points into the file.
  */
 #pragma once
 

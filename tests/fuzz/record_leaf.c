@@ -109,7 +109,7 @@ static int record(struct hotspot_vm *vm, const struct hotspot_code *code)
     call_count = find_calls(&m, calls);
     find_names(vm, &m, names);
     print_ranges(&m, &g, names);
-    put("LEAF", 1, 4);
+    put(m.in.aarch64 ? "LARM" : "LEAF", 1, 4);
     const uint32_t counts[] = {
         (uint32_t)m.in.ways.trap_count,
         (uint32_t)m.in.ways.handler_count,

@@ -158,8 +158,10 @@ static int mark_calls(struct hotspot_vm *vm, struct u64_cache *stubs, const stru
         struct leaf_instruction *in = &m->instructions[i];
         uint64_t target = b->code_begin + (uint64_t)in->target;
 
-        if (in->flow != LEAF_CALL || in->target == LEAF_NO_TARGET ||
-            (in->target >= 0 && (uint64_t)in->target < bytes))
+        if (in->flow != LEAF_CALL || in->target == LEAF_NO_TARGET)
+            continue;
+        if (in->target >= 0 && (uint64_t)in->target < bytes &&
+            !(m->in.aarch64 && leaf_trampoline(m->in.code, (size_t)in->target, &target)))
             continue;
         if (!u64_cache_get(&known, target, &flow)) {
             if (left-- == 0)
@@ -188,7 +190,9 @@ static int read_instructions(struct hotspot_vm *vm, struct u64_cache *stubs, con
     if (!m->instructions)
         return -ENOMEM;
     m->in.instructions = m->instructions;
-    m->in.instruction_count = leaf_decode(m->in.code, m->instructions, max);
+    m->in.aarch64 = vm->layout.aarch64;
+    m->in.instruction_count = m->in.aarch64 ? leaf_decode_aarch64(m->in.code, m->instructions, max)
+                                            : leaf_decode(m->in.code, m->instructions, max);
     return m->in.instruction_count > max ? -E2BIG : mark_calls(vm, stubs, b, bytes, m);
 }
 

@@ -108,7 +108,7 @@ int leaf_map_find(struct hotspot_vm *vm, const struct hotspot_code *code, const 
     int r;
 
     /* For an unknown release, proof.h does not check the tables of calls and traps. */
-    if (!vm->layout.run || !leaf_decodes())
+    if (!vm->layout.run)
         return 0;
     if (!vm->leaf_maps && vm_reads_nothing(vm))
         return -EAGAIN;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Machine instructions as flow: where each begins, how long it is, and where control goes next. The
- * file of the processor (x86_64.c) decodes them. No other file of this folder knows a processor.
+ * files of processors (x86_64.c, aarch64.c) decode them. No other file of this folder knows a
+ * processor.
  */
 #pragma once
 
@@ -28,10 +29,13 @@ struct leaf_instruction {
     bool poll;      /* reads memory as a safepoint poll does, so a record may be at it */
 };
 
-/* Returns whether leaf_decode() knows the instructions of this build's processor. */
-bool leaf_decodes(void);
-
-/* Decodes @code from its start, one instruction after the other, at most @max. A byte that begins
- * no instruction becomes a LEAF_STOP of one byte. Pure; allocates nothing. Return: their number;
+/* Decodes x86-64 @code from its start, one instruction after the other, at most @max. A byte that
+ * begins no instruction becomes a LEAF_STOP of one byte. Pure; allocates nothing. Return: their
+ * number;
  * @max + 1: there are more. */
 size_t leaf_decode(struct span code, struct leaf_instruction *ret, size_t max);
+/* Does the same for aarch64. */
+size_t leaf_decode_aarch64(struct span code, struct leaf_instruction *ret, size_t max);
+/* Gets the address that the trampoline at byte @at of aarch64 @code leads to. Returns false if no
+ * trampoline is there. Pure. */
+bool leaf_trampoline(struct span code, size_t at, uint64_t *ret);

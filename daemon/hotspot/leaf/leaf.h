@@ -78,6 +78,7 @@ struct leaf_input {
     size_t invoke_count;
     const struct leaf_sign *signs;
     size_t sign_count;
+    bool aarch64;                /* the code's processor */
     struct span code, constants; /* the instructions' bytes, and the constants that end where they
                                   * begin */
     uint8_t

@@ -166,6 +166,8 @@ void leaf_candidates_score(struct leaf_rule *r, struct leaf_candidates *c)
 {
     struct keys code = { .count = 0 }, own, called;
 
+    if (r->in->aarch64)
+        return; /* the features of its instructions are not known */
     add_code(r, &code);
     for (size_t i = 0; i < c->count; i++) {
         own.count = called.count = 0;

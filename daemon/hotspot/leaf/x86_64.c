@@ -42,15 +42,6 @@ static struct leaf_instruction x86_instruction(const ZydisDecodedInstruction *i,
     return r;
 }
 
-bool leaf_decodes(void)
-{
-#ifdef __x86_64__
-    return true;
-#else
-    return false;
-#endif
-}
-
 size_t leaf_decode(struct span code, struct leaf_instruction *ret, size_t max)
 {
     ZydisDecoder decoder;

@@ -14,6 +14,7 @@
  *   the machine of ELF files, sections for tables   unwind_tables/ehframe_elf.c
  *   rules of call frames by DWARF's registers       unwind_tables/ehframe_cfa.c
  *   DWARF's numbers of registers                    unwind_tables/ehframe_cfa.h
+ *   instructions of compiled methods                hotspot/leaf/x86_64.c
  *   registers in the kernel's form                  sample/registers.bpf.h
  *   registers that a perf event copies              sample/perf_abi.h
  *   registers at a probe                            sample/moment_abi.h
@@ -23,12 +24,12 @@
  *   all of the first three rows                     unwind/arch/aarch64.h
  *   instructions at which a probe may stand         broker/start_aarch64.c
  *   operands of USDT notes                          broker/usdt.c
+ *   instructions of compiled methods                hotspot/leaf/aarch64.c
  *
  * Not yet done for aarch64:
  *   where functions return, for nativelive          broker/function_start.c
  *   stack use of a native image's code              elf/image_code.c
  *   the outermost functions of musl                 elf/musl_start.c
- *   instructions of compiled methods                hotspot/leaf/x86_64.c
  *   their effects, for leaves in loops              hotspot/leaf/x86_64_features.c
  *
  * For both:

@@ -95,6 +95,57 @@ START_TEST(decodes_the_flow)
 }
 END_TEST
 
+START_TEST(decodes_the_flow_of_aarch64)
+{
+    /* 17: of Sections$Leaf.b, with its own loop, and of the stubs behind it. */
+    static const uint32_t WORDS[] = {
+        0xd503201f, 0x14000005, 0x6b13029f, 0x540012ea, 0x54ffff6a, 0xb940011f,
+        0x97eab0e4, 0xd63f0100, 0xb4fff780, 0x37080060, 0xd65f03c0, 0xd4200000,
+        0x58000048, 0xd61f0100, 0x17ffff68, 0x00000055, 0x17eb1c44, 0x0396f2b8,
+    };
+    static const struct leaf_instruction WANT[] = {
+        { LEAF_NO_TARGET, 0, 4, LEAF_PAD, false },   /* nop */
+        { 24, 4, 4, LEAF_JUMP, false },              /* b */
+        { LEAF_NO_TARGET, 8, 4, LEAF_STEP, false },  /* cmp */
+        { 616, 12, 4, LEAF_BRANCH, false },          /* b.ge */
+        { -4, 16, 4, LEAF_BRANCH, false },           /* b.ge */
+        { LEAF_NO_TARGET, 20, 4, LEAF_STEP, true },  /* ldr wzr, [x8] */
+        { -5586008, 24, 4, LEAF_CALL, false },       /* bl */
+        { LEAF_NO_TARGET, 28, 4, LEAF_CALL, false }, /* blr x8 */
+        { -240, 32, 4, LEAF_BRANCH, false },         /* cbz */
+        { 48, 36, 4, LEAF_BRANCH, false },           /* tbnz */
+        { LEAF_NO_TARGET, 40, 4, LEAF_STOP, false }, /* ret */
+        { LEAF_NO_TARGET, 44, 4, LEAF_STOP, false }, /* brk */
+        { LEAF_NO_TARGET, 48, 4, LEAF_STEP, false }, /* ldr x8, #8: a trampoline */
+        { LEAF_NO_TARGET, 52, 4, LEAF_STOP, false }, /* br x8 */
+        { LEAF_NO_TARGET, 56, 4, LEAF_STOP, false }, /* an address that looks like a jump */
+        { LEAF_NO_TARGET, 60, 4, LEAF_STOP, false },
+        { -5476016, 64, 4, LEAF_JUMP, false },
+        { LEAF_NO_TARGET, 68, 4, LEAF_STOP, false }, /* no instruction */
+        { LEAF_NO_TARGET, 72, 2, LEAF_STOP, false }, /* cut */
+    };
+    char code[sizeof(WORDS) + 2] = { 0 };
+    struct span all = { code, sizeof(code) };
+    struct leaf_instruction got[20];
+    uint64_t target = 0;
+
+    memcpy(code, WORDS, sizeof(WORDS));
+    ck_assert_uint_eq(leaf_decode_aarch64(all, got, 20), ARRAY_SIZE(WANT));
+    for (size_t i = 0; i < ARRAY_SIZE(WANT); i++) {
+        ck_assert_msg(got[i].target == WANT[i].target && got[i].at == WANT[i].at &&
+                          got[i].size == WANT[i].size && got[i].flow == WANT[i].flow &&
+                          got[i].poll == WANT[i].poll,
+                      "%zu: flow %u to %lld", i, got[i].flow, (long long)got[i].target);
+    }
+    ck_assert_uint_eq(leaf_decode_aarch64(all, got, 18), 19);
+    ck_assert(leaf_trampoline(all, 48, &target));
+    ck_assert_uint_eq(target, 0x5517ffff68);
+    ck_assert(!leaf_trampoline(all, 44, &target));
+    ck_assert(!leaf_trampoline(all, 72, &target));
+    ck_assert(!leaf_trampoline((struct span){ code, 60 }, 48, &target)); /* cut */
+}
+END_TEST
+
 START_TEST(finds_natural_loops)
 {
     static const struct leaf_ways NO_WAYS = { 0 };
@@ -273,10 +324,21 @@ static const struct {
     const char *name;
     uint32_t other, by_code;
 } RECORDED[] = {
-    { "c1-17", 0, 100 },       { "c1-25", 0, 100 },      { "serial-17", 0, 100 },
-    { "parallel-25", 0, 100 }, { "g1-25", 0, 100 },      { "pure-17", 0, 100 },
-    { "pure-25", 0, 100 },     { "equal-17", 0, 0 },     { "requests-25", 108, 70 },
-    { "requests-17", 711, 0 }, { "lambdas-17", 191, 0 },
+    { "c1-17", 0, 100 },
+    { "c1-25", 0, 100 },
+    { "serial-17", 0, 100 },
+    { "parallel-25", 0, 100 },
+    { "g1-25", 0, 100 },
+    { "pure-17", 0, 100 },
+    { "pure-25", 0, 100 },
+    { "equal-17", 0, 0 },
+    { "requests-25", 108, 70 },
+    { "requests-17", 711, 0 },
+    { "lambdas-17", 191, 0 },
+    /* Placed without a look at their code. */
+    { "c1-17-aarch64", 0, 100 },
+    { "g1-21-aarch64", 0, 100 },
+    { "parallel-25-aarch64", 0, 100 },
 };
 
 /* A recorded nmethod with its graph. */
@@ -413,6 +475,7 @@ int main(void)
 
     tcase_add_loop_test(tc, finds_loops_of_bytecodes, 0, (int)ARRAY_SIZE(BYTECODES));
     tcase_add_test(tc, decodes_the_flow);
+    tcase_add_test(tc, decodes_the_flow_of_aarch64);
     tcase_add_test(tc, finds_natural_loops);
     tcase_add_test(tc, pays_to_climb_out_of_loops);
     tcase_add_test(tc, knows_a_method_that_calls_nothing);
