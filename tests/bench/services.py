@@ -13,6 +13,7 @@ import unittest
 import common
 from harness import debroot, jvm, paths, proc
 from harness.daemon import Daemon, free_port
+from harness.maven import copy_dependencies
 from harness.profile import count, nameless_stub
 
 SOURCES = os.path.join(common.HERE, "services")
@@ -72,8 +73,7 @@ def dependencies(name: str, coordinates: list[str]) -> str:
         with open(folder + "/pom.xml", "w", encoding="ascii") as f:
             f.write(POM.format(name=name, dependencies="".join(
                 f"<dependency><groupId>{g}</groupId><artifactId>{a}</artifactId><version>{v}</version></dependency>" for g, a, v in words)))
-        result = subprocess.run(["mvn", "-q", "-B", "-f", folder, "dependency:copy-dependencies", "-DoutputDirectory=" + folder + "/jars"],
-                                capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=600)
+        result = copy_dependencies(folder)
         if result.returncode != 0:
             raise unittest.SkipTest(f"{coordinates} cannot be had: {result.stdout[-300:]}")
         with open(complete, "w", encoding="ascii"):
