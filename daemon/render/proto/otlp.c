@@ -128,15 +128,22 @@ static void observe(struct otlp *x, uint32_t id, enum otlp_shape shape, Otlp__Sa
     sample->n_values = shape == SHAPE_BOTH ? n : 0;
 }
 
-/* Adds the link and the attribute of a sample's request to it; @attributes: room for one more. */
-static void put_request(struct otlp *x, uint32_t request, int32_t *attributes, Otlp__Sample *sample)
+/* Adds the link and the attribute of the request in @key to the sample; @attributes: room for one
+ * more. */
+static void put_request(struct otlp *x, const struct stacks_key *key, int32_t *attributes,
+                        Otlp__Sample *sample)
 {
-    const struct profile_context *c = &x->v->profile->contexts[request];
+    const struct profile_context *c = &x->v->profile->contexts[key->request];
+    _cleanup_buf_ struct buf handler = BUF_UPTO(HANDLERS_TEXT_MAX);
 
-    sample->link_index = otlp_link(&x->d, c);
-    if (c->operation)
-        attributes[sample->n_attribute_indices++] =
-            otlp_attribute(&x->d, "flamed.operation", text_of(x, c->operation));
+    if (key->request)
+        sample->link_index = otlp_link(&x->d, c);
+    if (key->handler)
+        handlers_name(x->d.stacks.handlers, key->handler, &handler);
+    x->d.error = x->d.error ?: handler.error;
+    if (handler.n || (key->request && c->operation))
+        attributes[sample->n_attribute_indices++] = otlp_attribute(
+            &x->d, "flamed.operation", handler.n ? handler.p : text_of(x, c->operation));
 }
 
 static void put_sample(struct otlp *x, uint32_t id, enum otlp_shape shape, struct buf *profile)
@@ -152,8 +159,8 @@ static void put_sample(struct otlp *x, uint32_t id, enum otlp_shape shape, struc
     sample.attribute_indices = attributes;
     for (size_t i = 0; i < OTLP_THREAD_ATTRIBUTES && of_thread[i]; i++)
         attributes[sample.n_attribute_indices++] = of_thread[i];
-    if (key->request)
-        put_request(x, key->request, attributes, &sample);
+    if (key->request || key->handler)
+        put_request(x, key, attributes, &sample);
     if (key->kind != THREAD_PLATFORM)
         attributes[sample.n_attribute_indices++] =
             otlp_attribute(&x->d, "flamed.thread.kind", THREAD_KIND_NAMES[key->kind]);

@@ -296,15 +296,23 @@ static void labels_add_ids(struct pprof *x, struct pprof_labels *l, const struct
     labels_add_number(x, l, "local root span id", (int64_t)c->root);
 }
 
-/* The labels of a request, as in struct stacks_key, appended to @to. */
-static void pprof_add_request(struct pprof *x, uint32_t request, struct buf *to)
+/* The labels of the request in @key, appended to @to. */
+static void pprof_add_request(struct pprof *x, const struct stacks_key *key, struct buf *to)
 {
-    const struct profile_context *c = x->spans ? &x->v->profile->contexts[request] : NULL;
+    const struct profile_context *c =
+        x->spans && key->request ? &x->v->profile->contexts[key->request] : NULL;
+    _cleanup_buf_ struct buf handler = BUF_UPTO(HANDLERS_TEXT_MAX);
     struct pprof_labels l = { .n = 0 };
 
-    if (!request)
+    if (!key->request && !key->handler)
         return;
-    labels_add_text(x, &l, "operation", c ? c->operation : request);
+    if (key->handler)
+        handlers_name(x->stacks.handlers, key->handler, &handler);
+    pprof_fail(x, handler.error);
+    if (handler.n)
+        labels_add_span(x, &l, "operation", buf_span(&handler));
+    else
+        labels_add_text(x, &l, "operation", c ? c->operation : key->request);
     if (c && profile_context_has_ids(c))
         labels_add_ids(x, &l, c);
     labels_pack(&l, to);
@@ -364,7 +372,7 @@ static void pprof_put_samples(struct pprof *x)
         pack_message(&body, &sample.base);
         buf_add_span(&body, pprof_labels_of(x, key->thread));
         pprof_add_owner(x, key->event, key->owner, &body);
-        pprof_add_request(x, key->request, &body);
+        pprof_add_request(x, key, &body);
         pprof_add_kind(x, key->kind, &body);
         pprof_fail(x, stack.error ? stack.error : body.error);
         pack_nested(&x->piece, FIELD_PROFILE_SAMPLE, buf_span(&body));

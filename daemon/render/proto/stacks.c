@@ -26,7 +26,7 @@ static int stacks_grow_keys(struct stacks *s)
 /* An item to add up: a sample, or a row if the view has no samples. */
 struct stacks_item {
     uint32_t item, thread; /* thread STACKS_NONE: not known */
-    uint32_t event, owner, request, kind;
+    uint32_t event, owner, request, handler, kind;
     struct view_sum sum;
 };
 
@@ -66,6 +66,7 @@ static struct stacks_item item_at(const struct stacks *s, size_t i)
         item.event = p->samples[i].event;
         item.owner = s->owners ? profile_lock_owner(p, &p->samples[i]) : 0;
         item.request = request_of(s, &p->samples[i]);
+        item.handler = s->handlers ? handlers_of(s->handlers, &p->samples[i]) : 0;
         item.sum = (struct view_sum){ p->samples[i].count, p->samples[i].value };
         row = s->v->sample_rows[i];
     } else {
@@ -130,8 +131,9 @@ static int stacks_count_stack(struct stacks *s, uint32_t stack, const struct sta
     for (uint32_t i = 0; i < n; i++) {
         size_t thread = MIN((size_t)items[i].thread, s->v->profile->thread_count);
         struct stacks_key k = { stack,          items[i].thread,  items[i].event,
-                                items[i].owner, items[i].request, items[i].kind };
-        uint32_t *key = k.owner || k.request || k.kind
+                                items[i].owner, items[i].request, items[i].handler,
+                                items[i].kind };
+        uint32_t *key = k.owner || k.request || k.handler || k.kind
                             ? place_of_owned(s, &k)
                             : &known[thread * PROFILE_EVENTS_MAX + items[i].event];
 
@@ -382,6 +384,9 @@ int stacks_init(struct stacks *s, const struct view *v, bool owners, enum stacks
         return -ENOMEM;
     for (size_t i = 0; i < frames; i++)
         s->place_of_frame[i] = STACKS_NONE;
+    if (requests != STACKS_NO_REQUESTS && v->profile->context_count &&
+        handlers_new(v->profile, &s->handlers) < 0)
+        return -ENOMEM;
     return stacks_add_rows(s) < 0 ? -ENOMEM : stacks_count_all(s);
 }
 
@@ -397,6 +402,7 @@ void stacks_deinit(struct stacks *s)
     free(s->key_of_owned);
     id_table_deinit(&s->locations);
     intern_free(s->texts);
+    handlers_free(s->handlers);
     free(s->sums);
     free(s->place_of_frame);
     free(s->stack_of_row);

@@ -10,6 +10,7 @@
 
 #include "base/id_table.h"
 #include "base/intern.h"
+#include "profile/handlers.h"
 #include "profile/view.h"
 
 #define STACKS_NONE UINT32_MAX
@@ -25,7 +26,9 @@ struct stacks_key {
     uint32_t owner;   /* profile_lock_owner() */
     uint32_t request; /* by enum stacks_requests: 0, the operation (a string of the profile), or an
                        * index in profile->contexts */
-    uint32_t kind;    /* enum thread_kind */
+    uint32_t
+        handler;   /* function of the profile that names the operation; 0: none, or a tracer does */
+    uint32_t kind; /* enum thread_kind */
 };
 
 struct stacks_function {
@@ -58,8 +61,9 @@ struct stacks {
     const struct view *v;
     bool owners; /* samples of different owners stay apart */
     enum stacks_requests requests;
-    struct stacks_key *keys; /* by stack: neighbors share callers */
-    struct view_sum *sums;   /* [key_count] */
+    struct handlers *handlers; /* owned; NULL: the profile has no requests */
+    struct stacks_key *keys;   /* by stack: neighbors share callers */
+    struct view_sum *sums;     /* [key_count] */
     uint32_t *key_of_sample; /* by sample of the profile, STACKS_NONE: left out; NULL: the view has
                               * no sample_rows */
     uint32_t key_count, key_cap;
