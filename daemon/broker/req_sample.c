@@ -3,6 +3,7 @@
  * Requests that sample: side-band events, the ring of the BPF programs, sets and filters.
  */
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "broker/target/target.h"
 #include "event/event_form.h"
@@ -12,6 +13,7 @@
 #include "sample/program.h"
 #include "sample/sampler_looks.h"
 #include "sample/sampler_off.h"
+#include "sample/sampler_peers.h"
 
 #include <fcntl.h>
 #include <linux/perf_event.h>
@@ -20,6 +22,7 @@
 #include <unistd.h>
 
 #define RING_BYTES ((size_t)16 << 20)
+#define PEERS_NS (100 * NSEC_PER_MSEC) /* limit of a walk over all threads */
 #define CHECKS_MAX_BYTES ((size_t)256 << 10)
 
 _Static_assert(SAMPLER_SETS_MAX == BROKER_SETS_MAX, "a set of the sampler is a set of the broker");
@@ -190,9 +193,7 @@ int request_perf_rings(struct server *s, const struct rings_fields *q, struct re
     return r < 0 || bytes ? r : error_set(&rep->err, -ENOENT, "samples come by BPF programs");
 }
 
-/* Requests a program unless it is loaded. 0; -EINPROGRESS while it is being loaded; -errno: each
- * with @err. */
-static int server_program(struct server *s, enum event_program program, struct error *err)
+int server_program(struct server *s, enum event_program program, struct error *err)
 {
     enum sampler_state *state = &s->sampling.program_states[program];
     struct error *problem = &s->sampling.program_errors[program];
@@ -373,6 +374,28 @@ int request_look_process(struct server *s, const struct look_process_fields *q, 
 
     (void)rep;
     return looks ? sampler_looks_process(looks, q->host_pid, q->epoch) : -ENOENT;
+}
+
+/*
+ * wait_peers. Safe: only for a JVM, as mem is, and its memory holds the same: the system calls of
+ * waiting threads, with two arguments, and the peers of its sockets. Nothing is opened.
+ */
+int request_wait_peers(struct server *s, const struct peers_fields *q, struct reply *rep)
+{
+    _cleanup_target_ struct target t = TARGET_NULL;
+    int r = server_pin_jvm(s, &q->target, &t, &rep->err);
+
+    if (r == 0)
+        r = server_sampler(s, /* wait_ns= */ 0, &rep->err);
+    if (r == 0)
+        r = server_program(s, PROGRAM_PEERS, &rep->err);
+    if (r)
+        return r;
+    r = sampler_peers_find(sampler_loaded(s->sampling.sampler, PROGRAM_PEERS), t.host_pid,
+                           q->threads, q->count, PEERS_NS, rep->body.wait_peers.threads);
+    if (r < 0)
+        return error_code(&rep->err, r, "cannot read what threads wait for");
+    return target_check(&t);
 }
 
 /*

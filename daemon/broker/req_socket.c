@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Requests about sockets: the processes that hold them, and the peers of those that threads wait
- * for. */
+/* The request for the processes that hold given sockets. */
 #include "base/clock.h"
 #include "base/log.h"
-#include "broker/target/target.h"
+#include "broker/server.h"
 
 #include <sys/stat.h>
 
 #define HOLDERS_NS (200 * NSEC_PER_MSEC)         /* limit of one walk over all processes */
-#define PEERS_NS (100 * NSEC_PER_MSEC)           /* the same over all threads */
 #define REFUSED_NS (UINT64_C(10) * NSEC_PER_SEC) /* until the next try after a refusal */
 #define SHORT_NS NSEC_PER_SEC /* the same after a lack of memory or descriptors */
 
@@ -32,51 +30,30 @@ static bool passes(int r)
     return r == -ENOMEM || r == -EMFILE || r == -ENFILE || r == -EAGAIN || r == -EINTR;
 }
 
-/* Notes in @w that a walk could not be loaded: @r. Returns the error for the client. */
-static int refused(struct walk_retry *w, int r, const char *without)
-{
-    bool soon = passes(r);
-
-    w->error = soon ? r : -EOPNOTSUPP;
-    w->again_ns = clock_monotonic_ns() + (soon ? SHORT_NS : REFUSED_NS);
-    if (!soon && !w->warned)
-        log_warn("%s (%s)", without, strerror(-r));
-    w->warned |= !soon;
-    return w->error;
-}
-
 /* Loads the walk unless it is loaded. 0; -EOPNOTSUPP: the kernel refuses it; -errno: not now. */
 static int load_walk(struct server *s)
 {
-    struct walk_retry *w = &s->walk.holders_retry;
     int r;
 
     if (s->walk.holders)
         return 0;
-    if (clock_monotonic_ns() < w->again_ns)
-        return w->error;
+    if (clock_monotonic_ns() < s->walk.again_ns)
+        return s->walk.error;
     r = holders_new(s->pid_ns_fd, &s->walk.holders);
-    return r < 0 ? refused(w, r,
-                           "clients over TCP cannot be identified; use the Unix socket: the kernel "
-                           "refuses the BPF program that lists a socket's processes")
-                 : 0;
-}
-
-/* Does the same for the walk over waiting threads. */
-static int load_peers(struct server *s)
-{
-    struct walk_retry *w = &s->walk.peers_retry;
-    int r;
-
-    if (s->walk.peers)
+    if (r == 0)
         return 0;
-    if (clock_monotonic_ns() < w->again_ns)
-        return w->error;
-    r = peers_walk_new(s->pid_ns_fd, &s->walk.peers);
-    return r < 0 ? refused(w, r,
-                           "signals do not name the servers that threads wait for: the kernel "
-                           "refuses the BPF program that reads a socket's peer")
-                 : 0;
+    s->walk.error = passes(r) ? r : -EOPNOTSUPP;
+    if (passes(r)) {
+        s->walk.again_ns = clock_monotonic_ns() + SHORT_NS;
+        return r;
+    }
+    s->walk.again_ns = clock_monotonic_ns() + REFUSED_NS;
+    if (!s->walk.warned)
+        log_warn("clients over TCP cannot be identified: the kernel refuses the BPF program that "
+                 "lists a socket's processes (%s); use the Unix socket",
+                 strerror(-r));
+    s->walk.warned = true;
+    return -EOPNOTSUPP;
 }
 
 /* Returns true if process @pid is in our namespace of the kind @name, by the inodes. A kernel
@@ -151,23 +128,4 @@ int request_socket_holders(struct server *s, const struct sockets_fields *q, str
         search.found[i].count = holders_of(s->walk.holders, i, search.found[i].pids);
     pack_all(s, &search, &rep->body.socket_holders);
     return 0;
-}
-
-/*
- * wait_peers. Safe: only for a JVM, as mem is, and its memory holds the same: the system calls of
- * waiting threads, with two arguments, and the peers of its sockets. Nothing is opened.
- */
-int request_wait_peers(struct server *s, const struct peers_fields *q, struct reply *rep)
-{
-    _cleanup_target_ struct target t = TARGET_NULL;
-    int r = server_pin_jvm(s, &q->target, &t, &rep->err);
-
-    if (r)
-        return r;
-    r = load_peers(s)
-            ?: peers_walk_find(s->walk.peers, t.host_pid, q->threads, q->count, PEERS_NS,
-                               rep->body.wait_peers.threads);
-    if (r < 0)
-        return error_code(&rep->err, r, "cannot read what threads wait for");
-    return target_check(&t);
 }

@@ -72,7 +72,6 @@ void server_deinit(struct server *s)
     s->agents = agents_free(s->agents);
     s->owner_files = owner_files_free(s->owner_files);
     s->walk.holders = holders_free(s->walk.holders);
-    s->walk.peers = peers_walk_free(s->walk.peers);
 }
 
 void server_forget_client(struct server *s)

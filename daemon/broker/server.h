@@ -12,7 +12,6 @@
 #include "proc/owner_budget.h"
 #include "sample/holders.h"
 #include "sample/sampler.h"
-#include "sample/sampler_peers.h"
 
 #include <sys/types.h>
 
@@ -48,18 +47,12 @@ struct server_sampling {
     uint32_t max_frames; /* limit for sampler_new(); 0: not set, BROKER_FRAMES_MAX applies */
 };
 
-/* When a walk is loaded again that could not be loaded. */
-struct walk_retry {
-    bool warned;       /* a warning that the kernel refuses it is logged */
-    uint64_t again_ns; /* time of the next attempt to load it */
-    int error;         /* error until then: -EOPNOTSUPP, or a passing one */
-};
-
-/* The walks over open sockets, and over waiting threads. */
+/* The walk over open sockets. */
 struct server_walk {
     struct holders *holders; /* NULL: not loaded */
-    struct peers_walk *peers;
-    struct walk_retry holders_retry, peers_retry;
+    bool warned;             /* a warning that the kernel refuses it is logged */
+    uint64_t again_ns;       /* time of the next attempt to load it */
+    int error;               /* error until then: -EOPNOTSUPP, or a passing one */
 };
 
 struct server {
@@ -142,6 +135,8 @@ void server_forget_tables(struct server *s);
 /* Requests the BPF programs unless they are loaded, and waits for them at most @wait_ns. Return: 0;
  * -EAGAIN while they are being loaded; -errno with the kernel's reason: each with @err. */
 int server_sampler(struct server *s, uint64_t wait_ns, struct error *err);
+/* Does the same for @program once these are loaded, and does not wait: -EINPROGRESS. */
+int server_program(struct server *s, enum event_program program, struct error *err);
 /* Opens one side-band event on @cpu, for request sideband and for the test of request facts.
  * Return: the fd, or -errno. */
 int sideband_open(int cpu);

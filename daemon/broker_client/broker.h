@@ -120,7 +120,8 @@ int broker_socket_holders(struct broker *b, const uint64_t *keys, size_t n, uint
                           struct socket_holding *ret, struct error *err);
 /* Gets the system calls of waiting threads of a JVM, and the peers of sockets. Writes one of @ret
  * for each of the @n @threads, at most PEERS_MAX. Takes some 100 ns for each thread of the machine.
- * 0. -EPERM: it is no JVM. -EOPNOTSUPP: the kernel has no such walk. PROC_GONE; -errno. */
+ * 0. -EPERM: it is no JVM. -EINPROGRESS or -EAGAIN while the program is being loaded. PROC_GONE;
+ * -errno. */
 int broker_wait_peers(struct broker *b, const struct proc_id *id,
                       const struct peers_wanted *threads, size_t n,
                       struct waiting_peer ret[PEERS_MAX], struct error *err);

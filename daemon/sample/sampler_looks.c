@@ -17,13 +17,18 @@ struct sampler_looks {
     struct bpf_link *iterator;
 };
 
-static int check(struct error *err)
+bool sampler_looks_iterate(void)
 {
     struct btf *btf = old_kernel_pretended("task_iterator") ? NULL : btf__load_vmlinux_btf();
     bool can = btf && btf__find_by_name_kind(btf, "bpf_iter__task", BTF_KIND_STRUCT) > 0;
 
     btf__free(btf);
-    if (can)
+    return can;
+}
+
+static int check(struct error *err)
+{
+    if (sampler_looks_iterate())
         return 0;
     error_set(err, -EOPNOTSUPP,
               "this kernel has no BPF iterator over threads, so the flight recorder does not look "

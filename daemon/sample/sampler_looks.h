@@ -10,6 +10,8 @@
 
 struct sampler_looks;
 
+/* Returns whether this kernel has BPF iterators over threads. */
+bool sampler_looks_iterate(void);
 /* Selects process @pid for later passes. @epoch: 0: no more; a new number has the places of all its
  * threads written again. 0 or -errno. */
 int sampler_looks_process(struct sampler_looks *l, int32_t pid, uint32_t epoch);

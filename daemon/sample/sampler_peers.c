@@ -3,57 +3,61 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/old_kernel.h"
+#include "sample/program.h"
+#include "sample/refusal.h"
+#include "sample/sampler_looks.h"
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "peers.skel.h"
 
-struct peers_walk {
+struct sampler_peers {
     struct peers_bpf *skel;
-    struct bpf_link *link; /* every walk is an iterator made of it */
+    struct bpf_link *iterator;
 };
 
-CLEANUP_FUNCTION(peers_walk_freep, peers_walk, peers_walk_free)
-
-int peers_walk_new(int pid_ns_fd, struct peers_walk **ret)
+static int check(struct error *err)
 {
-    _cleanup_(peers_walk_freep) struct peers_walk *w = NULL;
-    struct stat st = { 0 };
-    int r;
-
-    if (old_kernel_pretended("task_iterator"))
-        return -EOPNOTSUPP;
-    if (pid_ns_fd >= 0 && fstat(pid_ns_fd, &st) < 0)
-        return -errno;
-    w = calloc(1, sizeof(*w));
-    if (!w)
-        return -ENOMEM;
-    w->skel = peers_bpf__open();
-    if (!w->skel)
-        return -errno;
-    w->skel->rodata->pid_ns_inum = (uint32_t)st.st_ino;
-    r = peers_bpf__load(w->skel);
-    if (r < 0)
-        return r;
-    w->link = bpf_program__attach_iter(w->skel->progs.peers_thread, NULL);
-    if (!w->link)
-        return -errno;
-    *ret = TAKE_PTR(w);
-    return 0;
+    if (sampler_looks_iterate())
+        return 0;
+    return error_set(err, -EOPNOTSUPP, "this kernel has no BPF iterator over threads");
 }
 
-struct peers_walk *peers_walk_free(struct peers_walk *w)
+static void free_peers(void *p)
 {
-    if (w) {
-        bpf_link__destroy(w->link);
-        peers_bpf__destroy(w->skel);
-        free(w);
-    }
-    return NULL;
+    struct sampler_peers *w = p;
+
+    if (!w)
+        return;
+    bpf_link__destroy(w->iterator);
+    peers_bpf__destroy(w->skel);
+    free(w);
+}
+
+CLEANUP_FUNCTION(peers_freep, sampler_peers, free_peers)
+
+static int load(const struct sampler_shared *shared, void **ret, struct error *err)
+{
+    _cleanup_(peers_freep) struct sampler_peers *p = calloc(1, sizeof(*p));
+    int r;
+
+    if (!p)
+        return -ENOMEM;
+    refusal_watch();
+    p->skel = peers_bpf__open();
+    if (!p->skel)
+        return refusal_explain(-errno, err);
+    p->skel->rodata->pid_ns_inum = shared->pid_ns_inum;
+    r = peers_bpf__load(p->skel);
+    if (r < 0)
+        return refusal_explain(r, err);
+    p->iterator = bpf_program__attach_iter(p->skel->progs.peers_thread, NULL);
+    if (!p->iterator)
+        return error_errno(err, "cannot attach the iterator over threads");
+    *ret = TAKE_PTR(p);
+    return 0;
 }
 
 /* Puts @one in its thread's place. A thread meets the program twice if it found no room at first.
@@ -67,10 +71,10 @@ static void put(const struct peers_wanted *wanted, size_t n, const struct waitin
     }
 }
 
-int peers_walk_find(struct peers_walk *w, int32_t host_pid, const struct peers_wanted *wanted,
-                    size_t n, uint64_t limit_ns, struct waiting_peer ret[PEERS_MAX])
+int sampler_peers_find(struct sampler_peers *p, int32_t host_pid, const struct peers_wanted *wanted,
+                       size_t n, uint64_t limit_ns, struct waiting_peer ret[PEERS_MAX])
 {
-    _cleanup_close_ int fd = bpf_iter_create(bpf_link__fd(w->link));
+    _cleanup_close_ int fd = bpf_iter_create(bpf_link__fd(p->iterator));
     uint64_t end_ns = clock_monotonic_ns() + limit_ns;
     size_t found = 0;
 
@@ -79,9 +83,9 @@ int peers_walk_find(struct peers_walk *w, int32_t host_pid, const struct peers_w
     if (n > PEERS_MAX)
         return -E2BIG;
     memset(ret, 0, PEERS_MAX * sizeof(*ret));
-    memset(w->skel->bss->wanted, 0, sizeof(w->skel->bss->wanted));
-    memcpy(w->skel->bss->wanted, wanted, n * sizeof(*wanted));
-    w->skel->bss->host_pid = (uint32_t)host_pid;
+    memset(p->skel->bss->wanted, 0, sizeof(p->skel->bss->wanted));
+    memcpy(p->skel->bss->wanted, wanted, n * sizeof(*wanted));
+    p->skel->bss->host_pid = (uint32_t)host_pid;
     while (found < n) {
         struct waiting_peer one;
         ssize_t r = read(fd, &one, sizeof(one)); /* returns as soon as one is found */
@@ -99,3 +103,9 @@ int peers_walk_find(struct peers_walk *w, int32_t host_pid, const struct peers_w
     }
     return 0;
 }
+
+const struct sampler_program sampler_program_peers = {
+    .check = check,
+    .load = load,
+    .free = free_peers,
+};

@@ -315,7 +315,7 @@ static void ask_peer(struct signals *s, uint64_t now_ns)
         if (!wants)
             continue;
         s->peers_ns = now_ns + PEERS_NS;
-        wait_peers_look(w, s->opts.broker);
+        w->wants_peer = wait_peers_look(w, s->opts.broker);
         watched_judge(w, now_ns);
     }
 }

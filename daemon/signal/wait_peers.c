@@ -137,31 +137,35 @@ void wait_peers_choose(const struct waiting_peer *peers, const bool *writes, siz
     }
 }
 
-void wait_peers_look(struct watched *w, struct broker *broker)
+bool wait_peers_look(struct watched *w, struct broker *broker)
 {
     struct waiting_peer calls[PEERS_MAX], peers[PEERS_MAX];
     struct peers_wanted wanted[PEERS_MAX];
     bool writes[PEERS_MAX];
     size_t n = 0, known = 0;
+    int r;
 
     w->peer = (struct rule_peer){ .looked = 0 };
     while (n < MIN((size_t)WAITS_POOL_TIDS, (size_t)PEERS_MAX) && w->pool.host_tids[n]) {
         wanted[n] = (struct peers_wanted){ .host_tid = w->pool.host_tids[n], .fd = -1 };
         n++;
     }
-    if (!n || w->pool.wait != WAIT_NAMES[WAIT_NETWORK] ||
-        broker_wait_peers(broker, &w->p->id, wanted, n, calls, NULL) != 0)
-        return;
+    if (!n || w->pool.wait != WAIT_NAMES[WAIT_NETWORK])
+        return false;
+    r = broker_wait_peers(broker, &w->p->id, wanted, n, calls, NULL);
+    if (r != 0)
+        return r == -EINPROGRESS || r == -EAGAIN;
     for (size_t i = 0; i < n; i++) {
         wanted[i].fd = find_descriptor(w, &calls[i], &writes[i]);
         known += wanted[i].fd >= 0;
     }
     if (!known || broker_wait_peers(broker, &w->p->id, wanted, n, peers, NULL) != 0)
-        return;
+        return false;
     for (size_t i = 0; i < n; i++) {
         if (!calls_alike(&calls[i], &peers[i]))
             peers[i].family = 0;
     }
     w->peer.looked = n;
     wait_peers_choose(peers, writes, n, &w->peer);
+    return false;
 }
