@@ -101,17 +101,22 @@ int main(int argc, char **argv)
     double seconds = argc > 2 ? strtod(argv[2], NULL) : 0,
            mib = argc > 3 ? strtod(argv[3], NULL) : 0;
     bool only_threads = argc > 4 && strcmp(argv[4], "threads") == 0;
-    size_t n;
+    bool all = argc <= 1 || strcmp(argv[1], "all") == 0;
+    size_t n, left = 1; /* names of the list that are no format */
     const struct render_format *formats = render_formats(&n);
     int bad = 0;
+
+    for (const char *at = all ? "" : argv[1]; *at; at++)
+        left += *at == ',';
 
     for (size_t i = 0; i < 2 * n; i++) {
         const struct render_format *f = &formats[i / 2];
         int status = 0;
         pid_t pid;
 
-        if (argc > 1 && strcmp(argv[1], "all") != 0 && !is_listed(argv[1], f->name))
+        if (!all && !is_listed(argv[1], f->name))
             continue;
+        left -= i % 2;
         if (only_threads && i % 2 == 0)
             continue;
         pid = fork();
@@ -121,5 +126,7 @@ int main(int argc, char **argv)
             bad = 1;
     }
     profile_unref(p);
-    return bad;
+    if (!all && left)
+        fprintf(stderr, "%zu of %s are no formats\n", left, argv[1]);
+    return bad || (!all && left);
 }
