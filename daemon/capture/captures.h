@@ -91,6 +91,7 @@ struct waits_closing {
     /* Set by the look: */
     bool incomplete;      /* some threads were unreadable, or of an unknown begin */
     bool untracked;       /* the JVM does not list all of its virtual threads */
+    uint64_t unbegun_ns;  /* the most that waits of an unknown begin can have lasted */
     uint64_t unlisted_ns; /* how long threads that the look did not find have waited; 0: unknown */
 };
 

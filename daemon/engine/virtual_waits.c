@@ -449,9 +449,11 @@ static void close_threads(struct virtual_waits *v, struct dispatch *d, struct pr
 
         if (!is_wanted(t) || t->stack == DUMP_STACK_NONE || !was != !is)
             continue;
-        if (!was && closing->missed)
+        if (!was && closing->missed) {
             closing->incomplete = true;
-        else if (!was || was->since_ns == is->since_ns)
+            closing->unbegun_ns +=
+                (uint64_t)((double)(at_ns - MIN(closing->from_ns, at_ns)) * v->batch->weight);
+        } else if (!was || was->since_ns == is->since_ns)
             close_thread(v, d, p, closing, t, is, at_ns);
     }
 }

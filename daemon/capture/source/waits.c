@@ -14,6 +14,7 @@ struct waits {
     bool unlisted;                /* one has, because the JVM does not list all */
     uint64_t unlisted_ns;         /* the time that those, and what the looks missed, have waited; 0:
                                    * unknown */
+    uint64_t unbegun_ns;          /* the most that waits of an unknown begin can have lasted */
     double missed_ns;             /* waits of virtual threads that are in no sample */
     struct yield_windows windows; /* JVMs whose virtual threads are sampled by probes */
 };
@@ -171,6 +172,7 @@ static void close_window(struct capture_event *e, struct process *p, struct yiel
         window->cutoff_ns = at_ns;
     w->unclosed |= !at_ns || closing.incomplete;
     w->unlisted |= closing.untracked;
+    w->unbegun_ns += closing.locks ? 0 : closing.unbegun_ns;
     w->unlisted_ns += closing.locks ? 0 : closing.unlisted_ns;
 }
 
@@ -275,8 +277,11 @@ static void locks_want(struct capture_event *e, struct process *p, uint64_t now_
 static void waits_warn(const struct capture_event *e)
 {
     const struct waits *w = e->state;
-    char figure[64] = "";
+    char figure[64] = "", most[80] = "";
 
+    if (w->unbegun_ns)
+        snprintf(most, sizeof(most), "; waits of an unknown begin are %.1f s at most",
+                 (double)w->unbegun_ns / 1e9);
     if (w->unlisted_ns)
         snprintf(figure, sizeof(figure), "; they have waited for at least %.1f s",
                  (double)w->unlisted_ns / 1e9);
@@ -295,8 +300,8 @@ static void waits_warn(const struct capture_event *e)
         record_warn(e->capture->record,
                     "virtual threads that still waited when their sampling by probes ended may be "
                     "missing in %s: they could not be looked at, or the begin of their waits is "
-                    "unknown%s",
-                    e->name, w->unlisted ? "" : figure);
+                    "unknown%s%s",
+                    e->name, w->unlisted ? "" : figure, most);
     if (w->unlisted)
         record_warn(e->capture->record,
                     "virtual threads that no executor has started and that still waited at the end "

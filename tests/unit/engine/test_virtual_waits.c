@@ -309,6 +309,7 @@ START_TEST(the_look_at_the_end_has_the_waits_that_go_on)
     at_ns = close_table(TABLE, ARRAY_SIZE(TABLE), &closing);
     ck_assert_uint_gt(at_ns, 2000);
     ck_assert_int_eq(closing.incomplete, _i); /* that of 5, which has no begin */
+    ck_assert_uint_eq(closing.unbegun_ns, _i ? 2 * (at_ns - 500) : 0);
     ck_assert_uint_eq(record_count, _i ? 2 : 3);
     ck_assert_uint_eq(records[0].wait_ns, at_ns - 1000);
     ck_assert_uint_eq(records[0].value, 2 * (at_ns - 1000)); /* it stands for two threads */
