@@ -18,6 +18,7 @@
 static const char *const GENERATED_ENDS[] = { "$Definition$Intercepted", "_Subclass",
                                               "_ClientProxy" };
 #define GENERATED_PART SPAN("$$")
+#define LAMBDA SPAN("$$Lambda")
 
 struct pool {
     struct hotspot_vm *vm;
@@ -446,11 +447,15 @@ static int run_route(struct hotspot_vm *vm, void *arg)
     return r > 0 ? (int)annotations_route(&k.of_class, &k.of_method, q->route) : r;
 }
 
-/* Returns whether a method with these names may have a mapping of a base type. */
+/* Returns whether a method with these names may have a mapping of a base type. Neither a
+ * constructor nor what the compiler makes of a lambda overrides a handler. */
 static bool may_inherit(const struct hotspot_method *m)
 {
-    return m->name_n && m->name[0] != '<' &&
-           annotations_is_own((struct span){ m->class_name, m->class_name_n });
+    struct span name = { m->name, m->name_n }, class_name = { m->class_name, m->class_name_n };
+
+    return m->name_n && m->name[0] != '<' && !span_starts_with(name, "lambda$") &&
+           !memmem(class_name.p, class_name.n, LAMBDA.p, LAMBDA.n) &&
+           annotations_is_own(class_name);
 }
 
 int hotspot_method_route(struct hotspot_vm *vm, uint64_t method, const struct hotspot_method *names,

@@ -322,21 +322,32 @@ START_TEST(the_engine_reads_three_pages)
 }
 END_TEST
 
+static void set_names(const char *class_name, const char *name)
+{
+    names.class_name_n =
+        (uint16_t)snprintf(names.class_name, sizeof(names.class_name), "%s", class_name);
+    names.name_n = (uint16_t)snprintf(names.name, sizeof(names.name), "%s", name);
+}
+
+static const struct {
+    const char *class_name, *method;
+} NEVER[] = { { "java/util/concurrent/FutureTask", "one" },
+              { "app/Handler", "<init>" },
+              { "app/Handler", "lambda$one$0" },
+              { "app/Handler$$Lambda/0x00007f0001", "one" } };
+
 /* Without annotations, a method of a library or of no base type has nothing more to read. */
 START_TEST(most_methods_need_no_reader)
 {
     put(const_method + 20, 0, 4);
     ck_assert_int_eq(ask(), -ENOENT);
     set_methods(add_interface(), C_SIGNATURE, GET, sizeof(GET));
-    names.class_name_n = (uint16_t)snprintf(names.class_name, sizeof(names.class_name),
-                                            "java/util/concurrent/FutureTask");
-    ck_assert_int_eq(ask(), -ENOENT);
-    names.class_name_n = 11;
-    memcpy(names.class_name, "app/Handler", 11);
-    names.name[0] = '<';
-    ck_assert_int_eq(ask(), -ENOENT);
+    for (size_t i = 0; i < ARRAY_SIZE(NEVER); i++) {
+        set_names(NEVER[i].class_name, NEVER[i].method);
+        ck_assert_int_eq(ask(), -ENOENT);
+    }
     ck_assert_uint_eq(calls, 0);
-    names.name[0] = 'o';
+    set_names("app/Handler", "one");
     ck_assert_int_eq(ask(), 6);
     ck_assert_uint_eq(calls, 1);
 }
