@@ -144,7 +144,8 @@ START_TEST(test_an_older_file_has_the_environment)
 {
     static const char BACK[] = "UPDATE images SET environment = 'prod';"
                                "ALTER TABLE images DROP COLUMN attributes;"
-                               "DROP TABLE stops;"
+                               "DROP TABLE stops; DROP INDEX images_by_place;"
+                               "CREATE INDEX images_by_service ON images(service, started_ns);"
                                "ALTER TABLE marks DROP COLUMN value; PRAGMA user_version = 1";
     struct history *h = open_history(1 << 30, 86400);
     struct history_query q = { .to_ns = UINT64_MAX };

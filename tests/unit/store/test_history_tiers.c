@@ -205,6 +205,32 @@ START_TEST(test_jvms_of_a_flood_take_no_place_of_others)
 }
 END_TEST
 
+/* JVMs claim the service of thousands of JVMs of another user. Each is compared with the last one
+ * of its own user, which takes no time. */
+START_TEST(test_many_of_another_user_cost_no_time)
+{
+    static struct history_image many[16000];
+    struct history *h = open_history(1 << 30, 86400);
+    uint64_t began_ns;
+
+    for (int32_t i = 0; i < (int32_t)ARRAY_SIZE(many); i++) {
+        many[i] = made_image(i + 1000, "shop");
+        many[i].java = "17";
+        many[i].flags = 1;
+        many[i].started_ns = T0 + (uint64_t)i;
+    }
+    put_images(h, T0, NULL, many, ARRAY_SIZE(many));
+    for (uint32_t i = 0; i < 1000; i++) {
+        many[i].host_pid += 50000;
+        many[i].owner = 5000 + i;
+    }
+    began_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+    put_images(h, T0 + HISTORY_MINUTE_NS, NULL, many, 1000);
+    ck_assert_uint_lt(clock_ns(CLOCK_PROCESS_CPUTIME_ID) - began_ns, 2 * NSEC_PER_SEC);
+    history_close(h);
+}
+END_TEST
+
 static void sql_on_history(const char *sql)
 {
     char path[512];
@@ -323,6 +349,7 @@ int main(void)
     tcase_add_test(tc, test_a_part_that_began_late);
     tcase_add_test(tc, test_what_is_too_much_goes_tier_by_tier);
     tcase_add_test(tc, test_jvms_of_a_flood_take_no_place_of_others);
+    tcase_add_test(tc, test_many_of_another_user_cost_no_time);
     tcase_add_test(tc, test_stops_are_kept_by_minute);
     tcase_add_test(tc, test_a_damaged_part_is_counted_in_its_hour);
     return run_store_tests("history_tiers", tc);
