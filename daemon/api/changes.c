@@ -25,7 +25,7 @@ static const struct {
     enum change_kind kind;
 } SOURCES[] = {
     { "cpu", CHANGE_FUNCTION }, { "cpu", CHANGE_CATEGORY }, { "cpu", CHANGE_OPERATION },
-    { "lock", CHANGE_LOCK },    { "offcpu", CHANGE_WAIT },
+    { "lock", CHANGE_LOCK },    { "offcpu", CHANGE_WAIT },  { "alloc", CHANGE_ALLOCATION },
 };
 
 struct comparing {
@@ -40,6 +40,7 @@ struct comparing {
     struct view *functions[2]; /* owned: the functions of each side */
     bool waits[2];             /* each side has samples of waits or locks */
     bool pauses[2];            /* each side has known pauses, and all of them are known */
+    bool allocations[2];       /* each side has samples of allocations, nearly all the time */
 };
 
 struct checking {
@@ -81,8 +82,12 @@ static int add_source(struct comparing *c, size_t source, size_t side, struct er
     struct past_recorder recorder;
     struct error why = ERROR_NULL;
     bool needed = SOURCES[source].kind == CHANGE_FUNCTION;
-    int event, r = past_profile(c->api, c->t, &c->sides[side], SOURCES[source].event, c->sources,
-                                &p, &recorder, needed ? err : &why);
+    int event, r;
+
+    if (SOURCES[source].kind == CHANGE_ALLOCATION && !c->api->engine.opts->recorder_alloc)
+        return 0;
+    r = past_profile(c->api, c->t, &c->sides[side], SOURCES[source].event, c->sources, &p,
+                     &recorder, needed ? err : &why);
 
     if (needed)
         c->oldest_ns = oldest_of(c->api, recorder.oldest_ns);
@@ -115,9 +120,12 @@ static int add_sources(struct comparing *c, struct error *err)
         for (size_t side = 0; r == 0 && side < ARRAY_SIZE(c->sides); side++)
             r = add_source(c, i, side, err);
     }
+    for (size_t side = 0; side < ARRAY_SIZE(c->allocations); side++)
+        c->allocations[side] = change_set_has(&c->set, CHANGE_ALLOCATION, side);
     for (size_t kind = 0; kind < CHANGE_KINDS; kind++)
         c->set.one_sided[kind] =
             (is_of_waits((enum change_kind)kind) && c->waits[0] != c->waits[1]) ||
+            (kind == CHANGE_ALLOCATION && !(c->allocations[0] && c->allocations[1])) ||
             (change_is_pause((enum change_kind)kind) && !(c->pauses[0] && c->pauses[1]));
     return r;
 }
@@ -174,7 +182,9 @@ static void write_link(const struct comparing *c, enum change_kind kind, struct 
 
 static const char *whole_of(enum change_kind kind)
 {
-    return is_of_waits(kind) ? "time of busy threads" : "CPU time";
+    return is_of_waits(kind)           ? "time of busy threads"
+           : kind == CHANGE_ALLOCATION ? "allocated bytes"
+                                       : "CPU time";
 }
 
 /* Returns the mean length of a pause on a side, in ms. */
@@ -211,7 +221,9 @@ static void write_subject(const struct change *ch, struct buf *out)
         lock_words(span_of(ch->of->name), out);
         return;
     }
-    buf_add_str(out, ch->of->kind == CHANGE_WAIT ? "Waiting ([" : "");
+    buf_add_str(out, ch->of->kind == CHANGE_WAIT         ? "Waiting (["
+                     : ch->of->kind == CHANGE_ALLOCATION ? "Allocation of "
+                                                         : "");
     text_clean(span_of(ch->of->name), TEXT_UTF8, NAME_SHOWN, out);
     buf_add_str(out, ch->of->kind == CHANGE_WAIT ? "])" : "");
 }
@@ -273,7 +285,7 @@ static void add_cover(const struct comparing *c, json_t *list)
     json_array_append_new(list, json_string(text));
 }
 
-/* Says which side has no waits or pauses, if the other has some. */
+/* Says which side has no waits, pauses or allocations, if the other has some. */
 static void add_one_sided(const struct comparing *c, json_t *list)
 {
     if (c->waits[0] != c->waits[1])
@@ -284,6 +296,10 @@ static void add_one_sided(const struct comparing *c, json_t *list)
         json_array_append_new(list,
                               json_sprintf("No pauses are known in %s: pauses were not compared",
                                            c->pauses[0] ? "b" : "a"));
+    if (c->allocations[0] != c->allocations[1])
+        json_array_append_new(list, json_sprintf("Allocations are not recorded in all of %s: they "
+                                                 "were not compared",
+                                                 c->allocations[0] ? "b" : "a"));
 }
 
 /* Adds a sentence if some series were not compared because there are too many. */
@@ -293,12 +309,14 @@ static void add_left_out(const struct comparing *c, json_t *list)
     size_t functions = s->left_out[CHANGE_FUNCTION] + s->untested;
     char text[SENTENCE_BYTES];
 
-    if (!functions && !s->left_out[CHANGE_LOCK] && !s->left_out[CHANGE_OPERATION])
+    if (!functions && !s->left_out[CHANGE_LOCK] && !s->left_out[CHANGE_OPERATION] &&
+        !s->left_out[CHANGE_ALLOCATION])
         return;
     snprintf(text, sizeof(text),
-             "Up to %zu functions, %zu locks and %zu operations were not compared: there are too "
-             "many of them",
-             functions, s->left_out[CHANGE_LOCK], s->left_out[CHANGE_OPERATION]);
+             "Up to %zu functions, %zu locks, %zu operations and %zu places of allocation were not "
+             "compared: there are too many of them",
+             functions, s->left_out[CHANGE_LOCK], s->left_out[CHANGE_OPERATION],
+             s->left_out[CHANGE_ALLOCATION]);
     json_array_append_new(list, json_string(text));
 }
 

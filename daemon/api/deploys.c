@@ -148,15 +148,17 @@ static double number_of(const json_t *object, const char *key)
 }
 
 /* Returns the change that the mark names: the function that grew most. Without one, the function
- * that shrank most, else the greatest change. NULL: no change. @changes: sorted, the greatest
- * first. */
+ * that shrank most, else the greatest change, but of allocation, which is no time. NULL: no change.
+ * @changes: sorted, the greatest first. */
 static const json_t *pick(const json_t *changes)
 {
-    const json_t *shrank = NULL, *first = json_array_get(changes, 0);
+    const json_t *shrank = NULL, *first = NULL;
 
     for (size_t i = 0; i < json_array_size(changes); i++) {
         const json_t *one = json_array_get(changes, i);
 
+        if (!first && strcmp(json_text(one, "kind"), "allocation") != 0)
+            first = one;
         if (strcmp(json_text(one, "kind"), "function") != 0)
             continue;
         if (number_of(one, "difference") > 0)

@@ -14,9 +14,10 @@
 #define SEEN_LEAST 3           /* steps with a value that a tested series has */
 
 static const char *const KIND_NAMES[CHANGE_KINDS] = {
-    [CHANGE_FUNCTION] = "function", [CHANGE_LOCK] = "lock",           [CHANGE_WAIT] = "wait",
-    [CHANGE_CATEGORY] = "category", [CHANGE_OPERATION] = "operation", [CHANGE_PAUSE_TIME] = "pause",
-    [CHANGE_PAUSE_COUNT] = "pause",
+    [CHANGE_FUNCTION] = "function",   [CHANGE_LOCK] = "lock",
+    [CHANGE_WAIT] = "wait",           [CHANGE_CATEGORY] = "category",
+    [CHANGE_OPERATION] = "operation", [CHANGE_PAUSE_TIME] = "pause",
+    [CHANGE_PAUSE_COUNT] = "pause",   [CHANGE_ALLOCATION] = "allocation",
 };
 
 /* Each kind has its own limit, so that a full kind leaves room for the others. */
@@ -26,6 +27,7 @@ static const size_t SERIES_MAX[CHANGE_KINDS] = {
     [CHANGE_WAIT] = WAIT_COUNT,
     [CHANGE_CATEGORY] = CATEGORY_COUNT,
     [CHANGE_OPERATION] = CHANGES_OPERATIONS_MAX,
+    [CHANGE_ALLOCATION] = CHANGES_ALLOCATIONS_MAX,
     [CHANGE_PAUSE_TIME] = 1,
     [CHANGE_PAUSE_COUNT] = 1,
 };
@@ -142,6 +144,20 @@ double change_set_mean(const struct change_set *s, enum change_kind kind, size_t
     return 0;
 }
 
+bool change_set_has(const struct change_set *s, enum change_kind kind, size_t side)
+{
+    size_t from = side ? s->steps.a : 0, to = side ? s->steps.a + s->steps.b : s->steps.a,
+           steps = 0, has = 0;
+
+    for (size_t m = from; m < to; m++) {
+        if (!(s->whole[CHANGE_FUNCTION][m] > 0))
+            continue;
+        steps++;
+        has += s->whole[kind][m] > 0;
+    }
+    return has && (double)has >= CHANGES_COVER * (double)steps;
+}
+
 /* Returns the least change: the end of the interval that is nearer to 0. */
 static double near_end(const struct change *c)
 {
@@ -220,14 +236,20 @@ static int work_of(const struct change_set *s, enum change_kind kind, double *re
     return 0;
 }
 
-/* Scales values to percent of the total in the steps of a, at equal work. Pauses have no total of
- * their own: a service with twice the work allocates twice as much. */
+/* Returns whether the work of @kind is that of CPU time: a service with twice the work allocates
+ * twice as much. */
+static bool is_by_cpu(enum change_kind kind)
+{
+    return change_is_pause(kind) || kind == CHANGE_ALLOCATION;
+}
+
+/* Scales values to percent of the total in the steps of a, at equal work. */
 static int normalize(struct change_set *s, enum change_kind kind)
 {
     size_t steps = s->steps.a + s->steps.b;
     _cleanup_free_ double *work = calloc(steps, sizeof(*work));
     double before = 0;
-    int r = work ? work_of(s, change_is_pause(kind) ? CHANGE_FUNCTION : kind, work) : -ENOMEM;
+    int r = work ? work_of(s, is_by_cpu(kind) ? CHANGE_FUNCTION : kind, work) : -ENOMEM;
 
     for (size_t m = 0; r == 0 && m < s->steps.a; m++)
         before += work[m] > 0 ? s->whole[kind][m] / work[m] / (double)s->steps.a : 0;
@@ -245,7 +267,9 @@ static int normalize(struct change_set *s, enum change_kind kind)
 
 static double least_of(enum change_kind kind)
 {
-    return kind == CHANGE_PAUSE_COUNT ? CHANGES_PAUSES : CHANGES_EFFECT;
+    return kind == CHANGE_PAUSE_COUNT  ? CHANGES_PAUSES
+           : kind == CHANGE_ALLOCATION ? CHANGES_ALLOCATED
+                                       : CHANGES_EFFECT;
 }
 
 static bool is_seen(const struct change_series *one, size_t steps)
@@ -324,7 +348,7 @@ static double drift_of(const struct change *c, size_t na, size_t nb)
 
 static bool is_significant(const struct change *c, const struct change_steps *m)
 {
-    double part = change_is_pause(c->of->kind) ? CHANGES_PART_PAUSES : CHANGES_PART,
+    double part = is_by_cpu(c->of->kind) ? CHANGES_PART_PAUSES : CHANGES_PART,
            least = fmax(least_of(c->of->kind), part * c->before);
 
     return c->q <= (m->a < CHANGES_LONG ? CHANGES_Q : CHANGES_Q_LONG) &&

@@ -12,16 +12,20 @@
 #define CHANGES_FUNCTIONS_MAX 5000
 #define CHANGES_LOCKS_MAX 500
 #define CHANGES_OPERATIONS_MAX 500
-#define CHANGES_TESTS_MAX 1000  /* the largest functions are tested; others are counted */
-#define CHANGES_STEPS_MIN 9     /* with fewer per side, no series of a hundred is significant */
-#define CHANGES_EFFECT 0.2      /* percent: smaller changes are dropped */
-#define CHANGES_PART 0.05       /* share of the value before: smaller changes are drift */
-#define CHANGES_PAUSES 1.0      /* pauses a minute: smaller changes are dropped */
-#define CHANGES_PART_PAUSES 0.2 /* as CHANGES_PART, of pauses: collections come irregularly */
-#define CHANGES_NEW_MAX 4.0     /* upper bound of change_newness() in the ranking */
-#define CHANGES_LITTLE 0.1      /* percent: added to the divisor of change_newness() */
-#define CHANGES_Q 0.005         /* upper bound of the share of false changes among all shown */
-#define CHANGES_LONG 30         /* steps of a, from which a lower bound is within reach */
+#define CHANGES_ALLOCATIONS_MAX 1000
+#define CHANGES_TESTS_MAX 1000 /* the largest functions are tested; others are counted */
+#define CHANGES_STEPS_MIN 9    /* with fewer per side, no series of a hundred is significant */
+#define CHANGES_EFFECT 0.2     /* percent: smaller changes are dropped */
+#define CHANGES_PART 0.05      /* share of the value before: smaller changes are drift */
+#define CHANGES_PAUSES 1.0     /* pauses a minute: smaller changes are dropped */
+#define CHANGES_ALLOCATED 1.0  /* percent of the bytes: smaller changes are dropped */
+/* As CHANGES_PART, of pauses: collections come irregularly; of allocation: its samples are few. */
+#define CHANGES_PART_PAUSES 0.2
+#define CHANGES_COVER 0.9   /* share of the steps of each side that allocation must have */
+#define CHANGES_NEW_MAX 4.0 /* upper bound of change_newness() in the ranking */
+#define CHANGES_LITTLE 0.1  /* percent: added to the divisor of change_newness() */
+#define CHANGES_Q 0.005     /* upper bound of the share of false changes among all shown */
+#define CHANGES_LONG 30     /* steps of a, from which a lower bound is within reach */
 #define CHANGES_Q_LONG 0.001
 
 enum change_kind {
@@ -30,6 +34,7 @@ enum change_kind {
     CHANGE_WAIT,
     CHANGE_CATEGORY,
     CHANGE_OPERATION,   /* of requests */
+    CHANGE_ALLOCATION,  /* bytes of a class at a place, and of all objects */
     CHANGE_PAUSE_TIME,  /* of collections: percent of the time that passes */
     CHANGE_PAUSE_COUNT, /* their number a minute; has the same name in the API */
     CHANGE_KINDS
@@ -90,18 +95,22 @@ struct change {
 /* Begins a set. 0; -EINVAL: too few or too many steps; -ENOMEM. */
 int change_set_init(struct change_set *s, const struct change_steps *steps);
 void change_set_deinit(struct change_set *s);
+#define CHANGE_ALL_OBJECTS "all objects" /* the series of all allocation */
 /* Returns whether both sides have enough steps with CPU time. */
 bool change_set_covered(const struct change_set *s);
+/* Returns whether CHANGES_COVER of the steps of side @side (0: a) with CPU time have samples of
+ * @kind. */
+bool change_set_has(const struct change_set *s, enum change_kind kind, size_t side);
 /* Divides the times that have CPU time into shorter steps, if a side of @s has too few such steps.
  * So a service that was recorded only shortly before its release can be compared. Returns false if
  * that is not so, or not possible. */
 bool change_steps_narrow(const struct change_set *s, struct change_steps *ret);
 /* Finds or adds the series with @name. Returns its index; -ENOSPC (counted); -ENOMEM. */
 ptrdiff_t change_set_put(struct change_set *s, enum change_kind kind, struct span name);
-/* Adds the samples of @v by @kind: function, lock class, wait, category, or operation of the
- * request. @v is a view with `exact` of one event; call it once per view and kind. The time of busy
- * threads is the CPU time added as CHANGE_FUNCTION, and the waits added as CHANGE_WAIT. 0 or
- * -ENOMEM. */
+/* Adds the samples of @v by @kind: function, lock class, wait, category, operation of the request,
+ * or allocated bytes. @v is a view with `exact` of one event; call it once per view and kind. The
+ * time of busy threads is the CPU time added as CHANGE_FUNCTION, and the waits added as
+ * CHANGE_WAIT. 0 or -ENOMEM. */
 int change_set_add(struct change_set *s, const struct view *v, enum change_kind kind);
 
 /* Notes that what is added to @step may be of a time of @ns: pauses are compared with the time that
@@ -132,7 +141,7 @@ void changes_sort(struct change *changes, size_t count);
 /* Drops functions and categories of @changes that share their change with a caller or a callee. The
  * newest stays; among equally new ones, the deepest of the application's own code. Also drops an
  * operation if the function that names it has the same change. Drops the wait for locks if one
- * class has half of it, and the number of pauses beside their time. The order of changes_find()
- * stays.
+ * class has half of it, and the allocation of all objects if one place has half of it. Drops the
+ * number of pauses beside their time. The order of changes_find() stays.
  * @views: the functions of both sides; NULL: not known. Returns the number of changes left. */
 size_t changes_fold(const struct view *const views[2], struct change *changes, size_t count);

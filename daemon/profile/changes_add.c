@@ -19,6 +19,7 @@ struct adding {
 };
 
 #define LEFT_OUT UINT32_MAX
+#define ALLOCATION_BYTES 1024 /* of a class and a method; longer ones are left out */
 
 static void add_to(struct adding *a, uint32_t key, struct span name, size_t step, double weight)
 {
@@ -97,11 +98,43 @@ static void add_lock(struct adding *a, const struct view_row *row, size_t step, 
         add_to(a, leaf->name, view_string(a->v, leaf->name), step, weight);
 }
 
+/* Writes what the stack of @row allocates, and the Java method that does: "byte[] in
+ * shop.Orders.place". */
+static void write_place(const struct view *v, const struct view_row *row, struct buf *out)
+{
+    uint32_t at = row->n;
+    const struct view_frame *f = NULL;
+
+    if (at > row->roots && v->frames[v->stack[row->first + at - 1]].kind == FRAME_CLASS)
+        buf_add_span(out, view_string(v, v->frames[v->stack[row->first + --at]].name));
+    else
+        buf_add_str(out, "objects");
+    while (at > row->roots && !(f && frame_kind_is_java(f->kind)))
+        f = &v->frames[v->stack[row->first + --at]];
+    if (f && frame_kind_is_java(f->kind)) {
+        buf_add_str(out, " in ");
+        buf_add_span(out, view_string(v, f->name));
+    }
+}
+
+/* Adds the bytes of a sample to the series of its place, and to that of all objects. */
+static void add_allocation(struct adding *a, uint32_t row, size_t step, double weight)
+{
+    _cleanup_buf_ struct buf place = BUF_UPTO(ALLOCATION_BYTES);
+
+    add_to(a, 0, SPAN(CHANGE_ALL_OBJECTS), step, weight);
+    if (!a->found[row + 1])
+        write_place(a->v, &a->v->rows[row], &place);
+    if (!place.error)
+        add_to(a, row + 1, buf_span(&place), step, weight);
+}
+
 static void add_sample(struct adding *a, size_t sample, size_t step)
 {
     const struct profile_sample *s = &a->v->profile->samples[sample];
     const struct view_row *row = &a->v->rows[a->v->sample_rows[sample]];
-    double weight = a->kind == CHANGE_LOCK || a->kind == CHANGE_WAIT ? (double)s->value : s->count;
+    bool valued = a->kind == CHANGE_LOCK || a->kind == CHANGE_WAIT || a->kind == CHANGE_ALLOCATION;
+    double weight = valued ? (double)s->value : s->count;
     uint32_t category = PROFILE_SAMPLE_CATEGORY(s->flags);
 
     if (a->kind == CHANGE_WAIT && (row->idle || row->state != STATE_BLOCKED))
@@ -122,6 +155,8 @@ static void add_sample(struct adding *a, size_t sample, size_t step)
         add_operation(a, s, step, weight);
     } else if (a->kind == CHANGE_LOCK) {
         add_lock(a, row, step, weight);
+    } else if (a->kind == CHANGE_ALLOCATION) {
+        add_allocation(a, a->v->sample_rows[sample], step, weight);
     }
 }
 
@@ -129,7 +164,7 @@ int change_set_add(struct change_set *s, const struct view *v, enum change_kind 
 {
     const struct profile *p = v->profile;
     size_t keys = MAX((size_t)intern_count(v->strings) + p->context_count + p->function_count,
-                      (size_t)MAX(WAIT_COUNT, CATEGORY_COUNT)) +
+                      MAX((size_t)MAX(WAIT_COUNT, CATEGORY_COUNT), v->row_count)) +
                   1;
     _cleanup_(handlers_freep) struct handlers *handlers = NULL;
     _cleanup_free_ uint32_t *found = calloc(keys, sizeof(*found)),

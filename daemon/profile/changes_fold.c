@@ -292,6 +292,15 @@ static bool is_wait_for(const struct change *wait, const struct change *lock)
            fabs(lock->difference) >= MOSTLY * fabs(wait->difference);
 }
 
+/* Returns whether the allocation of all objects changed mostly by @place. */
+static bool is_allocated_at(const struct change *all, const struct change *place)
+{
+    return all->of->kind == CHANGE_ALLOCATION && place->of->kind == CHANGE_ALLOCATION &&
+           strcmp(all->of->name, CHANGE_ALL_OBJECTS) == 0 && place->of != all->of &&
+           all->difference * place->difference > 0 &&
+           fabs(place->difference) >= MOSTLY * fabs(all->difference);
+}
+
 /* Returns whether another change of @changes names @one. The sentence about the time of pauses has
  * their number. */
 static bool is_named(const struct change *changes, size_t count, const struct change *one)
@@ -299,7 +308,7 @@ static bool is_named(const struct change *changes, size_t count, const struct ch
     return ANY_OF(
         i, count,
         (one->of->kind == CHANGE_OPERATION && is_named_by(one, &changes[i])) ||
-            is_wait_for(one, &changes[i]) ||
+            is_wait_for(one, &changes[i]) || is_allocated_at(one, &changes[i]) ||
             (one->of->kind == CHANGE_PAUSE_COUNT && changes[i].of->kind == CHANGE_PAUSE_TIME));
 }
 

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Allocations of the flight recorder (recorder_alloc), in the ring and in the history."""
 import collections
+import os
 import tempfile
 import time
+import unittest
 from concurrent.futures import ThreadPoolExecutor
 
 from harness import caller, jvm, paths, proc
@@ -119,3 +121,33 @@ class Costly(jvm.WithClasses):
             self.assertGreater(capture.stop().samples, 20)
             past = daemon.get("/profile", pid=program.pid, event="alloc", format="json", **{"from": "-60s"})
             self.assertIn(f"allocations of {program.pid} are not recorded now", " ".join(past.warnings) + past.text)
+
+
+@unittest.skipUnless(os.environ.get("FLAMED_ALLOC_CHANGES"), "takes two minutes: FLAMED_ALLOC_CHANGES=1")
+class Changed(jvm.WithClasses):
+    sources = ("AllocMore.java",)
+
+    def test_a_place_that_allocates_more(self):
+        with Daemon("--recorder-alloc=yes", "--recorder-hz=99") as daemon, \
+                jvm.Obedient(paths.jdk(17), "-Xmx128m", "-cp", self.classes.folder, "AllocMore") as program:
+            asked = {"pid": program.pid, "event": "alloc", "format": "collapsed", "from": "-5s"}
+            proc.wait_until(lambda: daemon.get("/profile", **asked).status == 200, 40, "its allocations are recorded", 0.5)
+            begin = time.time()
+            time.sleep(61)
+            program.ask("more")
+            middle = time.time()
+            time.sleep(62)
+            stamp = lambda at: time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(at)) + f"{at % 1:.3f}"[1:] + "Z"
+            answer = daemon.get("/api/v1/changes", pid=program.pid, a=f"{stamp(begin)}..{stamp(middle)}", b=f"{stamp(middle)}..{stamp(middle + 60)}").json()
+            print(answer["sentences"])
+            found = [c for c in answer["changes"] if c["kind"] == "allocation"]
+            self.assertEqual([c["name"] for c in found], ["long[] in AllocMore.added"], answer)
+            one, = found
+            self.assertIn("Allocation of long[] in AllocMore.added takes", one["sentence"])
+            self.assertIn("of the allocated bytes of before", one["sentence"])
+            self.assertGreater(one["difference"], 25) # half as much again, but it also takes CPU time, which counts as work
+            self.assertLess(one["difference"], 60)
+            self.assertLessEqual(one["before"], 0.1)
+            diff = daemon.get(one["diff"])
+            self.assertEqual(diff.status, 200, diff)
+            self.assertIn("AllocMore.added", diff.text)

@@ -18,6 +18,7 @@
 
 static struct history *history;
 static struct api api;
+static struct engine_opts opts;
 
 static unsigned grown; /* further samples of "work" in the later release */
 static bool early_waits = true;
@@ -77,7 +78,7 @@ static void put(int minute, const char *version, unsigned more)
 static void make_for(unsigned more, int after)
 {
     history = open_history(1 << 30, 864000);
-    api = (struct api){ .engine = { .history = history } };
+    api = (struct api){ .engine = { .history = history, .opts = &opts } };
     for (int i = 0; i < BEFORE; i++)
         put(i, "2.4.0", 0);
     for (int i = BEFORE; i < BEFORE + after; i++)
@@ -236,6 +237,33 @@ START_TEST(waits_of_one_side_are_not_compared)
     ck_assert_ptr_nonnull(strstr(text, "matchTenantRule"));
     ck_assert_msg(!strstr(text, "\"wait\""), "%s", text);
     ck_assert_msg(strstr(text, "No waits are recorded in a"), "%s", text);
+    free(text);
+    json_decref(answer);
+    history_close(history);
+}
+END_TEST
+
+/* Allocation is compared if it is recorded. */
+START_TEST(allocation_in_words)
+{
+    const struct target_selector t = { .service = "shop", .viewer = &VIEWER_WHOLE };
+    const struct time_range a = { MINUTE(0), MINUTE(BEFORE) },
+                            b = { MINUTE(BEFORE), MINUTE(BEFORE + AFTER) };
+    struct error err = ERROR_NULL;
+    json_t *answer = NULL;
+    char *text;
+
+    longer = "alloc";
+    make(0);
+    longer = NULL;
+    opts.recorder_alloc = _i;
+    ck_assert_msg(changes_kept(&api, &t, &a, &b, &answer, &err) == 0, "%s", err.msg);
+    opts.recorder_alloc = false;
+    text = json_dumps(answer, 0);
+    ck_assert_msg(
+        _i == (strstr(text, "\"Allocation of objects in java.lang.Thread.run takes ") != NULL),
+        "%s", text);
+    ck_assert_msg(_i == (strstr(text, "event=alloc&") != NULL), "%s", text);
     free(text);
     json_decref(answer);
     history_close(history);
@@ -412,6 +440,7 @@ int main(void)
     tcase_add_test(tc, names_the_function_that_grew_most);
     tcase_add_test(tc, waits_of_one_side_are_not_compared);
     tcase_add_loop_test(tc, waits_in_words, 0, 2);
+    tcase_add_loop_test(tc, allocation_in_words, 0, 2);
     tcase_add_test(tc, a_release_is_known_for_its_jvms);
     tcase_add_test(tc, answers_what_was_compared);
     tcase_add_test(tc, tells_that_a_release_changed_nothing);

@@ -53,6 +53,40 @@ static void add_pauses(struct change_set *s, size_t minute, double load)
         0);
 }
 
+#define PLACES 40
+#define PLACE 5          /* its bytes grow by a share */
+#define ALLOCATED 1200.0 /* samples in a minute, of the recorder */
+#define PLACE_NAME "byte[] in shop.Orders.place"
+static double grows; /* share of all bytes */
+
+/* Adds the bytes that places allocate, in proportion to the load. The numbers drawn for functions
+ * stay the same. */
+static void add_allocations(struct change_set *s, size_t minute, double load)
+{
+    uint64_t kept = state;
+    ptrdiff_t all = change_set_put(s, CHANGE_ALLOCATION, SPAN(CHANGE_ALL_OBJECTS));
+    double sum = 0;
+
+    state ^= UINT64_C(0x2545f491);
+    uniform();
+    for (int i = 0; i < PLACES; i++)
+        sum += 1.0 / (i + 2);
+    for (int i = 0; i < PLACES; i++) {
+        double share = 1.0 / (i + 2) / sum + (i == PLACE && minute >= A ? grows : 0), bytes;
+        char name[64];
+        ptrdiff_t at;
+
+        snprintf(name, sizeof(name), i == PLACE ? PLACE_NAME : "int[] in a.B.c%d", i);
+        at = change_set_put(s, CHANGE_ALLOCATION, span_of(name));
+        ck_assert(all >= 0 && at >= 0);
+        bytes = 5e6 * drawn(ALLOCATED * load * share);
+        s->series[at].by_step[minute] += bytes;
+        s->series[all].by_step[minute] += bytes;
+        s->whole[CHANGE_ALLOCATION][minute] += bytes;
+    }
+    state = kept;
+}
+
 /* Makes a service: shares fall off as one over the rank, and load and mix vary from minute to
  * minute. In the minutes of b, function @f takes
  * @more of the whole in addition. @wander: variation of the mix. */
@@ -85,6 +119,7 @@ static void make(struct change_set *s, int f, double more, double wander)
             s->whole[CHANGE_FUNCTION][minute] += n;
         }
         add_pauses(s, minute, load);
+        add_allocations(s, minute, load);
     }
 }
 
@@ -115,6 +150,51 @@ START_TEST(ranks_the_made_change_first)
         change_set_deinit(&s);
     }
     ck_assert_int_ge(first, 9);
+}
+END_TEST
+
+/* A place that allocates a tenth more of all bytes for the same work is listed, and all objects are
+ * folded into it. Half of all bytes more is also a change of all objects. */
+START_TEST(allocation_grows)
+{
+    int found_it = 0;
+
+    for (int i = 0; i < 10; i++) {
+        struct change *found = NULL;
+        struct change_set s;
+        size_t n = 0;
+
+        grows = 0.1;
+        make(&s, -1, 0, 0.02);
+        grows = 0;
+        ck_assert(change_set_has(&s, CHANGE_ALLOCATION, 0));
+        ck_assert(change_set_has(&s, CHANGE_ALLOCATION, 1));
+        ck_assert_int_eq(changes_find(&s, &found, &n), 0);
+        n = changes_fold((const struct view *const[2]){ NULL, NULL }, found, n);
+        if (n == 1 && strcmp(found[0].of->name, PLACE_NAME) == 0) {
+            found_it++;
+            ck_assert_double_eq_tol(found[0].difference, 10, 3);
+        }
+        free(found);
+        change_set_deinit(&s);
+    }
+    ck_assert_int_ge(found_it, 8);
+}
+END_TEST
+
+START_TEST(allocation_that_is_recorded_in_part_is_known)
+{
+    struct change_set s;
+
+    make(&s, -1, 0, 0.02);
+    s.whole[CHANGE_ALLOCATION][A] = 0;
+    ck_assert(change_set_has(&s, CHANGE_ALLOCATION, 1));
+    s.whole[CHANGE_ALLOCATION][A + 1] = 0;
+    ck_assert(!change_set_has(&s, CHANGE_ALLOCATION, 1));
+    s.whole[CHANGE_FUNCTION][A] = s.whole[CHANGE_FUNCTION][A + 1] = 0; /* it was idle */
+    ck_assert(change_set_has(&s, CHANGE_ALLOCATION, 1));
+    ck_assert(change_set_has(&s, CHANGE_ALLOCATION, 0));
+    change_set_deinit(&s);
 }
 END_TEST
 
@@ -445,6 +525,8 @@ int main(void)
     tcase_add_test(tc, what_one_side_has_alone_is_not_compared);
     tcase_add_test(tc, minutes_without_samples_do_not_count);
     tcase_add_test(tc, too_many_series);
+    tcase_add_test(tc, allocation_grows);
+    tcase_add_test(tc, allocation_that_is_recorded_in_part_is_known);
     tcase_add_test(tc, weeks_without_change);
     return suite_run_case("changes", tc);
 }
