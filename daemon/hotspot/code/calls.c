@@ -5,7 +5,7 @@
  *   49 ba imm64, 41 ff d2       mov r10, call r10 (farther than 2 GB)
  * On aarch64:
  *   bl
- *   movz x8 (or movn), up to three movk x8, blr x8
+ *   movz x8 (or movn), up to three movk x8, blr x8; in JDK 8 and 11, C2 pushes a pair before blr
  */
 #include "hotspot/code/code.h"
 
@@ -70,6 +70,8 @@ static bool aarch64_target(const uint8_t *p, size_t n, uint64_t at, uint64_t *re
     }
     if (!take_constant(p, n, &value, &reg, &bytes))
         return false;
+    if (bytes + WORD <= n && pushes_pair(word_at(p + bytes)))
+        bytes += WORD;
     if (bytes + WORD > n || word_at(p + bytes) != (0xd63f0000 | reg << 5)) /* blr */
         return false;
     *ret = value;

@@ -2,8 +2,8 @@
 /*
  * Finds the functions of libjvm that take a virtual thread off its carrier and bring it back; needs
  * no symbols. The compiled code of Continuation.doYield calls `freeze` alone. libjvm's data holds
- * its address in a row of three: freeze_preempt (JDK 24 up), freeze, thaw. The row must prove
- * itself: the stub that thaws calls the third one. (21, 25, 26, 27: seen.)
+ * its address in a row of three: freeze_preempt (JDK 24 up), freeze, thaw; on aarch64 in the other
+ * order. The row must prove itself: the stub that thaws calls `thaw`. (21, 25, 26, 27: seen.)
  */
 #include "base/list.h"
 #include "hotspot/areas.h"
@@ -70,13 +70,21 @@ struct search {
     unsigned found;
 };
 
+static void see_row(struct search *s, uint64_t thaw, uint64_t preempt)
+{
+    if (thaw == s->freeze || !has_target(&s->thaws, thaw))
+        return;
+    s->found += s->ret->thaw != thaw || s->ret->preempt != preempt;
+    s->ret->thaw = thaw;
+    s->ret->preempt = preempt;
+}
+
 /* Compares the word that follows s->word. */
 static void see_word(struct search *s, uint64_t next)
 {
-    if (s->word == s->freeze && next != s->freeze && has_target(&s->thaws, next)) {
-        s->found += s->ret->thaw != next || s->ret->preempt != s->before;
-        s->ret->thaw = next;
-        s->ret->preempt = s->before;
+    if (s->word == s->freeze) {
+        see_row(s, next, s->before);
+        see_row(s, s->before, next);
     }
     s->before = s->word;
     s->word = next;

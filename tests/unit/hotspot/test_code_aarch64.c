@@ -44,7 +44,7 @@ static void setup(void)
 START_TEST(finds_the_target_of_a_call)
 {
     static const struct {
-        uint32_t words[5];
+        uint32_t words[6];
         size_t count;
         uint64_t target; /* 0: no call */
     } CASES[] = {
@@ -52,6 +52,8 @@ START_TEST(finds_the_target_of_a_call)
         { { 0xd294b888, 0xf2a05ee8, 0xf2c00aa8, 0xd63f0100 }, 4, TARGET },
         /* 25: C2 Runtime new_array_nozero */
         { { 0xd284c008, 0xf2a07108, 0xf2c00aa8, 0xd63f0100 }, 4, 0x5503882600 },
+        /* 11: _new_instance_Java */
+        { { 0xd298f208, 0xf2a06a28, 0xf2c00aa8, 0xa9bf27ff, 0xd63f0100 }, 5, 0x550351c790 },
         { { 0xd294b888, 0xf2a05ee8, 0xd63f0100 }, 3, 0x2f7a5c4 },
         { { 0x92a05ee8, 0xf294b888, 0xd63f0100 }, 3, 0xfffffffffd08a5c4 }, /* movn */
         { { 0x94000002 }, 1, CODE + 8 },                                   /* bl */
@@ -134,7 +136,7 @@ int main(void)
     TCase *tc = tcase_create("code");
 
     tcase_add_checked_fixture(tc, setup, NULL);
-    tcase_add_loop_test(tc, finds_the_target_of_a_call, 0, 14);
+    tcase_add_loop_test(tc, finds_the_target_of_a_call, 0, 15);
     tcase_add_loop_test(tc, knows_the_start_of_a_function, 0, 8);
     tcase_add_loop_test(tc, splits_adapters, 0, 3);
     suite_add_tcase(s, tc);

@@ -338,6 +338,7 @@ static const struct {
     /* Placed without a look at their code. */
     { "c1-17-aarch64", 0, 100 },
     { "g1-21-aarch64", 0, 100 },
+    { "pure-21-aarch64", 0, 100 },
     { "parallel-25-aarch64", 0, 100 },
 };
 
