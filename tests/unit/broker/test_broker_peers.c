@@ -174,21 +174,28 @@ static const struct {
     { MAPPED, false, false, AF_INET6, "\0\0\0\0\0\0\0\0\0\0\xff\xff\x7f\0\1\2" },
 };
 
-START_TEST(names_a_server_of_the_internet)
+static void check_server(size_t i)
 {
-    size_t n = WAITS[_i].family == AF_INET ? 4 : 16;
-    pid_t child = start_waiter(WAITS[_i].network, WAITS[_i].polls, WAITS[_i].elsewhere);
+    size_t n = WAITS[i].family == AF_INET ? 4 : 16;
+    pid_t child = start_waiter(WAITS[i].network, WAITS[i].polls, WAITS[i].elsewhere);
     struct waiting_peer p = ask_thread(child, waiter->fd);
 
-    ck_assert_uint_eq(p.call, WAITS[_i].polls ? SYS_poll : SYS_read);
-    if (WAITS[_i].polls)
+    ck_assert_uint_eq(p.call, WAITS[i].polls ? SYS_poll : SYS_read);
+    if (WAITS[i].polls)
         ck_assert_uint_eq(p.second, 1);
     else
         ck_assert_int_eq((int)p.first, waiter->fd);
-    ck_assert_uint_eq(p.family, WAITS[_i].family);
+    ck_assert_uint_eq(p.family, WAITS[i].family);
     ck_assert_uint_eq(p.port, ntohs(waiter->port));
-    ck_assert_mem_eq(p.address, WAITS[_i].address, n);
+    ck_assert_mem_eq(p.address, WAITS[i].address, n);
     end_child(child);
+}
+
+/* All by one broker, because it loads its programs first. */
+START_TEST(names_servers_of_the_internet)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(WAITS); i++)
+        check_server(i);
 }
 END_TEST
 
@@ -309,8 +316,8 @@ int main(void)
     if (skip)
         return skip;
     tcase_add_checked_fixture(tc, open_all, shut_all);
-    tcase_set_timeout(tc, 30);
-    tcase_add_loop_test(tc, names_a_server_of_the_internet, 0, ARRAY_SIZE(WAITS));
+    tcase_set_timeout(tc, 60);
+    tcase_add_test(tc, names_servers_of_the_internet);
     tcase_add_loop_test(tc, names_a_unix_socket, 0, 2);
     tcase_add_test(tc, says_nothing_of_other_descriptors);
     tcase_add_test(tc, refuses_other_processes_and_their_threads);
