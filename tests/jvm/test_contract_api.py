@@ -264,7 +264,8 @@ class Past(Api):
                 self.assertTrue(one.headers["Content-Type"].startswith(kind))
         meta = self.get("/api/v1/query?from=-20s&format=json", jvm="^Contract$").json()["meta"]
         self.assertEqual(meta["target"], "jvm ^Contract$")
-        other = self.bad("/api/v1/query?from=-20s&event=alloc", 404)
+        self.assertIn("recorder_alloc is off", self.bad("/api/v1/query?from=-20s&event=alloc", 404)["remedy"])
+        other = self.bad("/api/v1/query?from=-20s&event=page-faults", 404)
         self.assertIn("only event=cpu, offcpu, wall, lock and alloc", other["remedy"], "why there is none")
         self.bad("/api/v1/query?from=-1s&to=-9s", 400)
         self.bad("/api/v1/query?from=-20s&seconds=1", 400, parameter="seconds")
