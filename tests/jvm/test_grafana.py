@@ -174,4 +174,4 @@ scrape_configs:
             self.assertEqual(answer.headers["Content-Type"], OPENMETRICS + "; charset=utf-8")
             return series(openmetrics, answer.text) == series(text, self.daemon.get("/metrics").text)
 
-        proc.wait_until(same, 30, "both forms have the same series, as processes come and go")
+        proc.wait_until(same, 120, "both forms have the same series, as processes come and go")
