@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs of Debian packages that read flamed's formats in tests, and that should not be installed (prometheus would start a server of its
 own). They are unpacked into tests/.cache, and kept between runs."""
+import fcntl
 import os
 import shutil
 import subprocess
@@ -16,6 +17,14 @@ def unpacked(package: str) -> str:
     if os.path.isdir(folder):
         return folder
     os.makedirs(paths.CACHE, exist_ok=True)
+    with open(folder + ".lock", "w", encoding="ascii") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX) # another test may be unpacking it
+        if not os.path.isdir(folder):
+            unpack(package, folder)
+    return folder
+
+
+def unpack(package: str, folder: str) -> None:
     work = tempfile.mkdtemp(prefix=package + ".", dir=paths.CACHE)
     try:
         os.chmod(work, 0o755)
@@ -29,7 +38,6 @@ def unpacked(package: str) -> str:
         os.rename(work + "/root", folder)
     finally:
         shutil.rmtree(work, ignore_errors=True)
-    return folder
 
 
 def program(package: str, name: str) -> str:
