@@ -365,6 +365,7 @@ void jvm_look(struct discover *d, struct image *im)
         im->look.due_ns = im->look.timer_ns = now_ns + JVM_PUT_OFF_NS;
         return;
     }
+    process_payer(&im->p); /* while it runs: of an ended process it cannot be known */
     im->p.pins++;
     im->look.last_ns = now_ns;
     im->look.last_vsize_bytes = im->look.vsize_bytes;

@@ -43,6 +43,7 @@ START_TEST(opens_a_jvm)
     }
     ck_assert_ptr_nonnull(p);
     ck_assert_msg(p->jvm == JVM_READY, "state %d: %s", (int)p->jvm, p->reason);
+    ck_assert_uint_ne(p->payer, 0); /* after its end it would be another */
     printf("%s: ready %llu ms after its start\n", p->java_version,
            (unsigned long long)((clock_monotonic_ns() - t) / NSEC_PER_MSEC));
     ck_assert_int_eq(p->jdk, _i == 0 ? 17 : 25);
