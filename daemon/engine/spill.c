@@ -137,6 +137,7 @@ static int spill_image(void *cookie, struct process *p)
         .start_ticks = p->id.start_ticks,
         .exec_no = p->id.exec_no,
         .owner = p->owner,
+        .payer = process_payer(p),
         .name = text_of(m, pp.name),
         .container = text_of(m, pp.container),
         .pod = text_of(m, pp.pod),

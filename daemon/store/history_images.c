@@ -11,7 +11,7 @@
 #define IMAGES_AT_ONCE 16u /* one part in so many is dropped at once */
 #define IMAGE_COLUMNS                                                                              \
     "n, pid, start_ticks, exec_no, owner, name, container, pod, namespace, service, version,"      \
-    " environment, java, flags, started_ns, first_ns, last_ns, attributes"
+    " environment, java, flags, started_ns, first_ns, last_ns, attributes, payer"
 #define MARK_UNKNOWN 1e300 /* the file has no NAN */
 #define MARKS_OF                                                                                   \
     "SELECT time_ns, kind, image, text, value FROM marks WHERE time_ns >= ? AND time_ns < ?"
@@ -144,8 +144,8 @@ static int image_insert(struct history *h, const struct history_image *image, ui
 {
     static const char SQL[] =
         "INSERT INTO images(pid, start_ticks, exec_no, owner, name, container, pod, namespace,"
-        " service, version, environment, java, flags, started_ns, first_ns, last_ns, attributes)"
-        " VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
+        " service, version, environment, java, flags, started_ns, first_ns, last_ns, attributes,"
+        " payer) VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
     int r = store_run(h->store, SQL, CANNOT_WRITE, err, VALUE(image->host_pid),
                       VALUE(image->start_ticks), VALUE(image->exec_no), VALUE(image->owner),
                       VALUE(image->name), VALUE(image->container), VALUE(image->pod),
@@ -153,7 +153,7 @@ static int image_insert(struct history *h, const struct history_image *image, ui
                       VALUE(image->environment), VALUE(image->java), VALUE(image->flags),
                       VALUE(image->started_ns), VALUE(start_ns),
                       VALUE(image->ended_ns ? image->ended_ns : start_ns + HISTORY_MINUTE_NS),
-                      VALUE(image->attributes));
+                      VALUE(image->attributes), VALUE((int64_t)image->payer));
 
     if (r == 0)
         *ret = sqlite3_last_insert_rowid(h->store->db);
@@ -177,14 +177,15 @@ static int image_update(struct history *h, int64_t n, const struct history_image
         " attributes = CASE ?10 WHEN '' THEN attributes ELSE ?10 END,"
         " container = CASE ?12 WHEN '' THEN container ELSE ?12 END,"
         " pod = CASE ?13 WHEN '' THEN pod ELSE ?13 END,"
-        " namespace = CASE ?14 WHEN '' THEN namespace ELSE ?14 END WHERE n = ?1";
+        " namespace = CASE ?14 WHEN '' THEN namespace ELSE ?14 END,"
+        " payer = CASE ?15 WHEN 0 THEN payer ELSE ?15 END WHERE n = ?1";
 
     return store_run(h->store, SQL, CANNOT_WRITE, err, VALUE(n),
                      VALUE(start_ns + HISTORY_MINUTE_NS), VALUE(start_ns), VALUE(image->service),
                      VALUE(image->version), VALUE(image->environment), VALUE(image->java),
                      VALUE(image->flags), VALUE(image->started_ns), VALUE(image->attributes),
                      VALUE(image->ended_ns), VALUE(image->container), VALUE(image->pod),
-                     VALUE(image->pod_namespace));
+                     VALUE(image->pod_namespace), VALUE((int64_t)image->payer));
 }
 
 /* Finds the row of @image, 0: none, and whether its facts are known there. 0 or -errno. */
@@ -231,39 +232,16 @@ int images_note(struct history *h, const struct history_image *image, uint64_t s
 
 /* ---- dropping ---- */
 
-/* Who made an image, as the runtime and the kernel say: a container, else a user. Rows of processes
- * that are no JVM count as one maker, since root of a container can be any user. */
-#define MAKER "CASE WHEN container != '' THEN container WHEN pid = 0 THEN '' ELSE owner END"
-
-/* Drops images of the maker with the most, those first that were seen last the longest ago: as many
- * as exceed @max, or a little more, but at most half of that maker's. 0 or -errno. */
-static int drop_of_maker(struct history *h, uint64_t count, uint64_t max, uint64_t *ret_dropped,
-                         struct error *err)
-{
-    _cleanup_stmt_ sqlite3_stmt *stmt = NULL;
-    uint64_t most, n;
-    int r = store_prepare(h->store,
-                          "SELECT count(*), " MAKER " AS maker FROM images GROUP BY maker"
-                          " ORDER BY 1 DESC LIMIT 1",
-                          &stmt, err);
-
-    if (r < 0)
-        return r;
-    if (sqlite3_step(stmt) != SQLITE_ROW)
-        return store_failed(h->store, err, CANNOT_WRITE);
-    most = (uint64_t)sqlite3_column_int64(stmt, 0);
-    n = MIN(MAX(count - max, max / IMAGES_AT_ONCE), (most + 1) / 2);
-    r = store_run(h->store,
-                  "DELETE FROM images WHERE n IN (SELECT n FROM images WHERE " MAKER " = ?1"
-                  " ORDER BY last_ns, n LIMIT ?2)",
-                  CANNOT_WRITE, err,
-                  sqlite3_column_type(stmt, 1) == SQLITE_INTEGER
-                      ? VALUE(sqlite3_column_int64(stmt, 1))
-                      : VALUE(store_text(stmt, 1)),
-                  VALUE(n));
-    *ret_dropped = r == 0 ? (uint64_t)sqlite3_changes(h->store->db) : 0;
-    return r;
-}
+/* Drops @excess images of the payers with the most. A payer keeps those that were seen last, and of
+ * one minute those that ran on. So a payer loses none while another one has more, and of payers
+ * with one each those lose theirs that were seen last the longest ago. Images without a known payer
+ * count as of one, and so do the rows of processes that are no JVM: containers choose their users.
+ */
+#define DROP                                                                                       \
+    "DELETE FROM images WHERE n IN (SELECT n FROM (SELECT n, last_ns / 60000000000 AS seen,"       \
+    " last_ns % 60000000000 != 0 AS ended, row_number() OVER (PARTITION BY payer, pid = 0"         \
+    " ORDER BY last_ns / 60000000000 DESC, last_ns % 60000000000 != 0, n DESC) AS place"           \
+    " FROM images) ORDER BY place DESC, seen, ended DESC, n LIMIT ?)"
 
 /* Drops what belongs to no image. */
 static int drop_orphans(struct history *h, struct error *err)
@@ -292,15 +270,13 @@ int images_drop(struct history *h, struct error *err)
     r = store_exec(h->store, "BEGIN IMMEDIATE", err);
     if (r < 0)
         return r;
-    for (; r == 0 && count > max; count -= dropped) {
-        r = drop_of_maker(h, count, max, &dropped, err);
-        h->stats.images_dropped += dropped;
-        if (!dropped)
-            break;
-    }
+    r = store_run(h->store, DROP, CANNOT_WRITE, err, VALUE(MAX(count - max, max / IMAGES_AT_ONCE)));
+    dropped = r == 0 ? (uint64_t)sqlite3_changes(h->store->db) : 0;
     if (r == 0)
         r = drop_orphans(h, err);
-    return end_transaction(h->store, r, err);
+    r = end_transaction(h->store, r, err);
+    h->stats.images_dropped += r == 0 ? dropped : 0;
+    return r;
 }
 
 /* ---- reading ---- */
@@ -335,6 +311,7 @@ static void read_image(sqlite3_stmt *stmt, struct history_image *ret)
         .first_ns = (uint64_t)sqlite3_column_int64(stmt, 15),
         .last_ns = (uint64_t)sqlite3_column_int64(stmt, 16),
         .attributes = store_text(stmt, 17),
+        .payer = (uint64_t)sqlite3_column_int64(stmt, 18),
     };
 }
 

@@ -40,8 +40,8 @@ static inline uint64_t history_floor(uint64_t time_ns, unsigned tier)
  * another release of its service. *ret gets its row. 0 or -errno. */
 int images_note(struct history *h, const struct history_image *image, uint64_t start_ns,
                 int64_t *ret, struct error *err);
-/* Drops images beyond HISTORY_IMAGES_KEPT, and their samples. The maker (container, else user) of
- * the most images loses its oldest. 0 or -errno. */
+/* Drops images beyond HISTORY_IMAGES_KEPT, and their samples. The payers of the most images lose
+ * their oldest. 0 or -errno. */
 int images_drop(struct history *h, struct error *err);
 /* Adds the mark @m to the image in row @image; 0: to the node. */
 int marks_add(struct history *h, const struct history_mark *m, int64_t image, struct error *err);

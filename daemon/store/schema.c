@@ -95,8 +95,11 @@ static const char HISTORY[] =
     "CREATE INDEX images_by_place ON images(service, owner, namespace, started_ns)"                \
     " WHERE java != '';"
 
+/* Since version 8: who pays for a JVM; 0: not known. */
+#define PAYERS "ALTER TABLE images ADD COLUMN payer INTEGER NOT NULL DEFAULT 0;"
+
 static const char *const HISTORY_STEPS[] = {
-    ATTRIBUTES, MARK_VALUES, REQUESTS, STOPS, ROUTES /* since version 6 */, PLACES
+    ATTRIBUTES, MARK_VALUES, REQUESTS, STOPS, ROUTES /* since version 6 */, PLACES, PAYERS
 };
 
 /* The statements that make the newest version of a file, by its kind. */

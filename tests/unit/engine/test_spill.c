@@ -61,16 +61,19 @@ static void add_ended(struct spill *s, uint64_t payer, int32_t pid, const char *
 struct seen {
     size_t flood;
     bool shop;
+    uint64_t shop_payer;
 };
 
 static void see(void *cookie, const struct history_image *image)
 {
     struct seen *seen = cookie;
 
-    if (strcmp(image->service, "shop") == 0)
+    if (strcmp(image->service, "shop") == 0) {
         seen->shop = image->java[0] && image->version[0];
-    else if (strncmp(image->service, "flood", 5) == 0)
+        seen->shop_payer = image->payer;
+    } else if (strncmp(image->service, "flood", 5) == 0) {
         seen->flood++;
+    }
 }
 
 /* A container starts JVMs without end. A minute keeps the JVM of another in spite of that. */
@@ -93,6 +96,7 @@ START_TEST(a_flood_takes_no_place_of_others)
     ck_assert_ptr_null(spill_stop(s));
     ck_assert_int_eq(history_images(history, &q, see, &seen, NULL), 0);
     ck_assert(seen.shop);
+    ck_assert_uint_eq(seen.shop_payer, 2);
     ck_assert_uint_gt(seen.flood, 100);
     ck_assert_uint_le(seen.flood, 2048);
     history_stats(history, &stats);

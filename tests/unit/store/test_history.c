@@ -144,6 +144,7 @@ START_TEST(test_an_older_file_has_the_environment)
 {
     static const char BACK[] = "UPDATE images SET environment = 'prod';"
                                "ALTER TABLE images DROP COLUMN attributes;"
+                               "ALTER TABLE images DROP COLUMN payer;"
                                "DROP TABLE stops; DROP INDEX images_by_place;"
                                "CREATE INDEX images_by_service ON images(service, started_ns);"
                                "ALTER TABLE marks DROP COLUMN value; PRAGMA user_version = 1";

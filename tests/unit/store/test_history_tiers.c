@@ -188,6 +188,7 @@ START_TEST(test_jvms_of_a_flood_take_no_place_of_others)
         for (int32_t k = 0; k < FLOOD; k++) {
             flood[k] = made_image((int32_t)i * FLOOD + k + 1000, "shop");
             flood[k].container = "0123456789abcdef";
+            flood[k].payer = 1;
         }
         put_minutes(h, start_ns, 1);
         put_images(h, start_ns, NULL, flood, FLOOD);
@@ -201,6 +202,111 @@ START_TEST(test_jvms_of_a_flood_take_no_place_of_others)
     history_stats(h, &stats);
     ck_assert_uint_eq(stats.images_dropped, 20 * FLOOD - counts[1]);
     ck_assert_uint_le(stats.bytes, max_bytes);
+    history_close(h);
+}
+END_TEST
+
+/* Which JVMs the history has, by pid. */
+struct kept {
+    bool has[40000];
+    size_t count;
+};
+
+static void see_kept(void *cookie, const struct history_image *image)
+{
+    struct kept *kept = cookie;
+
+    kept->has[image->host_pid] = true;
+    kept->count++;
+}
+
+static struct kept *kept_of(struct history *h)
+{
+    static struct kept kept;
+    struct history_query q = { .to_ns = UINT64_MAX };
+
+    kept = (struct kept){ 0 };
+    ck_assert_int_eq(history_images(h, &q, see_kept, &kept, NULL), 0);
+    return &kept;
+}
+
+#define KEPT_32 (32 * 8192) /* bytes of a file that has room for 32 JVMs */
+
+/* Each container has one JVM. Those go that were seen last the longest ago. */
+START_TEST(test_of_payers_with_one_jvm_the_oldest_goes)
+{
+    struct history *h = open_history(KEPT_32, 86400);
+    const struct kept *kept;
+
+    for (int32_t i = 1; i <= 40; i++) {
+        struct history_image images[] = { made_image(i, "shop"), made_image(1, "shop") };
+
+        images[0].payer = (uint64_t)(i * 7919 % 97);
+        images[1].payer = 7919 % 97; /* the first one runs on */
+        put_images(h, T0 + (uint64_t)i * HISTORY_MINUTE_NS, NULL, images, i > 1 ? 2 : 1);
+    }
+    ck_assert_int_eq(history_roll(h, T0 + 41 * HISTORY_MINUTE_NS, NULL), 0);
+    kept = kept_of(h);
+    ck_assert_uint_eq(kept->count, 32);
+    ck_assert(kept->has[1]);
+    for (int32_t i = 2; i <= 40; i++)
+        ck_assert_int_eq(kept->has[i], i > 9);
+    history_close(h);
+}
+END_TEST
+
+/* A container forges another id for each JVM. It alone loses JVMs, and keeps those that run. */
+START_TEST(test_forged_containers_take_no_place_of_others)
+{
+    static struct history_image images[3600];
+    static char ids[ARRAY_SIZE(images)][65];
+    struct history *h = open_history(3200 * 8192, 86400);
+    const struct kept *kept;
+    size_t honest = 0;
+
+    for (int32_t i = 0; i < (int32_t)ARRAY_SIZE(images); i++) {
+        images[i] = made_image(i + 1, "shop");
+        images[i].payer = i < 300 ? 1 : i < 400 ? 2 : 3;
+        if (i >= 300) {
+            snprintf(ids[i], sizeof(ids[i]), "%064x", i < 400 ? 0xcU : (unsigned)i);
+            images[i].container = ids[i];
+        }
+        if (i >= 401) /* ended after the others of this minute were seen */
+            images[i].ended_ns = T0 + HISTORY_MINUTE_NS + 20 * NSEC_PER_SEC + (uint64_t)i;
+    }
+    put_images(h, T0, NULL, images, ARRAY_SIZE(images));
+    ck_assert_int_eq(history_roll(h, T0 + HISTORY_MINUTE_NS, NULL), 0);
+    kept = kept_of(h);
+    ck_assert_uint_le(kept->count, 3200);
+    for (size_t i = 1; i <= 400; i++)
+        honest += kept->has[i];
+    ck_assert_uint_eq(honest, 400);
+    ck_assert(kept->has[401]);
+    history_close(h);
+}
+END_TEST
+
+/* Thousands of containers with one JVM each, in a full file. */
+START_TEST(test_a_full_history_drops_in_little_time)
+{
+    static struct history_image images[33000];
+    struct history *h = open_history(1 << 30, 86400);
+    uint64_t began_ns;
+    struct history_stats stats;
+
+    for (int32_t i = 0; i < (int32_t)ARRAY_SIZE(images); i++) {
+        images[i] = made_image(i + 1, "shop");
+        images[i].payer = (uint64_t)i + 1;
+    }
+    put_images(h, T0, NULL, images, 1000);
+    put_images(h, T0 + HISTORY_MINUTE_NS, NULL, images + 1000, ARRAY_SIZE(images) - 1000);
+    began_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+    ck_assert_int_eq(history_roll(h, T0 + 2 * HISTORY_MINUTE_NS, NULL), 0);
+    ck_assert_uint_lt(clock_ns(CLOCK_PROCESS_CPUTIME_ID) - began_ns, 2 * NSEC_PER_SEC);
+    ck_assert_uint_le(kept_of(h)->count, HISTORY_IMAGES_KEPT);
+    ck_assert(!kept_of(h)->has[1] && kept_of(h)->has[ARRAY_SIZE(images)]);
+    history_stats(h, &stats);
+    ck_assert_uint_eq(stats.images_dropped, ARRAY_SIZE(images) - kept_of(h)->count);
     history_close(h);
 }
 END_TEST
@@ -349,6 +455,9 @@ int main(void)
     tcase_add_test(tc, test_a_part_that_began_late);
     tcase_add_test(tc, test_what_is_too_much_goes_tier_by_tier);
     tcase_add_test(tc, test_jvms_of_a_flood_take_no_place_of_others);
+    tcase_add_test(tc, test_of_payers_with_one_jvm_the_oldest_goes);
+    tcase_add_test(tc, test_forged_containers_take_no_place_of_others);
+    tcase_add_test(tc, test_a_full_history_drops_in_little_time);
     tcase_add_test(tc, test_many_of_another_user_cost_no_time);
     tcase_add_test(tc, test_stops_are_kept_by_minute);
     tcase_add_test(tc, test_a_damaged_part_is_counted_in_its_hour);
