@@ -10,10 +10,11 @@
 #define ALLOC_U32 __u32
 #endif
 
-#define ALLOC_PROCESSES_MAX 256 /* JVMs with probes at a time */
-#define ALLOC_PROBES_MAX 24     /* probes of one JVM */
-#define ALLOC_CALLS_MAX 2048    /* probes that count calls, of all processes; a power of two */
-#define ALLOC_TARGET_MAX 64     /* probes of all kinds in one process */
+#define ALLOC_PROCESSES_MAX 256     /* JVMs with probes at a time */
+#define ALLOC_PROBES_MAX 24         /* probes of one JVM */
+#define ALLOC_CALLS_MAX 2048        /* probes that count calls, of all processes; a power of two */
+#define ALLOC_TARGET_MAX 64         /* probes of all kinds in one process */
+#define SIZE_MAX_BYTES (1ULL << 40) /* no object and no buffer is larger */
 #define ALLOC_DEPTH 3 /* samples that one processor takes at once: each may be preempted */
 
 /*

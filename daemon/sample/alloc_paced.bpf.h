@@ -2,11 +2,13 @@
 /*
  * Samples of allocations at a pace, so many a second in each process. An interval holds for a
  * second, or until it gave twice as many samples as wanted. The next one follows from their number.
+ * It is at most twice as long: a burst may be over soon, and the interval halves only each second.
  * A sample counts for the interval that it was drawn with, so sums are right at any rate.
  */
 #pragma once
 
-#include "sample/alloc_worth.bpf.h"
+#include "sample/alloc_abi.h"
+#include "sample/pick.bpf.h"
 
 #define PACED_NS 1000000000ULL
 #define PACED_MOST (2 * SIZE_MAX_BYTES) /* above the weight of any object */
@@ -36,6 +38,8 @@ static __always_inline __u64 next_interval(__u64 interval, __u64 taken, __u64 to
     if (rate > PACED_RATE_MAX)
         rate = PACED_RATE_MAX;
     next = interval * rate / wanted;
+    if (next > 2 * interval)
+        next = 2 * interval;
     if (least < ALLOC_PACED_LEAST)
         least = ALLOC_PACED_LEAST;
     return next < least ? least : next > PACED_MOST ? PACED_MOST : next;

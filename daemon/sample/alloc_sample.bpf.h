@@ -12,8 +12,6 @@
 #include "sample/counters.bpf.h"
 #include "sample/pick.bpf.h"
 
-#define SIZE_MAX_BYTES (1ULL << 40) /* no object and no buffer is larger */
-
 /* Written by the loader. */
 struct pick_rate rates[STACK_SETS_MAX]; /* intervals of bytes, or of calls */
 
@@ -33,15 +31,7 @@ struct alloc_scratch {
 #define SCRATCH_DEPTH ALLOC_DEPTH
 #include "sample/scratch.bpf.h"
 
-/* Draws a sample of @weight with @interval. Returns the record's value; 0: it is not taken. */
-static __always_inline __u64 draw_with(__u64 interval, __u64 weight)
-{
-    if (weight >= interval)
-        return weight;
-    return random_below(interval) < weight ? interval : 0;
-}
-
-/* Does the same for set @i. */
+/* Does as draw_with() for set @i. */
 static __always_inline __u64 draw(__u32 i, __u64 weight)
 {
     return draw_with(rates[i & (STACK_SETS_MAX - 1)].interval, weight);

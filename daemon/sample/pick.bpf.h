@@ -29,6 +29,14 @@ static __always_inline __u64 random_below(__u64 limit)
     return random * limit >> 32;
 }
 
+/* Draws a sample of @weight with @interval. Returns the record's value; 0: it is not taken. */
+static __always_inline __u64 draw_with(__u64 interval, __u64 weight)
+{
+    if (weight >= interval)
+        return weight;
+    return random_below(interval) < weight ? interval : 0;
+}
+
 /* Begins a block of @interval events. */
 static __always_inline void begin_block(struct block *b, __u64 interval)
 {
