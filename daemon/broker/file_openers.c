@@ -316,7 +316,8 @@ static int ask(struct server *s, struct opener *o, uint64_t owner, struct budget
     return error_set(&rep->err, -EIO, "a process of flamed-broker that opens files has ended");
 }
 
-int file_openers_ask(struct server *s, const struct broker_request *q, struct reply *rep)
+/* Asks for an answer, which may be a late one to an earlier request unless it must be @fresh. */
+static int ask_any(struct server *s, const struct broker_request *q, bool fresh, struct reply *rep)
 {
     const struct target_fields *of = &q->fields.target;
     struct proc_id id = { .host_pid = of->host_pid, .start_ticks = of->start_ticks };
@@ -331,7 +332,7 @@ int file_openers_ask(struct server *s, const struct broker_request *q, struct re
         return r;
     take_back(s);
     replenish(s);
-    o = find_kept(s, q, now_ns);
+    o = fresh ? NULL : find_kept(s, q, now_ns);
     if (o) {
         o->kept = false;
         return pass_on(&o->late_answer, take_fd(&o->late_fd), rep);
@@ -340,21 +341,41 @@ int file_openers_ask(struct server *s, const struct broker_request *q, struct re
     return o ? ask(s, o, owner, left, q, rep) : refuse(of->host_pid, &rep->err);
 }
 
+int file_openers_ask(struct server *s, const struct broker_request *q, struct reply *rep)
+{
+    return ask_any(s, q, /* fresh= */ false, rep);
+}
+
+/* Does the same for the error alone. */
+static int ask_whether(struct server *s, uint32_t kind, const struct target_fields *of, bool fresh,
+                       struct error *err)
+{
+    const struct broker_request q = { .version = BROKER_WIRE_VERSION,
+                                      .kind = kind,
+                                      .fields.target = *of };
+    struct reply rep = { 0 };
+    int r = ask_any(s, &q, fresh, &rep);
+
+    for (size_t i = 0; i < rep.fd_count; i++)
+        close_fd(rep.fds[i]);
+    if (r < 0)
+        *err = rep.err;
+    return r;
+}
+
+int file_openers_check_jvm(struct server *s, const struct target_fields *of, struct error *err)
+{
+    return ask_whether(s, BROKER_MEM, of, /* fresh= */ true, err);
+}
+
 int file_openers_try(struct server *s, const struct broker_request *q, struct error *err)
 {
-    struct broker_request maps = { .version = q->version,
-                                   .kind = BROKER_MAPS,
-                                   .fields.maps = q->fields.target };
-    struct reply rep = { 0 };
-    int r;
+    struct error why = ERROR_NULL;
 
     if (!broker_request_info(q->kind)->of_target || !file_openers_take(s, BROKER_MAPS))
         return 0;
-    r = file_openers_ask(s, &maps, &rep);
-    for (size_t i = 0; i < rep.fd_count; i++)
-        close_fd(rep.fds[i]);
-    if (r != -ETIMEDOUT)
+    if (ask_whether(s, BROKER_MAPS, &q->fields.target, /* fresh= */ false, &why) != -ETIMEDOUT)
         return 0; /* the request itself reports the error */
-    *err = rep.err;
-    return r;
+    *err = why;
+    return -ETIMEDOUT;
 }

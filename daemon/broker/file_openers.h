@@ -30,6 +30,9 @@ bool file_openers_take(const struct server *s, uint32_t kind);
 /* Answers such a request as its function in server.h does. Return: also -ETIMEDOUT if the file
  * system does not answer. */
 int file_openers_ask(struct server *s, const struct broker_request *q, struct reply *rep);
+/* Has an opener check that the process @of is a JVM that flamed may inspect, as for request mem. No
+ * late answer counts, because an exec may have followed it. 0, PROC_GONE, -errno with @err. */
+int file_openers_check_jvm(struct server *s, const struct target_fields *of, struct error *err);
 /* Has an opener open the process that @q names, before the broker itself reads that process.
  * Return: 0 if the open ended or @q names no process; -ETIMEDOUT with @err if it did not. */
 int file_openers_try(struct server *s, const struct broker_request *q, struct error *err);

@@ -32,14 +32,8 @@ int request_maps(struct server *s, const struct target_fields *q, struct reply *
     return r ? r : reply_fd(rep, fd);
 }
 
-/* The program that a process runs. */
-struct program {
-    uint32_t dev_major, dev_minor;
-    uint64_t inode;
-};
-
 /* Asks the program's file system for nothing, because it may not answer. */
-static bool program_of(const struct server *s, int32_t host_pid, struct program *ret)
+bool target_program(const struct server *s, int32_t host_pid, struct program *ret)
 {
     struct statx st;
     char path[32];
@@ -56,7 +50,7 @@ static bool runs_program_of(const struct server *s, const struct program *theirs
 {
     struct program ours;
 
-    return !program_of(s, own, &ours) ||
+    return !target_program(s, own, &ours) ||
            (ours.inode == theirs->inode && ours.dev_major == theirs->dev_major &&
             ours.dev_minor == theirs->dev_minor);
 }
@@ -96,7 +90,7 @@ static bool is_ours(const struct server *s, int32_t host_pid)
     if (host_pid == s->self || (s->parent && host_pid == s->parent) ||
         (s->client && host_pid == s->client))
         return true;
-    if (!program_of(s, host_pid, &theirs))
+    if (!target_program(s, host_pid, &theirs))
         return false; /* its file system refuses us, as ours would not; or it has none */
     return runs_program_of(s, &theirs, s->self) || is_namer(s, &theirs, host_pid) ||
            runs_helper(s, host_pid);
@@ -111,9 +105,7 @@ int server_refuse_own(const struct server *s, int32_t host_pid, struct error *er
     return 0;
 }
 
-/* Finds the executable mapping of libjvm.so at *@start (0: anywhere, which sets it). 0; -EPERM:
- * none. */
-static int check_jvm(const struct target *t, int maps_fd, uint64_t *start, struct error *err)
+int target_check_jvm(const struct target *t, int maps_fd, uint64_t *start, struct error *err)
 {
     int r;
 
@@ -140,19 +132,9 @@ static int reply_memory(const struct server *s, const struct target_fields *of,
 
     r = target_pin(s, of, &t, err) ?: server_refuse_own(s, of->host_pid, err) ?:
         target_open_proc(&t, "maps", &before, err) ?: open_it(s, &t, &fd, err) ?:
-        target_open_proc(&t, "maps", &after, err) ?: check_jvm(&t, after, &start, err) ?:
-        check_jvm(&t, before, &start, err) ?: target_check(&t);
+        target_open_proc(&t, "maps", &after, err) ?: target_check_jvm(&t, after, &start, err) ?:
+        target_check_jvm(&t, before, &start, err) ?: target_check(&t);
     return r ? r : reply_fd(rep, take_fd(&fd));
-}
-
-int server_pin_jvm(struct server *s, const struct target_fields *of, struct target *ret,
-                   struct error *err)
-{
-    _cleanup_close_ int maps = -1;
-    uint64_t start = 0;
-
-    return target_pin(s, of, ret, err) ?: server_refuse_own(s, of->host_pid, err) ?:
-        target_open_proc(ret, "maps", &maps, err) ?: check_jvm(ret, maps, &start, err);
 }
 
 static int open_mem(const struct server *s, const struct target *t, int *ret_fd, struct error *err)

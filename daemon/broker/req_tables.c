@@ -19,13 +19,6 @@ _Static_assert(sizeof(struct unwind_process) <= BROKER_TABLES_BYTES, "a process 
 _Static_assert(BROKER_FRAMES_MIN == SAMPLE_USER_MIN && BROKER_FRAMES_MAX == SAMPLE_USER_MAX,
                "the length of a stack of both");
 
-void server_forget_tables(struct server *s)
-{
-    if (s->tables)
-        munmap((void *)(uintptr_t)s->tables, BROKER_TABLES_BYTES);
-    s->tables = NULL;
-}
-
 /*
  * tables. Safe: fresh memory of fixed size, sealed so that neither side can make it shorter under
  * the other; it is not executable and has no name. There is one at a time: another request replaces

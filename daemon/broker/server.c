@@ -10,6 +10,7 @@
 #include "broker_client/wire.h"
 
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/time.h>
 #include <unistd.h>
@@ -72,6 +73,13 @@ void server_deinit(struct server *s)
     s->agents = agents_free(s->agents);
     s->owner_files = owner_files_free(s->owner_files);
     s->walk.holders = holders_free(s->walk.holders);
+}
+
+void server_forget_tables(struct server *s)
+{
+    if (s->tables)
+        munmap((void *)(uintptr_t)s->tables, BROKER_TABLES_BYTES);
+    s->tables = NULL;
 }
 
 void server_forget_client(struct server *s)

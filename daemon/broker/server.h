@@ -55,6 +55,16 @@ struct server_walk {
     int error;               /* error until then: -EOPNOTSUPP, or a passing one */
 };
 
+#define KNOWN_JVMS_MAX 256
+
+/* A process that maps a libjvm.so, while it runs this program: an exec changes the file, or the
+ * place of the stack. */
+struct known_jvm {
+    int32_t host_pid;
+    uint32_t dev_major, dev_minor;
+    uint64_t start_ticks, inode, stack_start;
+};
+
 struct server {
     const char *audit_path;  /* file of the audit log; borrowed; NULL: none */
     const char *config_path; /* flamed's configuration file; borrowed; NULL: unknown */
@@ -81,6 +91,8 @@ struct server {
     int nursery_fd;      /* socket of the nursery, which forks openers; -1: none */
     bool opener_awaited; /* the nursery was asked for another opener */
     struct owner_budgets owner_budgets;
+    struct known_jvm known_jvms[KNOWN_JVMS_MAX]; /* the last that were asked about */
+    size_t known_jvm_count;                      /* ever known; the next replaces the oldest */
     struct agents *agents;
     struct owner_files *owner_files;
     struct server_walk walk;

@@ -140,6 +140,8 @@ struct proc_stat {
     uint64_t start_ticks;
     uint32_t threads;
     uint64_t vsize_bytes, rss_bytes;
+    /* Where the kernel put the stack of its program, at random; 0 if the reader may not see it. */
+    uint64_t stack_start;
     bool kernel_thread; /* PF_KTHREAD */
     int exit_status;    /* wait(2) status of a zombie; 0 if the reader may not see it */
 };

@@ -51,7 +51,8 @@ int proc_stat_parse(struct span text, struct proc_stat *ret)
     st.threads = (uint32_t)threads;
     st.rss_bytes = rss_pages * (uint64_t)sysconf(_SC_PAGESIZE);
     st.kernel_thread = (flags & STAT_PF_KTHREAD) != 0;
-    if (skip_words(&rest, 27) && ascii_take_number(&rest, UINT16_MAX, &exit_status))
+    if (skip_words(&rest, 3) && ascii_take_number(&rest, UINT64_MAX, &st.stack_start) &&
+        skip_words(&rest, 23) && ascii_take_number(&rest, UINT16_MAX, &exit_status))
         st.exit_status = (int)exit_status;
     *ret = st;
     return 0;

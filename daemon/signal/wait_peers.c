@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "hotspot/hotspot.h"
+#include "proc/stall_readers.h"
 #include "profile/waits.h"
 
 #include <arpa/inet.h>
@@ -150,7 +151,7 @@ bool wait_peers_look(struct watched *w, struct broker *broker)
         wanted[n] = (struct peers_wanted){ .host_tid = w->pool.host_tids[n], .fd = -1 };
         n++;
     }
-    if (!n || w->pool.wait != WAIT_NAMES[WAIT_NETWORK])
+    if (!n || w->pool.wait != WAIT_NAMES[WAIT_NETWORK] || readers_wait_for(&w->p->id))
         return false;
     r = broker_wait_peers(broker, &w->p->id, wanted, n, calls, NULL);
     if (r != 0)

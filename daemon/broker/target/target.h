@@ -25,9 +25,21 @@ struct target {
 /* Pins the process @of. 0, PROC_GONE, -errno. */
 int target_pin(const struct server *s, const struct target_fields *of, struct target *ret,
                struct error *err);
-/* Does the same for a JVM that flamed may inspect (server_refuse_own()). -EPERM: it is none. */
+/* Does the same for a JVM that flamed may inspect (server_refuse_own()). -EPERM: it is none. An
+ * opener reads its mappings (known_jvms.c). */
 int server_pin_jvm(struct server *s, const struct target_fields *of, struct target *ret,
                    struct error *err);
+/* Finds the executable mapping of libjvm.so at *@start in the maps @maps_fd of @t; 0: anywhere,
+ * which sets it. 0; -EPERM: none. */
+int target_check_jvm(const struct target *t, int maps_fd, uint64_t *start, struct error *err);
+
+/* The file of the program that a process runs. */
+struct program {
+    uint32_t dev_major, dev_minor;
+    uint64_t inode;
+};
+/* Gets that of the process @host_pid. Returns false if it cannot be read, or there is none. */
+bool target_program(const struct server *s, int32_t host_pid, struct program *ret);
 /* Checks that the pinned process lives. 0, else PROC_GONE. */
 int target_check(const struct target *t);
 /* Refuses a target with an ended first thread. The kernel uses that thread for probes and for

@@ -152,6 +152,102 @@ START_TEST(paths_to_requests_are_for_jvms)
 }
 END_TEST
 
+#define MANY_PAGES 4096
+#define FEW_BYTES (64u << 10) /* less than the text of as many mappings */
+
+static void exec_itself(int signal)
+{
+    (void)signal;
+    execl("/proc/self/exe", "test", "pause", NULL);
+    _exit(4);
+}
+
+/* A JVM with many mappings. It execs the same file, and is none, at SIGUSR1. */
+static void be_large_jvm(void *cookie)
+{
+    size_t page = (size_t)getpagesize();
+    char *p = mmap(NULL, MANY_PAGES * page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    be_jvm(cookie);
+    for (size_t i = 0; i < MANY_PAGES; i += 2) {
+        if (p == MAP_FAILED || mprotect(p + i * page, page, PROT_NONE) < 0)
+            _exit(3);
+    }
+    signal(SIGUSR1, exec_itself);
+}
+
+/* Returns how many bytes the process has read. */
+static uint64_t bytes_read(int pid)
+{
+    unsigned long long n = 0;
+    char path[32];
+
+    snprintf(path, sizeof(path), "/proc/%d/io", pid);
+    _cleanup_fclose_ FILE *f = fopen(path, "re");
+    ck_assert_ptr_nonnull(f);
+    ck_assert_int_eq(fscanf(f, "rchar: %llu", &n), 1);
+    return n;
+}
+
+static uint64_t bytes_read_by_openers(void)
+{
+    uint64_t sum = 0;
+    char path[64];
+    int pid;
+
+    snprintf(path, sizeof(path), "/proc/%d/task/%d/children", fx.broker, fx.broker);
+    _cleanup_fclose_ FILE *f = fopen(path, "re");
+    ck_assert_ptr_nonnull(f);
+    while (fscanf(f, "%d", &pid) == 1)
+        sum += bytes_read(pid);
+    return sum;
+}
+
+static void await_comm(pid_t pid, const char *comm)
+{
+    struct proc_stat stat = { .state = 0 };
+
+    for (int i = 0; i < 5000 && strcmp(stat.comm, comm) != 0; i++, usleep(2000))
+        ck_assert_int_eq(proc_read_stat(fx.proc_fd, pid, &stat), 0);
+    ck_assert_str_eq(stat.comm, comm);
+}
+
+/* Reading mappings may block: openers do it, and not the broker. They do it once for each program
+ * that a process runs. */
+START_TEST(openers_look_once_for_a_libjvm)
+{
+    const struct context_path path = { .step_count = 1,
+                                       .steps = { { .op = CONTEXT_WORD, .key = 1, .offset = 8 } } };
+    uint64_t broker, openers, again;
+    struct error err = ERROR_NULL;
+    struct broker_facts facts;
+    struct proc_id id;
+    pid_t pid;
+
+    facts_once_loaded(fx.b, &facts);
+    if (facts.bpf_problem[0])
+        return;
+    end_child(start_jvm()); /* makes the files; then the deleted one again */
+    char deleted[128];
+    write_file((snprintf(deleted, sizeof(deleted), "%s/deleted.so", fx.dir), deleted), ELF_BYTES,
+               sizeof(ELF_BYTES));
+    pid = start_child(be_large_jvm, NULL);
+    id = id_of(pid);
+    broker = bytes_read(fx.broker);
+    openers = bytes_read_by_openers();
+    ck_assert_msg(broker_put_context(fx.b, &id, &path, &err) == 0, "%s", err.msg);
+    again = bytes_read_by_openers();
+    ck_assert_uint_gt(again - openers, FEW_BYTES);
+    ck_assert_msg(broker_put_context(fx.b, &id, &path, &err) == 0, "%s", err.msg);
+    ck_assert_uint_lt(bytes_read_by_openers() - again, FEW_BYTES);
+    ck_assert_uint_lt(bytes_read(fx.broker) - broker, FEW_BYTES);
+    kill(pid, SIGUSR1);
+    await_comm(pid, "exe");
+    ck_assert_int_eq(broker_put_context(fx.b, &id, &path, &err), -EPERM);
+    end_child(pid);
+}
+END_TEST
+
 START_TEST(mem_is_refused)
 {
     pid_t plain = start_child(NULL, NULL);
@@ -407,13 +503,26 @@ START_TEST(a_real_jvm_opens_itself)
 }
 END_TEST
 
-int main(void)
+static void open_with_text(void)
 {
-    TCase *tc = tcase_create("broker_mem");
+    setenv("FLAMED_OLD_KERNEL", "procmap_query", 1);
+    fixture_open();
+}
+
+int main(int argc, char **argv)
+{
+    TCase *tc = tcase_create("broker_mem"), *text = tcase_create("broker_mem_text");
+    Suite *suite = suite_create("broker_mem");
     int skip = can_test_broker();
 
+    if (argc > 1 && strcmp(argv[1], "pause") == 0)
+        return pause();
     if (skip)
         return skip;
+    tcase_add_checked_fixture(text, open_with_text, fixture_shut);
+    tcase_set_timeout(text, 30);
+    tcase_add_test(text, openers_look_once_for_a_libjvm);
+    suite_add_tcase(suite, text);
     tcase_add_checked_fixture(tc, fixture_open, fixture_shut);
     tcase_set_timeout(tc, 30);
     tcase_add_test(tc, mem_of_a_jvm_is_read_only);
@@ -429,5 +538,6 @@ int main(void)
     tcase_add_test(tc, a_reused_pid_is_another_process);
     tcase_add_test(tc, after_an_exec_mem_reads_nothing);
     tcase_add_test(tc, a_real_jvm_opens_itself);
-    return suite_run_case("broker_mem", tc);
+    suite_add_tcase(suite, tc);
+    return suite_run(suite);
 }

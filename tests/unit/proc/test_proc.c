@@ -165,6 +165,17 @@ START_TEST(parses_stat)
 }
 END_TEST
 
+START_TEST(reads_where_the_stack_begins)
+{
+    struct proc_stat own;
+
+    _cleanup_close_ int proc = open("/proc", O_PATH | O_CLOEXEC);
+    ck_assert_int_eq(proc_read_stat(proc, getpid(), &own), 0);
+    ck_assert_uint_gt(own.stack_start, (uint64_t)(uintptr_t)&own);
+    ck_assert_uint_lt(own.stack_start, (uint64_t)(uintptr_t)&own + (64 << 20));
+}
+END_TEST
+
 START_TEST(reads_how_a_zombie_ended)
 {
     struct proc_stat s;
@@ -176,6 +187,7 @@ START_TEST(reads_how_a_zombie_ended)
     ck_assert_int_eq(proc_stat_parse(text, &s), 0);
     ck_assert_int_eq(s.state, 'Z');
     ck_assert_int_eq(s.exit_status, 139);
+    ck_assert_uint_eq(s.stack_start, 0);
     ck_assert_int_eq(proc_stat_parse(span_of(STAT_CASES[0].text), &s), 0);
     ck_assert_int_eq(s.exit_status, 0);
 }
@@ -479,6 +491,7 @@ int main(void)
     tcase_add_loop_test(tc, parses_status, 0, ARRAY_SIZE(STATUS_CASES));
     tcase_add_test(tc, keeps_the_innermost_of_many_namespaces);
     tcase_add_loop_test(tc, parses_stat, 0, ARRAY_SIZE(STAT_CASES));
+    tcase_add_test(tc, reads_where_the_stack_begins);
     tcase_add_test(tc, reads_how_a_zombie_ended);
     tcase_add_test(tc, knows_a_kernel_thread_by_its_flag);
     tcase_add_loop_test(tc, picks_the_path_of_the_cgroup, 0, ARRAY_SIZE(CGROUP_CASES));
