@@ -403,6 +403,7 @@ static void know(struct looks *l, const struct incoming *in, struct looked_threa
     t->name = in->thread_name;
     profile_process_of(l->o.frames, in->process, &t->process);
     t->process.owner = in->process->owner;
+    t->process.payer = process_payer(in->process);
     if (l->o.contexts)
         context_recorded(l->o.contexts, in, &t->request);
 }

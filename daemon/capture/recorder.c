@@ -144,11 +144,11 @@ int recorder_parts(struct recorder *rec, struct flight_range range, struct profi
     return flight_parts(rec->flight, &range, ret, ret_count);
 }
 
-static void recorded_process(struct recorder *rec, const struct process *p,
-                             struct profile_process *ret)
+static void recorded_process(struct recorder *rec, struct process *p, struct profile_process *ret)
 {
     profile_process_of(rec->frames, p, ret);
     ret->owner = p->owner;
+    ret->payer = process_payer(p);
 }
 
 static void recorder_count(struct recorder *rec, const struct process *p, uint8_t flags,
@@ -205,7 +205,7 @@ bool recorder_knows(const struct recorder *rec, const struct proc_id *id)
     return id_table_find(&rec->jvms, id, &found);
 }
 
-void recorder_moment(struct recorder *rec, const struct process *p, const struct profile_moment *m)
+void recorder_moment(struct recorder *rec, struct process *p, const struct profile_moment *m)
 {
     struct profile_process pp;
 

@@ -78,7 +78,7 @@ void recorder_sample(struct recorder *rec, struct incoming *in);
 /* Returns whether it has sampled the JVM @id. */
 bool recorder_knows(const struct recorder *rec, const struct proc_id *id);
 /* Records a moment of the whole process @p; m->name is of the frame table. */
-void recorder_moment(struct recorder *rec, const struct process *p, const struct profile_moment *m);
+void recorder_moment(struct recorder *rec, struct process *p, const struct profile_moment *m);
 /* Replaces the frame table by @table, which is borrowed. @rec may be NULL. */
 void recorder_use_table(struct recorder *rec, struct frame_table *table);
 /* Forgets the counters of process image @p. @rec may be NULL. */

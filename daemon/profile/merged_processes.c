@@ -42,6 +42,7 @@ static struct profile_process joined(const struct profile_process *newer,
     p.service = p.service ? p.service : older->service;
     p.version = p.version ? p.version : older->version;
     p.attributes = p.attributes ? p.attributes : older->attributes;
+    p.payer = p.payer ? p.payer : older->payer;
     return p;
 }
 

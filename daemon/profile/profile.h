@@ -29,8 +29,9 @@ struct profile_process { /* no padding: it is a key while recording */
     /* Strings that the store does not keep; 0: none. The version of the service; further attributes
      * of OpenTelemetry, one "key=value" per line. */
     uint32_t version, attributes;
+    uint64_t payer; /* the owner of budgets, in a profile of the recorder; 0: not known */
 };
-_Static_assert(sizeof(struct profile_process) == 48, "profile_process must have no padding");
+_Static_assert(sizeof(struct profile_process) == 56, "profile_process must have no padding");
 
 struct profile_thread {
     int32_t

@@ -94,10 +94,7 @@ static bool has_place(const struct folder *x, const struct profile_process *q, s
         buf_add_span(&name, texts[i]);
         buf_add_char(&name, '\0');
     }
-    return !name.error &&
-           series_admit(x->series,
-                        series_owner(x->series, intern_get(strings, q->container), q->owner),
-                        buf_span(&name), x->now_ns);
+    return !name.error && series_admit(x->series, q->payer, buf_span(&name), x->now_ns);
 }
 
 /* Returns the group of the name @id, which counts from 1. [other services] has no name. */

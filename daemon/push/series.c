@@ -11,11 +11,6 @@ void series_init(struct series *s)
     shares_init(&s->shares, SERIES_MAX);
 }
 
-uint64_t series_owner(const struct series *s, struct span container, uint32_t user)
-{
-    return container.n ? fingerprint(&s->key, container) : user;
-}
-
 /* Frees the places of services that were seen last too long ago. The clock may have been set. */
 static void expire(struct series *s, uint64_t now_ns)
 {

@@ -27,8 +27,6 @@ struct series {
 };
 
 void series_init(struct series *s);
-/* Returns the number of @owner's texts that no other owner has: of its container, else its user. */
-uint64_t series_owner(const struct series *s, struct span container, uint32_t user);
-/* Returns true if @name has a place at @now_ns (CLOCK_REALTIME), or gets one out of @owner's
- * share. */
+/* Returns true if @name has a place at @now_ns (CLOCK_REALTIME), or gets one out of the
+ * share of @owner, who pays for the JVM (process_payer()). */
 bool series_admit(struct series *s, uint64_t owner, struct span name, uint64_t now_ns);

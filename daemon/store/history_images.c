@@ -414,6 +414,7 @@ int image_list_describe(struct image_list *l, struct profile *p)
             continue;
         process->version = add_text(l, p, (*found)->version);
         process->attributes = add_text(l, p, (*found)->attributes);
+        process->payer = (*found)->payer;
     }
     return r;
 }

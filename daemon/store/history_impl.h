@@ -59,8 +59,8 @@ int image_list_read(struct history *h, const struct history_query *q, struct ima
 void image_list_deinit(struct image_list *l);
 /* Returns the image of row @n; NULL: not wanted. */
 const struct history_image *image_list_find(const struct image_list *l, int64_t n);
-/* Sets the version and the attributes of @p's processes from their images. @p must have no other
- * holder. Strings without room are counted. 0 or -ENOMEM. */
+/* Sets the version, the attributes and the payer of @p's processes from their images. @p must have
+ * no other holder. Strings without room are counted. 0 or -ENOMEM. */
 int image_list_describe(struct image_list *l, struct profile *p);
 
 /* history_stops.c */

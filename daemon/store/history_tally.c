@@ -108,7 +108,8 @@ static int slice_process(struct slice_adder *a, uint32_t i)
         process.start_ticks = 0;
         process.exec_no = 0;
     }
-    process.owner = 0; /* the row of the image has the owner and the version */
+    process.owner = 0; /* the row of the image has the owner, the payer and the version */
+    process.payer = 0;
     dictionary_add_process(a->e, a->p, &process);
     return MIN(id_table_add(&a->of[i]->processes, &process, &a->processes[i]), 0);
 }
