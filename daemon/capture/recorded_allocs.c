@@ -52,8 +52,11 @@ static struct recorded_alloc *find(const struct recorded_allocs *a, const struct
                                                         proc_id_equal(&a->jvms[i].id, id));
 }
 
+/* Takes the place of JVM @i. Its rest is kept for its next one. */
 static void forget(struct recorded_allocs *a, size_t i)
 {
+    if (a->jvms[i].rests_ns)
+        a->resting[a->oldest++ % ARRAY_SIZE(a->resting)] = a->jvms[i];
     places_give(&a->places, a->jvms[i].payer);
     a->jvms[i] = a->jvms[--a->count];
 }
@@ -67,7 +70,7 @@ static uint64_t payer_of(const void *table, size_t i)
 static struct recorded_alloc *place_of(struct recorded_allocs *a, struct process *p,
                                        uint64_t now_ns)
 {
-    struct recorded_alloc *j = find(a, &p->id);
+    struct recorded_alloc *j = find(a, &p->id), *rest;
     uint64_t payer;
     size_t i;
 
@@ -83,6 +86,13 @@ static struct recorded_alloc *place_of(struct recorded_allocs *a, struct process
     places_take(&a->places, payer);
     j = &a->jvms[a->count++];
     *j = (struct recorded_alloc){ .id = p->id, .payer = payer, .since_ns = now_ns };
+    rest =
+        FIRST_OF(i, a->resting, ARRAY_SIZE(a->resting), proc_id_equal(&a->resting[i].id, &p->id));
+    if (rest) {
+        j->per_second = rest->per_second;
+        j->rests_ns = rest->rests_ns;
+        *rest = (struct recorded_alloc){ 0 };
+    }
     return j;
 }
 

@@ -41,8 +41,11 @@ struct recorded_allocs {
     struct recorded_alloc jvms[RECORDED_ALLOCS_MAX];
     size_t count;
     struct places places; /* of jvms */
-    uint64_t left_out;    /* JVMs without a place, at the last reconciliation */
-    uint64_t rested;      /* times that a JVM lost its probes for their hits */
+    /* Those that rest without a place; the oldest is replaced. */
+    struct recorded_alloc resting[RECORDED_ALLOCS_MAX];
+    size_t oldest;
+    uint64_t left_out; /* JVMs without a place, at the last reconciliation */
+    uint64_t rested;   /* times that a JVM lost its probes for their hits */
 };
 
 /* Begins a reconciliation: starts the set if it does not run. Does nothing if @c records no

@@ -220,6 +220,53 @@ START_TEST(a_jvm_with_many_hits_rests)
 }
 END_TEST
 
+/* Has the first JVM rest for its hits. */
+static void rest(void)
+{
+    reconcile(1, 0);
+    reconcile(1, RECORDED_ALLOCS_AFTER_NS);
+    fake_broker_heap_hits(fake, 0);
+    reconcile(1, NSEC_PER_SEC);
+    fake_broker_heap_hits(fake, 3 * RECORDED_ALLOCS_HITS_MAX);
+    reconcile(1, RECORDED_ALLOCS_LOOK_NS);
+    ck_assert_uint_eq(c.recording.allocs.rested, 1);
+    puts_done = 0;
+}
+
+START_TEST(a_jvm_rests_without_a_place)
+{
+    struct error err;
+
+    rest();
+    reconcile(0, NSEC_PER_SEC);
+    ck_assert_uint_eq(c.recording.allocs.count, 0);
+    for (int i = 0; i < 3; i++) { /* it may lose its place again */
+        reconcile(1, NSEC_PER_SEC);
+        reconcile(1, RECORDED_ALLOCS_AFTER_NS);
+        ck_assert_int_eq(why(0, &err), -EDQUOT);
+        ck_assert_msg(strstr(err.msg, "15000 times a second"), "%s", err.msg);
+        reconcile(0, NSEC_PER_SEC);
+    }
+    ck_assert_uint_eq(puts_done, 0);
+    now_ns += RECORDED_ALLOCS_REST_NS;
+    reconcile(1, 0);
+    reconcile(1, RECORDED_ALLOCS_AFTER_NS);
+    ck_assert_uint_eq(puts_done, 1);
+}
+END_TEST
+
+START_TEST(another_process_with_its_pid_does_not_rest)
+{
+    rest();
+    jvms[0].id.start_ticks++;
+    reconcile(0, NSEC_PER_SEC);
+    ck_assert_int_ge(id_table_add(&rec.jvms, &jvms[0].id, &(uint32_t){ 0 }), 0);
+    reconcile(1, NSEC_PER_SEC);
+    reconcile(1, RECORDED_ALLOCS_AFTER_NS);
+    ck_assert_uint_eq(puts_done, 1);
+}
+END_TEST
+
 START_TEST(new_probes_count_from_the_start)
 {
     struct error err;
@@ -272,6 +319,8 @@ int main(void)
     tcase_add_test(tc, an_idle_jvm_has_none);
     tcase_add_test(tc, a_refused_probe_is_said);
     tcase_add_test(tc, a_jvm_with_many_hits_rests);
+    tcase_add_test(tc, a_jvm_rests_without_a_place);
+    tcase_add_test(tc, another_process_with_its_pid_does_not_rest);
     tcase_add_test(tc, new_probes_count_from_the_start);
     tcase_add_test(tc, an_owner_with_all_places_gives_one);
     tcase_add_test(tc, one_more_of_an_owner_is_left_out);
