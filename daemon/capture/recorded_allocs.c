@@ -187,10 +187,11 @@ int recorded_allocs_why(const struct captures *c, const struct process *p, struc
             *err = a->problem;
         return a->problem.code ?: error_set(err, -EAGAIN, "the flight recorder is starting");
     }
+    if (p->jvm == JVM_STARTING)
+        return error_set(err, -EAGAIN, "the JVM is still starting");
     if (p->jvm != JVM_READY)
-        return error_set(err, -EOPNOTSUPP, "%s",
-                         p->reason[0] ? p->reason : "it is no JVM, or still starting");
-    if (!j && a->count == RECORDED_ALLOCS_MAX)
+        return error_set(err, -EOPNOTSUPP, "%s", p->reason[0] ? p->reason : "it is no JVM");
+    if (!j && a->count == RECORDED_ALLOCS_MAX && recorder_knows(c->recording.recorder, &p->id))
         return error_set(err, -E2BIG, "the allocations of %d JVMs are recorded, the most at a time",
                          RECORDED_ALLOCS_MAX);
     if (!j)

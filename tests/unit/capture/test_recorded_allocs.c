@@ -179,6 +179,18 @@ START_TEST(an_idle_jvm_has_none)
 }
 END_TEST
 
+START_TEST(a_starting_jvm_is_not_refused)
+{
+    struct error err;
+
+    reconcile(0, 0);
+    jvms[0].jvm = JVM_STARTING;
+    ck_assert_int_eq(why(0, &err), -EAGAIN);
+    jvms[0].jvm = JVM_NO;
+    ck_assert_int_eq(why(0, &err), -EOPNOTSUPP);
+}
+END_TEST
+
 START_TEST(a_refused_probe_is_said)
 {
     struct error err;
@@ -304,6 +316,8 @@ START_TEST(one_more_of_an_owner_is_left_out)
     reconcile(MANY, 0);
     ck_assert_uint_eq(c.recording.allocs.left_out, 1);
     ck_assert_int_eq(why(MANY - 1, &err), -E2BIG);
+    jvms[MANY - 1].id.host_pid = 99; /* it is idle */
+    ck_assert_int_eq(why(MANY - 1, &err), -EAGAIN);
 }
 END_TEST
 
@@ -317,6 +331,7 @@ int main(void)
     tcase_add_test(tc, a_set_that_cannot_start_is_tried_again);
     tcase_add_test(tc, a_jvm_has_probes_while_it_lives);
     tcase_add_test(tc, an_idle_jvm_has_none);
+    tcase_add_test(tc, a_starting_jvm_is_not_refused);
     tcase_add_test(tc, a_refused_probe_is_said);
     tcase_add_test(tc, a_jvm_with_many_hits_rests);
     tcase_add_test(tc, a_jvm_rests_without_a_place);
