@@ -171,9 +171,11 @@ static void filter_drop(struct captures *captures, const struct id_table *wanted
 void captures_filter_stopped(struct captures *captures, uint32_t set)
 {
     captures->filter.all &= ~(1u << set);
-    /* If it was the last set of its event, the probes have gone with it: they are put again. */
+    /* If it was the last set of its event, the probes have gone with it: they are put again. The
+     * recorder's set of alloc stays, and so do those in libjvm.so. */
     probe_table_lost(&captures->moments.table, PROBE_NO_SET);
-    probe_table_lost(&captures->probes, PROBE_NO_SET);
+    if (!captures->recording.allocs.runs)
+        probe_table_lost(&captures->probes, PROBE_NO_SET);
     probe_table_lost(&captures->agents, PROBE_NO_SET);
     probe_table_lost(&captures->virtual_threads.yields, PROBE_NO_SET);
     probe_table_lost(&captures->calls, set);

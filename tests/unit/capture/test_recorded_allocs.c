@@ -170,6 +170,20 @@ START_TEST(a_jvm_has_probes_while_it_lives)
 }
 END_TEST
 
+START_TEST(another_set_that_stops_leaves_the_probes)
+{
+    reconcile(1, 0);
+    reconcile(1, RECORDED_ALLOCS_AFTER_NS);
+    captures_filter_stopped(&c, c.recording.allocs.set + 1);
+    reconcile(1, NSEC_PER_SEC);
+    ck_assert_uint_eq(puts_done, 1);
+    c.recording.allocs.runs = false; /* its set was the last one */
+    captures_filter_stopped(&c, c.recording.allocs.set + 1);
+    reconcile(1, NSEC_PER_SEC);
+    ck_assert_uint_eq(puts_done, 2);
+}
+END_TEST
+
 START_TEST(an_idle_jvm_has_none)
 {
     jvms[0].id.host_pid = 99; /* the recorder does not know it */
@@ -330,6 +344,7 @@ int main(void)
     tcase_add_test(tc, the_set_has_a_pace);
     tcase_add_test(tc, a_set_that_cannot_start_is_tried_again);
     tcase_add_test(tc, a_jvm_has_probes_while_it_lives);
+    tcase_add_test(tc, another_set_that_stops_leaves_the_probes);
     tcase_add_test(tc, an_idle_jvm_has_none);
     tcase_add_test(tc, a_starting_jvm_is_not_refused);
     tcase_add_test(tc, a_refused_probe_is_said);
