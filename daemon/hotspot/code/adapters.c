@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The two halves of a blob "I2C/C2I adapters" (JDK 8, 11, 17, 21, 25 to 28: sources and seen).
- * First comes the code from the interpreter into compiled code, which ends on x86-64 and aarch64
- * with mov [r15+callee_target], rbx; mov rax, rbx; jmp r11 str x12, [x28+callee_target]; br x8
- * Behind it is the code from compiled code into the interpreter, with entries for calls that must
- * be verified and for others. No table of VMStructs leads to either.
+ * First comes the code from the interpreter into compiled code. On x86-64 it ends with
+ * "mov [r15+callee_target], rbx; mov rax, rbx; jmp r11", on aarch64 with
+ * "str x12, [x28+callee_target]; br x8". Behind it is the code from compiled code into the
+ * interpreter, with entries for calls that must be verified and for others. No table of VMStructs
+ * leads to either.
  */
 #include "hotspot/code/stubs.h"
 
