@@ -243,6 +243,7 @@ export class FakeServer {
         this.schedules = [];
         this.who = { subject: "user 0", known_by: "kernel", via: "TCP", uid: 0, role: "manage", may: ["health", "view", "profile", "attach", "manage"], sees: "all" };
         this.problems = [];
+        this.recordsAllocations = false;
         this.profile = (options) => makeProfile(options);
     }
 
@@ -318,7 +319,7 @@ export class FakeServer {
         if (path === "/openapi.json")
             return this.send(response, 200, execFileSync(process.env.FLAMED_OPENAPI));
         if (path === "/readyz")
-            return this.send(response, this.problems.some((p) => p.fatal) ? 503 : 200, { status: "ready", problems: this.problems, captures: 0 });
+            return this.send(response, this.problems.some((p) => p.fatal) ? 503 : 200, { status: "ready", problems: this.problems, captures: 0, recorder: { cpu: this.recorder, waits: this.recorder, alloc: this.recordsAllocations } });
         if (path === "/api/v1/whoami")
             return this.send(response, 200, this.who);
         if (path === "/logout" && request.method === "POST") {

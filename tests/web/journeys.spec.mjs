@@ -137,6 +137,24 @@ describe("journeys", { concurrency: 4 }, () => {
         await close(page);
     });
 
+    nodeTest("allocations that the flight recorder has are a choice, also by an address", async ({ server, open }) => {
+        const without = await open(`#/jvm/${ORDERS}`);
+
+        await graphShown(without);
+        assert.ok(!(await without.getByLabel("What the flame graph shows").locator("option").allTextContents()).includes("Allocation"));
+        await close(without);
+        server.recordsAllocations = true;
+        const page = await open(`#/jvm/${ORDERS}`);
+
+        await page.getByLabel("What the flame graph shows").selectOption("alloc");
+        await page.waitForURL(/event=alloc/);
+        await server.asked(/GET \/profile\?.*from=.*event=alloc/);
+        await page.reload();
+        await graphShown(page);
+        assert.equal(await page.getByLabel("What the flame graph shows").inputValue(), "alloc");
+        await close(page);
+    });
+
     nodeTest("waits: how many samples are of idle threads; of a whole node, how many JVMs were stopped", async ({ server, open }) => {
         server.profile = (options) => {
             const profile = makeProfile(options);

@@ -23,6 +23,7 @@ import { neverWas, paramsRange } from "./past.js";
 import { ProfilePanel } from "../viewer/panel.js";
 import { keepRange } from "./keeprange.js";
 import { RangeComparison } from "./rangecomparison.js";
+import { recordedEvent, recordedSelect } from "./recordedevents.js";
 import { formatRoute } from "./route.js";
 import { endOfRange, serviceTarget } from "./sides.js";
 import { SignalStrip } from "./signalstrip.js";
@@ -37,7 +38,6 @@ const LIVE_SECONDS = 3;
 const LIVE_SPAN = 60; // seconds that it looks back at first
 const ENOUGH_SAMPLES = 300;
 
-const RECORDED_EVENTS = ["cpu", "offcpu", "wall", "lock"]; // that the flight recorder has
 const SETTLE_MS = 2500;
 
 export class JvmView {
@@ -60,9 +60,8 @@ export class JvmView {
             this.tab = "graph";
         this.wantsLive = false; // it is live, or would be if it had not ended
         this.heatState = params.get("heat") || "";
-        this.event = RECORDED_EVENTS.includes(params.get("event")) ? params.get("event") : "cpu";
-        this.eventSelect = element("select", { class: "tool recorded", "aria-label": "What the flame graph shows", onchange: () => this.setEvent(this.eventSelect.value) },
-            ...RECORDED_EVENTS.map((event) => element("option", { value: event, selected: event === this.event }, eventTitle(event))));
+        this.event = recordedEvent(params.get("event"));
+        this.eventSelect = recordedSelect(this.event, (event) => this.setEvent(event));
         this.heat = new HeatStrip({ wanted: () => this.toggleHeat(), changed: () => this.keep() });
         this.captureSlot = new CaptureSlot(this.target);
         this.panel = new ProfilePanel({ state: () => this.keep() }, { ...panelLooks(), lead: [this.eventSelect], tools: [this.heat.button, this.captureSlot.sampler] });
