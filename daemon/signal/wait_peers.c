@@ -163,7 +163,12 @@ bool wait_peers_look(struct watched *w, struct broker *broker)
     if (!known || broker_wait_peers(broker, &w->p->id, wanted, n, peers, NULL) != 0)
         return false;
     for (size_t i = 0; i < n; i++) {
-        if (!calls_alike(&calls[i], &peers[i]))
+        bool writes_still;
+
+        /* Between the looks, it may have polled another descriptor at the same address. */
+        if (!calls_alike(&calls[i], &peers[i]) ||
+            find_descriptor(w, &peers[i], &writes_still) != wanted[i].fd ||
+            writes_still != writes[i])
             peers[i].family = 0;
     }
     w->peer.looked = n;

@@ -2,8 +2,10 @@
 /* signal: the server that a pool waits for, in words. */
 #include "suite.h"
 
+#include "profile/waits.h"
 #include "signal/watched.h"
 
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 
@@ -105,6 +107,69 @@ START_TEST(chooses_the_peer_of_most_threads)
 }
 END_TEST
 
+/* ---- a thread that polls ---- */
+
+#define POLLFD_AT UINT64_C(0x7f0000001000)
+
+/* What the thread polls at each reading of its memory, the last one from then on. */
+static struct pollfd polled[2];
+static size_t readings;
+
+/* Take the place of the functions without __wrap_. */
+int __wrap_hotspot_vm_word(struct hotspot_vm *vm, uint64_t address, uint64_t *ret);
+int __wrap_broker_wait_peers(struct broker *b, const struct proc_id *id,
+                             const struct peers_wanted *threads, size_t n,
+                             struct waiting_peer ret[PEERS_MAX], struct error *err);
+
+int __wrap_hotspot_vm_word(struct hotspot_vm *vm, uint64_t address, uint64_t *ret)
+{
+    (void)vm;
+    ck_assert_uint_eq(address, POLLFD_AT);
+    memcpy(ret, &polled[MIN(readings, ARRAY_SIZE(polled) - 1)], sizeof(*ret));
+    readings++;
+    return 0;
+}
+
+/* Each look finds the thread in the same call, and 10.0.0.7 at descriptor 5. */
+int __wrap_broker_wait_peers(struct broker *b, const struct proc_id *id,
+                             const struct peers_wanted *threads, size_t n,
+                             struct waiting_peer ret[PEERS_MAX], struct error *err)
+{
+    (void)b, (void)id, (void)err;
+    ck_assert_uint_eq(n, 1);
+    ret[0] = threads[0].fd == 5 ? DB : NONE;
+    ret[0].host_tid = threads[0].host_tid;
+    ret[0].call = SYS_ppoll;
+    ret[0].first = POLLFD_AT;
+    ret[0].second = 1;
+    return 0;
+}
+
+static const struct {
+    struct pollfd before, after;
+    bool believed;
+} POLLS[] = {
+    { { 5, POLLIN, 0 }, { 5, POLLIN, 0 }, true },
+    { { 5, POLLIN, 0 }, { 7, POLLIN, 0 }, false },
+    { { 5, POLLIN, 0 }, { 5, POLLOUT, 0 }, false },
+};
+
+START_TEST(believes_a_descriptor_that_stays)
+{
+    struct process p = { .jvm = JVM_READY, .vm = (void *)&p };
+    struct watched w = { .p = &p };
+
+    w.pool.host_tids[0] = 9;
+    w.pool.wait = WAIT_NAMES[WAIT_NETWORK];
+    polled[0] = POLLS[_i].before;
+    polled[1] = POLLS[_i].after;
+    readings = 0;
+    ck_assert(!wait_peers_look(&w, NULL));
+    ck_assert_uint_eq(w.peer.looked, 1);
+    ck_assert_str_eq(w.peer.text, POLLS[_i].believed ? "10.0.0.7:5432 (postgresql)" : "");
+}
+END_TEST
+
 static const struct {
     size_t looked, waiting;
     bool writes;
@@ -155,6 +220,7 @@ int main(void)
     tcase_add_test(tc, cuts_long_paths);
     tcase_add_loop_test(tc, finds_the_descriptor_of_a_call, 0, ARRAY_SIZE(CALLS));
     tcase_add_test(tc, chooses_the_peer_of_most_threads);
+    tcase_add_loop_test(tc, believes_a_descriptor_that_stays, 0, ARRAY_SIZE(POLLS));
     tcase_add_loop_test(tc, says_the_peer_of_a_pool, 0, ARRAY_SIZE(SENTENCES));
     suite_add_tcase(suite, tc);
     return suite_run(suite);
