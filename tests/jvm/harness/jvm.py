@@ -59,7 +59,11 @@ def kept(make, *texts: str) -> str:
 def compile_folder(into: str) -> None:
     """Compiles tests/jvm/java in one run, which takes two or three times as long as a single class."""
     names = sorted(name for name in os.listdir(paths.JAVA_SOURCES) if name.endswith(".java") and name not in LATER)
-    javac(into, into, 8, [os.path.join(paths.JAVA_SOURCES, name) for name in names])
+    try:
+        javac(into, into, 8, [os.path.join(paths.JAVA_SOURCES, name) for name in names])
+    except RuntimeError as error:
+        raise RuntimeError(f"not all of tests/jvm/java compiles for JDK 8, so no test has classes; if a source needs a later JDK, add it to LATER "
+                           f"in {os.path.relpath(__file__, paths.TREE)}:\n{error}") from error
 
 
 class Classes:
