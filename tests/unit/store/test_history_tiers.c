@@ -237,12 +237,17 @@ START_TEST(test_of_payers_with_one_jvm_the_oldest_goes)
 {
     struct history *h = open_history(KEPT_32, 86400);
     const struct kept *kept;
+    char ids[2][65];
 
     for (int32_t i = 1; i <= 40; i++) {
         struct history_image images[] = { made_image(i, "shop"), made_image(1, "shop") };
 
         images[0].payer = (uint64_t)(i * 7919 % 97);
         images[1].payer = 7919 % 97; /* the first one runs on */
+        for (size_t k = 0; k < ARRAY_SIZE(images); k++) {
+            snprintf(ids[k], sizeof(ids[k]), "%064x", (unsigned)images[k].payer);
+            images[k].container = ids[k];
+        }
         put_images(h, T0 + (uint64_t)i * HISTORY_MINUTE_NS, NULL, images, i > 1 ? 2 : 1);
     }
     ck_assert_int_eq(history_roll(h, T0 + 41 * HISTORY_MINUTE_NS, NULL), 0);
@@ -290,6 +295,7 @@ END_TEST
 START_TEST(test_a_full_history_drops_in_little_time)
 {
     static struct history_image images[33000];
+    static char ids[ARRAY_SIZE(images)][65];
     struct history *h = open_history(1 << 30, 86400);
     uint64_t began_ns;
     struct history_stats stats;
@@ -297,6 +303,8 @@ START_TEST(test_a_full_history_drops_in_little_time)
     for (int32_t i = 0; i < (int32_t)ARRAY_SIZE(images); i++) {
         images[i] = made_image(i + 1, "shop");
         images[i].payer = (uint64_t)i + 1;
+        snprintf(ids[i], sizeof(ids[i]), "%064x", (unsigned)i * 2654435761U);
+        images[i].container = ids[i];
     }
     put_images(h, T0, NULL, images, 1000);
     put_images(h, T0 + HISTORY_MINUTE_NS, NULL, images + 1000, ARRAY_SIZE(images) - 1000);
