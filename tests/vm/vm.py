@@ -100,7 +100,7 @@ def share_tree(folder: str, root: str) -> None:
     os.environ["FLAMED_CLASSES"] = "/out/classes"
     jvm.COMPILED = folder
     more = jvm.Classes()
-    more.compile("Events.java", "Naps.java")
+    more.compile("Events.java", "Naps.java", "Silence.java")
     for classes in (jvm.make_spin().folder, common.compile_bench("Mix").folder, common.compile_bench("Mixed").folder, more.folder):
         shutil.copytree(classes, folder, dirs_exist_ok=True)
 
