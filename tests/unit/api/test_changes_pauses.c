@@ -13,6 +13,7 @@
 #define MS NSEC_PER_MSEC
 
 static struct history *history;
+static struct engine_opts opts;
 static struct api api;
 
 /* Pauses and samples of a minute, before and after the release. */
@@ -45,7 +46,7 @@ static void put(int minute, const struct made *made)
 static void make(const struct made *made, int minutes)
 {
     history = open_history(1 << 30, 864000);
-    api = (struct api){ .engine = { .history = history } };
+    api = (struct api){ .engine = { .history = history, .opts = &opts } };
     for (int i = 0; i < minutes; i++)
         put(i, made);
 }
