@@ -86,7 +86,8 @@ class Lost(unittest.TestCase):
         self.assertGreater(lost, LEAST, "too little was lost for this test")
         self.assertTrue([w for w in warned if "lost" in w or "not taken" in w], warned)
         self.assertEqual(found, 0, told)
-        self.assertFalse([w for w in told if "lost" in w or "not taken" in w], told)
+        reported = [w for w in told if "lost" in w or "not taken" in w]
+        self.assertFalse([w for w in reported if not w.startswith("flamed is behind with its samples")], told)
 
     def test_root_profiles_bob(self):
         """Alice's own process sleeps: her capture does not learn of the losses of root's."""
