@@ -18,8 +18,6 @@
 #include "base/list.h"
 
 #define CONTAINER_HEX_DIGITS 64
-#define CONTAINER_COMPONENTS_MAX                                                                   \
-    64 /* levels of one path; outer levels of a deeper path are not read */
 #define UID_DIGITS 32
 #define UID_TEXT 36
 
@@ -213,46 +211,56 @@ static bool parse_pod_uid(struct span part, char ret[UID_TEXT + 1])
     return false;
 }
 
-static enum rank parse_part(const struct span *parts, size_t i, size_t n, struct container *c)
+/* Parses the component @part between @parent and @child. */
+static enum rank parse_part(struct span part, struct span parent, struct span child,
+                            struct container *c)
 {
-    struct span parent = i ? parts[i - 1] : SPAN_NULL, child = i + 1 < n ? parts[i + 1] : SPAN_NULL;
-    enum rank rank = parse_hex(parts[i], parent, c);
+    enum rank rank = parse_hex(part, parent, c);
 
     if (rank == RANK_NONE)
-        rank = parse_machine(parts[i], parent, child, c);
-    return rank == RANK_NONE ? parse_named(parts[i], parent, c) : rank;
+        rank = parse_machine(part, parent, child, c);
+    return rank == RANK_NONE ? parse_named(part, parent, c) : rank;
 }
 
-/* The best find of one path. */
+/* Takes the last component of @path, which is empty if there is none. */
+static struct span take_last(struct span *path)
+{
+    struct span part;
+    size_t slash;
+
+    while (path->n && path->p[path->n - 1] == '/')
+        path->n--;
+    slash = span_rfind(*path, '/');
+    part = slash < path->n ? span_from(*path, slash + 1) : *path;
+    path->n -= part.n;
+    return part;
+}
+
+/* The best find of one path. All levels are read: a container may nest its own, with names that it
+ * chooses, as deep as it wants. */
 static enum rank parse_path(struct span path, bool bare_allowed, struct container *c)
 {
-    struct span parts[CONTAINER_COMPONENTS_MAX], part;
+    struct span child = SPAN_NULL, parent, part;
     enum rank rank = RANK_NONE;
-    size_t n = 0;
+    size_t levels = 0;
 
-    while (span_take_until(&path, '/', &part)) {
-        if (part.n == 0)
-            continue;
-        if (n == ARRAY_SIZE(parts)) {
-            memmove(parts, parts + 1, sizeof(parts) - sizeof(parts[0]));
-            n--;
-        }
-        parts[n++] = part;
-    }
-    for (size_t i = n; i-- > 0;) {
+    for (part = take_last(&path); part.n; child = part, part = parent, levels++) {
         struct container around = { 0 };
 
+        parent = take_last(&path);
         if (rank == RANK_NONE)
-            rank = parse_part(parts, i, n, c);
-        else if (parse_part(parts, i, n, &around) != RANK_NONE)
+            rank = parse_part(part, parent, child, c);
+        else if (parse_part(part, parent, child, &around) != RANK_NONE)
             memcpy(c->outer, around.id, sizeof(c->outer));
-        if (!c->pod_uid[0])
-            parse_pod_uid(parts[i], c->pod_uid);
+        if (rank != RANK_NONE && !c->pod_uid[0])
+            parse_pod_uid(part, c->pod_uid);
     }
-    if (rank == RANK_NONE && bare_allowed && n == 1 && !span_ends_with(parts[0], ".slice") &&
-        !span_ends_with(parts[0], ".service") && !span_ends_with(parts[0], ".scope") &&
-        !span_eq_str(parts[0], ".."))
-        rank = named(parts[0], "runc", RANK_BARE, c);
+    if (c->outer[0]) /* else it could take another container's name */
+        c->name[0] = '\0';
+    if (rank == RANK_NONE && bare_allowed && levels == 1 && !span_ends_with(child, ".slice") &&
+        !span_ends_with(child, ".service") && !span_ends_with(child, ".scope") &&
+        !span_eq_str(child, ".."))
+        rank = named(child, "runc", RANK_BARE, c);
     return rank;
 }
 

@@ -160,18 +160,42 @@ START_TEST(tells_what_is_around_it)
 }
 END_TEST
 
-START_TEST(looks_at_the_inner_parts_of_a_deep_path)
+/* A container may nest cgroups of its own, as deep as a path can be, and end with a name of
+ * another container. */
+START_TEST(looks_at_all_parts_of_a_deep_path)
 {
     _cleanup_buf_ struct buf b = BUF_NULL;
     struct container c;
 
     buf_init(&b, 1 << 20);
-    buf_add_str(&b, "0::");
+    buf_add_str(&b, "0::/docker/" ID2);
     for (int i = 0; i < 1000; i++)
         buf_add_str(&b, "/x");
     buf_add_str(&b, "/docker/" ID);
     ck_assert(container_parse(buf_span(&b), true, &c));
     ck_assert_str_eq(c.runtime, "docker");
+    ck_assert_str_eq(c.id, ID);
+    ck_assert_str_eq(c.outer, ID2);
+}
+END_TEST
+
+/* These names are a container's own choice. */
+START_TEST(takes_no_name_from_within_a_container)
+{
+    static const char *const CASES[] = { "0::/docker/" ID "/lxc/orders\n",
+                                         "0::/docker/" ID "/lxc.payload.orders\n",
+                                         "0::/docker/" ID "/runc-orders.scope\n",
+                                         "0::/docker/" ID "/machine.slice/machine-orders.scope\n" };
+    struct container c;
+
+    for (size_t i = 0; i < ARRAY_SIZE(CASES); i++) {
+        ck_assert(container_parse(span_of(CASES[i]), true, &c));
+        ck_assert_str_eq(c.outer, ID);
+        ck_assert_str_eq(c.name, "");
+    }
+    ck_assert(container_parse(span_of("0::/docker/" ID "/pod" UID_DASH "/x\n"), true, &c));
+    ck_assert_str_eq(c.id, ID);
+    ck_assert_str_eq(c.pod_uid, "");
 }
 END_TEST
 
@@ -308,7 +332,8 @@ int main(void)
 
     tcase_add_loop_test(tc, reads_a_container_off_cgroups, 0, ARRAY_SIZE(CGROUP_CASES));
     tcase_add_test(tc, tells_what_is_around_it);
-    tcase_add_test(tc, looks_at_the_inner_parts_of_a_deep_path);
+    tcase_add_test(tc, looks_at_all_parts_of_a_deep_path);
+    tcase_add_test(tc, takes_no_name_from_within_a_container);
     tcase_add_loop_test(tc, reads_what_a_runtime_wrote, 0, ARRAY_SIZE(CONFIG_CASES));
     tcase_add_test(tc, keeps_what_the_cgroup_said);
     tcase_add_test(tc, cleans_and_cuts_names);
