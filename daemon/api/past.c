@@ -409,6 +409,9 @@ static int past_finish(struct past *p, const struct time_range *range,
         r = past_together(&p->filter, range, p->parts, p->count, ret);
     if (r == 0 && p->count)
         past_warn(p->filter.t, recorder->reach, event, *ret);
+    if (r == 0 && p->count && p->flight.unrecorded[0]) /* whichever part the answer is made of */
+        profile_warn(*ret, "allocations of %d are not recorded now: %s", p->flight.pid,
+                     p->flight.unrecorded);
     return r;
 }
 

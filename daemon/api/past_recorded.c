@@ -166,7 +166,7 @@ static struct profile_event recorded_event(const struct recorded_past *a, const 
                                                   : a->period_ns);
 }
 
-static void warn_estimated(const struct recorded_past *a, uint32_t of, struct profile *p)
+static void warn_estimated(uint32_t of, struct profile *p)
 {
     if (of & OF_WAITS)
         profile_warn(p, "waits are estimated: the flight recorder looks at threads of JVMs every 1 "
@@ -178,8 +178,6 @@ static void warn_estimated(const struct recorded_past *a, uint32_t of, struct pr
                      "thread's buffer (TLAB) is full: a loop that always allocates the same "
                      "sequence may show only some of its places",
                      RECORDED_ALLOCS_HZ);
-    if (of & OF_ALLOC && a->unrecorded[0])
-        profile_warn(p, "allocations of %d are not recorded now: %s", a->pid, a->unrecorded);
 }
 
 static bool has_waits(const struct profile *p)
@@ -209,7 +207,7 @@ static int add_up(const struct past_filter *f, const struct recorded_past *a, co
     if (r == 0 && (!(*ret)->total || (of & OF_WAITS && !has_waits(*ret))))
         *ret = profile_unref(*ret);
     if (r == 0 && *ret)
-        warn_estimated(a, of, *ret);
+        warn_estimated(of, *ret);
     return r;
 }
 
