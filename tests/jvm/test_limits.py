@@ -60,7 +60,7 @@ class Limits(Checks):
             self.assertEqual((answer.status, answer.headers["X-Flamed-Lost"]), (200, "0"), str(answer))
             self.assertGreater(int(answer.headers["X-Flamed-Samples"]), 20)
             past = {"pid": self.jvm.pid, "from": "-60s", "format": "collapsed"}
-            proc.wait_until(lambda: int(daemon.get("/profile", **past).headers["X-Flamed-Samples"]) > 0, 20, "the recorder has samples")
+            proc.wait_until(lambda: int(daemon.get("/profile", **past).headers["X-Flamed-Samples"] or 0) > 0, 20, "the recorder has samples")
 
     def first_answer(self, daemon: Daemon):
         """Returns the first answer of /readyz once it is served."""

@@ -96,8 +96,10 @@ START_TEST(catches_up_without_a_sweep)
     discover_catch_up(d);
     ck_assert_uint_eq(d->stats.sweeps, 1);
     pid = live_start(argv);
-    d->caught_up_ns = 0;
-    discover_catch_up(d);
+    for (int i = 0; i < 100 && !table_newest(d, pid); i++) { /* its time may be over before */
+        d->caught_up_ns = 0;
+        discover_catch_up(d);
+    }
     ck_assert_ptr_nonnull(table_newest(d, pid));
     ck_assert_uint_eq(d->stats.sweeps, 1);
     ck_assert(d->sweep.wanted);
