@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The owner of a JVM: processes of a user who may make cgroups with any name count as no container and no pod."""
 import contextlib
+import glob
 import hashlib
 import json
 import os
@@ -9,10 +10,11 @@ import tempfile
 import unittest
 import uuid
 
-from harness import jvm, paths, proc
+from harness import bundle, jvm, paths, proc
 from harness.daemon import Daemon
 
 USER = 1001
+LEVELS = 80 # of nested cgroups
 NAMESPACE, POD = "prod", "payments-7d9"
 TOKEN = "a token of thirty-two bytes or so" # the configuration has its hash
 CONFIGS = "/run/containerd/io.containerd.runtime.v2.task/k8s.io"
@@ -48,6 +50,12 @@ def remove(*paths_: str) -> None:
         with contextlib.suppress(OSError):
             proc.wait_until(lambda path=path: not proc.read(path + "/cgroup.procs"), 10, "an empty cgroup")
             os.rmdir(path)
+
+
+def remove_nested(path: str) -> None:
+    """Removes the cgroup PATH of each hierarchy, with all below it."""
+    for top in glob.glob("/sys/fs/cgroup/*/" + path) + glob.glob("/sys/fs/cgroup/" + path):
+        remove(*(folder for folder, _, _ in os.walk(top)))
 
 
 @contextlib.contextmanager
@@ -148,16 +156,37 @@ class Forged(unittest.TestCase):
                 other = proc.find_jvm(self.inside(top, outer))
                 self.assertIn(f"{outer}/{'/'.join(self.pod_names())}\n", proc.read(f"/proc/{other}/cgroup"))
                 daemon = stack.enter_context(Daemon("--config", self.configuration(), "--recorder-hz=0"))
-                jvms = {j["pid"]: j for j in daemon.get("/api/v1/jvms").json()["jvms"]}
-                self.assertEqual(jvms[honest]["pod"]["name"], POD, jvms[honest])
-                text = json.dumps({k: v for k, v in jvms[other].items() if k != "cgroup"})
-                self.assertNotIn(POD, text)
-                self.assertNotIn(f'"{NAMESPACE}"', text)
-                for wanted in ({"pod": POD}, {"namespace": NAMESPACE}, {"container": "app"}):
-                    self.assertEqual(self.listed(daemon, honest, other, **wanted), [honest], wanted)
-                seen = {"headers": {"Authorization": "Bearer " + TOKEN}}
-                self.assertEqual(self.listed(daemon, honest, other, **seen), [honest], "who may see the pod")
-                self.assertEqual(daemon.get("/profile", pid=other, seconds=0.1, **seen).status, 404)
+                self.check_inside(daemon, honest, other)
+
+    def test_a_container_that_nests_many_cgroups(self):
+        """The same, if the cgroup with the other id is more levels deep than any runtime makes."""
+        outer, classes = os.urandom(32).hex(), jvm.Classes()
+        classes.compile("Nests.java", release=11)
+        self.stack.enter_context(runtime_config(outer, "attackers", "attacker-1"))
+        real = below(hierarchies()[0], *self.pod_names())
+        self.stack.enter_context(folders(*real))
+        honest = self.start_in(real[-1])
+        deep = "/".join([*("n" * LEVELS), *self.pod_names()])
+        self.stack.callback(remove_nested, "docker/" + outer)
+        other = self.stack.enter_context(bundle.Container(
+            paths.jdk(17), classes.folder, "-Xmx32m", "-cp", "/classes", "Nests", deep, uid=0, user_namespace=False, read_only=False,
+            cgroups_path=f"/docker/{outer}", cgroups=True, capabilities=bundle.DOCKER_CAPABILITIES)).pid
+        self.assertIn(f"/docker/{outer}/{deep}\n", proc.read(f"/proc/{other}/cgroup"))
+        daemon = self.stack.enter_context(Daemon("--config", self.configuration(), "--recorder-hz=0"))
+        self.check_inside(daemon, honest, other)
+
+    def check_inside(self, daemon: Daemon, honest: int, other: int) -> None:
+        """Checks that the pod has HONEST only, and not OTHER, which a container moved into a cgroup with the pod's id."""
+        jvms = {j["pid"]: j for j in daemon.get("/api/v1/jvms").json()["jvms"]}
+        self.assertEqual(jvms[honest]["pod"]["name"], POD, jvms[honest])
+        text = json.dumps({k: v for k, v in jvms[other].items() if k != "cgroup"})
+        self.assertNotIn(POD, text)
+        self.assertNotIn(f'"{NAMESPACE}"', text)
+        for wanted in ({"pod": POD}, {"namespace": NAMESPACE}, {"container": "app"}):
+            self.assertEqual(self.listed(daemon, honest, other, **wanted), [honest], wanted)
+        seen = {"headers": {"Authorization": "Bearer " + TOKEN}}
+        self.assertEqual(self.listed(daemon, honest, other, **seen), [honest], "who may see the pod")
+        self.assertEqual(daemon.get("/profile", pid=other, seconds=0.1, **seen).status, 404)
 
     def configuration(self) -> str:
         """Writes rules by which a client with TOKEN sees the pod's namespace."""

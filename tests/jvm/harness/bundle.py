@@ -126,12 +126,12 @@ class Container:
                  network_namespace: bool = True, capabilities: tuple[str, ...] = (), memory: int = 512 << 20, cpus: float = 0,
                  cgroups_path: str = "", root: str | None = None, executable: str | None = None, seccomp: bool = False,
                  overlay: bool = False, environment: tuple[str, ...] = (),
-                 folders: tuple[str, ...] = (), docker: bool = False, pid_namespace: bool = True):
+                 folders: tuple[str, ...] = (), docker: bool = False, pid_namespace: bool = True, cgroups: bool = False):
         """TMP: "noexec", "exec", "read-only" (a folder of the root), "none" (no /tmp at all). ROOT: a whole root file system to use
         unchanged, with its own JDK, in place of the host's JDK bound into an empty one. SECCOMP: with a filter like that of container
         runtimes. OVERLAY: the root is an overlay over the folder. FOLDERS: empty ones right below the root. CPUS: a limit; 0: none.
         DOCKER: with Docker's device rules, and with its filter if the container lacks CAP_SYS_ADMIN. PID_NAMESPACE: false: shares the
-        host's."""
+        host's. CGROUPS: it may write its own cgroups."""
         need_runc()
         self.folder = tempfile.mkdtemp(prefix="flamed-runc.")
         os.chmod(self.folder, 0o755)
@@ -186,6 +186,8 @@ class Container:
             mapping = [{"containerID": 0, "hostID": ID_BASE, "size": 65536}]
             config["linux"]["namespaces"].append({"type": "user"})
             config["linux"]["uidMappings"] = config["linux"]["gidMappings"] = mapping
+        if cgroups:
+            config["mounts"].append({"destination": "/sys/fs/cgroup", "type": "cgroup", "source": "cgroup", "options": ["rw"]})
         if cgroups_path:
             config["linux"]["cgroupsPath"] = cgroups_path
         with open(os.path.join(self.folder, "config.json"), "w", encoding="utf-8") as f:
