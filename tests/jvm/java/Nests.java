@@ -3,11 +3,12 @@ import java.io.FileOutputStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.Paths;
+import java.util.stream.Stream;
 
 /** Nests PATH: makes the cgroup PATH below each folder of /sys/fs/cgroup that it may write, and enters it. */
 public class Nests {
     public static void main(String[] args) throws Exception {
-        try (var hierarchies = Files.list(Paths.get("/sys/fs/cgroup"))) {
+        try (Stream<Path> hierarchies = Files.list(Paths.get("/sys/fs/cgroup"))) {
             for (Path top : (Iterable<Path>) hierarchies::iterator) {
                 Path folder = top.resolve(args[0]);
 
