@@ -117,9 +117,15 @@ def seccomp_profile(allowed: tuple[str, ...] = ()) -> dict:
             "syscalls": [{"names": names, "action": "SCMP_ACT_ERRNO", "errnoRet": 1}]}
 
 
+# crun refuses a hybrid of both versions of control groups: it sees only version 1.
+CRUN = ("unshare", "-m", "--propagation", "private", "sh", "-ec",
+        "[ ! -d /sys/fs/cgroup/unified ] || umount /sys/fs/cgroup/unified; exec crun \"$@\"", "sh")
+
+
 class Container:
-    """A running container with one JVM, started by `runc run -d`."""
+    """A running container with one JVM, started by `runc run -d`, or by another runtime with the same arguments."""
     own_root = True # no other process writes there
+    runtime: tuple[str, ...] = ("runc",)
 
     def __init__(self, home: str, classes: str, *arguments: str, uid: int = 103, user_namespace: bool = True,
                  read_only: bool = True, tmp: str = "noexec", hidepid: int = 0, passwd: bool = True,
@@ -198,7 +204,7 @@ class Container:
                                     stdin=subprocess.DEVNULL, stdout=out, stderr=err)
         try:
             if result.returncode != 0:
-                raise RuntimeError(f"runc: {self.output()}")
+                raise RuntimeError(f"{self.runtime}: {self.output()}")
             self.pid = int(proc.read(self.path("pid")))
             proc.wait_until(lambda: "started\n" in self.output(), 20, f"the JVM prints 'started': {self.output()}")
         except BaseException:
@@ -209,7 +215,7 @@ class Container:
         return os.path.join(self.folder, name)
 
     def runc(self, *arguments: str) -> list[str]:
-        return ["runc", "--root", self.path("state"), *arguments]
+        return [*self.runtime, "--root", self.path("state"), *arguments]
 
     def output(self) -> str:
         """Returns all output of the JVM so far, stdout and stderr."""
