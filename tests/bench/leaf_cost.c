@@ -6,9 +6,8 @@
  * Reported are the medians of CPU time per pc, and of the ratio within one round.
  */
 #include "base/clock.h"
-#include "hotspot/vm.h"
+#include "tests/read_jvm.h"
 
-#include <fcntl.h>
 #include <signal.h>
 
 #define CODES_MAX 512
@@ -27,36 +26,6 @@ static int add_code(void *cookie, const struct hotspot_code *c)
     return 0;
 }
 
-static uint64_t find_libjvm(const char *pid)
-{
-    char path[64], line[1024];
-    uint64_t base = 0;
-    FILE *f;
-
-    snprintf(path, sizeof(path), "/proc/%s/maps", pid);
-    f = fopen(path, "re");
-    while (f && !base && fgets(line, sizeof(line), f)) {
-        if (strstr(line, "/libjvm.so"))
-            base = strtoull(line, NULL, 16);
-    }
-    if (f)
-        fclose(f);
-    return base;
-}
-
-static struct hotspot_vm *open_vm(const char *pid)
-{
-    struct hotspot_vm *vm = NULL;
-    char path[64];
-    int fd;
-
-    snprintf(path, sizeof(path), "/proc/%s/mem", pid);
-    fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0 || hotspot_vm_open(fd, NULL, find_libjvm(pid), &vm, NULL) != 0)
-        exit(2);
-    return vm;
-}
-
 /* Names @pc of @code like symbolize/: its frames, their methods and lines. */
 static void name(struct hotspot_vm *vm, uint64_t pc)
 {
@@ -73,20 +42,21 @@ static void name(struct hotspot_vm *vm, uint64_t pc)
 }
 
 /* Returns the nanoseconds of CPU time that naming @pcs of each piece of code takes. */
-static double measure(const char *pid, uint32_t pcs, bool with_maps)
+static double measure(pid_t pid, uint32_t pcs, bool with_maps)
 {
-    struct hotspot_vm *vm = open_vm(pid);
+    struct read_jvm jvm = read_jvm_open(pid);
     uint64_t began_ns;
 
-    vm->layout.run = with_maps;
-    name(vm, codes[0].start); /* reads what is read once per JVM */
+    jvm.vm->layout.run = with_maps;
+    name(jvm.vm, codes[0].start); /* reads what is read once per JVM */
     began_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
     for (size_t c = 0; c < code_count; c++) {
         for (uint32_t i = 0; i < pcs; i++)
-            name(vm, codes[c].start + (codes[c].end - codes[c].start) * (2 * i + 1) / (2 * pcs));
+            name(jvm.vm,
+                 codes[c].start + (codes[c].end - codes[c].start) * (2 * i + 1) / (2 * pcs));
     }
     began_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - began_ns;
-    hotspot_vm_close(vm);
+    read_jvm_close(&jvm);
     return (double)began_ns;
 }
 
@@ -103,7 +73,7 @@ static double median(double *of, size_t n)
     return of[n / 2];
 }
 
-static void report(const char *pid, uint32_t pcs, size_t rounds)
+static void report(pid_t pid, uint32_t pcs, size_t rounds)
 {
     double without[ROUNDS_MAX], with[ROUNDS_MAX], ratio[ROUNDS_MAX];
     double all = (double)(code_count * pcs) * 1000;
@@ -125,7 +95,7 @@ static void report(const char *pid, uint32_t pcs, size_t rounds)
 int main(int argc, char **argv)
 {
     size_t rounds = argc > 2 ? strtoul(argv[2], NULL, 10) : 11;
-    struct hotspot_vm *vm;
+    struct read_jvm jvm;
     pid_t pid;
 
     if (argc < 2 || rounds == 0 || rounds > ROUNDS_MAX) {
@@ -134,14 +104,14 @@ int main(int argc, char **argv)
     }
     pid = (pid_t)strtol(argv[1], NULL, 10);
     kill(pid, SIGSTOP);
-    vm = open_vm(argv[1]);
-    hotspot_vm_codes(vm, add_code, NULL);
-    hotspot_vm_close(vm);
+    jvm = read_jvm_open(pid);
+    hotspot_vm_codes(jvm.vm, add_code, NULL);
+    read_jvm_close(&jvm);
     printf("%zu pieces of code\n| pcs of each | µs a pc without maps | with | ratio |\n"
            "| --- | --- | --- | --- |\n",
            code_count);
     for (size_t i = 0; code_count > 0 && i < ARRAY_SIZE(PCS); i++)
-        report(argv[1], PCS[i], rounds);
+        report(pid, PCS[i], rounds);
     kill(pid, SIGCONT);
     return 0;
 }

@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "hotspot/hotspot.h"
 #include "proc/proc.h"
-#include "tests/maps_of.h"
+#include "tests/read_jvm.h"
 #include "unwind_tables/table_loader.h"
 
 #include <dirent.h>
@@ -246,20 +246,13 @@ static int read_process(int pid)
     struct error err = ERROR_NULL;
     struct feeder *feeder;
     struct unwind_vm v;
-    char path[64];
-    int fd;
+    int fd = open_proc_file(pid, "maps");
 
-    snprintf(path, sizeof(path), "/proc/%d/mem", pid);
-    host.mem_fd = open(path, O_RDONLY | O_CLOEXEC);
-    snprintf(path, sizeof(path), "/proc/%d/maps", pid);
-    fd = open(path, O_RDONLY | O_CLOEXEC);
+    host.mem_fd = open_proc_file(pid, "mem");
     if (host.mem_fd < 0 || fd < 0 || maps_of(fd, &maps) < 0 || feeder_new(&io, &feeder) < 0)
         return -EIO;
     close(fd);
-    for (size_t i = 0; i < maps.count && !vm; i++) {
-        if (maps.entries[i].offset == 0 && span_ends_with(maps.entries[i].path, "/libjvm.so"))
-            hotspot_vm_open(host.mem_fd, NULL, maps.entries[i].start, &vm, &err);
-    }
+    hotspot_vm_open(host.mem_fd, NULL, libjvm_of(&maps), &vm, &err);
     if (!vm || hotspot_vm_unwinding(vm, &v) < 0)
         return -EIO;
     p.vm = &v;

@@ -6,53 +6,11 @@
  */
 #include "base/clock.h"
 #include "hotspot/classes.h"
-
-#include <fcntl.h>
+#include "tests/read_jvm.h"
 
 #define CLASSES 50
 
-static memory_read_fn read_fn;
-static uint64_t reads;
-
-static ssize_t count_read(void *cookie, uint64_t address, void *buf, size_t n)
-{
-    reads++;
-    return read_fn(cookie, address, buf, n);
-}
-
-static uint64_t find_libjvm(const char *pid)
-{
-    char path[64], line[1024];
-    uint64_t base = 0;
-    FILE *f;
-
-    snprintf(path, sizeof(path), "/proc/%s/maps", pid);
-    f = fopen(path, "re");
-    while (f && !base && fgets(line, sizeof(line), f)) {
-        if (strstr(line, "/libjvm.so"))
-            base = strtoull(line, NULL, 16);
-    }
-    if (f)
-        fclose(f);
-    return base;
-}
-
-static struct hotspot_vm *open_vm(const char *pid)
-{
-    struct hotspot_vm *vm = NULL;
-    char path[64];
-    int fd;
-
-    snprintf(path, sizeof(path), "/proc/%s/mem", pid);
-    fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0 || hotspot_vm_open(fd, NULL, find_libjvm(pid), &vm, NULL) != 0) {
-        fprintf(stderr, "process %s cannot be read\n", pid);
-        exit(2);
-    }
-    read_fn = vm->memory.read;
-    vm->memory.read = count_read;
-    return vm;
-}
+static struct read_counter reads;
 
 struct cost {
     uint64_t names_ns, routes_ns, reads;
@@ -70,11 +28,11 @@ static void add_method(struct hotspot_vm *vm, uint64_t method, struct cost *c)
     if (hotspot_method_read(vm, method, &m) != 0 || m.name[0] == '<')
         return;
     named_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
-    before = reads;
+    before = reads.count;
     c->routes += hotspot_method_route(vm, method, &m, route) > 0;
     c->routes_ns += clock_ns(CLOCK_THREAD_CPUTIME_ID) - named_ns;
     c->names_ns += named_ns - begin_ns;
-    c->reads += reads - before;
+    c->reads += reads.count - before;
     c->methods++;
 }
 
@@ -123,9 +81,14 @@ static void measure(struct hotspot_vm *vm, const char *kind)
 
 int main(int argc, char **argv)
 {
-    struct hotspot_vm *vm = argc > 2 ? open_vm(argv[1]) : NULL;
+    struct read_jvm jvm;
 
+    if (argc < 3)
+        return 2;
+    jvm = read_jvm_open((pid_t)strtol(argv[1], NULL, 10));
+    read_counter_start(&reads, jvm.vm);
     for (int i = 2; i < argc; i++)
-        measure(vm, argv[i]);
-    return !vm;
+        measure(jvm.vm, argv[i]);
+    read_jvm_close(&jvm);
+    return 0;
 }

@@ -14,7 +14,7 @@
 #include "sample/sample.h"
 #include "sample/sampler.h"
 #include "sample/sampler_events.h"
-#include "tests/maps_of.h"
+#include "tests/read_jvm.h"
 #include "unwind/unwind.h"
 #include "unwind_tables/table_loader.h"
 
@@ -58,11 +58,10 @@ static int open_mapped(struct broker *ctx, const struct proc_id *id, uint64_t st
     (void)ctx;
     for (size_t i = 0; i < run.maps.count; i++) {
         if (run.maps.entries[i].start == start && span_eq_str(run.maps.entries[i].path, "[vdso]")) {
-            _cleanup_close_ int out = memfd_create("vdso", MFD_CLOEXEC), mem = -1;
+            _cleanup_close_ int out = memfd_create("vdso", MFD_CLOEXEC);
+            _cleanup_close_ int mem = open_proc_file(id->host_pid, "mem");
             char page[4096];
 
-            snprintf(path, sizeof(path), "/proc/%d/mem", id->host_pid);
-            mem = open(path, O_RDONLY | O_CLOEXEC);
             for (uint64_t at = start; at < end; at += sizeof(page)) {
                 if (pread(mem, page, sizeof(page), (off_t)at) != sizeof(page) ||
                     write(out, page, sizeof(page)) != sizeof(page))
@@ -96,12 +95,9 @@ static int put_process(struct broker *ctx, int32_t host_pid, const struct unwind
 
 static int read_maps(void)
 {
-    _cleanup_close_ int fd = -1;
-    char path[64];
+    _cleanup_close_ int fd = open_proc_file(run.pid, "maps");
 
     maps_deinit(&run.maps);
-    snprintf(path, sizeof(path), "/proc/%d/maps", run.pid);
-    fd = open(path, O_RDONLY | O_CLOEXEC);
     return fd < 0 ? -errno : maps_of(fd, &run.maps);
 }
 
@@ -382,15 +378,9 @@ int main(int argc, char **argv)
         return 1;
     }
     p.id.host_pid = run.pid;
-    for (size_t i = 0; i < run.maps.count; i++) {
-        const struct mapping *m = &run.maps.entries[i];
-        char path[64];
-
-        if (m->offset != 0 || !span_ends_with(m->path, "/libjvm.so") || run.vm)
-            continue;
-        snprintf(path, sizeof(path), "/proc/%d/mem", run.pid);
-        run.mem = mem = open(path, O_RDONLY | O_CLOEXEC);
-        if (hotspot_vm_open(mem, NULL, m->start, &run.vm, &err) != 0)
+    if (libjvm_of(&run.maps)) {
+        run.mem = mem = open_proc_file(run.pid, "mem");
+        if (hotspot_vm_open(mem, NULL, libjvm_of(&run.maps), &run.vm, &err) != 0)
             fprintf(stderr, "%s\n", err.msg);
     }
     if (run.vm && hotspot_vm_unwinding(run.vm, &vm) == 0)

@@ -6,10 +6,9 @@
  * change any answer, one after the other.
  */
 #include "hotspot/dynsym.h"
-#include "hotspot/vm.h"
 #include "hotspot_image.h"
+#include "tests/read_jvm.h"
 
-#include <fcntl.h>
 #include <signal.h>
 
 #define METHODS 3 /* with inlined calls */
@@ -226,52 +225,35 @@ static void write_image(const struct image *i)
     }
 }
 
-static uint64_t find_libjvm(const char *pid)
-{
-    char path[64], line[1024];
-    uint64_t base = 0;
-    FILE *f;
-
-    snprintf(path, sizeof(path), "/proc/%s/maps", pid);
-    f = fopen(path, "re");
-    while (f && !base && fgets(line, sizeof(line), f)) {
-        if (strstr(line, "/libjvm.so"))
-            base = strtoull(line, NULL, 16);
-    }
-    if (f)
-        fclose(f);
-    return base;
-}
-
 int main(int argc, char **argv)
 {
     struct image i = { .record_fd = -1 };
     struct choice ch = { .image = &i };
-    char path[64];
+    struct read_jvm jvm;
     uint64_t want;
-    int fd;
+    pid_t pid;
 
     if (argc != 3) {
         fprintf(stderr, "usage: %s PID CLASS > FILE\n", argv[0]);
         return 2;
     }
-    snprintf(path, sizeof(path), "/proc/%s/mem", argv[1]);
-    fd = open(path, O_RDONLY | O_CLOEXEC);
-    i.base = find_libjvm(argv[1]);
-    kill((pid_t)strtol(argv[1], NULL, 10), SIGSTOP);
+    pid = (pid_t)strtol(argv[1], NULL, 10);
+    kill(pid, SIGSTOP);
+    jvm = read_jvm_open(pid);
+    i.base = jvm.libjvm;
+    ch.vm = jvm.vm;
     ch.class_name = argv[2];
-    if (fd < 0 || hotspot_vm_open(fd, NULL, i.base, &ch.vm, NULL) != 0 ||
-        hotspot_vm_codes(ch.vm, choose, &ch) < 0) {
+    if (hotspot_vm_codes(ch.vm, choose, &ch) < 0) {
         fprintf(stderr, "cannot read JVM %s\n", argv[1]);
         return 1;
     }
     add_pc(&i, ch.vm->code.interpreter_start + 40);
     add_pc(&i, i.base + 4096);
-    hotspot_vm_close(ch.vm);
-    i.record_fd = fd;
+    i.record_fd = jvm.mem_fd;
     want = image_exercise(&i);
     i.record_fd = -1;
-    kill((pid_t)strtol(argv[1], NULL, 10), SIGCONT);
+    read_jvm_close(&jvm);
+    kill(pid, SIGCONT);
     if (image_exercise(&i) != want) {
         fprintf(stderr, "the image is too large\n");
         return 1;

@@ -6,8 +6,8 @@
 #include "hotspot/code/leaf_methods.h"
 #include "hotspot/code/scopes.h"
 #include "leaf_file.h"
+#include "tests/read_jvm.h"
 
-#include <fcntl.h>
 #include <signal.h>
 
 #define RESOLVED_MAX 64 /* methods, with their callees */
@@ -146,44 +146,26 @@ static int record(struct hotspot_vm *vm, const struct hotspot_code *code)
     return 0;
 }
 
-static uint64_t find_libjvm(const char *pid)
-{
-    char path[64], line[1024];
-    uint64_t base = 0;
-    FILE *f;
-
-    snprintf(path, sizeof(path), "/proc/%s/maps", pid);
-    f = fopen(path, "re");
-    while (f && !base && fgets(line, sizeof(line), f)) {
-        if (strstr(line, "/libjvm.so"))
-            base = strtoull(line, NULL, 16);
-    }
-    if (f)
-        fclose(f);
-    return base;
-}
-
 int main(int argc, char **argv)
 {
     struct choice ch = { 0 };
-    char path[64];
+    struct read_jvm jvm;
     pid_t pid;
-    int fd, r = 1;
+    int r = 1;
 
     if (argc != 4) {
         fprintf(stderr, "usage: %s PID CLASS METHOD > FILE\n", argv[0]);
         return 2;
     }
-    snprintf(path, sizeof(path), "/proc/%s/mem", argv[1]);
-    fd = open(path, O_RDONLY | O_CLOEXEC);
     pid = (pid_t)strtol(argv[1], NULL, 10);
     ch.class_name = argv[2];
     ch.method = argv[3];
     kill(pid, SIGSTOP);
-    if (fd >= 0 && hotspot_vm_open(fd, NULL, find_libjvm(argv[1]), &ch.vm, NULL) == 0 &&
-        hotspot_vm_codes(ch.vm, choose, &ch) >= 0 && ch.found.blob)
+    jvm = read_jvm_open(pid);
+    ch.vm = jvm.vm;
+    if (hotspot_vm_codes(ch.vm, choose, &ch) >= 0 && ch.found.blob)
         r = record(ch.vm, &ch.found);
     kill(pid, SIGCONT);
-    hotspot_vm_close(ch.vm);
+    read_jvm_close(&jvm);
     return r;
 }

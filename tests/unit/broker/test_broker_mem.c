@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* broker: gives the memory of a JVM and of no other process, however often pids are reused. */
 #include "broker_jvm.h"
+#include "tests/read_jvm.h"
 #include "tests/unit/hotspot/live_jvm.h"
 
 #include <sched.h>
@@ -451,20 +452,6 @@ END_TEST
 
 /* ---- a real JVM ---- */
 
-static uint64_t find_libjvm(int maps_fd)
-{
-    struct maps m = { 0 };
-    uint64_t start = 0;
-
-    read_maps(maps_fd, &m);
-    for (size_t i = 0; i < m.count && !start; i++) {
-        if (span_ends_with(m.entries[i].path, "/libjvm.so"))
-            start = m.entries[i].start;
-    }
-    maps_deinit(&m);
-    return start;
-}
-
 START_TEST(a_real_jvm_opens_itself)
 {
     static const int RELEASES[] = { 17, 25, 21, 11, 8 };
@@ -473,6 +460,7 @@ START_TEST(a_real_jvm_opens_itself)
     struct live_jvm j = { 0 };
     struct proc_id id;
     char magic[4], text[64];
+    struct maps m = { 0 };
     int maps = -1, mem = -1, perf = -1;
     size_t i = 0;
 
@@ -485,7 +473,9 @@ START_TEST(a_real_jvm_opens_itself)
     id = id_of(j.pid);
     ck_assert_int_eq(broker_maps(fx.b, &id, &maps, &err), 0);
     ck_assert_msg(broker_mem(fx.b, &id, &mem, &err) == 0, "%s", err.msg);
-    ck_assert_int_eq(pread(mem, magic, 4, (off_t)find_libjvm(maps)), 4);
+    read_maps(maps, &m);
+    ck_assert_int_eq(pread(mem, magic, 4, (off_t)libjvm_of(&m)), 4);
+    maps_deinit(&m);
     ck_assert_mem_eq(magic, "\177ELF", 4);
     for (int tries = 0; tries < 500 && perf < 0; tries++, usleep(10000)) {
         if (broker_hsperfdata(fx.b, &id, &perf, &err) == BROKER_ABSENT)

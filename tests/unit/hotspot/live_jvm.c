@@ -2,6 +2,7 @@
 #include "live_jvm.h"
 
 #include "base/clock.h"
+#include "tests/read_jvm.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -251,40 +252,18 @@ bool live_line(struct live_jvm *j, char *buf, size_t size, int timeout_ms)
     }
 }
 
-static uint64_t find_libjvm(pid_t pid)
-{
-    char path[64], line[1024];
-    uint64_t found = 0;
-    FILE *maps;
-
-    snprintf(path, sizeof(path), "/proc/%d/maps", pid);
-    maps = fopen(path, "re");
-    while (maps && !found && fgets(line, sizeof(line), maps)) {
-        char *offset = strchr(line, ' ');
-
-        offset = offset ? strchr(offset + 1, ' ') : NULL;
-        if (offset && strstr(line, "/libjvm.so") && strtoull(offset, NULL, 16) == 0)
-            found = strtoull(line, NULL, 16);
-    }
-    if (maps)
-        fclose(maps);
-    return found;
-}
-
 void live_attach(struct live_jvm *j)
 {
     uint64_t deadline = clock_monotonic_ns() + 10 * NSEC_PER_SEC;
-    char path[64];
 
     while (!(j->libjvm_base = find_libjvm(j->pid))) {
         if (clock_monotonic_ns() > deadline)
             die("no libjvm in the JVM");
         usleep(1000);
     }
-    snprintf(path, sizeof(path), "/proc/%d/mem", j->pid);
-    j->mem_fd = open(path, O_RDONLY | O_CLOEXEC);
+    j->mem_fd = open_proc_file(j->pid, "mem");
     if (j->mem_fd < 0)
-        die(path);
+        die("the JVM's memory");
 }
 
 void live_stop(struct live_jvm *j)
