@@ -2,6 +2,8 @@
 #include "signal/signal.h"
 
 #include "base/array.h"
+#include "base/error.h"
+#include "base/log.h"
 #include "base/places.h"
 #include "signal/measures.h"
 #include "signal/watched.h"
@@ -23,8 +25,9 @@ struct signals {
     size_t count, room, next, next_peer;
     struct places places; /* of `all` */
     uint64_t list_ns, node_ns;
-    uint64_t peers_ns; /* no peer is asked for before */
-    uint64_t found;    /* discover_jvms_found() at the last list of JVMs */
+    uint64_t peers_ns;  /* no peer is asked for before */
+    bool peers_refused; /* and that is logged */
+    uint64_t found;     /* discover_jvms_found() at the last list of JVMs */
     struct number_reading node;
     struct signals_stats stats;
 };
@@ -303,6 +306,15 @@ static void look_at_due(struct signals *s, uint64_t now_ns)
     }
 }
 
+/* Logs once that servers of pools stay unknown. A process that is gone, or no JVM, is no reason. */
+static void log_refusal(struct signals *s, const struct error *err)
+{
+    if (s->peers_refused || err->code == PROC_GONE || err->code == -EPERM)
+        return;
+    s->peers_refused = true;
+    log_warn("signals do not name the server that a pool waits for: %s", err->msg);
+}
+
 /* Finds the server that the pool of one JVM waits for, if that signal is on, or about to be. JVMs
  * take turns. */
 static void ask_peer(struct signals *s, uint64_t now_ns)
@@ -310,12 +322,15 @@ static void ask_peer(struct signals *s, uint64_t now_ns)
     for (size_t i = 0; i < s->count && now_ns >= s->peers_ns; i++) {
         struct watched *w = s->all[++s->next_peer % s->count];
         bool wants = w->wants_peer && !w->p->exited && !w->p->replaced;
+        struct error err = ERROR_NULL;
 
         w->wants_peer = false;
         if (!wants)
             continue;
         s->peers_ns = now_ns + PEERS_NS;
-        w->wants_peer = wait_peers_look(w, s->opts.broker);
+        w->wants_peer = wait_peers_look(w, s->opts.broker, &err);
+        if (!w->wants_peer && err.msg[0])
+            log_refusal(s, &err);
         watched_judge(w, now_ns);
     }
 }

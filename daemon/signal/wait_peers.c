@@ -138,7 +138,7 @@ void wait_peers_choose(const struct waiting_peer *peers, const bool *writes, siz
     }
 }
 
-bool wait_peers_look(struct watched *w, struct broker *broker)
+bool wait_peers_look(struct watched *w, struct broker *broker, struct error *err)
 {
     struct waiting_peer calls[PEERS_MAX], peers[PEERS_MAX];
     struct peers_wanted wanted[PEERS_MAX];
@@ -153,9 +153,11 @@ bool wait_peers_look(struct watched *w, struct broker *broker)
     }
     if (!n || w->pool.wait != WAIT_NAMES[WAIT_NETWORK] || readers_wait_for(&w->p->id))
         return false;
-    r = broker_wait_peers(broker, &w->p->id, wanted, n, calls, NULL);
+    r = broker_wait_peers(broker, &w->p->id, wanted, n, calls, err);
+    if (r == -EINPROGRESS || r == -EAGAIN)
+        return true;
     if (r != 0)
-        return r == -EINPROGRESS || r == -EAGAIN;
+        return false;
     for (size_t i = 0; i < n; i++) {
         wanted[i].fd = find_descriptor(w, &calls[i], &writes[i]);
         known += wanted[i].fd >= 0;

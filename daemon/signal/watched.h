@@ -58,8 +58,8 @@ void signal_state_note(struct signal_state *state, const struct signal_rule *rul
 /* ---- wait_peers.c ---- */
 
 /* Asks @broker which peer the threads of w->pool wait for, and writes it into w->peer. Returns true
- * if the broker cannot say so yet. */
-bool wait_peers_look(struct watched *w, struct broker *broker);
+ * if the broker cannot say so yet. *err: why it refused. */
+bool wait_peers_look(struct watched *w, struct broker *broker, struct error *err);
 /* Writes the address of @p into @out: "10.0.0.7:5432 (postgresql)", "[::1]:80 (http)" or
  * "unix:/run/db.sock", clean; "": it has none. Pure. */
 void wait_peers_text(const struct waiting_peer *p, char out[RULE_PEER_BYTES]);

@@ -114,12 +114,23 @@ END_TEST
 /* What the thread polls at each reading of its memory, the last one from then on. */
 static struct pollfd polled[2];
 static size_t readings;
+static int refused;      /* what the broker returns in place of an answer; 0: it answers */
+static bool cannot_read; /* a reader waits for the JVM */
+static unsigned asked;
 
 /* Take the place of the functions without __wrap_. */
 int __wrap_hotspot_vm_word(struct hotspot_vm *vm, uint64_t address, uint64_t *ret);
 int __wrap_broker_wait_peers(struct broker *b, const struct proc_id *id,
                              const struct peers_wanted *threads, size_t n,
                              struct waiting_peer ret[PEERS_MAX], struct error *err);
+
+bool __wrap_readers_wait_for(const struct proc_id *id);
+
+bool __wrap_readers_wait_for(const struct proc_id *id)
+{
+    (void)id;
+    return cannot_read;
+}
 
 int __wrap_hotspot_vm_word(struct hotspot_vm *vm, uint64_t address, uint64_t *ret)
 {
@@ -135,8 +146,11 @@ int __wrap_broker_wait_peers(struct broker *b, const struct proc_id *id,
                              const struct peers_wanted *threads, size_t n,
                              struct waiting_peer ret[PEERS_MAX], struct error *err)
 {
-    (void)b, (void)id, (void)err;
+    (void)b, (void)id;
     ck_assert_uint_eq(n, 1);
+    asked++;
+    if (refused)
+        return error_set(err, refused, "no");
     ret[0] = threads[0].fd == 5 ? DB : NONE;
     ret[0].host_tid = threads[0].host_tid;
     ret[0].call = SYS_ppoll;
@@ -164,9 +178,42 @@ START_TEST(believes_a_descriptor_that_stays)
     polled[0] = POLLS[_i].before;
     polled[1] = POLLS[_i].after;
     readings = 0;
-    ck_assert(!wait_peers_look(&w, NULL));
+    ck_assert(!wait_peers_look(&w, NULL, NULL));
     ck_assert_uint_eq(w.peer.looked, 1);
     ck_assert_str_eq(w.peer.text, POLLS[_i].believed ? "10.0.0.7:5432 (postgresql)" : "");
+}
+END_TEST
+
+static const struct {
+    int refused;
+    bool cannot_read, again;
+    unsigned asked;
+    const char *why;
+} REFUSALS[] = {
+    { -EOPNOTSUPP, false, false, 1, "no" },
+    { -EINPROGRESS, false, true, 1, "no" },
+    { -EAGAIN, false, true, 1, "no" },
+    { PROC_GONE, false, false, 1, "no" },
+    { 0, true, false, 0, "" }, /* the broker would wait for it, too */
+};
+
+START_TEST(says_why_no_peer_is_known)
+{
+    struct process p = { .jvm = JVM_READY, .vm = (void *)&p };
+    struct watched w = { .p = &p };
+    struct error err = ERROR_NULL;
+
+    w.pool.host_tids[0] = 9;
+    w.pool.wait = WAIT_NAMES[WAIT_NETWORK];
+    refused = REFUSALS[_i].refused;
+    cannot_read = REFUSALS[_i].cannot_read;
+    asked = 0;
+    ck_assert_int_eq(wait_peers_look(&w, NULL, &err), REFUSALS[_i].again);
+    ck_assert_uint_eq(asked, REFUSALS[_i].asked);
+    ck_assert_str_eq(err.msg, REFUSALS[_i].why);
+    ck_assert_uint_eq(w.peer.looked, 0);
+    refused = 0;
+    cannot_read = false;
 }
 END_TEST
 
@@ -221,6 +268,7 @@ int main(void)
     tcase_add_loop_test(tc, finds_the_descriptor_of_a_call, 0, ARRAY_SIZE(CALLS));
     tcase_add_test(tc, chooses_the_peer_of_most_threads);
     tcase_add_loop_test(tc, believes_a_descriptor_that_stays, 0, ARRAY_SIZE(POLLS));
+    tcase_add_loop_test(tc, says_why_no_peer_is_known, 0, ARRAY_SIZE(REFUSALS));
     tcase_add_loop_test(tc, says_the_peer_of_a_pool, 0, ARRAY_SIZE(SENTENCES));
     suite_add_tcase(suite, tc);
     return suite_run(suite);
