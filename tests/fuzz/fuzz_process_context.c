@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A process's published context, any bytes: as a header, as a message, and as the source of a
- * service. Only attributes that name a service are returned, each ended, and none of a broken
- * message.
+ * service. Only attributes that name a service or its source code are returned, each ended, and
+ * none of a broken message.
  */
 #include "discover/process_context.h"
 #include "discover/service.h"
@@ -17,7 +17,9 @@ static void check_words(struct span words)
         abort();
     while (words.n && span_take_until(&words, '\0', &word)) {
         if (!span_starts_with(word, "service.") &&
-            !span_starts_with(word, "deployment.environment"))
+            !span_starts_with(word, "deployment.environment") &&
+            !span_starts_with(word, "vcs.repository.url.full=") &&
+            !span_starts_with(word, "vcs.ref.head.revision="))
             abort();
         if (word.n > PROCESS_CONTEXT_VALUE_MAX + 64)
             abort();
