@@ -134,6 +134,11 @@ struct view *view_free(struct view *v);
 CLEANUP_FUNCTION(view_freep, view, view_free)
 /* Collects the warnings of a view that has counted its samples. */
 void view_warn(struct view *v);
+/* Returns for how many looks at threads the samples of @v stand, at least: one each, but a wait for
+ * as many as its time has periods. The flight recorder's period is a second, and up to
+ * VIEW_LOOKS_APART of them pass between two looks. */
+double view_looks(const struct view *v);
+#define VIEW_LOOKS_APART 6
 /* Returns whether samples of @e weigh by value: as requested, else by the event's default. */
 bool view_weighs_by_value(const struct view_opts *o, const struct profile_event *e);
 /* Returns the event that @v shows samples of. */

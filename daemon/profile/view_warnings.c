@@ -21,11 +21,26 @@ static void say_no_ids(struct view *v)
                  (unsigned long long)v->without_ids);
 }
 
-/* Returns whether samples of @e are taken by chance. Waits weigh by their time, and with period 1
- * each event is a sample. */
+/* Returns whether each sample of @e has a time of its own, as a wait has. */
+static bool has_times(const struct profile_event *e)
+{
+    return e->valued && strcmp(e->unit, "nanoseconds") == 0;
+}
+
+/* Returns whether samples of @e are taken by chance. With period 1 each event is a sample. */
 static bool is_drawn(const struct profile_event *e)
 {
-    return e->period > 1 && !(e->valued && strcmp(e->unit, "nanoseconds") == 0);
+    return e->period > 1 && !has_times(e);
+}
+
+double view_looks(const struct view *v)
+{
+    const struct profile_event *e = view_event(v);
+    uint64_t apart = e->period >= NSEC_PER_SEC ? VIEW_LOOKS_APART * e->period : e->period;
+
+    if (!has_times(e) || !apart)
+        return (double)v->samples;
+    return MAX((double)v->samples, (double)v->value / (double)apart);
 }
 
 static void say_few(struct view *v)

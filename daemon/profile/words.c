@@ -268,14 +268,14 @@ void words_add_time(struct words *w, const struct view *v, const char *link)
 
 void words_add_sure(struct words *w, const struct view *v, const char *link)
 {
-    double n = (double)v->samples;
+    double n = (double)v->samples, looks = view_looks(v);
 
     if (v->samples == 0)
         return;
     words_add(w, WORDS_SURE, link,
               "%llu samples: a share of 50 %% is right within %.1f points, one of 5 %% within %.1f "
               "(95 times of 100); %.1f %% have a frame without a name, and %.1f %% are cut",
-              (unsigned long long)v->samples, 100 * SURE_NORMAL * sqrt(0.5 * 0.5 / n),
-              100 * SURE_NORMAL * sqrt(0.05 * 0.95 / n), 100 * (double)v->unknown / n,
+              (unsigned long long)v->samples, 100 * SURE_NORMAL * sqrt(0.5 * 0.5 / looks),
+              100 * SURE_NORMAL * sqrt(0.05 * 0.95 / looks), 100 * (double)v->unknown / n,
               100 * (double)v->truncated / n);
 }
