@@ -250,10 +250,14 @@ static enum rank parse_path(struct span path, bool bare_allowed, struct containe
         parent = take_last(&path);
         if (rank == RANK_NONE)
             rank = parse_part(part, parent, child, c);
-        else if (parse_part(part, parent, child, &around) != RANK_NONE)
+        else if (parse_part(part, parent, child, &around) != RANK_NONE) {
             memcpy(c->outer, around.id, sizeof(c->outer));
+            c->outer_pod_uid[0] = '\0'; /* of a pod within this one */
+        }
         if (rank != RANK_NONE && !c->pod_uid[0])
             parse_pod_uid(part, c->pod_uid);
+        if (c->outer[0] && !c->outer_pod_uid[0])
+            parse_pod_uid(part, c->outer_pod_uid);
     }
     if (c->outer[0]) /* else it could take another container's name */
         c->name[0] = '\0';

@@ -24,7 +24,8 @@ struct container {
                        * "" unknown */
     char name[128];   /* clean text; "" unknown */
     char pod_uid[40], pod_name[256], pod_namespace[64]; /* of these the UID is always known */
-    char outer[65]; /* id of the outermost container around it; "": none */
+    char outer[65];         /* id of the outermost container around it; "": none */
+    char outer_pod_uid[40]; /* of the pod around that one; "": none */
 };
 
 /* Returns the name of the pod, or its UID if the node knows no name; "": no pod. Points into @c. */

@@ -124,7 +124,11 @@ void pod_cache_fill(struct pod_cache *pc, struct container *c, uint64_t now_ns)
 {
     const struct pod_entry *e;
 
-    if (!container_id_is_hex(span_of(c->id)) || (c->outer[0] && is_of_node(pc, c->outer, now_ns)))
+    if (c->outer[0] && is_of_node(pc, c->outer, now_ns)) {
+        memcpy(c->pod_uid, c->outer_pod_uid, sizeof(c->pod_uid));
+        return;
+    }
+    if (!container_id_is_hex(span_of(c->id)))
         return;
     e = look_up(pc, c->id, c->pod_uid[0], now_ns);
     keep(c->runtime, e->c.runtime, sizeof(c->runtime));

@@ -25,34 +25,57 @@ static struct span container_id(struct span text)
     return (struct span){ text.p, 0 };
 }
 
-/* Returns the part of @path down to the first cgroup that systemd gives a user; empty: none. */
-static struct span user_part(struct span path)
+static bool is_of_user(struct span part)
 {
-    struct span rest = path, part;
+    return (span_starts_with(part, "user-") && span_ends_with(part, ".slice")) ||
+           (span_starts_with(part, "user@") && span_ends_with(part, ".service"));
+}
 
-    while (span_take_until(&rest, '/', &part)) {
-        if ((span_starts_with(part, "user-") && span_ends_with(part, ".slice")) ||
-            (span_starts_with(part, "user@") && span_ends_with(part, ".service")))
+/* Returns whether @part is the cgroup of a container without an id, as container_parse() has it. */
+static bool is_of_named_container(struct span part, struct span parent)
+{
+    if (span_ends_with(part, ".scope"))
+        return span_starts_with(part, "runc-") || span_starts_with(part, "crun-") ||
+               (span_starts_with(part, "machine-") && span_eq_str(parent, "machine.slice"));
+    return span_starts_with(part, "lxc.payload.") || span_eq_str(parent, "lxc") ||
+           span_eq_str(parent, "lxc.payload") ||
+           (span_starts_with(part, "systemd-nspawn@") && span_ends_with(part, ".service"));
+}
+
+/* Returns the part of @path down to the outermost cgroup of a container or user; empty: none.
+ * Whoever is in that one may make any other below it. *ret_user: it is a user's. */
+static struct span outermost(struct span path, bool *ret_user)
+{
+    struct span rest = path, parent = SPAN_NULL, part;
+
+    for (; span_take_until(&rest, '/', &part); parent = part) {
+        struct span id = container_id(part);
+
+        *ret_user = is_of_user(part);
+        if (*ret_user || (!id.n && is_of_named_container(part, parent)))
             return (struct span){ path.p, (size_t)(part.p + part.n - path.p) };
+        if (id.n)
+            return (struct span){ path.p, (size_t)(id.p + id.n - path.p) };
     }
     return (struct span){ path.p, 0 };
 }
 
 /* Returns the part of the path that is the same for a whole container or user; empty: neither. For
- * a container it reaches from the root to the id: a process in a cgroup without an id could make a
- * cgroup with any id below its own. */
+ * a container it begins at the root: a process in a cgroup of no container could make a cgroup with
+ * any id below its own. */
 static struct span whole(struct span cgroup)
 {
     struct span user = { cgroup.p, 0 };
     struct cgroup_line line;
 
     while (cgroup_take_line(&cgroup, &line)) {
-        struct span of_user = user_part(line.path), container = container_id(line.path);
+        bool is_user;
+        struct span part = outermost(line.path, &is_user);
 
-        if (of_user.n)
-            user = of_user;
-        else if (container.n)
-            return (struct span){ line.path.p, (size_t)(container.p + container.n - line.path.p) };
+        if (part.n && !is_user)
+            return part;
+        if (part.n)
+            user = part;
     }
     return user;
 }

@@ -4,12 +4,14 @@
 
 #include "discover/container.h"
 #include "discover/pod.h"
+#include "discover/pod_cache.h"
 
 #include <fcntl.h>
 
 #define ID "3f4e9f3a1c7b5d2e8a6f0b9c4d1e7f2a5b8c3d6e9f0a1b2c3d4e5f60718293a4"
 #define ID2 "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
 #define UID_DASH "0a1b2c3d-1111-2222-3333-444455556666"
+#define UID_OTHER "ffffffff-1111-2222-3333-444455556666"
 #define UID_LINE "0a1b2c3d_1111_2222_3333_444455556666"
 
 static const struct {
@@ -199,6 +201,32 @@ START_TEST(takes_no_name_from_within_a_container)
 }
 END_TEST
 
+/* The pod of a nested container is known twice: the innermost, which a container may have made, and
+ * the one around the outermost. */
+START_TEST(finds_the_pod_around_all)
+{
+    static const struct {
+        const char *cgroup, *pod_uid, *outer, *outer_pod_uid;
+    } CASES[] = {
+        { "0::/kubepods/pod" UID_DASH "/" ID "/pod" UID_OTHER "/" ID2 "\n", UID_OTHER, ID,
+          UID_DASH },
+        { "0::/kubepods/pod" UID_DASH "/" ID "/a/" ID2 "/pod" UID_OTHER "/" ID2 "\n", UID_OTHER, ID,
+          UID_DASH },
+        { "0::/docker/" ID "/kubepods/pod" UID_DASH "/" ID2 "\n", UID_DASH, ID, "" },
+        { "0::/kubepods/pod" UID_DASH "/" ID "\n", UID_DASH, "", "" },
+    };
+
+    for (size_t i = 0; i < ARRAY_SIZE(CASES); i++) {
+        struct container c;
+
+        ck_assert(container_parse(span_of(CASES[i].cgroup), true, &c));
+        ck_assert_str_eq(c.pod_uid, CASES[i].pod_uid);
+        ck_assert_str_eq(c.outer, CASES[i].outer);
+        ck_assert_str_eq(c.outer_pod_uid, CASES[i].outer_pod_uid);
+    }
+}
+END_TEST
+
 /* ---- what runtimes wrote ---- */
 
 static const struct {
@@ -235,6 +263,52 @@ START_TEST(reads_what_a_runtime_wrote)
     ck_assert_str_eq(c.pod_name, CONFIG_CASES[_i].pod_name);
     ck_assert_str_eq(c.pod_namespace, CONFIG_CASES[_i].pod_namespace);
     ck_assert_str_eq(c.pod_uid, CONFIG_CASES[_i].pod_uid);
+}
+END_TEST
+
+/* The runtime knows the container ID alone. */
+static int config_of_one(struct broker *ctx, const char *id, int *ret_fd, struct error *err)
+{
+    (void)ctx, (void)err;
+    if (strcmp(id, ID) != 0)
+        return BROKER_ABSENT;
+    *ret_fd = open(FLAMED_TEST_DATA "/container/crio-config.json", O_RDONLY | O_CLOEXEC);
+    return *ret_fd >= 0 ? 0 : -errno;
+}
+
+static int no_logs(struct broker *ctx, int *ret_fd, struct error *err)
+{
+    (void)ctx, (void)ret_fd, (void)err;
+    return BROKER_ABSENT;
+}
+
+/* Within a container of this node, neither an id nor a pod counts. */
+START_TEST(believes_no_pod_within_a_container)
+{
+    static const struct discover_source source = { .container_config = config_of_one,
+                                                   .container_logs = no_logs };
+    static const struct {
+        const char *cgroup, *pod_uid, *pod_name;
+    } CASES[] = {
+        { "0::/kubepods/pod" UID_DASH "/" ID "\n", UID_DASH, "orders-0" },
+        { "0::/kubepods/pod" UID_DASH "/" ID "/pod" UID_OTHER "/" ID2 "\n", UID_DASH, "" },
+        { "0::/docker/" ID "/pod" UID_OTHER "/" ID2 "\n", "", "" },
+        { "0::/docker/" ID "/pod" UID_OTHER "/runc-a.scope\n", "", "" },
+        { "0::/lxc/web/pod" UID_OTHER "/" ID2 "\n", "", "" },
+        { "0::/docker/" ID2 "/pod" UID_OTHER "/" ID "\n", UID_OTHER, "orders-0" },
+    };
+
+    for (size_t i = 0; i < ARRAY_SIZE(CASES); i++) {
+        struct pod_cache *pods;
+        struct container c;
+
+        ck_assert_int_eq(pod_cache_new(&source, NULL, &pods), 0);
+        ck_assert(container_parse(span_of(CASES[i].cgroup), true, &c));
+        pod_cache_fill(pods, &c, 1);
+        ck_assert_str_eq(c.pod_uid, CASES[i].pod_uid);
+        ck_assert_str_eq(c.pod_name, CASES[i].pod_name);
+        pod_cache_free(pods);
+    }
 }
 END_TEST
 
@@ -334,7 +408,9 @@ int main(void)
     tcase_add_test(tc, tells_what_is_around_it);
     tcase_add_test(tc, looks_at_all_parts_of_a_deep_path);
     tcase_add_test(tc, takes_no_name_from_within_a_container);
+    tcase_add_test(tc, finds_the_pod_around_all);
     tcase_add_loop_test(tc, reads_what_a_runtime_wrote, 0, ARRAY_SIZE(CONFIG_CASES));
+    tcase_add_test(tc, believes_no_pod_within_a_container);
     tcase_add_test(tc, keeps_what_the_cgroup_said);
     tcase_add_test(tc, cleans_and_cuts_names);
     tcase_add_test(tc, refuses_what_is_too_deep_or_no_object);

@@ -78,6 +78,49 @@ START_TEST(a_container_is_one_owner_and_a_process_outside_is_one)
 }
 END_TEST
 
+/* Cgroups below the one of a container or user, whatever their names, make no owners. */
+START_TEST(an_owner_makes_no_others_below_its_cgroup)
+{
+    static const char *const OF[] = {
+        "0::/lxc.payload.web",
+        "0::/lxc/web",
+        "0::/lxc.payload/web",
+        "0::/machine.slice/machine-web.scope",
+        "0::/machine.slice/systemd-nspawn@web.service",
+        "0::/system.slice/runc-web.scope",
+        "0::/crun-web.scope",
+        "0::/docker/" ONE,
+        "0::/user.slice/user-1000.slice",
+        "3:cpu:/\n1:name=systemd:/lxc/web",
+    };
+    static const char *const BELOW[] = {
+        "",
+        "/",
+        "/a",
+        "/docker/" TWO,
+        "/user.slice/user-7.slice/a",
+        "/lxc.payload.other",
+        "/machine.slice/machine-other.scope",
+        "/kubepods/pod1/" TWO,
+    };
+
+    for (size_t i = 0; i < ARRAY_SIZE(OF); i++) {
+        uint64_t all = 0;
+
+        for (size_t k = 0; k < ARRAY_SIZE(BELOW); k++) {
+            char text[512];
+            uint64_t owner;
+
+            snprintf(text, sizeof(text), "%s%s\n", OF[i], BELOW[k]);
+            owner = key_of(100 + (int)(i * 10 + k), k, text);
+            all = all ?: owner;
+            ck_assert_msg(owner == all, "%s", text);
+        }
+        ck_assert_uint_ne(all, key_of(1, 7, "0::/lxc.payload.another\n"));
+    }
+}
+END_TEST
+
 /* Returns the key of a process in many hierarchies, each with a path of @each bytes, and then in
  * one. */
 static uint64_t key_of_long(size_t each, const char *last)
@@ -171,6 +214,7 @@ int main(void)
 
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_test(tc, a_container_is_one_owner_and_a_process_outside_is_one);
+    tcase_add_test(tc, an_owner_makes_no_others_below_its_cgroup);
     tcase_add_test(tc, a_cgroup_counts_only_where_it_is_read_whole);
     tcase_add_test(tc, nobody_can_foresee_its_number);
     tcase_add_test(tc, it_ends_and_comes_back_slowly);
