@@ -13,7 +13,7 @@ static const struct {
     const char *why;
 } TIMES[] = {
     { 12, 100, 5, 5, "The last 5 minutes are compared with the 5 before: " },
-    { 29, 100, 5, 5, "The last 5 minutes are compared with the 5 before: " },
+    { 27, 100, 5, 5, "The last 5 minutes are compared with the 5 before: " },
     { 40, 100, 30, 10, "The last 10 minutes are compared with the 30 before: " },
     { 90, 100, 60, 10, "The last 10 minutes are compared with the 60 before: " },
 };
