@@ -11,7 +11,7 @@
 struct service {
     char *name, *pod_namespace; /* owned */
     uint32_t owner;
-    uint64_t maker; /* as in struct minute_service, when it got its place */
+    uint64_t payer; /* as in struct minute_service, when it got its place */
     struct heavy_names kinds[SERVICE_COUNTER_KINDS];
     uint64_t recent_ns; /* as in struct heavy_name */
     unsigned idle;
@@ -49,7 +49,7 @@ static struct service *service_new(const struct minute_service *from)
     s->name = span_dup(from->name);
     s->pod_namespace = span_dup(from->pod_namespace);
     s->owner = from->owner;
-    s->maker = from->maker;
+    s->payer = from->payer;
     return s->name && s->pod_namespace ? s : service_free(s);
 }
 
@@ -157,23 +157,23 @@ static void age_services(struct service_counters *c, const struct minute *m)
     }
 }
 
-static size_t count_of(const struct service_counters *c, uint64_t maker)
+static size_t count_of(const struct service_counters *c, uint64_t payer)
 {
     size_t n = 0;
 
     for (size_t i = 0; i < c->count; i++)
-        n += c->services[i]->maker == maker;
+        n += c->services[i]->payer == payer;
     return n;
 }
 
-/* Returns the index of the lightest service of the maker with the most services. *ret_count: their
+/* Returns the index of the lightest service of the payer with the most services. *ret_count: their
  * number. */
 static size_t find_place(const struct service_counters *c, size_t *ret_count)
 {
     size_t at = 0, most = 0;
 
     for (size_t i = 0; i < c->count; i++) {
-        size_t n = count_of(c, c->services[i]->maker);
+        size_t n = count_of(c, c->services[i]->payer);
 
         if (n > most || (n == most && c->services[i]->recent_ns < c->services[at]->recent_ns))
             at = i;
@@ -183,17 +183,17 @@ static size_t find_place(const struct service_counters *c, size_t *ret_count)
     return at;
 }
 
-/* Returns whether a new service replaces the one at @at. A maker with fewer services gets a place
+/* Returns whether a new service replaces the one at @at. A payer with fewer services gets a place
  * at any weight. */
 static bool takes_place(const struct service_counters *c, const struct minute_service *new,
                         size_t at, size_t most)
 {
-    return count_of(c, new->maker) + 1 < most ||
+    return count_of(c, new->payer) + 1 < most ||
            minute_service_weight(new) > HEAVY_FACTOR * c->services[at]->recent_ns;
 }
 
 /* Adds the heaviest services that are new. Without room, one of them per minute replaces the
- * lightest service of the maker with the most. */
+ * lightest service of the payer with the most. */
 static void admit_services(struct service_counters *c, const struct minute *m)
 {
     size_t at = 0, most = 0;

@@ -3,7 +3,6 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "base/fnv1a.h"
 #include "base/text.h"
 #include "profile/frame_name.h"
 
@@ -66,13 +65,6 @@ static int add_text(struct minute *m, struct span text, uint32_t *ret)
     return cut.error ? cut.error : intern_add(m->strings, buf_span(&cut), ret);
 }
 
-static uint64_t maker_of(const struct profile *p, const struct profile_process *process)
-{
-    struct span container = intern_get(p->strings, process->container);
-
-    return container.n ? fnv1a(FNV1A_START, container.p, container.n) : process->owner;
-}
-
 /* Finds or adds the service of @process, a JVM. -ENOSPC: no room. */
 static int add_service(struct minute *m, const struct profile *p,
                        const struct profile_process *process, uint32_t *ret)
@@ -90,7 +82,7 @@ static int add_service(struct minute *m, const struct profile *p,
         (struct minute_service){ .name = intern_get(m->strings, key.name),
                                  .pod_namespace = intern_get(m->strings, key.pod_namespace),
                                  .owner = key.owner,
-                                 .maker = maker_of(p, process) };
+                                 .payer = process->payer };
     return 0;
 }
 

@@ -17,7 +17,7 @@
 struct minute_service {
     struct span name, pod_namespace; /* a NUL follows */
     uint32_t owner;
-    uint64_t maker;  /* its first JVM's container, else its user: makers share the places */
+    uint64_t payer;  /* of its first JVM: payers share the places */
     uint32_t number; /* number under which its weights are added; services may share one */
     uint64_t cpu_ns, lock_ns;
 };

@@ -23,7 +23,8 @@ static const struct profile MINUTE = {
 
 static uint64_t minute_ns = FIRST_NS; /* when the next minute begins */
 
-static const char *container; /* of the next processes; NULL: none */
+static uint64_t payer; /* of the next processes */
+static bool forges;    /* each has another container's id */
 
 static inline uint32_t thread_of(const char *service, uint32_t owner, const char *pod_namespace)
 {
@@ -33,7 +34,8 @@ static inline uint32_t thread_of(const char *service, uint32_t owner, const char
 
     p.service = recorded_string(service);
     p.pod_namespace = recorded_string(pod_namespace);
-    p.container = container ? recorded_string(container) : 0;
+    p.payer = payer;
+    p.container = forges ? p.service : 0;
     p.start_ticks = (uint64_t)p.service << 32 | p.pod_namespace << 16 | owner;
     ck_assert_int_eq(record_process(rec, &p, &t.process), 0);
     ck_assert_int_eq(record_thread(rec, &t, &id), 0);

@@ -142,23 +142,25 @@ static void run_in_services(unsigned first, unsigned count, uint32_t owner, uint
     }
 }
 
-/* Adds a minute of two small services, and of @count ones of another maker: another user's, or of
- * the same user in another container. */
+/* Adds a minute of two small services, and of @count ones of another payer: another user, or
+ * another container of the same user, which forges an id for each of them. */
 static void run_beside(struct service_counters *c, bool contained, bool shop, unsigned count,
                        uint32_t n)
 {
-    container = contained ? "b" : NULL;
+    payer = 2;
     if (shop)
         ran_in(thread_of("shop", contained ? 1001 : 1002, ""), 5, "a");
-    container = contained ? "c" : NULL;
+    payer = 3;
     ran_in(thread_of("light", contained ? 1001 : 1003, ""), 3, "a");
-    container = contained ? "a" : NULL;
+    payer = 1;
+    forges = contained;
     run_in_services(0, count, 1001, n);
-    container = NULL;
+    forges = false;
+    payer = 0;
     minute(c);
 }
 
-START_TEST(takes_a_place_of_the_maker_with_most)
+START_TEST(takes_a_place_of_the_payer_with_most)
 {
     struct service_counters *c = counters_of(/* heaviest= */ 10, NULL);
 
@@ -181,6 +183,6 @@ int main(void)
     tcase_add_test(tc, falls_only_to_nothing);
     tcase_add_test(tc, keeps_a_name_that_one_of_two_owners_has_no_more);
     tcase_add_test(tc, gives_no_place_for_waits);
-    tcase_add_loop_test(tc, takes_a_place_of_the_maker_with_most, 0, 2);
+    tcase_add_loop_test(tc, takes_a_place_of_the_payer_with_most, 0, 2);
     return suite_run_case("service_room", tc);
 }

@@ -70,6 +70,7 @@ static int see_version(void *cookie, struct profile *p)
     ck_assert_uint_eq(p->process_count, 1);
     ck_assert_int_eq(process->host_pid, 42);
     ck_assert(span_eq_str(intern_get(p->strings, process->version), "2.4"));
+    ck_assert_uint_eq(process->payer, 77);
     ck_assert(span_eq_str(intern_get(p->strings, process->attributes), ATTRIBUTES));
     (*(int *)cookie)++;
     return 0;
@@ -97,6 +98,7 @@ START_TEST(test_samples_have_the_attributes_of_their_image)
                                     .image_count = 1 };
 
         image.owner = 1000;
+        image.payer = 77;
         image.name = "Main";
         image.service = "shop";
         image.container = image.pod = image.pod_namespace = image.java = "";
@@ -123,6 +125,7 @@ START_TEST(test_a_jvm_that_is_gone_has_the_attributes_of_its_samples)
     struct history_reach reach;
     int seen = 0;
 
+    slice->processes[0].payer = 77;
     intern_add(slice->strings, SPAN("2.4"), &slice->processes[0].version);
     intern_add(slice->strings, SPAN(ATTRIBUTES), &slice->processes[0].attributes);
     ck_assert_int_eq(history_put(h, &m, NULL), 0);
