@@ -90,11 +90,53 @@ START_TEST(a_release_of_another_place_is_none)
 }
 END_TEST
 
+#define IMPOSTORS 100
+
+/* Many containers claim the service, with another id and release at minute 5, and hardly run. */
+START_TEST(many_places_displace_none_that_works)
+{
+    const struct target_selector t = { .service = "shop", .viewer = &VIEWER_WHOLE };
+    uint64_t now_ns = clock_realtime_ns() / MINUTE_NS * MINUTE_NS;
+    struct history *h = open_history(1 << 30, 864000);
+    struct api api = { .engine = { .history = h } };
+    struct made_jvm jvms[IMPOSTORS + 1];
+    struct history_image images[IMPOSTORS + 1];
+    char ids[IMPOSTORS][65];
+    struct time_range a, b;
+    char why[CHANGES_WHY_BYTES];
+
+    for (uint64_t minute = 12; minute > 0; minute--) {
+        uint64_t at_ns = now_ns - minute * MINUTE_NS;
+
+        for (int i = 0; i < IMPOSTORS; i++) {
+            int32_t pid = 1000 + 2 * i + (minute > 5);
+
+            snprintf(ids[i], sizeof(ids[i]), "%064x", (unsigned)i);
+            jvms[i] = (struct made_jvm){ pid, 1000, "shop", "work", 4, NULL };
+            images[i] = made_image(pid, "shop");
+            images[i].version = minute > 5 ? "7" : "8";
+            images[i].java = "17";
+            images[i].container = ids[i];
+        }
+        jvms[IMPOSTORS] = (struct made_jvm){ 9999, 1000, "shop", "work", 400, NULL };
+        images[IMPOSTORS] = made_image(9999, "shop");
+        images[IMPOSTORS].version = "1.0";
+        images[IMPOSTORS].java = "17";
+        put_images(h, at_ns, make_slice(at_ns, jvms, ARRAY_SIZE(jvms)), images, ARRAY_SIZE(images));
+    }
+    ck_assert_int_eq(history_roll(h, now_ns, NULL), 0);
+    ck_assert_int_eq(changes_sides(&api, &t, &a, &b, why, NULL), 0);
+    ck_assert_ptr_null(strstr(why, "before the last deploy"));
+    history_close(h);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("changes_sides");
 
     tcase_add_loop_test(tc, of_a_service_without_a_release, 0, ARRAY_SIZE(TIMES));
     tcase_add_loop_test(tc, a_release_of_another_place_is_none, 0, 2);
+    tcase_add_test(tc, many_places_displace_none_that_works);
     return run_store_tests("changes_sides", tc);
 }
