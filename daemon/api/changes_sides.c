@@ -31,10 +31,9 @@ struct finding {
     struct last_mark marks[PLACES_MAX];
 };
 
-/* Gives @image the place with the fewest samples, which it adds to its own (Metwally's space
- * saving). So a place with a 64th of all samples is never displaced for long, however many others
- * there are. */
-static size_t displace(struct finding *f, const struct history_image *image)
+/* Frees the place with the fewest samples, and returns it. The next one there adds them to its own
+ * (Metwally's space saving), so a place with a 64th of all samples stays, or returns. */
+static size_t displace(struct finding *f)
 {
     size_t least = 0;
 
@@ -43,7 +42,6 @@ static size_t displace(struct finding *f, const struct history_image *image)
             least = i;
     }
     f->displaced[least] = f->samples[least];
-    past_place_keep(image, &f->places[least]);
     return least;
 }
 
@@ -52,8 +50,10 @@ static void see_sums(void *cookie, const struct history_sums *s)
     struct finding *f = cookie;
     size_t at = past_place_find(f->places, &f->count, PLACES_MAX, s->image);
 
-    if (at == PLACES_MAX)
-        at = displace(f, s->image);
+    if (at == PLACES_MAX) {
+        at = displace(f);
+        past_place_keep(s->image, &f->places[at]);
+    }
     for (size_t i = 0; i < CATEGORY_COUNT; i++)
         f->samples[at] += s->samples[i];
 }

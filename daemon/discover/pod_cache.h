@@ -17,6 +17,6 @@ struct pod_cache *pod_cache_free(struct pod_cache *pc);
 
 /* Fills the empty names of @c, if c->id has 64 hex digits. Missing names are asked for again after
  * 10 s at the earliest: runtimes write them a moment after the start. Adds none if a runtime of
- * this node made the container around @c, whose processes may have taken the id of another: then
- * only the pod around that container counts. */
+ * this node made the container around @c: its processes may have taken the id of another. Then only
+ * the pod around that container counts. */
 void pod_cache_fill(struct pod_cache *pc, struct container *c, uint64_t now_ns);

@@ -31,7 +31,8 @@ static bool is_of_user(struct span part)
            (span_starts_with(part, "user@") && span_ends_with(part, ".service"));
 }
 
-/* Returns whether @part is the cgroup of a container without an id, as container_parse() has it. */
+/* Returns whether @part is the cgroup of a container without an id, as container_parse() finds it.
+ */
 static bool is_of_named_container(struct span part, struct span parent)
 {
     if (span_ends_with(part, ".scope"))
@@ -43,7 +44,7 @@ static bool is_of_named_container(struct span part, struct span parent)
 }
 
 /* Returns the part of @path down to the outermost cgroup of a container or user; empty: none.
- * Whoever is in that one may make any other below it. *ret_user: it is a user's. */
+ * Its processes may make any other below it. *ret_user: it is a user's. */
 static struct span outermost(struct span path, bool *ret_user)
 {
     struct span rest = path, parent = SPAN_NULL, part;

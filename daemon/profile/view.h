@@ -134,9 +134,9 @@ struct view *view_free(struct view *v);
 CLEANUP_FUNCTION(view_freep, view, view_free)
 /* Collects the warnings of a view that has counted its samples. */
 void view_warn(struct view *v);
-/* Returns for how many looks at threads the samples of @v stand, at least: one each, but a wait for
- * as many as its time has periods. The flight recorder's period is a second, and up to
- * VIEW_LOOKS_APART of them pass between two looks. */
+/* Returns for how many looks at threads the samples of @v stand, at least. A wait stands for as
+ * many as its time has periods, another sample for one. The flight recorder's period is a second,
+ * and up to VIEW_LOOKS_APART of them pass between two looks. */
 double view_looks(const struct view *v);
 #define VIEW_LOOKS_APART 6
 /* Returns whether samples of @e weigh by value: as requested, else by the event's default. */
