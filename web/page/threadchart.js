@@ -14,9 +14,11 @@ import { openTimes } from "../shared/ranges.js";
 import { mergeTiers } from "../shared/tiers.js";
 import { TrackSums, tracksOf } from "./threadtracks.js";
 import { openProfile } from "../shared/tree.js";
+import { pixelOf } from "../viewer/raster.js";
 
 const TRACK_HEIGHT = 20;
 const CELL = 2; // CSS pixels of a column
+const SHARE_SEEN = 0.01; // of a column's height: it gets a pixel at least
 const THREADS_FIRST = 100; // of a pool that was opened
 const DRAG_LEAST_MS = 5;
 const STATES_SAID = 4;
@@ -249,32 +251,41 @@ export class ThreadChart {
     // Columns of states, as high as the share of the threads that were in them; of CPU time, as of the most that there was.
     drawRow(row, width = row.canvas.clientWidth) {
         const { canvas, threads } = row, sums = row.sums || (row.sums = new TrackSums(threads, Math.max(1, this.tracks.endMs)));
-        const scale = devicePixelRatio || 1, ctx = canvas.getContext("2d");
-        const cells = Math.max(1, Math.floor(width / CELL)), palette = paletteOf(this.theme);
-        const { from, to } = this.view, cellMs = (to - from) / cells;
-        const kinds = sums.cells(from, to, cells);
-        const heights = new Float64Array(cells), bottoms = new Float64Array(cells);
+        const scale = devicePixelRatio || 1, cells = Math.max(1, Math.floor(width / CELL)), palette = paletteOf(this.theme);
+        const { from, to } = this.view, kinds = sums.cells(from, to, cells), heights = new Float64Array(cells);
 
         fitCanvas(canvas, Math.round(width * scale), Math.round(TRACK_HEIGHT * scale));
-        ctx.setTransform(scale, 0, 0, scale, 0, 0);
-        ctx.clearRect(0, 0, width, TRACK_HEIGHT);
         for (const sums of kinds.values())
             sums.forEach((ms, c) => { heights[c] += ms; });
-        const most = Math.max(cellMs / 4, heights.reduce((a, b) => Math.max(a, b), 0));
+        const most = Math.max((to - from) / cells / 4, heights.reduce((a, b) => Math.max(a, b), 0));
 
-        for (const kind of LEGEND_ORDER) {
-            const sums = kinds.get(kind);
+        this.paint(canvas, LEGEND_ORDER.filter((kind) => kinds.has(kind)).map((kind) => ({ sums: kinds.get(kind), pixel: pixelOf(palette.kind(kind)) })), cells, most, scale);
+    }
 
-            if (!sums)
-                continue;
-            ctx.fillStyle = palette.kind(kind);
-            for (let c = 0; c < cells; c++) {
-                const h = sums[c] / most * TRACK_HEIGHT;
+    // Pixel by pixel: thousands of rectangles take the canvas longer. @layers: [{sums: by column, pixel}], from the bottom up.
+    paint(canvas, layers, cells, most, scale) {
+        const { width, height } = canvas, ctx = canvas.getContext("2d");
 
-                if (h > 0)
-                    ctx.fillRect(c * CELL, TRACK_HEIGHT - bottoms[c] - h, CELL, h);
-                bottoms[c] += h;
+        if (!this.image || this.image.width !== width || this.image.height !== height) {
+            this.image = ctx.createImageData(width, height);
+            this.pixels = new Uint32Array(this.image.data.buffer);
+        }
+        this.pixels.fill(0);
+        for (let c = 0; c < cells; c++) {
+            const left = Math.round(c * CELL * scale), right = Math.min(width, Math.round((c + 1) * CELL * scale));
+            let sum = 0, y = height;
+
+            for (const { sums, pixel } of layers) {
+                sum += sums[c] / most;
+                const top = Math.max(0, Math.min(Math.round(height * (1 - sum)), sums[c] > SHARE_SEEN * most ? y - 1 : y));
+
+                while (y > top) {
+                    y--;
+                    for (let x = y * width + left; x < y * width + right; x++)
+                        this.pixels[x] = pixel;
+                }
             }
         }
+        ctx.putImageData(this.image, 0, 0);
     }
 }
