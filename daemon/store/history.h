@@ -22,6 +22,7 @@
 #define HISTORY_MINUTE_NS (60 * NSEC_PER_SEC)
 #define HISTORY_CONTAINER_NAME "container.name=" /* begins a line of attributes */
 #define HISTORY_IMAGES_MAX 100000u               /* image rows read for one answer */
+#define HISTORY_MARKS_MAX 100000u                /* marks of one answer */
 #define HISTORY_IMAGES_KEPT 32768u /* rows of JVMs in the file, fewer in a small one */
 #define HISTORY_SLICES_MAX 64      /* of one minute */
 
@@ -179,8 +180,8 @@ struct history_mark {
     double value;                      /* HISTORY_MARK_CHANGE: percent, NAN: unknown; else 0 */
 };
 typedef void (*history_mark_fn)(void *cookie, const struct history_mark *m);
-/* Passes the marks of wanted images and of the node in [from, to) to @fn, by time. Reads at most
- * 10,000 marks. */
+/* Passes the marks of wanted images and of the node in [from, to) to @fn, by time, at most
+ * HISTORY_MARKS_MAX. Marks of other images take no place among them. */
 int history_marks(struct history *h, const struct history_query *q, history_mark_fn fn,
                   void *cookie, struct error *err);
 /* Adds the mark @m to its image. 0; -ENOENT: the history does not have that image; -errno. */

@@ -443,15 +443,16 @@ static int marks_each(struct history *h, const struct history_query *q,
                       struct error *err)
 {
     _cleanup_stmt_ sqlite3_stmt *stmt = NULL;
+    size_t passed = 0;
     int r = store_query(h->store,
-                        q->newest_first ? MARKS_OF " ORDER BY time_ns DESC, n DESC LIMIT 10000"
-                                        : MARKS_OF " ORDER BY time_ns, n LIMIT 10000",
+                        q->newest_first ? MARKS_OF " ORDER BY time_ns DESC, n DESC"
+                                        : MARKS_OF " ORDER BY time_ns, n",
                         &stmt, err, VALUE(MIN(q->from_ns, (uint64_t)INT64_MAX)),
                         VALUE(MIN(q->to_ns, (uint64_t)INT64_MAX)));
 
     if (r < 0)
         return r;
-    while (sqlite3_step(stmt) == SQLITE_ROW) {
+    while (passed < HISTORY_MARKS_MAX && sqlite3_step(stmt) == SQLITE_ROW) {
         int64_t image = sqlite3_column_int64(stmt, 2);
         unsigned kind = (unsigned)sqlite3_column_int(stmt, 1);
         double value = sqlite3_column_double(stmt, 4);
@@ -461,8 +462,10 @@ static int marks_each(struct history *h, const struct history_query *q,
                                   .text = store_text(stmt, 3),
                                   .value = value < MARK_UNKNOWN ? value : (double)NAN };
 
-        if (kind < HISTORY_MARK_KINDS && (!image || m.image))
+        if (kind < HISTORY_MARK_KINDS && (!image || m.image)) {
+            passed++;
             fn(cookie, &m);
+        }
     }
     return 0;
 }

@@ -308,6 +308,45 @@ START_TEST(test_another_release_is_a_mark)
 }
 END_TEST
 
+static bool is_of_pid_2(void *cookie, const struct history_image *image)
+{
+    (void)cookie;
+    return image->host_pid == 2;
+}
+
+/* Many marks of other JVMs before its own hide none. */
+START_TEST(test_marks_of_others_take_no_place)
+{
+    static const char MANY[] =
+        "WITH RECURSIVE k(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM k WHERE"
+        " n < 20000) INSERT INTO marks(time_ns, kind, image, text)"
+        " SELECT (SELECT min(time_ns) FROM marks) - k.n, 0, images.n, 'old'"
+        " FROM k, images WHERE pid = 1";
+    struct history *h = open_history(1 << 30, 86400);
+    struct history_query q = { .to_ns = UINT64_MAX, .wants = is_of_pid_2 };
+    struct seen_marks seen = { 0 };
+    char path[512];
+    sqlite3 *db;
+
+    put_image(h, T0, 1, 1000, "1.0", "17.0.15", 0);
+    put_image(h, T0 + HISTORY_MINUTE_NS, 2, 1000, "1.1", "17.0.15", 0);
+    history_close(h);
+    snprintf(path, sizeof(path), "%s/flamed-history.db", dir);
+    ck_assert_int_eq(sqlite3_open(path, &db), SQLITE_OK);
+    ck_assert_int_eq(sqlite3_exec(db, MANY, NULL, NULL, NULL), SQLITE_OK);
+    ck_assert_int_eq(sqlite3_changes(db), 20000);
+    sqlite3_close(db);
+    h = open_history(1 << 30, 86400);
+    ck_assert_int_eq(history_marks(h, &q, see_mark, &seen, NULL), 0);
+    ck_assert_int_eq(seen.count, 1);
+    ck_assert_str_eq(seen.text, "shop was started again: version 1.1 after 1.0.");
+    q.wants = NULL;
+    ck_assert_int_eq(history_marks(h, &q, see_mark, &seen, NULL), 0);
+    ck_assert_int_eq(seen.count, 20002);
+    history_close(h);
+}
+END_TEST
+
 /* The name of a service is the JVM's own claim: what another container claims is no release. */
 START_TEST(test_only_the_same_place_has_releases)
 {
@@ -516,6 +555,7 @@ int main(void)
     tcase_add_test(tc, test_only_what_is_wanted_is_read);
     tcase_add_test(tc, test_others_stay_apart_by_owner);
     tcase_add_test(tc, test_another_release_is_a_mark);
+    tcase_add_test(tc, test_marks_of_others_take_no_place);
     tcase_add_loop_test(tc, test_only_the_same_place_has_releases, 0, 13);
     tcase_add_test(tc, test_a_place_that_is_known_late_has_releases);
     tcase_add_loop_test(tc, test_an_end_is_exact, 0, 2);
