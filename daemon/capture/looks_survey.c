@@ -13,6 +13,7 @@
 #include <stdlib.h>
 
 #define COMM_BYTES 15  /* bytes of a thread's name in the kernel */
+#define POOL_WHOLE 0.9 /* part of a pool's threads: if they wait, the pool does */
 #define LOCK_SAMPLE 1u /* lowest bit of a sample's time: it is a lock's */
 
 struct known_method {
@@ -344,7 +345,9 @@ static bool is_called(struct span name, struct span wanted)
     return name.n && span_eq(name, wanted);
 }
 
-static void describe_owner(const struct survey *s, struct span owner, struct waits_lock *ret)
+/* Describes what the @owner of a lock of the class @lock does. */
+static void describe_owner(const struct survey *s, uint32_t lock, struct span owner,
+                           struct waits_lock *ret)
 {
     text_clean_into(owner, ret->owner, sizeof(ret->owner));
     for (size_t i = 0; owner.n && i < s->count; i++) {
@@ -352,6 +355,8 @@ static void describe_owner(const struct survey *s, struct span owner, struct wai
 
         if (!is_called(place->name, owner))
             continue;
+        if (place->lock == lock) /* it was given the lock, and has not woken up yet */
+            return;
         ret->wait = place->known ? place->wait : "";
         if (place->code)
             survey_write_code(s, place->code, ret->code);
@@ -387,7 +392,7 @@ static void judge_locks(struct survey *s, struct waits_lock *ret)
     if (!most)
         return;
     text_clean_into(string(s->p, s->p->functions[most->lock].name), ret->name, sizeof(ret->name));
-    describe_owner(s, most->owner, ret);
+    describe_owner(s, most->lock, most->owner, ret);
 }
 
 static bool waits_alike(const struct place *a, const struct place *b)
@@ -412,31 +417,51 @@ static void count_pool(struct survey *s, const struct place *one, struct waits_p
     }
 }
 
-/* Returns whether a thread outside the pool of @one waits for a result. Then tasks that wait for
- * input are late. */
-static bool is_waited_for(const struct survey *s, const struct place *one)
+/* Returns whether the threads of @of that wait are a larger share of theirs than those of @than, of
+ * equals more threads. If both pools wait nearly whole, it is the one that waits for no @result:
+ * the other one may wait for it. */
+static bool waits_more(const struct waits_pool *of, bool result, const struct waits_pool *than,
+                       bool than_result)
 {
-    return ANY_OF(i, s->count, s->places[i].result && strcmp(s->places[i].pool, one->pool) != 0);
+    double more = of->waiting * fmax(than->threads, 1) - than->waiting * of->threads;
+    bool whole = of->waiting >= POOL_WHOLE * of->threads &&
+                 than->waiting >= POOL_WHOLE * fmax(than->threads, 1);
+
+    if (whole && result != than_result)
+        return than_result;
+    return more > 0 || (more == 0 && of->waiting > than->waiting);
 }
 
-/* Finds the pool with the largest share of threads that wait alike, of equals the largest. Threads
- * that wait for a lock belong to judge_locks(), pinned ones to judge_carriers(). */
+/* Counts the threads outside the pool of @one that wait for a result. */
+static double count_late(const struct survey *s, const struct place *one)
+{
+    double n = 0;
+
+    for (size_t i = 0; i < s->count; i++)
+        n += s->places[i].result && strcmp(s->places[i].pool, one->pool) != 0;
+    return n;
+}
+
+/* Finds the pool that waits most. Threads that wait for a lock belong to judge_locks(), pinned ones
+ * to judge_carriers(). */
 static void judge_pools(struct survey *s, struct waits_pool *ret)
 {
+    bool ret_result = false;
+
     for (size_t i = 0; i < s->count; i++) {
         const struct place *one = &s->places[i];
         struct waits_pool of = { .wait = one->wait };
-        double more;
 
         if (!strchr(one->pool, '*') || one->counted || !waits_alike(one, one))
             continue;
         count_pool(s, one, &of);
-        more = of.waiting * fmax(ret->threads, 1) - ret->waiting * of.threads;
-        if (of.threads < 2 || more < 0 || (more == 0 && of.waiting <= ret->waiting))
+        if (of.threads < 2 || !waits_more(&of, one->result, ret, ret_result))
             continue;
-        if (one->input && !is_waited_for(s, one))
+        of.late = one->result ? 0 : count_late(s, one);
+        if (one->input && of.late == 0)
             continue;
         *ret = of;
+        ret_result = one->result;
         text_clean_into(span_of(one->pool), ret->name, sizeof(ret->name));
         survey_write_code(s, one->code, ret->code);
     }

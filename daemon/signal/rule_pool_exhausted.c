@@ -39,6 +39,9 @@ static void look_at_threads(const struct rule_view *v, struct rule_finding *f)
              w->name[0] ? w->name : "a pool", w->wait ? w->wait : "blocked",
              w->code[0] ? " in " : "", w->code);
     say_peer(v->peer, w->waiting, f);
+    if (w->late > 0)
+        rule_add(f, "; %.0f other thread%s for a result", w->late,
+                 w->late > 1 ? "s wait" : " waits");
     rule_add(f, "; %.0f %% in the last %.0f s", f->value, RULE_WINDOW_S);
 }
 

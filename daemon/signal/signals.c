@@ -220,7 +220,7 @@ static void read_waits(const struct signals *s, struct watched *w, struct number
     r->v[NUMBER_VIRTUAL_RUNNABLE] = now->runnable;
     r->v[NUMBER_VIRTUAL_MOUNTED] = now->mounted;
     if (now->lock.name[0])
-        w->lock = now->lock;
+        lock_readings_note(&w->locks, &now->lock, clock_monotonic_ns(), &w->lock);
     if (now->pool.name[0]) {
         if (strcmp(w->pool.name, now->pool.name) != 0 || strcmp(w->pool.code, now->pool.code) != 0)
             w->peer = (struct rule_peer){ .looked = 0 };

@@ -3,6 +3,7 @@
  * Thread: the engine's. */
 #pragma once
 
+#include "signal/lock_readings.h"
 #include "signal/read.h"
 #include "signal/signal.h"
 
@@ -25,7 +26,8 @@ struct watched {
     uint64_t next_ns;             /* the next reading is due */
     unsigned readings;
     struct waits_now waits; /* of the last look that is known */
-    struct waits_lock lock; /* of the last that had one */
+    struct lock_readings locks;
+    struct waits_lock lock; /* what `locks` shows most often */
     struct waits_pool pool;
     struct rule_peer peer; /* of that pool, as wait_peers_look() found it last */
     bool wants_peer;       /* it is to be called */

@@ -55,6 +55,22 @@ START_TEST(names_the_lock_its_owner_and_what_that_does)
 }
 END_TEST
 
+/* A lock is passed on before its new owner wakes up: then it seems to wait for its own lock. */
+START_TEST(an_owner_that_has_not_woken_up_yet)
+{
+    struct waits_now w = { 0 };
+
+    begin();
+    lock(add(JVM, "load-1"), "shop.Catalog", "load-2");
+    lock(add(JVM, "load-2"), "shop.Catalog", "load-2");
+    ck_assert(looks_survey(looks, JVM, &w));
+    ck_assert_str_eq(w.lock.owner, "load-2");
+    ck_assert_ptr_null(w.lock.wait);
+    ck_assert_str_eq(w.lock.code, "");
+    end();
+}
+END_TEST
+
 /* They have run since, and wait again: the passes have no time to walk them all. */
 START_TEST(threads_that_left_their_places)
 {
@@ -155,6 +171,40 @@ START_TEST(finds_the_pool_whose_threads_all_wait_alike)
     ck_assert_str_eq(w.pool.name, "http-*");
     ck_assert_double_eq(w.pool.threads, 5);
     ck_assert_double_eq(w.pool.waiting, 3);
+    end();
+}
+END_TEST
+
+/* A pool that waits for the results of a smaller one is not the cause. */
+START_TEST(a_pool_that_waits_for_another_is_not_named)
+{
+    struct waits_now w = { 0 };
+
+    begin();
+    for (int i = 0; i < 6; i++) {
+        char name[20];
+
+        snprintf(name, sizeof(name), "http-%d", i);
+        park(add(JVM, name), "java.util.concurrent.FutureTask", "get", "shop.Checkout", "handle",
+             true);
+        snprintf(name, sizeof(name), "payment-%d", i);
+        if (i < 3)
+            place(add(JVM, name), "sk_wait_data", "charge", true);
+    }
+    ck_assert(looks_survey(looks, JVM, &w));
+    ck_assert_str_eq(w.pool.name, "payment-*");
+    ck_assert_str_eq(w.pool.wait, "network");
+    ck_assert_double_eq(w.pool.late, 6);
+    /* If half of it runs, the others wait for something else. */
+    for (int i = 3; i < 6; i++) {
+        char name[20];
+
+        snprintf(name, sizeof(name), "payment-%d", i);
+        add(JVM, name);
+    }
+    ck_assert(looks_survey(looks, JVM, &w));
+    ck_assert_str_eq(w.pool.name, "http-*");
+    ck_assert_double_eq(w.pool.late, 0);
     end();
 }
 END_TEST
@@ -306,10 +356,12 @@ int main(void)
     TCase *tc = tcase_create("looks_survey");
 
     tcase_add_test(tc, names_the_lock_its_owner_and_what_that_does);
+    tcase_add_test(tc, an_owner_that_has_not_woken_up_yet);
     tcase_add_test(tc, threads_that_left_their_places);
     tcase_add_test(tc, queued_threads_wait_for_no_lock);
     tcase_add_test(tc, an_owner_that_runs);
     tcase_add_test(tc, finds_the_pool_whose_threads_all_wait_alike);
+    tcase_add_test(tc, a_pool_that_waits_for_another_is_not_named);
     tcase_add_test(tc, a_pool_that_lacks_processors_does_not_wait);
     tcase_add_test(tc, a_pool_of_listeners_needs_who_waits_for_it);
     tcase_add_test(tc, a_pool_that_waits_for_connections);

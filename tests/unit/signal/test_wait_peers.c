@@ -220,19 +220,22 @@ END_TEST
 static const struct {
     size_t looked, waiting;
     bool writes;
-    double pool;
+    double pool, late;
     const char *text, *want;
 } SENTENCES[] = {
-    { 0, 0, false, 4, "", "[network] in Rates.fetch; 100 %" },
-    { 4, 4, false, 4, "10.0.0.7:5432", "in Rates.fetch; they read from 10.0.0.7:5432; 100 %" },
-    { 4, 4, true, 4, "10.0.0.7:5432", "in Rates.fetch; they write to 10.0.0.7:5432; 100 %" },
-    { 4, 3, false, 4, "db:1", "; 3 of 4 that were looked at read from db:1; 100 %" },
-    { 4, 4, false, 40, "db:1", "; 4 of 4 that were looked at read from db:1; 100 %" },
+    { 0, 0, false, 4, 0, "", "[network] in Rates.fetch; 100 %" },
+    { 4, 4, false, 4, 0, "10.0.0.7:5432", "in Rates.fetch; they read from 10.0.0.7:5432; 100 %" },
+    { 4, 4, true, 4, 0, "10.0.0.7:5432", "in Rates.fetch; they write to 10.0.0.7:5432; 100 %" },
+    { 4, 3, false, 4, 0, "db:1", "; 3 of 4 that were looked at read from db:1; 100 %" },
+    { 4, 4, false, 40, 0, "db:1", "; 4 of 4 that were looked at read from db:1; 100 %" },
+    { 0, 0, false, 4, 1, "", "in Rates.fetch; 1 other thread waits for a result; 100 %" },
+    { 4, 4, false, 4, 6, "db:1", "they read from db:1; 6 other threads wait for a result; 100 %" },
 };
 
 START_TEST(says_the_peer_of_a_pool)
 {
     struct waits_pool pool = { .threads = SENTENCES[_i].pool,
+                               .late = SENTENCES[_i].late,
                                .waiting = SENTENCES[_i].pool,
                                .name = "http-*",
                                .code = "Rates.fetch",
