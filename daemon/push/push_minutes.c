@@ -85,7 +85,9 @@ static int spool_minute(struct minute *m)
     return r;
 }
 
-static void take_minute(struct push *p, struct push_state *s)
+/* Spools the next minute of @s. Returns false if it could not be read, and was counted as missed.
+ */
+static bool take_minute(struct push *p, struct push_state *s)
 {
     const struct push_target *t = s->target;
     struct minute m = { .push = p,
@@ -105,9 +107,10 @@ static void take_minute(struct push *p, struct push_state *s)
         m.result = spool_minute(&m);
     profile_unref(m.p);
     if (m.result == 0 || m.result == BACKEND_NOT_FOUND)
-        return;
+        return true;
     s->status.missed++;
     push_fail(s, "%s", m.err.msg[0] ? m.err.msg : "a minute could not be read");
+    return false;
 }
 
 /* Returns whether an event of @t is of waits. */
@@ -117,21 +120,16 @@ static bool has_waits(const struct push_target *t)
            events_listed(span_of(t->events), "offcpu") || events_listed(span_of(t->events), "lock");
 }
 
-/* Returns whether waits of the next minute are not all known, but may be soon. The recorder counts
- * a thread's wait when it sees that thread wait again. */
-static bool waits_come(struct push *p, struct push_state *s, uint64_t now_ns)
+/* Returns whether all waits of the next minute are known. The recorder counts a thread's wait when
+ * it sees that thread wait again. */
+static bool waits_are_known(struct push *p, const struct push_state *s)
 {
     uint64_t end_ns = s->begin_ns + s->target->every_ns, known_ns = 0;
     struct error err = ERROR_NULL;
 
-    if (!has_waits(s->target))
-        return false;
-    if (p->o.backend->past_known(p->o.backend->ctx, &known_ns, &err) == 0 && known_ns >= end_ns)
-        return false;
-    if (now_ns < end_ns + s->phase_ns + PUSH_WAITS_NS)
-        return true;
-    s->status.incomplete++;
-    return false;
+    return !has_waits(s->target) ||
+           (p->o.backend->past_known(p->o.backend->ctx, &known_ns, &err) == 0 &&
+            known_ns >= end_ns);
 }
 
 /* Returns the first minute without a body in the spool. flamed may have been killed after it wrote
@@ -176,8 +174,12 @@ uint64_t push_take_minutes(struct push *p, struct push_state *s, uint64_t now_ns
     } else if (s->begin_ns > now_ns + every) {
         s->begin_ns = now_ns / every * every; /* the clock was set back */
     }
-    while (now_ns >= s->begin_ns + wait && !waits_come(p, s, now_ns)) {
-        take_minute(p, s);
+    while (now_ns >= s->begin_ns + wait) {
+        bool known = waits_are_known(p, s);
+
+        if (!known && now_ns < s->begin_ns + every + s->phase_ns + PUSH_WAITS_NS)
+            break; /* they may be known soon */
+        s->status.incomplete += take_minute(p, s) && !known;
         s->begin_ns += every;
         spool_set_next(s->spool, s->begin_ns);
     }

@@ -21,6 +21,7 @@ static size_t taken_count;
 static struct push_config *config;
 static struct push push;
 static struct push_state state;
+static bool unreadable; /* past() fails */
 
 /* Returns a profile: the node has one sample in each minute. */
 static int past(void *ctx, const struct target_selector *t, const struct time_range *range,
@@ -31,6 +32,8 @@ static int past(void *ctx, const struct target_selector *t, const struct time_ra
     ck_assert(t->viewer->whole && from == PAST_RECORDED &&
               strcmp(event, state.target->events) == 0);
     ck_assert_uint_lt(taken_count, TAKEN_MAX);
+    if (unreadable)
+        return -EIO;
     taken[taken_count++] = *range;
     *ret = profile_ref(minute);
     return 0;
@@ -139,6 +142,7 @@ static void setup(void)
     push = (struct push){ .o = { .backend = &BACKEND, .host = "node", .version = "1" } };
     taken_count = 0;
     known_ns = 0;
+    unreadable = false;
     make_minute();
 }
 
@@ -274,6 +278,17 @@ START_TEST(waits_for_waits)
 }
 END_TEST
 
+/* Nothing of a minute that cannot be read is pushed: it is missed, and not incomplete. */
+START_TEST(counts_a_missed_minute_once)
+{
+    start_events("cpu, wall", "1m", 0, START);
+    unreadable = true;
+    run(START, START + MINUTE + PUSH_WAITS_NS + NSEC_PER_SEC);
+    ck_assert_uint_eq(state.status.missed, 1);
+    ck_assert_uint_eq(state.status.incomplete, 0);
+}
+END_TEST
+
 START_TEST(allocations_wait_for_nothing)
 {
     start_events("cpu, alloc", "1m", 0, START);
@@ -337,6 +352,7 @@ int main(void)
     tcase_add_test(tc, sends_no_minute_twice_after_a_kill);
     tcase_add_test(tc, skips_what_the_machine_slept);
     tcase_add_test(tc, waits_for_waits);
+    tcase_add_test(tc, counts_a_missed_minute_once);
     tcase_add_test(tc, allocations_wait_for_nothing);
     tcase_add_test(tc, three_hours);
     tcase_add_loop_test(tc, nodes_are_spread_over_a_minute, 0, 2);
