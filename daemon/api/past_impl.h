@@ -45,8 +45,9 @@ struct recorded_past {
     bool allocs;                   /* it samples allocations */
     bool has_values;               /* the answer has samples of one or the other */
     const struct viewer *viewer;
-    int32_t pid;                    /* with a single pid: that, if alloc is requested; else 0 */
-    char unrecorded[ERROR_MSG_MAX]; /* why they are not recorded now; "": they are */
+    int32_t pid; /* with a single pid: that, if alloc is requested; else 0 */
+    /* Why allocations of pid are not recorded now; "": they are, or the range ended before. */
+    char unrecorded[ERROR_MSG_MAX];
 };
 
 /* Makes the filter of @t, which is borrowed. 0 or -errno with @err; call past_filter_deinit() in

@@ -109,14 +109,16 @@ static void take_over(struct recorded_past *a)
     a->from_ns = past_to_monotonic(a->since_ns);
 }
 
-/* Notes why allocations of the requested process, if its user may know it, are not recorded
- * now. */
+/* Notes why allocations of the requested process, if its user may know it, are not recorded now. A
+ * time that ended before a rest may last says nothing of that. */
 static void note_unrecorded(struct api *api, struct recorded_past *a)
 {
     const struct process *p = a->pid ? discover_find(api->engine.discover, a->pid) : NULL;
     struct error why = ERROR_NULL;
+    uint64_t now_ns = clock_monotonic_ns();
+    bool recent = a->to_ns > now_ns - MIN(now_ns, RECORDED_ALLOCS_REST_NS);
 
-    if (a->allocs && p && viewer_sees_user(a->viewer, p->owner) &&
+    if (a->allocs && recent && p && viewer_sees_user(a->viewer, p->owner) &&
         recorded_allocs_why(api->engine.captures, p, &why) < 0)
         snprintf(a->unrecorded, sizeof(a->unrecorded), "%s", why.msg);
 }

@@ -130,6 +130,9 @@ class Costly(jvm.WithClasses):
             self.assertGreater(capture.stop().samples, 20)
             past = daemon.get("/profile", pid=program.pid, event="alloc", format="json", **{"from": "-60s"})
             self.assertIn(f"allocations of {program.pid} are not recorded now", " ".join(past.warnings) + past.text)
+            earlier = daemon.get("/profile", pid=program.pid, event="alloc", **{"from": "-20m", "to": "-15m"})
+            self.assertEqual(earlier.status, 404, earlier)
+            self.assertNotIn("its probes were hit", earlier.text) # which says nothing of that time
 
 
 @unittest.skipUnless(os.environ.get("FLAMED_ALLOC_CHANGES"), "takes two minutes: FLAMED_ALLOC_CHANGES=1")
