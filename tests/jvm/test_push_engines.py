@@ -2,14 +2,18 @@
 """Pushing to engines that are slow, without an address, or behind TLS that is wrong: what can arrive does, once."""
 import os
 import shutil
+import socket
 import ssl
 import time
 import unittest
 
 from harness import certs, paths, proc
+from harness.daemon import Daemon
+from harness.profile import Profile
 from harness.pushing import OTLP, Pushing
 
 EVERY = 5
+AWAY_SECONDS = int(os.environ.get("FLAMED_AWAY_SECONDS", 0))
 
 
 def serves(pair: tuple[str, str], clients: str = "") -> ssl.SSLContext:
@@ -90,6 +94,52 @@ class Engines(Pushing):
         proc.wait_until(lambda: self.status(daemon, "other")["sent_bodies"] and not self.status(daemon, "other")["queued_bodies"], 90,
                         "what has waited arrives")
         self.assertGreaterEqual(self.arrived_once(engines["other"]), waiting["queued_bodies"])
+
+
+@unittest.skipUnless(AWAY_SECONDS, "FLAMED_AWAY_SECONDS: for how long")
+class Away(Pushing):
+    def test_nothing_waits_for_engines_that_are_away(self):
+        """Two engines are away for long: nobody listens for one, the other takes connections and never answers. The recorder has all CPU time
+        of the JVM, flamed answers at once, and holds as much memory, files and threads as a flamed beside it that does not push."""
+        mute = socket.create_server(("127.0.0.1", 0))
+        self.addCleanup(mute.close)
+        alone = Daemon("--recorder-hz=99")
+        self.addCleanup(alone.stop)
+        with socket.socket() as unheard:
+            unheard.bind(("127.0.0.1", 0)) # and does not listen
+            daemon = self.flamed(*(f"name: {name}\nurl: http://127.0.0.1:{port}\nevery: {EVERY}s\nevents: [cpu, wall]" for name, port in (
+                ("refused", unheard.getsockname()[1]), ("mute", mute.getsockname()[1]))))
+            proc.wait_until(lambda: all(self.status(daemon, name)["queued_bodies"] >= 3 for name in ("refused", "mute")), 60, "requests wait")
+            longest, more, cpu, began = 0.0, [], proc.cpu_seconds(self.target.pid), time.time()
+            while time.time() < began + AWAY_SECONDS:
+                asked = time.monotonic()
+                self.assertEqual(daemon.get("/healthz", timeout=10).status, 200)
+                longest = max(longest, time.monotonic() - asked)
+                more.append([mine - others for mine, others in zip(self.held(daemon), self.held(alone))])
+                time.sleep(1)
+            cpu, ended = proc.cpu_seconds(self.target.pid) - cpu, time.time()
+            stamp = lambda seconds: time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
+            sampled = Profile(daemon.get("/profile", pid=self.target.pid, format="json", **{"from": stamp(began), "to": stamp(ended)})).samples / 99
+        third = len(more) // 3
+        grown = [sorted(at[i] for at in more[-third:])[third // 2] - sorted(at[i] for at in more[:third])[third // 2] for i in range(3)]
+        print(f"{ended - began:.0f} s: /healthz within {1000 * longest:.0f} ms, {sampled:.1f} s of the JVM's {cpu:.1f} s are sampled; from the first third to "
+              f"the last {grown[0]} KiB, {grown[1]} files, {grown[2]} threads; {self.status(daemon, 'mute')['queued_bodies']} requests wait")
+        self.assertLess(longest, 2 * proc.PATIENCE, "seconds for /healthz")
+        self.assertAlmostEqual(sampled / cpu, 1, delta=0.1)
+        self.assertLess(grown[0], 4096, "KiB")
+        self.assertLessEqual(grown[1], 2, "files")
+        self.assertLessEqual(grown[2], 0, "threads")
+        for name in ("refused", "mute"):
+            status = self.status(daemon, name)
+            self.assertEqual((status["dropped"], status["sent_bodies"], status["missed_minutes"], status["in_memory"]), (0, 0, 0, False), status)
+            self.assertGreaterEqual(status["queued_bodies"], AWAY_SECONDS / EVERY - 1)
+
+    @staticmethod
+    def held(daemon) -> tuple[int, int, int]:
+        """Returns the KiB of anonymous memory, the open files, and the threads of all of flamed."""
+        pids = daemon.pids()
+        return (sum(proc.memory_kib(pid, "RssAnon") for pid in pids), sum(len(os.listdir(f"/proc/{pid}/fd")) for pid in pids),
+                sum(len(os.listdir(f"/proc/{pid}/task")) for pid in pids))
 
 
 if __name__ == "__main__":
