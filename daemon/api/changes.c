@@ -278,8 +278,9 @@ static void add_cover(const struct comparing *c, json_t *list)
         return;
     past_time_text(c->oldest_ns, oldest);
     snprintf(text, sizeof(text),
-             "Samples cover %.1f of the %.1f minutes of a, and %.1f of the %.1f of b%s%s%s", a,
-             c->asked[0], b, c->asked[1],
+             "Samples cover %.1f of the %.1f minutes of a (before), and %.1f of the %.1f of b "
+             "(after)%s%s%s",
+             a, c->asked[0], b, c->asked[1],
              MIN(has->a, has->b) < CHANGES_STEPS_MIN ? ": too few to tell" : "",
              oldest[0] ? "; single minutes are kept since " : "", oldest);
     json_array_append_new(list, json_string(text));
@@ -334,7 +335,9 @@ static json_t *sentences_json(const struct comparing *c, const struct change *ch
     char text[SENTENCE_BYTES];
 
     if (few < FEW_SAMPLES) {
-        snprintf(text, sizeof(text), "%llu samples: too few to tell", (unsigned long long)few);
+        snprintf(text, sizeof(text),
+                 "%llu samples: too few to tell, each of the two times needs %d",
+                 (unsigned long long)few, FEW_SAMPLES);
         json_array_append_new(list, json_string(text));
     } else if (n == 0 && is_enough(c)) {
         snprintf(text, sizeof(text), "No change of %.1f %% or more is significant.",

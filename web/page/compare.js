@@ -271,10 +271,11 @@ export class CompareView {
                 ...this.amounts.unit ? [this.amounts.text(this.amount(i, [tree.values, tree.samples][i][0]))] : []].join(", ") + ".");
         const by = this.measure.byValue ? "Changes of what the method itself had, and of its share in percentage points (pp)."
             : "Changes in percentage points (pp) of all samples that ran the method itself.";
+        const whole = list.some((change) => change.whole) ? "New and gone methods of the application count with the libraries that they call." : "";
 
         this.changes.hidden = false;
         this.changes.replaceChildren(element("h2", {}, "Biggest changes"),
-            element("p", { class: "quiet" }, [...facts, by, this.amounts.note(),
+            element("p", { class: "quiet" }, [...facts, by, whole, this.amounts.note(),
                 few ? "With so few samples, small changes may be chance." : ""].filter(Boolean).join(" ")),
             list.length ? element("ol", {}, ...list.map((change) => this.changeRow(change, tree)))
                 : element("p", {}, "Nothing changed by more than " +

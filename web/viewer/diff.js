@@ -4,9 +4,12 @@
 // What has values of its own (bytes, time of waits) is compared by these, per second where the lengths differ.
 
 import { paletteOf, hexOf, rgbOfOklch } from "../shared/colors.js";
+import { isJava } from "../shared/kinds.js";
+import { sumMethods } from "../shared/methods.js";
+import { splitJavaName } from "../shared/names.js";
+import { isForeign } from "../shared/packages.js";
 import { eachRow } from "../shared/rows.js";
 import { openProfile } from "../shared/tree.js";
-import { sumMethods } from "../shared/methods.js";
 
 const UNIT = 1e6; // a profile's whole, of amounts the larger one's: parts with enough digits
 
@@ -121,24 +124,43 @@ export function tintOfGain(gain, theme) {
 
 export const diffTint = (tree, node, theme) => (node > 0 ? tintOfGain(gainOf(tree, node), theme) : paletteOf(theme).root);
 
-// What changed most by itself: [{name, kind, before, after: weights, gain: as gainOf()}].
+// What methods of the application take, each with the libraries that it calls: {name: weight}.
+function sumOwn(tree) {
+    const sums = new Map(), open = []; // the own frames around a node: [end, name]
+
+    for (let i = 1; i < tree.count; i++) {
+        const { name, kind } = tree.profile.groups[tree.group[i]];
+
+        while (open.length && open.at(-1)[0] <= i)
+            open.pop();
+        if (isJava(kind) && !isForeign(splitJavaName(name).pack))
+            open.push([tree.end[i], name]);
+        if (open.length)
+            sums.set(open.at(-1)[1], (sums.get(open.at(-1)[1]) || 0) + tree.self[i]);
+    }
+    return sums;
+}
+
+// What changed most: [{name, kind, before, after: weights, gain: as gainOf(), whole}]. A method counts by itself. If it is of
+// the application, and only one side has it, it counts with the libraries that it calls (whole).
 export function biggestChanges(tree, max = 12) {
     const weight = tree.weight;
     const of = (use) => {
         tree.total = use === "samples" ? tree.samples : tree.values;
         tree.self = use === "samples" ? tree.selfSamples : tree.selfValues;
-        return new Map(sumMethods(tree).map((m) => [m.name, m]));
+        const own = sumOwn(tree);
+
+        return new Map(sumMethods(tree).map((m) => [m.name, { ...m, own: own.get(m.name) || 0 }]));
     };
     const after = of("samples"), before = of("values");
 
     tree.total = weight === "value" ? tree.values : tree.samples;
     tree.self = weight === "value" ? tree.selfValues : tree.selfSamples;
-    return [...after.values()].map(({ name, kind, self }) => {
-        const old = before.get(name);
+    return [...after.values()].map(({ name, kind, self, total, own }) => {
+        const old = before.get(name), whole = (!old.total || !total) && own + old.own > self + old.self;
+        const [was, is] = whole ? [old.own, own] : [old.self, self];
 
-        return {
-            name, kind, before: old.self, after: self, gain: (self - old.self) / UNIT,
-        };
+        return { name, kind, before: was, after: is, gain: (is - was) / UNIT, whole };
     }).filter(({ gain }) => Math.abs(gain) >= 5e-4)
-        .sort((a, b) => Math.abs(b.gain) - Math.abs(a.gain) || (a.name < b.name ? -1 : 1)).slice(0, max);
+        .sort((a, b) => Math.abs(b.gain) - Math.abs(a.gain) || b.whole - a.whole || (a.name < b.name ? -1 : 1)).slice(0, max);
 }
