@@ -266,6 +266,8 @@ export class ThreadChart {
     paint(canvas, layers, cells, most, scale) {
         const { width, height } = canvas, ctx = canvas.getContext("2d");
 
+        if (!width) // of a page that was left, or is not laid out yet
+            return;
         if (!this.image || this.image.width !== width || this.image.height !== height) {
             this.image = ctx.createImageData(width, height);
             this.pixels = new Uint32Array(this.image.data.buffer);
