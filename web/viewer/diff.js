@@ -142,7 +142,7 @@ function sumOwn(tree) {
 }
 
 // What changed most: [{name, kind, before, after: weights, gain: as gainOf(), whole}]. A method counts by itself. If it is of
-// the application, and only one side has it, it counts with the libraries that it calls (whole).
+// the application, and it is on one side alone, it counts with the libraries that it calls (whole).
 export function biggestChanges(tree, max = 12) {
     const weight = tree.weight;
     const of = (use) => {
