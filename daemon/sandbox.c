@@ -99,8 +99,6 @@ static int restrict_files(const struct sandbox_opts *o, struct sandbox_report *r
         r = landlock_allow(&l, o->store_fd, STORE_RIGHTS, err);
     if (r == 0)
         r = landlock_enter(&l, err);
-    if (r == 0)
-        ret->landlock_abi = l.abi;
     return r;
 }
 
@@ -221,7 +219,7 @@ int sandbox_enter(const struct sandbox_opts *o, struct sandbox_report *ret, stru
 {
     int r;
 
-    *ret = (struct sandbox_report){ .landlock_abi = 0 };
+    *ret = (struct sandbox_report){ 0 };
     r = set_limits(err) ?: drop_capabilities(err) ?: restrict_files(o, ret, err);
     return r < 0 ? r : filter_calls(err);
 }

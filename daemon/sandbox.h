@@ -20,7 +20,6 @@ struct sandbox_opts {
 /* Restrictions that failed; each a sentence, "" if it works. */
 struct sandbox_report {
     char landlock_problem[256];
-    int landlock_abi; /* 0: none */
 };
 
 /* Drops all capabilities, sets no_new_privs, not dumpable, no core file, Landlock, seccomp (what is

@@ -63,7 +63,8 @@ static bool wants_event(void *cookie, const char *name)
     return false;
 }
 
-void past_write_name(struct span name, char ret[PAST_NAME_BYTES])
+/* Writes the line of attributes that names a container; "": it has no name. */
+static void write_name(struct span name, char ret[PAST_NAME_BYTES])
 {
     ret[0] = '\0';
     if (name.n)
@@ -76,7 +77,7 @@ void past_place_keep(const struct history_image *image, struct past_place *ret)
     snprintf(ret->container, PAST_NAME_BYTES, "%s", image->container);
     snprintf(ret->pod, PAST_NAME_BYTES, "%s", image->pod);
     snprintf(ret->pod_namespace, PAST_NAME_BYTES, "%s", image->pod_namespace);
-    past_write_name(history_container_name(image->attributes), ret->attributes);
+    write_name(history_container_name(image->attributes), ret->attributes);
 }
 
 struct history_place past_place(const struct past_place *p)
@@ -109,7 +110,7 @@ struct history_place past_place_of(const struct process *p, char name[PAST_NAME_
 {
     const struct container *c = &p->container;
 
-    past_write_name(span_of(c->pod_uid[0] ? "" : c->name), name);
+    write_name(span_of(c->pod_uid[0] ? "" : c->name), name);
     return (struct history_place){ .owner = p->owner,
                                    .pod_namespace = c->pod_namespace,
                                    .pod = container_pod(c),

@@ -93,8 +93,6 @@ int past_recorded(struct api *api, struct past_filter *f, const char *events,
  * user. */
 uint64_t past_owner(const struct history_image *image);
 #define PAST_NAME_BYTES 256
-/* Writes the line of attributes that names a container; "": it has no name. */
-void past_write_name(struct span name, char ret[PAST_NAME_BYTES]);
 /* The place of a JVM of the history, with its own texts. */
 struct past_place {
     uint32_t owner;

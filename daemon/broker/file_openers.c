@@ -33,7 +33,6 @@ static int opener_main(int socket)
 
     enter_cgroup_ns(); /* refused if the nursery has entered it already, which is fine */
     r = server_init(&s, /* client= */ 0, &err);
-    s.is_opener = true;
     if (r == 0)
         r = opener_lockdown(&err);
     if (r < 0)

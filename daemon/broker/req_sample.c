@@ -193,7 +193,9 @@ int request_perf_rings(struct server *s, const struct rings_fields *q, struct re
     return r < 0 || bytes ? r : error_set(&rep->err, -ENOENT, "samples come by BPF programs");
 }
 
-int server_program(struct server *s, enum event_program program, struct error *err)
+/* Requests @program once the BPF programs are loaded, as server_sampler() without waiting:
+ * -EINPROGRESS. */
+static int request_program(struct server *s, enum event_program program, struct error *err)
 {
     enum sampler_state *state = &s->sampling.program_states[program];
     struct error *problem = &s->sampling.program_errors[program];
@@ -262,7 +264,7 @@ int request_sample_start(struct server *s, const struct sample_fields *q, struct
     uint32_t set = 0;
     int r = server_sampler(s, /* wait_ns= */ 0, &rep->err) ?:
             describe(&q->event, &event, &rep->err) ?:
-            server_program(s, event.program, &rep->err) ?:
+            request_program(s, event.program, &rep->err) ?:
             sampler_start_event(s->sampling.sampler, &event, q->period, &set, &rep->err);
 
     rep->body.sample_start.set = set;
@@ -358,7 +360,7 @@ int request_look(struct server *s, const struct look_fields *q, struct reply *re
     int fd = -1, r = server_sampler(s, /* wait_ns= */ 0, &rep->err);
 
     if (r == 0)
-        r = server_program(s, PROGRAM_LOOKS, &rep->err)
+        r = request_program(s, PROGRAM_LOOKS, &rep->err)
                 ?: sampler_looks_open(sampler_loaded(s->sampling.sampler, PROGRAM_LOOKS), &q->pass,
                                       &fd);
     return r < 0 ? r : reply_fd(rep, fd);
@@ -388,7 +390,7 @@ int request_wait_peers(struct server *s, const struct peers_fields *q, struct re
     if (r == 0)
         r = server_sampler(s, /* wait_ns= */ 0, &rep->err);
     if (r == 0)
-        r = server_program(s, PROGRAM_PEERS, &rep->err);
+        r = request_program(s, PROGRAM_PEERS, &rep->err);
     if (r)
         return r;
     r = sampler_peers_find(sampler_loaded(s->sampling.sampler, PROGRAM_PEERS), t.host_pid,

@@ -85,7 +85,6 @@ struct server {
     } options;
     bool setns_by_pidfd; /* attaches may enter namespaces (Linux 5.8) */
     int launcher_fd;     /* our end of the launcher's socket (launcher.h), -1: none */
-    bool is_opener;      /* this process is an opener (file_openers.h) */
     struct opener openers[OPENERS_MAX];
     size_t opener_count;
     int nursery_fd;      /* socket of the nursery, which forks openers; -1: none */
@@ -147,8 +146,6 @@ void server_forget_tables(struct server *s);
 /* Requests the BPF programs unless they are loaded, and waits for them at most @wait_ns. Return: 0;
  * -EAGAIN while they are being loaded; -errno with the kernel's reason: each with @err. */
 int server_sampler(struct server *s, uint64_t wait_ns, struct error *err);
-/* Does the same for @program once these are loaded, and does not wait: -EINPROGRESS. */
-int server_program(struct server *s, enum event_program program, struct error *err);
 /* Opens one side-band event on @cpu, for request sideband and for the test of request facts.
  * Return: the fd, or -errno. */
 int sideband_open(int cpu);

@@ -72,16 +72,16 @@ static struct recorded_alloc *place_of(struct recorded_allocs *a, struct process
 {
     struct recorded_alloc *j = find(a, &p->id), *rest;
     uint64_t payer;
-    size_t i;
 
     if (j)
         return j;
     payer = process_payer(p);
     if (a->count == RECORDED_ALLOCS_MAX) {
-        i = places_find(&a->places, payer, a->count, payer_of, a);
-        if (i == a->count)
+        size_t at = places_find(&a->places, payer, a->count, payer_of, a);
+
+        if (at == a->count)
             return NULL;
-        forget(a, i);
+        forget(a, at);
     }
     places_take(&a->places, payer);
     j = &a->jvms[a->count++];

@@ -290,7 +290,6 @@ void symbolizer_stats(const struct symbolizer *s, struct symbolizer_stats *ret)
     elf_cache_stats(s->elf, &elf);
     *ret = (struct symbolizer_stats){ .elf_files = elf.files,
                                       .elf_bytes = elf.bytes,
-                                      .elf_failed = elf.failed,
                                       .elf_reading = elf.reading,
                                       .elf_unanswered = elf.unanswered,
                                       .elf_nameless = elf.nameless,

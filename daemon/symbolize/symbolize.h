@@ -127,8 +127,8 @@ const uint64_t *symbolizer_code(const struct symbolizer *s);
 uint32_t symbolizer_place(struct symbolizer *s, struct process *p, uint64_t address, uint64_t *ret);
 
 struct symbolizer_stats {
-    uint64_t elf_files, elf_bytes, elf_failed, elf_reading, elf_unanswered, elf_nameless,
-        elf_left_out, inlines_refused, java_methods, resolvers;
+    uint64_t elf_files, elf_bytes, elf_reading, elf_unanswered, elf_nameless, elf_left_out,
+        inlines_refused, java_methods, resolvers;
 };
 /* Returns counters and sizes. */
 void symbolizer_stats(const struct symbolizer *s, struct symbolizer_stats *ret);

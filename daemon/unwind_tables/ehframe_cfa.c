@@ -111,7 +111,6 @@ static enum unwind_base base_of(const struct cfa_machine *m, uint64_t reg)
 static void define_cfa(struct cfa_machine *m, uint64_t reg, int64_t offset)
 {
     m->now.base = base_of(m, reg);
-    m->now.cfa_register = reg;
     m->now.cfa_offset = offset;
 }
 

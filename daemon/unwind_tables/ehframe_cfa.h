@@ -26,8 +26,7 @@ struct cfa_saved {
 /* The rules at one pc. */
 struct cfa_rules {
     enum unwind_base base; /* SP, FP, PLT, FP_LOAD, SP_LOAD, or NONE for any other */
-    uint64_t cfa_register;
-    int64_t cfa_offset; /* bytes */
+    int64_t cfa_offset;    /* bytes */
     struct cfa_saved fp, ra;
 };
 
