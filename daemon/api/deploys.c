@@ -27,7 +27,7 @@
 struct deploy {
     uint64_t time_ns;           /* CLOCK_REALTIME of the release */
     struct history_image image; /* the strings that it points to are no longer valid */
-    uint64_t payer;             /* past_owner() of the first release; pays for the place */
+    uint64_t payer;             /* past_payer() of the first release; pays for the place */
     char service[SERVICE_NAME_BYTES], version[VERSION_BYTES];
     struct past_place place;
     bool known;                     /* a mark already says what it changed */
@@ -105,7 +105,7 @@ static struct deploy *put(struct finding *f, const struct history_image *image)
 {
     struct deploy *d = find(f, image);
 
-    return d ? d : new_place(f, past_owner(image));
+    return d ? d : new_place(f, past_payer(image));
 }
 
 static bool is_same(const struct history_image *a, const struct history_image *b)

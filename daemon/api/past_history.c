@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The history's part of the past: minutes merged into a profile, or their sums. */
 #include "api/past_impl.h"
-#include "base/fnv1a.h"
+
+#include "base/shares.h"
 #include "event/events.h"
 #include "profile/match.h"
 
@@ -118,15 +119,9 @@ struct history_place past_place_of(const struct process *p, char name[PAST_NAME_
                                    .attributes = name };
 }
 
-uint64_t past_owner(const struct history_image *image)
+uint64_t past_payer(const struct history_image *image)
 {
-    uint64_t hash = fnv1a(FNV1A_START, &image->owner, sizeof(image->owner));
-
-    if (image->pod[0]) {
-        hash = fnv1a(hash, image->pod_namespace, strlen(image->pod_namespace) + 1);
-        return fnv1a(hash, image->pod, strlen(image->pod));
-    }
-    return fnv1a(hash, image->container, strlen(image->container));
+    return image->payer ?: OWNER_FOREIGN;
 }
 
 bool past_wants_image(const struct past_filter *f, const struct history_image *image)

@@ -89,9 +89,9 @@ bool past_is_recorded(const char *events);
  * @err. */
 int past_recorded(struct api *api, struct past_filter *f, const char *events,
                   struct recorded_past *a, struct profile **ret, struct error *err);
-/* Returns the owner to which the room of @image is charged: its pod, else its container, else its
- * user. */
-uint64_t past_owner(const struct history_image *image);
+/* Returns the owner (proc_owner()) to which the room of @image is charged. Those without a known
+ * one, as rows of older files, are charged to one owner. */
+uint64_t past_payer(const struct history_image *image);
 #define PAST_NAME_BYTES 256
 /* The place of a JVM of the history, with its own texts. */
 struct past_place {

@@ -157,7 +157,7 @@ static void see_image(void *cookie, const struct history_image *image)
 
     if (!image->service[0])
         return;
-    place = running ? NULL : place_of(&s->ended, past_owner(image));
+    place = running ? NULL : place_of(&s->ended, past_payer(image));
     if (!running)
         entry = place ? entry_of(s, image->service) : json_object_get(s->by_name, image->service);
     add_once(json_object_get(entry, "versions"), image->version);
@@ -182,7 +182,7 @@ static void see_mark(void *cookie, const struct history_mark *m)
 
     if (!m->image || !m->image->service[0])
         return;
-    place = place_of(&s->marks, past_owner(m->image));
+    place = place_of(&s->marks, past_payer(m->image));
     if (place)
         put(place, entry_of(s, m->image->service), "marks",
             json_pack("{s:o, s:s, s:i, s:s}", "time", json_time(m->time_ns), "kind",

@@ -64,6 +64,7 @@ static void group_image(const struct profile *p, const struct profile_process *p
         .environment = "",
         .java = "",
         .attributes = jvm ? text_of(p, process->attributes) : "",
+        .payer = jvm ? process->payer : 0,
     };
 }
 

@@ -393,17 +393,21 @@ START_TEST(too_few_minutes_have_no_figure)
 }
 END_TEST
 
-/* Writes releases of the services @from to @to of @owner in one minute. */
+/* Writes releases of the services @from to @to of @owner in one minute, each in a container with a
+ * forged id. One owner pays for all. */
 static void release(int minute, uint32_t owner, int from, int to, const char *version)
 {
     static struct history_image images[2 * DEPLOYS_MAX];
-    static char names[2 * DEPLOYS_MAX][32];
+    static char names[2 * DEPLOYS_MAX][32], ids[2 * DEPLOYS_MAX][80];
 
     for (int i = 0; i < to - from; i++) {
         snprintf(names[i], sizeof(names[i]), "service-%d", from + i);
         images[i] = made_image(from + i, names[i]);
         images[i].start_ticks += (uint64_t)minute;
         images[i].owner = owner;
+        images[i].payer = 7;
+        snprintf(ids[i], sizeof(ids[i]), "%064x", (unsigned)(from + i));
+        images[i].container = ids[i];
         images[i].version = version;
         images[i].java = "21";
         images[i].started_ns = MINUTE(minute);

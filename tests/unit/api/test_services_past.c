@@ -5,17 +5,18 @@
 #include "api/past_impl.h"
 #include "history_fixture.h"
 
-#define CROWD 1500 /* JVMs of one user, one pod or one container */
+#define CROWD 1500 /* JVMs of one user, or of one container */
 #define ENDED_MAX 1000
 
 static struct history *history;
 static struct api api;
 
-/* Writes the JVMs @from to @to of @owner in a minute of their own. */
-static void put(int minute, uint32_t owner, const char *container, int from, int to)
+/* Writes the JVMs @from to @to of @owner, for which @payer pays, in a minute of their own. Each
+ * has another id of a container if they are @forged. */
+static void put(int minute, uint32_t owner, uint64_t payer, bool forged, int from, int to)
 {
     static struct history_image images[CROWD];
-    static char names[CROWD][32];
+    static char names[CROWD][32], ids[CROWD][80];
     uint64_t start_ns = T0 + (uint64_t)minute * HISTORY_MINUTE_NS;
 
     for (int i = 0; i < to - from; i++) {
@@ -23,7 +24,9 @@ static void put(int minute, uint32_t owner, const char *container, int from, int
         images[i] = made_image(from + i, names[i]);
         images[i].start_ticks += (uint64_t)minute;
         images[i].owner = owner;
-        images[i].container = container;
+        images[i].payer = payer;
+        snprintf(ids[i], sizeof(ids[i]), "%064x", (unsigned)(from + i));
+        images[i].container = forged ? ids[i] : "";
         images[i].version = "1";
         images[i].java = "21";
         images[i].started_ns = start_ns;
@@ -52,14 +55,15 @@ static size_t ended_in(const json_t *answer, const char *service)
     return n;
 }
 
-static void check(uint32_t other, const char *container)
+static void check(uint32_t other, bool forged)
 {
     json_t *answer;
 
     history = open_history(1 << 30, 864000);
     api = (struct api){ .engine = { .history = history } };
-    put(1, other, "", 10, 12); /* in an earlier minute, so they come after the crowd */
-    put(2, 0, container, 1000, 1000 + CROWD);
+    put(1, other, 77, /* forged= */ false, 10,
+        12); /* in an earlier minute, so they come after the crowd */
+    put(2, 0, 78, forged, 1000, 1000 + CROWD);
     answer = services();
     ck_assert_uint_eq(ended_in(answer, NULL), ENDED_MAX);
     ck_assert_uint_eq(ended_in(answer, "service-10"), 1);
@@ -74,13 +78,14 @@ static void check(uint32_t other, const char *container)
 
 START_TEST(a_users_crowd_leaves_room_for_others)
 {
-    check(1000, "");
+    check(1000, /* forged= */ false);
 }
 END_TEST
 
+/* A container that may write cgroups has as many ids as it likes. */
 START_TEST(a_containers_crowd_leaves_room_for_others)
 {
-    check(0, "3f4e9f3a1c7b"); /* both users are root */
+    check(0, /* forged= */ true); /* both users are root */
 }
 END_TEST
 
@@ -94,7 +99,7 @@ START_TEST(the_newest_marks_are_listed)
 
     history = open_history(1 << 30, 864000);
     api = (struct api){ .engine = { .history = history } };
-    put(1, 1000, "", 10, 11);
+    put(1, 1000, 77, /* forged= */ false, 10, 11);
     for (int i = 0; i < MARKS; i++) {
         const struct history_image image = {
             .host_pid = 10, .start_ticks = 8, .owner = 1000, .service = "service-10"
