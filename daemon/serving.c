@@ -19,6 +19,7 @@
 #include "stall_exit.h"
 #include "store/folder.h"
 #include "store/history.h"
+#include "store/owner_key.h"
 #include "store/store.h"
 #include "tls_files.h"
 
@@ -228,6 +229,21 @@ static void check_room(int store_fd, const char *path, const struct config *c)
                  "history_max_bytes: lower that, or free disk space",
                  path, (unsigned long long)(room >> 20),
                  (unsigned long long)(c->history.max_bytes >> 20));
+}
+
+/* Gives owners the numbers that they had before a restart: those of the notes in force, else those
+ * of the history. */
+static void number_owners(const struct serving_opts *w, struct quarantine *q)
+{
+    int r = w->store_fd < 0 ? 0 : store_owner_key(w->store_fd, /* replace= */ q->count, &q->key);
+
+    if (r < 0)
+        log_warn_errno(r, "the key of owners cannot be stored: after a restart the history counts "
+                          "the JVMs of a container or user as those of another one");
+    r = w->notes_fd < 0 ? 0 : quarantine_keep_key(w->notes_fd, &q->key);
+    if (r < 0)
+        log_warn_errno(r, "the key of owners cannot be noted");
+    proc_owner_use_key(&q->key);
 }
 
 /* Begins to count by function, if that is wanted. 0 or -errno with s->err. */
@@ -443,7 +459,7 @@ int serving_run(struct config *c, const struct serving_opts *w, struct error *er
     if (r < 0)
         return r;
     quarantine_load(w->notes_fd, engine_opts.proc_fd, &quarantine);
-    proc_owner_use_key(&quarantine.key);
+    number_owners(w, &quarantine);
     if (quarantine.count)
         log_warn("%zu processes or containers are quarantined, because reading them stalled flamed "
                  "before",

@@ -93,6 +93,15 @@ static int save(int fd, const struct quarantine *l)
     return pwrite(fd, text, sizeof(text), 0) == (ssize_t)sizeof(text) ? 0 : -errno;
 }
 
+int quarantine_keep_key(int fd, const struct fingerprint_key *key)
+{
+    struct quarantine l;
+
+    quarantine_load(fd, /* proc_fd= */ -1, &l);
+    l.key = *key;
+    return save(fd, &l);
+}
+
 int quarantine_add(int fd, uint64_t owner, const struct proc_id *id, bool jvm)
 {
     struct quarantine l;

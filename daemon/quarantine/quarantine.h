@@ -4,8 +4,9 @@
  * Either a read did not return (proc/stall_readers.h), or the engine's thread was stuck in it
  * (proc/looking.h). An owner, as proc_owner() computes it, is a container or a user. The notes
  * outlive flamed: one line each, valid for an hour, behind a line with the key of the owners'
- * hashes. They are in memory that the supervisor passes from worker to worker, or under systemd in
- * a file on a tmpfs. No note waits for a disk.
+ * hashes. The key is also in the store's folder (store/owner_key.h). The notes are in memory that
+ * the supervisor passes from worker to worker, or under systemd in a file on a tmpfs. No note waits
+ * for a disk.
  */
 #pragma once
 
@@ -35,6 +36,8 @@ int quarantine_open(const char *path, int *ret_fd);
 /* Reads the notes in @fd (-1: none) that are in force. The key is that of the notes, else a new
  * one. Borrows @proc_fd. */
 void quarantine_load(int fd, int proc_fd, struct quarantine *ret);
+/* Writes @key in front of the notes in @fd that are in force. Return: 0 or -errno. */
+int quarantine_keep_key(int fd, const struct fingerprint_key *key);
 /* Adds a note against @owner for a read of process @id. Return: 0 or -errno. */
 int quarantine_add(int fd, uint64_t owner, const struct proc_id *id, bool jvm);
 /* Returns the note in force against the owner of @id, in @l; NULL: none. Thread: any. */

@@ -55,7 +55,7 @@ struct history_image {
     uint32_t exec_no;
     uint64_t start_ticks;
     uint32_t owner; /* user ID that has access; 0: root alone */
-    uint64_t payer; /* process_payer(), another number after a restart; 0: not known */
+    uint64_t payer; /* process_payer(); 0: not known */
     const char *name, *container, *pod, *pod_namespace, *service;
     const char *version, *environment, *java;
     const char *attributes;     /* formatted as in struct profile_process */

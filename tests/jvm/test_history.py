@@ -119,6 +119,8 @@ class History(unittest.TestCase):
             ended = time.time()
         with contextlib.closing(sqlite3.connect(folder.name + "/flamed-history.db")) as file, file:
             file.execute("UPDATE images SET service = 'before' WHERE pid = ?", (runs.pid,))
+            payers = file.execute("SELECT pid, payer FROM images WHERE pid IN (?, ?)", (runs.pid, brief.pid)).fetchall()
+        self.assertEqual(len([payer for _, payer in payers if payer]), 2, payers)
         with Daemon("--recorder-hz=99", store=folder.name) as daemon:
             proc.wait_until(lambda: runs.pid in [j["pid"] for s in services(daemon).values() for j in s["jvms"]], 30, "it is listed")
             found = services(daemon)
@@ -126,6 +128,10 @@ class History(unittest.TestCase):
             self.assertEqual([j["pid"] for j in found["shop"]["ended"]], [brief.pid])
             seen = datetime.datetime.fromisoformat(found["shop"]["ended"][0]["last_seen"].replace("Z", "+00:00")).timestamp()
             self.assertAlmostEqual(seen, ended, delta=1.5)
+        with contextlib.closing(sqlite3.connect(folder.name + "/flamed-history.db")) as file: # the second flamed has written it, too
+            last = max(at for at, in file.execute("SELECT end_ns FROM minutes"))
+            self.assertEqual(file.execute("SELECT last_ns FROM images WHERE pid = ?", (runs.pid,)).fetchall(), [(last,)])
+            self.assertEqual(file.execute("SELECT pid, payer FROM images WHERE pid IN (?, ?)", (runs.pid, brief.pid)).fetchall(), payers)
 
     def test_seconds_of_a_minute_that_is_written(self):
         """Times that the recorder still has are answered by its samples, not by the history's minute around them."""

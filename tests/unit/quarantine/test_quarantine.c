@@ -19,7 +19,7 @@ static void setup(void)
     snprintf(folder, sizeof(folder), "/tmp/flamed-test-XXXXXX");
     ck_assert_ptr_nonnull(mkdtemp(folder));
     snprintf(path, sizeof(path), "%s/quarantine", folder);
-    proc_fd = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    proc_fd = -1; /* each process has a number of its own */
     ck_assert_int_eq(quarantine_open(path, &fd), 0);
 }
 
@@ -27,11 +27,11 @@ static void teardown(void)
 {
     unlink(path);
     close(fd);
-    close(proc_fd);
+    close_fd(proc_fd);
     rmdir(folder);
 }
 
-/* Returns an unused pid, which is outside of any container. */
+/* Returns a process that does not exist. */
 static struct proc_id process(uint64_t start_ticks)
 {
     return (struct proc_id){ .host_pid = INT32_MAX - 1, .start_ticks = start_ticks };
@@ -78,6 +78,22 @@ START_TEST(the_next_one_has_its_key)
 }
 END_TEST
 
+/* The key is written before anything is quarantined, and stays with notes that are added. */
+START_TEST(the_key_is_kept_without_notes)
+{
+    const struct fingerprint_key key = { 0x34, 0xcd };
+    struct proc_id one = process(1);
+    struct quarantine l;
+
+    ck_assert_int_eq(quarantine_add(fd, 1, &one, /* jvm= */ false), 0);
+    ck_assert_int_eq(quarantine_keep_key(fd, &key), 0);
+    ck_assert_int_eq(quarantine_add(fd, 1, &one, /* jvm= */ true), 0);
+    quarantine_load(fd, proc_fd, &l);
+    ck_assert(l.key.k0 == 0x34 && l.key.k1 == 0xcd);
+    ck_assert_uint_eq(l.count, 2);
+}
+END_TEST
+
 /* The time limit also holds for a flamed that runs longer than it. */
 START_TEST(holds_for_its_time_only)
 {
@@ -104,6 +120,7 @@ START_TEST(notes_one_that_is_gone)
     struct proc_id gone = process(1), here = { .host_pid = getpid() };
     struct quarantine l;
 
+    proc_fd = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
     ck_assert_int_eq(quarantine_add(fd, proc_owner(proc_fd, &here), &gone, /* jvm= */ true), 0);
     quarantine_load(fd, proc_fd, &l);
     ck_assert_ptr_nonnull(quarantine_find(&l, &here));
@@ -217,6 +234,7 @@ int main(void)
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_test(tc, the_next_one_knows);
     tcase_add_test(tc, the_next_one_has_its_key);
+    tcase_add_test(tc, the_key_is_kept_without_notes);
     tcase_add_test(tc, holds_for_its_time_only);
     tcase_add_test(tc, notes_one_that_is_gone);
     tcase_add_test(tc, the_oldest_goes);
