@@ -7,15 +7,19 @@ import sqlite3
 import struct
 import subprocess
 import tempfile
+import threading
 import time
 import unittest
+from collections.abc import Iterator
 
 from harness import caller, jvm, native, paths, proc
 from harness.daemon import Daemon
 from harness.profile import Profile
+from test_store import disk, on_mount
 
 
 OFTEN_BUSY = "while sleep 0.05; do i=0; while [ $i -lt 5000 ]; do i=$((i + 1)); done; done"
+SLOW_DISK = os.environ.get("FLAMED_SLOW_DISK")
 ATTRIBUTES = "service.namespace=retail,service.instance.id=a-1"
 
 
@@ -156,6 +160,100 @@ class History(unittest.TestCase):
         self.assertEqual(after.samples, before.samples, after.warnings)
         self.assertAlmostEqual(after.end - after.start, 2, delta=0.1)
         self.assertEqual([w for w in after.warnings if "of the history" in w], [])
+
+
+@contextlib.contextmanager
+def frozen(folder: str, seconds: float, pause: float, ended: threading.Event) -> Iterator[None]:
+    """Lets the disk write for PAUSE seconds after every SECONDS without, until ENDED is set or the block ends."""
+    def work() -> None:
+        while not ended.is_set():
+            subprocess.run(["fsfreeze", "--freeze", folder], check=True)
+            try:
+                ended.wait(seconds)
+            finally:
+                subprocess.run(["fsfreeze", "--unfreeze", folder], check=True)
+            ended.wait(pause)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+
+
+@contextlib.contextmanager
+def slowly_stopped(*arguments: str, **more) -> Iterator[Daemon]:
+    """Runs flamed. Its end may take longer than its supervisor allows, on a busy machine: other tests judge that."""
+    daemon = Daemon(*arguments, **more)
+    try:
+        yield daemon
+    finally:
+        daemon.stop(check=False)
+
+
+@unittest.skipUnless(SLOW_DISK, "takes six minutes: FLAMED_SLOW_DISK=1")
+class SlowDisk(unittest.TestCase):
+    def test_a_slow_disk(self):
+        """The disk takes writes for half a second in twenty, and then none for two and a half minutes. Nothing but the history waits for it,
+        and the history has all CPU time of a JVM in the end, minute by minute."""
+        paths.need_root()
+        paths.need("fsfreeze")
+        spin, longest = jvm.make_spin(), {}
+        minutes: dict[int, float] = {} # begin of a minute -> CPU seconds of the JVM until then
+        with disk() as folder:
+            with slowly_stopped("--recorder-hz=99", "--history-max-bytes=32M", wrap=on_mount(f"--bind {folder}")) as daemon:
+                target = jvm.Jvm(paths.jdk(17), "-Xmx64m", "-Drest=10", "-cp", spin.folder, spin.main)
+                self.addCleanup(target.stop)
+                proc.wait_until(lambda: spin.method in daemon.get(f"/profile?pid={target.pid}&from=-60s&format=collapsed").text, 60, "it is recorded")
+                for seconds, pause, length in ((20, 0.5, 125), (300, 0.5, 150)):
+                    with frozen(folder, seconds, pause, threading.Event()):
+                        self.use(daemon, target, length, longest, minutes)
+                        waiting = self.metric(daemon, "flamed_history_waiting")
+                last = max(minutes)
+                proc.wait_until(lambda: self.metric(daemon, "flamed_history_waiting") == 0 and time.time() > last + 65, 120, "all is written", 1)
+                self.assertEqual((self.metric(daemon, "flamed_history_unwritten_total"), self.metric(daemon, "flamed_history_failures_total")), (0, 0))
+            with slowly_stopped("--history-max-bytes=32M", wrap=on_mount(f"--bind {folder}")) as daemon:
+                sampled = {minute: self.sampled(daemon, target.pid, minute) for minute in sorted(minutes) if minute + 60 in minutes}
+        whole = {minute: minutes[minute + 60] - minutes[minute] for minute in sampled}
+        print(f"at most {', '.join(f'{1000 * took:.0f} ms for {what}' for what, took in longest.items())}; {waiting:.0f} minutes waited at the end; "
+              f"CPU seconds by minute {[round(s, 2) for s in whole.values()]}, in the history {[round(s, 2) for s in sampled.values()]}")
+        self.assertGreaterEqual(len(sampled), 3)
+        self.assertGreaterEqual(waiting, 2)
+        self.assertAlmostEqual(sum(sampled.values()) / sum(whole.values()), 1, delta=0.1)
+        for minute, seconds in whole.items():
+            self.assertAlmostEqual(sampled[minute], seconds, delta=0.25 * seconds + 0.2)
+        for what, took in longest.items():
+            self.assertLess(took, 2 * proc.PATIENCE, what)
+
+    @staticmethod
+    def metric(daemon: Daemon, name: str) -> float:
+        return sum(float(line.split()[-1]) for line in daemon.get("/metrics").text.splitlines() if line.split("{")[0].split()[0] == name)
+
+    @staticmethod
+    def use(daemon: Daemon, target: jvm.Jvm, seconds: float, longest: dict[str, float], minutes: dict[int, float]) -> None:
+        """Asks for what needs no disk for so long. Notes the longest answers, and the JVM's CPU time at the begin of each minute."""
+        ended, minute = time.time() + seconds, int(time.time()) // 60
+        while time.time() < ended:
+            if int(time.time()) // 60 != minute:
+                minute = int(time.time()) // 60
+                minutes[60 * minute] = proc.cpu_seconds(target.pid)
+            for what, path in (("/healthz", "/healthz"), ("/metrics", "/metrics"), ("the recorder's last seconds", f"/profile?pid={target.pid}&from=-20s&format=flat")):
+                began = time.monotonic()
+                if daemon.get(path, timeout=100).status != 200:
+                    raise AssertionError(f"{path} failed")
+                longest[what] = max(longest.get(what, 0), time.monotonic() - began)
+            time.sleep(0.05)
+
+    def sampled(self, daemon: Daemon, pid: int, minute: int) -> float:
+        """Returns the CPU seconds that the history has of a minute."""
+        stamp = [time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(at)) for at in (minute, minute + 60)]
+        answer = daemon.get("/profile", pid=pid, format="json", **{"from": stamp[0], "to": stamp[1]})
+        self.assertEqual(answer.status, 200, answer)
+        self.assertIn("comes from the history", " ".join(answer.warnings))
+        self.assertNotIn("is a gap", " ".join(answer.warnings))
+        return Profile(answer).samples / 99
 
 
 if __name__ == "__main__":
