@@ -30,13 +30,14 @@ AWAY = 60 # intervals
 class Collector:
     """Runs the collector, with the feature gate for profiles."""
 
-    def __init__(self, folder: str):
+    def __init__(self, folder: str, address: str = "127.0.0.1"):
+        self.address = address
         self.program, self.port = readers_of_formats.real_collector(), free_port()
         self.out, self.config, self.process = os.path.join(folder, "out"), os.path.join(folder, "collector.yaml"), None
         os.mkdir(self.out)
         self.log = os.path.join(folder, "log")
         with open(self.config, "w", encoding="utf-8") as file:
-            file.write(f"""receivers: {{otlp: {{protocols: {{http: {{endpoint: "127.0.0.1:{self.port}"}}}}}}}}
+            file.write(f"""receivers: {{otlp: {{protocols: {{http: {{endpoint: "{address}:{self.port}"}}}}}}}}
 exporters: {{files: {{folder: "{self.out}"}}}}
 service:
   telemetry: {{metrics: {{level: none}}}}
@@ -45,7 +46,7 @@ service:
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}"
+        return f"http://{self.address}:{self.port}"
 
     def start(self) -> None:
         with open(self.log, "a", encoding="utf-8") as log:
