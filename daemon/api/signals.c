@@ -46,7 +46,7 @@ json_t *signal_names_json(const struct api *api, const struct process *p)
 
 /* ---- the list ---- */
 
-/* Signals of JVMs of one service and place that ended in one way. */
+/* Signals of JVMs of one service and place that ended in one way, or a signal that was on. */
 struct ends {
     struct signal last; /* borrowed for the list */
     unsigned count;
@@ -56,7 +56,7 @@ struct ends {
 
 struct listing {
     const struct target *target;
-    json_t *list;
+    json_t *list;      /* owned by the caller */
     struct ends *ends; /* owned */
     size_t end_count, end_room;
     const char *failed; /* a signal with text that is not valid in JSON; NULL: none. Static */
@@ -66,15 +66,21 @@ static json_t *signal_json(const struct signal *s)
 {
     char evidence[LINK_BYTES], remedy[REMEDY_BYTES];
     struct service service;
+    json_t *ret;
 
     service_of_process(s->process, &service);
     signal_evidence(s, evidence, sizeof(evidence));
     signal_remedy(s, remedy, sizeof(remedy));
-    return json_pack("{s:s, s:i, s:s, s:i, s:o, s:f, s:s, s:s, s:s, s:s}", "signal", s->rule->name,
-                     "severity", (int)s->severity, "service", service.name, "pid",
-                     (int)s->process->id.host_pid, "since", json_time(s->since_ns), "value",
-                     s->value, "unit", s->rule->unit, "sentence", s->sentence, "evidence", evidence,
-                     "remedy", remedy);
+    ret = json_pack("{s:s, s:i, s:s, s:i, s:o, s:f, s:s, s:s, s:s, s:s}", "signal", s->rule->name,
+                    "severity", (int)s->severity, "service", service.name, "pid",
+                    (int)s->process->id.host_pid, "since", json_time(s->since_ns), "value",
+                    s->value, "unit", s->rule->unit, "sentence", s->sentence, "evidence", evidence,
+                    "remedy", remedy);
+    if (s->until_ns) {
+        json_object_set_new(ret, "until", json_time(s->until_ns));
+        json_object_set_new(ret, "times", json_integer(s->times));
+    }
+    return ret;
 }
 
 static bool ended_alike(const struct signal *a, const struct signal *b)
@@ -90,10 +96,14 @@ static bool ended_alike(const struct signal *a, const struct signal *b)
            history_same_place(&a_place, &b_place);
 }
 
-/* Adds the end of a JVM to those that are alike. Returns false if there is no memory. */
+/* Adds the end of a JVM to those that are alike, or a signal that was on. Returns false if there is
+ * no memory. */
 static bool join_end(struct listing *l, const struct signal *s)
 {
-    struct ends *e = FIRST_OF(i, l->ends, l->end_count, ended_alike(&l->ends[i].last, s));
+    struct ends *e = NULL;
+
+    if (s->cause.n)
+        e = FIRST_OF(i, l->ends, l->end_count, ended_alike(&l->ends[i].last, s));
 
     if (!e) {
         if (!array_grow(&l->ends, &l->end_room, l->end_count + 1, 8))
@@ -119,7 +129,8 @@ static json_t *ends_json(const struct ends *e)
     if (e->count == 1)
         return signal_json(&s);
     snprintf(sentence, sizeof(sentence), "%s; %u JVMs of this service ended so in %u minutes",
-             s.sentence, e->count, (unsigned)(SIGNAL_ENDED_NS / NSEC_PER_SEC / 60));
+             s.sentence, e->count,
+             (unsigned)((s.until_ns ? SIGNAL_PAST_NS : SIGNAL_ENDED_NS) / NSEC_PER_SEC / 60));
     s.sentence = sentence;
     s.severity = e->severity;
     ret = signal_json(&s);
@@ -135,14 +146,29 @@ static void list_one(void *cookie, const struct signal *s)
 
     if (!target_matches(l->target, s->process))
         return;
-    if (s->cause.n ? !join_end(l, s) : json_array_append_new(l->list, signal_json(s)) != 0)
+    if (s->cause.n || s->until_ns ? !join_end(l, s)
+                                  : json_array_append_new(l->list, signal_json(s)) != 0)
         l->failed = s->rule->name;
 }
 
-/* Adds all signals to l->list. Returns the name of one for which that failed; NULL: none did. */
-static const char *list_all(struct api *api, struct listing *l)
+static int compare_until(const void *a, const void *b)
 {
-    signals_each(api->engine.signals, NULL, list_one, l);
+    uint64_t of_a = ((const struct ends *)a)->last.until_ns,
+             of_b = ((const struct ends *)b)->last.until_ns;
+
+    return (of_a < of_b) - (of_a > of_b);
+}
+
+/* Adds all signals to l->list, those that are on or (@past) those that were, the newest first.
+ * Returns the name of one for which that failed; NULL: none did. */
+static const char *list_all(struct api *api, struct listing *l, bool past)
+{
+    if (past)
+        signals_each_past(api->engine.signals, list_one, l);
+    else
+        signals_each(api->engine.signals, NULL, list_one, l);
+    if (past && l->end_count)
+        qsort(l->ends, l->end_count, sizeof(*l->ends), compare_until);
     for (size_t i = 0; i < l->end_count; i++) {
         if (json_array_append_new(l->list, ends_json(&l->ends[i])) != 0)
             l->failed = l->ends[i].last.rule->name;
@@ -155,27 +181,24 @@ int facts_signals(struct api *api, const struct document_query *q, json_t **ret,
 {
     const struct target_selector *t = q->target;
     _cleanup_(target_freep) struct target *target = NULL;
-    struct listing l = { 0 };
-    int r = target_new(t, &target, err);
+    json_t *on = json_array(), *past = json_array();
+    const char *failed = NULL;
+    int r = on && past ? target_new(t, &target, err) : -ENOMEM;
 
-    if (r < 0)
-        return r;
-    l.target = target;
-    l.list = json_array();
-    if (!l.list)
-        return -ENOMEM;
-    if (list_all(api, &l)) {
-        json_decref(l.list);
-        return error_set(err, -EIO, "a signal %s could not be written as JSON", l.failed);
-    }
-    if (!json_array_size(l.list) && (t->pid_count || t->service)) {
+    if (r == 0)
+        failed = list_all(api, &(struct listing){ .target = target, .list = on }, false);
+    if (r == 0 && !failed)
+        failed = list_all(api, &(struct listing){ .target = target, .list = past }, true);
+    if (failed)
+        r = error_set(err, -EIO, "a signal %s could not be written as JSON", failed);
+    if (r == 0 && !json_array_size(on) && !json_array_size(past) && (t->pid_count || t->service))
         r = target_check(target, api->engine.discover, api->engine.opts->proc_fd, err);
-        if (r != 0) {
-            json_decref(l.list);
-            return r;
-        }
+    if (r != 0) {
+        json_decref(on);
+        json_decref(past);
+        return r;
     }
-    *ret = json_pack("{s:o}", "signals", l.list);
+    *ret = json_pack("{s:o, s:o}", "signals", on, "past", past);
     return *ret ? 0 : -ENOMEM;
 }
 

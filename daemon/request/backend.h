@@ -184,8 +184,8 @@ enum backend_document {
     DOCUMENT_JVMS,     /* {"jvms":[...]} of the target */
     DOCUMENT_JVM,      /* the JVM host_pid */
     DOCUMENT_SERVICES, /* {"services":[...]} of the running JVMs that the viewer sees */
-    DOCUMENT_SIGNALS,  /* {"signals":[...]} of the target's JVMs, including those that ended lately
-                        */
+    DOCUMENT_SIGNALS,  /* {"signals":[...], "past":[...]} of the target's JVMs, including those that
+                        * ended lately */
     /* {"events":[...]} of the process host_pid; 0: of the machine. With match: the events with a
      * matching name or description (event/event_match.h), tracepoints included, with "left_out",
      * the number of further ones; else all events but tracepoints. */

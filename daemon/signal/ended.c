@@ -152,9 +152,12 @@ bool ended_look(struct watched *w, struct broker *broker, uint64_t now_ns)
     e.known = status_of(w, broker, now_ns, &e.status);
     if (!e.known && now_ns - w->ended_ns < WAIT_NS)
         return false;
+    for (size_t i = 0; i < RULES; i++)
+        signal_past_end(w->past[i], w->ended_ns);
     memset(w->states, 0, sizeof(w->states)); /* its other signals are over */
     state->on = ended_find(&e, &state->finding);
     state->strong_ns = w->ended_ns;
+    signal_past_note(&w->past[RULE_ENDED], state, w->ended_ns);
     w->ended = true;
     return true;
 }

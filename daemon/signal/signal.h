@@ -12,6 +12,7 @@
 #define SIGNAL_JVMS_MAX 512                  /* watched JVMs; further ones are counted */
 #define SIGNAL_ENDED_MAX 64                  /* JVMs that ended and are still shown */
 #define SIGNAL_ENDED_NS (600 * NSEC_PER_SEC) /* for this long */
+#define SIGNAL_PAST_NS (3600 * NSEC_PER_SEC) /* a signal that went off is kept for this long */
 
 struct signals;
 
@@ -32,12 +33,15 @@ struct signals *signals_free(struct signals *s);
 /* Reads the JVMs that are due, within the time of one poll. Call it every 10 ms to 1 s. */
 void signals_poll(struct signals *s, uint64_t now_ns);
 
-/* A signal that is on. Borrowed for a call. */
+/* A signal that is on, or was on lately. Borrowed for a call. */
 struct signal {
     const struct signal_rule *rule;
     struct process *process;   /* `exited` is set if the JVM has ended */
     unsigned severity;         /* 1 to RULE_SEVERITY_MAX */
-    uint64_t since_ns, now_ns; /* CLOCK_REALTIME: since when it is on, and the last reading */
+    uint64_t since_ns, now_ns; /* CLOCK_REALTIME: since when it is on, and the last reading; of one
+                                * that was on, the reading at which it was most severe */
+    uint64_t until_ns;         /* CLOCK_REALTIME: when it went off; 0: it is on */
+    unsigned times;            /* that it was on between since_ns and until_ns; 0: it is on */
     double value;
     struct span cause; /* the part of the sentence that says how the JVM ended; empty: it runs */
     const char *sentence;
@@ -47,6 +51,9 @@ typedef void (*signal_fn)(void *cookie, const struct signal *signal);
 /* Calls @fn for each signal that is on, the most severe of a JVM first. @p: only of this process;
  * NULL: of all. */
 void signals_each(const struct signals *s, const struct process *p, signal_fn fn, void *cookie);
+/* Calls @fn for each signal that went off within SIGNAL_PAST_NS and is not on again, in no order.
+ * It has its highest severity, and the sentence of that moment. */
+void signals_each_past(const struct signals *s, signal_fn fn, void *cookie);
 
 /* Writes what the last release of @p's service changed into *ret, which is zero before. */
 typedef void (*signal_release_fn)(void *cookie, const struct process *p, struct rule_release *ret);

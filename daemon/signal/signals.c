@@ -114,12 +114,24 @@ static int list_one(void *cookie, struct process *p)
     return 0;
 }
 
+/* Turns the signal of the end of @w off, SIGNAL_ENDED_NS after that. */
+static void forget_end(struct watched *w, uint64_t now_ns)
+{
+    if (!w->states[RULE_ENDED].on || now_ns - w->ended_ns <= SIGNAL_ENDED_NS)
+        return;
+    w->states[RULE_ENDED].on = false;
+    signal_past_end(w->past[RULE_ENDED], now_ns);
+    numbers_deinit(&w->numbers);
+    cgroup_files_close(&w->files);
+}
+
 /* Returns whether it is no JVM after all, or its end is not shown: it ended well, or too long
  * ago. */
 static bool is_over(const struct watched *w, uint64_t now_ns)
 {
     return w->p->replaced || (w->p->jvm == JVM_NO && !w->p->exited) ||
-           (w->ended && (!w->states[RULE_ENDED].on || now_ns - w->ended_ns > SIGNAL_ENDED_NS));
+           (w->ended &&
+            (!w->past[RULE_ENDED] || now_ns - w->ended_ns > SIGNAL_ENDED_NS + SIGNAL_PAST_NS));
 }
 
 /* Returns the JVM that ended first, among those of the owner with most ended JVMs. @ended: counts
@@ -147,6 +159,7 @@ static void sweep(struct signals *s, uint64_t now_ns)
     struct places ended = { .most = 0 };
 
     for (size_t i = s->count; i-- > 0;) {
+        forget_end(s->all[i], now_ns);
         if (is_over(s->all[i], now_ns))
             drop(s, i);
         else if (s->all[i]->ended)
@@ -353,23 +366,36 @@ void signals_poll(struct signals *s, uint64_t now_ns)
     s->stats.cpu_ns += clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu_ns;
 }
 
-/* ---- what is on ---- */
+/* ---- what is on, and was ---- */
 
-static void give(const struct watched *w, enum rule_id id, signal_fn fn, void *cookie)
+/* Returns CLOCK_REALTIME of @at_ns, a CLOCK_MONOTONIC that is over. */
+static uint64_t real_of(uint64_t at_ns)
+{
+    uint64_t now_ns = clock_monotonic_ns();
+
+    return clock_realtime_ns() - (now_ns - MIN(now_ns, at_ns));
+}
+
+/* Returns the signal of @f, which was found at @at_ns. */
+static struct signal signal_of(const struct watched *w, size_t id, const struct rule_finding *f,
+                               uint64_t since_ns, uint64_t at_ns)
+{
+    return (struct signal){ .rule = rule_of((enum rule_id)id),
+                            .process = w->p,
+                            .severity = f->severity,
+                            .since_ns = real_of(since_ns),
+                            .now_ns = real_of(at_ns),
+                            .value = f->value,
+                            .cause = { f->sentence, f->cause },
+                            .sentence = f->sentence };
+}
+
+static void give(const struct watched *w, size_t id, signal_fn fn, void *cookie)
 {
     const struct signal_state *state = &w->states[id];
-    uint64_t real_ns = clock_realtime_ns(), now_ns = clock_monotonic_ns();
-    struct signal one = { .rule = rule_of(id),
-                          .process = w->p,
-                          .severity = state->finding.severity,
-                          .since_ns = real_ns - (now_ns - MIN(now_ns, state->strong_ns)),
-                          .now_ns = real_ns -
-                                    (now_ns - MIN(now_ns, w->ended             ? w->ended_ns
-                                                          : w->numbers.last_ns ? w->numbers.last_ns
-                                                                               : now_ns)),
-                          .value = state->finding.value,
-                          .cause = { state->finding.sentence, state->finding.cause },
-                          .sentence = state->finding.sentence };
+    uint64_t last_ns = w->numbers.last_ns ? w->numbers.last_ns : clock_monotonic_ns();
+    struct signal one =
+        signal_of(w, id, &state->finding, state->strong_ns, w->ended ? w->ended_ns : last_ns);
 
     fn(cookie, &one);
 }
@@ -384,8 +410,27 @@ void signals_each(const struct signals *s, const struct process *p, signal_fn fn
         for (unsigned severity = RULE_SEVERITY_MAX; severity > 0; severity--) {
             for (size_t id = 0; id < RULES; id++) {
                 if (w->states[id].on && w->states[id].finding.severity == severity)
-                    give(w, (enum rule_id)id, fn, cookie);
+                    give(w, id, fn, cookie);
             }
+        }
+    }
+}
+
+void signals_each_past(const struct signals *s, signal_fn fn, void *cookie)
+{
+    uint64_t now_ns = clock_monotonic_ns();
+
+    for (size_t i = 0; s && i < s->count; i++) {
+        for (size_t id = 0; id < RULES; id++) {
+            const struct signal_past *past = s->all[i]->past[id];
+            struct signal one;
+
+            if (!past || !past->until_ns || now_ns - MIN(now_ns, past->until_ns) > SIGNAL_PAST_NS)
+                continue;
+            one = signal_of(s->all[i], id, &past->worst, past->since_ns, past->worst_ns);
+            one.until_ns = real_of(past->until_ns);
+            one.times = past->times;
+            fn(cookie, &one);
         }
     }
 }

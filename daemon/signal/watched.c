@@ -29,6 +29,8 @@ struct watched *watched_free(struct watched *w)
     cgroup_files_close(&w->files);
     close_fd(w->pidfd);
     numbers_deinit(&w->numbers);
+    for (size_t i = 0; i < RULES; i++)
+        free(w->past[i]);
     process_unpin(w->p);
     free(w);
     return NULL;
@@ -97,5 +99,6 @@ void watched_judge(struct watched *w, uint64_t now_ns)
             continue;
         rule->look(&v, &found);
         signal_state_note(&w->states[i], rule, &found, now_ns);
+        signal_past_note(&w->past[i], &w->states[i], now_ns);
     }
 }

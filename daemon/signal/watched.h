@@ -14,6 +14,14 @@ struct signal_state {
     struct rule_finding finding; /* the newest while it is on */
 };
 
+/* A signal while it is on, and for SIGNAL_PAST_NS after that. */
+struct signal_past {
+    uint64_t since_ns, until_ns; /* CLOCK_MONOTONIC: when it was on first, and last; 0: it is on */
+    uint64_t worst_ns;           /* CLOCK_MONOTONIC of `worst` */
+    unsigned times;              /* that it was on */
+    struct rule_finding worst;   /* the most severe finding, the newest of equal ones */
+};
+
 struct watched {
     struct process *p; /* pinned */
     struct numbers numbers;
@@ -40,6 +48,7 @@ struct watched {
     double
         last_kills; /* processes of its cgroup that the kernel ended at its end; NAN: not known */
     struct signal_state states[RULES];
+    struct signal_past *past[RULES]; /* owned; NULL: it was not on */
 };
 
 /* Begins to watch @p. NULL: no memory. */
@@ -56,6 +65,17 @@ void watched_judge(struct watched *w, uint64_t now_ns);
 /* Notes what the rule @id found; the same for one rule. */
 void signal_state_note(struct signal_state *state, const struct signal_rule *rule,
                        const struct rule_finding *found, uint64_t now_ns);
+
+/* ---- past.c ---- */
+
+/* A signal that was on for a shorter time is not kept, unless the JVM ended. */
+#define SIGNAL_FLICKER_S (30.0 + RULE_RELEASE_S)
+
+/* Notes in *past, which may be NULL, that the signal is in @state now. Frees *past if the signal
+ * went off after a flicker, or SIGNAL_PAST_NS ago. */
+void signal_past_note(struct signal_past **past, const struct signal_state *state, uint64_t now_ns);
+/* Notes that the signal went off at @at_ns, if it was on; accepts NULL. */
+void signal_past_end(struct signal_past *past, uint64_t at_ns);
 
 /* ---- wait_peers.c ---- */
 

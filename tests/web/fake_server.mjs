@@ -233,6 +233,7 @@ export class FakeServer {
         this.ended = [];
         this.marks = [];
         this.signals = [];
+        this.pastSignals = [];
         this.requests = [];
         this.files = pageFiles();
         this.prefix = "";
@@ -308,8 +309,11 @@ export class FakeServer {
             return this.send(response, 200, this.changes(params));
         if (path === "/api/v1/words")
             return this.words(response, params);
-        if (path === "/api/v1/signals")
-            return this.send(response, 200, { signals: this.signals.filter(({ pid }) => !params.get("pid") || pid === Number(params.get("pid"))) });
+        if (path === "/api/v1/signals") {
+            const isAsked = ({ pid }) => !params.get("pid") || pid === Number(params.get("pid"));
+
+            return this.send(response, 200, { signals: this.signals.filter(isAsked), past: this.pastSignals.filter(isAsked) });
+        }
         if (path === "/api/v1/events")
             return this.send(response, 200, { events: eventsHere() });
         if (path === "/profile" || path === "/api/v1/query")
@@ -413,6 +417,15 @@ export class FakeServer {
         jvm.signals = [...jvm.signals || [], signal];
         this.signals.push({ signal, severity, service: "Application", pid, since: iso(Date.now() - ago * 1000), value: 1, unit: "percent",
             sentence, evidence, remedy });
+    }
+
+    // Something that was wrong with a JVM, from @ago until @over seconds ago.
+    addPastSignal({ over, times = 1, ...one }) {
+        const { signals } = this.jvms.find((j) => j.pid === (one.pid || 4242));
+
+        this.addSignal(one);
+        this.jvms.find((j) => j.pid === (one.pid || 4242)).signals = signals;
+        this.pastSignals.push({ ...this.signals.pop(), until: iso(Date.now() - over * 1000), times });
     }
 
     range(params) {

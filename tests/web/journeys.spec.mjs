@@ -46,6 +46,33 @@ describe("journeys", { concurrency: 4 }, () => {
         await close(page);
     });
 
+    nodeTest("a signal that went off within the last hour stays in sight, above the timeline and in the list", async ({ server, open }) => {
+        const fullWords = "99 % of the heap stays in use after collections";
+
+        server.addPastSignal({ signal: "heap-growing", severity: 2, ago: 900, over: 700, sentence: "the heap grows", evidence: "/api/v1/jvms/4242/heap" });
+        server.addPastSignal({ signal: "heap-full", severity: 3, ago: 850, over: 600, times: 2, sentence: fullWords, evidence: "/api/v1/jvms/4242/heap" });
+        const page = await open(), cell = page.locator(".jvms tr", { hasText: "heap-full" }).locator(".col-signals");
+
+        await cell.waitFor();
+        assert.match(await cell.textContent(), /^heap-full until \d\d:\d\d$/); // the worst
+        assert.match(await cell.getAttribute("title"), /^heap-full: 99 %/);
+        assert.equal(await page.locator(".jvms .ill").count(), 0);
+        await page.evaluate((hash) => { location.hash = hash; }, `#/jvm/${ORDERS}`);
+        const line = page.locator(".signal-line");
+
+        await line.locator(".signal-was").waitFor();
+        assert.match((await line.innerText()).replace(/\s+/g, " "), /^No signal is on now\. heap-full until \d\d:\d\d \(10 min ago, 2 times since [^)]*\): 99 % of the heap/);
+        assert.equal(await page.getByText("nothing that flamed looks for").count(), 0);
+        await page.getByRole("button", { name: "1 more" }).click();
+        await page.locator(".signal-list li", { hasText: /^heap-growing until/ }).waitFor();
+        server.addSignal({ signal: "gc-pauses", severity: 1, sentence: "11 % of the last 30 s went to pauses", evidence: "/api/v1/jvms/4242/heap" });
+        await page.locator(".signal-line", { hasText: /^gc-pauses/ }).waitFor();
+        assert.equal(await page.locator(".signal-list li").count(), 2);
+        await page.locator(".signal-list .signal-link").first().click();
+        await page.locator(".memory td").first().waitFor();
+        await close(page);
+    });
+
     nodeTest("signals and words are renewed while a link in them has the focus, which stays while what it is about does", async ({ server, open }) => {
         server.addSignal({ signal: "gc-pauses", severity: 3, sentence: "65 % of the last 30 s went to pauses", evidence: "/api/v1/jvms/4242/heap" });
         const page = await open(`#/jvm/${ORDERS}`), link = page.getByRole("link", { name: "Capture it" });

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import assert from "node:assert/strict";
 import test from "node:test";
-import { deploysOf } from "../../web/page/past.js";
+import { deploysOf, openPast } from "../../web/page/past.js";
+import { TimelineMarks } from "../../web/page/timelinemarks.js";
 
 const NOW = Date.parse("2026-11-27T12:00:00Z");
 const ago = (minutes) => new Date(NOW - minutes * 60000).toISOString();
@@ -16,4 +17,21 @@ test("a new release is another version than that of the JVM of its service that 
         service("first", "2", 7), service("later", "2", 40, ["1", 20]), service("pause", "2", 8, ["1", 30]), service("none", null, 9, ["1", 9])] }, NOW);
 
     assert.deepEqual([...deploys], [[5, { service: "rules", version: "2.4.1", before: "2.4.0" }]]);
+});
+
+test("how a JVM ended is known from a signal that is on, and for an hour from one that is past", () => {
+    const end = (pid, minutes) => ({ signal: "ended", pid, service: "shop", since: ago(minutes), sentence: `end of ${pid}` });
+    const list = openPast({ services: [{ name: "shop", jvms: [], ended: [{ pid: 7, start_time: ago(90), last_seen: ago(29.5) }] }] },
+        { signals: [end(8, 5)], past: [end(7, 30), { ...end(7, 30), signal: "heap-full" }] }, NOW);
+
+    assert.deepEqual(list.map(({ pid, how }) => [pid, how]), [[8, "end of 8"], [7, "end of 7"]]);
+});
+
+test("signals that are past have flags where they began, and where they were over", () => {
+    let flags = [];
+    const marks = new TimelineMarks({ setMarks: (list) => { flags = list; } }, {});
+
+    marks.setSignals([{ signal: "gc-pauses", since: 5 }], [{ signal: "heap-full", since: 1, until: 4 }]);
+    assert.deepEqual(flags.map(({ at, text, isBad }) => [at, text, isBad]),
+        [[5, "gc-pauses began", true], [1, "heap-full began", true], [4, "heap-full was over", false]]);
 });

@@ -86,7 +86,7 @@ export class JvmView {
         const words = new WordsLine(() => (this.range ? this.rangeParams() : this.target));
 
         words.known = () => this.settle("words");
-        this.signals = new SignalStrip(this.target, { signals: (list) => this.marks.setSignals(list), known: () => this.settle("signals") }, words);
+        this.signals = new SignalStrip(this.target, { signals: (list, past) => this.marks.setSignals(list, past), known: () => this.settle("signals") }, words);
         this.content = element("div", { class: "content" });
         this.root = element("div", { class: "view" }, this.bar.root, this.signals.root, this.captureSlot.root, this.timeline.root, this.content);
         this.signals.root.hidden = this.isNode;

@@ -12,7 +12,7 @@ import { loadPast } from "./past.js";
 import { allocates, containerOf, cpuLimitText, isProfilable, isSameJvm, jvmName, mainOf, placeOf, podOf, shortVersion, text } from "./jvmwords.js";
 import { formatRoute } from "./route.js";
 import { compileSearch } from "../shared/search.js";
-import { openSignals, severityClass, signalsByPid } from "./signals.js";
+import { openPastSignals, openSignals, severityClass, signalsByPid, untilText } from "./signals.js";
 import { drawSpark } from "./timeline.js";
 
 const LIST_SECONDS = 2;
@@ -33,7 +33,7 @@ const JVM_COLUMNS = [
     { id: "place", label: "Container", first: 1, compare: byText(placeOf) },
     { id: "cpu", label: "CPU", first: -1, compare: byNumber((j) => j.cpu_percent), num: true },
     { id: "spark", label: "Last 5 min", first: 0 },
-    { id: "signals", label: "Signals", first: -1, compare: byNumber((j) => (j.worst || 0) * 100 + (j.signals || []).length + (j.isNew ? 0.5 : 0)) },
+    { id: "signals", label: "Signals", first: -1, compare: byNumber((j) => (j.worst || 0) * 100 + (j.signals || []).length + (j.isNew ? 0.5 : 0) + (j.worstPast || 0) * 0.1) },
     { id: "threads", label: "Threads", first: -1, compare: byNumber((j) => j.threads), num: true },
     { id: "memory", label: "Memory", first: -1, compare: byNumber((j) => j.rss), num: true },
     { id: "allocates", label: "Allocates", first: -1, compare: byNumber((j) => (j.allocated_bytes_per_second || 0)), num: true },
@@ -103,17 +103,18 @@ class JvmRow {
     }
 
     // Names at once; how bad, and the sentences, when they have been asked for. Of a JVM without any: why it cannot be profiled,
-    // or its new release.
+    // the worst that was on within the last hour, or its new release.
     showSignals() {
         const cell = this.cells.signals, said = this.view.signalsOf(this.jvm);
         const list = (this.jvm.signals || []).map((name) => said.find(({ signal }) => signal === name) || { signal: name, severity: 0, sentence: "" })
             .sort((a, b) => b.severity - a.severity);
         const deploy = this.view.deployOf(this.jvm), reason = isProfilable(this.jvm) ? "" : `no Java names: ${text(this.jvm.profilable && this.jvm.profilable.reason) || "the reason is not known"}`;
-        const key = JSON.stringify([list, deploy, reason]), isHeld = this.root.matches("tbody:hover > tr");
+        const [was] = list.length || reason ? [] : this.view.pastSignalsOf(this.jvm);
+        const key = JSON.stringify([list, deploy, reason, was]), isHeld = this.root.matches("tbody:hover > tr");
 
         if (!isHeld) { // rows keep their height, too, while one points at them
             this.root.classList.toggle("ill", list.length > 0);
-            this.root.classList.toggle("told", Boolean(list.length || reason || deploy));
+            this.root.classList.toggle("told", Boolean(list.length || reason || was || deploy));
         }
         this.root.classList.toggle("held", list.length > 0 && !this.root.classList.contains("ill"));
         if (key === this.signalsKey)
@@ -121,9 +122,9 @@ class JvmRow {
         this.signalsKey = key;
         cell.replaceChildren(element("div", { class: "signal-cell" }, ...list.length ? [...list.flatMap((one) => [element("span", { class: `signal ${severityClass(one)}` }, one.signal), " "]),
             element("span", { class: "quiet" }, withLocalTimes(shortClasses(list[0].sentence)))]
-            : reason ? [element("span", { class: "bad" }, reason)]
+            : reason ? [element("span", { class: "bad" }, reason)] : was ? [element("span", { class: "quiet" }, `${was.signal} ${untilText(was)}`)]
                 : deploy ? [element("a", { class: "quiet", href: formatRoute("service", deploy.service, { tab: "changes" }) }, `version ${deploy.version} after ${deploy.before}: what changed`)] : ["–"]));
-        cell.title = reason || list.map(({ signal, sentence }) => (sentence ? `${signal}: ${sentence}` : signal)).join("\n");
+        cell.title = reason || (was ? [was] : list).map(({ signal, sentence }) => (sentence ? `${signal}: ${sentence}` : signal)).join("\n");
     }
 
     // The whole row leads there; the link is for the keyboard and for a new tab.
@@ -145,6 +146,7 @@ export class NodeView {
         this.theme = app.theme;
         this.rows = new Map();
         this.signals = new Map(); // by pid
+        this.pastSignals = new Map(); // the same
         this.deploys = new Map(); // by pid
         this.filter = params.get("q") || "";
         this.sort = columnOf(params.get("sort")).id;
@@ -198,7 +200,8 @@ export class NodeView {
 
             this.jvms = jvms;
             for (const jvm of jvms)
-                Object.assign(jvm, { worst: Math.max(0, ...this.signalsOf(jvm).map(({ severity }) => severity)), isNew: Boolean(this.deployOf(jvm)) });
+                Object.assign(jvm, { worst: Math.max(0, ...this.signalsOf(jvm).map(({ severity }) => severity)),
+                    worstPast: Math.max(0, ...this.pastSignalsOf(jvm).map(({ severity }) => severity)), isNew: Boolean(this.deployOf(jvm)) });
             this.ended.show(this.past, this.filter);
             for (const row of this.rows.values())
                 row.showSignals();
@@ -223,6 +226,7 @@ export class NodeView {
         this.past = await loadPast(signal);
         this.pastAt = Date.now();
         this.signals = signalsByPid(openSignals(this.past.signals));
+        this.pastSignals = signalsByPid(openPastSignals(this.past.signals));
         this.deploys = this.past.deploys;
     }
 
@@ -244,6 +248,11 @@ export class NodeView {
 
     signalsOf({ pid }) {
         return this.signals.get(pid) || [];
+    }
+
+    // Not those of an earlier process with that pid.
+    pastSignalsOf({ pid, start_time: start }) {
+        return (this.pastSignals.get(pid) || []).filter(({ signal, since }) => signal !== "ended" && !(since < Date.parse(start)));
     }
 
     // @isAsked: a person has just chosen the order.

@@ -17,8 +17,8 @@ const timeOrNaN = (text) => (text ? Date.parse(text) : NaN);
 const isSignalOf = ({ pid, start, last }) => (signal) => signal.pid === pid && signal.since >= Math.max(start || 0, last - LAST_MINUTE_MS);
 
 // The signals "ended" of /api/v1/signals as [{pid, service, since, sentence}].
-function openEnds({ signals }) {
-    return signals.filter(({ signal }) => signal === "ended").map(({ pid, service, since, sentence }) =>
+function openEnds({ signals, past = [] }) {
+    return [...signals, ...past].filter(({ signal }) => signal === "ended").map(({ pid, service, since, sentence }) =>
         ({ pid, service: service || "", since: timeOrNaN(since), sentence }));
 }
 

@@ -2,6 +2,7 @@
 // What is wrong with JVMs, as /api/v1/signals says it, and where in the page its evidence is.
 
 import { element } from "../shared/dom.js";
+import { formatMoment } from "../shared/format.js";
 import { formatRoute } from "./route.js";
 
 const WORST = 3;
@@ -11,6 +12,20 @@ const SEVERITIES = ["", "little", "much", "severe"]; // classes, by what it cost
 export function openSignals({ signals }) {
     return signals.map((one) => ({ ...one, since: Date.parse(one.since) }))
         .sort((a, b) => b.severity - a.severity || a.since - b.since);
+}
+
+// Those that were on within the last hour, the worst first, then the newest, with until (ms since 1970) and times.
+export function openPastSignals({ past = [] }) {
+    return past.map((one) => ({ ...one, since: Date.parse(one.since), until: Date.parse(one.until) }))
+        .sort((a, b) => b.severity - a.severity || b.until - a.until);
+}
+
+// "12:24"
+export const minuteText = (ms) => formatMoment(ms).replace(/:\d\d(?=Z?$)/, "");
+
+// "until 12:24"; of the end of a JVM when it was: "at 12:24".
+export function untilText({ signal, since, until }) {
+    return signal === "ended" ? `at ${minuteText(since)}` : `until ${minuteText(until)}`;
 }
 
 export const severityClass = ({ severity }) => SEVERITIES[Math.max(0, Math.min(WORST, severity))] || "little";

@@ -8,14 +8,14 @@ import { formatAgo, formatMoment, withLocalTimes } from "../shared/format.js";
 import { button } from "./notice.js";
 import { shortClasses } from "../shared/names.js";
 import { renewChildren } from "./renew.js";
-import { evidenceLink, openSignals, remedyParts, severityClass } from "./signals.js";
+import { evidenceLink, minuteText, openPastSignals, openSignals, remedyParts, severityClass, untilText } from "./signals.js";
 
 const SIGNAL_SECONDS = 5;
 
 export class SignalStrip {
-    // @target: {pid} or {service}. @on: {signals(list), known()}, each time that they are asked for. @words: a WordsLine.
+    // @target: {pid} or {service}. @on: {signals(list, past), known()}, each time that they are asked for. @words: a WordsLine.
     constructor(target, on, words) {
-        Object.assign(this, { target, on, words, isOpen: false, signals: [] });
+        Object.assign(this, { target, on, words, isOpen: false, signals: [], past: [] });
         this.text = element("p", { class: "signal-line quiet", tabindex: "-1" }, "Looking for what is wrong …");
         this.more = button("", () => this.toggle(), { "aria-expanded": "false", hidden: true });
         this.list = element("ul", { class: "signal-list", hidden: true });
@@ -39,15 +39,16 @@ export class SignalStrip {
 
     async load(signal) {
         try {
-            const list = openSignals(await getJson("api/v1/signals", this.target, signal));
+            const answer = await getJson("api/v1/signals", this.target, signal), list = openSignals(answer), past = openPastSignals(answer);
 
-            this.show(list);
-            this.on.signals(list);
+            this.show(list, past);
+            this.on.signals(list, past);
         } catch (error) {
             if (isAbort(error))
                 throw error;
             this.key = "";
             this.signals = [];
+            this.past = [];
             this.list.hidden = true;
             this.text.className = "signal-line quiet";
             this.put([new Text(`What is wrong is not known: ${error.message}`)], []);
@@ -79,30 +80,32 @@ export class SignalStrip {
 
     // The button, where something is not in sight.
     showMore() {
-        const isCut = this.fitWords();
+        const isCut = this.fitWords(), count = this.signals.length + this.past.length;
 
-        this.more.hidden = !this.isOpen && !this.signals.length && !isCut;
-        setText(this.more, this.isOpen ? "Less" : this.signals.length > 1 ? `${this.signals.length - 1} more` : "More");
+        this.more.hidden = !this.isOpen && !count && !isCut;
+        setText(this.more, this.isOpen ? "Less" : count > 1 ? `${count - 1} more` : "More");
         this.more.setAttribute("aria-expanded", String(this.isOpen));
     }
 
     toggle() {
         this.isOpen = this.root.classList.toggle("open");
         this.key = "";
-        this.show(this.signals);
+        this.show(this.signals, this.past);
     }
 
-    show(signals) {
-        const key = JSON.stringify([signals, this.isOpen, Math.floor(Date.now() / 60000)]);
+    show(signals, past) {
+        const key = JSON.stringify([signals, past, this.isOpen, Math.floor(Date.now() / 60000)]);
 
         if (key === this.key)
             return;
         this.key = key;
-        this.signals = signals;
-        this.list.hidden = !this.isOpen || signals.length < 2;
-        this.text.className = signals.length ? "signal-line" : "signal-line all-well quiet";
-        this.put(signals.length ? this.parts(signals[0]) : [new Text("No signal: nothing that flamed looks for is wrong.")],
-            signals.slice(1).map((one) => element("li", {}, ...this.parts(one))));
+        Object.assign(this, { signals, past });
+        const [first, ...others] = [...signals.map((one) => this.parts(one)), ...past.map((one) => this.pastParts(one))];
+
+        this.list.hidden = !this.isOpen || !others.length;
+        this.text.className = first ? "signal-line" : "signal-line all-well quiet";
+        this.put(signals.length ? first : first ? [element("span", { class: "signal-none" }, "No signal is on now."), ...first]
+            : [new Text("No signal: nothing that flamed looks for is wrong.")], others.map((parts) => element("li", {}, ...parts)));
         this.showMore();
     }
 
@@ -114,6 +117,16 @@ export class SignalStrip {
         renewChildren(this.list, list);
         if (hadFocus && ![this.text, this.list].some((part) => part.contains(document.activeElement)))
             this.text.focus();
+    }
+
+    // "heap-full until 12:24 (10 min ago): 97 % of the heap …", dimmed: it is over.
+    pastParts(one) {
+        const [name, words, , ...link] = this.parts(one), key = { "data-key": `${one.signal} ${one.pid} was on` };
+        const times = one.times > 1 ? `, ${one.times} times since ${minuteText(one.since)}` : "";
+
+        words.classList.add("quiet");
+        return [element("span", { ...key, class: "quiet signal-was", title: `from ${formatMoment(one.since)} to ${formatMoment(one.until)}` },
+            name, ` ${untilText(one)} (${formatAgo(one.signal === "ended" ? one.since : one.until)} ago${times}):`), words, ...link];
     }
 
     parts(one) {

@@ -40,8 +40,10 @@ export class TimelineMarks {
         this.show();
     }
 
-    setSignals(list) {
-        this.signals = list.map(({ since, signal }) => ({ at: since, text: `${signal} began`, isBad: true }));
+    // @past: those that are over.
+    setSignals(list, past) {
+        this.signals = [...[...list, ...past].map(({ since, signal }) => ({ at: since, text: `${signal} began`, isBad: true })),
+            ...past.map(({ until, signal }) => ({ at: until, text: `${signal} was over`, isBad: false }))];
         this.show();
     }
 

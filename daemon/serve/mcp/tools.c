@@ -24,7 +24,8 @@ static const struct mcp_tool TOOLS[] = {
       .ways = { { "/api/v1/services", NULL } }, .json = true },
     { "signals", "What is wrong",
       "What is wrong with the JVMs now: each signal is a sentence with figures, its severity (1 to "
-      "3), since when, a remedy, and a path that shows it. An empty list means that no rule fires.",
+      "3), since when, a remedy, and a path that shows it. An empty list means that no rule fires. "
+      "past has those that were on within the last hour, until when, and how often.",
       .ways = { { "/api/v1/signals", NULL } }, .params = BIT(PID) | BIT(SERVICE), .json = true },
     { "summary", "In words",
       "One pid or service in at most five sentences: what its time went to, what is unusual, what "

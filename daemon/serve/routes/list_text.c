@@ -84,9 +84,24 @@ static void add_signal(const json_t *signal, struct buf *out)
                json_text(signal, "evidence"), json_text(signal, "remedy"));
 }
 
+static void add_past_signal(const json_t *signal, struct buf *out)
+{
+    long long times = whole_of(signal, "times");
+
+    buf_printf(out, "was on until %s: %s %s, pid %lld: %s\n", json_text(signal, "until"),
+               json_text(signal, "signal"), json_text(signal, "service"), whole_of(signal, "pid"),
+               json_text(signal, "sentence"));
+    buf_printf(out, "   since %s", json_text(signal, "since"));
+    if (times > 1)
+        buf_printf(out, ", %lld times", times);
+    buf_printf(out, "; see %s\n   %s\n", json_text(signal, "evidence"),
+               json_text(signal, "remedy"));
+}
+
 void list_text_signals(const json_t *answer, struct buf *out)
 {
-    const json_t *list = json_object_get(answer, "signals");
+    const json_t *list = json_object_get(answer, "signals"),
+                 *past = json_object_get(answer, "past");
 
     if (!json_array_size(list))
         buf_add_str(out, "No signal is on.\n");
@@ -98,6 +113,8 @@ void list_text_signals(const json_t *answer, struct buf *out)
                 add_signal(signal, out);
         }
     }
+    for (size_t i = 0; i < json_array_size(past); i++)
+        add_past_signal(json_array_get(past, i), out);
 }
 
 void list_text_changes(const json_t *answer, struct buf *out)

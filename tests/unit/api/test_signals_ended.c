@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* api/signals.c: JVMs that ended in one way share a signal. */
+/* api/signals.c: JVMs that ended in one way share a signal, and what was on is a list of its own.
+ */
 #include "suite.h"
 
 #include "api/api_impl.h"
@@ -13,28 +14,43 @@ static struct made {
     size_t cause;
     enum rule_id rule;
     unsigned severity;
-    uint64_t since_ns;
+    uint64_t since_ns, until_ns;
 } made[8];
 static size_t count;
 
-/* In place of the engine's signals. */
-void __wrap_signals_each(const struct signals *s, const struct process *p, signal_fn fn,
-                         void *cookie);
-void __wrap_signals_each(const struct signals *s, const struct process *p, signal_fn fn,
-                         void *cookie)
+static void each(bool past, signal_fn fn, void *cookie)
 {
-    (void)s, (void)p;
     for (size_t i = 0; i < count; i++) {
         struct signal one = { .rule = rule_of(made[i].rule),
                               .process = &made[i].process,
                               .severity = made[i].severity,
                               .since_ns = made[i].since_ns,
                               .now_ns = made[i].since_ns,
+                              .until_ns = made[i].until_ns,
+                              .times = made[i].until_ns ? 2 : 0,
                               .cause = { made[i].sentence, made[i].cause },
                               .sentence = made[i].sentence };
 
-        fn(cookie, &one);
+        if (past == (made[i].until_ns != 0))
+            fn(cookie, &one);
     }
+}
+
+/* In place of the engine's signals. */
+void __wrap_signals_each(const struct signals *s, const struct process *p, signal_fn fn,
+                         void *cookie);
+void __wrap_signals_each_past(const struct signals *s, signal_fn fn, void *cookie);
+void __wrap_signals_each(const struct signals *s, const struct process *p, signal_fn fn,
+                         void *cookie)
+{
+    (void)s, (void)p;
+    each(false, fn, cookie);
+}
+
+void __wrap_signals_each_past(const struct signals *s, signal_fn fn, void *cookie)
+{
+    (void)s;
+    each(true, fn, cookie);
 }
 
 static struct made *add(const char *container, const char *cause, const char *rest, uint64_t at_ns)
@@ -124,11 +140,43 @@ START_TEST(what_differs_has_its_own)
 }
 END_TEST
 
+START_TEST(what_was_on_comes_by_its_end)
+{
+    json_t *answer = NULL;
+    const json_t *all, *past;
+    struct made *m;
+
+    count = 0;
+    m = add("shop", "", "97 % of the heap", AT(10));
+    m->rule = RULE_HEAP_FULL;
+    m->until_ns = AT(100);
+    for (unsigned i = 0; i < 2; i++)
+        add("shop", "it was ended by SIGKILL", "", AT(20 + i))->until_ns = AT(620 + i);
+    m = add("shop", "", "12 % of 30 s", AT(30));
+    m->rule = RULE_GC_PAUSES;
+    m->until_ns = AT(200);
+    add("shop", "it was ended by SIGKILL", "", AT(900));
+    all = list(&answer);
+    ck_assert_uint_eq(json_array_size(all), 1);
+    ck_assert_ptr_null(json_object_get(json_array_get(all, 0), "until"));
+    past = json_object_get(answer, "past");
+    ck_assert_uint_eq(json_array_size(past), 3);
+    ck_assert_str_eq(text(past, 0, "sentence"),
+                     "it was ended by SIGKILL; 2 JVMs of this service ended so in 60 minutes");
+    ck_assert_str_eq(text(past, 1, "signal"), "gc-pauses");
+    ck_assert_str_eq(text(past, 2, "signal"), "heap-full");
+    ck_assert_str_eq(text(past, 2, "until"), "2027-01-15T08:01:40.000000000Z");
+    ck_assert_int_eq(number(past, 2, "times"), 2);
+    json_decref(answer);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("signals_ended");
 
     tcase_add_test(tc, one_line_for_all_that_ended_alike);
     tcase_add_test(tc, what_differs_has_its_own);
+    tcase_add_test(tc, what_was_on_comes_by_its_end);
     return suite_run_case("signals_ended", tc);
 }

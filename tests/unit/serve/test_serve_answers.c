@@ -144,6 +144,9 @@ static const struct {
     { "/api/v1/signals?service=shop", 200, "application/json", "\"cpu-limit\"" },
     { "/api/v1/signals?format=text", 200, "text/plain; charset=utf-8",
       "2  cpu-limit          shop, pid 1000: its limit stopped it\n" },
+    { "/api/v1/signals?format=text", 200, "text/plain; charset=utf-8",
+      "was on until 2026-11-26T11:40:00Z: heap-full shop, pid 1000: its heap was full\n"
+      "   since 2026-11-26T11:00:00Z, 2 times; see /api/v1/jvms/1000/heap\n   give it more\n" },
     { "/api/v1/changes?service=shop", 200, "application/json", "\"sentences\"" },
     { "/api/v1/changes?format=text&a=-20m..-10m&b=-10m..now", 200, "text/plain; charset=utf-8",
       "nothing new\n" },

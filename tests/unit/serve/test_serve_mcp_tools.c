@@ -58,6 +58,7 @@ static const struct {
 } CALLS[] = {
     { "list_services", "{}", "\"name\":\"shop\"", NULL, true },
     { "signals", "{\"service\":\"shop\",\"pid\":null}", "its limit stopped it", NULL, true },
+    { "signals", "{}", "its heap was full", NULL, true },
     { "changes", "{\"pid\":\"1000\",\"a\":\"-2m..-1m\",\"b\":\"-1m..now\"}", "nothing new", NULL,
       true },
     { "summary", "{\"pid\":1000}", "\"sentences\":[", NULL, true },

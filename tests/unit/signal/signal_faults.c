@@ -64,6 +64,13 @@ void queues(struct making *m)
     m->r.v[NUMBER_RUNNABLE_NS] += 7e9;
 }
 
+void finish(struct watched *w)
+{
+    numbers_deinit(&w->numbers);
+    for (size_t i = 0; i < RULES; i++)
+        free(w->past[i]);
+}
+
 void judge(struct making *m, struct watched *w)
 {
     w->p->start_realtime_ns = clock_realtime_ns() - (uint64_t)m->s * NSEC_PER_SEC;

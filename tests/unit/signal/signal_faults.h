@@ -27,6 +27,8 @@ void healthy(struct making *m);
 void queues(struct making *m);
 /* Begins @w, a JVM of the process @p. */
 void begin(struct making *m, struct watched *w, struct process *p);
+/* Frees what @w has. */
+void finish(struct watched *w);
 /* Adds the reading of @m and judges it. */
 void judge(struct making *m, struct watched *w);
 /* Makes a healthy reading, sick by @make_sick between BEGIN_S and END_S, and judges it. */

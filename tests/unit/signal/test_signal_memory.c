@@ -26,7 +26,7 @@ START_TEST(kills_without_a_known_limit)
     ck_assert_uint_eq(state->finding.severity, RULE_SEVERITY_MAX);
     ck_assert_ptr_nonnull(strstr(state->finding.sentence, "ended 3 processes"));
     ck_assert_ptr_nonnull(strstr(state->finding.sentence, "the limit is not known"));
-    numbers_deinit(&w.numbers);
+    finish(&w);
 }
 END_TEST
 
@@ -124,7 +124,7 @@ START_TEST(swap_hides_no_end_that_is_near)
     ck_assert_ptr_nonnull(strstr(gc->finding.sentence, SWAPS[_i].swaps
                                                            ? "swapped out, so that pauses are long"
                                                            : "stay in use after collections"));
-    numbers_deinit(&w.numbers);
+    finish(&w);
 }
 END_TEST
 
@@ -149,7 +149,7 @@ START_TEST(new_pages_of_the_heap_are_not_native)
         judge(&m, &w);
         ck_assert_msg(!state->on, "%.0f s: %s", m.s, state->finding.sentence);
     }
-    numbers_deinit(&w.numbers);
+    finish(&w);
 }
 END_TEST
 

@@ -32,7 +32,7 @@ START_TEST(carriers_are_starved_if_all_are_pinned)
     if (_i)
         ck_assert_ptr_nonnull(
             strstr(state->finding.sentence, "beside 0.0 that ran; that is 100 % of the time"));
-    numbers_deinit(&w.numbers);
+    finish(&w);
 }
 END_TEST
 
@@ -50,7 +50,7 @@ START_TEST(waits_for_a_processor_are_no_compiling)
         go_on(&w, &m, recompiles_without_processors);
     ck_assert(state->on);
     ck_assert_uint_eq(state->finding.severity, 1);
-    numbers_deinit(&w.numbers);
+    finish(&w);
 }
 END_TEST
 
@@ -86,7 +86,7 @@ START_TEST(a_release_that_costs_more)
         while (m.s < RELEASED_S)
             go_on(&w, &m, NULL);
         ck_assert(!state->on);
-        numbers_deinit(&w.numbers);
+        finish(&w);
     }
 }
 END_TEST

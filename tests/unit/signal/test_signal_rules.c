@@ -268,7 +268,7 @@ START_TEST(fires_holds_and_ends)
         }
     }
     ck_assert_msg(said, "never: %s", FAULTS[_i].sentence);
-    numbers_deinit(&w.numbers);
+    finish(&w);
 }
 END_TEST
 
@@ -339,7 +339,7 @@ START_TEST(controls_are_silent)
         judge(&m, &w);
         check_only(&w, NULL, m.s);
     }
-    numbers_deinit(&w.numbers);
+    finish(&w);
 }
 END_TEST
 
@@ -397,7 +397,7 @@ START_TEST(a_queue_for_permits_has_hysteresis)
         if (m.s > 360 + RELEASED_S)
             ck_assert_msg(!state_of(&w, "pool-exhausted")->on, "it is on at %.0f s", m.s);
     }
-    numbers_deinit(&w.numbers);
+    finish(&w);
 }
 END_TEST
 

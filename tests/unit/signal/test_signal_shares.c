@@ -91,6 +91,42 @@ START_TEST(ended_ones_of_a_crowd_leave_those_of_others)
 }
 END_TEST
 
+static void count_past(void *cookie, const struct signal *signal)
+{
+    ck_assert_str_eq(signal->rule->name, "ended");
+    ck_assert_uint_ne(signal->until_ns, 0);
+    ck_assert_uint_eq(signal->times, 1);
+    ++*(size_t *)cookie;
+}
+
+START_TEST(an_end_is_past_for_an_hour)
+{
+    uint64_t owner = 7;
+    struct process *p = add_jvm(1000, owner);
+    size_t past = 0;
+
+    poll_again();
+    p->exited = true;
+    for (size_t i = 0; i < 20; i++)
+        poll_again();
+    shown = 0;
+    signals_each(s, NULL, count_of, &owner);
+    signals_each_past(s, count_past, &past);
+    ck_assert_uint_eq(shown, 1);
+    ck_assert_uint_eq(past, 0);
+    poll_after(SIGNAL_ENDED_NS);
+    shown = 0;
+    signals_each(s, NULL, count_of, &owner);
+    signals_each_past(s, count_past, &past);
+    ck_assert_uint_eq(shown, 0);
+    ck_assert_uint_eq(past, 1);
+    poll_after(SIGNAL_PAST_NS);
+    signals_each_past(s, count_past, &past);
+    ck_assert_uint_eq(past, 1);
+    ck_assert_uint_eq(p->pins, 0);
+}
+END_TEST
+
 static void setup(void)
 {
     d = make(empty_folder, false);
@@ -113,6 +149,7 @@ int main(void)
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_test(tc, a_crowd_leaves_room_for_others);
     tcase_add_test(tc, ended_ones_of_a_crowd_leave_those_of_others);
+    tcase_add_test(tc, an_end_is_past_for_an_hour);
     tcase_set_timeout(tc, 60);
     failed = suite_run_case("signal_shares", tc);
     rmdir(empty_folder);
