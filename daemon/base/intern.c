@@ -4,7 +4,9 @@
 #include "base/cleanup.h"
 #include "base/siphash.h"
 
-#define INTERN_CHUNK_BYTES ((size_t)256 << 10)
+/* A chunk is as large as all before it: many tables are small. */
+#define INTERN_CHUNK_MIN ((size_t)4 << 10)
+#define INTERN_CHUNK_MAX ((size_t)256 << 10)
 
 /* Bytes live in chunks that never move, so that spans stay valid while strings are added. */
 struct intern_chunk {
@@ -24,6 +26,7 @@ struct intern {
     uint32_t *slots;              /* [slot_count], id + 1, 0: free */
     uint32_t count, cap, slot_count;
     size_t bytes, max_bytes;
+    size_t chunk_bytes; /* of memory */
     struct fingerprint_key key;
 };
 
@@ -107,13 +110,15 @@ static int intern_copy(struct intern *t, struct span s, const char **ret)
     char *p;
 
     if (!c || c->cap - c->used < s.n + 1) {
-        size_t cap = MAX(INTERN_CHUNK_BYTES, s.n + 1);
+        size_t cap = MIN(MAX(t->chunk_bytes, INTERN_CHUNK_MIN), INTERN_CHUNK_MAX);
 
+        cap = MAX(cap, s.n + 1);
         c = malloc(sizeof(*c) + cap);
         if (!c)
             return -ENOMEM;
         *c = (struct intern_chunk){ .next = t->chunks, .cap = cap };
         t->chunks = c;
+        t->chunk_bytes += sizeof(*c) + cap;
     }
     p = c->bytes + c->used;
     if (s.n)
@@ -187,6 +192,6 @@ uint32_t intern_count(const struct intern *t)
 
 size_t intern_bytes(const struct intern *t)
 {
-    return t->bytes + (size_t)t->cap * sizeof(*t->entries) +
+    return t->chunk_bytes + (size_t)t->cap * sizeof(*t->entries) +
            (size_t)t->slot_count * sizeof(*t->slots);
 }

@@ -7,6 +7,17 @@
 
 #include "suite.h"
 
+#include <malloc.h>
+
+/* The sanitizers' own count of allocated bytes. */
+extern size_t __sanitizer_get_current_allocated_bytes(void) __attribute__((weak));
+
+static size_t allocated_bytes(void)
+{
+    return __sanitizer_get_current_allocated_bytes ? __sanitizer_get_current_allocated_bytes()
+                                                   : mallinfo2().uordblks + mallinfo2().hblkhd;
+}
+
 static const struct {
     const char *in;
     size_t n;
@@ -109,6 +120,30 @@ START_TEST(interns_equal_strings_once)
     intern_free(t);
     ck_assert_int_eq(intern_new(10, &t), 0);
     ck_assert_int_eq(intern_add(t, SPAN("0123456789"), &a), -ENOSPC);
+    intern_free(t);
+}
+END_TEST
+
+/* Each slice of the flight recorder has a table of its own: tables with few strings are small, and
+ * the budget of memory counts what they take. */
+START_TEST(interning_counts_the_memory_that_it_takes)
+{
+    size_t before = allocated_bytes(), strings = 0;
+    struct intern *t = NULL;
+    uint32_t id;
+
+    ck_assert_int_eq(intern_new(16 << 20, &t), 0);
+    for (int i = 0; i < 20000; i++) {
+        char text[64];
+        size_t taken;
+
+        snprintf(text, sizeof(text), "com.acme.shop.Order%d.method%d", i, i);
+        ck_assert_int_eq(intern_add(t, span_of(text), &id), 0);
+        strings += strlen(text) + 1;
+        taken = allocated_bytes() - before;
+        ck_assert_uint_le(taken, intern_bytes(t) + intern_bytes(t) / 16 + 4096);
+        ck_assert_uint_le(taken, 3 * (strings + (size_t)i * INTERN_EXTRA_BYTES) + 32768);
+    }
     intern_free(t);
 }
 END_TEST
@@ -226,6 +261,7 @@ int main(void)
     tcase_add_test(tc, knows_well_formed_utf8);
     tcase_add_test(tc, escapes_for_json_and_html);
     tcase_add_test(tc, interns_equal_strings_once);
+    tcase_add_test(tc, interning_counts_the_memory_that_it_takes);
     tcase_add_test(tc, formatting_keeps_to_the_ceiling);
     tcase_add_test(tc, a_buffer_keeps_to_its_ceiling);
     tcase_add_test(tc, a_rate_is_what_was_asked_for);
