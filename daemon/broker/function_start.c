@@ -3,6 +3,7 @@
 
 #include "base/fds.h"
 #include "base/list.h"
+#include "broker/result_aarch64.h"
 #include "broker/start_aarch64.h"
 
 #include <elf.h>
@@ -284,6 +285,20 @@ int function_start_check(int fd, uint64_t offset, uint64_t *ret_offset, struct e
     return function_start_check_of(MACHINE, fd, offset, ret_offset, err);
 }
 
+size_t function_start_breakpoint_of(uint16_t machine, const uint8_t *code, size_t n)
+{
+    static const uint8_t INT3[] = { 0xcc }, BRK_5[] = { 0xa0, 0x00, 0x20, 0xd4 };
+    bool aarch64 = machine == EM_AARCH64;
+    size_t bytes = aarch64 ? sizeof(BRK_5) : sizeof(INT3);
+
+    return n >= bytes && memcmp(code, aarch64 ? BRK_5 : INT3, bytes) == 0 ? bytes : 0;
+}
+
+size_t function_start_breakpoint(const uint8_t *code, size_t n)
+{
+    return function_start_breakpoint_of(MACHINE, code, n);
+}
+
 /* ---- what a function has been given ---- */
 
 /* The code of a function, with its bounds by the sorted table. */
@@ -305,14 +320,22 @@ static bool read_body(int fd, const struct programs *all, uint64_t address, stru
     return fd_read_at(fd, offset, ret->code, ret->bytes);
 }
 
-/* Returns the target of the call or jump of @b at @at, which is an instruction with a distance of 4
- * bytes. */
-static uint64_t target_of(const struct body *b, size_t at)
+/* Gets the target of the call of @b at @at, or of the jump there without a condition if @jump.
+ * False: there is none. */
+static bool target_of(const struct body *b, uint16_t machine, size_t at, bool jump, uint64_t *ret)
 {
     int32_t distance;
+    int64_t far;
 
+    if (machine == EM_AARCH64) {
+        if (!result_aarch64_leads(b->code + at, jump, &far))
+            return false;
+        *ret = b->address + at + (uint64_t)far;
+        return true;
+    }
     memcpy(&distance, b->code + at + 1, sizeof(distance));
-    return b->address + at + CALL_BYTES + (uint64_t)(int64_t)distance;
+    *ret = b->address + at + CALL_BYTES + (uint64_t)(int64_t)distance;
+    return b->code[at] == (jump ? 0xe9 : 0xe8);
 }
 
 /* Returns true if the conditional jump at @at leads to another place of @b. */
@@ -327,15 +350,13 @@ static bool stays(const struct body *b, size_t at)
     return to >= 0 && to < (int64_t)b->bytes;
 }
 
-/* Returns true if the table has the target of the call or jump of @b at @at. Uses up one of
- * *@lookups. */
-static bool leads_to_function(int fd, const struct programs *all, const struct body *b, size_t at,
-                              size_t *lookups)
+/* Returns true if the table has a function at @target. Uses up one of *@lookups. */
+static bool is_function(int fd, const struct programs *all, uint64_t target, size_t *lookups)
 {
     if (*lookups == 0)
         return false;
     (*lookups)--;
-    return begins_by_table(fd, all, target_of(b, at), NULL);
+    return begins_by_table(fd, all, target, NULL);
 }
 
 /* The place of a call's result, some instructions behind the call. */
@@ -388,15 +409,12 @@ static size_t test_of(const uint8_t *code, uint32_t reg)
 }
 
 /* Finds the conditional jump of @b on the result of the call at @at, and the register of that
- * result. 0: there is none, or no call of a function is at @at. */
-static size_t find_jump(int fd, const struct programs *all, const struct body *b, size_t at,
-                        size_t *lookups, uint32_t *ret_reg)
+ * result. 0: there is none. */
+static size_t find_jump(const struct body *b, size_t at, uint32_t *ret_reg)
 {
     struct returned r = { .reg = 0, .rax = true };
     size_t to = at + CALL_BYTES, bytes = 1, test = 0;
 
-    if (b->code[at] != 0xe8)
-        return 0;
     for (size_t i = 0; i < BEHIND_CALL_MAX && bytes && to < b->bytes && !test; i++) {
         test = test_of(b->code + to, r.reg);
         if (!test && r.rax)
@@ -405,10 +423,7 @@ static size_t find_jump(int fd, const struct programs *all, const struct body *b
         to += bytes;
     }
     *ret_reg = r.reg;
-    return test && to < b->bytes && is_condition(b->code + to) && stays(b, to) &&
-                   leads_to_function(fd, all, b, at, lookups)
-               ? to
-               : 0;
+    return test && to < b->bytes && is_condition(b->code + to) && stays(b, to) ? to : 0;
 }
 
 static void add_result(uint64_t offset, uint32_t reg,
@@ -432,19 +447,20 @@ static void add_jump(uint64_t address, uint64_t jumps[JUMPS_MAX], size_t *count)
         jumps[(*count)++] = address;
 }
 
-int function_results_find(int fd, uint64_t offset, struct function_result ret[FUNCTION_RESULTS_MAX],
-                          size_t *ret_count, struct error *err)
+int function_results_find_of(uint16_t machine, int fd, uint64_t offset,
+                             struct function_result ret[FUNCTION_RESULTS_MAX], size_t *ret_count,
+                             struct error *err)
 {
-    uint64_t todo[JUMPS_MAX], at;
-    uint32_t reg;
+    size_t step = machine == EM_AARCH64 ? sizeof(uint32_t) : 1,
+           least = machine == EM_AARCH64 ? sizeof(uint32_t) : CALL_BYTES;
+    uint64_t todo[JUMPS_MAX], at, to;
+    uint32_t reg = 0;
     const Elf64_Phdr *code = NULL;
     size_t todo_count = 0, count = 0, lookups = LOOKUPS_MAX, jump;
     struct programs all;
     struct body b;
 
-    if (MACHINE != EM_X86_64)
-        return error_set(err, -EOPNOTSUPP, "flamed finds results of calls on x86-64 only");
-    if (read_programs(fd, MACHINE, &all))
+    if (read_programs(fd, machine, &all))
         code = find_code(&all, offset);
     if (!code)
         return error_set(err, -EPERM, "no code is at offset 0x%llx of the file",
@@ -454,12 +470,15 @@ int function_results_find(int fd, uint64_t offset, struct function_result ret[FU
         if (!read_body(fd, &all, todo[i], &b))
             continue;
         at = offset_of(&all, b.address);
-        for (size_t k = 0; k + CALL_BYTES <= b.bytes; k++) {
-            jump = find_jump(fd, &all, &b, k, &lookups, &reg);
-            if (jump)
+        for (size_t k = 0; k + least <= b.bytes; k += step) {
+            jump = !target_of(&b, machine, k, /* jump= */ false, &to) ? 0
+                   : machine == EM_AARCH64 ? result_aarch64_find(b.code, b.bytes, k, &reg)
+                                           : find_jump(&b, k, &reg);
+            if (jump && is_function(fd, &all, to, &lookups))
                 add_result(at + jump, reg, ret, &count);
-            if (i == 0 && b.code[k] == 0xe9 && leads_to_function(fd, &all, &b, k, &lookups))
-                add_jump(target_of(&b, k), todo, &todo_count);
+            if (i == 0 && target_of(&b, machine, k, /* jump= */ true, &to) &&
+                is_function(fd, &all, to, &lookups))
+                add_jump(to, todo, &todo_count);
         }
     }
     if (!count)
@@ -469,4 +488,10 @@ int function_results_find(int fd, uint64_t offset, struct function_result ret[FU
             (unsigned long long)offset);
     *ret_count = count;
     return 0;
+}
+
+int function_results_find(int fd, uint64_t offset, struct function_result ret[FUNCTION_RESULTS_MAX],
+                          size_t *ret_count, struct error *err)
+{
+    return function_results_find_of(MACHINE, fd, offset, ret, ret_count, err);
 }

@@ -5,6 +5,7 @@
 #include "broker/mapped.h"
 
 #include "base/cleanup.h"
+#include "broker/function_start.h"
 #include "proc/procmap.h"
 
 #include <fcntl.h>
@@ -14,7 +15,6 @@
 #define MAPPED_MAX_BYTES (UINT64_C(8) << 30)
 #define VDSO_MAX_BYTES 65536
 #define MAPPED_CODE_BYTES UINT64_C(32)
-#define BREAKPOINT 0xcc
 
 struct wanted {
     uint64_t start, end;
@@ -105,14 +105,16 @@ static bool is_changed(const struct compared *c, const struct mapping *m)
     uint8_t file[MAPPED_CODE_BYTES], there[MAPPED_CODE_BYTES];
     uint64_t before = MIN(c->place.offset - m->offset, MAPPED_CODE_BYTES / 2);
     uint64_t skipped = c->place.offset - before - m->offset; /* from the mapping's start */
-    size_t n = MIN(before + MAPPED_CODE_BYTES / 2, m->end - m->start - skipped);
+    size_t n = MIN(before + MAPPED_CODE_BYTES / 2, m->end - m->start - skipped), probe;
 
     if (!read_both(c, m->offset + skipped, m->start + skipped, n, file, there))
         return true;
     for (size_t i = 0; i < n; i++) {
         if (i + sizeof(NOP5) <= n && memcmp(file + i, NOP5, sizeof(NOP5)) == 0)
             i += sizeof(NOP5) - 1; /* the kernel replaces a no-op that has a probe by a call */
-        else if (there[i] != file[i] && there[i] != BREAKPOINT) /* of another probe */
+        else if ((probe = function_start_breakpoint(there + i, n - i)))
+            i += probe - 1; /* of another probe */
+        else if (there[i] != file[i])
             return true;
     }
     return false;

@@ -84,7 +84,8 @@ static bool starts_with(struct span s, const char *bytes, size_t n)
 static bool plans_frame(struct span s)
 {
     return s.n >= 8 && (s.p[0] & ~4) == 0x48 && (uint8_t)s.p[1] == 0x8d && s.p[3] == 0x24 &&
-           (((s.p[2] & 0xc7) == 0x44 && s.p[4] < 0) || ((s.p[2] & 0xc7) == 0x84 && s.p[7] < 0));
+           (((s.p[2] & 0xc7) == 0x44 && (int8_t)s.p[4] < 0) ||
+            ((s.p[2] & 0xc7) == 0x84 && (int8_t)s.p[7] < 0));
 }
 
 /* sub rsp, N; or lea R, [rsp - N]; push rbp may precede either, or precede mov rbp, rsp. */

@@ -186,8 +186,6 @@ int hotspot_method_route(struct hotspot_vm *vm, uint64_t method, const struct ho
  * cut at HOTSPOT_CLASS_NAME_MAX; -EBADMSG: no class is there; HOTSPOT_GONE as -ESRCH; -errno. */
 #define HOTSPOT_CLASS_ARRAY_OF 1
 int hotspot_class_name(struct hotspot_vm *vm, uint64_t klass, char ret[HOTSPOT_CLASS_NAME_MAX]);
-/* Returns whether the VM's libjvm.so is for aarch64. */
-bool hotspot_vm_is_aarch64(const struct hotspot_vm *vm);
 /* Gets the offsets of a thread's allocation counters in its JavaThread: ret->allocated_bytes and
  * ret->tlab_*. False: the tables of this VM lack them. */
 bool hotspot_vm_allocation(const struct hotspot_vm *vm, struct alloc_vm *ret);

@@ -64,8 +64,9 @@ enum alloc_malloc {
     ALLOC_MALLOC_RESULT = 16,
     ALLOC_MALLOC_KINDS = 32,
 };
-#define ALLOC_REGISTERS 16 /* by their numbers in instructions: 0 is rax */
-#define ALLOC_ALIGNED 16   /* bytes; the alignment of glibc's malloc */
+#define ALLOC_REGISTERS 16      /* x86-64: by their numbers in instructions, 0 is rax */
+#define ALLOC_REGISTERS_FIRST 6 /* aarch64: x0 to x5, then x19 to x28 */
+#define ALLOC_ALIGNED 16        /* bytes; the alignment of glibc's malloc */
 
 /* State of a process with probes of BROKER_PROBED_MALLOC. */
 struct alloc_mallocs {

@@ -136,7 +136,7 @@ static __always_inline void set_by_compiler(const struct alloc_vm *vm, __u32 kin
         ret->thread = a->n[5];
         break;
     case ALLOC_C2_MULTI5:
-        read_word(&ret->thread, a->stack);
+        take_seventh(a, &ret->thread);
         break;
     }
     if (kind >= ALLOC_C2_MULTI2 && kind <= ALLOC_C2_MULTI5)

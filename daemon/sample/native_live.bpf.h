@@ -128,8 +128,8 @@ __attribute__((noinline)) int is_cache(__u64 cache)
     return found;
 }
 
-/* Returns how many words below the thread pointer @fs the pointer to the thread's list is; 0: not
- * found. The search ends at the first word that leads to a block of such a size, even if the list
+/* Returns the number of the word that leads to the thread's list; 0: not found. @fs: the thread
+ * pointer. The search ends at the first word that leads to a block of such a size, even if the list
  * is empty. Words further away may be left of a thread that had this stack before. */
 __attribute__((noinline)) int find_cache(__u64 fs)
 {
@@ -137,7 +137,7 @@ __attribute__((noinline)) int find_cache(__u64 fs)
     for (__u32 i = 1; i <= CACHE_WORDS; i++) {
         __u64 cache = 0;
 
-        if (read_word(&cache, fs - i * sizeof(cache)) && cache &&
+        if (read_word(&cache, thread_word(fs, i)) && cache &&
             cache_first(block_head(cache) & ~(__u64)BLOCK_FLAGS))
             return is_cache(cache) ? (int)i : 0;
     }
@@ -158,7 +158,7 @@ static __always_inline __u64 cached_block(struct task_struct *task, struct alloc
         m->cache_tries++;
         m->cache_word = (__u32)find_cache(fs);
     }
-    if (!m->cache_word || !read_word(&cache, fs - m->cache_word * sizeof(cache)))
+    if (!m->cache_word || !read_word(&cache, thread_word(fs, m->cache_word)))
         return 0;
     first = cache_first(block_head(cache) & ~(__u64)BLOCK_FLAGS);
     block = first ? cache_block(cache, first, index) : 0;

@@ -13,9 +13,9 @@
 #include "sample/moment_abi.h"
 #include "unwind/state.h"
 
-/* The registers with the first six arguments of a call, and the address of further ones. */
+/* The first six arguments of a call, and the seventh or its address. */
 struct arguments {
-    __u64 n[6], stack;
+    __u64 n[6], seventh;
 };
 
 #ifdef __TARGET_ARCH_x86
@@ -95,6 +95,18 @@ static __always_inline void take_arguments(const probe_registers *ctx, struct ar
     /* Else clang reads the context through a pointer that it has changed. */
     asm volatile("" : "+r"(di), "+r"(si), "+r"(dx), "+r"(cx), "+r"(r8), "+r"(r9), "+r"(sp));
     *to = (struct arguments){ { di, si, dx, cx, r8, r9 }, sp + sizeof(__u64) };
+}
+
+/* Gets the seventh argument. */
+static __always_inline void take_seventh(const struct arguments *a, __u64 *ret)
+{
+    bpf_probe_read_user(ret, sizeof(*ret), (const void *)a->seventh);
+}
+
+/* Returns word number @i from 1 on in the memory of the thread with the thread pointer @tp. */
+static __always_inline __u64 thread_word(__u64 tp, __u32 i)
+{
+    return tp - i * sizeof(__u64);
 }
 
 /* Copies registers, by enum moment_register. */
@@ -223,7 +235,19 @@ static __always_inline void take_arguments(const probe_registers *ctx, struct ar
     COPY_ALL
     for (__u32 i = 0; i < 6; i++)
         to->n[i] = ctx->regs[i];
-    to->stack = ctx->sp;
+    to->seventh = ctx->regs[6];
+}
+
+/* Gets the seventh argument. */
+static __always_inline void take_seventh(const struct arguments *a, __u64 *ret)
+{
+    *ret = a->seventh;
+}
+
+/* Returns word number @i from 1 on in the memory of the thread with the thread pointer @tp. */
+static __always_inline __u64 thread_word(__u64 tp, __u32 i)
+{
+    return tp + i * sizeof(__u64);
 }
 
 /* Copies registers, by their numbers. */
@@ -235,13 +259,13 @@ static __always_inline void take_registers(const probe_registers *ctx, __u64 *re
     regs[MOMENT_SP] = ctx->sp;
 }
 
-/* Copies the first ALLOC_REGISTERS registers. */
+/* Copies registers, as ALLOC_REGISTERS_FIRST says. */
 static __always_inline void number_registers(const probe_registers *ctx,
                                              __u64 regs[ALLOC_REGISTERS])
 {
     COPY_ALL
     for (__u32 i = 0; i < ALLOC_REGISTERS; i++)
-        regs[i] = ctx->regs[i];
+        regs[i] = ctx->regs[i < ALLOC_REGISTERS_FIRST ? i : i - ALLOC_REGISTERS_FIRST + 19];
 }
 
 #endif

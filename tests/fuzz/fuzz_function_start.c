@@ -56,5 +56,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             ((code[0] & 0xf0) != 0x70 && (code[0] != 0x0f || (code[1] & 0xf0) != 0x80)))
             abort();
     }
+    r = function_results_find_of(EM_AARCH64, fd, offset, results, &count, &err);
+    if (r == 0 ? !count || count > FUNCTION_RESULTS_MAX : r != -EPERM && r != -ENOEXEC)
+        abort();
+    for (size_t i = 0; r == 0 && i < count; i++) {
+        if (results[i].reg > 15 || pread(fd, code, 4, (off_t)results[i].offset) != 4 ||
+            (code[3] & 0xfe) != 0xb4)
+            abort();
+    }
     return 0;
 }

@@ -77,9 +77,6 @@ static int find_places(struct symbolizer *s, struct process *p, struct heap_prob
         return -EAGAIN;
     if (p->jvm != JVM_READY)
         return error_set(err, -EOPNOTSUPP, "%s", p->jvm == JVM_NO ? "it is no JVM" : p->reason);
-    if (hotspot_vm_is_aarch64(p->vm))
-        return error_set(err, -EOPNOTSUPP,
-                         "probes of allocations are for x86-64: none was ever tried on aarch64");
     if (!hotspot_vm_allocation(p->vm, &ret->about.heap))
         return error_set(err, -EOPNOTSUPP,
                          "its tables do not say where a thread counts its allocated bytes");

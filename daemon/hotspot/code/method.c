@@ -413,11 +413,6 @@ int hotspot_class_name(struct hotspot_vm *vm, uint64_t klass, char ret[HOTSPOT_C
     return q.n;
 }
 
-bool hotspot_vm_is_aarch64(const struct hotspot_vm *vm)
-{
-    return vm->layout.aarch64;
-}
-
 bool hotspot_vm_allocation(const struct hotspot_vm *vm, struct alloc_vm *ret)
 {
     const struct hotspot_layout *l = &vm->layout;

@@ -23,16 +23,17 @@
  * The same for aarch64:
  *   all of the first three rows                     unwind/arch/aarch64.h
  *   instructions at which a probe may stand         broker/start_aarch64.c
+ *   tests of results of calls, for nativelive       broker/result_aarch64.c
  *   operands of USDT notes                          broker/usdt.c
  *   instructions of compiled methods                hotspot/leaf/aarch64.c
  *
  * Not yet done for aarch64:
- *   where functions return, for nativelive          broker/function_start.c
  *   stack use of a native image's code              elf/image_code.c
  *   the outermost functions of musl                 elf/musl_start.c
  *   their effects, for leaves in loops              hotspot/leaf/x86_64_features.c
  *
  * For both:
+ *   the processor of files with probes              broker/function_start.c
  *   the processor of libjvm                         hotspot/dynsym.c
  *   calls of libjvm's functions                     hotspot/code/calls.c
  *   adapters between the interpreter and the rest   hotspot/code/adapters.c

@@ -77,11 +77,25 @@ START_TEST(on_the_other_processor)
 }
 END_TEST
 
+/* Where several probes are near each other, the code is the file's but for breakpoints. */
+START_TEST(breakpoints_of_other_probes)
+{
+    static const uint8_t CODE[] = { 0xa0, 0x00, 0x20, 0xd4, 0xcc };
+
+    ck_assert_uint_eq(function_start_breakpoint_of(EM_AARCH64, CODE, sizeof(CODE)), 4);
+    ck_assert_uint_eq(function_start_breakpoint_of(EM_AARCH64, CODE, 3), 0);
+    ck_assert_uint_eq(function_start_breakpoint_of(EM_AARCH64, CODE + 4, 1), 0);
+    ck_assert_uint_eq(function_start_breakpoint_of(EM_X86_64, CODE, sizeof(CODE)), 0);
+    ck_assert_uint_eq(function_start_breakpoint_of(EM_X86_64, CODE + 4, 1), 1);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("start_aarch64");
 
     tcase_add_loop_test(tc, by_the_first_instructions, 0, (int)ARRAY_SIZE(STARTS));
     tcase_add_test(tc, on_the_other_processor);
+    tcase_add_test(tc, breakpoints_of_other_probes);
     return suite_run_case("start_aarch64", tc);
 }

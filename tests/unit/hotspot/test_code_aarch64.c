@@ -2,7 +2,6 @@
 /* Code that HotSpot made on aarch64, as recorded: calls of libjvm's functions, and adapters. */
 #include "suite.h"
 
-#include "capture/probe/probes.h"
 #include "hotspot/code/code.h"
 #include "hotspot/code/stubs.h"
 
@@ -103,18 +102,6 @@ START_TEST(knows_the_start_of_a_function)
 }
 END_TEST
 
-START_TEST(gets_no_probes)
-{
-    struct process p = { .jvm = JVM_READY, .vm = &vm };
-    const struct probe_env env = { 0 };
-    struct heap_probe probe = { 0 };
-    struct error err = ERROR_NULL;
-
-    ck_assert_int_eq(PROBES_LIBJVM.put(NULL, &env, &probe.entry, &p, NULL, &err), -EOPNOTSUPP);
-    ck_assert_msg(strstr(err.msg, "none was ever tried on aarch64"), "%s", err.msg);
-}
-END_TEST
-
 /* ---- adapters ---- */
 
 START_TEST(splits_adapters)
@@ -151,7 +138,6 @@ int main(void)
     tcase_add_checked_fixture(tc, setup, NULL);
     tcase_add_loop_test(tc, finds_the_target_of_a_call, 0, 15);
     tcase_add_loop_test(tc, knows_the_start_of_a_function, 0, 8);
-    tcase_add_test(tc, gets_no_probes);
     tcase_add_loop_test(tc, splits_adapters, 0, 3);
     suite_add_tcase(s, tc);
     return suite_run(s);
