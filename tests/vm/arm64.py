@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Builds flamed for aarch64, and runs COMMAND in an emulated aarch64 machine with Debian's kernel, as vm.py does it. The machine's root has
-the JDK 17 of this machine's release, and in JDK25 a root of its own with JDK 25. Both roots are kept in tests/.cache. Returns 77 if that is
-not possible here. Options before COMMAND are those of vm.py."""
+the JDK 17 of this machine's release, and below /jdk-VERSION a root of its own for each of JDKS that is to be had. They are kept in
+tests/.cache. Returns 77 if that is not possible here. Options before COMMAND are those of vm.py."""
 import os
 import shutil
 import subprocess
@@ -10,15 +10,25 @@ import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../jvm"))
 
-from harness import debroot, paths # pylint: disable=wrong-import-position
+from harness import debroot, jdkroot, paths # pylint: disable=wrong-import-position
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.join(paths.CACHE, "arm64")
 BUILD = os.path.join(paths.TREE, "build/arm64")
-JDK25 = "/jdk-25" # in the guest
+JDKS = {25: "trixie"} # version -> Debian's suite
 # Besides the libraries that the build needs: what guest.sh, the harness and JVMs need. No package is configured.
 PACKAGES = ("base-files base-passwd bash busybox-static coreutils debianutils findutils gawk grep gzip iproute2 kmod libc-bin libcap2-bin "
             "mount openjdk-17-jdk-headless procps python3 runc sed tar util-linux").split()
+
+
+def jdk(version: int) -> str:
+    """Returns the root of that JDK in the guest."""
+    return f"/jdk-{version}"
+
+
+def java(version: int) -> str:
+    """Returns the java of that root, as seen from inside."""
+    return jdkroot.java(version, "arm64")
 
 
 def make_root() -> None:
@@ -38,10 +48,14 @@ def make_root() -> None:
             shutil.copy(f"{work}/usr/share/base-passwd/{name}.master", f"{work}/etc/{name}")
         os.rename(work, ROOT)
     os.makedirs(ROOT + paths.TREE, exist_ok=True) # where vm.py shows this tree
-    debroot.root("arm64" + JDK25, "trixie", ["openjdk-25-jre-headless"], "/usr/lib/jvm/java-25-openjdk-arm64/bin/java",
-                 architecture="arm64")
-    for folder in ("proc", "tmp", "classes"):
-        os.makedirs(ROOT + JDK25 + "/" + folder, exist_ok=True)
+    for version, suite in JDKS.items():
+        try:
+            debroot.root("arm64" + jdk(version), suite, [f"openjdk-{version}-jre-headless"], java(version), architecture="arm64")
+        except unittest.SkipTest as reason:
+            print(f"no JDK {version}: {reason}")
+            continue
+        for folder in ("proc", "tmp", "classes"):
+            os.makedirs(ROOT + jdk(version) + "/" + folder, exist_ok=True)
 
 
 def build() -> None:
@@ -62,7 +76,7 @@ def main() -> int:
         return 77
     build()
     return subprocess.run([sys.executable, HERE + "/vm.py", "--root", ROOT, *sys.argv[1:]],
-                          env={**os.environ, "FLAMED_BUILD": BUILD, "PYTHONDONTWRITEBYTECODE": "1"}).returncode
+                          env={**os.environ, "FLAMED_BUILD": BUILD, "FLAMED_JDKS": "/", "PYTHONDONTWRITEBYTECODE": "1"}).returncode
 
 
 if __name__ == "__main__":

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """In the guest of arm64.py: stacks of JDK 17 and 25 with all compilers under the load of fourteen kinds of threads. 99.5 % of the stacks of
 Java threads reach the start of their thread, callers in compiled code stand at calls, no sample is lost. JDK 25 is of a release
-that signs return addresses, which has an effect on a processor with pointer authentication only."""
+that signs return addresses, which has an effect on a processor with pointer authentication only.
+
+The other class has events by probes and by the agent."""
 import os
 import subprocess
 import sys
@@ -10,11 +12,11 @@ import unittest
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../bench"))
 
 import common # pylint: disable=wrong-import-position
+import test_events # pylint: disable=wrong-import-position
 from harness import jdkroot, jvm, paths, proc # pylint: disable=wrong-import-position
 from harness.daemon import Daemon # pylint: disable=wrong-import-position
 from harness.profile import Profile, count # pylint: disable=wrong-import-position
 
-from arm64 import JDK25 # pylint: disable=wrong-import-position
 
 SLOW = 60 # limit of a step in seconds, multiplied by the patience of the harness
 SECONDS = 8 # of a capture
@@ -42,6 +44,8 @@ class Arm64(unittest.TestCase):
             whole, exact = ((a[0] + b[0], a[1] + b[1]) for a, b in ((whole, got["whole"]), (exact, got["exact"])))
             reasons += [why] if why else []
         print(f"whole: {whole[0]} of {whole[1]}; callers at exact places: {exact[0]} of {exact[1]}; {reasons}", flush=True)
+        if whole[0] < WHOLE * whole[1]:
+            print(subprocess.run([paths.program("tests/bench/stacks"), str(pid), str(SECONDS), str(HZ), "-v"], stdout=subprocess.PIPE, text=True).stdout)
         self.assertGreaterEqual(whole[0], WHOLE * whole[1], reasons)
         self.assertGreater(exact[1], 0)
         self.assertGreaterEqual(exact[0], 0.99 * exact[1])
@@ -76,13 +80,21 @@ class Arm64(unittest.TestCase):
             self.check_oracle(target.pid)
             self.check_profile(target.pid)
 
-    def test_25(self):
+    def check_root(self, version: int) -> None:
+        """The same with a JDK of arm64.JDKS."""
         classes = common.compile_bench("Mixed")
-        subprocess.run(["mount", "--bind", classes.folder, JDK25 + "/classes"], check=True)
-        with jvm.Jvm("", "-Xmx256m", "-cp", "/classes", MAIN, "3600", "none", executable="/usr/lib/jvm/java-25-openjdk-arm64/bin/java",
-                     wrap=["unshare", "--mount", "sh", "-c", jdkroot.ALONE, JDK25]) as target:
+        _, inside, wrap = jdkroot.alone(version, classes.folder)
+        with jvm.Jvm("", "-Xmx256m", "-cp", inside, MAIN, "3600", "none", executable=jdkroot.java(version), wrap=wrap) as target:
             self.check_oracle(target.pid)
             self.check_profile(target.pid)
+
+    def test_25(self):
+        self.check_root(25)
+
+
+class Probes(test_events.Probes):
+    """Bytes and calls by probes, and by the agent."""
+    limit = 1500
 
 
 if __name__ == "__main__":

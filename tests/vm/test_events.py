@@ -40,11 +40,12 @@ def value(stacks, *frames: str) -> int:
 class Emulated(jvm.WithClasses):
     """One flamed and one JVM for all tests of a class."""
     sources = ("Events.java",)
+    limit = 800 # seconds
 
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        faulthandler.dump_traceback_later(800, exit=True)
+        faulthandler.dump_traceback_later(cls.limit, exit=True)
         with open("/sys/kernel/mm/transparent_hugepage/enabled", "w", encoding="ascii") as f:
             f.write("never") # so that each page has a fault
         cls.daemon = Daemon("--recorder-hz", "0", wait=False)
@@ -98,6 +99,8 @@ class Emulated(jvm.WithClasses):
             cut = profile.quality["truncated"] + profile.quality["unknown"]
             if profile.samples and cut <= 0.02 * profile.samples and not any("being read" in w for w in profile.warnings):
                 break
+        if cut > 0.02 * profile.samples:
+            print(profile.describe()[:2000], flush=True)
         print(f"{time.monotonic() - self.began:.0f} s", end=" ")
         return truth, profile
 

@@ -3,6 +3,7 @@
 import glob
 import json
 import os
+import platform
 import secrets
 import shutil
 import subprocess
@@ -13,7 +14,8 @@ from . import paths, proc
 
 LIBRARIES = ["libc.so.6", "libm.so.6", "libz.so.1", "libdl.so.2", "librt.so.1", "libpthread.so.0", "libstdc++.so.6",
              "libgcc_s.so.1"]
-LOADER = "/lib64/ld-linux-x86-64.so.2"
+MACHINE = platform.machine()
+LOADER = {"x86_64": "/lib64/ld-linux-x86-64.so.2"}.get(MACHINE, f"/lib/ld-linux-{MACHINE}.so.1")
 ID_BASE = 100000 # uid 0 of the test's user namespaces is this uid on the host
 
 
@@ -23,7 +25,7 @@ def need_runc() -> None:
 
 
 def library(name: str) -> str:
-    for folder in ("/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu", "/lib64"):
+    for folder in (f"/lib/{MACHINE}-linux-gnu", f"/usr/lib/{MACHINE}-linux-gnu", "/lib64"):
         if os.path.exists(f"{folder}/{name}"):
             return f"{folder}/{name}"
     raise unittest.SkipTest(f"no {name} on this machine")
@@ -113,7 +115,7 @@ def mounts(wanted: list[tuple[str, str]], tmp: str = "noexec", hidepid: int = 0)
 
 def seccomp_profile(allowed: tuple[str, ...] = ()) -> dict:
     names = [name for name in FORBIDDEN_CALLS if name not in allowed]
-    return {"defaultAction": "SCMP_ACT_ALLOW", "architectures": ["SCMP_ARCH_X86_64", "SCMP_ARCH_X86"],
+    return {"defaultAction": "SCMP_ACT_ALLOW", "architectures": [f"SCMP_ARCH_{MACHINE.upper()}"] + ["SCMP_ARCH_X86"] * (MACHINE == "x86_64"),
             "syscalls": [{"names": names, "action": "SCMP_ACT_ERRNO", "errnoRet": 1}]}
 
 

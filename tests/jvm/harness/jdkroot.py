@@ -2,8 +2,10 @@
 """Debian root file systems with a JDK that this machine's release lacks. Their C library is newer than the host's, so such a JDK cannot
 start on the host."""
 import os
+import platform
 import shutil
 import subprocess
+import unittest
 
 from . import debroot, paths
 
@@ -11,9 +13,13 @@ from . import debroot, paths
 SUITES = {8: "sid", 11: "sid", 21: "trixie", 26: "sid", 27: "sid", 28: "sid"}
 
 
-def java(version: int) -> str:
-    """The java of such a root, as seen from inside."""
-    home = f"/usr/lib/jvm/java-{version}-openjdk-amd64"
+MADE = os.environ.get("FLAMED_JDKS", "") # a folder with such roots, for machines that can make none (tests/vm)
+MACHINES = {"x86_64": "amd64", "aarch64": "arm64"}
+
+
+def java(version: int, machine: str = MACHINES[platform.machine()]) -> str:
+    """The java of such a root, as seen from inside. MACHINE: Debian's name."""
+    home = f"/usr/lib/jvm/java-{version}-openjdk-{machine}"
     return home + ("/jre" if version == 8 else "") + "/bin/java"
 
 
@@ -30,6 +36,13 @@ def alone(version: int, classes: str) -> tuple[str, str, list[str]]:
     lacks gets a root in CLASSES."""
     if version in paths.jdks():
         return paths.jdk(version), classes, []
+    if MADE:
+        new = os.path.join(MADE, f"jdk-{version}")
+        if not os.path.exists(new + java(version)):
+            raise unittest.SkipTest(f"no JDK {version}")
+        if not os.listdir(new + "/classes"):
+            subprocess.run(["mount", "--bind", classes, new + "/classes"], check=True)
+        return java(version).removesuffix("/bin/java"), "/classes", ["unshare", "--mount", "sh", "-c", ALONE, new]
     new = os.path.join(classes, f"root-{version}")
     subprocess.run(["cp", "-al", root(version), new], check=True)
     shutil.copytree(classes, new + "/classes", ignore=shutil.ignore_patterns("root-*"))

@@ -5,7 +5,7 @@ import os
 
 from . import proc
 
-BPF_CALL = 321 # the number of bpf(2), x86-64
+BPF_CALL = proc.call({"x86_64": 321, "aarch64": 280}) # bpf(2)
 LINK_FD_BY_ID, OBJECT_INFO, LINK_NEXT_ID = 30, 15, 31
 UPROBE_MULTI = 12 # a type of link
 PAGE = 4096

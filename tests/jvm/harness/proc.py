@@ -3,6 +3,7 @@
 import bisect
 import ctypes
 import os
+import platform
 import secrets
 import signal
 import struct
@@ -16,6 +17,12 @@ LIBC = ctypes.CDLL(None, use_errno=True)
 # Every wait of the harness is multiplied by this: an emulated machine is slow (tests/vm).
 PATIENCE = int(os.environ.get("FLAMED_PATIENCE", "1"))
 LONGEST_INTERVAL = 0.5 # seconds between two checks of wait_until()
+
+
+def call(numbers: dict[str, int]) -> int:
+    """Returns the number of a system call on this machine, or that of x86-64."""
+    return numbers.get(platform.machine(), numbers["x86_64"])
+
 
 # A command prefix: the command ends when the test has ended, in whatever way. Not for commands that change their user.
 ENDS_WITH_US = ["setpriv", "--pdeathsig", "TERM"]
@@ -155,7 +162,8 @@ def cpu_seconds(pid: int, tid: int = 0) -> float:
 def task_clock(tid: int, inherit: bool) -> int:
     """Opens a counter of the nanoseconds that a thread is scheduled in; with INHERIT, also the threads that it starts from now on. Unlike
     CPU time, this includes the time that interrupts and hypervisors took, as do the ticks of a sampling clock. Returns a descriptor."""
-    software, clock, size, close_on_exec, open_call = 1, 1, 64, 8, 298 # perf_event_open(2), x86-64
+    software, clock, size, close_on_exec = 1, 1, 64, 8
+    open_call = call({"x86_64": 298, "aarch64": 241}) # perf_event_open(2)
     attributes = struct.pack("<IIQQQQQIIQ", software, size, clock, 0, 0, 0, inherit << 1, 0, 0, 0)
     fd = LIBC.syscall(open_call, attributes, tid, -1, -1, close_on_exec)
     if fd < 0:
