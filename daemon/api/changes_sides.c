@@ -26,7 +26,7 @@ struct last_mark {
 struct finding {
     size_t count;
     struct past_place places[PLACES_MAX];
-    uint64_t samples[PLACES_MAX]; /* of CPU time, lately; with those of places that it displaced */
+    uint64_t samples[PLACES_MAX]; /* recent ones of CPU time; includes displaced[] */
     uint64_t displaced[PLACES_MAX];
     struct last_mark marks[PLACES_MAX];
 };

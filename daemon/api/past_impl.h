@@ -38,7 +38,7 @@ struct recorded_past {
     bool named;             /* the last known facts decide: also take later slices */
     struct profile **later; /* as parts: those from to_ns on */
     size_t later_count;
-    uint64_t oldest_ns, period_ns; /* of the recorder; 0: empty or off */
+    uint64_t oldest_ns, period_ns; /* of the recorder; 0: it is empty or off */
     uint64_t keep_ns;              /* recorder_seconds */
     bool full;                     /* its memory is too small for that */
     bool looks;                    /* it samples waiting threads */

@@ -53,7 +53,8 @@ void counted_collections(const struct counted_look *before, const struct counted
  * there was no safepoint, and shorter if there were several, whose durations are then unknown. */
 uint64_t counted_rest_ns(uint64_t rest_ns, const struct counters *before,
                          const struct counters *now);
-/* Begins a listing of the wanted JVMs. Each is claimed now, and again after counted_list_add(). */
+/* Begins a listing of the wanted JVMs. The caller claims each of them twice: between this call and
+ * counted_list_add(), and after that. */
 void counted_list_begin(struct counted *all);
 /* Drops entries without a claim, and lets claims add entries. So known JVMs keep their places,
  * unless their owner has most. Requires @all->all. */

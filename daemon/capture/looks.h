@@ -81,7 +81,7 @@ struct looks *looks_free(struct looks *l);
 void looks_tick(struct looks *l, uint64_t now_ns);
 /* Takes a record that o.deliver() got, once it is named. */
 void looks_sample(struct looks *l, const struct incoming *in);
-/* Returns until when all waits are known (CLOCK_MONOTONIC), as looked_threads_known_ns().
+/* Returns the time (CLOCK_MONOTONIC) up to which all waits are known: looked_threads_known_ns().
  * UINT64_MAX: no passes are made. Accepts NULL. */
 uint64_t looks_known_ns(const struct looks *l);
 /* Adds the time of all places so far to the recorder. Accepts NULL. */
@@ -92,7 +92,7 @@ void looks_use_table(struct looks *l, struct frame_table *table);
 /* Notes that the virtual threads of JVM @host_pid were looked at at @look_ns: the samples of those
  * that wait have that time. Accepts NULL. */
 void looks_look_virtual(struct looks *l, int32_t host_pid, uint64_t look_ns);
-/* Counts @ns of threads as lost, which looks at virtual threads left out. */
+/* Adds @ns, the waits that looks at virtual threads left out, to the lost time. */
 void looks_lose(struct looks *l, uint64_t ns);
 /* Copies the counters to *ret. */
 void looks_stats(const struct looks *l, struct looks_stats *ret);

@@ -16,8 +16,9 @@
 #define RECORDED_ALLOCS_LOOK_NS (2 * NSEC_PER_SEC)  /* between two looks at the hits of a JVM */
 /* Hits of the probes of a JVM. Each takes about 1 us of its CPU time: together 1 % of a
  * processor. */
-#define RECORDED_ALLOCS_HITS_MAX 10000               /* a second */
-#define RECORDED_ALLOCS_REST_NS (600 * NSEC_PER_SEC) /* without probes, after more hits */
+#define RECORDED_ALLOCS_HITS_MAX 10000 /* a second */
+#define RECORDED_ALLOCS_REST_NS                                                                    \
+    (600 * NSEC_PER_SEC) /* length of a rest without probes, after too many hits */
 
 struct captures;
 
@@ -35,7 +36,7 @@ struct recorded_alloc {
 struct recorded_allocs {
     bool on;
     bool runs;            /* its set samples */
-    uint32_t set;         /* of that */
+    uint32_t set;         /* its number, while it samples */
     uint64_t again_ns;    /* CLOCK_MONOTONIC of the next try to start the set */
     struct error problem; /* why it does not run; code 0: none known */
     struct recorded_alloc jvms[RECORDED_ALLOCS_MAX];

@@ -72,7 +72,7 @@ static void use_main(struct process *p, struct span main)
         image_set_text(&p->command, main, DISCOVER_COMMAND_MAX);
 }
 
-/* Notes the statements of @im about its service. @options: of its JVM, separated by NUL. */
+/* Stores what @im says of its service. @options: those of its JVM, separated by NUL. */
 static void use_service(struct discover *d, struct image *im, struct span options)
 {
     _cleanup_buf_ struct buf words = BUF_UPTO(JVM_COMMAND_MAX_BYTES);

@@ -166,7 +166,7 @@ void dwarf_set_alt(struct dwarf *d, struct dwarf *alt)
 ORDER_FUNCTION(compare_addresses, struct dwarf_wanted,
                COMPARE(x->unit, y->unit) ?: COMPARE(x->address, y->address))
 
-/* The part of a look-up in one unit. */
+/* State of a look-up while it reads one unit. */
 struct part {
     struct dwarf *d;
     struct dwarf_scopes scopes;

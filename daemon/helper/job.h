@@ -98,7 +98,7 @@ enum attach_step {
     ATTACH_STEP_REPLY = 17,
     ATTACH_STEP_DONE = 18,   /* there is a reply */
     ATTACH_STEP_COPY = 19,   /* the agent could not be copied into its /tmp */
-    ATTACH_STEP_KILLED = 20, /* reported for it: it was killed at its deadline, or died */
+    ATTACH_STEP_KILLED = 20, /* the helper was killed at its deadline, or died */
     ATTACH_STEP_MOUNT = 21,  /* no folder of the container to mount the agent over */
     ATTACH_STEP_TMP = 22,    /* its /tmp could not be mounted over */
     ATTACH_STEP_END,

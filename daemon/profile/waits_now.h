@@ -23,7 +23,7 @@ struct waits_pool {
     double threads, waiting;
     double late; /* threads outside that wait for a result: the pool's tasks may be late; 0 if it
                   * waits for results itself */
-    uint32_t host_tids[WAITS_POOL_TIDS]; /* the first that wait; 0: no more */
+    uint32_t host_tids[WAITS_POOL_TIDS]; /* of threads that wait; 0 ends the list */
     char name[WAITS_NAME_BYTES];         /* "": there is none */
     char code[WAITS_CODE_BYTES];         /* the method that waits */
     const char *wait;                    /* its wait; static */

@@ -13,7 +13,7 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 /* State of a thread. */
 struct looked {
-    __u64 switches; /* number of switches when its place was written, or it was alike last */
+    __u64 switches; /* when its place was last written, or last found unchanged */
     __u64 print;    /* print_of() its place */
     __u32 epoch;    /* of its process then; 0: its place is unknown */
     __u32 host_tid; /* in flamed's pid namespace, which takes long to find; 0: not yet */

@@ -197,8 +197,8 @@ __attribute__((noinline)) int begin(struct yields_scratch *ys, struct unwind_pro
     return 1;
 }
 
-/* Ends the wait of ys->thread, and gets it. Its begin is unknown if it has none here, and began
- * before the probes were in. Then it counts from there. Returns 1 if the wait is known. */
+/* Removes the wait of ys->thread from the map into *ret. A wait without an entry began before the
+ * probes were in, and is counted from then on. Returns 1 if the wait is known. */
 static __always_inline int end(struct yields_scratch *ys, struct yields_process *p,
                                struct yields_wait *ret)
 {

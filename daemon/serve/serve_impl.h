@@ -337,7 +337,7 @@ struct client *connection_place_take(struct serve *s, const struct caller *calle
 bool connection_place_promote(struct serve *s, struct client *c);
 /* Shuts the connection down; the HTTP library then closes it. */
 void client_cut(struct client *c);
-/* Updates since when the client has not read its answer. */
+/* Updates the time since which the client has read nothing of its answer. */
 void client_watch_reading(struct client *c, uint64_t now);
 
 /* ---- quota.c: limits per caller ---- */

@@ -79,7 +79,7 @@ static void see_row(struct search *s, uint64_t thaw, uint64_t preempt)
     s->ret->preempt = preempt;
 }
 
-/* Compares the word that follows s->word. */
+/* Handles s->word, which @next follows. */
 static void see_word(struct search *s, uint64_t next)
 {
     if (s->word == s->freeze) {
