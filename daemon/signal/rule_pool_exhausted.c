@@ -27,8 +27,8 @@ static void look_at_threads(const struct rule_view *v, struct rule_finding *f)
     const struct numbers *n = v->numbers;
     const struct waits_pool *w = v->pool;
     double part = numbers_mean(n, NUMBER_POOL_WAITING, RULE_WINDOW_S);
-    double share = numbers_mean(n, NUMBER_POOL_THREADS, RULE_WINDOW_S) * part /
-                   fmax(numbers_mean(n, NUMBER_BUSY_THREADS, RULE_WINDOW_S), 1);
+    double held_up = numbers_mean(n, NUMBER_POOL_THREADS, RULE_WINDOW_S) * part + w->late;
+    double share = held_up / fmax(numbers_mean(n, NUMBER_BUSY_THREADS, RULE_WINDOW_S), 1);
 
     f->strength = part / PART_FIRES;
     f->value = part * 100;

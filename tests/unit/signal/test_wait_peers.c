@@ -229,7 +229,7 @@ static const struct {
     { 4, 3, false, 4, 0, "db:1", "; 3 of 4 that were looked at read from db:1; 100 %" },
     { 4, 4, false, 40, 0, "db:1", "; 4 of 4 that were looked at read from db:1; 100 %" },
     { 0, 0, false, 4, 1, "", "in Rates.fetch; 1 other thread waits for a result; 100 %" },
-    { 4, 4, false, 4, 6, "db:1", "they read from db:1; 6 other threads wait for a result; 100 %" },
+    { 3, 3, false, 3, 6, "db:1", "they read from db:1; 6 other threads wait for a result; 100 %" },
 };
 
 START_TEST(says_the_peer_of_a_pool)
@@ -252,11 +252,13 @@ START_TEST(says_the_peer_of_a_pool)
     snprintf(peer.text, sizeof(peer.text), "%s", SENTENCES[_i].text);
     reading_clear(&r);
     r.v[NUMBER_POOL_WAITING] = 1;
-    r.v[NUMBER_POOL_THREADS] = r.v[NUMBER_BUSY_THREADS] = pool.threads;
+    r.v[NUMBER_POOL_THREADS] = pool.threads;
+    r.v[NUMBER_BUSY_THREADS] = pool.threads + pool.late;
     for (uint64_t at = 1; at < 6; at++)
         ck_assert(numbers_add(&numbers, at * NUMBERS_STEP_NS, &r));
     rule_of(RULE_POOL_EXHAUSTED)->look(&v, &f);
     ck_assert_ptr_nonnull(strstr(f.sentence, SENTENCES[_i].want));
+    ck_assert_int_eq(f.severity, 3); /* all that are busy */
     numbers_deinit(&numbers);
 }
 END_TEST
