@@ -130,11 +130,17 @@ const struct option config_options[] = {
     { "recorder_alloc", OPTION_BOOL, AT(recorder.alloc), 0, 1, "no", "BOOL",
       .help = "Have the flight recorder sample what JVMs allocate, by probes in their libjvm.so: "
               "event=alloc of the last minutes and of the history." },
-    { "operation_callers", OPTION_TEXT, AT(operation_callers), 0, CONFIG_TEXT_MAX, "", "METHODS",
+    { "operation_callers", OPTION_TEXT, AT(requests.operation_callers), 0, CONFIG_TEXT_MAX, "",
+      "METHODS",
       .help =
           "Dispatchers of requests, such as com.acme.Router.dispatch, with commas between them. In "
           "JVMs without a tracer the first method of the application below one names the "
           "operation, by its route or its own name." },
+    { "mdc_keys", OPTION_TEXT, AT(requests.mdc_keys), 0, CONFIG_TEXT_MAX, "", "KEYS",
+      .help =
+          "Keys of a request in Logback's MDC and Log4j's ThreadContext, such as trace=requestId, "
+          "span=spanId and operation=endpoint, with commas between them. They replace the built-in "
+          "ones. No other value is read." },
     { "history_max_age", OPTION_NUMBER, AT(history.max_age_s), 0, UINT64_C(366) * 86400, "86400",
       "SECONDS",
       .help = "Keep what the flight recorder has had for SECONDS, merged by minute, in the folder "

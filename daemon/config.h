@@ -35,7 +35,10 @@ struct config {
         char *folder;
         uint64_t max_bytes, max_age_s;
     } store;
-    char *operation_callers; /* methods, with commas between them */
+    struct {
+        char *operation_callers; /* methods, with commas between them */
+        char *mdc_keys;          /* "trace=requestId", with commas between several */
+    } requests;
     char *user;
     unsigned log_level; /* enum log_level */
     unsigned symbols;   /* enum config_symbols */

@@ -12,6 +12,7 @@
 #include "base/version.h"
 #include "broker_client/wire.h"
 #include "config.h"
+#include "hotspot/hotspot.h"
 #include "login.h"
 #include "namer/namer_process.h"
 #include "notify.h"
@@ -277,7 +278,8 @@ static int print_check(const struct config *c, int r, struct error *err)
     if (r == 0)
         r = access_rules_resolve(c->access, NULL, err);
     if (r == 0)
-        r = handlers_set_own(c->operation_callers, err);
+        r = handlers_set_own(c->requests.operation_callers, err)
+                ?: hotspot_log_keys_set(c->requests.mdc_keys, err);
     if (r < 0)
         return print_failure(err->msg[0] ? err->msg : strerror(-r), err);
     printf("%s: ok: %zu schedules, %zu triggers\n", c->config_file,

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/version.h"
 #include "engine/engine.h"
+#include "hotspot/hotspot.h"
 #include "notify.h"
 #include "profile/handlers.h"
 #include "profile/service_counters.h"
@@ -441,7 +442,8 @@ int serving_run(struct config *c, const struct serving_opts *w, struct error *er
     if (r < 0)
         return r;
     serve_opts.access = c->access;
-    r = handlers_set_own(c->operation_callers, err);
+    r = handlers_set_own(c->requests.operation_callers, err)
+            ?: hotspot_log_keys_set(c->requests.mdc_keys, err);
     if (r < 0)
         return r;
     r = open_signals(&signal_fd);

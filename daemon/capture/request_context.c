@@ -17,6 +17,13 @@
 #define LOOK_COUNTERS_NS (30 * NSEC_PER_SEC) /* older counters are not trusted */
 #define TRACE_DIGITS 32
 #define SPAN_DIGITS 16
+#define UUID_CHARACTERS 36
+
+/* Returns whether ids of this kind come from the context of a log. */
+static bool is_log(uint8_t ids)
+{
+    return ids == CONTEXT_IDS_LOG || ids == CONTEXT_IDS_KEYS;
+}
 
 /* ---- paths ---- */
 
@@ -59,7 +66,7 @@ static int put_path(struct probe_table *t, const struct probe_env *env, struct p
     c->partial = r > 0;
     c->settled = c->partial || r == -ENOENT;
     c->no_tracer = r == -ENOENT || r == -ENODATA;
-    rests = c->no_tracer || (r >= 0 && path.ids == CONTEXT_IDS_LOG);
+    rests = c->no_tracer || (r >= 0 && is_log(path.ids));
     c->wait_ns =
         c->wait_ns ? MIN(c->wait_ns * 2, rests ? LOOK_MOST_NS : LOOK_READY_NS) : LOOK_FIRST_NS;
     if (r == HOTSPOT_GONE)
@@ -84,8 +91,7 @@ static void look_again(struct broker *b, struct probe_entry *e)
     const struct context_entry *c = (const struct context_entry *)e;
 
     (void)b;
-    if ((c->path.ids == CONTEXT_IDS_LOG || c->partial) &&
-        clock_monotonic_ns() - c->looked_ns >= c->wait_ns)
+    if ((is_log(c->path.ids) || c->partial) && clock_monotonic_ns() - c->looked_ns >= c->wait_ns)
         e->asked.there = false;
 }
 
@@ -163,6 +169,42 @@ static bool take_trace(const struct sample_context *raw, struct profile_context 
            take_digits(trace + (SPAN_DIGITS << wide), wide, &ret->trace_low);
 }
 
+/* Decodes a UUID's 32 digits, which are parted as 8-4-4-4-12. */
+static bool take_uuid(const struct sample_context *raw, struct profile_context *ret)
+{
+    const char *p = (const char *)&raw->id[CONTEXT_TRACE_WORD];
+    uint8_t digits[TRACE_DIGITS];
+    size_t n = 0;
+
+    if (raw->wide & 1u << CONTEXT_TRACE || raw->bytes[CONTEXT_TRACE] != UUID_CHARACTERS)
+        return false;
+    for (size_t i = 0; i < UUID_CHARACTERS; i++) {
+        if (i != 8 && i != 13 && i != 18 && i != 23)
+            digits[n++] = (uint8_t)p[i];
+        else if (p[i] != '-')
+            return false;
+    }
+    return take_digits(digits, false, &ret->trace_high) &&
+           take_digits(digits + SPAN_DIGITS, false, &ret->trace_low);
+}
+
+/* Decodes the values of keys of the configuration: texts of any form. A span counts only with its
+ * trace. */
+static bool take_keys(const struct sample_context *raw, struct profile_context *ret)
+{
+    const uint8_t *span = (const uint8_t *)&raw->id[CONTEXT_SPAN_WORD];
+    bool wide = raw->wide & 1u << CONTEXT_SPAN;
+    struct profile_context c = { 0 };
+
+    if (!take_trace(raw, &c) && !take_uuid(raw, &c))
+        c.trace_high = c.trace_low = 0;
+    if ((c.trace_high || c.trace_low) && raw->bytes[CONTEXT_SPAN] == SPAN_DIGITS << wide &&
+        !take_digits(span, wide, &c.span))
+        c.span = 0;
+    *ret = c;
+    return c.trace_high || c.trace_low || raw->state == CONTEXT_NAMED;
+}
+
 /* Decodes the ids of a tracer that keeps them as text. */
 static bool take_hex(const struct sample_context *raw, struct profile_context *ret)
 {
@@ -213,17 +255,16 @@ void context_decode(const struct sample_context *raw, struct profile_context *re
     };
     static bool (*const TAKE[CONTEXT_IDS_KINDS])(const struct sample_context *,
                                                  struct profile_context *) = {
-        [CONTEXT_IDS_HEX] = take_hex,
-        [CONTEXT_IDS_WORDS] = take_words,
-        [CONTEXT_IDS_NONE] = take_none,
-        [CONTEXT_IDS_LOG] = take_hex,
+        [CONTEXT_IDS_HEX] = take_hex,   [CONTEXT_IDS_WORDS] = take_words,
+        [CONTEXT_IDS_NONE] = take_none, [CONTEXT_IDS_LOG] = take_hex,
+        [CONTEXT_IDS_KEYS] = take_keys,
     };
     struct profile_context c = { 0 };
     bool good = raw->state < CONTEXT_STATES && raw->ids < CONTEXT_IDS_KINDS;
 
     buf_clear(name);
-    if (good && raw->ids == CONTEXT_IDS_LOG && raw->state != CONTEXT_UNREADABLE &&
-        !take_hex(raw, &(struct profile_context){ 0 })) { /* a program's own texts */
+    if (good && is_log(raw->ids) && raw->state != CONTEXT_UNREADABLE &&
+        !TAKE[raw->ids](raw, &(struct profile_context){ 0 })) { /* a program's own texts */
         *ret = (struct profile_context){ .state = PROFILE_CONTEXT_NO_TRACER };
         return;
     }
@@ -236,7 +277,8 @@ void context_decode(const struct sample_context *raw, struct profile_context *re
     if (!good)
         c = (struct profile_context){ 0 };
     c.state = good ? STATES[raw->state] : PROFILE_CONTEXT_UNREADABLE;
-    if (good && raw->state >= CONTEXT_IDS_ONLY && raw->ids != CONTEXT_IDS_NONE && !c.trace_high &&
+    if (good && raw->state >= CONTEXT_IDS_ONLY && raw->ids != CONTEXT_IDS_NONE &&
+        raw->ids != CONTEXT_IDS_KEYS && !c.trace_high &&
         !c.trace_low) { /* OpenTelemetry's invalid span */
         c = (struct profile_context){ .state = PROFILE_CONTEXT_NO_REQUEST };
         buf_clear(name);

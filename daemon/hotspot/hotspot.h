@@ -311,6 +311,10 @@ int hotspot_vm_frozen(struct hotspot_vm *vm, struct unwind_frozen *ret);
  * other fields. HOTSPOT_GONE; -errno. */
 int hotspot_vm_context(struct hotspot_vm *vm, struct context_path *ret, const char **ret_tracer,
                        struct error *err);
+/* Replaces the keys of a log's context that hotspot_vm_context() reads by @list, the option
+ * mdc_keys; "": keeps the built-in ones. 0; -EINVAL with a sentence. Thread: one, before any other
+ * uses this. */
+int hotspot_log_keys_set(const char *list, struct error *err);
 
 enum hotspot_lock_kind {
     HOTSPOT_LOCK_OTHER,

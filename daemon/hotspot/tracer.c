@@ -26,7 +26,10 @@
     { FORM_STATIC, 0, 0, 0, 0, CLASS_NEEDED, class, field, signature },
 #define HELD(to, class, field)                                                                     \
     { FORM_HELD, to, 0, 0, 0, CLASS_NEEDED, class, field, "Ljava/lang/ThreadLocal;" },
-#define KEY(to, from, skip, key) { FORM_KEY, to, from, skip, 0, CLASS_NEEDED, NULL, key, NULL },
+#define MAP_KEYS(from)                                                                             \
+    { FORM_MAP_KEYS, 0, from, 0, from, CLASS_NEEDED, "java/lang/String", NULL, NULL },
+#define ARRAY_KEYS(keys, values)                                                                   \
+    { FORM_ARRAY_KEYS, 0, keys, 0, values, CLASS_NEEDED, "java/lang/String", NULL, NULL },
 #define LOCAL_OF(to, class) { FORM_LOCAL_OF, to, 0, 0, 0, CLASS_NEEDED, class, NULL, NULL },
 #define REF(to, from, class, field, signature)                                                     \
     { FORM_REF, to, from, 0, 0, CLASS_NEEDED, class, field, signature },
@@ -62,17 +65,9 @@ static const struct tracer TRACERS[] = {
     TRACER("Brave", "", CONTEXT_IDS_WORDS, BRAVE),
     TRACER("Logback's MDC", "", CONTEXT_IDS_LOG, LOGBACK),
     TRACER("Log4j's ThreadContext", "", CONTEXT_IDS_LOG, LOG4J_CONTEXT),
+    TRACER("Log4j's ThreadContext", "", CONTEXT_IDS_LOG, LOG4J_SORTED),
+    TRACER("Log4j's ThreadContext", "", CONTEXT_IDS_LOG, LOG4J_ARRAY),
 };
-
-/* Returns String.hashCode() of @key, which is ASCII. */
-static uint32_t hash_of(const char *key)
-{
-    uint32_t hash = 0;
-
-    for (; *key; key++)
-        hash = 31 * hash + (unsigned char)*key;
-    return hash;
-}
 
 /* Makes a step from @row, with its class @klass (0: none). */
 static int compile_row(struct compiler *c, const struct tracer_row *row, uint64_t klass,
@@ -82,7 +77,6 @@ static int compile_row(struct compiler *c, const struct tracer_row *row, uint64_
                                    [FORM_INHERITED] = CONTEXT_THREAD_LOCAL,
                                    [FORM_STATIC] = CONTEXT_SKIP,
                                    [FORM_HELD] = CONTEXT_THREAD_LOCAL,
-                                   [FORM_KEY] = CONTEXT_MAP,
                                    [FORM_LOCAL_OF] = CONTEXT_THREAD_LOCAL,
                                    [FORM_REF] = CONTEXT_REF,
                                    [FORM_CLASS] = CONTEXT_CLASS,
@@ -120,10 +114,8 @@ static int compile_row(struct compiler *c, const struct tracer_row *row, uint64_
         r = local_held_hash(c, row, klass, &hash);
         s.key = hash;
         break;
-    case FORM_KEY:
-        s.key = hash_of(row->field);
-        r = c->q->path.map_table ? 0 : -EOPNOTSUPP;
-        break;
+    case FORM_MAP_KEYS:
+    case FORM_ARRAY_KEYS: /* tracer_keys_add() */
     case FORM_LOCAL_OF:
         r = local_only_hash(c, klass, &hash);
         s.key = hash;
@@ -170,7 +162,7 @@ static int compile_rows(struct compiler *c)
     unsigned missing = 0, may_differ = 0;
     int r = core_compile(c, p);
 
-    p->ids = c->tracer->ids;
+    p->ids = c->tracer->ids == CONTEXT_IDS_LOG ? tracer_keys_kind() : c->tracer->ids;
     p->at_leave = c->vm->names.zgc;
     for (size_t i = 0; i < c->tracer->count && r == 0; i++) {
         const struct tracer_row *row = &c->tracer->rows[i];
@@ -179,6 +171,10 @@ static int compile_rows(struct compiler *c)
 
         r = row->class_name ? tracer_class(c, row->class_name, &klass) : 0;
         note_missing(row, r == 0, &missing, &may_differ);
+        if (r == 0 && (row->form == FORM_MAP_KEYS || row->form == FORM_ARRAY_KEYS)) {
+            r = tracer_keys_add(row, vm_class_word(c->vm, klass), p);
+            continue;
+        }
         if (r == 0)
             r = compile_row(c, row, klass, &s);
         else if (r == -ENODATA) /* no object is of that class */

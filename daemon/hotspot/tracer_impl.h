@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shared by tracer.c, tracer_classes.c and tracer_locals.c. Thread: as hotspot_vm_context(). */
+/* Shared by tracer.c, tracer_classes.c, tracer_keys.c and tracer_locals.c. Thread: as
+ * hotspot_vm_context(). */
 #pragma once
 
 #include "hotspot/classes.h"
@@ -11,7 +12,8 @@ enum tracer_form {
     FORM_LOCAL_OF,
     FORM_STATIC, /* makes no step */
     FORM_HELD,
-    FORM_KEY,
+    FORM_MAP_KEYS, /* several steps each, and so the next one */
+    FORM_ARRAY_KEYS,
     FORM_REF,
     FORM_CLASS,
     FORM_NTH,
@@ -31,8 +33,7 @@ struct tracer_row {
     enum tracer_form form;
     uint8_t to, from, skip, number;
     enum class_need need;
-    const char *class_name, *field, *signature; /* '@': the tracer's prefix. Of FORM_KEY the field
-                                                 * is the key */
+    const char *class_name, *field, *signature; /* '@': the tracer's prefix */
 };
 
 struct tracer {
@@ -84,6 +85,15 @@ int tracer_class(const struct compiler *c, const char *name, uint64_t *ret);
 /* Gets the offset of the field of @row in @klass, by one of its names and signatures. */
 int tracer_field(const struct compiler *c, uint64_t klass, const struct tracer_row *row,
                  uint32_t *ret);
+
+/* ---- tracer_keys.c: the keys of a log's context that stand for a request ---- */
+
+/* Returns the kind of the ids: CONTEXT_IDS_LOG, or CONTEXT_IDS_KEYS if the configuration has
+ * keys. */
+uint8_t tracer_keys_kind(void);
+/* Appends to @p the steps that read the values of all keys by @row, FORM_MAP_KEYS or
+ * FORM_ARRAY_KEYS. @string: the class word of java.lang.String. 0; -EOPNOTSUPP: unknown HashMap. */
+int tracer_keys_add(const struct tracer_row *row, uint64_t string, struct context_path *p);
 
 /* ---- tracer_locals.c: java.base, and the ThreadLocals that a path begins with ---- */
 

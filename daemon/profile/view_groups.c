@@ -163,7 +163,7 @@ static void spell_request(struct view_builder *b, enum view_by by, const struct 
         [PROFILE_CONTEXT_NAMED] = "[unnamed requests]",
     };
     uint32_t state = c && c->state < PROFILE_CONTEXT_STATES ? c->state : PROFILE_CONTEXT_UNASKED;
-    bool no_ids = state >= PROFILE_CONTEXT_IDS && !profile_context_has_ids(c);
+    bool request = state >= PROFILE_CONTEXT_IDS;
     struct span name = c ? intern_get(b->p->strings, c->operation) : SPAN_NULL;
 
     if (c && by == VIEW_BY_SPAN && c->span)
@@ -171,7 +171,7 @@ static void spell_request(struct view_builder *b, enum view_by by, const struct 
     else if (c && by == VIEW_BY_TRACE && (c->trace_high || c->trace_low))
         buf_printf(&b->text, "[trace %016llx%016llx]", (unsigned long long)c->trace_high,
                    (unsigned long long)c->trace_low);
-    else if (by != VIEW_BY_OPERATION && no_ids)
+    else if (by != VIEW_BY_OPERATION && request)
         buf_add_str(&b->text, "[ids not kept]");
     else if (by != VIEW_BY_OPERATION || !name.n)
         buf_add_str(&b->text, WITHOUT[state]);

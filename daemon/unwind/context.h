@@ -15,6 +15,7 @@
 #define CONTEXT_PROBES_MAX 64    /* entries of a thread's table that one search reads */
 #define CONTEXT_PAIRS_MAX 32     /* pairs of an array of keys and values that one search reads */
 #define CONTEXT_NODES_MAX 8      /* nodes of a HashMap's bucket that one search reads */
+#define CONTEXT_KEY_BYTES 64     /* of the longest key in an array of keys */
 #define CONTEXT_TABLE_MAX 65536  /* entries of the largest table */
 #define CONTEXT_MOVES_MAX 512    /* reads of ZGC's forwarding data by one path */
 #define CONTEXT_NAME_BYTES 128
@@ -31,6 +32,9 @@ enum context_op {
                            * 0) of the values with class word `key`, or the last of them if they are
                            * fewer */
     CONTEXT_MAP,  /* to = the value in the HashMap at from, for the key with the hash `key` */
+    CONTEXT_KEY,  /* to = the value of the String with context_key_of() `key`. from: the array of
+                   * keys.  Register `offset`: that of the values, in the same order. If it is the
+                   * same  array, keys and values alternate from element 1 on */
     CONTEXT_WORD, /* word `key` of the ids = the 8 bytes at `offset` of from */
     CONTEXT_TEXT, /* text `key` (enum context_text; CONTEXT_NAME_MORE) = the java.lang.String at
                    * from */
@@ -55,6 +59,7 @@ enum context_ids {
     CONTEXT_IDS_WORDS, /* numbers: the trace's high half and low half, and each span */
     CONTEXT_IDS_NONE,  /* no hexadecimal ids: only the name counts */
     CONTEXT_IDS_LOG,   /* texts that a program has put into its log's context; it may do without */
+    CONTEXT_IDS_KEYS,  /* the same under keys of the configuration: a trace or a name suffices */
     CONTEXT_IDS_KINDS,
 };
 
@@ -117,6 +122,7 @@ struct context_work {
     uint64_t bad; /* ZGC's bad mask: bits of references that may be older than a move */
     uint64_t object;
     struct unwind_forwarding forwarding;
+    uint8_t key[CONTEXT_KEY_BYTES];
     uint64_t spare[16];
     uint32_t count; /* entries of the table */
     uint32_t next;  /* index of the next step */
@@ -125,6 +131,18 @@ struct context_work {
     uint32_t fault; /* 1: memory was unreadable or had no valid content */
     uint32_t zero;
 };
+
+/* Returns @hash of the first characters of a key, extended by a further one. */
+static inline uint64_t context_key_add(uint64_t hash, uint32_t character)
+{
+    return (hash ^ character) * 0x100000001b3ULL;
+}
+
+/* Returns the identity of a key of @n characters: their @hash, with their number as last byte. */
+static inline uint64_t context_key_of(uint64_t hash, uint32_t n)
+{
+    return (hash & ~0xffULL) | (n & 0xff);
+}
 
 #ifndef __bpf__
 _Static_assert(sizeof(struct context_step) == 16, "context_step must have no padding");

@@ -20,6 +20,8 @@ static inline bool context_step_valid(const struct context_step *s, unsigned lef
         return s->key < CONTEXT_ID_WORDS;
     if (s->op == CONTEXT_THREAD_LOCAL || s->op == CONTEXT_MAP)
         return s->key <= UINT32_MAX;
+    if (s->op == CONTEXT_KEY)
+        return s->offset < CONTEXT_REGISTERS;
     return s->op == CONTEXT_CLASS || s->op == CONTEXT_NTH || !s->key;
 }
 

@@ -167,6 +167,72 @@ UNWIND_FUNCTION int context_node(struct context_work *w, struct context_path *pa
     return 0;
 }
 
+/* Copies @n bytes at @at to @to, but @max, a power of two, at most. Return: false if they cannot be
+ * read. */
+UNWIND_INLINE bool context_copy(struct context_work *w, void *to, const uint32_t max, uint64_t at,
+                                uint64_t n)
+{
+    if (n > max)
+        n = max;
+    UNWIND_MASK(n, max * 2 - 1);
+    if (at >= 4096 && !(at >> 47) && context_read_bytes(w, to, (uint32_t)n, at))
+        return true;
+    w->fault = 1;
+    return false;
+}
+
+/* Returns whether the java.lang.String at @string is w->want. Compares the lengths first. Not
+ * static in BPF, as context_probe(). */
+UNWIND_FUNCTION int context_is_key(struct context_work *w, struct context_path *path,
+                                   struct unwind_process *p, uint64_t string)
+{
+    uint64_t array, n, hash = 0;
+    uint32_t unit, wide = 1;
+
+    if (!w || !path || !p)
+        return 0;
+    array = context_field(w, p, string + path->string_value);
+    n = array ? context_load(w, array + path->array_length, 4) : 0;
+    if (path->string_coder) {
+        if (n != (w->want & 0xff) && n != 2 * (w->want & 0xff))
+            return 0;
+        wide = context_load(w, string + path->string_coder, 1) != 0;
+    } else {
+        n *= 2; /* an array of char */
+    }
+    if (n >> wide != (w->want & 0xff) || n > CONTEXT_KEY_BYTES ||
+        !context_copy(w, w->key, CONTEXT_KEY_BYTES, array + path->bytes_base, n))
+        return 0;
+    UNWIND_LOOP
+    for (uint32_t i = 0; i < CONTEXT_KEY_BYTES && i < n; i += 1 + wide) {
+        unit = w->key[i & (CONTEXT_KEY_BYTES - 1)];
+        if (wide)
+            unit |= (uint32_t)w->key[(i + 1) & (CONTEXT_KEY_BYTES - 1)] << 8;
+        hash = context_key_add(hash, unit);
+    }
+    return context_key_of(hash, (uint32_t)(n >> wide)) == w->want;
+}
+
+/* Tries key @i of an array of keys, w->nth elements apart, as context_probe() does. If it is the
+ * wanted one, w->found = the index of its element + 1. */
+UNWIND_FUNCTION int context_key_at(struct context_work *w, struct context_path *path,
+                                   struct unwind_process *p, uint32_t i)
+{
+    uint64_t string;
+
+    if (!w || !path || !p)
+        return 1;
+    if (w->nth == 2)
+        i = 2 * i + 1;
+    if (i >= w->count)
+        return 1;
+    string = context_field(w, p, w->table + path->array_base + (uint64_t)i * p->vm.locks.oop_bytes);
+    if (!string || !context_is_key(w, path, p, string))
+        return 0;
+    w->found = (uint64_t)i + 1;
+    return 1;
+}
+
 /* Prepares a search for @want in the array at @array. Returns whether the array has entries, but no
  * more than CONTEXT_TABLE_MAX. */
 UNWIND_INLINE bool context_search(struct context_work *w, const struct context_path *path,
@@ -255,18 +321,27 @@ UNWIND_INLINE uint64_t context_map(struct context_work *w, struct context_path *
     return w->found;
 }
 
-/* Copies @n bytes at @at to @to, but @max, a power of two, at most. Return: false if they cannot be
- * read. */
-UNWIND_INLINE bool context_copy(struct context_work *w, void *to, const uint32_t max, uint64_t at,
-                                uint64_t n)
+/* Returns the value of key @want; 0: none. The arrays at @keys and @values may be the same one. */
+UNWIND_INLINE uint64_t context_key(struct context_work *w, struct context_path *path,
+                                   struct unwind_process *p, uint64_t keys, uint64_t values,
+                                   uint64_t want)
 {
-    if (n > max)
-        n = max;
-    UNWIND_MASK(n, max * 2 - 1);
-    if (at >= 4096 && !(at >> 47) && context_read_bytes(w, to, (uint32_t)n, at))
-        return true;
-    w->fault = 1;
-    return false;
+    uint64_t i;
+
+    if (!values || !context_search(w, path, keys, want))
+        return 0;
+    w->nth = keys == values ? 2 : 1;
+    UNWIND_LOOP
+    for (i = 0; i < CONTEXT_PAIRS_MAX; i++) {
+        if (context_key_at(w, path, p, (uint32_t)i))
+            break;
+    }
+    if (!w->found)
+        return 0;
+    i = w->found - (keys != values);
+    if (i >= context_load(w, values + path->array_length, 4))
+        return 0;
+    return context_field(w, p, values + path->array_base + i * p->vm.locks.oop_bytes);
 }
 
 /* Puts a blank behind the name so far, for a further part that is @wide. Returns where that part
@@ -362,6 +437,9 @@ UNWIND_FUNCTION int context_step(struct context_work *w, struct context_path *pa
     case CONTEXT_MAP:
         v = context_map(w, path, p, from, (uint32_t)s->key);
         break;
+    case CONTEXT_KEY:
+        v = context_key(w, path, p, from, w->at[s->offset & (CONTEXT_REGISTERS - 1)], s->key);
+        break;
     case CONTEXT_CLASS:
         if (from && context_class(w, path, &p->vm.locks, from) == s->key)
             return 0;
@@ -391,9 +469,13 @@ UNWIND_FUNCTION int context_step(struct context_work *w, struct context_path *pa
 UNWIND_INLINE uint8_t context_found(const struct context_work *w)
 {
     uint64_t trace = w->out.id[CONTEXT_TRACE_WORD] | w->out.id[CONTEXT_TRACE_WORD + 1];
+    bool good = trace && w->out.id[CONTEXT_SPAN_WORD];
 
-    if (w->out.ids == CONTEXT_IDS_NONE ? !w->out.bytes[CONTEXT_NAME]
-                                       : !trace || !w->out.id[CONTEXT_SPAN_WORD])
+    if (w->out.ids == CONTEXT_IDS_NONE)
+        good = w->out.bytes[CONTEXT_NAME];
+    else if (w->out.ids == CONTEXT_IDS_KEYS)
+        good = trace || w->out.bytes[CONTEXT_NAME];
+    if (!good)
         return w->fault ? CONTEXT_UNREADABLE : CONTEXT_NO_REQUEST;
     return w->out.bytes[CONTEXT_NAME] ? CONTEXT_NAMED : CONTEXT_IDS_ONLY;
 }

@@ -69,6 +69,8 @@ static size_t make_path(const uint8_t *data, size_t size, struct context_path *r
         s->from = d[2] % CONTEXT_REGISTERS;
         s->skip = (uint8_t)(d[3] % (p.step_count - i));
         s->offset = d[4];
+        if (s->op == CONTEXT_KEY)
+            s->offset = d[4] % CONTEXT_REGISTERS;
         s->key = s->op == CONTEXT_REF || s->op == CONTEXT_SKIP ? 0
                  : s->op == CONTEXT_TEXT                       ? d[5] % (CONTEXT_NAME_MORE + 1)
                  : s->op == CONTEXT_WORD                       ? d[5] % CONTEXT_ID_WORDS

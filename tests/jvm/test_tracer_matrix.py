@@ -9,7 +9,7 @@ from test_tracers import Libraries
 
 AGENT_VERSIONS = {"otel": ("1.16.0", "1.33.6", "2.0.0", "2.33.1"), "datadog": ("1.20.0", "1.30.1", "1.43.0", "1.54.0", "1.68.1")}
 LIBRARY_VERSIONS = {"brave": ("5.6.0", "5.18.1", "6.3.0"), "brave-inherited": ("5.6.0", "6.3.0"), "skywalking": ("9.4.0",),
-                    "logback": ("1.5.18",), "logback-b3": ("1.2.13",), "log4j": ("2.17.1", "2.20.0")}
+                    "logback": ("1.5.18",), "logback-b3": ("1.2.13",), "log4j": ("2.17.1", "2.20.0"), "log4j-arrays": ("2.17.1", "2.20.0", "2.24.3", "2.25.2")}
 SINCE_JDK = {"logback": 11} # of the library itself
 NEWEST_CLASSES = {"1.16.0": 21, "1.33.6": 22, "2.0.0": 22, "1.20.0": 21, "1.30.1": 21, "1.43.0": 23, "1.54.0": 24} # an agent knows no later JDK
 ALL_COLLECTORS = (17, 25) # each collector on these, the default on all

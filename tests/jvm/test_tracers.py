@@ -24,15 +24,22 @@ LIBRARIES = {
     "logback-other": ("ch.qos.logback", "logback-classic", r"\[no tracer\]", r"\[no tracer\]"), # a trace without a span
     "log4j": ("org.apache.logging.log4j", "log4j-core", r"\[trace a[0-9a-f]{31}\]", r"\[no tracer\]"),
     "log4j-slf4j": ("org.apache.logging.log4j", "log4j-slf4j2-impl", r"\[trace a[0-9a-f]{31}\]", r"\[no tracer\]"),
-    "log4j-later": ("org.apache.logging.log4j", "log4j-slf4j2-impl", r"\[no tracer\]", r"\[no tracer\]"), # stores it in another way
+    "log4j-arrays": ("org.apache.logging.log4j", "log4j-core", r"\[trace a[0-9a-f]{31}\]", r"\[no tracer\]"),
+    "log4j-in-place": ("org.apache.logging.log4j", "log4j-core", r"\[no tracer\]", r"\[no tracer\]"),
+    "log4j-keys": ("org.apache.logging.log4j", "log4j-core", r"\[trace a[0-9a-f]{31}\];\[GET /a\]", r"\[no tracer\];\[no tracer\]"),
+    "logback-keys": ("ch.qos.logback", "logback-classic", r"\[trace a[0-9a-f]{31}\];\[GET /a\]", r"\[no tracer\];\[no tracer\]"),
 }
+BY = {"skywalking": ("operation",), "log4j-keys": ("trace", "operation"), "logback-keys": ("trace", "operation")} # the others: trace
+OPTIONS = {"log4j": "-Dlog4j2.is.webapp=true", "log4j-slf4j": "-Dlog4j2.is.webapp=true", # up to 2.23 it is in a map so
+           "log4j-in-place": "-Dlog4j2.garbagefree.threadContextMap=true"}
 
 
 class Libraries(WithClasses):
     sources = ("Spans.java",)
+    options_of_flamed: tuple[str, ...] = ()
 
     def setUp(self):
-        self.daemon = Daemon()
+        self.daemon = Daemon(*self.options_of_flamed)
         self.addCleanup(self.daemon.stop)
 
     def options(self, kind: str, version: str) -> list[str]:
@@ -46,24 +53,23 @@ class Libraries(WithClasses):
             with open(folder + "/agent.config", "w", encoding="ascii") as f:
                 f.write("agent.service_name=spans\nagent.keep_tracing=true\ncollector.backend_service=127.0.0.1:1\nlogging.output=CONSOLE\nlogging.level=OFF\n")
             return [f"-javaagent:{jar}", "-cp", self.classes.folder]
-        web = ["-Dlog4j2.is.webapp=true"] if kind.startswith("log4j") else [] # otherwise Log4j keeps its context in an array
-        return [*web, "-cp", ":".join([self.classes.folder, os.path.dirname(jar) + "/*"])]
+        return [*OPTIONS.get(kind, "").split(), "-cp", ":".join([self.classes.folder, os.path.dirname(jar) + "/*"])]
 
-    def samples(self, pid: int, by: str) -> list[tuple[str, str, int]]:
-        """Returns (method, frame at the root, samples) for a known method."""
+    def samples(self, pid: int, by: tuple[str, ...]) -> list[tuple[str, str, int]]:
+        """Returns (method, frames at the root, samples) for a known method."""
         text = self.daemon.get("/profile", pid=pid, seconds=1, hz=499, by=by, format="collapsed").text
         found = []
         for line in text.splitlines():
             stack, _, count = line.rpartition(" ")
             frames = stack.split(";")
             if method := next((f for f in frames if f in METHODS), ""):
-                found.append((method, frames[0], int(count)))
+                found.append((method, ";".join(frames[:len(by)]), int(count)))
         return found
 
     def check(self, kind: str, version: str, release: int, *options: str) -> dict[str, int]:
         """Counts right samples. They count once a path exists: before that there is no request."""
         _, _, inside, outside = LIBRARIES[kind]
-        by = "operation" if kind == "skywalking" else "trace"
+        by = BY.get(kind, ("trace",))
         right = {"Spans.a": inside, "Spans.b": re.sub(r"([ }/])a", r"\1b", inside), "Spans.outside": outside}
         counts = {"right": 0, "wrong": 0, "without": 0}
         with Jvm(paths.jdk(release), "-Xmx100m", *APART, *options, *self.options(kind, version), "Spans", kind,
@@ -102,12 +108,28 @@ class Tracers(Libraries):
     def test_slf4j_above_log4j(self):
         self.check("log4j-slf4j", "2.20.0", 17)
 
+    def test_a_log_in_two_arrays(self):
+        self.check("log4j-arrays", "2.20.0", 25)
+
+    def test_a_log_in_one_array(self):
+        self.check("log4j-arrays", "2.25.2", 17)
+
     def test_a_log_that_is_not_read(self):
         """It has no tracer, as without the library."""
-        self.check("log4j-later", "2.25.2", 17)
+        self.check("log4j-in-place", "2.25.2", 17)
 
     def test_a_log_of_another_kind(self):
         self.check("logback-other", "1.5.18", 17)
+
+
+class Keys(Libraries):
+    options_of_flamed = ("--mdc-keys", "trace=requestId, operation=endpoint")
+
+    def test_keys_of_the_configuration(self):
+        self.check("logback-keys", "1.2.13", 17)
+
+    def test_keys_in_an_array(self):
+        self.check("log4j-keys", "2.25.2", 25)
 
 
 if __name__ == "__main__":

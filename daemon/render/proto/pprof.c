@@ -289,9 +289,11 @@ static void labels_add_ids(struct pprof *x, struct pprof_labels *l, const struct
              (unsigned long long)c->trace_low);
     snprintf(root, sizeof(root), "%016llx", (unsigned long long)c->root);
     labels_add_span(x, l, "trace_id", span_of(trace));
-    labels_add_span(x, l, "span_id", span_of(root));
     labels_add_text(x, l, "span_name", c->operation);
     labels_add_text(x, l, "trace endpoint", c->operation);
+    if (!c->root)
+        return;
+    labels_add_span(x, l, "span_id", span_of(root));
     labels_add_number(x, l, "span id", (int64_t)c->span);
     labels_add_number(x, l, "local root span id", (int64_t)c->root);
 }

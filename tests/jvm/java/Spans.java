@@ -71,6 +71,25 @@ public final class Spans {
         };
     }
 
+    /** An application's own keys: a UUID, and a name. */
+    static Tracer keys(Class<?> mdc) throws Exception {
+        Method put = mdc.getMethod("put", String.class, String.class), remove = mdc.getMethod("remove", String.class);
+
+        return which -> {
+            String id = hex(which, 32);
+
+            put.invoke(null, "user", "someone");
+            put.invoke(null, "traceId", hex('7', 32));
+            put.invoke(null, "spanId", hex('7', 16));
+            put.invoke(null, "endpoint", "GET /" + which);
+            put.invoke(null, "requestId", id.replaceAll("(.{8})(.{4})(.{4})(.{4})(.{12})", "$1-$2-$3-$4-$5"));
+            return () -> {
+                remove.invoke(null, "endpoint");
+                remove.invoke(null, "requestId");
+            };
+        };
+    }
+
     /** What OpenTelemetry, Micrometer or Zipkin puts into the context of a log. */
     static Tracer log(Class<?> mdc, String trace, String span, int digits) throws Exception {
         Method put = mdc.getMethod("put", String.class, String.class), remove = mdc.getMethod("remove", String.class);
@@ -112,7 +131,13 @@ public final class Spans {
         case "skywalking":
             return skywalking();
         case "log4j":
+        case "log4j-arrays":
+        case "log4j-in-place":
             return log(Class.forName("org.apache.logging.log4j.ThreadContext"), "trace_id", "span_id", 32);
+        case "log4j-keys":
+            return keys(Class.forName("org.apache.logging.log4j.ThreadContext"));
+        case "logback-keys":
+            return keys(Class.forName("org.slf4j.MDC"));
         case "logback-b3":
             return log(Class.forName("org.slf4j.MDC"), "X-B3-TraceId", "X-B3-SpanId", 16);
         case "logback-other":

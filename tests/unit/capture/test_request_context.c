@@ -163,6 +163,60 @@ START_TEST(takes_ids_alone_from_a_log)
 }
 END_TEST
 
+/* Texts under keys of the configuration, and what counts. */
+#define UUID "4bf92f35-77b3-4da6-a3ce-929d0e0e4736"
+static const struct {
+    const char *trace, *span, *name;
+    bool has_trace, has_span;
+} KEYS[] = {
+    { TRACE, SPAN_ID, "GET /", true, true },
+    { TRACE, "", "", true, false },
+    { UUID, "", "GET /", true, false },
+    { UUID, SPAN_ID, "", true, true },
+    { TRACE, "7", "", true, false },
+    { "", SPAN_ID, "GET /", false, false }, /* a span alone */
+    { "order-7", "", "GET /", false, false },
+    { "4bf92f35x77b3-4da6-a3ce-929d0e0e4736", "", "GET /", false, false },
+    { "4bf92f35-77b3-4da6-a3ce-929d0e0e473g", "", "GET /", false, false },
+    { "", "", "GET /", false, false },
+    { "order-7", SPAN_ID, "", false, false },
+    { "", "", "", false, false },
+};
+
+START_TEST(takes_any_of_the_keys)
+{
+    bool named = KEYS[_i].name[0], any = KEYS[_i].has_trace || named;
+    uint32_t wanted = named ? PROFILE_CONTEXT_NAMED
+                      : any ? PROFILE_CONTEXT_IDS
+                            : PROFILE_CONTEXT_NO_TRACER;
+
+    raw.ids = CONTEXT_IDS_KEYS;
+    raw.state = named ? CONTEXT_NAMED : KEYS[_i].trace[0] ? CONTEXT_IDS_ONLY : CONTEXT_NO_REQUEST;
+    put_ids(KEYS[_i].trace, KEYS[_i].span, "", false);
+    put(CONTEXT_NAME, raw.name, KEYS[_i].name, false);
+    context_decode(&raw, &context, &name);
+    ck_assert_uint_eq(context.state, wanted);
+    ck_assert(context.trace_high == (KEYS[_i].has_trace ? UINT64_C(0x4bf92f3577b34da6) : 0));
+    ck_assert(context.trace_low == (KEYS[_i].has_trace ? UINT64_C(0xa3ce929d0e0e4736) : 0));
+    ck_assert(context.span == (KEYS[_i].has_span ? UINT64_C(0x00f067aa0ba902b7) : 0));
+    ck_assert(context.root == context.span);
+    ck_assert(span_eq_str(buf_span(&name), KEYS[_i].name));
+}
+END_TEST
+
+/* A UUID of two bytes a character does not fit. */
+START_TEST(takes_no_cut_uuid)
+{
+    raw.ids = CONTEXT_IDS_KEYS;
+    raw.state = CONTEXT_IDS_ONLY;
+    put(CONTEXT_TRACE, &raw.id[CONTEXT_TRACE_WORD], TRACE, true);
+    ck_assert_uint_eq(raw.bytes[CONTEXT_TRACE], 64);
+    ((char *)&raw.id[CONTEXT_TRACE_WORD])[16] = '-';
+    context_decode(&raw, &context, &name);
+    ck_assert_uint_eq(context.state, PROFILE_CONTEXT_NO_TRACER);
+}
+END_TEST
+
 START_TEST(refuses_unknown_states)
 {
     put_ids(TRACE, SPAN_ID, "", false);
@@ -255,6 +309,8 @@ int main(void)
     tcase_add_loop_test(tc, reads_short_traces, 0, 2);
     tcase_add_test(tc, reads_a_name_without_ids);
     tcase_add_loop_test(tc, takes_ids_alone_from_a_log, 0, ARRAY_SIZE(LOGGED));
+    tcase_add_loop_test(tc, takes_any_of_the_keys, 0, ARRAY_SIZE(KEYS));
+    tcase_add_test(tc, takes_no_cut_uuid);
     tcase_add_test(tc, refuses_unknown_states);
     tcase_add_test(tc, cleans_names);
     tcase_add_test(tc, looks_again_after_a_class);

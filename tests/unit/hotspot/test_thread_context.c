@@ -294,6 +294,134 @@ START_TEST(finds_a_key_of_a_map)
 }
 END_TEST
 
+/* Keys of an array, and whether they are "tenant". */
+static const struct {
+    const char *text;
+    bool wide, found;
+} KEYS[] = { { "tenant", false, true },   { "tenant", true, true },   { "tenanT", false, false },
+             { "tenants", false, false }, { "tenan", false, false },  { "", false, false },
+             { "Tenant", true, false },   { "tnetan", false, false }, { "ten", true, false } };
+
+static uint64_t key_of(const char *text)
+{
+    uint64_t hash = 0;
+
+    for (const char *c = text; *c; c++)
+        hash = context_key_add(hash, (unsigned char)*c);
+    return context_key_of(hash, (uint32_t)strlen(text));
+}
+
+/* Makes a path of the value for @key in the array ENTRIES: of keys if @values is 5, else of both.
+ */
+static void find_key(const char *key, unsigned values)
+{
+    path.steps[3] =
+        (struct context_step){ .op = CONTEXT_KEY, .to = 3, .from = 1, .offset = values };
+    path.steps[3].key = key_of(key);
+    path.steps[4] = (struct context_step){ .op = CONTEXT_TEXT, .from = 3, .key = CONTEXT_NAME };
+    path.steps[5] = (struct context_step){ 0 };
+    path.step_count = 5;
+    memset(bytes + ENTRIES + 16, 0, 64);
+}
+
+static void put_wide_text(unsigned at, unsigned characters, const char *text)
+{
+    put_ref(at + 12, characters);
+    bytes[at + 16] = 1;
+    put_array(characters, 2 * (uint32_t)strlen(text));
+    for (size_t i = 0; i < strlen(text); i++)
+        bytes[characters + 16 + 2 * i] = (uint8_t)text[i];
+}
+
+START_TEST(compares_the_text_of_a_key)
+{
+    find_key("tenant", 1);
+    put_array(ENTRIES, 7);
+    put_ref(ENTRIES + 16 + 4 * 3, ROW);
+    put_ref(ENTRIES + 16 + 4 * 4, NAME);
+    (KEYS[_i].wide ? put_wide_text : put_text)(ROW, NODE, KEYS[_i].text);
+    check_name(KEYS[_i].found ? "GET /a" : "");
+    ck_assert_uint_eq(found.state, CONTEXT_NO_REQUEST);
+}
+END_TEST
+
+/* JDK 8 has two bytes a character, and no field for it. */
+START_TEST(compares_keys_of_wide_strings)
+{
+    path.string_coder = 0;
+    find_key("tenant", 1);
+    put_array(ENTRIES, 3);
+    put_ref(ENTRIES + 16 + 4 * 1, ROW);
+    put_ref(ENTRIES + 16 + 4 * 2, NAME);
+    put_wide_text(ROW, NODE, "tenant");
+    put_array(NODE, 6);
+    walk();
+    ck_assert_uint_eq(found.bytes[CONTEXT_NAME], 2 * strlen("GET /a"));
+}
+END_TEST
+
+/* A value with the text of the key is no key. */
+START_TEST(compares_keys_alone)
+{
+    find_key("tenant", 1);
+    put_array(ENTRIES, 5);
+    put_ref(ENTRIES + 16 + 4 * 2, ROW);
+    put_ref(ENTRIES + 16 + 4 * 3, NAME);
+    put_text(ROW, NODE, "tenant");
+    check_name("");
+}
+END_TEST
+
+/* The last key of an array, and the number of values. */
+static const struct {
+    unsigned key;
+    uint32_t values;
+    bool found;
+} SORTED[] = { { 0, 1, true },          { 2, 3, true },   { 2, 2, false },
+               { 2, 0, false },         { 3, 3, false },  { 2, 100, true },
+               { 2, UINT32_MAX, true }, { 31, 32, true }, { 32, 33, false } };
+
+START_TEST(finds_a_value_beside_its_key)
+{
+    find_key("tenant", 5);
+    path.steps[5] = path.steps[4];
+    path.steps[4] = path.steps[3];
+    path.steps[3] = (struct context_step){ .op = CONTEXT_REF, .to = 5, .from = 0, .offset = 16 };
+    path.step_count = 6;
+    put_ref(CONTEXT + 16, MAPS);
+    memset(bytes + ENTRIES + 16, 0, 4 * 40);
+    put_array(ENTRIES, 40);
+    put_array(MAPS, SORTED[_i].values);
+    put_ref(ENTRIES + 16 + 4 * SORTED[_i].key, ROW);
+    put_text(ROW, NODE, "tenant");
+    if (SORTED[_i].values > SORTED[_i].key)
+        put_ref(MAPS + 16 + 4 * SORTED[_i].key, NAME);
+    check_name(SORTED[_i].found ? "GET /a" : "");
+}
+END_TEST
+
+/* Of a log's context, a trace or a name suffices if the configuration has the keys. */
+START_TEST(keys_make_a_request)
+{
+    static const struct {
+        enum context_ids ids;
+        enum context_state state;
+    } STATES[] = { { CONTEXT_IDS_LOG, CONTEXT_NO_REQUEST }, { CONTEXT_IDS_KEYS, CONTEXT_NAMED } };
+
+    for (size_t i = 0; i < ARRAY_SIZE(STATES); i++) {
+        path.ids = STATES[i].ids;
+        walk();
+        ck_assert_uint_eq(found.state, STATES[i].state);
+    }
+    path.steps[5].key = CONTEXT_TRACE;
+    walk();
+    ck_assert_uint_eq(found.state, CONTEXT_IDS_ONLY);
+    put(NAME + 12, 0);
+    walk();
+    ck_assert_uint_eq(found.state, CONTEXT_NO_REQUEST);
+}
+END_TEST
+
 /* A changed word of the heap, and the result. */
 static const struct {
     unsigned at;
@@ -428,6 +556,11 @@ int main(void)
     tcase_add_test(tc, a_name_may_be_all);
     tcase_add_test(tc, finds_an_inherited_value);
     tcase_add_test(tc, finds_a_key_of_a_map);
+    tcase_add_loop_test(tc, compares_the_text_of_a_key, 0, ARRAY_SIZE(KEYS));
+    tcase_add_test(tc, compares_keys_of_wide_strings);
+    tcase_add_test(tc, compares_keys_alone);
+    tcase_add_loop_test(tc, finds_a_value_beside_its_key, 0, ARRAY_SIZE(SORTED));
+    tcase_add_test(tc, keys_make_a_request);
     tcase_add_loop_test(tc, ends_in_hostile_memory, 0, ARRAY_SIZE(HOSTILE));
     tcase_add_loop_test(tc, no_text_is_longer_than_its_room, 0, ARRAY_SIZE(LENGTHS));
     tcase_add_test(tc, follows_an_object_that_zgc_has_moved);

@@ -46,6 +46,7 @@ static const struct {
     { STEP(0, key) + 4, 1, false }, /* a hash has only 32 bits */
     { STEP(1, key), CONTEXT_NAME_MORE, true },
     { STEP(1, key), CONTEXT_NAME_MORE + 1, false },
+    { STEP(0, op), CONTEXT_KEY, true },
     { STEP(2, op), CONTEXT_SKIP, false },
     { STEP(47, skip), 1, false },
 };
@@ -57,6 +58,19 @@ START_TEST(checks_each_number)
     ck_assert(context_path_valid(&p));
     ((uint8_t *)&p)[CASES[_i].at] = CASES[_i].value;
     ck_assert(context_path_valid(&p) == CASES[_i].good);
+}
+END_TEST
+
+/* The array of values is in a register. */
+START_TEST(checks_the_register_of_values)
+{
+    struct context_path p = path_of_two();
+
+    p.steps[0] = (struct context_step){ .op = CONTEXT_KEY, .key = UINT64_MAX };
+    p.steps[0].offset = CONTEXT_REGISTERS - 1;
+    ck_assert(context_path_valid(&p));
+    p.steps[0].offset = CONTEXT_REGISTERS;
+    ck_assert(!context_path_valid(&p));
 }
 END_TEST
 
@@ -73,6 +87,7 @@ int main(void)
     TCase *tc = tcase_create("context_path");
 
     tcase_add_loop_test(tc, checks_each_number, 0, ARRAY_SIZE(CASES));
+    tcase_add_test(tc, checks_the_register_of_values);
     tcase_add_test(tc, takes_none);
     return suite_run_case("context_path", tc);
 }
