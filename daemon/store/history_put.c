@@ -54,7 +54,6 @@ static void group_image(const struct profile *p, const struct profile_process *p
         .start_ticks = key->start_ticks,
         .exec_no = key->exec_no,
         .owner = key->owner,
-        .payer = process->payer,
         .name = jvm ? text_of(p, process->name) : "",
         .container = jvm ? text_of(p, process->container) : "",
         .pod = jvm ? text_of(p, process->pod) : "",
