@@ -373,6 +373,34 @@ describe("journeys", { concurrency: 4 }, () => {
         await close(page);
     });
 
+    nodeTest("a release with too few samples: what is compared, how long to wait, and the graphs as the next step", async ({ server, open }) => {
+        const at = (minute) => new Date(Date.UTC(2026, 10, 26, 3, minute)).toISOString();
+        let sentences = ["144 samples: too few to tell, each of the two times needs 300", "The time since is compared with as much before the last deploy: version 2.4.1 after 2.4.0",
+            "Samples cover 1.0 of the 2.0 minutes of a (before), and 2.0 of the 2.0 of b (after)", "No pauses are known in a: pauses were not compared"];
+        const text = async () => (await textOf(page, ".blank")).replaceAll("\u00a0", " ");
+
+        server.changes = () => ({ changes: [], enough: false, sentences, minutes: { a: 1, b: 2 }, ranges: { a: { from: at(1), to: at(3) }, b: { from: at(3), to: at(5) } } });
+        const page = await open("#/service/BillingService?tab=changes", { timezoneId: "UTC" }), graphs = page.locator(".blank a.primary", { hasText: "Compare the graphs" });
+
+        await graphs.waitFor();
+        assert.match(await text(), /^144 samples: too few to tell.*Before: 2026-11-26 03:01:00 – 2026-11-26 03:03:00\. After: 2026-11-26 03:03:00 – 2026-11-26 03:05:00\./);
+        assert.match(await text(), /at the rate so far there is enough in about 2\.2 min\./); // 144 in 2 min
+        assert.match(await text(), /cover 1\.0 of the 2\.0 minutes before, and 2\.0 of the 2\.0 after\. No pauses are known before:/);
+        const again = async (said, sign, why = sentences[1]) => {
+            sentences = [said, why];
+            await page.getByRole("button", { name: "Again" }).click();
+            await page.locator(".blank", { hasText: sign }).waitFor();
+        };
+
+        await again("20 samples: too few to tell, each of the two times needs 300", "At the rate so far, 10\u00a0min have too few, too: choose a longer time above.");
+        await again("0 samples: too few to tell, each of the two times needs 300", "0 samples");
+        assert.doesNotMatch(await text(), /rate/); // nobody can say
+        await again("144 samples: too few to tell, each of the two times needs 300", "A longer time has more samples: choose one above.", "The last 5 minutes are compared with the 5 before");
+        await again("No change of 3.0 % or more is significant.", "No change of");
+        assert.equal(await graphs.count(), 0); // nothing to do next
+        await close(page);
+    });
+
     nodeTest("the list gives its room to sentences: no column of containers where there is none, limits beside use", async ({ server, open }) => {
         server.jvms = server.jvms.filter((jvm) => !jvm.container);
         server.jvms[0].cpu_limit = 0.2;

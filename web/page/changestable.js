@@ -3,7 +3,7 @@
 
 import { getJson, isAbort } from "./api.js";
 import { element, setText } from "../shared/dom.js";
-import { formatClock, formatSeconds, withLocalTimes } from "../shared/format.js";
+import { formatClock, formatMoment, formatSeconds, withLocalTimes } from "../shared/format.js";
 import { button, emptyState, errorState } from "./notice.js";
 import { splitJavaName } from "../shared/names.js";
 import { formatRoute } from "./route.js";
@@ -13,6 +13,47 @@ const CHANGE_SPANS_S = [300, 600, 1800, 3600, 21600];
 const CHANGE_COLUMNS = [["What changed", "what"], ["Before", "num"], ["After", "num"], ["Difference", "num"], ["Between", "num"], ["By chance", "num"]];
 const PERCENT = (n) => `${n.toFixed(Math.abs(n) < 10 ? 2 : 1)}\u00a0%`;
 const AMOUNT_OF = { "pauses/min": (n) => `${n.toFixed(1)}\u00a0/min` }; // else percent
+
+// What sentences of the answer say about samples that are too few, and times that are too short.
+const TOO_FEW = /^(\d+) samples: too few to tell, each of the two times needs (\d+)/;
+const TOO_SHORT = /too short to compare: each needs (\d+) seconds/;
+const SINCE_RELEASE = /^The time since is compared with as much /;
+const SINCE_RELEASE_S = 600; // as long as both times grow after a release
+
+// "Before: 03:00:00 – 03:02:00. After: 03:05:00 – 03:07:00."
+export function rangesText({ a, b }) {
+    const text = ({ from, to }) => `${formatMoment(Date.parse(from))} – ${formatMoment(Date.parse(to))}`;
+
+    return `Before: ${text(a)}. After: ${text(b)}.`;
+}
+
+// When there is enough to compare, at the rate so far; "" where there is enough, or where nobody can say.
+export function enoughText(sentences, { b }) {
+    const seconds = (Date.parse(b.to) - Date.parse(b.from)) / 1000;
+    const [few, short] = [TOO_FEW, TOO_SHORT].map((pattern) => sentences.map((text) => pattern.exec(text)).find(Boolean));
+
+    if (!few && !short)
+        return "";
+    if (!sentences.some((text) => SINCE_RELEASE.test(text)))
+        return "A longer time has more samples: choose one above.";
+    const [have, needed] = few ? [Number(few[1]), Number(few[2])] : [seconds, Number(short[1])];
+    const whole = seconds * needed / have;
+
+    if (!(have > 0))
+        return "";
+    if (whole > SINCE_RELEASE_S)
+        return `At the rate so far, ${formatSeconds(SINCE_RELEASE_S)} have too few, too: choose a longer time above.`;
+    return `Both times grow: ${few ? "at the rate so far " : ""}there is enough in about ${formatSeconds(Math.max(1, Math.ceil(whole - seconds)))}.`;
+}
+
+// @text of flamed, which names both times as requests do, as the page names them.
+export function plainSides(text) {
+    const when = { a: "before", b: "after" };
+
+    return text.replace(/ of ([ab]) \((?:before|after)\)/g, (_, side) => ` ${when[side]}`).replace(/^a or b is/, "The time before or after is")
+        .replace(/(recorded|known) in ([ab])\b/, (_, word, side) => `${word} ${when[side]}`)
+        .replace(/in all of ([ab]):/, (_, side) => `in all of the time ${when[side]}:`);
+}
 
 // "under 1 in 1,000": how many of such changes are none.
 export function chanceText(q) {
@@ -91,12 +132,18 @@ export class ChangesTable {
 
     show({ changes, sentences, minutes, ranges }, service) {
         const said = changes.map(({ sentence }) => sentence);
-        const notes = sentences.filter((sentence) => !said.includes(sentence)).map((text) => `${withLocalTimes(text).replace(/\.$/, "")}.`);
+        const notes = sentences.filter((sentence) => !said.includes(sentence)).map((text) => `${plainSides(withLocalTimes(text)).replace(/\.$/, "")}.`);
+        const enough = enoughText(sentences, ranges), compared = rangesText(ranges), wayOn = () => {
+            const link = this.diff.cloneNode(true);
+
+            link.classList.toggle("primary", Boolean(enough));
+            return link;
+        };
 
         this.linkGraphs(ranges, service);
         this.table.hidden = !changes.length;
-        this.note.replaceChildren(...(changes.length ? notes : []).map((text) => element("p", { class: "quiet" }, text)));
-        this.blank.replaceChildren(...changes.length ? [] : [emptyState(notes[0] || "Nothing changed.", notes.slice(1).join(" "), this.diff.cloneNode(true))]);
+        this.note.replaceChildren(...(changes.length ? [compared, ...notes] : []).map((text) => element("p", { class: "quiet" }, text)));
+        this.blank.replaceChildren(...changes.length ? [] : [emptyState(notes[0] || "Nothing changed.", [compared, enough, ...notes.slice(1)].filter(Boolean).join(" "), wayOn())]);
         if (!changes.length)
             this.diff.hidden = true; // it is said there
         this.body.replaceChildren(...changes.map((change) => this.row(change)));
