@@ -30,9 +30,20 @@ export async function faults(page, runOnly = undefined) {
 export const WCAG_AA = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"];
 
 // Texts that a person cannot read to their end: [text]. What ends in an ellipsis has its whole in a title, here or around it;
-// numbers never may, and what scrolls is not cut.
+// numbers never may, and what scrolls is not cut, unless nothing shows that it scrolls. What a list has chosen stands whole.
 export async function cutOff(page) {
     return page.evaluate(() => [...document.querySelectorAll("body *")].filter((node) => {
+        if (node.matches("select") && node.selectedOptions.length && node.getBoundingClientRect().width && getComputedStyle(node).visibility !== "hidden") {
+            const alone = node.cloneNode(false); // as wide as its text wants to be
+
+            alone.append(node.selectedOptions[0].cloneNode(true));
+            Object.assign(alone.style, { position: "absolute", width: "auto", maxWidth: "none", flex: "none" });
+            node.after(alone);
+            const wanted = alone.getBoundingClientRect().width, { width, right } = node.getBoundingClientRect();
+
+            alone.remove();
+            return wanted > width + 1 || right > innerWidth + 1;
+        }
         const box = node.getBoundingClientRect(), style = getComputedStyle(node);
 
         if (!box.width || !box.height || style.visibility === "hidden" || node.closest(".offscreen, svg, select, .crumbs, dialog:not([open])") ||
@@ -43,12 +54,12 @@ export async function cutOff(page) {
         while (clipper && !["auto", "scroll"].includes(getComputedStyle(clipper).overflowX) && getComputedStyle(clipper).overflowX !== "hidden")
             clipper = clipper.parentElement;
         const edge = clipper && clipper !== document.body && clipper !== document.documentElement ? clipper.getBoundingClientRect().right : innerWidth;
-        const scrolls = clipper && ["auto", "scroll"].includes(getComputedStyle(clipper).overflowX);
+        const scrolls = clipper && ["auto", "scroll"].includes(getComputedStyle(clipper).overflowX) && getComputedStyle(clipper).scrollbarWidth !== "none";
         const isCut = clipper === node ? node.scrollWidth > node.clientWidth + 1 : !scrolls && box.right > edge + 1;
         const isEllipsis = clipper && getComputedStyle(clipper).textOverflow === "ellipsis" && Boolean(node.closest("[title]"));
 
         return isCut && (!isEllipsis || node.matches(".num"));
-    }).map((node) => `${node.tagName} ${node.className}: ${node.textContent.slice(0, 60)}`));
+    }).map((node) => `${node.tagName} ${node.className}: ${(node.selectedOptions ? node.selectedOptions[0] : node).textContent.slice(0, 60)}`));
 }
 
 export function render(name, format = "html", minwidth = "0") {
