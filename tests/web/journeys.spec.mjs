@@ -1080,6 +1080,46 @@ describe("journeys", { concurrency: 4 }, () => {
         assert.deepEqual(Object.entries(seen).filter(([, list]) => list.length), []);
     });
 
+    nodeTest("a view that is slow to come says so: a service, a capture, the form of one on a phone, and nothing shifts", async ({ server, open }) => {
+        const capture = server.addCapture({ ago: 50000 });
+        const slow = [["#/service/Application", /services$/, graphShown], [`#/capture/${capture.id}`, /captures\/[^/]+$/, graphShown],
+            [`#/jvm/${ORDERS}?start=live`, /signals\?pid/, (page) => page.locator(".question").first().waitFor()]];
+
+        for (const [hash, asked, shown] of slow) {
+            const page = await open(hash.startsWith("#/capture/") ? "#/captures" : "", { viewport: { width: 390, height: 844 } });
+            let go;
+            const held = new Promise((done) => { go = done; });
+            const loading = () => page.evaluate(() => {
+                const { content, visibility, animationDuration, position } = getComputedStyle(document.querySelector("main > .view"), "::after");
+
+                return [content, visibility, animationDuration, position].join();
+            });
+            const seen = async (text) => {
+                for (const end = Date.now() + 2000; await loading() !== text && Date.now() < end;)
+                    await page.waitForTimeout(20);
+                assert.equal(await loading(), text, hash);
+            };
+
+            await page.locator("main a").first().waitFor();
+            await page.route(asked, async (route) => {
+                await held;
+                await route.continue();
+            });
+            await page.evaluate((to) => {
+                window.shifts = [];
+                new PerformanceObserver((list) => { window.shifts.push(...list.getEntries()); }).observe({ type: "layout-shift" });
+                location.hash = to;
+            }, hash);
+            await seen('"Loading …",visible,0.3s,fixed'); // hidden for 0.3 s
+            go();
+            await shown(page);
+            assert.equal((await loading()).split(",")[0], "none", hash);
+            assert.deepEqual(await page.evaluate(() => window.shifts.map((e) => e.sources.map(({ node }) => (node && node.className) || String(node)).join())), [], hash);
+            await page.unrouteAll({ behavior: "ignoreErrors" });
+            await close(page);
+        }
+    });
+
     nodeTest("health counts cut stacks without looks that took none, and gives no share of what they are no part of", async ({ open }) => {
         const page = await open("#/health"), cut = page.locator("dt:has-text('With a cut stack') + dd");
 

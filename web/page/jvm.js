@@ -401,7 +401,7 @@ export class JvmView {
 
         if (shown)
             shown.start();
-        this.content.replaceChildren(shown ? shown.root : this.hasProfile ? this.panel.root : emptyState("Collecting samples …"));
+        this.content.replaceChildren(shown ? shown.root : this.hasProfile ? this.panel.root : emptyState(this.range ? "Loading …" : "Collecting samples …"));
     }
 
     // What stands in place of the flame graph, by tab.
