@@ -34,18 +34,21 @@ static bool same(const struct known_jvm *a, const struct known_jvm *b)
            a->dev_major == b->dev_major && a->dev_minor == b->dev_minor;
 }
 
-/* Checks that @t maps a libjvm.so. 0, PROC_GONE, -errno. */
+/* Checks that @t maps a libjvm.so. *ret_stack_start identifies the program that does, or one before
+ * it; 0: it cannot be identified. 0, PROC_GONE, -errno. */
 static int check(struct server *s, const struct target_fields *of, const struct target *t,
-                 struct error *err)
+                 uint64_t *ret_stack_start, struct error *err)
 {
     _cleanup_close_ int maps = -1;
-    struct known_jvm now;
+    struct known_jvm now = { 0 };
     uint64_t start = 0;
+    bool described = describe(s, of, &now);
     int r;
 
+    *ret_stack_start = now.stack_start;
     if (!file_openers_take(s, BROKER_MEM))
         return target_open_proc(t, "maps", &maps, err) ?: target_check_jvm(t, maps, &start, err);
-    if (!describe(s, of, &now))
+    if (!described)
         return file_openers_check_jvm(s, of, err);
     if (ANY_OF(i, KNOWN_JVMS_MAX, same(&s->known_jvms[i], &now)))
         return 0;
@@ -55,9 +58,21 @@ static int check(struct server *s, const struct target_fields *of, const struct 
     return r;
 }
 
+int server_check_program(const struct server *s, const struct target *t, uint64_t stack_start,
+                         struct error *err)
+{
+    struct proc_stat stat = { .stack_start = 0 };
+
+    if (proc_read_stat(s->proc_fd, t->host_pid, &stat) != 0 || !stat.stack_start ||
+        stat.stack_start != stack_start)
+        return target_check(t)
+                   ?: error_set(err, -ESRCH, "process %d runs another program now", t->host_pid);
+    return target_check(t);
+}
+
 int server_pin_jvm(struct server *s, const struct target_fields *of, struct target *ret,
-                   struct error *err)
+                   uint64_t *ret_stack_start, struct error *err)
 {
     return target_pin(s, of, ret, err) ?: server_refuse_own(s, of->host_pid, err) ?:
-        check(s, of, ret, err);
+        check(s, of, ret, ret_stack_start, err);
 }

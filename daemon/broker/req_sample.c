@@ -385,7 +385,8 @@ int request_look_process(struct server *s, const struct look_process_fields *q, 
 int request_wait_peers(struct server *s, const struct peers_fields *q, struct reply *rep)
 {
     _cleanup_target_ struct target t = TARGET_NULL;
-    int r = server_pin_jvm(s, &q->target, &t, &rep->err);
+    uint64_t stack_start = 0;
+    int r = server_pin_jvm(s, &q->target, &t, &stack_start, &rep->err);
 
     if (r == 0)
         r = server_sampler(s, /* wait_ns= */ 0, &rep->err);
@@ -397,7 +398,7 @@ int request_wait_peers(struct server *s, const struct peers_fields *q, struct re
                            q->threads, q->count, PEERS_NS, rep->body.wait_peers.threads);
     if (r < 0)
         return error_code(&rep->err, r, "cannot read what threads wait for");
-    return target_check(&t);
+    return server_check_program(s, &t, stack_start, &rep->err);
 }
 
 /*

@@ -104,7 +104,8 @@ int request_forget_process(struct server *s, const struct pid_fields *q, struct 
  * put_context. Safe: only for a JVM, as mem is, because the steps may read any of its memory, and
  * texts. One entry of fixed size, copied before its form is checked: a bounded number of steps of
  * known kinds. The BPF program takes them with the rights of the interrupted thread, so they lead
- * to no memory but the process's own.
+ * to no memory but the process's own. It takes none if the process has execed since the check, or
+ * is another one: the stack of a program begins at a place of its own, which the path has.
  */
 int request_put_context(struct server *s, const struct target_fields *q, struct reply *rep)
 {
@@ -119,7 +120,10 @@ int request_put_context(struct server *s, const struct target_fields *q, struct 
     memcpy(&path, s->tables, sizeof(path));
     if (!path.step_count || !context_path_valid(&path))
         return error_set(&rep->err, -EINVAL, "put_context: not a path of known steps");
-    r = server_pin_jvm(s, q, &t, &rep->err) ?: target_check(&t);
+    r = server_pin_jvm(s, q, &t, &path.stack_start, &rep->err) ?: target_check(&t);
+    if (r == 0 && !path.stack_start)
+        return error_set(&rep->err, -ESRCH, "put_context: process %d cannot be identified",
+                         q->host_pid);
     return r ? r : sampler_put_context(s->sampling.sampler, q->host_pid, &path);
 }
 

@@ -31,6 +31,16 @@ static __always_inline bool is_of_image(__u32 known, __u32 exec_id)
     return !known || known == exec_id;
 }
 
+/* Returns true if the running thread's program is the one that the broker took @path for. After an
+ * exec the process has another stack, at a random place. */
+static __always_inline bool is_of_program(const struct context_path *path)
+{
+    struct task_struct *task = bpf_get_current_task_btf();
+    struct mm_struct *mm = task->mm; /* NULL: it has none, or no longer */
+
+    return path->stack_start && mm && mm->start_stack == path->stack_start;
+}
+
 /* Reads into @w the request of the running thread. flamed knows the thread by @pid and @tid and its
  * image by @exec_id, or its thread pointer leads to its JavaThread. Returns 1 if its process has a
  * path. Not static: the kernel's verifier then checks it once and on its own. */
@@ -41,7 +51,7 @@ __attribute__((noinline)) int context_read(struct context_work *w, __u32 pid, __
     struct unwind_process *p;
     __u64 key = (__u64)pid << 32 | tid, *known, thread;
 
-    if (!w || !path)
+    if (!w || !path || !is_of_program(path))
         return 0;
     p = bpf_map_lookup_elem(&processes, &pid);
     known = bpf_map_lookup_elem(&threads, &key);

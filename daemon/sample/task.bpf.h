@@ -32,8 +32,13 @@ struct sched_entity {
     __u64 prev_sum_exec_runtime; /* its value when the thread last got a processor */
 } __attribute__((preserve_access_index));
 
+struct mm_struct {
+    unsigned long start_stack;
+} __attribute__((preserve_access_index));
+
 struct task_struct {
     unsigned int flags;
+    struct mm_struct *mm;
     int pid, tgid;
     struct pid *thread_pid;
     struct task_struct *group_leader;

@@ -88,6 +88,7 @@ struct context_path {
     uint16_t at_leave; /* 1: the VM runs ZGC. The request of a waiting thread must be read when the
                         * thread leaves its processor */
     uint16_t zero;
+    uint64_t stack_start; /* of the program, by which the broker has identified it: proc_stat's */
     struct context_step steps[CONTEXT_STEPS_MAX];
 };
 
@@ -146,6 +147,6 @@ static inline uint64_t context_key_of(uint64_t hash, uint32_t n)
 
 #ifndef __bpf__
 _Static_assert(sizeof(struct context_step) == 16, "context_step must have no padding");
-_Static_assert(sizeof(struct context_path) == 40 + 16 * CONTEXT_STEPS_MAX, "nor context_path");
+_Static_assert(sizeof(struct context_path) == 48 + 16 * CONTEXT_STEPS_MAX, "nor context_path");
 _Static_assert(sizeof(struct sample_context) == CONTEXT_WORDS * 8, "nor sample_context");
 #endif

@@ -26,9 +26,13 @@ struct target {
 int target_pin(const struct server *s, const struct target_fields *of, struct target *ret,
                struct error *err);
 /* Does the same for a JVM that flamed may inspect (server_refuse_own()). -EPERM: it is none. An
- * opener reads its mappings (known_jvms.c). */
+ * opener reads its mappings (known_jvms.c). An exec may follow at once: *ret_stack_start is that of
+ * the program that was checked, or of one before it (proc_stat.stack_start). 0: it is unknown. */
 int server_pin_jvm(struct server *s, const struct target_fields *of, struct target *ret,
-                   struct error *err);
+                   uint64_t *ret_stack_start, struct error *err);
+/* Checks that @t still lives, and runs the program with that stack. 0, PROC_GONE, -ESRCH. */
+int server_check_program(const struct server *s, const struct target *t, uint64_t stack_start,
+                         struct error *err);
 /* Finds the executable mapping of libjvm.so at *@start in the maps @maps_fd of @t; 0: anywhere,
  * which sets it. 0; -EPERM: none. */
 int target_check_jvm(const struct target *t, int maps_fd, uint64_t *start, struct error *err);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* broker: gives the memory of a JVM and of no other process, however often pids are reused. */
 #include "broker_jvm.h"
+#include "sample/sample.h"
 #include "tests/read_jvm.h"
 #include "tests/unit/hotspot/live_jvm.h"
 
@@ -245,6 +246,102 @@ START_TEST(openers_look_once_for_a_libjvm)
     kill(pid, SIGUSR1);
     await_comm(pid, "exe");
     ck_assert_int_eq(broker_put_context(fx.b, &id, &path, &err), -EPERM);
+    end_child(pid);
+}
+END_TEST
+
+/* ---- paths to requests ---- */
+
+#define SPINS 10 /* samples of a program */
+
+static void spin(int signal)
+{
+    (void)signal;
+    for (;;)
+        getppid();
+}
+
+static void exec_and_spin(int signal)
+{
+    (void)signal;
+    execl("/proc/self/exe", "test", "spin", NULL);
+    _exit(4);
+}
+
+static void be_jvm_that_execs(void *cookie)
+{
+    be_jvm(cookie);
+    signal(SIGUSR1, exec_and_spin);
+    signal(SIGUSR2, spin);
+}
+
+/* Samples of a process, by whether they have a request. */
+struct spun {
+    uint32_t pid, exec_id; /* exec_id: 0, or of the samples that do not count */
+    unsigned with, without;
+    uint32_t last_exec_id;
+};
+
+static void count_spun(void *cookie, const struct sample_record *rec, const uint64_t *frames)
+{
+    struct spun *s = cookie;
+
+    (void)frames;
+    if (rec->host_pid != s->pid || rec->exec_id == s->exec_id)
+        return;
+    s->last_exec_id = rec->exec_id;
+    s->with += rec->context_count != 0;
+    s->without += rec->context_count == 0;
+}
+
+static struct spun await_samples(struct ring *ring, pid_t pid, uint32_t but_exec_id)
+{
+    struct spun s = { .pid = (uint32_t)pid, .exec_id = but_exec_id };
+
+    for (int i = 0; i < 5000 && s.with + s.without < SPINS; i++, usleep(2000))
+        ring_drain(ring, 10000, count_spun, &s);
+    ck_assert_uint_ge(s.with + s.without, SPINS);
+    return s;
+}
+
+/* The program that follows a JVM in its process is none, and nothing of its memory is read, even if
+ * flamed leaves the path there. */
+START_TEST(a_path_ends_with_its_program)
+{
+    const struct context_path path = { .step_count = 1,
+                                       .steps = { { .op = CONTEXT_WORD, .key = 1, .offset = 8 } } };
+    struct error err = ERROR_NULL;
+    struct broker_facts facts;
+    struct ring *ring = NULL;
+    struct spun jvm, next;
+    struct proc_id id;
+    size_t bytes = 0;
+    uint32_t set = 0;
+    int fd = -1;
+    pid_t pid;
+
+    facts_once_loaded(fx.b, &facts);
+    if (facts.bpf_problem[0])
+        return;
+    end_child(start_jvm()); /* makes the files */
+    char deleted[128];
+    write_file((snprintf(deleted, sizeof(deleted), "%s/deleted.so", fx.dir), deleted), ELF_BYTES,
+               sizeof(ELF_BYTES));
+    pid = start_child(be_jvm_that_execs, NULL);
+    id = id_of(pid);
+    ck_assert_int_eq(broker_ring(fx.b, &fd, &bytes, &err), 0);
+    ck_assert_int_eq(ring_open(fd, bytes, &ring, &err), 0);
+    ck_assert_msg(broker_put_context(fx.b, &id, &path, &err) == 0, "%s", err.msg);
+    ck_assert_int_eq(broker_sample_start(fx.b, "cpu", 5000000, &set, &err), 0);
+    ck_assert_int_eq(broker_filter_process(fx.b, pid, 1u << set, &err), 0);
+    kill(pid, SIGUSR2);
+    jvm = await_samples(ring, pid, 0);
+    ck_assert_uint_eq(jvm.without, 0);
+    kill(pid, SIGUSR1); /* also within the other handler */
+    next = await_samples(ring, pid, jvm.last_exec_id);
+    ck_assert_uint_eq(next.with, 0);
+    ck_assert_int_eq(broker_sample_stop(fx.b, set, &err), 0);
+    ring_close(ring);
     end_child(pid);
 }
 END_TEST
@@ -507,6 +604,10 @@ int main(int argc, char **argv)
 
     if (argc > 1 && strcmp(argv[1], "pause") == 0)
         return pause();
+    if (argc > 1 && strcmp(argv[1], "spin") == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+        spin(0);
+    }
     if (skip)
         return skip;
     tcase_add_checked_fixture(text, open_with_text, fixture_shut);
@@ -521,6 +622,7 @@ int main(int argc, char **argv)
     tcase_add_test(tc, tracer_info_is_absent);
     tcase_add_test(tc, mem_is_refused);
     tcase_add_test(tc, paths_to_requests_are_for_jvms);
+    tcase_add_test(tc, a_path_ends_with_its_program);
     tcase_add_test(tc, children_of_the_broker_are_refused);
     tcase_add_test(tc, our_own_are_refused_even_with_a_libjvm);
     tcase_add_test(tc, a_thread_is_no_process);
