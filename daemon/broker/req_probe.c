@@ -160,6 +160,7 @@ static int put_yields(struct server *s, void *yields, const struct probe_put_fie
     struct yields_places places = { .at = { 0 } };
     _cleanup_close_ int fd = -1;
     struct uprobe_target at;
+    uint64_t owner;
     int r = probed_file_open(s, &q->at, PROBED_LIBJVM, t, &fd, err);
 
     for (uint32_t i = 0; r == 0 && i < q->probes.count; i++) {
@@ -170,21 +171,19 @@ static int put_yields(struct server *s, void *yields, const struct probe_put_fie
     }
     if (r)
         return r;
+    owner = proc_owner(s->proc_fd, &(struct proc_id){ t->host_pid, q->at.target.start_ticks });
     at = target_of(t, fd);
-    return sampler_yields_probe(yields, &at, &q->probes.about.yields, &places, err);
+    return sampler_yields_probe(yields, &at, owner, &q->probes.about.yields, &places, err);
 }
 
 /*
- * yields. Safe: a number that a program counted at probes of yields, and a bit, which it clears.
+ * yields. Safe: numbers that a program counted at probes of yields, and a bit, which it clears.
  */
 int request_yields(struct server *s, const struct pid_fields *q, struct reply *rep)
 {
     struct sampler_yields *y = sampler_loaded(s->sampling.sampler, PROGRAM_YIELDS);
-    bool missed = false;
-    int r = y ? sampler_yields_hits(y, q->host_pid, &rep->body.yields.hits, &missed) : -ENOENT;
 
-    rep->body.yields.missed = missed;
-    return r;
+    return y ? sampler_yields_counts(y, q->host_pid, &rep->body.yields.counts) : -ENOENT;
 }
 
 /*

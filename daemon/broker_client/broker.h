@@ -327,9 +327,9 @@ int broker_mallocs(struct broker *b, int32_t host_pid, uint64_t *ret);
 /* Gets the number of hits of the probes of BROKER_PROBED_HEAP in a process. 0, -ENOENT: it has
  * none, -errno. */
 int broker_heap_hits(struct broker *b, int32_t host_pid, uint64_t *ret);
-/* Gets the number of hits of the probes of BROKER_PROBED_YIELDS in a process. *ret_missed: the
- * begin of a wait was lost since the last call. 0, -ENOENT: it has none, -errno. */
-int broker_yields(struct broker *b, int32_t host_pid, uint64_t *ret_hits, bool *ret_missed);
+/* Gets the counts of the probes of BROKER_PROBED_YIELDS in a process. 0, -ENOENT: it has none,
+ * -errno. */
+int broker_yields(struct broker *b, int32_t host_pid, struct yields_counts *ret);
 /* Gets the waits of virtual threads that such a process has now: struct yields_start of
  * sample/yields_abi.h in a sealed memfd. 0, -ENOENT: it has no such probes, -errno. */
 int broker_yields_waits(struct broker *b, int32_t host_pid, int *ret_fd, struct error *err);

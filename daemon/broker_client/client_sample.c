@@ -203,16 +203,14 @@ int broker_heap_hits(struct broker *b, int32_t host_pid, uint64_t *ret)
     return r;
 }
 
-int broker_yields(struct broker *b, int32_t host_pid, uint64_t *ret_hits, bool *ret_missed)
+int broker_yields(struct broker *b, int32_t host_pid, struct yields_counts *ret)
 {
     struct broker_request q = { .kind = BROKER_YIELDS_OF, .fields.yields.host_pid = host_pid };
     struct broker_answer a;
     int r = client_call_plain(b, &q, &a, NULL);
 
-    if (r == 0) {
-        *ret_hits = a.body.yields.hits;
-        *ret_missed = a.body.yields.missed;
-    }
+    if (r == 0)
+        *ret = a.body.yields.counts;
     return r;
 }
 

@@ -13,7 +13,7 @@
 #include "broker_client/broker.h"
 #include "broker_client/tables.h"
 
-#define BROKER_WIRE_VERSION 9u       /* changes with every struct */
+#define BROKER_WIRE_VERSION 10u      /* changes with every struct */
 #define BROKER_NAME_MAX 255          /* bytes of a base name, or of an event's text */
 #define BROKER_CONTAINER_ID_BYTES 64 /* hex digits */
 #define BROKER_FDS_MAX 64            /* fds beside one answer; more come in further answers */
@@ -200,8 +200,7 @@ struct calls_answer {
     uint64_t calls;
 };
 struct yields_answer {
-    uint64_t hits;
-    uint64_t missed; /* 1: the begin of a wait was lost since the last request */
+    struct yields_counts counts;
 };
 
 /* The processes that hold the sockets of a request; sockets count from 0. */

@@ -17,6 +17,7 @@
 /* A process with probes, by its slot. */
 struct yields_target {
     int32_t pid;         /* 0: free */
+    uint64_t owner;      /* proc_owner() */
     struct hook *probes; /* owned */
 };
 
@@ -57,7 +58,7 @@ static int each_wait(struct sampler_yields *y,
 }
 
 struct forgetting {
-    int map;
+    struct yields_bpf *skel;
     uint32_t slot;
 };
 
@@ -65,9 +66,11 @@ static int forget_wait(void *cookie, const struct yields_key *key, const struct 
 {
     const struct forgetting *f = cookie;
 
-    (void)wait;
-    if (key->slot == f->slot)
-        bpf_map_delete_elem(f->map, key);
+    if (key->slot != f->slot || bpf_map_delete_elem(bpf_map__fd(f->skel->maps.going), key) < 0)
+        return 0;
+    __atomic_fetch_sub(&f->skel->bss->waits_of_all, 1, __ATOMIC_RELAXED);
+    __atomic_fetch_sub(&f->skel->bss->waits_of[wait->share % YIELDS_PROCESSES_MAX], 1,
+                       __ATOMIC_RELAXED);
     return 0;
 }
 
@@ -94,7 +97,7 @@ static int copy_wait(void *cookie, const struct yields_key *key, const struct yi
 static void drop_target(struct sampler_yields *y, uint32_t slot)
 {
     struct yields_target *t = &y->targets[slot];
-    struct forgetting f = { bpf_map__fd(y->skel->maps.going), slot };
+    struct forgetting f = { y->skel, slot };
 
     if (!t->pid)
         return;
@@ -118,6 +121,21 @@ static int slot_of(const struct sampler_yields *y, int32_t pid)
             return i;
     }
     return -1;
+}
+
+/* Returns the share of @owner: that of its other JVMs, else one that no JVM has. */
+static uint32_t share_of(const struct sampler_yields *y, uint64_t owner)
+{
+    const struct yields_process *slots = y->skel->bss->slots;
+    uint32_t taken = 0;
+
+    _Static_assert(YIELDS_PROCESSES_MAX <= 32, "a bit for each share");
+    for (uint32_t i = 0; i < YIELDS_PROCESSES_MAX; i++) {
+        if (y->targets[i].pid && y->targets[i].owner == owner)
+            return slots[i].share;
+        taken |= y->targets[i].pid ? 1U << slots[i].share : 0;
+    }
+    return (uint32_t)__builtin_ctz(~taken); /* fewer JVMs than shares: the new one has a slot */
 }
 
 static size_t make_places(const struct yields_places *places, uint32_t slot, uint32_t epoch,
@@ -144,8 +162,8 @@ static int state_of(struct sampler_yields *y, uint32_t slot, struct error *err)
 }
 
 int sampler_yields_probe(struct sampler_yields *y, const struct uprobe_target *target,
-                         const struct yields_vm *vm, const struct yields_places *places,
-                         struct error *err)
+                         uint64_t owner, const struct yields_vm *vm,
+                         const struct yields_places *places, struct error *err)
 {
     struct uprobe_place at[YIELDS_KINDS];
     struct yields_process *p;
@@ -165,7 +183,7 @@ int sampler_yields_probe(struct sampler_yields *y, const struct uprobe_target *t
         if (slot < 0)
             return error_set(err, -E2BIG, "%d processes have probes already", YIELDS_PROCESSES_MAX);
         p = &y->skel->bss->slots[slot];
-        *p = (struct yields_process){ .vm = *vm };
+        *p = (struct yields_process){ .vm = *vm, .share = share_of(y, owner) };
         __atomic_store_n(&p->epoch, ++y->epoch ? y->epoch : ++y->epoch, __ATOMIC_RELEASE);
         n = make_places(places, (uint32_t)slot, y->epoch, at);
         r = uprobe_hook(&y->hooker, &y->way, bpf_program__fd(y->skel->progs.yields_probe), target,
@@ -175,6 +193,7 @@ int sampler_yields_probe(struct sampler_yields *y, const struct uprobe_target *t
             return r;
         }
         y->targets[slot].pid = target->pid;
+        y->targets[slot].owner = owner;
     }
     r = state_of(y, (uint32_t)slot, err);
     if (r < 0 && r != -EINPROGRESS)
@@ -199,7 +218,7 @@ int sampler_yields_begun(struct sampler_yields *y, int32_t pid, struct error *er
     return slot < 0 ? -ENOENT : state_of(y, (uint32_t)slot, err);
 }
 
-int sampler_yields_hits(struct sampler_yields *y, int32_t pid, uint64_t *ret_hits, bool *ret_missed)
+int sampler_yields_counts(struct sampler_yields *y, int32_t pid, struct yields_counts *ret)
 {
     int slot = pid > 0 ? slot_of(y, pid) : -1;
     struct yields_process *p;
@@ -207,9 +226,10 @@ int sampler_yields_hits(struct sampler_yields *y, int32_t pid, uint64_t *ret_hit
     if (slot < 0)
         return -ENOENT;
     p = &y->skel->bss->slots[slot];
-    *ret_hits = p->hits;
-    *ret_missed = __atomic_exchange_n(&p->missed, 0, __ATOMIC_ACQ_REL);
-    if (*ret_missed && p->since_ns)
+    *ret = (struct yields_counts){ .hits = p->hits,
+                                   .refused = p->refused,
+                                   .missed = __atomic_exchange_n(&p->missed, 0, __ATOMIC_ACQ_REL) };
+    if (ret->missed && p->since_ns)
         __atomic_store_n(&p->since_ns, clock_monotonic_ns(), __ATOMIC_RELEASE);
     return 0;
 }
@@ -269,6 +289,8 @@ static int load(const struct sampler_shared *shared, void **ret, struct error *e
     }
     y->skel->rodata->pid_ns_inum = shared->pid_ns_inum;
     y->skel->rodata->max_words = shared->max_words;
+    y->skel->rodata->waits_max =
+        sampler_shared_grows(shared) ? YIELDS_WAITS_MAX : YIELDS_WAITS_PREALLOCATED;
     uprobe_prepare(&y->way, y->skel->progs.yields_probe);
     r = fit_map(shared, y->skel->maps.going) ?: sampler_shared_use(shared, y->skel->obj) ?:
         yields_bpf__load(y->skel);

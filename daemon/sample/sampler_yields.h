@@ -19,21 +19,20 @@ struct yields_places {
     uint64_t at[YIELDS_KINDS];
 };
 
-/* Puts probes at @places of @target, in place of its other ones. The caller repeats it until they
- * are in. Return: 0: they are. -EINPROGRESS: they are being put. -EAGAIN: no set runs. -E2BIG:
- * YIELDS_PROCESSES_MAX have probes. -errno. Each but the first with @err. */
+/* Puts probes at @places of @target, in place of its other ones. The JVMs of an @owner
+ * (proc_owner()) share the room for waits. The caller repeats it until they are in. Return: 0: they
+ * are. -EINPROGRESS: they are being put. -EAGAIN: no set runs. -E2BIG: YIELDS_PROCESSES_MAX have
+ * probes. -errno. Each but the first with @err. */
 int sampler_yields_probe(struct sampler_yields *y, const struct uprobe_target *target,
-                         const struct yields_vm *vm, const struct yields_places *places,
-                         struct error *err);
+                         uint64_t owner, const struct yields_vm *vm,
+                         const struct yields_places *places, struct error *err);
 /* Removes them, and forgets the waits. -ENOENT: the process has none. */
 int sampler_yields_unprobe(struct sampler_yields *y, int32_t pid);
 /* Checks the probes of process @pid, as sampler_alloc_begun() does. */
 int sampler_yields_begun(struct sampler_yields *y, int32_t pid, struct error *err);
-/* Gets the number of hits of the probes of process @pid. *ret_missed: the begin of a wait could not
- * be stored since the last call. Then those that are stored from now on are all of the later ones.
- * 0; -ENOENT: it has no probes. */
-int sampler_yields_hits(struct sampler_yields *y, int32_t pid, uint64_t *ret_hits,
-                        bool *ret_missed);
+/* Gets the counts of the probes of process @pid. If a wait was missed, those that are stored from
+ * now on are all of the later ones. 0; -ENOENT: it has no probes. */
+int sampler_yields_counts(struct sampler_yields *y, int32_t pid, struct yields_counts *ret);
 /* Copies the waits of process @pid that go on: at most @max. *ret_count: their number. 0; -ENOENT:
  * it has no probes; -errno. */
 int sampler_yields_waits(struct sampler_yields *y, int32_t pid, struct yields_start *ret,

@@ -17,8 +17,11 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 struct yields_process slots[YIELDS_PROCESSES_MAX];
 __u64 intervals[STACK_SETS_MAX]; /* ns, below 2^32; 0: no set of this program */
 __u32 lock_sets;                 /* bit set: those that want waits for locks alone */
+const volatile __u32 waits_max;  /* entries of `going` */
 
 LAZY_MAP(going, HASH, YIELDS_WAITS_MAX, struct yields_key, struct yields_wait);
+
+#include "sample/yields_room.bpf.h"
 
 MAP(notes, ARRAY, YIELDS_CARRIERS, __u32, struct yields_note);
 
@@ -148,7 +151,7 @@ __attribute__((noinline)) int forget_ended(struct yields_scratch *ys, struct yie
         (state & YIELDS_STATE_MASK) == p->vm.ended &&
         bpf_probe_read_user(&tid, sizeof(tid), (const void *)(object + p->vm.tid)) == 0 &&
         tid == key.tid)
-        bpf_map_delete_elem(&going, &key);
+        drop_wait(p, &key);
     return 0;
 }
 
@@ -191,7 +194,7 @@ __attribute__((noinline)) int begin(struct yields_scratch *ys, struct unwind_pro
         wait.runnable = state == p->vm.yielding;
     }
     key = ys->key;
-    if (bpf_map_update_elem(&going, &key, &wait, BPF_ANY))
+    if (!keep_wait(p, &key, &wait))
         return 0;
     note(ys); /* it may be pinned, go on, and end */
     return 1;
@@ -208,10 +211,10 @@ static __always_inline int end(struct yields_scratch *ys, struct yields_process 
     if (!wait) {
         *ret =
             (struct yields_wait){ .since_ns = now_ns, .lock = UNWIND_LOCK_UNREAD, .preempted = 1 };
-        if (bpf_map_update_elem(&going, &ys->key, ret, BPF_ANY))
-            p->missed = 1;
-        else
+        if (keep_wait(p, &ys->key, ret))
             note(ys);
+        else
+            p->missed = 1;
         ret->since_ns = p->since_ns;
         return p->since_ns && !p->missed;
     }
@@ -221,7 +224,7 @@ static __always_inline int end(struct yields_scratch *ys, struct yields_process 
         wait->since_ns = now_ns;
         note(ys);
     } else {
-        bpf_map_delete_elem(&going, &ys->key);
+        drop_wait(p, &ys->key);
     }
     return 1;
 }

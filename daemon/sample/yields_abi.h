@@ -39,9 +39,12 @@ struct yields_vm {
 struct yields_process {
     SAMPLE_U64 since_ns; /* CLOCK_MONOTONIC: all later waits are known; 0: not yet */
     SAMPLE_U64 hits;     /* of its probes */
+    SAMPLE_U64 refused;  /* waits without room */
     struct yields_vm vm;
     SAMPLE_U32 epoch;  /* 0: free */
     SAMPLE_U32 missed; /* 1: the begin of a wait could not be stored */
+    SAMPLE_U32 share;  /* of its owner, which the loader gives */
+    SAMPLE_U32 zero;
 };
 
 /* What ran last on a carrier, and has an entry of a wait. */
@@ -62,7 +65,15 @@ struct yields_wait {
     SAMPLE_U8 lock;        /* enum unwind_lock, of a monitor; UNREAD: the begin is unknown */
     SAMPLE_U8 preempted;   /* 1: it began at YIELDS_PREEMPT, or its begin is unknown */
     SAMPLE_U8 runnable;    /* 1: Thread.yield() */
-    SAMPLE_U8 zero[5];
+    SAMPLE_U8 share;       /* yields_process.share, at its begin */
+    SAMPLE_U8 zero[4];
+};
+
+/* What the loader reads of a process with probes. */
+struct yields_counts {
+    SAMPLE_U64 hits;
+    SAMPLE_U64 refused; /* waits without room, since the probes were put */
+    SAMPLE_U64 missed;  /* 1: the begin of a wait was lost since the last call */
 };
 
 /* A wait that goes on, as the broker hands it out. */

@@ -6,8 +6,10 @@ import time
 from unittest import mock
 
 import test_virtual_yields
+from test_virtual_yields import SLEEPERS
 from harness.daemon import Daemon
 
+CROWD_SECONDS = 20 # of captures beside 40,000 threads that wait
 SECONDS = 45 # of a capture beside 72,000 short threads
 OTHERS = ("-XX:+UseSerialGC", "-XX:+UseParallelGC", "-XX:+UseShenandoahGC")
 
@@ -48,3 +50,25 @@ class VirtualYieldsJdks(test_virtual_yields.VirtualYields):
             capture.join()
             self.assertGreater(profiles[0].end - profiles[0].start, SECONDS - 1)
             self.assert_by_probes(profiles[0])
+
+    def test_crowd(self):
+        """A JVM whose waits fill more than its share loses its probes, and takes no room from another one (32,768 waits in all)."""
+        with mock.patch.dict(os.environ, {"FLAMED_OLD_KERNEL": "preallocate"}), Daemon("--recorder-hz=0") as daemon:
+            hostile, other = (self.start_yields(25) for _ in range(2))
+            self.begin(other, "slowly")
+            query = {"event": "offcpu", "source": "probe"}
+            daemon.profile(pid=other.pid, seconds=0.5, **query) # loads the programs
+            profiles = {}
+            captures = [threading.Thread(target=lambda pid=jvm.pid: profiles.update({pid: daemon.profile(pid=pid, seconds=CROWD_SECONDS, **query)}))
+                        for jvm in (hostile, other)]
+            for capture in captures:
+                capture.start()
+            time.sleep(2) # the probes are in
+            self.begin(hostile, "crowd")
+            for capture in captures:
+                capture.join()
+            warnings = profiles[hostile.pid].warnings
+            print(warnings, profiles[other.pid].warnings, flush=True)
+            self.assertTrue(any("flamed had no room for" in w for w in warnings), warnings)
+            self.assert_by_probes(profiles[other.pid])
+            self.assertAlmostEqual(self.threads_at(profiles[other.pid], "VirtualYields.sleeper"), SLEEPERS, delta=SLEEPERS * 0.02)

@@ -9,8 +9,8 @@ _Static_assert((int)YIELDS_KINDS <= BROKER_PLACES_MAX, "room for all places");
 
 static void begin(struct yields_probe *y)
 {
-    y->looked_ns = y->hits = y->since_ns = y->over_ns = 0;
-    y->missed = false;
+    y->looked_ns = y->since_ns = y->over_ns = 0;
+    y->counts = (struct yields_counts){ 0 };
     y->tries = 0;
 }
 
@@ -88,10 +88,11 @@ static void give_up(struct broker *b, struct yields_probe *y)
     y->entry.asked.again_ns = UINT64_MAX;
 }
 
-/* Returns whether the hits since the last look, @took_ns ago, are too many. */
-static bool is_too_often(struct yields_probe *y, uint64_t hits, uint64_t took_ns)
+/* Returns whether the hits since the last look, @took_ns ago, are too many, or waits are lost. */
+static bool is_over(struct yields_probe *y, const struct yields_counts *now, uint64_t took_ns)
 {
-    uint64_t per_second = (hits - y->hits) * NSEC_PER_SEC / MAX(took_ns, YIELDS_TRIAL_NS);
+    uint64_t hits = now->hits - y->counts.hits, refused = now->refused - y->counts.refused;
+    uint64_t per_second = hits * NSEC_PER_SEC / MAX(took_ns, YIELDS_TRIAL_NS);
     struct error *why = &y->entry.asked.reason;
 
     if (per_second > YIELDS_PER_SECOND_MAX)
@@ -99,10 +100,17 @@ static bool is_too_often(struct yields_probe *y, uint64_t hits, uint64_t took_ns
                   "its virtual threads yield so often that probes would be hit %llu times a "
                   "second, and the limit is %d",
                   (unsigned long long)per_second, YIELDS_PER_SECOND_MAX);
-    else if (y->missed)
+    else if (refused)
         error_set(why, -EDQUOT,
-                  "flamed lost track of some of its waits: they were too many at a time, or it "
-                  "could not read them; a later capture may have probes");
+                  "flamed had no room for %llu of its waits: too many virtual threads wait at a "
+                  "time, here and in other JVMs of its container or user; a later capture may have "
+                  "probes",
+                  (unsigned long long)refused);
+    else if (now->missed)
+        error_set(
+            why, -EDQUOT,
+            "flamed lost track of some of its waits, which it could not read; a later capture "
+            "may have probes");
     else
         return false;
     return true;
@@ -112,21 +120,23 @@ static bool is_too_often(struct yields_probe *y, uint64_t hits, uint64_t took_ns
 static void look(struct broker *b, struct probe_entry *e)
 {
     struct yields_probe *y = (struct yields_probe *)e;
-    uint64_t now_ns = clock_monotonic_ns(), hits, took_ns = now_ns - y->looked_ns;
+    uint64_t now_ns = clock_monotonic_ns(), took_ns = now_ns - y->looked_ns;
+    struct yields_counts now;
 
     if (y->over_ns) {
         if (now_ns - y->over_ns >= YIELDS_CLOSING_NS)
             give_up(b, y);
         return;
     }
-    if (broker_yields(b, e->id.host_pid, &hits, &y->missed) != 0)
+    if (broker_yields(b, e->id.host_pid, &now) != 0)
         return;
-    if (y->missed && !y->since_ns && (y->unread || y->tries++ < YIELDS_TRIES)) {
+    if (now.missed && !y->since_ns && (y->unread || y->tries++ < YIELDS_TRIES)) {
         y->looked_ns = now_ns; /* the unwinder's tables come later than the probes */
-        y->hits = hits;
+        y->counts = now;
         return;
     }
-    if (y->looked_ns && is_too_often(y, hits, took_ns)) {
+    if (y->looked_ns && is_over(y, &now, took_ns)) {
+        y->counts = now;
         if (y->since_ns)
             y->over_ns = now_ns;
         else
@@ -138,7 +148,7 @@ static void look(struct broker *b, struct probe_entry *e)
     if (y->looked_ns && !y->since_ns)
         y->since_ns = now_ns;
     y->looked_ns = now_ns;
-    y->hits = hits;
+    y->counts = now;
 }
 
 const struct probe_kind YIELDS = { .entry_bytes = sizeof(struct yields_probe),

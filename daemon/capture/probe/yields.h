@@ -16,15 +16,15 @@
 #define YIELDS_CLOSING_NS (200 * NSEC_PER_MSEC)
 
 struct yields_probe {
-    struct probe_entry entry; /* first */
-    struct hotspot_yields at; /* freeze 0: not found yet */
-    uint64_t looked_ns, hits; /* at the last look; CLOCK_MONOTONIC, 0: none yet */
-    uint64_t since_ns;        /* CLOCK_MONOTONIC: waits from then on are sampled; 0: the trial goes
-                               * on */
-    uint64_t over_ns;         /* the same of the end: hits were too many; 0: they are not */
-    bool missed;              /* the begin of a wait was lost before the last look */
-    uint32_t tries;           /* trials that began again for that */
-    bool unread;              /* its frozen stacks are not described yet: trials do not count */
+    struct probe_entry entry;    /* first */
+    struct hotspot_yields at;    /* freeze 0: not found yet */
+    uint64_t looked_ns;          /* the last look; CLOCK_MONOTONIC, 0: none yet */
+    struct yields_counts counts; /* at that look */
+    uint64_t since_ns; /* CLOCK_MONOTONIC: waits from then on are sampled; 0: the trial goes
+                        * on */
+    uint64_t over_ns;  /* the same of the end: hits were too many; 0: they are not */
+    uint32_t tries;    /* trials that began again for that */
+    bool unread;       /* its frozen stacks are not described yet: trials do not count */
 };
 
 extern const struct probe_kind YIELDS;

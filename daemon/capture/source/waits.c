@@ -158,7 +158,7 @@ static void close_window(struct capture_event *e, struct process *p, struct yiel
     struct waits_closing closing = { .set = e->sets[PROBED].set,
                                      .no = ++captures->virtual_threads.closings,
                                      .locks = e->info->kind == EVENT_LOCK,
-                                     .missed = !y || y->missed,
+                                     .missed = !y || y->counts.missed,
                                      .from_ns = window->from_ns };
     struct waits *w = e->state;
     uint64_t at_ns;
@@ -218,7 +218,7 @@ static bool want_probed(struct capture_event *e, struct process *p, uint64_t now
                             "virtual threads of %d (%s) are sampled by looking in %s%s: %s",
                             p->id.host_pid, process_title(p), e->name,
                             window ? ", from some time on" : "", why.msg);
-    else if (y && y->unread && y->missed && e->capture->state == CAPTURE_RUNNING)
+    else if (y && y->unread && y->counts.missed && e->capture->state == CAPTURE_RUNNING)
         record_warn_process(e->capture->record,
                             "virtual threads of %d (%s) are sampled by looking in %s, at least at "
                             "first: the layout of their stacks has not been read yet",

@@ -12,9 +12,10 @@ import java.util.concurrent.locks.LockSupport;
  * threads that call Thread.yield() without end, "slowly" one that does so 100 times a second, "pin" one that waits in a class
  * initializer and so keeps its carrier, "continuation" one outside of virtual threads. "short" starts SHORT threads, 8 a millisecond
  * at most, half of which end after a wait that keeps their carrier, and the others after one for a monitor. It is answered when all
- * have ended. */
+ * have ended. "crowd" starts CROWD more that wait for an hour, as fast. */
 public class VirtualYields {
     static final int SHORT = 72_000;
+    static final int CROWD = 40_000;
 
     static final class Held {
         static {
@@ -101,6 +102,14 @@ public class VirtualYields {
         room.acquire(64);
     }
 
+    static void crowd() throws Exception {
+        for (int i = 0; i < CROWD; i++) {
+            ManyThreads.start(true, "crowd", VirtualYields::sleeper);
+            if (i % 8 == 0)
+                Thread.sleep(1);
+        }
+    }
+
     static void begin(String what) throws Exception {
         if (what.equals("continuation")) {
             ManyThreads.start(false, what, VirtualYields::continuation);
@@ -110,6 +119,10 @@ public class VirtualYields {
         }
         if (what.equals("short")) {
             shortLived();
+            return;
+        }
+        if (what.equals("crowd")) {
+            crowd();
             return;
         }
         ManyThreads.Site site = what.equals("yield") ? VirtualYields::yielder : what.equals("slowly") ? VirtualYields::slowYielder : Held::touch;

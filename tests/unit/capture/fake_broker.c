@@ -251,10 +251,10 @@ void fake_broker_heap_hits(struct fake_broker *f, uint64_t hits)
     pthread_mutex_unlock(&f->lock);
 }
 
-void fake_broker_yields(struct fake_broker *f, uint64_t hits, bool missed)
+void fake_broker_yields(struct fake_broker *f, const struct yields_counts *counts)
 {
     pthread_mutex_lock(&f->lock);
-    f->answers[BROKER_YIELDS_OF].body.yields = (struct yields_answer){ hits, missed };
+    f->answers[BROKER_YIELDS_OF].body.yields = (struct yields_answer){ *counts };
     pthread_mutex_unlock(&f->lock);
 }
 

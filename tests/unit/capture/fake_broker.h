@@ -23,8 +23,8 @@ void fake_broker_flush(struct fake_broker *f, uint32_t no, uint32_t late);
 void fake_broker_mallocs(struct fake_broker *f, uint64_t calls);
 /* Answers heap_hits with @hits. */
 void fake_broker_heap_hits(struct fake_broker *f, uint64_t hits);
-/* Answers yields with @hits, and whether a begin was lost. */
-void fake_broker_yields(struct fake_broker *f, uint64_t hits, bool missed);
+/* Answers yields with @counts. */
+void fake_broker_yields(struct fake_broker *f, const struct yields_counts *counts);
 /* Fails the test unless the requests since the last call are @lines, each with a newline. P stands
  * for the process. */
 void fake_broker_expect(struct fake_broker *f, const char *lines);

@@ -27,15 +27,20 @@ static void teardown(void)
     fake_broker_stop(fake);
 }
 
-/* A look, @ms after the last one, which finds @hits. */
-static void look(uint64_t ms, uint64_t hits, bool missed)
+/* A look, @ms after the last one, which finds @counts. */
+static void look_at(uint64_t ms, struct yields_counts counts)
 {
     if (y.looked_ns)
         y.looked_ns -= MIN(ms * NSEC_PER_MSEC, y.looked_ns - 1);
     if (y.over_ns)
         y.over_ns -= ms * NSEC_PER_MSEC;
-    fake_broker_yields(fake, hits, missed);
+    fake_broker_yields(fake, &counts);
     YIELDS.look(broker, &y.entry);
+}
+
+static void look(uint64_t ms, uint64_t hits, bool missed)
+{
+    look_at(ms, (struct yields_counts){ .hits = hits, .missed = missed });
 }
 
 static void expect_gone(void)
@@ -109,6 +114,20 @@ START_TEST(begins_that_are_always_lost_end_the_trial)
 }
 END_TEST
 
+/* The message has the number of waits that had no room since the look before. */
+START_TEST(waits_without_room_end_them)
+{
+    look_at(0, (struct yields_counts){ .refused = 30, .missed = true });
+    look_at(300, (struct yields_counts){ .refused = 30 });
+    look_at(300, (struct yields_counts){ .refused = 30 });
+    look_at(300, (struct yields_counts){ .refused = 47, .missed = true });
+    ck_assert(y.over_ns && !yields_stand(&y));
+    ck_assert_ptr_nonnull(strstr(y.entry.asked.reason.msg, "no room for 17 of its waits"));
+    look(300, 0, false);
+    expect_gone();
+}
+END_TEST
+
 /* The stacks of the threads may be described much later. */
 START_TEST(trials_count_once_stacks_are_described)
 {
@@ -143,6 +162,7 @@ int main(void)
     tcase_add_test(tc, too_many_later_end_them_after_a_while);
     tcase_add_test(tc, a_lost_begin_begins_the_trial_again);
     tcase_add_test(tc, begins_that_are_always_lost_end_the_trial);
+    tcase_add_test(tc, waits_without_room_end_them);
     tcase_add_test(tc, trials_count_once_stacks_are_described);
     tcase_add_test(tc, a_broker_that_does_not_answer_changes_nothing);
     return suite_run_case("yields_probe", tc);

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * For yields.bpf.c: the waits that go on, in one map for all processes. Its entries are shared by
+ * owner, so that the threads of one owner's JVMs cannot take the room of another's. `going` is the
+ * map.
+ */
+#pragma once
+
+#include "sample/yields_abi.h"
+
+/* Stored waits of all processes, and of each share. The loader subtracts those that it deletes. A
+ * wait that ends before it is counted makes the number -1 for a moment. */
+__s32 waits_of_all;
+__s32 waits_of[YIELDS_PROCESSES_MAX];
+
+/* Adds @n to the stored waits of @p. */
+static __always_inline void count_waits(const struct yields_process *p, __s32 n)
+{
+    __sync_fetch_and_add(&waits_of_all, n);
+    __sync_fetch_and_add(&waits_of[p->share & (YIELDS_PROCESSES_MAX - 1)], n);
+}
+
+/* Returns true if one more wait of @p may be stored: its share may have as many as are left for
+ * others. So no owner takes all, and a single one may have half. */
+static __always_inline bool has_room(const struct yields_process *p)
+{
+    return waits_of[p->share & (YIELDS_PROCESSES_MAX - 1)] < (__s32)waits_max - waits_of_all;
+}
+
+/* Stores @wait, which begins. Returns false, and counts it, if there is no room. */
+static __always_inline bool keep_wait(struct yields_process *p, const struct yields_key *key,
+                                      struct yields_wait *wait)
+{
+    wait->share = (__u8)p->share;
+    if (has_room(p) && !bpf_map_update_elem(&going, key, wait, BPF_NOEXIST)) {
+        count_waits(p, 1);
+        return true;
+    }
+    if (!bpf_map_update_elem(&going, key, wait, BPF_EXIST))
+        return true;
+    __sync_fetch_and_add(&p->refused, 1);
+    return false;
+}
+
+/* Deletes the wait of @key, if there is one. */
+static __always_inline void drop_wait(const struct yields_process *p, const struct yields_key *key)
+{
+    if (!bpf_map_delete_elem(&going, key))
+        count_waits(p, -1);
+}
