@@ -339,6 +339,36 @@ describe("journeys", { concurrency: 4 }, () => {
         await close(page);
     });
 
+    nodeTest("a JVM whose worst signal is about waits opens on them, and says so; a link that names a view does not", async ({ server, open }) => {
+        server.waiting = ORDERS;
+        server.addSignal({ signal: "gc-pauses", severity: 1, sentence: "5 % went to pauses", evidence: "/api/v1/jvms/4242/heap" });
+        server.addSignal({ signal: "pool-exhausted", severity: 3, sentence: "all threads of a pool wait", evidence: `/profile?pid=${ORDERS}&event=offcpu&idle=0&from=-60s&to=now` });
+        const page = await open(`#/jvm/${ORDERS}`, { allow: /404/ }), note = page.getByText("Opened on what its threads wait for"), shown = page.getByLabel("What the flame graph shows");
+
+        await graphShown(page);
+        assert.equal(await shown.inputValue(), "offcpu");
+        assert.match(await textOf(page, ".signal-line"), /^pool-exhausted.*Opened on what its threads wait for$/);
+        await page.waitForURL(/4242\?event=offcpu$/);
+        await shown.selectOption("cpu");
+        await page.getByText("It used next to no CPU in this time.").waitFor();
+        assert.equal(await note.count(), 0);
+        await page.waitForURL(/4242\?event=cpu$/); // a link shows the same
+        await page.reload();
+        await page.getByText("It used next to no CPU in this time.").waitFor();
+        for (const [hash, sign] of [["?tab=threads", ".threads .name"], ["?event=wall", ".panel .facts span"]]) {
+            await page.evaluate((to) => { location.hash = to; }, `#/jvm/${ORDERS}${hash}`);
+            await page.locator(sign).first().waitFor();
+            await page.locator(".signal-line .signal.severe").waitFor();
+            assert.equal(await note.count(), 0, hash);
+            assert.ok((await addressOf(page)).endsWith(hash));
+        }
+        server.signals[1].severity = 0; // the worst is another one now
+        await page.evaluate((hash) => { location.hash = hash; }, `#/jvm/${ORDERS}`);
+        await page.getByText("It used next to no CPU in this time.").waitFor();
+        assert.equal(await note.count(), 0);
+        await close(page);
+    });
+
     nodeTest("a new release: the list has it below what is wrong, with what changed since, and so has its JVM", async ({ server, open }) => {
         Object.assign(server.jvms[1], { start_time: new Date(Date.now() - 120000).toISOString(), service: { name: "BillingService", version: "2.4.1", source: "main" } });
         server.addEnded({ pid: 3006, main: server.jvms[1].main, ago: 120, version: "2.4.0" });

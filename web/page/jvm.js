@@ -26,6 +26,7 @@ import { RangeComparison } from "./rangecomparison.js";
 import { recordedEvent, recordedSelect } from "./recordedevents.js";
 import { formatRoute } from "./route.js";
 import { endOfRange, serviceTarget } from "./sides.js";
+import { isAboutWaits } from "./signals.js";
 import { SignalStrip } from "./signalstrip.js";
 import { paramsOfState, stateOfParams } from "../shared/state.js";
 import { ThreadChart } from "./threadchart.js";
@@ -61,6 +62,8 @@ export class JvmView {
         this.wantsLive = false; // it is live, or would be if it had not ended
         this.heatState = params.get("heat") || "";
         this.event = recordedEvent(params.get("event"));
+        this.isFree = this.isOne && !params.toString(); // what is wrong may choose what it opens on
+        this.keepsEvent = params.get("event") === "cpu"; // of an address that would open on something else without it
         this.eventSelect = recordedSelect(this.event, (event) => this.setEvent(event));
         this.heat = new HeatStrip({ wanted: () => this.toggleHeat(), changed: () => this.keep() });
         this.captureSlot = new CaptureSlot(this.target);
@@ -86,7 +89,7 @@ export class JvmView {
         const words = new WordsLine(() => (this.range ? this.rangeParams() : this.target));
 
         words.known = () => this.settle("words");
-        this.signals = new SignalStrip(this.target, { signals: (list, past) => this.marks.setSignals(list, past), known: () => this.settle("signals") }, words);
+        this.signals = new SignalStrip(this.target, { signals: (list, past) => this.signalsLoaded(list, past), known: () => this.settle("signals") }, words);
         this.content = element("div", { class: "content" });
         this.root = element("div", { class: "view" }, this.bar.root, this.signals.root, this.captureSlot.root, this.timeline.root, this.content);
         this.signals.root.hidden = this.isNode;
@@ -156,6 +159,20 @@ export class JvmView {
         this.range ? { text: `${formatClock(this.range.from)} – ${formatClock(this.range.to)}` } : null]);
     }
 
+    // The first answer, before anything is in sight, chooses what the JVM opens on: what its threads wait for, if that is its worst signal.
+    signalsLoaded(list, past) {
+        const isFree = this.isFree && this.root.classList.contains("settling") && this.event === "cpu" && this.tab === "graph" && !this.range;
+
+        this.isFree = false;
+        this.marks.setSignals(list, past);
+        if (!isFree || !list.length || !isAboutWaits(list[0]))
+            return;
+        this.keepsEvent = true;
+        this.setEvent("offcpu");
+        this.content.replaceChildren(emptyState("Collecting samples …"));
+        this.signals.setNote("Opened on what its threads wait for");
+    }
+
     // ---- timeline ----
 
     timelineLoaded() {
@@ -205,6 +222,7 @@ export class JvmView {
 
     setEvent(event) {
         this.event = this.eventSelect.value = event;
+        this.signals.setNote("");
         this.hasProfile = false;
         this.lost = null;
         this.heatState = this.heatState && "1";
@@ -218,6 +236,7 @@ export class JvmView {
     // The stacks of the threads that waited for a lock.
     async findLock(name) {
         this.event = this.eventSelect.value = "lock";
+        this.signals.setNote("");
         this.range = this.shownRange();
         this.timeline.setRange(this.range);
         this.crumbs();
@@ -447,7 +466,7 @@ export class JvmView {
     stateParams() {
         const params = this.panel.state && this.panel.defaults ? paramsOfState(this.panel.state, this.panel.defaults) : new URLSearchParams();
 
-        if (this.event !== "cpu")
+        if (this.event !== "cpu" || this.keepsEvent)
             params.set("event", this.event);
         return params;
     }

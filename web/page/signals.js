@@ -45,6 +45,9 @@ const RECORDED = {
     lock: ["Which locks, and who has them", { tab: "locks" }],
 };
 
+// Whether what shows @signal is what threads wait for.
+export const isAboutWaits = ({ evidence }) => /^\/profile\?(.*&)?event=(offcpu|lock)(&|$)/.test(evidence);
+
 // {label, href} in the page of a path of the API that shows something; null: it has no view. @target: {pid} or {service}
 // of a path that names none.
 export function evidenceLink(evidence, target = {}) {

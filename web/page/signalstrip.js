@@ -15,7 +15,7 @@ const SIGNAL_SECONDS = 5;
 export class SignalStrip {
     // @target: {pid} or {service}. @on: {signals(list, past), known()}, each time that they are asked for. @words: a WordsLine.
     constructor(target, on, words) {
-        Object.assign(this, { target, on, words, isOpen: false, signals: [], past: [] });
+        Object.assign(this, { target, on, words, isOpen: false, signals: [], past: [], note: "" });
         this.text = element("p", { class: "signal-line quiet", tabindex: "-1" }, "Looking for what is wrong …");
         this.more = button("", () => this.toggle(), { "aria-expanded": "false", hidden: true });
         this.list = element("ul", { class: "signal-list", hidden: true });
@@ -41,8 +41,8 @@ export class SignalStrip {
         try {
             const answer = await getJson("api/v1/signals", this.target, signal), list = openSignals(answer), past = openPastSignals(answer);
 
-            this.show(list, past);
             this.on.signals(list, past);
+            this.show(list, past);
         } catch (error) {
             if (isAbort(error))
                 throw error;
@@ -87,6 +87,15 @@ export class SignalStrip {
         this.more.setAttribute("aria-expanded", String(this.isOpen));
     }
 
+    // What stands behind the worst signal that is on; "": nothing.
+    setNote(text) {
+        if (text === this.note)
+            return;
+        this.note = text;
+        this.key = "";
+        this.show(this.signals, this.past);
+    }
+
     toggle() {
         this.isOpen = this.root.classList.toggle("open");
         this.key = "";
@@ -104,7 +113,7 @@ export class SignalStrip {
 
         this.list.hidden = !this.isOpen || !others.length;
         this.text.className = first ? "signal-line" : "signal-line all-well quiet";
-        this.put(signals.length ? first : first ? [element("span", { class: "signal-none" }, "No signal is on now."), ...first]
+        this.put(signals.length ? [...first, ...this.note ? [element("span", { class: "quiet signal-note" }, this.note)] : []] : first ? [element("span", { class: "signal-none" }, "No signal is on now."), ...first]
             : [new Text("No signal: nothing that flamed looks for is wrong.")], others.map((parts) => element("li", {}, ...parts)));
         this.showMore();
     }
