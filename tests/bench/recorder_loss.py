@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a program loses by the flight recorder: work per CPU second of the workers of Mix, beside a flamed that only records, compared with
-slices of the same JVM right before and after it. --engine=away: two flamed by turns, of which the second also pushes CPU time and waits every
-5 s to a port where nobody listens."""
+slices of the same JVM right before and after it. --engine=away: so for two flamed by turns. The second one also pushes CPU time and waits, every
+5 s, to a closed port."""
 import os
 import tempfile
 import time

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Builds flamed for aarch64, and runs COMMAND in an emulated aarch64 machine with Debian's kernel, as vm.py does it. The machine's root has
-the JDK 17 of this machine's release, and below /jdk-VERSION a root of its own for each of JDKS that is to be had. They are kept in
+the JDK 17 of this machine's release, and a root of its own below /jdk-VERSION for each available one of JDKS. They are kept in
 tests/.cache. Returns 77 if that is not possible here. Options before COMMAND are those of vm.py."""
 import os
 import shutil
