@@ -103,6 +103,15 @@ static uint64_t number(enum kind kind, struct span text, uint64_t a, uint64_t b)
     return n && n != OWNER_FOREIGN ? n : 1;
 }
 
+/* Returns whether @id is still the process that has its pid. */
+static bool is_there(int proc_fd, const struct proc_id *id)
+{
+    uint64_t start_ticks;
+
+    return proc_read_start(proc_fd, id->host_pid, &start_ticks) == 0 &&
+           (!id->start_ticks || start_ticks == id->start_ticks);
+}
+
 uint64_t proc_owner(int proc_fd, const struct proc_id *id)
 {
     _cleanup_buf_ struct buf text = BUF_UPTO(CGROUP_MAX_BYTES);
@@ -115,16 +124,19 @@ uint64_t proc_owner(int proc_fd, const struct proc_id *id)
         return number(PROCESS, SPAN_NULL, (uint64_t)id->host_pid, id->start_ticks);
     snprintf(name, sizeof(name), "%d/cgroup", id->host_pid);
     r = buf_read_at(&text, proc_fd, name);
-    if (r < 0 && r != -ENOENT && r != -ESRCH)
+    if (r < 0 && r != -ENOENT) /* a kernel without cgroups has no such file */
         return OWNER_FOREIGN;
     cgroup = buf_span(&text);
     of_all = whole(cgroup);
+    if (!of_all.n && proc_read_status(proc_fd, id->host_pid, &status) != 0)
+        return OWNER_FOREIGN;
+    /* The number of a process that has ended would be that of the process which has its pid now. A
+     * zombie has lost its cgroup of version 1. */
+    if (!is_there(proc_fd, id) || (!of_all.n && (status.state == 'Z' || status.state == 'X')))
+        return OWNER_FOREIGN;
     if (of_all.n)
         return number(CONTAINER_OR_USER, of_all, 0, 0);
-    r = proc_read_status(proc_fd, id->host_pid, &status);
-    if (r < 0)
-        return OWNER_FOREIGN;
-    if (r == 0 && status.uid != 0)
+    if (status.uid != 0)
         return number(USER_IN_CGROUP, cgroup_path(cgroup), status.uid, 0);
     return number(PROCESS, SPAN_NULL, (uint64_t)id->host_pid, id->start_ticks);
 }

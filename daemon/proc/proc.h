@@ -230,9 +230,9 @@ int proc_open(int proc_fd, const struct proc_id *id, int *ret_pidfd);
 
 /* Returns the owner of a process, never 0. All processes of a container have one owner. Outside of
  * containers, all processes of a user have one owner for each service, and one for all sessions.
- * Each process of root has an owner of its own. So has each that is gone, and each if @proc_fd is
- * -1. A process has OWNER_FOREIGN (base/shares.h) if its cgroup or status cannot be read whole.
- * Reads both. */
+ * Each process of root has an owner of its own, and each process if @proc_fd is -1. OWNER_FOREIGN
+ * (base/shares.h): the process has ended, or its cgroup or status cannot be read whole. Reads both,
+ * then compares the start time, unless that of @id is 0. */
 uint64_t proc_owner(int proc_fd, const struct proc_id *id);
 /* Makes proc_owner() use the key @shared, so that its numbers mean the same in another program.
  * Call it before the first proc_owner(). */

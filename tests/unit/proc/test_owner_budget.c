@@ -16,6 +16,8 @@
 #define ONE "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 #define TWO "1123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
+static const char *const FILES[] = { "cgroup", "status", "stat" };
+
 static char folder[64];
 static int proc_fd;
 
@@ -33,29 +35,61 @@ static void teardown(void)
     for (int pid = 1; pid < 10; pid++) {
         char path[128];
 
-        snprintf(path, sizeof(path), "%s/%d/cgroup", folder, pid);
-        unlink(path);
+        for (size_t i = 0; i < ARRAY_SIZE(FILES); i++) {
+            snprintf(path, sizeof(path), "%s/%d/%s", folder, pid, FILES[i]);
+            unlink(path);
+        }
         snprintf(path, sizeof(path), "%s/%d", folder, pid);
         rmdir(path);
     }
     rmdir(folder);
 }
 
-/* Returns the key of process @pid, started at @start, with this text of its cgroup file. */
-static uint64_t key_of(int pid, uint64_t start, const char *text)
+/* Writes the file @name of process @pid; @text NULL: there is none. */
+static void write_file(int pid, const char *name, const char *text)
 {
-    struct proc_id id = { .host_pid = pid, .start_ticks = start };
     _cleanup_fclose_ FILE *f = NULL;
     char path[128];
 
     snprintf(path, sizeof(path), "%s/%d", folder, pid);
     mkdir(path, 0755);
-    snprintf(path, sizeof(path), "%s/%d/cgroup", folder, pid);
+    snprintf(path, sizeof(path), "%s/%d/%s", folder, pid, name);
+    unlink(path);
+    if (!text)
+        return;
     f = fopen(path, "w");
     ck_assert_ptr_nonnull(f);
     fputs(text, f);
-    fflush(f);
-    return proc_owner(proc_fd, &id);
+}
+
+/* Makes process @pid of @uid, started at @start, with this text of its cgroup file. */
+static void make(int pid, uint64_t start, char state, unsigned uid, const char *cgroup)
+{
+    char text[512];
+
+    write_file(pid, "cgroup", cgroup);
+    snprintf(text, sizeof(text), "State:\t%c\nTgid:\t%d\nPPid:\t1\nUid:\t%u\t%u\t%u\t%u\n", state,
+             pid, uid, uid, uid, uid);
+    write_file(pid, "status", text);
+    snprintf(
+        text, sizeof(text),
+        "%d (java) %c 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 %ju 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 "
+        "0 0 0 0 0 0 0 0 0 0 0 0 0 0\n",
+        pid, state, (uintmax_t)start);
+    write_file(pid, "stat", text);
+}
+
+/* Returns the key of process @pid, if it began at @start. */
+static uint64_t key(int pid, uint64_t start)
+{
+    return proc_owner(proc_fd, &(struct proc_id){ .host_pid = pid, .start_ticks = start });
+}
+
+/* Returns the key of a process of root's, which is made. */
+static uint64_t key_of(int pid, uint64_t start, const char *text)
+{
+    make(pid, start, 'S', 0, text);
+    return key(pid, start);
 }
 
 START_TEST(a_container_is_one_owner_and_a_process_outside_is_one)
@@ -150,6 +184,52 @@ START_TEST(a_cgroup_counts_only_where_it_is_read_whole)
 }
 END_TEST
 
+/* It has no number of its own, with which it could have a share for each process that ends. */
+START_TEST(what_has_ended_is_foreign)
+{
+    static const char *const GROUPS[] = { "0::/system.slice/ssh.service\n",
+                                          "0::/docker/" ONE "\n" };
+    const char *group = GROUPS[_i];
+    uint64_t own;
+
+    ck_assert_uint_eq(key(1, 7), OWNER_FOREIGN);
+    own = key_of(1, 7, group);
+    ck_assert_uint_ne(own, OWNER_FOREIGN);
+    ck_assert_uint_eq(key(1, 0), _i ? own : key(1, 0)); /* the start time is not known */
+    ck_assert_uint_eq(key(1, 6), OWNER_FOREIGN);        /* another process has its pid now */
+    write_file(1, "stat", NULL);                        /* it ends between the reads */
+    ck_assert_uint_eq(key(1, 7), OWNER_FOREIGN);
+    make(1, 7, 'S', 0, group);
+    write_file(1, "status", NULL);
+    ck_assert_uint_eq(key(1, 7), _i ? own : OWNER_FOREIGN);
+}
+END_TEST
+
+/* A zombie is in the topmost cgroup of version 1. Its parent may keep any number of them. */
+START_TEST(a_zombie_is_foreign)
+{
+    static const unsigned UIDS[] = { 0, 1000 };
+
+    make(1, 7, 'Z', UIDS[_i], "4:memory:/\n");
+    ck_assert_uint_eq(key(1, 7), OWNER_FOREIGN);
+    make(1, 7, 'X', UIDS[_i], "4:memory:/\n");
+    ck_assert_uint_eq(key(1, 7), OWNER_FOREIGN);
+    make(1, 7, 'S', UIDS[_i], "4:memory:/\n");
+    ck_assert_uint_ne(key(1, 7), OWNER_FOREIGN);
+    make(1, 7, 'Z', UIDS[_i], "0::/docker/" ONE "\n");
+    ck_assert_uint_eq(key(1, 7), key_of(2, 8, "0::/docker/" ONE "\n"));
+}
+END_TEST
+
+START_TEST(a_kernel_without_cgroups_has_users)
+{
+    make(1, 7, 'S', 1000, NULL);
+    make(2, 8, 'S', 1000, NULL);
+    ck_assert_uint_ne(key(1, 7), OWNER_FOREIGN);
+    ck_assert_uint_eq(key(1, 7), key(2, 8));
+}
+END_TEST
+
 START_TEST(nobody_can_foresee_its_number)
 {
     const struct fingerprint_key mine = { 1, 2 }, other = { 1, 3 }, own = { 0 };
@@ -216,6 +296,9 @@ int main(void)
     tcase_add_test(tc, a_container_is_one_owner_and_a_process_outside_is_one);
     tcase_add_test(tc, an_owner_makes_no_others_below_its_cgroup);
     tcase_add_test(tc, a_cgroup_counts_only_where_it_is_read_whole);
+    tcase_add_loop_test(tc, what_has_ended_is_foreign, 0, 2);
+    tcase_add_loop_test(tc, a_zombie_is_foreign, 0, 2);
+    tcase_add_test(tc, a_kernel_without_cgroups_has_users);
     tcase_add_test(tc, nobody_can_foresee_its_number);
     tcase_add_test(tc, it_ends_and_comes_back_slowly);
     tcase_add_test(tc, as_many_as_fit_are_remembered);
