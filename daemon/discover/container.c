@@ -16,8 +16,8 @@
 
 #include "base/ascii.h"
 #include "base/list.h"
+#include "proc/container_cgroup.h"
 
-#define CONTAINER_HEX_DIGITS 64
 #define UID_DIGITS 32
 #define UID_TEXT 36
 
@@ -42,17 +42,9 @@ static const struct {
     { "conmon", NULL },
 };
 
-/* Runtimes by the folder of a bare id. */
-static const struct {
-    const char *parent, *runtime;
-} PARENTS[] = {
-    { "docker", "docker" },         { "moby", "docker" },       { "libpod_parent", "podman" },
-    { "containerd", "containerd" }, { "k8s.io", "containerd" },
-};
-
 bool container_id_is_hex(struct span id)
 {
-    return id.n == CONTAINER_HEX_DIGITS && ALL_OF(i, id.n, ascii_is_lower_hex(id.p[i]));
+    return id.n == CONTAINER_ID_DIGITS && ALL_OF(i, id.n, ascii_is_lower_hex(id.p[i]));
 }
 
 static bool cut_suffix(struct span *s, const char *suffix)
@@ -116,10 +108,10 @@ static enum rank parse_hex(struct span part, struct span parent, struct containe
     struct span id, prefix;
 
     cut_suffix(&part, ".scope");
-    if (part.n < CONTAINER_HEX_DIGITS)
+    if (part.n < CONTAINER_ID_DIGITS)
         return RANK_NONE;
-    id = span_from(part, part.n - CONTAINER_HEX_DIGITS);
-    prefix = (struct span){ part.p, part.n - CONTAINER_HEX_DIGITS };
+    id = span_from(part, part.n - CONTAINER_ID_DIGITS);
+    prefix = (struct span){ part.p, part.n - CONTAINER_ID_DIGITS };
     if (!container_id_is_hex(id))
         return RANK_NONE;
     if (prefix.n) {
@@ -136,48 +128,11 @@ static enum rank parse_hex(struct span part, struct span parent, struct containe
             runtime = PREFIXES[i].runtime;
         }
     } else {
-        for (size_t i = 0; i < ARRAY_SIZE(PARENTS); i++) {
-            if (span_eq_str(parent, PARENTS[i].parent))
-                runtime = PARENTS[i].runtime;
-        }
+        runtime = container_cgroup_folder(parent) ?: "";
     }
     span_copy(id, c->id, sizeof(c->id));
     span_copy(span_of(runtime), c->runtime, sizeof(c->runtime));
     return runtime[0] ? RANK_HEX_RUNTIME : RANK_HEX;
-}
-
-/* Parses machine-NAME.scope and systemd-nspawn@NAME.service. @child: the part below it. */
-static enum rank parse_machine(struct span part, struct span parent, struct span child,
-                               struct container *c)
-{
-    struct span name = part;
-
-    if (span_eq_str(child, "supervisor")) /* systemd-nspawn itself */
-        return RANK_NONE;
-    if (span_take_str(&name, "systemd-nspawn@") && cut_suffix(&name, ".service"))
-        return named(name, "systemd-nspawn", RANK_NAME, c);
-    name = part;
-    if (!span_eq_str(parent, "machine.slice") || !span_take_str(&name, "machine-") ||
-        !cut_suffix(&name, ".scope") || span_starts_with(name, "qemu\\x2d")) /* a virtual machine */
-        return RANK_NONE;
-    if (span_take_str(&name, "lxc\\x2d")) /* libvirt's */
-        return named(name, "lxc", RANK_NAME, c);
-    return named(name, "systemd-nspawn", RANK_NAME, c);
-}
-
-static enum rank parse_named(struct span part, struct span parent, struct container *c)
-{
-    struct span name = part;
-
-    if (span_take_str(&name, "lxc.payload."))
-        return named(name, "lxc", RANK_NAME, c);
-    if (span_eq_str(parent, "lxc") || span_eq_str(parent, "lxc.payload"))
-        return named(part, "lxc", RANK_NAME, c);
-    if (!cut_suffix(&name, ".scope"))
-        return RANK_NONE;
-    if (span_take_str(&name, "runc-"))
-        return named(name, "runc", RANK_NAME, c);
-    return span_take_str(&name, "crun-") ? named(name, "crun", RANK_NAME, c) : RANK_NONE;
 }
 
 /* "podUID" anywhere in @part, with '-' or systemd's '_' between the groups, or the 32 digits of a
@@ -216,10 +171,12 @@ static enum rank parse_part(struct span part, struct span parent, struct span ch
                             struct container *c)
 {
     enum rank rank = parse_hex(part, parent, c);
+    struct container_cgroup g;
 
-    if (rank == RANK_NONE)
-        rank = parse_machine(part, parent, child, c);
-    return rank == RANK_NONE ? parse_named(part, parent, c) : rank;
+    if (rank != RANK_NONE || !container_cgroup_parse(part, parent, &g) || !g.runtime ||
+        (g.machine && span_eq_str(child, "supervisor")))
+        return rank;
+    return named(g.name, g.runtime, RANK_NAME, c);
 }
 
 /* Takes the last component of @path, which is empty if there is none. */
@@ -261,9 +218,7 @@ static enum rank parse_path(struct span path, bool bare_allowed, struct containe
     }
     if (c->outer[0]) /* else it could take another container's name */
         c->name[0] = '\0';
-    if (rank == RANK_NONE && bare_allowed && levels == 1 && !span_ends_with(child, ".slice") &&
-        !span_ends_with(child, ".service") && !span_ends_with(child, ".scope") &&
-        !span_eq_str(child, ".."))
+    if (rank == RANK_NONE && bare_allowed && levels == 1 && container_cgroup_is_bare(child))
         rank = named(child, "runc", RANK_BARE, c);
     return rank;
 }
@@ -275,9 +230,8 @@ bool container_parse(struct span cgroup, bool nested, struct container *ret)
 
     *ret = (struct container){ 0 };
     while (cgroup_take_line(&cgroup, &line)) {
-        bool main_line = line.hierarchy == 0 || span_eq_str(line.controllers, "name=systemd");
         struct container c = { 0 };
-        enum rank rank = parse_path(line.path, nested && main_line, &c);
+        enum rank rank = parse_path(line.path, nested && container_cgroup_bare_counts(&line), &c);
 
         if (rank > best) {
             best = rank;

@@ -6,10 +6,9 @@
  */
 #include "base/ascii.h"
 #include "base/shares.h"
+#include "proc/container_cgroup.h"
 #include "proc/proc.h"
 
-/* Hexadecimal digits of the id that all runtimes put into a cgroup's name. */
-#define CONTAINER_ID_BYTES 64
 #define CGROUP_MAX_BYTES ((size_t)64 << 10) /* 13 hierarchies, each path at its longest */
 
 /* Returns the first run of 64 hexadecimal digits; empty: none. */
@@ -19,7 +18,7 @@ static struct span container_id(struct span text)
 
     for (size_t i = 0; i < text.n; i++) {
         run = ascii_is_lower_hex(text.p[i]) ? run + 1 : 0;
-        if (run == CONTAINER_ID_BYTES)
+        if (run == CONTAINER_ID_DIGITS)
             return (struct span){ text.p + i + 1 - run, run };
     }
     return (struct span){ text.p, 0 };
@@ -31,54 +30,72 @@ static bool is_of_user(struct span part)
            (span_starts_with(part, "user@") && span_ends_with(part, ".service"));
 }
 
-/* Returns whether @part is the cgroup of a container without an id, as container_parse() finds it.
- */
-static bool is_of_named_container(struct span part, struct span parent)
+/* Parts of a cgroup's path, from its begin. */
+struct parts {
+    struct span container; /* down to the outermost cgroup of a container; empty: none */
+    struct span user;      /* the same of a user, outside of a container */
+    struct span bare;      /* down to a cgroup around both that may be a container's; empty: none */
+};
+
+/* Returns whether containers may be in the folder @part, which is none itself. */
+static bool is_folder(struct span part, struct span parent)
 {
-    if (span_ends_with(part, ".scope"))
-        return span_starts_with(part, "runc-") || span_starts_with(part, "crun-") ||
-               (span_starts_with(part, "machine-") && span_eq_str(parent, "machine.slice"));
-    return span_starts_with(part, "lxc.payload.") || span_eq_str(parent, "lxc") ||
-           span_eq_str(parent, "lxc.payload") ||
-           (span_starts_with(part, "systemd-nspawn@") && span_ends_with(part, ".service"));
+    return span_ends_with(part, ".slice") || span_eq_str(part, "..") ||
+           container_cgroup_folder(part) ||
+           (span_starts_with(part, "pod") && container_cgroup_folder(parent));
 }
 
-/* Returns the part of @path down to the outermost cgroup of a container or user; empty: none.
- * Its processes may make any other below it. *ret_user: it is a user's. */
-static struct span outermost(struct span path, bool *ret_user)
+/* Finds the outermost cgroups in @path. Processes of a container or user may make any other below
+ * it. */
+static struct parts find_parts(struct span path)
 {
     struct span rest = path, parent = SPAN_NULL, part;
+    bool in_folders = true;
+    struct parts p = { 0 };
 
     for (; span_take_until(&rest, '/', &part); parent = part) {
-        struct span id = container_id(part);
+        struct span id = container_id(part), down = { path.p, (size_t)(part.p + part.n - path.p) };
+        struct container_cgroup named;
 
-        *ret_user = is_of_user(part);
-        if (*ret_user || (!id.n && is_of_named_container(part, parent)))
-            return (struct span){ path.p, (size_t)(part.p + part.n - path.p) };
+        if (!part.n)
+            continue;
+        if (is_of_user(part)) {
+            p.user = down;
+            return p;
+        }
         if (id.n)
-            return (struct span){ path.p, (size_t)(id.p + id.n - path.p) };
+            down.n = (size_t)(id.p + id.n - path.p);
+        if (id.n || container_cgroup_parse(part, parent, &named)) {
+            p.container = down;
+            return p;
+        }
+        if (!in_folders || is_folder(part, parent))
+            continue;
+        in_folders = false;
+        if (container_cgroup_is_bare(part))
+            p.bare = down;
     }
-    return (struct span){ path.p, 0 };
+    return p;
 }
 
-/* Returns the part of the path that is the same for a whole container or user; empty: neither. For
- * a container it begins at the root: a process in a cgroup of no container could make a cgroup with
- * any id below its own. */
-static struct span whole(struct span cgroup)
+/* Returns the parts of all lines. For a container they begin at the root: a process in a cgroup of
+ * no container could make a cgroup with any id below its own. */
+static struct parts find_all(struct span cgroup)
 {
-    struct span user = { cgroup.p, 0 };
+    struct parts all = { 0 };
     struct cgroup_line line;
 
     while (cgroup_take_line(&cgroup, &line)) {
-        bool is_user;
-        struct span part = outermost(line.path, &is_user);
+        struct parts p = find_parts(line.path);
 
-        if (part.n && !is_user)
-            return part;
-        if (part.n)
-            user = part;
+        if (!all.container.n)
+            all.container = p.container;
+        if (p.user.n)
+            all.user = p.user;
+        if (container_cgroup_bare_counts(&line) && p.bare.n)
+            all.bare = p.bare;
     }
-    return user;
+    return all;
 }
 
 /* What an owner's number is made of. */
@@ -115,8 +132,9 @@ static bool is_there(int proc_fd, const struct proc_id *id)
 uint64_t proc_owner(int proc_fd, const struct proc_id *id)
 {
     _cleanup_buf_ struct buf text = BUF_UPTO(CGROUP_MAX_BYTES);
-    struct proc_status status;
-    struct span cgroup, of_all;
+    struct proc_status status = { 0 };
+    struct parts parts;
+    struct span whole;
     char name[32];
     int r;
 
@@ -126,17 +144,20 @@ uint64_t proc_owner(int proc_fd, const struct proc_id *id)
     r = buf_read_at(&text, proc_fd, name);
     if (r < 0 && r != -ENOENT) /* a kernel without cgroups has no such file */
         return OWNER_FOREIGN;
-    cgroup = buf_span(&text);
-    of_all = whole(cgroup);
-    if (!of_all.n && proc_read_status(proc_fd, id->host_pid, &status) != 0)
+    parts = find_all(buf_span(&text));
+    whole = parts.container.n ? parts.container : parts.user;
+    if ((!whole.n || parts.bare.n) && proc_read_status(proc_fd, id->host_pid, &status) != 0)
         return OWNER_FOREIGN;
+    /* In a pid namespace below ours, as container_parse() wants it. */
+    if (parts.bare.n && status.ns_depth != 1)
+        whole = parts.bare;
     /* The number of a process that has ended would be that of the process which has its pid now. A
      * zombie has lost its cgroup of version 1. */
-    if (!is_there(proc_fd, id) || (!of_all.n && (status.state == 'Z' || status.state == 'X')))
+    if (!is_there(proc_fd, id) || (!whole.n && (status.state == 'Z' || status.state == 'X')))
         return OWNER_FOREIGN;
-    if (of_all.n)
-        return number(CONTAINER_OR_USER, of_all, 0, 0);
+    if (whole.n)
+        return number(CONTAINER_OR_USER, whole, 0, 0);
     if (status.uid != 0)
-        return number(USER_IN_CGROUP, cgroup_path(cgroup), status.uid, 0);
+        return number(USER_IN_CGROUP, cgroup_path(buf_span(&text)), status.uid, 0);
     return number(PROCESS, SPAN_NULL, (uint64_t)id->host_pid, id->start_ticks);
 }

@@ -10,7 +10,12 @@
 #include "proc/proc.h"
 
 #include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define ONE "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
@@ -20,11 +25,13 @@ static const char *const FILES[] = { "cgroup", "status", "stat" };
 
 static char folder[64];
 static int proc_fd;
+static bool nested; /* processes that are made have a pid namespace of their own */
 
 static void setup(void)
 {
     snprintf(folder, sizeof(folder), "/tmp/flamed-test-XXXXXX");
     ck_assert_ptr_nonnull(mkdtemp(folder));
+    nested = false;
     proc_fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
     ck_assert_int_ge(proc_fd, 0);
 }
@@ -68,8 +75,9 @@ static void make(int pid, uint64_t start, char state, unsigned uid, const char *
     char text[512];
 
     write_file(pid, "cgroup", cgroup);
-    snprintf(text, sizeof(text), "State:\t%c\nTgid:\t%d\nPPid:\t1\nUid:\t%u\t%u\t%u\t%u\n", state,
-             pid, uid, uid, uid, uid);
+    snprintf(text, sizeof(text),
+             "State:\t%c\nTgid:\t%d\nPPid:\t1\nUid:\t%u\t%u\t%u\t%u\nNSpid:\t%d%s\n", state, pid,
+             uid, uid, uid, uid, pid, nested ? "\t1" : "");
     write_file(pid, "status", text);
     snprintf(
         text, sizeof(text),
@@ -113,6 +121,32 @@ START_TEST(a_container_is_one_owner_and_a_process_outside_is_one)
 END_TEST
 
 /* Cgroups below the one of a container or user, whatever their names, make no owners. */
+static void check_below(const char *of)
+{
+    static const char *const BELOW[] = {
+        "",
+        "/",
+        "/a",
+        "/docker/" TWO,
+        "/user.slice/user-7.slice/a",
+        "/lxc.payload.other",
+        "/machine.slice/machine-other.scope",
+        "/kubepods/pod1/" TWO,
+    };
+    uint64_t all = 0;
+
+    for (size_t k = 0; k < ARRAY_SIZE(BELOW); k++) {
+        char text[512];
+        uint64_t owner;
+
+        snprintf(text, sizeof(text), "%s%s\n", of, BELOW[k]);
+        owner = key_of(1 + (int)k, k, text);
+        all = all ?: owner;
+        ck_assert_msg(owner == all, "%s", text);
+    }
+    ck_assert_uint_ne(all, key_of(1, 7, "0::/lxc.payload.another\n"));
+}
+
 START_TEST(an_owner_makes_no_others_below_its_cgroup)
 {
     static const char *const OF[] = {
@@ -127,31 +161,44 @@ START_TEST(an_owner_makes_no_others_below_its_cgroup)
         "0::/user.slice/user-1000.slice",
         "3:cpu:/\n1:name=systemd:/lxc/web",
     };
-    static const char *const BELOW[] = {
-        "",
-        "/",
-        "/a",
-        "/docker/" TWO,
-        "/user.slice/user-7.slice/a",
-        "/lxc.payload.other",
-        "/machine.slice/machine-other.scope",
-        "/kubepods/pod1/" TWO,
+    static const char *const BARE[] = {
+        "0::/web",        "0::/../web",       "0::/default/web",
+        "0::/docker/web", "0::/my.slice/web", "3:cpu:/\n1:name=systemd:/web",
     };
 
     for (size_t i = 0; i < ARRAY_SIZE(OF); i++) {
-        uint64_t all = 0;
-
-        for (size_t k = 0; k < ARRAY_SIZE(BELOW); k++) {
-            char text[512];
-            uint64_t owner;
-
-            snprintf(text, sizeof(text), "%s%s\n", OF[i], BELOW[k]);
-            owner = key_of(100 + (int)(i * 10 + k), k, text);
-            all = all ?: owner;
-            ck_assert_msg(owner == all, "%s", text);
-        }
-        ck_assert_uint_ne(all, key_of(1, 7, "0::/lxc.payload.another\n"));
+        nested = false;
+        check_below(OF[i]);
+        nested = true;
+        check_below(OF[i]);
     }
+    for (size_t i = 0; i < ARRAY_SIZE(BARE); i++)
+        check_below(BARE[i]);
+}
+END_TEST
+
+/* The folders of runtimes are no containers, nor are services. A process of the host's may be in a
+ * cgroup with any name. */
+START_TEST(a_pid_namespace_joins_no_containers)
+{
+    static const char *const FOLDERS[] = {
+        "0::/docker/",
+        "0::/kubepods/burstable/pod0ae0a4be-6c0a-4d1c-9a7b-6f7d8f3f9b1e/",
+        "0::/kubepods.slice/kubepods-pod1.slice/cri-containerd-",
+        "0::/system.slice/containerd.service/kubepods-pod1.slice:cri-containerd:",
+        "3:cpu:/web/\n0::/k8s.io/",
+    };
+    char one[256], two[256];
+
+    nested = true;
+    for (size_t i = 0; i < ARRAY_SIZE(FOLDERS); i++) {
+        snprintf(one, sizeof(one), "%s" ONE "\n", FOLDERS[i]);
+        snprintf(two, sizeof(two), "%s" TWO "\n", FOLDERS[i]);
+        ck_assert_msg(key_of(1, 7, one) != key_of(2, 7, two), "%s", one);
+    }
+    nested = false;
+    ck_assert_uint_ne(key_of(1, 7, "0::/web/" ONE "\n"), key_of(2, 7, "0::/web/" TWO "\n"));
+    ck_assert_uint_ne(key_of(1, 7, "0::/web\n"), key_of(2, 7, "0::/web\n"));
 }
 END_TEST
 
@@ -174,6 +221,82 @@ static uint64_t key_of_long(size_t each, const char *last)
     key = key_of(1, 7, text.p);
     return key;
 }
+
+/* Makes the cgroup @name below @top, or removes it, a moment after its last process ended. */
+static void cgroup(const char *top, const char *name, bool make_it)
+{
+    char path[256];
+    int r = -1;
+
+    snprintf(path, sizeof(path), "%s/%s", top, name);
+    for (int i = 0; i < 1000 && r < 0; i++) {
+        r = make_it ? mkdir(path, 0755) : rmdir(path);
+        if (make_it || (r < 0 && errno != EBUSY))
+            break;
+        usleep(10000);
+    }
+    ck_assert_msg(r == 0, "%s: %m", path);
+}
+
+/* Returns a process, the first one of a pid namespace, in the cgroup @name below @top. */
+static pid_t first_in(const char *top, const char *name)
+{
+    char path[256], digits[16];
+    int fd, n;
+    pid_t pid = (pid_t)syscall(SYS_clone, CLONE_NEWPID | SIGCHLD, NULL, NULL, NULL, NULL);
+
+    if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        for (;;)
+            pause();
+    }
+    ck_assert_int_gt(pid, 0);
+    snprintf(path, sizeof(path), "%s/%s/cgroup.procs", top, name);
+    fd = open(path, O_WRONLY | O_CLOEXEC);
+    n = snprintf(digits, sizeof(digits), "%d", pid);
+    ck_assert_msg(write(fd, digits, (size_t)n) == n, "%s: %m", path);
+    close(fd);
+    return pid;
+}
+
+/* Containers as runc makes them by cgroupfs: a cgroup NAME below the root, and a pid namespace. One
+ * has made cgroups with ids in its own. */
+START_TEST(a_live_container_with_any_name_is_one_owner)
+{
+    static const char *const TOPS[] = { "/sys/fs/cgroup/systemd", "/sys/fs/cgroup/unified",
+                                        "/sys/fs/cgroup" };
+    static const char *const NAMES[] = { "flamed-test-web", "flamed-test-web/docker",
+                                         "flamed-test-web/docker/" ONE,
+                                         "flamed-test-web/docker/" TWO, "flamed-test-other" };
+    uint64_t owners[ARRAY_SIZE(NAMES)];
+    const char *top = NULL;
+    int fd = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    char path[128];
+
+    for (size_t i = 0; i < ARRAY_SIZE(TOPS) && !top; i++) {
+        snprintf(path, sizeof(path), "%s/cgroup.procs", TOPS[i]);
+        top = access(path, W_OK) == 0 ? TOPS[i] : NULL;
+    }
+    if (!top || geteuid() != 0)
+        return; /* nothing can be made here */
+    for (size_t i = 0; i < ARRAY_SIZE(NAMES); i++)
+        cgroup(top, NAMES[i], true);
+    for (size_t i = 0; i < ARRAY_SIZE(NAMES); i++) {
+        struct proc_id id = { .host_pid = first_in(top, NAMES[i]) };
+
+        ck_assert_int_eq(proc_read_start(fd, id.host_pid, &id.start_ticks), 0);
+        owners[i] = proc_owner(fd, &id);
+        kill(id.host_pid, SIGKILL);
+        waitpid(id.host_pid, NULL, 0);
+    }
+    for (size_t i = ARRAY_SIZE(NAMES); i > 0; i--)
+        cgroup(top, NAMES[i - 1], false);
+    close(fd);
+    for (size_t i = 1; i < ARRAY_SIZE(NAMES) - 1; i++)
+        ck_assert_msg(owners[i] == owners[0], "%s", NAMES[i]);
+    ck_assert_uint_ne(owners[ARRAY_SIZE(NAMES) - 1], owners[0]);
+}
+END_TEST
 
 START_TEST(a_cgroup_counts_only_where_it_is_read_whole)
 {
@@ -295,6 +418,8 @@ int main(void)
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_test(tc, a_container_is_one_owner_and_a_process_outside_is_one);
     tcase_add_test(tc, an_owner_makes_no_others_below_its_cgroup);
+    tcase_add_test(tc, a_pid_namespace_joins_no_containers);
+    tcase_add_test(tc, a_live_container_with_any_name_is_one_owner);
     tcase_add_test(tc, a_cgroup_counts_only_where_it_is_read_whole);
     tcase_add_loop_test(tc, what_has_ended_is_foreign, 0, 2);
     tcase_add_loop_test(tc, a_zombie_is_foreign, 0, 2);
