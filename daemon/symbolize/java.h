@@ -12,18 +12,7 @@
 
 #define JAVA_CODE_TRUST_NS (10 * NSEC_PER_MSEC)
 #define JAVA_STUB_TRUST_NS NSEC_PER_SEC
-/* A class that is loaded after another was unloaded often lies in the very same memory. A method's
- * name holds for samples until this long after it was read. */
-#define JAVA_METHOD_TRUST_NS (3 * NSEC_PER_MSEC)
-/* How long results hold while the JVM unloads no class and can redefine none. The name of a
- * permanent stub holds this long, too. */
-#define JAVA_STEADY_NS (300 * NSEC_PER_SEC)
-/* How long a method's route holds: it ends if a subclass is loaded. */
-#define JAVA_ROUTE_TRUST_NS (10 * NSEC_PER_SEC)
-/* The shortest time between questions for routes of methods at one address. */
-#define JAVA_ROUTE_RETRY_NS NSEC_PER_SEC
 #define JAVA_PCS_MAX (1u << 17) /* entries of one JVM; when full, all is read again */
-#define JAVA_METHODS_MAX (1u << 17)
 
 #define JAVA_EXPAND_MAX (HOTSPOT_INLINE_MAX + 1) /* frames of one pc: "[inlined in ...]" is one */
 

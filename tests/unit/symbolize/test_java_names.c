@@ -2,6 +2,7 @@
 /* symbolize/: Java frames of a fake JVM: when the JVM is read, and which results are
  * used. */
 #include "symbolize/java.h"
+#include "symbolize/java_methods.h"
 #include "unwind/unwind.h"
 
 #include "made_vm.h"
