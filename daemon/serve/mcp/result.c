@@ -353,8 +353,9 @@ static void sort_signals(json_t *object)
     json_decref(sorted);
 }
 
-/* Shortens the lists of @object until it has at most @max bytes, and adds the number of entries
- * that each list lost. False: @object exceeds @max even with empty lists. */
+/* Shortens the lists of @object until it has at most @max bytes, signals that went off first, and
+ * adds the number of entries that each list lost. False: @object exceeds @max even with empty
+ * lists. */
 static bool shorten(json_t *object, size_t max)
 {
     json_t *left_out = json_object(), *list;
@@ -366,6 +367,9 @@ static bool shorten(json_t *object, size_t max)
         sort_signals(object);
     shorten_entries(object, /* all= */ false, max, &n, left_out);
     shorten_entries(object, /* all= */ true, max, &n, left_out);
+    list = json_object_get(object, "past");
+    if (json_is_array(list))
+        drop_last(list, 0, max, &n, left_out, "past");
     while (n > max && (list = longest_list(object, &name)))
         drop_last(list, 0, max, &n, left_out, name);
     if (json_object_size(left_out))

@@ -226,6 +226,7 @@ START_TEST(the_most_severe_signals_stay)
     ck_assert_int_eq(json_integer_value(json_object_get(json_array_get(list, 0), "severity")), 3);
     ck_assert_int_eq(json_integer_value(json_object_get(json_array_get(list, 1), "pid")), 1000);
     ck_assert_int_eq(left_out(value, "signals"), (json_int_t)(1000 - json_array_size(list)));
+    ck_assert_int_eq(left_out(value, "past"), 1); /* what is on has the room */
     json_decref(result);
 }
 END_TEST
