@@ -83,7 +83,7 @@ static json_t *signal_json(const struct signal *s)
     return ret;
 }
 
-static bool ended_alike(const struct signal *a, const struct signal *b)
+static bool same_service(const struct signal *a, const struct signal *b)
 {
     char a_name[PAST_NAME_BYTES], b_name[PAST_NAME_BYTES];
     const struct history_place a_place = past_place_of(a->process, a_name),
@@ -92,8 +92,12 @@ static bool ended_alike(const struct signal *a, const struct signal *b)
 
     service_of_process(a->process, &a_service);
     service_of_process(b->process, &b_service);
-    return strcmp(a_service.name, b_service.name) == 0 && span_eq(a->cause, b->cause) &&
-           history_same_place(&a_place, &b_place);
+    return strcmp(a_service.name, b_service.name) == 0 && history_same_place(&a_place, &b_place);
+}
+
+static bool ended_alike(const struct signal *a, const struct signal *b)
+{
+    return span_eq(a->cause, b->cause) && same_service(a, b);
 }
 
 /* Adds the end of a JVM to those that are alike, or a signal that was on. Returns false if there is
@@ -128,9 +132,8 @@ static json_t *ends_json(const struct ends *e)
 
     if (e->count == 1)
         return signal_json(&s);
-    snprintf(sentence, sizeof(sentence), "%s; %u JVMs of this service ended so in %u minutes",
-             s.sentence, e->count,
-             (unsigned)((s.until_ns ? SIGNAL_PAST_NS : SIGNAL_ENDED_NS) / NSEC_PER_SEC / 60));
+    snprintf(sentence, sizeof(sentence), "%s; %u JVMs of this service ended so within %u min",
+             s.sentence, e->count, (unsigned)((s.since_ns - e->first_ns) / NSEC_PER_SEC / 60) + 1);
     s.sentence = sentence;
     s.severity = e->severity;
     ret = signal_json(&s);
@@ -253,6 +256,8 @@ static void own_metrics(const struct api *api, struct buf *out)
     metric(out, "flamed_signal_jvms", "JVMs whose numbers are read for signals.", s.jvms);
     metric(out, "flamed_signal_left_out",
            "JVMs without signals, because the table of JVMs is full.", s.left_out);
+    metric(out, "flamed_signal_ends_dropped_total",
+           "JVMs that ended and are no longer shown, because too many did.", s.ends_dropped);
     metric(out, "flamed_signal_threads_left_out",
            "Threads that signals do not read, because their JVM has too many.", s.threads_left_out);
     metric(out, "flamed_signal_bytes", "Memory of the numbers that signals are made of.", s.bytes);

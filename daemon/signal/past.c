@@ -12,10 +12,14 @@ static bool is_worse(const struct rule_finding *a, const struct rule_finding *b)
 
 static void note_on(struct signal_past *p, const struct signal_state *state, uint64_t now_ns)
 {
+    bool is_old = p->times && now_ns - p->worst_ns >= SIGNAL_PAST_NS;
+
+    if (is_old && p->until_ns)
+        *p = (struct signal_past){ .since_ns = state->strong_ns };
     if (!p->times || p->until_ns)
         p->times++;
     p->until_ns = 0;
-    if (state->weak_ns || !is_worse(&state->finding, &p->worst))
+    if (!is_old && (state->weak_ns || !is_worse(&state->finding, &p->worst)))
         return;
     p->worst = state->finding;
     p->worst_ns = now_ns;

@@ -80,6 +80,7 @@ struct signal_stops signals_take_stops(struct signals *s, const struct process *
 
 struct signals_stats {
     uint64_t jvms, left_out;   /* watched now; without a place */
+    uint64_t ends_dropped;     /* ended JVMs since the start, above SIGNAL_ENDED_MAX */
     uint64_t threads_left_out; /* of running JVMs with too many to see what they wait for */
     uint64_t readings, cpu_ns; /* since the start: their number and CPU time */
     uint64_t bytes;            /* of their numbers */

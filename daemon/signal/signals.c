@@ -170,6 +170,7 @@ static void sweep(struct signals *s, uint64_t now_ns)
 
         places_give(&ended, s->all[i]->p->payer);
         drop(s, i);
+        s->stats.ends_dropped++;
     }
 }
 

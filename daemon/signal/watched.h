@@ -19,7 +19,8 @@ struct signal_past {
     uint64_t since_ns, until_ns; /* CLOCK_MONOTONIC: when it was on first, and last; 0: it is on */
     uint64_t worst_ns;           /* CLOCK_MONOTONIC of `worst` */
     unsigned times;              /* that it was on */
-    struct rule_finding worst;   /* the most severe finding, the newest of equal ones */
+    struct rule_finding worst;   /* the most severe finding within SIGNAL_PAST_NS, and the newest of
+                                  * equal ones */
 };
 
 struct watched {

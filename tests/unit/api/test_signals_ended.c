@@ -109,7 +109,7 @@ START_TEST(one_line_for_all_that_ended_alike)
     ck_assert_str_eq(text(all, 0, "signal"), "ended");
     ck_assert_str_eq(text(all, 0, "sentence"),
                      "it was ended by SIGKILL; at last it used 9 MiB; 3 JVMs of this service ended "
-                     "so in 10 minutes");
+                     "so within 1 min");
     ck_assert_int_eq(number(all, 0, "pid"), 101);
     ck_assert_int_eq(number(all, 0, "count"), 3);
     ck_assert_int_eq(number(all, 0, "severity"), 2);
@@ -162,7 +162,7 @@ START_TEST(what_was_on_comes_by_its_end)
     past = json_object_get(answer, "past");
     ck_assert_uint_eq(json_array_size(past), 3);
     ck_assert_str_eq(text(past, 0, "sentence"),
-                     "it was ended by SIGKILL; 2 JVMs of this service ended so in 60 minutes");
+                     "it was ended by SIGKILL; 2 JVMs of this service ended so within 1 min");
     ck_assert_str_eq(text(past, 1, "signal"), "gc-pauses");
     ck_assert_str_eq(text(past, 2, "signal"), "heap-full");
     ck_assert_str_eq(text(past, 2, "until"), "2027-01-15T08:01:40.000000000Z");

@@ -80,6 +80,26 @@ START_TEST(comes_back_as_one)
 }
 END_TEST
 
+/* The worst moment of a signal is of the last hour, also if it was worse before. */
+START_TEST(shows_nothing_older)
+{
+    go(1.2, 3, "very full", 60);
+    go(0.1, 1, "well", 1000);
+    for (unsigned i = 0; i < 3; i++) {
+        go(1.2, 2, "full", 600);
+        go(0.1, 1, "well", 1000);
+    }
+    ck_assert_str_eq(past->worst.sentence, "full"); /* it began anew */
+    ck_assert_uint_eq(past->worst.severity, 2);
+    ck_assert_uint_gt(past->since_ns, 1010 * S);
+    ck_assert_uint_lt(past->times, 4);
+    go(1.2, 3, "very full", 60);
+    go(1.2, 1, "half full", 3600 + STEP_S); /* without an end */
+    ck_assert_str_eq(past->worst.sentence, "half full");
+    ck_assert_uint_eq(past->worst.severity, 1);
+}
+END_TEST
+
 START_TEST(flickers_are_not_kept)
 {
     go(1.2, 2, "full", 20);
@@ -124,6 +144,7 @@ int main(void)
     tcase_add_test(tc, keeps_the_most_severe_moment);
     tcase_add_test(tc, is_kept_for_an_hour);
     tcase_add_test(tc, comes_back_as_one);
+    tcase_add_test(tc, shows_nothing_older);
     tcase_add_test(tc, flickers_are_not_kept);
     tcase_add_test(tc, a_jvm_has_its_past);
     return suite_run_case("signal_past", tc);

@@ -71,6 +71,7 @@ START_TEST(ended_ones_of_a_crowd_leave_those_of_others)
 {
     uint64_t crowd = CROWD, other = 7;
     struct process *all[3 * SIGNAL_ENDED_MAX];
+    struct signals_stats stats;
 
     for (size_t i = 0; i < ARRAY_SIZE(all); i++) /* the first and oldest is another's */
         all[i] = add_jvm(1000 + (int32_t)i, i ? crowd : other);
@@ -88,6 +89,8 @@ START_TEST(ended_ones_of_a_crowd_leave_those_of_others)
     shown = 0;
     signals_each(s, NULL, count_of, &other);
     ck_assert_uint_eq(shown, 1);
+    signals_stats(s, &stats);
+    ck_assert_uint_eq(stats.ends_dropped, ARRAY_SIZE(all) - SIGNAL_ENDED_MAX);
 }
 END_TEST
 
