@@ -27,6 +27,14 @@ test("how a JVM ended is known from a signal that is on, and for an hour from on
     assert.deepEqual(list.map(({ pid, how }) => [pid, how]), [[8, "end of 8"], [7, "end of 7"]]);
 });
 
+test("the end of a JVM is not that of an earlier one with its pid", () => {
+    const end = { signal: "ended", pid: 7, service: "b", since: ago(30), sentence: "out of memory" };
+    const list = openPast({ services: [{ name: "a", jvms: [], ended: [{ pid: 7, start_time: ago(400), last_seen: ago(300) }] },
+        { name: "b", jvms: [], ended: [{ pid: 7, start_time: ago(90), last_seen: ago(29.5) }] }] }, { signals: [], past: [end] }, NOW);
+
+    assert.deepEqual(list.map(({ service, how }) => [service, how]), [["b", "out of memory"], ["a", ""]]);
+});
+
 test("signals that are past have flags where they began, and where they were over", () => {
     let flags = [];
     const marks = new TimelineMarks({ setMarks: (list) => { flags = list; } }, {});

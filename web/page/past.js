@@ -5,6 +5,7 @@ import { formatAgo, formatMoment } from "../shared/format.js";
 import { getJson, isAbort } from "./api.js";
 
 const LAST_MINUTE_MS = 60000;
+const END_NEAR_MS = 300000; // from the last sample to the end, at most
 
 const DEPLOY_GAP_MS = 600000; // between the end of the old one and the start of the new one, which may come first
 const DEPLOY_SHOWN_MS = 3600000;
@@ -14,7 +15,8 @@ const START_NEAR_MS = 1500; // starts of one process differ by as much
 const timeOrNaN = (text) => (text ? Date.parse(text) : NaN);
 
 // Whether a JVM of the history and a signal are about one process.
-const isSignalOf = ({ pid, start, last }) => (signal) => signal.pid === pid && signal.since >= Math.max(start || 0, last - LAST_MINUTE_MS);
+const isSignalOf = ({ pid, start, last }) => (signal) =>
+    signal.pid === pid && signal.since >= Math.max(start || 0, last - LAST_MINUTE_MS) && signal.since <= last + END_NEAR_MS;
 
 // The signals "ended" of /api/v1/signals as [{pid, service, since, sentence}].
 function openEnds({ signals, past = [] }) {
