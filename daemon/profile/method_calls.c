@@ -387,8 +387,7 @@ static int check_event(const struct profile_event *e, struct error *err)
  * entry. In the history an entry is a pool, so that calls cannot be found. */
 static int leave_out(struct finder *f, uint32_t thread, struct error *err)
 {
-    bool of_virtual =
-        span_eq_str(intern_get(f->p->strings, f->p->threads[thread].name), THREAD_KIND_UNMOUNTED);
+    bool of_virtual = thread_kind_is_unmounted(f->p, thread);
     int r = 0;
 
     if (!of_virtual && f->starts[thread] < f->starts[thread + 1])

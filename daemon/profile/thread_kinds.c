@@ -169,18 +169,25 @@ static bool is_held_up(struct thread_kinds *k, uint32_t stack)
     }
 }
 
-static bool is_unmounted(const struct profile *p, const struct profile_thread *t)
+bool thread_kind_is_unmounted(const struct profile *p, uint32_t thread)
 {
-    return t->host_tid <= 0 && span_eq_str(intern_get(p->strings, t->name), THREAD_KIND_UNMOUNTED);
+    const struct profile_thread *t = thread < p->thread_count ? &p->threads[thread] : NULL;
+
+    return t && t->host_tid <= 0 &&
+           span_eq_str(intern_get(p->strings, t->name), THREAD_KIND_UNMOUNTED);
+}
+
+bool thread_kinds_carries(const struct thread_kinds *k, uint32_t thread)
+{
+    return thread < k->p->thread_count && k->carriers[thread];
 }
 
 enum thread_kind thread_kinds_of(struct thread_kinds *k, const struct profile_sample *s)
 {
     const struct profile *p = k->p;
-    const struct profile_thread *t = s->thread < p->thread_count ? &p->threads[s->thread] : NULL;
     uint8_t marks;
 
-    if (t && is_unmounted(p, t))
+    if (thread_kind_is_unmounted(p, s->thread))
         return THREAD_VIRTUAL;
     if (k->none)
         return THREAD_PLATFORM;
@@ -192,14 +199,9 @@ enum thread_kind thread_kinds_of(struct thread_kinds *k, const struct profile_sa
     }
     if (marks & (SCHEDULES | ENTERED))
         return THREAD_CARRIER;
-    if (!t || !k->carriers[s->thread])
+    if (!thread_kinds_carries(k, s->thread))
         return THREAD_PLATFORM;
     return s->flags & PROFILE_SAMPLE_TRUNCATED ? THREAD_UNCLEAR : THREAD_CARRIER;
-}
-
-bool thread_kinds_carries(const struct thread_kinds *k, uint32_t thread)
-{
-    return thread < k->p->thread_count && k->carriers[thread];
 }
 
 /* Returns true if a native method itself makes the wait @wait, and not the VM. */

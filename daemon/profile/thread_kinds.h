@@ -22,6 +22,9 @@ enum thread_kind {
 /* "platform", "carrier", ... Static. */
 extern const char *const THREAD_KIND_NAMES[THREAD_KINDS];
 
+/* Returns whether thread @thread of @p stands for all virtual threads without a carrier. */
+bool thread_kind_is_unmounted(const struct profile *p, uint32_t thread);
+
 /* The kinds of one profile's samples, computed on demand. */
 struct thread_kinds;
 

@@ -84,6 +84,7 @@ static int view_count(struct view_builder *b, size_t sample)
         return 0;
     b->counts[id].samples += s->count;
     b->counts[id].value += s->value;
+    b->counts[id].looks += view_looks_of(p, s);
     if (s->flags & PROFILE_SAMPLE_UNKNOWN)
         b->counts[id].unknown += s->count;
     if (s->flags & PROFILE_SAMPLE_CUT)
@@ -224,6 +225,7 @@ static int view_make_row(struct view_builder *b, uint32_t id, struct frame_verdi
     }
     v->samples += n->samples;
     v->value += n->value;
+    v->looks += n->looks;
     v->unknown += n->unknown;
     v->truncated += n->truncated;
     v->inferred += row->inferred;

@@ -115,7 +115,8 @@ struct view {
     size_t frame_count, stack_words, row_count, body_count;
     uint64_t samples, value, unknown, truncated; /* totals after filtering */
     uint64_t inferred, unsure;                   /* totals of the rows' members */
-    struct view_sum idle;                        /* samples left out by view_opts.no_idle */
+    double looks;          /* at threads, for which `samples` stand: view_looks_of() */
+    struct view_sum idle;  /* samples left out by view_opts.no_idle */
     uint64_t without_ids;  /* samples that a trace or span leaves out, because no ids were kept */
     uint32_t *sample_rows; /* with `exact`: row of each sample of the profile, VIEW_NO_ROW: left
                             * out; else NULL */
@@ -134,11 +135,6 @@ struct view *view_free(struct view *v);
 CLEANUP_FUNCTION(view_freep, view, view_free)
 /* Collects the warnings of a view that has counted its samples. */
 void view_warn(struct view *v);
-/* Returns for how many looks at threads the samples of @v stand, at least. A wait stands for as
- * many as its time has periods, another sample for one. The flight recorder's period is a second,
- * and up to VIEW_LOOKS_APART of them pass between two looks. */
-double view_looks(const struct view *v);
-#define VIEW_LOOKS_APART 6
 /* Returns whether samples of @e weigh by value: as requested, else by the event's default. */
 bool view_weighs_by_value(const struct view_opts *o, const struct profile_event *e);
 /* Returns the event that @v shows samples of. */

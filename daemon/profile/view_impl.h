@@ -43,6 +43,7 @@ struct view_roots {
 
 struct view_counts {
     uint64_t samples, value, unknown, truncated;
+    double looks;
 };
 
 struct view_builder {
@@ -72,6 +73,11 @@ struct view_builder {
     size_t stack_cap;
     struct buf text;
 };
+
+/* Returns for how many looks at threads @s stands, at least. A wait stands for as many as its time
+ * has periods. But virtual threads without a carrier are drawn, and have the time of the others,
+ * too: these samples stand for one look each. */
+double view_looks_of(const struct profile *p, const struct profile_sample *s);
 
 /* ---- view_frames.c: each 0, -EFBIG or -ENOMEM ---- */
 

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Warnings of a view: those of its profile, left out samples, and too few samples. */
 #include "profile/method_calls.h"
+#include "profile/view_impl.h"
 
 #include <math.h>
+
+#define RECORDED_APART 6 /* periods of the flight recorder between two looks, at most */
 
 static void say_left_out(struct view *v)
 {
@@ -33,14 +36,14 @@ static bool is_drawn(const struct profile_event *e)
     return e->period > 1 && !has_times(e);
 }
 
-double view_looks(const struct view *v)
+double view_looks_of(const struct profile *p, const struct profile_sample *s)
 {
-    const struct profile_event *e = view_event(v);
-    uint64_t apart = e->period >= NSEC_PER_SEC ? VIEW_LOOKS_APART * e->period : e->period;
+    const struct profile_event *e = &p->events[s->event];
+    uint64_t apart = e->period >= NSEC_PER_SEC ? RECORDED_APART * e->period : e->period;
 
-    if (!has_times(e) || !apart)
-        return (double)v->samples;
-    return MAX((double)v->samples, (double)v->value / (double)apart);
+    if (!has_times(e) || !apart || thread_kind_is_unmounted(p, s->thread))
+        return s->count;
+    return MAX((double)s->count, (double)s->value / (double)apart);
 }
 
 static void say_few(struct view *v)

@@ -268,7 +268,7 @@ void words_add_time(struct words *w, const struct view *v, const char *link)
 
 void words_add_sure(struct words *w, const struct view *v, const char *link)
 {
-    double n = (double)v->samples, looks = view_looks(v);
+    double n = (double)v->samples, looks = v->looks;
 
     if (v->samples == 0)
         return;

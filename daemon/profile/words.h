@@ -11,7 +11,7 @@
 #define WORDS_MAX 5
 #define WORDS_SENTENCE_BYTES 512
 #define WORDS_LINK_BYTES 16384 /* 256 pids, and a service */
-#define WORDS_FEW 300          /* view_looks(): with fewer, shares are too uncertain */
+#define WORDS_FEW 300          /* view.looks: with fewer, shares are too uncertain */
 
 enum words_kind { WORDS_FEW_SAMPLES, WORDS_TIME, WORDS_SIGNAL, WORDS_CHANGE, WORDS_SURE };
 

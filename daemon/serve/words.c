@@ -106,7 +106,7 @@ static struct view *view_of(const struct composing *c, const struct time_range *
 static void widen(struct composing *c)
 {
     struct time_range range = c->q->range;
-    double most = c->q->view ? view_looks(c->q->view) : 0;
+    double most = c->q->view ? c->q->view->looks : 0;
 
     for (size_t i = 0; i < ARRAY_SIZE(WIDER_S) && most < WORDS_FEW; i++) {
         struct view *v;
@@ -115,13 +115,13 @@ static void widen(struct composing *c)
             continue;
         range.from_ns = range.to_ns - WIDER_S[i] * NSEC_PER_SEC;
         v = view_of(c, &range);
-        if (!v || view_looks(v) <= most) {
+        if (!v || v->looks <= most) {
             view_free(v);
             continue;
         }
         view_free(c->wider);
         c->wider = v;
-        most = view_looks(v);
+        most = v->looks;
         c->ret->from_ns = range.from_ns;
     }
 }
@@ -135,8 +135,8 @@ static void add_few(struct composing *c, uint64_t had)
     add_link(c, "summary", &link);
     if (c->wider)
         snprintf(rest, sizeof(rest),
-                 view_looks(c->wider) >= WORDS_FEW ? "; what follows is about %s, with %llu"
-                                                   : ", and so are those of %s, %llu",
+                 c->wider->looks >= WORDS_FEW ? "; what follows is about %s, with %llu"
+                                              : ", and so are those of %s, %llu",
                  duration_text(c->ret->to_ns - c->ret->from_ns, text),
                  (unsigned long long)c->ret->samples);
     words_add(c->ret, WORDS_FEW_SAMPLES, buf_span(&link).p, "%llu samples: too few to tell%s",
@@ -233,14 +233,14 @@ void words_compose(const struct api_backend *be, const struct words_request *q, 
     uint64_t had = q->view ? q->view->samples : 0;
     struct composing c = { .be = be, .q = q, .ret = ret };
     const struct view *v;
-    bool few = !q->view || view_looks(q->view) < WORDS_FEW, enough;
+    bool few = !q->view || q->view->looks < WORDS_FEW, enough;
 
     *ret = (struct words){ .from_ns = q->range.from_ns, .to_ns = q->range.to_ns, .samples = had };
     if (few && has_facts(q))
         widen(&c);
     v = c.wider ? c.wider : q->view;
     ret->samples = v ? v->samples : 0;
-    enough = v && view_looks(v) >= WORDS_FEW;
+    enough = v && v->looks >= WORDS_FEW;
     if (few)
         add_few(&c, had);
     add_link(&c, "html", &link);

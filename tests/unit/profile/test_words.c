@@ -183,38 +183,44 @@ START_TEST(says_how_sure_it_is)
 END_TEST
 
 /* A long wait is one sample, and is measured: it counts as all the looks that would have seen it.
- */
+ * Virtual threads are drawn: the time of one is that of many that nothing looked at. */
 START_TEST(counts_a_wait_by_its_time)
 {
     static const struct {
         uint64_t period_ns, waits_ns;
         double looks;
-        const char *sure;
+        const char *thread, *sure;
     } WAITS[] = {
-        { PERIOD_NS, 40 * NSEC_PER_SEC, 4000, "2 samples: a share of 50 % is right within 1.5 " },
-        { NSEC_PER_SEC, 3600 * NSEC_PER_SEC, 600,
+        { PERIOD_NS, 40 * NSEC_PER_SEC, 4000, "main",
+          "2 samples: a share of 50 % is right within 1.5 " },
+        { NSEC_PER_SEC, 3600 * NSEC_PER_SEC, 600, "main",
           "2 samples: a share of 50 % is right within 4.0 " },
-        { NSEC_PER_SEC, 6 * NSEC_PER_SEC, 2, "2 samples: a share of 50 % is right within 69.3 " },
-        { 0, 6 * NSEC_PER_SEC, 2, "2 samples: a share of 50 % is right within 69.3 " },
+        { NSEC_PER_SEC, 6 * NSEC_PER_SEC, 2, "main",
+          "2 samples: a share of 50 % is right within 69.3 " },
+        { 0, 6 * NSEC_PER_SEC, 2, "main", "2 samples: a share of 50 % is right within 69.3 " },
+        { PERIOD_NS, 40000 * NSEC_PER_SEC, 2, THREAD_KIND_UNMOUNTED,
+          "2 samples: a share of 50 % is right within 69.3 " },
     };
+    struct profile_thread thread = { .name = recorded_string(WAITS[_i].thread) };
     struct profile meta = { .event_count = 1,
                             .events = { { "offcpu", "nanoseconds", WAITS[_i].period_ns, true } } };
     struct profile_sample s = { .time_ns = 1,
-                                .thread = main_thread,
                                 .count = 2,
                                 .value = WAITS[_i].waits_ns,
                                 .flags = STATE_BLOCKED << PROFILE_SAMPLE_STATE_SHIFT };
     struct view_opts o = { .exact = true, .waits = true };
-    uint32_t frame = java("shop.Cart", "total");
+    uint32_t frame = java("shop.Cart", "total"), id = 0;
     struct words w = { .count = 0 };
     struct profile *p = NULL;
     struct view *v = NULL;
 
+    ck_assert_int_eq(record_thread(rec, &thread, &id), 0);
+    s.thread = id & 0xffffff;
     ck_assert_int_eq(record_sample(rec, &s, &frame, 1), 0);
     ck_assert_int_eq(record_finish(rec, &meta, &p), 0);
     ck_assert_int_eq(view_new(p, &o, &v, NULL), 0);
     profile_unref(p);
-    ck_assert_double_eq(view_looks(v), WAITS[_i].looks);
+    ck_assert_double_eq(v->looks, WAITS[_i].looks);
     words_add_sure(&w, v, "/profile");
     ck_assert_msg(strncmp(w.list[0].text, WAITS[_i].sure, strlen(WAITS[_i].sure)) == 0, "%s",
                   w.list[0].text);
@@ -234,6 +240,6 @@ int main(void)
     tcase_add_test(tc, finds_code_beside_idle_threads);
     tcase_add_test(tc, names_locks);
     tcase_add_test(tc, says_how_sure_it_is);
-    tcase_add_loop_test(tc, counts_a_wait_by_its_time, 0, 4);
+    tcase_add_loop_test(tc, counts_a_wait_by_its_time, 0, 5);
     return suite_run_case("words", tc);
 }
