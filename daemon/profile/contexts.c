@@ -8,8 +8,8 @@
 #define CONTEXT_WITH_IDS_MAX (PROFILE_CONTEXTS_MAX / 4 * 3) /* the rest is kept for names */
 #define CONTEXT_STRING_BYTES_MAX ((size_t)16 << 20)
 
-/* A request in one process, which a trace may pass through several times. Requests without ids are
- * one per name. No padding: a key. */
+/* A request in one process, which a trace may pass through several times. Without a
+ * root span, requests are one per name. No padding: a key. */
 struct request_key {
     uint64_t trace_high, trace_low, root;
     uint32_t process, name;
@@ -126,14 +126,14 @@ static struct request_key request_key_of(const struct profile_context *context, 
                                  .trace_low = context->trace_low,
                                  .root = context->root,
                                  .process = process,
-                                 .name = profile_context_has_ids(context) ? 0 : name };
+                                 .name = context->root ? 0 : name };
 }
 
 /* Returns whether the table has @context of @process already. */
 static bool has_context(const struct contexts *c, const struct profile_context *context,
-                        uint32_t process)
+                        uint32_t process, uint32_t name)
 {
-    struct request_key key = request_key_of(context, process, 0);
+    struct request_key key = request_key_of(context, process, name);
     struct profile_context own = *context;
     uint32_t request, id;
 
@@ -168,7 +168,7 @@ static int add_context(struct contexts *c, const struct profile_context *context
 
     own.operation = 0;
     if (profile_context_has_ids(context) && c->contexts.count >= CONTEXT_WITH_IDS_MAX &&
-        !has_context(c, context, process))
+        !has_context(c, context, process, name.string))
         return -ENOSPC;
     if (context->state >= PROFILE_CONTEXT_IDS) {
         r = add_request(c, context, process, name, &request);

@@ -144,6 +144,29 @@ START_TEST(operations_without_ids_stay_apart)
 }
 END_TEST
 
+/* A trace may pass through a process several times. A log without spans does not tell which time a
+ * sample is of, so that none takes the name of another. */
+START_TEST(operations_of_a_trace_without_spans_stay_apart)
+{
+    struct profile_context c = { .trace_low = 1, .state = PROFILE_CONTEXT_NAMED };
+    static const char *const NAMES[] = { "GET /cart", "POST /pay", "GET /cart", "" };
+    struct profile *p;
+    uint32_t id = 0;
+
+    for (size_t i = 0; i < ARRAY_SIZE(NAMES); i++) {
+        ck_assert_int_eq(record_context(rec, main_thread, &c, span_of(NAMES[i]), i, &id), 0);
+        sample(i, id);
+    }
+    p = finish();
+    check_rows(p, &(struct view_opts){ .by = { VIEW_BY_OPERATION } },
+               "[GET /cart];Shop.pay 2\n"
+               "[POST /pay];Shop.pay 1\n"
+               "[unnamed requests];Shop.pay 1\n");
+    check_rows(p, &(struct view_opts){ .trace_low = 1 }, "Shop.pay 4\n");
+    profile_unref(p);
+}
+END_TEST
+
 /* A process that sends the ids of another's request cannot rename that request. */
 START_TEST(a_process_names_its_own_requests)
 {
@@ -304,6 +327,7 @@ int main(void)
     tcase_add_test(tc, takes_the_last_name_of_a_request);
     tcase_add_test(tc, takes_the_last_name_by_time);
     tcase_add_test(tc, operations_without_ids_stay_apart);
+    tcase_add_test(tc, operations_of_a_trace_without_spans_stay_apart);
     tcase_add_test(tc, a_process_names_its_own_requests);
     tcase_add_test(tc, counts_what_changes_by_operation);
     tcase_add_test(tc, filters_by_request);
