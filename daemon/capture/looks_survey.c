@@ -12,7 +12,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define COMM_BYTES 15  /* bytes of a thread's name in the kernel */
 #define POOL_WHOLE 0.9 /* part of a pool's threads: if they wait, the pool does */
 #define LOCK_SAMPLE 1u /* lowest bit of a sample's time: it is a lock's */
 
@@ -317,84 +316,6 @@ static int read_places(struct survey *s)
 
 /* ---- the result ---- */
 
-void survey_write_code(const struct survey *s, uint32_t function, char out[WAITS_CODE_BYTES])
-{
-    const struct function *f = &s->p->functions[function];
-    struct span class_name = string(s->p, f->class_name), name = string(s->p, f->name);
-    char text[2 * WAITS_CODE_BYTES];
-
-    for (size_t i = 0; i < class_name.n; i++) {
-        if (class_name.p[i] == '.') {
-            class_name = span_from(class_name, i + 1);
-            i = 0;
-        }
-    }
-    if (class_name.n)
-        snprintf(text, sizeof(text), "%.*s.%.*s", (int)MIN(class_name.n, (size_t)WAITS_CODE_BYTES),
-                 class_name.p, (int)MIN(name.n, (size_t)WAITS_CODE_BYTES), name.p);
-    else
-        snprintf(text, sizeof(text), "%.*s", (int)MIN(name.n, (size_t)WAITS_CODE_BYTES), name.p);
-    text_clean_into(span_of(text), out, WAITS_CODE_BYTES);
-}
-
-/* Returns whether thread @name is @wanted; the kernel may keep only the beginning of @name. */
-static bool is_called(struct span name, struct span wanted)
-{
-    if (name.n == COMM_BYTES && wanted.n > COMM_BYTES)
-        wanted.n = COMM_BYTES;
-    return name.n && span_eq(name, wanted);
-}
-
-/* Describes what the @owner of a lock of the class @lock does. */
-static void describe_owner(const struct survey *s, uint32_t lock, struct span owner,
-                           struct waits_lock *ret)
-{
-    text_clean_into(owner, ret->owner, sizeof(ret->owner));
-    for (size_t i = 0; owner.n && i < s->count; i++) {
-        const struct place *place = &s->places[i];
-
-        if (!is_called(place->name, owner))
-            continue;
-        if (place->lock == lock) /* it was given the lock, and has not woken up yet */
-            return;
-        ret->wait = place->known ? place->wait : "";
-        if (place->code)
-            survey_write_code(s, place->code, ret->code);
-        return;
-    }
-}
-
-/* Finds the class of locks with the most waiting threads. */
-static void judge_locks(struct survey *s, struct waits_lock *ret)
-{
-    const struct place *most = NULL;
-
-    for (size_t i = 0; i < s->count; i++) {
-        const struct place *with_owner = &s->places[i];
-        uint32_t lock = with_owner->lock;
-        double waiters = 0;
-
-        if (!lock || with_owner->counted)
-            continue;
-        for (size_t k = i; k < s->count; k++) {
-            if (s->places[k].lock != lock)
-                continue;
-            s->places[k].counted = true;
-            waiters++;
-            if (!with_owner->owner.n)
-                with_owner = &s->places[k];
-        }
-        if (waiters <= ret->waiters)
-            continue;
-        ret->waiters = waiters;
-        most = with_owner;
-    }
-    if (!most)
-        return;
-    text_clean_into(string(s->p, s->p->functions[most->lock].name), ret->name, sizeof(ret->name));
-    describe_owner(s, most->lock, most->owner, ret);
-}
-
 static bool waits_alike(const struct place *a, const struct place *b)
 {
     return a->task && a->busy && !a->lock && !a->pinned && a->wait == b->wait &&
@@ -473,7 +394,7 @@ static void judge(struct survey *s, struct waits_now *ret)
         ret->busy += s->places[i].known ? s->places[i].busy : s->threads[i]->runs;
     if (!s->p)
         return;
-    judge_locks(s, &ret->lock);
+    survey_judge_locks(s, &ret->lock);
     judge_pools(s, &ret->pool);
     survey_judge_carriers(s, &ret->carriers);
     if (s->virtual)

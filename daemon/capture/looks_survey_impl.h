@@ -39,8 +39,10 @@ struct survey {
     struct profile *p;                    /* of the places; NULL: none is known */
 };
 
-/* Writes "Class.method" of @function without its package. */
+/* looks_survey_text.c: writes "Class.method" of @function without its package. */
 void survey_write_code(const struct survey *s, uint32_t function, char out[WAITS_CODE_BYTES]);
+/* looks_survey_locks.c: finds the class of locks with the most waiting threads. */
+void survey_judge_locks(struct survey *s, struct waits_lock *ret);
 /* looks_survey_virtual.c: counts the carriers, and finds the place in which most of the pinned ones
  * wait. */
 void survey_judge_carriers(const struct survey *s, struct waits_carriers *ret);

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "signal/lock_readings.h"
 
+#include <math.h>
+
+#define NS_PER_S 1e9
+
 /* Returns whether it is known what the owner did. */
 static bool says_what(const struct waits_lock *l)
 {
@@ -13,29 +17,65 @@ static bool did_alike(const struct waits_lock *a, const struct waits_lock *b)
            strcmp(a->wait, b->wait) == 0 && strcmp(a->code, b->code) == 0;
 }
 
+static void age(struct lock_readings *r, uint64_t now_ns)
+{
+    uint64_t since_ns = now_ns - MIN(r->time_ns, now_ns);
+
+    if (since_ns > LOCK_REST_NS)
+        *r = (struct lock_readings){ .shown = 0 };
+    for (size_t i = 0; i < LOCK_DEEDS; i++)
+        r->all[i].looks *= exp2((double)since_ns / NS_PER_S / -LOCK_HALF_LIFE_S);
+    r->time_ns = now_ns;
+}
+
+/* Returns the place of what @lock shows: its own, or that of what was seen least. */
+static struct lock_deed *place_of(struct lock_readings *r, const struct waits_lock *lock)
+{
+    struct lock_deed *least = &r->all[0];
+
+    for (size_t i = 0; i < LOCK_DEEDS; i++) {
+        if (did_alike(&r->all[i].lock, lock))
+            return &r->all[i];
+        if (r->all[i].looks < least->looks)
+            least = &r->all[i];
+    }
+    least->looks = 0;
+    return least;
+}
+
+/* Returns the place of what owners of a lock of class @name did most often; LOCK_DEEDS: nothing is
+ * known. */
+static size_t find_most(const struct lock_readings *r, const char *name)
+{
+    size_t most = LOCK_DEEDS;
+    double looks = 0;
+
+    if (strcmp(r->all[r->shown].lock.name, name) == 0) {
+        most = r->shown;
+        looks = r->all[most].looks * LOCK_DEED_AHEAD;
+    }
+    for (size_t i = 0; i < LOCK_DEEDS; i++) {
+        if (strcmp(r->all[i].lock.name, name) != 0 || r->all[i].looks <= looks)
+            continue;
+        most = i;
+        looks = r->all[i].looks;
+    }
+    return most;
+}
+
 void lock_readings_note(struct lock_readings *r, const struct waits_lock *lock, uint64_t now_ns,
                         struct waits_lock *ret)
 {
-    size_t most = 0;
+    size_t most;
 
-    r->all[r->noted % LOCK_READINGS].lock = *lock;
-    r->all[r->noted++ % LOCK_READINGS].time_ns = now_ns;
-    *ret = *lock;
-    for (size_t back = 1; back <= MIN(r->noted, (size_t)LOCK_READINGS); back++) {
-        const struct waits_lock *one = &r->all[(r->noted - back) % LOCK_READINGS].lock;
-        size_t alike = 0;
+    age(r, now_ns);
+    if (says_what(lock)) {
+        struct lock_deed *deed = place_of(r, lock);
 
-        if (strcmp(one->name, lock->name) != 0)
-            continue;
-        for (size_t k = 1; k <= MIN(r->noted, (size_t)LOCK_READINGS); k++) {
-            size_t at = (r->noted - k) % LOCK_READINGS;
-
-            alike +=
-                now_ns - r->all[at].time_ns < LOCK_READINGS_NS && did_alike(one, &r->all[at].lock);
-        }
-        if (alike <= most)
-            continue;
-        most = alike;
-        *ret = *one;
+        deed->lock = *lock;
+        deed->looks++;
     }
+    most = find_most(r, lock->name);
+    *ret = most < LOCK_DEEDS ? r->all[most].lock : *lock;
+    r->shown = most < LOCK_DEEDS ? most : r->shown;
 }

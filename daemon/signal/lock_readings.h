@@ -5,18 +5,22 @@
 
 #include "profile/waits_now.h"
 
-#define LOCK_READINGS 6                      /* of a minute */
-#define LOCK_READINGS_NS (60 * NSEC_PER_SEC) /* older ones do not count */
+#define LOCK_DEEDS 6                     /* different ones; the rarest gives its place */
+#define LOCK_HALF_LIFE_S 120.0           /* a look counts half after this time */
+#define LOCK_REST_NS (60 * NSEC_PER_SEC) /* without waits, after which looks count no more */
+#define LOCK_DEED_AHEAD 1.25             /* so much more often, and another one is shown */
 
 struct lock_readings {
-    struct {
-        struct waits_lock lock;
-        uint64_t time_ns;
-    } all[LOCK_READINGS];
-    size_t noted; /* so far; the last ones are kept */
+    struct lock_deed {
+        struct waits_lock lock; /* of the last look that showed it */
+        double looks;
+    } all[LOCK_DEEDS];
+    size_t shown;     /* of `all` */
+    uint64_t time_ns; /* of the last look */
 };
 
-/* Notes @lock, seen at @now_ns (monotonic). Writes into *ret the reading of its class with what
- * owners did most often, of equals the newest; without a known one, @lock. */
+/* Notes @lock, seen at @now_ns (monotonic). Writes into *ret the last reading of what owners of
+ * locks of its class did most often since threads began to wait. What *ret had before stays until
+ * another one was clearly seen more often. *ret is @lock if none is known. */
 void lock_readings_note(struct lock_readings *r, const struct waits_lock *lock, uint64_t now_ns,
                         struct waits_lock *ret);

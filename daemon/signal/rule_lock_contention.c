@@ -15,7 +15,9 @@ static void say_owner(const struct waits_lock *w, struct rule_finding *f)
     rule_add(f, "; %s holds it", w->owner);
     if (!w->wait)
         return;
-    if (w->wait[0])
+    if (strcmp(w->wait, "runnable") == 0)
+        rule_add(f, ", and waits for a processor%s%s", w->code[0] ? " in " : "", w->code);
+    else if (w->wait[0])
         rule_add(f, ", and waits ([%s])%s%s", w->wait, w->code[0] ? " in " : "", w->code);
     else
         rule_add(f, ", and runs");

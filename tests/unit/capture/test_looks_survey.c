@@ -125,6 +125,60 @@ START_TEST(queued_threads_wait_for_no_lock)
 }
 END_TEST
 
+/* What a thread does says nothing of the lock that it held before it ran on. */
+START_TEST(an_owner_that_has_run_on)
+{
+    struct looked_thread *t;
+    struct waits_now w = { 0 };
+
+    begin();
+    lock(add(JVM, "load-1"), "shop.Catalog", "load-9");
+    lock(add(JVM, "load-2"), "shop.Catalog", "price-1");
+    place(add(JVM, "price-1"), "vfs_read", "refresh", false);
+    t = looks->threads.threads;
+    t[0].pass = 4;
+    t[1].pass = 5;
+    t[2].pass = 6;
+    ck_assert(looks_survey(looks, JVM, &w));
+    ck_assert_str_eq(w.lock.owner, "price-1"); /* seen last */
+    ck_assert_ptr_null(w.lock.wait);
+    t[2].pass = 5;
+    w.made_of = 0;
+    ck_assert(looks_survey(looks, JVM, &w));
+    ck_assert_str_eq(w.lock.wait, "file");
+    t[2].runs = true;
+    looks->threads.no = 5;
+    ck_assert(looks_survey(looks, JVM, &w));
+    ck_assert_str_eq(w.lock.wait, "");
+    looks->threads.no = 6;
+    w.made_of = 0;
+    ck_assert(looks_survey(looks, JVM, &w));
+    ck_assert_ptr_null(w.lock.wait);
+    end();
+}
+END_TEST
+
+/* A stack that was not read to a name does not say what the owner waits for. */
+START_TEST(an_owner_whose_stack_is_not_read)
+{
+    struct waits_now w = { 0 };
+    struct looked_thread *t;
+    uint32_t leaf;
+
+    begin();
+    leaf = frame(NULL, "schedule", FRAME_KERNEL);
+    lock(add(JVM, "load-1"), "shop.Catalog", "price-1");
+    t = add(JVM, "price-1");
+    t->stack = hold(&leaf, 1);
+    t->placed = true;
+    t->runs = false;
+    ck_assert(looks_survey(looks, JVM, &w));
+    ck_assert_str_eq(w.lock.owner, "price-1");
+    ck_assert_ptr_null(w.lock.wait);
+    end();
+}
+END_TEST
+
 START_TEST(an_owner_that_runs)
 {
     struct waits_now w = { 0 };
@@ -359,6 +413,8 @@ int main(void)
     tcase_add_test(tc, an_owner_that_has_not_woken_up_yet);
     tcase_add_test(tc, threads_that_left_their_places);
     tcase_add_test(tc, queued_threads_wait_for_no_lock);
+    tcase_add_test(tc, an_owner_that_has_run_on);
+    tcase_add_test(tc, an_owner_whose_stack_is_not_read);
     tcase_add_test(tc, an_owner_that_runs);
     tcase_add_test(tc, finds_the_pool_whose_threads_all_wait_alike);
     tcase_add_test(tc, a_pool_that_waits_for_another_is_not_named);

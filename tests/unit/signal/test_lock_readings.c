@@ -15,12 +15,29 @@ static const struct {
     } looks[5];
     const char *owner, *wait, *code; /* chosen at the last look */
 } CASES[] = {
-    { "the newest, if each shows something else",
+    { "the first, if each shows something else",
       { { "Table", "http-1", "sleep", "Table.load", 1 },
         { "Table", "http-2", "", "Table.get", 2 } },
-      "http-2",
+      "http-1",
+      "sleep",
+      "Table.load" },
+    { "the first, as long as others are not seen clearly more often",
+      { { "Table", "http-1", "sleep", "Table.load", 1 },
+        { "Table", "http-2", "", "Table.get", 2 },
+        { "Table", "http-3", "", "Table.get", 12 },
+        { "Table", "http-4", "sleep", "Table.load", 22 },
+        { "Table", "http-5", NULL, "", 32 } },
+      "http-3",
       "",
       "Table.get" },
+    { "of another lock what is known of that",
+      { { "Table", "http-1", "sleep", "Table.load", 1 },
+        { "Other", "http-2", "file", "Other.load", 11 },
+        { "Table", "http-3", "sleep", "Table.load", 21 },
+        { "Other", "http-4", NULL, "", 31 } },
+      "http-2",
+      "file",
+      "Other.load" },
     { "what most looks show",
       { { "Table", "http-1", "sleep", "Table.load", 1 },
         { "Table", "http-2", "sleep", "Table.load", 11 },
@@ -33,7 +50,7 @@ static const struct {
       "http-1",
       "sleep",
       "Table.load" },
-    { "no old one",
+    { "none from before the threads waited again",
       { { "Table", "http-1", "sleep", "Table.load", 1 },
         { "Table", "http-2", "sleep", "Table.load", 2 },
         { "Table", "http-3", "", "Table.get", 70 } },
@@ -51,7 +68,7 @@ static const struct {
 
 START_TEST(chooses)
 {
-    struct lock_readings r = { .noted = 0 };
+    struct lock_readings r = { .shown = 0 };
     struct waits_lock got = { .name = "" };
 
     for (size_t i = 0; i < ARRAY_SIZE(CASES[_i].looks) && CASES[_i].looks[i].name; i++) {
@@ -69,23 +86,73 @@ START_TEST(chooses)
 }
 END_TEST
 
-/* Only the last few looks count. */
-START_TEST(forgets_the_oldest)
+static void note(struct lock_readings *r, const char *wait, const char *code, uint64_t s,
+                 struct waits_lock *got)
 {
-    struct lock_readings r = { .noted = 0 };
-    struct waits_lock l = { .name = "Table",
-                            .owner = "http-1",
-                            .code = "Table.load",
-                            .wait = "file" },
-                      got;
+    struct waits_lock l = { .name = "Table", .owner = "http-1", .wait = wait };
 
-    for (uint64_t i = 0; i < 3; i++)
-        lock_readings_note(&r, &l, i, &got);
-    l.wait = "sleep";
-    for (uint64_t i = 0; i < LOCK_READINGS - 2; i++) {
-        lock_readings_note(&r, &l, 10 + i, &got);
-        ck_assert_str_eq(got.wait, i < 2 ? "file" : "sleep");
+    snprintf(l.code, sizeof(l.code), "%s", code);
+    lock_readings_note(r, &l, s * SECOND, got);
+}
+
+/* Seven of ten looks of an hour show what costs most, the others chance: the sentence stays. */
+START_TEST(stays_on_a_busy_machine)
+{
+    struct lock_readings r = { .shown = 0 };
+    struct waits_lock got = { .name = "" };
+    unsigned changes = 0, chance = 1;
+
+    for (uint64_t s = 1; s < 3600; s += 10) {
+        char before[WAITS_CODE_BYTES];
+        unsigned of_ten = (chance >> 16) % 10;
+
+        chance = chance * 1103515245 + 12345;
+        memcpy(before, got.code, sizeof(before));
+        note(&r,
+             of_ten < 7   ? "sleep"
+             : of_ten < 9 ? "runnable"
+                          : "",
+             of_ten < 7 ? "Table.load" : "Table.get", s, &got);
+        changes += strcmp(before, got.code) != 0;
     }
+    ck_assert_str_eq(got.wait, "sleep");
+    ck_assert_uint_le(changes, 1); /* from none */
+}
+END_TEST
+
+/* What owners do now is said within three minutes, however long they did something else. */
+START_TEST(follows_what_owners_do_now)
+{
+    struct lock_readings r = { .shown = 0 };
+    struct waits_lock got;
+    uint64_t s = 1;
+
+    for (; s < 3600; s += 10)
+        note(&r, "file", "Table.load", s, &got);
+    ck_assert_str_eq(got.wait, "file");
+    for (uint64_t end = s + 180; s < end; s += 10)
+        note(&r, "sleep", "Table.load", s, &got);
+    ck_assert_str_eq(got.wait, "sleep");
+}
+END_TEST
+
+/* Something new takes the place of what was seen least. */
+START_TEST(has_room_for_something_new)
+{
+    struct lock_readings r = { .shown = 0 };
+    struct waits_lock got;
+    char code[] = "Table.a";
+
+    note(&r, "sleep", "Table.load", 1, &got);
+    note(&r, "sleep", "Table.load", 2, &got);
+    for (int i = 0; i < 2 * LOCK_DEEDS; i++) {
+        code[sizeof(code) - 2] = (char)('a' + i);
+        note(&r, "file", code, 3, &got);
+    }
+    ck_assert_str_eq(got.code, "Table.load");
+    for (int i = 0; i < 2; i++)
+        note(&r, "file", code, 4, &got);
+    ck_assert_str_eq(got.code, code);
 }
 END_TEST
 
@@ -94,6 +161,8 @@ int main(void)
     TCase *tc = tcase_create("lock_readings");
 
     tcase_add_loop_test(tc, chooses, 0, ARRAY_SIZE(CASES));
-    tcase_add_test(tc, forgets_the_oldest);
+    tcase_add_test(tc, stays_on_a_busy_machine);
+    tcase_add_test(tc, follows_what_owners_do_now);
+    tcase_add_test(tc, has_room_for_something_new);
     return suite_run_case("lock_readings", tc);
 }
