@@ -39,11 +39,7 @@ int facts_jvms_each(struct api *api, const struct target_selector *t, jvm_facts_
 /* Returns the readiness when the engine does not answer: @err says what is missing. */
 json_t *facts_unavailable(const struct error *err);
 
-/* changes_sides.c: chooses the times of @t to compare if the request names none, and writes a
- * sentence about them. 0 or -errno with @err. Blocks for the disk. */
 #define CHANGES_WHY_BYTES 512
-int changes_sides(struct api *api, const struct target_selector *t, struct time_range *ret_a,
-                  struct time_range *ret_b, char why[CHANGES_WHY_BYTES], struct error *err);
 /* Does the same as document_changes() from the history alone, without the engine. */
 int changes_kept(struct api *api, const struct target_selector *t, const struct time_range *a,
                  const struct time_range *b, json_t **ret, struct error *err);

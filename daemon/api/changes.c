@@ -1,23 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* GET /api/v1/changes: what changed between two times of the past. */
-#include "api/json.h"
-#include "api/past_impl.h"
+#include "api/changes_impl.h"
 #include "base/cleanup.h"
-#include "base/text.h"
 #include "base/url.h"
 #include "base/utc_text.h"
 #include "capture/process_selector.h"
-#include "profile/lock_words.h"
 #include "store/history.h"
 
-#include <math.h>
-
-#define FEW_SAMPLES 300 /* samples of one side; fewer are no evidence */
-#define SENTENCES_MAX 5
 #define LINK_BYTES 16384 /* room for 256 pids and a service */
-#define SENTENCE_BYTES 512
-#define NAME_SHOWN 200 /* bytes */
-#define MINUTE_S 60.0
 
 /* The event that each kind of change is computed from. */
 static const struct {
@@ -26,21 +16,6 @@ static const struct {
 } SOURCES[] = {
     { "cpu", CHANGE_FUNCTION }, { "cpu", CHANGE_CATEGORY }, { "cpu", CHANGE_OPERATION },
     { "lock", CHANGE_LOCK },    { "offcpu", CHANGE_WAIT },  { "alloc", CHANGE_ALLOCATION },
-};
-
-struct comparing {
-    struct api *api;
-    const struct target_selector *t;
-    struct time_range sides[2];
-    unsigned sources;            /* bits of PAST_*, for past_profile() */
-    char why[CHANGES_WHY_BYTES]; /* why these times were chosen; "": the request names them */
-    struct change_set set;
-    double asked[2];           /* minutes of each side, before samples reduced them */
-    uint64_t oldest_ns;        /* CLOCK_REALTIME of the oldest minute kept; 0: none */
-    struct view *functions[2]; /* owned: the functions of each side */
-    bool waits[2];             /* each side has samples of waits or locks */
-    bool pauses[2];            /* each side has known pauses, and all of them are known */
-    bool allocations[2];       /* each side has samples of allocations, nearly all the time */
 };
 
 struct checking {
@@ -66,11 +41,6 @@ static uint64_t oldest_of(const struct api *api, uint64_t recorded_ns)
     if (api->engine.history)
         history_stats(api->engine.history, &stats);
     return stats.tier_oldest_ns[0] ? stats.tier_oldest_ns[0] : recorded_ns;
-}
-
-static bool is_of_waits(enum change_kind kind)
-{
-    return kind == CHANGE_LOCK || kind == CHANGE_WAIT;
 }
 
 /* Adds the samples of one event on one side. Their lack is an error only for CPU time. */
@@ -105,7 +75,7 @@ static int add_source(struct comparing *c, size_t source, size_t side, struct er
                            &c->pauses[side], err);
     if (r == 0 && needed)
         c->functions[side] = TAKE_PTR(v);
-    if (is_of_waits(SOURCES[source].kind))
+    if (change_is_of_waits(SOURCES[source].kind))
         c->waits[side] = true;
     return r;
 }
@@ -124,7 +94,7 @@ static int add_sources(struct comparing *c, struct error *err)
         c->allocations[side] = change_set_has(&c->set, CHANGE_ALLOCATION, side);
     for (size_t kind = 0; kind < CHANGE_KINDS; kind++)
         c->set.one_sided[kind] =
-            (is_of_waits((enum change_kind)kind) && c->waits[0] != c->waits[1]) ||
+            (change_is_of_waits((enum change_kind)kind) && c->waits[0] != c->waits[1]) ||
             (kind == CHANGE_ALLOCATION && !(c->allocations[0] && c->allocations[1])) ||
             (change_is_pause((enum change_kind)kind) && !(c->pauses[0] && c->pauses[1]));
     return r;
@@ -180,78 +150,14 @@ static void write_link(const struct comparing *c, enum change_kind kind, struct 
     add_range(out, 'b', &c->sides[1]);
 }
 
-static const char *whole_of(enum change_kind kind)
-{
-    return is_of_waits(kind)           ? "time of busy threads"
-           : kind == CHANGE_ALLOCATION ? "allocated bytes"
-                                       : "CPU time";
-}
-
-/* Returns the mean length of a pause on a side, in ms. */
-static double pause_ms(const struct change_set *s, size_t side)
-{
-    double percent = change_set_mean(s, CHANGE_PAUSE_TIME, side),
-           count = change_set_mean(s, CHANGE_PAUSE_COUNT, side); /* a minute */
-
-    return count > 0 ? percent / 100 * MINUTE_S * 1e3 / count : 0;
-}
-
-static void write_pauses(const struct change_set *s, const struct change *ch,
-                         char text[SENTENCE_BYTES])
-{
-    bool is_time = ch->of->kind == CHANGE_PAUSE_TIME;
-
-    snprintf(text, SENTENCE_BYTES,
-             "Pauses for garbage collection %s %.1f %s %s than before (%.1f to %.1f): %.1f %s, "
-             "now %.1f %s; %.1f a minute of %.1f ms, now %.1f of %.1f ms",
-             is_time ? "take" : "are", fabs(ch->difference), is_time ? "% of the time" : "a minute",
-             ch->difference > 0 ? "more"
-             : is_time          ? "less"
-                                : "fewer",
-             ch->low, ch->high, ch->before, is_time ? "%" : "a minute", ch->after,
-             is_time ? "%" : "a minute", change_set_mean(s, CHANGE_PAUSE_COUNT, 0), pause_ms(s, 0),
-             change_set_mean(s, CHANGE_PAUSE_COUNT, 1), pause_ms(s, 1));
-}
-
-/* Writes what takes more or less. */
-static void write_subject(const struct change *ch, struct buf *out)
-{
-    if (ch->of->kind == CHANGE_LOCK) {
-        buf_add_str(out, "Waiting for ");
-        lock_words(span_of(ch->of->name), out);
-        return;
-    }
-    buf_add_str(out, ch->of->kind == CHANGE_WAIT         ? "Waiting (["
-                     : ch->of->kind == CHANGE_ALLOCATION ? "Allocation of "
-                                                         : "");
-    text_clean(span_of(ch->of->name), TEXT_UTF8, NAME_SHOWN, out);
-    buf_add_str(out, ch->of->kind == CHANGE_WAIT ? "])" : "");
-}
-
-static void write_sentence(const struct change_set *s, const struct change *ch,
-                           char text[SENTENCE_BYTES])
-{
-    _cleanup_buf_ struct buf name = BUF_UPTO(SENTENCE_BYTES);
-
-    if (change_is_pause(ch->of->kind)) {
-        write_pauses(s, ch, text);
-        return;
-    }
-    write_subject(ch, &name);
-    snprintf(text, SENTENCE_BYTES,
-             "%s takes %.1f %% %s of the %s of before (%.1f to %.1f): %.1f %%, now %.1f %%",
-             name.n ? name.p : "?", fabs(ch->difference), ch->difference > 0 ? "more" : "less",
-             whole_of(ch->of->kind), ch->low, ch->high, ch->before, ch->after);
-}
-
 /* Returns NULL if a text of @ch is not valid in JSON. */
 static json_t *change_json(const struct comparing *c, const struct change *ch)
 {
     _cleanup_buf_ struct buf link = BUF_UPTO(LINK_BYTES);
-    char sentence[SENTENCE_BYTES];
+    char sentence[CHANGES_SENTENCE_BYTES];
 
     write_link(c, ch->of->kind, &link);
-    write_sentence(&c->set, ch, sentence);
+    changes_sentence(&c->set, ch, sentence);
     if (link.error)
         return NULL;
     return json_pack("{s:s, s:s, s:f, s:f, s:f, s:f, s:f, s:f, s:s, s:s, s:s%}", "kind",
@@ -260,100 +166,6 @@ static json_t *change_json(const struct comparing *c, const struct change *ch)
                      ch->high, "q", ch->q, "unit",
                      ch->of->kind == CHANGE_PAUSE_COUNT ? "pauses/min" : "percent", "sentence",
                      sentence, "diff", buf_span(&link).p, link.n);
-}
-
-static double minutes_of(const struct change_steps *s, size_t steps)
-{
-    return (double)s->step_ns / (double)NSEC_PER_SEC / MINUTE_S * (double)steps;
-}
-
-/* Adds a sentence if samples do not cover the whole times that the request names. */
-static void add_cover(const struct comparing *c, json_t *list)
-{
-    const struct change_steps *has = &c->set.steps;
-    double a = minutes_of(has, has->a), b = minutes_of(has, has->b);
-    char text[SENTENCE_BYTES], oldest[PAST_TIME_BYTES];
-
-    if (a >= c->asked[0] && b >= c->asked[1])
-        return;
-    past_time_text(c->oldest_ns, oldest);
-    snprintf(text, sizeof(text),
-             "Samples cover %.1f of the %.1f minutes of a (before), and %.1f of the %.1f of b "
-             "(after)%s%s%s",
-             a, c->asked[0], b, c->asked[1],
-             MIN(has->a, has->b) < CHANGES_STEPS_MIN ? ": too few to tell" : "",
-             oldest[0] ? "; single minutes are kept since " : "", oldest);
-    json_array_append_new(list, json_string(text));
-}
-
-/* Says which side has no waits, pauses or allocations, if the other has some. */
-static void add_one_sided(const struct comparing *c, json_t *list)
-{
-    if (c->waits[0] != c->waits[1])
-        json_array_append_new(
-            list, json_sprintf("No waits are recorded in %s: waits and locks were not compared",
-                               c->waits[0] ? "b" : "a"));
-    if (c->pauses[0] != c->pauses[1])
-        json_array_append_new(list,
-                              json_sprintf("No pauses are known in %s: pauses were not compared",
-                                           c->pauses[0] ? "b" : "a"));
-    if (c->allocations[0] != c->allocations[1])
-        json_array_append_new(list, json_sprintf("Allocations are not recorded in all of %s: they "
-                                                 "were not compared",
-                                                 c->allocations[0] ? "b" : "a"));
-}
-
-/* Adds a sentence if some series were not compared because there are too many. */
-static void add_left_out(const struct comparing *c, json_t *list)
-{
-    const struct change_set *s = &c->set;
-    size_t functions = s->left_out[CHANGE_FUNCTION] + s->untested;
-    char text[SENTENCE_BYTES];
-
-    if (!functions && !s->left_out[CHANGE_LOCK] && !s->left_out[CHANGE_OPERATION] &&
-        !s->left_out[CHANGE_ALLOCATION])
-        return;
-    snprintf(text, sizeof(text),
-             "Up to %zu functions, %zu locks, %zu operations and %zu places of allocation were not "
-             "compared: there are too many of them",
-             functions, s->left_out[CHANGE_LOCK], s->left_out[CHANGE_OPERATION],
-             s->left_out[CHANGE_ALLOCATION]);
-    json_array_append_new(list, json_string(text));
-}
-
-/* Returns true if both sides have enough samples to find a change of some percent. */
-static bool is_enough(const struct comparing *c)
-{
-    return MIN(c->set.samples[0], c->set.samples[1]) >= FEW_SAMPLES &&
-           MIN(c->set.steps.a, c->set.steps.b) >= CHANGES_STEPS_MIN;
-}
-
-static json_t *sentences_json(const struct comparing *c, const struct change *changes, size_t n)
-{
-    uint64_t few = MIN(c->set.samples[0], c->set.samples[1]);
-    json_t *list = json_array();
-    char text[SENTENCE_BYTES];
-
-    if (few < FEW_SAMPLES) {
-        snprintf(text, sizeof(text),
-                 "%llu samples: too few to tell, each of the two times needs %d",
-                 (unsigned long long)few, FEW_SAMPLES);
-        json_array_append_new(list, json_string(text));
-    } else if (n == 0 && is_enough(c)) {
-        snprintf(text, sizeof(text), "No change of %.1f %% or more is significant.",
-                 CHANGES_EFFECT);
-        json_array_append_new(list, json_string(text));
-    }
-    for (size_t i = 0; i < MIN(n, (size_t)SENTENCES_MAX); i++) {
-        write_sentence(&c->set, &changes[i], text);
-        json_array_append_new(list, json_string(text));
-    }
-    if (c->why[0])
-        json_array_append_new(list, json_string(c->why));
-    add_cover(c, list);
-    add_one_sided(c, list);
-    add_left_out(c, list);
-    return list;
 }
 
 static json_t *range_json(const struct time_range *range)
@@ -367,9 +179,19 @@ static json_t *range_json(const struct time_range *range)
 static int pack(const struct comparing *c, json_t *changes, bool enough, json_t *sentences,
                 const double minutes[2], json_t **ret)
 {
-    *ret = json_pack("{s:o, s:b, s:o, s:{s:f, s:f}, s:{s:o, s:o}}", "changes", changes, "enough",
-                     enough, "sentences", sentences, "minutes", "a", minutes[0], "b", minutes[1],
-                     "ranges", "a", range_json(&c->sides[0]), "b", range_json(&c->sides[1]));
+    static const char *const NAMES[] = { [CHANGES_ASKED] = "asked",
+                                         [CHANGES_SINCE_DEPLOY] = "since-deploy",
+                                         [CHANGES_AFTER_DEPLOY] = "after-deploy",
+                                         [CHANGES_YESTERDAY] = "yesterday",
+                                         [CHANGES_BEFORE] = "before" };
+
+    *ret = json_pack("{s:o, s:b, s:o, s:{s:f, s:f}, s:{s:I, s:I}, s:{s:i, s:i}, s:s, "
+                     "s:{s:o, s:o}}",
+                     "changes", changes, "enough", enough, "sentences", sentences, "minutes", "a",
+                     minutes[0], "b", minutes[1], "samples", "a", (json_int_t)c->set.samples[0],
+                     "b", (json_int_t)c->set.samples[1], "needed", "samples", CHANGES_FEW_SAMPLES,
+                     "seconds", CHANGES_LEAST_S, "times", NAMES[c->times], "ranges", "a",
+                     range_json(&c->sides[0]), "b", range_json(&c->sides[1]));
     return *ret ? 0 : -ENOMEM;
 }
 
@@ -382,9 +204,9 @@ static int answer(struct comparing *c, json_t **ret, struct error *err)
 
     if (r < 0)
         return r;
-    n = is_enough(c) ? n : 0;
+    n = changes_enough(c) ? n : 0;
     n = changes_fold((const struct view *const *)c->functions, changes, n);
-    sentences = sentences_json(c, changes, n); /* before the sort, in order of rank */
+    sentences = changes_sentences(c, changes, n); /* before the sort, in order of rank */
     changes_sort(changes, n);
     list = json_array();
     for (size_t i = 0; i < n; i++) {
@@ -395,9 +217,9 @@ static int answer(struct comparing *c, json_t **ret, struct error *err)
         return error_set(err, -EIO, "a change of kind %s could not be written as JSON",
                          change_kind_name(changes[i].of->kind));
     }
-    return pack(c, list, is_enough(c), sentences,
-                (double[]){ minutes_of(&c->set.steps, c->set.steps.a),
-                            minutes_of(&c->set.steps, c->set.steps.b) },
+    return pack(c, list, changes_enough(c), sentences,
+                (double[]){ changes_minutes(&c->set.steps, c->set.steps.a),
+                            changes_minutes(&c->set.steps, c->set.steps.b) },
                 ret);
 }
 
@@ -432,11 +254,13 @@ static int answer_short(const struct comparing *c, json_t **ret, struct error *e
     if (r != 0)
         return r;
     for (size_t i = 0; i < ARRAY_SIZE(minutes); i++)
-        minutes[i] =
-            (double)(c->sides[i].to_ns - c->sides[i].from_ns) / (double)NSEC_PER_SEC / MINUTE_S;
+        minutes[i] = (double)(c->sides[i].to_ns - c->sides[i].from_ns) / (double)NSEC_PER_SEC /
+                     CHANGES_MINUTE_S;
     sentences = json_array();
     json_array_append_new(
-        sentences, json_string("a or b is too short to compare: each needs 45 seconds at least"));
+        sentences, json_sprintf("The time before or after is too short to compare: each needs %d "
+                                "seconds at least",
+                                CHANGES_LEAST_S));
     if (c->why[0])
         json_array_append_new(sentences, json_string(c->why));
     return pack(c, json_array(), false, sentences, minutes, ret);
@@ -475,8 +299,8 @@ static int compare(struct comparing *c, json_t **ret, struct error *err)
                                "tenth of the shorter range or a minute",
                                RANK_MINUTES_MAX);
     }
-    c->asked[0] = minutes_of(&steps, steps.a);
-    c->asked[1] = minutes_of(&steps, steps.b);
+    c->asked[0] = changes_minutes(&steps, steps.a);
+    c->asked[1] = changes_minutes(&steps, steps.b);
     r = take_samples(c, &steps, err);
     /* The history gives whole minutes: shorter steps of it would be empty but for one. */
     if (r == 0 && c->sources & PAST_RECORDER && change_steps_narrow(&c->set, &finer)) {
@@ -515,6 +339,6 @@ int document_changes(struct api *api, const struct document_query *q, json_t **r
     if (r == 0 && q->a && q->b)
         memcpy(c.sides, (struct time_range[]){ *q->a, *q->b }, sizeof(c.sides));
     else if (r == 0)
-        r = changes_sides(api, &t, &c.sides[0], &c.sides[1], c.why, err);
+        r = changes_sides(api, &t, c.sides, &c.times, c.why, err);
     return r == 0 ? compare(&c, ret, err) : r;
 }

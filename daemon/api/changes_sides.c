@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Chooses the two times to compare if the request names none. */
-#include "api/past_impl.h"
+#include "api/changes_impl.h"
 #include "base/cleanup.h"
 #include "base/text.h"
 
@@ -118,8 +118,8 @@ static int find_mark(struct api *api, const struct target_selector *t, uint64_t 
 
 /* Compares the time since a deploy with an equal time before it. If the deploy is older than ten
  * minutes, compares the last ten minutes with the hour before the deploy. */
-static void use_mark(const struct last_mark *m, uint64_t now_ns, struct time_range *a,
-                     struct time_range *b, char why[CHANGES_WHY_BYTES])
+static enum changes_times use_mark(const struct last_mark *m, uint64_t now_ns, struct time_range *a,
+                                   struct time_range *b, char why[CHANGES_WHY_BYTES])
 {
     uint64_t since_ns = now_ns - m->time_ns;
     bool lately = since_ns < LATELY_NS;
@@ -129,6 +129,7 @@ static void use_mark(const struct last_mark *m, uint64_t now_ns, struct time_ran
     snprintf(why, CHANGES_WHY_BYTES, "%s compared with %s before the last deploy: %s",
              lately ? "The time since is" : "The last 10 minutes are",
              lately ? "as much" : "the hour", m->text);
+    return lately ? CHANGES_SINCE_DEPLOY : CHANGES_AFTER_DEPLOY;
 }
 
 /* Returns from when on minutes are kept of what was @seen. */
@@ -143,8 +144,8 @@ static uint64_t kept_since(struct api *api, const struct time_range *seen)
 
 /* Chooses the times of a service without a release. A short time before shows little of what the
  * service does by itself, so it is as long as possible. @since_ns: begin of the kept minutes. */
-static void use_clock(uint64_t now_ns, uint64_t since_ns, struct time_range *a,
-                      struct time_range *b, char why[CHANGES_WHY_BYTES])
+static enum changes_times use_clock(uint64_t now_ns, uint64_t since_ns, struct time_range *a,
+                                    struct time_range *b, char why[CHANGES_WHY_BYTES])
 {
     uint64_t begun_ns = MAX(since_ns, now_ns - LATELY_NS - HOUR_NS);
 
@@ -153,7 +154,9 @@ static void use_clock(uint64_t now_ns, uint64_t since_ns, struct time_range *a,
         *a = (struct time_range){ b->from_ns - DAY_NS, b->to_ns - DAY_NS };
         snprintf(why, CHANGES_WHY_BYTES,
                  "The last 10 minutes are compared with the same time yesterday");
-    } else if (begun_ns <= b->from_ns - LONG_NS) {
+        return CHANGES_YESTERDAY;
+    }
+    if (begun_ns <= b->from_ns - LONG_NS) {
         *a = (struct time_range){ begun_ns, b->from_ns };
         snprintf(why, CHANGES_WHY_BYTES,
                  "The last 10 minutes are compared with the %u before: no deploy is known within a "
@@ -166,10 +169,11 @@ static void use_clock(uint64_t now_ns, uint64_t since_ns, struct time_range *a,
                  "The last 5 minutes are compared with the 5 before: no deploy is known within a "
                  "day, and the history has less than half an hour");
     }
+    return CHANGES_BEFORE;
 }
 
-int changes_sides(struct api *api, const struct target_selector *t, struct time_range *a,
-                  struct time_range *b, char why[CHANGES_WHY_BYTES], struct error *err)
+int changes_sides(struct api *api, const struct target_selector *t, struct time_range ret[2],
+                  enum changes_times *ret_times, char why[CHANGES_WHY_BYTES], struct error *err)
 {
     struct time_range seen = { 0 };
     uint64_t now_ns = clock_realtime_ns();
@@ -185,9 +189,9 @@ int changes_sides(struct api *api, const struct target_selector *t, struct time_
     if (api->engine.history && t->service)
         r = find_mark(api, t, now_ns, &mark, err);
     if (r == 0 && mark.time_ns && mark.time_ns < now_ns)
-        use_mark(&mark, now_ns, a, b, why);
+        *ret_times = use_mark(&mark, now_ns, &ret[0], &ret[1], why);
     else
-        use_clock(now_ns, kept_since(api, &seen), a, b, why);
+        *ret_times = use_clock(now_ns, kept_since(api, &seen), &ret[0], &ret[1], why);
     if (r == 0 && ended) {
         size_t n = strlen(why);
         char when[PAST_TIME_BYTES];

@@ -70,7 +70,7 @@ class History(unittest.TestCase):
             for text in (b"service.namespace", b"retail", b"service.instance.id", b"a-1"): # otherwise a push would name another service
                 self.assertIn(text, otlp)
             changes = daemon.get("/api/v1/changes?service=shop&a=-240s..-120s&b=-120s..now").json()
-            self.assertRegex(" ".join(changes["sentences"]), r"and 0\.[1-9] of the 2\.0 of b \(after\): too few to tell; single minutes are kept since ")
+            self.assertRegex(" ".join(changes["sentences"]), r"and 0\.[1-9] of the 2\.0 after: too few to tell; single minutes are kept since ")
             ended = daemon.get("/api/v1/changes?service=shop") # the history knows it, though no JVM of it runs
             self.assertEqual(ended.status, 200, ended)
             self.assertEqual(daemon.get("/api/v1/changes?service=no-such-shop").status, 404)

@@ -397,7 +397,8 @@ export class FakeServer {
         const ranges = { a: sideOf("a", [3600, 600]), b: sideOf("b", [600, 0]) };
         const changes = (params.get("b") || "").endsWith("..now") ? [] : [one("function", "com.acme.shop.PriceTable.lookup", 38, 52.5, 0.0001), one("category", "gc", 13, 5.5, 0.004)];
 
-        return { changes, sentences: [...changes.map(({ sentence }) => sentence), "Samples are of 4.5 of the 5.0 minutes of a."], minutes: { a: 4.5, b: 5 }, ranges };
+        return { changes, sentences: [...changes.map(({ sentence }) => sentence), "Samples cover 4.5 of the 5.0 minutes before, and 5.0 of the 5.0 after"], enough: true, minutes: { a: 4.5, b: 5 },
+            samples: { a: 5130, b: 5700 }, needed: { samples: 300, seconds: 45 }, times: params.get("b") ? "asked" : "before", ranges };
     }
 
     // A JVM that ended so many seconds @ago. @how: the sentence of its signal, "": it has none any more.

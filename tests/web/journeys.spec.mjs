@@ -6,6 +6,8 @@ import { addressOf, close, textOf } from "./browser.mjs";
 import { makeProfile } from "./fake_server.mjs";
 import { ORDERS, graphShown, mains, nodeTest } from "./node_test.mjs";
 
+const NEEDED = { samples: 300, seconds: 45 }; // of each side of a comparison
+
 describe("journeys", { concurrency: 4 }, () => {
     nodeTest("what is wrong: worst first in the list, a sentence and its evidence on the JVM, marks on the timeline", async ({ server, open }) => {
         server.addSignal({ signal: "run-queue", severity: 1, ago: 30, sentence: "threads waited 31 % of the time", evidence: "/profile?from=2026-11-26T00:00:00Z&to=2026-11-26T00:01:00Z" });
@@ -385,13 +387,15 @@ describe("journeys", { concurrency: 4 }, () => {
         await page.waitForRequest(/changes\?service=BillingService$/); // it began with the release: there is nothing before
         await Promise.all([page.waitForRequest(/changes\?pid=4311&a=/), page.getByLabel("What is compared").selectOption("300")]);
         server.changes = () => ({ changes: [{ kind: "pause", name: "garbage collections", before: 60.5, after: 6.5, difference: -54, low: -54.1, high: -53.9,
-            q: 0.0001, unit: "pauses/min", sentence: "Pauses are fewer", diff: "/api/v1/timeline" }], sentences: ["Pauses are fewer"], minutes: { a: 60, b: 10 },
+            q: 0.0001, unit: "pauses/min", sentence: "Pauses are fewer", diff: "/api/v1/timeline" }], sentences: ["Pauses are fewer"], enough: true, minutes: { a: 60, b: 10 },
+            samples: { a: 9000, b: 1500 }, needed: NEEDED, times: "after-deploy",
         ranges: { a: { from: "2026-11-26T02:00:00Z", to: "2026-11-26T03:00:00Z" }, b: { from: "2026-11-26T03:00:00Z", to: "2026-11-26T03:10:00Z" } } });
         await page.getByRole("button", { name: "Again" }).click();
         await page.locator(".change-table td", { hasText: "garbage collections" }).waitFor();
         assert.deepEqual(await page.locator(".change-table tbody .num").allTextContents(),
             ["60.5\u00a0/min", "6.5\u00a0/min", "−54.0\u00a0/min", "−54.1\u00a0/min to −53.9\u00a0/min", "under 1 in 1,000"]);
-        server.changes = () => ({ changes: [], sentences: ["136 samples: too few to tell"], minutes: { a: 2, b: 2 },
+        server.changes = () => ({ changes: [], sentences: ["136 samples: too few to tell"], enough: false, minutes: { a: 2, b: 2 },
+            samples: { a: 136, b: 140 }, needed: NEEDED, times: "since-deploy",
             ranges: { a: { from: "2026-11-26T03:00:00Z", to: "2026-11-26T03:02:00Z" }, b: { from: "2026-11-26T03:05:00Z", to: "2026-11-26T03:07:00Z" } } });
         await page.reload();
         await page.locator(".blank a", { hasText: "Compare the graphs" }).waitFor(); // there is a way on
@@ -404,29 +408,29 @@ describe("journeys", { concurrency: 4 }, () => {
     });
 
     nodeTest("a release with too few samples: what is compared, how long to wait, and the graphs as the next step", async ({ server, open }) => {
-        const at = (minute) => new Date(Date.UTC(2026, 10, 26, 3, minute)).toISOString();
-        let sentences = ["144 samples: too few to tell, each of the two times needs 300", "The time since is compared with as much before the last deploy: version 2.4.1 after 2.4.0",
-            "Samples cover 1.0 of the 2.0 minutes of a (before), and 2.0 of the 2.0 of b (after)", "No pauses are known in a: pauses were not compared"];
+        const at = (minute) => new Date(Date.UTC(2026, 10, 26, 3) + minute * 60000).toISOString();
+        const answer = { changes: [], enough: false, minutes: { a: 1, b: 2 }, samples: { a: 144, b: 400 }, needed: NEEDED, times: "since-deploy", ranges: { a: { from: at(1), to: at(3) }, b: { from: at(3), to: at(5) } },
+            sentences: ["144 samples: too few to tell, each of the two times needs 300", "The time since is compared with as much before the last deploy: version 2.4.1 after 2.4.0"] };
         const text = async () => (await textOf(page, ".blank")).replaceAll("\u00a0", " ");
 
-        server.changes = () => ({ changes: [], enough: false, sentences, minutes: { a: 1, b: 2 }, ranges: { a: { from: at(1), to: at(3) }, b: { from: at(3), to: at(5) } } });
+        server.changes = () => answer;
         const page = await open("#/service/BillingService?tab=changes", { timezoneId: "UTC" }), graphs = page.locator(".blank a.primary", { hasText: "Compare the graphs" });
 
         await graphs.waitFor();
         assert.match(await text(), /^144 samples: too few to tell.*Before: 2026-11-26 03:01:00 – 2026-11-26 03:03:00\. After: 2026-11-26 03:03:00 – 2026-11-26 03:05:00\./);
         assert.match(await text(), /at the rate so far there is enough in about 2\.2 min\./); // 144 in 2 min
-        assert.match(await text(), /cover 1\.0 of the 2\.0 minutes before, and 2\.0 of the 2\.0 after\. No pauses are known before:/);
-        const again = async (said, sign, why = sentences[1]) => {
-            sentences = [said, why];
+        const again = async (sign, few, others = {}) => {
+            Object.assign(answer, { times: "since-deploy", sentences: [`now ${few}`], samples: { a: 400, b: few } }, others);
             await page.getByRole("button", { name: "Again" }).click();
-            await page.locator(".blank", { hasText: sign }).waitFor();
+            await page.locator(".blank", { hasText: `now ${few}` }).waitFor();
+            assert.match(await text(), sign);
         };
 
-        await again("20 samples: too few to tell, each of the two times needs 300", "At the rate so far, 10\u00a0min have too few, too: choose a longer time above.");
-        await again("0 samples: too few to tell, each of the two times needs 300", "0 samples");
-        assert.doesNotMatch(await text(), /rate/); // nobody can say
-        await again("144 samples: too few to tell, each of the two times needs 300", "A longer time has more samples: choose one above.", "The last 5 minutes are compared with the 5 before");
-        await again("No change of 3.0 % or more is significant.", "No change of");
+        await again(/At the rate so far, 10 min have too few, too: choose a longer time above\./, 20);
+        await again(/^now 0\.Before: [^a-z]+After: [^a-z]+Compare the graphs$/, 0); // nobody can say
+        await again(/A longer time has more samples: choose one above\./, 145, { times: "before" });
+        await again(/Both times grow: there is enough in about 25 s\./, 0, { ranges: { a: { from: at(2), to: at(2 + 1 / 3) }, b: { from: at(3), to: at(3 + 1 / 3) } } });
+        await again(/^now 310/, 310, { enough: true });
         assert.equal(await graphs.count(), 0); // nothing to do next
         await close(page);
     });

@@ -14,10 +14,6 @@ const CHANGE_COLUMNS = [["What changed", "what"], ["Before", "num"], ["After", "
 const PERCENT = (n) => `${n.toFixed(Math.abs(n) < 10 ? 2 : 1)}\u00a0%`;
 const AMOUNT_OF = { "pauses/min": (n) => `${n.toFixed(1)}\u00a0/min` }; // else percent
 
-// What sentences of the answer say about samples that are too few, and times that are too short.
-const TOO_FEW = /^(\d+) samples: too few to tell, each of the two times needs (\d+)/;
-const TOO_SHORT = /too short to compare: each needs (\d+) seconds/;
-const SINCE_RELEASE = /^The time since is compared with as much /;
 const SINCE_RELEASE_S = 600; // as long as both times grow after a release
 
 // "Before: 03:00:00 – 03:02:00. After: 03:05:00 – 03:07:00."
@@ -28,31 +24,20 @@ export function rangesText({ a, b }) {
 }
 
 // When there is enough to compare, at the rate so far; "" where there is enough, or where nobody can say.
-export function enoughText(sentences, { b }) {
-    const seconds = (Date.parse(b.to) - Date.parse(b.from)) / 1000;
-    const [few, short] = [TOO_FEW, TOO_SHORT].map((pattern) => sentences.map((text) => pattern.exec(text)).find(Boolean));
+export function enoughText({ enough, samples, needed, times, ranges: { b } }) {
+    const seconds = (Date.parse(b.to) - Date.parse(b.from)) / 1000, isShort = seconds < needed.seconds, few = Math.min(samples.a, samples.b);
 
-    if (!few && !short)
+    if (enough || (!isShort && few >= needed.samples))
         return "";
-    if (!sentences.some((text) => SINCE_RELEASE.test(text)))
+    if (times !== "since-deploy")
         return "A longer time has more samples: choose one above.";
-    const [have, needed] = few ? [Number(few[1]), Number(few[2])] : [seconds, Number(short[1])];
-    const whole = seconds * needed / have;
+    const whole = isShort ? needed.seconds : seconds * needed.samples / few;
 
-    if (!(have > 0))
+    if (!Number.isFinite(whole))
         return "";
     if (whole > SINCE_RELEASE_S)
         return `At the rate so far, ${formatSeconds(SINCE_RELEASE_S)} have too few, too: choose a longer time above.`;
-    return `Both times grow: ${few ? "at the rate so far " : ""}there is enough in about ${formatSeconds(Math.max(1, Math.ceil(whole - seconds)))}.`;
-}
-
-// @text of flamed, which names both times as requests do, as the page names them.
-export function plainSides(text) {
-    const when = { a: "before", b: "after" };
-
-    return text.replace(/ of ([ab]) \((?:before|after)\)/g, (_, side) => ` ${when[side]}`).replace(/^a or b is/, "The time before or after is")
-        .replace(/(recorded|known) in ([ab])\b/, (_, word, side) => `${word} ${when[side]}`)
-        .replace(/in all of ([ab]):/, (_, side) => `in all of the time ${when[side]}:`);
+    return `Both times grow: ${isShort ? "" : "at the rate so far "}there is enough in about ${formatSeconds(Math.max(1, Math.ceil(whole - seconds)))}.`;
 }
 
 // "under 1 in 1,000": how many of such changes are none.
@@ -130,10 +115,11 @@ export class ChangesTable {
         }
     }
 
-    show({ changes, sentences, minutes, ranges }, service) {
+    show(answer, service) {
+        const { changes, sentences, minutes, ranges } = answer;
         const said = changes.map(({ sentence }) => sentence);
-        const notes = sentences.filter((sentence) => !said.includes(sentence)).map((text) => `${plainSides(withLocalTimes(text)).replace(/\.$/, "")}.`);
-        const enough = enoughText(sentences, ranges), compared = rangesText(ranges), wayOn = () => {
+        const notes = sentences.filter((sentence) => !said.includes(sentence)).map((text) => `${withLocalTimes(text).replace(/\.$/, "")}.`);
+        const enough = enoughText(answer), compared = rangesText(ranges), wayOn = () => {
             const link = this.diff.cloneNode(true);
 
             link.classList.toggle("primary", Boolean(enough));

@@ -107,6 +107,11 @@ START_TEST(pauses_that_take_more)
     diff = json_text(one, "diff");
     ck_assert_msg(strncmp(diff, "/api/v1/timeline?by=category&service=shop&from=", 47) == 0, "%s",
                   diff);
+    ck_assert_str_eq(json_text(answer, "times"), "asked");
+    ck_assert_double_eq_tol(number(json_object_get(answer, "samples"), "a"), 203 * BEFORE, BEFORE);
+    ck_assert_double_eq_tol(number(json_object_get(answer, "samples"), "b"), 203 * AFTER, AFTER);
+    ck_assert_double_eq(number(json_object_get(answer, "needed"), "samples"), 300);
+    ck_assert_double_eq(number(json_object_get(answer, "needed"), "seconds"), 45);
     json_decref(answer);
 }
 END_TEST
@@ -145,7 +150,7 @@ START_TEST(pauses_of_one_side)
     char *text = json_dumps(answer, 0);
 
     ck_assert_ptr_null(only_pause(answer));
-    ck_assert_msg(strstr(text, "No pauses are known in a: pauses were not compared"), "%s", text);
+    ck_assert_msg(strstr(text, "No pauses are known before: pauses were not compared"), "%s", text);
     free(text);
     json_decref(answer);
 }

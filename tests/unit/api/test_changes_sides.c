@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* api/changes_sides.c: the times that are compared if the request names none. */
-#include "api/api_impl.h"
+#include "api/changes_impl.h"
 #include "history_fixture.h"
 
 #define MINUTE_NS HISTORY_MINUTE_NS
@@ -35,17 +35,19 @@ START_TEST(of_a_service_without_a_release)
     uint64_t now_ns = clock_realtime_ns() / MINUTE_NS * MINUTE_NS;
     struct history *h = open_history(1 << 30, 864000);
     struct api api = { .engine = { .history = h } };
-    struct time_range a, b;
+    struct time_range sides[2];
+    enum changes_times times = CHANGES_ASKED;
     char why[CHANGES_WHY_BYTES];
 
     put(h, now_ns - TIMES[_i].since * MINUTE_NS, now_ns - TIMES[_i].minutes * MINUTE_NS, 41,
         "cart");
     put(h, now_ns - TIMES[_i].minutes * MINUTE_NS, now_ns, 42, "shop");
     ck_assert_int_eq(history_roll(h, now_ns, NULL), 0);
-    ck_assert_int_eq(changes_sides(&api, &t, &a, &b, why, NULL), 0);
-    ck_assert_uint_eq(a.to_ns, b.from_ns);
-    ck_assert_uint_eq((b.to_ns - b.from_ns) / MINUTE_NS, TIMES[_i].lately);
-    ck_assert_uint_le(TIMES[_i].before - (a.to_ns - a.from_ns) / MINUTE_NS, 1);
+    ck_assert_int_eq(changes_sides(&api, &t, sides, &times, why, NULL), 0);
+    ck_assert_uint_eq(sides[0].to_ns, sides[1].from_ns);
+    ck_assert_uint_eq((sides[1].to_ns - sides[1].from_ns) / MINUTE_NS, TIMES[_i].lately);
+    ck_assert_uint_le(TIMES[_i].before - (sides[0].to_ns - sides[0].from_ns) / MINUTE_NS, 1);
+    ck_assert_int_eq(times, CHANGES_BEFORE);
     ck_assert_msg(strncmp(why, TIMES[_i].why, 40) == 0, "%s", why);
     history_close(h);
 }
@@ -79,13 +81,15 @@ START_TEST(a_release_of_another_place_is_none)
     struct history *h = open_history(1 << 30, 864000);
     struct api api = { .engine = { .history = h } };
     bool released = _i;
-    struct time_range a, b;
+    struct time_range sides[2];
+    enum changes_times times = CHANGES_ASKED;
     char why[CHANGES_WHY_BYTES];
 
     put_claimed(h, now_ns, released ? 4 : 40, released ? 40 : 4);
     ck_assert_int_eq(history_roll(h, now_ns, NULL), 0);
-    ck_assert_int_eq(changes_sides(&api, &t, &a, &b, why, NULL), 0);
+    ck_assert_int_eq(changes_sides(&api, &t, sides, &times, why, NULL), 0);
     ck_assert_msg((strstr(why, "before the last deploy") != NULL) == released, "%s", why);
+    ck_assert_int_eq(times, released ? CHANGES_SINCE_DEPLOY : CHANGES_BEFORE);
     history_close(h);
 }
 END_TEST
@@ -102,7 +106,8 @@ START_TEST(many_places_displace_none_that_works)
     struct made_jvm jvms[IMPOSTORS + 1];
     struct history_image images[IMPOSTORS + 1];
     char ids[IMPOSTORS][65];
-    struct time_range a, b;
+    struct time_range sides[2];
+    enum changes_times times = CHANGES_ASKED;
     char why[CHANGES_WHY_BYTES];
 
     for (uint64_t minute = 12; minute > 0; minute--) {
@@ -125,7 +130,7 @@ START_TEST(many_places_displace_none_that_works)
         put_images(h, at_ns, make_slice(at_ns, jvms, ARRAY_SIZE(jvms)), images, ARRAY_SIZE(images));
     }
     ck_assert_int_eq(history_roll(h, now_ns, NULL), 0);
-    ck_assert_int_eq(changes_sides(&api, &t, &a, &b, why, NULL), 0);
+    ck_assert_int_eq(changes_sides(&api, &t, sides, &times, why, NULL), 0);
     ck_assert_ptr_null(strstr(why, "before the last deploy"));
     history_close(h);
 }

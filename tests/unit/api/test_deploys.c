@@ -236,7 +236,7 @@ START_TEST(waits_of_one_side_are_not_compared)
     text = json_dumps(answer, 0);
     ck_assert_ptr_nonnull(strstr(text, "matchTenantRule"));
     ck_assert_msg(!strstr(text, "\"wait\""), "%s", text);
-    ck_assert_msg(strstr(text, "No waits are recorded in a"), "%s", text);
+    ck_assert_msg(strstr(text, "No waits are recorded before"), "%s", text);
     free(text);
     json_decref(answer);
     history_close(history);

@@ -254,11 +254,13 @@ static int fake_changes(struct fake *f, const struct document_query *q, json_t *
     ck_assert(!q->a || (q->a->from_ns < q->a->to_ns && q->b->from_ns < q->b->to_ns));
     if (r != 0)
         return r;
-    *ret =
-        json_pack("{s:[], s:b, s:[], s:{s:i, s:i}, s:{s:{s:s, s:s}, s:{s:s, s:s}}}", "changes",
-                  "enough", 1, "sentences", "minutes", "a", 5, "b", 5, "ranges", "a", "from",
-                  "2026-11-26T03:00:00.000000000Z", "to", "2026-11-26T03:05:00.000000000Z", "b",
-                  "from", "2026-11-26T03:05:00.000000000Z", "to", "2026-11-26T03:10:00.000000000Z");
+    *ret = json_pack("{s:[], s:b, s:[], s:{s:i, s:i}, s:{s:i, s:i}, s:{s:i, s:i}, s:s, s:{s:{s:s, "
+                     "s:s}, s:{s:s, s:s}}}",
+                     "changes", "enough", 1, "sentences", "minutes", "a", 5, "b", 5, "samples", "a",
+                     5700, "b", 5700, "needed", "samples", 300, "seconds", 45, "times", "asked",
+                     "ranges", "a", "from", "2026-11-26T03:00:00.000000000Z", "to",
+                     "2026-11-26T03:05:00.000000000Z", "b", "from",
+                     "2026-11-26T03:05:00.000000000Z", "to", "2026-11-26T03:10:00.000000000Z");
     for (unsigned i = 0; i < MAX(f->services, 1u); i++)
         json_array_append_new(json_object_get(*ret, "sentences"), json_string("nothing new"));
     return 0;

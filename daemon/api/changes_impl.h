@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Declarations that the files of /api/v1/changes share. */
+#pragma once
+
+#include "api/json.h"
+#include "api/past_impl.h"
+
+#define CHANGES_FEW_SAMPLES 300 /* samples of one side; fewer are no evidence */
+#define CHANGES_LEAST_S 45      /* seconds of one side */
+#define CHANGES_SENTENCE_BYTES 512
+#define CHANGES_MINUTE_S 60.0
+
+/* How the times were chosen. */
+enum changes_times {
+    CHANGES_ASKED,        /* by the request */
+    CHANGES_SINCE_DEPLOY, /* since the last deploy, and as much before: both grow */
+    CHANGES_AFTER_DEPLOY, /* the last minutes, and the hour before the deploy */
+    CHANGES_YESTERDAY,    /* the last minutes, and the same yesterday */
+    CHANGES_BEFORE,       /* the last minutes, and those before */
+};
+
+struct comparing {
+    struct api *api;
+    const struct target_selector *t;
+    struct time_range sides[2];
+    unsigned sources; /* bits of PAST_*, for past_profile() */
+    enum changes_times times;
+    char why[CHANGES_WHY_BYTES]; /* why these times were chosen; "": the request names them */
+    struct change_set set;
+    double asked[2];           /* minutes of each side, before samples reduced them */
+    uint64_t oldest_ns;        /* CLOCK_REALTIME of the oldest minute kept; 0: none */
+    struct view *functions[2]; /* owned: the functions of each side */
+    bool waits[2];             /* each side has samples of waits or locks */
+    bool pauses[2];            /* each side has known pauses, and all of them are known */
+    bool allocations[2];       /* each side has samples of allocations, nearly all the time */
+};
+
+/* Returns whether changes of @kind are percent of the time of busy threads. */
+static inline bool change_is_of_waits(enum change_kind kind)
+{
+    return kind == CHANGE_LOCK || kind == CHANGE_WAIT;
+}
+
+/* changes_sides.c: chooses the times of @t to compare if the request names none, before and after,
+ * and writes a sentence about them. 0 or -errno with @err. Blocks for the disk. */
+int changes_sides(struct api *api, const struct target_selector *t, struct time_range ret[2],
+                  enum changes_times *ret_times, char why[CHANGES_WHY_BYTES], struct error *err);
+
+/* ---- changes_words.c ---- */
+
+/* Returns the minutes of so many steps. */
+double changes_minutes(const struct change_steps *s, size_t steps);
+/* Returns true if both sides have enough samples to find a change of some percent. */
+bool changes_enough(const struct comparing *c);
+/* Writes what takes more or less, and how much. */
+void changes_sentence(const struct change_set *s, const struct change *ch,
+                      char text[CHANGES_SENTENCE_BYTES]);
+/* Returns the sentences of an answer: those of the first of @n changes, and what was not compared.
+ * NULL: no memory. */
+json_t *changes_sentences(const struct comparing *c, const struct change *changes, size_t n);

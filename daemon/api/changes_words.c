@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What changed, in sentences. */
+#include "api/changes_impl.h"
+
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "profile/lock_words.h"
+
+#include <math.h>
+
+#define SENTENCES_MAX 5
+#define NAME_SHOWN 200 /* bytes */
+
+/* The sides, as sentences name them. */
+static const char *const WHEN[] = { "before", "after" };
+
+static const char *whole_of(enum change_kind kind)
+{
+    return change_is_of_waits(kind)    ? "time of busy threads"
+           : kind == CHANGE_ALLOCATION ? "allocated bytes"
+                                       : "CPU time";
+}
+
+/* Returns the mean length of a pause on a side, in ms. */
+static double pause_ms(const struct change_set *s, size_t side)
+{
+    double percent = change_set_mean(s, CHANGE_PAUSE_TIME, side),
+           count = change_set_mean(s, CHANGE_PAUSE_COUNT, side); /* a minute */
+
+    return count > 0 ? percent / 100 * CHANGES_MINUTE_S * 1e3 / count : 0;
+}
+
+static void write_pauses(const struct change_set *s, const struct change *ch,
+                         char text[CHANGES_SENTENCE_BYTES])
+{
+    bool is_time = ch->of->kind == CHANGE_PAUSE_TIME;
+
+    snprintf(text, CHANGES_SENTENCE_BYTES,
+             "Pauses for garbage collection %s %.1f %s %s than before (%.1f to %.1f): %.1f %s, "
+             "now %.1f %s; %.1f a minute of %.1f ms, now %.1f of %.1f ms",
+             is_time ? "take" : "are", fabs(ch->difference), is_time ? "% of the time" : "a minute",
+             ch->difference > 0 ? "more"
+             : is_time          ? "less"
+                                : "fewer",
+             ch->low, ch->high, ch->before, is_time ? "%" : "a minute", ch->after,
+             is_time ? "%" : "a minute", change_set_mean(s, CHANGE_PAUSE_COUNT, 0), pause_ms(s, 0),
+             change_set_mean(s, CHANGE_PAUSE_COUNT, 1), pause_ms(s, 1));
+}
+
+/* Writes what takes more or less. */
+static void write_subject(const struct change *ch, struct buf *out)
+{
+    if (ch->of->kind == CHANGE_LOCK) {
+        buf_add_str(out, "Waiting for ");
+        lock_words(span_of(ch->of->name), out);
+        return;
+    }
+    buf_add_str(out, ch->of->kind == CHANGE_WAIT         ? "Waiting (["
+                     : ch->of->kind == CHANGE_ALLOCATION ? "Allocation of "
+                                                         : "");
+    text_clean(span_of(ch->of->name), TEXT_UTF8, NAME_SHOWN, out);
+    buf_add_str(out, ch->of->kind == CHANGE_WAIT ? "])" : "");
+}
+
+void changes_sentence(const struct change_set *s, const struct change *ch,
+                      char text[CHANGES_SENTENCE_BYTES])
+{
+    _cleanup_buf_ struct buf name = BUF_UPTO(CHANGES_SENTENCE_BYTES);
+
+    if (change_is_pause(ch->of->kind)) {
+        write_pauses(s, ch, text);
+        return;
+    }
+    write_subject(ch, &name);
+    snprintf(text, CHANGES_SENTENCE_BYTES,
+             "%s takes %.1f %% %s of the %s of before (%.1f to %.1f): %.1f %%, now %.1f %%",
+             name.n ? name.p : "?", fabs(ch->difference), ch->difference > 0 ? "more" : "less",
+             whole_of(ch->of->kind), ch->low, ch->high, ch->before, ch->after);
+}
+
+double changes_minutes(const struct change_steps *s, size_t steps)
+{
+    return (double)s->step_ns / (double)NSEC_PER_SEC / CHANGES_MINUTE_S * (double)steps;
+}
+
+/* Adds a sentence if samples do not cover the whole times that the request names. */
+static void add_cover(const struct comparing *c, json_t *list)
+{
+    const struct change_steps *has = &c->set.steps;
+    double a = changes_minutes(has, has->a), b = changes_minutes(has, has->b);
+    char text[CHANGES_SENTENCE_BYTES], oldest[PAST_TIME_BYTES];
+
+    if (a >= c->asked[0] && b >= c->asked[1])
+        return;
+    past_time_text(c->oldest_ns, oldest);
+    snprintf(text, sizeof(text),
+             "Samples cover %.1f of the %.1f minutes before, and %.1f of the %.1f after%s%s%s", a,
+             c->asked[0], b, c->asked[1],
+             MIN(has->a, has->b) < CHANGES_STEPS_MIN ? ": too few to tell" : "",
+             oldest[0] ? "; single minutes are kept since " : "", oldest);
+    json_array_append_new(list, json_string(text));
+}
+
+/* Says which side has no waits, pauses or allocations, if the other has some. */
+static void add_one_sided(const struct comparing *c, json_t *list)
+{
+    if (c->waits[0] != c->waits[1])
+        json_array_append_new(
+            list, json_sprintf("No waits are recorded %s: waits and locks were not compared",
+                               WHEN[c->waits[0]]));
+    if (c->pauses[0] != c->pauses[1])
+        json_array_append_new(list, json_sprintf("No pauses are known %s: pauses were not compared",
+                                                 WHEN[c->pauses[0]]));
+    if (c->allocations[0] != c->allocations[1])
+        json_array_append_new(
+            list, json_sprintf("Allocations are not recorded in all of the time %s: they "
+                               "were not compared",
+                               WHEN[c->allocations[0]]));
+}
+
+/* Adds a sentence if some series were not compared because there are too many. */
+static void add_left_out(const struct comparing *c, json_t *list)
+{
+    const struct change_set *s = &c->set;
+    size_t functions = s->left_out[CHANGE_FUNCTION] + s->untested;
+    char text[CHANGES_SENTENCE_BYTES];
+
+    if (!functions && !s->left_out[CHANGE_LOCK] && !s->left_out[CHANGE_OPERATION] &&
+        !s->left_out[CHANGE_ALLOCATION])
+        return;
+    snprintf(text, sizeof(text),
+             "Up to %zu functions, %zu locks, %zu operations and %zu places of allocation were not "
+             "compared: there are too many of them",
+             functions, s->left_out[CHANGE_LOCK], s->left_out[CHANGE_OPERATION],
+             s->left_out[CHANGE_ALLOCATION]);
+    json_array_append_new(list, json_string(text));
+}
+
+bool changes_enough(const struct comparing *c)
+{
+    return MIN(c->set.samples[0], c->set.samples[1]) >= CHANGES_FEW_SAMPLES &&
+           MIN(c->set.steps.a, c->set.steps.b) >= CHANGES_STEPS_MIN;
+}
+
+json_t *changes_sentences(const struct comparing *c, const struct change *changes, size_t n)
+{
+    uint64_t few = MIN(c->set.samples[0], c->set.samples[1]);
+    json_t *list = json_array();
+    char text[CHANGES_SENTENCE_BYTES];
+
+    if (few < CHANGES_FEW_SAMPLES) {
+        snprintf(text, sizeof(text),
+                 "%llu samples: too few to tell, each of the two times needs %d",
+                 (unsigned long long)few, CHANGES_FEW_SAMPLES);
+        json_array_append_new(list, json_string(text));
+    } else if (n == 0 && changes_enough(c)) {
+        snprintf(text, sizeof(text), "No change of %.1f %% or more is significant.",
+                 CHANGES_EFFECT);
+        json_array_append_new(list, json_string(text));
+    }
+    for (size_t i = 0; i < MIN(n, (size_t)SENTENCES_MAX); i++) {
+        changes_sentence(&c->set, &changes[i], text);
+        json_array_append_new(list, json_string(text));
+    }
+    if (c->why[0])
+        json_array_append_new(list, json_string(c->why));
+    add_cover(c, list);
+    add_one_sided(c, list);
+    add_left_out(c, list);
+    return list;
+}
