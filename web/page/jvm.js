@@ -3,10 +3,10 @@
 
 import { getJson, isAbort, repeat } from "./api.js";
 import { ChangesTable } from "./changestable.js";
-import { CaptureList, downloadItems, eventTitle } from "./capture.js";
+import { CaptureList, downloadItems } from "./capture.js";
 import { CaptureSlot } from "./captureslot.js";
 import { element } from "../shared/dom.js";
-import { expiredState, idleState } from "./expired.js";
+import { graphProblem } from "./graphproblem.js";
 import { formatClock } from "../shared/format.js";
 import { LiveTable } from "./livetable.js";
 import { LocksView } from "./locksview.js";
@@ -16,7 +16,7 @@ import { HeatStrip } from "./heatstrip.js";
 import { JvmBar, TABS, tabIsOf } from "./jvmbar.js";
 import { JvmLife } from "./jvmlife.js";
 import { jvmName, mainOf, processName } from "./jvmwords.js";
-import { button, emptyState, errorState } from "./notice.js";
+import { emptyState } from "./notice.js";
 import { openJson } from "./openjson.js";
 import { panelLooks } from "./panellooks.js";
 import { neverWas, paramsRange } from "./past.js";
@@ -364,30 +364,10 @@ export class JvmView {
         this.lost = this.oldest() ? null : error;
         if (this.tab !== "graph")
             return;
-        const shown = this.problemState(error), { firstChild } = this.content;
+        const shown = graphProblem(this, error), { firstChild } = this.content;
 
         if (!firstChild || !firstChild.isEqualNode(shown)) // else a button may be under a hand
             this.content.replaceChildren(shown);
-    }
-
-    // What stands in place of the graph, and what can be done.
-    problemState(error) {
-        if (error.status === 404 && this.event !== "cpu")
-            return emptyState(`${eventTitle(this.event)}: nothing of it was seen in this time.`, error.message, button("CPU time", () => this.setEvent("cpu")));
-        const oldest = this.oldest(), { isGone } = this.facts;
-        const capture = () => this.captureSlot.toggle(true), live = this.range && !isGone ? () => this.resumeLive() : null;
-
-        if (error.parameter === "from" && error.status === 404 && oldest && !this.isNode && !(this.range && this.range.to <= oldest))
-            return idleState({ waits: () => this.setEvent("offcpu"), capture: isGone ? null : capture, live });
-        if (this.range && error.status === 404 && !error.isFinal)
-            return expiredState(this.range, oldest, { live, range: (range) => this.chooseRange(range), captures: () => this.setTab("captures") });
-        const actions = error.isFinal ? [element("a", { class: "tool", href: "#/" }, "All JVMs")] : [button("Start a capture", capture)];
-
-        if (error.isFinal)
-            this.app.banner.show("");
-        if (live)
-            actions.push(button("Go live", live));
-        return errorState(error, ...actions);
     }
 
     // ---- captures ----

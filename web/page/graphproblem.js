@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// What stands in place of the flame graph of a JVM if there is none, and what can be done: of a time that is no longer recorded, how
+// far back there is something, and ways to it; of a JVM that did not run, the way to what it waited for.
+
+import { eventTitle } from "./capture.js";
+import { element } from "../shared/dom.js";
+import { formatMoment } from "../shared/format.js";
+import { button, emptyState, errorState } from "./notice.js";
+
+// @oldest: ms since 1970 where what is recorded begins, 0: not known. @on: {range(range), captures(), live()}; live null: not.
+function expiredState({ from, to }, oldest, on) {
+    const left = oldest ? `The record reaches back to ${formatMoment(oldest)}.` : "How far back the record reaches is not known.";
+
+    return emptyState(`Nothing is recorded any more from ${formatMoment(from)} to ${formatMoment(to)}.`, `${left} Stored captures last longer.`,
+        ...oldest ? [button("The oldest recorded minute", () => on.range({ from: oldest, to: oldest + to - from }))] : [], button("Stored captures of that time", on.captures),
+        ...on.live ? [button("Go live", on.live)] : []);
+}
+
+// What stands where a JVM was recorded and used no CPU. @on: {waits(), capture(), live()}; null: not.
+function idleState(on) {
+    return emptyState("It used next to no CPU in this time.", "No sample found a thread of it at work. A sick service looks like this when its threads wait.",
+        button("What its threads wait for", on.waits, { class: "tool primary" }), ...on.capture ? [button("Start a capture", on.capture)] : [], ...on.live ? [button("Go live", on.live)] : []);
+}
+
+// @view: the JvmView; @error says why it has no graph.
+export function graphProblem(view, error) {
+    const { event, range, facts: { isGone } } = view, oldest = view.oldest();
+    const capture = () => view.captureSlot.toggle(true), live = range && !isGone ? () => view.resumeLive() : null;
+
+    if (error.status === 404 && event !== "cpu")
+        return emptyState(`${eventTitle(event)}: nothing of it was seen in this time.`, error.message, button("CPU time", () => view.setEvent("cpu")));
+    if (error.parameter === "from" && error.status === 404 && oldest && !view.isNode && !(range && range.to <= oldest))
+        return idleState({ waits: () => view.setEvent("offcpu"), capture: isGone ? null : capture, live });
+    if (range && error.status === 404 && !error.isFinal)
+        return expiredState(range, oldest, { live, range: (other) => view.chooseRange(other), captures: () => view.setTab("captures") });
+    const actions = error.isFinal ? [element("a", { class: "tool", href: "#/" }, "All JVMs")] : [button("Start a capture", capture)];
+
+    if (error.isFinal)
+        view.app.banner.show("");
+    if (live)
+        actions.push(button("Go live", live));
+    return errorState(error, ...actions);
+}
