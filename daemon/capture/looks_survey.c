@@ -12,8 +12,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define POOL_WHOLE 0.9 /* part of a pool's threads: if they wait, the pool does */
-#define LOCK_SAMPLE 1u /* lowest bit of a sample's time: it is a lock's */
+#define POOL_WHOLE 0.9  /* part of a pool's threads: if they wait, the pool does */
+#define POOL_STAYS 0.75 /* the same for a pool that did at the look before */
+#define LOCK_SAMPLE 1u  /* lowest bit of a sample's time: it is a lock's */
 
 struct known_method {
     const char *class_name, *method;
@@ -339,36 +340,25 @@ static void count_pool(struct survey *s, const struct place *one, struct waits_p
 }
 
 /* Returns whether the threads of @of that wait are a larger share of theirs than those of @than, of
- * equals more threads. If both pools wait nearly whole, it is the one that waits for no @result:
- * the other one may wait for it. */
-static bool waits_more(const struct waits_pool *of, bool result, const struct waits_pool *than,
-                       bool than_result)
+ * equals more threads. */
+static bool waits_more(const struct waits_pool *of, const struct waits_pool *than)
 {
     double more = of->waiting * fmax(than->threads, 1) - than->waiting * of->threads;
-    bool whole = of->waiting >= POOL_WHOLE * of->threads &&
-                 than->waiting >= POOL_WHOLE * fmax(than->threads, 1);
 
-    if (whole && result != than_result)
-        return than_result;
     return more > 0 || (more == 0 && of->waiting > than->waiting);
 }
 
-/* Counts the threads outside the pool of @one that wait for a result. */
-static double count_late(const struct survey *s, const struct place *one)
+/* Returns whether a thread outside the pool of @one waits for a result. */
+static bool may_be_awaited(const struct survey *s, const struct place *one)
 {
-    double n = 0;
-
-    for (size_t i = 0; i < s->count; i++)
-        n += s->places[i].result && strcmp(s->places[i].pool, one->pool) != 0;
-    return n;
+    return ANY_OF(i, s->count, s->places[i].result && strcmp(s->places[i].pool, one->pool) != 0);
 }
 
-/* Finds the pool that waits most. Threads that wait for a lock belong to judge_locks(), pinned ones
- * to judge_carriers(). */
-static void judge_pools(struct survey *s, struct waits_pool *ret)
+/* Finds the pool that waits most, @most[0] of those that wait for no result, @most[1] of the
+ * others. Threads that wait for a lock belong to survey_judge_locks(), pinned ones to
+ * survey_judge_carriers(). */
+static void find_pools(struct survey *s, struct waits_pool most[2])
 {
-    bool ret_result = false;
-
     for (size_t i = 0; i < s->count; i++) {
         const struct place *one = &s->places[i];
         struct waits_pool of = { .wait = one->wait };
@@ -376,26 +366,45 @@ static void judge_pools(struct survey *s, struct waits_pool *ret)
         if (!strchr(one->pool, '*') || one->counted || !waits_alike(one, one))
             continue;
         count_pool(s, one, &of);
-        if (of.threads < 2 || !waits_more(&of, one->result, ret, ret_result))
+        if (of.threads < 2 || !waits_more(&of, &most[one->result]) ||
+            (one->input && !may_be_awaited(s, one)))
             continue;
-        of.late = one->result ? 0 : count_late(s, one);
-        if (one->input && of.late == 0)
-            continue;
-        *ret = of;
-        ret_result = one->result;
-        text_clean_into(span_of(one->pool), ret->name, sizeof(ret->name));
-        survey_write_code(s, one->code, ret->code);
+        text_clean_into(span_of(one->pool), of.name, sizeof(of.name));
+        survey_write_code(s, one->code, of.code);
+        most[one->result] = of;
     }
 }
 
-static void judge(struct survey *s, struct waits_now *ret)
+/* Finds the pool that waits most. One that waits nearly whole for no result comes first: the others
+ * may wait for it. The pool that was called @before stays for longer, so that the name does not
+ * change with each look. */
+static void judge_pools(struct survey *s, const char *before, struct waits_pool *ret)
+{
+    struct waits_pool most[2] = { { .threads = 0 } };
+    const struct waits_pool *first = &most[0], *late = &most[1];
+    double whole;
+
+    find_pools(s, most);
+    whole = strcmp(first->name, before) == 0 ? POOL_STAYS : POOL_WHOLE;
+    if (!first->threads || (first->waiting < whole * first->threads && !waits_more(first, late))) {
+        *ret = *late;
+        return;
+    }
+    *ret = *first;
+    if (late->waiting < POOL_WHOLE * late->threads)
+        return;
+    ret->late = late->waiting;
+    memcpy(ret->late_name, late->name, sizeof(ret->late_name));
+}
+
+static void judge(struct survey *s, const struct waits_pool *before, struct waits_now *ret)
 {
     for (size_t i = 0; i < s->count; i++)
         ret->busy += s->places[i].known ? s->places[i].busy : s->threads[i]->runs;
     if (!s->p)
         return;
     survey_judge_locks(s, &ret->lock);
-    judge_pools(s, &ret->pool);
+    judge_pools(s, before->name, &ret->pool);
     survey_judge_carriers(s, &ret->carriers);
     if (s->virtual)
         survey_judge_virtual(s, &ret->virtual);
@@ -415,10 +424,12 @@ bool looks_survey(struct looks *l, int32_t host_pid, struct waits_now *ret)
     if (made_of && made_of == ret->made_of) {
         ok = true;
     } else if (made_of && make_profile(s) == 0 && read_places(s) == 0) {
+        struct waits_pool before = ret->pool;
+
         *ret = (struct waits_now){ .made_of = made_of,
                                    .runnable = (double)NAN,
                                    .mounted = (double)NAN };
-        judge(s, ret);
+        judge(s, &before, ret);
         ok = true;
     }
     if (ok)

@@ -21,8 +21,9 @@ struct waits_lock {
 /* The pool with the most threads that wait in one place within their tasks. */
 struct waits_pool {
     double threads, waiting;
-    double late; /* threads outside that wait for a result: the pool's tasks may be late; 0 if it
-                  * waits for results itself */
+    double late;                         /* threads of a pool that waits whole for results: maybe
+                                          * for those of this one; 0: of none */
+    char late_name[WAITS_NAME_BYTES];    /* of that pool */
     uint32_t host_tids[WAITS_POOL_TIDS]; /* of threads that wait; 0 ends the list */
     char name[WAITS_NAME_BYTES];         /* "": there is none */
     char code[WAITS_CODE_BYTES];         /* the method that waits */

@@ -27,8 +27,8 @@ static void look_at_threads(const struct rule_view *v, struct rule_finding *f)
     const struct numbers *n = v->numbers;
     const struct waits_pool *w = v->pool;
     double part = numbers_mean(n, NUMBER_POOL_WAITING, RULE_WINDOW_S);
-    double held_up = numbers_mean(n, NUMBER_POOL_THREADS, RULE_WINDOW_S) * part + w->late;
-    double share = held_up / fmax(numbers_mean(n, NUMBER_BUSY_THREADS, RULE_WINDOW_S), 1);
+    double held = numbers_mean(n, NUMBER_POOL_HELD, RULE_WINDOW_S);
+    double share = held / fmax(numbers_mean(n, NUMBER_BUSY_THREADS, RULE_WINDOW_S), 1);
 
     f->strength = part / PART_FIRES;
     f->value = part * 100;
@@ -40,8 +40,7 @@ static void look_at_threads(const struct rule_view *v, struct rule_finding *f)
              w->code[0] ? " in " : "", w->code);
     say_peer(v->peer, w->waiting, f);
     if (w->late > 0)
-        rule_add(f, "; %.0f other thread%s for a result", w->late,
-                 w->late > 1 ? "s wait" : " waits");
+        rule_add(f, "; %.0f threads of %s wait for results", w->late, w->late_name);
     rule_add(f, "; %.0f %% in the last %.0f s", f->value, RULE_WINDOW_S);
 }
 

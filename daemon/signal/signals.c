@@ -226,7 +226,7 @@ static void read_waits(const struct signals *s, struct watched *w, struct number
         return;
     r->v[NUMBER_BUSY_THREADS] = now->busy;
     r->v[NUMBER_LOCK_WAITERS] = now->lock.waiters;
-    r->v[NUMBER_POOL_THREADS] = now->pool.threads;
+    r->v[NUMBER_POOL_HELD] = now->pool.waiting + now->pool.late;
     r->v[NUMBER_POOL_WAITING] = now->pool.waiting / fmax(now->pool.threads, 1);
     r->v[NUMBER_CARRIERS_PINNED] = now->carriers.pinned;
     r->v[NUMBER_VIRTUAL_QUEUED] = now->virtual.waiting;

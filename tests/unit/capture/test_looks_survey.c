@@ -249,6 +249,7 @@ START_TEST(a_pool_that_waits_for_another_is_not_named)
     ck_assert_str_eq(w.pool.name, "payment-*");
     ck_assert_str_eq(w.pool.wait, "network");
     ck_assert_double_eq(w.pool.late, 6);
+    ck_assert_str_eq(w.pool.late_name, "http-*");
     /* If half of it runs, the others wait for something else. */
     for (int i = 3; i < 6; i++) {
         char name[20];
@@ -259,6 +260,67 @@ START_TEST(a_pool_that_waits_for_another_is_not_named)
     ck_assert(looks_survey(looks, JVM, &w));
     ck_assert_str_eq(w.pool.name, "http-*");
     ck_assert_double_eq(w.pool.late, 0);
+    end();
+}
+END_TEST
+
+/* Threads that wait for results may wait for those of threads that run. Only if all of their pool
+ * wait, it is exhausted itself, and its threads count. */
+START_TEST(a_pool_is_not_blamed_for_results_of_others)
+{
+    struct waits_now w = { 0 };
+    char name[20];
+
+    begin();
+    for (int i = 0; i < 24; i++) {
+        struct looked_thread *t;
+
+        snprintf(name, sizeof(name), "http-%d", i);
+        t = add(JVM, name);
+        if (i < 18)
+            park(t, "java.util.concurrent.FutureTask", "get", "shop.Search", "handle", true);
+        snprintf(name, sizeof(name), "cpu-%d", i);
+        add(JVM, name);
+        snprintf(name, sizeof(name), "audit-%d", i);
+        if (i < 2)
+            place(add(JVM, name), "sk_wait_data", "send", true);
+    }
+    ck_assert(looks_survey(looks, JVM, &w));
+    ck_assert_str_eq(w.pool.name, "audit-*");
+    ck_assert_double_eq(w.pool.late, 0);
+    end();
+}
+END_TEST
+
+/* A pool that is named stays so while it nearly waits: the name does not change with each look. */
+START_TEST(a_pool_that_is_named_stays_so)
+{
+    struct waits_now w = { 0 };
+    struct looked_thread *t;
+    char name[20];
+
+    begin();
+    for (int i = 0; i < 20; i++) {
+        snprintf(name, sizeof(name), i < 10 ? "http-%d" : "payment-%d", i);
+        if (i < 10)
+            park(add(JVM, name), "java.util.concurrent.FutureTask", "get", "shop.Checkout",
+                 "handle", true);
+        else
+            place(add(JVM, name), "sk_wait_data", "charge", true);
+    }
+    for (int run = 0; run < 4; run++) {
+        ck_assert(looks_survey(looks, JVM, &w));
+        ck_assert_str_eq(w.pool.name, run < 3 ? "payment-*" : "http-*");
+        ck_assert_double_eq(w.pool.waiting, 10 - run % 3);
+        ck_assert_double_eq(w.pool.late, run < 3 ? 10 : 0);
+        t = &looks->threads.threads[10 + run];
+        t->runs = true;
+        t->placed = false;
+    }
+    looks->threads.threads[12].runs = looks->threads.threads[13].runs = false;
+    looks->threads.threads[12].placed = looks->threads.threads[13].placed = true;
+    ck_assert(looks_survey(looks, JVM, &w));
+    ck_assert_str_eq(w.pool.name, "http-*"); /* 8 of 10 do not suffice to be named anew */
     end();
 }
 END_TEST
@@ -308,6 +370,7 @@ START_TEST(a_pool_of_listeners_needs_who_waits_for_it)
     park(add(JVM, "main"), "java.util.concurrent.FutureTask", "get", "shop.Mail", "send", false);
     ck_assert(looks_survey(looks, JVM, &w));
     ck_assert_str_eq(w.pool.name, "consumer-*");
+    ck_assert_double_eq(w.pool.late, 0);
     end();
 }
 END_TEST
@@ -418,6 +481,8 @@ int main(void)
     tcase_add_test(tc, an_owner_that_runs);
     tcase_add_test(tc, finds_the_pool_whose_threads_all_wait_alike);
     tcase_add_test(tc, a_pool_that_waits_for_another_is_not_named);
+    tcase_add_test(tc, a_pool_is_not_blamed_for_results_of_others);
+    tcase_add_test(tc, a_pool_that_is_named_stays_so);
     tcase_add_test(tc, a_pool_that_lacks_processors_does_not_wait);
     tcase_add_test(tc, a_pool_of_listeners_needs_who_waits_for_it);
     tcase_add_test(tc, a_pool_that_waits_for_connections);

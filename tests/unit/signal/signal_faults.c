@@ -48,7 +48,7 @@ void healthy(struct making *m)
     v[NUMBER_CLASSES_LOADED] += 0;
     v[NUMBER_BUSY_THREADS] = 2 + (double)((int)m->s / STEP_S % 4);
     v[NUMBER_LOCK_WAITERS] = (double)((int)m->s / STEP_S % 2);
-    v[NUMBER_POOL_THREADS] = 8;
+    v[NUMBER_POOL_HELD] = 2;
     v[NUMBER_POOL_WAITING] = 0.25;
     v[NUMBER_CARRIERS_PINNED] = (int)m->s / STEP_S % 7 == 0;
     v[NUMBER_VIRTUAL_QUEUED] = (double)((int)m->s / STEP_S % 6); /* as many have a permit */

@@ -154,6 +154,7 @@ static void has_no_thread(struct making *m)
 {
     m->r.v[NUMBER_BUSY_THREADS] = 8;
     m->r.v[NUMBER_POOL_WAITING] = (int)m->s / STEP_S % 3 ? 1 : 0.875;
+    m->r.v[NUMBER_POOL_HELD] = 8 * m->r.v[NUMBER_POOL_WAITING];
 }
 
 static void has_no_connection(struct making *m)

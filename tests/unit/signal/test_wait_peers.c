@@ -228,8 +228,9 @@ static const struct {
     { 4, 4, true, 4, 0, "10.0.0.7:5432", "in Rates.fetch; they write to 10.0.0.7:5432; 100 %" },
     { 4, 3, false, 4, 0, "db:1", "; 3 of 4 that were looked at read from db:1; 100 %" },
     { 4, 4, false, 40, 0, "db:1", "; 4 of 4 that were looked at read from db:1; 100 %" },
-    { 0, 0, false, 4, 1, "", "in Rates.fetch; 1 other thread waits for a result; 100 %" },
-    { 3, 3, false, 3, 6, "db:1", "they read from db:1; 6 other threads wait for a result; 100 %" },
+    { 0, 0, false, 4, 2, "", "in Rates.fetch; 2 threads of web-* wait for results; 100 %" },
+    { 3, 3, false, 3, 6, "db:1",
+      "they read from db:1; 6 threads of web-* wait for results; 100 %" },
 };
 
 START_TEST(says_the_peer_of_a_pool)
@@ -238,6 +239,7 @@ START_TEST(says_the_peer_of_a_pool)
                                .late = SENTENCES[_i].late,
                                .waiting = SENTENCES[_i].pool,
                                .name = "http-*",
+                               .late_name = "web-*",
                                .code = "Rates.fetch",
                                .wait = "network" };
     struct rule_peer peer = { .looked = SENTENCES[_i].looked,
@@ -252,13 +254,37 @@ START_TEST(says_the_peer_of_a_pool)
     snprintf(peer.text, sizeof(peer.text), "%s", SENTENCES[_i].text);
     reading_clear(&r);
     r.v[NUMBER_POOL_WAITING] = 1;
-    r.v[NUMBER_POOL_THREADS] = pool.threads;
+    r.v[NUMBER_POOL_HELD] = pool.threads + pool.late;
     r.v[NUMBER_BUSY_THREADS] = pool.threads + pool.late;
     for (uint64_t at = 1; at < 6; at++)
         ck_assert(numbers_add(&numbers, at * NUMBERS_STEP_NS, &r));
     rule_of(RULE_POOL_EXHAUSTED)->look(&v, &f);
     ck_assert_ptr_nonnull(strstr(f.sentence, SENTENCES[_i].want));
     ck_assert_int_eq(f.severity, 3); /* all that are busy */
+    numbers_deinit(&numbers);
+}
+END_TEST
+
+/* Of other threads than the pool's, the last look says nothing: severities are of 30 s. */
+START_TEST(has_the_severity_of_its_mean)
+{
+    struct waits_pool pool = { .threads = 2, .waiting = 2, .late = 18, .name = "audit-*" };
+    struct rule_peer peer = { .looked = 0 };
+    struct waits_virtual none = { .waiting = 0 };
+    struct numbers numbers = { .count = 0 };
+    struct rule_view v = { .numbers = &numbers, .pool = &pool, .peer = &peer, .virtual = &none };
+    struct rule_finding f = { .severity = 0 };
+    struct number_reading r;
+
+    reading_clear(&r);
+    r.v[NUMBER_POOL_WAITING] = 1;
+    r.v[NUMBER_POOL_HELD] = 2;
+    r.v[NUMBER_BUSY_THREADS] = 44;
+    for (uint64_t at = 1; at < 6; at++)
+        ck_assert(numbers_add(&numbers, at * NUMBERS_STEP_NS, &r));
+    rule_of(RULE_POOL_EXHAUSTED)->look(&v, &f);
+    ck_assert_double_ge(f.strength, 1);
+    ck_assert_int_eq(f.severity, 1);
     numbers_deinit(&numbers);
 }
 END_TEST
@@ -275,6 +301,7 @@ int main(void)
     tcase_add_loop_test(tc, believes_a_descriptor_that_stays, 0, ARRAY_SIZE(POLLS));
     tcase_add_loop_test(tc, says_why_no_peer_is_known, 0, ARRAY_SIZE(REFUSALS));
     tcase_add_loop_test(tc, says_the_peer_of_a_pool, 0, ARRAY_SIZE(SENTENCES));
+    tcase_add_test(tc, has_the_severity_of_its_mean);
     suite_add_tcase(suite, tc);
     return suite_run(suite);
 }
