@@ -409,7 +409,7 @@ describe("journeys", { concurrency: 4 }, () => {
 
     nodeTest("a release with too few samples: what is compared, how long to wait, and the graphs as the next step", async ({ server, open }) => {
         const at = (minute) => new Date(Date.UTC(2026, 10, 26, 3) + minute * 60000).toISOString();
-        const answer = { changes: [], enough: false, minutes: { a: 1, b: 2 }, samples: { a: 144, b: 400 }, needed: NEEDED, times: "since-deploy", ranges: { a: { from: at(1), to: at(3) }, b: { from: at(3), to: at(5) } },
+        const answer = { changes: [], enough: false, minutes: { a: 2, b: 2 }, samples: { a: 144, b: 400 }, needed: NEEDED, times: "since-deploy", ranges: { a: { from: at(1), to: at(3) }, b: { from: at(3), to: at(5) } },
             sentences: ["144 samples: too few to tell, each of the two times needs 300", "The time since is compared with as much before the last deploy: version 2.4.1 after 2.4.0"] };
         const text = async () => (await textOf(page, ".blank")).replaceAll("\u00a0", " ");
 
@@ -430,6 +430,8 @@ describe("journeys", { concurrency: 4 }, () => {
         await again(/^now 0\.Before: [^a-z]+After: [^a-z]+Compare the graphs$/, 0); // nobody can say
         await again(/A longer time has more samples: choose one above\./, 145, { times: "before" });
         await again(/Both times grow: there is enough in about 25 s\./, 0, { ranges: { a: { from: at(2), to: at(2 + 1 / 3) }, b: { from: at(3), to: at(3 + 1 / 3) } } });
+        await again(/Samples of the time before cover 60 s, and there may be none from earlier: choose other times above\./, 500,
+            { minutes: { a: 1, b: 2 }, samples: { a: 20, b: 500 }, ranges: { a: { from: at(1), to: at(3) }, b: { from: at(3), to: at(5) } } });
         await again(/^now 310/, 310, { enough: true });
         assert.equal(await graphs.count(), 0); // nothing to do next
         await close(page);

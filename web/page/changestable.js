@@ -14,6 +14,7 @@ const CHANGE_COLUMNS = [["What changed", "what"], ["Before", "num"], ["After", "
 const PERCENT = (n) => `${n.toFixed(Math.abs(n) < 10 ? 2 : 1)}\u00a0%`;
 const AMOUNT_OF = { "pauses/min": (n) => `${n.toFixed(1)}\u00a0/min` }; // else percent
 
+const MINUTE_MS = 60000;
 const SINCE_RELEASE_S = 600; // as long as both times grow after a release
 
 // "Before: 03:00:00 – 03:02:00. After: 03:05:00 – 03:07:00."
@@ -24,13 +25,15 @@ export function rangesText({ a, b }) {
 }
 
 // When there is enough to compare, at the rate so far; "" where there is enough, or where nobody can say.
-export function enoughText({ enough, samples, needed, times, ranges: { b } }) {
+export function enoughText({ enough, samples, minutes, needed, times, ranges: { a, b } }) {
     const seconds = (Date.parse(b.to) - Date.parse(b.from)) / 1000, isShort = seconds < needed.seconds, few = Math.min(samples.a, samples.b);
 
     if (enough || (!isShort && few >= needed.samples))
         return "";
     if (times !== "since-deploy")
         return "A longer time has more samples: choose one above.";
+    if (!isShort && samples.a < needed.samples && minutes.a < (Date.parse(a.to) - Date.parse(a.from)) / MINUTE_MS - 0.5)
+        return `Samples of the time before cover ${formatSeconds(60 * minutes.a)}, and there may be none from earlier: choose other times above.`;
     const whole = isShort ? needed.seconds : seconds * needed.samples / few;
 
     if (!Number.isFinite(whole))
