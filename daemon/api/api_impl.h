@@ -47,8 +47,8 @@ int changes_kept(struct api *api, const struct target_selector *t, const struct 
 
 #define SIGNAL_NAMES_BYTES 256
 /* Writes the names of the signals of @p that are on, the most severe first, with blanks between
- * them. Thread: the engine's. */
-void signal_names(const struct api *api, const struct process *p, char ret[SIGNAL_NAMES_BYTES]);
+ * them. Returns the highest severity; 0: none is on. Thread: the engine's. */
+unsigned signal_names(const struct api *api, const struct process *p, char ret[SIGNAL_NAMES_BYTES]);
 /* Returns the same as a list. NULL: no memory. */
 json_t *signal_names_json(const struct api *api, const struct process *p);
 /* Appends flamed_signal of the JVMs that @v sees. Thread: the engine's. */

@@ -101,7 +101,7 @@ static void tell_facts(const struct jvms_args *a, struct process *p)
 
     service_of_process(p, &service);
     f.service = service.name;
-    signal_names(a->api, p, signals);
+    f.severity = signal_names(a->api, p, signals);
     f.signals = signals;
     discover_usage(a->api->engine.discover, p, &usage);
     f.cpu_percent = usage.cpu_percent;

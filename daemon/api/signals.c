@@ -16,18 +16,27 @@ _Static_assert(SERVICES_MAX >= SIGNAL_JVMS_MAX + SIGNAL_ENDED_MAX, "each JVM has
 
 /* ---- names ---- */
 
+struct names {
+    char *text;
+    unsigned severity; /* of the worst */
+};
+
 static void add_name(void *cookie, const struct signal *s)
 {
-    char *names = cookie;
-    size_t n = strlen(names);
+    struct names *names = cookie;
+    size_t n = strlen(names->text);
 
-    snprintf(names + n, SIGNAL_NAMES_BYTES - n, "%s%s", n ? " " : "", s->rule->name);
+    snprintf(names->text + n, SIGNAL_NAMES_BYTES - n, "%s%s", n ? " " : "", s->rule->name);
+    names->severity = MAX(names->severity, s->severity);
 }
 
-void signal_names(const struct api *api, const struct process *p, char ret[SIGNAL_NAMES_BYTES])
+unsigned signal_names(const struct api *api, const struct process *p, char ret[SIGNAL_NAMES_BYTES])
 {
+    struct names names = { .text = ret };
+
     ret[0] = '\0';
-    signals_each(api->engine.signals, p, add_name, ret);
+    signals_each(api->engine.signals, p, add_name, &names);
+    return names.severity;
 }
 
 static void add_json_name(void *cookie, const struct signal *s)

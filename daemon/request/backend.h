@@ -165,6 +165,7 @@ struct jvm_facts {
     const char *main, *java_version;
     const char *service; /* name of its service */
     const char *signals; /* names of its active signals, separated by blanks */
+    unsigned severity;   /* of the worst; 0: none is active */
     double cpu_percent;  /* of one CPU, lately */
     const char *container_id, *container_runtime, *container_name;
     const char *pod_uid, *pod_name, *pod_namespace;

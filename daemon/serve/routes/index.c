@@ -1,35 +1,45 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* GET / for curl: the busiest JVMs, and commands to try next. */
+/* GET / for curl: JVMs with problems, the busiest ones, and commands to try next. */
 #include "serve/routes/handlers.h"
 
 #define INDEX_JVMS_MAX 6
+#define SEVERITY_ILL 2 /* of a JVM that comes before busier ones */
 
 struct index_row {
     int32_t host_pid;
+    unsigned severity; /* 0: less than SEVERITY_ILL */
     double cpu_percent;
     char service[40], main[64], signals[96];
 };
 
 struct index {
-    struct index_row rows[INDEX_JVMS_MAX]; /* busiest first */
+    struct index_row rows[INDEX_JVMS_MAX]; /* by comes_before() */
     size_t count;                          /* number of rows */
     size_t jvms;                           /* number of all JVMs */
     bool signals;                          /* some JVM has a signal */
 };
 
+static bool comes_before(const struct index_row *a, const struct index_row *b)
+{
+    return a->severity != b->severity ? a->severity > b->severity : a->cpu_percent > b->cpu_percent;
+}
+
 static void add_jvm(void *cookie, const struct jvm_facts *f)
 {
     struct index *x = cookie;
+    struct index_row row = { .host_pid = f->host_pid,
+                             .severity = f->severity >= SEVERITY_ILL ? f->severity : 0,
+                             .cpu_percent = f->cpu_percent };
     size_t i;
 
     x->jvms++;
     x->signals |= f->signals && f->signals[0];
-    if (x->count == INDEX_JVMS_MAX && f->cpu_percent <= x->rows[x->count - 1].cpu_percent)
+    if (x->count == INDEX_JVMS_MAX && !comes_before(&row, &x->rows[x->count - 1]))
         return;
     for (i = MIN(x->count, (size_t)INDEX_JVMS_MAX - 1);
-         i > 0 && x->rows[i - 1].cpu_percent < f->cpu_percent; i--)
+         i > 0 && comes_before(&row, &x->rows[i - 1]); i--)
         x->rows[i] = x->rows[i - 1];
-    x->rows[i] = (struct index_row){ .host_pid = f->host_pid, .cpu_percent = f->cpu_percent };
+    x->rows[i] = row;
     snprintf(x->rows[i].service, sizeof(x->rows[i].service), "%s", f->service);
     snprintf(x->rows[i].main, sizeof(x->rows[i].main), "%s", f->main);
     snprintf(x->rows[i].signals, sizeof(x->rows[i].signals), "%s", f->signals ? f->signals : "");
@@ -53,10 +63,13 @@ static void add_command(const struct request *req, const char *options, const ch
 
 static void add_rows(const struct index *x, struct buf *out)
 {
+    bool ill = x->count && x->rows[0].severity;
+
     buf_printf(out, "%zu JVM%s here%s\n", x->jvms, x->jvms == 1 ? "" : "s",
-               x->jvms > x->count ? "; the busiest:"
-               : x->jvms > 1      ? ", the busiest first:"
-                                  : "");
+               x->jvms == 1         ? ""
+               : ill                ? ": those with problems, then the busiest:"
+               : x->jvms > x->count ? "; the busiest:"
+                                    : ", the busiest first:");
     for (size_t i = 0; i < x->count; i++)
         buf_printf(out, "%8d %6.1f%%  %-24s %s%s%s\n", x->rows[i].host_pid, x->rows[i].cpu_percent,
                    x->rows[i].service, x->rows[i].main, x->rows[i].signals[0] ? "  ! " : "",
@@ -70,17 +83,17 @@ bool handle_index(struct request *req)
     struct answer *a = &req->answer;
     struct error err = ERROR_NULL;
     struct index x = { 0 };
-    int32_t busiest;
+    int32_t first;
     int r = be->jvms_each(be->ctx, &everything, add_jvm, &x, &err);
 
     if (r != 0) {
         answer_outcome(a, r, &err, 1);
         return true;
     }
-    busiest = x.count ? x.rows[0].host_pid : 0;
+    first = x.count ? x.rows[0].host_pid : 0;
     add_rows(&x, &a->body);
-    add_command(req, "-o flame.html ", "/profile?seconds=10", busiest, &a->body);
-    add_command(req, "-N ", "/top", busiest, &a->body);
+    add_command(req, "-o flame.html ", "/profile?seconds=10", first, &a->body);
+    add_command(req, "-N ", "/top", first, &a->body);
     add_command(req, "", x.signals ? "/api/v1/signals?format=text" : "/api/v1/services", 0,
                 &a->body);
     a->content_type = "text/plain; charset=utf-8";

@@ -18,8 +18,8 @@ static const struct route ROUTES[] = {
       DOC("getIndex",
           "The web page: every JVM of this node, its timeline, flame graphs and captures",
           "The page, or a few lines of text.", "403",
-          .text = "To a client that does not name text/html in `Accept`, such as curl: the busiest "
-                  "JVMs, and three commands to type next.",
+          .text = "To a client that does not name text/html in `Accept`, such as curl: JVMs with "
+                  "problems, then the busiest, and three commands to type next.",
           .types = "text/html text/plain") },
     { "/ui/{file}", METHOD_GET, ROLE_VIEW, PARAMS_NONE, .handle = handle_page_file,
       DOC("getPageFile", "The files of the web page; their names change with their contents",

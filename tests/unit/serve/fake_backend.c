@@ -290,11 +290,16 @@ static int fake_jvms_each(void *ctx, const struct target_selector *t, jvm_facts_
                            .pod_uid = "",
                            .pod_name = "",
                            .pod_namespace = "" };
+    const unsigned *severity =
+        ((struct fake *)ctx)->severities ?: (unsigned[]){ 0, 0, FAKE_NO_MORE };
     int r = fake_outcome(t, err);
 
     fake_see(ctx, t->viewer);
-    for (int i = 0; r == 0 && i < (t->pid_count ? 1 : 2); i++) {
+    for (int i = 0; r == 0 && severity[i] != FAKE_NO_MORE && (i == 0 || !t->pid_count); i++) {
         f.host_pid = t->pid_count ? t->pids[0] : 1000 + i;
+        f.severity = severity[i];
+        f.signals = f.severity ? "lock-contention" : "";
+        f.cpu_percent = i;
         fn(cookie, &f);
     }
     return r;

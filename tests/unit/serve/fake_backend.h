@@ -34,6 +34,8 @@ enum fake_pid {
 /* Returns the profile of a capture of @pid (enum fake_pid). */
 struct profile *fake_profile(int32_t pid);
 
+#define FAKE_NO_MORE 99u
+
 struct fake {
     pthread_mutex_t lock;
     pthread_cond_t change;
@@ -44,6 +46,7 @@ struct fake {
     bool release;
     unsigned snapshots, created, stopped, deleted, pasts; /* guarded by lock */
     int32_t snapshot_pid;         /* guarded by lock: of live views; 0: a small profile */
+    const unsigned *severities;   /* of JVMs 1000 on, then FAKE_NO_MORE; NULL: 0, 0 */
     unsigned services;            /* number of services, signals and sentences; 0: one */
     unsigned ended;               /* ended JVMs of each service, and running ones */
     unsigned scrapes;             /* guarded by lock: scrapes of metrics */

@@ -199,6 +199,26 @@ START_TEST(a_browser_gets_the_page)
 }
 END_TEST
 
+/* JVMs with problems come before busier ones; what costs little is none. */
+START_TEST(the_index_begins_with_problems)
+{
+    static const unsigned SEVERITIES[] = { 2, 0, 3, 0, 2, 1, 0, 0, FAKE_NO_MORE };
+    static const char *const ORDER[] = { "1002 ", "1004 ", "1000 ", "1007 ", "1006 ", "1005 " };
+    _cleanup_reply_ struct reply r;
+    const char *at;
+
+    fake.severities = SEVERITIES;
+    ask("GET", "/", NULL, &r);
+    at = strstr(r.body.p, "8 JVMs here: those with problems, then the busiest:\n");
+    for (size_t i = 0; at && i < ARRAY_SIZE(ORDER); i++)
+        at = strstr(at, ORDER[i]);
+    ck_assert_msg(at != NULL, "%s", r.body.p);
+    ck_assert_ptr_nonnull(strstr(at, "/top?pid=1002'"));
+    ck_assert_ptr_nonnull(strstr(at, "/api/v1/signals?format=text'"));
+    ck_assert_ptr_null(strstr(r.body.p, "1003 "));
+}
+END_TEST
+
 START_TEST(head_samples_nothing)
 {
     _cleanup_reply_ struct reply r, gone, bad, event;
@@ -231,6 +251,7 @@ int main(void)
     tcase_add_loop_test(served, compresses_for_who_asks, 0, 2);
     tcase_add_loop_test(served, answers_small_routes, 0, ARRAY_SIZE(SMALL_ROUTES));
     tcase_add_test(served, a_browser_gets_the_page);
+    tcase_add_test(served, the_index_begins_with_problems);
     tcase_add_test(served, head_samples_nothing);
     suite_add_tcase(s, served);
     return run_suite(s);
