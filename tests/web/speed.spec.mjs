@@ -103,7 +103,7 @@ function crowdOfThreads(profile) {
 }
 
 // Crowd: a million samples apart by a thousand threads, which is millions of frames.
-for (const [name, nodes, openLimit, frameLimit] of [["stacks=6000", 40000, 2000, FRAME_MS], ["million", 300000, 4000, 3 * FRAME_MS],
+for (const [name, nodes, openLimit, frameLimit] of [["stacks=8000", 50000, 2000, FRAME_MS], ["million", 300000, 4000, 3 * FRAME_MS],
     ["crowd", 4000000, 4000, 3 * FRAME_MS]]) {
     test(name, { timeout: 120000 }, async (t) => {
         const bytes = statSync(pageFile(name)).size;
