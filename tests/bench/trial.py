@@ -45,7 +45,7 @@ class Trial:
 
 
 def main() -> None:
-    args = common.arguments(__doc__, jdk=17, services=SERVICES, deploy_after=330.0, port=7979)
+    args = common.arguments(__doc__, jdk=17, services=SERVICES, deploy_after=600.0, port=7979)
     with contextlib.ExitStack() as stack:
         trial = Trial(stack, args.jdk)
         stack.enter_context(Daemon("--listen", f"127.0.0.1:{args.port}"))

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 package com.acme.shop;
 
+import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
+import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -167,7 +170,26 @@ class Checkout implements Shop.Handler {
     private final ServerSocket bank;
 
     Checkout() throws Exception {
-        bank = new ServerSocket(0, 1000, InetAddress.getLoopbackAddress()); // which never answers
+        bank = new ServerSocket(0, 100, InetAddress.getLoopbackAddress());
+        Thread teller = new Thread(this::keepWaiting, "bank");
+
+        teller.setDaemon(true);
+        teller.start();
+    }
+
+    /** Never answers, but takes each customer in: else the queue were full after some time, and connecting failed. */
+    private void keepWaiting() {
+        ArrayDeque<Socket> inside = new ArrayDeque<>();
+
+        for (;;) {
+            try {
+                inside.add(bank.accept());
+                if (inside.size() > 50)
+                    inside.remove().close();
+            } catch (IOException e) {
+                throw new UncheckedIOException(e);
+            }
+        }
     }
 
     @Override
