@@ -208,6 +208,8 @@ int backend_captures(void *ctx, const struct captures_query *q, json_t **ret, st
         return -ENOMEM;
     if (q->target.jvm)
         r = match_new(&q->target.jvm, 1, "jvm", &jvm, err);
+    if (jvm)
+        match_begin_long(jvm);
     if (r == 0)
         r = list_page(ctx, q, jvm, list, next, err);
     if (r != 0) {

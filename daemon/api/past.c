@@ -353,6 +353,8 @@ int past_filter_init(const struct target_selector *t, struct past_filter *f, str
     *f = (struct past_filter){ .t = t };
     if (t->jvm)
         r = match_new(&t->jvm, 1, "jvm", &f->jvm, err);
+    if (f->jvm)
+        match_begin_long(f->jvm);
     if (r == 0 && t->viewer && t->viewer->seen)
         r = matcher_set_new(t->viewer->seen, &f->seen, err);
     if (r == 0 && t->matchers)

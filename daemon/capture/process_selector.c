@@ -31,6 +31,8 @@ int target_new(const struct target_selector *s, struct target **ret, struct erro
             dup_or_null(s->jvm, &t->jvm) ?: dup_or_null(s->service, &t->service);
     if (r == 0 && t->jvm)
         r = match_new((const char *const *)&t->jvm, 1, "jvm", &t->jvm_match, err);
+    if (t->jvm_match)
+        match_begin_long(t->jvm_match);
     if (r == 0 && s->matchers)
         r = matcher_set_new(s->matchers, &t->matchers, err);
     if (r < 0)

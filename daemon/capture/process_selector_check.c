@@ -207,7 +207,10 @@ static int not_found(const struct target *t, struct discover *d, struct error *e
         append_matchers(t, all, sizeof(all), "");
         error_parameter(err, parameter, -ESRCH, "no process matches %s", all);
     } else if (t->jvm)
-        error_parameter(err, parameter, -ESRCH, "no JVM's main class or jar matches '%.80s'",
+        error_parameter(err, parameter, -ESRCH,
+                        t->jvm_match && match_is_spent(t->jvm_match)
+                            ? "the regular expression '%.80s' takes too many steps"
+                            : "no JVM's main class or jar matches '%.80s'",
                         t->jvm);
     else if (t->pid_count == 0)
         error_parameter(err, parameter, -ESRCH, "%s has no process that can be profiled here", who);

@@ -7,7 +7,13 @@
 
 #include <pcre2.h>
 
-#define MATCH_STEPS_MAX 100000 /* of one pattern on one name: some milliseconds */
+/* PCRE2's limit of steps applies to each start within the name apart, and a step may pass over the
+ * whole name. So the items of the pattern that it tries are counted, too. */
+#define MATCH_STEPS_MAX 100000
+#define MATCH_ITEMS_MAX 1000000      /* of one pattern on one name: some 20 to 60 ms */
+#define MATCH_ITEM_BYTES 256         /* of the name, for which an item counts once more */
+#define MATCH_SLOW_ITEMS 10000       /* few names take more */
+#define MATCH_SLOW_ITEMS_MAX 1000000 /* of all such names, after match_begin_long() */
 #define MATCH_HEAP_KIB_MAX 4096
 #define MATCH_CPU_NS_MAX (2 * NSEC_PER_SEC) /* of one struct match, over all names */
 
@@ -17,9 +23,21 @@ struct match {
     size_t count;
     pcre2_match_context *context;
     pcre2_match_data *data;
-    bool budgeted;     /* match_begin() was called */
-    uint64_t spent_ns; /* CPU time since */
+    uint64_t items, weight; /* tried on this name; how much one of them counts */
+    uint64_t slow_items;    /* of all names that took many, after match_begin_long() */
+    bool budgeted, lasting; /* match_begin(), match_begin_long() was called */
+    uint64_t spent_ns;      /* CPU time since */
 };
+
+/* Called by PCRE2 before each item of the pattern. */
+static int count_item(pcre2_callout_block *block, void *cookie)
+{
+    struct match *m = cookie;
+
+    (void)block;
+    m->items += m->weight;
+    return m->items > MATCH_ITEMS_MAX ? PCRE2_ERROR_CALLOUT : 0;
+}
 
 static int match_compile(struct match *m, const char *pattern, struct error *err)
 {
@@ -30,8 +48,9 @@ static int match_compile(struct match *m, const char *pattern, struct error *err
     if (strlen(pattern) > MATCH_PATTERN_BYTES_MAX)
         return error_parameter(err, m->parameter, -EINVAL, "a regular expression may have %d bytes",
                                MATCH_PATTERN_BYTES_MAX);
-    m->codes[m->count] = pcre2_compile((PCRE2_SPTR)pattern, PCRE2_ZERO_TERMINATED,
-                                       PCRE2_UTF | PCRE2_NEVER_BACKSLASH_C, &code, &at, NULL);
+    m->codes[m->count] =
+        pcre2_compile((PCRE2_SPTR)pattern, PCRE2_ZERO_TERMINATED,
+                      PCRE2_UTF | PCRE2_NEVER_BACKSLASH_C | PCRE2_AUTO_CALLOUT, &code, &at, NULL);
     if (!m->codes[m->count]) {
         pcre2_get_error_message(code, reason, sizeof(reason));
         return error_parameter(err, m->parameter, -EINVAL,
@@ -63,6 +82,7 @@ int match_new(const char *const *patterns, size_t count, const char *parameter, 
     m->data = pcre2_match_data_create(1, NULL);
     if (!m->context || !m->data)
         return -ENOMEM;
+    pcre2_set_callout(m->context, count_item, m);
     pcre2_set_match_limit(m->context, MATCH_STEPS_MAX);
     pcre2_set_depth_limit(m->context, MATCH_STEPS_MAX);
     pcre2_set_heap_limit(m->context, MATCH_HEAP_KIB_MAX);
@@ -95,6 +115,16 @@ void match_begin(struct match *m)
     m->spent_ns = 0;
 }
 
+void match_begin_long(struct match *m)
+{
+    m->lasting = true;
+}
+
+bool match_is_spent(const struct match *m)
+{
+    return m->slow_items > MATCH_SLOW_ITEMS_MAX;
+}
+
 static int match_too_slow(struct match *m, struct span text, struct error *err)
 {
     error_parameter(err, m->parameter, -EINVAL,
@@ -108,12 +138,20 @@ int match_any(struct match *m, struct span text, struct error *err)
     uint64_t begun_ns = m->budgeted ? clock_ns(CLOCK_THREAD_CPUTIME_ID) : 0;
     int found = 0;
 
+    if (match_is_spent(m))
+        return match_too_slow(m, text, err);
+    m->weight = 1 + text.n / MATCH_ITEM_BYTES;
     for (size_t i = 0; i < m->count && found == 0; i++) {
-        int r = pcre2_match(m->codes[i], (PCRE2_SPTR)(text.n ? text.p : ""), text.n, 0, 0, m->data,
-                            m->context);
+        int r;
 
-        if (r == PCRE2_ERROR_MATCHLIMIT || r == PCRE2_ERROR_DEPTHLIMIT ||
-            r == PCRE2_ERROR_HEAPLIMIT)
+        m->items = 0;
+        r = pcre2_match(m->codes[i], (PCRE2_SPTR)(text.n ? text.p : ""), text.n, 0, 0, m->data,
+                        m->context);
+
+        if (m->items > MATCH_SLOW_ITEMS && m->lasting)
+            m->slow_items += m->items;
+        if (r == PCRE2_ERROR_CALLOUT || r == PCRE2_ERROR_MATCHLIMIT ||
+            r == PCRE2_ERROR_DEPTHLIMIT || r == PCRE2_ERROR_HEAPLIMIT)
             return match_too_slow(m, text, err);
         found = r >= 0;
     }

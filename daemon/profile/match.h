@@ -26,6 +26,12 @@ size_t match_count(const struct match *m);
 /* Starts the budget: from now on, all names together may take 2 s of CPU time. @m may be NULL. */
 void match_begin(struct match *m);
 
+/* Starts another budget, for a client's pattern that the engine uses for hours. From now on, all
+ * names that take many steps may take some 50 ms of CPU time. */
+void match_begin_long(struct match *m);
+/* Returns whether they did, so that @m matches nothing any more. */
+bool match_is_spent(const struct match *m);
+
 /* Checks whether any pattern matches somewhere in @text (valid UTF-8). 1, 0, or -EINVAL with @err
- * when this name, or all since match_begin(), take too long. */
+ * when this name takes too long (some 60 ms), or all since match_begin(). */
 int match_any(struct match *m, struct span text, struct error *err);

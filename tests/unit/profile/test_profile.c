@@ -191,6 +191,40 @@ START_TEST(filters_by_patterns)
 }
 END_TEST
 
+/* Patterns and names that a client and a process choose to keep a thread busy. Each start in the
+ * name, and each item that passes over the name, took PCRE2's limit of steps again: hours. */
+START_TEST(no_name_takes_long)
+{
+    static const char *const PATTERNS[] = {
+        "(?:(?>.*)[yz]|a)*[yz]",
+        "(?i)(a*)\\1*[yz]",
+        "(?:(?=.*[yz])|.)*[yz]",
+        "(a+)+[yz]",
+        "(?:a?+(?:(?>.*)[yz]|(?>.*)[xw]|(?>.*)[uv])|.)*[yz]",
+    };
+    char name[2048];
+
+    memset(name, 'a', sizeof(name));
+    for (size_t i = 0; i < ARRAY_SIZE(PATTERNS); i++) {
+        _cleanup_(match_freep) struct match *m = NULL;
+        uint64_t begun_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+        int r;
+
+        ck_assert_int_eq(match_new(&PATTERNS[i], 1, "include", &m, NULL), 0);
+        r = match_any(m, (struct span){ name, sizeof(name) }, NULL);
+        ck_assert_msg(r == -EINVAL, "%s: %d", PATTERNS[i], r);
+        ck_assert_msg(clock_ns(CLOCK_THREAD_CPUTIME_ID) - begun_ns < NSEC_PER_SEC, "%s",
+                      PATTERNS[i]);
+        ck_assert_int_eq(match_any(m, span_of("aay"), NULL), 1); /* a rule: it still counts */
+        match_begin_long(m);
+        for (int k = 0; k < 3; k++)
+            ck_assert_int_eq(match_any(m, (struct span){ name, sizeof(name) }, NULL), -EINVAL);
+        ck_assert(match_is_spent(m));
+        ck_assert_int_eq(match_any(m, span_of("aay"), NULL), -EINVAL);
+    }
+}
+END_TEST
+
 static bool wants_42(void *cookie, const struct profile *p, const struct profile_process *process)
 {
     (void)cookie;
@@ -345,6 +379,7 @@ int main(void)
     tcase_add_checked_fixture(tc, recorded_setup, recorded_teardown);
     tcase_add_loop_test(tc, shows_one_view, 0, ARRAY_SIZE(VIEW_CASES));
     tcase_add_test(tc, many_processes_leave_room_for_what_concerns_all);
+    tcase_add_test(tc, no_name_takes_long);
     tcase_add_test(tc, warnings_beyond_the_limit_are_counted);
     tcase_add_test(tc, filters_by_patterns);
     tcase_add_test(tc, counts_how_leaves_are_known);
