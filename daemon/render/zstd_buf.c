@@ -83,6 +83,11 @@ int zstd_buf_end(struct zstd_buf *p)
     return r;
 }
 
+size_t zstd_buf_held_bytes(const struct zstd_buf *p)
+{
+    return p->held.n + ((size_t)1 << ZSTD_BUF_WINDOW_LOG);
+}
+
 size_t zstd_buf_bytes(const struct zstd_buf *p)
 {
     return p->bytes;

@@ -20,6 +20,8 @@ int zstd_buf_add(struct zstd_buf *p, struct span text);
 /* Ends the text; called once, before the first read. 0, -EFBIG or -ENOMEM. */
 int zstd_buf_end(struct zstd_buf *p);
 
+/* Returns how much memory the ended text takes while it is read. */
+size_t zstd_buf_held_bytes(const struct zstd_buf *p);
 /* Returns the length of the text, in bytes. */
 size_t zstd_buf_bytes(const struct zstd_buf *p);
 

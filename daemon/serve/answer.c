@@ -16,6 +16,19 @@ void answer_init(struct answer *a, size_t max_bytes)
     buf_init(&a->body, max_bytes);
 }
 
+void answer_drop_body(struct answer *a)
+{
+    a->packed = zstd_buf_free(a->packed);
+    buf_deinit(&a->body);
+    a->fixed = SPAN_NULL;
+    a->coding = a->policy = a->cache = NULL;
+}
+
+size_t answer_held_bytes(const struct answer *a)
+{
+    return a->fixed.p || a->no_body ? 0 : a->packed ? zstd_buf_held_bytes(a->packed) : a->body.n;
+}
+
 void answer_deinit(struct answer *a)
 {
     for (size_t i = 0; i < a->header_count; i++)
@@ -149,8 +162,19 @@ void answer_problem(struct answer *a, unsigned status, const struct error *err,
     buf_add_str(&a->body, "\n}\n");
 }
 
+/* Names the lack of memory (base/memory_guard.h), unless @err does. */
+static const struct error *memory_error(const struct error *err, struct error *buf)
+{
+    if (err->msg[0])
+        return err;
+    error_set(buf, -ENOMEM, "flamed has too little memory for this answer now");
+    error_remedy(buf, "ask again later, or for less: a shorter time, fewer processes");
+    return buf;
+}
+
 void answer_outcome(struct answer *a, int outcome, const struct error *err, unsigned retry_s)
 {
+    struct error own = ERROR_NULL;
     unsigned status = 500;
 
     switch (outcome) {
@@ -164,6 +188,7 @@ void answer_outcome(struct answer *a, int outcome, const struct error *err, unsi
         status = 429;
         break;
     case BACKEND_UNAVAILABLE:
+    case -ENOMEM:
     case -ENOTCONN: /* flamed-broker has ended */
     case -EBUSY:    /* a disk stalls */
         status = 503;
@@ -178,6 +203,8 @@ void answer_outcome(struct answer *a, int outcome, const struct error *err, unsi
     default:
         break;
     }
+    if (outcome == -ENOMEM)
+        err = memory_error(err, &own);
     answer_problem(a, status, err, SPAN_NULL);
     if (status == 429 || (status == 503 && err->retry_s))
         answer_header(a, "Retry-After", "%u", MAX(err->retry_s ? err->retry_s : retry_s, 1u));

@@ -161,6 +161,7 @@ static void on_completed(void *cookie, struct MHD_Connection *connection, void *
     LOCK_SCOPE(&s->lock);
     if (req->client) {
         req->client->busy = req->client->waits = req->client->streams = false;
+        req->client->held_bytes = 0;
         req->client->since_ns = clock_monotonic_ns();
     }
     stream_closed(req);

@@ -135,6 +135,8 @@ enum MHD_Result request_send(struct request *req)
     enum MHD_Result r;
 
     request_wrap(req);
+    if (!req->stream.active)
+        answers_hold(req);
     response = response_new(req);
     if (!response)
         return MHD_NO;

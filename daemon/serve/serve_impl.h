@@ -102,6 +102,7 @@ struct client {
     bool probed;             /* half-closed, and already probed */
     uint32_t generation;     /* of this slot, so that a late event cannot reach the next owner */
     uint64_t since_ns;       /* when it last became busy or idle, or its answer began */
+    size_t held_bytes;       /* of an answer, or a piece of a stream, that it has not read yet */
     uint64_t stalled_ns;     /* when it stopped reading its answer; 0: it reads */
     struct request *request; /* the suspended request; NULL: none */
     bool watching;           /* in the epoll set, to notice that the client leaves */
@@ -339,6 +340,15 @@ bool connection_place_promote(struct serve *s, struct client *c);
 void client_cut(struct client *c);
 /* Updates the time since which the client has read nothing of its answer. */
 void client_watch_reading(struct client *c, uint64_t now);
+
+/* ---- held_answers.c: memory of answers that are not read yet ---- */
+
+/* Returns whether @of may hold @n bytes more, after cutting clients of callers with more if needed.
+ * Called with lock held. */
+bool answers_have_room(struct serve *s, const struct caller *of, size_t n);
+/* Counts the answer of @req for its caller. If there is no room, the answer says so instead. Called
+ * without the lock. */
+void answers_hold(struct request *req);
 
 /* ---- quota.c: limits per caller ---- */
 

@@ -77,7 +77,8 @@ static void write_quotas(const struct serve_stats *s, struct buf *out)
         [QUOTA_CONNECTIONS] = "connections", [QUOTA_WAITING] = "waiting",
         [QUOTA_STREAMS] = "streams",         [QUOTA_CAPTURES] = "captures",
         [QUOTA_ATTACHES] = "attaches",       [QUOTA_BEGUN] = "begun",
-        [QUOTA_RENDERING] = "rendering",     [QUOTA_ATTEMPTS] = "attempts"
+        [QUOTA_RENDERING] = "rendering",     [QUOTA_ANSWERS] = "answers",
+        [QUOTA_ATTEMPTS] = "attempts"
     };
 
     buf_add_str(

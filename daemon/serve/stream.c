@@ -119,8 +119,8 @@ ssize_t stream_read(void *cookie, uint64_t at, char *buf, size_t max)
         memcpy(buf, st->out.p + st->sent, (size_t)result);
         st->sent += (size_t)result;
         if (st->sent == st->out.n) {
-            buf_clear(&st->out);
-            st->sent = 0;
+            buf_deinit(&st->out); /* its next piece may come late */
+            st->sent = req->client->held_bytes = 0;
         }
         req->client->since_ns = clock_monotonic_ns();
     } else if (st->ended) {
@@ -137,9 +137,15 @@ void stream_write(struct request *req, struct span text)
     struct serve *s = req->serve;
     LOCK_SCOPE(&s->lock);
 
-    buf_add_span(&req->stream.out, text);
+    if (req->left)
+        return;
+    if (answers_have_room(s, &req->who.caller, text.n))
+        buf_add_span(&req->stream.out, text);
+    else
+        req->stream.ended = true;
     if (req->stream.out.error)
         req->stream.ended = true; /* no room for the piece: end the stream */
+    req->client->held_bytes = req->stream.out.n;
     stream_wake(req);
 }
 

@@ -176,6 +176,85 @@ START_TEST(a_caller_without_room_is_told_which)
 }
 END_TEST
 
+/* ---- answers that are not read ---- */
+
+/* Returns the bytes of all answers that are not read yet. */
+static size_t held_bytes(void)
+{
+    size_t n = 0;
+
+    pthread_mutex_lock(&serve->lock);
+    for (size_t k = 0; k < serve->client_max; k++)
+        n += serve->clients[k].used ? serve->clients[k].held_bytes : 0;
+    pthread_mutex_unlock(&serve->lock);
+    return n;
+}
+
+/* Asks as @uid for an answer that takes 4 MiB until it is read, and reads a few bytes. */
+static int ask_large(uid_t uid)
+{
+    int fd = ask_on(connect_as(uid), "GET", "/profile?pid=1003&seconds=0.1&format=json", NULL);
+    char first[16];
+
+    ck_assert_int_eq(recv(fd, first, sizeof(first), MSG_WAITALL), sizeof(first));
+    ck_assert_msg(memcmp(first, "HTTP/1.1 200", 12) == 0, "%.16s", first);
+    return fd;
+}
+
+START_TEST(answers_that_are_not_read_take_little_memory)
+{
+    struct serve_opts o = USUAL;
+    _cleanup_reply_ struct reply refused, small, after;
+    struct serve_stats stats;
+    size_t one;
+    int alice, bob;
+
+    o.answer_max_bytes = (size_t)8 << 20;
+    o.idle_timeout_s = 60;
+    start_with(&o);
+    alice = ask_large(ALICE);
+    one = held_bytes();
+    ck_assert_uint_gt(one, 4 << 20); /* one may be of any size */
+    for (int i = 0; i < 3; i++) {
+        quota_ask(connect_as(ALICE), "GET", "/profile?pid=1003&seconds=0.1&format=json", &refused);
+        quota_assert_refused(&refused, "of answers that it has not read yet");
+        reply_deinit(&refused);
+    }
+    quota_ask(connect_as(ALICE), "GET", "/profile?pid=1000&seconds=0.1&format=json", &small);
+    ck_assert_uint_eq(small.status, 200);
+    ck_assert_uint_eq(held_bytes(), one);
+    await_stalled();
+    bob = -1;
+    for (int i = 0; i < 500 && bob < 0; i++) { /* hers is cut once it has stalled for a while */
+        _cleanup_reply_ struct reply his;
+        int fd = ask_on(connect_as(BOB), "GET", "/profile?pid=1003&seconds=0.1&format=json", NULL);
+
+        client_read(fd, /* head_only= */ true, &his);
+        if (his.status == 200) {
+            bob = fd;
+            break;
+        }
+        close(fd);
+        assert_problem(&his, 429, NULL, "too much memory is taken by answers");
+        usleep(20000);
+    }
+    ck_assert_int_ge(bob, 0);
+    serve_stats(serve, &stats);
+    ck_assert_uint_eq(stats.evicted, 1);
+    ck_assert_uint_ge(stats.quota_refused[QUOTA_ANSWERS], 3);
+    quota_assert_root_and_health();
+    quota_ask(client_connect_unix(socket_path), "GET", "/profile?pid=1003&seconds=0.1&format=json",
+              &after);
+    ck_assert_uint_eq(after.status, 200);
+    close(alice);
+    close(bob);
+    for (int i = 0; i < 500 && held_bytes(); i++)
+        usleep(10000);
+    ck_assert_uint_eq(held_bytes(), 0);
+    stop();
+}
+END_TEST
+
 /* ---- captures ---- */
 
 START_TEST(captures_of_one_caller_leave_room)
@@ -250,6 +329,7 @@ int main(void)
     tcase_add_test(served, streams_of_one_caller_lock_out_nobody);
     tcase_add_test(served, streams_of_a_user_are_that_users);
     tcase_add_test(own, a_caller_without_room_is_told_which);
+    tcase_add_test(own, answers_that_are_not_read_take_little_memory);
     tcase_add_test(own, captures_of_one_caller_leave_room);
     tcase_add_test(served, the_backend_is_told_who_asks);
     suite_add_tcase(s, served);
