@@ -6,6 +6,7 @@
 #include "base/lent_thread.h"
 #include "base/list.h"
 #include "base/log.h"
+#include "base/memory_guard.h"
 #include "base/version.h"
 #include "engine/engine.h"
 #include "hotspot/hotspot.h"
@@ -121,6 +122,16 @@ static void set_malloc_habits(void)
     mallopt(M_ARENA_MAX, 1);
     mallopt(M_MMAP_THRESHOLD, 256 << 10);
     mallopt(M_TRIM_THRESHOLD, 1 << 20);
+}
+
+/* Limits the memory that requests may take beside what the configuration gives to samples. */
+static int guard_memory(const struct config *c, struct error *err)
+{
+    static const uint64_t USUAL = UINT64_C(256) << 20; /* of the defaults */
+    uint64_t configured = c->captures.max_bytes + c->recorder.max_bytes + c->answer_max_bytes;
+    int r = memory_guard_open(MEMORY_GUARD_BYTES + (configured > USUAL ? configured - USUAL : 0));
+
+    return r < 0 ? error_code(err, r, "cannot read flamed's own use of memory") : 0;
 }
 
 static bool speaks_tls(const struct config *c, int fd)
@@ -428,6 +439,9 @@ int serving_run(struct config *c, const struct serving_opts *w, struct error *er
     int r;
 
     set_malloc_habits();
+    r = guard_memory(c, err);
+    if (r < 0)
+        return r;
     engine_opts.proc_fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (engine_opts.proc_fd < 0)
         return error_errno(err, "cannot open /proc");

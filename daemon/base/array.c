@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/array.h"
 
+#include "base/memory_guard.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,6 +11,10 @@ static char *resize(void *list, size_t *cap, size_t want, size_t size)
 {
     void *before, *after;
 
+    if (size && want > SIZE_MAX / size)
+        return NULL;
+    if (!memory_guard_admits((want - *cap) * size))
+        return NULL;
     memcpy(&before, list, sizeof(before));
     after = reallocarray(before, want, size);
     if (!after)

@@ -2,6 +2,7 @@
 #include "base/buf.h"
 
 #include "base/cleanup.h"
+#include "base/memory_guard.h"
 
 #include <fcntl.h>
 
@@ -40,7 +41,7 @@ static bool buf_reserve(struct buf *b, size_t n)
         return true;
     cap = MAX(want, MIN(b->cap * 2, b->max + 1));
     cap = MAX(cap, (size_t)64);
-    p = realloc(b->p, cap);
+    p = memory_guard_admits(cap - b->cap) ? realloc(b->p, cap) : NULL;
     if (!p) {
         b->error = -ENOMEM;
         return false;

@@ -2,6 +2,7 @@
 #include "base/id_table.h"
 
 #include "base/fnv1a.h"
+#include "base/memory_guard.h"
 #include "base/siphash.h"
 
 void id_table_init(struct id_table *t, size_t record_size, uint32_t max)
@@ -50,7 +51,9 @@ static uint32_t id_table_slot(const struct id_table *t, const void *record, uint
 static int id_table_grow_records(struct id_table *t)
 {
     uint32_t cap = t->cap ? t->cap * 2 : 64;
-    char *records = realloc(t->records, (size_t)cap * t->size);
+    char *records = memory_guard_admits((size_t)(cap - t->cap) * t->size)
+                        ? realloc(t->records, (size_t)cap * t->size)
+                        : NULL;
 
     if (!records)
         return -ENOMEM;
@@ -62,7 +65,8 @@ static int id_table_grow_records(struct id_table *t)
 static int id_table_grow_slots(struct id_table *t)
 {
     uint32_t count = t->slot_count ? t->slot_count * 2 : 128;
-    struct id_slot *slots = calloc(count, sizeof(*slots));
+    struct id_slot *slots =
+        memory_guard_admits(count * sizeof(*slots)) ? calloc(count, sizeof(*slots)) : NULL;
 
     if (!slots)
         return -ENOMEM;

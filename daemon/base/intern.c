@@ -2,6 +2,7 @@
 #include "base/intern.h"
 
 #include "base/cleanup.h"
+#include "base/memory_guard.h"
 #include "base/siphash.h"
 
 /* A chunk is as large as all before it: many tables are small. */
@@ -77,7 +78,9 @@ static int intern_grow(struct intern *t)
 {
     if (t->count == t->cap) {
         uint32_t cap = t->cap ? t->cap * 2 : 256;
-        struct intern_entry *e = realloc(t->entries, cap * sizeof(*e));
+        struct intern_entry *e = memory_guard_admits((cap - t->cap) * sizeof(*e))
+                                     ? realloc(t->entries, cap * sizeof(*e))
+                                     : NULL;
 
         if (!e)
             return -ENOMEM;
@@ -86,7 +89,9 @@ static int intern_grow(struct intern *t)
     }
     if (t->count * 2 >= t->slot_count) {
         uint32_t slot_count = t->slot_count ? t->slot_count * 2 : 512;
-        uint32_t *slots = calloc(slot_count, sizeof(*slots));
+        uint32_t *slots = memory_guard_admits(slot_count * sizeof(*slots))
+                              ? calloc(slot_count, sizeof(*slots))
+                              : NULL;
 
         if (!slots)
             return -ENOMEM;
@@ -113,7 +118,7 @@ static int intern_copy(struct intern *t, struct span s, const char **ret)
         size_t cap = MIN(MAX(t->chunk_bytes, INTERN_CHUNK_MIN), INTERN_CHUNK_MAX);
 
         cap = MAX(cap, s.n + 1);
-        c = malloc(sizeof(*c) + cap);
+        c = memory_guard_admits(cap) ? malloc(sizeof(*c) + cap) : NULL;
         if (!c)
             return -ENOMEM;
         *c = (struct intern_chunk){ .next = t->chunks, .cap = cap };

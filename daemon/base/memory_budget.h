@@ -9,12 +9,14 @@
 #include "base/shares.h"
 
 /* The symbols of one file may take 48 MiB more while they are read (symbolize/elf_reading.h). */
+#define MEMORY_FILES_BYTES (UINT64_C(128) << 20) /* of all four kinds together */
 #define MEMORY_SYMBOLS_BYTES (UINT64_C(80) << 20)
 #define MEMORY_PERF_MAPS_BYTES (UINT64_C(96) << 20)
 #define MEMORY_COPIES_BYTES (UINT64_C(128) << 20)
 #define MEMORY_INLINES_BYTES (UINT64_C(128) << 20)
 
 struct memory_budget {
+    struct shares files;     /* bytes of all of the following */
     struct shares symbols;   /* bytes of symbols of ELF files */
     struct shares perf_maps; /* bytes of perf maps */
     struct shares copies;    /* bytes of copies of files in memory (base/memfd_copy.h) */
@@ -23,8 +25,9 @@ struct memory_budget {
 
 static inline void memory_budget_init(struct memory_budget *b)
 {
-    shares_init(&b->symbols, MEMORY_SYMBOLS_BYTES);
-    shares_init(&b->perf_maps, MEMORY_PERF_MAPS_BYTES);
-    shares_init(&b->copies, MEMORY_COPIES_BYTES);
-    shares_init(&b->inlines, MEMORY_INLINES_BYTES);
+    shares_init(&b->files, MEMORY_FILES_BYTES);
+    shares_init_part(&b->symbols, MEMORY_SYMBOLS_BYTES, &b->files);
+    shares_init_part(&b->perf_maps, MEMORY_PERF_MAPS_BYTES, &b->files);
+    shares_init_part(&b->copies, MEMORY_COPIES_BYTES, &b->files);
+    shares_init_part(&b->inlines, MEMORY_INLINES_BYTES, &b->files);
 }

@@ -14,6 +14,12 @@ void shares_init(struct shares *s, uint64_t max)
         s->seed = (uint64_t)(uintptr_t)s; /* early in the boot there are no random bytes */
 }
 
+void shares_init_part(struct shares *s, uint64_t max, struct shares *whole)
+{
+    shares_init(s, max);
+    s->whole = whole;
+}
+
 /* Returns the counter of @owner (the finalizer of MurmurHash3, with a key). */
 static size_t place(const struct shares *s, uint64_t owner)
 {
@@ -44,7 +50,7 @@ uint64_t shares_room(const struct shares *s, uint64_t owner)
 
     if (little > mine)
         room = MAX(room, MIN(little - mine, s->max - MIN(s->used, s->max)));
-    return room;
+    return s->whole ? MIN(room, shares_room(s->whole, owner)) : room;
 }
 
 static uint64_t less(uint64_t a, uint64_t b)
@@ -58,8 +64,10 @@ uint64_t shares_room_lasting(const struct shares *s, uint64_t owner)
     uint64_t room = MIN(less(s->max / 2, mine), less(s->max - s->max / 4, s->used));
 
     if (owner == OWNER_FOREIGN)
-        return MIN(less(a_little(s), mine), less(s->max, s->used));
-    return MAX(room, MIN(less(s->max / SHARES_MODEST, mine), less(s->max, s->used)));
+        room = MIN(less(a_little(s), mine), less(s->max, s->used));
+    else
+        room = MAX(room, MIN(less(s->max / SHARES_MODEST, mine), less(s->max, s->used)));
+    return s->whole ? MIN(room, shares_room_lasting(s->whole, owner)) : room;
 }
 
 bool shares_take(struct shares *s, uint64_t owner, uint64_t n)
@@ -76,6 +84,8 @@ void shares_force(struct shares *s, uint64_t owner, uint64_t n)
 {
     s->used += n;
     s->of[place(s, owner)] += n;
+    if (s->whole)
+        shares_force(s->whole, owner, n);
 }
 
 void shares_give(struct shares *s, uint64_t owner, uint64_t n)
@@ -89,6 +99,8 @@ void shares_give(struct shares *s, uint64_t owner, uint64_t n)
     }
     s->used -= n;
     *of -= n;
+    if (s->whole)
+        shares_give(s->whole, owner, n);
 }
 
 static uint64_t sum_below(const struct shares *s, uint64_t level)

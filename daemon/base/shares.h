@@ -3,6 +3,7 @@
  * A limited amount that owners share: bytes, places of a queue. A quarter of it is reserved for
  * owners that have little. Of the rest each owner may take twice as much as it leaves free. So one
  * owner alone gets half of all, and two get three tenths each. The next owner always finds some.
+ * Several amounts may be parts of a whole with less than their sum: each then counts in it, too.
  * Thread: the holder's.
  */
 #pragma once
@@ -25,11 +26,14 @@
 struct shares {
     uint64_t max, used;
     uint64_t seed;
-    uint64_t refused; /* times that an owner wanted more than its share */
+    uint64_t refused;     /* times that an owner wanted more than its share */
+    struct shares *whole; /* borrowed: what this is a part of; NULL: of nothing */
     uint64_t of[SHARES_PLACES];
 };
 
 void shares_init(struct shares *s, uint64_t max);
+/* Does the same for a part of @whole. */
+void shares_init_part(struct shares *s, uint64_t max, struct shares *whole);
 /* Returns how much more @owner, a result of proc_owner(), may take. */
 uint64_t shares_room(const struct shares *s, uint64_t owner);
 /* Returns how much more @owner may take for long: up to half of all. Of the last quarter an owner

@@ -223,5 +223,6 @@ void captures_filter_stopped(struct captures *captures, uint32_t set);
 
 /* Returns the bytes that running captures of @caller hold. */
 size_t capture_memory_of(const struct captures *captures, const struct caller *caller);
-/* Updates the bytes that finished profiles hold. Each tick. */
-void capture_memory_tick(struct captures *captures);
+/* Updates the bytes that finished profiles hold, and the limit of captures: symbols, names and
+ * waiting samples have @beside_bytes. Each tick. */
+void capture_memory_tick(struct captures *captures, uint64_t beside_bytes);

@@ -7,6 +7,11 @@
  */
 #include "capture/capture_impl.h"
 
+/* What symbols, names and waiting samples may take besides. What they take more, captures take
+ * less, but not less than a part of their limit. */
+#define BESIDE_BYTES (UINT64_C(64) << 20)
+#define LEAST_PART 4
+
 #define CUT_SHORT_NS NSEC_PER_SEC /* between two early ends, until memory is free */
 
 size_t capture_memory_of(const struct captures *captures, const struct caller *caller)
@@ -120,7 +125,11 @@ void captures_deinit(struct captures *captures)
     counted_deinit(&captures->counted);
 }
 
-void capture_memory_tick(struct captures *captures)
+void capture_memory_tick(struct captures *captures, uint64_t beside_bytes)
 {
+    size_t max = captures->opts.captures_max_bytes;
+    uint64_t over = beside_bytes > BESIDE_BYTES ? beside_bytes - BESIDE_BYTES : 0;
+
+    captures->budget.max_bytes = MAX(max / LEAST_PART, max - MIN(over, max));
     captures->budget.other_bytes = profile_counted_bytes();
 }

@@ -11,7 +11,7 @@
 #include "discover/discover.h"
 #include "sample/sample_abi.h"
 
-#define PENDING_BYTES_MAX ((size_t)48 << 20) /* one owner may use half */
+#define PENDING_BYTES_MAX ((size_t)32 << 20) /* one owner may use half */
 #define PENDING_NS_MAX (10 * NSEC_PER_SEC)
 
 struct pending_sample {

@@ -161,7 +161,9 @@ static void engine_tick(struct engine *e)
     struct error err = ERROR_NULL;
     bool drained, walked;
 
-    capture_memory_tick(&e->captures);
+    capture_memory_tick(&e->captures, e->memory.files.used + frame_table_bytes(e->frames) +
+                                          e->dispatch.pending.bytes.used +
+                                          e->dispatch.waiting.bytes.used);
     if (sampling_poll(&e->sampling, e->broker, now) && engine_start_recorder(e, &err) < 0)
         sampling_note_problem(&e->sampling, &err);
     discover_poll(e->discover, now);

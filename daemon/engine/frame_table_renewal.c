@@ -8,7 +8,7 @@
 #include "engine/engine_impl.h"
 
 #define NAMES_FRAMES_MAX ((size_t)4 << 20)
-#define NAMES_STRING_BYTES_MAX ((size_t)128 << 20)
+#define NAMES_STRING_BYTES_MAX ((size_t)96 << 20)
 #define NAMES_BYTES ((size_t)64 << 20)
 /* Interval of renewals while an owner's share of the table is used up. */
 #define NAMES_REFUSED_NS (30 * NSEC_PER_SEC)

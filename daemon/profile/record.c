@@ -5,6 +5,7 @@
 #include "profile/record_impl.h"
 
 #include "base/fnv1a.h"
+#include "base/memory_guard.h"
 
 #include <stdarg.h>
 
@@ -263,7 +264,9 @@ static int record_reserve(struct record *r)
         record_thin(r); /* frees room in the present array */
         return r->sample_count < r->sample_cap ? 0 : -ENOSPC;
     }
-    samples = realloc(r->samples, cap * sizeof(*samples));
+    samples = memory_guard_admits((cap - r->sample_cap) * sizeof(*samples))
+                  ? realloc(r->samples, cap * sizeof(*samples))
+                  : NULL;
     if (!samples)
         return -ENOMEM;
     r->samples = samples;

@@ -6,6 +6,7 @@
 #include "serve/serve_impl.h"
 
 #include "base/clock.h"
+#include "base/memory_guard.h"
 #include "serve/body.h"
 #include "serve/credentials.h"
 
@@ -249,6 +250,7 @@ static void *work_run(void *cookie)
             uint64_t begun_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 
             pthread_mutex_unlock(&s->lock);
+            memory_guard_thread(slot->heavy);
             work_step(req); /* the request may be freed then */
             pthread_mutex_lock(&s->lock);
             if (counts)

@@ -190,7 +190,7 @@ void answer_profile(struct request *req, struct profile *profile,
         if (r == -EFBIG) {
             refuse_size(a, max_bytes);
         } else {
-            if (!err.msg[0])
+            if (!err.msg[0] && r != -ENOMEM)
                 error_code(&err, r, "the profile could not be written as %s", format->name);
             answer_outcome(a, r, &err, 0);
         }

@@ -114,12 +114,53 @@ static void setup(void)
     places = (struct places){ .most = 0 };
 }
 
+/* Parts that could each grow to 80 have 100 together, and an owner half of that. */
+START_TEST(parts_do_not_exceed_the_whole)
+{
+    static uint64_t has[3][1000];
+    struct shares whole, parts[3];
+    uint64_t sum = 0;
+
+    shares_init(&whole, 100);
+    for (size_t i = 0; i < ARRAY_SIZE(parts); i++)
+        shares_init_part(&parts[i], 80, &whole);
+    for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
+        uint64_t room = shares_room(&parts[i], 1);
+
+        ck_assert_uint_eq(room, shares_room_lasting(&parts[i], 1) ? room : 0);
+        ck_assert(room == 0 || shares_take(&parts[i], 1, room));
+        has[i][1] = room;
+        ck_assert(!shares_take(&parts[i], 1, 1));
+        ck_assert_uint_eq(parts[i].refused, 1);
+    }
+    ck_assert_uint_eq(shares_used(&whole, 1), 50);
+    for (uint64_t owner = 1; owner < 1000; owner++) {
+        for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
+            uint64_t room = shares_room_lasting(&parts[i], owner);
+
+            shares_force(&parts[i], owner, room);
+            has[i][owner] += room;
+        }
+    }
+    for (size_t i = 0; i < ARRAY_SIZE(parts); i++)
+        sum += parts[i].used;
+    ck_assert_uint_eq(sum, whole.used);
+    ck_assert_uint_le(sum, 100);
+    for (uint64_t owner = 1; owner < 1000; owner++) {
+        for (size_t i = 0; i < ARRAY_SIZE(parts); i++)
+            shares_give(&parts[i], owner, has[i][owner]);
+    }
+    ck_assert_uint_eq(whole.used, 0);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("places");
 
     tcase_add_checked_fixture(tc, setup, NULL);
     tcase_add_test(tc, the_one_with_most_gives_way);
+    tcase_add_test(tc, parts_do_not_exceed_the_whole);
     tcase_add_test(tc, who_has_one_keeps_it);
     tcase_add_test(tc, what_was_given_back_counts_no_more);
     tcase_add_test(tc, some_must_stay);

@@ -279,6 +279,27 @@ START_TEST(many_samples_are_thinned_and_small_captures_left_whole)
 }
 END_TEST
 
+/* What other owners make flamed keep beside captures is not added to their memory. */
+START_TEST(captures_have_less_beside_many_symbols)
+{
+    struct capture *c = add_capture(&ALICE, 30);
+
+    capture_memory_tick(&all, (64 << 20) + BUDGET_BYTES / 2);
+    ck_assert_uint_eq(all.budget.max_bytes, BUDGET_BYTES / 2);
+    for (uint64_t t = 0; t < 400000; t++)
+        take(c, t, frames, 3);
+    ck_assert_uint_le(all.budget.used_bytes, BUDGET_BYTES / 2 + 64 * 1024);
+    capture_memory_tick(&all, UINT64_C(1) << 40);
+    ck_assert_uint_eq(all.budget.max_bytes, BUDGET_BYTES / 4); /* they go on */
+    capture_memory_tick(&all, 64 << 20);
+    ck_assert_uint_eq(all.budget.max_bytes, BUDGET_BYTES);
+    for (uint64_t t = 400000; t < 800000; t++)
+        take(c, t, frames, 3);
+    ck_assert_uint_gt(all.budget.used_bytes, BUDGET_BYTES / 2 + 64 * 1024);
+    profile_unref(finish(c));
+}
+END_TEST
+
 /* A caller with many captures takes no memory from a caller with a single larger capture. */
 START_TEST(the_caller_that_holds_the_most_is_thinned)
 {
@@ -369,13 +390,13 @@ START_TEST(profiles_on_their_way_count)
     p = finish(c);
     profile_count(p);
     profile_ref(p);
-    capture_memory_tick(&all);
+    capture_memory_tick(&all, 0);
     ck_assert_uint_ge(all.budget.other_bytes, 100000 * sizeof(struct profile_sample));
     profile_unref(p);
-    capture_memory_tick(&all);
+    capture_memory_tick(&all, 0);
     ck_assert_uint_gt(all.budget.other_bytes, 0);
     profile_unref(p);
-    capture_memory_tick(&all);
+    capture_memory_tick(&all, 0);
     ck_assert_uint_eq(all.budget.other_bytes, 0);
 }
 END_TEST
@@ -415,6 +436,7 @@ int main(void)
     tcase_set_timeout(tc, 60);
     tcase_add_test(tc, captures_that_last_leave_room_for_short_ones);
     tcase_add_test(tc, all_callers_together_leave_room_for_root);
+    tcase_add_test(tc, captures_have_less_beside_many_symbols);
     tcase_add_test(tc, an_only_capture_may_have_one_more);
     tcase_add_test(tc, the_only_capture_may_have_all_but_roots);
     tcase_add_test(tc, the_sixth_set_is_the_last_but_roots);
