@@ -42,6 +42,11 @@ static void add(struct pause_histogram *h, uint64_t begun, bool ended, uint64_t 
     h->ended |= ended;
     if (h->open == 1 && h->ended)
         close_some(h, 1);
+    if (!h->open) { /* the last safepoint had its bucket before its time was known */
+        h->sum_ns += h->open_ns;
+        h->open_ns = 0;
+        h->ended = false;
+    }
 }
 
 void pauses_add(struct pauses *p, const struct counters *before, const struct counters *now,

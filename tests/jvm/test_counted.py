@@ -31,15 +31,17 @@ class Pauses:
         return proc.wait_until(same, 60, "the JVM and its histograms stand still")
 
     def check_rise(self, before: tuple[tuple, dict], program, version: int) -> tuple[tuple, dict]:
-        """Histograms rise like the JVM's counters. A single stop is in its bucket. Several at once may be in none for five readings."""
+        """Histograms rise like the JVM's counters. A single stop is in its bucket. Several at once may be in none for five readings, and the
+        time of a stop that a reading fell into is in the sum after the next one."""
         counted, _ = self.still(program, version, 1)
         count, *times = (b - a for a, b in zip(before[0], counted))
 
         def risen() -> dict | None:
             now = hsperf.histograms(self.daemon, program.pid)
-            return now if all(now[kind]["count"] - before[1][kind]["count"] == count for kind in KINDS) else None
+            rose = [{key: now[kind][key] - before[1][kind][key] for key in ("count", "sum")} for kind in KINDS]
+            return now if all(r["count"] == count and round(r["sum"] - total, 6) == 0 for r, total in zip(rose, times)) else None
 
-        after = proc.wait_until(risen, 20, f"the {count} safepoints are counted")
+        after = proc.wait_until(risen, 20, f"the {count} safepoints of {times} s are counted")
         for kind, total in zip(KINDS, times):
             rose = {key: after[kind][key] - before[1][kind][key] for key in after[kind]}
             self.assertEqual(rose["+Inf"], count, kind)

@@ -51,6 +51,15 @@ static const struct {
         { 3, 2, 2, { 0 }, 0 },
         { 3, 2, 2, { 0 }, 0 },
         { 3, 3, 902, { 2, 2, 3 }, 905 } } },
+    /* Readings fall into three long stops in a row. The third has its bucket before its time, which
+     * is in the sum nevertheless; the next stop counts with its own time alone. */
+    { 17,
+      { { 0, 0, 0, { 0 }, 0 },
+        { 2, 2, 170, { 0 }, 0 },
+        { 3, 3, 340, { 0, 2, 3 }, 343 },
+        { 3, 3, 510, { 0, 2, 3 }, 513 },
+        { 4, 3, 510, { 0, 2, 3 }, 513 },
+        { 4, 4, 511, { 1, 3, 4 }, 515 } } },
     /* No stop follows several ones: they are over. */
     { 11,
       { { 0, 0, 0, { 0 }, 0 },
