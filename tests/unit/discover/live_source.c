@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 unsigned live_maps_opened, live_sideband_opened;
+pid_t live_maps_parent;
 
 static int open_of(const struct proc_id *id, const char *name, int *ret_fd)
 {
@@ -24,12 +25,25 @@ static int open_of(const struct proc_id *id, const char *name, int *ret_fd)
     return *ret_fd >= 0 ? 0 : errno == ENOENT || errno == ESRCH ? PROC_GONE : -errno;
 }
 
+/* Returns true if @pid runs and has another parent than live_maps_parent. */
+static bool is_elsewhere(pid_t pid)
+{
+    char path[64];
+    _cleanup_fclose_ FILE *f = NULL;
+    int parent;
+
+    snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+    f = fopen(path, "re");
+    return f && fscanf(f, "%*d (%*[^)]) %*c %d", &parent) == 1 && parent != live_maps_parent;
+}
+
 static int live_maps(struct broker *ctx, const struct proc_id *id, int *ret_fd, struct error *err)
 {
     unsigned *opened = (void *)ctx;
 
     (void)err;
-    (*opened)++;
+    if (!live_maps_parent || !is_elsewhere(id->host_pid))
+        (*opened)++;
     return open_of(id, "maps", ret_fd);
 }
 

@@ -7,6 +7,9 @@
 
 extern unsigned live_maps_opened, live_sideband_opened; /* how often it opened them */
 
+/* If set, files of running processes that are no children of it are not counted. */
+extern pid_t live_maps_parent;
+
 /* What the broker does for it; its cookie is &live_maps_opened. */
 extern const struct discover_source LIVE_SOURCE;
 
