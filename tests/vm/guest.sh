@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# In the guest: runs /out/command, leaves its exit status in /out/status and switches the machine off. The second serial line, or
-# the device VM_OUT, is the standard output of vm.py. As pid 1 it mounts first what systemd would have mounted.
+# In the guest: makes /out/begun, runs /out/command, leaves its exit status in /out/status and switches the machine off. The second
+# serial line, or the device VM_OUT, is the standard output of vm.py. As pid 1 it mounts first what systemd would have mounted.
 export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8
 
 # As systemd does it: VM_CGROUPS is v1, hybrid (version 2 besides, without a controller) or v2.
@@ -33,6 +33,7 @@ if [ $$ = 1 ]; then
     ip link set lo up
 fi
 stty -F "/dev/${VM_OUT:=ttyS1}" raw
+: >/out/begun
 bash /out/command >"/dev/$VM_OUT" 2>&1 </dev/null
 echo $? >/out/status
 sync

@@ -26,4 +26,5 @@ done
 $b mount -t tmpfs -o mode=755 tmpfs /root/run
 $b mkdir -p /root/run/systemd/system
 $b cp /vm.service /root/run/systemd/system/
+echo "initramfs: hands over to $VM_INIT"
 exec $b switch_root /root "$VM_INIT"

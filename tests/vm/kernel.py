@@ -48,15 +48,25 @@ class Kernel:
         return list(files)
 
 
+def download(suite: str, processor: str, work: str) -> None:
+    """Downloads the packages of the newest kernel of SUITE into the folder WORK. Uses the lists of this machine if they are of SUITE: other
+    lists take apt longer than all else."""
+    print(f"vm: downloads {META}{processor} of {suite}", file=sys.stderr, flush=True)
+    if suite == debroot.own_suite(processor):
+        apt = debroot.OwnApt(work)
+    else:
+        apt = debroot.Apt(work, suite, processor)
+    packages = PARTS.findall(apt.run("apt-cache", "depends", "--recurse", META + processor))
+    if not packages:
+        raise unittest.SkipTest(f"{META}{processor} of {suite} names no kernel")
+    apt.get("download", *packages)
+
+
 def unpack(suite: str, processor: str, folder: str) -> None:
     os.makedirs(paths.CACHE, exist_ok=True)
     work = tempfile.mkdtemp(prefix=os.path.basename(folder) + ".", dir=paths.CACHE)
     try:
-        apt = debroot.Apt(work, suite, processor)
-        packages = PARTS.findall(apt.run("apt-cache", "depends", "--recurse", META + processor))
-        if not packages:
-            raise unittest.SkipTest(f"{META}{processor} of {suite} names no kernel")
-        apt.get("download", *packages)
+        download(suite, processor, work)
         os.makedirs(work + "/root/usr/lib")
         os.symlink("usr/lib", work + "/root/lib")
         for package in glob.glob(work + "/*.deb"):

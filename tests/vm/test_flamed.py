@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """In the guest: flamed on this kernel profiles a JVM of the machine and one in a container. Emulation is slow. So there are no limits of
-time, JVMs run without C2, and one flamed serves all tests, which run in the order of their names."""
+time, JVMs run without C2, each of them is stopped while the other one is profiled, and one flamed serves all tests, which run in the order
+of their names."""
 import faulthandler
 import os
 import signal
@@ -37,6 +38,7 @@ class Flamed(unittest.TestCase):
             cls.addClassCleanup(cls.jvm.stop)
             cls.container = container.result()
             cls.addClassCleanup(cls.container.stop)
+            proc.stop(cls.container.pid)
             ready.result()
 
     @classmethod
@@ -94,6 +96,10 @@ class Flamed(unittest.TestCase):
         self.profile(self.jvm.pid, "agent")
 
     def test_c_container(self):
+        proc.stop(self.jvm.pid)
+        self.addCleanup(os.kill, self.jvm.pid, signal.SIGCONT)
+        os.kill(self.container.pid, signal.SIGCONT)
+        self.addCleanup(proc.stop, self.container.pid)
         self.wait_for_rules(self.container.pid)
         self.check_whole(self.container.pid)
         told = self.daemon.get(f"/api/v1/jvms/{self.container.pid}").json()

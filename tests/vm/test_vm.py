@@ -36,6 +36,15 @@ class Vm(unittest.TestCase):
         self.assertEqual(got.returncode, 1, got)
         self.assertIn("not done after 2", got.stderr)
 
+    def test_hung(self):
+        """A boot that hangs is ended and repeated. Each time vm.py prints what the kernel had written last."""
+        got = subprocess.run([*VM, "--silence", "20", "--init", "/usr/bin/tail", "6.1", "true"], capture_output=True, text=True)
+        if got.returncode == 77:
+            self.skipTest(got.stdout)
+        self.assertEqual(got.returncode, 1, got)
+        self.assertEqual(got.stderr.count("vm: the boot hung: no word for "), 3, got)
+        self.assertGreaterEqual(got.stderr.count("Run /init as init process"), 3, got)
+
     def test_killed(self):
         for how in (signal.SIGTERM, signal.SIGKILL):
             with self.subTest(how), tempfile.TemporaryDirectory(prefix="flamed-vm.") as tmp, \

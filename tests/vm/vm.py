@@ -7,6 +7,7 @@ anywhere, and nothing of that stays. Files to keep go to /out. In whatever way t
 too and no folder stays. They live in a pid and a mount namespace of their own, and their files in a file system that is mounted
 only there."""
 import argparse
+import contextlib
 import lzma
 import os
 import shlex
@@ -39,6 +40,10 @@ MACHINE = {"amd64": (["-M", "q35", "-serial", "stdio"], "console=ttyS0 tsc=relia
            "arm64": (["-M", "virt,gic-version=3", "-device", "virtio-serial-pci", "-chardev", "stdio,id=second", "-device",
                       "virtconsole,chardev=second"], "console=ttyAMA0 VM_OUT=hvc0")}
 PATIENCE = 6 # for the harness in the guest: its waits are multiplied by this
+# Seconds without a word of the kernel, after which a boot counts as hung; option --silence. A busy machine takes as many times longer as
+# programs wait for each of its processors.
+SILENCE = 60
+BOOTS = 3 # at most, if they hang
 PRIVATE = ["setpriv", "--pdeathsig", "KILL", "unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]
 INSIDE = "FLAMED_VM_INSIDE" # set in the environment of the process inside those namespaces
 
@@ -82,6 +87,8 @@ def bind(folder: str, where: str, *options: str) -> None:
 def share(tag: str, folder: str) -> list[str]:
     """Starts a virtiofsd for FOLDER. Returns QEMU's options for it."""
     path = f"{WORK}/{tag}.sock"
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(path) # of a boot that hung
     with socket.socket(socket.AF_UNIX) as listening, open(f"{WORK}/{tag}.log", "wb") as log:
         listening.bind(path)
         listening.listen()
@@ -105,11 +112,38 @@ def share_tree(folder: str, root: str) -> None:
         shutil.copytree(classes, folder, dirs_exist_ok=True)
 
 
+def last_words(*names: str) -> None:
+    """Prints the ends of files of this machine."""
+    for name in names:
+        if os.path.exists(f"{WORK}/{name}"):
+            print(proc.read(f"{WORK}/{name}")[-4000:], file=sys.stderr)
+
+
+def watch(qemu: subprocess.Popen, out: str, options: argparse.Namespace) -> tuple[bool, str]:
+    """Waits until QEMU has ended, or ends it. Returns whether the boot hung, and how QEMU ended."""
+    began = heard = time.monotonic()
+    size = 0
+    begun = False
+    while True:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            return False, f"QEMU ended with {qemu.wait(0.5)}"
+        now = time.monotonic()
+        if not begun and os.path.exists(out + "/begun"):
+            begun = True
+            print(f"vm: the command begins after {now - began:.1f} s", file=sys.stderr, flush=True)
+        words = os.path.getsize(WORK + "/console") if os.path.exists(WORK + "/console") else 0
+        if words != size:
+            size, heard = words, now
+        hung = not begun and now - heard > options.silence * max(1, os.getloadavg()[0] / os.cpu_count())
+        if hung or now - began > options.limit:
+            qemu.kill()
+            qemu.wait()
+            return hung, f"the boot hung: no word for {now - heard:.0f} s" if hung else f"it was not done after {options.limit} s"
+
+
 def boot(options: argparse.Namespace) -> int:
     """Boots in its own namespaces."""
     linux = kernel.Kernel(options.kernel)
-    architecture = kernel.architecture(options.kernel)
-    machine, words = MACHINE[architecture]
     subprocess.run(["mount", "-t", "tmpfs", "-o", "mode=755", "tmpfs", WORK], check=True)
     tempfile.tempdir = WORK
     out = options.out or WORK + "/out"
@@ -124,8 +158,26 @@ def boot(options: argparse.Namespace) -> int:
         f.write(f"cd {shlex.quote(paths.TREE if tree else '/')}\nexport FLAMED_PATIENCE={PATIENCE}\n")
         f.writelines(f"export {name}={shlex.quote(value)}\n" for name, value in os.environ.items() if name.startswith("FLAMED_"))
         f.write(shlex.join(options.command) + "\n")
+    for name in ("status", "begun"):
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(f"{out}/{name}")
+    for _ in range(BOOTS):
+        hung, ended = run_machine(options, linux, out)
+        if not hung:
+            break
+        last_words("console")
+        print(f"vm: {ended}", file=sys.stderr, flush=True)
     if os.path.exists(out + "/status"):
-        os.unlink(out + "/status")
+        return int(proc.read(out + "/status"))
+    last_words("root.log", "out.log", "console")
+    print(f"vm: no exit status; {ended}", file=sys.stderr)
+    return 1
+
+
+def run_machine(options: argparse.Namespace, linux: kernel.Kernel, out: str) -> tuple[bool, str]:
+    """Runs QEMU once. Returns whether the boot hung, and how QEMU ended."""
+    architecture = kernel.architecture(options.kernel)
+    machine, words = MACHINE[architecture]
     command = [QEMU[architecture], "-accel", "tcg,thread=multi", "-cpu", options.processor or PROCESSOR[architecture], "-smp",
                str(options.cpus), "-m", f"{options.memory}M", "-object", f"memory-backend-memfd,id=memory,size={options.memory}M,share=on",
                "-numa", "node,memdev=memory", "-nodefaults", "-display", "none", "-no-reboot",
@@ -133,22 +185,11 @@ def boot(options: argparse.Namespace) -> int:
                "-kernel", linux.image, "-initrd", WORK + "/initrd", "-append",
                f"{words} panic=-1 loglevel=7 mitigations=off systemd.wants=vm.service VM_INIT={options.init} "
                f"VM_CGROUPS={options.cgroups} " + options.append]
+    print(f"vm: boots Linux {linux.release}", file=sys.stderr, flush=True)
     start = time.monotonic()
-    qemu = subprocess.Popen(command, stdin=subprocess.DEVNULL)
-    try:
-        ended = f"QEMU ended with {qemu.wait(options.limit)}"
-    except subprocess.TimeoutExpired:
-        qemu.kill()
-        qemu.wait()
-        ended = f"it was not done after {options.limit} s"
-    print(f"vm: Linux {linux.release}, {time.monotonic() - start:.1f} s", file=sys.stderr)
-    if os.path.exists(out + "/status"):
-        return int(proc.read(out + "/status"))
-    for name in ("root.log", "out.log", "console"):
-        if os.path.exists(f"{WORK}/{name}"):
-            print(proc.read(f"{WORK}/{name}")[-4000:], file=sys.stderr)
-    print(f"vm: no exit status; {ended}", file=sys.stderr)
-    return 1
+    result = watch(subprocess.Popen(command, stdin=subprocess.DEVNULL), out, options)
+    print(f"vm: Linux {linux.release}, {time.monotonic() - start:.1f} s", file=sys.stderr, flush=True)
+    return result
 
 
 def main() -> int:
@@ -157,6 +198,8 @@ def main() -> int:
     parser.add_argument("--init", default=GUEST, help="the guest's pid 1, by default guest.sh; systemd runs that")
     parser.add_argument("--out", help="the folder that is /out in the guest, by default one that vanishes")
     parser.add_argument("--limit", type=float, default=600, help="seconds after which the machine is switched off; default 600")
+    parser.add_argument("--silence", type=float, default=SILENCE,
+                        help=f"seconds without a word of the kernel, after which a boot counts as hung and is repeated; default {SILENCE}")
     parser.add_argument("--cpus", type=int, default=2)
     parser.add_argument("--processor", help=f"QEMU's name of it; default {PROCESSOR}")
     parser.add_argument("--memory", type=int, default=3072, help="MiB; default 3072")

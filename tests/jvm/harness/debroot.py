@@ -1,13 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Debian packages unpacked into a folder of their own, without changing the machine. Kept in tests/.cache between runs."""
 import os
+import platform
 import shutil
 import subprocess
+import sys
 import unittest
 
 from . import paths
 
 KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
+# A mirror that does not answer is asked again by apt itself. An apt that has not ended in time is ended, and started once more.
+PATIENT = [word for option in ("Acquire::http::Timeout=20", "Acquire::https::Timeout=20", "Acquire::Retries=2") for word in ("-o", option)]
+APT_SECONDS = 180
+APT_TRIES = 2
 
 
 def mirror() -> str:
@@ -43,11 +49,31 @@ class Apt:
         return self.run("apt-get", *arguments)
 
     def run(self, program: str, *arguments: str) -> str:
-        result = subprocess.run([program, *self.options, *arguments], cwd=self.work, capture_output=True, text=True,
-                                stdin=subprocess.DEVNULL, timeout=600)
-        if result.returncode != 0:
-            raise unittest.SkipTest(f"{' '.join(arguments)}: apt cannot get this: {result.stderr.strip()[-300:]}")
-        return result.stdout
+        text = " ".join((program, *arguments))
+        for _ in range(APT_TRIES):
+            try:
+                result = subprocess.run([program, *PATIENT, *self.options, *arguments], cwd=self.work, capture_output=True, text=True,
+                                        stdin=subprocess.DEVNULL, timeout=APT_SECONDS)
+            except subprocess.TimeoutExpired as ended:
+                print(f"{text}: not done after {APT_SECONDS} s: {(ended.stdout or b'')[-300:].decode(errors='replace')}", file=sys.stderr, flush=True)
+                continue
+            if result.returncode != 0:
+                raise unittest.SkipTest(f"{text}: apt cannot get this: {result.stderr.strip()[-300:]}")
+            return result.stdout
+        raise TimeoutError(f"{text}: not done in {APT_TRIES} times {APT_SECONDS} s")
+
+
+class OwnApt(Apt):
+    """apt with the lists and the state of this machine. It downloads into the folder WORK."""
+
+    def __init__(self, work: str): # pylint: disable=super-init-not-called
+        self.work, self.options = work, ["-q", "-o", "APT::Sandbox::User=root"]
+
+
+def own_suite(architecture: str) -> str:
+    """Returns the suite of this machine, or "" if its packages are not for ARCHITECTURE."""
+    own = subprocess.run(["dpkg", "--print-architecture"], capture_output=True, text=True).stdout.strip()
+    return platform.freedesktop_os_release().get("VERSION_CODENAME", "") if own == architecture else ""
 
 
 def root(name: str, suite: str, packages: list[str], proof: str, leave_out: tuple[str, ...] = (), architecture: str = "amd64") -> str:
