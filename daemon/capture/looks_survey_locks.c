@@ -36,7 +36,8 @@ static void describe_owner(const struct survey *s, size_t waiter, struct waits_l
 
         if (!is_called(place->name, owner))
             continue;
-        /* It was given the lock, and has not woken up yet; or its stack was not read to a name. */
+        /* It was given the lock, and has not woken up yet, or waits for another lock of that class;
+         * or its stack was not read to a name. */
         if (place->lock == s->places[waiter].lock || !has_stayed(s, i, waiter) ||
             (place->known && !place->code && place->wait == WAIT_NAMES[WAIT_BLOCKED]))
             return;

@@ -11,7 +11,7 @@
 struct waits_lock {
     double waiters;
     char name[WAITS_CODE_BYTES];  /* the class; "": none */
-    char owner[WAITS_NAME_BYTES]; /* the thread that holds the lock; "": not known */
+    char owner[WAITS_NAME_BYTES]; /* the thread that holds the lock; "": not known, or several */
     char code[WAITS_CODE_BYTES];  /* the owner's current method; "": not known */
     const char *wait;             /* the owner's own wait; "": it runs; static; NULL: not known */
 };

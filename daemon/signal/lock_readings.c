@@ -72,10 +72,14 @@ void lock_readings_note(struct lock_readings *r, const struct waits_lock *lock, 
     if (says_what(lock)) {
         struct lock_deed *deed = place_of(r, lock);
 
+        deed->several =
+            deed->looks > 0 && (deed->several || strcmp(deed->lock.owner, lock->owner) != 0);
         deed->lock = *lock;
         deed->looks++;
     }
     most = find_most(r, lock->name);
     *ret = most < LOCK_DEEDS ? r->all[most].lock : *lock;
     r->shown = most < LOCK_DEEDS ? most : r->shown;
+    if (most < LOCK_DEEDS && r->all[most].several)
+        ret->owner[0] = '\0';
 }

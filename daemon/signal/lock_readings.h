@@ -13,6 +13,7 @@
 struct lock_readings {
     struct lock_deed {
         struct waits_lock lock; /* of the last look that showed it */
+        bool several;           /* looks had different owners */
         double looks;
     } all[LOCK_DEEDS];
     size_t shown;     /* of `all` */
@@ -21,6 +22,7 @@ struct lock_readings {
 
 /* Notes @lock, seen at @now_ns (monotonic). Writes into *ret the last reading of what owners of
  * locks of its class did most often since threads began to wait. What *ret had before stays until
- * another one was clearly seen more often. *ret is @lock if none is known. */
+ * another one was clearly seen more often. It names the owner if all looks with it had the same
+ * one. *ret is @lock if none is known. */
 void lock_readings_note(struct lock_readings *r, const struct waits_lock *lock, uint64_t now_ns,
                         struct waits_lock *ret);

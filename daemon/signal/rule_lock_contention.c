@@ -7,20 +7,21 @@
 #define WAITERS_FIRES 2.0 /* on average; fewer are no queue */
 #define SHARE_FIRES 0.15  /* of the busy threads: more costs much */
 
-/* Appends the thread that holds the lock, and what it does. */
+/* Appends the thread that held the lock, and what owners did. This is of a look before now. */
 static void say_owner(const struct waits_lock *w, struct rule_finding *f)
 {
-    if (!w->owner[0])
-        return;
-    rule_add(f, "; %s holds it", w->owner);
+    if (w->owner[0])
+        rule_add(f, "; %s held it%s", w->owner, w->wait ? ", and" : "");
+    else if (w->wait)
+        rule_add(f, "; its owners");
     if (!w->wait)
         return;
     if (strcmp(w->wait, "runnable") == 0)
-        rule_add(f, ", and waits for a processor%s%s", w->code[0] ? " in " : "", w->code);
+        rule_add(f, " waited for a processor%s%s", w->code[0] ? " in " : "", w->code);
     else if (w->wait[0])
-        rule_add(f, ", and waits ([%s])%s%s", w->wait, w->code[0] ? " in " : "", w->code);
+        rule_add(f, " waited ([%s])%s%s", w->wait, w->code[0] ? " in " : "", w->code);
     else
-        rule_add(f, ", and runs");
+        rule_add(f, " ran");
 }
 
 static void look(const struct rule_view *v, struct rule_finding *f)

@@ -61,7 +61,7 @@ static const struct mcp_tool TOOLS[] = {
       .required = BIT(A) | BIT(B), .counts = true },
     { "locks", "Lock waits",
       "Which locks threads waited for: the class of each lock, and the stacks that waited, the "
-      "most time first. The signal lock-contention names the thread that holds it. Of the recorded "
+      "most time first. The signal lock-contention says what their owners did. Of the recorded "
       "past, or of a kept capture with event=lock.",
       .ways = OF_THE_PAST,
       .params = TARGET | PARAMS_RANGE | BIT(INCLUDE) | BIT(EXCLUDE) | BIT(TOP_ROWS),

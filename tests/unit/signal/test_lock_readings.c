@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* signal/lock_readings.h: what the owner of a lock does, of several looks. */
 #include "signal/lock_readings.h"
+#include "signal/rule.h"
 
 #include "suite.h"
 
@@ -27,7 +28,7 @@ static const struct {
         { "Table", "http-3", "", "Table.get", 12 },
         { "Table", "http-4", "sleep", "Table.load", 22 },
         { "Table", "http-5", NULL, "", 32 } },
-      "http-3",
+      "", /* several */
       "",
       "Table.get" },
     { "of another lock what is known of that",
@@ -42,7 +43,14 @@ static const struct {
       { { "Table", "http-1", "sleep", "Table.load", 1 },
         { "Table", "http-2", "sleep", "Table.load", 11 },
         { "Table", "http-3", "", "Table.get", 21 } },
-      "http-2",
+      "",
+      "sleep",
+      "Table.load" },
+    { "the owner that all these looks show",
+      { { "Table", "http-1", "sleep", "Table.load", 1 },
+        { "Table", "http-1", "sleep", "Table.load", 11 },
+        { "Table", "http-3", "", "Table.get", 21 } },
+      "http-1",
       "sleep",
       "Table.load" },
     { "a known one rather than none",
@@ -156,6 +164,40 @@ START_TEST(has_room_for_something_new)
 }
 END_TEST
 
+static const struct {
+    const char *owner, *wait, *code, *want;
+} SENTENCES[] = {
+    { "http-1", "file", "Table.load", "Table; http-1 held it, and waited ([file]) in Table.load" },
+    { "http-1", "", "", "Table; http-1 held it, and ran" },
+    { "http-1", NULL, "", "Table; http-1 held it" },
+    { "", "sleep", "Table.load", "Table; its owners waited ([sleep]) in Table.load" },
+    { "", "runnable", "", "Table; its owners waited for a processor" },
+    { "", NULL, "", "Table" },
+};
+
+/* Nothing is said of now: the owner is of a look before. */
+START_TEST(says_what_owners_did)
+{
+    struct waits_lock lock = { .name = "Table", .wait = SENTENCES[_i].wait };
+    struct numbers numbers = { .count = 0 };
+    struct rule_view v = { .numbers = &numbers, .lock = &lock };
+    struct rule_finding f = { .severity = 0 };
+    struct number_reading r;
+    const char *said;
+
+    snprintf(lock.owner, sizeof(lock.owner), "%s", SENTENCES[_i].owner);
+    snprintf(lock.code, sizeof(lock.code), "%s", SENTENCES[_i].code);
+    reading_clear(&r);
+    r.v[NUMBER_LOCK_WAITERS] = r.v[NUMBER_BUSY_THREADS] = 4;
+    for (uint64_t at = 1; at < 6; at++)
+        ck_assert(numbers_add(&numbers, at * NUMBERS_STEP_NS, &r));
+    rule_of(RULE_LOCK_CONTENTION)->look(&v, &f);
+    said = strstr(f.sentence, "Table");
+    ck_assert_str_eq(said, SENTENCES[_i].want);
+    numbers_deinit(&numbers);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("lock_readings");
@@ -164,5 +206,6 @@ int main(void)
     tcase_add_test(tc, stays_on_a_busy_machine);
     tcase_add_test(tc, follows_what_owners_do_now);
     tcase_add_test(tc, has_room_for_something_new);
+    tcase_add_loop_test(tc, says_what_owners_did, 0, ARRAY_SIZE(SENTENCES));
     return suite_run_case("lock_readings", tc);
 }
