@@ -494,6 +494,10 @@ describe("journeys", { concurrency: 4 }, () => {
         await rows.first().getByRole("link").click();
         await graphShown(page);
         assert.match(await textOf(page, ".jvm-facts"), /^Ended .*\d+.min ago.*PID 3003.*ran for 2.h.*out of memory$/);
+        for (const width of [1440, 1280]) {
+            await page.setViewportSize({ width, height: 800 });
+            assert.ok((await page.locator(".jvm-facts").boundingBox()).height <= 28, `one line at ${width}`); // above the graph
+        }
         const asked = await server.asked(/GET \/profile\?pid=3003/);
 
         assert.equal(Math.round((Date.parse(asked.get("to")) - Date.parse(asked.get("from"))) / 1000), 60);
