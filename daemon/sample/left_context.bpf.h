@@ -2,7 +2,8 @@
 /*
  * The request of a thread that leaves its processor, stored for the end of its wait, where there is
  * task work. Other requests are read at the end, in the thread's own context. But ZGC may have
- * moved the tracer's objects by then, and updates references only when the program loads them.
+ * moved the tracer's objects by then, and updates references only when the program loads them. A
+ * wait without a stored request then has none.
  */
 #pragma once
 
@@ -14,6 +15,15 @@ struct left_context {
 };
 
 THREAD_MAP(left_contexts, struct left_context);
+
+/* Returns true if the request of a waiting thread of process @pid must be read when it leaves. At
+ * the end of the wait it may be another one: ZGC may have freed and reused the memory. */
+static __always_inline bool is_left_with(__u32 pid)
+{
+    struct context_path *path = bpf_map_lookup_elem(&contexts, &pid);
+
+    return path && path->at_leave;
+}
 
 /* Reads the request of the running thread, which is about to leave for the wait @w from @off_ns on.
  * If an older wait still lacks its record, the thread has not run its own code since. The stored

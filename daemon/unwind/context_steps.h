@@ -497,7 +497,11 @@ UNWIND_FUNCTION int context_walk(struct context_work *w, struct context_path *pa
         if (context_step(w, path, p))
             break;
     }
-    w->out.state = context_found(w);
+    /* ZGC has begun another phase: a reference may have been taken for a current one. */
+    if (p->vm.zgc.bad_mask && context_load(w, p->vm.zgc.bad_mask, 8) != w->bad)
+        w->out.state = CONTEXT_UNREADABLE;
+    else
+        w->out.state = context_found(w);
     return 1;
 }
 
