@@ -6,6 +6,9 @@
 #include "broker_client/tables.h"
 #include "capture/capture_impl.h"
 #include "hotspot/counters.h"
+#include "hotspot/thread_variable.h"
+
+#include <endian.h>
 
 /* A look searches all classes of a JVM. The interval between looks doubles while there is no
  * tracer, or it is not ready. While counters show no new class, the recorder's looks are left
@@ -27,6 +30,12 @@ static bool is_log(uint8_t ids)
 
 /* ---- paths ---- */
 
+/* Returns whether a look found no tracer. */
+static bool is_none(int r)
+{
+    return r == -ENOENT || r == -ENODATA;
+}
+
 /* Returns whether @p has loaded no class since a look that found no tracer, by recent counters that
  * were read after it and count @classes. */
 static bool is_unchanged(const struct context_entry *c, const struct process *p, int64_t classes,
@@ -45,9 +54,10 @@ static int put_path(struct probe_table *t, const struct probe_env *env, struct p
     const uint64_t *most_ns = what, now_ns = clock_monotonic_ns();
     struct error why = ERROR_NULL;
     struct context_path path;
+    const struct thread_record *known;
     const char *tracer = "";
     int64_t classes;
-    bool rests;
+    bool rests, record;
     int r;
 
     (void)t;
@@ -55,17 +65,25 @@ static int put_path(struct probe_table *t, const struct probe_env *env, struct p
         c->no_tracer = p->jvm == JVM_NO;
         return -EAGAIN;
     }
-    if (c->looked_ns && now_ns - c->looked_ns < MIN(c->wait_ns, *most_ns))
+    known = hotspot_vm_record(p->vm);
+    record = known->number == c->record; /* nothing new of it */
+    if (record && c->looked_ns && now_ns - c->looked_ns < MIN(c->wait_ns, *most_ns))
         return -EAGAIN;
     classes = p->counters ? counters_loaded(p->counters) : COUNTERS_UNKNOWN;
-    if (*most_ns == UINT64_MAX && is_unchanged(c, p, classes, now_ns)) /* no capture asks */
+    if (record && *most_ns == UINT64_MAX &&
+        is_unchanged(c, p, classes, now_ns)) /* no capture asks */
         return -EAGAIN;
     c->classes = classes;
+    c->record = known->number;
     r = hotspot_vm_context(p->vm, &path, &tracer, &why);
     c->looked_ns = now_ns;
+    if (known->there && (is_none(r) || (r >= 0 && is_log(path.ids)))) {
+        thread_record_path(known, &path);
+        r = 0;
+    }
     c->partial = r > 0;
     c->settled = c->partial || r == -ENOENT;
-    c->no_tracer = r == -ENOENT || r == -ENODATA;
+    c->no_tracer = is_none(r);
     rests = c->no_tracer || (r >= 0 && is_log(path.ids));
     c->wait_ns =
         c->wait_ns ? MIN(c->wait_ns * 2, rests ? LOOK_MOST_NS : LOOK_READY_NS) : LOOK_FIRST_NS;
@@ -91,7 +109,8 @@ static void look_again(struct broker *b, struct probe_entry *e)
     const struct context_entry *c = (const struct context_entry *)e;
 
     (void)b;
-    if ((is_log(c->path.ids) || c->partial) && clock_monotonic_ns() - c->looked_ns >= c->wait_ns)
+    if ((is_log(c->path.ids) || c->path.ids == CONTEXT_IDS_RECORD || c->partial) &&
+        clock_monotonic_ns() - c->looked_ns >= c->wait_ns)
         e->asked.there = false;
 }
 
@@ -235,12 +254,32 @@ static bool take_words(const struct sample_context *raw, struct profile_context 
     return true;
 }
 
+/* Decodes a thread's record. It may have no ids. */
+static bool take_record(const struct sample_context *raw, struct profile_context *ret)
+{
+    const uint8_t *root = (const uint8_t *)&raw->id[CONTEXT_ROOT_WORD];
+
+    ret->trace_high = be64toh(raw->id[CONTEXT_TRACE_WORD]);
+    ret->trace_low = be64toh(raw->id[CONTEXT_TRACE_WORD + 1]);
+    ret->span = be64toh(raw->id[CONTEXT_SPAN_WORD]);
+    if (!ret->trace_high && !ret->trace_low)
+        ret->span = 0;
+    if (ret->span && raw->bytes[CONTEXT_ROOT] == SPAN_DIGITS &&
+        !take_digits(root, false, &ret->root))
+        ret->root = 0;
+    return (ret->span && (ret->trace_high || ret->trace_low)) || raw->state == CONTEXT_NAMED;
+}
+
 static void take_name(const struct sample_context *raw, struct buf *ret)
 {
     size_t n = MIN((size_t)raw->bytes[CONTEXT_NAME], sizeof(raw->name));
     bool wide = raw->wide & 1u << CONTEXT_NAME;
     _cleanup_buf_ struct buf text = BUF_UPTO(CONTEXT_TEXT_BYTES);
 
+    if (raw->ids == CONTEXT_IDS_RECORD) {
+        text_clean((struct span){ raw->name, n }, TEXT_UTF8, CONTEXT_TEXT_BYTES, ret);
+        return;
+    }
     text_add_utf16(&text, (const uint8_t *)raw->name, n >> wide, wide);
     text_clean(buf_span(&text), TEXT_MODIFIED_UTF8, CONTEXT_TEXT_BYTES, ret);
 }
@@ -257,7 +296,7 @@ void context_decode(const struct sample_context *raw, struct profile_context *re
                                                  struct profile_context *) = {
         [CONTEXT_IDS_HEX] = take_hex,   [CONTEXT_IDS_WORDS] = take_words,
         [CONTEXT_IDS_NONE] = take_none, [CONTEXT_IDS_LOG] = take_hex,
-        [CONTEXT_IDS_KEYS] = take_keys,
+        [CONTEXT_IDS_KEYS] = take_keys, [CONTEXT_IDS_RECORD] = take_record,
     };
     struct profile_context c = { 0 };
     bool good = raw->state < CONTEXT_STATES && raw->ids < CONTEXT_IDS_KINDS;
@@ -278,7 +317,7 @@ void context_decode(const struct sample_context *raw, struct profile_context *re
         c = (struct profile_context){ 0 };
     c.state = good ? STATES[raw->state] : PROFILE_CONTEXT_UNREADABLE;
     if (good && raw->state >= CONTEXT_IDS_ONLY && raw->ids != CONTEXT_IDS_NONE &&
-        raw->ids != CONTEXT_IDS_KEYS && !c.trace_high &&
+        raw->ids != CONTEXT_IDS_KEYS && raw->ids != CONTEXT_IDS_RECORD && !c.trace_high &&
         !c.trace_low) { /* OpenTelemetry's invalid span */
         c = (struct profile_context){ .state = PROFILE_CONTEXT_NO_REQUEST };
         buf_clear(name);

@@ -20,6 +20,7 @@ struct context_entry {
     uint64_t wait_ns;         /* until the next look, unless a caller wants it earlier */
     bool no_tracer;           /* the last look found no tracer */
     bool partial;             /* the path may get longer with further classes */
+    uint32_t record;          /* number of the VM's thread_record at the last look */
     bool settled;             /* only another class can change the result */
     int64_t classes;          /* counters_loaded() before the last look */
     struct context_path path; /* installed in the broker; no steps: none */

@@ -8,6 +8,7 @@
 #pragma once
 
 #include "base/buf.h"
+#include "hotspot/thread_variable.h"
 
 #define PROCESS_CONTEXT_HEADER_BYTES ((size_t)32)
 #define PROCESS_CONTEXT_BYTES_MAX ((size_t)64 << 10) /* bytes of a message */
@@ -30,3 +31,10 @@ int process_context_header(const uint8_t bytes[PROCESS_CONTEXT_HEADER_BYTES],
  * behind it. Not so what a tracer says where it was given no name, and not the version that
  * Datadog's tracer says, which is Java's. 0; -EBADMSG, -E2BIG: nothing was appended. */
 int process_context_attributes(struct span message, struct buf *out);
+
+/* Does the same for @words: texts like "service.name=shop", each with a NUL behind it. */
+void process_context_words(struct span words, struct buf *out);
+
+/* Sets in @ret, which is empty, what @message says of the records of threads (OTEP 4947): known,
+ * text_count and texts. Not known: it says nothing of them, or names another form. 0; -EBADMSG. */
+int process_context_record(struct span message, struct thread_record *ret);

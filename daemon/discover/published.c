@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Finds and reads what the tracer of a JVM publishes about its service (process_context.h,
- * tracer_info.h). A tracer publishes seconds after the JVM's start, so the search is repeated while
- * the JVM is young.
+ * tracer_info.h), or has in the heap. A tracer publishes seconds after the JVM's start, so the
+ * search is repeated while the JVM is young.
  */
 #include "discover/table.h"
 
@@ -18,21 +18,34 @@
 #define PUBLISHED_READS_MAX 4    /* tries while the message changes */
 #define PUBLISHED_FIRST_AGAIN_NS NSEC_PER_SEC
 #define PUBLISHED_LAST_AGE_NS (300 * NSEC_PER_SEC)
+#define PUBLISHED_KEYS_NS (60 * NSEC_PER_SEC) /* a tracer may add keys of threads' records */
 
 struct published_reading {
     struct reading base; /* first */
     uint64_t at[PUBLISHED_MAPPINGS_MAX];
     size_t count;
+    struct thread_variable_objects objects;
     int fd;
 };
+
+/* Notes a file that is mapped from its beginning. */
+static void take_object(const struct mapping *m, struct thread_variable_objects *all)
+{
+    if (m->offset || !m->inode || !m->read || !span_starts_with(m->path, "/"))
+        return;
+    all->musl |= span_starts_with(span_base_name(m->path), "ld-musl-");
+    if (all->count < THREAD_VARIABLE_OBJECTS_MAX)
+        all->bases[all->count++] = m->start;
+}
 
 static bool take_mapping(const struct mapping *m, void *cookie)
 {
     struct published_reading *s = cookie;
 
-    if (process_context_path(m->path))
+    if (process_context_path(m->path) && s->count < PUBLISHED_MAPPINGS_MAX)
         s->at[s->count++] = m->start;
-    return s->count == PUBLISHED_MAPPINGS_MAX;
+    take_object(m, &s->objects);
+    return false;
 }
 
 static int run_reading(struct reading *r)
@@ -50,27 +63,25 @@ static void drop_reading(struct reading *r)
     free(s);
 }
 
-/* Finds such mappings in the maps file @fd of @id; closes @fd. Returns their number. */
-static size_t find_mappings(const struct proc_id *id, int fd, uint64_t ret[PUBLISHED_MAPPINGS_MAX])
+/* Reads the maps file @fd of @id, and closes it. Returns the mappings found, which the caller
+ * frees, or NULL. */
+static struct published_reading *find_mappings(const struct proc_id *id, int fd)
 {
     struct published_reading *s = calloc(1, sizeof(*s));
     struct reading *r;
-    size_t n = 0;
 
     if (!s) {
         close_fd(fd);
-        return 0;
+        return NULL;
     }
     s->base = (struct reading){ .run = run_reading, .drop = drop_reading, .jvm = true };
     s->fd = fd;
     r = &s->base;
-    if (readers_run(id, &r) == 0) {
-        n = s->count;
-        memcpy(ret, s->at, sizeof(s->at));
-    }
+    if (readers_run(id, &r) == 0)
+        return s;
     if (r)
         drop_reading(r);
-    return n;
+    return NULL;
 }
 
 /* Reads the message of the header at @at into @message, as it was at one moment. */
@@ -102,23 +113,52 @@ static int read_message(const struct process *p, uint64_t at, uint8_t *message, 
     return -EAGAIN;
 }
 
+/* Takes what @message says of the records of threads, and looks for them in @objects. A message
+ * with an error changes nothing. */
+static void use_record(struct image *im, struct span message,
+                       const struct thread_variable_objects *objects)
+{
+    struct thread_record r = { 0 }, *known = im->p.vm ? hotspot_vm_record(im->p.vm) : NULL;
+
+    if (!known || process_context_record(message, &r) < 0)
+        return;
+    r.number = known->number;
+    r.there = r.known && known->there;
+    r.variable = known->variable;
+    if (r.known && !r.there)
+        r.there = hotspot_vm_thread_variable(im->p.vm, objects, &r.variable) == 0;
+    if (memcmp(&r, known, sizeof(r)) == 0)
+        return;
+    r.number++;
+    *known = r;
+}
+
 /* Appends the tracer's message in a mapping of @im to @out. */
 static void add_context(struct discover *d, struct image *im, struct buf *out)
 {
-    uint64_t at[PUBLISHED_MAPPINGS_MAX];
-    size_t count, n = 0;
+    struct published_reading *s;
     uint8_t *message;
     bool found = false;
+    size_t n = 0;
     int fd = -1;
 
     if (d->source->maps(d->ctx, &im->p.id, &fd, NULL) != 0)
         return;
-    count = find_mappings(&im->p.id, fd, at);
-    message = count ? malloc(PROCESS_CONTEXT_BYTES_MAX) : NULL;
-    for (size_t i = 0; message && i < count && !found; i++)
-        found = read_message(&im->p, at[i], message, &n) == 0 &&
-                process_context_attributes((struct span){ (const char *)message, n }, out) == 0;
+    s = find_mappings(&im->p.id, fd);
+    if (!s)
+        return;
+    message = s->count ? malloc(PROCESS_CONTEXT_BYTES_MAX) : NULL;
+    for (size_t i = 0; message && i < s->count && !found; i++) {
+        struct span all = { (const char *)message, 0 };
+
+        found = read_message(&im->p, s->at[i], message, &n) == 0;
+        all.n = n;
+        found = found && process_context_attributes(all, out) == 0;
+        if (found)
+            use_record(im, all, &s->objects);
+    }
     free(message);
+    drop_reading(&s->base);
 }
 
 /* Appends the tracer's message in a file. It comes first, and the first of two equal names
@@ -142,6 +182,8 @@ bool published_read(struct discover *d, struct image *im)
         return false;
     add_info(d, im, &words);
     add_context(d, im, &words);
+    if (im->p.vm)
+        process_context_words(hotspot_vm_resource(im->p.vm), &words);
     if (!words.n || words.error || span_eq(buf_span(&words), buf_span(&im->published)))
         return false;
     buf_deinit(&im->published);
@@ -152,9 +194,13 @@ bool published_read(struct discover *d, struct image *im)
 
 uint64_t published_next_ns(const struct discover *d, const struct image *im, uint64_t now_ns)
 {
-    uint64_t since_ns =
+    uint64_t start_ns =
         im->p.exec_time_ns ? im->p.exec_time_ns : monotonic_of_ticks(d, im->p.id.start_ticks);
+    /* What lies in the heap is read later than the rest: the JVM is young while flamed is. */
+    uint64_t since_ns = MAX(start_ns, im->look.vm_since_ns);
     uint64_t age_ns = now_ns - MIN(now_ns, since_ns);
 
+    if (im->p.vm && hotspot_vm_record(im->p.vm)->known)
+        return now_ns + CLAMP(age_ns, PUBLISHED_FIRST_AGAIN_NS, PUBLISHED_KEYS_NS);
     return age_ns < PUBLISHED_LAST_AGE_NS ? now_ns + MAX(age_ns, PUBLISHED_FIRST_AGAIN_NS) : 0;
 }

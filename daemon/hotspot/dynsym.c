@@ -58,6 +58,10 @@ static int dynsym_read_headers(struct dynsym *d, uint64_t base, uint64_t *ret_dy
         } else if (ph.p_type == PT_DYNAMIC) {
             dynamic = ph.p_vaddr;
             dynamic_bytes = ph.p_memsz;
+        } else if (ph.p_type == PT_TLS) {
+            d->tls = (struct dynsym_tls){ ph.p_vaddr, ph.p_memsz, ph.p_align };
+        } else if (ph.p_type == PT_INTERP) {
+            d->has_interpreter = true;
         }
     }
     if (!found_first || dynamic_bytes == 0 || dynamic > DYNSYM_IMAGE_MAX ||
@@ -72,6 +76,47 @@ static int dynsym_read_headers(struct dynsym *d, uint64_t base, uint64_t *ret_dy
     *ret_dynamic = d->bias + dynamic;
     *ret_dynamic_bytes = dynamic_bytes;
     return 0;
+}
+
+/* Notes an entry of the dynamic section. */
+static void note(struct dynsym *d, const Elf64_Dyn *dyn)
+{
+    uint64_t value = dyn->d_un.d_val;
+
+    switch (dyn->d_tag) {
+    case DT_SYMTAB:
+        d->symtab = dynsym_relocate(d, value);
+        break;
+    case DT_STRTAB:
+        d->strtab = dynsym_relocate(d, value);
+        break;
+    case DT_STRSZ:
+        d->strtab_bytes = value;
+        break;
+    case DT_HASH:
+        d->hash = dynsym_relocate(d, value);
+        break;
+    case DT_GNU_HASH:
+        d->gnu_hash = dynsym_relocate(d, value);
+        break;
+    case DT_RELA:
+        d->rela.at = dynsym_relocate(d, value);
+        break;
+    case DT_RELASZ:
+        d->rela.bytes = value;
+        break;
+    case DT_RELACOUNT:
+        d->relative = value;
+        break;
+    case DT_JMPREL:
+        d->jmprel.at = dynsym_relocate(d, value);
+        break;
+    case DT_PLTRELSZ:
+        d->jmprel.bytes = value;
+        break;
+    default:
+        break;
+    }
 }
 
 int dynsym_open(struct hotspot_memory *m, uint64_t base, struct dynsym *ret, struct error *err)
@@ -94,16 +139,7 @@ int dynsym_open(struct hotspot_memory *m, uint64_t base, struct dynsym *ret, str
             return r;
         if (dyn.d_tag == DT_NULL)
             break;
-        if (dyn.d_tag == DT_SYMTAB)
-            d.symtab = dynsym_relocate(&d, dyn.d_un.d_ptr);
-        else if (dyn.d_tag == DT_STRTAB)
-            d.strtab = dynsym_relocate(&d, dyn.d_un.d_ptr);
-        else if (dyn.d_tag == DT_STRSZ)
-            d.strtab_bytes = dyn.d_un.d_val;
-        else if (dyn.d_tag == DT_HASH)
-            d.hash = dynsym_relocate(&d, dyn.d_un.d_ptr);
-        else if (dyn.d_tag == DT_GNU_HASH)
-            d.gnu_hash = dynsym_relocate(&d, dyn.d_un.d_ptr);
+        note(&d, &dyn);
     }
     /* Until the dynamic linker has mapped this part of the file, other bytes of the file lie there.
      */
@@ -115,8 +151,14 @@ int dynsym_open(struct hotspot_memory *m, uint64_t base, struct dynsym *ret, str
     return 0;
 }
 
+struct symbol {
+    Elf64_Sym sym;
+    uint32_t index;
+};
+
 /* Returns whether symbol @index is a defined @name. 1 and *ret; 0; -errno. */
-static int dynsym_match(const struct dynsym *d, uint32_t index, const char *name, uint64_t *ret)
+static int dynsym_match(const struct dynsym *d, uint32_t index, const char *name,
+                        struct symbol *ret)
 {
     uint64_t at = d->symtab + (uint64_t)index * sizeof(Elf64_Sym);
     char text[DYNSYM_NAME_MAX];
@@ -135,14 +177,13 @@ static int dynsym_match(const struct dynsym *d, uint32_t index, const char *name
     r = memory_read(d->m, d->strtab + sym.st_name, text, n);
     if (r < 0)
         return r;
-    if (memcmp(text, name, n) != 0 || sym.st_value > DYNSYM_IMAGE_MAX ||
-        !contains(d, d->bias + sym.st_value, 1))
+    if (memcmp(text, name, n) != 0 || sym.st_value > DYNSYM_IMAGE_MAX)
         return 0;
-    *ret = d->bias + sym.st_value;
+    *ret = (struct symbol){ sym, index };
     return 1;
 }
 
-static int dynsym_find_gnu(const struct dynsym *d, const char *name, uint64_t *ret)
+static int dynsym_find_gnu(const struct dynsym *d, const char *name, struct symbol *ret)
 {
     uint32_t head[4], index, hash = 5381; /* buckets, first symbol, bloom words, shift */
     uint64_t buckets, chains;
@@ -181,7 +222,7 @@ static int dynsym_find_gnu(const struct dynsym *d, const char *name, uint64_t *r
     return -ENOENT;
 }
 
-static int dynsym_find_sysv(const struct dynsym *d, const char *name, uint64_t *ret)
+static int dynsym_find_sysv(const struct dynsym *d, const char *name, struct symbol *ret)
 {
     uint32_t head[2], index, hash = 0; /* buckets, chains */
     int r = memory_read(d->m, d->hash, head, sizeof(head));
@@ -206,7 +247,35 @@ static int dynsym_find_sysv(const struct dynsym *d, const char *name, uint64_t *
     return r < 0 ? r : -ENOENT;
 }
 
-int dynsym_find(const struct dynsym *d, const char *name, uint64_t *ret)
+static int find(const struct dynsym *d, const char *name, struct symbol *ret)
 {
     return d->gnu_hash ? dynsym_find_gnu(d, name, ret) : dynsym_find_sysv(d, name, ret);
+}
+
+int dynsym_find(const struct dynsym *d, const char *name, uint64_t *ret)
+{
+    struct symbol s;
+    int r = find(d, name, &s);
+
+    if (r < 0)
+        return r;
+    if (!contains(d, d->bias + s.sym.st_value, 1))
+        return -ENOENT;
+    *ret = d->bias + s.sym.st_value;
+    return 0;
+}
+
+int dynsym_find_tls(const struct dynsym *d, const char *name, uint32_t *ret_index,
+                    uint64_t *ret_offset)
+{
+    struct symbol s;
+    int r = find(d, name, &s);
+
+    if (r < 0)
+        return r;
+    if (ELF64_ST_TYPE(s.sym.st_info) != STT_TLS || !d->tls.bytes || s.sym.st_value > d->tls.bytes)
+        return -ENOENT;
+    *ret_index = s.index;
+    *ret_offset = s.sym.st_value;
+    return 0;
 }

@@ -311,6 +311,10 @@ int hotspot_vm_frozen(struct hotspot_vm *vm, struct unwind_frozen *ret);
  * other fields. HOTSPOT_GONE; -errno. */
 int hotspot_vm_context(struct hotspot_vm *vm, struct context_path *ret, const char **ret_tracer,
                        struct error *err);
+/* Returns the Resource of OpenTelemetry's SDK in this VM, as the last hotspot_vm_context() found
+ * it. Each text is as "service.name=shop", in the target's words, with a NUL behind it. Empty:
+ * none. Points into @vm. */
+struct span hotspot_vm_resource(const struct hotspot_vm *vm);
 /* Replaces the keys of a log's context that hotspot_vm_context() reads by @list, the option
  * mdc_keys; "": keeps the built-in ones. 0; -EINVAL with a sentence. Thread: one, before any other
  * uses this. */

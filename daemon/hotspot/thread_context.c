@@ -17,13 +17,43 @@ static bool context_read_bytes(struct context_work *w, void *to, uint32_t bytes,
 
 #include "unwind/context_steps.h"
 
+/* Returns the thread pointer of the thread with JavaThread @thread; 0: unknown. */
+static uint64_t thread_pointer(struct hotspot_vm *vm, uint64_t thread)
+{
+    const struct hotspot_layout *l = &vm->layout;
+    uint64_t osthread = 0, pointer = 0;
+
+    if (!thread || !layout_has(l->osthread_pointer) ||
+        field_u64(vm, thread, l->thread_osthread, &osthread) < 0 ||
+        field_u64(vm, osthread, l->osthread_pointer, &pointer) < 0)
+        return 0;
+    return pointer;
+}
+
+/* Returns whether ZGC has begun another phase since the walk @w began. The cached page has the mask
+ * of its begin. */
+static bool phase_ended(struct hotspot_vm *vm, const struct unwind_process *process,
+                        const struct context_work *w)
+{
+    uint64_t at = process->vm.zgc.bad_mask, mask = 0;
+
+    return at && (memory_read_direct(&vm->memory, at, &mask, sizeof(mask)) < 0 || mask != w->bad);
+}
+
 void vm_context(struct hotspot_vm *vm, struct context_path *path, struct unwind_process *process,
                 uint64_t java_thread, struct sample_context *ret)
 {
     struct home h = { .vm = vm };
 
     context_begin(&h.work, path);
-    if (process->vm.locks.klass_bytes && java_thread)
+    if (path->ids == CONTEXT_IDS_RECORD) {
+        h.work.pointer = thread_pointer(vm, java_thread);
+        if (h.work.pointer)
+            context_walk(&h.work, path, process, 0);
+    } else if (process->vm.locks.klass_bytes && java_thread) {
         context_walk(&h.work, path, process, java_thread);
+        if (phase_ended(vm, process, &h.work))
+            h.work.out.state = CONTEXT_UNREADABLE;
+    }
     *ret = h.work.out;
 }

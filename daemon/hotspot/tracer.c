@@ -189,6 +189,12 @@ static int compile_rows(struct compiler *c)
     return r < 0 ? r : missing || may_differ == 1;
 }
 
+/* Returns whether a Resource of OpenTelemetry may be there beside @t. */
+static bool has_resource(const struct tracer *t)
+{
+    return t->rows == OPENTELEMETRY_ROWS;
+}
+
 /* Adds the classes of all tracers to the wanted ones. */
 static int want_classes(struct compiler *c)
 {
@@ -201,6 +207,8 @@ static int want_classes(struct compiler *c)
 
             r = !name || tracer_wanted(c, name) ? 0 : -ENOSPC;
         }
+        if (r >= 0 && has_resource(c->tracer))
+            r = tracer_wanted(c, RESOURCE_CLASS) ? 0 : -ENOSPC;
     }
     return MIN(r, 0);
 }
@@ -227,6 +235,8 @@ static int compile(struct compiler *c)
             continue;
         c->q->path = (struct context_path){ 0 };
         c->q->tracer = (uint32_t)t;
+        if (has_resource(c->tracer))
+            resource_read(c);
         k = compile_rows(c);
         if (k >= 0)
             return k;

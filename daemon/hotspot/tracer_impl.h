@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shared by tracer.c, tracer_classes.c, tracer_keys.c and tracer_locals.c. Thread: as
+/* Shared by resource.c, tracer.c, tracer_classes.c, tracer_keys.c and tracer_locals.c. Thread: as
  * hotspot_vm_context(). */
 #pragma once
 
@@ -85,6 +85,13 @@ int tracer_class(const struct compiler *c, const char *name, uint64_t *ret);
 /* Gets the offset of the field of @row in @klass, by one of its names and signatures. */
 int tracer_field(const struct compiler *c, uint64_t klass, const struct tracer_row *row,
                  uint32_t *ret);
+
+/* ---- resource.c ---- */
+
+#define RESOURCE_CLASS "@io/opentelemetry/api/GlobalOpenTelemetry"
+/* Reads the Resource of c->tracer, which is OpenTelemetry's, into c->vm->tracer. If it cannot be
+ * read, the old one stays. */
+void resource_read(const struct compiler *c);
 
 /* ---- tracer_keys.c: the keys of a log's context that stand for a request ---- */
 

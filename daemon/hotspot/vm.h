@@ -13,6 +13,7 @@
 #include "hotspot/hotspot.h"
 #include "hotspot/layout.h"
 #include "hotspot/memory.h"
+#include "hotspot/thread_variable.h"
 #include "hotspot/virtual_layout.h"
 
 #include <stdatomic.h>
@@ -124,6 +125,16 @@ struct vm_code {
                                          * these; 0: not yet */
 };
 
+#define RESOURCE_BYTES_MAX ((size_t)8192)
+#define RESOURCE_PAIR_BYTES_MAX ((size_t)1200) /* longer pairs are left out */
+
+/* What a tracer in the VM says of itself. */
+struct vm_tracer {
+    struct thread_record record;
+    uint32_t resource_bytes; /* 0: not read */
+    char resource[RESOURCE_BYTES_MAX];
+};
+
 struct hotspot_vm {
     int mem_fd;          /* borrowed; belongs to */
     struct proc_id id;   /* this process; both unused with another reader of memory */
@@ -146,6 +157,7 @@ struct hotspot_vm {
     struct counters_places counters_places;
     uint64_t counters_start, counters_bytes; /* of their used memory; 0: not read yet */
     struct unload_places unloads;
+    struct vm_tracer tracer;
     struct allocated allocated;
     struct listed_threads listed;
     struct virtual_layout virtual_layout;
@@ -283,6 +295,12 @@ uint64_t vm_class_word(const struct hotspot_vm *vm, uint64_t klass);
 /* Finds how a running thread finds its own JavaThread: fills in @ret->current_* and thread_vtable.
  * They stay 0 if it is not found. */
 void current_thread_find(struct hotspot_vm *vm, struct unwind_locks *ret);
+
+/* ---- thread_variable.c ---- */
+
+/* Does the work of hotspot_vm_thread_variable(), inside a vm_call_fn. */
+int thread_variable_find(struct hotspot_vm *vm, const struct thread_variable_objects *objects,
+                         struct thread_variable *ret);
 
 /* ---- allocated.c ---- */
 

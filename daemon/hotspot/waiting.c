@@ -143,7 +143,7 @@ static void read_context(struct hotspot_vm *vm, struct hotspot_waiting_batch *b,
                          struct hotspot_waiting *t)
 {
     vm_context(vm, &b->path, &b->process, t->java_thread, &t->context);
-    if (!t->java_thread && is_native(b, t))
+    if (!t->java_thread && b->path.ids != CONTEXT_IDS_RECORD && is_native(b, t))
         t->context.state = CONTEXT_NO_REQUEST;
 }
 

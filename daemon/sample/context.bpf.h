@@ -56,8 +56,14 @@ __attribute__((noinline)) int context_read(struct context_work *w, __u32 pid, __
     p = bpf_map_lookup_elem(&processes, &pid);
     known = bpf_map_lookup_elem(&threads, &key);
     context_begin(w, path);
-    if (!p || !p->vm.locks.klass_bytes || !is_of_image(path->exec_id, exec_id) ||
-        !is_of_image(p->exec_id, exec_id) || (!known && !p->vm.locks.thread_vtable))
+    w->pointer = pointer;
+    if (!p || !is_of_image(path->exec_id, exec_id) || !is_of_image(p->exec_id, exec_id))
+        return 1;
+    if (path->ids == CONTEXT_IDS_RECORD) { /* a thread needs no Java for it */
+        context_walk(w, path, p, 0);
+        return 1;
+    }
+    if (!p->vm.locks.klass_bytes || (!known && !p->vm.locks.thread_vtable))
         return 1;
     /* The thread pointer comes first: the thread's number may have been another's. */
     thread = p->vm.locks.thread_vtable ? lock_current_thread(&p->vm.locks, pointer)

@@ -11,13 +11,15 @@
 
 #define CONTEXT_STEPS_MAX 48
 #define CONTEXT_REGISTERS 8
-#define CONTEXT_OFFSET_MAX 65536 /* limit of a step's `offset`: bytes, or the index of a pair */
-#define CONTEXT_PROBES_MAX 64    /* entries of a thread's table that one search reads */
-#define CONTEXT_PAIRS_MAX 32     /* pairs of an array of keys and values that one search reads */
-#define CONTEXT_NODES_MAX 8      /* nodes of a HashMap's bucket that one search reads */
-#define CONTEXT_KEY_BYTES 64     /* of the longest key in an array of keys */
-#define CONTEXT_TABLE_MAX 65536  /* entries of the largest table */
-#define CONTEXT_MOVES_MAX 512    /* reads of ZGC's forwarding data by one path */
+#define CONTEXT_OFFSET_MAX 65536  /* limit of a step's `offset`: bytes, or the index of a pair */
+#define CONTEXT_PROBES_MAX 64     /* entries of a thread's table that one search reads */
+#define CONTEXT_PAIRS_MAX 32      /* pairs of an array of keys and values that one search reads */
+#define CONTEXT_ATTRIBUTES_MAX 32 /* attributes of a record that one search reads */
+#define CONTEXT_DTV_WORDS_MAX 2   /* words in an entry of a thread's table of modules: glibc's */
+#define CONTEXT_NODES_MAX 8       /* nodes of a HashMap's bucket that one search reads */
+#define CONTEXT_KEY_BYTES 64      /* of the longest key in an array of keys */
+#define CONTEXT_TABLE_MAX 65536   /* entries of the largest table */
+#define CONTEXT_MOVES_MAX 512     /* reads of ZGC's forwarding data by one path */
 #define CONTEXT_NAME_BYTES 128
 
 /* What a step does. `to` and `from` are registers, which hold addresses of objects. A step that
@@ -39,6 +41,12 @@ enum context_op {
     CONTEXT_TEXT, /* text `key` (enum context_text; CONTEXT_NAME_MORE) = the java.lang.String at
                    * from */
     CONTEXT_SKIP, /* always fails */
+    CONTEXT_VARIABLE,  /* to = the pointer in the thread-local variable at `key`, which may be
+                        * negative. `from` 0: from the thread pointer on. Else in the thread's data
+                        * of module `offset`; an entry of its table of modules has `from` words */
+    CONTEXT_RECORD,    /* the ids = those of the record at from (struct context_record) */
+    CONTEXT_ATTRIBUTE, /* text `offset` (as `key` of CONTEXT_TEXT) = attribute `key` of the record
+                        * at from. Never fails */
     CONTEXT_OPS,
 };
 
@@ -55,11 +63,13 @@ enum context_text { CONTEXT_TRACE, CONTEXT_SPAN, CONTEXT_ROOT, CONTEXT_NAME, CON
 
 /* The form in which a tracer keeps its ids. */
 enum context_ids {
-    CONTEXT_IDS_HEX,   /* texts */
-    CONTEXT_IDS_WORDS, /* numbers: the trace's high half and low half, and each span */
-    CONTEXT_IDS_NONE,  /* no hexadecimal ids: only the name counts */
-    CONTEXT_IDS_LOG,   /* texts that a program has put into its log's context; it may do without */
-    CONTEXT_IDS_KEYS,  /* the same under keys of the configuration: a trace or a name suffices */
+    CONTEXT_IDS_HEX,    /* texts */
+    CONTEXT_IDS_WORDS,  /* numbers: the trace's high half and low half, and each span */
+    CONTEXT_IDS_NONE,   /* no hexadecimal ids: only the name counts */
+    CONTEXT_IDS_LOG,    /* texts that a program has put into its log's context; it may do without */
+    CONTEXT_IDS_KEYS,   /* the same under keys of the configuration: a trace or a name suffices */
+    CONTEXT_IDS_RECORD, /* bytes, the highest first; the root as text. A name suffices, too. The
+                         * texts are UTF-8 */
     CONTEXT_IDS_KINDS,
 };
 
@@ -113,16 +123,29 @@ struct sample_context {
 
 #define CONTEXT_WORDS 33
 
+/* A thread's record by OpenTelemetry's OTEP 4947, which its own code writes. Behind it lie
+ * attributes: index of the name, length, and as many bytes. */
+struct context_record {
+    uint64_t trace[2], span; /* bytes, the highest first */
+    uint8_t valid;           /* 1: it is; else the thread has none, or changes it */
+    uint8_t flags;
+    uint16_t attributes_bytes;
+};
+#define CONTEXT_RECORD_BYTES 28
+#define CONTEXT_RECORD_VALID 1
+
 /* The state of a path being walked. The verifier assumes that a copy of a text is up to
  * twice as long as its room, and may begin anywhere in the name. So `out` has room behind it. */
 struct context_work {
     struct sample_context out;
     uint64_t at[CONTEXT_REGISTERS];
     uint64_t thread;             /* the JavaThread */
+    uint64_t pointer;            /* the thread pointer */
     uint64_t table, want, found; /* of the current search */
     uint64_t bad; /* ZGC's bad mask: bits of references that may be older than a move */
     uint64_t object;
     struct unwind_forwarding forwarding;
+    struct context_record record;
     uint8_t key[CONTEXT_KEY_BYTES];
     uint64_t spare[16];
     uint32_t count; /* entries of the table */
@@ -146,7 +169,11 @@ static inline uint64_t context_key_of(uint64_t hash, uint32_t n)
 }
 
 #ifndef __bpf__
+#include <stddef.h>
+
 _Static_assert(sizeof(struct context_step) == 16, "context_step must have no padding");
 _Static_assert(sizeof(struct context_path) == 48 + 16 * CONTEXT_STEPS_MAX, "nor context_path");
+_Static_assert(offsetof(struct context_record, attributes_bytes) == CONTEXT_RECORD_BYTES - 2,
+               "context_record");
 _Static_assert(sizeof(struct sample_context) == CONTEXT_WORDS * 8, "nor sample_context");
 #endif

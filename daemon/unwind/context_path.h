@@ -22,6 +22,10 @@ static inline bool context_step_valid(const struct context_step *s, unsigned lef
         return s->key <= UINT32_MAX;
     if (s->op == CONTEXT_KEY)
         return s->offset < CONTEXT_REGISTERS;
+    if (s->op == CONTEXT_ATTRIBUTE)
+        return s->key <= UINT8_MAX && s->offset <= CONTEXT_NAME_MORE;
+    if (s->op == CONTEXT_VARIABLE)
+        return s->from <= CONTEXT_DTV_WORDS_MAX;
     return s->op == CONTEXT_CLASS || s->op == CONTEXT_NTH || !s->key;
 }
 

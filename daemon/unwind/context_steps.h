@@ -344,68 +344,7 @@ UNWIND_INLINE uint64_t context_key(struct context_work *w, struct context_path *
     return context_field(w, p, values + path->array_base + i * p->vm.locks.oop_bytes);
 }
 
-/* Puts a blank behind the name so far, for a further part that is @wide. Returns where that part
- * begins; 0: it replaces the name, which has none, or other characters, or no room. */
-UNWIND_INLINE uint64_t context_behind(struct context_work *w, bool wide)
-{
-    uint64_t n = w->out.bytes[CONTEXT_NAME];
-    bool was_wide = w->out.wide & (1U << CONTEXT_NAME);
-
-    if (!n || n > CONTEXT_NAME_BYTES - 4 || was_wide != wide)
-        return 0;
-    UNWIND_MASK(n, CONTEXT_NAME_BYTES - 1);
-    w->out.name[n] = ' ';
-    if (wide)
-        w->out.name[n + 1] = 0;
-    return n + (wide ? 2 : 1);
-}
-
-/* Copies the java.lang.String at @string to text @text of the result. Returns whether the text has
- * any bytes. */
-UNWIND_FUNCTION int context_string(struct context_work *w, struct context_path *path,
-                                   struct unwind_process *p, uint32_t text, uint64_t string)
-{
-    uint64_t array, n, start;
-    bool wide = true, good = false;
-
-    if (!w || !path || !p || !string)
-        return 0;
-    array = context_field(w, p, string + path->string_value);
-    if (!array)
-        return 0;
-    n = context_load(w, array + path->array_length, 4);
-    if (path->string_coder)
-        wide = context_load(w, string + path->string_coder, 1) != 0;
-    else
-        n *= 2; /* an array of char */
-    array += path->bytes_base;
-    if (text == CONTEXT_TRACE) {
-        n = n > 64 ? 64 : n;
-        good = context_copy(w, &w->out.id[CONTEXT_TRACE_WORD], 64, array, n);
-    } else if (text == CONTEXT_SPAN) {
-        n = n > 32 ? 32 : n;
-        good = context_copy(w, &w->out.id[CONTEXT_SPAN_WORD], 32, array, n);
-    } else if (text == CONTEXT_ROOT) {
-        n = n > 32 ? 32 : n;
-        good = context_copy(w, &w->out.id[CONTEXT_ROOT_WORD], 32, array, n);
-    } else {
-        start = text == CONTEXT_NAME_MORE ? context_behind(w, wide) : 0;
-        text = CONTEXT_NAME;
-        if (start && !n)
-            return 0;
-        n = n > CONTEXT_NAME_BYTES - start ? CONTEXT_NAME_BYTES - start : n;
-        good = context_copy(w, w->out.name + start, CONTEXT_NAME_BYTES, array, n);
-        if (start && !good) /* the first part stays */
-            return 0;
-        n += start;
-    }
-    w->out.bytes[text & (CONTEXT_TEXTS - 1)] = good ? n : 0;
-    if (wide)
-        w->out.wide |= 1U << (text & (CONTEXT_TEXTS - 1));
-    else
-        w->out.wide &= ~(1U << (text & (CONTEXT_TEXTS - 1)));
-    return good && n;
-}
+#include "unwind/context_texts.h"
 
 /* Makes the next step. Returns 1 at the end of the path. */
 UNWIND_FUNCTION int context_step(struct context_work *w, struct context_path *path,
@@ -454,6 +393,16 @@ UNWIND_FUNCTION int context_step(struct context_work *w, struct context_path *pa
         if (context_string(w, path, p, (uint32_t)s->key, from))
             return 0;
         break;
+    case CONTEXT_VARIABLE:
+        v = context_variable(w, s);
+        break;
+    case CONTEXT_RECORD:
+        if (from && context_record(w, from))
+            return 0;
+        break;
+    case CONTEXT_ATTRIBUTE:
+        context_attribute(w, from, (uint32_t)s->key, s->offset);
+        return 0;
     default:
         break;
     }
@@ -475,6 +424,8 @@ UNWIND_INLINE uint8_t context_found(const struct context_work *w)
         good = w->out.bytes[CONTEXT_NAME];
     else if (w->out.ids == CONTEXT_IDS_KEYS)
         good = trace || w->out.bytes[CONTEXT_NAME];
+    else if (w->out.ids == CONTEXT_IDS_RECORD)
+        good = good || w->out.bytes[CONTEXT_NAME];
     if (!good)
         return w->fault ? CONTEXT_UNREADABLE : CONTEXT_NO_REQUEST;
     return w->out.bytes[CONTEXT_NAME] ? CONTEXT_NAMED : CONTEXT_IDS_ONLY;

@@ -6,6 +6,7 @@
  */
 #include "discover/process_context.h"
 #include "discover/service.h"
+#include "unwind/context_path.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -30,6 +31,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     _cleanup_buf_ struct buf out = BUF_NULL;
     struct process_context_header header;
+    struct thread_record record = { 0 };
+    struct context_path path;
     struct service s;
 
     if (size >= PROCESS_CONTEXT_HEADER_BYTES && process_context_header(data, &header) == 0 &&
@@ -41,6 +44,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (out.error)
         abort();
     check_words(buf_span(&out));
+    process_context_record((struct span){ (const char *)data, size }, &record);
+    if (record.text_count > THREAD_RECORD_TEXTS_MAX || (record.text_count && !record.known))
+        abort();
+    thread_record_path(&record, &path);
+    if (!context_path_valid(&path))
+        abort();
     service_of_words(buf_span(&out), SPAN_NULL, SPAN_NULL, &s);
     if ((s.source == SERVICE_CONTEXT) != (s.name[0] != '\0'))
         abort();

@@ -71,10 +71,14 @@ static size_t make_path(const uint8_t *data, size_t size, struct context_path *r
         s->offset = d[4];
         if (s->op == CONTEXT_KEY)
             s->offset = d[4] % CONTEXT_REGISTERS;
-        s->key = s->op == CONTEXT_REF || s->op == CONTEXT_SKIP ? 0
-                 : s->op == CONTEXT_TEXT                       ? d[5] % (CONTEXT_NAME_MORE + 1)
-                 : s->op == CONTEXT_WORD                       ? d[5] % CONTEXT_ID_WORDS
-                                                               : d[5];
+        if (s->op == CONTEXT_ATTRIBUTE)
+            s->offset = d[4] % (CONTEXT_NAME_MORE + 1);
+        if (s->op == CONTEXT_VARIABLE)
+            s->from = d[2] % (CONTEXT_DTV_WORDS_MAX + 1);
+        s->key = s->op == CONTEXT_REF || s->op == CONTEXT_SKIP || s->op == CONTEXT_RECORD ? 0
+                 : s->op == CONTEXT_TEXT ? d[5] % (CONTEXT_NAME_MORE + 1)
+                 : s->op == CONTEXT_WORD ? d[5] % CONTEXT_ID_WORDS
+                                         : d[5];
     }
     *ret = p;
     return at;
@@ -133,6 +137,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     for (size_t i = 0; i < HEAP_BYTES && size > used; i++)
         h->bytes[i] = data[used + i % (size - used)];
     h->reads = 0;
+    h->vm.layout.thread_osthread = (struct layout_field){ .offset = data[21] };
+    h->vm.layout.osthread_pointer = (struct layout_field){ .offset = data[22] };
     memory_begin(&h->vm.memory);
     vm_context(&h->vm, &path, &p, HEAP + data[20], &out);
     if (h->reads > READS_MAX)

@@ -3,13 +3,17 @@
 import unittest
 
 from harness import paths
-from test_request_events import RequestEvents as Events
+from harness.jvm import Jvm
+from test_request_events import APART, RIGHT, WITHOUT, RequestEvents as Events
+from test_thread_records import library
 
 COLLECTORS = {
     "G1": ("-XX:+UseG1GC",), "Parallel": ("-XX:+UseParallelGC",), "Serial": ("-XX:+UseSerialGC",), "ZGC": ("-XX:+UseZGC",),
     "Shenandoah": ("-XX:+UseShenandoahGC",), "compact": ("-XX:+UseCompactObjectHeaders",), "uncompressed": ("-XX:-UseCompressedOops",),
 }
 SINCE = {"ZGC": 17, "Shenandoah": 17, "compact": 25}
+ENOUGH, ENOUGH_ROUNDS = 10_000, 60
+ENOUGH_JDKS, ENOUGH_COLLECTORS = (17, 25), ("G1", "ZGC")
 EXPERIMENTAL = ("-XX:+UnlockExperimentalVMOptions",)
 
 
@@ -31,6 +35,61 @@ class RequestMatrix(Events):
             if jdk >= 21:
                 with self.subTest(jdk=jdk):
                     self.check(jdk, how=("virtual",))
+
+
+class TenThousand(Events):
+    """As many samples of each event as the share of wrong ones is judged by: 99.9 % of them are right, and none is wrong. Prints rows of
+    docs/requests.md."""
+    events = ("cpu,offcpu", "lock,alloc")
+    seconds = 20
+    rates = {"cpu,offcpu": 499}
+    test_events = test_zgc = test_the_first_captures = None # the others have them
+
+    def samples(self, capture: str, event: str) -> dict[str, int]:
+        """Counts samples, and not their values as judge() does."""
+        counts = {"right": 0, "wrong": 0, "without": 0}
+        profile = self.daemon.get(f"/api/v1/captures/{capture}/profile", format="json", by="operation", event=event).json()
+        for stack in profile["stacks"]:
+            frames = [profile["frames"][f]["name"] for f in stack["frames"]]
+            if method := next((f for f in frames if f in RIGHT), ""):
+                found = "right" if frames[0] == RIGHT[method] else "without" if frames[0] in WITHOUT else "wrong"
+                counts[found] += stack["samples"]
+                if found == "wrong":
+                    print("wrong:", stack["samples"], ";".join(frames))
+        return counts
+
+    def count(self, jdk: int, collector: str, *how: str) -> None:
+        total: dict[str, dict[str, int]] = {event: {"right": 0, "wrong": 0, "without": 0} for events in self.events for event in events.split(",")}
+        with Jvm(paths.jdk(jdk), "-Xmx100m", "-XX:CompileCommand=quiet", *APART, *EXPERIMENTAL, *COLLECTORS[collector], "-cp", self.classes.folder,
+                 "Requests", "8", *how) as java:
+            self.ready(java.pid)
+            for events in self.events:
+                for _ in range(ENOUGH_ROUNDS):
+                    answer = self.capture(java.pid, events)
+                    self.assertEqual(answer.status, 200, answer.text)
+                    for event in events.split(","):
+                        for result, count in self.samples(answer.headers["X-Flamed-Capture"], event).items():
+                            total[event][result] += count
+                    if all(total[event]["right"] >= ENOUGH for event in events.split(",")):
+                        break
+        for event, counts in total.items():
+            print(f"| {'record' if how else 'heap'} | {event} | {jdk} | {collector} | " + " | ".join(str(n) for n in counts.values()) + " |", flush=True)
+        for event, counts in total.items():
+            self.assertGreaterEqual(counts["right"], ENOUGH, (event, counts))
+            self.assertEqual(counts["wrong"], 0, (event, counts))
+            self.assertLessEqual(counts["without"], sum(counts.values()) // 1000, (event, counts))
+
+    def test_of_records(self):
+        """The tracer is a native library (test_thread_records)."""
+        for jdk in ENOUGH_JDKS:
+            with self.subTest(jdk=jdk):
+                self.count(jdk, "G1", library("descriptor"))
+
+    def test_of_each_event(self):
+        for jdk in ENOUGH_JDKS:
+            for collector in ENOUGH_COLLECTORS:
+                with self.subTest(jdk=jdk, collector=collector):
+                    self.count(jdk, collector)
 
 
 del Events # otherwise it is run, too

@@ -150,6 +150,19 @@ class Requests(WithClasses):
     def test_datadog_on_25_with_zgc(self):
         self.judge("datadog", 25, "-XX:+UseZGC")
 
+    def test_the_service_of_an_agent(self):
+        """Only the agent knows its service: from a file. flamed finds what the agent has decided in the heap."""
+        with tempfile.NamedTemporaryFile("w", prefix="flamed-otel.", suffix=".properties") as f:
+            f.write("otel.service.name=of_a_file\notel.resource.attributes=service.version=3.1,deployment.environment.name=prod\n")
+            f.flush()
+            pid = Service(self, "otel", 17, "-Dotel.javaagent.configuration-file=" + f.name).process.pid
+            def service() -> dict:
+                return self.daemon.get(f"/api/v1/jvms/{pid}").json()["service"]
+            proc.wait_until(lambda: service()["name"] == "of_a_file", START_S, "its service is known", interval=1)
+            known = service()
+            self.assertEqual([known[key] for key in ("version", "environment", "source")], ["3.1", "prod", "context"])
+            self.assertRegex(known["instance"], "^[0-9a-f-]{36}$") # made by the agent itself
+
     def test_the_past(self):
         """Without any capture: the recorder reads requests, including those of waits, and the history keeps their operations, without ids."""
         with tempfile.TemporaryDirectory(prefix="flamed-test.") as folder:

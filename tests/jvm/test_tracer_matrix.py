@@ -38,7 +38,7 @@ class TracerMatrix(Libraries):
 
 class AgentMatrix(Agents):
     test_opentelemetry_on_17 = test_datadog_on_25_with_zgc = test_the_past = None # test_requests has them
-    test_a_recorder_without_requests = test_without_a_tracer = None
+    test_a_recorder_without_requests = test_without_a_tracer = test_the_service_of_an_agent = None
 
     def test_agents(self):
         for name, versions in AGENT_VERSIONS.items():

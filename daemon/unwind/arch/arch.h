@@ -35,6 +35,7 @@
  * For both:
  *   the processor of files with probes              broker/function_start.c
  *   the processor of libjvm                         hotspot/dynsym.c
+ *   relocations of thread-local variables           hotspot/thread_variable.c
  *   calls of libjvm's functions                     hotspot/code/calls.c
  *   adapters between the interpreter and the rest   hotspot/code/adapters.c
  *   arguments of stubs that allocate                hotspot/code/allocation.c

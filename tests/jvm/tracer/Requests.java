@@ -7,13 +7,21 @@ import java.util.concurrent.ThreadLocalRandom;
 import java.util.zip.Deflater;
 
 /**
- * Threads that make requests without end, in a tracer of their own: Requests THREADS [virtual]. A stack says what is right: in `a` it is "GET /a" and a
- * trace id that begins with a, in `b` the same of b, in `outside` none. All of them burn, wait, contend for a lock, allocate objects and native memory.
+ * Threads that make requests without end, in a tracer of their own: Requests THREADS [virtual | LIBRARY]. A stack says what is right: in `a` it is
+ * "GET /a" and a trace id that begins with a, in `b` the same of b, in `outside` none. All of them burn, wait, contend for a lock, allocate objects
+ * and native memory. With LIBRARY (native/records.c) the tracer is native and has records of threads.
  */
 public final class Requests {
     static final Object LOCK = new Object();
     static volatile long sink;
     static volatile Object kept;
+    static boolean records;
+
+    static native void attach(int which);
+
+    static native void detach();
+
+    static native void tear();
 
     static void burn(int rounds) {
         long x = rounds;
@@ -70,8 +78,18 @@ public final class Requests {
         return s.toString();
     }
 
-    /** A root span, which has its name late, and one in it. */
     static void request(char which, Handler handler) throws Exception {
+        if (!records) {
+            trace(which, handler);
+            return;
+        }
+        attach(which);
+        handler.handle();
+        detach();
+    }
+
+    /** A root span, which has its name late, and one in it. */
+    static void trace(char which, Handler handler) throws Exception {
         String trace = hex(which, 32);
         SdkSpan root = new SdkSpan(new AutoValue_ImmutableSpanContext(trace, hex('1', 16)), "GET");
         SdkSpan inner = new SdkSpan(new AutoValue_ImmutableSpanContext(trace, hex('2', 16)), "handle");
@@ -88,6 +106,10 @@ public final class Requests {
                 request('a', Requests::a);
                 outside();
                 request('b', Requests::b);
+                if (records) {
+                    tear();
+                    outside();
+                }
             }
         } catch (Exception e) {
             e.printStackTrace();
@@ -106,9 +128,13 @@ public final class Requests {
 
     public static void main(String[] args) throws Exception {
         Thread last = null;
+        boolean virtual = args.length > 1 && args[1].equals("virtual");
 
+        records = args.length > 1 && !virtual;
+        if (records)
+            System.load(args[1]);
         for (int i = Integer.parseInt(args[0]); i > 0; i--)
-            last = start(args.length > 1);
+            last = start(virtual);
         System.out.println("started");
         last.join();
     }

@@ -8,6 +8,8 @@
 #include "hotspot/vm.h"
 #include "suite.h"
 
+#include <endian.h>
+
 static struct sample_context raw;
 static struct profile_context context;
 static struct buf name;
@@ -73,6 +75,44 @@ START_TEST(reads_words)
     ck_assert(context.root == 9); /* its own span */
     ck_assert_uint_eq(context.state, PROFILE_CONTEXT_IDS);
     ck_assert_uint_eq(name.n, 0);
+}
+END_TEST
+
+/* A thread's record: bytes, the highest first, and texts in UTF-8. */
+static const struct {
+    uint64_t trace_high, trace_low, span;
+    const char *root, *name;
+    enum context_state state;
+    uint32_t wanted;
+    uint64_t wanted_span, wanted_root;
+} RECORDS[] = {
+    { 1, 2, 3, "53995c3f42cd8ad8", "GET /caf\xc3\xa9", CONTEXT_NAMED, PROFILE_CONTEXT_NAMED, 3,
+      UINT64_C(0x53995c3f42cd8ad8) },
+    { 1, 2, 3, "", "", CONTEXT_IDS_ONLY, PROFILE_CONTEXT_IDS, 3, 3 },
+    { 0, 2, 3, "no root at all!!", "", CONTEXT_IDS_ONLY, PROFILE_CONTEXT_IDS, 3, 3 },
+    { 0, 0, 0, "", "GET", CONTEXT_NAMED, PROFILE_CONTEXT_NAMED, 0, 0 },
+    { 0, 0, 3, "", "GET", CONTEXT_NAMED, PROFILE_CONTEXT_NAMED, 0, 0 }, /* a span without trace */
+    { 1, 2, 0, "", "", CONTEXT_IDS_ONLY, PROFILE_CONTEXT_UNREADABLE, 0, 0 },
+    { 0, 0, 0, "", "", CONTEXT_NO_REQUEST, PROFILE_CONTEXT_NO_REQUEST, 0, 0 },
+};
+
+START_TEST(reads_a_record)
+{
+    raw.ids = CONTEXT_IDS_RECORD;
+    raw.state = (uint8_t)RECORDS[_i].state;
+    raw.id[CONTEXT_TRACE_WORD] = htobe64(RECORDS[_i].trace_high);
+    raw.id[CONTEXT_TRACE_WORD + 1] = htobe64(RECORDS[_i].trace_low);
+    raw.id[CONTEXT_SPAN_WORD] = htobe64(RECORDS[_i].span);
+    put(CONTEXT_ROOT, &raw.id[CONTEXT_ROOT_WORD], RECORDS[_i].root, false);
+    put(CONTEXT_NAME, raw.name, RECORDS[_i].name, false);
+    context_decode(&raw, &context, &name);
+    ck_assert_uint_eq(context.state, RECORDS[_i].wanted);
+    ck_assert(context.span == RECORDS[_i].wanted_span);
+    ck_assert(context.root == RECORDS[_i].wanted_root);
+    ck_assert(span_eq_str(buf_span(&name), RECORDS[_i].name));
+    if (context.state == PROFILE_CONTEXT_IDS)
+        ck_assert(context.trace_high == RECORDS[_i].trace_high &&
+                  context.trace_low == RECORDS[_i].trace_low);
 }
 END_TEST
 
@@ -291,6 +331,9 @@ START_TEST(looks_again_after_a_class)
     counters.shared_classes_loaded++;
     ck_assert(looks(&e, &p, 20, 10, UINT64_MAX));
     ck_assert(!looks(&e, &p, 20, 10, UINT64_MAX));
+    vm->tracer.record.number = 1; /* its tracer has announced records */
+    ck_assert(looks(&e, &p, 20, 10, UINT64_MAX));
+    ck_assert(!looks(&e, &p, 20, 10, UINT64_MAX));
     e.settled = false; /* only for now */
     ck_assert(looks(&e, &p, 20, 10, UINT64_MAX));
     free(vm);
@@ -304,6 +347,7 @@ int main(void)
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_loop_test(tc, reads_texts, 0, 2);
     tcase_add_test(tc, reads_words);
+    tcase_add_loop_test(tc, reads_a_record, 0, ARRAY_SIZE(RECORDS));
     tcase_add_loop_test(tc, refuses_what_is_no_id, 0, ARRAY_SIZE(WRONG));
     tcase_add_test(tc, zeros_are_no_request);
     tcase_add_loop_test(tc, reads_short_traces, 0, 2);

@@ -126,6 +126,92 @@ START_TEST(has_a_limit_of_attributes)
 }
 END_TEST
 
+/* Appends attribute @key of the process, a list of @values. */
+static void add_list(const char *key, const char *const *values, size_t count)
+{
+    _cleanup_buf_ struct buf any = BUF_NULL, list = BUF_NULL, pair = BUF_NULL;
+
+    buf_init(&any, 1 << 20);
+    buf_init(&list, 1 << 20);
+    buf_init(&pair, 1 << 20);
+    for (size_t i = 0; i < count; i++) {
+        buf_clear(&any);
+        add_field(&any, 1, span_of(values[i]));
+        add_field(&list, 1, buf_span(&any));
+    }
+    buf_clear(&any);
+    add_field(&any, 5, buf_span(&list));
+    add_field(&pair, 1, span_of(key));
+    add_field(&pair, 2, buf_span(&any));
+    add_field(&message, 2, buf_span(&pair));
+}
+
+static void add_schema(const char *schema)
+{
+    _cleanup_buf_ struct buf any = BUF_NULL, pair = BUF_NULL;
+
+    buf_init(&any, 1 << 20);
+    buf_init(&pair, 1 << 20);
+    add_field(&any, 1, span_of(schema));
+    add_field(&pair, 1, SPAN("threadlocal.schema_version"));
+    add_field(&pair, 2, buf_span(&any));
+    add_field(&message, 2, buf_span(&pair));
+}
+
+#define ADD_KEYS(...)                                                                              \
+    add_list("threadlocal.attribute_key_map", (const char *const[]){ __VA_ARGS__ },                \
+             ARRAY_SIZE(((const char *const[]){ __VA_ARGS__ })))
+
+static void check_record(bool known, size_t count, const struct thread_record_text *texts)
+{
+    struct thread_record r = { 0 };
+
+    ck_assert_int_eq(process_context_record(buf_span(&message), &r), 0);
+    ck_assert_int_eq(r.known, known);
+    ck_assert_uint_eq(r.text_count, count);
+    for (size_t i = 0; i < count; i++) {
+        ck_assert_uint_eq(r.texts[i].index, texts[i].index);
+        ck_assert_uint_eq(r.texts[i].text, texts[i].text);
+    }
+}
+
+START_TEST(reads_the_keys_of_records)
+{
+    static const struct thread_record_text TEXTS[] = { { 0, CONTEXT_ROOT },
+                                                       { 3, CONTEXT_NAME },
+                                                       { 4, CONTEXT_NAME_MORE } };
+
+    ADD_KEYS("datadog.local_root_span_id", "user.id", "http_route", "http.request.method",
+             "http.route", "http.method");
+    check_record(false, 0, NULL); /* of no known form */
+    add_schema("tlsdesc_v1_dev");
+    check_record(true, 3, TEXTS);
+    add_schema("tls_v1");
+    check_record(true, 3, TEXTS);
+    add_schema("go_pprof_labels_v1");
+    check_record(false, 0, NULL);
+}
+END_TEST
+
+START_TEST(refuses_broken_keys_of_records)
+{
+    static const char *many[300];
+    struct thread_record r = { 0 };
+
+    add_schema("tls_v1");
+    for (size_t i = 0; i < ARRAY_SIZE(many); i++)
+        many[i] = i == 255 ? "http.route" : "k";
+    add_list("threadlocal.attribute_key_map", many, 256);
+    check_record(true, 1, (const struct thread_record_text[]){ { 255, CONTEXT_NAME_MORE } });
+    for (size_t n = message.n - 1; n > message.n - 200; n--)
+        ck_assert_int_eq(process_context_record((struct span){ message.p, n }, &r), -EBADMSG);
+    ck_assert(!r.known && !r.text_count);
+    buf_clear(&message);
+    add_list("threadlocal.attribute_key_map", many, 257);
+    ck_assert_int_eq(process_context_record(buf_span(&message), &r), -EBADMSG);
+}
+END_TEST
+
 struct raw_header {
     char signature[8];
     uint32_t version, bytes;
@@ -178,6 +264,8 @@ int main(void)
     tcase_add_test(tc, takes_no_version_of_datadogs_tracer);
     tcase_add_test(tc, refuses_what_is_broken);
     tcase_add_test(tc, has_a_limit_of_attributes);
+    tcase_add_test(tc, reads_the_keys_of_records);
+    tcase_add_test(tc, refuses_broken_keys_of_records);
     tcase_add_test(tc, reads_headers);
     tcase_add_test(tc, knows_the_mapping_by_its_name);
     return suite_run_case("process_context", tc);

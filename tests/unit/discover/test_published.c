@@ -6,6 +6,7 @@
 #include "context_message.h"
 #include "discover/process_context.h"
 #include "discover/table.h"
+#include "hotspot/vm.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -148,6 +149,14 @@ START_TEST(looks_again_while_it_is_young)
     }
     ck_assert_uint_ge(age_ns, 300 * NSEC_PER_SEC);
     ck_assert_int_eq(looks, 10);
+    im.p.vm = calloc(1, sizeof(*im.p.vm));
+    ck_assert_ptr_nonnull(im.p.vm);
+    ck_assert_uint_eq(published_next_ns(&d, &im, start_ns + age_ns), 0);
+    hotspot_vm_record(im.p.vm)->known = true; /* keys may come at any age */
+    ck_assert_uint_eq(published_next_ns(&d, &im, start_ns + age_ns) - start_ns - age_ns,
+                      60 * NSEC_PER_SEC);
+    free(im.p.vm);
+    im.p.vm = NULL;
 }
 END_TEST
 

@@ -39,7 +39,7 @@ enum place { /* offsets in the heap */
 enum { CLASS_CONTEXT = 11, CLASS_SPAN = 12, CLASS_OTHER = 13, HASH = 0x61c88647 };
 
 static uint8_t bytes[HEAP_BYTES];
-static unsigned reads;
+static unsigned reads, phase_at;
 static struct hotspot_vm vm;
 static struct unwind_process process;
 static struct context_path path;
@@ -53,6 +53,8 @@ static ssize_t read_heap(void *cookie, uint64_t address, void *buf, size_t n)
         return -EIO;
     n = MIN(n, HEAP_BYTES - (size_t)(address - HEAP));
     memcpy(buf, bytes + (address - HEAP), n);
+    if (reads == phase_at) /* ZGC begins another phase */
+        bytes[BAD_MASK] ^= 1;
     return (ssize_t)n;
 }
 
@@ -82,7 +84,7 @@ static void put_text(unsigned at, unsigned characters, const char *text)
 static void setup(void)
 {
     memset(bytes, 0, sizeof(bytes));
-    reads = 0;
+    reads = phase_at = 0;
     memset(&vm, 0, sizeof(vm));
     memory_init(&vm.memory, read_heap, NULL);
     process.vm.zgc = (struct unwind_zgc){ 0 };
@@ -513,6 +515,21 @@ START_TEST(follows_an_object_that_zgc_has_moved)
 }
 END_TEST
 
+/* The phase ends during the walk, or before it. */
+START_TEST(believes_no_two_phases_of_zgc)
+{
+    move_thread();
+    path.ids = CONTEXT_IDS_NONE;
+    walk();
+    ck_assert_uint_eq(found.state, CONTEXT_NAMED);
+    phase_at = reads + 1;
+    walk();
+    ck_assert_uint_eq(found.state, CONTEXT_UNREADABLE);
+    walk();
+    ck_assert_uint_eq(found.state, CONTEXT_NAMED);
+}
+END_TEST
+
 /* A table without end, with entries of other keys only. */
 START_TEST(looks_at_few_places_of_a_false_table)
 {
@@ -564,6 +581,7 @@ int main(void)
     tcase_add_loop_test(tc, ends_in_hostile_memory, 0, ARRAY_SIZE(HOSTILE));
     tcase_add_loop_test(tc, no_text_is_longer_than_its_room, 0, ARRAY_SIZE(LENGTHS));
     tcase_add_test(tc, follows_an_object_that_zgc_has_moved);
+    tcase_add_test(tc, believes_no_two_phases_of_zgc);
     tcase_add_test(tc, looks_at_few_places_of_a_false_table);
     tcase_add_test(tc, is_not_sure_where_moves_are_not_known);
     tcase_add_test(tc, needs_a_thread);
