@@ -25,6 +25,8 @@ static void enter_cgroup_ns(void)
         log_debug_errno(-errno, "cannot enter the host's cgroup namespace");
 }
 
+static opener_look_fn look; /* of openers; set before they are forked */
+
 static int opener_main(int socket)
 {
     struct error err = ERROR_NULL;
@@ -33,6 +35,7 @@ static int opener_main(int socket)
 
     enter_cgroup_ns(); /* refused if the nursery has entered it already, which is fine */
     r = server_init(&s, /* client= */ 0, &err);
+    s.look = look;
     if (r == 0)
         r = opener_lockdown(&err);
     if (r < 0)
@@ -89,9 +92,12 @@ static void add(struct server *s, pid_t pid, int fd)
     s->openers[s->opener_count++] = (struct opener){ .pid = pid, .fd = fd, .late_fd = -1 };
 }
 
-void file_openers_start(struct server *s)
+void file_openers_start(struct server *s, opener_look_fn fn)
 {
-    int r = child_start("flamed-nursery", nursery_main, &s->nursery_fd);
+    int r;
+
+    look = fn;
+    r = child_start("flamed-nursery", nursery_main, &s->nursery_fd);
 
     if (r < 0)
         log_err_errno(r, "the process that starts file openers cannot be started");
@@ -147,6 +153,7 @@ bool file_openers_take(const struct server *s, uint32_t kind)
     switch (kind) {
     case BROKER_MAPS:
     case BROKER_MEM:
+    case BROKER_PAGEMAP:
     case BROKER_SERVICE_WORDS:
     case BROKER_TRACER_INFO:
     case BROKER_CGROUP:
@@ -219,7 +226,8 @@ static int refuse(int32_t host_pid, struct error *err)
 /* Returns true if the kernel answers the request without the memory or a file of the process. */
 static bool is_of_proc(uint32_t kind)
 {
-    return kind == BROKER_MAPS || kind == BROKER_MEM || kind == BROKER_CGROUP;
+    return kind == BROKER_MAPS || kind == BROKER_MEM || kind == BROKER_PAGEMAP ||
+           kind == BROKER_CGROUP || kind == OPENER_LOOK_AGENT;
 }
 
 /* Finds a free opener for a request of @kind. Return: NULL if none is free, or if an earlier
@@ -323,8 +331,8 @@ static int ask_any(struct server *s, const struct broker_request *q, bool fresh,
     uint64_t owner = proc_owner(s->proc_fd, &id), now_ns = clock_monotonic_ns();
     struct budget *left = owner_budget_of(&s->owner_budgets, owner, now_ns);
     struct opener *o;
-    bool deep =
-        q->kind == BROKER_MEM || q->kind == BROKER_SERVICE_WORDS || q->kind == BROKER_TRACER_INFO;
+    bool deep = q->kind == BROKER_MEM || q->kind == BROKER_PAGEMAP ||
+                q->kind == BROKER_SERVICE_WORDS || q->kind == BROKER_TRACER_INFO;
     int r = deep ? server_refuse_own(s, of->host_pid, &rep->err) : 0;
 
     if (r < 0) /* an opener does not know all of our own processes */
@@ -343,6 +351,11 @@ static int ask_any(struct server *s, const struct broker_request *q, bool fresh,
 int file_openers_ask(struct server *s, const struct broker_request *q, struct reply *rep)
 {
     return ask_any(s, q, /* fresh= */ false, rep);
+}
+
+int file_openers_look(struct server *s, const struct broker_request *q, struct reply *rep)
+{
+    return ask_any(s, q, /* fresh= */ true, rep);
 }
 
 /* Does the same for the error alone. */

@@ -22,14 +22,21 @@
 #define OPENER_TURN_NS UINT64_C(2000000000)  /* for a processor, on a busy machine */
 #define OPENER_KEEP_NS UINT64_C(30000000000) /* lifetime of a late answer, from its request on */
 
-/* Forks the openers and the nursery. Where that fails (logged), the broker opens files itself. */
-void file_openers_start(struct server *s);
+/* Looks of openers (opener_looks.h), behind all kinds of requests. */
+enum opener_look_kind { OPENER_LOOK_AGENT = 0x10000, OPENER_LOOK_CODE };
+
+/* Forks the openers and the nursery. Openers do looks by @fn. Where that fails (logged), the broker
+ * opens files itself. */
+void file_openers_start(struct server *s, opener_look_fn fn);
 void file_openers_stop(struct server *s);
 /* Returns true if openers answer requests of @kind and at least one opener exists. */
 bool file_openers_take(const struct server *s, uint32_t kind);
 /* Answers such a request as its function in server.h does. Return: also -ETIMEDOUT if the file
  * system does not answer. */
 int file_openers_ask(struct server *s, const struct broker_request *q, struct reply *rep);
+/* Has an opener do the look @q. There must be one. Return: the result; -ETIMEDOUT. No late answer
+ * counts. */
+int file_openers_look(struct server *s, const struct broker_request *q, struct reply *rep);
 /* Has an opener check that the process @of is a JVM that flamed may inspect, as for request mem. No
  * late answer counts, because an exec may have followed it. 0, PROC_GONE, -errno with @err. */
 int file_openers_check_jvm(struct server *s, const struct target_fields *of, struct error *err);

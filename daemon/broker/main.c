@@ -6,8 +6,8 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/version.h"
-#include "broker/file_openers.h"
 #include "broker/listen.h"
+#include "broker/opener_looks.h"
 #include "broker_client/wire.h"
 #include "launcher/launcher.h"
 #include "privileged/lockdown.h"
@@ -142,7 +142,7 @@ static int run_connected(const struct options *o, struct error *err)
         s.parent = getppid();
         server_probe(&s);
         start_launcher(o, &s);
-        file_openers_start(&s);
+        file_openers_start(&s, opener_look_answer);
         open_pins(&s);
         r = start_threads(&s, err);
     }
@@ -177,7 +177,7 @@ static int run_listening(const struct options *o, struct error *err)
         return r;
     server_probe(&s);
     start_launcher(o, &s);
-    file_openers_start(&s);
+    file_openers_start(&s, opener_look_answer);
     open_pins(&s);
     s.audit_path = o->audit_log;
     s.options.bpf_only = o->bpf_only;

@@ -4,7 +4,6 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "broker/file_openers.h"
-#include "broker/mapped.h"
 #include "broker/target/trusted_fs.h"
 
 #include <sys/stat.h>
@@ -30,24 +29,6 @@ static int open_mapped(struct server *s, const struct mapping_fields *at, int *r
     if (r == 0)
         *ret_fd = rep.fds[0];
     return r;
-}
-
-/* Checks that the mapping @at has a file, which must be libjvm.so for PROBED_LIBJVM. 0, PROC_GONE,
- * -EPERM, -errno. */
-static int check_mapping(const struct target *t, const struct mapping_fields *at,
-                         enum probed_name name, struct error *err)
-{
-    struct mapped m = { 0 };
-    int r = mapped_find(t, at->start, at->end, &m, err);
-
-    if (r)
-        return r;
-    if (m.inode && (name == PROBED_ANY || path_is_libjvm(span_of(m.path))))
-        return 0;
-    error_set(err, -EPERM, "the mapping of process %d is not of a %s", t->host_pid,
-              name == PROBED_LIBJVM ? "libjvm.so" : "file");
-    error_remedy(err, "start the process again if its file was replaced");
-    return -EPERM;
 }
 
 /* Returns true if @t has the mount namespace of @whose: "self", or "1" for the host's init. */
@@ -102,15 +83,15 @@ int probed_file_refuse_served(struct server *s, const struct target_fields *of,
     return -EPERM;
 }
 
-int probed_file_open(struct server *s, const struct mapping_fields *at, enum probed_name name,
-                     struct target *ret, int *ret_fd, struct error *err)
+int probed_file_open(struct server *s, const struct mapping_fields *at, struct target *ret,
+                     int *ret_fd, struct error *err)
 {
     _cleanup_close_ int fd = -1;
     int r;
 
     r = target_pin(s, &at->target, ret, err) ?: server_refuse_own(s, ret->host_pid, err) ?:
         target_need_thread(ret, err) ?: open_mapped(s, at, &fd, err) ?:
-        check_mapping(ret, at, name, err) ?: probed_file_refuse_served(s, &at->target, ret, err);
+        probed_file_refuse_served(s, &at->target, ret, err);
     if (r == 0 && dependable_is_copy(fd))
         r = error_set(err, -EOPNOTSUPP,
                       "that file of process %d lies in memory, or on a file system that may not "

@@ -10,13 +10,11 @@
 
 #include "broker/target/target.h"
 
-enum probed_name { PROBED_ANY, PROBED_LIBJVM /* a file called libjvm.so */ };
-
 /* Pins the target of @at into @ret, and opens the file of that mapping as request mapped does.
  * Return: 0; PROC_GONE; -EPERM or -EOPNOTSUPP: no probe may be put there; -errno: each with @err.
  * The caller releases @ret in any case. */
-int probed_file_open(struct server *s, const struct mapping_fields *at, enum probed_name name,
-                     struct target *ret, int *ret_fd, struct error *err);
+int probed_file_open(struct server *s, const struct mapping_fields *at, struct target *ret,
+                     int *ret_fd, struct error *err);
 /* Refuses (-EPERM with @err) a target that may serve file systems itself. 0: it serves none. */
 int probed_file_refuse_served(struct server *s, const struct target_fields *of,
                               const struct target *t, struct error *err);

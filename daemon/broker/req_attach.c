@@ -7,6 +7,7 @@
 #include "agent/stream.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "broker/opener_looks.h"
 #include "broker/target/agent_files.h"
 #include "broker/target/attach_headroom.h"
 #include "broker/target/cgroups.h"
@@ -313,7 +314,7 @@ int request_attach(struct server *s, const struct attach_fields *q, struct reply
                          "flamed-broker has no launcher to start an attach: "
                          "its log says why");
     r = collect(s, q, &t, &m, &rep->err) ?:
-        agents_get(&s->agents, &t, q->target.start_ticks, &agent, &rep->err) ?:
+        agents_get(s, &t, &q->target, opener_look_for_agent, &agent, &rep->err) ?:
         make_out(s, q, &t, &m, &out, &rep->err) ?: target_open_root(&t, &root, &rep->err) ?:
         target_open_proc(&t, "status", &status, &rep->err);
     if (r == 0 && pipe2(pipe_fds, O_CLOEXEC) < 0)

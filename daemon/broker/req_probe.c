@@ -4,8 +4,8 @@
  */
 #include "base/cleanup.h"
 #include "broker/function_start.h"
-#include "broker/mapped.h"
 #include "broker/moment_places.h"
+#include "broker/opener_looks.h"
 #include "broker/probed_file.h"
 #include "broker/target/agent_files.h"
 #include "sample/sampler.h"
@@ -33,6 +33,13 @@ static struct uprobe_target target_of(const struct target *t, int fd)
     return (struct uprobe_target){ .pid = t->host_pid, .pidfd = t->pidfd, .fd = fd };
 }
 
+/* Checks that @fd is the process's libjvm.so, which has not been patched at @count places. */
+static int check_libjvm(struct server *s, const struct probe_put_fields *q, int fd,
+                        const uint64_t *places, size_t count, struct error *err)
+{
+    return opener_look_at_code(s, &q->at, /* libjvm= */ true, fd, places, count, err);
+}
+
 /* ---- events alloc and live ---- */
 
 /* Checks the places of the probes @asked in the file @fd, and writes the probes to @ret. */
@@ -55,15 +62,18 @@ static int put_heap(struct server *s, void *alloc, const struct probe_put_fields
                     struct target *t, struct error *err)
 {
     struct alloc_probe probes[BROKER_PLACES_MAX];
+    uint64_t places[BROKER_PLACES_MAX];
     _cleanup_close_ int fd = -1;
     struct uprobe_target at;
-    int r = probed_file_open(s, &q->at, PROBED_LIBJVM, t, &fd, err);
+    int r = probed_file_open(s, &q->at, t, &fd, err);
 
     if (r)
         return r;
     r = check_places(fd, &q->probes, probes, err);
     for (uint32_t i = 0; r == 0 && i < q->probes.count; i++)
-        r = mapped_check_code(t, &q->at, fd, probes[i].offset, err);
+        places[i] = probes[i].offset;
+    if (r == 0)
+        r = check_libjvm(s, q, fd, places, q->probes.count, err);
     if (r)
         return r;
     at = target_of(t, fd);
@@ -80,7 +90,7 @@ static int put_agent(struct server *s, void *alloc, const struct probe_put_field
     int agent = -1;
     int r = target_pin(s, &q->at.target, t, err) ?: server_refuse_own(s, t->host_pid, err) ?:
             target_need_thread(t, err) ?: probed_file_refuse_served(s, &q->at.target, t, err) ?:
-            agents_get(&s->agents, t, q->at.target.start_ticks, &agent, err) ?:
+            agents_get(s, t, &q->at.target, opener_look_for_agent, &agent, err) ?:
             function_start_check(agent, offset, &offset, err);
 
     if (r)
@@ -117,16 +127,19 @@ static int put_moments(struct server *s, void *moments, const struct probe_put_f
                        struct target *t, struct error *err)
 {
     struct moment_probe probes[MOMENT_PLACES_MAX];
+    uint64_t places[MOMENT_PLACES_MAX];
     _cleanup_close_ int fd = -1;
     struct uprobe_target at;
     uint32_t count = 0;
-    int r = probed_file_open(s, &q->at, PROBED_LIBJVM, t, &fd, err);
+    int r = probed_file_open(s, &q->at, t, &fd, err);
 
     if (r)
         return r;
     r = moment_places_find(fd, probes, &count, err);
     for (uint32_t i = 0; r == 0 && i < count; i++)
-        r = mapped_check_code(t, &q->at, fd, probes[i].offset, err);
+        places[i] = probes[i].offset;
+    if (r == 0)
+        r = check_libjvm(s, q, fd, places, count, err);
     if (r)
         return r;
     at = target_of(t, fd);
@@ -158,17 +171,20 @@ static int put_yields(struct server *s, void *yields, const struct probe_put_fie
                       struct target *t, struct error *err)
 {
     struct yields_places places = { .at = { 0 } };
+    uint64_t starts[BROKER_PLACES_MAX];
     _cleanup_close_ int fd = -1;
     struct uprobe_target at;
     uint64_t owner;
-    int r = probed_file_open(s, &q->at, PROBED_LIBJVM, t, &fd, err);
+    int r = probed_file_open(s, &q->at, t, &fd, err);
 
     for (uint32_t i = 0; r == 0 && i < q->probes.count; i++) {
         uint64_t *place = &places.at[broker_place_kind(q->probes.places[i])];
 
-        r = function_start_check(fd, broker_place_offset(q->probes.places[i]), place, err)
-                ?: mapped_check_code(t, &q->at, fd, *place, err);
+        r = function_start_check(fd, broker_place_offset(q->probes.places[i]), place, err);
+        starts[i] = *place;
     }
+    if (r == 0)
+        r = check_libjvm(s, q, fd, starts, q->probes.count, err);
     if (r)
         return r;
     owner = proc_owner(s->proc_fd, &(struct proc_id){ t->host_pid, q->at.target.start_ticks });
@@ -232,14 +248,17 @@ static int put_call(struct server *s, void *alloc, const struct probe_put_fields
     bool malloc = q->probes.program == BROKER_PROBED_MALLOC,
          results = malloc && argument == BROKER_MALLOC_RESULT;
     struct function_result places[FUNCTION_RESULTS_MAX];
+    uint64_t offsets[FUNCTION_RESULTS_MAX];
     _cleanup_close_ int fd = -1;
     struct uprobe_target at;
     size_t count = 0, put = 0;
-    int r = probed_file_open(s, &q->at, PROBED_ANY, t, &fd, err)
+    int r = probed_file_open(s, &q->at, t, &fd, err)
                 ?: find_places(fd, offset, results, places, &count, err);
 
     for (size_t i = 0; r == 0 && i < count; i++)
-        r = mapped_check_code(t, &q->at, fd, places[i].offset, err);
+        offsets[i] = places[i].offset;
+    if (r == 0)
+        r = opener_look_at_code(s, &q->at, /* libjvm= */ false, fd, offsets, count, err);
     at = target_of(t, fd);
     if (r == 0 && !malloc)
         return sampler_alloc_call(alloc, &at, set, places[0].offset, err);

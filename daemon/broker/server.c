@@ -175,6 +175,31 @@ static int call(struct server *s, const struct broker_request *q, struct reply *
     return r;
 }
 
+/* Checks and answers the message @raw. */
+static int answer(struct server *s, const void *raw, size_t n, struct broker_request *q,
+                  struct reply *rep)
+{
+    int r;
+
+    if (s->look && s->look(s, raw, n, q, rep, &r))
+        return r;
+    r = broker_request_check(raw, n, q, &rep->err);
+    if (r < 0) {
+        if (log_limit())
+            log_warn("refused a request: %s", rep->err.msg);
+        return r;
+    }
+    r = file_openers_take(s, q->kind) ? file_openers_ask(s, q, rep)
+                                      : file_openers_try(s, q, &rep->err);
+    if (r == 0 && !file_openers_take(s, q->kind))
+        r = call(s, q, rep);
+    if (r < 0 && !rep->err.msg[0])
+        error_code(&rep->err, r, "%s", broker_request_info(q->kind)->name);
+    log_debug("request=%s host_pid=%d result=%d", broker_request_info(q->kind)->name,
+              broker_request_info(q->kind)->of_target ? q->fields.target.host_pid : 0, r);
+    return r;
+}
+
 int server_answer(struct server *s, int fd)
 {
     struct broker_request q = { 0 };
@@ -187,19 +212,7 @@ int server_answer(struct server *s, int fd)
     n = wire_receive(fd, raw, sizeof(raw), NULL, 0, NULL);
     if (n <= 0)
         return n == 0 || n == -ECONNRESET ? 1 : (int)n;
-    r = broker_request_check(raw, (size_t)n, &q, &rep.err);
-    if (r == 0) {
-        r = file_openers_take(s, q.kind) ? file_openers_ask(s, &q, &rep)
-                                         : file_openers_try(s, &q, &rep.err);
-        if (r == 0 && !file_openers_take(s, q.kind))
-            r = call(s, &q, &rep);
-        if (r < 0 && !rep.err.msg[0])
-            error_code(&rep.err, r, "%s", broker_request_info(q.kind)->name);
-        log_debug("request=%s host_pid=%d result=%d", broker_request_info(q.kind)->name,
-                  broker_request_info(q.kind)->of_target ? q.fields.target.host_pid : 0, r);
-    } else if (log_limit()) {
-        log_warn("refused a request: %s", rep.err.msg);
-    }
+    r = answer(s, raw, (size_t)n, &q, &rep);
     r = reply_send(fd, &q, r, &rep);
     for (size_t i = 0; i < rep.fd_count; i++)
         close_fd(rep.fds[i]);

@@ -41,7 +41,7 @@ enum sampler_state {
 struct server_sampling {
     struct sampler *sampler; /* NULL until it is loaded; ends with its client */
     enum sampler_state state;
-    struct error error;                               /* why the state is SAMPLER_REFUSED */
+    struct error error; /* why the state is SAMPLER_REFUSED */
     enum sampler_state program_states[PROGRAM_COUNT]; /* by program (sample/program.h) */
     struct error program_errors[PROGRAM_COUNT];
     uint32_t max_frames; /* limit for sampler_new(); 0: not set, BROKER_FRAMES_MAX applies */
@@ -65,7 +65,14 @@ struct known_jvm {
     uint64_t start_ticks, inode, stack_start;
 };
 
+struct server;
+struct reply;
+/* Does the look @raw of @n bytes (opener_looks.h), and copies it to *@q. False: it is none. */
+typedef bool (*opener_look_fn)(struct server *s, const void *raw, size_t n,
+                               struct broker_request *q, struct reply *rep, int *ret_result);
+
 struct server {
+    opener_look_fn look;     /* of an opener; NULL in the broker itself */
     const char *audit_path;  /* file of the audit log; borrowed; NULL: none */
     const char *config_path; /* flamed's configuration file; borrowed; NULL: unknown */
     int proc_fd;             /* /proc */

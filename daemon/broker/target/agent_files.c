@@ -107,42 +107,54 @@ static bool is_mapped_agent(const struct mapping *m, void *cookie)
     return true;
 }
 
-int agents_get(struct agents **agents, const struct target *t, uint64_t start_ticks, int *ret_fd,
-               struct error *err)
+int agents_find(const struct target *t, int *ret_fd, struct error *err)
 {
     struct search s = { .target = t, .fd = -1 };
-    struct agents *a = *agents;
     _cleanup_close_ int maps = -1, fresh = -1;
-    struct span agent = embedded_agent;
     struct stat st;
-    int r;
+    int r = target_open_proc(t, "maps", &maps, err);
+
+    if (r)
+        return r;
+    r = memfd_sealed(AGENT_NAME, MEMFD_DATA, "", 0, &fresh);
+    if (r < 0 || fstat(fresh, &st) < 0)
+        return error_code(err, r < 0 ? r : -errno, "cannot make a memory file");
+    s.device = st.st_dev;
+    maps_scan(maps, is_mapped_agent, &s);
+    *ret_fd = s.fd;
+    return 0;
+}
+
+int agents_get(struct server *s, const struct target *t, const struct target_fields *of,
+               agents_find_fn find, int *ret_fd, struct error *err)
+{
+    struct span agent = embedded_agent;
+    struct agents *a = s->agents;
+    int fd = -1, r;
 
     if (!a) {
-        a = *agents = calloc(1, sizeof(*a));
+        a = s->agents = calloc(1, sizeof(*a));
         if (!a)
             return -ENOMEM;
     }
     for (size_t i = 0; i < a->count; i++) {
-        if (a->entry[i].host_pid == t->host_pid && a->entry[i].start_ticks == start_ticks) {
+        if (a->entry[i].host_pid == t->host_pid && a->entry[i].start_ticks == of->start_ticks) {
             *ret_fd = a->entry[i].fd;
             return 0;
         }
     }
-    r = target_open_proc(t, "maps", &maps, err);
+    r = find(s, of, &fd, err);
     if (r)
         return r;
-    r = memfd_sealed(AGENT_NAME, MEMFD_DATA, agent.p, agent.n, &fresh);
-    if (r < 0 || fstat(fresh, &st) < 0)
-        return error_code(err, r < 0 ? r : -errno, "cannot make a memory file for the agent");
-    s.device = st.st_dev;
-    if (!maps_scan(maps, is_mapped_agent, &s))
-        s.fd = take_fd(&fresh);
+    r = fd < 0 ? memfd_sealed(AGENT_NAME, MEMFD_DATA, agent.p, agent.n, &fd) : 0;
+    if (r < 0)
+        return error_code(err, r, "cannot make a memory file for the agent");
     agents_make_room(a);
     a->entry[a->count++] = (struct agent){ .host_pid = t->host_pid,
-                                           .start_ticks = start_ticks,
-                                           .fd = s.fd,
+                                           .start_ticks = of->start_ticks,
+                                           .fd = fd,
                                            .pidfd = fcntl(t->pidfd, F_DUPFD_CLOEXEC, 0) };
-    *ret_fd = s.fd;
+    *ret_fd = fd;
     return 0;
 }
 

@@ -12,11 +12,18 @@
 
 struct agents;
 
-/* Gets the agent's file for the JVM @t. That is its entry, else the file that the JVM has mapped
- * (also after a restart of the broker), else a new one. Makes the table at the first call. *ret_fd:
- * borrowed, until the next call. 0, PROC_GONE, -errno. */
-int agents_get(struct agents **agents, const struct target *t, uint64_t start_ticks, int *ret_fd,
-               struct error *err);
+typedef int (*agents_find_fn)(struct server *s, const struct target_fields *of, int *ret_fd,
+                              struct error *err);
+
+/* Gets the agent's file for the JVM @t, which @of names. That is its entry, else the file that the
+ * JVM has mapped (also after a restart of the broker), else a new one. @find looks for a mapped
+ * one. Makes the table at the first call. *ret_fd: borrowed, until the next call. 0, PROC_GONE,
+ * -errno. */
+int agents_get(struct server *s, const struct target *t, const struct target_fields *of,
+               agents_find_fn find, int *ret_fd, struct error *err);
+/* Finds the agent's file among the mappings of @t, which may block; *ret_fd -1: there is none. 0,
+ * PROC_GONE, -errno. */
+int agents_find(const struct target *t, int *ret_fd, struct error *err);
 /* Gets the exit status of the JVM @host_pid that got an agent, as wait(2) gives it.
  * Return: 0 and *ret_status; the entry is dropped then. -EAGAIN: it lives, or the kernel still
  * clears it away. BROKER_ABSENT: unknown (before Linux 6.15 if its parent has reaped it), or it got

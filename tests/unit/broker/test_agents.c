@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static struct agents *agents;
+static struct server server;
 static struct target target;
 static uint64_t start_ticks;
 static int proc_fd;
@@ -33,6 +33,14 @@ int target_open_proc(const struct target *t, const char *name, int *ret_fd, stru
     return 0;
 }
 
+static int look_for_agent(struct server *s, const struct target_fields *of, int *ret_fd,
+                          struct error *err)
+{
+    ck_assert_int_eq(of->host_pid, target.host_pid);
+    (void)s;
+    return agents_find(&target, ret_fd, err);
+}
+
 static void *pause_for_good(void *arg)
 {
     for (;;)
@@ -45,6 +53,7 @@ static void begin(bool headless)
 {
     int ready[2], made = pipe2(ready, O_CLOEXEC);
     pid_t pid = fork();
+    struct target_fields of;
     struct proc_stat stat;
     char name[32], one;
     int fd;
@@ -74,12 +83,13 @@ static void begin(bool headless)
     ck_assert_int_ge(target.pidfd, 0);
     ck_assert_int_eq(proc_read_stat(proc_fd, pid, &stat), 0);
     start_ticks = stat.start_ticks;
-    ck_assert_int_eq(agents_get(&agents, &target, start_ticks, &fd, NULL), 0);
+    of = (struct target_fields){ .host_pid = pid, .start_ticks = start_ticks };
+    ck_assert_int_eq(agents_get(&server, &target, &of, look_for_agent, &fd, NULL), 0);
 }
 
 static void end(void)
 {
-    agents = agents_free(agents);
+    server.agents = agents_free(server.agents);
     close(target.pidfd);
     close(target.dir_fd);
     close(proc_fd);
@@ -87,7 +97,7 @@ static void end(void)
 
 static int ended(int *ret_status)
 {
-    return agents_ended(agents, proc_fd, target.host_pid, start_ticks, ret_status);
+    return agents_ended(server.agents, proc_fd, target.host_pid, start_ticks, ret_status);
 }
 
 /* Reads the exit status of a zombie, as for a JVM without an agent. */
@@ -120,8 +130,9 @@ static void expect_not_yet(void)
 
     for (int i = 0; i < 3; i++)
         ck_assert_int_eq(ended(&status), -EAGAIN);
-    ck_assert_int_eq(agents_ended(agents, proc_fd, target.host_pid, start_ticks + 1, &status),
-                     BROKER_ABSENT); /* another process with this pid */
+    ck_assert_int_eq(
+        agents_ended(server.agents, proc_fd, target.host_pid, start_ticks + 1, &status),
+        BROKER_ABSENT); /* another process with this pid */
     status = 1234;
     ck_assert(!zombie_ended(&status));
     ck_assert_int_eq(status, 1234);

@@ -224,6 +224,7 @@ START_TEST(openers_look_once_for_a_libjvm)
     struct error err = ERROR_NULL;
     struct broker_facts facts;
     struct proc_id id;
+    int fd = -1;
     pid_t pid;
 
     facts_once_loaded(fx.b, &facts);
@@ -242,6 +243,10 @@ START_TEST(openers_look_once_for_a_libjvm)
     ck_assert_uint_gt(again - openers, FEW_BYTES);
     ck_assert_msg(broker_put_context(fx.b, &id, &path, &err) == 0, "%s", err.msg);
     ck_assert_uint_lt(bytes_read_by_openers() - again, FEW_BYTES);
+    again = bytes_read_by_openers();
+    ck_assert_msg(broker_pagemap(fx.b, &id, &fd, &err) == 0, "%s", err.msg);
+    close(fd);
+    ck_assert_uint_gt(bytes_read_by_openers() - again, FEW_BYTES);
     ck_assert_uint_lt(bytes_read(fx.broker) - broker, FEW_BYTES);
     kill(pid, SIGUSR1);
     await_comm(pid, "exe");
