@@ -114,7 +114,7 @@ static void tell_sampler(struct server *s, struct broker_facts *ret)
     why = r == 0 ? sampler_without_bpf(s->sampling.sampler) : &err;
     ret->bpf_loaded = !why;
     ret->perf_home = r == 0 && why;
-    ret->bpf_loading = s->sampling.state == SAMPLER_LOADING;
+    ret->bpf_loading = s->sampling.state == SAMPLER_LOADING || s->sampling.again.at_ns;
     if (!why)
         return;
     problem(ret->bpf_problem, sizeof(ret->bpf_problem), why);

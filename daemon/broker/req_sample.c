@@ -109,11 +109,34 @@ int request_sideband(struct server *s, const struct no_fields *q, struct reply *
     return rep->fd_count ? 0 : error_set(&rep->err, -ENODEV, "no processor is online");
 }
 
+/* Plans another attempt after the refusal @code, if that is a passing one. */
+static void plan_again(struct load_again *a, int code, const struct error *why)
+{
+    uint64_t wait_ns = LOAD_AGAIN_NS << a->count;
+
+    a->at_ns = 0;
+    if ((code != -ENOMEM && code != -EAGAIN) || a->count == LOAD_AGAIN_MAX)
+        return;
+    a->at_ns = clock_monotonic_ns() + wait_ns;
+    a->count++;
+    log_warn("%s: attempt %u of %d to load it again in %ju s", why->msg, a->count, LOAD_AGAIN_MAX,
+             (uintmax_t)(wait_ns / NSEC_PER_SEC));
+}
+
+/* Returns the state after a refusal: SAMPLER_UNASKED once it is time for another attempt. */
+static enum sampler_state state_now(enum sampler_state state, const struct load_again *a)
+{
+    bool due = state == SAMPLER_REFUSED && a->at_ns && clock_monotonic_ns() >= a->at_ns;
+
+    return due ? SAMPLER_UNASKED : state;
+}
+
 int server_sampler(struct server *s, uint64_t wait_ns, struct error *err)
 {
     uint32_t frames = s->sampling.max_frames ? s->sampling.max_frames : BROKER_FRAMES_MAX;
     int r = 0;
 
+    s->sampling.state = state_now(s->sampling.state, &s->sampling.again);
     if (s->sampling.state == SAMPLER_UNASKED) {
         loader_ask(s->loader, s->pid_ns_fd, RING_BYTES, frames, s->options.bpf_only);
         s->sampling.state = SAMPLER_LOADING;
@@ -126,6 +149,7 @@ int server_sampler(struct server *s, uint64_t wait_ns, struct error *err)
             return -EAGAIN;
         }
         s->sampling.state = r == 0 ? SAMPLER_LOADED : SAMPLER_REFUSED;
+        plan_again(&s->sampling.again, r, &s->sampling.error);
         if (r == 0) {
             sampler_hook_by(s->sampling.sampler, hooker_worker(s->hooker));
             if (!sampler_without_bpf(s->sampling.sampler))
@@ -199,6 +223,7 @@ static int request_program(struct server *s, enum event_program program, struct 
 {
     enum sampler_state *state = &s->sampling.program_states[program];
     struct error *problem = &s->sampling.program_errors[program];
+    struct load_again *again = &s->sampling.program_again[program];
     struct sampler_shared shared;
     void *loaded = NULL;
     int r;
@@ -208,6 +233,7 @@ static int request_program(struct server *s, enum event_program program, struct 
     r = sampler_check_program(s->sampling.sampler, program, err);
     if (r < 0)
         return r;
+    *state = state_now(*state, again);
     if (*state == SAMPLER_UNASKED) {
         r = sampler_share(s->sampling.sampler, &shared);
         if (r < 0)
@@ -228,6 +254,7 @@ static int request_program(struct server *s, enum event_program program, struct 
             sampler_take(s->sampling.sampler, program, loaded);
         else
             *state = SAMPLER_REFUSED;
+        plan_again(again, r, problem);
     }
     if (sampler_has(s->sampling.sampler, program))
         return 0;

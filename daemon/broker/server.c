@@ -91,6 +91,8 @@ void server_forget_client(struct server *s)
     s->sampling.error = ERROR_NULL;
     memset(s->sampling.program_states, 0, sizeof(s->sampling.program_states)); /* SAMPLER_UNASKED */
     memset(s->sampling.program_errors, 0, sizeof(s->sampling.program_errors));
+    s->sampling.again = (struct load_again){ 0 };
+    memset(s->sampling.program_again, 0, sizeof(s->sampling.program_again));
     s->sampling.max_frames = 0;
 }
 

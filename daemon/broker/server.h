@@ -37,13 +37,24 @@ enum sampler_state {
     SAMPLER_REFUSED,
 };
 
+/* Attempts to load what the kernel refused for a passing reason, such as too little memory. The
+ * first wait is LOAD_AGAIN_NS, and each further one twice as long. */
+#define LOAD_AGAIN_NS (2 * NSEC_PER_SEC)
+#define LOAD_AGAIN_MAX 8
+struct load_again {
+    uint64_t at_ns; /* time of the next attempt; 0: there is none */
+    uint32_t count; /* of further attempts, so far */
+};
+
 /* The sampler, and the states of what it loads. */
 struct server_sampling {
     struct sampler *sampler; /* NULL until it is loaded; ends with its client */
     enum sampler_state state;
     struct error error; /* why the state is SAMPLER_REFUSED */
+    struct load_again again;
     enum sampler_state program_states[PROGRAM_COUNT]; /* by program (sample/program.h) */
     struct error program_errors[PROGRAM_COUNT];
+    struct load_again program_again[PROGRAM_COUNT];
     uint32_t max_frames; /* limit for sampler_new(); 0: not set, BROKER_FRAMES_MAX applies */
 };
 
