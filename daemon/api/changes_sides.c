@@ -64,7 +64,8 @@ static uint64_t samples_of(const struct finding *f, size_t i)
     return f->samples[i] - f->displaced[i];
 }
 
-/* Keeps the last deploy mark of a place. Marks are passed in the order of time. */
+/* Keeps the last deploy mark of a place. The last mark is passed first, so that none is left out.
+ */
 static void see(void *cookie, const struct history_mark *m)
 {
     struct finding *f = cookie;
@@ -73,7 +74,7 @@ static void see(void *cookie, const struct history_mark *m)
     if (m->kind != HISTORY_MARK_DEPLOY || !m->image)
         return;
     at = past_place_find(f->places, &f->count, PLACES_MAX, m->image);
-    if (at == PLACES_MAX)
+    if (at == PLACES_MAX || f->marks[at].time_ns)
         return;
     text_clean_into(span_of(m->text), f->marks[at].text, sizeof(f->marks[at].text));
     f->marks[at].time_ns = m->time_ns;
@@ -103,13 +104,15 @@ static int find_mark(struct api *api, const struct target_selector *t, uint64_t 
         .from_ns = now_ns - LATELY_NS, .to_ns = now_ns, .wants = past_wants_of, .cookie = &filter
     };
     struct history_reach reach;
+    uint64_t left_out; /* the earliest ones */
     int r = f ? past_filter_init(t, &filter, err) : -ENOMEM;
 
     if (r == 0)
         r = history_sums(api->engine.history, &q, see_sums, f, &reach, err);
     q.from_ns = now_ns - DAY_NS;
+    q.newest_first = true;
     if (r == 0)
-        r = history_marks(api->engine.history, &q, see, f, err);
+        r = history_marks(api->engine.history, &q, see, f, &left_out, err);
     past_filter_deinit(&filter);
     if (r == 0)
         *ret = choose(f);

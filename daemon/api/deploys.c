@@ -238,7 +238,8 @@ int deploys_look(struct deploys *d, uint64_t now_ns, struct error *err)
 {
     struct history_query q = { .from_ns = now_ns - DAY_NS, .to_ns = now_ns };
     struct finding f = { 0 };
-    int r = history_marks(d->api->engine.history, &q, see_mark, &f, err);
+    uint64_t left_out = 0;
+    int r = history_marks(d->api->engine.history, &q, see_mark, &f, &left_out, err);
 
     for (size_t i = 0; i < f.count && r == 0 && !d->stopping; i++) {
         if (is_due(&f.list[i], now_ns))
@@ -250,7 +251,7 @@ int deploys_look(struct deploys *d, uint64_t now_ns, struct error *err)
     free(d->list);
     d->list = f.list;
     d->count = f.count;
-    d->left_out = f.left_out;
+    d->left_out = f.left_out + left_out;
     return r;
 }
 

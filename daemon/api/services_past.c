@@ -221,6 +221,7 @@ int services_add_past(struct api *api, const struct viewer *v, json_t *ret, stru
     struct history_query q = {
         .to_ns = UINT64_MAX, .wants = wants, .cookie = &s, .newest_first = true
     };
+    uint64_t left_out = 0;
     json_t *entry;
     size_t i;
     int r = 0;
@@ -236,9 +237,10 @@ int services_add_past(struct api *api, const struct viewer *v, json_t *ret, stru
     if (r == 0 && api->engine.history)
         r = history_images(api->engine.history, &q, see_image, &s, err);
     if (r == 0 && api->engine.history)
-        r = history_marks(api->engine.history, &q, see_mark, &s, err);
+        r = history_marks(api->engine.history, &q, see_mark, &s, &left_out, err);
     json_object_set_new(ret, "ended_left_out", json_integer((json_int_t)s.ended.left_out));
-    json_object_set_new(ret, "marks_left_out", json_integer((json_int_t)s.marks.left_out));
+    json_object_set_new(ret, "marks_left_out",
+                        json_integer((json_int_t)(s.marks.left_out + left_out)));
     free(s.ended.all);
     free(s.marks.all);
     matcher_set_free(s.filter.seen);

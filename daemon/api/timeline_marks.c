@@ -10,8 +10,8 @@
 struct marks {
     struct past_filter filter;
     json_t *list;
-    size_t count; /* marks of the history */
-    bool older;   /* true: older captures are left out */
+    uint64_t count; /* marks of the history */
+    bool older;     /* true: older captures are left out */
 };
 
 /* Adds warnings about marks that are left out. */
@@ -21,8 +21,8 @@ static void warn_left_out(const struct marks *m, json_t *warnings)
 
     if (m->count > MARKS_MAX) {
         snprintf(text, sizeof(text),
-                 "%zu marks of the history are left out, the latest ones: ask for a shorter time",
-                 m->count - MARKS_MAX);
+                 "%ju marks of the history are left out, the latest ones: ask for a shorter time",
+                 (uintmax_t)(m->count - MARKS_MAX));
         json_array_append_new(warnings, json_string(text));
     }
     if (m->older) {
@@ -110,9 +110,11 @@ json_t *timeline_marks(struct api *api, const struct target_selector *t,
         .from_ns = range->from_ns, .to_ns = range->to_ns, .wants = wants_image, .cookie = &m
     };
     int r = past_filter_init(t, &m.filter, err);
+    uint64_t left_out = 0;
 
     if (r == 0 && api->engine.history)
-        r = history_marks(api->engine.history, &q, see_mark, &m, err);
+        r = history_marks(api->engine.history, &q, see_mark, &m, &left_out, err);
+    m.count += left_out;
     if (r == 0)
         r = add_captures(api, &m, range, err);
     past_filter_deinit(&m.filter);

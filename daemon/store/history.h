@@ -181,9 +181,10 @@ struct history_mark {
 };
 typedef void (*history_mark_fn)(void *cookie, const struct history_mark *m);
 /* Passes the marks of wanted images and of the node in [from, to) to @fn, by time, at most
- * HISTORY_MARKS_MAX. Marks of other images take no place among them. */
+ * HISTORY_MARKS_MAX. *ret_left_out: how many more there are. Marks of other images take no place
+ * among them. */
 int history_marks(struct history *h, const struct history_query *q, history_mark_fn fn,
-                  void *cookie, struct error *err);
+                  void *cookie, uint64_t *ret_left_out, struct error *err);
 /* Adds the mark @m to its image. 0; -ENOENT: the history does not have that image; -errno. */
 int history_mark_put(struct history *h, const struct history_mark *m, struct error *err);
 /* Returns "deploy", "clock" or "change". Static. */

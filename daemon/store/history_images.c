@@ -440,10 +440,10 @@ int history_images(struct history *h, const struct history_query *q, history_ima
 
 static int marks_each(struct history *h, const struct history_query *q,
                       const struct image_list *list, history_mark_fn fn, void *cookie,
-                      struct error *err)
+                      uint64_t *ret_left_out, struct error *err)
 {
     _cleanup_stmt_ sqlite3_stmt *stmt = NULL;
-    size_t passed = 0;
+    uint64_t count = 0;
     int r = store_query(h->store,
                         q->newest_first ? MARKS_OF " ORDER BY time_ns DESC, n DESC"
                                         : MARKS_OF " ORDER BY time_ns, n",
@@ -452,7 +452,7 @@ static int marks_each(struct history *h, const struct history_query *q,
 
     if (r < 0)
         return r;
-    while (passed < HISTORY_MARKS_MAX && sqlite3_step(stmt) == SQLITE_ROW) {
+    while (sqlite3_step(stmt) == SQLITE_ROW) {
         int64_t image = sqlite3_column_int64(stmt, 2);
         unsigned kind = (unsigned)sqlite3_column_int(stmt, 1);
         double value = sqlite3_column_double(stmt, 4);
@@ -462,23 +462,23 @@ static int marks_each(struct history *h, const struct history_query *q,
                                   .text = store_text(stmt, 3),
                                   .value = value < MARK_UNKNOWN ? value : (double)NAN };
 
-        if (kind < HISTORY_MARK_KINDS && (!image || m.image)) {
-            passed++;
+        if (kind < HISTORY_MARK_KINDS && (!image || m.image) && count++ < HISTORY_MARKS_MAX)
             fn(cookie, &m);
-        }
     }
+    *ret_left_out = count > HISTORY_MARKS_MAX ? count - HISTORY_MARKS_MAX : 0;
     return 0;
 }
 
 int history_marks(struct history *h, const struct history_query *q, history_mark_fn fn,
-                  void *cookie, struct error *err)
+                  void *cookie, uint64_t *ret_left_out, struct error *err)
 {
     _cleanup_(image_list_deinit) struct image_list list = { 0 };
     int r = store_enter(h->store, STORE_WAIT_NS, err);
 
+    *ret_left_out = 0;
     if (r < 0)
         return r;
-    r = image_list_read(h, q, &list, err) ?: marks_each(h, q, &list, fn, cookie, err);
+    r = image_list_read(h, q, &list, err) ?: marks_each(h, q, &list, fn, cookie, ret_left_out, err);
     store_leave(h->store);
     return r;
 }

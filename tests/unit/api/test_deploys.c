@@ -112,8 +112,9 @@ static struct seen marks(void)
 {
     struct history_query q = { .to_ns = UINT64_MAX };
     struct seen s = { 0 };
+    uint64_t left_out;
 
-    ck_assert_int_eq(history_marks(history, &q, see, &s, NULL), 0);
+    ck_assert_int_eq(history_marks(history, &q, see, &s, &left_out, NULL), 0);
     return s;
 }
 
