@@ -126,7 +126,9 @@ class OtherPrograms(ContractCase):
         for unix in (False, True):
             index = self.get("/", headers={"Accept": "*/*"}, unix=unix)
             self.assertEqual(index.headers["Content-Type"], "text/plain; charset=utf-8")
-            self.assertRegex(index.text, rf"(?m)^ *{self.pid} +[0-9.]+% ")
+            listed = re.findall(r"(?m)^ *(\d+) +[0-9.]+% ", index.text)
+            if len(listed) < 6: # else six JVMs of other tests may have problems
+                self.assertIn(str(self.pid), listed)
             commands = re.findall(r"(?m)^  (curl .*)$", index.text)
             self.assertEqual(len(commands), 3, index.text)
             for command in commands:
