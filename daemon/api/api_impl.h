@@ -129,7 +129,8 @@ struct past_recorder {
 #define PAST_RECORDER 1u
 #define PAST_STORE 2u
 #define PAST_HISTORY 4u
-#define PAST_MINUTES 8u /* each minute of the history by itself, if it is still there */
+#define PAST_MINUTES 8u   /* each minute of the history by itself, if it is still there */
+#define PAST_TIMELESS 16u /* samples of the history need no times */
 int past_profile(struct api *api, const struct target_selector *t, const struct time_range *range,
                  const char *event, unsigned sources, struct profile **ret,
                  struct past_recorder *ret_recorder, struct error *err);

@@ -431,6 +431,7 @@ int past_profile(struct api *api, const struct target_selector *t, const struct 
     int r = past_begin(&past, t, range, sources, err);
 
     past.filter.coarsest_ns = sources & PAST_MINUTES ? HISTORY_MINUTE_NS : 0;
+    past.filter.summed = sources & PAST_TIMELESS;
     if (r == 0 && sources & PAST_RECORDER)
         r = take_recorded(api, &past, event, err);
     if (r == 0 && sources & PAST_HISTORY)
@@ -472,6 +473,7 @@ int backend_past(void *ctx, const struct target_selector *t, const struct time_r
 {
     static const unsigned SOURCES[] = {
         [PAST_ALL] = PAST_RECORDER | PAST_HISTORY | PAST_STORE,
+        [PAST_SUMMED] = PAST_RECORDER | PAST_HISTORY | PAST_STORE | PAST_TIMELESS,
         [PAST_RECORDED] = PAST_RECORDER | PAST_HISTORY,
         [PAST_STORED] = PAST_STORE,
     };

@@ -344,7 +344,8 @@ int past_history(struct api *api, struct past_filter *f, const char *events, uin
                                .to_ns = to_ns,
                                .wants = wants_image,
                                .wants_event = wants_event,
-                               .coarsest_ns = f->coarsest_ns };
+                               .coarsest_ns = f->coarsest_ns,
+                               .summed = f->summed };
     struct kept_past *k;
     int r;
 

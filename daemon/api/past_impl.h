@@ -21,6 +21,7 @@ struct past_filter {
     uint64_t start_ticks;             /* of that image */
     uint32_t exec_no;
     uint64_t coarsest_ns; /* as in struct history_query */
+    bool summed;          /* the same */
 };
 
 /* The recorder's part of a range, and where it takes over from the history. */
@@ -134,6 +135,10 @@ void past_history_gaps(const struct history_reach *reach, uint64_t asked_ns, str
 #define PAST_STOPS_MAX 200000
 int past_stops(struct api *api, const struct target_selector *t, const struct time_range *range,
                history_stop_fn fn, void *cookie, struct error *err);
+/* changes_rests.c: skips the allocations of @set while a process of @p had no probes for them. Asks
+ * the engine. 0 or -errno. */
+int changes_rests(struct api *api, const struct profile *p, struct change_set *set,
+                  struct error *err);
 /* changes_pauses.c: adds the pauses of @t in @range to @set: the history's before @recorded_ns, and
  * those of @p, a profile of that range. *ret_any: there are some, and all of them are known. Blocks
  * for the disk. 0 or -errno. */

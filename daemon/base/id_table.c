@@ -118,7 +118,7 @@ bool id_table_find(const struct id_table *t, const void *record, uint32_t *ret)
 {
     uint32_t at;
 
-    if (t->count == 0)
+    if (!t->slots)
         return false;
     at = id_table_slot(t, record, id_table_hash(t, record));
     if (!t->slots[at].id_and_1)
@@ -137,6 +137,20 @@ void id_table_rehash(struct id_table *t)
 
         t->slots[id_table_slot(t, id_table_get(t, id), hash)] = (struct id_slot){ id + 1, hash };
     }
+}
+
+void id_table_seal(struct id_table *t)
+{
+    char *records = t->count ? realloc(t->records, (size_t)t->count * t->size) : NULL;
+
+    if (records) {
+        t->records = records;
+        t->cap = t->count;
+    }
+    free(t->slots);
+    t->slots = NULL;
+    t->slot_count = 0;
+    t->max = t->count;
 }
 
 void *id_table_take(struct id_table *t)

@@ -43,6 +43,8 @@ static inline void *id_table_at(struct id_table *t, uint32_t id)
 }
 /* Rebuilds the slots after records were overwritten. Ids stay; takes no memory. */
 void id_table_rehash(struct id_table *t);
+/* Frees what only adding and finding need. From then on nothing is added (-ENOSPC) or found. */
+void id_table_seal(struct id_table *t);
 /* Hands over the array of records (NULL when empty) and empties the table. */
 void *id_table_take(struct id_table *t);
 size_t id_table_bytes(const struct id_table *t);

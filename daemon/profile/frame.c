@@ -68,6 +68,13 @@ struct frame_table *frame_table_free(struct frame_table *t)
     return NULL;
 }
 
+void frame_table_seal(struct frame_table *t)
+{
+    id_table_seal(&t->modules);
+    id_table_seal(&t->functions);
+    id_table_seal(&t->frames);
+}
+
 void frame_table_charge(struct frame_table *t, uint64_t owner)
 {
     t->owner = owner;

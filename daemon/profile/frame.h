@@ -85,6 +85,8 @@ struct frame_table;
 /* Creates a table. @max_entries limits modules, functions and frames each; @max_string_bytes limits
  * strings, and the memory that all owners share. 0 or -ENOMEM. */
 int frame_table_new(size_t max_entries, size_t max_string_bytes, struct frame_table **ret);
+/* Frees what only adding needs: from then on only strings are added. */
+void frame_table_seal(struct frame_table *t);
 struct frame_table *frame_table_free(struct frame_table *t);
 
 /* Charges new entries to the share of @owner (base/shares.h) from now on; 0: no owner, so that only

@@ -343,6 +343,8 @@ int merger_finish(struct merger *m, struct profile **ret)
     if (m->rounded)
         record_warn(m->record, "profiles of different rates were added up: counts of the slower "
                                "ones are scaled and rounded");
+    frame_table_seal(m->table); /* the profile takes as much again */
+    record_seal(m->record);
     return record_finish(m->record, &m->meta, ret);
 }
 

@@ -248,6 +248,8 @@ struct record; /* samples of a running capture; thread: the engine's */
  * chosen by chance, stands for both, and a warning says so. 0 or -ENOMEM. */
 int record_new(const struct frame_table *frames, size_t max_samples, struct record **ret);
 struct record *record_free(struct record *r);
+/* Frees what only new stacks need. From then on @r is only finished. */
+void record_seal(struct record *r);
 /* Memory budget that several records share. @make_room is called before @r grows beyond it, and
  * thins records with more samples (record_shrink()). @exhausted is called when no record is left to
  * thin. Thread: the engine's. */

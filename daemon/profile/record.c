@@ -51,6 +51,11 @@ struct record *record_free(struct record *r)
     return NULL;
 }
 
+void record_seal(struct record *r)
+{
+    id_table_seal(&r->nodes);
+}
+
 /* ---- what it may take of a budget ---- */
 
 static void record_charge(struct record *r)

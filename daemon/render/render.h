@@ -62,6 +62,7 @@ struct render_format {
     bool every_event; /* holds all events of a profile: wants view_opts.every_event */
     bool waits;       /* wants view_opts.waits */
     bool words;       /* wants render_opts.words */
+    bool times;       /* shows when single samples were taken */
     bool flows;       /* only appends to its buffer, which may spill (base/buf.h) */
     size_t stack_max; /* frames: the middle of longer stacks is left out; 0: no limit */
 };

@@ -176,6 +176,7 @@ typedef void (*jvm_facts_fn)(void *cookie, const struct jvm_facts *f);
 /* Sources of past samples. */
 enum past_from {
     PAST_ALL,      /* flight recorder, history, and stored captures for earlier times */
+    PAST_SUMMED,   /* the same; samples of the history are added up, and have no times */
     PAST_RECORDED, /* flight recorder and history */
     PAST_STORED,   /* stored captures */
 };

@@ -153,6 +153,7 @@ int dictionaries_load(struct store *s, int64_t id, struct dictionary **ret, stru
         r = dictionary_read(s, id, &e, err);
         if (r < 0)
             return r;
+        dictionary_seal(e);
         dictionary_free(s->cached[at]);
     }
     memmove(s->cached + 1, s->cached, at * sizeof(*s->cached));

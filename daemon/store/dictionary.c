@@ -119,6 +119,7 @@ void dictionary_places_deinit(struct dictionary_places *d)
 {
     free(d->of);
     free(d->path);
+    d->of = d->path = NULL;
 }
 
 /* Gets the place of @node in the record. Ends because a node's parent has a smaller id. */
@@ -349,4 +350,10 @@ void dictionary_replayed(struct dictionary *e)
         if (!frame_table_get_route(e->table, i))
             frame_table_set_route(e->table, i, FUNCTION_ROUTE_NONE);
     }
+}
+
+void dictionary_seal(struct dictionary *e)
+{
+    frame_table_seal(e->table);
+    id_table_seal(&e->nodes);
 }

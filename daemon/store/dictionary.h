@@ -71,3 +71,5 @@ int dictionary_replay(struct dictionary *e, struct span additions);
 /* Ends the replay of all rows: stored functions without a route have none from then on. So no later
  * process can give one to a function of others with the same name. */
 void dictionary_replayed(struct dictionary *e);
+/* Frees what only additions need: @e is only read from then on. */
+void dictionary_seal(struct dictionary *e);

@@ -117,6 +117,7 @@ struct history_query {
     void *cookie;
     uint64_t coarsest_ns; /* longer parts only where no shorter ones are kept; 0: any */
     bool newest_first;    /* history_marks() begins with the last mark */
+    bool summed;          /* history_read() adds up samples of different parts */
 };
 
 /* What an answer covers. */
@@ -132,8 +133,8 @@ struct history_reach {
 };
 
 /* Passes the samples of [from, to) to @fn as one or several finished profiles, which @fn borrows.
- * Their processes have owners; the time of a sample is the begin of its part. @fn returns 0 to go
- * on.
+ * Their processes have owners; the time of a sample is the begin of its part, or with
+ * history_query.summed that of the first one. @fn returns 0 to go on.
  * wants() selects images; @fn filters the processes of an image that stands for several.
  * Return: 0; the result of @fn that stopped it; -errno with @err. */
 typedef int (*history_profile_fn)(void *cookie, struct profile *p);

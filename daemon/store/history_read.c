@@ -314,7 +314,8 @@ static int reader_body(struct reader *rd, const struct part_row *row, sqlite3_st
 {
     const struct history_image *image = image_list_find(&rd->plan->images, row->image);
     struct span packed = { sqlite3_column_blob(stmt, 0), (size_t)sqlite3_column_bytes(stmt, 0) };
-    uint64_t start_ns = MAX(row->start_ns, rd->plan->reach->from_ns);
+    uint64_t first_ns = rd->plan->reach->from_ns;
+    uint64_t start_ns = rd->plan->q->summed ? first_ns : MAX(row->start_ns, first_ns);
     _cleanup_buf_ struct buf body = BUF_UPTO(BLOB_MAX_BYTES);
     int r;
 

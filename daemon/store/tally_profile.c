@@ -108,8 +108,11 @@ int tally_profile(const struct tally *t, const struct dictionary *e, const uint6
         r = dictionary_places_init(&places, e, record);
     for (uint32_t i = 0; i < t->rows.count && r == 0; i++)
         r = profile_row(t, i, &places, threads, slots, slot_count);
-    if (r == 0)
+    dictionary_places_deinit(&places);
+    if (r == 0) {
+        record_seal(record);
         r = record_finish(record, &facts, ret);
+    }
     record_free(record);
     return r;
 }

@@ -29,7 +29,7 @@ static int side_profile(struct request *req, const char *parameter, const char *
                                "%s=%s is not possible: %s takes the id of a capture or a range of "
                                "time that ends after it begins, such as -10m..-5m",
                                parameter, query_show(span_of(text), show), parameter);
-    r = be->past(be->ctx, &p->capture.target, &range, p->events.names, PAST_ALL, ret, err);
+    r = be->past(be->ctx, &p->capture.target, &range, p->events.names, PAST_SUMMED, ret, err);
     if (r != BACKEND_NOT_FOUND)
         return r;
     err->parameter = parameter;

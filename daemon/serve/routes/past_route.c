@@ -41,13 +41,14 @@ static int get_past(struct request *req, bool stored, struct profile **ret, stru
 {
     const struct api_backend *be = &req->serve->be;
     const struct params *p = &req->params;
+    enum past_from all = p->picture.format && p->picture.format->times ? PAST_ALL : PAST_SUMMED;
     int r = be->past(be->ctx, &p->capture.target, &p->range, p->events.names,
-                     stored ? PAST_STORED : PAST_ALL, ret, err);
+                     stored ? PAST_STORED : all, ret, err);
 
     if (stored && !p->calls.count && is_nothing(r, *ret)) { /* fall back to the flight recorder */
         *ret = profile_unref(*ret);
         *err = ERROR_NULL;
-        r = be->past(be->ctx, &p->capture.target, &p->range, p->events.names, PAST_ALL, ret, err);
+        r = be->past(be->ctx, &p->capture.target, &p->range, p->events.names, all, ret, err);
     }
     return is_nothing(r, *ret) ? explain_nothing(req, r, err) : r;
 }

@@ -20,7 +20,7 @@ static int view_of(const struct request *req, const struct time_range *range, st
     /* a service that has ended is known by its samples */
     if (r != 0 && !req->params.capture.target.service)
         return r;
-    if (be->past(be->ctx, &req->params.capture.target, range, req->params.events.names, PAST_ALL,
+    if (be->past(be->ctx, &req->params.capture.target, range, req->params.events.names, PAST_SUMMED,
                  &p, &reason) != 0)
         return r;
     *err = ERROR_NULL;

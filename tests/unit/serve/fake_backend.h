@@ -51,7 +51,7 @@ struct fake {
     unsigned ended;               /* ended JVMs of each service, and running ones */
     unsigned scrapes;             /* guarded by lock: scrapes of metrics */
     struct time_range last_range; /* guarded by lock */
-    bool last_stored;
+    enum past_from last_from;
     bool seen;            /* true: the last call named its viewer */
     struct viewer viewer; /* the viewer of the last call */
 };

@@ -121,7 +121,7 @@ static int fake_past(void *ctx, const struct target_selector *t, const struct ti
     fake_see(f, t->viewer);
     pthread_mutex_lock(&f->lock);
     f->last_range = *range;
-    f->last_stored = from == PAST_STORED;
+    f->last_from = from;
     pthread_mutex_unlock(&f->lock);
     fake_count(f, &f->pasts);
     if (range->to_ns < UINT64_C(1000000000) * NSEC_PER_SEC)

@@ -238,18 +238,20 @@ END_TEST
 
 START_TEST(the_past_is_read_as_asked)
 {
-    _cleanup_reply_ struct reply profile, query;
+    _cleanup_reply_ struct reply profile, query, timed;
 
     ask("GET", "/profile?from=2026-01-02T03:04:05Z&to=2026-01-02T03:05:05.25%2B00:00", NULL,
         &profile);
     ck_assert_uint_eq(profile.status, 200);
     ck_assert_uint_eq(fake.last_range.from_ns, UINT64_C(1767323045000000000));
     ck_assert_uint_eq(fake.last_range.to_ns, UINT64_C(1767323105250000000));
-    ck_assert(!fake.last_stored);
+    ck_assert_int_eq(fake.last_from, PAST_SUMMED); /* html shows no times */
+    ask("GET", "/profile?from=-60s&format=heatmap", NULL, &timed);
+    ck_assert_int_eq(fake.last_from, PAST_ALL);
     ask("GET", "/api/v1/query", NULL, &query);
     ck_assert_uint_eq(fake.last_range.from_ns, 0);
     ck_assert_uint_eq(fake.last_range.to_ns, UINT64_MAX);
-    ck_assert(fake.last_stored);
+    ck_assert_int_eq(fake.last_from, PAST_STORED);
     ck_assert_uint_eq(fake_get(&fake, &fake.started), 0);
 }
 END_TEST

@@ -55,6 +55,50 @@ START_TEST(test_tiers_equal_minutes)
 END_TEST
 
 /* Minutes that come late, after the clock was set back. Their bucket is rolled up already. */
+struct summing {
+    size_t samples, times;
+    uint64_t count, value, first_ns, last_ns;
+};
+
+static int add_up(void *cookie, struct profile *p)
+{
+    struct summing *s = cookie;
+
+    for (size_t i = 0; i < p->sample_count; i++) {
+        uint64_t at_ns = p->samples[i].time_ns + p->start_realtime_ns - p->start_ns;
+
+        s->samples++;
+        s->times += at_ns != s->last_ns;
+        s->last_ns = at_ns;
+        s->first_ns = s->first_ns ? MIN(s->first_ns, at_ns) : at_ns;
+        s->count += p->samples[i].count;
+        s->value += p->samples[i].value;
+    }
+    return 0;
+}
+
+/* Three minutes of the same stacks are read as so many samples as one. */
+START_TEST(test_summed_minutes_are_as_one)
+{
+    struct history *h = open_history(1 << 30, 86400);
+    struct history_query q = { .from_ns = T0, .to_ns = T0 + 3 * HISTORY_MINUTE_NS };
+    struct summing timed = { 0 }, summed = { 0 };
+    struct history_reach reach;
+
+    put_minutes(h, T0, 3);
+    ck_assert_int_eq(history_read(h, &q, add_up, &timed, &reach, NULL), 0);
+    q.summed = true;
+    ck_assert_int_eq(history_read(h, &q, add_up, &summed, &reach, NULL), 0);
+    ck_assert_uint_eq(timed.times, 3);
+    ck_assert_uint_eq(summed.times, 1);
+    ck_assert_uint_eq(summed.first_ns, T0);
+    ck_assert_uint_eq(timed.samples, 3 * summed.samples);
+    ck_assert_uint_eq(timed.count, summed.count);
+    ck_assert_uint_eq(timed.value, summed.value);
+    history_close(h);
+}
+END_TEST
+
 START_TEST(test_minutes_that_come_late_count_once)
 {
     struct history *h = open_history(1 << 30, 86400);
@@ -457,6 +501,7 @@ int main(void)
     TCase *tc = tcase_create("history_tiers");
 
     tcase_add_loop_test(tc, test_tiers_equal_minutes, 0, ARRAY_SIZE(ROLL_EVERY));
+    tcase_add_test(tc, test_summed_minutes_are_as_one);
     tcase_add_test(tc, test_minutes_that_come_late_count_once);
     tcase_add_test(tc, test_what_is_too_old_goes);
     tcase_add_test(tc, test_no_time_drops_nothing);
