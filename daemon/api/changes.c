@@ -73,6 +73,8 @@ static int add_source(struct comparing *c, size_t source, size_t side, struct er
     if (r == 0 && needed)
         r = changes_pauses(c->api, c->t, &c->sides[side], p, recorder.since_ns, &c->set,
                            &c->pauses[side], err);
+    if (r == 0 && needed && c->api->engine.opts->recorder_alloc)
+        r = changes_rests(c->api, p, &c->set, err);
     if (r == 0 && needed)
         c->functions[side] = TAKE_PTR(v);
     if (change_is_of_waits(SOURCES[source].kind))

@@ -101,9 +101,12 @@ static void add_cover(const struct comparing *c, json_t *list)
     json_array_append_new(list, json_string(text));
 }
 
-/* Says which side has no waits, pauses or allocations, if the other has some. */
+/* Says which side has no waits, pauses or allocations, if the other has some. Also says which
+ * allocations are not known. */
 static void add_one_sided(const struct comparing *c, json_t *list)
 {
+    double skipped = changes_minutes(&c->set.steps, change_set_skipped(&c->set));
+
     if (c->waits[0] != c->waits[1])
         json_array_append_new(
             list, json_sprintf("No waits are recorded %s: waits and locks were not compared",
@@ -116,6 +119,14 @@ static void add_one_sided(const struct comparing *c, json_t *list)
             list, json_sprintf("Allocations are not recorded in all of the time %s: they "
                                "were not compared",
                                WHEN[c->allocations[0]]));
+    if (skipped > 0)
+        json_array_append_new(
+            list,
+            json_sprintf("In %.1f minutes the allocations of a JVM were not recorded, because its "
+                         "probes were hit too often: %s",
+                         skipped,
+                         c->allocations[0] && c->allocations[1] ? "these minutes were left out"
+                                                                : "allocations were not compared"));
 }
 
 /* Adds a sentence if some series were not compared because there are too many. */

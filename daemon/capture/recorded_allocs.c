@@ -111,7 +111,8 @@ static void look(struct recorded_allocs *a, struct broker *b, struct recorded_al
     if (j->per_second <= RECORDED_ALLOCS_HITS_MAX)
         return;
     j->rests_ns = now_ns + RECORDED_ALLOCS_REST_NS;
-    a->rested++;
+    a->rests[a->rested++ % RECORDED_RESTS_MAX] =
+        (struct recorded_rest){ j->id, .from_ns = now_ns, .to_ns = j->rests_ns };
     log_warn("allocations of JVM %d are not recorded for %d s: its probes were hit %llu times a "
              "second, and the limit is %d",
              j->id.host_pid, (int)(RECORDED_ALLOCS_REST_NS / NSEC_PER_SEC),

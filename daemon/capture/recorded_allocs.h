@@ -20,7 +20,15 @@
 #define RECORDED_ALLOCS_REST_NS                                                                    \
     (600 * NSEC_PER_SEC) /* length of a rest without probes, after too many hits */
 
+#define RECORDED_RESTS_MAX 1024 /* rests that are known: the last ones */
+
 struct captures;
+
+/* A rest of a JVM (CLOCK_MONOTONIC), also of one that ended before its rest did. */
+struct recorded_rest {
+    struct proc_id id;
+    uint64_t from_ns, to_ns;
+};
 
 /* A JVM of the recorder. */
 struct recorded_alloc {
@@ -47,6 +55,7 @@ struct recorded_allocs {
     size_t oldest;
     uint64_t left_out; /* JVMs without a place, at the last reconciliation */
     uint64_t rested;   /* times that a JVM lost its probes for their hits */
+    struct recorded_rest rests[RECORDED_RESTS_MAX]; /* [rested], the oldest is replaced */
 };
 
 /* Begins a reconciliation: starts the set if it does not run. Does nothing if @c records no

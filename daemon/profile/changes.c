@@ -58,6 +58,11 @@ int change_set_init(struct change_set *s, const struct change_steps *m)
             return -ENOMEM;
         }
     }
+    s->skipped = calloc(m->a + m->b, sizeof(*s->skipped));
+    if (!s->skipped) {
+        change_set_deinit(s);
+        return -ENOMEM;
+    }
     for (size_t i = 0; i < m->a + m->b; i++)
         change_set_pass(s, i, m->step_ns);
     return 0;
@@ -71,6 +76,7 @@ void change_set_deinit(struct change_set *s)
         free(s->series[i].by_step);
     }
     free(s->series);
+    free(s->skipped);
     for (size_t i = 0; i < CHANGE_KINDS; i++) {
         free(s->whole[i]);
         free(s->by_name[i]);
@@ -153,7 +159,7 @@ bool change_set_has(const struct change_set *s, enum change_kind kind, size_t si
         if (!(s->whole[CHANGE_FUNCTION][m] > 0))
             continue;
         steps++;
-        has += s->whole[kind][m] > 0;
+        has += s->whole[kind][m] > 0 && !(kind == CHANGE_ALLOCATION && s->skipped[m]);
     }
     return has && (double)has >= CHANGES_COVER * (double)steps;
 }
@@ -198,6 +204,7 @@ static void drop_uncovered(struct change_set *s)
     for (size_t m = 0; m < steps; m++) {
         if (!(s->whole[CHANGE_FUNCTION][m] > 0))
             continue;
+        s->skipped[kept] = s->skipped[m];
         for (size_t kind = 0; kind < CHANGE_KINDS; kind++)
             s->whole[kind][kept] = s->whole[kind][m];
         for (size_t i = 0; i < s->count; i++)
@@ -363,6 +370,7 @@ int changes_find(struct change_set *s, struct change **ret, size_t *ret_count)
     int r = all && p ? 0 : -ENOMEM;
 
     drop_uncovered(s);
+    change_set_fill_skipped(s);
     if (r == 0 && MIN(s->steps.a, s->steps.b) < CHANGES_STEPS_MIN) {
         *ret = TAKE_PTR(all);
         *ret_count = 0;

@@ -83,6 +83,7 @@ struct change_set {
     double *whole[CHANGE_KINDS]; /* owned, [a + b]: total of a kind: samples of CPU time, the time
                                   * of busy threads, or what pauses are compared with */
     uint64_t samples[2];         /* samples added as CHANGE_FUNCTION, of a and b */
+    bool *skipped;               /* owned, [a + b]: steps with allocations known only in part */
 };
 
 /* A significant change. Values are percent of the CPU time in a, or of the time of busy threads in
@@ -99,8 +100,15 @@ void change_set_deinit(struct change_set *s);
 /* Returns whether both sides have enough steps with CPU time. */
 bool change_set_covered(const struct change_set *s);
 /* Returns whether CHANGES_COVER of the steps of side @side (0: a) with CPU time have samples of
- * @kind. */
+ * @kind. Skipped steps have no samples of CHANGE_ALLOCATION. */
 bool change_set_has(const struct change_set *s, enum change_kind kind, size_t side);
+/* Notes that allocations of [from, to) (CLOCK_REALTIME) are known only in part. Its steps count as
+ * steps without samples in change_set_has(), and changes_find() gives them the mean of their side,
+ * at their CPU time. */
+void change_set_skip_allocations(struct change_set *s, uint64_t from_ns, uint64_t to_ns);
+/* Returns the number of such steps with CPU time. */
+size_t change_set_skipped(const struct change_set *s);
+void change_set_fill_skipped(struct change_set *s); /* of changes_find() */
 /* Divides the times that have CPU time into shorter steps, if a side of @s has too few such steps.
  * So a service that was recorded only shortly before its release can be compared. Returns false if
  * that is not so, or not possible. */

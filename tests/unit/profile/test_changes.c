@@ -182,6 +182,59 @@ START_TEST(allocation_grows)
 }
 END_TEST
 
+/* While a JVM's probes rest, half of the bytes are not seen: these minutes are not compared. */
+START_TEST(allocation_of_a_rest_is_no_change)
+{
+    for (int skip = 0; skip < 2; skip++) {
+        struct change *found = NULL;
+        struct change_set s;
+        size_t n = 0, allocations = 0;
+
+        make(&s, -1, 0, 0.02);
+        for (size_t m = A; m < A + B - 1; m++) { /* a rest of all minutes of b but one */
+            for (size_t i = 0; i < s.count; i++)
+                s.series[i].by_step[m] *= s.series[i].kind == CHANGE_ALLOCATION ? 0.5 : 1;
+            s.whole[CHANGE_ALLOCATION][m] *= 0.5;
+        }
+        if (skip)
+            change_set_skip_allocations(&s, s.steps.b_ns, s.steps.b_ns + (B - 1) * MINUTE_NS);
+        ck_assert_uint_eq(change_set_skipped(&s), skip ? B - 1 : 0);
+        ck_assert(change_set_has(&s, CHANGE_ALLOCATION, 0));
+        ck_assert(change_set_has(&s, CHANGE_ALLOCATION, 1) == !skip);
+        ck_assert_int_eq(changes_find(&s, &found, &n), 0);
+        for (size_t i = 0; i < n; i++)
+            allocations += found[i].of->kind == CHANGE_ALLOCATION;
+        ck_assert(skip ? allocations == 0 : allocations > 0);
+        free(found);
+        change_set_deinit(&s);
+    }
+}
+END_TEST
+
+/* A rest of some minutes only: they get the mean of the others. */
+START_TEST(allocation_beside_a_rest_is_compared)
+{
+    struct change_set s;
+    struct change *found = NULL;
+    ptrdiff_t all;
+    double before;
+    size_t n = 0;
+
+    make(&s, -1, 0, 0.02);
+    all = change_set_put(&s, CHANGE_ALLOCATION, SPAN(CHANGE_ALL_OBJECTS));
+    s.series[all].by_step[A + 3] = s.whole[CHANGE_ALLOCATION][A + 3] = 1;
+    change_set_skip_allocations(&s, s.steps.b_ns + 3 * MINUTE_NS, s.steps.b_ns + 4 * MINUTE_NS);
+    ck_assert(change_set_has(&s, CHANGE_ALLOCATION, 1));
+    ck_assert_int_eq(changes_find(&s, &found, &n), 0);
+    before = change_set_mean(&s, CHANGE_ALLOCATION, 0);
+    ck_assert_double_eq_tol(before, 100, 0.1);
+    ck_assert_double_eq_tol(change_set_mean(&s, CHANGE_ALLOCATION, 1), before, 5);
+    ck_assert_double_eq_tol(s.series[all].by_step[A + 3], before, 20);
+    free(found);
+    change_set_deinit(&s);
+}
+END_TEST
+
 START_TEST(allocation_that_is_recorded_in_part_is_known)
 {
     struct change_set s;
@@ -528,5 +581,8 @@ int main(void)
     tcase_add_test(tc, allocation_grows);
     tcase_add_test(tc, allocation_that_is_recorded_in_part_is_known);
     tcase_add_test(tc, weeks_without_change);
+    /* last: the others draw the same numbers as before */
+    tcase_add_test(tc, allocation_of_a_rest_is_no_change);
+    tcase_add_test(tc, allocation_beside_a_rest_is_compared);
     return suite_run_case("changes", tc);
 }
