@@ -64,6 +64,7 @@ bool answers_have_room(struct serve *s, const struct caller *of, size_t n)
 
     if (n <= SMALL_BYTES || caller_is_root(of))
         return true;
+    n = MIN(n, max); /* one always fits alone */
     if (own > 0 && own + n > max / ONE_CALLER_PART)
         return false;
     while (held_bytes(s, NULL) + n > max && (c = longest_held(s, own + n))) {

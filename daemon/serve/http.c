@@ -54,6 +54,32 @@ static bool request_wait(struct request *req)
     return false;
 }
 
+/* Answers if the head is refused already; else waits for the body. A newer connection may
+ * take the place of this one as long as the body is incomplete. */
+static enum MHD_Result await_body(struct request *req)
+{
+    if (req->received.has_body && !req->received.checked && !req->received.drains)
+        return request_send(req);
+    if (req->received.has_body) {
+        LOCK_SCOPE(&req->serve->lock);
+        req->client->busy = false;
+        req->client->since_ns = clock_monotonic_ns();
+    }
+    return MHD_YES;
+}
+
+/* Returns whether the complete request of @req may go on: its place was not taken. */
+static bool body_has_come(struct request *req)
+{
+    LOCK_SCOPE(&req->serve->lock);
+
+    if (req->client->closing)
+        return false;
+    req->client->busy = true;
+    req->client->since_ns = clock_monotonic_ns();
+    return true;
+}
+
 static enum MHD_Result on_request(void *cookie, struct MHD_Connection *connection, const char *url,
                                   const char *method, const char *version, const char *upload,
                                   size_t *upload_n, void **request)
@@ -74,9 +100,7 @@ static enum MHD_Result on_request(void *cookie, struct MHD_Connection *connectio
         return left ? MHD_NO : request_send(req);
     if (req->who.password.state == VERIFY_DONE || req->who.look_up.state == WHOSE_ANSWERED) {
         req->received.checked = request_admit(req);
-        return req->received.has_body && !req->received.checked && !req->received.drains
-                   ? request_send(req)
-                   : MHD_YES;
+        return await_body(req);
     }
     if (!req->received.seen) {
         req->received.seen = true;
@@ -103,9 +127,7 @@ static enum MHD_Result on_request(void *cookie, struct MHD_Connection *connectio
                 return MHD_YES;
             req->received.checked = request_admit(req);
         }
-        return req->received.has_body && !req->received.checked && !req->received.drains
-                   ? request_send(req)
-                   : MHD_YES;
+        return await_body(req);
     }
     if (*upload_n) {
         if (req->received.checked)
@@ -114,6 +136,8 @@ static enum MHD_Result on_request(void *cookie, struct MHD_Connection *connectio
         *upload_n = 0;
         return MHD_YES;
     }
+    if (req->received.has_body && !body_has_come(req))
+        return MHD_NO;
     req->received.checked = req->received.checked && request_body(req);
     if (req->received.checked) {
         bool at_once = !req->route->waits || (req->route->at_once && req->route->at_once(req));

@@ -176,6 +176,42 @@ START_TEST(a_caller_without_room_is_told_which)
 }
 END_TEST
 
+/* Connections that announce a body which never comes make room for newer ones. */
+START_TEST(a_body_that_never_comes_keeps_no_place)
+{
+    static const char HEAD[] = "POST /api/v1/captures HTTP/1.1\r\nHost: localhost\r\n"
+                               "Content-Type: application/json\r\nContent-Length: 100\r\n\r\n";
+    struct serve_opts o = USUAL;
+    struct serve_stats stats;
+    int fds[8];
+
+    o.connections_max = ARRAY_SIZE(fds);
+    o.idle_timeout_s = 60;
+    start_with(&o);
+    for (size_t i = 0; i < ARRAY_SIZE(fds); i++) {
+        fds[i] = connect_as(ALICE);
+        client_send(fds[i], HEAD, sizeof(HEAD) - 1);
+        if (i % 2)
+            client_send(fds[i], "{", 1);
+    }
+    for (int i = 0; i < 500; i++) {
+        serve_stats(serve, &stats);
+        if (stats.requests == ARRAY_SIZE(fds))
+            break;
+        usleep(10000);
+    }
+    ck_assert_uint_eq(stats.requests, ARRAY_SIZE(fds));
+    for (int i = 0; i < 3; i++)
+        ck_assert_uint_eq(quota_status(connect_as(ALICE), "/api/v1/jvms"), 200);
+    serve_stats(serve, &stats);
+    ck_assert_uint_ge(stats.evicted, 1);
+    ck_assert_uint_eq(stats.quota_refused[QUOTA_CONNECTIONS], 0);
+    for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
+        close(fds[i]);
+    stop();
+}
+END_TEST
+
 /* ---- answers that are not read ---- */
 
 /* Returns the bytes of all answers that are not read yet. */
@@ -329,6 +365,7 @@ int main(void)
     tcase_add_test(served, streams_of_one_caller_lock_out_nobody);
     tcase_add_test(served, streams_of_a_user_are_that_users);
     tcase_add_test(own, a_caller_without_room_is_told_which);
+    tcase_add_test(own, a_body_that_never_comes_keeps_no_place);
     tcase_add_test(own, answers_that_are_not_read_take_little_memory);
     tcase_add_test(own, captures_of_one_caller_leave_room);
     tcase_add_test(served, the_backend_is_told_who_asks);
