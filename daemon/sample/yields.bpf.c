@@ -23,7 +23,7 @@ LAZY_MAP(going, HASH, YIELDS_WAITS_MAX, struct yields_key, struct yields_wait);
 
 #include "sample/yields_room.bpf.h"
 
-MAP(notes, ARRAY, YIELDS_CARRIERS, __u32, struct yields_note);
+MAP(notes, ARRAY, YIELDS_NOTES, __u32, struct yields_note);
 
 struct yields_scratch {
     struct stack_scratch stack;
@@ -109,10 +109,10 @@ __attribute__((noinline)) int identify(struct yields_scratch *ys, struct unwind_
     return VIRTUAL;
 }
 
-/* Returns the note about the carrier @thread. Carriers that share one lose some. */
-static __always_inline struct yields_note *note_of(__u64 thread)
+/* Returns the note about the carrier ys->thread. Carriers of a JVM that share one lose some. */
+static __always_inline struct yields_note *note_of(const struct yields_scratch *ys)
 {
-    __u32 at = (__u32)(thread * 0x9e3779b97f4a7c15ULL >> 32) & (YIELDS_CARRIERS - 1);
+    __u32 at = yields_note_at(ys->key.slot, ys->thread);
 
     return bpf_map_lookup_elem(&notes, &at);
 }
@@ -120,7 +120,7 @@ static __always_inline struct yields_note *note_of(__u64 thread)
 /* Notes that ys->object has an entry, and is still on its carrier. */
 static __always_inline void note(const struct yields_scratch *ys)
 {
-    struct yields_note *n = note_of(ys->thread);
+    struct yields_note *n = note_of(ys);
 
     if (n) {
         n->tid = ys->key.tid;
@@ -139,7 +139,7 @@ __attribute__((noinline)) int forget_ended(struct yields_scratch *ys, struct yie
 
     if (!ys || !p)
         return 0;
-    n = note_of(ys->thread);
+    n = note_of(ys);
     if (!n || !n->object)
         return 0;
     object = n->object;

@@ -7,9 +7,10 @@
 #define YIELDS_PROCESSES_MAX 32         /* JVMs with probes at a time; a power of two */
 #define YIELDS_WAITS_MAX 262144         /* virtual threads that wait at a time, of all these */
 #define YIELDS_WAITS_PREALLOCATED 32768 /* the same where maps cannot grow (before Linux 6.1) */
-#define YIELDS_CARRIERS 4096            /* with notes about what ran on them; a power of two */
-#define YIELDS_STATE_MASK 0xff          /* of VirtualThread.state: bit 8 is "suspended" */
-#define YIELDS_DEPTH 4                  /* samples that one processor takes at once */
+#define YIELDS_CARRIERS 512 /* of a JVM, with notes about what ran on them; a power of two */
+#define YIELDS_NOTES (YIELDS_PROCESSES_MAX * YIELDS_CARRIERS)
+#define YIELDS_STATE_MASK 0xff /* of VirtualThread.state: bit 8 is "suspended" */
+#define YIELDS_DEPTH 4         /* samples that one processor takes at once */
 
 /* The function at a probe: struct hotspot_yields. */
 enum yields_kind {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * For yields.bpf.c: the waits that go on, in one map for all processes. Its entries are shared by
- * owner, so that the threads of one owner's JVMs cannot take the room of another's. `going` is the
- * map.
+ * For yields.bpf.c: the waits that go on, in one map for all processes, and notes about carriers.
+ * Entries of waits are shared by owner, so that the threads of one owner's JVMs cannot take the
+ * room of another's. `going` is the map.
  */
 #pragma once
 
@@ -40,6 +40,15 @@ static __always_inline bool keep_wait(struct yields_process *p, const struct yie
         return true;
     __sync_fetch_and_add(&p->refused, 1);
     return false;
+}
+
+/* Returns the place of the note about the carrier @thread of the JVM in @slot. Each JVM has places
+ * of its own, so that many carriers of one take no other's. */
+static __always_inline __u32 yields_note_at(__u32 slot, __u64 thread)
+{
+    __u32 at = (__u32)(thread * 0x9e3779b97f4a7c15ULL >> 32) & (YIELDS_CARRIERS - 1);
+
+    return (slot & (YIELDS_PROCESSES_MAX - 1)) * YIELDS_CARRIERS + at;
 }
 
 /* Deletes the wait of @key, if there is one. */

@@ -141,12 +141,33 @@ START_TEST(counts_each_wait_once)
 }
 END_TEST
 
+/* A JVM may have any number of carriers, at any addresses. */
+START_TEST(notes_of_a_jvm_take_no_room_of_others)
+{
+    static __u8 slot_of[YIELDS_NOTES]; /* + 1; 0: none */
+    unsigned used = 0;
+
+    for (__u32 slot = 0; slot < YIELDS_PROCESSES_MAX; slot++) {
+        for (__u64 i = 0; i < 100000; i++) {
+            __u32 at = yields_note_at(slot, 0x7f0000000000 + i * 0x860);
+
+            ck_assert_uint_lt(at, ARRAY_SIZE(slot_of));
+            ck_assert(!slot_of[at] || slot_of[at] == slot + 1);
+            used += !slot_of[at];
+            slot_of[at] = (__u8)(slot + 1);
+        }
+    }
+    ck_assert_uint_eq(used, ARRAY_SIZE(slot_of)); /* a JVM may use all of its places */
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("yields_room");
     TCase *tc = tcase_create("yields_room");
 
     tcase_add_checked_fixture(tc, setup, NULL);
+    tcase_add_test(tc, notes_of_a_jvm_take_no_room_of_others);
     tcase_add_test(tc, one_jvm_gets_half);
     tcase_add_test(tc, jvms_of_an_owner_have_one_share);
     tcase_add_test(tc, counts_each_wait_once);
