@@ -9,7 +9,7 @@
 
 #define RAW_DIGITS_MAX 16
 #define MODIFIERS_MAX 4                      /* letters, as in perf */
-#define ADDRESS_END (UINT64_C(1) << 47)      /* of addresses of a process */
+#define ADDRESS_END (UINT64_C(1) << 48)      /* of addresses of a process on aarch64 */
 #define EVENT_BEHIND_MAX (UINT64_C(1) << 31) /* bytes from a symbol on */
 
 /* ---- words ---- */

@@ -16,12 +16,18 @@
 #include "unwind/oop.h"
 #include "unwind/state.h"
 
+/* Returns whether @at can be an address of data of a process. */
+UNWIND_INLINE bool context_is_address(uint64_t at)
+{
+    return at >= 4096 && !(at & ~UNWIND_PC_MASK);
+}
+
 /* Loads a number of @bytes bytes at @at. If it cannot be read, sets w->fault and returns 0. */
 UNWIND_INLINE uint64_t context_load(struct context_work *w, uint64_t at, const uint32_t bytes)
 {
     uint64_t v = 0;
 
-    if (at < 4096 || at >> 47 || !context_read_bytes(w, &v, bytes, at)) {
+    if (!context_is_address(at) || !context_read_bytes(w, &v, bytes, at)) {
         w->fault = 1;
         return 0;
     }
@@ -38,7 +44,7 @@ UNWIND_INLINE bool context_read_move(struct context_work *w, void *to, const uin
         return false;
     }
     w->moves++;
-    return from >= 4096 && !(from >> 47) && context_read_bytes(w, to, bytes, from);
+    return context_is_address(from) && context_read_bytes(w, to, bytes, from);
 }
 
 /* Looks up w->object in the forwarding table at @table. If it is there, sets w->object to its new
@@ -175,7 +181,7 @@ UNWIND_INLINE bool context_copy(struct context_work *w, void *to, const uint32_t
     if (n > max)
         n = max;
     UNWIND_MASK(n, max * 2 - 1);
-    if (at >= 4096 && !(at >> 47) && context_read_bytes(w, to, (uint32_t)n, at))
+    if (context_is_address(at) && context_read_bytes(w, to, (uint32_t)n, at))
         return true;
     w->fault = 1;
     return false;

@@ -103,6 +103,8 @@ static const struct {
     { "mem:0x7f0000001004:ww", -EINVAL, 0, 0, 0 },
     { "mem:0x7f0000001004:", -EINVAL, 0, 0, 0 },
     { "mem:0x7f0000001004:r:u", -EINVAL, 0, 0, 0 },
+    { "mem:0xfffff7ff1000:x", 0, EVENT_BREAKPOINT, 0, 0 }, /* on aarch64 */
+    { "mem:0x1000000000000:x", -EINVAL, 0, 0, 0 },
     { "mem:0xffffffff81000000:x", -EINVAL, 0, 0, 0 },
     { "mem:0", -EINVAL, 0, 0, 0 },
     { "mem:", -EINVAL, 0, 0, 0 },

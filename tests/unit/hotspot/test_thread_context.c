@@ -40,6 +40,7 @@ enum { CLASS_CONTEXT = 11, CLASS_SPAN = 12, CLASS_OTHER = 13, HASH = 0x61c88647 
 
 static uint8_t bytes[HEAP_BYTES];
 static unsigned reads, phase_at;
+static uint64_t base; /* address of the heap, without HEAP */
 static struct hotspot_vm vm;
 static struct unwind_process process;
 static struct context_path path;
@@ -49,6 +50,7 @@ static ssize_t read_heap(void *cookie, uint64_t address, void *buf, size_t n)
 {
     (void)cookie;
     reads++;
+    address -= base;
     if (address < HEAP || address - HEAP >= HEAP_BYTES)
         return -EIO;
     n = MIN(n, HEAP_BYTES - (size_t)(address - HEAP));
@@ -61,6 +63,11 @@ static ssize_t read_heap(void *cookie, uint64_t address, void *buf, size_t n)
 static void put(unsigned at, uint32_t value)
 {
     memcpy(bytes + at, &value, sizeof(value));
+}
+
+static void put_word(unsigned at, uint64_t word)
+{
+    memcpy(bytes + at, &word, sizeof(word));
 }
 
 static void put_ref(unsigned at, unsigned object)
@@ -85,6 +92,7 @@ static void setup(void)
 {
     memset(bytes, 0, sizeof(bytes));
     reads = phase_at = 0;
+    base = 0;
     memset(&vm, 0, sizeof(vm));
     memory_init(&vm.memory, read_heap, NULL);
     process.vm.zgc = (struct unwind_zgc){ 0 };
@@ -138,7 +146,7 @@ static void walk(void)
 {
     ck_assert(context_path_valid(&path));
     memory_begin(&vm.memory);
-    vm_context(&vm, &path, &process, HEAP + THREAD, &found);
+    vm_context(&vm, &path, &process, base + HEAP + THREAD, &found);
 }
 
 static void check_name(const char *name)
@@ -156,6 +164,22 @@ START_TEST(reads_a_name)
     check_name("GET /a");
     path.steps[3].offset = 0;
     check_name("GET /a");
+}
+END_TEST
+
+/* On aarch64 a heap may lie above the lower half of 48 bits. No process has data above them. */
+START_TEST(reads_addresses_of_48_bits)
+{
+    base = process.vm.locks.oop_base = UINT64_C(0xfffe00000000);
+    put_word(THREAD + 8, base + HEAP + JAVA_THREAD);
+    check_name("GET /a");
+    base <<= 1;
+    reads = 0;
+    process.vm.locks.oop_base = base;
+    put_word(THREAD + 8, base + HEAP + JAVA_THREAD);
+    walk();
+    ck_assert_uint_eq(found.state, CONTEXT_UNREADABLE);
+    ck_assert_uint_eq(reads, 0);
 }
 END_TEST
 
@@ -477,11 +501,6 @@ START_TEST(no_text_is_longer_than_its_room)
 }
 END_TEST
 
-static void put_word(unsigned at, uint64_t word)
-{
-    memcpy(bytes + at, &word, sizeof(word));
-}
-
 /* Makes the reference to the java.lang.Thread older than its move by ZGC. */
 static void move_thread(void)
 {
@@ -566,6 +585,7 @@ int main(void)
 
     tcase_add_checked_fixture(tc, setup, NULL);
     tcase_add_test(tc, reads_a_name);
+    tcase_add_test(tc, reads_addresses_of_48_bits);
     tcase_add_loop_test(tc, joins_a_name, 0, ARRAY_SIZE(PARTS));
     tcase_add_test(tc, joins_no_different_characters);
     tcase_add_test(tc, an_empty_part_adds_nothing);
