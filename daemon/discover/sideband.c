@@ -92,7 +92,7 @@ bool sideband_parse(struct span *data, struct sideband_record *ret)
 
 /* One CPU's ring: a page of counters, then the data. */
 struct cpu_ring {
-    struct perf_event_mmap_page *page; /* mapped, SIDEBAND_PAGES + 1 pages */
+    struct perf_event_mmap_page *page; /* mapped, with the data behind it */
     const char *data;
     uint64_t head, tail; /* last data_head read; end of the bytes read */
     struct sideband_record next;
@@ -197,7 +197,7 @@ int sideband_map(const int *fds, size_t count, struct sideband **ret, struct err
 
     if (s) {
         s->page_bytes = (size_t)sysconf(_SC_PAGESIZE);
-        s->data_bytes = SIDEBAND_PAGES * s->page_bytes;
+        s->data_bytes = sideband_data_bytes(s->page_bytes);
     }
     for (size_t i = 0; i < count; i++) {
         void *p = MAP_FAILED;

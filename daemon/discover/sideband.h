@@ -13,7 +13,7 @@
 #include "base/error.h"
 #include "base/span.h"
 
-#define SIDEBAND_PAGES 32 /* data pages of each ring, a power of two */
+#define SIDEBAND_BYTES ((size_t)128 << 10) /* of data of each ring, a power of two */
 #define SIDEBAND_COMM_BYTES 16
 
 enum sideband_kind {
@@ -37,6 +37,13 @@ struct sideband_record {
 bool sideband_parse(struct span *data, struct sideband_record *ret);
 
 struct sideband;
+
+/* Returns the bytes of data of each ring, with pages of @page_bytes: whole pages, a power of
+ * two. */
+static inline size_t sideband_data_bytes(size_t page_bytes)
+{
+    return page_bytes < SIDEBAND_BYTES ? SIDEBAND_BYTES : page_bytes;
+}
 
 /* Maps the rings of @fds, and closes all of @fds in every case. 0 or -errno with the remedy. */
 int sideband_map(const int *fds, size_t count, struct sideband **ret, struct error *err);

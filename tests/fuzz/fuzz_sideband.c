@@ -65,7 +65,7 @@ static void count_record(void *cookie, const struct sideband_record *r)
 /* Reads the same bytes from a ring in memory, across its end. */
 static void through_a_ring(struct span s)
 {
-    size_t page = (size_t)sysconf(_SC_PAGESIZE), bytes = SIDEBAND_PAGES * page;
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), bytes = sideband_data_bytes(page);
     size_t n = MIN(s.n, bytes), at = bytes - MIN(n / 2 & ~(size_t)7, bytes);
     int fd = memfd_create("ring", MFD_CLOEXEC);
     struct sideband *rings = NULL;

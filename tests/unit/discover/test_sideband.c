@@ -105,7 +105,7 @@ struct fake_ring {
 static void fake_ring_open(struct fake_ring *r, uint64_t at)
 {
     r->page = (size_t)sysconf(_SC_PAGESIZE);
-    r->bytes = SIDEBAND_PAGES * r->page;
+    r->bytes = sideband_data_bytes(r->page);
     r->fd = memfd_create("ring", MFD_CLOEXEC);
     ck_assert_int_eq(ftruncate(r->fd, (off_t)(r->page + r->bytes)), 0);
     r->p = mmap(NULL, r->page + r->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, r->fd, 0);
@@ -161,7 +161,7 @@ START_TEST(reads_rings_in_the_order_of_time)
     struct sideband *rings = NULL;
     struct seen seen = { .n = 0 };
 
-    fake_ring_open(&a, SIDEBAND_PAGES * 4096 * 3 - 24); /* a record that wraps around the end */
+    fake_ring_open(&a, SIDEBAND_BYTES * 3 - 24); /* a record that wraps around the end */
     fake_ring_open(&b, 0);
     ck_assert_int_eq(sideband_map((int[]){ a.fd, b.fd }, 2, &rings, NULL), 0);
     write_exec(&a, 10, "one", 100);
@@ -269,6 +269,15 @@ START_TEST(bytes_that_are_no_records_are_counted)
 }
 END_TEST
 
+/* Of the pages that a kernel of aarch64 may have, none makes the rings larger than another. */
+START_TEST(a_ring_has_the_same_bytes_with_any_pages)
+{
+    for (size_t page = 4096; page <= 65536; page *= 4)
+        ck_assert_uint_eq(sideband_data_bytes(page), (size_t)128 << 10);
+    ck_assert_uint_eq(sideband_data_bytes((size_t)256 << 10), (size_t)256 << 10);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("sideband");
@@ -276,6 +285,7 @@ int main(void)
     tcase_add_test(tc, parses_side_band_records);
     tcase_add_test(tc, reads_rings_in_the_order_of_time);
     tcase_add_test(tc, a_ring_that_fills_is_seen);
+    tcase_add_test(tc, a_ring_has_the_same_bytes_with_any_pages);
     tcase_add_test(tc, says_why_a_ring_cannot_be_mapped);
     tcase_add_test(tc, bytes_that_are_no_records_are_counted);
     tcase_set_timeout(tc, 60);
