@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Detects the root of Go stacks, which the unwinder cannot know. Thread: the engine's. */
+/* The outermost frames of stacks that need a rule of their own. Thread: the engine's. */
 #pragma once
 
 #include "profile/frame.h"
@@ -7,3 +7,8 @@
 /* Returns true if @frames[0..n) (leaf first) end where goroutines begin. Go has no .eh_frame, so
  * only the name of the last frame shows it. */
 bool stack_ends_in_go(const struct frame_table *t, const uint32_t *frames, size_t n);
+
+/* Names the two outermost of @frames[0..n) (leaf first), which are those of a whole stack of a
+ * further thread, if neither has a name and both are in glibc. Its symbols for linking, which a
+ * stripped file keeps, do not include them. Returns the number of frames that got a name. */
+size_t stack_name_thread_start(struct frame_table *t, uint32_t *frames, size_t n);

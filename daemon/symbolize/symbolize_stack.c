@@ -225,6 +225,13 @@ static bool user_is_truncated(const struct symbolizer *s, const struct sample_re
     return rec->user_end != UNWIND_END_ROOT && !stack_ends_in_go(s->frames, frames, count);
 }
 
+/* Returns true if @rec has the whole stack of another thread than the first of its process. */
+static bool is_whole_thread(const struct sample_record *rec)
+{
+    return rec->user_end == UNWIND_END_ROOT && !(rec->flags & SAMPLE_USER_CUT) && rec->user_count &&
+           rec->host_tid && rec->host_tid != rec->host_pid;
+}
+
 /* Appends frames of the lock that a thread waited for: the owner, the class, the kind of wait. */
 static void add_lock(struct naming *n, const struct sample_record *rec, struct named_stack *out)
 {
@@ -305,6 +312,8 @@ static void name_stack(struct naming *n, struct process *p, const struct sample_
              skip > 0 || sample_is_virtual(rec), ret);
     if (n->vm && rec->user_count)
         end_moment(n);
+    if (is_whole_thread(rec) && !ret->truncated)
+        ret->unknown -= stack_name_thread_start(s->frames, ret->frames + user, ret->count - user);
     if (rec->lock == UNWIND_LOCK_FUTEX)
         fill_futex(n, rec->lock_class, ret);
     if (n->r) /* not in a JVM: GraalVM's JIT compiler there is a native image in a library */
