@@ -39,7 +39,7 @@ UNWIND_INLINE enum unwind_fast unwind_fast_caller(struct unwind_walk *w,
                                                   struct unwind_place *ret)
 {
     uint64_t cfa = (uint64_t)(int64_t)k->cfa;
-    int16_t fp;
+    int32_t fp;
 
     if (unwind_ra_in_link(k->fp) && k->base != UNWIND_BASE_ROOT)
         return UNWIND_FAST_UNKNOWN;
@@ -53,8 +53,8 @@ UNWIND_INLINE enum unwind_fast unwind_fast_caller(struct unwind_walk *w,
         return UNWIND_FAST_UNKNOWN;
     ret->sp = cfa;
     ret->fp = at->fp;
-    fp = unwind_fp_place(k->fp);
-    if (unwind_in_window(w, cfa + (uint64_t)(int64_t)unwind_ra_place(k->fp), &ret->pc) &&
+    fp = unwind_fp_place(k->fp, k->cfa);
+    if (unwind_in_window(w, cfa + (uint64_t)(int64_t)unwind_ra_place(k->fp, k->cfa), &ret->pc) &&
         (!fp || unwind_in_window(w, cfa + (uint64_t)(int64_t)fp, &ret->fp))) {
         ret->pc = unwind_unsigned(ret->pc);
         return UNWIND_FAST_ON;

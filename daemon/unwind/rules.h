@@ -39,8 +39,8 @@ UNWIND_INLINE bool unwind_rule_returns(struct unwind_walk *w, struct unwind_proc
     uint64_t cfa = w->at.sp + (uint64_t)(int64_t)w->rule.cfa;
 
     if (!unwind_ra_in_link(w->rule.fp))
-        return unwind_returns_at(w, p, cfa + (uint64_t)(int64_t)unwind_ra_place(w->rule.fp),
-                                 native);
+        return unwind_returns_at(
+            w, p, cfa + (uint64_t)(int64_t)unwind_ra_place(w->rule.fp, w->rule.cfa), native);
     if (!w->exact)
         return false;
     return (native ? unwind_any_return(w, p, w->registers.link)

@@ -84,7 +84,7 @@ UNWIND_INLINE int unwind_apply(struct unwind_walk *w)
 {
     struct unwind_place *to = &w->step.to; /* to->sp: the CFA */
     bool fp_set = false, link = false;
-    int16_t fp;
+    int32_t fp;
 
     to->fp = w->at.fp;
     switch (w->rule.base) {
@@ -143,9 +143,10 @@ UNWIND_INLINE int unwind_apply(struct unwind_walk *w)
         return UNWIND_END_RETURN;
     if (link)
         to->pc = w->registers.link;
-    else if (!unwind_stack(w, to->sp + (uint64_t)(int64_t)unwind_ra_place(w->rule.fp), &to->pc))
+    else if (!unwind_stack(w, to->sp + (uint64_t)(int64_t)unwind_ra_place(w->rule.fp, w->rule.cfa),
+                           &to->pc))
         return UNWIND_END_MEMORY;
-    fp = unwind_fp_place(w->rule.fp);
+    fp = unwind_fp_place(w->rule.fp, w->rule.cfa);
     if (fp && !fp_set && !unwind_stack(w, to->sp + (uint64_t)(int64_t)fp, &to->fp))
         return UNWIND_END_MEMORY;
 found:

@@ -11,10 +11,8 @@
 #define DWARF_AARCH64_FP 29
 #define DWARF_AARCH64_SP 31
 
-#define RULE_FP_MIN (-32760)     /* bytes from the CFA: the lowest fp of a rule */
-#define ROW_FAR (-63)            /* UNWIND_ROW_FAR of aarch64 */
-#define FAR_WORDS_MAX 64         /* from the CFA down to a pair that is far from the base */
-#define RULE_PLACE_MAX (1 << 20) /* bytes from the base to the CFA, if anything is saved */
+#define ROW_FAR (-63)    /* UNWIND_ROW_FAR of aarch64 */
+#define FAR_WORDS_MAX 64 /* from the CFA down to a pair that is far from the base */
 
 enum {
     DW_CFA_NOP = 0x00,
@@ -324,14 +322,14 @@ int cfa_run(struct cfa_machine *m, struct span program, cfa_row_fn fn, void *coo
     return r;
 }
 
-/* Gets the place of a register saved at CFA + @offset, in words from the base of the CFA. Return:
- * false if no row can express it. */
+/* Gets the place of a register saved at CFA + @offset, in words from the base of the CFA, which has
+ * as many bytes as a row can express. Return: false if it lies below the base. */
 static bool place_of(const struct cfa_rules *rules, int64_t offset, int64_t *ret)
 {
-    if ((offset & 7) || offset >= 0 || offset < RULE_FP_MIN || rules->cfa_offset > RULE_PLACE_MAX)
+    if ((offset & 7) || offset >= 0 || offset < -rules->cfa_offset)
         return false;
     *ret = (rules->cfa_offset + offset) / 8;
-    return *ret >= 0;
+    return true;
 }
 
 /* Returns the row for @rules of aarch64. unwind/arch/aarch64.h defines the meaning of its fp. */
@@ -349,9 +347,9 @@ static struct unwind_row aarch64_row(const struct cfa_rules *rules)
         return row;
     if (!saved || rules->fp.where == CFA_OTHER)
         return NONE;
-    if (pair && rules->ra.offset != rules->fp.offset + 8)
-        return NONE;
     if (!place_of(rules, pair ? rules->fp.offset : rules->ra.offset, &place))
+        return NONE;
+    if (pair && rules->ra.offset != rules->fp.offset + 8)
         return NONE;
     if (pair && place >= INT8_MAX)
         place =

@@ -5,10 +5,12 @@
  *
  * A function that calls others saves fp and the link register in adjacent words. A leaf function
  * leaves the return address in the link register. So the fp of a rule gives the places of both, in
- * bytes from the CFA:
+ * bytes:
  *   0: both are in their registers.
- *   Even: fp is there, and the return address in the word above.
- *   Odd: the return address alone is at fp - 1; the caller's fp is in its register.
+ *   Below 0: fp is that far from the CFA, and the return address in the word above.
+ *   Above 0, even: fp is at fp - 8 from the base of the CFA, and the return address above.
+ *   Above 0, odd: the return address alone is at fp - 9 from the base; the caller's fp is in its
+ *   register.
  */
 #pragma once
 
@@ -18,16 +20,21 @@
 
 #define UNWIND_LEAF_CFA 0 /* bytes from sp to the caller's sp before anything is saved */
 
-/* Returns the offset of the return address from the CFA, by the @fp of a rule. @fp is not 0. */
-UNWIND_INLINE int32_t unwind_ra_place(int16_t fp)
+/* Returns the offset of the return address from the CFA, by the @fp and the @cfa of a rule. @fp is
+ * not 0. */
+UNWIND_INLINE int32_t unwind_ra_place(int16_t fp, int32_t cfa)
 {
-    return fp & 1 ? fp - 1 : fp + 8;
+    if (fp < 0)
+        return fp + 8;
+    return (fp & 1 ? fp - 9 : fp) - cfa;
 }
 
 /* Returns the offset of the caller's fp from the CFA; 0: it is in its register. */
-UNWIND_INLINE int16_t unwind_fp_place(int16_t fp)
+UNWIND_INLINE int32_t unwind_fp_place(int16_t fp, int32_t cfa)
 {
-    return fp & 1 ? 0 : fp;
+    if (fp < 0)
+        return fp;
+    return !fp || fp & 1 ? 0 : fp - 8 - cfa;
 }
 
 /* Returns whether the return address is in the link register, by the @fp of a rule. */
@@ -43,13 +50,11 @@ UNWIND_INLINE bool unwind_ra_in_link(int16_t fp)
  * counts words from the CFA down to the pair: the pair was pushed before a large buffer. */
 UNWIND_INLINE int16_t unwind_row_fp(const struct unwind_row *row)
 {
-    if (!row->fp)
-        return 0;
-    if (row->fp > 0)
-        return (int16_t)((row->fp - 1 - row->cfa) * 8);
+    if (row->fp >= 0)
+        return (int16_t)(row->fp * 8);
     if (row->fp < UNWIND_ROW_FAR)
         return (int16_t)((row->fp - UNWIND_ROW_FAR) * 8);
-    return (int16_t)((-row->fp - 1 - row->cfa) * 8 + 1);
+    return (int16_t)(-row->fp * 8 + 1);
 }
 
 /* Removes a pointer authentication code (PAC) from a return address. */

@@ -11,17 +11,19 @@
 
 #define UNWIND_LEAF_CFA 8 /* bytes from sp to the caller's sp before anything is saved */
 
-/* Returns the offset of the return address from the CFA. It does not depend on the @fp of the
- * rule. */
-UNWIND_INLINE int32_t unwind_ra_place(int16_t fp)
+/* Returns the offset of the return address from the CFA. It does not depend on the @fp and the @cfa
+ * of the rule. */
+UNWIND_INLINE int32_t unwind_ra_place(int16_t fp, int32_t cfa)
 {
     (void)fp;
+    (void)cfa;
     return -8;
 }
 
 /* Returns the offset of the caller's fp from the CFA; 0: it is in its register. */
-UNWIND_INLINE int16_t unwind_fp_place(int16_t fp)
+UNWIND_INLINE int32_t unwind_fp_place(int16_t fp, int32_t cfa)
 {
+    (void)cfa;
     return fp;
 }
 

@@ -26,8 +26,10 @@ static const struct unwind_row ROWS[] = {
     { .pc = 0x1c0,
       .base = UNWIND_BASE_SP,
       .cfa = 136,
-      .fp = -69 },                             /* sub sp behind a pushed pair */
-    { .pc = 0x200, .base = UNWIND_BASE_ROOT }, /* thread start */
+      .fp = -69 },                                                 /* sub sp behind a pushed pair */
+    { .pc = 0x1e0, .base = UNWIND_BASE_SP, .cfa = 8206, .fp = 1 }, /* 64 KB, the pair at sp */
+    { .pc = 0x1f0, .base = UNWIND_BASE_SP, .cfa = 8206, .fp = -2 }, /* the same without fp */
+    { .pc = 0x200, .base = UNWIND_BASE_ROOT },                      /* thread start */
     { .pc = 0x300, .base = UNWIND_BASE_NONE },
 };
 
@@ -193,6 +195,24 @@ START_TEST(walks_large_native_frames)
 }
 END_TEST
 
+/* The frame is larger than the distance from its end that a rule can hold. */
+START_TEST(walks_frames_of_64_kb)
+{
+    regs.pc = TEXT + (_i ? 0x1f8 : 0x1e8);
+    regs.fp = 0x88;
+    push_stack(regs.sp, 0x77);
+    push_stack(regs.sp + 8, root_return | PAC);
+    for (uint32_t tick = 1; tick <= 2; tick++) {
+        walk(tick);
+        ck_assert_uint_eq(w.end, UNWIND_END_ROOT);
+        ck_assert_uint_eq(w.words, 2);
+        ck_assert_uint_eq(pc_of(1), root_return);
+        ck_assert_uint_eq(w.at.sp, regs.sp + 65648);
+        ck_assert_uint_eq(w.at.fp, _i ? 0x88 : 0x77);
+    }
+}
+END_TEST
+
 /* The vdso's trampoline has no row. The interrupted function is a leaf. */
 START_TEST(walks_signal_frames)
 {
@@ -303,6 +323,7 @@ int main(void)
     tcase_add_test(tc, walks_over_what_calls_of_the_vm_leave);
     tcase_add_test(tc, walks_native_rows);
     tcase_add_test(tc, walks_large_native_frames);
+    tcase_add_loop_test(tc, walks_frames_of_64_kb, 0, 2);
     tcase_add_test(tc, walks_signal_frames);
     tcase_add_test(tc, walks_interpreted_methods_in_the_callers_stack);
     tcase_add_test(tc, walks_the_entry_of_an_interpreted_method);

@@ -308,6 +308,8 @@ START_TEST(rows_of_aarch64)
         { PROGRAM("\x41\x0e\xc0\x08\x9e\x05"), /* the return address alone, far */
           { { 0x100, 0, UNWIND_BASE_SP, 0 }, { 0x104, 0, UNWIND_BASE_NONE, 0 } } },
         { PROGRAM("\x41\x0e\x80\x80\x04\x9d\x80\x40\x9e\xff\x3f"), /* 64 KB */
+          { { 0x100, 0, UNWIND_BASE_SP, 0 }, { 0x104, 8192, UNWIND_BASE_SP, 1 } } },
+        { PROGRAM("\x41\x0e\x88\x80\x40\x9d\x81\x80\x04\x9e\x80\x80\x04"), /* over 1 MB */
           { { 0x100, 0, UNWIND_BASE_SP, 0 }, { 0x104, 0, UNWIND_BASE_NONE, 0 } } },
 #undef PROGRAM
     };
