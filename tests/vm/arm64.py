@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Builds flamed for aarch64, and runs COMMAND in an emulated aarch64 machine with Debian's kernel, as vm.py does it. The machine's root has
-the JDK 17 of this machine's release, and a root of its own below /jdk-VERSION for each available one of JDKS. They are kept in
-tests/.cache. Returns 77 if that is not possible here. Options before COMMAND are those of vm.py."""
+the JDK 17 of this machine's release, and a root of its own below /jdk-VERSION for each --jdk VERSION, one of JDKS. They are kept in
+tests/.cache. Returns 77 if that is not possible here. The other options before COMMAND are those of vm.py."""
+import argparse
 import os
 import shutil
 import subprocess
@@ -15,7 +16,7 @@ from harness import debroot, jdkroot, paths # pylint: disable=wrong-import-posit
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.join(paths.CACHE, "arm64")
 BUILD = os.path.join(paths.TREE, "build/arm64")
-JDKS = {25: "trixie"} # version -> Debian's suite
+JDKS = {8: "sid", 11: "sid", 21: "trixie", 25: "trixie"} # version -> Debian's suite
 # Besides the libraries that the build needs: what guest.sh, the harness and JVMs need. No package is configured.
 PACKAGES = ("base-files base-passwd bash busybox-static coreutils debianutils findutils gawk grep gzip iproute2 kmod libc-bin libcap2-bin "
             "mount openjdk-17-jdk-headless procps python3 runc sed tar util-linux").split()
@@ -31,8 +32,8 @@ def java(version: int) -> str:
     return jdkroot.java(version, "arm64")
 
 
-def make_root() -> None:
-    """Makes ROOT, unless it is there."""
+def make_root(versions: list[int]) -> None:
+    """Makes ROOT with JDKs of these VERSIONS, as far as it is not there."""
     if not os.path.isdir(ROOT):
         os.makedirs(paths.CACHE, exist_ok=True)
         work = ROOT + ".work"
@@ -48,12 +49,8 @@ def make_root() -> None:
             shutil.copy(f"{work}/usr/share/base-passwd/{name}.master", f"{work}/etc/{name}")
         os.rename(work, ROOT)
     os.makedirs(ROOT + paths.TREE, exist_ok=True) # where vm.py shows this tree
-    for version, suite in JDKS.items():
-        try:
-            debroot.root("arm64" + jdk(version), suite, [f"openjdk-{version}-jre-headless"], java(version), architecture="arm64")
-        except unittest.SkipTest as reason:
-            print(f"no JDK {version}: {reason}")
-            continue
+    for version in versions:
+        debroot.root("arm64" + jdk(version), JDKS[version], [f"openjdk-{version}-jre-headless"], java(version), architecture="arm64")
         for folder in ("proc", "tmp", "classes"):
             os.makedirs(ROOT + jdk(version) + "/" + folder, exist_ok=True)
 
@@ -67,15 +64,18 @@ def build() -> None:
 
 
 def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, allow_abbrev=False, add_help=False)
+    parser.add_argument("--jdk", type=int, action="append", default=[], choices=JDKS)
+    options, others = parser.parse_known_args()
     try:
         paths.need_root()
         paths.need("qemu-system-aarch64", "aarch64-linux-gnu-gcc", "mmdebstrap")
-        make_root()
+        make_root(options.jdk)
     except unittest.SkipTest as reason:
         print(f"skipped: {reason}")
         return 77
     build()
-    return subprocess.run([sys.executable, HERE + "/vm.py", "--root", ROOT, *sys.argv[1:]],
+    return subprocess.run([sys.executable, HERE + "/vm.py", "--root", ROOT, *others],
                           env={**os.environ, "FLAMED_BUILD": BUILD, "FLAMED_JDKS": "/", "PYTHONDONTWRITEBYTECODE": "1"}).returncode
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""In the guest of arm64.py: stacks of JDK 17 and 25 with all compilers under the load of fourteen kinds of threads. 99.5 % of the stacks of
+"""In the guest of arm64.py: stacks of JDK 8 to 25 with all compilers under the load of fourteen kinds of threads. 99.5 % of the stacks of
 Java threads reach the start of their thread, callers in compiled code stand at calls, no sample is lost. JDK 25 is of a release
 that signs return addresses, which has an effect on a processor with pointer authentication only.
 
@@ -87,6 +87,15 @@ class Arm64(unittest.TestCase):
         with jvm.Jvm("", "-Xmx256m", "-cp", inside, MAIN, "3600", "none", executable=jdkroot.java(version), wrap=wrap) as target:
             self.check_oracle(target.pid)
             self.check_profile(target.pid)
+
+    def test_8(self):
+        self.check_root(8)
+
+    def test_11(self):
+        self.check_root(11)
+
+    def test_21(self):
+        self.check_root(21)
 
     def test_25(self):
         self.check_root(25)
