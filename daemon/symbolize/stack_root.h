@@ -8,7 +8,7 @@
  * only the name of the last frame shows it. */
 bool stack_ends_in_go(const struct frame_table *t, const uint32_t *frames, size_t n);
 
-/* Names the two outermost of @frames[0..n) (leaf first), which are those of a whole stack of a
- * further thread, if neither has a name and both are in glibc. Its symbols for linking, which a
- * stripped file keeps, do not include them. Returns the number of frames that got a name. */
+/* Names the two outermost of @frames[0..n) (leaf first), if neither has a name and both are in
+ * glibc. @frames must be the whole stack of another thread than the first. The symbols for linking,
+ * which a stripped glibc keeps, do not include them. Returns the number of frames named. */
 size_t stack_name_thread_start(struct frame_table *t, uint32_t *frames, size_t n);
