@@ -39,7 +39,7 @@ UNWIND_INLINE enum unwind_fast unwind_fast_caller(struct unwind_walk *w,
                                                   struct unwind_place *ret)
 {
     uint64_t cfa = (uint64_t)(int64_t)k->cfa;
-    int32_t fp;
+    unwind_distance fp;
 
     if (unwind_ra_in_link(k->fp) && k->base != UNWIND_BASE_ROOT)
         return UNWIND_FAST_UNKNOWN;

@@ -84,7 +84,7 @@ UNWIND_INLINE int unwind_apply(struct unwind_walk *w)
 {
     struct unwind_place *to = &w->step.to; /* to->sp: the CFA */
     bool fp_set = false, link = false;
-    int32_t fp;
+    unwind_distance fp;
 
     to->fp = w->at.fp;
     switch (w->rule.base) {

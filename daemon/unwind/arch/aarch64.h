@@ -20,6 +20,9 @@
 
 #define UNWIND_LEAF_CFA 0 /* bytes from sp to the caller's sp before anything is saved */
 
+/* Bytes from the CFA to the place of the caller's fp. */
+typedef int32_t unwind_distance;
+
 /* Returns the offset of the return address from the CFA, by the @fp and the @cfa of a rule. @fp is
  * not 0. */
 UNWIND_INLINE int32_t unwind_ra_place(int16_t fp, int32_t cfa)
@@ -30,7 +33,7 @@ UNWIND_INLINE int32_t unwind_ra_place(int16_t fp, int32_t cfa)
 }
 
 /* Returns the offset of the caller's fp from the CFA; 0: it is in its register. */
-UNWIND_INLINE int32_t unwind_fp_place(int16_t fp, int32_t cfa)
+UNWIND_INLINE unwind_distance unwind_fp_place(int16_t fp, int32_t cfa)
 {
     if (fp < 0)
         return fp;

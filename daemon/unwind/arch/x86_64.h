@@ -11,6 +11,10 @@
 
 #define UNWIND_LEAF_CFA 8 /* bytes from sp to the caller's sp before anything is saved */
 
+/* Bytes from the CFA to the place of the caller's fp. The narrow
+ * type costs BPF programs less stack. */
+typedef int16_t unwind_distance;
+
 /* Returns the offset of the return address from the CFA. It does not depend on the @fp and the @cfa
  * of the rule. */
 UNWIND_INLINE int32_t unwind_ra_place(int16_t fp, int32_t cfa)
@@ -21,7 +25,7 @@ UNWIND_INLINE int32_t unwind_ra_place(int16_t fp, int32_t cfa)
 }
 
 /* Returns the offset of the caller's fp from the CFA; 0: it is in its register. */
-UNWIND_INLINE int32_t unwind_fp_place(int16_t fp, int32_t cfa)
+UNWIND_INLINE unwind_distance unwind_fp_place(int16_t fp, int32_t cfa)
 {
     (void)cfa;
     return fp;
