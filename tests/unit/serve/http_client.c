@@ -99,9 +99,6 @@ static bool read_head(int fd, struct reply *r)
 
 bool client_read(int fd, bool head_only, struct reply *ret)
 {
-    char text[32];
-    uint64_t length;
-
     *ret = (struct reply){ 0 };
     buf_init(&ret->head, (size_t)64 << 10);
     buf_init(&ret->body, (size_t)64 << 20);
@@ -112,19 +109,26 @@ bool client_read(int fd, bool head_only, struct reply *ret)
         }
         ret->interim += ret->status < 200;
     } while (ret->status < 200);
-    if (head_only || ret->status == 204)
-        return true;
+    if (!head_only && ret->status != 204)
+        client_read_body(fd, ret);
+    return true;
+}
+
+void client_read_body(int fd, struct reply *ret)
+{
+    char text[32];
+    uint64_t length;
+
     if (!reply_header(ret, "Content-Length", 0, text, sizeof(text))) {
         while (client_recv(fd, &ret->body, SIZE_MAX))
             ;
-        return true;
+        return;
     }
     ck_assert(span_parse_dec(span_of(text), &length));
     while (ret->body.n < length && client_recv(fd, &ret->body, length - ret->body.n))
         ;
     ck_assert_uint_eq(ret->body.n, length);
     buf_add(&ret->body, "", 0);
-    return true;
 }
 
 bool client_closed(int fd, unsigned ms)

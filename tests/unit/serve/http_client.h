@@ -19,6 +19,8 @@ int client_connect_unix(const char *path);
 void client_send(int fd, const char *text, size_t n);
 /* Reads one answer. Returns false if the connection ended without one. */
 bool client_read(int fd, bool head_only, struct reply *ret);
+/* Reads the rest of an answer of which client_read() read the head only. */
+void client_read_body(int fd, struct reply *ret);
 /* Appends received bytes to @b until it contains @text. Returns false if the connection ends or @ms
  * pass before. */
 bool client_read_until(int fd, struct buf *b, const char *text, unsigned ms);
