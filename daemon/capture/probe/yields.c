@@ -120,7 +120,7 @@ static bool is_over(struct yields_probe *y, const struct yields_counts *now, uin
 static void look(struct broker *b, struct probe_entry *e)
 {
     struct yields_probe *y = (struct yields_probe *)e;
-    uint64_t now_ns = clock_monotonic_ns(), took_ns = now_ns - y->looked_ns;
+    uint64_t now_ns = clock_monotonic_ns(), took_ns;
     struct yields_counts now;
 
     if (y->over_ns) {
@@ -130,6 +130,7 @@ static void look(struct broker *b, struct probe_entry *e)
     }
     if (broker_yields(b, e->id.host_pid, &now) != 0)
         return;
+    took_ns = clock_monotonic_ns() - y->looked_ns; /* the answer may have come late */
     if (now.missed && !y->since_ns && (y->unread || y->tries++ < YIELDS_TRIES)) {
         y->looked_ns = now_ns; /* the unwinder's tables come later than the probes */
         y->counts = now;
