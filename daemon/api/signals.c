@@ -6,11 +6,13 @@
 #include "api/past_impl.h"
 #include "base/array.h"
 #include "base/list.h"
+#include "base/utc_text.h"
 #include "capture/process_selector.h"
 #include "discover/service.h"
 
 #define LINK_BYTES 512 /* room for an escaped service */
 #define REMEDY_BYTES 1024
+#define SENTENCE_BYTES (RULE_SENTENCE_BYTES + 80)
 #define SERVICES_MAX 1024 /* services with signals in /metrics */
 _Static_assert(SERVICES_MAX >= SIGNAL_JVMS_MAX + SIGNAL_ENDED_MAX, "each JVM has one");
 
@@ -71,9 +73,20 @@ struct listing {
     const char *failed; /* a signal with text that is not valid in JSON; NULL: none. Static */
 };
 
+/* Returns the sentence of @s. If the signal went off, it begins with the time of its figures. */
+static const char *sentence_of(const struct signal *s, char ret[SENTENCE_BYTES])
+{
+    char at[UTC_TEXT_BYTES];
+
+    if (!s->until_ns || s->cause.n)
+        return s->sentence;
+    snprintf(ret, SENTENCE_BYTES, "at %s: %s", utc_text(s->now_ns, at), s->sentence);
+    return ret;
+}
+
 static json_t *signal_json(const struct signal *s)
 {
-    char evidence[LINK_BYTES], remedy[REMEDY_BYTES];
+    char evidence[LINK_BYTES], remedy[REMEDY_BYTES], sentence[SENTENCE_BYTES];
     struct service service;
     json_t *ret;
 
@@ -83,8 +96,8 @@ static json_t *signal_json(const struct signal *s)
     ret = json_pack("{s:s, s:i, s:s, s:i, s:o, s:f, s:s, s:s, s:s, s:s}", "signal", s->rule->name,
                     "severity", (int)s->severity, "service", service.name, "pid",
                     (int)s->process->id.host_pid, "since", json_time(s->since_ns), "value",
-                    s->value, "unit", s->rule->unit, "sentence", s->sentence, "evidence", evidence,
-                    "remedy", remedy);
+                    s->value, "unit", s->rule->unit, "sentence", sentence_of(s, sentence),
+                    "evidence", evidence, "remedy", remedy);
     if (s->until_ns) {
         json_object_set_new(ret, "until", json_time(s->until_ns));
         json_object_set_new(ret, "times", json_integer(s->times));
@@ -135,7 +148,7 @@ static bool join_end(struct listing *l, const struct signal *s)
 /* Returns one signal for all of @e: the last one, with their number. */
 static json_t *ends_json(const struct ends *e)
 {
-    char sentence[RULE_SENTENCE_BYTES + 80];
+    char sentence[SENTENCE_BYTES];
     struct signal s = e->last;
     json_t *ret;
 
@@ -163,16 +176,17 @@ static void list_one(void *cookie, const struct signal *s)
         l->failed = s->rule->name;
 }
 
-static int compare_until(const void *a, const void *b)
+static int compare_past(const void *a, const void *b)
 {
-    uint64_t of_a = ((const struct ends *)a)->last.until_ns,
-             of_b = ((const struct ends *)b)->last.until_ns;
+    const struct ends *x = a, *y = b;
+    uint64_t of_a = x->last.until_ns, of_b = y->last.until_ns;
 
-    return (of_a < of_b) - (of_a > of_b);
+    return x->severity != y->severity ? (x->severity < y->severity) - (x->severity > y->severity)
+                                      : (of_a < of_b) - (of_a > of_b);
 }
 
-/* Adds all signals to l->list, those that are on or (@past) those that were, the newest first.
- * Returns the name of one for which that failed; NULL: none did. */
+/* Adds all signals to l->list, those that are on or (@past) those that were: the most severe first,
+ * then the newest. Returns the name of one for which that failed; NULL: none did. */
 static const char *list_all(struct api *api, struct listing *l, bool past)
 {
     if (past)
@@ -180,7 +194,7 @@ static const char *list_all(struct api *api, struct listing *l, bool past)
     else
         signals_each(api->engine.signals, NULL, list_one, l);
     if (past && l->end_count)
-        qsort(l->ends, l->end_count, sizeof(*l->ends), compare_until);
+        qsort(l->ends, l->end_count, sizeof(*l->ends), compare_past);
     for (size_t i = 0; i < l->end_count; i++) {
         if (json_array_append_new(l->list, ends_json(&l->ends[i])) != 0)
             l->failed = l->ends[i].last.rule->name;

@@ -105,6 +105,8 @@ bool rule_swaps(const struct numbers *n);
 
 /* ---- rule_heap_full.c ---- */
 
+#define RULE_FULL_PART 0.98 /* of a heap; then heap-full reports it, and not heap-growing */
+
 /* Says where a heap is full. */
 struct rule_heap {
     double part; /* of the heap that stays in use after collections, or of its old generation,

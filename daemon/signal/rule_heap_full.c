@@ -1,24 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Collections free hardly any of the heap, and the memory in use after them does not grow any
- * more. */
+/* Collections free hardly any of the heap. Or one did, but the JVM has hardly worked since then:
+ * the threads that held the objects have ended, such as by an OutOfMemoryError. */
 #include "signal/rule.h"
 
 #define HOLD_S 40.0 /* a collector may need some collections to free a burst of garbage */
 /* The JVM then collects all the time, or throws OutOfMemoryError at the next larger request. */
 #define FULL_FIRES 0.92
 #define FULL_SOON 0.95
-#define FULL_NOW 0.98
 #define QUIET_S 60.0
 
 #define CLEARLY 0.01 /* more of the old generation than of the heap */
 
+/* A JVM that was full has stopped if it uses LITTLE of the CPU time of before. */
+#define FREED 0.5     /* the heap is at most this full then */
+#define SETTLE_S 30.0 /* the last collections take CPU time, too */
+#define LITTLE 0.2
+#define WORKED_CPUS 0.005 /* a JVM that used less did not work before */
+#define COLLECTS 0.05     /* in a point with more collections, CPU time is no measure of work */
+
+static struct rule_heap heap_of(double used, double max, double old_left)
+{
+    double heap = used / max;
+    bool old = old_left > heap + CLEARLY;
+
+    return (struct rule_heap){ old ? old_left : heap, old };
+}
+
 struct rule_heap rule_heap_of(const struct numbers *n)
 {
-    double heap = numbers_last(n, NUMBER_HEAP_BYTES) / numbers_last(n, NUMBER_HEAP_MAX_BYTES),
-           left = numbers_last(n, NUMBER_OLD_LEFT);
-    bool old = left > heap + CLEARLY;
-
-    return (struct rule_heap){ old ? left : heap, old };
+    return heap_of(numbers_last(n, NUMBER_HEAP_BYTES), numbers_last(n, NUMBER_HEAP_MAX_BYTES),
+                   numbers_last(n, NUMBER_OLD_LEFT));
 }
 
 void rule_heap_say(const struct numbers *n, struct rule_finding *f)
@@ -53,6 +64,78 @@ static void add_quiet(const struct numbers *n, struct rule_finding *f)
         rule_add(f, "; there was no collection in the last %s", rule_duration(quiet_s, text));
 }
 
+static double part_at(const struct number_point *p)
+{
+    return heap_of((double)p->v[NUMBER_HEAP_BYTES], (double)p->v[NUMBER_HEAP_MAX_BYTES],
+                   (double)p->v[NUMBER_OLD_LEFT])
+        .part;
+}
+
+/* Returns the CPUs that the JVM used in the oldest @count points, before its heap was full; NAN:
+ * not known. */
+static double cpus_before(const struct numbers *n, size_t count)
+{
+    double ns = 0, seconds = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        const struct number_point *p = numbers_at(n, i);
+        double of_ns = (double)p->v[NUMBER_CPU_NS], s = (double)p->seconds;
+
+        if (isnan(of_ns) || part_at(p) >= FULL_FIRES ||
+            (double)p->v[NUMBER_COLLECTION_NS] > COLLECTS * s * (double)NSEC_PER_SEC)
+            continue;
+        ns += of_ns;
+        seconds += s;
+    }
+    return seconds >= QUIET_S ? ns / seconds / (double)NSEC_PER_SEC : (double)NAN;
+}
+
+/* Returns the CPUs that the JVM used in the last @window_s seconds: in the first minute of them,
+ * the last minute, or all, whichever is most. */
+static double cpus_since(const struct numbers *n, double window_s)
+{
+    double minute_s = fmin(window_s, QUIET_S), ns = numbers_sum(n, NUMBER_CPU_NS, window_s),
+           first_ns = ns - numbers_sum(n, NUMBER_CPU_NS, window_s - minute_s);
+
+    return fmax(fmax(first_ns / minute_s, ns / window_s) / (double)NSEC_PER_SEC,
+                numbers_share(n, NUMBER_CPU_NS, minute_s));
+}
+
+/* Judges a JVM with a heap that was full within the last hour, until a collection freed it. While
+ * it is not known whether the JVM works on, the signal stays if it is on. */
+static void look_freed(const struct numbers *n, struct rule_finding *f)
+{
+    char ago[RULE_BYTES_TEXT], freed[RULE_BYTES_TEXT];
+    double since_s = 0, later_s, cpus = 0, before = 0;
+    size_t k = n->count;
+
+    for (; k > 0 && !(part_at(numbers_at(n, k - 1)) >= RULE_FULL_PART); k--)
+        since_s += (double)numbers_at(n, k - 1)->seconds;
+    if (k == 0)
+        return;
+    later_s = since_s - SETTLE_S;
+    if (later_s > 0) {
+        cpus = cpus_since(n, later_s);
+        before = cpus_before(n, k - 1);
+        if (!(before >= WORKED_CPUS && cpus <= LITTLE * before))
+            return;
+    }
+    f->strength = RULE_RELEASE;
+    rule_say(f, "%s ago the heap was full; then a collection freed %s of it",
+             rule_duration(since_s, ago),
+             rule_bytes((double)numbers_at(n, k - 1)->v[NUMBER_HEAP_BYTES] -
+                            numbers_last(n, NUMBER_HEAP_BYTES),
+                        freed));
+    if (later_s < QUIET_S)
+        return;
+    f->strength = 1;
+    f->severity = RULE_SEVERITY_MAX;
+    rule_add(f,
+             "; since then the JVM uses %.1f %% of a CPU, %.1f %% before that: an OutOfMemoryError "
+             "may have ended the threads that worked, which its log shows",
+             cpus * 100, before * 100);
+}
+
 static void look(const struct rule_view *v, struct rule_finding *f)
 {
     const struct numbers *n = v->numbers;
@@ -62,8 +145,12 @@ static void look(const struct rule_view *v, struct rule_finding *f)
 
     f->strength = heap.part / FULL_FIRES;
     f->value = heap.part * 100;
-    f->severity = heap.part >= FULL_NOW ? 3 : heap.part >= FULL_SOON ? 2 : 1;
-    if (heap.part >= FULL_FIRES * RULE_RELEASE &&
+    f->severity = heap.part >= RULE_FULL_PART ? 3 : heap.part >= FULL_SOON ? 2 : 1;
+    if (heap.part < FREED) {
+        look_freed(n, f);
+        return;
+    }
+    if (heap.part >= FULL_FIRES * RULE_RELEASE && heap.part < RULE_FULL_PART &&
         rule_growth_find(n, NUMBER_HEAP_BYTES, NUMBER_COLLECTIONS, room, 0, &g))
         f->strength = 0; /* heap-growing reports that */
     rule_heap_say(n, f);

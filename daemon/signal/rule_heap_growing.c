@@ -15,7 +15,7 @@ static void look(const struct rule_view *v, struct rule_finding *f)
     bool collected;
 
     f->strength = isnan(used) || isnan(max) ? (double)NAN : 0;
-    if (v->age_s < WARM_S || isnan(f->strength) ||
+    if (v->age_s < WARM_S || isnan(f->strength) || rule_heap_of(n).part >= RULE_FULL_PART ||
         !rule_growth_find(n, NUMBER_HEAP_BYTES, NUMBER_COLLECTIONS, max - used, 0, &g))
         return;
     collected = numbers_sum(n, NUMBER_OLD_COLLECTIONS, g.window_s) > 0;

@@ -140,7 +140,7 @@ START_TEST(what_differs_has_its_own)
 }
 END_TEST
 
-START_TEST(what_was_on_comes_by_its_end)
+START_TEST(what_was_on_comes_by_its_severity_and_end)
 {
     json_t *answer = NULL;
     const json_t *all, *past;
@@ -150,6 +150,7 @@ START_TEST(what_was_on_comes_by_its_end)
     m = add("shop", "", "97 % of the heap", AT(10));
     m->rule = RULE_HEAP_FULL;
     m->until_ns = AT(100);
+    m->severity = 3;
     for (unsigned i = 0; i < 2; i++)
         add("shop", "it was ended by SIGKILL", "", AT(20 + i))->until_ns = AT(620 + i);
     m = add("shop", "", "12 % of 30 s", AT(30));
@@ -161,12 +162,13 @@ START_TEST(what_was_on_comes_by_its_end)
     ck_assert_ptr_null(json_object_get(json_array_get(all, 0), "until"));
     past = json_object_get(answer, "past");
     ck_assert_uint_eq(json_array_size(past), 3);
-    ck_assert_str_eq(text(past, 0, "sentence"),
+    ck_assert_str_eq(text(past, 0, "signal"), "heap-full");
+    ck_assert_str_eq(text(past, 0, "sentence"), "at 2027-01-15T08:00:10Z: 97 % of the heap");
+    ck_assert_str_eq(text(past, 0, "until"), "2027-01-15T08:01:40.000000000Z");
+    ck_assert_int_eq(number(past, 0, "times"), 2);
+    ck_assert_str_eq(text(past, 1, "sentence"),
                      "it was ended by SIGKILL; 2 JVMs of this service ended so within 1 min");
-    ck_assert_str_eq(text(past, 1, "signal"), "gc-pauses");
-    ck_assert_str_eq(text(past, 2, "signal"), "heap-full");
-    ck_assert_str_eq(text(past, 2, "until"), "2027-01-15T08:01:40.000000000Z");
-    ck_assert_int_eq(number(past, 2, "times"), 2);
+    ck_assert_str_eq(text(past, 2, "signal"), "gc-pauses");
     json_decref(answer);
 }
 END_TEST
@@ -177,6 +179,6 @@ int main(void)
 
     tcase_add_test(tc, one_line_for_all_that_ended_alike);
     tcase_add_test(tc, what_differs_has_its_own);
-    tcase_add_test(tc, what_was_on_comes_by_its_end);
+    tcase_add_test(tc, what_was_on_comes_by_its_severity_and_end);
     return suite_run_case("signals_ended", tc);
 }

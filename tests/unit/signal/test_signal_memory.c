@@ -153,6 +153,95 @@ START_TEST(new_pages_of_the_heap_are_not_native)
 }
 END_TEST
 
+/* Adds readings of a heap and of CPU time until @until_s. @state has to be on all this time; NULL:
+ * is not checked. */
+static void go(struct watched *w, struct making *m, double until_s, double heap_mib, double cpus,
+               const struct signal_state *state)
+{
+    while (m->s < until_s) {
+        healthy(m);
+        m->r.v[NUMBER_HEAP_BYTES] = heap_mib * MIB;
+        m->r.v[NUMBER_CPU_NS] += cpus * 10e9 - 5e9; /* in place of that of healthy() */
+        judge(m, w);
+        ck_assert_msg(!state || state->on, "it is off at %.0f s", m->s);
+    }
+}
+
+/* An OutOfMemoryError ended the threads that held the heap. */
+START_TEST(a_jvm_that_stopped_is_not_well)
+{
+    struct process p = { .pins = 0 };
+    const struct signal_state *state;
+    struct making m;
+    struct watched w;
+
+    begin(&m, &w, &p);
+    state = state_of(&w, "heap-full");
+    go(&w, &m, 600, 100, 0.5, NULL);
+    ck_assert(!state->on);
+    go(&w, &m, 700, 255, 0.9, NULL);
+    go(&w, &m, 2000, 3, 0.001, state);
+    check_only(&w, "heap-full", m.s);
+    ck_assert_uint_eq(state->finding.severity, RULE_SEVERITY_MAX);
+    ck_assert_msg(strstr(state->finding.sentence,
+                         "22 min ago the heap was full; then a collection freed 252 MiB of it; "
+                         "since then the JVM uses 0.1 % of a CPU, 50.0 % before that") != NULL,
+                  "%s", state->finding.sentence);
+    go(&w, &m, 2000 + RELEASED_S, 3, 0.5, NULL); /* it works again */
+    ck_assert(!state->on);
+    finish(&w);
+}
+END_TEST
+
+/* CPU time before the heap was full, while it was, and after that: without a sign of a stop. */
+static const double WORKS_ON[][3] = { { 0.5, 0.9, 0.5 },
+                                      { 0.5, 0.9, 0.11 },
+                                      { 0.003, 0.9, 0.0001 } };
+
+START_TEST(a_jvm_that_works_on_is_well)
+{
+    const double *cpus = WORKS_ON[_i];
+    struct process p = { .pins = 0 };
+    struct making m;
+    struct watched w;
+
+    begin(&m, &w, &p);
+    go(&w, &m, 600, 100, cpus[0], NULL);
+    go(&w, &m, 700, 255, cpus[1], NULL);
+    ck_assert(state_of(&w, "heap-full")->on);
+    go(&w, &m, 700 + RELEASED_S, 3, cpus[2], NULL);
+    go(&w, &m, 1000, 3, 0.001 * cpus[2], NULL); /* a pause of its work is short */
+    check_only(&w, NULL, m.s);
+    finish(&w);
+}
+END_TEST
+
+/* The old generation is full, and objects that have no room there fill the rest. */
+static void leaks_beside_full_old(struct making *m)
+{
+    m->r.v[NUMBER_HEAP_BYTES] = 130 * MIB + m->sick_s / 60 * 8 * MIB;
+    m->r.v[NUMBER_OLD_LEFT] = 0.99;
+    m->r.v[NUMBER_OLD_COLLECTIONS] += 1;
+}
+
+START_TEST(a_full_heap_that_grows_is_full)
+{
+    struct process p = { .pins = 0 };
+    struct making m;
+    struct watched w;
+
+    begin(&m, &w, &p);
+    while (m.s < END_S) {
+        go_on(&w, &m, leaks_beside_full_old);
+        if (m.s > BEGIN_S + FIRES_S)
+            check_only(&w, "heap-full", m.s);
+        ck_assert(!state_of(&w, "heap-growing")->on);
+    }
+    ck_assert_uint_eq(state_of(&w, "heap-full")->finding.severity, RULE_SEVERITY_MAX);
+    finish(&w);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("signal_memory");
@@ -161,6 +250,9 @@ int main(void)
     tcase_add_test(tc, kills_without_a_known_limit);
     tcase_add_loop_test(tc, swap_hides_no_end_that_is_near, 0, ARRAY_SIZE(SWAPS));
     tcase_add_test(tc, new_pages_of_the_heap_are_not_native);
+    tcase_add_test(tc, a_jvm_that_stopped_is_not_well);
+    tcase_add_loop_test(tc, a_jvm_that_works_on_is_well, 0, ARRAY_SIZE(WORKS_ON));
+    tcase_add_test(tc, a_full_heap_that_grows_is_full);
     suite_add_tcase(s, tc);
     return suite_run(s);
 }
