@@ -297,7 +297,21 @@ static bool runs(const struct process *p, const struct service *service, const s
            p->start_realtime_ns + NSEC_PER_SEC > d->time_ns;
 }
 
-void deploys_release(struct deploys *d, const struct process *p, struct rule_release *ret)
+/* Returns whether @p, which ended at @ended_ns, made room for the release @d: another version of
+ * its service. */
+static bool made_room(const struct process *p, const struct service *service, uint64_t ended_ns,
+                      const struct deploy *d)
+{
+    char name[PAST_NAME_BYTES];
+    const struct history_place place = past_place_of(p, name);
+
+    return service->version[0] && d->version[0] && strcmp(service->version, d->version) != 0 &&
+           is_of(d, service->name, &place) && ended_ns + DEPLOYS_STOPPED_NS >= d->time_ns &&
+           ended_ns <= d->time_ns + DEPLOYS_ROLLOUT_NS;
+}
+
+void deploys_release(struct deploys *d, const struct process *p, uint64_t ended_ns,
+                     struct rule_release *ret)
 {
     struct service service;
 
@@ -308,6 +322,10 @@ void deploys_release(struct deploys *d, const struct process *p, struct rule_rel
     for (size_t i = 0; i < d->count; i++) {
         const struct deploy *one = &d->list[i];
 
+        if (ended_ns) {
+            ret->replaced |= made_room(p, &service, ended_ns, one);
+            continue;
+        }
         if (!one->known || isnan(one->value) || !runs(p, &service, one))
             continue;
         ret->percent = fmax(one->value, 0);

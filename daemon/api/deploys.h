@@ -12,6 +12,9 @@
 #define DEPLOYS_LATELY_NS (600 * NSEC_PER_SEC)
 #define DEPLOYS_BEFORE_NS (3600 * NSEC_PER_SEC)
 #define DEPLOYS_WRITTEN_NS (90 * NSEC_PER_SEC) /* a minute is in the history after this long */
+#define DEPLOYS_STOPPED_NS                                                                         \
+    (300 * NSEC_PER_SEC) /* a JVM may end this long before its next release */
+#define DEPLOYS_ROLLOUT_NS (3600 * NSEC_PER_SEC) /* or this long after its first JVM started */
 
 struct api;
 struct deploys;
@@ -27,8 +30,10 @@ struct deploys *deploys_free(struct deploys *d);
 /* Compares the releases that are due at @now_ns (CLOCK_REALTIME). 0 or -errno with @err. Blocks for
  * the disk. */
 int deploys_look(struct deploys *d, uint64_t now_ns, struct error *err);
-/* Writes what the release that @p runs changed into *ret; leaves it if that is not known. @d may be
- * NULL. Thread: any. */
-void deploys_release(struct deploys *d, const struct process *p, struct rule_release *ret);
+/* Writes what the release that @p runs changed into *ret; leaves it if that is not known.
+ * @ended_ns: CLOCK_REALTIME of the end of @p, to write whether a release replaced it; 0: it runs.
+ * @d may be NULL. Thread: any. */
+void deploys_release(struct deploys *d, const struct process *p, uint64_t ended_ns,
+                     struct rule_release *ret);
 /* Appends flamed_regression of the services that @v sees. @d may be NULL. Thread: any. */
 void deploys_metrics(struct deploys *d, const struct viewer *v, struct buf *out);

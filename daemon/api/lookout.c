@@ -36,9 +36,10 @@ static bool wait_for_next(struct lookout *w)
     return !w->stopping;
 }
 
-static void release_of(void *cookie, const struct process *p, struct rule_release *ret)
+static void release_of(void *cookie, const struct process *p, uint64_t ended_ns,
+                       struct rule_release *ret)
 {
-    deploys_release(cookie, p, ret);
+    deploys_release(cookie, p, ended_ns, ret);
 }
 
 /* Hands what releases changed to the signals. */

@@ -161,3 +161,17 @@ bool ended_look(struct watched *w, struct broker *broker, uint64_t now_ns)
     w->ended = true;
     return true;
 }
+
+bool ended_by_sigterm(const struct watched *w)
+{
+    const struct signal_past *past = w->past[RULE_ENDED];
+    int status = past ? (int)past->worst.value : 0;
+
+    return past && (WIFSIGNALED(status) ? WTERMSIG(status) == SIGTERM
+                                        : WEXITSTATUS(status) == BY_SIGNAL + SIGTERM);
+}
+
+void ended_hide(struct watched *w)
+{
+    w->states[RULE_ENDED].finding.severity = w->past[RULE_ENDED]->worst.severity = 0;
+}

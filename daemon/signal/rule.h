@@ -30,6 +30,7 @@ struct rule_peer {
 struct rule_release {
     double percent; /* more CPU time, or waits; 0: no change is known */
     char text[RULE_SENTENCE_BYTES];
+    bool replaced; /* of a JVM that ended: the release took its place */
 };
 
 struct rule_view {

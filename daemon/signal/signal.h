@@ -55,9 +55,12 @@ void signals_each(const struct signals *s, const struct process *p, signal_fn fn
  * It has its highest severity, and the sentence of that moment. */
 void signals_each_past(const struct signals *s, signal_fn fn, void *cookie);
 
-/* Writes what the last release of @p's service changed into *ret, which is zero before. */
-typedef void (*signal_release_fn)(void *cookie, const struct process *p, struct rule_release *ret);
-/* Asks @fn for each JVM that runs. The next readings judge it. */
+/* Writes what the last release of @p's service changed into *ret, which is zero before. @ended_ns:
+ * CLOCK_REALTIME of its end; 0: it runs. */
+typedef void (*signal_release_fn)(void *cookie, const struct process *p, uint64_t ended_ns,
+                                  struct rule_release *ret);
+/* Asks @fn for each JVM that runs, and for those that SIGTERM ended. The next readings judge what
+ * runs. The end of a JVM is no longer shown if a release took its place. */
 void signals_set_releases(struct signals *s, signal_release_fn fn, void *cookie);
 
 /* Takes the measures @v of the last 30 s; NAN: not known. They are borrowed for the call. */

@@ -426,7 +426,8 @@ void signals_each_past(const struct signals *s, signal_fn fn, void *cookie)
             const struct signal_past *past = s->all[i]->past[id];
             struct signal one;
 
-            if (!past || !past->until_ns || now_ns - MIN(now_ns, past->until_ns) > SIGNAL_PAST_NS)
+            if (!past || !past->until_ns || !past->worst.severity ||
+                now_ns - MIN(now_ns, past->until_ns) > SIGNAL_PAST_NS)
                 continue;
             one = signal_of(s->all[i], id, &past->worst, past->since_ns, past->worst_ns);
             one.until_ns = real_of(past->until_ns);
@@ -442,8 +443,12 @@ void signals_set_releases(struct signals *s, signal_release_fn fn, void *cookie)
         struct watched *w = s->all[i];
 
         w->release = (struct rule_release){ 0 };
-        if (!w->ended && !w->p->exited && !w->p->replaced)
-            fn(cookie, w->p, &w->release);
+        if (ended_by_sigterm(w))
+            fn(cookie, w->p, real_of(w->ended_ns), &w->release);
+        else if (!w->ended && !w->p->exited && !w->p->replaced)
+            fn(cookie, w->p, /* ended_ns= */ 0, &w->release);
+        if (w->release.replaced)
+            ended_hide(w);
     }
 }
 

@@ -101,6 +101,11 @@ int wait_peers_descriptor(const struct waiting_peer *p, uint64_t *ret_poll, bool
  * zombie; NULL: none. False: it is not known yet. */
 bool ended_look(struct watched *w, struct broker *broker, uint64_t now_ns);
 
+/* Returns whether the signal of its end is on, or was, and SIGTERM ended it. */
+bool ended_by_sigterm(const struct watched *w);
+/* Hides the signal of its end, as one without a severity. */
+void ended_hide(struct watched *w);
+
 /* How a process ended: what is known of it. */
 struct end_facts {
     bool known;        /* its status */

@@ -171,7 +171,7 @@ START_TEST(of_a_release)
     ck_assert_int_eq(deploys_look(d, MINUTE(BEFORE + 14), NULL), 0);
     deploys_metrics(d, &VIEWER_WHOLE, &out);
     p.service = &service;
-    deploys_release(d, &p, &release);
+    deploys_release(d, &p, 0, &release);
     ck_assert_msg(strstr(out.p, _i ? "version=\"2\"} 5." : "version=\"2\"} 0\n"), "%s", out.p);
     ck_assert_msg(strstr(release.text, _i ? "since 2: +5.0 \u00b1"
                                           : "since 2: Pauses for garbage collection are 54."),

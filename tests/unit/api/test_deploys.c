@@ -311,7 +311,7 @@ static struct rule_release release_of(struct deploys *d, const struct process *p
 {
     struct rule_release r = { 0 };
 
-    deploys_release(d, p, &r);
+    deploys_release(d, p, 0, &r);
     return r;
 }
 
@@ -349,6 +349,40 @@ START_TEST(a_release_is_known_for_its_jvms)
         snprintf(service.name, sizeof(service.name), "shop");
         deploys_free(d);
     }
+    history_close(history);
+}
+END_TEST
+
+/* A JVM that ended made room for a release if this is another version of it, and came soon. */
+START_TEST(a_release_takes_the_place_of_jvms)
+{
+    static const struct {
+        const char *version;
+        int minute; /* of its end */
+        uint32_t owner;
+        bool replaced;
+    } ENDS[] = {
+        { "2.4.0", BEFORE - 1, 1000, true },   { "2.4.0", BEFORE + 50, 1000, true },
+        { "2.4.0", BEFORE - 10, 1000, false }, { "2.4.0", BEFORE + 70, 1000, false },
+        { "2.4.1", BEFORE + 1, 1000, false },  { "", BEFORE - 1, 1000, false },
+        { "2.4.0", BEFORE - 1, 1001, false },
+    };
+    struct deploys *d = NULL;
+
+    make_for(12, 1);
+    ck_assert_int_eq(deploys_new(&api, &d), 0);
+    ck_assert_int_eq(deploys_look(d, MINUTE(BEFORE + 2), NULL), 0);
+    for (size_t i = 0; i < ARRAY_SIZE(ENDS); i++) {
+        struct service service = { .name = "shop" };
+        struct process p = { .owner = ENDS[i].owner, .service = &service };
+        struct rule_release r = { 0 };
+
+        snprintf(service.version, sizeof(service.version), "%s", ENDS[i].version);
+        deploys_release(d, &p, MINUTE(ENDS[i].minute), &r);
+        ck_assert_msg(r.replaced == ENDS[i].replaced, "%zu", i);
+        ck_assert_str_eq(r.text, "");
+    }
+    deploys_free(d);
     history_close(history);
 }
 END_TEST
@@ -458,6 +492,7 @@ int main(void)
     tcase_add_loop_test(tc, waits_in_words, 0, 2);
     tcase_add_loop_test(tc, allocation_in_words, 0, 2);
     tcase_add_test(tc, a_release_is_known_for_its_jvms);
+    tcase_add_test(tc, a_release_takes_the_place_of_jvms);
     tcase_add_test(tc, answers_what_was_compared);
     tcase_add_test(tc, tells_that_a_release_changed_nothing);
     tcase_add_test(tc, too_few_minutes_have_no_figure);

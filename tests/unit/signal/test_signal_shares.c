@@ -4,6 +4,8 @@
 
 #include "signal/signal.h"
 
+#include <signal.h>
+
 #define CROWD 666 /* an owner of many JVMs */
 #define TICK(pid) ((uint64_t)(pid)*TICK_NS)
 
@@ -130,6 +132,54 @@ START_TEST(an_end_is_past_for_an_hour)
 }
 END_TEST
 
+static int status = -1; /* of JVMs that end; -1: is not known */
+
+bool __wrap_exit_status_of(int pidfd, int *ret);
+bool __wrap_exit_status_of(int pidfd, int *ret)
+{
+    (void)pidfd;
+    *ret = status;
+    return status >= 0;
+}
+
+static void replace(void *cookie, const struct process *p, uint64_t ended_ns,
+                    struct rule_release *ret)
+{
+    (void)cookie, (void)p;
+    ret->replaced = ended_ns != 0;
+}
+
+static const struct {
+    int status;
+    bool shown;
+} RELEASED[] = { { (128 + SIGTERM) << 8, false }, { SIGTERM, false }, { 1 << 8, true } };
+
+/* A release replaces a JVM by SIGTERM; all else is no part of that. */
+START_TEST(an_end_for_a_release_is_not_shown)
+{
+    uint64_t owner = 7;
+    struct process *p = add_jvm(1000, owner);
+    size_t past = 0;
+
+    poll_again();
+    p->exited = true;
+    status = RELEASED[_i].status;
+    poll_again();
+    shown = 0;
+    signals_each(s, NULL, count_of, &owner);
+    ck_assert_uint_eq(shown, 1);
+    signals_set_releases(s, replace, NULL);
+    shown = 0;
+    signals_each(s, NULL, count_of, &owner);
+    ck_assert_uint_eq(shown, RELEASED[_i].shown);
+    poll_again();
+    poll_after(SIGNAL_ENDED_NS);
+    signals_each_past(s, count_past, &past);
+    ck_assert_uint_eq(past, RELEASED[_i].shown);
+    status = -1;
+}
+END_TEST
+
 static void setup(void)
 {
     d = make(empty_folder, false);
@@ -153,6 +203,7 @@ int main(void)
     tcase_add_test(tc, a_crowd_leaves_room_for_others);
     tcase_add_test(tc, ended_ones_of_a_crowd_leave_those_of_others);
     tcase_add_test(tc, an_end_is_past_for_an_hour);
+    tcase_add_loop_test(tc, an_end_for_a_release_is_not_shown, 0, ARRAY_SIZE(RELEASED));
     tcase_set_timeout(tc, 60);
     failed = suite_run_case("signal_shares", tc);
     rmdir(empty_folder);
