@@ -65,8 +65,14 @@ describe("journeys", { concurrency: 4 }, () => {
         await line.locator(".signal-was").waitFor();
         assert.match((await line.innerText()).replace(/\s+/g, " "), /^No signal is on now\. heap-full until \d\d:\d\d \(10 min ago, 2 times since [^)]*\): 99 % of the heap/);
         assert.equal(await page.getByText("nothing that flamed looks for").count(), 0);
+        assert.deepEqual(await line.locator(".signal-link").allTextContents(), ["Memory", "What ran then"]);
         await page.getByRole("button", { name: "1 more" }).click();
         await page.locator(".signal-list li", { hasText: /^heap-growing until/ }).waitFor();
+        const then = new URLSearchParams((await page.locator(".signal-list .signal-link", { hasText: "What ran then" }).getAttribute("href")).split("?")[1]);
+
+        const [began, over] = ["from", "to"].map((name) => (Date.now() - Date.parse(then.get(name))) / 1000);
+
+        assert.ok(began >= 900 && over >= 700 && over < 760 && Math.abs(began - over - 200) < 1, `from ${began} to ${over} s ago`); // when it was on
         server.addSignal({ signal: "gc-pauses", severity: 1, sentence: "11 % of the last 30 s went to pauses", evidence: "/api/v1/jvms/4242/heap" });
         await page.locator(".signal-line", { hasText: /^gc-pauses/ }).waitFor();
         assert.equal(await page.locator(".signal-list li").count(), 2);
@@ -138,6 +144,42 @@ describe("journeys", { concurrency: 4 }, () => {
         await page.locator(".crumbs a", { hasText: "billing" }).waitFor();
         await page.locator(".jvm-facts", { hasText: "Allocation" }).waitFor(); // as the list has it
         await close(page);
+    });
+
+    nodeTest("JVMs that are as ill as each other keep their order, whatever they do and however many signals they have", async ({ server, open }) => {
+        for (const [pid, severity, signal] of [[4311, 3, "lock-contention"], [5120, 3, "cpu-limit"], [5120, 1, "gc-pauses"]])
+            server.addSignal({ pid, severity, signal, sentence: `${signal} it is`, evidence: "/api/v1/jvms/4242/heap" });
+        const page = await open(), order = ["BillingService", "kafka.jar", "Application"];
+
+        await page.locator(".jvms .signal.severe").first().waitFor();
+        assert.deepEqual((await mains(page)).slice(0, 3), order);
+        Object.assign(server.jvms[2], { cpu_percent: 900 });
+        await page.locator(".jvms .col-cpu", { hasText: "900.0" }).waitFor();
+        assert.deepEqual((await mains(page)).slice(0, 3), order);
+        await page.reload();
+        await page.locator(".jvms .signal.severe").first().waitFor();
+        assert.deepEqual((await mains(page)).slice(0, 3), order);
+        await close(page);
+    });
+
+    nodeTest("the sentence of a signal stands whole above the timeline, up to three lines, and what is below stays", async ({ server, open }) => {
+        const sentence = "6.3 of the 8.0 threads that were busy waited for an answer over the network: payment-1, payment-2 and payment-3 read from 127.0.0.1:36111 in com.acme.shop.PaymentClient.charge";
+
+        server.addSignal({ signal: "pool-exhausted", severity: 3, sentence, evidence: `/profile?pid=${ORDERS}&event=offcpu&idle=0&from=-60s&to=now` });
+        for (const width of [1440, 1280]) {
+            const page = await open(`#/jvm/${ORDERS}`, { viewport: { width, height: 800 } }), words = page.locator(".signal-line .signal-words");
+
+            await graphShown(page);
+            await page.getByText("Opened on what its threads wait for").waitFor();
+            assert.ok(await words.evaluate((one) => one.scrollHeight <= one.clientHeight + 1 && one.scrollWidth <= one.clientWidth), `cut off at ${width}`);
+            const top = () => page.locator(".timeline").evaluate((one) => one.getBoundingClientRect().top), before = await top();
+
+            server.signals[0].sentence = "short";
+            await page.locator(".signal-words", { hasText: /^short/ }).waitFor();
+            assert.equal(await top(), before);
+            server.signals[0].sentence = sentence;
+            await close(page);
+        }
     });
 
     nodeTest("locks: from the sentence to who has the lock, and to the stacks that wait for it, without a capture", async ({ server, open }) => {
@@ -341,6 +383,33 @@ describe("journeys", { concurrency: 4 }, () => {
         await close(page);
     });
 
+    nodeTest("a JVM that did nearly nothing: its buttons stay when a few samples come, which one press shows", async ({ server, open }) => {
+        server.waiting = ORDERS;
+        const page = await open(`#/jvm/${ORDERS}`, { allow: /404/ }), idle = page.getByText("It used next to no CPU in this time.");
+
+        await idle.waitFor();
+        server.profile = (options) => makeProfile({ ...options, seconds: options.seconds / 60 }); // some 10 samples a minute
+        server.waiting = 0;
+        await page.locator(".idle-more button").waitFor();
+        assert.match((await textOf(page, ".idle-more")).replaceAll("\u00a0", " "), /^The graph of \d+ samples$/);
+        assert.ok(await idle.isVisible());
+        await page.getByRole("button", { name: "What its threads wait for" }).hover();
+        server.profile = (options) => makeProfile(options);
+        await page.locator(".idle-more button", { hasText: /of [\d,]{3,}\s/ }).waitFor(); // many; and still nothing moves under the mouse
+        assert.ok(await idle.isVisible());
+        await page.locator(".idle-more button").click();
+        await graphShown(page);
+        server.waiting = ORDERS;
+        await page.evaluate(() => { location.hash = "#/jvm/4311"; });
+        await graphShown(page);
+        await page.evaluate((hash) => { location.hash = hash; }, `#/jvm/${ORDERS}`);
+        await idle.waitFor();
+        await page.mouse.move(5, 5);
+        server.waiting = 0;
+        await graphShown(page); // it works again
+        await close(page);
+    });
+
     nodeTest("a JVM whose worst signal is about waits opens on them, and says so; a link that names a view does not", async ({ server, open }) => {
         server.waiting = ORDERS;
         server.addSignal({ signal: "gc-pauses", severity: 1, sentence: "5 % went to pauses", evidence: "/api/v1/jvms/4242/heap" });
@@ -382,6 +451,14 @@ describe("journeys", { concurrency: 4 }, () => {
         await page.getByRole("link", { name: "version 2.4.1 after 2.4.0: what changed" }).click();
         await page.locator(".change-table tbody tr").first().waitFor();
         assert.match(await addressOf(page), /#\/service\/BillingService\?tab=changes/);
+        await page.evaluate((hash) => { location.hash = hash; }, `#/jvm/${server.jvms[1].pid}`);
+        await page.locator(".signal-line .deploy-link").waitFor();
+        assert.match(await textOf(page, ".signal-line"), /^Version 2\.4\.1 after 2\.4\.0 since \d\d:\d\d: what changed\s*No signal/);
+        assert.equal(await page.locator(".deploy-link").getAttribute("href"), "#/service/BillingService?tab=changes");
+        await page.evaluate((hash) => { location.hash = hash; }, `#/jvm/${ORDERS}`);
+        await page.locator(".crumbs", { hasText: "Application" }).waitFor();
+        await page.getByText("No signal: nothing that flamed looks for is wrong.").waitFor();
+        assert.equal(await page.locator(".deploy-link").count(), 0); // it is another service's
         server.requests = [];
         await page.evaluate((hash) => { location.hash = hash; }, `#/jvm/${server.jvms[1].pid}?tab=changes`);
         await page.waitForRequest(/changes\?service=BillingService$/); // it began with the release: there is nothing before
@@ -411,12 +488,15 @@ describe("journeys", { concurrency: 4 }, () => {
         const at = (minute) => new Date(Date.UTC(2026, 10, 26, 3) + minute * 60000).toISOString();
         const answer = { changes: [], enough: false, minutes: { a: 2, b: 2 }, samples: { a: 144, b: 400 }, needed: NEEDED, times: "since-deploy", ranges: { a: { from: at(1), to: at(3) }, b: { from: at(3), to: at(5) } },
             sentences: ["144 samples: too few to tell, each of the two times needs 300", "The time since is compared with as much before the last deploy: version 2.4.1 after 2.4.0"] };
-        const text = async () => (await textOf(page, ".blank")).replaceAll("\u00a0", " ");
+        const text = async () => (await textOf(page, ".blank >> nth=0")).replaceAll("\u00a0", " ");
 
         server.changes = () => answer;
         const page = await open("#/service/BillingService?tab=changes", { timezoneId: "UTC" }), graphs = page.locator(".blank a.primary", { hasText: "Compare the graphs" });
 
         await graphs.waitFor();
+        await page.locator(".compare-inside .change-list").waitFor(); // nothing is to be asked for
+        assert.ok(await page.locator(".compare-inside .graph").first().evaluate((graph) => graph.getBoundingClientRect().height >= 200));
+        assert.ok(!await page.locator(".side-select").first().isVisible());
         assert.match(await text(), /^144 samples: too few to tell.*Before: 2026-11-26 03:01:00 – 2026-11-26 03:03:00\. After: 2026-11-26 03:03:00 – 2026-11-26 03:05:00\./);
         assert.match(await text(), /at the rate so far there is enough in about 2\.2 min\./); // 144 in 2 min
         const again = async (sign, few, others = {}) => {
@@ -432,8 +512,11 @@ describe("journeys", { concurrency: 4 }, () => {
         await again(/Both times grow: there is enough in about 25 s\./, 0, { ranges: { a: { from: at(2), to: at(2 + 1 / 3) }, b: { from: at(3), to: at(3 + 1 / 3) } } });
         await again(/Samples of the time before cover 60 s, and there may be none from earlier: choose other times above\./, 500,
             { minutes: { a: 1, b: 2 }, samples: { a: 20, b: 500 }, ranges: { a: { from: at(1), to: at(3) }, b: { from: at(3), to: at(5) } } });
+        await again(/^now 309/, 309, { enough: true, sentences: ["now 309. Samples cover 2.0 of the 60.0 minutes before: too few to tell"] });
+        await page.locator(".compare-inside .change-list").waitFor(); // minutes, too, can be too few
         await again(/^now 310/, 310, { enough: true });
         assert.equal(await graphs.count(), 0); // nothing to do next
+        assert.equal(await page.locator(".compare-inside").count(), 0);
         await close(page);
     });
 
@@ -635,6 +718,10 @@ describe("journeys", { concurrency: 4 }, () => {
         assert.match(await tile("is it a leak").textContent(), /Loads flamed's agent into the JVM/);
         assert.ok(await page.getByRole("radio", { name: /CPU time/ }).isChecked());
         await tile("is it a leak").click();
+        await tile("Another event").hover();
+        const looks = await page.locator(".question").evaluateAll((list) => list.map((one) => getComputedStyle(one).backgroundColor));
+
+        assert.equal(looks.filter((colour) => colour !== looks[0]).length, 1, looks.join()); // one is chosen
         assert.equal(await textOf(page, ".capture-cost"), "Objects that stay. It costs 2 to 10 us a sample.");
         assert.equal(await page.getByLabel("Seconds").inputValue(), "180");
         assert.ok(!await page.getByLabel("Samples per second").isVisible());
@@ -895,6 +982,24 @@ describe("journeys", { concurrency: 4 }, () => {
         await close(page);
     });
 
+    nodeTest("threads: where only those of the VM were busy, idle ones are shown by themselves, until a person says not to", async ({ server, open }) => {
+        server.profile = (options) => {
+            const profile = makeProfile(options), isWorker = ({ frames: [thread] }) => profile.frames[thread].name.startsWith("[http-worker");
+
+            return /idle=0/.test(server.requests.at(-1)) ? { ...profile, stacks: profile.stacks.filter((stack) => !isWorker(stack)) } : profile;
+        };
+        const page = await open(`#/jvm/${ORDERS}?tab=threads`), idle = page.getByLabel("Idle threads"), note = page.locator(".thread-chart .live-note");
+
+        await page.locator(".threads .name", { hasText: "http-worker-* × 3" }).waitFor();
+        assert.ok(await idle.isChecked());
+        assert.match(await note.textContent(), /only threads of the VM were busy: idle ones are shown, too$/);
+        await idle.uncheck();
+        await page.locator(".threads .name", { hasText: "http-worker" }).waitFor({ state: "detached" });
+        assert.ok(!await idle.isChecked());
+        assert.doesNotMatch(await note.textContent(), /idle/);
+        await close(page);
+    });
+
     nodeTest("local time or UTC: one switch for all times, kept", async ({ server, open }) => {
         const capture = server.addCapture({ ago: 60000 }), start = Date.parse(capture.start);
         const page = await open("#/captures", { timezoneId: "Asia/Kolkata" });
@@ -930,6 +1035,19 @@ describe("journeys", { concurrency: 4 }, () => {
 
         assert.equal(Math.round((Date.parse(asked.get("to")) - Date.parse(asked.get("from"))) / 1000), 60);
         assert.ok(Date.parse(asked.get("from")) > now - 300000);
+        await close(page);
+    });
+
+    nodeTest("a range that the history answers says that its minutes are whole", async ({ server, open }) => {
+        const page = await open(`#/jvm/${ORDERS}?from=2026-11-26T03:00:54Z&to=2026-11-26T03:02:25Z`);
+
+        await graphShown(page);
+        assert.doesNotMatch(await textOf(page, ".panel .facts"), /whole minutes/);
+        server.profile = (options) => ({ ...makeProfile({ ...options, seconds: 180 }),
+            warnings: ["from 2026-11-26T03:00:00Z to 2026-11-26T03:03:00Z this answer comes from the history: merged by minutes, without the times of single samples; threads have the name of their pool"] });
+        await page.reload();
+        await graphShown(page);
+        assert.match((await textOf(page, ".panel .facts")).replaceAll("\u00a0", " "), /3 min, whole minutes around the range/);
         await close(page);
     });
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import assert from "node:assert/strict";
 import test from "node:test";
-import { deploysOf, openPast } from "../../web/page/past.js";
+import { deployOf, deploysOf, openPast } from "../../web/page/past.js";
 import { TimelineMarks } from "../../web/page/timelinemarks.js";
 
 const NOW = Date.parse("2026-11-27T12:00:00Z");
@@ -10,13 +10,16 @@ const ago = (minutes) => new Date(NOW - minutes * 60000).toISOString();
 test("a new release is another version than that of the JVM of its service that ended shortly before", () => {
     const service = (name, version, ran, ...ended) => ({ name, jvms: [{ pid: ran, version, start_time: ago(ran) }],
         ended: ended.map(([old, end]) => ({ version: old, start_time: ago(end + 60), last_seen: ago(end) })) });
-    const deploys = deploysOf({ services: [
+    const answer = { services: [
         service("rules", "2.4.1", 5, ["2.3.9", 12], ["2.4.0", 5]), // the last one before
         service("same", "2.4.0", 6, ["2.4.0", 6]), // started again
         service("old", "2", 70, ["1", 70]), // of more than an hour ago
-        service("first", "2", 7), service("later", "2", 40, ["1", 20]), service("pause", "2", 8, ["1", 30]), service("none", null, 9, ["1", 9])] }, NOW);
+        service("first", "2", 7), service("later", "2", 40, ["1", 20]), service("pause", "2", 8, ["1", 30]), service("none", null, 9, ["1", 9])] };
+    const release = { service: "rules", version: "2.4.1", before: "2.4.0", began: NOW - 5 * 60000 };
 
-    assert.deepEqual([...deploys], [[5, { service: "rules", version: "2.4.1", before: "2.4.0" }]]);
+    assert.deepEqual([...deploysOf(answer, NOW)], [[5, release]]);
+    assert.deepEqual([{ pid: 5 }, { service: "rules" }].map((target) => deployOf(answer, target, NOW)), [release, release]);
+    assert.deepEqual([{ pid: 6 }, { service: "same" }].map((target) => deployOf(answer, target, NOW)), [null, null]);
 });
 
 test("how a JVM ended is known from a signal that is on, and for an hour from one that is past", () => {

@@ -2,6 +2,7 @@
 // What of a JVM or a service takes more or less than before, as /api/v1/changes finds it: only what is significant.
 
 import { getJson, isAbort } from "./api.js";
+import { CompareView } from "./compare.js";
 import { element, setText } from "../shared/dom.js";
 import { formatClock, formatMoment, formatSeconds, withLocalTimes } from "../shared/format.js";
 import { button, emptyState, errorState } from "./notice.js";
@@ -14,6 +15,7 @@ const CHANGE_COLUMNS = [["What changed", "what"], ["Before", "num"], ["After", "
 const PERCENT = (n) => `${n.toFixed(Math.abs(n) < 10 ? 2 : 1)}\u00a0%`;
 const AMOUNT_OF = { "pauses/min": (n) => `${n.toFixed(1)}\u00a0/min` }; // else percent
 
+const TOO_FEW = /too few to tell/; // minutes, where samples are enough
 const MINUTE_MS = 60000;
 const SINCE_RELEASE_S = 600; // as long as both times grow after a release
 
@@ -60,10 +62,11 @@ export class ChangesTable {
             element("thead", {}, element("tr", {}, ...CHANGE_COLUMNS.map(([label, kind]) =>
                 element("th", { scope: "col", class: kind === "num" ? "num" : `col-${kind}` }, label)))), this.body);
         this.blank = element("div");
+        this.graphs = element("div");
         this.diff = element("a", { class: "tool" }, "Compare the graphs");
         this.root = element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "What changed" },
             element("div", { class: "live-head" }, element("div", { class: "tools" }, this.select, button("Again", () => this.load()), this.diff)),
-            this.note, this.table, this.blank);
+            this.note, this.table, this.blank, this.graphs);
     }
 
     start() {
@@ -82,6 +85,24 @@ export class ChangesTable {
         if (this.controller)
             this.controller.abort();
         this.controller = null;
+        this.showGraphs("");
+    }
+
+    setTheme(theme) {
+        this.theme = theme;
+        if (this.comparison)
+            this.comparison.setTheme(theme);
+    }
+
+    // Both sides' graphs below what is said, where nothing can be told for sure; "": none. @href: of their comparison.
+    showGraphs(href) {
+        if (this.comparison)
+            this.comparison.stop();
+        this.comparison = href ? new CompareView({ theme: this.theme, setCrumbs() {}, replaceParams() {} }, new URLSearchParams(href.split("?")[1]), { inside: true }) : null;
+        this.root.classList.toggle("with-graphs", Boolean(href));
+        this.graphs.replaceChildren(...this.comparison ? [this.comparison.root] : []);
+        if (this.comparison)
+            this.comparison.start();
     }
 
     // The parameters of what is compared; none if flamed chooses.
@@ -135,6 +156,8 @@ export class ChangesTable {
         this.blank.replaceChildren(...changes.length ? [] : [emptyState(notes[0] || "Nothing changed.", [compared, enough, ...notes.slice(1)].filter(Boolean).join(" "), wayOn())]);
         if (!changes.length)
             this.diff.hidden = true; // it is said there
+        if (!changes.length && Math.min(answer.samples.a, answer.samples.b) > 0 && (!answer.enough || notes.some((text) => TOO_FEW.test(text))))
+            this.showGraphs(this.diff.getAttribute("href"));
         this.body.replaceChildren(...changes.map((change) => this.row(change)));
         setText(this.table.caption, `What changed, of ${minutes.b} minutes against ${minutes.a}`);
     }

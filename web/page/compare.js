@@ -6,7 +6,7 @@ import { getJson, isAbort } from "./api.js";
 import { Amounts } from "../shared/amounts.js";
 import { biggestChanges, diffTint, joinProfiles } from "../viewer/diff.js";
 import { element } from "../shared/dom.js";
-import { formatCount, formatShare } from "../shared/format.js";
+import { formatCount, formatSeconds, formatShare } from "../shared/format.js";
 import { KINDS } from "../shared/kinds.js";
 import { shortName } from "../shared/names.js";
 import { button, emptyState, errorState } from "./notice.js";
@@ -20,6 +20,7 @@ import { suggestSides } from "./suggest.js";
 import { buildTree } from "../shared/tree.js";
 
 const FEW_TO_COMPARE = 100;
+const RECORDED_PART = 0.95; // of a range: what it lacks is said where it lacks more
 const SIDES = [["a", "Before"], ["b", "After"]];
 
 export function signedPoints(gain) {
@@ -63,7 +64,8 @@ class SidePicker {
 }
 
 export class CompareView {
-    constructor(app, params) {
+    // @inside: it is part of another view, which has chosen the sides.
+    constructor(app, params, { inside = false } = {}) {
         this.app = app;
         this.params = params;
         this.sides = { a: params.get("a") || "", b: params.get("b") || "" };
@@ -79,7 +81,8 @@ export class CompareView {
                 element("span", { class: "swatch more" }), "more"));
         this.changes = element("section", { class: "change-list", "aria-label": "Biggest changes", tabindex: "0", hidden: true });
         this.content = element("div", { class: "content" });
-        this.root = element("div", { class: "view" }, this.strip, this.content);
+        this.strip.hidden = inside;
+        this.root = element("div", { class: inside ? "view compare-inside" : "view" }, this.strip, this.content);
     }
 
     async start() {
@@ -237,8 +240,14 @@ export class CompareView {
         const stored = this.captures.find(({ id }) => id === capture);
         const { from, to } = rangeOf(this.sides[name]);
 
-        return stored ? captureText(stored) : capture ? "" : `${((to - from) / 1000).toFixed(0)} s of ` +
-            targetName(target);
+        return stored ? captureText(stored) : capture ? "" : `${formatSeconds((to - from) / 1000)} of ${targetName(target)}`;
+    }
+
+    // The same of a side whose profile is here: of how much of the time there are samples.
+    lengthText(name, { meta }) {
+        const { from, to } = rangeOf(this.sides[name]), asked = (to - from) / 1000;
+
+        return meta.seconds < RECORDED_PART * asked ? `${this.sideText(name)}, of which ${formatSeconds(meta.seconds)} are recorded` : this.sideText(name);
     }
 
     get measure() {
@@ -266,12 +275,12 @@ export class CompareView {
     fillChanges() {
         const tree = buildTree(this.panel.source), list = biggestChanges(tree);
         const few = [this.before, this.after].some(({ quality }) => quality.samples < FEW_TO_COMPARE);
-        const facts = SIDES.map(([name, label], i) => `${label}: ${this.sideText(name)}, ` +
+        const facts = SIDES.map(([name, label], i) => `${label}: ${this.lengthText(name, [this.before, this.after][i])}, ` +
             [`${formatCount([this.before, this.after][i].quality.samples)} samples`,
                 ...this.amounts.unit ? [this.amounts.text(this.amount(i, [tree.values, tree.samples][i][0]))] : []].join(", ") + ".");
         const by = this.measure.byValue ? "Changes of what the method itself had, and of its share in percentage points (pp)."
             : "Changes in percentage points (pp) of all samples that ran the method itself.";
-        const whole = list.some((change) => change.whole) ? "New and gone methods of the application count with the libraries that they call." : "";
+        const whole = list.some((change) => change.whole) ? "Methods of the application count with the libraries that they call." : "";
 
         this.changes.hidden = false;
         this.changes.replaceChildren(element("h2", {}, "Biggest changes"),
@@ -288,11 +297,11 @@ export class CompareView {
         const [{ before: was, after: is }] = texts;
         const both = !before ? `new, ${is}` : !after ? `gone, was ${was}` : `${was} → ${is}`;
 
-        return element("li", {}, element("span", { class: "gain " + (gain > 0 ? "rose" : "fell") }, change),
+        return element("li", { title: beside ? `${beside.before} → ${beside.after}, ${beside.change}` : null }, element("span", { class: "gain " + (gain > 0 ? "rose" : "fell") }, change),
             element("span", { class: "chip kind-" + KINDS[kind].id, title: KINDS[kind].text }),
             element("button", { type: "button", class: "name", title: name, onclick: () => this.panel.pickMethod(name) },
                 shortName(name, kind)),
-            element("span", { class: "quiet" }, both + (beside ? ` · ${beside.change}` : "")));
+            element("span", { class: "quiet" }, both));
     }
 
     describe(tree, node) {

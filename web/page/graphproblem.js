@@ -3,9 +3,11 @@
 // far back there is something, and ways to it; of a JVM that did not run, the way to what it waited for.
 
 import { eventTitle } from "./capture.js";
-import { element } from "../shared/dom.js";
-import { formatMoment } from "../shared/format.js";
+import { element, setText } from "../shared/dom.js";
+import { formatMoment, plural } from "../shared/format.js";
 import { button, emptyState, errorState } from "./notice.js";
+
+const IDLE_SAMPLES = 20; // of a live view: with fewer it used next to no CPU
 
 // @oldest: ms since 1970 where what is recorded begins, 0: not known. @on: {range(range), captures(), live()}; live null: not.
 function expiredState({ from, to }, oldest, on) {
@@ -18,8 +20,32 @@ function expiredState({ from, to }, oldest, on) {
 
 // What stands where a JVM was recorded and used no CPU. @on: {waits(), capture(), live()}; null: not.
 function idleState(on) {
-    return emptyState("It used next to no CPU in this time.", "No sample found a thread of it at work. A sick service looks like this when its threads wait.",
+    const state = emptyState("It used next to no CPU in this time.", "No sample found a thread of it at work. A sick service looks like this when its threads wait.",
         button("What its threads wait for", on.waits, { class: "tool primary" }), ...on.capture ? [button("Start a capture", on.capture)] : [], ...on.live ? [button("Go live", on.live)] : []);
+
+    state.classList.add("idle-state");
+    return state;
+}
+
+// Whether the state of a JVM that did not run stays in @content although a live view has @samples now: where they are few, or a hand is
+// there. Else a button could go the moment it is pressed. A button below leads to the samples: @show().
+export function staysIdle(content, samples, show) {
+    if (!content.querySelector(".idle-state") || (samples >= IDLE_SAMPLES && !content.matches(":hover, :focus-within")))
+        return false;
+    const more = content.querySelector(".idle-more") || content.appendChild(element("p", { class: "idle-more" }, button("", show)));
+
+    setText(more.firstChild, `The graph of ${plural(samples, "sample", "samples")}`);
+    return true;
+}
+
+// Puts a state into @content. One that stands there stays: a button may be under a hand.
+export function putProblem(content, shown) {
+    const { firstChild } = content, more = content.querySelector(".idle-more");
+
+    if (!firstChild || !firstChild.isEqualNode(shown))
+        content.replaceChildren(shown);
+    else if (more)
+        more.remove();
 }
 
 // @view: the JvmView; @error says why it has no graph.

@@ -6,7 +6,7 @@ import { ChangesTable } from "./changestable.js";
 import { CaptureList, downloadItems } from "./capture.js";
 import { CaptureSlot } from "./captureslot.js";
 import { element } from "../shared/dom.js";
-import { graphProblem } from "./graphproblem.js";
+import { graphProblem, putProblem, staysIdle } from "./graphproblem.js";
 import { formatClock } from "../shared/format.js";
 import { LiveTable } from "./livetable.js";
 import { LocksView } from "./locksview.js";
@@ -19,7 +19,7 @@ import { jvmName, mainOf, processName } from "./jvmwords.js";
 import { emptyState } from "./notice.js";
 import { openJson } from "./openjson.js";
 import { panelLooks } from "./panellooks.js";
-import { neverWas, paramsRange } from "./past.js";
+import { deployOf, neverWas, paramsRange } from "./past.js";
 import { ProfilePanel } from "../viewer/panel.js";
 import { keepRange } from "./keeprange.js";
 import { RangeComparison } from "./rangecomparison.js";
@@ -85,15 +85,15 @@ export class JvmView {
             loaded: () => this.timelineLoaded(), failed: (error) => this.isNode && app.banner.show(`${error.message}. Trying again …`) });
         this.comparison = new RangeComparison(this.side, this.timeline, {
             shown: () => this.shownRange(), oldest: () => this.oldest(), chosen: () => this.range });
-        this.marks = new TimelineMarks(this.timeline, this.facts);
+        this.marks = new TimelineMarks(this.timeline, this.facts, (services) => this.signals.setDeploy(services && deployOf(services, this.target)));
         const words = new WordsLine(() => (this.range ? this.rangeParams() : this.target));
 
         words.known = () => this.settle("words");
-        this.signals = new SignalStrip(this.target, { signals: (list, past) => this.signalsLoaded(list, past), known: () => this.settle("signals") }, words);
+        this.signals = new SignalStrip(this.target, { signals: (list, past) => this.signalsLoaded(list, past), known: (part) => this.settle(part) }, words);
         this.content = element("div", { class: "content" });
         this.root = element("div", { class: "view" }, this.bar.root, this.signals.root, this.captureSlot.root, this.timeline.root, this.content);
         this.signals.root.hidden = this.isNode;
-        this.awaited = new Set(this.isNode ? ["timeline"] : ["timeline", "signals", "words"]);
+        this.awaited = new Set(this.isNode ? ["timeline"] : ["timeline", "signals", "deploy", "words"]);
         this.root.classList.add("settling");
     }
 
@@ -141,10 +141,8 @@ export class JvmView {
     }
 
     setTheme(theme) {
-        this.panel.setTheme(theme);
-        this.heat.setTheme(theme);
-        this.threads.setTheme(theme);
-        this.timeline.setTheme(theme);
+        for (const part of [this.panel, this.heat, this.threads, this.changes, this.timeline])
+            part.setTheme(theme);
     }
 
     // ---- what it is ----
@@ -169,7 +167,6 @@ export class JvmView {
             return;
         this.keepsEvent = true;
         this.setEvent("offcpu");
-        this.content.replaceChildren(emptyState("Collecting samples …"));
         this.signals.setNote("Opened on what its threads wait for");
     }
 
@@ -230,7 +227,7 @@ export class JvmView {
         if (this.range)
             this.loadRange();
         else
-            this.setLive(true);
+            this.collect();
     }
 
     // The stacks of the threads that waited for a lock.
@@ -289,6 +286,13 @@ export class JvmView {
         this.crumbs();
         this.keep({ push: true });
         this.setTab("graph");
+        this.collect();
+    }
+
+    // Live, as a person asked for: what stands in place of a graph goes.
+    collect() {
+        if (!this.hasProfile)
+            this.content.replaceChildren(emptyState("Collecting samples …"));
         this.setLive(true);
     }
 
@@ -325,7 +329,7 @@ export class JvmView {
         this.liveSpanIsChosen = true;
         this.liveSpan = seconds;
         this.keep();
-        this.setLive(true);
+        this.collect();
     }
 
     async loadLive(signal) {
@@ -334,6 +338,8 @@ export class JvmView {
         try {
             const json = await getJson("profile", { ...this.graphParams(), format: "json", threads: 1 }, signal);
 
+            if (staysIdle(this.content, json.quality.samples, () => this.collect()))
+                return;
             this.showJson(json);
             this.widen(json.quality.samples);
         } catch (error) {
@@ -362,12 +368,8 @@ export class JvmView {
     showProblem(error) {
         this.hasProfile = false;
         this.lost = this.oldest() ? null : error;
-        if (this.tab !== "graph")
-            return;
-        const shown = graphProblem(this, error), { firstChild } = this.content;
-
-        if (!firstChild || !firstChild.isEqualNode(shown)) // else a button may be under a hand
-            this.content.replaceChildren(shown);
+        if (this.tab === "graph")
+            putProblem(this.content, graphProblem(this, error));
     }
 
     // ---- captures ----

@@ -27,13 +27,25 @@ const NAME_SHOWN_MAX = 300; // characters; the rest is beyond every screen
 const byText = (pick) => (a, b) => pick(a).localeCompare(pick(b));
 const byNumber = (pick) => (a, b) => pick(a) - pick(b);
 
+// By the worst that is on, then what is new, then what was on. How many signals are on is no part of it: that changes by the minute.
+function illnessOf({ worst = 0, signals = [], isNew = false, worstPast = 0 }) {
+    return worst * 100 + Number(signals.length > 0) + (isNew ? 0.5 : 0) + worstPast * 0.1;
+}
+
+// Equal ones keep their order from load to load: those that are ill by name, others by CPU in steps of twice as much, then by name.
+function compareEquals(a, b) {
+    const stepOf = (j) => (illnessOf(j) ? 0 : Math.floor(Math.log2(Math.max(1, j.cpu_percent))));
+
+    return stepOf(b) - stepOf(a) || jvmName(a).localeCompare(jvmName(b)) || a.pid - b.pid;
+}
+
 // @first: the order of a first click; 1 ascending, -1 descending.
 const JVM_COLUMNS = [
     { id: "main", label: "JVM", first: 1, compare: byText((j) => jvmName(j).toLowerCase()) },
     { id: "place", label: "Container", first: 1, compare: byText(placeOf) },
     { id: "cpu", label: "CPU", first: -1, compare: byNumber((j) => j.cpu_percent), num: true },
     { id: "spark", label: "Last 5 min", first: 0 },
-    { id: "signals", label: "Signals", first: -1, compare: byNumber((j) => (j.worst || 0) * 100 + (j.signals || []).length + (j.isNew ? 0.5 : 0) + (j.worstPast || 0) * 0.1) },
+    { id: "signals", label: "Signals", first: -1, compare: byNumber(illnessOf) },
     { id: "threads", label: "Threads", first: -1, compare: byNumber((j) => j.threads), num: true },
     { id: "memory", label: "Memory", first: -1, compare: byNumber((j) => j.rss), num: true },
     { id: "allocates", label: "Allocates", first: -1, compare: byNumber((j) => (j.allocated_bytes_per_second || 0)), num: true },
@@ -45,7 +57,7 @@ const JVM_COLUMNS = [
 const USUAL_SORT = "signals"; // the first thing seen is what is wrong
 const columnOf = (wanted) => JVM_COLUMNS.find(({ id, first }) => id === wanted && first) || JVM_COLUMNS.find(({ id }) => id === USUAL_SORT);
 
-// The list as it is shown: filtered by every word that was typed, sorted, equal ones by CPU.
+// The list as it is shown: filtered by every word that was typed, sorted.
 export function arrangeJvms(jvms, { filter, sort, order }) {
     const words = filter.split(/\s+/).filter(Boolean).map(compileSearch);
     const column = columnOf(sort);
@@ -53,7 +65,7 @@ export function arrangeJvms(jvms, { filter, sort, order }) {
         String(j.pid), ...(j.signals || []), j.profilable && j.profilable.reason].filter(Boolean).join(" ");
 
     return jvms.filter((j) => words.every(({ regex }) => regex.test(haystack(j))))
-        .sort((a, b) => column.compare(a, b) * order || b.cpu_percent - a.cpu_percent || a.pid - b.pid);
+        .sort((a, b) => column.compare(a, b) * order || compareEquals(a, b));
 }
 
 // A row that stays the same element while its JVM lives, so that focus and pointer keep their place.

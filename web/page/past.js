@@ -53,7 +53,7 @@ export function openPast({ services }, signals, now = Date.now()) {
     return list.sort((a, b) => b.last - a.last || a.pid - b.pid);
 }
 
-// The JVMs that run another version than one of their service that ended shortly before: pid -> {service, version, before}.
+// The JVMs that run another version than one of their service that ended shortly before: pid -> {service, version, before, began: ms since 1970}.
 export function deploysOf({ services }, now = Date.now()) {
     const deploys = new Map();
 
@@ -64,9 +64,16 @@ export function deploysOf({ services }, now = Date.now()) {
                 .sort((a, b) => timeOrNaN(b.last_seen) - timeOrNaN(a.last_seen))[0];
 
             if (version && old && old.version !== version && now - began < DEPLOY_SHOWN_MS)
-                deploys.set(pid, { service, version, before: old.version });
+                deploys.set(pid, { service, version, before: old.version, began });
         }
     return deploys;
+}
+
+// The newest of a JVM, or of any of a service, in an answer of /api/v1/services; null: none within the hour. @target: {pid} or {service}.
+export function deployOf(services, { pid, service }, now = Date.now()) {
+    const list = [...deploysOf(services, now)].filter(([of, deploy]) => (pid ? of === pid : deploy.service === service));
+
+    return list.map(([, deploy]) => deploy).sort((a, b) => b.began - a.began)[0] || null;
 }
 
 // "Ended 14:03:07", or "Last seen 14:03" where only the minute is known.

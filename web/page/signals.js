@@ -6,6 +6,7 @@ import { formatMoment } from "../shared/format.js";
 import { formatRoute } from "./route.js";
 
 const WORST = 3;
+const PAST_LEAST_MS = 60000;
 const SEVERITIES = ["", "little", "much", "severe"]; // classes, by what it costs
 
 // The worst first, then the oldest: [{signal, severity, pid, since (ms since 1970), sentence, remedy, evidence}].
@@ -47,6 +48,14 @@ const RECORDED = {
 
 // Whether what shows @signal is what threads wait for.
 export const isAboutWaits = ({ evidence }) => /^\/profile\?(.*&)?event=(offcpu|lock)(&|$)/.test(evidence);
+
+// {label, href} of the time when a signal was on that is over, at least a minute; of an end, the minute before it.
+export function pastLink({ signal, pid, since, until }, target) {
+    const to = signal === "ended" ? since : until, iso = (ms) => new Date(ms).toISOString();
+
+    return { label: RECORDED.cpu[0], href: formatRoute(...target.service ? ["service", target.service] : ["jvm", String(pid || target.pid)],
+        { from: iso(Math.min(since, to - PAST_LEAST_MS)), to: iso(to) }) };
+}
 
 // {label, href} in the page of a path of the API that shows something; null: it has no view. @target: {pid} or {service}
 // of a path that names none.

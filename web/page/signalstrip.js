@@ -8,14 +8,16 @@ import { formatAgo, formatMoment, withLocalTimes } from "../shared/format.js";
 import { button } from "./notice.js";
 import { shortClasses } from "../shared/names.js";
 import { renewChildren } from "./renew.js";
-import { evidenceLink, minuteText, openPastSignals, openSignals, remedyParts, severityClass, untilText } from "./signals.js";
+import { formatRoute } from "./route.js";
+import { evidenceLink, minuteText, openPastSignals, openSignals, pastLink, remedyParts, severityClass, untilText } from "./signals.js";
 
 const SIGNAL_SECONDS = 5;
 
 export class SignalStrip {
-    // @target: {pid} or {service}. @on: {signals(list, past), known()}, each time that they are asked for. @words: a WordsLine.
+    // @target: {pid} or {service}. @on: {signals(list, past), known(part)}, each time that they are asked for: part
+    // is "signals", or "deploy". @words: a WordsLine.
     constructor(target, on, words) {
-        Object.assign(this, { target, on, words, isOpen: false, signals: [], past: [], note: "" });
+        Object.assign(this, { target, on, words, isOpen: false, signals: [], past: [], note: "", deploy: null });
         this.text = element("p", { class: "signal-line quiet", tabindex: "-1" }, "Looking for what is wrong …");
         this.more = button("", () => this.toggle(), { "aria-expanded": "false", hidden: true });
         this.list = element("ul", { class: "signal-list", hidden: true });
@@ -54,7 +56,7 @@ export class SignalStrip {
             this.put([new Text(`What is wrong is not known: ${error.message}`)], []);
         }
         this.showMore();
-        this.on.known();
+        this.on.known("signals");
     }
 
     // Opens what shows the worst.
@@ -83,8 +85,30 @@ export class SignalStrip {
         const isCut = this.fitWords(), count = this.signals.length + this.past.length;
 
         this.more.hidden = !this.isOpen && !count && !isCut;
+        this.holdHeight();
         setText(this.more, this.isOpen ? "Less" : count > 1 ? `${count - 1} more` : "More");
         this.more.setAttribute("aria-expanded", String(this.isOpen));
+    }
+
+    // While the same signals are on its height only grows: what is below does not go back and forth under a hand.
+    holdHeight() {
+        const key = [this.root.clientWidth, this.isOpen, ...this.signals.map(({ signal }) => signal)].join();
+
+        if (key !== this.heightKey)
+            this.text.style.minHeight = "";
+        this.heightKey = key;
+        this.text.style.minHeight = `${this.text.offsetHeight}px`;
+    }
+
+    // A new version of the service within the hour, as deployOf() gives it, stands first; null: there is none.
+    setDeploy(deploy) {
+        if (JSON.stringify(deploy) !== JSON.stringify(this.deploy)) {
+            this.deploy = deploy;
+            this.key = "";
+            if (this.isKnown)
+                this.show(this.signals, this.past);
+        }
+        this.on.known("deploy");
     }
 
     // What stands behind the worst signal that is on; "": nothing.
@@ -108,14 +132,21 @@ export class SignalStrip {
         if (key === this.key)
             return;
         this.key = key;
-        Object.assign(this, { signals, past });
+        Object.assign(this, { signals, past, isKnown: true });
         const [first, ...others] = [...signals.map((one) => this.parts(one)), ...past.map((one) => this.pastParts(one))];
 
         this.list.hidden = !this.isOpen || !others.length;
-        this.text.className = first ? "signal-line" : "signal-line all-well quiet";
-        this.put(signals.length ? [...first, ...this.note ? [element("span", { class: "quiet signal-note" }, this.note)] : []] : first ? [element("span", { class: "signal-none" }, "No signal is on now."), ...first]
-            : [new Text("No signal: nothing that flamed looks for is wrong.")], others.map((parts) => element("li", {}, ...parts)));
+        this.text.className = `signal-line${first ? "" : " all-well quiet"}${this.deploy ? " deployed" : ""}`;
+        this.put([...this.deployParts(), ...signals.length ? [...first, ...this.note ? [element("span", { class: "quiet signal-note" }, this.note)] : []] : first ? [element("span", { class: "signal-none" }, "No signal is on now."), ...first]
+            : [element("span", { class: "signal-none" }, "No signal: nothing that flamed looks for is wrong.")]], others.map((parts) => element("li", {}, ...parts)));
         this.showMore();
+    }
+
+    deployParts() {
+        const { deploy } = this;
+
+        return deploy ? [element("a", { "data-key": "deploy", class: "deploy-link", href: formatRoute("service", deploy.service, { tab: "changes" }),
+            title: `Of ${deploy.service}, since ${formatMoment(deploy.began)}` }, `Version ${deploy.version} after ${deploy.before} since ${minuteText(deploy.began)}: what changed`)] : [];
     }
 
     // Where the signal of a link with the focus is over, the line has the focus: a press leads to nothing that was not read.
@@ -131,11 +162,13 @@ export class SignalStrip {
     // "heap-full until 12:24 (10 min ago): 97 % of the heap …", dimmed: it is over.
     pastParts(one) {
         const [name, words, , ...link] = this.parts(one), key = { "data-key": `${one.signal} ${one.pid} was on` };
+        const then = link.some(({ textContent }) => textContent === pastLink(one, this.target).label) ? null : pastLink(one, this.target);
         const times = one.times > 1 ? `, ${one.times} times since ${minuteText(one.since)}` : "";
 
         words.classList.add("quiet");
         return [element("span", { ...key, class: "quiet signal-was", title: `from ${formatMoment(one.since)} to ${formatMoment(one.until)}` },
-            name, ` ${untilText(one)} (${formatAgo(one.signal === "ended" ? one.since : one.until)} ago${times}):`), words, ...link];
+            name, ` ${untilText(one)} (${formatAgo(one.signal === "ended" ? one.since : one.until)} ago${times}):`), words, ...link,
+        ...then ? [element("a", { ...key, href: then.href, class: "signal-link" }, then.label)] : []];
     }
 
     parts(one) {

@@ -22,6 +22,8 @@ const SHARE_SEEN = 0.01; // of a column's height: it gets a pixel at least
 const THREADS_FIRST = 100; // of a pool that was opened
 const DRAG_LEAST_MS = 5;
 const STATES_SAID = 4;
+const WAITS = ["wall", "offcpu"]; // events that have idle threads
+const IDLE_NOTE = " · only threads of the VM were busy: idle ones are shown, too";
 const THREAD_EVENTS = [["wall", "All of their time"], ["cpu", "CPU time"]];
 
 // Sets the size of @canvas if it differs: setting it makes the browser lay out the table again.
@@ -37,7 +39,7 @@ export class ThreadChart {
         Object.assign(this, { source, on, theme: "light", opened: new Set(), rows: [] });
         this.event = element("select", { class: "tool", "aria-label": "What of the threads", hidden: !events, onchange: () => this.load() },
             ...THREAD_EVENTS.map(([value, text]) => element("option", { value }, text)));
-        this.idle = element("input", { type: "checkbox", onchange: () => this.load() });
+        this.idle = element("input", { type: "checkbox", onchange: () => this.chooseIdle() });
         this.wholeButton = button("Whole time", () => this.setView(null), { disabled: true, title: "Esc" });
         this.graphButton = button("Flame graph of this time", () => this.graph(), { disabled: true, hidden: !on.range });
         this.note = element("p", { class: "quiet live-note" });
@@ -89,13 +91,30 @@ export class ThreadChart {
             const data = dataOfPage(await getText(path, { ...params, ...event, ...this.idle.checked ? {} : { idle: 0 }, threads: 1, by: "", format: "heatmap" }, controller.signal));
 
             this.show(openProfile(data), openTimes(data.times || [], data.spans));
+            if (!this.tracks.hasJava && WAITS.includes(data.meta.event))
+                this.addIdle();
         } catch (error) {
-            if (isAbort(error))
+            if (isAbort(error) || (error.status === 404 && this.event.value === "wall" && this.addIdle()))
                 return;
             this.tracks = null;
             this.table.hidden = true;
             this.blank.replaceChildren(errorState(error));
         }
+    }
+
+    chooseIdle() {
+        this.idleIsChosen = true;
+        this.load();
+    }
+
+    // Where nothing but the VM's own threads did something, those that wait are what one comes for. Whether they are loaded now: not
+    // where a person chose.
+    addIdle() {
+        if (this.idle.checked || this.idleIsChosen)
+            return false;
+        this.idle.checked = this.idleIsAdded = true;
+        this.load();
+        return true;
     }
 
     show(profile, times) {
@@ -107,7 +126,7 @@ export class ThreadChart {
         const count = pools.reduce((sum, { threads }) => sum + threads.length, 0);
 
         setText(this.note, total > 0 ? `${plural(count, "thread", "threads")} in ${plural(pools.length, "pool", "pools")} · ${formatSeconds(endMs / 1000)} · ` +
-            `${formatValue(total * 1e6, "nanoseconds")} together` : "");
+            `${formatValue(total * 1e6, "nanoseconds")} together${this.idleIsAdded && !this.idleIsChosen ? IDLE_NOTE : ""}` : "");
         this.showLegend(pools, total);
         this.table.hidden = !pools.length;
         this.blank.replaceChildren(...pools.length ? [] : [emptyState("No thread was sampled in this time.", "Idle threads are left out, unless you ask for them above.")]);

@@ -2,9 +2,10 @@
 // The threads of a profile over time: pools of them, what each was at in each moment, and the stacks of one in the order in
 // which they ran.
 
-import { KIND } from "../shared/kinds.js";
+import { KIND, isJava } from "../shared/kinds.js";
 import { eachRow } from "../shared/rows.js";
 
+const NO_THREAD = "(no thread)";
 const GRID = 4096; // parts of the whole time
 const JOIN_GAP = 1.6; // samples' lengths: what is nearer is one box
 
@@ -14,21 +15,21 @@ export function poolOf(thread) {
 }
 
 // What each row of @profile is of: {thread: names, of: index into them by row, kind: of its leaf, ms: what one of its samples
-// stands for}.
+// stands for, hasJava: whether any runs Java}.
 function describeRows(profile) {
     const names = [], known = new Map(), of = [], kind = [], ms = [];
+    let hasJava = false;
     const sampleMs = profile.meta.unit === "nanoseconds" ? profile.period / 1e6 : 0;
 
     eachRow(profile, (path, depth, kept, isCut, samples, row) => {
-        let thread = "(no thread)";
+        let thread = NO_THREAD;
 
         for (let d = 0; d < depth; d++) {
             const group = profile.groups[profile.groupOf[path[d]]];
 
-            if (group.kind === KIND.THREAD) {
+            if (group.kind === KIND.THREAD && thread === NO_THREAD)
                 thread = group.name;
-                break;
-            }
+            hasJava = hasJava || isJava(group.kind);
         }
         if (!known.has(thread)) {
             known.set(thread, names.length);
@@ -38,7 +39,7 @@ function describeRows(profile) {
         kind[row] = depth ? profile.groups[profile.groupOf[path[depth - 1]]].kind : KIND.UNKNOWN;
         ms[row] = profile.values && profile.meta.unit === "nanoseconds" ? profile.values[row] / samples / 1e6 : sampleMs;
     });
-    return { names, of, kind, ms };
+    return { names, of, kind, ms, hasJava };
 }
 
 function addUp(track, kind, ms) {
@@ -46,7 +47,7 @@ function addUp(track, kind, ms) {
     track.kinds.set(kind, (track.kinds.get(kind) || 0) + ms);
 }
 
-// {pools: [{name, threads, total, kinds}], total, endMs}; a thread is {name, total, kinds, spans: [{to, ms, kind, row}]} in order of
+// {pools: [{name, threads, total, kinds}], total, endMs, hasJava}; a thread is {name, total, kinds, spans: [{to, ms, kind, row}]} in order of
 // time. total, ms, to: in milliseconds. kinds: milliseconds by the kind of the leaf. The longest first.
 export function tracksOf(profile, times) {
     const rows = describeRows(profile);
@@ -76,7 +77,7 @@ export function tracksOf(profile, times) {
 
     for (const pool of list)
         pool.threads.sort(byTotal);
-    return { pools: list, total: list.reduce((sum, { total }) => sum + total, 0), endMs };
+    return { pools: list, total: list.reduce((sum, { total }) => sum + total, 0), endMs, hasJava: rows.hasJava };
 }
 
 // The first of @spans, which are in order of time, that ends after @from.

@@ -14,9 +14,9 @@ export function openMarks({ services }, name) {
 }
 
 export class TimelineMarks {
-    // @facts: they know the service.
-    constructor(timeline, facts) {
-        Object.assign(this, { timeline, facts, deploys: [], signals: [] });
+    // @facts: they know the service. @known(services): each time that there is an answer, null where there is none.
+    constructor(timeline, facts, known) {
+        Object.assign(this, { timeline, facts, known, signals: [] });
     }
 
     start() {
@@ -35,8 +35,10 @@ export class TimelineMarks {
         } catch (error) {
             if (isAbort(error))
                 throw error;
+            this.known(this.services || null);
             return; // the timeline is there without them
         }
+        this.known(this.services);
         this.show();
     }
 

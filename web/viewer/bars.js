@@ -10,6 +10,7 @@ import { idleSamples } from "../shared/rows.js";
 import { nodeKind, nodeName } from "../shared/tree.js";
 
 const PACKAGES_SHOWN = 10;
+const FROM_HISTORY = /^from .* to .* this answer comes from the history: /; // which has minutes
 
 export const KEYS = [
     ["← → ↑ ↓", "walk the frames"],
@@ -37,8 +38,9 @@ export const KEYS = [
 
 // When, how long, how often, named by what; and how good it is. @brief: without the day where that is today.
 export function factsBar(profile, { brief = false } = {}) {
-    const { meta, quality } = profile;
-    const facts = [brief && meta.start ? formatMoment(Date.parse(meta.start)) : formatTime(meta.start), formatSeconds(meta.seconds)];
+    const { meta, quality } = profile, isOfMinutes = profile.warnings.some((text) => FROM_HISTORY.test(text));
+    const facts = [brief && meta.start ? formatMoment(Date.parse(meta.start)) : formatTime(meta.start),
+        formatSeconds(meta.seconds) + (isOfMinutes ? ", whole minutes around the range" : "")];
 
     if (meta.hz)
         facts.push(+meta.hz.toFixed(1) + "\u00a0Hz");

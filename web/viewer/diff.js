@@ -141,8 +141,8 @@ function sumOwn(tree) {
     return sums;
 }
 
-// What changed most: [{name, kind, before, after: weights, gain: as gainOf(), whole}]. A method counts by itself. If it is of
-// the application, and it is on one side alone, it counts with the libraries that it calls (whole).
+// What changed most: [{name, kind, before, after: weights, gain: as gainOf(), whole}]. A method of the application counts with the
+// libraries that it calls (whole): these are what runs, and it says why. Any other method counts by itself.
 export function biggestChanges(tree, max = 12) {
     const weight = tree.weight;
     const of = (use) => {
@@ -156,8 +156,8 @@ export function biggestChanges(tree, max = 12) {
 
     tree.total = weight === "value" ? tree.values : tree.samples;
     tree.self = weight === "value" ? tree.selfValues : tree.selfSamples;
-    return [...after.values()].map(({ name, kind, self, total, own }) => {
-        const old = before.get(name), whole = (!old.total || !total) && own + old.own > self + old.self;
+    return [...after.values()].map(({ name, kind, self, own }) => {
+        const old = before.get(name), whole = own + old.own > self + old.self;
         const [was, is] = whole ? [old.own, own] : [old.self, self];
 
         return { name, kind, before: was, after: is, gain: (is - was) / UNIT, whole };
