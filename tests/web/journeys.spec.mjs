@@ -455,6 +455,9 @@ describe("journeys", { concurrency: 4 }, () => {
         await page.locator(".signal-line .deploy-link").waitFor();
         assert.match(await textOf(page, ".signal-line"), /^Version 2\.4\.1 after 2\.4\.0 since \d\d:\d\d: what changed\s*No signal/);
         assert.equal(await page.locator(".deploy-link").getAttribute("href"), "#/service/BillingService?tab=changes");
+        await page.setViewportSize({ width: 390, height: 844 });
+        assert.ok(await page.locator(".signal-line").evaluate((line) => line.getBoundingClientRect().right <= innerWidth), "cut off on a phone");
+        await page.setViewportSize({ width: 1280, height: 800 });
         await page.evaluate((hash) => { location.hash = hash; }, `#/jvm/${ORDERS}`);
         await page.locator(".crumbs", { hasText: "Application" }).waitFor();
         await page.getByText("No signal: nothing that flamed looks for is wrong.").waitFor();
