@@ -123,6 +123,10 @@ int opener_look_at_code(struct server *s, const struct mapping_fields *at, bool 
 
     if (count > OPENER_LOOK_PLACES_MAX)
         return error_set(err, -E2BIG, "there are too many places for probes");
+    for (size_t i = 0; i < count; i++) {
+        if (!places[i]) /* ends the list */
+            return error_set(err, -EINVAL, "no probe may be at the first byte of a file");
+    }
     if (fstat(fd, &st) < 0)
         return error_errno(err, "cannot look at the file of process %d", at->target.host_pid);
     f.inode = st.st_ino;

@@ -4,6 +4,7 @@
 
 #include "base/cleanup.h"
 #include "broker/mapped.h"
+#include "broker/opener_looks.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -24,7 +25,8 @@ static void fixture_open(void)
     uint8_t code[3 * PAGE];
 
     ck_assert_int_eq(server_init(&server, /* client= */ 0, &err), 0);
-    file = memfd_create("code", MFD_CLOEXEC);
+    file =
+        open("/var/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600); /* a look wants no file in memory */
     memset(code, 0x90, sizeof(code));
     ck_assert_int_eq(pwrite(file, code, sizeof(code), 0), sizeof(code));
 }
@@ -81,8 +83,10 @@ static pid_t start_process(uint8_t *code, enum change change)
     return pid;
 }
 
-/* Returns the answer for a process that changed its code like this, at @offset of the file. */
-static int check_code(enum change change, uint64_t offset)
+/* Returns the answer for a process that changed its code like this, at @offset of the file; or,
+ * with
+ * @places, that of a look at both of them. */
+static int check(enum change change, uint64_t offset, const uint64_t places[2])
 {
     void *code = mmap(NULL, PAGE, PROT_READ | PROT_EXEC, MAP_PRIVATE, file, PAGE);
     pid_t pid = start_process(code, change);
@@ -96,13 +100,28 @@ static int check_code(enum change change, uint64_t offset)
     ck_assert_ptr_ne(code, MAP_FAILED);
     ck_assert_int_eq(proc_read_start(server.proc_fd, pid, &q.target.start_ticks), 0);
     ck_assert_int_eq(target_pin(&server, &q.target, &t, &err), 0);
-    r = mapped_check_code(&t, &q, file, offset, &err);
+    r = places ? opener_look_at_code(&server, &q, /* libjvm= */ false, file, places, 2, &err)
+               : mapped_check_code(&t, &q, file, offset, &err);
     kill(pid, SIGKILL);
     waitpid(pid, NULL, 0);
     munmap(code, PAGE);
     ck_assert(r >= 0 || err.msg[0]);
     return r;
 }
+
+static int check_code(enum change change, uint64_t offset)
+{
+    return check(change, offset, NULL);
+}
+
+/* No place hides the next one. */
+START_TEST(a_look_is_at_all_places)
+{
+    ck_assert_int_eq(check(NONE, 0, (const uint64_t[]){ PLACE, PLACE + 8 }), 0);
+    ck_assert_int_eq(check(BYTE_BEHIND, 0, (const uint64_t[]){ PAGE + 64, PLACE }), -EPERM);
+    ck_assert_int_eq(check(BYTE_BEHIND, 0, (const uint64_t[]){ 0, PLACE }), -EINVAL);
+}
+END_TEST
 
 START_TEST(code_of_the_file_may_have_a_probe)
 {
@@ -135,6 +154,7 @@ int main(void)
     TCase *tc = tcase_create("mapped_code");
 
     tcase_add_checked_fixture(tc, fixture_open, fixture_shut);
+    tcase_add_test(tc, a_look_is_at_all_places);
     tcase_add_test(tc, code_of_the_file_may_have_a_probe);
     tcase_add_test(tc, patched_code_is_refused_at_the_begin_of_a_mapping);
     tcase_add_test(tc, what_cannot_be_read_is_refused);
