@@ -20,7 +20,7 @@ function expiredState({ from, to }, oldest, on) {
 
 // What stands where a JVM was recorded and used no CPU. @on: {waits(), capture(), live()}; null: not.
 function idleState(on) {
-    const state = emptyState("It used next to no CPU in this time.", "No sample found a thread of it at work. A sick service looks like this when its threads wait.",
+    const state = emptyState("It used next to no CPU in this time.", "At most a few samples found a thread of it at work. A sick service looks like this when its threads wait.",
         button("What its threads wait for", on.waits, { class: "tool primary" }), ...on.capture ? [button("Start a capture", on.capture)] : [], ...on.live ? [button("Go live", on.live)] : []);
 
     state.classList.add("idle-state");

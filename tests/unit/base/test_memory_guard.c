@@ -58,7 +58,7 @@ START_TEST(a_request_gets_a_little)
     size_t cap = 0;
 
     ck_assert_int_eq(memory_guard_open(1), 0); /* flamed has more than that */
-    for (int i = 0; i < 4; i++) {              /* each request anew */
+    for (int i = 0; i < 4; i++) {              /* for each request */
         memory_guard_thread(true);
         ck_assert(array_grow(&list, &cap, cap + 8 * MIB, 8 * MIB));
         free(list);

@@ -320,7 +320,7 @@ START_TEST(a_pool_that_is_named_stays_so)
     looks->threads.threads[12].runs = looks->threads.threads[13].runs = false;
     looks->threads.threads[12].placed = looks->threads.threads[13].placed = true;
     ck_assert(looks_survey(looks, JVM, &w));
-    ck_assert_str_eq(w.pool.name, "http-*"); /* 8 of 10 do not suffice to be named anew */
+    ck_assert_str_eq(w.pool.name, "http-*"); /* 8 of 10 name no pool that was not named */
     end();
 }
 END_TEST

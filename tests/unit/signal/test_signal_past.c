@@ -89,7 +89,7 @@ START_TEST(shows_nothing_older)
         go(1.2, 2, "full", 600);
         go(0.1, 1, "well", 1000);
     }
-    ck_assert_str_eq(past->worst.sentence, "full"); /* it began anew */
+    ck_assert_str_eq(past->worst.sentence, "full"); /* the older one is forgotten */
     ck_assert_uint_eq(past->worst.severity, 2);
     ck_assert_uint_gt(past->since_ns, 1010 * S);
     ck_assert_uint_lt(past->times, 4);
