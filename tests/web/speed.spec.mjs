@@ -43,21 +43,6 @@ async function cpuMeter(page) {
     };
 }
 
-const RUNS = 3;
-
-// Other programs may have the machine and its caches: of up to RUNS the quickest counts.
-async function quickest(page, frameLimit) {
-    let best = await zoomAndHover(page);
-
-    for (let i = 1; i < RUNS && (best.cpuPerFrame >= frameLimit || quantile(best.hover, 0.5) >= FRAME_MS); i++) {
-        const next = await zoomAndHover(page);
-
-        if (next.cpuPerFrame < best.cpuPerFrame)
-            best = next;
-    }
-    return best;
-}
-
 async function zoomAndHover(page) {
     const cpu = await cpuMeter(page);
 
@@ -143,7 +128,7 @@ for (const [name, nodes, openLimit, frameLimit] of [["stacks=8000", 50000, 2000,
         }
         const loaded = Math.min(...loads);
         const whole = await grown(page, nodes);
-        const { zoom, hover, cpuPerFrame } = await quickest(page, frameLimit);
+        const { zoom, hover, cpuPerFrame } = await zoomAndHover(page);
 
         t.diagnostic(`${(bytes / 1e6).toFixed(1)} MB; loaded after ${loads.join(" ")} ms, first paint ${paints.map(Math.round).join(" ")} ms, ` +
             `all of it ${Math.round(whole)} ms later; zoom: ${cpuPerFrame.toFixed(1)} ms of CPU a frame, work p50 ${quantile(zoom.work, 0.5).toFixed(1)} p95 ${quantile(zoom.work, 0.95).toFixed(1)} ms, ` +
@@ -200,7 +185,7 @@ test("the page opens a stored capture of a million samples, and paints soon", { 
     t.diagnostic(`${(bytes.length / 1e6).toFixed(1)} MB of JSON; first paint ${paints.map(Math.round).join(" ")} ms; ` +
         `opened after ${opened.map(Math.round).join(" ")} ms; CPU of the page's thread: ${work.paint.map(Math.round).join(" ")} ms ` +
         `until the list stands, ${work.open.map(Math.round).join(" ")} ms to open it`);
-    assert.ok(work.paint[0] > 0 && Math.min(...work.paint) < 150, "first paint"); // some 45 ms; the aim is 300 ms of the clock, which a busy machine cannot hold
+    assert.ok(work.paint[0] > 0 && work.paint[0] < 150, "first paint"); // some 45 ms; the aim is 300 ms of the clock, which a busy machine cannot hold
     assert.ok(Math.min(...work.open) < 4000, "opening");
     await closePage(page);
 });
