@@ -109,7 +109,7 @@ UNWIND_FUNCTION int context_record(struct context_work *w, uint64_t from)
     if (!w)
         return 0;
     r = &w->record;
-    if (from < 4096 || from >> 47 || !context_read_bytes(w, r, CONTEXT_RECORD_BYTES, from)) {
+    if (!context_is_address(from) || !context_read_bytes(w, r, CONTEXT_RECORD_BYTES, from)) {
         w->fault = 1;
         return 0;
     }

@@ -11,6 +11,7 @@
 #include <errno.h>
 
 #define BASE UINT64_C(0x100000)
+#define HIGH UINT64_C(0xfffe00000000) /* the same memory, as mappings lie on aarch64 */
 #define BYTES 65536u
 enum place { /* offsets in the memory */
              SYMBOLS = 0x400,
@@ -40,6 +41,8 @@ static struct thread_variable variable;
 static ssize_t read_memory(void *cookie, uint64_t address, void *buf, size_t n)
 {
     (void)cookie;
+    if (address >= HIGH)
+        address -= HIGH - BASE;
     if (address < BASE || address - BASE >= BYTES)
         return -EIO;
     n = MIN(n, BYTES - (size_t)(address - BASE));
@@ -176,6 +179,15 @@ START_TEST(reads_ids_and_attributes)
     ck_assert_uint_eq(found.bytes[CONTEXT_NAME], 6);
     ck_assert_mem_eq(found.name, "GET /a", 6);
     ck_assert_mem_eq(&found.id[CONTEXT_ROOT_WORD], "53995c3f42cd8ad8", 16);
+}
+END_TEST
+
+START_TEST(reads_a_record_at_48_bits)
+{
+    put_word(DATA + VALUE, HIGH + RECORD);
+    walk();
+    ck_assert_uint_eq(found.state, CONTEXT_IDS_ONLY);
+    ck_assert_mem_eq(found.id, bytes + RECORD, 16);
 }
 END_TEST
 
@@ -364,6 +376,7 @@ int main(void)
 
     tcase_add_checked_fixture(tc, setup, NULL);
     tcase_add_test(tc, reads_ids_and_attributes);
+    tcase_add_test(tc, reads_a_record_at_48_bits);
     tcase_add_loop_test(tc, follows_no_false_pointer, 0, ARRAY_SIZE(PLACES));
     tcase_add_test(tc, leaves_out_a_torn_record);
     tcase_add_test(tc, ends_with_a_cut_attribute);
