@@ -175,3 +175,25 @@ void ended_hide(struct watched *w)
 {
     w->states[RULE_ENDED].finding.severity = w->past[RULE_ENDED]->worst.severity = 0;
 }
+
+bool ended_is_hidden(const struct watched *w)
+{
+    return w->ended && w->past[RULE_ENDED] && !w->past[RULE_ENDED]->worst.severity;
+}
+
+bool ended_is_less(const struct watched *a, const struct watched *b)
+{
+    bool hidden = ended_is_hidden(a);
+
+    return hidden != ended_is_hidden(b) ? hidden : a->ended_ns < b->ended_ns;
+}
+
+void ended_turn_off(struct watched *w, uint64_t now_ns)
+{
+    if (!w->states[RULE_ENDED].on || now_ns - w->ended_ns <= SIGNAL_ENDED_NS)
+        return;
+    w->states[RULE_ENDED].on = false;
+    signal_past_end(w->past[RULE_ENDED], now_ns);
+    numbers_deinit(&w->numbers);
+    cgroup_files_close(&w->files);
+}

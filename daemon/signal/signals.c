@@ -114,17 +114,6 @@ static int list_one(void *cookie, struct process *p)
     return 0;
 }
 
-/* Turns the signal of the end of @w off, SIGNAL_ENDED_NS after that. */
-static void forget_end(struct watched *w, uint64_t now_ns)
-{
-    if (!w->states[RULE_ENDED].on || now_ns - w->ended_ns <= SIGNAL_ENDED_NS)
-        return;
-    w->states[RULE_ENDED].on = false;
-    signal_past_end(w->past[RULE_ENDED], now_ns);
-    numbers_deinit(&w->numbers);
-    cgroup_files_close(&w->files);
-}
-
 /* Returns whether it is no JVM after all, or its end is not shown: it ended well, or too long
  * ago. */
 static bool is_over(const struct watched *w, uint64_t now_ns)
@@ -134,43 +123,43 @@ static bool is_over(const struct watched *w, uint64_t now_ns)
             (!w->past[RULE_ENDED] || now_ns - w->ended_ns > SIGNAL_ENDED_NS + SIGNAL_PAST_NS));
 }
 
-/* Returns the JVM that ended first, among those of the owner with most ended JVMs. @ended: counts
- * them all. */
-static size_t oldest_ended(const struct signals *s, const struct places *ended)
+/* Returns the JVM to drop: among those of the owner with most ended JVMs, one with a hidden end,
+ * else the one that ended first. @ended: counts them all. */
+static size_t least_ended(const struct signals *s, const struct places *ended)
 {
-    size_t oldest = s->count;
+    size_t least = s->count;
     uint64_t most = 0;
 
     for (size_t i = 0; i < s->count; i++) {
         const struct watched *w = s->all[i];
         uint64_t has = w->ended ? shares_used(&ended->shares, w->p->payer) : 0;
 
-        if (has > most || (has && has == most && w->ended_ns < s->all[oldest]->ended_ns)) {
+        if (has > most || (has && has == most && ended_is_less(w, s->all[least]))) {
             most = has;
-            oldest = i;
+            least = i;
         }
     }
-    return oldest;
+    return least;
 }
 
-/* Drops JVMs that are over, and the oldest ended ones if there are too many. */
+/* Drops JVMs that are over, and ended ones if there are too many. */
 static void sweep(struct signals *s, uint64_t now_ns)
 {
     struct places ended = { .most = 0 };
 
     for (size_t i = s->count; i-- > 0;) {
-        forget_end(s->all[i], now_ns);
+        ended_turn_off(s->all[i], now_ns);
         if (is_over(s->all[i], now_ns))
             drop(s, i);
         else if (s->all[i]->ended)
             places_take(&ended, s->all[i]->p->payer);
     }
     while (ended.shares.used > SIGNAL_ENDED_MAX) {
-        size_t i = oldest_ended(s, &ended);
+        size_t i = least_ended(s, &ended);
 
         places_give(&ended, s->all[i]->p->payer);
+        s->stats.ends_dropped += !ended_is_hidden(s->all[i]);
         drop(s, i);
-        s->stats.ends_dropped++;
     }
 }
 

@@ -105,6 +105,13 @@ bool ended_look(struct watched *w, struct broker *broker, uint64_t now_ns);
 bool ended_by_sigterm(const struct watched *w);
 /* Hides the signal of its end, as one without a severity. */
 void ended_hide(struct watched *w);
+/* Returns whether that is so. */
+bool ended_is_hidden(const struct watched *w);
+/* Returns whether @a is dropped before @b, which belongs to the same owner: hidden ends first, then
+ * earlier ones. */
+bool ended_is_less(const struct watched *a, const struct watched *b);
+/* Turns the signal of its end off, SIGNAL_ENDED_NS after that. */
+void ended_turn_off(struct watched *w, uint64_t now_ns);
 
 /* How a process ended: what is known of it. */
 struct end_facts {

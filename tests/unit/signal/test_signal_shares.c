@@ -180,6 +180,42 @@ START_TEST(an_end_for_a_release_is_not_shown)
 }
 END_TEST
 
+static void count_crash(void *cookie, const struct signal *signal)
+{
+    *(size_t *)cookie += signal->process->id.host_pid == 999;
+}
+
+/* A release of many JVMs hides that they ended: none of them takes the place of a crash before. */
+START_TEST(hidden_ends_are_dropped_first)
+{
+    struct process *all[SIGNAL_ENDED_MAX + 8];
+    struct signals_stats stats;
+    size_t crashes = 0;
+
+    for (int32_t i = 0; i < (int32_t)ARRAY_SIZE(all); i++)
+        all[i] = add_jvm(999 + i, 7);
+    for (size_t i = 0; i < 20; i++)
+        poll_again();
+    status = SIGSEGV;
+    all[0]->exited = true;
+    for (size_t i = 0; i < 20; i++)
+        poll_again();
+    status = SIGTERM;
+    for (size_t i = 1; i < ARRAY_SIZE(all); i++) {
+        all[i]->exited = true;
+        for (size_t k = 0; k < 20; k++)
+            poll_again();
+        signals_set_releases(s, replace, NULL);
+    }
+    signals_each(s, NULL, count_crash, &crashes);
+    signals_each_past(s, count_crash, &crashes);
+    ck_assert_uint_eq(crashes, 1);
+    signals_stats(s, &stats);
+    ck_assert_uint_eq(stats.ends_dropped, 0);
+    status = -1;
+}
+END_TEST
+
 static void setup(void)
 {
     d = make(empty_folder, false);
@@ -204,6 +240,7 @@ int main(void)
     tcase_add_test(tc, ended_ones_of_a_crowd_leave_those_of_others);
     tcase_add_test(tc, an_end_is_past_for_an_hour);
     tcase_add_loop_test(tc, an_end_for_a_release_is_not_shown, 0, ARRAY_SIZE(RELEASED));
+    tcase_add_test(tc, hidden_ends_are_dropped_first);
     tcase_set_timeout(tc, 60);
     failed = suite_run_case("signal_shares", tc);
     rmdir(empty_folder);
