@@ -41,7 +41,8 @@ struct deploys {
     pthread_mutex_t lock; /* guards the members below */
     struct deploy *list;  /* owned: the services of the last comparison */
     size_t count;
-    uint64_t left_out;
+    uint64_t left_out;       /* services without a place */
+    uint64_t marks_left_out; /* the oldest of the day's marks */
 };
 
 /* ---- finding releases ---- */
@@ -101,11 +102,17 @@ static struct deploy *new_place(struct finding *f, uint64_t payer)
     return &f->list[at];
 }
 
-static struct deploy *put(struct finding *f, const struct history_image *image)
+/* Adds the service of @m, whose release is not known yet. NULL: no room. */
+static struct deploy *put(struct finding *f, const struct history_mark *m)
 {
-    struct deploy *d = find(f, image);
+    struct deploy *d = new_place(f, past_payer(m->image));
 
-    return d ? d : new_place(f, past_payer(image));
+    if (!d)
+        return NULL;
+    *d = (struct deploy){ .image = *m->image, .payer = d->payer };
+    snprintf(d->service, sizeof(d->service), "%s", m->image->service);
+    past_place_keep(m->image, &d->place);
+    return d;
 }
 
 static bool is_same(const struct history_image *a, const struct history_image *b)
@@ -114,7 +121,23 @@ static bool is_same(const struct history_image *a, const struct history_image *b
            a->exec_no == b->exec_no;
 }
 
-/* Keeps the last release of each service. Marks are passed in the order of time. */
+/* Notes what a release changed. Its own mark comes later. */
+static void note_change(struct deploy *d, const struct history_mark *m)
+{
+    d->known = true;
+    d->value = m->value;
+    text_clean_into(span_of(m->text), d->text, sizeof(d->text));
+}
+
+static void note_release(struct deploy *d, const struct history_mark *m)
+{
+    d->known &= is_same(&d->image, m->image);
+    d->time_ns = m->time_ns;
+    d->image = *m->image;
+    snprintf(d->version, sizeof(d->version), "%s", m->image->version);
+}
+
+/* Keeps the last release of each service. Marks are passed in the order of time, the last first. */
 static void see_mark(void *cookie, const struct history_mark *m)
 {
     struct finding *f = cookie;
@@ -122,22 +145,23 @@ static void see_mark(void *cookie, const struct history_mark *m)
 
     if (!m->image || !m->image->service[0])
         return;
-    if (m->kind == HISTORY_MARK_CHANGE) {
-        d = find(f, m->image);
-        if (d && is_same(&d->image, m->image)) {
-            d->known = true;
-            d->value = m->value;
-            text_clean_into(span_of(m->text), d->text, sizeof(d->text));
-        }
-        return;
+    d = find(f, m->image);
+    if (m->kind == HISTORY_MARK_CHANGE && !d && (d = put(f, m)))
+        note_change(d, m);
+    else if (m->kind == HISTORY_MARK_DEPLOY && (d ? !d->time_ns : (d = put(f, m)) != NULL))
+        note_release(d, m);
+}
+
+/* Drops the services whose release is older than the marks read. */
+static void drop_old(struct finding *f)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < f->count; i++) {
+        if (f->list[i].time_ns)
+            f->list[kept++] = f->list[i];
     }
-    d = m->kind == HISTORY_MARK_DEPLOY ? put(f, m->image) : NULL;
-    if (!d)
-        return;
-    *d = (struct deploy){ .time_ns = m->time_ns, .image = *m->image, .payer = d->payer };
-    snprintf(d->service, sizeof(d->service), "%s", m->image->service);
-    snprintf(d->version, sizeof(d->version), "%s", m->image->version);
-    past_place_keep(m->image, &d->place);
+    f->count = kept;
 }
 
 /* ---- measuring their effect ---- */
@@ -236,11 +260,12 @@ static bool is_due(const struct deploy *d, uint64_t now_ns)
 
 int deploys_look(struct deploys *d, uint64_t now_ns, struct error *err)
 {
-    struct history_query q = { .from_ns = now_ns - DAY_NS, .to_ns = now_ns };
+    struct history_query q = { .from_ns = now_ns - DAY_NS, .to_ns = now_ns, .newest_first = true };
     struct finding f = { 0 };
-    uint64_t left_out = 0;
-    int r = history_marks(d->api->engine.history, &q, see_mark, &f, &left_out, err);
+    uint64_t marks_left_out = 0;
+    int r = history_marks(d->api->engine.history, &q, see_mark, &f, &marks_left_out, err);
 
+    drop_old(&f);
     for (size_t i = 0; i < f.count && r == 0 && !d->stopping; i++) {
         if (is_due(&f.list[i], now_ns))
             r = compare(d, &f.list[i], err);
@@ -251,7 +276,8 @@ int deploys_look(struct deploys *d, uint64_t now_ns, struct error *err)
     free(d->list);
     d->list = f.list;
     d->count = f.count;
-    d->left_out = f.left_out + left_out;
+    d->left_out = f.left_out;
+    d->marks_left_out = marks_left_out;
     return r;
 }
 
@@ -399,8 +425,11 @@ void deploys_metrics(struct deploys *d, const struct viewer *v, struct buf *out)
         buf_add_str(out, "} ");
         metric_value(out, one->value);
     }
-    if (v->whole)
-        metric(out, "flamed_regression_left_out",
-               "Services without that comparison, because the table of services is full.",
-               d->left_out);
+    if (!v->whole)
+        return;
+    metric(out, "flamed_regression_left_out",
+           "Services without that comparison, because the table of services is full.", d->left_out);
+    metric(out, "flamed_regression_marks_left_out",
+           "The oldest marks of the last day, not read for it, because there were too many.",
+           d->marks_left_out);
 }
