@@ -36,6 +36,33 @@ int __wrap_api_ask(struct api *a, int (*fn)(struct api *api, void *arg), void *a
     return fn(a, arg);
 }
 
+/* History with more marks than it passes. */
+static size_t marks_passed = SIZE_MAX, marks_seen;
+static history_mark_fn mark_fn;
+
+static void pass_some(void *cookie, const struct history_mark *m)
+{
+    if (marks_seen++ < marks_passed)
+        mark_fn(cookie, m);
+}
+
+int __real_history_marks(struct history *h, const struct history_query *q, history_mark_fn fn,
+                         void *cookie, uint64_t *ret_left_out, struct error *err);
+int __wrap_history_marks(struct history *h, const struct history_query *q, history_mark_fn fn,
+                         void *cookie, uint64_t *ret_left_out, struct error *err);
+int __wrap_history_marks(struct history *h, const struct history_query *q, history_mark_fn fn,
+                         void *cookie, uint64_t *ret_left_out, struct error *err)
+{
+    int r;
+
+    mark_fn = fn;
+    marks_seen = 0;
+    r = __real_history_marks(h, q, pass_some, cookie, ret_left_out, err);
+    if (marks_seen > marks_passed)
+        *ret_left_out += marks_seen - marks_passed;
+    return r;
+}
+
 /* Drops the waits of @p. */
 static void drop_waits(struct profile *p)
 {
@@ -481,6 +508,29 @@ START_TEST(a_crowd_of_services_leaves_room_for_others)
 }
 END_TEST
 
+/* More marks than are read: the last release is known all the same. */
+START_TEST(a_crowd_of_marks_hides_no_later_release)
+{
+    _cleanup_buf_ struct buf out = BUF_UPTO(1 << 20);
+    struct deploys *d = NULL;
+
+    make(0);
+    for (int i = 0; i < 2; i++)
+        release(i, 1001, 1000, 1010, i ? "2" : "1");
+    ck_assert_int_eq(deploys_new(&api, &d), 0);
+    marks_passed = 4;
+    ck_assert_int_eq(deploys_look(d, DUE, NULL), 0);
+    marks_passed = SIZE_MAX;
+    deploys_metrics(d, &VIEWER_WHOLE, &out);
+    deploys_free(d);
+    ck_assert_ptr_nonnull(
+        strstr(out.p, "{service=\"shop\",namespace=\"\",container=\"\",version=\"2.4.1\"} 0\n"));
+    ck_assert_ptr_nonnull(strstr(out.p, "flamed_regression_left_out 0\n"));
+    ck_assert_ptr_nonnull(strstr(out.p, "flamed_regression_marks_left_out 7\n"));
+    history_close(history);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("deploys");
@@ -497,6 +547,7 @@ int main(void)
     tcase_add_test(tc, tells_that_a_release_changed_nothing);
     tcase_add_test(tc, too_few_minutes_have_no_figure);
     tcase_add_test(tc, a_crowd_of_services_leaves_room_for_others);
+    tcase_add_test(tc, a_crowd_of_marks_hides_no_later_release);
     tcase_set_timeout(tc, 60);
     return run_store_tests("deploys", tc);
 }
