@@ -25,17 +25,31 @@ struct published_reading {
     uint64_t at[PUBLISHED_MAPPINGS_MAX];
     size_t count;
     struct thread_variable_objects objects;
+    struct mapping begin; /* the last file mapped from its beginning; its path is not valid */
     int fd;
 };
 
-/* Notes a file that is mapped from its beginning. */
-static void take_object(const struct mapping *m, struct thread_variable_objects *all)
+static bool is_same_file(const struct mapping *a, const struct mapping *b)
 {
-    if (m->offset || !m->inode || !m->read || !span_starts_with(m->path, "/"))
+    return a->inode == b->inode && a->dev_major == b->dev_major && a->dev_minor == b->dev_minor;
+}
+
+/* Notes where a file with code is mapped from its beginning. Others, such as an index of gigabytes
+ * on a network, are not read. */
+static void take_object(const struct mapping *m, struct published_reading *s)
+{
+    struct thread_variable_objects *all = &s->objects;
+
+    if (!m->inode || !span_starts_with(m->path, "/"))
+        return;
+    if (!m->offset && m->read)
+        s->begin = *m;
+    if (!m->exec || !is_same_file(m, &s->begin))
         return;
     all->musl |= span_starts_with(span_base_name(m->path), "ld-musl-");
     if (all->count < THREAD_VARIABLE_OBJECTS_MAX)
-        all->bases[all->count++] = m->start;
+        all->bases[all->count++] = s->begin.start;
+    s->begin.inode = 0; /* a second mapping with code is of the same object */
 }
 
 static bool take_mapping(const struct mapping *m, void *cookie)
@@ -44,7 +58,7 @@ static bool take_mapping(const struct mapping *m, void *cookie)
 
     if (process_context_path(m->path) && s->count < PUBLISHED_MAPPINGS_MAX)
         s->at[s->count++] = m->start;
-    take_object(m, &s->objects);
+    take_object(m, s);
     return false;
 }
 

@@ -8,6 +8,7 @@
 #include "discover/table.h"
 #include "hotspot/vm.h"
 
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -160,6 +161,71 @@ START_TEST(looks_again_while_it_is_young)
 }
 END_TEST
 
+static struct thread_variable_objects searched;
+
+int __wrap_process_context_record(struct span text, struct thread_record *ret);
+int __wrap_process_context_record(struct span text, struct thread_record *ret)
+{
+    (void)text;
+    ret->known = true;
+    return 0;
+}
+
+int __wrap_hotspot_vm_thread_variable(struct hotspot_vm *vm,
+                                      const struct thread_variable_objects *objects,
+                                      struct thread_variable *ret);
+int __wrap_hotspot_vm_thread_variable(struct hotspot_vm *vm,
+                                      const struct thread_variable_objects *objects,
+                                      struct thread_variable *ret)
+{
+    (void)vm, (void)ret;
+    searched = *objects;
+    return -ENOENT;
+}
+
+/* Returns how often an object at @base is searched. */
+static int times_searched(const void *base)
+{
+    int n = 0;
+
+    for (uint32_t i = 0; i < searched.count; i++)
+        n += searched.bases[i] == (uintptr_t)base;
+    return n;
+}
+
+#define FILES (THREAD_VARIABLE_OBJECTS_MAX + 88) /* with data */
+
+/* A tracer's library is found beside any number of data files, and those are not read. */
+START_TEST(searches_files_with_code)
+{
+    static void *files[FILES];
+    char path[] = "/tmp/flamed-test-XXXXXX";
+    int fd = mkstemp(path);
+    Dl_info libc;
+
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_eq(ftruncate(fd, 4096), 0);
+    for (size_t i = 0; i < FILES; i++) {
+        files[i] = mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, 0);
+        ck_assert_ptr_ne(files[i], MAP_FAILED);
+    }
+    ck_assert_int_ne(dladdr((void *)(uintptr_t)strlen, &libc), 0);
+    im.p.vm = calloc(1, sizeof(*im.p.vm));
+    ck_assert_ptr_nonnull(im.p.vm);
+    publish("shop");
+    published_read(&d, &im);
+    ck_assert_int_eq(times_searched(libc.dli_fbase), 1);
+    for (size_t i = 0; i < FILES; i++) {
+        ck_assert_int_eq(times_searched(files[i]), 0);
+        munmap(files[i], 4096);
+    }
+    free(im.p.vm);
+    im.p.vm = NULL;
+    close(fd);
+    unlink(path);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("published");
@@ -169,5 +235,6 @@ int main(void)
     tcase_add_test(tc, passes_over_what_is_none);
     tcase_add_test(tc, keeps_what_was_known);
     tcase_add_test(tc, looks_again_while_it_is_young);
+    tcase_add_test(tc, searches_files_with_code);
     return suite_run_case("published", tc);
 }
