@@ -46,6 +46,11 @@ static bool is_unchanged(const struct context_entry *c, const struct process *p,
            now_ns - c->looked_ns < LOOK_MOST_NS;
 }
 
+static void take_out_path(struct broker *b, const struct probe_entry *e)
+{
+    broker_put_context(b, &e->id, NULL, NULL);
+}
+
 /* Implements probe_kind.put: looks for the path to requests of @p, and gives it to the broker. */
 static int put_path(struct probe_table *t, const struct probe_env *env, struct probe_entry *e,
                     struct process *p, const void *what, struct error *err)
@@ -77,14 +82,18 @@ static int put_path(struct probe_table *t, const struct probe_env *env, struct p
     c->record = known->number;
     r = hotspot_vm_context(p->vm, &path, &tracer, &why);
     c->looked_ns = now_ns;
-    if (known->there && (is_none(r) || (r >= 0 && is_log(path.ids)))) {
+    rests = is_none(r) || (r >= 0 && is_log(path.ids));
+    c->settled = r > 0 || r == -ENOENT;
+    if (known->there && rests) {
         thread_record_path(known, &path);
         r = 0;
+    } else if (!known->there &&
+               c->path.ids == CONTEXT_IDS_RECORD) { /* it announces no records any more */
+        take_out_path(env->broker, e);
+        c->path = (struct context_path){ 0 };
     }
     c->partial = r > 0;
-    c->settled = c->partial || r == -ENOENT;
     c->no_tracer = is_none(r);
-    rests = c->no_tracer || (r >= 0 && is_log(path.ids));
     c->wait_ns =
         c->wait_ns ? MIN(c->wait_ns * 2, rests ? LOOK_MOST_NS : LOOK_READY_NS) : LOOK_FIRST_NS;
     if (r == HOTSPOT_GONE)
@@ -114,11 +123,6 @@ static void look_again(struct broker *b, struct probe_entry *e)
         e->asked.there = false;
 }
 
-static void take_out_path(struct broker *b, const struct probe_entry *e)
-{
-    broker_put_context(b, &e->id, NULL, NULL);
-}
-
 const struct probe_kind CONTEXTS = { .entry_bytes = sizeof(struct context_entry),
                                      .entries_max = CONTEXTS_PUT_MAX,
                                      .standing_max = CONTEXTS_PUT_MAX,
@@ -126,6 +130,19 @@ const struct probe_kind CONTEXTS = { .entry_bytes = sizeof(struct context_entry)
                                      .put = put_path,
                                      .take_out = take_out_path,
                                      .look = look_again };
+
+/* Drops what was asked if the tracer of @p has announced other records since: their old attributes
+ * may have another meaning now. */
+static void notice_record(const struct probe_table *t, const struct process *p)
+{
+    struct probe_entry *e = probe_table_find(t, &p->id, PROBE_NO_SET);
+    const struct context_entry *c = (const struct context_entry *)e;
+
+    if (c && p->vm && hotspot_vm_record(p->vm)->number != c->record) {
+        e->asked.there = false;
+        e->asked.again_ns = 0;
+    }
+}
 
 void captures_want_context(struct captures *captures, struct process *p, uint64_t until_ns)
 {
@@ -135,6 +152,7 @@ void captures_want_context(struct captures *captures, struct process *p, uint64_
 
     if (!captures->recording.requests || p->jvm != JVM_READY)
         return;
+    notice_record(t, p);
     if (clock_monotonic_ns() >= until_ns)
         probe_table_want(t, &p->id, PROBE_NO_SET);
     else if (t->count < CONTEXTS_PUT_MAX || probe_table_find(t, &p->id, PROBE_NO_SET))
@@ -150,6 +168,7 @@ void capture_want_context(struct captures *captures, struct capture *c, struct p
 
     if (!c->wish.context || p->jvm == JVM_NO)
         return;
+    notice_record(&captures->contexts, p);
     r = probe_table_put(&captures->contexts, &env, p, PROBE_NO_SET, &most_ns, /* until_ns= */ 0,
                         &why);
     if (r < 0 && r != -EAGAIN && r != -ESRCH)

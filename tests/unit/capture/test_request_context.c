@@ -4,6 +4,8 @@
 #include "capture/request_context.h"
 
 #include "base/clock.h"
+#include "broker_client/tables.h"
+#include "capture/capture_impl.h"
 #include "hotspot/counters.h"
 #include "hotspot/vm.h"
 #include "suite.h"
@@ -340,9 +342,126 @@ START_TEST(looks_again_after_a_class)
 }
 END_TEST
 
+/* ---- threads' records ---- */
+
+static struct context_path path_put; /* the last one; no steps: it was taken out */
+static int put_count;
+
+int __wrap_broker_put_context(struct broker *b, const struct proc_id *id,
+                              const struct context_path *path, struct error *err);
+int __wrap_broker_put_context(struct broker *b, const struct proc_id *id,
+                              const struct context_path *path, struct error *err)
+{
+    (void)b, (void)id, (void)err;
+    path_put = path ? *path : (struct context_path){ 0 };
+    put_count++;
+    return 0;
+}
+
+/* The recorder of requests, and a JVM without another tracer than the one that writes records. */
+static struct captures captures;
+static struct hotspot_vm *vm;
+static struct counters counters;
+static struct process process;
+
+static void setup_records(void)
+{
+    vm = calloc(1, sizeof(*vm));
+    ck_assert_ptr_nonnull(vm);
+    atomic_init(&vm->users, 1);
+    vm->proof.objects_off = true; /* no class is found */
+    vm->tracer.record = (struct thread_record){ .known = true,
+                                                .there = true,
+                                                .number = 1,
+                                                .variable = { 0x18, 3, 2 },
+                                                .text_count = 1,
+                                                .texts = { { 3, CONTEXT_NAME } } };
+    counters = (struct counters){ .classes_loaded = 400 };
+    process = (struct process){ .id = { .host_pid = 42, .start_ticks = 7 },
+                                .jvm = JVM_READY,
+                                .vm = vm,
+                                .payer = 1,
+                                .counters = &counters };
+    memset(&captures, 0, sizeof(captures));
+    captures.contexts.kind = &CONTEXTS;
+    captures.recording.requests = true;
+    path_put = (struct context_path){ 0 };
+    put_count = 0;
+}
+
+static void teardown_records(void)
+{
+    probe_table_deinit(&captures.contexts);
+    free(vm);
+}
+
+/* @is_later: after the time between two tries. */
+static struct context_entry *reconcile(bool is_later)
+{
+    struct probe_entry *e = probe_table_find(&captures.contexts, &process.id, PROBE_NO_SET);
+
+    if (e && is_later)
+        e->asked.again_ns = 0;
+    process.counters_ns = clock_monotonic_ns();
+    captures_want_context(&captures, &process, UINT64_MAX);
+    return (struct context_entry *)probe_table_find(&captures.contexts, &process.id, PROBE_NO_SET);
+}
+
+/* The indexes of attributes may have another meaning in other records, or in none. */
+START_TEST(reads_changed_records_at_once)
+{
+    struct context_path first;
+
+    ck_assert_ptr_nonnull(reconcile(false));
+    ck_assert_int_eq(put_count, 1);
+    ck_assert_uint_ne(path_put.step_count, 0);
+    first = path_put;
+    reconcile(false);
+    ck_assert_int_eq(put_count, 1);
+    vm->tracer.record.texts[0].index = 5;
+    vm->tracer.record.number++;
+    reconcile(false);
+    ck_assert_int_eq(put_count, 2);
+    ck_assert_mem_ne(&path_put, &first, sizeof(first));
+    vm->tracer.record.known = vm->tracer.record.there = false;
+    vm->tracer.record.number++;
+    ck_assert_uint_eq(reconcile(false)->path.step_count, 0);
+    ck_assert_int_eq(put_count, 3);
+    ck_assert_uint_eq(path_put.step_count, 0);
+    reconcile(true);
+    ck_assert_int_eq(put_count, 3);
+}
+END_TEST
+
+/* A record needs no class, so classes are searched as rarely as without a tracer. */
+START_TEST(looks_seldom_beside_a_record)
+{
+    struct context_entry *e = reconcile(false);
+    uint64_t looked_ns;
+
+    for (int i = 0; i < 20; i++) { /* each look is due, and finds a new class */
+        counters.classes_loaded++;
+        e->looked_ns -= e->wait_ns;
+        CONTEXTS.look(NULL, &e->entry);
+        reconcile(true);
+    }
+    ck_assert_uint_eq(e->wait_ns, 600 * NSEC_PER_SEC);
+    e->looked_ns -= 599 * NSEC_PER_SEC;
+    looked_ns = e->looked_ns;
+    e->wait_ns = 0;
+    CONTEXTS.look(NULL, &e->entry);
+    reconcile(true);
+    ck_assert_uint_eq(e->looked_ns, looked_ns); /* no class since */
+    counters.classes_loaded++;
+    reconcile(true);
+    ck_assert_uint_ne(e->looked_ns, looked_ns);
+}
+END_TEST
+
 int main(void)
 {
-    TCase *tc = tcase_create("request_context");
+    Suite *s = suite_create("request_context");
+    TCase *tc = tcase_create("request_context"), *records = tcase_create("records");
 
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_loop_test(tc, reads_texts, 0, 2);
@@ -358,5 +477,10 @@ int main(void)
     tcase_add_test(tc, refuses_unknown_states);
     tcase_add_test(tc, cleans_names);
     tcase_add_test(tc, looks_again_after_a_class);
-    return suite_run_case("request_context", tc);
+    suite_add_tcase(s, tc);
+    tcase_add_checked_fixture(records, setup_records, teardown_records);
+    tcase_add_test(records, reads_changed_records_at_once);
+    tcase_add_test(records, looks_seldom_beside_a_record);
+    suite_add_tcase(s, records);
+    return suite_run(s);
 }
