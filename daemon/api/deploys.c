@@ -102,7 +102,7 @@ static struct deploy *new_place(struct finding *f, uint64_t payer)
     return &f->list[at];
 }
 
-/* Adds the service of @m, whose release is not known yet. NULL: no room. */
+/* Adds the service of @m, without a release for now. NULL: no room. */
 static struct deploy *put(struct finding *f, const struct history_mark *m)
 {
     struct deploy *d = new_place(f, past_payer(m->image));
@@ -152,7 +152,7 @@ static void see_mark(void *cookie, const struct history_mark *m)
         note_release(d, m);
 }
 
-/* Drops the services whose release is older than the marks read. */
+/* Drops the services without a release in the marks read. */
 static void drop_old(struct finding *f)
 {
     size_t kept = 0;

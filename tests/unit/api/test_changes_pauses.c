@@ -156,7 +156,7 @@ START_TEST(pauses_of_one_side)
 }
 END_TEST
 
-/* A release whose pauses are fewer has no figure in percent. One with more time in pauses has. */
+/* A release with fewer pauses has no figure in percent. One with more time in pauses has. */
 START_TEST(of_a_release)
 {
     const struct made made = { { 60, _i ? 60 : 6 }, { 10, _i ? 60 : 105 }, { 200, 200 } };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Minutes whose allocations a comparison leaves out: rests of the JVMs compared, and none else. */
+/* The minutes without allocations in a comparison: rests of the JVMs compared, and none else. */
 #include "suite.h"
 
 #include "api/past_impl.h"

@@ -5,8 +5,8 @@
 #include "api/api_impl.h"
 
 #define ADDRESS "https://node-7:7979"
-#define LONG "a-service-whose-name-leaves-no-room"     /* in 128 characters */
-#define START_NS (UINT64_C(1795806840) * NSEC_PER_SEC) /* 2026-11-27T19:14 */
+#define LONG "a-service-with-a-name-that-leaves-no-room" /* in 128 characters */
+#define START_NS (UINT64_C(1795806840) * NSEC_PER_SEC)   /* 2026-11-27T19:14 */
 
 void __wrap_service_counters_each(struct service_counters *c,
                                   const struct service_counters_query *q);

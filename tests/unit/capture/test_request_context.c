@@ -295,8 +295,8 @@ END_TEST
 
 /* ---- when to look ---- */
 
-/* Calls put_path() for a JVM without a tracer that was looked at @looked_s ago, and whose counters
- * were read @counted_s ago. Returns whether it looked again. */
+/* Calls put_path() for a JVM without a tracer that was looked at @looked_s ago, and has counters
+ * that were read @counted_s ago. Returns whether it looked again. */
 static bool looks(struct context_entry *e, struct process *p, uint64_t looked_s, uint64_t counted_s,
                   uint64_t most_ns)
 {
