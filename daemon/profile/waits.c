@@ -401,6 +401,8 @@ static uint8_t look_at_stack(struct waits *w, uint32_t stack)
     }
     if (wait == WAIT_LOCK && !user) /* all waits of a JVM are futexes */
         wait = WAIT_BLOCKED;
+    if (wait == WAIT_LOCK && idle && strongest == PLAIN) /* a futex, and nobody holds it */
+        wait = WAIT_NOTIFY;
     if (wait == WAIT_FAULT || wait == WAIT_STOPPED || wait == WAIT_DISK)
         idle = false; /* interrupted on its way to the wait */
     return (uint8_t)(1 + 2 * (unsigned)wait + idle);

@@ -30,7 +30,7 @@ export const KINDS = Object.freeze([
     { id: "runnable", label: "Runnable", text: "could run, but no processor was free" },
     { id: "sleep", label: "Sleep", text: "slept" },
     { id: "lock", label: "Lock", text: "waited for a lock (a monitor or a futex)" },
-    { id: "notify", label: "Object.wait", text: "waited in Object.wait()" },
+    { id: "notify", label: "Notify", text: "waited until it is notified: in Object.wait(), or as a thread of the VM without work" },
     { id: "park", label: "Parked", text: "was parked" },
     { id: "poll", label: "Poll", text: "waited in epoll, poll or select" },
     { id: "network", label: "Network", text: "waited for the network" },
