@@ -234,20 +234,27 @@ static int64_t history_number(const struct memory_history *h, size_t at, size_t 
     return n;
 }
 
+static json_t *time_before(uint64_t realtime_ns, uint64_t now_ns, uint64_t at_ns)
+{
+    return at_ns ? json_time(realtime_ns - (now_ns - MIN(at_ns, now_ns))) : json_null();
+}
+
 /* Returns a list of numbers per member. Entries with the same index belong to one point. */
 static json_t *history_json(const struct memory_history *h, uint64_t realtime_ns, uint64_t now_ns)
 {
     json_t *ret = json_object(), *times = json_array(), *rss = json_array(),
-           *collecting = json_array();
+           *collecting = json_array(), *allocated = json_array();
 
     for (size_t i = 0; i < h->count; i++) {
         const struct memory_point *p = &h->points[i];
 
-        json_array_append_new(times, json_time(realtime_ns - (now_ns - MIN(p->at_ns, now_ns))));
+        json_array_append_new(times, time_before(realtime_ns, now_ns, p->at_ns));
+        json_array_append_new(allocated, time_before(realtime_ns, now_ns, p->allocated_ns));
         json_array_append_new(rss, json_integer((json_int_t)p->rss_bytes));
         json_array_append_new(collecting, json_seconds(p->collection_ns));
     }
     json_object_set_new(ret, "time", times);
+    json_object_set_new(ret, "allocated_time", allocated);
     json_object_set_new(ret, "rss", rss);
     json_object_set_new(ret, "collection_seconds", collecting);
     for (size_t k = 0; k < ARRAY_SIZE(HISTORY); k++) {
@@ -267,11 +274,9 @@ static json_t *allocation_json(const struct memory_history *h, const struct coun
     bool known = memory_history_rate(h, now_ns, &rate, &seconds);
 
     return json_pack(
-        "{s:o, s:o, s:o, s:o}", "time",
-        c->allocated_ns ? json_time(realtime_ns - (now_ns - MIN(c->allocated_ns, now_ns)))
-                        : json_null(),
-        "bytes", json_known(c->allocated), "bytes_per_second",
-        known ? json_real(rate) : json_null(), "seconds", known ? json_real(seconds) : json_null());
+        "{s:o, s:o, s:o, s:o}", "time", time_before(realtime_ns, now_ns, c->allocated_ns), "bytes",
+        json_known(c->allocated), "bytes_per_second", known ? json_real(rate) : json_null(),
+        "seconds", known ? json_real(seconds) : json_null());
 }
 
 static json_t *heap_json(const struct heap_ask *a)

@@ -218,6 +218,7 @@ function historyOf(now) {
 
     seconds.forEach((s) => allocated.push((allocated[s - 1] || 2 ** 33) + (40 + Math.round(10 * Math.sin(s / 9))) * 2 ** 20));
     return { time: seconds.map((s) => iso(now - (120 - s) * 1000)), rss: seconds.map((s) => (220 + s * 2 / 3) * 2 ** 20), allocated,
+        allocated_time: seconds.map((s) => iso(now - (120 - s) * 1000)),
         heap_used: seconds.map((s) => (90 + s / 3 + s % 30) * 2 ** 20), heap_committed: seconds.map(() => 256 << 20),
         metaspace: seconds.map(() => 60 << 20), code_cache: seconds.map(() => 20 << 20), threads: seconds.map(() => 12),
         threads_started: seconds.map(() => 40), collections: seconds.map((s) => 7 + Math.floor(s / 10)),

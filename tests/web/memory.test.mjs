@@ -7,7 +7,7 @@ import { allocationSteps, areaPoints, collectionSteps, endedThreadsPerSecond, me
 
 const at = (seconds) => new Date(Date.UTC(2026, 0, 1, 0, 0, seconds)).toISOString();
 const HISTORY = openMemoryHistory({
-    time: [0, 1, 3, 63, 64].map(at), allocated: [100, null, 6100, 6200, null], collections: [1, 1, 3, 4, 6],
+    time: [0, 1, 3, 63, 64].map(at), allocated: [100, null, 6100, 6200, null], allocated_time: [0, 0, 3, 63, 63].map(at), collections: [1, 1, 3, 4, 6],
     collection_seconds: [0.5, 0.5, 0.6, 0.7, 0.9], threads: [10, 10, 10, 10, 10], threads_started: [10, 12, 16, 76, 136],
 });
 
@@ -16,6 +16,14 @@ test("rates between points, and none where nobody looked or nothing is known", (
         [[0, 3000, 2000]]);
     assert.deepEqual(collectionSteps(HISTORY).map(({ count, share }) => [count, Math.round(share * 1000)]), [[2, 50], [2, 200]]);
     assert.equal(endedThreadsPerSecond(HISTORY), 60); // of the last minute
+});
+
+// The threads are read every 10 s; the newest point comes 1 s after the one before, and has all that was allocated in between.
+test("rates are by the times at which threads were read", () => {
+    const history = openMemoryHistory({ time: [20, 36, 37].map(at), allocated: [1000, 2000, 3000], allocated_time: [18, 28, 37].map(at) });
+
+    assert.deepEqual(allocationSteps(history).map(({ from, to, perSecond }) => [(to - from) / 1000, Math.round(perSecond)]), [[10, 100], [9, 111]]);
+    assert.equal(allocationSteps(openMemoryHistory({ time: [20, 21].map(at), allocated: [1000, 9000], allocated_time: [20, 20].map(at) })).length, 0);
 });
 
 test("no history", () => {
@@ -46,11 +54,13 @@ test("the heap after collections grows, shrinks or stays, by the line that fits 
 
     assert.deepEqual(steps.map(({ time, bytes }) => [time / 1000, bytes / MIB]), [[30, 100], [90, 110], [120, 120], [150, 125]]);
     assert.equal(Math.round(trend.perMinute / MIB * 10) / 10, 12.9);
-    assert.match(trendText(trend, 4).replaceAll("\u00a0", " "), /^after collections it grows 12\.9 MiB a minute \(4 of them\)$/);
-    assert.match(trendText(heapTrend(heapAfterCollections(history([90, 100, 100, 101, 100, 100.5]))), 4), /is steady/);
-    assert.match(trendText(heapTrend(heapAfterCollections(history([200, 190, 190, 150, 130, 100]))), 4), /shrinks/);
+    assert.match(trendText(trend).replaceAll("\u00a0", " "), /^after collections it grows 12\.9 MiB a minute \(4 of them\)$/);
+    assert.match(trendText(heapTrend(heapAfterCollections(history([90, 100, 100, 101, 100, 100.5])))), /is steady/);
+    assert.match(trendText(heapTrend(heapAfterCollections(history([200, 190, 190, 150, 130, 100])))), /shrinks/);
+    assert.match(trendText(heapTrend(heapAfterCollections({ ...history([90, 100, 110, 120, 130, 3]), collections: [4, 5, 6, 7, 8, 9] }))).replaceAll("\u00a0", " "),
+        /^after collections it grew 20\.0 MiB a minute \(4 of them\) until \d\d:\d\d:\d\dZ?, when one freed 127 MiB/);
     assert.equal(heapTrend(steps.slice(0, 2)), null);
-    assert.equal(trendText(null, 2), "");
+    assert.equal(trendText(null), "");
 });
 
 test("areas stand only where they were measured", () => {

@@ -10,6 +10,7 @@ const MEMORY_SVG = "http://www.w3.org/2000/svg";
 const MEMORY_WIDTH = 600; // of the charts' own units
 const MEMORY_HEIGHTS = { areas: 120, allocation: 40, collections: 16 };
 const MEMORY_GAP_MS = 40000; // longer than flamed's longest step: nobody looked
+const MEMORY_RATE_LEAST_MS = 900; // a rate over less is noise
 const ENDED_THREADS_LEAST = 1; // threads: from where on it matters
 const ENDED_THREADS_SPAN_MS = 60000;
 
@@ -19,7 +20,9 @@ export const AREA_COLORS = ["#5aa469", "#b48ad6", "#8a63b8", "#f0b254", "#6fb1c9
 
 // The lists of an answer with times in ms since 1970; none of them where there is no history.
 export function openMemoryHistory(history) {
-    return { ...history, time: history ? history.time.map((t) => Date.parse(t)) : [] };
+    const times = (list = []) => list.map((t) => Date.parse(t));
+
+    return history ? { ...history, time: times(history.time), allocated_time: times(history.allocated_time) } : { time: [] };
 }
 
 // [{from, to, ...pick(i)}] between the points i - 1 and i, without gaps, and without those where @pick knows nothing.
@@ -30,10 +33,14 @@ function memorySteps({ time }, pick) {
 
 const memoryRisen = (list, i) => (list[i] === null || list[i - 1] === null ? null : Math.max(0, list[i] - list[i - 1]));
 
-// Bytes a second, between the times at which its threads were looked at.
+// Bytes a second, between the times at which its threads were looked at: not those of the points, which may be much later.
 export function allocationSteps(history) {
-    const known = history.time.map((_, i) => i).filter((i) => history.allocated[i] !== null);
-    const time = known.map((i) => history.time[i]), allocated = known.map((i) => history.allocated[i]);
+    const { allocated_time: times } = history, known = [];
+
+    for (let i = 0; i < times.length; i++)
+        if (history.allocated[i] !== null && times[i] - (times[known.at(-1)] || 0) >= MEMORY_RATE_LEAST_MS)
+            known.push(i);
+    const time = known.map((i) => times[i]), allocated = known.map((i) => history.allocated[i]);
 
     return memorySteps({ time }, (i) => ({ perSecond: memoryRisen(allocated, i) / (time[i] - time[i - 1]) * 1000 }));
 }
@@ -166,7 +173,7 @@ export class MemoryChart {
         const steps = history.collections && history.heap_used ? heapAfterCollections(history) : [];
         const trend = heapTrend(steps), place = (time, bytes) => memoryPoint(memoryX(time, range), MEMORY_HEIGHTS.areas * (1 - bytes / most));
 
-        this.trendText = trendText(trend, steps.length);
+        this.trendText = trendText(trend);
         setText(label, `0 to ${formatBytes(most)}`);
         svg.replaceChildren(...runsOf(points, MEMORY_GAP_MS).flatMap((run) => this.areas.map((area, i) => memoryShape("polygon", {
             points: areaPoints(run, i, range, most), fill: AREA_COLORS[i % AREA_COLORS.length],

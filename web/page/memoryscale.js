@@ -2,10 +2,12 @@
 // What the memory charts work out of numbers: round ends of scales, the heap after collections as steps, and how fast that
 // grows.
 
-import { formatBytes } from "../shared/format.js";
+import { formatBytes, formatClock } from "../shared/format.js";
 
 const ROUND_STEPS = [1, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 40, 50, 60, 80, 100, 150, 200, 300, 400, 500, 600, 800, 1024];
 const TREND_LEAST = 3; // collections: fewer say nothing about growth
+const STAYED_SHARE = 0.9; // of the most that stayed
+const FREED_SHARE = 0.5;
 const STEADY_SHARE = 0.02; // of the heap, over the whole time: less is no growth
 
 // The end of a scale that @most fits into: a round number of bytes.
@@ -28,8 +30,18 @@ export function heapAfterCollections({ time, collections, heap_used: used }) {
         .filter(({ bytes, isNew }) => isNew && bytes !== null).map(({ time: t, bytes }) => ({ time: t, bytes }));
 }
 
-// The straight line that fits @steps best: {from, to, first, last, perMinute}; null where they are too few.
-export function heapTrend(steps) {
+// The collection of @steps that freed most of what had stayed, which has not come back; undefined: none did.
+function freedBy(steps) {
+    const most = Math.max(...steps.map(({ bytes }) => bytes));
+    const after = steps.slice(steps.findLastIndex(({ bytes }) => bytes >= STAYED_SHARE * most) + 1);
+
+    return after.every(({ bytes }) => bytes < FREED_SHARE * most) ? after[0] : undefined;
+}
+
+// The straight line that fits @steps best, up to a collection that freed most: {from, to, first, last, perMinute, count, freed: {time,
+// bytes}}; null where they are too few.
+export function heapTrend(all) {
+    const freed = freedBy(all), steps = freed ? all.slice(0, all.indexOf(freed)) : all;
     const n = steps.length;
 
     if (n < TREND_LEAST)
@@ -40,17 +52,18 @@ export function heapTrend(steps) {
     const perMinute = x.reduce((sum, v, i) => sum + (v - meanX) * (steps[i].bytes - meanY), 0) / (x.reduce((sum, v) => sum + (v - meanX) ** 2, 0) || 1);
     const at = (t) => meanY + perMinute * ((t - from) / 60000 - meanX);
 
-    return { from, to, first: at(from), last: at(to), perMinute };
+    return { from, to, first: at(from), last: at(to), perMinute, count: n, freed: freed ? { time: freed.time, bytes: steps[n - 1].bytes - freed.bytes } : null };
 }
 
-export function trendText(trend, count) {
+export function trendText(trend) {
     if (!trend)
         return "";
     const minutes = (trend.to - trend.from) / 60000, change = Math.abs(trend.perMinute) * minutes;
-    const how = change < STEADY_SHARE * trend.first ? "is steady"
-        : `${trend.perMinute > 0 ? "grows" : "shrinks"} ${formatBytes(Math.abs(trend.perMinute))} a minute`;
+    const { freed, count } = trend, isUp = trend.perMinute > 0;
+    const verb = freed ? (isUp ? "grew" : "shrank") : isUp ? "grows" : "shrinks";
+    const how = change < STEADY_SHARE * trend.first ? (freed ? "was steady" : "is steady") : `${verb} ${formatBytes(Math.abs(trend.perMinute))} a minute`;
 
-    return `after collections it ${how} (${count} of them)`;
+    return `after collections it ${how} (${count} of them)${freed ? ` until ${formatClock(freed.time)}, when one freed ${formatBytes(freed.bytes)}: the JVM may keep these pages` : ""}`;
 }
 
 // @points in runs without gaps longer than @gap ms.
