@@ -7,7 +7,7 @@
 #include "base/url.h"
 #include "discover/service.h"
 
-#define BEFORE_NS (60 * NSEC_PER_SEC) /* begins a minute before the newest reading */
+#define SPAN_NS (60 * NSEC_PER_SEC) /* of {from} to {to} */
 
 static void add_time(struct buf *b, uint64_t realtime_ns)
 {
@@ -28,6 +28,7 @@ static void fill(const struct signal *signal, const char *template, char *out, s
 {
     _cleanup_buf_ struct buf b = BUF_UPTO(size - 1);
     struct span rest = span_of(template);
+    uint64_t to_ns = signal->now_ns - MIN(signal->now_ns, signal->ago_ns);
 
     while (rest.n) {
         if (span_take_str(&rest, "{pid}"))
@@ -35,9 +36,9 @@ static void fill(const struct signal *signal, const char *template, char *out, s
         else if (span_take_str(&rest, "{service}"))
             add_service(&b, signal->process);
         else if (span_take_str(&rest, "{from}"))
-            add_time(&b, signal->now_ns - MIN(signal->now_ns, BEFORE_NS));
+            add_time(&b, to_ns - MIN(to_ns, SPAN_NS));
         else if (span_take_str(&rest, "{to}"))
-            add_time(&b, signal->now_ns + NSEC_PER_SEC - 1);
+            add_time(&b, to_ns + NSEC_PER_SEC - 1);
         else {
             buf_add_char(&b, rest.p[0]);
             rest = span_from(rest, 1);
@@ -53,5 +54,5 @@ void signal_evidence(const struct signal *signal, char *out, size_t size)
 
 void signal_remedy(const struct signal *signal, char *out, size_t size)
 {
-    fill(signal, signal->rule->remedy, out, size);
+    fill(signal, signal->remedy, out, size);
 }

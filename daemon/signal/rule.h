@@ -50,6 +50,8 @@ struct rule_finding {
     double value;      /* in the rule's unit */
     unsigned severity; /* 1 to RULE_SEVERITY_MAX */
     size_t cause;      /* bytes at the begin of the sentence that say how a JVM ended; 0: it runs */
+    const char *remedy; /* static; NULL: the rule's */
+    double ago_s;       /* {from} and {to} are this long before now */
     char sentence[RULE_SENTENCE_BYTES];
 };
 
@@ -89,6 +91,9 @@ const char *rule_duration(double seconds, char text[RULE_BYTES_TEXT]);
 /* Writes @count and its noun as "1 class was" or "4 classes were" into @text, from @one and @more.
  * Returns @text. */
 const char *rule_count(double count, const char *one, const char *more, char text[RULE_BYTES_TEXT]);
+
+/* Returns what a thread in the wait @name waits for: "the network". Static. */
+const char *rule_wait(const char *name);
 
 /* Returns the severity of losing @share of the time. */
 unsigned rule_cost(double share);

@@ -34,10 +34,10 @@ static void look(const struct rule_view *v, struct rule_finding *f)
     if (isnan(pinned) || f->strength < RULE_RELEASE)
         return;
     rule_say(f,
-             "on average %.1f of %.0f carriers are pinned by virtual threads that wait ([%s])%s%s"
+             "on average %.1f of %.0f carriers are pinned by virtual threads that wait for %s%s%s"
              "%s%s",
-             pinned, c->carriers, c->wait ? c->wait : "blocked", c->code[0] ? " in " : "", c->code,
-             c->place[0] ? ", pinned by " : "", c->place);
+             pinned, c->carriers, rule_wait(c->wait ? c->wait : ""), c->code[0] ? " in " : "",
+             c->code, c->place[0] ? ", pinned by " : "", c->place);
     if (waiting >= WAITING_FIRES)
         rule_add(f, "; %.1f others could run, but have no carrier", waiting);
 }

@@ -18,6 +18,16 @@
 #define WORKED_CPUS 0.005 /* a JVM that used less did not work before */
 #define COLLECTS 0.05     /* in a point with more collections, CPU time is no measure of work */
 
+/* A sample of what stays needs objects that are allocated, and two collections. */
+#define QUIET_REMEDY                                                                               \
+    "too little is allocated for a capture of what stays: jcmd {pid} "                             \
+    "GC.class_histogram counts it by class; then give it a larger heap (-Xmx)"
+/* What stayed is gone, and nothing is allocated that could be sampled. */
+#define STOPPED_REMEDY                                                                             \
+    "see what ran in the minute before (/profile?pid={pid}&from={from}&to={to}), and the JVM's "   \
+    "log; then restart it, with -XX:+HeapDumpOnOutOfMemoryError; once its heap grows again, a "    \
+    "capture of event=live shows what stays, and which code made it"
+
 static struct rule_heap heap_of(double used, double max, double old_left)
 {
     double heap = used / max;
@@ -60,8 +70,10 @@ static void add_quiet(const struct numbers *n, struct rule_finding *f)
             break;
         quiet_s += (double)p->seconds;
     }
-    if (quiet_s >= QUIET_S)
-        rule_add(f, "; there was no collection in the last %s", rule_duration(quiet_s, text));
+    if (quiet_s < QUIET_S)
+        return;
+    rule_add(f, "; there was no collection in the last %s", rule_duration(quiet_s, text));
+    f->remedy = QUIET_REMEDY;
 }
 
 static double part_at(const struct number_point *p)
@@ -130,6 +142,8 @@ static void look_freed(const struct numbers *n, struct rule_finding *f)
         return;
     f->strength = 1;
     f->severity = RULE_SEVERITY_MAX;
+    f->remedy = STOPPED_REMEDY;
+    f->ago_s = since_s;
     rule_add(f,
              "; since then the JVM uses %.1f %% of a CPU, %.1f %% before that: an OutOfMemoryError "
              "may have ended the threads that worked, which its log shows",
@@ -161,10 +175,8 @@ const struct signal_rule rule_heap_full = {
     .name = "heap-full",
     .unit = "percent",
     .evidence = "/api/v1/jvms/{pid}/heap",
-    .remedy =
-        "give it a larger heap (-Xmx), or see what stays "
-        "(/profile?pid={pid}&event=live&seconds=60), and who holds it; if nothing is allocated "
-        "any more, jcmd {pid} GC.class_histogram counts what stays",
+    .remedy = "give it a larger heap (-Xmx), or see what stays "
+              "(/profile?pid={pid}&event=live&seconds=60), and who holds it",
     .hold_s = HOLD_S,
     .look = look,
 };

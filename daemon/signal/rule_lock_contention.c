@@ -3,25 +3,28 @@
 #include "signal/rule.h"
 
 #include "profile/lock_words.h"
+#include "profile/waits.h"
 
 #define WAITERS_FIRES 2.0 /* on average; fewer are no queue */
 #define SHARE_FIRES 0.15  /* of the busy threads: more costs much */
 
-/* Appends the thread that held the lock, and what owners did. This is of a look before now. */
+/* Appends the thread that held the lock, and what holders did. This is of a look before now. */
 static void say_owner(const struct waits_lock *w, struct rule_finding *f)
 {
     if (w->owner[0])
-        rule_add(f, "; %s held it%s", w->owner, w->wait ? ", and" : "");
+        rule_add(f, "; %s held it", w->owner);
     else if (w->wait)
-        rule_add(f, "; its owners");
+        rule_add(f, "; its holders vary");
     if (!w->wait)
         return;
-    if (strcmp(w->wait, "runnable") == 0)
-        rule_add(f, " waited for a processor%s%s", w->code[0] ? " in " : "", w->code);
-    else if (w->wait[0])
-        rule_add(f, " waited ([%s])%s%s", w->wait, w->code[0] ? " in " : "", w->code);
+    if (!w->wait[0])
+        rule_add(f, ", and ran");
+    else if (strcmp(w->wait, WAIT_NAMES[WAIT_SLEEP]) == 0)
+        rule_add(f, ", and slept");
     else
-        rule_add(f, " ran");
+        rule_add(f, ", and waited for %s", rule_wait(w->wait));
+    if (w->wait[0] && w->code[0])
+        rule_add(f, " in %s", w->code);
 }
 
 static void look(const struct rule_view *v, struct rule_finding *f)

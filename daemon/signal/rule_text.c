@@ -62,6 +62,24 @@ const char *rule_count(double count, const char *one, const char *more, char tex
     return text;
 }
 
+const char *rule_wait(const char *name)
+{
+    static const struct {
+        const char *name, *words;
+    } WAITS[] = {
+        { "runnable", "a processor" },  { "sleep", "a time" },        { "lock", "a lock" },
+        { "notify", "a notification" }, { "park", "another thread" }, { "poll", "events" },
+        { "network", "the network" },   { "file", "a file" },         { "disk", "a disk" },
+        { "pipe", "a pipe" },           { "fault", "memory" },        { "vm", "the VM" },
+    };
+
+    for (size_t i = 0; i < ARRAY_SIZE(WAITS); i++) {
+        if (strcmp(WAITS[i].name, name) == 0)
+            return WAITS[i].words;
+    }
+    return "something unknown";
+}
+
 unsigned rule_cost(double share)
 {
     return share >= COST_MOST ? 3 : share >= COST_MUCH ? 2 : 1;

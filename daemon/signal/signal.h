@@ -44,7 +44,8 @@ struct signal {
     unsigned times;            /* that it was on between since_ns and until_ns; 0: it is on */
     double value;
     struct span cause; /* the part of the sentence that says how the JVM ended; empty: it runs */
-    const char *sentence;
+    const char *sentence, *remedy;
+    uint64_t ago_ns; /* {from} and {to} of the texts are this long before now_ns */
 };
 
 typedef void (*signal_fn)(void *cookie, const struct signal *signal);

@@ -377,7 +377,9 @@ static struct signal signal_of(const struct watched *w, size_t id, const struct 
                             .now_ns = real_of(at_ns),
                             .value = f->value,
                             .cause = { f->sentence, f->cause },
-                            .sentence = f->sentence };
+                            .sentence = f->sentence,
+                            .remedy = f->remedy ? f->remedy : rule_of((enum rule_id)id)->remedy,
+                            .ago_ns = (uint64_t)(f->ago_s * (double)NSEC_PER_SEC) };
 }
 
 static void give(const struct watched *w, size_t id, signal_fn fn, void *cookie)
@@ -398,10 +400,9 @@ void signals_each(const struct signals *s, const struct process *p, signal_fn fn
         if (p && w->p != p)
             continue;
         for (unsigned severity = RULE_SEVERITY_MAX; severity > 0; severity--) {
-            for (size_t id = 0; id < RULES; id++) {
+            for (size_t id = 0; id < RULES; id++)
                 if (w->states[id].on && w->states[id].finding.severity == severity)
                     give(w, id, fn, cookie);
-            }
         }
     }
 }

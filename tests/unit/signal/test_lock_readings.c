@@ -167,11 +167,12 @@ END_TEST
 static const struct {
     const char *owner, *wait, *code, *want;
 } SENTENCES[] = {
-    { "http-1", "file", "Table.load", "Table; http-1 held it, and waited ([file]) in Table.load" },
+    { "http-1", "file", "Table.load",
+      "Table; http-1 held it, and waited for a file in Table.load" },
     { "http-1", "", "", "Table; http-1 held it, and ran" },
     { "http-1", NULL, "", "Table; http-1 held it" },
-    { "", "sleep", "Table.load", "Table; its owners waited ([sleep]) in Table.load" },
-    { "", "runnable", "", "Table; its owners waited for a processor" },
+    { "", "sleep", "Table.load", "Table; its holders vary, and slept in Table.load" },
+    { "", "runnable", "", "Table; its holders vary, and waited for a processor" },
     { "", NULL, "", "Table" },
 };
 

@@ -187,9 +187,29 @@ START_TEST(a_jvm_that_stopped_is_not_well)
                          "22 min ago the heap was full; then a collection freed 252 MiB of it; "
                          "since then the JVM uses 0.1 % of a CPU, 50.0 % before that") != NULL,
                   "%s", state->finding.sentence);
-    go(&w, &m, 2000 + RELEASED_S, 3, 0.5, NULL); /* it works again */
+    ck_assert_msg(strstr(state->finding.remedy, "/profile?pid={pid}&from={from}&to={to}") &&
+                      !strstr(state->finding.remedy, "event=live&"),
+                  "%s", state->finding.remedy);
+    ck_assert_double_eq_tol(state->finding.ago_s, 1300, 20); /* when it was full last */
+    go(&w, &m, 2000 + RELEASED_S, 3, 0.5, NULL);             /* it works again */
     ck_assert(!state->on);
     finish(&w);
+}
+END_TEST
+
+START_TEST(texts_are_of_then)
+{
+    struct process p = { .id.host_pid = 7 };
+    struct signal signal = { .process = &p,
+                             .remedy = "{pid} {from} {to}",
+                             .now_ns = 1000 * NSEC_PER_SEC };
+    char text[128];
+
+    signal_remedy(&signal, text, sizeof(text));
+    ck_assert_str_eq(text, "7 1970-01-01T00:15:40Z 1970-01-01T00:16:40Z");
+    signal.ago_ns = 400 * NSEC_PER_SEC;
+    signal_remedy(&signal, text, sizeof(text));
+    ck_assert_str_eq(text, "7 1970-01-01T00:09:00Z 1970-01-01T00:10:00Z");
 }
 END_TEST
 
@@ -251,6 +271,7 @@ int main(void)
     tcase_add_loop_test(tc, swap_hides_no_end_that_is_near, 0, ARRAY_SIZE(SWAPS));
     tcase_add_test(tc, new_pages_of_the_heap_are_not_native);
     tcase_add_test(tc, a_jvm_that_stopped_is_not_well);
+    tcase_add_test(tc, texts_are_of_then);
     tcase_add_loop_test(tc, a_jvm_that_works_on_is_well, 0, ARRAY_SIZE(WORKS_ON));
     tcase_add_test(tc, a_full_heap_that_grows_is_full);
     suite_add_tcase(s, tc);

@@ -212,7 +212,7 @@ static const struct {
     { "lock-contention", queues_up, 3,
       "4.7 of the 6.0 threads that were busy waited for a lock of class Prices; price-1 held it, "
       "and "
-      "waited ([file]) in Prices.load" },
+      "waited for a file in Prices.load" },
     { "pool-exhausted", has_no_thread, 3,
       "8 of 8 threads of exec-* wait for the same: [network] in Rates.fetch; 96 %" },
     { "pool-exhausted", has_no_connection, 3,
@@ -223,10 +223,11 @@ static const struct {
       "on average 14.0 virtual threads could run, but had no carrier, beside 2.0 that ran; "
       "that is 88 % of the time" },
     { "carriers-pinned", pins, 3,
-      "on average 2.7 of 4 carriers are pinned by virtual threads that wait ([park]) in "
+      "on average 2.7 of 4 carriers are pinned by virtual threads that wait for another thread in "
       "Orders.save, pinned by Native.call; 2.0 others could run, but have no carrier" },
     { "carriers-pinned", pins_all, 3, "on average 4.0 of 4 carriers are pinned" },
-    { "carriers-pinned", pins_untracked, 3, "([park]) in Orders.save, pinned by Native.call" },
+    { "carriers-pinned", pins_untracked, 3,
+      "for another thread in Orders.save, pinned by Native.call" },
     { "safepoint-late", stops_late, 2, "waited 150 ms each" },
     { "safepoint-late", stops_a_little_late, 1, "waited 21 ms each" },
     { "deoptimization", recompiles, 2, "0 classes were loaded: code is thrown away" },
