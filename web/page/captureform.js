@@ -5,6 +5,7 @@ import { getJson, isAbort, postJson } from "./api.js";
 import { element, isNarrow, setText } from "../shared/dom.js";
 import { plural } from "../shared/format.js";
 import { eventTitle } from "./capture.js";
+import { showProspect } from "./prospect.js";
 import { OTHER, QUESTIONS, otherEvents, questionOf } from "./questions.js";
 
 const USUAL_SECONDS = 30;
@@ -35,6 +36,7 @@ export class CaptureForm {
         this.missing = element("span", { class: "quiet" });
         this.other = element("div", { class: "capture-other", hidden: true }, field("Event", this.event), field("or a function or tracepoint", this.function), this.missing);
         this.cost = element("p", { class: "quiet capture-cost", "aria-live": "polite" });
+        this.prospect = element("div", { class: "prospect", "aria-live": "polite" });
         this.also = element("select", { class: "tool" }, element("option", { value: "" }, "nothing else"));
         this.seconds = number(String(USUAL_SECONDS), "0.1", "3600");
         this.hz = number("99", "1", "10000");
@@ -44,7 +46,7 @@ export class CaptureForm {
         this.problem = element("p", { class: "form-problem", role: "alert", hidden: true });
         this.root = element("form", { class: "capture-form", "aria-label": "Start a capture", novalidate: true },
             element("fieldset", { class: "questions" }, element("legend", { class: "offscreen" }, "What is asked"), ...this.tiles.map(({ root }) => root)),
-            this.other, this.cost, field("Seconds", this.seconds), this.hzField = field("Samples per second", this.hz), field("Together with", this.also),
+            this.other, this.cost, this.prospect, field("Seconds", this.seconds), this.hzField = field("Samples per second", this.hz), field("Together with", this.also),
             element("label", { class: "field" }, this.threads, "By thread"),
             element("label", { class: "field", title: "Which endpoint costs what, where OpenTelemetry's or Datadog's agent runs" }, this.requests, "By request"),
             this.startButton, this.problem);
@@ -139,6 +141,8 @@ export class CaptureForm {
             this.seconds.value = seconds;
         if (hz && !this.hz.value)
             this.hz.value = hz;
+        if (event !== this.judged) // once for each question
+            showProspect(this.prospect, this.target.pid, this.judged = event, () => this.judged === event);
     }
 
     async submit() {

@@ -5,6 +5,7 @@
 import { eventTitle } from "./capture.js";
 import { element, setText } from "../shared/dom.js";
 import { formatMoment, plural } from "../shared/format.js";
+import { idleLine } from "./idlepools.js";
 import { button, emptyState, errorState } from "./notice.js";
 
 const IDLE_SAMPLES = 20; // of a live view: with fewer it used next to no CPU
@@ -18,10 +19,10 @@ function expiredState({ from, to }, oldest, on) {
         ...on.live ? [button("Go live", on.live)] : []);
 }
 
-// What stands where a JVM was recorded and used no CPU. @on: {waits(), capture(), live()}; null: not.
+// What stands where a JVM was recorded and used no CPU. @on: {threads(), waits(), capture(), live()}; null: not.
 function idleState(on) {
     const state = emptyState("It used next to no CPU in this time.", "At most a few samples found a thread of it at work. A sick service looks like this when its threads wait.",
-        button("What its threads wait for", on.waits, { class: "tool primary" }), ...on.capture ? [button("Start a capture", on.capture)] : [], ...on.live ? [button("Go live", on.live)] : []);
+        button("What its threads do", on.threads, { class: "tool primary" }), button("What its threads wait for", on.waits), ...on.capture ? [button("Start a capture", on.capture)] : [], ...on.live ? [button("Go live", on.live)] : []);
 
     state.classList.add("idle-state");
     return state;
@@ -38,12 +39,12 @@ export function staysIdle(content, samples, show) {
     return true;
 }
 
-// Puts a state into @content. One that stands there stays: a button may be under a hand.
-export function putProblem(content, shown) {
+// Puts a state into @content. One that stands there stays: a button may be under a hand. @params: of the time.
+export function putProblem(content, shown, params) {
     const { firstChild } = content, more = content.querySelector(".idle-more");
 
     if (!firstChild || !firstChild.isEqualNode(shown))
-        content.replaceChildren(shown);
+        content.replaceChildren(shown, ...shown.matches(".idle-state") ? [idleLine(params)] : []);
     else if (more)
         more.remove();
 }
@@ -56,7 +57,7 @@ export function graphProblem(view, error) {
     if (error.status === 404 && event !== "cpu")
         return emptyState(`${eventTitle(event)}: nothing of it was seen in this time.`, error.message, button("CPU time", () => view.setEvent("cpu")));
     if (error.parameter === "from" && error.status === 404 && oldest && !view.isNode && !(range && range.to <= oldest))
-        return idleState({ waits: () => view.setEvent("offcpu"), capture: isGone ? null : capture, live });
+        return idleState({ threads: () => view.setTab("threads"), waits: () => view.setEvent("offcpu"), capture: isGone ? null : capture, live });
     if (range && error.status === 404 && !error.isFinal)
         return expiredState(range, oldest, { live, range: (other) => view.chooseRange(other), captures: () => view.setTab("captures") });
     const actions = error.isFinal ? [element("a", { class: "tool", href: "#/" }, "All JVMs")] : [button("Start a capture", capture)];

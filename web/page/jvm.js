@@ -369,7 +369,7 @@ export class JvmView {
         this.hasProfile = false;
         this.lost = this.oldest() ? null : error;
         if (this.tab === "graph")
-            putProblem(this.content, graphProblem(this, error));
+            putProblem(this.content, graphProblem(this, error), this.rangeParams());
     }
 
     // ---- captures ----

@@ -12,7 +12,7 @@ import { loadPast } from "./past.js";
 import { allocates, containerOf, cpuLimitText, isProfilable, isSameJvm, jvmName, mainOf, placeOf, podOf, shortVersion, text } from "./jvmwords.js";
 import { formatRoute } from "./route.js";
 import { compileSearch } from "../shared/search.js";
-import { openPastSignals, openSignals, severityClass, signalsByPid, untilText } from "./signals.js";
+import { openPastSignals, openSignals, severityClass, severityLegend, signalsByPid, untilText } from "./signals.js";
 import { drawSpark } from "./timeline.js";
 
 const LIST_SECONDS = 2;
@@ -180,7 +180,7 @@ export class NodeView {
         this.scroller = element("div", { class: "scroll", tabindex: "-1" }, this.table, this.blank, this.ended.root);
         this.root = element("div", { class: "view" }, element("div", { class: "bar sub node-bar" },
             element("div", { class: "search", role: "search" }, this.input, this.count),
-            element("span", { class: "grow" }),
+            element("span", { class: "grow" }), this.severities = severityLegend(),
             element("a", { class: "tool", href: formatRoute("jvm", "node") }, "Whole node")), this.scroller);
         this.visible = new Set();
         this.observer = new IntersectionObserver((entries) => this.seen(entries), { root: this.scroller });

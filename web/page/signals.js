@@ -29,6 +29,15 @@ export function untilText({ signal, since, until }) {
     return signal === "ended" ? `at ${minuteText(since)}` : `until ${minuteText(until)}`;
 }
 
+// What the colours mean.
+const MEANINGS = ["", "it costs less than 15 % of the time", "it costs 15 % of the time, or a limit is reached within an hour", "it costs 40 % of the time, or a limit is reached within 10 min"];
+
+// "severity 3 of 3: costs 40 % …"
+export const severityText = (severity) => (MEANINGS[severity] ? `severity ${severity} of ${WORST}: ${MEANINGS[severity]}` : "");
+
+export const severityLegend = () => element("span", { class: "severity-legend quiet" }, "Costs: ", ...[3, 2, 1].flatMap((severity) =>
+    [element("span", { class: `signal ${SEVERITIES[severity]}`, title: severityText(severity) }, ["", "little", "much", "most"][severity]), " "]));
+
 export const severityClass = ({ severity }) => SEVERITIES[Math.max(0, Math.min(WORST, severity))] || "little";
 
 // The signals of each pid: Map.

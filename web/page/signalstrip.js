@@ -9,7 +9,7 @@ import { button } from "./notice.js";
 import { shortClasses } from "../shared/names.js";
 import { renewChildren } from "./renew.js";
 import { formatRoute } from "./route.js";
-import { evidenceLink, minuteText, openPastSignals, openSignals, pastLink, remedyParts, severityClass, untilText } from "./signals.js";
+import { evidenceLink, minuteText, openPastSignals, openSignals, pastLink, remedyParts, severityClass, severityText, untilText } from "./signals.js";
 
 const SIGNAL_SECONDS = 5;
 
@@ -174,7 +174,7 @@ export class SignalStrip {
     parts(one) {
         const link = evidenceLink(one.evidence), key = { "data-key": `${one.signal} ${one.pid}` };
 
-        return [element("b", { ...key, class: `signal ${severityClass(one)}` }, one.signal),
+        return [element("b", { ...key, class: `signal ${severityClass(one)}`, title: severityText(one.severity) }, one.signal),
             element("span", { ...key, class: "signal-words", title: `${one.sentence}. ${one.remedy}` }, `${withLocalTimes(shortClasses(one.sentence))}. `,
                 element("span", { class: "quiet" }, ...remedyParts(one.remedy, this.target))),
             element("span", { ...key, class: "quiet signal-since", title: formatMoment(one.since) }, `for ${formatAgo(one.since)}`),

@@ -15,6 +15,7 @@ const TOP = 8; // above the bars, for marks
 const MARK = { gc: 7, other: 4 }; // their heights
 const FULL_SHARE = 0.25; // of the time of a minute or more: its mark is as high as a collection's
 const EVENT_ROOM = 5; // CSS pixels of the flag of a mark: a deploy, a signal
+const EVENT_REACH = 8; // CSS pixels: as near the pointer means a mark with a flag
 const MARK_REACH = 3; // CSS pixels: as near the pointer means a mark
 const UNRECORDED_ROOM = 200; // CSS pixels that the words about it take
 const DRAG_LEAST = 3; // CSS pixels: less is a click
@@ -70,7 +71,7 @@ export class Timeline {
 
     // @marks: [{at, text, isBad}], at in ms since 1970: what happened then.
     setMarks(marks) {
-        this.marks = marks;
+        this.marks = [...marks].sort((a, b) => a.at - b.at);
         this.draw();
     }
 
@@ -206,25 +207,26 @@ export class Timeline {
         }
     }
 
-    // A line through the bars, with a flag.
+    // A line through the bars, with a flag: below that of a mark which is so near that they would cover each other.
     drawMarks(style) {
         const { ctx, data, ground } = this;
+        let level = 0, before = -Infinity;
 
-        for (const { at, isBad } of this.marks) {
-            if (at < data.from || at > data.to)
-                continue;
+        for (const { at, isBad } of this.marks.filter((one) => one.at >= data.from && one.at <= data.to)) {
             const x = Math.round(this.xOf(at));
 
+            level = x - before <= EVENT_ROOM + 3 ? level + 1 : 0;
+            before = x;
             ctx.fillStyle = style.getPropertyValue(isBad ? "--red" : "--text");
             ctx.fillRect(x, TOP, 1, ground - TOP);
-            ctx.fillRect(x, TOP, EVENT_ROOM + 2, EVENT_ROOM);
+            ctx.fillRect(x, Math.min(TOP + level * (EVENT_ROOM + 1), ground - EVENT_ROOM), EVENT_ROOM + 2, EVENT_ROOM);
         }
     }
 
-    // What happened near @time, in words.
+    // All that happened near @time, in words.
     marksNear(time) {
         const { data, width } = this;
-        const reach = EVENT_ROOM / (width - LEFT) * (data.to - data.from);
+        const reach = EVENT_REACH / (width - LEFT) * (data.to - data.from);
 
         return this.marks.filter(({ at }) => Math.abs(at - time) <= reach).map(({ at, text }) => `${formatClock(at)} ${text}`);
     }
@@ -323,6 +325,8 @@ export class Timeline {
     // @x: where the pointer is, NaN: elsewhere.
     pointTo(x) {
         this.pointer = x;
+        this.note.classList.toggle("leftwards", x > this.width / 2);
+        this.note.style.setProperty("--pointer", `${Math.round(x) || 0}px`);
         this.showNote();
     }
 
@@ -331,6 +335,7 @@ export class Timeline {
 
         if (!data)
             return;
+        this.note.classList.toggle("pointed", isPointed);
         this.note.classList.toggle("idle", !isPointed && !this.prompt && data.total > 0);
         if (isPointed) {
             const time = this.timeAt(this.pointer);
