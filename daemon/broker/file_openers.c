@@ -227,7 +227,7 @@ static int refuse(int32_t host_pid, struct error *err)
 static bool is_of_proc(uint32_t kind)
 {
     return kind == BROKER_MAPS || kind == BROKER_MEM || kind == BROKER_PAGEMAP ||
-           kind == BROKER_CGROUP || kind == OPENER_LOOK_AGENT;
+           kind == BROKER_CGROUP || kind == OPENER_LOOK_AGENT || kind == OPENER_LOOK_JVM;
 }
 
 /* Finds a free opener for a request of @kind. Return: NULL if none is free, or if an earlier

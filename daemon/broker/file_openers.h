@@ -23,7 +23,7 @@
 #define OPENER_KEEP_NS UINT64_C(30000000000) /* lifetime of a late answer, from its request on */
 
 /* Looks of openers (opener_looks.h), behind all kinds of requests. */
-enum opener_look_kind { OPENER_LOOK_AGENT = 0x10000, OPENER_LOOK_CODE };
+enum opener_look_kind { OPENER_LOOK_AGENT = 0x10000, OPENER_LOOK_CODE, OPENER_LOOK_JVM };
 
 /* Forks the openers and the nursery. Openers do looks by @fn. Where that fails (logged), the broker
  * opens files itself. */

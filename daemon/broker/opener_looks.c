@@ -9,6 +9,7 @@
 #include <sys/sysmacros.h>
 
 _Static_assert(sizeof(struct look_code_fields) <= sizeof(union broker_fields), "a look fits");
+_Static_assert(sizeof(struct look_jvm) <= sizeof(union broker_body), "its answer fits");
 
 static void close_fds(struct reply *rep)
 {
@@ -27,6 +28,40 @@ static int look_for_agent(struct server *s, const struct target_fields *of, stru
     int fd = -1, r = target_pin(s, of, &t, &rep->err) ?: agents_find(&t, &fd, &rep->err);
 
     return r ? r : fd < 0 ? BROKER_ABSENT : reply_fd(rep, fd);
+}
+
+static bool count_mapping(const struct mapping *m, void *cookie)
+{
+    (void)m;
+    ++*(uint64_t *)cookie;
+    return false;
+}
+
+/* The maps are read after the status, from a view that was opened before it and is empty after an
+ * exec. So the user is the JVM's, and not that of a set-user-id program which it became. */
+static int look_at_jvm(struct server *s, const struct target_fields *of, struct reply *rep)
+{
+    _cleanup_target_ struct target t = TARGET_NULL;
+    _cleanup_close_ int maps = -1, counted = -1;
+    struct look_jvm jvm = { .mappings = 0 };
+    struct proc_status status;
+    uint64_t start = 0;
+    int r = target_pin(s, of, &t, &rep->err) ?: target_open_proc(&t, "maps", &maps, &rep->err) ?:
+            target_open_proc(&t, "maps", &counted, &rep->err);
+
+    if (r)
+        return r;
+    r = proc_read_status(s->proc_fd, t.host_pid, &status);
+    if (r < 0)
+        return error_code(&rep->err, r, "cannot read the status of process %d", t.host_pid);
+    r = r ?: target_check_jvm(&t, maps, &start, &rep->err);
+    if (r)
+        return r;
+    maps_scan(counted, count_mapping, &jvm.mappings);
+    jvm.uid = status.uid;
+    jvm.gid = status.gid;
+    memcpy(&rep->body, &jvm, sizeof(jvm));
+    return target_check(&t);
 }
 
 /* Checks that the mapping of @f has the name libjvm.so, if it must, and that @fd is its file. */
@@ -74,6 +109,8 @@ static int look(struct server *s, const struct broker_request *q, struct reply *
 
     if (q->kind == OPENER_LOOK_AGENT)
         return look_for_agent(s, &q->fields.target, rep);
+    if (q->kind == OPENER_LOOK_JVM)
+        return look_at_jvm(s, &q->fields.target, rep);
     memcpy(&code, &q->fields, sizeof(code));
     return look_at_code(s, &code, &rep->err);
 }
@@ -84,8 +121,8 @@ bool opener_look_answer(struct server *s, const void *raw, size_t n, struct brok
     if (n != sizeof(*q))
         return false;
     memcpy(q, raw, n);
-    if (q->version != BROKER_WIRE_VERSION ||
-        (q->kind != OPENER_LOOK_AGENT && q->kind != OPENER_LOOK_CODE))
+    if (q->version != BROKER_WIRE_VERSION || q->kind < OPENER_LOOK_AGENT ||
+        q->kind > OPENER_LOOK_JVM)
         return false;
     *ret_result = look(s, q, rep);
     return true;
@@ -110,6 +147,23 @@ int opener_look_for_agent(struct server *s, const struct target_fields *of, int 
     if (r < 0)
         *err = rep.err;
     return r == BROKER_ABSENT ? 0 : r;
+}
+
+int opener_look_at_jvm(struct server *s, const struct target_fields *of, struct look_jvm *ret,
+                       struct error *err)
+{
+    const struct broker_request q = { .version = BROKER_WIRE_VERSION,
+                                      .kind = OPENER_LOOK_JVM,
+                                      .fields.target = *of };
+    struct reply rep = { 0 };
+    int r = ask(s, &q, &rep);
+
+    close_fds(&rep);
+    if (r < 0)
+        *err = rep.err;
+    if (r == 0)
+        memcpy(ret, &rep.body, sizeof(*ret));
+    return r;
 }
 
 int opener_look_at_code(struct server *s, const struct mapping_fields *at, bool libjvm, int fd,

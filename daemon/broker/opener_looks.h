@@ -12,13 +12,20 @@
 
 /* OPENER_LOOK_AGENT, with fields.target: the agent of this build that the process has mapped; an
  * fd, or BROKER_ABSENT. OPENER_LOOK_CODE: whether the process runs the code that the file of a
- * mapping has at these places, as mapped_check_code() returns it. */
+ * mapping has at these places, as mapped_check_code() returns it. OPENER_LOOK_JVM, with
+ * fields.target: a struct look_jvm. */
 struct look_code_fields {
     struct mapping_fields at;
     uint64_t inode;                          /* of the file, which must be mapped there */
     uint32_t device;                         /* the same, as the kernel encodes it */
     uint32_t libjvm;                         /* 1: the mapping must have the name libjvm.so */
     uint64_t places[OPENER_LOOK_PLACES_MAX]; /* 0 behind the last one */
+};
+
+/* What an attach has to know of a process that maps a libjvm.so. */
+struct look_jvm {
+    uint32_t uid, gid; /* effective: of the JVM, and not of a program before or after it */
+    uint64_t mappings; /* at most MAPS_MAX_LINES */
 };
 
 /* Answers a look in an opener: an opener_look_fn. */
@@ -31,3 +38,6 @@ int opener_look_for_agent(struct server *s, const struct target_fields *of, int 
                           struct error *err);
 int opener_look_at_code(struct server *s, const struct mapping_fields *at, bool libjvm, int fd,
                         const uint64_t *places, size_t count, struct error *err);
+/* Has an opener check that the process is a JVM. As above; -EPERM: it is none. */
+int opener_look_at_jvm(struct server *s, const struct target_fields *of, struct look_jvm *ret,
+                       struct error *err);

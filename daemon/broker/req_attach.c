@@ -54,7 +54,7 @@ static bool is_frozen(const struct server *s, const struct target *t)
 
 /* Checks that the target is in a state that allows an attach. */
 static int check_state(const struct server *s, const struct target *t,
-                       const struct proc_status *status, struct error *err)
+                       const struct proc_status *status, uint64_t mappings, struct error *err)
 {
     if (status->state == 'Z' || status->state == 'X')
         return PROC_GONE;
@@ -77,7 +77,7 @@ static int check_state(const struct server *s, const struct target *t,
         error_remedy(err, "symbols=memory needs no attach; or start the JVM without -Xrs");
         return -EOPNOTSUPP;
     }
-    return attach_headroom_check(s, t, status->uid, err);
+    return attach_headroom_check(s, t, status->uid, mappings, err);
 }
 
 /* Returns true if the process has the mounts of the host's init. False if that cannot be read (init
@@ -92,13 +92,6 @@ static bool is_in_init_mounts(const struct server *s, int32_t host_pid)
     return fstatat(s->proc_fd, "1/ns/mnt", &init, 0) == 0 &&
            fstatat(s->proc_fd, path, &theirs, 0) == 0 && init.st_ino == theirs.st_ino &&
            init.st_dev == theirs.st_dev;
-}
-
-static bool any_jvm(int maps_fd)
-{
-    uint64_t start = 0;
-
-    return maps_find_jvm(maps_fd, &start);
 }
 
 /* Collects the mounts to make. None is made in our own mount namespace, nor in that of the host's
@@ -137,16 +130,16 @@ static int refuse_namespaces(const struct target *t, struct error *err)
 }
 
 /* Pins the target and fills @m from it. 0, PROC_GONE, -errno. */
-static int collect(const struct server *s, const struct attach_fields *q, struct target *t,
+static int collect(struct server *s, const struct attach_fields *q, struct target *t,
                    struct launcher_message *m, struct error *err)
 {
-    _cleanup_close_ int maps = -1;
     struct attach_job *job = &m->job;
     const struct proc_id id = { .host_pid = q->target.host_pid,
                                 .start_ticks = q->target.start_ticks };
     struct proc_status status;
+    struct look_jvm jvm;
     int r = target_pin(s, &q->target, t, err) ?: server_refuse_own(s, q->target.host_pid, err) ?:
-            target_need_thread(t, err) ?: target_open_proc(t, "maps", &maps, err);
+            target_need_thread(t, err) ?: opener_look_at_jvm(s, &q->target, &jvm, err);
 
     if (r)
         return r;
@@ -157,13 +150,9 @@ static int collect(const struct server *s, const struct attach_fields *q, struct
         return error_set(err, -EBADMSG, "process %d has no pid of its own", t->host_pid);
     if (r)
         return r;
-    /* The maps are read after the status, from a view that was opened before it and is empty after
-     * an exec. So the user is the JVM's, and not that of a set-user-id program which it became. */
-    if (!any_jvm(maps)) {
-        r = target_check(t);
-        return r ? r : error_set(err, -EPERM, "process %d maps no libjvm.so", t->host_pid);
-    }
-    r = check_state(s, t, &status, err);
+    if (status.uid != jvm.uid || status.gid != jvm.gid)
+        return error_set(err, -EPERM, "process %d runs another program now", t->host_pid);
+    r = check_state(s, t, &status, jvm.mappings, err);
     if (r)
         return r;
     *job = (struct attach_job){

@@ -15,11 +15,11 @@
 #define ROOM_ADDRESSES_BYTES (UINT64_C(256) << 20) /* reserved: a stack, an arena of malloc */
 #define ROOM_MEMORY_BYTES (UINT64_C(4) << 20) /* of a memory cgroup: the memory that is touched */
 
-/* Checks that the target @t, with user @host_uid, has room for another thread. Reads a few small
- * files, and the target's maps to their end. An unknown limit counts as none. Return: 0; -EAGAIN
+/* Checks that the target @t, with user @host_uid and this many mappings, has room for another
+ * thread. Reads a few small files. An unknown limit counts as none. Return: 0; -EAGAIN
  * with a sentence and a remedy; PROC_GONE; -errno. Thread: the broker's. */
 int attach_headroom_check(const struct server *s, const struct target *t, uint32_t host_uid,
-                          struct error *err);
+                          uint64_t mappings, struct error *err);
 /* Checks that the target's memory cgroups have room for all of a stream's pages, too. Return: as
  * attach_headroom_check(). */
 int attach_headroom_check_stream(const struct server *s, const struct target *t, struct error *err);

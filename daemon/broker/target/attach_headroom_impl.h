@@ -9,6 +9,7 @@
 /* Texts of the target that are read once. */
 struct attach_headroom_facts {
     struct span cgroup, limits, status; /* of the files in /proc/PID */
+    uint64_t mappings;
 };
 
 /* Reads a small file that is one number. False if it is none, as in "max". */

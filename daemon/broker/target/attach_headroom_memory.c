@@ -40,35 +40,17 @@ static int check_own_limits(const struct target *t, const struct attach_headroom
     return 0;
 }
 
-struct count {
-    uint64_t n, most;
-};
-
-static bool count_mapping(const struct mapping *m, void *cookie)
+static int check_mappings(const struct server *s, const struct target *t, uint64_t mappings,
+                          struct error *err)
 {
-    struct count *c = cookie;
-
-    (void)m;
-    return ++c->n >= c->most;
-}
-
-static int check_mappings(const struct server *s, const struct target *t, struct error *err)
-{
-    struct count c = { 0 };
-    _cleanup_close_ int fd = -1;
     uint64_t most;
-    int r;
 
     if (!attach_headroom_read_number(s->proc_fd, "sys/vm/max_map_count", &most))
         return 0;
-    r = target_open_proc(t, "maps", &fd, err);
-    if (r)
-        return r;
-    /* Never above what the walk counts, so a process with that many mappings is refused, too. */
-    c.most = MIN(most > ROOM_MAPPINGS ? most - ROOM_MAPPINGS : 1, (uint64_t)MAPS_MAX_LINES);
-    return maps_scan(fd, count_mapping, &c)
-               ? too_little(t, "the limit of mappings", "raise vm.max_map_count", err)
-               : 0;
+    /* Never above what a look counts, so a process with that many mappings is refused, too. */
+    most = MIN(most > ROOM_MAPPINGS ? most - ROOM_MAPPINGS : 1, (uint64_t)MAPS_MAX_LINES);
+    return mappings < most ? 0
+                           : too_little(t, "the limit of mappings", "raise vm.max_map_count", err);
 }
 
 /* Refuses if the machine cannot commit the memory (vm.overcommit_memory=2). */
@@ -148,7 +130,7 @@ int attach_headroom_check_stream(const struct server *s, const struct target *t,
 int attach_headroom_check_memory(const struct server *s, const struct target *t,
                                  const struct attach_headroom_facts *f, struct error *err)
 {
-    int r = check_own_limits(t, f, err) ?: check_mappings(s, t, err) ?: check_commit(s, t, err);
+    int r = check_own_limits(t, f, err) ?: check_mappings(s, t, f->mappings, err) ?: check_commit(s, t, err);
 
     return r ? r : check_cgroups(s, t, f->cgroup, ROOM_MEMORY_BYTES, err);
 }

@@ -176,6 +176,7 @@ static void be_large_jvm(void *cookie)
             _exit(3);
     }
     signal(SIGUSR1, exec_itself);
+    signal(SIGQUIT, exec_itself); /* flamed attaches to no JVM that does not catch it */
 }
 
 /* Returns how many bytes the process has read. */
@@ -246,6 +247,9 @@ START_TEST(openers_look_once_for_a_libjvm)
     again = bytes_read_by_openers();
     ck_assert_msg(broker_pagemap(fx.b, &id, &fd, &err) == 0, "%s", err.msg);
     close(fd);
+    ck_assert_uint_gt(bytes_read_by_openers() - again, FEW_BYTES);
+    again = bytes_read_by_openers();
+    ck_assert_msg(broker_attach_check(fx.b, &id, &err) == 0, "%s", err.msg); /* counts them */
     ck_assert_uint_gt(bytes_read_by_openers() - again, FEW_BYTES);
     ck_assert_uint_lt(bytes_read(fx.broker) - broker, FEW_BYTES);
     kill(pid, SIGUSR1);
