@@ -11,6 +11,7 @@
 /* Facts that a request may select by. Strings are borrowed from the profile; "": not known. */
 struct past_facts {
     const char *name, *container, *pod, *pod_namespace, *service, *attributes;
+    uint64_t payer;
     uint32_t owner;
 };
 
@@ -43,6 +44,7 @@ static struct past_facts facts_of_row(const struct profile *p,
                                 .pod_namespace = text_of(p, process->pod_namespace),
                                 .service = text_of(p, process->service),
                                 .attributes = text_of(p, process->attributes),
+                                .payer = process->payer,
                                 .owner = process->owner };
 }
 
@@ -75,6 +77,7 @@ static int images_add(struct past_images *m, const struct profile *p,
     keep_newer(&m->facts[at].pod_namespace, newer.pod_namespace);
     keep_newer(&m->facts[at].service, newer.service);
     keep_newer(&m->facts[at].attributes, newer.attributes);
+    m->facts[at].payer = newer.payer ?: m->facts[at].payer;
     m->facts[at].owner = newer.owner;
     return 0;
 }
@@ -169,7 +172,8 @@ static bool is_of_place(const struct history_place *place, const struct past_fac
                                                               .container = facts->container,
                                                               .pod = facts->pod,
                                                               .pod_namespace = facts->pod_namespace,
-                                                              .attributes = facts->attributes });
+                                                              .attributes = facts->attributes,
+                                                              .payer = facts->payer });
 }
 
 static bool is_selected(const struct past_filter *f, const struct past_facts *facts)

@@ -74,6 +74,7 @@ static void write_name(struct span name, char ret[PAST_NAME_BYTES])
 
 void past_place_keep(const struct history_image *image, struct past_place *ret)
 {
+    ret->payer = image->payer;
     ret->owner = image->owner;
     snprintf(ret->container, PAST_NAME_BYTES, "%s", image->container);
     snprintf(ret->pod, PAST_NAME_BYTES, "%s", image->pod);
@@ -87,7 +88,8 @@ struct history_place past_place(const struct past_place *p)
                                    .container = p->container,
                                    .pod = p->pod,
                                    .pod_namespace = p->pod_namespace,
-                                   .attributes = p->attributes };
+                                   .attributes = p->attributes,
+                                   .payer = p->payer };
 }
 
 size_t past_place_find(struct past_place *list, size_t *count, size_t max,
@@ -116,7 +118,8 @@ struct history_place past_place_of(const struct process *p, char name[PAST_NAME_
                                    .pod_namespace = c->pod_namespace,
                                    .pod = container_pod(c),
                                    .container = c->id,
-                                   .attributes = name };
+                                   .attributes = name,
+                                   .payer = p->payer };
 }
 
 uint64_t past_payer(const struct history_image *image)

@@ -96,6 +96,7 @@ uint64_t past_payer(const struct history_image *image);
 #define PAST_NAME_BYTES 256
 /* The place of a JVM of the history, with its own texts. */
 struct past_place {
+    uint64_t payer;
     uint32_t owner;
     char container[PAST_NAME_BYTES], pod[PAST_NAME_BYTES], pod_namespace[PAST_NAME_BYTES];
     char attributes[PAST_NAME_BYTES]; /* the line with its container's name */

@@ -70,14 +70,15 @@ struct history_image {
 struct history_place {
     uint32_t owner;
     const char *container, *pod, *pod_namespace, *attributes; /* as in struct history_image */
+    uint64_t payer;                                           /* the same */
 };
 
 /* Returns the place of @image, with its texts. */
 struct history_place history_place_of(const struct history_image *image);
 /* Returns the name of the container in @attributes; empty: in a pod, or not known. */
 struct span history_container_name(const char *attributes);
-/* Returns whether two JVMs that claim to be one service can be that: they have one user, and one
- * namespace or container name. */
+/* Returns whether two JVMs that claim to be one service can be that. They have one user, and one
+ * namespace or container name, or one container. */
 bool history_same_place(const struct history_place *a, const struct history_place *b);
 
 /* The recording of a minute. */

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The JVM images of the history, and its marks. */
+/* The JVM images of the history. */
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/shares.h"
 #include "store/history_impl.h"
-
-#include <math.h>
 
 #define IMAGE_STRINGS_MAX ((size_t)64 << 20) /* of one answer: 2 KiB for each image kept */
 #define IMAGE_BYTES 8192u  /* of the file for each image, most of them for its samples */
@@ -12,38 +11,21 @@
 #define IMAGE_COLUMNS                                                                              \
     "n, pid, start_ticks, exec_no, owner, name, container, pod, namespace, service, version,"      \
     " environment, java, flags, started_ns, first_ns, last_ns, attributes, payer"
-#define MARK_UNKNOWN 1e300 /* the file has no NAN */
-#define MARKS_OF                                                                                   \
-    "SELECT time_ns, kind, image, text, value FROM marks WHERE time_ns >= ? AND time_ns < ?"
+
+#define CANNOT_WRITE "cannot write the history"
 
 /* The JVM of a service and place (history_same_place()) that started last, without number ?3. ?7:
- * name_line(). */
+ * name_line(). ?8: the payer; 0 and -1 (OWNER_FOREIGN) are no payer. */
 #define LAST_OF                                                                                    \
     "SELECT version, java, flags FROM images WHERE service = ?1 AND owner = ?2 AND n != ?3"        \
     " AND java != '' AND namespace = ?4 AND (CASE WHEN ?5 = '' THEN pod = '' AND"                  \
     " CASE WHEN ?7 != '' THEN instr(char(10) || attributes, ?7) ELSE container = ?6"               \
+    " AND (?6 = '' OR (payer = ?8 AND payer NOT IN (0, -1)))"                                      \
     " AND NOT instr(char(10) || attributes, char(10) || '" HISTORY_CONTAINER_NAME "') END"         \
     " ELSE pod != '' AND (?4 != '' OR pod = ?5) END)"                                              \
     " ORDER BY started_ns DESC, n DESC LIMIT 1"
 
-const char *history_mark_name(enum history_mark_kind kind)
-{
-    static const char *const NAMES[HISTORY_MARK_KINDS] = { "deploy", "clock", "change" };
-
-    return NAMES[kind];
-}
-
 /* ---- writing ---- */
-
-#define CANNOT_WRITE "cannot write the history"
-
-int marks_add(struct history *h, const struct history_mark *m, int64_t image, struct error *err)
-{
-    return store_run(h->store,
-                     "INSERT INTO marks(time_ns, kind, image, text, value) VALUES(?,?,?,?,?)",
-                     CANNOT_WRITE, err, VALUE(m->time_ns), VALUE(m->kind), VALUE(image),
-                     VALUE(m->text), VALUE(isnan(m->value) ? MARK_UNKNOWN : m->value));
-}
 
 /* Writes the differences as part of a sentence; "" if no fact known of both differs. */
 static void difference(sqlite3_stmt *before, const struct history_image *now, char *ret,
@@ -69,7 +51,8 @@ struct history_place history_place_of(const struct history_image *image)
                                    .container = image->container,
                                    .pod = image->pod,
                                    .pod_namespace = image->pod_namespace,
-                                   .attributes = image->attributes };
+                                   .attributes = image->attributes,
+                                   .payer = image->payer };
 }
 
 struct span history_container_name(const char *attributes)
@@ -90,9 +73,9 @@ static void name_line(const struct history_image *image, struct buf *ret)
 }
 
 /* A service's name is a claim of the JVM. So pods are one service only in one namespace, and other
- * containers only with one name. An id counts only where the runtime gives no names: a container
- * that may write cgroups has any id that it wants, but not its name. LAST_OF selects by the same
- * rule. */
+ * containers only with one name. Where the runtime gives no names, an id counts only with the same
+ * payer: a container that may write cgroups has any id that it wants, but not its name or payer.
+ * LAST_OF selects by the same rule. */
 bool history_same_place(const struct history_place *a, const struct history_place *b)
 {
     struct span name = history_container_name(a->attributes);
@@ -103,7 +86,11 @@ bool history_same_place(const struct history_place *a, const struct history_plac
         return false;
     if (a->pod[0])
         return a->pod_namespace[0] || strcmp(a->pod, b->pod) == 0;
-    return same_name && (name.n || strcmp(a->container, b->container) == 0);
+    if (!same_name || name.n)
+        return same_name;
+    if (strcmp(a->container, b->container) != 0)
+        return false;
+    return !a->container[0] || (a->payer == b->payer && a->payer && a->payer != OWNER_FOREIGN);
 }
 
 /* Adds a mark if @image differs from the JVM of its service and place that started last. */
@@ -122,7 +109,7 @@ static int note_deploy(struct history *h, const struct history_image *image, int
         return name.error;
     r = store_query(h->store, LAST_OF, &stmt, err, VALUE(image->service), VALUE(image->owner),
                     VALUE(n), VALUE(image->pod_namespace), VALUE(image->pod),
-                    VALUE(image->container), VALUE(name.p));
+                    VALUE(image->container), VALUE(name.p), VALUE((int64_t)image->payer));
     if (r < 0)
         return r;
     if (sqlite3_step(stmt) != SQLITE_ROW)
@@ -188,9 +175,8 @@ static int image_update(struct history *h, int64_t n, const struct history_image
                      VALUE(image->pod_namespace), VALUE((int64_t)image->payer));
 }
 
-/* Finds the row of @image, 0: none, and whether its facts are known there. 0 or -errno. */
-static int find_image(struct history *h, const struct history_image *image, int64_t *ret,
-                      bool *ret_understood, struct error *err)
+int image_find(struct history *h, const struct history_image *image, int64_t *ret,
+               bool *ret_understood, struct error *err)
 {
     _cleanup_stmt_ sqlite3_stmt *stmt = NULL;
     int r = store_query(h->store,
@@ -218,7 +204,7 @@ int images_note(struct history *h, const struct history_image *image, uint64_t s
         image->ended_ns ? MIN(start_ns, history_floor(image->ended_ns, 0)) : start_ns;
     bool understood; /* before this minute */
     int64_t n;
-    int r = find_image(h, image, &n, &understood, err);
+    int r = image_find(h, image, &n, &understood, err);
 
     if (r < 0)
         return r;
@@ -435,66 +421,5 @@ int history_images(struct history *h, const struct history_query *q, history_ima
         if (image->host_pid && image->first_ns < q->to_ns && image->last_ns > q->from_ns)
             fn(cookie, image);
     }
-    return r;
-}
-
-static int marks_each(struct history *h, const struct history_query *q,
-                      const struct image_list *list, history_mark_fn fn, void *cookie,
-                      uint64_t *ret_left_out, struct error *err)
-{
-    _cleanup_stmt_ sqlite3_stmt *stmt = NULL;
-    uint64_t count = 0;
-    int r = store_query(h->store,
-                        q->newest_first ? MARKS_OF " ORDER BY time_ns DESC, n DESC"
-                                        : MARKS_OF " ORDER BY time_ns, n",
-                        &stmt, err, VALUE(MIN(q->from_ns, (uint64_t)INT64_MAX)),
-                        VALUE(MIN(q->to_ns, (uint64_t)INT64_MAX)));
-
-    if (r < 0)
-        return r;
-    while (sqlite3_step(stmt) == SQLITE_ROW) {
-        int64_t image = sqlite3_column_int64(stmt, 2);
-        unsigned kind = (unsigned)sqlite3_column_int(stmt, 1);
-        double value = sqlite3_column_double(stmt, 4);
-        struct history_mark m = { .time_ns = (uint64_t)sqlite3_column_int64(stmt, 0),
-                                  .kind = (enum history_mark_kind)kind,
-                                  .image = image ? image_list_find(list, image) : NULL,
-                                  .text = store_text(stmt, 3),
-                                  .value = value < MARK_UNKNOWN ? value : (double)NAN };
-
-        if (kind < HISTORY_MARK_KINDS && (!image || m.image) && count++ < HISTORY_MARKS_MAX)
-            fn(cookie, &m);
-    }
-    *ret_left_out = count > HISTORY_MARKS_MAX ? count - HISTORY_MARKS_MAX : 0;
-    return 0;
-}
-
-int history_marks(struct history *h, const struct history_query *q, history_mark_fn fn,
-                  void *cookie, uint64_t *ret_left_out, struct error *err)
-{
-    _cleanup_(image_list_deinit) struct image_list list = { 0 };
-    int r = store_enter(h->store, STORE_WAIT_NS, err);
-
-    *ret_left_out = 0;
-    if (r < 0)
-        return r;
-    r = image_list_read(h, q, &list, err) ?: marks_each(h, q, &list, fn, cookie, ret_left_out, err);
-    store_leave(h->store);
-    return r;
-}
-
-int history_mark_put(struct history *h, const struct history_mark *m, struct error *err)
-{
-    int64_t image = 0;
-    bool understood;
-    int r;
-
-    store_enter_patiently(h->store);
-    r = store_writable(h->store, err) ?: find_image(h, m->image, &image, &understood, err);
-    if (r == 0 && !image)
-        r = error_set(err, -ENOENT, "the history does not have that JVM any more");
-    if (r == 0)
-        r = marks_add(h, m, image, err);
-    store_leave(h->store);
     return r;
 }

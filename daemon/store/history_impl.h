@@ -43,8 +43,9 @@ int images_note(struct history *h, const struct history_image *image, uint64_t s
 /* Drops images beyond HISTORY_IMAGES_KEPT, and their samples. The payers of the most images lose
  * their oldest. 0 or -errno. */
 int images_drop(struct history *h, struct error *err);
-/* Adds the mark @m to the image in row @image; 0: to the node. */
-int marks_add(struct history *h, const struct history_mark *m, int64_t image, struct error *err);
+/* Finds the row of @image, 0: none, and whether its facts are known there. 0 or -errno. */
+int image_find(struct history *h, const struct history_image *image, int64_t *ret,
+               bool *ret_understood, struct error *err);
 
 /* The wanted images that were seen in the span of a query. */
 struct image_list {
@@ -62,6 +63,9 @@ const struct history_image *image_list_find(const struct image_list *l, int64_t 
 /* Sets the version, the attributes and the payer of @p's processes from their images. @p must have
  * no other holder. Strings without room are counted. 0 or -ENOMEM. */
 int image_list_describe(struct image_list *l, struct profile *p);
+
+/* history_marks.c: adds the mark @m to the image in row @image; 0: to the node. 0 or -errno. */
+int marks_add(struct history *h, const struct history_mark *m, int64_t image, struct error *err);
 
 /* history_stops.c */
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Minutes put into the history are read back: merged by pool, state and stack, of the wanted
  * processes. */
+#include "base/shares.h"
 #include "history_fixture.h"
 
 #include "store/history_impl.h"
@@ -242,6 +243,7 @@ END_TEST
 /* ---- services ---- */
 
 struct seen_marks {
+    struct history *asks; /* asked again for each mark: the store is not locked then */
     int count;
     enum history_mark_kind kind;
     uint64_t time_ns;
@@ -250,8 +252,12 @@ struct seen_marks {
 
 static void see_mark(void *cookie, const struct history_mark *m)
 {
-    struct seen_marks *seen = cookie;
+    const struct history_query q = { .to_ns = UINT64_MAX };
+    struct seen_marks *seen = cookie, again = { .count = 0 };
+    uint64_t left_out;
 
+    if (seen->asks)
+        ck_assert_int_eq(history_marks(seen->asks, &q, see_mark, &again, &left_out, NULL), 0);
     seen->count++;
     seen->kind = m->kind;
     seen->time_ns = m->time_ns;
@@ -356,43 +362,61 @@ START_TEST(test_only_the_same_place_has_releases)
     static const struct {
         const char *container[2], *pod[2], *pod_namespace[2], *attributes[2];
         int marks;
+        uint64_t payer[2]; /* 0: 7 for both */
     } CASES[] = {
-        { { "aa", "bb" }, { "", "" }, { "", "" }, { "", "" }, 0 },
-        { { "aa", "aa" }, { "", "" }, { "", "" }, { "", "" }, 1 },
+        { { "aa", "bb" }, { "", "" }, { "", "" }, { "", "" }, 0, { 0 } },
+        /* another container made a cgroup with that id */
+        { { "aa", "aa" }, { "", "" }, { "", "" }, { "", "" }, 0, { 7, 8 } },
+        { { "aa", "aa" }, { "", "" }, { "", "" }, { "", "" }, 0, { 7, 0 } },
+        { { "aa", "aa" }, { "", "" }, { "", "" }, { "", "" }, 0, { OWNER_FOREIGN, OWNER_FOREIGN } },
+        /* root's processes have a payer each, containers may have other cgroups and one name */
+        { { "", "" }, { "", "" }, { "", "" }, { "", "" }, 1, { 7, 8 } },
+        { { "aa", "bb" },
+          { "", "" },
+          { "", "" },
+          { "container.name=a\n", "container.name=a\n" },
+          1,
+          { 7, 8 } },
+        { { "aa", "bb" }, { "p-1", "p-2" }, { "red", "red" }, { "", "" }, 1, { 7, 8 } },
+        { { "aa", "aa" }, { "", "" }, { "", "" }, { "", "" }, 1, { 0 } },
         { { "aa", "bb" },
           { "", "" },
           { "", "" },
           { "container.name=a\n", "container.name=b\n" },
-          0 },
+          0,
+          { 0 } },
         { { "aa", "bb" },
           { "", "" },
           { "", "" },
           { "container.name=a\n", "container.name=ab\n" },
-          0 },
+          0,
+          { 0 } },
         { { "aa", "bb" },
           { "", "" },
           { "", "" },
           { "container.name=a\n", "x=y\ncontainer.name=a\n" },
-          1 },
-        { { "aa", "" }, { "", "" }, { "", "" }, { "container.name=a\n", "" }, 0 },
+          1,
+          { 0 } },
+        { { "aa", "" }, { "", "" }, { "", "" }, { "container.name=a\n", "" }, 0, { 0 } },
         /* the id may be that of a folder that a container made: it has no name then */
-        { { "aa", "aa" }, { "", "" }, { "", "" }, { "container.name=a\n", "x=y\n" }, 0 },
-        { { "aa", "aa" }, { "", "" }, { "", "" }, { "", "container.name=a\n" }, 0 },
+        { { "aa", "aa" }, { "", "" }, { "", "" }, { "container.name=a\n", "x=y\n" }, 0, { 0 } },
+        { { "aa", "aa" }, { "", "" }, { "", "" }, { "", "container.name=a\n" }, 0, { 0 } },
         { { "aa", "aa" },
           { "", "" },
           { "", "" },
           { "container.name=a\n", "container.name=b\n" },
-          0 },
-        { { "aa", "bb" }, { "p-1", "p-2" }, { "red", "red" }, { "", "" }, 1 },
-        { { "aa", "bb" }, { "p-1", "p-2" }, { "red", "blue" }, { "", "" }, 0 },
-        { { "aa", "bb" }, { "p-1", "p-2" }, { "", "" }, { "", "" }, 0 },
-        { { "aa", "aa" }, { "p-1", "" }, { "", "" }, { "", "" }, 0 },
+          0,
+          { 0 } },
+        { { "aa", "bb" }, { "p-1", "p-2" }, { "red", "red" }, { "", "" }, 1, { 0 } },
+        { { "aa", "bb" }, { "p-1", "p-2" }, { "red", "blue" }, { "", "" }, 0, { 0 } },
+        { { "aa", "bb" }, { "p-1", "p-2" }, { "", "" }, { "", "" }, 0, { 0 } },
+        { { "aa", "aa" }, { "p-1", "" }, { "", "" }, { "", "" }, 0, { 0 } },
     };
     struct history *h = open_history(1 << 30, 86400);
     const struct history_query q = { .to_ns = UINT64_MAX };
     struct history_image images[2];
     struct history_place places[2];
-    struct seen_marks seen = { 0 };
+    struct seen_marks seen = { .asks = h };
     uint64_t left_out;
 
     for (int i = 0; i < 2; i++) {
@@ -403,6 +427,7 @@ START_TEST(test_only_the_same_place_has_releases)
         images[i].pod = CASES[_i].pod[i];
         images[i].pod_namespace = CASES[_i].pod_namespace[i];
         images[i].attributes = CASES[_i].attributes[i];
+        images[i].payer = CASES[_i].payer[0] ? CASES[_i].payer[i] : 7;
         images[i].started_ns = T0 + (uint64_t)i * HISTORY_MINUTE_NS + 1;
         put_images(h, T0 + (uint64_t)i * HISTORY_MINUTE_NS, NULL, &images[i], 1);
     }
@@ -562,7 +587,7 @@ int main(void)
     tcase_add_test(tc, test_others_stay_apart_by_owner);
     tcase_add_test(tc, test_another_release_is_a_mark);
     tcase_add_test(tc, test_marks_of_others_take_no_place);
-    tcase_add_loop_test(tc, test_only_the_same_place_has_releases, 0, 13);
+    tcase_add_loop_test(tc, test_only_the_same_place_has_releases, 0, 19);
     tcase_add_test(tc, test_a_place_that_is_known_late_has_releases);
     tcase_add_loop_test(tc, test_an_end_is_exact, 0, 2);
     tcase_add_test(tc, test_a_clock_that_is_set_is_a_mark);
