@@ -98,6 +98,19 @@ static struct parts find_all(struct span cgroup)
     return all;
 }
 
+/* Returns @path down to its first service or scope. Its user may make any cgroup below it
+ * (Delegate=). */
+static struct span down_to_unit(struct span path)
+{
+    struct span rest = path, part;
+
+    while (span_take_until(&rest, '/', &part)) {
+        if (span_ends_with(part, ".service") || span_ends_with(part, ".scope"))
+            return (struct span){ path.p, (size_t)(part.p + part.n - path.p) };
+    }
+    return path;
+}
+
 /* What an owner's number is made of. */
 enum kind { CONTAINER_OR_USER, USER_IN_CGROUP, PROCESS };
 
@@ -158,6 +171,6 @@ uint64_t proc_owner(int proc_fd, const struct proc_id *id)
     if (whole.n)
         return number(CONTAINER_OR_USER, whole, 0, 0);
     if (status.uid != 0)
-        return number(USER_IN_CGROUP, cgroup_path(buf_span(&text)), status.uid, 0);
+        return number(USER_IN_CGROUP, down_to_unit(cgroup_path(buf_span(&text))), status.uid, 0);
     return number(PROCESS, SPAN_NULL, (uint64_t)id->host_pid, id->start_ticks);
 }

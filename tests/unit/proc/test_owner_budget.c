@@ -177,6 +177,28 @@ START_TEST(an_owner_makes_no_others_below_its_cgroup)
 }
 END_TEST
 
+/* Returns the key of a process of user 7, which is made. */
+static uint64_t key_of_user(int pid, const char *text)
+{
+    make(pid, 7, 'S', 7, text);
+    return key(pid, 7);
+}
+
+/* A service with Delegate= may make any cgroup below its own. */
+START_TEST(a_service_of_a_user_makes_no_owners_below_itself)
+{
+    uint64_t service = key_of_user(1, "0::/system.slice/a.service\n");
+
+    ck_assert_uint_eq(service, key_of_user(2, "0::/system.slice/a.service/x\n"));
+    ck_assert_uint_eq(service, key_of_user(3, "0::/system.slice/a.service/b.service/y.scope\n"));
+    ck_assert_uint_ne(service, key_of_user(4, "0::/system.slice/b.service/x\n"));
+    ck_assert_uint_ne(service, key_of_user(4, "0::/system.slice/x\n"));
+    service = key_of_user(1, "0::/a.scope/x\n");
+    ck_assert_uint_eq(service, key_of_user(2, "0::/a.scope\n"));
+    ck_assert_uint_ne(service, key_of_user(2, "0::/a.scope2\n"));
+}
+END_TEST
+
 /* The folders of runtimes are no containers, nor are services. A process of the host's may be in a
  * cgroup with any name. */
 START_TEST(a_pid_namespace_joins_no_containers)
@@ -422,6 +444,7 @@ int main(void)
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_test(tc, a_container_is_one_owner_and_a_process_outside_is_one);
     tcase_add_test(tc, an_owner_makes_no_others_below_its_cgroup);
+    tcase_add_test(tc, a_service_of_a_user_makes_no_owners_below_itself);
     tcase_add_test(tc, a_pid_namespace_joins_no_containers);
     tcase_add_test(tc, a_live_container_with_any_name_is_one_owner);
     tcase_add_test(tc, a_cgroup_counts_only_where_it_is_read_whole);
