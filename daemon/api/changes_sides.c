@@ -12,7 +12,7 @@
 #define HOUR_NS (3600 * NSEC_PER_SEC)
 #define DAY_NS (24 * HOUR_NS)
 #define ENDED_NS (180 * NSEC_PER_SEC) /* longer than the delay until minutes are written */
-#define MARK_SHOWN 200                /* bytes */
+#define MARK_SHOWN 400                /* bytes */
 
 #define PLACES_MAX 64 /* of one service */
 

@@ -8,13 +8,14 @@
 #include "base/shares.h"
 #include "base/trusted_clock.h"
 #include "capture/profile_process.h"
+#include "store/jvm_options.h"
 
 #include <pthread.h>
 #include <sys/resource.h>
 
 #define SPILL_RETRY_S 10
 #define SPILL_IMAGES_MAX 2048               /* JVMs of a minute, shared by their payers */
-#define SPILL_STRINGS_MAX ((size_t)4 << 20) /* 2 KiB for each */
+#define SPILL_STRINGS_MAX ((size_t)8 << 20) /* 4 KiB for each */
 
 /* A minute to write; owns everything. */
 struct minute {
@@ -114,6 +115,18 @@ static uint64_t hash_of(const char *text)
     return hash >> 1; /* fits a column of SQLite as it is */
 }
 
+/* Returns the options in @args; NULL: too many. */
+static const char *options_of(struct minute *m, const char *args)
+{
+    _cleanup_buf_ struct buf options = BUF_UPTO(JVM_OPTIONS_MAX_BYTES);
+    uint32_t id = 0;
+
+    jvm_options_of_args(span_of(args), &options);
+    if (!options.error)
+        m->m.names_left_out += frame_table_string(m->strings, buf_span(&options), &id) < 0;
+    return id ? text_of(m, id) : NULL;
+}
+
 /* Adds @p, running or ended, to the images of the minute under way of @cookie, a struct spill. JVMs
  * beyond their payer's share are left out: what is known of them then comes from their samples. */
 static int spill_image(void *cookie, struct process *p)
@@ -148,6 +161,7 @@ static int spill_image(void *cookie, struct process *p)
         .java = kept(m, p->java_version),
         .attributes = text_of(m, pp.attributes),
         .flags = p->args && p->args[0] ? hash_of(p->args) : 0,
+        .options = options_of(m, p->args ? p->args : ""),
         .started_ns = p->start_realtime_ns,
         .ended_ns = p->exited ? p->exited_ns + clock_realtime_ns() - clock_monotonic_ns() : 0,
         .stopped = s->o.stopped ? s->o.stopped(s->o.cookie, p) : (struct history_stopped){ 0 },

@@ -60,6 +60,7 @@ struct history_image {
     const char *version, *environment, *java;
     const char *attributes;     /* formatted as in struct profile_process */
     uint64_t flags;             /* hash of the JVM's options; 0: unknown */
+    const char *options;        /* when put: as in jvm_options.h; NULL: unknown */
     uint64_t started_ns;        /* 0: not known */
     uint64_t first_ns, last_ns; /* when it was seen, in whole minutes; ignored when put */
     uint64_t ended_ns; /* when put: its exact end, kept as last_ns; 0: running or unknown */

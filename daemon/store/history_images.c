@@ -4,6 +4,7 @@
 #include "base/cleanup.h"
 #include "base/shares.h"
 #include "store/history_impl.h"
+#include "store/jvm_options.h"
 
 #define IMAGE_STRINGS_MAX ((size_t)64 << 20) /* of one answer: 2 KiB for each image kept */
 #define IMAGE_BYTES 8192u  /* of the file for each image, most of them for its samples */
@@ -11,13 +12,17 @@
 #define IMAGE_COLUMNS                                                                              \
     "n, pid, start_ticks, exec_no, owner, name, container, pod, namespace, service, version,"      \
     " environment, java, flags, started_ns, first_ns, last_ns, attributes, payer"
+#define DIFFERENCE_BYTES 360
+/* Values that are not kept, or options of the program. */
+#define OTHER_OPTIONS "other options of the JVM"
 
 #define CANNOT_WRITE "cannot write the history"
 
 /* The JVM of a service and place (history_same_place()) that started last, without number ?3. ?7:
  * name_line(). ?8: the payer; 0 and -1 (OWNER_FOREIGN) are no payer. */
 #define LAST_OF                                                                                    \
-    "SELECT version, java, flags FROM images WHERE service = ?1 AND owner = ?2 AND n != ?3"        \
+    "SELECT version, java, flags, options FROM images WHERE service = ?1 AND owner = ?2 AND n != " \
+    "?3"                                                                                           \
     " AND java != '' AND namespace = ?4 AND (CASE WHEN ?5 = '' THEN pod = '' AND"                  \
     " CASE WHEN ?7 != '' THEN instr(char(10) || attributes, ?7) ELSE container = ?6"               \
     " AND (?6 = '' OR (payer = ?8 AND payer NOT IN (0, -1)))"                                      \
@@ -31,6 +36,7 @@
 static void difference(sqlite3_stmt *before, const struct history_image *now, char *ret,
                        size_t size)
 {
+    _cleanup_buf_ struct buf options = BUF_UPTO(size / 2);
     const char *version = store_text(before, 0), *java = store_text(before, 1);
     uint64_t flags = (uint64_t)sqlite3_column_int64(before, 2);
     size_t n = 0;
@@ -41,8 +47,13 @@ static void difference(sqlite3_stmt *before, const struct history_image *now, ch
     if (java[0] && strcmp(java, now->java) != 0 && n < size)
         n += (size_t)snprintf(ret + n, size - n, "%sJava %.60s after %.60s", n ? ", " : "",
                               now->java, java);
-    if (flags && now->flags && flags != now->flags && n < size)
-        snprintf(ret + n, size - n, "%sother options of the JVM", n ? ", " : "");
+    if (!flags || !now->flags || flags == now->flags || n >= size)
+        return;
+    if (store_text(before, 3)[0] && now->options && now->options[0])
+        jvm_options_difference(span_of(store_text(before, 3)), span_of(now->options), &options);
+    snprintf(ret + n, size - n, "%s%.*s", n ? ", " : "",
+             options.n ? (int)options.n : (int)strlen(OTHER_OPTIONS),
+             options.n ? options.p : OTHER_OPTIONS);
 }
 
 struct history_place history_place_of(const struct history_image *image)
@@ -99,7 +110,7 @@ static int note_deploy(struct history *h, const struct history_image *image, int
 {
     _cleanup_stmt_ sqlite3_stmt *stmt = NULL;
     _cleanup_buf_ struct buf name = BUF_UPTO(4096);
-    char what[256], text[512];
+    char what[DIFFERENCE_BYTES], text[DIFFERENCE_BYTES + 160];
     int r;
 
     if (!image->service[0] || !image->java[0])
@@ -132,7 +143,7 @@ static int image_insert(struct history *h, const struct history_image *image, ui
     static const char SQL[] =
         "INSERT INTO images(pid, start_ticks, exec_no, owner, name, container, pod, namespace,"
         " service, version, environment, java, flags, started_ns, first_ns, last_ns, attributes,"
-        " payer) VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
+        " payer, options) VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
     int r = store_run(h->store, SQL, CANNOT_WRITE, err, VALUE(image->host_pid),
                       VALUE(image->start_ticks), VALUE(image->exec_no), VALUE(image->owner),
                       VALUE(image->name), VALUE(image->container), VALUE(image->pod),
@@ -140,7 +151,8 @@ static int image_insert(struct history *h, const struct history_image *image, ui
                       VALUE(image->environment), VALUE(image->java), VALUE(image->flags),
                       VALUE(image->started_ns), VALUE(start_ns),
                       VALUE(image->ended_ns ? image->ended_ns : start_ns + HISTORY_MINUTE_NS),
-                      VALUE(image->attributes), VALUE((int64_t)image->payer));
+                      VALUE(image->attributes), VALUE((int64_t)image->payer),
+                      VALUE(image->options ? image->options : ""));
 
     if (r == 0)
         *ret = sqlite3_last_insert_rowid(h->store->db);
@@ -165,14 +177,16 @@ static int image_update(struct history *h, int64_t n, const struct history_image
         " container = CASE ?12 WHEN '' THEN container ELSE ?12 END,"
         " pod = CASE ?13 WHEN '' THEN pod ELSE ?13 END,"
         " namespace = CASE ?14 WHEN '' THEN namespace ELSE ?14 END,"
-        " payer = CASE ?15 WHEN 0 THEN payer ELSE ?15 END WHERE n = ?1";
+        " payer = CASE ?15 WHEN 0 THEN payer ELSE ?15 END,"
+        " options = CASE ?16 WHEN '' THEN options ELSE ?16 END WHERE n = ?1";
 
     return store_run(h->store, SQL, CANNOT_WRITE, err, VALUE(n),
                      VALUE(start_ns + HISTORY_MINUTE_NS), VALUE(start_ns), VALUE(image->service),
                      VALUE(image->version), VALUE(image->environment), VALUE(image->java),
                      VALUE(image->flags), VALUE(image->started_ns), VALUE(image->attributes),
                      VALUE(image->ended_ns), VALUE(image->container), VALUE(image->pod),
-                     VALUE(image->pod_namespace), VALUE((int64_t)image->payer));
+                     VALUE(image->pod_namespace), VALUE((int64_t)image->payer),
+                     VALUE(image->options ? image->options : ""));
 }
 
 int image_find(struct history *h, const struct history_image *image, int64_t *ret,

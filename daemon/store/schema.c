@@ -98,8 +98,11 @@ static const char HISTORY[] =
 /* Since version 8: who pays for a JVM; 0: not known. */
 #define PAYERS "ALTER TABLE images ADD COLUMN payer INTEGER NOT NULL DEFAULT 0;"
 
+/* Since version 9: what a release may change; '': not known. */
+#define OPTIONS "ALTER TABLE images ADD COLUMN options TEXT NOT NULL DEFAULT '';"
+
 static const char *const HISTORY_STEPS[] = {
-    ATTRIBUTES, MARK_VALUES, REQUESTS, STOPS, ROUTES /* since version 6 */, PLACES, PAYERS
+    ATTRIBUTES, MARK_VALUES, REQUESTS, STOPS, ROUTES /* since version 6 */, PLACES, PAYERS, OPTIONS
 };
 
 /* The statements that make the newest version of a file, by its kind. */

@@ -149,6 +149,7 @@ START_TEST(test_an_older_file_has_the_environment)
     static const char BACK[] = "UPDATE images SET environment = 'prod';"
                                "ALTER TABLE images DROP COLUMN attributes;"
                                "ALTER TABLE images DROP COLUMN payer;"
+                               "ALTER TABLE images DROP COLUMN options;"
                                "DROP TABLE stops; DROP INDEX images_by_place;"
                                "CREATE INDEX images_by_service ON images(service, started_ns);"
                                "ALTER TABLE marks DROP COLUMN value; PRAGMA user_version = 1";
@@ -440,6 +441,39 @@ START_TEST(test_only_the_same_place_has_releases)
 }
 END_TEST
 
+static const struct {
+    const char *options[2], *text;
+} OPTIONS[] = {
+    { { "-Xmx512m\n-ea\n", "-Xmx256m\n-ea\n-Drules.tenant\n" },
+      "shop was started again: options -Xmx512m -> -Xmx256m, new -Drules.tenant." },
+    { { "-Xmx1g\n", "-Xmx1g\n" }, "shop was started again: other options of the JVM." },
+    { { NULL, "-Xmx1g\n" }, "shop was started again: other options of the JVM." },
+    { { "-Xmx1g\n", NULL }, "shop was started again: other options of the JVM." },
+};
+
+START_TEST(test_a_mark_says_which_options_differ)
+{
+    struct history *h = open_history(1 << 30, 86400);
+    const struct history_query q = { .to_ns = UINT64_MAX };
+    struct seen_marks seen = { 0 };
+    uint64_t left_out;
+
+    for (int i = 0; i < 2; i++) {
+        struct history_image image = made_image(i + 1, "shop");
+
+        image.java = "17";
+        image.flags = (uint64_t)i + 1;
+        image.options = OPTIONS[_i].options[i];
+        image.started_ns = T0 + (uint64_t)i * HISTORY_MINUTE_NS + 1;
+        put_images(h, T0 + (uint64_t)i * HISTORY_MINUTE_NS, NULL, &image, 1);
+    }
+    ck_assert_int_eq(history_marks(h, &q, see_mark, &seen, &left_out, NULL), 0);
+    ck_assert_int_eq(seen.count, 1);
+    ck_assert_str_eq(seen.text, OPTIONS[_i].text);
+    history_close(h);
+}
+END_TEST
+
 /* Counts the images with the place of the second JVM. */
 static void see_place(void *cookie, const struct history_image *image)
 {
@@ -585,6 +619,7 @@ int main(void)
     tcase_add_test(tc, test_texts_without_room_are_counted);
     tcase_add_test(tc, test_only_what_is_wanted_is_read);
     tcase_add_test(tc, test_others_stay_apart_by_owner);
+    tcase_add_loop_test(tc, test_a_mark_says_which_options_differ, 0, ARRAY_SIZE(OPTIONS));
     tcase_add_test(tc, test_another_release_is_a_mark);
     tcase_add_test(tc, test_marks_of_others_take_no_place);
     tcase_add_loop_test(tc, test_only_the_same_place_has_releases, 0, 19);
