@@ -57,7 +57,7 @@ export function makeJvm(pid, more = {}) {
         pid, nspid: [pid], start_time: iso(Date.parse("2026-11-21T00:00:00Z") + pid * 1000), uid: 1000, main: "com.acme.shop.Application",
         args: "--port 8080", java_version: "17.0.13", vm_name: "OpenJDK 64-Bit Server VM", container: null, pod: null,
         cgroup: "/", cpu_percent: 12.5, rss: 512 * 2 ** 20, allocated_bytes_per_second: 42 * 2 ** 20, threads: 42, frame_pointers: false, debug_non_safepoints: false,
-        attach_disabled: false, service: { name: (more.main || "com.acme.shop.Application").replace(/.*[./]/, ""), version: "", source: "main" }, profilable: { symbols: "memory", reason: "names are read from the JVM's own memory" }, ...more,
+        attach_disabled: false, service: { name: (more.main || "com.acme.shop.Application").replace(/^.*[./]/, ""), version: "", source: "main" }, profilable: { symbols: "memory", reason: "names are read from the JVM's own memory" }, ...more,
     };
 }
 
@@ -355,7 +355,7 @@ export class FakeServer {
     services() {
         const services = new Map();
         const of = (main) => {
-            const name = main.replace(/.*[./]/, "") || "unnamed";
+            const name = main.replace(/^.*[./]/, "") || "unnamed";
 
             if (!services.has(name))
                 services.set(name, { name, versions: [], environments: [], jvms: [], ended: [], marks: [] });
