@@ -1,20 +1,17 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # Packs what the preset `tarball` built with the libraries that it needs. The same programs and packages give the same bytes.
-# Usage: pack.sh BUILD VERSION GLIBC STATIC-LIBRARY...
+# Usage: pack.sh BUILD VERSION
 set -euo pipefail
 export LC_ALL=C
 tree=$(realpath "$(dirname "$0")/../..")
-build=$1 version=$2 oldest=$3
-shift 3
+build=$1 version=$2
 name=flamed-$version-linux-$(uname -m)
 export SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git -C "$tree" log -1 --format=%ct 2>/dev/null || echo 0)}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 out=$work/$name
 programs=(flamed flamed-broker flamed-push)
-# glibc, which has to fit the system's ld.so.
-of_glibc='^(ld-linux.*|lib(c|m|dl|rt|util|pthread|resolv|anl|nsl)\.so\.[0-9]+)$'
 
 # "PACKAGE VERSION LICENCE-FILE" of the Debian package that FILE comes from.
 package_of() {
@@ -30,20 +27,26 @@ copy_programs() {
     for program in "${programs[@]}"; do
         install -m 755 "$build/$program" "$out/"
         strip "$out/$program"
+        hide_interpreter "$out/$program"
     done
 }
 
-# Each library that a program needs, and its package's licence.
+# Makes PT_INTERP of a program PT_NULL: the system's ld.so would be no match for the C library in lib/ (own_loader.c).
+hide_interpreter() {
+    local number
+    number=$(readelf -lW "$1" | awk '/^Program Headers/ { getline; on = 1; next } on && $1 ~ /^[A-Z]/ { if ($1 == "INTERP") print n + 0; n++ }')
+    printf '\0\0\0\0' | dd of="$1" bs=1 seek=$((64 + 56 * number)) conv=notrunc status=none
+}
+
+# Each library that a program needs, with the C library and its ld.so, and its package's licence.
 copy_libraries() {
     local file package rest
     for file in $(for program in "${programs[@]}"; do ldd "$build/$program"; done |
-        awk '$2 == "=>" { print $3 }' | sort -u); do
-        [[ $(basename "$file") =~ $of_glibc ]] || install -m 644 "$file" "$out/lib/"
-        [[ $(basename "$file") =~ $of_glibc ]] || package_of "$(realpath "$file")" >> "$work/packages"
-    done
-    for file in "$@"; do
+        awk '$2 == "=>" { print $3 } $1 ~ /^\// { print $1 }' | sort -u); do
+        install -m 644 "$file" "$out/lib/"
         package_of "$(realpath "$file")" >> "$work/packages"
     done
+    chmod 755 "$out"/lib/ld-linux*
     sort -u -o "$work/packages" "$work/packages"
     while read -r package rest; do
         install -m 644 "/usr/share/doc/$package/copyright" "$out/licenses/$package"
@@ -89,19 +92,6 @@ sbom_package() {
     printf '"referenceType": "purl", "referenceLocator": "%s" }] }' "${4//+/%2B}"
 }
 
-# Fails where a file asks for a newer glibc than promised, or for what has no number.
-check_glibc() {
-    local file newest worst=0
-    for file in "${programs[@]/#/$out/}" "$out"/lib/*; do
-        newest=$(readelf -VW "$file" | grep -oE 'GLIBC_[A-Z0-9._]+' | sort -uV | tail -1)
-        if [[ $newest =~ [A-Z]$ || $(printf '%s\n' "${newest#GLIBC_}" "$oldest" | sort -V | tail -1) != "$oldest" ]]; then
-            echo "$(basename "$file") needs $newest"
-            worst=1
-        fi
-    done
-    [ $worst = 0 ] || { echo "pack.sh: this is newer than glibc $oldest, which the tarball promises" >&2; return 1; }
-}
-
 # An empty part of a path would have root's programs load what lies in the current folder. Libraries have no path of their own.
 check_paths() {
     local file want found
@@ -117,11 +107,10 @@ check_paths() {
 }
 
 copy_programs
-copy_libraries "$@"
+copy_libraries
 check_paths
 copy_rest
 write_sbom
-check_glibc
 tar --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$SOURCE_DATE_EPOCH" --mode=u+rw,go+r,go-w --format=gnu \
     -C "$work" -c "$name" | gzip -9n > "$build/$name.tar.gz"
-echo "$build/$name.tar.gz: $(stat -c %s "$build/$name.tar.gz") bytes, for glibc $oldest and later"
+echo "$build/$name.tar.gz: $(stat -c %s "$build/$name.tar.gz") bytes"
