@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "hotspot/classes.h"
 
+#include "base/list.h"
 #include "hotspot/code/code.h"
 
 #define LOADERS_MAX 65536 /* each hidden class may have its own loader */
 #define CLASSES_MAX 200000
+#define BUCKETS_MAX 65536 /* of the dictionary; JDK 8 makes 1,009 */
 
 struct class_walk {
     struct hotspot_vm *vm;
@@ -32,7 +34,8 @@ static void take_class(struct classes *c, struct span name, uint64_t klass)
     for (unsigned i = 0; i < c->count; i++) {
         struct class_wanted *w = &c->wanted[i];
 
-        if (w->count < CLASSES_SAME_MAX && span_eq_str(name, w->name))
+        if (w->count < CLASSES_SAME_MAX && span_eq_str(name, w->name) &&
+            !ANY_OF(k, w->count, w->klasses[k] == klass))
             w->klasses[w->count++] = klass;
     }
 }
@@ -79,25 +82,67 @@ static int walk_loader(struct class_walk *w, uint64_t loader)
     return r == -ESRCH ? r : 0;
 }
 
+/* Visits the classes of all loaders. 0 or -errno. */
+static int walk_loaders(struct class_walk *w)
+{
+    const struct hotspot_layout *l = &w->vm->layout;
+    uint64_t loader = 0;
+    int r = memory_u64(&w->vm->memory, l->loaders_at, &loader);
+
+    for (unsigned i = 0; r == 0 && loader && i < LOADERS_MAX && w->left; i++)
+        r = walk_loader(w, loader) ?: field_u64(w->vm, loader, l->loader_next, &loader);
+    return r;
+}
+
+/* Visits the classes in the dictionary's bucket at @bucket. 0 or -errno. */
+static int walk_bucket(struct class_walk *w, uint64_t bucket)
+{
+    const struct hotspot_layout *l = &w->vm->layout;
+    uint64_t entry = 0, klass = 0;
+    int r = memory_u64(&w->vm->memory, bucket, &entry);
+
+    while (r == 0 && (entry &= ~UINT64_C(1)) && w->left) { /* bit 0: of the shared archive */
+        w->left--;
+        r = memory_u64(&w->vm->memory, entry + (uint64_t)l->table_literal.offset, &klass) ?:
+            look_at_class(w, klass) ?:
+            field_u64(w->vm, entry, l->table_next, &entry);
+    }
+    return r;
+}
+
+/* Visits all classes of a JDK 8. Its tables do not say how the classes of a loader are linked. 0 or
+ * -errno. */
+static int walk_dictionary(struct class_walk *w)
+{
+    const struct hotspot_layout *l = &w->vm->layout;
+    uint64_t table = 0, buckets = 0, size = 0;
+    int r = memory_u64(&w->vm->memory, l->dictionary_at, &table) ?:
+            field_number(w->vm, table, l->table_size, 4, &size) ?:
+            field_u64(w->vm, table, l->table_buckets, &buckets);
+
+    for (uint64_t i = 0; r == 0 && i < size && i < BUCKETS_MAX; i++)
+        r = walk_bucket(w, buckets + 8 * i);
+    return r;
+}
+
 int classes_find(struct hotspot_vm *vm, struct classes *c)
 {
     const struct hotspot_layout *l = &vm->layout;
     struct class_walk w = { .vm = vm, .classes = c, .left = CLASSES_MAX };
-    uint64_t loader = 0;
+    bool linked = l->loaders_at && layout_has(l->loader_next) && layout_has(l->loader_klasses) &&
+                  layout_has(l->klass_next);
     int r;
 
-    if (!l->loaders_at || !layout_has(l->loader_next) || !layout_has(l->loader_klasses) ||
-        !layout_has(l->klass_next))
+    if (!linked &&
+        (!l->dictionary_at || !layout_has(l->table_size) || !layout_has(l->table_buckets) ||
+         !layout_has(l->table_next) || !layout_has(l->table_literal)))
         return -ENOENT;
     c->partial = false;
     for (unsigned i = 0; i < c->count; i++) {
         c->wanted[i].count = 0;
         w.lengths[strlen(c->wanted[i].name)] = true;
     }
-    r = memory_u64(&vm->memory, l->loaders_at, &loader);
-    for (unsigned i = 0; r == 0 && loader && i < LOADERS_MAX && w.left; i++) {
-        r = walk_loader(&w, loader) ?: field_u64(vm, loader, l->loader_next, &loader);
-    }
+    r = linked ? walk_loaders(&w) : walk_dictionary(&w);
     c->partial |= r < 0;
     return r == -EFAULT ? 0 : r; /* a loader was freed during the read */
 }

@@ -223,6 +223,11 @@ struct layout_field {
     X(loader_next, "ClassLoaderData", "_next", W8, JDK_MAY)                                        \
     X(loader_klasses, "ClassLoaderData", "_klasses", W8, JDK_MAY)                                  \
     X(klass_next, "Klass", "_next_link", W8, JDK_MAY)                                              \
+    /* The dictionary of all classes, in JDK 8. */                                                 \
+    X(table_size, "BasicHashtable<mtInternal>", "_table_size", W4, JDK_MAY)                        \
+    X(table_buckets, "BasicHashtable<mtInternal>", "_buckets", W8, JDK_MAY)                        \
+    X(table_next, "BasicHashtableEntry<mtInternal>", "_next", W8, JDK_MAY)                         \
+    X(table_literal, "IntptrHashtableEntry", "_literal", WANY, JDK_MAY)                            \
     /* -XX flags; the class was called Flag till 10. Its type is a name till 15, then a number. */ \
     X(flag_type, "Flag", "_type", W8, 8, 10)                                                       \
     X(flag_name, "Flag", "_name", W8, 8, 10)                                                       \
@@ -255,6 +260,7 @@ struct layout_field {
     X(can_redefine, "JvmtiExport", "_can_hotswap_or_post_breakpoint", JDK_MAY)                     \
     X(collected_heap, "Universe", "_collectedHeap", JDK_MAY)                                       \
     X(loaders, "ClassLoaderDataGraph", "_head", JDK_MAY)                                           \
+    X(dictionary, "SystemDictionary", "_dictionary", JDK_MAY)                                      \
     X(z_globals, "ZGlobalsForVMStructs", "_instance_p", JDK_MAY)                                   \
     X(x_globals, "XGlobalsForVMStructs", "_instance_p", JDK_MAY)                                   \
     X(barrier_set, "BarrierSet", "_barrier_set", JDK_MAY)                                          \
@@ -330,6 +336,9 @@ struct layout_field {
     X(CardTableBarrierSet, "CardTableBarrierSet", JDK_MAY)                                         \
     X(CardTable, "CardTable", JDK_MAY)                                                             \
     X(ClassLoaderData, "ClassLoaderData", JDK_MAY)                                                 \
+    X(BasicHashtable, "BasicHashtable<mtInternal>", JDK_MAY)                                       \
+    X(BasicHashtableEntry, "BasicHashtableEntry<mtInternal>", JDK_MAY)                             \
+    X(IntptrHashtableEntry, "IntptrHashtableEntry", JDK_MAY)                                       \
     X(ZGlobals, "ZGlobalsForVMStructs", JDK_MAY)                                                   \
     X(ZCollectedHeap, "ZCollectedHeap", JDK_MAY)                                                   \
     X(ZHeap, "ZHeap", JDK_MAY)                                                                     \

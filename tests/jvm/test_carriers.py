@@ -14,16 +14,13 @@ STARVED, PINNED = "carriers-starved", "carriers-pinned"
 
 class Carriers(WithClasses):
     sources = ("Carriers.java",)
-    homes: dict[int, tuple] = {}
 
     def setUp(self):
         self.daemon = Daemon()
         self.addCleanup(self.daemon.stop)
 
     def start(self, version: int, how: str) -> subprocess.Popen:
-        if version not in self.homes:
-            self.homes[version] = jdkroot.alone(version, self.classes.folder)
-        home, classes, wrap = self.homes[version]
+        home, classes, wrap = jdkroot.alone(version, self.classes.folder)
         jvm = subprocess.Popen([*proc.ENDS_WITH_US, *wrap, f"{home}/bin/java", *OPTIONS, "-cp", classes, "Carriers", how],
                                stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.addCleanup(jvm.communicate)

@@ -21,7 +21,6 @@ ASSEMBLY = 120 # seconds
 class MovedCode(unittest.TestCase):
     def setUp(self):
         paths.need_root()
-        self.place: tuple | None = None
 
     def look(self, spin: jvm.Spin, pid: int) -> None:
         with Daemon() as daemon:
@@ -29,8 +28,7 @@ class MovedCode(unittest.TestCase):
         test_containers.check_names(self, captured, spin, pid)
 
     def start(self, version: int, spin: jvm.Spin, *options: str) -> jvm.Jvm:
-        self.place = self.place or jdkroot.alone(version, spin.folder)
-        home, classes, inside = self.place
+        home, classes, inside = jdkroot.alone(version, spin.folder)
         return jvm.Jvm(home, *jvm.spin_options(spin), "-Xmx64m", *options, "-cp", classes + "/spin.jar", spin.main, wrap=inside)
 
     def ask_to_end(self, program: jvm.Jvm) -> str:

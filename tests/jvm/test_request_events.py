@@ -5,7 +5,7 @@ import re
 import time
 import unittest
 
-from harness import paths
+from harness import jdkroot
 from harness.daemon import Daemon
 from harness.jvm import Jvm, WithClasses, side_by_side
 
@@ -32,6 +32,10 @@ class RequestEvents(WithClasses):
         super().setUpClass()
         cls.daemon = Daemon()
         cls.addClassCleanup(cls.daemon.stop)
+
+    def java(self, jdk: int, *options: str, how: tuple[str, ...]) -> Jvm:
+        home, classes, wrap = jdkroot.alone(jdk, self.classes.folder)
+        return Jvm(home, "-Xmx100m", "-XX:CompileCommand=quiet", *APART, *options, "-cp", classes, "Requests", *how, wrap=wrap)
 
     def rows(self, capture: str, **view) -> list[tuple[list[str], int]]:
         """Returns stacks, and the value of each in the event's unit."""
@@ -93,7 +97,7 @@ class RequestEvents(WithClasses):
     def check(self, jdk: int, *options: str, how: tuple[str, ...] = ()) -> None:
         """Checks that no event has a wrong request. Missing requests are allowed while a collector or a start makes memory unreadable for a
         moment."""
-        with Jvm(paths.jdk(jdk), "-Xmx100m", "-XX:CompileCommand=quiet", *APART, *options, "-cp", self.classes.folder, "Requests", "4", *how) as java:
+        with self.java(jdk, *options, how=("4", *how)) as java:
             self.ready(java.pid)
             for events in self.events:
                 answer = self.capture(java.pid, events)
@@ -116,8 +120,7 @@ class RequestEvents(WithClasses):
 
     def test_the_first_captures(self):
         """The JVM was not sampled before: flamed does not know yet which image of its process samples belong to."""
-        with Daemon("--recorder-hz=0") as daemon, Jvm(paths.jdk(17), "-Xmx100m", "-XX:CompileCommand=quiet", *APART, "-cp", self.classes.folder,
-                                                      "Requests", "2") as java:
+        with Daemon("--recorder-hz=0") as daemon, self.java(17, how=("2",)) as java:
             self.ready(java.pid, daemon)
             self.table(java.pid, daemon)
 

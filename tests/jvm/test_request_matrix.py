@@ -3,17 +3,21 @@
 import unittest
 
 from harness import paths
-from harness.jvm import Jvm
-from test_request_events import APART, RIGHT, WITHOUT, RequestEvents as Events
+from test_request_events import RIGHT, WITHOUT, RequestEvents as Events
 from test_thread_records import library
 
+RELEASES = (8, 11, 17, 21, 25, 26, 27)
 COLLECTORS = {
     "G1": ("-XX:+UseG1GC",), "Parallel": ("-XX:+UseParallelGC",), "Serial": ("-XX:+UseSerialGC",), "ZGC": ("-XX:+UseZGC",),
-    "Shenandoah": ("-XX:+UseShenandoahGC",), "compact": ("-XX:+UseCompactObjectHeaders",), "uncompressed": ("-XX:-UseCompressedOops",),
+    "generational ZGC": ("-XX:+UseZGC", "-XX:+ZGenerational"), "Shenandoah": ("-XX:+UseShenandoahGC",), "compact": ("-XX:+UseCompactObjectHeaders",),
+    "uncompressed": ("-XX:-UseCompressedOops",),
 }
-SINCE = {"ZGC": 17, "Shenandoah": 17, "compact": 25}
+SINCE = {"ZGC": 17, "generational ZGC": 21, "Shenandoah": 11, "compact": 25}
+UNTIL = {"generational ZGC": 21} # from 23 on it is the default
+ROWS = [(jdk, name) for jdk in RELEASES for name in COLLECTORS if SINCE.get(name, 0) <= jdk <= UNTIL.get(name, jdk)]
 ENOUGH, ENOUGH_ROUNDS = 10_000, 60
 ENOUGH_JDKS, ENOUGH_COLLECTORS = (17, 25), ("G1", "ZGC")
+EACH = 1000 # samples of each event in the other rows
 EXPERIMENTAL = ("-XX:+UnlockExperimentalVMOptions",)
 
 
@@ -24,14 +28,13 @@ class RequestMatrix(Events):
     test_zgc = None # the matrix has it
 
     def test_events(self):
-        for jdk in paths.jdks():
-            for name, options in COLLECTORS.items():
-                if jdk >= SINCE.get(name, 0):
-                    with self.subTest(jdk=jdk, collector=name):
-                        self.check(jdk, *EXPERIMENTAL, *options)
+        for jdk, name in ROWS:
+            if jdk in paths.jdks(): # TenThousand has the others
+                with self.subTest(jdk=jdk, collector=name):
+                    self.check(jdk, *EXPERIMENTAL, *COLLECTORS[name])
 
     def test_virtual_threads(self):
-        for jdk in paths.jdks():
+        for jdk in RELEASES:
             if jdk >= 21:
                 with self.subTest(jdk=jdk):
                     self.check(jdk, how=("virtual",))
@@ -58,10 +61,9 @@ class TenThousand(Events):
                     print("wrong:", stack["samples"], ";".join(frames))
         return counts
 
-    def count(self, jdk: int, collector: str, *how: str) -> None:
+    def count(self, jdk: int, collector: str, *how: str, enough: int = ENOUGH) -> None:
         total: dict[str, dict[str, int]] = {event: {"right": 0, "wrong": 0, "without": 0} for events in self.events for event in events.split(",")}
-        with Jvm(paths.jdk(jdk), "-Xmx100m", "-XX:CompileCommand=quiet", *APART, *EXPERIMENTAL, *COLLECTORS[collector], "-cp", self.classes.folder,
-                 "Requests", "8", *how) as java:
+        with self.java(jdk, *EXPERIMENTAL, *COLLECTORS[collector], how=("8", *how)) as java:
             self.ready(java.pid)
             for events in self.events:
                 for _ in range(ENOUGH_ROUNDS):
@@ -70,12 +72,12 @@ class TenThousand(Events):
                     for event in events.split(","):
                         for result, count in self.samples(answer.headers["X-Flamed-Capture"], event).items():
                             total[event][result] += count
-                    if all(total[event]["right"] >= ENOUGH for event in events.split(",")):
+                    if all(total[event]["right"] >= enough for event in events.split(",")):
                         break
         for event, counts in total.items():
-            print(f"| {'record' if how else 'heap'} | {event} | {jdk} | {collector} | " + " | ".join(str(n) for n in counts.values()) + " |", flush=True)
+            print(f"| {how[0][-20:] if how else 'heap'} | {event} | {jdk} | {collector} | " + " | ".join(str(n) for n in counts.values()) + " |", flush=True)
         for event, counts in total.items():
-            self.assertGreaterEqual(counts["right"], ENOUGH, (event, counts))
+            self.assertGreaterEqual(counts["right"], enough, (event, counts))
             self.assertEqual(counts["wrong"], 0, (event, counts))
             self.assertLessEqual(counts["without"], sum(counts.values()) // 1000, (event, counts))
 
@@ -90,6 +92,11 @@ class TenThousand(Events):
             for collector in ENOUGH_COLLECTORS:
                 with self.subTest(jdk=jdk, collector=collector):
                     self.count(jdk, collector)
+
+    def test_each_release(self):
+        for jdk, name in ROWS:
+            with self.subTest(jdk=jdk, collector=name):
+                self.count(jdk, name, enough=EACH)
 
 
 del Events # otherwise it is run, too

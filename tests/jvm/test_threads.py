@@ -18,7 +18,6 @@ ROOT = "jdk.internal.vm.Continuation.enter("
 
 class Threads(jvm.WithClasses):
     sources = ("ManyThreads.java", "Wall.java")
-    homes: dict[int, tuple[str, str, list[str]]] = {} # of each started JDK
 
     @classmethod
     def setUpClass(cls):
@@ -28,9 +27,7 @@ class Threads(jvm.WithClasses):
 
     def start(self, version: int, *command: str) -> int:
         """Starts java of VERSION with COMMAND and waits until its memory is read."""
-        if version not in self.homes:
-            self.homes[version] = jdkroot.alone(version, self.classes.folder)
-        home, classes, wrap = self.homes[version]
+        home, classes, wrap = jdkroot.alone(version, self.classes.folder)
         run = subprocess.Popen([*proc.ENDS_WITH_US, *wrap, f"{home}/bin/java", "-Xmx512m", "-cp", classes, *command],
                                stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) # Wall ends with its input
         self.addCleanup(run.stdin.close)

@@ -11,13 +11,9 @@ GARBAGE = "300" # MB a second
 
 
 class VirtualThreadsJdks(Joined):
-    homes: dict[int, tuple] = {}
-
     def check(self, version: int, *options: str, share: float = 0.999):
         """Of some thousand samples, SHARE have whole stacks, with and without a collection running. So do most samples of other events."""
-        if version not in self.homes:
-            self.homes[version] = jdkroot.alone(version, self.classes.folder)
-        home, classes, wrap = self.homes[version]
+        home, classes, wrap = jdkroot.alone(version, self.classes.folder)
         for arguments in ([], [GARBAGE]):
             with self.subTest(jdk=version, options=options, arguments=arguments):
                 command = [*proc.ENDS_WITH_US, *wrap, f"{home}/bin/java", "-Xmx512m", *options, "-cp", classes, "Resumes", *arguments]

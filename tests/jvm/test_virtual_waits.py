@@ -15,7 +15,6 @@ SITES = ("siteSleep", "siteLock", "siteMonitor", "siteQueue", "siteSocket")
 
 class VirtualWaits(WithClasses):
     sources = ("VirtualWaits.java",)
-    homes: dict[tuple, tuple] = {}
 
     @classmethod
     def setUpClass(cls):
@@ -24,9 +23,7 @@ class VirtualWaits(WithClasses):
         cls.addClassCleanup(cls.daemon.stop)
 
     def start(self, version: int, *options: str, main: str = "VirtualWaits", argument: int = PER_SITE) -> subprocess.Popen:
-        if (version, self.classes.folder) not in self.homes:
-            self.homes[version, self.classes.folder] = jdkroot.alone(version, self.classes.folder)
-        home, classes, wrap = self.homes[version, self.classes.folder]
+        home, classes, wrap = jdkroot.alone(version, self.classes.folder)
         jvm = subprocess.Popen([*proc.ENDS_WITH_US, *wrap, f"{home}/bin/java", "-Xmx512m", *options, "-cp", classes, main, str(argument)],
                                stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.addCleanup(jvm.communicate)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Debian root file systems with a JDK that this machine's release lacks. Their C library is newer than the host's, so such a JDK cannot
 start on the host."""
+import functools
 import os
 import platform
 import shutil
@@ -31,6 +32,7 @@ def root(version: int) -> str:
 ALONE = 'mount -t proc proc "$0/proc" && exec chroot "$0" "$@"' # in a mount namespace of its own
 
 
+@functools.cache
 def alone(version: int, classes: str) -> tuple[str, str, list[str]]:
     """Returns the places of a JDK and of CLASSES, as seen by a program that is started by the returned command. A JDK that the machine
     lacks gets a root in CLASSES."""
