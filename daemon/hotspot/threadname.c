@@ -25,7 +25,7 @@ static int names_open(struct hotspot_vm *vm)
     const struct hotspot_layout *l = &vm->layout;
     struct name_layout *n = &vm->names;
     uint64_t thread = 0, compressed_oops = 0, compressed_klass = 1, compact = 0, z = 0,
-             generational = 0;
+             generational = 0, shenandoah = 0;
     int r;
 
     if (hotspot_vm_flag(vm, "UseCompressedOops", &compressed_oops) > 0)
@@ -33,6 +33,7 @@ static int names_open(struct hotspot_vm *vm)
     hotspot_vm_flag(vm, "UseCompressedClassPointers", &compressed_klass);
     hotspot_vm_flag(vm, "UseCompactObjectHeaders", &compact);
     hotspot_vm_flag(vm, "UseZGC", &z);
+    hotspot_vm_flag(vm, "UseShenandoahGC", &shenandoah);
     hotspot_vm_flag(vm, "ZGenerational", &generational);
     memory_begin(&vm->memory);
     r = memory_u64(&vm->memory, l->string_klass_at, &n->string_klass)
@@ -45,6 +46,7 @@ static int names_open(struct hotspot_vm *vm)
     n->compressed_klass = compressed_klass != 0;
     n->compact_headers = compact != 0;
     n->zgc = z != 0;
+    n->shenandoah = shenandoah != 0;
     n->coloured_oops = z != 0 && (l->jdk >= 24 || generational != 0);
     r = memory_u64(&vm->memory, l->oop_base_at, &n->oop_base) ?:
         memory_u32(&vm->memory, l->oop_shift_at, &n->oop_shift) ?:

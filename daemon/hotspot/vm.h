@@ -46,6 +46,7 @@ struct name_layout {
     bool known, unusable;
     bool compressed_oops, compressed_klass, compact_headers, coloured_oops;
     bool zgc; /* of any kind */
+    bool shenandoah;
     uint64_t oop_base, klass_base;
     uint32_t oop_shift, klass_shift;
     uint32_t mark_shift; /* compact headers: shift of the class in the mark */

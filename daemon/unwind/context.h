@@ -73,6 +73,14 @@ enum context_ids {
     CONTEXT_IDS_KINDS,
 };
 
+/* How a collector that copies objects while threads run notes in an object that it has a copy. */
+enum context_forwards {
+    CONTEXT_FORWARDS_NONE, /* it does not, or other references lead to the copy (ZGC) */
+    CONTEXT_FORWARDS_MARK, /* the lowest two bits of the mark word are 1 */
+    CONTEXT_FORWARDS_WORD, /* the word before the object is not its own address */
+    CONTEXT_FORWARDS_KINDS,
+};
+
 struct context_step {
     uint8_t op, to, from, skip;
     uint32_t offset;
@@ -97,7 +105,7 @@ struct context_path {
     uint16_t node_hash, node_value, node_next; /* of HashMap.Node */
     uint16_t at_leave; /* 1: the VM runs ZGC. The request of a waiting thread must be read when the
                         * thread leaves its processor */
-    uint16_t zero;
+    uint16_t forwards; /* enum context_forwards */
     uint64_t stack_start; /* of the program, by which the broker has identified it: proc_stat's */
     struct context_step steps[CONTEXT_STEPS_MAX];
 };
@@ -151,9 +159,10 @@ struct context_work {
     uint32_t count; /* entries of the table */
     uint32_t next;  /* index of the next step */
     uint32_t nth;
-    uint32_t moves; /* reads of ZGC's forwarding data so far */
-    uint32_t fault; /* 1: memory was unreadable or had no valid content */
-    uint32_t zero;
+    uint32_t moves;    /* reads of ZGC's forwarding data so far */
+    uint32_t fault;    /* 1: memory was unreadable or had no valid content */
+    uint16_t forwards; /* the path's */
+    uint16_t copied;   /* 1: an object of the path has a copy */
 };
 
 /* Returns @hash of the first characters of a key, extended by a further one. */

@@ -73,6 +73,16 @@ UNWIND_INLINE bool context_forwarded(struct context_work *w, const struct unwind
     return false;
 }
 
+/* Returns @object. Sets w->copied if it has a copy: the program may have changed that one since. */
+UNWIND_INLINE uint64_t context_uncopied(struct context_work *w, uint64_t object)
+{
+    if (object && w->forwards == CONTEXT_FORWARDS_MARK && (context_load(w, object, 8) & 3) == 3)
+        w->copied = 1;
+    if (object && w->forwards == CONTEXT_FORWARDS_WORD && context_load(w, object - 8, 8) != object)
+        w->copied = 1;
+    return object;
+}
+
 /* Returns the current address of the object of @raw, a reference of eight bytes; 0: null. Not
  * static, for the same reason as context_probe(). */
 UNWIND_FUNCTION uint64_t context_object(struct context_work *w, struct unwind_process *p,
@@ -84,7 +94,7 @@ UNWIND_FUNCTION uint64_t context_object(struct context_work *w, struct unwind_pr
         return 0;
     w->object = unwind_oop(&p->vm.locks, raw);
     if (!w->object || !(raw & w->bad))
-        return w->object;
+        return context_uncopied(w, w->object);
     granule = (w->object & p->vm.zgc.offset_mask) >> UNWIND_GRANULE_SHIFT;
     UNWIND_LOOP
     for (uint32_t i = 0; i < UNWIND_FORWARDINGS && granule < p->vm.zgc.granules; i++) {
@@ -105,7 +115,7 @@ UNWIND_INLINE uint64_t context_field(struct context_work *w, struct unwind_proce
     if (l->oop_bytes != 4)
         return context_object(w, p, context_load(w, at, 8));
     v = context_load(w, at, 4);
-    return v ? l->oop_base + (v << (l->oop_shift & 31)) : 0;
+    return v ? context_uncopied(w, l->oop_base + (v << (l->oop_shift & 31))) : 0;
 }
 
 /* Returns the class word of @object, in the form of a step's key; 0: not readable. */
@@ -454,8 +464,8 @@ UNWIND_FUNCTION int context_walk(struct context_work *w, struct context_path *pa
         if (context_step(w, path, p))
             break;
     }
-    /* ZGC has begun another phase: a reference may have been taken for a current one. */
-    if (p->vm.zgc.bad_mask && context_load(w, p->vm.zgc.bad_mask, 8) != w->bad)
+    /* If ZGC has begun another phase, a reference may have been taken for a current one. */
+    if (w->copied || (p->vm.zgc.bad_mask && context_load(w, p->vm.zgc.bad_mask, 8) != w->bad))
         w->out.state = CONTEXT_UNREADABLE;
     else
         w->out.state = context_found(w);
@@ -467,5 +477,6 @@ UNWIND_INLINE void context_begin(struct context_work *w, const struct context_pa
 {
     __builtin_memset(w, 0, sizeof(*w));
     w->out.ids = path->ids;
+    w->forwards = path->forwards;
     w->out.state = CONTEXT_UNREADABLE;
 }

@@ -3,7 +3,7 @@
 import unittest
 
 from harness import paths
-from test_request_events import RIGHT, WITHOUT, RequestEvents as Events
+from test_request_events import RIGHT, WITHOUT, handler, RequestEvents as Events
 from test_thread_records import library
 
 RELEASES = (8, 11, 17, 21, 25, 26, 27)
@@ -18,6 +18,7 @@ ROWS = [(jdk, name) for jdk in RELEASES for name in COLLECTORS if SINCE.get(name
 ENOUGH, ENOUGH_ROUNDS = 10_000, 60
 ENOUGH_JDKS, ENOUGH_COLLECTORS = (17, 25), ("G1", "ZGC")
 EACH = 1000 # samples of each event in the other rows
+MOVING = ("ZGC", "generational ZGC", "Shenandoah") # they move objects while threads run: some samples are unreadable
 EXPERIMENTAL = ("-XX:+UnlockExperimentalVMOptions",)
 
 
@@ -54,14 +55,14 @@ class TenThousand(Events):
         profile = self.daemon.get(f"/api/v1/captures/{capture}/profile", format="json", by="operation", event=event).json()
         for stack in profile["stacks"]:
             frames = [profile["frames"][f]["name"] for f in stack["frames"]]
-            if method := next((f for f in frames if f in RIGHT), ""):
+            if method := handler(frames):
                 found = "right" if frames[0] == RIGHT[method] else "without" if frames[0] in WITHOUT else "wrong"
                 counts[found] += stack["samples"]
                 if found == "wrong":
                     print("wrong:", stack["samples"], ";".join(frames))
         return counts
 
-    def count(self, jdk: int, collector: str, *how: str, enough: int = ENOUGH) -> None:
+    def count(self, jdk: int, collector: str, *how: str, enough: int = ENOUGH, share: float = 0.001) -> None:
         total: dict[str, dict[str, int]] = {event: {"right": 0, "wrong": 0, "without": 0} for events in self.events for event in events.split(",")}
         with self.java(jdk, *EXPERIMENTAL, *COLLECTORS[collector], how=("8", *how)) as java:
             self.ready(java.pid)
@@ -79,7 +80,7 @@ class TenThousand(Events):
         for event, counts in total.items():
             self.assertGreaterEqual(counts["right"], enough, (event, counts))
             self.assertEqual(counts["wrong"], 0, (event, counts))
-            self.assertLessEqual(counts["without"], sum(counts.values()) // 1000, (event, counts))
+            self.assertLessEqual(counts["without"], sum(counts.values()) * share, (event, counts))
 
     def test_of_records(self):
         """The tracer is a native library (test_thread_records)."""
@@ -96,7 +97,7 @@ class TenThousand(Events):
     def test_each_release(self):
         for jdk, name in ROWS:
             with self.subTest(jdk=jdk, collector=name):
-                self.count(jdk, name, enough=EACH)
+                self.count(jdk, name, enough=EACH, share=0.02 if name in MOVING else 0.001)
 
 
 del Events # otherwise it is run, too

@@ -571,6 +571,36 @@ START_TEST(is_not_sure_where_moves_are_not_known)
 }
 END_TEST
 
+/* A collector notes a copy in the mark word, or in the word before the object. */
+static const struct {
+    unsigned forwards, at;
+    uint64_t word;
+    enum context_state state;
+} COPIES[] = {
+    { CONTEXT_FORWARDS_MARK, JAVA_THREAD, HEAP + OTHER + 3, CONTEXT_UNREADABLE },
+    { CONTEXT_FORWARDS_MARK, ENTRY, HEAP + OTHER + 3, CONTEXT_UNREADABLE },
+    { CONTEXT_FORWARDS_MARK, ENTRY, HEAP + OTHER + 2, CONTEXT_NAMED }, /* a monitor's */
+    { CONTEXT_FORWARDS_NONE, ENTRY, HEAP + OTHER + 3, CONTEXT_NAMED },
+    { CONTEXT_FORWARDS_WORD, 0, 0, CONTEXT_NAMED },
+    { CONTEXT_FORWARDS_WORD, SPAN - 8, HEAP + OTHER, CONTEXT_UNREADABLE },
+};
+
+START_TEST(reads_no_object_that_has_a_copy)
+{
+    static const unsigned OBJECTS[] = { JAVA_THREAD, LOCALS, TABLE, ENTRY, KEY,       CONTEXT,
+                                        ENTRIES,     OTHER,  SPAN,  NAME,  CHARACTERS };
+
+    path.ids = CONTEXT_IDS_NONE;
+    path.forwards = (uint16_t)COPIES[_i].forwards;
+    for (size_t i = 0; i < ARRAY_SIZE(OBJECTS); i++)
+        put_word(OBJECTS[i] - 8, HEAP + OBJECTS[i]);
+    if (COPIES[_i].at)
+        put_word(COPIES[_i].at, COPIES[_i].word);
+    walk();
+    ck_assert_uint_eq(found.state, COPIES[_i].state);
+}
+END_TEST
+
 START_TEST(needs_a_thread)
 {
     vm_context(&vm, &path, &process, 0, &found);
@@ -604,6 +634,7 @@ int main(void)
     tcase_add_test(tc, believes_no_two_phases_of_zgc);
     tcase_add_test(tc, looks_at_few_places_of_a_false_table);
     tcase_add_test(tc, is_not_sure_where_moves_are_not_known);
+    tcase_add_loop_test(tc, reads_no_object_that_has_a_copy, 0, ARRAY_SIZE(COPIES));
     tcase_add_test(tc, needs_a_thread);
     return suite_run_case("thread_context", tc);
 }
