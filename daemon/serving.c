@@ -66,8 +66,8 @@ static int wait_for_end(int signal_fd, int namer_fd, struct engine *engine, stru
         if (n == 0)
             reload_tls(reload, engine);
         if (fds[1].revents) {
-            log_err("flamed-broker ended: running captures are answered with the samples so far, "
-                    "then flamed exits and is started again");
+            log_err("flamed-broker ended: captures that run have failed; flamed exits and is "
+                    "started again");
             return -EPIPE;
         }
         if (fds[2].revents && !fds[0].revents) {

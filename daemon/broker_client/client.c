@@ -52,12 +52,22 @@ bool broker_lost(const struct broker *b)
     return atomic_load(&b->lost);
 }
 
+/* Says that the broker is lost, and that asking again may help. Returns -ENOTCONN. */
+static int say_lost(struct error *err, const char *why)
+{
+    error_set(err, -ENOTCONN, "the connection to flamed-broker is lost: %s", why);
+    error_remedy(err, "flamed and its broker are being started again: ask again in a second");
+    if (err)
+        err->retry_s = 1;
+    return -ENOTCONN;
+}
+
 /* Marks the peer as gone for good: watchers of broker_fd() see the end. */
 static int lose(struct broker *b, struct error *err, const char *why)
 {
     atomic_store(&b->lost, true);
     shutdown(b->fd, SHUT_RDWR);
-    return error_set(err, -ENOTCONN, "the connection to flamed-broker is lost: %s", why);
+    return say_lost(err, why);
 }
 
 static void close_all(int *fds, size_t n)
@@ -99,7 +109,7 @@ static int receive_part(struct broker *b, const struct broker_request *q, uint64
         why = "it did not answer within 10 s";
     } else {
         n = wire_receive(b->fd, &raw, sizeof(raw), got, ARRAY_SIZE(got), &got_count);
-        if (n == 0)
+        if (n == 0 || n == -ECONNRESET) /* reset: it has left a request unread */
             why = "it has ended";
         if (n > 0 && broker_answer_check(&raw, (size_t)n, got_count, q, *count, a) == 0 &&
             *count + got_count <= fds_max) {
@@ -123,7 +133,7 @@ int client_call_locked(struct broker *b, struct broker_request *q, struct broker
 
     *a = (struct broker_answer){ 0 };
     if (atomic_load(&b->lost))
-        return error_set(err, -ENOTCONN, "the connection to flamed-broker is lost");
+        return say_lost(err, "it has ended");
     q->version = BROKER_WIRE_VERSION;
     q->seq = ++b->seq;
     r = wire_send(b->fd, q, sizeof(*q), NULL, 0);

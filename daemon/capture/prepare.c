@@ -14,6 +14,10 @@ static int prepare_event(struct captures *captures, struct capture *c, struct ca
         return r == -EBUSY ? BACKEND_TOO_MANY : r == -EOPNOTSUPP ? BACKEND_UNAVAILABLE : r;
     if (event->source->prepare)
         r = event->source->prepare(event, p, err);
+    if (r == BACKEND_CONFLICT && broker_lost(captures->broker)) { /* which is why */
+        err->retry_s = 1;
+        r = -ENOTCONN;
+    }
     event->ready = r == 0;
     return r;
 }

@@ -253,7 +253,8 @@ static void *engine_main(void *arg)
         mailbox_alive(&e->mailbox);
         if (engine_broker_lost(e)) {
             error_set(&err, -EPIPE, "flamed-broker, which holds the privileges, has ended");
-            error_remedy(&err, "both are being started again: ask once more in a second");
+            error_remedy(&err, "both are being started again: ask again in a second");
+            err.retry_s = 1;
             captures_fail_all(&e->captures, BACKEND_UNAVAILABLE, &err);
             eventfd_write(e->lost_fd, 1);
             break;

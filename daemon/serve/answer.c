@@ -136,10 +136,12 @@ static void add_member(struct buf *b, const char *name, struct span text)
 void answer_problem(struct answer *a, unsigned status, const struct error *err,
                     struct span parameter)
 {
+    const char *title;
     size_t i;
 
     for (i = 0; i + 1 < ARRAY_SIZE(PROBLEMS) && PROBLEMS[i].status != status; i++)
         ;
+    title = status == 503 && err->retry_s ? "Not available at this moment" : PROBLEMS[i].title;
     if (a->body.max < 16384)
         a->body.max = 16384; /* room for any sentence */
     buf_clear(&a->body);
@@ -151,8 +153,8 @@ void answer_problem(struct answer *a, unsigned status, const struct error *err,
     buf_printf(&a->body,
                "{\n  \"type\": \"urn:flamed:problem:%s\",\n  \"title\": \"%s\",\n"
                "  \"status\": %u",
-               PROBLEMS[i].type, PROBLEMS[i].title, status);
-    add_member(&a->body, "detail", span_of(err->msg[0] ? err->msg : PROBLEMS[i].title));
+               PROBLEMS[i].type, title, status);
+    add_member(&a->body, "detail", span_of(err->msg[0] ? err->msg : title));
     if (parameter.n == 0 && err->parameter)
         parameter = span_of(err->parameter);
     add_member(&a->body, "parameter", parameter);

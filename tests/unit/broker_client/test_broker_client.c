@@ -85,6 +85,15 @@ static void *lie_once(void *p)
     return NULL;
 }
 
+static void *close_unread(void *fd)
+{
+    struct pollfd p = { .fd = *(int *)fd, .events = POLLIN };
+
+    poll(&p, 1, 10000);
+    close(p.fd);
+    return NULL;
+}
+
 START_TEST(the_client_believes_no_lie)
 {
     struct error err = ERROR_NULL;
@@ -148,8 +157,31 @@ START_TEST(a_dead_broker_is_lost_at_once)
     close(fd);
     kill(pid, SIGKILL);
     ck_assert_int_eq(waitpid(pid, &status, 0), pid);
-    ck_assert_int_eq(broker_kallsyms(b, &fd, &err), -ENOTCONN);
+    for (int i = 0; i < 2; i++) {
+        ck_assert_int_eq(broker_kallsyms(b, &fd, &err), -ENOTCONN);
+        ck_assert_str_eq(err.msg, "the connection to flamed-broker is lost: it has ended");
+        ck_assert_ptr_nonnull(strstr(err.remedy, "ask again in a second"));
+        ck_assert_uint_eq(err.retry_s, 1);
+    }
     ck_assert(broker_lost(b));
+    broker_free(b);
+}
+END_TEST
+
+/* It ends with a request unread, so the kernel resets the connection. */
+START_TEST(a_broker_that_dies_in_a_request_has_ended)
+{
+    struct error err = ERROR_NULL;
+    struct broker *b = NULL;
+    int pair[2], fd = -1;
+    pthread_t t;
+
+    ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+    ck_assert_int_eq(broker_new(pair[0], &b), 0);
+    pthread_create(&t, NULL, close_unread, &pair[1]);
+    ck_assert_int_eq(broker_kallsyms(b, &fd, &err), -ENOTCONN);
+    pthread_join(t, NULL);
+    ck_assert_str_eq(err.msg, "the connection to flamed-broker is lost: it has ended");
     broker_free(b);
 }
 END_TEST
@@ -163,6 +195,7 @@ int main(void)
     tcase_set_timeout(pure, 30);
     tcase_add_loop_test(pure, the_client_believes_no_lie, 0, LIES);
     tcase_add_test(pure, a_silent_peer_is_lost_after_10_s);
+    tcase_add_test(pure, a_broker_that_dies_in_a_request_has_ended);
     suite_add_tcase(s, pure);
     tcase_add_checked_fixture(real, fixture_start, fixture_stop);
     tcase_set_timeout(real, 100);
