@@ -20,7 +20,7 @@ struct work_list {
     struct work *first, **end;
 };
 
-/* The processor time that an owner has used. */
+/* An owner's place in the line, on a clock of the processor time that owners have used. */
 struct turn {
     uint64_t owner, at_ns;
 };

@@ -17,7 +17,7 @@ enum effect {
     KEEPS,  /* no register but the flags */
     WRITES, /* the register in its lowest five bits */
     PAIR,   /* two registers */
-    MOVES,  /* the same as WRITES, with the value of another register */
+    MOVES,  /* copies another register into that one */
     CALLS,
 };
 

@@ -119,7 +119,7 @@ struct capture {
     uint64_t due_ns;          /* CLOCK_MONOTONIC: next poll, or end of the state */
     uint64_t handle;
     struct target *target;
-    struct caller caller; /* quota that it counts against */
+    struct caller caller; /* the capture counts against its quota */
     bool lasts;           /* longer than CAPTURE_LASTS_NS, or without an end */
     bool patient;         /* its samples may be named later, like those of the recorder */
     bool tables_warned;   /* the warning on missing unwind tables is recorded */

@@ -61,8 +61,8 @@ int capture_make_profile(struct capture *c, const struct profile *meta, struct p
         profile_warn_several(*ret, selector);
     capture_add_names(c, *ret);
     for (uint32_t i = 0; i < c->event_count && r == 0; i++) {
-        if (c->events[i].source->weigh)
-            r = c->events[i].source->weigh(*ret, i);
+        if (c->events[i].source->weigh_profile)
+            r = c->events[i].source->weigh_profile(*ret, i);
     }
     if (r < 0) {
         *ret = profile_unref(*ret);

@@ -75,7 +75,7 @@ void looked_threads_begin(struct looked_threads *l, uint64_t now_ns, double weig
  * owners with more than their share keep the threads with the lowest numbers. Returns the time in
  * ns that its new place stands for (LOOKS_PLACE), else 0. */
 uint64_t looked_threads_take(struct looked_threads *l, const struct looks_entry *e, uint64_t owner);
-/* Ends the pass. Threads of its part that it did not meet have ended. */
+/* Ends the pass, and forgets threads that it did not meet in its part: they have ended. */
 void looked_threads_end(struct looked_threads *l);
 /* Returns thread @host_tid, until the next call of another function; NULL: not known. */
 struct looked_thread *looked_threads_find(struct looked_threads *l, uint32_t host_tid);

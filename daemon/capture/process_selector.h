@@ -44,7 +44,7 @@ size_t target_jvms(const struct target *t, struct discover *d, struct process **
 void target_describe(const struct target *t, struct discover *d, char *buf, size_t size);
 
 /*
- * Checks whether it matches a process now; JVMs that are starting are waited for only as long as a
+ * Checks whether @t matches a process now; JVMs that are starting are waited for only as long as a
  * read takes. Return: 0. BACKEND_NOT_FOUND with the nearest matches in @err. -EINVAL: pid and
  * another selector disagree, or a pid is a thread, a zombie or a kernel thread.
  */

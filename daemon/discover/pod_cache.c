@@ -83,7 +83,7 @@ static bool read_logs(struct pod_cache *pc, struct container *c, uint64_t now_ns
         buf_clear(&pc->logs);
         pc->logs_ns = now_ns;
         if (pc->source->container_logs(pc->ctx, &fd, NULL) == 0)
-            buf_read_fd(&pc->logs, fd); /* cut or empty: the rest counts */
+            buf_read_fd(&pc->logs, fd); /* after an error, what was read counts */
     }
     return pod_parse_log_names(buf_span(&pc->logs), c);
 }

@@ -11,7 +11,9 @@
 #define TABLE_NEARLY_FULL (DISCOVER_PROCESSES_MAX / 4 * 3)
 /* Entries to keep free, at the cost of owners that have more than their part. */
 #define TABLE_FREE (DISCOVER_PROCESSES_MAX / 16)
-#define TABLE_OWN (DISCOVER_PROCESSES_MAX / 4)
+#define TABLE_OWN                                                                                  \
+    (DISCOVER_PROCESSES_MAX / 4) /* entries of an owner; beyond it its own go first                \
+                                  */
 #define TABLE_PAYERS_AT_ONCE 128 /* owners read at once, at two readings each */
 #define TABLE_EVICT_BUCKETS 256  /* buckets searched for room, at most, per entry */
 

@@ -77,8 +77,8 @@ struct image {
     unsigned told_pins;    /* the number of pins left after that */
     bool handed;           /* code outside may hold it */
     bool facts;            /* read from /proc */
-    bool quarantined;      /* at the last look */
     uint64_t facts_ns;     /* when that reading began */
+    bool quarantined;      /* at the last look */
     struct image_look look;
     unsigned service_tries;      /* failed readings of the service words of its environment */
     bool words_missing;          /* these words have to be read again */

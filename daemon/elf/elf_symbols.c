@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reads the symbol tables of an ELF file: which entries are code, and which of several names is
- * best. A table and then its strings are read once, from beginning to end, in any order of the
- * file. In between the entries are sorted by their strings.
+ * best. Each table is read once, from beginning to end, and then its strings; tables may lie in any
+ * order in the file. In between the entries are sorted by their strings.
  */
 #include "elf/elf_impl.h"
 

@@ -165,7 +165,7 @@ static bool is_indirect_call(const ZydisDecodedInstruction *i)
     return is_default(i) && i->opcode == 0xff && i->raw.modrm.reg == CALL_INDIRECT;
 }
 
-/* Recognizes relative branches; they stay in their function, except jumps. */
+/* Recognizes relative branches. Of these only jumps may leave the function. */
 static bool is_branch(const ZydisDecodedInstruction *i)
 {
     return i->raw.imm[0].is_relative && i->mnemonic != ZYDIS_MNEMONIC_CALL;

@@ -45,7 +45,7 @@ struct engine_opts {
     void *look_cookie;
     struct lent *thread;      /* runs the engine; borrowed; NULL: the engine creates a thread */
     const char *external_url; /* address of this flamed for a browser; borrowed; NULL: not known */
-    const char *node; /* identifies this node in the phase of schedules; borrowed; NULL: nothing */
+    const char *node; /* text that sets the phase of schedules; borrowed; NULL: they have none */
 };
 
 /* Starts the engine on its thread. Return: 0 and *ret, or -errno with @err. */

@@ -27,11 +27,11 @@ enum event_program {
     PROGRAM_COUNT,
 };
 
-/* The sources of events.def: how a capture samples an event. */
+/* The sources of events.def: what captures do with the samples of an event. */
 enum event_source_kind {
 #define SOURCE(id, name) SOURCE_##id,
 #include "event/events.def"
-    SOURCE_COUNT_ALL,
+    SOURCE_KINDS,
 };
 
 /* Properties of an event, as bits. */

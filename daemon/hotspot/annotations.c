@@ -297,7 +297,7 @@ static bool is_sure(const struct annotated *c, const struct annotated *m)
         return !may_be_foreign(c) && !may_be_foreign(m) &&
                (path.n == class_path.n || !path.n || !class_path.n ||
                 !span_eq(without_slashes(class_path), without_slashes(path)));
-    case MAPPING_JAX_RS: /* else a sub-resource, or the locator of one */
+    case MAPPING_JAX_RS: /* without both it is a sub-resource, or its locator */
         return c->api && c->has_path && one_verb;
     default: /* an operator of RFC 6570 joins in another way */
         return c->api && !c->inherited && one_verb &&

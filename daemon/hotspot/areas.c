@@ -10,8 +10,8 @@
 #define LOADERS_MAX 16384      /* class loaders to visit, newest first */
 #define LOADER_CLASSES_MAX 512 /* classes of one */
 #define CLASSES_MAX 8192       /* classes of all */
-/* Metaspace consists of blocks that hold nothing else: root chunks since 16. Before, chunks have
- * any size, and a block around each address is taken. */
+/* Metaspace consists of blocks that hold nothing else: root chunks since JDK 16. Before
+ * that, chunks have any size, and a block around each address is taken. */
 #define ROOT_CHUNK_BYTES ((uint64_t)4 << 20)
 #define NEAR_BYTES ((uint64_t)64 << 10)
 #define STACK_BYTES_MAX ((uint64_t)1 << 30) /* the greatest value of -Xss */

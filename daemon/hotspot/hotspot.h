@@ -274,7 +274,7 @@ struct hotspot_thread {
     uint64_t owner_id;              /* JDK 24 up; 0: none */
     uint64_t stack_low, stack_high; /* JDK 8..21: an owner word may point into this stack */
 };
-/* Gets one thread. @t is valid during the call, which must not call functions of the VM. */
+/* Gets one thread. @t is valid during the call, and the callee calls no function of the VM. */
 typedef void (*hotspot_thread_fn)(void *cookie, const struct hotspot_thread *t);
 #define HOTSPOT_THREADS_MAX 65536
 #define HOTSPOT_THREAD_NAMES_MAX ((size_t)4 << 20) /* bytes of all names; later names are "" */

@@ -40,7 +40,7 @@ struct java_walk {
     const uint64_t *words;
     uint64_t low, high;
     uint64_t words_end; /* address behind the last of @words, at most @high */
-    bool relative; /* a chunk: addresses in frames are counts of words from where they are stored */
+    bool relative; /* a StackChunk: an address in a frame is a number of words from its own place */
     /* The current frame. @fp: of the interpreter; 0: saved by the frame before. @unextended: its sp
      * before the interpreter made room above it; 0: equal to @sp. */
     uint64_t sp, pc, fp, unextended;

@@ -268,7 +268,7 @@ typedef int (*threads_visit_fn)(void *cookie, uint64_t java_thread);
 /* Calls @fn with the JavaThread of each thread in the VM's list. Stops when @fn returns non-zero,
  * and returns that. 0: all threads, or those before the list was replaced; -ESRCH; -errno. */
 int threads_visit(struct hotspot_vm *vm, threads_visit_fn fn, void *cookie);
-/* Reads the number of the thread with its JavaThread at @thread, in its own pid namespace. 0;
+/* Reads the id of the thread with the JavaThread @thread, in its own pid namespace. 0;
  * -EFAULT: it has none, because it is ending or starting; -ESRCH; -errno. */
 int thread_tid(struct hotspot_vm *vm, uint64_t thread, int32_t *ret);
 

@@ -331,7 +331,8 @@ int mounter_start(const struct launcher_message *msg, const struct mounts *made,
         *ret_step = report.step;
         r = report.error;
     } else {
-        r = ETIMEDOUT; /* a file system of the container does not answer */
+        r = ETIMEDOUT; /* a file system of the container does not answer, or the mounter
+                        * ended without a report */
     }
     if (r) {
         mounter_end(&m);

@@ -37,7 +37,7 @@ struct parts {
     struct span bare;      /* down to a cgroup around both that may be a container's; empty: none */
 };
 
-/* Returns whether containers may be in the folder @part, which is none itself. */
+/* Returns whether containers may be in the folder @part, which is no container itself. */
 static bool is_folder(struct span part, struct span parent)
 {
     return span_ends_with(part, ".slice") || span_eq_str(part, "..") ||

@@ -145,7 +145,7 @@ static int put_link(void *arg, struct error *err)
     struct link *l = arg;
 
     l->fd = bpf_raw_tracepoint_open(/* name= */ NULL, l->program);
-    return l->fd < 0 ? error_code(err, l->fd, "cannot attach to the scheduler's switches") : 0;
+    return l->fd < 0 ? error_code(err, l->fd, "cannot attach to an event of the kernel") : 0;
 }
 
 static bool take_out_link(void *arg)

@@ -195,7 +195,7 @@ static __always_inline int comes_back(struct task_struct *next, __u64 now_ns, bo
     since &= ~(__u64)MET;
     if (w && w->epoch != epoch) {
         since = 0;
-        w->epoch = epoch; /* its arrival is known now */
+        w->epoch = epoch; /* the thread's arrival is known now */
     }
     asked = w && since && w->asked;
     if (asked && w->lock.kind == UNWIND_LOCK_NONE)

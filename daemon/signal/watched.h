@@ -39,11 +39,11 @@ struct watched {
     struct waits_lock lock; /* what `locks` shows most often */
     struct waits_pool pool;
     struct rule_peer peer; /* of that pool, as wait_peers_look() found it last */
-    bool wants_peer;       /* it is to be called */
+    bool wants_peer;       /* wait_peers_look() is to be called */
     struct waits_carriers carriers;
     struct waits_virtual virtual;
     struct rule_release release;
-    bool ended;        /* and how is known, or will not be */
+    bool ended;        /* it has ended; how is known, or never will be */
     uint64_t ended_ns; /* when that was seen first; 0: it was not */
     uint64_t ask_ns;   /* the broker is not asked before how */
     double

@@ -46,7 +46,7 @@ bool perf_map_refresh(struct perf_map *m, struct worker *w, uint64_t now_ns);
 bool perf_map_refresh_missed(struct perf_map *m, struct worker *w, uint64_t now_ns);
 /* Ends the reading @work, which is of a perf map, and frees a closed map. */
 void perf_map_end(struct work *work);
-/* Returns true if it is being read, or waits for that. */
+/* Returns true if @m is being read, or waits to be read. */
 bool perf_map_comes(const struct perf_map *m);
 /* Returns true if it never changes once it is read: later lines are in another copy
  * (base/memfd_copy.h). */

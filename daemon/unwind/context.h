@@ -54,8 +54,9 @@ enum context_op {
 enum context_text { CONTEXT_TRACE, CONTEXT_SPAN, CONTEXT_ROOT, CONTEXT_NAME, CONTEXT_TEXTS };
 #define CONTEXT_NAME_MORE CONTEXT_TEXTS /* the name, behind a first part and a blank */
 
-/* The ids are 16 words: trace, current span, root span. As texts they are hexadecimal digits of one
- * byte each, in JDK 8 of two. */
+/* The ids are 16 words: 8 of the trace, 4 of the current span, 4 of the root span. A text fills
+ * them with hexadecimal digits of one byte each, in JDK 8 of two; a number has only the first ones.
+ */
 #define CONTEXT_TRACE_WORD 0
 #define CONTEXT_SPAN_WORD 8
 #define CONTEXT_ROOT_WORD 12
@@ -135,7 +136,7 @@ struct sample_context {
  * attributes: index of the name, length, and as many bytes. */
 struct context_record {
     uint64_t trace[2], span; /* bytes, the highest first */
-    uint8_t valid;           /* 1: it is; else the thread has none, or changes it */
+    uint8_t valid;           /* 1: the record is; else the thread has none, or changes it */
     uint8_t flags;
     uint16_t attributes_bytes;
 };

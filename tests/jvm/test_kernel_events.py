@@ -179,7 +179,7 @@ class KernelEvents(jvm.WithClasses):
             with self.subTest(jdk=version), Program(version, self.classes.folder) as program:
                 program.do("touch")
                 profile = self.meanwhile(program, "touch", event="nativemem", interval="64k")
-                if huge: # one fault each, and the profile says so
+                if huge: # each takes one fault, and the profile says so
                     self.assertIn("huge pages came into use", profile.describe() + str(profile.document))
                     continue
                 self.check(profile, "touch", 65536)

@@ -35,7 +35,7 @@ class Places(unittest.TestCase):
         return [(int(f[2], 16), int(f[4], 16), int(f[1], 16)) for f in fields]
 
     def check(self, path: str, each: bool = False) -> None:
-        """EACH: checks each byte of its code."""
+        """Compares the places for probes in the code of PATH with its disassembly. EACH: at each byte of the code, not only at some."""
         path = os.path.realpath(path)
         code, starts = self.disassembled(path)
         chance, ordered = random.Random(RANDOM), sorted(code)

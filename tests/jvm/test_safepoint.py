@@ -17,8 +17,8 @@ from harness.profile import Profile
 LINE = re.compile(r'Safepoint "(\w+)", .*?Reaching safepoint: +(\d+) ns,(?: Cleanup: +(\d+) ns,)? At safepoint: +(\d+) ns,.* Total: +(\d+) ns')
 LATE = (("loop", "Safepoint.spin"), ("copy", "Safepoint.copy"), ("new", "Safepoint.spin"))
 UNSEEN = ("[too short to see]", "[late thread not running]")
-# The collector of the loops: it keeps no check for safepoints in a loop that counts in ints.
-OPTIONS = ("-XX:+UseParallelGC", "-Xmx256m", "-XX:+UnlockDiagnosticVMOptions", "-XX:GuaranteedSafepointInterval=0") # and no safepoint by itself
+# Parallel GC keeps no check for safepoints in a loop that counts in ints. The VM begins no safepoint by itself.
+OPTIONS = ("-XX:+UseParallelGC", "-Xmx256m", "-XX:+UnlockDiagnosticVMOptions", "-XX:GuaranteedSafepointInterval=0")
 
 
 class Program(jvm.Obedient):

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Fails when more than SEEN_BY_MAX files of other folders use the members of a struct: then many must be read to change one.
+"""Fails when more than SEEN_BY_MAX files of other folders use the members of a struct: who changes one must read them all.
 
-A file counts if it includes the header with the members, names the struct and uses one of them. Values are made for that: those of the
+A file counts if it includes the header with the members, names the struct and uses one of them. Values are exempt: those of the
 folders of VALUES, messages of a socket and discover/'s facts about a process. With --count it prints how many files use the members of each
 other struct, and how many modules each folder has. Usage: insides.py TREE [--count]"""
 

@@ -94,7 +94,7 @@ export class CaptureSlot {
 
     started({ id }, { seconds, threads, requests, collections }) {
         if (this.isStopped)
-            return; // who started it is elsewhere now: it is in the list of captures
+            return; // the user has left this page: the capture is in the list of captures
         this.progress = new CaptureProgress(id, { ended: (capture) => this.ended(capture, { threads, requests }) }, seconds);
         if (collections && this.target.pid)
             this.wait = new CollectionWait(this.target.pid, id, collections, (n) =>

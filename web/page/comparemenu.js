@@ -7,7 +7,8 @@ import { openMenu } from "../shared/menu.js";
 const COMPARE_STEPS_S = [60, 300, 600, 1800, 3600];
 
 // @shown: {from, to} in ms since 1970. @oldest: what is recorded begins there, 0: nothing is.
-// @on: {range(range): with that; drag(): with one that is chosen next; other(): with something else}
+// @on: compares what is shown: {range({from, to}): with that time; drag(): with the time that is dragged next; other(): with a
+// capture or another JVM, chosen on its own page}
 export function openCompareMenu(control, shown, oldest, on) {
     const box = control.getBoundingClientRect();
     const length = shown.to - shown.from;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A range of the past as a capture: its address is good when flamed has forgotten the time itself.
+// Keeps a range of the past as a capture: its address works after flamed has forgotten that time.
 
 import { postJson } from "./api.js";
 import { formatRoute } from "./route.js";
 
-const EVENTS = "cpu,wall,lock"; // all that the flight recorder has
+const EVENTS = "cpu,wall,lock"; // what every flight recorder has; allocations are not kept
 
 // Leads to the capture. @state: parameters of the address that say how the graph is shown. @banner: says what went wrong.
 export async function keepRange(target, { from, to }, state, banner) {

@@ -139,7 +139,7 @@ class JvmRow {
         cell.title = reason || (was ? [was] : list).map(({ signal, sentence }) => (sentence ? `${signal}: ${sentence}` : signal)).join("\n");
     }
 
-    // The whole row leads there; the link is for the keyboard and for a new tab.
+    // The whole row leads to the page of the JVM; the link is for the keyboard and for a new tab.
     clicked(event) {
         if (!event.target.closest("a") && !String(getSelection()))
             location.hash = formatRoute("jvm", this.jvm.pid);

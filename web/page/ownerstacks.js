@@ -15,7 +15,7 @@ const NO_WAIT = { running: "running", runnable: "waits for a CPU" };
 const isJdk = (name) => /^(java|javax|jdk|sun)\./.test(name);
 const methodsOf = (stack, frames) => stack.map((f) => frames[f]).filter(({ kind }) => JAVA.includes(kind)).map(({ name }) => name).reverse();
 
-// A thread's name with the process id of its JVM: threads of several JVMs may have equal names. @thread: of a stack of @json.
+// A thread's name with the process id of its JVM: threads of several JVMs may have equal names. @thread: its index in `threads`.
 export function ownerKey({ threads = [], processes = [] }, thread, name) {
     const { pid = 0 } = processes[(threads[thread] || {}).process] || {};
 

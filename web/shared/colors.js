@@ -72,7 +72,7 @@ const DARK = [
     [0.48, 0.095, 165],
     [0.33, 0.030, 245],
 ];
-// Of threads of the JVM, which categories of CPU time tell apart beside the kinds of code.
+// Colours of the categories of CPU time that are threads of the JVM. They stand beside colours of kinds of code.
 const CATEGORY = {
     light: { jit: [0.70, 0.110, 244], gc: [0.47, 0.145, 319], vm: [0.56, 0.020, 294] },
     dark: { jit: [0.61, 0.160, 227], gc: [0.35, 0.207, 296], vm: [0.81, 0.057, 277] },

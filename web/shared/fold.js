@@ -58,7 +58,7 @@ function waitFrames(kinds, path, from, leaf) {
         return leaf;
     while (d > from && kinds[path[d - 1]] === KIND.KERNEL)
         d--;
-    if (wait === KIND.VM) // what the VM does is what it waits for
+    if (wait === KIND.VM) // a frame of the VM itself says what is waited for
         return d;
     const ofKernel = d;
 

@@ -4,8 +4,8 @@
 
 import { eachRow } from "./rows.js";
 
-// {ms, row, count, total, span}: by sample, in order of time; ms since the start of the profile. span: of each its length in
-// ms; null where they are of no length of their own. @spans: as the format has them, microseconds.
+// {ms, row, count, total, span}: by sample, in order of time; ms since the start of the profile. span: the length of each
+// in ms; null: they have none. @spans: as the format has them, microseconds.
 export function openTimes(list, spans = null) {
     const n = list.length >> 1; // at most
     const times = { ms: new Float64Array(n), row: new Int32Array(n), count: new Float64Array(n), size: 0, total: 0 };

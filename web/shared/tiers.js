@@ -49,7 +49,7 @@ function joinGroups(parts) {
         unsure: sum("unsure"), tiers: tiers.length > 1 ? tiers : null };
 }
 
-// profile.kinds has the kind of each frame as it was.
+// Makes one frame of a method that was compiled in several ways. profile.kinds keeps the kind that each had.
 export function mergeTiers(profile) {
     const { mergedOf, count } = numberMerged(profile.groups);
 

@@ -42,7 +42,8 @@ struct program {
     uint32_t dev_major, dev_minor;
     uint64_t inode;
 };
-/* Gets that of the process @host_pid. Returns false if it cannot be read, or there is none. */
+/* Gets the program file of process @host_pid. Returns false if it cannot be read, or there is none.
+ */
 bool target_program(const struct server *s, int32_t host_pid, struct program *ret);
 /* Checks that the pinned process lives. 0, else PROC_GONE. */
 int target_check(const struct target *t);

@@ -201,5 +201,5 @@ const struct event_source event_source_safepoints = {
     .drain = safepoints_drain,
     .warn = safepoints_warn,
     .empty = { "no JVM of the target had a safepoint", EMPTY_LONGER },
-    .weigh = profile_weigh_safepoints
+    .weigh_profile = profile_weigh_safepoints
 };

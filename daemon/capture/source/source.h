@@ -15,8 +15,8 @@ struct seen_run;
 /*
  * @e is the event of a capture, e->capture; e->state has state_bytes, which are zero at first. A
  * NULL function is skipped. Order of calls: begin, sets, prepare, run. While the capture runs:
- * want, poll, and those for samples. Then ended, flush, lates, settle, warn, weigh. release is
- * called once, in any state.
+ * want, poll, and those for samples. Then ended, flush, lates, settle, warn, weigh_profile.
+ * release is called once, in any state, also without begin.
  */
 struct event_source {
     size_t state_bytes;
@@ -84,7 +84,7 @@ struct event_source {
     /* Warns of what the profile lacks for @e. */
     void (*warn)(const struct capture_event *e);
     /* Sets the values of the samples of event number @event of the profile. 0 or -ENOMEM. */
-    int (*weigh)(struct profile *p, uint32_t event);
+    int (*weigh_profile)(struct profile *p, uint32_t event);
     /* Returns the number of samples that are kept until the end. */
     size_t (*kept)(const struct capture_event *e);
     /* Frees what its state holds; the caller frees the state itself. */

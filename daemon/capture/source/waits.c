@@ -70,7 +70,7 @@ static bool waits_cover(const struct capture_event *e, const struct sample_recor
         return yield_window_takes(yield_window_find(&w->windows, (int32_t)rec->host_pid), rec) &&
                wait_value(e, rec) > 0;
     if (rec->flush ? rec->flush != w->flush_no : w->flush_no && rec->flushed >= w->flush_no)
-        return false; /* of another capture's flush, or counted by its own flush already */
+        return false; /* of another capture's flush, or its own has counted it */
     return wait_value(e, rec) > 0;
 }
 

@@ -13,7 +13,7 @@
 /* A bytecode that calls a method. */
 struct leaf_call {
     int32_t bci;
-    uint16_t index; /* operand, as the VM rewrote it: it leads to the target */
+    uint16_t index; /* operand, as the VM rewrote it: it names the called method */
     uint8_t opcode;
 };
 

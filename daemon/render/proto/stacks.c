@@ -213,7 +213,7 @@ static int stacks_add_mapping(struct stacks *s, const struct view_frame *f, uint
     return MIN(id_table_add(&s->mappings, &m, ret), 0);
 }
 
-/* Gives a frame its place, once. */
+/* Adds the place of @frame, unless it has one. */
 static int stacks_add_frame(struct stacks *s, uint32_t frame)
 {
     const struct view_frame *f = &s->v->frames[frame];

@@ -53,7 +53,7 @@
 
 /* The state of a frame at an instruction: where its return address and the caller's fp are. */
 enum unwind_shape {
-    UNWIND_SHAPE_WHOLE,    /* the frame is complete, or the instructions do not decide */
+    UNWIND_SHAPE_WHOLE,    /* the frame is complete, or the instructions do not say */
     UNWIND_SHAPE_RETURN,   /* the return address is on top of the stack or in the link register */
     UNWIND_SHAPE_FP,       /* the saved fp is on top, the return address above it */
     UNWIND_SHAPE_WHOLE_FP, /* the frame is allocated, but the fp register is still the caller's */

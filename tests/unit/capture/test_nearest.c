@@ -38,7 +38,7 @@ START_TEST(the_nearest_come_first)
 }
 END_TEST
 
-/* Either name may be the nearest. */
+/* Of an entry with two names, either may be the nearest. */
 START_TEST(both_names_count)
 {
     keep("xxxxx");

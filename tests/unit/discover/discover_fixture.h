@@ -84,7 +84,7 @@ static inline int no_sideband(struct broker *ctx, int ret_fds[BROKER_CPUS_MAX], 
 }
 
 static bool quarantined;
-static uint64_t asked_ns; /* when it was asked first, which is in the middle of a reading */
+static uint64_t asked_ns; /* of the first call of fake_leaves_alone(), in the middle of a reading */
 
 static inline bool fake_leaves_alone(const struct broker *ctx, const struct proc_id *id,
                                      bool *ret_jvm)

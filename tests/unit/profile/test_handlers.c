@@ -26,7 +26,8 @@ static const struct {
         "shop.Orders$$SpringCGLIB$$0 get", "org.springframework.aop.framework.Cglib intercept",
         "shop.Timing around", "shop.Orders get" },
       "[shop.Orders.get()]" },
-    /* a proxy of an interface does not, and its first callee may be no handler */
+    /* a proxy of an interface does not count as its class, and its first callee may be no handler
+     */
     { { "org.springframework.web.method.support.InvocableHandlerMethod doInvoke",
         "jdk.proxy2.$Proxy45 get", "shop.Timing around", "shop.Orders get" },
       "" },

@@ -39,7 +39,7 @@ static int file_with(const char *text)
     return fd;
 }
 
-/* Version 2, then version 1. */
+/* Files of cgroups of version 2, then of version 1. */
 static const struct {
     const char *cpu, *kills, *swap;
 } VERSIONS[] = {
