@@ -103,6 +103,7 @@ int captures_snapshot(struct captures *captures, struct capture *c, bool reset,
 {
     uint64_t now = clock_monotonic_ns();
     struct profile meta = c->meta;
+    char memory[CAPTURE_MEMORY_BYTES];
     struct record *fresh = NULL;
     int r;
 
@@ -112,8 +113,7 @@ int captures_snapshot(struct captures *captures, struct capture *c, bool reset,
                              "which objects are alive is known only when the capture ends");
     }
     if (!snapshot_has_room(captures, c)) {
-        error_set(err, -EBUSY, "the memory for captures (captures_max_bytes, %zu MiB) is used up",
-                  captures->budget.max_bytes >> 20);
+        error_set(err, -EBUSY, "%s is used up", capture_memory_text(captures, memory));
         error_remedy(err, "ask again when captures have ended, or raise captures_max_bytes");
         return -EBUSY;
     }

@@ -223,6 +223,9 @@ void captures_filter_stopped(struct captures *captures, uint32_t set);
 
 /* Returns the bytes that running captures of @caller hold. */
 size_t capture_memory_of(const struct captures *captures, const struct caller *caller);
+/* Writes what the memory of all captures is, for sentences. */
+#define CAPTURE_MEMORY_BYTES (64 + RECORD_TAKEN_BYTES)
+const char *capture_memory_text(const struct captures *captures, char buf[CAPTURE_MEMORY_BYTES]);
 /* Updates the bytes that finished profiles hold, and the limit of captures: symbols, names and
  * waiting samples have @beside_bytes. Each tick. */
 void capture_memory_tick(struct captures *captures, uint64_t beside_bytes);

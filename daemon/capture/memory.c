@@ -66,6 +66,16 @@ static void make_room(void *cookie, const struct record *r, size_t bytes)
     }
 }
 
+const char *capture_memory_text(const struct captures *captures, char buf[CAPTURE_MEMORY_BYTES])
+{
+    char taken[RECORD_TAKEN_BYTES];
+
+    snprintf(buf, CAPTURE_MEMORY_BYTES, "the memory for captures (captures_max_bytes, %zu MiB%s)",
+             captures->opts.captures_max_bytes >> 20,
+             record_taken_text(captures->budget.taken_bytes, taken));
+    return buf;
+}
+
 /* Ends the largest capture of the caller that holds the most, at the next tick. */
 static void exhausted(void *cookie)
 {
@@ -73,6 +83,7 @@ static void exhausted(void *cookie)
     struct weight heaviest = { 0 }, w;
     struct captures *captures = cookie;
     struct capture *most = NULL;
+    char memory[CAPTURE_MEMORY_BYTES];
 
     if (captures->counts.cut_short_ns && now - captures->counts.cut_short_ns < CUT_SHORT_NS)
         return;
@@ -90,10 +101,9 @@ static void exhausted(void *cookie)
     captures->counts.cut_short_ns = now;
     most->end_ns = now;
     record_warn(most->record,
-                "the capture ended after %.0f s: the memory for captures "
-                "(captures_max_bytes, %zu MiB) was used up; choose fewer "
+                "the capture ended after %.0f s: %s was used up; choose fewer "
                 "processes, or take fewer captures at once",
-                (double)(now - most->start_ns) / 1e9, captures->budget.max_bytes >> 20);
+                (double)(now - most->start_ns) / 1e9, capture_memory_text(captures, memory));
 }
 
 void captures_init(struct captures *captures, const struct captures_opts *opts)
@@ -131,5 +141,6 @@ void capture_memory_tick(struct captures *captures, uint64_t beside_bytes)
     uint64_t over = beside_bytes > BESIDE_BYTES ? beside_bytes - BESIDE_BYTES : 0;
 
     captures->budget.max_bytes = MAX(max / LEAST_PART, max - MIN(over, max));
+    captures->budget.taken_bytes = max - captures->budget.max_bytes;
     captures->budget.other_bytes = profile_counted_bytes();
 }

@@ -255,6 +255,7 @@ void record_seal(struct record *r);
  * thin. Thread: the engine's. */
 struct record_budget {
     size_t max_bytes;
+    size_t taken_bytes; /* of the configured limit; max_bytes is the rest */
     size_t used_bytes;  /* of the records */
     size_t other_bytes; /* other memory that the owner counts */
     void (*make_room)(void *cookie, const struct record *r, size_t bytes);
@@ -265,6 +266,9 @@ static inline bool record_budget_has(const struct record_budget *b, size_t bytes
 {
     return b->used_bytes + b->other_bytes + bytes <= b->max_bytes;
 }
+/* Writes what takes @taken_bytes of the limit, for sentences; "": nothing does. */
+#define RECORD_TAKEN_BYTES 80
+const char *record_taken_text(size_t taken_bytes, char buf[RECORD_TAKEN_BYTES]);
 /* Charges @r to @b, which outlives it. Without room in @b, one of two samples of @r stands for
  * both. Without samples to thin, samples with new stacks are dropped. */
 void record_set_budget(struct record *r, struct record_budget *b);

@@ -75,6 +75,23 @@ void record_set_budget(struct record *r, struct record_budget *b)
     record_charge(r);
 }
 
+const char *record_taken_text(size_t taken_bytes, char buf[RECORD_TAKEN_BYTES])
+{
+    buf[0] = '\0';
+    if (taken_bytes)
+        snprintf(buf, RECORD_TAKEN_BYTES, "; symbols, names and waiting samples take %zu MiB of it",
+                 (taken_bytes + (1 << 20) - 1) >> 20);
+    return buf;
+}
+
+/* Notes that @r is thinned for lack of budget. */
+static void record_starve(struct record *r)
+{
+    r->starved = true;
+    if (r->budget)
+        r->taken_bytes = MAX(r->taken_bytes, r->budget->taken_bytes);
+}
+
 /* Returns whether @r may grow by @bytes, after making room in the budget. */
 static bool record_affords(struct record *r, size_t bytes)
 {
@@ -240,7 +257,7 @@ void record_shrink(struct record *r)
     if (r->sample_count < 2)
         return;
     record_thin(r);
-    r->starved = true;
+    record_starve(r);
     cap = r->sample_count + r->sample_count / 4; /* room, or the next sample would thin it again */
     samples = cap < r->sample_cap ? realloc(r->samples, cap * sizeof(*samples)) : NULL;
     if (samples) {
@@ -265,7 +282,7 @@ static int record_reserve(struct record *r)
     if (r->sample_cap && !record_affords(r, (cap - r->sample_cap) * sizeof(*samples))) {
         if (record_sample_bytes(r) < RECORD_SHRINK_MIN_BYTES)
             r->budget->exhausted(r->budget->cookie);
-        r->starved = true;
+        record_starve(r);
         record_thin(r); /* frees room in the present array */
         return r->sample_count < r->sample_cap ? 0 : -ENOSPC;
     }

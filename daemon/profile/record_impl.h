@@ -44,6 +44,7 @@ struct record {
     struct record_budget *budget; /* NULL: none */
     size_t charged_bytes;         /* bytes charged to the budget */
     bool starved;                 /* thinned for lack of budget */
+    size_t taken_bytes;           /* of the budget, at most, when it was thinned */
     uint64_t dropped;             /* samples without memory, or beyond the limits of nodes and
                                    * threads */
     struct profile_moment *moments;

@@ -283,6 +283,7 @@ END_TEST
 START_TEST(captures_have_less_beside_many_symbols)
 {
     struct capture *c = add_capture(&ALICE, 30);
+    struct profile *p;
 
     capture_memory_tick(&all, (64 << 20) + BUDGET_BYTES / 2);
     ck_assert_uint_eq(all.budget.max_bytes, BUDGET_BYTES / 2);
@@ -296,7 +297,10 @@ START_TEST(captures_have_less_beside_many_symbols)
     for (uint64_t t = 400000; t < 800000; t++)
         take(c, t, frames, 3);
     ck_assert_uint_gt(all.budget.used_bytes, BUDGET_BYTES / 2 + 64 * 1024);
-    profile_unref(finish(c));
+    p = finish(c);
+    ck_assert(warns(p, "(captures_max_bytes; symbols, names and waiting samples take 8 MiB of "
+                       "it) was used up"));
+    profile_unref(p);
 }
 END_TEST
 
@@ -347,7 +351,7 @@ START_TEST(a_caller_has_half_of_the_memory)
 }
 END_TEST
 
-/* Stacks cannot be thinned: the capture with the most of them must end. */
+/* Stacks cannot be thinned: the capture with the most of them must end. It is told what it had. */
 START_TEST(stacks_without_end_end_their_capture)
 {
     struct capture *small = add_capture(&BOB, 30), *large = add_capture(&ALICE, 30);
@@ -355,6 +359,7 @@ START_TEST(stacks_without_end_end_their_capture)
     struct profile *p;
     size_t most = 0;
 
+    capture_memory_tick(&all, (64 << 20) + (_i ? BUDGET_BYTES / 2 : 0));
     for (uint64_t t = 0; t < 60000; t++) {
         for (size_t i = 0; i < ARRAY_SIZE(stack); i++) {
             random = random * 1664525 + 1013904223;
@@ -372,6 +377,9 @@ START_TEST(stacks_without_end_end_their_capture)
     ck_assert_uint_gt(small->end_ns, clock_monotonic_ns());
     p = finish(large);
     ck_assert(warns(p, "ended after"));
+    ck_assert(warns(p, _i ? "(captures_max_bytes, 16 MiB; symbols, names and waiting samples "
+                            "take 8 MiB of it) was used up"
+                          : "(captures_max_bytes, 16 MiB) was used up"));
     profile_unref(p);
     p = finish(small);
     ck_assert_uint_eq(p->sample_count, 1200);
@@ -445,7 +453,7 @@ int main(void)
     tcase_add_test(tc, many_samples_are_thinned_and_small_captures_left_whole);
     tcase_add_test(tc, the_caller_that_holds_the_most_is_thinned);
     tcase_add_test(tc, a_caller_has_half_of_the_memory);
-    tcase_add_test(tc, stacks_without_end_end_their_capture);
+    tcase_add_loop_test(tc, stacks_without_end_end_their_capture, 0, 2);
     tcase_add_test(tc, profiles_on_their_way_count);
     tcase_add_loop_test(tc, tells_of_samples_that_were_not_taken, 0, 4);
     return suite_run_case("capture_limits", tc);
