@@ -73,6 +73,8 @@ static int call_running_list(struct api *api, void *arg)
             break;
         }
     }
+    if (r == 0)
+        r = target_refuse_spent(l->wanted, l->err);
     target_free(l->wanted);
     return r;
 }
@@ -211,7 +213,7 @@ int backend_captures(void *ctx, const struct captures_query *q, json_t **ret, st
     if (jvm)
         match_begin_long(jvm);
     if (r == 0)
-        r = list_page(ctx, q, jvm, list, next, err);
+        r = list_page(ctx, q, jvm, list, next, err) ?: match_refuse_spent(jvm, err);
     if (r != 0) {
         json_decref(list);
         return r;

@@ -132,7 +132,7 @@ static int jvms_walk(struct jvms_args *a, const struct target_selector *t, struc
     discover_catch_up(a->api->engine.discover);
     a->target = target;
     discover_each(a->api->engine.discover, jvms_add, a);
-    return 0;
+    return target_refuse_spent(target, err);
 }
 
 int facts_jvms(struct api *api, const struct document_query *q, json_t **ret, struct error *err)

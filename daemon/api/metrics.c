@@ -180,6 +180,10 @@ static void metrics_state(struct api *api, struct buf *out)
     metric(out, "flamed_captures_events_left_out_total",
            "Requested events that a capture ended without, because they could not be sampled.",
            api->engine.captures->counts.events_left_out);
+    metric(out, "flamed_jvm_patterns_spent_total",
+           "Regular expressions of jvm= that may miss JVMs, because they took too many steps on 64 "
+           "names.",
+           match_spent_total());
     metric(out, "flamed_captures_thinned_total",
            "Times that a capture's samples were halved to make room for another's.",
            api->engine.captures->counts.thinned);

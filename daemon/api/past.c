@@ -362,6 +362,11 @@ int past_filter_init(const struct target_selector *t, struct past_filter *f, str
     return r;
 }
 
+int past_filter_refuse(const struct past_filter *f, int r, struct error *err)
+{
+    return r < 0 ? r : match_refuse_spent(f->jvm, err) ?: r;
+}
+
 void past_filter_deinit(struct past_filter *f)
 {
     match_free(f->jvm);
@@ -438,6 +443,7 @@ int past_profile(struct api *api, const struct target_selector *t, const struct 
         r = take_kept(api, &past, range, event, err);
     if (r == 0 && sources & PAST_STORE)
         r = take_stored(api, &past, range, event, err);
+    r = past_filter_refuse(&past.filter, r, err);
     past_tell(&past, ret_recorder);
     if (r == 0 && past.count == 0)
         r = nothing_known(ret_recorder->oldest_ns, &past.flight, event, err);
@@ -461,6 +467,7 @@ int past_timeline(struct api *api, const struct target_selector *t, const struct
         r = take_stored(api, &past, range, event, err);
     if (r == BACKEND_UNAVAILABLE && sums->reach.parts) /* only the store is closed */
         r = 0;
+    r = past_filter_refuse(&past.filter, r, err);
     past_tell(&past, ret_recorder);
     if (r == 0)
         r = past_finish(&past, range, ret_recorder, event, ret);

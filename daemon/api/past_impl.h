@@ -54,6 +54,9 @@ struct recorded_past {
 /* Makes the filter of @t, which is borrowed. 0 or -errno with @err; call past_filter_deinit() in
  * every case. */
 int past_filter_init(const struct target_selector *t, struct past_filter *ret, struct error *err);
+/* Returns @r, or -EINVAL with @err if what @f selected may be too little: its jvm= takes too many
+ * steps on many names. */
+int past_filter_refuse(const struct past_filter *f, int r, struct error *err);
 void past_filter_deinit(struct past_filter *f);
 /* Returns how far CLOCK_REALTIME is ahead of CLOCK_MONOTONIC. */
 uint64_t past_realtime_offset_ns(void);

@@ -117,6 +117,7 @@ json_t *timeline_marks(struct api *api, const struct target_selector *t,
     m.count += left_out;
     if (r == 0)
         r = add_captures(api, &m, range, err);
+    r = past_filter_refuse(&m.filter, r, err);
     past_filter_deinit(&m.filter);
     warn_left_out(&m, warnings);
     *ret_error = MIN(r, 0);

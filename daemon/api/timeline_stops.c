@@ -122,6 +122,7 @@ int past_stops(struct api *api, const struct target_selector *t, const struct ti
 
     if (r == 0 && api->engine.history)
         r = history_stops(api->engine.history, &q, PAST_STOPS_MAX, fn, cookie, err);
+    r = past_filter_refuse(&filter, r, err);
     past_filter_deinit(&filter);
     return r;
 }

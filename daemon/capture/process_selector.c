@@ -80,6 +80,26 @@ static bool jvm_matches(const struct target *t, const struct process *p)
     return p->jvm != JVM_NO && p->main && match_any(t->jvm_match, span_of(p->main), NULL) > 0;
 }
 
+int target_refuse_spent(const struct target *t, struct error *err)
+{
+    return match_refuse_spent(t->jvm_match, err);
+}
+
+const char *target_slow_text(const struct target *t, char buf[TARGET_SLOW_BYTES])
+{
+    size_t names = match_slow_names(t->jvm_match);
+
+    buf[0] = '\0';
+    if (names)
+        snprintf(buf, TARGET_SLOW_BYTES,
+                 "the regular expression '%.80s' takes too many steps on %zu main class%s here, "
+                 "which count as not matching%s; write it without nested repetitions such as (a+)+",
+                 t->jvm, names, names == 1 ? "" : "es",
+                 names < MATCH_SLOW_NAMES_MAX ? ""
+                                              : ". From then on only names with few steps matched");
+    return buf;
+}
+
 static bool service_matches(const struct target *t, const struct process *p)
 {
     char service[SERVICE_NAME_BYTES];

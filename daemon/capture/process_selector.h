@@ -43,6 +43,14 @@ size_t target_jvms(const struct target *t, struct discover *d, struct process **
 /* Writes it for users: "pid 4242 (Main)", "the whole node". Clean text. */
 void target_describe(const struct target *t, struct discover *d, char *buf, size_t size);
 
+/* Refuses a list of its processes that may be too short: its jvm= took too many steps on many
+ * names. 0, or -EINVAL with @err. */
+int target_refuse_spent(const struct target *t, struct error *err);
+/* Writes a warning for profiles of it, if its jvm= takes too many steps on names; "": it did not.
+ */
+#define TARGET_SLOW_BYTES 320
+const char *target_slow_text(const struct target *t, char buf[TARGET_SLOW_BYTES]);
+
 /*
  * Checks whether @t matches a process now; JVMs that are starting are waited for only as long as a
  * read takes. Return: 0. BACKEND_NOT_FOUND with the nearest matches in @err. -EINVAL: pid and

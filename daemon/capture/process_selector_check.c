@@ -208,8 +208,9 @@ static int not_found(const struct target *t, struct discover *d, struct error *e
         error_parameter(err, parameter, -ESRCH, "no process matches %s", all);
     } else if (t->jvm)
         error_parameter(err, parameter, -ESRCH,
-                        t->jvm_match && match_is_spent(t->jvm_match)
-                            ? "the regular expression '%.80s' takes too many steps"
+                        match_slow_names(t->jvm_match)
+                            ? "no JVM's main class or jar matches '%.80s', which takes too many "
+                              "steps on some"
                             : "no JVM's main class or jar matches '%.80s'",
                         t->jvm);
     else if (t->pid_count == 0)

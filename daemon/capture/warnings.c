@@ -121,6 +121,7 @@ static void capture_warn_left_events(struct captures *captures, struct capture *
 void capture_warn_quality(struct captures *captures, struct capture *c)
 {
     const char *kernel = symbolizer_kernel_problem(captures->symbolizer);
+    char slow[TARGET_SLOW_BYTES];
 
     capture_warn_lost(c);
     capture_warn_left_events(captures, c);
@@ -128,6 +129,8 @@ void capture_warn_quality(struct captures *captures, struct capture *c)
     capture_warn_untaken(captures, c);
     capture_warn_processes(captures, c);
     capture_warn_renamed(c);
+    if (target_slow_text(c->target, slow)[0])
+        record_warn(c->record, "%s", slow);
     rights_problems(captures->sampling->facts.capabilities, warn_right, c);
     if (kernel[0])
         record_warn(c->record, "%s", kernel);

@@ -4,16 +4,19 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/list.h"
+#include "base/siphash.h"
 
 #include <pcre2.h>
+#include <stdatomic.h>
 
 /* PCRE2's limit of steps applies to each start within the name apart, and a step may pass over the
  * whole name. So the items of the pattern that it tries are counted, too. */
 #define MATCH_STEPS_MAX 100000
-#define MATCH_ITEMS_MAX 1000000      /* of one pattern on one name: some 20 to 60 ms */
-#define MATCH_ITEM_BYTES 256         /* of the name, for which an item counts once more */
-#define MATCH_SLOW_ITEMS 10000       /* few names take more */
-#define MATCH_SLOW_ITEMS_MAX 1000000 /* of all such names, after match_begin_long() */
+#define MATCH_ITEMS_MAX 1000000 /* of one pattern on one name: some 20 to 60 ms */
+#define MATCH_ITEM_BYTES 256    /* of the name, for which an item counts once more */
+#define MATCH_SLOW_ITEMS 10000  /* the same after match_begin_long(); few names take more */
+#define MATCH_SPENT_ITEMS 1000  /* the same once it is spent: names are tried again and again */
 #define MATCH_HEAP_KIB_MAX 4096
 #define MATCH_CPU_NS_MAX (2 * NSEC_PER_SEC) /* of one struct match, over all names */
 
@@ -23,11 +26,15 @@ struct match {
     size_t count;
     pcre2_match_context *context;
     pcre2_match_data *data;
-    uint64_t items, weight; /* tried on this name; how much one of them counts */
-    uint64_t slow_items;    /* of all names that took many, after match_begin_long() */
-    bool budgeted, lasting; /* match_begin(), match_begin_long() was called */
-    uint64_t spent_ns;      /* CPU time since */
+    uint64_t items, weight, items_max; /* tried on this name; how much one of them counts */
+    bool budgeted, lasting;            /* match_begin(), match_begin_long() was called */
+    uint64_t spent_ns;                 /* CPU time since */
+    struct fingerprint_key key;
+    uint64_t slow[MATCH_SLOW_NAMES_MAX]; /* fingerprints of names */
+    size_t slow_count;
 };
+
+static _Atomic uint64_t spent_total;
 
 /* Called by PCRE2 before each item of the pattern. */
 static int count_item(pcre2_callout_block *block, void *cookie)
@@ -36,7 +43,7 @@ static int count_item(pcre2_callout_block *block, void *cookie)
 
     (void)block;
     m->items += m->weight;
-    return m->items > MATCH_ITEMS_MAX ? PCRE2_ERROR_CALLOUT : 0;
+    return m->items > m->items_max ? PCRE2_ERROR_CALLOUT : 0;
 }
 
 static int match_compile(struct match *m, const char *pattern, struct error *err)
@@ -69,6 +76,7 @@ int match_new(const char *const *patterns, size_t count, const char *parameter, 
     if (!m)
         return -ENOMEM;
     m->parameter = parameter;
+    m->items_max = MATCH_ITEMS_MAX;
     if (count > MATCH_PATTERNS_MAX)
         return error_parameter(err, parameter, -EINVAL, "at most %d patterns may be given",
                                MATCH_PATTERNS_MAX);
@@ -118,14 +126,50 @@ void match_begin(struct match *m)
 void match_begin_long(struct match *m)
 {
     m->lasting = true;
+    m->items_max = MATCH_SLOW_ITEMS;
+    m->key = fingerprint_key_new();
 }
 
-bool match_is_spent(const struct match *m)
+size_t match_slow_names(const struct match *m)
 {
-    return m->slow_items > MATCH_SLOW_ITEMS_MAX;
+    return m ? m->slow_count : 0;
 }
 
-static int match_too_slow(struct match *m, struct span text, struct error *err)
+uint64_t match_spent_total(void)
+{
+    return spent_total;
+}
+
+int match_refuse_spent(const struct match *m, struct error *err)
+{
+    if (match_slow_names(m) < MATCH_SLOW_NAMES_MAX)
+        return 0;
+    error_remedy(err, "write it without nested repetitions such as (a+)+");
+    return error_parameter(err, m->parameter, -EINVAL,
+                           "the regular expression takes too many steps on %d names",
+                           MATCH_SLOW_NAMES_MAX);
+}
+
+static bool is_known_slow(const struct match *m, struct span text)
+{
+    uint64_t name = m->slow_count ? fingerprint(&m->key, text) : 0;
+
+    return ANY_OF(i, m->slow_count, m->slow[i] == name);
+}
+
+/* Remembers that @text takes too many steps, so that it is not tried again. */
+static void add_slow(struct match *m, struct span text)
+{
+    if (m->slow_count == MATCH_SLOW_NAMES_MAX)
+        return;
+    m->slow[m->slow_count++] = fingerprint(&m->key, text);
+    if (m->slow_count < MATCH_SLOW_NAMES_MAX)
+        return;
+    m->items_max = MATCH_SPENT_ITEMS;
+    spent_total++;
+}
+
+static int match_too_slow(const struct match *m, struct span text, struct error *err)
 {
     error_parameter(err, m->parameter, -EINVAL,
                     "the regular expression takes too many steps on '%.60s'", text.n ? text.p : "");
@@ -138,7 +182,7 @@ int match_any(struct match *m, struct span text, struct error *err)
     uint64_t begun_ns = m->budgeted ? clock_ns(CLOCK_THREAD_CPUTIME_ID) : 0;
     int found = 0;
 
-    if (match_is_spent(m))
+    if (is_known_slow(m, text))
         return match_too_slow(m, text, err);
     m->weight = 1 + text.n / MATCH_ITEM_BYTES;
     for (size_t i = 0; i < m->count && found == 0; i++) {
@@ -147,12 +191,12 @@ int match_any(struct match *m, struct span text, struct error *err)
         m->items = 0;
         r = pcre2_match(m->codes[i], (PCRE2_SPTR)(text.n ? text.p : ""), text.n, 0, 0, m->data,
                         m->context);
-
-        if (m->items > MATCH_SLOW_ITEMS && m->lasting)
-            m->slow_items += m->items;
         if (r == PCRE2_ERROR_CALLOUT || r == PCRE2_ERROR_MATCHLIMIT ||
-            r == PCRE2_ERROR_DEPTHLIMIT || r == PCRE2_ERROR_HEAPLIMIT)
+            r == PCRE2_ERROR_DEPTHLIMIT || r == PCRE2_ERROR_HEAPLIMIT) {
+            if (m->lasting)
+                add_slow(m, text);
             return match_too_slow(m, text, err);
+        }
         found = r >= 0;
     }
     if (m->budgeted)

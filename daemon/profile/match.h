@@ -26,11 +26,19 @@ size_t match_count(const struct match *m);
 /* Starts the budget: from now on, all names together may take 2 s of CPU time. @m may be NULL. */
 void match_begin(struct match *m);
 
-/* Starts another budget, for a client's pattern that the engine uses for hours. From now on, all
- * names that take many steps may take some 50 ms of CPU time. */
+/* Bounds the time on names of others, for a client's pattern that the engine uses for hours: some
+ * 0.5 ms for a name. A name that takes longer does not match, and is not tried again. After
+ * MATCH_SLOW_NAMES_MAX of them the pattern is spent: from then on a name matches only within some
+ * 50 us. */
+#define MATCH_SLOW_NAMES_MAX 64
 void match_begin_long(struct match *m);
-/* Returns whether they did, so that @m matches nothing any more. */
-bool match_is_spent(const struct match *m);
+/* Returns how many names took longer. @m may be NULL. */
+size_t match_slow_names(const struct match *m);
+/* Refuses a list that may be too short because @m, which may be NULL, is spent: 0, or -EINVAL with
+ * @err. */
+int match_refuse_spent(const struct match *m, struct error *err);
+/* Returns how many patterns were spent since the start. */
+uint64_t match_spent_total(void);
 
 /* Checks whether any pattern matches somewhere in @text (valid UTF-8). 1, 0, or -EINVAL with @err
  * when this name takes too long (some 60 ms), or all since match_begin(). */

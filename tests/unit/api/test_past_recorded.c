@@ -2,6 +2,7 @@
 /* past_profile(): a sample counts once even if the history takes it over during the read. The
  * latest facts of a process decide whether it is selected. */
 #include "api/api_impl.h"
+#include "api/past_impl.h"
 #include "history_fixture.h"
 
 #include <sys/eventfd.h>
@@ -243,11 +244,40 @@ START_TEST(what_is_known_last_decides)
 }
 END_TEST
 
+/* One past JVM whose name is slow to match hides no other. After 64 of them an answer is refused.
+ */
+START_TEST(names_that_are_slow_to_match)
+{
+    const struct target_selector t = { .viewer = &VIEWER_WHOLE, .jvm = "order.*service" };
+    struct history_image image = made_image(42, "shop");
+    struct error err = ERROR_NULL;
+    struct past_filter filter;
+    char name[512];
+
+    ck_assert_int_eq(past_filter_init(&t, &filter, NULL), 0);
+    for (size_t i = 1; i <= MATCH_SLOW_NAMES_MAX; i++) {
+        ck_assert_int_eq(past_filter_refuse(&filter, 1, NULL), 1);
+        snprintf(name, sizeof(name), "%zu", i);
+        for (size_t k = strlen(name); k < sizeof(name); k++)
+            name[k] = "order"[k % 5];
+        name[sizeof(name) - 1] = '\0';
+        image.name = name;
+        ck_assert(!past_wants_image(&filter, &image));
+        image.name = "order-service";
+        ck_assert(past_wants_image(&filter, &image));
+    }
+    ck_assert_int_eq(past_filter_refuse(&filter, 0, &err), -EINVAL);
+    ck_assert_msg(strstr(err.msg, "too many steps on 64 names"), "%s", err.msg);
+    past_filter_deinit(&filter);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("past_recorded");
 
     tcase_add_loop_test(tc, a_minute_written_meanwhile_counts_once, 0, 2);
     tcase_add_test(tc, what_is_known_last_decides);
+    tcase_add_test(tc, names_that_are_slow_to_match);
     return run_store_tests("past_recorded", tc);
 }

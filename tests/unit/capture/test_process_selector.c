@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* capture/process_selector.c: jvm= beside JVMs whose names are made to be slow to match. */
+#include "suite.h"
+
+#include "base/clock.h"
+#include "capture/process_selector.h"
+#include "profile/match.h"
+
+#include <inttypes.h>
+
+#define NAME_BYTES 2047 /* most of a main class */
+
+/* Fills @name with repetitions of @text after a number. */
+static void make_name(char name[NAME_BYTES + 1], const char *text, size_t number)
+{
+    size_t n = (size_t)snprintf(name, NAME_BYTES, "%zu", number);
+
+    for (size_t i = n; i < NAME_BYTES; i++)
+        name[i] = text[i % strlen(text)];
+    name[NAME_BYTES] = '\0';
+}
+
+static bool matches(const struct target *t, char *main)
+{
+    return target_matches(t, &(struct process){ .jvm = JVM_READY, .main = main });
+}
+
+static const struct {
+    const char *pattern, *hostile; /* JVMs of another owner have repetitions of it as names */
+} PATTERNS[] = { { "order.*service", "order" }, { "shop|order-service", "os" } };
+
+static struct target *make_target(const char *pattern)
+{
+    const struct target_selector s = { .viewer = &VIEWER_WHOLE, .jvm = pattern };
+    struct target *t = NULL;
+
+    ck_assert_int_eq(target_new(&s, &t, NULL), 0);
+    return t;
+}
+
+/* A capture matches it every 100 ms. */
+START_TEST(one_slow_name_hides_no_other)
+{
+    _cleanup_(target_freep) struct target *t = make_target(PATTERNS[_i].pattern);
+    char name[NAME_BYTES + 1], service[] = "order-service", text[TARGET_SLOW_BYTES];
+    uint64_t begun_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID), took_ns;
+
+    make_name(name, PATTERNS[_i].hostile, 0);
+    ck_assert(matches(t, service));
+    ck_assert_str_eq(target_slow_text(t, text), "");
+    for (size_t k = 0; k < 10000; k++)
+        ck_assert(!matches(t, name));
+    took_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - begun_ns;
+    ck_assert_msg(took_ns < 2 * NSEC_PER_SEC, "%" PRIu64, took_ns); /* it is tried once */
+    ck_assert(matches(t, service));
+    ck_assert_int_eq(target_refuse_spent(t, NULL), 0);
+    ck_assert_msg(strstr(target_slow_text(t, text), "on 1 main class here, which count"), "%s",
+                  text);
+}
+END_TEST
+
+/* Their number and the time are limited. Then names that are longer to match than most are missed,
+ * and that is said. */
+START_TEST(many_slow_names_are_told_of)
+{
+    _cleanup_(target_freep) struct target *t = make_target(PATTERNS[_i].pattern);
+    char name[NAME_BYTES + 1], service[] = "order-service", text[TARGET_SLOW_BYTES];
+    uint64_t spent = match_spent_total(), begun_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID), took_ns;
+    struct error err = ERROR_NULL;
+
+    for (size_t k = 0; k < 1000; k++) {
+        make_name(name, PATTERNS[_i].hostile, k);
+        ck_assert(!matches(t, name));
+        ck_assert(matches(t, service));
+    }
+    took_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - begun_ns;
+    ck_assert_msg(took_ns < 2 * NSEC_PER_SEC, "%" PRIu64, took_ns);
+    ck_assert_uint_eq(match_spent_total(), spent + 1);
+    ck_assert_int_eq(target_refuse_spent(t, &err), -EINVAL);
+    ck_assert_str_eq(err.parameter, "jvm");
+    ck_assert_msg(strstr(err.msg, "too many steps on 64 names"), "%s", err.msg);
+    ck_assert_ptr_nonnull(strstr(target_slow_text(t, text), "only names with few steps matched"));
+}
+END_TEST
+
+/* Each try of a name that cannot be remembered costs a tenth of one that can. */
+START_TEST(a_spent_pattern_takes_fewer_steps)
+{
+    _cleanup_(target_freep) struct target *t = make_target(PATTERNS[1].pattern);
+    char name[NAME_BYTES + 1], longer[NAME_BYTES + 1];
+
+    make_name(longer, PATTERNS[1].hostile, 0);
+    memcpy(longer + 300, "shop", sizeof("shop"));
+    ck_assert(matches(t, longer));
+    for (size_t k = 0; k < MATCH_SLOW_NAMES_MAX; k++) {
+        ck_assert(matches(t, longer));
+        make_name(name, PATTERNS[1].hostile, k);
+        ck_assert(!matches(t, name));
+    }
+    ck_assert(!matches(t, longer));
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tc = tcase_create("process_selector");
+
+    tcase_set_timeout(tc, 60);
+    tcase_add_loop_test(tc, one_slow_name_hides_no_other, 0, ARRAY_SIZE(PATTERNS));
+    tcase_add_loop_test(tc, many_slow_names_are_told_of, 0, ARRAY_SIZE(PATTERNS));
+    tcase_add_test(tc, a_spent_pattern_takes_fewer_steps);
+    return suite_run_case("process_selector", tc);
+}
