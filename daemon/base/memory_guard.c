@@ -12,6 +12,7 @@ static uint64_t limit;
 static _Thread_local bool guarded;
 static _Thread_local size_t free_left; /* of the request's MEMORY_GUARD_FREE */
 static _Thread_local size_t unchecked; /* bytes since the last comparison */
+static _Thread_local bool refused;
 
 int memory_guard_open(uint64_t limit_bytes)
 {
@@ -31,6 +32,7 @@ void memory_guard_thread(bool guards)
     guarded = guards;
     free_left = MEMORY_GUARD_FREE;
     unchecked = 0;
+    refused = false;
 }
 
 /* Returns how much memory the process has; 0: unknown. */
@@ -58,5 +60,13 @@ bool memory_guard_admits(size_t more)
     if (unchecked < MEMORY_GUARD_PIECE)
         return true;
     unchecked = 0;
-    return resident_bytes() + more <= limit;
+    if (resident_bytes() + more <= limit)
+        return true;
+    refused = true;
+    return false;
+}
+
+bool memory_guard_refused(void)
+{
+    return refused;
 }

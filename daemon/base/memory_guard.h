@@ -22,3 +22,6 @@ int memory_guard_open(uint64_t limit_bytes);
 void memory_guard_thread(bool guards);
 /* Returns whether the calling thread may take @more bytes. */
 bool memory_guard_admits(size_t more);
+/* Returns whether the guard has refused bytes since memory_guard_thread(): anything that the thread
+ * has made since then may lack a part. */
+bool memory_guard_refused(void);

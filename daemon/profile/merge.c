@@ -157,41 +157,44 @@ static bool merge_part(const struct merger *m, struct profile_sample *s)
     return true;
 }
 
-/* Returns the merged request of @s, of thread @thread; 0: none. */
-static uint32_t merge_context(struct merger *m, const struct profile_sample *s, uint32_t thread)
+/* Gets the merged request of @s, of thread @thread; 0: none. 0 or -ENOMEM. */
+static int merge_context(struct merger *m, const struct profile_sample *s, uint32_t thread,
+                         uint32_t *ret)
 {
     uint32_t context = s->context;
     const struct profile_context *c = &m->p->contexts[context];
+    int r = 0;
 
-    if (!context)
-        return 0;
-    if (m->contexts[context] == MERGE_NONE &&
-        record_context(m->record, thread, c, intern_get(m->p->strings, c->operation), s->time_ns,
-                       &m->contexts[context]) < 0)
-        return 0;
-    return m->contexts[context];
+    if (context && m->contexts[context] == MERGE_NONE)
+        r = record_context(m->record, thread, c, intern_get(m->p->strings, c->operation),
+                           s->time_ns, &m->contexts[context]);
+    if (r == 0)
+        *ret = context ? m->contexts[context] : 0;
+    return r;
 }
 
+/* 0 or -ENOMEM. A sample beyond a limit of the record is counted as dropped. */
 static int merge_sample(struct merger *m, const struct profile_sample *s, uint32_t thread)
 {
     struct profile_sample merged = *s;
-    uint32_t place = 0;
-    int r = merge_place(m, s->stack, &place);
+    uint32_t place = 0, context = 0;
+    int placed = merge_place(m, s->stack, &place), r;
 
-    if (r == -ENOMEM)
+    r = placed == -ENOMEM ? placed : merge_context(m, s, thread, &context);
+    if (r < 0)
         return r;
     merged.stack = place;
     merged.thread = thread;
-    merged.context = merge_context(m, s, thread);
+    merged.context = context;
     merged.event = m->events[s->event];
     merged.count = merge_count(m, s);
     if (!m->meta.events[merged.event].valued)
         merged.value = 0;
-    if (r == 0)
-        record_sample_at(m->record, &merged);
+    if (placed == 0)
+        r = record_sample_at(m->record, &merged);
     else
         record_drop(m->record, merged.count);
-    return 0;
+    return r == -ENOMEM ? r : 0;
 }
 
 static int merge_samples(struct merger *m)

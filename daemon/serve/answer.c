@@ -87,8 +87,7 @@ void answer_json(struct answer *a, unsigned status, const json_t *value, size_t 
     if (json_dump_callback(value, dump_to_buf, &a->body, flags) < 0) {
         struct error err = ERROR_NULL;
 
-        error_set(&err, -ENOMEM, "out of memory while writing the answer");
-        answer_problem(a, 500, &err, SPAN_NULL);
+        answer_outcome(a, a->body.error ? a->body.error : -ENOMEM, &err, 0);
         return;
     }
     buf_add_char(&a->body, '\n');

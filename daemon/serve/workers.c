@@ -179,6 +179,20 @@ void request_resume(struct request *req, bool ready)
     pthread_mutex_unlock(&s->lock);
 }
 
+/* Refuses an answer that may lack a part for want of memory. */
+static void refuse_partial(struct request *req)
+{
+    const struct error unnamed = ERROR_NULL;
+
+    if (!memory_guard_refused())
+        return;
+    memory_guard_thread(false); /* the refusal itself is short */
+    if (req->answer.status == 503)
+        return;
+    answer_reset(&req->answer);
+    answer_outcome(&req->answer, -ENOMEM, &unnamed, 0);
+}
+
 static void work_step(struct request *req)
 {
     struct serve *s = req->serve;
@@ -226,7 +240,9 @@ static void work_step(struct request *req)
     if (!complete)
         return; /* a capture or whose.c owns it now, or has queued it again */
     if (!left && !req->stream.active) {
+        refuse_partial(req);
         request_wrap(req);
+        refuse_partial(req);
         answer_encode(&req->answer, req->wants.coding);
     }
     request_resume(req, /* ready= */ true);
@@ -252,6 +268,7 @@ static void *work_run(void *cookie)
             pthread_mutex_unlock(&s->lock);
             memory_guard_thread(slot->heavy);
             work_step(req); /* the request may be freed then */
+            memory_guard_thread(false);
             pthread_mutex_lock(&s->lock);
             if (counts)
                 quota_spend(s, &caller, clock_ns(CLOCK_THREAD_CPUTIME_ID) - begun_ns);

@@ -124,7 +124,7 @@ static const struct route ROUTES[] = {
       DOC("getThreads",
           "What every Java thread does now, platform and virtual: name, state, stack, lock and its "
           "owner",
-          "The threads.", "400 403 404 409 413",
+          "The threads.", "400 403 404 409 413 503",
           .text = "Read from the JVM's memory while it runs on: nothing is injected, and no thread "
                   "is stopped. What is missing is counted, and a warning says so. The text has the "
                   "form of jstack's.",
@@ -133,8 +133,8 @@ static const struct route ROUTES[] = {
       .waits = true, .heavy = true, .handle = handle_perf_map, .audit = AUDIT_CAPTURE,
       DOC("getPerfMap",
           "The JVM's map in the format of /tmp/perf-PID.map, for perf and other tools",
-          "A line per piece of code: start and size in hex, and the name.", "400 403 404 409",
-          .types = "text/plain") },
+          "A line per piece of code: start and size in hex, and the name.",
+          "400 403 404 409 413 503", .types = "text/plain") },
     { "/api/v1/events", METHOD_GET, ROLE_VIEW, BIT(PID) | BIT(MATCH), .waits = true,
       .handle = handle_events,
       DOC("listEvents", "The events that can be sampled", "The events.", "400 403 404",

@@ -4,6 +4,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/memory_guard.h"
 #include "serve/routes/top_table.h"
 
 #define TOP_TEXT "text/plain; charset=utf-8"
@@ -85,6 +86,8 @@ static void top_step(struct request *req)
     }
     r = be->capture_snapshot(be->ctx, req->capture.handle, /* reset= */ true, &profile, &err)
             ?: top_write(req, profile, /* live= */ true, &b, &err);
+    if (r == 0 && memory_guard_refused())
+        r = error_set(&err, -ENOMEM, "flamed has too little memory for this table now");
     if (r != 0)
         top_error(req, &err);
     else if (req->wants.events)

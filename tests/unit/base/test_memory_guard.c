@@ -61,12 +61,14 @@ START_TEST(a_request_gets_a_little)
     for (int i = 0; i < 4; i++) {              /* for each request */
         memory_guard_thread(true);
         ck_assert(array_grow(&list, &cap, cap + 8 * MIB, 8 * MIB));
+        ck_assert(!memory_guard_refused());
         free(list);
         list = NULL;
         cap = 0;
     }
     memory_guard_thread(true);
     ck_assert_int_eq(grow_all(), 4);
+    ck_assert(memory_guard_refused());
 }
 END_TEST
 
@@ -75,6 +77,7 @@ START_TEST(there_is_room_below_the_limit)
     ck_assert_int_eq(memory_guard_open(UINT64_C(1) << 50), 0);
     memory_guard_thread(true);
     ck_assert_int_eq(grow_all(), 0);
+    ck_assert(!memory_guard_refused());
 }
 END_TEST
 

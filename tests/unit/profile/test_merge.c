@@ -2,8 +2,11 @@
 /* profile/: merged profiles have one row per process image, with its latest facts. */
 #include "recorded.h"
 
+#include "base/memory_guard.h"
+
 #include "suite.h"
 
+#define REQUESTS 8000 /* more than 1 MiB of requests, less of samples */
 #define AT(t) ((uint64_t)(t)*NSEC_PER_SEC)
 
 /* Makes a profile of second @at, with a sample of thread 7 for each of @processes. */
@@ -113,6 +116,73 @@ START_TEST(other_images_keep_rows_of_their_own)
 }
 END_TEST
 
+/* Makes a profile of @n samples, the older half in "before", the rest in "after". */
+static struct profile *long_profile(size_t n, bool requests)
+{
+    struct profile_process process = { .host_pid = 42 };
+    struct profile_thread t = { .host_tid = 7 };
+    struct profile meta = { .events = { { .name = "cpu", .period = 1 } },
+                            .event_count = 1,
+                            .end_ns = n };
+    uint32_t halves[2] = { recorded_frame("a.B", "before", FRAME_C2, 3),
+                           recorded_frame("a.B", "after", FRAME_C2, 3) },
+             thread, context = 0;
+    struct record *r = NULL;
+    struct profile *p = NULL;
+
+    ck_assert_int_eq(record_new(table, n, &r), 0);
+    ck_assert_int_eq(record_process(r, &process, &t.process), 0);
+    ck_assert_int_eq(record_thread(r, &t, &thread), 0);
+    for (size_t i = 0; i < n; i++) {
+        struct profile_sample s = { .time_ns = i, .count = 1, .thread = thread & 0xffffff };
+        struct profile_context c = { .span = i + 1, .root = i + 1, .state = PROFILE_CONTEXT_IDS };
+
+        if (requests)
+            ck_assert_int_eq(record_context(r, thread, &c, SPAN("GET /"), i, &context), 0);
+        s.context = context;
+        ck_assert_int_eq(record_sample(r, &s, &halves[i >= n / 2], 1), 0);
+    }
+    ck_assert_int_eq(record_finish(r, &meta, &p), 0);
+    record_free(r);
+    return p;
+}
+
+static uint64_t samples_with_request(const struct profile *p)
+{
+    uint64_t sum = 0;
+
+    for (size_t i = 0; i < p->sample_count; i++)
+        sum += p->samples[i].context ? p->samples[i].count : 0;
+    return sum;
+}
+
+/* Either the samples or the requests are more than the guard admits: all is in the answer, or
+ * there is none. */
+START_TEST(a_merge_is_whole_or_refused)
+{
+    const size_t n = _i ? REQUESTS : 500000;
+    struct profile *part = long_profile(n, /* requests= */ _i), *whole = NULL, *cut = NULL;
+    struct profile meta = { .events = { { .name = "cpu", .period = 1 } }, .event_count = 1 };
+    int r;
+
+    ck_assert_int_eq(memory_guard_open(1), 0);
+    ck_assert_int_eq(profile_merge(&part, 1, NULL, &meta, &whole), 0);
+    ck_assert_uint_eq(whole->total, n);
+    ck_assert_uint_eq(whole->lost, 0);
+    ck_assert_uint_eq(samples_with_request(whole), _i ? n : 0);
+    memory_guard_thread(true);
+    if (_i)
+        memory_guard_admits(MEMORY_GUARD_FREE); /* so that requests are the first to lack memory */
+    r = profile_merge(&part, 1, NULL, &meta, &cut);
+    memory_guard_thread(false);
+    ck_assert_msg(r == -ENOMEM, "%d: %llu of %zu samples, %llu with a request", r,
+                  cut ? (unsigned long long)cut->total : 0, n,
+                  cut ? (unsigned long long)samples_with_request(cut) : 0);
+    profile_unref(whole);
+    profile_unref(part);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("merge");
@@ -121,5 +191,7 @@ int main(void)
     tcase_add_loop_test(tc, an_image_has_the_facts_that_were_known_last, 0, 2);
     tcase_add_test(tc, two_rows_of_one_profile_become_one);
     tcase_add_test(tc, other_images_keep_rows_of_their_own);
+    tcase_set_timeout(tc, 60);
+    tcase_add_loop_test(tc, a_merge_is_whole_or_refused, 0, 2);
     return suite_run_case("merge", tc);
 }

@@ -2,6 +2,7 @@
 #include "fake_backend_impl.h"
 
 #include "base/clock.h"
+#include "base/memory_guard.h"
 
 #include <check.h>
 
@@ -11,6 +12,12 @@ static void fake_count(struct fake *f, unsigned *counter)
     ++*counter;
     pthread_cond_broadcast(&f->change);
     pthread_mutex_unlock(&f->lock);
+}
+
+static void take_memory(const struct fake *f)
+{
+    if (f->takes_memory)
+        memory_guard_admits(MEMORY_GUARD_FREE + MEMORY_GUARD_PIECE);
 }
 
 static int fake_capture_create(void *ctx, const struct capture_request *req,
@@ -46,6 +53,7 @@ static int fake_snapshot(void *ctx, struct capture *c, bool reset, struct profil
         return error_set(err, BACKEND_NOT_FOUND, "it has ended");
     ck_assert(reset);
     fake_count(f, &f->snapshots);
+    take_memory(f);
     if (pid == FAKE_PID_CONFLICT)
         return error_set(err, -ENOMEM, "no memory for a profile");
     *ret = fake_profile(pid);
@@ -124,6 +132,7 @@ static int fake_past(void *ctx, const struct target_selector *t, const struct ti
     f->last_from = from;
     pthread_mutex_unlock(&f->lock);
     fake_count(f, &f->pasts);
+    take_memory(f);
     if (range->to_ns < UINT64_C(1000000000) * NSEC_PER_SEC)
         return error_parameter(err, "from", BACKEND_NOT_FOUND, "older than all data");
     *ret =

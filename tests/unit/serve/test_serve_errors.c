@@ -3,6 +3,8 @@
 #include "serve_fixture.h"
 
 #include "base/cleanup.h"
+#include "base/memory_guard.h"
+#include "serve/answer.h"
 
 #include <microhttpd.h>
 
@@ -255,10 +257,79 @@ START_TEST(a_long_text_is_packed_until_it_is_sent)
 }
 END_TEST
 
+/* ---- base/memory_guard.h ---- */
+
+static void without_memory(bool is_so)
+{
+    ck_assert_int_eq(memory_guard_open(is_so ? 1 : UINT64_MAX / 2), 0);
+    fake.takes_memory = is_so;
+}
+
+/* The backend goes on without the memory that it was refused, so parts may be missing. */
+START_TEST(no_answer_is_made_of_a_part)
+{
+    static const char *const TARGETS[] = {
+        "/api/v1/query?pid=1000&format=collapsed", "/api/v1/query?pid=1000&format=html",
+        "/api/v1/words?pid=1000", "/api/v1/diff?pid=1000&a=-20m..-10m&b=-10m..now&format=json"
+    };
+    _cleanup_reply_ struct reply whole, refused;
+
+    without_memory(false);
+    ask("GET", TARGETS[_i], NULL, &whole);
+    ck_assert_uint_eq(whole.status, 200);
+    without_memory(true);
+    ask("GET", TARGETS[_i], NULL, &refused);
+    without_memory(false);
+    assert_problem(&refused, 503, NULL, "too little memory for this answer now");
+    ck_assert_ptr_nonnull(strstr(refused.body.p, "ask again later, or for less"));
+    ck_assert_str_eq(header(&refused, "X-Flamed-Samples"), "");
+}
+END_TEST
+
+START_TEST(a_live_table_without_memory_ends)
+{
+    _cleanup_close_ int fd = client_connect_tcp(port);
+    _cleanup_buf_ struct buf b = BUF_UPTO((size_t)1 << 20);
+
+    without_memory(true);
+    ask_on(fd, "GET", "/top?pid=1000&interval=500ms", NULL);
+    ck_assert(client_read_until(fd, &b, "\r\n0\r\n\r\n", 10000));
+    without_memory(false);
+    ck_assert_ptr_nonnull(strstr(b.p, "too little memory for this table now"));
+    ck_assert_ptr_null(strstr(b.p, "leaf"));
+    await_no_captures(3000);
+}
+END_TEST
+
+START_TEST(json_without_memory_is_refused)
+{
+    _cleanup_buf_ struct buf text = BUF_UPTO(32 << 20);
+    static const char piece[1 << 20];
+    struct answer a;
+    json_t *value;
+
+    for (size_t i = 0; i < 16; i++)
+        buf_add(&text, piece, sizeof(piece));
+    memset(text.p, 'x', text.n);
+    value = json_pack("[s#]", text.p, (int)text.n);
+    answer_init(&a, 64 << 20);
+    without_memory(true);
+    memory_guard_thread(true);
+    answer_json(&a, 200, value, 0);
+    memory_guard_thread(false);
+    without_memory(false);
+    ck_assert_uint_eq(a.status, 503);
+    ck_assert_ptr_nonnull(strstr(a.body.p, "too little memory"));
+    answer_deinit(&a);
+    json_decref(value);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("serve_errors");
-    TCase *served = tcase_create("served"), *own = tcase_create("own start");
+    TCase *served = tcase_create("served"), *own = tcase_create("own start"),
+          *memory = tcase_create("memory");
 
     tcase_add_checked_fixture(served, start, stop);
     tcase_set_timeout(served, 60);
@@ -272,7 +343,13 @@ int main(void)
     tcase_add_test(served, no_format_fits);
     tcase_add_test(own, the_answer_has_a_limit);
     tcase_add_test(own, a_long_text_is_packed_until_it_is_sent);
+    tcase_add_checked_fixture(memory, start_full, stop);
+    tcase_set_timeout(memory, 60);
+    tcase_add_loop_test(memory, no_answer_is_made_of_a_part, 0, 4);
+    tcase_add_test(memory, a_live_table_without_memory_ends);
+    tcase_add_test(memory, json_without_memory_is_refused);
     suite_add_tcase(s, served);
     suite_add_tcase(s, own);
+    suite_add_tcase(s, memory);
     return run_suite(s);
 }
