@@ -43,7 +43,7 @@ static uint64_t oldest_of(const struct api *api, uint64_t recorded_ns)
     return stats.tier_oldest_ns[0] ? stats.tier_oldest_ns[0] : recorded_ns;
 }
 
-/* Adds the samples of one event on one side. Their lack is an error only for CPU time. */
+/* Adds the samples of one event on one side. If there are none, they are not compared. */
 static int add_source(struct comparing *c, size_t source, size_t side, struct error *err)
 {
     _cleanup_(profile_unrefp) struct profile *p = NULL;
@@ -57,14 +57,16 @@ static int add_source(struct comparing *c, size_t source, size_t side, struct er
     if (SOURCES[source].kind == CHANGE_ALLOCATION && !c->api->engine.opts->recorder_alloc)
         return 0;
     r = past_profile(c->api, c->t, &c->sides[side], SOURCES[source].event, c->sources, &p,
-                     &recorder, needed ? err : &why);
+                     &recorder, &why);
 
     if (needed)
         c->oldest_ns = oldest_of(c->api, recorder.oldest_ns);
-    if (r == BACKEND_NOT_FOUND) /* too few samples; check_target() finds unknown targets */
+    if (r == BACKEND_NOT_FOUND || (r > 0 && !needed)) /* check_target() finds unknown targets */
         return 0;
+    if (r != 0 && err)
+        *err = why;
     if (r != 0)
-        return needed ? r : 0;
+        return r;
     event = event_index(p, SOURCES[source].event);
     if (event < 0)
         return 0;

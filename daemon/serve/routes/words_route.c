@@ -7,7 +7,8 @@
 
 #define WORDS_DEFAULT_NS (300 * NSEC_PER_SEC)
 
-/* Gets a view of the samples; *ret stays NULL if there are none. 0, an outcome or -errno. */
+/* Gets a view of the samples; *ret stays NULL if there are none. 0, an outcome or -errno. That they
+ * cannot be read does not mean that there are none. */
 static int view_of(const struct request *req, const struct time_range *range, struct view **ret,
                    struct error *err)
 {
@@ -15,14 +16,17 @@ static int view_of(const struct request *req, const struct time_range *range, st
     const struct api_backend *be = &req->serve->be;
     struct view_opts o = { .exact = true, .waits = true };
     struct error reason = ERROR_NULL;
-    int r = be->target_check(be->ctx, &req->params.capture.target, err);
+    int known = be->target_check(be->ctx, &req->params.capture.target, err), r;
 
     /* a service that has ended is known by its samples */
-    if (r != 0 && !req->params.capture.target.service)
-        return r;
-    if (be->past(be->ctx, &req->params.capture.target, range, req->params.events.names, PAST_SUMMED,
-                 &p, &reason) != 0)
-        return r;
+    if (known != 0 && !req->params.capture.target.service)
+        return known;
+    r = be->past(be->ctx, &req->params.capture.target, range, req->params.events.names, PAST_SUMMED,
+                 &p, &reason);
+    if (r < 0)
+        *err = reason;
+    if (r != 0)
+        return r < 0 ? r : known;
     *err = ERROR_NULL;
     r = shown_event(&req->params, p, &o.event, err);
     return r == 0 ? view_new(p, &o, ret, err) : r;

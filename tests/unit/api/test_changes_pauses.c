@@ -13,6 +13,27 @@
 #define MS NSEC_PER_MSEC
 
 static struct history *history;
+static const char *unread; /* event whose samples cannot be read: past_profile() gives `failure` */
+static int failure;
+
+int __real_past_profile(struct api *a, const struct target_selector *t,
+                        const struct time_range *range, const char *event, unsigned sources,
+                        struct profile **ret, struct past_recorder *ret_recorder,
+                        struct error *err);
+int __wrap_past_profile(struct api *a, const struct target_selector *t,
+                        const struct time_range *range, const char *event, unsigned sources,
+                        struct profile **ret, struct past_recorder *ret_recorder,
+                        struct error *err);
+
+int __wrap_past_profile(struct api *a, const struct target_selector *t,
+                        const struct time_range *range, const char *event, unsigned sources,
+                        struct profile **ret, struct past_recorder *ret_recorder, struct error *err)
+{
+    return unread && strcmp(event, unread) == 0
+               ? error_set(err, failure, "cannot be read now")
+               : __real_past_profile(a, t, range, event, sources, ret, ret_recorder, err);
+}
+
 static struct engine_opts opts;
 static struct api api;
 
@@ -156,6 +177,28 @@ START_TEST(pauses_of_one_side)
 }
 END_TEST
 
+/* An event that cannot be read was not unrecorded: the comparison is refused. Only without a store
+ * there is nothing to read. */
+START_TEST(what_cannot_be_read_is_not_none)
+{
+    static const int FAILURES[] = { -ENOMEM, -EBUSY, BACKEND_UNAVAILABLE };
+    const struct target_selector t = { .service = "shop", .viewer = &VIEWER_WHOLE };
+    const struct time_range a = { MINUTE(0), MINUTE(BEFORE) },
+                            b = { MINUTE(BEFORE), MINUTE(BEFORE + AFTER) };
+    struct error err = ERROR_NULL;
+    json_t *answer = NULL;
+
+    make(&(struct made){ { 20, 40 }, { 50, 50 }, { 150, 300 } }, BEFORE + AFTER);
+    unread = "offcpu";
+    failure = FAILURES[_i];
+    ck_assert_int_eq(changes_kept(&api, &t, &a, &b, &answer, &err), MIN(failure, 0));
+    ck_assert_str_eq(err.msg, failure < 0 ? "cannot be read now" : "");
+    unread = NULL;
+    json_decref(answer);
+    history_close(history);
+}
+END_TEST
+
 /* A release with fewer pauses has no figure in percent. One with more time in pauses has. */
 START_TEST(of_a_release)
 {
@@ -263,6 +306,7 @@ int main(void)
     tcase_add_test(tc, fewer_pauses);
     tcase_add_test(tc, twice_the_load);
     tcase_add_test(tc, pauses_of_one_side);
+    tcase_add_loop_test(tc, what_cannot_be_read_is_not_none, 0, 3);
     tcase_add_loop_test(tc, of_a_release, 0, 2);
     tcase_add_test(tc, minutes_in_shorter_steps);
     tcase_add_test(tc, counts_of_the_recorder);

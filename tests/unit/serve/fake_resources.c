@@ -133,6 +133,8 @@ static int fake_past(void *ctx, const struct target_selector *t, const struct ti
     pthread_mutex_unlock(&f->lock);
     fake_count(f, &f->pasts);
     take_memory(f);
+    if (f->past_fails)
+        return f->past_fails;
     if (range->to_ns < UINT64_C(1000000000) * NSEC_PER_SEC)
         return error_parameter(err, "from", BACKEND_NOT_FOUND, "older than all data");
     *ret =

@@ -286,6 +286,19 @@ START_TEST(no_answer_is_made_of_a_part)
 }
 END_TEST
 
+/* That samples cannot be read does not mean that there are none. */
+START_TEST(unread_samples_are_not_none)
+{
+    static const int ERRORS[] = { -ENOMEM, -EBUSY };
+    _cleanup_reply_ struct reply r;
+
+    fake.past_fails = ERRORS[_i];
+    ask("GET", "/api/v1/words?service=shop", NULL, &r);
+    fake.past_fails = 0;
+    assert_problem(&r, 503, NULL, NULL);
+}
+END_TEST
+
 START_TEST(a_live_table_without_memory_ends)
 {
     _cleanup_close_ int fd = client_connect_tcp(port);
@@ -346,6 +359,7 @@ int main(void)
     tcase_add_checked_fixture(memory, start_full, stop);
     tcase_set_timeout(memory, 60);
     tcase_add_loop_test(memory, no_answer_is_made_of_a_part, 0, 4);
+    tcase_add_loop_test(memory, unread_samples_are_not_none, 0, 2);
     tcase_add_test(memory, a_live_table_without_memory_ends);
     tcase_add_test(memory, json_without_memory_is_refused);
     suite_add_tcase(s, served);
