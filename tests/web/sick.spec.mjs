@@ -4,12 +4,244 @@ import assert from "node:assert/strict";
 import { describe } from "node:test";
 import { close, textOf } from "./browser.mjs";
 import { makeProfile } from "./fake_server.mjs";
-import { ORDERS, nodeTest } from "./node_test.mjs";
+import { ORDERS, graphShown, mains, nodeTest } from "./node_test.mjs";
 
 const iso = (ms) => new Date(ms).toISOString();
 const plain = (text) => text.replace(/\s+/g, " ");
 
 describe("sick", { concurrency: 4 }, () => {
+    nodeTest("what is wrong: worst first in the list, a sentence and its evidence on the JVM, marks on the timeline", async ({ server, open }) => {
+        server.addSignal({ signal: "run-queue", severity: 1, ago: 30, sentence: "threads waited 31 % of the time", evidence: "/profile?from=2026-11-26T00:00:00Z&to=2026-11-26T00:01:00Z" });
+        server.addSignal({ signal: "gc-pauses", severity: 3, ago: 100, sentence: "65 % of the last 30 s went to pauses", evidence: "/api/v1/jvms/4242/heap" });
+        server.addSignal({ pid: 6550, signal: "safepoint-late", sentence: "mean time to stop 30 ms", evidence: "/profile?pid=6550&event=nativemem&seconds=10" });
+        server.marks.push({ main: "com.acme.shop.Application", time: new Date(Date.now() - 60000).toISOString(), kind: "deploy", pid: ORDERS, text: "version 2" });
+        const page = await open();
+        const cell = page.locator("tr", { hasText: "Application" }).first().locator(".col-signals");
+
+        await page.locator(".signal.severe").first().waitFor();
+        assert.equal((await cell.textContent()).trim(), "gc-pauses run-queue 65 % of the last 30 s went to pauses");
+        assert.match(await cell.getAttribute("title"), /^gc-pauses: 65 % of the last 30 s went to pauses\nrun-queue: /);
+        assert.deepEqual((await mains(page)).slice(0, 2), ["Application", "GradleDaemon"]); // before busier ones
+        await page.getByRole("link", { name: "Application" }).click();
+        await page.locator(".signal-line .signal.severe").waitFor();
+        assert.match(await textOf(page, ".signal-line"), /gc-pauses.*65 % of the last 30 s went to pauses\. See which code allocates \(Capture it …\)for 1[0-4][0-9].s.*Memory/);
+        assert.match(await page.locator(".signal-line .signal-words a").getAttribute("href"), /^#\/jvm\/4242\?start=alloc$/);
+        await page.getByRole("button", { name: "1 more" }).click();
+        assert.match(await textOf(page, ".signal-list"), /run-queue.*What ran then/);
+        await page.getByLabel("How much the timeline shows").selectOption("300");
+        const plot = await page.locator(".timeline-plot").boundingBox(), notes = [];
+
+        const has = (pattern) => notes.some((note) => pattern.test(note));
+
+        for (const end = Date.now() + 20000; !(has(/deploy: version 2/) && has(/gc-pauses began/)) && Date.now() < end;)
+            for (let x = plot.x + plot.width * 0.2; x < plot.x + plot.width; x += 6) { // marks come with an answer of their own
+                await page.mouse.move(x, plot.y + 30);
+                notes.push(await textOf(page, ".timeline-note"));
+            }
+        assert.ok(has(/deploy: version 2/) && has(/gc-pauses began/), notes.join("\n"));
+        await page.keyboard.press("g");
+        await page.locator(".memory td").first().waitFor();
+        await page.evaluate(() => { location.hash = "#/jvm/6550"; });
+        await page.locator(".signal-line .signal-link", { hasText: "Capture it" }).click();
+        await page.waitForFunction(() => document.querySelector(".question input[value=nativemem]")?.checked);
+        await page.evaluate(() => { location.hash = "#/jvm/6001"; });
+        await page.getByText("No signal: nothing that flamed looks for is wrong.").waitFor();
+        await close(page);
+    });
+
+    nodeTest("a signal that went off within the last hour stays in sight, above the timeline and in the list", async ({ server, open }) => {
+        const fullWords = "99 % of the heap stays in use after collections";
+
+        server.addPastSignal({ signal: "heap-growing", severity: 2, ago: 900, over: 700, sentence: "the heap grows", evidence: "/api/v1/jvms/4242/heap" });
+        server.addPastSignal({ signal: "heap-full", severity: 3, ago: 850, over: 600, times: 2, sentence: fullWords, evidence: "/api/v1/jvms/4242/heap" });
+        const page = await open(), cell = page.locator(".jvms tr", { hasText: "heap-full" }).locator(".col-signals");
+
+        await cell.waitFor();
+        assert.match(await cell.textContent(), /^heap-full until \d\d:\d\d$/); // the worst
+        assert.match(await cell.getAttribute("title"), /^heap-full: 99 %/);
+        assert.equal(await page.locator(".jvms .ill").count(), 0);
+        await page.evaluate((hash) => { location.hash = hash; }, `#/jvm/${ORDERS}`);
+        const line = page.locator(".signal-line");
+
+        await line.locator(".signal-was").waitFor();
+        assert.match((await line.innerText()).replace(/\s+/g, " "), /^No signal is on now\. heap-full until \d\d:\d\d \(10 min ago, 2 times since [^)]*\): 99 % of the heap/);
+        assert.equal(await page.getByText("nothing that flamed looks for").count(), 0);
+        assert.deepEqual(await line.locator(".signal-link").allTextContents(), ["Memory", "What ran then"]);
+        await page.getByRole("button", { name: "1 more" }).click();
+        await page.locator(".signal-list li", { hasText: /^heap-growing until/ }).waitFor();
+        const then = new URLSearchParams((await page.locator(".signal-list .signal-link", { hasText: "What ran then" }).getAttribute("href")).split("?")[1]);
+
+        const [began, over] = ["from", "to"].map((name) => (Date.now() - Date.parse(then.get(name))) / 1000);
+
+        assert.ok(began >= 900 && over >= 700 && over < 760 && Math.abs(began - over - 200) < 1, `from ${began} to ${over} s ago`); // when it was on
+        server.addSignal({ signal: "gc-pauses", severity: 1, sentence: "11 % of the last 30 s went to pauses", evidence: "/api/v1/jvms/4242/heap" });
+        await page.locator(".signal-line", { hasText: /^gc-pauses/ }).waitFor();
+        assert.equal(await page.locator(".signal-list li").count(), 2);
+        await page.locator(".signal-list .signal-link").first().click();
+        await page.locator(".memory td").first().waitFor();
+        await close(page);
+    });
+
+    nodeTest("signals and words are renewed while a link in them has the focus, which stays while what it is about does", async ({ server, open }) => {
+        server.addSignal({ signal: "gc-pauses", severity: 3, sentence: "65 % of the last 30 s went to pauses", evidence: "/api/v1/jvms/4242/heap" });
+        const page = await open(`#/jvm/${ORDERS}`), link = page.getByRole("link", { name: "Capture it" });
+
+        const focused = () => page.evaluate(() => document.activeElement.className + document.activeElement.textContent);
+        const askNow = () => page.evaluate(() => document.dispatchEvent(new Event("visibilitychange"))); // all that repeats
+
+        await link.focus();
+        server.signals[0].sentence = "66 % of the last 30 s went to pauses";
+        await askNow();
+        await page.locator(".signal-words", { hasText: "66 %" }).waitFor();
+        assert.match(await focused(), /Capture it/);
+        server.signals = [];
+        server.addSignal({ signal: "run-queue", severity: 3, sentence: "threads waited 31 % of the time", evidence: "/api/v1/jvms/4242/heap" });
+        await askNow();
+        await page.locator(".signal-line", { hasText: /^run-queue/ }).waitFor();
+        assert.match(await focused(), /^signal-line/); // no link that was not read
+        await page.locator(".signal-link").focus();
+        server.signals = [];
+        await askNow();
+        await page.getByText("No signal: nothing that flamed looks for is wrong.").waitFor();
+        await page.locator(".word-time").focus();
+        const { words } = server;
+
+        server.words = (response, params) => words.call({ ...server, send: (_, status, { samples, sentences }) => server.send(response, status, {
+            samples, sentences: sentences.map((one) => ({ ...one, sentence: one.sentence.replace("86 %", "87 %") })) }) }, response, params);
+        await askNow();
+        await page.locator(".word-time", { hasText: "87 % java" }).waitFor({ timeout: 5000 });
+        assert.match(await focused(), /^word-time/);
+        await close(page);
+    });
+
+    nodeTest("JVMs go by the names of their services, and rows stay where they are under the mouse", async ({ server, open }) => {
+        server.jvms[1].service = { name: "billing", version: "3", source: "property" };
+        const page = await open();
+
+        await page.getByRole("link", { name: "billing", exact: true }).waitFor();
+        assert.match(await textOf(page, "tr:has(.jvm-link:text-is('billing')) .col-main"), /^billingBillingService$/);
+        const before = await mains(page), tops = () => page.locator(".jvms tbody tr").evaluateAll((rows) => rows.map((row) => row.getBoundingClientRect().top));
+        const topsBefore = await tops();
+
+        await page.locator(".jvms tbody tr").nth(3).hover();
+        server.jvms.at(-1).cpu_percent = 1000;
+        server.addSignal({ signal: "lock-contention", pid: server.jvms[1].pid, sentence: "6.3 of the 8.0 threads that were busy waited for a lock of class PriceTable; http-exec-8 holds it", evidence: "/api/v1/jvms/4242/heap" });
+        await page.locator(".jvms .col-cpu", { hasText: "1000.0" }).waitFor();
+        await page.locator(".jvms .col-signals", { hasText: "holds it" }).waitFor();
+        assert.deepEqual(await mains(page), before);
+        assert.deepEqual(await tops(), topsBefore); // none is higher than it was
+        await page.mouse.move(5, 5);
+        await page.locator(".jvms .ill .signal-cell", { hasText: "holds it" }).waitFor();
+        server.signals = [];
+        server.jvms[1].signals = [];
+        await page.waitForFunction(() => document.querySelector(".jvms tbody .col-cpu").textContent.startsWith("1000"));
+        await page.getByRole("link", { name: "billing", exact: true }).click();
+        await page.locator(".crumbs", { hasText: "billing" }).waitFor();
+        const { id } = server.addCapture({ pid: server.jvms[1].pid, ago: 60000, event: "alloc" });
+
+        await page.evaluate(() => { location.hash = "#/captures"; });
+        await page.locator(".captures td", { hasText: `billing (${server.jvms[1].pid})` }).waitFor();
+        await page.evaluate((hash) => { location.hash = hash; }, `#/capture/${id}`);
+        await page.locator(".crumbs a", { hasText: "billing" }).waitFor();
+        await page.locator(".jvm-facts", { hasText: "Allocation" }).waitFor(); // as the list has it
+        await close(page);
+    });
+
+    nodeTest("JVMs that are as ill as each other keep their order, whatever they do and however many signals they have", async ({ server, open }) => {
+        for (const [pid, severity, signal] of [[4311, 3, "lock-contention"], [5120, 3, "cpu-limit"], [5120, 1, "gc-pauses"]])
+            server.addSignal({ pid, severity, signal, sentence: `${signal} it is`, evidence: "/api/v1/jvms/4242/heap" });
+        const page = await open(), order = ["BillingService", "kafka.jar", "Application"];
+
+        await page.locator(".jvms .signal.severe").first().waitFor();
+        assert.deepEqual((await mains(page)).slice(0, 3), order);
+        Object.assign(server.jvms[2], { cpu_percent: 900 });
+        await page.locator(".jvms .col-cpu", { hasText: "900.0" }).waitFor();
+        assert.deepEqual((await mains(page)).slice(0, 3), order);
+        await page.reload();
+        await page.locator(".jvms .signal.severe").first().waitFor();
+        assert.deepEqual((await mains(page)).slice(0, 3), order);
+        await close(page);
+    });
+
+    nodeTest("the sentence of a signal stands whole above the timeline, up to three lines, and what is below stays", async ({ server, open }) => {
+        const sentence = "6.3 of the 8.0 threads that were busy waited for an answer over the network: payment-1, payment-2 and payment-3 read from 127.0.0.1:36111 in com.acme.shop.PaymentClient.charge";
+
+        server.addSignal({ signal: "pool-exhausted", severity: 3, sentence, evidence: `/profile?pid=${ORDERS}&event=offcpu&idle=0&from=-60s&to=now` });
+        for (const width of [1440, 1280]) {
+            const page = await open(`#/jvm/${ORDERS}`, { viewport: { width, height: 800 } }), words = page.locator(".signal-line .signal-words");
+
+            await graphShown(page);
+            await page.getByText("Opened on what its threads wait for").waitFor();
+            assert.ok(await words.evaluate((one) => one.scrollHeight <= one.clientHeight + 1 && one.scrollWidth <= one.clientWidth), `cut off at ${width}`);
+            const top = () => page.locator(".timeline").evaluate((one) => one.getBoundingClientRect().top), before = await top();
+
+            server.signals[0].sentence = "short";
+            await page.locator(".signal-words", { hasText: /^short/ }).waitFor();
+            assert.equal(await top(), before);
+            server.signals[0].sentence = sentence;
+            await close(page);
+        }
+    });
+
+    nodeTest("in words: what a JVM does, each sentence a link to what shows it", async ({ server, open }) => {
+        const page = await open(`#/jvm/${ORDERS}`);
+
+        await page.locator(".words-line a").first().waitFor();
+        assert.match(await textOf(page, ".words-line"), /^Of the CPU time: 86 % java.*PriceTable\.lookup takes 52\.5 % in place of 38\.0 %\. 812 samples/);
+        assert.ok(!/gc-pauses/.test(await textOf(page, ".words-line")));
+        await page.getByRole("button", { name: "More", exact: true }).click();
+        assert.ok(await page.locator(".words-line").evaluate((p) => p.scrollWidth <= p.clientWidth));
+        await page.locator(".words-line .word-change").click();
+        await page.locator(".change-table, .blank").first().waitFor();
+        assert.match(page.url(), /4242\?tab=changes/);
+        await page.goBack();
+        await page.locator(".words-line .word-time").click();
+        await page.waitForURL(/4242\?from=.*to=/);
+        await graphShown(page);
+        await server.asked(/GET \/api\/v1\/words\?pid=4242&from=/);
+        await close(page);
+    });
+
+    nodeTest("the list gives its room to sentences: no column of containers where there is none, limits beside use", async ({ server, open }) => {
+        server.jvms = server.jvms.filter((jvm) => !jvm.container);
+        server.jvms[0].cpu_limit = 0.2;
+        const page = await open("", { viewport: { width: 1280, height: 720 } });
+
+        await page.locator(".jvms .jvm-link").first().waitFor();
+        assert.ok(!await page.getByRole("columnheader", { name: "Container" }).isVisible());
+        assert.equal((await page.locator(".col-cpu[title]:not([title=''])").getAttribute("title")).replaceAll("\u00a0", " "), "of a limit of 20 %");
+        const { width } = await page.locator("th.col-signals").boundingBox();
+
+        assert.ok(width >= 330, `${width} px for sentences`); // 152 before
+        await page.getByRole("link", { name: "Elasticsearch", exact: true }).click();
+        await page.locator(".jvm-facts .limit").waitFor({ state: "attached" });
+        assert.ok((await page.locator(".jvm-facts").boundingBox()).height <= 26, "one line"); // above the graph
+        await page.setViewportSize({ width: 1440, height: 900 });
+        assert.match((await textOf(page, ".jvm-facts")).replaceAll("\u00a0", " "), /CPU 8\.3 % of 20 %/);
+        assert.ok(await page.locator(".jvm-facts .limit").isVisible());
+        await close(page);
+    });
+
+    nodeTest("the list says what is wrong in whole sentences, also on a phone, and rows keep their height", async ({ server, open }) => {
+        const sentence = "6.3 of the 8.0 threads that were busy waited for a lock of class PriceTable; http-exec-8 holds it";
+        const height = (page) => page.locator(".jvms tbody tr").first().evaluate((row) => row.getBoundingClientRect().height);
+
+        server.addSignal({ signal: "lock-contention", severity: 3, sentence, evidence: "/api/v1/jvms/4242/heap" });
+        for (const viewport of [{ width: 1440, height: 900 }, { width: 1280, height: 800 }, { width: 390, height: 844 }]) {
+            const page = await open("", { viewport }), cell = page.locator(".signal-cell", { hasText: sentence });
+
+            await cell.waitFor();
+            assert.ok(await cell.evaluate((one) => one.scrollHeight <= one.clientHeight && one.getBoundingClientRect().right <= innerWidth), `cut off at ${viewport.width}`);
+            assert.equal((await mains(page))[0], "Application"); // its name is whole, too
+            assert.ok(await page.locator(".jvm-link").first().evaluate((link) => link.getBoundingClientRect().width <= link.closest("td").clientWidth - 16));
+            const before = await height(page);
+
+            await cell.evaluate((one) => { one.lastElementChild.textContent = "short"; });
+            assert.equal(await height(page), before);
+            await close(page);
+        }
+    });
+
     nodeTest("a JVM that allocates nothing: the form says that a capture cannot answer, and what can", async ({ server, open }) => {
         const working = server.heapAt.bind(server);
         let stopped = 0;

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+// Locks, waits and threads, each from where a person begins to its answer, against a stand-in for flamed.
+import assert from "node:assert/strict";
+import { describe } from "node:test";
+import { addressOf, close, textOf } from "./browser.mjs";
+import { makeProfile } from "./fake_server.mjs";
+import { ORDERS, graphShown, nodeTest } from "./node_test.mjs";
+
+describe("waits", { concurrency: 4 }, () => {
+    nodeTest("locks: from the sentence to who has the lock, and to the stacks that wait for it, without a capture", async ({ server, open }) => {
+        const to = Date.now(), iso = (ms) => new Date(ms).toISOString();
+
+        server.addSignal({ signal: "lock-contention", severity: 3, sentence: "6 of 8 threads waited for a lock of class com.acme.shop.PriceTable",
+            evidence: `/profile?pid=${ORDERS}&event=lock&from=${iso(to - 60000)}&to=${iso(to)}` });
+        const page = await open(`#/jvm/${ORDERS}`);
+
+        await page.locator(".signal-line a", { hasText: "Which locks, and who has them" }).click();
+        await page.locator(".locks tbody tr").first().waitFor();
+        assert.match((await page.locator(".locks tbody tr").first().textContent()).replaceAll("\u00a0", " "), /^com\.acme\.shop\.PriceTablesynchronized.*http-worker-1 \d/);
+        assert.ok(await page.locator(".owners li").count() > 0); // of the worst, without a press, and at once: no row moves
+        assert.match((await page.locator(".owners").textContent()).replaceAll("\u00a0", " "), /most likely had it.*%running.*PriceTable\.lookup/);
+        await server.asked(/GET \/profile\?.*event=wall&idle=0&format=json&threads=1/);
+        await page.getByRole("button", { name: "What they did" }).click();
+        assert.equal(await page.locator(".owners").count(), 0);
+        await page.getByRole("button", { name: "com.acme.shop.PriceTable" }).click();
+        await graphShown(page);
+        assert.equal(await page.getByLabel("What the flame graph shows").inputValue(), "lock");
+        await page.locator(".status-name", { hasText: "com.acme.shop.PriceTable" }).waitFor();
+        await page.getByLabel("What the flame graph shows").selectOption("offcpu");
+        await page.waitForURL(/event=offcpu/);
+        await server.asked(/GET \/profile\?.*from=.*event=offcpu/);
+        assert.ok(!server.requests.some((r) => r.startsWith("POST")));
+        await close(page);
+    });
+
+    nodeTest("allocations that the flight recorder has are a choice, also by an address", async ({ server, open }) => {
+        const without = await open(`#/jvm/${ORDERS}`);
+
+        await graphShown(without);
+        assert.ok(!(await without.getByLabel("What the flame graph shows").locator("option").allTextContents()).includes("Allocation"));
+        await close(without);
+        server.recordsAllocations = true;
+        const page = await open(`#/jvm/${ORDERS}`);
+
+        await page.getByLabel("What the flame graph shows").selectOption("alloc");
+        await page.waitForURL(/event=alloc/);
+        await server.asked(/GET \/profile\?.*from=.*event=alloc/);
+        await page.reload();
+        await graphShown(page);
+        assert.equal(await page.getByLabel("What the flame graph shows").inputValue(), "alloc");
+        await close(page);
+    });
+
+    nodeTest("waits: how many samples are of idle threads; of a whole node, how many JVMs were stopped", async ({ server, open }) => {
+        server.profile = (options) => {
+            const profile = makeProfile(options);
+
+            profile.stacks.at(-1).idle = options.event === "offcpu";
+            return profile;
+        };
+        const page = await open(`#/jvm/${ORDERS}?event=offcpu`), facts = page.locator(".panel .facts");
+
+        await graphShown(page);
+        assert.match((await facts.textContent()).replaceAll("\u00a0", " "), /[\d,]+ samples, 52 idle/);
+        await page.evaluate(() => { location.hash = "#/jvm/node"; });
+        const paused = page.locator(".timeline .legend li", { hasText: "Paused" });
+
+        await page.locator(".crumbs", { hasText: "Whole node" }).waitFor();
+        await paused.waitFor();
+        assert.match((await paused.textContent()).replaceAll("\u00a0", " "), /^Paused 1 JVM$/);
+        assert.match((await paused.getAttribute("title")).replaceAll("\u00a0", " "), /; [\d.]+ % of the time of 1 JVM$/);
+        await close(page);
+    });
+
+    nodeTest("locks by keyboard alone: from the list to what the owners did, and nothing is lost while it renews itself", async ({ server, open }) => {
+        const to = Date.now(), iso = (ms) => new Date(ms).toISOString(), lock = "com.acme.shop.PriceTable";
+
+        server.addSignal({ signal: "lock-contention", severity: 3, sentence: `6 of 8 threads waited for a lock of class ${lock}`,
+            evidence: `/profile?pid=${ORDERS}&event=lock&from=${iso(to - 60000)}&to=${iso(to)}` });
+        const page = await open(), focused = () => page.evaluate(() => document.activeElement.textContent);
+        const renewed = async (times) => {
+            server.lockTimes = times;
+            await page.waitForFunction((text) => document.querySelector(".locks caption").textContent !== text, await page.locator(".locks caption").textContent());
+        };
+
+        await page.locator(".jvms .jvm-link").first().waitFor();
+        await page.keyboard.press("j");
+        await page.keyboard.press("Enter");
+        await page.locator(".signal-line .signal-link").waitFor();
+        await page.evaluate((hash) => { location.hash = hash; }, `#/jvm/${ORDERS}?tab=locks`); // of now: it renews itself
+        await page.locator(".locks tbody tr").first().waitFor();
+        for (let i = 0; i < 80 && await focused() !== "What they did"; i++)
+            await page.keyboard.press("Tab");
+        await renewed(1.1);
+        assert.equal(await focused(), "What they did");
+        assert.ok(await page.locator(".owners li").count() > 0);
+        await page.keyboard.press("Enter");
+        await renewed(1.15);
+        assert.equal(await page.locator(".owners").count(), 0); // it stays closed
+        await page.keyboard.press("Enter");
+        await page.locator(".owners li").first().waitFor();
+        server.requests = [];
+        await renewed(1.2);
+        await server.asked(/GET \/profile\?.*event=wall/); // what stands there is of the time of the row
+        assert.equal(await focused(), "What they did");
+        assert.ok(await page.locator(".owners li").count() > 0);
+        await page.keyboard.press("Shift+Tab");
+        assert.equal(await focused(), lock);
+        await renewed(1.3);
+        await page.keyboard.press("Enter");
+        await graphShown(page);
+        assert.equal(await page.getByLabel("What the flame graph shows").inputValue(), "lock");
+        await close(page);
+    });
+
+    nodeTest("a JVM whose threads all wait: the first view says so, now and in a range, and one press shows what they wait for", async ({ server, open }) => {
+        server.waiting = ORDERS;
+        const page = await open(`#/jvm/${ORDERS}`, { allow: /404/ }), waits = page.getByRole("button", { name: "What its threads wait for" });
+
+        await page.getByText("It used next to no CPU in this time.").waitFor();
+        assert.equal(await page.getByText("/api/v1").count(), 0);
+        await waits.click();
+        await graphShown(page);
+        await server.asked(/GET \/profile\?pid=4242&from=.*event=offcpu/);
+        const { from, to } = server.range(new URLSearchParams());
+
+        await page.evaluate((hash) => { location.hash = hash; }, `#/jvm/${ORDERS}?from=${new Date(from).toISOString()}&to=${new Date(to).toISOString()}`);
+        await page.getByText("It used next to no CPU in this time.").waitFor(); // it is recorded, so nothing is lost
+        await waits.click();
+        await graphShown(page);
+        await close(page);
+    });
+
+    nodeTest("a JVM that did nearly nothing: its buttons stay when a few samples come, which one press shows", async ({ server, open }) => {
+        server.waiting = ORDERS;
+        const page = await open(`#/jvm/${ORDERS}`, { allow: /404/ }), idle = page.getByText("It used next to no CPU in this time.");
+
+        await idle.waitFor();
+        server.profile = (options) => makeProfile({ ...options, seconds: options.seconds / 60 }); // some 10 samples a minute
+        server.waiting = 0;
+        await page.locator(".idle-more button").waitFor();
+        assert.match((await textOf(page, ".idle-more")).replaceAll("\u00a0", " "), /^The graph of \d+ samples$/);
+        assert.ok(await idle.isVisible());
+        await page.getByRole("button", { name: "What its threads wait for" }).hover();
+        server.profile = (options) => makeProfile(options);
+        await page.locator(".idle-more button", { hasText: /of [\d,]{3,}\s/ }).waitFor(); // many; and still nothing moves under the mouse
+        assert.ok(await idle.isVisible());
+        await page.locator(".idle-more button").click();
+        await graphShown(page);
+        server.waiting = ORDERS;
+        await page.evaluate(() => { location.hash = "#/jvm/4311"; });
+        await graphShown(page);
+        await page.evaluate((hash) => { location.hash = hash; }, `#/jvm/${ORDERS}`);
+        await idle.waitFor();
+        await page.mouse.move(5, 5);
+        server.waiting = 0;
+        await graphShown(page); // it works again
+        await close(page);
+    });
+
+    nodeTest("a JVM whose worst signal is about waits opens on them, and says so; a link that names a view does not", async ({ server, open }) => {
+        server.waiting = ORDERS;
+        server.addSignal({ signal: "gc-pauses", severity: 1, sentence: "5 % went to pauses", evidence: "/api/v1/jvms/4242/heap" });
+        server.addSignal({ signal: "pool-exhausted", severity: 3, sentence: "all threads of a pool wait", evidence: `/profile?pid=${ORDERS}&event=offcpu&idle=0&from=-60s&to=now` });
+        const page = await open(`#/jvm/${ORDERS}`, { allow: /404/ }), note = page.getByText("Opened on what its threads wait for"), shown = page.getByLabel("What the flame graph shows");
+
+        await graphShown(page);
+        assert.equal(await shown.inputValue(), "offcpu");
+        assert.match(await textOf(page, ".signal-line"), /^pool-exhausted.*Opened on what its threads wait for$/);
+        await page.waitForURL(/4242\?event=offcpu$/);
+        await shown.selectOption("cpu");
+        await page.getByText("It used next to no CPU in this time.").waitFor();
+        assert.equal(await note.count(), 0);
+        await page.waitForURL(/4242\?event=cpu$/); // a link shows the same
+        await page.reload();
+        await page.getByText("It used next to no CPU in this time.").waitFor();
+        for (const [hash, sign] of [["?tab=threads", ".threads .name"], ["?event=wall", ".panel .facts span"]]) {
+            await page.evaluate((to) => { location.hash = to; }, `#/jvm/${ORDERS}${hash}`);
+            await page.locator(sign).first().waitFor();
+            await page.locator(".signal-line .signal.severe").waitFor();
+            assert.equal(await note.count(), 0, hash);
+            assert.ok((await addressOf(page)).endsWith(hash));
+        }
+        server.signals[1].severity = 0; // the worst is another one now
+        await page.evaluate((hash) => { location.hash = hash; }, `#/jvm/${ORDERS}`);
+        await page.getByText("It used next to no CPU in this time.").waitFor();
+        assert.equal(await note.count(), 0);
+        await close(page);
+    });
+
+    nodeTest("threads: by pool with their states, a track each, the flame chart of one, a range of it as a graph", async ({ server, open }) => {
+        const page = await open(`#/jvm/${ORDERS}?tab=threads`);
+        const names = () => page.locator(".threads .name").allTextContents();
+
+        await page.locator(".threads .name").first().waitFor();
+        assert.deepEqual(await names(), ["▸ http-worker-* × 3", "C2 CompilerThread0", "G1 Young RemSet Sampling"]);
+        await server.asked(/GET \/profile\?pid=4242&.*event=wall&idle=0.*format=heatmap/);
+        assert.match(await page.locator(".state-bar").first().getAttribute("aria-label"), /^Java inlined \d+\.\d.%, JVM stubs /);
+        const drawn = () => page.locator(".track").first().evaluate((canvas) => new Set(canvas.getContext("2d").getImageData(0, canvas.height - 1, canvas.width, 1).data).size);
+
+        assert.ok(await drawn() > 3);
+        await page.getByRole("button", { name: "http-worker-" }).click();
+        assert.deepEqual((await names()).slice(0, 2), ["▾ http-worker-* × 3", "http-worker-3"]);
+        assert.equal(await page.evaluate(() => document.activeElement.getAttribute("aria-expanded")), "true");
+        await page.getByRole("button", { name: "http-worker-2" }).click();
+        await page.locator(".flame-chart h3", { hasText: "http-worker-2" }).waitFor();
+        const box = await page.locator(".track").nth(1).boundingBox();
+
+        await page.mouse.move(box.x + box.width * 0.5, box.y + 8);
+        await page.mouse.down();
+        await page.mouse.move(box.x + box.width * 0.52, box.y + 8, { steps: 2 });
+        await page.mouse.up();
+        const chart = await page.locator(".flame-canvas").boundingBox(), said = [];
+
+        for (let x = chart.x + 5; x < chart.x + chart.width; x += 12) {
+            await page.mouse.move(x, chart.y + 24);
+            said.push(await textOf(page, ".flame-status"));
+        }
+        assert.ok(said.some((text) => /Thread\.run · .*ms from \d+\.\d+ s$/.test(text)), said.join("\n"));
+        await page.locator(".thread-chart .scroll").press("Escape");
+        assert.ok(await page.getByRole("button", { name: "Whole time" }).isDisabled());
+        await page.locator(".thread-chart .scroll").press("+");
+        await page.getByRole("button", { name: "Flame graph of this time" }).click();
+        await page.waitForURL(/from=.*to=/);
+        await graphShown(page);
+        const capture = server.addCapture({ ago: 60000 });
+
+        await page.evaluate((id) => { location.hash = `#/capture/${id}?threads=1`; }, capture.id);
+        await page.locator(".threads .name").first().waitFor();
+        assert.equal(await page.getByRole("button", { name: "Threads", exact: true }).getAttribute("aria-pressed"), "true");
+        await close(page);
+    });
+
+    nodeTest("threads: where only those of the VM were busy, idle ones are shown by themselves, until a person says not to", async ({ server, open }) => {
+        server.profile = (options) => {
+            const profile = makeProfile(options), isWorker = ({ frames: [thread] }) => profile.frames[thread].name.startsWith("[http-worker");
+
+            return /idle=0/.test(server.requests.at(-1)) ? { ...profile, stacks: profile.stacks.filter((stack) => !isWorker(stack)) } : profile;
+        };
+        const page = await open(`#/jvm/${ORDERS}?tab=threads`), idle = page.getByLabel("Idle threads"), note = page.locator(".thread-chart .live-note");
+
+        await page.locator(".threads .name", { hasText: "http-worker-* × 3" }).waitFor();
+        assert.ok(await idle.isChecked());
+        assert.match(await note.textContent(), /only threads of the VM were busy: idle ones are shown, too$/);
+        await idle.uncheck();
+        await page.locator(".threads .name", { hasText: "http-worker" }).waitFor({ state: "detached" });
+        assert.ok(!await idle.isChecked());
+        assert.doesNotMatch(await note.textContent(), /idle/);
+        await close(page);
+    });
+});
