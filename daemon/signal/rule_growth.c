@@ -8,7 +8,7 @@
 
 static const struct {
     double window_s, agreement; /* a shorter window needs more agreement */
-} WINDOWS[] = { { 1800, 0.75 }, { 300, 0.85 }, { 60, 0.95 } };
+} WINDOWS[] = { { 1800, 0.75 }, { 600, 0.85 }, { 300, 0.85 }, { 60, 0.95 } };
 
 bool rule_growth_find(const struct numbers *n, enum number which, enum number only, double room,
                       double per_second, struct rule_growth *ret)

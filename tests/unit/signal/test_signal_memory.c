@@ -262,6 +262,35 @@ START_TEST(a_full_heap_that_grows_is_full)
 }
 END_TEST
 
+#define COLLECTED_EVERY_S 90 /* a small service fills its young generation as rarely */
+
+/* A leak from the start, with few young collections, and none of the old generation. */
+START_TEST(few_collections_show_a_leak)
+{
+    struct process p = { .pins = 0 };
+    struct making m;
+    struct watched w;
+    double heap = 100 * MIB;
+
+    begin(&m, &w, &p);
+    while (m.s < 720) {
+        bool collects = (int)m.s % COLLECTED_EVERY_S == 0;
+
+        heap = collects ? (100 + m.s / 60 * 21) * MIB : heap;
+        healthy(&m);
+        m.r.v[NUMBER_COLLECTIONS] -= collects ? 1 : 2; /* of healthy() */
+        m.r.v[NUMBER_HEAP_BYTES] = heap;
+        m.r.v[NUMBER_HEAP_MAX_BYTES] = m.r.v[NUMBER_HEAP_COMMITTED_BYTES] = 512 * MIB;
+        m.r.v[NUMBER_OLD_COLLECTIONS] = 0;
+        m.r.v[NUMBER_OLD_LEFT] = (double)NAN;
+        judge(&m, &w);
+        if (heap > 260 * MIB && m.s > 400 + 2 * COLLECTED_EVERY_S)
+            ck_assert_msg(state_of(&w, "heap-growing")->on, "%.0f s, %.0f MiB", m.s, heap / MIB);
+    }
+    finish(&w);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("signal_memory");
@@ -274,6 +303,7 @@ int main(void)
     tcase_add_test(tc, texts_are_of_then);
     tcase_add_loop_test(tc, a_jvm_that_works_on_is_well, 0, ARRAY_SIZE(WORKS_ON));
     tcase_add_test(tc, a_full_heap_that_grows_is_full);
+    tcase_add_test(tc, few_collections_show_a_leak);
     suite_add_tcase(s, tc);
     return suite_run(s);
 }
