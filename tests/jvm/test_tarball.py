@@ -43,8 +43,8 @@ class Tarball(unittest.TestCase):
         """Makes a copy of a root file system. It lies beside the original, as its files are links."""
         folder = tempfile.mkdtemp(prefix="tarball.", dir=paths.CACHE)
         self.addCleanup(shutil.rmtree, folder)
-        os.chmod(folder, 0o755)
         subprocess.run(["cp", "-al", original + "/.", folder], check=True)
+        os.chmod(folder, 0o755)
         for name in "proc", "sys", "tmp":
             os.makedirs(f"{folder}/{name}", exist_ok=True)
         return folder
