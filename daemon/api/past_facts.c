@@ -5,6 +5,7 @@
  */
 #include "api/past_impl.h"
 #include "base/array.h"
+#include "base/fnv1a.h"
 #include "base/id_table.h"
 #include "profile/match.h"
 
@@ -194,18 +195,48 @@ static bool is_selected(const struct past_filter *f, const struct past_facts *fa
     return !f->jvm || match_any(f->jvm, span_of(facts->name), NULL) > 0;
 }
 
+static uint64_t program_of(const struct past_program *image)
+{
+    uint64_t name = fnv1a(FNV1A_START, image->name, strlen(image->name) + 1);
+
+    return fnv1a(name, image->service, strlen(image->service));
+}
+
+void past_pin(struct past_filter *f, const struct past_program *image)
+{
+    f->pid = image->host_pid;
+    f->start_ticks = image->start_ticks;
+    f->exec_no = image->exec_no;
+    f->program = program_of(image);
+}
+
+bool past_is_pinned(const struct past_filter *f, const struct past_program *image)
+{
+    return !f->pid || (image->start_ticks == f->start_ticks &&
+                       (image->exec_no == f->exec_no || program_of(image) == f->program));
+}
+
+static struct past_program image_with(const struct profile_process *process,
+                                      const struct past_facts *facts)
+{
+    return (struct past_program){ .host_pid = process->host_pid,
+                                  .start_ticks = process->start_ticks,
+                                  .exec_no = process->exec_no,
+                                  .name = facts->name,
+                                  .service = facts->service };
+}
+
 bool past_wants(void *cookie, const struct profile *p, const struct profile_process *process)
 {
     const struct past_filter *f = cookie;
     const struct target_selector *t = f->t;
     const struct past_facts facts = facts_of(f, p, process);
+    const struct past_program image = image_with(process, &facts);
     bool pid_found = t->pid_count == 0;
 
     for (size_t i = 0; i < t->pid_count && !pid_found; i++)
         pid_found = t->pids[i] == process->host_pid;
-    if (!pid_found)
-        return false;
-    if (f->pid && (process->start_ticks != f->start_ticks || process->exec_no != f->exec_no))
+    if (!pid_found || !past_is_pinned(f, &image))
         return false;
     return past_seen(f, process, &facts) && is_selected(f, &facts);
 }
@@ -218,6 +249,7 @@ void past_pin_image(struct past_filter *f, const struct profile *p, uint64_t fro
     for (size_t i = p->sample_count; i > 0; i--) {
         const struct profile_sample *s = &p->samples[i - 1];
         const struct profile_process *process = &p->processes[p->threads[s->thread].process];
+        struct past_program image;
         struct past_facts facts;
 
         if (process->host_pid != f->t->pids[0] || s->time_ns < from_ns || s->time_ns >= to_ns)
@@ -225,9 +257,8 @@ void past_pin_image(struct past_filter *f, const struct profile *p, uint64_t fro
         facts = facts_of(f, p, process);
         if (!past_seen(f, process, &facts))
             continue;
-        f->pid = process->host_pid;
-        f->start_ticks = process->start_ticks;
-        f->exec_no = process->exec_no;
+        image = image_with(process, &facts);
+        past_pin(f, &image);
         return;
     }
 }

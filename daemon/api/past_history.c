@@ -127,10 +127,20 @@ uint64_t past_payer(const struct history_image *image)
     return image->payer ?: OWNER_FOREIGN;
 }
 
+static struct past_program program_of(const struct history_image *image)
+{
+    return (struct past_program){ .host_pid = image->host_pid,
+                                  .exec_no = image->exec_no,
+                                  .start_ticks = image->start_ticks,
+                                  .name = image->name,
+                                  .service = image->service };
+}
+
 bool past_wants_image(const struct past_filter *f, const struct history_image *image)
 {
     const struct target_selector *t = f->t;
     const struct history_place place = history_place_of(image);
+    const struct past_program program = program_of(image);
     const struct matcher_values v = {
         .main = image->name,
         .pod = image->pod,
@@ -153,7 +163,7 @@ bool past_wants_image(const struct past_filter *f, const struct history_image *i
         return !t->service;
     if (f->asked && !matcher_set_holds(f->asked, &v))
         return false;
-    if (f->pid && (image->start_ticks != f->start_ticks || image->exec_no != f->exec_no))
+    if (!past_is_pinned(f, &program))
         return false;
     if (t->container && strcmp(image->container, t->container) != 0 &&
         (strlen(t->container) < 6 ||
@@ -277,14 +287,12 @@ struct last_image {
 static void see_image(void *cookie, const struct history_image *image)
 {
     struct last_image *last = cookie;
-    struct past_filter *f = last->filter;
+    const struct past_program program = program_of(image);
 
     if (image->last_ns <= last->last_ns) /* of two that ended at once the later is passed first */
         return;
     last->last_ns = image->last_ns;
-    f->pid = image->host_pid;
-    f->start_ticks = image->start_ticks;
-    f->exec_no = image->exec_no;
+    past_pin(last->filter, &program);
 }
 
 static const char *length_text(uint64_t resolution_ns)

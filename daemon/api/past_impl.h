@@ -19,9 +19,10 @@ struct past_filter {
     bool owned;                       /* only the viewer's own captures are read */
     int32_t pid;                      /* a single pid: only its last image */
     uint64_t start_ticks;             /* of that image */
-    uint32_t exec_no;
-    uint64_t coarsest_ns; /* as in struct history_query */
-    bool summed;          /* the same */
+    uint64_t program;                 /* hash of its name and service */
+    uint32_t exec_no;                 /* as the flamed that saw it counts */
+    uint64_t coarsest_ns;             /* as in struct history_query */
+    bool summed;                      /* the same */
 };
 
 /* The recorder's part of a range, and where it takes over from the history. */
@@ -72,6 +73,18 @@ int past_images_note(struct past_images *m, struct profile *const *parts, size_t
 /* Returns whether @f selects by facts that are known only some time after the start of a
  * process. */
 bool past_needs_images(const struct past_filter *f);
+/* A program that a process ran. Texts are borrowed. */
+struct past_program {
+    int32_t host_pid;
+    uint32_t exec_no;
+    uint64_t start_ticks;
+    const char *name, *service;
+};
+/* Pins an image of the single pid: @f then selects no other program of that process. */
+void past_pin(struct past_filter *f, const struct past_program *image);
+/* Returns whether @image may be the pinned one: if its name and service are the same, another
+ * flamed may have counted its execs. True if none is pinned. */
+bool past_is_pinned(const struct past_filter *f, const struct past_program *image);
 /* Returns whether the filter @cookie selects @process of @p. */
 bool past_wants(void *cookie, const struct profile *p, const struct profile_process *process);
 /* With a single pid: pins the image of it that was sampled last in [@from_ns, @to_ns) of @p, unless

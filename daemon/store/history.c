@@ -22,6 +22,7 @@ int history_open(const struct history_opts *o, struct history **ret, struct erro
         history_close(h);
         return r;
     }
+    h->earlier = (int64_t)store_number(h->store, "SELECT coalesce(max(n), 0) FROM images");
     history_roll(h, /* now_ns= */ 0, NULL); /* rolls what the last run left; reads the sizes */
     *ret = h;
     return 0;

@@ -188,7 +188,8 @@ typedef void (*history_mark_fn)(void *cookie, const struct history_mark *m);
  * among them. */
 int history_marks(struct history *h, const struct history_query *q, history_mark_fn fn,
                   void *cookie, uint64_t *ret_left_out, struct error *err);
-/* Adds the mark @m to its image. 0; -ENOENT: the history does not have that image; -errno. */
+/* Adds the mark @m to the row of its image. 0; -ENOENT: the history does not have that image;
+ * -errno. */
 int history_mark_put(struct history *h, const struct history_mark *m, struct error *err);
 /* Returns "deploy", "clock" or "change". Static. */
 const char *history_mark_name(enum history_mark_kind kind);

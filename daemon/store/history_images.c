@@ -16,8 +16,6 @@
 /* Values that are not kept, or options of the program. */
 #define OTHER_OPTIONS "other options of the JVM"
 
-#define CANNOT_WRITE "cannot write the history"
-
 /* The JVM of a service and place (history_same_place()) that started last, without number ?3. ?7:
  * name_line(). ?8: the payer; 0 and -1 (OWNER_FOREIGN) are no payer. */
 #define LAST_OF                                                                                    \
@@ -189,25 +187,66 @@ static int image_update(struct history *h, int64_t n, const struct history_image
                      VALUE(image->options ? image->options : ""));
 }
 
-int image_find(struct history *h, const struct history_image *image, int64_t *ret,
-               bool *ret_understood, struct error *err)
+/* A row of images. */
+struct found_image {
+    int64_t n;       /* 0: there is none */
+    bool understood; /* the facts of its JVM are known */
+};
+
+/* Runs @sql, which selects a row of images. 0 or -errno. */
+static int find_by(struct history *h, const char *sql, const struct history_image *image,
+                   struct found_image *ret, struct error *err)
 {
     _cleanup_stmt_ sqlite3_stmt *stmt = NULL;
-    int r = store_query(h->store,
-                        "SELECT n, java FROM images WHERE pid = ? AND start_ticks = ?"
-                        " AND exec_no = ? AND owner = ?",
-                        &stmt, err, VALUE(image->host_pid), VALUE(image->start_ticks),
-                        VALUE(image->exec_no), VALUE(image->owner));
+    int r = store_query(h->store, sql, &stmt, err, VALUE(image->host_pid),
+                        VALUE(image->start_ticks), VALUE(image->exec_no), VALUE(image->owner),
+                        VALUE(h->earlier), VALUE(image->name), VALUE(image->service));
 
     if (r < 0)
         return r;
-    *ret = 0;
-    *ret_understood = false;
+    *ret = (struct found_image){ 0 };
     if (sqlite3_step(stmt) == SQLITE_ROW) {
-        *ret = sqlite3_column_int64(stmt, 0);
-        *ret_understood = store_text(stmt, 1)[0] != '\0';
+        ret->n = sqlite3_column_int64(stmt, 0);
+        ret->understood = store_text(stmt, 1)[0] != '\0';
     }
     return 0;
+}
+
+/* Finds the row of @image. A flamed counts the execs that it saw: a process that ran before it has
+ * number 0, and an earlier flamed may have given it another one. So such a process is that of an
+ * earlier row with its name and service, unless that has ended. 0 or -errno. */
+static int find_image(struct history *h, const struct history_image *image, struct found_image *ret,
+                      struct error *err)
+{
+    int r = find_by(h,
+                    "SELECT n, java FROM images WHERE pid = ?1 AND start_ticks = ?2"
+                    " AND exec_no = ?3 AND owner = ?4 AND (n > ?5 OR ?3 = 0 AND name = ?6)",
+                    image, ret, err);
+
+    if (r < 0 || ret->n || image->exec_no || !h->earlier)
+        return r;
+    return find_by(h,
+                   "SELECT n, java FROM images WHERE pid = ?1 AND start_ticks = ?2"
+                   " AND exec_no != ?3 AND owner = ?4 AND n <= ?5 AND name = ?6"
+                   " AND service = ?7 AND last_ns % 60000000000 = 0 ORDER BY n DESC LIMIT 1",
+                   image, ret, err);
+}
+
+/* Gives the number of @image to its row @n; 0: to none yet. A row of another program that an
+ * earlier flamed gave the number gets one that no flamed gives. */
+static int number_image(struct history *h, int64_t n, const struct history_image *image,
+                        struct error *err)
+{
+    int r = store_run(h->store,
+                      "UPDATE images SET exec_no = 0x80000000 + n WHERE pid = ? AND start_ticks = ?"
+                      " AND exec_no = ? AND owner = ? AND n != ?",
+                      CANNOT_WRITE, err, VALUE(image->host_pid), VALUE(image->start_ticks),
+                      VALUE(image->exec_no), VALUE(image->owner), VALUE(n));
+
+    if (r < 0 || !n)
+        return r;
+    return store_run(h->store, "UPDATE images SET exec_no = ?2 WHERE n = ?1 AND exec_no != ?2",
+                     CANNOT_WRITE, err, VALUE(n), VALUE(image->exec_no));
 }
 
 int images_note(struct history *h, const struct history_image *image, uint64_t start_ns,
@@ -216,14 +255,16 @@ int images_note(struct history *h, const struct history_image *image, uint64_t s
     /* the end may be reported in the minute after it */
     uint64_t seen_ns =
         image->ended_ns ? MIN(start_ns, history_floor(image->ended_ns, 0)) : start_ns;
-    bool understood; /* before this minute */
+    struct found_image found; /* as of before this minute */
     int64_t n;
-    int r = image_find(h, image, &n, &understood, err);
+    int r = find_image(h, image, &found, err);
 
-    if (r < 0)
-        return r;
-    r = n ? image_update(h, n, image, seen_ns, err) : image_insert(h, image, seen_ns, &n, err);
-    if (r == 0 && !understood)
+    n = r < 0 ? 0 : found.n;
+    if (r == 0 && h->earlier && n <= h->earlier)
+        r = number_image(h, n, image, err);
+    if (r == 0)
+        r = n ? image_update(h, n, image, seen_ns, err) : image_insert(h, image, seen_ns, &n, err);
+    if (r == 0 && !found.understood)
         r = note_deploy(h, image, n, start_ns, err);
     if (r == 0)
         *ret = n;

@@ -9,12 +9,15 @@
 struct history {
     struct store *store; /* owned */
     uint64_t max_age_ns;
+    int64_t earlier; /* last row of the images that an earlier flamed wrote */
     struct {
         pthread_mutex_t lock; /* held for a copy only */
         struct history_stats stats;
     } told;
     struct history_stats stats; /* under the lock of the store */
 };
+
+#define CANNOT_WRITE "cannot write the history"
 
 /* Values of the column "rolled" of a part. */
 #define PART_FRESH "0"   /* in no part of the next tier */
@@ -43,10 +46,6 @@ int images_note(struct history *h, const struct history_image *image, uint64_t s
 /* Drops images beyond HISTORY_IMAGES_KEPT, and their samples. The payers of the most images lose
  * their oldest. 0 or -errno. */
 int images_drop(struct history *h, struct error *err);
-/* Finds the row of @image, 0: none, and whether its facts are known there. 0 or -errno. */
-int image_find(struct history *h, const struct history_image *image, int64_t *ret,
-               bool *ret_understood, struct error *err);
-
 /* The wanted images that were seen in the span of a query. */
 struct image_list {
     struct history_image *items; /* by n */

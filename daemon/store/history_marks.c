@@ -20,10 +20,10 @@ const char *history_mark_name(enum history_mark_kind kind)
 
 int marks_add(struct history *h, const struct history_mark *m, int64_t image, struct error *err)
 {
-    return store_run(
-        h->store, "INSERT INTO marks(time_ns, kind, image, text, value) VALUES(?,?,?,?,?)",
-        "cannot write the history", err, VALUE(m->time_ns), VALUE(m->kind), VALUE(image),
-        VALUE(m->text), VALUE(isnan(m->value) ? MARK_UNKNOWN : m->value));
+    return store_run(h->store,
+                     "INSERT INTO marks(time_ns, kind, image, text, value) VALUES(?,?,?,?,?)",
+                     CANNOT_WRITE, err, VALUE(m->time_ns), VALUE(m->kind), VALUE(image),
+                     VALUE(m->text), VALUE(isnan(m->value) ? MARK_UNKNOWN : m->value));
 }
 
 /* The marks of an answer. Their texts are offsets in `texts` until all are there. */
@@ -100,18 +100,27 @@ int history_marks(struct history *h, const struct history_query *q, history_mark
     return r;
 }
 
+/* 0; -ENOENT: the row of @image has another one by now, or none. */
+static int find_row(struct history *h, const struct history_image *image, struct error *err)
+{
+    _cleanup_stmt_ sqlite3_stmt *stmt = NULL;
+    int r =
+        store_query(h->store, "SELECT 1 FROM images WHERE n = ? AND pid = ? AND start_ticks = ?",
+                    &stmt, err, VALUE(image->n), VALUE(image->host_pid), VALUE(image->start_ticks));
+
+    if (r == 0 && sqlite3_step(stmt) != SQLITE_ROW)
+        r = error_set(err, -ENOENT, "the history does not have that JVM any more");
+    return r;
+}
+
 int history_mark_put(struct history *h, const struct history_mark *m, struct error *err)
 {
-    int64_t image = 0;
-    bool understood;
     int r;
 
     store_enter_patiently(h->store);
-    r = store_writable(h->store, err) ?: image_find(h, m->image, &image, &understood, err);
-    if (r == 0 && !image)
-        r = error_set(err, -ENOENT, "the history does not have that JVM any more");
+    r = store_writable(h->store, err) ?: find_row(h, m->image, err);
     if (r == 0)
-        r = marks_add(h, m, image, err);
+        r = marks_add(h, m, m->image->n, err);
     store_leave(h->store);
     return r;
 }

@@ -114,16 +114,15 @@ int parts_insert(struct history *h, unsigned tier, uint64_t start_ns, int64_t im
         r = blob_compress(buf_span(&plain), &packed);
     if (r < 0)
         return r;
-    return store_run(h->store, SQL, "cannot write the history", err, VALUE(tier), VALUE(start_ns),
-                     VALUE(image), VALUE(tier == HISTORY_TIERS - 1), VALUE(packed.n + sums.n),
+    return store_run(h->store, SQL, CANNOT_WRITE, err, VALUE(tier), VALUE(start_ns), VALUE(image),
+                     VALUE(tier == HISTORY_TIERS - 1), VALUE(packed.n + sums.n),
                      store_value_bytes(&sums), VALUE(epoch), store_value_bytes(&packed));
 }
 
 static int put_row(struct history *h, const struct history_minute *m, struct error *err)
 {
     return store_run(h->store, "INSERT INTO minutes(start_ns, end_ns, lost) VALUES(?,?,?)",
-                     "cannot write the history", err, VALUE(m->start_ns), VALUE(m->end_ns),
-                     VALUE(m->lost));
+                     CANNOT_WRITE, err, VALUE(m->start_ns), VALUE(m->end_ns), VALUE(m->lost));
 }
 
 static int put_jump(struct history *h, const struct history_minute *m, struct error *err)

@@ -325,8 +325,8 @@ static int reader_body(struct reader *rd, const struct part_row *row, sqlite3_st
         rd->slots[rd->slot_count++] = start_ns;
     }
     r = blob_decompress(packed, &body)
-            ?: tally_decode(&rd->tally, buf_span(&body), (uint32_t)rd->slot_count - 1,
-                            image->owner);
+            ?: tally_decode(&rd->tally, buf_span(&body), (uint32_t)rd->slot_count - 1, image->owner,
+                            image->exec_no);
     if (r == -EBADMSG || r == -ENOSPC) {
         rd->plan->reach->damaged++;
         return 0;

@@ -61,7 +61,8 @@ static int roll_row(struct roll *roll, sqlite3_stmt *stmt, struct error *err)
     if (r < 0)
         return r;
     r = blob_decompress(packed, &body)
-            ?: tally_decode(&roll->tally, buf_span(&body), /* slot= */ 0, /* owner= */ 0);
+            ?: tally_decode(&roll->tally, buf_span(&body), /* slot= */ 0, /* owner= */ 0,
+                            /* exec_no= */ 0);
     if (r != -EBADMSG && r != -ENOSPC)
         return r;
     if (!array_grow(&roll->damaged, &roll->damaged_cap, roll->damaged_count + 1, 16))
@@ -102,7 +103,7 @@ static int mark_damaged(const struct roll *roll, struct error *err)
 
     for (size_t i = 0; r == 0 && i < roll->damaged_count; i++)
         r = store_run(roll->h->store, "UPDATE parts SET rolled = " PART_DAMAGED " WHERE n = ?",
-                      "cannot write the history", err, VALUE(roll->damaged[i]));
+                      CANNOT_WRITE, err, VALUE(roll->damaged[i]));
     return r;
 }
 
@@ -112,7 +113,7 @@ static int mark_rolled(const struct roll *roll, struct error *err)
 
     return r < 0 ? r
                  : store_run(roll->h->store, "UPDATE parts SET rolled = " PART_ROLLED " " OF_ROLL,
-                             "cannot write the history", err, VALUES_OF_ROLL(roll));
+                             CANNOT_WRITE, err, VALUES_OF_ROLL(roll));
 }
 
 /* Makes all parts of one bucket, or none. */

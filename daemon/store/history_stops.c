@@ -14,8 +14,8 @@ int stops_add(struct history *h, const struct history_image *image, int64_t n, u
 
     if (!of->pauses && !of->pause_ns && !of->throttled_ns)
         return 0;
-    return store_run(h->store, SQL, "cannot write the history", err, VALUE(start_ns), VALUE(n),
-                     VALUE(of->pauses), VALUE(of->pause_ns), VALUE(of->throttled_ns));
+    return store_run(h->store, SQL, CANNOT_WRITE, err, VALUE(start_ns), VALUE(n), VALUE(of->pauses),
+                     VALUE(of->pause_ns), VALUE(of->throttled_ns));
 }
 
 int stops_drop(struct history *h, struct error *err)

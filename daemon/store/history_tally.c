@@ -106,10 +106,10 @@ static int slice_process(struct slice_adder *a, uint32_t i)
     if (a->merged[i]) {
         process.host_pid = 0;
         process.start_ticks = 0;
-        process.exec_no = 0;
     }
-    process.owner = 0; /* the row of the image has the owner, the payer and the version */
+    process.owner = 0; /* the row of the image has these, and the version */
     process.payer = 0;
+    process.exec_no = 0;
     dictionary_add_process(a->e, a->p, &process);
     return MIN(id_table_add(&a->of[i]->processes, &process, &a->processes[i]), 0);
 }

@@ -70,9 +70,11 @@ int tally_add_slice(struct dictionary *e, const struct profile *p, tally_pick_fn
 
 /* Appends @t in its stored form (not compressed). */
 void tally_encode(struct tally *t, struct buf *out);
-/* Adds the rows that tally_encode() wrote, with slot @slot and processes of @owner. 0; -EBADMSG
- * (rows added so far stay); -ENOSPC: too many rows or events; -ENOMEM. */
-int tally_decode(struct tally *t, struct span blob, uint32_t slot, uint32_t owner);
+/* Adds the rows that tally_encode() wrote, with slot @slot and processes of @owner with @exec_no,
+ * which older files have, too. 0; -EBADMSG (rows added so far stay); -ENOSPC: too many rows or
+ * events; -ENOMEM. */
+int tally_decode(struct tally *t, struct span blob, uint32_t slot, uint32_t owner,
+                 uint32_t exec_no);
 /* Appends the period and the sums of CPU samples by category, in their stored form. */
 void tally_sums(const struct tally *t, struct buf *out);
 

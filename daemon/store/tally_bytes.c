@@ -138,7 +138,7 @@ struct tally_decoder {
     struct tally *t;
     uint32_t events[PROFILE_EVENTS_MAX]; /* [index in blob]: index in t, or EVENT_SKIPPED */
     bool valued[PROFILE_EVENTS_MAX];
-    uint32_t event_count, owner;
+    uint32_t event_count, owner, exec_no;
     uint32_t *processes, *threads, *requests; /* the same */
     uint32_t process_count, thread_count, request_count;
     bool has_requests;
@@ -195,6 +195,7 @@ static int decode_processes(struct tally_decoder *d, struct span *s)
 
         if (!process_decode(s, /* services= */ true, &p))
             return -EBADMSG;
+        p.exec_no = d->exec_no;
         r = MIN(id_table_add(&d->t->processes, &p, &d->processes[i]), 0);
     }
     return r;
@@ -299,9 +300,9 @@ static int decode_rows(struct tally_decoder *d, struct span *s, uint32_t slot)
     return r == 0 && at.values.n ? -EBADMSG : r;
 }
 
-int tally_decode(struct tally *t, struct span blob, uint32_t slot, uint32_t owner)
+int tally_decode(struct tally *t, struct span blob, uint32_t slot, uint32_t owner, uint32_t exec_no)
 {
-    struct tally_decoder d = { .t = t, .owner = owner };
+    struct tally_decoder d = { .t = t, .owner = owner, .exec_no = exec_no };
     int r = decode_events(&d, &blob) ?: decode_processes(&d, &blob) ?: decode_threads(&d, &blob);
 
     if (r == 0 && d.has_requests)

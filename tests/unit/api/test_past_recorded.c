@@ -168,7 +168,7 @@ START_TEST(a_minute_written_meanwhile_counts_once)
 }
 END_TEST
 
-/* ---- which service ---- */
+/* ---- which process ---- */
 
 static void sample(struct frame_table *t, uint64_t at_ns, int32_t pid, const char *service,
                    uint32_t owner)
@@ -272,6 +272,53 @@ START_TEST(names_that_are_slow_to_match)
 }
 END_TEST
 
+/* A single pid is answered by its last program: over a restart of flamed, which then counts its
+ * execs anew, but without what the process ran before. */
+START_TEST(a_pid_over_a_restart_of_flamed)
+{
+    static const struct made_jvm LAUNCHER = { 42, 0, "launcher", "work", 30, NULL },
+                                 SHOP = { 42, 0, "shop", "work", 20, NULL };
+    const struct target_selector t = { .viewer = &VIEWER_WHOLE, .pids = { 42 }, .pid_count = 1 };
+    const struct profile_event event = { .name = "cpu", .unit = "nanoseconds", .period = 1000 };
+    uint64_t now_ns = clock_realtime_ns(), from_ns = now_ns - 10 * HISTORY_MINUTE_NS;
+    const struct time_range range = { from_ns, UINT64_MAX };
+    struct recorder made = { .period_ns = 1000 }, *recorder = &made;
+    struct mailbox mailbox;
+    struct api api = { .engine = { .mailbox = &mailbox, .recorder = &recorder } };
+    struct past_recorder told;
+    struct frame_table *table = NULL;
+    struct profile *p = NULL;
+    pthread_t thread;
+
+    from_ns -= from_ns % HISTORY_MINUTE_NS;
+    api.engine.history = history = open_history(1 << 30, 864000);
+    made_exec_no = 1;
+    ck_assert_int_eq(put_minute(history, from_ns + HISTORY_MINUTE_NS, &LAUNCHER, 1), 0);
+    made_exec_no = 2;
+    ck_assert_int_eq(put_minute(history, from_ns + 2 * HISTORY_MINUTE_NS, &SHOP, 1), 0);
+    ck_assert_int_eq(frame_table_new(1000, 1 << 20, &table), 0);
+    ck_assert_int_eq(flight_new(table, &event, 1, 3600 * NSEC_PER_SEC, 1 << 20, &flight), 0);
+    made.flight = flight;
+    sample(table, clock_monotonic_ns() - NSEC_PER_SEC, 42, "shop", 0);
+    mailbox_init(&mailbox);
+    mailbox.wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    ck_assert_int_eq(pthread_create(&thread, NULL, engine_thread, &mailbox), 0);
+
+    ck_assert_int_eq(
+        past_profile(&api, &t, &range, NULL, PAST_RECORDER | PAST_HISTORY, &p, &told, NULL), 0);
+    ck_assert_uint_eq(p->total, 1 + 20);
+
+    profile_unref(p);
+    mailbox_stop(&mailbox);
+    pthread_join(thread, NULL);
+    close(mailbox.wake_fd);
+    mailbox_deinit(&mailbox);
+    flight_free(flight);
+    frame_table_free(table);
+    history_close(history);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("past_recorded");
@@ -279,5 +326,6 @@ int main(void)
     tcase_add_loop_test(tc, a_minute_written_meanwhile_counts_once, 0, 2);
     tcase_add_test(tc, what_is_known_last_decides);
     tcase_add_test(tc, names_that_are_slow_to_match);
+    tcase_add_test(tc, a_pid_over_a_restart_of_flamed);
     return run_store_tests("past_recorded", tc);
 }

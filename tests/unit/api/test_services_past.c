@@ -102,7 +102,7 @@ START_TEST(the_newest_marks_are_listed)
     put(1, 1000, 77, /* forged= */ false, 10, 11);
     for (int i = 0; i < MARKS; i++) {
         const struct history_image image = {
-            .host_pid = 10, .start_ticks = 8, .owner = 1000, .service = "service-10"
+            .n = 1, .host_pid = 10, .start_ticks = 8, .owner = 1000, .service = "service-10"
         };
         const struct history_mark m = { .time_ns = T0 + (uint64_t)i * NSEC_PER_SEC,
                                         .kind = HISTORY_MARK_CHANGE,

@@ -20,6 +20,9 @@ static inline struct history *open_history(uint64_t max_bytes, uint64_t max_age_
     return h;
 }
 
+/* Of the JVMs in made-up slices. */
+static uint32_t made_exec_no __attribute__((unused));
+
 /* A JVM of a service in made-up slices. */
 struct made_jvm {
     int32_t pid;
@@ -74,6 +77,7 @@ static inline struct profile *make_slice(uint64_t start_ns, const struct made_jv
     for (size_t j = 0; j < count; j++) {
         struct profile_process process = { .host_pid = jvms[j].pid,
                                            .start_ticks = 7,
+                                           .exec_no = made_exec_no,
                                            .owner = jvms[j].owner };
         struct profile_thread thread = { 0 };
         uint32_t tids[4], stack[2] = { frame_of(t, "a.b.Main", jvms[j].leaf, 12),

@@ -601,7 +601,7 @@ START_TEST(test_bytes_that_end_early_are_damage)
         int r;
 
         tally_init(&t);
-        r = tally_decode(&t, (struct span){ GOOD, n }, 0, 0);
+        r = tally_decode(&t, (struct span){ GOOD, n }, 0, 0, 0);
         ck_assert_int_eq(r, n == sizeof(GOOD) ? 0 : -EBADMSG);
         tally_deinit(&t);
     }
