@@ -39,7 +39,7 @@ class Carriers(WithClasses):
         found = self.await_signals(jvm.pid, PINNED, STARVED)
         print(found[PINNED]["sentence"], "|", found[STARVED]["sentence"], flush=True)
         self.assertRegex(found[PINNED]["sentence"],
-                         rf"^on average (1\.\d|2\.0) of 2 carriers are pinned by virtual threads that wait \(\[park\]\) in {code}{place}; "
+                         rf"^on average (1\.\d|2\.0) of 2 carriers are pinned by virtual threads that wait for another thread in {code}{place}; "
                          r"\d+\.\d others could run, but have no carrier$")
         self.assertRegex(found[STARVED]["sentence"], r"^on average \d+\.\d virtual threads could run, .*; \d\.\d carriers are pinned$")
         self.assertGreater(found[STARVED]["value"], 4)
