@@ -249,6 +249,19 @@ UNWIND_FUNCTION int context_key_at(struct context_work *w, struct context_path *
     return 1;
 }
 
+/* Returns whether there is a key @i in an array of keys, as context_key_at() counts them. */
+UNWIND_INLINE bool context_has_key_at(struct context_work *w, struct context_path *path,
+                                      struct unwind_process *p, uint32_t i)
+{
+    uint64_t at;
+
+    i = w->nth == 2 ? 2 * i + 1 : i;
+    at = w->table + path->array_base + (uint64_t)i * p->vm.locks.oop_bytes;
+    if (i >= w->count)
+        return false;
+    return p->vm.locks.oop_bytes == 4 ? context_load(w, at, 4) : context_load(w, at, 8);
+}
+
 /* Prepares a search for @want in the array at @array. Returns whether the array has entries, but no
  * more than CONTEXT_TABLE_MAX. */
 UNWIND_INLINE bool context_search(struct context_work *w, const struct context_path *path,
@@ -332,9 +345,11 @@ UNWIND_INLINE uint64_t context_map(struct context_work *w, struct context_path *
     UNWIND_LOOP
     for (uint32_t i = 0; i < CONTEXT_NODES_MAX; i++) {
         if (context_node(w, path, p))
-            break;
+            return w->found;
     }
-    return w->found;
+    if (w->table)
+        w->fault = 1; /* the wanted node may be behind */
+    return 0;
 }
 
 /* Returns the value of key @want; 0: none. The arrays at @keys and @values may be the same one. */
@@ -352,6 +367,8 @@ UNWIND_INLINE uint64_t context_key(struct context_work *w, struct context_path *
         if (context_key_at(w, path, p, (uint32_t)i))
             break;
     }
+    if (i == CONTEXT_PAIRS_MAX && context_has_key_at(w, path, p, (uint32_t)i))
+        w->fault = 1; /* the wanted one may be behind */
     if (!w->found)
         return 0;
     i = w->found - (keys != values);

@@ -423,6 +423,22 @@ START_TEST(finds_a_value_beside_its_key)
     if (SORTED[_i].values > SORTED[_i].key)
         put_ref(MAPS + 16 + 4 * SORTED[_i].key, NAME);
     check_name(SORTED[_i].found ? "GET /a" : "");
+    /* The wanted key may be behind those that are read. */
+    ck_assert_int_eq(found.state == CONTEXT_UNREADABLE, SORTED[_i].key >= CONTEXT_PAIRS_MAX);
+}
+END_TEST
+
+START_TEST(is_not_sure_of_keys_that_are_not_read)
+{
+    find_key("tenant", 1);
+    put_array(ENTRIES, 2 * CONTEXT_PAIRS_MAX + 3);
+    put(ENTRIES + 16 + 4 * (2 * CONTEXT_PAIRS_MAX + 1), 0);
+    check_name("");
+    ck_assert_uint_eq(found.state, CONTEXT_NO_REQUEST);
+    put_ref(ENTRIES + 16 + 4 * (2 * CONTEXT_PAIRS_MAX + 1), ROW);
+    put_text(ROW, NODE, "tenant");
+    check_name("");
+    ck_assert_uint_eq(found.state, CONTEXT_UNREADABLE);
 }
 END_TEST
 
@@ -627,6 +643,7 @@ int main(void)
     tcase_add_test(tc, compares_keys_of_wide_strings);
     tcase_add_test(tc, compares_keys_alone);
     tcase_add_loop_test(tc, finds_a_value_beside_its_key, 0, ARRAY_SIZE(SORTED));
+    tcase_add_test(tc, is_not_sure_of_keys_that_are_not_read);
     tcase_add_test(tc, keys_make_a_request);
     tcase_add_loop_test(tc, ends_in_hostile_memory, 0, ARRAY_SIZE(HOSTILE));
     tcase_add_loop_test(tc, no_text_is_longer_than_its_room, 0, ARRAY_SIZE(LENGTHS));
