@@ -11,7 +11,8 @@ import { formatRoute } from "./route.js";
 import { rangeSide, serviceTarget } from "./sides.js";
 
 const CHANGE_SPANS_S = [300, 600, 1800, 3600, 21600];
-const CHANGE_COLUMNS = [["What changed", "what"], ["Before", "num"], ["After", "num"], ["Difference", "num"], ["Between", "num"], ["By chance", "num"]];
+const CHANGE_COLUMNS = [["What changed", "what"], ["Before", "num"], ["After", "num"],
+    ["Difference", "num", "The median difference of their minutes, which a few odd minutes do not move. Before and After are means."], ["Between", "num"], ["By chance", "num"]];
 const PERCENT = (n) => `${n.toFixed(Math.abs(n) < 10 ? 2 : 1)}\u00a0%`;
 const AMOUNT_OF = { "pauses/min": (n) => `${n.toFixed(1)}\u00a0/min` }; // else percent
 
@@ -59,8 +60,8 @@ export class ChangesTable {
         this.note = element("div", { class: "live-note change-note", "aria-live": "polite" });
         this.body = element("tbody");
         this.table = element("table", { class: "list change-table", hidden: true }, element("caption", { class: "offscreen" }, "What changed"),
-            element("thead", {}, element("tr", {}, ...CHANGE_COLUMNS.map(([label, kind]) =>
-                element("th", { scope: "col", class: kind === "num" ? "num" : `col-${kind}` }, label)))), this.body);
+            element("thead", {}, element("tr", {}, ...CHANGE_COLUMNS.map(([label, kind, title]) =>
+                element("th", { scope: "col", class: kind === "num" ? "num" : `col-${kind}`, title }, label)))), this.body);
         this.blank = element("div");
         this.graphs = element("div");
         this.diff = element("a", { class: "tool" }, "Compare the graphs");
