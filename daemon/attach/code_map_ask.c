@@ -83,7 +83,7 @@ int code_map_method(const struct code_map *m, uint32_t id, struct code_method *r
     if (id == 0 || id > m->method_cap || m->methods[id - 1].head.id == 0)
         return 0;
     h = &m->methods[id - 1].head;
-    p = m->methods[id - 1].strings;
+    p = m->methods[id - 1].strings ?: "";
     ret->class_name = (struct span){ p, h->class_n };
     ret->name = (struct span){ p += h->class_n, h->name_n };
     ret->signature = (struct span){ p += h->name_n, h->signature_n };

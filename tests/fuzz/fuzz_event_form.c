@@ -41,7 +41,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     for (size_t i = 0; i < f.term_count; i++)
         check_part(text, f.terms[i].name, /* required= */ true);
     if (f.kind == EVENT_BREAKPOINT &&
-        (!f.address || f.address >> 47 || f.bytes < 1 || f.bytes > 8 || !f.access))
+        (!f.address || f.address >> 48 || f.bytes < 1 || f.bytes > 8 || !f.access))
         abort();
     return 0;
 }
