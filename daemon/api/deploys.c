@@ -102,7 +102,7 @@ static struct deploy *new_place(struct finding *f, uint64_t payer)
     return &f->list[at];
 }
 
-/* Adds the service of @m, without a release for now. NULL: no room. */
+/* Adds the service of @m. Its release is noted later. NULL: no room. */
 static struct deploy *put(struct finding *f, const struct history_mark *m)
 {
     struct deploy *d = new_place(f, past_payer(m->image));

@@ -273,7 +273,7 @@ START_TEST(names_that_are_slow_to_match)
 END_TEST
 
 /* A single pid is answered by its last program: over a restart of flamed, which then counts its
- * execs anew, but without what the process ran before. */
+ * execs again, but without what the process ran before. */
 START_TEST(a_pid_over_a_restart_of_flamed)
 {
     static const struct made_jvm LAUNCHER = { 42, 0, "launcher", "work", 30, NULL },
