@@ -260,7 +260,7 @@ describe("journeys", { concurrency: 4 }, () => {
                 return [content, visibility, animationDuration, position].join();
             });
             const seen = async (text) => {
-                for (const end = Date.now() + 2000; await loading() !== text && Date.now() < end;)
+                for (const end = Date.now() + 20000; await loading() !== text && Date.now() < end;)
                     await page.waitForTimeout(20);
                 assert.equal(await loading(), text, hash);
             };

@@ -237,7 +237,7 @@ describe("the page of a real flamed", { concurrency: 3 }, () => {
 
     journey("a leak: the map of a service that grows, found by its class; two captures beside each other; as a table", async () => {
         const service = await workloads.run("-Xmx512m", "-XX:+UseSerialGC", "Keeps");
-        const serve = (seconds) => service.stdin.write(`serve ${seconds}\ncollect\ncollect\nserve 1\n`); // also a slow machine collects meanwhile
+        const serve = (seconds) => service.stdin.write("serve 1\ncollect\n".repeat(seconds)); // it collects however late a capture begins
 
         while (!await capture({ pid: service.pid, seconds: 0.1, event: "live" })) // its program is being loaded
             await new Promise((done) => setTimeout(done, 500));
@@ -249,9 +249,8 @@ describe("the page of a real flamed", { concurrency: 3 }, () => {
             await page.getByRole("button", { name: "Capture …" }).click();
             await page.getByRole("radio", { name: /is it a leak/ }).check();
             await page.getByLabel("Seconds").fill(String(seconds));
+            serve(seconds + 4);
             await page.getByRole("button", { name: "Start", exact: true }).click();
-            await page.locator(".progress-text", { hasText: / of / }).waitFor(); // it has begun
-            serve(seconds - 2);
             await page.waitForURL(/#\/capture\//);
             await graphShown(page);
             ids.push(new URL(page.url()).hash.match(/capture\/([^?]+)/)[1]);
@@ -267,7 +266,7 @@ describe("the page of a real flamed", { concurrency: 3 }, () => {
         await page.getByRole("button", { name: "Side by side" }).click();
         assert.equal(await page.locator(".graph").count(), 2);
         await close(page);
-        serve(1);
+        serve(3);
         const table = await (await fetch(flamed.url + `top?pid=${service.pid}&event=live&once=1&interval=2s`)).text();
 
         assert.match(table, /byte\[\]/);
@@ -280,10 +279,17 @@ describe("the page of a real flamed", { concurrency: 3 }, () => {
         shift.stdin.write("\n");
         await new Promise((done) => setTimeout(done, newMs));
         const page = await visit(jvmHash());
+        // Until its timeline shows a minute: by what it shows a drag is a range, and ranges to compare with are known.
+        const minuteShown = async (act) => {
+            const answered = page.waitForResponse((response) => response.url().includes("api/v1/timeline?") && response.url().includes("from=-60s"));
+
+            await act();
+            await (await answered).finished();
+            await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+        };
 
         await searchLive(page, "Shift.fresh");
-        await page.getByLabel("How much the timeline shows").selectOption("60");
-        await page.waitForTimeout(1500);
+        await minuteShown(() => page.getByLabel("How much the timeline shows").selectOption("60"));
         const box = await page.locator(".timeline-plot").boundingBox();
 
         await page.mouse.move(box.x + box.width - 120, box.y + 40);
@@ -302,7 +308,7 @@ describe("the page of a real flamed", { concurrency: 3 }, () => {
         await page.mouse.up();
         await page.waitForURL(/heat=\d+-\d+/);
         assert.match(await textOf(page, ".heat-status"), /^Selected: .* [1-9]\d* samples?\b/);
-        await page.reload();
+        await minuteShown(() => page.reload());
         await page.locator(".heat-status", { hasText: "Selected" }).waitFor();
         await page.keyboard.press("e");
         assert.equal(await page.locator(".heat-canvas").count(), 0);
