@@ -23,6 +23,7 @@ int history_open(const struct history_opts *o, struct history **ret, struct erro
         return r;
     }
     h->earlier = (int64_t)store_number(h->store, "SELECT coalesce(max(n), 0) FROM images");
+    h->next_image = h->earlier + 1;
     history_roll(h, /* now_ns= */ 0, NULL); /* rolls what the last run left; reads the sizes */
     *ret = h;
     return 0;

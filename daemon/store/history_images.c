@@ -12,7 +12,9 @@
 #define IMAGE_COLUMNS                                                                              \
     "n, pid, start_ticks, exec_no, owner, name, container, pod, namespace, service, version,"      \
     " environment, java, flags, started_ns, first_ns, last_ns, attributes, payer"
-#define DIFFERENCE_BYTES 360
+#define OPTIONS_BYTES 320 /* of a mark's text, from here on */
+#define VERSION_BYTES 60
+#define DIFFERENCE_BYTES (OPTIONS_BYTES + 4 * VERSION_BYTES + 40)
 /* Values that are not kept, or options of the program. */
 #define OTHER_OPTIONS "other options of the JVM"
 
@@ -34,17 +36,18 @@
 static void difference(sqlite3_stmt *before, const struct history_image *now, char *ret,
                        size_t size)
 {
-    _cleanup_buf_ struct buf options = BUF_UPTO(size / 2);
+    _cleanup_buf_ struct buf options = BUF_UPTO(OPTIONS_BYTES);
     const char *version = store_text(before, 0), *java = store_text(before, 1);
     uint64_t flags = (uint64_t)sqlite3_column_int64(before, 2);
     size_t n = 0;
 
     ret[0] = '\0';
     if (version[0] && now->version[0] && strcmp(version, now->version) != 0)
-        n += (size_t)snprintf(ret, size, "version %.60s after %.60s", now->version, version);
+        n += (size_t)snprintf(ret, size, "version %.*s after %.*s", VERSION_BYTES, now->version,
+                              VERSION_BYTES, version);
     if (java[0] && strcmp(java, now->java) != 0 && n < size)
-        n += (size_t)snprintf(ret + n, size - n, "%sJava %.60s after %.60s", n ? ", " : "",
-                              now->java, java);
+        n += (size_t)snprintf(ret + n, size - n, "%sJava %.*s after %.*s", n ? ", " : "",
+                              VERSION_BYTES, now->java, VERSION_BYTES, java);
     if (!flags || !now->flags || flags == now->flags || n >= size)
         return;
     if (store_text(before, 3)[0] && now->options && now->options[0])
@@ -139,21 +142,21 @@ static int image_insert(struct history *h, const struct history_image *image, ui
                         int64_t *ret, struct error *err)
 {
     static const char SQL[] =
-        "INSERT INTO images(pid, start_ticks, exec_no, owner, name, container, pod, namespace,"
+        "INSERT INTO images(n, pid, start_ticks, exec_no, owner, name, container, pod, namespace,"
         " service, version, environment, java, flags, started_ns, first_ns, last_ns, attributes,"
-        " payer, options) VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
-    int r = store_run(h->store, SQL, CANNOT_WRITE, err, VALUE(image->host_pid),
-                      VALUE(image->start_ticks), VALUE(image->exec_no), VALUE(image->owner),
-                      VALUE(image->name), VALUE(image->container), VALUE(image->pod),
-                      VALUE(image->pod_namespace), VALUE(image->service), VALUE(image->version),
-                      VALUE(image->environment), VALUE(image->java), VALUE(image->flags),
-                      VALUE(image->started_ns), VALUE(start_ns),
+        " payer, options) VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
+    int r = store_run(h->store, SQL, CANNOT_WRITE, err, VALUE(h->next_image),
+                      VALUE(image->host_pid), VALUE(image->start_ticks), VALUE(image->exec_no),
+                      VALUE(image->owner), VALUE(image->name), VALUE(image->container),
+                      VALUE(image->pod), VALUE(image->pod_namespace), VALUE(image->service),
+                      VALUE(image->version), VALUE(image->environment), VALUE(image->java),
+                      VALUE(image->flags), VALUE(image->started_ns), VALUE(start_ns),
                       VALUE(image->ended_ns ? image->ended_ns : start_ns + HISTORY_MINUTE_NS),
                       VALUE(image->attributes), VALUE((int64_t)image->payer),
                       VALUE(image->options ? image->options : ""));
 
     if (r == 0)
-        *ret = sqlite3_last_insert_rowid(h->store->db);
+        *ret = h->next_image++;
     return r;
 }
 

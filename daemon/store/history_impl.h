@@ -9,7 +9,8 @@
 struct history {
     struct store *store; /* owned */
     uint64_t max_age_ns;
-    int64_t earlier; /* last row of the images that an earlier flamed wrote */
+    int64_t earlier;    /* last row of the images that an earlier flamed wrote */
+    int64_t next_image; /* number of the next row: rows that are dropped never lower it */
     struct {
         pthread_mutex_t lock; /* held for a copy only */
         struct history_stats stats;

@@ -17,7 +17,8 @@ struct group_key {
 
 struct group {
     struct tally tally;
-    struct history_image image; /* strings point into a slice */
+    struct history_image image; /* by its first sample; strings point into a slice */
+    int64_t n;                  /* its row; 0: only its samples are known yet */
 };
 
 struct minute {
@@ -139,6 +140,32 @@ static int put_jump(struct history *h, const struct history_minute *m, struct er
         /* image= */ 0, err);
 }
 
+/* Writes the images that the minute comes with, and gives their rows to the groups of their
+ * samples. They come first: a JVM's first sample may know less of it than now is known, and would
+ * make another row. */
+static int put_images(struct history *h, const struct history_minute *m, struct minute *minute,
+                      uint64_t start_ns, struct error *err)
+{
+    int r = 0;
+
+    for (size_t i = 0; i < m->image_count && r == 0; i++) {
+        const struct history_image *image = &m->images[i];
+        struct group_key key = { .start_ticks = image->start_ticks,
+                                 .host_pid = image->host_pid,
+                                 .exec_no = image->exec_no,
+                                 .owner = image->owner };
+        uint32_t id;
+        int64_t n;
+
+        r = images_note(h, image, start_ns, &n, err);
+        if (r == 0)
+            r = stops_add(h, image, n, start_ns, err);
+        if (r == 0 && id_table_find(&minute->keys, &key, &id) && minute->groups[id])
+            minute->groups[id]->n = n;
+    }
+    return r;
+}
+
 static int put_groups(struct history *h, const struct minute *minute, uint64_t start_ns,
                       struct error *err)
 {
@@ -150,7 +177,9 @@ static int put_groups(struct history *h, const struct minute *minute, uint64_t s
 
         if (!g || !g->tally.rows.count)
             continue;
-        r = images_note(h, &g->image, start_ns, &image, err);
+        image = g->n;
+        if (!image)
+            r = images_note(h, &g->image, start_ns, &image, err);
         if (r == 0)
             r = parts_insert(h, 0, start_ns, image, h->store->writing->id, &g->tally, err);
     }
@@ -161,7 +190,6 @@ static int put_minute(struct history *h, const struct history_minute *m, struct 
                       struct error *err)
 {
     uint64_t start_ns = history_minute_of(m->start_ns, m->end_ns);
-    int64_t image;
     int r = dictionaries_for_writing(h->store, start_ns, err);
     uint64_t before = r == 0 ? h->store->writing->left_out : 0;
 
@@ -175,13 +203,9 @@ static int put_minute(struct history *h, const struct history_minute *m, struct 
         r = put_additions(h->store, err);
     }
     if (r == 0)
+        r = put_images(h, m, minute, start_ns, err);
+    if (r == 0)
         r = put_groups(h, minute, start_ns, err);
-    /* after the groups: running JVMs know more facts than a JVM's first samples */
-    for (size_t i = 0; i < m->image_count && r == 0; i++) {
-        r = images_note(h, &m->images[i], start_ns, &image, err);
-        if (r == 0)
-            r = stops_add(h, &m->images[i], image, start_ns, err);
-    }
     if (r == 0)
         r = put_row(h, m, err);
     return r == 0 ? put_jump(h, m, err) : r;

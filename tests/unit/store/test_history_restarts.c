@@ -121,6 +121,52 @@ START_TEST(test_another_program_is_another_image)
 }
 END_TEST
 
+/* Rows that are dropped lower no number: by it a flamed knows its own rows. */
+START_TEST(test_dropped_rows_do_not_split_a_new_jvm)
+{
+    struct history *h = open_history(1 << 30, 86400);
+    struct seen_images seen;
+
+    for (int pid = 1; pid <= 3; pid++)
+        put(h, 0, pid, 2, "Old", "1.0");
+    h = restarted(h);
+    ck_assert_int_eq(history_roll(h, T0 + 2 * DAY_NS, NULL), 0);
+    ck_assert_uint_eq(images_of(h).count, 0);
+    for (unsigned minute = 0; minute < 3; minute++) {
+        put(h, 3000 + minute, 5, 1, "Main", "1.0");
+        put(h, 3000 + minute, 6, 1, "Main", "2.0");
+    }
+    seen = images_of(h);
+    ck_assert_uint_eq(seen.count, 2);
+    ck_assert_uint_eq(seen.of[0].exec_no, 1);
+    ck_assert_uint_eq(seen.of[1].exec_no, 1);
+    ck_assert_int_eq(marks_of(h), 1);
+    history_close(h);
+}
+END_TEST
+
+/* The first sample of a JVM may know less of it than the minute's list of JVMs: it makes no row. */
+START_TEST(test_poor_samples_do_not_split_a_jvm)
+{
+    const struct made_jvm poor = { 1, 1000, "java", "work", 20, NULL };
+    struct history *h = open_history(1 << 30, 86400);
+    struct history_image image = made_image(1, "shop");
+    struct seen_images seen;
+
+    put(h, 0, 1, 2, "Main", "1.0");
+    put(h, 0, 2, 2, "Main", "2.0");
+    h = restarted(h);
+    made_exec_no = 0;
+    image.java = "17";
+    image.version = "1.0";
+    put_images(h, T0 + HISTORY_MINUTE_NS, make_slice(T0 + HISTORY_MINUTE_NS, &poor, 1), &image, 1);
+    seen = images_of(h);
+    ck_assert_uint_eq(seen.count, 2);
+    ck_assert_int_eq(marks_of(h), 1);
+    history_close(h);
+}
+END_TEST
+
 static uint32_t exec_now; /* of the flamed that runs */
 
 static int see_processes(void *cookie, struct profile *p)
@@ -165,6 +211,8 @@ int main(void)
 
     tcase_add_test(tc, test_a_jvm_that_runs_on_is_one_image);
     tcase_add_test(tc, test_another_program_is_another_image);
+    tcase_add_test(tc, test_dropped_rows_do_not_split_a_new_jvm);
+    tcase_add_test(tc, test_poor_samples_do_not_split_a_jvm);
     tcase_add_loop_test(tc, test_samples_are_of_one_process, 0, 2);
     return run_store_tests("history_restarts", tc);
 }
