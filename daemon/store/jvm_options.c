@@ -6,7 +6,9 @@
 
 #define VALUE_MAX_BYTES 40
 #define NAME_MAX_BYTES 80
-#define SHOWN_MAX 4 /* differences; more are counted */
+#define SHOWN_MAX 4     /* differences; more are counted */
+#define OPTIONS_MAX 256 /* of a JVM; of more nothing is compared: the time is the square of it */
+#define MORE_BYTES sizeof(", and 512 more")
 
 /* ---- keeping ---- */
 
@@ -41,7 +43,7 @@ void jvm_options_of_args(struct span args, struct buf *out)
 {
     struct span option;
 
-    while (span_take_word(&args, &option) && option.p[0] == '-') {
+    while (!out->error && span_take_word(&args, &option) && option.p[0] == '-') {
         size_t n = name_bytes(option);
 
         if (span_starts_with(option, "-X") && is_plain(span_from(option, n)))
@@ -53,16 +55,15 @@ void jvm_options_of_args(struct span args, struct buf *out)
 
 /* ---- comparing ---- */
 
-static bool has(struct span options, struct span wanted)
-{
-    struct span one;
+struct option {
+    struct span all, name;
+    bool kept; /* both JVMs have it */
+};
 
-    while (span_take_line(&options, &one)) {
-        if (span_eq(one, wanted))
-            return true;
-    }
-    return false;
-}
+struct options {
+    struct option of[OPTIONS_MAX];
+    size_t n;
+};
 
 /* Returns the name without a value or a sign: "-XX:+UseG1GC" and "-XX:-UseG1GC" have the same. */
 static struct span name_of(struct span option)
@@ -74,52 +75,79 @@ static struct span name_of(struct span option)
     return name;
 }
 
-/* Finds the option with the name of @option that @options has and @other has not. */
-static bool find_other(struct span options, struct span other, struct span option, struct span *ret)
+static bool split(struct span lines, struct options *ret)
 {
     struct span one;
 
-    while (span_take_line(&options, &one)) {
-        if (span_eq(name_of(one), name_of(option)) && !has(other, one)) {
-            *ret = one;
-            return true;
+    for (ret->n = 0; span_take_line(&lines, &one); ret->n++) {
+        if (ret->n == OPTIONS_MAX)
+            return false;
+        ret->of[ret->n] = (struct option){ one, name_of(one), false };
+    }
+    return true;
+}
+
+static void mark_kept(struct options *a, struct options *b)
+{
+    for (size_t i = 0; i < a->n; i++) {
+        for (size_t j = 0; j < b->n; j++) {
+            if (span_eq(a->of[i].all, b->of[j].all))
+                a->of[i].kept = b->of[j].kept = true;
         }
     }
-    return false;
+}
+
+/* Finds the option with the name of @o that only @other has; NULL: none. */
+static const struct option *find_other(const struct options *other, const struct option *o)
+{
+    for (size_t i = 0; i < other->n; i++) {
+        if (!other->of[i].kept && span_eq(other->of[i].name, o->name))
+            return &other->of[i];
+    }
+    return NULL;
 }
 
 struct differences {
     struct buf *out;
-    unsigned count;
+    unsigned shown, more;
 };
 
+/* Appends a difference whole, with room left for the number of others, or counts it. */
 static void add(struct differences *d, const char *how, struct span before, struct span now)
 {
-    if (d->count++ >= SHOWN_MAX)
+    char text[2 * (NAME_MAX_BYTES + VALUE_MAX_BYTES) + sizeof("options without  -> ")];
+    int n = snprintf(text, sizeof(text), "%s%s%.*s%s%.*s", d->shown ? ", " : "options ", how,
+                     (int)before.n, before.p, now.n ? " -> " : "", (int)now.n, now.n ? now.p : "");
+
+    if (d->shown == SHOWN_MAX || (size_t)n >= sizeof(text) ||
+        d->out->n + (size_t)n + MORE_BYTES > d->out->max) {
+        d->more++;
         return;
-    buf_printf(d->out, "%s%s%.*s", d->count > 1 ? ", " : "options ", how, (int)before.n, before.p);
-    if (now.n)
-        buf_printf(d->out, " -> %.*s", (int)now.n, now.p);
+    }
+    buf_add(d->out, text, (size_t)n);
+    d->shown++;
 }
 
 void jvm_options_difference(struct span before, struct span now, struct buf *out)
 {
     struct differences d = { .out = out };
-    struct span rest = now, one, other;
+    struct options old, new;
 
-    while (span_take_line(&rest, &one)) {
-        if (has(before, one))
-            continue;
-        if (find_other(before, now, one, &other))
-            add(&d, "", other, one);
-        else
-            add(&d, "new ", one, SPAN_NULL);
+    if (!split(before, &old) || !split(now, &new))
+        return;
+    mark_kept(&old, &new);
+    for (size_t i = 0; i < new.n; i++) {
+        const struct option *o = &new.of[i], *other = o->kept ? NULL : find_other(&old, o);
+
+        if (other)
+            add(&d, "", other->all, o->all);
+        else if (!o->kept)
+            add(&d, "new ", o->all, SPAN_NULL);
     }
-    rest = before;
-    while (span_take_line(&rest, &one)) {
-        if (!has(now, one) && !find_other(now, before, one, &other))
-            add(&d, "without ", one, SPAN_NULL);
+    for (size_t i = 0; i < old.n; i++) {
+        if (!old.of[i].kept && !find_other(&new, &old.of[i]))
+            add(&d, "without ", old.of[i].all, SPAN_NULL);
     }
-    if (d.count > SHOWN_MAX)
-        buf_printf(out, ", and %u more", d.count - SHOWN_MAX);
+    if (d.shown && d.more)
+        buf_printf(out, ", and %u more", d.more);
 }

@@ -14,5 +14,6 @@
  * struct process. */
 void jvm_options_of_args(struct span args, struct buf *out);
 /* Appends the differences of options kept: "options -Xmx512m -> -Xmx256m, new -Drules.tenant,
- * without -XX:+UseG1GC". Appends nothing if none is seen. */
+ * without -XX:+UseG1GC". Each stands whole: those beyond four or @out's ceiling are counted (", and
+ * 2 more"). Appends nothing if none is seen, or for a JVM with more than 256 options. */
 void jvm_options_difference(struct span before, struct span now, struct buf *out);

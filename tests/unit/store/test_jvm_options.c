@@ -59,6 +59,46 @@ START_TEST(says_what_differs)
 }
 END_TEST
 
+/* A difference stands whole or is counted, so that no old value stands as the new one. */
+START_TEST(cuts_no_difference)
+{
+    static const char BEFORE[] = "-Xmx512m\n-XX:MaxMetaspaceSize=64m\n-XX:MaxDirectMemorySize=1g\n",
+                      NOW[] = "-Xmx1g\n-XX:MaxMetaspaceSize=128m\n-XX:MaxDirectMemorySize=2g\n";
+    static const struct {
+        size_t max;
+        const char *want;
+    } ROOM[] = {
+        { 200, "options -Xmx512m -> -Xmx1g, -XX:MaxMetaspaceSize=64m -> -XX:MaxMetaspaceSize=128m,"
+               " -XX:MaxDirectMemorySize=1g -> -XX:MaxDirectMemorySize=2g" },
+        { 120, "options -Xmx512m -> -Xmx1g, -XX:MaxMetaspaceSize=64m -> -XX:MaxMetaspaceSize=128m,"
+               " and 1 more" },
+        { 60, "options -Xmx512m -> -Xmx1g, and 2 more" },
+        { 20, "" },
+    };
+    _cleanup_buf_ struct buf out = BUF_UPTO(ROOM[_i].max);
+
+    jvm_options_difference(span_of(BEFORE), span_of(NOW), &out);
+    ck_assert_int_eq(out.error, 0);
+    buf_add(&out, "", 1);
+    ck_assert_str_eq(out.p, ROOM[_i].want);
+}
+END_TEST
+
+/* The time is bounded, whatever a JVM says of its options. */
+START_TEST(compares_so_many)
+{
+    _cleanup_buf_ struct buf before = BUF_UPTO(JVM_OPTIONS_MAX_BYTES),
+                             now = BUF_UPTO(JVM_OPTIONS_MAX_BYTES), out = BUF_UPTO(512);
+
+    for (int i = 0; i < 256 + _i; i++) {
+        buf_printf(&before, "-X=%c%c\n", 'a' + i / 26, 'a' + i % 26);
+        buf_printf(&now, "-X=%c%c\n", 'A' + i / 26, 'a' + i % 26);
+    }
+    jvm_options_difference(buf_span(&before), buf_span(&now), &out);
+    ck_assert_int_eq(out.n == 0, _i);
+}
+END_TEST
+
 /* With more than is kept, nothing is known. */
 START_TEST(too_many_are_an_error)
 {
@@ -78,6 +118,8 @@ int main(void)
 
     tcase_add_loop_test(tc, keeps_names_and_plain_values, 0, ARRAY_SIZE(KEPT));
     tcase_add_loop_test(tc, says_what_differs, 0, ARRAY_SIZE(DIFFER));
+    tcase_add_loop_test(tc, cuts_no_difference, 0, 4);
+    tcase_add_loop_test(tc, compares_so_many, 0, 2);
     tcase_add_test(tc, too_many_are_an_error);
     return suite_run_case("jvm_options", tc);
 }
