@@ -24,7 +24,7 @@ enum frame_kind {
     FRAME_PROCESS,        /* synthetic: "[name pid=N]" */
     FRAME_TRUNCATED,      /* synthetic: "[truncated]", "[...]" */
     FRAME_NATIVE_INLINED, /* native, inlined into the native frame below it (its caller) */
-#define WAIT(id, name) FRAME_WAIT_##id, /* synthetic: "[lock]" */
+#define WAIT(id, name, words) FRAME_WAIT_##id, /* synthetic: "[lock]" */
 #include "profile/waits.def"
 #undef WAIT
     FRAME_CLASS,   /* not code: the Java class of the objects that the frame below allocated */

@@ -4,7 +4,7 @@
 const char *const STATE_NAMES[STATE_COUNT] = { "", "running", "runnable", "blocked" };
 
 const char *const WAIT_NAMES[WAIT_COUNT] = {
-#define WAIT(id, name) name,
+#define WAIT(id, name, words) name,
 #include "profile/waits.def"
 #undef WAIT
 };

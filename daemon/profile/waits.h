@@ -17,7 +17,7 @@ extern const char *const STATE_NAMES[STATE_COUNT];
 #define STATE_BIT(state) (1u << (state))
 
 enum wait {
-#define WAIT(id, name) WAIT_##id,
+#define WAIT(id, name, words) WAIT_##id,
 #include "profile/waits.def"
 #undef WAIT
     WAIT_COUNT

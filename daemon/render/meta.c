@@ -24,7 +24,7 @@ static const char *const KIND_NAMES[FRAME_KIND_COUNT] = {
     [FRAME_PROCESS] = "process",
     [FRAME_TRUNCATED] = "truncated",
     [FRAME_NATIVE_INLINED] = "native_inlined",
-#define WAIT(id, name) [FRAME_WAIT_##id] = (name),
+#define WAIT(id, name, words) [FRAME_WAIT_##id] = (name),
 #include "profile/waits.def"
 #undef WAIT
     [FRAME_CLASS] = "class",

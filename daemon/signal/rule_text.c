@@ -67,10 +67,9 @@ const char *rule_wait(const char *name)
     static const struct {
         const char *name, *words;
     } WAITS[] = {
-        { "runnable", "a processor" },  { "sleep", "a time" },        { "lock", "a lock" },
-        { "notify", "a notification" }, { "park", "another thread" }, { "poll", "events" },
-        { "network", "the network" },   { "file", "a file" },         { "disk", "a disk" },
-        { "pipe", "a pipe" },           { "fault", "memory" },        { "vm", "the VM" },
+#define WAIT(id, name, words) { name, words },
+#include "profile/waits.def"
+#undef WAIT
     };
 
     for (size_t i = 0; i < ARRAY_SIZE(WAITS); i++) {
