@@ -7,6 +7,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/memory_guard.h"
 #include "serve/routes/top_table.h"
 
 #define PROGRESS_EVERY_NS NSEC_PER_SEC
@@ -125,7 +126,9 @@ static void watch_top(struct request *req)
         view_new(profile, &req->params.view, &view, NULL) < 0)
         return;
     value = top_json(view, WATCH_TOP_ROWS);
-    if (value)
+    if (memory_guard_refused())
+        json_decref(value); /* it may be a part of the table */
+    else if (value)
         event_json(req, "top", value);
     stream_pace(req, WATCH_EVERY_NS, (clock_monotonic_ns() - begun_ns) * WATCH_COST_FACTOR);
 }
