@@ -428,7 +428,7 @@ void deploys_metrics(struct deploys *d, const struct viewer *v, struct buf *out)
     if (!v->whole)
         return;
     metric(out, "flamed_regression_left_out",
-           "Services without that comparison, because the table of services is full.", d->left_out);
+           "Releases and comparisons without a place in the full table of services.", d->left_out);
     metric(out, "flamed_regression_marks_left_out",
            "The oldest marks of the last day, not read for it, because there were too many.",
            d->marks_left_out);
