@@ -200,8 +200,11 @@ class Bytes(WithSpinningJvm):
             with self.subTest(bad=bad):
                 # Some versions of libmicrohttpd write the head of such an answer twice.
                 self.assertEqual(set(self.statuses(post + bad + b"\r\n{}  " + health)), {400})
+        workers = self.daemon.pids()
         endless = post + b"Transfer-Encoding: chunked\r\n\r\n" + (b"4000\r\n" + b"a" * 0x4000 + b"\r\n") * 256
         self.assertIn(self.statuses(endless), ([413], [])) # closed before it is sent whole
+        self.assertEqual(self.statuses(health), [200])
+        self.assertEqual(self.daemon.pids(), workers)
 
     def test_times_of_the_past(self):
         """No value of from, to, at and past is answered by anything but a refusal or an answer of the past, nor takes long."""
