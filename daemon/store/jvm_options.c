@@ -57,7 +57,7 @@ void jvm_options_of_args(struct span args, struct buf *out)
 
 struct option {
     struct span all, name;
-    bool kept; /* both JVMs have it */
+    bool kept; /* by both JVMs */
 };
 
 struct options {
