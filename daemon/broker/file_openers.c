@@ -215,19 +215,28 @@ static void take_back(struct server *s)
     }
 }
 
-static int refuse(int32_t host_pid, struct error *err)
-{
-    error_set(err, -ETIMEDOUT, "a file of process %d lies on a file system that does not answer",
-              host_pid);
-    error_remedy(err, "check its mounts (FUSE, NFS); flamed shows what it knows without that file");
-    return -ETIMEDOUT;
-}
-
 /* Returns true if the kernel answers the request without the memory or a file of the process. */
 static bool is_of_proc(uint32_t kind)
 {
     return kind == BROKER_MAPS || kind == BROKER_MEM || kind == BROKER_PAGEMAP ||
            kind == BROKER_CGROUP || kind == OPENER_LOOK_AGENT || kind == OPENER_LOOK_JVM;
+}
+
+static int refuse(const struct broker_request *q, struct error *err)
+{
+    int32_t host_pid = q->fields.target.host_pid;
+
+    if (is_of_proc(q->kind) && q->kind != BROKER_MEM) {
+        error_set(err, -ETIMEDOUT, "the kernel does not answer in time what process %d maps",
+                  host_pid);
+        error_remedy(err, "ask again in some seconds; if it stays, check its mounts (FUSE, NFS), "
+                          "and whether it maps and unmaps memory all the time");
+        return -ETIMEDOUT;
+    }
+    error_set(err, -ETIMEDOUT, "a file of process %d lies on a file system that does not answer",
+              host_pid);
+    error_remedy(err, "check its mounts (FUSE, NFS); flamed shows what it knows without that file");
+    return -ETIMEDOUT;
 }
 
 /* Finds a free opener for a request of @kind. Return: NULL if none is free, or if an earlier
@@ -314,7 +323,7 @@ static int ask(struct server *s, struct opener *o, uint64_t owner, struct budget
             o->kept = false;
             o->late = *q;
             o->late_ns = began_ns;
-            return refuse(q->fields.target.host_pid, &rep->err);
+            return refuse(q, &rep->err);
         }
         if (take_answer(o, &a, &fd) == 0)
             return pass_on(&a, fd, rep);
@@ -345,7 +354,7 @@ static int ask_any(struct server *s, const struct broker_request *q, bool fresh,
         return pass_on(&o->late_answer, take_fd(&o->late_fd), rep);
     }
     o = budget_has(left, now_ns) ? find(s, owner, q->kind) : NULL;
-    return o ? ask(s, o, owner, left, q, rep) : refuse(of->host_pid, &rep->err);
+    return o ? ask(s, o, owner, left, q, rep) : refuse(q, &rep->err);
 }
 
 int file_openers_ask(struct server *s, const struct broker_request *q, struct reply *rep)
