@@ -7,6 +7,7 @@
 #include "discover/discover.h"
 #include "discover/memory_history.h"
 #include "discover/residence.h"
+#include "symbolize/java_text.h"
 
 #include <unistd.h>
 
@@ -184,6 +185,29 @@ static json_t *points_json(const struct residence *d)
     return list;
 }
 
+/* Returns the classes in a sample of the heap, the largest first; null: there is none. */
+static json_t *objects_json(const struct residence *d)
+{
+    const struct heap_sample *s = &d->heap;
+    json_t *classes = json_array();
+
+    if (!d->heap_time_ns || !s->pages) {
+        json_decref(classes);
+        return json_null();
+    }
+    for (size_t i = 0; i < s->class_count; i++) {
+        char name[HEAP_CLASS_NAME_BYTES];
+
+        json_array_append_new(classes,
+                              json_pack("{s:s, s:f}", "class",
+                                        java_type_clean(s->classes[i].name, name, sizeof(name)),
+                                        "share", (double)s->classes[i].bytes / (double)s->bytes));
+    }
+    return json_pack("{s:o, s:I, s:f, s:o}", "time", json_time(d->heap_time_ns), "pages",
+                     (json_int_t)s->pages, "known", (double)s->known / (double)s->bytes, "classes",
+                     classes);
+}
+
 static json_t *residence_json(const struct residence *d)
 {
     json_t *areas = json_array();
@@ -195,12 +219,12 @@ static json_t *residence_json(const struct residence *d)
         sum += d->now.bytes[i];
         json_array_append_new(areas, area_json(d, (enum memory_area)i));
     }
-    return json_pack("{s:o, s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:b, s:o}", "time",
+    return json_pack("{s:o, s:I, s:I, s:o, s:o, s:I, s:I, s:I, s:I, s:b, s:o}", "time",
                      json_time(d->now.time_ns), "rss", (json_int_t)d->now.rss_bytes, "sum",
-                     (json_int_t)sum, "areas", areas, "java_threads", (json_int_t)d->java_stacks,
-                     "threads", (json_int_t)d->threads, "huge_pages", (json_int_t)d->huge_bytes,
-                     "uncounted", (json_int_t)d->uncounted, "truncated", (int)d->truncated,
-                     "points", points_json(d));
+                     (json_int_t)sum, "areas", areas, "objects", objects_json(d), "java_threads",
+                     (json_int_t)d->java_stacks, "threads", (json_int_t)d->threads, "huge_pages",
+                     (json_int_t)d->huge_bytes, "uncounted", (json_int_t)d->uncounted, "truncated",
+                     (int)d->truncated, "points", points_json(d));
 }
 
 /* ---- over time ---- */

@@ -6,6 +6,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "discover/heap_pages.h"
 #include "discover/table.h"
 #include "hotspot/counters.h"
 #include "proc/pagemap.h"
@@ -54,6 +55,8 @@ struct residence_job {
     enum memory_area area;
     struct page_counts counts[MEMORY_AREA_COUNT];
     uint64_t mapped_bytes[MEMORY_AREA_COUNT];
+    bool samples_heap; /* the pages of the heap with */
+    struct heap_pages heap;
     uint64_t entries[BITE_PAGES];
 };
 
@@ -156,6 +159,8 @@ static int count_bite(struct residence_job *j)
     if (n <= 0)
         return n < 0 ? (int)n : -ESRCH;
     pagemap_count(j->entries, (size_t)n, &j->counts[j->area]);
+    if (j->samples_heap && j->area == MEMORY_HEAP)
+        heap_pages_add(&j->heap, j->at, j->page_bytes, j->entries, (size_t)n);
     j->at = MIN(j->end, j->at + (uint64_t)n * j->page_bytes);
     return 0;
 }
@@ -234,6 +239,19 @@ static void keep_point(struct residence *ret)
     ret->point_count = MIN(ret->point_count + 1, (size_t)RESIDENCE_POINTS_MAX);
 }
 
+/* Reads which objects the chosen pages have. The sample before stays if that is not known. */
+static void sample_heap(struct process *p, const struct residence_job *j)
+{
+    struct residence *ret = p->residence;
+    uint64_t began_ns = clock_monotonic_ns();
+
+    if (j->heap.count && p->vm &&
+        hotspot_vm_heap_sample(p->vm, j->heap.chosen, j->heap.count, (size_t)j->page_bytes,
+                               &ret->heap) == 0)
+        ret->heap_time_ns = clock_realtime_ns();
+    ret->cpu_ns += clock_monotonic_ns() - began_ns;
+}
+
 static int keep_result(struct discover *d, struct image *im, const struct residence_job *j)
 {
     struct process *p = &im->p;
@@ -270,6 +288,7 @@ static int keep_result(struct discover *d, struct image *im, const struct reside
     }
     set_metaspace(ret, p->counters);
     keep_point(ret);
+    sample_heap(p, j);
     return 0;
 }
 
@@ -297,7 +316,7 @@ static uint64_t classes_seen(const struct counters *c)
            (uint64_t)c->classes_unloaded + (uint64_t)MAX(c->shared_classes_unloaded, 0);
 }
 
-static int begin_job(struct discover *d, struct image *im, struct error *err)
+static int begin_job(struct discover *d, struct image *im, bool samples_heap, struct error *err)
 {
     struct process *p = &im->p;
     struct residence_job *j;
@@ -322,6 +341,7 @@ static int begin_job(struct discover *d, struct image *im, struct error *err)
                                  .pagemap_fd = -1,
                                  .mem_fd = fcntl(p->mem_fd, F_DUPFD_CLOEXEC, 0),
                                  .page_bytes = (uint64_t)sysconf(_SC_PAGESIZE),
+                                 .samples_heap = samples_heap,
                                  .began_ns = clock_monotonic_ns() };
     r = j->mem_fd < 0 ? -errno : hotspot_vm_areas(p->vm, classes_seen(p->counters), &j->vm);
     if (r > 0)
@@ -376,7 +396,7 @@ int discover_residence(struct discover *d, struct process *p, uint64_t max_age_n
         max_age_ns = MAX(max_age_ns, p->residence->cpu_ns * RESIDENCE_SHARE);
     if (!im->residence_job && p->residence && now_ns - p->residence->at_ns <= max_age_ns)
         return 0;
-    r = im->residence_job ? 0 : begin_job(d, im, err);
+    r = im->residence_job ? 0 : begin_job(d, im, /* samples_heap= */ true, err);
     if (r == 0)
         r = run_slice(d, im, RESIDENCE_SLICE_NS, err);
     if (r != -EINPROGRESS)
@@ -420,7 +440,7 @@ static void poll_one(struct discover *d, struct image *im, uint64_t now_ns, uint
         im->residence_next_ns = now_ns + RESIDENCE_EVERY_NS;
         return;
     }
-    r = im->residence_job ? 0 : begin_job(d, im, NULL);
+    r = im->residence_job ? 0 : begin_job(d, im, /* samples_heap= */ false, NULL);
     if (r == 0)
         r = run_slice(d, im, slice_ns, NULL);
     if (r != -EINPROGRESS)

@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "discover/memory_areas.h"
+#include "hotspot/heap_sample.h"
 
 #define RESIDENCE_POINTS_MAX 120 /* kept per JVM */
 /* A count holds for this long, while RSS changes by no more than 1/RESIDENCE_SAME_PARTS. */
@@ -32,6 +33,8 @@ struct residence {
     uint64_t huge_bytes;            /* of hugetlbfs, which RSS does not include */
     uint64_t uncounted;             /* bytes of address space left out for lack of time */
     bool truncated;                 /* mappings beyond the limit were left out */
+    struct heap_sample heap;        /* the newest; of the count at */
+    uint64_t heap_time_ns;          /* CLOCK_REALTIME; 0: there is none */
     size_t point_count, point_next; /* points form a ring */
     struct residence_point points[RESIDENCE_POINTS_MAX];
 };

@@ -100,11 +100,15 @@ int object_klass(struct hotspot_vm *vm, uint64_t oop, uint64_t *ret)
     return r;
 }
 
+unsigned heap_length_at(const struct hotspot_vm *vm)
+{
+    return vm->names.compact_headers ? 8 : vm->names.compressed_klass ? 12 : 16;
+}
+
 int heap_array(struct hotspot_vm *vm, uint64_t array, unsigned element_bytes, uint32_t *ret_length,
                uint64_t *ret_data)
 {
-    const struct name_layout *n = &vm->names;
-    uint64_t length_at = n->compact_headers ? 8 : n->compressed_klass ? 12 : 16;
+    uint64_t length_at = heap_length_at(vm);
     uint64_t align = vm->layout.jdk < 23 ? 8 : element_bytes; /* of the first element */
 
     *ret_data = array + ((length_at + 4 + align - 1) & ~(align - 1));

@@ -25,9 +25,7 @@ struct objects_proof {
     unsigned count;
 };
 
-/* Returns whether @klass is @super or a subclass; with @super 0, whether java.lang.Object is at its
- * root. */
-static bool is_below(struct hotspot_vm *vm, uint64_t klass, uint64_t super)
+bool klass_is_below(struct hotspot_vm *vm, uint64_t klass, uint64_t super)
 {
     char name[32];
     uint64_t symbol, last = 0;
@@ -49,7 +47,7 @@ static bool is_object(struct hotspot_vm *vm, uint64_t object, uint64_t super)
 {
     uint64_t klass = 0;
 
-    return object_klass(vm, object, &klass) == 0 && is_below(vm, klass, super);
+    return object_klass(vm, object, &klass) == 0 && klass_is_below(vm, klass, super);
 }
 
 /* Returns whether @field of @thread has no monitor, or one that has an object and counts at least
@@ -170,7 +168,7 @@ static void see_pool(struct hotspot_vm *vm, uint64_t klass, struct check *c)
     }
     for (uint32_t i = 0; i < MIN(count, (uint32_t)POOL_CLASSES_MAX); i++) {
         if (memory_u64(&vm->memory, array + POOL_DATA_BYTES + (uint64_t)i * 8, &one) < 0 || one)
-            check_add(c, is_below(vm, one, 0));
+            check_add(c, klass_is_below(vm, one, 0));
     }
 }
 

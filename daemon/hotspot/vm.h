@@ -323,6 +323,10 @@ int names_ready(struct hotspot_vm *vm);
  * there; -errno. */
 int string_read(struct hotspot_vm *vm, uint64_t string, struct buf *ret);
 
+/* Returns whether @klass is @super or a subclass; with @super 0, whether java.lang.Object is at its
+ * root. */
+bool klass_is_below(struct hotspot_vm *vm, uint64_t klass, uint64_t super);
+
 /* ---- heap.c: requires that vm->names are known ---- */
 
 #define HEAP_HEADER_BYTES 16 /* of an object; they hold its class */
@@ -342,6 +346,8 @@ int heap_handle(struct hotspot_vm *vm, uint64_t at, uint64_t *ret);
 uint64_t heap_klass(const struct hotspot_vm *vm, const void *header);
 /* Gets the Klass of the object at @object. 0 or -errno. */
 int object_klass(struct hotspot_vm *vm, uint64_t object, uint64_t *ret);
+/* Returns where an array has its length. */
+unsigned heap_length_at(const struct hotspot_vm *vm);
 /* Gets the length of the array at @array, and the address of its elements. 0 or -errno. */
 int heap_array(struct hotspot_vm *vm, uint64_t array, unsigned element_bytes, uint32_t *ret_length,
                uint64_t *ret_data);

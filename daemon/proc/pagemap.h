@@ -2,6 +2,7 @@
 /* The entries of /proc/PID/pagemap, eight bytes a page (Linux 4.2 and up). Pure; thread: any. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -12,5 +13,7 @@ struct page_counts {
     uint64_t swapped;
 };
 
+/* Returns whether the page of @entry is `resident`. */
+bool pagemap_is_resident(uint64_t entry);
 /* Adds the @n pages of @entries to *@c. */
 void pagemap_count(const uint64_t *entries, size_t n, struct page_counts *c);

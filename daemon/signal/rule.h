@@ -15,7 +15,8 @@
 #define RULE_RELEASE 0.7
 #define RULE_RELEASE_S 30.0
 #define RULE_WINDOW_S 30.0 /* the window of most rules */
-#define RULE_SENTENCE_BYTES 320
+#define RULE_SENTENCE_BYTES 480
+#define RULE_HEAP_BYTES 224
 #define RULE_SEVERITY_MAX 3
 #define RULE_PEER_BYTES 81
 
@@ -43,6 +44,8 @@ struct rule_view {
     const struct waits_carriers *carriers;
     const struct waits_virtual *virtual;
     const struct rule_release *release;
+    const char
+        *heap; /* "93 % byte[], 3 % java.lang.Long": the last sample of it; NULL or "": none */
 };
 
 struct rule_finding {
@@ -121,9 +124,10 @@ struct rule_heap {
 };
 struct rule_heap rule_heap_of(const struct numbers *n);
 /* Appends "41 MiB of the heap's 64 MiB stay in use after collections" or the like to the sentence
- * of
- * @f. */
+ * of @f. */
 void rule_heap_say(const struct numbers *n, struct rule_finding *f);
+/* Appends which classes fill the heap, if that is known, behind @begin. */
+void rule_heap_classes(const struct rule_view *v, const char *begin, struct rule_finding *f);
 
 /* ---- rule_growth.c: values that rise to a limit ---- */
 

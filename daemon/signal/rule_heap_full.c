@@ -22,6 +22,10 @@
 #define QUIET_REMEDY                                                                               \
     "too little is allocated for a capture of what stays: jcmd {pid} "                             \
     "GC.class_histogram counts it by class; then give it a larger heap (-Xmx)"
+#define LEAK_REMEDY                                                                                \
+    "see which code allocates it (/profile?pid={pid}&event=alloc&seconds=30), or what stays "      \
+    "(/profile?pid={pid}&event=live&seconds=60), and who holds it; if it is a leak, a larger "     \
+    "heap (-Xmx) only delays the end"
 /* What stayed is gone, and nothing is allocated that could be sampled. */
 #define STOPPED_REMEDY                                                                             \
     "see what ran in the minute before (/profile?pid={pid}&from={from}&to={to}), and the JVM's "   \
@@ -54,6 +58,12 @@ void rule_heap_say(const struct numbers *n, struct rule_finding *f)
         rule_add(f, "%s of the heap's %s stay in use after collections",
                  rule_bytes(numbers_last(n, NUMBER_HEAP_BYTES), a),
                  rule_bytes(numbers_last(n, NUMBER_HEAP_MAX_BYTES), b));
+}
+
+void rule_heap_classes(const struct rule_view *v, const char *begin, struct rule_finding *f)
+{
+    if (v->heap && v->heap[0])
+        rule_add(f, "; %s: %s", begin, v->heap);
 }
 
 /* Appends that nothing is collected any more: nothing more is allocated then, such as after an
@@ -115,8 +125,9 @@ static double cpus_since(const struct numbers *n, double window_s)
 
 /* Judges a JVM with a heap that was full within the last hour, until a collection freed it. While
  * it is not known whether the JVM works on, the signal stays if it is on. */
-static void look_freed(const struct numbers *n, struct rule_finding *f)
+static void look_freed(const struct rule_view *v, struct rule_finding *f)
 {
+    const struct numbers *n = v->numbers;
     char ago[RULE_BYTES_TEXT], freed[RULE_BYTES_TEXT];
     double since_s = 0, later_s, cpus = 0, before = 0;
     size_t k = n->count;
@@ -148,6 +159,7 @@ static void look_freed(const struct numbers *n, struct rule_finding *f)
              "; since then the JVM uses %.1f %% of a CPU, %.1f %% before that: an OutOfMemoryError "
              "may have ended the threads that worked, which its log shows",
              cpus * 100, before * 100);
+    rule_heap_classes(v, "a sample of the full heap was", f);
 }
 
 static void look(const struct rule_view *v, struct rule_finding *f)
@@ -156,19 +168,26 @@ static void look(const struct rule_view *v, struct rule_finding *f)
     double room = numbers_last(n, NUMBER_HEAP_MAX_BYTES) - numbers_last(n, NUMBER_HEAP_BYTES);
     struct rule_heap heap = rule_heap_of(n);
     struct rule_growth g;
+    char rose[RULE_BYTES_TEXT], during[RULE_BYTES_TEXT];
 
     f->strength = heap.part / FULL_FIRES;
     f->value = heap.part * 100;
     f->severity = heap.part >= RULE_FULL_PART ? 3 : heap.part >= FULL_SOON ? 2 : 1;
     if (heap.part < FREED) {
-        look_freed(n, f);
+        look_freed(v, f);
         return;
     }
     if (heap.part >= FULL_FIRES * RULE_RELEASE && heap.part < RULE_FULL_PART &&
         rule_growth_find(n, NUMBER_HEAP_BYTES, NUMBER_COLLECTIONS, room, 0, &g))
         f->strength = 0; /* heap-growing reports that */
     rule_heap_say(n, f);
+    if (rule_growth_find(n, NUMBER_HEAP_BYTES, NUMBER_COLLECTIONS, room, 0, &g)) {
+        rule_add(f, "; it rose by %s a minute for %s, as with a leak",
+                 rule_bytes(g.trend.per_second * 60, rose), rule_duration(g.trend.seconds, during));
+        f->remedy = LEAK_REMEDY;
+    }
     add_quiet(n, f);
+    rule_heap_classes(v, "a sample of it is", f);
 }
 
 const struct signal_rule rule_heap_full = {

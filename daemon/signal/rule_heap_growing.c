@@ -30,12 +30,14 @@ static void look(const struct rule_view *v, struct rule_finding *f)
              rule_bytes(f->value, a), rule_duration(g.trend.seconds, b), rule_bytes(used, c),
              rule_bytes(max, d), rule_duration(g.left_s, (char[RULE_BYTES_TEXT]){ 0 }),
              collected ? "" : ", unless a collection of the old generation frees it");
+    rule_heap_classes(v, "a sample of the heap is", f);
 }
 
 const struct signal_rule rule_heap_growing = {
     .name = "heap-growing",
     .unit = "bytes/min",
     .evidence = "/api/v1/jvms/{pid}/heap",
-    .remedy = "see what stays (/profile?pid={pid}&event=live&seconds=60), and who holds it",
+    .remedy = "see which code allocates it (/profile?pid={pid}&event=alloc&seconds=30), or what "
+              "stays (/profile?pid={pid}&event=live&seconds=60), and who holds it",
     .look = look,
 };

@@ -345,7 +345,8 @@ void signals_poll(struct signals *s, uint64_t now_ns)
     uint64_t cpu_ns;
 
     for (size_t i = 0; i < s->count && !due; i++)
-        due = is_due(s->all[i], now_ns) || (s->all[i]->wants_peer && now_ns >= s->peers_ns);
+        due = is_due(s->all[i], now_ns) || (s->all[i]->wants_peer && now_ns >= s->peers_ns) ||
+              heap_text_is_due(s->all[i], now_ns);
     if (!due)
         return;
     cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
@@ -353,6 +354,7 @@ void signals_poll(struct signals *s, uint64_t now_ns)
         list(s, now_ns);
     look_at_due(s, now_ns);
     ask_peer(s, now_ns);
+    heap_text_poll(s->all, s->count, s->opts.discover, now_ns);
     s->stats.cpu_ns += clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu_ns;
 }
 

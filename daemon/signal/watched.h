@@ -3,6 +3,7 @@
  * Thread: the engine's. */
 #pragma once
 
+#include "hotspot/heap_sample.h"
 #include "signal/lock_readings.h"
 #include "signal/read.h"
 #include "signal/signal.h"
@@ -43,9 +44,11 @@ struct watched {
     struct waits_carriers carriers;
     struct waits_virtual virtual;
     struct rule_release release;
-    bool ended;        /* it has ended; how is known, or never will be */
-    uint64_t ended_ns; /* when that was seen first; 0: it was not */
-    uint64_t ask_ns;   /* the broker is not asked before how */
+    char heap_text[RULE_HEAP_BYTES]; /* of the sample at */
+    uint64_t heap_time_ns, heap_ns;  /* CLOCK_REALTIME; and CLOCK_MONOTONIC of the next one */
+    bool ended;                      /* it has ended; how is known, or never will be */
+    uint64_t ended_ns;               /* when that was seen first; 0: it was not */
+    uint64_t ask_ns;                 /* the broker is not asked before how */
     double
         last_kills; /* processes of its cgroup that the kernel ended at its end; NAN: not known */
     struct signal_state states[RULES];
@@ -94,6 +97,17 @@ void wait_peers_choose(const struct waiting_peer *peers, const bool *writes, siz
  * address of its only struct pollfd, which does; 0: there is none. *ret_writes: it waits to write
  * or to connect. Pure. */
 int wait_peers_descriptor(const struct waiting_peer *p, uint64_t *ret_poll, bool *ret_writes);
+
+/* ---- heap_text.c ---- */
+
+/* Returns whether a sample of the heap is due: a signal about the heap is on. */
+bool heap_text_is_due(const struct watched *w, uint64_t now_ns);
+/* Samples the heap of the first of @n JVMs for which that is due, for some 4 ms. Sets heap_text of
+ * it once that is done. */
+void heap_text_poll(struct watched *const *all, size_t n, struct discover *d, uint64_t now_ns);
+/* Writes the largest classes of @s as "93 % byte[], 3 % java.lang.Long"; "": none is known. Pure.
+ */
+void heap_text_say(const struct heap_sample *s, char out[RULE_HEAP_BYTES]);
 
 /* ---- ended.c ---- */
 

@@ -2,6 +2,7 @@
 #include "symbolize/java_text.h"
 
 #include "base/ascii.h"
+#include "base/text.h"
 #include "profile/lock_words.h"
 
 #define JAVA_ARRAY_DIMENSIONS_MAX 255 /* JVMS 4.3.2 */
@@ -144,6 +145,16 @@ void java_type_text(struct span internal, struct buf *out)
         out->n = start;
         java_class_text(internal, out);
     }
+}
+
+char *java_type_clean(const char *name, char *text, size_t size)
+{
+    _cleanup_buf_ struct buf raw = BUF_UPTO(TEXT_NAME_MAX), clean = BUF_UPTO(TEXT_NAME_MAX);
+
+    java_type_text(span_of(name), &raw);
+    text_clean(buf_span(&raw), TEXT_MODIFIED_UTF8, size - 1, &clean);
+    span_copy(buf_span(&clean), text, size);
+    return text;
 }
 
 void java_signature_text(struct span signature, struct buf *out)

@@ -18,6 +18,9 @@ void java_class_text(struct span internal, struct buf *out);
 /* Writes a class as the JVM names it: "java/lang/Thread", "[[J" -> "long[][]",
  * "[Ljava/lang/String;" -> "java.lang.String[]". */
 void java_type_text(struct span internal, struct buf *out);
+/* Writes the class with the raw name @name as java_type_text() does, cleaned and cut, into @text of
+ * @size bytes. Returns @text. */
+char *java_type_clean(const char *name, char *text, size_t size);
 /* Writes the class of a lock. @of_class: the lock is the object of that class, which a static
  * synchronized method locks: "java.lang.Class for shop.Cart". */
 void java_lock_text(struct span internal, bool of_class, struct buf *out);

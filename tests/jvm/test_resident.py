@@ -63,6 +63,11 @@ class Resident(jvm.WithClasses):
                     others = sum(after.values()) - sum(before.values()) - (after[area] - before[area])
                     self.assertLess(others, 16 << 20, (what, before, after))
                 before = after
+                if what == "heap": # a MiB each: most of their pages have no header, and none of another class
+                    classes = {row["class"]: row["share"] for row in resident["objects"]["classes"]}
+                    self.assertEqual(resident["objects"]["pages"], 256)
+                    self.assertGreater(resident["objects"]["known"], 0)
+                    self.assertIn("byte[]", classes)
             told = proc.wait_until(lambda: {label: value for (family, label), value in hsperf.metrics(self.daemon, program.pid).items()
                                             if family == "memory_bytes"}, 20, "it is scraped")
             self.assertEqual(told.keys(), before.keys())

@@ -43,7 +43,7 @@ find . -name '*.[ch]' -printf '%P\n' | sort | xargs -r grep -HnE '^[[:space:]]*#
         # What is asked, by whom and of whom, as values and one table of functions: serve/ asks, the engine answers.
         may["request"] = "base proc event profile"
         parts = values " request sample broker_client quarantine hotspot discover elf dwarf namer symbolize unwind_tables store schedule"
-        may["signal"] = "base proc event profile unwind sample broker_client hotspot discover" # numbers of JVMs, and rules over them
+        may["signal"] = "base proc event profile unwind sample broker_client hotspot discover symbolize" # numbers of JVMs, and rules over them
         may["engine"] = parts " signal capture capture/source capture/probe attach"
         may["capture"] = parts " attach capture/source capture/probe"
         may["capture/source"] = parts " attach capture capture/probe" # what an event is to captures

@@ -208,7 +208,9 @@ function memoryOf(now) {
     const points = [3, 2, 1, 0].map((ago) => ({ time: new Date(now - ago * 5000).toISOString(), rss: 300 << 20,
         bytes: areas.map((a) => a.bytes / (1 + ago)) }));
 
-    return { time: points[3].time, rss: 300 << 20, sum: 300 << 20, areas, java_threads: 12, threads: 20, huge_pages: 0, uncounted: 0, points };
+    return { time: points[3].time, rss: 300 << 20, sum: 300 << 20, areas, java_threads: 12, threads: 20, huge_pages: 0, uncounted: 0, points,
+        objects: { time: points[3].time, pages: 256, known: 0.9, classes: [["byte[]", 0.62], ["java.util.LinkedHashMap$Entry", 0.2], ["com.example.shop.Session", 0.05]]
+            .map(([name, share]) => ({ class: name, share })) } };
 }
 
 // Two minutes of a JVM that allocates 30 to 50 MiB a second and collects every ten.

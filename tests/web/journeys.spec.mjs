@@ -182,7 +182,7 @@ describe("journeys", { concurrency: 4 }, () => {
         for (const name of ["View", "Table", "Heat map"])
             assert.ok(await isInSight(page.getByRole("button", { name, exact: true })), name);
         assert.equal(await page.locator(".tabs .tool:visible").first().evaluate((tab) => tab.getBoundingClientRect().left - tab.parentNode.getBoundingClientRect().left), 0);
-        await page.getByRole("link", { name: "Capture it" }).first().click();
+        await page.getByRole("link", { name: /Capture it|Who allocates/ }).first().click();
         await page.waitForFunction(() => document.querySelector(".question input[value=alloc]")?.checked);
         await page.waitForFunction(() => document.activeElement.value === "alloc"); // no number, which would open a keyboard
         assert.ok(await isInSight(page.locator(".question", { hasText: "Who allocates?" })));

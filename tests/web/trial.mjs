@@ -80,7 +80,7 @@ const WAYS = {
     }],
     catalog: ["it joins texts, and the collector follows", async (p) => {
         await p.take("catalog");
-        await p.take(/^\(?Capture it/);
+        await p.take(/^\(?Who allocates/);
         await p.take("Start", { role: "button" });
         await p.page.waitForURL(/#\/capture\//, { timeout: CAUSE_MS });
         await p.seesFrame("Catalog.describe");
@@ -93,7 +93,7 @@ const WAYS = {
     }],
     sessions: ["it keeps each session", async (p) => {
         await p.take("sessions");
-        await p.take(/^\(?Capture it/);
+        await p.take(/^\(?What stays/);
         await p.take("Start", { role: "button" });
         await p.page.waitForURL(/#\/capture\//, { timeout: CAUSE_MS });
         await p.seesFrame("Sessions.login", 0.5); // of what stays, not of what is allocated

@@ -3,12 +3,13 @@
 
 import { getJson, isAbort, repeat } from "./api.js";
 import { element, setText } from "../shared/dom.js";
-import { formatBytes, formatShare } from "../shared/format.js";
+import { formatBytes, formatCount, formatMoment, formatShare } from "../shared/format.js";
 import { AREA_COLORS, MemoryChart } from "./memorychart.js";
 import { emptyState, errorState } from "./notice.js";
 import { formatRoute } from "./route.js";
 
 const MEMORY_SECONDS = 5;
+const CLASSES_SHOWN = 8;
 const MEMORY_PROFILES = [["nativemem", "Who makes it grow"], ["alloc", "Who allocates Java objects"], ["live", "Which of them stay"]];
 
 export class MemoryTable {
@@ -22,7 +23,12 @@ export class MemoryTable {
             element("caption", { class: "offscreen" }, "Memory by area"),
             element("thead", {}, element("tr", {}, ...[["Area", ""], ["In memory", "num"], ["Share", "num"], ["In swap", "num swap"], ["What it is", ""]]
                 .map(([label, kind]) => element("th", { scope: "col", class: kind || null }, label)))), this.body);
-        this.shown = element("div", { hidden: true }, this.chart.root, this.table);
+        this.classesNote = element("p", { class: "quiet live-note" });
+        this.classesBody = element("tbody");
+        this.classes = element("section", { hidden: true, "aria-label": "Objects in the heap" }, element("h2", {}, "Objects in the heap"), this.classesNote,
+            element("table", { class: "list heap-classes" }, element("thead", {}, element("tr", {}, ...[["Class", ""], ["Share", "num"], ["About", "num"]]
+                .map(([label, kind]) => element("th", { scope: "col", class: kind || null }, label)))), this.classesBody));
+        this.shown = element("div", { hidden: true }, this.chart.root, this.classes, this.table);
         this.blank = element("div", {}, emptyState("Counting pages …"));
         this.root = element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Memory" },
             element("div", { class: "live-head" }, this.note, this.links), this.shown, this.blank);
@@ -89,7 +95,20 @@ export class MemoryTable {
                 element("td", { class: "num swap" }, area.swapped ? formatBytes(area.swapped) : ""), element("td", { class: "said" }, area.description));
         }));
         this.table.classList.toggle("no-swap", !known.some(({ swapped }) => swapped));
+        this.showClasses(resident.objects, resident.areas.find(({ area }) => area === "java_heap"));
         this.blank.replaceChildren();
         this.shown.hidden = this.table.hidden = false;
+    }
+
+    // @objects: the classes in some pages of @heap; null: they are not known.
+    showClasses(objects, heap) {
+        this.classes.hidden = !objects || !objects.classes.length;
+        if (this.classes.hidden)
+            return;
+        setText(this.classesNote, `By ${formatCount(objects.pages)} of its pages in memory, at ${formatMoment(Date.parse(objects.time))}. ` +
+            "Garbage that was not collected yet counts, too." + (objects.known < 0.98 ? ` ${formatShare(1 - objects.known, 1)} is the inside of large arrays, or free.` : ""));
+        this.classesBody.replaceChildren(...objects.classes.slice(0, CLASSES_SHOWN).map((one) =>
+            element("tr", {}, element("td", { title: one.class }, one.class),
+                element("td", { class: "num" }, formatShare(one.share, 1)), element("td", { class: "num" }, formatBytes(one.share * heap.bytes)))));
     }
 }

@@ -55,6 +55,8 @@ const RECORDED = {
     lock: ["Which locks, and who has them", { tab: "locks" }],
 };
 
+const CAPTURED = { alloc: "Who allocates …", live: "What stays …" };
+
 // Whether what shows @signal is what threads wait for.
 export const isAboutWaits = ({ evidence }) => /^\/profile\?(.*&)?event=(offcpu|lock)(&|$)/.test(evidence);
 
@@ -82,7 +84,7 @@ export function evidenceLink(evidence, target = {}) {
     if (path !== "/profile")
         return null;
     if (!RECORDED[event])
-        return { label: "Capture it …", href: formatRoute(...subject, { start: event }) };
+        return { label: CAPTURED[event] || "Capture it …", href: formatRoute(...subject, { start: event }) };
     return { label: RECORDED[event][0], href: formatRoute(...subject, { ...RECORDED[event][1], from: params.get("from"), to: params.get("to") }) };
 }
 

@@ -176,6 +176,7 @@ START_TEST(a_jvm_that_stopped_is_not_well)
     struct watched w;
 
     begin(&m, &w, &p);
+    snprintf(w.heap_text, sizeof(w.heap_text), "93 %% byte[]");
     state = state_of(&w, "heap-full");
     go(&w, &m, 600, 100, 0.5, NULL);
     ck_assert(!state->on);
@@ -183,10 +184,12 @@ START_TEST(a_jvm_that_stopped_is_not_well)
     go(&w, &m, 2000, 3, 0.001, state);
     check_only(&w, "heap-full", m.s);
     ck_assert_uint_eq(state->finding.severity, RULE_SEVERITY_MAX);
-    ck_assert_msg(strstr(state->finding.sentence,
-                         "22 min ago the heap was full; then a collection freed 252 MiB of it; "
-                         "since then the JVM uses 0.1 % of a CPU, 50.0 % before that") != NULL,
-                  "%s", state->finding.sentence);
+    ck_assert_msg(
+        strstr(state->finding.sentence,
+               "22 min ago the heap was full; then a collection freed 252 MiB of it; "
+               "since then the JVM uses 0.1 % of a CPU, 50.0 % before that") != NULL &&
+            strstr(state->finding.sentence, "; a sample of the full heap was: 93 % byte[]"),
+        "%s", state->finding.sentence);
     ck_assert_msg(strstr(state->finding.remedy, "/profile?pid={pid}&from={from}&to={to}") &&
                       !strstr(state->finding.remedy, "event=live&"),
                   "%s", state->finding.remedy);
@@ -249,16 +252,52 @@ START_TEST(a_full_heap_that_grows_is_full)
     struct process p = { .pins = 0 };
     struct making m;
     struct watched w;
+    const struct rule_finding *full;
 
     begin(&m, &w, &p);
+    snprintf(w.heap_text, sizeof(w.heap_text), "93 %% byte[]");
     while (m.s < END_S) {
         go_on(&w, &m, leaks_beside_full_old);
         if (m.s > BEGIN_S + FIRES_S)
             check_only(&w, "heap-full", m.s);
         ck_assert(!state_of(&w, "heap-growing")->on);
     }
-    ck_assert_uint_eq(state_of(&w, "heap-full")->finding.severity, RULE_SEVERITY_MAX);
+    full = &state_of(&w, "heap-full")->finding;
+    ck_assert_uint_eq(full->severity, RULE_SEVERITY_MAX);
+    ck_assert_msg(strstr(full->sentence, "; it rose by 8.7 MiB a minute for 24 min") &&
+                      strstr(full->sentence, ", as with a leak; a sample of it is: 93 % byte[]") &&
+                      strstr(full->remedy, "event=alloc&"),
+                  "%s", full->sentence);
     finish(&w);
+}
+END_TEST
+
+START_TEST(a_heap_is_told_by_its_classes)
+{
+    struct heap_sample s = { .pages = 4,
+                             .bytes = 10000,
+                             .known = 9990,
+                             .class_count = 4,
+                             .classes = { { "[B", 8012 },
+                                          { "shop/Cart$\x01", 1200 },
+                                          { "[Ljava/lang/Object;", 600 },
+                                          { "[[J", 178 } } };
+    char text[RULE_HEAP_BYTES];
+
+    heap_text_say(&s, text);
+    ck_assert_str_eq(text, "80 % byte[], 12 % shop.Cart$\xef\xbf\xbd, 6 % java.lang.Object[]");
+    s.classes[1].bytes = 99; /* below a percent */
+    heap_text_say(&s, text);
+    ck_assert_str_eq(text, "80 % byte[]");
+    for (size_t i = 0; i < 3; i++) {
+        memset(s.classes[i].name, 'x', HEAP_CLASS_NAME_BYTES - 1);
+        s.classes[i].bytes = 3000;
+    }
+    heap_text_say(&s, text);
+    ck_assert_uint_lt(strlen(text), sizeof(text) - 1); /* all three have room */
+    s.class_count = 0;
+    heap_text_say(&s, text);
+    ck_assert_str_eq(text, "");
 }
 END_TEST
 
@@ -303,6 +342,7 @@ int main(void)
     tcase_add_test(tc, texts_are_of_then);
     tcase_add_loop_test(tc, a_jvm_that_works_on_is_well, 0, ARRAY_SIZE(WORKS_ON));
     tcase_add_test(tc, a_full_heap_that_grows_is_full);
+    tcase_add_test(tc, a_heap_is_told_by_its_classes);
     tcase_add_test(tc, few_collections_show_a_leak);
     suite_add_tcase(s, tc);
     return suite_run(s);

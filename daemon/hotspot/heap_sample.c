@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Finds objects in pages of the heap without the collector's tables, so alike with all collectors.
+ * An object begins with a mark and a class. Words that look so, and are followed by another such
+ * object right behind their size, are believed. From there on one object follows another. The heap
+ * changes during the read: words that do not fit are skipped.
+ */
+#include "hotspot/heap_sample.h"
+
+#include "hotspot/code/code.h"
+#include "hotspot/vm.h"
+
+#define SEEN_MAX 8192 /* classes, and words that were none; a power of two */
+#define SEEN_FULL (SEEN_MAX / 2)
+#define MARK_UNLOCKED 1     /* of the two lowest bits */
+#define MARK_BIASED 5       /* of the three lowest bits, JDK 8 to 17 */
+#define MARK_UNUSED_FROM 42 /* bits of an unlocked mark that are 0 without compact headers */
+#define MARK_THREAD_BITS 47 /* of a biased one */
+#define BIASED_JDK 17
+#define ELEMENT_SHIFT_MAX 3
+#define HEADER_BYTES_MAX 32 /* of an array */
+#define INSTANCE_BYTES_MAX ((uint64_t)1 << 19)
+#define WINDOW_BYTES (HEAP_SAMPLE_PAGE_BYTES_MAX + HEAP_SAMPLE_BEFORE_BYTES)
+
+struct seen {
+    uint64_t klass; /* 0: free */
+    int32_t layout; /* its layout helper; 0: no class is there */
+    uint64_t bytes;
+};
+
+struct sampling {
+    size_t count, page_bytes;
+    struct heap_page pages[HEAP_SAMPLE_PAGES];
+    struct heap_sample found;
+    unsigned used; /* of seen */
+    struct seen seen[SEEN_MAX];
+    uint8_t window[WINDOW_BYTES];
+};
+
+/* ---- headers ---- */
+
+static bool mark_can_be(const struct hotspot_vm *vm, const uint8_t *p)
+{
+    uint64_t mark;
+
+    memcpy(&mark, p, sizeof(mark));
+    if (vm->names.compact_headers)
+        return (mark & 3) == MARK_UNLOCKED;
+    if ((mark & 7) == MARK_BIASED && vm->layout.jdk <= BIASED_JDK)
+        return mark >> MARK_THREAD_BITS == 0;
+    return (mark & 3) == MARK_UNLOCKED && mark >> MARK_UNUSED_FROM == 0;
+}
+
+/* Reads the layout helper of @klass; 0: no class is there. */
+static int32_t read_layout(struct hotspot_vm *vm, uint64_t klass)
+{
+    uint32_t layout = 0;
+
+    return field_u32(vm, klass, vm->layout.klass_layout_helper, &layout) == 0 && layout &&
+                   klass_is_below(vm, klass, /* super= */ 0)
+               ? (int32_t)layout
+               : 0;
+}
+
+/* Returns the class in the object header at @p; NULL: none is there, or there are too many. */
+static struct seen *class_at(struct hotspot_vm *vm, struct sampling *s, const uint8_t *p)
+{
+    uint64_t klass = mark_can_be(vm, p) ? heap_klass(vm, p) : 0;
+    size_t i;
+
+    if (klass < MEMORY_PAGE || klass >= MEMORY_ADDRESS_MAX || klass % sizeof(uint64_t) != 0)
+        return NULL;
+    i = (size_t)((klass >> 3) * UINT64_C(0x9e3779b97f4a7c15) >> 32) % SEEN_MAX;
+    while (s->seen[i].klass && s->seen[i].klass != klass)
+        i = (i + 1) % SEEN_MAX;
+    if (!s->seen[i].klass) {
+        if (s->used == SEEN_FULL)
+            return NULL;
+        s->used++;
+        s->seen[i] = (struct seen){ .klass = klass, .layout = read_layout(vm, klass) };
+    }
+    return s->seen[i].layout ? &s->seen[i] : NULL;
+}
+
+/* Returns the bytes of the object at @p; 0: it cannot be one. */
+static uint64_t object_bytes(const struct hotspot_vm *vm, const struct seen *class,
+                             const uint8_t *p)
+{
+    uint32_t layout = (uint32_t) class->layout, length;
+    unsigned header = layout >> 16 & 0xff, shift = layout & 0xff;
+    uint64_t bytes = layout & ~1U; /* bit 0: it is allocated by the slow path */
+
+    if (class->layout < 0) {
+        memcpy(&length, p + heap_length_at(vm), sizeof(length));
+        if (length > INT32_MAX || shift > ELEMENT_SHIFT_MAX || header > HEADER_BYTES_MAX)
+            return 0;
+        bytes = header + ((uint64_t)length << shift);
+    } else if (bytes > INSTANCE_BYTES_MAX) {
+        return 0;
+    }
+    return MAX((bytes + 7) & ~(uint64_t)7, (uint64_t)8);
+}
+
+/* ---- pages ---- */
+
+/* Bytes of a header and an array's length, read at an object's begin. */
+#define LOOK_BYTES 24
+
+/* Gets the object at offset @at of a window with @n bytes. Returns its bytes; 0: none is there. */
+static uint64_t find_object(struct hotspot_vm *vm, struct sampling *s, size_t at, size_t n,
+                            struct seen **ret)
+{
+    if (n < LOOK_BYTES || at > n - LOOK_BYTES)
+        return 0;
+    *ret = class_at(vm, s, s->window + at);
+    return *ret ? object_bytes(vm, *ret, s->window + at) : 0;
+}
+
+/* Adds the objects of a window with @n bytes, as far as they lie behind the first @skip. */
+static void walk_window(struct hotspot_vm *vm, struct sampling *s, size_t skip, size_t n)
+{
+    bool in_step = false;
+
+    for (size_t at = 0; at < n;) {
+        struct seen *class, *next;
+        uint64_t bytes = find_object(vm, s, at, n, &class), end = at + bytes;
+
+        if (!bytes || (!in_step && end + LOOK_BYTES <= n && !find_object(vm, s, end, n, &next))) {
+            in_step = false;
+            at += sizeof(uint64_t);
+            continue;
+        }
+        in_step = true;
+        end = MIN(end, (uint64_t)n);
+        if (end > skip) {
+            class->bytes += end - MAX(at, skip);
+            s->found.known += end - MAX(at, skip);
+        }
+        at = (size_t)end;
+    }
+}
+
+/* Names the class among the largest, if it is one of them. */
+static void rank(struct hotspot_vm *vm, struct heap_sample *found, const struct seen *one)
+{
+    struct heap_sample_class *c = found->classes;
+    size_t i = found->class_count;
+    uint64_t symbol;
+    uint16_t n = 0;
+    char name[HEAP_CLASS_NAME_BYTES];
+
+    while (i > 0 && c[i - 1].bytes < one->bytes)
+        i--;
+    if (i == HEAP_SAMPLE_CLASSES || field_u64(vm, one->klass, vm->layout.klass_name, &symbol) < 0 ||
+        symbol_read(vm, symbol, name, sizeof(name) - 1, &n) < 0 || !n)
+        return;
+    if (found->class_count < HEAP_SAMPLE_CLASSES)
+        found->class_count++;
+    memmove(&c[i + 1], &c[i], (found->class_count - 1 - i) * sizeof(*c));
+    memcpy(c[i].name, name, n);
+    c[i].name[n] = '\0';
+    c[i].bytes = one->bytes;
+}
+
+static int run_sampling(struct hotspot_vm *vm, void *arg)
+{
+    struct sampling *s = arg;
+    int r = names_ready(vm);
+
+    memory_begin(&vm->memory);
+    for (size_t i = 0; r == 0 && i < s->count; i++) {
+        size_t skip = s->pages[i].before_bytes, n = skip + s->page_bytes;
+
+        r = memory_read_direct(&vm->memory, s->pages[i].at - skip, s->window, n);
+        if (r == 0) {
+            s->found.pages++;
+            s->found.bytes += s->page_bytes;
+            walk_window(vm, s, skip, n);
+        } else if (r == -EFAULT) {
+            r = 0;
+        }
+    }
+    for (size_t i = 0; r == 0 && i < SEEN_MAX; i++) {
+        if (s->seen[i].bytes)
+            rank(vm, &s->found, &s->seen[i]);
+    }
+    explicit_bzero(s->window, sizeof(s->window));
+    return r;
+}
+
+int hotspot_vm_heap_sample(struct hotspot_vm *vm, const struct heap_page *pages, size_t count,
+                           size_t page_bytes, struct heap_sample *ret)
+{
+    struct sampling *s;
+    void *arg;
+    int r;
+
+    if (vm_is_left(vm))
+        return -ETIMEDOUT;
+    if (!layout_has(vm->layout.klass_layout_helper) || !layout_has(vm->layout.klass_super) ||
+        vm->proof.allocation_off || page_bytes > HEAP_SAMPLE_PAGE_BYTES_MAX)
+        return -ENOENT;
+    arg = s = calloc(1, sizeof(*s));
+    if (!s)
+        return -ENOMEM;
+    s->count = MIN(count, (size_t)HEAP_SAMPLE_PAGES);
+    s->page_bytes = page_bytes;
+    memcpy(s->pages, pages, s->count * sizeof(*pages));
+    r = vm_call_given(vm, run_sampling, &arg, /* asleep_only= */ false);
+    if (r == 0)
+        *ret = s->found;
+    free(arg);
+    return r == -ESRCH ? (int)HOTSPOT_GONE : r;
+}

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Objects in pages of a made-up heap: their classes and bytes, and words that look like objects. */
+#include "suite.h"
+
+#include "discover/heap_pages.h"
+#include "hotspot/vm.h"
+
+#define BASE UINT64_C(0x7f0000000000)
+#define PAGE 4096
+#define PAGES 8
+
+/* Offsets from BASE, in bytes. */
+enum {
+    OBJECT = 0x100, /* classes: layout helper at 8, name at 16, super at 24 */
+    CART = 0x200,
+    BYTES = 0x300,
+    ORPHAN = 0x400, /* has no java.lang.Object above it */
+    NAMES = 0x800,
+    HEAP = 0x1000
+};
+
+static uint64_t image[(HEAP + PAGES * PAGE) / 8];
+static struct hotspot_vm vm;
+static size_t names_n, end; /* end: of the last object */
+
+static ssize_t read_image(void *cookie, uint64_t address, void *buf, size_t n)
+{
+    (void)cookie;
+    if (address < BASE || address - BASE >= sizeof(image))
+        return -EIO;
+    n = MIN(n, sizeof(image) - (address - BASE));
+    memcpy(buf, (const char *)image + (address - BASE), n);
+    return (ssize_t)n;
+}
+
+static struct layout_field field_at(int32_t offset, uint8_t width)
+{
+    return (struct layout_field){ .offset = offset, .width = width };
+}
+
+static void put_class(size_t at, const char *name, int32_t layout, size_t super)
+{
+    uint16_t n = (uint16_t)strlen(name);
+    char *symbol = (char *)image + NAMES + names_n;
+
+    memcpy(symbol, &n, sizeof(n));
+    memcpy(symbol + 8, name, n);
+    image[at / 8 + 1] = (uint32_t)layout;
+    image[at / 8 + 2] = BASE + NAMES + names_n;
+    image[at / 8 + 3] = super ? BASE + super : 0;
+    names_n += 64;
+}
+
+static void setup(void)
+{
+    memset(image, 0, sizeof(image));
+    memset(&vm, 0, sizeof(vm));
+    names_n = 0;
+    end = HEAP;
+    memory_init(&vm.memory, read_image, NULL);
+    vm.names = (struct name_layout){ .known = true, .compressed_klass = true, .klass_base = BASE };
+    vm.layout.jdk = 21;
+    vm.layout.oop_compressed_klass = field_at(8, 4);
+    vm.layout.klass_layout_helper = field_at(8, 4);
+    vm.layout.klass_name = field_at(16, 8);
+    vm.layout.klass_super = field_at(24, 8);
+    vm.layout.symbol_length = field_at(0, 2);
+    vm.layout.symbol_body = field_at(8, 1);
+    put_class(OBJECT, "java/lang/Object", 16, 0);
+    put_class(CART, "shop/Cart", 40 | 1, OBJECT);
+    put_class(BYTES, "[B", INT32_MIN | 16 << 16 | 8 << 8, OBJECT);
+    put_class(ORPHAN, "shop/Orphan", 24, 0);
+}
+
+/* Puts an object behind the last one: @length bytes in it, if it is an array. */
+static void put_object(size_t klass, uint32_t length)
+{
+    uint64_t mark = vm.names.compact_headers ? (uint64_t)klass << 42 | 1 : 0x12345601;
+
+    image[end / 8] = mark;
+    if (vm.names.compact_headers)
+        image[end / 8 + 1] = length;
+    else
+        image[end / 8 + 1] = (uint64_t)length << 32 | klass;
+    end += klass == CART ? 40 : (16 + length + 7) & ~7UL;
+}
+
+static void sample(struct heap_sample *ret, size_t page, uint32_t before_bytes)
+{
+    struct heap_page p = { BASE + HEAP + page * PAGE, before_bytes };
+
+    memset(ret, 0, sizeof(*ret));
+    ck_assert_int_eq(hotspot_vm_heap_sample(&vm, &p, 1, PAGE, ret), 0);
+}
+
+static uint64_t bytes_of(const struct heap_sample *s, const char *name)
+{
+    for (size_t i = 0; i < s->class_count; i++) {
+        if (strcmp(s->classes[i].name, name) == 0)
+            return s->classes[i].bytes;
+    }
+    return 0;
+}
+
+/* A page with 20 carts, each with an array of 160 bytes. */
+static void fill(void)
+{
+    while (end + 216 <= HEAP + PAGE) {
+        put_object(CART, 0);
+        put_object(BYTES, 160);
+    }
+}
+
+START_TEST(counts_by_class)
+{
+    struct heap_sample s;
+
+    vm.names.compact_headers = _i;
+    vm.names.mark_shift = 42;
+    if (_i)
+        put_class(BYTES, "[B", INT32_MIN | 16 << 16 | 8 << 8, OBJECT);
+    fill();
+    sample(&s, 0, 0);
+    ck_assert_uint_eq(s.pages, 1);
+    ck_assert_uint_eq(s.bytes, PAGE);
+    ck_assert_uint_eq(s.class_count, 2);
+    ck_assert_str_eq(s.classes[0].name, "[B"); /* the largest first */
+    ck_assert_uint_eq(s.classes[0].bytes, 18 * 176);
+    ck_assert_uint_eq(bytes_of(&s, "shop/Cart"), 18 * 40);
+    ck_assert_uint_eq(s.known, 18 * 216);
+}
+END_TEST
+
+/* The page begins within an object. What is before the page counts for that one alone. */
+START_TEST(counts_what_lies_in_the_page)
+{
+    struct heap_sample s;
+
+    put_object(CART, 0);
+    put_object(BYTES, PAGE);
+    put_object(CART, 0);
+    put_object(CART, 0);
+    sample(&s, 1, PAGE);
+    ck_assert_uint_eq(bytes_of(&s, "[B"), 40 + 16);
+    ck_assert_uint_eq(bytes_of(&s, "shop/Cart"), 80);
+    sample(&s, 1, 0); /* the page before is not in memory */
+    ck_assert_uint_eq(bytes_of(&s, "[B"), 0);
+    ck_assert_uint_eq(bytes_of(&s, "shop/Cart"), 80);
+}
+END_TEST
+
+/* Words in an array that look like a header, and a class of no class. */
+START_TEST(believes_no_single_header)
+{
+    struct heap_sample s;
+    size_t at;
+
+    put_object(BYTES, 400);
+    at = end;
+    fill();
+    image[(HEAP + 160) / 8] = 1;
+    image[(HEAP + 168) / 8] = CART; /* a lie, found first if the array's own header is gone */
+    image[HEAP / 8] = 0;
+    image[at / 8 + 1] = ORPHAN;
+    sample(&s, 0, 0);
+    ck_assert_uint_eq(bytes_of(&s, "shop/Orphan"), 0);
+    ck_assert_uint_eq(bytes_of(&s, "shop/Cart") % 40, 0);
+    ck_assert_uint_eq(bytes_of(&s, "shop/Cart"), (PAGE - 416) / 216 * 40 - 40);
+}
+END_TEST
+
+START_TEST(leaves_out_what_is_gone)
+{
+    struct heap_page pages[] = { { BASE + HEAP, 0 }, { BASE + ((uint64_t)1 << 32), 0 } };
+    struct heap_sample s;
+
+    fill();
+    ck_assert_int_eq(hotspot_vm_heap_sample(&vm, pages, 2, PAGE, &s), 0);
+    ck_assert_uint_eq(s.pages, 1);
+    ck_assert_int_eq(hotspot_vm_heap_sample(&vm, pages, 2, 2 * HEAP_SAMPLE_PAGE_BYTES_MAX, &s),
+                     -ENOENT);
+    vm.layout.klass_layout_helper.offset = -1;
+    ck_assert_int_eq(hotspot_vm_heap_sample(&vm, pages, 2, PAGE, &s), -ENOENT);
+}
+END_TEST
+
+#define PRESENT (UINT64_C(1) << 63 | UINT64_C(1) << 56)
+
+/* Each page in memory has the same chance, and knows what is in memory before it. */
+START_TEST(chooses_pages_fairly)
+{
+    enum { ALL = 16384, BITE = 1024 };
+    static struct heap_pages h;
+    uint64_t entries[BITE], sum = 0;
+
+    memset(&h, 0, sizeof(h));
+    for (size_t i = 0; i < BITE; i++)
+        entries[i] = i % 8 == 3 ? 0 : PRESENT;
+    for (size_t i = 0; i < ALL; i += BITE)
+        heap_pages_add(&h, i * PAGE, PAGE, entries, BITE);
+    ck_assert_uint_eq(h.seen, ALL / 8 * 7);
+    ck_assert_uint_eq(h.count, HEAP_SAMPLE_PAGES);
+    for (size_t i = 0; i < h.count; i++) {
+        size_t page = h.chosen[i].at / PAGE, since = (page + 8 - 4) % 8;
+
+        ck_assert_uint_ne(page % 8, 3);
+        if (page % BITE >= 8) /* before that, the bite is cut */
+            ck_assert_uint_eq(h.chosen[i].before_bytes, MIN(since, (size_t)4) * PAGE);
+        sum += page;
+    }
+    /* The mean of 256 is within 5 sigma of the middle: 16,384 / sqrt(12 * 256) is 1 sigma. */
+    ck_assert_double_eq_tol((double)sum / (double)h.count, ALL / 2.0, 5 * 295.6);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tc = tcase_create("heap_sample");
+
+    tcase_add_checked_fixture(tc, setup, NULL);
+    tcase_add_loop_test(tc, counts_by_class, 0, 2);
+    tcase_add_test(tc, counts_what_lies_in_the_page);
+    tcase_add_test(tc, believes_no_single_header);
+    tcase_add_test(tc, leaves_out_what_is_gone);
+    tcase_add_test(tc, chooses_pages_fairly);
+    return suite_run_case("heap_sample", tc);
+}
