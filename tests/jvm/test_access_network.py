@@ -83,7 +83,7 @@ class SharedNetwork(unittest.TestCase):
         shutil.copy(os.path.join(classes.folder, "Fetch.class"), spin.folder)
         ident = secrets.token_hex(32)
         with contextlib.ExitStack() as stack:
-            daemon = stack.enter_context(Daemon())
+            daemon = stack.enter_context(Daemon("--recorder-hz=0"))
             urls = [f"http://127.0.0.1:{daemon.port}{path}" for path in ("/healthz", "/readyz", "/api/v1/jvms", "/metrics", "/sd")]
             with ThreadPoolExecutor() as pool: # results from before the container existed must not count
                 asked = pool.submit(lambda: [caller.ask(urls[2]).status for _ in range(20)])
@@ -146,7 +146,7 @@ class SharedNetwork(unittest.TestCase):
         except OSError:
             self.skipTest("no Multipath TCP here")
         for old in ("", "sock_diag"):
-            with self.subTest(old_kernel=old), mock.patch.dict(os.environ, {"FLAMED_OLD_KERNEL": old} if old else {}), Daemon() as daemon, \
+            with self.subTest(old_kernel=old), mock.patch.dict(os.environ, {"FLAMED_OLD_KERNEL": old} if old else {}), Daemon("--recorder-hz=0") as daemon, \
                     socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_MPTCP) as client:
                 client.settimeout(30)
                 client.connect(("127.0.0.1", daemon.port))
@@ -291,7 +291,7 @@ class SharedNetwork(unittest.TestCase):
         paths.need_root()
         bundle.need_runc()
         spin = jvm.make_spin()
-        with Daemon() as daemon, bundle.Container(paths.jdk(17), spin.folder, "-Drest=200", "-Xmx64m", "-cp", "/classes", spin.main, uid=ALICE,
+        with Daemon("--recorder-hz=0") as daemon, bundle.Container(paths.jdk(17), spin.folder, "-Drest=200", "-Xmx64m", "-cp", "/classes", spin.main, uid=ALICE,
                                                   user_namespace=False, cgroups_path=f"/docker/{secrets.token_hex(32)}") as container:
             url = f"http://127.0.0.1:{daemon.port}/api/v1/jvms"
             proc.wait_until(lambda: container.pid in [one["pid"] for one in caller.ask(url).json()["jvms"]], 20, "root sees it")

@@ -34,7 +34,7 @@ class Pretenders(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         bundle.need_runc()
-        cls.daemon = Daemon()
+        cls.daemon = Daemon("--recorder-hz=0")
         cls.addClassCleanup(cls.daemon.stop)
         process = subprocess.Popen(["sleep", "1000"])
         cls.addClassCleanup(process.wait)

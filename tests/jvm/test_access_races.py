@@ -32,7 +32,7 @@ class Races(unittest.TestCase):
         subprocess.run(["cc", "-O1", "-g", "-x", "c", "-o", cls.plain, "-"], input=SOURCE, text=True, check=True)
         shutil.copy(cls.plain, cls.of_root)
         os.chmod(cls.of_root, 0o4755) # set-user-ID
-        cls.daemon = Daemon()
+        cls.daemon = Daemon("--recorder-hz=0")
         cls.addClassCleanup(cls.daemon.stop)
 
     def ask(self, path: str, **arguments) -> caller.Reply:

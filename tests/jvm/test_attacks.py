@@ -297,7 +297,7 @@ class Maps(unittest.TestCase):
         with open(name, "wb") as f:
             f.write(bytes(4096))
         program = native.build("manymaps")
-        with Daemon() as daemon, jvm.Jvm("", name, executable=program, start="") as j:
+        with Daemon("--recorder-hz=0") as daemon, jvm.Jvm("", name, executable=program, start="") as j:
             line = j.process.stdout.readline()
             self.assertGreater(int(line.split()[1]), 30000, line)
             with proc.Standstill() as machine:
@@ -330,7 +330,7 @@ class Launcher(unittest.TestCase):
         """flamed-launcher is killed: the attach after the next one works, without a restart of any other process."""
         classes = jvm.Classes()
         classes.compile("Idle.java")
-        with Daemon() as daemon, jvm.Jvm(paths.jdk(17), "-Xmx32m", "-cp", classes.folder, "Idle", "1") as j:
+        with Daemon("--recorder-hz=0") as daemon, jvm.Jvm(paths.jdk(17), "-Xmx32m", "-cp", classes.folder, "Idle", "1") as j:
             def launchers() -> list[int]:
                 return [p for p in proc.descendants(daemon.process.pid) if proc.comm(p) == "flamed-launcher"]
 
@@ -381,7 +381,7 @@ class Turns(unittest.TestCase):
         paths.need_root()
         self.classes = jvm.Classes()
         self.classes.compile("Idle.java")
-        with Daemon() as daemon:
+        with Daemon("--recorder-hz=0") as daemon:
             other, *silent = [self.start(user) for user in (0, 1001, 1001, 1001, 1002, 1003)]
             for j in silent:
                 self.keep_silent(j.pid)

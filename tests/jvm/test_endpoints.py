@@ -87,7 +87,7 @@ class EndpointCase(unittest.TestCase):
 
     def setUp(self):
         paths.need_root()
-        self.daemon = Daemon()
+        self.daemon = Daemon("--recorder-hz=0")
         self.addCleanup(self.daemon.stop)
 
     def rows(self, capture: str, **view):

@@ -108,7 +108,7 @@ class WithSections(jvm.WithClasses):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        cls.daemon = Daemon()
+        cls.daemon = Daemon("--recorder-hz=0")
         cls.addClassCleanup(cls.daemon.stop)
 
     def known(self, pid: int) -> bool:

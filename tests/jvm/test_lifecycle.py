@@ -33,7 +33,7 @@ class Lifecycle(WithSpinningJvm):
         self.assertLess(took - machine.seconds, 1.2, f"within a second of the client's leaving: {took}, {machine.seconds}")
 
     def test_client_leaves(self):
-        with Daemon() as daemon:
+        with Daemon("--recorder-hz=0") as daemon:
             daemon.profile(pid=self.pid, seconds=0.5)
             self.leave(daemon, lambda s: s.close())
 
@@ -46,7 +46,7 @@ class Lifecycle(WithSpinningJvm):
 
     def test_client_leaves_beside_another(self):
         """One of two clients leaves: the other one's profile is complete."""
-        with Daemon() as daemon:
+        with Daemon("--recorder-hz=0") as daemon:
             got = []
             thread = threading.Thread(target=lambda: got.append(daemon.profile(pid=self.pid, seconds=4, hz=99)))
             s = socket.create_connection(("127.0.0.1", daemon.port))
@@ -96,7 +96,7 @@ class Lifecycle(WithSpinningJvm):
 
     def test_launcher_killed(self):
         """Sampling does not need the process that starts attach helpers: its end has no effect."""
-        with Daemon() as daemon:
+        with Daemon("--recorder-hz=0") as daemon:
             broker = next(pid for pid in proc.children(daemon.top()) if proc.exe(pid) == "flamed-broker")
             before = daemon.processes()
             for pid in proc.children(broker):
@@ -113,7 +113,7 @@ class Lifecycle(WithSpinningJvm):
 
     def test_supervisor_killed(self):
         """When the topmost process is gone, all others end, too."""
-        daemon = Daemon()
+        daemon = Daemon("--recorder-hz=0")
         pids = daemon.pids()
         os.kill(daemon.top(), signal.SIGKILL)
         proc.wait_until(lambda: not any(proc.alive(pid) for pid in pids), 8, "no process is left")
@@ -176,7 +176,7 @@ class Lifecycle(WithSpinningJvm):
 
     def test_both_doors(self):
         """The Unix socket serves the same routes."""
-        with Daemon() as daemon:
+        with Daemon("--recorder-hz=0") as daemon:
             for path in ("/healthz", "/readyz", "/api/v1/jvms", "/api/v1/events", "/openapi.json", "/"):
                 with self.subTest(path=path):
                     answers = [daemon.request("GET", path, unix=unix) for unix in (False, True)]
@@ -196,7 +196,7 @@ class Lifecycle(WithSpinningJvm):
 
     def test_stopped_jvm(self):
         """A stopped JVM has no samples. flamed sends it no request, so the answer comes in time."""
-        with Daemon() as daemon:
+        with Daemon("--recorder-hz=0") as daemon:
             proc.stop(self.pid)
             try:
                 # A request to it would time out after seconds.

@@ -114,7 +114,7 @@ class Limits(Checks):
             self.assertGreater(count(profile.of_thread("spinner")), 20)
 
     def test_java_names_are_not_wanted(self):
-        with Daemon() as daemon:
+        with Daemon("--recorder-hz=0") as daemon:
             profile = daemon.profile(pid=self.jvm.pid, seconds=1, hz=199, symbols="none")
             names = {n for s in profile.stacks for n in s.names}
             self.assertNotIn(self.spin.method, names)

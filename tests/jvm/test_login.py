@@ -29,7 +29,7 @@ class Login(unittest.TestCase):
         cls.addClassCleanup(shutil.rmtree, cls.folder, ignore_errors=True)
         cls.config = os.path.join(cls.folder, "flamed.yaml")
         cls.write("")
-        cls.daemon = Daemon("--config", cls.config)
+        cls.daemon = Daemon("--config", cls.config, "--recorder-hz=0")
         cls.addClassCleanup(cls.daemon.stop)
         cls.tcp = f"http://localhost:{cls.daemon.port}"
         alice = subprocess.Popen(["setpriv", f"--reuid={ALICE}", f"--regid={ALICE}", "--clear-groups", *proc.ENDS_WITH_US, "sleep", "1000"])
@@ -241,7 +241,7 @@ class OverTls(unittest.TestCase):
         config, port = os.path.join(folder, "flamed.yaml"), free_port()
         with open(config, "w", encoding="utf-8") as f:
             f.write(f"tls_server_config:\n  cert_file: {cert}\n  key_file: {key}\n")
-        with Daemon("--config", config, "--listen", f"https://127.0.0.1:{port}") as daemon:
+        with Daemon("--config", config, "--recorder-hz=0", "--listen", f"https://127.0.0.1:{port}") as daemon:
             path = caller.login_address(daemon).partition("/login")[2]
             command = ["setpriv", f"--reuid={ALICE}", f"--regid={ALICE}", "--clear-groups", "curl", "-s", "-k", "-m", "30"]
             head = subprocess.run([*command, "-D", "-", "-o", "/dev/null", f"https://localhost:{port}/login{path}"], capture_output=True,
@@ -263,7 +263,7 @@ class AuditLog(unittest.TestCase):
         def lines(name: str = path) -> list[dict]:
             with open(name, encoding="utf-8") as f:
                 return [json.loads(line) for line in f]
-        with Daemon("--audit-log", path) as daemon:
+        with Daemon("--recorder-hz=0", "--audit-log", path) as daemon:
             self.assertEqual(os.stat(path).st_mode & 0o7777, 0o600)
             self.assertEqual(os.stat(path).st_uid, 0)
             self.assertEqual(daemon.get("/profile", seconds=0.1).status, 200)
@@ -281,7 +281,7 @@ class AuditLog(unittest.TestCase):
                 os.chmod(path + end, mode)
                 os.chown(path + end, uid, 0)
         os.chmod(folder, 0o777)
-        with Daemon("--audit-log", path + ".new") as daemon: # each replaces the file, and a signal makes flamed reopen it
+        with Daemon("--recorder-hz=0", "--audit-log", path + ".new") as daemon: # each replaces the file, and a signal makes flamed reopen it
             for end in (".link", ".fifo", ".theirs", ".open", ".open2"):
                 os.rename(path + end, path + ".new")
                 before = daemon.log().count("the audit is written to the log only")

@@ -60,7 +60,7 @@ class Names(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         paths.need_root()
-        cls.daemon = Daemon()
+        cls.daemon = Daemon("--recorder-hz=0")
         cls.addClassCleanup(cls.daemon.stop)
         cls.classes = jvm.Classes()
         cls.classes.compile("Evil.java", "EvilBody.java")

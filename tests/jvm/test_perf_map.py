@@ -133,7 +133,7 @@ class PerfMap(WithSpinAndDaemon):
             f.write("symbols: memory\n")
             f.flush()
             os.chmod(f.name, 0o644)
-            with Daemon("--config", f.name) as daemon:
+            with Daemon("--config", f.name, "--recorder-hz=0") as daemon:
                 c = self.container(17)
                 answer = daemon.get(f"/api/v1/jvms/{c.pid}/perf-map", symbols="agent")
                 self.assertEqual(answer.status, 409, answer)

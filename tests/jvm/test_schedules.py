@@ -107,7 +107,7 @@ schedules:
             gone.stop()
             lives[gone.pid][3] = time.time()
 
-        with Daemon("--config", self.config) as daemon, proc.Standstill() as machine:
+        with Daemon("--config", self.config, "--recorder-hz=0") as daemon, proc.Standstill() as machine:
             phase = self.schedules(daemon)["pulse"]["phase_seconds"]
             for _ in range(max(JVMS - 1, 1)):
                 begin()
@@ -160,7 +160,7 @@ triggers:
   - {{name: nobody, match: 'main="no.such.Main"', for: 1s}}
 """)
         one = self.start_jvm(40)
-        with Daemon("--config", self.config) as daemon:
+        with Daemon("--config", self.config, "--recorder-hz=0") as daemon:
             answer = daemon.request("POST", "/api/v1/triggers/high-cpu", unix=True)
             self.assertIn(answer.status, (200, 201), answer)
             ident = answer.json()["id"]
@@ -237,7 +237,7 @@ class Webhooks(WithPulse):
         self.configure("triggers:" + "".join(trigger.replace("NAME", name).replace("URL", one.url)
                                              for name, one in (("hangs", hangs), ("fails", fails), ("takes", got))))
         jvm_of = self.start_jvm(20)
-        with Daemon("--config", self.config) as daemon:
+        with Daemon("--config", self.config, "--recorder-hz=0") as daemon:
             status = lambda name: {t["name"]: t for t in daemon.get("/api/v1/push").json()["targets"]}[name]
             proc.wait_until(lambda: got.taken("/hook") and hangs.taken("/hook"), 120, "the webhooks are called")
             request, = got.taken("/hook")
@@ -274,7 +274,7 @@ class Configured(WithConfiguration):
     def test_busy_machine_is_said(self):
         """A run that cannot begin is counted, with its reason; the ones after it run."""
         self.configure("captures_max: 1\nschedules:\n  - {name: often, every: 2s, for: 500ms}\n")
-        with Daemon("--config", self.config) as daemon:
+        with Daemon("--config", self.config, "--recorder-hz=0") as daemon:
             proc.wait_until(lambda: self.schedules(daemon)["often"]["runs"] >= 1, 10, "it runs")
             status = 0
             while status != 200: # between two runs there is room
@@ -287,7 +287,7 @@ class Configured(WithConfiguration):
 
     def test_no_target_is_no_miss(self):
         self.configure("schedules:\n  - {name: none, match: 'main=\"no.such.Main\"', every: 1s, for: 100ms}\n")
-        with Daemon("--config", self.config) as daemon:
+        with Daemon("--config", self.config, "--recorder-hz=0") as daemon:
             row = proc.wait_until(lambda: (r := self.schedules(daemon)["none"])["unmatched"] >= 2 and r, 10, "it is tried")
             self.assertEqual((row["runs"], row["missed"], row["last_capture"]), (0, 0, None), row)
             self.assertIn('main="no.such.Main"', row["last_error"])

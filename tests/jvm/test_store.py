@@ -302,7 +302,7 @@ class Store(WithSpinningJvm):
             with open(config, "w", encoding="ascii") as f:
                 f.write("schedules:\n  - {name: tick, every: 1s, for: 100ms}\n"
                         "  - {name: none, match: 'main=\"no.such.Main\"', every: 1s, for: 100ms}\n")
-            with Daemon("--config", config) as daemon:
+            with Daemon("--config", config, "--recorder-hz=0") as daemon:
                 def rows() -> dict[str, dict]:
                     return {row["name"]: row for row in daemon.get("/api/v1/schedules").json()["schedules"]}
                 proc.wait_until(lambda: rows()["tick"]["runs"] >= 3 and rows()["none"]["unmatched"] >= 3, 60, "they ran")
@@ -322,7 +322,7 @@ class Store(WithSpinningJvm):
 
     def garbage(self, damage) -> None:
         """Makes a store with one capture, damages its file by DAMAGE(path), and starts flamed on it again."""
-        with Daemon() as daemon:
+        with Daemon("--recorder-hz=0") as daemon:
             ident, store = self.keep_one(daemon), daemon.folder + "/store"
             worker = next(p for p in daemon.pids() if proc.exe(p) == "flamed")
             proc.stop(worker)

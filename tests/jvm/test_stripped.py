@@ -15,7 +15,7 @@ class Stripped(unittest.TestCase):
         paths.need("unshare")
         spin = jvm.make_spin()
         program = jvm.Jvm(paths.jdk(17), "-XX:TieredStopAtLevel=1", "-Xmx64m", "-cp", spin.folder, spin.main, wrap=HIDDEN)
-        with program as j, Daemon(wrap=HIDDEN) as daemon:
+        with program as j, Daemon("--recorder-hz=0", wrap=HIDDEN) as daemon:
             profile = jvm.proc.wait_until(lambda: self.read(daemon, j.pid), 60, "all files are read")
             spinners = profile.of_thread("spinner")
             self.assertTrue(spinners)

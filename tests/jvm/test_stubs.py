@@ -247,7 +247,7 @@ class Returns(jvm.WithClasses):
     sources = ("Returns.java",)
 
     def test_25(self):
-        daemon = Daemon()
+        daemon = Daemon("--recorder-hz=0")
         self.addCleanup(daemon.stop)
         with jvm.Jvm(paths.jdk(25), "-Xmx64m", "-XX:+UnlockDiagnosticVMOptions", "-XX:-UseMontgomeryMultiplyIntrinsic",
                      "-XX:-UseMontgomerySquareIntrinsic", "-XX:CompileCommand=quiet",

@@ -39,7 +39,7 @@ class Libraries(WithClasses):
     options_of_flamed: tuple[str, ...] = ()
 
     def setUp(self):
-        self.daemon = Daemon(*self.options_of_flamed)
+        self.daemon = Daemon("--recorder-hz=0", *self.options_of_flamed)
         self.addCleanup(self.daemon.stop)
 
     def options(self, kind: str, version: str) -> list[str]:
