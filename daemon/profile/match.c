@@ -144,7 +144,8 @@ int match_refuse_spent(const struct match *m, struct error *err)
 {
     if (match_slow_names(m) < MATCH_SLOW_NAMES_MAX)
         return 0;
-    error_remedy(err, "write it without nested repetitions such as (a+)+");
+    error_remedy(err, "begin it with ^, write no nested repetitions such as (a+)+, or choose by "
+                      "pid or service: names that were made long may slow any .*");
     return error_parameter(err, m->parameter, -EINVAL,
                            "the regular expression takes too many steps on %d names",
                            MATCH_SLOW_NAMES_MAX);
