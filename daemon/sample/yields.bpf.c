@@ -299,7 +299,8 @@ static __always_inline void take_frozen(struct yields_scratch *ys, struct unwind
     struct stack_scratch *s = &ys->stack;
 
     s->walk.frozen.object = ys->object;
-    if (unwind_frozen_enter(&s->walk, t) != UNWIND_FROZEN_FOUND) {
+    if (unwind_continuation(&s->walk, t) != UNWIND_FROZEN_FOUND ||
+        unwind_frozen_enter(&s->walk, t) != UNWIND_FROZEN_FOUND) {
         s->rec.user_end = UNWIND_END_NOT_TAKEN;
         return;
     }

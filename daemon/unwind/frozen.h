@@ -14,6 +14,10 @@
 
 #define UNWIND_CHUNKS_MAX 8
 #define UNWIND_CHUNK_WORDS_MAX (1 << 20)
+/* A ContinuationEntry, if the VM's tables lack its size: JDK 21 to 25.0.2. It refers to the
+ * continuation, without colours. */
+#define UNWIND_ENTRY_BYTES 64
+#define UNWIND_ENTRY_CONT 16
 
 /* How a function of this file ended. */
 enum unwind_frozen_end {
@@ -267,7 +271,31 @@ UNWIND_INLINE int unwind_mounted(struct unwind_walk *w, struct unwind_process *p
     return UNWIND_FROZEN_FOUND;
 }
 
-/* Enters the first chunk of the virtual thread w->frozen.object. FOUND: w->at is a frame of a
+/* Follows the virtual thread w->frozen.object to its continuation. FOUND: it is
+ * w->frozen.object. */
+UNWIND_INLINE int unwind_continuation(struct unwind_walk *w, struct unwind_process *p)
+{
+    return unwind_follow(w, p, p->vm.frozen.cont, p->vm.frozen.cont_class);
+}
+
+/* Finds the continuation by the ContinuationEntry on the stack, which ends below the carrier's
+ * frame w->next. While a virtual thread acts as its carrier, as to begin a timed wait, the
+ * JavaThread does not refer to it. FOUND: it is w->frozen.object. */
+UNWIND_FUNCTION int unwind_entry_continuation(struct unwind_walk *w, struct unwind_process *p)
+{
+    uint64_t bytes;
+
+    if (!w || !p)
+        return UNWIND_FROZEN_NONE;
+    bytes = p->vm.cont_entry_bytes ? p->vm.cont_entry_bytes : UNWIND_ENTRY_BYTES;
+    if (!unwind_read_u64(w, w->next.sp - 16 - bytes + UNWIND_ENTRY_CONT, &w->frozen.object) ||
+        !w->frozen.object || w->frozen.object & 7 || w->frozen.object & ~UNWIND_PC_MASK ||
+        !unwind_is_object(w, p, p->vm.frozen.cont_class))
+        return UNWIND_FROZEN_NONE;
+    return UNWIND_FROZEN_FOUND;
+}
+
+/* Enters the first chunk of the continuation w->frozen.object. FOUND: w->at is a frame of a
  * chunk. */
 UNWIND_INLINE int unwind_frozen_enter(struct unwind_walk *w, struct unwind_process *p)
 {
@@ -277,8 +305,6 @@ UNWIND_INLINE int unwind_frozen_enter(struct unwind_walk *w, struct unwind_proce
     if (!w || !p)
         return UNWIND_FROZEN_NONE;
     f = &w->frozen;
-    if (unwind_follow(w, p, p->vm.frozen.cont, p->vm.frozen.cont_class) != UNWIND_FROZEN_FOUND)
-        return UNWIND_FROZEN_NONE;
     f->cont = f->object;
     if (unwind_reference(w, p, f->cont + p->vm.frozen.tail, 0) != UNWIND_FROZEN_FOUND)
         return UNWIND_FROZEN_NONE;
@@ -304,12 +330,12 @@ UNWIND_FUNCTION int unwind_frozen_begin(struct unwind_walk *w, struct unwind_pro
         return UNWIND_FROZEN_NONE;
     w->frozen.resume = w->next;
     thread = unwind_own_thread(w, p);
-    if (!thread) {
-        w->wants_thread = 1;
+    if ((!thread || unwind_mounted(w, p, thread) != UNWIND_FROZEN_FOUND ||
+         unwind_continuation(w, p) != UNWIND_FROZEN_FOUND) &&
+        unwind_entry_continuation(w, p) != UNWIND_FROZEN_FOUND) {
+        w->wants_thread |= !thread;
         return UNWIND_FROZEN_NONE;
     }
-    if (unwind_mounted(w, p, thread) != UNWIND_FROZEN_FOUND)
-        return UNWIND_FROZEN_NONE;
     return unwind_frozen_enter(w, p);
 }
 

@@ -20,6 +20,8 @@
 #define CLASS_OF_THREAD 0x7001000
 #define CLASS_OF_CONT 0x7002000
 #define CLASS_OF_CHUNK 0x7003000
+#define CLASS_OF_CARRIER 0x7004000
+#define ENTRY (regs.sp + 6 * 8)    /* the ContinuationEntry */
 #define OFFSETS ((1ULL << 44) - 1) /* of ZGC */
 #define GRANULE ((HEAP & OFFSETS) >> 21)
 #define BAD_MASK (META + 0x1200)
@@ -208,6 +210,33 @@ START_TEST(ends_in_a_circle)
 }
 END_TEST
 
+/* While a virtual thread acts as its carrier, the JavaThread refers to the carrier's object. Then,
+ * and if the JavaThread is not known, the ContinuationEntry on the stack leads to the chunks. */
+START_TEST(follows_the_entry_of_one_that_acts_as_its_carrier)
+{
+    setup_frozen();
+    put_heap(VTHREAD + KLASS, CLASS_OF_CARRIER);
+    push_stack(ENTRY + 16, CONT);
+    walk(1);
+    expect_whole();
+    host.java_thread = 0;
+    walk(2);
+    expect_whole();
+    ck_assert_uint_eq(w.wants_thread, 0);
+    jvm.vm.cont_entry_bytes = 0;
+    walk(3);
+    expect_whole();
+    push_stack(ENTRY + 16, VTHREAD);
+    walk(3);
+    ck_assert_uint_eq(mark_at(), 1);
+    put_heap(CONT + KLASS, CLASS_OF_CARRIER);
+    push_stack(ENTRY + 16, CONT);
+    jvm.vm.frozen.chunk_cont = 0; /* so that nothing else is compared */
+    walk(4);
+    ck_assert_uint_eq(mark_at(), 1);
+}
+END_TEST
+
 START_TEST(asks_for_a_thread_that_is_not_known)
 {
     setup_frozen();
@@ -302,6 +331,7 @@ int main(void)
     tcase_add_test(tc, joins_chunks_and_carrier);
     tcase_add_loop_test(tc, tells_what_cannot_be_read, 0, ARRAY_SIZE(LIES));
     tcase_add_test(tc, ends_in_a_circle);
+    tcase_add_test(tc, follows_the_entry_of_one_that_acts_as_its_carrier);
     tcase_add_test(tc, asks_for_a_thread_that_is_not_known);
     tcase_add_test(tc, knows_deoptimized_frames);
     tcase_add_test(tc, follows_moved_objects);
