@@ -11,12 +11,16 @@ import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../jvm"))
 
-from harness import debroot, jdkroot, paths # pylint: disable=wrong-import-position
+from harness import debroot, jdkroot, native, paths # pylint: disable=wrong-import-position
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.join(paths.CACHE, "arm64")
 BUILD = os.path.join(paths.TREE, "build/arm64")
+NATIVE = os.path.join(BUILD, "native")
 JDKS = {8: "sid", 11: "sid", 21: "trixie", 25: "trixie"} # version -> Debian's suite
+# Of tests/jvm/native, and the targets of the build.
+PROGRAMS = ("fakejvm", "manymaps", "birth", "tracer")
+TARGETS = ("flamed", "flamed-broker", "flamed-attach", "flamed-push", "stacks", "attach_probe")
 # Besides the libraries that the build needs: what guest.sh, the harness and JVMs need. No package is configured.
 PACKAGES = ("base-files base-passwd bash busybox-static coreutils debianutils findutils gawk grep gzip iproute2 kmod libc-bin libcap2-bin "
             "mount openjdk-17-jdk-headless procps python3 runc sed tar util-linux").split()
@@ -59,8 +63,10 @@ def build() -> None:
     subprocess.run(["cmake", "-G", "Ninja", "-S", paths.TREE, "-B", BUILD, "-DCMAKE_BUILD_TYPE=RelWithDebInfo", "-DBUILD_TESTING=ON",
                     "-DFLAMED_UNIT_TESTS=OFF", "-DCMAKE_TOOLCHAIN_FILE=" + paths.TREE + "/cmake/aarch64.cmake", "-DFLAMED_SYSROOT=" + ROOT],
                    check=True, stdout=subprocess.DEVNULL)
-    subprocess.run(["cmake", "--build", BUILD, "--target", "flamed", "flamed-broker", "flamed-attach", "flamed-push", "stacks"], check=True,
-                   stdout=subprocess.DEVNULL)
+    subprocess.run(["cmake", "--build", BUILD, "--target", *TARGETS], check=True, stdout=subprocess.DEVNULL)
+    os.makedirs(NATIVE, exist_ok=True)
+    for name in PROGRAMS:
+        native.compile_it(f"{NATIVE}/{name}", name, compiler="aarch64-linux-gnu-gcc")
 
 
 def main() -> int:
@@ -76,7 +82,7 @@ def main() -> int:
         return 77
     build()
     return subprocess.run([sys.executable, HERE + "/vm.py", "--root", ROOT, *others],
-                          env={**os.environ, "FLAMED_BUILD": BUILD, "FLAMED_JDKS": "/", "PYTHONDONTWRITEBYTECODE": "1"}).returncode
+                          env={**os.environ, "FLAMED_BUILD": BUILD, "FLAMED_JDKS": "/", "FLAMED_NATIVE": NATIVE, "PYTHONDONTWRITEBYTECODE": "1"}).returncode
 
 
 if __name__ == "__main__":

@@ -29,8 +29,9 @@ import kernel # pylint: disable=wrong-import-position
 HERE = os.path.dirname(os.path.abspath(__file__))
 WORK = os.path.join(paths.CACHE, "vm") # where the files of a running machine are mounted, for that machine alone
 VIRTIOFSD = ["/usr/lib/qemu/virtiofsd", "/usr/libexec/virtiofsd"] # in the packages qemu-system-common and virtiofsd
-# The last: flamed asks the kernel for the owner of a connection, and no modprobe finds it in the guest.
-MODULES = ["virtio_pci", "virtio_console", "virtiofs", "overlay", "tcp_diag"]
+# The last two: flamed asks the kernel for the owner of a connection, and tests for the number of a block device. No modprobe finds them
+# in the guest.
+MODULES = ["virtio_pci", "virtio_console", "virtiofs", "overlay", "tcp_diag", "loop"]
 GUEST = "/out/guest.sh"
 # Without cmpxchg16b: QEMU 7.2 emulates it in a way that newer kernels sometimes crash at their start.
 PROCESSOR = {"amd64": "max,cx16=off", "arm64": "neoverse-n1"}

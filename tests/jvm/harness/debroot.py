@@ -39,8 +39,8 @@ class Apt:
         open(work + "/status", "wb").close()
         self.options = ["-q", "-o", f"Dir::Etc::sourcelist={work}/sources.list", "-o", "Dir::Etc::sourceparts=-", "-o",
                         "Dir::Etc::preferencesparts=-", "-o", f"Dir::State::lists={work}/lists", "-o", f"Dir::State::status={work}/status",
-                        "-o", f"Dir::Cache={work}/cache", "-o", "APT::Sandbox::User=root", "-o", "Acquire::Languages=none",
-                        "-o", f"APT::Architecture={architecture}", "-o", f"APT::Architectures={architecture}"]
+                        "-o", f"Dir::Cache={work}/cache", "-o", "APT::Sandbox::User=root", "-o", "Acquire::Languages=none", "-o",
+                        "Acquire::IndexTargets::deb::DEP-11::DefaultEnabled=false", "-o", f"APT::Architecture={architecture}", "-o", f"APT::Architectures={architecture}"]
         self.work = work
         self.get("update")
 

@@ -14,7 +14,7 @@
  *   caught CapInh=0 ... FD=TARGET ... NS=own ... CALL=OUTCOME
  *
  * OUTCOME: the result (say-...: all bytes together), an errno's name, or the signal that ended the
- * process. x86-64.
+ * process.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -29,17 +29,15 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/ptrace.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
-#include <sys/user.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "held.h"
+#include "traced.h"
 
 #define NODE "/dev/host-disk" /* on a file system that may have devices */
 
@@ -65,7 +63,10 @@ static struct call {
     { "clone", SYS_clone, { CLONE_PIDFD | SIGCHLD, 0, P } },
     { "clone-other", SYS_clone, { SIGCHLD } },
     { "openat2", SYS_openat2, { (uint64_t)AT_FDCWD, P, P, 24 } },
+#ifdef SYS_open /* aarch64 has neither */
     { "open", SYS_open, { P, O_RDONLY } },
+    { "vfork", SYS_vfork, { 0 } },
+#endif
     { "execve", SYS_execve, { P, 0, 0 } },
     { "setns", SYS_setns, { 3, 0 } },
     { "unshare", SYS_unshare, { CLONE_NEWUSER } },
@@ -86,7 +87,6 @@ static struct call {
     { "keyctl", SYS_keyctl, { 0 } },
     { "process_vm_readv", SYS_process_vm_readv, { 1 } },
     { "clone3", SYS_clone3, { P, sizeof(struct clone_args) } },
-    { "vfork", SYS_vfork, { 0 } },
     { "io_uring_setup", 425, { 1, P } },
     { "sendmsg", SYS_sendmsg, { 0, P, 0 } },
     /* It makes these itself, until the JVM may look at it. */
@@ -102,15 +102,15 @@ static struct call SAID[] = {
 };
 #define CALL_COUNT (sizeof(CALLS) / sizeof(CALLS[0]))
 
-/* An instruction `syscall` in its program; 0: none was found. */
+/* An instruction in its program that calls the kernel; 0: none was found. */
 static uint64_t find_instruction(pid_t pid, uint64_t ip)
 {
     char path[64], line[512];
     uint64_t found = 0;
     FILE *f;
 
-    if ((ptrace(PTRACE_PEEKTEXT, pid, (void *)(ip - 2), NULL) & 0xffff) == 0x050f)
-        return ip - 2;
+    if (is_call(pid, ip - CALL_BYTES))
+        return ip - CALL_BYTES;
     path_of(path, sizeof(path), pid, "maps");
     f = fopen(path, "r");
     while (f && !found && fgets(line, sizeof(line), f)) {
@@ -120,8 +120,8 @@ static uint64_t find_instruction(pid_t pid, uint64_t ip)
         if (sscanf(line, "%lx-%lx %7s", &from, &to, mode) != 3 || !strchr(mode, 'x') ||
             strstr(line, "[v"))
             continue;
-        for (uint64_t at = from; at + 8 <= to && !found; at++) {
-            if ((ptrace(PTRACE_PEEKTEXT, pid, (void *)at, NULL) & 0xffff) == 0x050f)
+        for (uint64_t at = from; at + 8 <= to && !found; at += CALL_ALIGNMENT) {
+            if (is_call(pid, at))
                 found = at;
         }
     }
@@ -142,27 +142,24 @@ static void print_end(const char *name, int status)
 static int make_call(pid_t pid, const struct call *c)
 {
     struct user_regs_struct r;
-    uint64_t text, at;
+    uint64_t text, at, args[6];
     int status;
 
-    if (ptrace(PTRACE_GETREGS, pid, NULL, &r) < 0) {
+    if (get_registers(pid, &r) < 0) {
         printf(" %s=registers-%s", c->name, strerrorname_np(errno));
         return 1;
     }
-    at = find_instruction(pid, r.rip);
-    text = (r.rsp - 512) & ~15ul;
+    at = find_instruction(pid, PC(r));
+    text = (SP(r) - 512) & ~15ul;
     for (size_t i = 0; i < sizeof(NODE); i += sizeof(long)) {
         long word = 0;
 
         memcpy(&word, NODE + i, sizeof(NODE) - i < sizeof(word) ? sizeof(NODE) - i : sizeof(word));
         ptrace(PTRACE_POKEDATA, pid, (void *)(text + i), (void *)word);
     }
-#define ARG(i) (c->args[i] == P ? text : c->args[i])
-    r.rdi = ARG(0), r.rsi = ARG(1), r.rdx = ARG(2), r.r10 = ARG(3), r.r8 = ARG(4), r.r9 = ARG(5);
-    r.rax = (unsigned long)c->number;
-    r.orig_rax = -1ul;
-    r.rip = at;
-    if (!at || ptrace(PTRACE_SETREGS, pid, NULL, &r) < 0 ||
+    for (int i = 0; i < 6; i++)
+        args[i] = c->args[i] == P ? text : c->args[i];
+    if (!at || set_call(pid, &r, at, c->number, args) < 0 ||
         ptrace(PTRACE_SINGLESTEP, pid, NULL, NULL) < 0) {
         printf(" %s=not-made", c->name);
         return 1;
@@ -172,11 +169,11 @@ static int make_call(pid_t pid, const struct call *c)
         print_end(c->name, status);
         return 0;
     }
-    ptrace(PTRACE_GETREGS, pid, NULL, &r);
-    if ((long)r.rax < 0)
-        printf(" %s=%s", c->name, strerrorname_np((int)-(long)r.rax));
+    get_registers(pid, &r);
+    if (RESULT(r) < 0)
+        printf(" %s=%s", c->name, strerrorname_np((int)-RESULT(r)));
     else
-        printf(" %s=ok-%ld", c->name, (long)r.rax);
+        printf(" %s=ok-%ld", c->name, RESULT(r));
     return 1;
 }
 
@@ -235,28 +232,25 @@ static int say(pid_t pid, const struct call *c)
     from = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     if (from >= 0)
         fcntl(from, F_SETPIPE_SZ, PIPE_BYTES);
-    if (ptrace(PTRACE_GETREGS, pid, NULL, &began) == 0)
-        at = find_instruction(pid, began.rip);
+    if (get_registers(pid, &began) == 0)
+        at = find_instruction(pid, PC(began));
     for (int i = 0; at && i < SAY_MOST; i++) {
+        uint64_t args[6] = { c->args[0], memory, i % 2 ? n : c->args[2], MSG_DONTWAIT };
+
         r = began;
-        r.rdi = c->args[0], r.rsi = memory, r.rdx = i % 2 ? n : c->args[2], r.r10 = MSG_DONTWAIT,
-        r.r8 = r.r9 = 0;
-        r.rax = (unsigned long)c->number;
-        r.orig_rax = -1ul;
-        r.rip = at;
-        if (ptrace(PTRACE_SETREGS, pid, NULL, &r) < 0 ||
+        if (set_call(pid, &r, at, c->number, args) < 0 ||
             ptrace(PTRACE_SINGLESTEP, pid, NULL, NULL) < 0 ||
             waitpid(pid, &status, __WALL) != pid || !WIFSTOPPED(status) ||
-            ptrace(PTRACE_GETREGS, pid, NULL, &r) < 0)
+            get_registers(pid, &r) < 0)
             break;
         keep_pages(from);
-        if ((long)r.rax >= 0)
-            sum += r.rax;
-        else if ((long)r.rax != -EPERM)
+        if (RESULT(r) >= 0)
+            sum += (size_t)RESULT(r);
+        else if (RESULT(r) != -EPERM)
             break;
     }
-    printf(" last=%s %s=ok-%zu", (long)r.rax < 0 ? strerrorname_np((int)-(long)r.rax) : "ok",
-           c->name, sum);
+    printf(" last=%s %s=ok-%zu", RESULT(r) < 0 ? strerrorname_np((int)-RESULT(r)) : "ok", c->name,
+           sum);
     return WIFSTOPPED(status);
 }
 
