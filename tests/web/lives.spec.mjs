@@ -86,7 +86,7 @@ describe("lives", { concurrency: 4 }, () => {
         await page.setViewportSize({ width: 1280, height: 800 });
         await page.evaluate((hash) => { location.hash = hash; }, `#/jvm/${ORDERS}`);
         await page.locator(".crumbs", { hasText: "Application" }).waitFor();
-        await page.getByText("No signal: nothing that flamed looks for is wrong.").waitFor();
+        await page.locator(".signal-none", { hasText: "No signal, but this changed" }).waitFor();
         assert.equal(await page.locator(".deploy-link").count(), 0); // it is another service's
         server.requests = [];
         await page.evaluate((hash) => { location.hash = hash; }, `#/jvm/${server.jvms[1].pid}?tab=changes`);

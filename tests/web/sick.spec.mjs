@@ -46,7 +46,7 @@ describe("sick", { concurrency: 4 }, () => {
         await page.locator(".signal-line .signal-link", { hasText: /Capture it|Who allocates/ }).click();
         await page.waitForFunction(() => document.querySelector(".question input[value=nativemem]")?.checked);
         await page.evaluate(() => { location.hash = "#/jvm/6001"; });
-        await page.getByText("No signal: nothing that flamed looks for is wrong.").waitFor();
+        await page.locator(".signal-none", { hasText: "No signal, but this changed" }).waitFor();
         await close(page);
     });
 
@@ -103,7 +103,7 @@ describe("sick", { concurrency: 4 }, () => {
         await page.locator(".signal-link").focus();
         server.signals = [];
         await askNow();
-        await page.getByText("No signal: nothing that flamed looks for is wrong.").waitFor();
+        await page.locator(".signal-none", { hasText: "No signal, but this changed" }).waitFor();
         await page.locator(".word-time").focus();
         const { words } = server;
 
@@ -131,7 +131,14 @@ describe("sick", { concurrency: 4 }, () => {
         await page.locator(".jvms .col-signals", { hasText: "holds it" }).waitFor();
         assert.deepEqual(await mains(page), before);
         assert.deepEqual(await tops(), topsBefore); // none is higher than it was
+        const [ended] = server.jvms.splice(3, 1); // above or below the pointer: no row goes up
+
+        await page.locator(".jvms tr.gone .col-cpu", { hasText: "ended" }).waitFor();
+        assert.deepEqual(await tops(), topsBefore);
+        assert.equal(await textOf(page, ".matches"), `${server.jvms.length} JVMs`);
         await page.mouse.move(5, 5);
+        await page.waitForFunction((count) => document.querySelectorAll(".jvms tbody tr").length === count, server.jvms.length);
+        server.jvms.splice(3, 0, ended);
         await page.locator(".jvms .ill .signal-cell", { hasText: "holds it" }).waitFor();
         server.signals = [];
         server.jvms[1].signals = [];
@@ -158,9 +165,15 @@ describe("sick", { concurrency: 4 }, () => {
         Object.assign(server.jvms[2], { cpu_percent: 900 });
         await page.locator(".jvms .col-cpu", { hasText: "900.0" }).waitFor();
         assert.deepEqual((await mains(page)).slice(0, 3), order);
+        server.addPastSignal({ signal: "heap-full", severity: 3, ago: 300, over: 60, sentence: "99 % of the heap stays in use", evidence: "/api/v1/jvms/4242/heap" });
+        server.addSignal({ signal: "gc-pauses", severity: 1, sentence: "11 % of the last 30 s went to pauses", evidence: "/api/v1/jvms/4242/heap" });
         await page.reload();
         await page.locator(".jvms .signal.severe").first().waitFor();
-        assert.deepEqual((await mains(page)).slice(0, 3), order);
+        assert.deepEqual((await mains(page)).slice(0, 3), ["Application", "BillingService", "kafka.jar"]); // it was as ill a minute ago
+        assert.match(await textOf(page, ".jvms tbody tr:first-child .col-signals"), /^heap-full until \d\d:\d\d gc-pauses/);
+        await page.getByRole("link", { name: "Application" }).click();
+        await page.locator(".signal-line", { hasText: /^heap-full until/ }).waitFor();
+        await page.locator(".signal-line .signal.severe").waitFor();
         await close(page);
     });
 
@@ -190,6 +203,7 @@ describe("sick", { concurrency: 4 }, () => {
         await page.locator(".words-line a").first().waitFor();
         assert.match(await textOf(page, ".words-line"), /^Of the CPU time: 86 % java.*PriceTable\.lookup takes 52\.5 % in place of 38\.0 %\. 812 samples/);
         assert.ok(!/gc-pauses/.test(await textOf(page, ".words-line")));
+        assert.match(await textOf(page, ".signal-line"), /^No signal, but this changed: .*PriceTable\.lookup takes 52\.5 % in place of 38\.0 %/);
         await page.getByRole("button", { name: "More", exact: true }).click();
         assert.ok(await page.locator(".words-line").evaluate((p) => p.scrollWidth <= p.clientWidth));
         await page.locator(".words-line .word-change").click();
@@ -200,6 +214,9 @@ describe("sick", { concurrency: 4 }, () => {
         await page.waitForURL(/4242\?from=.*to=/);
         await graphShown(page);
         await server.asked(/GET \/api\/v1\/words\?pid=4242&from=/);
+        server.words = (response) => server.send(response, 200, { samples: 812, sentences: [] });
+        await page.evaluate(() => document.dispatchEvent(new Event("visibilitychange"))); // asks again
+        await page.getByText("No signal: nothing that flamed looks for is wrong.").waitFor();
         await close(page);
     });
 

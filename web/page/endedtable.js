@@ -43,11 +43,12 @@ export class EndedTable {
     }
 
     fill() {
-        const found = filterPast(this.list, this.filter);
+        const { filter } = this, found = filterPast(this.list, filter);
         const key = JSON.stringify([found, this.showsAll, this.leftOut, Math.floor(Date.now() / 10000)]);
 
-        if (key === this.key)
+        if (key === this.key || (this.body.matches(":hover") && filter === this.filledBy))
             return;
+        this.filledBy = filter;
         this.key = key;
         this.root.hidden = !found.length;
         this.heading.replaceChildren(plural(found.length + this.leftOut, "JVM has", "JVMs have") + " ended" +

@@ -12,7 +12,7 @@ import { loadPast } from "./past.js";
 import { allocates, containerOf, cpuLimitText, isProfilable, isSameJvm, jvmName, mainOf, placeOf, podOf, shortVersion, text } from "./jvmwords.js";
 import { formatRoute } from "./route.js";
 import { compileSearch } from "../shared/search.js";
-import { openPastSignals, openSignals, severityClass, severityLegend, signalsByPid, untilText } from "./signals.js";
+import { lastWorse, openPastSignals, openSignals, severityClass, severityLegend, signalsByPid, untilText } from "./signals.js";
 import { drawSpark } from "./timeline.js";
 
 const LIST_SECONDS = 2;
@@ -27,7 +27,7 @@ const NAME_SHOWN_MAX = 300; // characters; the rest is beyond every screen
 const byText = (pick) => (a, b) => pick(a).localeCompare(pick(b));
 const byNumber = (pick) => (a, b) => pick(a) - pick(b);
 
-// By the worst that is on, then what is new, then what was on. How many signals are on is no part of it: that changes by the minute.
+// By the worst that is on, or was within 10 minutes, then what is new, then what was on. How many signals are on is no part of it: that changes by the minute.
 function illnessOf({ worst = 0, signals = [], isNew = false, worstPast = 0 }) {
     return worst * 100 + Number(signals.length > 0) + (isNew ? 0.5 : 0) + worstPast * 0.1;
 }
@@ -121,8 +121,8 @@ class JvmRow {
         const list = (this.jvm.signals || []).map((name) => said.find(({ signal }) => signal === name) || { signal: name, severity: 0, sentence: "" })
             .sort((a, b) => b.severity - a.severity);
         const deploy = this.view.deployOf(this.jvm), reason = isProfilable(this.jvm) ? "" : `no Java names: ${text(this.jvm.profilable && this.jvm.profilable.reason) || "the reason is not known"}`;
-        const [was] = list.length || reason ? [] : this.view.pastSignalsOf(this.jvm);
-        const key = JSON.stringify([list, deploy, reason, was]), isHeld = this.root.matches("tbody:hover > tr");
+        const past = this.view.pastSignalsOf(this.jvm), [worse] = reason ? [] : lastWorse(past, list), [was] = worse || list.length || reason ? [] : past;
+        const key = JSON.stringify([list, deploy, reason, was, worse]), isHeld = this.root.matches("tbody:hover > tr");
 
         if (!isHeld) { // rows keep their height, too, while one points at them
             this.root.classList.toggle("ill", list.length > 0);
@@ -132,11 +132,18 @@ class JvmRow {
         if (key === this.signalsKey)
             return;
         this.signalsKey = key;
-        cell.replaceChildren(element("div", { class: "signal-cell" }, ...list.length ? [...list.flatMap((one) => [element("span", { class: `signal ${severityClass(one)}` }, one.signal), " "]),
+        cell.replaceChildren(element("div", { class: "signal-cell" }, ...worse ? [element("span", { class: `signal ${severityClass(worse)}` }, worse.signal), ` ${untilText(worse)} `] : [], ...list.length ? [...list.flatMap((one) => [element("span", { class: `signal ${severityClass(one)}` }, one.signal), " "]),
             element("span", { class: "quiet" }, withLocalTimes(shortClasses(list[0].sentence)))]
-            : reason ? [element("span", { class: "bad" }, reason)] : was ? [element("span", { class: "quiet" }, `${was.signal} ${untilText(was)}`)]
+            : reason ? [element("span", { class: "bad" }, reason)] : worse ? [element("span", { class: "quiet" }, withLocalTimes(shortClasses(worse.sentence)))]
+                : was ? [element("span", { class: "quiet" }, `${was.signal} ${untilText(was)}`)]
                 : deploy ? [element("a", { class: "quiet", href: formatRoute("service", deploy.service, { tab: "changes" }) }, `version ${deploy.version} after ${deploy.before}: what changed`)] : ["–"]));
-        cell.title = reason || (was ? [was] : list).map(({ signal, sentence }) => (sentence ? `${signal}: ${sentence}` : signal)).join("\n");
+        cell.title = reason || [...worse ? [worse] : was ? [was] : [], ...list].map(({ signal, sentence }) => (sentence ? `${signal}: ${sentence}` : signal)).join("\n");
+    }
+
+    setGone(isGone) {
+        if (isGone)
+            setText(this.cells.cpu, "ended");
+        this.root.classList.toggle("gone", isGone);
     }
 
     // The whole row leads to the page of the JVM; the link is for the keyboard and for a new tab.
@@ -212,7 +219,7 @@ export class NodeView {
 
             this.jvms = jvms;
             for (const jvm of jvms)
-                Object.assign(jvm, { worst: Math.max(0, ...this.signalsOf(jvm).map(({ severity }) => severity)),
+                Object.assign(jvm, { worst: Math.max(0, ...[...this.signalsOf(jvm), ...lastWorse(this.pastSignalsOf(jvm), this.signalsOf(jvm))].map(({ severity }) => severity)),
                     worstPast: Math.max(0, ...this.pastSignalsOf(jvm).map(({ severity }) => severity)), isNew: Boolean(this.deployOf(jvm)) });
             this.ended.show(this.past, this.filter);
             for (const row of this.rows.values())
@@ -242,11 +249,20 @@ export class NodeView {
         this.deploys = this.past.deploys;
     }
 
-    // Rows stay where they are while one points at them.
-    arranged(isAsked) {
-        const found = arrangeJvms(this.jvms, this);
+    // Whether rows stay where they are: one points at them, or has the focus there.
+    isHeld() {
+        return [this.body, this.ended.body].some((body) => body.matches(":hover") || body.contains(document.activeElement));
+    }
 
-        if (isAsked || !this.body.matches(":hover"))
+    // Rows that are held stay, also of JVMs that have ended.
+    arranged(isAsked) {
+        const isHeld = !isAsked && this.isHeld(), alive = new Set(this.jvms.map(({ pid }) => pid));
+        const gone = isHeld ? [...this.rows.values()].map(({ jvm }) => jvm).filter(({ pid }) => !alive.has(pid)) : [];
+        const found = arrangeJvms([...this.jvms, ...gone], this);
+
+        for (const row of this.rows.values())
+            row.setGone(gone.includes(row.jvm));
+        if (!isHeld)
             return found;
         const places = new Map([...this.body.children].map(({ jvmRow }, i) => [jvmRow.jvm.pid, i]));
         const placeOf = ({ pid }) => (places.has(pid) ? places.get(pid) : places.size);
@@ -297,8 +313,10 @@ export class NodeView {
             if (focused && focused.isConnected && this.body.contains(focused))
                 focused.focus({ preventScroll: true });
         }
-        setText(this.count, found.length === this.jvms.length ? plural(found.length, "JVM", "JVMs")
-            : `${formatCount(found.length)} of ${plural(this.jvms.length, "JVM", "JVMs")}`);
+        const running = found.length - this.body.querySelectorAll(".gone").length;
+
+        setText(this.count, running === this.jvms.length ? plural(running, "JVM", "JVMs")
+            : `${formatCount(running)} of ${plural(this.jvms.length, "JVM", "JVMs")}`);
         this.fillBlank(found.length, shown.length);
     }
 

@@ -21,6 +21,15 @@ export function openPastSignals({ past = [] }) {
         .sort((a, b) => b.severity - a.severity || b.until - a.until);
 }
 
+const RECENT_MS = 600000;
+
+// Of @past those that were worse than all that are on, within the last 10 minutes: a JVM that stopped is no better for it.
+export function lastWorse(past, on, now = Date.now()) {
+    const worst = Math.max(0, ...on.map(({ severity }) => severity));
+
+    return past.filter(({ severity, until }) => severity > worst && now - until < RECENT_MS);
+}
+
 // "12:24"
 export const minuteText = (ms) => formatMoment(ms).replace(/:\d\d(?=Z?$)/, "");
 

@@ -9,7 +9,7 @@ import { button } from "./notice.js";
 import { shortClasses } from "../shared/names.js";
 import { renewChildren } from "./renew.js";
 import { formatRoute } from "./route.js";
-import { evidenceLink, minuteText, openPastSignals, openSignals, pastLink, remedyParts, severityClass, severityText, untilText } from "./signals.js";
+import { evidenceLink, lastWorse, minuteText, openPastSignals, openSignals, pastLink, remedyParts, severityClass, severityText, untilText } from "./signals.js";
 
 const SIGNAL_SECONDS = 5;
 
@@ -22,7 +22,11 @@ export class SignalStrip {
         this.more = button("", () => this.toggle(), { "aria-expanded": "false", hidden: true });
         this.list = element("ul", { class: "signal-list", hidden: true });
         this.root = element("section", { class: "signals", "aria-label": "What is wrong" }, this.text, words.root, this.more, this.list);
-        words.shown = () => this.showMore();
+        words.shown = () => {
+            if (this.isKnown)
+                this.show(this.signals, this.past);
+            this.showMore();
+        };
         new ResizeObserver(() => this.showMore()).observe(words.root);
     }
 
@@ -127,18 +131,20 @@ export class SignalStrip {
     }
 
     show(signals, past) {
-        const key = JSON.stringify([signals, past, this.isOpen, Math.floor(Date.now() / 60000)]);
+        const key = JSON.stringify([signals, past, this.words.change && this.words.change.textContent, this.isOpen, Math.floor(Date.now() / 60000)]);
 
         if (key === this.key)
             return;
         this.key = key;
         Object.assign(this, { signals, past, isKnown: true });
-        const [first, ...others] = [...signals.map((one) => this.parts(one)), ...past.map((one) => this.pastParts(one))];
+        const worse = lastWorse(past, signals), was = (list) => list.map((one) => this.pastParts(one));
+        const [first, ...others] = [...was(worse), ...signals.map((one) => this.parts(one)), ...was(past.filter((one) => !worse.includes(one)))];
+        const none = (text) => element("span", { class: "signal-none" }, text);
 
         this.list.hidden = !this.isOpen || !others.length;
         this.text.className = `signal-line${first ? "" : " all-well quiet"}${this.deploy ? " deployed" : ""}`;
-        this.put([...this.deployParts(), ...signals.length ? [...first, ...this.note ? [element("span", { class: "quiet signal-note" }, this.note)] : []] : first ? [element("span", { class: "signal-none" }, "No signal is on now."), ...first]
-            : [element("span", { class: "signal-none" }, "No signal: nothing that flamed looks for is wrong.")]], others.map((parts) => element("li", {}, ...parts)));
+        this.put([...this.deployParts(), ...signals.length ? [...first, ...this.note ? [element("span", { class: "quiet signal-note" }, this.note)] : []] : first ? [none("No signal is on now."), ...first]
+            : this.words.change ? [none("No signal, but this changed:"), " ", this.words.change.cloneNode(true)] : [none("No signal: nothing that flamed looks for is wrong.")]], others.map((parts) => element("li", {}, ...parts)));
         this.showMore();
     }
 

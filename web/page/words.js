@@ -15,6 +15,7 @@ export class WordsLine {
     // known(): called when they changed, and when they were asked for.
     constructor(params) {
         this.params = params;
+        this.change = null;
         this.shown = this.known = () => {};
         this.root = element("p", { class: "words-line quiet", role: "note", "aria-label": "In words" });
     }
@@ -54,6 +55,7 @@ export class WordsLine {
 
             return [link ? element("a", { href: link.href, class: `word-${kind}`, "data-key": kind }, words) : element("span", {}, words), new Text(" ")];
         }));
+        this.change = this.root.querySelector(".word-change"); // null: none is known
         this.shown();
     }
 }
