@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The memory that flamed spends on files of processes, by owner. A cache charges bytes here before
- * it keeps them, and gives them back later. Data that does not fit is left out and counted, and the
- * owner's profiles warn of it. Thread: the engine's.
+ * The memory that flamed spends on processes beside samples, by owner. A cache charges bytes here
+ * before it keeps them, and gives them back later. Data that does not fit is left out and counted,
+ * and the owner's profiles warn of it. Thread: the engine's.
  */
 #pragma once
 
 #include "base/shares.h"
 
-/* The symbols of one file may take 48 MiB more while they are read (symbolize/elf_reading.h). */
+/* Of files, names of frames, samples that wait for symbols, and the file that is being read. They
+ * may be less than the sum of their own limits. docs/limits.md adds this up with all other memory
+ * (tests/unit/test_memory_sum.c). */
+#define MEMORY_KEPT_BYTES (UINT64_C(132) << 20)
 #define MEMORY_FILES_BYTES (UINT64_C(128) << 20) /* of all four kinds together */
 #define MEMORY_SYMBOLS_BYTES (UINT64_C(80) << 20)
 #define MEMORY_PERF_MAPS_BYTES (UINT64_C(96) << 20)
@@ -16,6 +19,7 @@
 #define MEMORY_INLINES_BYTES (UINT64_C(128) << 20)
 
 struct memory_budget {
+    struct shares kept;      /* bytes of all */
     struct shares files;     /* bytes of all of the following */
     struct shares symbols;   /* bytes of symbols of ELF files */
     struct shares perf_maps; /* bytes of perf maps */
@@ -25,7 +29,8 @@ struct memory_budget {
 
 static inline void memory_budget_init(struct memory_budget *b)
 {
-    shares_init(&b->files, MEMORY_FILES_BYTES);
+    shares_init(&b->kept, MEMORY_KEPT_BYTES);
+    shares_init_part(&b->files, MEMORY_FILES_BYTES, &b->kept);
     shares_init_part(&b->symbols, MEMORY_SYMBOLS_BYTES, &b->files);
     shares_init_part(&b->perf_maps, MEMORY_PERF_MAPS_BYTES, &b->files);
     shares_init_part(&b->copies, MEMORY_COPIES_BYTES, &b->files);

@@ -18,6 +18,28 @@ void shares_init_part(struct shares *s, uint64_t max, struct shares *whole)
 {
     shares_init(s, max);
     s->whole = whole;
+    if (whole)
+        s->seed = whole->seed; /* an owner has the same place in both */
+}
+
+void shares_leave(struct shares *s)
+{
+    for (struct shares *w = s->whole; w; w = w->whole) {
+        w->used -= MIN(s->used, w->used);
+        for (size_t i = 0; i < SHARES_PLACES; i++)
+            w->of[i] -= MIN(s->of[i], w->of[i]);
+    }
+    s->whole = NULL;
+}
+
+void shares_rejoin(struct shares *s, struct shares *whole)
+{
+    assert(!s->whole && s->seed == whole->seed);
+    for (struct shares *w = s->whole = whole; w; w = w->whole) {
+        w->used += s->used;
+        for (size_t i = 0; i < SHARES_PLACES; i++)
+            w->of[i] += s->of[i];
+    }
 }
 
 /* Returns the counter of @owner (the finalizer of MurmurHash3, with a key). */
@@ -101,6 +123,20 @@ void shares_give(struct shares *s, uint64_t owner, uint64_t n)
     *of -= n;
     if (s->whole)
         shares_give(s->whole, owner, n);
+}
+
+void shares_set_aside(struct shares *s, uint64_t n)
+{
+    for (; s; s = s->whole)
+        s->used += n;
+}
+
+void shares_put_back(struct shares *s, uint64_t n)
+{
+    for (; s; s = s->whole) {
+        assert(n <= s->used);
+        s->used -= MIN(n, s->used);
+    }
 }
 
 static uint64_t sum_below(const struct shares *s, uint64_t level)

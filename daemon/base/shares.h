@@ -32,8 +32,12 @@ struct shares {
 };
 
 void shares_init(struct shares *s, uint64_t max);
-/* Does the same for a part of @whole. */
+/* Does the same for a part of @whole; NULL: of nothing. */
 void shares_init_part(struct shares *s, uint64_t max, struct shares *whole);
+/* Takes all of @s out of its whole. */
+void shares_leave(struct shares *s);
+/* Adds all of @s to the whole @whole, which it was a part of at shares_init_part(). */
+void shares_rejoin(struct shares *s, struct shares *whole);
 /* Returns how much more @owner, a result of proc_owner(), may take. */
 uint64_t shares_room(const struct shares *s, uint64_t owner);
 /* Returns how much more @owner may take for long: up to half of all. Of the last quarter an owner
@@ -44,6 +48,9 @@ uint64_t shares_room_lasting(const struct shares *s, uint64_t owner);
 bool shares_take(struct shares *s, uint64_t owner, uint64_t n);
 /* Takes @n for @owner, even beyond its share. */
 void shares_force(struct shares *s, uint64_t owner, uint64_t n);
+/* Takes @n for no owner, even beyond the limit, so that less is left for all; gives it back. */
+void shares_set_aside(struct shares *s, uint64_t n);
+void shares_put_back(struct shares *s, uint64_t n);
 /* Gives back @n that @owner took. To give back more than was taken is a bug: it aborts a test, and
  * flamed counts it. */
 void shares_give(struct shares *s, uint64_t owner, uint64_t n);

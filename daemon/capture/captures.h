@@ -25,6 +25,11 @@
 #include "unwind_tables/java_threads.h"
 #include "unwind_tables/unwinding.h"
 
+/* What symbols, names and waiting samples may take besides. What they take more, captures take
+ * less, but not less than a part of captures_max_bytes. */
+#define CAPTURES_BESIDE_BYTES (UINT64_C(36) << 20)
+#define CAPTURES_LEAST_PART 4
+
 struct captures_opts {
     int proc_fd;               /* borrowed: a directory fd of /proc */
     size_t captures_max;       /* per caller; request/caller.h limits the total */

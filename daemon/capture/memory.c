@@ -7,11 +7,6 @@
  */
 #include "capture/capture_impl.h"
 
-/* What symbols, names and waiting samples may take besides. What they take more, captures take
- * less, but not less than a part of their limit. */
-#define BESIDE_BYTES (UINT64_C(64) << 20)
-#define LEAST_PART 4
-
 #define CUT_SHORT_NS NSEC_PER_SEC /* between two early ends, until memory is free */
 
 size_t capture_memory_of(const struct captures *captures, const struct caller *caller)
@@ -138,9 +133,9 @@ void captures_deinit(struct captures *captures)
 void capture_memory_tick(struct captures *captures, uint64_t beside_bytes)
 {
     size_t max = captures->opts.captures_max_bytes;
-    uint64_t over = beside_bytes > BESIDE_BYTES ? beside_bytes - BESIDE_BYTES : 0;
+    uint64_t over = beside_bytes > CAPTURES_BESIDE_BYTES ? beside_bytes - CAPTURES_BESIDE_BYTES : 0;
 
-    captures->budget.max_bytes = MAX(max / LEAST_PART, max - MIN(over, max));
+    captures->budget.max_bytes = MAX(max / CAPTURES_LEAST_PART, max - MIN(over, max));
     captures->budget.taken_bytes = max - captures->budget.max_bytes;
     captures->budget.other_bytes = profile_counted_bytes();
 }

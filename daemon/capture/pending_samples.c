@@ -3,11 +3,11 @@
 
 #include "proc/stall_readers.h"
 
-void pending_init(struct pending_samples *h)
+void pending_init(struct pending_samples *h, struct shares *kept)
 {
     *h = (struct pending_samples){ 0 };
     h->end = &h->first;
-    shares_init(&h->bytes, PENDING_BYTES_MAX);
+    shares_init_part(&h->bytes, PENDING_BYTES_MAX, kept);
 }
 
 void pending_deinit(struct pending_samples *h)
@@ -18,7 +18,7 @@ void pending_deinit(struct pending_samples *h)
         h->first = s->next;
         pending_free(s);
     }
-    pending_init(h);
+    pending_init(h, h->bytes.whole);
 }
 
 void pending_free(struct pending_sample *s)

@@ -32,7 +32,8 @@ struct pending_samples {
     uint64_t hurried;    /* samples named without the file's symbols */
 };
 
-void pending_init(struct pending_samples *h);
+/* @kept: the whole that their bytes count in, too; NULL: none. */
+void pending_init(struct pending_samples *h, struct shares *kept);
 void pending_deinit(struct pending_samples *h);
 /* Copies a sample and the copied bytes @stack of its stack. False: no room. */
 bool pending_add(struct pending_samples *h, struct process *p, const struct sample_record *rec,

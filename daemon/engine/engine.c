@@ -382,7 +382,7 @@ static int engine_open(struct engine *e, struct error *err)
         return r;
     broker_set_quarantine(e->broker, e->opts.quarantine);
     r = (e->opts.max_frames ? broker_unwind_limit(e->broker, e->opts.max_frames, err) : 0) ?:
-        sampling_open(&e->sampling, e->broker, err) ?: names_new(&e->frames) ?:
+        sampling_open(&e->sampling, e->broker, err) ?: names_new(e, &e->frames) ?:
         discover_new(e->broker, &discover_opts, &e->discover, err) ?:
         unwinding_new(e->broker, e->wake_fd, &e->memory, &e->unwinding) ?:
         anchors_new(e->broker, e->opts.proc_fd, &e->anchors) ?:
@@ -456,10 +456,10 @@ int engine_start(const struct engine_opts *o, struct engine **ret, struct error 
     e->opts = *o;
     e->store = o->store;
     e->wake_fd = e->lost_fd = -1;
-    pending_init(&e->dispatch.pending);
-    pending_init(&e->dispatch.waiting);
-    mailbox_init(&e->mailbox);
     memory_budget_init(&e->memory);
+    pending_init(&e->dispatch.pending, &e->memory.kept);
+    pending_init(&e->dispatch.waiting, &e->memory.kept);
+    mailbox_init(&e->mailbox);
     captures_init(&e->captures,
                   &(struct captures_opts){ .proc_fd = o->proc_fd,
                                            .captures_max = o->captures_max,

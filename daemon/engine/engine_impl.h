@@ -61,6 +61,6 @@ struct engine {
 
 /* ---- frame_table_renewal.c: the table of frames and names ---- */
 
-int names_new(struct frame_table **ret); /* 0 or -ENOMEM */
+int names_new(struct engine *e, struct frame_table **ret); /* 0 or -ENOMEM */
 /* Replaces the table when it is too large. */
 void names_renew(struct engine *e);

@@ -13,9 +13,13 @@
 /* Interval of renewals while an owner's share of the table is used up. */
 #define NAMES_REFUSED_NS (30 * NSEC_PER_SEC)
 
-int names_new(struct frame_table **ret)
+int names_new(struct engine *e, struct frame_table **ret)
 {
-    return frame_table_new(NAMES_FRAMES_MAX, NAMES_STRING_BYTES_MAX, ret);
+    int r = frame_table_new(NAMES_FRAMES_MAX, NAMES_STRING_BYTES_MAX, ret);
+
+    if (r == 0)
+        frame_table_join(*ret, &e->memory.kept);
+    return r;
 }
 
 /* Does both steps of a rebase. 0, or -errno: then nothing has changed. */
@@ -40,7 +44,11 @@ void names_renew(struct engine *e)
         (!frame_table_refused(e->frames) || now_ns - e->names_ns < NAMES_REFUSED_NS))
         return;
     e->names_ns = now_ns;
-    r = names_new(&fresh) ?: move_captures(e, fresh);
+    r = names_new(e, &fresh);
+    if (r == 0) {
+        frame_table_join(fresh, NULL); /* not twice: names that captures hold are in both */
+        r = move_captures(e, fresh);
+    }
     if (r < 0) { /* tried again when the table has grown by a quarter */
         frame_table_free(fresh);
         e->names_bytes = bytes + bytes / 4;
@@ -50,6 +58,7 @@ void names_renew(struct engine *e)
     symbolizer_use_table(e->symbolizer, fresh);
     e->dispatch.naming.refused += frame_table_refused(e->frames);
     frame_table_free(e->frames);
+    frame_table_join(fresh, &e->memory.kept);
     e->frames = fresh;
     e->dispatch.naming.frames = fresh;
     e->names_bytes =

@@ -58,6 +58,7 @@ struct frame_table *frame_table_free(struct frame_table *t)
 {
     if (!t)
         return NULL;
+    frame_table_join(t, NULL);
     intern_free(t->strings);
     id_table_deinit(&t->modules);
     id_table_deinit(&t->functions);
@@ -73,6 +74,15 @@ void frame_table_seal(struct frame_table *t)
     id_table_seal(&t->modules);
     id_table_seal(&t->functions);
     id_table_seal(&t->frames);
+}
+
+void frame_table_join(struct frame_table *t, struct shares *whole)
+{
+    shares_leave(&t->shares);
+    if (whole && !t->shares.used)
+        shares_init_part(&t->shares, t->shares.max, whole);
+    else if (whole)
+        shares_rejoin(&t->shares, whole);
 }
 
 void frame_table_charge(struct frame_table *t, uint64_t owner)

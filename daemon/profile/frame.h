@@ -89,6 +89,9 @@ int frame_table_new(size_t max_entries, size_t max_string_bytes, struct frame_ta
 void frame_table_seal(struct frame_table *t);
 struct frame_table *frame_table_free(struct frame_table *t);
 
+/* Counts the bytes of the table in @whole, too; NULL: in none. It is a table without entries, or
+ * one that was in @whole before. */
+void frame_table_join(struct frame_table *t, struct shares *whole);
 /* Charges new entries to the share of @owner (base/shares.h) from now on; 0: no owner, so that only
  * the limits hold. */
 void frame_table_charge(struct frame_table *t, uint64_t owner);

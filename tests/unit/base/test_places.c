@@ -114,6 +114,29 @@ static void setup(void)
     places = (struct places){ .most = 0 };
 }
 
+/* A part that leaves its whole takes all that its owners have with it. */
+START_TEST(a_part_leaves_the_whole_and_comes_back)
+{
+    struct shares whole, parts[2];
+
+    shares_init(&whole, 100);
+    for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
+        shares_init_part(&parts[i], 80, &whole);
+        for (uint64_t owner = 1; owner < 5; owner++)
+            shares_force(&parts[i], owner, owner);
+    }
+    shares_leave(&parts[0]);
+    ck_assert_uint_eq(whole.used, 10);
+    for (uint64_t owner = 1; owner < 5; owner++)
+        ck_assert_uint_eq(shares_used(&whole, owner), shares_used(&parts[1], owner));
+    shares_force(&parts[0], 1, 3); /* outside */
+    shares_rejoin(&parts[0], &whole);
+    ck_assert_uint_eq(whole.used, 23);
+    ck_assert_uint_eq(shares_used(&whole, 1),
+                      shares_used(&parts[0], 1) + shares_used(&parts[1], 1));
+}
+END_TEST
+
 /* Parts that could each grow to 80 have 100 together, and an owner half of that. */
 START_TEST(parts_do_not_exceed_the_whole)
 {
@@ -160,6 +183,7 @@ int main(void)
 
     tcase_add_checked_fixture(tc, setup, NULL);
     tcase_add_test(tc, the_one_with_most_gives_way);
+    tcase_add_test(tc, a_part_leaves_the_whole_and_comes_back);
     tcase_add_test(tc, parts_do_not_exceed_the_whole);
     tcase_add_test(tc, who_has_one_keeps_it);
     tcase_add_test(tc, what_was_given_back_counts_no_more);

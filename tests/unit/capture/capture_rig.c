@@ -68,8 +68,8 @@ static void join(struct rig *rig)
                                         .frames = c->frames,
                                         .stack = malloc(sizeof(*d->naming.stack)) } };
     ck_assert_ptr_nonnull(d->naming.stack);
-    pending_init(&d->pending);
-    pending_init(&d->waiting);
+    pending_init(&d->pending, /* kept= */ NULL);
+    pending_init(&d->waiting, /* kept= */ NULL);
 }
 
 /* Returns the process after a sample of it made it known. */

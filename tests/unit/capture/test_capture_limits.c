@@ -285,14 +285,14 @@ START_TEST(captures_have_less_beside_many_symbols)
     struct capture *c = add_capture(&ALICE, 30);
     struct profile *p;
 
-    capture_memory_tick(&all, (64 << 20) + BUDGET_BYTES / 2);
+    capture_memory_tick(&all, CAPTURES_BESIDE_BYTES + BUDGET_BYTES / 2);
     ck_assert_uint_eq(all.budget.max_bytes, BUDGET_BYTES / 2);
     for (uint64_t t = 0; t < 400000; t++)
         take(c, t, frames, 3);
     ck_assert_uint_le(all.budget.used_bytes, BUDGET_BYTES / 2 + 64 * 1024);
     capture_memory_tick(&all, UINT64_C(1) << 40);
     ck_assert_uint_eq(all.budget.max_bytes, BUDGET_BYTES / 4); /* they go on */
-    capture_memory_tick(&all, 64 << 20);
+    capture_memory_tick(&all, CAPTURES_BESIDE_BYTES);
     ck_assert_uint_eq(all.budget.max_bytes, BUDGET_BYTES);
     for (uint64_t t = 400000; t < 800000; t++)
         take(c, t, frames, 3);
@@ -359,7 +359,7 @@ START_TEST(stacks_without_end_end_their_capture)
     struct profile *p;
     size_t most = 0;
 
-    capture_memory_tick(&all, (64 << 20) + (_i ? BUDGET_BYTES / 2 : 0));
+    capture_memory_tick(&all, CAPTURES_BESIDE_BYTES + (_i ? BUDGET_BYTES / 2 : 0));
     for (uint64_t t = 0; t < 60000; t++) {
         for (size_t i = 0; i < ARRAY_SIZE(stack); i++) {
             random = random * 1664525 + 1013904223;

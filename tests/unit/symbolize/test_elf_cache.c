@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "capture/pending_samples.h"
 #include "symbolize/elf_cache.h"
+#include "symbolize/elf_reading.h"
 
 #include <elf.h>
 #include <poll.h>
@@ -288,6 +289,7 @@ START_TEST(it_ends_in_the_middle)
     for (int i = 0; i < 3; i++)
         ck_assert_int_eq(load(&ref), ELF_CACHE_PENDING);
     cache = elf_cache_free(cache); /* a sanitizer reports leaks */
+    ck_assert_uint_eq(memory.kept.used, 0);
 }
 END_TEST
 
@@ -316,6 +318,27 @@ static bool is_named(struct elf_ref ref)
 
     return image && image->symbols.count;
 }
+
+/* All owners have less while a file is read, and its owner as much as others. */
+START_TEST(the_reading_is_charged_to_no_owner)
+{
+    uint64_t until_ns = clock_monotonic_ns() + WAIT_NS;
+    struct elf_ref ref = ELF_REF_NULL;
+    bool read = false;
+
+    write_elf(SYMBOLS);
+    ck_assert_int_eq(elf_cache_new(4, /* background= */ true, wake_fd, &memory, &cache), 0);
+    ck_assert_int_eq(load(&ref), ELF_CACHE_PENDING);
+    while (elf_cache_settle(cache, &ref) == ELF_CACHE_PENDING) {
+        ck_assert(elf_cache_wait(cache, until_ns));
+        elf_cache_poll(cache);
+        read |= memory.kept.used >= ELF_READING_MAX_BYTES;
+        ck_assert_uint_eq(shares_used(&memory.kept, 1), shares_used(&memory.files, 1));
+    }
+    ck_assert(read && is_named(ref));
+    ck_assert_uint_eq(memory.kept.used, memory.files.used);
+}
+END_TEST
 
 /* alice's files, always in use, fill her share. Her further files get no symbols, and bob's still
  * do. */
@@ -414,7 +437,7 @@ START_TEST(samples_are_held_in_order_and_bounded)
     struct pending_sample **at = NULL, *s;
     struct pending_samples h;
 
-    pending_init(&h);
+    pending_init(&h, /* kept= */ NULL);
     for (rec.time_ns = 0; rec.time_ns < 6; rec.time_ns++) {
         words[1] = rec.time_ns;
         ck_assert(pending_add(&h, &p, &rec, words, SPAN_NULL, 0));
@@ -455,6 +478,7 @@ int main(void)
     tcase_add_test(tc, files_of_one_owner_do_not_starve_another);
     tcase_add_test(tc, the_owner_is_woken_when_a_file_is_read);
     tcase_add_test(tc, it_ends_in_the_middle);
+    tcase_add_test(tc, the_reading_is_charged_to_no_owner);
     tcase_add_test(tc, an_owner_has_a_share_of_memory);
     tcase_add_test(tc, who_has_more_gives_way);
     tcase_add_test(tc, what_was_left_out_comes_when_there_is_room);
