@@ -90,25 +90,6 @@ class Signals(WithSick):
         self.assertIn("cpu-limit", self.daemon.get("/api/v1/signals?format=text").text)
         self.assertRegex(self.daemon.get("/metrics").text, r'(?m)^flamed_signal\{signal="gc-pauses",service="garbage"\} [123]$')
 
-    def test_in_words(self):
-        """At most five sentences, each with a link that answers; few samples are said, and a longer time is taken instead."""
-        self.daemon = self.stack.enter_context(Daemon("--recorder-hz", "99"))
-        convoy, busy = self.start("convoy"), self.start("busy", "-Drest=15")
-        self.await_signal("lock-contention", convoy.pid)
-        said = self.daemon.get("/api/v1/words", pid=convoy.pid).json()["sentences"]
-        self.assertRegex(next(s["sentence"] for s in said if s["kind"] == "signal"), r"^lock-contention: \d\.\d of the .* (convoy-\d held it|its holders vary, and (waited|slept|ran))")
-        enough = proc.wait_until(lambda: (a := self.daemon.get("/api/v1/words", pid=busy.pid).json())["samples"] >= 300 and a, 120, "300 samples")
-        kinds = [s["kind"] for s in enough["sentences"]]
-        self.assertEqual((kinds[0], kinds[-1], "few" in kinds), ("time", "sure", False), enough)
-        self.assertRegex(enough["sentences"][0]["sentence"], r"^Of the CPU time: \d+ % java.*; \d+ % in Sick\.")
-        for s in said + enough["sentences"]:
-            self.assertEqual(self.daemon.get(s["evidence"]).status, 200, s)
-        self.assertLessEqual(len(said), 5)
-        brief = self.daemon.get("/profile", pid=busy.pid, seconds=0.3, format="summary").text
-        self.assertRegex(brief, r"^\d+ samples: too few to tell; what follows is about \d+ min, with \d+\.\n"
-                                r"   see /profile\?event=cpu&pid=\d+&from=\S+\nOf the CPU time: \d+ % java")
-        self.assertIn("Of the CPU time", self.daemon.get("/api/v1/words?format=text", service="busy").text)
-
     def test_how_it_ended(self):
         fails, zombie = self.start("fails", "-Dafter=4000"), self.start("fails", "-Dafter=4000")
         memory = self.stack.enter_context(cgroup.Memory())
@@ -128,6 +109,28 @@ class Signals(WithSick):
             self.assertEqual(killed["severity"], 3, killed)
             self.assertIn("the kernel ended it (SIGKILL): its container was out of memory", killed["sentence"])
         self.assertEqual(self.daemon.get("/api/v1/signals?pid=2147483646").status, 404)
+
+
+class Words(WithSick):
+    options = ("--recorder-hz", "99")
+
+    def test_in_words(self):
+        """At most five sentences, each with a link that answers; few samples are said, and a longer time is taken instead."""
+        convoy, busy = self.start("convoy"), self.start("busy", "-Drest=15")
+        self.await_signal("lock-contention", convoy.pid)
+        said = self.daemon.get("/api/v1/words", pid=convoy.pid).json()["sentences"]
+        self.assertRegex(next(s["sentence"] for s in said if s["kind"] == "signal"), r"^lock-contention: \d\.\d of the .* (convoy-\d held it|its holders vary, and (waited|slept|ran))")
+        enough = proc.wait_until(lambda: (a := self.daemon.get("/api/v1/words", pid=busy.pid).json())["samples"] >= 300 and a, 120, "300 samples")
+        kinds = [s["kind"] for s in enough["sentences"]]
+        self.assertEqual((kinds[0], kinds[-1], "few" in kinds), ("time", "sure", False), enough)
+        self.assertRegex(enough["sentences"][0]["sentence"], r"^Of the CPU time: \d+ % java.*; \d+ % in Sick\.")
+        for s in said + enough["sentences"]:
+            self.assertEqual(self.daemon.get(s["evidence"]).status, 200, s)
+        self.assertLessEqual(len(said), 5)
+        brief = self.daemon.get("/profile", pid=busy.pid, seconds=0.3, format="summary").text
+        self.assertRegex(brief, r"^\d+ samples: too few to tell; what follows is about \d+ min, with \d+\.\n"
+                                r"   see /profile\?event=cpu&pid=\d+&from=\S+\nOf the CPU time: \d+ % java")
+        self.assertIn("Of the CPU time", self.daemon.get("/api/v1/words?format=text", service="busy").text)
 
 
 @unittest.skipUnless("FLAMED_SLOW_SIGNALS" in os.environ, "FLAMED_SLOW_SIGNALS is not set: jvm_signals_slower runs it")

@@ -232,8 +232,6 @@ class Twelve(Signals):
 
     # What test_signals.py has, and needs no longer form.
     test_each_has_its_own = None
-    test_slower_ones = None
-    test_in_words = None
     test_how_it_ended = None
 
 

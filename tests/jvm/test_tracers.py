@@ -38,9 +38,11 @@ class Libraries(WithClasses):
     sources = ("Spans.java",)
     options_of_flamed: tuple[str, ...] = ()
 
-    def setUp(self):
-        self.daemon = Daemon("--recorder-hz=0", *self.options_of_flamed)
-        self.addCleanup(self.daemon.stop)
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.daemon = Daemon("--recorder-hz=0", *cls.options_of_flamed)
+        cls.addClassCleanup(cls.daemon.stop)
 
     def options(self, kind: str, version: str) -> list[str]:
         group, artifact, _, _ = LIBRARIES[kind]
