@@ -14,6 +14,7 @@ struct waits_lock {
     char owner[WAITS_NAME_BYTES]; /* the thread that holds the lock; "": not known, or several */
     char code[WAITS_CODE_BYTES];  /* the owner's current method; "": not known */
     const char *wait;             /* the owner's own wait; "": it runs; static; NULL: not known */
+    double part;                  /* of several looks that showed that, 0 to 1; 0: not known */
 };
 
 #define WAITS_POOL_TIDS 4

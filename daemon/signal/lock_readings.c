@@ -63,6 +63,16 @@ static size_t find_most(const struct lock_readings *r, const char *name)
     return most;
 }
 
+/* Returns the part of @deed among what owners of locks of its class did. */
+static double part_of(const struct lock_readings *r, const struct lock_deed *deed)
+{
+    double all = 0;
+
+    for (size_t i = 0; i < LOCK_DEEDS; i++)
+        all += strcmp(r->all[i].lock.name, deed->lock.name) == 0 ? r->all[i].looks : 0;
+    return deed->looks / all;
+}
+
 void lock_readings_note(struct lock_readings *r, const struct waits_lock *lock, uint64_t now_ns,
                         struct waits_lock *ret)
 {
@@ -80,6 +90,9 @@ void lock_readings_note(struct lock_readings *r, const struct waits_lock *lock, 
     most = find_most(r, lock->name);
     *ret = most < LOCK_DEEDS ? r->all[most].lock : *lock;
     r->shown = most < LOCK_DEEDS ? most : r->shown;
-    if (most < LOCK_DEEDS && r->all[most].several)
+    if (most == LOCK_DEEDS)
+        return;
+    ret->part = part_of(r, &r->all[most]);
+    if (r->all[most].several)
         ret->owner[0] = '\0';
 }

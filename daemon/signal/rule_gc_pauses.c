@@ -12,6 +12,7 @@ static void add_why(const struct numbers *n, struct rule_finding *f)
 {
     double rate = numbers_last(n, NUMBER_ALLOCATED_PER_SECOND);
     char a[RULE_BYTES_TEXT];
+    double max = numbers_last(n, NUMBER_HEAP_MAX_BYTES);
 
     if (!isnan(rate) && rate > 0)
         rule_add(f, "; %s a second are allocated", rule_bytes(rate, a));
@@ -21,6 +22,8 @@ static void add_why(const struct numbers *n, struct rule_finding *f)
     else if (rule_heap_of(n).part >= FULL) {
         rule_add(f, "; ");
         rule_heap_say(n, f);
+    } else if (max > 0) {
+        rule_add(f, "; the heap has at most %s", rule_bytes(max, a));
     }
 }
 

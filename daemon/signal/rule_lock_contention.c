@@ -6,6 +6,7 @@
 #include "profile/waits.h"
 
 #define WAITERS_FIRES 2.0 /* on average; fewer are no queue */
+#define NEARLY_ALL 0.95   /* looks that show the same: others are not worth a word */
 #define SHARE_FIRES 0.15  /* of the busy threads: more costs much */
 
 /* Appends the thread that held the lock, and what holders did. This is of a look before now. */
@@ -25,6 +26,8 @@ static void say_owner(const struct waits_lock *w, struct rule_finding *f)
         rule_add(f, ", and waited for %s", rule_wait(w->wait));
     if (w->wait[0] && w->code[0])
         rule_add(f, " in %s", w->code);
+    if (w->part > 0 && w->part < NEARLY_ALL)
+        rule_add(f, ", in %.0f %% of the looks", w->part * 100);
 }
 
 static void look(const struct rule_view *v, struct rule_finding *f)

@@ -45,7 +45,7 @@ describe("captures", { concurrency: 4 }, () => {
         const page = await open(`#/jvm/${ORDERS}`), span = page.getByLabel("How much the live flame graph looks back");
 
         await graphShown(page);
-        await page.waitForFunction(() => document.querySelector("select[aria-label^='How much the live']").value === "300"); // the record reaches no further
+        assert.equal(await span.inputValue(), "300"); // the record reaches no further; no picture of less was shown before
         await server.asked(/\/profile\?pid=4242&from=2.*&format=json/); // as far as is recorded
         assert.equal(await span.locator("option:checked").textContent(), "5 min");
         const posted = page.waitForRequest((r) => r.method() === "POST");

@@ -201,7 +201,7 @@ describe("sick", { concurrency: 4 }, () => {
         const page = await open(`#/jvm/${ORDERS}`);
 
         await page.locator(".words-line a").first().waitFor();
-        assert.match(await textOf(page, ".words-line"), /^Of the CPU time: 86 % java.*PriceTable\.lookup takes 52\.5 % in place of 38\.0 %\. 812 samples/);
+        assert.match(await textOf(page, ".words-line"), /^Last 5 min: Of the CPU time: 86 % java.*PriceTable\.lookup takes 52\.5 % in place of 38\.0 %\. 812 samples/);
         assert.ok(!/gc-pauses/.test(await textOf(page, ".words-line")));
         assert.match(await textOf(page, ".signal-line"), /^No signal, but this changed: .*PriceTable\.lookup takes 52\.5 % in place of 38\.0 %/);
         await page.getByRole("button", { name: "More", exact: true }).click();

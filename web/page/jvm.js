@@ -264,16 +264,18 @@ export class JvmView {
         }
     }
 
-    // Looks back further while there are few samples, unless a person said how far.
-    widen(samples) {
-        const wider = this.liveSpanIsChosen || samples >= ENOUGH_SAMPLES ? 0 : this.bar.nextSpan(this.liveSpan);
+    // Looks back further while there are few samples, unless a person said how far. Only before the first picture: its numbers
+    // do not change by themselves while one reads. Returns whether it asks again.
+    widens(samples) {
+        const wider = this.hasProfile || this.liveSpanIsChosen || samples >= ENOUGH_SAMPLES ? 0 : this.bar.nextSpan(this.liveSpan);
         const oldest = this.oldest(); // 0: the timeline has not answered yet
 
         if (!wider || !oldest || oldest > Date.now() - this.liveSpan * 1000)
-            return;
+            return Boolean(wider) && !oldest && this.root.classList.contains("settling");
         this.liveSpan = wider;
         this.bar.showSpan(wider);
         this.setLive(true);
+        return true;
     }
 
     toggleLive() {
@@ -338,10 +340,8 @@ export class JvmView {
         try {
             const json = await getJson("profile", { ...this.graphParams(), format: "json", threads: 1 }, signal);
 
-            if (staysIdle(this.content, json.quality.samples, () => this.collect()))
-                return;
-            this.showJson(json);
-            this.widen(json.quality.samples);
+            if (!staysIdle(this.content, json.quality.samples, () => this.collect()) && !this.widens(json.quality.samples))
+                this.showJson(json);
         } catch (error) {
             if (isAbort(error))
                 throw error;

@@ -4,7 +4,7 @@
 
 import { getJson, isAbort, repeat } from "./api.js";
 import { element } from "../shared/dom.js";
-import { withLocalTimes } from "../shared/format.js";
+import { formatSeconds, withLocalTimes } from "../shared/format.js";
 import { renewChildren } from "./renew.js";
 import { evidenceLink } from "./signals.js";
 
@@ -42,6 +42,13 @@ export class WordsLine {
         this.known();
     }
 
+    // How far back the words go, where nobody chose it: it may be further than the picture does. "Last 5 min: "
+    spanText(evidence) {
+        const params = new URLSearchParams(evidence.split("?")[1]), seconds = (Date.parse(params.get("to")) - Date.parse(params.get("from"))) / 1000;
+
+        return seconds && !this.params().from ? `Last ${formatSeconds(Math.round(seconds))}: ` : "";
+    }
+
     // What is wrong stands in a line of its own.
     show(sentences) {
         const shown = sentences.filter(({ kind }) => kind !== "signal"), key = JSON.stringify(shown);
@@ -51,7 +58,7 @@ export class WordsLine {
         this.key = key;
         this.root.title = shown.map(({ sentence }) => `${sentence}.`).join("\n");
         renewChildren(this.root, shown.flatMap(({ kind, sentence, evidence }) => {
-            const link = evidenceLink(evidence, this.params()), words = `${withLocalTimes(sentence)}.`;
+            const link = evidenceLink(evidence, this.params()), words = `${kind === "time" ? this.spanText(evidence) : ""}${withLocalTimes(sentence)}.`;
 
             return [link ? element("a", { href: link.href, class: `word-${kind}`, "data-key": kind }, words) : element("span", {}, words), new Text(" ")];
         }));

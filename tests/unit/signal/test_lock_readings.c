@@ -125,6 +125,7 @@ START_TEST(stays_on_a_busy_machine)
     }
     ck_assert_str_eq(got.wait, "sleep");
     ck_assert_uint_le(changes, 1); /* from none */
+    ck_assert_double_eq_tol(got.part, 0.7, 0.2);
 }
 END_TEST
 
@@ -166,20 +167,26 @@ END_TEST
 
 static const struct {
     const char *owner, *wait, *code, *want;
+    double part;
 } SENTENCES[] = {
-    { "http-1", "file", "Table.load",
-      "Table; http-1 held it, and waited for a file in Table.load" },
-    { "http-1", "", "", "Table; http-1 held it, and ran" },
-    { "http-1", NULL, "", "Table; http-1 held it" },
-    { "", "sleep", "Table.load", "Table; its holders vary, and slept in Table.load" },
-    { "", "runnable", "", "Table; its holders vary, and waited for a processor" },
-    { "", NULL, "", "Table" },
+    { "http-1", "file", "Table.load", "Table; http-1 held it, and waited for a file in Table.load",
+      0 },
+    { "http-1", "", "", "Table; http-1 held it, and ran", 0 },
+    { "http-1", NULL, "", "Table; http-1 held it", 0 },
+    { "", "sleep", "Table.load", "Table; its holders vary, and slept in Table.load", 0 },
+    { "", "runnable", "", "Table; its holders vary, and waited for a processor", 0 },
+    { "", NULL, "", "Table", 0 },
+    { "", "sleep", "Table.load",
+      "Table; its holders vary, and slept in Table.load, in 70 % of the looks", 0.7 },
+    { "", "sleep", "Table.load", "Table; its holders vary, and slept in Table.load", 0.96 },
 };
 
 /* Nothing is said of now: the owner is of a look before. */
 START_TEST(says_what_owners_did)
 {
-    struct waits_lock lock = { .name = "Table", .wait = SENTENCES[_i].wait };
+    struct waits_lock lock = { .name = "Table",
+                               .wait = SENTENCES[_i].wait,
+                               .part = SENTENCES[_i].part };
     struct numbers numbers = { .count = 0 };
     struct rule_view v = { .numbers = &numbers, .lock = &lock };
     struct rule_finding f = { .severity = 0 };

@@ -200,6 +200,7 @@ static const struct {
     const char *sentence; /* a part of the sentence, at some time during that */
 } FAULTS[] = {
     { "gc-pauses", collects, 2, "% of the last 30 s went to 426 pauses for garbage collection" },
+    { "gc-pauses", collects, 2, "; the heap has at most 256 MiB" },
     { "heap-growing", leaks, 2, "after collections 8.0 MiB more are in use each minute" },
     { "heap-growing", leaks_into_new_pages, 2, "8.0 MiB more are in use each minute" },
     { "heap-full", fills_heap, 2, "stay in use after collections" },
