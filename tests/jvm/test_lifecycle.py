@@ -10,7 +10,7 @@ import time
 from harness import paths, proc
 from harness.daemon import Daemon, free_port
 from harness.profile import count
-from harness.spinning import WithSpinningJvm
+from harness.spinning import WithSpinAndDaemon, WithSpinningJvm
 
 # Numbers of capabilities, as bits (linux/capability.h).
 KILL, SETGID, SETUID, SETPCAP, DAC_READ_SEARCH = 1 << 5, 1 << 6, 1 << 7, 1 << 8, 1 << 2
@@ -18,7 +18,10 @@ SYS_CHROOT, SYS_PTRACE, SYS_ADMIN, SYS_NICE = 1 << 18, 1 << 19, 1 << 21, 1 << 23
 SYSLOG, PERFMON, BPF = 1 << 34, 1 << 38, 1 << 39
 
 
-class Lifecycle(WithSpinningJvm):
+class Lifecycle(WithSpinningJvm, WithSpinAndDaemon):
+    """Those that end no process share cls.daemon."""
+    options = ()
+
     def leave(self, daemon: Daemon, how) -> None:
         """A client requests 60 s and leaves after one: a second later, sampling has stopped."""
         quiet = daemon.perf_events()
@@ -33,32 +36,30 @@ class Lifecycle(WithSpinningJvm):
         self.assertLess(took - machine.seconds, 1.2, f"within a second of the client's leaving: {took}, {machine.seconds}")
 
     def test_client_leaves(self):
-        with Daemon("--recorder-hz=0") as daemon:
-            daemon.profile(pid=self.pid, seconds=0.5)
-            self.leave(daemon, lambda s: s.close())
+        self.daemon.profile(pid=self.pid, seconds=0.5)
+        self.leave(self.daemon, lambda s: s.close())
 
-            def reset(s):
-                s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
-                s.close()
+        def reset(s):
+            s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+            s.close()
 
-            self.leave(daemon, reset)
-            self.assertEqual(daemon.wait_ready().json().get("captures", 0), 0)
+        self.leave(self.daemon, reset)
+        self.assertEqual(self.daemon.wait_ready().json().get("captures", 0), 0)
 
     def test_client_leaves_beside_another(self):
         """One of two clients leaves: the other one's profile is complete."""
-        with Daemon("--recorder-hz=0") as daemon:
-            got = []
-            thread = threading.Thread(target=lambda: got.append(daemon.profile(pid=self.pid, seconds=4, hz=99)))
-            s = socket.create_connection(("127.0.0.1", daemon.port))
-            s.sendall(f"GET /profile?pid={self.pid}&seconds=60 HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
-            time.sleep(0.5)
-            with proc.CpuClock(self.pid) as clock:
-                thread.start()
-                time.sleep(1)
-                s.close()
-                thread.join()
-            due = 99 * clock.between(got[0])
-            self.assertAlmostEqual(got[0].samples / due, 1, delta=0.1 + 4 / due ** 0.5)
+        got = []
+        thread = threading.Thread(target=lambda: got.append(self.daemon.profile(pid=self.pid, seconds=4, hz=99)))
+        s = socket.create_connection(("127.0.0.1", self.daemon.port))
+        s.sendall(f"GET /profile?pid={self.pid}&seconds=60 HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+        time.sleep(0.5)
+        with proc.CpuClock(self.pid) as clock:
+            thread.start()
+            time.sleep(1)
+            s.close()
+            thread.join()
+        due = 99 * clock.between(got[0])
+        self.assertAlmostEqual(got[0].samples / due, 1, delta=0.1 + 4 / due ** 0.5)
 
     def test_each_process_killed(self):
         """kill -9 of each process: its supervisor restarts it, and flamed serves. A running capture fails with a reason, or its connection
@@ -176,63 +177,59 @@ class Lifecycle(WithSpinningJvm):
 
     def test_both_doors(self):
         """The Unix socket serves the same routes."""
-        with Daemon("--recorder-hz=0") as daemon:
-            for path in ("/healthz", "/readyz", "/api/v1/jvms", "/api/v1/events", "/openapi.json", "/"):
-                with self.subTest(path=path):
-                    answers = [daemon.request("GET", path, unix=unix) for unix in (False, True)]
-                    self.assertEqual([a.status for a in answers], [200, 200], str(answers[0]))
-                    self.assertEqual(*[a.headers["Content-Type"] for a in answers])
+        for path in ("/healthz", "/readyz", "/api/v1/jvms", "/api/v1/events", "/openapi.json", "/"):
+            with self.subTest(path=path):
+                answers = [self.daemon.request("GET", path, unix=unix) for unix in (False, True)]
+                self.assertEqual([a.status for a in answers], [200, 200], str(answers[0]))
+                self.assertEqual(*[a.headers["Content-Type"] for a in answers])
 
     def test_idle(self):
         """Without a capture, flamed and its broker use almost no CPU time: none of their loops spins."""
-        with Daemon() as daemon:
-            pids = [pid for name in ("flamed", "flamed-broker") for pid in daemon.processes()[name]]
-            shares = []
-            for _ in range(3): # in the first two seconds it may still read existing processes
-                before, start = sum(proc.cpu_seconds(pid) for pid in pids), time.monotonic()
-                time.sleep(2)
-                shares.append((sum(proc.cpu_seconds(pid) for pid in pids) - before) / (time.monotonic() - start))
-            self.assertLess(min(shares), 0.1, f"{shares} of a CPU without anything to do")
+        pids = [pid for name in ("flamed", "flamed-broker") for pid in self.daemon.processes()[name]]
+        shares = []
+        for _ in range(3): # in the first two seconds it may still read existing processes
+            before, start = sum(proc.cpu_seconds(pid) for pid in pids), time.monotonic()
+            time.sleep(2)
+            shares.append((sum(proc.cpu_seconds(pid) for pid in pids) - before) / (time.monotonic() - start))
+        self.assertLess(min(shares), 0.1, f"{shares} of a CPU without anything to do")
 
     def test_stopped_jvm(self):
         """A stopped JVM has no samples. flamed sends it no request, so the answer comes in time."""
-        with Daemon("--recorder-hz=0") as daemon:
-            proc.stop(self.pid)
-            try:
-                # A request to it would time out after seconds.
-                took = []
-                for _ in range(3):
-                    start = time.monotonic()
-                    profile = daemon.profile(pid=self.pid, seconds=1)
-                    took.append(time.monotonic() - start)
-                    self.assertEqual(profile.samples, 0)
-                self.assertLess(min(took), 2, f"{took}: one second of sampling, and next to nothing for the answer")
-                self.assertEqual(proc.stat(self.pid)[0], "T")
-            finally:
-                os.kill(self.pid, signal.SIGCONT)
+        proc.stop(self.pid)
+        try:
+            # A request to it would time out after seconds.
+            took = []
+            for _ in range(3):
+                start = time.monotonic()
+                profile = self.daemon.profile(pid=self.pid, seconds=1)
+                took.append(time.monotonic() - start)
+                self.assertEqual(profile.samples, 0)
+            self.assertLess(min(took), 2, f"{took}: one second of sampling, and next to nothing for the answer")
+            self.assertEqual(proc.stat(self.pid)[0], "T")
+        finally:
+            os.kill(self.pid, signal.SIGCONT)
 
     def test_priorities(self):
         """Only the thread that names frames and its readers have a raised priority, and so does their session."""
         status = dict(line.split(":", 1) for line in proc.read("/proc/self/status").splitlines() if ":" in line)
         if not int(status["CapEff"], 16) & SYS_NICE:
             self.skipTest("takes the right to raise priorities")
-        with Daemon() as daemon:
-            daemon.profile(pid=self.pid, seconds=0.5, lines=1) # also starts the threads that read symbols and lines
-            pid = daemon.processes()["flamed"][0]
-            nices: dict[str, set[int]] = {}
-            for tid in os.listdir(f"/proc/{pid}/task"):
-                nices.setdefault(proc.read(f"/proc/{pid}/task/{tid}/comm").strip(), set()).add(os.getpriority(os.PRIO_PROCESS, int(tid)))
-            self.assertLessEqual({"flamed-engine", "flamed-reader", "flamed-store"}, set(nices), nices)
-            for name, found in nices.items():
-                self.assertEqual(found, {-10 if name in ("flamed-engine", "flamed-reader") else 0}, nices)
-            broker = next(pid for pid in proc.children(daemon.top()) if proc.exe(pid) == "flamed-broker")
-            nices = {proc.read(f"/proc/{broker}/task/{tid}/comm").strip(): {os.getpriority(os.PRIO_PROCESS, int(tid))}
-                     for tid in os.listdir(f"/proc/{broker}/task")}
-            self.assertEqual(nices, {"flamed-broker": {-10}, "flamed-hooker": {-10}, "flamed-loader": {0}})
-            if self.has_autogroups():
-                led = [pid for pid in daemon.pids() if os.getsid(pid) == pid and pid != daemon.process.pid]
-                said = [proc.read(f"/proc/{pid}/autogroup").split()[-2:] for pid in led]
-                self.assertEqual(said, [["nice", "-5"]] * 2, "the worker's and the broker's")
+        self.daemon.profile(pid=self.pid, seconds=0.5, lines=1) # also starts the threads that read symbols and lines
+        pid = self.daemon.processes()["flamed"][0]
+        nices: dict[str, set[int]] = {}
+        for tid in os.listdir(f"/proc/{pid}/task"):
+            nices.setdefault(proc.read(f"/proc/{pid}/task/{tid}/comm").strip(), set()).add(os.getpriority(os.PRIO_PROCESS, int(tid)))
+        self.assertLessEqual({"flamed-engine", "flamed-reader", "flamed-store"}, set(nices), nices)
+        for name, found in nices.items():
+            self.assertEqual(found, {-10 if name in ("flamed-engine", "flamed-reader") else 0}, nices)
+        broker = next(pid for pid in proc.children(self.daemon.top()) if proc.exe(pid) == "flamed-broker")
+        nices = {proc.read(f"/proc/{broker}/task/{tid}/comm").strip(): {os.getpriority(os.PRIO_PROCESS, int(tid))}
+                 for tid in os.listdir(f"/proc/{broker}/task")}
+        self.assertEqual(nices, {"flamed-broker": {-10}, "flamed-hooker": {-10}, "flamed-loader": {0}})
+        if self.has_autogroups():
+            led = [pid for pid in self.daemon.pids() if os.getsid(pid) == pid and pid != self.daemon.process.pid]
+            said = [proc.read(f"/proc/{pid}/autogroup").split()[-2:] for pid in led]
+            self.assertEqual(said, [["nice", "-5"]] * 2, "the worker's and the broker's")
 
     @staticmethod
     def has_autogroups() -> bool:
@@ -247,19 +244,18 @@ class Lifecycle(WithSpinningJvm):
         broker = launcher | opener | PERFMON | BPF | SYSLOG
         allowed = {"supervisor": broker | SETPCAP | SYS_NICE, "flamed-broker": broker, "flamed": 0, "flamed-namer": 0,
                    "flamed-launcher": launcher, "flamed-nursery": opener, "flamed-opener": opener}
-        with Daemon() as daemon:
-            self.assertEqual(len(daemon.processes()["flamed"]), 1)
-            seen = set()
-            for pid in daemon.pids():
-                name = "supervisor" if pid == daemon.top() else proc.read(f"/proc/{pid}/comm").strip()
-                status = dict(line.split(":", 1) for line in proc.read(f"/proc/{pid}/status").splitlines() if ":" in line)
-                seen.add(name)
-                with self.subTest(process=name):
-                    for kind in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"):
-                        self.assertEqual(int(status[kind], 16) & ~allowed[name], 0, f"{kind} {status[kind]}")
-                    self.assertEqual(status["Seccomp"].strip(), "2")
-                    self.assertEqual(status["NoNewPrivs"].strip(), "1")
-                    uids = set(status["Uid"].split())
-                    self.assertEqual(len(uids), 1)
-                    self.assertEqual(uids == {"0"}, name not in ("flamed", "flamed-namer"))
-            self.assertEqual(seen, set(allowed))
+        self.assertEqual(len(self.daemon.processes()["flamed"]), 1)
+        seen = set()
+        for pid in self.daemon.pids():
+            name = "supervisor" if pid == self.daemon.top() else proc.read(f"/proc/{pid}/comm").strip()
+            status = dict(line.split(":", 1) for line in proc.read(f"/proc/{pid}/status").splitlines() if ":" in line)
+            seen.add(name)
+            with self.subTest(process=name):
+                for kind in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"):
+                    self.assertEqual(int(status[kind], 16) & ~allowed[name], 0, f"{kind} {status[kind]}")
+                self.assertEqual(status["Seccomp"].strip(), "2")
+                self.assertEqual(status["NoNewPrivs"].strip(), "1")
+                uids = set(status["Uid"].split())
+                self.assertEqual(len(uids), 1)
+                self.assertEqual(uids == {"0"}, name not in ("flamed", "flamed-namer"))
+        self.assertEqual(seen, set(allowed))
