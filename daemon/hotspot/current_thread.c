@@ -13,6 +13,8 @@
 #define CURRENT_THREADS_MIN 2
 #define CURRENT_MODULES_MAX 63 /* with thread-local variables; libjvm's number was 1 to 4 */
 #define CURRENT_WORDS_MAX 32   /* of libjvm's thread-local variables; it has 5 to 12 */
+#define TABLE_ENTRIES_MAX 4096 /* of a thread's dtv */
+#define SELF_STEP 16           /* between distances to try */
 /* In glibc's struct pthread, to which the thread pointer leads. An entry of pthread_setspecific()
  * has a sequence number and the value. The first 32 keys have their entries there. */
 #define SPECIFIC_WORD (0x310 / 8 + 1)
@@ -20,8 +22,9 @@
 #define SPECIFIC_KEYS 32
 
 struct listed {
-    uint64_t java_thread, pointer; /* its thread pointer, as pthread_self() gives it */
-    uint64_t base;                 /* of the searched memory; 0: none */
+    uint64_t java_thread, self; /* what pthread_self() returns in it */
+    uint64_t table;             /* its dtv; 0: none */
+    uint64_t base;              /* of the searched memory; 0: none */
 };
 
 struct look {
@@ -44,7 +47,7 @@ static int look_at(void *cookie, uint64_t thread)
     if (!k->oldest || !l->thread_smr_list_at) /* the linked list ends with the oldest */
         k->oldest = thread;
     if (k->count < CURRENT_THREADS_MAX)
-        k->threads[k->count++] = (struct listed){ thread, pointer, 0 };
+        k->threads[k->count++] = (struct listed){ thread, pointer, 0, 0 };
     return 0;
 }
 
@@ -72,6 +75,26 @@ static bool is_place(const struct look *k, unsigned word)
     return right >= CURRENT_THREADS_MIN;
 }
 
+/* Finds the dtv of each thread, if its thread pointer is @distance bytes behind pthread_self().
+ * Where the distance is not known, the number of entries that stands below a dtv proves it. Returns
+ * whether enough threads have one. */
+static bool has_tables(struct look *k, unsigned distance)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < k->count; i++) {
+        struct listed *t = &k->threads[i];
+        uint64_t entries;
+
+        t->table = word_at(k->vm, t->self + distance + UNWIND_DTV_AT);
+        entries = t->table ? word_at(k->vm, t->table - UNWIND_DTV_BYTES) : 0;
+        if (UNWIND_SELF_MAX && (!entries || entries > TABLE_ENTRIES_MAX))
+            t->table = 0;
+        count += t->table != 0;
+    }
+    return count >= CURRENT_THREADS_MIN;
+}
+
 /* Sets the base of each thread to its variables of @module. Returns whether enough threads have
  * some. */
 static bool has_module(struct look *k, unsigned module)
@@ -80,9 +103,8 @@ static bool has_module(struct look *k, unsigned module)
 
     for (size_t i = 0; i < k->count; i++) {
         struct listed *t = &k->threads[i];
-        uint64_t dtv = word_at(k->vm, t->pointer + UNWIND_DTV_AT);
 
-        t->base = dtv ? word_at(k->vm, dtv + (uint64_t)module * UNWIND_DTV_BYTES) : 0;
+        t->base = t->table ? word_at(k->vm, t->table + (uint64_t)module * UNWIND_DTV_BYTES) : 0;
         if (t->base >= MEMORY_ADDRESS_MAX)
             t->base = 0; /* not allocated yet */
         count += t->base != 0;
@@ -90,7 +112,7 @@ static bool has_module(struct look *k, unsigned module)
     return count >= CURRENT_THREADS_MIN;
 }
 
-static bool find_variable(struct look *k, struct unwind_locks *ret)
+static bool find_in_tables(struct look *k, struct unwind_locks *ret)
 {
     for (unsigned module = 1; module <= CURRENT_MODULES_MAX; module++) {
         if (!has_module(k, module))
@@ -106,10 +128,22 @@ static bool find_variable(struct look *k, struct unwind_locks *ret)
     return false;
 }
 
+static bool find_variable(struct look *k, struct unwind_locks *ret)
+{
+    for (unsigned distance = UNWIND_SELF_MIN; distance <= UNWIND_SELF_MAX; distance += SELF_STEP) {
+        if (has_tables(k, distance) && find_in_tables(k, ret))
+            return true;
+    }
+    return false;
+}
+
+/* Not on aarch64: the values lie below the thread pointer there. */
 static bool find_value(struct look *k, struct unwind_locks *ret)
 {
+    if (UNWIND_SELF_MAX)
+        return false;
     for (size_t i = 0; i < k->count; i++)
-        k->threads[i].base = k->threads[i].pointer;
+        k->threads[i].base = k->threads[i].self;
     for (unsigned key = 0; key < SPECIFIC_KEYS; key++) {
         unsigned word = SPECIFIC_WORD + key * SPECIFIC_WORDS;
 

@@ -291,109 +291,6 @@ START_TEST(not_known_is_no_lock)
 }
 END_TEST
 
-/* ---- the JavaThread of the thread that runs ---- */
-
-#define LIST (HEAP + 0x100)
-#define JAVA_THREAD(i) (HEAP + 0x200 + 0x40 * (uint64_t)(i))
-#define POINTER(i) (HEAP + 0x800 + 0x400 * (uint64_t)(i)) /* of threads, with their keys behind */
-#define TABLE(i) (HEAP + 0x1700 + 0x80 * (uint64_t)(i))   /* a thread's variables, by module */
-#define VARIABLES(i) (HEAP + 0x1900 + 0x40 * (uint64_t)(i))
-#define VTABLE UINT64_C(0x7f1234567890)
-#define THREADS 3
-#define MODULE 4
-#define WORD 2
-
-/* Three threads in the VM's list, the oldest first. Each has variables of one module. */
-static void make_threads(void)
-{
-    vm->layout.thread_smr_list_at = LIST;
-    vm->layout.threads_list_length = (struct layout_field){ .offset = 0, .width = 4 };
-    vm->layout.threads_list_threads = (struct layout_field){ .offset = 8, .width = 8 };
-    vm->layout.thread_osthread = (struct layout_field){ .offset = 8, .width = 8 };
-    vm->layout.osthread_pointer = (struct layout_field){ .offset = 0, .width = 8 };
-    vm->locks.thread_vtable = 0;
-    put(LIST, LIST + 8);
-    put(LIST + 8, THREADS);
-    put(LIST + 16, LIST + 24);
-    for (unsigned i = 0; i < THREADS; i++) {
-        put(LIST + 24 + 8 * i, JAVA_THREAD(i));
-        put(JAVA_THREAD(i), i == 0 ? VTABLE : 1);
-        put(JAVA_THREAD(i) + 8, JAVA_THREAD(i) + 16); /* its OSThread */
-        put(JAVA_THREAD(i) + 16, POINTER(i));
-        put(POINTER(i) + 8, TABLE(i));
-        put(TABLE(i) + 16 * MODULE, VARIABLES(i));
-    }
-}
-
-static void check_current(unsigned module, unsigned word)
-{
-    current_thread_find(vm, &vm->locks);
-    ck_assert_uint_eq(vm->locks.thread_vtable, (uint32_t)VTABLE);
-    ck_assert_uint_eq(vm->locks.current_module, module);
-    ck_assert_uint_eq(vm->locks.current_word, word);
-}
-
-static void check_no_current(void)
-{
-    vm->locks.thread_vtable = 0;
-    current_thread_find(vm, &vm->locks);
-    ck_assert_uint_eq(vm->locks.thread_vtable, 0);
-}
-
-START_TEST(a_thread_finds_itself_in_a_variable)
-{
-    make_threads();
-    check_no_current();
-    for (unsigned i = 0; i < THREADS; i++)
-        put(VARIABLES(i) + 8 * WORD, JAVA_THREAD(i));
-    check_current(MODULE, WORD);
-    put(VARIABLES(1) + 8 * WORD, 0); /* it is about to begin or to end */
-    check_current(MODULE, WORD);
-    put(TABLE(1) + 16 * MODULE, UINT64_MAX); /* it has no variables yet */
-    check_current(MODULE, WORD);
-    put(TABLE(2) + 16 * MODULE, UINT64_MAX); /* a single thread may be chance */
-    check_no_current();
-}
-END_TEST
-
-START_TEST(a_variable_with_another_thread_is_not_it)
-{
-    make_threads();
-    for (unsigned i = 0; i < THREADS; i++)
-        put(VARIABLES(i) + 8 * WORD, JAVA_THREAD(0));
-    check_no_current();
-}
-END_TEST
-
-/* JDK 8: a linked list, the oldest thread last. */
-START_TEST(a_thread_finds_itself_by_a_key)
-{
-    const uint64_t value = 0x310 + 16 * 2 + 8;
-
-    make_threads();
-    vm->layout.thread_smr_list_at = 0;
-    vm->layout.thread_list_at = LIST;
-    vm->layout.thread_next = (struct layout_field){ .offset = 24, .width = 8 };
-    put(LIST, JAVA_THREAD(2));
-    put(JAVA_THREAD(2) + 24, JAVA_THREAD(1));
-    put(JAVA_THREAD(1) + 24, JAVA_THREAD(0));
-    check_no_current();
-    for (unsigned i = 0; i < THREADS; i++)
-        put(POINTER(i) + value, JAVA_THREAD(i));
-    check_current(0, (unsigned)value / 8);
-}
-END_TEST
-
-START_TEST(tables_without_thread_pointers_do_not_tell)
-{
-    make_threads();
-    for (unsigned i = 0; i < THREADS; i++)
-        put(VARIABLES(i) + 8 * WORD, JAVA_THREAD(i));
-    vm->layout.osthread_pointer.offset = -1;
-    check_no_current();
-}
-END_TEST
-
 int main(void)
 {
     TCase *tc = tcase_create("hotspot_locks");
@@ -407,9 +304,5 @@ int main(void)
     tcase_add_test(tc, references_in_each_form);
     tcase_add_test(tc, parked_threads);
     tcase_add_test(tc, not_known_is_no_lock);
-    tcase_add_test(tc, a_thread_finds_itself_in_a_variable);
-    tcase_add_test(tc, a_variable_with_another_thread_is_not_it);
-    tcase_add_test(tc, a_thread_finds_itself_by_a_key);
-    tcase_add_test(tc, tables_without_thread_pointers_do_not_tell);
     return suite_run_case("hotspot_locks", tc);
 }
