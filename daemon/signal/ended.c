@@ -58,13 +58,13 @@ static void say_killed(const struct end_facts *e, struct rule_finding *f)
     bool oom = e->oom_kills > 0;
 
     f->severity = oom ? 3 : e->age_s >= LIVED_S ? 2 : 1;
-    if (oom)
-        rule_say(f, "the kernel ended it (SIGKILL): its container was out of memory");
-    else
-        rule_say(f, "it was ended by SIGKILL; %s",
+    rule_say(f, oom ? "the kernel ended it (SIGKILL): its container was out of memory"
+                    : "it was ended by SIGKILL");
+    end_cause(f);
+    if (!oom)
+        rule_add(f, "; %s",
                  isnan(e->oom_kills) ? "whether for want of memory is not known"
                                      : "its container counts no process ended for want of memory");
-    end_cause(f);
     add_memory(e, f);
 }
 

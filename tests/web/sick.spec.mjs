@@ -14,7 +14,7 @@ describe("sick", { concurrency: 4 }, () => {
         server.addSignal({ signal: "run-queue", severity: 1, ago: 30, sentence: "threads waited 31 % of the time", evidence: "/profile?from=2026-11-26T00:00:00Z&to=2026-11-26T00:01:00Z" });
         server.addSignal({ signal: "gc-pauses", severity: 3, ago: 100, sentence: "65 % of the last 30 s went to pauses", evidence: "/api/v1/jvms/4242/heap" });
         server.addSignal({ pid: 6550, signal: "safepoint-late", sentence: "mean time to stop 30 ms", evidence: "/profile?pid=6550&event=nativemem&seconds=10" });
-        server.marks.push({ main: "com.acme.shop.Application", time: new Date(Date.now() - 60000).toISOString(), kind: "deploy", pid: ORDERS, text: "version 2" });
+        server.marks.push({ main: "com.acme.shop.Application", time: new Date(Date.now() - 60000).toISOString(), kind: "deploy", pid: ORDERS, text: "version 2 after 1; options -Xmx64m -> -Xmx128m" });
         const page = await open();
         const cell = page.locator("tr", { hasText: "Application" }).first().locator(".col-signals");
 
@@ -33,12 +33,12 @@ describe("sick", { concurrency: 4 }, () => {
 
         const has = (pattern) => notes.some((note) => pattern.test(note));
 
-        for (const end = Date.now() + 20000; !(has(/deploy: version 2/) && has(/gc-pauses began/)) && Date.now() < end;)
+        for (const end = Date.now() + 20000; !(has(/deploy: version 2 after 1; options -Xmx64m -> -Xmx128m/) && has(/gc-pauses began/)) && Date.now() < end;)
             for (let x = plot.x + plot.width * 0.2; x < plot.x + plot.width; x += 6) { // marks come with an answer of their own
                 await page.mouse.move(x, plot.y + 30);
                 notes.push(await textOf(page, ".timeline-note"));
             }
-        assert.ok(has(/deploy: version 2/) && has(/gc-pauses began/), notes.join("\n"));
+        assert.ok(has(/deploy: version 2 after 1; options -Xmx64m -> -Xmx128m/) && has(/gc-pauses began/), notes.join("\n"));
         await page.keyboard.press("g");
         await page.locator(".memory td").first().waitFor();
         assert.match(await textOf(page, ".heap-classes"), /byte\[\]\s*62\.0 %\s*124 MiB.*com\.example\.shop\.Session\s*5\.0 %\s*10\.0 MiB/s);

@@ -199,6 +199,13 @@ describe("waits", { concurrency: 4 }, () => {
         const drawn = () => page.locator(".track").first().evaluate((canvas) => new Set(canvas.getContext("2d").getImageData(0, canvas.height - 1, canvas.width, 1).data).size);
 
         assert.ok(await drawn() > 3);
+        assert.match(await textOf(page, ".track-times"), /full height is all threads of the row/);
+        assert.match(await page.locator(".track").first().getAttribute("title"), /^Drag to zoom\. Full height: all 3.threads$/);
+        await page.getByLabel("What of the threads").selectOption("cpu");
+        await page.locator(".track-times b", { hasText: "the row's most" }).waitFor();
+        await page.waitForFunction(() => /^Drag to zoom\. Full height: \d+\.\d CPUs$/.test(document.querySelector(".track").title));
+        await page.getByLabel("What of the threads").selectOption("wall");
+        await page.locator(".track-times b", { hasText: "all threads" }).waitFor();
         await page.getByRole("button", { name: "http-worker-" }).click();
         assert.deepEqual((await names()).slice(0, 2), ["▾ http-worker-* × 3", "http-worker-3"]);
         assert.equal(await page.evaluate(() => document.activeElement.getAttribute("aria-expanded")), "true");

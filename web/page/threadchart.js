@@ -48,7 +48,7 @@ export class ThreadChart {
         this.table = element("table", { class: "list threads", hidden: true }, element("caption", { class: "offscreen" }, "Threads by pool"),
             element("thead", {}, element("tr", {}, ...[["Pool or thread", "pool"], ["Share", "num"], ["States", "states"]]
                 .map(([label, kind]) => element("th", { scope: "col", class: kind === "num" ? kind : `col-${kind}` }, label)),
-            element("th", { scope: "col", class: "col-track" }, element("div", { class: "track-times" }, this.times[0], element("b", {}, "Over time"), this.times[1])))), this.body);
+            element("th", { scope: "col", class: "col-track" }, element("div", { class: "track-times" }, this.times[0], this.scaleNote = element("b", {}, "Over time"), this.times[1])))), this.body);
         this.legend = element("ul", { class: "legend", "aria-label": "States" });
         this.blank = element("div");
         this.flame = new FlameChart();
@@ -127,6 +127,7 @@ export class ThreadChart {
 
         setText(this.note, total > 0 ? `${plural(count, "thread", "threads")} in ${plural(pools.length, "pool", "pools")} · ${formatSeconds(endMs / 1000)} · ` +
             `${formatValue(total * 1e6, "nanoseconds")} together${this.idleIsAdded && !this.idleIsChosen ? IDLE_NOTE : ""}` : "");
+        setText(this.scaleNote, this.isOfThreads ? "Over time: full height is all threads of the row" : "Over time: full height is the row's most");
         this.showLegend(pools, total);
         this.table.hidden = !pools.length;
         this.blank.replaceChildren(...pools.length ? [] : [emptyState("No thread was sampled in this time.", "Idle threads are left out, unless you ask for them above.")]);
@@ -261,13 +262,18 @@ export class ThreadChart {
 
     // ---- drawing ----
 
+    get isOfThreads() {
+        return WAITS.includes(this.profile.meta.event);
+    }
+
     draw() {
         const seen = this.rows.filter(({ isSeen }) => isSeen), widths = seen.map(({ canvas }) => canvas.clientWidth); // one layout for all
 
         seen.forEach((row, i) => this.drawRow(row, widths[i]));
     }
 
-    // Columns of states, as high as the share of the threads that were in them; of CPU time, as of the most that there was.
+    // Columns of states, as high as the share of the threads that were in them; of CPU time, as of the most that there was. The title
+    // says what the whole height means.
     drawRow(row, width = row.canvas.clientWidth) {
         const { canvas, threads } = row, sums = row.sums || (row.sums = new TrackSums(threads, Math.max(1, this.tracks.endMs)));
         const scale = devicePixelRatio || 1, cells = Math.max(1, Math.floor(width / CELL)), palette = paletteOf(this.theme);
@@ -276,7 +282,9 @@ export class ThreadChart {
         fitCanvas(canvas, Math.round(width * scale), Math.round(TRACK_HEIGHT * scale));
         for (const sums of kinds.values())
             sums.forEach((ms, c) => { heights[c] += ms; });
-        const most = Math.max((to - from) / cells / 4, heights.reduce((a, b) => Math.max(a, b), 0));
+        const cellMs = (to - from) / cells, most = this.isOfThreads ? cellMs * threads.length : Math.max(cellMs / 4, heights.reduce((a, b) => Math.max(a, b), 0));
+
+        canvas.title = `Drag to zoom. Full height: ${this.isOfThreads ? threads.length === 1 ? "all of the time" : `all ${plural(threads.length, "thread", "threads")}` : `${(most / cellMs).toFixed(1)} CPUs`}`;
 
         this.paint(canvas, LEGEND_ORDER.filter((kind) => kinds.has(kind)).map((kind) => ({ sums: kinds.get(kind), pixel: pixelOf(palette.kind(kind)) })), cells, most, scale);
     }

@@ -43,6 +43,8 @@ START_TEST(says_how)
     ck_assert_int_eq(ended_find(&CASES[_i].e, &f), CASES[_i].worth);
     ck_assert_uint_eq(f.severity, CASES[_i].severity);
     ck_assert_msg(strstr(f.sentence, CASES[_i].contains) != NULL, "%s", f.sentence);
+    if (strstr(f.sentence, "it was ended by SIGKILL")) /* lists of ended JVMs say that much */
+        ck_assert_uint_eq(f.cause, strlen("it was ended by SIGKILL"));
 }
 END_TEST
 
