@@ -15,9 +15,11 @@ STARVED, PINNED = "carriers-starved", "carriers-pinned"
 class Carriers(WithClasses):
     sources = ("Carriers.java",)
 
-    def setUp(self):
-        self.daemon = Daemon()
-        self.addCleanup(self.daemon.stop)
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.daemon = Daemon()
+        cls.addClassCleanup(cls.daemon.stop)
 
     def start(self, version: int, how: str) -> subprocess.Popen:
         home, classes, wrap = jdkroot.alone(version, self.classes.folder)

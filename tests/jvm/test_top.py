@@ -59,12 +59,13 @@ def rows(screen: list[str]) -> list[tuple[float, float, str, str]]:
 
 
 class Top(unittest.TestCase):
-    def setUp(self):
+    @classmethod
+    def setUpClass(cls):
         paths.need_root()
-        self.daemon = Daemon()
-        self.addCleanup(self.daemon.stop)
-        self.classes = jvm.Classes()
-        self.classes.compile("TwoHalves.java")
+        cls.daemon = Daemon("--recorder-hz=0") # /top takes samples of its own
+        cls.addClassCleanup(cls.daemon.stop)
+        cls.classes = jvm.Classes()
+        cls.classes.compile("TwoHalves.java")
 
     def watch(self, target: jvm.Jvm) -> Terminal:
         terminal = Terminal(f"curl -sN 'http://127.0.0.1:{self.daemon.port}/top?pid={target.pid}&width={WIDTH}&top={LINES - 8}'; sleep 60")
@@ -128,7 +129,7 @@ class Top(unittest.TestCase):
     def test_the_other_side_ends(self):
         target = jvm.Jvm(paths.jdk(17), "-Xmx64m", "-cp", self.classes.folder, "TwoHalves", "60")
         self.addCleanup(target.stop)
-        daemon = Daemon()
+        daemon = Daemon("--recorder-hz=0")
         client = subprocess.Popen(["curl", "-sN", f"http://127.0.0.1:{daemon.port}/top?pid={target.pid}"],
                                   stdout=subprocess.PIPE, text=True)
         time.sleep(3)
