@@ -181,7 +181,7 @@ static void metrics_state(struct api *api, struct buf *out)
            "Requested events that a capture ended without, because they could not be sampled.",
            api->engine.captures->counts.events_left_out);
     metric(out, "flamed_jvm_patterns_spent_total",
-           "Regular expressions of jvm= that may miss JVMs, because they took too many steps on 64 "
+           "Regular expressions of jvm= or matchers that may miss JVMs: too many steps on 64 "
            "names.",
            match_spent_total());
     metric(out, "flamed_captures_thinned_total",

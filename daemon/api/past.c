@@ -364,7 +364,10 @@ int past_filter_init(const struct target_selector *t, struct past_filter *f, str
 
 int past_filter_refuse(const struct past_filter *f, int r, struct error *err)
 {
-    return r < 0 ? r : match_refuse_spent(f->jvm, err) ?: r;
+    if (r < 0)
+        return r;
+    return match_refuse_spent(f->jvm, err) ?: matcher_set_refuse_spent(f->asked, err) ?:
+        matcher_set_refuse_spent(f->seen, err) ?: r;
 }
 
 void past_filter_deinit(struct past_filter *f)

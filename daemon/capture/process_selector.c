@@ -82,15 +82,23 @@ static bool jvm_matches(const struct target *t, const struct process *p)
 
 int target_refuse_spent(const struct target *t, struct error *err)
 {
-    return match_refuse_spent(t->jvm_match, err);
+    return match_refuse_spent(t->jvm_match, err) ?: matcher_set_refuse_spent(t->matchers, err) ?:
+        matcher_set_refuse_spent(t->seen, err);
 }
 
 const char *target_slow_text(const struct target *t, char buf[TARGET_SLOW_BYTES])
 {
-    size_t names = match_slow_names(t->jvm_match);
+    size_t names = match_slow_names(t->jvm_match), others;
 
     buf[0] = '\0';
-    if (names)
+    others = names ? 0 : matcher_set_slow_names(t->matchers) + matcher_set_slow_names(t->seen);
+    if (others)
+        snprintf(buf, TARGET_SLOW_BYTES,
+                 "regular expressions of match take too many steps on %zu name%s here, and "
+                 "processes with such names are left out; write them without nested repetitions "
+                 "such as (a+)+",
+                 others, others == 1 ? "" : "s");
+    else if (names)
         snprintf(buf, TARGET_SLOW_BYTES,
                  "the regular expression '%.80s' takes too many steps on %zu main class%s here, "
                  "which count as not matching%s; write it without nested repetitions such as (a+)+",

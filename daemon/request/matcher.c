@@ -219,6 +219,8 @@ int matcher_set_new(const struct matcher_list *list, struct matcher_set **ret, s
             s->list.items[s->list.count++] = m;
         if (r == 0 && m.op >= MATCHER_LIKE)
             r = compile(m.value, &s->regex[i], err);
+        if (r == 0 && s->regex[i])
+            match_begin_long(s->regex[i]);
     }
     if (r < 0) {
         matcher_set_free(s);
@@ -256,18 +258,19 @@ static bool is_short_id(const char *value, const char *id)
     return n >= 6 && strspn(value, "0123456789abcdef") == n && strncmp(value, id, n) == 0;
 }
 
-/* Whether @value, one of a process's names, satisfies the matcher before negation. */
-static bool fits(const struct matcher *m, struct match *regex, const char *value, bool is_id)
+/* Whether @value, one of a process's names, satisfies the matcher before negation. 1, 0, or -EINVAL
+ * if that takes too long. */
+static int fits(const struct matcher *m, struct match *regex, const char *value, bool is_id)
 {
     if (regex)
-        return match_any(regex, span_of(value), NULL) > 0;
+        return match_any(regex, span_of(value), NULL);
     return strcmp(m->value, value) == 0 || (is_id && is_short_id(m->value, value));
 }
 
 static bool holds(const struct matcher *m, struct match *regex, const struct matcher_values *v)
 {
     const char *name = "", *other = "";
-    bool found;
+    int found;
 
     switch (m->label) {
     case MATCHER_MAIN:
@@ -288,12 +291,31 @@ static bool holds(const struct matcher *m, struct match *regex, const struct mat
         name = v->service ? v->service : "";
         break;
     }
-    found = fits(m, regex, name[0] ? name : other, m->label == MATCHER_CONTAINER && !name[0]) ||
-            (name[0] && other[0] && fits(m, regex, other, m->label == MATCHER_CONTAINER));
+    found = fits(m, regex, name[0] ? name : other, m->label == MATCHER_CONTAINER && !name[0]);
+    if (found == 0 && name[0] && other[0])
+        found = fits(m, regex, other, m->label == MATCHER_CONTAINER);
     return found == (m->op == MATCHER_IS || m->op == MATCHER_LIKE);
 }
 
 bool matcher_set_holds(const struct matcher_set *s, const struct matcher_values *v)
 {
     return ALL_OF(i, s->list.count, holds(&s->list.items[i], s->regex[i], v));
+}
+
+size_t matcher_set_slow_names(const struct matcher_set *s)
+{
+    size_t names = 0;
+
+    for (size_t i = 0; s && i < s->list.count; i++)
+        names += match_slow_names(s->regex[i]);
+    return names;
+}
+
+int matcher_set_refuse_spent(const struct matcher_set *s, struct error *err)
+{
+    int r = 0;
+
+    for (size_t i = 0; r == 0 && s && i < s->list.count; i++)
+        r = match_refuse_spent(s->regex[i], err);
+    return r;
 }

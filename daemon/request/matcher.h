@@ -58,5 +58,10 @@ bool matcher_set_uses(const struct matcher_set *s, enum matcher_label label);
 struct matcher_values {
     const char *main, *pod, *pod_uid, *pod_namespace, *container, *container_id, *service;
 };
-/* Returns whether all matchers hold. One that exceeds its time does not. */
+/* Returns whether all matchers hold. One that exceeds its time (match_begin_long()) does not,
+ * negated or not. */
 bool matcher_set_holds(const struct matcher_set *s, const struct matcher_values *v);
+/* Returns how many names took one too long. @s may be NULL. */
+size_t matcher_set_slow_names(const struct matcher_set *s);
+/* Refuses a list that may be too short, as match_refuse_spent(). @s may be NULL. */
+int matcher_set_refuse_spent(const struct matcher_set *s, struct error *err);

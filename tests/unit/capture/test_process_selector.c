@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "capture/process_selector.h"
 #include "profile/match.h"
+#include "request/matcher.h"
 
 #include <inttypes.h>
 
@@ -83,6 +84,36 @@ START_TEST(many_slow_names_are_told_of)
 }
 END_TEST
 
+/* The same for matchers, asked for or of an access rule: a profile says what they left out. */
+START_TEST(matchers_are_told_of)
+{
+    struct matcher_list list = { .count = 0 };
+    struct viewer viewer = { .whole = !_i, .uid = 64111 };
+    struct target_selector s = { .viewer = &viewer };
+    _cleanup_(target_freep) struct target *t = NULL;
+    char name[NAME_BYTES + 1], text[TARGET_SLOW_BYTES];
+    struct error err = ERROR_NULL;
+
+    ck_assert_int_eq(matchers_parse(span_of("main=~\".*order.*service\""), &list, NULL), 0);
+    if (_i)
+        viewer.seen = &list;
+    else
+        s.matchers = &list;
+    ck_assert_int_eq(target_new(&s, &t, NULL), 0);
+    matchers_clear(&list);
+    ck_assert_str_eq(target_slow_text(t, text), "");
+    for (size_t k = 0; k < MATCH_SLOW_NAMES_MAX; k++) {
+        ck_assert_int_eq(target_refuse_spent(t, NULL), 0);
+        make_name(name, PATTERNS[0].hostile, k);
+        ck_assert(!matches(t, name));
+        ck_assert_ptr_nonnull(
+            strstr(target_slow_text(t, text), k ? " names here" : "too many steps on 1 name here"));
+    }
+    ck_assert_int_eq(target_refuse_spent(t, &err), -EINVAL);
+    ck_assert_str_eq(err.parameter, "match");
+}
+END_TEST
+
 /* Each try of a name that cannot be remembered costs a tenth of one that can. */
 START_TEST(a_spent_pattern_takes_fewer_steps)
 {
@@ -108,6 +139,7 @@ int main(void)
     tcase_set_timeout(tc, 60);
     tcase_add_loop_test(tc, one_slow_name_hides_no_other, 0, ARRAY_SIZE(PATTERNS));
     tcase_add_loop_test(tc, many_slow_names_are_told_of, 0, ARRAY_SIZE(PATTERNS));
+    tcase_add_loop_test(tc, matchers_are_told_of, 0, 2);
     tcase_add_test(tc, a_spent_pattern_takes_fewer_steps);
     return suite_run_case("process_selector", tc);
 }

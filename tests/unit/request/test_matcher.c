@@ -2,7 +2,11 @@
 /* Matchers: their syntax, and the processes that they match. */
 #include "suite.h"
 
+#include "base/clock.h"
+#include "profile/match.h"
 #include "request/matcher.h"
+
+#include <inttypes.h>
 
 static const struct {
     const char *text, *spelt; /* NULL: refused, with why */
@@ -122,11 +126,44 @@ START_TEST(matches_a_process)
 }
 END_TEST
 
+/* A matcher that takes too long on a name does not hold, not even one that is negated. All names
+ * together take bounded time. */
+START_TEST(a_slow_name_matches_nothing)
+{
+    static const char *const TEXTS[] = { "main=~\"(a+)+\"", "main!~\"(a+)+\"" };
+    uint64_t begun_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID), took_ns;
+    struct matcher_list list = { .count = 0 };
+    struct matcher_set *set = NULL;
+    struct error err = ERROR_NULL;
+    char name[64];
+
+    ck_assert_int_eq(matchers_parse(span_of(TEXTS[_i]), &list, &err), 0);
+    ck_assert_int_eq(matcher_set_new(&list, &set, &err), 0);
+    matchers_clear(&list);
+    for (size_t k = 0; k < 2000; k++) {
+        ck_assert_int_eq(matcher_set_refuse_spent(set, NULL),
+                         k < MATCH_SLOW_NAMES_MAX ? 0 : -EINVAL);
+        snprintf(name, sizeof(name), "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaac%zu", k);
+        ck_assert(
+            !matcher_set_holds(set, &(struct matcher_values){ name, "", "", "", "", "", "" }));
+    }
+    took_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - begun_ns;
+    ck_assert_msg(took_ns < 2 * NSEC_PER_SEC, "%" PRIu64, took_ns);
+    ck_assert_uint_eq(matcher_set_slow_names(set), MATCH_SLOW_NAMES_MAX);
+    ck_assert(matcher_set_holds(set, &CHECKOUT) == (_i == 1));
+    ck_assert_int_eq(matcher_set_refuse_spent(set, &err), -EINVAL);
+    ck_assert_str_eq(err.parameter, "match");
+    matcher_set_free(set);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("matcher");
 
     tcase_add_loop_test(tc, reads_matchers, 0, ARRAY_SIZE(MATCHERS));
     tcase_add_loop_test(tc, matches_a_process, 0, ARRAY_SIZE(HOLDS));
+    tcase_add_loop_test(tc, a_slow_name_matches_nothing, 0, 2);
+    tcase_set_timeout(tc, 60);
     return suite_run_case("matcher", tc);
 }
