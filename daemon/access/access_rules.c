@@ -220,15 +220,6 @@ bool access_rules_have_shown(const struct access_rules *r)
            access_rules_have(r, ACCESS_BY_CERTIFICATE);
 }
 
-static bool equal_in_constant_time(const uint8_t *a, const uint8_t *b, size_t n)
-{
-    volatile uint8_t different = 0;
-
-    for (size_t i = 0; i < n; i++)
-        different = different | (uint8_t)(a[i] ^ b[i]);
-    return different == 0;
-}
-
 const struct access_rule *access_rules_token(const struct access_rules *r, struct span text)
 {
     const struct access_rule *found = NULL;
@@ -240,7 +231,7 @@ const struct access_rule *access_rules_token(const struct access_rules *r, struc
     for (size_t i = 0; r && i < r->count; i++) { /* in constant time */
         const struct access_rule *rule = &r->rules[i];
 
-        if (rule->by == ACCESS_BY_TOKEN && equal_in_constant_time(rule->hash, hash, sizeof(hash)) &&
+        if (rule->by == ACCESS_BY_TOKEN && gnutls_memcmp(rule->hash, hash, sizeof(hash)) == 0 &&
             !found)
             found = rule;
     }
