@@ -63,7 +63,9 @@ class Answer:
 
 
 class Daemon:
-    """Starts flamed. WRAP: prefix of its command line (unshare, setpriv, ...). STORE: a folder that outlives flamed."""
+    """Starts flamed. WRAP: prefix of its command line (unshare, setpriv, ...). STORE: a folder that outlives flamed. A test that asks
+    neither for the past nor for signals passes --recorder-hz=0: a recorder also reads every JVM of the tests beside it. With ten of
+    them a start takes a second of CPU time more. Tests that end no process of flamed share one."""
 
     def __init__(self, *arguments: str, wrap: list[str] | None = None, wait: bool = True, store: str | None = None):
         paths.need_root()
