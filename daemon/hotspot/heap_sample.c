@@ -12,6 +12,7 @@
 
 #define SEEN_MAX 8192 /* classes, and words that were none; a power of two */
 #define SEEN_FULL (SEEN_MAX / 2)
+#define SEEN_PROBES_MAX 64  /* a JVM can choose words that share a place */
 #define MARK_UNLOCKED 1     /* of the two lowest bits */
 #define MARK_BIASED 5       /* of the three lowest bits, JDK 8 to 17 */
 #define MARK_UNUSED_FROM 42 /* bits of an unlocked mark that are 0 without compact headers */
@@ -62,24 +63,36 @@ static int32_t read_layout(struct hotspot_vm *vm, uint64_t klass)
                : 0;
 }
 
+/* Returns the place of @klass, used or free; NULL: too many share it. */
+static struct seen *place_of(struct sampling *s, uint64_t klass)
+{
+    size_t first = (size_t)((klass >> 3) * UINT64_C(0x9e3779b97f4a7c15) >> 32);
+
+    for (size_t n = 0; n < SEEN_PROBES_MAX; n++) {
+        struct seen *one = &s->seen[(first + n) % SEEN_MAX];
+
+        if (!one->klass || one->klass == klass)
+            return one;
+    }
+    return NULL;
+}
+
 /* Returns the class in the object header at @p; NULL: none is there, or there are too many. */
 static struct seen *class_at(struct hotspot_vm *vm, struct sampling *s, const uint8_t *p)
 {
     uint64_t klass = mark_can_be(vm, p) ? heap_klass(vm, p) : 0;
-    size_t i;
+    struct seen *one;
 
     if (klass < MEMORY_PAGE || klass >= MEMORY_ADDRESS_MAX || klass % sizeof(uint64_t) != 0)
         return NULL;
-    i = (size_t)((klass >> 3) * UINT64_C(0x9e3779b97f4a7c15) >> 32) % SEEN_MAX;
-    while (s->seen[i].klass && s->seen[i].klass != klass)
-        i = (i + 1) % SEEN_MAX;
-    if (!s->seen[i].klass) {
+    one = place_of(s, klass);
+    if (one && !one->klass) {
         if (s->used == SEEN_FULL)
             return NULL;
         s->used++;
-        s->seen[i] = (struct seen){ .klass = klass, .layout = read_layout(vm, klass) };
+        *one = (struct seen){ .klass = klass, .layout = read_layout(vm, klass) };
     }
-    return s->seen[i].layout ? &s->seen[i] : NULL;
+    return one && one->layout ? one : NULL;
 }
 
 /* Returns the bytes of the object at @p; 0: it cannot be one. */
