@@ -3,6 +3,7 @@
  * An environment of unwind/context_steps.h: reads the request that a waiting thread works on, from
  * the memory of a running process.
  */
+#include "base/clock.h"
 #include "hotspot/vm.h"
 
 struct home {
@@ -15,6 +16,12 @@ static bool context_read_bytes(struct context_work *w, void *to, uint32_t bytes,
     return memory_read(&((struct home *)w)->vm->memory, from, to, bytes) == 0;
 }
 
+static uint64_t context_now_ns(void)
+{
+    return clock_monotonic_ns();
+}
+
+#define CONTEXT_WALK_NS (50 * NSEC_PER_MSEC) /* flamed may have to wait for a processor */
 #include "unwind/context_steps.h"
 
 /* Returns the thread pointer of the thread with JavaThread @thread; 0: unknown. */

@@ -163,7 +163,7 @@ static int compile_rows(struct compiler *c)
     int r = core_compile(c, p);
 
     p->ids = c->tracer->ids == CONTEXT_IDS_LOG ? tracer_keys_kind() : c->tracer->ids;
-    p->at_leave = c->vm->names.zgc;
+    p->moves = c->vm->names.zgc;
     if (c->vm->names.shenandoah)
         p->forwards = c->vm->layout.jdk < 13 ? CONTEXT_FORWARDS_WORD : CONTEXT_FORWARDS_MARK;
     for (size_t i = 0; i < c->tracer->count && r == 0; i++) {

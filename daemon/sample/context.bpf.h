@@ -14,7 +14,7 @@ LAZY_MAP(contexts, HASH, STACK_CONTEXTS_MAX, __u32, struct context_path);
 /* The number of paths in the table. Samples search for a path only if it is not 0. */
 MAP(contexts_put, ARRAY, 1, __u32, __u32);
 
-/* The function of this home that unwind/context_steps.h requires. */
+/* The functions of this home that unwind/context_steps.h requires. */
 static __always_inline bool context_read_bytes(struct context_work *w, void *to, __u32 bytes,
                                                __u64 from)
 {
@@ -22,6 +22,13 @@ static __always_inline bool context_read_bytes(struct context_work *w, void *to,
     return bpf_probe_read_user(to, bytes, (const void *)from) == 0;
 }
 
+/* The second one. */
+static __always_inline __u64 context_now_ns(void)
+{
+    return bpf_ktime_get_ns();
+}
+
+#define CONTEXT_WALK_NS 200000 /* a walk takes some 10 us */
 #include "unwind/context_steps.h"
 
 /* Returns true if the image @known of flamed's data is @exec_id. 0: any, before the first
@@ -69,10 +76,15 @@ __attribute__((noinline)) int context_read(struct context_work *w, __u32 pid, __
     thread = p->vm.locks.thread_vtable ? lock_current_thread(&p->vm.locks, pointer)
              : known                   ? *known
                                        : 0;
-    if (thread)
+    if (thread) {
         context_walk(w, path, p, thread);
-    else /* the thread runs no Java */
+        if (w->torn) { /* hardly twice in a row */
+            context_begin(w, path);
+            context_walk(w, path, p, thread);
+        }
+    } else { /* the thread runs no Java */
         w->out.state = CONTEXT_NO_REQUEST;
+    }
     return 1;
 }
 

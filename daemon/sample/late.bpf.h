@@ -7,7 +7,7 @@
  */
 #pragma once
 
-#include "sample/left_context.bpf.h"
+#include "sample/wait.bpf.h"
 
 /* Returns this processor's desk. */
 static __always_inline struct desk *my_desk(void)
@@ -120,8 +120,7 @@ static int take_late(struct bpf_map *map, void *key, void *value)
         p = tables_of(s);
         s->rec.user_count = p ? walk(task, s, p) : leaf(task, s);
         n = (__u32)s->rec.kernel_count + s->rec.user_count;
-        if (!put_left_context(s, l->ended.since, n) && !is_left_with(s->rec.host_pid))
-            take_context(s, &os->context, task, n);
+        take_context(s, &os->context, task, n);
     }
     write_both(s, &l->ended, l->ended.runnable_ns);
     give_scratch(os);

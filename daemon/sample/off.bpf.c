@@ -110,8 +110,6 @@ static __always_inline void leaves(struct task_struct *task, __u64 now_ns, bool 
     }
     if (!task_work)
         keep_stack(task, now_ns & ~(__u64)MET);
-    else if (has_context(task))
-        leave_context(w, now_ns & ~(__u64)MET);
     *(volatile __u64 *)&w->off_ns = now_ns & ~(__u64)MET;
 }
 

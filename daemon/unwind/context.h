@@ -104,9 +104,8 @@ struct context_path {
     uint16_t string_value, string_coder;       /* string_coder 0 (JDK 8): two bytes a character */
     uint16_t map_table;                        /* of java.util.HashMap; 0: no step needs it */
     uint16_t node_hash, node_value, node_next; /* of HashMap.Node */
-    uint16_t at_leave; /* 1: the VM runs ZGC. The request of a waiting thread must be read when the
-                        * thread leaves its processor */
-    uint16_t forwards; /* enum context_forwards */
+    uint16_t moves;       /* 1: the VM runs ZGC, which moves objects while threads run */
+    uint16_t forwards;    /* enum context_forwards */
     uint64_t stack_start; /* of the program, by which the broker has identified it: proc_stat's */
     struct context_step steps[CONTEXT_STEPS_MAX];
 };
@@ -151,6 +150,7 @@ struct context_work {
     uint64_t thread;             /* the JavaThread */
     uint64_t pointer;            /* the thread pointer */
     uint64_t table, want, found; /* of the current search */
+    uint64_t begun_ns;           /* when the walk began */
     uint64_t bad; /* ZGC's bad mask: bits of references that may be older than a move */
     uint64_t object;
     struct unwind_forwarding forwarding;
@@ -164,6 +164,8 @@ struct context_work {
     uint32_t fault;    /* 1: memory was unreadable or had no valid content */
     uint16_t forwards; /* the path's */
     uint16_t copied;   /* 1: an object of the path has a copy */
+    uint16_t torn;     /* 1: ZGC has begun another phase during the walk, or may have */
+    uint16_t zero[3];
 };
 
 /* Returns @hash of the first characters of a key, extended by a further one. */

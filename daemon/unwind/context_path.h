@@ -36,7 +36,7 @@ static inline bool context_path_valid(const struct context_path *p)
     static const struct context_step NONE = { 0 };
 
     if (p->step_count > CONTEXT_STEPS_MAX || p->ids >= CONTEXT_IDS_KINDS || p->mark_shift > 63 ||
-        p->at_leave > 1 || p->forwards >= CONTEXT_FORWARDS_KINDS)
+        p->moves > 1 || p->forwards >= CONTEXT_FORWARDS_KINDS)
         return false;
     for (unsigned i = 0; i < CONTEXT_STEPS_MAX; i++) {
         const struct context_step *s = &p->steps[i];

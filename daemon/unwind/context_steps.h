@@ -6,8 +6,11 @@
  * Objects that a collector moves are found by the thread's references, with ZGC also by its
  * forwarding tables. No address of an object is kept or compared.
  *
- * A home includes unwind/state.h and defines context_read_bytes() before it includes this file:
+ * A home includes unwind/state.h and defines these before it includes this file:
  *   static bool context_read_bytes(struct context_work *, void *to, uint32_t bytes, uint64_t from);
+ *   static uint64_t context_now_ns(void);
+ *   CONTEXT_WALK_NS: the longest walk with ZGC. A walk that was interrupted for longer counts as
+ *   torn: ZGC may have freed its forwarding data and objects meanwhile, without another bad mask.
  */
 #pragma once
 
@@ -472,9 +475,10 @@ UNWIND_FUNCTION int context_walk(struct context_work *w, struct context_path *pa
     if (!w || !path || !p)
         return 0;
     w->thread = thread;
+    w->begun_ns = context_now_ns();
     if (p->vm.zgc.bad_mask)
         w->bad = context_load(w, p->vm.zgc.bad_mask, 8);
-    else if (path->at_leave) /* ZGC, but its forwarding data is not known */
+    else if (path->moves) /* ZGC, but its forwarding data is not known */
         w->fault = 1;
     UNWIND_LOOP
     for (uint32_t i = 0; i < CONTEXT_STEPS_MAX; i++) {
@@ -482,7 +486,9 @@ UNWIND_FUNCTION int context_walk(struct context_work *w, struct context_path *pa
             break;
     }
     /* If ZGC has begun another phase, a reference may have been taken for a current one. */
-    if (w->copied || (p->vm.zgc.bad_mask && context_load(w, p->vm.zgc.bad_mask, 8) != w->bad))
+    w->torn = p->vm.zgc.bad_mask && (context_load(w, p->vm.zgc.bad_mask, 8) != w->bad ||
+                                     context_now_ns() - w->begun_ns > CONTEXT_WALK_NS);
+    if (w->copied || w->torn)
         w->out.state = CONTEXT_UNREADABLE;
     else
         w->out.state = context_found(w);

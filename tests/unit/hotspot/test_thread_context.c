@@ -39,7 +39,7 @@ enum place { /* offsets in the heap */
 enum { CLASS_CONTEXT = 11, CLASS_SPAN = 12, CLASS_OTHER = 13, HASH = 0x61c88647 };
 
 static uint8_t bytes[HEAP_BYTES];
-static unsigned reads, phase_at;
+static unsigned reads, phase_at, slow_at;
 static uint64_t base; /* address of the heap, without HEAP */
 static struct hotspot_vm vm;
 static struct unwind_process process;
@@ -57,6 +57,8 @@ static ssize_t read_heap(void *cookie, uint64_t address, void *buf, size_t n)
     memcpy(buf, bytes + (address - HEAP), n);
     if (reads == phase_at) /* ZGC begins another phase */
         bytes[BAD_MASK] ^= 1;
+    if (reads == slow_at) /* the walk is interrupted */
+        nanosleep(&(struct timespec){ .tv_nsec = 60 * NSEC_PER_MSEC }, NULL);
     return (ssize_t)n;
 }
 
@@ -91,7 +93,7 @@ static void put_text(unsigned at, unsigned characters, const char *text)
 static void setup(void)
 {
     memset(bytes, 0, sizeof(bytes));
-    reads = phase_at = 0;
+    reads = phase_at = slow_at = 0;
     base = 0;
     memset(&vm, 0, sizeof(vm));
     memory_init(&vm.memory, read_heap, NULL);
@@ -565,6 +567,22 @@ START_TEST(believes_no_two_phases_of_zgc)
 }
 END_TEST
 
+/* During an interruption ZGC may end a phase and begin the same one again, or free its tables. */
+START_TEST(believes_no_interrupted_walk_with_zgc)
+{
+    path.ids = CONTEXT_IDS_NONE;
+    slow_at = 1;
+    walk();
+    ck_assert_uint_eq(found.state, CONTEXT_NAMED); /* another collector */
+    move_thread();
+    slow_at = reads + 1;
+    walk();
+    ck_assert_uint_eq(found.state, CONTEXT_UNREADABLE);
+    walk();
+    ck_assert_uint_eq(found.state, CONTEXT_NAMED);
+}
+END_TEST
+
 /* A table without end, with entries of other keys only. */
 START_TEST(looks_at_few_places_of_a_false_table)
 {
@@ -580,7 +598,7 @@ END_TEST
 /* A release with ZGC's data at unknown places: objects may have moved. */
 START_TEST(is_not_sure_where_moves_are_not_known)
 {
-    path.at_leave = 1;
+    path.moves = 1;
     put(KEY + 12, 5);
     walk();
     ck_assert_uint_eq(found.state, CONTEXT_UNREADABLE);
@@ -649,6 +667,7 @@ int main(void)
     tcase_add_loop_test(tc, no_text_is_longer_than_its_room, 0, ARRAY_SIZE(LENGTHS));
     tcase_add_test(tc, follows_an_object_that_zgc_has_moved);
     tcase_add_test(tc, believes_no_two_phases_of_zgc);
+    tcase_add_test(tc, believes_no_interrupted_walk_with_zgc);
     tcase_add_test(tc, looks_at_few_places_of_a_false_table);
     tcase_add_test(tc, is_not_sure_where_moves_are_not_known);
     tcase_add_loop_test(tc, reads_no_object_that_has_a_copy, 0, ARRAY_SIZE(COPIES));
