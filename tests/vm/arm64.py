@@ -19,7 +19,7 @@ BUILD = os.path.join(paths.TREE, "build/arm64")
 NATIVE = os.path.join(BUILD, "native")
 JDKS = {8: "sid", 11: "sid", 21: "trixie", 25: "trixie"} # version -> Debian's suite
 # Of tests/jvm/native, and the targets of the build.
-PROGRAMS = ("fakejvm", "manymaps", "birth", "tracer")
+PROGRAMS = ("fakejvm", "manymaps", "birth", "tracer", "watched")
 TARGETS = ("flamed", "flamed-broker", "flamed-attach", "flamed-push", "stacks", "attach_probe")
 # Besides the libraries that the build needs: what guest.sh, the harness and JVMs need. No package is configured.
 PACKAGES = ("base-files base-passwd bash busybox-static coreutils debianutils findutils gawk grep gzip iproute2 kmod libc-bin libcap2-bin "

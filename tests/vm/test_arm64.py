@@ -3,7 +3,7 @@
 Java threads reach the start of their thread, callers in compiled code stand at calls, no sample is lost. JDK 25 is of a release
 that signs return addresses, which has an effect on a processor with pointer authentication only.
 
-The other class has events by probes and by the agent."""
+The other classes have events by probes and by the agent, and waits of virtual threads."""
 import os
 import subprocess
 import sys
@@ -13,6 +13,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../
 
 import common # pylint: disable=wrong-import-position
 import test_events # pylint: disable=wrong-import-position
+import test_virtual_yields # pylint: disable=wrong-import-position
 from harness import jdkroot, jvm, paths, proc # pylint: disable=wrong-import-position
 from harness.daemon import Daemon # pylint: disable=wrong-import-position
 from harness.profile import Profile, count # pylint: disable=wrong-import-position
@@ -104,6 +105,26 @@ class Arm64(unittest.TestCase):
 class Probes(test_events.Probes):
     """Bytes and calls by probes, and by the agent."""
     limit = 1500
+
+
+class Virtual(test_virtual_yields.VirtualYields):
+    """Waits of virtual threads by probes, with two collectors. The program measures a longer time than the capture."""
+    test_exact_25 = test_told_apart = test_too_often = test_bare_continuation = test_unlisted = None
+
+    def in_time(self, *options: str) -> bool:
+        """With a JVM of its own. Returns false if the capture did not finish in time."""
+        try:
+            self.check_exact(21, *options, percent=10)
+        except AssertionError as error:
+            if "did not finish in time" not in str(error):
+                raise
+            return False
+        return True
+
+    def test_21(self):
+        for options in (["-XX:+UseG1GC"], ["-XX:+UseZGC", "-XX:+ZGenerational"]):
+            with self.subTest(options=options):
+                proc.wait_until(lambda: self.in_time(*options), SLOW, "a capture ends in time")
 
 
 if __name__ == "__main__":

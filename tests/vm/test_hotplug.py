@@ -40,6 +40,28 @@ class Hotplug(unittest.TestCase):
         answer = self.daemon.get("/profile", pid=self.program.pid, seconds=seconds, event=event, threads=1, format="json", timeout=SLOW)
         return Profile(answer) if answer.status == 200 else None # else emulation was too slow
 
+    def computed(self) -> dict[str, float]:
+        """Returns the CPU seconds of the computing threads, by the kernel's count."""
+        return {name: sum(map(int, proc.stat(self.program.pid, tid)[11:13])) / os.sysconf("SC_CLK_TCK")
+                for tid, name in proc.threads(self.program.pid).items() if name.startswith("computes-")}
+
+    def test_cpu(self):
+        """A processor that is back is sampled again. Emulated machines lose ticks; without its samples two fifths of the time would lack."""
+        proc.wait_until(lambda: self.profile("cpu", 0.5), SLOW, "the programs are loaded")
+        capture = self.daemon.capture(pid=self.program.pid, event="cpu", hz=199, seconds=600)
+        before = self.computed()
+        for online in (False, True, False, True):
+            time.sleep(1)
+            switch(online)
+        time.sleep(4)
+        after = self.computed()
+        profile = capture.stop()
+        self.assertEqual(profile.quality["lost"], 0, profile.describe())
+        seen = sum(s.value for name in after for s in profile.of_thread(name)) / 1e9
+        spent = sum(after.values()) - sum(before.values())
+        print(f"cpu: {seen:.2f} of {spent:.2f} s, {profile.quality} {profile.warnings}")
+        self.assertAlmostEqual(seen, spent, delta=0.25 * spent, msg=profile.describe())
+
     def test_off_and_on(self):
         for event in ("offcpu", "wall"):
             with self.subTest(event=event):
