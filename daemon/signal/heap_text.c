@@ -8,6 +8,7 @@
 #define SAMPLE_NS (60 * NSEC_PER_SEC) /* between two samples */
 #define AGAIN_NS (10 * NSEC_PER_SEC)  /* after one that failed */
 #define FILLED 0.5                    /* after a JVM freed its heap, what filled it stays said */
+#define KNOWN_LEAST 0.7
 #define NAMED_LEAST 0.01
 #define NAMED_MOST 3
 #define NAME_BYTES 64
@@ -26,6 +27,17 @@ void heap_text_say(const struct heap_sample *s, char out[RULE_HEAP_BYTES])
         n += (size_t)snprintf(out + n, RULE_HEAP_BYTES - n, "%s%.0f %% %s", n ? ", " : "",
                               share * 100, java_type_clean(s->classes[i].name, name, sizeof(name)));
     }
+}
+
+bool heap_text_take(struct watched *w, const struct heap_sample *s)
+{
+    double known = s->bytes ? (double)s->known / (double)s->bytes : 0;
+
+    if (known < KNOWN_LEAST && known <= w->heap_known)
+        return false;
+    w->heap_known = known;
+    heap_text_say(s, w->heap_text);
+    return known >= KNOWN_LEAST;
 }
 
 static bool is_wanted(const struct watched *w)
@@ -51,9 +63,9 @@ static void look(struct watched *w, struct discover *d, uint64_t now_ns)
     w->heap_ns = now_ns + AGAIN_NS;
     if (r != 0 || !found || found->heap_time_ns == w->heap_time_ns)
         return;
-    w->heap_ns = now_ns + SAMPLE_NS;
     w->heap_time_ns = found->heap_time_ns;
-    heap_text_say(&found->heap, w->heap_text);
+    if (heap_text_take(w, &found->heap))
+        w->heap_ns = now_ns + SAMPLE_NS;
     watched_judge(w, now_ns);
 }
 

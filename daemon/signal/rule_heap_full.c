@@ -9,6 +9,7 @@
 #define FULL_SOON 0.95
 #define QUIET_S 60.0
 
+#define LEAK_S 300.0 /* a rise of this length may be a leak */
 #define CLEARLY 0.01 /* more of the old generation than of the heap */
 
 /* A JVM that was full has stopped if it uses LITTLE of the CPU time of before. */
@@ -181,7 +182,8 @@ static void look(const struct rule_view *v, struct rule_finding *f)
         rule_growth_find(n, NUMBER_HEAP_BYTES, NUMBER_COLLECTIONS, room, 0, &g))
         f->strength = 0; /* heap-growing reports that */
     rule_heap_say(n, f);
-    if (rule_growth_find(n, NUMBER_HEAP_BYTES, NUMBER_COLLECTIONS, room, 0, &g)) {
+    if (rule_growth_find(n, NUMBER_HEAP_BYTES, NUMBER_COLLECTIONS, room, 0, &g) &&
+        g.trend.seconds >= LEAK_S) {
         rule_add(f, "; it rose by %s a minute for %s, as with a leak",
                  rule_bytes(g.trend.per_second * 60, rose), rule_duration(g.trend.seconds, during));
         f->remedy = LEAK_REMEDY;

@@ -44,6 +44,7 @@ struct watched {
     struct waits_carriers carriers;
     struct waits_virtual virtual;
     struct rule_release release;
+    double heap_known;               /* part of the sample in objects of a known class */
     char heap_text[RULE_HEAP_BYTES]; /* of the sample at */
     uint64_t heap_time_ns, heap_ns;  /* CLOCK_REALTIME; and CLOCK_MONOTONIC of the next one */
     bool ended;                      /* it has ended; how is known, or never will be */
@@ -105,6 +106,9 @@ bool heap_text_is_due(const struct watched *w, uint64_t now_ns);
 /* Samples the heap of the first of @n JVMs for which that is due, for some 4 ms. Sets heap_text of
  * it once that is done. */
 void heap_text_poll(struct watched *const *all, size_t n, struct discover *d, uint64_t now_ns);
+/* Takes @s in place of the kept sample, unless it says little, and less than that. So it is while a
+ * collection moves objects: their marks are addresses. Returns whether it says enough. Pure. */
+bool heap_text_take(struct watched *w, const struct heap_sample *s);
 /* Writes the largest classes of @s as "93 % byte[], 3 % java.lang.Long"; "": none is known. Pure.
  */
 void heap_text_say(const struct heap_sample *s, char out[RULE_HEAP_BYTES]);

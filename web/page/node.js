@@ -249,9 +249,9 @@ export class NodeView {
         this.deploys = this.past.deploys;
     }
 
-    // Whether rows stay where they are: one points at them, or has the focus there.
+    // Whether rows stay where they are: one points at them.
     isHeld() {
-        return [this.body, this.ended.body].some((body) => body.matches(":hover") || body.contains(document.activeElement));
+        return [this.body, this.ended.body].some((body) => body.matches(":hover"));
     }
 
     // Rows that are held stay, also of JVMs that have ended.

@@ -301,6 +301,30 @@ START_TEST(a_heap_is_told_by_its_classes)
 }
 END_TEST
 
+/* A full collection moves objects during the second sample. */
+START_TEST(a_poor_sample_replaces_no_better_one)
+{
+    struct heap_sample s = {
+        .pages = 4, .bytes = 1000, .known = 300, .class_count = 1, .classes = { { "[J", 300 } }
+    };
+    struct watched w = { .readings = 0 };
+
+    ck_assert(!heap_text_take(&w, &s)); /* better than none */
+    ck_assert_str_eq(w.heap_text, "30 % long[]");
+    s.known = s.classes[0].bytes = 900;
+    ck_assert(heap_text_take(&w, &s));
+    ck_assert_str_eq(w.heap_text, "90 % long[]");
+    s.known = s.classes[0].bytes = 400;
+    ck_assert(!heap_text_take(&w, &s));
+    ck_assert_str_eq(w.heap_text, "90 % long[]");
+    s.known = s.classes[0].bytes = 710;
+    ck_assert(heap_text_take(&w, &s)); /* the newest of good ones */
+    ck_assert_str_eq(w.heap_text, "71 % long[]");
+    s.bytes = s.known = 0;
+    ck_assert(!heap_text_take(&w, &s));
+}
+END_TEST
+
 #define COLLECTED_EVERY_S 90 /* a small service fills its young generation as rarely */
 
 /* A leak from the start, with few young collections, and none of the old generation. */
@@ -343,6 +367,7 @@ int main(void)
     tcase_add_loop_test(tc, a_jvm_that_works_on_is_well, 0, ARRAY_SIZE(WORKS_ON));
     tcase_add_test(tc, a_full_heap_that_grows_is_full);
     tcase_add_test(tc, a_heap_is_told_by_its_classes);
+    tcase_add_test(tc, a_poor_sample_replaces_no_better_one);
     tcase_add_test(tc, few_collections_show_a_leak);
     suite_add_tcase(s, tc);
     return suite_run(s);
