@@ -69,7 +69,7 @@ static void setup(void)
     put_class(OBJECT, "java/lang/Object", 16, 0);
     put_class(CART, "shop/Cart", 40 | 1, OBJECT);
     put_class(BYTES, "[B", INT32_MIN | 16 << 16 | 8 << 8, OBJECT);
-    put_class(ORPHAN, "shop/Orphan", 24, 0);
+    put_class(ORPHAN, "shop/Orphan", 40, 0);
 }
 
 /* Puts an object behind the last one: @length bytes in it, if it is an array. */
