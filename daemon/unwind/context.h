@@ -180,6 +180,15 @@ static inline uint64_t context_key_of(uint64_t hash, uint32_t n)
     return (hash & ~0xffULL) | (n & 0xff);
 }
 
+/* Clears @w before a walk of @path. */
+static inline void context_begin(struct context_work *w, const struct context_path *path)
+{
+    __builtin_memset(w, 0, sizeof(*w));
+    w->out.ids = path->ids;
+    w->forwards = path->forwards;
+    w->out.state = CONTEXT_UNREADABLE;
+}
+
 #ifndef __bpf__
 #include <stddef.h>
 

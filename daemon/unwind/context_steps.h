@@ -494,12 +494,3 @@ UNWIND_FUNCTION int context_walk(struct context_work *w, struct context_path *pa
         w->out.state = context_found(w);
     return 1;
 }
-
-/* Clears @w before a walk of @path. */
-UNWIND_INLINE void context_begin(struct context_work *w, const struct context_path *path)
-{
-    __builtin_memset(w, 0, sizeof(*w));
-    w->out.ids = path->ids;
-    w->forwards = path->forwards;
-    w->out.state = CONTEXT_UNREADABLE;
-}
