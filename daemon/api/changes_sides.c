@@ -120,7 +120,8 @@ static int find_mark(struct api *api, const struct target_selector *t, uint64_t 
 }
 
 /* Compares the time since a deploy with an equal time before it. If the deploy is older than ten
- * minutes, compares the last ten minutes with the hour before the deploy. */
+ * minutes, compares the last ten minutes with the hour before the deploy, up to the minute of the
+ * deploy: the history keeps whole minutes, and that one has samples of both versions. */
 static enum changes_times use_mark(const struct last_mark *m, uint64_t now_ns, struct time_range *a,
                                    struct time_range *b, char why[CHANGES_WHY_BYTES])
 {
@@ -128,7 +129,8 @@ static enum changes_times use_mark(const struct last_mark *m, uint64_t now_ns, s
     bool lately = since_ns < LATELY_NS;
 
     *b = (struct time_range){ lately ? m->time_ns : now_ns - LATELY_NS, now_ns };
-    *a = (struct time_range){ m->time_ns - (lately ? since_ns : HOUR_NS), m->time_ns };
+    *a = (struct time_range){ m->time_ns - (lately ? since_ns : HOUR_NS),
+                              lately ? m->time_ns : history_minute_of(m->time_ns, m->time_ns) };
     snprintf(why, CHANGES_WHY_BYTES, "%s compared with %s before the last deploy: %s",
              lately ? "The time since is" : "The last 10 minutes are",
              lately ? "as much" : "the hour", m->text);

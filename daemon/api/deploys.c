@@ -216,14 +216,16 @@ static void write_text(const struct deploy *d, const json_t *answer, const json_
         text_clean(span_of(name), TEXT_UTF8, NAME_SHOWN, text); /* this cuts no character in half */
 }
 
-/* Compares the minutes after @d with the hour before it, and writes the difference as a mark. Only
- * JVMs of the same place count (history_same_place()). */
+/* Compares the minutes after @d with the hour before its minute, which has samples of both
+ * versions, and writes the difference as a mark. Only JVMs of the same place count
+ * (history_same_place()). */
 static int compare(struct deploys *ds, struct deploy *d, struct error *err)
 {
     const struct viewer viewer = { .whole = d->image.owner == 0, .uid = d->image.owner };
     const struct history_place place = past_place(&d->place);
     const struct target_selector t = { .service = d->service, .place = &place, .viewer = &viewer };
-    const struct time_range a = { d->time_ns - DEPLOYS_BEFORE_NS, d->time_ns },
+    const struct time_range a = { d->time_ns - DEPLOYS_BEFORE_NS,
+                                  history_minute_of(d->time_ns, d->time_ns) },
                             b = { d->time_ns + DEPLOYS_WARM_NS,
                                   d->time_ns + DEPLOYS_WARM_NS + DEPLOYS_LATELY_NS };
     _cleanup_buf_ struct buf text = BUF_UPTO(TEXT_BYTES);

@@ -94,6 +94,38 @@ START_TEST(a_release_of_another_place_is_none)
 }
 END_TEST
 
+/* The history keeps whole minutes: that of an older release has samples of both versions. */
+START_TEST(the_minute_of_a_release_is_not_before_it)
+{
+    const struct target_selector t = { .service = "shop", .viewer = &VIEWER_WHOLE };
+    uint64_t now_ns = clock_realtime_ns() / MINUTE_NS * MINUTE_NS;
+    struct history *h = open_history(1 << 30, 864000);
+    struct api api = { .engine = { .history = h } };
+    const uint64_t since = _i ? 20 : 5, minute_ns = now_ns - since * MINUTE_NS,
+                   mark_ns = minute_ns + 20 * NSEC_PER_SEC;
+    enum changes_times times = CHANGES_ASKED;
+    struct time_range sides[2];
+    char why[CHANGES_WHY_BYTES];
+
+    for (uint64_t minute = 60; minute > 0; minute--) {
+        uint64_t at_ns = now_ns - minute * MINUTE_NS;
+        bool old = minute > since;
+        const struct made_jvm jvm = { old ? 41 : 42, 1000, "shop", "work", 40, NULL };
+        struct history_image image = made_image(jvm.pid, "shop");
+
+        image.version = old ? "1" : "2";
+        image.java = "17";
+        image.started_ns = old ? now_ns - 60 * MINUTE_NS : mark_ns;
+        put_images(h, at_ns, make_slice(at_ns, &jvm, 1), &image, 1);
+    }
+    ck_assert_int_eq(history_roll(h, now_ns, NULL), 0);
+    ck_assert_int_eq(changes_sides(&api, &t, sides, &times, why, NULL), 0);
+    ck_assert_int_eq(times, _i ? CHANGES_AFTER_DEPLOY : CHANGES_SINCE_DEPLOY);
+    ck_assert_uint_eq(sides[0].to_ns, _i ? minute_ns : mark_ns);
+    history_close(h);
+}
+END_TEST
+
 #define IMPOSTORS 100
 
 /* Many containers claim the service, with another id and release at minute 5, and hardly run. */
@@ -142,6 +174,7 @@ int main(void)
 
     tcase_add_loop_test(tc, of_a_service_without_a_release, 0, ARRAY_SIZE(TIMES));
     tcase_add_loop_test(tc, a_release_of_another_place_is_none, 0, 2);
+    tcase_add_loop_test(tc, the_minute_of_a_release_is_not_before_it, 0, 2);
     tcase_add_test(tc, many_places_displace_none_that_works);
     return run_store_tests("changes_sides", tc);
 }
