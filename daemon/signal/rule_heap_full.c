@@ -8,6 +8,7 @@
 #define FULL_FIRES 0.92
 #define FULL_SOON 0.95
 #define QUIET_S 60.0
+#define QUIET_BYTES 16384.0 /* a second, and less: hardly an object of a capture would be new */
 
 #define LEAK_S 300.0 /* a rise of this length may be a leak */
 #define CLEARLY 0.01 /* more of the old generation than of the heap */
@@ -22,7 +23,8 @@
 /* A sample of what stays needs objects that are allocated, and two collections. */
 #define QUIET_REMEDY                                                                               \
     "too little is allocated for a capture of what stays: jcmd {pid} "                             \
-    "GC.class_histogram counts it by class; then give it a larger heap (-Xmx)"
+    "GC.class_histogram counts it by class; if it is a leak, a larger heap (-Xmx) only delays "    \
+    "the end"
 #define LEAK_REMEDY                                                                                \
     "see which code allocates it (/profile?pid={pid}&event=alloc&seconds=30), or what stays "      \
     "(/profile?pid={pid}&event=live&seconds=60), and who holds it; if it is a leak, a larger "     \
@@ -67,8 +69,8 @@ void rule_heap_classes(const struct rule_view *v, const char *begin, struct rule
         rule_add(f, "; %s: %s", begin, v->heap);
 }
 
-/* Appends that nothing is collected any more: nothing more is allocated then, such as after an
- * OutOfMemoryError. */
+/* Appends that nothing is collected any more. Then little or nothing is allocated, such as after an
+ * OutOfMemoryError, or a small service fills its young generation as rarely. */
 static void add_quiet(const struct numbers *n, struct rule_finding *f)
 {
     char text[RULE_BYTES_TEXT];
@@ -84,7 +86,8 @@ static void add_quiet(const struct numbers *n, struct rule_finding *f)
     if (quiet_s < QUIET_S)
         return;
     rule_add(f, "; there was no collection in the last %s", rule_duration(quiet_s, text));
-    f->remedy = QUIET_REMEDY;
+    if (numbers_mean(n, NUMBER_ALLOCATED_PER_SECOND, QUIET_S) <= QUIET_BYTES)
+        f->remedy = QUIET_REMEDY;
 }
 
 static double part_at(const struct number_point *p)

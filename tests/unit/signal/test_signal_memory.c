@@ -272,6 +272,39 @@ START_TEST(a_full_heap_that_grows_is_full)
 }
 END_TEST
 
+/* Allocated bytes a second in a full heap without collections; whether that is too little to sample
+ * what stays. */
+static const struct {
+    double rate;
+    bool is_little;
+} QUIET[] = { { 2000, true }, { 400000, false }, { NAN, false } };
+
+START_TEST(few_collections_are_not_little_work)
+{
+    struct process p = { .pins = 0 };
+    struct making m;
+    struct watched w;
+    const struct rule_finding *full;
+
+    begin(&m, &w, &p);
+    for (int i = 0; i < 30; i++) {
+        healthy(&m);
+        m.r.v[NUMBER_HEAP_BYTES] = 250 * MIB;
+        if (i > 10)
+            m.r.v[NUMBER_COLLECTIONS] -= 2; /* of healthy() */
+        m.r.v[NUMBER_ALLOCATED_PER_SECOND] = QUIET[_i].rate;
+        judge(&m, &w);
+    }
+    ck_assert(state_of(&w, "heap-full")->on);
+    full = &state_of(&w, "heap-full")->finding;
+    ck_assert_msg(strstr(full->sentence, "; there was no collection in the last "), "%s",
+                  full->sentence);
+    ck_assert_int_eq(full->remedy && strstr(full->remedy, "too little is allocated"),
+                     QUIET[_i].is_little); /* NULL: that of the rule */
+    finish(&w);
+}
+END_TEST
+
 START_TEST(a_heap_is_told_by_its_classes)
 {
     struct heap_sample s = { .pages = 4,
@@ -366,6 +399,7 @@ int main(void)
     tcase_add_test(tc, texts_are_of_then);
     tcase_add_loop_test(tc, a_jvm_that_works_on_is_well, 0, ARRAY_SIZE(WORKS_ON));
     tcase_add_test(tc, a_full_heap_that_grows_is_full);
+    tcase_add_loop_test(tc, few_collections_are_not_little_work, 0, ARRAY_SIZE(QUIET));
     tcase_add_test(tc, a_heap_is_told_by_its_classes);
     tcase_add_test(tc, a_poor_sample_replaces_no_better_one);
     tcase_add_test(tc, few_collections_show_a_leak);
