@@ -239,4 +239,16 @@ describe("captures", { concurrency: 4 }, () => {
         await graphShown(page);
         await close(page);
     });
+
+    nodeTest("a click anywhere in its row opens a capture, but for the buttons", async ({ server, open }) => {
+        const { id } = server.addCapture({ ago: 50000 }), page = await open("#/captures"), row = page.locator(".captures tbody tr", { has: page.locator(`a[href*="${id}"]`) });
+
+        await row.getByRole("button", { name: /^Remove/ }).click();
+        await row.getByRole("button", { name: /^Remove/ }).and(page.locator(".armed")).waitFor();
+        assert.match(page.url(), /#\/captures$/);
+        await row.locator(".col-event").click();
+        await page.waitForURL(new RegExp(`#/capture/${id}`));
+        await graphShown(page);
+        await close(page);
+    });
 });

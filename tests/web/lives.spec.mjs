@@ -126,7 +126,7 @@ describe("lives", { concurrency: 4 }, () => {
         await page.locator(".compare-inside .change-list").waitFor(); // nothing is to be asked for
         assert.ok(await page.locator(".compare-inside .graph").first().evaluate((graph) => graph.getBoundingClientRect().height >= 200));
         assert.ok(!await page.locator(".side-select").first().isVisible());
-        assert.match(await text(), /^144 samples: too few to tell.*Before: 2026-11-26 03:01:00 – 2026-11-26 03:03:00\. After: 2026-11-26 03:03:00 – 2026-11-26 03:05:00\./);
+        assert.match(await text(), /^144 samples: too few to tell.*What differs so far stands below, and may be chance\. Before: 2026-11-26 03:01:00 – 2026-11-26 03:03:00\. After: 2026-11-26 03:03:00 – 2026-11-26 03:05:00\./);
         assert.match(await text(), /at the rate so far there is enough in about 2\.2 min\./); // 144 in 2 min
         const again = async (sign, few, others = {}) => {
             Object.assign(answer, { times: "since-deploy", sentences: [`now ${few}`], samples: { a: 400, b: few } }, others);

@@ -171,6 +171,12 @@ describe("sick", { concurrency: 4 }, () => {
         await page.locator(".jvms .signal.severe").first().waitFor();
         assert.deepEqual((await mains(page)).slice(0, 3), ["Application", "BillingService", "kafka.jar"]); // it was as ill a minute ago
         assert.match(await textOf(page, ".jvms tbody tr:first-child .col-signals"), /^heap-full until \d\d:\d\d gc-pauses/);
+        const heapFull = server.pastSignals.splice(0);
+
+        server.addPastSignal({ signal: "gc-pauses", severity: 3, ago: 200, over: 60, sentence: "60 % of the time went to pauses", evidence: "/api/v1/jvms/4242/heap" });
+        await page.locator(".jvms tbody tr:first-child .col-signals", { hasText: /^gc-pauses worse until \d\d:\d\d 11 %/ }).waitFor();
+        server.pastSignals.splice(0, 1, ...heapFull);
+        await page.locator(".jvms tbody tr:first-child .col-signals", { hasText: /^heap-full until/ }).waitFor();
         await page.getByRole("link", { name: "Application" }).click();
         await page.locator(".signal-line", { hasText: /^heap-full until/ }).waitFor();
         await page.locator(".signal-line .signal.severe").waitFor();

@@ -108,7 +108,12 @@ export class CaptureList {
             href: formatRoute("capture", c.id), class: "jvm-link",
         }, formatMoment(when));
 
-        return element("tr", {}, element("td", {}, open),
+        const opened = (event) => {
+            if (!event.target.closest("a, button") && !String(getSelection()))
+                location.hash = formatRoute("capture", c.id);
+        };
+
+        return element("tr", c.state === "failed" ? {} : { class: "opens", onclick: opened }, element("td", {}, open),
             element("td", { class: "col-what", title: (c.processes || []).map(({ name }) => name).join(", ") || c.target }, targetText(c), c.schedule
                 ? element("span", { class: "pack" }, "by schedule " + c.schedule) : null, inShort(c, state)),
             element("td", { class: "col-event" }, c.event),

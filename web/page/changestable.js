@@ -33,10 +33,10 @@ export function enoughText({ enough, samples, minutes, needed, times, ranges: { 
 
     if (enough || (!isShort && few >= needed.samples))
         return "";
-    if (times !== "since-deploy")
-        return "A longer time has more samples: choose one above.";
     if (!isShort && samples.a < needed.samples && minutes.a < (Date.parse(a.to) - Date.parse(a.from)) / MINUTE_MS - 0.5)
         return `Samples of the time before cover ${formatSeconds(60 * minutes.a)}, and there may be none from earlier: choose other times above.`;
+    if (times !== "since-deploy")
+        return "A longer time has more samples: choose one above.";
     const whole = isShort ? needed.seconds : seconds * needed.samples / few;
 
     if (!Number.isFinite(whole))
@@ -154,10 +154,13 @@ export class ChangesTable {
         this.linkGraphs(ranges, service);
         this.table.hidden = !changes.length;
         this.note.replaceChildren(...(changes.length ? [compared, ...notes] : []).map((text) => element("p", { class: "quiet" }, text)));
-        this.blank.replaceChildren(...changes.length ? [] : [emptyState(notes[0] || "Nothing changed.", [compared, enough, ...notes.slice(1)].filter(Boolean).join(" "), wayOn())]);
+        const isOpen = !changes.length && Math.min(answer.samples.a, answer.samples.b) > 0 && (!answer.enough || notes.some((text) => TOO_FEW.test(text)));
+        const below = isOpen ? "What differs so far stands below, and may be chance." : "";
+
+        this.blank.replaceChildren(...changes.length ? [] : [emptyState(notes[0] || "Nothing changed.", [below, compared, enough, ...notes.slice(1)].filter(Boolean).join(" "), wayOn())]);
         if (!changes.length)
             this.diff.hidden = true; // it is said there
-        if (!changes.length && Math.min(answer.samples.a, answer.samples.b) > 0 && (!answer.enough || notes.some((text) => TOO_FEW.test(text))))
+        if (isOpen)
             this.showGraphs(this.diff.getAttribute("href"));
         this.body.replaceChildren(...changes.map((change) => this.row(change)));
         setText(this.table.caption, `What changed, of ${minutes.b} minutes against ${minutes.a}`);

@@ -227,7 +227,7 @@ export class MemoryChart {
         const rate = within(this.rates) || (i === time.length - 1 && this.rates[this.rates.length - 1]), collected = within(this.collections);
 
         return [["", formatClock(time[i])], ["rss", `RSS ${formatBytes(rss[i])}`],
-            used[i] !== null && ["heap_used", `heap after the last collection ${formatBytes(used[i])}` + (committed[i] !== null ? ` of ${formatBytes(committed[i])}` : "")],
+            used[i] !== null && ["heap_used", `heap as the JVM counted it last ${formatBytes(used[i])}` + (committed[i] !== null ? ` of ${formatBytes(committed[i])}` : "")],
             this.trendText && ["trend", this.trendText],
             rate && ["allocation", `allocates ${formatBytes(rate.perSecond)}/s`],
             ["collections", collected ? `${plural(collected.count, "collection", "collections")}, ${formatValue(Math.round(collected.seconds * 1e9), "nanoseconds")}` : "no collection"]]

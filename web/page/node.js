@@ -132,7 +132,11 @@ class JvmRow {
         if (key === this.signalsKey)
             return;
         this.signalsKey = key;
-        cell.replaceChildren(element("div", { class: "signal-cell" }, ...worse ? [element("span", { class: `signal ${severityClass(worse)}` }, worse.signal), ` ${untilText(worse)} `] : [], ...list.length ? [...list.flatMap((one) => [element("span", { class: `signal ${severityClass(one)}` }, one.signal), " "]),
+        const isAgain = Boolean(worse) && list.some(({ signal }) => signal === worse.signal); // then it has one label, of its worst
+        const label = (one) => element("span", { class: `signal ${severityClass(one)}` }, one.signal);
+
+        cell.replaceChildren(element("div", { class: "signal-cell" }, ...worse ? [label(worse), ` ${isAgain ? "worse " : ""}${untilText(worse)} `] : [],
+            ...list.length ? [...list.filter(({ signal }) => !isAgain || signal !== worse.signal).flatMap((one) => [label(one), " "]),
             element("span", { class: "quiet" }, withLocalTimes(shortClasses(list[0].sentence)))]
             : reason ? [element("span", { class: "bad" }, reason)] : worse ? [element("span", { class: "quiet" }, withLocalTimes(shortClasses(worse.sentence)))]
                 : was ? [element("span", { class: "quiet" }, `${was.signal} ${untilText(was)}`)]

@@ -59,8 +59,8 @@ export function ownerList(lock, json) {
             methods.slice(0, METHODS).map((name) => shortName(name, KIND.C2)).join(" ← ") + (methods.length > METHODS ? " ← …" : "")));
 
     return stacks.length ? [
-        element("p", { class: "quiet" }, `Of the ${formatValue(whole, "nanoseconds")} in which the threads that had it did not wait for it. ` +
-            "Those that stand first are in a method in which others waited: there they most likely had it."),
+        element("p", { class: "quiet" }, `Shares of ${formatValue(whole, "nanoseconds")}: the time of the threads that had it, without their own waits for it. ` +
+            "Methods in which others waited come first: there they most likely had it."),
         element("ol", { class: "owner-stacks" }, ...stacks.slice(0, STACKS).map(line),
             ...rest ? [element("li", { class: "quiet" }, element("span", { class: "num" }, formatShare(rest, whole)), `${plural(stacks.length - STACKS, "more stack", "more stacks")}`)] : []),
     ] : [element("p", { class: "quiet" }, "No stack of a thread that held the lock is known in this time. A capture of “What do threads wait for?” has more.")];
