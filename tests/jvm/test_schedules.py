@@ -237,7 +237,7 @@ class Webhooks(WithPulse):
         self.configure("triggers:" + "".join(trigger.replace("NAME", name).replace("URL", one.url)
                                              for name, one in (("hangs", hangs), ("fails", fails), ("takes", got))))
         jvm_of = self.start_jvm(20)
-        with Daemon("--config", self.config, "--recorder-hz=0") as daemon:
+        with Daemon("--config", self.config) as daemon:
             status = lambda name: {t["name"]: t for t in daemon.get("/api/v1/push").json()["targets"]}[name]
             proc.wait_until(lambda: got.taken("/hook") and hangs.taken("/hook"), 120, "the webhooks are called")
             request, = got.taken("/hook")

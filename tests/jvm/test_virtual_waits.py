@@ -87,6 +87,8 @@ class VirtualWaits(WithClasses):
         """The flight recorder has waits of virtual threads, by a pass about once a second, of each site and of locks."""
         with Daemon() as recording:
             jvm = self.start(25)
+            proc.wait_until(lambda: "VirtualWaits.siteSleep" in recording.get("/profile", pid=jvm.pid, event="offcpu", format="collapsed", **{"from": "-4s"}).text,
+                            60, "the recorder knows its virtual threads")
             before = self.waited(jvm)
             time.sleep(12)
             truth = self.truth(before, self.waited(jvm))
