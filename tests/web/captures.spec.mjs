@@ -190,6 +190,11 @@ describe("captures", { concurrency: 4 }, () => {
         goOn();
         await page.getByRole("radio", { name: /is it a leak/ }).waitFor();
         assert.ok(await page.locator(".crumbs a").first().evaluate((link) => link === document.activeElement));
+        const name = await page.locator(".crumbs > :last-child").textContent();
+
+        await page.evaluate((hash) => { location.hash = hash; }, `#/jvm/${server.jvms[2].pid}`);
+        await page.waitForFunction((old) => document.querySelector(".crumbs > :last-child").textContent !== old, name);
+        assert.ok(await page.locator(".crumbs a").first().evaluate((link) => link === document.activeElement)); // other names replace nothing
         await close(page);
     });
 

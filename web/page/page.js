@@ -121,12 +121,16 @@ class App {
         if (key === this.crumbsKey)
             return;
         this.crumbsKey = key;
+        const focused = [...this.crumbs.children].indexOf(document.activeElement); // it keeps the focus when a name comes late
+
         this.crumbs.replaceChildren(...all.flatMap(({ text, title, href }, i) => {
             const isLast = i === all.length - 1;
             const node = href && !isLast ? element("a", { href, title }, text) : element("span", { title: title || text }, text);
 
             return i ? [element("span", { class: "crumb-gap", "aria-hidden": "true" }, "›"), node] : [node];
         }));
+        if (focused >= 0 && this.crumbs.children[focused])
+            this.crumbs.children[focused].focus();
         document.title = [...all].reverse().map(({ text }) => text).join(" · ");
     }
 

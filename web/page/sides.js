@@ -107,7 +107,9 @@ export async function fetchSide(side, signal) {
 export function captureText(c) {
     const [process] = c.processes || [];
 
-    return `${process ? processName(process) : "node"} · ${formatMoment(Date.parse(c.start))} · ` +
+    const start = formatMoment(Date.parse(c.start)).replace(/^\d+-/, ""); // without the year: it stands in a narrow list
+
+    return `${process ? processName(process) : "node"} · ${start} · ` +
         `${formatSeconds(c.seconds)} · ${c.event}`;
 }
 
