@@ -164,7 +164,7 @@ class Safepoint(WithEvent):
 
     def check_off(self, version: int, program: Logged, kind: str, method: str) -> None:
         """Each safepoint waited for the thread that did not run."""
-        for _ in range(3):
+        for _ in range(8):
             profile, dumps, total, waited = self.captured_off(version, program, kind)
             print(f"{version} {kind}: the VM's thread waited for {waited / total:.1%} itself")
             if waited < 0.3 * total:
