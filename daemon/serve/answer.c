@@ -7,8 +7,8 @@
 
 #include <stdarg.h>
 
-#define ANSWER_ENCODE_MIN 1024 /* bytes: below it, the saving is not worth a header */
-#define ANSWER_ZLIB_LEVEL 3    /* three times as fast as 6 for 10 % more bytes */
+#define ANSWER_ENCODE_MIN 1024 /* bytes; a shorter body is not worth compressing */
+#define ANSWER_ZLIB_LEVEL 3    /* three times as fast as level 6, for 10 % more bytes */
 
 void answer_init(struct answer *a, size_t max_bytes)
 {
@@ -163,7 +163,8 @@ void answer_problem(struct answer *a, unsigned status, const struct error *err,
     buf_add_str(&a->body, "\n}\n");
 }
 
-/* Names the lack of memory (base/memory_guard.h), unless @err does. */
+/* Returns @err if it has a sentence, else one on the lack of memory (base/memory_guard.h) in @buf.
+ * */
 static const struct error *memory_error(const struct error *err, struct error *buf)
 {
     if (err->msg[0])
@@ -211,8 +212,8 @@ void answer_outcome(struct answer *a, int outcome, const struct error *err, unsi
         answer_header(a, "Retry-After", "%u", MAX(err->retry_s ? err->retry_s : retry_s, 1u));
 }
 
-/* Replaces the body by its compressed form. @format: as in deflater_open(). False: the body is
- * unchanged. */
+/* Replaces the body by its compressed form. @format: as in deflater_open(). False: failed, and the
+ * body is unchanged. */
 static bool body_deflate(struct answer *a, int format)
 {
     struct span in = a->fixed.p ? a->fixed : buf_span(&a->body);

@@ -13,10 +13,12 @@
 #include <jansson.h>
 
 #define ANSWER_HEADERS_MAX 48
-#define ANSWER_HEADER_BYTES 4096 /* all values together; more are dropped and counted */
+#define ANSWER_HEADER_BYTES 4096 /* of all header values; further headers are dropped and counted  \
+                                  */
 
-#define ANSWER_FLOW_BYTES ((size_t)16 << 20) /* a longer body is compressed in memory, */
-#define ANSWER_PIECE_BYTES ((size_t)1 << 20) /* in pieces of this size */
+#define ANSWER_FLOW_BYTES                                                                          \
+    ((size_t)16 << 20) /* a body is compressed in memory from this length on */
+#define ANSWER_PIECE_BYTES ((size_t)1 << 20) /* unit of that compression */
 #define ANSWER_PACKED_RATIO 16
 
 struct answer_header {
@@ -67,7 +69,8 @@ void answer_outcome(struct answer *a, int outcome, const struct error *err, unsi
 void answer_flow(struct answer *a);
 /* Completes the body after answer_flow(). 0, or -errno as in a->body.error. */
 int answer_flow_end(struct answer *a);
-/* Compresses the body as a part of its format. False: out of memory, and the body is unchanged. */
+/* Compresses the body by gzip, for a format that is defined as compressed. False: out of memory,
+ * and the body is unchanged. */
 bool answer_gzip(struct answer *a);
 /* Compresses the body for transfer if that saves enough and it is not compressed yet. Best
  * effort. */

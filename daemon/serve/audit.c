@@ -70,7 +70,7 @@ struct audit *audit_free(struct audit *a)
 enum audit_action audit_action_of(const struct request *req)
 {
     if (req->route->audit == AUDIT_CAPTURE && req->params.given & PARAMS_RANGE)
-        return AUDIT_NONE; /* reading the past takes no capture */
+        return AUDIT_NONE; /* a range of the past begins no capture */
     if (req->route->audit == AUDIT_CAPTURE && params_enter_jvm(&req->params))
         return AUDIT_ATTACH;
     return req->route->audit;
@@ -117,7 +117,8 @@ static bool is_nobody(const struct request *req)
     return req->who.caller.kind == CALLER_ADDRESS;
 }
 
-/* Returns the log budgets of @c, new ones in place of the least recent caller if it has none. */
+/* Returns the log budgets of @c. A caller without budgets replaces the least recent caller and gets
+ * full ones. */
 static struct audit_caller *lines_of(struct audit *a, const struct caller *c, uint64_t now_ns)
 {
     struct audit_caller *oldest = &a->callers[0];

@@ -49,8 +49,8 @@ struct request;
 struct subject;
 struct audit;
 
-/* Creates the audit. Takes both descriptors, even if it fails; 0 or -1: none. @file_fd: a file to
- * append lines to; @journal_fd: of audit_journal_open(). NULL: out of memory. */
+/* Creates the audit. Takes both descriptors, even if it fails; 0 or -1: no descriptor. @file_fd: a
+ * file to append lines to; @journal_fd: of audit_journal_open(). NULL: out of memory. */
 struct audit *audit_new(int file_fd, int journal_fd);
 /* Replaces the file by @fd, which it takes. */
 void audit_set_file(struct audit *a, int fd);

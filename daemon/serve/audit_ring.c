@@ -93,7 +93,7 @@ void audit_ring_put(struct audit_ring *r, const struct caller *of, uint64_t numb
     size_t own = find_owner(r, of);
     struct audit_line *l = make_room(r, own);
 
-    if (own == r->max) /* every owner has one line, so the evicted line's entry is free */
+    if (own == r->max) /* every owner had one line, so the eviction freed an entry */
         own = l->owner;
     r->owners[own].caller = *of;
     r->owners[own].count++;

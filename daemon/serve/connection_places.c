@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Limits connections. One caller may have connections_max of them, all callers together one and a
- * half times as many, and root some more. So a caller that fills its share takes no other's place.
- * A caller beyond its share becomes a guest: a few more connections serve guests, for health routes
- * only. A new guest may evict an older one. All functions run with lock held.
+ * half times as many, and root some more. So a caller that fills its share takes no place of
+ * another caller. A caller beyond its share becomes a guest: a few more connections serve guests,
+ * for health routes only. A new guest may evict an older one. All functions run with lock held.
  */
 #include "base/list.h"
 #include "serve/serve_impl.h"

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Limits the memory of answers that clients have not read yet. All callers together may hold
- * answer_max_bytes. One caller may hold one answer of any size, or several with half of that. If
- * all is used up, the caller with the most loses one to a caller that will not have more, unless
- * its client reads and has had it for a short time only. Small answers, and those of root, are
- * counted only.
+ * answer_max_bytes. One caller may hold one answer of any size, or several with half of
+ * answer_max_bytes together. If no memory is left, the caller that holds most loses an answer,
+ * unless the new caller would then hold more. A client that still reads keeps its answer for
+ * READING_NS. Small answers and answers of root are counted, but never refused or cut.
  */
 #include "serve/serve_impl.h"
 
 #include "base/clock.h"
 #include "base/lock.h"
 
-#define SMALL_BYTES ((size_t)64 << 10) /* always has room; connections bound the number */
-#define READING_NS (10 * NSEC_PER_SEC) /* for a client that reads, before it may be cut */
+#define SMALL_BYTES ((size_t)64 << 10) /* answers up to this size are never refused */
+#define READING_NS (10 * NSEC_PER_SEC) /* how long a client that reads is safe from being cut */
 #define ANSWERS_RETRY_S 2
-#define ONE_CALLER_PART 2 /* one part in this many, for several answers of one caller */
+#define ONE_CALLER_PART 2 /* divisor: share of one caller with several answers */
 
 /* Returns the bytes that are held. @of: by this caller only; NULL: by all. */
 static size_t held_bytes(const struct serve *s, const struct caller *of)
@@ -38,8 +38,8 @@ static bool may_be_cut(const struct client *c, uint64_t now)
            (now > c->since_ns && now - c->since_ns > READING_NS);
 }
 
-/* Returns the client to cut: of the caller that holds most, the one that has held its answer
- * longest. NULL: all callers hold less than @least. */
+/* Returns the client to cut: the one with the oldest answer, among the clients of the caller that
+ * holds most. NULL: no client may be cut whose caller holds at least @least bytes. */
 static struct client *longest_held(struct serve *s, size_t least)
 {
     uint64_t now = clock_monotonic_ns();
@@ -64,7 +64,7 @@ bool answers_have_room(struct serve *s, const struct caller *of, size_t n)
 
     if (n <= SMALL_BYTES || caller_is_root(of))
         return true;
-    n = MIN(n, max); /* one always fits alone */
+    n = MIN(n, max); /* a single answer always fits */
     if (own > 0 && own + n > max / ONE_CALLER_PART)
         return false;
     while (held_bytes(s, NULL) + n > max && (c = longest_held(s, own + n))) {

@@ -54,8 +54,8 @@ static bool request_wait(struct request *req)
     return false;
 }
 
-/* Answers if the head is refused already; else waits for the body. A newer connection may
- * take the place of this one as long as the body is incomplete. */
+/* Sends the answer if the head is refused already; else waits for the body. As long as the body is
+ * incomplete, a newer connection may evict this one. */
 static enum MHD_Result await_body(struct request *req)
 {
     if (req->received.has_body && !req->received.checked && !req->received.drains)
@@ -68,7 +68,7 @@ static enum MHD_Result await_body(struct request *req)
     return MHD_YES;
 }
 
-/* Returns whether the complete request of @req may go on: its place was not taken. */
+/* Marks the connection busy, because the request is complete. False: the connection was evicted. */
 static bool body_has_come(struct request *req)
 {
     LOCK_SCOPE(&req->serve->lock);
@@ -107,7 +107,7 @@ static enum MHD_Result on_request(void *cookie, struct MHD_Connection *connectio
         req->received.http_1_0 = strcmp(version, MHD_HTTP_VERSION_1_1) != 0;
         pthread_mutex_lock(&s->lock);
         s->stats.requests++;
-        left = req->client->closing; /* shut down before its request came: its place may be taken */
+        left = req->client->closing; /* evicted before its request came */
         req->client->busy = !left;
         req->client->since_ns = clock_monotonic_ns();
         pthread_mutex_unlock(&s->lock);
@@ -132,7 +132,7 @@ static enum MHD_Result on_request(void *cookie, struct MHD_Connection *connectio
     if (*upload_n) {
         if (req->received.checked)
             buf_add(&req->received.body, upload,
-                    *upload_n); /* up to its limit; the rest is dropped */
+                    *upload_n); /* up to the limit of the body; the rest is dropped */
         *upload_n = 0;
         return MHD_YES;
     }

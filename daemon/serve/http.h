@@ -12,8 +12,8 @@
 /* Runs all checks that need no waiting. True: pass the request to the handler. False: the answer
  * says why not. */
 bool request_check(struct request *req, const char *method);
-/* Continues the checks once verify has become VERIFY_DONE or whose WHOSE_ANSWERED. Returns as
- * request_check(). */
+/* Continues the checks once the state is VERIFY_DONE (password) or WHOSE_ANSWERED (look-up of the
+ * peer). Returns as request_check(). */
 bool request_admit(struct request *req);
 /* Parses the complete body. Returns false with an answer that names the mistake. */
 bool request_body(struct request *req);

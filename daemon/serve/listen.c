@@ -19,8 +19,8 @@
 
 #define LISTEN_BACKLOG 256
 #define LISTEN_GROUP "flamed"
-/* Bytes that the kernel takes of an answer beyond those that are on their way. Otherwise it takes
- * up to 4 MiB for a client that does not read, which answer_max_bytes does not count. */
+/* Unsent bytes of an answer that the kernel may buffer. By default it buffers up to 4 MiB for a
+ * client that does not read, which answer_max_bytes does not count. */
 #define LISTEN_UNSENT_BYTES (64 << 10)
 
 #define TLS_PREFIX "https://"
@@ -120,7 +120,7 @@ static int listen_at(const struct sockaddr_storage *sa, socklen_t n, const char 
 
     if (fd < 0)
         return error_errno(err, "cannot make a socket for '%s'", address);
-    /* Connections inherit it. */
+    /* accepted connections inherit the option */
     setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent, sizeof(unsent));
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
     if (sa->ss_family == AF_INET6)
@@ -221,7 +221,7 @@ int listen_open_twin(const int *fds, size_t count, size_t of, int *ret_fd, struc
                  ntohs(((struct sockaddr_in *)&twin)->sin_port));
     r = listen_at(&twin, n, text, ret_fd, err);
     if (r == -EADDRNOTAVAIL || r == -EAFNOSUPPORT)
-        return LISTEN_NONE; /* other programs cannot listen there either */
+        return LISTEN_NONE; /* the machine lacks that address */
     if (r == -EADDRINUSE)
         return error_set(err, r,
                          "another program listens on '%s', which is localhost, too: it would get "

@@ -16,8 +16,8 @@
 static const char ONE_CALLER[] =
     "one caller is a user, on the Unix socket, over TCP or by a browser, or a token";
 
-/* Returns the most requests of one caller that may wait or stream. The rest of its connections
- * stays free for requests that need no waiting. */
+/* Returns how many requests of one caller may wait or stream at once. Its other connections stay
+ * free for requests that need no waiting. */
 static size_t waiting_max(const struct serve *s)
 {
     return s->opts.connections_max - s->opts.connections_max / 8;
@@ -91,8 +91,8 @@ static const struct {
                                  "the CPU time of its answers, half of a CPU" },
 };
 
-/* Returns whether budgets apply to the caller. They do not to a caller that may manage, here or on
- * the Unix socket: it could get around them. */
+/* Returns whether budgets apply to the caller. A caller that may manage, here or on the Unix
+ * socket, has none, because it could get around them. */
 static bool has_budget(const struct request *req)
 {
     return req->who.subject.role < ROLE_MANAGE && !req->who.subject.limited &&
@@ -106,8 +106,8 @@ static bool budgets_are_whole(struct quota_budgets *b, uint64_t now)
                   budget_has(&b->of[i], now) && b->of[i].left_ns == (int64_t)b->of[i].max_ns);
 }
 
-/* Returns the budgets of @caller: existing ones, or full ones in an entry that is unused or full.
- * NULL: no such entry is left, so @caller has no budget now. */
+/* Returns the budgets of @caller. A new caller gets full ones, in an unused entry or in that of a
+ * caller with full budgets. NULL: no such entry is left, so no budget limits @caller now. */
 static struct quota_budgets *budgets_of(struct serve *s, const struct caller *caller, uint64_t now)
 {
     struct quota_budgets *spare = NULL;

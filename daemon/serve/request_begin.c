@@ -15,7 +15,7 @@ static bool acts(const struct request *req)
     return !req->wants.head && audit_action_of(req) != AUDIT_NONE;
 }
 
-/* Checks the peer again, if it is what identifies the subject. */
+/* Checks the peer again if the peer identifies the subject. */
 static enum begin begin_by_peer(struct request *req)
 {
     struct serve *s = req->serve;

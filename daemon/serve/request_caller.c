@@ -16,7 +16,7 @@ static void request_is_foreign(struct request *req)
     req->client->caller = req->client->asks = req->who.caller;
 }
 
-/* Sets the subject to the peer's user, before rules. False: whose.c must be asked first. */
+/* Sets the subject to the peer's user, without rules. False: whose.c must find the peer first. */
 static bool request_peer(struct request *req)
 {
     struct serve *s = req->serve;
@@ -73,7 +73,7 @@ static void request_rule(struct request *req)
         subject_apply(&req->who.subject, rule);
 }
 
-/* Answers 503: the caller may be identified in a second. */
+/* Answers 503 with a retry after a second, when the caller may be identified. */
 static void refuse_untold(struct request *req)
 {
     struct error err = { .retry_s = 1 };

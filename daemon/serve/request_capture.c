@@ -31,7 +31,7 @@ static void work_notify(struct request *req)
 {
     if (req->stream.active)
         stream_poke(req);
-    else if (!req->capture.starts) /* otherwise the worker that starts the stream sees it */
+    else if (!req->capture.starts) /* a worker that starts the stream notices the end itself */
         workers_push(req->serve, req);
 }
 
@@ -84,8 +84,8 @@ static void capture_done(void *cookie, int outcome, struct profile *p, const str
     profile_unref(p);
 }
 
-/* Ends the hold of @req by a call into the backend, and wakes a worker if the capture ended during
- * the call. */
+/* Clears `held` after a call into the backend, and wakes a worker if the capture ended during the
+ * call. */
 static void work_release(struct request *req)
 {
     req->capture.held = false;

@@ -149,7 +149,8 @@ void review_add(struct request *req, const char *id)
     struct background *to = &s->review.background[0];
     LOCK_SCOPE(&s->lock);
 
-    for (size_t i = 0; i < BACKGROUND_MAX; i++) { /* unused, else ends first */
+    for (size_t i = 0; i < BACKGROUND_MAX;
+         i++) { /* an unused entry, else the capture that ends first */
         if (s->review.background[i].until_ns < to->until_ns)
             to = &s->review.background[i];
     }

@@ -18,8 +18,8 @@ static bool serve_is_idle(const struct serve *s, bool answered)
     return true;
 }
 
-/* Waits until @until_ns, or until no request waits for a worker or a capture. @answered: and all
- * answers were sent. Returns whether no request waits. Called with lock held. */
+/* Waits until @until_ns, or until no request waits for a worker or a capture. @answered: waits
+ * until all answers were sent, too. Returns whether no request waits. Called with lock held. */
 static bool wait_idle(struct serve *s, bool answered, uint64_t until_ns)
 {
     while (!serve_is_idle(s, answered) && clock_wait(&s->idle, &s->lock, until_ns))

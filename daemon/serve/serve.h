@@ -21,7 +21,8 @@ struct serve_opts {
     struct tls *tls;     /* taken if serve_start() succeeds; NULL: no TLS */
     const char *version;
     const char *host;            /* name of this machine */
-    unsigned connections_max;    /* limit of one caller, 128 by default; of all: request/caller.h */
+    unsigned connections_max;    /* limit of one caller, 128 by default; limit of all callers:
+                                    request/caller.h */
     unsigned captures_max;       /* limit of one caller at once, 64 by default */
     size_t answer_max_bytes;     /* 64 MiB by default */
     unsigned idle_timeout_s;     /* a client that neither sends nor reads for this long is

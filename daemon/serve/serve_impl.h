@@ -32,20 +32,23 @@
 #include <pthread.h>
 
 #define SERVE_WORKERS 6
-#define SERVE_WORKERS_OF_CALLER 3 /* for requests of one caller */
-#define SERVE_WORKERS_HEAVY 3     /* for heavy work, which may take seconds */
-#define SERVE_HEAVY_OF_CALLER 2   /* for heavy work of one caller */
-#define SERVE_VERIFY_MAX 2        /* for passwords, one per caller */
+#define SERVE_WORKERS_OF_CALLER 3 /* most workers for requests of one caller */
+#define SERVE_WORKERS_HEAVY 3     /* most workers for heavy work, which may take seconds */
+#define SERVE_HEAVY_OF_CALLER 2   /* most workers for heavy work of one caller */
+#define SERVE_VERIFY_MAX 2        /* most workers that check passwords, one per caller */
 #define SERVE_MHD_THREADS 2
 #define SERVE_LISTEN_MAX 16
 #define PATH_TEXT_MAX 128
-#define SERVE_GUESTS_MAX 16                     /* connections reserved for health routes */
-#define SERVE_CLOSING_MAX 256                   /* connections shut down but not closed yet */
-#define SERVE_HEAD_MAX_BYTES (32 * 1024)        /* request line and headers */
-#define SERVE_CONNECTION_BYTES (128 * 1024)     /* the HTTP library's memory, both heads */
-#define SERVE_END_GRACE_NS (3 * NSEC_PER_SEC)   /* after its duration, a capture is ended */
-#define SERVE_GIVE_UP_NS (9 * NSEC_PER_SEC / 2) /* after its duration, the answer is sent */
-#define SERVE_END_AHEAD_NS (NSEC_PER_SEC / 2)   /* latest order to end, before giving up */
+#define SERVE_GUESTS_MAX 16                 /* connections reserved for health routes */
+#define SERVE_CLOSING_MAX 256               /* connections shut down but not closed yet */
+#define SERVE_HEAD_MAX_BYTES (32 * 1024)    /* request line and headers */
+#define SERVE_CONNECTION_BYTES (128 * 1024) /* the HTTP library's memory for both heads */
+#define SERVE_END_GRACE_NS                                                                         \
+    (3 * NSEC_PER_SEC) /* from the end of its duration until a capture is ended */
+#define SERVE_GIVE_UP_NS                                                                           \
+    (9 * NSEC_PER_SEC / 2) /* from the end of its duration until the answer is sent */
+#define SERVE_END_AHEAD_NS                                                                         \
+    (NSEC_PER_SEC / 2) /* a capture is ordered to end at least this long before */
 /* Budgets of a caller that refill over time. */
 enum quota_budget {
     QUOTA_BUDGET_ATTACHES,
@@ -62,14 +65,14 @@ enum quota_budget {
 #define QUOTA_BEGUN_MAX 64
 #define QUOTA_BEGUN_NS NSEC_PER_SEC
 #define QUOTA_BEGUN_OF_ALL_NS (NSEC_PER_SEC / 8)
-#define QUOTA_RENDER_NS (60 * NSEC_PER_SEC)    /* burst of CPU time for one caller's answers */
-#define QUOTA_RENDER_SHARE 2                   /* divisor: share of a CPU in the long run */
-#define SERVE_GUEST_NS NSEC_PER_SEC            /* shortest service of a guest */
-#define SERVE_STALL_NS (2 * NSEC_PER_SEC)      /* a client that reads nothing may be evicted */
-#define SERVE_SEND_MAX_NS (600 * NSEC_PER_SEC) /* for a client to read its answer */
-#define SERVE_STOP_MAX_NS (4 * NSEC_PER_SEC)   /* for captures to end while stopping */
-#define SERVE_STOP_SEND_NS (2 * NSEC_PER_SEC)  /* for the last answers to be sent while stopping */
-#define SERVE_STOP_ALL_NS (9 * NSEC_PER_SEC / 2) /* for both together */
+#define QUOTA_RENDER_NS (60 * NSEC_PER_SEC)      /* burst of CPU time for one caller's answers */
+#define QUOTA_RENDER_SHARE 2                     /* divisor: share of a CPU in the long run */
+#define SERVE_GUEST_NS NSEC_PER_SEC              /* a guest is served at least this long */
+#define SERVE_STALL_NS (2 * NSEC_PER_SEC)        /* a client that reads nothing may be evicted */
+#define SERVE_SEND_MAX_NS (600 * NSEC_PER_SEC)   /* time limit of a client to read its answer */
+#define SERVE_STOP_MAX_NS (4 * NSEC_PER_SEC)     /* wait for captures to end while stopping */
+#define SERVE_STOP_SEND_NS (2 * NSEC_PER_SEC)    /* wait for the last answers to be sent */
+#define SERVE_STOP_ALL_NS (9 * NSEC_PER_SEC / 2) /* limit of both waits together */
 
 struct request;
 
@@ -92,7 +95,7 @@ struct client {
     bool judged;                     /* the certificate was checked */
     int64_t until_s;                 /* when to check it again, in seconds since 1970 */
     struct caller caller;            /* caller of the connection */
-    struct caller asks;              /* caller of its request; with a token or cookie, it differs */
+    struct caller asks;              /* caller of its request; another one with a token or cookie */
     struct peer_connection end;      /* peer as last determined; changed with lock held, by the
                                       * thread that has its request */
     struct subject subject;          /* subject of the peer; changed by the same thread */
@@ -100,9 +103,10 @@ struct client {
     bool waits, streams;     /* its request waits or is a stream, and counts for its caller */
     bool busy;               /* a request is being processed or answered */
     bool probed;             /* half-closed, and already probed */
-    uint32_t generation;     /* of this slot, so that a late event cannot reach the next owner */
-    uint64_t since_ns;       /* when it last became busy or idle, or its answer began */
-    size_t held_bytes;       /* of an answer, or a piece of a stream, that it has not read yet */
+    uint32_t generation;     /* number of the connection in this slot: a late event cannot reach the
+                                next one */
+    uint64_t since_ns;       /* when it last became busy or idle, or its answer began to be sent */
+    size_t held_bytes;       /* bytes of an answer or a stream's piece that it has not read */
     uint64_t stalled_ns;     /* when it stopped reading its answer; 0: it reads */
     struct request *request; /* the suspended request; NULL: none */
     bool watching;           /* in the epoll set, to notice that the client leaves */
@@ -151,7 +155,7 @@ struct received {
 
 /* The form of answer that the client wants. */
 struct wanted_form {
-    bool head;                /* of the answer, without its body */
+    bool head;                /* HEAD: the answer without its body */
     bool events, openmetrics; /* Accept names the type */
     bool html;                /* Accept names text/html, as browsers do */
     bool text;                /* Accept or the parameter asks for text: lists as tables */
@@ -202,11 +206,11 @@ struct request {
 
     /* Guarded by lock. */
     struct request *next; /* in the queue, or in the list of whose.c */
-    unsigned refs; /* held by the HTTP library, by the capture until done, and by calls to the
-                    * backend */
+    unsigned refs; /* references of the HTTP library, of the capture until done, and of calls to the
+                      backend */
     bool ready;
     bool left;    /* the client has left */
-    bool noted;   /* it is counted and audited; thread: the one that has the answer */
+    bool noted;   /* it is counted and audited; thread: the one that works on the answer */
     bool revoked; /* its subject has lost the right to it: see review.c */
     struct awaited_capture capture;
 };
@@ -266,8 +270,8 @@ struct whose_thread {
     bool started, stop;
     pthread_cond_t work;
     struct request *queue; /* oldest first */
-    uint64_t begun_ns;     /* since when the broker has not replied; 0: it has */
-    bool looks;            /* true: it asks the broker */
+    uint64_t begun_ns;     /* since when a search is in progress; 0: none is */
+    bool looks;            /* it asks the broker now */
 };
 
 /* The reviews of review.c. Guarded by lock. */
@@ -343,7 +347,7 @@ void client_watch_reading(struct client *c, uint64_t now);
 
 /* ---- held_answers.c: memory of answers that are not read yet ---- */
 
-/* Returns whether @of may hold @n bytes more, after cutting clients of callers with more if needed.
+/* Returns whether @of may hold @n bytes more. If needed, cuts clients of callers that hold more.
  * Called with lock held. */
 bool answers_have_room(struct serve *s, const struct caller *of, size_t n);
 /* Counts the answer of @req for its caller. If there is no room, the answer says so instead. Called

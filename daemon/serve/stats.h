@@ -7,8 +7,8 @@
 #define SERVE_ROUTES_MAX 64
 #define SERVE_STATUSES_MAX 20
 
-/* Answers by route and by status. Rows are those of the table of routes; the last row is for
- * requests without a route. */
+/* Answers by route and by status. The rows are in the order of the table of routes; the last row is
+ * for requests without a route. */
 struct answer_counts {
     uint64_t count[SERVE_ROUTES_MAX + 1][SERVE_STATUSES_MAX];
 };

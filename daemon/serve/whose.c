@@ -12,14 +12,16 @@
 
 #include <microhttpd.h>
 
-#define WHOSE_WAIT_NS (5 * NSEC_PER_SEC)   /* longest wait of a request */
-#define WHOSE_HEALTH_NS (NSEC_PER_SEC / 2) /* same, if no caller is needed for an answer */
-#define WHOSE_STALL_NS (3 * NSEC_PER_SEC)  /* silence of the broker until no more may wait */
-#define WHOSE_PAUSE_SHARE 7                /* pause after a search, in multiples of its duration */
-#define WHOSE_PAUSE_NS NSEC_PER_SEC        /* longest pause */
+#define WHOSE_WAIT_NS (5 * NSEC_PER_SEC) /* longest wait of a request */
+#define WHOSE_HEALTH_NS                                                                            \
+    (NSEC_PER_SEC / 2) /* longest wait of a request that can be answered without a caller */
+#define WHOSE_STALL_NS                                                                             \
+    (3 * NSEC_PER_SEC)              /* after a longer silence of the broker, no request may wait */
+#define WHOSE_PAUSE_SHARE 7         /* pause after a search, in multiples of its duration */
+#define WHOSE_PAUSE_NS NSEC_PER_SEC /* longest pause */
 
-/* Returns true if another request would wait in vain. If neither a request nor the thread waits,
- * one may try. */
+/* Returns true if another request would wait in vain: the broker is silent. One request may always
+ * wait, to try again. */
 static bool is_stalled(const struct serve *s, uint64_t now)
 {
     return s->whose.begun_ns && now > s->whose.begun_ns &&

@@ -145,7 +145,7 @@ static void add_few(struct composing *c, uint64_t had)
 
 /* ---- signals and changes ---- */
 
-/* Gets a document about the target. 0; else there is none. */
+/* Gets a document about the target. Returns 0 if the backend has one. */
 static int document(const struct composing *c, enum backend_document which, json_t **ret)
 {
     const struct document_query q = { .viewer = c->q->target->viewer, .target = c->q->target };

@@ -53,9 +53,9 @@ struct mcp_argument {
     const char *name, *value;
 };
 
-/* A route that can answer a tool call. A call takes the first way with an argument that is given
- * and a role that the subject has. Without one, it takes the last way tried. A given argument ends
- * the search. */
+/* A route that can answer a tool call. The search passes over ways with a variable that the call
+ * does not give. It ends at the first way with a variable that is given, or with a role that the
+ * subject has; else the last way counts. */
 struct mcp_way {
     const char *path;     /* NULL: end of the list */
     const char *variable; /* argument that fills the path's variable; NULL: none */

@@ -14,7 +14,7 @@
 #include <time.h>
 
 #define INNER_MOST 4096              /* entries of an inner list in the first round of shortening */
-#define INNER_LEAST 4                /* and in the last one */
+#define INNER_LEAST 4                /* entries of an inner list in the last round */
 #define SEVERITY_MAX 3               /* highest severity of a signal */
 #define SAID_MAX_BYTES ((size_t)512) /* reserved for "left_out" */
 
@@ -295,8 +295,8 @@ static void drop_last(json_t *list, size_t least, size_t max, size_t *n, json_t 
         json_object_set_new(left_out, name, json_integer(before + (json_int_t)(count - kept)));
 }
 
-/* Returns whether the inner list @name may be shortened now: the past of a service first, with @all
- * every one. */
+/* Returns whether the inner list @name may be shortened: any list with @all, else only lists on the
+ * past of a service. */
 static bool gives_way(const char *name, bool all)
 {
     return all || strcmp(name, "ended") == 0 || strcmp(name, "marks") == 0;
@@ -353,9 +353,9 @@ static void sort_signals(json_t *object)
     json_decref(sorted);
 }
 
-/* Shortens the lists of @object until it has at most @max bytes, signals that went off first, and
- * adds the number of entries that each list lost. False: @object exceeds @max even with empty
- * lists. */
+/* Shortens the lists of @object until it has at most @max bytes, and adds the number of entries
+ * that each list lost. Inner lists come first, then the signals that are over, then the longest
+ * list. False: @object exceeds @max even with empty lists. */
 static bool shorten(json_t *object, size_t max)
 {
     json_t *left_out = json_object(), *list;

@@ -108,7 +108,7 @@ static const struct mcp_way *choose_way(const struct mcp_tool *tool, const json_
         const struct mcp_way *way = &tool->ways[i];
 
         if (chosen && chosen->variable)
-            break; /* the named object is in no other route */
+            break; /* only this route has the named object */
         if (way->variable && !json_object_get(arguments, way->variable))
             continue;
         chosen = way;

@@ -191,8 +191,8 @@ static int set_interval(const struct event_info *event, const char *name, struct
                            name, name, (unsigned long long)event->default_period);
 }
 
-/* Sets hz as the pace of every event of @p. For lists without an event that counts time; hz applies
- * to those events alone otherwise. */
+/* Sets hz as the pace of every event of @p. Only for lists without an event that counts time: in
+ * other lists, hz applies to those events alone. */
 static int set_paces(struct params *p, struct error *err)
 {
     for (size_t i = 0; i < p->capture.event_count; i++) {
@@ -230,7 +230,7 @@ int param_set_periods(struct params *p, struct error *err)
         wanted->period = p->events.timed_period;
         timed |= !event || event_is_timed(event);
         if (!event)
-            continue; /* the search for this event reports the error */
+            continue; /* unknown event: events_find() reports the error later */
         if (!event_is_timed(event))
             wanted->period = event->default_period;
         else if (!(p->given & PARAM_BIT(PARAM_HZ)))

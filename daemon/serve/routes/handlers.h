@@ -38,8 +38,8 @@ void answer_filename(struct answer *a, const struct params *p, const struct prof
  * time. */
 void answer_describe(struct request *req, const struct profile *profile,
                      const struct render_format *format);
-/* Answers with the past of the target in req->params.range, written by @answer. @stored: prefer
- * stored captures. */
+/* answer_past() answers with the past of the target in req->params.range, written by @answer.
+ * @stored: prefer stored captures. */
 typedef void (*past_answer_fn)(struct request *req, struct profile *profile);
 void answer_past(struct request *req, bool stored, past_answer_fn answer);
 /* Refuses parameters that are not valid for the past, such as those of sampling. 0 or -EINVAL. */
@@ -47,7 +47,7 @@ int check_past(const struct params *p, struct error *err);
 /* Explains why a range has no samples. Returns the outcome of checking the target if that fails,
  * with its @err, else @outcome. */
 int explain_nothing(struct request *req, int outcome, struct error *err);
-/* Answers as answer_past(), unless check_past() refuses. */
+/* Does the same as answer_past(), unless check_past() refuses. */
 void answer_recorded(struct request *req, past_answer_fn answer);
 void answer_past_profile(struct request *req, struct profile *profile); /* by `format` */
 /* Answers with the backend's value, or its problem. Takes @value. Returns true. */

@@ -3,7 +3,7 @@
 #include "serve/routes/handlers.h"
 
 #define INDEX_JVMS_MAX 6
-#define SEVERITY_ILL 2 /* of a JVM that comes before busier ones */
+#define SEVERITY_ILL 2 /* lowest severity that lists a JVM before busier ones */
 
 struct index_row {
     int32_t host_pid;

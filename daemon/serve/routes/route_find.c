@@ -13,7 +13,7 @@ static bool method_fits(const struct route *r, const char *method)
     return strcmp(method, "DELETE") == 0 && (r->methods & METHOD_DELETE);
 }
 
-/* Matches @path segment by segment. 0, ROUTE_NONE or ROUTE_BAD_PID. */
+/* Matches @path segment by segment. Returns 0, ROUTE_NONE or ROUTE_BAD_PID. */
 static int route_match(const struct route *r, struct span path, struct route_args *ret)
 {
     struct span pattern = span_from(span_of(r->path), 1), wanted, given;

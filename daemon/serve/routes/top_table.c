@@ -13,7 +13,7 @@
 #define HOME "\x1b[H"
 #define CLEAR_LINE "\x1b[K"
 #define CLEAR_BELOW "\x1b[J"
-#define TOP_NAME_BYTES 8192 /* of the names of a group */
+#define TOP_NAME_BYTES 8192 /* bytes of the names of a group */
 #define TOP_GROUPS_MAX 200
 #define FIXED_COLUMNS 31 /* columns before the name */
 

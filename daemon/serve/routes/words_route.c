@@ -7,8 +7,8 @@
 
 #define WORDS_DEFAULT_NS (300 * NSEC_PER_SEC)
 
-/* Gets a view of the samples; *ret stays NULL if there are none. 0, an outcome or -errno. That they
- * cannot be read does not mean that there are none. */
+/* Gets a view of the samples; *ret stays NULL if there are none. Returns 0, an outcome, or -errno
+ * with @err if the samples cannot be read. */
 static int view_of(const struct request *req, const struct time_range *range, struct view **ret,
                    struct error *err)
 {

@@ -128,7 +128,7 @@ static int verify_client(gnutls_session_t session)
     int64_t until_s = INT64_MAX;
 
     if (!list || !count)
-        return 0; /* if one is required, GnuTLS has failed the handshake already */
+        return 0; /* without a required certificate, GnuTLS has already failed the handshake */
     return verify(session, list, count, &until_s) ? 0 : -1;
 }
 
