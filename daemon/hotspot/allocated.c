@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A look reads the counters while the VM runs. A thread may replace its buffer during the read, so
- * that it seems to have allocated a buffer more or less; the next look is right again. So the
- * greatest number of all looks counts for a thread.
+ * that it seems to have allocated a buffer more or less; the next look is right again. So flamed
+ * keeps the greatest number that any look found for a thread.
  */
 #include "hotspot/allocated.h"
 
@@ -12,12 +12,12 @@
 #define ALLOCATED_EVERY_NS (NSEC_PER_SEC / 2)
 #define ALLOCATED_SHARE 500 /* looks take at most 1 / 500 of a processor's time */
 #define ALLOCATED_TRIES 3
-#define ALLOCATED_FIRST_LOOKS 4 /* these follow soon, so that there is a rate */
+#define ALLOCATED_FIRST_LOOKS 4 /* the first looks come soon, so that there is a rate */
 
 ORDER_FUNCTION(compare, struct allocated_thread,
                COMPARE(x->thread, y->thread) ?: COMPARE(x->tid, y->tid))
 
-/* Returns the number of threads of @a that its last look had, but @now has not. If @ret is not
+/* Returns the number of threads that the last look of @a found and that @now lacks. If @ret is not
  * NULL, copies them behind the @count threads in it. */
 static size_t missing(const struct allocated *a, const struct allocated_thread *now, size_t count,
                       struct allocated_thread *ret)

@@ -2,9 +2,8 @@
 /*
  * Bytes that the Java threads of a VM have allocated on its heap, added up over looks at them.
  * HotSpot counts them for each live thread (Thread::_allocated_bytes and the used part of its
- * buffer), and for none that has ended. So what a thread allocates behind the last look at it is
- * missing. Missing is also all of a thread that begins and ends between two looks. Pure; thread:
- * the owner's.
+ * buffer). It keeps no count of an ended thread. So the sum lacks what a thread allocated after the
+ * last look at it, and threads that began and ended between two looks. Pure; thread: the owner's.
  */
 #pragma once
 
@@ -15,9 +14,9 @@
 #define ALLOCATED_BYTES_MAX (UINT64_C(1) << 50) /* limit for one thread: more is implausible */
 
 struct allocated_thread {
-    uint64_t thread; /* its JavaThread */
-    uint64_t bytes;  /* the most of all looks */
-    int32_t tid;     /* differs if an earlier JavaThread had this address */
+    uint64_t thread; /* address of its JavaThread */
+    uint64_t bytes;  /* the greatest number of all looks */
+    int32_t tid;     /* another tid: an earlier JavaThread had this address */
     bool missed;     /* true: the last look did not find it */
 };
 
@@ -31,6 +30,6 @@ struct allocated {
 };
 
 /* Adds what the @count threads in @now, in any order, have allocated since the last look. Bytes
- * from before the first look count, too. A thread that is missing in one look is kept until the
- * next. Takes over @now, which malloc() made. */
+ * from before the first look count, too. A thread that is missing in one look stays in the list
+ * until the next look. Takes over @now, which is from malloc(). */
 void allocated_add(struct allocated *a, struct allocated_thread *now, size_t count);

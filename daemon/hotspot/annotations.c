@@ -19,14 +19,14 @@ static const struct {
     { "Lio/micronaut/http/annotation/", MAPPING_MICRONAUT },
 };
 
-#define STRINGS_MAX 9 /* of an element that are looked at: one more than there are verbs */
+#define STRINGS_MAX 9 /* strings read of an element: one more than there are HTTP methods */
 
 struct reader {
     struct span left;
     annotations_text_fn text;
     void *cookie;
     struct annotations_used *used;
-    int error; /* of @text */
+    int error; /* what @text returned, if negative; else 0 */
 };
 
 /* The constants of an element's value: one, or those of an array. */
@@ -48,7 +48,8 @@ static bool take_u2(struct reader *r, uint16_t *ret)
     return true;
 }
 
-/* Gets the text of constant @index in @buf. Returns false if it is unreadable, or one too many. */
+/* Gets the text of constant @index in @buf. Returns false if the text is unreadable, or exceeds the
+ * limit of bytes. */
 static bool text_of(struct reader *r, uint16_t index, char buf[ANNOTATIONS_TEXT_MAX],
                     struct span *ret)
 {
@@ -60,7 +61,7 @@ static bool text_of(struct reader *r, uint16_t index, char buf[ANNOTATIONS_TEXT_
     return n >= 0 && r->used->bytes <= ANNOTATIONS_BYTES_MAX;
 }
 
-/* Returns the HTTP method with the name @name, in any case, as a bit; 0: none. */
+/* Returns the HTTP method @name, in upper or lower case, as a bit; 0: none. */
 static uint16_t verb_named(struct span name)
 {
     for (size_t i = 0; i < ARRAY_SIZE(VERBS); i++) {
@@ -75,8 +76,7 @@ static bool is_spring(enum annotations_api api)
     return api == MAPPING_SPRING || api == MAPPING_EXCHANGE;
 }
 
-/* Returns whether annotation @name of @api is a mapping. *ret_verb: its HTTP method; 0: it has
- * none. */
+/* Returns whether annotation @name of @api is a mapping. *ret_verb: its HTTP method; 0: none. */
 static bool is_mapping(enum annotations_api api, struct span name, uint16_t *ret_verb)
 {
     static const char
@@ -106,7 +106,7 @@ bool annotations_is_own(struct span type)
     return own_code_has(&(struct own_code){ 0 }, (struct span){ name, type.n });
 }
 
-/* Adds an annotation of type @type to @m. Returns its API, if it is a mapping. */
+/* Adds an annotation of type @type to @m. Returns its API if the annotation is a mapping. */
 static enum annotations_api add_annotation(struct annotated *m, struct span type)
 {
     uint16_t verb = 0;
@@ -133,7 +133,7 @@ static enum annotations_api add_annotation(struct annotated *m, struct span type
 
 static bool take_annotation(struct reader *r, unsigned depth, struct annotated *m);
 
-/* Takes a value and, if it is an array, those in it. Adds its constants to @c. */
+/* Takes a value and, if it is an array, the values in it. Adds its constants to @c. */
 static bool take_value(struct reader *r, unsigned depth, struct constants *c)
 {
     uint16_t n;
@@ -154,7 +154,7 @@ static bool take_value(struct reader *r, unsigned depth, struct constants *c)
     return true;
 }
 
-/* Sets the path of @m to @path. Placeholders of a configuration have an unknown value. */
+/* Sets the path of @m to @path. A path with placeholders of a configuration counts as unknown. */
 static void set_path(struct annotated *m, struct span path)
 {
     bool same = m->has_path && span_eq((struct span){ m->path, m->path_n }, path);
@@ -181,7 +181,7 @@ static bool add_element(struct reader *r, struct annotated *m, enum annotations_
         for (unsigned i = 0; i < MIN(c->count, (unsigned)STRINGS_MAX); i++) {
             if (!text_of(r, c->at[i], buf, &text))
                 return false;
-            if (!text.n) /* the default of @HttpExchange */
+            if (!text.n) /* @HttpExchange has an empty method by default */
                 continue;
             m->verbs |= verb_named(text);
             m->unsure |= !verb_named(text);
@@ -203,7 +203,8 @@ static bool add_element(struct reader *r, struct annotated *m, enum annotations_
     return true;
 }
 
-/* Takes an annotation, and adds it to @m. @m NULL: it is only the value of an element. */
+/* Takes an annotation, and adds it to @m. @m is NULL if the annotation is only the value of an
+ * element. */
 static bool take_annotation(struct reader *r, unsigned depth, struct annotated *m)
 {
     char buf[ANNOTATIONS_TEXT_MAX];
@@ -271,14 +272,13 @@ void annotations_inherit(struct annotated *m, const struct annotated *above)
     m->unsure |= several;
 }
 
-/* Returns whether an annotation of the application beside the mapping of @m, or without one, may be
- * the mapping that Spring uses. */
+/* Returns whether Spring may use an annotation of the application in place of the mapping of @m. */
 static bool may_be_foreign(const struct annotated *m)
 {
     return m->foreign && (!m->api || m->inherited);
 }
 
-/* Returns whether @c and @m together have one route for sure. */
+/* Returns whether class @c and method @m together have exactly one known route. */
 static bool is_sure(const struct annotated *c, const struct annotated *m)
 {
     struct span class_path = { c->path, c->path_n }, path = { m->path, m->path_n };
@@ -292,14 +292,14 @@ static bool is_sure(const struct annotated *c, const struct annotated *m)
     if (memchr(c->path, '*', c->path_n) || memchr(c->path, '?', c->path_n))
         return false;
     switch (m->api) {
-    case MAPPING_SPRING: /* an equal path is not joined */
+    case MAPPING_SPRING: /* Spring does not join a path that equals the class's */
     case MAPPING_EXCHANGE:
         return !may_be_foreign(c) && !may_be_foreign(m) &&
                (path.n == class_path.n || !path.n || !class_path.n ||
                 !span_eq(without_slashes(class_path), without_slashes(path)));
-    case MAPPING_JAX_RS: /* without both it is a sub-resource, or its locator */
+    case MAPPING_JAX_RS: /* a method that lacks either of these is a sub-resource, or its locator */
         return c->api && c->has_path && one_verb;
-    default: /* an operator of RFC 6570 joins in another way */
+    default: /* a path with an operator of RFC 6570 joins in another way */
         return c->api && !c->inherited && one_verb &&
                !ANY_OF(i, path.n, i > 0 && path.p[i - 1] == '{' && strchr("?&#./;+", path.p[i]));
     }
@@ -317,7 +317,7 @@ size_t annotations_route(const struct annotated *of_class, const struct annotate
 
     if (!is_sure(of_class, of_method))
         return 0;
-    if (spring) { /* a slash at the end counts */
+    if (spring) { /* Spring distinguishes paths by a slash at their end */
         span_take_char(&prefix, '/');
         span_take_char(&path, '/');
     } else {

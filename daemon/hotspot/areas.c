@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Bounds of the VM's memory areas. CollectedHeap::_reserved is the heap of all collectors but ZGC
- * (8 to 26); BarrierSet leads to the CardTable since 11. A thread's stack lies below its base.
+ * Bounds of the VM's memory areas. CollectedHeap::_reserved is the heap, except with ZGC (JDK 8 to
+ * 26). BarrierSet leads to the CardTable since JDK 11. A thread's stack lies below its base.
  */
 #include "hotspot/areas.h"
 
 #include "hotspot/vm.h"
 
 #define LOADERS_MAX 16384      /* class loaders to visit, newest first */
-#define LOADER_CLASSES_MAX 512 /* classes of one */
-#define CLASSES_MAX 8192       /* classes of all */
-/* Metaspace consists of blocks that hold nothing else: root chunks since JDK 16. Before
- * that, chunks have any size, and a block around each address is taken. */
+#define LOADER_CLASSES_MAX 512 /* classes to visit of one loader */
+#define CLASSES_MAX 8192       /* classes to visit of all loaders */
+/* Metaspace consists of blocks that hold nothing else: root chunks since JDK 16. Before JDK 16,
+ * chunks have any size, so the block around each address counts as metaspace. */
 #define ROOT_CHUNK_BYTES ((uint64_t)4 << 20)
 #define NEAR_BYTES ((uint64_t)64 << 10)
 #define STACK_BYTES_MAX ((uint64_t)1 << 30) /* the greatest value of -Xss */
@@ -55,7 +55,7 @@ static void read_cards(struct hotspot_vm *vm, struct vm_areas *a)
         set_range(&a->cards, start, bytes);
 }
 
-/* Gets the reserved bytes of class space, unless they are *known, and its start. */
+/* Gets the start of class space and its reserved bytes, unless they are *known. */
 static void read_class_space(struct hotspot_vm *vm, bool *known, struct vm_areas *a)
 {
     const struct hotspot_layout *l = &vm->layout;
@@ -73,7 +73,7 @@ static void read_class_space(struct hotspot_vm *vm, bool *known, struct vm_areas
         a->class_base = 0;
 }
 
-/* Returns whether @constants is the pool of @klass, by the pool's own holder. */
+/* Returns whether @constants is the constant pool of @klass: the pool states its holder. */
 static bool is_pool_of(struct hotspot_vm *vm, uint64_t constants, uint64_t klass)
 {
     uint64_t holder;
@@ -168,7 +168,8 @@ static int add_stack(void *cookie, uint64_t thread)
     return 0;
 }
 
-/* Copies metaspace from the last reading with this number of @classes. False: there is none. */
+/* Copies metaspace from the last reading with this number of @classes. Returns false if there is no
+ * such reading. */
 static bool take_kept_metaspace(struct hotspot_vm *vm, uint64_t classes, struct vm_areas *a)
 {
     const struct kept_areas *kept = &vm->kept_areas;

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #define VM_AREAS_CODE_MAX 8        /* HotSpot has one to four code heaps */
-#define VM_AREAS_METASPACE_MAX 512 /* ranges; further ones are not known as metaspace */
+#define VM_AREAS_METASPACE_MAX 512 /* ranges; further blocks count as no metaspace */
 #define VM_AREAS_STACKS_MAX 4096   /* stacks of Java threads; further ones are counted */
 
 struct vm_range {
@@ -25,7 +25,7 @@ struct vm_areas {
      * too. */
     struct vm_range metaspace[VM_AREAS_METASPACE_MAX];
     size_t metaspace_count;
-    uint64_t class_base;                         /* of compressed class pointers; 0: unknown */
+    uint64_t class_base;                         /* base of compressed class pointers; 0: unknown */
     uint64_t class_space;                        /* bytes reserved; 0: none */
     struct vm_range stacks[VM_AREAS_STACKS_MAX]; /* of Java threads, in no order */
     size_t stack_count;
@@ -35,7 +35,7 @@ struct vm_areas {
 struct hotspot_vm;
 
 /* Reads the areas in one reading: a page for each Java thread. @classes is a number that changes
- * when classes are loaded or unloaded: metaspace is searched again when it changes. 0: always.
- * Return: 0; -ETIMEDOUT: the reading has not returned; HOTSPOT_GONE; -errno. Thread: that of
- * @vm. */
+ * when classes are loaded or unloaded; metaspace is then searched again. 0: metaspace is searched
+ * always. Return: 0; -ETIMEDOUT: the reading has not returned; HOTSPOT_GONE; -errno. Thread: the
+ * owner of @vm. */
 int hotspot_vm_areas(struct hotspot_vm *vm, uint64_t classes, struct vm_areas *ret);

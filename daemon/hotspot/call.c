@@ -9,8 +9,8 @@
 #include "hotspot/vm.h"
 #include "proc/stall_readers.h"
 
-/* The VM of the last call, if it has returned: its pages are in the cache of a reader, which the
- * next call may overwrite. Used only by the thread of readers_use(). */
+/* The VM of the last call, if that call has returned. A reader has cached its pages, and the next
+ * call may overwrite them. Used only by the thread of readers_use(). */
 static const struct hotspot_vm *kept;
 
 struct call {
@@ -18,7 +18,7 @@ struct call {
     struct hotspot_vm *vm;
     vm_call_fn fn;
     void *arg;
-    bool owned; /* @arg is freed with the call; else it is the copy behind it */
+    bool owned; /* @arg is freed with the call; else @arg points to @copy */
     max_align_t copy[];
 };
 
@@ -70,8 +70,8 @@ void vm_unref(struct hotspot_vm *vm)
     free(vm);
 }
 
-/* Calls with a copy of the @n bytes at @arg. @given, if not NULL: with *given itself, from
- * malloc(), which an abandoned call takes. */
+/* Calls @fn with a copy of the @n bytes at @arg. If @given is not NULL, calls @fn with *given
+ * itself, which is from malloc(); an abandoned call takes it over. */
 static int call(struct hotspot_vm *vm, vm_call_fn fn, void *arg, size_t n, void **given,
                 bool asleep_only)
 {
@@ -119,7 +119,7 @@ int vm_call_given(struct hotspot_vm *vm, vm_call_fn fn, void **arg, bool asleep_
     return call(vm, fn, NULL, 0, arg, asleep_only);
 }
 
-/* Answers from cached pages. Returns false if one is missing. */
+/* Answers from cached pages. Returns false if a page is missing. */
 static bool answer_kept(struct hotspot_vm *vm, vm_call_fn fn, void *arg, int *ret)
 {
     struct hotspot_memory *m = &vm->memory;
@@ -132,7 +132,7 @@ static bool answer_kept(struct hotspot_vm *vm, vm_call_fn fn, void *arg, int *re
     *ret = fn(vm, arg);
     m->only_kept = false;
     missed = m->missed;
-    m->missed = false; /* the call is repeated next, by a reader */
+    m->missed = false; /* a reader repeats the call next */
     return !missed;
 }
 

@@ -6,13 +6,13 @@
 
 #define LOADERS_MAX 65536 /* each hidden class may have its own loader */
 #define CLASSES_MAX 200000
-#define BUCKETS_MAX 65536 /* of the dictionary; JDK 8 makes 1,009 */
+#define BUCKETS_MAX 65536 /* buckets of the dictionary; JDK 8 makes 1,009 */
 
 struct class_walk {
     struct hotspot_vm *vm;
     struct classes *classes;
     bool lengths[CLASSES_NAME_MAX]; /* lengths of wanted names */
-    unsigned left;                  /* rest of CLASSES_MAX */
+    unsigned left;                  /* classes that may still be visited, of CLASSES_MAX */
 };
 
 int classes_want(struct classes *c, const char *name)
@@ -40,8 +40,8 @@ static void take_class(struct classes *c, struct span name, uint64_t klass)
     }
 }
 
-/* Reads the name of @klass, unless its length rules it out, and takes a wanted class. 0 or
- * -errno. */
+/* Reads the name of @klass, unless its length rules it out. Stores the class if it is a wanted
+ * one. */
 static int look_at_class(struct class_walk *w, uint64_t klass)
 {
     struct hotspot_vm *vm = w->vm;
@@ -63,8 +63,8 @@ static int look_at_class(struct class_walk *w, uint64_t klass)
     return r;
 }
 
-/* Visits the classes of one loader. Unloading ends the list early, and makes it partial. 0 or
- * -ESRCH. */
+/* Visits the classes of one loader. If the VM unloads classes during the walk, the list may end
+ * early and is marked as partial. 0 or -ESRCH. */
 static int walk_loader(struct class_walk *w, uint64_t loader)
 {
     const struct hotspot_layout *l = &w->vm->layout;
@@ -101,7 +101,7 @@ static int walk_bucket(struct class_walk *w, uint64_t bucket)
     uint64_t entry = 0, klass = 0;
     int r = memory_u64(&w->vm->memory, bucket, &entry);
 
-    while (r == 0 && (entry &= ~UINT64_C(1)) && w->left) { /* bit 0: of the shared archive */
+    while (r == 0 && (entry &= ~UINT64_C(1)) && w->left) { /* bit 0: a shared entry */
         w->left--;
         r = memory_u64(&w->vm->memory, entry + (uint64_t)l->table_literal.offset, &klass) ?:
             look_at_class(w, klass) ?:
@@ -110,8 +110,8 @@ static int walk_bucket(struct class_walk *w, uint64_t bucket)
     return r;
 }
 
-/* Visits all classes of a JDK 8. Its tables do not say how the classes of a loader are linked. 0 or
- * -errno. */
+/* Visits all classes of a JDK 8. The VM's tables do not state how JDK 8 links the classes of a
+ * loader. 0 or -errno. */
 static int walk_dictionary(struct class_walk *w)
 {
     const struct hotspot_layout *l = &w->vm->layout;

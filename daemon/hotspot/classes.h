@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finds loaded classes by their names: one walk over the VM's class loaders for all of them.
- * Internal to hotspot/. Thread: in a reading of the VM (call.c).
+ * Finds loaded classes by their names. One walk over the VM's class loaders finds all of them.
+ * Internal to hotspot/. Call inside a reading of the VM (call.c).
  */
 #pragma once
 
@@ -9,7 +9,7 @@
 
 #define CLASSES_WANTED_MAX 64
 #define CLASSES_NAME_MAX 160
-#define CLASSES_SAME_MAX 4 /* classes of one name, by different loaders */
+#define CLASSES_SAME_MAX 4 /* classes with the same name, by different loaders */
 
 /* A class to find. */
 struct class_wanted {
@@ -24,7 +24,8 @@ struct classes {
     bool partial; /* the last walk could not read all: classes changed, or were freed */
 };
 
-/* Adds @name, unless it is there. Returns its index; -ENOSPC: no room, or the name is too long. */
+/* Adds @name, unless it is already wanted. Returns its index, or -ENOSPC if there is no room or the
+ * name is too long. */
 int classes_want(struct classes *c, const char *name);
 /* Finds all wanted classes, and sets c->partial. A class that is being loaded may be missing. 0;
  * -ESRCH; -errno. */

@@ -3,7 +3,7 @@
 
 #include "hotspot/counters.h"
 
-/* Adds @n to *sum, unless it is unknown. */
+/* Adds @n to *sum, unless @n is unknown. */
 static void add_known(int64_t *sum, int64_t n)
 {
     if (n == COUNTERS_UNKNOWN)
@@ -37,8 +37,8 @@ static void add_collections(const struct counters *c, struct counter_sums *s)
     }
 }
 
-/* With Serial and Parallel, objects that the old generation has no room for stay in eden, where
- * new ones are, too. So only the old generation shows that the heap is full. */
+/* With Serial and Parallel, objects that do not fit in the old generation stay in eden, together
+ * with new objects. So only the old generation shows that the heap is full. */
 static void add_old(const struct counters *c, struct counter_sums *s)
 {
     const struct counted_generation *young = &c->generations[0], *old = &c->generations[1];

@@ -10,20 +10,20 @@ struct counters;
 struct counter_sums {
     int64_t heap_used, heap_committed; /* bytes */
     int64_t heap_kept;                 /* used bytes of all spaces but eden */
-    /* Bytes that the last collection left in the old generation, and the largest size of that.
-     * Unknown if it was a collection of the young generation alone. */
+    /* old_left: bytes that the last collection left in the old generation; unknown if it collected
+     * the young generation alone. old_max: the largest size of the old generation. */
     int64_t old_left, old_max;
     int64_t metaspace_used, metaspace_committed;
     int64_t code_cache_committed, code_cache_max;
-    int64_t collections, collection_ns; /* since its start */
-    /* Collections that also free old objects: all but those of the first collector, or all if there
-     * is only one collector. */
+    int64_t collections, collection_ns; /* since the JVM's start */
+    /* Collections that also free old objects: those of all collectors but the first. If there is
+     * only one collector, all of its collections. */
     int64_t old_collections;
     int64_t safepoints, safepoint_sync_ns;
     int64_t classes_loaded, compiled, compile_ns;
     int64_t threads_live, threads_started;
     int64_t allocated;     /* as in struct counters */
-    uint64_t allocated_ns; /* time of the look, as in struct counters */
+    uint64_t allocated_ns; /* time of the last look, as in struct counters */
 };
 
 /* Adds up the counters @c. */

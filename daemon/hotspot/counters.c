@@ -7,7 +7,7 @@
 #include "hotspot/hsperfdata.h"
 
 #define COUNTERS_HERTZ_MAX ((int64_t)NSEC_PER_SEC * 10)
-#define COUNTERS_APART_SINCE 13 /* first JDK that counts both times apart */
+#define COUNTERS_APART_SINCE 13 /* first JDK that counts the time to a safepoint separately */
 
 struct counter_row {
     struct span name;
@@ -38,7 +38,7 @@ static const struct counter_row NUMBERS[] = {
     ROW("sun.ci.totalCompiles", compiled),
 };
 
-/* In ticks until use_hertz(). */
+/* Counters of time: ticks, until use_hertz() converts them. */
 static const struct counter_row TIMES[] = {
     ROW("sun.rt.safepointTime", safepoint_ns),
     ROW("sun.rt.safepointSyncTime", safepoint_sync_ns),
@@ -50,7 +50,7 @@ static const struct counter_row TIMES[] = {
 struct counters_scan {
     struct counters c;
     int64_t hertz;
-    struct counters_places *places; /* to fill in, or NULL */
+    struct counters_places *places; /* places to fill in; NULL: not needed */
 };
 
 static int64_t *field_at(struct counters *c, size_t offset)
@@ -111,7 +111,7 @@ static bool take_index(struct span *s, uint64_t *ret)
     return span_take_dec(s, ret) && span_take_char(s, '.');
 }
 
-/* @s: what follows "sun.gc.generation.". */
+/* Takes an entry of a generation. @s: the part of its name behind "sun.gc.generation.". */
 static void take_generation(struct span s, const struct hsperfdata_entry *e, struct counters *c)
 {
     struct counted_generation *g;
@@ -136,7 +136,7 @@ static void take_generation(struct span s, const struct hsperfdata_entry *e, str
         c->left_out += span_eq_str(s, "name");
 }
 
-/* @s: what follows "sun.gc.collector.". */
+/* Takes an entry of a collector. @s: the part of its name behind "sun.gc.collector.". */
 static void take_collector(struct span s, const struct hsperfdata_entry *e, struct counters *c)
 {
     struct counted_collector *one;
@@ -197,7 +197,8 @@ static bool see_entry(void *cookie, const struct hsperfdata_entry *e)
     return true;
 }
 
-/* Reads only the entries at @places. False: the number of entries has changed, or one is broken. */
+/* Reads only the entries at @places. Returns false if the number of entries has changed, or an
+ * entry is broken. */
 static bool read_places(struct span memory, const struct counters_places *places,
                         struct counters_scan *s)
 {
@@ -263,7 +264,7 @@ static bool read_all(struct span memory, struct counters_places *places, struct 
         *places = (struct counters_places){ .entries = hsperfdata_count(memory) };
     if (hsperfdata_each(memory, see_entry, s))
         return true;
-    if (places) /* an entry was unfinished: those behind it are unknown */
+    if (places) /* an entry was unfinished, so the places of later entries are unknown */
         *places = (struct counters_places){ .entries = 0 };
     return false;
 }
@@ -341,8 +342,8 @@ int counters_memory(struct hotspot_vm *vm, uint64_t *ret_start, char **ret, size
         return r;
     used = hsperfdata_used((struct span){ bytes, n });
     vm->counters_start = start;
-    vm->counters_bytes = used && used < n ? used : n; /* seldom more than half */
-    if (known && used > n) {                          /* there are new entries */
+    vm->counters_bytes = used && used < n ? used : n; /* the used part is seldom more than half */
+    if (known && used > n) {                          /* entries were added */
         vm->counters_bytes = 0;
         return counters_memory(vm, ret_start, ret, ret_n);
     }
@@ -352,7 +353,8 @@ int counters_memory(struct hotspot_vm *vm, uint64_t *ret_start, char **ret, size
     return 0;
 }
 
-/* Reads and parses the VM's counters. 0; -ENOENT: it keeps none; -EBADMSG; -errno. */
+/* Reads and parses the VM's counters. Return: 0; -ENOENT: the VM keeps no counters; -EBADMSG;
+ * -errno. */
 static int read_memory(struct hotspot_vm *vm, struct counters *ret)
 {
     _cleanup_free_ char *bytes = NULL;

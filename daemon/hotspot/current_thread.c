@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finds how native code of the VM gets the JavaThread of the thread that it runs in. The tables of
- * the VM lack that. It is a thread-local variable of libjvm, or in JDK 8 a value of
- * pthread_setspecific(). So flamed searches the C library's (glibc's) data of each thread for the
- * one place that holds the JavaThread of every thread in the VM's list.
+ * Finds how native code of the VM gets the JavaThread of its own thread. The tables of the VM lack
+ * that. The JavaThread is in a thread-local variable of libjvm, or in JDK 8 a value of
+ * pthread_setspecific(). So flamed searches the data of glibc for each thread. It looks for the one
+ * place that holds the JavaThread of every thread in the VM's list.
  */
 #include "hotspot/vm.h"
 
@@ -11,27 +11,29 @@
 
 #define CURRENT_THREADS_MAX 16 /* threads to compare */
 #define CURRENT_THREADS_MIN 2
-#define CURRENT_MODULES_MAX 63 /* with thread-local variables; libjvm's number was 1 to 4 */
-#define CURRENT_WORDS_MAX 32   /* of libjvm's thread-local variables; it has 5 to 12 */
-#define TABLE_ENTRIES_MAX 4096 /* of a thread's dtv */
-#define SELF_STEP 16           /* between distances to try */
-/* In glibc's struct pthread, to which the thread pointer leads. An entry of pthread_setspecific()
- * has a sequence number and the value. The first 32 keys have their entries there. */
+#define CURRENT_MODULES_MAX 63 /* modules with thread-local variables; libjvm's number was 1 to 4  \
+                                */
+#define CURRENT_WORDS_MAX 32   /* words of libjvm's thread-local variables; it has 5 to 12 */
+#define TABLE_ENTRIES_MAX 4096 /* entries of a thread's dtv */
+#define SELF_STEP 16           /* bytes between distances to try */
+/* Offset in glibc's struct pthread, which the thread pointer leads to. An entry of
+ * pthread_setspecific() has a sequence number and the value. The first 32 keys have their entries
+ * there. */
 #define SPECIFIC_WORD (0x310 / 8 + 1)
 #define SPECIFIC_WORDS 2
 #define SPECIFIC_KEYS 32
 
 struct listed {
-    uint64_t java_thread, self; /* what pthread_self() returns in it */
-    uint64_t table;             /* its dtv; 0: none */
-    uint64_t base;              /* of the searched memory; 0: none */
+    uint64_t java_thread, self; /* self: what pthread_self() returns in that thread */
+    uint64_t table;             /* address of its dtv; 0: none */
+    uint64_t base;              /* address of the searched memory; 0: none */
 };
 
 struct look {
     struct hotspot_vm *vm;
     struct listed threads[CURRENT_THREADS_MAX];
     size_t count;
-    uint64_t oldest; /* JavaThread */
+    uint64_t oldest; /* address of the oldest thread's JavaThread */
 };
 
 static int look_at(void *cookie, uint64_t thread)
@@ -59,7 +61,7 @@ static uint64_t word_at(struct hotspot_vm *vm, uint64_t at)
 }
 
 /* Returns whether each thread has its own JavaThread @word words behind its base. A thread with a
- * zero there is about to begin or end, and does not count. */
+ * zero there is beginning or ending, and does not count. */
 static bool is_place(const struct look *k, unsigned word)
 {
     size_t right = 0;
@@ -75,9 +77,9 @@ static bool is_place(const struct look *k, unsigned word)
     return right >= CURRENT_THREADS_MIN;
 }
 
-/* Finds the dtv of each thread, if its thread pointer is @distance bytes behind pthread_self().
- * Where the distance is not known, the number of entries that stands below a dtv proves it. Returns
- * whether enough threads have one. */
+/* Finds the dtv of each thread: its thread pointer is @distance bytes behind pthread_self(). If the
+ * distance is a guess, the number of entries below the dtv must be plausible. Returns whether
+ * enough threads have a dtv. */
 static bool has_tables(struct look *k, unsigned distance)
 {
     size_t count = 0;
@@ -96,7 +98,7 @@ static bool has_tables(struct look *k, unsigned distance)
 }
 
 /* Sets the base of each thread to its variables of @module. Returns whether enough threads have
- * some. */
+ * such variables. */
 static bool has_module(struct look *k, unsigned module)
 {
     size_t count = 0;
@@ -137,7 +139,8 @@ static bool find_variable(struct look *k, struct unwind_locks *ret)
     return false;
 }
 
-/* Not on aarch64: the values lie below the thread pointer there. */
+/* Finds the JavaThread among the values of pthread_setspecific(). Not on aarch64, where these
+ * values lie below the thread pointer. */
 static bool find_value(struct look *k, struct unwind_locks *ret)
 {
     if (UNWIND_SELF_MAX)

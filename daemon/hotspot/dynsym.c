@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ELF in the memory of a process. Every address that is followed must lie inside the image. */
+/* ELF in the memory of a process. Every address that flamed follows must lie inside the image. */
 #include "hotspot/dynsym.h"
 
 #include <elf.h>
@@ -13,8 +13,8 @@ static bool contains(const struct dynsym *d, uint64_t address, uint64_t n)
     return address >= d->start && address <= d->end && n <= d->end - address;
 }
 
-/* Relocates an address if needed: glibc writes relocated ones into the dynamic section, musl leaves
- * those of the file. */
+/* Relocates an address if needed. glibc writes relocated addresses into the dynamic section; musl
+ * leaves the addresses of the file. */
 static uint64_t dynsym_relocate(const struct dynsym *d, uint64_t value)
 {
     return contains(d, value, 0) ? value : value + d->bias;
@@ -78,7 +78,7 @@ static int dynsym_read_headers(struct dynsym *d, uint64_t base, uint64_t *ret_dy
     return 0;
 }
 
-/* Notes an entry of the dynamic section. */
+/* Stores an entry of the dynamic section. */
 static void note(struct dynsym *d, const Elf64_Dyn *dyn)
 {
     uint64_t value = dyn->d_un.d_val;
@@ -141,8 +141,8 @@ int dynsym_open(struct hotspot_memory *m, uint64_t base, struct dynsym *ret, str
             break;
         note(&d, &dyn);
     }
-    /* Until the dynamic linker has mapped this part of the file, other bytes of the file lie there.
-     */
+    /* The dynamic linker may not have mapped this part of the file yet. Other bytes of the file lie
+     * there until then. */
     if (!contains(&d, d.symtab, sizeof(Elf64_Sym)) || !contains(&d, d.strtab, d.strtab_bytes) ||
         (d.hash && !contains(&d, d.hash, 8)) || (d.gnu_hash && !contains(&d, d.gnu_hash, 16)) ||
         (!d.hash && !d.gnu_hash))
@@ -156,7 +156,7 @@ struct symbol {
     uint32_t index;
 };
 
-/* Returns whether symbol @index is a defined @name. 1 and *ret; 0; -errno. */
+/* Returns whether symbol @index is a defined @name. Return: 1 and *ret; 0; -errno. */
 static int dynsym_match(const struct dynsym *d, uint32_t index, const char *name,
                         struct symbol *ret)
 {

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finds the offset of a Java class's field in the class's own description: of an instance field in
- * its objects, of a static one in the class's mirror. JDK 8..20: an array of six u2 per field, the
- * offset packed in the last two. JDK 21 up: a stream of UNSIGNED5.
+ * Finds the offset of a Java class's field by the class's own description. An instance field has an
+ * offset in its objects, a static field one in the class's mirror. JDK 8..20: an array of six u2
+ * per field, the offset packed in the last two. JDK 21 up: a stream of UNSIGNED5.
  */
 #include "hotspot/code/code.h"
 
-#define FIELDS_MAX 512 /* of one class; the wanted classes have about 20 */
+#define FIELDS_MAX 512 /* fields of one class; the wanted classes have about 20 */
 #define FIELD_SLOTS_MAX 8
 #define FIELD_SUPERS_MAX 16 /* superclasses to search */
 #define FIELD_STREAM_MAX 4096
-#define FIELD_TEXT_MAX 256   /* of a name or signature */
+#define FIELD_TEXT_MAX 256   /* bytes of a name or signature */
 #define FIELD_STATIC 0x8     /* JVM_ACC_STATIC */
 #define FIELD_INTERNAL 0x400 /* JVM_ACC_FIELD_INTERNAL: the class's constants lack its name */
 #define FIELD_TAG_OFFSET 1   /* FIELDINFO_TAG_OFFSET: the packed number is an offset */
@@ -73,13 +73,13 @@ struct field {
     uint32_t name, signature, offset, access, flags;
 };
 
-/* Returns whether the flag with this VM's number @bit is set. */
+/* Returns whether the flag is set that has number @bit in this VM. */
 static bool field_flag(const struct field *f, int32_t bit)
 {
     return bit >= 0 && bit < 32 && (f->flags >> bit & 1);
 }
 
-/* Takes a field from the stream. For some flags, one further number follows the five. */
+/* Takes a field from the stream. Five numbers describe it; some flags add one number. */
 static bool field_take(const struct hotspot_layout *l, struct span *s, unsigned excluded,
                        struct field *f)
 {

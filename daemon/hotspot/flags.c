@@ -11,7 +11,7 @@
 
 static const struct {
     const char *name;
-    uint8_t width; /* 0: a type that is not read */
+    uint8_t width; /* bytes of the value; 0: flamed does not read this type */
     bool sign;
 } FLAG_TYPES[] = {
     { "bool", 1, false },      { "int", 4, true },     { "uint", 4, false },
@@ -39,7 +39,7 @@ static int flag_type(struct hotspot_vm *vm, const uint8_t *row, size_t n)
     return -EBADMSG;
 }
 
-/* Gets the value of the flag in @row. 0; -ENOENT: its type is not read; -errno. */
+/* Gets the value of the flag in @row. Return: 0; -ENOENT: flamed does not read its type; -errno. */
 static int flag_value(struct hotspot_vm *vm, const uint8_t *row, size_t n, uint64_t *ret)
 {
     struct layout_field address = { vm->layout.flag_address.offset, 8, false };

@@ -2,8 +2,8 @@
 /* References in the Java heap, the classes of objects, and arrays, in the codings of this VM. */
 #include "hotspot/vm.h"
 
-/* Generational ZGC keeps the address above colour bits. The set one of the four "remapped" bits
- * (12..15) gives the shift (x86-64; aarch64: always 16). */
+/* Generational ZGC keeps the address above colour bits. On x86-64, the one "remapped" bit that is
+ * set (12..15) gives the shift. On aarch64, the shift is always 16. */
 uint64_t oop_uncolour(uint64_t raw)
 {
 #ifdef __x86_64__

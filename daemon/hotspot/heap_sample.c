@@ -1,25 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finds objects in pages of the heap without the collector's tables, so alike with all collectors.
- * An object begins with a mark and a class. Words that look so, and are followed by another such
- * object right behind their size, are believed. From there on one object follows another. The heap
- * changes during the read: words that do not fit are skipped.
+ * Finds objects in pages of the heap without the collector's tables, so it works alike with all
+ * collectors. An object begins with a mark and a class. Words that look so count as an object if
+ * another object follows right behind their size. From there on, one object follows another. The
+ * heap changes during the read: words that do not fit are skipped.
  */
 #include "hotspot/heap_sample.h"
 
 #include "hotspot/code/code.h"
 #include "hotspot/vm.h"
 
-#define SEEN_MAX 8192 /* classes, and words that were none; a power of two */
+#define SEEN_MAX 8192 /* classes seen, and words that were no class; a power of two */
 #define SEEN_FULL (SEEN_MAX / 2)
-#define SEEN_PROBES_MAX 64  /* a JVM can choose words that share a place */
-#define MARK_UNLOCKED 1     /* of the two lowest bits */
-#define MARK_BIASED 5       /* of the three lowest bits, JDK 8 to 17 */
-#define MARK_UNUSED_FROM 42 /* bits of an unlocked mark that are 0 without compact headers */
-#define MARK_THREAD_BITS 47 /* of a biased one */
+#define SEEN_PROBES_MAX 64  /* limit, since a JVM can choose words that share a place */
+#define MARK_UNLOCKED 1     /* value of a mark's two lowest bits */
+#define MARK_BIASED 5       /* value of a mark's three lowest bits, JDK 8 to 17 */
+#define MARK_UNUSED_FROM 42 /* upper bits of an unlocked mark that are 0 without compact headers   \
+                             */
+#define MARK_THREAD_BITS 47 /* a biased mark has the thread in the bits from this one on */
 #define BIASED_JDK 17
 #define ELEMENT_SHIFT_MAX 3
-#define HEADER_BYTES_MAX 32 /* of an array */
+#define HEADER_BYTES_MAX 32 /* bytes of an array's header */
 #define INSTANCE_BYTES_MAX ((uint64_t)1 << 19)
 #define WINDOW_BYTES (HEAP_SAMPLE_PAGE_BYTES_MAX + HEAP_SAMPLE_BEFORE_BYTES)
 
@@ -33,7 +34,7 @@ struct sampling {
     size_t count, page_bytes;
     struct heap_page pages[HEAP_SAMPLE_PAGES];
     struct heap_sample found;
-    unsigned used; /* of seen */
+    unsigned used; /* number of used entries in @seen */
     struct seen seen[SEEN_MAX];
     uint8_t window[WINDOW_BYTES];
 };
@@ -52,7 +53,7 @@ static bool mark_can_be(const struct hotspot_vm *vm, const uint8_t *p)
     return (mark & 3) == MARK_UNLOCKED && mark >> MARK_UNUSED_FROM == 0;
 }
 
-/* Reads the layout helper of @klass; 0: no class is there. */
+/* Reads the layout helper of @klass; 0: no class is at @klass. */
 static int32_t read_layout(struct hotspot_vm *vm, uint64_t klass)
 {
     uint32_t layout = 0;
@@ -63,7 +64,7 @@ static int32_t read_layout(struct hotspot_vm *vm, uint64_t klass)
                : 0;
 }
 
-/* Returns the place of @klass, used or free; NULL: too many share it. */
+/* Returns the place of @klass in @seen, used or free. Returns NULL if too many words share it. */
 static struct seen *place_of(struct sampling *s, uint64_t klass)
 {
     size_t first = (size_t)((klass >> 3) * UINT64_C(0x9e3779b97f4a7c15) >> 32);
@@ -77,7 +78,8 @@ static struct seen *place_of(struct sampling *s, uint64_t klass)
     return NULL;
 }
 
-/* Returns the class in the object header at @p; NULL: none is there, or there are too many. */
+/* Returns the class in the object header at @p. Returns NULL if no class is there, or too many were
+ * seen. */
 static struct seen *class_at(struct hotspot_vm *vm, struct sampling *s, const uint8_t *p)
 {
     uint64_t klass = mark_can_be(vm, p) ? heap_klass(vm, p) : 0;
@@ -95,13 +97,13 @@ static struct seen *class_at(struct hotspot_vm *vm, struct sampling *s, const ui
     return one && one->layout ? one : NULL;
 }
 
-/* Returns the bytes of the object at @p; 0: it cannot be one. */
+/* Returns the number of bytes of the object at @p; 0: no object can be there. */
 static uint64_t object_bytes(const struct hotspot_vm *vm, const struct seen *class,
                              const uint8_t *p)
 {
     uint32_t layout = (uint32_t) class->layout, length;
     unsigned header = layout >> 16 & 0xff, shift = layout & 0xff;
-    uint64_t bytes = layout & ~1U; /* bit 0: it is allocated by the slow path */
+    uint64_t bytes = layout & ~1U; /* bit 0 marks objects that the slow path allocates */
 
     if (class->layout < 0) {
         memcpy(&length, p + heap_length_at(vm), sizeof(length));
@@ -129,7 +131,7 @@ static uint64_t find_object(struct hotspot_vm *vm, struct sampling *s, size_t at
     return *ret ? object_bytes(vm, *ret, s->window + at) : 0;
 }
 
-/* Adds the objects of a window with @n bytes, as far as they lie behind the first @skip. */
+/* Adds the objects of a window with @n bytes, apart from the first @skip bytes. */
 static void walk_window(struct hotspot_vm *vm, struct sampling *s, size_t skip, size_t n)
 {
     bool in_step = false;
@@ -153,7 +155,7 @@ static void walk_window(struct hotspot_vm *vm, struct sampling *s, size_t skip, 
     }
 }
 
-/* Names the class among the largest, if it is one of them. */
+/* Names the class @one if it is among the largest. */
 static void rank(struct hotspot_vm *vm, struct heap_sample *found, const struct seen *one)
 {
     struct heap_sample_class *c = found->classes;

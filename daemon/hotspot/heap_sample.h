@@ -9,13 +9,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define HEAP_SAMPLE_PAGES 256                   /* read for one sample */
-#define HEAP_SAMPLE_CLASSES 16                  /* named: those with the most bytes */
+#define HEAP_SAMPLE_PAGES 256                   /* pages read for one sample */
+#define HEAP_SAMPLE_CLASSES 16                  /* named classes: those with the most bytes */
 #define HEAP_SAMPLE_BEFORE_BYTES (16UL << 10)   /* read before a page: an object may begin there */
 #define HEAP_SAMPLE_PAGE_BYTES_MAX (64UL << 10) /* with larger pages there is no sample */
 #define HEAP_CLASS_NAME_BYTES 160 /* raw, as hotspot_class_name(); longer ones are cut */
 
-/* A page in memory, and how many bytes right before it are, too. */
+/* A page in memory. @before_bytes: number of bytes right before it that are in memory, too. */
 struct heap_page {
     uint64_t at;
     uint32_t before_bytes; /* a multiple of 8; up to HEAP_SAMPLE_BEFORE_BYTES */
@@ -23,22 +23,21 @@ struct heap_page {
 
 struct heap_sample_class {
     char name[HEAP_CLASS_NAME_BYTES];
-    uint64_t bytes; /* of its objects within the pages */
+    uint64_t bytes; /* bytes of the class's objects within the pages */
 };
 
 struct heap_sample {
-    uint32_t pages;       /* read; 0: there is no sample */
-    uint64_t bytes;       /* of these pages */
-    uint64_t known;       /* of objects, of all classes; the rest is the inside of large arrays, or
-                           * free */
-    uint32_t class_count; /* the class with the most bytes first */
+    uint32_t pages;       /* pages read; 0: there is no sample */
+    uint64_t bytes;       /* bytes of the pages read */
+    uint64_t known;       /* bytes of all objects found; the rest is free, or inside large arrays */
+    uint32_t class_count; /* number of classes; the class with the most bytes comes first */
     struct heap_sample_class classes[HEAP_SAMPLE_CLASSES];
 };
 
 struct hotspot_vm;
 
 /* Reads the @count pages at @pages in one reading, HEAP_SAMPLE_PAGES at most. Pages that are gone
- * by then are left out. Return: 0; -ENOENT: the tables of this VM lack what it takes;
- * -ETIMEDOUT: the reading has not returned; HOTSPOT_GONE; -errno. Thread: that of @vm. */
+ * by then are left out. Return: 0; -ENOENT: the tables of this VM lack a needed field; -ETIMEDOUT:
+ * the reading has not returned; HOTSPOT_GONE; -errno. Thread: the owner of @vm. */
 int hotspot_vm_heap_sample(struct hotspot_vm *vm, const struct heap_page *pages, size_t count,
                            size_t page_bytes, struct heap_sample *ret);

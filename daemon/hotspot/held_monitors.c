@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Monitors that do not say which thread holds them. A thread that locks an object without a monitor
- * notes the object in its lock stack (JDK 21 up). If another thread wants it, the object gets a
- * monitor, but the note remains. A virtual thread takes its notes into its StackChunk when it
- * leaves its carrier (24 up).
+ * Monitors that do not state which thread holds them. A thread that locks an object without a
+ * monitor records the object in its lock stack (JDK 21 up). If another thread wants the lock, the
+ * object gets a monitor, but the record remains. A virtual thread that leaves its carrier takes its
+ * lock stack along in its StackChunk (JDK 24 up).
  */
 #include "hotspot/thread_reader.h"
 
@@ -23,7 +23,7 @@ uint64_t dump_held_key(struct dump *d, uint64_t object)
     if (!d->vm->locks.compact)
         return mark & ~(uint64_t)MARK_MASK;
     mark >>= MARK_NUMBER_SHIFT;
-    return mark & MARK_NUMBER_MASK ? ~mark : 0; /* no address */
+    return mark & MARK_NUMBER_MASK ? ~mark : 0; /* equals no address */
 }
 
 /* Appends @object, if it has a monitor. */
@@ -40,7 +40,7 @@ void dump_held(struct dump *d, uint64_t thread, uint64_t id)
 {
     const struct hotspot_layout *l = &d->vm->layout;
     uint64_t objects[DUMP_THREAD_HELD], stack, base;
-    uint32_t top; /* the end of the objects, as an offset in the JavaThread */
+    uint32_t top; /* end of the lock stack: an offset in the JavaThread */
 
     if (!d->vm->locks.monitor_handle || !layout_has(l->thread_lock_stack) ||
         !layout_has(l->lock_stack_top) || !layout_has(l->lock_stack_base))
@@ -66,7 +66,7 @@ void dump_held_frozen(struct dump *d, uint64_t chunk, uint64_t id)
         memory_read(&d->vm->memory, chunk + v->chunk_words, words, count * sizeof(*words)) < 0)
         return;
     for (uint64_t i = 0; i < count; i++) {
-        uint64_t decoded = heap_decode(d->vm, words[i]); /* as a collector leaves it behind */
+        uint64_t decoded = heap_decode(d->vm, words[i]); /* if the object was moved */
 
         add_held(d, words[i], id);
         if (decoded != words[i])

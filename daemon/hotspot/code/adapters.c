@@ -3,22 +3,22 @@
  * The two halves of a blob "I2C/C2I adapters" (JDK 8, 11, 17, 21, 25 to 28: sources and seen).
  * First comes the code from the interpreter into compiled code. On x86-64 it ends with
  * "mov [r15+callee_target], rbx; mov rax, rbx; jmp r11", on aarch64 with
- * "str x12, [x28+callee_target]; br x8". Behind it is the code from compiled code into the
- * interpreter, with entries for calls that must be verified and for others. No table of VMStructs
- * leads to either.
+ * "str x12, [x28+callee_target]; br x8". The second half is the code from compiled code into the
+ * interpreter. It has an entry for calls that must be verified, and one for other calls. VMStructs
+ * leads to neither half.
  */
 #include "hotspot/code/stubs.h"
 
 #include "hotspot/code/code.h"
 
-#define I2C_BYTES_MAX 16384 /* of 255 arguments, some 4,000 */
-#define I2C_STORE 7         /* bytes of the first of these instructions, its last four an offset */
+#define I2C_BYTES_MAX 16384 /* adapters for 255 arguments take some 4,000 */
+#define I2C_STORE 7         /* bytes of the mov to callee_target; its last four are the offset */
 
 static const uint8_t I2C_STORES[] = { 0x49, 0x89, 0x9f };
 static const uint8_t I2C_LEAVES[] = { 0x48, 0x8b, 0xc3, 0x41, 0xff, 0xe3 };
 
 #define I2C_END (I2C_STORE + sizeof(I2C_LEAVES))
-#define I2C_STEP 16 /* bytes that two pieces share; at least I2C_END */
+#define I2C_STEP 16 /* bytes that successive reads share; at least I2C_END */
 
 /* Does the work of i2c_end() for aarch64. */
 static size_t i2c_end_aarch64(const uint8_t *p, size_t n)
@@ -33,7 +33,7 @@ static size_t i2c_end_aarch64(const uint8_t *p, size_t n)
     return 0;
 }
 
-/* Returns the end of the first half, if its end lies within the @n bytes at @p; 0: it does not. */
+/* Returns the end of the first half; 0: that end is not within the @n bytes at @p. */
 static size_t i2c_end(const struct hotspot_vm *vm, const uint8_t *p, size_t n)
 {
     if (vm->layout.aarch64)

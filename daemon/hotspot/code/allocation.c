@@ -3,8 +3,8 @@
  * Finds the functions of libjvm that Java code calls to allocate. A compiler makes one stub for
  * each kind of object, and the interpreter has one codelet for each bytecode. Their names are
  * known, and each calls its function (calls.c). A stub that seems to call two functions is left
- * out: no uncertain function is probed. The codelet of `new` calls a second one, for DTrace, before
- * its slow path: its last call counts.
+ * out: no uncertain function is probed. The codelet of `new` first calls another function, for
+ * DTrace; so the last call of a codelet counts.
  *
  * Names of stubs: "_new_array_Java", "new_type_array Runtime1 stub" (JDK 8, 11, 17, 21: seen), "C2
  * Runtime new_array", "C1 Runtime new_type_array_blob" (25 and 26: seen), "new_array_blob (C2
@@ -26,7 +26,7 @@
     }
 
 static const struct {
-    const char *names[3]; /* the middle one may end in "_blob" */
+    const char *names[3]; /* the second name may end in "_blob" */
     enum alloc_kind kind;
 } STUBS[] = {
     { C2("new_instance"), ALLOC_C2_INSTANCE },  { C2("new_array"), ALLOC_C2_ARRAY },
@@ -48,8 +48,8 @@ static const struct {
 
 /* ---- calls ---- */
 
-/* Returns the function that the code at @start calls: the last, or the only one. 0: none, or
- * several. */
+/* Returns the function that the code at @start calls: the only one, or with @last the last one. 0:
+ * none, or several. */
 static uint64_t called(struct hotspot_vm *vm, uint64_t start, uint64_t end, bool last)
 {
     uint8_t code[STUB_CODE_MAX];
@@ -92,8 +92,8 @@ static bool is_named(const char *text, const char *const *names)
            (strncmp(text, names[1], n) == 0 && (!text[n] || strcmp(text + n, "_blob") == 0));
 }
 
-/* Returns the kind of a C2 stub for arrays, by the argument register of the thread, which is the
- * last argument: the third, or in 28 the fourth. */
+/* Returns the kind of a C2 stub for arrays, by the register of the last argument, which is the
+ * thread. That is the third argument, or the fourth in JDK 28. */
 static enum alloc_kind kind_of_array(struct hotspot_vm *vm, uint64_t start, uint64_t end)
 {
     static const uint8_t FOURTH[] = { 0x49, 0x8b, 0xcf };               /* mov rcx, r15 */

@@ -11,8 +11,8 @@
 
 #define FUNCTION_BYTES 9 /* endbr64, and a no-op of five bytes */
 #define BREAKPOINT 0xcc
-#define WORD sizeof(uint32_t)     /* of each instruction of aarch64 */
-#define MOVES_MAX 4               /* a quarter of an address each */
+#define WORD sizeof(uint32_t)     /* bytes of an instruction of aarch64 */
+#define MOVES_MAX 4               /* each sets a quarter of an address */
 #define AARCH64_PROBE 0xd42000a0u /* brk #5: the kernel's uprobe */
 
 /* Returns the instruction of aarch64 at @p. */
@@ -30,8 +30,8 @@ static bool pushes_pair(uint32_t i)
     return (i & 0xffc003e0) == 0xa98003e0;
 }
 
-/* Gets the constant that movz or movn and movk at @p build in one register, the register and the
- * bytes. Returns false if no movz or movn is at @p. */
+/* Gets the constant that movz or movn and movk at @p build in one register. Also gets that
+ * register, and the number of bytes. Returns false if no movz or movn is at @p. */
 static bool take_constant(const uint8_t *p, size_t n, uint64_t *ret, uint32_t *ret_reg,
                           size_t *ret_bytes)
 {
@@ -98,8 +98,7 @@ bool code_call_target(const struct hotspot_vm *vm, const uint8_t *p, size_t n, u
     return false;
 }
 
-/* Returns whether @i is one of the first instructions of compilers' functions, behind a landing
- * pad. */
+/* Returns whether @i is an instruction that compiled functions begin with, behind a landing pad. */
 static bool begins_aarch64(uint32_t i)
 {
     return pushes_pair(i) || i == AARCH64_PROBE ||

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finds the code at an address: from blob to struct hotspot_code, and the interpreter's codelets.
+ * Finds the code at an address. Reads struct hotspot_code from a blob, and the interpreter's
+ * codelets.
  */
 #include "hotspot/code/code.h"
 
@@ -30,7 +31,7 @@ static int codelet_read(struct hotspot_vm *vm, uint64_t at, struct codelet *ret)
 }
 
 /* The codelets lie one after the other from the start of the stub queue. They are made before the
- * first class is loaded and do not change. A list that a failed read has cut is not kept. */
+ * first class is loaded and do not change. If a read fails, the incomplete list is dropped. */
 int codelets_read(struct hotspot_vm *vm)
 {
     _cleanup_free_ struct codelet *all = NULL;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The code heaps. A heap consists of segments of 128 bytes. The segment map has a byte for each:
- * the number of segments to step back towards the start of its block. 0 is the start, 255 a free
- * segment. A block of more than 254 segments (or one merged from freed ones) takes several steps. A
- * block is a header and a CodeBlob.
+ * The code heaps. A heap consists of segments of 128 bytes. The segment map has a byte for each
+ * segment: the number of segments to step back towards the start of its block. 0 marks the start of
+ * a block, 255 a free segment. A block of more than 254 segments (or one merged from freed ones)
+ * takes several steps. A block is a header and a CodeBlob.
  */
 #include "hotspot/code/code.h"
 
@@ -58,7 +58,7 @@ static int codecache_add_heap(struct hotspot_vm *vm, uint64_t at)
     return 0;
 }
 
-/* Reads the one heap of JDK 8, or the array of pointers to heaps of later ones. */
+/* Reads the one heap of JDK 8, or the array of pointers to heaps of later JDKs. */
 static int codecache_read_heaps(struct hotspot_vm *vm)
 {
     const struct hotspot_layout *l = &vm->layout;
@@ -106,8 +106,8 @@ static int codecache_read_interpreter(struct hotspot_vm *vm)
     limit = (uint64_t)layout_get(l->stub_queue_limit, queue, l->sizeof_StubQueue);
     end = (uint64_t)layout_get(l->stub_queue_end, queue, l->sizeof_StubQueue);
     /* While the interpreter is generated, its buffer has the largest size that it could need. Later
-     * it is cut to the used part (seen on 11, 17, 21, 25 to 28; never on 8), and stubs and adapters
-     * are put into the rest. */
+     * it is cut to the used part (seen on 11, 17, 21, 25 to 28; never on 8), and the VM puts stubs
+     * and adapters into the rest. */
     if (start == 0 || limit == 0 || end == 0 || (l->jdk >= 11 && end != limit))
         return -EAGAIN;
     if (limit > INT32_MAX || start < vm->code.low || start > vm->code.high ||
@@ -152,7 +152,7 @@ int codecache_bytes(struct hotspot_vm *vm, uint64_t *ret_committed, uint64_t *re
     return 0;
 }
 /* Walks the blocks of @h by their lengths. Free memory behind the last block is zero, or has
- * remains of freed blocks, which the segment map does not mark. */
+ * remains of freed blocks. The segment map does not mark those. */
 static int codecache_walk(struct hotspot_vm *vm, const struct code_heap *h, size_t max,
                           codecache_block_fn fn, void *cookie)
 {

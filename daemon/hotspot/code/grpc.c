@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Full names of gRPC's methods, "package.Service/Method". The class of a service extends a
- * generated one, ServiceGrpc$ServiceImplBase. The class around that, ServiceGrpc, has the names
- * among its constants: they are elements of annotations, which the VM drops, for tools. The
- * generated base class calls ServiceGrpc to publish the service, so that it is one of its resolved
- * classes.
+ * generated class, ServiceGrpc$ServiceImplBase. The class around it, ServiceGrpc, has the names
+ * among its constants, as elements of an annotation that the VM drops. The base class calls
+ * ServiceGrpc to publish the service, so ServiceGrpc is one of the resolved classes of the base
+ * class.
  */
 #include "base/ascii.h"
 #include "base/list.h"
 #include "hotspot/annotations.h"
 #include "hotspot/code/code.h"
 
-#define SUPERS_MAX 16      /* superclasses that are read */
-#define RESOLVED_MAX 1024  /* classes, in JDK 8 constants, of the generated base class */
-#define CONSTANTS_MAX 4096 /* of ServiceGrpc */
+#define SUPERS_MAX 16      /* superclasses to read */
+#define RESOLVED_MAX 1024  /* resolved classes to read of the base class (JDK 8: constants) */
+#define CONSTANTS_MAX 4096 /* constants of ServiceGrpc */
 #define TAG_UTF8 1         /* JVM_CONSTANT_Utf8 */
 #define TAG_CLASS 7        /* JVM_CONSTANT_Class */
 
@@ -23,7 +23,7 @@ struct generated {
     struct span name, service; /* point into @buf: "shop/OrdersGrpc", "Orders" */
 };
 
-/* Splits the name of a service's base class in ret->buf. Returns false if @name is none. */
+/* Splits the name of a service's base class in ret->buf. Returns false if @name is no such name. */
 static bool split_name(struct span name, struct generated *ret)
 {
     struct span inner = name, outer = SPAN_NULL;
@@ -39,8 +39,7 @@ static bool split_name(struct span name, struct generated *ret)
     return span_eq(span_base_name(outer), inner);
 }
 
-/* Finds the base class of a service that is the class at @klass, or a superclass of it. 0; -ENOENT;
- * -errno. */
+/* Finds the base class of a service: the class at @klass itself, or one of its superclasses. */
 static int find_base(struct hotspot_vm *vm, uint64_t klass, struct generated *ret,
                      uint64_t *ret_base)
 {
@@ -62,7 +61,8 @@ static int find_base(struct hotspot_vm *vm, uint64_t klass, struct generated *re
     return -ENOENT;
 }
 
-/* Returns whether the class at @klass, 0 if it is not resolved, is @g. 1; 0; -errno. */
+/* Returns whether the class at @klass is @g. @klass 0: a class that is not resolved. Return: 1; 0;
+ * -errno. */
 static int is_generated_class(struct hotspot_vm *vm, uint64_t klass, const struct generated *g)
 {
     char buf[CLASS_TEXT_MAX];
@@ -88,8 +88,8 @@ static int pool_tags(struct hotspot_vm *vm, uint64_t pool, uint8_t *ret, uint32_
     return r < 0 ? r : (int)n;
 }
 
-/* Finds @g among the resolved classes in @pool: an array of their own, or, in JDK 8, the constants.
- * 0; -ENOENT; -errno. */
+/* Finds @g among the resolved classes of @pool. They are an array of their own; in JDK 8, they are
+ * among the constants. Return: 0; -ENOENT; -errno. */
 static int find_generated(struct hotspot_vm *vm, uint64_t pool, const struct generated *g,
                           uint64_t *ret)
 {
@@ -129,8 +129,8 @@ static bool is_of_package(char c)
     return (lower >= 'a' && lower <= 'z') || ascii_is_digit(c) || c == '_' || c == '.';
 }
 
-/* Returns whether @text is the full name of @method in @service. Java's name of a method begins
- * with a small letter. */
+/* Returns whether @text is the full name of @method in @service. The name in Java begins with a
+ * small letter. */
 static bool is_full_name(struct span text, struct span service, struct span method)
 {
     size_t slash = span_rfind(text, '/');
@@ -145,8 +145,8 @@ static bool is_full_name(struct span text, struct span service, struct span meth
            (!package.n || span_ends_with(package, "."));
 }
 
-/* Finds the full name of @method among the constants of the class at @klass. Returns its bytes; 0:
- * none, or several; -errno. */
+/* Finds the full name of @method among the constants of the class at @klass. Returns the number of
+ * bytes; 0: none, or several names; -errno. */
 static int find_name(struct hotspot_vm *vm, uint64_t klass, struct span service, struct span method,
                      char ret[HOTSPOT_ROUTE_MAX])
 {

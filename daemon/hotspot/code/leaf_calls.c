@@ -9,8 +9,8 @@ static bool ends_with(const char *s, const char *end)
     return n >= m && strcmp(s + n - m, end) == 0;
 }
 
-/* Names of JDK 8 to 22: "throw_div0_exception Runtime1 stub", "_new_instance_Java"; later "C1
- * Runtime throw_div0_exception_blob", "C2 Runtime new_instance". */
+/* Names in JDK 8 to 22: "throw_div0_exception Runtime1 stub", "_new_instance_Java". Names in later
+ * JDKs: "C1 Runtime throw_div0_exception_blob", "C2 Runtime new_instance". */
 static uint8_t flow_of_name(const char *name)
 {
     bool c1 = strstr(name, "Runtime1") || strncmp(name, "C1 Runtime", 10) == 0;
@@ -35,7 +35,7 @@ uint8_t leaf_call_flow(struct hotspot_vm *vm, struct u64_cache *stubs, uint64_t 
         return (uint8_t)flow;
     if (codecache_block(vm, target, &at, &end) != 0 || blob_read(vm, at, end, &b) != 0 ||
         b.kind != HOTSPOT_CODE_STUB || memory_string(&vm->memory, b.name, name, sizeof(name)) <= 0)
-        return LEAF_CALL; /* not cached: the code there may change soon */
+        return LEAF_CALL; /* not cached: the code at @target may change soon */
     flow = flow_of_name(name);
     u64_cache_put(stubs, target, flow);
     return (uint8_t)flow;

@@ -7,5 +7,5 @@
 #include "hotspot/leaf/instruction.h"
 
 /* Returns the flow of a call to @target: LEAF_CALL, LEAF_SLOW or LEAF_TRAP. @stubs caches the flows
- * of the VM's stubs, which live as long as the VM. */
+ * of the VM's stubs; stubs live as long as the VM. */
 uint8_t leaf_call_flow(struct hotspot_vm *vm, struct u64_cache *stubs, uint64_t target);

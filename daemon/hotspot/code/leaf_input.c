@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads the instructions of an nmethod, and the edges that they do not show. */
+/* Reads the instructions of an nmethod, and the edges that the instructions do not show. */
 #include "base/list.h"
 #include "base/u64_cache.h"
 #include "hotspot/code/leaf_calls.h"
@@ -54,7 +54,8 @@ static int read_all(struct hotspot_vm *vm, uint64_t begin, uint64_t end, size_t 
     return r;
 }
 
-/* Reads the table of implicit exceptions: pairs of a faulting offset and the one to go on at. */
+/* Reads the table of implicit exceptions: pairs of the offset that faults and the offset where the
+ * code goes on. */
 static int read_traps(struct hotspot_vm *vm, const struct blob *b, struct leaf_material *m)
 {
     _cleanup_free_ uint8_t *p = NULL;
@@ -82,8 +83,8 @@ static int read_traps(struct hotspot_vm *vm, const struct blob *b, struct leaf_m
     return 0;
 }
 
-/* Reads the table of exception handlers: for each call its end and the number of rows that
- * follow. */
+/* Reads the table of exception handlers. For each call it has the offset behind the call and the
+ * number of rows that follow. */
 static int read_handlers(struct hotspot_vm *vm, const struct blob *b, struct leaf_material *m)
 {
     size_t rows = (size_t)(b->handlers_end - b->handlers) / HANDLER_BYTES, n = 0;
@@ -111,7 +112,7 @@ static int read_handlers(struct hotspot_vm *vm, const struct blob *b, struct lea
     return 0;
 }
 
-/* Reads the constants before the code: words that are addresses in the code are targets of table
+/* Reads the constants before the code. A word that is an address in the code is a target of table
  * jumps. */
 static int read_tables(struct hotspot_vm *vm, const struct blob *b, struct leaf_material *m)
 {

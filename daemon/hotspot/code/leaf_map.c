@@ -4,9 +4,9 @@
 #include "hotspot/code/leaf_methods.h"
 
 #define WANTED_MAX 64 /* methods of one nmethod to resolve */
-#define ROUNDS_MAX 6  /* a round resolves the methods that methods of the previous round call */
+#define ROUNDS_MAX 6  /* each round resolves the methods that the previous round's methods call */
 
-/* Resolves the wanted methods, at most *left. 1; 0: there are none; -errno. */
+/* Resolves the wanted methods, at most *left. Return: 1; 0: no method was wanted; -errno. */
 static int resolve_wanted(struct leaf_methods *methods, struct leaf_material *m, size_t *left)
 {
     size_t count = m->in.method_count, before = *left;
@@ -21,8 +21,8 @@ static int resolve_wanted(struct leaf_methods *methods, struct leaf_material *m,
     return r < 0 ? r : before > *left;
 }
 
-/* Finds the ranges by the records, and by bytecodes if these do not decide. All rounds share one
- * budget of steps. */
+/* Finds the ranges by the records. If the records do not decide, compares bytecodes, too. All
+ * rounds share one budget of steps. */
 static int find_ranges(struct leaf_methods *methods, struct leaf_material *m, struct leaf_graph *g,
                        struct leaf_ranges *ret)
 {
@@ -45,8 +45,8 @@ static int find_ranges(struct leaf_methods *methods, struct leaf_material *m, st
     return r == -E2BIG && ret->at ? 0 : r; /* the previous result holds */
 }
 
-/* Replaces numbers of chains and methods by their offsets and addresses in the JVM. 0 or
- * -ENOMEM. */
+/* Replaces indices of chains by offsets, and indices of methods by addresses in the JVM. Returns 0
+ * or -ENOMEM. */
 static int name_ranges(const struct leaf_material *m, struct leaf_map *map)
 {
     for (size_t i = 0; i < map->ranges.count; i++) {
@@ -107,7 +107,7 @@ int leaf_map_find(struct hotspot_vm *vm, const struct hotspot_code *code, const 
     struct leaf_map *m;
     int r;
 
-    /* For an unknown release, proof.h does not check the tables of calls and traps. */
+    /* proof.h does not check the tables of calls and traps, so an unknown release gets no map */
     if (!vm->layout.run)
         return 0;
     if (!vm->leaf_maps && vm_reads_nothing(vm))

@@ -24,7 +24,7 @@ void leaf_methods_deinit(struct leaf_methods *l)
     free(TAKE_PTR(l->code));
 }
 
-/* Reads the bytecodes of @method. 1; 0: unreadable or malformed; -E2BIG; -ESRCH. */
+/* Reads the bytecodes of @method. Return: 1; 0: unreadable or malformed; -E2BIG; -ESRCH. */
 static int read_bytecodes(struct leaf_methods *l, uint64_t method, struct span *ret_code,
                           struct leaf_bytecodes *ret)
 {
@@ -107,7 +107,8 @@ static int add_invokes(struct leaf_methods *l, uint32_t number, const struct lea
     return 0;
 }
 
-/* Sets the key of a feature with a value outside the bytecodes. False: the value is unreadable. */
+/* Sets the key of a feature with a value outside the bytecodes. Returns false if the value is
+ * unreadable. */
 static bool read_operand(struct leaf_methods *l, uint64_t method, struct leaf_bytecode_feature *f)
 {
     uint32_t offset;
@@ -157,7 +158,7 @@ int leaf_methods_resolve(struct leaf_methods *l, uint32_t number)
 
     if (r < 0)
         return r;
-    l->m->methods[number].resolved = true; /* also if it fails: it must not be wanted again */
+    l->m->methods[number].resolved = true; /* after a failure, too: it must not be wanted again */
     if (r == 0 || b.call_count != l->m->methods[number].invoke_count) {
         l->m->methods[number].known = false;
         return 0;

@@ -19,7 +19,8 @@ static void tables_deinit(struct tables *t)
     u64_cache_deinit(&t->scope_index);
 }
 
-/* Adds the chain of @scope. 0; -EBADMSG: malformed, nothing was added; -errno. */
+/* Adds the chain of @scope. Return: 0; -EBADMSG: @scope is malformed, and nothing was added;
+ * -errno. */
 static int add_chain(struct tables *t, uint32_t scope)
 {
     struct hotspot_location at[HOTSPOT_INLINE_MAX];
@@ -94,8 +95,7 @@ int leaf_read_records(struct hotspot_vm *vm, const struct blob *b, struct leaf_m
     ret->scopes = calloc((size_t)count + 1, sizeof(*ret->scopes));
     if (!ret->records || !ret->chains || !ret->scopes)
         return -ENOMEM;
-    r = leaf_methods_find(methods, b->method, &root); /* it must be the first, and may have no
-                                                       * record */
+    r = leaf_methods_find(methods, b->method, &root); /* must be the first, even without a record */
     if (r == 0)
         r = add_records(&t, count);
     ret->in.records = ret->records;

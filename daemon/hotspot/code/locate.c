@@ -2,19 +2,19 @@
 /*
  * Maps a pc of compiled code to Java frames.
  *
- * The PcDesc of a call is at its return address; one that the compilers add for profilers
- * (-XX:+DebugNonSafepoints) is at the END of the instructions that it describes. So a return
- * address takes the PcDesc at that address, and an interrupted pc takes the first one BEHIND it, as
- * HotSpot's own AsyncGetCallTrace does. Without that option the record behind a pc in a loop may
- * belong to the code after the loop: there leaf_map.h decides.
- * tests/unit/hotspot/test_hotspot_live.c proves both with loops at known lines.
+ * The PcDesc of a call is at its return address. With -XX:+DebugNonSafepoints the compilers add
+ * others for profilers, each at the END of the instructions that it describes. So a return address
+ * takes the PcDesc at that address, and an interrupted pc takes the first one BEHIND it, as
+ * HotSpot's own AsyncGetCallTrace does. Without that option, the record behind a pc in a loop may
+ * belong to the code after the loop. So leaf_map.h places such a pc.
+ * tests/unit/hotspot/test_hotspot_live.c proves both rules with loops at known lines.
  */
 #include "base/list.h"
 #include "hotspot/code/leaf_map.h"
 #include "hotspot/code/scopes.h"
 
-/* Finds the first PcDesc at or behind code offset @pc (the last one is a sentinel and does not
- * count). 0 and *ret (scope 0: no debug information); -ENOENT; -errno. */
+/* Finds the first PcDesc at or behind code offset @pc. The last PcDesc is a sentinel and does not
+ * count. Return: 0 and *ret (scope 0: no debug information); -ENOENT; -errno. */
 static int pc_desc_find(struct hotspot_vm *vm, const struct blob *b, int64_t pc,
                         struct pc_desc *ret)
 {
@@ -45,7 +45,8 @@ static int pc_desc_find(struct hotspot_vm *vm, const struct blob *b, int64_t pc,
     return 0;
 }
 
-/* Reads the blob of @code, if it is still in place. 1 and *ret; 0: it is gone; -errno. */
+/* Reads the blob of @code, if it is still in place. Return: 1 and *ret; 0: the code is gone;
+ * -errno. */
 static int scopes_blob(struct hotspot_vm *vm, const struct hotspot_code *code, uint64_t pc,
                        struct blob *ret)
 {
@@ -71,8 +72,8 @@ struct locate {
     struct hotspot_location at[HOTSPOT_INLINE_MAX];
 };
 
-/* Locates by HotSpot's own rule: the first record at or behind @offset; @exact: only one at it.
- * Returns the number of frames; 0: none; -errno. */
+/* Locates by HotSpot's own rule: the first record at or behind @offset. @exact: only a record at
+ * @offset counts. Returns the number of frames; 0: none; -errno. */
 static int locate_by_record(struct hotspot_vm *vm, const struct blob *b, int64_t offset, bool exact,
                             struct hotspot_location ret[HOTSPOT_INLINE_MAX])
 {
@@ -117,9 +118,9 @@ static int locate_in_loop(struct hotspot_vm *vm, const struct hotspot_code *code
     return n;
 }
 
-/* Locates @offset of compiled code. Returns the number of frames; 0: none; -errno. A call without
- * its own record is one of a VM stub (arraycopy, nanoTime): its caller is found as for an
- * interrupted pc. */
+/* Locates @offset of compiled code. A call of a VM stub (arraycopy, nanoTime) has no record of its
+ * own; its caller is found as for an interrupted pc. Returns the number of frames; 0: none;
+ * -errno. */
 static int locate_compiled(struct hotspot_vm *vm, const struct hotspot_code *code,
                            const struct blob *b, int64_t offset, bool is_return_address,
                            struct hotspot_location ret[HOTSPOT_INLINE_MAX])
@@ -142,7 +143,7 @@ static int locate(struct hotspot_vm *vm, void *arg)
 
     if (r != 1)
         return r;
-    /* A native wrapper has debug information only for its one call out; it is always one frame. */
+    /* A native wrapper has debug information only for its one call out. It is always one frame. */
     if (b.kind == HOTSPOT_CODE_COMPILED && b.scopes_pcs && b.scopes_data && b.metadata) {
         n = locate_compiled(vm, code, &b, (int64_t)(pc - b.code_begin), l->is_return_address, ret);
         if (n == -ESRCH || n == -EAGAIN)
@@ -185,8 +186,8 @@ static bool same_methods(const struct hotspot_location *a, size_t a_n,
     return a_n == b_n && ALL_OF(i, a_n, a[i].method == b[i].method);
 }
 
-/* Reads the frames of the PcDesc at @index, and the end of its code. Returns their number; 0: no
- * information; -errno. */
+/* Reads the frames of the PcDesc at @index, and the end of its code. Returns the number of frames;
+ * 0: no information; -errno. */
 static int range_read(struct hotspot_vm *vm, const struct blob *b, uint64_t index,
                       uint64_t *ret_end, struct hotspot_location ret[HOTSPOT_INLINE_MAX])
 {

@@ -5,13 +5,13 @@
  */
 #include "hotspot/code/code.h"
 
-#define CLASS_BYTES_MAX 4096 /* of a java.lang.Class, without static fields: some 120 */
+#define CLASS_BYTES_MAX 4096 /* a java.lang.Class without static fields has some 120 */
 
 #define HEADER_MAX 256 /* Method 88, ConstMethod 48..56, ConstantPool 64..80 bytes */
 #define LINE_TABLE_MAX ((size_t)256 << 10)
 
-/* Ends a name that was cut to the @max bytes of @buf in "...", after a whole character. Returns its
- * length. */
+/* Puts "..." at the end of a name that was cut to the @max bytes of @buf, after a whole character.
+ * Returns the new length. */
 static size_t end_cut(char *buf, size_t max)
 {
     size_t n = max - MIN(max, strlen("..."));
@@ -44,8 +44,8 @@ int symbol_read(struct hotspot_vm *vm, uint64_t symbol, char *buf, size_t max, u
     r = memory_read(&vm->memory, symbol + (uint64_t)vm->layout.symbol_body.offset, buf, n);
     if (r < 0)
         return r;
-    /* No name of a class file has a zero; a freed one has, in the upper bytes of the allocator's
-     * pointers. */
+    /* A name in a class file has no zero byte. A freed name has some: the upper bytes of the
+     * allocator's pointers. */
     if (memchr(buf, '\0', n))
         return -EBADMSG;
     *ret_n = (uint16_t)(cut ? end_cut(buf, max) : n);
@@ -78,10 +78,10 @@ int pool_symbol(struct hotspot_vm *vm, uint64_t pool, uint32_t index, uint64_t *
     return r;
 }
 
-/* Common start of all reads of a method. */
+/* The members that all reads of a method need. */
 struct method {
     uint64_t const_method, pool;
-    uint8_t bytes[HEADER_MAX]; /* of the ConstMethod */
+    uint8_t bytes[HEADER_MAX]; /* bytes of the ConstMethod */
 };
 
 static int method_open(struct hotspot_vm *vm, uint64_t at, struct method *ret)
@@ -107,8 +107,8 @@ static int method_symbol(struct hotspot_vm *vm, uint64_t pool, int64_t index, ch
     return r != 0 ? r : symbol_read(vm, symbol, buf, max, ret_n);
 }
 
-/* Gets the source file's name. Its index moved from InstanceKlass to ConstantPool in JDK 15; 0:
- * none. */
+/* Gets the source file's name. JDK 15 moved its index from InstanceKlass to ConstantPool. Index 0:
+ * no name. */
 static int method_file(struct hotspot_vm *vm, uint64_t pool, uint64_t holder,
                        struct hotspot_method *ret)
 {
@@ -127,9 +127,9 @@ static int method_file(struct hotspot_vm *vm, uint64_t pool, uint64_t holder,
 
 /*
  * Returns whether a method is one of MethodHandle that HotSpot makes itself, a linkToStatic or an
- * invokeBasic for a signature. Each of these has its own pool, with its name and signature alone,
- * and lives as long as the VM. Its class is checked against the class's own pool, as for any other
- * method.
+ * invokeBasic for a signature. Each of these methods has its own pool, which holds only its name
+ * and signature, and lives as long as the VM. Its class is checked against the class's own pool, as
+ * for any other method.
  */
 #define INTRINSIC_POOL_LENGTH 3
 static bool is_intrinsic(struct hotspot_vm *vm, uint64_t pool, uint64_t holder, uint64_t constants,
@@ -201,7 +201,7 @@ int hotspot_method_read(struct hotspot_vm *vm, uint64_t method, struct hotspot_m
 /*
  * The line table: a byte 0 ends it; 255 is followed by signed numbers for both steps; any other
  * byte steps the bci by its upper five bits and the line by its lower three. Several entries may
- * have the same bci; HotSpot takes an exact one at once, else the nearest before.
+ * have the same bci: HotSpot takes the first exact match, else the nearest entry before.
  */
 uint32_t lines_find(struct span table, unsigned excluded, int32_t wanted)
 {
@@ -354,7 +354,8 @@ struct class_question {
     char name[HOTSPOT_CLASS_NAME_MAX];
 };
 
-/* Sets the name if @q is an array of a primitive type: T_BOOLEAN is 4. */
+/* Sets the name if @q is an array of a primitive type. The types are numbered from T_BOOLEAN, which
+ * is 4. */
 static bool primitive_array(struct class_question *q)
 {
     static const char TYPES[] = "ZCFDBSIJ";

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Resolves the calls, fields and constants of a method's bytecodes. Up to JDK 21 a call's operand
- * is an index of the constant pool's cache: f1 of the entry has the Method of a static or special
- * call, f2 that of a virtual one with the flag for final. Since 22 it is an index of an array of
- * ResolvedMethodEntry, in which the first word is the Method, or of ResolvedFieldEntry.
+ * Resolves the calls, fields and constants of a method's bytecodes. Up to JDK 21, the operand of a
+ * call is an index of the constant pool's cache. f1 of the entry has the Method of a static or
+ * special call. f2 has the Method of a virtual call that has the flag for final. Since JDK 22, the
+ * operand is an index of an array of ResolvedMethodEntry or ResolvedFieldEntry. The first word of a
+ * ResolvedMethodEntry is the Method.
  */
 #include "hotspot/code/code.h"
 
@@ -13,10 +14,10 @@
 #define FAST_INVOKE_VFINAL 227
 #define ENTRY_IS_VFINAL (UINT64_C(1) << 20) /* in the flags */
 #define ENTRY_BYTES_MAX 64
-#define RESOLVED_FIELD_OFFSET 8 /* behind the field's class; not in the JVM's tables */
+#define RESOLVED_FIELD_OFFSET 8 /* behind the field's class; the JVM's tables lack this offset */
 
-/* Reads entry @index of the cache, at most ENTRY_BYTES_MAX bytes. 0; -ENOENT: no such entry;
- * -errno. */
+/* Reads entry @index of the cache, at most ENTRY_BYTES_MAX bytes. Returns 0, -ENOENT if there is no
+ * such entry, or -errno. */
 static int read_entry(struct hotspot_vm *vm, uint64_t cache, uint16_t index,
                       uint8_t ret[ENTRY_BYTES_MAX])
 {

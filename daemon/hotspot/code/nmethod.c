@@ -11,8 +11,8 @@
 
 #define BLOB_BYTES_MAX ((uint64_t)256 << 20)
 
-/* Checks whether the CodeBlob's name is @literal. 1; 0; -errno. Caches its address if it lies in
- * libjvm, as constants there do not move. */
+/* Checks whether the CodeBlob's name is @literal. Caches the address of the name if it lies in
+ * libjvm: constants do not move there. Returns 1, 0 or -errno. */
 static int blob_is_named(struct hotspot_vm *vm, uint64_t name, const char *literal, uint64_t *known)
 {
     char text[32];
@@ -50,7 +50,7 @@ static int blob_kind(struct hotspot_vm *vm, const uint8_t *p, size_t n, struct b
     return MIN(r, 0);
 }
 
-/* Sets [begin, end) if it lies in [low, high), else an empty range. */
+/* Sets the range to [begin, end) if that lies in [low, high), else to an empty one. */
 static void range_set(uint64_t begin, uint64_t end, uint64_t low, uint64_t high,
                       uint64_t *ret_begin, uint64_t *ret_end)
 {
@@ -60,7 +60,7 @@ static void range_set(uint64_t begin, uint64_t end, uint64_t low, uint64_t high,
     *ret_end = good ? end : 0;
 }
 
-/* Finds the tables of exceptions: offsets from @base, all end before @end. */
+/* Finds the tables of exceptions. They have offsets from @base, and all end before @end. */
 static void nmethod_read_tables(const struct hotspot_layout *l, const uint8_t *p, size_t n,
                                 uint64_t base, uint64_t end, struct blob *b)
 {
@@ -92,8 +92,8 @@ static void nmethod_read_inside(const struct hotspot_layout *l, const uint8_t *p
     nmethod_read_tables(l, p, n, b->address, b->end, b);
 }
 
-/* Finds those of JDK 23 up. Immutable data holds ... pcs, scopes, ...; since 25, mutable data holds
- * relocations, then metadata. */
+/* Finds scopes and metadata of JDK 23 and up. Immutable data holds pcs, then scopes. Since JDK 25,
+ * mutable data holds relocations, then metadata. */
 static void nmethod_read_outside(const struct hotspot_layout *l, const uint8_t *p, size_t n,
                                  struct blob *b)
 {
@@ -152,7 +152,7 @@ int blob_read(struct hotspot_vm *vm, uint64_t address, uint64_t end, struct blob
     if (end <= address || end - address < l->sizeof_CodeBlob || end - address > BLOB_BYTES_MAX)
         return -EBADMSG;
     n = (size_t)MIN(end - address, (uint64_t)MAX(l->sizeof_nmethod, l->sizeof_CodeBlob));
-    n = MIN(n, sizeof(p)); /* a JVM's tables may give a CodeBlob more */
+    n = MIN(n, sizeof(p)); /* the JVM's tables may claim a larger CodeBlob */
     r = memory_read(&vm->memory, address, p, n);
     if (r < 0)
         return r;
@@ -182,8 +182,8 @@ int blob_read(struct hotspot_vm *vm, uint64_t address, uint64_t end, struct blob
     return 0;
 }
 
-/* nmethod::_state is 0 in use. Not entrant is 1 in JDK 8 and 21 up, 2 in between; above is dead; -1
- * (not installed yet) exists since 9. */
+/* nmethod::_state is 0 in use. "Not entrant" is 1 in JDK 8 and in 21 and up, and 2 in between. A
+ * greater state is dead. -1 (not installed yet) exists since JDK 9. */
 bool nmethod_is_alive(const struct hotspot_vm *vm, const struct blob *b)
 {
     int not_entrant = vm->layout.jdk >= 9 && vm->layout.jdk <= 20 ? 2 : 1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads ahead, in one turn, the memory that names the places of a stack. */
+/* Reads ahead, in one turn of a reader, the memory that naming the places of a stack needs. */
 #include "hotspot/code/code.h"
 
 struct prepare {
@@ -7,7 +7,8 @@ struct prepare {
     struct hotspot_place places[HOTSPOT_PREPARE_MAX];
 };
 
-/* Reads what hotspot_code_find() needs for @pc, and hotspot_code_locate() for its code. */
+/* Reads what hotspot_code_find() needs for @pc, and what hotspot_code_locate() needs for its
+ * code. */
 static void code_keep(struct hotspot_vm *vm, uint64_t pc, bool is_return_address)
 {
     struct hotspot_code code;

@@ -6,24 +6,24 @@
 #include "hotspot/code/code.h"
 #include "hotspot/proof.h"
 
-#define BLOCKS_MAX 2048  /* of a code heap */
+#define BLOCKS_MAX 2048  /* blocks to read of a code heap */
 #define SCOPES_MAX 200   /* compiled methods to check for inlined ones */
-#define RANGES_MAX 32    /* of one method */
+#define RANGES_MAX 32    /* ranges of one method */
 #define PLACES_MAX 1024  /* debug records of one method */
-#define METHODS_MAX 8192 /* to check in all */
+#define METHODS_MAX 8192 /* methods to check in all */
 #define LEVEL_MAX 4
-#define ENTRY_BCI_MIN (-2) /* -2: of a loop that may not be entered any more; -1: of the method */
+#define ENTRY_BCI_MIN (-2) /* -2: a loop that may not be entered any more; -1: the method */
 #define FRAME_WORDS_MAX 65536
 
 struct code_proof {
     struct check *code, *scopes;
     struct hotspot_vm *vm;
-    uint64_t method; /* of the code in check */
+    uint64_t method; /* method of the code in check */
     unsigned looked, ranges, methods;
 };
 
-/* Returns whether the code of @b makes a frame of its stated size, where it states: x86-64's "sub
- * rsp, n", plus the return address, or that and the old rbp. */
+/* Returns whether the code of @b makes a frame of its stated size at the stated offset. On x86-64,
+ * that is "sub rsp, n", plus the return address, or the return address and the old rbp. */
 static bool frame_can_be(struct hotspot_vm *vm, const struct blob *b)
 {
 #ifdef __x86_64__
@@ -58,7 +58,7 @@ static bool frame_can_be(struct hotspot_vm *vm, const struct blob *b)
 #endif
 }
 
-/* Returns whether the fields of @b are plausible, besides its method. */
+/* Returns whether the fields of @b are plausible, apart from its method. */
 static bool code_can_be(struct hotspot_vm *vm, const struct blob *b)
 {
     bool compiled = b->kind == HOTSPOT_CODE_COMPILED;
@@ -74,7 +74,8 @@ static bool code_can_be(struct hotspot_vm *vm, const struct blob *b)
            b->orig_pc_offset < (int64_t)b->frame_size * 8 && frame_can_be(vm, b);
 }
 
-/* Returns whether the debug records of @b ascend, from before its code to behind it. */
+/* Returns whether the debug records of @b ascend: the first is before the code, the last behind
+ * it. */
 static bool places_can_be(struct hotspot_vm *vm, const struct blob *b)
 {
     const struct hotspot_layout *l = &vm->layout;
@@ -103,7 +104,7 @@ static int see_range(void *cookie, uint64_t start, uint64_t end, const struct ho
 
     (void)start;
     (void)end;
-    if (n == 1 && at[0].bci < 0) /* the answer where nothing is known */
+    if (n == 1 && at[0].bci < 0) /* what code_locate() gives if nothing is known */
         return 0;
     for (size_t i = 0; i < n && good; i++) {
         uint32_t bytes = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Checks the layout of methods: all of java.lang.Object, String and Thread. Some of their names are
- * known. Their bytecodes end in an instruction that leaves, their lines are numbers of one file,
- * and that file has the name of the class.
+ * Checks the layout of methods by all methods of java.lang.Object, String and Thread. Some of their
+ * names are known. Their bytecodes must end in an instruction that leaves the method. Their lines
+ * must be those of one file, and the file must have the name of the class.
  */
 #include "hotspot/proof.h"
 
@@ -32,8 +32,8 @@ static bool is(const char *text, uint16_t n, const char *name)
     return span_eq_str((struct span){ text, n }, name);
 }
 
-/* Returns whether the @n bytes of @text can be a name: no control characters, and none that the
- * class file forbids. */
+/* Returns whether the @n bytes of @text can be a name: without control characters and characters
+ * that the class file forbids. */
 static bool is_name(const char *text, uint16_t n)
 {
     for (uint16_t i = 0; i < n; i++) {
@@ -63,7 +63,7 @@ int proof_method(struct hotspot_vm *vm, uint64_t method, uint32_t *ret_code_byte
     return r == 0 && names_can_be(&m);
 }
 
-/* Returns whether @bytecode can be a method's last: control never runs on behind it. */
+/* Returns whether @bytecode can be the last of a method: control never continues behind it. */
 static bool ends(uint8_t bytecode)
 {
     return bytecode == BYTECODE_GOTO || bytecode == BYTECODE_ATHROW ||
@@ -71,7 +71,8 @@ static bool ends(uint8_t bytecode)
            bytecode == BYTECODE_GOTO_W || bytecode == BYTECODE_BREAKPOINT || bytecode >= BYTECODES;
 }
 
-/* Returns whether @m's file has the name of its class: "String.java". "": it was stripped. */
+/* Returns whether the file of @m has the name of its class, such as "String.java". An empty name
+ * was stripped. */
 static bool file_can_be(const struct hotspot_method *m)
 {
     struct span simple = span_base_name((struct span){ m->class_name, m->class_name_n });
@@ -160,7 +161,7 @@ int proof_methods(struct hotspot_vm *vm, struct check *names, struct check *bodi
 
     if (!layout_has(l->instance_methods) || !layout_has(l->array_methods_data) ||
         !layout_has(l->klass_super))
-        return 0; /* the check fails with no case asked */
+        return 0; /* no method was checked, so the check fails */
     r = memory_u64(&vm->memory, l->thread_klass_at, &klass) ?: see_class(vm, klass, &thread) ?:
         memory_u64(&vm->memory, l->string_klass_at, &klass) ?: see_class(vm, klass, &string) ?:
         field_u64(vm, klass, l->klass_super, &klass) ?: see_class(vm, klass, &object);

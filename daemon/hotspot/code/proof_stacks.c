@@ -2,14 +2,14 @@
 /*
  * Checks the layout of stacks. Walks the Java frames of threads that left Java for native code or
  * the VM, up to the call stub, by the frame sizes of code and the frame pointers of the
- * interpreter. A thread that runs on while its stack is read does not count: its anchor is compared
- * at the end.
+ * interpreter. A thread that runs while its stack is read does not count: its anchor must be the
+ * same at the end.
  */
 #include "hotspot/code/code.h"
 #include "hotspot/proof.h"
 
-#define THREADS_MAX 64 /* to check */
-#define FRAMES_MAX 512 /* of one thread */
+#define THREADS_MAX 64 /* threads to check */
+#define FRAMES_MAX 512 /* frames of one thread */
 
 struct frame {
     uint64_t sp, fp, pc;
@@ -41,7 +41,7 @@ static bool is_interpreted(const struct hotspot_vm *vm, uint64_t pc)
 /* Steps to the caller of @f by the frame pointer. */
 static int step_interpreted(struct hotspot_vm *vm, struct frame *f)
 {
-    uint64_t frame[3]; /* from the word below the frame pointer: the caller's sp, fp and pc */
+    uint64_t frame[3]; /* words from the one below the frame pointer: the caller's sp, fp and pc */
     int r = memory_read(&vm->memory, f->fp - 8, frame, sizeof(frame));
 
     if (r == 0 && frame[0] <= f->sp)
@@ -53,7 +53,7 @@ static int step_interpreted(struct hotspot_vm *vm, struct frame *f)
 /* Steps to the caller of @f by the frame size of its code. */
 static int step_compiled(struct hotspot_vm *vm, struct frame *f)
 {
-    uint64_t blob, end, words[2]; /* last two words of the frame: fp and pc of the caller */
+    uint64_t blob, end, words[2]; /* the last two words of the frame: fp and pc of the caller */
     struct blob b;
     int r = codecache_block(vm, f->pc - 1, &blob, &end) ?: blob_read(vm, blob, end, &b);
 
@@ -70,7 +70,7 @@ static int step_compiled(struct hotspot_vm *vm, struct frame *f)
     return r;
 }
 
-/* Returns 1: the stack ends at the call stub; 0: it does not; -ESRCH. */
+/* Returns 1 if the stack ends at the call stub, 0 if it does not, or -ESRCH. */
 static int walk(struct hotspot_vm *vm, struct frame f)
 {
     for (unsigned i = 0; i < FRAMES_MAX; i++) {
@@ -98,7 +98,7 @@ static int see_thread(void *cookie, struct hotspot_vm *vm, uint64_t thread)
         return whole;
     memory_begin(&vm->memory);
     if (!whole && (read_anchor(vm, thread, &after) < 0 || after.sp != first.sp))
-        return 0; /* the thread ran on */
+        return 0; /* the thread ran during the read */
     check_add(p->stacks, whole);
     return ++p->threads >= THREADS_MAX;
 }

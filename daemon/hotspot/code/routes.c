@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Routes of methods: reads annotations of a method and of its class. Annotations of a method are in
- * the last word of its ConstMethod. A method or class without a mapping inherits that of its
- * superclasses and interfaces, if only one of them has any. There is no route if a class with its
- * own mapping may have inherited the method.
+ * the last word of its ConstMethod. A method or class without a mapping inherits one from its
+ * superclasses and interfaces, if only one of them has any. There is no route if the method may run
+ * in a subclass that has its own mapping.
  */
 #include "base/list.h"
 #include "hotspot/annotations.h"
 #include "hotspot/code/code.h"
 
-#define CLASSES_MAX 64   /* superclasses, interfaces or subclasses that are read */
-#define METHODS_MAX 1024 /* of these that are looked at */
+#define CLASSES_MAX 64   /* superclasses, interfaces or subclasses to read */
+#define METHODS_MAX 1024 /* methods of all these classes to read */
 #define GENERATED_MAX 4  /* generated classes, each a subclass of the next */
 #define SLOW_INSTANCE 1  /* bit of _layout_helper: abstract, an interface, or with a finalizer */
 
-/* Ends of generated subclasses, which are no other classes to a framework; and their middles. */
+/* Ends of the names of generated subclasses, and parts in the middle of such names. To a framework,
+ * a generated subclass is the class that it extends. */
 static const char *const GENERATED_ENDS[] = { "$Definition$Intercepted", "_Subclass",
                                               "_ClientProxy" };
 #define GENERATED_PART SPAN("$$")
@@ -27,20 +28,21 @@ struct pool {
 
 /* A method in the VM's memory. */
 struct vm_method {
-    uint64_t const_method, pool, name, signature; /* the last two: Symbols */
-    uint64_t annotations;                         /* address of their array; 0: it has none */
+    uint64_t const_method, pool, name, signature; /* name, signature: addresses of Symbols */
+    uint64_t annotations;                         /* address of the annotations' array; 0: none */
 };
 
 /* A question for one method's route. */
 struct lookup {
     struct hotspot_vm *vm;
-    uint64_t name, signature; /* of the method */
+    uint64_t name, signature; /* Symbols of the method's name and signature */
     struct annotations_used used;
-    unsigned methods; /* that were looked at */
+    unsigned methods; /* number of methods read so far */
     struct annotated of_method, of_class;
 };
 
-/* Gets the text of the Symbol at @symbol. Returns its bytes; -EAGAIN: it was freed just now. */
+/* Gets the text of the Symbol at @symbol. Returns the number of bytes, or -EAGAIN if the Symbol was
+ * just freed. */
 static int symbol_text(struct hotspot_vm *vm, uint64_t symbol, char *buf, size_t max)
 {
     uint16_t n = 0;
@@ -57,7 +59,8 @@ static int pool_text(void *cookie, uint16_t index, char *buf, size_t max)
     return pool_symbol(p->vm, p->at, index, &symbol) ?: symbol_text(p->vm, symbol, buf, max);
 }
 
-/* Reads the annotations in the VM's array at @array, with constants of @pool; 0: there are none. */
+/* Reads the annotations in the VM's array at @array, with constants of @pool. @array 0: no
+ * annotations. */
 static int read_annotations(struct hotspot_vm *vm, uint64_t pool, uint64_t array,
                             struct annotations_used *used, struct annotated *ret)
 {
@@ -105,7 +108,7 @@ int class_text(struct hotspot_vm *vm, uint64_t klass, char buf[CLASS_TEXT_MAX], 
 
 /* ---- methods ---- */
 
-/* Reads the method at @method. A freed one may give any values. */
+/* Reads the method at @method. If the method was freed, the values may be arbitrary. */
 static int vm_method_read(struct hotspot_vm *vm, uint64_t method, struct vm_method *ret)
 {
     const struct hotspot_layout *l = &vm->layout;
@@ -137,8 +140,8 @@ static int method_at(struct lookup *k, uint64_t methods, uint32_t i, struct vm_m
 
 typedef int (*method_fn)(struct lookup *k, const struct vm_method *m);
 
-/* Calls @fn for each method of the class at @klass that has the name of the question. The VM sorts
- * methods by the address of their name. 0, or the first result of @fn that is not. */
+/* Calls @fn for each method of the class at @klass that has the name of the lookup. The VM sorts
+ * methods by the address of their name. Returns 0, or the first result of @fn that is not 0. */
 static int methods_named(struct lookup *k, uint64_t klass, method_fn fn)
 {
     uint32_t low = 0, high, count = 0;
@@ -165,7 +168,7 @@ static int methods_named(struct lookup *k, uint64_t klass, method_fn fn)
     return r;
 }
 
-/* Reads the method of the question in the superclass of a generated class. */
+/* Reads the lookup's method in the superclass of a generated class. */
 static int read_own(struct lookup *k, const struct vm_method *m)
 {
     return m->signature == k->signature
@@ -173,7 +176,7 @@ static int read_own(struct lookup *k, const struct vm_method *m)
                : 0;
 }
 
-/* Takes the type of a parameter. *ret: its first letter, or 'L' for a class or an array, which may
+/* Takes the type of a parameter. *ret: its first letter. A class or an array gives 'L', as it may
  * stand for a type variable. Returns false at the end. */
 static bool take_parameter(struct span *s, char *ret)
 {
@@ -192,7 +195,8 @@ static bool take_parameter(struct span *s, char *ret)
     return true;
 }
 
-/* Returns whether a method with signature @a may override one with @b, perhaps by generics. */
+/* Returns whether a method with signature @a may override one with signature @b, perhaps by
+ * generics. */
 static bool may_override(struct span a, struct span b)
 {
     char x, y;
@@ -209,7 +213,7 @@ static bool may_override(struct span a, struct span b)
     }
 }
 
-/* Adds what the method @m of a base type says of that of the question. */
+/* Adds the mapping of @m, a method of a base type, to the method of the lookup. */
 static int add_method(struct lookup *k, const struct vm_method *m)
 {
     char own[CLASS_TEXT_MAX], other[CLASS_TEXT_MAX];
@@ -223,7 +227,7 @@ static int add_method(struct lookup *k, const struct vm_method *m)
         r = n < 0 ? n : symbol_text(k->vm, m->signature, other, sizeof(other));
         if (r < 0)
             return r;
-        if (n == sizeof(own) || r == sizeof(other)) /* perhaps cut */
+        if (n == sizeof(own) || r == sizeof(other)) /* the text may be cut */
             return -EBADMSG;
         if (!may_override((struct span){ own, (size_t)n }, (struct span){ other, (size_t)r }))
             return 0;
@@ -251,8 +255,8 @@ static int add_class(struct lookup *k, uint64_t klass)
     return r;
 }
 
-/* Calls @fn for all interfaces and superclasses of the class at @klass. 0, or the first result of
- * @fn that is not. */
+/* Calls @fn for all interfaces and superclasses of the class at @klass. Returns 0, or the first
+ * result of @fn that is not 0. */
 static int base_types(struct lookup *k, uint64_t klass, int (*fn)(struct lookup *k, uint64_t klass))
 {
     const struct hotspot_layout *l = &k->vm->layout;
@@ -282,8 +286,8 @@ static bool is_generated(struct span name)
            ANY_OF(i, ARRAY_SIZE(GENERATED_ENDS), span_ends_with(name, GENERATED_ENDS[i]));
 }
 
-/* Returns whether objects of the class at @klass run its methods only as its own: it is no base
- * class. */
+/* Returns 1 if all objects that run the methods of the class at @klass are of that class: it has
+ * only generated subclasses. Returns 0 if not, or -errno. */
 static int is_last(struct hotspot_vm *vm, uint64_t klass)
 {
     const struct hotspot_layout *l = &vm->layout;
@@ -307,8 +311,8 @@ static int is_last(struct hotspot_vm *vm, uint64_t klass)
     return 1;
 }
 
-/* Gets the class that a framework looks at in place of that at *@klass: the first one that is not
- * generated. */
+/* Replaces the class at *@klass by the class that a framework sees in its place: the first class
+ * that is not generated. */
 static int user_class(struct lookup *k, uint64_t *klass)
 {
     char buf[CLASS_TEXT_MAX];
@@ -335,7 +339,7 @@ static int user_class(struct lookup *k, uint64_t *klass)
 _Static_assert(HOTSPOT_ROUTE_MAX == ANNOTATIONS_ROUTE_MAX, "a route of either fits");
 struct route_question {
     uint64_t method, const_method;
-    bool inherits; /* its class may have base types with a mapping for it */
+    bool inherits; /* its class may have base types with a mapping for the method */
     bool grpc;     /* it may be a method of a gRPC service */
     char route[ANNOTATIONS_ROUTE_MAX];
 };
@@ -349,7 +353,7 @@ static bool layout_has_routes(const struct hotspot_layout *l)
            l->has_annotations != LAYOUT_NO_NUMBER;
 }
 
-/* Reads the method of @q. -EAGAIN: another method is there now. */
+/* Reads the method of @q. Returns -EAGAIN if another method is at its address now. */
 static int question_method(struct hotspot_vm *vm, const struct route_question *q,
                            struct vm_method *ret)
 {
@@ -378,8 +382,8 @@ static int has_base_types(struct hotspot_vm *vm, uint64_t klass)
     return r < 0 ? r : super != 0;
 }
 
-/* Returns whether the method may have a route. Most have none, so this takes no turn of a reader.
- */
+/* Returns whether the method may have a route. Most methods have no route, so this check takes no
+ * turn of a reader. */
 static int run_may_have_route(struct hotspot_vm *vm, void *arg)
 {
     const struct route_question *q = arg;
@@ -394,8 +398,8 @@ static int run_may_have_route(struct hotspot_vm *vm, void *arg)
     return field_u64(vm, m.pool, vm->layout.pool_holder, &holder) ?: has_base_types(vm, holder);
 }
 
-/* Reads the mappings of @k for the method @m of the class at @holder. 1: all; 0: there is no route
- * for sure. */
+/* Reads the mappings of @k for the method @m of the class at @holder. Returns 1 if all were read,
+ * or 0 if there is certainly no route. */
 static int read_mappings(struct lookup *k, const struct vm_method *m, uint64_t holder)
 {
     uint64_t klass = holder;
@@ -414,7 +418,7 @@ static int read_mappings(struct lookup *k, const struct vm_method *m, uint64_t h
     return r < 0 ? r : 1;
 }
 
-/* Reads the full name of the method @m of gRPC. Returns its bytes; 0: none; -errno. */
+/* Reads the gRPC name of the method @m. Returns the number of bytes; 0: none; -errno. */
 static int grpc_route(struct hotspot_vm *vm, const struct vm_method *m, uint64_t holder,
                       char ret[HOTSPOT_ROUTE_MAX])
 {
@@ -447,8 +451,8 @@ static int run_route(struct hotspot_vm *vm, void *arg)
     return r > 0 ? (int)annotations_route(&k.of_class, &k.of_method, q->route) : r;
 }
 
-/* Returns whether a method with these names may have a mapping of a base type. Neither a
- * constructor nor what the compiler makes of a lambda overrides a handler. */
+/* Returns whether a method with these names may have a mapping of a base type. A constructor does
+ * not override a handler, and neither does the method of a lambda. */
 static bool may_inherit(const struct hotspot_method *m)
 {
     struct span name = { m->name, m->name_n }, class_name = { m->class_name, m->class_name_n };
@@ -469,7 +473,7 @@ int hotspot_method_route(struct hotspot_vm *vm, uint64_t method, const struct ho
 
     if (r == 0)
         return -ENOENT;
-    if (r > 0) /* not for the engine's thread: it may take long, and the owner pays for it */
+    if (r > 0) /* a reader does this: it may take long, and the owner pays for it */
         r = vm_call(vm, run_route, &q, sizeof(q));
     if (r == -EBADMSG)
         return 0; /* malformed, or above a limit */

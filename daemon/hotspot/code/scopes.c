@@ -33,7 +33,7 @@ int pc_desc_read(struct hotspot_vm *vm, const struct blob *b, uint64_t index, st
 }
 
 struct scope {
-    uint32_t sender, method; /* offset of the caller's scope; index of the method */
+    uint32_t sender, method; /* sender: offset of the caller's scope; method: index of the method */
     int32_t bci;
 };
 
@@ -57,7 +57,7 @@ static int scope_read(struct hotspot_vm *vm, const struct blob *b, uint32_t offs
         !unsigned5_take(&s, excluded, &ret->method) || !unsigned5_take(&s, excluded, &bci) ||
         bci > UINT16_MAX + 1)
         return -EBADMSG;
-    ret->bci = (int32_t)bci - 1; /* InvocationEntryBci is -1 */
+    ret->bci = (int32_t)bci - 1; /* the coded number is the bci - InvocationEntryBci, which is -1 */
     return 0;
 }
 
@@ -83,11 +83,11 @@ int scopes_walk(struct hotspot_vm *vm, const struct blob *b, uint32_t offset,
         ret[n].leaf = HOTSPOT_LEAF_RECORDED;
         if (s.sender == 0)
             return ret[n].method == b->method ? n + 1 : -EBADMSG;
-        if (s.sender >= offset) /* a caller's scope is written before its callees' */
+        if (s.sender >= offset) /* a caller's scope must lie before those of its callees */
             return -EBADMSG;
         offset = s.sender;
     }
-    /* Too deep: the compiled method takes the last place. */
+    /* The chain is too deep: the compiled method takes the last place. */
     ret[HOTSPOT_INLINE_MAX - 1] = (struct hotspot_location){ .method = b->method, .bci = -1 };
     return HOTSPOT_INLINE_MAX;
 }

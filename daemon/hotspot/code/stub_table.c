@@ -12,7 +12,7 @@ void stubs_deinit(struct stubs *s)
     *s = (struct stubs){ 0 };
 }
 
-/* An inner stub follows the outer one. */
+/* A stub inside another one follows it. */
 ORDER_FUNCTION(compare_stubs, struct stub, COMPARE(x->start, y->start) ?: COMPARE(y->end, x->end))
 
 void stub_table_sort(struct stub_table *t)

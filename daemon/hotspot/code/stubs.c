@@ -10,8 +10,8 @@
  * pointers at these offsets:
  *   next 0, group 8, name 16, begin 24, end 32 (JDK 11, 17, 21, 25 to 28: sources and seen)
  *   next 0, group 8, name 16, index 24, begin 32, end 40 (JDK 8: sources and seen)
- * Entries are put before the head, and stay: a new head means more entries. An entry is put there
- * before its code is made: its end is 0 until the code is finished.
+ * The VM inserts an entry before the head and never removes one: a new head means more entries. It
+ * inserts an entry before it makes the code: the entry's end is 0 until the code is finished.
  */
 #include "hotspot/code/stubs.h"
 
@@ -21,10 +21,11 @@
 #define DESC_GROUP 8
 #define DESC_NAME 16
 #define DESC_BYTES 48
-#define STUB_BYTES_MAX ((uint64_t)1 << 20) /* of code; all are far smaller */
-#define SEARCH_DESCS_MAX 32768 /* read in one search; a whole libjvm would need 16,000 */
-#define SEARCHES_MAX 3         /* failed ones */
-#define GAP_BYTES_MIN 64       /* smaller gaps align the next stub */
+#define STUB_BYTES_MAX ((uint64_t)1 << 20) /* bytes of a stub's code; all are far smaller */
+#define SEARCH_DESCS_MAX 32768 /* descriptors read in a search; a whole libjvm would need 16,000   \
+                                */
+#define SEARCHES_MAX 3         /* failed searches before flamed gives up */
+#define GAP_BYTES_MIN 64       /* smaller gaps only align the next stub */
 
 static const unsigned DESC_BEGINS[] = { 24, 32 };
 
@@ -47,7 +48,7 @@ static bool in_image(const struct hotspot_vm *vm, uint64_t address)
     return address >= vm->layout.image_start && address < vm->layout.image_end;
 }
 
-/* Returns whether @address can be that of a descriptor: these lie in the C heap. */
+/* Returns whether @address can be that of a descriptor: descriptors lie in the C heap. */
 static bool may_be_desc(const struct hotspot_vm *vm, uint64_t address)
 {
     return address >= MEMORY_PAGE && address < MEMORY_ADDRESS_MAX && address % 8 == 0 &&
@@ -73,7 +74,7 @@ static int desc_read(struct hotspot_vm *vm, uint64_t at, unsigned begin, struct 
     return in_image(vm, ret->group) && hotspot_vm_in_code_cache(vm, ret->begin) ? 0 : -EBADMSG;
 }
 
-/* Makes the stub that @d describes. False: its code is unfinished, empty or malformed. */
+/* Makes the stub that @d describes. Returns false if its code is unfinished, empty or malformed. */
 static bool desc_stub(struct hotspot_vm *vm, const struct desc *d, struct stub *ret)
 {
     struct stub s = { .start = d->begin, .end = d->end };
@@ -100,7 +101,7 @@ static bool holds_call_stub(const struct hotspot_vm *vm, const struct stub_table
 struct list {
     struct stub_table table; /* owned */
     uint64_t dropped;        /* malformed entries, and 1 for entries beyond the limit */
-    uint64_t unfinished_at;  /* as in struct stubs */
+    uint64_t unfinished_at;  /* address of the end field of the first unfinished entry; 0: none */
 };
 
 /* Reads the list from @head on into @ret (empty). Subtracts the entries read from *@left. 0;
@@ -142,7 +143,7 @@ static int list_read(struct hotspot_vm *vm, uint64_t head, unsigned begin, struc
     return 0;
 }
 
-/* Takes over the list at @head if it proves itself. 1; 0; -errno. */
+/* Takes over the list at @head if the list proves itself. Returns 1, 0 or -errno. */
 static int list_take(struct hotspot_vm *vm, uint64_t head, unsigned begin, unsigned *left)
 {
     struct list list = { .dropped = 0 };
@@ -161,7 +162,7 @@ static int list_take(struct hotspot_vm *vm, uint64_t head, unsigned begin, unsig
     return 1;
 }
 
-/* Searches the words of the page at @page for the head. 1: found; 0; -errno. */
+/* Searches the words of the page at @page for the head. Returns 1 if found, 0 if not, or -errno. */
 static int search_page(struct hotspot_vm *vm, uint64_t page, unsigned *left)
 {
     const struct hotspot_layout *l = &vm->layout;
@@ -194,7 +195,7 @@ static int search_page(struct hotspot_vm *vm, uint64_t page, unsigned *left)
     return 0;
 }
 
-/* Searches all pages for the head. 1: found; 0; -errno. */
+/* Searches all pages for the head. Returns 1 if found, 0 if not, or -errno. */
 static int list_search(struct hotspot_vm *vm)
 {
     uint64_t start = vm->layout.data_start & ~(uint64_t)(MEMORY_PAGE - 1);

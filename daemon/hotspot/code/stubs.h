@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Names of stubs that share a blob, from the JVM's own lists of stubs, as they are kept for one
- * JVM. Internal to hotspot/. All reads are bounded; what is left out is counted.
+ * Names of stubs that share a blob, from the JVM's own lists of stubs. One cache for each JVM.
+ * Internal to hotspot/. All reads are bounded; entries that are left out are counted.
  */
 #pragma once
 
 #include "hotspot/hotspot.h"
 
-#define STUBS_MAX 4096    /* of a list; 75 to 161 were seen */
+#define STUBS_MAX 4096    /* stubs of a list; 75 to 161 were seen */
 #define STUBS_NAME_MAX 96 /* with the NUL; longer ones are cut */
 #define VTABLE_BLOB "vtable chunks"
 #define ADAPTERS_BLOB "I2C/C2I adapters"
 #define I2C_NAME "I2C adapter"
 #define C2I_NAME "C2I adapter"
-#define STUBS_PAGES_MAX 16384U /* of writable data that are searched: 64 MB */
+#define STUBS_PAGES_MAX 16384U /* pages of writable data to search: 64 MB */
 
 struct stub {
     uint64_t start, end;
@@ -27,20 +27,20 @@ struct stub_table {
 
 struct stubs {
     uint64_t head_at;       /* address of StubCodeDesc::_list; 0: not found yet */
-    uint64_t head;          /* its value when @named was read */
-    uint64_t unfinished_at; /* address of the end field of an unfinished entry then; 0: none */
+    uint64_t head;          /* value at head_at when @named was read */
+    uint64_t unfinished_at; /* address of an unfinished entry's end field; 0: none */
     unsigned begin;         /* offset of begin in a descriptor */
     unsigned searches;      /* failed searches for the head */
     struct stub_table named;
-    uint64_t heads_low, heads_high; /* range where heads of vtable stubs were found; 0: not yet */
+    uint64_t heads_low, heads_high; /* where heads of vtable stubs were found; 0: not yet */
     unsigned vtable_misses;         /* readings that found no stub for a pc */
     struct stub_table vtables;
-    uint64_t dropped; /* malformed entries of @named; +1 where the list went on */
+    uint64_t dropped; /* malformed entries of @named, plus 1 if the list was cut */
 };
 
 void stubs_deinit(struct stubs *s);
 
-/* Narrows @code, found at @pc in a blob that is no method, to the stub of that blob that holds @pc.
+/* Narrows @code, a blob that is no method and holds @pc, to the stub of that blob that holds @pc.
  * Leaves @code unchanged if no such stub is known. */
 void stubs_refine(struct hotspot_vm *vm, uint64_t pc, struct hotspot_code *code);
 /* Reads both lists again, for stubs_each(). */
@@ -69,8 +69,8 @@ const struct stub *stubs_find_vtable(struct hotspot_vm *vm, uint64_t pc);
 void stubs_read_vtables(struct hotspot_vm *vm);
 
 /* Narrows @code, a blob of adapters, to the half that holds @pc. Leaves @code unchanged if the
- * border between the halves is not found. (adapters.c) */
+ * border of the halves is not found. (adapters.c) */
 void adapters_refine(struct hotspot_vm *vm, uint64_t pc, struct hotspot_code *code);
-/* Does the work of stubs_each() for such a blob. */
+/* Does the work of stubs_each() for a blob of adapters. */
 int adapters_each(struct hotspot_vm *vm, const struct hotspot_code *blob, hotspot_code_fn fn,
                   void *cookie, int *count);

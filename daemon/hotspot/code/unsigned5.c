@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * UNSIGNED5, the coding of HotSpot's debug information, line tables and (JDK 21 up) field lists. A
- * number has up to five bytes, the lowest first. After a byte of 192 or more another one follows;
- * each further byte counts 64 times more. Since JDK 20 no byte is 0: each counts one less than its
- * value.
+ * number has up to five bytes, the lowest first. A byte of 192 or more is followed by another byte.
+ * Each further byte counts 64 times more. Since JDK 20 no byte is 0: each byte counts one less than
+ * its value.
  */
 #include "hotspot/code/code.h"
 

@@ -3,8 +3,8 @@
  * Vtable and itable stubs. A blob "vtable chunks" holds many of them. The layout of a VtableStub is
  *   next 0, short index 8, short 10 and 12 (where its code may fault), u8 is_vtable 14, code 16
  * (JDK 8, 11, 17, 21, 25 to 28: seen). VtableStubs::_table, an array of 256 in libjvm's writable
- * data, has the heads of their lists. VMStructs lacks it: a pointer to such a stub from that data
- * is a head.
+ * data, has the heads of their lists. VMStructs lacks that array, so flamed searches the data: a
+ * pointer to such a stub is a head.
  */
 #include "hotspot/code/stubs.h"
 
@@ -13,10 +13,11 @@
 #define VTABLE_CODE 16
 #define VTABLE_HEADS 256
 #define VTABLE_CODE_MAX 1024      /* bytes of one stub's code; 40 to 200 were seen */
-#define VTABLE_MISSES_MAX 8       /* readings without a stub for the pc */
+#define VTABLE_MISSES_MAX 8       /* readings that found no stub for the pc */
 #define VTABLE_FOLLOWED_MAX 16384 /* pointers followed in one reading */
 
-/* Gets the end of the code in the blob of vtable stubs that holds @address. False: no such blob. */
+/* Gets the end of the code in the blob of vtable stubs that holds @address. Returns false if no
+ * such blob holds it. */
 static bool in_chunk(struct hotspot_vm *vm, uint64_t address, uint64_t *ret_end)
 {
     char name[sizeof(VTABLE_BLOB)];
@@ -32,7 +33,7 @@ static bool in_chunk(struct hotspot_vm *vm, uint64_t address, uint64_t *ret_end)
     return true;
 }
 
-/* Reads the stub at @at, if it looks like one, and sets *@at to the next one of its chain. */
+/* Reads the stub at @at if it looks like one. Then sets *@at to the next stub of its chain. */
 static bool vtable_read(struct hotspot_vm *vm, uint64_t *at, struct stub *ret)
 {
     int16_t index, abstract, null;
@@ -56,8 +57,8 @@ static bool vtable_read(struct hotspot_vm *vm, uint64_t *at, struct stub *ret)
     return true;
 }
 
-/* Takes the stubs of the chain at @at, and subtracts those read from *@left. Returns whether there
- * was one. */
+/* Takes the stubs of the chain at @at, and subtracts their number from *@left. Returns whether
+ * there was a stub. */
 static bool vtable_take_chain(struct hotspot_vm *vm, uint64_t at, unsigned *left)
 {
     struct stub_table *t = &vm->stubs.vtables;
@@ -77,8 +78,8 @@ static bool is_itable(const struct stub *s)
     return s->name[0] == 'i';
 }
 
-/* Sets the ends of the stubs: each ends where the next begins. The last of a chunk gets the
- * smallest size of its kind, as all but the first of a kind have one size. */
+/* Sets the ends of the stubs: each ends where the next begins. The last stub of a chunk gets the
+ * smallest size of its kind: all stubs of a kind but the first have the same size. */
 static void vtables_finish(struct stub_table *t)
 {
     uint64_t bytes[2] = { VTABLE_CODE_MAX, VTABLE_CODE_MAX };
@@ -87,7 +88,7 @@ static void vtables_finish(struct stub_table *t)
     stub_table_sort(t);
     for (size_t i = 0; i < t->count; i++) {
         if (kept && t->at[kept - 1].start == t->at[i].start)
-            continue; /* the target has one stub twice */
+            continue; /* the same stub was found twice */
         t->at[kept++] = t->at[i];
     }
     t->count = kept;
@@ -143,7 +144,7 @@ const struct stub *stubs_find_vtable(struct hotspot_vm *vm, uint64_t pc)
     struct stubs *s = &vm->stubs;
     const struct stub *found = stub_table_find(&s->vtables, pc);
 
-    /* At the place of a stub of unknown size there may be another one. */
+    /* If the found stub has an unknown size, @pc may be in another stub behind it. */
     if ((found && found->end - found->start < VTABLE_CODE_MAX) ||
         s->vtable_misses >= VTABLE_MISSES_MAX)
         return found;

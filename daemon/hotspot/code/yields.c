@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Finds the functions of libjvm that take a virtual thread off its carrier and bring it back; needs
- * no symbols. The compiled code of Continuation.doYield calls `freeze` alone. libjvm's data holds
- * its address in a row of three: freeze_preempt (JDK 24 up), freeze, thaw; on aarch64 in the other
- * order. The row must prove itself: the stub that thaws calls `thaw`. (21, 25, 26, 27: seen.)
+ * no symbols. The compiled code of Continuation.doYield calls only `freeze`. libjvm's data holds
+ * the address of `freeze` in a row of three: freeze_preempt (JDK 24 up), freeze, thaw. On aarch64
+ * the row has the other order. The row counts if the stub that thaws calls its `thaw`. (21, 25, 26,
+ * 27: seen.)
  */
 #include "base/list.h"
 #include "hotspot/areas.h"
 #include "hotspot/code/code.h"
 
-#define BLOCKS_MAX 131072 /* of a code heap */
-#define CODE_MAX 4096     /* bytes of each piece; 700 were seen */
+#define BLOCKS_MAX 131072 /* blocks to read of a code heap */
+#define CODE_MAX 4096     /* bytes of each piece of code; 700 were seen */
 #define TARGETS_MAX 16
-#define PREEMPT_JDK                                                                                \
-    24 /* the first in which a thread that waits for a monitor leaves its carrier                  \
-        */
+#define PREEMPT_JDK 24 /* first JDK in which a wait for a monitor releases the carrier */
 #define PAGE_WORDS (MEMORY_PAGE / 8)
 
 /* ---- the row of addresses ---- */
@@ -29,7 +28,7 @@ static bool has_target(const struct targets *t, uint64_t at)
     return ANY_OF(i, t->count, t->at[i] == at);
 }
 
-/* Gets the target of a call through rax, which code farther than 2 GB from libjvm has besides:
+/* Gets the target of a call through rax. Code farther than 2 GB from libjvm has such calls, too:
  *   48 b8 imm64, ff d0          mov rax, call rax */
 static bool far_target(const uint8_t *p, size_t n, uint64_t *ret)
 {
@@ -39,7 +38,8 @@ static bool far_target(const uint8_t *p, size_t n, uint64_t *ret)
     return true;
 }
 
-/* Finds the functions of libjvm that the code @r calls. 0; -ENOENT: too many; -errno. */
+/* Finds the functions of libjvm that the code @r calls. Return: 0; -ENOENT: too many functions;
+ * -errno. */
 static int find_targets(struct hotspot_vm *vm, struct vm_range r, struct targets *ret)
 {
     uint8_t code[CODE_MAX];
@@ -79,7 +79,7 @@ static void see_row(struct search *s, uint64_t thaw, uint64_t preempt)
     s->ret->preempt = preempt;
 }
 
-/* Handles s->word, which @next follows. */
+/* Handles s->word. @next is the word behind it. */
 static void see_word(struct search *s, uint64_t next)
 {
     if (s->word == s->freeze) {
@@ -154,7 +154,8 @@ static int see_block(void *cookie, struct hotspot_vm *vm, uint64_t blob, uint64_
     return 1;
 }
 
-/* Fills in the offsets in objects. 0; -ENOENT; -EAGAIN: no virtual thread was made yet; -errno. */
+/* Finds the offsets of fields in objects. Return: 0; -ENOENT; -EAGAIN: no virtual thread was made
+ * yet; -errno. */
 static int find_offsets(struct hotspot_vm *vm, struct yields_vm *ret)
 {
     const struct hotspot_layout *l = &vm->layout;
