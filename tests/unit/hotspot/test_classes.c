@@ -1,75 +1,45 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* hotspot/classes.c: JDK 8's dictionary of all classes, in memory with any contents. */
 #include "suite.h"
+#include "vm_image.h"
 
 #include "hotspot/classes.h"
 
-#define HEAP UINT64_C(0x7f0000000000)
-#define WORDS 1024
-#define DICTIONARY HEAP /* the static variable */
-#define TABLE (HEAP + 0x40)
-#define BUCKETS (HEAP + 0x80)
-#define ENTRY(i) (HEAP + 0x200 + 0x40 * (uint64_t)(i))
-#define CLASS(i) (HEAP + 0x800 + 0x40 * (uint64_t)(i))
-#define SYMBOLS (HEAP + 0xc00)
+#define DICTIONARY VM_IMAGE /* the static variable */
+#define TABLE (VM_IMAGE + 0x40)
+#define BUCKETS (VM_IMAGE + 0x80)
+#define ENTRY(i) (VM_IMAGE + 0x200 + 0x40 * (uint64_t)(i))
+#define CLASS(i) (VM_IMAGE + 0x800 + 0x40 * (uint64_t)(i))
+#define SYMBOLS (VM_IMAGE + 0xc00)
 #define ARCHIVED 1 /* bit of a link to an entry of the shared archive */
 #define NOT_MAPPED 0x1000
 
 /* Offsets, in bytes. */
 enum { SIZE = 4, BUCKETS_OF_TABLE = 16, NEXT = 8, LITERAL = 24, NAME = 16 };
 
-static uint64_t heap[WORDS];
 static struct hotspot_vm *vm;
 static struct classes *wanted;
 static uint64_t next_symbol;
 
-static ssize_t read_heap(void *cookie, uint64_t address, void *buf, size_t n)
-{
-    (void)cookie;
-    if (address < HEAP || address - HEAP >= sizeof(heap))
-        return -EIO;
-    n = MIN(n, sizeof(heap) - (address - HEAP));
-    memcpy(buf, (const uint8_t *)heap + (address - HEAP), n);
-    return (ssize_t)n;
-}
-
-static void put(uint64_t at, uint64_t v)
-{
-    memcpy((uint8_t *)heap + (at - HEAP), &v, sizeof(v));
-}
-
-static void put_size(uint32_t buckets)
-{
-    memcpy((uint8_t *)heap + (TABLE + SIZE - HEAP), &buckets, sizeof(buckets));
-}
-
-static struct layout_field field(int32_t offset, uint8_t width)
-{
-    return (struct layout_field){ .offset = offset, .width = width };
-}
-
 static void setup(void)
 {
-    memset(heap, 0, sizeof(heap));
+    vm = vm_image_new();
     next_symbol = SYMBOLS;
     wanted = calloc(1, sizeof(*wanted));
-    vm = calloc(1, sizeof(*vm));
     ck_assert_ptr_nonnull(wanted);
-    ck_assert_ptr_nonnull(vm);
-    atomic_init(&vm->users, 1);
-    memory_init(&vm->memory, read_heap, NULL);
-    vm->layout.klass_name = field(NAME, 8);
-    vm->layout.symbol_length = field(0, 2);
-    vm->layout.symbol_body = field(2, 0);
-    vm->layout.loader_next = vm->layout.loader_klasses = vm->layout.klass_next = field(-1, 0);
-    vm->layout.table_size = field(SIZE, 4);
-    vm->layout.table_buckets = field(BUCKETS_OF_TABLE, 8);
-    vm->layout.table_next = field(NEXT, 8);
-    vm->layout.table_literal = field(LITERAL, 0);
+    vm->layout.klass_name = vm_image_field(NAME, 8);
+    vm->layout.symbol_length = vm_image_field(0, 2);
+    vm->layout.symbol_body = vm_image_field(2, 0);
+    vm->layout.loader_next = vm->layout.loader_klasses = vm->layout.klass_next =
+        vm_image_field(-1, 0);
+    vm->layout.table_size = vm_image_field(SIZE, 4);
+    vm->layout.table_buckets = vm_image_field(BUCKETS_OF_TABLE, 8);
+    vm->layout.table_next = vm_image_field(NEXT, 8);
+    vm->layout.table_literal = vm_image_field(LITERAL, 0);
     vm->layout.dictionary_at = DICTIONARY;
-    put(DICTIONARY, TABLE);
-    put(TABLE + BUCKETS_OF_TABLE, BUCKETS);
-    put_size(4);
+    vm_image_put(DICTIONARY, TABLE);
+    vm_image_put(TABLE + BUCKETS_OF_TABLE, BUCKETS);
+    vm_image_put_int(TABLE + SIZE, 4);
     ck_assert_int_eq(classes_want(wanted, "com/acme/Span"), 0);
     ck_assert_int_eq(classes_want(wanted, "com/acme/Scope"), 1);
 }
@@ -83,20 +53,16 @@ static void teardown(void)
 /* Puts entry @i, of a class named @name, before the one at @next; NULL: an unreadable name. */
 static void make_entry(int i, const char *name, uint64_t next)
 {
-    uint16_t n = name ? (uint16_t)strlen(name) : 0;
-
-    put(ENTRY(i) + LITERAL, CLASS(i));
-    put(ENTRY(i) + NEXT, next);
-    put(CLASS(i) + NAME, name ? next_symbol : NOT_MAPPED);
-    memcpy((uint8_t *)heap + (next_symbol - HEAP), &n, sizeof(n));
-    if (name)
-        memcpy((uint8_t *)heap + (next_symbol - HEAP) + 2, name, n);
+    vm_image_put(ENTRY(i) + LITERAL, CLASS(i));
+    vm_image_put(ENTRY(i) + NEXT, next);
+    vm_image_put(CLASS(i) + NAME, name ? next_symbol : NOT_MAPPED);
+    vm_image_symbol(next_symbol, name ? name : "", 0);
     next_symbol += 64;
 }
 
 static void put_bucket(int i, uint64_t entry)
 {
-    put(BUCKETS + 8 * (uint64_t)i, entry);
+    vm_image_put(BUCKETS + 8 * (uint64_t)i, entry);
 }
 
 /* Class number @i of the wanted ones is the class of entry @entry alone. */
@@ -138,7 +104,7 @@ START_TEST(keeps_classes_of_a_name_apart)
     make_entry(0, "com/acme/Span", ENTRY(1));
     make_entry(1, "com/acme/Span", ENTRY(2));
     make_entry(2, "com/acme/Span", 0);
-    put(ENTRY(2) + LITERAL, CLASS(0));
+    vm_image_put(ENTRY(2) + LITERAL, CLASS(0));
     ck_assert_int_eq(classes_find(vm, wanted), 0);
     ck_assert_uint_eq(wanted->wanted[0].count, 2);
     ck_assert_uint_eq(wanted->wanted[0].klasses[0], CLASS(0));
@@ -162,7 +128,7 @@ END_TEST
  * ends the walk. */
 START_TEST(survives_a_lie_about_the_buckets)
 {
-    put_size(UINT32_MAX);
+    vm_image_put_int(TABLE + SIZE, UINT32_MAX);
     put_bucket(0, ENTRY(0));
     make_entry(0, "com/acme/Span", 0);
     ck_assert_int_eq(classes_find(vm, wanted), 0);
@@ -184,7 +150,7 @@ START_TEST(says_that_a_walk_was_partial)
 {
     put_bucket(1, ENTRY(0));
     make_entry(0, "java/lang/Object", 0);
-    put(BROKEN[_i].at, BROKEN[_i].value);
+    vm_image_put(BROKEN[_i].at, BROKEN[_i].value);
     ck_assert_int_eq(classes_find(vm, wanted), 0);
     ck_assert(wanted->partial);
     ck_assert_uint_eq(wanted->wanted[0].count + wanted->wanted[1].count, 0);
@@ -196,7 +162,7 @@ START_TEST(needs_each_field)
     struct layout_field *const NEEDED[] = { &vm->layout.table_size, &vm->layout.table_buckets,
                                             &vm->layout.table_next, &vm->layout.table_literal };
 
-    *NEEDED[_i] = field(-1, 0);
+    *NEEDED[_i] = vm_image_field(-1, 0);
     ck_assert_int_eq(classes_find(vm, wanted), -ENOENT);
 }
 END_TEST

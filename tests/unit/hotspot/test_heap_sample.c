@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Objects in pages of a made-up heap: their classes and bytes, and words that look like objects. */
 #include "suite.h"
+#include "vm_image.h"
 
 #include "discover/heap_pages.h"
-#include "hotspot/vm.h"
 
-#define BASE UINT64_C(0x7f0000000000)
 #define PAGE 4096
 #define PAGES 8
 
-/* Offsets from BASE, in bytes. */
+/* Offsets from VM_IMAGE, in bytes. */
 enum {
     OBJECT = 0x100, /* classes: layout helper at 8, name at 16, super at 24 */
     CART = 0x200,
@@ -19,78 +18,69 @@ enum {
     HEAP = 0x1000
 };
 
-static uint64_t image[(HEAP + PAGES * PAGE) / 8];
-static struct hotspot_vm vm;
+static struct hotspot_vm *vm;
 static size_t names_n, end; /* end: of the last object */
 
-static ssize_t read_image(void *cookie, uint64_t address, void *buf, size_t n)
+static void put(size_t at, uint64_t word)
 {
-    (void)cookie;
-    if (address < BASE || address - BASE >= sizeof(image))
-        return -EIO;
-    n = MIN(n, sizeof(image) - (address - BASE));
-    memcpy(buf, (const char *)image + (address - BASE), n);
-    return (ssize_t)n;
-}
-
-static struct layout_field field_at(int32_t offset, uint8_t width)
-{
-    return (struct layout_field){ .offset = offset, .width = width };
+    vm_image_put(VM_IMAGE + at, word);
 }
 
 static void put_class(size_t at, const char *name, int32_t layout, size_t super)
 {
-    uint16_t n = (uint16_t)strlen(name);
-    char *symbol = (char *)image + NAMES + names_n;
+    uint64_t symbol = VM_IMAGE + NAMES + names_n;
 
-    memcpy(symbol, &n, sizeof(n));
-    memcpy(symbol + 8, name, n);
-    image[at / 8 + 1] = (uint32_t)layout;
-    image[at / 8 + 2] = BASE + NAMES + names_n;
-    image[at / 8 + 3] = super ? BASE + super : 0;
+    vm_image_symbol(symbol, name, 6);
+    put(at + 8, (uint32_t)layout);
+    put(at + 16, symbol);
+    put(at + 24, super ? VM_IMAGE + super : 0);
     names_n += 64;
 }
 
 static void setup(void)
 {
-    memset(image, 0, sizeof(image));
-    memset(&vm, 0, sizeof(vm));
+    vm = vm_image_new();
     names_n = 0;
     end = HEAP;
-    memory_init(&vm.memory, read_image, NULL);
-    vm.names = (struct name_layout){ .known = true, .compressed_klass = true, .klass_base = BASE };
-    vm.layout.jdk = 21;
-    vm.layout.oop_compressed_klass = field_at(8, 4);
-    vm.layout.klass_layout_helper = field_at(8, 4);
-    vm.layout.klass_name = field_at(16, 8);
-    vm.layout.klass_super = field_at(24, 8);
-    vm.layout.symbol_length = field_at(0, 2);
-    vm.layout.symbol_body = field_at(8, 1);
+    vm->names =
+        (struct name_layout){ .known = true, .compressed_klass = true, .klass_base = VM_IMAGE };
+    vm->layout.jdk = 21;
+    vm->layout.oop_compressed_klass = vm_image_field(8, 4);
+    vm->layout.klass_layout_helper = vm_image_field(8, 4);
+    vm->layout.klass_name = vm_image_field(16, 8);
+    vm->layout.klass_super = vm_image_field(24, 8);
+    vm->layout.symbol_length = vm_image_field(0, 2);
+    vm->layout.symbol_body = vm_image_field(8, 1);
     put_class(OBJECT, "java/lang/Object", 16, 0);
     put_class(CART, "shop/Cart", 40 | 1, OBJECT);
     put_class(BYTES, "[B", INT32_MIN | 16 << 16 | 8 << 8, OBJECT);
     put_class(ORPHAN, "shop/Orphan", 40, 0);
 }
 
+static void teardown(void)
+{
+    vm_unref(vm);
+}
+
 /* Puts an object behind the last one: @length bytes in it, if it is an array. */
 static void put_object(size_t klass, uint32_t length)
 {
-    uint64_t mark = vm.names.compact_headers ? (uint64_t)klass << 42 | 1 : 0x12345601;
+    uint64_t mark = vm->names.compact_headers ? (uint64_t)klass << 42 | 1 : 0x12345601;
 
-    image[end / 8] = mark;
-    if (vm.names.compact_headers)
-        image[end / 8 + 1] = length;
+    put(end, mark);
+    if (vm->names.compact_headers)
+        put(end + 8, length);
     else
-        image[end / 8 + 1] = (uint64_t)length << 32 | klass;
+        put(end + 8, (uint64_t)length << 32 | klass);
     end += klass == CART ? 40 : (16 + length + 7) & ~7UL;
 }
 
 static void sample(struct heap_sample *ret, size_t page, uint32_t before_bytes)
 {
-    struct heap_page p = { BASE + HEAP + page * PAGE, before_bytes };
+    struct heap_page p = { VM_IMAGE + HEAP + page * PAGE, before_bytes };
 
     memset(ret, 0, sizeof(*ret));
-    ck_assert_int_eq(hotspot_vm_heap_sample(&vm, &p, 1, PAGE, ret), 0);
+    ck_assert_int_eq(hotspot_vm_heap_sample(vm, &p, 1, PAGE, ret), 0);
 }
 
 static uint64_t bytes_of(const struct heap_sample *s, const char *name)
@@ -115,8 +105,8 @@ START_TEST(counts_by_class)
 {
     struct heap_sample s;
 
-    vm.names.compact_headers = _i;
-    vm.names.mark_shift = 42;
+    vm->names.compact_headers = _i;
+    vm->names.mark_shift = 42;
     if (_i)
         put_class(BYTES, "[B", INT32_MIN | 16 << 16 | 8 << 8, OBJECT);
     fill();
@@ -158,10 +148,10 @@ START_TEST(believes_no_single_header)
     put_object(BYTES, 400);
     at = end;
     fill();
-    image[(HEAP + 160) / 8] = 1;
-    image[(HEAP + 168) / 8] = CART; /* a lie, found first if the array's own header is gone */
-    image[HEAP / 8] = 0;
-    image[at / 8 + 1] = ORPHAN;
+    put(HEAP + 160, 1);
+    put(HEAP + 168, CART); /* a lie, found first if the array's own header is gone */
+    put(HEAP, 0);
+    put(at + 8, ORPHAN);
     sample(&s, 0, 0);
     ck_assert_uint_eq(bytes_of(&s, "shop/Orphan"), 0);
     ck_assert_uint_eq(bytes_of(&s, "shop/Cart") % 40, 0);
@@ -171,16 +161,16 @@ END_TEST
 
 START_TEST(leaves_out_what_is_gone)
 {
-    struct heap_page pages[] = { { BASE + HEAP, 0 }, { BASE + ((uint64_t)1 << 32), 0 } };
+    struct heap_page pages[] = { { VM_IMAGE + HEAP, 0 }, { VM_IMAGE + ((uint64_t)1 << 32), 0 } };
     struct heap_sample s;
 
     fill();
-    ck_assert_int_eq(hotspot_vm_heap_sample(&vm, pages, 2, PAGE, &s), 0);
+    ck_assert_int_eq(hotspot_vm_heap_sample(vm, pages, 2, PAGE, &s), 0);
     ck_assert_uint_eq(s.pages, 1);
-    ck_assert_int_eq(hotspot_vm_heap_sample(&vm, pages, 2, 2 * HEAP_SAMPLE_PAGE_BYTES_MAX, &s),
+    ck_assert_int_eq(hotspot_vm_heap_sample(vm, pages, 2, 2 * HEAP_SAMPLE_PAGE_BYTES_MAX, &s),
                      -ENOENT);
-    vm.layout.klass_layout_helper.offset = -1;
-    ck_assert_int_eq(hotspot_vm_heap_sample(&vm, pages, 2, PAGE, &s), -ENOENT);
+    vm->layout.klass_layout_helper.offset = -1;
+    ck_assert_int_eq(hotspot_vm_heap_sample(vm, pages, 2, PAGE, &s), -ENOENT);
 }
 END_TEST
 
@@ -217,7 +207,7 @@ int main(void)
 {
     TCase *tc = tcase_create("heap_sample");
 
-    tcase_add_checked_fixture(tc, setup, NULL);
+    tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_loop_test(tc, counts_by_class, 0, 2);
     tcase_add_test(tc, counts_what_lies_in_the_page);
     tcase_add_test(tc, believes_no_single_header);

@@ -2,49 +2,26 @@
 /* hotspot/locks.c: the meaning of a class word, the class of a lock, and the lock that a thread
  * waits for, in memory with any contents. */
 #include "suite.h"
+#include "vm_image.h"
 
-#include "hotspot/vm.h"
-
-#define HEAP UINT64_C(0x7f0000000000)
-#define WORDS 1024
 #define KLASS_NAME 16 /* offsets, in bytes */
 #define KLASS_SUPER 24
-#define THREAD (HEAP + 0x1000)
-#define OBJECT UINT64_C(0x7f0000001800)
-#define MONITOR (HEAP + 0x1c00)
+#define THREAD (VM_IMAGE + 0x1000)
+#define OBJECT (VM_IMAGE + 0x1800)
+#define MONITOR (VM_IMAGE + 0x1c00)
 #define OWNER 0x7f00dead0000
 
-static uint64_t heap[WORDS];
 static struct hotspot_vm *vm;
 static uint64_t next_symbol;
 
-static ssize_t read_heap(void *cookie, uint64_t address, void *buf, size_t n)
-{
-    (void)cookie;
-    if (address < HEAP || address - HEAP >= sizeof(heap))
-        return -EIO;
-    n = MIN(n, sizeof(heap) - (address - HEAP));
-    memcpy(buf, (const uint8_t *)heap + (address - HEAP), n);
-    return (ssize_t)n;
-}
-
-static void put(uint64_t at, uint64_t v)
-{
-    memcpy((uint8_t *)heap + (at - HEAP), &v, sizeof(v));
-}
-
 static void setup(void)
 {
-    memset(heap, 0, sizeof(heap));
-    next_symbol = HEAP + 0x400;
-    vm = calloc(1, sizeof(*vm));
-    ck_assert_ptr_nonnull(vm);
-    atomic_init(&vm->users, 1);
-    memory_init(&vm->memory, read_heap, NULL);
-    vm->layout.klass_name = (struct layout_field){ .offset = KLASS_NAME, .width = 8 };
-    vm->layout.klass_super = (struct layout_field){ .offset = KLASS_SUPER, .width = 8 };
-    vm->layout.symbol_length = (struct layout_field){ .offset = 0, .width = 2 };
-    vm->layout.symbol_body = (struct layout_field){ .offset = 2 };
+    next_symbol = VM_IMAGE + 0x400;
+    vm = vm_image_new();
+    vm->layout.klass_name = vm_image_field(KLASS_NAME, 8);
+    vm->layout.klass_super = vm_image_field(KLASS_SUPER, 8);
+    vm->layout.symbol_length = vm_image_field(0, 2);
+    vm->layout.symbol_body = vm_image_field(2, 0);
     vm->names.known = true;
     vm->locks = (struct unwind_locks){ .pending_monitor = 8,
                                        .waiting_monitor = 16,
@@ -67,17 +44,13 @@ static void teardown(void)
 /* Puts a class at @klass; @name NULL: an unreadable name. */
 static void make_class(uint64_t klass, const char *name, uint64_t super)
 {
-    uint16_t n = name ? (uint16_t)strlen(name) : 0;
-
-    put(klass + KLASS_NAME, name ? next_symbol : 0x1000);
-    put(klass + KLASS_SUPER, super);
-    memcpy((uint8_t *)heap + (next_symbol - HEAP), &n, sizeof(n));
-    if (name)
-        memcpy((uint8_t *)heap + (next_symbol - HEAP) + 2, name, n);
+    vm_image_put(klass + KLASS_NAME, name ? next_symbol : 0x1000);
+    vm_image_put(klass + KLASS_SUPER, super);
+    vm_image_symbol(next_symbol, name ? name : "", 0);
     next_symbol += 128;
 }
 
-#define CLASS(i) (HEAP + 64 * (uint64_t)(i))
+#define CLASS(i) (VM_IMAGE + 64 * (uint64_t)(i))
 
 static const struct {
     const char *names[3]; /* a class and its superclasses */
@@ -132,11 +105,11 @@ START_TEST(refuses_what_is_no_class)
 
     ck_assert_int_eq(hotspot_lock_class(vm, 0, &c), -ENOENT);
     ck_assert_int_eq(hotspot_lock_class(vm, UINT64_MAX, &c), -ENOENT);
-    ck_assert_int_eq(hotspot_lock_class(vm, HEAP + sizeof(heap) - 8, &c), -ENOENT);
+    ck_assert_int_eq(hotspot_lock_class(vm, VM_IMAGE + VM_IMAGE_BYTES - 8, &c), -ENOENT);
     make_class(CLASS(0), NULL, 0);
     ck_assert_int_eq(hotspot_lock_class(vm, CLASS(0), &c), -ENOENT);
     make_class(CLASS(0), "x", 0);
-    put(next_symbol - 128, 0xffff); /* longer than any name, with zeros in it */
+    vm_image_put(next_symbol - 128, 0xffff); /* longer than any name, with zeros in it */
     ck_assert_int_eq(hotspot_lock_class(vm, CLASS(0), &c), -ENOENT);
     ck_assert_int_eq(c.kind, HOTSPOT_LOCK_CONDITION); /* the result stays unchanged */
 }
@@ -178,14 +151,14 @@ static void check_lock(uint8_t kind, uint64_t word, uint64_t owner)
 
 START_TEST(monitors)
 {
-    put(OBJECT + 8, CLASS(1));
-    put(MONITOR + 8, OBJECT);
-    put(MONITOR + 16, OWNER);
-    put(THREAD + 16, MONITOR);
+    vm_image_put(OBJECT + 8, CLASS(1));
+    vm_image_put(MONITOR + 8, OBJECT);
+    vm_image_put(MONITOR + 16, OWNER);
+    vm_image_put(THREAD + 16, MONITOR);
     check_lock(UNWIND_LOCK_WAIT, CLASS(1), 0);
-    put(THREAD + 8, MONITOR); /* notified, so it waits to enter */
+    vm_image_put(THREAD + 8, MONITOR); /* notified, so it waits to enter */
     check_lock(UNWIND_LOCK_MONITOR, CLASS(1), OWNER);
-    put(THREAD + 8, 0x1000); /* no such monitor */
+    vm_image_put(THREAD + 8, 0x1000); /* no such monitor */
     check_lock(UNWIND_LOCK_MONITOR, 0, 0);
 }
 END_TEST
@@ -200,11 +173,11 @@ START_TEST(objects_of_classes)
     make_class(CLASS(2), "java/lang/Object", 0);
     vm->locks.class_class = CLASS(0);
     vm->locks.class_klass = 64;
-    vm->layout.oop_klass = (struct layout_field){ .offset = 8, .width = 8 };
-    put(OBJECT + 8, CLASS(0));
-    put(OBJECT + 64, CLASS(1));
-    put(MONITOR + 8, OBJECT);
-    put(THREAD + 8, MONITOR);
+    vm->layout.oop_klass = vm_image_field(8, 8);
+    vm_image_put(OBJECT + 8, CLASS(0));
+    vm_image_put(OBJECT + 64, CLASS(1));
+    vm_image_put(MONITOR + 8, OBJECT);
+    vm_image_put(THREAD + 8, MONITOR);
     check_lock(UNWIND_LOCK_MONITOR, CLASS(1) | UNWIND_LOCK_OF_CLASS, 0);
     ck_assert_int_eq(vm_lock_klass(vm, OBJECT, &klass), 0);
     ck_assert_uint_eq(klass, CLASS(1) | HOTSPOT_LOCK_OF_CLASS);
@@ -214,42 +187,42 @@ START_TEST(objects_of_classes)
     ck_assert_int_eq(c.kind, HOTSPOT_LOCK_OTHER); /* the object of a synchronizer's class is none */
     ck_assert_int_eq(hotspot_lock_class(vm, CLASS(1), &c), 0);
     ck_assert_int_eq(c.kind, HOTSPOT_LOCK_SYNCHRONIZER);
-    put(OBJECT + 64, 0); /* int.class */
+    vm_image_put(OBJECT + 64, 0); /* int.class */
     check_lock(UNWIND_LOCK_MONITOR, CLASS(0), 0);
-    put(OBJECT + 64, CLASS(1));
-    put(OBJECT + 8, CLASS(3)); /* another class, with any word there */
+    vm_image_put(OBJECT + 64, CLASS(1));
+    vm_image_put(OBJECT + 8, CLASS(3)); /* another class, with any word there */
     check_lock(UNWIND_LOCK_MONITOR, CLASS(3), 0);
     vm->locks.compact = 1;
     vm->locks.mark_shift = 42;
     vm->locks.class_class = 9;
-    put(OBJECT + 8, UINT64_C(9) << 42 | 0x51); /* with the rest of the mark */
+    vm_image_put(OBJECT + 8, UINT64_C(9) << 42 | 0x51); /* with the rest of the mark */
     check_lock(UNWIND_LOCK_MONITOR, CLASS(1) | UNWIND_LOCK_OF_CLASS, 0);
 }
 END_TEST
 
 START_TEST(references_in_each_form)
 {
-    put(OBJECT + 8, CLASS(1));
-    put(THREAD + 8, MONITOR);
+    vm_image_put(OBJECT + 8, CLASS(1));
+    vm_image_put(THREAD + 8, MONITOR);
     vm->locks.monitor_handle = 1;
-    put(MONITOR + 8, HEAP + 0x1d00);
-    put(HEAP + 0x1d00, OBJECT);
+    vm_image_put(MONITOR + 8, VM_IMAGE + 0x1d00);
+    vm_image_put(VM_IMAGE + 0x1d00, OBJECT);
     check_lock(UNWIND_LOCK_MONITOR, CLASS(1), 0);
-    put(MONITOR + 8, 0); /* an empty handle */
+    vm_image_put(MONITOR + 8, 0); /* an empty handle */
     check_lock(UNWIND_LOCK_MONITOR, 0, 0);
     vm->locks.coloured = 1;
-    put(MONITOR + 8, HEAP + 0x1d00);
+    vm_image_put(MONITOR + 8, VM_IMAGE + 0x1d00);
     for (unsigned remapped = 0; remapped < 4; remapped++) {
-        put(HEAP + 0x1d00, OBJECT << (13 + remapped) | UINT64_C(1) << (12 + remapped));
+        vm_image_put(VM_IMAGE + 0x1d00, OBJECT << (13 + remapped) | UINT64_C(1) << (12 + remapped));
         check_lock(UNWIND_LOCK_MONITOR, CLASS(1), 0);
     }
     vm->locks.coloured = 0;
-    put(HEAP + 0x1d00, OBJECT);
+    vm_image_put(VM_IMAGE + 0x1d00, OBJECT);
     vm->locks.compact = 1;
-    put(OBJECT + 8, (HEAP + 0x1e00) | 3); /* the object moved */
-    put(HEAP + 0x1e00, 0x1234);
+    vm_image_put(OBJECT + 8, (VM_IMAGE + 0x1e00) | 3); /* the object moved */
+    vm_image_put(VM_IMAGE + 0x1e00, 0x1234);
     check_lock(UNWIND_LOCK_MONITOR, 0x1234, 0);
-    put(OBJECT + 8, UINT64_MAX); /* it moved to no address */
+    vm_image_put(OBJECT + 8, UINT64_MAX); /* it moved to no address */
     check_lock(UNWIND_LOCK_MONITOR, 0, 0);
 }
 END_TEST
@@ -257,26 +230,26 @@ END_TEST
 START_TEST(parked_threads)
 {
     struct hotspot_lock lock = { .kind = 99 };
-    const uint64_t blocker = HEAP + 0x1e00, holder = HEAP + 0x1f00;
+    const uint64_t blocker = VM_IMAGE + 0x1e00, holder = VM_IMAGE + 0x1f00;
 
     ck_assert_int_eq(hotspot_lock_read(vm, THREAD, &lock), -ENOENT); /* no Thread, no blocker */
-    put(THREAD + 24, OBJECT);
+    vm_image_put(THREAD + 24, OBJECT);
     ck_assert_int_eq(hotspot_lock_read(vm, THREAD, &lock), -ENOENT);
     ck_assert_uint_eq(lock.kind, 99);
-    put(OBJECT + 32, blocker);
-    put(blocker + 8, CLASS(2));
+    vm_image_put(OBJECT + 32, blocker);
+    vm_image_put(blocker + 8, CLASS(2));
     check_lock(UNWIND_LOCK_PARK, CLASS(2), 0);
-    put(blocker + 48, holder);
-    put(holder + 40, OWNER);
+    vm_image_put(blocker + 48, holder);
+    vm_image_put(holder + 40, OWNER);
     check_lock(UNWIND_LOCK_PARK, CLASS(2), OWNER);
-    put(blocker + 48, 0x1000);
+    vm_image_put(blocker + 48, 0x1000);
     check_lock(UNWIND_LOCK_PARK, CLASS(2), 0);
     /* compressed references: four bytes, shifted */
     vm->locks.oop_bytes = 4;
     vm->locks.oop_shift = 3;
-    vm->locks.oop_base = HEAP;
-    put(OBJECT + 32, (blocker - HEAP) >> 3);
-    put(blocker + 48, UINT64_C(0x5555555500000000) | (holder - HEAP) >> 3);
+    vm->locks.oop_base = VM_IMAGE;
+    vm_image_put(OBJECT + 32, (blocker - VM_IMAGE) >> 3);
+    vm_image_put(blocker + 48, UINT64_C(0x5555555500000000) | (holder - VM_IMAGE) >> 3);
     check_lock(UNWIND_LOCK_PARK, CLASS(2), OWNER);
 }
 END_TEST
@@ -286,7 +259,7 @@ START_TEST(not_known_is_no_lock)
     struct hotspot_lock lock;
 
     vm->locks.klass_bytes = 0;
-    put(THREAD + 8, MONITOR);
+    vm_image_put(THREAD + 8, MONITOR);
     ck_assert_int_eq(hotspot_lock_read(vm, THREAD, &lock), -ENOENT);
 }
 END_TEST
