@@ -11,9 +11,7 @@
 
 #define CURRENT_THREADS_MAX 16 /* threads to compare */
 #define CURRENT_THREADS_MIN 2
-#define CURRENT_MODULES_MAX                                                                        \
-    63                         /* modules with thread-local variables; libjvm's number was 1 to 4  \
-                                */
+#define CURRENT_MODULES_MAX 63 /* with thread-local variables; libjvm's was 1 to 4 */
 #define CURRENT_WORDS_MAX 32   /* words of libjvm's thread-local variables; it has 5 to 12 */
 #define TABLE_ENTRIES_MAX 4096 /* entries of a thread's dtv */
 #define SELF_STEP 16           /* bytes between distances to try */

@@ -13,9 +13,7 @@
 #include <jansson.h>
 
 #define ANSWER_HEADERS_MAX 48
-#define ANSWER_HEADER_BYTES                                                                        \
-    4096 /* of all header values; further headers are dropped and counted                          \
-          */
+#define ANSWER_HEADER_BYTES 4096 /* of all header values; more are dropped and counted */
 
 #define ANSWER_FLOW_BYTES                                                                          \
     ((size_t)16 << 20) /* a body is compressed in memory from this length on */

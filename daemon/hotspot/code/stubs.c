@@ -22,11 +22,9 @@
 #define DESC_NAME 16
 #define DESC_BYTES 48
 #define STUB_BYTES_MAX ((uint64_t)1 << 20) /* bytes of a stub's code; all are far smaller */
-#define SEARCH_DESCS_MAX                                                                           \
-    32768                /* descriptors read in a search; a whole libjvm would need 16,000         \
-                          */
-#define SEARCHES_MAX 3   /* failed searches before flamed gives up */
-#define GAP_BYTES_MIN 64 /* smaller gaps only align the next stub */
+#define SEARCH_DESCS_MAX 32768             /* read in a search; a libjvm would need 16,000 */
+#define SEARCHES_MAX 3                     /* failed searches before flamed gives up */
+#define GAP_BYTES_MIN 64                   /* smaller gaps only align the next stub */
 
 static const unsigned DESC_BEGINS[] = { 24, 32 };
 
