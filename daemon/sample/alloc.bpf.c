@@ -2,20 +2,20 @@
 /*
  * Memory that Java threads allocate. A thread allocates in a buffer of its own (TLAB), which no
  * program sees. The program runs where HotSpot takes the slow path: the buffer is full, or the
- * object goes outside of it. The object that did not fit is the sample of all bytes that its thread
- * allocated since the last one (alloc_worth.bpf.h). Large objects miss more often than small ones,
- * as often as their share of the bytes. So a sample has the same weight regardless of its size.
- * Objects nearly as large as a buffer are the exception: each of them takes the slow path, and
- * stands for itself alone. Of samples with less weight than the interval, a share drawn by chance
- * becomes records.
+ * object goes outside of it. The object that did not fit is a sample: it stands for all bytes that
+ * its thread allocated since the previous sample (alloc_worth.bpf.h). Large objects are sampled
+ * more often than small ones, in proportion to their bytes. So samples of small and of large
+ * objects have the same weight. Objects nearly as large as a buffer are the exception: each of them
+ * takes the slow path, and stands for its own bytes alone. A sample with less weight than the
+ * interval becomes a record with a chance of weight / interval.
  *
  * The same program runs at the start of counted functions (alloc_calls.bpf.h). Each call has weight
  * 1 there, and one call of each interval is sampled. It also runs at functions that request memory
- * from a C library: the weight of a call is its bytes, and samples are drawn as above. For sets of
- * event nativelive, another program runs at those: native_live.bpf.h.
+ * from a C library: the weight of a call is the requested bytes, and samples are drawn as above.
+ * For sets of event nativelive, the program of native_live.bpf.h runs at these functions instead.
  *
- * It also runs at a function of the agent, which is called for objects that the JVM itself draws:
- * alloc_drawn.bpf.h.
+ * It also runs at a function of the agent, which the agent calls for each object that the JVM
+ * itself draws (alloc_drawn.bpf.h).
  */
 #include "sample/alloc_calls.bpf.h"
 #include "sample/alloc_drawn.bpf.h"
@@ -26,12 +26,12 @@
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 /* Written by the loader. */
-__u32 alloc_sets; /* bit set: those of allocations at probes in libjvm.so */
-__u32 agent_sets; /* bit set: those of allocations that agents report, */
-__u32 live_sets;  /* and of these: those of objects that agents track */
+__u32 alloc_sets; /* bit set: sets that sample allocations at probes in libjvm.so */
+__u32 agent_sets; /* bit set: sets that sample allocations that agents report */
+__u32 live_sets;  /* bit set, part of agent_sets: sets of objects that agents track */
 
 /* Draws a sample of @weight in process @host_pid for the sets of @wanted (bits) at a pace. Returns
- * the records' value; 0: it is not taken. */
+ * the records' value; 0: not sampled. */
 static __always_inline __u64 draw_at_pace(__u32 wanted, __u32 host_pid, __u64 weight)
 {
     struct alloc_process *p = bpf_map_lookup_elem(&vms, &host_pid);
@@ -40,8 +40,8 @@ static __always_inline __u64 draw_at_pace(__u32 wanted, __u32 host_pid, __u64 we
 }
 
 /* Returns the sets of @wanted (bits) that sample the event of process @host_pid that @cookie names,
- * and puts its value for each into @as. Not static: so the verifier checks the walk behind it once,
- * and not once for each path that leads to it. */
+ * and puts its value for each into @as. Not static, so that the verifier checks the walk that
+ * follows only once, and not on each path through this function. */
 __attribute__((noinline)) int choose(struct alloc_scratch *as, __u32 wanted, __u32 host_pid,
                                      __u64 cookie)
 {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * The objects that functions called by Java code are about to allocate (alloc_abi.h), from their
- * arguments. The object does not exist yet: its size follows from its class, and the length of an
- * array. All words are read from the target and may be garbage. They are bounded, and read with the
- * rights of the target.
+ * Finds which object a function is about to allocate for Java code (alloc_abi.h), from the
+ * arguments of the function. The object does not exist yet: its size follows from its class and,
+ * for an array, from its length. All words are read from the target and may be garbage. They are
+ * bounded, and read with the rights of the target.
  */
 #pragma once
 
@@ -11,7 +11,7 @@
 #include "sample/registers.bpf.h"
 
 #define LENGTH_MAX 0x7fffffff /* limit of an array's length */
-#define ARRAY_HEADER_BYTES 16 /* of an array with an unread class; 12 to 24 */
+#define ARRAY_HEADER_BYTES 16 /* assumed for an array with an unread class; really 12 to 24 */
 #define RESOLVED_DATA_BYTES 8 /* offset of the data in an Array<Klass*> */
 #define TYPE_MIN 4            /* T_BOOLEAN */
 #define TYPE_MAX 11           /* T_LONG */
@@ -30,8 +30,8 @@ static __always_inline bool read_word(__u64 *ret, __u64 at)
     return bpf_probe_read_user(ret, sizeof(*ret), (const void *)at) == 0;
 }
 
-/* Returns Klass::_layout_helper. Above 0: the bytes of an instance; below: those of an array before
- * its first element, and the shift for the length. 0: there is none. */
+/* Returns Klass::_layout_helper. Above 0: the bytes of an instance. Below 0: for an array, the
+ * bytes before its first element, and the shift for the length. 0: unreadable. */
 static __always_inline __s32 layout_of(const struct alloc_vm *vm, __u64 klass)
 {
     __s32 layout = 0;
@@ -47,7 +47,7 @@ static __always_inline __u64 array_bytes(__u64 header, __u32 shift, __u64 length
     return length > LENGTH_MAX ? 0 : (header + (length << (shift & 7)) + 7) & ~7ULL;
 }
 
-/* Returns the bytes of an array of @length with this layout; 0: it is no array's. */
+/* Returns the bytes of an array of @length with this layout; 0: the layout is not an array's. */
 static __always_inline __u64 bytes_by_layout(__s32 layout, __u64 length)
 {
     return layout < 0 ? array_bytes((__u32)layout >> 16 & 0xff, (__u32)layout & 0xff, length) : 0;
@@ -71,7 +71,7 @@ static __always_inline void set_array(const struct alloc_vm *vm, __u64 klass, __
     ret->bytes = bytes_by_layout(layout_of(vm, klass), (__u32)length);
 }
 
-/* Describes an array of arrays: the bytes of all of them. */
+/* Describes an array of arrays, with the bytes of all of its arrays together. */
 static __always_inline void set_multi(const struct alloc_vm *vm, __u64 klass, __u32 rank,
                                       const __u32 *lengths, struct allocated *ret)
 {
@@ -92,7 +92,7 @@ static __always_inline void set_multi(const struct alloc_vm *vm, __u64 klass, __
     }
 }
 
-/* Returns the class at @index of a ConstantPool. 0: it is not resolved. */
+/* Returns the class at @index of a ConstantPool. 0: the class is not resolved. */
 static __always_inline __u64 pool_class(const struct alloc_vm *vm, __u64 pool, __u64 index)
 {
     __u64 slot = 0, array = 0, klass = 0;
@@ -100,7 +100,7 @@ static __always_inline __u64 pool_class(const struct alloc_vm *vm, __u64 pool, _
     if (!read_word(&slot, pool + vm->pool_bytes + (index & 0xffff) * sizeof(slot)))
         return 0;
     if (!vm->resolved_klasses)
-        return slot & 1 ? 0 : slot; /* else a name */
+        return slot & 1 ? 0 : slot; /* with bit 0, the slot holds a name */
     if (read_word(&array, pool + vm->resolved_klasses) && array)
         read_word(&klass, array + RESOLVED_DATA_BYTES + (slot & 0xffff) * sizeof(klass));
     return klass;

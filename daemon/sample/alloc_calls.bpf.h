@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Calls of counted functions, and of those that request memory from a C library. Each set has
- * probes of its own, and each probe a slot.
+ * Calls of counted functions, and of functions that request memory from a C library. Each set has
+ * its own probes, and each probe has a slot.
  */
 #pragma once
 
 #include "sample/alloc_sample.bpf.h"
 
 /* Written by the loader. */
-__u32 call_epochs[ALLOC_CALLS_MAX]; /* epoch of the probe in each slot; 0: it counts nothing */
+__u32 call_epochs[ALLOC_CALLS_MAX]; /* epoch of the probe in each slot; 0: counts nothing */
 
 /* By process id. */
 MAP(mallocs, HASH, ALLOC_PROCESSES_MAX, __u32, struct alloc_mallocs);
@@ -16,7 +16,8 @@ MAP(mallocs, HASH, ALLOC_PROCESSES_MAX, __u32, struct alloc_mallocs);
 MAP(blocks, PERCPU_ARRAY, STACK_SETS_MAX, __u32, struct block);
 
 /* Returns true if set @set, below STACK_SETS_MAX, samples this call. *ret_value: the record's
- * value; 0: an interval. A call that preempts another may spoil a block, and nothing else. */
+ * value; 0: an interval. A call that preempts another one may distort the block, but harms nothing
+ * else. */
 static __always_inline bool takes_call(__u32 set, __u64 *ret_value)
 {
     struct block *b = bpf_map_lookup_elem(&blocks, &set);
@@ -48,10 +49,10 @@ static __always_inline __u64 asked_bytes(__u32 kind, __u64 first, __u64 second, 
         bytes = kind == ALLOC_MALLOC_THIRD_OF_LARGE && second <= ALLOC_ALIGNED ? 0 : third;
     else if (kind != ALLOC_MALLOC_FIRST)
         bytes = kind == ALLOC_MALLOC_SECOND_OF_OLD && first <= ALLOC_ALIGNED ? 0 : second;
-    return bytes < SIZE_MAX_BYTES ? bytes : 0; /* no malloc returns so much */
+    return bytes < SIZE_MAX_BYTES ? bytes : 0; /* malloc fails for more */
 }
 
-/* Does the same, and counts the call of process @host_pid. */
+/* Returns asked_bytes() of a call of process @host_pid, and counts the call. */
 static __always_inline __u64 asked(__u32 host_pid, __u32 kind, const struct arguments *args)
 {
     struct alloc_mallocs *m = bpf_map_lookup_elem(&mallocs, &host_pid);
@@ -62,7 +63,7 @@ static __always_inline __u64 asked(__u32 host_pid, __u32 kind, const struct argu
                        args->n[2]);
 }
 
-/* Returns true for a probe that counts nothing any more. */
+/* Returns true if the probe of @cookie is being removed, and so counts nothing. */
 static __always_inline bool is_going(__u64 cookie)
 {
     return ALLOC_COOKIE_KIND(cookie) >= ALLOC_CALL &&

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The weight of an object that the JVM itself has drawn, and reported to its agent. Each byte that
- * a thread allocates ends an interval with the same chance. So an object is drawn with a chance of
- * 1 - exp(-size/interval), and its weight is its size divided by that.
+ * a thread allocates ends an interval with the same probability. So an object is drawn with a
+ * probability of 1 - exp(-size/interval), and its weight is its size divided by that probability.
  */
 #pragma once
 
@@ -41,7 +41,7 @@ static __always_inline __u64 drawn_worth(__u64 bytes, __u64 interval)
     return interval * (low + ((high - low) * rest >> SHARE_STEP_BITS)) >> SHARE_BITS;
 }
 
-/* Returns the weight of the object of a call of flamed_agent_sampled(); 0: it is no sample. The
+/* Returns the weight of the object of a call of flamed_agent_sampled(); 0: not a sample. The
  * arguments are the handle of a class, the bytes of the object, and the interval of the thread's
  * next draw. The last one is the object's number if the agent tracks it. Unreadable data counts as
  * lost for @wanted (bits). */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Samples of allocations at a pace, so many a second in each process. An interval holds for a
- * second, or until it gave twice as many samples as wanted. The next one follows from their number.
- * It is at most twice as long: a burst may be over soon, and the interval halves only each second.
- * A sample counts for the interval that it was drawn with, so sums are right at any rate.
+ * Samples allocations at a pace: a wanted number of samples per second in each process. An interval
+ * is in use for a second, or until it gave twice as many samples as wanted. The number of samples
+ * determines the next interval. The next interval is at most twice as long: a burst may be over
+ * soon, but an interval can only halve once a second. The value of a sample is the interval that
+ * drew it, so sums are right at any rate.
  */
 #pragma once
 
@@ -11,16 +12,16 @@
 #include "sample/pick.bpf.h"
 
 #define PACED_NS 1000000000ULL
-#define PACED_MOST (2 * SIZE_MAX_BYTES) /* above the weight of any object */
-#define PACED_RATE_MAX (1ULL << 20)     /* keeps a product below 2^64 */
+#define PACED_MOST (2 * SIZE_MAX_BYTES) /* the longest interval: above the weight of any object */
+#define PACED_RATE_MAX (1ULL << 20)     /* limit that keeps a product below 2^64 */
 
 /* Written by the loader. */
-__u32 paced_sets;      /* bit set */
-__u64 paced_ns;        /* the pace of all of them */
-__u32 paced_processes; /* those with probes */
+__u32 paced_sets;      /* bit set: sets with a pace */
+__u64 paced_ns;        /* the pace of all these sets */
+__u32 paced_processes; /* number of processes with probes */
 
-/* Returns the wanted samples a second of a process: @pace_ns apart, or fewer if there are many
- * processes. */
+/* Returns how many samples per second are wanted of a process: one each @pace_ns, or fewer if many
+ * processes share ALLOC_PACED_ALL. */
 static __always_inline __u64 wanted_rate(__u64 pace_ns)
 {
     __u64 own = pace_ns ? PACED_NS / pace_ns : 1,
@@ -30,7 +31,7 @@ static __always_inline __u64 wanted_rate(__u64 pace_ns)
     return rate ? rate : 1;
 }
 
-/* Returns the interval after one of @interval that gave @taken samples in @took_ns. */
+/* Returns the interval that follows @interval, which gave @taken samples in @took_ns. */
 static __always_inline __u64 next_interval(__u64 interval, __u64 taken, __u64 took_ns, __u64 wanted)
 {
     __u64 rate = taken * PACED_NS / (took_ns ? took_ns : 1), next, least = interval / 2;
@@ -45,7 +46,7 @@ static __always_inline __u64 next_interval(__u64 interval, __u64 taken, __u64 to
     return next < least ? least : next > PACED_MOST ? PACED_MOST : next;
 }
 
-/* Begins another interval of @p if its present one is over. */
+/* Begins a new interval of @p if the present interval is over. */
 static __always_inline void follow_rate(struct alloc_process *p, __u64 pace_ns)
 {
     __u64 now_ns = bpf_ktime_get_ns(), begun_ns = p->begun_ns, took_ns = now_ns - begun_ns,
@@ -54,12 +55,12 @@ static __always_inline void follow_rate(struct alloc_process *p, __u64 pace_ns)
     if (begun_ns && took_ns < PACED_NS && taken < 2 * wanted)
         return;
     if (__sync_val_compare_and_swap(&p->begun_ns, begun_ns, now_ns) != begun_ns)
-        return; /* another processor does so */
+        return; /* another processor begins it */
     p->interval = begun_ns ? next_interval(p->interval, taken, took_ns, wanted) : ALLOC_PACED_FIRST;
     p->taken = 0;
 }
 
-/* Draws a sample of @weight in @p. Returns the record's value; 0: it is not taken. */
+/* Draws a sample of @weight in @p. Returns the record's value; 0: not sampled. */
 static __always_inline __u64 draw_paced(struct alloc_process *p, __u64 pace_ns, __u64 weight)
 {
     __u64 value;

@@ -20,10 +20,10 @@ struct alloc_scratch {
     struct context_work context;
     struct allocated what;
     struct arguments args;
-    __u64 values[STACK_SETS_MAX];     /* by set, for those that take the sample */
+    __u64 values[STACK_SETS_MAX];     /* value of the sample for each set that takes it */
     __u64 flags;                      /* SAMPLE_SAME_STEP, SAMPLE_ALONE */
     __u64 block;                      /* address of a block of malloc */
-    __u64 registers[ALLOC_REGISTERS]; /* those that may hold its address */
+    __u64 registers[ALLOC_REGISTERS]; /* the registers that may hold the block's address */
     __u64 taken;                      /* 1: in use, by a program that runs or was preempted */
 };
 
@@ -31,7 +31,7 @@ struct alloc_scratch {
 #define SCRATCH_DEPTH ALLOC_DEPTH
 #include "sample/scratch.bpf.h"
 
-/* Does as draw_with() for set @i. */
+/* Does the same as draw_with(), with the interval of set @i. */
 static __always_inline __u64 draw(__u32 i, __u64 weight)
 {
     return draw_with(rates[i & (STACK_SETS_MAX - 1)].interval, weight);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The weight of an object that took HotSpot's slow path of allocation: a share of all bytes that
- * its thread allocated since the last one.
+ * its thread allocated since the last sample.
  */
 #pragma once
 
@@ -9,21 +9,21 @@
 
 #define STEPS_KEPT 4 /* a power of two */
 
-/* State of a task. Its total: all bytes that it has allocated. */
+/* State of a task. "Total" is the number of bytes that the task has allocated so far. */
 struct allocating {
     __u64 thread;  /* JavaThread */
     __u64 counted; /* total right after the last sample */
-    __u64 carry;   /* bytes before that which no sample stands for yet */
+    __u64 carry;   /* bytes before `counted` that no sample stands for yet */
     __u64 buffer;  /* size of its TLAB; 0: unknown */
     __u64 begun;   /* total when it got its TLAB */
-    __u64 outside; /* bytes allocated outside since then */
-    __u32 epoch;   /* of its process; 0: nothing is known */
-    /* By its agent: the interval of its next draw. */
+    __u64 outside; /* bytes allocated outside of the TLAB since `begun` */
+    __u32 epoch;   /* epoch of its process when this was stored; 0: nothing is known */
+    /* The interval of the thread's next draw, as its agent reported. */
     __u32 drawn_epoch;
     __u64 drawn;
     __u64 last;              /* total at its last full buffer */
-    __u64 steps[STEPS_KEPT]; /* the last ones; see is_same_step() */
-    __u32 step;              /* index of the oldest one */
+    __u64 steps[STEPS_KEPT]; /* hashes of the last steps; see is_same_step() */
+    __u32 step;              /* index of the oldest step */
 };
 
 THREAD_MAP(allocators, struct allocating);
@@ -31,12 +31,12 @@ THREAD_MAP(allocators, struct allocating);
 /* By process id. */
 MAP(vms, HASH, ALLOC_PROCESSES_MAX, __u32, struct alloc_process);
 
-/* The buffer of a thread, and its total. */
+/* The buffer of a thread, and its total of allocated bytes. */
 struct thread_bytes {
     __u64 start, top, end, all;
 };
 
-/* Reads them for @thread. Returns false if they are unreadable. */
+/* Reads the buffer and the total of @thread. Returns false if they are unreadable. */
 static __always_inline bool read_thread(const struct alloc_vm *vm, __u64 thread,
                                         struct thread_bytes *ret)
 {
@@ -52,7 +52,8 @@ static __always_inline bool read_thread(const struct alloc_vm *vm, __u64 thread,
 }
 
 /* Returns the weight of an object of @bytes that did not fit into a buffer of @buffer bytes.
- * @since: bytes allocated since the last sample; *ret_carry of them are left for the next one. */
+ * @since: bytes allocated since the last sample; *ret_carry: how many of these bytes are left for
+ * the next sample. */
 static __always_inline __u64 worth(__u64 bytes, __u64 buffer, __u64 since, __u64 *ret_carry)
 {
     __u64 share = ((buffer - bytes) << 20) / (buffer - bytes / 2),
@@ -62,9 +63,9 @@ static __always_inline __u64 worth(__u64 bytes, __u64 buffer, __u64 since, __u64
     return bytes + mine;
 }
 
-/* Returns true if the buffer filled up as one of the thread's last few did: after as many bytes,
- * and for an equal object. A program that repeats a fixed sequence of allocations does that, and
- * only these objects are sampled. @all: the thread's total. */
+/* Returns true if the buffer filled up as in one of the thread's last few steps: after as many
+ * bytes, and at an equal object. That happens in a program that repeats a fixed sequence of
+ * allocations: always the same objects are sampled then. @all: the thread's total. */
 static __always_inline bool is_same_step(struct allocating *t, const struct allocated *a, __u64 all)
 {
     __u64 step = (all - t->last) * 0x9e3779b97f4a7c15ULL ^ a->klass ^ a->bytes << 48;
@@ -79,15 +80,15 @@ static __always_inline bool is_same_step(struct allocating *t, const struct allo
     return same;
 }
 
-/* Returns true if an object's @weight is hardly more than its size: bytes of other places are a
- * ninth of it at most. Objects too large for any buffer are so: each of them takes the slow
- * path. */
+/* Returns true if an object's @weight is hardly more than its size: at most a ninth of it are bytes
+ * of other objects. That is true of objects too large for any buffer, as each of them takes the
+ * slow path. */
 static __always_inline bool is_alone(const struct allocated *a, __u64 weight)
 {
     return weight - a->bytes <= a->bytes >> 3;
 }
 
-/* Returns the weight of an object that is allocated already; 0: it is no sample. */
+/* Returns the weight of an object that is allocated already; 0: not a sample. */
 static __always_inline __u64 weigh(struct allocating *t, const struct alloc_process *p,
                                    const struct allocated *a, const struct thread_bytes *b)
 {
@@ -99,7 +100,7 @@ static __always_inline __u64 weigh(struct allocating *t, const struct alloc_proc
         t->epoch = p->epoch;
         t->thread = a->thread;
         t->carry = t->outside = 0;
-        /* Earlier allocations are unknown: this is the sample of about one buffer. */
+        /* Earlier allocations are unknown, so the sample stands for about one buffer. */
         t->counted = before - (a->outside ? b->top - b->start : buffer);
         old = buffer;
         t->begun = before - (b->top - b->start);
@@ -109,8 +110,8 @@ static __always_inline __u64 weigh(struct allocating *t, const struct alloc_proc
         t->outside += a->bytes;
         fitted = false;
     } else {
-        /* The object fitted: a collection took the buffer away. So the object is here by chance,
-         * and not for its size. */
+        /* The object fitted into the old buffer, so a collection took that buffer away. The object
+         * is here by chance, not because of its size. */
         fitted = known && old && before - t->begun - t->outside + a->bytes <= old;
         t->buffer = buffer;
         t->begun = before;
@@ -129,8 +130,8 @@ static __always_inline __u64 weigh(struct allocating *t, const struct alloc_proc
     return worth(a->bytes, old, since, &t->carry);
 }
 
-/* Returns the weight of an object before its allocation; 0: it is no sample. Whether it gets a new
- * buffer or goes outside does not matter. */
+/* Returns the weight of an object before its allocation; 0: not a sample. Does not depend on where
+ * the object will be: in a new buffer or outside. */
 static __always_inline __u64 weigh_before(struct allocating *t, const struct alloc_process *p,
                                           const struct allocated *a, const struct thread_bytes *b)
 {
@@ -143,10 +144,10 @@ static __always_inline __u64 weigh_before(struct allocating *t, const struct all
         t->epoch = p->epoch;
         t->thread = a->thread;
         t->carry = t->outside = t->buffer = 0;
-        /* Earlier allocations are unknown: this is the sample of the buffer's contents. */
+        /* Earlier allocations are unknown, so the sample stands for the contents of the buffer. */
         t->counted = t->begun = b->all - (b->top - b->start);
     }
-    if (!buffer) { /* a collection took it away; did the old one have room? */
+    if (!buffer) { /* a collection took the buffer away; no sample if the object fitted into it */
         buffer = t->buffer;
         if (b->all - t->begun + a->bytes <= buffer)
             return 0;
@@ -165,7 +166,8 @@ static __always_inline __u64 weigh_before(struct allocating *t, const struct all
 }
 
 /* Returns the weight of the object of a call with the arguments of @as and the cookie @cookie; 0:
- * no sample. Without memory it counts as lost for @wanted (bits). */
+ * not a sample. If memory for the task's state is missing, counts a lost sample for @wanted
+ * (bits). */
 static __always_inline __u64 weigh_object(struct alloc_scratch *as, __u32 wanted, __u32 host_pid,
                                           __u64 cookie)
 {
@@ -192,7 +194,7 @@ static __always_inline __u64 weigh_object(struct alloc_scratch *as, __u32 wanted
     weight = a->before ? weigh_before(t, p, a, &bytes) : weigh(t, p, a, &bytes);
     if (weight && is_alone(a, weight)) {
         as->flags = SAMPLE_ALONE;
-        t->last += a->bytes; /* a step counts only bytes that go into buffers */
+        t->last += a->bytes; /* steps leave out bytes outside of buffers */
     } else if (weight && is_same_step(t, a, bytes.all)) {
         as->flags = SAMPLE_SAME_STEP;
     }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Reads which request the running thread works on (unwind/context_steps.h), in the thread's context
- * and with its rights. Every program that makes samples does so when it takes the user's stack.
+ * and with its rights. Every program that makes samples reads the request when it takes the user's
+ * stack.
  */
 #pragma once
 
@@ -11,10 +12,10 @@
 /* By process id. */
 LAZY_MAP(contexts, HASH, STACK_CONTEXTS_MAX, __u32, struct context_path);
 
-/* The number of paths in the table. Samples search for a path only if it is not 0. */
+/* The number of paths in the table. If it is 0, no sample searches for a path. */
 MAP(contexts_put, ARRAY, 1, __u32, __u32);
 
-/* The functions of this home that unwind/context_steps.h requires. */
+/* Implements context_read_bytes() of unwind/context_steps.h. */
 static __always_inline bool context_read_bytes(struct context_work *w, void *to, __u32 bytes,
                                                __u64 from)
 {
@@ -22,17 +23,17 @@ static __always_inline bool context_read_bytes(struct context_work *w, void *to,
     return bpf_probe_read_user(to, bytes, (const void *)from) == 0;
 }
 
-/* The second one. */
+/* Implements context_now_ns() of unwind/context_steps.h. */
 static __always_inline __u64 context_now_ns(void)
 {
     return bpf_ktime_get_ns();
 }
 
-#define CONTEXT_WALK_NS 200000 /* a walk takes some 10 us */
+#define CONTEXT_WALK_NS 200000 /* time limit of a walk, which takes some 10 us */
 #include "unwind/context_steps.h"
 
-/* Returns true if the image @known of flamed's data is @exec_id. 0: any, before the first
- * sample. */
+/* Returns true if data of flamed on the image @known is valid for the image @exec_id. @known 0:
+ * valid for any image, because the process had no sample yet. */
 static __always_inline bool is_of_image(__u32 known, __u32 exec_id)
 {
     return !known || known == exec_id;
@@ -43,14 +44,15 @@ static __always_inline bool is_of_image(__u32 known, __u32 exec_id)
 static __always_inline bool is_of_program(const struct context_path *path)
 {
     struct task_struct *task = bpf_get_current_task_btf();
-    struct mm_struct *mm = task->mm; /* NULL: it has none, or no longer */
+    struct mm_struct *mm = task->mm; /* NULL: a kernel thread, or an ended one */
 
     return path->stack_start && mm && mm->start_stack == path->stack_start;
 }
 
-/* Reads into @w the request of the running thread. flamed knows the thread by @pid and @tid and its
- * image by @exec_id, or its thread pointer leads to its JavaThread. Returns 1 if its process has a
- * path. Not static: the kernel's verifier then checks it once and on its own. */
+/* Reads into @w the request of the running thread. @pid, @tid and @exec_id are the keys of flamed's
+ * data on the thread and its image. The JavaThread comes from that data or from the thread pointer
+ * @pointer. Returns 1 if its process has a path. Not static: the kernel's verifier then checks it
+ * once and on its own. */
 __attribute__((noinline)) int context_read(struct context_work *w, __u32 pid, __u32 tid,
                                            __u32 exec_id, __u64 pointer)
 {
@@ -66,19 +68,19 @@ __attribute__((noinline)) int context_read(struct context_work *w, __u32 pid, __
     w->pointer = pointer;
     if (!p || !is_of_image(path->exec_id, exec_id) || !is_of_image(p->exec_id, exec_id))
         return 1;
-    if (path->ids == CONTEXT_IDS_RECORD) { /* a thread needs no Java for it */
+    if (path->ids == CONTEXT_IDS_RECORD) { /* this context needs no Java thread */
         context_walk(w, path, p, 0);
         return 1;
     }
     if (!p->vm.locks.klass_bytes || (!known && !p->vm.locks.thread_vtable))
         return 1;
-    /* The thread pointer comes first: the thread's number may have been another's. */
+    /* The thread pointer takes precedence: the thread's number may belong to an earlier thread. */
     thread = p->vm.locks.thread_vtable ? lock_current_thread(&p->vm.locks, pointer)
              : known                   ? *known
                                        : 0;
     if (thread) {
         context_walk(w, path, p, thread);
-        if (w->torn) { /* hardly twice in a row */
+        if (w->torn) { /* once more: a read is hardly torn twice in a row */
             context_begin(w, path);
             context_walk(w, path, p, thread);
         }
@@ -110,8 +112,8 @@ static __attribute__((noinline, unused)) int context_keep(struct stack_scratch *
     return 1;
 }
 
-/* Puts @context behind the first @words words of @s, and notes it in the record. Not static, as
- * context_read(). */
+/* Puts @context behind the first @words words of @s, and sets context_count in the record. Not
+ * static, for the same reason as context_read(). */
 __attribute__((noinline)) int context_put(struct stack_scratch *s, struct sample_context *context,
                                           __u32 words)
 {

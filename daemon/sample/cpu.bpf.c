@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
  * The programs behind the perf events. They decide whether a tick is wanted, take the kernel's and
- * the user's stack, and write one record into the ring buffer. They run where the event happens
+ * the user's stack, and write one record into the ring buffer. They run in the context of the event
  * (CPU time: in a hard interrupt). The attach cookie is the set's number. cpu_tick has an event for
  * each set and CPU; point_tick has one for each set, a tracepoint. They know nothing of JVMs.
  */
@@ -27,13 +27,12 @@ MAP(point_filters, ARRAY, STACK_SETS_MAX, __u32, struct point_filter);
 struct scratch {
     struct stack_scratch stack;
     struct block blocks[STACK_SETS_MAX];
-    __u64 value; /* of the sample in work; here, because the stack is nearly full */
+    __u64 value; /* value of the sample in work; kept here, because the BPF stack is nearly full */
     struct point_room room;
     struct context_work context;
 };
 
-/* One per CPU is enough: the kernel does not run a perf_event program inside another one, and none
- * is preempted. */
+/* One per CPU is enough: the kernel neither nests nor preempts perf_event programs. */
 MAP(scratches, PERCPU_ARRAY, 1, __u32, struct scratch);
 
 static __always_inline void count(__u32 which, __u64 n)
@@ -44,12 +43,12 @@ static __always_inline void count(__u32 which, __u64 n)
         *c += n;
 }
 
-#define WAKE_EVERY_NS 50000000ull /* between two samples that wake flamed */
+#define WAKE_EVERY_NS 50000000ull /* shortest time between two samples that wake flamed */
 
 __u64 woke_ns; /* when a sample woke flamed last */
 
-/* Returns the flags for the ring. A sample of a process without tables wakes flamed, which reads
- * what names need before the process ends. */
+/* Returns the flags for the ring. A sample of a process without tables wakes flamed, so that flamed
+ * can read the data for names before the process ends. */
 static __always_inline __u64 wake_flags(const struct sample_record *rec)
 {
     return rec->user_end != UNWIND_END_NO_PROCESS || rec->time_ns - woke_ns < WAKE_EVERY_NS
@@ -73,7 +72,7 @@ static __always_inline void take_sample(void *ctx, bool in_kernel, struct task_s
     }
 }
 
-/* Returns true if the filter of set @set, a tracepoint's, wants the event of @ctx. */
+/* Returns true if the tracepoint's filter of set @set accepts the event of @ctx. */
 static __always_inline bool passes(const void *ctx, struct scratch *s, __u32 set)
 {
     const struct point_filter *f = bpf_map_lookup_elem(&point_filters, &set);
@@ -81,8 +80,8 @@ static __always_inline bool passes(const void *ctx, struct scratch *s, __u32 set
     return !f || point_takes(ctx, f, &s->room);
 }
 
-/* Returns true if this event of set @set is a sample, and stores its value in @s. @ctx: of a perf
- * event; NULL: of a tracepoint. */
+/* Returns true if this event of set @set is a sample, and stores its value in @s. @ctx: the context
+ * of a perf event; NULL for a tracepoint. */
 static __always_inline bool is_sample(struct bpf_perf_event_data *ctx, struct scratch *s, __u32 set)
 {
     if (!ctx || rates[set].pace_ns != PICK_PACE_KERNEL)
@@ -91,7 +90,8 @@ static __always_inline bool is_sample(struct bpf_perf_event_data *ctx, struct sc
     return true;
 }
 
-/* Handles an event of set @set, below STACK_SETS_MAX. @event: @ctx is of a perf event. */
+/* Handles an event of set @set, below STACK_SETS_MAX. @event: true if @ctx belongs to a perf
+ * event. */
 static __always_inline int tick(void *ctx, bool event, bool in_kernel, __u32 set)
 {
     __u64 ids = bpf_get_current_pid_tgid(), now_ns, took_ns;
@@ -101,7 +101,7 @@ static __always_inline int tick(void *ctx, bool event, bool in_kernel, __u32 set
     struct scratch *s;
 
     count(STACK_RUNS, 1);
-    if (!host_pid) /* the idle task: its ticks are off where the kernel can do that */
+    if (!host_pid) /* the idle task; kernels that can stop its ticks do */
         return 0;
     task = (struct task_struct *)bpf_get_current_task_btf();
     if (pid_ns_inum) {
@@ -146,8 +146,8 @@ int cpu_tick(struct bpf_perf_event_data *ctx)
                 bpf_get_attach_cookie(ctx) & (STACK_SETS_MAX - 1));
 }
 
-/* The kernel runs it under the same guard as cpu_tick: neither runs inside the other. A result of 0
- * would keep the event from perf's users of the tracepoint. */
+/* The kernel has one guard for this program and cpu_tick, so neither runs inside the other. Must
+ * not return 0: that would hide the event from perf's users of the tracepoint. */
 SEC("tracepoint")
 int point_tick(void *ctx)
 {

@@ -10,7 +10,7 @@
 #include "sample/late.bpf.h"
 
 struct kept {
-    __u64 off_ns; /* start of the wait; 0: none */
+    __u64 off_ns; /* start of the wait; 0: no stack is stored */
     __u32 count;
     __u16 flags, end;
     struct sample_context context;
@@ -24,7 +24,7 @@ MAP(kepts, HASH, 1, __u32, struct kept);
 /* An empty value, which new entries start from. */
 MAP(empty_kept, ARRAY, 1, __u32, struct kept);
 
-/* Returns the stored stack of @task; NULL: none, or no room with @create. */
+/* Returns the stored stack of @task; NULL: none is stored or, with @create, the map is full. */
 static __always_inline struct kept *kept_of(struct task_struct *task, bool create)
 {
     __u32 key = task->pid, zero = 0;
@@ -50,7 +50,7 @@ static __always_inline void keep_stack(struct task_struct *task, __u64 off_ns)
     __u32 n;
 
     if (task->flags & (TASK_WORKER | TASK_EXITING) || over_budget(off_ns, STACK_BUDGET_NS))
-        return; /* the stored stack of an older wait has another time */
+        return; /* a stack stored for an older wait has another off_ns */
     k = kept_of(task, /* create= */ true);
     os = k ? take_scratch() : NULL;
     if (!os || !k)
@@ -74,7 +74,7 @@ static __always_inline void keep_stack(struct task_struct *task, __u64 off_ns)
 }
 
 /* Writes the records of the finished wait of @task that began at @since, with its stored stack.
- * Returns false if there is none. */
+ * Returns false if no stack is stored. */
 static __always_inline bool write_kept(struct task_struct *task, struct desk *d, __u64 since)
 {
     struct ended *x = &d->form.ended;

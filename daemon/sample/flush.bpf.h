@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Flushes unfinished waits, and finished ones without their record: an iterator over all threads,
- * which the loader runs.
+ * Flushes unfinished waits, and finished waits that have no record yet. It is an iterator over all
+ * threads, which the loader runs.
  */
 #pragma once
 
@@ -15,8 +15,8 @@ struct flush_scratch {
 /* The buffer of the flush, which has one reader at a time. */
 MAP(flush_scratches, ARRAY, 1, __u32, struct flush_scratch);
 
-/* Returns true if @task may wait for a lock. If @lock is unread, sets its owner to the JavaThread
- * that flamed then reads. */
+/* Returns true if @task may wait for a lock. If @lock is unread, sets its owner to the JavaThread,
+ * from which flamed then reads the lock. */
 static __always_inline bool lock_of_blocked(struct lock_words *lock, struct task_struct *task)
 {
     if (lock->kind != UNWIND_LOCK_UNREAD)
@@ -26,8 +26,8 @@ static __always_inline bool lock_of_blocked(struct lock_words *lock, struct task
     return lock->owner != 0;
 }
 
-/* Writes the finished waits of @task with a pending user stack. It waits again, and was not back in
- * its own code, so its present user stack is theirs. */
+/* Writes the finished waits of @task with a pending user stack. The thread has not returned to its
+ * own code since those waits, so its present user stack is also theirs. */
 static __always_inline void write_lates(struct flush_scratch *f, struct task_struct *task,
                                         const struct wait *w, __u32 set, __u64 runs)
 {
@@ -59,7 +59,7 @@ int off_blocked(struct bpf_iter__task *ctx)
 
     if (!task || !may_be_wanted(task) || !(sets_of(task, NULL) & 1U << (set & 31)))
         return 0;
-    if (task->exit_state) /* ended, but not reaped by its parent: it waits for nothing */
+    if (task->exit_state) /* a zombie waits for nothing */
         return 0;
     f = bpf_map_lookup_elem(&flush_scratches, &zero);
     if (!f)
@@ -122,7 +122,7 @@ int off_blocked(struct bpf_iter__task *ctx)
     take_kernel_stack(task, &f->ended);
     if (w->throttled)
         f->ended.flags |= SAMPLE_THROTTLED;
-    if (task->__state == 0) /* woken, or preempted all the time */
+    if (task->__state == 0) /* runnable: woken, or preempted */
         runnable_ns = clock_known
                           ? run_delay_of(task) - w->run_delay + queued_ns(task, f->ended.time_ns)
                           : ~0ULL;

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
  * Finds the processes that hold given sockets: an iterator over all descriptors of all processes of
- * our pid namespace. It writes the processes' numbers beside their sockets. A socket is known by
- * its cookie, which no other socket ever gets, or by its inode; numbers of inodes repeat after
- * 2^32.
+ * our pid namespace. It writes the processes' numbers beside their sockets. A socket is identified
+ * by its cookie, which is never reused, or by its inode. Inode numbers repeat after 2^32 sockets.
  */
 #include <linux/bpf.h>
 
@@ -31,7 +30,7 @@ struct inode {
     unsigned long i_ino;
 } __attribute__((preserve_access_index));
 
-/* The kernel's capability set: once { __u32 cap[2]; }, then { __u64 val; }. */
+/* The kernel's capability set: { __u32 cap[2]; } in older kernels, { __u64 val; } in newer ones. */
 typedef struct {
 } kernel_cap_t;
 
@@ -104,7 +103,7 @@ struct bpf_iter__task_file {
 
 /* Set by the loader before each walk. */
 struct holders_socket sockets[HOLDERS_SOCKETS];
-__u64 filter; /* set of the last six bits of their keys */
+__u64 filter; /* bit set of the last six bits of their keys */
 __u64
     net_ns; /* 0: the keys are cookies; else inodes of open TCP sockets of this network namespace */
 __u64 end_ns;
@@ -127,8 +126,8 @@ static __always_inline __u64 bounds(const struct cred *c)
     return set;
 }
 
-/* Returns HOLDERS_BOUNDED if @file was opened under other bounds than those of @task, as by a
- * container that later passed it to a program of the host. */
+/* Returns HOLDERS_BOUNDED if @file was opened with other capability bounds than those of @task: for
+ * example by a container that passed it to a program of the host. */
 static __always_inline __u32 bounded(struct task_struct *task, struct file *file)
 {
     const struct cred *ours = BPF_CORE_READ(task, cred), *its = BPF_CORE_READ(file, f_cred);
@@ -155,8 +154,8 @@ static __always_inline int is_open_in_net_ns(struct sock *sk)
            BPF_CORE_READ(sk, __sk_common.skc_net.net, ns.inum) == net_ns;
 }
 
-/* Returns the key of @file, a socket; 0: it is no socket in question. A Multipath TCP socket that a
- * program holds has its inode, and a TCP socket below it, which the network sees. */
+/* Returns the key of @file, a socket; 0: not one that is searched for. For Multipath TCP, the
+ * program holds a socket with the inode, and the connection is a TCP socket below it. */
 static __always_inline __u64 key_of(struct file *file, __u64 inode)
 {
     struct socket *socket = BPF_CORE_READ(file, private_data);

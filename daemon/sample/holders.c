@@ -14,7 +14,7 @@
 
 struct holders {
     struct holders_bpf *skel;
-    struct bpf_link *link; /* every walk is an iterator made of it */
+    struct bpf_link *link; /* link from which each walk makes an iterator */
 };
 
 CLEANUP_FUNCTION(holders_freep, holders, holders_free)
@@ -80,7 +80,7 @@ int holders_find(struct holders *h, const uint64_t *keys, size_t n, uint64_t net
 
         if (r == 0)
             return 0;
-        /* The kernel also returns after a million descriptors. */
+        /* The kernel also returns EAGAIN after a million descriptors. */
         if (r < 0 && errno != EAGAIN && errno != EINTR)
             return -errno;
         if (r > 0 || clock_monotonic_ns() > end_ns)

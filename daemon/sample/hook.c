@@ -8,9 +8,9 @@
 #include <stdatomic.h>
 
 enum hook_phase {
-    HOOK_WAITS, /* in this and the next phase it is queued, or in work */
+    HOOK_WAITS, /* until HOOK_IN, the hook is queued or in work */
     HOOK_GOES_IN,
-    HOOK_IN, /* in this and the next phase the worker is done with it */
+    HOOK_IN, /* as in HOOK_FAILED, the worker is done with the hook */
     HOOK_FAILED,
     HOOK_GOES_OUT, /* queued again, or in work */
 };
@@ -20,8 +20,8 @@ struct hook {
     const struct hook_type *type;
     void *arg; /* owned */
     _Atomic enum hook_phase phase;
-    bool in;          /* of the worker */
-    struct error err; /* of HOOK_FAILED */
+    bool in;          /* the hook is in; used by the worker only */
+    struct error err; /* reason of HOOK_FAILED */
 };
 
 static void give(struct hook *h)
@@ -67,7 +67,7 @@ int hook_state(const struct hook *h, struct error *err)
     }
 }
 
-/* Ranks states: the one that counts more has the larger rank. */
+/* Ranks results of hook_state(): of two, the joint state is the one with the larger rank. */
 static int rank(int state)
 {
     return state == -ENOENT ? 0 : state == 0 ? 1 : state == -EINPROGRESS ? 2 : 3;
@@ -100,7 +100,7 @@ struct hook *hook_drop(struct hook *h)
 
     if (!h)
         return NULL;
-    by = h->by; /* the worker may free @h from the next line on */
+    by = h->by; /* after the next line, the worker may free @h */
     before = atomic_exchange(&h->phase, HOOK_GOES_OUT);
     if (before == HOOK_IN || before == HOOK_FAILED)
         give(h);
@@ -109,7 +109,7 @@ struct hook *hook_drop(struct hook *h)
     return NULL;
 }
 
-/* Puts the hook in. Returns true if the work is done; false if it was dropped. */
+/* Puts the hook in. Returns true if the work is done; false if the hook was dropped during it. */
 static bool put(struct hook *h)
 {
     enum hook_phase phase = HOOK_GOES_IN;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The records of finished waits. Task work takes the user's stack late, in the thread's own
- * context. The thread is not back in user mode then, so the stack is still the one that it waited
- * with. If that is impossible, the record has the registers from when it left, or nothing of that
- * stack.
+ * context. The thread is then not yet back in user mode, so the stack is still that of the wait.
+ * Without task work, the record has the registers from the begin of the wait, or no user stack.
  */
 #pragma once
 
@@ -17,7 +16,8 @@ static __always_inline struct desk *my_desk(void)
     return bpf_map_lookup_elem(&desks, &zero);
 }
 
-/* Takes the length of the wait that set @i has drawn; 0: it did not, or has its record. */
+/* Takes the length of the wait for set @i, so that only one record is written. 0: set @i did not
+ * draw the wait, or its record is written already. */
 static __always_inline __u64 take_wait(struct ended *x, __u32 i)
 {
     return x->waits_ns[i] ? __sync_lock_test_and_set(&x->waits_ns[i], 0) : 0;
@@ -32,7 +32,7 @@ static __always_inline void write_parts(struct sample_record *rec, __u64 bytes, 
 
     if (!wait_ns || !fill_lock(rec, x, i))
         return;
-    if (!rec->lock) /* a thread that waits for a lock waits until it runs again */
+    if (!rec->lock) /* time in a run queue counts as waiting for the lock */
         part = runnable_part(value, wait_ns, runnable_ns, set_rates[i].interval_ns);
     if (part > value)
         part = value; /* the interval has changed since */
@@ -67,7 +67,7 @@ __attribute__((noinline)) int write_both(struct stack_scratch *s, struct ended *
 }
 
 /* Counts @x, a wait of the running task without room, as lost for each set that has drawn it. Not
- * static, as draw(). */
+ * static, for the same reason as draw(). */
 __attribute__((noinline)) int lose_wait(struct ended *x)
 {
     struct task_struct *task = bpf_get_current_task_btf();
@@ -101,21 +101,21 @@ static int take_late(struct bpf_map *map, void *key, void *value)
         goto out;
     }
     s = &os->stack;
-    if (runs_of(task) == l->ended.runs + 1) { /* it has run since, and did not wait again */
+    if (runs_of(task) == l->ended.runs + 1) { /* the thread has not waited again since */
         l->ended.runnable_ns = run_delay_of(task) - l->ended.run_delay;
         learn_clock(arrival_of(task), l->ended.time_ns);
     }
     fill_record(&s->rec, task, &l->ended);
     if (l->ended.lock.kind == UNWIND_LOCK_UNREAD) {
         lock_read(&l->ended.lock, s->rec.host_pid, s->rec.host_tid, THREAD_POINTER(task->thread));
-        l->ended.lock.owner = 0; /* the owner of now, and not of the wait's begin */
+        l->ended.lock.owner = 0; /* the owner at the begin of the wait is unknown */
     }
     n = l->ended.kernel_count;
     if (n > STACK_MAX)
         n = STACK_MAX;
     bpf_probe_read_kernel(s->frames, n * sizeof(__u64), l->ended.kernel);
     if (task->flags & TASK_EXITING || l->ended.exec_id != (__u32)task->self_exec_id) {
-        s->rec.user_end = UNWIND_END_NOT_TAKEN; /* its memory may be gone */
+        s->rec.user_end = UNWIND_END_NOT_TAKEN; /* the memory of the thread may be gone */
     } else {
         p = tables_of(s);
         s->rec.user_count = p ? walk(task, s, p) : leaf(task, s);
@@ -128,13 +128,13 @@ static int take_late(struct bpf_map *map, void *key, void *value)
     count(STACK_TIME_NS, took_ns);
     spend(took_ns);
 out:
-    count(OFF_TAKEN, 1); /* after the record: this may have been preempted for long */
+    count(OFF_TAKEN, 1); /* after the record: this program may have been preempted */
     bpf_map_delete_elem(&lates, key);
     return 0;
 }
 
 /* Writes the record on @d with @words for those of @sets that have drawn @x, a wait with
- * @runnable_ns in which the thread was runnable. Not static, as draw(). */
+ * @runnable_ns in which the thread was runnable. Not static, for the same reason as draw(). */
 __attribute__((noinline)) int write_sets(struct desk *d, struct ended *x, __u32 sets, __u64 words,
                                          __u64 runnable_ns)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The lock that a Java thread waits for, read from its own memory, in its own context: a fixed few
- * loads with its rights. Offsets come from flamed and are not trusted. flamed finds out what the
- * words mean.
+ * loads with its rights. Offsets come from flamed and are not trusted. flamed interprets the words.
  *
  * The JavaThread of a thread that waits for a monitor refers to it. The java.lang.Thread of a
- * parked one refers to the blocker. Both are valid from before the wait until the thread is back.
+ * parked one refers to the blocker. Both references are valid from before the wait until the thread
+ * is back.
  */
 #pragma once
 
@@ -47,7 +47,7 @@ static __always_inline __u64 lock_word(__u64 at)
     return bpf_probe_read_user(&word, sizeof(word), (const void *)at) ? 0 : word;
 }
 
-/* Does the same for four bytes. */
+/* Reads the four bytes at @at; 0: unreadable. */
 static __always_inline __u32 lock_half(__u64 at)
 {
     __u32 half = 0;
@@ -68,7 +68,8 @@ static __always_inline __u64 lock_field(const struct unwind_locks *l, __u64 at)
     return oop ? l->oop_base + (oop << (l->oop_shift & 31)) : 0;
 }
 
-/* Returns the same for a reference outside of objects, or behind a handle. */
+/* Returns the object behind the reference at @at, which is not in an object. @handle: @at holds the
+ * address of the reference. */
 static __always_inline __u64 lock_root(const struct unwind_locks *l, __u64 at, bool handle)
 {
     __u64 oop = lock_word(at);
@@ -83,7 +84,7 @@ static __always_inline __u64 lock_class(const struct unwind_locks *l, __u64 obje
     __u64 word, klass;
 
     word = l->klass_bytes == 4 ? lock_half(object + l->klass) : lock_word(object + l->klass);
-    if (l->compact && (word & 3) == 3) /* moved: the mark holds its new address */
+    if (l->compact && (word & 3) == 3) /* moved: the mark holds the new address */
         word = lock_word(word & ~3ULL);
     if (!l->class_class || word >> (l->mark_shift & 63) != l->class_class)
         return word;
@@ -92,7 +93,7 @@ static __always_inline __u64 lock_class(const struct unwind_locks *l, __u64 obje
 }
 
 /* Returns the JavaThread of the running thread, by its thread pointer; 0: it runs no Java. Some of
- * the VM's own threads are smaller than a JavaThread. */
+ * the VM's own threads are smaller than a JavaThread, so reads must not fail on them. */
 static __always_inline __u64 lock_current_thread(const struct unwind_locks *l, __u64 pointer)
 {
     __u64 thread;
@@ -144,9 +145,9 @@ static __always_inline void lock_of_thread(struct lock_words *ret, const struct 
         ret->class_word = lock_class(l, object);
 }
 
-/* Reads what the running thread waits for. flamed knows the thread by @pid and @tid, or its thread
- * pointer leads to its JavaThread. Not static: the kernel's verifier then checks it once and on its
- * own. */
+/* Reads what the running thread waits for. The JavaThread comes from flamed's table, by @pid and
+ * @tid, or from the thread pointer @pointer. Not static: the kernel's verifier then checks it once
+ * and on its own. */
 __attribute__((noinline)) int lock_read(struct lock_words *ret, __u32 pid, __u32 tid, __u64 pointer)
 {
     struct unwind_process *p = bpf_map_lookup_elem(&processes, &pid);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * Samples waits by visits: one pass over the threads of wanted processes, made by the reader of the
- * iterator. The counters of switches show whether a thread has run since its last visit. If it has,
- * and waits now, the record has the kernel's stack and the registers from which flamed walks the
- * user's. One pass at a time.
+ * Samples waits by visits: a pass visits all threads of wanted processes. flamed makes a pass by
+ * reading an iterator, one pass at a time. The counters of switches show whether a thread has run
+ * since its last visit. If it has, and waits now, its record has the kernel's stack and the
+ * registers from which flamed walks the user's stack.
  */
 #include "sample/task.bpf.h"
 
@@ -13,17 +13,17 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 /* State of a thread. */
 struct looked {
-    __u64 switches; /* when its place was last written, or last found unchanged */
+    __u64 switches; /* their number when its place was last written or found unchanged */
     __u64 print;    /* print_of() its place */
-    __u32 epoch;    /* of its process then; 0: its place is unknown */
-    __u32 host_tid; /* in flamed's pid namespace, which takes long to find; 0: not yet */
-    __u32 alike;    /* LOOKS_ALIKE since then */
+    __u32 epoch;    /* epoch of its process at that time; 0: its place is unknown */
+    __u32 host_tid; /* in flamed's pid namespace; stored, as finding it is slow; 0: not yet */
+    __u32 alike;    /* number of LOOKS_ALIKE since that time */
     __u32 zero;
 };
 
 THREAD_MAP(looked_threads, struct looked);
 
-/* By process id: its epoch, not 0. Places of another epoch are void. */
+/* By process id: the epoch of the process, not 0. Places written in another epoch are void. */
 LAZY_MAP(looked_processes, HASH, LOOKS_PROCESSES_MAX, __u32, __u32);
 
 /* The output for a thread. */
@@ -38,13 +38,14 @@ MAP(forms, ARRAY, 1, __u32, struct form);
 /* Written by the loader before each pass. */
 struct looks_pass pass;
 __u64 until_ns;   /* no walk begins later; CLOCK_MONOTONIC; 0: the pass has not begun */
-__u64 place;      /* of the draw, in units of pass.share: each whole 2^32 is a walk */
+__u64 place;      /* sum of pass.share over the draws; each time it exceeds 2^32, a thread is
+                   * walked */
 __u32 drawn_tid;  /* the thread of the last draw, if its record found no room yet; 0: none */
-__u32 drawn;      /* its result */
-__u32 last_tgid;  /* the process of the last look-up, 0: none, */
-__u32 last_pid;   /* its number in flamed's pid namespace, */
-__u32 last_epoch; /* that process's epoch; 0: not wanted, */
-bool last_checks; /* and whether its threads that wait as before are walked */
+__u32 drawn;      /* result of that draw */
+__u32 last_tgid;  /* the process of the last look-up; 0: none */
+__u32 last_pid;   /* number of that process in flamed's pid namespace */
+__u32 last_epoch; /* epoch of that process; 0: not wanted */
+bool last_checks; /* whether threads of that process that wait as before are walked */
 
 /* Returns the epoch of @task's process; 0: it is not wanted. */
 static __always_inline __u32 epoch_of(struct task_struct *task)
@@ -66,7 +67,7 @@ static __always_inline __u32 epoch_of(struct task_struct *task)
 #define PRINT_FACTOR 0x9E3779B97F4A7C15ull
 
 /* Returns a hash of how @task waits: of its pc, its stack pointer and the kernel's last frames.
- * @count: how many of them f->words has. */
+ * @count: number of frames in f->words. */
 static __always_inline __u64 print_of(struct form *f, struct task_struct *task, __u64 count)
 {
     struct pt_regs___kernel *regs = (void *)bpf_task_pt_regs(task);
@@ -87,11 +88,11 @@ static __always_inline bool waits_as_before(struct form *f, struct task_struct *
     return known->print == print_of(f, task, got > 0 ? (__u64)got / sizeof(__u64) : 0);
 }
 
-/* Draws what becomes of the thread @tid, which has run. Walked threads stand for those that the
- * draw leaves out, so nothing is drawn once no walk is possible. Draws at equal distances from a
- * random begin: each thread has the chance pass.share, and the number of walks hardly varies.
- * @alike: it waits as before. The threads of one process are checked together, at one turn of a
- * reader. */
+/* Draws whether the thread @tid, which has run, is walked. Walked threads stand for those that are
+ * not drawn, so there is no draw once no walk is possible. The draw takes every n-th thread from a
+ * random start, so each thread has the chance pass.share and the number of walks hardly varies.
+ * @alike: the thread waits as before. For such threads, one random number decides for a whole
+ * process. */
 static __always_inline __u8 draw(__u32 tid, bool alike)
 {
     __u64 now_ns = bpf_ktime_get_ns();
@@ -190,7 +191,8 @@ int looks_thread(struct bpf_iter__task *ctx)
     if (bytes > sizeof(*f))
         bytes = sizeof(*f);
     if (bpf_seq_write(ctx->meta->seq, f, bytes))
-        return 0; /* no room: the kernel hands out the output, and visits the thread again */
+        return 0; /* no room in the output: the kernel passes it to the reader, then visits the
+                   * thread again */
     drawn_tid = 0;
     if (!known || f->entry.found == LOOKS_SAME)
         return 0;

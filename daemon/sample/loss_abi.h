@@ -7,7 +7,7 @@
 
 #include "sample/sample_abi.h"
 
-/* Pairs of a set and a process that are counted at a time. Losses beyond them are only in the
+/* Pairs of a set and a process that are counted at a time. Losses of further pairs are only in the
  * program's counters. flamed takes the counts out once a second. */
 #define LOSSES_MAX 4096
 
@@ -17,8 +17,8 @@ struct loss_key {
 };
 
 struct loss_count {
-    SAMPLE_U64 unread; /* samples without room in the ring, or in memory */
-    SAMPLE_U64 costly; /* samples that would have exceeded the budget */
+    SAMPLE_U64 unread; /* samples lost because the ring was full or memory was missing */
+    SAMPLE_U64 costly; /* samples not taken because they would have exceeded the budget */
 };
 
 struct loss {

@@ -11,7 +11,7 @@
         __type(value, value_type);                                                                 \
     } name SEC(".maps")
 
-/* Does the same for a map that allocates an entry when it is added. */
+/* Declares a map that allocates each entry when it is added. */
 #define LAZY_MAP(name, kind, entries, key_type, value_type)                                        \
     struct {                                                                                       \
         __uint(type, BPF_MAP_TYPE_##kind);                                                         \

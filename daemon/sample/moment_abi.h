@@ -24,25 +24,26 @@
 #define MOMENT_NAME_BYTES 64
 #define MOMENT_CLASS_BYTES 256
 #define MOMENT_METHOD_BYTES 128
-#define MOMENT_OFTEN 100 /* a second, compilations or classes of one JVM; then their probes go */
-#define MOMENT_OFF_THREADS_MAX 1024 /* stored threads that a safepoint would wait for */
+#define MOMENT_OFTEN 100 /* a second: above it, probes of compilations or classes are removed */
+#define MOMENT_OFF_THREADS_MAX 1024 /* threads off the processor whose stacks are stored */
 #define MOMENT_OFF_WORDS 512        /* stored stack words of one of them */
 
 /* The event at a probe. */
 enum moment_kind {
     MOMENT_SAFEPOINT_BEGIN, /* the VM asks its threads to stop */
     MOMENT_SAFEPOINT_END,
-    MOMENT_OPERATION_BEGIN, /* named; at a safepoint all threads have stopped */
+    MOMENT_OPERATION_BEGIN, /* has a name; if at a safepoint, all threads have stopped */
     MOMENT_OPERATION_END,
     MOMENT_GC_BEGIN,
     MOMENT_GC_END,
-    MOMENT_COLLECTOR, /* named: the collector; between the last two */
+    MOMENT_COLLECTOR, /* has the collector's name; comes between GC_BEGIN and GC_END */
     MOMENT_COMPILE_BEGIN,
-    MOMENT_COMPILE_END, /* by the same thread */
+    MOMENT_COMPILE_END, /* on the thread of its MOMENT_COMPILE_BEGIN */
     MOMENT_CLASS_LOADED,
     MOMENT_CLASS_UNLOADED,
-    MOMENT_PROBED, /* probes have the kinds below this one */
-    /* There were more than MOMENT_OFTEN in a second; no further ones follow. */
+    MOMENT_PROBED, /* number of the kinds above, which are those of probes */
+    /* More than MOMENT_OFTEN events of the group occurred in a second; no further ones are
+     * reported. */
     MOMENT_OFTEN_COMPILED = MOMENT_PROBED,
     MOMENT_OFTEN_CLASSES,
     MOMENT_KINDS,
@@ -50,7 +51,7 @@ enum moment_kind {
 
 /* Probes that are put and removed together. */
 enum moment_group {
-    MOMENT_GROUP_STOPS, /* up to MOMENT_COLLECTOR; the other groups need this one */
+    MOMENT_GROUP_STOPS, /* kinds up to MOMENT_COLLECTOR; the other groups require this group */
     MOMENT_GROUP_COMPILED,
     MOMENT_GROUP_CLASSES,
     MOMENT_GROUPS,
@@ -91,11 +92,12 @@ enum moment_register {
     MOMENT_R13,
     MOMENT_R14,
     MOMENT_R15,
-    MOMENT_SP = 31, /* aarch64: x0 is 0, and so on */
+    MOMENT_SP = 31, /* aarch64: register xN has the number N */
 };
 
-/* Operands of a probe. Named kinds have the address of a text that ends with NUL, or none. Kinds
- * with names have the class, its bytes, the method, its bytes, and the compiler as such a text. */
+/* Operands of a probe. Kinds with one name have the address of a NUL-terminated text, or none.
+ * Kinds with a struct moment_names have class, length of class, method, length of method, and the
+ * compiler as a NUL-terminated text. */
 enum moment_operand_no {
     MOMENT_OPERAND_NAME = 0,
     MOMENT_OPERAND_CLASS = 0,
@@ -110,7 +112,7 @@ struct moment_operand {
     MOMENT_U8 where; /* enum moment_where */
     MOMENT_U8 bytes; /* 4 or 8 */
     MOMENT_U16 reg;  /* enum moment_register */
-    MOMENT_S32 disp; /* offset from the register's value, in memory */
+    MOMENT_S32 disp; /* with MOMENT_IN_MEMORY: offset from the register's value */
 };
 
 struct moment_place {
@@ -134,7 +136,7 @@ struct moment_record {
     char name[MOMENT_NAME_BYTES]; /* ends with NUL; "": none, or unreadable */
 };
 
-/* Texts of the VM, which have no end mark. Of a longer one the beginning is stored. */
+/* Texts of the VM, not NUL-terminated. Of a text longer than its room, the beginning is stored. */
 struct moment_names {
     MOMENT_U32 class_n, method_n; /* full length in bytes, even if larger than the room; 0: none, or
                                    * unreadable */
@@ -142,7 +144,7 @@ struct moment_names {
     char method[MOMENT_METHOD_BYTES];
 };
 
-/* A record of a kind with names; its own name is the compiler's. */
+/* A record of a kind with a struct moment_names; its member `name` is the compiler's. */
 struct moment_named {
     struct moment_record rec;
     struct moment_names names;
@@ -152,25 +154,25 @@ struct moment_named {
 struct moment_pace {
     MOMENT_U64 since_ns;
     MOMENT_U32 hits;
-    MOMENT_U32 off; /* 1: too high, the group is off */
+    MOMENT_U32 off; /* 1: the rate was too high, and the group is off */
 };
 
-/* Layout of a JavaThread, and its states. A safepoint waits for threads in any state but those
- * named here. */
+/* Layout of a JavaThread, and its states. A safepoint waits for threads in all states except those
+ * in the members below. */
 struct moment_thread {
     MOMENT_U32 state;     /* offset of its state */
     MOMENT_U32 safepoint; /* offset of the address of its safepoint data; 0: unknown */
-    MOMENT_U8 begun;      /* states below: the thread does not run yet */
+    MOMENT_U8 begun;      /* in states below this one, the thread does not run yet */
     MOMENT_U8 native, blocked;
     MOMENT_U8 end; /* states from here on are invalid */
 };
-#define MOMENT_SAFEPOINT_ID 24 /* offset of its safepoint's id, 0: none, in that data */
+#define MOMENT_SAFEPOINT_ID 24 /* in that data: offset of the safepoint's id; id 0: none */
 
 /* State of a process with probes. */
 struct moment_process {
-    MOMENT_U64 since_ns; /* time since when it waits for its threads to stop; 0: it does not */
+    MOMENT_U64 since_ns; /* since when the VM waits for its threads to stop; 0: it does not wait */
     struct moment_thread thread;
-    MOMENT_U32 epoch; /* 0 to 255: of its probes; probes of another epoch are being removed */
+    MOMENT_U32 epoch; /* epoch of its probes, 0 to 255; probes of another epoch are being removed */
     struct moment_pace paces[MOMENT_GROUPS];
     struct moment_place places[MOMENT_PLACES_MAX];
 };

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Events of a JVM as a whole: safepoints, operations of the VM, collections, compilations, classes.
- * libjvm.so marks their places (USDT). moment_probe and name_probe report them, with names.
+ * libjvm.so marks their places (USDT). moment_probe reports events, and name_probe those with
+ * names.
  */
 #pragma once
 
@@ -38,7 +39,7 @@ static __always_inline __u32 moment_sets(__u32 host_pid)
 
 /* ---- operands ---- */
 
-/* Returns the operand's value; 0: it is nowhere, or unreadable. */
+/* Returns the operand's value; 0: there is none, or it is unreadable. */
 static __always_inline __u64 operand_value(const __u64 *regs, const struct moment_operand *o)
 {
     __u64 value = regs[o->reg & (PROBE_REGISTERS - 1)];
@@ -75,7 +76,7 @@ static __always_inline void begin_moment(struct moment_record *rec, __u64 cookie
     rec->host_tid = thread_number(task);
 }
 
-/* Returns the process of @rec; NULL: it has no such probe any more. */
+/* Returns the process of @rec; NULL: the probe is being removed. */
 static __always_inline struct moment_process *process_of(const struct moment_record *rec,
                                                          __u64 cookie)
 {
@@ -116,7 +117,8 @@ int moment_probe(probe_registers *ctx)
     place = p ? place_of(p, cookie) : NULL;
     if (!place)
         return 0;
-    /* From its begin to the first operation, or its end, the VM waits for its threads. */
+    /* From the begin of a safepoint to its first operation or its end, the VM waits for its
+     * threads. */
     if (rec.kind <= MOMENT_OPERATION_BEGIN)
         p->since_ns = rec.kind == MOMENT_SAFEPOINT_BEGIN ? rec.time_ns : 0;
     take_registers(ctx, regs);
@@ -137,7 +139,7 @@ static __always_inline bool is_too_often(struct moment_pace *pace, __u64 now_ns)
         pace->hits = 0;
     }
     return ++pace->hits >
-           MOMENT_OFTEN; /* a hit that another thread counts at the same time is lost */
+           MOMENT_OFTEN; /* not atomic: of two hits at the same time, one may not be counted */
 }
 
 /* Reads the beginning of a text of @n bytes. Returns its full length; 0: none, or unreadable. */
@@ -206,7 +208,7 @@ int name_probe(probe_registers *ctx)
         rec.kind = group == MOMENT_GROUP_COMPILED ? MOMENT_OFTEN_COMPILED : MOMENT_OFTEN_CLASSES;
     if (moment_has_names(rec.kind))
         write_named(&rec, ctx, place);
-    else if (write_moment(&rec) && often) /* else the next hit reports it */
+    else if (write_moment(&rec) && often) /* if the report is lost, the next hit repeats it */
         pace->off = 1;
     return 0;
 }

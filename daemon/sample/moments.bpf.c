@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
  * Events of a JVM as a whole, by its probes (moment_probes.bpf.h). While the VM waits for its
- * threads to stop, late_tick samples those that it waits for and that run. late_switch samples
- * those that do not run, when they come back: they were preempted, or in a fault. Ticks and
- * switches at other times cost a look-up in a map.
+ * threads to stop, late_tick samples the late threads that run. late_switch samples late threads
+ * that did not run (preempted, or in a page fault) when they get a processor again. At other times,
+ * a tick or switch costs one look-up in a map.
  */
 #include "sample/context.bpf.h"
 
@@ -11,14 +11,14 @@
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-/* As in cpu.bpf.c, late_tick does not run inside itself. While late_switch runs, interrupts are
- * off. */
+/* One per CPU is enough. late_tick does not run inside itself, as in cpu.bpf.c. While late_switch
+ * runs, interrupts are off. */
 struct moment_scratch {
     struct stack_scratch stack;
     struct context_work context;
-    __u64
-        now_ns; /* when a thread leaves; here, as the next one, because the stack is nearly full */
-    __u32 late; /* enum lateness */
+    __u64 now_ns; /* when a thread leaves; kept here, like `late`, because the BPF stack is nearly
+                   * full */
+    __u32 late;   /* enum lateness */
     __u32 zero;
 };
 
@@ -47,7 +47,7 @@ __u32 epoch; /* times that late_switch was attached */
 /* ---- late threads ---- */
 
 /* Returns the JavaThread of the thread of @s: by the VM's list, or by a register if the thread is
- * too new for the list and in Java code. 0: unknown, or no thread of Java's. */
+ * in Java code and too new for the list. 0: unknown, or not a Java thread. */
 static __always_inline __u64 java_thread(struct stack_scratch *s, struct task_struct *task)
 {
     struct pt_regs___kernel *regs = (void *)bpf_task_pt_regs(task);
@@ -58,7 +58,8 @@ static __always_inline __u64 java_thread(struct stack_scratch *s, struct task_st
 
     if (thread) {
         known = *thread;
-        /* Else clang reads this and the register by one instruction. */
+        /* Otherwise clang merges this load with that of the register, which the verifier
+         * refuses. */
         asm volatile("" : "+r"(known));
         return known;
     }
@@ -67,17 +68,16 @@ static __always_inline __u64 java_thread(struct stack_scratch *s, struct task_st
     return p && pc >= p->vm.code_low && pc < p->vm.code_high ? user_thread(regs) : 0;
 }
 
-#define TASK_WAITS 1 /* TASK_INTERRUPTIBLE: it waits for a lock or input, and not in a fault */
+#define TASK_WAITS 1 /* TASK_INTERRUPTIBLE: waits for a lock or input, not in a page fault */
 
 enum lateness {
     NOT_LATE,   /* no safepoint waits for it */
     LATE,       /* every safepoint that begins now, or has begun, waits for it */
-    LATE_LATER, /* the next one waits for it: it has stopped for one, and has to go on before it
-                 * stops again */
+    LATE_LATER, /* only the next safepoint waits for it: it has stopped for the present one */
 };
 
 /* Returns whether safepoints wait for @thread, by the state that the VM stores for it. Not inlined,
- * as comes_back(). */
+ * for the same reason as comes_back(). */
 static __attribute__((noinline)) enum lateness lateness_of(const struct moment_process *p,
                                                            __u64 thread)
 {
@@ -193,7 +193,8 @@ static __always_inline void leaves(struct task_struct *task, __u32 host_pid,
     ms->now_ns = now_ns;
     begin_record(&ms->stack.rec, task, host_pid, thread_number(task), now_ns);
     ms->late = lateness_of(p, java_thread(&ms->stack, task));
-    /* Before JDK 13, a thread waits for the VM's lock to report that it has stopped. */
+    /* Before JDK 13, a stopping thread waits for a lock of the VM, so a waiting thread is not
+     * late. */
     if (ms->late == NOT_LATE || (!p->thread.safepoint && task->__state & TASK_WAITS))
         return;
     if (over_budget(now_ns, STACK_BUDGET_NS)) {
@@ -225,8 +226,8 @@ static __always_inline void leaves(struct task_struct *task, __u32 host_pid,
     spent(ms->now_ns);
 }
 
-/* Returns the number of ticks of a set with @period in @ns, right on average if that is no whole
- * number. */
+/* Returns the number of ticks of a set with @period in @ns. A fraction is rounded up or down at
+ * random, so the average is right. */
 static __always_inline __u32 ticks_in(__u64 ns, __u64 period)
 {
     __u64 ticks = ns / period, rest = ns % period;
@@ -235,8 +236,8 @@ static __always_inline __u32 ticks_in(__u64 ns, __u64 period)
     return ticks > ~0U ? ~0U : (__u32)ticks;
 }
 
-/* Samples @task, which has a processor again, if a safepoint has waited for it. Not inlined: its
- * part of the program's stack is free again for a walk. */
+/* Samples @task, which has a processor again, if a safepoint has waited for it. Not inlined, so
+ * that a walk can reuse its part of the BPF stack. */
 static __attribute__((noinline)) int comes_back(struct task_struct *task, __u32 host_pid,
                                                 const struct moment_process *p, __u64 now_ns)
 {

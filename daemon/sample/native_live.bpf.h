@@ -2,12 +2,12 @@
 /*
  * Tracks blocks of glibc's malloc until they are freed. A block must be known by its address, which
  * is unknown when malloc begins. But glibc keeps blocks that a thread freed in a list of the
- * thread's own (tcache). If the list has a block of the size, malloc returns its first one. For all
- * other blocks malloc calls a function of its own. After that call the block is in a register, and
- * the jump that tests it has a probe. So no probe stands at a return.
+ * thread's own (tcache). If the list has a block of the requested size, malloc returns the first
+ * one. For all other blocks malloc calls a function of its own. After that call the block is in a
+ * register. The probe is at the jump that tests this register, so no return probe is needed.
  *
- * A sampled block has a number, which its record has. When it is freed, a second record reports
- * that. Blocks without a second record are live at the end.
+ * A sampled block has a number, which is in its record. When the block is freed, a second record
+ * reports that. Blocks without a second record are still live.
  *
  * All words are read from the target and may be garbage. A block is accepted only if glibc's size
  * word before it fits.
@@ -21,22 +21,22 @@
 #define BLOCK_STEP_BYTES 16
 #define BLOCK_HEAD_BYTES 8 /* size word before a block: its size, and flags */
 #define BLOCK_FLAGS 7
-#define BLOCK_MAPPED 2          /* flag: it has a mapping of its own, of whole pages */
+#define BLOCK_MAPPED 2          /* flag: the block has its own mapping, of whole pages */
 #define BLOCK_REST_BYTES 32     /* limit of a block's bytes beyond the request */
-#define BLOCK_REST_MAPPED 12288 /* the same for a mapping of its own */
+#define BLOCK_REST_MAPPED 12288 /* the same for a block with its own mapping */
 #define ADDRESS_END (1ULL << UNWIND_PC_BITS)
 
-#define CACHE_SIZES 64     /* smallest sizes, which a thread's own list has */
-#define CACHE_WORDS 512    /* searched words of a thread's own memory */
-#define CACHE_TRIES_MAX 64 /* searches per process */
+#define CACHE_SIZES 64     /* number of block sizes in a thread's list: the smallest ones */
+#define CACHE_WORDS 512    /* words of a thread's own memory (TLS) that are searched */
+#define CACHE_TRIES_MAX 64 /* limit of searches per process */
 
 /* The last request of a thread for memory, for one set. */
 struct asking {
     __u64 bytes;
-    __u64 value;  /* of its sample; 0: no sample, or done */
-    __u64 cached; /* block for it in the thread's own list; 0: none */
-    __u32 block;  /* the number of the sample; 0: not written yet */
-    __u32 epoch;  /* of the set */
+    __u64 value;  /* value of its sample; 0: not sampled, or the sample is complete */
+    __u64 cached; /* block that the thread's own list has for it; 0: none */
+    __u32 block;  /* number of the sampled block; 0: its record is not written yet */
+    __u32 epoch;  /* epoch of the set */
 };
 
 struct asking_sets {
@@ -45,13 +45,13 @@ struct asking_sets {
 
 THREAD_MAP(askers, struct asking_sets);
 
-/* The sampled blocks that are not freed, and their numbers. */
+/* The sampled blocks that are not freed yet, with their numbers. */
 MAP(live_blocks, HASH, ALLOC_BLOCKS_MAX, struct alloc_block, __u32);
 
-__u32 block_epochs[STACK_SETS_MAX]; /* by set: times that it began; written by the loader */
-__u32 last_block;                   /* the last number that was given */
-/* Tracked blocks of all processes, and of each by its slot. The loader subtracts those that it
- * forgets. A block that ends before it is counted makes the number -1 for a moment. */
+__u32 block_epochs[STACK_SETS_MAX]; /* by set: how often it was started; by the loader */
+__u32 last_block;                   /* the last number given to a block */
+/* Number of tracked blocks, of all processes and by process slot. The loader subtracts the blocks
+ * that it forgets. A block that is freed before it is counted makes the number -1 for a moment. */
 __s32 blocks_of_all;
 __s32 blocks_of[ALLOC_PROCESSES_MAX];
 
@@ -84,7 +84,7 @@ static __always_inline bool is_block_of(__u64 address, __u64 bytes)
 /* ---- a thread's own blocks ---- */
 
 /* Returns the offset of the pointers in glibc's list, by the size of the block that holds the list;
- * 0: unknown. The block is a step larger if glibc had one of that size. */
+ * 0: unknown. glibc may have used a free block that is one step larger. */
 static __always_inline __u32 cache_first(__u64 size)
 {
     return size == 0x250 || size == 0x260   ? 0x40 /* 2.26 to 2.29 */
@@ -105,8 +105,8 @@ static __always_inline __u64 cache_block(__u64 cache, __u32 first, __u32 index)
     return count && read_word(&block, cache + first + index * sizeof(block)) ? block : 0;
 }
 
-/* Returns 1 if such a list is at @cache, and has a block: all blocks have the sizes of their
- * places. Not static: so the verifier checks it once. */
+/* Returns 1 if such a list with at least one block is at @cache. Checks that each block has the
+ * size of its place in the list. Not static, so that the verifier checks it only once. */
 __attribute__((noinline)) int is_cache(__u64 cache)
 {
     __u32 first = cache_first(block_head(cache) & ~(__u64)BLOCK_FLAGS);
@@ -129,8 +129,8 @@ __attribute__((noinline)) int is_cache(__u64 cache)
 }
 
 /* Returns the number of the word that leads to the thread's list; 0: not found. @fs: the thread
- * pointer. The search ends at the first word that leads to a block of such a size, even if the list
- * is empty. Words further away may be left of a thread that had this stack before. */
+ * pointer. The search ends at the first word that leads to a block of a list's size, even if the
+ * list is empty. Words further away may be remains of an earlier thread with the same stack. */
 __attribute__((noinline)) int find_cache(__u64 fs)
 {
     UNWIND_LOOP
@@ -166,14 +166,14 @@ static __always_inline __u64 cached_block(struct task_struct *task, struct alloc
         return 0;
     if ((block_head(block) & ~(__u64)BLOCK_FLAGS) == size)
         return block;
-    m->cache_word = 0; /* it was no such list */
+    m->cache_word = 0; /* the word does not lead to such a list */
     return 0;
 }
 
 /* ---- records ---- */
 
-/* Writes that block number @block was freed. With a @value the block is not tracked, and has this
- * weight; number 0: its address is unknown, too. */
+/* Writes that block number @block was freed. A @value other than 0 means instead that the block, of
+ * this weight, is not tracked; with @block 0 its address is unknown, too. */
 static __always_inline void write_end(struct task_struct *task, struct alloc_scratch *as,
                                       __u32 host_pid, __u32 set, __u32 block, __u64 value)
 {
@@ -198,15 +198,16 @@ static __always_inline void count_blocks(const struct alloc_mallocs *m, __s32 n)
     __sync_fetch_and_add(&blocks_of[m->slot & (ALLOC_PROCESSES_MAX - 1)], n);
 }
 
-/* Returns true if one more block of the process of @m may be tracked: it may have as many as are
- * left for others. So no process takes all, and a single one may have half. */
+/* Returns true if one more block of the process of @m may be tracked: it may have at most as many
+ * as are still free. So a single process may have half of all, and some are always left for
+ * others. */
 static __always_inline bool has_room(const struct alloc_mallocs *m)
 {
     return blocks_of[m->slot & (ALLOC_PROCESSES_MAX - 1)] < ALLOC_BLOCKS_MAX - blocks_of_all;
 }
 
-/* Tracks the block at @address as number @block, with weight @value. Without room it is not
- * tracked, and its record reports that. */
+/* Tracks the block at @address as number @block, with weight @value. Without room the block is not
+ * tracked, and a record reports that. */
 static __always_inline void follow(struct task_struct *task, struct alloc_scratch *as,
                                    const struct alloc_mallocs *m, __u64 address, __u32 host_pid,
                                    __u32 set, __u32 block, __u64 value)
@@ -217,7 +218,7 @@ static __always_inline void follow(struct task_struct *task, struct alloc_scratc
         count_blocks(m, 1);
         return;
     }
-    /* A block at that address was freed unseen. */
+    /* The table is full, or an earlier block at the address was freed unseen: replace that one. */
     if (bpf_map_update_elem(&live_blocks, &key, &block, BPF_EXIST))
         write_end(task, as, host_pid, set, block, value);
 }
@@ -229,7 +230,7 @@ static __always_inline void unfollow(const struct alloc_mallocs *m, const struct
         count_blocks(m, -1);
 }
 
-/* Ends the block at @address, which is freed. */
+/* Reports that the block at @address is freed, if it is tracked. */
 static __always_inline void give_back(struct task_struct *task, struct alloc_scratch *as,
                                       const struct alloc_mallocs *m, __u64 address, __u32 host_pid,
                                       __u32 set)
@@ -246,13 +247,14 @@ static __always_inline void give_back(struct task_struct *task, struct alloc_scr
 
 /* ---- what happened ---- */
 
-/* Begins a request for memory. Returns the block of a sample, if it is known by now; else 0. */
+/* Begins a request for memory. Returns the sampled block if its address is known already; else
+ * 0. */
 static __always_inline __u64 begin_asking(struct task_struct *task, struct alloc_scratch *as,
                                           struct asking *a, struct alloc_mallocs *m, __u32 kind,
                                           __u32 host_pid, __u32 set)
 {
     if (a->value && !a->block)
-        write_end(task, as, host_pid, set, 0, a->value); /* of the last call */
+        write_end(task, as, host_pid, set, 0, a->value); /* the last request got an unseen block */
     a->block = 0;
     a->cached = 0;
     if (kind == ALLOC_MALLOC_SECOND_OF_OLD && as->args.n[0])
@@ -276,7 +278,7 @@ static __always_inline __u64 end_asking(struct task_struct *task, struct alloc_s
         return 0;
     if (!a->block)
         return address;
-    unfollow(m, &cached); /* calloc before 2.41 takes no block out of the list */
+    unfollow(m, &cached); /* before glibc 2.41, calloc takes no block from the list */
     follow(task, as, m, address, host_pid, set, a->block, a->value);
     a->value = 0;
     return 0;
@@ -301,7 +303,7 @@ static __always_inline struct asking *asking_of(struct task_struct *task, __u32 
 }
 
 /* Handles a hit of the probe of @cookie. Returns 1 if there is a sample to write, of the block
- * as->block. Not static, as choose(). */
+ * as->block. Not static, for the same reason as choose(). */
 __attribute__((noinline)) int see_block(struct alloc_scratch *as, __u32 host_pid, __u64 cookie)
 {
     struct task_struct *task = bpf_get_current_task_btf();
@@ -351,7 +353,7 @@ __attribute__((noinline)) int sampled_block(struct alloc_scratch *as, __u32 host
     return 0;
 }
 
-/* Runs at all probes of such sets. */
+/* Runs at all probes of sets that track blocks. */
 SEC("uprobe")
 int block_probe(probe_registers *ctx)
 {

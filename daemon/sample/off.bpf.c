@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /*
- * Time off the processor. Each switch stores when a wanted thread leaves, and decides about its
- * wait when it comes back. A wait as long as the interval or longer is sampled, and stands for
- * itself. The shorter waits of a thread, one after the other, are cut into blocks of an interval. A
- * point of each block is drawn: the wait that holds it is sampled, and stands for the interval. The
- * kernel's stack is taken at the switch, the user's late (late.bpf.h). An iterator over all threads
- * finds unfinished waits (flush.bpf.h).
+ * Time off the processor. At each switch, the program stores when a wanted thread leaves. When the
+ * thread comes back, the program decides about its wait. A wait as long as the interval or longer
+ * is sampled, and stands for itself. The shorter waits of a thread, joined end to end, are cut into
+ * blocks as long as the interval. A random point of each block is drawn: the wait at this point is
+ * sampled, and stands for the interval. The kernel's stack is taken at the switch, the user's late
+ * (late.bpf.h). An iterator over all threads finds unfinished waits (flush.bpf.h).
  */
 #include "sample/early.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-/* Schedules task work that takes the user stack of @task. @w may be NULL. Returns false if that is
- * impossible. */
+/* Schedules task work that takes the user stack of @task. @w: its state, may be NULL. Returns false
+ * if the kernel cannot schedule the work. */
 static __always_inline bool schedule(struct task_struct *task, struct wait *w, struct desk *d)
 {
     __u64 key = (__u64)bpf_get_smp_processor_id() << 48 | ++d->last_key;
@@ -48,8 +48,8 @@ static __always_inline __u32 sets_after(struct task_struct *task, __u32 sets)
 }
 
 /* Samples a wait of @task with an unreported end: kernels of some virtual machines leave out a few
- * switches. It ended before the time that @task has run since, by the scheduler's count. Its stack
- * is unknown. A wait from before the program was attached may have ended unreported, too. */
+ * switches. The end follows from how long @task has run since, by the scheduler's count. The stack
+ * of the wait is unknown. A wait from before the program was attached may also have such an end. */
 static __attribute__((noinline)) int ended_unseen(struct task_struct *task, struct wait *w,
                                                   __u64 now_ns)
 {
@@ -58,7 +58,7 @@ static __attribute__((noinline)) int ended_unseen(struct task_struct *task, stru
     __u32 sets = sets_of(task, w);
     struct desk *d = my_desk();
 
-    asm volatile("" : "+r"(ran_ns)); /* clang would load either by one instruction */
+    asm volatile("" : "+r"(ran_ns)); /* keeps clang from merging two loads */
     if (met)
         ran_ns = w->ran_ns;
     else
@@ -70,7 +70,7 @@ static __attribute__((noinline)) int ended_unseen(struct task_struct *task, stru
     copy_lock(&d->form.ended.lock, w);
     if (!met || !w->asked || w->lock.kind == UNWIND_LOCK_NONE)
         sets &= ~lock_sets;
-    sets &= ~futex_sets; /* and its futex is unknown */
+    sets &= ~futex_sets; /* the futex of the wait is unknown */
     d->form.ended.flush = 0;
     d->form.ended.flushed = since & MET ? w->flush : 0;
     d->form.ended.exec_id = (__u32)task->self_exec_id;
@@ -103,7 +103,7 @@ static __always_inline void leaves(struct task_struct *task, __u64 now_ns, bool 
     w->throttled = is_throttled(task);
     w->asked = 0;
     if (task_work ? lock_sets && !w->unlikely && sets_of(task, w) & lock_sets
-                  : sets_of(task, w) & (lock_sets | futex_sets)) { /* unreadable later */
+                  : sets_of(task, w) & (lock_sets | futex_sets)) { /* cannot be read later */
         lock_read(&w->lock, process_number(task), thread_number(task),
                   THREAD_POINTER(task->thread));
         w->asked = 1;
@@ -113,7 +113,7 @@ static __always_inline void leaves(struct task_struct *task, __u64 now_ns, bool 
     *(volatile __u64 *)&w->off_ns = now_ns & ~(__u64)MET;
 }
 
-/* Drops what is stored of a thread that ends. */
+/* Drops what is stored for a thread that ends. */
 static __always_inline void forget(struct task_struct *task)
 {
     __u32 key = task->pid;
@@ -122,7 +122,8 @@ static __always_inline void forget(struct task_struct *task)
     bpf_map_delete_elem(&kepts, &key);
 }
 
-/* Learns the scheduler's clock: it knows, too, when @prev came. */
+/* Compares the scheduler's clock with CLOCK_MONOTONIC, by the time at which @prev got the
+ * processor. */
 static __always_inline void compare_clocks(struct task_struct *prev, struct task_struct *next,
                                            __u64 now_ns)
 {
@@ -145,7 +146,7 @@ static __always_inline int take(struct task_struct *next, struct wait *w, struct
     struct ended *x = &d->form.ended;
     __u64 run_delay = run_delay_of(next);
 
-    asm volatile("" : "+r"(run_delay)); /* clang would load either by one instruction */
+    asm volatile("" : "+r"(run_delay)); /* keeps clang from merging two loads */
     if (w && since)
         run_delay = w->run_delay;
     x->time_ns = now_ns;
@@ -180,7 +181,7 @@ static __always_inline int comes_back(struct task_struct *next, __u64 now_ns, bo
     if (!task_work && !w && next->flags & TASK_EXITING)
         return 0; /* forgotten already */
     sets = sets_of(next, w);
-    if (w) /* permanently: a flush from now on does not see the wait */
+    if (w) /* clears it, so that no later flush sees this wait */
         since = __sync_lock_test_and_set(&w->off_ns, 0);
     if (!sets)
         return 0;
@@ -193,7 +194,7 @@ static __always_inline int comes_back(struct task_struct *next, __u64 now_ns, bo
     since &= ~(__u64)MET;
     if (w && w->epoch != epoch) {
         since = 0;
-        w->epoch = epoch; /* the thread's arrival is known now */
+        w->epoch = epoch; /* from now on, the thread's state is known */
     }
     asked = w && since && w->asked;
     if (asked && w->lock.kind == UNWIND_LOCK_NONE)
@@ -218,7 +219,8 @@ static __always_inline int comes_back(struct task_struct *next, __u64 now_ns, bo
     return take(next, w, d, since, now_ns, task_work);
 }
 
-/* Not inlined: its part of the program's stack is free again for a walk. */
+/* Calls comes_back() without task work. Not inlined, so that a walk can reuse its part of the BPF
+ * stack. */
 static __attribute__((noinline)) int comes_back_early(struct task_struct *next, __u64 now_ns)
 {
     return comes_back(next, now_ns, /* task_work= */ false);

@@ -6,18 +6,18 @@
 #include "sample/stack_abi.h"
 
 #define OFF_LATE_MAX 8192      /* finished waits with a pending user stack, of all threads */
-#define OFF_LATES_OF_THREAD 16 /* such waits of one thread that a flush visits */
+#define OFF_LATES_OF_THREAD 16 /* limit of such waits of one thread that a flush visits */
 #define OFF_DEPTH 4            /* samples that one processor takes at once: each may be preempted */
-/* A sample is near if at most this many waits like the last one, or this much time, lie before
- * it. */
+/* A sample of a thread is near if it is at most this many waits like the last one, or OFF_NEAR_NS,
+ * away. */
 #define OFF_NEAR_WAITS 32
 #define OFF_NEAR_NS 250000
 /* Limits without task work: */
 #define OFF_EARLY_THREADS 16384 /* threads with a known wait at a time */
 #define OFF_EARLY_KEPT 4096     /* stacks stored during waits */
-#define OFF_EARLY_WORDS 512     /* words of one such stack */
-/* Number of bits that say which processes may be wanted, by the low bits of their number: one test
- * rules out most processes. */
+#define OFF_EARLY_WORDS 512     /* limit of words of one such stack */
+/* Number of bits of a filter by the low bits of a process number. A clear bit means that no wanted
+ * process has these low bits: one test rules out most processes. */
 #define OFF_BITS 65536
 
 /* The rate of a set. */
@@ -28,6 +28,6 @@ struct off_rate {
 
 enum off_counter {
     OFF_LATE = STACK_COUNTERS, /* waits with a user stack to be taken */
-    OFF_TAKEN,                 /* those of them with a record that was written, or lost */
+    OFF_TAKEN,                 /* waits of OFF_LATE with a record that was written or lost */
     OFF_COUNTERS,
 };

@@ -104,7 +104,7 @@ static __always_inline void read_internet(struct sock *sk, struct waiting_peer *
     }
 }
 
-/* Reads the path of the peer: of a server's socket, or, below it, of the one that it listens at. */
+/* Reads the path of the peer's socket. A server's socket has the path of its listening socket. */
 static __always_inline void read_unix(struct sock *sk, struct waiting_peer *to)
 {
     struct unix_address *address;
@@ -119,10 +119,10 @@ static __always_inline void read_unix(struct sock *sk, struct waiting_peer *to)
     if (n <= sizeof(unsigned short))
         goto none;
     n -= sizeof(unsigned short);
-    asm volatile("" : "+r"(n)); /* or clang compares a copy that the verifier does not know */
+    asm volatile("" : "+r"(n)); /* keeps clang from comparing a copy of n */
     if (n > sizeof(to->address))
         n = sizeof(to->address);
-    /* The kernel's memory behind the path is others'. */
+    /* Memory behind the path belongs to other objects of the kernel. */
     bpf_probe_read_kernel(to->address, n, &address->name[0].sun_path);
     return;
 none:
@@ -153,7 +153,7 @@ static __always_inline void read_peer(struct task_struct *task, int fd, struct w
         read_unix(sk, to);
     else
         to->family = 0;
-    /* The memory of a closed file may have become another process's. */
+    /* The file may have been closed, and its memory reused for another process. */
     bpf_probe_read_kernel(&still, sizeof(still), at);
     if (still != file)
         to->family = 0;

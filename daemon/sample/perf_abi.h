@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The perf home. If the kernel takes no BPF programs, perf events copy the user's registers and a
- * part of the stack into a ring for each processor. flamed walks that part with the unwinder of the
- * BPF programs. The broker opens these events, and flamed reads them.
+ * The perf home: sampling without BPF programs. If the kernel refuses them, perf events copy the
+ * user's registers and a part of the stack into a ring for each processor. flamed walks that part
+ * with the unwinder of the BPF programs. The broker opens these events, and flamed reads them.
  */
 #pragma once
 
@@ -11,9 +11,9 @@
 
 #define PERF_HOME_HZ_MAX 199         /* samples of a set per second */
 #define PERF_HOME_STACK_BYTES 32768u /* copied part of the user's stack in each sample */
-/* Bytes of a processor's ring. It holds samples that flamed, when busy, does not take within a
- * second; the least size has room for seven samples. PERF_HOME_RINGS_BYTES_MAX limits all rings
- * together, as long as each is larger than the least size. */
+/* Bytes of a processor's ring. It holds the samples that flamed has not taken yet, for about a
+ * second if flamed is busy. The least size has room for seven samples. PERF_HOME_RINGS_BYTES_MAX
+ * limits all rings together, as long as each is larger than the least size. */
 #define PERF_HOME_RING_MAX ((size_t)8 << 20)
 #define PERF_HOME_RING_MIN ((size_t)256 << 10)
 #define PERF_HOME_RINGS_BYTES_MAX ((size_t)64 << 20)

@@ -37,7 +37,7 @@ static bool parse_chain(struct span *body, struct perf_sample *ret)
         return false;
     for (uint64_t i = 0; i < count; i++) {
         span_take_u64(body, &word);
-        if (word >= (uint64_t)PERF_CONTEXT_MAX) /* the next frames are the kernel's */
+        if (word >= (uint64_t)PERF_CONTEXT_MAX) /* a marker of the context, not a frame */
             continue;
         if (ret->rec.kernel_count == SAMPLE_KERNEL_MAX) {
             ret->rec.flags |= SAMPLE_KERNEL_CUT;
@@ -207,7 +207,7 @@ static size_t drain_ring(struct perf_rings *r, const struct perf_ring *ring, siz
 
         memcpy(&h, record_at(r, ring, tail, sizeof(h)), sizeof(h));
         if (left > r->bytes || h.size < sizeof(h) || h.size > left) {
-            r->malformed++; /* nothing behind it can be parsed */
+            r->malformed++; /* the record's end is unknown, so nothing after it can be parsed */
             tail = head;
             break;
         }

@@ -12,8 +12,8 @@
 
 /* A sample as the kernel copied it. */
 struct perf_sample {
-    /* With SAMPLE_REGISTERS the walk is pending; else there is no user stack. Unknown are the start
-     * of its process, its image, its thread's name and CPU time. */
+    /* With SAMPLE_REGISTERS the walk is pending; else there is no user stack. The start of the
+     * process, its image, and the thread's name and CPU time are unknown. */
     struct sample_record rec;
     uint64_t
         frames[SAMPLE_KERNEL_MAX + SAMPLE_REGISTER_COUNT]; /* kernel_count and user_count words */
@@ -37,14 +37,14 @@ int perf_rings_add(struct perf_rings *r, const int *fds, size_t count, size_t by
 size_t perf_rings_count(const struct perf_rings *r);
 
 typedef void (*perf_sample_fn)(void *cookie, const struct perf_sample *s);
-/* Passes samples of all rings to @fn, at most @max, in turns, so that no ring is served twice as
- * often as another. Returns their number. Never blocks. */
+/* Passes samples of all rings to @fn, at most @max, in turns, so that each ring is served equally
+ * often. Returns their number. Never blocks. */
 size_t perf_rings_drain(struct perf_rings *r, size_t max, perf_sample_fn fn, void *cookie);
-/* Returns the time (CLOCK_MONOTONIC) before which all samples are drained; UINT64_MAX: all are.
- * Samples are in the order of time within one ring only. */
+/* Returns the time (CLOCK_MONOTONIC) before which all samples are drained; UINT64_MAX: all samples
+ * are drained. Samples are in the order of time within one ring only. */
 uint64_t perf_rings_taken_ns(struct perf_rings *r);
-/* Returns the number of samples that found a full ring, or that the kernel throttled, by its own
- * records. */
+/* Returns how many samples the kernel reported as lost, because a ring was full or by
+ * throttling. */
 uint64_t perf_rings_lost(const struct perf_rings *r);
 /* Returns the number of malformed records. */
 uint64_t perf_rings_malformed(const struct perf_rings *r);

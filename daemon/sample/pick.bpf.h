@@ -2,24 +2,26 @@
 /*
  * Picks the events of a program that become samples. One event of each block of events is picked by
  * chance, independent of anything periodic. A block has as many events as the interval. With a
- * pace, the time that a block took sets the length of the next one. A sample's value is its block,
- * whichever event it is, so that sums are right.
+ * pace, the time that a block took sets the length of the next block. The value of a sample is the
+ * length of its block, so that sums are right.
  */
 #pragma once
 
 #include "sample/pick_abi.h"
 
-#define PICK_LATE 4           /* paces after which a block is cut short */
+#define PICK_LATE 4           /* a block is cut after this many times pace_ns */
 #define PICK_MAX (1ull << 30) /* limit of events between two paced samples */
 
 struct block {
     __u64 interval, left, pick;
-    __u64 start;    /* pick_rate.start of this state */
-    __u64 begun_ns; /* if there is a pace */
-    __s64 owed;     /* events that no sample stands for yet; below 0: that two stand for */
+    __u64 start;    /* pick_rate.start when this state was reset */
+    __u64 begun_ns; /* when the block began; only with a pace */
+    __s64 owed;     /* events that no sample stands for yet; below 0: events that two samples stand
+                     * for */
 };
 
-/* Returns a random number below @limit. A division takes longer, and is for 2^32 and more. */
+/* Returns a random number below @limit. Divides only for limits of 2^32 and more, because a
+ * division is slow. */
 static __always_inline __u64 random_below(__u64 limit)
 {
     __u64 random = bpf_get_prandom_u32();
@@ -29,7 +31,7 @@ static __always_inline __u64 random_below(__u64 limit)
     return random * limit >> 32;
 }
 
-/* Draws a sample of @weight with @interval. Returns the record's value; 0: it is not taken. */
+/* Draws a sample of @weight with @interval. Returns the record's value; 0: not sampled. */
 static __always_inline __u64 draw_with(__u64 interval, __u64 weight)
 {
     if (weight >= interval)
@@ -53,15 +55,15 @@ static __always_inline __u64 paced_length(__u64 seen, __u64 took_ns, __u64 pace_
         most = PICK_MAX;
     if (!took_ns || seen > PICK_MAX)
         return most ? most : 1;
-    length = seen * pace_ns / took_ns; /* fits: below 2^30 and 2^30 */
+    length = seen * pace_ns / took_ns; /* no overflow: both factors are below 2^30 */
     if (length > most)
         length = most;
     return length ? length : 1;
 }
 
-/* Continues @b at @at_ns with blocks that take @pace_ns each. The length at most doubles, since a
- * burst may be over soon. A block that takes too long is cut, and later samples stand for the
- * rest. */
+/* Begins the next block if @b is complete at @at_ns, so that each block takes about @pace_ns. Its
+ * length at most doubles, since a burst may be over soon. A block that takes too long is cut, and
+ * later samples stand for its events. */
 static __always_inline void follow_pace(struct block *b, __u64 pace_ns, __u64 at_ns)
 {
     __u64 took_ns = at_ns - b->begun_ns, seen = b->interval - b->left;
@@ -75,8 +77,8 @@ static __always_inline void follow_pace(struct block *b, __u64 pace_ns, __u64 at
     b->begun_ns = at_ns;
 }
 
-/* Takes from @b the owed part of a sample's value: at most half of the block, more or less. The
- * first sample after a pause may be of other code than the events before it. */
+/* Takes from @b the owed events that the next sample also stands for, at most half a block. The
+ * limit matters after a pause: the next sample may come from other code than the owed events. */
 static __always_inline __s64 take_owed(struct block *b)
 {
     __s64 most = (__s64)(b->interval / 2), part = b->owed;
@@ -89,8 +91,8 @@ static __always_inline __s64 take_owed(struct block *b)
     return part;
 }
 
-/* Returns true if this event is the picked one of its block. *ret_value: events that it stands for;
- * 0: an interval. */
+/* Returns true if this event is the picked one of its block. *ret_value: number of events that it
+ * stands for; 0: as many as an interval. */
 static __always_inline bool is_picked(struct block *b, const struct pick_rate *rate,
                                       __u64 *ret_value)
 {

@@ -4,12 +4,12 @@
 
 #include "sample/sample_abi.h"
 
-/* Pace of a set that the kernel itself paces: the kernel gives the value of each sample. */
+/* pace_ns of a set that the kernel itself paces. The kernel then gives the value of each sample. */
 #define PICK_PACE_KERNEL (~0ull)
 
 /* Written by the loader before the set is wanted. */
 struct pick_rate {
-    SAMPLE_U64 interval; /* events per sample; 0 or 1: each event */
+    SAMPLE_U64 interval; /* events per sample; 0 or 1: every event is sampled */
     SAMPLE_U64 pace_ns;  /* time between two samples of a processor, instead of the interval; 0:
                           * none */
     SAMPLE_U64 start;    /* number of the set's start: a new one resets the program's state */

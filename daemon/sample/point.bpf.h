@@ -31,7 +31,7 @@ static __always_inline __u64 point_number(const void *ctx, const struct point_te
     return v ^ t->flip;
 }
 
-/* Returns true if test @t holds for its number @v. */
+/* Returns true if the number @v passes test @t. */
 static __always_inline bool point_compare(__u64 v, const struct point_test *t)
 {
     return t->op == POINT_EQ   ? v == t->value
@@ -40,7 +40,7 @@ static __always_inline bool point_compare(__u64 v, const struct point_test *t)
                                : (v & t->value) != 0;
 }
 
-/* Copies the text that @t compares to @to. Return: its bytes. */
+/* Copies the text that @t compares to @to. Returns its bytes. */
 static __always_inline __u32 point_read(const void *ctx, const struct point_text *t,
                                         __u8 to[POINT_TEXT_BYTES])
 {

@@ -71,7 +71,8 @@ static int no_field(struct span format, struct span name, struct error *err)
                            (int)MIN(name.n, (size_t)SHOWN_MAX), name.p);
 }
 
-/* Finds a field that every event has, and that BPF programs do not see in it. */
+/* Finds a field that all events have in common, and that BPF programs cannot read from the
+ * event. */
 static bool find_common(struct span name, struct point_field *ret)
 {
     *ret = (struct point_field){ .name = name, .size = 4, .has_sign = true };

@@ -7,20 +7,20 @@
 
 enum field_kind {
     FIELD_NUMBER,
-    FIELD_TEXT,    /* characters in place */
-    FIELD_DYNAMIC, /* position of characters, from the start of the event, */
-    FIELD_BEHIND,  /* or from the end of the field */
-    FIELD_PID,     /* of no event: the running thread's id, */
-    FIELD_CPU,     /* the processor's number, */
-    FIELD_COMM,    /* and the thread's name */
+    FIELD_TEXT,    /* characters in the field itself */
+    FIELD_DYNAMIC, /* position of the characters, from the start of the event */
+    FIELD_BEHIND,  /* position of the characters, from the end of the field */
+    FIELD_PID,     /* id of the running thread, not in the event */
+    FIELD_CPU,     /* number of the processor, not in the event */
+    FIELD_COMM,    /* name of the running thread, not in the event */
 };
 
 struct point_field {
     enum field_kind kind;
     struct span name;
     uint16_t offset;
-    uint8_t size;   /* of a number: 1, 2, 4 or 8 */
-    uint32_t bytes; /* of FIELD_TEXT */
+    uint8_t size;   /* bytes of a number: 1, 2, 4 or 8 */
+    uint32_t bytes; /* bytes of a FIELD_TEXT */
     bool has_sign;
 };
 

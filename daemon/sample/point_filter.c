@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A filter is parsed into a tree, with the tests as leaves in the order of the text. The tree then
- * gives each test its next test for either result, so that none is made in vain.
+ * A filter is parsed into a tree, with the tests as leaves in the order of the text. From the tree,
+ * each test gets its next test for either result, so that no superfluous test runs.
  */
 #include "sample/point_filter.h"
 
@@ -19,7 +19,7 @@ enum node_kind { NODE_TEST, NODE_AND, NODE_OR, NODE_NOT };
 
 struct node {
     enum node_kind kind;
-    uint32_t a, b; /* NODE_TEST: index of the test; else nodes */
+    uint32_t a, b; /* NODE_TEST: index of the test in a; other kinds: indexes of two nodes */
 };
 
 struct reader {
@@ -52,7 +52,7 @@ static struct span take_name(struct reader *r)
     return s;
 }
 
-/* Reports that @what is expected in place of the rest. */
+/* Reports that @what is expected at the present position. */
 static int expected(struct reader *r, const char *what)
 {
     if (r->rest.n == 0)
@@ -77,7 +77,7 @@ enum comparison { CMP_NE, CMP_EQ, CMP_LE, CMP_LT, CMP_GE, CMP_GT, CMP_AND, CMP_L
 
 static const char *const COMPARISONS[CMP_COUNT] = { "!=", "==", "<=", "<", ">=", ">", "&", "~" };
 
-/* Cuts @v to the bytes of @f and extends it again, as the kernel compares it. */
+/* Truncates @v to the size of @f and extends it to 64 bits again, as the kernel does. */
 static uint64_t extend(uint64_t v, const struct point_field *f)
 {
     unsigned shift = 64 - f->size * 8;
@@ -305,7 +305,7 @@ static int read_or(struct reader *r, uint32_t *ret)
     return k;
 }
 
-/* Sets the next tests of each test below @node. Return: the first of them. */
+/* Sets the next tests of each test below @node. Returns the first test below @node. */
 static uint8_t link_tests(struct reader *r, uint32_t node, uint8_t on_true, uint8_t on_false)
 {
     const struct node *n = &r->node[node];

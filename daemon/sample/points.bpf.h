@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Picks the short waits of a thread that become samples. The waits, one after the other, are cut
- * into blocks of an interval. A point of each block is drawn, and the wait that holds it stands for
- * the interval. A switch needs only the distance to the next point.
+ * Picks the short waits of a thread that become samples. The waits of a thread, joined end to end,
+ * are cut into blocks as long as the interval. A random point of each block is drawn. The wait at
+ * this point is sampled, and stands for the interval. A switch needs only the distance to the next
+ * point.
  */
 #pragma once
 
 #include "sample/pick.bpf.h"
 
-/* The distances to the next point, and from there to the end of its block. */
+/* before: distance to the next point, in ns of short waits. behind: from there to the end of its
+ * block. */
 struct points {
-    __u64 before, behind; /* both 0: no point yet */
+    __u64 before, behind; /* both 0: no point is drawn yet */
 };
 
-/* Draws the point of the block that begins @rest from here. */
+/* Draws the point of the block that begins after another @rest ns of waits. */
 static __always_inline void next_point(struct points *p, __u64 rest, __u64 interval)
 {
     __u64 at = random_below(interval);
@@ -22,7 +24,7 @@ static __always_inline void next_point(struct points *p, __u64 rest, __u64 inter
     p->behind = interval - at;
 }
 
-/* Returns true if there is a point, of this interval. */
+/* Returns true if a point is drawn, with this interval. */
 static __always_inline bool has_point(const struct points *p, __u64 interval)
 {
     return p->before + p->behind - 1 < 2 * interval;
@@ -41,7 +43,8 @@ static __always_inline __u64 points_in(struct points *p, __u64 wait_ns, __u64 in
 
     if (!has_point(p, interval))
         next_point(p, 0, interval);
-    while (wait_ns >= p->before && n < 2) { /* no such wait meets more than two blocks */
+    while (wait_ns >= p->before && n < 2) { /* a wait shorter than a block meets at most two
+                                             * blocks */
         wait_ns -= p->before;
         next_point(p, p->behind, interval);
         n++;

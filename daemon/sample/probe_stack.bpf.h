@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Since Linux 6.13 the functions of a program can have a private stack, one for each processor. It
- * is meant for programs that never run twice at once on one. Programs at uprobes do: their threads
- * may be preempted, and the kernel does not hold off the next one. Both would write to one stack,
- * and the kernel would follow pointers that the other has spoiled. A program that has a tail call
- * gets no such stack (check_max_stack_depth() in kernel/bpf/verifier.c).
+ * is meant for programs that never run twice at the same time on a processor. Programs at uprobes
+ * may: their thread can be preempted, and another thread can then hit a probe. Both runs would
+ * write to one stack, and the kernel would follow corrupted pointers. A program with a tail call
+ * gets no private stack (check_max_stack_depth() in kernel/bpf/verifier.c).
  */
 #pragma once
 

@@ -14,14 +14,14 @@
 
 struct bpf_program;
 
-/* What programs that walk stacks have in their memory, all of them alike. */
+/* The members that all programs that walk stacks have in their memory. */
 struct sampler_memory {
     uint32_t *filter_all;       /* sets that want all processes, as bits */
     struct unwind_known *known; /* [UNWIND_KNOWN_COUNT] */
     int counters;               /* fd of the map of its counters (enum stack_counter) */
 };
 
-/* Returns that of a program with the skeleton @skel. */
+/* Makes the struct for a program with the skeleton @skel. */
 #define SAMPLER_MEMORY(skel)                                                                       \
     ((struct sampler_memory){ &(skel)->bss->filter_all, (skel)->bss->known,                        \
                               bpf_map__fd((skel)->maps.counters) })
@@ -30,19 +30,20 @@ struct sampler_program {
     /* Checks that this kernel can load the program, in some ms. 0, or -errno with @err. NULL: no
      * check. */
     int (*check)(struct error *err);
-    /* Loads the program, which takes about a second; borrows @shared. 0 and *ret, the @p of the
-     * other functions, or -errno with @err. NULL: it is loaded from the start. Thread: any. */
+    /* Loads the program, which takes about a second; borrows @shared. 0 and *ret, which is @p of
+     * the other functions, or -errno with @err. NULL: the program is loaded at the start. Thread:
+     * any. */
     int (*load)(const struct sampler_shared *shared, void **ret, struct error *err);
     /* Ends all sampling of @p and frees it. Thread: any. */
     void (*free)(void *p);
-    /* Starts set @set, or has hooks put for it. 0, or -errno with @err: then stop() is called next.
-     * NULL: no event has this program. */
+    /* Starts set @set; the worker may still have to put its hooks. 0, or -errno with @err, after
+     * which stop() is called. NULL: no event has this program. */
     int (*start)(void *p, uint32_t set, const struct sampler_event *event, uint64_t period,
                  struct error *err);
-    /* Checks that set @set samples. 0. -EINPROGRESS while hooks are being put. -errno: that failed.
-     * Each but the first with @err. NULL: start() did all. */
+    /* Checks that set @set samples. 0. -EINPROGRESS: hooks are being put. Other -errno: that
+     * failed. @err is set unless 0. NULL: start() did all. */
     int (*begun)(void *p, uint32_t set, struct error *err);
-    /* Stops set @set. NULL: it ends with the kernel's events. */
+    /* Stops set @set. NULL: the set ends with the kernel's events. */
     void (*stop)(void *p, uint32_t set);
     /* Returns the program that the kernel's event on each processor calls (PERF_TYPE of
      * events.def), with the number of the set as its cookie. NULL: no event of this program has

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls the loaded programs, all of them alike. */
+/* Calls the functions of program.h for all loaded programs. */
 #include "sample/program.h"
 
 #include "sample/sampler_impl.h"

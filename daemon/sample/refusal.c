@@ -24,8 +24,8 @@ static void keep(char *ret, struct span line)
     snprintf(ret, SAID_MAX, "%.*s", (int)MIN(line.n, (size_t)SAID_MAX - 1), line.p);
 }
 
-/* Keeps the reason, which is the last line of a log before "processed N insns..." and libbpf's own
- * frame. */
+/* Keeps the reason: the last line of the log before "processed N insns..." and the lines that
+ * libbpf adds. */
 static void keep_last_line(const char *log)
 {
     struct span rest = span_of(log), line;
@@ -69,7 +69,7 @@ static bool has_capability(unsigned cap)
     return syscall(SYS_capget, &head, sets) == 0 && sets[cap / 32].effective & 1u << cap % 32;
 }
 
-/* Checks capabilities of Linux 5.8; before that, and in their place, CAP_SYS_ADMIN. */
+/* Checks CAP_BPF and CAP_PERFMON (from Linux 5.8 on); CAP_SYS_ADMIN replaces both. */
 static bool lacks_capability(struct error *err, int r)
 {
     bool bpf = has_capability(CAP_BPF), perfmon = has_capability(CAP_PERFMON);
@@ -116,8 +116,8 @@ static int try_map(uint32_t bytes)
     return 0;
 }
 
-/* Checks bpf(2) itself: it may be missing, forbidden by a filter, or limited by locked memory,
- * towards which maps count before Linux 5.11. */
+/* Checks bpf(2) itself: it may be missing, forbidden by a filter, or limited by locked memory:
+ * before Linux 5.11, maps count as such. */
 static bool is_closed(struct error *err, int r)
 {
     struct rlimit limit = { .rlim_cur = RLIM_INFINITY };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finds out by tests why the kernel refuses the BPF programs, and what the user can do about it.
+ * Finds out by experiments why the kernel refuses the BPF programs, and what the user can do.
  * Thread: the loading one; one at a time.
  */
 #pragma once

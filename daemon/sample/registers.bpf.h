@@ -13,7 +13,7 @@
 #include "sample/moment_abi.h"
 #include "unwind/state.h"
 
-/* The first six arguments of a call, and the seventh or its address. */
+/* The first six arguments of a call, and the seventh or the address of the seventh. */
 struct arguments {
     __u64 n[6], seventh;
 };
@@ -92,7 +92,7 @@ static __always_inline void take_arguments(const probe_registers *ctx, struct ar
     __u64 di = ctx->rdi, si = ctx->rsi, dx = ctx->rdx, cx = ctx->rcx, r8 = ctx->r8, r9 = ctx->r9;
     __u64 sp = ctx->rsp;
 
-    /* Else clang reads the context through a pointer that it has changed. */
+    /* Otherwise clang reads the context through a modified pointer, which the verifier refuses. */
     asm volatile("" : "+r"(di), "+r"(si), "+r"(dx), "+r"(cx), "+r"(r8), "+r"(r9), "+r"(sp));
     *to = (struct arguments){ { di, si, dx, cx, r8, r9 }, sp + sizeof(__u64) };
 }
@@ -103,7 +103,8 @@ static __always_inline void take_seventh(const struct arguments *a, __u64 *ret)
     bpf_probe_read_user(ret, sizeof(*ret), (const void *)a->seventh);
 }
 
-/* Returns word number @i from 1 on in the memory of the thread with the thread pointer @tp. */
+/* Returns the address of word @i, counted from 1, in the TLS of the thread with the thread pointer
+ * @tp. */
 static __always_inline __u64 thread_word(__u64 tp, __u32 i)
 {
     return tp - i * sizeof(__u64);
@@ -130,7 +131,7 @@ static __always_inline void take_registers(const probe_registers *ctx, __u64 *re
     regs[MOMENT_R15] = ctx->r15;
 }
 
-/* Copies the same by their numbers in instructions. */
+/* Copies registers, by their numbers in instructions. */
 static __always_inline void number_registers(const probe_registers *ctx,
                                              __u64 regs[ALLOC_REGISTERS])
 {
@@ -158,7 +159,7 @@ static __always_inline void number_registers(const probe_registers *ctx,
 
 typedef struct user_pt_regs probe_registers;
 
-#define COPY_ALL _Pragma("clang loop unroll(full)") /* the context has no variable offsets */
+#define COPY_ALL _Pragma("clang loop unroll(full)") /* the context has only constant offsets */
 
 struct pt_regs___kernel {
     __u64 regs[31], sp, pc, pstate, orig_x0;
@@ -244,7 +245,8 @@ static __always_inline void take_seventh(const struct arguments *a, __u64 *ret)
     *ret = a->seventh;
 }
 
-/* Returns word number @i from 1 on in the memory of the thread with the thread pointer @tp. */
+/* Returns the address of word @i, counted from 1, in the TLS of the thread with the thread pointer
+ * @tp. */
 static __always_inline __u64 thread_word(__u64 tp, __u32 i)
 {
     return tp + i * sizeof(__u64);

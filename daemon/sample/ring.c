@@ -92,7 +92,7 @@ static size_t drain(struct ring *r, size_t max, take_fn take, void *ctx)
     uint64_t pos = __atomic_load_n(r->consumer, __ATOMIC_RELAXED);
     size_t handed = 0;
 
-    if (end - pos > r->bytes || (pos & 7)) { /* not a position of this ring: continues at its end */
+    if (end - pos > r->bytes || (pos & 7)) { /* an impossible position: continue at the end */
         r->malformed++;
         pos = end & ~UINT64_C(7);
         __atomic_store_n(r->consumer, pos, __ATOMIC_RELEASE);
@@ -105,7 +105,7 @@ static size_t drain(struct ring *r, size_t max, take_fn take, void *ctx)
 
         if (word & BPF_RINGBUF_BUSY_BIT) /* its writer has not finished */
             break;
-        if (step > end - pos) { /* longer than the written part: nothing behind it can be parsed */
+        if (step > end - pos) { /* longer than what is written, so nothing after it can be parsed */
             r->malformed++;
             pos = end & ~UINT64_C(7);
         } else {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The door of sample/ for flamed: the consumer of the BPF ring buffer. Only the broker loads the
- * programs (sample/sampler.h).
+ * The interface of sample/ for flamed: the consumer of the BPF ring buffer. The interface for the
+ * broker, which loads the programs, is sample/sampler.h.
  */
 #pragma once
 
@@ -25,6 +25,6 @@ size_t ring_drain(struct ring *r, size_t max, ring_sample_fn fn, void *cookie);
 /* Takes a moment. @names: NULL unless its kind has names. Both are valid during the call. */
 typedef void (*ring_moment_fn)(void *cookie, const struct moment_record *rec,
                                const struct moment_names *names);
-/* Does the same for a ring of moments. */
+/* Does the same as ring_drain() for a ring of moments. */
 size_t ring_drain_moments(struct ring *r, size_t max, ring_moment_fn fn, void *cookie);
 uint64_t ring_malformed(const struct ring *r);

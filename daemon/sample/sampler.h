@@ -37,7 +37,8 @@ int sampler_check_rings(const struct sampler *s, struct error *err);
 int sampler_check_home(const struct sampler *s, const struct sampler_event *event,
                        struct error *err);
 struct sampler *sampler_free(struct sampler *s);
-/* Has @worker put all later hooks. Called before sets begin; without it hooks are put at once. */
+/* Lets @worker put all later hooks. Called before sets begin. Without a worker, the caller puts
+ * hooks at once. */
 void sampler_hook_by(struct sampler *s, struct hook_worker worker);
 /* Returns the number of processes that sampler_put_process() may describe at once. That is
  * STACK_PROCESSES_MAX, or less if the kernel's maps cannot grow. */
@@ -60,15 +61,15 @@ int sampler_start_event(struct sampler *s, const struct sampler_event *event, ui
                         uint32_t *ret_set, struct error *err);
 /* Checks that this machine has the event: opens it for a moment. 0; -ENOENT; -errno, with @err. */
 int sampler_check_event(const struct sampler_event *event, struct error *err);
-/* Checks that set @set samples. 0. -EINPROGRESS: not yet. -errno: it failed, and the caller stops
- * it. Each but the first with @err. */
+/* Checks that set @set samples. 0. -EINPROGRESS: not yet. Other -errno: the set failed, and the
+ * caller stops it. @err is set unless 0. */
 int sampler_begun(struct sampler *s, uint32_t set, struct error *err);
 int sampler_stop(struct sampler *s, uint32_t set);
 
 /* ---- programs that are loaded later: program.h ---- */
 
-/* Copies the parts of the sampler that they need: *ret is the caller's, for sampler_shared_close().
- * 0 or -errno. */
+/* Copies the parts of the sampler that later programs share. The caller owns *ret
+ * (sampler_shared_close()). 0 or -errno. */
 int sampler_share(const struct sampler *s, struct sampler_shared *ret);
 /* Adds @loaded, of @program, to the programs of @s, which owns it from then on. */
 void sampler_take(struct sampler *s, enum event_program program, void *loaded);
@@ -86,7 +87,7 @@ int sampler_check_program(struct sampler *s, enum event_program program, struct 
 /* Arms every set on processors that came online since, and releases those that went offline. Called
  * about once a second. Returns the number of processors that changed. */
 int sampler_follow_cpus(struct sampler *s);
-/* Does the same for the @count processors @cpus, ascending, as if no others were online. */
+/* Does the same as if just the @count processors @cpus (ascending) were online. */
 int sampler_set_cpus(struct sampler *s, const uint32_t *cpus, size_t count);
 int sampler_filter_process(struct sampler *s, int32_t pid, uint32_t sets);
 int sampler_filter_all(struct sampler *s, uint32_t sets);
@@ -104,11 +105,11 @@ int sampler_put_process(struct sampler *s, int32_t pid, const struct unwind_proc
 /* Describes where the threads of process @pid keep their requests (context_path_valid()); NULL
  * forgets it. -E2BIG: there are STACK_CONTEXTS_MAX already. */
 int sampler_put_context(struct sampler *s, int32_t pid, const struct context_path *path);
-/* Stores the address of a thread's JavaThread. At STACK_THREADS_MAX the least recently used one is
- * evicted. */
+/* Stores the address of a thread's JavaThread. If STACK_THREADS_MAX are stored, the least recently
+ * used one is evicted. */
 int sampler_put_thread(struct sampler *s, int32_t pid, int32_t tid, uint64_t java_thread);
 void sampler_stats(const struct sampler *s, struct sample_stats *ret);
 struct loss;
 /* Takes out the losses since the last call, by set and process: up to LOSSES_MAX. A loss that is
- * counted during the call may be in no call's answer. 0 or -errno. */
+ * counted during the call may be missed by all calls. 0 or -errno. */
 int sampler_take_losses(struct sampler *s, struct loss *ret, size_t *ret_count);

@@ -18,7 +18,8 @@ static int malloc_slot(const struct sampler_alloc *a, int32_t pid)
     return -1;
 }
 
-/* Has the program count the malloc calls of process @pid, unless it does. 0 or -E2BIG with @err. */
+/* Lets the program count the malloc calls of process @pid, unless it already does. 0 or -E2BIG with
+ * @err. */
 static int begin_mallocs(struct sampler_alloc *a, int32_t pid, struct error *err)
 {
     int slot = malloc_slot(a, /* pid= */ 0);
@@ -47,7 +48,7 @@ static void end_mallocs(struct sampler_alloc *a, int32_t pid)
     a->malloc_pids[slot] = 0;
 }
 
-/* Drops a probe, which counts nothing from here on, until it is gone. */
+/* Drops a probe. It counts nothing from here on, even before it is removed. */
 static void drop_call(struct sampler_alloc *a, struct call_probe *c)
 {
     int32_t pid = c->pid;
@@ -68,7 +69,7 @@ void alloc_drop_calls(struct sampler_alloc *a, uint32_t sets)
     }
 }
 
-/* Forgets a block that the program tracks, and subtracts it from the numbers. */
+/* Forgets a block that the program tracks, and subtracts it from the counts of tracked blocks. */
 static void forget_block(struct sampler_alloc *a, const struct alloc_block *key)
 {
     int slot = malloc_slot(a, (int32_t)key->host_pid);
@@ -167,7 +168,7 @@ int sampler_alloc_call(struct sampler_alloc *a, const struct uprobe_target *targ
     if (at)
         return call_state(a, at, err);
     old = find_call(a, c.pid, set);
-    if (old && a->call_sets & 1U << set) /* else calls of both would count */
+    if (old && a->call_sets & 1U << set) /* otherwise the calls of both functions would count */
         drop_call(a, old);
     r = add_call(a, &c, target, offset, ALLOC_CALL + set, &at, err);
     return r < 0 ? r : call_state(a, at, err);
@@ -227,7 +228,7 @@ int sampler_alloc_uncall(struct sampler_alloc *a, int32_t pid, uint32_t set)
         return -ENOENT;
     for (; c; c = find_call(a, pid, set))
         drop_call(a, c);
-    if (a->block_sets & 1U << set) /* else blocks of an ended process keep the room */
+    if (a->block_sets & 1U << set) /* otherwise blocks of an ended process keep using room */
         alloc_forget_blocks(a, set, pid);
     return 0;
 }

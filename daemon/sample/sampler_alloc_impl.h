@@ -20,9 +20,9 @@ struct alloc_target {
     struct hook *probes; /* owned; NULL: none yet */
 };
 
-/* The processes with probes in libjvm.so, or those with one in an agent. */
+/* The processes with probes in libjvm.so, or the processes with a probe in an agent. */
 struct alloc_targets {
-    int map; /* of the skeleton: descriptions for the program, by process id */
+    int map; /* fd of a map of the skeleton: descriptions for the program, by process id */
     struct alloc_target all[ALLOC_PROCESSES_MAX];
 };
 
@@ -30,7 +30,7 @@ struct alloc_targets {
 struct call_probe {
     int32_t pid; /* 0: free */
     uint32_t set;
-    bool malloc;        /* its requested bytes are sampled, else its calls */
+    bool malloc;        /* true: requested bytes are sampled; false: calls are counted */
     struct hook *probe; /* owned */
 };
 
@@ -39,9 +39,9 @@ struct sampler_alloc {
     struct alloc_targets vms, agents;
     struct call_probe calls[ALLOC_CALLS_MAX];
     int32_t malloc_pids[ALLOC_PROCESSES_MAX]; /* process by slot of struct alloc_mallocs; 0: free */
-    uint32_t call_sets;                       /* bit set of those that count calls, */
-    uint32_t block_sets; /* and among these, those that track blocks of malloc */
-    uint32_t epoch;      /* the last one given to probes */
+    uint32_t call_sets;                       /* bit set: sets that count calls */
+    uint32_t block_sets; /* bit set, part of call_sets: sets that track blocks of malloc */
+    uint32_t epoch;      /* the last epoch given to probes */
     struct uprobe_way way;
     struct hook_worker hooker;
 };
@@ -63,5 +63,5 @@ void alloc_drop_targets(struct alloc_targets *of);
 /* Removes the probes of calls of the sets in @sets (bits). */
 void alloc_drop_calls(struct sampler_alloc *a, uint32_t sets);
 /* Forgets the blocks of process @pid that set @set tracks; @pid 0: of all processes. A block that
- * is added at the same time stays until the next such set of that number. */
+ * is added during the call stays until the next such set with that number. */
 void alloc_forget_blocks(struct sampler_alloc *a, uint32_t set, int32_t pid);

@@ -3,8 +3,8 @@
 #include "base/list.h"
 #include "sample/sampler_alloc_impl.h"
 
-/* Drops a process. Its probes do nothing from here on, until they are gone: the map has no such
- * process, or one of another epoch. */
+/* Drops a process. Its probes do nothing from here on, even before they are removed: the map lacks
+ * the process, or has it with another epoch. */
 static void drop_target(const struct alloc_targets *of, struct alloc_target *t)
 {
     uint32_t key = (uint32_t)t->pid;
@@ -27,7 +27,7 @@ static struct alloc_target *find_target(struct alloc_targets *of, int32_t pid)
     return FIRST_OF(i, of->all, ARRAY_SIZE(of->all), of->all[i].pid == pid);
 }
 
-/* Puts probes into @target, in the free entry @t of @of. @description: the value of the map of
+/* Puts probes into @target, in the free entry @t of @of. @description: its value in the map of
  * @of. */
 static int add_target(struct sampler_alloc *a, const struct alloc_targets *of,
                       struct alloc_target *t, const void *description,
@@ -47,7 +47,8 @@ static int add_target(struct sampler_alloc *a, const struct alloc_targets *of,
                        places, count, &t->probes);
 }
 
-/* Puts probes into @target, unless it has these. The caller repeats it until they are in. */
+/* Puts probes into @target, unless it has the same ones. The caller repeats the call until they are
+ * in. */
 static int put_target(struct sampler_alloc *a, struct alloc_targets *of, const void *description,
                       const struct uprobe_target *target, const struct uprobe_place *places,
                       size_t count, struct error *err)
@@ -70,7 +71,7 @@ static int put_target(struct sampler_alloc *a, struct alloc_targets *of, const v
     return r;
 }
 
-/* Tells the program how many processes share the samples at a pace. */
+/* Sets how many processes share the samples at a pace. */
 static void count_targets(const struct sampler_alloc *a)
 {
     uint32_t n = 0;

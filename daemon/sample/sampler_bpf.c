@@ -32,14 +32,14 @@ static bool maps_may_grow(void)
     map = bpf_map_create(BPF_MAP_TYPE_HASH, "flamed_grows", sizeof(uint32_t), sizeof(uint32_t), 1,
                          &opts);
     if (map < 0)
-        return true; /* then creating the maps reports why */
+        return true; /* the creation of the maps then reports the reason */
     code[0].imm = map;
     program = bpf_prog_load(BPF_PROG_TYPE_PERF_EVENT, "flamed_grows", "Dual BSD/GPL", code,
                             ARRAY_SIZE(code), NULL);
     return program >= 0;
 }
 
-/* Has maps that cannot grow allocate all their entries, and reduces their number. */
+/* Makes maps that cannot grow allocate all their entries, and reduces the number of entries. */
 static int fit_maps(struct cpu_bpf *skel)
 {
     if (maps_may_grow())

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cpu.bpf.c, which samples at events of the kernel. It is loaded twice: at the start for events
- * that count, with the maps that all programs share, and later for tracepoints. Most users never
- * load those, and the kernel's check of them takes time.
+ * cpu.bpf.c, which samples at events of the kernel. It is loaded twice: at the start for perf
+ * events, with the maps that all programs share, and later for tracepoints. Most users never need
+ * tracepoints, and the kernel's check of that program takes time.
  */
 #include "base/cleanup.h"
 #include "sample/program.h"

@@ -5,8 +5,8 @@
  * in each sample.
  *
  * Events that the kernel itself counts (page faults, switches) are delivered one by one, and the
- * BPF program picks. The kernel counts the events of all processes together on each CPU: if two
- * take turns, every n-th event would always be of the same one.
+ * BPF program picks some. The kernel's own period would count the events of all processes on a CPU
+ * together. If two processes take turns, every n-th event could then always be of the same process.
  */
 #include "sample/sampler_events.h"
 
@@ -75,7 +75,7 @@ int sampler_check_period(const struct sampler_event *event, uint64_t period, str
     period = event_period_number(period);
     if (buf_read_at(&text, AT_FDCWD, PATH) < 0 ||
         !span_parse_dec(span_trim(buf_span(&text)), &max_hz))
-        return 0; /* unreadable: the kernel decides */
+        return 0; /* the limit is unreadable: leave the decision to the kernel */
     hz = (NSEC_PER_SEC + period - 1) / period;
     if (hz > max_hz) {
         error_set(err, -ERANGE,
@@ -169,7 +169,7 @@ int sampler_describe(enum event_kind kind, struct span text, int devices_fd,
               (e.attr.type == PERF_TYPE_SOFTWARE && !event_has_timer(e.info));
     e.attr.exclude_user = form.exclude_user;
     e.attr.exclude_kernel = form.exclude_kernel;
-    e.attr.exclude_hv = form.exclude_user || form.exclude_kernel; /* as perf does */
+    e.attr.exclude_hv = form.exclude_user || form.exclude_kernel; /* perf does the same */
     e.attr.exclude_idle = event_has_timer(e.info);
     span_copy(text, e.name, sizeof(e.name));
     span_copy(form.filter, e.filter, sizeof(e.filter));

@@ -16,10 +16,10 @@
 struct sampler_event {
     const struct event_info *info;
     enum event_program program; /* the event's own, or PROGRAM_YIELDS */
-    bool picks;      /* the BPF program counts events up to the period, and not the kernel */
+    bool picks;      /* the BPF program, not the kernel, counts events up to the period */
     bool everywhere; /* one event sees all CPUs: a tracepoint */
     char name[EVENT_NAME_BYTES];
-    char filter[EVENT_FILTER_MAX + 1]; /* of a tracepoint; "": none */
+    char filter[EVENT_FILTER_MAX + 1]; /* filter of a tracepoint; "": none */
     struct perf_event_attr attr;       /* all attributes but the period */
 };
 

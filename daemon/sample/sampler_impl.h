@@ -33,13 +33,13 @@ struct sampler_set {
 struct sampler {
     void *loaded[PROGRAM_COUNT]; /* owned; NULL: not loaded */
     bool checked[PROGRAM_COUNT]; /* true: this kernel can load the program */
-    struct cpu_bpf *skel;        /* of PROGRAM_CPU; NULL: perf is in use */
+    struct cpu_bpf *skel;        /* skeleton of PROGRAM_CPU; NULL: perf is in use */
     struct perf_home *perf;      /* owned; in place of BPF programs */
     struct sampler_set sets[SAMPLER_SETS_MAX];
     struct unwind_row *rows; /* memory of rows_fd, [SAMPLER_ROWS_MAX] */
-    int rows_fd;             /* the map's, or owned if there is no BPF */
+    int rows_fd;             /* fd of the map; owned if there is no BPF */
     uint32_t last_slot;
-    uint32_t contexts_put; /* number of paths in the map */
+    uint32_t contexts_put; /* number of paths in the map of contexts */
     size_t ring_bytes;
     struct hook_worker hooker;
 };

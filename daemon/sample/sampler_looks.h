@@ -12,8 +12,8 @@ struct sampler_looks;
 
 /* Returns whether this kernel has BPF iterators over threads. */
 bool sampler_looks_iterate(void);
-/* Selects process @pid for later passes. @epoch: 0: no more; a new number has the places of all its
- * threads written again. 0 or -errno. */
+/* Selects process @pid for later passes. @epoch 0: deselects it. With a new epoch, the places of
+ * all its threads are written again. 0 or -errno. */
 int sampler_looks_process(struct sampler_looks *l, int32_t pid, uint32_t epoch);
-/* Opens the next pass; reads of *ret_fd, which is the caller's, make it. 0 or -errno. */
+/* Opens the next pass. Reading *ret_fd, which the caller owns, performs the pass. 0 or -errno. */
 int sampler_looks_open(struct sampler_looks *l, const struct looks_pass *pass, int *ret_fd);

@@ -16,7 +16,8 @@ int sampler_take_losses(struct sampler *s, struct loss *ret, size_t *ret_count)
 
     if (!keys || !counts)
         return -ENOMEM;
-    while (map >= 0 && r == 0 && got < LOSSES_MAX) { /* without BPF, flamed counts them */
+    while (map >= 0 && r == 0 && got < LOSSES_MAX) { /* without BPF there is no map, and flamed
+                                                      * counts losses */
         n = LOSSES_MAX - got;
         r = bpf_map_lookup_and_delete_batch(map, got ? &cursor : NULL, &cursor, keys + got,
                                             counts + got, &n, NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Fills the maps of the programs: filters, the unwinder's tables. Without programs flamed walks the
- * stacks, and has all tables but the rows itself.
+ * Fills the maps of the programs: filters, the unwinder's tables. Without programs, flamed walks
+ * the stacks and holds all tables itself, except the rows.
  */
 #include "sample/sampler_impl.h"
 

@@ -21,10 +21,10 @@ struct moment_target {
 struct sampler_moments {
     struct moments_bpf *skel;
     struct moment_target targets[MOMENT_PROCESSES_MAX];
-    uint32_t sets;     /* bit set of those that run */
-    struct hook *hook; /* at the switch, while a set runs; owned */
-    bool begun;        /* the hook was found in */
-    uint32_t epoch;    /* the last one given to probes */
+    uint32_t sets;     /* bit set: sets that run */
+    struct hook *hook; /* hook at the switch while a set runs; owned */
+    bool begun;        /* the hook was in at the last check */
+    uint32_t epoch;    /* the last epoch given to probes */
     struct hook_worker hooker;
     struct uprobe_way way;
 };
@@ -33,7 +33,7 @@ static void drop_target(struct sampler_moments *m, struct moment_target *t)
 {
     uint32_t key = (uint32_t)t->pid;
 
-    if (t->pid) /* they report nothing from here on */
+    if (t->pid) /* from here on, its probes report nothing */
         bpf_map_delete_elem(bpf_map__fd(m->skel->maps.vms), &key);
     for (uint32_t i = 0; i < MOMENT_GROUPS; i++)
         hook_drop(t->probes[i]);
@@ -131,7 +131,7 @@ static int start(void *p, uint32_t set, const struct sampler_event *event, uint6
     return 0;
 }
 
-/* Stops a set. The last one takes all probes with it. */
+/* Stops a set. The end of the last set removes all probes. */
 static void stop(void *p, uint32_t set)
 {
     struct sampler_moments *m = p;
@@ -156,7 +156,7 @@ static struct moment_target *find_target(struct sampler_moments *m, int32_t pid)
     return FIRST_OF(i, m->targets, ARRAY_SIZE(m->targets), m->targets[i].pid == pid);
 }
 
-/* Gets the places of those of @probes that are of @group. Returns their number. */
+/* Gets the places of the @probes of @group. Returns their number. */
 static size_t places_of(const struct sampler_moments *m, uint32_t group,
                         const struct moment_probe *probes, size_t count,
                         struct uprobe_place ret[MOMENT_PLACES_MAX])
@@ -171,7 +171,7 @@ static size_t places_of(const struct sampler_moments *m, uint32_t group,
     return n;
 }
 
-/* Puts those of @probes that are of @group, if there are any. */
+/* Puts the @probes of @group, if there are any. */
 static int put_group(struct sampler_moments *m, struct moment_target *t, uint32_t group,
                      const struct uprobe_target *target, const struct moment_probe *probes,
                      size_t count)
@@ -186,7 +186,8 @@ static int put_group(struct sampler_moments *m, struct moment_target *t, uint32_
                                 &t->probes[group]);
 }
 
-/* Returns true if the group of @t that is always there has these @probes. */
+/* Returns true if the group MOMENT_GROUP_STOPS of @t, which every process has, consists of these
+ * @probes. */
 static bool is_same(const struct sampler_moments *m, const struct moment_target *t,
                     const struct uprobe_target *target, const struct moment_probe *probes,
                     size_t count)
@@ -211,7 +212,7 @@ static int state_of(const struct moment_target *t, struct error *err)
     return r;
 }
 
-/* Does the same, and drops @t if one failed. */
+/* Returns state_of() @t, and drops @t if a probe failed. */
 static int check_target(struct sampler_moments *m, struct moment_target *t, struct error *err)
 {
     int r = state_of(t, err);

@@ -20,8 +20,8 @@
 struct sampler_off {
     struct off_bpf *skel;
     struct hook_worker hooker;
-    struct hook *hook; /* at the switch, while a set runs; owned */
-    bool begun;        /* the hook was found in */
+    struct hook *hook; /* hook at the switch while a set runs; owned */
+    bool begun;        /* the hook was in at the last check */
     struct bpf_link *iterator;
     uint16_t wanted[OFF_BITS]; /* number of wanted processes with this bit */
 };
@@ -61,8 +61,8 @@ static int find_task_work(void)
     return found;
 }
 
-/* Hides @name from libbpf, so that it is not found in the kernel. The libbpf of Debian 12 refuses a
- * function with other parameters even if the program can do without it. */
+/* Renames the function @name, so that libbpf does not find it in the kernel. The libbpf of Debian
+ * 12 refuses a function with other parameters even if the program can do without it. */
 static void hide(struct off_bpf *skel, const char *name)
 {
     const struct btf *btf = bpf_object__btf(skel->obj);
@@ -136,7 +136,7 @@ static int load(const struct sampler_shared *shared, void **ret, struct error *e
     return 0;
 }
 
-/* Has threads look up again which sets want them. */
+/* Makes the program look up again which sets want a thread. */
 static void filters_changed(void *p)
 {
     struct sampler_off *o = p;
@@ -144,7 +144,7 @@ static void filters_changed(void *p)
     __atomic_add_fetch(&o->skel->bss->filters_no, 1, __ATOMIC_RELEASE);
 }
 
-/* Begins all sets now, because earlier states of threads are unknown. */
+/* Restarts all sets now, because the states of threads were unknown until now. */
 static void begin(struct sampler_off *o)
 {
     uint64_t now_ns = clock_monotonic_ns();
@@ -168,7 +168,7 @@ static int begun(void *p, uint32_t set, struct error *err)
     return r;
 }
 
-/* Has the program called at each switch. 0, also while that is pending; -errno with @err. */
+/* Attaches the program to the switch. 0, also while that is pending; -errno with @err. */
 static int watch_switches(struct sampler_off *o, struct error *err)
 {
     const struct bpf_program *program =
@@ -255,7 +255,7 @@ static int look(struct sampler_off *o, uint32_t set, bool lates)
         return -errno;
     o->skel->bss->flush_set = set;
     o->skel->bss->flush_lates = lates;
-    for (;;) { /* the iterator writes nothing, and returns now and then */
+    for (;;) { /* the iterator writes nothing; a read may return early */
         ssize_t n = read(fd, &byte, sizeof(byte));
 
         if (n == 0)
@@ -279,7 +279,7 @@ int sampler_off_flush(struct sampler_off *o, uint32_t set, uint32_t *ret_no, uin
     r = look(o, set, /* lates= */ false);
     if (r < 0)
         return r;
-    taken = counted(o, OFF_TAKEN); /* in this order, taken is never above late */
+    taken = counted(o, OFF_TAKEN); /* read first, so that it never exceeds `late` */
     late = counted(o, OFF_LATE);
     *ret_late = late > taken ? late - taken : 0;
     return 0;

@@ -60,8 +60,8 @@ static int load(const struct sampler_shared *shared, void **ret, struct error *e
     return 0;
 }
 
-/* Puts @one in its thread's place. A thread meets the program twice if it found no room at first.
- */
+/* Stores @one at the place of its thread. The program visits a thread twice if the output had no
+ * room at first. */
 static void put(const struct peers_wanted *wanted, size_t n, const struct waiting_peer *one,
                 struct waiting_peer *ret)
 {
@@ -88,7 +88,7 @@ int sampler_peers_find(struct sampler_peers *p, int32_t host_pid, const struct p
     p->skel->bss->host_pid = (uint32_t)host_pid;
     while (found < n) {
         struct waiting_peer one;
-        ssize_t r = read(fd, &one, sizeof(one)); /* returns as soon as one is found */
+        ssize_t r = read(fd, &one, sizeof(one)); /* a read returns after each found thread */
 
         if (r == 0)
             return 0;

@@ -22,8 +22,9 @@ struct perf_ring {
 };
 
 struct perf_home {
-    struct error why, problem; /* problem: of the ring of a later processor; code 0: none */
-    size_t bytes;              /* of a ring, without its first page */
+    struct error why, problem; /* problem: why a processor that came online later has no ring; code
+                                * 0: none */
+    size_t bytes;              /* size of a ring, without its first page */
     struct perf_ring *rings;
     size_t count, cap;
 };
@@ -110,7 +111,7 @@ int perf_home_new(const struct error *why, struct perf_home **ret, struct error 
         h->bytes = PERF_HOME_RING_MAX;
         while (h->bytes > PERF_HOME_RING_MIN && h->bytes * (size_t)n > PERF_HOME_RINGS_BYTES_MAX)
             h->bytes /= 2;
-        /* Tries smaller rings if the kernel locks no more memory. */
+        /* Tries smaller rings if the limit of locked memory is reached. */
         while ((r = add_rings(h, cpus, (size_t)n, err)) < 0 && h->bytes > PERF_HOME_RING_MIN) {
             close_rings(h);
             h->bytes /= 2;

@@ -9,8 +9,8 @@
 
 struct perf_home;
 
-/* Opens a ring on each online processor. @why: what prevents BPF programs, copied. 0, or -errno
- * with @err. */
+/* Opens a ring on each online processor. @why: why BPF programs cannot be used; copied. 0, or
+ * -errno with @err. */
 int perf_home_new(const struct error *why, struct perf_home **ret, struct error *err);
 /* Ends all events and frees @h, which may be NULL. Returns NULL. */
 struct perf_home *perf_home_free(struct perf_home *h);
@@ -20,8 +20,8 @@ int perf_home_check(const struct perf_home *h, const struct sampler_event *event
                     struct error *err);
 /* Refuses an event that needs BPF programs. Returns -EOPNOTSUPP with @err. */
 int perf_home_refuse(const struct perf_home *h, struct error *err);
-/* Opens @event for set @set on @cpu, which writes from then on. Return: an fd that the caller owns.
- * -ENODEV: the processor is offline. -errno with @err. */
+/* Opens @event for set @set on @cpu; the event writes samples from then on. Return: an fd that the
+ * caller owns. -ENODEV: the processor is offline. -errno with @err. */
 int perf_home_open(struct perf_home *h, const struct sampler_event *event, uint32_t cpu,
                    uint32_t set, uint64_t period, struct error *err);
 /* Gets the fd, borrowed, of the ring @i, in the order in which processors came online; -ENOENT:

@@ -18,12 +18,12 @@ struct cpu_link {
 
 /* The events of a set. */
 struct armed {
-    int program;            /* owned; -1: none, */
-    struct perf_home *perf; /* except this one, borrowed */
+    int program;            /* fd of the program, owned; -1: none */
+    struct perf_home *perf; /* used if there is no program; borrowed */
     uint32_t no;            /* number of the set */
     struct sampler_event event;
     uint64_t period;
-    struct cpu_link *links; /* owned, [count], by cpu; NULL: of no CPU */
+    struct cpu_link *links; /* owned, [count], ordered by CPU; NULL: none */
     size_t count;
 };
 
@@ -60,8 +60,9 @@ static int cpu_arm(const struct armed *a, uint32_t cpu, struct cpu_link *ret, st
     return 0;
 }
 
-/* Has @a sample just @cpus: closes links of others, and arms new ones. A CPU that cannot be armed
- * is tried again by the next call. Returns the number of CPUs that changed, or -errno. */
+/* Makes @a sample exactly @cpus: closes the links of other CPUs, and arms new ones. A CPU that
+ * cannot be armed is retried by the next call. Returns the number of CPUs that changed, or
+ * -errno. */
 static int set_cpus(struct armed *a, const uint32_t *cpus, size_t count, struct error *err)
 {
     struct cpu_link *links = calloc(MAX(count, (size_t)1), sizeof(*links));
@@ -263,7 +264,8 @@ int sampler_set_cpus(struct sampler *s, const uint32_t *cpus, size_t count)
 
     for (uint32_t no = 0; no < SAMPLER_SETS_MAX; no++) {
         const struct sampler_set *set = &s->sets[no];
-        bool armed = set->hook && hook_state(set->hook, NULL) == 0; /* else its worker is at work */
+        /* otherwise the worker still uses the set */
+        bool armed = set->hook && hook_state(set->hook, NULL) == 0;
         int r = armed ? set_cpus(set->armed, cpus, count, NULL) : 0;
 
         changed = MAX(changed, r);

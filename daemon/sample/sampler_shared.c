@@ -73,8 +73,8 @@ uint64_t sampler_counted(int map_fd, uint32_t counter)
     return sum;
 }
 
-/* Stubs and native code are remembered without a check that they still exist. So the memory of a
- * slot must not outlive its process. */
+/* A program remembers pcs of stubs and native code without checking that the code still exists. So
+ * this memory must be cleared before a slot is used for another process. */
 void sampler_forget(struct unwind_known *known)
 {
     for (size_t i = 0; i < UNWIND_KNOWN_COUNT; i++)

@@ -13,10 +13,10 @@
 struct bpf_object;
 
 struct sampler_shared {
-    int maps[SAMPLER_SHARED_MAPS]; /* fds, owned; -1: none */
+    int maps[SAMPLER_SHARED_MAPS]; /* owned fds; -1: none */
     uint32_t pid_ns_inum, max_words;
     int pins_fd;               /* borrowed; of uprobe_pins_open(); -1: none */
-    struct hook_worker hooker; /* for their hooks */
+    struct hook_worker hooker; /* worker for hooks of these programs */
 };
 
 #define SAMPLER_SHARED_NONE                                                                        \
@@ -25,7 +25,7 @@ struct sampler_shared {
 /* Copies the fds of the maps of @from, which is loaded, into @ret; the caller fills in the
  * settings. 0 or -errno: then @ret holds none. */
 int sampler_shared_copy(const struct bpf_object *from, struct sampler_shared *ret);
-/* Has @to, which is not loaded yet, use those maps; borrows @s. 0 or -errno. */
+/* Makes @to, which is not loaded yet, use the maps of @s, which it borrows. 0 or -errno. */
 int sampler_shared_use(const struct sampler_shared *s, struct bpf_object *to);
 /* Returns whether the hash maps of programs allocate as they grow. */
 bool sampler_shared_grows(const struct sampler_shared *s);

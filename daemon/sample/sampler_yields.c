@@ -24,7 +24,7 @@ struct yields_target {
 struct sampler_yields {
     struct yields_bpf *skel;
     struct yields_target targets[YIELDS_PROCESSES_MAX];
-    uint32_t sets; /* bit set of those that run */
+    uint32_t sets; /* bit set: sets that run */
     uint32_t epoch;
     struct hook_worker hooker;
     struct uprobe_way way;
@@ -102,7 +102,7 @@ static void drop_target(struct sampler_yields *y, uint32_t slot)
     if (!t->pid)
         return;
     __atomic_store_n(&y->skel->bss->slots[slot].epoch, 0, __ATOMIC_RELEASE);
-    hook_drop(t->probes); /* they do nothing from here on */
+    hook_drop(t->probes); /* from here on, the probes do nothing */
     *t = (struct yields_target){ 0 };
     each_wait(y, forget_wait, &f);
 }
@@ -113,7 +113,7 @@ static void drop_targets(struct sampler_yields *y)
         drop_target(y, i);
 }
 
-/* Returns the slot of process @pid; 0: a free one. -1: none. */
+/* Returns the slot of process @pid (0: a free slot), or -1 if there is none. */
 static int slot_of(const struct sampler_yields *y, int32_t pid)
 {
     for (int i = 0; i < YIELDS_PROCESSES_MAX; i++) {
@@ -123,7 +123,7 @@ static int slot_of(const struct sampler_yields *y, int32_t pid)
     return -1;
 }
 
-/* Returns the share of @owner: that of its other JVMs, else one that no JVM has. */
+/* Returns the share of @owner: the share of its other JVMs, else an unused share. */
 static uint32_t share_of(const struct sampler_yields *y, uint64_t owner)
 {
     const struct yields_process *slots = y->skel->bss->slots;
@@ -135,7 +135,8 @@ static uint32_t share_of(const struct sampler_yields *y, uint64_t owner)
             return slots[i].share;
         taken |= y->targets[i].pid ? 1U << slots[i].share : 0;
     }
-    return (uint32_t)__builtin_ctz(~taken); /* fewer JVMs than shares: the new one has a slot */
+    return (uint32_t)__builtin_ctz(~taken); /* an unused share exists: the new JVM has got a slot,
+                                             * and there are as many shares */
 }
 
 static size_t make_places(const struct yields_places *places, uint32_t slot, uint32_t epoch,
@@ -150,7 +151,8 @@ static size_t make_places(const struct yields_places *places, uint32_t slot, uin
     return n;
 }
 
-/* Returns the state of the probes in @slot. All waits that begin later are known. */
+/* Returns the state of the probes in @slot. When they are in, sets since_ns: all later waits are
+ * known. */
 static int state_of(struct sampler_yields *y, uint32_t slot, struct error *err)
 {
     struct yields_process *p = &y->skel->bss->slots[slot];
@@ -251,7 +253,7 @@ int sampler_yields_waits(struct sampler_yields *y, int32_t pid, struct yields_st
 
 /* ---- the program ---- */
 
-/* Has the map allocate all its entries if it cannot grow, and reduces their number. */
+/* Makes the map allocate all its entries if it cannot grow, and reduces their number. */
 static int fit_map(const struct sampler_shared *shared, struct bpf_map *map)
 {
     if (sampler_shared_grows(shared))
@@ -318,7 +320,7 @@ static int start(void *p, uint32_t set, const struct sampler_event *event, uint6
     return 0;
 }
 
-/* Stops a set. The last one takes all probes with it. */
+/* Stops a set. The end of the last set removes all probes. */
 static void stop(void *p, uint32_t set)
 {
     struct sampler_yields *y = p;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Memory for samples of programs that others of their kind may preempt. Each processor has a few
- * pieces. The including file defines two macros before. SCRATCH is the type of a piece, with a
- * member `taken`. SCRATCH_DEPTH is the number of pieces per processor.
+ * Memory for samples of programs that may preempt each other. Each processor has a few pieces. The
+ * including file defines two macros before. SCRATCH is the type of a piece, with a member `taken`.
+ * SCRATCH_DEPTH is the number of pieces per processor.
  */
 #pragma once
 
@@ -21,7 +21,7 @@ static __always_inline SCRATCH *take_scratch(void)
     return NULL;
 }
 
-/* Gives it back. */
+/* Gives a piece back. */
 static __always_inline void give_scratch(SCRATCH *s)
 {
     __sync_lock_test_and_set(&s->taken, 0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Shared by the BPF programs that take stacks: the maps of wanted processes and of unwind tables,
- * and the walk. Each object has its own memory of pcs; the loader has all objects share the maps.
+ * and the walk. Each object has its own memory of pcs; all objects share the maps.
  */
 #pragma once
 
@@ -13,7 +13,7 @@
 #include "unwind/context.h"
 
 #define WALK_CALLS_MAX                                                                             \
-    (SAMPLE_USER_MAX * UNWIND_STEPS_PER_WORD) /* calls of walk_some() in one walk */
+    (SAMPLE_USER_MAX * UNWIND_STEPS_PER_WORD) /* limit of calls of walk_some() in one walk */
 #define WALK_CALLS_RUN 64                     /* steps in one walk_run() */
 
 /* Limit of words in a user stack, SAMPLE_USER_MIN to SAMPLE_USER_MAX. */
@@ -22,10 +22,11 @@ const volatile __u32 max_words = SAMPLE_USER_MAX;
 /* Sets that want every process: bit n for set n. Written by the loader while the programs run. */
 __u32 filter_all;
 
-/* The memory of pcs. It is no map, because a look-up would take as long as the rest of a step. */
+/* The memory of pcs. It is not a map, because a look-up would take as long as the rest of a
+ * step. */
 struct unwind_known known[UNWIND_KNOWN_COUNT] __attribute__((aligned(64)));
 
-/* By process id: the sets that want it. */
+/* By process id: bit set of the sets that want the process. */
 LAZY_MAP(filters, HASH, STACK_FILTERS_MAX, __u32, __u32);
 
 struct {
@@ -82,8 +83,8 @@ static __always_inline bool over_budget(__u64 now_ns, __u64 limit_ns)
     return b->window_spent_ns > limit_ns;
 }
 
-/* Charges the budget. Time above STACK_SAMPLE_MAX_NS is not the sample's: the hypervisor took the
- * processor away. */
+/* Charges the budget. Time above STACK_SAMPLE_MAX_NS is not charged: then the hypervisor had taken
+ * the processor away. */
 static __always_inline void spend(__u64 took_ns)
 {
     __u32 zero = 0;
@@ -137,7 +138,7 @@ static __always_inline void lose_record(const struct sample_record *rec)
 
 /* ---- the unwinder's home ---- */
 
-/* The functions of this home that unwind/state.h requires. */
+/* Implements unwind_read() of unwind/state.h. */
 static __always_inline bool unwind_read(struct unwind_walk *w, void *to, __u32 bytes, __u64 from)
 {
     w->reads++;
@@ -169,7 +170,7 @@ static __always_inline __u64 unwind_java_thread(struct unwind_walk *w)
     return thread ? *thread : 0;
 }
 
-/* Returns the start of the user stack's words, which is behind those of the kernel's. */
+/* Returns the start of the user stack's words, which follow those of the kernel's stack. */
 static __always_inline __u64 *user_words(struct stack_scratch *s)
 {
     __u64 base = s->rec.kernel_count;
@@ -203,8 +204,8 @@ __attribute__((noinline)) int walk_some(struct stack_scratch *s, struct unwind_p
     return outcome;
 }
 
-/* Walks more frames. The verifier follows each turn of a loop, so two short nested loops cost it
- * far less than a long one. (bpf_loop() is of 5.17.) */
+/* Walks more frames. The verifier follows each turn of a loop, so two short nested loops are far
+ * cheaper for it than a long one. (bpf_loop() requires Linux 5.17.) */
 __attribute__((noinline)) int walk_run(struct stack_scratch *s, struct unwind_process *p)
 {
     int outcome = UNWIND_GO_ON;
@@ -247,7 +248,7 @@ static __always_inline __u32 walk(struct task_struct *task, struct stack_scratch
     return s->walk.words;
 }
 
-/* Stores the pc alone, where there are no tables yet. Returns the number of words. */
+/* Stores the pc alone, for a process without tables. Returns the number of words. */
 static __always_inline __u32 leaf(struct task_struct *task, struct stack_scratch *s)
 {
     struct pt_regs___kernel *regs = (void *)bpf_task_pt_regs(task);
@@ -260,7 +261,7 @@ static __always_inline __u32 leaf(struct task_struct *task, struct stack_scratch
     return 1;
 }
 
-/* Returns the tables of the process of @s, if they are of this very image; else NULL. */
+/* Returns the tables of the process of @s if they belong to its present image; else NULL. */
 static __always_inline struct unwind_process *tables_of(const struct stack_scratch *s)
 {
     __u32 pid = s->rec.host_pid;
@@ -287,8 +288,8 @@ static __always_inline __u32 kernel_stack(void *ctx, struct stack_scratch *s)
     return n;
 }
 
-/* Takes both stacks of a thread that an event interrupted, and its name, into a record that was
- * begun. Returns the number of words. */
+/* Takes both stacks and the name of a thread that an event interrupted into its record, which
+ * begin_record() began. Returns the number of words. */
 static __always_inline __u32 take_stacks(void *ctx, bool in_kernel, struct task_struct *task,
                                          struct stack_scratch *s)
 {

@@ -4,7 +4,7 @@
 #pragma once
 
 #define STACK_SETS_MAX 8
-#define STACK_FILTERS_MAX 16384 /* processes wanted by their number */
+#define STACK_FILTERS_MAX 16384 /* processes that sets want by process id */
 #define STACK_PROCESSES_MAX 4096
 /* Sizes where maps cannot grow (before Linux 6.1). */
 #define STACK_PROCESSES_PREALLOCATED 1024
@@ -26,7 +26,8 @@ enum stack_counter {
     STACK_LOST_RING,   /* lost: a ring buffer was full */
     STACK_LOST_BUDGET, /* lost: the processor had spent STACK_BUDGET_NS of its window */
     STACK_LOST_OTHER,  /* lost: no memory, no room in a map, or the thread was unreadable */
-    STACK_RUNS,        /* runs of cpu.bpf.c, also idle and unwanted ones */
-    STACK_HIDDEN,      /* every process was wanted, but this one is outside our pid namespace */
+    STACK_RUNS,        /* runs of cpu.bpf.c, also in idle and unwanted threads */
+    STACK_HIDDEN,      /* not sampled: every process was wanted, but this one is outside our pid
+                        * namespace */
     STACK_COUNTERS,
 };

@@ -6,7 +6,7 @@
 
 struct sample_stats {
     uint64_t samples, lost_ring, lost_other;
-    uint64_t lost_budget;   /* samples not taken, which would have cost over a quarter of a
+    uint64_t lost_budget;   /* samples not taken, because they would have cost over a quarter of a
                              * processor */
     uint64_t hidden;        /* clock ticks in processes outside our pid namespace, while every
                              * process was wanted */

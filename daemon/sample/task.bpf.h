@@ -18,12 +18,12 @@
 struct sched_info {
     unsigned long pcount;                         /* times that it got a processor */
     unsigned long long run_delay;                 /* total ns in run queues */
-    unsigned long long last_arrival, last_queued; /* by the scheduler's clock; last_queued 0: it is
-                                                   * not */
+    unsigned long long last_arrival, last_queued; /* by the scheduler's clock; last_queued 0: not
+                                                   * queued */
 } __attribute__((preserve_access_index));
 
 struct cfs_rq {
-    int throttle_count; /* of its cgroup, and of those above */
+    int throttle_count; /* number of throttled cgroups: its own, and those above */
 } __attribute__((preserve_access_index));
 
 struct sched_entity {
@@ -46,7 +46,8 @@ struct task_struct {
     __u64 self_exec_id;
     unsigned long nvcsw, nivcsw; /* times that it left the processor, by itself or not */
     unsigned int __state;
-    __u32 on_cpu; /* int, or __u8 since Linux 7.2: libbpf takes a smaller one if none is signed */
+    __u32 on_cpu; /* int, or __u8 since Linux 7.2; declared unsigned, because libbpf then adapts to
+                   * the smaller type */
     int exit_state;
     bool throttled; /* from 6.18 on: off its run queue until its cgroup has quota again */
     char comm[SAMPLE_COMM_BYTES];
@@ -89,7 +90,7 @@ struct bpf_iter__task {
     };
 } __attribute__((preserve_access_index));
 
-/* Returns how often @task got a processor; read before the task is known to wait. 0: unknown. */
+/* Returns how often @task got a processor; Call it before the task is known to wait. 0: unknown. */
 static __always_inline __u64 runs_of(struct task_struct *task)
 {
     return bpf_core_field_exists(task->sched_info.pcount) ? task->sched_info.pcount : 0;

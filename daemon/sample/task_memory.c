@@ -21,7 +21,7 @@ bool task_memory_has_instruction(void)
 
     return __get_cpuid(1, &a, &b, &c, &d) && c & bit_CMPXCHG16B;
 #else
-    return true; /* aarch64 does it by others */
+    return true; /* aarch64 needs no such instruction */
 #endif
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Memory that the kernel keeps for a program with each task (BPF_MAP_TYPE_TASK_STORAGE). Linux 7.2
- * allocates it with the instruction cmpxchg16b, or not at all: emulated processors may lack that.
+ * can allocate it only with the instruction cmpxchg16b, which emulated processors may lack.
  */
 #pragma once
 

@@ -13,14 +13,15 @@
 #define ID_BYTES 32
 #define PATH_BYTES 192
 
-/* Here, and for flamed-broker in a container, on the host. */
+/* Paths here and, for flamed-broker in a container, on the host. */
 static const char *const TRACEFS[] = { "/sys/kernel/tracing", "/sys/kernel/debug/tracing",
                                        "/proc/1/root/sys/kernel/tracing",
                                        "/proc/1/root/sys/kernel/debug/tracing" };
 
 static int own_fd = -1; /* root of our own mount; negative: none. Set before threads start */
 
-/* Opens tracefs where it has events; a folder without them is only its mount point. */
+/* Opens the first folder of TRACEFS with events. A folder without events is an unused mount
+ * point. */
 static int open_mounted(void)
 {
     for (size_t i = 0; i < ARRAY_SIZE(TRACEFS); i++) {

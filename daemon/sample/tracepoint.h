@@ -5,8 +5,8 @@
 #include "base/buf.h"
 #include "base/error.h"
 
-/* Mounts tracefs for this process alone if it is mounted in no folder, for the functions below. A
- * second mount gives the first its own mode again before Linux 6.0, so a mounted one is used.
+/* Mounts tracefs for this process alone, for the functions below, unless it is mounted already.
+ * Before Linux 6.0, a second mount resets the mode of the first one, so an existing mount is used.
  * Needs CAP_SYS_ADMIN and Linux 5.2; without them, tracepoints are found once tracefs is mounted.
  * Call it once, before other threads start. */
 void tracepoint_prepare(void);

@@ -29,7 +29,7 @@ _Static_assert(sizeof(struct uprobe_multi) == 64, "the layout of the kernel");
 struct uprobes {
     int pins_fd;
     size_t count;
-    int links[]; /* fd of each place; -1: it is pinned */
+    int links[]; /* fd of the link of each place; -1: the link is pinned */
 };
 
 int uprobe_pins_open(void)
@@ -45,10 +45,9 @@ static int link_create(const struct uprobe_multi *m)
 }
 
 /*
- * Checks by two calls with invalid arguments that such links work. Before Linux 6.6 no kernel knows
- * them, and all is refused with EINVAL. Linux 6.6 to 6.9 takes a pid for that of a thread, and
- * refuses the path. Later kernels take it for that of a process, and refuse -1 before they read the
- * path.
+ * Checks by two calls with invalid arguments that such links work. Before Linux 6.6, every call is
+ * refused with EINVAL. Linux 6.6 to 6.9 takes the pid for that of a thread, and refuses the path.
+ * Later kernels take it for that of a process, and refuse -1 before they read the path.
  */
 static bool multi_works(void)
 {
@@ -120,8 +119,8 @@ static int refuse(int r, int32_t pid, struct error *err)
     return r;
 }
 
-/* Attaches a link with one place. If a thread is killed while it puts several, those that it has
- * put stay, and no link holds them. */
+/* Attaches a link with one place. A link with several places is unsafe: if the thread is killed in
+ * between, the probes put so far stay without a link. */
 static int attach_multi(int program, int32_t pid, const char *path,
                         const struct uprobe_place *place)
 {

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Probes in user space (uprobes), at several places of one file. Each is a link: since Linux 6.10
- * of its own kind (uprobe_multi), before that of a perf event. Inside flamed-broker only.
+ * Probes in user space (uprobes), at several places of one file. Each probe is a link: since Linux
+ * 6.10 an uprobe_multi link, before that the link of a perf event. Inside flamed-broker only.
  *
- * A thread that is being killed cannot remove a probe. The kernel cannot get hold of the page then,
- * leaves the breakpoint, and logs "leaking uprobe". So no thread of ours removes one. Links are
- * pinned, in a BPF file system that is mounted nowhere. Once a pin is gone, a worker of the kernel
- * removes the probe. A pin goes when we remove it, or when the file system ends with us.
+ * A thread that is being killed cannot remove a probe: the kernel then fails to get the page,
+ * leaves the breakpoint in place, and logs "leaking uprobe". So no thread of ours removes probes.
+ * Links are pinned in a BPF file system that is mounted at no path. Once a pin is gone, a worker of
+ * the kernel removes the probe. A pin goes when we remove it, or when the file system ends with our
+ * process.
  */
 #pragma once
 
@@ -30,8 +31,8 @@ struct uprobe_place {
 };
 
 /* Makes the file system for pins. Called before the lockdown, and after the last fork: probes stay
- * as long as any process holds it open. Return: the fd of its root, for the caller to close;
- * -errno: then a breakpoint may stay if we are killed. Thread: any. */
+ * as long as any process holds it open. Return: the fd of its root, for the caller to close; or
+ * -errno, after which a breakpoint may stay if we are killed. Thread: any. */
 int uprobe_pins_open(void);
 /* Finds out how this kernel puts probes. 0; -errno with @err if it has none. @pins_fd: of
  * uprobe_pins_open(). Thread: any. */
@@ -41,15 +42,15 @@ int uprobe_check(struct error *err);
 /* Prepares @program, before it is loaded, to run at probes that are put in this way. */
 void uprobe_prepare(const struct uprobe_way *way, struct bpf_program *program);
 /* Puts probes at @places of the file @fd, which run the program of fd @program in process @pid
- * alone. None is for a return: the kernel would change the target's stack. Linux 6.11 to 6.13 may
- * then kill a process that has a filter of system calls. 0 and *ret, owned by the caller; -errno
- * with @err and without any probe. */
+ * alone. Return probes are not supported, because the kernel changes the target's stack for them.
+ * With them, Linux 6.11 to 6.13 may kill a process that has a filter of system calls. 0 and *ret,
+ * owned by the caller; -errno with @err and without any probe. */
 int uprobes_attach(const struct uprobe_way *way, int program, int32_t pid, int fd,
                    const struct uprobe_place *places, size_t count, struct uprobes **ret,
                    struct error *err);
-/* Removes all pinned probes, and does not wait. The kernel is done some 20 ms later, or 0.1 s later
- * for each perf event. Of the others it removes one, and waits for that. Returns false if none is
- * left, and frees @u. Thread: any. */
+/* Removes all pinned probes without waiting: the kernel is done some 20 ms later, or 0.1 s later
+ * for each perf event. Of the unpinned probes, removes one and waits for that. Returns false, and
+ * frees @u, if no probe is left. Thread: any. */
 bool uprobes_detach_some(struct uprobes *u);
 /* Removes all, and frees @u, which may be NULL. Returns NULL. Thread: any. */
 struct uprobes *uprobes_detach(struct uprobes *u);

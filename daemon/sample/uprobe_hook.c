@@ -49,7 +49,7 @@ static int put(void *arg, struct error *err)
         p->probes = uprobes_detach(p->probes);
         r = error_set(err, -ESRCH, "it has ended");
     }
-    close_files(p); /* the kernel holds what it needs, and there may be thousands of these */
+    close_files(p); /* the kernel keeps what it needs, and there may be thousands of hooks */
     return r;
 }
 

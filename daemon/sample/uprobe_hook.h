@@ -18,8 +18,8 @@ struct uprobe_target {
 };
 
 /* Makes a hook that calls the program of fd @program at @places of @target, at most
- * UPROBE_PLACES_MAX, by uprobes_attach(). If the process has ended meantime, another may have its
- * number: then no probe stays. 0 and *ret of hook_new(), or -errno. */
+ * UPROBE_PLACES_MAX, by uprobes_attach(). If another process has got its pid in the meantime, no
+ * probe stays. 0 and *ret of hook_new(), or -errno. */
 int uprobe_hook(const struct hook_worker *by, const struct uprobe_way *way, int program,
                 const struct uprobe_target *target, const struct uprobe_place *places, size_t count,
                 struct hook **ret);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The state that off.bpf.c keeps of each wait, and the choice of wanted and sampled waits. Besides,
- * the parts of a record that do not depend on how the stack was taken.
+ * The state that off.bpf.c keeps of each wait, and the choice of wanted and sampled waits. Also the
+ * parts of a record that do not depend on how the stack was taken.
  */
 #pragma once
 
@@ -24,16 +24,16 @@ struct set_points {
  * set's block. */
 struct wait {
     __u64 off_ns;            /* CLOCK_MONOTONIC when the thread left, or-ed with MET; 0: it runs */
-    __u64 run_delay, ran_ns; /* values at that time */
-    __u32 epoch;             /* of off_ns: a value of an older epoch is void */
-    __u32 filters;           /* of sets: the number of filters_no then */
+    __u64 run_delay, ran_ns; /* values when the thread left */
+    __u32 epoch;             /* epoch of off_ns: a value of an older epoch is void */
+    __u32 filters;           /* value of filters_no when `sets` was looked up */
     __u8 sets;               /* bit set of the sets that want the wait */
     __u8 asked;              /* 1: lock was read when it left */
-    __u8 unlikely;           /* 1: by is_unlikely() */
-    __u8 throttled;          /* 1: by is_throttled(), when it left */
+    __u8 unlikely;           /* 1: is_unlikely() returned true for it */
+    __u8 throttled;          /* 1: is_throttled() returned true when it left */
     __u32 flush;             /* the last flush that saw the wait */
     struct set_points points;
-    __u64 late_key; /* of its last wait with a pending user stack; 0: none */
+    __u64 late_key; /* key in `lates` of its last wait with a pending user stack; 0: none */
     struct lock_words lock;
 };
 _Static_assert(STACK_SETS_MAX <= 8, "wait.sets has a bit for each");
@@ -49,7 +49,7 @@ struct ended {
     __u32 exec_id, flush, flushed;
     __u16 kernel_count, flags;
     struct lock_words lock;
-    __u64 key, before; /* in the map of late waits; before: the one before it of its thread */
+    __u64 key, before; /* key: in `lates`; before: key of the thread's previous late wait */
     __u64 kernel[STACK_MAX + 1];
 };
 
@@ -63,7 +63,8 @@ struct late {
     struct ended ended;
 };
 
-/* A late wait before it is in the map: other maps must not hold the work. */
+/* The value of a late wait before it is in the map. Only the map `lates` may hold a struct
+ * bpf_task_work, so `zero` is in its place. */
 struct late_form {
     __u64 zero;
     struct ended ended;
@@ -73,8 +74,8 @@ struct bpf_map {
     __u32 id;
 } __attribute__((preserve_access_index));
 
-/* Has @callback run before @task is back in user mode. In Linux 7.0 the kernel passes the last
- * argument itself, and the name is shorter. */
+/* Schedules @callback to run before @task is back in user mode. From Linux 7.0 on, the name is
+ * shorter and the kernel adds the last argument itself. */
 extern int bpf_task_work_schedule_resume(struct task_struct *task, struct bpf_task_work *work,
                                          void *map,
                                          int (*callback)(struct bpf_map *map, void *key,
@@ -92,12 +93,12 @@ const volatile bool short_task_work; /* the function has four arguments */
 struct off_rate set_rates[STACK_SETS_MAX];
 __u32 off_sets;   /* the sets with an interval, as bits */
 __u32 lock_sets;  /* sets that want only waits for locks */
-__u32 futex_sets; /* sets that want only futexes, without those of Java's locks */
-__u32 epoch;      /* times that the program was attached */
-__u32 filters_no; /* times that filters were changed */
+__u32 futex_sets; /* sets that want only waits for futexes, without those for Java's locks */
+__u32 epoch;      /* how often the program was attached */
+__u32 filters_no; /* how often filters were changed */
 __u64 wanted_bits[OFF_BITS / 64];
 __u32 flush_no, flush_set;
-__u32 flush_lates; /* 1: only ended waits with a pending stack */
+__u32 flush_lates; /* 1: flush only finished waits with a pending user stack */
 
 THREAD_MAP(waits, struct wait);
 
@@ -111,9 +112,9 @@ struct desk {
     struct late_form form;
     struct sample_record bare_rec; /* with its frames behind it */
     __u64 bare_frames[STACK_MAX + 1 + SAMPLE_REGISTER_COUNT];
-    struct set_points points; /* for threads that have none yet */
+    struct set_points points; /* used for threads without a struct wait */
     __u64 last_key;
-    __u64 in_ns, in_runs; /* of in_tid: when it came, and runs_of() before */
+    __u64 in_ns, in_runs; /* when the thread in_tid came, and its runs_of() before that */
     __u32 in_tid;
 };
 
@@ -178,14 +179,15 @@ static __always_inline __u32 sets_of(struct task_struct *task, struct wait *w)
 
 /* ---- how long a thread was runnable ---- */
 
-#define CLOCK_SLACK_NS 100000 /* less of a change is not stored: each switch may learn */
+/* a smaller change is not stored, because each switch may call learn_clock() */
+#define CLOCK_SLACK_NS 100000
 
-/* CLOCK_MONOTONIC less the clock of the scheduler; it may be negative. */
+/* CLOCK_MONOTONIC minus the clock of the scheduler; may be negative. */
 __u64 clock_difference_ns;
 __u32 clock_known; /* 1: clock_difference_ns was learned */
 
-/* Learns the difference from a thread that came at @arrived_ns by the scheduler's clock (0:
- * unknown), and at @came_ns by CLOCK_MONOTONIC: the same arrival. */
+/* Updates the difference from one arrival of a thread on a processor: @arrived_ns by the
+ * scheduler's clock (0: unknown), @came_ns by CLOCK_MONOTONIC. */
 static __always_inline void learn_clock(__u64 arrived_ns, __u64 came_ns)
 {
     __u64 difference_ns = came_ns - arrived_ns;
@@ -197,14 +199,14 @@ static __always_inline void learn_clock(__u64 arrived_ns, __u64 came_ns)
     clock_known = 1;
 }
 
-/* Returns when @task came last, by the scheduler's clock; 0: unknown. */
+/* Returns when @task last got a processor, by the scheduler's clock; 0: unknown. */
 static __always_inline __u64 arrival_of(struct task_struct *task)
 {
     return bpf_core_field_exists(task->sched_info.last_arrival) ? task->sched_info.last_arrival : 0;
 }
 
-/* Returns how long @task has been in its run queue since its last move between queues. It does not
- * run. 0: it is in none, or that is unknown. */
+/* Returns how long @task, which does not run, has been in its present run queue; 0: in none, or
+ * unknown. */
 static __always_inline __u64 queued_ns(struct task_struct *task, __u64 now_ns)
 {
     __u64 queued =
@@ -214,9 +216,8 @@ static __always_inline __u64 queued_ns(struct task_struct *task, __u64 now_ns)
     return queued && clock_known && ns > 0 ? (__u64)ns : 0;
 }
 
-/* Returns the part of a sample's @value in which its thread was runnable. The rest is the other
- * time of the wait. Both are right on average, and exact if the wait is longer than the
- * interval. */
+/* Returns the part of a sample's @value in which its thread was runnable. The rest of @value stands
+ * for the remaining time of the wait. Both parts are right on average. */
 static __always_inline __u64 runnable_part(__u64 value, __u64 wait_ns, __u64 runnable_ns,
                                            __u64 interval)
 {
@@ -224,7 +225,8 @@ static __always_inline __u64 runnable_part(__u64 value, __u64 wait_ns, __u64 run
 
     if (runnable_ns >= wait_ns)
         return value;
-    if (value > wait_ns) /* drawn by chance: it stands for one of the two */
+    if (value > wait_ns) /* a short wait: all of @value stands for one of both parts, drawn by
+                          * chance */
         return chance * wait_ns >> 32 < runnable_ns ? value : 0;
     if (runnable_ns >= interval)
         return runnable_ns;
@@ -242,7 +244,7 @@ static __always_inline __u64 java_thread_of(struct task_struct *task)
     return thread ? *thread : 0;
 }
 
-/* Returns true for a wait for a lock of Java's. */
+/* Returns true if @lock is a lock of Java. */
 static __always_inline bool is_java(const struct lock_words *lock)
 {
     return lock->kind != UNWIND_LOCK_NONE && lock->kind != UNWIND_LOCK_UNREAD;
@@ -257,8 +259,8 @@ static __always_inline void copy_lock(struct lock_words *ret, const struct wait 
         *ret = (struct lock_words){ .kind = UNWIND_LOCK_UNREAD };
 }
 
-/* Writes to @rec what @x waited for, if set @i wants that. Returns false if the set takes no such
- * record. */
+/* Writes to @rec what @x waited for, if set @i wants that. Returns false if set @i does not want
+ * this wait. */
 static __always_inline bool fill_lock(struct sample_record *rec, const struct ended *x, __u32 i)
 {
     bool asks = lock_sets & 1U << i;
@@ -300,14 +302,16 @@ static __always_inline void fill_record(struct sample_record *rec, struct task_s
     bpf_probe_read_kernel_str(rec->comm, sizeof(rec->comm), task->comm);
 }
 
-/* Returns the start of a wait of @task, for draw(); @since: if known, else 0. */
+/* Returns the start of a wait of @task, for draw(): @since or, if that is unknown (0), the start of
+ * the task. */
 static __always_inline __u64 begun(struct task_struct *task, __u64 since)
 {
     return since > 2 * MET ? since : task->start_time;
 }
 
-/* Decides for each of @sets about a wait from @since to @until. Returns 1 if any takes the wait:
- * only then @x is written. Not static: the kernel's verifier then checks it once and on its own. */
+/* Decides for each of @sets about a wait from @since to @until. Returns 1 if any set takes the
+ * wait; only then @x is written. Not static: the kernel's verifier then checks it once and on its
+ * own. */
 __attribute__((noinline)) int draw(struct ended *x, struct set_points *points, __u32 sets,
                                    __u64 since, __u64 until)
 {
@@ -337,8 +341,8 @@ __attribute__((noinline)) int draw(struct ended *x, struct set_points *points, _
     return taken;
 }
 
-/* Returns true if none of @sets takes a wait from @since to @until, as for most waits. Else draw()
- * has to decide. */
+/* Returns true if none of @sets takes a wait from @since to @until, which holds for most waits. If
+ * false, draw() has to decide. */
 static __always_inline bool pass(struct set_points *points, __u32 sets, __u64 since, __u64 until)
 {
     __u64 wait_ns = until - since;
@@ -357,9 +361,9 @@ static __always_inline bool pass(struct set_points *points, __u32 sets, __u64 si
     return true;
 }
 
-/* Returns true if no point of @sets is near, after a wait of @wait_ns. The next wait is then
- * sampled only if it is far longer, so its lock need not be read when it begins. If it is sampled
- * nevertheless, the lock is read when it ends, and only the owner is unknown. */
+/* Returns true if no point of @sets is near, after a wait of @wait_ns. The next wait will then be
+ * sampled only if it is far longer, so its lock is not read when it begins. If the wait is sampled
+ * nevertheless, its lock is read when it ends, and only the owner is unknown. */
 static __always_inline bool is_unlikely(const struct set_points *points, __u32 sets, __u64 wait_ns)
 {
     __u64 near_ns = wait_ns * OFF_NEAR_WAITS;

@@ -2,8 +2,8 @@
 /*
  * Waits of virtual threads without a carrier, at functions of libjvm: `freeze` and `preempt` take a
  * thread off its carrier, `thaw` brings it back. Each wait is keyed by the id of the virtual thread
- * itself. A drawn one becomes a record at `thaw`: all its frames lie in the heap then, and stay
- * there until the function returns.
+ * itself. A wait that is drawn becomes a record at `thaw`: at that time all frames of the thread
+ * are in the heap, until the function returns.
  */
 #include "sample/context.bpf.h"
 #include "sample/counters.bpf.h"
@@ -16,7 +16,7 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 /* Written by the loader. */
 struct yields_process slots[YIELDS_PROCESSES_MAX];
 __u64 intervals[STACK_SETS_MAX]; /* ns, below 2^32; 0: no set of this program */
-__u32 lock_sets;                 /* bit set: those that want waits for locks alone */
+__u32 lock_sets;                 /* bit set: sets that want only waits for locks */
 const volatile __u32 waits_max;  /* entries of `going` */
 
 LAZY_MAP(going, HASH, YIELDS_WAITS_MAX, struct yields_key, struct yields_wait);
@@ -52,7 +52,7 @@ static __always_inline __u32 sets_of(__u32 host_pid)
     return sets;
 }
 
-/* Counts a wait as lost for each set. */
+/* Counts a wait as lost for each set that wants its process. */
 static __always_inline void lose_wait(const struct yields_scratch *ys)
 {
     const struct sample_record *rec = &ys->stack.rec;
@@ -75,7 +75,7 @@ static __always_inline __u64 handle_at(struct unwind_walk *w, struct unwind_proc
     return w->frozen.object;
 }
 
-/* Returns whether @thread runs as itself, and so carries no virtual thread. */
+/* Returns whether @thread runs its own thread object, and so carries no virtual thread. */
 static __always_inline bool runs_itself(struct unwind_walk *w, struct unwind_process *t,
                                         const struct yields_process *p, __u64 thread)
 {
@@ -85,8 +85,8 @@ static __always_inline bool runs_itself(struct unwind_walk *w, struct unwind_pro
 }
 
 /* Finds the virtual thread of ys->thread, and its id. Returns VIRTUAL if both are readable, and
- * NOT_VIRTUAL for a continuation of another thread. Not static: the kernel's verifier then checks
- * it once and on its own; the same for those below. */
+ * NOT_VIRTUAL if the continuation is not that of a virtual thread. Not static, as several functions
+ * below: the kernel's verifier then checks it once and on its own. */
 __attribute__((noinline)) int identify(struct yields_scratch *ys, struct unwind_process *t,
                                        struct yields_process *p)
 {
@@ -109,7 +109,8 @@ __attribute__((noinline)) int identify(struct yields_scratch *ys, struct unwind_
     return VIRTUAL;
 }
 
-/* Returns the note about the carrier ys->thread. Carriers of a JVM that share one lose some. */
+/* Returns the note about the carrier ys->thread. Carriers of a JVM may share a note, and then
+ * overwrite it. */
 static __always_inline struct yields_note *note_of(const struct yields_scratch *ys)
 {
     __u32 at = yields_note_at(ys->key.slot, ys->thread);
@@ -117,7 +118,7 @@ static __always_inline struct yields_note *note_of(const struct yields_scratch *
     return bpf_map_lookup_elem(&notes, &at);
 }
 
-/* Notes that ys->object has an entry, and is still on its carrier. */
+/* Notes that the virtual thread ys->object has an entry, and is still on its carrier. */
 static __always_inline void note(const struct yields_scratch *ys)
 {
     struct yields_note *n = note_of(ys);
@@ -128,8 +129,9 @@ static __always_inline void note(const struct yields_scratch *ys)
     }
 }
 
-/* Removes the entry of the thread that ran before on ys->thread, if that one has ended. Its state
- * never changes again; so what lies at an address that it was moved from does no harm. */
+/* Removes the entry of the virtual thread that ran before on ys->thread, if that thread has ended.
+ * The noted address may be outdated, as objects move. But the state of an ended thread never
+ * changes, so an old copy is as good. */
 __attribute__((noinline)) int forget_ended(struct yields_scratch *ys, struct yields_process *p)
 {
     struct yields_note *n;
@@ -163,12 +165,13 @@ __attribute__((noinline)) int take_lock(struct yields_scratch *ys, struct unwind
     return 0;
 }
 
-/* Stores the begin of the wait of ys->thread. Returns 1 if that is possible, or not needed. */
+/* Stores the begin of the wait of ys->thread. Returns 1 if it is stored, or need not be. */
 __attribute__((noinline)) int begin(struct yields_scratch *ys, struct unwind_process *t,
                                     struct yields_process *p, __u32 kind)
 {
     struct yields_wait wait = {};
-    struct yields_key key; /* kernels before 6.2 take no key out of the argument of a function */
+    struct yields_key key; /* a copy: before Linux 6.2, a key must not be in memory that is an
+                            * argument */
     __u32 state = 0;
     int found;
 
@@ -196,12 +199,12 @@ __attribute__((noinline)) int begin(struct yields_scratch *ys, struct unwind_pro
     key = ys->key;
     if (!keep_wait(p, &key, &wait))
         return 0;
-    note(ys); /* it may be pinned, go on, and end */
+    note(ys); /* the thread may be pinned, and so continue on its carrier and end there */
     return 1;
 }
 
-/* Removes the wait of ys->thread from the map into *ret. A wait without an entry began before the
- * probes were in, and is counted from then on. Returns 1 if the wait is known. */
+/* Moves the wait of ys->thread from the map into *ret. A wait without an entry began before the
+ * probes were in; its time counts from since_ns on. Returns 1 if the wait is known. */
 static __always_inline int end(struct yields_scratch *ys, struct yields_process *p,
                                struct yields_wait *ret)
 {
@@ -219,7 +222,8 @@ static __always_inline int end(struct yields_scratch *ys, struct yields_process 
         return p->since_ns && !p->missed;
     }
     *ret = *wait;
-    /* A thread that wants a monitor may find it locked, and leaves again without a probe. */
+    /* A thread that wants a monitor may find it locked again, and then wait on without a hit of a
+     * probe. */
     if (wait->preempted) {
         wait->since_ns = now_ns;
         note(ys);
@@ -282,7 +286,7 @@ __attribute__((noinline)) int walk_frozen(struct stack_scratch *s, struct unwind
     return 1;
 }
 
-/* As walk_run(): short nested loops cost the verifier less. */
+/* Walks more frames. As in walk_run(), short nested loops are cheaper for the verifier. */
 __attribute__((noinline)) int walk_frozen_run(struct stack_scratch *s, struct unwind_process *t)
 {
     int more = 1;
@@ -304,7 +308,8 @@ static __always_inline void take_frozen(struct yields_scratch *ys, struct unwind
         s->rec.user_end = UNWIND_END_NOT_TAKEN;
         return;
     }
-    if (ys->lock.kind == UNWIND_LOCK_UNREAD) { /* compiled code calls a stub to enter a monitor */
+    if (ys->lock.kind == UNWIND_LOCK_UNREAD) { /* if the top frame is a stub, compiled code waits to
+                                                * enter a monitor */
         walk_frozen(s, t);
         ys->lock.kind = s->walk.rule.kind == UNWIND_STUB ? UNWIND_LOCK_MONITOR : UNWIND_LOCK_NONE;
     }
@@ -319,7 +324,8 @@ static __always_inline void take_frozen(struct yields_scratch *ys, struct unwind
         s->rec.flags |= SAMPLE_USER_CUT;
 }
 
-/* Writes the record for each of @sets (bits). Not inlined: its part of the stack is free again. */
+/* Writes the record for each of @sets (bits). Not inlined, so that its part of the BPF stack can be
+ * reused. */
 static __attribute__((noinline)) int write_records(struct yields_scratch *ys, __u32 sets)
 {
     struct stack_scratch *s = &ys->stack;
@@ -399,7 +405,7 @@ static __always_inline void comes_back(struct yields_scratch *ys, struct unwind_
     } else if (sets & lock_sets && !wait.runnable) {
         take_lock(ys, t);
         if (ys->lock.kind == UNWIND_LOCK_NONE)
-            ys->lock.kind = wait.lock; /* or it waits for a monitor since before the probes */
+            ys->lock.kind = wait.lock; /* no other lock: use what was stored at the begin */
     }
     if (ys->lock.kind == UNWIND_LOCK_NONE)
         sets &= ~lock_sets;
@@ -443,7 +449,7 @@ int yields_probe(probe_registers *ctx)
         return 0;
     __sync_fetch_and_add(&p->hits, 1);
     take_arguments(ctx, &args);
-    if (kind == YIELDS_THAW && (__u32)args.n[1]) /* frames that follow in the same run */
+    if (kind == YIELDS_THAW && (__u32)args.n[1]) /* not the first frames of this thaw */
         return 0;
     ys = take_scratch();
     if (!ys) {

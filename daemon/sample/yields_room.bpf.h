@@ -8,8 +8,8 @@
 
 #include "sample/yields_abi.h"
 
-/* Stored waits of all processes, and of each share. The loader subtracts those that it deletes. A
- * wait that ends before it is counted makes the number -1 for a moment. */
+/* Number of stored waits, of all processes and by share. The loader subtracts the waits that it
+ * deletes. A wait that ends before it is counted makes the number -1 for a moment. */
 __s32 waits_of_all;
 __s32 waits_of[YIELDS_PROCESSES_MAX];
 
@@ -20,14 +20,14 @@ static __always_inline void count_waits(const struct yields_process *p, __s32 n)
     __sync_fetch_and_add(&waits_of[p->share & (YIELDS_PROCESSES_MAX - 1)], n);
 }
 
-/* Returns true if one more wait of @p may be stored: its share may have as many as are left for
- * others. So no owner takes all, and a single one may have half. */
+/* Returns true if one more wait of @p may be stored: its share may have at most as many as are
+ * still free. So a single owner may have half of all, and some are always left for others. */
 static __always_inline bool has_room(const struct yields_process *p)
 {
     return waits_of[p->share & (YIELDS_PROCESSES_MAX - 1)] < (__s32)waits_max - waits_of_all;
 }
 
-/* Stores @wait, which begins. Returns false, and counts it, if there is no room. */
+/* Stores @wait, which begins. If there is no room, counts the wait as refused and returns false. */
 static __always_inline bool keep_wait(struct yields_process *p, const struct yields_key *key,
                                       struct yields_wait *wait)
 {
@@ -42,8 +42,8 @@ static __always_inline bool keep_wait(struct yields_process *p, const struct yie
     return false;
 }
 
-/* Returns the place of the note about the carrier @thread of the JVM in @slot. Each JVM has places
- * of its own, so that many carriers of one take no other's. */
+/* Returns the index of the note about the carrier @thread of the JVM in @slot. Each JVM has its own
+ * places, so that carriers of different JVMs never share one. */
 static __always_inline __u32 yields_note_at(__u32 slot, __u64 thread)
 {
     __u32 at = (__u32)(thread * 0x9e3779b97f4a7c15ULL >> 32) & (YIELDS_CARRIERS - 1);
