@@ -25,7 +25,7 @@
 #define MOMENT_CLASS_BYTES 256
 #define MOMENT_METHOD_BYTES 128
 #define MOMENT_OFTEN 100 /* a second: above it, probes of compilations or classes are removed */
-#define MOMENT_OFF_THREADS_MAX 1024 /* threads off the processor whose stacks are stored */
+#define MOMENT_OFF_THREADS_MAX 1024 /* stored stacks of threads off the processor */
 #define MOMENT_OFF_WORDS 512        /* stored stack words of one of them */
 
 /* The event at a probe. */

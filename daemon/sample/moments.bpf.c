@@ -16,9 +16,9 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 struct moment_scratch {
     struct stack_scratch stack;
     struct context_work context;
-    __u64 now_ns; /* when a thread leaves; kept here, like `late`, because the BPF stack is nearly
-                   * full */
-    __u32 late;   /* enum lateness */
+    /* now_ns: when a thread leaves. Both are here, because the BPF stack is nearly full. */
+    __u64 now_ns;
+    __u32 late; /* enum lateness */
     __u32 zero;
 };
 

@@ -4,7 +4,7 @@
 #include "sample/sampler_alloc_impl.h"
 
 /* Drops a process. Its probes do nothing from here on, even before they are removed: the map lacks
- * the process, or has it with another epoch. */
+ * the process, or the epoch differs. */
 static void drop_target(const struct alloc_targets *of, struct alloc_target *t)
 {
     uint32_t key = (uint32_t)t->pid;

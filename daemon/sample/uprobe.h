@@ -3,7 +3,7 @@
  * Probes in user space (uprobes), at several places of one file. Each probe is a link: since Linux
  * 6.10 an uprobe_multi link, before that the link of a perf event. Inside flamed-broker only.
  *
- * A thread that is being killed cannot remove a probe: the kernel then fails to get the page,
+ * A thread that is being killed cannot remove a probe. The kernel then fails to get the page,
  * leaves the breakpoint in place, and logs "leaking uprobe". So no thread of ours removes probes.
  * Links are pinned in a BPF file system that is mounted at no path. Once a pin is gone, a worker of
  * the kernel removes the probe. A pin goes when we remove it, or when the file system ends with our

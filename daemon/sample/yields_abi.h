@@ -7,9 +7,7 @@
 #define YIELDS_PROCESSES_MAX 32         /* JVMs with probes at a time; a power of two */
 #define YIELDS_WAITS_MAX 262144         /* virtual threads of all these JVMs that wait at a time */
 #define YIELDS_WAITS_PREALLOCATED 32768 /* the same where maps cannot grow (before Linux 6.1) */
-#define YIELDS_CARRIERS                                                                            \
-    512 /* carriers of a JVM with a note about what ran last; a power of two                       \
-         */
+#define YIELDS_CARRIERS 512             /* notes about carriers in a JVM; a power of two */
 #define YIELDS_NOTES (YIELDS_PROCESSES_MAX * YIELDS_CARRIERS)
 #define YIELDS_STATE_MASK 0xff /* of VirtualThread.state: bit 8 is "suspended" */
 #define YIELDS_DEPTH 4         /* samples that one processor takes at once */

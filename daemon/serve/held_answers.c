@@ -39,7 +39,7 @@ static bool may_be_cut(const struct client *c, uint64_t now)
 }
 
 /* Returns the client to cut: the one with the oldest answer, among the clients of the caller that
- * holds most. NULL: no client may be cut whose caller holds at least @least bytes. */
+ * holds most. NULL: no caller with a client that may be cut holds @least bytes or more. */
 static struct client *longest_held(struct serve *s, size_t least)
 {
     uint64_t now = clock_monotonic_ns();
