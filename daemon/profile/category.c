@@ -7,7 +7,8 @@
 const char *const CATEGORY_NAMES[CATEGORY_COUNT] = { "java", "interpreter", "jit",   "gc",
                                                      "vm",   "native",      "kernel" };
 
-/* Prefixes of thread names, at most 15 bytes: a thread that is no Java thread has only its comm. */
+/* Prefixes of thread names, at most 15 bytes: of other threads than Java's only the comm is known,
+ * which is cut to that length. */
 static const struct {
     const char *prefix;
     enum category category;
@@ -44,8 +45,9 @@ static const struct {
     { "ConcurrentMarkSweepThread::run", CATEGORY_GC },
 };
 
-/* Returns whether the stack has Java code. Of the VM's own threads only a compiler written in Java
- * runs any. All other such threads are Java threads, and the application may give them any name. */
+/* Returns whether the stack has Java code. Of the VM's own threads, only a compiler written in Java
+ * runs Java code. Any other thread with Java code is an application thread, and may have any
+ * name. */
 static bool runs_java(const struct frame_table *t, const uint32_t *stack, size_t n)
 {
     return ANY_OF(k, n,
@@ -60,7 +62,7 @@ static bool name_of_function_begins(const struct frame_table *t, uint32_t frame,
     return span_starts_with(frame_table_get_string(t, f->name), prefix);
 }
 
-/* Returns the category of all work of the thread, or CATEGORY_COUNT. */
+/* Returns the category if all work of the thread has the same one, else CATEGORY_COUNT. */
 static enum category category_of_thread(const struct frame_table *t, struct span thread,
                                         const uint32_t *stack, size_t n)
 {
@@ -81,7 +83,7 @@ static enum category category_of_thread(const struct frame_table *t, struct span
     return CATEGORY_COUNT;
 }
 
-/* Returns whether a VM operation on the stack collects: VM_G1CollectForAllocation,
+/* Returns whether a VM operation on the stack collects garbage: VM_G1CollectForAllocation,
  * VM_ParallelGCFailedAllocation, ... */
 static bool is_collection(const struct frame_table *t, const uint32_t *stack, size_t n)
 {
@@ -133,10 +135,10 @@ enum category category_of(const struct frame_table *table, struct span thread,
     if (in_kernel)
         return CATEGORY_KERNEL;
     if (n > 1 && stack[0] < RECORD_LATER && frame_table_get(table, stack[0])->kind == FRAME_CLASS) {
-        stack++; /* the code that allocated is below the class */
+        stack++; /* the top entry is the class; the code that allocated is below */
         n--;
     }
-    if (n && is_jvm && stack[0] >= RECORD_LATER) /* generated code that is named later */
+    if (n && is_jvm && stack[0] >= RECORD_LATER) /* generated code; its name is resolved later */
         return CATEGORY_JAVA;
     return n && is_jvm ? category_of_code(table, stack[0]) : CATEGORY_NATIVE;
 }

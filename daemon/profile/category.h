@@ -10,8 +10,8 @@ enum category {
     CATEGORY_JIT,    /* compiler threads, in any code */
     CATEGORY_GC,     /* the collector's threads, and collections that the VM thread runs */
     CATEGORY_VM,     /* other work of libjvm */
-    CATEGORY_NATIVE, /* other user code: JNI libraries, libc, programs that are no JVM */
-    CATEGORY_KERNEL, /* kernel mode, outside the JIT and GC work above */
+    CATEGORY_NATIVE, /* other user code: JNI libraries, libc, programs other than JVMs */
+    CATEGORY_KERNEL, /* kernel mode, except in the JIT and GC work above */
     CATEGORY_COUNT
 };
 

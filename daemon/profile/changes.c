@@ -10,8 +10,8 @@
 
 #define PERCENT 100.0
 #define MINUTE_NS (60.0 * NSEC_PER_SEC)
-#define NAMES_BYTES (16 << 20) /* of names, per kind */
-#define SEEN_LEAST 3           /* steps with a value that a tested series has */
+#define NAMES_BYTES (16 << 20) /* bytes of names, per kind */
+#define SEEN_LEAST 3           /* a series is tested only if this many steps have a value */
 
 static const char *const KIND_NAMES[CHANGE_KINDS] = {
     [CHANGE_FUNCTION] = "function",   [CHANGE_LOCK] = "lock",
@@ -164,7 +164,7 @@ bool change_set_has(const struct change_set *s, enum change_kind kind, size_t si
     return has && (double)has >= CHANGES_COVER * (double)steps;
 }
 
-/* Returns the least change: the end of the interval that is nearer to 0. */
+/* Returns the smallest plausible change: the end of the confidence interval that is nearer to 0. */
 static double near_end(const struct change *c)
 {
     return c->difference > 0 ? c->low : -c->high;
@@ -175,13 +175,13 @@ static double rank(const struct change *c)
     if (c->of->kind == CHANGE_WAIT && strcmp(c->of->name, WAIT_NAMES[WAIT_BLOCKED]) == 0)
         return 0; /* the cause of the wait is unknown */
     if (c->of->kind == CHANGE_PAUSE_COUNT)
-        return 0; /* pauses cost their time */
+        return 0; /* the change of the time of pauses is ranked instead */
     return near_end(c) * fmin(change_newness(c), CHANGES_NEW_MAX);
 }
 
 ORDER_FUNCTION(by_rank, struct change, COMPARE(rank(y), rank(x)))
 
-/* Returns the size of the change in percent of something; 0 if it has another unit. */
+/* Returns the size of the change in percent; 0 if it has another unit. */
 static double size_of(const struct change *c)
 {
     return c->of->kind == CHANGE_PAUSE_COUNT ? 0 : fabs(c->difference);
@@ -216,8 +216,9 @@ static void drop_uncovered(struct change_set *s)
     s->steps.b = kept - of_a;
 }
 
-/* Estimates the work of each step: the median of step value over mean value of all larger series.
- * So one growing series does not make all others shrink. With too few series, the total serves. */
+/* Estimates the work of each step. Each larger series gives the ratio of its value in the step to
+ * its mean; the work is the median of these ratios. So one growing series does not make all others
+ * seem to shrink. With fewer than 5 series, the ratio of the total is the work. */
 static int work_of(const struct change_set *s, enum change_kind kind, double *ret)
 {
     size_t steps = s->steps.a + s->steps.b, n;
@@ -243,14 +244,14 @@ static int work_of(const struct change_set *s, enum change_kind kind, double *re
     return 0;
 }
 
-/* Returns whether the work of @kind is that of CPU time: a service with twice the work allocates
- * twice as much. */
+/* Returns whether @kind is scaled by the work of CPU time: a service with twice the work also
+ * allocates twice as much. */
 static bool is_by_cpu(enum change_kind kind)
 {
     return change_is_pause(kind) || kind == CHANGE_ALLOCATION;
 }
 
-/* Scales values to percent of the total in the steps of a, at equal work. */
+/* Scales values to the percentage of the total in the steps of side a, at equal work. */
 static int normalize(struct change_set *s, enum change_kind kind)
 {
     size_t steps = s->steps.a + s->steps.b;
@@ -288,7 +289,7 @@ static bool is_seen(const struct change_series *one, size_t steps)
     return seen >= SEEN_LEAST;
 }
 
-/* Sorts functions behind the other kinds, and the largest first. */
+/* Orders functions after the other kinds, and larger series first. */
 static int by_turn(const void *x, const void *y)
 {
     const struct change *a = x, *b = y;
@@ -341,8 +342,9 @@ static int test_all(struct change_set *s, struct change *ret, double *p, size_t 
     return rank_adjust(p, n);
 }
 
-/* Returns how much @c drifts without a release: what its parts in a, as long as b, differ from all
- * of a. Less counts if a steady drift would reach farther in b. */
+/* Returns how much @c drifts even without a release. Cuts side a into parts as long as b, and takes
+ * the largest difference between the mean of a part and that of all of a. Scales the result,
+ * because a steady drift reaches farther until b. */
 static double drift_of(const struct change *c, size_t na, size_t nb)
 {
     size_t length = MAX(MIN(nb, na / 2), (size_t)1);
@@ -376,7 +378,8 @@ int changes_find(struct change_set *s, struct change **ret, size_t *ret_count)
         *ret_count = 0;
         return 0;
     }
-    for (size_t kind = CHANGE_KINDS; r == 0 && kind-- > 0;) /* functions, which show work, last */
+    for (size_t kind = CHANGE_KINDS; r == 0 && kind-- > 0;) /* functions last: other kinds are
+                                                             * scaled by their values */
         r = normalize(s, (enum change_kind)kind);
     if (r == 0)
         r = test_all(s, all, p, &tested);

@@ -12,14 +12,14 @@ struct adding {
     struct change_set *set;
     const struct view *v;
     enum change_kind kind;
-    uint32_t *found; /* owned: by string or other key: index + 1, or LEFT_OUT */
-    uint32_t *seen;  /* owned: by string: index + 1 of the last sample that contained it */
+    uint32_t *found; /* owned: by string or other key, index of the series + 1, or LEFT_OUT */
+    uint32_t *seen;  /* owned: by string, index + 1 of the last sample that contained it */
     struct handlers *handlers; /* borrowed; for CHANGE_OPERATION only */
     int error;                 /* 0 or -ENOMEM */
 };
 
 #define LEFT_OUT UINT32_MAX
-#define ALLOCATION_BYTES 1024 /* of a class and a method; longer ones are left out */
+#define ALLOCATION_BYTES 1024 /* bytes of a class and a method; longer texts are left out */
 
 static void add_to(struct adding *a, uint32_t key, struct span name, size_t step, double weight)
 {
@@ -88,7 +88,7 @@ static void add_operation(struct adding *a, const struct profile_sample *s, size
 }
 
 /* Adds a wait for a lock to the series of its class, which is the leaf. A wait for a notification
- * is none: threads without work wait so. */
+ * does not count: idle threads wait in that way. */
 static void add_lock(struct adding *a, const struct view_row *row, size_t step, double weight)
 {
     const struct view_frame *leaf =
@@ -98,7 +98,7 @@ static void add_lock(struct adding *a, const struct view_row *row, size_t step, 
         add_to(a, leaf->name, view_string(a->v, leaf->name), step, weight);
 }
 
-/* Writes what the stack of @row allocates, and the Java method that does: "byte[] in
+/* Writes the class that @row allocates, and the Java method that allocates: "byte[] in
  * shop.Orders.place". */
 static void write_place(const struct view *v, const struct view_row *row, struct buf *out)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Folds changes of callers and callees that are one change. */
+/* Finds changes of callers and callees that have one cause, and keeps one of them. */
 #include "base/list.h"
 #include "profile/changes.h"
 
@@ -9,31 +9,35 @@
 
 #include <math.h>
 
-#define ALIKE_PART 0.25    /* share of the larger change: a smaller difference makes them alike */
-#define MOSTLY 0.5         /* share of a wait for locks: a class with as much names it */
-#define FOLD_MAX 64        /* the highest ranked changes: only these are folded */
-#define FOLD_TOGETHER 0.8  /* share of the samples of one that contain the other, too */
-#define NEWER 1.5          /* ratio of newness: below it, two changes are equally new */
-#define MARKED 1.2         /* newness from which a caller explains its callees */
+/* share of the larger change: two changes that differ by less are alike */
+#define ALIKE_PART 0.25
+/* share of a total: a class or place with this much explains its change */
+#define MOSTLY 0.5
+#define FOLD_MAX 64 /* the highest ranked changes: only these are folded */
+/* two functions are together if this share of the samples of one contain the other */
+#define FOLD_TOGETHER 0.8
+#define NEWER 1.5          /* two changes with a smaller ratio of newness are equally new */
+#define MARKED 1.2         /* a caller with at least this newness explains its callees */
 #define WORK_MAX (1 << 25) /* pairs counted per view; further stacks are not counted */
 
 /* A function or category that changed. */
 struct folding {
     const struct change *change;
     double newness;
-    bool own;  /* application's own code, or a category with threads of its own */
+    bool own;  /* application's own code, or a category with its own threads */
     bool gone; /* folded into another change */
 };
 
 struct pairs {
     struct folding list[FOLD_MAX];
-    double together[FOLD_MAX][FOLD_MAX]; /* weight of samples with i and k; [i][i]: with i */
+    double together[FOLD_MAX][FOLD_MAX]; /* weight of samples that contain i and k; [i][i]: that
+                                          * contain i */
     double above[FOLD_MAX][FOLD_MAX];    /* part of together[i][k] with i nearer to the root */
     size_t n;
     size_t work; /* pairs counted in this view */
 };
 
-/* Returns whether the category has threads of its own. */
+/* Returns whether the category has its own threads. */
 static bool is_whole_work(const char *category)
 {
     return strcmp(category, CATEGORY_NAMES[CATEGORY_GC]) == 0 ||
@@ -183,8 +187,8 @@ static bool is_alike(const struct change *x, const struct change *y)
            ALIKE_PART * fmax(fabs(x->difference), fabs(y->difference));
 }
 
-/* Returns whether both changed as one: same direction, mostly the same samples, and the same amount
- * within the caller's interval or ALIKE_PART. */
+/* Returns whether both have the same change: same direction, mostly the same samples, and about the
+ * same amount, by the caller's interval or ALIKE_PART. */
 static bool is_one(const struct pairs *pairs, size_t caller, size_t callee)
 {
     const struct change *x = pairs->list[caller].change, *y = pairs->list[callee].change;
@@ -195,10 +199,10 @@ static bool is_one(const struct pairs *pairs, size_t caller, size_t callee)
            (is_alike(x, y) || (x->low <= y->difference && y->difference <= x->high));
 }
 
-/* Returns whether the callee's name explains the change better. Below a caller of own code, a
- * foreign callee does unless the caller is new (MARKED). Otherwise the newer one does, and own code
- * has an advantage (NEWER). If both are equally new, the callee does in own code, the caller in
- * foreign code. */
+/* Returns whether the callee's name explains the change better. A foreign callee of own code
+ * explains it better, unless the caller is new (MARKED). Otherwise the newer of both explains it
+ * better; of unequal ones, own code has an advantage (NEWER). If both are equally new, the callee
+ * explains it better in own code, the caller in foreign code. */
 static bool is_callee_better(const struct folding *caller, const struct folding *callee)
 {
     if (caller->own && !callee->own)
@@ -209,8 +213,8 @@ static bool is_callee_better(const struct folding *caller, const struct folding 
     return callee->newness > caller->newness / (callee->own ? NEWER : 1);
 }
 
-/* Returns whether a callee of the JDK, of a library or in native code changed as a part of new work
- * of an own caller. */
+/* Returns whether a foreign callee (JDK, library, native code) changed because of new work of its
+ * caller in own code. */
 static bool is_part(const struct pairs *pairs, size_t caller, size_t callee)
 {
     const struct folding *x = &pairs->list[caller], *y = &pairs->list[callee];
@@ -276,14 +280,14 @@ static size_t fold_calls(const struct view *const views[2], struct change *chang
 
 /* ---- operations of functions, waits that locks name ---- */
 
-/* Returns whether the method of @operation is @function, with a like change. */
+/* Returns whether @function is the method of @operation, and both changes are alike. */
 static bool is_named_by(const struct change *operation, const struct change *function)
 {
     return function->of->kind == CHANGE_FUNCTION && operation->of->method &&
            strcmp(operation->of->method, function->of->name) == 0 && is_alike(operation, function);
 }
 
-/* Returns whether the wait for locks changed mostly by the class @lock. */
+/* Returns whether the change of waits for locks is mostly due to the class @lock. */
 static bool is_wait_for(const struct change *wait, const struct change *lock)
 {
     return lock->of->kind == CHANGE_LOCK && wait->of->kind == CHANGE_WAIT &&
@@ -292,7 +296,7 @@ static bool is_wait_for(const struct change *wait, const struct change *lock)
            fabs(lock->difference) >= MOSTLY * fabs(wait->difference);
 }
 
-/* Returns whether the allocation of all objects changed mostly by @place. */
+/* Returns whether the change of all allocation is mostly due to @place. */
 static bool is_allocated_at(const struct change *all, const struct change *place)
 {
     return all->of->kind == CHANGE_ALLOCATION && place->of->kind == CHANGE_ALLOCATION &&
@@ -301,8 +305,8 @@ static bool is_allocated_at(const struct change *all, const struct change *place
            fabs(place->difference) >= MOSTLY * fabs(all->difference);
 }
 
-/* Returns whether another change of @changes names @one. The sentence about the time of pauses has
- * their number. */
+/* Returns whether another change of @changes covers @one. The sentence about the time of pauses
+ * also states their number. */
 static bool is_named(const struct change *changes, size_t count, const struct change *one)
 {
     return ANY_OF(
@@ -319,7 +323,8 @@ size_t changes_fold(const struct view *const views[2], struct change *changes, s
     for (size_t i = 0; i < left; i++) {
         struct change one = changes[i];
 
-        /* Compaction moves changes up, but each function and lock is still there once or more. */
+        /* Compaction so far has moved changes up, but each function and lock is still in the
+         * list. */
         if (is_named(changes, left, &one))
             continue;
         changes[kept++] = one;

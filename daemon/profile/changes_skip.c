@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Steps with allocations known only in part: the probes of a JVM rested. */
+/* Steps with allocations that are known only in part, because probes of a JVM were removed for a
+ * time. */
 #include "profile/changes.h"
 
 static uint64_t start_of(const struct change_steps *m, size_t step)
@@ -25,8 +26,8 @@ size_t change_set_skipped(const struct change_set *s)
     return n;
 }
 
-/* Replaces the skipped values of [@from, @to) by the mean of the others, at the CPU time of each
- * step. */
+/* Replaces the skipped values of [@from, @to) by the mean of the others, in proportion to the CPU
+ * time of each step. */
 static void fill(const struct change_set *s, double *values, size_t from, size_t to)
 {
     const double *cpu = s->whole[CHANGE_FUNCTION];

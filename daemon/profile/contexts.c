@@ -5,17 +5,18 @@
 #include "base/id_table.h"
 
 #define CONTEXT_SERVICES_MAX 4096u
-#define CONTEXT_WITH_IDS_MAX (PROFILE_CONTEXTS_MAX / 4 * 3) /* the rest is kept for names */
+/* the other contexts are reserved for names */
+#define CONTEXT_WITH_IDS_MAX (PROFILE_CONTEXTS_MAX / 4 * 3)
 #define CONTEXT_STRING_BYTES_MAX ((size_t)16 << 20)
 
-/* A request in one process, which a trace may pass through several times. Without a
- * root span, requests are one per name. No padding: a key. */
+/* A request in one process; a trace may pass through a process several times. Without a root span,
+ * all requests with one name in a trace count as one. No padding: a key. */
 struct request_key {
     uint64_t trace_high, trace_low, root;
     uint32_t process, name;
 };
 
-/* An operation of a service, both strings of contexts->names. */
+/* An operation of a service; both members are strings of contexts->names. */
 struct operation_key {
     uint32_t service, name;
 };
@@ -27,8 +28,9 @@ struct request_name {
 };
 
 struct contexts {
-    struct id_table contexts; /* struct profile_context; its operation holds a request's id + 1 */
-    struct id_table requests; /* struct request_key */
+    struct id_table contexts;        /* struct profile_context, with the id of its request + 1 as
+                                      * `operation` */
+    struct id_table requests;        /* struct request_key */
     struct request_name *operations; /* [requests.cap]: latest name of each request */
     size_t operations_cap;
     struct id_table known;    /* struct operation_key */
@@ -36,7 +38,7 @@ struct contexts {
     uint32_t *counts;         /* [services.cap]: number of operations of each service */
     size_t counts_cap;
     struct intern *names;
-    uint32_t others; /* string: stands for operations without room */
+    uint32_t others; /* string that replaces operations without room */
     uint64_t without_ids, without_name;
 };
 
@@ -89,8 +91,8 @@ size_t contexts_bytes(const struct contexts *c)
            c->operations_cap * sizeof(*c->operations) + c->counts_cap * sizeof(uint32_t);
 }
 
-/* Finds or adds operation @name of @service: *ret is its string, or `others` if the service has too
- * many. 0 or -ENOMEM. */
+/* Finds or adds operation @name of @service: *ret is its string, or `others` if the service has
+ * PROFILE_OPERATIONS_MAX. 0 or -ENOMEM. */
 static int add_operation(struct contexts *c, struct span service, struct span name, uint32_t *ret)
 {
     struct operation_key key = { 0 };
@@ -217,7 +219,7 @@ int contexts_finish(const struct contexts *c, struct profile *p)
         to->operation = 0;
         r = intern_add(p->strings, intern_get(c->names, name), &to->operation);
         if (to->operation && to->state == PROFILE_CONTEXT_IDS)
-            to->state = PROFILE_CONTEXT_NAMED; /* another sample of the request had the name */
+            to->state = PROFILE_CONTEXT_NAMED; /* another sample of the request provided the name */
     }
     return r;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Resolves frames that become known only when the profile is made: a node of the stack tree that
- * stands for such frames becomes one node for each.
+ * Resolves frames that become known only when the profile is made. A node of the stack tree that
+ * stands for such frames is replaced by one node for each frame.
  */
 #include "profile/record_impl.h"
 
@@ -16,7 +16,7 @@ void record_set_later(struct record *r, record_later_fn fn, void *cookie)
 /* Position of an old node in the new tree. */
 struct moved {
     uint32_t node;
-    bool unknown; /* a resolved frame between the root and the node has no name */
+    bool unknown; /* a resolved frame from the root to the node has no name */
 };
 
 /* Appends the resolved frames of @node below *at. */
@@ -43,7 +43,7 @@ static int move_nodes(const struct record *r, struct id_table *nodes, struct mov
     struct record_node root = { 0 };
     int k = id_table_add(nodes, &root, &moved[0].node);
 
-    /* Callers precede their callees. */
+    /* callers precede their callees in the list */
     for (uint32_t i = 1; i < r->nodes.count && k >= 0; i++) {
         const struct record_node *n = id_table_get(&r->nodes, i);
 

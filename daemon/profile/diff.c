@@ -14,7 +14,7 @@ struct node_key {
 
 struct diff_builder {
     struct diff *d;
-    struct id_table keys; /* struct node_key: a node's index is its id + 1 */
+    struct id_table keys; /* struct node_key; the index of a node is the id of its key + 1 */
     size_t nodes_cap;
     bool reverse;
 };
@@ -40,8 +40,7 @@ static int node_of(struct diff_builder *b, uint32_t parent, uint32_t name, uint3
     return 0;
 }
 
-/* Copies the names of @v to the diff. *ret: their ids in the diff by id in @v; the caller frees
- * it. */
+/* Copies the names of @v to the diff. *ret: id in the diff by id in @v; the caller frees it. */
 static int translate_names(struct diff *d, const struct view *v, uint32_t **ret)
 {
     uint32_t n = intern_count(v->strings);
@@ -212,7 +211,7 @@ static bool is_even(const struct view *v)
     return !v->opts.total && !view_event(v)->valued && view_event(v)->period;
 }
 
-/* Sets the unit and the worth of both sides' weights. */
+/* Sets the unit of weights, and the value of one unit of weight on each side. */
 static void set_worth(struct diff *d, const struct view *a, const struct view *b)
 {
     bool same = strcmp(d->event_a->unit, d->event_b->unit) == 0;

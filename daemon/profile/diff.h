@@ -11,11 +11,12 @@
 #define DIFF_NODES_MAX 4000000u
 
 struct diff_node {
-    uint32_t parent;         /* index; the root, [0], is its own */
+    uint32_t parent;         /* index of the parent; the root, [0], is its own parent */
     uint32_t name;           /* string of the diff; the root's is "" */
     uint32_t kind;           /* enum frame_kind */
     uint32_t depth;          /* 0 for the root */
-    uint32_t child, sibling; /* the first child; the parent's next child by name; 0: none */
+    uint32_t child, sibling; /* index of the first child, and of the parent's next child by name; 0:
+                              * none */
     uint64_t a, b;           /* weight of the node and of all that it called */
     uint64_t a_self, b_self; /* weight of the node alone */
 };
@@ -38,15 +39,15 @@ struct diff {
     uint64_t a, b; /* total weight */
     double scale;  /* factor of a that makes both totals equal; 1: not normalized */
     bool by_value; /* weights are values; else samples */
-    /* Value of one unit of weight on each side, in @unit: that of both events, or "samples". unit
+    /* Value of one unit of weight on each side, in @unit: the unit of both events, or "samples";
      * "": the two sides have different units. */
     const char *unit;
     uint64_t worth_a, worth_b;
-    char few[2][VIEW_SENTENCE_BYTES]; /* view.few of both views, a's first */
+    char few[2][VIEW_SENTENCE_BYTES]; /* view.few of both views, of a first */
 };
 
 struct diff_opts {
-    bool absolute; /* weights as counted; else a is scaled to the total weight of b */
+    bool absolute; /* true: weights as counted; false: a is scaled to the total weight of b */
     bool reverse;  /* the tree begins at the leaves: a_self and b_self of nodes have no meaning */
 };
 
@@ -59,7 +60,7 @@ static inline struct span diff_string(const struct diff *d, uint32_t id)
 {
     return intern_get(d->strings, id);
 }
-/* Returns b less the scaled a. */
+/* Returns b minus the scaled a. */
 static inline double diff_delta(const struct diff *d, uint64_t a, uint64_t b)
 {
     return (double)b - (double)a * d->scale;

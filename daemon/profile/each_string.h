@@ -7,7 +7,7 @@
 /* Replaces the id *string of one table by that of another. 0 or -errno. */
 typedef int (*string_fn)(void *cookie, uint32_t *string);
 
-/* Calls @fn for each of the strings until it fails. Return: its last result. */
+/* Calls @fn for each of the strings until it fails. Returns the last result of @fn. */
 #define EACH_STRING_(fn, cookie, ...)                                                              \
     ({                                                                                             \
         uint32_t *const strings_[] = { __VA_ARGS__ };                                              \
@@ -18,7 +18,7 @@ typedef int (*string_fn)(void *cookie, uint32_t *string);
         r_;                                                                                        \
     })
 
-/* Calls @fn for each string of an entry until it fails. Return: its last result. */
+/* Calls @fn for each string of an entry until it fails. Returns the last result of @fn. */
 static inline int module_each_string(struct module *m, string_fn fn, void *cookie)
 {
     return EACH_STRING_(fn, cookie, &m->path, &m->build_id);

@@ -8,12 +8,12 @@
 #include "base/array.h"
 #include "unwind/unwind.h"
 
-/* The parts of the table that are in the profile: ids of the profile + 1, by id of the table; 0:
- * not there yet. Entries of the table differ, so no entry is looked up twice, and none is
- * hashed. */
+/* The entries of the table that the profile has: id of the profile + 1 by id of the table; 0: not
+ * copied yet. Entries of the table are distinct, so the copies need no hash table. */
 struct finisher {
     const struct frame_table *table;
-    struct frame_table_counts counts; /* of the table; later ids are unknown, and count as 0 */
+    struct frame_table_counts counts; /* counts of the table at the start; later ids are treated as
+                                       * id 0 */
     struct profile *p;
     uint32_t *strings, *modules, *functions, *frames;
     size_t module_cap, function_cap, frame_cap;
@@ -176,8 +176,8 @@ static int finish_who(struct finisher *f, const struct record *r)
 
 ORDER_FUNCTION(sample_compare, struct profile_sample, COMPARE(x->time_ns, y->time_ns))
 
-/* Sorts by time an array with few samples out of order: takes these out, sorts them, and merges
- * them back from the end. It needs no second array of all samples, as qsort() would. */
+/* Sorts by time an array in which few samples are out of order. Takes these out, sorts them, and
+ * merges them back from the end. Unlike qsort(), needs no second array of all samples. */
 static int sort_samples(struct profile_sample *s, size_t n)
 {
     struct profile_sample *late;
@@ -279,8 +279,8 @@ static void finish_meta(struct profile *p, const struct profile *meta)
     p->lost = meta->lost;
 }
 
-/* Adds warnings about the present state of the record. They are removed from it again, as a running
- * record changes. */
+/* Adds warnings about the present state of the record. The warnings are removed from the record
+ * afterwards, because a running record changes. */
 static int finish_warnings(struct profile *p, struct record *r)
 {
     size_t before = r->warning_count;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of named frames: strings, modules, functions and frames, each distinct one once. */
+/* The table of named frames: strings, modules, functions and frames, each distinct entry once. */
 #include "profile/frame.h"
 
 #include "base/array.h"
@@ -10,13 +10,13 @@ struct frame_table {
     struct id_table modules, functions, frames;
     struct function_route *routes; /* owned, [route_count] */
     size_t route_count, route_cap;
-    uint32_t *route_of; /* owned, [route_of_cap]: by function; 0: unknown */
+    uint32_t *route_of; /* owned, [route_of_cap]: route by function; 0: unknown */
     size_t route_of_cap;
     struct shares shares; /* bytes of the table, by owner */
-    uint64_t owner;       /* the owner that adds; 0: none */
+    uint64_t owner;       /* owner that new entries are charged to; 0: none */
 };
 
-/* Id 0 of each table. */
+/* Adds entry 0 of each table. */
 static int frame_table_add_unknown(struct frame_table *t)
 {
     struct module m = { 0 };
@@ -95,8 +95,8 @@ uint64_t frame_table_refused(const struct frame_table *t)
     return t->shares.refused;
 }
 
-/* Returns whether the owner has room for a new entry. Entries are small, and the last one may
- * exceed the share a little. */
+/* Returns whether the owner has room for a new entry. As entries are small, the last one may exceed
+ * the share a little. */
 static bool has_room(const struct frame_table *t)
 {
     return !t->owner || shares_room_lasting(&t->shares, t->owner) > 0;

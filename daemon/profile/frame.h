@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Named frames of stacks, and the table that gives each distinct one a 32-bit id. Values that every
- * layer may include.
+ * Named frames of stacks, and the table that gives each distinct frame a 32-bit id. Every layer may
+ * include this file.
  */
 #pragma once
 
@@ -9,10 +9,10 @@
 #include "base/shares.h"
 #include "base/text.h"
 
-/* render/ and web/ keep tables in this order (checked by a test). */
+/* render/ and web/ have tables in this order, which a test checks. */
 enum frame_kind {
     FRAME_UNKNOWN,     /* without a name: "[unknown]", or module+offset */
-    FRAME_C2,          /* Java, compiled by C2; and wrappers of native methods */
+    FRAME_C2,          /* Java, compiled by C2; also wrappers of native methods */
     FRAME_C1,          /* Java, compiled by C1 */
     FRAME_INLINED,     /* Java, inlined into the compiled frame below it (its caller) */
     FRAME_INTERPRETED, /* Java */
@@ -27,7 +27,7 @@ enum frame_kind {
 #define WAIT(id, name, words) FRAME_WAIT_##id, /* synthetic: "[lock]" */
 #include "profile/waits.def"
 #undef WAIT
-    FRAME_CLASS,   /* not code: the Java class of the objects that the frame below allocated */
+    FRAME_CLASS,   /* not code: the Java class of the objects that its caller allocated */
     FRAME_JVMCI,   /* Java, compiled by a compiler that is a JVMCI library, such as Graal */
     FRAME_REQUEST, /* synthetic: "[GET /orders/{id}]", and other groups: "[blocked]" */
     FRAME_KIND_COUNT
@@ -45,7 +45,7 @@ struct module {
     uint32_t build_id; /* interned, lower-case hex, 0: none */
 };
 
-/* A function; equal ones share an id. All strings interned and clean (base/text.h). */
+/* A function; equal ones share an id. All strings are interned and clean (base/text.h). */
 struct function {
     uint32_t class_name; /* Java: "java.lang.Thread" with dots; 0 for other code */
     uint32_t name;       /* Java: method name; else the demangled symbol, or "libfoo.so+0x1a2b" */
@@ -67,15 +67,15 @@ struct frame {
     uint32_t function;
     uint32_t line;   /* 0: unknown */
     uint8_t kind;    /* enum frame_kind */
-    uint8_t unknown; /* 1: has no name (counts as unknown, though name may say module+offset) */
+    uint8_t unknown; /* 1: has no name; the name may be module+offset */
     uint8_t leaf;    /* enum frame_leaf */
     uint8_t zero;
 };
 
-/* The route of a function, as it was set. */
+/* A function with the route that was set for it. */
 struct function_route {
     uint32_t function;
-    uint32_t route; /* string, such as "GET /orders/{id}"; FUNCTION_ROUTE_NONE */
+    uint32_t route; /* string, such as "GET /orders/{id}"; or FUNCTION_ROUTE_NONE */
 };
 /* A function without a route, or with a different one in different processes. */
 #define FUNCTION_ROUTE_NONE UINT32_MAX
@@ -85,15 +85,15 @@ struct frame_table;
 /* Creates a table. @max_entries limits modules, functions and frames each; @max_string_bytes limits
  * strings, and the memory that all owners share. 0 or -ENOMEM. */
 int frame_table_new(size_t max_entries, size_t max_string_bytes, struct frame_table **ret);
-/* Frees what only adding needs: from then on only strings are added. */
+/* Frees memory that only additions need. From then on, only strings may be added. */
 void frame_table_seal(struct frame_table *t);
 struct frame_table *frame_table_free(struct frame_table *t);
 
-/* Counts the bytes of the table in @whole, too; NULL: in none. It is a table without entries, or
- * one that was in @whole before. */
+/* Counts the bytes of the table also in @whole; NULL: no longer. The table must be without entries,
+ * or have been in @whole before. */
 void frame_table_join(struct frame_table *t, struct shares *whole);
-/* Charges new entries to the share of @owner (base/shares.h) from now on; 0: no owner, so that only
- * the limits hold. */
+/* Charges new entries to the share of @owner (base/shares.h) from now on; 0: no owner, so only the
+ * limits apply. */
 void frame_table_charge(struct frame_table *t, uint64_t owner);
 /* Returns the number of entries refused for lack of room in their owner's share. */
 uint64_t frame_table_refused(const struct frame_table *t);
@@ -104,9 +104,9 @@ int frame_table_string(struct frame_table *t, struct span clean, uint32_t *ret);
 int frame_table_module(struct frame_table *t, const struct module *m, uint32_t *ret);
 int frame_table_function(struct frame_table *t, const struct function *f, uint32_t *ret);
 int frame_table_frame(struct frame_table *t, const struct frame *f, uint32_t *ret);
-/* Sets the route of @function to the string @route, or to FUNCTION_ROUTE_NONE. 0: to a string that
- * found no room. A function that had another route has none from then on. Without room, the first
- * route stays unknown. */
+/* Sets the route of @function to the string @route, or to FUNCTION_ROUTE_NONE. @route 0: a string
+ * that found no room. A function that gets a second, different route has no route from then on.
+ * Without room for it, a first route stays unknown. */
 void frame_table_set_route(struct frame_table *t, uint32_t function, uint32_t route);
 /* Returns the id of @raw as clean text (base/text.h); 0: there was no room. */
 uint32_t frame_table_clean(struct frame_table *t, struct span raw, enum text_encoding encoding);
@@ -120,8 +120,8 @@ const struct function *frame_table_get_function(const struct frame_table *t, uin
 const struct module *frame_table_get_module(const struct frame_table *t, uint32_t module);
 /* Returns the route of a function as set; 0: unknown. */
 uint32_t frame_table_get_route(const struct frame_table *t, uint32_t function);
-/* Returns entry @i of the list of routes that were set, in that order: a later one of the same
- * function replaces an earlier one. Functions that never had a route are not in it. */
+/* Returns entry @i of the list of set routes, in the order of setting. A later entry for the same
+ * function replaces an earlier one. */
 const struct function_route *frame_table_get_set_route(const struct frame_table *t, uint32_t i);
 struct span frame_table_get_string(const struct frame_table *t, uint32_t string);
 size_t frame_table_bytes(const struct frame_table *t);

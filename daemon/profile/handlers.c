@@ -26,7 +26,7 @@ static struct {
 } own_dispatchers[HANDLERS_OWN_MAX];
 static size_t own_count;
 
-/* Prefixes of classes that may stand between a dispatcher and its handler. */
+/* Prefixes of classes that may be on the stack between a dispatcher and its handler. */
 static const char *const BETWEEN[] = {
     "java.lang.reflect.", "java.lang.invoke.", "jdk.internal.reflect.",   "sun.reflect.",
     "jakarta.servlet.",   "javax.servlet.",    "com.sun.net.httpserver.", "sun.net.httpserver.",
@@ -35,7 +35,7 @@ static const char *const BETWEEN[] = {
 /* The role of a function on a stack. */
 enum function_kind {
     FUNCTION_UNKNOWN, /* not classified yet */
-    FUNCTION_OWN,     /* of the application */
+    FUNCTION_OWN,     /* code of the application */
     FUNCTION_BETWEEN,
     FUNCTION_LIBRARY,
     FUNCTION_PROXY, /* may call code other than a handler first */
@@ -46,8 +46,8 @@ enum function_kind {
 /* Result for a stack, found from the root on. */
 struct found {
     uint32_t function; /* the handler; 0: none yet */
-    uint8_t kind;      /* enum handler_kind of the last dispatcher; HANDLER_NONE: none, or no longer
-                        * valid */
+    uint8_t kind;      /* enum handler_kind of the last dispatcher; HANDLER_NONE: there is none, or
+                        * it no longer counts */
     uint8_t made;
 };
 
@@ -146,7 +146,8 @@ static enum function_kind look_at(const struct handlers *h, const struct functio
     return own_code_has(&h->own, class_name) ? FUNCTION_OWN : FUNCTION_LIBRARY;
 }
 
-/* Returns the role of frame @frame; native and other frames stand between. */
+/* Returns the role of frame @frame. Native and other frames may be between a dispatcher and its
+ * handler. */
 static enum function_kind kind_of(struct handlers *h, uint32_t frame)
 {
     const struct frame *f = &h->p->frames[frame];
@@ -161,7 +162,7 @@ static enum function_kind kind_of(struct handlers *h, uint32_t frame)
 
 /* ---- stacks ---- */
 
-/* Returns the result of a stack that @frame continues. @before: the result of its caller. */
+/* Returns the result of a stack with @frame as its leaf. @before: the result of its caller. */
 static struct found step(struct handlers *h, struct found before, uint32_t frame)
 {
     struct found now = before;
@@ -248,7 +249,7 @@ void handlers_name(const struct handlers *h, uint32_t function, struct buf *out)
     buf_add_str(out, "()");
 }
 
-/* ---- the configuration's ---- */
+/* ---- dispatchers of the configuration ---- */
 
 int handlers_set_own(const char *list, struct error *err)
 {

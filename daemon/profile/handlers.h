@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Operations of requests by the stack alone, where no tracer names them. An operation is the method
- * of the application that a framework calls to handle a request (handlers.def). Pure; thread: any,
- * one at a time for a struct.
+ * Finds the operations of requests by the stack alone, if no tracer names them. An operation is the
+ * method of the application that a framework calls to handle a request (handlers.def). Pure;
+ * thread: any, one at a time for a struct.
  */
 #pragma once
 
@@ -23,12 +23,12 @@ static inline void handlers_freep(struct handlers **h)
 {
     handlers_free(*h);
 }
-/* Returns the function that handles the request of @s; 0: none is found, or a tracer names the
+/* Returns the function that handles the request of @s; 0: not found, or a tracer names the
  * request. */
 uint32_t handlers_of(struct handlers *h, const struct profile_sample *s);
 /* Appends the operation's name: the function's route, "GET /orders/{id}", else its name,
- * "shop.OrderController.get()". Other names of operations rarely end with "()". HANDLERS_TEXT_MAX
- * bytes suffice. */
+ * "shop.OrderController.get()". The suffix "()" sets it apart from names of tracers.
+ * HANDLERS_TEXT_MAX bytes suffice. */
 void handlers_name(const struct handlers *h, uint32_t function, struct buf *out);
 /* Appends the method alone, "shop.OrderController.get", without the suffix of a generated class. */
 void handlers_method(const struct handlers *h, uint32_t function, struct buf *out);

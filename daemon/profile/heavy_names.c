@@ -3,7 +3,7 @@
 
 #include "base/array.h"
 
-#define RECENT_MINUTES 8 /* minutes that the mean takes to follow */
+#define RECENT_MINUTES 8 /* time constant of the mean, in minutes */
 
 uint64_t heavy_recent(uint64_t recent_ns, uint64_t ns)
 {
@@ -21,7 +21,7 @@ void heavy_names_deinit(struct heavy_names *h)
 ORDER_FUNCTION(heavier_first, struct heavy_weight,
                COMPARE(y->ns, x->ns) ?: COMPARE(x->name, y->name))
 
-/* Removes the time of @name from @weights, and returns it. */
+/* Removes @name from @weights, and returns its time. */
 static uint64_t take(struct heavy_weight *weights, size_t count, uint32_t name)
 {
     for (size_t i = 0; i < count; i++) {
@@ -66,7 +66,7 @@ static void count_known(struct heavy_names *h, const struct intern *strings,
     h->count = kept;
 }
 
-/* Returns the number of names of a kind, and the lightest one. */
+/* Returns the number of names of a kind. *ret_lightest: the lightest of them; NULL: none. */
 static size_t count_kind(const struct heavy_names *h, bool chosen, struct heavy_name **ret_lightest)
 {
     size_t n = 0;
@@ -84,8 +84,8 @@ static size_t count_kind(const struct heavy_names *h, bool chosen, struct heavy_
     return n;
 }
 
-/* Returns the place of a new name: a free one, or that of the lightest name if *replaces still
- * allows that. NULL: none. */
+/* Returns the place for a new name: a free place, or that of the lightest name if *replaces is
+ * still true. NULL: none. */
 static struct heavy_name *place_of(struct heavy_names *h, const struct heavy_weight *w,
                                    const struct heavy_limits *l, bool *replaces)
 {
@@ -101,7 +101,7 @@ static struct heavy_name *place_of(struct heavy_names *h, const struct heavy_wei
     return lightest;
 }
 
-/* Adds @w as a name. Returns false without room for it. */
+/* Adds the name of @w. Returns false if it finds no place. */
 static bool admit(struct heavy_names *h, const struct intern *strings, const struct heavy_weight *w,
                   uint64_t start_ns, const struct heavy_limits *l, bool *replaces)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The frames of a profile, found or added in a frame table. */
+/* Finds or adds the frames of a profile in a frame table. */
 #include "profile/import_frames.h"
 
 int frame_importer_init(struct frame_importer *f, const struct profile *p,

@@ -7,7 +7,7 @@
 struct frame_importer {
     const struct profile *p;   /* borrowed */
     struct frame_table *table; /* borrowed */
-    /* By id of the profile: id of the table + 1; 0: not imported yet. */
+    /* Id of the table + 1, by id of the profile; 0: not imported yet. */
     uint32_t *strings, *functions, *frames;
 };
 /* 0 or -ENOMEM; @f needs frame_importer_deinit() in every case. */

@@ -10,15 +10,16 @@
 #include <pcre2.h>
 #include <stdatomic.h>
 
-/* PCRE2's limit of steps applies to each start within the name apart, and a step may pass over the
- * whole name. So the items of the pattern that it tries are counted, too. */
+/* PCRE2's limit of steps applies separately to each start position in the name, and a step may read
+ * the whole name. So the pattern items that PCRE2 tries are also counted. */
 #define MATCH_STEPS_MAX 100000
-#define MATCH_ITEMS_MAX 1000000 /* of one pattern on one name: some 20 to 60 ms */
-#define MATCH_ITEM_BYTES 256    /* of the name, for which an item counts once more */
-#define MATCH_SLOW_ITEMS 10000  /* the same after match_begin_long(); few names take more */
-#define MATCH_SPENT_ITEMS 1000  /* the same once it is spent: names are tried again and again */
+#define MATCH_ITEMS_MAX 1000000 /* items of one pattern on one name: some 20 to 60 ms */
+#define MATCH_ITEM_BYTES 256    /* for each so many bytes of the name, an item counts once more */
+#define MATCH_SLOW_ITEMS 10000  /* the same limit after match_begin_long(); few names take more */
+/* the same limit for a spent pattern, which tries slow names each time */
+#define MATCH_SPENT_ITEMS 1000
 #define MATCH_HEAP_KIB_MAX 4096
-#define MATCH_CPU_NS_MAX (2 * NSEC_PER_SEC) /* of one struct match, over all names */
+#define MATCH_CPU_NS_MAX (2 * NSEC_PER_SEC) /* budget of one struct match, over all names */
 
 struct match {
     const char *parameter;
@@ -26,11 +27,12 @@ struct match {
     size_t count;
     pcre2_match_context *context;
     pcre2_match_data *data;
-    uint64_t items, weight, items_max; /* tried on this name; how much one of them counts */
-    bool budgeted, lasting;            /* match_begin(), match_begin_long() was called */
-    uint64_t spent_ns;                 /* CPU time since */
+    uint64_t items, weight, items_max; /* count for this name; weight of an item; limit of the
+                                        * count */
+    bool budgeted, lasting;            /* match_begin() was called; match_begin_long() was called */
+    uint64_t spent_ns;                 /* CPU time since match_begin() */
     struct fingerprint_key key;
-    uint64_t slow[MATCH_SLOW_NAMES_MAX]; /* fingerprints of names */
+    uint64_t slow[MATCH_SLOW_NAMES_MAX]; /* fingerprints of names that take too long */
     size_t slow_count;
 };
 

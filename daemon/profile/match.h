@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Regular expressions on frames' names (PCRE2, no JIT), bounded in time: a pattern that explodes is
- * an error with a sentence, never a hung daemon. Immutable once made; thread: any, one match at a
- * time each.
+ * an error with a sentence, never a hung daemon. Immutable once made; thread: any, one at a time
+ * for a struct.
  */
 #pragma once
 
@@ -26,20 +26,20 @@ size_t match_count(const struct match *m);
 /* Starts the budget: from now on, all names together may take 2 s of CPU time. @m may be NULL. */
 void match_begin(struct match *m);
 
-/* Bounds the time on names of others, for a client's pattern that the engine uses for hours: some
- * 0.5 ms for a name. A name that takes longer does not match, and is not tried again. After
- * MATCH_SLOW_NAMES_MAX of them the pattern is spent: from then on a name matches only within some
- * 50 us. */
+/* Bounds the time for each name to some 0.5 ms: for a client's pattern that the engine uses for
+ * hours. A name that takes longer does not match, and is not tried again. After
+ * MATCH_SLOW_NAMES_MAX slow names, the pattern is spent: from then on, a name has to match within
+ * some 50 us. */
 #define MATCH_SLOW_NAMES_MAX 64
 void match_begin_long(struct match *m);
-/* Returns how many names took longer. @m may be NULL. */
+/* Returns how many names took longer than match_begin_long() permits. @m may be NULL. */
 size_t match_slow_names(const struct match *m);
-/* Refuses a list that may be too short because @m, which may be NULL, is spent: 0, or -EINVAL with
- * @err. */
+/* Refuses a list that may be incomplete because @m, which may be NULL, is spent. Returns 0, or
+ * -EINVAL with @err. */
 int match_refuse_spent(const struct match *m, struct error *err);
 /* Returns how many patterns were spent since the start. */
 uint64_t match_spent_total(void);
 
-/* Checks whether any pattern matches somewhere in @text (valid UTF-8). 1, 0, or -EINVAL with @err
- * when this name takes too long (some 60 ms), or all since match_begin(). */
+/* Checks whether any pattern matches somewhere in @text (valid UTF-8). Returns 1, 0, or -EINVAL
+ * with @err if this name takes too long (some 60 ms), or all names since match_begin() do. */
 int match_any(struct match *m, struct span text, struct error *err);

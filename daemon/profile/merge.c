@@ -19,15 +19,15 @@ struct merger {
     struct frame_table *table;
     struct record *record;
     struct merged_processes images;
-    const struct profile *p; /* the one being added */
+    const struct profile *p; /* the profile that is being added */
     struct frame_importer names;
     uint32_t *places;    /* [p->stack_count]: place in record, MERGE_NONE: not merged yet */
     uint32_t *threads;   /* [p->thread_count]: id in record, MERGE_NONE: not wanted */
     uint32_t *processes; /* [p->process_count]: id in record, MERGE_NONE: not merged yet */
     uint32_t *contexts;  /* [p->context_count]: id in record, MERGE_NONE: not merged yet */
     uint32_t path[MERGE_DEPTH_MAX];
-    /* By event of p: its index in the merged profile, PROFILE_EVENTS_MAX: no room; and the
-     * remainder of rounding so far. */
+    /* By event of p: index in the merged profile (PROFILE_EVENTS_MAX: no room), and remainder of
+     * rounding so far. */
     uint8_t events[PROFILE_EVENTS_MAX];
     uint64_t carry[PROFILE_EVENTS_MAX];
     bool rounded, crowded;
@@ -39,7 +39,7 @@ static int merge_process(struct merger *m, uint32_t index, uint32_t *ret)
     int r = 0;
 
     if (m->processes[index] == MERGE_NONE) {
-        process.owner = 0; /* known to some profiles only: no part of the key */
+        process.owner = 0; /* only some profiles know it, so it is not part of the key */
         r = process_each_string(&process, frame_import_string, &m->names);
         if (r == 0)
             r = merged_process_add(&m->images, m->record, &process, m->p->start_realtime_ns,
@@ -77,7 +77,8 @@ static int merge_moments(struct merger *m)
 
     for (size_t i = 0; i < m->p->moment_count && r == 0; i++) {
         struct profile_moment one = m->p->moments[i];
-        uint64_t by = m->p->start_realtime_ns - m->p->start_ns; /* wraps if the times move back */
+        /* may wrap; so do the additions below */
+        uint64_t by = m->p->start_realtime_ns - m->p->start_ns;
 
         one.start_ns += by;
         one.end_ns += by;
@@ -89,13 +90,13 @@ static int merge_moments(struct merger *m)
             moment_each_string(&one, frame_import_string, &m->names) ?:
             record_moment(m->record, &one);
         if (r == -ENOSPC)
-            r = 0; /* the event counts the others */
+            r = 0; /* a full record counts the dropped moments */
     }
     return r;
 }
 
-/* Returns the count of @s in the merged event's period. The remainder goes to the next sample, so
- * that sums are right to one sample at any periods. */
+/* Converts the count of @s to the period of the merged event. Carries the remainder over to the
+ * next sample, so that sums are right to one sample. */
 static uint32_t merge_count(struct merger *m, const struct profile_sample *s)
 {
     const struct profile_event *from = &m->p->events[s->event],
@@ -110,8 +111,8 @@ static uint32_t merge_count(struct merger *m, const struct profile_sample *s)
     return (uint32_t)MIN(scaled / to->period, (uint64_t)UINT32_MAX);
 }
 
-/* Returns in *ret the place of stack @stack of m->p. Only frames of wanted samples enter the table.
- * 0 or -errno. */
+/* Stores the place of stack @stack of m->p in *ret. Only frames of wanted samples enter the table.
+ * Returns 0 or -errno. */
 static int merge_place(struct merger *m, uint32_t stack, uint32_t *ret)
 {
     uint32_t at = stack, place = 0, frame;
@@ -133,9 +134,9 @@ static int merge_place(struct merger *m, uint32_t stack, uint32_t *ret)
     return r;
 }
 
-/* Cuts @s, with times of CLOCK_REALTIME, to the slice. A sample of several waits counts as if they
- * ended together, each of average length, and its count becomes 1. Returns false if no part lies in
- * the slice. */
+/* Cuts @s, with times of CLOCK_REALTIME, to the slice. A sample of several waits is treated as
+ * waits of average length that ended together, and its count becomes 1. Returns false if no part of
+ * @s is in the slice. */
 static bool merge_part(const struct merger *m, struct profile_sample *s)
 {
     uint64_t waits = MAX(s->count, UINT32_C(1)), took_ns = s->value / waits, to_ns,
@@ -150,14 +151,15 @@ static bool merge_part(const struct merger *m, struct profile_sample *s)
     to_ns = MIN(s->time_ns, m->slice->to_ns);
     if (from_ns >= to_ns)
         return false;
-    if (to_ns - from_ns < took_ns) /* otherwise nothing is rounded */
+    if (to_ns - from_ns < took_ns) /* if nothing is cut, the value stays exact */
         s->value = (to_ns - from_ns) * waits;
     s->count = 1;
     s->time_ns = MIN(s->time_ns, m->slice->to_ns - 1);
     return true;
 }
 
-/* Gets the merged request of @s, of thread @thread; 0: none. 0 or -ENOMEM. */
+/* Stores the merged request of @s, a sample of thread @thread, in *ret; 0: none. Returns 0 or
+ * -ENOMEM. */
 static int merge_context(struct merger *m, const struct profile_sample *s, uint32_t thread,
                          uint32_t *ret)
 {
@@ -173,7 +175,7 @@ static int merge_context(struct merger *m, const struct profile_sample *s, uint3
     return r;
 }
 
-/* 0 or -ENOMEM. A sample beyond a limit of the record is counted as dropped. */
+/* Adds a sample to the record; counts it as dropped if a limit is reached. 0 or -ENOMEM. */
 static int merge_sample(struct merger *m, const struct profile_sample *s, uint32_t thread)
 {
     struct profile_sample merged = *s;
@@ -263,7 +265,7 @@ struct merger *merger_free(struct merger *m)
     return NULL;
 }
 
-/* Returns the event that event @i of @p becomes. NULL: it is not wanted. */
+/* Returns the event that event @i of @p becomes. NULL: event @i is not wanted. */
 static const struct profile_event *slice_event(const struct profile_slice *slice,
                                                const struct profile *p, uint32_t i)
 {
@@ -288,7 +290,7 @@ static void merge_events(struct merger *m)
     }
 }
 
-/* Returns whether a warning is about its whole profile, or about samples that may not be wanted. */
+/* Returns whether a warning is only valid for its whole profile, not for a part of its samples. */
 static bool is_of_whole(const char *warning)
 {
     return strstr(warning, RECORD_COUNTED_TEXT) || strstr(warning, PROFILE_SEVERAL_TEXT) ||
@@ -346,7 +348,7 @@ int merger_finish(struct merger *m, struct profile **ret)
     if (m->rounded)
         record_warn(m->record, "profiles of different rates were added up: counts of the slower "
                                "ones are scaled and rounded");
-    frame_table_seal(m->table); /* the profile takes as much again */
+    frame_table_seal(m->table); /* frees memory, because the profile needs as much again */
     record_seal(m->record);
     return record_finish(m->record, &m->meta, ret);
 }

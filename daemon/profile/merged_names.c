@@ -17,7 +17,7 @@ static struct span without_digits(struct span s)
 
 /* ---- classes ---- */
 
-/* The part after a mark is generated, up to the next '$' or the end. */
+/* Marks in names. The part after a mark is generated, up to the next '$' or the end. */
 static const char *const MARKS[] = {
     "$ByteBuddy$",
     "$auxiliary$",
@@ -32,7 +32,7 @@ static const char *const MARKS[] = {
     "_$$_javassist_",
 };
 
-/* A number behind it is generated. */
+/* Stems of names. A number behind a stem is generated. */
 static const char *const STEMS[] = {
     "$Proxy",
     "$$Lambda$",
@@ -45,7 +45,7 @@ static const char *const STEMS[] = {
     "__", /* Clojure: "shop$total__1234" */
 };
 
-/* The mark that begins at @at; 0: none. */
+/* Returns the length of the mark that begins at @at; 0: none. */
 static size_t mark_at(struct span s, size_t at)
 {
     struct span rest = span_from(s, at);
@@ -57,8 +57,8 @@ static size_t mark_at(struct span s, size_t at)
     return 0;
 }
 
-/* "Cart$$SpringCGLIB$$0" without "$$0": the last part is a number or a hash, and stands behind
- * '$$'. */
+/* Removes a last part that is a number or a hash behind '$$', such as "$$0" of
+ * "Cart$$SpringCGLIB$$0". */
 static struct span without_hashes(struct span s)
 {
     for (;;) {
@@ -73,7 +73,8 @@ static struct span without_hashes(struct span s)
     }
 }
 
-/* "$$1a2b3c4d" of "Cart$$EnhancerByCGLIB$$1a2b3c4d$$FastClassByCGLIB": its length; 0: none. */
+/* Returns the length of a hash part at @at, such as "$$1a2b3c4d" in
+ * "Cart$$EnhancerByCGLIB$$1a2b3c4d$$FastClassByCGLIB"; 0: none. */
 static size_t hash_part_at(struct span s, size_t at)
 {
     bool digits = false;
@@ -102,7 +103,8 @@ static struct span without_serial(struct span s)
     return s;
 }
 
-/* Groovy's scripts without a name: "Script12", and what lies in it. */
+/* Returns the length of the name of a nameless Groovy script, such as "Script12", if @s is the
+ * script or a class in it; else 0. */
 static size_t script_name(struct span s)
 {
     size_t n = strlen("Script");
@@ -165,8 +167,8 @@ static const struct {
     { "$colon", ':' }, { "$bslash", '\\' },
 };
 
-/* The operator that begins at @at, and its length; 0: none. Behind it another, or the name's end.
- */
+/* Returns the length of the operator that begins at @at, and the operator in *ret; 0: none. Another
+ * operator or the end of the name must follow. */
 static size_t operator_at(struct span s, size_t at, char *ret)
 {
     struct span rest = span_from(s, at);
@@ -183,7 +185,7 @@ static size_t operator_at(struct span s, size_t at, char *ret)
 }
 
 /* Returns the length of "$7" or "-7" after a name that is numbered in order of use: lambdas of
- * Java, Kotlin and Scala. Serializable ones of Java have a hash before the number. */
+ * Java, Kotlin and Scala. Java's serializable lambdas have a hash before the number. */
 static size_t number_at(struct span s, size_t at)
 {
     size_t n = at + 1;
@@ -216,7 +218,7 @@ static struct span without_suffix(struct span s)
     return s;
 }
 
-/* "lambda$total$1a2b3c4d$1": the hash. */
+/* Returns the length of a hash at @at, as in "lambda$total$1a2b3c4d$1"; 0: none. */
 static size_t hash_at(struct span s, size_t at)
 {
     bool digits = false;
@@ -246,7 +248,7 @@ void merged_method(struct span name, struct buf *out)
         }
         n = operator_at(s, at, &c);
         if (!n && specialised && span_starts_with(span_from(s, at), "$mc"))
-            break; /* apply$mcII$sp */
+            break; /* a specialized method, as apply$mcII$sp */
         buf_add_char(out, c);
         at += MAX(n, (size_t)1);
     }

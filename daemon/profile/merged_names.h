@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Shortens names by parts that differ from start to start and from build to build, for comparisons
- * (names=merged). They lose the numbers of lambdas, proxies, accessors and generated classes
- * (CGLIB, Byte Buddy, Guice, Hibernate, Mockito, Javassist, Groovy, Clojure). Spellings of Kotlin
- * and Scala become the names in the source. Numbers that a programmer wrote ("Foo$1", "step2")
- * stay. Pure.
+ * (names=merged). Removes the numbers of lambdas, proxies, accessors and generated classes (CGLIB,
+ * Byte Buddy, Guice, Hibernate, Mockito, Javassist, Groovy, Clojure). Spellings of Kotlin and Scala
+ * become the names in the source. Numbers that a programmer wrote ("Foo$1", "step2") stay. Pure.
  */
 #pragma once
 

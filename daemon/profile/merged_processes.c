@@ -12,7 +12,7 @@ _Static_assert(sizeof(struct merged_image) == 16, "merged_image must have no pad
 
 struct merged_facts {
     struct profile_process process;
-    uint64_t known_ns; /* of the newest profile that has the image; 0: not in the record yet */
+    uint64_t known_ns; /* time of the newest profile with the image; 0: not in the record yet */
     uint32_t id;       /* in the record */
 };
 
@@ -29,7 +29,7 @@ void merged_processes_deinit(struct merged_processes *m)
     m->facts = NULL;
 }
 
-/* Returns @newer, with strings of @older in place of empty ones. */
+/* Returns @newer, with strings of @older where its own are empty. */
 static struct profile_process joined(const struct profile_process *newer,
                                      const struct profile_process *older)
 {

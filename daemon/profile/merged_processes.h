@@ -17,8 +17,8 @@ struct merged_processes {
 void merged_processes_init(struct merged_processes *m);
 void merged_processes_deinit(struct merged_processes *m);
 /* Finds or adds @process: *ret is its id in @r; its strings are of the table of @r. @known_ns: the
- * time of the profile that has @process. For an image in @r already, the newest string that is not
- * empty stays. Rows that stand for several processes (host_pid 0) are one per set of facts. 0,
- * -ENOSPC or -ENOMEM. */
+ * time of the profile that has @process. For an image that @r already has, the newest nonempty
+ * string of each kind stays. Rows that stand for several processes (host_pid 0) are joined only if
+ * all facts are equal. 0, -ENOSPC or -ENOMEM. */
 int merged_process_add(struct merged_processes *m, struct record *r,
                        const struct profile_process *process, uint64_t known_ns, uint32_t *ret);

@@ -9,15 +9,15 @@
 struct open_call {
     uint64_t caller; /* as in struct method_frame */
     uint32_t method;
-    bool cut;          /* true: it began before */
+    bool cut;          /* true: the call may have begun earlier */
     size_t first;      /* place of its first sample in finder.order */
-    uint64_t begun_ns; /* start, if known */
+    uint64_t begun_ns; /* start of the call as far as it is known */
 };
 
 /* A matching method on the stacks of the current thread. */
 struct method_place {
-    size_t seen;     /* 1 + place of the last sample with the method; 0: none */
-    uint64_t caller; /* in that sample, as in struct method_frame */
+    size_t seen;     /* 1 + place in `order` of the last sample with the method; 0: none */
+    uint64_t caller; /* of that sample; as in struct method_frame */
     bool open;       /* a call of the method is open */
 };
 
@@ -32,7 +32,7 @@ struct finder {
     const struct method_calls_opts *o;
     struct method_calls *calls;
     struct method_stacks stacks;
-    uint32_t *order; /* owned: samples of the event, by thread, then by time */
+    uint32_t *order; /* owned: indexes of the event's samples, by thread, then by time */
     size_t *starts;  /* owned, [thread_count + 1]: first place of each thread in order */
     uint64_t period_ns, gap_ns;
     struct open_call open[METHOD_CALLS_NESTED_MAX]; /* calls of the current thread */
@@ -66,7 +66,7 @@ static bool is_of(const struct finder *f, const struct profile_sample *s)
     return s->event == f->o->event && s->thread < f->p->thread_count;
 }
 
-/* Sorts by thread; the samples of a profile are sorted by time. */
+/* Orders samples by thread, and within a thread by time, as they are in the profile. */
 static int order_samples(struct finder *f)
 {
     const struct profile *p = f->p;
@@ -175,7 +175,7 @@ static bool goes_on(const struct finder *f, struct open_call *c, const struct ev
     const struct method_place *place = &f->places[c->method];
 
     if (e->cut || place->seen != at + 1)
-        return e->cut; /* the method may be among the missing frames */
+        return e->cut; /* if frames are missing, the method may be one of them */
     if (!c->caller)
         c->caller = place->caller;
     return c->caller == place->caller;
@@ -183,15 +183,15 @@ static bool goes_on(const struct finder *f, struct open_call *c, const struct ev
 
 /* The state of the thread before a sample. */
 struct before {
-    uint64_t ns;      /* end of the known time */
-    uint64_t seen_ns; /* time of the last sample: later than ns if its stack was not known */
+    uint64_t ns;      /* until when the state of the thread is known */
+    uint64_t seen_ns; /* time of the last sample; later than ns if its stack was not known */
     bool known;       /* false: ns is the start of the profile */
     bool absent;      /* the thread began after ns */
     bool hole;        /* a long wait with an unknown stack follows ns */
 };
 
-/* Returns the start of a call first seen in @e: half way back to the known time before, or half a
- * period. */
+/* Returns the start of a call first seen in @e: the middle between @e and before->ns or, for a new
+ * thread, half a period before @e. */
 static uint64_t begin_of(const struct finder *f, const struct evidence *e,
                          const struct before *before, bool gap)
 {
@@ -202,7 +202,8 @@ static uint64_t begin_of(const struct finder *f, const struct evidence *e,
     return e->from_ns - back_ns;
 }
 
-/* Ends the calls that @e no longer has, and begins new ones. @at: the place of its sample. */
+/* Ends the open calls that @e does not contain, and begins new ones. @at: the place of the sample
+ * of @e. */
 static int step(struct finder *f, const struct evidence *e, struct before *before, size_t at)
 {
     bool gap = before->known && (before->hole || e->from_ns - before->ns > f->gap_ns);
@@ -243,8 +244,9 @@ static bool is_cut(const struct profile_sample *s)
     return s->flags & PROFILE_SAMPLE_CUT || !s->stack;
 }
 
-/* Reads the samples of one moment or one wait from place *@at on, and moves *@at behind them. The
- * part of a wait for a processor is a sample of its own. 1; 0: the stack is not known; -errno. */
+/* Reads the samples of one moment or one wait from place *@at on, and moves *@at behind them. A
+ * wait may have a second sample, for its part in a run queue. Returns 1, 0 if the stack is not
+ * known, or -errno. */
 static int read_evidence(struct finder *f, size_t *at, size_t end, uint64_t since_ns,
                          struct evidence *ret, struct error *err)
 {
@@ -269,7 +271,8 @@ static int read_evidence(struct finder *f, size_t *at, size_t end, uint64_t sinc
         r = method_stacks_get(&f->stacks, best->stack, &node, err);
     if (r < 0)
         return r;
-    if (waited_ns <= f->period_ns) /* sampled by chance: counts for other waits, too */
+    if (waited_ns <= f->period_ns) /* a short wait, sampled by chance: its value is not its
+                                    * length */
         waited_ns = 0;
     *ret = (struct evidence){ .from_ns =
                                   MAX(first->time_ns - MIN(waited_ns, first->time_ns), since_ns),
@@ -384,7 +387,7 @@ static int check_event(const struct profile_event *e, struct error *err)
 }
 
 /* Counts the samples of a thread entry without a single thread. Waiting virtual threads share one
- * entry. In the history an entry is a pool, so that calls cannot be found. */
+ * entry. In the history an entry is a pool, in which calls cannot be found. */
 static int leave_out(struct finder *f, uint32_t thread, struct error *err)
 {
     bool of_virtual = thread_kind_is_unmounted(f->p, thread);

@@ -7,23 +7,25 @@
 
 #include "profile/view.h"
 
-#define METHOD_CALLS_METHODS_MAX 1000u     /* matching methods; others are left out */
-#define METHOD_CALLS_MAX ((size_t)1 << 20) /* calls with a stored length, in a profile */
-#define METHOD_CALLS_NESTED_MAX 64 /* matching methods on one stack: inner ones are left out */
+#define METHOD_CALLS_METHODS_MAX 1000u     /* limit of matching methods; others are left out */
+#define METHOD_CALLS_MAX ((size_t)1 << 20) /* limit of calls in a profile with a stored length */
+/* limit of matching methods on one stack; inner ones are left out */
+#define METHOD_CALLS_NESTED_MAX 64
 #define METHOD_CALLS_STACKS_MAX ((uint32_t)1 << 20) /* distinct places of matching methods */
-/* The longest period of a capture's samples: the flight recorder samples threads once a second. */
+/* Longest period of samples in which calls are found. Excludes the flight recorder, which samples
+ * threads once a second. */
 #define METHOD_CALLS_PERIOD_MAX_NS (NSEC_PER_SEC / 2)
-/* A gap between samples longer than both of these cuts a call, */
+/* A gap between samples that is longer than both of these cuts a call. */
 #define METHOD_CALLS_GAP_PERIODS 16
 #define METHOD_CALLS_GAP_NS (NSEC_PER_SEC / 4)
-/* and so does a wait of this many periods with an unreadable stack. */
+/* A wait of more periods with an unreadable stack cuts a call, too. */
 #define METHOD_CALLS_HOLE_PERIODS 3
 
 struct method_calls_opts {
-    struct match *methods; /* borrowed: for names as @names spells them, without line */
+    struct match *methods; /* borrowed: matches names as spelled by `names`, without line */
     enum view_names names;
     uint8_t event;    /* index in the profile's events */
-    uint64_t over_ns; /* samples are inside a call if the call lasted at least this long */
+    uint64_t over_ns; /* only calls that lasted at least this long count as `inside` */
     /* The profile is joined from several captures: a thread may have lived before its first sample,
      * and after its last. */
     bool joined;
@@ -34,8 +36,8 @@ struct method_calls_opts {
 struct method_calls_row {
     uint32_t name;           /* string of struct method_calls */
     uint64_t count;          /* calls that began and ended in the profile */
-    uint64_t p50_ns, p99_ns; /* lengths of these; 0: none */
-    uint64_t cut;            /* other calls: start or end is missing */
+    uint64_t p50_ns, p99_ns; /* lengths of the calls in `count`; 0: none */
+    uint64_t cut;            /* number of other calls, with a missing start or end */
     uint64_t longest_ns;     /* of all calls */
     bool longest_cut;        /* the longest call is cut */
     uint64_t total_ns;       /* of all calls */
@@ -48,7 +50,7 @@ struct method_calls {
     uint64_t over_ns, period_ns;
     uint8_t *inside; /* owned, by sample of the profile: 1 if a call contains it */
     /* Left out: methods beyond the limit, calls without room, samples of virtual threads, inner
-     * methods of deep stacks. Samples count by their count. */
+     * methods of deep stacks. A sample adds its count. */
     uint64_t methods_left_out, calls_left_out, virtual_left_out, nested_left_out;
     char warnings[VIEW_CALLS_WARNINGS][VIEW_SENTENCE_BYTES];
     size_t warning_count;

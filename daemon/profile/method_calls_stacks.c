@@ -4,7 +4,7 @@
 #include "base/array.h"
 #include "profile/frame_name.h"
 
-#define NAME_BYTES_MAX ((size_t)1 << 20) /* of names of all matching methods */
+#define NAME_BYTES_MAX ((size_t)1 << 20) /* limit of the names of all matching methods */
 
 int method_stacks_init(struct method_stacks *s, const struct profile *p,
                        const struct method_calls_opts *o, struct method_calls *calls)
@@ -38,7 +38,7 @@ static bool enters_virtual(const struct profile *p, const struct frame *f)
            span_eq_str(name, "java.lang.VirtualThread");
 }
 
-/* Stores the name in s->text as a method's. *ret: as in method_stacks.methods. */
+/* Stores the name in s->text as that of a matching method. *ret: as in method_stacks.methods. */
 static int add_method(struct method_stacks *s, uint32_t *ret)
 {
     struct method_calls *calls = s->calls;
@@ -58,8 +58,8 @@ static int add_method(struct method_stacks *s, uint32_t *ret)
     return r == -ENOSPC ? 0 : r;
 }
 
-/* Matches frame @index. *ret: as in method_stacks.methods. Kernel functions never match, as their
- * names are not for everyone. */
+/* Matches frame @index. *ret: as in method_stacks.methods. Kernel functions never match, because
+ * not every user may see their names. */
 static int method_of(struct method_stacks *s, uint32_t index, uint32_t *ret, struct error *err)
 {
     const struct view_opts spelling = { .names = s->o->names };
@@ -69,7 +69,8 @@ static int method_of(struct method_stacks *s, uint32_t index, uint32_t *ret, str
     if (f.kind == FRAME_KERNEL || f.unknown)
         s->methods[index] = 1;
     if (!s->methods[index]) {
-        f.leaf = FRAME_LEAF_RECORDED; /* a function on the stack, even with inlined ones */
+        f.leaf = FRAME_LEAF_RECORDED; /* spelled as a function on the stack, although others may be
+                                       * inlined */
         buf_clear(&s->text);
         frame_name_spell(s->p, &spelling, &f, &s->text);
         r = s->text.error ? s->text.error : match_any(s->o->methods, buf_span(&s->text), err);
@@ -85,7 +86,7 @@ static int method_of(struct method_stacks *s, uint32_t index, uint32_t *ret, str
     return 0;
 }
 
-/* Returns the hash of @caller and @f. Frames that not every sample of a call has are left out: code
+/* Returns the hash of @caller and @f. Leaves out frames that only some samples of a call have: code
  * without a name, adapters between compiled code and the interpreter, and native inlining, which is
  * known with lines=1 only. */
 static uint64_t path_below(uint64_t caller, const struct frame *f)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Moments of JVMs in a record, and the weights of samples that safepoints give. */
+/* Moments of JVMs in a record, and the weights that safepoints give to samples. */
 #include "base/array.h"
 #include "profile/record_impl.h"
 
@@ -64,8 +64,8 @@ int record_finish_moments(const struct record *r, struct profile *p, string_fn f
 struct weighing {
     struct safepoint {
         const struct profile_moment *m;
-        uint64_t samples; /* without the one that stands for the rest */
-        uint64_t left_ns; /* not assigned to a sample yet */
+        uint64_t samples; /* weight of its samples, without the one with PROFILE_SAMPLE_REST */
+        uint64_t left_ns; /* time that is not assigned to a sample yet */
     } * all;
     size_t count;
 };
@@ -80,7 +80,7 @@ static struct safepoint *find_safepoint(const struct weighing *w, uint32_t proce
     size_t low = 0, high = w->count;
     struct safepoint *s;
 
-    while (low < high) { /* the first one behind it */
+    while (low < high) { /* finds the first safepoint after @time_ns */
         size_t middle = low + (high - low) / 2;
         const struct profile_moment *m = w->all[middle].m;
 
@@ -114,9 +114,9 @@ static uint64_t weigh(const struct weighing *w, const struct profile *p,
         return of->m->reach_ns;
     value = MAX(of->left_ns * s->count / of->samples, UINT64_C(1));
     of->left_ns -= MIN(value, of->left_ns);
-    of->samples -= s->count; /* so that the last sample takes the remaining time */
+    of->samples -= s->count; /* the last sample gets the remaining time */
     if (!of->samples)
-        of->samples = UINT64_MAX; /* there were samples */
+        of->samples = UINT64_MAX; /* not 0, which would mean no samples */
     return value;
 }
 

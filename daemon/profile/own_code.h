@@ -8,16 +8,18 @@
 #include "profile/profile.h"
 
 #define OWN_CODE_MAINS_MAX 16
-#define OWN_CODE_PARTS 3 /* parts of a main class's package: org.apache.kafka is of Kafka */
+/* parts of a main class's package that count: org.apache.kafka for Kafka */
+#define OWN_CODE_PARTS 3
 
-/* Packages of main classes: an application's own code, although the list of libraries has them. */
+/* Packages of main classes. They are an application's own code even if they are in the list of
+ * libraries. */
 struct own_code {
     struct span mains[OWN_CODE_MAINS_MAX]; /* point into the profile */
     size_t count;
 };
 
 /* Collects the packages of the main classes in @p, which outlives *ret. Packages beyond the limit
- * count as a library's. */
+ * count as libraries. */
 void own_code_init(const struct profile *p, struct own_code *ret);
 /* Returns whether class @class_name, such as "shop.Cart", is an application's own. */
 bool own_code_has(const struct own_code *own, struct span class_name);

@@ -109,7 +109,7 @@ size_t profile_bytes(const struct profile *p)
 
 void profile_shift(struct profile *p, uint64_t start_ns)
 {
-    uint64_t by = start_ns - p->start_ns; /* wraps where it moves back: so does the addition */
+    uint64_t by = start_ns - p->start_ns; /* may wrap; so do the additions below */
 
     for (size_t i = 0; i < p->sample_count; i++)
         p->samples[i].time_ns += by;

@@ -6,11 +6,11 @@
 #include <math.h>
 
 #define Z_95 1.959964
-#define ALIKE 0.45 /* correlation of neighbours that 10 minutes may have by chance */
+#define ALIKE 0.45 /* correlation of neighbouring minutes that 10 minutes may have by chance */
 #define ALIKE_MAX 0.8
 #define CONTINUITY 0.5
 #define ROUNDING 1e-20 /* share of the squared mean: below it, values count as equal */
-#define EXACT_MAX 40   /* minutes: beyond it, the normal distribution is exact enough */
+#define EXACT_MAX 40   /* minutes; for longer series the normal distribution is exact enough */
 
 ORDER_FUNCTION(by_value, double, COMPARE(*x, *y))
 
@@ -26,8 +26,8 @@ static double count_above(const double *a, size_t na, const double *b, size_t nb
     return u;
 }
 
-/* Returns the probability of at most @u among all orders of @na and @nb values: counts orders by u,
- * value by value. NAN: out of memory. */
+/* Returns the probability that the rank statistic is at most @u if all orders of @na and @nb values
+ * are equally probable. Counts the orders by u, value by value. NAN: out of memory. */
 static double exact_below(size_t na, size_t nb, double u)
 {
     size_t most = na * nb;

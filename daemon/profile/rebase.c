@@ -93,7 +93,7 @@ int rebase_add_frame(struct rebase *b, uint32_t frame)
     int r;
 
     if (frame >= b->counts.frames || b->frames[frame])
-        return 0; /* not in the table, or converted already */
+        return 0; /* an id that is not in the table, or is converted already */
     f = *frame_table_get(b->from, frame);
     r = add_function(b, f.function, &f.function) ?: frame_table_frame(b->to, &f, &id);
     if (r < 0)
@@ -156,7 +156,7 @@ void record_rebase(struct record *r, const struct rebase *b)
         move_string(&b, &((struct profile_thread *)id_table_at(&r->threads, i))->name);
     for (size_t i = 0; i < r->moment_count; i++)
         moment_each_string(&r->moments[i], move_string, &b);
-    /* Different names are different in either table, so that no two became one. */
+    /* The conversion keeps distinct ids distinct, so no two keys became equal. */
     id_table_rehash(&r->nodes);
     id_table_rehash(&r->processes);
     id_table_rehash(&r->threads);

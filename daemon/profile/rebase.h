@@ -12,7 +12,7 @@
 
 struct rebase;
 
-/* Both are borrowed. 0 or -ENOMEM. */
+/* Begins a move between two tables, which are borrowed. 0 or -ENOMEM. */
 int rebase_new(const struct frame_table *from, struct frame_table *to, struct rebase **ret);
 struct rebase *rebase_free(struct rebase *b);
 CLEANUP_FUNCTION(rebase_freep, rebase, rebase_free)
@@ -21,7 +21,7 @@ CLEANUP_FUNCTION(rebase_freep, rebase, rebase_free)
 int rebase_add_frame(struct rebase *b, uint32_t frame);
 int rebase_add_record(struct rebase *b, const struct record *r);
 
-/* Second step: returns the new id of an added frame. Ids from RECORD_LATER on stay. */
+/* Second step: returns the new id of an added frame. Ids from RECORD_LATER on stay the same. */
 uint32_t rebase_frame(const struct rebase *b, uint32_t frame);
 /* Second step: moves @r to the new table; indexes of threads, processes and stacks stay. */
 void record_rebase(struct record *r, const struct rebase *b);

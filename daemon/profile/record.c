@@ -56,7 +56,7 @@ void record_seal(struct record *r)
     id_table_seal(&r->nodes);
 }
 
-/* ---- what it may take of a budget ---- */
+/* ---- the budget ---- */
 
 static void record_charge(struct record *r)
 {
@@ -65,7 +65,8 @@ static void record_charge(struct record *r)
     if (!r->budget)
         return;
     bytes = record_bytes(r);
-    r->budget->used_bytes += bytes - r->charged_bytes; /* wraps where it shrank: so does the sum */
+    r->budget->used_bytes += bytes - r->charged_bytes; /* the difference may wrap; so does the
+                                                        * sum */
     r->charged_bytes = bytes;
 }
 
@@ -84,7 +85,7 @@ const char *record_taken_text(size_t taken_bytes, char buf[RECORD_TAKEN_BYTES])
     return buf;
 }
 
-/* Notes that @r is thinned for lack of budget. */
+/* Notes that @r is thinned because the budget is used up. */
 static void record_starve(struct record *r)
 {
     r->starved = true;
@@ -103,7 +104,7 @@ static bool record_affords(struct record *r, size_t bytes)
     return record_budget_has(b, bytes);
 }
 
-/* Returns the bytes by which the table of stacks may grow for @n nodes; 0: they fit. */
+/* Returns the bytes by which the table of stacks may grow for @n nodes; 0: it need not grow. */
 static size_t record_nodes_growth(const struct record *r, size_t n)
 {
     const struct id_table *t = &r->nodes;
@@ -116,7 +117,7 @@ static size_t record_nodes_growth(const struct record *r, size_t n)
     return bytes;
 }
 
-/* Returns whether @n more nodes fit in the budget. Thins the samples of @r if others leave no
+/* Returns whether @n more nodes fit in the budget. Thins the samples of @r if there is otherwise no
  * room. */
 static bool record_affords_nodes(struct record *r, size_t n)
 {
@@ -146,7 +147,7 @@ void record_revise_process(struct record *r, uint32_t process, const struct prof
 {
     struct profile_process *p = id_table_at(&r->processes, process);
 
-    *p = *facts; /* the table finds it by its old bytes: no caller looks for them */
+    *p = *facts; /* the hash is now outdated, but no caller searches for this entry again */
 }
 
 int record_thread(struct record *r, const struct profile_thread *t, uint32_t *ret)
@@ -182,7 +183,7 @@ void record_rename_thread(struct record *r, uint32_t thread, uint32_t name)
     now = frame_table_get_string(r->table, name);
     if (now.n <= before.n && memcmp(before.p, now.p, now.n) == 0)
         return;
-    t->name = name; /* the table finds it by its old bytes: no caller looks for them */
+    t->name = name; /* the hash is now outdated, but no caller searches for this entry again */
 }
 
 /* Returns true with probability @part / @whole. */
@@ -198,8 +199,8 @@ static uint64_t record_weight(const struct profile_sample *s)
     return s->value ? s->value : s->count;
 }
 
-/* Returns whether chance keeps the second of two samples of one event. A fixed choice would drop
- * one of two processors that tick in turns. */
+/* Draws whether the second of two samples of one event is kept. A fixed choice would drop all
+ * samples of one of two processors that tick in turns. */
 static bool record_keeps_second(struct record *r, const struct profile_sample *a,
                                 const struct profile_sample *b)
 {
@@ -217,7 +218,8 @@ static void record_stand_for(struct profile_sample *kept, const struct profile_s
  * its weight. */
 static void record_thin(struct record *r)
 {
-    size_t kept = 0, first[PROFILE_EVENTS_MAX] = { 0 }; /* 1 + index of an unpaired sample */
+    size_t kept = 0, first[PROFILE_EVENTS_MAX] = { 0 }; /* 1 + index of the event's unpaired
+                                                         * sample */
 
     for (size_t i = 0; i < r->sample_count; i++) {
         struct profile_sample s = r->samples[i], *a;
@@ -258,7 +260,8 @@ void record_shrink(struct record *r)
         return;
     record_thin(r);
     record_starve(r);
-    cap = r->sample_count + r->sample_count / 4; /* room, or the next sample would thin it again */
+    cap = r->sample_count + r->sample_count / 4; /* leaves room: otherwise the next sample would
+                                                  * thin the record again */
     samples = cap < r->sample_cap ? realloc(r->samples, cap * sizeof(*samples)) : NULL;
     if (samples) {
         r->samples = samples;
@@ -329,15 +332,16 @@ int record_place(struct record *r, uint32_t caller, uint32_t frame, uint32_t *re
     return record_stack_below(r, caller, &frame, 1, ret);
 }
 
-/* Folds @s into the last kept sample of its event, or keeps @s in its place, by chance. @stack
- * NULL: s->stack is the place of the stack. */
+/* Folds @s into the last kept sample of its event or, by chance, that sample into @s. @stack NULL:
+ * s->stack is the place of the stack. */
 static void record_skip(struct record *r, struct profile_sample *s, const uint32_t *stack, size_t n)
 {
     struct record_last *last = &r->last[s->event];
     uint32_t node = s->stack;
     bool takes_over = record_keeps_second(r, &r->samples[last->at - 1], s) &&
                       (!stack || record_stack(r, stack, n, &node) == 0);
-    struct profile_sample *kept = &r->samples[last->at - 1]; /* where it is now */
+    struct profile_sample *kept = &r->samples[last->at - 1]; /* again, since record_stack() may thin
+                                                              * the samples */
 
     last->skip--;
     r->thinned++;
@@ -374,7 +378,7 @@ static int record_add(struct record *r, const struct profile_sample *sample, con
         return k;
     }
     s.stack = node;
-    /* NOLINTNEXTLINE(clang-analyzer-*): no record is made for less than one sample */
+    /* NOLINTNEXTLINE(clang-analyzer-*): every record has room for at least one sample */
     r->samples[r->sample_count++] = s;
     r->last[s.event] = (struct record_last){ r->sample_count, r->keep_every - 1 };
     return 0;
@@ -431,8 +435,8 @@ static char *new_warning(const struct record *r, const char *fmt, va_list ap)
     return text;
 }
 
-/* Adds a warning, and owns @text. Beyond @max, only counts each sentence once, as it may recur at
- * any time. */
+/* Adds a warning, and owns @text. Beyond @max warnings, only counts the sentence, once even if it
+ * recurs. */
 static void add_warning(struct record *r, char *text, size_t max)
 {
     uint64_t hash;

@@ -11,11 +11,10 @@
 #define RECORD_THREADS_MAX 1000000u
 _Static_assert(RECORD_NODES_MAX < 1u << 24 && RECORD_THREADS_MAX < 1u << 24,
                "struct profile_sample has room for their numbers");
-#define RECORD_UNWARNED_MAX 4096u /* warnings that are only counted */
+#define RECORD_UNWARNED_MAX 4096u /* limit of warnings that are only counted */
 #define RECORD_WARNINGS_LAST 6    /* places reserved for warnings of record_finish() */
 #define RECORD_DOUBLES_MAX                                                                         \
-    ((size_t)64 << 10) /* samples: an array up to this doubles as it grows                         \
-                        */
+    ((size_t)64 << 10) /* an array of samples doubles up to this size                         \ */
 #define RECORD_STRING_BYTES_MAX ((size_t)256 << 20)
 
 /* Key of a node of the stack tree: the caller's node and the frame. */
@@ -23,8 +22,8 @@ struct record_node {
     uint32_t parent, frame;
 };
 
-/* Part of a warning of record_finish() with a count of samples: merging drops the parts'
- * warnings. */
+/* Text in a warning of record_finish() with a count of samples. A merged profile drops such
+ * warnings of its parts. */
 #define RECORD_COUNTED_TEXT "samples are of virtual threads that have waited since they began: "
 
 struct record {
@@ -33,18 +32,19 @@ struct record {
     struct id_table processes, threads;
     struct profile_sample *samples;
     size_t sample_count, sample_cap, sample_max;
-    uint32_t keep_every; /* 1; doubled each time the limit is hit */
-    struct record_last { /* by event: */
-        size_t at;       /* 1 + index of its last sample; 0: none */
-        uint32_t skip;   /* samples to fold into it before the next is kept */
+    uint32_t keep_every; /* begins at 1; doubled each time the limit is hit */
+    struct record_last { /* by event */
+        size_t at;       /* 1 + index of the event's last kept sample; 0: none */
+        uint32_t skip;   /* number of samples to fold into it before the next one is kept */
     } last[PROFILE_EVENTS_MAX];
     uint64_t random;              /* random state: which of two folded samples is kept */
-    uint64_t thinned;             /* samples folded into others' counts */
-    uint64_t counted;             /* sum of counts */
+    uint64_t thinned;             /* number of samples folded into others */
+    uint64_t counted;             /* sum of the counts of samples */
     struct record_budget *budget; /* NULL: none */
     size_t charged_bytes;         /* bytes charged to the budget */
     bool starved;                 /* thinned for lack of budget */
-    size_t taken_bytes;           /* of the budget, at most, when it was thinned */
+    size_t taken_bytes;           /* largest taken_bytes of the budget when the record was
+                                   * thinned */
     uint64_t dropped;             /* samples without memory, or beyond the limits of nodes and
                                    * threads */
     struct profile_moment *moments;
@@ -54,14 +54,14 @@ struct record {
     char *warnings[PROFILE_WARNINGS_MAX];
     size_t warning_count;
     bool finishing;            /* record_finish() adds its warnings */
-    uint32_t warned_processes; /* places taken by record_warn_process() */
+    uint32_t warned_processes; /* number of places taken by record_warn_process() */
     struct id_table unwarned;  /* hashes of sentences without a place */
-    record_later_fn later;     /* NULL: all frames are of the table */
+    record_later_fn later;     /* NULL: all frames are in the table */
     void *later_cookie;
 };
 
-/* Copies @r to @ret with every frame resolved. Nodes and samples are its own, to be freed by
- * record_resolved_deinit(); the rest is borrowed. 0 or -ENOMEM. */
+/* Copies @r to @ret with every frame resolved. *ret owns its nodes and samples
+ * (record_resolved_deinit()), and borrows the rest. 0 or -ENOMEM. */
 int record_resolve(const struct record *r, struct record *ret);
 /* Copies the moments of @r to @p, sorted by start, with strings by @fn. 0 or -ENOMEM. */
 int record_finish_moments(const struct record *r, struct profile *p, string_fn fn, void *cookie);

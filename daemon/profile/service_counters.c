@@ -11,7 +11,7 @@
 struct service {
     char *name, *pod_namespace; /* owned */
     uint32_t owner;
-    uint64_t payer; /* as in struct minute_service, when it got its place */
+    uint64_t payer; /* as in struct minute_service; of the time when it got its place */
     struct heavy_names kinds[SERVICE_COUNTER_KINDS];
     uint64_t recent_ns; /* as in struct heavy_name */
     unsigned idle;
@@ -60,7 +60,7 @@ static int service_cmp(const struct service *s, const struct minute_service *m)
     return r ? r : (s->owner > m->owner) - (s->owner < m->owner);
 }
 
-/* Returns the index of @m, or its place if it is new. */
+/* Returns the index of @m or, for a new service, where to insert it. */
 static size_t service_at(const struct service_counters *c, const struct minute_service *m)
 {
     return array_first(c->count, middle, service_cmp(c->services[middle], m) < 0);
@@ -85,9 +85,9 @@ struct heir {
     uint32_t kind;
 };
 
-/* Adds the time of @n, which is removed, to the same name of another owner's service. Both are
- * reported as one sum, which must not fall: a scraper takes a fall for a restart. Without another
- * such name, the counter ends. */
+/* Adds the time of @n, which is removed, to the same name in another owner's service of the same
+ * name. Both are reported as one sum, which must not fall: scrapers treat a fall as a restart. If
+ * no other service has the name, its counter ends. */
 static void bequeath_name(void *cookie, const struct heavy_name *n)
 {
     const struct heir *heir = cookie;
@@ -166,8 +166,8 @@ static size_t count_of(const struct service_counters *c, uint64_t payer)
     return n;
 }
 
-/* Returns the index of the lightest service of the payer with the most services. *ret_count: their
- * number. */
+/* Returns the index of the lightest service of the payer with the most services. *ret_count: the
+ * number of that payer's services. */
 static size_t find_place(const struct service_counters *c, size_t *ret_count)
 {
     size_t at = 0, most = 0;
@@ -183,8 +183,8 @@ static size_t find_place(const struct service_counters *c, size_t *ret_count)
     return at;
 }
 
-/* Returns whether a new service replaces the one at @at. A payer with fewer services gets a place
- * at any weight. */
+/* Returns whether a new service replaces the service at @at. For a payer with fewer services, its
+ * weight does not matter. */
 static bool takes_place(const struct service_counters *c, const struct minute_service *new,
                         size_t at, size_t most)
 {
@@ -192,8 +192,8 @@ static bool takes_place(const struct service_counters *c, const struct minute_se
            minute_service_weight(new) > HEAVY_FACTOR * c->services[at]->recent_ns;
 }
 
-/* Adds the heaviest services that are new. Without room, one of them per minute replaces the
- * lightest service of the payer with the most. */
+/* Adds the heaviest new services. Without room, one new service per minute replaces the lightest
+ * service of the payer with the most services. */
 static void admit_services(struct service_counters *c, const struct minute *m)
 {
     size_t at = 0, most = 0;
@@ -220,7 +220,7 @@ static void admit_services(struct service_counters *c, const struct minute *m)
 
 /* ---- a minute ---- */
 
-/* Adds the weights of the minute at @start_ns of @s, which has number @number in @m. */
+/* Adds the weights of @s, number @number in @m, of the minute at @start_ns. */
 static void add_names(struct service_counters *c, struct service *s, struct minute *m,
                       uint32_t number, uint64_t start_ns)
 {
@@ -243,7 +243,7 @@ static void add_names(struct service_counters *c, struct service *s, struct minu
     }
 }
 
-/* Numbers the services of the minute; 0: others, without counters of their own. */
+/* Numbers the services of the minute; 0: all services without their own counters. */
 static void number_services(const struct service_counters *c, struct minute *m)
 {
     for (size_t i = 0; i < m->service_count; i++) {
@@ -295,7 +295,7 @@ void service_counters_add(struct service_counters *c, uint64_t start_ns,
 struct run {
     struct service *const *services;
     size_t count;
-    bool whole; /* the inherited time of gone owners is visible, too */
+    bool whole; /* the time inherited from removed services is visible, too */
 };
 
 ORDER_FUNCTION(by_name, struct heavy_name *const, strcmp((*x)->name, (*y)->name))
@@ -307,7 +307,7 @@ static struct service_counter_line line_of(const struct run *run, const char *na
                                           .name = name };
 }
 
-/* Adds @m to @sum, which is of one minute: the newer of both. */
+/* Adds @m to @sum. If both are of different minutes, keeps the newer one. */
 static void add_newest(struct heavy_minute *sum, const struct heavy_minute *m)
 {
     if (m->start_ns > sum->start_ns)
@@ -345,7 +345,7 @@ static void report_names(const struct service_counters_query *q, const struct ru
     }
 }
 
-/* Reports the sum of the services of @run. Without memory, they are left out. */
+/* Reports the sum of the services of @run. Without memory, reports no names. */
 static void report_run(const struct service_counters_query *q, const struct run *run)
 {
     _cleanup_free_ const struct heavy_name **names = calloc(run->count * LINES_MAX, sizeof(*names));

@@ -8,10 +8,10 @@
 
 #define MINUTE_IMAGES_MAX 65536u
 #define NO_SERVICE UINT32_MAX
-#define OTHER_SERVICE (UINT32_MAX - 1) /* a service without room */
+#define OTHER_SERVICE (UINT32_MAX - 1) /* number of a service that found no room */
 #define NO_KIND SERVICE_COUNTER_KINDS
-#define CHOSEN_STEP 4096    /* names by which is_chosen grows */
-#define CALLS_CHOSEN_MAX 64 /* chosen functions of one stack */
+#define CHOSEN_STEP 4096    /* number of names by which the array is_chosen grows */
+#define CALLS_CHOSEN_MAX 64 /* limit of chosen functions of one stack */
 #define NUMBERS (SERVICE_COUNTERS_MAX + 1)
 
 struct image_key { /* no padding: it is a key */
@@ -111,8 +111,8 @@ int minute_note(struct minute *m, const struct profile *p)
     return 0;
 }
 
-/* Finds the index of the service of each process of @p: first samples may be older than the
- * knowledge of the service. */
+/* Finds the index of the service of each process of @p: the service may have become known only
+ * after a JVM's first samples. */
 static int find_services(struct minute *m, const struct profile *p, uint32_t **ret)
 {
     uint32_t *of = *ret = calloc(p->process_count + 1, sizeof(*of)), id;
@@ -189,10 +189,11 @@ const struct minute_service *minute_service_find(const struct minute *m, const c
 struct counting {
     struct minute *m;
     const struct profile *p;
-    uint32_t *names; /* string of each frame, plus 1; 0: not known yet */
+    uint32_t *names; /* by frame: string + 1; 0: not known yet */
 };
 
-/* Spells a frame. All kernel functions are one name: not every viewer may see them. */
+/* Spells a frame. All kernel functions have one name, because not every viewer may see their
+ * names. */
 static void spell(const struct profile *p, const struct frame *f, struct buf *out)
 {
     static const struct view_opts OPTS = { .names = VIEW_NAMES_MERGED };
@@ -220,8 +221,8 @@ static int name_of(struct counting *c, uint32_t frame, uint32_t *ret)
     return 0;
 }
 
-/* Returns whether a pattern chooses @name. A pattern that takes too long chooses nothing, and is
- * counted. */
+/* Returns whether a pattern chooses @name. A pattern that takes too long does not choose the name,
+ * and is counted. */
 static bool is_chosen(struct minute *m, uint32_t name)
 {
     size_t room = (intern_count(m->strings) / CHOSEN_STEP + 1) * CHOSEN_STEP;
@@ -324,7 +325,7 @@ static size_t place_of(const struct weight_key *key)
     return (size_t)key->number * SERVICE_COUNTER_KINDS + key->kind;
 }
 
-/* A counting sort. */
+/* Sorts the weights by number and kind (a counting sort). */
 int minute_group(struct minute *m)
 {
     const size_t places = (size_t)NUMBERS * SERVICE_COUNTER_KINDS;

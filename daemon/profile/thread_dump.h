@@ -10,7 +10,7 @@
 
 #include <stdbool.h>
 
-#define THREAD_DUMP_MAX 200000 /* threads; more are counted */
+#define THREAD_DUMP_MAX 200000 /* limit of threads; further ones are counted */
 #define THREAD_DUMP_TEXT_MAX ((size_t)64 << 20)
 #define THREAD_DUMP_WARNINGS 8
 #define THREAD_DUMP_WARNING_BYTES 256
@@ -50,13 +50,13 @@ struct dumped_thread {
     uint64_t id;                   /* Thread.threadId() */
     uint64_t owner_id, carrier_id; /* Thread.threadId() of the lock's owner, and of the carrier; 0:
                                     * none */
-    uint64_t owner_word; /* of the JVM: what the owner is known by, where owner_id is 0; 0: none */
-    int32_t host_tid, ns_tid; /* of a platform thread; 0: not known */
+    uint64_t owner_word; /* if owner_id is 0: word by which the JVM identifies the owner; 0: none */
+    int32_t host_tid, ns_tid; /* thread ids of a platform thread; 0: not known */
     bool is_virtual, is_daemon, is_mounted;
     uint8_t state; /* enum dumped_state */
     uint8_t why;   /* enum thread_stack */
     uint8_t lock;  /* enum thread_lock */
-    /* Ids of strings. @stack: a line per frame, innermost first; 0: none. */
+    /* Ids of strings. @stack: one line per frame, innermost first; 0: none. */
     uint32_t name, stack, lock_class;
 };
 
@@ -68,7 +68,7 @@ struct thread_dump {
     struct dumped_thread *threads; /* owned; by id */
     size_t count, room;
     uint64_t left_out;   /* threads without room */
-    uint64_t incomplete; /* unreadable places of the VM's tables */
+    uint64_t incomplete; /* number of unreadable places in the VM's tables */
     uint64_t took_ns;
     size_t warning_count;
     char warnings[THREAD_DUMP_WARNINGS][THREAD_DUMP_WARNING_BYTES];

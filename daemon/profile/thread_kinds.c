@@ -8,12 +8,12 @@
 const char *const THREAD_KIND_NAMES[THREAD_KINDS] = { "platform", "carrier", "virtual", "pinned",
                                                       "unclear" };
 
-/* Marks of a stack, by its frames. */
+/* Marks that the frames of a stack give to it; bits. */
 enum mark {
     KNOWN = 1,
-    SCHEDULES = 2, /* a carrier is about to run a virtual thread, or runs it */
-    ENTERED = 4,   /* the frames above are a virtual thread's, if it has any */
-    INSIDE = 8,    /* the first frame of a virtual thread */
+    SCHEDULES = 2, /* a carrier is about to run, or runs, a virtual thread */
+    ENTERED = 4,   /* further frames, if any, belong to a virtual thread */
+    INSIDE = 8,    /* has at least one frame of a virtual thread */
 };
 
 static const struct {
@@ -27,7 +27,7 @@ static const struct {
 
 /* A pool of carriers. No padding: it is a key. */
 struct carrier_pool {
-    uint64_t name; /* hash of the thread's name without the digits at its end */
+    uint64_t name; /* hash of the thread's name, without digits at its end */
     uint64_t process;
 };
 
@@ -74,8 +74,8 @@ static struct carrier_pool pool_of(const struct profile *p, const struct profile
                                   .process = t->process };
 }
 
-/* Marks the threads of the pools of threads that ran virtual ones. A carrier that only waits for
- * work has the stacks of any other ForkJoinPool. */
+/* Marks all threads of a pool as carriers if one of them ran a virtual thread. The stacks do not
+ * suffice: an idle carrier has the same stack as a thread of any other ForkJoinPool. */
 static int find_carriers(struct thread_kinds *k)
 {
     const struct profile *p = k->p;
@@ -149,8 +149,8 @@ struct thread_kinds *thread_kinds_free(struct thread_kinds *k)
     return NULL;
 }
 
-/* Returns whether a blocked thread with @stack waits for what another thread does, or for a time.
- * The VM and the kernel may stop any thread otherwise, and that ends soon. */
+/* Returns whether a blocked thread with @stack waits for another thread, or for a time. False if
+ * the VM or the kernel has just stopped it, which ends soon. */
 static bool is_held_up(struct thread_kinds *k, uint32_t stack)
 {
     bool idle;
@@ -204,7 +204,7 @@ enum thread_kind thread_kinds_of(struct thread_kinds *k, const struct profile_sa
     return s->flags & PROFILE_SAMPLE_TRUNCATED ? THREAD_UNCLEAR : THREAD_CARRIER;
 }
 
-/* Returns true if a native method itself makes the wait @wait, and not the VM. */
+/* Returns true if @wait is a wait that a native method makes itself, not the VM. */
 static bool is_native_wait(enum wait wait)
 {
     return wait == WAIT_NETWORK || wait == WAIT_POLL || wait == WAIT_PIPE;

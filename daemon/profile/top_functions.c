@@ -30,14 +30,14 @@ static int hot_cmp(const void *a, const void *b, void *ctx)
 struct top_sum {
     struct top_function function;
     uint64_t kind_weight;
-    size_t seen; /* 1 + the last row that was added; 0: no row of the group */
+    size_t seen; /* 1 + index of the last row that contained it; 0: no row of the group */
 };
 
 struct top_sums {
     const struct view *view;
     size_t met_count;
-    uint32_t *met;       /* names of the group */
-    struct top_sum of[]; /* by name; all 0 but those of the group */
+    uint32_t *met;       /* names that occur in the group */
+    struct top_sum of[]; /* by name; 0 for names that do not occur in the group */
 };
 
 int top_sums_new(const struct view *v, struct top_sums **ret)
@@ -85,7 +85,7 @@ static void add_row(struct top_sums *t, size_t r)
         }
         if (i + 1 == row->n)
             h->self += weight;
-        /* Boyer and Moore's vote: the kind of most of the weight, in one pass. */
+        /* Majority vote of Boyer and Moore: finds the kind with most of the weight in one pass. */
         h->name = f->name;
         if (sum->kind_weight == 0)
             h->kind = f->kind;

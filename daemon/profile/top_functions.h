@@ -10,13 +10,14 @@
 struct top_function {
     uint32_t name;        /* string of the view */
     uint32_t kind;        /* enum frame_kind of most of its weight */
-    uint64_t self, total; /* of samples or, with view_opts.total, of the value */
+    uint64_t self, total; /* in samples or, with view_opts.total, in values */
 };
 
-/* The rows of a view below one frame of each view_opts.by, such as those of one operation. */
+/* The rows of a view with the same root frames of view_opts.by, such as the rows of one
+ * operation. */
 struct top_group {
     size_t first, end; /* view->rows[first .. end) */
-    uint64_t weight;   /* like those of a function */
+    uint64_t weight;   /* in the unit of top_function.total */
 };
 
 /* Sums of the names of a view, for one group after the other. */
@@ -30,7 +31,7 @@ CLEANUP_FUNCTION(top_sums_freep, top_sums, top_sums_free)
  * total, then name). Frames for processes, threads and cut stacks are left out. 0 or -ENOMEM. */
 int top_group_functions(struct top_sums *t, const struct top_group *g, struct top_function **ret,
                         size_t *ret_count);
-/* Returns the same of all rows. */
+/* Returns the functions of all rows, as top_group_functions() does for a group. */
 int top_functions(const struct view *v, struct top_function **ret, size_t *ret_count);
 /* Returns the groups of a view with view_opts.by, the greatest first, in an array that the caller
  * frees. 0 or -ENOMEM. */

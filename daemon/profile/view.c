@@ -5,7 +5,7 @@
 #include "profile/view_impl.h"
 
 #define VIEW_STRING_BYTES_MAX ((size_t)256 << 20)
-#define VIEW_GROUPS_MAX 262144u /* in all processes */
+#define VIEW_GROUPS_MAX 262144u /* limit of groups in all processes */
 
 static bool view_wants(const struct profile *p, const struct view_opts *o,
                        const struct profile_sample *s)
@@ -17,7 +17,7 @@ static bool view_wants(const struct profile *p, const struct view_opts *o,
     return s->mode == SAMPLE_MODE_KERNEL ? !o->no_kernel : !o->no_user;
 }
 
-/* Returns whether @s is of a thread that waits for work. 0, 1, or -ENOMEM. */
+/* Returns 1 if the thread of @s waits for work, 0 if not, or -ENOMEM. */
 static int view_is_idle(struct view_builder *b, const struct profile_sample *s)
 {
     bool idle = false;
@@ -77,7 +77,7 @@ static int view_count(struct view_builder *b, size_t sample)
     if (r < 0)
         return r;
     if (v->sample_rows)
-        v->sample_rows[sample] = id; /* view_place_samples() replaces it by a row */
+        v->sample_rows[sample] = id; /* view_place_samples() replaces this key by a row */
     if (!array_extend(&b->counts, &b->counts_cap, b->keys.cap))
         return -ENOMEM;
     if (s->event != v->opts.event)
@@ -130,7 +130,7 @@ static int view_count_all(struct view_builder *b, struct error *err)
     return b->roots ? 0 : -ENOMEM;
 }
 
-/* Cached results of a pattern list by frame. */
+/* Cached results of a list of patterns, by frame. */
 struct frame_verdicts {
     struct match *match;
     uint8_t *known; /* [frames]: 0 not matched yet, 1 no, 2 yes */
@@ -166,8 +166,8 @@ static int row_matches(struct view_builder *b, struct frame_verdicts *fv,
     return r;
 }
 
-/* Returns the leaf state of the Java frame nearest to the leaf: it ran, or called the native code
- * that did. */
+/* Returns enum frame_leaf of the Java frame nearest to the leaf, which ran or called native code
+ * that ran. */
 static enum frame_leaf stack_leaf(const struct profile *p, uint32_t stack)
 {
     for (; p->stacks[stack].depth; stack = p->stacks[stack].parent) {
@@ -203,7 +203,7 @@ static int view_make_row(struct view_builder *b, uint32_t id, struct frame_verdi
                               .context = k->context };
     r = view_push_roots(b, k);
     row->roots = (uint32_t)v->stack_words - row->first;
-    row->body = (uint32_t)view_body(k); /* view_order_rows() numbers them */
+    row->body = (uint32_t)view_body(k); /* view_order_rows() replaces it by a body number */
     if (k->state == STATE_BLOCKED && b->waits)
         row->wait = (uint8_t)waits_of(b->waits, k->stack, &row->idle);
     if (r == 0)
@@ -218,7 +218,7 @@ static int view_make_row(struct view_builder *b, uint32_t id, struct frame_verdi
     }
     if (r <= 0) {
         if (b->spelled[row->body].first >= row->first)
-            b->spelled[row->body].n = 0; /* its frames are dropped with the row */
+            b->spelled[row->body].n = 0; /* the frames of the body were dropped with the row */
         v->stack_words = row->first;
         row->n = 0;
         return r;

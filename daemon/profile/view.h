@@ -12,46 +12,47 @@
 enum view_by {
     VIEW_BY_NONE,
     VIEW_BY_THREAD,
-    VIEW_BY_POOL, /* threads with names that differ by numbers alone */
+    VIEW_BY_POOL, /* threads with names that differ only in numbers */
     VIEW_BY_STATE,
     VIEW_BY_OPERATION,
     VIEW_BY_TRACE,
     VIEW_BY_SPAN,
     VIEW_BY_SERVICE,
-    VIEW_BY_VERSION, /* of the service */
+    VIEW_BY_VERSION, /* version of the service */
     VIEW_BY_KIND,    /* enum thread_kind */
 };
-#define VIEW_BY_MAX 9 /* each once */
+#define VIEW_BY_MAX 9 /* at most; each kind once */
 enum view_names { VIEW_NAMES_FULL, VIEW_NAMES_SIMPLE, VIEW_NAMES_SIGNATURE, VIEW_NAMES_MERGED };
 
 struct view_opts {
     uint8_t event;           /* index in the profile's events: the event shown */
-    bool every_event;        /* with `exact`: sample_rows covers the samples of all events; sums are
-                              * of `event` only */
-    bool threads;            /* a frame per thread at the root, unless `by` places it; rows and
-                              * samples stay apart by thread */
+    bool every_event;        /* with `exact`: sample_rows covers the samples of all events; sums
+                              * still cover `event` only */
+    bool threads;            /* one root frame per thread, unless `by` has threads; rows and samples
+                              * are split by thread */
     uint8_t by[VIEW_BY_MAX]; /* enum view_by, up to the first 0: one root frame each, in this order.
-                              * Leading services and versions stand above the process, all others
-                              * below it */
+                              * Leading services and versions are above the frame of the process,
+                              * all others below it */
     bool no_user, no_kernel; /* leave out samples taken in that mode */
     bool hide_kernel;        /* one "[kernel]" in place of the kernel's functions */
     enum view_names names;
     bool lines;      /* ":line" after Java names */
-    bool keep_lines; /* frames of one method at different lines stay apart, though names show no
-                      * lines; so do native functions from code inlined into them */
+    bool keep_lines; /* frames of one method at different lines stay separate, though names show no
+                      * lines; native functions stay separate from code inlined into them */
     bool annotate;   /* async-profiler's suffixes */
-    bool total;      /* weigh by value, not samples */
-    unsigned states; /* STATE_BIT()s (profile/waits.h): only samples of these; 0: of all */
+    bool total;      /* weigh by value, not by number of samples */
+    unsigned states; /* STATE_BIT()s (profile/waits.h): only samples in these states; 0: in all */
     bool no_idle;    /* leave out threads that wait for work */
-    bool waits; /* adds a leaf such as "[lock]" for the wait of a thread; also with `annotate` */
-    bool total_said; /* `total` was requested; else bytes, and samples with values of their own,
-                      * weigh by value */
-    bool owners;     /* samples that waited for a lock stay apart by the lock's owner */
-    bool kinds;      /* samples stay apart by enum thread_kind */
-    bool requests;   /* samples stay apart by request and by span */
-    bool exact;      /* for formats that hold more than names: frames of equal names stay apart, and
-                      * sample_rows has the row of each sample */
-    size_t depth;    /* 0: whole; else at most this many frames, the middle replaced by "[...]" */
+    bool waits; /* add a leaf such as "[lock]" for the wait of a thread; `annotate` does, too */
+    bool total_said; /* `total` was given by the caller; else bytes, and samples with their own
+                      * values, weigh by value */
+    bool owners;     /* samples that waited for a lock are split by the lock's owner */
+    bool kinds;      /* samples are split by enum thread_kind */
+    bool requests;   /* samples are split by request and by span */
+    bool exact;      /* for formats that hold more than names: different frames with equal names
+                      * stay separate, and sample_rows has the row of each sample */
+    size_t depth;    /* 0: whole stacks; else at most this many frames, with "[...]" in place of the
+                      * middle */
     /* Patterns for names as spelled by the options above; borrowed, NULL: none. */
     struct match *include;   /* keep only samples with a matching frame */
     struct match *exclude;   /* drop samples with a matching frame */
@@ -60,9 +61,9 @@ struct view_opts {
      * over_ns; the event is wall. Not with `every_event`. */
     struct match *calls;
     uint64_t over_ns;
-    bool joined; /* the profile is joined from several captures: as in method_calls.h */
-    uint64_t trace_high, trace_low; /* keep only samples of this trace; 0, 0: of any */
-    uint64_t span;                  /* keep only samples of this span; 0: of any */
+    bool joined;                    /* as in struct method_calls_opts */
+    uint64_t trace_high, trace_low; /* keep only samples of this trace; 0, 0: of all */
+    uint64_t span;                  /* keep only samples of this span; 0: of all */
 };
 
 /* A distinct frame as shown. */
@@ -80,16 +81,16 @@ struct view_sum {
 };
 
 struct view_row {
-    uint32_t first, n; /* its frames: view->stack[first .. first+n), root first */
-    uint32_t roots;    /* number of its frames for process, thread and groups */
-    uint32_t body;     /* rows with the same body have the same frames from `roots` on: numbered
-                        * from 0 on, in the order of rows */
+    uint32_t first, n; /* frames of the row: view->stack[first .. first+n), root first */
+    uint32_t roots;    /* number of root frames for process, thread and groups */
+    uint32_t body;     /* number of the frames from `roots` on: rows with the same number have the
+                        * same frames. Numbers begin at 0, in the order of rows */
     uint64_t samples, value;   /* value in the event's unit */
-    uint64_t inferred, unsure; /* samples with such a Java leaf (enum frame_leaf) */
+    uint64_t inferred, unsure; /* samples with an inferred or unsure Java leaf (enum frame_leaf) */
     uint32_t thread;  /* index in profile->threads; UINT32_MAX when rows are not split by thread */
     uint8_t state;    /* enum thread_state */
     uint8_t wait;     /* enum wait of a row that is blocked */
-    bool idle;        /* blocked, and waiting for work */
+    bool idle;        /* blocked while it waits for work */
     uint8_t kind;     /* with `kinds`: enum thread_kind */
     uint32_t owner;   /* with `owners`: profile_lock_owner() */
     uint32_t context; /* with `requests`: index in profile->contexts */
@@ -100,9 +101,10 @@ struct view_row {
     (1 + VIEW_BY_MAX) /* frames that stand for the process and groups of a row                     \
                        */
 #define VIEW_SENTENCE_BYTES 224
-#define VIEW_WARNINGS 3       /* of the view itself */
-#define VIEW_CALLS_WARNINGS 4 /* of the view's calls */
-#define VIEW_FEW_SAMPLES 100  /* with fewer, a share of half is off by over 10 points by chance */
+#define VIEW_WARNINGS 3       /* warnings of the view itself */
+#define VIEW_CALLS_WARNINGS 4 /* warnings of the view's calls */
+/* with fewer samples, a share of 50 % may be off by over 10 points by chance */
+#define VIEW_FEW_SAMPLES 100
 
 struct view {
     struct profile *profile; /* a reference */
@@ -110,21 +112,22 @@ struct view {
     struct intern *strings;
     struct view_frame *frames;
     uint32_t *stack;
-    struct view_row *rows; /* sorted by names of frames, root first, so that stacks with equal
-                            * names, and equal prefixes, are neighbours */
+    struct view_row *rows; /* sorted by names of frames, root first, so stacks with an equal prefix
+                            * are neighbours */
     size_t frame_count, stack_words, row_count, body_count;
     uint64_t samples, value, unknown, truncated; /* totals after filtering */
-    uint64_t inferred, unsure;                   /* totals of the rows' members */
-    double looks;          /* at threads, for which `samples` stand: view_looks_of() */
+    uint64_t inferred, unsure;                   /* totals of these members of the rows */
+    double looks;          /* number of looks at threads that `samples` stand for:
+                            * view_looks_of() */
     struct view_sum idle;  /* samples left out by view_opts.no_idle */
-    uint64_t without_ids;  /* samples that a trace or span leaves out, because no ids were kept */
-    uint32_t *sample_rows; /* with `exact`: row of each sample of the profile, VIEW_NO_ROW: left
-                            * out; else NULL */
+    uint64_t without_ids;  /* samples left out by a trace or span because their ids were not kept */
+    uint32_t *sample_rows; /* with `exact`: row of each sample of the profile (VIEW_NO_ROW: left
+                            * out); else NULL */
     char left_out[VIEW_SENTENCE_BYTES]; /* sentence about `idle`; "": none */
     char no_ids[VIEW_SENTENCE_BYTES];   /* sentence about without_ids; "": none */
     char few[VIEW_SENTENCE_BYTES];      /* sentence about too few samples; "": none */
     struct method_calls *calls;         /* owned, with view_opts.calls; else NULL */
-    /* Warnings of the profile, of the calls, and the sentences above. Borrowed from all. */
+    /* Warnings of the profile and of the calls, and the sentences above; all borrowed. */
     const char *warnings[PROFILE_WARNINGS_MAX + VIEW_CALLS_WARNINGS + VIEW_WARNINGS];
     size_t warning_count;
 };

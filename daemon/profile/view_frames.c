@@ -163,8 +163,8 @@ static void view_join_hidden(struct view_builder *b, size_t first)
     v->stack_words = to;
 }
 
-/* Returns whether @frame is left out: inlined native code, if the options show no lines. Stacks
- * recorded with lines then equal those without. */
+/* Returns whether @frame is left out: inlined native code, if the options show no lines. So stacks
+ * recorded with lines are equal to stacks recorded without. */
 static bool view_folds(const struct view_builder *b, uint32_t frame)
 {
     const struct view_opts *o = &b->v->opts;
@@ -254,7 +254,7 @@ static int view_spell_body(struct view_builder *b, const struct view_key *k)
     return r == 0 ? view_push_wait(b, k) : r;
 }
 
-/* Spells each body once: several threads may share one. */
+/* Spells a body only once, because several threads may have the same. */
 int view_push_body(struct view_builder *b, const struct view_key *k)
 {
     struct view_spelled *at = &b->spelled[view_body(k)];

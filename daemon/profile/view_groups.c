@@ -4,7 +4,7 @@
 
 #include "base/ascii.h"
 
-/* Returns the request of @s; NULL: nothing is known. */
+/* Returns the request of @s; NULL: not known. */
 static const struct profile_context *context_of(const struct profile *p,
                                                 const struct profile_sample *s)
 {
@@ -28,7 +28,7 @@ int view_groups_begin(struct view_builder *b)
     return b->operations && b->handled ? handlers_new(b->p, &b->handlers) : -ENOMEM;
 }
 
-/* Does as operation_matches() for the handler on the stack of @s. */
+/* Does the same as operation_matches() for the handler on the stack of @s. */
 static int handler_matches(struct view_builder *b, const struct profile_sample *s,
                            struct error *err)
 {
@@ -49,7 +49,8 @@ static int handler_matches(struct view_builder *b, const struct profile_sample *
     return b->handled[function] == 2;
 }
 
-/* Returns 1 if the operation of @s matches, else 0. Matches once per request. -errno with @err. */
+/* Returns 1 if the operation of @s matches, else 0. Matches each request only once. -errno with
+ * @err. */
 static int operation_matches(struct view_builder *b, const struct profile_sample *s,
                              struct error *err)
 {
@@ -96,8 +97,8 @@ uint32_t view_groups_above(const struct view_opts *o)
     return n;
 }
 
-/* Appends "[pool-*-thread-*]", which is equal for names that differ by numbers only. The numbers of
- * HotSpot's collector G1 and compilers C1 and C2 stay. */
+/* Appends "[pool-*-thread-*]", which is equal for names that differ by numbers only. Keeps the
+ * digits in the names G1, C1 and C2 of HotSpot's threads. */
 static void spell_pool(struct view_builder *b, struct span name)
 {
     static const char *const KINDS[] = { "G1 ", "C1 ", "C2 " };
@@ -181,8 +182,9 @@ static void spell_request(struct view_builder *b, enum view_by by, const struct 
         buf_printf(&b->text, "[%.*s]", (int)name.n, name.p);
 }
 
-/* Returns the member that @s belongs to: a thread, a context, a process, a state, a kind.
- * *ret_count: number of members, which is also the index of an unknown one. */
+/* Returns the index of the member of @by that @s belongs to: a thread, a context, a process, a
+ * state or a kind. *ret_count: number of members, which is also the index if the member is
+ * unknown. */
 static size_t member_of(const struct view_builder *b, enum view_by by,
                         const struct profile_sample *s, size_t *ret_count)
 {
@@ -205,7 +207,7 @@ static size_t member_of(const struct view_builder *b, enum view_by by,
     case VIEW_BY_VERSION:
         *ret_count = p->process_count;
         return thread < p->thread_count ? p->threads[thread].process : p->process_count;
-    default: /* contexts, or else functions that handle requests */
+    default: /* contexts first, then functions that handle requests */
         *ret_count = p->context_count + p->function_count;
         return handler ? p->context_count + handler : MIN((size_t)s->context, p->context_count);
     }

@@ -15,7 +15,7 @@ struct view_key {
     uint32_t stack;     /* index in the profile */
     uint32_t thread;    /* UINT32_MAX: not split by thread */
     uint32_t process;   /* UINT32_MAX: not split by process */
-    uint32_t truncated; /* 1: "[truncated]" at the root */
+    uint32_t truncated; /* 1: "[truncated]" is at the root */
     uint32_t state;     /* enum thread_state */
     uint32_t kind;      /* as in struct view_row */
     uint32_t owner;     /* as in struct view_row */
@@ -51,18 +51,19 @@ struct view_builder {
     const struct profile *p;
     struct id_table keys;                /* struct view_key */
     struct id_table groups;              /* struct view_group */
-    uint32_t *group_frames[VIEW_BY_MAX]; /* by member, such as a thread: id of its frame in frames +
-                                          * 1; 0: none yet */
-    uint8_t *operations;                 /* [p->context_count]: 0 not matched yet, 1 left out, 2
+    uint32_t *group_frames[VIEW_BY_MAX]; /* by member, such as a thread: id of its frame in `frames`
+                                          * + 1; 0: none yet */
+    uint8_t *operations;                 /* [p->context_count]: 0: not matched yet; 1: left out; 2:
                                           * kept */
-    uint8_t *handled;                    /* [p->function_count]: the same, by handler */
+    uint8_t *handled;                    /* [p->function_count]: the same by function that handles a
+                                          * request */
     struct handlers *handlers;           /* NULL: operations are not used */
     struct view_counts *counts;          /* [keys.cap], by key id */
     size_t counts_cap;
     struct waits *waits;          /* NULL: no thread was blocked */
     struct thread_kinds *kinds;   /* NULL: not used */
     struct id_table frames;       /* struct view_frame */
-    uint32_t *frame_ids;          /* [p->frame_count]: id in frames + 1 */
+    uint32_t *frame_ids;          /* [p->frame_count]: id in `frames` + 1 */
     uint32_t hidden;              /* id + 1 of the "[kernel]" frame that replaces hidden frames; 0:
                                    * none */
     struct view_spelled *spelled; /* [view_bodies()], by view_body() */
@@ -74,22 +75,23 @@ struct view_builder {
     struct buf text;
 };
 
-/* Returns for how many looks at threads @s stands, at least. A wait stands for as many as its time
- * has periods. But virtual threads without a carrier are drawn, and have the time of the others,
- * too: these samples stand for one look each. */
+/* Returns for how many looks at threads @s stands, at least. A wait stands for one look per period
+ * of its time. But a virtual thread without a carrier is drawn by chance, and its time includes
+ * that of others: such a sample stands for one look. */
 double view_looks_of(const struct profile *p, const struct profile_sample *s);
 
 /* ---- view_frames.c: each 0, -EFBIG or -ENOMEM ---- */
 
 /* Finds or adds the frame without code that has the name in b->text. */
 int view_mark_text(struct view_builder *b, enum frame_kind kind, uint32_t *ret);
-/* Appends "[name what=number]" to b->text, or "[name]" where @number is not above 0. */
+/* Appends "[name what=number]" to b->text, or "[name]" if @number is 0 or less. */
 void view_spell_numbered(struct view_builder *b, struct span name, const char *what,
                          int32_t number);
 
 /* Appends the frames of a row's process, thread and groups. */
 int view_push_roots(struct view_builder *b, const struct view_key *k);
-/* Returns the index of a key's roots in b->roots; 0: nothing is known. */
+/* Returns the index of a key's roots in b->roots; 0: neither process nor thread nor group is
+ * known. */
 static inline uint32_t view_root(const struct view_builder *b, const struct view_key *k)
 {
     if (b->v->opts.by[0])
@@ -121,7 +123,7 @@ int view_wants_context(struct view_builder *b, const struct profile_sample *s, s
 /* Finds or adds the group of @s in process @process. 0; -EFBIG; -ENOMEM. */
 int view_group_of(struct view_builder *b, const struct profile_sample *s, uint32_t process,
                   uint32_t *ret);
-/* Returns the number of view_opts.by that stand above the process. */
+/* Returns how many entries of view_opts.by are above the process. */
 uint32_t view_groups_above(const struct view_opts *o);
 
 /* ---- view_order.c ---- */

@@ -9,7 +9,7 @@ struct frames {
     uint32_t n;
 };
 
-/* Compares frames by name, root first, a prefix before longer ones; equal names by frame id.
+/* Compares frames by name, root first, then by frame id. A prefix precedes longer lists.
  * *ret_names: the result by names only. */
 static int frames_compare(const struct view *v, struct frames x, struct frames y, int *ret_names)
 {
@@ -37,8 +37,7 @@ static struct frames root_frames(const struct view_builder *b, uint32_t root)
     return (struct frames){ b->roots[root].frames, b->roots[root].n };
 }
 
-/* ---- what many rows have in common, compared once: bodies, and the frames of their threads ----
- */
+/* ---- ranks of bodies and roots, which many rows share ---- */
 
 typedef struct frames (*frames_of_fn)(const struct view_builder *b, uint32_t i);
 
@@ -47,7 +46,7 @@ struct ranks {
     frames_of_fn frames_of;
     uint32_t *rank;      /* [all]: rank; equal for equal frames */
     uint32_t *name_rank; /* [all]: rank by names; equal for equal names */
-    uint32_t count;      /* of different ranks */
+    uint32_t count;      /* number of different ranks */
 };
 
 static void ranks_deinit(struct ranks *k)
@@ -128,8 +127,8 @@ static int row_key_compare(const void *x, const void *y)
     return by_number(a->context, c->context);
 }
 
-/* Compares whole rows: needed if the number of roots differs, so that a root may stand beside a
- * body. */
+/* Compares whole rows. Needed if the number of roots differs: then a root of one row is compared
+ * with a body of the other. */
 static int row_compare(const void *x, const void *y, void *cookie)
 {
     const struct view *v = cookie;

@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-#define RECORDED_APART 6 /* periods of the flight recorder between two looks, at most */
+#define RECORDED_APART 6 /* highest number of periods of the flight recorder between two looks */
 
 static void say_left_out(struct view *v)
 {
@@ -24,7 +24,7 @@ static void say_no_ids(struct view *v)
                  (unsigned long long)v->without_ids);
 }
 
-/* Returns whether each sample of @e has a time of its own, as a wait has. */
+/* Returns whether each sample of @e has its own duration, as a wait has. */
 static bool has_times(const struct profile_event *e)
 {
     return e->valued && strcmp(e->unit, "nanoseconds") == 0;

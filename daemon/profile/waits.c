@@ -12,8 +12,8 @@ const char *const WAIT_NAMES[WAIT_COUNT] = {
 /* The code that a function belongs to. */
 enum origin { KERNEL, NATIVE, JAVA, ORIGINS };
 
-/* Weight of a rule: on a stack the strongest matching rule counts, among equals the one nearest to
- * the leaf. */
+/* Weight of a rule: on a stack the strongest matching rule counts; among equally strong rules, that
+ * nearest to the leaf. */
 enum strength { WEAK = 1, PLAIN, STRONG };
 
 #define ANY "*" /* at the end of a name: matches any rest */
@@ -25,7 +25,7 @@ struct rule {
     enum strength strength;
 };
 
-/* The wait that a function on the stack stands for: `says` is an enum wait. */
+/* The wait (enum wait, `says`) that a function on the stack means. */
 static const struct rule WAITS[] = {
     { KERNEL, "do_nanosleep", WAIT_SLEEP, PLAIN },
     { KERNEL, "hrtimer_nanosleep", WAIT_SLEEP, PLAIN },
@@ -78,8 +78,8 @@ static const struct rule WAITS[] = {
     { KERNEL, "do_signal_stop", WAIT_STOPPED, STRONG },
     { KERNEL, "ptrace_stop" ANY, WAIT_STOPPED, STRONG },
     { KERNEL, "do_freezer_trap", WAIT_STOPPED, STRONG },
-    { KERNEL, "get_signal", WAIT_STOPPED, STRONG }, /* may contain the functions above */
-    { KERNEL, "do_coredump", WAIT_FILE, STRONG },   /* called by it */
+    { KERNEL, "get_signal", WAIT_STOPPED, STRONG }, /* may have called the functions above */
+    { KERNEL, "do_coredump", WAIT_FILE, STRONG },   /* called by get_signal */
     { KERNEL, "vfs_coredump", WAIT_FILE, STRONG },
     { KERNEL, "__refrigerator", WAIT_STOPPED, STRONG },
     { NATIVE, "SafepointSynchronize::" ANY, WAIT_VM, STRONG },
@@ -123,8 +123,9 @@ static const struct rule WAITS[] = {
     { JAVA, "java.net.Inet4AddressImpl." ANY, WAIT_NETWORK, STRONG },
 };
 
-/* A thread that is blocked in such a function waits for work (IDLES), or for something else
- * (WORKS). The function nearest to the leaf decides: inside a task a pool's thread is not idle. */
+/* A thread that is blocked in one of these functions waits for work (IDLES) or for something else
+ * (WORKS). The function nearest to the leaf decides: within a task, a thread of a pool is not
+ * idle. */
 #define IDLES(origin, name)                                                                        \
     {                                                                                              \
         origin, name, true, PLAIN                                                                  \
@@ -195,7 +196,7 @@ static const struct rule IDLE[] = {
     IDLES(NATIVE, "GCTaskManager::get_task"), /* 8 */
     IDLES(NATIVE, "GangWorker::loop"),
     IDLES(NATIVE, "WorkerThread::run"),
-    /* collectors' threads, from 9 on: their loops may have the wait for work inlined */
+    /* threads of collectors, from JDK 9 on: the wait for work may be inlined into their loops */
     WORKS(NATIVE, "VMThread::execute"),
     WORKS(NATIVE, "SuspendibleThreadSet::" ANY),
     WORKS(NATIVE, "WorkGang::run_task"), /* 8 to 17 */
@@ -230,8 +231,8 @@ enum thread_state sample_state(const struct profile *p, const struct profile_sam
 
 #define RULES_MAX (UINT8_MAX + 1 - FIRST_RULE)
 
-/* Rules by origin and first letter, since most functions match none: the number of the first one
- * plus 1, and of each rule the next; 0: none. */
+/* Index of rules by origin and first letter, because most functions match no rule. first: number of
+ * the first rule + 1; next: the same of the rule that follows each; 0: none. */
 struct rule_index {
     const struct rule *rules;
     uint8_t first[ORIGINS][UINT8_MAX + 1], next[RULES_MAX];
@@ -240,7 +241,7 @@ struct rule_index {
 struct waits {
     const struct profile *p;
     struct rule_index wait_rules, idle_rules;
-    uint8_t *waits, *idle; /* [function_count]: number of the matching rule, as above */
+    uint8_t *waits, *idle; /* [function_count]: number of the matching rule; see match_rules() */
     uint8_t *stacks;       /* [stack_count]: 0, or 1 + 2 * wait + idle */
 };
 
@@ -290,7 +291,7 @@ struct waits *waits_free(struct waits *w)
     return NULL;
 }
 
-/* Returns the origin of frames of @kind; ORIGINS: another one. */
+/* Returns the origin of frames of @kind; ORIGINS: none of these. */
 static enum origin origin_of(enum frame_kind kind)
 {
     if (kind == FRAME_KERNEL)
@@ -300,7 +301,7 @@ static enum origin origin_of(enum frame_kind kind)
     return frame_kind_is_java(kind) ? JAVA : ORIGINS;
 }
 
-/* Returns whether @text begins with @name, and then ends or goes on with parameters or the like. */
+/* Returns whether @text is @name, or @name with parameters or the like. */
 static bool begins(struct span text, const char *name, size_t n)
 {
     static const char AFTER[] = { '(', '.', '<', '[', '+', '@', ' ' };
@@ -333,7 +334,7 @@ static bool function_is(const struct profile *p, const struct function *f, const
            matches(method, name + class_name.n + 1);
 }
 
-/* Returns the number of the first rule that @f matches, from FIRST_RULE; else NO_RULE. */
+/* Returns the number (from FIRST_RULE on) of the first rule that @f matches; NO_RULE: none. */
 static uint8_t match_rules(const struct profile *p, const struct rule_index *index,
                            const struct frame *f)
 {
@@ -351,7 +352,8 @@ static uint8_t match_rules(const struct profile *p, const struct rule_index *ind
     return NO_RULE;
 }
 
-/* Returns the first rule that @f matches; NULL: none. @known caches its number by function. */
+/* Returns the first rule that @f matches; NULL: none. @known caches the number of the rule by
+ * function. */
 static const struct rule *find_rule(const struct profile *p, const struct rule_index *index,
                                     uint8_t *known, const struct frame *f)
 {
@@ -399,12 +401,13 @@ static uint8_t look_at_stack(struct waits *w, uint32_t stack)
         decided = rule || is_work(w, f);
         idle = rule && rule->says;
     }
-    if (wait == WAIT_LOCK && !user) /* all waits of a JVM are futexes */
+    if (wait == WAIT_LOCK && !user) /* not a lock: every wait of a JVM uses a futex */
         wait = WAIT_BLOCKED;
-    if (wait == WAIT_LOCK && idle && strongest == PLAIN) /* a futex, and nobody holds it */
+    if (wait == WAIT_LOCK && idle && strongest == PLAIN) /* an idle thread does not wait for a held
+                                                          * lock */
         wait = WAIT_NOTIFY;
     if (wait == WAIT_FAULT || wait == WAIT_STOPPED || wait == WAIT_DISK)
-        idle = false; /* interrupted on its way to the wait */
+        idle = false; /* interrupted before it began to wait */
     return (uint8_t)(1 + 2 * (unsigned)wait + idle);
 }
 

@@ -8,8 +8,8 @@
 
 #include "profile/profile.h"
 
-/* For samples that count time. Values are part of stored profiles, where STATE_NONE means
- * running. */
+/* State of a thread in samples that count time. Values are part of stored profiles, in which
+ * STATE_NONE means running. */
 enum thread_state { STATE_NONE, STATE_RUNNING, STATE_RUNNABLE, STATE_BLOCKED, STATE_COUNT };
 
 /* "running", "runnable", "blocked"; "" for STATE_NONE. */

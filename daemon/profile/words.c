@@ -8,11 +8,11 @@
 
 #define NAME_SHOWN 120     /* bytes */
 #define KINDS_SHOWN 3      /* kinds of work */
-#define KIND_LEAST 0.05    /* share of the whole: smaller kinds are not listed */
-#define PATH_LEAST 0.1     /* share of the whole: the path ends at code with less */
-#define PATH_KEPT 0.5      /* share of the caller: code with less is one of several */
+#define KIND_LEAST 0.05    /* share of the whole; smaller kinds are not listed */
+#define PATH_LEAST 0.1     /* share of the whole; the path ends at code with less */
+#define PATH_KEPT 0.5      /* share of the caller; the path ends at code with less */
 #define SURE_NORMAL 1.96   /* standard deviations, for 95 of 100 */
-#define DEEPEST_FRAMES 512 /* frames of a stack that are followed */
+#define DEEPEST_FRAMES 512 /* limit of frames of a stack that are followed */
 
 const char *words_kind_name(enum words_kind kind)
 {
@@ -53,7 +53,7 @@ void words_text(const struct words *w, struct buf *out)
         buf_printf(out, "%s.\n   see %s\n", w->list[i].text, w->list[i].link);
 }
 
-/* ---- what things weigh ---- */
+/* ---- weights ---- */
 
 static bool by_value(const struct view *v)
 {
@@ -70,7 +70,7 @@ static double whole_of(const struct view *v)
     return (double)(by_value(v) ? v->value : v->samples);
 }
 
-/* Returns the name of the whole that shares refer to. */
+/* Returns the name of the total that shares refer to. */
 static const char *whole_text(const struct view *v)
 {
     static const struct {
@@ -109,7 +109,7 @@ static int kind_cmp(const void *a, const void *b, void *ctx)
     return COMPARE(weight_of_sum(ctx, y->sum), weight_of_sum(ctx, x->sum));
 }
 
-/* Appends "84 % java, 12 % gc"; nothing of events other than cpu that have no waits. */
+/* Appends "84 % java, 12 % gc"; appends nothing for events without waits, except cpu. */
 static void add_kinds(const struct view *v, struct buf *out)
 {
     struct work_kind list[WORK_KINDS_MAX];
@@ -147,7 +147,7 @@ static double path_weight(const struct view *v, const struct view_row *row)
     return row->idle ? 0 : weight_of(v, row);
 }
 
-/* Returns whether a frame of @kind is named. Below the code of @waits, the kernel only waits. */
+/* Returns whether a frame of @kind is named. If @waits, kernel code is not named: it only waits. */
 static bool is_code(uint32_t kind, bool waits)
 {
     return frame_kind_is_java(kind) || kind == FRAME_NATIVE || kind == FRAME_NATIVE_INLINED ||
