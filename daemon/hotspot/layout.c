@@ -165,12 +165,15 @@ static bool layout_lacks(struct hotspot_layout *l, size_t member, const char *ty
     return false;
 }
 
-/* Returns whether the field of @row lies within its type and has an accepted width. */
+/* Returns whether the field of @row lies within its type and has an accepted width. The class of an
+ * object must lie within the bytes that heap_klass() has. */
 static bool layout_fits(const struct layout_scan *s, const struct layout_row *row,
                         const struct layout_hit *hit)
 {
     uint32_t bytes = layout_size_of(s, row->type), width = MAX(hit->width, 1U);
 
+    if (strcmp(row->type, "oopDesc") == 0)
+        bytes = MIN(bytes, (uint32_t)HEAP_HEADER_BYTES);
     if (!hit->found || bytes == 0 || bytes > LAYOUT_TYPE_BYTES_MAX || hit->value > bytes)
         return false;
     if (row->widths == WANY)

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Finds the classes and fields of threads, once for each VM. */
+#include "base/list.h"
 #include "hotspot/code/code.h"
 #include "hotspot/thread_dump.h"
 
 #define LOADERS_MAX 100000
 #define CLASSES_MAX 100000 /* of the boot loader */
 #define CLASS_NAME_MAX 96
-#define CHUNK_HEADER_MIN 16
-#define CHUNK_HEADER_MAX 128
 #define THREAD_BYTES_MAX 512
 /* Place of lockStackSize among the fields that the VM itself adds to a StackChunk (24 up). */
 #define CHUNK_LOCKS 5
@@ -201,9 +200,16 @@ static int find_sizes(struct hotspot_vm *vm, struct virtual_layout *v)
 
     v->chunk_words = (uint32_t)chunk & ~7U;
     v->thread_bytes = MIN((uint32_t)thread & ~7U, (uint32_t)THREAD_BYTES_MAX);
-    return r == 0 && (v->chunk_words < CHUNK_HEADER_MIN || v->chunk_words > CHUNK_HEADER_MAX)
-               ? -EBADMSG
-               : r;
+    return r == 0 && v->chunk_words < HEAP_HEADER_BYTES ? -EBADMSG : r;
+}
+
+bool virtual_chunk_fits(const struct hotspot_vm *vm, const struct virtual_layout *v)
+{
+    const uint32_t numbers[] = { v->chunk_size, v->chunk_sp, v->chunk_bottom, v->chunk_argsize };
+
+    return v->chunk_words <= VIRTUAL_CHUNK_BYTES_MAX &&
+           v->chunk_parent + heap_reference_bytes(vm) <= v->chunk_words &&
+           ALL_OF(i, ARRAY_SIZE(numbers), numbers[i] + sizeof(int32_t) <= v->chunk_words);
 }
 
 static int virtual_layout_read(struct hotspot_vm *vm, struct virtual_layout *v)
@@ -220,6 +226,8 @@ static int virtual_layout_read(struct hotspot_vm *vm, struct virtual_layout *v)
         !v->klass[CLASS_CHUNK] || !v->klass[CLASS_CONTAINERS])
         return 1;
     r = find_fields(vm, v) ?: find_states(vm, v) ?: find_sizes(vm, v);
+    if (r == 0 && !virtual_chunk_fits(vm, v))
+        r = -EBADMSG;
     if (r == 0)
         find_roots(vm, v);
     v->known = r == 0;

@@ -77,7 +77,8 @@ enum virtual_class {
     X(TIMED_WAIT, THREAD_STATE_TIMED_WAITING)                                                      \
     X(TERMINATED, THREAD_STATE_TERMINATED)
 
-#define VIRTUAL_STATES_MAX 128 /* upper bound of their numbers */
+#define VIRTUAL_STATES_MAX 128      /* upper bound of their numbers */
+#define VIRTUAL_CHUNK_BYTES_MAX 128 /* of a StackChunk before its words */
 
 /* Offsets that lead from a virtual thread to the ObjectWaiter by which it waits for a monitor, in
  * bytes. */
@@ -127,5 +128,8 @@ int thread_status_at(struct hotspot_vm *vm, uint64_t thread, uint64_t *ret_statu
  * 1: no virtual thread was ever made. -ENOENT: this VM has none, or keeps them in an unknown way.
  * Another -errno: not now. */
 int virtual_layout_ready(struct hotspot_vm *vm, uint64_t age_ns);
+/* Returns whether the fields of a StackChunk lie before its words, and can all be read. The offsets
+ * are the JVM's word. */
+bool virtual_chunk_fits(const struct hotspot_vm *vm, const struct virtual_layout *v);
 /* Loads the reference in the static field at @offset of class @klass. Returns as heap_load(). */
 int virtual_static(struct hotspot_vm *vm, uint64_t klass, uint32_t offset, uint64_t *ret);

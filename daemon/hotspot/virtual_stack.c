@@ -12,7 +12,6 @@
 #define CHUNK_WORDS_MAX (1 << 20)
 #define STATE_MASK 0xff /* bit 8: suspended */
 #define STATE_NEW 0
-#define CHUNK_MAX_BYTES 128
 #define WORD_BYTES sizeof(uint64_t)
 #define TRIES_ALONE 2 /* for a thread that ran between its readings */
 
@@ -78,7 +77,7 @@ static int parse_chunk(struct hotspot_vm *vm, const uint8_t *o, struct chunk *re
 static int read_chunk(struct hotspot_vm *vm, uint64_t at, struct chunk *ret)
 {
     const struct virtual_layout *v = &vm->virtual_layout;
-    uint8_t o[CHUNK_MAX_BYTES];
+    uint8_t o[VIRTUAL_CHUNK_BYTES_MAX];
     int r = read_object(vm, at, v->klass[CLASS_CHUNK], o, v->chunk_words);
 
     return r == 0 ? parse_chunk(vm, o, ret) : r;

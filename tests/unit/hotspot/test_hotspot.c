@@ -365,6 +365,64 @@ START_TEST(survives_changed_tables)
 }
 END_TEST
 
+static bool is_text(const struct image_page *p, size_t at, const char *text)
+{
+    size_t n = strlen(text) + 1;
+
+    return at + n <= sizeof(p->bytes) && memcmp(p->bytes + at, text, n) == 0 &&
+           (at == 0 || p->bytes[at - 1] == 0);
+}
+
+/* Puts @value @behind bytes after each word of the image that is the address of the text @name. */
+static unsigned forge_rows(const char *name, size_t behind, uint64_t value)
+{
+    uint64_t text = 0, word;
+    unsigned forged = 0;
+
+    for (size_t p = 0; p < image.page_count; p++) {
+        for (size_t at = 0; at < sizeof(image.pages[p].bytes) && !text; at++) {
+            if (is_text(&image.pages[p], at, name))
+                text = image.pages[p].address + at;
+        }
+    }
+    for (size_t p = 0; p < image.page_count; p++) {
+        uint8_t *bytes = image.pages[p].bytes;
+
+        for (size_t at = 0; at + behind + 8 <= sizeof(image.pages[p].bytes); at += 8) {
+            memcpy(&word, bytes + at, sizeof(word));
+            if (text && word == text) {
+                memcpy(bytes + at + behind, &value, sizeof(value));
+                forged++;
+            }
+        }
+    }
+    return forged;
+}
+
+/* A JVM says that its objects have their class far behind the bytes that flamed reads of them. */
+START_TEST(refuses_a_class_outside_of_the_header)
+{
+    static const char *const NAMES[] = { "_metadata._klass", "_metadata._compressed_klass",
+                                         "_compressed_klass" };
+    struct error err = ERROR_NULL;
+    unsigned forged = 0;
+    int r;
+
+    load(RELEASES[_i]);
+    for (size_t i = 0; i < ARRAY_SIZE(NAMES); i++)
+        forged += forge_rows(NAMES[i], 24, 60000); /* behind the field's name: its offset */
+    ck_assert_uint_gt(forged, 0);
+    ck_assert_uint_gt(forge_rows("oopDesc", 32, 65536), 0); /* behind the type's name: its bytes */
+    r = open_image(&err);
+    if (RELEASES[_i] <= 26)
+        ck_assert_int_eq(r, HOTSPOT_UNSUPPORTED);
+    if (r == 0) {
+        ck_assert_int_lt(vm->layout.oop_klass.offset, 0);
+        ck_assert_int_lt(vm->layout.oop_compressed_klass.offset, 0);
+    }
+}
+END_TEST
+
 /* The image with an interpreter's buffer of the largest size that it may ever have. */
 static uint64_t queue_limit_at;
 
@@ -437,6 +495,7 @@ int main(void)
     tcase_add_loop_test(tc, waits_for_the_dynamic_linker, 0, releases);
     tcase_add_loop_test(tc, reads_a_25_without_continuations, 0, 3);
     tcase_add_loop_test(tc, survives_changed_tables, 0, releases);
+    tcase_add_loop_test(tc, refuses_a_class_outside_of_the_header, 0, releases);
     tcase_add_test(tc, tells_a_gone_process_from_one_that_starts);
     return suite_run_case("hotspot", tc);
 }

@@ -177,6 +177,26 @@ START_TEST(no_monitor)
 }
 END_TEST
 
+/* Fields of a StackChunk that do not lie in the bytes that are read of it. */
+START_TEST(refuses_fields_outside_of_a_chunk)
+{
+    struct virtual_layout *v = &t->vm.virtual_layout, intact = *v;
+    uint32_t *const fields[] = { &v->chunk_size, &v->chunk_sp, &v->chunk_bottom, &v->chunk_argsize,
+                                 &v->chunk_parent };
+
+    ck_assert(virtual_chunk_fits(&t->vm, v));
+    for (size_t i = 0; i < ARRAY_SIZE(fields); i++) {
+        *fields[i] = v->chunk_words - 3;
+        ck_assert(!virtual_chunk_fits(&t->vm, v));
+        *fields[i] = UINT16_MAX;
+        ck_assert(!virtual_chunk_fits(&t->vm, v));
+        *v = intact;
+    }
+    v->chunk_words = VIRTUAL_CHUNK_BYTES_MAX + 8;
+    ck_assert(!virtual_chunk_fits(&t->vm, v));
+}
+END_TEST
+
 #define LARGE_TABLE 0x5000
 #define LARGE_PLACES 256
 #define ROUNDS 4000
@@ -300,6 +320,7 @@ int main(void)
     tcase_add_test(tc, draws_all_of_few);
     tcase_add_loop_test(tc, a_false_word_is_seen_by_draws, 0, ARRAY_SIZE(FALSE_WORDS));
     tcase_add_test(tc, monitor_that_is_waited_for);
+    tcase_add_test(tc, refuses_fields_outside_of_a_chunk);
     tcase_add_loop_test(tc, no_monitor, 0, 2 * ARRAY_SIZE(NO_MONITORS));
     tcase_add_test(tc, no_stack_of_two_moments);
     tcase_add_test(tc, no_stack_of_a_thread_that_goes_on);
