@@ -55,12 +55,12 @@ uint64_t attachment_dropped(const struct attachment *a);
 
 /* Returns the STREAM_OPTION_* that are safe on @jdk. */
 uint32_t attachment_options(int jdk);
-/* Reads, checks and counts the helper's result. 0; -EAGAIN: other attaches came first; -errno with
- * the sentence. Thread: any. */
+/* Reads, checks and counts the helper's result. Return: 0; -EAGAIN: other attaches came first;
+ * -errno with the sentence. Thread: any. */
 int attachment_result(struct attaching *at, int result_fd, uint32_t mode, struct error *err);
 /* Counts an attach that the broker refused with @error. Thread: any. */
 void attachment_not_begun(struct attaching *at, int error);
 /* Appends the counts of attaches by how they ended, as Prometheus text. Thread: any. */
 void attachment_metrics(const struct attaching *at, struct buf *out);
-/* Reads the JVM's own perf map. 0 or -errno. */
+/* Reads the JVM's own perf map. Returns 0 or -errno. */
 int attachment_read_text(int fd, struct symbol_table *ret);

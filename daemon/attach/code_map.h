@@ -21,13 +21,13 @@
 
 struct code_map;
 
-/* 0 or -ENOMEM. */
+/* Returns 0 or -ENOMEM. */
 int code_map_new(struct code_map **ret);
 struct code_map *code_map_free(struct code_map *m);
 CLEANUP_FUNCTION(code_map_freep, code_map, code_map_free)
 
-/* Takes whole records. 0; -EBADMSG: malformed, and the rest of the stream cannot be trusted;
- * -ENOMEM. Records beyond a limit are counted, and are no error. */
+/* Takes whole records. Return: 0; -EBADMSG: malformed, and the rest of the stream cannot be
+ * trusted; -ENOMEM. Records beyond a limit are counted, and are no error. */
 int code_map_feed(struct code_map *m, struct span records);
 
 struct code_method {
@@ -49,8 +49,8 @@ struct code_piece {
     struct span stub_name; /* raw */
 };
 
-/* Gets the piece of code at @pc at @time_ns. 1; 0: none is known. Spans point into @m until the
- * next code_map_feed(). */
+/* Gets the piece of code at @pc at @time_ns. Return: 1; 0: none is known. Spans point into @m until
+ * the next code_map_feed(). */
 int code_map_find(struct code_map *m, uint64_t pc, uint64_t time_ns, struct code_piece *ret);
 /* Gets the frames at @pc, innermost first, the compiled method last, by HotSpot's rule. A return
  * address takes the debug record of exactly that pc. Any other pc takes the first record after it,
@@ -58,7 +58,8 @@ int code_map_find(struct code_map *m, uint64_t pc, uint64_t time_ns, struct code
  * method is known there. */
 size_t code_map_locate(struct code_map *m, uint64_t pc, uint64_t time_ns, bool is_return_address,
                        struct code_location ret[CODE_MAP_FRAMES_MAX]);
-/* Gets the names of @id. 1; 0: never named. Spans point into @m until the next code_map_feed(). */
+/* Gets the names of @id. Return: 1; 0: never named. Spans point into @m until the next
+ * code_map_feed(). */
 int code_map_method(const struct code_map *m, uint32_t id, struct code_method *ret);
 /* Returns the source line of @bci; 0: unknown. */
 uint32_t code_map_line(const struct code_map *m, uint32_t id, int32_t bci);

@@ -38,7 +38,7 @@ struct code_map {
 /* Adds the last piece to the order, if all others are in order and it belongs after them. A JVM
  * reports its code heap by heap, from low addresses to high. */
 void code_map_append(struct code_map *m);
-/* Puts all pieces in order. False: no memory. */
+/* Puts all pieces in order. Returns false if out of memory. */
 bool code_map_index(struct code_map *m);
 /* Ends the pieces that live in [start, end) at @time_ns, since two pieces never overlap. Pieces
  * from before the first event have no time of their own. Only the newest piece of an address can

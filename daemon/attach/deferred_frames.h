@@ -14,7 +14,8 @@
 
 struct deferred;
 
-/* Borrows @frames for its life. New names are charged to @owner, the JVM's owner. 0 or -ENOMEM. */
+/* Borrows @frames for its life. New names are charged to @owner, the JVM's owner. Returns 0 or
+ * -ENOMEM. */
 int deferred_new(struct frame_table *frames, uint64_t owner, struct deferred **ret);
 struct deferred *deferred_free(struct deferred *l);
 

@@ -11,15 +11,15 @@
 
 struct stream;
 
-/* Opens the agent's memory file @fd, and takes @fd in every case. 0; -EBADMSG: the broker did not
- * make it; -errno. */
+/* Opens the agent's memory file @fd, and takes @fd in every case. Return: 0; -EBADMSG: the broker
+ * did not make it; -errno. */
 int stream_open(int fd, struct stream **ret, struct error *err);
 /* Orders the agent to end, and gives the file's memory back. Accepts NULL. */
 struct stream *stream_close(struct stream *s);
 CLEANUP_FUNCTION(stream_closep, stream, stream_close)
 
-/* Renews the lease and takes new records. 0; -EBADMSG: our agent did not write them, and flamed
- * reads no more; -ENOMEM. Call it at least once a second. */
+/* Renews the lease and takes new records. Return: 0; -EBADMSG: our agent did not write them, and
+ * flamed reads no more; -ENOMEM. Call it at least once a second. */
 int stream_poll(struct stream *s, uint64_t now_ns);
 /* Asks the agent to sample allocation every @bytes. */
 void stream_ask_interval(struct stream *s, uint64_t bytes);

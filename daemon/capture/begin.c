@@ -4,7 +4,7 @@
 
 #define CAPTURE_PATIENT_NS (5 * NSEC_PER_MSEC) /* up to 200 Hz, few samples wait */
 
-/* Adds the events of @req to @c and to its facts. 0, -EINVAL or -ENOMEM. */
+/* Adds the events of @req to @c and to its facts. Returns 0, -EINVAL or -ENOMEM. */
 static int capture_set_events(struct capture *c, const struct capture_request *req,
                               struct error *err)
 {
@@ -53,7 +53,7 @@ static void capture_describe(struct captures *captures, struct capture *c)
         store_new_id(c->meta.id);
 }
 
-/* Initializes @c, which is zero, from @req. 0, or as captures_start(). */
+/* Initializes @c, which is zero, from @req. Return: 0, or as captures_start(). */
 static int capture_init(struct captures *captures, struct capture *c,
                         const struct capture_request *req, struct error *err)
 {
@@ -90,8 +90,8 @@ static int capture_init(struct captures *captures, struct capture *c,
     return r;
 }
 
-/* Refuses a capture if the machine cannot sample, or too many run or wait to be stored. 0;
- * BACKEND_UNAVAILABLE; BACKEND_TOO_MANY. */
+/* Refuses a capture if the machine cannot sample, or too many run or wait to be stored. Returns 0,
+ * BACKEND_UNAVAILABLE or BACKEND_TOO_MANY. */
 static int check_room(const struct captures *captures, const struct capture_request *req,
                       struct error *err)
 {

@@ -203,12 +203,12 @@ static inline uint64_t capture_answer_ns(const struct capture *c)
 
 /* Frees @c, which is in no list and holds no set. Accepts NULL. Returns NULL. */
 struct capture *capture_free(struct capture *c);
-/* Creates an empty record, charged to the budget of all captures. 0 or -errno. */
+/* Creates an empty record, charged to the budget of all captures. Returns 0 or -errno. */
 int capture_new_record(struct captures *captures, struct record **ret);
 /* Returns the number of samples of @c, with those that sources keep until its end. */
 size_t capture_sample_count(const struct capture *c);
 /* Makes a profile of the samples of @c so far, with the facts of @meta and the names known by now.
- * 0 or -ENOMEM. */
+ * Returns 0 or -ENOMEM. */
 int capture_make_profile(struct capture *c, const struct profile *meta, struct profile **ret);
 
 /* ---- states.c ---- */
@@ -272,7 +272,7 @@ json_t *running_json(struct capture *c);
 struct seen_verdict *capture_verdict(struct captures *captures, struct capture *c,
                                      const struct process *p, uint64_t now_ns);
 /* Gets the record's index of the thread of a sample. *ret_run: its CPU time and name so far, valid
- * until the next call. 0 or -errno. */
+ * until the next call. Returns 0 or -errno. */
 int capture_thread(struct capture *c, uint32_t process, const struct incoming *in, uint32_t *ret,
                    struct seen_run **ret_run);
 /* Returns the first process of @c from index *@i on that it samples, and sets *@i behind it. NULL:
@@ -325,7 +325,7 @@ uint64_t captures_hidden(const struct captures *captures);
 /* ---- symbol_source.c ---- */
 
 /* Decides which source names the Java code of @c, and plans an attach if the request names such a
- * source. 0, BACKEND_CONFLICT, -errno. */
+ * source. Returns 0, BACKEND_CONFLICT or -errno. */
 int capture_choose_names(struct captures *captures, struct capture *c, struct error *err);
 /* Notes in the profile's facts which source names Java code, by the request, or by @p (may be
  * NULL). Does nothing if that is not known yet. */

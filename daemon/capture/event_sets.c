@@ -60,7 +60,8 @@ static void capture_change_set(struct capture *c, uint32_t before, uint32_t afte
 
 /* Takes a set of @event, one of those that are sampled for an event of @c. If slower captures hold
  * all sets, or all that the caller of @c may have, the slowest set becomes faster for its users. So
- * no caller that holds all rates blocks the others. 0, -EBUSY, -EINPROGRESS or -errno with @err. */
+ * no caller that holds all rates blocks the others. Returns 0, -EBUSY, -EINPROGRESS or -errno with
+ * @err. */
 static int take_set(struct captures *captures, struct capture *c, const struct event_ref *event,
                     uint64_t period, uint32_t *ret_set, uint64_t *ret_period, struct error *err)
 {

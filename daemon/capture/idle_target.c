@@ -67,7 +67,7 @@ bool idle_target_child(struct discover *d, int proc_fd, const struct target *t,
     return true;
 }
 
-/* Writes that the process is stopped, and its tracer. False: it is not stopped. */
+/* Writes that the process is stopped, and its tracer. Returns false if it is not stopped. */
 static bool stopped_text(int proc_fd, const struct process *p, char *buf, size_t size)
 {
     struct proc_status status;

@@ -14,7 +14,7 @@
 
 struct inlined;
 
-/* Creates it; borrows the arguments for its life. 0 or -ENOMEM. */
+/* Creates it; borrows the arguments for its life. Returns 0 or -ENOMEM. */
 int inlined_new(struct symbolizer *s, struct frame_table *frames, struct inlined **ret);
 struct inlined *inlined_free(struct inlined *i);
 

@@ -12,7 +12,7 @@
 
 struct live;
 
-/* Creates it, empty. 0 or -ENOMEM. */
+/* Creates it, empty. Returns 0 or -ENOMEM. */
 int live_new(struct live **ret);
 /* Frees it. Accepts NULL. Returns NULL. */
 struct live *live_free(struct live *l);
@@ -23,7 +23,7 @@ struct live_sample {
     struct profile_sample sample; /* its stack: an id of record_hold() */
 };
 /* Keeps @s until the end. If there are too many, drops samples of objects that @a (NULL: none) no
- * longer follows. False: there is no room. */
+ * longer follows. Returns false if there is no room. */
 bool live_keep(struct live *l, struct attachment *a, const struct live_sample *s);
 /* Drops samples of objects that @table does not have. One sample of each object stays, so at most
  * STREAM_LIVE_MAX. */

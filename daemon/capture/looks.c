@@ -296,7 +296,7 @@ static void walk(struct looks *l, uint64_t before, struct looks_work *t)
 }
 
 /* Reads the iterator to its end, and walks the places in between. Adds the time of walks to *t.
- * False: it ended early. */
+ * Returns false if it ended early. */
 static bool read_pass(struct looks *l, int fd, struct looks_work *t)
 {
     _cleanup_free_ char *buffer = malloc(READ_BYTES);
@@ -423,7 +423,7 @@ static bool has_better(const struct looked_thread *t, const struct incoming *in)
 }
 
 /* Stores the stack of @in as the place of @t, or of the lock that it waits for; either may come
- * first. False: there is no memory. */
+ * first. Returns false if out of memory. */
 static bool hold(struct looks *l, const struct incoming *in, struct looked_thread *t)
 {
     const struct named_stack *stack = in->naming->stack;

@@ -73,7 +73,7 @@ struct looks {
     uint32_t *frames; /* owned, scratch: one stack */
 };
 
-/* Creates it; passes begin with looks_tick(). 0 or -ENOMEM. */
+/* Creates it; passes begin with looks_tick(). Returns 0 or -ENOMEM. */
 int looks_new(const struct looks_opts *o, struct looks **ret);
 /* Frees it. Accepts NULL. Returns NULL. */
 struct looks *looks_free(struct looks *l);

@@ -13,5 +13,5 @@
  * survey. */
 void survey_keep_virtual(struct looks *l, const struct incoming *in);
 /* Fills in *ret for JVM @host_pid. Keeps *ret, but for left_out, if it has the last call's result
- * and no thread has moved since. False: no thread is known, or no memory. */
+ * and no thread has moved since. Returns false if there is no thread is known, or no memory. */
 bool looks_survey(struct looks *l, int32_t host_pid, struct waits_now *ret);

@@ -24,12 +24,12 @@ enum native_live_end {
     NATIVE_LIVE_ENDS,
 };
 
-/* Creates it, empty. 0 or -ENOMEM. */
+/* Creates it, empty. Returns 0 or -ENOMEM. */
 int native_live_new(struct native_live **ret);
 /* Frees it. Accepts NULL. Returns NULL. */
 struct native_live *native_live_free(struct native_live *l);
-/* Keeps @s, of block number @block of process @id, with a stack of record_hold(). False: there is
- * no room, and it is lost. */
+/* Keeps @s, of block number @block of process @id, with a stack of record_hold(). Returns false if
+ * there is no room, and it is lost. */
 bool native_live_keep(struct native_live *l, uint32_t block, const struct proc_id *id,
                       const struct profile_sample *s);
 /* Drops the sample of block number @block, and counts it as @how. @early: if there is none yet,

@@ -35,7 +35,7 @@ struct pending_samples {
 /* @kept: the whole that their bytes count in, too; NULL: none. */
 void pending_init(struct pending_samples *h, struct shares *kept);
 void pending_deinit(struct pending_samples *h);
-/* Copies a sample and the copied bytes @stack of its stack. False: no room. */
+/* Copies a sample and the copied bytes @stack of its stack. Returns false if there is no room. */
 bool pending_add(struct pending_samples *h, struct process *p, const struct sample_record *rec,
                  const uint64_t *frames, struct span stack, uint64_t now_ns);
 /* Returns whether a sample of one of @sets (bits), taken before @until_ns, is held. */

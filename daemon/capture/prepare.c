@@ -22,7 +22,7 @@ static int prepare_event(struct captures *captures, struct capture *c, struct ca
     return r;
 }
 
-/* Waits for the tables that walk stacks of @p, the one process of @c. 0, -EINPROGRESS. */
+/* Waits for the tables that walk stacks of @p, the one process of @c. Returns 0 or -EINPROGRESS. */
 static int prepare_tables(struct captures *captures, struct capture *c, struct process *p,
                           struct error *err)
 {

@@ -12,7 +12,7 @@
 
 struct target;
 
-/* Compiles @s, and copies what it needs. 0, -EINVAL (the regular expression) or -ENOMEM. */
+/* Compiles @s, and copies what it needs. Return: 0, -EINVAL (the regular expression) or -ENOMEM. */
 int target_new(const struct target_selector *s, struct target **ret, struct error *err);
 struct target *target_free(struct target *t);
 CLEANUP_FUNCTION(target_freep, target, target_free)
@@ -44,7 +44,7 @@ size_t target_jvms(const struct target *t, struct discover *d, struct process **
 void target_describe(const struct target *t, struct discover *d, char *buf, size_t size);
 
 /* Refuses a list of its processes that may be too short: its jvm= took too many steps on many
- * names. 0, or -EINVAL with @err. */
+ * names. Returns 0, or -EINVAL with @err. */
 int target_refuse_spent(const struct target *t, struct error *err);
 /* Writes a warning for profiles of it, if its jvm= takes too many steps on names; "": it did not.
  */

@@ -20,6 +20,6 @@ struct recorded_operations {
 };
 
 void recorded_operations_deinit(struct recorded_operations *o);
-/* Adds @ns to operation @name, which is clean: to its CPU time (@cpu) or to its waits. 0 or
+/* Adds @ns to operation @name, which is clean: to its CPU time (@cpu) or to its waits. Returns 0 or
  * -ENOMEM. */
 int recorded_operations_add(struct recorded_operations *o, struct span name, bool cpu, uint64_t ns);

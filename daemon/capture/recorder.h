@@ -60,7 +60,7 @@ struct recorder_opts {
     void *cookie;
 };
 
-/* Starts the recorder. 0 and *ret; -errno with @err, and then flamed works without it. */
+/* Starts the recorder. Return: 0 and *ret; -errno with @err, and then flamed works without it. */
 int recorder_start(const struct recorder_opts *o, struct recorder **ret, struct error *err);
 /* Frees it. Accepts NULL. Returns NULL. */
 struct recorder *recorder_stop(struct recorder *rec);

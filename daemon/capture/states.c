@@ -308,8 +308,8 @@ static uint64_t capture_begin_max_ns(const struct capture *c)
     return c->to.waiter.done && c->duration_ns ? CAPTURE_LATEST_NS + c->duration_ns : UINT64_MAX;
 }
 
-/* Answers the request that created @c; @r is 0 or -EINPROGRESS. 0; -ECANCELED with @err: the
- * request has given up. */
+/* Answers the request that created @c; @r is 0 or -EINPROGRESS. Return: 0; -ECANCELED with @err:
+ * the request has given up. */
 static int capture_answer_created(struct captures *captures, struct capture *c, int r,
                                   struct error *err)
 {

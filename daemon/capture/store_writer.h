@@ -14,7 +14,7 @@ struct store_writer;
  * all of them. */
 #define STORE_WRITER_WAITING_MAX 128
 
-/* Starts the thread. @store may be NULL: profiles are only delivered. 0 or -errno. */
+/* Starts the thread. @store may be NULL: profiles are only delivered. Returns 0 or -errno. */
 int store_writer_start(struct store *store, struct store_writer **ret);
 /* Writes what is queued and ends the thread. Accepts NULL. Returns NULL. */
 struct store_writer *store_writer_stop(struct store_writer *k);
@@ -40,7 +40,7 @@ void store_writer_put(struct store_writer *k, struct profile *p, const char *sch
 void store_writer_hurry(struct store_writer *k, uint64_t now_ns);
 /* Returns the number of profiles that are not stored yet. */
 size_t store_writer_waiting(struct store_writer *k);
-/* Refuses a new capture while @max are not stored yet. 0; BACKEND_TOO_MANY. */
+/* Refuses a new capture while @max are not stored yet. Returns 0 or BACKEND_TOO_MANY. */
 int store_writer_check_room(struct store_writer *k, size_t max, struct error *err);
 /* Queues the history of runs of a schedule. */
 void store_writer_put_runs(struct store_writer *k, const char *schedule,

@@ -10,7 +10,8 @@
 #define ARGS_MASK "***"
 
 /* Gets the main class or jar in @cmdline (arguments separated by NUL), by the launcher's own rules.
- * False: none. *ret_after: the arguments that follow it. Both point into @cmdline. */
+ * Returns false if there is none. *ret_after: the arguments that follow it. Both point into
+ * @cmdline. */
 bool args_main(struct span cmdline, struct span *ret_main, struct span *ret_after);
 /* Does the same with the help of @command, "MAIN ARGS..." as the VM keeps it, where a blank may be
  * part of the name. The main class or jar is the argument of @cmdline that @command begins with,
@@ -18,7 +19,8 @@ bool args_main(struct span cmdline, struct span *ret_main, struct span *ret_afte
 bool args_main_of_command(struct span command, struct span cmdline, struct span *ret_main,
                           struct span *ret_after);
 /* Gets the name of a program that made a JVM for itself: argv[0] of @cmdline without its folders. A
- * scripting language has the name of its script. False: none. Points into @cmdline. */
+ * scripting language has the name of its script. Returns false if there is none. Points into
+ * @cmdline. */
 bool args_program(struct span cmdline, struct span *ret);
 
 /* Appends @args (separated by NUL) with blanks between them, as clean text; @mask hides values. */

@@ -153,7 +153,7 @@ struct discover_opts {
 };
 
 /* Makes the table. Missing side-band events are no error, but a problem (below), and sweeps then
- * come every 5 s. @b is borrowed, and may be NULL with opts->source. 0 or -errno. */
+ * come every 5 s. @b is borrowed, and may be NULL with opts->source. Returns 0 or -errno. */
 int discover_new(struct broker *b, const struct discover_opts *opts, struct discover **ret,
                  struct error *err);
 struct discover *discover_free(struct discover *d);
@@ -198,7 +198,7 @@ struct process_usage {
     uint64_t rss_bytes;
     uint32_t threads;
 };
-/* Reads the usage now. 0, PROC_GONE or -errno. */
+/* Reads the usage now. Returns 0, PROC_GONE or -errno. */
 int discover_usage(struct discover *d, struct process *p, struct process_usage *ret);
 
 /* Reads the counters of JVM @p into p->counters now, and notes them in p->history. @asked: for a

@@ -179,7 +179,7 @@ static void retry_later(struct image *im, uint64_t now_ns)
 }
 
 /* Opens the running one of the libjvm.so that @im has mapped: the tables of the others show that no
- * VM was made from them. 0, else the result of the most promising one. */
+ * VM was made from them. Return: 0, else the result of the most promising one. */
 static int open_running(struct image *im, struct error *err)
 {
     struct process *p = &im->p;

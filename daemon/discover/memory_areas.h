@@ -52,8 +52,8 @@ struct memory_pieces {
 
 #define MEMORY_PIECES_MAX 65536
 
-/* Gets the accessible pieces of @maps. *@ret is for memory_pieces_deinit(). 0 or -ENOMEM. @vm: the
- * VM's ranges, in any order. */
+/* Gets the accessible pieces of @maps. *@ret is for memory_pieces_deinit(). Returns 0 or -ENOMEM.
+ * @vm: the VM's ranges, in any order. */
 int memory_pieces_of(const struct maps *maps, const struct vm_areas *vm, struct memory_pieces *ret);
 void memory_pieces_deinit(struct memory_pieces *p);
 

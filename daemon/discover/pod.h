@@ -16,8 +16,8 @@
 /*
  * Adds what a runtime's description of the container says: containerd's and CRI-O's config.json
  * (annotations), docker's config.v2.json (name and labels). Fills name, pod_uid, pod_name,
- * pod_namespace and, where it is still unknown, runtime; what @json does not say stays. 0, -EBADMSG
- * (no JSON object), -EFBIG (too large or too deep), -ENOMEM.
+ * pod_namespace and, where it is still unknown, runtime; what @json does not say stays. Return: 0,
+ * -EBADMSG (no JSON object), -EFBIG (too large or too deep), -ENOMEM.
  */
 int pod_parse_config(struct span json, struct container *c);
 

@@ -11,7 +11,7 @@
 
 struct pod_cache;
 
-/* Makes an empty cache. 0 or -ENOMEM. */
+/* Makes an empty cache. Returns 0 or -ENOMEM. */
 int pod_cache_new(const struct discover_source *source, void *ctx, struct pod_cache **ret);
 struct pod_cache *pod_cache_free(struct pod_cache *pc);
 

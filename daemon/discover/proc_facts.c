@@ -217,7 +217,7 @@ const struct recent_note *facts_note(const struct discover *d, int32_t host_pid,
 }
 
 /* Reads process @host_pid before it has an entry. If its owner holds a reader, only its name is
- * read, and start_ticks is 0. False: it is gone, a thread, or not wanted. */
+ * read, and start_ticks is 0. Returns false if it is gone, a thread, or not wanted. */
 static bool introduce(struct discover *d, int32_t host_pid, bool kernel_threads,
                       struct proc_stat *ret)
 {

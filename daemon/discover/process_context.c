@@ -84,7 +84,7 @@ static bool take_field(struct span *s, uint64_t *ret_number, struct span *ret_by
     }
 }
 
-/* Gets field @number of @message; of several the last. False: @message is broken. */
+/* Gets field @number of @message; of several the last. Returns false if @message is broken. */
 static bool get_field(struct span message, uint64_t number, struct span *ret)
 {
     struct span bytes;

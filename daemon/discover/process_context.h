@@ -23,18 +23,20 @@ struct process_context_header {
     uint64_t address;      /* of the message */
     size_t bytes;          /* of the message, up to PROCESS_CONTEXT_BYTES_MAX */
 };
-/* Reads the header @bytes. 0; -EBADMSG: it is none, of another version or of too long a message. */
+/* Reads the header @bytes. Return: 0; -EBADMSG: it is none, of another version or of too long a
+ * message. */
 int process_context_header(const uint8_t bytes[PROCESS_CONTEXT_HEADER_BYTES],
                            struct process_context_header *ret);
 
 /* Appends the attributes of @message that name a service, as "service.name=shop", each with a NUL
  * behind it. Not so what a tracer says where it was given no name, and not the version that
- * Datadog's tracer says, which is Java's. 0; -EBADMSG, -E2BIG: nothing was appended. */
+ * Datadog's tracer says, which is Java's. Return: 0; -EBADMSG, -E2BIG: nothing was appended. */
 int process_context_attributes(struct span message, struct buf *out);
 
 /* Does the same for @words: texts like "service.name=shop", each with a NUL behind it. */
 void process_context_words(struct span words, struct buf *out);
 
 /* Sets in @ret, which is empty, what @message says of the records of threads (OTEP 4947): known,
- * text_count and texts. Not known: it says nothing of them, or names another form. 0; -EBADMSG. */
+ * text_count and texts. Not known: it says nothing of them, or names another form. Returns 0 or
+ * -EBADMSG. */
 int process_context_record(struct span message, struct thread_record *ret);

@@ -127,7 +127,7 @@ static uint64_t probe(struct residence_job *j, uint64_t at, uint64_t end)
     return memory_malloc_bytes(at, end, words);
 }
 
-/* Begins the next segment. False: none is left. */
+/* Begins the next segment. Returns false if none is left. */
 static bool next_segment(struct residence_job *j)
 {
     const struct memory_piece *p;
@@ -150,7 +150,7 @@ static bool next_segment(struct residence_job *j)
     return true;
 }
 
-/* Counts some pages of the segment. 0; -ESRCH: the process has ended; -errno. */
+/* Counts some pages of the segment. Return: 0; -ESRCH: the process has ended; -errno. */
 static int count_bite(struct residence_job *j)
 {
     size_t pages = (size_t)MIN((j->end - j->at + j->page_bytes - 1) / j->page_bytes, BITE_PAGES);
@@ -362,7 +362,8 @@ static int begin_job(struct discover *d, struct image *im, bool samples_heap, st
     return 0;
 }
 
-/* Runs a slice of the job. 0: done; -EINPROGRESS; -errno. The job ends unless -EINPROGRESS. */
+/* Runs a slice of the job. Returns 0 (done), -EINPROGRESS or -errno. The job ends unless
+ * -EINPROGRESS. */
 static int run_slice(struct discover *d, struct image *im, uint64_t slice_ns, struct error *err)
 {
     struct residence_job *j = im->residence_job;

@@ -192,7 +192,7 @@ void table_expire(struct discover *d, uint64_t now_ns);
 
 /* Reads all records that the side-band rings hold. */
 void events_drain(struct discover *d);
-/* Opens and maps the rings of the online processors. 0; a positive outcome of the source;
+/* Opens and maps the rings of the online processors. Returns 0, a positive outcome of the source or
  * -errno with @err. */
 int events_open(struct discover *d, struct sideband **ret, struct error *err);
 /* Opens the rings again if processors came or went; checks once a second at most. */
@@ -246,8 +246,8 @@ struct jvm_scan {
 bool jvm_libraries_have(const struct jvm_libraries *all, uint64_t base);
 /* Checks one mapping, for @cookie, a struct jvm_scan (maps_fn). */
 bool jvm_scan_mapping(const struct mapping *m, void *cookie);
-/* Scans the maps file @fd of process @id; closes @fd. 0; -ETIMEDOUT: no answer; -errno: it cannot
- * be read. */
+/* Scans the maps file @fd of process @id; closes @fd. Return: 0; -ETIMEDOUT: no answer; -errno: it
+ * cannot be read. */
 int jvm_scan_fd(const struct proc_id *id, int fd, struct jvm_scan *ret);
 
 /* ---- published.c ---- */
@@ -283,6 +283,6 @@ void residence_forget(struct image *im);
 
 /* Notes the CPU time used up to now. */
 void usage_note(struct image *im, const struct proc_stat *st, uint64_t now_ns);
-/* Reads the resident bytes and the number of threads of @im. 0, PROC_GONE or -errno. */
+/* Reads the resident bytes and the number of threads of @im. Returns 0, PROC_GONE or -errno. */
 int usage_memory(struct discover *d, struct image *im, uint64_t *ret_rss_bytes,
                  uint32_t *ret_threads);

@@ -11,6 +11,6 @@
 #define TRACER_INFO_VALUES_MAX 1024      /* keys and all that is nested included */
 #define TRACER_INFO_VALUE_BYTES_MAX 1024 /* bytes of a value; longer values are ignored */
 
-/* Appends what names a service, as process_context_attributes() does. 0; -EBADMSG, -E2BIG: nothing
- * was appended. */
+/* Appends what names a service, as process_context_attributes() does. Return: 0; -EBADMSG, -E2BIG:
+ * nothing was appended. */
 int tracer_info_attributes(struct span info, struct buf *out);

@@ -43,7 +43,7 @@ static double cpu_limit(struct discover *d, struct image *im, uint64_t now_ns)
     return (double)im->cpu_limit / USAGE_MILLI;
 }
 
-/* Reads the current stat and status. 0, PROC_GONE or -errno. */
+/* Reads the current stat and status. Returns 0, PROC_GONE or -errno. */
 static int read_now(struct discover *d, struct image *im, struct proc_stat *st,
                     struct proc_status *status)
 {

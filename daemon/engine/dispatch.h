@@ -50,8 +50,8 @@ void dispatch_release(struct dispatch *d, uint64_t all_until_ns);
 /* Copies a sample of the perf rings for dispatch_waiting(). @cookie: the struct dispatch. */
 void dispatch_copied(void *cookie, const struct perf_sample *s);
 
-/* Copies a sample with SAMPLE_REGISTERS for dispatch_waiting(). False: its stack cannot be walked,
- * or there is no room. */
+/* Copies a sample with SAMPLE_REGISTERS for dispatch_waiting(). Returns false if its stack cannot
+ * be walked, or there is no room. */
 bool dispatch_keep_waiting(struct dispatch *d, struct process *p, const struct sample_record *rec,
                            const uint64_t *frames);
 /* Walks the stacks of the copied samples and delivers them, until @until_ns. */

@@ -105,7 +105,7 @@ static bool take_samples(struct engine *e)
 }
 
 /* Drains samples one by one, since their costs differ a thousandfold. Stops after its turn if calls
- * wait. False: there may be more. */
+ * wait. Returns false if there may be more. */
 static bool engine_drain(struct engine *e)
 {
     uint64_t begun_ns = clock_monotonic_ns(), took_ns;
@@ -121,8 +121,8 @@ static bool engine_drain(struct engine *e)
     return true;
 }
 
-/* Walks the stacks of copied samples for one turn, shorter while calls wait. False: there are
- * more. */
+/* Walks the stacks of copied samples for one turn, shorter while calls wait. Returns false if there
+ * are more. */
 static bool engine_walk(struct engine *e)
 {
     dispatch_waiting(&e->dispatch,

@@ -22,7 +22,7 @@ int names_new(struct engine *e, struct frame_table **ret)
     return r;
 }
 
-/* Does both steps of a rebase. 0, or -errno: then nothing has changed. */
+/* Does both steps of a rebase. Return: 0, or -errno: then nothing has changed. */
 static int move_captures(struct engine *e, struct frame_table *fresh)
 {
     _cleanup_(rebase_freep) struct rebase *b = NULL;

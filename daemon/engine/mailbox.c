@@ -58,7 +58,7 @@ unsigned mailbox_stalled_s(struct mailbox *m)
                                                           : 0;
 }
 
-/* Appends @call. False: the engine ends. With the lock held. */
+/* Appends @call. Returns false if the engine ends. With the lock held. */
 static bool enqueue(struct mailbox *m, struct mailbox_call *call)
 {
     struct mailbox_call **at = &m->calls;
@@ -97,8 +97,8 @@ static void drop(struct mailbox_call **at, const struct mailbox_call *call)
         *at = call->next;
 }
 
-/* Waits for @call for LOOK_NS, or until a call is done. False: the wait is given up, since the
- * engine is stalled and is not running @call. With the lock held. */
+/* Waits for @call for LOOK_NS, or until a call is done. Returns false if the wait is given up,
+ * since the engine is stalled and is not running @call. With the lock held. */
 static bool wait_for(struct mailbox *m, struct mailbox_call *call, struct error *err)
 {
     uint64_t until_ns = clock_monotonic_ns() + LOOK_NS;

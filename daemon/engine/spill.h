@@ -25,7 +25,7 @@ struct spill_opts {
     struct history_stopped (*stopped)(void *cookie, const struct process *p);
     void *cookie; /* for stopped */
 };
-/* Collects the slices that the flight finishes, and starts the thread. 0 or -errno. */
+/* Collects the slices that the flight finishes, and starts the thread. Returns 0 or -errno. */
 int spill_start(const struct spill_opts *o, struct spill **ret);
 /* Writes the rest of the minute under way and ends the thread. Accepts NULL. Returns NULL. */
 struct spill *spill_stop(struct spill *s);

@@ -43,7 +43,7 @@ struct known_waits {
     size_t count;
 };
 
-/* Gets those of process @host_pid. 0; -errno: *ret is empty. */
+/* Gets those of process @host_pid. Return: 0; -errno: *ret is empty. */
 int known_waits_get(struct broker *b, int32_t host_pid, struct known_waits *ret);
 void known_waits_deinit(struct known_waits *k);
 /* Returns the time that threads which @b lacks have waited, from @from_ns until @at_ns. Those that

@@ -168,7 +168,8 @@ static struct hotspot_vm *vm_of(const struct process *p)
     return p->jvm == JVM_READY ? p->vm : NULL;
 }
 
-/* Prepares the batch for @p, but for the threads. False: no stack can be walked. */
+/* Prepares the batch for @p, but for the threads. Returns false if there is no stack can be
+ * walked. */
 static bool begin_batch(struct dispatch *d, struct process *p, struct pending_sample *s)
 {
     const struct unwind_process *known = tables_of(d, p, s);
@@ -191,7 +192,7 @@ static bool begin_batch(struct dispatch *d, struct process *p, struct pending_sa
     return true;
 }
 
-/* Adds @s to the batch. False: no room for its stack. */
+/* Adds @s to the batch. Returns false if there is no room for its stack. */
 static bool add_to_batch(struct dispatch *d, struct process *p, const struct pending_sample *s)
 {
     struct hotspot_waiting_batch *b = d->batch;

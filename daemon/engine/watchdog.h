@@ -10,7 +10,7 @@
 struct watch;
 
 /* Calls @stands_s with @engine every second, and @look with @cookie and its result. All are
- * borrowed; @look may be NULL. 0 or -errno. */
+ * borrowed; @look may be NULL. Returns 0 or -errno. */
 int watch_start(unsigned (*stands_s)(void *engine), void *engine,
                 void (*look)(void *cookie, unsigned stands_s), void *cookie, struct watch **ret);
 /* Ends the thread. Accepts NULL. Returns NULL. */

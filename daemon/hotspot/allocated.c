@@ -110,7 +110,7 @@ static int read_head(struct hotspot_vm *vm, uint64_t *ret)
     return memory_read_direct(&vm->memory, at ? at : vm->layout.thread_list_at, ret, sizeof(*ret));
 }
 
-/* Reads all threads of one moment. 0; -EAGAIN: the list changed during the read; -errno. */
+/* Reads all threads of one moment. Return: 0; -EAGAIN: the list changed during the read; -errno. */
 static int see_all(struct allocated_look *look, int64_t least)
 {
     uint64_t before, after;

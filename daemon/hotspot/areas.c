@@ -16,7 +16,7 @@
 #define NEAR_BYTES ((uint64_t)64 << 10)
 #define STACK_BYTES_MAX ((uint64_t)1 << 30) /* the greatest value of -Xss */
 
-/* Reads field @f of the object at @at. 0; -ENOENT: this JDK has no such field, or @at is 0;
+/* Reads field @f of the object at @at. Return: 0; -ENOENT: this JDK has no such field, or @at is 0;
  * -errno. */
 static int field_if_any(struct hotspot_vm *vm, uint64_t at, struct layout_field f, uint64_t *ret)
 {

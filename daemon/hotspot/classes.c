@@ -64,7 +64,7 @@ static int look_at_class(struct class_walk *w, uint64_t klass)
 }
 
 /* Visits the classes of one loader. If the VM unloads classes during the walk, the list may end
- * early and is marked as partial. 0 or -ESRCH. */
+ * early and is marked as partial. Returns 0 or -ESRCH. */
 static int walk_loader(struct class_walk *w, uint64_t loader)
 {
     const struct hotspot_layout *l = &w->vm->layout;
@@ -82,7 +82,7 @@ static int walk_loader(struct class_walk *w, uint64_t loader)
     return r == -ESRCH ? r : 0;
 }
 
-/* Visits the classes of all loaders. 0 or -errno. */
+/* Visits the classes of all loaders. Returns 0 or -errno. */
 static int walk_loaders(struct class_walk *w)
 {
     const struct hotspot_layout *l = &w->vm->layout;
@@ -94,7 +94,7 @@ static int walk_loaders(struct class_walk *w)
     return r;
 }
 
-/* Visits the classes in the dictionary's bucket at @bucket. 0 or -errno. */
+/* Visits the classes in the dictionary's bucket at @bucket. Returns 0 or -errno. */
 static int walk_bucket(struct class_walk *w, uint64_t bucket)
 {
     const struct hotspot_layout *l = &w->vm->layout;
@@ -111,7 +111,7 @@ static int walk_bucket(struct class_walk *w, uint64_t bucket)
 }
 
 /* Visits all classes of a JDK 8. The VM's tables do not state how JDK 8 links the classes of a
- * loader. 0 or -errno. */
+ * loader. Returns 0 or -errno. */
 static int walk_dictionary(struct class_walk *w)
 {
     const struct hotspot_layout *l = &w->vm->layout;

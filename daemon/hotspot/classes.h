@@ -27,6 +27,6 @@ struct classes {
 /* Adds @name, unless it is already wanted. Returns its index, or -ENOSPC if there is no room or the
  * name is too long. */
 int classes_want(struct classes *c, const char *name);
-/* Finds all wanted classes, and sets c->partial. A class that is being loaded may be missing. 0;
- * -ESRCH; -errno. */
+/* Finds all wanted classes, and sets c->partial. A class that is being loaded may be missing.
+ * Returns 0, -ESRCH or -errno. */
 int classes_find(struct hotspot_vm *vm, struct classes *c);

@@ -307,7 +307,7 @@ int64_t counters_loaded(const struct counters *c)
 
 /* ---- of a running JVM ---- */
 
-/* Reads @n bytes at @start into memory from malloc(). 0, -ENOMEM or -errno. */
+/* Reads @n bytes at @start into memory from malloc(). Returns 0, -ENOMEM or -errno. */
 static int read_bytes(struct hotspot_vm *vm, uint64_t start, size_t n, char **ret)
 {
     _cleanup_free_ char *bytes = malloc(n);

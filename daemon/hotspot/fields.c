@@ -15,7 +15,7 @@
 #define FIELD_INTERNAL 0x400 /* JVM_ACC_FIELD_INTERNAL: the class's constants lack its name */
 #define FIELD_TAG_OFFSET 1   /* FIELDINFO_TAG_OFFSET: the packed number is an offset */
 
-/* Returns whether constant @index is the text @text. 1; 0; -errno. */
+/* Returns whether constant @index is the text @text. Returns 1, 0 or -errno. */
 static int constant_is(struct hotspot_vm *vm, uint64_t pool, uint32_t index, const char *text)
 {
     char bytes[FIELD_TEXT_MAX];
@@ -27,7 +27,7 @@ static int constant_is(struct hotspot_vm *vm, uint64_t pool, uint32_t index, con
     return r < 0 ? r : span_eq_str((struct span){ bytes, n }, text);
 }
 
-/* Returns whether @f is the field with this name and signature. 1; 0; -errno. */
+/* Returns whether @f is the field with this name and signature. Returns 1, 0 or -errno. */
 static int field_is(struct hotspot_vm *vm, uint64_t pool, uint32_t name, uint32_t signature,
                     const struct field_wanted *f)
 {

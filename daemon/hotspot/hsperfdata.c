@@ -20,7 +20,8 @@ struct hsperf_entry {
     uint8_t type, flags, units, variability;
 };
 
-/* Gets the value of the entry, with all its bytes in @bytes. False: its kind is unknown. */
+/* Gets the value of the entry, with all its bytes in @bytes. Returns false if its kind is
+ * unknown. */
 static bool hsperf_value(const struct hsperf_entry *e, struct span bytes,
                          struct hsperfdata_entry *ret)
 {
@@ -51,8 +52,8 @@ static bool take_head(struct span s, struct hsperf_head *h)
            h->first >= HSPERFDATA_HEAD;
 }
 
-/* Takes the entry at the start of @s. False: it is broken. *ret_known: false for an unknown kind;
- * then *ret is not set. */
+/* Takes the entry at the start of @s. Returns false if the entry is broken. If its kind is unknown,
+ * sets *ret_known to false and leaves *ret unset. */
 static bool take_entry(struct span *s, struct hsperfdata_entry *ret, bool *ret_known)
 {
     struct span entry = *s;
@@ -126,7 +127,7 @@ bool hsperfdata_entry_at(struct span file, uint32_t at, struct hsperfdata_entry 
 
 struct hsperf_wanted {
     const char *key;
-    struct span text; /* .p NULL: not found, or a number */
+    struct span text; /* .p NULL: the entry was not found, or is a number */
 };
 
 static bool hsperf_is_wanted(void *cookie, const struct hsperfdata_entry *e)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Frames by the VM's description of its code: each piece has a fixed frame size. A frame's return
- * address is the word below its caller's stack pointer. Below that is the caller's frame pointer,
- * from which the interpreter's frames are found.
+ * Walks frames by the VM's description of its code: each piece of code has a fixed frame size. The
+ * return address of a frame is the word below its caller's stack pointer. The word below that is
+ * the caller's frame pointer, which leads to frames of the interpreter.
  */
 #include "hotspot/java_stack.h"
 
@@ -30,7 +30,7 @@ static bool word_at(const struct java_walk *w, uint64_t at, uint64_t *ret)
     return true;
 }
 
-/* Reads the address in the word at @at of the frame with its fp at @base. */
+/* Reads an address from the word at @at, in the frame with its fp at @base. */
 static bool frame_address(const struct java_walk *w, uint64_t at, uint64_t base, uint64_t *ret)
 {
     uint64_t v;
@@ -69,7 +69,7 @@ static void read_code(struct hotspot_vm *vm, struct java_code *c)
     c->known = true;
 }
 
-/* Returns the facts about the code that returns to @pc; NULL: no code is there. */
+/* Returns the facts about the code that returns to @pc. Returns NULL if no code is there. */
 static const struct java_code *code_at(struct java_walk *w, uint64_t pc)
 {
     struct java_code *c =
@@ -156,8 +156,8 @@ static enum step step_compiled(struct java_walk *w)
     return to_caller(w, sp, 0);
 }
 
-/* Steps over the stub by which the VM calls Java. The wrapper of the call has the Java frame before
- * it. */
+/* Steps over the stub by which the VM calls Java. The wrapper of the call has the anchor of the
+ * last Java frame before the call. */
 static enum step step_entry(struct java_walk *w)
 {
     const struct hotspot_layout *l = &w->vm->layout;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Makes struct hotspot_layout from the VM's tables: decides the release, checks the rows, refuses.
+ * Makes struct hotspot_layout from the VM's tables: determines the release, checks the rows, and
+ * refuses unknown layouts.
  */
 #include "base/list.h"
 #include "hotspot/layout_rows.h"
@@ -13,8 +14,8 @@
 /* Releases with layouts that were read in the sources and seen running. */
 static const uint8_t LAYOUT_RELEASES[] = { 8, 11, 17, 21, 25, 26, 27, 28 };
 
-/* Rows that names of methods do not need. If an unknown release lacks one, only names of threads
- * and locks are switched off. */
+/* Rows that naming methods does not need. If an unknown release lacks one of them, only names of
+ * threads and locks are off. */
 static const size_t LAYOUT_OF_OBJECTS[] = {
     offsetof(struct hotspot_layout, oop_klass),
     offsetof(struct hotspot_layout, oop_compressed_klass),
@@ -48,7 +49,7 @@ int64_t layout_get(struct layout_field f, const void *object, size_t n)
     return (int64_t)v;
 }
 
-/* Returns the first hit for @member in @rows, for any release: the release is not known yet. NULL:
+/* Returns the entry of @member in @rows for any release, as the release is not known yet. NULL:
  * none. */
 static const struct layout_hit *layout_early(const struct layout_row *rows,
                                              const struct layout_hit *hits, size_t n, size_t member)
@@ -56,8 +57,8 @@ static const struct layout_hit *layout_early(const struct layout_row *rows,
     return FIRST_OF(i, hits, n, rows[i].member == member && hits[i].found);
 }
 
-/* Gets static @member (its offset in struct hotspot_layout), for any release. False: the tables
- * lack it. */
+/* Gets static @member (its offset in struct hotspot_layout), for any release. Returns false if the
+ * tables lack the static. */
 static bool layout_early_static(const struct layout_scan *s, size_t member, uint64_t *ret)
 {
     const struct layout_hit *hit =
@@ -69,8 +70,9 @@ static bool layout_early_static(const struct layout_scan *s, size_t member, uint
 }
 
 /*
- * Waits for the VM to make its interpreter. While libjvm is being loaded, its tables are the file's
- * bytes, then half relocated, then half written, and not valid. 0 or HOTSPOT_NOT_READY.
+ * Waits for the VM to make its interpreter. While libjvm is being loaded, its tables are not valid:
+ * first they are the file's bytes, then partly relocated, then partly written. Returns 0 or
+ * HOTSPOT_NOT_READY.
  */
 static int layout_wait(struct hotspot_memory *m, const struct layout_scan *s, struct error *err)
 {
@@ -126,14 +128,14 @@ static uint32_t layout_size_of(const struct layout_scan *s, const char *type)
     return 0;
 }
 
-/* Returns whether a row for releases @from to @to counts for @l. */
+/* Returns whether a row for releases @from to @to applies to @l. */
 static bool layout_applies(uint8_t from, uint8_t to, const struct hotspot_layout *l)
 {
     return from == 0 || !l->run || (l->jdk >= from && l->jdk <= to);
 }
 
-/* Returns whether a row for releases @from to @to is required: for this release if it was seen,
- * else for the nearest seen releases before and after it. */
+/* Returns whether a row for releases @from to @to is required. For a release that was seen, that
+ * release counts; for another, the nearest seen releases before and after it. */
 static bool layout_needs(uint8_t from, uint8_t to, const struct hotspot_layout *l)
 {
     int before = LAYOUT_RELEASES[0], after = 0;
@@ -149,8 +151,8 @@ static bool layout_needs(uint8_t from, uint8_t to, const struct hotspot_layout *
     return before >= from && before <= to && (!after || (after >= from && after <= to));
 }
 
-/* Handles a required row that set nothing. Returns true if the row may be missing: the release is
- * unknown, and @member is about objects. Then writes the row to l->lacks. */
+/* Handles a required row without an entry. Returns true if the row may be missing, because the
+ * release is unknown and @member is about objects. Then writes the row to l->lacks. */
 static bool layout_lacks(struct hotspot_layout *l, size_t member, const char *type,
                          const char *field)
 {
@@ -273,7 +275,7 @@ static int layout_take_constants(const struct layout_scan *s, struct hotspot_lay
     return 0;
 }
 
-/* Sets the bits of 21 to 27, which their tables may lack. */
+/* Sets the bits of JDK 21 to 27; the tables of these may lack them. */
 static void layout_set_field_bits(struct hotspot_layout *l)
 {
     if (l->jdk >= 28)

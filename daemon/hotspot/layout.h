@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Layout of HotSpot in one running JVM: every offset, static and constant that naming and unwinding
- * need. They come from the VM's own tables (gHotSpotVMStructs and relatives); flamed assumes none
- * that those tables state. The list below is complete. Each row names the JDKs in which it is
- * required. Its table entry was seen in the sources or in a running JVM of these releases. Seen
- * running: JDK 8, 11, 17, 21 and 25 to 28. For another release every row counts that its tables
- * have. A row is required there if the nearest seen releases before and after both require it. The
- * rest is proven on the process (code/proof_methods.c and others).
+ * need. All come from the VM's own tables (gHotSpotVMStructs and relatives); flamed never
+ * assumes a value that those tables state. The list below is complete. Each row gives the JDKs in
+ * which it is required. The entry for a row was seen in the sources or in a running JVM of these
+ * releases. Seen running: JDK 8, 11, 17, 21 and 25 to 28. For another release, every row counts
+ * that the VM's tables have. A row is required there if the nearest seen releases before and after
+ * both require it. The rest is checked on the process (code/proof_methods.c and others).
  *
- * unwind_tables/ shares it. Knows nothing of reading objects.
+ * unwind_tables/ uses this file, too. This file does not know how objects are read.
  */
 #pragma once
 
@@ -17,7 +17,7 @@
 
 /* The place of a struct's member. */
 struct layout_field {
-    int32_t offset; /* bytes; -1: this JDK has no such field */
+    int32_t offset; /* bytes from the struct's start; -1: this JDK has no such field */
     uint8_t width;  /* bytes of a number or pointer; 0: an object or array */
     bool sign;      /* sign-extended on reading */
 };
@@ -40,7 +40,7 @@ struct layout_field {
  * the same columns and names the member of an earlier row that a later JDK moved.
  */
 #define LAYOUT_FIELDS(X, A)                                                                        \
-    /* The version: JDK_Version is gone in 22. */                                                  \
+    /* The version; JDK_Version exists up to JDK 21. */                                            \
     X(jdk_version_major, "JDK_Version", "_major", W1, 8, 21)                                       \
     /* Code heaps. */                                                                              \
     X(array_len, "GrowableArrayBase", "_len", W4, 16, 99)                                          \
@@ -115,7 +115,7 @@ struct layout_field {
     X(const_name, "ConstMethod", "_name_index", W2, JDK_ALL)                                       \
     X(const_signature, "ConstMethod", "_signature_index", W2, JDK_ALL)                             \
     X(pool_holder, "ConstantPool", "_pool_holder", W8, JDK_ALL)                                    \
-    /* Targets of calls: entries of a cache; since 22 in an array of their own. */                 \
+    /* Targets of calls: entries of a cache. Since JDK 22, they are in an array of their own. */   \
     X(pool_cache, "ConstantPool", "_cache", W8, JDK_MAY)                                           \
     X(cache_length, "ConstantPoolCache", "_length", W4, JDK_MAY)                                   \
     X(cache_entry_f1, "ConstantPoolCacheEntry", "_f1", WANY | W8, JDK_MAY)                         \
@@ -137,12 +137,12 @@ struct layout_field {
     X(klass_mirror, "Klass", "_java_mirror", WANY, JDK_MAY) /* a handle since 10 */                \
     X(klass_subclass, "Klass", "_subklass", W8, JDK_MAY)                                           \
     X(klass_sibling, "Klass", "_next_sibling", W8, JDK_MAY)                                        \
-    /* Annotations. Of a class: the first word, if the tables lack it. */                          \
+    /* Annotations. If the tables lack the field of a class, it is the first word. */              \
     X(instance_annotations, "InstanceKlass", "_annotations", W8, JDK_MAY)                          \
     X(class_annotations, "Annotations", "_class_annotations", W8, JDK_MAY)                         \
     X(instance_interfaces, "InstanceKlass", "_transitive_interfaces", W8, JDK_MAY)                 \
     X(symbol_length, "Symbol", "_length", W2, JDK_ALL)                                             \
-    A(symbol_length, "Symbol", "_length_and_refcount", W4, 11, 14) /* its upper half; Kona: 11 */  \
+    A(symbol_length, "Symbol", "_length_and_refcount", W4, 11, 14) /* upper half; Kona: 11 */      \
     X(symbol_body, "Symbol", "_body", WANY, JDK_ALL)                                               \
     X(metadata_array_length, "Array<int>", "_length", W4, JDK_ALL)                                 \
     X(array_u1_data, "Array<u1>", "_data", WANY, JDK_ALL)                                          \
@@ -172,8 +172,8 @@ struct layout_field {
     X(klass_layout_helper, "Klass", "_layout_helper", W4, JDK_MAY)                                 \
     X(object_array_element, "ObjArrayKlass", "_element_klass", W8, JDK_MAY)                        \
     X(pool_resolved, "ConstantPool", "_resolved_klasses", W8, JDK_MAY)                             \
-    /* Locks that a thread waits for, and their owners: 8..16 in Thread. An owner of 24 up is a    \
-     * number. */                                                                                  \
+    /* Locks that a thread waits for, and their owners. In JDK 8 to 16 these are fields of Thread. \
+     * Since JDK 24, an owner is a number. */                                                      \
     X(thread_pending_monitor, "JavaThread", "_current_pending_monitor", W8, JDK_MAY)               \
     A(thread_pending_monitor, "Thread", "_current_pending_monitor", W8, JDK_MAY)                   \
     X(thread_waiting_monitor, "JavaThread", "_current_waiting_monitor", W8, JDK_MAY)               \
@@ -194,7 +194,7 @@ struct layout_field {
     X(wrapper_anchor, "JavaCallWrapper", "_anchor", WANY, JDK_MAY)                                 \
     X(osthread_id, "OSThread", "_thread_id", W4, JDK_ALL)                                          \
     X(osthread_pointer, "OSThread", "_pthread_id", W8, JDK_MAY)                                    \
-    /* Objects of the Java heap: only for names of threads and locks. */                           \
+    /* Objects of the Java heap: only names of threads and locks need these. */                    \
     X(oop_klass, "oopDesc", "_metadata._klass", W8, 8, 26)                                         \
     X(oop_compressed_klass, "oopDesc", "_metadata._compressed_klass", W4, 8, 26)                   \
     A(oop_compressed_klass, "oopDesc", "_compressed_klass", W4, 27, 99)                            \
@@ -213,7 +213,7 @@ struct layout_field {
     X(z_offset_mask, "ZGlobalsForVMStructs", "_ZAddressOffsetMask", W8, JDK_MAY)                   \
     X(z_heap, "ZCollectedHeap", "_heap", WANY, JDK_MAY)                                            \
     X(z_page_table, "ZHeap", "_page_table", WANY, JDK_MAY)                                         \
-    /* Forwarding of the older ZGC, which is called X in 21 to 23. */                              \
+    /* Forwarding of the older ZGC; JDK 21 to 23 call it X. */                                     \
     X(z_weak_bad_mask, "ZGlobalsForVMStructs", "_ZAddressWeakBadMask", W8, JDK_MAY)                \
     X(z_forwardings, "ZHeap", "_forwarding_table", WANY, JDK_MAY)                                  \
     X(x_weak_bad_mask, "XGlobalsForVMStructs", "_XAddressWeakBadMask", W8, JDK_MAY)                \
@@ -223,12 +223,12 @@ struct layout_field {
     X(loader_next, "ClassLoaderData", "_next", W8, JDK_MAY)                                        \
     X(loader_klasses, "ClassLoaderData", "_klasses", W8, JDK_MAY)                                  \
     X(klass_next, "Klass", "_next_link", W8, JDK_MAY)                                              \
-    /* The dictionary of all classes, in JDK 8. */                                                 \
+    /* The dictionary of all classes of JDK 8. */                                                  \
     X(table_size, "BasicHashtable<mtInternal>", "_table_size", W4, JDK_MAY)                        \
     X(table_buckets, "BasicHashtable<mtInternal>", "_buckets", W8, JDK_MAY)                        \
     X(table_next, "BasicHashtableEntry<mtInternal>", "_next", W8, JDK_MAY)                         \
     X(table_literal, "IntptrHashtableEntry", "_literal", WANY, JDK_MAY)                            \
-    /* -XX flags; the class was called Flag till 10. Its type is a name till 15, then a number. */ \
+    /* -XX flags: the class is Flag up to JDK 10; the type is a name up to JDK 15. */              \
     X(flag_type, "Flag", "_type", W8, 8, 10)                                                       \
     X(flag_name, "Flag", "_name", W8, 8, 10)                                                       \
     X(flag_address, "Flag", "_addr", WANY, 8, 10)                                                  \
@@ -361,8 +361,8 @@ struct layout_field {
     X(field_slots, "FieldInfo::field_slots", 8, 20)                                                \
     X(field_tag_bits, "FIELDINFO_TAG_SIZE", 8, 20)                                                 \
     X(field_internal, "JVM_ACC_FIELD_INTERNAL", JDK_MAY)                                           \
-    /* Bits of FieldInfo::FieldFlags: the numbers that a field in the stream has behind its five.  \
-     * In 21 to 27 they are 0, 1, 2 and 4. */                                                      \
+    /* Bits of FieldInfo::FieldFlags: for each, one number follows the five of a field in the      \
+     * stream. In JDK 21 to 27, these bits are 0, 1, 2 and 4. */                                   \
     X(field_initialized, "FieldInfo::FieldFlags::_ff_initialized", 28, 99)                         \
     X(field_injected, "FieldInfo::FieldFlags::_ff_injected", 28, 99)                               \
     X(field_generic, "FieldInfo::FieldFlags::_ff_generic", 28, 99)                                 \
@@ -381,11 +381,11 @@ struct layout_field {
 
 struct hotspot_layout {
     int jdk;  /* feature release: 8, 11, 17, ... */
-    bool run; /* false: not seen running, its rows are a guess that proof.c checks */
+    bool run; /* this release was seen running; else the rows are a guess that proof.c checks */
     char lacks[LAYOUT_LACKS_MAX];    /* if not `run`: a missing row that objects need; "": none */
-    bool aarch64;                    /* libjvm's processor; else x86-64 */
+    bool aarch64;                    /* libjvm's processor is aarch64; else x86-64 */
     uint64_t image_start, image_end; /* libjvm.so in the target's memory */
-    uint64_t data_start, data_end;   /* writable part of it; equal: none */
+    uint64_t data_start, data_end;   /* writable part of libjvm.so; equal: none */
 
 #define X(member, ...) struct layout_field member;
 #define A(member, ...)
@@ -416,7 +416,8 @@ static inline bool layout_has(struct layout_field f)
     return f.offset >= 0;
 }
 
-/* Returns the offset of a field, 0 for one that this JDK has not, or that lies too far behind. */
+/* Returns the offset of a field. Returns 0 if this JDK has no such field, or the offset does not
+ * fit. */
 static inline uint16_t layout_offset(struct layout_field f)
 {
     return layout_has(f) && f.offset <= UINT16_MAX ? (uint16_t)f.offset : 0;
@@ -428,8 +429,8 @@ static inline bool layout_has_handles(const struct hotspot_layout *l)
     return l->jdk >= 16;
 }
 
-/* Returns the number or pointer of @f in the @n bytes at @object; 0 if this JDK has no such field
- * or it lies outside. Signed fields are sign-extended. */
+/* Returns the number or pointer in field @f of the @n bytes at @object. Returns 0 if this JDK has
+ * no such field, or the field lies outside. Signed fields are sign-extended. */
 int64_t layout_get(struct layout_field f, const void *object, size_t n);
 
 /* Returns the newest release that was seen running. */
@@ -438,8 +439,8 @@ int layout_newest(void);
 struct dynsym;
 
 /*
- * Reads the tables of the libjvm that @d opened. 0 and *ret; HOTSPOT_NOT_READY while they are not
- * filled; HOTSPOT_UNSUPPORTED with @err: an unknown release or layout; or the error of
+ * Reads the tables of the libjvm that @d opened. Return: 0 and *ret; HOTSPOT_NOT_READY: the tables
+ * are not filled yet; HOTSPOT_UNSUPPORTED with @err: an unknown release or layout; the error of
  * memory_read().
  */
 int layout_read(struct hotspot_memory *m, const struct dynsym *d, struct hotspot_layout *ret,

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Internal to layout: the rows of layout.h as tables, and the entries of the VM's own tables for
- * them. Thread: any.
+ * these rows. Thread: any.
  */
 #pragma once
 
 #include "hotspot/layout.h"
 
 #define LAYOUT_TYPES_MAX 4096
-#define LAYOUT_TYPE_BYTES_MAX 65536 /* no struct that is read is larger */
+#define LAYOUT_TYPE_BYTES_MAX 65536 /* bytes of the largest struct that is read */
 
 struct layout_row {
     size_t member; /* offset in struct hotspot_layout */
@@ -60,6 +60,6 @@ struct layout_scan {
 
 struct dynsym;
 
-/* Reads the tables of the libjvm that @d opened into @ret, which must be zero. 0;
- * HOTSPOT_UNSUPPORTED with @err; or the error of vmstructs_walk(). */
+/* Reads the tables of the libjvm that @d opened into @ret, which must be zero. Return: 0;
+ * HOTSPOT_UNSUPPORTED with @err; the error of vmstructs_walk(). */
 int layout_scan(const struct dynsym *d, struct layout_scan *ret, struct error *err);

@@ -12,7 +12,7 @@ static uint64_t layout_hash(const char *s)
     return fnv1a(FNV1A_START, s, strlen(s));
 }
 
-/* Sets width and sign of a C type in the tables' spelling; width 0: no known number. */
+/* Sets width and sign of a C type, which is spelled as in the tables. Width 0: no known number. */
 static void layout_explain(const struct layout_scan *s, const char *type, struct layout_hit *hit)
 {
     static const struct {

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Finds which objects are alive, by the words of weak references (JNI's, of an agent). A collector
- * that finds an object dead writes null there: 0, or with coloured pointers (ZGC of 21 and up) a
- * number of 16 bits. Before that the word still means alive. In a collection of the young
+ * that finds an object dead writes null to the word: 0, or with coloured pointers (ZGC of JDK 21
+ * and up) a number of 16 bits. Until then, the object counts as alive. In a collection of the young
  * generation alone, generational ZGC treats these references as strong.
  */
 #include "hotspot/vm.h"
 
-#define COLOUR_BITS 16        /* of a pointer, at most; no object has so low an address */
-#define Z_GENERATIONAL_JDK 24 /* generational without the flag that 21 to 23 have */
+#define COLOUR_BITS 16        /* at most, of a pointer; no object has so low an address */
+#define Z_GENERATIONAL_JDK 24 /* first JDK in which ZGC needs no flag for it */
 
-/* Returns the address of @field in the heap object, or 0. */
+/* Returns the address of @field in the VM's heap (CollectedHeap), or 0. */
 static uint64_t heap_field(struct hotspot_vm *vm, struct layout_field field)
 {
     const struct hotspot_layout *l = &vm->layout;
@@ -49,8 +49,8 @@ static int run_live(struct hotspot_vm *vm, void *arg)
     at = heap_field(vm, vm->layout.heap_collections);
     l->collections =
         at && memory_u32(&vm->memory, at, &l->collections) == 0 ? l->collections + 1 : 0;
-    /* Read after the number, which is incremented while this flag is set: so a counted collection
-     * is seen under way, or has ended. */
+    /* The flag is read after the number, which the VM increments while the flag is set. So a
+     * counted collection is seen under way, or it has ended. */
     at = heap_field(vm, vm->layout.heap_collects);
     if (at && memory_read_direct(&vm->memory, at, &collects, sizeof(collects)) == 0 && collects)
         l->under_way = true;

@@ -6,8 +6,8 @@
  */
 #include "hotspot/code/code.h"
 
-#define CURRENT_THREAD_LOOKS 6 /* for how threads find their own JavaThread */
-#define SUPERS_MAX 64          /* of one class */
+#define CURRENT_THREAD_LOOKS 6 /* searches for how a thread finds its own JavaThread */
+#define SUPERS_MAX 64          /* superclasses of one class */
 
 /* Returns the offset of the first reference in an object with no other field. lock_class() compares
  * it with the class's own description. */
@@ -18,8 +18,8 @@ static uint16_t first_field(const struct name_layout *n)
     return (uint16_t)(n->compressed_oops ? header : (header + 7) & ~7u);
 }
 
-/* Finds how to tell the object of a class, and its class. Fills in nothing where the tables do not
- * say it: such a lock is then a java.lang.Class. */
+/* Finds how to recognize an object of java.lang.Class, and how to find its class. Fills in nothing
+ * if the tables lack that: such a lock then counts as a plain java.lang.Class. */
 static void find_class_objects(struct hotspot_vm *vm, struct unwind_locks *ret)
 {
     uint64_t klass;
@@ -56,7 +56,7 @@ static int locks_open(struct hotspot_vm *vm)
         return r;
     u.pending_monitor = layout_offset(l->thread_pending_monitor);
     u.waiting_monitor = layout_offset(l->thread_waiting_monitor);
-    /* A mounted virtual thread parks as itself. */
+    /* A mounted virtual thread parks with its own java.lang.Thread. */
     u.thread_object =
         layout_offset(layout_has(l->thread_vthread) ? l->thread_vthread : l->thread_object);
     u.thread_handle = layout_has_handles(l);
@@ -164,8 +164,8 @@ int vm_lock_klass(struct hotspot_vm *vm, uint64_t object, uint64_t *ret)
     return r;
 }
 
-/* Checks that @klass is a class with java.lang.Object at its root, and finds what kind of lock it
- * is. */
+/* Checks that @klass is a class with java.lang.Object at its root. Finds what kind of lock its
+ * objects are. */
 static int read_supers(struct hotspot_vm *vm, uint64_t klass, struct hotspot_lock_class *ret)
 {
     uint32_t offset;
@@ -239,7 +239,7 @@ int hotspot_lock_class(struct hotspot_vm *vm, uint64_t klass, struct hotspot_loc
 
 /* ---- a waiting thread ---- */
 
-/* Reads from outside what lock.bpf.h reads in the thread itself. */
+/* Reads from another process what lock.bpf.h reads in the thread itself. */
 struct lock_reader {
     struct hotspot_vm *vm;
     const struct unwind_locks *l;

@@ -7,17 +7,17 @@
 
 struct memory_line {
     uint64_t page;       /* address of its first byte; 0: empty */
-    uint64_t generation; /* of the cache; lines of others are empty, without a slot */
-    size_t slot;         /* of the bytes */
+    uint64_t generation; /* of the cache; a line of another generation is empty */
+    size_t slot;         /* slot of the page's bytes */
 };
 
 /* The cache of a thread. It is mapped once, and most of it is never touched. */
 struct memory_cache {
     uint8_t bytes[MEMORY_LINES * MEMORY_PAGE]; /* by slot */
     struct memory_line lines[MEMORY_LINES];    /* by page number */
-    uint64_t epoch;                            /* of the memory that it caches */
-    uint64_t generation;                       /* rises when it caches another one */
-    size_t slots_used;                         /* slots that lines have got since */
+    uint64_t epoch;                            /* epoch of the memory that it caches */
+    uint64_t generation;                       /* rises when it begins to cache another memory */
+    size_t slots_used;                         /* slots that lines got in this generation */
 };
 
 static _Thread_local struct memory_cache *own;
@@ -33,7 +33,7 @@ void memory_init(struct hotspot_memory *m, memory_read_fn read, void *cookie)
     *m = (struct hotspot_memory){ .read = read, .cookie = cookie, .epoch = next_epoch() };
 }
 
-/* Returns the cache of this thread. NULL: no memory. */
+/* Returns the cache of this thread, or NULL if out of memory. */
 static struct memory_cache *own_cache(void)
 {
     void *p;
@@ -98,8 +98,8 @@ int memory_read_direct(struct hotspot_memory *m, uint64_t address, void *buf, si
     return 0;
 }
 
-/* Returns the line of @c for @page: the one with that page, else a free one, else the first of its
- * lines. */
+/* Returns the line of @c for @page: the line with that page, else a free one, else the first line
+ * that may hold it. */
 static struct memory_line *line_for(struct memory_cache *c, uint64_t page)
 {
     size_t first = page / MEMORY_PAGE, mask = MEMORY_LINES - 1;
@@ -117,8 +117,8 @@ static struct memory_line *line_for(struct memory_cache *c, uint64_t page)
     return free_one ? free_one : &c->lines[first & mask];
 }
 
-/* Gives @l, empty, its slot. Lines get slots in turn, so that calls that read few pages touch
- * little memory. */
+/* Gives the empty line @l its slot. Lines get slots in turn, so that calls that read few pages
+ * touch little memory. */
 static void begin_line(struct memory_cache *c, struct memory_line *l)
 {
     if (l->generation != c->generation) {
@@ -128,7 +128,7 @@ static void begin_line(struct memory_cache *c, struct memory_line *l)
     l->page = 0;
 }
 
-/* Has the cache of this thread hold pages of @m. 0 or -ENOMEM. */
+/* Makes the cache of this thread hold pages of @m. Returns 0 or -ENOMEM. */
 static int take_cache(struct hotspot_memory *m)
 {
     struct memory_cache *c = own_cache();
@@ -155,7 +155,7 @@ static int memory_page(struct hotspot_memory *m, uint64_t page, const uint8_t **
         return r;
     l = c && c->epoch == m->epoch ? line_for(c, page) : NULL;
     if (!l || l->generation != c->generation || l->page != page) {
-        if (m->only_kept) { /* the line keeps its page */
+        if (m->only_kept) { /* the line keeps its current page */
             m->missed = true;
             return -EAGAIN;
         }

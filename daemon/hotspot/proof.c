@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Checks for a release that was not seen running. Its tables are read as those of its neighbours,
- * and that is checked on the process before flamed gives a name. Each check counts its results.
- * Some thousand methods and threads are read at most, and nothing is followed further than one
- * step.
+ * Checks the layout of a release that was not seen running. Its tables are read like those of the
+ * neighbouring releases, and checked on the process before flamed gives a name. Each check counts
+ * its results. The checks read some thousand methods and threads at most, and follow no reference
+ * further than one step.
  */
 #include "hotspot/proof.h"
 
 #include <inttypes.h>
 
-#define METHODS_LEAST 60 /* of three classes, which have 280 and more */
-#define PIECES_LEAST 150 /* of the interpreter, which has 270 */
+#define METHODS_LEAST 60 /* methods of three classes, which have 280 and more */
+#define PIECES_LEAST 150 /* pieces of the interpreter, which has 270 */
 #define THREADS_LEAST 3
 #define PERCENT_ALL 100
-#define PERCENT_MOST 98 /* allows for changes during the read */
+#define PERCENT_MOST 98 /* percent; allows for changes during the read */
 
 static int proof_refuse(const struct hotspot_vm *vm, const struct check *c, struct error *err)
 {
@@ -24,7 +24,7 @@ static int proof_refuse(const struct hotspot_vm *vm, const struct check *c, stru
                           vm->layout.jdk, c->what, c->right, c->asked);
 }
 
-/* Returns whether this VM compiles, so that compiled code must be there soon. */
+/* Returns whether this VM compiles methods, so that compiled code must appear soon. */
 static bool compiles(struct hotspot_vm *vm)
 {
     uint64_t compiler = 1, level = 4;
@@ -34,7 +34,7 @@ static bool compiles(struct hotspot_vm *vm)
     return compiler && level;
 }
 
-/* Checks of names and stacks. */
+/* Checks of the layouts that names and stacks need. */
 struct names_checks {
     struct check names, bodies, code, scopes, pieces, stacks;
 };

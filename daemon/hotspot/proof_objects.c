@@ -11,9 +11,9 @@
 #define THREADS_MAX 256
 #define TID_MAX (1 << 22) /* the kernel's maximum */
 #define POOL_CLASSES_MAX 64
-#define POOL_DATA_BYTES 8                 /* of an array of classes, before its elements */
-#define OBJECT_BYTES_MAX 4096             /* of a java.lang.Thread; 200 were seen */
-#define ALLOCATED_MAX ((uint64_t)1 << 60) /* bytes, by one thread */
+#define POOL_DATA_BYTES 8                 /* bytes of an array of classes before its elements */
+#define OBJECT_BYTES_MAX 4096             /* bytes of a java.lang.Thread; 200 were seen */
+#define ALLOCATED_MAX ((uint64_t)1 << 60) /* bytes that one thread allocated */
 #define BUFFER_BYTES_MAX ((uint64_t)1 << 40)
 
 struct objects_proof {
@@ -21,7 +21,7 @@ struct objects_proof {
     struct check *threads, *monitors, *sizes;
     uint64_t thread_klass;
     uint32_t eetop;
-    int32_t tids[THREADS_MAX]; /* numbers of the threads seen */
+    int32_t tids[THREADS_MAX]; /* thread ids of the threads seen */
     unsigned count;
 };
 
@@ -72,7 +72,7 @@ static bool monitor_can_be(struct hotspot_vm *vm, uint64_t thread, struct layout
     return r == 0 && is_object(vm, object, 0);
 }
 
-/* Returns whether the number of @thread is valid and not that of another thread. Notes it. */
+/* Returns whether the id of @thread is valid and not that of an earlier thread. Stores it. */
 static bool tid_can_be(struct objects_proof *p, uint64_t thread)
 {
     int32_t tid = 0;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What OpenTelemetry's SDK has decided about its service: its Resource, from configuration files,
- * detectors and code. It lies in the heap, behind the API's only static reference to the SDK.
+ * Reads the Resource of OpenTelemetry's SDK: what the SDK knows of its service from configuration
+ * files, detectors and code. The Resource is in the heap, and the API's only static reference to
+ * the SDK leads to it.
  */
 #include "hotspot/tracer_impl.h"
 
@@ -10,7 +11,7 @@
 #define PAIRS_MAX 128
 
 /* Members on the way from the static object to the array of keys and values. A delegate may be
- * missing: the agent puts it between. */
+ * missing: only the agent inserts it. */
 static const struct {
     const char *field;
     bool may_lack;
@@ -18,7 +19,8 @@ static const struct {
             { "sharedState", false }, { "resource", false },       { "attributes", false },
             { "data", false } };
 
-/* Loads member @field of *at. 0; -ENOENT: there is no such member, or it is null; -errno. */
+/* Loads member @field of the object at *at. Return: 0; -ENOENT: there is no such member, or it is
+ * null; -errno. */
 static int follow(struct hotspot_vm *vm, const char *field, uint64_t *at)
 {
     uint64_t klass = 0;
@@ -28,7 +30,7 @@ static int follow(struct hotspot_vm *vm, const char *field, uint64_t *at)
                ?: heap_load(vm, *at + offset, at);
 }
 
-/* Appends the text of member @field of the object at @at, or of that object itself. */
+/* Appends the text of member @field of the object at @at, or of the object itself. */
 static int add_text(struct hotspot_vm *vm, uint64_t at, const char *field, struct buf *out)
 {
     int r = field ? follow(vm, field, &at) : 0;
@@ -36,7 +38,7 @@ static int add_text(struct hotspot_vm *vm, uint64_t at, const char *field, struc
     return r ?: string_read(vm, at, out);
 }
 
-/* Appends one pair of texts: "key=value", and a NUL. Others are left out. */
+/* Appends one pair as "key=value" and a NUL. A pair that is not of two texts is left out. */
 static int add_pair(struct hotspot_vm *vm, uint64_t key, uint64_t value, struct buf *out)
 {
     _cleanup_buf_ struct buf one = BUF_UPTO(RESOURCE_PAIR_BYTES_MAX);

@@ -21,7 +21,9 @@ static uint64_t context_now_ns(void)
     return clock_monotonic_ns();
 }
 
-#define CONTEXT_WALK_NS (50 * NSEC_PER_MSEC) /* flamed may have to wait for a processor */
+#define CONTEXT_WALK_NS                                                                            \
+    (50 * NSEC_PER_MSEC) /* flamed's thread may have to wait for a processor                       \
+                          */
 #include "unwind/context_steps.h"
 
 /* Returns the thread pointer of the thread with JavaThread @thread; 0: unknown. */
@@ -37,8 +39,8 @@ static uint64_t thread_pointer(struct hotspot_vm *vm, uint64_t thread)
     return pointer;
 }
 
-/* Returns whether ZGC has begun another phase since the walk @w began. The cached page has the mask
- * of its begin. */
+/* Returns whether ZGC has begun another phase since the walk @w began. The mask is read past the
+ * cache, where it is that of the begin. */
 static bool phase_ended(struct hotspot_vm *vm, const struct unwind_process *process,
                         const struct context_work *w)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reads a batch of the dump of threads. A platform thread outside Java code has stored the place of
- * its last Java frame, and its stack is walked from there. The walk is made twice, and counts if
- * both find the same: a changing stack is not shown.
+ * its last Java frame; the walk of its stack starts there. The walk is made twice, and counts only
+ * if both results are equal: a changing stack is not shown.
  */
 #include "hotspot/thread_reader.h"
 
@@ -73,7 +73,7 @@ static int read_status(struct dump *d, uint64_t object, struct hotspot_dump_thre
 struct anchor {
     uint64_t sp, pc, fp;
     uint64_t carried; /* java_id of the mounted virtual thread; 0: none */
-    uint64_t state;   /* of the JavaThread */
+    uint64_t state;   /* state of the JavaThread */
 };
 
 /* Returns the java_id of the virtual thread that @thread carries; 0: none. */
@@ -91,8 +91,8 @@ static uint64_t carried_id(struct hotspot_vm *vm, uint64_t thread)
     return id;
 }
 
-/* Returns the java_id of the thread that runs on @thread: of the virtual thread that it carries, or
- * its own. 0: unknown. */
+/* Returns the java_id of the thread that runs on @thread: that of the virtual thread that @thread
+ * carries, or its own. 0: unknown. */
 static uint64_t runs_id(struct hotspot_vm *vm, uint64_t thread)
 {
     const struct hotspot_layout *l = &vm->layout;
@@ -187,7 +187,8 @@ static enum hotspot_dump_stack platform_stack(struct dump *d, uint64_t thread,
     return DUMP_STACK_CHANGED;
 }
 
-/* Checks that the JavaThread at @thread still is that of @t. 0; -EFAULT: it is not; -errno. */
+/* Checks that the JavaThread at @thread still is that of @t. Return: 0; -EFAULT: another or no
+ * thread is there; -errno. */
 static int check_same(struct hotspot_vm *vm, uint64_t thread, const struct hotspot_dump_thread *t)
 {
     uint64_t object, id = 0;
@@ -234,7 +235,7 @@ static int dump_platform_threads(struct dump *d)
         if (r == -ESRCH || r == -ENOMEM)
             return r;
         if (r < 0)
-            continue; /* it has ended, or is about to begin */
+            continue; /* the thread has ended, or is about to begin */
         b->word_count += t.count;
         b->threads[b->count++] = t;
     }
@@ -243,10 +244,10 @@ static int dump_platform_threads(struct dump *d)
 
 /* ---- the call ---- */
 
-/* Greatest age of cached code and classes for draws, and for all batches of a list but the first.
+/* Greatest age of cached code and classes, for draws and for all batches of a list but the first.
  * Code that a frozen stack returns to is not freed. */
 #define KNOWN_NS NSEC_PER_SEC
-/* Members before this are input and output of the call. */
+/* Bytes of the members before the threads: input and output of the call. */
 #define HEAD_BYTES offsetof(struct hotspot_dump_batch, threads)
 
 static int dump_batch(struct dump *d)

@@ -29,7 +29,8 @@ void dump_begin_walk(struct dump *d, struct java_walk *w)
 
 /* ---- of platform and virtual threads ---- */
 
-/* Appends the name to the batch's names; leaves it out if there is no room, or it is unreadable. */
+/* Appends the thread's name to the batch's names. Leaves the name out if there is no room, or it is
+ * unreadable. */
 static int add_name(struct dump *d, uint64_t string, struct hotspot_dump_thread *t)
 {
     _cleanup_buf_ struct buf name = BUF_NULL;
@@ -92,8 +93,8 @@ void dump_blocker(struct dump *d, uint64_t blocker, struct hotspot_dump_thread *
         t->owner_id = id;
 }
 
-/* Gets the owner of the monitor of @object. JDK 24 up has its id there. A mark says that the owner
- * itself names the object. */
+/* Gets the owner of the monitor of @object. In JDK 24 and up, the monitor has the owner's id. A
+ * mark in its place means that the owner itself records the object. */
 static void monitor_owner(struct dump *d, uint64_t monitor, uint64_t object,
                           struct hotspot_dump_thread *t)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The dynamic linker has written the place of a thread-local variable into the slots that the code
- * of its object reads: by the object's relocations. So no private data of a C library is needed.
+ * Finds a thread-local variable without private data of a C library. The code of an object reads
+ * the place of its variables from slots, and the dynamic linker has filled these slots. The
+ * object's relocations lead to the slots.
  */
 #include "hotspot/thread_variable.h"
 
@@ -11,14 +12,15 @@
 #include <elf.h>
 
 #define NAME "otel_thread_ctx_v1"
-#define RELOCATIONS_MAX 65536 /* of an object, that are read */
+#define RELOCATIONS_MAX 65536 /* relocations of an object that are read */
 #define RELOCATIONS_AT_ONCE 128
 #define MODULES_MAX 4096
-#define FROM_POINTER_MAX ((int64_t)1 << 30) /* of a static variable's distance */
-/* aarch64: the same of a descriptor's, which is no address. On x86-64 it is negative. */
+#define FROM_POINTER_MAX ((int64_t)1 << 30) /* distance of a static variable */
+/* aarch64: the greatest distance in a descriptor; a larger value is an address. On x86-64 a
+ * distance is negative. */
 #define BEHIND_POINTER_MAX ((uint64_t)1 << 20)
 
-/* Relocations of each processor. */
+/* Types of the relocations, for each processor. */
 struct kinds {
     uint32_t module, from_pointer, descriptor;
 };
@@ -29,9 +31,9 @@ static const struct kinds AARCH64 = { R_AARCH64_TLS_DTPMOD, R_AARCH64_TLS_TPREL,
 struct search {
     const struct dynsym *d;
     const struct kinds *kinds;
-    uint32_t index;  /* of the symbol */
-    uint64_t offset; /* in its module */
-    uint8_t words;   /* struct thread_variable */
+    uint32_t index;  /* index of the symbol */
+    uint64_t offset; /* offset in its module */
+    uint8_t words;   /* as in struct thread_variable */
     struct thread_variable *ret;
 };
 
@@ -66,7 +68,7 @@ static int use_distance(const struct search *s, uint64_t distance)
 }
 
 /* Reads the argument of a descriptor's function: a distance from the thread pointer, or the address
- * of module and offset. */
+ * of the module's number and the offset. */
 static int use_descriptor(const struct search *s, uint64_t slot)
 {
     uint64_t argument = 0, module = 0, offset = 0;
@@ -80,8 +82,8 @@ static int use_descriptor(const struct search *s, uint64_t slot)
     return r < 0 ? r : use_module(s, module, offset);
 }
 
-/* Uses one relocation, if it is the variable's. The linker may have bound it without its symbol.
- * 0; -ENOENT: it is another's; -errno. */
+/* Uses one relocation, if it is of the variable. The linker may have bound it without a symbol.
+ * Return: 0; -ENOENT: the relocation is of another variable; -errno. */
 static int use(const struct search *s, const Elf64_Rela *rela)
 {
     const struct dynsym *d = s->d;
@@ -95,7 +97,7 @@ static int use(const struct search *s, const Elf64_Rela *rela)
         return -ENOENT;
     if (slot < d->data_start || slot > d->data_end || d->data_end - slot < 16)
         return -ENOENT;
-    if (kind == s->kinds->module) { /* that of all variables of the object */
+    if (kind == s->kinds->module) { /* the module of all variables of the object */
         r = memory_u64(d->m, slot, &word);
         return r < 0 ? r : use_module(s, word, s->offset);
     }
@@ -108,7 +110,8 @@ static int use(const struct search *s, const Elf64_Rela *rela)
     return kind == s->kinds->descriptor ? use_descriptor(s, slot) : -ENOENT;
 }
 
-/* Tries the relocations in @range from number @first on. 0; -ENOENT; -errno. */
+/* Tries the relocations in @range from number @first on. Return: 0; -ENOENT: none is of the
+ * variable; -errno. */
 static int try_range(const struct search *s, struct dynsym_range range, uint64_t first)
 {
     Elf64_Rela some[RELOCATIONS_AT_ONCE];
@@ -132,7 +135,7 @@ static int try_range(const struct search *s, struct dynsym_range range, uint64_t
     return -ENOENT;
 }
 
-/* Uses the distance that the linker has put into the code of a program (x86-64). */
+/* Uses the distance that the linker has written into the code of a program (x86-64). */
 static int use_program(const struct search *s)
 {
     const struct dynsym_tls *t = &s->d->tls;
@@ -144,7 +147,7 @@ static int use_program(const struct search *s)
     return use_distance(s, s->offset - t->bytes - ((-t->address - t->bytes) & (align - 1)));
 }
 
-/* Searches the object at @base. 0; -ENOENT: it exports no such variable; -errno. */
+/* Searches the object at @base. Return: 0; -ENOENT: the object exports no such variable; -errno. */
 static int try_object(struct hotspot_vm *vm, bool musl, uint64_t base, struct thread_variable *ret)
 {
     struct error err = ERROR_NULL;

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads a Java thread's name: JavaThread -> java.lang.Thread -> String -> array. These are objects
- * of the Java heap, which a collector may move during the read. So the String's class is compared
- * on the way; a mismatch means no name this time.
+ * Reads a Java thread's name: JavaThread -> java.lang.Thread -> String -> array. All but the
+ * JavaThread are in the Java heap, and a collector may move them during the read. So the String's
+ * class is checked on the way; a mismatch means no name this time.
  */
 #include "base/text.h"
 #include "hotspot/vm.h"
 
 #define NAME_CHARS_MAX 2048
 
-/* Sets the shift of the class in the mark: it is the upper 22 bits or more. False: the VM's number
- * is out of range. */
+/* Sets the shift of the class in the mark. The class is in the upper 22 bits or more. Returns false
+ * if the VM's number is out of range. */
 static bool names_compact(const struct hotspot_layout *l, struct name_layout *n)
 {
     if (l->mark_klass_shift < 32 || l->mark_klass_shift > 42)
@@ -66,8 +66,8 @@ static int names_open(struct hotspot_vm *vm)
     return r;
 }
 
-/* JavaThread::_threadObj is an oop in JDK 8..15, since then a handle: a pointer to an oop that is
- * not compressed. */
+/* JavaThread::_threadObj is an oop in JDK 8 to 15. Since JDK 16 it is a handle: a pointer to an oop
+ * that is not compressed. */
 int thread_java_object(struct hotspot_vm *vm, uint64_t thread, uint64_t *ret)
 {
     uint64_t v;
@@ -89,7 +89,7 @@ static int oop_is_string(struct hotspot_vm *vm, uint64_t oop)
     return r < 0 ? r : klass == vm->names.string_klass;
 }
 
-/* @wide: two bytes per character. */
+/* Appends the text of the array at @array. @wide: two bytes for each character. */
 static int array_add(struct hotspot_vm *vm, uint64_t array, bool wide, struct buf *ret)
 {
     uint8_t bytes[NAME_CHARS_MAX * 2];

@@ -64,7 +64,7 @@ int thread_tid(struct hotspot_vm *vm, uint64_t thread, int32_t *ret)
 struct listing {
     struct hotspot_vm *vm;
     unsigned what;
-    uint64_t one; /* JavaThread of the only thread to list; 0: all */
+    uint64_t one; /* JavaThread of the only thread to list; 0: list all */
 };
 
 static void listed_threads_deinit(struct listed_threads *l)
@@ -105,7 +105,7 @@ static int read_owner(struct hotspot_vm *vm, struct hotspot_thread *t)
     return r;
 }
 
-/* Adds a thread to the list. Skips an unreadable one: it is ending, or starting. */
+/* Adds a thread to the list. Skips an unreadable thread: it is ending, or starting. */
 static int list_thread(void *cookie, uint64_t thread)
 {
     const struct listing *q = cookie;
@@ -134,8 +134,8 @@ static bool is_java_thread(struct hotspot_vm *vm, uint64_t at)
            vtable == vm->locks.thread_vtable;
 }
 
-/* Returns whether the java.lang.Thread of the JavaThread at @at refers back to it. The VM clears
- * that when the thread ends or detaches, before it frees the JavaThread. */
+/* Returns whether the java.lang.Thread of the JavaThread at @at refers back to it. When the thread
+ * ends or detaches, the VM clears that reference before it frees the JavaThread. */
 static bool is_attached(struct hotspot_vm *vm, uint64_t at)
 {
     uint64_t object = 0, back = 0;
@@ -149,7 +149,7 @@ static int list_threads(struct hotspot_vm *vm, void *arg)
     struct listing *q = arg;
 
     q->vm = vm;
-    listed_threads_deinit(&vm->listed); /* of an abandoned call that has returned since */
+    listed_threads_deinit(&vm->listed); /* threads of an abandoned call that has returned since */
     buf_init(&vm->listed.names, HOTSPOT_THREAD_NAMES_MAX);
     memory_begin(&vm->memory);
     if (q->one)
@@ -214,8 +214,8 @@ bool hotspot_thread_is(struct hotspot_vm *vm, uint64_t java_thread, int32_t ns_t
 
 /* ---- the state of a thread ---- */
 
-#define SAFEPOINT_STATE_SINCE 13 /* first JDK with the number in it */
-#define SAFEPOINT_STATE_THREAD 8 /* offset of its thread, in bytes */
+#define SAFEPOINT_STATE_SINCE 13 /* first JDK that stores the number of the safepoint in it */
+#define SAFEPOINT_STATE_THREAD 8 /* offset in bytes of the address of its thread */
 
 struct safepoint_state {
     struct hotspot_vm *vm;
@@ -223,8 +223,8 @@ struct safepoint_state {
     int right, wrong;
 };
 
-/* Counts whether a thread has the field at the expected place, right before one that is in the
- * tables: its state must name the thread. */
+/* Counts whether a thread has the field at the expected place. That place is right before a field
+ * that the tables have. The state there must point back to the thread. */
 static int check_safepoint_state(void *cookie, uint64_t thread)
 {
     struct safepoint_state *s = cookie;
@@ -251,8 +251,9 @@ static int call_safepoint_state(struct hotspot_vm *vm, void *arg)
     return threads_visit(vm, check_safepoint_state, s);
 }
 
-/* Returns the offset in a JavaThread of the address of its safepoint state, which has the number of
- * the safepoint that the thread stopped for at MOMENT_SAFEPOINT_ID. 0: none, or unknown. */
+/* Returns the offset in a JavaThread of the address of its safepoint state. That state has, at
+ * MOMENT_SAFEPOINT_ID, the number of the safepoint that the thread stopped for. 0: none, or
+ * unknown. */
 static uint32_t find_safepoint_state(struct hotspot_vm *vm)
 {
     const struct hotspot_layout *l = &vm->layout;
@@ -264,13 +265,13 @@ static uint32_t find_safepoint_state(struct hotspot_vm *vm)
     s.offset = (uint32_t)l->thread_saved_pc.offset - (uint32_t)sizeof(uint64_t);
     if (vm_call(vm, call_safepoint_state, &s, sizeof(s)) < 0)
         return 0;
-    return s.right > s.wrong ? s.offset : 0; /* a few may begin or end */
+    return s.right > s.wrong ? s.offset : 0; /* a few threads may begin or end */
 }
 
 int hotspot_vm_thread_states(struct hotspot_vm *vm, struct moment_thread *ret)
 {
     const struct hotspot_layout *l = &vm->layout;
-    int32_t last = MAX(l->state_blocked, l->state_unblocked); /* JDK 28 lacks the latter */
+    int32_t last = MAX(l->state_blocked, l->state_unblocked); /* JDK 28 lacks state_unblocked */
 
     if (l->state_new < 0 || l->state_native <= l->state_new ||
         l->state_blocked <= l->state_native || last >= UINT8_MAX)

@@ -51,7 +51,7 @@
     ;
 #include "hotspot/tracers.def"
 
-/* Logs come last, and count only where no other is loaded. */
+/* The contexts of logs come last, and count only if no other tracer is loaded. */
 static const struct tracer TRACERS[] = {
 #define TRACER(name, prefix, ids, id)                                                              \
     {                                                                                              \
@@ -102,7 +102,7 @@ static int compile_row(struct compiler *c, const struct tracer_row *row, uint64_
     case FORM_LOCAL:
         r = local_static_hash(c, row, klass, &hash);
         s.key = hash;
-        if (r == -ENODATA && row->need != CLASS_NEEDED) { /* the class is not in use */
+        if (r == -ENODATA && row->need != CLASS_NEEDED) { /* the class is not loaded */
             s = (struct context_step){ .op = CONTEXT_SKIP, .skip = row->skip };
             r = 0;
         }
@@ -115,7 +115,7 @@ static int compile_row(struct compiler *c, const struct tracer_row *row, uint64_
         s.key = hash;
         break;
     case FORM_MAP_KEYS:
-    case FORM_ARRAY_KEYS: /* tracer_keys_add() */
+    case FORM_ARRAY_KEYS: /* by tracer_keys_add() */
     case FORM_LOCAL_OF:
         r = local_only_hash(c, klass, &hash);
         s.key = hash;
@@ -144,7 +144,8 @@ static int compile_row(struct compiler *c, const struct tracer_row *row, uint64_
     return r == -ENODATA ? -EAGAIN : r;
 }
 
-/* Notes whether the class of an array's values is loaded: if not, the program may load it later. */
+/* Stores whether the class of an array's values is loaded. If not, the program may load it
+ * later. */
 static void note_missing(const struct tracer_row *row, bool loaded, unsigned *missing,
                          unsigned *may_differ)
 {
@@ -154,7 +155,7 @@ static void note_missing(const struct tracer_row *row, bool loaded, unsigned *mi
         (*missing)++;
 }
 
-/* Compiles all rows of c->tracer. 0, 1: further classes may be loaded later; or as
+/* Compiles all rows of c->tracer. Return: 0; 1: the VM may load further classes later; or as
  * tracer_class(). */
 static int compile_rows(struct compiler *c)
 {
@@ -191,7 +192,7 @@ static int compile_rows(struct compiler *c)
     return r < 0 ? r : missing || may_differ == 1;
 }
 
-/* Returns whether a Resource of OpenTelemetry may be there beside @t. */
+/* Returns whether a VM with tracer @t may have a Resource of OpenTelemetry. */
 static bool has_resource(const struct tracer *t)
 {
     return t->rows == OPENTELEMETRY_ROWS;
@@ -215,10 +216,10 @@ static int want_classes(struct compiler *c)
     return MIN(r, 0);
 }
 
-/* Compiles for the first tracer that succeeds, but not for the context of a log beside a tracer
- * that is loaded. If none succeeds, returns the error of the first tracer that is loaded. A log's
- * context counts as no tracer then, for now (-ENODATA) or for good (-ENOENT): a library may keep it
- * in another way, or not at all. -EAGAIN: not all classes could be read. */
+/* Compiles the path for the first tracer that succeeds. A log's context is skipped if a tracer is
+ * loaded. If none succeeds, returns the error of the first loaded tracer. A log's context then
+ * counts as no tracer, for now (-ENODATA) or for good (-ENOENT), as a library may keep it in
+ * another way or not at all. -EAGAIN: not all classes could be read. */
 static int compile(struct compiler *c)
 {
     int r = want_classes(c), result = -ENOENT;

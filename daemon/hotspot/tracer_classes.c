@@ -38,7 +38,7 @@ int tracer_field(const struct compiler *c, uint64_t klass, const struct tracer_r
         return -ENOSPC;
     types = span_of(signatures);
     while (r == -ENOENT && span_take_until(&names, '|', &one)) {
-        span_take_until(&types, '|', &type); /* the last one stands for the rest */
+        span_take_until(&types, '|', &type); /* the last type stands for all further ones */
         span_copy(one, name, sizeof(name));
         span_copy(type, signature, sizeof(signature));
         r = field_find(c->vm, klass, &f, ret);
@@ -46,7 +46,7 @@ int tracer_field(const struct compiler *c, uint64_t klass, const struct tracer_r
     return r;
 }
 
-/* Returns whether @klass has all fields that the tracer's rows name for class @name. 1; 0;
+/* Returns whether @klass has all fields that the tracer's rows name for class @name. Return: 1; 0;
  * -errno. */
 static int has_fields(const struct compiler *c, const char *name, uint64_t klass)
 {
@@ -65,7 +65,7 @@ static int has_fields(const struct compiler *c, const char *name, uint64_t klass
     return 1;
 }
 
-/* Returns whether a row of @t does without class @name, and how. */
+/* Returns whether the rows of @t need class @name: the least need of its rows. */
 static enum class_need need_of(const struct tracer *t, const char *name)
 {
     enum class_need need = CLASS_NEEDED;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The keys of a log's context that stand for a request, and the steps that read their values. The
- * option mdc_keys replaces the built-in ones. No other key is read.
+ * option mdc_keys replaces the built-in keys. Other keys are not read.
  */
 #include "hotspot/tracer_impl.h"
 
@@ -9,15 +9,15 @@
 
 #define KEYS_MAX 16
 #define KEY_CHARACTERS_MAX (CONTEXT_KEY_BYTES / 2)
-#define KEY_VALUE 1 /* register of a key's value */
+#define KEY_VALUE 1 /* register that holds a key's value */
 
 struct log_key {
-    enum context_text text; /* that the value fills */
+    enum context_text text; /* text that the value fills */
     char name[KEY_CHARACTERS_MAX + 1];
 };
 
-/* What OpenTelemetry, Micrometer and Zipkin name the ids. Of several keys for a text, the first one
- * with a value counts. */
+/* The names of the ids in OpenTelemetry, Micrometer and Zipkin. If a text has several keys, the
+ * first key with a value counts. */
 static struct log_key keys[KEYS_MAX] = {
     { CONTEXT_TRACE, "traceId" }, { CONTEXT_TRACE, "trace_id" }, { CONTEXT_TRACE, "X-B3-TraceId" },
     { CONTEXT_SPAN, "spanId" },   { CONTEXT_SPAN, "span_id" },   { CONTEXT_SPAN, "X-B3-SpanId" },
@@ -106,9 +106,9 @@ static void add_step(struct context_path *p, struct context_step s)
         p->steps[p->step_count++] = s;
 }
 
-/* Appends the steps for @text: a search for each of its keys, and behind a successful one a step to
- * the class check. If the text is missing, own keys of other texts count, and else the path ends.
- */
+/* Appends the steps for @text: for each of its keys a search, and a step from a successful search
+ * to the class check. If the text is missing, the path ends; with own keys, it continues with other
+ * texts. */
 static void add_text(const struct tracer_row *row, enum context_text text, uint64_t string,
                      struct context_path *p)
 {
@@ -139,7 +139,7 @@ static void add_text(const struct tracer_row *row, enum context_text text, uint6
                     .op = CONTEXT_CLASS, .from = KEY_VALUE, .skip = own ? 2 : 0, .key = string });
     add_step(p, (struct context_step){
                     .op = CONTEXT_TEXT, .from = KEY_VALUE, .skip = own ? 1 : 0, .key = text });
-    if (own) /* where an empty text skips to; the check succeeds again */
+    if (own) /* an empty text skips to here; the check succeeds again */
         add_step(p, (struct context_step){ .op = CONTEXT_CLASS, .from = KEY_VALUE, .key = string });
 }
 

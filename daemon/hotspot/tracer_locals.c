@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "hotspot/tracer_impl.h"
 
-#define THREAD_ENTRIES_MAX 200000u /* of all threads, read to find a ThreadLocal */
+#define THREAD_ENTRIES_MAX 200000u /* entries of all threads, read to find a ThreadLocal */
 
 static const char *const CORE[CORE_CLASSES] = {
     "java/lang/Thread",
@@ -62,7 +62,8 @@ int core_compile(const struct compiler *c, struct context_path *p)
     return r;
 }
 
-/* Gets the hash of the ThreadLocal at @object, of class @klass. 0; -EAGAIN: it moved; -errno. */
+/* Gets the hash of the ThreadLocal at @object, of class @klass. Return: 0; -EAGAIN: the object
+ * moved; -errno. */
 static int read_hash(const struct compiler *c, uint64_t object, uint64_t klass, uint32_t *ret)
 {
     uint64_t before = 0, after = 0;
@@ -73,7 +74,8 @@ static int read_hash(const struct compiler *c, uint64_t object, uint64_t klass, 
     return r == 0 && (before != klass || after != klass) ? -EAGAIN : r;
 }
 
-/* Returns whether the reference at @at is null. heap_load() fails so for a moving object, too. */
+/* Returns whether the reference at @at is null. heap_load() alone does not show that: it fails for
+ * a moving object, too. */
 static bool is_null(struct hotspot_vm *vm, uint64_t at)
 {
     uint64_t raw = 0;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The number of classes that a JVM has unloaded, from two of its counters. The JVM counts before it
- * frees their memory: while the number is unchanged, the address of a method belongs to the same
- * method. Redefining a class frees methods, too, and is not counted. But an agent sets a flag
- * before it can do so, and the flag stays set. In JDK 25 it is set from the start, without an
- * agent.
+ * The number of classes that a JVM has unloaded, from two of its counters. The JVM counts a class
+ * before it frees the class's memory: while the number is unchanged, the address of a method
+ * belongs to the same method. Redefining a class frees methods, too, and is not counted. But before
+ * an agent can redefine classes, a flag is set, and it stays set. In JDK 25 the flag is set from
+ * the start, without an agent.
  */
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -32,7 +32,8 @@ static bool see_entry(void *cookie, const struct hsperfdata_entry *e)
     return true;
 }
 
-/* Finds both counters. 0, also if the JVM has none (then vm->unloads.at are 0); -errno. */
+/* Finds both counters. Returns 0, also if the JVM has none (vm->unloads.at are then 0), or
+ * -errno. */
 static int find_places(struct hotspot_vm *vm)
 {
     _cleanup_free_ char *bytes = NULL;
@@ -48,7 +49,8 @@ static int find_places(struct hotspot_vm *vm)
     return 0;
 }
 
-/* Returns 0: no class can have been redefined so far. -ENOENT: one may have been; -errno. */
+/* Returns 0 if no class can have been redefined so far, -ENOENT if one may have been, or another
+ * -errno. */
 static int check_redefining(struct hotspot_vm *vm)
 {
     uint64_t at = vm->layout.can_redefine_at;
@@ -77,7 +79,7 @@ void unloads_keep(struct hotspot_vm *vm)
 {
     struct kept_unloads kept = { .at_ns = clock_monotonic_ns() };
 
-    if (vm->unloads.kept.result == -ENOENT) /* for good */
+    if (vm->unloads.kept.result == -ENOENT) /* -ENOENT is for good */
         return;
     kept.result = read_unloads(vm, &kept.sum);
     vm->unloads.kept = kept;

@@ -39,7 +39,7 @@ int hotspot_vm_unwinding(const struct hotspot_vm *vm, struct unwind_vm *ret)
         .jvmci = vm->jvmci,
     };
 
-    if (!u.cont_entry_bytes) /* the unwinder needs the entry's end */
+    if (!u.cont_entry_bytes) /* the unwinder needs to know where the entry ends */
         u.thread_cont_entry = 0;
     if (vm->code.heap_count > UNWIND_HEAPS_MAX)
         return -EOPNOTSUPP;

@@ -5,10 +5,10 @@
 #include "hotspot/thread_dump.h"
 
 #define LOADERS_MAX 100000
-#define CLASSES_MAX 100000 /* of the boot loader */
+#define CLASSES_MAX 100000 /* classes of the boot loader */
 #define CLASS_NAME_MAX 96
 #define THREAD_BYTES_MAX 512
-/* Place of lockStackSize among the fields that the VM itself adds to a StackChunk (24 up). */
+/* Number of lockStackSize among the fields that the VM adds to a StackChunk (JDK 24 up). */
 #define CHUNK_LOCKS 5
 
 static const char *const CLASS_NAMES[VIRTUAL_CLASSES] = {
@@ -50,7 +50,7 @@ static const struct {
 
 /* ---- classes ---- */
 
-/* Finds the boot loader's data: it was made first, and so is the last of the list. */
+/* Finds the boot loader's data. The VM made it first, so it is the last of the list. */
 static int boot_loader(struct hotspot_vm *vm, uint64_t *ret)
 {
     const struct hotspot_layout *l = &vm->layout;
@@ -86,8 +86,8 @@ static bool note_class(struct hotspot_vm *vm, uint64_t klass, struct virtual_lay
     return false;
 }
 
-/* Visits the classes that were loaded since the last time, newest first. Return: the number of
- * wanted ones; -errno. */
+/* Visits the classes that were loaded since the last call, newest first. Returns the number of
+ * wanted classes found, or -errno. */
 static int find_classes(struct hotspot_vm *vm, struct virtual_layout *v)
 {
     const struct hotspot_layout *l = &vm->layout;
@@ -141,7 +141,7 @@ static bool is_of_monitor(const char *state)
            strcmp(state, "TIMED_WAIT") == 0;
 }
 
-/* Reads the values of the constants in the class's mirror. */
+/* Reads the values of the state constants in the class's mirror. */
 static int find_states(struct hotspot_vm *vm, struct virtual_layout *ret)
 {
     uint64_t klass = ret->klass[CLASS_VIRTUAL_THREAD], handle, mirror = 0;
@@ -253,7 +253,7 @@ int virtual_layout_ready(struct hotspot_vm *vm, uint64_t age_ns)
     return r;
 }
 
-/* ---- of every thread ---- */
+/* ---- fields of every thread ---- */
 
 static int thread_layout_read(struct hotspot_vm *vm, struct thread_layout *t)
 {

@@ -16,15 +16,15 @@ enum virtual_class {
     CLASS_CONTINUATION, /* of a virtual thread */
     CLASS_CHUNK,
     CLASS_CONTAINERS,
-    CLASS_TRACKING, /* the container of threads that no other contains */
-    CLASS_SHARED,   /* a container that an executor made */
-    CLASS_EXECUTOR, /* a container that is an executor: one thread for each task */
-    CLASS_SET,      /* of a ConcurrentHashMap's keys */
+    CLASS_TRACKING, /* container that no other container contains */
+    CLASS_SHARED,   /* container that an executor made */
+    CLASS_EXECUTOR, /* container that is an executor: one thread for each task */
+    CLASS_SET,      /* key set of a ConcurrentHashMap */
     CLASS_MAP,
     CLASS_NODE,
     CLASS_TREE_BIN,
     CLASS_TREE_NODE,
-    CLASS_FORWARDING, /* the entry in a table that is being replaced by a larger one */
+    CLASS_FORWARDING, /* entry of a table that a larger table is replacing */
     CLASS_WEAK,
     VIRTUAL_CLASSES
 };
@@ -53,7 +53,7 @@ enum virtual_class {
     X(executor_threads, CLASS_EXECUTOR, "threads", false)
 
 /* States by the names of their constants in VirtualThread. Their numbers are read from the VM: the
- * earliest releases of 21 have others. */
+ * earliest releases of JDK 21 have other numbers. */
 #define VIRTUAL_STATES(X)                                                                          \
     X(NEW, THREAD_STATE_NEW)                                                                       \
     X(STARTED, THREAD_STATE_RUNNABLE)                                                              \
@@ -80,53 +80,53 @@ enum virtual_class {
 #define VIRTUAL_STATES_MAX 128      /* upper bound of their numbers */
 #define VIRTUAL_CHUNK_BYTES_MAX 128 /* of a StackChunk before its words */
 
-/* Offsets that lead from a virtual thread to the ObjectWaiter by which it waits for a monitor, in
- * bytes. */
+/* Offsets, in bytes, that lead from a virtual thread to the ObjectWaiter by which it waits for a
+ * monitor. */
 struct waiter_layout {
     bool known;
-    uint32_t at, thread, monitor; /* in the thread; the others in the ObjectWaiter */
-    uint32_t tries;               /* threads that were searched in vain */
+    uint32_t at, thread, monitor; /* at: in the thread; thread, monitor: in the ObjectWaiter */
+    uint32_t tries;               /* failed searches */
 };
 
 struct virtual_layout {
     bool known, unusable;
-    uint64_t looked_ns;              /* CLOCK_MONOTONIC, last read of the list of classes */
-    uint64_t newest;                 /* newest class of the boot loader at that time, or 0 */
+    uint64_t looked_ns;              /* CLOCK_MONOTONIC of the last read of the list of classes */
+    uint64_t newest;                 /* newest class of the boot loader in that read; 0: none */
     uint64_t klass[VIRTUAL_CLASSES]; /* 0: not loaded yet */
-    uint32_t chunk_words;            /* offset of the words in a StackChunk, in bytes */
-    uint32_t thread_bytes;           /* size of a VirtualThread */
+    uint32_t chunk_words;            /* bytes: offset of the words in a StackChunk */
+    uint32_t thread_bytes;           /* bytes of a VirtualThread */
     struct waiter_layout waiter;
-    uint32_t roots;       /* static TrackingRootContainer.VTHREADS */
-    uint32_t registry;    /* static ThreadContainers.CONTAINER_REGISTRY */
-    uint32_t chunk_locks; /* in a StackChunk, the number of its locked objects; 0: it has none */
-    uint32_t yielding;    /* the state in Thread.yield(); 0: the release has none */
+    uint32_t roots;       /* offset of static TrackingRootContainer.VTHREADS */
+    uint32_t registry;    /* offset of static ThreadContainers.CONTAINER_REGISTRY */
+    uint32_t chunk_locks; /* offset in a StackChunk of its number of locked objects; 0: none */
+    uint32_t yielding;    /* state in Thread.yield(); 0: the release has no such state */
     uint32_t ended;       /* the state TERMINATED */
 #define X(member, ...) uint32_t member; /* 0: the release has no such field */
     VIRTUAL_FIELDS(X)
 #undef X
     uint8_t states[VIRTUAL_STATES_MAX];  /* enum hotspot_thread_state */
-    bool of_monitor[VIRTUAL_STATES_MAX]; /* a thread in this state waits for a monitor, and has no
-                                          * carrier */
+    bool of_monitor[VIRTUAL_STATES_MAX]; /* true: the state of a wait for a monitor, without carrier
+                                          */
 };
 
-/* Fields of every thread's java.lang.Thread. */
+/* Fields that the java.lang.Thread of every thread has. */
 struct thread_layout {
     bool known, unusable;
     uint32_t tid, name, blocker, eetop;
-    uint32_t holder;         /* 0: the release keeps status and daemon in the thread itself */
+    uint32_t holder;         /* 0: the thread itself has status and daemon */
     uint64_t holder_klass;   /* 0: not seen yet */
-    uint32_t status, daemon; /* in the holder, or in the thread */
+    uint32_t status, daemon; /* offset in the holder, or in the thread */
 };
 
-/* Fills in vm->thread_layout. 0; -ENOENT: never possible; another -errno: not now. */
+/* Fills in vm->thread_layout. Return: 0; -ENOENT: never possible; another -errno: not now. */
 int thread_layout_ready(struct hotspot_vm *vm);
-/* Gets the addresses of the status and of the daemon flag of the java.lang.Thread at @thread. 0 or
- * -errno. */
+/* Gets the addresses of the status and of the daemon flag of the java.lang.Thread at @thread.
+ * Returns 0 or -errno. */
 int thread_status_at(struct hotspot_vm *vm, uint64_t thread, uint64_t *ret_status,
                      uint64_t *ret_daemon);
-/* Fills in vm->virtual_layout. It may lack classes that were loaded in the last @age_ns. Return: 0.
- * 1: no virtual thread was ever made. -ENOENT: this VM has none, or keeps them in an unknown way.
- * Another -errno: not now. */
+/* Fills in vm->virtual_layout. Classes that were loaded in the last @age_ns may be missing. Return:
+ * 0. 1: no virtual thread was ever made. -ENOENT: this VM has none, or keeps them in an unknown
+ * way. Another -errno: not now. */
 int virtual_layout_ready(struct hotspot_vm *vm, uint64_t age_ns);
 /* Returns whether the fields of a StackChunk lie before its words, and can all be read. The offsets
  * are the JVM's word. */

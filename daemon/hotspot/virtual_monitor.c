@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Finds the monitor that a virtual thread without a carrier waits for (JDK 24 up). The VM keeps an
- * ObjectWaiter for it, with pointers to the thread and the monitor. No table has their offsets.
- * They are searched for once, in a waiting thread: a candidate must lead back to the thread, and to
- * an object that has a monitor.
+ * ObjectWaiter for the thread, with pointers to the thread and the monitor. No table has the
+ * offsets of these pointers. flamed searches a waiting thread for them, once: a candidate must lead
+ * back to the thread, and to an object that has a monitor.
  */
 #include "hotspot/thread_reader.h"
 
@@ -11,7 +11,7 @@
 #define WAITER_WORDS (WAITER_BYTES / 8)
 #define TRIES_MAX 64 /* failed searches before giving up */
 #define MARK_MASK 3
-#define MARK_MONITOR 2 /* of an object locked by a monitor */
+#define MARK_MONITOR 2 /* lowest bits of the mark of an object with a monitor */
 
 /* Returns whether the handle at @at refers to @object. */
 static bool is_handle_of(struct hotspot_vm *vm, uint64_t at, uint64_t object)
@@ -34,7 +34,8 @@ static bool is_monitor(struct hotspot_vm *vm, uint64_t monitor)
            klass != vm->virtual_layout.klass[CLASS_VIRTUAL_THREAD];
 }
 
-/* Finds the offsets of the thread @object and of the monitor in the ObjectWaiter at @waiter. */
+/* Finds the offsets in the ObjectWaiter at @waiter: that of the thread @object, and that of the
+ * monitor. */
 static bool find_in_waiter(struct hotspot_vm *vm, uint64_t waiter, uint64_t object,
                            struct waiter_layout *ret)
 {
@@ -55,7 +56,8 @@ static bool find_in_waiter(struct hotspot_vm *vm, uint64_t waiter, uint64_t obje
     return threads == 1 && monitors == 1;
 }
 
-/* Finds the offset of the ObjectWaiter in the thread at @object, of @bytes. Counts a failure. */
+/* Finds the offset of the ObjectWaiter in the thread at @object, which has @bytes bytes. Counts a
+ * failure. */
 static void learn(struct hotspot_vm *vm, uint64_t object, uint32_t bytes)
 {
     struct waiter_layout *w = &vm->virtual_layout.waiter;

@@ -2,18 +2,19 @@
 /*
  * One virtual thread: its object, its continuation, and the StackChunks that hold its frames while
  * it is not mounted. Collectors move all of these, and the thread may run at any time. So the class
- * of each object is checked, and a thread counts if a second reading finds the same. Some threads
- * are read together, so that they share pages: first all of them once, then all again.
+ * of each object is checked, and a thread counts only if a second reading gives the same. Some
+ * threads are read together, so that they share pages: first all of them once, then all a second
+ * time.
  */
 #include "hotspot/thread_reader.h"
 
 #define OBJECT_MAX 512
-#define CHUNKS_MAX 64 /* of one thread; 1 or 2 are usual */
+#define CHUNKS_MAX 64 /* chunks of one thread; 1 or 2 are usual */
 #define CHUNK_WORDS_MAX (1 << 20)
 #define STATE_MASK 0xff /* bit 8: suspended */
 #define STATE_NEW 0
 #define WORD_BYTES sizeof(uint64_t)
-#define TRIES_ALONE 2 /* for a thread that ran between its readings */
+#define TRIES_ALONE 2 /* readings of a thread that ran between its two readings */
 
 struct chunk {
     int32_t size, sp, bottom;
@@ -83,8 +84,8 @@ static int read_chunk(struct hotspot_vm *vm, uint64_t at, struct chunk *ret)
     return r == 0 ? parse_chunk(vm, o, ret) : r;
 }
 
-/* Reads the chunk at @at, and *ret_count words of its frames into d->reader->words, from word
- * *ret_from on. */
+/* Reads the chunk at @at. Reads *ret_count words of its frames into d->reader->words, from word
+ * *ret_from of the chunk on. */
 static int read_frames(struct dump *d, uint64_t at, struct chunk *ret, size_t *ret_from,
                        size_t *ret_count)
 {
@@ -102,8 +103,8 @@ static int read_frames(struct dump *d, uint64_t at, struct chunk *ret, size_t *r
              : 0;
 }
 
-/* Appends the frames of the chunk @c at @at, with @n words read from word @from on. Return: enum
- * java_stack_end; -errno. */
+/* Appends the frames of the chunk @c at @at. @n of its words are read, from word @from on. Returns
+ * enum java_stack_end, or -errno. */
 static int walk_chunk(struct dump *d, uint64_t at, const struct chunk *c, size_t from, size_t n,
                       struct java_walk *w)
 {
@@ -125,8 +126,8 @@ static int walk_chunk(struct dump *d, uint64_t at, const struct chunk *c, size_t
     return r == JAVA_STACK_BROKEN && part ? (int)JAVA_STACK_CUT : r;
 }
 
-/* Walks all chunks from the one at @at on. *ret_sp: of that chunk. Return: enum java_stack_end;
- * -errno. */
+/* Walks all chunks, beginning with the one at @at. *ret_sp: the sp of that chunk. Returns enum
+ * java_stack_end, or -errno. */
 static int walk_chunks(struct dump *d, uint64_t at, struct java_walk *w, int32_t *ret_sp)
 {
     int r = JAVA_STACK_WHOLE;
@@ -177,8 +178,8 @@ static void read_stack(struct dump *d, const uint8_t *o, uint64_t *out, struct v
         l->stack = r == JAVA_STACK_CUT ? DUMP_STACK_CUT : DUMP_STACK_WHOLE;
 }
 
-/* Reads the thread at @object: its own bytes into @o, its frames into @out. 0; -errno: no virtual
- * thread is there, or not any more. */
+/* Reads the thread at @object: its own bytes into @o, its frames into @out. Return: 0; -errno: no
+ * virtual thread is there, or not any more. */
 static int read_thread(struct dump *d, uint64_t object, uint8_t *o, uint64_t *out,
                        struct virtual_look *ret)
 {
@@ -235,7 +236,7 @@ static int take_thread(struct dump *d, uint64_t object, struct hotspot_dump_thre
 
 /* ---- the second reading ---- */
 
-/* Returns whether @l has no frames that a second reading must find again. */
+/* Returns whether @l is without frames, so that no second reading must find them again. */
 static bool needs_no_other(const struct virtual_look *l)
 {
     return l->stack == DUMP_STACK_MOUNTED || l->stack == DUMP_STACK_NONE;
@@ -254,7 +255,8 @@ static bool finds_same(struct dump *d, const struct virtual_look *l,
             memcmp(d->reader->again, d->b->words + t->first, t->count * WORD_BYTES) == 0);
 }
 
-/* Reads a thread that ran between its readings once more, both readings back to back. */
+/* Reads again a thread that ran between its readings. The two new readings follow each other
+ * directly. */
 static void read_alone(struct dump *d, uint64_t object, struct hotspot_dump_thread *t)
 {
     for (unsigned i = 0; i < TRIES_ALONE && dump_has_words(d); i++) {

@@ -2,20 +2,20 @@
 /*
  * Lists virtual threads from the tables that the class library keeps for its own thread dumps: one
  * set of threads that no executor started, and one set for each executor. The sets are
- * ConcurrentHashMaps. A collection leaves the places of a table as they are, so a walk can resume
- * there; a table that has grown is walked from its start.
+ * ConcurrentHashMaps. A collection does not change the places of elements in a table, so a walk can
+ * resume at a place. A table that has grown is walked from its start.
  */
 #include "hotspot/thread_reader.h"
 
 #define CHAIN_MAX 8192   /* nodes of one place of a table */
-#define NODES_AT_ONCE 64 /* between looks at the clock */
-#define DRAWS_AT_ONCE 16 /* the same, for places of a table */
+#define NODES_AT_ONCE 64 /* nodes between two looks at the clock */
+#define DRAWS_AT_ONCE 16 /* places of a table between two looks at the clock */
 #define TABLE_MAX (1U << 24)
 #define SETS_MAX 1024
 #define RESTARTS_MAX 4
 #define FORWARDINGS_MAX 2
 
-/* Handles an element of a set; non-zero ends the walk. */
+/* Handles an element of a set. A non-zero result ends the walk. */
 typedef int (*element_fn)(void *cookie, uint64_t object);
 
 struct table {
@@ -32,7 +32,7 @@ static int table_of(struct hotspot_vm *vm, uint64_t array, struct table *ret)
     return r;
 }
 
-/* Gets the table of the set at @set. 0; -ENOENT: it is empty; -errno. */
+/* Gets the table of the set at @set. Return: 0; -ENOENT: the set is empty; -errno. */
 static int table_of_set(struct hotspot_vm *vm, uint64_t set, struct table *ret)
 {
     const struct virtual_layout *v = &vm->virtual_layout;
@@ -54,13 +54,13 @@ struct chain {
     struct hotspot_vm *vm;
     element_fn fn;
     void *cookie;
-    uint32_t nodes;    /* visited so far */
-    uint64_t until_ns; /* CLOCK_MONOTONIC, end of the walk; 0: never */
+    uint32_t nodes;    /* number of nodes visited so far */
+    uint64_t until_ns; /* end of the walk, CLOCK_MONOTONIC; 0: none */
 };
 
 static int walk_place(struct chain *c, const struct table *t, uint32_t slot, unsigned depth);
 
-/* Walks the two places of the new table that hold the elements of this place. */
+/* Walks the elements of this place in the new table, where they are at two places. */
 static int walk_forwarded(struct chain *c, uint64_t node, const struct table *t, uint32_t slot,
                           unsigned depth)
 {
@@ -79,7 +79,8 @@ static int walk_forwarded(struct chain *c, uint64_t node, const struct table *t,
     return r == 0 ? walk_place(c, &next, slot + t->length, depth + 1) : r;
 }
 
-/* Calls c->fn for each element at @slot of @t. 0; the non-zero result of c->fn; -errno. */
+/* Calls c->fn for each element at @slot of @t. Returns 0, the first result of c->fn that is not 0,
+ * or -errno. */
 static int walk_place(struct chain *c, const struct table *t, uint32_t slot, unsigned depth)
 {
     const struct virtual_layout *v = &c->vm->virtual_layout;
@@ -112,7 +113,7 @@ static int walk_place(struct chain *c, const struct table *t, uint32_t slot, uns
 
 struct sets {
     struct hotspot_vm *vm;
-    uint32_t count, left; /* left: sets beyond the limit */
+    uint32_t count, left; /* left: number of sets beyond the limit */
     uint64_t at[SETS_MAX];
 };
 
@@ -124,8 +125,8 @@ static void add_set(struct sets *s, uint64_t set)
         s->left++;
 }
 
-/* Adds the set of a container; containers of other kinds have none. @reference: a weak reference to
- * it. */
+/* Adds the set of a container; containers of other kinds have no set. @reference: a weak reference
+ * to the container. */
 static int add_container(void *cookie, uint64_t reference)
 {
     struct sets *s = cookie;
@@ -147,8 +148,9 @@ static int add_container(void *cookie, uint64_t reference)
     return r == -ESRCH ? r : 0;
 }
 
-/* Finds the sets. The first is that of threads without an executor; 0: they are not listed. -E2BIG:
- * it took too long, as it does for a table with elements that lead to each other. */
+/* Finds the sets. The first set has the threads without an executor; it is 0 if the VM does not
+ * list them. Returns -E2BIG if the search took too long, such as in a table with elements that lead
+ * to each other. */
 static int find_sets(struct dump *d, struct sets *s)
 {
     const struct virtual_layout *v = &d->vm->virtual_layout;
@@ -188,13 +190,13 @@ static int find_sets(struct dump *d, struct sets *s)
 
 struct place {
     struct dump *d;
-    uint32_t skip, seen; /* elements of this place: to skip; visited */
+    uint32_t skip, seen; /* skip: elements of this place to skip; seen: elements visited */
 };
 
 #define PLACE_FULL 1
-/* A batch first walks to where the last one ended. So it takes at least one thread for every
- * PASSED_PART that it passes. If time is up at once, as on a busy machine, the way to the end of a
- * long chain is then walked some ten times, not once for each 16 threads. */
+/* A batch first walks to the place where the last batch ended. So it then takes at least one thread
+ * for every PASSED_PART elements that it passed. Even if time is up at once, as on a busy machine,
+ * a long chain is walked some ten times, not once for each 16 threads. */
 #define PASSED_PART 8
 
 static bool has_room(const struct place *p)
@@ -224,7 +226,8 @@ static int take_element(void *cookie, uint64_t object)
     return 0;
 }
 
-/* Takes threads of the set at @set from the cursor on. Return: 0 at its end; PLACE_FULL; -errno. */
+/* Takes threads of the set at @set from the cursor on. Return: 0: the set's end; PLACE_FULL;
+ * -errno. */
 static int take_set(struct dump *d, uint64_t set)
 {
     struct hotspot_dump_cursor *at = &d->b->cursor;
@@ -257,14 +260,16 @@ static int take_set(struct dump *d, uint64_t set)
 
 /* ---- random threads ---- */
 
-#define DRAWS_ALL 4 /* all places are read if there are at most this many times the draws */
-/* Neighbours in a table are drawn together: their threads were started one after the other, and so
+#define DRAWS_ALL                                                                                  \
+    4 /* if there are at most this many times more places than draws, all are read                 \
+       */
+/* Neighbours in a table are drawn together. Such threads were started one after the other, so they
  * share pages of memory. */
 #define RUN_PLACES 16
 
 struct tables {
     uint32_t count;
-    uint64_t places; /* in all tables */
+    uint64_t places; /* number of places in all tables */
     struct table of[SETS_MAX];
 };
 
@@ -285,7 +290,7 @@ static int find_tables(struct dump *d, const struct sets *s, struct tables *ret)
     return 0;
 }
 
-/* Takes all threads at @place, an index over all tables. */
+/* Takes all threads at @place, an index over the places of all tables. */
 static int take_place(struct dump *d, const struct tables *tables, uint64_t place)
 {
     struct place p = { .d = d };
@@ -306,7 +311,8 @@ static double next_random(uint64_t *seed)
     return (double)(*seed >> 11) * 0x1p-53;
 }
 
-/* Takes the places of one run. -E2BIG: too many for a batch, or for its time. */
+/* Takes the places of one run. Returns -E2BIG if these are too many for a batch, or for its
+ * time. */
 static int take_run(struct dump *d, const struct tables *tables, uint64_t run)
 {
     uint64_t end = MIN((run + 1) * RUN_PLACES, tables->places);
@@ -325,9 +331,9 @@ static int take_run(struct dump *d, const struct tables *tables, uint64_t run)
     return 0;
 }
 
-/* Draws one run of places from each part of all tables, or takes all of them once if they are few.
- * Each place is equally likely, and so is each thread. -E2BIG: too many for a batch, or for its
- * time; the threads until then would be biased to those that take long. */
+/* Draws one run of places from each part of all tables; takes all places once if they are few. Each
+ * place is equally likely, and so is each thread. Returns -E2BIG if the draws are too many for a
+ * batch, or for its time: the threads so far would be biased to those that take long. */
 static int draw_places(struct dump *d, const struct tables *tables)
 {
     struct hotspot_dump_batch *b = d->b;

@@ -2,7 +2,7 @@
 /* Walks the exported tables. */
 #include "hotspot/vmstructs.h"
 
-/* Parts of a table that are exported as variables of their own. */
+/* Columns of a table, exported as variables. */
 enum vmstructs_column {
     COLUMN_TABLE,
     COLUMN_STRIDE,
@@ -15,7 +15,7 @@ enum vmstructs_column {
     COLUMN_COUNT,
 };
 
-/* Names of the variables; NULL: the table has no such column. */
+/* Names of these variables; NULL: the table has no such column. */
 static const struct {
     const char *names[COLUMN_COUNT];
     unsigned value_width;
@@ -46,7 +46,7 @@ static const struct {
                           8 },
 };
 
-/* Gets the value of the exported 64-bit variable @name; 0 for @name NULL. */
+/* Gets the value of the exported 64-bit variable @name. @name NULL gives 0. */
 static int vmstructs_variable(const struct dynsym *d, const char *name, uint64_t *ret)
 {
     uint64_t at;

@@ -10,7 +10,7 @@
 
 #define VMSTRUCTS_ENTRIES_MAX 8192
 #define VMSTRUCTS_STRIDE_MAX 256
-#define VMSTRUCTS_NAME_MAX 192 /* longer names are cut: none that is used is longer */
+#define VMSTRUCTS_NAME_MAX 192 /* longer names are cut; flamed uses none of them */
 
 /* One row of any of the tables. */
 struct vmstructs_entry {
@@ -18,14 +18,14 @@ struct vmstructs_entry {
     char field[VMSTRUCTS_NAME_MAX];       /* structs only */
     char type_string[VMSTRUCTS_NAME_MAX]; /* structs only: the field's type, "" unknown */
     bool is_static;
-    uint64_t value; /* size, offset, address of a static, or the constant */
+    uint64_t value; /* size, offset, address of a static variable, or the value of a constant */
 };
 
 enum vmstructs_table {
     VMSTRUCTS_TYPES,
     VMSTRUCTS_FIELDS,
     VMSTRUCTS_INTS,
-    VMSTRUCTS_LONGS, /* constants, as VMSTRUCTS_INTS are */
+    VMSTRUCTS_LONGS, /* constants; so are VMSTRUCTS_INTS */
 };
 
 typedef int (*vmstructs_fn)(void *cookie, const struct vmstructs_entry *e);

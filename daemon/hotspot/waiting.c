@@ -2,9 +2,9 @@
 /*
  * An environment of the unwinder (unwind/state.h): walks the stacks of waiting threads from the
  * memory of a running process. Afterwards it reads from the kernel how often each thread got a
- * processor. If that is unchanged, the thread has not run, and its stack is of one moment. Without
- * BPF it walks copies of stacks, which the kernel made at the moment of a sample. Code and data of
- * the VM are then read a little later.
+ * processor. If that number is unchanged, the thread has not run, and its stack is of one moment.
+ * Without BPF it walks copies of stacks that the kernel made at the moment of a sample. The code
+ * and data of the VM are then read a little later than the stack.
  */
 #include "base/array.h"
 #include "hotspot/vm.h"
@@ -15,17 +15,17 @@
 
 struct home {
     struct unwind_walk walk; /* first: the argument of unwind_read() and the others */
-    struct hotspot_vm *vm;   /* NULL: no readable memory */
+    struct hotspot_vm *vm;   /* NULL: the memory is unreadable */
     struct hotspot_waiting_batch *batch;
     uint64_t java_thread;
-    uint64_t sp; /* of the thread, at the start of its copy */
+    uint64_t sp; /* stack pointer of the thread, where its copy begins */
     const uint8_t *copy;
-    uint32_t copy_bytes; /* 0: none */
-    bool beyond;         /* the walk reached the stack behind the copy */
+    uint32_t copy_bytes; /* 0: there is no copy */
+    bool beyond;         /* the walk reached the part of the stack behind the copy */
     struct unwind_known known[WAITING_KNOWN_COUNT];
 };
 
-/* Returns whether @at is code, by the tables of the process. */
+/* Returns whether code is mapped at @at, by the tables of the process. */
 static bool is_code(const struct unwind_process *p, uint64_t at)
 {
     size_t n = array_first(MIN(p->mapping_count, (uint32_t)UNWIND_MAPPINGS_MAX), i,
@@ -34,8 +34,8 @@ static bool is_code(const struct unwind_process *p, uint64_t at)
     return (at >= p->vm.code_low && at < p->vm.code_high) || (n && at < p->mappings[n - 1].end);
 }
 
-/* Returns whether @from lies on the stack but outside the copy, where other data may be by now. A
- * frame has at most UNWIND_STEP_BYTES_MAX, so no walk steps over that much. */
+/* Returns whether @from lies on the stack but outside the copy; other data may be there by now. The
+ * limit is UNWIND_STEP_BYTES_MAX, the most bytes of a frame, so no walk steps over that much. */
 static bool is_beyond(const struct home *h, uint64_t from)
 {
     return from - h->sp < (uint64_t)h->copy_bytes + UNWIND_STEP_BYTES_MAX &&
@@ -158,14 +158,14 @@ static int run_waiting(struct hotspot_vm *vm, void *arg)
         memory_begin(&vm->memory);
     h->vm = vm;
     h->batch = b;
-    /* The last threads have less room than a stack may need: they are left to the next batch. */
+    /* The last threads have less room than a stack may need, so the next batch gets them. */
     for (b->done = 0;
          b->done < b->count && (!b->done || HOTSPOT_WAITING_WORDS - b->word_count >= b->max_words);
          b->done++) {
         struct hotspot_waiting *t = &b->threads[b->done];
 
         walk(h, b, t);
-        if (!vm || t->stack_bytes) /* memory has no lock or request of that moment */
+        if (!vm || t->stack_bytes) /* memory has no lock or request of that sample */
             continue;
         t->waits_for_lock =
             t->asks_lock && t->java_thread && vm_lock(vm, t->java_thread, &t->lock) == 0;
@@ -179,7 +179,7 @@ static int run_waiting(struct hotspot_vm *vm, void *arg)
             t->waits_for_lock = t->has_context = false;
         }
     }
-    if (vm && !b->stacks_bytes) /* to name the stacks */
+    if (vm && !b->stacks_bytes) /* for naming the stacks later */
         unloads_keep(vm);
     free(h);
     return 0;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Finds where ZGC has moved an object to (unwind/forwarding.h). The masks of its colours are in the
- * VM's tables. So is the one map from granules to ZForwardings in the non-generational ZGC. The
- * generational one has two, of the old and the young generation, in no table: they are searched for
- * by their form.
+ * VM's tables. The non-generational ZGC has one map from granules to ZForwardings, which is in the
+ * tables, too. The generational ZGC has two maps, for the old and the young generation. No table
+ * has these, so flamed searches for them by their form.
  */
 #include "hotspot/vm.h"
 
@@ -11,12 +11,12 @@
 
 #define GRANULES_MAX ((uint64_t)1 << 24) /* 32 TiB */
 #define HEAP_BYTES_MAX 65536u            /* searched bytes of a ZHeap */
-#define MAPS_MAX 16                      /* candidates in it */
+#define MAPS_MAX 16                      /* candidates for a map in a ZHeap */
 #define ENTRIES_MAX ((uint64_t)1 << 24)
 #define ALIGNMENT_SHIFT_MAX 30
 #define TRIES_MAX 10
 #define TRY_AGAIN_NS                                                                               \
-    (100 * NSEC_PER_MSEC) /* after the first try; doubled each time: 51 s in all                   \
+    (100 * NSEC_PER_MSEC) /* after the first try; doubles each time: 51 s in all                   \
                            */
 #define JDK_FIRST 16      /* first JDK with entries of this form */
 
@@ -37,8 +37,8 @@ static struct tables tables_of(const struct hotspot_vm *vm)
     if (l->x_globals_at)
         return (struct tables){ l->x_globals_at, l->x_weak_bad_mask, l->x_offset_mask,
                                 l->x_heap,       l->x_forwardings,   l->sizeof_XForwarding };
-    /* The mask of bad references includes the colour "remapped"; that of weak bad references does
-     * not. */
+    /* The mask of bad references includes the colour "remapped". The mask of weak bad references
+     * does not. */
     return (struct tables){ l->z_globals_at, l->z_weak_bad_mask, l->z_offset_mask,
                             l->z_heap,       l->z_forwardings,   l->sizeof_ZForwarding };
 }
@@ -51,7 +51,7 @@ static bool has_tables(const struct hotspot_vm *vm, const struct tables *t)
            t->forwarding_bytes < MEMORY_PAGE;
 }
 
-/* Finds the addresses of the masks, to which the VM keeps pointers. */
+/* Finds the addresses of the masks. The VM has pointers to them. */
 static int find_masks(struct hotspot_vm *vm, const struct tables *t, struct unwind_zgc *z)
 {
     struct hotspot_memory *m = &vm->memory;
@@ -63,8 +63,8 @@ static int find_masks(struct hotspot_vm *vm, const struct tables *t, struct unwi
     return r == 0 && (!z->bad_mask || (z->offset_mask + 1) & z->offset_mask) ? -EBADMSG : r;
 }
 
-/* Returns whether @pair is a map: its size, of at most @most granules, and its address, mapped at
- * both ends. */
+/* Returns whether @pair is a map: its size, at most @most granules, and its address. The memory
+ * must be mapped at both ends of the map. */
 static bool is_map(struct hotspot_vm *vm, const uint64_t pair[2], uint64_t most)
 {
     uint64_t word;
@@ -75,7 +75,7 @@ static bool is_map(struct hotspot_vm *vm, const uint64_t pair[2], uint64_t most)
 }
 
 /* Finds the maps of the old and the young generation in the ZHeap, behind the page table at @table.
- * They are the first two of equal size, at most the page table's. */
+ * They are the first two maps of the same size, which is at most that of the page table. */
 static int find_two(struct hotspot_vm *vm, uint64_t table, struct unwind_zgc *z)
 {
     uint64_t most = z->granules, end = table + MIN(vm->layout.sizeof_ZHeap, HEAP_BYTES_MAX);
@@ -120,7 +120,7 @@ static int find_maps(struct hotspot_vm *vm, const struct tables *t, struct unwin
     return r == 0 && !z->maps[0] ? -ENOENT : r;
 }
 
-/* Returns whether vm->zgc may be tried again at some time. */
+/* Returns whether vm->zgc may be filled in by a later try. */
 static bool is_open(const struct hotspot_vm *vm)
 {
     return vm->names.known && vm->names.zgc && !vm->zgc.known && !vm->zgc.unusable &&
@@ -179,7 +179,8 @@ int hotspot_vm_zgc(struct hotspot_vm *vm, struct unwind_zgc *ret)
     return 0;
 }
 
-/* Returns the entry of object @index in the forwarding @f at @at; 0: the object was not moved. */
+/* Returns the entry of object @index in the forwarding @f, which is at @at; 0: the object was not
+ * moved. */
 static uint64_t find_entry(struct hotspot_vm *vm, uint64_t at, const struct unwind_forwarding *f,
                            uint64_t index)
 {

@@ -17,8 +17,8 @@ void read_node(int proc_fd, struct number_reading *r);
 
 /* ---- read_process.c ---- */
 
-/* Reads what the kernel counts for @p, after read_node() and read_cgroup() have filled @r. 0,
- * PROC_GONE, or -errno (-ETIMEDOUT: not answered). */
+/* Reads what the kernel counts for @p, after read_node() and read_cgroup() have filled @r. Return:
+ * 0, PROC_GONE, or -errno (-ETIMEDOUT: not answered). */
 int read_process(int proc_fd, const struct process *p, struct number_reading *r);
 /* Reads its limit of descriptors. */
 void read_limits(int proc_fd, const struct process *p, struct number_reading *r);

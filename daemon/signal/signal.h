@@ -26,7 +26,7 @@ struct signals_opts {
     void *cookie;
 };
 
-/* Makes *ret. 0 or -ENOMEM. */
+/* Makes *ret. Returns 0 or -ENOMEM. */
 int signals_new(const struct signals_opts *o, struct signals **ret);
 /* Frees @s; accepts NULL. Call it before opts->discover is freed. Returns NULL. */
 struct signals *signals_free(struct signals *s);

@@ -116,7 +116,7 @@ void heap_text_say(const struct heap_sample *s, char out[RULE_HEAP_BYTES]);
 /* ---- ended.c ---- */
 
 /* Finds out how the JVM ended, and turns that signal on if it is worth it. @broker is asked of a
- * zombie; NULL: none. False: it is not known yet. */
+ * zombie; NULL: none. Returns false if it is not known yet. */
 bool ended_look(struct watched *w, struct broker *broker, uint64_t now_ns);
 
 /* Returns whether the signal of its end is on, or was, and SIGTERM ended it. */
@@ -139,5 +139,5 @@ struct end_facts {
     double age_s;      /* that it lived */
     double rss, limit; /* bytes, at last; NAN: not known */
 };
-/* Writes what to say of it. False: it ended as programs do, soon after it began. Pure. */
+/* Writes what to say of it. Returns false if it ended as programs do, soon after it began. Pure. */
 bool ended_find(const struct end_facts *e, struct rule_finding *ret);

@@ -22,7 +22,7 @@ bool blob_take_text(struct span *s, struct span *ret);
 /* Sets *ret to the beginning of a column of @count numbers, and moves *s behind it. */
 bool blob_take_column(struct span *s, uint64_t count, struct span *ret);
 
-/* Appends @in, compressed, to @out. 0, -ENOMEM, -EFBIG. */
+/* Appends @in, compressed, to @out. Returns 0, -ENOMEM or -EFBIG. */
 int blob_compress(struct span in, struct buf *out);
-/* Appends @in, decompressed, to @out. 0, -EBADMSG, -EFBIG, -ENOMEM. */
+/* Appends @in, decompressed, to @out. Returns 0, -EBADMSG, -EFBIG or -ENOMEM. */
 int blob_decompress(struct span in, struct buf *out);

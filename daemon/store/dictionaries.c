@@ -56,7 +56,7 @@ static int dictionary_create(struct store *s, uint64_t now_ns, int64_t *ret, str
     return 0;
 }
 
-/* Finds the newest dictionary on disk. 0, and *ret_id 0 if there is none; -errno. */
+/* Finds the newest dictionary on disk. Return: 0, and *ret_id 0 if there is none; -errno. */
 static int dictionary_newest(struct store *s, int64_t *ret_id, uint64_t *ret_created_ns,
                              struct error *err)
 {

@@ -226,8 +226,8 @@ void dictionary_additions(const struct dictionary *e, struct buf *out)
 
 /* ---- replaying: each entry must get its former id, and point at earlier entries ---- */
 
-/* Takes one entry and adds it; *ret_id gets its id. @have: the counts before this list. 0,
- * -EBADMSG, -ENOSPC, -ENOMEM. */
+/* Takes one entry and adds it; *ret_id gets its id. @have: the counts before this list. Returns 0,
+ * -EBADMSG, -ENOSPC or -ENOMEM. */
 typedef int (*replay_fn)(struct dictionary *e, const struct frame_table_counts *have,
                          struct span *s, uint32_t *ret_id);
 

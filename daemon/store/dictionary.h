@@ -35,16 +35,16 @@ struct dictionary *dictionary_free(struct dictionary *e);
 /* Returns the bytes of memory in use. */
 size_t dictionary_bytes(const struct dictionary *e);
 
-/* Finds or adds the stacks of @p; ret_nodes[p->stack_count] gets their nodes. 0, -ENOSPC (the
- * dictionary is full: begin another), -ENOMEM. */
+/* Finds or adds the stacks of @p; ret_nodes[p->stack_count] gets their nodes. Return: 0, -ENOSPC
+ * (the dictionary is full: begin another), -ENOMEM. */
 int dictionary_add_stacks(struct dictionary *e, const struct profile *p, uint32_t *ret_nodes);
 /* Replaces the strings of @process, which are of @p, by strings of @e. Those that the store does
  * not keep become 0. */
 void dictionary_add_process(struct dictionary *e, const struct profile *p,
                             struct profile_process *process);
 int dictionary_add_string(struct dictionary *e, struct span s, uint32_t *ret);
-/* Write and read a process with strings of a dictionary. @services: the blob has them. False:
- * malformed. */
+/* Write and read a process with strings of a dictionary. @services: the blob has them. Returns
+ * false if malformed. */
 void process_encode(const struct profile_process *p, struct buf *out);
 bool process_decode(struct span *s, bool services, struct profile_process *p);
 
@@ -66,7 +66,7 @@ int dictionary_sample(struct dictionary_places *d, const struct profile_sample *
 void dictionary_additions(const struct dictionary *e, struct buf *out);
 bool dictionary_has_additions(const struct dictionary *e);
 void dictionary_mark_saved(struct dictionary *e);
-/* Replays a row of additions. 0; -EBADMSG: damaged; -ENOMEM. */
+/* Replays a row of additions. Return: 0; -EBADMSG: damaged; -ENOMEM. */
 int dictionary_replay(struct dictionary *e, struct span additions);
 /* Ends the replay of all rows: stored functions without a route have none from then on. So no later
  * process can give one to a function of others with the same name. */

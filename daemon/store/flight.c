@@ -195,7 +195,7 @@ static int flight_slice_for(struct flight *f, uint64_t time_ns, struct flight_sl
     return 0;
 }
 
-/* Gets the id of @request, of thread @thread, in @s, as read at @time_ns. 0 or -ENOMEM. */
+/* Gets the id of @request, of thread @thread, in @s, as read at @time_ns. Returns 0 or -ENOMEM. */
 static int slice_request(const struct flight *f, const struct flight_slice *s, uint32_t thread,
                          const struct profile_context *request, uint64_t time_ns, uint32_t *ret)
 {

@@ -49,13 +49,13 @@ struct flight_range {
     uint64_t minute_ns;      /* and not cut into an earlier minute of the history */
 };
 /* Gets references to the slices of @range, oldest first; the newest with its samples so far. The
- * caller frees them with flight_parts_free(). 0 or -ENOMEM. */
+ * caller frees them with flight_parts_free(). Returns 0 or -ENOMEM. */
 int flight_parts(struct flight *f, const struct flight_range *range, struct profile ***ret,
                  size_t *ret_count);
 void flight_parts_free(struct profile **parts, size_t count);
 
 /* Merges the samples of @parts that @slice selects into a finished profile with times of
- * CLOCK_REALTIME. @meta as for record_finish(). 0 or -ENOMEM. Thread: any. */
+ * CLOCK_REALTIME. @meta as for record_finish(). Returns 0 or -ENOMEM. Thread: any. */
 int flight_merge(struct profile *const *parts, size_t count, const struct profile_slice *slice,
                  const struct profile *meta, struct profile **ret);
 

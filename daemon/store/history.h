@@ -104,7 +104,7 @@ static inline uint64_t history_minute_of(uint64_t start_ns, uint64_t end_ns)
 /* Writes a whole minute, or nothing. After it returns 0, the minute survives a kill -9. */
 int history_put(struct history *h, const struct history_minute *m, struct error *err);
 /* Makes parts of the next tiers from parts complete at @now_ns, and drops parts over the limits of
- * age and size. @now_ns 0: the wall clock cannot be trusted, and no part is too old. 0 or
+ * age and size. @now_ns 0: the wall clock cannot be trusted, and no part is too old. Returns 0 or
  * -errno. */
 int history_roll(struct history *h, uint64_t now_ns, struct error *err);
 
@@ -188,8 +188,8 @@ typedef void (*history_mark_fn)(void *cookie, const struct history_mark *m);
  * among them. */
 int history_marks(struct history *h, const struct history_query *q, history_mark_fn fn,
                   void *cookie, uint64_t *ret_left_out, struct error *err);
-/* Adds the mark @m to the row of its image. 0; -ENOENT: the history does not have that image;
- * -errno. */
+/* Adds the mark @m to the row of its image. Return: 0; -ENOENT: the history does not have that
+ * image; -errno. */
 int history_mark_put(struct history *h, const struct history_mark *m, struct error *err);
 /* Returns "deploy", "clock" or "change". Static. */
 const char *history_mark_name(enum history_mark_kind kind);

@@ -196,7 +196,7 @@ struct found_image {
     bool understood; /* the facts of its JVM are known */
 };
 
-/* Runs @sql, which selects a row of images. 0 or -errno. */
+/* Runs @sql, which selects a row of images. Returns 0 or -errno. */
 static int find_by(struct history *h, const char *sql, const struct history_image *image,
                    struct found_image *ret, struct error *err)
 {
@@ -217,7 +217,7 @@ static int find_by(struct history *h, const char *sql, const struct history_imag
 
 /* Finds the row of @image. A flamed counts the execs that it saw: a process that ran before it has
  * number 0, and an earlier flamed may have given it another one. So such a process is that of an
- * earlier row with its name and service, unless that has ended. 0 or -errno. */
+ * earlier row with its name and service, unless that has ended. Returns 0 or -errno. */
 static int find_image(struct history *h, const struct history_image *image, struct found_image *ret,
                       struct error *err)
 {

@@ -41,11 +41,11 @@ static inline uint64_t history_floor(uint64_t time_ns, unsigned tier)
 /* history_images.c */
 
 /* Finds or adds @image, seen in the minute that begins at @start_ns, and adds a mark if it is
- * another release of its service. *ret gets its row. 0 or -errno. */
+ * another release of its service. *ret gets its row. Returns 0 or -errno. */
 int images_note(struct history *h, const struct history_image *image, uint64_t start_ns,
                 int64_t *ret, struct error *err);
 /* Drops images beyond HISTORY_IMAGES_KEPT, and their samples. The payers of the most images lose
- * their oldest. 0 or -errno. */
+ * their oldest. Returns 0 or -errno. */
 int images_drop(struct history *h, struct error *err);
 /* The wanted images that were seen in the span of a query. */
 struct image_list {
@@ -61,20 +61,21 @@ void image_list_deinit(struct image_list *l);
 /* Returns the image of row @n; NULL: not wanted. */
 const struct history_image *image_list_find(const struct image_list *l, int64_t n);
 /* Sets the version, the attributes and the payer of @p's processes from their images. @p must have
- * no other holder. Strings without room are counted. 0 or -ENOMEM. */
+ * no other holder. Strings without room are counted. Returns 0 or -ENOMEM. */
 int image_list_describe(struct image_list *l, struct profile *p);
 
-/* history_marks.c: adds the mark @m to the image in row @image; 0: to the node. 0 or -errno. */
+/* history_marks.c: adds the mark @m to the image in row @image; 0: to the node. Returns 0 or
+ * -errno. */
 int marks_add(struct history *h, const struct history_mark *m, int64_t image, struct error *err);
 
 /* history_stops.c */
 
-/* Adds image->stopped of the minute at @start_ns to row @n of the images. 0 or -errno. */
+/* Adds image->stopped of the minute at @start_ns to row @n of the images. Returns 0 or -errno. */
 int stops_add(struct history *h, const struct history_image *image, int64_t n, uint64_t start_ns,
               struct error *err);
-/* Drops minutes older than all parts of ten minutes. 0 or -errno. */
+/* Drops minutes older than all parts of ten minutes. Returns 0 or -errno. */
 int stops_drop(struct history *h, struct error *err);
 
-/* history_put.c: writes @t as a part. 0 or -errno. */
+/* history_put.c: writes @t as a part. Returns 0 or -errno. */
 int parts_insert(struct history *h, unsigned tier, uint64_t start_ns, int64_t image, int64_t epoch,
                  struct tally *t, struct error *err);

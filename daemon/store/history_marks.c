@@ -100,7 +100,7 @@ int history_marks(struct history *h, const struct history_query *q, history_mark
     return r;
 }
 
-/* 0; -ENOENT: the row of @image has another one by now, or none. */
+/* Return: 0; -ENOENT: the row of @image has another one by now, or none. */
 static int find_row(struct history *h, const struct history_image *image, struct error *err)
 {
     _cleanup_stmt_ sqlite3_stmt *stmt = NULL;

@@ -131,7 +131,8 @@ static int roll_bucket(struct history *h, unsigned tier, uint64_t start_ns, stru
     return end_transaction(h->store, r, err);
 }
 
-/* Finds the oldest bucket of @tier that is over at @now_ns and not made. False: none. */
+/* Finds the oldest bucket of @tier that is over at @now_ns and not made. Returns false if there is
+ * none. */
 static bool roll_next(struct history *h, unsigned tier, uint64_t now_ns, uint64_t *ret)
 {
     _cleanup_stmt_ sqlite3_stmt *stmt = NULL;
@@ -244,8 +245,8 @@ static int read_sizes(struct history *h, struct error *err)
     return 0;
 }
 
-/* Drops the oldest parts of the tier that is furthest over its share. 1: the file may still be too
- * large; 0; -errno. */
+/* Drops the oldest parts of the tier that is furthest over its share. Returns 1 (the file may still
+ * be too large), 0 or -errno. */
 static int drop_by_size(struct history *h, struct error *err)
 {
     unsigned most = 0, next;

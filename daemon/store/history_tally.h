@@ -55,14 +55,14 @@ void tally_deinit(struct tally *t);
 /* Returns the index of @e in @t, added if new. An event with another period is another event.
  * PROFILE_EVENTS_MAX: no room. */
 uint32_t tally_event(struct tally *t, const struct profile_event *e);
-/* Gets the index of @request, added if new; 0: the empty request. 0, -ENOSPC or -ENOMEM. */
+/* Gets the index of @request, added if new; 0: the empty request. Returns 0, -ENOSPC or -ENOMEM. */
 int tally_add_request(struct tally *t, const struct tally_request *request, uint32_t *ret);
-/* Adds to the row of @key. 0; -ENOSPC, which counts as dropped; -ENOMEM. */
+/* Adds to the row of @key. Returns 0, -ENOSPC, which counts as dropped or -ENOMEM. */
 int tally_row(struct tally *t, const struct tally_key *key, uint64_t count, uint64_t value);
 
 /* Adds the samples of @p to tallies, and their names and stacks to @e. @pick returns the tally of a
- * process, NULL: none; *ret_merged drops the pid and thread names. 0; -ENOSPC (the dictionary is
- * full), -ENOMEM. */
+ * process, NULL: none; *ret_merged drops the pid and thread names. Returns 0 or -ENOSPC (the
+ * dictionary is full), -ENOMEM. */
 typedef struct tally *(*tally_pick_fn)(void *cookie, const struct profile *p, uint32_t process,
                                        bool *ret_merged);
 int tally_add_slice(struct dictionary *e, const struct profile *p, tally_pick_fn pick,
@@ -71,15 +71,15 @@ int tally_add_slice(struct dictionary *e, const struct profile *p, tally_pick_fn
 /* Appends @t in its stored form (not compressed). */
 void tally_encode(struct tally *t, struct buf *out);
 /* Adds the rows that tally_encode() wrote, with slot @slot and processes of @owner with @exec_no,
- * which older files have, too. 0; -EBADMSG (rows added so far stay); -ENOSPC: too many rows or
- * events; -ENOMEM. */
+ * which older files have, too. Return: 0; -EBADMSG (rows added so far stay); -ENOSPC: too many rows
+ * or events; -ENOMEM. */
 int tally_decode(struct tally *t, struct span blob, uint32_t slot, uint32_t owner,
                  uint32_t exec_no);
 /* Appends the period and the sums of CPU samples by category, in their stored form. */
 void tally_sums(const struct tally *t, struct buf *out);
 
 /* Makes a finished profile. @slots: the time of each slot, CLOCK_REALTIME. *meta gives the facts
- * except the events. 0; -EBADMSG: ids that @e or @slots lack; -ENOMEM. */
+ * except the events. Return: 0; -EBADMSG: ids that @e or @slots lack; -ENOMEM. */
 int tally_profile(const struct tally *t, const struct dictionary *e, const uint64_t *slots,
                   size_t slot_count, const struct profile *meta, struct profile **ret);
 

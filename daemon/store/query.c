@@ -211,7 +211,7 @@ int store_list(struct store *s, const struct store_query *q, store_capture_fn fn
 
 /* ---- profiles ---- */
 
-/* Adds the warnings of @text, a JSON array of strings, to @p. 0 or -ENOMEM. */
+/* Adds the warnings of @text, a JSON array of strings, to @p. Returns 0 or -ENOMEM. */
 static int take_warnings(const char *text, struct profile *p)
 {
     json_t *list = json_loads(text, 0, NULL);

@@ -51,7 +51,7 @@ uint64_t store_bytes_in_use(struct store *s)
 
 /* Drops the oldest captures of the scope with the most bytes, if it exceeds its share, or all
  * scopes together exceed theirs. Captures of users who see the whole node have no scope.
- * *ret_dropped: their number. 0 or -errno. */
+ * *ret_dropped: their number. Returns 0 or -errno. */
 static int drop_of_scope(struct store *s, int *ret_dropped, struct error *err)
 {
     int r = store_run(s,
@@ -70,7 +70,8 @@ static int drop_of_scope(struct store *s, int *ret_dropped, struct error *err)
     return 0;
 }
 
-/* Drops the oldest captures if the file is too large. 1: it may still be too large; 0; -errno. */
+/* Drops the oldest captures if the file is too large. Returns 1 (it may still be too large), 0 or
+ * -errno. */
 static int drop_by_size(struct store *s, struct error *err)
 {
     int r, dropped = 0;

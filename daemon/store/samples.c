@@ -250,7 +250,7 @@ static int take_sample(const struct decoder *d, struct span columns[SAMPLES_COLU
     return 0;
 }
 
-/* Reads the request of @s from its column. 0 or -errno. */
+/* Reads the request of @s from its column. Returns 0 or -errno. */
 static int take_context(const struct decoder *d, struct span *column, struct profile_sample *s)
 {
     const struct profile_context *c;

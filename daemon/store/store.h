@@ -118,7 +118,7 @@ struct store_runs {
 };
 int store_put_runs(struct store *s, const char *name, const struct store_runs *h,
                    struct error *err);
-/* Reads the runs of @name. 0; STORE_NOT_FOUND: none are recorded; -errno. */
+/* Reads the runs of @name. Return: 0; STORE_NOT_FOUND: none are recorded; -errno. */
 int store_get_runs(struct store *s, const char *name, struct store_runs *ret, struct error *err);
 
 /* Drops captures over the limits of age and size. Call it every 60 s and after puts. @now_ns 0: the

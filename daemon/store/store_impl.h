@@ -37,7 +37,8 @@ struct store {
     } told; /* copies of the above that are read without the lock of the store */
 };
 
-/* Takes the lock within @max_ns: a disk may stall for long. 0, or -EBUSY with the sentence. */
+/* Takes the lock within @max_ns: a disk may stall for long. Returns 0, or -EBUSY with the
+ * sentence. */
 int store_enter(struct store *s, uint64_t max_ns, struct error *err);
 /* Takes the lock without a time limit: for threads that no other thread waits for. */
 void store_enter_patiently(struct store *s);
@@ -97,7 +98,7 @@ static inline void stmt_finalizep(sqlite3_stmt **stmt)
 #define _cleanup_stmt_ _cleanup_(stmt_finalizep)
 
 /* Checks that the store can be written to; opens it for writing again if the last try is 10 s ago.
- * 0; -errno with the sentence. */
+ * Returns 0 or -errno with the sentence. */
 int store_writable(struct store *s, struct error *err);
 
 /* Returns the number that a statement selects; 0 if it fails. */
@@ -106,8 +107,8 @@ uint64_t store_number(struct store *s, const char *sql);
 /* Returns a column as text, "" for NULL. */
 const char *store_text(sqlite3_stmt *stmt, int column);
 
-/* schema.c: makes the tables, or upgrades those of an older version. 0; -errno; or one of these,
- * and the file stays unchanged. */
+/* schema.c: makes the tables, or upgrades those of an older version. Return: 0; -errno; or one of
+ * these, and the file stays unchanged. */
 #define SCHEMA_NEWER 1   /* written by a newer flamed */
 #define SCHEMA_FOREIGN 2 /* tables that do not match the file's version */
 int schema_prepare(struct store *s, struct error *err);

@@ -159,8 +159,8 @@ static int ask(struct probe_table *t, const struct probe_env *env, struct probe_
     return r > 0 ? error_set(err, -ESRCH, "it has ended") : r;
 }
 
-/* Requests the probes of @e if it may have them, and stores the result. False: the limit is
- * reached. */
+/* Requests the probes of @e if it may have them, and stores the result. Returns false if the limit
+ * is reached. */
 static bool ask_for(struct probe_table *t, const struct probe_env *env, struct probe_entry *e,
                     struct process *p, const void *what)
 {

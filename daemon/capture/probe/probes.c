@@ -13,7 +13,7 @@ static const char *const FUNCTIONS[] = {
     [ALLOC_OUTSIDE_TLAB] = "_ZN11AllocTracer28send_allocation_outside_tlabE",
 };
 
-/* Finds the places by symbols. 0; -ENOENT: there are none; -EAGAIN. */
+/* Finds the places by symbols. Return: 0; -ENOENT: there are none; -EAGAIN. */
 static int find_by_symbols(struct symbolizer *s, struct process *p, struct broker_probes *ret)
 {
     uint64_t offsets[ARRAY_SIZE(FUNCTIONS)], start, end;
@@ -33,8 +33,8 @@ static int find_by_symbols(struct symbolizer *s, struct process *p, struct broke
     return 0;
 }
 
-/* Finds the places by the calls of allocation stubs, in the mapping @m up to @end. 0; -EAGAIN;
- * -errno with @err. */
+/* Finds the places by the calls of allocation stubs, in the mapping @m up to @end. Returns 0,
+ * -EAGAIN or -errno with @err. */
 static int find_by_stubs(struct process *p, struct heap_probe *one, const struct mapping *m,
                          uint64_t end, struct broker_probes *ret, struct error *err)
 {

@@ -101,7 +101,7 @@ void agent_sampling_hold(const struct capture_event *e, const struct proc_id *p)
         probe_table_want(&e->capture->captures->agents, &a->jvms[i].id, PROBE_NO_SET);
 }
 
-/* Puts the probe into the agent of @j, which is loaded. 0, or an outcome with @err. */
+/* Puts the probe into the agent of @j, which is loaded. Returns 0, or an outcome with @err. */
 static int put_probe(struct agent_jvm *j, struct captures *captures, uint64_t now_ns,
                      struct error *err)
 {

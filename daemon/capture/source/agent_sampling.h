@@ -26,16 +26,17 @@ struct agent_sampling {
 extern const struct empty_reason AGENT_SAMPLING_EMPTY;
 
 /* Plans to load the agent into each JVM that is selected now. @what, @parameter: the part of the
- * request that asks for it, as text, and its parameter. 0; BACKEND_CONFLICT or -errno with @err. */
+ * request that asks for it, as text, and its parameter. Return: 0; BACKEND_CONFLICT or -errno with
+ * @err. */
 int agent_sampling_begin(struct capture_event *e, const char *what, const char *parameter,
                          struct error *err);
 /* Waits for the agents. If a JVM takes long to load one, the event begins without that JVM, and
- * samples it later. 0, -EINPROGRESS or BACKEND_CONFLICT with @err. */
+ * samples it later. Returns 0, -EINPROGRESS or BACKEND_CONFLICT with @err. */
 int agent_sampling_prepare(struct capture_event *e, struct process *p, struct error *err);
 /* Marks the probes in the agents as wanted. */
 void agent_sampling_hold(const struct capture_event *e, const struct proc_id *p);
 /* Puts the probe into each agent once it is loaded. A JVM that refuses its agent is left out, with
- * a warning. 0; BACKEND_CONFLICT with @err: all have refused. */
+ * a warning. Return: 0; BACKEND_CONFLICT with @err: all have refused. */
 int agent_sampling_poll(struct capture_event *e, uint64_t now_ns, struct error *err);
 /* Writes "process 42: " for a sentence about @j, or "" if the capture has no other JVM. Returns
  * @buf. */

@@ -27,7 +27,7 @@ struct event_source {
 
     /* ---- before the first sample ---- */
 
-    /* Checks the request, and plans for it. 0; BACKEND_CONFLICT or -errno with @err. */
+    /* Checks the request, and plans for it. Return: 0; BACKEND_CONFLICT or -errno with @err. */
     int (*begin)(struct capture_event *e, struct error *err);
     /* Writes the events to sample for @e, at most EVENT_SETS_MAX. NULL: its own alone. */
     void (*sets)(const struct capture_event *e, struct event_ref *ret);
@@ -44,7 +44,8 @@ struct event_source {
     void (*run)(struct capture_event *e);
     /* Probes @p, a process of the capture, at each reconciliation. */
     void (*want)(struct capture_event *e, struct process *p, uint64_t now_ns);
-    /* Polls what @e waits for, each tick. 0; BACKEND_CONFLICT with @err: the capture fails. */
+    /* Polls what @e waits for, each tick. Return: 0; BACKEND_CONFLICT with @err: the capture
+     * fails. */
     int (*poll)(struct capture_event *e, uint64_t now_ns, struct error *err);
     /* Reads the source's own records, for all captures, each tick. */
     void (*drain)(struct captures *captures);
@@ -83,7 +84,8 @@ struct event_source {
     void (*settle)(struct capture_event *e, uint64_t end_ns);
     /* Warns of what the profile lacks for @e. */
     void (*warn)(const struct capture_event *e);
-    /* Sets the values of the samples of event number @event of the profile. 0 or -ENOMEM. */
+    /* Sets the values of the samples of event number @event of the profile. Returns 0 or
+     * -ENOMEM. */
     int (*weigh_profile)(struct profile *p, uint32_t event);
     /* Returns the number of samples that are kept until the end. */
     size_t (*kept)(const struct capture_event *e);

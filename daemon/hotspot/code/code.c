@@ -7,7 +7,7 @@
 
 #define CODELET_BYTES_MAX 64 /* sizeof(InterpreterCodelet) is 16 or 24 */
 
-/* Reads the codelet at @at. 0; -EBADMSG: none is there; another -errno. */
+/* Reads the codelet at @at. Return: 0; -EBADMSG: none is there; another -errno. */
 static int codelet_read(struct hotspot_vm *vm, uint64_t at, struct codelet *ret)
 {
     const struct hotspot_layout *l = &vm->layout;

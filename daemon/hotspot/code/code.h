@@ -9,17 +9,18 @@
 
 /* ---- codecache.c ---- */
 
-/* Reads the bounds of the code heaps and of the interpreter. 0; HOTSPOT_NOT_READY; -errno. */
+/* Reads the bounds of the code heaps and of the interpreter. Returns 0, HOTSPOT_NOT_READY or
+ * -errno. */
 int codecache_open(struct hotspot_vm *vm);
-/* Gets the used block that holds @pc: its CodeBlob and the first address behind the block. 0;
- * -ENOENT; -errno. */
+/* Gets the used block that holds @pc: its CodeBlob and the first address behind the block. Returns
+ * 0, -ENOENT or -errno. */
 int codecache_block(struct hotspot_vm *vm, uint64_t pc, uint64_t *ret_blob, uint64_t *ret_end);
 /* Reads the header of block @block of heap @h. Return: 0 with *ret_end (the first address behind
  * the block) and *ret_used; -EBADMSG; -errno. */
 int codecache_header(struct hotspot_vm *vm, const struct code_heap *h, uint64_t block,
                      uint64_t *ret_end, bool *ret_used);
 
-/* Gets the bytes of all code heaps together: committed now, and reserved. 0 or -errno. */
+/* Gets the bytes of all code heaps together: committed now, and reserved. Returns 0 or -errno. */
 int codecache_bytes(struct hotspot_vm *vm, uint64_t *ret_committed, uint64_t *ret_max);
 
 /* ---- nmethod.c ---- */
@@ -46,7 +47,7 @@ struct blob {
     uint64_t constants; /* address where the code's constants may begin; they end at code_begin */
 };
 
-/* Reads the blob at @address that ends at or before @end. 0 or -errno. */
+/* Reads the blob at @address that ends at or before @end. Returns 0 or -errno. */
 int blob_read(struct hotspot_vm *vm, uint64_t address, uint64_t end, struct blob *ret);
 /* Returns whether the nmethod's code may still run or be called (not freed, zombie or unloaded). */
 bool nmethod_is_alive(const struct hotspot_vm *vm, const struct blob *b);
@@ -58,7 +59,8 @@ int codecache_blocks(struct hotspot_vm *vm, size_t max, codecache_block_fn fn, v
 
 /* ---- code.c ---- */
 
-/* Fills in vm->code.codelets, once. 0; -errno: a read failed, so the next call tries again. */
+/* Fills in vm->code.codelets, once. Return: 0; -errno: a read failed, so the next call tries
+ * again. */
 int codelets_read(struct hotspot_vm *vm);
 
 /* Gets the code in the blob at @blob that ends at or before @end. With @live, a dead or not yet
@@ -102,32 +104,32 @@ void method_keep_at(struct hotspot_vm *vm, uint64_t method, uint64_t bcp);
 /* Reads the bytecodes of @method, at most @max bytes. Returns their number, -E2BIG if there are
  * more, or -errno. */
 ssize_t method_bytecodes(struct hotspot_vm *vm, uint64_t method, void *ret, size_t max);
-/* Gets the offset of the field that operand @index in @method's bytecodes refers to. 0; -ENOENT;
- * -errno. */
+/* Gets the offset of the field that operand @index in @method's bytecodes refers to. Returns 0,
+ * -ENOENT or -errno. */
 int method_field(struct hotspot_vm *vm, uint64_t method, uint16_t index, uint32_t *ret);
-/* Gets the eight bytes of entry @index in @method's constant pool. 0; -ENOENT; -errno. */
+/* Gets the eight bytes of entry @index in @method's constant pool. Returns 0, -ENOENT or -errno. */
 int method_constant(struct hotspot_vm *vm, uint64_t method, uint16_t index, uint64_t *ret);
 /* Finds the only method that bytecode @opcode of @method can call by its operand @index. Return: 0;
  * -ENOENT: several methods are possible, or the call is not resolved yet; -errno. */
 int method_called(struct hotspot_vm *vm, uint64_t method, uint8_t opcode, uint16_t index,
                   uint64_t *ret);
-/* Gets the bytes of the Symbol at @symbol, cut to @max. 0 or -errno. */
+/* Gets the bytes of the Symbol at @symbol, cut to @max. Returns 0 or -errno. */
 int symbol_read(struct hotspot_vm *vm, uint64_t symbol, char *buf, size_t max, uint16_t *ret_n);
 /* Gets the last @n bytes of the Symbol at @symbol. Return: 0; -ENOENT: the Symbol is shorter;
  * -errno. */
 int symbol_end(struct hotspot_vm *vm, uint64_t symbol, char *buf, size_t n);
 /* Returns the line of bci @wanted in a compressed line table; 0: unknown. Pure. */
 uint32_t lines_find(struct span table, unsigned excluded, int32_t wanted);
-/* Gets the address of the Symbol at @index of the ConstantPool at @pool. 0 or -errno. */
+/* Gets the address of the Symbol at @index of the ConstantPool at @pool. Returns 0 or -errno. */
 int pool_symbol(struct hotspot_vm *vm, uint64_t pool, uint32_t index, uint64_t *ret);
 
-/* Gets the raw names of the method at @method. 0 or -errno. */
+/* Gets the raw names of the method at @method. Returns 0 or -errno. */
 int method_names(struct hotspot_vm *vm, uint64_t method, struct hotspot_method *ret);
 
 /* ---- routes.c ---- */
 
 #define CLASS_TEXT_MAX 1024
-/* Gets the name of the class at @klass, in internal form, in @buf. 0 or -errno. */
+/* Gets the name of the class at @klass, in internal form, in @buf. Returns 0 or -errno. */
 int class_text(struct hotspot_vm *vm, uint64_t klass, char buf[CLASS_TEXT_MAX], struct span *ret);
 
 /* ---- grpc.c ---- */

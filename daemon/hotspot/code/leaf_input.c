@@ -147,7 +147,7 @@ static bool has_table_jump(const struct leaf_material *m)
                       m->instructions[i].target == LEAF_NO_TARGET);
 }
 
-/* Classifies the calls out of the @bytes of code of @b. 0; -E2BIG. */
+/* Classifies the calls out of the @bytes of code of @b. Returns 0 or -E2BIG. */
 static int mark_calls(struct hotspot_vm *vm, struct u64_cache *stubs, const struct blob *b,
                       size_t bytes, struct leaf_material *m)
 {

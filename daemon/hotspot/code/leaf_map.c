@@ -80,7 +80,7 @@ static int make_ranges(struct hotspot_vm *vm, const struct blob *b, struct leaf_
     return r == 0 ? name_ranges(&m, map) : r;
 }
 
-/* Makes the map of @b in @m. 0; -errno: it cannot be made now. */
+/* Makes the map of @b in @m. Return: 0; -errno: it cannot be made now. */
 static int map_make(struct hotspot_vm *vm, const struct hotspot_code *code, const struct blob *b,
                     struct leaf_map *m)
 {

@@ -21,8 +21,8 @@ struct leaf_methods {
 /* Returns 0, or -ENOMEM. Call leaf_methods_deinit() in both cases. */
 int leaf_methods_init(struct hotspot_vm *vm, struct leaf_material *m, struct leaf_methods *ret);
 void leaf_methods_deinit(struct leaf_methods *l);
-/* Finds the number of @method. Reads the loops of a new method. 0; -EBADMSG: @method is 0; -E2BIG;
- * -errno. */
+/* Finds the number of @method. Reads the loops of a new method. Return: 0; -EBADMSG: @method is 0;
+ * -E2BIG; -errno. */
 int leaf_methods_find(struct leaf_methods *l, uint64_t method, uint32_t *ret);
-/* Reads the targets of the calls of method @number, and its signs. 0; -E2BIG; -errno. */
+/* Reads the targets of the calls of method @number, and its signs. Returns 0, -E2BIG or -errno. */
 int leaf_methods_resolve(struct leaf_methods *l, uint32_t number);

@@ -22,7 +22,7 @@ static size_t end_cut(char *buf, size_t max)
     return n + MIN(max - n, strlen("..."));
 }
 
-/* Gets the bytes of a Symbol. 0 or -errno. */
+/* Gets the bytes of a Symbol. Returns 0 or -errno. */
 static int symbol_bytes(struct hotspot_vm *vm, uint64_t symbol, uint64_t *ret)
 {
     struct layout_field f = vm->layout.symbol_length;

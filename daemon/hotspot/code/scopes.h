@@ -11,7 +11,7 @@ struct pc_desc {
 /* Returns the number of records of @b, with both sentinels. It is at most two more than the number
  * of bytes of code. */
 uint64_t pc_descs_count(const struct hotspot_vm *vm, const struct blob *b);
-/* Reads the record @index of @b. 0; -errno. */
+/* Reads the record @index of @b. Returns 0 or -errno. */
 int pc_desc_read(struct hotspot_vm *vm, const struct blob *b, uint64_t index, struct pc_desc *ret);
 /* Reads the frames of the scope at @offset, innermost first. Returns their number, -EBADMSG if the
  * scope is malformed, or -errno. */

@@ -56,7 +56,7 @@ int stubs_each(struct hotspot_vm *vm, const struct hotspot_code *blob, hotspot_c
 
 /* ---- shared by the files that read them ---- */
 
-/* Adds a copy of @s. 0; -ENOSPC: the table is full; -ENOMEM. */
+/* Adds a copy of @s. Return: 0; -ENOSPC: the table is full; -ENOMEM. */
 int stub_table_add(struct stub_table *t, const struct stub *s);
 void stub_table_sort(struct stub_table *t);
 /* Returns the index of the first stub that begins behind @pc. */

@@ -12,14 +12,14 @@
 #define AARCH64_BR_X8 0xd61f0100u
 #define TRAMPOLINE_BYTES (2 * WORD + sizeof(uint64_t))
 
-/* An instruction is of a form if its bits @mask are @bits. A target is a number of words in @n bits
- * from bit @low up. */
+/* A form of instructions: those with the value @bits in the bits of @mask. A target is a number of
+ * words in the @n bits from bit @low up. */
 struct form {
     uint32_t mask, bits;
-    uint8_t flow, low, n; /* flow: enum leaf_flow; n: 0: no target */
+    uint8_t flow, low, n; /* flow: enum leaf_flow; n 0: no target */
 };
 
-/* The first that fits counts; other instructions are steps. */
+/* The first form that fits an instruction counts; an instruction that fits none is a LEAF_STEP. */
 static const struct form FORMS[] = {
     { 0xffffffff, 0xd503201f, LEAF_PAD, 0, 0 },     /* nop */
     { 0xfc000000, 0x14000000, LEAF_JUMP, 0, 26 },   /* b */
@@ -72,7 +72,7 @@ static struct leaf_instruction decode_one(uint32_t i, uint32_t at)
 
 size_t leaf_decode_aarch64(struct span code, struct leaf_instruction *ret, size_t max)
 {
-    size_t n = 0, data = 0; /* data: end of the address of the last trampoline */
+    size_t n = 0, data = 0; /* data: end of the address in the last trampoline */
     uint64_t address;
 
     for (size_t at = 0; at < code.n; at += ret[n++].size) {

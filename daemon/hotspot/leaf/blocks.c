@@ -5,10 +5,10 @@
 
 #include "base/cleanup.h"
 
-/* Edges while they are collected. The last edge of a block is the one straight on, if there is
- * one. */
+/* Edges while they are collected. If a block has an edge to the next instruction, it is the block's
+ * last edge. */
 struct edges {
-    struct leaf_way *at; /* owned; blocks, not bytes */
+    struct leaf_way *at; /* owned; ways between blocks, not bytes */
     size_t count, room;
 };
 
@@ -17,7 +17,7 @@ static void edges_free(struct edges *e)
     free(e->at);
 }
 
-/* Returns the instruction that begins at byte @target; LEAF_NONE: none. */
+/* Returns the index of the instruction that begins at byte @target; LEAF_NONE: none. */
 static uint32_t begins_at(const struct leaf_graph *g, int64_t target)
 {
     uint32_t i;
@@ -95,7 +95,7 @@ static int edge_add(struct edges *e, uint32_t from, uint32_t to)
     return 0;
 }
 
-/* Adds an edge from the block that holds byte @from to the one that begins at byte @to, if both
+/* Adds an edge from the block that holds byte @from to the block that begins at byte @to, if both
  * exist. */
 static int edge_add_way(const struct leaf_graph *g, struct edges *e, uint32_t from, uint32_t to)
 {
@@ -161,7 +161,8 @@ static int add_flow(const struct leaf_graph *g, const struct leaf_ways *ways, st
     return r;
 }
 
-/* Drops the edges of padding behind a jump: they would be a second way into the code after it. */
+/* Drops the edges of padding behind a jump. They would add a second way into the code after the
+ * padding. */
 static void drop_padding(const struct leaf_graph *g, struct edges *e)
 {
     size_t kept = 0;
@@ -180,7 +181,7 @@ static void drop_padding(const struct leaf_graph *g, struct edges *e)
     e->count = kept;
 }
 
-/* Stores the edges sorted by the block that they leave, and by the block that they enter. */
+/* Stores the edges twice: sorted by the block that they leave, and by the block that they enter. */
 static int store_edges(struct leaf_graph *g, const struct edges *e)
 {
     uint32_t out = 0, in = 0;

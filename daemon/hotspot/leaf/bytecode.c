@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Lengths of bytecodes, including the VM's own (JDK 8 to 26: fast_agetfield is 203, and so on), the
- * backward branches, and the calls. The VM rewrites no branch. It rewrites the operand of a call to
- * the byte order of the processor.
+ * Finds the lengths of bytecodes, the backward branches, and the calls. The VM has bytecodes of its
+ * own (JDK 8 to 26: fast_agetfield is 203, and so on). The VM rewrites no branch. It rewrites the
+ * operand of a call to the byte order of the processor.
  */
 #include "hotspot/leaf/bytecode.h"
 
@@ -27,7 +27,7 @@ enum {
 
 #define UNKNOWN UINT8_MAX
 
-/* Bytes of each opcode. 0: one byte. */
+/* Bytes of each opcode; 0 stands for one byte. */
 static const uint8_t LENGTHS[256] = {
     [16] = 2,
     [17] = 3,
@@ -68,7 +68,7 @@ static int32_t get_i32(const uint8_t *p)
 static int64_t switch_length(struct span code, size_t at)
 {
     const uint8_t *p = (const uint8_t *)code.p;
-    size_t table = (at + 4) & ~(size_t)3; /* operands are aligned */
+    size_t table = (at + 4) & ~(size_t)3; /* operands of a switch are aligned */
     int64_t low, high;
 
     if (table + (p[at] == OP_TABLESWITCH ? 12 : 8) > code.n)
@@ -96,7 +96,8 @@ size_t leaf_bytecode_length(struct span code, size_t at)
     return n > 0 && n <= (int64_t)(code.n - at) ? (size_t)n : 0;
 }
 
-/* Adds the loop [@head, @end); loops with one head are merged. False: there are too many. */
+/* Adds the loop [@head, @end); loops with one head are merged. Returns false if there are too many
+ * loops. */
 static bool span_add(struct leaf_bytecodes *b, int32_t head, int32_t end)
 {
     for (uint32_t i = 0; i < b->span_count; i++) {
@@ -119,7 +120,7 @@ static int compare_spans(const void *a, const void *b)
     return n != m ? (n < m ? -1 : 1) : (x->head > y->head) - (x->head < y->head);
 }
 
-/* Counts nesting depths. An inner loop comes before those around it. */
+/* Counts the nesting depth of each loop. An inner loop comes before the loops around it. */
 static void count_nested(struct leaf_bytecodes *b)
 {
     for (uint32_t i = 0; i < b->span_count; i++) {
@@ -140,7 +141,7 @@ static bool is_call(uint8_t op)
            op == OP_FAST_INVOKEHANDLE;
 }
 
-/* Returns the offset of the branch at @at in bytes; 0: it is no branch. */
+/* Returns the offset in bytes of the branch at @at; 0: no branch is there. */
 static int32_t branch_at(struct span code, size_t at)
 {
     const uint8_t *p = (const uint8_t *)code.p + at;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finds the loops and calls in a method's bytecodes, as they lie in a running VM, which rewrites
- * some.
+ * Finds the loops and calls in a method's bytecodes, as they lie in a running VM. The VM rewrites
+ * some bytecodes.
  */
 #pragma once
 
@@ -13,7 +13,7 @@
 /* A bytecode that calls a method. */
 struct leaf_call {
     int32_t bci;
-    uint16_t index; /* operand, as the VM rewrote it: it names the called method */
+    uint16_t index; /* operand as the VM rewrote it; names the called method */
     uint8_t opcode;
 };
 
@@ -23,24 +23,25 @@ struct leaf_bytecodes {
     uint32_t span_count, call_count;
 };
 
-/* Location of a feature's value outside the bytecodes. */
+/* Where the value of a feature is, if it is not in the bytecodes. */
 enum leaf_operand {
     LEAF_OPERAND_NONE,
     LEAF_OPERAND_POOL,      /* four bytes of entry @index in the constant pool */
-    LEAF_OPERAND_POOL_WIDE, /* eight bytes of it */
+    LEAF_OPERAND_POOL_WIDE, /* eight bytes of that entry */
     LEAF_OPERAND_FIELD,     /* offset of the field that @index resolves to */
 };
 
 struct leaf_bytecode_feature {
     int32_t bci;
-    uint32_t key; /* feature.h; the caller sets it if there is an operand */
+    uint32_t key; /* feature.h; if there is an operand, the caller sets it */
     uint16_t index;
     uint8_t operand; /* enum leaf_operand */
 };
 
-/* Returns the bytes of the bytecode at @at; 0: unknown, or cut. */
+/* Returns the length in bytes of the bytecode at @at; 0: unknown, or cut. */
 size_t leaf_bytecode_length(struct span code, size_t at);
-/* Finds the features of @code, at most @max. Pure. Return: their number. */
+/* Finds the features of @code, at most @max. Returns their number. Pure. */
 size_t leaf_bytecode_features(struct span code, struct leaf_bytecode_feature *ret, size_t max);
-/* Finds the loops and calls of @code. Pure. 0; -EBADMSG: malformed; -E2BIG: more than fit. */
+/* Finds the loops and calls of @code. Pure. Return: 0; -EBADMSG: malformed; -E2BIG: more than
+ * fit. */
 int leaf_bytecode_read(struct span code, struct leaf_bytecodes *ret);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds the features that a method's bytecodes share with the code made of them (feature.h). */
+/* Finds the features that a method's bytecodes share with the machine code made from them
+ * (feature.h). */
 #include "hotspot/leaf/bytecode.h"
 #include "hotspot/leaf/feature.h"
 
@@ -20,7 +21,7 @@ enum {
     OP_ARRAYLENGTH = 190,
     OP_FAST_FIRST_FIELD = 203,
     OP_FAST_LAST_FIELD = 219,
-    OP_FAST_FIRST_OWN = 221, /* aload_0 and a field of that object */
+    OP_FAST_FIRST_OWN = 221, /* aload_0, then a field of that object */
     OP_FAST_LAST_OWN = 223,
     OP_FAST_ICALOAD = 226,
 };
@@ -28,7 +29,7 @@ enum {
 #define ARRAY_LENGTH_OFFSET 12 /* with compressed classes */
 #define CONSTANT_MIN 4
 
-/* Element sizes in bytes, by the opcode, from iaload and from iastore on. */
+/* Bytes of an array element, by the opcode: the entries follow iaload, and iastore. */
 static const uint8_t ELEMENTS[] = { 4, 8, 4, 8, 4, 1, 2, 2 };
 
 static const struct {
@@ -85,7 +86,7 @@ static uint16_t get_u16(const uint8_t *p)
     return v;
 }
 
-/* Gets the feature of the opcode alone. False: it has none. */
+/* Gets the feature of the opcode alone. Returns false if there is none. */
 static bool by_opcode(uint8_t op, uint32_t *ret)
 {
     if (op >= OP_IALOAD && op <= OP_SALOAD)

@@ -1,26 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Finds the bytecode loops that a machine loop without any record can be. Every call that is not
- * inlined has a record. So the code between two records is a loop of the methods around them, or of
- * a method that is called between them and left no record: arithmetic, or arrays of a length that
- * C2 knows.
+ * inlined has a record. So the code between two records belongs to the methods around the records,
+ * or to a method that is called between them and left no record. Such a method has only arithmetic,
+ * or arrays of a length that C2 knows.
  */
 #include "hotspot/leaf/rule.h"
 
-#define AT_RECORD 40  /* the record before the loop is of its method and right before it */
-#define NESTED 30     /* the loop around has the nesting depth of its bytecodes */
-#define SHALLOW (-20) /* its nesting is too small, and it calls methods that may have loops */
-#define AGAIN 30      /* a part of it was found before */
-#define UNSEEN (-5)   /* its method left no record */
-#define HEAD_BYTES 8  /* of bytecodes before a loop that set it up */
+#define AT_RECORD 40 /* the record right before the loop is of the same method */
+#define NESTED 30    /* the loop around has the nesting depth of its bytecodes */
+#define SHALLOW                                                                                    \
+    (-20)            /* the candidate nests too few loops, and calls methods that may have some    \
+                      */
+#define AGAIN 30     /* a part of the candidate was found before */
+#define UNSEEN (-5)  /* the candidate's method left no record */
+#define HEAD_BYTES 8 /* bytes of bytecodes before a loop that set it up */
 
 /* Input and output of a search. */
 struct search {
     struct leaf_rule *r;
     const struct leaf_before *before;
     struct leaf_candidates *to;
-    uint32_t around; /* frames of the known loop around: no frame farther out counts */
-    int32_t end;     /* end of that loop, in the last of these frames */
+    uint32_t around; /* frames of the innermost known loop around; outer frames do not count */
+    int32_t end;     /* bytecode end of that loop, in the innermost of these frames */
 };
 
 bool leaf_method_resolved(const struct leaf_input *in, uint32_t method)
@@ -53,8 +55,8 @@ static void add(const struct search *s, struct leaf_place p, int32_t score)
     s->to->at[s->to->count++] = (struct leaf_candidate){ p, score };
 }
 
-/* Returns whether a call of @m between bytecodes @from and @to has loops, or is unknown. If the
- * called method only calls others, notes that there may be more candidates. */
+/* Returns whether a call of @m between bytecodes @from and @to leads to loops, or to an unknown
+ * method. If the called method only calls others, notes that there may be more candidates. */
 static bool calls_loops(const struct search *s, const struct leaf_method *m, int32_t from,
                         int32_t to)
 {
@@ -76,7 +78,7 @@ static bool calls_loops(const struct search *s, const struct leaf_method *m, int
     return !m->resolved && m->invoke_count > 0;
 }
 
-/* Scores @span, a loop of the innermost frame @f of @o, by its place. */
+/* Scores @span, a loop in the innermost frame @f of @o, by its place. */
 static int32_t score_own(const struct search *s, const struct leaf_origin *o, struct leaf_frame f,
                          const struct leaf_span *span)
 {
@@ -91,7 +93,7 @@ static int32_t score_own(const struct search *s, const struct leaf_origin *o, st
     return b->inside && span->nested == s->r->loops[s->r->loop].height ? NESTED : score;
 }
 
-/* Adds the loops in the innermost frame of @o itself, between its bci and @to. */
+/* Adds the loops in the innermost frame of @o itself, between the bci of @o and @to. */
 static void add_own(const struct search *s, const struct leaf_origin *o, struct leaf_frame f,
                     int32_t to)
 {
@@ -110,7 +112,8 @@ static void add_own(const struct search *s, const struct leaf_origin *o, struct 
     }
 }
 
-/* Returns whether @method is one of the frames of @o: inlined once more, it has the same name. */
+/* Returns whether @method is already one of the frames of @o. A recursive call has the same
+ * name. */
 static bool is_recursive(const struct search *s, const struct leaf_origin *o, uint32_t method)
 {
     for (uint32_t i = 0, n = leaf_origin_count(s->r->in, o); i < n; i++) {
@@ -139,7 +142,7 @@ static bool is_called(const struct search *s, const struct leaf_origin *o, int32
     return false;
 }
 
-/* Adds the callees of the innermost frame of @o between its bci and @to. */
+/* Adds the callees of the innermost frame of @o, between the bci of @o and @to. */
 static void add_calls(const struct search *s, const struct leaf_origin *o, struct leaf_frame f,
                       int32_t to)
 {
@@ -174,7 +177,7 @@ static void add_calls(const struct search *s, const struct leaf_origin *o, struc
     }
 }
 
-/* Searches the innermost frame of @o, behind its bci and before @to. */
+/* Searches the innermost frame of @o, behind the bci of @o and before @to. */
 static void search_frame(const struct search *s, const struct leaf_origin *o, int32_t to)
 {
     struct leaf_frame f = leaf_origin_frame(s->r->in, o, leaf_origin_count(s->r->in, o) - 1);
@@ -190,14 +193,14 @@ static void search_frame(const struct search *s, const struct leaf_origin *o, in
     add_calls(s, o, f, to);
 }
 
-/* Returns the outermost @count frames of @o, at @bci. */
+/* Returns the outermost @count frames of @o, with @bci as position. */
 static struct leaf_origin cut(const struct leaf_input *in, const struct leaf_origin *o,
                               uint32_t count, int32_t bci)
 {
     return (struct leaf_origin){ o->chain, o->drop + leaf_origin_count(in, o) - count, bci };
 }
 
-/* Returns the innermost loop of @method with both bytecodes; NULL: none. */
+/* Returns the innermost loop of @method that contains bytecodes @a and @b; NULL: none. */
 static const struct leaf_span *span_of_both(const struct leaf_input *in, uint32_t method, int32_t a,
                                             int32_t b)
 {
@@ -237,7 +240,8 @@ static int32_t end_of(const struct search *s, const struct leaf_origin *o)
     return leaf_origin_count(s->r->in, o) == s->around ? s->end : INT32_MAX;
 }
 
-/* Searches the innermost common frame from @from to @to, or round a loop if @to is before @from. */
+/* Searches the innermost common frame from @from to @to. If @to is before @from, searches round the
+ * loop that contains both. */
 static void search_common(const struct search *s, const struct leaf_origin *from, int32_t to,
                           bool forward)
 {
@@ -258,7 +262,7 @@ static void search_common(const struct search *s, const struct leaf_origin *from
     }
 }
 
-/* Returns whether machine loop @l is known, and has the nesting depth of its bytecodes. */
+/* Returns whether machine loop @l is known and has the nesting depth of its bytecode loop. */
 static bool is_sure(const struct leaf_rule *r, uint32_t l)
 {
     const struct leaf_place *p = &r->loops[l].place;

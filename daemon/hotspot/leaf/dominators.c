@@ -8,7 +8,7 @@
 
 #include "base/cleanup.h"
 
-/* A block with successors still to visit. */
+/* A block on the stack of visits, with successors still to visit. */
 struct visit {
     uint32_t block, next;
 };
@@ -66,7 +66,7 @@ static int number_blocks(struct leaf_graph *g)
     return 0;
 }
 
-/* Returns the nearest block that dominates both; LEAF_NONE: only the root does. */
+/* Returns the nearest block that dominates both blocks; LEAF_NONE: only the root does. */
 static uint32_t meet(struct leaf_graph *g, uint32_t a, uint32_t b)
 {
     while (a != b && a != LEAF_NONE && b != LEAF_NONE) {

@@ -3,7 +3,7 @@
 
 #include "base/cleanup.h"
 
-#define ASIDE_CALL_MAX 16 /* instructions before the call of a trap */
+#define ASIDE_CALL_MAX 16 /* instructions before the call of a trap that may belong to it */
 #define ASIDE_JUMP_MAX 8  /* instructions of a block that only leads to an aside block */
 #define ASIDE_ROUNDS 3    /* longest chain of such blocks */
 
@@ -25,8 +25,8 @@ static void set(struct leaf_evidence *e, uint32_t instruction, enum leaf_kind ki
     e->chain[instruction] = chain;
 }
 
-/* Places a record: at the end of a call, at a poll, or at the end of the instruction that it
- * describes. */
+/* Assigns a record to an instruction: the call that ends at the record, a poll, or the instruction
+ * that ends there. */
 static void place_record(const struct leaf_graph *g, const struct leaf_record *r,
                          struct leaf_evidence *e)
 {
@@ -34,7 +34,7 @@ static void place_record(const struct leaf_graph *g, const struct leaf_record *r
     uint32_t before = r->at > 0 ? leaf_instruction_at(g, r->at - 1) : LEAF_NONE;
 
     if (before != LEAF_NONE && g->instructions[before].at + g->instructions[before].size != r->at)
-        return; /* inside an instruction: the decoded code is not the executed code */
+        return; /* the record is inside an instruction: other code is executed than was decoded */
     if (before != LEAF_NONE && is_call(&g->instructions[before]))
         set(e, before, LEAF_KIND_CALL, r->chain);
     else if (here != LEAF_NONE && g->instructions[here].poll)

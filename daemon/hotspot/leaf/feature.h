@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Features that bytecodes share with the machine code made of them: constants, offsets of fields,
- * sizes of array elements, and operations. A feature is one number: its kind, and its value or a
- * part of that.
+ * Features that bytecodes share with the machine code made from them: constants, offsets of fields,
+ * sizes of array elements, and operations. A feature is one number, made from its kind and its
+ * value or a part of the value.
  */
 #pragma once
 
 #include "base/span.h"
 
-#define LEAF_INSTRUCTION_FEATURES_MAX 4 /* of one machine instruction */
+#define LEAF_INSTRUCTION_FEATURES_MAX 4 /* features of one machine instruction */
 #define LEAF_FEATURE_VALUE_BITS 28
 
 enum leaf_feature_kind {
     LEAF_SMALL, /* a constant below 31: a shift, a step */
     LEAF_MEDIUM,
     LEAF_LARGE, /* a constant above 255 */
-    LEAF_WIDE,  /* eight bytes that the code reads from its constants */
+    LEAF_WIDE,  /* a constant of eight bytes, which the code reads from its constants */
     LEAF_FIELD, /* an offset in an object */
     LEAF_ELEMENT,
     LEAF_OPERATION,
@@ -32,7 +32,7 @@ enum leaf_operation {
     LEAF_MULTIPLY,
     LEAF_DIVIDE,
     LEAF_XOR,
-    LEAF_CONVERT, /* an integer to floating point */
+    LEAF_CONVERT, /* conversion of an integer to floating point */
     LEAF_SHIFT_LEFT,
     LEAF_SHIFT_RIGHT,
     LEAF_SHIFT_UNSIGNED,
@@ -60,7 +60,7 @@ static inline uint32_t leaf_feature_constant(int32_t value)
                         (uint32_t)value);
 }
 
-/* Gets the features of the instruction at byte @at of @code. @constants are the bytes that end
- * where @code begins. Returns their number. Pure. */
+/* Gets the features of the instruction at byte @at of @code. @constants: the bytes right before
+ * @code. Returns the number of features. Pure. */
 size_t leaf_instruction_features(struct span code, uint32_t at, struct span constants,
                                  uint32_t ret[LEAF_INSTRUCTION_FEATURES_MAX]);

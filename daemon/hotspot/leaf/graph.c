@@ -18,7 +18,7 @@ void leaf_graph_deinit(struct leaf_graph *g)
 bool leaf_graph_pay(struct leaf_graph *g, size_t n)
 {
     if (n > g->steps) {
-        g->steps = 0; /* callers see by this that work was cut off */
+        g->steps = 0; /* callers see by this that the work was not finished */
         return false;
     }
     g->steps -= n;

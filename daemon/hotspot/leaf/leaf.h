@@ -2,13 +2,13 @@
 /*
  * Places an interrupted pc in a tree of inlined methods. HotSpot writes records (PcDesc, scopes) at
  * calls and polls alone. The record behind a pc in a loop may belong to the code after the loop. So
- * a pc in a loop takes a record of this very loop. That is one on the way round, or one at a trap
- * that a branch leads to. If the loop has none, the bytecode loops that can run between the nearest
- * records before and behind it are compared with its code (feature.h). What that does not decide is
- * unsure.
+ * a pc in a loop takes a record of this very loop. Such a record is on the way round the loop, or
+ * at a trap that a branch in the loop leads to. If the loop has no record, its code is compared
+ * with the bytecode loops that can run between the nearest records before and behind it
+ * (feature.h). If that does not decide, the place is unsure.
  *
- * Pure: all input is handed in as arrays. It comes from foreign memory, so the caller makes all
- * indices itself, and all work is bounded. Thread: any.
+ * Pure: the caller passes all input in arrays. The input is from foreign memory, so the caller
+ * computes all indices itself, and all work is bounded. Thread: any.
  */
 #pragma once
 
@@ -18,33 +18,33 @@
 
 /* A method at a bytecode index; -1: its entry. */
 struct leaf_frame {
-    uint32_t method; /* in input->methods */
+    uint32_t method; /* index in input->methods */
     int32_t bci;
 };
 
-/* The frames of a record, innermost first; the last is that of the compiled method. */
+/* The frames of a record, innermost first. The last frame is that of the compiled method. */
 struct leaf_chain {
-    uint32_t first, count; /* in input->frames */
+    uint32_t first, count; /* range in input->frames */
 };
 
 struct leaf_record {
     uint32_t at;    /* bytes from the code's start */
-    uint32_t chain; /* in input->chains */
+    uint32_t chain; /* index in input->chains */
 };
 
-/* Bytecodes [head, end) that a backward branch to head encloses. */
+/* A bytecode loop: the bytecodes [head, end) from the target of a backward branch on. */
 struct leaf_span {
     int32_t head, end;
-    uint32_t nested; /* nesting depth of the loops in it, itself included */
+    uint32_t nested; /* nesting depth, counted from the innermost loop, which has 1 */
 };
 
 /* A call in a method's bytecodes, with its target. */
 struct leaf_invoke {
     int32_t bci;
-    uint32_t target; /* in input->methods; LEAF_NONE: unknown */
+    uint32_t target; /* index in input->methods; LEAF_NONE: unknown */
 };
 
-/* A feature of a method's bytecodes, to be found in its machine code, too. */
+/* A feature of a method's bytecodes, which its machine code may have, too. */
 struct leaf_sign {
     int32_t bci;
     uint32_t key; /* feature.h */
@@ -54,12 +54,12 @@ struct leaf_method {
     uint32_t first, count;      /* its loops in input->spans; smaller ones first */
     uint32_t invokes;           /* its calls in input->invokes, in order */
     uint32_t invoke_count;      /* number of its calls, known even if they are not read */
-    uint32_t signs, sign_count; /* in input->signs, in order */
+    uint32_t signs, sign_count; /* range in input->signs, in order of bytecodes */
     bool known;                 /* false: its bytecodes were unreadable */
     bool resolved;              /* its invokes and signs were read */
 };
 
-/* Borrowed arrays. */
+/* Input of the rule. Borrows all arrays. */
 struct leaf_input {
     const struct leaf_instruction *instructions;
     size_t instruction_count;
@@ -70,7 +70,7 @@ struct leaf_input {
     size_t chain_count;
     const struct leaf_frame *frames;
     size_t frame_count;
-    const struct leaf_method *methods; /* the first is the compiled one */
+    const struct leaf_method *methods; /* the first is the compiled method */
     size_t method_count;
     const struct leaf_span *spans;
     size_t span_count;
@@ -78,9 +78,9 @@ struct leaf_input {
     size_t invoke_count;
     const struct leaf_sign *signs;
     size_t sign_count;
-    bool aarch64;                /* the code's processor */
-    struct span code, constants; /* the instructions' bytes, and the constants that end where they
-                                  * begin */
+    bool aarch64;                /* the code is of aarch64; else of x86-64 */
+    struct span code, constants; /* bytes of the instructions; bytes of the constants, which end
+                                    where the code begins */
     uint8_t
         *wanted; /* [method_count] set to 1 if resolving the method would help; NULL: not used */
 };
@@ -88,7 +88,7 @@ struct leaf_input {
 enum leaf_verdict {
     LEAF_RECORDED, /* HotSpot's own rule holds: the next record */
     LEAF_INFERRED,
-    LEAF_UNSURE, /* in the frame given, or in one inlined there */
+    LEAF_UNSURE, /* the code belongs to the given frame, or to a method inlined there */
 };
 
 #define LEAF_BCI_KEPT INT32_MIN
@@ -97,21 +97,21 @@ enum leaf_verdict {
 struct leaf_range {
     uint32_t start, end; /* bytes from the code's start */
     uint32_t chain;      /* LEAF_NONE: the compiled method, at an unknown bytecode */
-    int32_t bci;         /* of the innermost remaining frame; LEAF_BCI_KEPT: as in the chain */
+    int32_t bci;         /* bci in the innermost remaining frame; LEAF_BCI_KEPT: as in the chain */
     uint32_t callee;     /* method inlined there without a record; LEAF_NONE: none */
     int32_t callee_bci;
     uint8_t drop;    /* innermost frames of the chain to leave out */
     uint8_t verdict; /* enum leaf_verdict; never LEAF_RECORDED */
 };
 
-/* Sorted, not overlapping. Code outside all ranges is LEAF_RECORDED. */
+/* Ranges in ascending order that do not overlap. Code outside all ranges is LEAF_RECORDED. */
 struct leaf_ranges {
     struct leaf_range *at; /* owned */
     size_t count, room;
 };
 
-/* Finds the ranges of @in, over its graph @g. 0 and *ret, with an array that the caller frees;
- * -E2BIG: too much work; -ENOMEM. */
+/* Finds the ranges of @in, over its graph @g. Return: 0 and *ret, with an array that the caller
+ * frees; -E2BIG: too much work; -ENOMEM. */
 int leaf_ranges_make(const struct leaf_input *in, struct leaf_graph *g, struct leaf_ranges *ret);
 /* Returns the range that holds @pc; NULL: none. */
 const struct leaf_range *leaf_ranges_find(const struct leaf_ranges *r, uint32_t pc);

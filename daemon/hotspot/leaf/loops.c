@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finds natural loops: an edge to a block that dominates its start closes one. Loops with one head
- * are one loop. Two loops of different heads are nested or disjoint.
+ * Finds natural loops. An edge to a block that dominates the edge's start closes a loop. Loops with
+ * one head are one loop. Two loops of different heads are nested or disjoint.
  */
 #include "base/array.h"
 #include "hotspot/leaf/graph.h"
@@ -10,7 +10,7 @@
 
 /* State while loops are collected. */
 struct collect {
-    uint32_t *mark;  /* [block_count] the loop, counted from 1, that last saw the block */
+    uint32_t *mark;  /* [block_count] last loop that saw the block, counted from 1 */
     uint32_t *queue; /* [block_count] */
     size_t body_count, body_room;
 };

@@ -6,16 +6,16 @@
  *   strips, and polls between them);
  * - the loop around it, if that is of a method without records;
  * - the poll right behind it, if no other loop can be before that poll;
- * - the only bytecode loop that can run between the records before and behind it (candidates.c), or
- *   of several the one that fits its code best by far (score.c).
- * Else only the callers that these records share are sure. The loop is then of the last of them if
- * that calls nothing.
+ * - the only bytecode loop that can run between the records before and behind it (candidates.c); if
+ *   several can, the one that fits the code best by far (score.c).
+ * Else only the callers that these records share are sure. If the last of these callers calls
+ * nothing, the loop belongs to it.
  */
 #include "hotspot/leaf/rule.h"
 
-#define MARGIN 25 /* tenths by which the best candidate must lead to be sure */
+#define MARGIN 25 /* tenths by which the best candidate must lead */
 
-/* Returns whether calls in loop @span of @method may have inlined other loops there. */
+/* Returns whether calls in loop @span of @method may lead to other loops that are inlined there. */
 static bool may_inline_loops(struct leaf_rule *r, uint32_t method, const struct leaf_span *span)
 {
     const struct leaf_input *in = r->in;
@@ -37,8 +37,8 @@ static bool may_inline_loops(struct leaf_rule *r, uint32_t method, const struct 
     return false;
 }
 
-/* Returns whether @f, a poll in the current loop, is of that loop itself: C2 makes strips of
- * innermost loops alone, so a loop that contains others keeps its poll. */
+/* Returns whether @f, a poll in the current loop, belongs to that loop itself. C2 makes strips only
+ * of innermost loops, so a loop that contains others keeps its poll. */
 static bool is_own_poll(struct leaf_rule *r, struct leaf_find f, uint32_t owner, uint32_t span)
 {
     const struct leaf_frame *frame = &r->in->frames[r->in->chains[f.chain].first + owner];
@@ -52,15 +52,15 @@ static struct leaf_place place_inside(struct leaf_rule *r, struct leaf_find f)
 {
     uint32_t outer = r->loops[r->g->blocks[f.block].loop].depth - r->loops[r->loop].depth;
     uint32_t count = r->in->chains[f.chain].count, owner = count, span;
-    uint32_t inlined = 0; /* loops of the methods inlined in the owner */
+    uint32_t inlined = 0; /* number of loops in the methods inlined in the owner */
     struct leaf_place p;
 
-    do /* there are more machine loops than bytecode loops: take the outermost that is known */
+    do /* there are more machine loops than bytecode loops: take the outermost known one */
         owner = leaf_chain_span(r, f.chain, outer, &span);
     while (owner == count && outer-- > 0);
     p = leaf_place_of(f.chain, MIN(owner, count - 1), LEAF_INFERRED);
     p.span = span;
-    /* The record may be of an inner loop that begins here. */
+    /* The record may belong to an inner loop that begins here. */
     while (span != LEAF_NONE && r->in->spans[span].nested + inlined < r->loops[r->loop].height &&
            !is_own_poll(r, f, owner, span)) {
         uint32_t inner = owner, nested = r->in->spans[span].nested;
@@ -92,10 +92,10 @@ static bool is_plain(const struct leaf_input *in, uint32_t method, const struct 
     return true;
 }
 
-/* Places the current loop by the poll right @behind it: C2 leaves the poll of a counted loop there
- * if one strip is all of the loop. All exits of the loop must lead into the block of the poll, so
- * that no other loop runs between them: a short loop has no poll of its own. False: it is no such
- * loop. */
+/* Places the current loop by the poll right @behind it. If one strip is the whole of a counted
+ * loop, C2 leaves the poll of that loop behind the strip. All exits of the loop must lead into the
+ * block of the poll: then no other loop, without a poll of its own, runs between them. Returns
+ * false if the loop is not such a strip. */
 static bool place_by_poll(struct leaf_rule *r, struct leaf_find behind, struct leaf_place *ret)
 {
     const struct leaf_input *in = r->in;
@@ -116,7 +116,7 @@ static bool place_by_poll(struct leaf_rule *r, struct leaf_find behind, struct l
     return !leaf_place_taken(r, ret);
 }
 
-/* Returns whether the innermost method of @p calls nothing, so that nothing is inlined there. */
+/* Returns whether the innermost method of @p calls no method, so that nothing is inlined there. */
 static bool calls_nothing(const struct leaf_input *in, const struct leaf_place *p)
 {
     uint32_t method = p->callee;
@@ -129,7 +129,8 @@ static bool calls_nothing(const struct leaf_input *in, const struct leaf_place *
            in->methods[method].invoke_count == 0;
 }
 
-/* Returns the innermost sure frame, for a loop that may be of a method inlined there. */
+/* Returns the innermost sure frame, for a loop that may belong to a method inlined in that
+ * frame. */
 static struct leaf_place place_unsure(struct leaf_rule *r, const struct leaf_origin *before,
                                       struct leaf_find behind)
 {
@@ -152,7 +153,7 @@ static struct leaf_place place_unsure(struct leaf_rule *r, const struct leaf_ori
     return p;
 }
 
-/* Gets the best of @c, if it leads by MARGIN. False: none does. */
+/* Gets the best of @c, if it leads by MARGIN. Returns false if none does. */
 static bool choose(struct leaf_rule *r, struct leaf_candidates *c, struct leaf_place *ret)
 {
     const struct leaf_candidate *best = NULL;

@@ -38,8 +38,8 @@ static int range_add(struct leaf_ranges *to, const struct leaf_instruction *i, s
 
 /*
  * Returns the frames at an instruction between @before and @next. In a loop with calls, code is
- * near its record. In a short loop, the instructions of all inlined methods are mixed: a frame
- * inside the loop's own is given only if both records contain it.
+ * near its record. In a short loop, the instructions of all inlined methods are mixed. So a frame
+ * inside the loop's own frame is given only if both records contain it.
  */
 static struct leaf_place place_between(struct leaf_rule *r, struct leaf_find before,
                                        struct leaf_find next)
@@ -73,7 +73,7 @@ struct between {
     struct leaf_find before, next;
 };
 
-/* Returns the frames at an instruction. A block aside has its own chain. */
+/* Returns the frames at an instruction. An aside block has its own chain. */
 static struct leaf_place place_at(struct leaf_rule *r, uint32_t block, const struct between *at)
 {
     if (r->e.aside[block] != LEAF_NONE)
@@ -82,7 +82,7 @@ static struct leaf_place place_at(struct leaf_rule *r, uint32_t block, const str
                                        : r->loops[r->loop].place;
 }
 
-/* Adds the places of the instructions of @block. @at: room for one entry each. */
+/* Adds the places of the instructions of @block. @at: an array with room for each instruction. */
 static int add_block(struct leaf_rule *r, uint32_t block, struct between *at,
                      struct leaf_ranges *ret)
 {
@@ -129,7 +129,8 @@ static void find_trait(struct leaf_rule *r, uint32_t block, uint32_t at)
     s->poll = (struct leaf_find){ r->e.chain[at], block, LEAF_KIND_POLL };
 }
 
-/* Finds strips: loops with polls between them, no other record, and one loop inside. */
+/* Finds strips: a loop with one loop inside, and with a poll but no other record of its own, is a
+ * loop over strips. */
 static void find_strips(struct leaf_rule *r)
 {
     for (size_t l = 0; l < r->g->loop_count; l++) { /* inner loops first */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Scores how well the code of a machine loop fits a bytecode loop, with all methods called there. A
- * common feature counts for the candidate. A feature of the code alone, or of the bytecodes alone,
- * counts partly against it: C2 unrolls, turns multiplications into shifts, and leaves out code that
- * never ran.
+ * Scores how well the code of a machine loop fits a bytecode loop, with all methods called in that
+ * loop. A common feature counts for the candidate. A feature of only the code, or of only the
+ * bytecodes, counts against it by a part: C2 unrolls, turns multiplications into shifts, and leaves
+ * out code that never ran.
  */
 #include "base/array.h"
 #include "hotspot/leaf/feature.h"
@@ -12,8 +12,8 @@
 #define KEYS_MAX 256 /* distinct features of one loop */
 #define DEPTH_MAX 6  /* depth of calls from one candidate */
 
-/* both: tenths for a common feature. code, bytecodes: percent of that against the candidate for a
- * feature of only one side. */
+/* both: tenths that a common feature adds. code, bytecodes: percent of that which a feature of only
+ * the code, or only the bytecodes, subtracts. */
 static const struct {
     uint8_t both, code, bytecodes;
 } WEIGHTS[LEAF_FEATURE_KINDS] = {
@@ -31,14 +31,14 @@ static const uint8_t OPERATIONS[LEAF_OPERATIONS] = {
     [LEAF_SHIFT_UNSIGNED] = 6,
 };
 
-/* Sorted, without duplicates. */
+/* Keys in ascending order, without duplicates. */
 struct keys {
     uint32_t at[KEYS_MAX];
     size_t count;
     bool partial; /* the bytecodes of some calls are unknown */
 };
 
-/* Returns the index of @key, or the one to insert it at. */
+/* Returns the index of @key, or the index to insert it at. */
 static size_t keys_find(const struct keys *k, uint32_t key)
 {
     return array_first(k->count, mid, k->at[mid] < key);
@@ -62,7 +62,7 @@ static void keys_add(struct keys *k, uint32_t key)
     k->count++;
 }
 
-/* Adds the features of the current loop's code, without blocks aside. */
+/* Adds the features of the current loop's code, without aside blocks. */
 static void add_code(struct leaf_rule *r, struct keys *ret)
 {
     const struct leaf_loop *l = &r->g->loops[r->loop];
@@ -86,8 +86,8 @@ static void add_code(struct leaf_rule *r, struct keys *ret)
     }
 }
 
-/* Adds the features of bytecodes [@from, @to) of @method to @ret, and those of all methods called
- * there to @called. */
+/* Adds the features of bytecodes [@from, @to) of @method to @ret. Adds the features of all methods
+ * called there to @called. */
 static void add_bytecodes(struct leaf_rule *r, uint32_t method, int32_t from, int32_t to, int depth,
                           struct keys *ret, struct keys *called)
 {
@@ -140,8 +140,9 @@ static int32_t weight(uint32_t key)
     return kind == LEAF_OPERATION ? OPERATIONS[value % LEAF_OPERATIONS] : WEIGHTS[kind].both;
 }
 
-/* Scores @code against the features @own of a loop, and @called of the methods that it calls.
- * Features of @called may be missing: for some methods the compilers make other code. */
+/* Scores @code against @own, the features of a loop, and @called, those of the methods that it
+ * calls. Features of @called may be missing in the code, as compilers have special code for some
+ * methods. */
 static int32_t compare(const struct keys *code, const struct keys *own, const struct keys *called)
 {
     bool partial = own->partial || called->partial;
@@ -167,7 +168,7 @@ void leaf_candidates_score(struct leaf_rule *r, struct leaf_candidates *c)
     struct keys code = { .count = 0 }, own, called;
 
     if (r->in->aarch64)
-        return; /* the features of its instructions are not known */
+        return; /* without features of its instructions */
     add_code(r, &code);
     for (size_t i = 0; i < c->count; i++) {
         own.count = called.count = 0;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Searches evidence along the flow. Inside a loop, only evidence counts that has a bytecode loop
- * around its record: other records were put there for code before or behind the loop.
+ * Searches evidence along the flow. Inside a loop, evidence counts only if there is a bytecode loop
+ * around its record. Other records were put there for code before or behind the loop.
  */
 #include "hotspot/leaf/rule.h"
 
-#define BEHIND_BLOCKS_MAX 256 /* behind a loop */
-#define DOMINATORS_MAX 256    /* before one */
+#define BEHIND_BLOCKS_MAX 256 /* blocks searched behind a loop */
+#define DOMINATORS_MAX 256    /* dominators searched before a loop */
 
 static struct leaf_find find_raw(const struct leaf_rule *r, uint32_t block, uint32_t at)
 {
@@ -50,8 +50,8 @@ static bool is_in_loop(const struct leaf_rule *r, uint32_t block)
     return leaf_loop_has(r->g, r->loop, block);
 }
 
-/* Returns the next block of the loop after @block that this walk has not seen: straight on, if
- * possible. */
+/* Returns the next block of the loop after @block that this walk has not seen: the block straight
+ * on, if possible. */
 static uint32_t next_block(const struct leaf_rule *r, uint32_t block)
 {
     const struct leaf_block *b = &r->g->blocks[block];
@@ -119,7 +119,7 @@ struct leaf_find leaf_walk_back(struct leaf_rule *r, uint32_t block)
     return f;
 }
 
-/* Returns the loop of @block that is a sibling of the current loop, with the same parent. */
+/* Returns the loop around @block that is a sibling of the current loop: it has the same parent. */
 static uint32_t sibling_of(const struct leaf_rule *r, uint32_t block)
 {
     uint32_t parent = r->g->loops[r->loop].parent, l = r->g->blocks[block].loop;
@@ -145,7 +145,7 @@ static struct leaf_origin origin_behind(const struct leaf_rule *r, uint32_t l)
     return o;
 }
 
-/* Gets the start of loop @l, which is placed already. False: it is unknown. */
+/* Gets the start of loop @l, which is placed already. Returns false if the start is unknown. */
 static bool origin_inside(const struct leaf_rule *r, uint32_t l, struct leaf_origin *ret)
 {
     const struct leaf_place *p = &r->loops[l].place;
@@ -156,8 +156,8 @@ static bool origin_inside(const struct leaf_rule *r, uint32_t l, struct leaf_ori
     return true;
 }
 
-/* Returns @sibling if both loops may be parts of one: C2 makes three of a counted innermost
- * loop. */
+/* Returns @sibling if it and the current loop may be parts of one bytecode loop: C2 makes three
+ * loops of a counted innermost loop. */
 static uint32_t again_of(const struct leaf_rule *r, uint32_t sibling)
 {
     return r->loops[sibling].height == 1 && r->loops[r->loop].height == 1 ? sibling : LEAF_NONE;
@@ -199,7 +199,7 @@ struct leaf_before leaf_walk_before(struct leaf_rule *r)
     return ret;
 }
 
-/* Walks from @block on, out of the loop: straight on first, then other ways. */
+/* Walks from @block on, out of the loop: first straight on, then along other edges. */
 static struct leaf_find walk_out(struct leaf_rule *r, uint32_t block)
 {
     uint32_t left[BEHIND_BLOCKS_MAX], count = 0;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Decodes the flow of x86-64 code, by Zydis in its minimal mode: lengths and mnemonics, no
- * operands.
+ * Decodes the flow of x86-64 code, by Zydis in its minimal mode, which gives lengths and mnemonics
+ * but no operands.
  */
 #include "hotspot/leaf/instruction.h"
 
 #include <Zydis/Zydis.h>
 
-#define X86_TEST_OPCODE 0x85 /* test r32, r/m32: how HotSpot polls */
+#define X86_TEST_OPCODE 0x85 /* test r32, r/m32: HotSpot's poll */
 #define X86_MOD_REGISTER 3   /* in ModRM: the operand is a register */
 
 static enum leaf_flow x86_flow(const ZydisDecodedInstruction *i)

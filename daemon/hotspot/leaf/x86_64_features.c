@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finds the features of x86-64 instructions, by Zydis in its minimal mode: that gives the bytes of
- * operands, which are interpreted here.
+ * Finds the features of x86-64 instructions, by Zydis in its minimal mode. Zydis gives the bytes of
+ * operands; this file interprets them.
  */
 #include "hotspot/leaf/feature.h"
 
 #include <Zydis/Zydis.h>
 
 #define X86_MOD_REGISTER 3 /* in ModRM: the operand is a register */
-#define X86_RM_SIB 4       /* a SIB byte follows; in a SIB byte: rsp or r12 as base, no index */
-#define X86_RM_RIP 5       /* without a displacement by mod: relative to the next instruction */
-#define X86_RM_THREAD 7    /* with B: r15, in which HotSpot keeps its thread */
-#define FIELD_OFFSET_MIN 8 /* before it is an object's mark */
+#define X86_RM_SIB 4       /* a SIB byte follows; in a SIB byte: base rsp or r12, or no index */
+#define X86_RM_RIP 5       /* relative to the next instruction, if mod gives no displacement */
+#define X86_RM_THREAD 7    /* with B: r15, which holds HotSpot's thread */
+#define FIELD_OFFSET_MIN 8 /* smaller offsets are in an object's mark */
 #define CONSTANT_MIN 4     /* smaller constants are steps and strides */
 
-/* Mnemonics with their operations. */
+/* Mnemonics and their operations. */
 static const struct {
     uint16_t mnemonic;
     uint8_t operation;
@@ -71,7 +71,7 @@ static const struct {
     { ZYDIS_MNEMONIC_VPSRLQ, LEAF_SHIFT_UNSIGNED },
 };
 
-/* Returns whether the operation is an exclusive or of a register with itself: it gives zero. */
+/* Returns whether @i is an exclusive or of a register with itself, which gives zero. */
 static bool is_zeroing(const ZydisDecodedInstruction *i)
 {
     return i->raw.modrm.mod == X86_MOD_REGISTER && i->raw.modrm.reg == i->raw.modrm.rm &&
@@ -136,7 +136,7 @@ static size_t add_memory(const ZydisDecodedInstruction *i, int64_t next, struct 
         on_stack = i->raw.sib.base == X86_RM_SIB;
         indexed = i->raw.sib.index != X86_RM_SIB && !on_stack;
         if (on_stack && i->raw.sib.index != X86_RM_SIB && i->raw.sib.scale == 3)
-            on_stack = false; /* a compressed pointer: r12 has the start of the heap */
+            on_stack = false; /* a compressed pointer: r12 holds the start of the heap */
     } else if (i->raw.modrm.rm == X86_RM_THREAD && base_b) {
         return 0;
     }
