@@ -12,13 +12,9 @@
 
 #define MEMORY_HISTORY_MAX 240 /* points */
 #define MEMORY_HISTORY_STEP_NS NSEC_PER_SEC
-#define MEMORY_HISTORY_STEP_MAX_NS                                                                 \
-    (16 * NSEC_PER_SEC)                         /* at this step the oldest point is dropped        \
-                                                 * instead */
-#define MEMORY_RATE_LEAST_NS (2 * NSEC_PER_SEC) /* shortest span of a rate */
-#define MEMORY_RATE_MOST_NS                                                                        \
-    (60 * NSEC_PER_SEC) /* longest span of a rate, and its highest                                 \
-                         * age */
+#define MEMORY_HISTORY_STEP_MAX_NS (16 * NSEC_PER_SEC) /* at this step, drops the oldest */
+#define MEMORY_RATE_LEAST_NS (2 * NSEC_PER_SEC)        /* shortest span of a rate */
+#define MEMORY_RATE_MOST_NS (60 * NSEC_PER_SEC) /* longest span of a rate, and its greatest age */
 
 /* Numbers are COUNTERS_UNKNOWN if the JVM does not provide them. */
 struct memory_point {

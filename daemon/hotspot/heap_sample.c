@@ -15,7 +15,7 @@
 #define SEEN_PROBES_MAX 64  /* limit, since a JVM can choose words that share a place */
 #define MARK_UNLOCKED 1     /* value of a mark's two lowest bits */
 #define MARK_BIASED 5       /* value of a mark's three lowest bits, JDK 8 to 17 */
-#define MARK_UNUSED_FROM 42 /* an unlocked mark's bits from here on are 0: no compact headers */
+#define MARK_UNUSED_FROM 42 /* without compact headers, an unlocked mark is 0 from this bit on */
 #define MARK_THREAD_BITS 47 /* a biased mark has the thread in the bits from this one on */
 #define BIASED_JDK 17
 #define ELEMENT_SHIFT_MAX 3

@@ -21,9 +21,7 @@ static uint64_t context_now_ns(void)
     return clock_monotonic_ns();
 }
 
-#define CONTEXT_WALK_NS                                                                            \
-    (50 * NSEC_PER_MSEC) /* flamed's thread may have to wait for a processor                       \
-                          */
+#define CONTEXT_WALK_NS (50 * NSEC_PER_MSEC) /* the thread may have to wait for a processor */
 #include "unwind/context_steps.h"
 
 /* Returns the thread pointer of the thread with JavaThread @thread; 0: unknown. */

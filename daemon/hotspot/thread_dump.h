@@ -13,9 +13,7 @@
 #define DUMP_BATCH_WORDS 32768
 #define DUMP_BATCH_NAMES 65536
 #define DUMP_BATCH_HELD 1024
-#define DUMP_THREAD_HELD                                                                           \
-    8 /* the VM's own limit of objects that a thread locks without a monitor                       \
-       */
+#define DUMP_THREAD_HELD 8 /* the VM's own limit of objects locked without a monitor */
 #define DUMP_SLICE_NS (6 * NSEC_PER_MSEC)  /* a batch takes no more threads after this, */
 #define DUMP_DRAWS_NS (50 * NSEC_PER_MSEC) /* and draws are given up after this */
 

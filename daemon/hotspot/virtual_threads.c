@@ -260,9 +260,7 @@ static int take_set(struct dump *d, uint64_t set)
 
 /* ---- random threads ---- */
 
-#define DRAWS_ALL                                                                                  \
-    4 /* if there are at most this many times more places than draws, all are read                 \
-       */
+#define DRAWS_ALL 4 /* with at most this many places for each draw, all are read */
 /* Neighbours in a table are drawn together. Such threads were started one after the other, so they
  * share pages of memory. */
 #define RUN_PLACES 16

@@ -15,10 +15,8 @@
 #define ENTRIES_MAX ((uint64_t)1 << 24)
 #define ALIGNMENT_SHIFT_MAX 30
 #define TRIES_MAX 10
-#define TRY_AGAIN_NS                                                                               \
-    (100 * NSEC_PER_MSEC) /* after the first try; doubles each time: 51 s in all                   \
-                           */
-#define JDK_FIRST 16      /* first JDK with entries of this form */
+#define TRY_AGAIN_NS (100 * NSEC_PER_MSEC) /* after the first try; doubles each time */
+#define JDK_FIRST 16                       /* first JDK with entries of this form */
 
 /* Rows of the VM's tables for one kind of ZGC. */
 struct tables {

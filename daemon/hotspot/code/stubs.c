@@ -54,7 +54,7 @@ static bool may_be_desc(const struct hotspot_vm *vm, uint64_t address)
            !in_image(vm, address) && !hotspot_vm_in_code_cache(vm, address);
 }
 
-/* Reads the descriptor at @at. 0; -EBADMSG: no descriptor is there; -errno. */
+/* Reads the descriptor at @at. Return: 0; -EBADMSG: no descriptor is there; -errno. */
 static int desc_read(struct hotspot_vm *vm, uint64_t at, unsigned begin, struct desc *ret)
 {
     uint8_t p[DESC_BYTES];
@@ -103,8 +103,8 @@ struct list {
     uint64_t unfinished_at;  /* address of the end field of the first unfinished entry; 0: none */
 };
 
-/* Reads the list from @head on into @ret (empty). Subtracts the entries read from *@left. 0;
- * -errno. */
+/* Reads the list from @head on into @ret (empty). Subtracts the entries read from *@left. Returns 0
+ * or -errno. */
 static int list_read(struct hotspot_vm *vm, uint64_t head, unsigned begin, struct list *ret,
                      unsigned *left)
 {

@@ -7,14 +7,12 @@
  */
 #include "hotspot/leaf/rule.h"
 
-#define AT_RECORD 40 /* the record right before the loop is of the same method */
-#define NESTED 30    /* the loop around has the nesting depth of its bytecodes */
-#define SHALLOW                                                                                    \
-    (-20)            /* the candidate nests too few loops, and calls methods that may have some    \
-                      */
-#define AGAIN 30     /* a part of the candidate was found before */
-#define UNSEEN (-5)  /* the candidate's method left no record */
-#define HEAD_BYTES 8 /* bytes of bytecodes before a loop that set it up */
+#define AT_RECORD 40  /* the record right before the loop is of the same method */
+#define NESTED 30     /* the loop around has the nesting depth of its bytecodes */
+#define SHALLOW (-20) /* nests too few loops, but calls methods that may have some */
+#define AGAIN 30      /* a part of the candidate was found before */
+#define UNSEEN (-5)   /* the candidate's method left no record */
+#define HEAD_BYTES 8  /* bytes of bytecodes before a loop that set it up */
 
 /* Input and output of a search. */
 struct search {
