@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Walks the Java frames of a stack in memory. This is the stack of a thread outside Java code, from
- * its last Java frame on, or the stack of an unmounted virtual thread, in a StackChunk. Native
- * frames between two pieces of Java code are left out. The memory is foreign: each step goes
+ * its last Java frame on. Or it is the stack of an unmounted virtual thread, in a StackChunk.
+ * Native frames between two pieces of Java code are left out. The memory is foreign: each step goes
  * outwards and stays inside the bounds, and the number of frames is bounded.
  */
 #pragma once

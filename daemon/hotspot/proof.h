@@ -46,8 +46,8 @@ int proof_method(struct hotspot_vm *vm, uint64_t method, uint32_t *ret_code_byte
 
 /* ---- proof_code.c ---- */
 
-/* Adds to @code whether compiled methods are plausible, to @scopes whether the methods inlined in
- * them are, and to @pieces whether the codelets of the interpreter are. Return: 0; -ESRCH. */
+/* Adds to @code whether compiled methods are plausible. Adds to @scopes whether the methods inlined
+ * in them are, and to @pieces whether the codelets of the interpreter are. Return: 0; -ESRCH. */
 int proof_code(struct hotspot_vm *vm, struct check *code, struct check *scopes,
                struct check *pieces);
 
@@ -59,7 +59,7 @@ int proof_stacks(struct hotspot_vm *vm, struct check *stacks);
 
 /* ---- proof_objects.c ---- */
 
-/* Adds to @threads whether the objects of threads lead back to their threads, and to @monitors
+/* Adds to @threads whether the objects of threads lead back to their threads. Adds to @monitors
  * whether the monitors that threads wait for have an object. Return: 0; -ESRCH; -errno: the check
  * cannot be made. */
 int proof_objects(struct hotspot_vm *vm, struct check *threads, struct check *monitors);

@@ -228,8 +228,8 @@ typedef int (*vm_call_fn)(struct hotspot_vm *vm, void *arg);
  * -ETIMEDOUT if @fn did not run, or did not return in time. */
 int vm_call(struct hotspot_vm *vm, vm_call_fn fn, void *arg, size_t n);
 /* Does the same without copies: *arg is from malloc(), and is NULL afterwards if the call has not
- * returned. @asleep_only: the rate of samples already bounds the CPU time of the work, so only its
- * time asleep is charged to the owner of the process. */
+ * returned. @asleep_only: only the work's time asleep is charged to the owner of the process. The
+ * rate of samples already bounds its CPU time. */
 int vm_call_given(struct hotspot_vm *vm, vm_call_fn fn, void **arg, bool asleep_only);
 /* Does the same, but answers at once if the cached memory of this moment suffices. To find that
  * out, calls @fn first with reads from the cache only; so @fn must have no wrong side effects
