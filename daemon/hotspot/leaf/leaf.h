@@ -4,8 +4,8 @@
  * calls and polls alone. The record behind a pc in a loop may belong to the code after the loop. So
  * a pc in a loop takes a record of this very loop. Such a record is on the way round the loop, or
  * at a trap that a branch in the loop leads to. If the loop has no record, its code is compared
- * with bytecode loops (feature.h): those that can run between the nearest records before and behind
- * it. If that does not decide, the place is unsure.
+ * with bytecode loops (feature.h). Candidates are the loops that can run between the nearest
+ * records before and behind it. If that does not decide, the place is unsure.
  *
  * Pure: the caller passes all input in arrays. The input is from foreign memory, so the caller
  * computes all indices itself, and all work is bounded. Thread: any.
