@@ -77,7 +77,7 @@ enum virtual_class {
     X(TIMED_WAIT, THREAD_STATE_TIMED_WAITING)                                                      \
     X(TERMINATED, THREAD_STATE_TERMINATED)
 
-#define VIRTUAL_STATES_MAX 128      /* upper bound of their numbers */
+#define VIRTUAL_STATES_MAX 128      /* upper bound of the numbers of states */
 #define VIRTUAL_CHUNK_BYTES_MAX 128 /* of a StackChunk before its words */
 
 /* Offsets, in bytes, that lead from a virtual thread to the ObjectWaiter by which it waits for a
