@@ -361,7 +361,7 @@ class Turns(unittest.TestCase):
         return j
 
     def keep_silent(self, pid: int) -> None:
-        self.assertTrue(attach.attach(pid).done) # the JVM listens
+        proc.wait_until(lambda: attach.attach(pid).done, 60, "the JVM listens") # an attach has a time limit, which a busy machine may need
         silent = socket.socket(socket.AF_UNIX)
         self.addCleanup(silent.close)
         silent.connect(f"/tmp/.java_pid{pid}")

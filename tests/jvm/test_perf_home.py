@@ -91,7 +91,8 @@ class PerfHome(WithSpinningJvm):
         self.assertGreaterEqual(count(stacks), 0.8 * DEEP, profile.describe())
         cut = [s for s in stacks if s.truncated] # the others are at the begin of the recursion
         self.assertGreaterEqual(count(cut), 0.97 * count(stacks), profile.describe(stacks))
-        self.assertGreaterEqual(profile.share(cut, lambda s: s.names[-1] == "Deep.leaf"), 0.9, profile.describe(cut))
+        at_leaf = profile.share(cut, lambda s: [f.name for f in s.frames if f.kind != "kernel"][-1] == "Deep.leaf") # a busy kernel interrupts it
+        self.assertGreaterEqual(at_leaf, 0.95, profile.describe(cut))
         told = next(line for line in self.daemon.get("/metrics").text.splitlines() if 'truncated_total{reason="copied_stack"}' in line)
         self.assertGreaterEqual(float(told.split()[-1]), count(cut), told)
 

@@ -29,6 +29,7 @@
 #include <unistd.h>
 
 #define PIPE_BYTES (1 << 20)
+#define CUT_AGAIN_S 0.5 /* before the next attach, which comes after a second */
 
 static volatile sig_atomic_t asked;
 static const char *mode;
@@ -236,9 +237,17 @@ static int fill(int helper, unsigned seed)
     return fd;
 }
 
+static void cut_pages(int fd)
+{
+    off_t end = lseek(fd, 0, SEEK_END);
+
+    told("cut", fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, end) == 0);
+}
+
 /* Keeps all pages of the memory file in pipes: they stay charged to whom they were made for. With
- * "pages-cut" it takes them out of the file then, so that others must be made for it. */
-static void keep_pages(int helper)
+ * "pages-cut" it takes them out of the file then, so that others must be made for it, and returns
+ * the open file: what flamed had begun to write just then may have made its first page again. */
+static int keep_pages(int helper)
 {
     int fd = open_of(helper, "fd/6", O_RDWR);
     struct stat st = { 0 };
@@ -269,9 +278,12 @@ static void keep_pages(int helper)
             break;
     }
     printf("kept: %ld\n", kept);
-    if (is("pages-cut"))
-        told("cut", fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, st.st_size) == 0);
+    if (is("pages-cut")) {
+        cut_pages(fd);
+        return fd;
+    }
     close(fd);
+    return -1;
 }
 
 /* A tracer that never waits: what it traces stays a zombie. */
@@ -307,7 +319,7 @@ static void reply(int client, const char *text)
 static void serve(int client, int helper)
 {
     static char endless[4096];
-    int fd = -1, exe = -1;
+    int fd = -1, exe = -1, cut = -1;
 
     if (is("die-request"))
         _exit(0);
@@ -338,7 +350,7 @@ static void serve(int client, int helper)
     if (is("zombie"))
         keep_process(helper);
     if (is("pages") || is("pages-cut"))
-        keep_pages(helper);
+        cut = keep_pages(helper);
     if (is("endless")) {
         memset(endless, 'x', sizeof(endless));
         while (send(client, endless, sizeof(endless), MSG_NOSIGNAL) > 0)
@@ -353,6 +365,11 @@ static void serve(int client, int helper)
     close(client);
     if (is("overwrite"))
         overwrite(exe);
+    if (cut >= 0) {
+        wait_s(CUT_AGAIN_S);
+        cut_pages(cut);
+        close(cut);
+    }
     for (int i = 1; fd >= 0 && i < 300; i++) { /* writes on when nobody asks any more */
         uint64_t head = (uint64_t)i << 16;
 
