@@ -13,7 +13,7 @@ struct api {
     struct engine_parts engine;
     struct api_backend backend;
     _Atomic(struct push *) push; /* NULL: nothing is pushed */
-    struct lookout *lookout;     /* owned; NULL: it has ended */
+    struct lookout *lookout;     /* owned; NULL: the thread has ended */
 };
 
 /* Runs @fn on the engine's thread and waits for it, as mailbox_ask(). */
@@ -23,20 +23,20 @@ int api_ask(struct api *api, int (*fn)(struct api *api, void *arg), void *arg, s
 
 /* Returns the service of @p as JSON; what is not known is null. NULL: no memory. */
 json_t *service_json(const struct process *p);
-#define SERVICES_TICKS "start_ticks" /* of a JVM; services_add_past() takes it off again */
-/* A function that makes a document, as document() of struct api_backend. Thread: the engine's, for
- * those that are called facts_*; else any but the engine's. */
+#define SERVICES_TICKS "start_ticks" /* member of a JVM; services_add_past() removes it */
+/* A function that makes a document for document() of struct api_backend. Thread: the engine's for
+ * functions named facts_*; else any but the engine's. */
 typedef int document_fn(struct api *api, const struct document_query *q, json_t **ret,
                         struct error *err);
 document_fn facts_services, facts_signals, facts_jvms, facts_jvm, facts_ready, facts_events,
     facts_preflight, document_changes, document_schedules, document_push, document_heap;
-/* Adds to @ret, as facts_services() made it, what the history knows: JVMs that have ended, when
- * services were seen first and last, marks. 0 or -errno with @err. Blocks for the disk. Thread: any
- * but the engine's. */
+/* Adds facts of the history to @ret, the answer of facts_services(): JVMs that have ended, when
+ * services were seen first and last, and marks. 0 or -errno with @err. Blocks for the disk. Thread:
+ * any but the engine's. */
 int services_add_past(struct api *api, const struct viewer *v, json_t *ret, struct error *err);
 int facts_jvms_each(struct api *api, const struct target_selector *t, jvm_facts_fn fn, void *cookie,
                     struct error *err);
-/* Returns the readiness when the engine does not answer: @err says what is missing. */
+/* Returns the readiness for the case that the engine does not answer; @err says what is missing. */
 json_t *facts_unavailable(const struct error *err);
 
 #define CHANGES_WHY_BYTES 512
@@ -63,7 +63,8 @@ int facts_events_check(struct api *api, const char *names, struct error *err);
 
 /* ---- api/: functions of struct api_backend ---- */
 
-/* Each as its member of struct api_backend says; @ctx is the struct api. */
+/* Each function implements the member of struct api_backend with its name; @ctx is the struct
+ * api. */
 /* push.c: appends the metrics of each target of push. Thread: any. */
 void push_metrics(struct api *api, struct buf *out);
 int backend_trigger(void *ctx, const char *name, char ret_id[CAPTURE_ID_BYTES], struct error *err);
@@ -77,12 +78,12 @@ int jvm_missing(struct api *api, const struct target *t, int32_t host_pid, const
  * -errno. */
 int jvm_find(struct api *api, const struct viewer *v, int32_t host_pid, struct process **ret,
              struct error *err);
-/* Does the same, and requires that its memory can be read, so that its vm is set; else
+/* Does the same, and requires that its memory can be read, so that p->vm is set; else returns
  * BACKEND_CONFLICT. */
 int jvm_find_readable(struct api *api, const struct viewer *v, int32_t host_pid,
                       struct process **ret, struct error *err);
 /* resolve.c: translates @t for questions about the past. @ret points into @t and @pod. 0;
- * BACKEND_NOT_FOUND (a pid inside a container); -EINVAL (an id's beginning fits several). */
+ * BACKEND_NOT_FOUND (a pid inside a container); -EINVAL (a short id is ambiguous). */
 int selector_resolve(struct api *api, const struct target_selector *t, struct target_selector *ret,
                      char pod[256], struct error *err);
 int backend_perf_map(void *ctx, const struct viewer *v, int32_t host_pid,
@@ -102,13 +103,13 @@ int backend_past(void *ctx, const struct target_selector *t, const struct time_r
                  const char *event, enum past_from from, struct profile **ret, struct error *err);
 /* past_recorded.c: does the same as past_known() of struct api_backend. */
 int backend_past_known(void *ctx, uint64_t *ret_ns, struct error *err);
-/* Makes a query to the store: finished captures of @t, and of the part of the node that its viewer
- * sees, which overlap a range. Its strings point into @t. */
+/* Makes a query to the store for finished captures of @t that overlap a range, of the part of the
+ * node that its viewer sees. Its strings point into @t. */
 struct store_query captures_of(const struct target_selector *t, uint64_t from_ns, uint64_t to_ns);
 /* How a range of the past is stored as a capture. */
 struct past_kept {
     const char *schedule; /* NULL: none */
-    uint64_t max_age_s;   /* 0: the store's */
+    uint64_t max_age_s;   /* 0: the default of the store */
 };
 /* Does the same as past_keep() of struct api_backend. */
 int past_keep(struct api *api, const struct target_selector *t, const struct time_range *range,
@@ -116,33 +117,34 @@ int past_keep(struct api *api, const struct target_selector *t, const struct tim
               struct error *err);
 int backend_past_keep(void *ctx, const struct target_selector *t, const struct time_range *range,
                       const char *event, char ret_id[CAPTURE_ID_BYTES], struct error *err);
-/* The state of the recorder at the question. */
+/* The state of the recorder at the time of a request. */
 struct past_recorder {
     uint64_t oldest_ns; /* CLOCK_REALTIME of its oldest sample; 0: it is off or empty */
-    uint64_t since_ns;  /* where it takes over from the history; UINT64_MAX: oldest_ns 0 */
-    uint64_t period_ns; /* between its samples; 0: it is off, or was not used */
-    char reach[PAST_REACH_BYTES]; /* the sentence that less is kept than was asked for; "": all
-                                   * is */
+    uint64_t since_ns;  /* from this time on the answer uses it, not the history; UINT64_MAX if
+                         * oldest_ns is 0 */
+    uint64_t period_ns; /* between its samples; 0: the recorder is off, or was not used */
+    char reach[PAST_REACH_BYTES]; /* sentence that less is kept than was requested; "": nothing is
+                                   * missing */
 };
 /* Does the same as backend_past(), from the bits @sources. Always writes *ret_recorder. Thread: any
  * but the engine's. */
 #define PAST_RECORDER 1u
 #define PAST_STORE 2u
 #define PAST_HISTORY 4u
-#define PAST_MINUTES 8u   /* each minute of the history by itself, if it is still there */
-#define PAST_TIMELESS 16u /* samples of the history need no times */
+#define PAST_MINUTES 8u   /* single minutes of the history, if they are still kept */
+#define PAST_TIMELESS 16u /* the times of samples of the history are not needed */
 int past_profile(struct api *api, const struct target_selector *t, const struct time_range *range,
                  const char *event, unsigned sources, struct profile **ret,
                  struct past_recorder *ret_recorder, struct error *err);
 /* The sums of the history's parts in a range. */
 struct past_sums {
-    uint64_t coarsest_ns; /* takes longer parts only if there are no others */
-    history_sums_fn fn;   /* called for each, by time */
+    uint64_t coarsest_ns; /* longer parts are read only if there are no shorter ones */
+    history_sums_fn fn;   /* called for each part, in order of time */
     void *cookie;
-    struct history_reach reach; /* what was read */
+    struct history_reach reach; /* which parts were read */
 };
-/* Does the same as past_profile() for CPU samples, but hands the history's parts to @sums. *ret
- * stays NULL if the other sources have none. @store: also reads stored captures. */
+/* Does the same as past_profile() for CPU samples, but passes the history's parts to @sums. *ret
+ * stays NULL if the other sources have no samples. @store: also reads stored captures. */
 int past_timeline(struct api *api, const struct target_selector *t, const struct time_range *range,
                   bool store, struct past_sums *sums, struct profile **ret,
                   struct past_recorder *ret_recorder, struct error *err);
@@ -152,17 +154,17 @@ int past_timeline(struct api *api, const struct target_selector *t, const struct
 json_t *timeline_marks(struct api *api, const struct target_selector *t,
                        const struct time_range *range, json_t *warnings, int *ret_error,
                        struct error *err);
-/* As struct api_backend says. */
+/* Implements timeline() of struct api_backend. */
 int backend_timeline(void *ctx, const struct target_selector *t, const struct time_range *range,
                      size_t buckets, const char *by, json_t **ret, size_t *ret_count,
                      struct error *err);
 /* timeline_moments.c: makes JSON of the longest collections and safepoints of @p, by time.
  * *ret_left_out: the number of others. Thread: any. */
 json_t *timeline_moments(const struct profile *p, size_t *ret_left_out);
-/* timeline_stops.c: appends to @moments the history's collections of the minutes that end by
- * @recorded_ns, and its throttling, an entry for each JVM and bucket. Adds the number of entries
- * without room to *left_out. Reads at most PAST_STOPS_MAX minutes of JVMs. Thread: any. 0; 1:
- * earlier minutes are left out; -errno. */
+/* timeline_stops.c: appends to @moments one entry for each JVM and bucket: the history's
+ * collections in the minutes that end by @recorded_ns, and its throttling. Adds the number of
+ * entries without room to *left_out. Reads at most PAST_STOPS_MAX minutes of JVMs. Thread: any. 0;
+ * 1: earlier minutes are left out; -errno. */
 int timeline_stops(struct api *api, const struct target_selector *t, const struct time_range *range,
                    size_t buckets, uint64_t recorded_ns, json_t *moments, size_t *left_out,
                    struct error *err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Carries a question of an answer to the engine's thread, and waits for the reply. */
+/* Runs a function on the engine's thread for an answer, and waits for it. */
 #include "api/api_impl.h"
 
 struct api_call {

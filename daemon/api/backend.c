@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The functions of struct api_backend, which serve/ calls. Each carries its question to the
- * engine's thread. */
+/* The functions of struct api_backend, which serve/ calls. Each runs its part on the engine's
+ * thread. */
 #include "api/api_impl.h"
 #include "api/lookout.h"
 
@@ -18,8 +18,8 @@ static int call_start(struct api *api, void *arg)
     return captures_start(api->engine.captures, a->req, a->waiter, &a->handle, a->err);
 }
 
-/* The pointer that serve/ gets is a number that is never used again. So ending a capture late,
- * after it has finished, cannot end another capture. */
+/* The handle that serve/ gets is a number that is never reused. So a late call that ends a finished
+ * capture cannot end another one. */
 static int backend_capture_start(void *ctx, const struct capture_request *req,
                                  const struct capture_waiter *waiter, struct capture **ret,
                                  struct error *err)
@@ -159,7 +159,7 @@ static int backend_document(void *ctx, enum backend_document which, const struct
 {
     static const struct {
         document_fn *fn;
-        bool of_engine; /* it runs on the engine's thread */
+        bool of_engine; /* the function runs on the engine's thread */
     } MAKERS[DOCUMENTS] = {
         [DOCUMENT_JVMS] = { facts_jvms, true },
         [DOCUMENT_JVM] = { facts_jvm, true },
@@ -220,7 +220,7 @@ static int ask_captures(void *ctx, const struct captures_query *q, json_t **ret,
     return r != 0 ? r : backend_captures(ctx, &resolved, ret, err);
 }
 
-/* Asks the broker without the engine, since the owner of a connection concerns no capture. */
+/* Asks the broker directly, because the engine is not needed to find the owner of a connection. */
 static int backend_socket_holders(void *ctx, const uint64_t *keys, size_t n, uint64_t net_ns,
                                   struct socket_holding *ret)
 {

@@ -26,7 +26,7 @@ static bool pid_wanted(const struct target_selector *t, int32_t host_pid)
 struct running_list {
     const struct captures_query *q;
     struct target *wanted;
-    uint64_t before; /* captures that began at this time or later were on earlier pages */
+    uint64_t before; /* captures that began at this time or later are on earlier pages */
     size_t limit;
     json_t *list;
     struct error *err;
@@ -106,7 +106,7 @@ static int add_stored(void *cookie, const struct store_capture *c)
 {
     struct stored_list *l = cookie;
 
-    if (c->state != STORE_RUNNING && stored_wanted(l, c)) /* the engine lists running ones */
+    if (c->state != STORE_RUNNING && stored_wanted(l, c)) /* the engine lists running captures */
         json_array_append_new(l->list, capture_json(c, 1.0));
     return 0;
 }
@@ -124,7 +124,7 @@ struct store_query captures_of(const struct target_selector *t, uint64_t from_ns
                                  .scope = viewer_store_scope(t->viewer) };
 }
 
-/* Makes the query to the store for @q. Its negative state means any state. */
+/* Makes the query to the store for @q. A negative state in *ret means any state. */
 static int stored_query(const struct captures_query *q, struct store_query *ret, struct error *err)
 {
     *ret = captures_of(&q->target, q->range.from_ns, q->range.to_ns ? q->range.to_ns : UINT64_MAX);

@@ -223,7 +223,7 @@ int backend_capture_snapshot(void *ctx, struct capture *c, bool reset, struct pr
 
 struct stored_args {
     const struct viewer *viewer;
-    json_t *json; /* NULL: no such capture that the viewer sees */
+    json_t *json; /* NULL: the viewer sees no such capture */
     bool running;
 };
 
@@ -238,7 +238,7 @@ static int take_one(void *cookie, const struct store_capture *c)
     return 0;
 }
 
-/* Reads the facts of capture @id from the store. STORE_NOT_FOUND also if @v may not see the
+/* Reads the facts of capture @id from the store. Returns STORE_NOT_FOUND also if @v may not see the
  * capture. */
 static int stored_json(struct api *api, const struct viewer *v, const char *id, json_t **ret,
                        bool *ret_running, struct error *err)
@@ -262,8 +262,8 @@ static struct profile *waiting_profile(struct api *api, const struct viewer *v, 
     return p && !viewer_sees_scope(v, p->scope) ? profile_unref(p) : p;
 }
 
-/* Returns the facts of a finished capture that waits to be stored. It would not survive a kill
- * yet. */
+/* Returns the facts of a finished capture that waits to be stored, with a note that it is not on
+ * disk yet. */
 static json_t *waiting_json(const struct profile *p)
 {
     char names[PROFILE_EVENT_NAMES_BYTES];
@@ -313,7 +313,7 @@ int backend_capture(void *ctx, const struct viewer *v, const char *id, json_t **
     r = stored_json(api, v, id, ret, ret_running, err);
     if (r == STORE_NOT_FOUND || r == -EBUSY)
         waiting = waiting_profile(api, v, id);
-    if (r == STORE_NOT_FOUND && !waiting) /* it may be stored by now */
+    if (r == STORE_NOT_FOUND && !waiting) /* the capture may be stored by now */
         r = stored_json(api, v, id, ret, ret_running, err);
     if (waiting) {
         *ret_running = true;

@@ -43,7 +43,7 @@ static uint64_t oldest_of(const struct api *api, uint64_t recorded_ns)
     return stats.tier_oldest_ns[0] ? stats.tier_oldest_ns[0] : recorded_ns;
 }
 
-/* Adds the samples of one event on one side. If there are none, they are not compared. */
+/* Adds the samples of one event on one side. Having none is not an error. */
 static int add_source(struct comparing *c, size_t source, size_t side, struct error *err)
 {
     _cleanup_(profile_unrefp) struct profile *p = NULL;
@@ -61,7 +61,8 @@ static int add_source(struct comparing *c, size_t source, size_t side, struct er
 
     if (needed)
         c->oldest_ns = oldest_of(c->api, recorder.oldest_ns);
-    if (r == BACKEND_NOT_FOUND || (r > 0 && !needed)) /* check_target() finds unknown targets */
+    if (r == BACKEND_NOT_FOUND || (r > 0 && !needed)) /* check_target() reports unknown targets
+                                                       * later */
         return 0;
     if (r != 0 && err)
         *err = why;
@@ -85,7 +86,8 @@ static int add_source(struct comparing *c, size_t source, size_t side, struct er
 }
 
 /* Adds the samples of both sides for each event, and the pauses. If only one side has samples of
- * waits, the other did not record waits. Then waits are not compared; the same for pauses. */
+ * waits, waits were not recorded on the other side, so they are not compared. The same applies to
+ * allocations and pauses. */
 static int add_sources(struct comparing *c, struct error *err)
 {
     int r = 0;
@@ -129,8 +131,8 @@ static const char *event_of(enum change_kind kind)
     return SOURCES[i].event;
 }
 
-/* Writes the address of the diff of both times, for the same target and event. No flame graph shows
- * pauses, so theirs is the timeline from a to b. */
+/* Writes the address of the diff of both times, for the same target and event. Pauses are in no
+ * flame graph, so their address is that of the timeline from a to b. */
 static void write_link(const struct comparing *c, enum change_kind kind, struct buf *out)
 {
     if (change_is_pause(kind))
@@ -178,8 +180,8 @@ static json_t *range_json(const struct time_range *range)
                      json_time(range->to_ns));
 }
 
-/* Packs the answer, which takes @changes and @sentences. @minutes: of each side that have samples.
- * 0 or -ENOMEM. */
+/* Packs the answer, which takes @changes and @sentences. @minutes: number of minutes with samples,
+ * by side. 0 or -ENOMEM. */
 static int pack(const struct comparing *c, json_t *changes, bool enough, json_t *sentences,
                 const double minutes[2], json_t **ret)
 {
@@ -306,7 +308,8 @@ static int compare(struct comparing *c, json_t **ret, struct error *err)
     c->asked[0] = changes_minutes(&steps, steps.a);
     c->asked[1] = changes_minutes(&steps, steps.b);
     r = take_samples(c, &steps, err);
-    /* The history gives whole minutes: shorter steps of it would be empty but for one. */
+    /* The history has only whole minutes, so of its shorter steps only one per minute would have
+     * samples. */
     if (r == 0 && c->sources & PAST_RECORDER && change_steps_narrow(&c->set, &finer)) {
         r = take_samples(c, &finer, err);
         if (r == 0 && !change_set_covered(&c->set))

@@ -5,7 +5,7 @@
 #include "api/json.h"
 #include "api/past_impl.h"
 
-#define CHANGES_FEW_SAMPLES 300 /* samples of one side; fewer are no evidence */
+#define CHANGES_FEW_SAMPLES 300 /* samples of one side; fewer are not enough evidence */
 #define CHANGES_LEAST_S 45      /* seconds of one side */
 #define CHANGES_SENTENCE_BYTES 512
 #define CHANGES_MINUTE_S 60.0
@@ -13,7 +13,7 @@
 /* How the times were chosen. */
 enum changes_times {
     CHANGES_ASKED,        /* by the request */
-    CHANGES_SINCE_DEPLOY, /* since the last deploy, and as much before: both grow */
+    CHANGES_SINCE_DEPLOY, /* the time since the last deploy, and an equal time before it */
     CHANGES_AFTER_DEPLOY, /* the last minutes, and the hour before the deploy */
     CHANGES_YESTERDAY,    /* the last minutes, and the same yesterday */
     CHANGES_BEFORE,       /* the last minutes, and those before */
@@ -23,16 +23,17 @@ struct comparing {
     struct api *api;
     const struct target_selector *t;
     struct time_range sides[2];
-    unsigned sources; /* bits of PAST_*, for past_profile() */
+    unsigned sources; /* PAST_* bits for past_profile() */
     enum changes_times times;
     char why[CHANGES_WHY_BYTES]; /* why these times were chosen; "": the request names them */
     struct change_set set;
-    double asked[2];           /* minutes of each side, before samples reduced them */
+    double asked[2];           /* minutes of each side as requested, before they are reduced to
+                                * those with samples */
     uint64_t oldest_ns;        /* CLOCK_REALTIME of the oldest minute kept; 0: none */
     struct view *functions[2]; /* owned: the functions of each side */
-    bool waits[2];             /* each side has samples of waits or locks */
-    bool pauses[2];            /* each side has known pauses, and all of them are known */
-    bool allocations[2];       /* each side has samples of allocations, nearly all the time */
+    bool waits[2];             /* by side: there are samples of waits or locks */
+    bool pauses[2];            /* by side: there are pauses, and all of them are known */
+    bool allocations[2];       /* by side: there are samples of allocations, nearly all the time */
 };
 
 /* Returns whether changes of @kind are percent of the time of busy threads. */
@@ -48,11 +49,11 @@ int changes_sides(struct api *api, const struct target_selector *t, struct time_
 
 /* ---- changes_words.c ---- */
 
-/* Returns the minutes of so many steps. */
+/* Returns the length of @steps steps, in minutes. */
 double changes_minutes(const struct change_steps *s, size_t steps);
 /* Returns true if both sides have enough samples to find a change of some percent. */
 bool changes_enough(const struct comparing *c);
-/* Writes what takes more or less, and how much. */
+/* Writes a sentence on what takes more or less, and how much. */
 void changes_sentence(const struct change_set *s, const struct change *ch,
                       char text[CHANGES_SENTENCE_BYTES]);
 /* Returns the sentences of an answer: those of the first of @n changes, and what was not compared.

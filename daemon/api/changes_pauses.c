@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pauses of collections in a range of time, for comparisons: of the history by minute, and of the
- * recorder for the time that is not in the history. */
+/* Pauses of collections in a range of time, for comparisons: from the history by minute, and from
+ * the recorder for the time that the history lacks. */
 #include "api/past_impl.h"
 
 struct adding {
     struct change_set *set;
-    uint64_t recorded_ns; /* from this time on the recorder has them */
+    uint64_t recorded_ns; /* from this time on, the recorder has the pauses */
     bool any;
     int failed; /* 0 or -ENOMEM */
 };
@@ -28,7 +28,7 @@ static void add_minute(void *cookie, int32_t host_pid, uint64_t start_ns,
                                         MIN(stopped->pause_ns, HISTORY_MINUTE_NS) });
 }
 
-/* Adds the counts of @p. Each is of some seconds. */
+/* Adds the counts of @p, each of a time of some seconds. */
 static void add_counts(struct adding *a, const struct profile *p)
 {
     for (size_t i = 0; i < p->moment_count; i++) {
@@ -49,6 +49,6 @@ int changes_pauses(struct api *api, const struct target_selector *t, const struc
     int r = past_stops(api, t, range, add_minute, &a, err);
 
     add_counts(&a, p);
-    *ret_any = r == 0 && a.any; /* 1: not all are known */
+    *ret_any = r == 0 && a.any; /* r is 1 if some pauses are unknown */
     return r < 0 ? r : a.failed;
 }

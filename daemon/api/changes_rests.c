@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Leaves the rests of recorder_alloc out of a comparison: then a JVM allocates unseen. */
+/* Excludes from a comparison the times in which a JVM had no probes of recorder_alloc, so that its
+ * allocations were not recorded. */
 #include "api/past_impl.h"
 
-/* A copy of what the engine knows. */
+/* A copy of the engine's list of such times. */
 struct rests {
     struct recorded_rest list[RECORDED_RESTS_MAX];
     size_t count;
-    bool full; /* earlier ones are forgotten */
+    bool full; /* earlier times are forgotten */
 };
 
 static int call_rests(struct api *api, void *arg)

@@ -5,34 +5,36 @@
 #include "base/text.h"
 
 #define LATELY_NS (600 * NSEC_PER_SEC)
-#define SHORTLY_NS (300 * NSEC_PER_SEC) /* the recorder reaches back at least twice as far */
+/* a "short" time; the recorder reaches back at least twice as far */
+#define SHORTLY_NS (300 * NSEC_PER_SEC)
 #define MINUTE_NS (60 * NSEC_PER_SEC)
 #define LONG_NS                                                                                    \
-    (20 * MINUTE_NS) /* the least time before, without a release: twice the last minutes */
+    (20 * MINUTE_NS) /* shortest time before, if there is no release: twice the last minutes */
 #define HOUR_NS (3600 * NSEC_PER_SEC)
 #define DAY_NS (24 * HOUR_NS)
 #define ENDED_NS (180 * NSEC_PER_SEC) /* longer than the delay until minutes are written */
 #define MARK_SHOWN 400                /* bytes */
 
-#define PLACES_MAX 64 /* of one service */
+#define PLACES_MAX 64 /* places of one service */
 
 /* The last deploy mark. */
 struct last_mark {
-    uint64_t time_ns; /* 0: there is none */
+    uint64_t time_ns; /* 0: there is no mark */
     char text[MARK_SHOWN + 1];
 };
 
-/* Where JVMs run that claim to be the service. */
+/* The places (such as containers) of JVMs that claim to be the service. */
 struct finding {
     size_t count;
     struct past_place places[PLACES_MAX];
-    uint64_t samples[PLACES_MAX]; /* recent ones of CPU time; includes displaced[] */
+    uint64_t samples[PLACES_MAX]; /* recent CPU samples of the place, plus displaced[] */
     uint64_t displaced[PLACES_MAX];
     struct last_mark marks[PLACES_MAX];
 };
 
-/* Frees the place with the fewest samples, and returns it. The next one there adds them to its own
- * (Metwally's space saving), so a place with a 64th of all samples stays, or returns. */
+/* Frees the place with the fewest samples, and returns it. The next place in that entry inherits
+ * the count (space-saving algorithm of Metwally). So a place with a 64th of all samples is surely
+ * in the list at the end. */
 static size_t displace(struct finding *f)
 {
     size_t least = 0;
@@ -58,14 +60,14 @@ static void see_sums(void *cookie, const struct history_sums *s)
         f->samples[at] += s->samples[i];
 }
 
-/* Returns how many samples the place @i has at least. */
+/* Returns the smallest number of samples that place @i can have. */
 static uint64_t samples_of(const struct finding *f, size_t i)
 {
     return f->samples[i] - f->displaced[i];
 }
 
-/* Keeps the last deploy mark of a place. The last mark is passed first, so that none is left out.
- */
+/* Keeps the last deploy mark of a place. Marks are passed newest first, so the first mark of a
+ * place is its last. */
 static void see(void *cookie, const struct history_mark *m)
 {
     struct finding *f = cookie;
@@ -80,8 +82,9 @@ static void see(void *cookie, const struct history_mark *m)
     f->marks[at].time_ns = m->time_ns;
 }
 
-/* Returns the last mark of the place in which the service takes the most CPU time; among equals the
- * latest. A container elsewhere that claims the name has marks, too, at each of its starts. */
+/* Returns the last mark of the place in which the service takes the most CPU time; of equal places,
+ * the later mark. The CPU time decides because another container that claims the name also gets
+ * marks, at each of its starts. */
 static struct last_mark choose(const struct finding *f)
 {
     size_t best = 0;
@@ -104,7 +107,7 @@ static int find_mark(struct api *api, const struct target_selector *t, uint64_t 
         .from_ns = now_ns - LATELY_NS, .to_ns = now_ns, .wants = past_wants_of, .cookie = &filter
     };
     struct history_reach reach;
-    uint64_t left_out; /* the earliest ones */
+    uint64_t left_out; /* number of the earliest marks that are left out */
     int r = f ? past_filter_init(t, &filter, err) : -ENOMEM;
 
     if (r == 0)
@@ -121,7 +124,8 @@ static int find_mark(struct api *api, const struct target_selector *t, uint64_t 
 
 /* Compares the time since a deploy with an equal time before it. If the deploy is older than ten
  * minutes, compares the last ten minutes with the hour before the deploy, up to the minute of the
- * deploy: the history keeps whole minutes, and that one has samples of both versions. */
+ * deploy: the history keeps whole minutes, and the minute of the deploy has samples of both
+ * versions. */
 static enum changes_times use_mark(const struct last_mark *m, uint64_t now_ns, struct time_range *a,
                                    struct time_range *b, char why[CHANGES_WHY_BYTES])
 {
@@ -137,7 +141,7 @@ static enum changes_times use_mark(const struct last_mark *m, uint64_t now_ns, s
     return lately ? CHANGES_SINCE_DEPLOY : CHANGES_AFTER_DEPLOY;
 }
 
-/* Returns from when on minutes are kept of what was @seen. */
+/* Returns the start of the oldest kept minute in @seen, the time in which the target was seen. */
 static uint64_t kept_since(struct api *api, const struct time_range *seen)
 {
     struct history_stats stats = { 0 };
@@ -147,8 +151,8 @@ static uint64_t kept_since(struct api *api, const struct time_range *seen)
     return stats.tier_oldest_ns[0] ? MAX(stats.tier_oldest_ns[0], seen->from_ns) : UINT64_MAX;
 }
 
-/* Chooses the times of a service without a release. A short time before shows little of what the
- * service does by itself, so it is as long as possible. @since_ns: begin of the kept minutes. */
+/* Chooses the times of a service without a release. The time before is as long as possible, so that
+ * it shows how much the service varies by itself. @since_ns: start of the kept minutes. */
 static enum changes_times use_clock(uint64_t now_ns, uint64_t since_ns, struct time_range *a,
                                     struct time_range *b, char why[CHANGES_WHY_BYTES])
 {

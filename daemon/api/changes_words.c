@@ -25,7 +25,7 @@ static const char *whole_of(enum change_kind kind)
 static double pause_ms(const struct change_set *s, size_t side)
 {
     double percent = change_set_mean(s, CHANGE_PAUSE_TIME, side),
-           count = change_set_mean(s, CHANGE_PAUSE_COUNT, side); /* a minute */
+           count = change_set_mean(s, CHANGE_PAUSE_COUNT, side); /* per minute */
 
     return count > 0 ? percent / 100 * CHANGES_MINUTE_S * 1e3 / count : 0;
 }
@@ -47,7 +47,7 @@ static void write_pauses(const struct change_set *s, const struct change *ch,
              change_set_mean(s, CHANGE_PAUSE_COUNT, 1), pause_ms(s, 1));
 }
 
-/* Writes what takes more or less. */
+/* Writes the subject of the sentence: what takes more or less. */
 static void write_subject(const struct change *ch, struct buf *out)
 {
     if (ch->of->kind == CHANGE_LOCK) {
@@ -83,7 +83,7 @@ double changes_minutes(const struct change_steps *s, size_t steps)
     return (double)s->step_ns / (double)NSEC_PER_SEC / CHANGES_MINUTE_S * (double)steps;
 }
 
-/* Adds a sentence if samples do not cover the whole times that the request names. */
+/* Adds a sentence if samples do not cover all of the requested times. */
 static void add_cover(const struct comparing *c, json_t *list)
 {
     const struct change_steps *has = &c->set.steps;
@@ -101,8 +101,8 @@ static void add_cover(const struct comparing *c, json_t *list)
     json_array_append_new(list, json_string(text));
 }
 
-/* Says which side has no waits, pauses or allocations, if the other has some. Also says which
- * allocations are not known. */
+/* Adds a sentence on each of waits, pauses and allocations that only one side has. Also adds one on
+ * allocations that are not known. */
 static void add_one_sided(const struct comparing *c, json_t *list)
 {
     double skipped = changes_minutes(&c->set.steps, change_set_skipped(&c->set));

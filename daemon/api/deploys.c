@@ -27,12 +27,13 @@
 struct deploy {
     uint64_t time_ns;           /* CLOCK_REALTIME of the release */
     struct history_image image; /* the strings that it points to are no longer valid */
-    uint64_t payer;             /* past_payer() of the first release; pays for the place */
+    uint64_t payer;             /* past_payer() of the first release; the entry counts for this
+                                 * owner */
     char service[SERVICE_NAME_BYTES], version[VERSION_BYTES];
     struct past_place place;
-    bool known;                     /* a mark already says what it changed */
+    bool known;                     /* a mark already states what the release changed */
     double value;                   /* percent of CPU time; NAN: too few samples */
-    char text[RULE_SENTENCE_BYTES]; /* of that mark */
+    char text[RULE_SENTENCE_BYTES]; /* text of that mark */
 };
 
 struct deploys {
@@ -42,7 +43,7 @@ struct deploys {
     struct deploy *list;  /* owned: the services of the last comparison */
     size_t count;
     uint64_t left_out;       /* services without a place */
-    uint64_t marks_left_out; /* the oldest of the day's marks */
+    uint64_t marks_left_out; /* number of the oldest marks of the day that were not read */
 };
 
 /* ---- finding releases ---- */
@@ -50,7 +51,7 @@ struct deploys {
 struct finding {
     struct deploy *list; /* owned */
     size_t count, room;
-    struct places places; /* who holds the places of the list */
+    struct places places; /* number of entries in the list by owner */
     uint64_t left_out;
 };
 
@@ -79,8 +80,8 @@ static struct deploy *find(const struct finding *f, const struct history_image *
     return NULL;
 }
 
-/* Returns a place for a service of @payer. A full list gives up a place of the payer with the most.
- * NULL: no room. */
+/* Returns an entry for a service of @payer. If the list is full, replaces an entry of the payer
+ * with the most entries. NULL: no room. */
 static struct deploy *new_place(struct finding *f, uint64_t payer)
 {
     size_t at = f->count;
@@ -102,7 +103,7 @@ static struct deploy *new_place(struct finding *f, uint64_t payer)
     return &f->list[at];
 }
 
-/* Adds the service of @m. Its release is noted later. NULL: no room. */
+/* Adds the service of @m; see_mark() notes the release later. NULL: no room. */
 static struct deploy *put(struct finding *f, const struct history_mark *m)
 {
     struct deploy *d = new_place(f, past_payer(m->image));
@@ -121,7 +122,7 @@ static bool is_same(const struct history_image *a, const struct history_image *b
            a->exec_no == b->exec_no;
 }
 
-/* Notes what a release changed. Its own mark comes later. */
+/* Notes what a release changed, by the mark @m. The mark of the release itself is passed later. */
 static void note_change(struct deploy *d, const struct history_mark *m)
 {
     d->known = true;
@@ -137,7 +138,7 @@ static void note_release(struct deploy *d, const struct history_mark *m)
     snprintf(d->version, sizeof(d->version), "%s", m->image->version);
 }
 
-/* Keeps the last release of each service. Marks are passed in the order of time, the last first. */
+/* Keeps the last release of each service. Marks are passed newest first. */
 static void see_mark(void *cookie, const struct history_mark *m)
 {
     struct finding *f = cookie;
@@ -171,9 +172,9 @@ static double number_of(const json_t *object, const char *key)
     return json_number_value(json_object_get(object, key));
 }
 
-/* Returns the change that the mark names: the function that grew most. Without one, the function
- * that shrank most, else the greatest change, but of allocation, which is no time. NULL: no change.
- * @changes: sorted, the greatest first. */
+/* Returns the change that the mark names: the function that grew most. If none grew, the function
+ * that shrank most; else the greatest change, except one of allocation, which is not in time. NULL:
+ * no change. @changes: sorted, the greatest first. */
 static const json_t *pick(const json_t *changes)
 {
     const json_t *shrank = NULL, *first = NULL;
@@ -189,11 +190,11 @@ static const json_t *pick(const json_t *changes)
             return one;
         shrank = shrank ? shrank : one;
     }
-    /* Other units are last in the list. */
+    /* Changes with other units are last in the list. */
     return shrank || strcmp(json_text(first, "unit"), "percent") != 0 ? shrank : first;
 }
 
-/* Writes "since 2.4.1: +6.1 +-0.4 % CPU, shop.Rules.match", or why it names no change. */
+/* Writes "since 2.4.1: +6.1 +-0.4 % CPU, shop.Rules.match", or why no change is named. */
 static void write_text(const struct deploy *d, const json_t *answer, const json_t *change,
                        struct buf *text)
 {
@@ -213,12 +214,13 @@ static void write_text(const struct deploy *d, const json_t *answer, const json_
     if (change && strcmp(kind, "lock") == 0)
         lock_words(span_of(name), text);
     else
-        text_clean(span_of(name), TEXT_UTF8, NAME_SHOWN, text); /* this cuts no character in half */
+        /* text_clean() cuts only between characters */
+        text_clean(span_of(name), TEXT_UTF8, NAME_SHOWN, text);
 }
 
-/* Compares the minutes after @d with the hour before its minute, which has samples of both
- * versions, and writes the difference as a mark. Only JVMs of the same place count
- * (history_same_place()). */
+/* Compares the minutes after @d with the hour before the minute of @d, and writes the difference as
+ * a mark. The minute of @d is left out, because it has samples of both versions. Only JVMs of the
+ * same place count (history_same_place()). */
 static int compare(struct deploys *ds, struct deploy *d, struct error *err)
 {
     const struct viewer viewer = { .whole = d->image.owner == 0, .uid = d->image.owner };
@@ -271,7 +273,7 @@ int deploys_look(struct deploys *d, uint64_t now_ns, struct error *err)
     for (size_t i = 0; i < f.count && r == 0 && !d->stopping; i++) {
         if (is_due(&f.list[i], now_ns))
             r = compare(d, &f.list[i], err);
-        if (r == -ENOENT) /* its samples are no longer kept */
+        if (r == -ENOENT) /* the samples of @d are no longer kept */
             r = 0;
     }
     LOCK_SCOPE(&d->lock);
@@ -315,7 +317,7 @@ struct deploys *deploys_free(struct deploys *d)
 
 /* ---- the signal ---- */
 
-/* Returns whether @p runs the release @d: of the same service and version, and not older. */
+/* Returns whether @p runs the release @d: same service and version, and not started before. */
 static bool runs(const struct process *p, const struct service *service, const struct deploy *d)
 {
     char name[PAST_NAME_BYTES];
@@ -325,8 +327,8 @@ static bool runs(const struct process *p, const struct service *service, const s
            p->start_realtime_ns + NSEC_PER_SEC > d->time_ns;
 }
 
-/* Returns whether @p, which ended at @ended_ns, made room for the release @d: another version of
- * its service. */
+/* Returns whether the release @d replaced @p, which ended at @ended_ns: @d is another version of
+ * the service of @p. */
 static bool made_room(const struct process *p, const struct service *service, uint64_t ended_ns,
                       const struct deploy *d)
 {

@@ -18,7 +18,7 @@ void dump_owners_deinit(struct dump_owners *o)
     free(o->all);
 }
 
-/* Returns the entry of @word, new or known; NULL: no room. */
+/* Finds or adds the entry of @word; NULL: no room. */
 static struct dump_owner *owner_at(struct dump_owners *o, uint64_t word)
 {
     uint32_t at;
@@ -69,7 +69,7 @@ static int compare_stacks(const void *a, const void *b)
 static const struct dump_owner *find_stack(const struct dump_owner *sorted, size_t count,
                                            uint64_t word)
 {
-    size_t below = 0; /* entries that begin at @word or before */
+    size_t below = 0; /* number of entries with a stack that begins at @word or before */
 
     for (size_t n = count; n;) {
         size_t half = n / 2;

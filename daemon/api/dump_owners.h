@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Owners of monitors in a dump of threads. Some monitors know their owner by a word of the JVM
- * alone, which only the owner's own reading explains. That may come later. Thread: the owner's.
+ * Owners of monitors in a dump of threads. Some monitors name their owner only by a word of the
+ * JVM. Which thread that is becomes known when the owner itself is read, maybe later. Thread: the
+ * owner's.
  */
 #pragma once
 
@@ -10,8 +11,8 @@
 #include "profile/thread_dump.h"
 
 struct dump_owner {
-    /* Of its stack: in JDK 8 to 22, a monitor that was a lock on a stack contains an address there.
-     * high 0: unknown. */
+    /* Bounds of its stack; high 0: unknown. In JDK 8 to 22, a monitor that was inflated from a
+     * stack lock contains an address in the owner's stack. */
     uint64_t low, high;
     uint64_t id; /* Thread.threadId(); 0: not read yet */
 };
@@ -28,5 +29,5 @@ void dump_owners_deinit(struct dump_owners *o);
 void dump_owners_list(struct dump_owners *o, const struct hotspot_thread *t);
 /* Adds what @b contains. */
 void dump_owners_take(struct dump_owners *o, const struct hotspot_dump_batch *b);
-/* Sets the owners of @d that only their words are known of. */
+/* Sets the owners in @d for which only a word is known. */
 void dump_owners_settle(const struct dump_owners *o, struct thread_dump *d);

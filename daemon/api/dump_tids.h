@@ -5,6 +5,6 @@
 
 #include "profile/thread_dump.h"
 
-/* Sets host_tid of the threads of @dump, by /proc/@host_pid/task below @proc_fd. A thread that is
- * not found keeps what it has. */
+/* Sets host_tid of the threads of @dump, by /proc/@host_pid/task below @proc_fd. The host_tid of a
+ * thread that is not found stays unchanged. */
 void dump_find_host_tids(int proc_fd, int32_t host_pid, struct thread_dump *dump);

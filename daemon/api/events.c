@@ -7,9 +7,9 @@
 #include "event/event_match.h"
 #include "event/events.h"
 
-#define LISTED_TRACEPOINTS_MAX 200 /* in one answer; the rest is counted */
+#define LISTED_TRACEPOINTS_MAX 200 /* tracepoints in one answer; further ones are counted */
 #define REASON_BYTES (ERROR_MSG_MAX + ERROR_REMEDY_MAX + 4)
-#define LIST_MAX_BYTES ((size_t)1 << 20) /* a list of the broker */
+#define LIST_MAX_BYTES ((size_t)1 << 20) /* limit of a list of the broker */
 
 struct listing {
     struct api *api;
@@ -24,7 +24,7 @@ static void tell_error(const struct error *why, char reason[REASON_BYTES])
     snprintf(reason, REASON_BYTES, "%s%s%s", why->msg, why->remedy[0] ? "; " : "", why->remedy);
 }
 
-/* Returns true if @event needs a JVM and @p is no JVM. Then writes the reason. */
+/* Returns true, and writes the reason, if @event needs a JVM and @p is not a JVM. */
 static bool lacks_jvm(const struct process *p, const struct event_info *event,
                       char reason[REASON_BYTES])
 {
@@ -37,8 +37,8 @@ static bool lacks_jvm(const struct process *p, const struct event_info *event,
     return true;
 }
 
-/* Writes to @reason why @name cannot be sampled; "": it can. Returns true if the name is invalid,
- * not just unavailable. */
+/* Writes to @reason why @name cannot be sampled; "": it can be sampled. Returns true if the name is
+ * invalid, not just unavailable. */
 static bool find_reason(struct api *api, const char *name, char reason[REASON_BYTES])
 {
     struct error why = ERROR_NULL;
@@ -122,9 +122,8 @@ static void list_all(struct listing *l)
         add_event(l, events_find(name), name);
 }
 
-/* Lists the names of tracepoints in @text. Only the first one is checked: the kernel takes long to
- * open and close a tracepoint, and opens any that it lists. Returns how many matches are left
- * out. */
+/* Lists the names of tracepoints in @text. Checks only the first tracepoint: the kernel takes long
+ * to open and close one, and can open each that it lists. Returns how many matches are left out. */
 static size_t list_tracepoints(struct listing *l, struct span text)
 {
     size_t listed = 0, left_out = 0;

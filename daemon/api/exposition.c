@@ -23,7 +23,7 @@ void metric_head_histogram(struct buf *out, const char *name, const char *help)
     add_head(out, name, "histogram", help);
 }
 
-/* Writes whole numbers, which most values are, without printf(3): that is ten times as fast. */
+/* Writes whole numbers, as most values are, without printf(3), which takes ten times as long. */
 void metric_value(struct buf *out, double value)
 {
     if (value >= 0 && value < WHOLE_MAX && value == (double)(uint64_t)value)

@@ -11,7 +11,7 @@
 
 #include <unistd.h>
 
-#define RESIDENCE_AGE_NS (250 * NSEC_PER_MSEC) /* younger counts of pages are used again */
+#define RESIDENCE_AGE_NS (250 * NSEC_PER_MSEC) /* a count of pages is reused up to this age */
 #define RESIDENCE_WAIT_NS (3 * NSEC_PER_SEC)   /* the longest that an answer waits for a count */
 #define RESIDENCE_PAUSE_US 2000                /* between two slices of a count */
 
@@ -165,7 +165,7 @@ static json_t *area_json(const struct residence *d, enum memory_area i)
                      (json_int_t)d->mapped[i], "swapped", (json_int_t)d->swapped[i]);
 }
 
-/* Returns the points kept, oldest first. Each has its time, its RSS and the areas in their
+/* Returns the stored points, oldest first: each with its time, its RSS, and the areas in their
  * order. */
 static json_t *points_json(const struct residence *d)
 {
@@ -244,8 +244,8 @@ static const struct {
     { "threads_started", offsetof(struct memory_point, threads_started) },
 };
 
-/* Returns one number of a point. Allocation is unknown if threads were not read since the point
- * before. */
+/* Returns one number of a point. Allocation is unknown if threads were not read since the previous
+ * point. */
 static int64_t history_number(const struct memory_history *h, size_t at, size_t i)
 {
     const struct memory_point *p = &h->points[at];

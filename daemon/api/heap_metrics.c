@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Counters of JVMs as Prometheus text. The engine's thread only copies what discover/ keeps; the
- * thread that answers turns it into text.
+ * Counters of JVMs as Prometheus text. The engine's thread only copies the counters that discover/
+ * keeps; the thread that answers converts them to text.
  */
 #include "api/exposition.h"
 #include "api/heap.h"
@@ -17,23 +17,24 @@ struct heap_metrics_jvm {
     struct counters c;
     uint64_t resident[MEMORY_AREA_COUNT]; /* bytes */
     bool counted;                         /* resident is known */
-    size_t labels_at, labels_n;           /* where its labels are in the buffer of labels */
+    size_t labels_at, labels_n;           /* position of its labels in the buffer of labels */
 };
 
 /* ---- the engine's thread ---- */
 
-#define OWNERS_AT_ONCE 128 /* JVMs per answer that are asked for their owner */
+#define OWNERS_AT_ONCE 128 /* limit of JVMs per answer for which the owner is determined */
 
 struct collecting {
     struct heap_metrics *m;
     const struct target *seen;
     uint64_t now_ns;
-    size_t found, asked;        /* JVMs with counters; those of them asked for their owners */
-    struct shares wanted, used; /* JVMs by owner, if there are too many */
+    size_t found, asked;        /* number of JVMs with counters; number of owners determined */
+    struct shares wanted, used; /* number of JVMs by owner, if there are too many */
     uint64_t level;             /* the answer has at most this many JVMs of an owner */
 };
 
-/* Returns the tally of left-out JVMs to which @p belongs. NULL: the answer has its counters. */
+/* Returns the counter of left-out JVMs for the reason that applies to @p. NULL: @p is in the
+ * answer. */
 static uint64_t *reason(struct collecting *a, const struct process *p)
 {
     if (p->jvm != JVM_READY || (!p->counters && !p->counters_off))
@@ -156,7 +157,7 @@ void heap_metrics_deinit(struct heap_metrics *m)
 
 /* ---- the thread that answers ---- */
 
-/* Where line() writes samples of family @name for @jvm. It skips values that are not known. */
+/* State of line(), which writes samples of family @name for @jvm, and skips unknown values. */
 struct writer {
     const struct heap_metrics *m;
     const struct heap_metrics_jvm *jvm;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Makes small JSON values of several answers. Returns new references, which the caller owns. */
+/* Makes small JSON values that several answers have. Returns new references, which the caller
+ * owns. */
 #pragma once
 
 #include "base/macros.h"

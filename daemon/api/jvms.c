@@ -23,7 +23,7 @@ static const char *profilable_reason(const struct process *p)
                : p->reason;
 }
 
-/* Returns bytes a second by the last reading; null: not known. */
+/* Returns the bytes allocated per second, by the last reading; null: not known. */
 static json_t *allocation_rate(const struct process *p)
 {
     double rate, seconds;
@@ -189,8 +189,8 @@ json_t *facts_unavailable(const struct error *err)
                      "engine", "detail", err->msg, "remedy", err->remedy, "fatal", 1);
 }
 
-/* Returns the time in ns after which samples of busy processors fill @f. Their stacks are not
- * counted. */
+/* Returns the time in ns after which samples of busy processors fill the recorder. Leaves out the
+ * memory of stacks. */
 static uint64_t recorder_busy_ns(const struct recorder *rec, const struct flight_stats *f)
 {
     uint64_t processors = (uint64_t)MAX(sysconf(_SC_NPROCESSORS_ONLN), 1L);
@@ -198,7 +198,7 @@ static uint64_t recorder_busy_ns(const struct recorder *rec, const struct flight
     return f->max_bytes / sizeof(struct profile_sample) * rec->period_ns / processors;
 }
 
-/* Reports that the flight recorder reaches back less far than configured, or would on a busy
+/* Reports that the flight recorder reaches back less far than configured, or would do so on a busy
  * machine. */
 static void add_recorder_problem(const struct recorder *rec, json_t *problems)
 {
@@ -244,8 +244,8 @@ static void add_looks_problem(const struct recorder *rec, json_t *problems)
 struct unrecorded {
     const struct captures *captures;
     size_t count;
-    int32_t first;    /* pid of one of them, */
-    struct error why; /* and its reason */
+    int32_t first;    /* pid of one of these JVMs */
+    struct error why; /* reason for that JVM */
 };
 
 static int see_unrecorded(void *cookie, struct process *p)
@@ -284,7 +284,7 @@ static void add_allocs_problem(struct api *api, json_t *problems)
     add_problem(problems, "allocations", text, false);
 }
 
-/* Returns what the flight recorder records, and its limits. */
+/* Returns what the flight recorder records, and the limits of the recorder. */
 static json_t *recorder_facts(const struct api *api)
 {
     const struct recorder *rec = *api->engine.recorder;

@@ -11,7 +11,7 @@
 #include <pthread.h>
 #include <sys/resource.h>
 
-#define DEPLOYS_EVERY 6 /* passes over triggers between two over releases */
+#define DEPLOYS_EVERY 6 /* releases are checked in one of this many passes over triggers */
 
 struct lookout {
     struct api *api;
@@ -22,7 +22,7 @@ struct lookout {
     pthread_mutex_t lock;
     pthread_cond_t wake;
     bool stopping; /* guarded by lock */
-    bool failed;   /* the last comparison of releases */
+    bool failed;   /* the last comparison of releases failed */
 };
 
 /* Waits until the next pass is due. Returns false at the end. */
@@ -42,7 +42,7 @@ static void release_of(void *cookie, const struct process *p, uint64_t ended_ns,
     deploys_release(cookie, p, ended_ns, ret);
 }
 
-/* Hands what releases changed to the signals. */
+/* Passes to the signals what releases changed. */
 static int call_releases(struct api *api, void *arg)
 {
     signals_set_releases(api->engine.signals, release_of, arg);

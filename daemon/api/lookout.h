@@ -8,10 +8,10 @@
 struct api;
 struct lookout;
 
-/* Starts it. 0 or -errno. */
+/* Starts the thread. 0 or -errno. */
 int lookout_start(struct api *api, struct lookout **ret);
-/* Ends it, which may take as long as one comparison or the start of one capture. Accepts NULL.
- * Returns NULL. */
+/* Ends the thread, which may take as long as one comparison or the start of one capture. Accepts
+ * NULL. Returns NULL. */
 struct lookout *lookout_stop(struct lookout *w);
 /* Appends flamed_regression, flamed_triggers_fired_total and related metrics of what @v sees.
  * Accepts NULL. Thread: any. */

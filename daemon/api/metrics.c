@@ -29,12 +29,12 @@ struct metrics {
 /* The helpers that the broker started before it lost the right to start programs. One row per
  * name. */
 struct helper_row {
-    const char *name; /* their comm */
+    const char *name; /* comm of the helper */
     uint64_t ticks;
 };
 
-/* Adds the CPU time of @pid's children with these names, and of their children (a launcher's
- * workers). The time of processes that they ran, such as an attach, counts once these have
+/* Adds the CPU time of @pid's children with these names, and of the children of these (a launcher's
+ * workers). The time of processes that they ran, such as an attach, counts when such a process has
  * ended. */
 static void add_helpers(int proc_fd, int32_t pid, struct helper_row *rows, size_t count,
                         unsigned depth)
@@ -138,7 +138,7 @@ static void metrics_samples(struct api *api, struct buf *out)
     }
 }
 
-/* Writes the metrics of the namer: raw names by reason, and the costs of the others. */
+/* Writes the metrics of the namer: raw names by reason, and the costs of the resolved names. */
 static void metrics_namer(struct api *api, struct buf *out)
 {
     struct namer_stats s;
@@ -424,7 +424,7 @@ int backend_metrics(void *ctx, const struct viewer *v, bool exemplars, struct bu
     if (r == 0)
         heap_metrics_write(&m.heaps, v->whole, out);
     heap_metrics_deinit(&m.heaps);
-    if (r == BACKEND_UNAVAILABLE && stands_s) /* stalled: write the other metrics */
+    if (r == BACKEND_UNAVAILABLE && stands_s) /* the disk stalls: write the other metrics */
         r = 0;
     lookout_metrics(api->lookout, v, out);
     service_metrics(api, v, exemplars, out);

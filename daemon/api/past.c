@@ -21,8 +21,10 @@ struct stored {
 };
 
 struct stored_list {
-    struct profile *meta;                   /* gets the events of the captures */
-    const char *event;                      /* wanted names, with commas between them; NULL: all */
+    struct profile *meta;                   /* facts of the merged profile; gets the events of the
+                                             * captures */
+    const char *event;                      /* wanted events, names with commas between them; NULL:
+                                             * all */
     struct stored items[PAST_CAPTURES_MAX]; /* newest first */
     size_t count;
 };
@@ -61,7 +63,7 @@ static int add_stored(void *cookie, const struct store_capture *c)
     return ++l->count == PAST_CAPTURES_MAX;
 }
 
-/* Returns true if two captures ran at once. Their sum counts that time twice. */
+/* Returns true if two captures overlap in time, so that their sum counts some time twice. */
 static bool overlap(const struct stored_list *l)
 {
     uint64_t start = UINT64_MAX;
@@ -88,7 +90,7 @@ static uint64_t covered_ns(const struct stored_list *l, uint64_t from_ns, uint64
     return sum;
 }
 
-/* Fills @meta for the merged captures of @l. Keeps the events that @meta has; borrows the
+/* Fills @meta for the merged captures of @l. Leaves the events of @meta unchanged; borrows the
  * warnings. */
 static void stored_meta(const struct past_filter *f, const struct stored_list *l, bool too_many,
                         uint64_t from_ns, uint64_t to_ns, struct profile *meta)
@@ -132,8 +134,8 @@ static int holds(const struct profile *p, const struct profile_slice *slice,
     return 0;
 }
 
-/* Merges the captures of @l into @m. Keeps in @l those with samples in @slice. Returns how many
- * were read, or -errno. */
+/* Merges the captures of @l into @m. Keeps in @l only captures with samples in @slice. Returns how
+ * many were read, or -errno. */
 static int merge_stored(struct store *store, struct past_filter *f,
                         const struct profile_slice *slice, struct stored_list *l, struct merger *m,
                         struct error *err)
@@ -153,7 +155,7 @@ static int merge_stored(struct store *store, struct past_filter *f,
         if (r < 0)
             break;
         read++;
-        /* captures come newest first: the first one with the pid pins the process */
+        /* captures are passed newest first, so the first capture with the pid pins the process */
         past_pin_image(f, p, slice->from_ns, slice->to_ns);
         r = holds(p, slice, l->meta);
         if (r <= 0)
@@ -164,8 +166,8 @@ static int merge_stored(struct store *store, struct past_filter *f,
     return r < 0 ? r : read;
 }
 
-/* Merges the stored captures in [from, to) (CLOCK_REALTIME). Holds one of them in memory at a time.
- * *ret stays NULL if there are none. */
+/* Merges the stored captures in [from, to) (CLOCK_REALTIME). Holds only one capture in memory at a
+ * time. *ret stays NULL if there are none. */
 static int past_stored(struct api *api, struct past_filter *f, const char *event, uint64_t from_ns,
                        uint64_t to_ns, struct past_reach *reach, struct profile **ret,
                        struct error *err)
@@ -265,7 +267,7 @@ struct past {
     struct past_reach reach;
     struct profile *parts[3];
     size_t count;
-    uint64_t until_ns; /* CLOCK_REALTIME: earlier times have no part yet */
+    uint64_t until_ns; /* CLOCK_REALTIME: for earlier times there is no part yet */
 };
 
 static void past_deinit(struct past *p)
@@ -340,7 +342,7 @@ static int take_stored(struct api *api, struct past *p, const struct time_range 
     r = past_stored(api, &p->filter, event, range->from_ns, MIN(p->until_ns, p->reach.to_ns),
                     &p->reach, &p->parts[p->count], err);
     p->reach.store_closed = r == -ENODEV;
-    if (p->reach.store_closed) /* the other parts alone are an answer, too */
+    if (p->reach.store_closed) /* answer with the other parts alone */
         r = p->count ? 0 : BACKEND_UNAVAILABLE;
     p->count += p->parts[p->count] != NULL;
     return r;
@@ -419,7 +421,7 @@ static int past_finish(struct past *p, const struct time_range *range,
         r = past_together(&p->filter, range, p->parts, p->count, ret);
     if (r == 0 && p->count)
         past_warn(p->filter.t, recorder->reach, event, *ret);
-    if (r == 0 && p->count && p->flight.unrecorded[0]) /* whichever part the answer is made of */
+    if (r == 0 && p->count && p->flight.unrecorded[0]) /* for an answer of any parts */
         profile_warn(*ret, "allocations of %d are not recorded now: %s", p->flight.pid,
                      p->flight.unrecorded);
     return r;
@@ -468,7 +470,8 @@ int past_timeline(struct api *api, const struct target_selector *t, const struct
 
     if (r == 0 && store)
         r = take_stored(api, &past, range, event, err);
-    if (r == BACKEND_UNAVAILABLE && sums->reach.parts) /* only the store is closed */
+    if (r == BACKEND_UNAVAILABLE && sums->reach.parts) /* the store is closed, but the history has
+                                                        * answered */
         r = 0;
     r = past_filter_refuse(&past.filter, r, err);
     past_tell(&past, ret_recorder);

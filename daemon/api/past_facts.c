@@ -141,8 +141,8 @@ static bool container_equal(const char *id, const char *wanted)
     return id[0] && (strcmp(id, wanted) == 0 || (n >= 6 && strncmp(id, wanted, n) == 0));
 }
 
-/* Matches @facts against @set. Profiles keep only a container's id: its name matches nothing
- * here. */
+/* Matches @facts against @set. Profiles have only the id of a container, so its name matches
+ * nothing here. */
 static bool past_holds(const struct matcher_set *set, const struct past_facts *facts)
 {
     const struct matcher_values v = {
@@ -158,8 +158,8 @@ static bool past_holds(const struct matcher_set *set, const struct past_facts *f
     return matcher_set_holds(set, &v);
 }
 
-/* Returns true if the viewer may see a process. The profile's row gives its user, since the latest
- * facts may belong to another user. */
+/* Returns true if the viewer may see a process. The user is that of the profile's row, because the
+ * latest facts may be of another user. */
 static bool past_seen(const struct past_filter *f, const struct profile_process *process,
                       const struct past_facts *facts)
 {

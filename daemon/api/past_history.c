@@ -6,7 +6,7 @@
 #include "event/events.h"
 #include "profile/match.h"
 
-/* The history's events that make each event of a request. */
+/* The events of the history from which each event of a request is made. */
 static const struct {
     const char *name;
     const char *of[2];
@@ -50,7 +50,7 @@ static bool wants_image(void *cookie, const struct history_image *image)
     return past_wants_image(k->filter, image);
 }
 
-/* Returns true if a requested event is made of the event @name. */
+/* Returns true if a requested event is made from the event @name. */
 static bool wants_event(void *cookie, const char *name)
 {
     const struct kept_past *k = cookie;
@@ -179,8 +179,8 @@ bool past_wants_image(const struct past_filter *f, const struct history_image *i
     return !f->jvm || match_any(f->jvm, span_of(image->name), NULL) > 0;
 }
 
-/* Selects all processes with a pid: wants_image() has decided for them. Their first samples may
- * lack the service's name. */
+/* Selects all processes with a pid: wants_image() has already chosen the images. Their first
+ * samples may lack the service's name. */
 static bool wants_process(void *cookie, const struct profile *p,
                           const struct profile_process *process)
 {
@@ -200,7 +200,7 @@ static uint32_t bits_of(const struct profile *p, const char *const names[2])
     return bits;
 }
 
-/* Returns the event that samples of the events @bits of @p become. */
+/* Returns the event that samples of the events @bits (bit set) of @p become. */
 static struct profile_event kept_as(const struct profile *p, size_t which, uint32_t bits)
 {
     struct profile_event as = profile_event_of(events_find(KEPT[which].name), 0);
@@ -289,7 +289,8 @@ static void see_image(void *cookie, const struct history_image *image)
     struct last_image *last = cookie;
     const struct past_program program = program_of(image);
 
-    if (image->last_ns <= last->last_ns) /* of two that ended at once the later is passed first */
+    if (image->last_ns <= last->last_ns) /* of two that ended at the same time, the later one is
+                                          * passed first */
         return;
     last->last_ns = image->last_ns;
     past_pin(last->filter, &program);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Keeps a time of the past as a capture. It stays when the flight recorder and the history have
- * dropped that time. Thread: any but the engine's. */
+/* Stores a time of the past as a capture. The capture outlives the samples in the flight recorder
+ * and the history. Thread: any but the engine's. */
 #include "api/api_impl.h"
 #include "capture/captures.h"
 
-/* Limit of captures that wait for the disk when another one is made. Such a profile may be large,
- * and captures_max_bytes does not count it. */
+/* If so many captures wait for the disk, no further one is made. Their profiles may be large, and
+ * captures_max_bytes does not count them. */
 #define PAST_KEPT_WAITING_MAX 4
 
 int past_keep(struct api *api, const struct target_selector *t, const struct time_range *range,

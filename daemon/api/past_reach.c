@@ -13,8 +13,8 @@ void past_time_text(uint64_t realtime_ns, char ret[PAST_TIME_BYTES])
         utc_text(realtime_ns, ret);
 }
 
-/* Writes that the recorder begins later than requested, and what the store has of the time
- * before. */
+/* Writes that the recorder begins later than requested, and how much of the earlier time the store
+ * has. */
 static void recorder_text(const struct past_reach *r, char ret[PAST_REACH_BYTES])
 {
     char since[PAST_TIME_BYTES], why[80], before[100] = "";

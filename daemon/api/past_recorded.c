@@ -74,7 +74,7 @@ static void warn_cut(struct profile *p)
 
 /* ---- the part ---- */
 
-/* The recorder's events that make each event of a request. */
+/* The events of the recorder from which each event of a request is made. */
 static const struct {
     const char *name;
     uint32_t of; /* bits of enum recorder_event */
@@ -103,14 +103,14 @@ static void take_over(struct recorded_past *a)
     a->since_ns = oldest_ns;
     if (a->asked_ns >= oldest_ns)
         return;
-    if (a->kept_ns >= minute_ns && minute_ns <= clock_realtime_ns()) /* it may be set back */
+    if (a->kept_ns >= minute_ns && minute_ns <= clock_realtime_ns()) /* not if set back */
         a->since_ns = a->minute_ns = minute_ns;
     a->whole = true;
     a->from_ns = past_to_monotonic(a->since_ns);
 }
 
-/* Notes why allocations of the requested process, if its user may know it, are not recorded now. A
- * time that ended before a rest may last says nothing of that. */
+/* Notes why allocations of the requested process, if its user may know it, are not recorded now.
+ * Notes nothing if the requested time ended too long ago for the present state to matter. */
 static void note_unrecorded(struct api *api, struct recorded_past *a)
 {
     const struct process *p = a->pid ? discover_find(api->engine.discover, a->pid) : NULL;
@@ -123,8 +123,8 @@ static void note_unrecorded(struct api *api, struct recorded_past *a)
         snprintf(a->unrecorded, sizeof(a->unrecorded), "%s", why.msg);
 }
 
-/* Reads the history's end and the recorder in one call. A minute written between two calls would
- * count in both. */
+/* Reads the history's end and the recorder in one call. With two calls, a minute written in between
+ * would count twice. */
 static int call_recorder(struct api *api, void *arg)
 {
     struct recorded_past *a = arg;
@@ -157,7 +157,7 @@ static int call_recorder(struct api *api, void *arg)
     return r;
 }
 
-/* Returns the event @name of the recorder, made of the events @of. */
+/* Returns the event @name, made from the events @of of the recorder. */
 static struct profile_event recorded_event(const struct recorded_past *a, const char *name,
                                            uint32_t of)
 {
@@ -187,8 +187,8 @@ static bool has_waits(const struct profile *p)
     return ANY_OF(i, p->sample_count, PROFILE_SAMPLE_STATE(p->samples[i].flags));
 }
 
-/* Adds up the samples of the events @of as event @name. *ret stays NULL if there are no samples, or
- * no waits if @of are waits. */
+/* Adds up the samples of the events @of as event @name. *ret stays NULL if there are no samples,
+ * or, if @of are waits, no waits. */
 static int add_up(const struct past_filter *f, const struct recorded_past *a, const char *name,
                   uint32_t of, struct profile **ret)
 {
@@ -213,7 +213,7 @@ static int add_up(const struct past_filter *f, const struct recorded_past *a, co
     return r;
 }
 
-/* Has the latest facts of each process decide whether it is selected. */
+/* Makes the latest facts of each process decide whether the process is selected. */
 static int name_images(struct past_filter *f, const struct recorded_past *a,
                        struct past_images **ret)
 {
@@ -259,7 +259,7 @@ int past_recorded(struct api *api, struct past_filter *f, const char *events,
         a->has_values |= (waits || allocs) && parts[count];
         count += parts[count] != NULL;
     }
-    f->images = NULL; /* its strings belong to the parts */
+    f->images = NULL; /* the strings of images belong to the parts */
     past_images_free(images);
     free_parts(a);
     if (r == 0 && count == 1) {

@@ -15,7 +15,7 @@
 #include <poll.h>
 
 #define WAIT_NS (10 * NSEC_PER_SEC)
-#define AGAIN_MS 250 /* between two tries of an attach that must wait for its turn */
+#define AGAIN_MS 250 /* pause between two tries of an attach that is not yet permitted */
 #define METHODS_MAX (1u << 17)
 #define NAMES_MAX ((size_t)32 << 20)
 #define ASK_ATTACH 1000 /* larger than all outcomes of a backend */
@@ -29,7 +29,7 @@ struct ask {
     struct proc_id id;
     bool may_mount;
     bool begun;
-    struct attach_way way; /* where the attach was begun */
+    struct attach_way way; /* way in which the attach was begun */
     struct attach_places places;
     int result_fd, out_fd;
     bool failed; /* the outcome to note: the attach failed */
@@ -54,7 +54,7 @@ static void add_method(struct buf *name, struct span class_name, struct span met
     text_clean(buf_span(&raw), TEXT_MODIFIED_UTF8, TEXT_NAME_MAX, name);
 }
 
-/* Names by Method*. Each is read once: inlining repeats them many times. */
+/* Names by Method*. Each name is read only once, because inlining repeats methods many times. */
 struct memory_lines {
     struct hotspot_vm *vm;
     struct buf *out;
@@ -80,7 +80,7 @@ static void memory_name(struct memory_lines *l, uint64_t method, struct buf *nam
     add_method(&l->names, (struct span){ m.class_name, m.class_name_n },
                (struct span){ m.name, m.name_n });
     buf_add_char(&l->names, '\0');
-    if (l->names.error) { /* names are full: each further name is read again */
+    if (l->names.error) { /* no room in `names`: further names are not cached */
         l->names.n = at - 1;
         l->names.error = 0;
         add_method(name, (struct span){ m.class_name, m.class_name_n },
@@ -116,9 +116,9 @@ static int memory_line(void *cookie, const struct hotspot_code *code)
         int r = hotspot_code_ranges(l->vm, code, memory_range, l);
 
         if (r != 0 && !l->out->error && r != -ESRCH)
-            r = 0; /* the code is gone or half written */
+            r = 0; /* the code was freed or is being written */
         if (hotspot_code_still(l->vm, code) != 1)
-            l->out->n = before; /* replaced while it was read */
+            l->out->n = before; /* the code was replaced during the read */
         return r;
     }
     buf_init(&name, 2 * TEXT_NAME_MAX);
@@ -196,7 +196,7 @@ static int call_begin(struct api *api, void *arg)
     return r;
 }
 
-/* Notes the outcome of the attach for the JVM's backoff. */
+/* Notes the outcome of the attach, which sets when the next attach is permitted. */
 static int call_note(struct api *api, void *arg)
 {
     struct backoff *backoff = &api->engine.attaching->backoff;
@@ -256,7 +256,7 @@ static int agent_piece(void *cookie, const struct code_piece *p)
 }
 
 /* Copies the map of an agent that already reports to a capture: a JVM has at most one agent of
- * flamed. 0; BACKEND_CONFLICT: an attach is under way; ASK_ATTACH: no agent is there. */
+ * flamed. 0; BACKEND_CONFLICT: an attach is under way; ASK_ATTACH: there is no agent. */
 static int call_session_map(struct api *api, void *arg)
 {
     struct ask *a = arg;
@@ -341,8 +341,8 @@ static void forget_try(struct ask *a)
     *a->err = ERROR_NULL;
 }
 
-/* Tries the ways to attach one after another, if more than the first are allowed. A JVM gets a turn
- * once a second. */
+/* Tries the ways to attach one after another, if more than the first are allowed. An attach to a
+ * JVM is permitted once a second. */
 static int attach_ways(void *ctx, struct ask *a)
 {
     uint64_t deadline = clock_monotonic_ns() + WAIT_NS;
@@ -365,9 +365,10 @@ static int attach_ways(void *ctx, struct ask *a)
     }
     a->failed = r < 0 && r != -EAGAIN;
     api_ask(ctx, call_note, a, NULL);
-    if (r == -EAGAIN) /* the JVM did not cause this failure */
+    if (r == -EAGAIN) /* the JVM is not the cause of this failure */
         error_remedy(a->err, "ask again in a second; symbols=memory needs no attach");
-    /* A failure that the JVM, its container or the kernel caused is no error of flamed. */
+    /* A failure caused by the JVM, its container or the kernel is a conflict, not an error of
+     * flamed. */
     return r < 0 && r != -ENOMEM ? BACKEND_CONFLICT : r;
 }
 

@@ -12,7 +12,7 @@
 #include "capture/process_selector.h"
 #include "discover/service.h"
 
-#define ANY_SEVERITY 2 /* least for `on: signal` alone: milder signals start no capture */
+#define ANY_SEVERITY 2 /* lowest severity at which `on: signal` without a name fires */
 
 /* A trigger and a JVM that meets its condition. */
 struct pull {
@@ -20,7 +20,8 @@ struct pull {
     int32_t host_pid;
     uint64_t start_ticks;
     uint64_t owner;             /* proc_owner() */
-    uint64_t since_ns, seen_ns; /* CLOCK_MONOTONIC: when it began, and the last pass that saw it */
+    uint64_t since_ns, seen_ns; /* CLOCK_MONOTONIC: when the condition began to hold, and the last
+                                 * pass in which it held */
     bool fired;
 };
 
@@ -38,7 +39,7 @@ struct pulls {
     struct api *api;
     struct pull *list; /* owned; thread: the engine's during a pass */
     size_t count, room;
-    struct places places; /* who holds the places of the list */
+    struct places places; /* number of entries in the list by owner */
     _Atomic uint64_t fired, left_out, unsent;
 };
 
@@ -80,8 +81,8 @@ static uint64_t owner_of(const void *table, size_t i)
     return list[i].owner;
 }
 
-/* Returns a place for a JVM of @owner. A full list gives up a place of the owner with the most.
- * NULL: no room. */
+/* Returns an entry for a JVM of @owner. If the list is full, replaces an entry of the owner with
+ * the most entries. NULL: no room. */
 static struct pull *new_place(struct pulls *s, uint64_t owner)
 {
     size_t at = s->count;
@@ -216,7 +217,7 @@ struct start {
     const struct fired *f;
     char *id;
     struct error *err;
-    bool rests; /* its cooldown runs, or it starts a capture already */
+    bool rests; /* its cooldown runs, or it already starts a capture */
 };
 
 static int call_start(struct api *api, void *arg)
@@ -228,7 +229,7 @@ static int call_start(struct api *api, void *arg)
                              mailbox_ticket(api->engine.mailbox), a->id, a->err);
 }
 
-/* Writes the trigger's events that the recorder has; cpu if it has none of them. */
+/* Writes the trigger's events that the recorder has; "cpu" if the recorder has none of them. */
 static void recorded_events(const char *list, char *ret, size_t size)
 {
     struct span names[EVENTS_AT_ONCE_MAX];
@@ -248,8 +249,8 @@ static void recorded_events(const char *list, char *ret, size_t size)
         snprintf(ret, size, "%s", events_default()->name);
 }
 
-/* Keeps the minute before @at_ns as a capture of its own. Writes its id; "": nothing was
- * recorded. */
+/* Stores the minute before @at_ns as a separate capture. Writes the id of that capture; "": nothing
+ * was recorded. */
 static void keep_before(struct pulls *s, const struct fired *f, uint64_t at_ns,
                         char ret_id[CAPTURE_ID_BYTES])
 {
@@ -303,7 +304,7 @@ static void fire(struct pulls *s, const struct fired *f)
     if (r != 0) {
         log_warn("trigger=%s host_pid=%d service=%s: %s; no capture: %s", f->trigger, f->host_pid,
                  f->service, f->sentence, err.msg);
-        if (r != BACKEND_TOO_MANY || !a.rests) /* during the cooldown it sends nothing */
+        if (r != BACKEND_TOO_MANY || !a.rests) /* no event is sent during the cooldown */
             call_webhook(s, f, at_ns, "", "", err.msg);
         return;
     }

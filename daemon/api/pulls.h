@@ -8,9 +8,11 @@
 
 #include "base/buf.h"
 
-#define PULLS_MAX 1024  /* pairs of a trigger and a JVM that hold now; further ones are counted */
-#define PULLS_AT_ONCE 8 /* that fire in one check; others fire in the next */
-#define PULLS_LOOK_S 10 /* between two checks, as between two readings of numbers */
+/* pairs of a trigger and a JVM with a condition that holds; further ones are counted */
+#define PULLS_MAX 1024
+#define PULLS_AT_ONCE 8 /* triggers that fire in one check; others fire in the next */
+/* seconds between two checks, the same as between two readings of the numbers */
+#define PULLS_LOOK_S 10
 #define PULLS_BEFORE_NS (60 * NSEC_PER_SEC)
 
 struct api;
@@ -20,8 +22,8 @@ struct pulls;
 int pulls_new(struct api *api, struct pulls **ret);
 /* Frees @s; accepts NULL. Returns NULL. */
 struct pulls *pulls_free(struct pulls *s);
-/* Checks all triggers and fires those that are due. Thread: one at a time, not the engine's, which
- * it asks. Blocks until their captures have begun. */
+/* Checks all triggers and fires those that are due. Thread: one at a time, not the engine's, as it
+ * asks the engine. Blocks until the captures have begun. */
 void pulls_look(struct pulls *s);
 /* Appends the metrics of triggers. @s may be NULL. Thread: any. */
 void pulls_metrics(struct pulls *s, struct buf *out);

@@ -78,7 +78,7 @@ static json_t *target_json(const struct push_status *s)
 int document_push(struct api *api, const struct document_query *q, json_t **ret, struct error *err)
 {
     struct push_status all[PUSH_TARGETS_MAX];
-    size_t n = q->viewer->whole ? statuses(api, all) : 0; /* others see no targets */
+    size_t n = q->viewer->whole ? statuses(api, all) : 0; /* other viewers see no targets */
     json_t *list = json_array();
 
     (void)err;

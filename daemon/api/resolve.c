@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Resolves parts of a selector that only running processes answer, for requests about the past: the
- * host pids of a pid in a container, the name of the pod with a UID, and whether a short container
- * id is unique.
+ * Resolves parts of a selector that need running processes, for requests about the past: the host
+ * pids of a pid in a container, the name of the pod with a UID, and whether a short container id is
+ * unique.
  */
 #include "api/api_impl.h"
 #include "capture/idle_target.h"
@@ -37,7 +37,7 @@ static int call_resolve(struct api *api, void *arg)
     struct error ignored = ERROR_NULL;
     int r;
 
-    if (s->container) { /* a container that has ended is no error */
+    if (s->container) { /* a container may have ended, which is not an error */
         r = target_check(a->target, api->engine.discover, api->engine.opts->proc_fd, &ignored);
         if ((r != 0 && s->ns_pid) ||
             (r < 0 && ignored.parameter && strcmp(ignored.parameter, "container") == 0)) {

@@ -89,7 +89,7 @@ static int call_schedules(struct api *api, void *arg)
     return o ? 0 : -ENOMEM;
 }
 
-/* Adds the states of the last captures. The engine may have passed these to the store already. */
+/* Adds the states of the last captures, which may be in the store already. */
 static void add_states(void *ctx, json_t *list)
 {
     size_t i;

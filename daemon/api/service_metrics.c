@@ -17,15 +17,15 @@
 
 struct family {
     const char *name, *label, *help;
-    const char *event; /* of the profile that an exemplar links to; NULL: no exemplars */
+    const char *event; /* event of the profile that an exemplar links to; NULL: no exemplars */
 };
 
 struct writing {
     const struct viewer *viewer;
     struct matcher_set *seen; /* the viewer's rules; NULL: none */
     const struct family *family;
-    const char *address; /* where a browser reaches this flamed; "": no exemplars */
-    uint64_t minute_ns;  /* of `range` */
+    const char *address; /* address by which a browser reaches this flamed; "": no exemplars */
+    uint64_t minute_ns;  /* minute that `range` names */
     char range[RANGE_BYTES];
     struct buf *out;
 };
@@ -81,7 +81,7 @@ static void write_exemplar(struct writing *w, const struct service_counter_line 
     buf_add_str(&url, w->family->event);
     if (url.error)
         return;
-    w->out->n--; /* the end of the line */
+    w->out->n--; /* removes the line end, to append the exemplar */
     buf_add_str(w->out, " # {");
     metric_label(w->out, EXEMPLAR_LABEL, url.p);
     buf_add_str(w->out, "} ");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The services of this node, each with the JVMs that run. */
+/* The services of this node, each with its running JVMs. */
 #include "api/api_impl.h"
 #include "api/json.h"
 #include "capture/process_selector.h"

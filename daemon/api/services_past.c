@@ -8,8 +8,8 @@
 #define SERVICES_MARKS_MAX 1000
 #define SERVICES_TEXTS_MAX 256 /* versions or environments of one service */
 
-/* Entries of one kind, of all services. A full list gives up an entry of the owner with the
- * most. */
+/* Entries of one kind, of all services. In a full list, a new entry replaces one of the owner with
+ * the most entries. */
 struct listed {
     size_t max;
     struct listed_one {
@@ -45,7 +45,8 @@ static void take_off(const struct listed_one *l)
     }
 }
 
-/* Returns a place for an entry of @owner. It may have held another owner's entry. NULL: none. */
+/* Returns a place for an entry of @owner, maybe that of another owner's entry, which is dropped.
+ * NULL: none. */
 static struct listed_one *place_of(struct listed *l, uint64_t owner)
 {
     size_t at = l->count;
@@ -116,8 +117,8 @@ static void keep_time(json_t *entry, const char *key, uint64_t time_ns, bool ear
         json_decref(now);
 }
 
-/* Writes the key of a JVM: its pid and start ticks. A restart of flamed may change the wall clock
- * of its start, and its exec number. */
+/* Writes the key of a JVM: its pid and start ticks. After a restart of flamed, the wall-clock time
+ * of a start and the exec number may differ. */
 static void key_of(json_int_t pid, json_int_t start_ticks, char ret[64])
 {
     snprintf(ret, 64, "%lld %lld", (long long)pid, (long long)start_ticks);
@@ -139,8 +140,8 @@ static void note_running(struct past_services *s, json_t *entry)
     }
 }
 
-/* Returns the entry in which the JVM @image runs, borrowed. The JVM's service may have another name
- * by now. NULL: it has ended. */
+/* Returns the entry in which the JVM @image runs, borrowed. By now, the JVM's service may have
+ * another name. NULL: the JVM has ended. */
 static json_t *running_in(const struct past_services *s, const struct history_image *image)
 {
     char key[64];

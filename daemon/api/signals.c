@@ -20,7 +20,7 @@ _Static_assert(SERVICES_MAX >= SIGNAL_JVMS_MAX + SIGNAL_ENDED_MAX, "each JVM has
 
 struct names {
     char *text;
-    unsigned severity; /* of the worst */
+    unsigned severity; /* highest severity of its signals */
 };
 
 static void add_name(void *cookie, const struct signal *s)
@@ -57,12 +57,12 @@ json_t *signal_names_json(const struct api *api, const struct process *p)
 
 /* ---- the list ---- */
 
-/* Signals of JVMs of one service and place that ended in one way, or a signal that was on. */
+/* JVMs of one service and place that ended in the same way, or one signal that is over. */
 struct ends {
     struct signal last; /* borrowed for the list */
     unsigned count;
-    unsigned severity; /* the highest */
-    uint64_t first_ns; /* CLOCK_REALTIME: when the first ended */
+    unsigned severity; /* highest severity */
+    uint64_t first_ns; /* CLOCK_REALTIME: when the first JVM ended */
 };
 
 struct listing {
@@ -70,10 +70,12 @@ struct listing {
     json_t *list;      /* owned by the caller */
     struct ends *ends; /* owned */
     size_t end_count, end_room;
-    const char *failed; /* a signal with text that is not valid in JSON; NULL: none. Static */
+    const char *failed; /* name of a signal with text that is not valid in JSON; NULL: none;
+                         * static */
 };
 
-/* Returns the sentence of @s. If the signal went off, it begins with the time of its figures. */
+/* Returns the sentence of @s. If the signal is over, the sentence begins with the time of its
+ * figures. */
 static const char *sentence_of(const struct signal *s, char ret[SENTENCE_BYTES])
 {
     char at[UTC_TEXT_BYTES];
@@ -122,8 +124,8 @@ static bool ended_alike(const struct signal *a, const struct signal *b)
     return span_eq(a->cause, b->cause) && same_service(a, b);
 }
 
-/* Adds the end of a JVM to those that are alike, or a signal that was on. Returns false if there is
- * no memory. */
+/* Adds the end of a JVM to similar ends, or a signal that is over. Returns false if there is no
+ * memory. */
 static bool join_end(struct listing *l, const struct signal *s)
 {
     struct ends *e = NULL;
@@ -145,7 +147,7 @@ static bool join_end(struct listing *l, const struct signal *s)
     return true;
 }
 
-/* Returns one signal for all of @e: the last one, with their number. */
+/* Returns one signal for all of @e: the last one, with the number of all. */
 static json_t *ends_json(const struct ends *e)
 {
     char sentence[SENTENCE_BYTES];
@@ -185,8 +187,8 @@ static int compare_past(const void *a, const void *b)
                                       : (of_a < of_b) - (of_a > of_b);
 }
 
-/* Adds all signals to l->list, those that are on or (@past) those that were: the most severe first,
- * then the newest. Returns the name of one for which that failed; NULL: none did. */
+/* Adds all signals to l->list, those that are on or, with @past, those that are over: by severity,
+ * then newest first. Returns the name of a signal that could not be added; NULL: all were added. */
 static const char *list_all(struct api *api, struct listing *l, bool past)
 {
     if (past)
@@ -232,7 +234,7 @@ int facts_signals(struct api *api, const struct document_query *q, json_t **ret,
 
 struct service_row {
     char name[SERVICE_NAME_BYTES];
-    unsigned severity[RULES]; /* the highest of its JVMs */
+    unsigned severity[RULES]; /* by rule: highest severity of its JVMs */
 };
 
 struct scrape {

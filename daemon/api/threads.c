@@ -15,15 +15,16 @@
 #include "profile/thread_dump.h"
 #include "symbolize/java_text.h"
 
-#define PASSES_MAX 4       /* passes over the tables while some entries cannot be read */
-#define PASS_PAUSE_US 4000 /* a collection that moves objects may be over then */
+#define PASSES_MAX 4 /* passes over the tables while some entries cannot be read */
+/* pause between passes, in which a collection that moves objects may end */
+#define PASS_PAUSE_US 4000
 #define SLICE_PAUSE_US 200 /* leaves the engine time for other work */
 #define DUMP_NS (8 * NSEC_PER_SEC)
 /* How long a dump waits while the JVM cannot be read: it may be starting, flamed may have no time
  * left to read for its user or container, or a collection goes on. */
 #define DUMP_PATIENCE_NS (2 * NSEC_PER_SEC)
 #define DUMP_AGAIN_US 20000
-#define STACKS_MAX 65536   /* different stacks, by their words */
+#define STACKS_MAX 65536   /* limit of different stacks */
 #define IDS_MAX (1U << 19) /* a power of two */
 #define LINE_BYTES ((size_t)2 * TEXT_NAME_MAX + 512)
 
@@ -36,7 +37,7 @@ struct dump_ask {
     struct thread_dump *dump;
     struct hotspot_dump_batch *batch; /* owned, like all members below */
     struct named_stack *named;
-    uint64_t *platform; /* JavaThreads, still to be read from platform_at on */
+    uint64_t *platform; /* JavaThreads; from platform_at on, they are not read yet */
     size_t platform_count, platform_room, platform_at;
     struct u64_cache by_id;    /* -> 1 + place in dump->threads */
     struct u64_cache by_stack; /* hash of words -> string */
@@ -44,14 +45,14 @@ struct dump_ask {
     struct dump_owners owners;
     struct fingerprint_key key;
     bool tracks_all;
-    bool may_succeed; /* the call was refused, and one a moment later may not be */
+    bool may_succeed; /* the call was refused, but may succeed a moment later */
     uint32_t broken, left_sets;
-    uint64_t no_room; /* names and stacks dropped beyond THREAD_DUMP_TEXT_MAX */
+    uint64_t no_room; /* number of names and stacks dropped beyond THREAD_DUMP_TEXT_MAX */
 };
 
 /* ---- the engine's thread ---- */
 
-/* Finds the JVM. Fails if its pid belongs to another process than on the first call. */
+/* Finds the JVM. Fails if its pid now belongs to another process than at the first call. */
 static int find_jvm(struct api *api, struct dump_ask *a, struct process **ret)
 {
     int r;
@@ -220,7 +221,7 @@ _Static_assert((int)DUMP_LOCK_PARK == (int)THREAD_LOCK_PARK &&
                    (int)DUMP_LOCK_LOCK == (int)THREAD_LOCK_LOCK,
                "so have locks");
 
-/* Returns the entry of thread @id, new or known; NULL: no room. */
+/* Finds or adds the entry of thread @id; NULL: no room. */
 static struct dumped_thread *thread_at(struct dump_ask *a, uint64_t id, bool *ret_known)
 {
     struct thread_dump *d = a->dump;
@@ -238,8 +239,8 @@ static struct dumped_thread *thread_at(struct dump_ask *a, uint64_t id, bool *re
     return &d->threads[at - 1];
 }
 
-/* Moves the frames of a mounted virtual thread to that thread. They lie above its carrier's, down
- * to ENTER. */
+/* Moves the frames of a mounted virtual thread to that thread. On the stack they are above the
+ * carrier's frames, down to ENTER. */
 static void split_carrier(struct dump_ask *a, struct dumped_thread *carrier, uint64_t carried)
 {
     static const char ENTER[] = "jdk.internal.vm.Continuation.enterSpecial(";
@@ -263,7 +264,8 @@ static void split_carrier(struct dump_ask *a, struct dumped_thread *carrier, uin
         *t = (struct dumped_thread){ .id = carried, .is_virtual = true, .is_daemon = true };
     t->state = DUMPED_RUNNABLE;
     t->is_mounted = true;
-    t->carrier_id = a->dump->threads[where].id; /* not @carrier: the list may have moved */
+    t->carrier_id = a->dump->threads[where].id; /* not by @carrier: the list may have moved in
+                                                 * memory */
     t->stack = inner;
     t->why = THREAD_STACK_WHOLE;
 }
@@ -346,7 +348,7 @@ static int read_virtual_batch(struct api *api, struct dump_ask *a, struct proces
         return 0;
     if (r < 0)
         return refuse(a, r);
-    if (r > 0) { /* no virtual thread was ever made */
+    if (r > 0) { /* the JVM never had a virtual thread */
         a->tracks_all = true;
         return 0;
     }
@@ -371,7 +373,8 @@ static int call_batch(struct api *api, void *arg)
 
 /* ---- the caller's thread ---- */
 
-/* Lets the engine call @fn, again and again as long as that may succeed, for DUMP_PATIENCE_NS. */
+/* Runs @fn on the engine's thread, and repeats that for up to DUMP_PATIENCE_NS as long as it may
+ * still succeed. */
 static int ask_patiently(void *ctx, int (*fn)(struct api *api, void *arg), struct dump_ask *a)
 {
     uint64_t until_ns = clock_monotonic_ns() + DUMP_PATIENCE_NS;
@@ -408,7 +411,7 @@ static uint64_t count_changed(const struct thread_dump *d)
     return n;
 }
 
-/* Reads the virtual threads. Tries again if a collector was at work or threads ran on. */
+/* Reads the virtual threads. Makes further passes if a collector was at work or threads changed. */
 static int read_virtual(void *ctx, struct dump_ask *a, uint64_t until_ns)
 {
     int r = 0;

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Samples per bucket of time, by JVM or by category, and when JVMs stopped. The flight recorder
- * gives the latest time, sums of the history the time before, and stored captures what is older. */
+/* Samples per bucket of time, by JVM or by category, and when JVMs stopped. Data come from the
+ * flight recorder for the latest time, from sums of the history before that, and from stored
+ * captures for older times. */
 #include "api/json.h"
 #include "api/past_impl.h"
 
 #include <math.h>
 
-#define TIMELINE_SERIES_MAX 64     /* series in an answer: the heaviest */
+#define TIMELINE_SERIES_MAX 64     /* series in an answer, the heaviest ones */
 #define TIMELINE_COLLECTED_MAX 512 /* series while counting; a day may have many JVMs */
-#define TIMELINE_JVMS_MAX 256      /* JVMs if the series have categories */
-/* Stored captures are read only for requests that reach back further than the recorder by more than
- * this. So pages, which ask for each JVM every few seconds, are answered from memory. */
+#define TIMELINE_JVMS_MAX 256      /* limit of JVMs if the series have categories */
+/* Stored captures are read only for requests that begin more than this before the recorder's oldest
+ * sample. So web pages, which ask for each JVM every few seconds, are answered from memory. */
 #define TIMELINE_SLACK_NS (60 * NSEC_PER_SEC)
 
 /* One series, counted by bucket. */
@@ -61,7 +62,7 @@ static void timeline_deinit(struct timeline *t)
     free(t->list);
 }
 
-/* Returns the series with these values, new or known. NULL: no room or no memory. */
+/* Finds or adds the series with these values. NULL: no room or no memory. */
 static struct series *series_of(struct timeline *t, const char *name, int32_t host_pid,
                                 const char *category)
 {
@@ -88,7 +89,7 @@ static struct series *series_of(struct timeline *t, const char *name, int32_t ho
     return s;
 }
 
-/* Returns the bucket of the time @at. Times beside the range count in the nearest bucket. */
+/* Returns the bucket of the time @at. Times outside of the range count in the nearest bucket. */
 static size_t bucket_of(const struct timeline *t, uint64_t at)
 {
     uint64_t since = at - MIN(at, t->range.from_ns);
@@ -200,14 +201,15 @@ static int timeline_count(struct timeline *t, const struct profile *p)
     return 0;
 }
 
-/* Adds @n samples of a part of the history, shared out by the time that it has in each bucket. */
+/* Adds @n samples of a part of the history, distributed to buckets by the part's time in each. */
 static void add_part(struct timeline *t, struct series *line, const struct history_sums *part,
                      double n)
 {
     double width = (double)(t->range.to_ns - t->range.from_ns) / (double)t->buckets;
     uint64_t end_ns =
-                 MAX(MIN(part->end_ns, t->now_ns), part->start_ns + 1), /* minutes may still run */
-        from_ns = MAX(part->start_ns, t->range.from_ns), to_ns = MIN(end_ns, t->range.to_ns);
+                 /* the last minute may still be running */
+        MAX(MIN(part->end_ns, t->now_ns), part->start_ns + 1),
+             from_ns = MAX(part->start_ns, t->range.from_ns), to_ns = MIN(end_ns, t->range.to_ns);
     double length = (double)(end_ns - part->start_ns);
 
     for (size_t b = bucket_of(t, from_ns); from_ns < to_ns && b < t->buckets; b++) {
@@ -228,7 +230,8 @@ static void count_part(void *cookie, const struct history_sums *part)
     const char *name = image->host_pid ? image->name : others;
 
     snprintf(others, sizeof(others), "[other processes of user %u]", image->owner);
-    if (t->max - t->count < CATEGORY_COUNT) /* short-lived JVMs must not keep out later ones */
+    if (t->max - t->count < CATEGORY_COUNT) /* makes room, so that short-lived JVMs do not displace
+                                             * later ones */
         timeline_cut(t, t->max / 2);
     for (size_t i = 0; i < CATEGORY_COUNT; i++) {
         if (part->samples[i])

@@ -4,7 +4,7 @@
 #include "api/past_impl.h"
 #include "profile/match.h"
 
-#define MARKS_MAX 1000         /* of the history: the earliest */
+#define MARKS_MAX 1000         /* limit of marks of the history: the earliest ones */
 #define MARKS_CAPTURES_MAX 200 /* the newest captures */
 
 struct marks {

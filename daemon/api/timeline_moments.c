@@ -12,7 +12,7 @@
 struct stop {
     const struct profile_moment *m;
     uint64_t ns;    /* time that threads were stopped */
-    uint32_t count; /* stops in a counted pause */
+    uint32_t count; /* for counters: number of stops */
 };
 
 ORDER_FUNCTION(by_owner, struct stop,
@@ -44,9 +44,9 @@ static void take_off(struct stop *from, const struct profile_moment *m)
     from->count -= from->count > 0;
 }
 
-/* Drops counted pauses that a moment already shows. A collection runs at a safepoint, and counters
- * count both. Counters have more: of several collections between two readings only the last has a
- * moment. */
+/* Subtracts from each counter the pauses that also have a moment. A collection runs at a safepoint,
+ * and counters count both. Counters may have more pauses: of several collections between two
+ * readings, only the last one has a moment. */
 static void take_off_moments(struct stop *all, size_t count)
 {
     for (size_t i = 0; i < count; i++) {

@@ -18,12 +18,12 @@ struct stop_key {
 struct stopped {
     struct stop_key key;
     struct history_stopped sum;
-    uint64_t ns; /* of the kind that write_kind() writes */
+    uint64_t ns; /* time of the kind that write_kind() writes */
 };
 
 struct stops {
     uint64_t from_ns, to_ns; /* the range in whole minutes */
-    uint64_t width_ns;       /* of a bucket, in whole minutes */
+    uint64_t width_ns;       /* width of a bucket, in whole minutes */
     uint64_t recorded_ns;    /* from this time on the recorder has single collections */
     struct id_table ids;     /* the id of a key is its index in list */
     struct stopped *list;    /* owned */

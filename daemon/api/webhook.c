@@ -9,8 +9,8 @@
 #define LINK_BYTES (PUSH_URL_MAX + 160)
 #define TEXT_BYTES 1024
 
-/* Returns @text as JSON, cut only between characters: JSON refuses half a character. NULL: no
- * memory. */
+/* Returns @text as JSON, cut only between characters: an incomplete character is invalid in JSON.
+ * NULL: no memory. */
 static json_t *text_json(const char *text)
 {
     _cleanup_buf_ struct buf clean = BUF_UPTO(TEXT_BYTES + 1);

@@ -15,9 +15,12 @@ struct webhook_event {
     uint64_t time_ns;             /* CLOCK_REALTIME */
 };
 
-#define WEBHOOK_NEW 1     /* no target has the name of the trigger: the configuration is newer */
-#define WEBHOOK_NO_PUSH 2 /* nothing is pushed: flamed is starting, or had no target then */
+/* no target has the name of the trigger: push still has an older configuration */
+#define WEBHOOK_NEW 1
+/* push does not run: flamed is starting, or had no target when it started */
+#define WEBHOOK_NO_PUSH 2
 
 /* Queues @e for the webhook of its trigger. Texts may be cut inside a character. 0; WEBHOOK_NEW;
- * WEBHOOK_NO_PUSH; -errno: it is lost. The caller counts all but 0. Thread: any; does not block. */
+ * WEBHOOK_NO_PUSH; -errno: the event is lost. The caller counts every result other than 0. Thread:
+ * any; does not block. */
 int webhook_send(struct api *api, const struct webhook_event *e);
