@@ -8,12 +8,19 @@
 
 #include <stdatomic.h>
 
+/* What broker_sample_checks() said last. */
+struct event_checks {
+    struct buf text; /* empty: it failed, or was not asked */
+    uint64_t asked_ns;
+};
+
 /* The sources of answers. */
 struct api {
     struct engine_parts engine;
     struct api_backend backend;
     _Atomic(struct push *) push; /* NULL: nothing is pushed */
     struct lookout *lookout;     /* owned; NULL: the thread has ended */
+    struct event_checks checks;  /* thread: the engine's */
 };
 
 /* Runs @fn on the engine's thread and waits for it, as mailbox_ask(). */

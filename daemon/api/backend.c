@@ -285,6 +285,8 @@ void api_end(struct api *api)
 struct api *api_free(struct api *api)
 {
     api_end(api);
+    if (api)
+        buf_deinit(&api->checks.text);
     free(api);
     return NULL;
 }

@@ -3,19 +3,20 @@
 #include "api/api_impl.h"
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "event/event_form.h"
 #include "event/event_match.h"
 #include "event/events.h"
 
 #define LISTED_TRACEPOINTS_MAX 200 /* tracepoints in one answer; further ones are counted */
 #define REASON_BYTES (ERROR_MSG_MAX + ERROR_REMEDY_MAX + 4)
+#define CHECKS_KEPT_NS NSEC_PER_SEC      /* the broker opens some forty events for an answer */
 #define LIST_MAX_BYTES ((size_t)1 << 20) /* limit of a list of the broker */
 
 struct listing {
     struct api *api;
     struct span match;       /* NULL: all */
     const struct process *p; /* the request's pid; NULL: no pid, or a process not yet known */
-    struct buf checks;       /* broker_sample_checks(); empty: it failed */
     json_t *list;
 };
 
@@ -58,7 +59,7 @@ static bool find_reason(struct api *api, const char *name, char reason[REASON_BY
  * lacks @name. */
 static bool find_check(const struct listing *l, const char *name, char reason[REASON_BYTES])
 {
-    struct span text = buf_span(&l->checks), line;
+    struct span text = buf_span(&l->api->checks.text), line;
 
     while (span_take_line(&text, &line)) {
         if (span_take_str(&line, name) && span_take_char(&line, '\t')) {
@@ -107,6 +108,20 @@ static int read_list(struct broker *b, int (*ask)(struct broker *b, int *ret_fd,
     return r;
 }
 
+/* Asks the broker again which events the machine has, unless it was asked in the last second. */
+static void renew_checks(struct api *api)
+{
+    struct event_checks *checks = &api->checks;
+    uint64_t now_ns = clock_monotonic_ns();
+
+    if (!sampling_works(api->engine.sampling) ||
+        (checks->asked_ns && now_ns - checks->asked_ns < CHECKS_KEPT_NS))
+        return;
+    checks->asked_ns = now_ns;
+    buf_deinit(&checks->text);
+    read_list(api->engine.broker, broker_sample_checks, &checks->text, NULL);
+}
+
 /* Lists the events of events.def, and those of processor caches. */
 static void list_all(struct listing *l)
 {
@@ -114,8 +129,7 @@ static void list_all(struct listing *l)
     size_t count;
     const struct event_info *events = events_table(&count);
 
-    if (sampling_works(l->api->engine.sampling))
-        read_list(l->api->engine.broker, broker_sample_checks, &l->checks, NULL);
+    renew_checks(l->api);
     for (size_t i = 0; i < count; i++)
         add_event(l, &events[i], events[i].name);
     for (size_t i = 0; event_cache_name(i, name); i++)
@@ -169,9 +183,7 @@ int facts_events(struct api *api, const struct document_query *q, json_t **ret, 
     const struct target_selector one = { .pids = { q->host_pid },
                                          .pid_count = 1,
                                          .viewer = q->viewer };
-    struct listing l = { .api = api,
-                         .match = q->match ? span_of(q->match) : SPAN_NULL,
-                         .checks = BUF_NULL };
+    struct listing l = { .api = api, .match = q->match ? span_of(q->match) : SPAN_NULL };
     char reason[REASON_BYTES] = "";
     size_t left_out = 0;
     int r = q->host_pid ? facts_check(api, &one, err) : 0;
@@ -183,7 +195,6 @@ int facts_events(struct api *api, const struct document_query *q, json_t **ret, 
     list_all(&l);
     if (q->match)
         left_out = read_tracepoints(&l, reason);
-    buf_deinit(&l.checks);
     *ret = q->match ? json_pack("{s:o, s:I, s:s}", "events", l.list, "left_out",
                                 (json_int_t)left_out, "tracepoints_reason", reason)
                     : json_pack("{s:o}", "events", l.list);
