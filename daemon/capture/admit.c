@@ -6,10 +6,10 @@
 
 #define OTHERS_RETRY_NS (10 * NSEC_PER_SEC)
 #define SETS_OF_CALLER_MAX 4 /* sets of samples of all captures of a caller */
-#define SETS_OF_ONE_MAX 5 /* of its only capture, if SETS_LEFT remain: wall and three take them */
-#define SETS_ALONE_MAX 6  /* of the only capture of all callers: wall, lock and cpu by probes */
-#define SETS_LEFT 2       /* root's, and one for another caller */
-#define SETS_OF_ROOT 1    /* sets that are reserved for root */
+#define SETS_OF_ONE_MAX 5    /* of its only capture, if SETS_LEFT remain: wall and three */
+#define SETS_ALONE_MAX 6     /* of the only capture of all callers: wall, lock and cpu by probes */
+#define SETS_LEFT 2          /* one set for root, and one for another caller */
+#define SETS_OF_ROOT 1       /* sets that are reserved for root */
 
 bool capture_lasts(const struct capture_request *req)
 {
@@ -18,7 +18,8 @@ bool capture_lasts(const struct capture_request *req)
 
 struct capture_counts {
     size_t all, own, own_lasting;
-    uint64_t first_end_ns, own_first_end_ns; /* UINT64_MAX: none has an end */
+    uint64_t first_end_ns,
+        own_first_end_ns; /* of all; of the caller. UINT64_MAX: none has an end */
 };
 
 static struct capture_counts captures_count(const struct captures *captures,
@@ -97,7 +98,7 @@ int capture_admit(const struct captures *captures, const struct capture_request 
 /* Returns how many sets of samples the captures of @caller may have together. */
 static unsigned sets_limit(const struct captures *captures, const struct caller *caller)
 {
-    size_t own = 0, others = 0; /* without root's, which have their set */
+    size_t own = 0, others = 0; /* others: without root's sets, which are reserved */
 
     for (const struct capture *c = captures->running; c; c = c->next) {
         own += caller_equal(&c->caller, caller);

@@ -2,7 +2,7 @@
 /* How a capture begins: from the request to its first sample. */
 #include "capture/capture_impl.h"
 
-#define CAPTURE_PATIENT_NS (5 * NSEC_PER_MSEC) /* up to 200 Hz, few samples wait */
+#define CAPTURE_PATIENT_NS (5 * NSEC_PER_MSEC) /* up to 200 Hz, few samples await names */
 
 /* Adds the events of @req to @c and to its facts. Returns 0, -EINVAL or -ENOMEM. */
 static int capture_set_events(struct capture *c, const struct capture_request *req,

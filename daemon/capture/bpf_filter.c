@@ -5,10 +5,11 @@
 
 /* Limit of the time that reading symbols of new processes blocks the engine. */
 #define FILTER_PREPARE_NS (100 * NSEC_PER_MSEC)
-/* Limit of the time that looking for tracers of JVMs, for the recorder, blocks it. The last look
- * may exceed it. */
+/* Limit of the time that searching JVMs for tracers, for the recorder, blocks the engine. The last
+ * search may exceed it. */
 #define FILTER_TRACERS_NS (10 * NSEC_PER_MSEC)
-/* The same, with that of looking for places of probes for the recorder. */
+/* Limit of the time that searching for places of tracers and of probes, for the recorder, blocks
+ * the engine. */
 #define FILTER_ALLOCS_NS (20 * NSEC_PER_MSEC)
 /* A process stays in the filter this long after its first thread has ended: others may still
  * run. */
@@ -46,8 +47,8 @@ static void reconcile_probes(struct reconcile *rc, struct capture *c, struct pro
 }
 
 /* Returns whether @c needs the Java threads: for waits for locks, and for requests of threads that
- * cannot find their own JavaThread or still wait. Their tables must be loaded before the first
- * sample. */
+ * cannot find their own JavaThread or still wait. flamed must load the tables of these threads
+ * before the first sample. */
 static bool asks_for_threads(const struct capture *c)
 {
     return c->wish.context || ANY_OF(i, c->event_count, c->events[i].source->reads_threads);
@@ -171,8 +172,8 @@ static void filter_drop(struct captures *captures, const struct id_table *wanted
 void captures_filter_stopped(struct captures *captures, uint32_t set)
 {
     captures->filter.all &= ~(1u << set);
-    /* If it was the last set of its event, the probes have gone with it: they are put again. The
-     * recorder's set of alloc stays, and so do those in libjvm.so. */
+    /* If that was the last set of its event, the probes are gone with it, and are put again. The
+     * recorder's set of alloc stays, and so do its probes in libjvm.so. */
     probe_table_lost(&captures->moments.table, PROBE_NO_SET);
     if (!captures->recording.allocs.runs)
         probe_table_lost(&captures->probes, PROBE_NO_SET);

@@ -14,8 +14,8 @@
 #define CAPTURE_PROCESSES_MAX 65536u
 #define CAPTURE_THREADS_MAX 200000u
 #define CAPTURE_NAMED_MOMENTS_MAX 20000u
-#define CAPTURE_SECONDS_MAX UINT64_C(3600)   /* of a stored capture without a duration */
-#define CAPTURE_LASTS_NS (60 * NSEC_PER_SEC) /* longer ones: half a caller's quota at most */
+#define CAPTURE_SECONDS_MAX UINT64_C(3600)   /* longest stored capture without a duration */
+#define CAPTURE_LASTS_NS (60 * NSEC_PER_SEC) /* longer: half a caller's quota at most */
 
 struct seen_thread {
     uint32_t process, host_tid;
@@ -33,17 +33,17 @@ struct seen_verdict {
     uint64_t checked_ns;
     uint32_t process; /* index in the record */
     bool wanted, warned;
-    bool image_told;             /* the warning on a native image without names is recorded */
-    uint64_t samples, generated; /* all; those through code without a file and a name */
+    bool image_told;             /* the warning on a native image without names was recorded */
+    uint64_t samples, generated; /* generated: samples through code without a file and a name */
 };
 
 #define NO_SET UINT32_MAX
-#define EVENT_SETS_MAX 3 /* of one event */
+#define EVENT_SETS_MAX 3 /* sets of one event */
 
 /* A set of samples of an event. */
 struct event_set {
-    uint32_t set;    /* the broker's number; NO_SET: none yet */
-    uint64_t period; /* smaller than the event's period: samples are thinned */
+    uint32_t set;    /* the broker's number of the set; NO_SET: none yet */
+    uint64_t period; /* if smaller than the event's period, samples are thinned */
 };
 
 /* One of the events of a capture. */
@@ -56,29 +56,30 @@ struct capture_event {
     char name[EVENT_NAME_BYTES];
     uint64_t period; /* as in struct wanted_event */
     bool ready;      /* its sets and probes are installed */
-    uint64_t gap_ns; /* CLOCK_MONOTONIC, since when it is no longer ready; 0: no gap */
+    uint64_t gap_ns; /* CLOCK_MONOTONIC since when it is no longer ready; 0: no gap */
     bool refused;    /* found impossible while other events were sampled */
     struct event_set sets[EVENT_SETS_MAX];
 };
 
-/* A capture enters these in their order, and skips those that it does not need. */
+/* States of a capture. A capture enters them in this order, and skips those that it does not
+ * need. */
 enum capture_state {
     CAPTURE_PREPARING, /* its sets and probes are being installed */
     CAPTURE_RUNNING,   /* it samples the events that are ready, until end_ns */
     CAPTURE_FLUSHING,  /* stacks of finished waits are still pending, until due_ns */
-    CAPTURE_SETTLING,  /* samples that the broker wrote by due_ns are still to be read */
+    CAPTURE_SETTLING,  /* samples that the broker wrote by due_ns are not all read yet */
     CAPTURE_NAMING,    /* symbols and names of its samples are still being read */
     CAPTURE_DONE,      /* its profile or failure is delivered; it is in no list */
 };
 
 /* Where the profile of a capture goes. */
 struct capture_delivery {
-    struct capture_waiter waiter; /* without done: no request waits for it */
-    uint64_t ticket;              /* of the request that waits for its first sample; 0: none */
+    struct capture_waiter waiter; /* if done is NULL, no request waits for the capture */
+    uint64_t ticket;              /* of the request that waits for the first sample; 0: none */
     bool keep;                    /* store it when it ends */
     bool resource;                /* made by captures_create(): runs on its own, and is listed */
     char schedule[64];
-    uint64_t max_age_s; /* retention of this capture; 0: the store's */
+    uint64_t max_age_s; /* retention of this profile; 0: that of the store */
 };
 
 /* Options of events, as in struct capture_request. */
@@ -97,7 +98,7 @@ struct capture_members {
     size_t thread_ids_cap;
     struct seen_run *runs; /* [threads.cap] */
     size_t runs_cap;
-    uint32_t renamed, too_often; /* threads with several names; threads with too many */
+    uint32_t renamed, too_often; /* threads with several names; threads with too many names */
 };
 
 /* How the code of a capture is named. */
@@ -109,7 +110,7 @@ struct capture_names {
     struct attachment *attachment; /* NULL: none, or not begun */
     struct proc_id attach_id;
     uint32_t attach_mode; /* enum attach_mode */
-    bool nameless;        /* the JVM's memory cannot be read: only an attach names code */
+    bool nameless;        /* the JVM's memory is unreadable, so only an attach names code */
 };
 
 struct capture {
@@ -120,8 +121,8 @@ struct capture {
     uint64_t handle;
     struct target *target;
     struct caller caller; /* the capture counts against its quota */
-    bool lasts;           /* longer than CAPTURE_LASTS_NS, or without an end */
-    bool patient;         /* its samples may be named later, like those of the recorder */
+    bool lasts;           /* the capture is longer than CAPTURE_LASTS_NS, or without an end */
+    bool patient;         /* its samples may be named late, like those of the recorder */
     bool tables_warned;   /* the warning on missing unwind tables is recorded */
     struct record *record;
     struct capture_delivery to;
@@ -135,7 +136,7 @@ struct capture {
     struct capture_members members;
     struct capture_names names;
     struct lost lost;
-    struct error refusal; /* why it fails at the next tick; code 0: it does not */
+    struct error refusal; /* why the capture fails at the next tick; code 0: it does not */
     struct profile meta;
 };
 
@@ -183,17 +184,17 @@ static inline uint32_t capture_sets(const struct capture *c)
     return sets;
 }
 
-/* The answer is sent at most this long after the request plus the duration, with the names known by
- * then. */
+/* Longest time from a request to its answer, in addition to the duration. The answer has the names
+ * known by then. */
 #define CAPTURE_ANSWER_NS (4 * NSEC_PER_SEC)
-/* Limit of CAPTURE_PREPARING for all events of a capture. After it, the capture runs with the
- * events that are ready. */
+/* Limit of CAPTURE_PREPARING for all events of a capture. After that time, the capture runs with
+ * the events that are ready. */
 #define CAPTURE_PREPARE_NS (3 * NSEC_PER_SEC)
-/* A capture that a request waits for ends at the latest this long after the request plus its
- * duration, however late it began. */
+/* Longest time from a request to the end of its capture, in addition to the duration, however late
+ * the capture began. */
 #define CAPTURE_LATEST_NS (CAPTURE_ANSWER_NS - NSEC_PER_SEC / 2)
 
-/* Returns CLOCK_MONOTONIC by which the answer of @c, which has an end, is sent. */
+/* Returns the time (CLOCK_MONOTONIC) by which the answer of @c, which has an end, is sent. */
 static inline uint64_t capture_answer_ns(const struct capture *c)
 {
     return c->end_ns + CAPTURE_ANSWER_NS - MIN(c->start_ns - c->asked_ns, CAPTURE_ANSWER_NS);
@@ -205,7 +206,7 @@ static inline uint64_t capture_answer_ns(const struct capture *c)
 struct capture *capture_free(struct capture *c);
 /* Creates an empty record, charged to the budget of all captures. Returns 0 or -errno. */
 int capture_new_record(struct captures *captures, struct record **ret);
-/* Returns the number of samples of @c, with those that sources keep until its end. */
+/* Returns the number of samples of @c, including samples that sources keep until its end. */
 size_t capture_sample_count(const struct capture *c);
 /* Makes a profile of the samples of @c so far, with the facts of @meta and the names known by now.
  * Returns 0 or -ENOMEM. */
@@ -213,8 +214,8 @@ int capture_make_profile(struct capture *c, const struct profile *meta, struct p
 
 /* ---- states.c ---- */
 
-/* Changes the state of @c to @state, or to a later one if its events do not need @state. Does what
- * the state begins with. */
+/* Changes the state of @c to @state, or to a later state if its events do not need @state. Does the
+ * work that the new state begins with. */
 void capture_enter(struct captures *captures, struct capture *c, enum capture_state state);
 
 /* ---- begin.c ---- */
@@ -227,30 +228,30 @@ int capture_stopping(struct error *err);
 /* Returns whether @req is longer than CAPTURE_LASTS_NS, or has no end and is not live. */
 bool capture_lasts(const struct capture_request *req);
 /* Checks whether the caller of @req may begin another capture. At most half of a caller's captures
- * may be lasting ones, so that new callers find room within a minute. Return: 0, or
+ * may be lasting (capture_lasts()), so that new callers find room within a minute. Return: 0, or
  * BACKEND_TOO_MANY with @err, which has the time to retry. */
 int capture_admit(const struct captures *captures, const struct capture_request *req,
                   struct error *err);
-/* Returns whether @caller may arm one more set of samples. A caller may have half of them. Its only
- * capture may have one more if another remains for others, and all but root's while no other caller
- * has a capture. False: @err has the reason. */
+/* Returns whether @caller may arm one more set of samples; if not, @err has the reason. A caller
+ * may have half of all sets. Its only capture may have one more if another set remains for others.
+ * While no other caller has a capture, it may have all sets but root's. */
 bool capture_may_add_set(const struct captures *captures, const struct caller *caller,
                          struct error *err);
 
 /* ---- prepare.c ---- */
 
-/* Prepares the events of @c, in CAPTURE_PREPARING: arms their sets and probes the one process of
- * @c. Return: 0: all are ready. -EINPROGRESS with @err: call again. Else why it cannot run: an
- * outcome or -errno with @err. */
+/* Prepares the events of @c in CAPTURE_PREPARING: arms their sets and probes the one process of @c.
+ * Return: 0: all events are ready. -EINPROGRESS with @err: call again. An outcome or -errno with
+ * @err: @c cannot run. */
 int capture_prepare(struct captures *captures, struct capture *c, struct error *err);
-/* Does the same in CAPTURE_RUNNING for the events that were not ready when @c began. Warns of those
- * that became ready and of those that cannot. Returns whether one became ready. */
+/* Does the same in CAPTURE_RUNNING for the events that were not ready when @c began. Warns of each
+ * event that became ready, and of each that cannot. Returns whether an event became ready. */
 bool capture_prepare_late(struct captures *captures, struct capture *c, uint64_t now_ns);
 
 /* ---- event_sets.c ---- */
 
-/* Arms the sets of @event of @c that are not armed yet. Return: 0: they sample. -EINPROGRESS with
- * @err: call again. -EBUSY or -errno with @err; sets taken so far are kept. */
+/* Arms the sets of @event of @c that are not armed yet. Return: 0: all of them sample. -EINPROGRESS
+ * with @err: call again. -EBUSY or -errno with @err; @event keeps the sets taken so far. */
 int capture_arm(struct captures *captures, struct capture *c, struct capture_event *event,
                 struct error *err);
 /* Releases the sets of @c. */
@@ -267,24 +268,25 @@ json_t *running_json(struct capture *c);
 
 /* ---- processes.c ---- */
 
-/* Returns the verdict of @c on @p, valid until the next call; NULL: no memory. A process that does
- * not match is checked again every 100 ms: its main class or container may become known later. */
+/* Returns the verdict of @c on @p, valid until the next call; NULL: out of memory. A process that
+ * does not match is checked again every 100 ms, since its main class or container may become known
+ * later. */
 struct seen_verdict *capture_verdict(struct captures *captures, struct capture *c,
                                      const struct process *p, uint64_t now_ns);
-/* Gets the record's index of the thread of a sample. *ret_run: its CPU time and name so far, valid
- * until the next call. Returns 0 or -errno. */
+/* Gets the record's index of the thread of a sample. *ret_run: the thread's CPU time and name so
+ * far, valid until the next call. Returns 0 or -errno. */
 int capture_thread(struct capture *c, uint32_t process, const struct incoming *in, uint32_t *ret,
                    struct seen_run **ret_run);
-/* Returns the first process of @c from index *@i on that it samples, and sets *@i behind it. NULL:
- * none is left. */
+/* Returns the first process that @c samples at index *@i or behind, and sets *@i behind it. NULL:
+ * no further process. */
 const struct proc_id *capture_next_process(const struct capture *c, uint32_t *i);
-/* Warns of what flamed could not read of its processes: see process_warnings.c. */
+/* Warns of what flamed could not read of the capture's processes: see process_warnings.c. */
 void capture_warn_processes(struct captures *captures, struct capture *c);
 /* Warns of threads that were renamed. */
 void capture_warn_renamed(struct capture *c);
 /* Forgets the processes and threads of @c, so that a new record gets them again. */
 void capture_forget_members(struct capture *c);
-/* Returns whether samples of more than one pid were wanted. */
+/* Returns whether @c wanted samples of more than one pid. */
 bool capture_has_several_processes(const struct capture *c);
 
 /* ---- counted.c ---- */
@@ -294,13 +296,13 @@ uint32_t capture_moment_name(struct captures *captures, const char *raw);
 
 /* ---- request_context.c ---- */
 
-/* Arranges that the requests of @p are read, if @c asks for them. */
+/* Requests that the requests of the threads of @p are read, if @c wants them. */
 void capture_want_context(struct captures *captures, struct capture *c, struct process *p);
-/* Does the same for the flight recorder, if it records requests and there is room: captures come
- * first. After CLOCK_MONOTONIC @until_ns, only keeps the paths that are read already. */
+/* Does the same for the flight recorder, if it records requests and there is room: captures take
+ * precedence. After CLOCK_MONOTONIC @until_ns, only keeps paths that were read before. */
 void captures_want_context(struct captures *captures, struct process *p, uint64_t until_ns);
 /* Returns the request of @in, a sample of thread @thread of the record, for profile_sample.context.
- * 0: @c does not ask, or there is no room. */
+ * Returns 0 if @c does not want requests, or there is no room. */
 uint32_t capture_context(const struct captures *captures, struct capture *c,
                          const struct incoming *in, uint32_t thread);
 
@@ -319,7 +321,7 @@ void capture_warn_quality(struct captures *captures, struct capture *c);
 void capture_warn_untaken(const struct captures *captures, struct capture *c);
 /* Warns if the kernel drops samples that a timer takes every @period_ns. */
 void capture_warn_dropped(struct capture *c, uint64_t period_ns);
-/* Returns the ticks so far in processes outside flamed's pid namespace. */
+/* Returns the number of ticks so far in processes outside flamed's pid namespace. */
 uint64_t captures_hidden(const struct captures *captures);
 
 /* ---- symbol_source.c ---- */
@@ -327,18 +329,19 @@ uint64_t captures_hidden(const struct captures *captures);
 /* Decides which source names the Java code of @c, and plans an attach if the request names such a
  * source. Returns 0, BACKEND_CONFLICT or -errno. */
 int capture_choose_names(struct captures *captures, struct capture *c, struct error *err);
-/* Notes in the profile's facts which source names Java code, by the request, or by @p (may be
- * NULL). Does nothing if that is not known yet. */
+/* Stores in the profile's facts which source names Java code, according to the request, or to @p
+ * (may be NULL). Does nothing if that is not known yet. */
 void capture_note_symbols(struct capture *c, const struct process *p);
 /* Lets the record of @c ask for names that are decided at its end. */
 void capture_defer_names(struct capture *c);
-/* Returns whether the capture still waits for the source of names, or debug information. It does so
- * for 4 s at most, and not while flamed stops. */
+/* Returns whether the capture still waits for the source of names, or for debug information. It
+ * waits for 4 s at most, and not while flamed stops. */
 bool capture_names_wait(struct captures *captures, struct capture *c, uint64_t now_ns);
 /* Decides the names by the sources read so far, before a profile is made. */
 void capture_decide_names(struct capture *c);
 /* Warns, at the end of @c, of problems with the source of names. */
 void capture_tell_names(struct capture *c);
-/* Notes in the profile of @c which source named it, and what debug information is missing. */
+/* Stores in the profile of @c which source named its code, and what debug information is
+ * missing. */
 void capture_add_names(const struct capture *c, struct profile *p);
 void capture_drop_names(struct captures *captures, struct capture *c);

@@ -90,8 +90,8 @@ int capture_new_record(struct captures *captures, struct record **ret)
     return r;
 }
 
-/* Returns whether there is memory for a copy of @c: half of the budget of captures, on top of it.
- * Copies never displace captures. */
+/* Returns whether there is memory for a copy of @c. Copies may use half of the budget of captures,
+ * in addition to it, and never displace captures. */
 static bool snapshot_has_room(const struct captures *captures, const struct capture *c)
 {
     return captures->budget.used_bytes + profile_counted_bytes() + record_bytes(c->record) <=

@@ -8,22 +8,23 @@
 
 #define COUNTED_LOOK_NS (100 * NSEC_PER_MSEC) /* between looks at one JVM */
 #define COUNTED_LOOKS_NS (20 * NSEC_PER_MSEC) /* between rounds over the JVMs that are due */
-#define COUNTED_TELL_NS NSEC_PER_SEC          /* between two times that counts are handed out */
+#define COUNTED_TELL_NS NSEC_PER_SEC          /* between two times that counts are delivered */
 #define COUNTED_LIST_NS NSEC_PER_SEC          /* between listings of the wanted JVMs */
 #define COUNTED_FAILED_NS (10 * NSEC_PER_SEC) /* until a failed read is repeated */
 #define COUNTED_BUDGET_NS (NSEC_PER_MSEC / 2) /* time of a round */
-/* The same for the recorder alone, which is always on: about half the time between safepoints. */
+/* Least time between looks for the recorder alone, which is always on: about half the time between
+ * safepoints. */
 #define COUNTED_REST_MIN_NS NSEC_PER_SEC
 #define COUNTED_REST_MAX_NS (5 * NSEC_PER_SEC)
 #define COUNTED_REST_STEP_NS NSEC_PER_SEC
 #define COUNTED_RECORDED_LOOKS_NS (200 * NSEC_PER_MSEC)
-#define COUNTED_RECORDED_AT_ONCE 2          /* JVMs per round */
+#define COUNTED_RECORDED_AT_ONCE 2          /* JVMs per round for the recorder */
 #define COUNTED_EDGE_NS (5 * NSEC_PER_MSEC) /* time of the round at a capture's begin or end */
 
 /* ---- changes between two looks ---- */
 
 /* Returns whether the last collection of @now ended after @before. A collection that the JVM was
- * writing during the read is left to the counts. */
+ * writing during the read is not new; the counts include it. */
 static bool is_new(const struct counted_collector *before, const struct counted_collector *now)
 {
     return now->exit_ns > before->exit_ns && now->exit_ns > now->entry_ns &&
@@ -76,7 +77,7 @@ static void tell(const struct counted_look *before, const struct counted_look *n
                                 .reach_ns = ns,
                                 .count = (uint32_t)MIN(count, (uint64_t)UINT32_MAX) };
 
-    if (count || ns) /* counts rise when something begins, times when it ends */
+    if (count || ns) /* a count rises when something begins, a time when it ends */
         fn(cookie, &m, "");
 }
 
@@ -126,7 +127,7 @@ static uint64_t owner_of(const void *table, size_t i)
     return all->all[i].owner;
 }
 
-/* As owner_of(), but 0 for an entry that a capture wants. */
+/* Returns the entry's owner, but 0 for an entry that a capture wants. */
 static uint64_t owner_of_recorded(const void *table, size_t i)
 {
     const struct counted *all = table;
@@ -134,8 +135,8 @@ static uint64_t owner_of_recorded(const void *table, size_t i)
     return all->all[i].wanted ? 0 : all->all[i].owner;
 }
 
-/* Returns the place of a new entry of @owner; all->count: there is no room. Captures displace
- * entries of the recorder. */
+/* Returns the place for a new entry of @owner, or all->count if there is no room. A capture's entry
+ * displaces one of the recorder. */
 static size_t find_place(struct counted *all, uint64_t owner, bool recorded)
 {
     size_t at;
@@ -161,7 +162,7 @@ static struct counted_jvm *new_entry(struct counted *all, const struct proc_id *
 
     if (at == all->count)
         return NULL;
-    if (all->all[at].owner) /* replaces another's entry */
+    if (all->all[at].owner) /* replaces the entry of another JVM */
         places_give(&all->places, all->all[at].owner);
     places_take(&all->places, owner);
     all->all[at] = (struct counted_jvm){ .id = *id, .owner = owner };
@@ -199,7 +200,7 @@ struct counted_jvm *counted_claim(struct counted *all, const struct proc_id *id,
     uint32_t no;
 
     if (all->adding)
-        id_table_add(&all->claimed, id, &no); /* without memory the claim is not counted */
+        id_table_add(&all->claimed, id, &no); /* without memory, the claim is not counted */
     if (!j && all->adding)
         j = new_entry(all, id, owner, recorded);
     if (j)
@@ -224,7 +225,7 @@ static void want(struct counted *all, struct process *p)
     struct counted_jvm *j =
         can_be_read(p) ? counted_claim(all, &p->id, process_payer(p), /* recorded= */ false) : NULL;
 
-    /* The next look may be one for the recorder, which is later. */
+    /* The next look may be due for the recorder only, which is later. */
     if (j && j->next_ns <= j->last.at_ns + MAX(j->rest_ns, COUNTED_REST_MIN_NS))
         j->next_ns = MIN(j->next_ns, j->last.at_ns + COUNTED_LOOK_NS);
 }
@@ -291,10 +292,10 @@ struct telling_to {
     struct process *p;
 };
 
-/* Returns whether @c takes @m. Clips a count to the time of @c. */
+/* Returns whether @c takes @m. Clips the time of a count to the time of @c. */
 static bool clip(const struct capture *c, struct profile_moment *m)
 {
-    if (!profile_moment_counts(m->kind)) /* probes report these in more detail */
+    if (!profile_moment_counts(m->kind)) /* probes report these moments in more detail */
         return !capture_has_moments(c) && m->end_ns >= c->start_ns && m->end_ns < c->end_ns;
     if (m->end_ns <= c->start_ns || m->start_ns >= c->end_ns)
         return false;
@@ -328,7 +329,7 @@ static void hand_out(void *cookie, const struct profile_moment *m, const char *n
     }
 }
 
-/* Looks at @j. @edge: a capture begins or ends, so counts are handed out up to now. */
+/* Looks at @j. @edge: a capture begins or ends, so counts are delivered up to now. */
 static void look(struct captures *captures, struct counted_jvm *j, bool edge)
 {
     struct process *p = discover_known(captures->discover, &j->id);
@@ -350,7 +351,7 @@ static void look(struct captures *captures, struct counted_jvm *j, bool edge)
         pauses_add(&j->pauses, &j->last.c, &now.c, now.jdk);
     }
     if (j->pauses.whole.open || j->pauses.reach.open)
-        j->rest_ns = COUNTED_REST_MIN_NS; /* some further looks give them a bucket */
+        j->rest_ns = COUNTED_REST_MIN_NS; /* some further looks may find the bucket */
     j->next_ns = now.at_ns + (j->wanted ? COUNTED_LOOK_NS : MAX(j->rest_ns, COUNTED_REST_MIN_NS));
     j->last = now;
     if (j->told.at_ns && (edge || now.at_ns - j->told.at_ns >= COUNTED_TELL_NS))
@@ -360,7 +361,7 @@ static void look(struct captures *captures, struct counted_jvm *j, bool edge)
     j->told = now;
 }
 
-/* Looks at up to @most JVMs that are due, in turn, for @budget_ns; at an edge, at those that
+/* Looks at up to @most JVMs that are due, in turn, for @budget_ns. @edge: only at those that
  * captures want. */
 static void look_at_all(struct captures *captures, bool edge, size_t most, uint64_t budget_ns)
 {
@@ -394,7 +395,7 @@ void captures_look(struct captures *captures, uint64_t now_ns)
             list(captures, now_ns);
         if (running)
             look_at_all(captures, /* edge= */ false, SIZE_MAX, COUNTED_BUDGET_NS);
-        else /* none is late because the processor was busy during the first */
+        else /* no JVM is late because the first took long on a busy processor */
             look_at_all(captures, /* edge= */ false, COUNTED_RECORDED_AT_ONCE, UINT64_MAX);
     }
 }

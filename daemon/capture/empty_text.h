@@ -6,7 +6,7 @@
 
 #define EMPTY_TEXT_BYTES (EVENT_NAME_BYTES + 256)
 
-/* The rest of the sentence, with the name of the event or with its period. */
+/* How the sentence ends: with the name of the event, or with its period. */
 enum empty_rest {
     EMPTY_IDLE,
     EMPTY_LONGER,

@@ -28,7 +28,7 @@ void capture_warn_rates(struct capture *c)
     }
 }
 
-/* Replaces the ended set @before by @after, which samples every @period; 0: as before. */
+/* Replaces the ended set @before by @after, which samples every @period. @period 0: as before. */
 static void change_set(struct capture *c, struct capture_event *event, uint32_t before,
                        uint32_t after, uint64_t period)
 {
@@ -58,9 +58,9 @@ static void capture_change_set(struct capture *c, uint32_t before, uint32_t afte
         change_set(c, &c->events[i], before, after, period);
 }
 
-/* Takes a set of @event, one of those that are sampled for an event of @c. If slower captures hold
- * all sets, or all that the caller of @c may have, the slowest set becomes faster for its users. So
- * no caller that holds all rates blocks the others. Returns 0, -EBUSY, -EINPROGRESS or -errno with
+/* Takes a set for @event, which is sampled for an event of @c. If slower captures hold all sets, or
+ * all that the caller of @c may have, the slowest set becomes faster for its users. So a caller
+ * that holds all rates does not block the others. Returns 0, -EBUSY, -EINPROGRESS or -errno with
  * @err. */
 static int take_set(struct captures *captures, struct capture *c, const struct event_ref *event,
                     uint64_t period, uint32_t *ret_set, uint64_t *ret_period, struct error *err)

@@ -3,7 +3,7 @@
 
 #include "proc/stall_readers.h"
 
-#define JVMS_MAX 256     /* JVMs; their ancestors are checked */
+#define JVMS_MAX 256     /* JVMs whose ancestors are checked */
 #define ANCESTORS_MAX 16 /* checked per JVM */
 
 struct descent {
@@ -15,7 +15,7 @@ struct descent {
     unsigned distance, count, looked;
 };
 
-/* Returns the number of generations from @p up to its ancestor @host_pid; 0: it is no ancestor. */
+/* Returns the number of generations from @p up to its ancestor @host_pid; 0: no such ancestor. */
 static unsigned distance_to(const struct descent *w, const struct process *p, int32_t host_pid)
 {
     struct proc_id id = p->id;

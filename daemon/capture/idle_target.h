@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reasons why a single process has no samples, by its state: stopped, traced or frozen. Or it is no
- * JVM, and started one.
+ * Reasons why a single process has no samples. By its state: stopped, traced or frozen. Or it is no
+ * JVM, but has started one.
  */
 #pragma once
 

@@ -47,7 +47,7 @@ struct inlined *inlined_free(struct inlined *i)
     return NULL;
 }
 
-/* Returns the number of the place of @frame at @address; UINT32_MAX: none. */
+/* Returns the number of the place of @frame at @address; UINT32_MAX: there is no room. */
 static uint32_t add_place(struct inlined *i, struct process *p, uint32_t frame, uint64_t address)
 {
     struct place place = { .frame = frame };
@@ -143,7 +143,7 @@ size_t inlined_frames(struct inlined *i, uint32_t n, uint32_t ret[RECORD_LATER_F
     frame_table_charge(i->frames, inlines_owner(i->inlines, p->file));
     for (size_t k = 0; k < count; k++) {
         ret[k] = make_frame(i, &base, &at[k], k + 1 < count);
-        if (!ret[k]) { /* no room for names: keeps the native frame */
+        if (!ret[k]) { /* no room for names: the native frame stays */
             ret[0] = p->frame;
             count = 1;
         }

@@ -8,7 +8,7 @@ _Static_assert(HOTSPOT_LIVE_MAX >= STREAM_LIVE_MAX, "all that an agent follows")
 #define KEPT_MAX ((size_t)2 * STREAM_LIVE_MAX)
 #define WORTH_MAX 0x1p50 /* bytes, per sample: the sum of all does not overflow */
 
-/* A followed object at the look. */
+/* An object that the agent follows, at the look. */
 struct followed {
     struct stream_live at;
     bool alive;
@@ -20,8 +20,8 @@ struct live {
     bool looked;
     struct followed *followed; /* owned: [followed_count], by id; NULL: none */
     size_t followed_count;
-    uint32_t collections, newest_dead; /* 1 + those begun, 0: not known; newest id found dead, 0:
-                                        * none */
+    uint32_t collections, newest_dead; /* number of begun collections plus 1, 0: unknown; newest id
+                                          found dead, 0: none */
     uint64_t missed;
     bool under_way, young_blind;
 };
@@ -58,7 +58,7 @@ size_t live_count(const struct live *l)
 
 /* ---- the agent's table ---- */
 
-/* Returns whether id @a was given after @b; ids wrap around. */
+/* Returns whether id @a is newer than id @b; ids wrap around. */
 static bool is_newer(uint32_t a, uint32_t b)
 {
     return (int32_t)(a - b) > 0;
@@ -160,7 +160,7 @@ void live_compare(struct live *l, const struct live_tables *t)
     for (size_t i = 0; i < count; i++) {
         const struct followed *same = find(again, again_count, f[i].at.id);
 
-        /* The word of an object that has left the table may hold another reference by now. */
+        /* The object's word may hold another reference once the object has left the table. */
         if (!same || same->at.ref != f[i].at.ref)
             continue;
         if (!f[i].alive)
@@ -202,16 +202,16 @@ static uint32_t age_of(const struct live *l, const struct live_sample *s)
     return l->collections && s->collections && (int32_t)age > 0 ? age : 0;
 }
 
-/* Returns whether a collection has checked @s. If one may be under way, only the one before it
- * counts. If collections may skip young objects, only a dead object that is no older than @s is
- * proof. */
+/* Returns whether a collection has checked the object of @s. If a collection may be under way, only
+ * those before it count. If collections may skip young objects, only a dead object that is no older
+ * than the object of @s is proof. */
 static bool is_looked_at(const struct live *l, const struct live_sample *s)
 {
     return (!l->young_blind && age_of(l, s) > (l->under_way ? 1 : 0)) ||
            (l->newest_dead && !is_newer(s->object, l->newest_dead));
 }
 
-/* Returns @s scaled by the chance with which the agent has kept it. */
+/* Returns @s scaled by the chance with which the agent kept its object. */
 static struct live_sample worth(const struct live_sample *s, const struct stream_live *at)
 {
     uint64_t stands = MAX(at->bytes, (uint64_t)at->interval);
