@@ -212,6 +212,15 @@ static int set_filter(const struct sampler_event *event, int fd, struct error *e
                            event->filter);
 }
 
+uint64_t sampler_period_on(const struct sampler_event *event, uint32_t cpu, uint64_t period)
+{
+    uint64_t part = period / SAMPLER_DETUNED;
+
+    if (!event_has_timer(event->info) || event_is_paced(period))
+        return period;
+    return cpu % 2 ? period + part : period - part; /* the mean of all CPUs stays */
+}
+
 int sampler_open_event(const struct sampler_event *event, uint32_t cpu, uint64_t period,
                        struct error *err)
 {

@@ -37,9 +37,10 @@ static void disarm(struct cpu_link *l)
 static int cpu_arm(const struct armed *a, uint32_t cpu, struct cpu_link *ret, struct error *err)
 {
     LIBBPF_OPTS(bpf_link_create_opts, opts, .perf_event.bpf_cookie = a->no);
+    uint64_t period = sampler_period_on(&a->event, cpu, a->period);
     _cleanup_close_ int event = a->perf
-                                    ? perf_home_open(a->perf, &a->event, cpu, a->no, a->period, err)
-                                    : sampler_open_event(&a->event, cpu, a->period, err);
+                                    ? perf_home_open(a->perf, &a->event, cpu, a->no, period, err)
+                                    : sampler_open_event(&a->event, cpu, period, err);
     _cleanup_close_ int link = -1;
     int r;
 

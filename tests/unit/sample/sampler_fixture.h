@@ -44,8 +44,11 @@ static void allow_rates(void)
         ck_assert_int_eq(pwrite(fd, "100000", 6, 0), 6);
 }
 
+#define PHASE_NS (10 * NSEC_PER_MSEC)
+
 static struct {
     uint32_t pid;
+    uint32_t phases[10]; /* samples by tenth of PHASE_NS */
     uint64_t weight[SAMPLER_SETS_MAX], value[SAMPLER_SETS_MAX], others, user_frames, last_ns;
     uint64_t start_boottime_ns;
     uint64_t ends[UNWIND_END_COUNT];
@@ -67,6 +70,7 @@ static void take(void *cookie, const struct sample_record *rec, const uint64_t *
     got.exec_id = rec->exec_id;
     got.start_boottime_ns = rec->start_boottime_ns;
     got.last_ns = rec->time_ns;
+    got.phases[rec->time_ns % PHASE_NS * ARRAY_SIZE(got.phases) / PHASE_NS]++;
     memcpy(got.comm, rec->comm, sizeof(got.comm));
     got.user_frames += rec->user_count;
     ck_assert_uint_lt(rec->user_end, UNWIND_END_COUNT);

@@ -196,6 +196,28 @@ START_TEST(rate_is_exact)
 }
 END_TEST
 
+/* A timer of 100 Hz does not stay at one moment of each 10 ms. */
+START_TEST(keeps_no_step_with_round_times)
+{
+    struct burner burner = start_burner();
+    uint32_t set, sum = 0, hit = 0;
+
+    prefer_burner(&burner);
+    ck_assert_int_eq(start_kind(sampler, EVENT_CPU, PHASE_NS, &set, &err), 0);
+    ck_assert_int_eq(sampler_filter_process(sampler, burner.pid, 1U << set), 0);
+    sample_for(&burner, 3);
+    end_burner(&burner);
+    for (size_t i = 0; i < ARRAY_SIZE(got.phases); i++)
+        sum += got.phases[i];
+    for (size_t i = 0; i < ARRAY_SIZE(got.phases); i++) {
+        printf("%u%s", got.phases[i], i + 1 < ARRAY_SIZE(got.phases) ? " " : "\n");
+        hit += got.phases[i] * 20 >= sum;
+    }
+    ck_assert_uint_gt(sum, 100);
+    ck_assert_uint_ge(hit, 4); /* 3 s are 300 periods, and move by 5.9 ms */
+}
+END_TEST
+
 START_TEST(costs_no_more_than_its_budget)
 {
     struct burner burner = start_burner();
@@ -481,6 +503,7 @@ int main(void)
     tcase_add_loop_test(pure, parses_cpu_lists, 0, (int)ARRAY_SIZE(CPU_LISTS));
     tcase_add_test(pure, refuses_a_depth_that_it_cannot_have);
     tcase_add_loop_test(tc, rate_is_exact, 0, (int)ARRAY_SIZE(RATES));
+    tcase_add_test(tc, keeps_no_step_with_round_times);
     tcase_add_test(tc, costs_no_more_than_its_budget);
     tcase_add_test(tc, losses_are_told_by_set_and_process);
     tcase_add_test(tc, facts_of_a_sample);

@@ -125,6 +125,22 @@ START_TEST(paces_that_cannot_be)
 }
 END_TEST
 
+/* Only timers differ from the period, and processors differ to both sides. */
+START_TEST(periods_of_processors)
+{
+    struct sampler_event timer = { .info = events_default() },
+                         faults = { .info = events_row(EVENT_PAGE_FAULTS) };
+    uint64_t period = NSEC_PER_SEC / 19, even = sampler_period_on(&timer, 0, period),
+             odd = sampler_period_on(&timer, 1, period);
+
+    ck_assert_uint_eq(even + odd, 2 * period);
+    ck_assert_uint_gt(odd - even, period / 400);
+    ck_assert_uint_lt(odd - even, period / 200);
+    ck_assert_uint_eq(sampler_period_on(&faults, 0, period), period);
+    ck_assert_uint_eq(sampler_period_on(&timer, 0, 100), 100); /* and no shift to 0 */
+}
+END_TEST
+
 /* Every hit of the wanted process, and none of another's; at an interval as many by value. */
 START_TEST(tracepoints)
 {
@@ -220,6 +236,7 @@ int main(void)
     TCase *pure = tcase_create("pure"), *tc = tcase_create("kernel");
 
     tcase_add_test(pure, paces_that_cannot_be);
+    tcase_add_test(pure, periods_of_processors);
     tcase_add_loop_test(tc, paced, 0, (int)ARRAY_SIZE(PACES));
     tcase_add_test(tc, tracepoints);
     tcase_add_test(tc, counts_no_mallocs_without_a_probe);
