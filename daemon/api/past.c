@@ -195,6 +195,7 @@ static int past_stored(struct api *api, struct past_filter *f, const char *event
     if (r < 0 || !list->count)
         return r;
     f->owned = true; /* the query's scope excludes captures of others */
+    f->stored = true;
     stored_meta(f, list, next[0], from_ns, to_ns, &meta);
     slice.from_ns = MAX(from_ns, meta.start_realtime_ns);
     r = merger_new(&slice, &meta, &merger)

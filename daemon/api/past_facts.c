@@ -208,12 +208,17 @@ void past_pin(struct past_filter *f, const struct past_program *image)
     f->start_ticks = image->start_ticks;
     f->exec_no = image->exec_no;
     f->program = program_of(image);
+    f->runs_java = image->service[0];
 }
 
 bool past_is_pinned(const struct past_filter *f, const struct past_program *image)
 {
-    return !f->pid || (image->start_ticks == f->start_ticks &&
-                       (image->exec_no == f->exec_no || program_of(image) == f->program));
+    /* Another flamed may have stored the capture, and may have counted the JVM's launcher so. */
+    bool same_no =
+        image->exec_no == f->exec_no && (!f->stored || (image->service[0] != '\0') == f->runs_java);
+
+    return !f->pid ||
+           (image->start_ticks == f->start_ticks && (same_no || program_of(image) == f->program));
 }
 
 static struct past_program image_with(const struct profile_process *process,

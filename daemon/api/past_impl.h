@@ -21,6 +21,8 @@ struct past_filter {
     uint64_t start_ticks;             /* of that image */
     uint64_t program;                 /* hash of the name and service of that image */
     uint32_t exec_no;                 /* number of the exec, as counted by the flamed that saw it */
+    bool runs_java;                   /* that image has a service */
+    bool stored;                      /* images are of stored captures */
     uint64_t coarsest_ns;             /* as in struct history_query */
     bool summed;                      /* as in struct history_query */
 };

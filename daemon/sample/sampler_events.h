@@ -43,9 +43,9 @@ int sampler_online_cpus(uint32_t *ret_cpus, struct error *err);
 /* Checks that the kernel delivers a sample every @period, in the event's unit, without throttling.
  * 0; -ERANGE with the limit and its remedy in @err. */
 int sampler_check_period(const struct sampler_event *event, uint64_t period, struct error *err);
-/* Returns the period with which the kernel samples @event on @cpu instead of @period. A timer gets a
- * slightly longer or shorter one. Else it would keep step with work that repeats in round times, and
- * hit it too often, or never. */
+/* Returns the period with which the kernel samples @event on @cpu instead of @period. A timer gets
+ * a slightly longer or shorter one. Else it would keep step with work that repeats in round times,
+ * and hit it too often, or never. */
 uint64_t sampler_period_on(const struct sampler_event *event, uint32_t cpu, uint64_t period);
 /* Opens the event on @cpu, disabled until a program is attached and it is enabled. Return: an fd
  * that the caller owns. -ENODEV: the CPU is offline. -ENOENT: the machine does not have the event.

@@ -131,6 +131,8 @@ class Costly(jvm.WithClasses):
             self.assertGreater(capture.stop().samples, 20)
             past = daemon.get("/profile", pid=program.pid, event="alloc", format="json", **{"from": "-60s"})
             self.assertIn(f"allocations of {program.pid} are not recorded now", " ".join(past.warnings) + past.text)
+            just = daemon.get("/profile", pid=program.pid, event="alloc", **{"from": "-1s"})
+            self.assertIn("its probes were hit", " ".join(just.warnings) + just.text) # no sample, or the history's of a whole minute
             earlier = daemon.get("/profile", pid=program.pid, event="alloc", **{"from": "-20m", "to": "-15m"})
             self.assertEqual(earlier.status, 404, earlier)
             self.assertNotIn("its probes were hit", earlier.text) # which says nothing of that time

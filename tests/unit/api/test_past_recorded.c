@@ -319,6 +319,24 @@ START_TEST(a_pid_over_a_restart_of_flamed)
 }
 END_TEST
 
+/* The same number of another flamed may be that of the launcher, which has no service. */
+START_TEST(a_stored_launcher)
+{
+    struct past_program shop = { 42, 1, 7, "shop", "shop" }, launcher = { 42, 1, 7, "sh", "" },
+                        renamed = { 42, 1, 7, "shop-2", "shop-2" };
+    struct past_filter filter = { .stored = true };
+
+    past_pin(&filter, &shop);
+    ck_assert(past_is_pinned(&filter, &shop));
+    ck_assert(past_is_pinned(&filter, &renamed));
+    ck_assert(!past_is_pinned(&filter, &launcher));
+    shop.exec_no++;
+    ck_assert(past_is_pinned(&filter, &shop));
+    filter.stored = false; /* the JVM's first samples in the recorder */
+    ck_assert(past_is_pinned(&filter, &launcher));
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("past_recorded");
@@ -327,5 +345,6 @@ int main(void)
     tcase_add_test(tc, what_is_known_last_decides);
     tcase_add_test(tc, names_that_are_slow_to_match);
     tcase_add_test(tc, a_pid_over_a_restart_of_flamed);
+    tcase_add_test(tc, a_stored_launcher);
     return run_store_tests("past_recorded", tc);
 }
