@@ -7,7 +7,7 @@
 /* Returns the next number of a xorshift generator. Nothing but fair shares depends on it. */
 static uint64_t next_random(struct heap_pages *h)
 {
-    uint64_t x = h->random ?: UINT64_C(0x9e3779b97f4a7c15);
+    uint64_t x = h->random;
 
     x ^= x << 13;
     x ^= x >> 7;

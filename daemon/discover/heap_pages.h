@@ -6,7 +6,7 @@
 
 struct heap_pages {
     uint64_t seen;   /* pages in memory so far */
-    uint64_t random; /* the generator's state; 0: it begins */
+    uint64_t random; /* the generator's state: begins with any number but 0 */
     size_t count;
     struct heap_page chosen[HEAP_SAMPLE_PAGES];
 };

@@ -342,6 +342,7 @@ static int begin_job(struct discover *d, struct image *im, bool samples_heap, st
                                  .mem_fd = fcntl(p->mem_fd, F_DUPFD_CLOEXEC, 0),
                                  .page_bytes = (uint64_t)sysconf(_SC_PAGESIZE),
                                  .samples_heap = samples_heap,
+                                 .heap.random = clock_monotonic_ns(),
                                  .began_ns = clock_monotonic_ns() };
     r = j->mem_fd < 0 ? -errno : hotspot_vm_areas(p->vm, classes_seen(p->counters), &j->vm);
     if (r > 0)
@@ -358,6 +359,7 @@ static int begin_job(struct discover *d, struct image *im, bool samples_heap, st
         return r;
     }
     im->residence_job = j;
+    im->residence_samples &= !samples_heap;
     d->residence.jobs++;
     return 0;
 }
@@ -397,6 +399,8 @@ int discover_residence(struct discover *d, struct process *p, uint64_t max_age_n
         max_age_ns = MAX(max_age_ns, p->residence->cpu_ns * RESIDENCE_SHARE);
     if (!im->residence_job && p->residence && now_ns - p->residence->at_ns <= max_age_ns)
         return 0;
+    if (im->residence_job && !im->residence_job->samples_heap)
+        im->residence_samples = true;
     r = im->residence_job ? 0 : begin_job(d, im, /* samples_heap= */ true, err);
     if (r == 0)
         r = run_slice(d, im, RESIDENCE_SLICE_NS, err);
@@ -441,7 +445,7 @@ static void poll_one(struct discover *d, struct image *im, uint64_t now_ns, uint
         im->residence_next_ns = now_ns + RESIDENCE_EVERY_NS;
         return;
     }
-    r = im->residence_job ? 0 : begin_job(d, im, /* samples_heap= */ false, NULL);
+    r = im->residence_job ? 0 : begin_job(d, im, im->residence_samples, NULL);
     if (r == 0)
         r = run_slice(d, im, slice_ns, NULL);
     if (r != -EINPROGRESS)

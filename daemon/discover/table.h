@@ -87,6 +87,7 @@ struct image {
     uint64_t counters_next_ns;   /* next reading of its counters */
     uint64_t residence_next_ns;  /* next count of its pages without a request */
     struct residence_job *residence_job; /* under way; owned; NULL: none */
+    bool residence_samples;              /* the next count of its pages samples the heap, too */
     uint32_t sweep;                      /* number of the last sweep that saw it */
     struct cpu_point older, newer;
     uint64_t cpu_limit, cpu_limit_ns; /* thousandths of a CPU, 0: none; time of that reading */

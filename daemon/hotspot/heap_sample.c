@@ -21,6 +21,10 @@
 #define ELEMENT_SHIFT_MAX 3
 #define HEADER_BYTES_MAX 32 /* bytes of an array's header */
 #define INSTANCE_BYTES_MAX ((uint64_t)1 << 19)
+#define SUPERS_MAX 64         /* superclasses to read of one class */
+#define CLASS_READS_MAX 8192  /* reads of classes and superclasses for one sample */
+#define OBJECT_BYTES_MIN 8    /* the usual alignment of objects */
+#define OBJECT_BYTES_MOST 256 /* the greatest one that -XX:ObjectAlignmentInBytes takes */
 #define WINDOW_BYTES (HEAP_SAMPLE_PAGE_BYTES_MAX + HEAP_SAMPLE_BEFORE_BYTES)
 
 struct seen {
@@ -33,7 +37,9 @@ struct sampling {
     size_t count, page_bytes;
     struct heap_page pages[HEAP_SAMPLE_PAGES];
     struct heap_sample found;
-    unsigned used; /* number of used entries in @seen */
+    unsigned used;       /* number of used entries in @seen */
+    unsigned reads_left; /* of CLASS_READS_MAX; at 0, no further class is known */
+    uint64_t align;      /* objects begin at multiples of this; bytes, a power of two */
     struct seen seen[SEEN_MAX];
     uint8_t window[WINDOW_BYTES];
 };
@@ -52,17 +58,6 @@ static bool mark_can_be(const struct hotspot_vm *vm, const uint8_t *p)
     return (mark & 3) == MARK_UNLOCKED && mark >> MARK_UNUSED_FROM == 0;
 }
 
-/* Reads the layout helper of @klass; 0: no class is at @klass. */
-static int32_t read_layout(struct hotspot_vm *vm, uint64_t klass)
-{
-    uint32_t layout = 0;
-
-    return field_u32(vm, klass, vm->layout.klass_layout_helper, &layout) == 0 && layout &&
-                   klass_is_below(vm, klass, /* super= */ 0)
-               ? (int32_t)layout
-               : 0;
-}
-
 /* Returns the place of @klass in @seen, used or free. Returns NULL if too many words share it. */
 static struct seen *place_of(struct sampling *s, uint64_t klass)
 {
@@ -75,6 +70,43 @@ static struct seen *place_of(struct sampling *s, uint64_t klass)
             return one;
     }
     return NULL;
+}
+
+static bool may_read(struct sampling *s)
+{
+    if (s->reads_left == 0)
+        return false;
+    s->reads_left--;
+    return true;
+}
+
+/* Returns whether the superclasses of @klass lead to java.lang.Object, or to a class that was seen
+ * before. */
+static bool is_class(struct hotspot_vm *vm, struct sampling *s, uint64_t klass)
+{
+    for (unsigned i = 0; i < SUPERS_MAX; i++) {
+        const struct seen *super = i ? place_of(s, klass) : NULL;
+        uint64_t next;
+
+        if (super && super->klass)
+            return super->layout != 0;
+        if (!may_read(s) || field_u64(vm, klass, vm->layout.klass_super, &next) < 0)
+            return false;
+        if (!next)
+            return klass_is_below(vm, klass, /* super= */ 0);
+        klass = next;
+    }
+    return false;
+}
+
+/* Reads the layout helper of @klass; 0: no class is at @klass. */
+static int32_t read_layout(struct hotspot_vm *vm, struct sampling *s, uint64_t klass)
+{
+    uint32_t layout = 0;
+
+    if (!may_read(s) || field_u32(vm, klass, vm->layout.klass_layout_helper, &layout) < 0)
+        return 0;
+    return layout && is_class(vm, s, klass) ? (int32_t)layout : 0;
 }
 
 /* Returns the class in the object header at @p. Returns NULL if no class is there, or too many were
@@ -91,14 +123,14 @@ static struct seen *class_at(struct hotspot_vm *vm, struct sampling *s, const ui
         if (s->used == SEEN_FULL)
             return NULL;
         s->used++;
-        *one = (struct seen){ .klass = klass, .layout = read_layout(vm, klass) };
+        *one = (struct seen){ .klass = klass, .layout = read_layout(vm, s, klass) };
     }
     return one && one->layout ? one : NULL;
 }
 
 /* Returns the number of bytes of the object at @p; 0: no object can be there. */
-static uint64_t object_bytes(const struct hotspot_vm *vm, const struct seen *class,
-                             const uint8_t *p)
+static uint64_t object_bytes(const struct hotspot_vm *vm, const struct sampling *s,
+                             const struct seen *class, const uint8_t *p)
 {
     uint32_t layout = (uint32_t) class->layout, length;
     unsigned header = layout >> 16 & 0xff, shift = layout & 0xff;
@@ -112,7 +144,7 @@ static uint64_t object_bytes(const struct hotspot_vm *vm, const struct seen *cla
     } else if (bytes > INSTANCE_BYTES_MAX) {
         return 0;
     }
-    return MAX((bytes + 7) & ~(uint64_t)7, (uint64_t)8);
+    return MAX((bytes + s->align - 1) & ~(s->align - 1), s->align);
 }
 
 /* ---- pages ---- */
@@ -127,7 +159,7 @@ static uint64_t find_object(struct hotspot_vm *vm, struct sampling *s, size_t at
     if (n < LOOK_BYTES || at > n - LOOK_BYTES)
         return 0;
     *ret = class_at(vm, s, s->window + at);
-    return *ret ? object_bytes(vm, *ret, s->window + at) : 0;
+    return *ret ? object_bytes(vm, s, *ret, s->window + at) : 0;
 }
 
 /* Adds the objects of a window with @n bytes, apart from the first @skip bytes. */
@@ -176,11 +208,28 @@ static void rank(struct hotspot_vm *vm, struct heap_sample *found, const struct 
     c[i].bytes = one->bytes;
 }
 
+/* Returns the alignment of objects. It scales compressed references. */
+static uint64_t object_align(struct hotspot_vm *vm)
+{
+    uint64_t align = OBJECT_BYTES_MIN;
+
+    if (vm->names.compressed_oops)
+        align = (uint64_t)1 << vm->names.oop_shift;
+    else
+        hotspot_vm_flag(vm, "ObjectAlignmentInBytes", &align);
+    return align >= OBJECT_BYTES_MIN && align <= OBJECT_BYTES_MOST && (align & (align - 1)) == 0
+               ? align
+               : OBJECT_BYTES_MIN;
+}
+
 static int run_sampling(struct hotspot_vm *vm, void *arg)
 {
     struct sampling *s = arg;
     int r = names_ready(vm);
 
+    if (r == 0)
+        s->align = object_align(vm);
+    s->reads_left = CLASS_READS_MAX;
     memory_begin(&vm->memory);
     for (size_t i = 0; r == 0 && i < s->count; i++) {
         size_t skip = s->pages[i].before_bytes, n = skip + s->page_bytes;

@@ -184,6 +184,7 @@ START_TEST(chooses_pages_fairly)
     uint64_t entries[BITE], sum = 0;
 
     memset(&h, 0, sizeof(h));
+    h.random = 77777;
     for (size_t i = 0; i < BITE; i++)
         entries[i] = i % 8 == 3 ? 0 : PRESENT;
     for (size_t i = 0; i < ALL; i += BITE)
@@ -203,6 +204,82 @@ START_TEST(chooses_pages_fairly)
 }
 END_TEST
 
+/* So errors of one sample and of the next average out. */
+START_TEST(chooses_other_pages_next_time)
+{
+    static struct heap_pages h[2];
+    static uint64_t entries[4096];
+    size_t same = 0;
+
+    memset(h, 0, sizeof(h));
+    for (size_t i = 0; i < ARRAY_SIZE(entries); i++)
+        entries[i] = PRESENT;
+    for (size_t k = 0; k < 2; k++) {
+        h[k].random = 1000000 + k;
+        heap_pages_add(&h[k], 0, PAGE, entries, ARRAY_SIZE(entries));
+    }
+    for (size_t i = 0; i < HEAP_SAMPLE_PAGES; i++)
+        same += h[0].chosen[i].at == h[1].chosen[i].at;
+    ck_assert_uint_lt(same, HEAP_SAMPLE_PAGES / 2);
+}
+END_TEST
+
+/* -XX:ObjectAlignmentInBytes=16: heaps of 32 to 64 GB have compressed references by it. */
+START_TEST(knows_a_wider_alignment)
+{
+    struct heap_sample s;
+
+    vm->names.compressed_oops = true;
+    vm->names.oop_shift = 4;
+    while (end + 224 <= HEAP + PAGE) {
+        put_object(CART, 0);
+        end += 8;
+        put_object(BYTES, 160);
+    }
+    sample(&s, 0, 0);
+    ck_assert_uint_eq(bytes_of(&s, "shop/Cart"), 18 * 48);
+    ck_assert_uint_eq(bytes_of(&s, "[B"), 18 * 176);
+}
+END_TEST
+
+#define HOSTILE_HEAP (VM_IMAGE + (UINT64_C(9) << 32))
+
+static unsigned reads;
+
+/* A heap full of headers, each with another class. Each class has another superclass, without
+ * end. */
+static ssize_t read_hostile(void *cookie, uint64_t address, void *buf, size_t n)
+{
+    uint64_t *words = buf;
+
+    (void)cookie;
+    reads++;
+    for (size_t i = 0; i < n / sizeof(*words); i++) {
+        uint64_t at = address + i * sizeof(*words);
+
+        if (at < HOSTILE_HEAP)
+            words[i] = (at + PAGE + 64) & ~UINT64_C(7);
+        else
+            words[i] = at / 8 % 2 ? UINT64_C(7) << 32 | ((at * 977) & 0xfffffff8) : 0x12345601;
+    }
+    return (ssize_t)n;
+}
+
+START_TEST(reads_few_pages_of_hostile_classes)
+{
+    static struct heap_page pages[HEAP_SAMPLE_PAGES];
+    struct heap_sample s;
+
+    memory_init(&vm->memory, read_hostile, NULL);
+    for (size_t i = 0; i < ARRAY_SIZE(pages); i++)
+        pages[i] = (struct heap_page){ HOSTILE_HEAP + i * 65536 + 16384, 16384 };
+    reads = 0;
+    ck_assert_int_eq(hotspot_vm_heap_sample(vm, pages, ARRAY_SIZE(pages), PAGE, &s), 0);
+    ck_assert_uint_lt(reads, 10000); /* 262,335 without a limit */
+    ck_assert_uint_eq(s.known, 0);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("heap_sample");
@@ -213,5 +290,8 @@ int main(void)
     tcase_add_test(tc, believes_no_single_header);
     tcase_add_test(tc, leaves_out_what_is_gone);
     tcase_add_test(tc, chooses_pages_fairly);
+    tcase_add_test(tc, chooses_other_pages_next_time);
+    tcase_add_test(tc, knows_a_wider_alignment);
+    tcase_add_test(tc, reads_few_pages_of_hostile_classes);
     return suite_run_case("heap_sample", tc);
 }
