@@ -5,16 +5,23 @@
 #include "discover/residence.h"
 #include "symbolize/java_text.h"
 
-#define SAMPLE_NS (60 * NSEC_PER_SEC) /* between two samples */
-#define AGAIN_NS (10 * NSEC_PER_SEC)  /* after one that failed */
-#define FILLED 0.5                    /* after a JVM freed its heap, what filled it stays said */
+#define SAMPLE_NS (60 * NSEC_PER_SEC)    /* between two samples */
+#define AGAIN_NS (10 * NSEC_PER_SEC)     /* after one that failed */
+#define FILLED 0.5                       /* after a JVM freed its heap, what filled it stays said */
+#define KEPT_NS (10 * 60 * NSEC_PER_SEC) /* of a good sample, if only poor ones follow */
 #define KNOWN_LEAST 0.7
 #define NAMED_LEAST 0.01
 #define NAMED_MOST 3
 #define NAME_BYTES 64
 
+static double known_part(const struct heap_sample *s)
+{
+    return s->bytes ? (double)s->known / (double)s->bytes : 0;
+}
+
 void heap_text_say(const struct heap_sample *s, char out[RULE_HEAP_BYTES])
 {
+    double known = known_part(s);
     size_t n = 0;
 
     out[0] = '\0';
@@ -23,21 +30,36 @@ void heap_text_say(const struct heap_sample *s, char out[RULE_HEAP_BYTES])
         char name[NAME_BYTES];
 
         if (share < NAMED_LEAST)
-            return;
+            break;
         n += (size_t)snprintf(out + n, RULE_HEAP_BYTES - n, "%s%.0f %% %s", n ? ", " : "",
                               share * 100, java_type_clean(s->classes[i].name, name, sizeof(name)));
     }
+    if (n && known < KNOWN_LEAST)
+        snprintf(out + n, RULE_HEAP_BYTES - n, ", %.0f %% not known", (1 - known) * 100);
 }
 
-bool heap_text_take(struct watched *w, const struct heap_sample *s)
+bool heap_text_take(struct watched *w, const struct heap_sample *s, uint64_t now_ns)
 {
-    double known = s->bytes ? (double)s->known / (double)s->bytes : 0;
+    double known = known_part(s);
 
-    if (known < KNOWN_LEAST && known <= w->heap_known)
+    if (known < KNOWN_LEAST && known <= w->heap.known && now_ns - w->heap.taken_ns < KEPT_NS)
         return false;
-    w->heap_known = known;
-    heap_text_say(s, w->heap_text);
+    w->heap.known = known;
+    w->heap.taken_ns = now_ns;
+    w->heap.was_full = rule_heap_of(&w->numbers).part >= RULE_FULL_PART;
+    heap_text_say(s, w->heap.text);
     return known >= KNOWN_LEAST;
+}
+
+/* Forgets what an earlier signal said of the heap. */
+static void forget(struct watched *w)
+{
+    const struct signal_state *s = w->states;
+
+    if (s[RULE_HEAP_GROWING].on || s[RULE_HEAP_FULL].on || s[RULE_GC_PAUSES].on)
+        return;
+    w->heap.known = 0;
+    w->heap.text[0] = '\0';
 }
 
 static bool is_wanted(const struct watched *w)
@@ -50,7 +72,8 @@ static bool is_wanted(const struct watched *w)
 
 bool heap_text_is_due(const struct watched *w, uint64_t now_ns)
 {
-    return now_ns >= w->heap_ns && !w->ended && !w->p->exited && !w->p->replaced && is_wanted(w);
+    return now_ns >= w->heap.next_ns && !w->ended && !w->p->exited && !w->p->replaced &&
+           is_wanted(w);
 }
 
 static void look(struct watched *w, struct discover *d, uint64_t now_ns)
@@ -60,18 +83,19 @@ static void look(struct watched *w, struct discover *d, uint64_t now_ns)
 
     if (r == -EINPROGRESS)
         return;
-    w->heap_ns = now_ns + AGAIN_NS;
-    if (r != 0 || !found || found->heap_time_ns == w->heap_time_ns)
+    w->heap.next_ns = now_ns + AGAIN_NS;
+    if (r != 0 || !found || found->heap_time_ns == w->heap.time_ns)
         return;
-    w->heap_time_ns = found->heap_time_ns;
-    if (heap_text_take(w, &found->heap))
-        w->heap_ns = now_ns + SAMPLE_NS;
+    w->heap.time_ns = found->heap_time_ns;
+    if (heap_text_take(w, &found->heap, now_ns))
+        w->heap.next_ns = now_ns + SAMPLE_NS;
     watched_judge(w, now_ns);
 }
 
 void heap_text_poll(struct watched *const *all, size_t n, struct discover *d, uint64_t now_ns)
 {
     for (size_t i = 0; i < n; i++) {
+        forget(all[i]);
         if (heap_text_is_due(all[i], now_ns)) {
             look(all[i], d, now_ns);
             return;

@@ -16,7 +16,7 @@
 #define RULE_RELEASE_S 30.0
 #define RULE_WINDOW_S 30.0 /* the window of most rules */
 #define RULE_SENTENCE_BYTES 480
-#define RULE_HEAP_BYTES 224
+#define RULE_HEAP_BYTES 256
 #define RULE_SEVERITY_MAX 3
 #define RULE_PEER_BYTES 81
 
@@ -44,8 +44,8 @@ struct rule_view {
     const struct waits_carriers *carriers;
     const struct waits_virtual *virtual;
     const struct rule_release *release;
-    const char
-        *heap; /* "93 % byte[], 3 % java.lang.Long": the last sample of it; NULL or "": none */
+    const char *heap;   /* "93 % byte[], 3 % java.lang.Long": its last sample; NULL or "": none */
+    bool heap_was_full; /* it was full at that sample */
 };
 
 struct rule_finding {

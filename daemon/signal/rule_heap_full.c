@@ -163,7 +163,8 @@ static void look_freed(const struct rule_view *v, struct rule_finding *f)
              "; since then the JVM uses %.1f %% of a CPU, %.1f %% before that: an OutOfMemoryError "
              "may have ended the threads that worked, which its log shows",
              cpus * 100, before * 100);
-    rule_heap_classes(v, "a sample of the full heap was", f);
+    if (v->heap_was_full)
+        rule_heap_classes(v, "a sample of the full heap was", f);
 }
 
 static void look(const struct rule_view *v, struct rule_finding *f)

@@ -9,7 +9,7 @@
 #include "signal/watched.h"
 
 #define LIST_NS (10 * NSEC_PER_SEC)   /* between two lists of JVMs, if none was found */
-#define POLL_NS (2 * NSEC_PER_MSEC)   /* the most that one poll takes */
+#define POLL_NS (2 * NSEC_PER_MSEC)   /* after this, other JVMs wait for the next poll */
 #define NODE_NS (2 * NSEC_PER_SEC)    /* numbers of the node are used for this long */
 #define FILES_NS (120 * NSEC_PER_SEC) /* cgroups are looked up again after this long */
 #define FILES_FAILED_NS (30 * NSEC_PER_SEC)

@@ -88,7 +88,8 @@ void watched_judge(struct watched *w, uint64_t now_ns)
                            .carriers = &w->carriers,
                            .virtual = &w->virtual,
                            .release = &w->release,
-                           .heap = w->heap_text,
+                           .heap = w->heap.text,
+                           .heap_was_full = w->heap.was_full,
                            .age_s =
                                real_ns > start_ns ? (double)(real_ns - start_ns) / NS_PER_S : 0 };
 

@@ -24,6 +24,16 @@ struct signal_past {
                                   * equal ones */
 };
 
+/* The last sample of a JVM's heap, for its signals. */
+struct heap_said {
+    double known;               /* part of the sample in objects of a known class */
+    char text[RULE_HEAP_BYTES]; /* its classes; "": there is no sample */
+    bool was_full;              /* the heap was full then */
+    uint64_t taken_ns;          /* CLOCK_MONOTONIC */
+    uint64_t time_ns;           /* CLOCK_REALTIME of the last sample of all, a poor one included */
+    uint64_t next_ns;           /* CLOCK_MONOTONIC of the next one */
+};
+
 struct watched {
     struct process *p; /* pinned */
     struct numbers numbers;
@@ -44,12 +54,10 @@ struct watched {
     struct waits_carriers carriers;
     struct waits_virtual virtual;
     struct rule_release release;
-    double heap_known;               /* part of the sample in objects of a known class */
-    char heap_text[RULE_HEAP_BYTES]; /* of the sample at */
-    uint64_t heap_time_ns, heap_ns;  /* CLOCK_REALTIME; and CLOCK_MONOTONIC of the next one */
-    bool ended;                      /* it has ended; how is known, or never will be */
-    uint64_t ended_ns;               /* when that was seen first; 0: it was not */
-    uint64_t ask_ns;                 /* the broker is not asked before how */
+    struct heap_said heap;
+    bool ended;        /* it has ended; how is known, or never will be */
+    uint64_t ended_ns; /* when that was seen first; 0: it was not */
+    uint64_t ask_ns;   /* the broker is not asked before how */
     double
         last_kills; /* processes of its cgroup that the kernel ended at its end; NAN: not known */
     struct signal_state states[RULES];
@@ -103,14 +111,16 @@ int wait_peers_descriptor(const struct waiting_peer *p, uint64_t *ret_poll, bool
 
 /* Returns whether a sample of the heap is due: a signal about the heap is on. */
 bool heap_text_is_due(const struct watched *w, uint64_t now_ns);
-/* Samples the heap of the first of @n JVMs for which that is due, for some 4 ms. Sets heap_text of
- * it once that is done. */
+/* Samples the heap of the first of @n JVMs for which that is due. That takes some 4 ms, and up to
+ * 20 ms if a JVM's heap is full of words that look like classes. Sets heap_text of it once that is
+ * done, and clears heap_text of JVMs without a signal about the heap. */
 void heap_text_poll(struct watched *const *all, size_t n, struct discover *d, uint64_t now_ns);
-/* Takes @s in place of the kept sample, unless it says little, and less than that. So it is while a
- * collection moves objects: their marks are addresses. Returns whether it says enough. Pure. */
-bool heap_text_take(struct watched *w, const struct heap_sample *s);
-/* Writes the largest classes of @s as "93 % byte[], 3 % java.lang.Long"; "": none is known. Pure.
- */
+/* Takes @s, sampled at @now_ns, in place of the kept sample. A sample that knows few objects does
+ * not replace a better one of the last 10 minutes. So it is while a collection moves objects: their
+ * marks are addresses. Returns whether it knows enough. Pure. */
+bool heap_text_take(struct watched *w, const struct heap_sample *s, uint64_t now_ns);
+/* Writes the largest classes of @s as "93 % byte[], 3 % java.lang.Long", and the part of the heap
+ * that is not known, if that is large. "": no class is known. Pure. */
 void heap_text_say(const struct heap_sample *s, char out[RULE_HEAP_BYTES]);
 
 /* ---- ended.c ---- */

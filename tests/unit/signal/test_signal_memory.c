@@ -176,7 +176,8 @@ START_TEST(a_jvm_that_stopped_is_not_well)
     struct watched w;
 
     begin(&m, &w, &p);
-    snprintf(w.heap_text, sizeof(w.heap_text), "93 %% byte[]");
+    snprintf(w.heap.text, sizeof(w.heap.text), "93 %% byte[]");
+    w.heap.was_full = true;
     state = state_of(&w, "heap-full");
     go(&w, &m, 600, 100, 0.5, NULL);
     ck_assert(!state->on);
@@ -194,7 +195,10 @@ START_TEST(a_jvm_that_stopped_is_not_well)
                       !strstr(state->finding.remedy, "event=live&"),
                   "%s", state->finding.remedy);
     ck_assert_double_eq_tol(state->finding.ago_s, 1300, 20); /* when it was full last */
-    go(&w, &m, 2000 + RELEASED_S, 3, 0.5, NULL);             /* it works again */
+    w.heap.was_full = false; /* a sample of a heap that was not full says nothing of it */
+    go(&w, &m, 2010, 3, 0.001, state);
+    ck_assert_ptr_null(strstr(state->finding.sentence, "byte[]"));
+    go(&w, &m, 2000 + RELEASED_S, 3, 0.5, NULL); /* it works again */
     ck_assert(!state->on);
     finish(&w);
 }
@@ -255,7 +259,7 @@ START_TEST(a_full_heap_that_grows_is_full)
     const struct rule_finding *full;
 
     begin(&m, &w, &p);
-    snprintf(w.heap_text, sizeof(w.heap_text), "93 %% byte[]");
+    snprintf(w.heap.text, sizeof(w.heap.text), "93 %% byte[]");
     while (m.s < END_S) {
         go_on(&w, &m, leaks_beside_full_old);
         if (m.s > BEGIN_S + FIRES_S)
@@ -326,35 +330,64 @@ START_TEST(a_heap_is_told_by_its_classes)
         memset(s.classes[i].name, 'x', HEAP_CLASS_NAME_BYTES - 1);
         s.classes[i].bytes = 3000;
     }
+    s.known = 0; /* each of them 30 %; with what is not known, the longest text */
     heap_text_say(&s, text);
-    ck_assert_uint_lt(strlen(text), sizeof(text) - 1); /* all three have room */
+    ck_assert_uint_lt(strlen(text), sizeof(text) - 1);
+    ck_assert_ptr_nonnull(strstr(text, ", 100 % not known"));
     s.class_count = 0;
     heap_text_say(&s, text);
     ck_assert_str_eq(text, "");
 }
 END_TEST
 
-/* A full collection moves objects during the second sample. */
+/* A full collection moves objects during the third sample. Ten minutes later, poor samples are all
+ * that there is. */
 START_TEST(a_poor_sample_replaces_no_better_one)
 {
-    struct heap_sample s = {
-        .pages = 4, .bytes = 1000, .known = 300, .class_count = 1, .classes = { { "[J", 300 } }
+    static const struct {
+        uint64_t at_s, known;
+        bool enough;
+        const char *text;
+    } SAMPLES[] = {
+        { 10, 300, false, "30 % long[], 70 % not known" }, /* better than none */
+        { 20, 900, true, "90 % long[]" },
+        { 30, 400, false, "90 % long[]" },
+        { 40, 710, true, "71 % long[]" }, /* the newest of good ones */
+        { 50, 0, false, "71 % long[]" },
+        { 639, 400, false, "71 % long[]" },
+        { 640, 400, false, "40 % long[], 60 % not known" },
     };
     struct watched w = { .readings = 0 };
 
-    ck_assert(!heap_text_take(&w, &s)); /* better than none */
-    ck_assert_str_eq(w.heap_text, "30 % long[]");
-    s.known = s.classes[0].bytes = 900;
-    ck_assert(heap_text_take(&w, &s));
-    ck_assert_str_eq(w.heap_text, "90 % long[]");
-    s.known = s.classes[0].bytes = 400;
-    ck_assert(!heap_text_take(&w, &s));
-    ck_assert_str_eq(w.heap_text, "90 % long[]");
-    s.known = s.classes[0].bytes = 710;
-    ck_assert(heap_text_take(&w, &s)); /* the newest of good ones */
-    ck_assert_str_eq(w.heap_text, "71 % long[]");
-    s.bytes = s.known = 0;
-    ck_assert(!heap_text_take(&w, &s));
+    for (size_t i = 0; i < ARRAY_SIZE(SAMPLES); i++) {
+        uint64_t known = SAMPLES[i].known;
+        struct heap_sample s = { .pages = 4,
+                                 .bytes = known ? 1000 : 0,
+                                 .known = known,
+                                 .class_count = 1,
+                                 .classes = { { "[J", known } } };
+
+        ck_assert_int_eq(heap_text_take(&w, &s, SAMPLES[i].at_s * NSEC_PER_SEC), SAMPLES[i].enough);
+        ck_assert_str_eq(w.heap.text, SAMPLES[i].text);
+    }
+}
+END_TEST
+
+/* What an earlier signal said of the heap does not come back with the next one. */
+START_TEST(a_sample_is_forgotten_with_its_signal)
+{
+    struct process p = { .pins = 0 };
+    struct watched w = { .p = &p, .heap = { .known = 0.9, .next_ns = UINT64_MAX } };
+    struct watched *all[] = { &w };
+
+    snprintf(w.heap.text, sizeof(w.heap.text), "93 %% byte[]");
+    w.states[RULE_HEAP_FULL].on = true;
+    heap_text_poll(all, 1, NULL, NSEC_PER_SEC);
+    ck_assert_str_eq(w.heap.text, "93 % byte[]");
+    w.states[RULE_HEAP_FULL].on = false;
+    heap_text_poll(all, 1, NULL, NSEC_PER_SEC);
+    ck_assert_str_eq(w.heap.text, "");
+    ck_assert_double_eq(w.heap.known, 0);
 }
 END_TEST
 
@@ -402,6 +435,7 @@ int main(void)
     tcase_add_loop_test(tc, few_collections_are_not_little_work, 0, ARRAY_SIZE(QUIET));
     tcase_add_test(tc, a_heap_is_told_by_its_classes);
     tcase_add_test(tc, a_poor_sample_replaces_no_better_one);
+    tcase_add_test(tc, a_sample_is_forgotten_with_its_signal);
     tcase_add_test(tc, few_collections_show_a_leak);
     suite_add_tcase(s, tc);
     return suite_run(s);
