@@ -55,16 +55,15 @@ static void end_cause(struct rule_finding *f)
 
 static void say_killed(const struct end_facts *e, struct rule_finding *f)
 {
-    bool oom = e->oom_kills > 0;
+    bool oom = e->oom_kills > 0, is_known = !isnan(e->oom_kills);
 
     f->severity = oom ? 3 : e->age_s >= LIVED_S ? 2 : 1;
-    rule_say(f, oom ? "the kernel ended it (SIGKILL): its container was out of memory"
-                    : "it was ended by SIGKILL");
+    rule_say(f, oom        ? "the kernel ended it (SIGKILL): its container was out of memory"
+                : is_known ? "it was ended by SIGKILL"
+                           : "it was ended by SIGKILL, perhaps for want of memory");
     end_cause(f);
-    if (!oom)
-        rule_add(f, "; %s",
-                 isnan(e->oom_kills) ? "whether for want of memory is not known"
-                                     : "its container counts no process ended for want of memory");
+    if (!oom && is_known)
+        rule_add(f, "; its container counts no process ended for want of memory");
     add_memory(e, f);
 }
 
