@@ -3,6 +3,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/shares.h"
+#include "base/text.h"
 #include "store/history_impl.h"
 #include "store/jvm_options.h"
 
@@ -32,6 +33,12 @@
 
 /* ---- writing ---- */
 
+/* Returns @text cut to VERSION_BYTES, after a whole character, in @field. */
+static const char *cut(const char *text, char field[VERSION_BYTES + 1])
+{
+    return text_clean_into(span_of(text), field, VERSION_BYTES + 1);
+}
+
 /* Writes the differences as part of a sentence; "" if no fact known of both differs. */
 static void difference(sqlite3_stmt *before, const struct history_image *now, char *ret,
                        size_t size)
@@ -39,15 +46,16 @@ static void difference(sqlite3_stmt *before, const struct history_image *now, ch
     _cleanup_buf_ struct buf options = BUF_UPTO(OPTIONS_BYTES);
     const char *version = store_text(before, 0), *java = store_text(before, 1);
     uint64_t flags = (uint64_t)sqlite3_column_int64(before, 2);
+    char a[VERSION_BYTES + 1], b[VERSION_BYTES + 1];
     size_t n = 0;
 
     ret[0] = '\0';
     if (version[0] && now->version[0] && strcmp(version, now->version) != 0)
-        n += (size_t)snprintf(ret, size, "version %.*s after %.*s", VERSION_BYTES, now->version,
-                              VERSION_BYTES, version);
+        n += (size_t)snprintf(ret, size, "version %s after %s", cut(now->version, a),
+                              cut(version, b));
     if (java[0] && strcmp(java, now->java) != 0 && n < size)
-        n += (size_t)snprintf(ret + n, size - n, "%sJava %.*s after %.*s", n ? ", " : "",
-                              VERSION_BYTES, now->java, VERSION_BYTES, java);
+        n += (size_t)snprintf(ret + n, size - n, "%sJava %s after %s", n ? ", " : "",
+                              cut(now->java, a), cut(java, b));
     if (!flags || !now->flags || flags == now->flags || n >= size)
         return;
     if (store_text(before, 3)[0] && now->options && now->options[0])

@@ -2,6 +2,7 @@
 /* Minutes put into the history are read back: merged by pool, state and stack, of the wanted
  * processes. */
 #include "base/shares.h"
+#include "base/text.h"
 #include "history_fixture.h"
 
 #include "store/history_impl.h"
@@ -316,6 +317,26 @@ START_TEST(test_another_release_is_a_mark)
 }
 END_TEST
 
+/* Versions are cut in the sentence, but within no character: JSON would refuse the mark. */
+START_TEST(test_a_long_version_stays_text)
+{
+#define V59 "12345678901234567890123456789012345678901234567890123456789"
+    struct history *h = open_history(1 << 30, 86400);
+    struct history_query q = { .to_ns = UINT64_MAX };
+    struct seen_marks seen = { 0 };
+    uint64_t left_out;
+
+    put_image(h, T0, 1, 1000, "1.0", "17.0.15", 0);
+    put_image(h, T0 + HISTORY_MINUTE_NS, 2, 1000, V59 "\xc3\xa9", "17.0.15", 0);
+    ck_assert_int_eq(history_marks(h, &q, see_mark, &seen, &left_out, NULL), 0);
+    ck_assert_int_eq(seen.count, 1);
+    ck_assert(text_is_utf8(span_of(seen.text)));
+    ck_assert_msg(strstr(seen.text, "version 1234567890") && strstr(seen.text, " after 1.0"), "%s",
+                  seen.text);
+    history_close(h);
+}
+END_TEST
+
 static bool is_of_pid_2(void *cookie, const struct history_image *image)
 {
     (void)cookie;
@@ -621,6 +642,7 @@ int main(void)
     tcase_add_test(tc, test_others_stay_apart_by_owner);
     tcase_add_loop_test(tc, test_a_mark_says_which_options_differ, 0, ARRAY_SIZE(OPTIONS));
     tcase_add_test(tc, test_another_release_is_a_mark);
+    tcase_add_test(tc, test_a_long_version_stays_text);
     tcase_add_test(tc, test_marks_of_others_take_no_place);
     tcase_add_loop_test(tc, test_only_the_same_place_has_releases, 0, 19);
     tcase_add_test(tc, test_a_place_that_is_known_late_has_releases);
