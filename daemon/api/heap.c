@@ -210,11 +210,12 @@ static json_t *objects_json(const struct residence *d)
 
 static json_t *residence_json(const struct residence *d)
 {
-    json_t *areas = json_array();
+    json_t *areas;
     uint64_t sum = 0;
 
     if (!d)
         return json_null();
+    areas = json_array();
     for (size_t i = 0; i < MEMORY_AREA_COUNT; i++) {
         sum += d->now.bytes[i];
         json_array_append_new(areas, area_json(d, (enum memory_area)i));
