@@ -226,6 +226,12 @@ static int refuse(const struct broker_request *q, struct error *err)
 {
     int32_t host_pid = q->fields.target.host_pid;
 
+    if (q->kind == BROKER_CGROUP) {
+        error_set(err, -ETIMEDOUT,
+                  "the kernel does not answer in time for the cgroup of process %d", host_pid);
+        error_remedy(err, "ask again in some seconds");
+        return -ETIMEDOUT;
+    }
     if (is_of_proc(q->kind) && q->kind != BROKER_MEM) {
         error_set(err, -ETIMEDOUT, "the kernel does not answer in time what process %d maps",
                   host_pid);
