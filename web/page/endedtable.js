@@ -46,9 +46,10 @@ export class EndedTable {
         const { filter } = this, found = filterPast(this.list, filter);
         const key = JSON.stringify([found, this.showsAll, this.leftOut, Math.floor(Date.now() / 10000)]);
 
-        if (key === this.key || (this.body.matches(":hover") && filter === this.filledBy))
+        if (key === this.key || (this.body.matches(":hover") && filter === this.filledBy && this.showsAll === this.filledAll))
             return;
         this.filledBy = filter;
+        this.filledAll = this.showsAll;
         this.key = key;
         this.root.hidden = !found.length;
         this.heading.replaceChildren(plural(found.length + this.leftOut, "JVM has", "JVMs have") + " ended" +
