@@ -4,12 +4,22 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* Makes room for @need elements in the array *@list, which has room for *@cap: doubles *@cap,
  * beginning at @first. Returns false if there is no memory; then nothing has changed. */
 #define array_grow(list, cap, need, first)                                                         \
     array_grow_bytes((list), (cap), (need), (first), sizeof(**(list)))
 bool array_grow_bytes(void *list, size_t *cap, size_t need, size_t first, size_t size);
+
+#define ARRAY_LARGE 65536 /* elements from which on an array grows by a quarter */
+
+/* Returns the capacity that follows @cap in an array that grows from @first on: twice as much, of a
+ * large array a quarter more. */
+static inline uint32_t array_next(uint32_t cap, uint32_t first)
+{
+    return !cap ? first : cap + (cap < ARRAY_LARGE ? cap : cap / 4);
+}
 
 /* Makes room for exactly @want elements, and zeroes the new ones. Otherwise as array_grow(). */
 #define array_extend(list, cap, want) array_extend_bytes((list), (cap), (want), sizeof(**(list)))

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/id_table.h"
 
+#include "base/array.h"
 #include "base/fnv1a.h"
 #include "base/memory_guard.h"
 #include "base/siphash.h"
@@ -50,7 +51,7 @@ static uint32_t id_table_slot(const struct id_table *t, const void *record, uint
 
 static int id_table_grow_records(struct id_table *t)
 {
-    uint32_t cap = t->cap ? t->cap * 2 : 64;
+    uint32_t cap = array_next(t->cap, 64);
     char *records = memory_guard_admits((size_t)(cap - t->cap) * t->size)
                         ? realloc(t->records, (size_t)cap * t->size)
                         : NULL;

@@ -14,6 +14,10 @@ struct id_slot {
     uint32_t hash;
 };
 
+/* The most that each record of a large table takes, with room to grow: a quarter more records, and
+ * slots for 8/3 as many. */
+#define ID_TABLE_ENTRY_BYTES(size) ((size) + (size) / 4 + 8 * sizeof(struct id_slot) / 3 + 1)
+
 struct id_table {
     char *records;         /* owned, count * size bytes */
     struct id_slot *slots; /* owned */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/intern.h"
 
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "base/memory_guard.h"
 #include "base/siphash.h"
@@ -77,7 +78,7 @@ struct intern *intern_free(struct intern *t)
 static int intern_grow(struct intern *t)
 {
     if (t->count == t->cap) {
-        uint32_t cap = t->cap ? t->cap * 2 : 256;
+        uint32_t cap = array_next(t->cap, 256);
         struct intern_entry *e = memory_guard_admits((cap - t->cap) * sizeof(*e))
                                      ? realloc(t->entries, cap * sizeof(*e))
                                      : NULL;

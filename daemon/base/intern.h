@@ -8,8 +8,8 @@
 
 #include "base/span.h"
 
-/* About what each string takes besides its bytes. */
-#define INTERN_EXTRA_BYTES 32
+/* The most that each string of a large table takes besides its bytes, with room to grow. */
+#define INTERN_EXTRA_BYTES 40
 
 struct intern;
 

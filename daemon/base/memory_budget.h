@@ -8,19 +8,18 @@
 
 #include "base/shares.h"
 
-/* Of files, names of frames, samples that wait for symbols, and the file that is being read. They
- * may be less than the sum of their own limits. docs/limits.md adds this up with all other memory
- * (tests/unit/test_memory_sum.c). */
-#define MEMORY_KEPT_BYTES (UINT64_C(132) << 20)
-#define MEMORY_FILES_BYTES (UINT64_C(128) << 20) /* of all four kinds together */
+/* Of files, names of frames and samples that wait. They may be less than the sum of their own
+ * limits. docs/limits.md adds this up with all other memory (tests/unit/test_memory_sum.c). */
+#define MEMORY_KEPT_BYTES (UINT64_C(100) << 20)
+#define MEMORY_WAITING_BYTES (UINT64_C(32) << 20) /* of samples */
+/* Of files and names. The rest of all is for samples that wait (shares_room_short()). */
+#define MEMORY_LASTING_BYTES (MEMORY_KEPT_BYTES - MEMORY_KEPT_BYTES / SHARES_SHORT)
 #define MEMORY_SYMBOLS_BYTES (UINT64_C(80) << 20)
-#define MEMORY_PERF_MAPS_BYTES (UINT64_C(96) << 20)
-#define MEMORY_COPIES_BYTES (UINT64_C(128) << 20)
-#define MEMORY_INLINES_BYTES (UINT64_C(128) << 20)
 
 struct memory_budget {
     struct shares kept;      /* bytes of all */
-    struct shares files;     /* bytes of all of the following */
+    struct shares waiting;   /* bytes of samples that wait for symbols, or for their process */
+    struct shares lasting;   /* bytes of names of frames, and of all of the following */
     struct shares symbols;   /* bytes of symbols of ELF files */
     struct shares perf_maps; /* bytes of perf maps */
     struct shares copies;    /* bytes of copies of files in memory (base/memfd_copy.h) */
@@ -30,9 +29,10 @@ struct memory_budget {
 static inline void memory_budget_init(struct memory_budget *b)
 {
     shares_init(&b->kept, MEMORY_KEPT_BYTES);
-    shares_init_part(&b->files, MEMORY_FILES_BYTES, &b->kept);
-    shares_init_part(&b->symbols, MEMORY_SYMBOLS_BYTES, &b->files);
-    shares_init_part(&b->perf_maps, MEMORY_PERF_MAPS_BYTES, &b->files);
-    shares_init_part(&b->copies, MEMORY_COPIES_BYTES, &b->files);
-    shares_init_part(&b->inlines, MEMORY_INLINES_BYTES, &b->files);
+    shares_init_part(&b->waiting, MEMORY_WAITING_BYTES, &b->kept);
+    shares_init_part(&b->lasting, MEMORY_LASTING_BYTES, &b->kept);
+    shares_init_part(&b->symbols, MEMORY_SYMBOLS_BYTES, &b->lasting);
+    shares_init_part(&b->perf_maps, MEMORY_LASTING_BYTES, &b->lasting);
+    shares_init_part(&b->copies, MEMORY_LASTING_BYTES, &b->lasting);
+    shares_init_part(&b->inlines, MEMORY_LASTING_BYTES, &b->lasting);
 }

@@ -62,7 +62,13 @@ static uint64_t a_little(const struct shares *s)
     return s->max / SHARES_LITTLE + (s->max % SHARES_LITTLE != 0);
 }
 
-uint64_t shares_room(const struct shares *s, uint64_t owner)
+static uint64_t less(uint64_t a, uint64_t b)
+{
+    return a > b ? a - b : 0;
+}
+
+/* Does what shares_room() does, but does not look at the whole. */
+static uint64_t own_room(const struct shares *s, uint64_t owner)
 {
     uint64_t mine = shares_used(s, owner), for_all = s->max - s->max / 4, little = a_little(s);
     uint64_t rest = SHARES_OF_REST * (for_all - MIN(s->used, for_all));
@@ -72,15 +78,29 @@ uint64_t shares_room(const struct shares *s, uint64_t owner)
 
     if (little > mine)
         room = MAX(room, MIN(little - mine, s->max - MIN(s->used, s->max)));
+    return room;
+}
+
+uint64_t shares_room(const struct shares *s, uint64_t owner)
+{
+    uint64_t room = own_room(s, owner);
+
     return s->whole ? MIN(room, shares_room(s->whole, owner)) : room;
 }
 
-static uint64_t less(uint64_t a, uint64_t b)
+uint64_t shares_room_short(const struct shares *s, uint64_t owner)
 {
-    return a > b ? a - b : 0;
+    const struct shares *w = s->whole;
+    uint64_t room = own_room(s, owner), part = w ? w->max / SHARES_SHORT : 0;
+
+    if (!w)
+        return room;
+    if (w->whole)
+        return MIN(room, shares_room_short(w, owner));
+    return MIN(room, MAX(less(w->max - part, w->used), less(part, s->used)));
 }
 
-uint64_t shares_room_lasting(const struct shares *s, uint64_t owner)
+uint64_t shares_room_of_part(const struct shares *s, uint64_t owner)
 {
     uint64_t mine = shares_used(s, owner);
     uint64_t room = MIN(less(s->max / 2, mine), less(s->max - s->max / 4, s->used));
@@ -89,6 +109,13 @@ uint64_t shares_room_lasting(const struct shares *s, uint64_t owner)
         room = MIN(less(a_little(s), mine), less(s->max, s->used));
     else
         room = MAX(room, MIN(less(s->max / SHARES_MODEST, mine), less(s->max, s->used)));
+    return room;
+}
+
+uint64_t shares_room_lasting(const struct shares *s, uint64_t owner)
+{
+    uint64_t room = shares_room_of_part(s, owner);
+
     return s->whole ? MIN(room, shares_room_lasting(s->whole, owner)) : room;
 }
 
@@ -123,20 +150,6 @@ void shares_give(struct shares *s, uint64_t owner, uint64_t n)
     *of -= n;
     if (s->whole)
         shares_give(s->whole, owner, n);
-}
-
-void shares_set_aside(struct shares *s, uint64_t n)
-{
-    for (; s; s = s->whole)
-        s->used += n;
-}
-
-void shares_put_back(struct shares *s, uint64_t n)
-{
-    for (; s; s = s->whole) {
-        assert(n <= s->used);
-        s->used -= MIN(n, s->used);
-    }
 }
 
 static uint64_t sum_below(const struct shares *s, uint64_t level)

@@ -19,6 +19,7 @@
 #define SHARES_OF_REST 2 /* an owner may take this many times what it leaves free */
 #define SHARES_LITTLE 64 /* one part in this many of all is reserved for each owner */
 #define SHARES_MODEST 6  /* one part in this many: see shares_room_lasting() */
+#define SHARES_SHORT 8   /* one part in this many of a whole: see shares_room_short() */
 
 /* The owner of everything that has no known owner. It gets only the reserved little. */
 #define OWNER_FOREIGN UINT64_MAX
@@ -43,14 +44,16 @@ uint64_t shares_room(const struct shares *s, uint64_t owner);
 /* Returns how much more @owner may take for long: up to half of all. Of the last quarter an owner
  * gets only what it lacks to a sixth of all. */
 uint64_t shares_room_lasting(const struct shares *s, uint64_t owner);
+/* Does the same, but does not look at the whole. */
+uint64_t shares_room_of_part(const struct shares *s, uint64_t owner);
+/* Returns how much more @owner may take for a short time. All of @s may take what is free in the
+ * whole but for an eighth. An eighth is always free for it if what lasts keeps to the rest. */
+uint64_t shares_room_short(const struct shares *s, uint64_t owner);
 /* Takes @n for @owner. Returns false, and counts in `refused`, if its share has no room for
  * them. */
 bool shares_take(struct shares *s, uint64_t owner, uint64_t n);
 /* Takes @n for @owner, even beyond its share. */
 void shares_force(struct shares *s, uint64_t owner, uint64_t n);
-/* Takes @n for no owner, even beyond the limit, so that less is left for all; gives it back. */
-void shares_set_aside(struct shares *s, uint64_t n);
-void shares_put_back(struct shares *s, uint64_t n);
 /* Gives back @n that @owner took. To give back more than was taken is a bug: it aborts a test, and
  * flamed counts it. */
 void shares_give(struct shares *s, uint64_t owner, uint64_t n);

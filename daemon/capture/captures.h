@@ -25,10 +25,10 @@
 #include "unwind_tables/java_threads.h"
 #include "unwind_tables/unwinding.h"
 
-/* Memory that symbols, names and waiting samples may take in addition to captures. If they take
- * more, captures may take less, but never less than a part of captures_max_bytes. */
+/* What files, names, waiting samples and the file that is being read may take besides. What they
+ * take more, captures take less, but not less than a part of captures_max_bytes. */
 #define CAPTURES_BESIDE_BYTES (UINT64_C(36) << 20)
-#define CAPTURES_LEAST_PART 4
+#define CAPTURES_LEAST_PART 8
 
 struct captures_opts {
     int proc_fd;               /* borrowed: a directory fd of /proc */

@@ -3,11 +3,11 @@
 
 #include "proc/stall_readers.h"
 
-void pending_init(struct pending_samples *h, struct shares *kept)
+void pending_init(struct pending_samples *h, struct shares *waiting)
 {
     *h = (struct pending_samples){ 0 };
     h->end = &h->first;
-    shares_init_part(&h->bytes, PENDING_BYTES_MAX, kept);
+    shares_init_part(&h->bytes, PENDING_BYTES_MAX, waiting);
 }
 
 void pending_deinit(struct pending_samples *h)
@@ -34,7 +34,7 @@ bool pending_add(struct pending_samples *h, struct process *p, const struct samp
     size_t words = (size_t)rec->kernel_count + rec->user_count + rec->context_count;
     size_t bytes = sizeof(struct pending_sample) + words * sizeof(*frames) + stack.n;
     uint64_t owner = readers_owner(&p->id);
-    struct pending_sample *s = shares_room(&h->bytes, owner) >= bytes ? malloc(bytes) : NULL;
+    struct pending_sample *s = shares_room_short(&h->bytes, owner) >= bytes ? malloc(bytes) : NULL;
 
     if (!s)
         return false;

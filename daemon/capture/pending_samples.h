@@ -32,8 +32,8 @@ struct pending_samples {
     uint64_t hurried;    /* samples named without the file's symbols */
 };
 
-/* @kept: the whole that their bytes count in, too; NULL: none. */
-void pending_init(struct pending_samples *h, struct shares *kept);
+/* @waiting: the whole that their bytes count in, too; NULL: none. */
+void pending_init(struct pending_samples *h, struct shares *waiting);
 void pending_deinit(struct pending_samples *h);
 /* Copies a sample and the copied bytes @stack of its stack. Returns false if there is no room. */
 bool pending_add(struct pending_samples *h, struct process *p, const struct sample_record *rec,

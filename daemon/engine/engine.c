@@ -161,9 +161,7 @@ static void engine_tick(struct engine *e)
     struct error err = ERROR_NULL;
     bool drained, walked;
 
-    capture_memory_tick(&e->captures, e->memory.files.used + frame_table_bytes(e->frames) +
-                                          e->dispatch.pending.bytes.used +
-                                          e->dispatch.waiting.bytes.used);
+    engine_memory_tick(&e->captures, &e->memory, e->frames);
     if (sampling_poll(&e->sampling, e->broker, now) && engine_start_recorder(e, &err) < 0)
         sampling_note_problem(&e->sampling, &err);
     discover_poll(e->discover, now);
@@ -457,8 +455,8 @@ int engine_start(const struct engine_opts *o, struct engine **ret, struct error 
     e->store = o->store;
     e->wake_fd = e->lost_fd = -1;
     memory_budget_init(&e->memory);
-    pending_init(&e->dispatch.pending, &e->memory.kept);
-    pending_init(&e->dispatch.waiting, &e->memory.kept);
+    pending_init(&e->dispatch.pending, &e->memory.waiting);
+    pending_init(&e->dispatch.waiting, &e->memory.waiting);
     mailbox_init(&e->mailbox);
     captures_init(&e->captures,
                   &(struct captures_opts){ .proc_fd = o->proc_fd,

@@ -59,6 +59,13 @@ struct engine {
     struct watch *watch;
 };
 
+/* ---- memory_sum.c ---- */
+
+/* Limits the memory of @captures by what all else takes. That is what @memory counts, what the
+ * table @names takes beyond that, and the file that is being read. */
+void engine_memory_tick(struct captures *captures, const struct memory_budget *memory,
+                        const struct frame_table *names);
+
 /* ---- frame_table_renewal.c: the table of frames and names ---- */
 
 int names_new(struct engine *e, struct frame_table **ret); /* 0 or -ENOMEM */

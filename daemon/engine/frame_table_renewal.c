@@ -8,7 +8,7 @@
 #include "engine/engine_impl.h"
 
 #define NAMES_FRAMES_MAX ((size_t)4 << 20)
-#define NAMES_STRING_BYTES_MAX ((size_t)96 << 20)
+#define NAMES_STRING_BYTES_MAX ((size_t)MEMORY_LASTING_BYTES)
 #define NAMES_BYTES ((size_t)64 << 20)
 /* Interval of renewals while an owner's share of the table is used up. */
 #define NAMES_REFUSED_NS (30 * NSEC_PER_SEC)
@@ -18,7 +18,7 @@ int names_new(struct engine *e, struct frame_table **ret)
     int r = frame_table_new(NAMES_FRAMES_MAX, NAMES_STRING_BYTES_MAX, ret);
 
     if (r == 0)
-        frame_table_join(*ret, &e->memory.kept);
+        frame_table_join(*ret, &e->memory.lasting);
     return r;
 }
 
@@ -58,7 +58,7 @@ void names_renew(struct engine *e)
     symbolizer_use_table(e->symbolizer, fresh);
     e->dispatch.naming.refused += frame_table_refused(e->frames);
     frame_table_free(e->frames);
-    frame_table_join(fresh, &e->memory.kept);
+    frame_table_join(fresh, &e->memory.lasting);
     e->frames = fresh;
     e->dispatch.naming.frames = fresh;
     e->names_bytes =

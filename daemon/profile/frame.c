@@ -5,6 +5,8 @@
 #include "base/array.h"
 #include "base/id_table.h"
 
+#define ROUTE_OF_BYTES 5 /* of a function in route_of, with room to grow */
+
 struct frame_table {
     struct intern *strings;
     struct id_table modules, functions, frames;
@@ -109,8 +111,9 @@ static int known_or_refused(struct frame_table *t, bool known)
     return known ? 0 : -ENOSPC;
 }
 
+/* Charges an entry with @extra bytes beside it. It pays for its part of the room to grow, too. */
 static int frame_table_add(struct frame_table *t, struct id_table *to, const void *record,
-                           uint32_t *ret)
+                           size_t extra, uint32_t *ret)
 {
     int r;
 
@@ -119,7 +122,7 @@ static int frame_table_add(struct frame_table *t, struct id_table *to, const voi
         return known_or_refused(t, id_table_find(to, record, ret));
     r = id_table_add(to, record, ret);
     if (r > 0)
-        shares_force(&t->shares, t->owner, to->size + sizeof(struct id_slot));
+        shares_force(&t->shares, t->owner, ID_TABLE_ENTRY_BYTES(to->size) + extra);
     return MIN(r, 0);
 }
 
@@ -139,17 +142,17 @@ int frame_table_string(struct frame_table *t, struct span clean, uint32_t *ret)
 
 int frame_table_module(struct frame_table *t, const struct module *m, uint32_t *ret)
 {
-    return frame_table_add(t, &t->modules, m, ret);
+    return frame_table_add(t, &t->modules, m, 0, ret);
 }
 
 int frame_table_function(struct frame_table *t, const struct function *f, uint32_t *ret)
 {
-    return frame_table_add(t, &t->functions, f, ret);
+    return frame_table_add(t, &t->functions, f, ROUTE_OF_BYTES, ret);
 }
 
 int frame_table_frame(struct frame_table *t, const struct frame *f, uint32_t *ret)
 {
-    return frame_table_add(t, &t->frames, f, ret);
+    return frame_table_add(t, &t->frames, f, 0, ret);
 }
 
 uint32_t frame_table_get_route(const struct frame_table *t, uint32_t function)
@@ -172,7 +175,7 @@ void frame_table_set_route(struct frame_table *t, uint32_t function, uint32_t ro
     if (!listed)
         return;
     t->routes[t->route_count++] = (struct function_route){ function, t->route_of[function] };
-    shares_force(&t->shares, t->owner, sizeof(*t->routes));
+    shares_force(&t->shares, t->owner, 2 * sizeof(*t->routes)); /* array_grow() */
 }
 
 const struct function_route *frame_table_get_set_route(const struct frame_table *t, uint32_t i)
@@ -227,6 +230,13 @@ size_t frame_table_bytes(const struct frame_table *t)
     return intern_bytes(t->strings) + id_table_bytes(&t->modules) + id_table_bytes(&t->functions) +
            id_table_bytes(&t->frames) + t->route_cap * sizeof(*t->routes) +
            t->route_of_cap * sizeof(*t->route_of);
+}
+
+size_t frame_table_uncharged(const struct frame_table *t)
+{
+    size_t bytes = frame_table_bytes(t);
+
+    return bytes - MIN(bytes, t->shares.used);
 }
 
 void frame_table_counts(const struct frame_table *t, struct frame_table_counts *ret)

@@ -125,6 +125,8 @@ uint32_t frame_table_get_route(const struct frame_table *t, uint32_t function);
 const struct function_route *frame_table_get_set_route(const struct frame_table *t, uint32_t i);
 struct span frame_table_get_string(const struct frame_table *t, uint32_t string);
 size_t frame_table_bytes(const struct frame_table *t);
+/* Returns the bytes of them that are charged to no owner: room to grow of a small table. */
+size_t frame_table_uncharged(const struct frame_table *t);
 /* Number of entries: ids are dense and in the order of addition. */
 struct frame_table_counts {
     uint32_t strings, modules, functions, frames, routes;

@@ -42,8 +42,6 @@ struct elf_cache *elf_cache_free(struct elf_cache *c)
     worker_free(c->worker, keep);
     for (size_t i = 0; i < c->reading_count; i++)
         elf_reading_free(c->readings[i]);
-    if (c->at_symbols)
-        shares_put_back(&c->memory->kept, ELF_READING_MAX_BYTES);
     for (size_t i = 0; c->slots && i < c->count; i++) {
         if (c->slots[i].image)
             slot_clear(c, &c->slots[i]);
@@ -92,25 +90,9 @@ void elf_cache_stats(const struct elf_cache *c, struct elf_cache_stats *ret)
 static void advance(struct elf_cache *c, struct elf_reading *r);
 static void read_next(struct elf_cache *c, struct elf_reading *r);
 
-/* Counts the memory of the reading of symbols while there is one. It is charged to no owner: it is
- * short, and its owner's other files would find no room. */
-static void begin_symbols(struct elf_cache *c)
-{
-    if (c->at_symbols++ == 0)
-        shares_set_aside(&c->memory->kept, ELF_READING_MAX_BYTES);
-}
-
-static void end_symbols(struct elf_cache *c)
-{
-    if (--c->at_symbols == 0)
-        shares_put_back(&c->memory->kept, ELF_READING_MAX_BYTES);
-}
-
 static void begin_step(struct elf_cache *c, struct elf_reading *r, enum elf_step step)
 {
     r->step = step;
-    if (step == ELF_STEP_READ)
-        begin_symbols(c);
     if (c->worker && worker_put(c->worker, &r->work))
         return;
     r->work.run(&r->work); /* without a thread the file is read at once */
@@ -193,8 +175,6 @@ static void advance(struct elf_cache *c, struct elf_reading *r)
 {
     struct elf_slot *s;
 
-    if (r->step == ELF_STEP_READ)
-        end_symbols(c);
     if (r->outcome < 0) {
         finish(c, r, NULL);
         return;

@@ -38,7 +38,6 @@ struct elf_cache {
     struct elf_reading *readings[ELF_CACHE_READINGS_ALL]; /* the worker's, or waiting for another */
     size_t reading_count;
     struct shares places; /* places of readings, by owner */
-    size_t at_symbols;    /* readings at their last step: they take its memory in turns */
     uint64_t last_ticket;
     struct elf_result results[RESULTS_MAX]; /* by ticket */
     struct elf_cache_stats stats;

@@ -107,11 +107,13 @@ static uint64_t greediest(const struct elf_cache *c, bool files, uint64_t *ret_h
 }
 
 /* Returns the file to evict for @bytes more of @owner. That is an own idle file, else one of an
- * owner that has more, else any that was idle for long. NULL: none. */
+ * owner that has more symbols, if they are what takes the room. Else it is any that was idle for
+ * long. NULL: none. */
 static struct elf_slot *victim(struct elf_cache *c, uint64_t owner, uint64_t bytes)
 {
     struct elf_slot *s = oldest_of(c, owner, c->now_ns - MIN(c->now_ns, IDLE_NS)), *o;
-    uint64_t has, most = s ? 0 : greediest(c, /* files= */ false, &has);
+    bool full = shares_room_of_part(&c->memory->symbols, owner) < bytes;
+    uint64_t has, most = s || !full ? 0 : greediest(c, /* files= */ false, &has);
 
     if (!s && most && most != owner && has > shares_used(&c->memory->symbols, owner) + bytes)
         s = oldest_of(c, most, UINT64_MAX);

@@ -4,6 +4,7 @@
 #include "base/cleanup.h"
 #include "base/list.h"
 #include "base/memfd_copy.h"
+#include "base/reading_turn.h"
 
 struct elf_image *elf_image_free(struct elf_image *image)
 {
@@ -119,7 +120,7 @@ static int read_symbols(struct elf_reading *r)
     int k;
 
     symbol_builder_init(&b, ELF_SYMBOLS_MAX, ELF_READING_NAMES_MAX_BYTES);
-    b.max_bytes = ELF_READING_MAX_BYTES;
+    b.max_bytes = READING_MAX_BYTES;
     b.aliases = true;
     k = read_all(r, debug, &b, &r->print);
     if (k == 0 && is_known(r))
@@ -160,7 +161,13 @@ static void run_step(struct work *work)
 {
     struct elf_reading *r = (struct elf_reading *)work;
 
-    r->outcome = r->step == ELF_STEP_OPEN ? open_file(r) : read_symbols(r);
+    if (r->step == ELF_STEP_OPEN) {
+        r->outcome = open_file(r);
+        return;
+    }
+    reading_turn_begin();
+    r->outcome = read_symbols(r);
+    reading_turn_end();
 }
 
 /* ---- its life ---- */

@@ -13,8 +13,6 @@
 #include "symbolize/files.h"
 
 #define ELF_READING_NAMES_MAX_BYTES ((size_t)256 << 20) /* of one file, before packing */
-/* Memory for the symbols of a file during the reading. One file is read at a time. */
-#define ELF_READING_MAX_BYTES ((size_t)48 << 20)
 
 /* The kept parts of one file. */
 struct elf_image {

@@ -339,10 +339,8 @@ int ehframe_parse(struct span s, uint64_t vaddr, enum cfa_isa isa, struct ehfram
     if (r < 0) {
         free(ret->rows);
         *ret = (struct ehframe_table){ 0 };
-        return r;
     }
-    ehframe_tidy(ret);
-    return 0;
+    return r;
 }
 
 bool ehframe_bias(const struct ehframe_segment *segments, size_t count, uint64_t start,

@@ -33,7 +33,8 @@ int ehframe_read(int fd, struct ehframe_table *ret, struct error *err);
 void ehframe_deinit(struct ehframe_table *t);
 
 /* Reads the rows of the section @s, which lies at address @vaddr, for @isa. Fills in rows, count
- * and unreadable of @ret, which must be zero. Returns 0, -EFBIG (too many rows) or -ENOMEM. */
+ * and unreadable of @ret, which must be zero. The caller then calls ehframe_tidy(), which takes
+ * memory: best without that of @s. Returns 0, -EFBIG (too many rows) or -ENOMEM. */
 int ehframe_parse(struct span s, uint64_t vaddr, enum cfa_isa isa, struct ehframe_table *ret);
 
 /* Adds the rule of the entries of @plt on aarch64 to @t, which is sorted. Linkers write none: an

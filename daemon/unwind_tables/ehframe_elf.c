@@ -160,7 +160,7 @@ static void clamp_section(const struct elf *e, struct ehframe_segment *s)
 static int read_frames(const struct elf *e, const struct ehframe_segment *s,
                        struct ehframe_table *t, struct error *err)
 {
-    _cleanup_free_ char *bytes = NULL;
+    char *bytes;
     int r;
 
     if (s->bytes > EHFRAME_MAX_BYTES)
@@ -171,6 +171,8 @@ static int read_frames(const struct elf *e, const struct ehframe_segment *s,
         return -ENOMEM;
     r = read_exact(e, s->offset, bytes, s->bytes)
             ?: ehframe_parse((struct span){ bytes, s->bytes }, s->vaddr, CFA_HOST, t);
+    free(bytes);
+    ehframe_tidy(t);
     return r < 0 ? error_code(err, r, "cannot read the .eh_frame of an ELF file") : 0;
 }
 

@@ -29,8 +29,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     for (int isa = CFA_X86_64; isa <= CFA_AARCH64; isa++) {
         if (ehframe_parse((struct span){ (const char *)data, size }, 0x10000, (enum cfa_isa)isa,
-                          &section) == 0)
+                          &section) == 0) {
+            ehframe_tidy(&section);
             check(&section);
+        }
         ehframe_deinit(&section);
     }
     if (fd < 0 || write(fd, data, size) != (ssize_t)size)

@@ -291,7 +291,7 @@ START_TEST(captures_have_less_beside_many_symbols)
         take(c, t, frames, 3);
     ck_assert_uint_le(all.budget.used_bytes, BUDGET_BYTES / 2 + 64 * 1024);
     capture_memory_tick(&all, UINT64_C(1) << 40);
-    ck_assert_uint_eq(all.budget.max_bytes, BUDGET_BYTES / 4); /* they go on */
+    ck_assert_uint_eq(all.budget.max_bytes, BUDGET_BYTES / CAPTURES_LEAST_PART);
     capture_memory_tick(&all, CAPTURES_BESIDE_BYTES);
     ck_assert_uint_eq(all.budget.max_bytes, BUDGET_BYTES);
     for (uint64_t t = 400000; t < 800000; t++)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Symbol files are read on their own thread: a large file costs the caller no time. */
+#include "fixed_places.h"
 #include "suite.h"
 #include "symbol_files.h"
 
 #include "base/clock.h"
-#include "capture/pending_samples.h"
+#include "base/reading_turn.h"
 #include "symbolize/elf_cache.h"
-#include "symbolize/elf_reading.h"
 
 #include <elf.h>
 #include <poll.h>
@@ -114,6 +114,7 @@ static void setup(void)
     files.mapped = give_path;
     cache = NULL;
     memory_budget_init(&memory);
+    fix_places(&memory);
     wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     ck_assert_int_ge(wake_fd, 0);
 }
@@ -319,24 +320,81 @@ static bool is_named(struct elf_ref ref)
     return image && image->symbols.count;
 }
 
-/* All owners have less while a file is read, and its owner as much as others. */
-START_TEST(the_reading_is_charged_to_no_owner)
+/* A file waits while another thread reads one. A reading costs no owner room. */
+START_TEST(a_reading_has_its_turn_and_is_charged_to_no_owner)
 {
-    uint64_t until_ns = clock_monotonic_ns() + WAIT_NS;
     struct elf_ref ref = ELF_REF_NULL;
-    bool read = false;
 
     write_elf(SYMBOLS);
     ck_assert_int_eq(elf_cache_new(4, /* background= */ true, wake_fd, &memory, &cache), 0);
+    reading_turn_begin();
     ck_assert_int_eq(load(&ref), ELF_CACHE_PENDING);
-    while (elf_cache_settle(cache, &ref) == ELF_CACHE_PENDING) {
-        ck_assert(elf_cache_wait(cache, until_ns));
-        elf_cache_poll(cache);
-        read |= memory.kept.used >= ELF_READING_MAX_BYTES;
-        ck_assert_uint_eq(shares_used(&memory.kept, 1), shares_used(&memory.files, 1));
+    ck_assert(elf_cache_wait(cache, clock_monotonic_ns() + WAIT_NS)); /* its headers */
+    elf_cache_poll(cache);
+    ck_assert(!elf_cache_wait(cache, clock_monotonic_ns() + 50 * NSEC_PER_MSEC));
+    ck_assert_uint_eq(memory.kept.used, 0);
+    reading_turn_end();
+    wait_for_all();
+    ck_assert_int_eq(elf_cache_settle(cache, &ref), 0);
+    ck_assert(is_named(ref));
+    ck_assert_uint_eq(memory.kept.used, memory.symbols.used);
+}
+END_TEST
+
+/* Loads @count files of @owner, the first with @first symbols. */
+static void load_files(uint64_t owner, uint32_t first, struct elf_ref *ret, size_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        load_of(owner, first + i, &ret[i]);
+    wait_for_all();
+    for (size_t i = 0; i < count; i++)
+        elf_cache_settle(cache, &ret[i]);
+}
+
+static size_t count_named(const struct elf_ref *refs, size_t count)
+{
+    size_t named = 0;
+
+    while (count)
+        named += is_named(refs[--count]);
+    return named;
+}
+
+/* Two owners fill their shares with other data than symbols. Others keep theirs while the files of
+ * a new owner are read, which are named, too. */
+START_TEST(other_data_costs_nobody_symbols_in_use)
+{
+    struct elf_ref carols[6] = { 0 }, daves[3] = { 0 };
+    struct elf_cache_stats stats;
+
+    ck_assert_int_eq(elf_cache_new(32, /* background= */ true, wake_fd, &memory, &cache), 0);
+    load_files(3, SYMBOLS, carols, ARRAY_SIZE(carols));
+    for (uint64_t owner = 1; owner < 3; owner++) {
+        while (shares_room_lasting(&memory.perf_maps, owner) >= 1 << 20)
+            shares_force(&memory.perf_maps, owner, 1 << 20);
     }
-    ck_assert(read && is_named(ref));
-    ck_assert_uint_eq(memory.kept.used, memory.files.used);
+    load_files(4, SYMBOLS + 20, daves, ARRAY_SIZE(daves));
+    ck_assert_uint_eq(count_named(carols, ARRAY_SIZE(carols)), ARRAY_SIZE(carols));
+    ck_assert_uint_eq(count_named(daves, ARRAY_SIZE(daves)), ARRAY_SIZE(daves));
+    /* Without any room dave's next file has no symbols, but carol's stay. */
+    shares_force(&memory.perf_maps, 1, memory.lasting.max);
+    load_files(4, SYMBOLS + 40, daves, 1);
+    ck_assert_uint_eq(count_named(carols, ARRAY_SIZE(carols)), ARRAY_SIZE(carols));
+    ck_assert(!is_named(daves[0]));
+    elf_cache_stats(cache, &stats);
+    ck_assert_uint_eq(stats.evicted, 0);
+}
+END_TEST
+
+/* An owner that is alone may use its share to the end, also while its file is read. */
+START_TEST(the_last_of_a_share_is_for_symbols)
+{
+    struct elf_ref refs[3] = { 0 };
+
+    shares_force(&memory.lasting, 1, memory.lasting.max / 2 - (16 << 20));
+    ck_assert_int_eq(elf_cache_new(8, /* background= */ true, wake_fd, &memory, &cache), 0);
+    load_files(1, SYMBOLS, refs, ARRAY_SIZE(refs));
+    ck_assert_uint_eq(count_named(refs, ARRAY_SIZE(refs)), ARRAY_SIZE(refs));
 }
 END_TEST
 
@@ -346,7 +404,7 @@ START_TEST(an_owner_has_a_share_of_memory)
 {
     struct elf_ref alice[10], bob = ELF_REF_NULL;
     struct elf_cache_stats stats;
-    size_t named = 0;
+    size_t named;
     uint64_t one;
 
     ck_assert_int_eq(elf_cache_new(32, /* background= */ false, wake_fd, &memory, &cache), 0);
@@ -357,8 +415,7 @@ START_TEST(an_owner_has_a_share_of_memory)
     ck_assert_int_eq(elf_cache_new(32, /* background= */ false, wake_fd, &memory, &cache), 0);
     for (uint32_t i = 0; i < ARRAY_SIZE(alice); i++)
         ck_assert_int_eq(load_of(1, SYMBOLS + i, &alice[i]), 0);
-    for (size_t i = 0; i < ARRAY_SIZE(alice); i++)
-        named += is_named(alice[i]);
+    named = count_named(alice, ARRAY_SIZE(alice));
     ck_assert_uint_eq(named, 4); /* of five files; those without symbols need some memory, too */
     ck_assert(is_named(alice[0]));
     elf_cache_stats(cache, &stats);
@@ -378,7 +435,6 @@ END_TEST
 START_TEST(who_has_more_gives_way)
 {
     struct elf_ref alice[8], bob[6];
-    size_t named = 0;
     uint64_t one;
 
     ck_assert_int_eq(elf_cache_new(32, /* background= */ false, wake_fd, &memory, &cache), 0);
@@ -391,9 +447,7 @@ START_TEST(who_has_more_gives_way)
     for (uint32_t i = 0; i < ARRAY_SIZE(bob); i++)
         ck_assert_int_eq(load_of(2, SYMBOLS + 20 + i, &bob[i]), 0);
     ck_assert(is_named(bob[0]) && is_named(bob[1]) && is_named(bob[2]));
-    for (size_t i = 0; i < ARRAY_SIZE(alice); i++)
-        named += is_named(alice[i]);
-    ck_assert_uint_ge(named, 2);
+    ck_assert_uint_ge(count_named(alice, ARRAY_SIZE(alice)), 2);
     ck_assert_uint_le(memory.symbols.used, memory.symbols.max);
 }
 END_TEST
@@ -421,51 +475,6 @@ START_TEST(what_was_left_out_comes_when_there_is_room)
 }
 END_TEST
 
-/* ---- samples that wait for it ---- */
-
-static bool is_odd(void *cookie, const struct pending_sample *s)
-{
-    (void)cookie;
-    return s->rec.time_ns % 2;
-}
-
-START_TEST(samples_are_held_in_order_and_bounded)
-{
-    static uint64_t words[SAMPLE_USER_MAX];
-    struct sample_record rec = { .user_count = 2, .set = 3 };
-    struct process p = { .pins = 0 }, other = { .id = { .host_pid = 1 << 30 } };
-    struct pending_sample **at = NULL, *s;
-    struct pending_samples h;
-
-    pending_init(&h, /* kept= */ NULL);
-    for (rec.time_ns = 0; rec.time_ns < 6; rec.time_ns++) {
-        words[1] = rec.time_ns;
-        ck_assert(pending_add(&h, &p, &rec, words, SPAN_NULL, 0));
-    }
-    for (uint64_t due = 1; due < 6; due += 2) {
-        s = pending_take(&h, &at, is_odd, NULL);
-        ck_assert_ptr_nonnull(s);
-        ck_assert_uint_eq(s->rec.time_ns, due);
-        ck_assert_uint_eq(s->frames[1], due);
-        pending_free(s);
-    }
-    ck_assert_ptr_null(pending_take(&h, &at, is_odd, NULL));
-    ck_assert_uint_eq(h.count, 3);
-    ck_assert_uint_eq(p.pins, 3);
-    ck_assert(pending_has(&h, 1 << 3, 1) && !pending_has(&h, 1 << 3, 0) &&
-              !pending_has(&h, 1 << 2, 9));
-    rec.user_count = SAMPLE_USER_MAX;
-    while (pending_add(&h, &p, &rec, words, SPAN_NULL, 0))
-        ck_assert_uint_le(h.bytes.used, PENDING_BYTES_MAX / 2);
-    ck_assert_uint_gt(h.bytes.used, PENDING_BYTES_MAX / 3);
-    ck_assert(pending_add(&h, &other, &rec, words, SPAN_NULL, 0)); /* another owner */
-    ck_assert_uint_eq(other.pins, 1);
-    pending_deinit(&h);
-    ck_assert_uint_eq(p.pins + other.pins, 0);
-    ck_assert_uint_eq(h.count + h.bytes.used, 0);
-}
-END_TEST
-
 int main(void)
 {
     TCase *tc = tcase_create("elf_cache");
@@ -478,10 +487,11 @@ int main(void)
     tcase_add_test(tc, files_of_one_owner_do_not_starve_another);
     tcase_add_test(tc, the_owner_is_woken_when_a_file_is_read);
     tcase_add_test(tc, it_ends_in_the_middle);
-    tcase_add_test(tc, the_reading_is_charged_to_no_owner);
+    tcase_add_test(tc, a_reading_has_its_turn_and_is_charged_to_no_owner);
+    tcase_add_test(tc, other_data_costs_nobody_symbols_in_use);
+    tcase_add_test(tc, the_last_of_a_share_is_for_symbols);
     tcase_add_test(tc, an_owner_has_a_share_of_memory);
     tcase_add_test(tc, who_has_more_gives_way);
     tcase_add_test(tc, what_was_left_out_comes_when_there_is_room);
-    tcase_add_test(tc, samples_are_held_in_order_and_bounded);
     return suite_run_case("elf_cache", tc);
 }

@@ -271,6 +271,7 @@ START_TEST(long_cies_in_turns)
     ck_assert_int_eq(b.error, 0);
     began_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
     ck_assert_int_eq(ehframe_parse(buf_span(&b), 0, CFA_X86_64, &t), 0);
+    ehframe_tidy(&t);
     ck_assert_uint_lt(clock_ns(CLOCK_THREAD_CPUTIME_ID) - began_ns, NSEC_PER_SEC);
     ck_assert_uint_eq(t.count, CIES[_i].read ? 40000 : 0);
     ck_assert_uint_eq(t.unreadable, CIES[_i].read ? 0 : 20000);
@@ -332,6 +333,7 @@ START_TEST(rows_of_aarch64)
         put(&b, CASES[i].program, CASES[i].n);
         put_u32(&b, 0);
         ck_assert_int_eq(ehframe_parse(buf_span(&b), 0, CFA_AARCH64, &t), 0);
+        ehframe_tidy(&t);
         ck_assert_uint_eq(t.unreadable, 0);
         for (size_t k = 0; k < ARRAY_SIZE(CASES[i].rows) && CASES[i].rows[k].pc; k++) {
             ck_assert_uint_lt(k, t.count);
