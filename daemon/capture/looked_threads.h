@@ -33,6 +33,7 @@ struct looked_thread {
     int64_t owed_ns[LOOKED_STATES];
     uint32_t pass;                    /* number of the pass that wrote its place; 0: none */
     bool placed;                      /* the members below describe its place */
+    bool no_java;                     /* set by the owner: no method is on the stack of its place */
     bool runs;                        /* the last pass found it on a processor, or in a run queue */
     uint8_t mode;                     /* as in struct profile_sample */
     uint16_t flags;                   /* as in struct profile_sample, without the state */

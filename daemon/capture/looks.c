@@ -422,6 +422,20 @@ static bool has_better(const struct looked_thread *t, const struct incoming *in)
     return has && !in->rec->value && in->flags & PROFILE_SAMPLE_TRUNCATED;
 }
 
+/* Returns whether no frame of @stack may be of a method. */
+static bool has_no_java(const struct looks *l, const struct named_stack *stack)
+{
+    for (size_t i = 0; i < stack->count; i++) {
+        enum frame_kind kind = FRAME_UNKNOWN; /* of a frame that is known later */
+
+        if (stack->frames[i] < RECORD_LATER)
+            kind = (enum frame_kind)frame_table_get(l->o.frames, stack->frames[i])->kind;
+        if (kind == FRAME_UNKNOWN || frame_kind_is_java(kind))
+            return false;
+    }
+    return true;
+}
+
 /* Stores the stack of @in as the place of @t, or of the lock that it waits for; either may come
  * first. Returns false if out of memory. */
 static bool hold(struct looks *l, const struct incoming *in, struct looked_thread *t)
@@ -437,6 +451,7 @@ static bool hold(struct looks *l, const struct incoming *in, struct looked_threa
     }
     know(l, in, t);
     t->flags = in->flags;
+    t->no_java = has_no_java(l, stack);
     t->placed = true;
     return true;
 }

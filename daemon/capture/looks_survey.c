@@ -16,47 +16,18 @@
 #define POOL_STAYS 0.75 /* the same for a pool that did at the look before */
 #define LOCK_SAMPLE 1u  /* lowest bit of a sample's time: it is a lock's */
 
-struct known_method {
-    const char *class_name, *method;
-};
-
-/* Frames of executors that run a task. */
-static const struct known_method TASKS[] = {
-    { "java.util.concurrent.ThreadPoolExecutor", "runWorker" },
-    { "java.util.concurrent.ForkJoinTask", "doExec" },
-    { "org.apache.tomcat.util.threads.ThreadPoolExecutor", "runWorker" },
-    { "org.eclipse.jetty.util.thread.QueuedThreadPool", "runJob" },
-    { "org.jboss.threads.EnhancedQueueExecutor$ThreadBody", "run" },
-};
-
-/* Calls of the JDK that wait for a result of another thread. */
-static const struct known_method RESULTS[] = {
-    { "java.util.concurrent.FutureTask", "get" },
-    { "java.util.concurrent.CompletableFuture", "get" },
-    { "java.util.concurrent.CompletableFuture", "join" },
-    { "java.util.concurrent.ForkJoinTask", "get" },
-    { "java.util.concurrent.ForkJoinTask", "join" },
-    { "java.util.concurrent.AbstractExecutorService", "invokeAll" },
-};
-
-/* Pools of connections and objects: a thread that waits in one waits for their other users. */
-static const char *const RESOURCES[] = { "com.zaxxer.hikari.", "org.apache.commons.pool2.",
-                                         "org.apache.commons.dbcp2.",
-                                         "org.apache.tomcat.jdbc.pool.", "com.mchange.v2." };
-
-/* Calls of the JDK that wait for a permit. */
-static const struct known_method PERMITS[] = {
-    { "java.util.concurrent.Semaphore", "acquire" },
-    { "java.util.concurrent.Semaphore", "acquireUninterruptibly" },
-    { "java.util.concurrent.Semaphore", "tryAcquire" },
-};
-
-/* Packages of the JDK; the code that waits calls them. */
-static const char *const JDK[] = { "java.", "javax.", "jdk.", "sun.", "com.sun." };
-
 static uint32_t lock_of(const struct looked_thread *t)
 {
     return t->placed ? t->lock_stack : t->left_lock;
+}
+
+/* Continues the hash @h by the place of @t. */
+static uint64_t hash_place(uint64_t h, const struct looked_thread *t, bool waits)
+{
+    const uint32_t words[] = { t->host_tid, t->name, waits ? t->stack + 1 : t->runs,
+                               waits ? lock_of(t) : 0 };
+
+    return fnv1a(h, words, sizeof(words));
 }
 
 static uint64_t find_threads(struct survey *s, int32_t host_pid)
@@ -66,9 +37,6 @@ static uint64_t find_threads(struct survey *s, int32_t host_pid)
 
     for (size_t i = 0; i < all->count; i++) {
         const struct looked_thread *t = &all->threads[i];
-        bool waits = looked_thread_waits(all, t);
-        const uint32_t words[] = { t->host_tid, t->name, waits ? t->stack + 1 : t->runs,
-                                   waits ? lock_of(t) : 0 };
 
         if (t->host_pid != (uint32_t)host_pid)
             continue;
@@ -76,9 +44,9 @@ static uint64_t find_threads(struct survey *s, int32_t host_pid)
             s->left_out++;
             continue;
         }
-        s->waits[s->count] = waits;
+        s->waits[s->count] = looked_thread_waits(all, t) && !t->no_java;
+        hash = hash_place(hash, t, s->waits[s->count]);
         s->threads[s->count++] = t;
-        hash = fnv1a(hash, words, sizeof(words));
     }
     for (size_t i = 0; s->virtual && i < s->virtual->count; i++)
         hash = fnv1a(hash, &s->virtual->at[i], sizeof(s->virtual->at[i]));
@@ -165,67 +133,6 @@ static int make_profile(struct survey *s)
 
 /* ---- reading places ---- */
 
-static struct span string(const struct profile *p, uint32_t id)
-{
-    return intern_get(p->strings, id);
-}
-
-static bool is_any_of(const struct profile *p, const struct function *f,
-                      const struct known_method *list, size_t n)
-{
-    return ANY_OF(i, n,
-                  span_eq_str(string(p, f->class_name), list[i].class_name) &&
-                      span_eq_str(string(p, f->name), list[i].method));
-}
-
-static bool starts_with_any(struct span name, const char *const *list, size_t n)
-{
-    return ANY_OF(i, n, span_starts_with(name, list[i]));
-}
-
-static bool is_jdk(const struct profile *p, const struct function *f)
-{
-    return starts_with_any(string(p, f->class_name), JDK, ARRAY_SIZE(JDK));
-}
-
-/* Returns whether @f is of a queue of the JDK. */
-static bool is_queue(const struct profile *p, const struct function *f)
-{
-    struct span name = string(p, f->class_name);
-
-    return span_starts_with(name, "java.util.concurrent.") &&
-           (memmem(name.p, name.n, "Queue", 5) || memmem(name.p, name.n, "Deque", 5));
-}
-
-/* Finds the method that waits: the one nearest to the leaf that is not the JDK's, else the
- * nearest. */
-static void read_code(const struct profile *p, uint32_t stack, struct place *ret)
-{
-    bool own = false, queue = false, resource = false;
-
-    for (; p->stacks[stack].depth; stack = p->stacks[stack].parent) {
-        const struct frame *frame = &p->frames[p->stacks[stack].frame];
-        const struct function *f = &p->functions[frame->function];
-        bool jdk = is_jdk(p, f),
-             of_pool = starts_with_any(string(p, f->class_name), RESOURCES, ARRAY_SIZE(RESOURCES));
-
-        if (!frame_kind_is_java(frame->kind))
-            continue;
-        ret->permit |= !own && (of_pool || is_any_of(p, f, PERMITS, ARRAY_SIZE(PERMITS)));
-        if (!own && (!ret->code || !jdk)) {
-            ret->code = frame->function;
-            own = !jdk;
-        }
-        if (!ret->caller && !of_pool && !jdk)
-            ret->caller = frame->function;
-        queue |= !own && is_queue(p, f);
-        resource |= of_pool;
-        ret->result |= is_any_of(p, f, RESULTS, ARRAY_SIZE(RESULTS));
-        ret->task |= is_any_of(p, f, TASKS, ARRAY_SIZE(TASKS));
-    }
-    ret->input = queue && !resource;
-}
-
 /* Returns whether a thread in @wait is busy: it waits for other threads, not for new work. */
 static bool is_busy(const struct place *place, enum wait wait)
 {
@@ -242,7 +149,7 @@ static bool is_busy(const struct place *place, enum wait wait)
     }
 }
 
-static void read_place(const struct profile *p, struct waits *waits, uint32_t stack,
+static void read_place(struct waits *waits, struct survey_code *code, uint32_t stack,
                        struct place *ret)
 {
     bool idle;
@@ -250,7 +157,7 @@ static void read_place(const struct profile *p, struct waits *waits, uint32_t st
 
     ret->known = true;
     ret->wait = WAIT_NAMES[wait];
-    read_code(p, stack, ret);
+    survey_read_code(code, stack, ret);
     ret->input |=
         wait == WAIT_SLEEP || wait == WAIT_NOTIFY || wait == WAIT_POLL || wait == WAIT_STOPPED;
     ret->input &= !ret->result;
@@ -266,7 +173,7 @@ static void read_lock(const struct profile *p, uint32_t stack, struct place *ret
     const struct frame *frame = &p->frames[p->stacks[stack].frame];
 
     if (frame->kind == FRAME_THREAD) {
-        ret->owner = string(p, p->functions[frame->function].name);
+        ret->owner = intern_get(p->strings, p->functions[frame->function].name);
         frame = &p->frames[p->stacks[p->stacks[stack].parent].frame];
     }
     if (frame->kind == FRAME_WAIT_LOCK)
@@ -285,10 +192,13 @@ static void read_kind(struct thread_kinds *kinds, const struct profile_sample *s
 static int read_places(struct survey *s)
 {
     struct waits *waits = NULL;
+    struct survey_code code = { .traits = NULL };
     struct thread_kinds *kinds = NULL;
     int r = s->p ? waits_new(s->p, &waits) : 0;
     char pool[POOL_BYTES];
 
+    if (r == 0 && s->p)
+        r = survey_code_init(&code, s->p);
     if (r == 0 && s->p)
         r = thread_kinds_new(s->p, &kinds);
     for (size_t i = 0; i < s->count && r == 0; i++) {
@@ -307,10 +217,11 @@ static int read_places(struct survey *s)
             continue;
         }
         place->stack = sample->stack;
-        read_place(s->p, waits, sample->stack, place);
+        read_place(waits, &code, sample->stack, place);
         read_kind(kinds, sample, place);
     }
     thread_kinds_free(kinds);
+    survey_code_deinit(&code);
     waits_free(waits);
     return r;
 }
@@ -410,16 +321,30 @@ static void judge(struct survey *s, const struct waits_pool *before, struct wait
         survey_judge_virtual(s, &ret->virtual);
 }
 
+/* Begins a survey. It is large, so what each thread writes is not cleared. */
+static struct survey *survey_new(struct looks *l, int32_t host_pid)
+{
+    struct survey *s = malloc(sizeof(*s));
+
+    if (!s)
+        return NULL;
+    s->l = l;
+    s->count = s->left_out = 0;
+    s->p = NULL;
+    s->virtual = looked_virtuals_get(&l->virtuals, host_pid, clock_monotonic_ns());
+    if (s->virtual)
+        memset(s->places + SURVEY_THREADS_MAX, 0, LOOKED_VIRTUAL_MAX * sizeof(*s->places));
+    return s;
+}
+
 bool looks_survey(struct looks *l, int32_t host_pid, struct waits_now *ret)
 {
-    struct survey *s = calloc(1, sizeof(*s));
+    struct survey *s = survey_new(l, host_pid);
     uint64_t made_of;
     bool ok = false;
 
     if (!s)
         return false;
-    s->l = l;
-    s->virtual = looked_virtuals_get(&l->virtuals, host_pid, clock_monotonic_ns());
     made_of = find_threads(s, host_pid);
     if (made_of && made_of == ret->made_of) {
         ok = true;

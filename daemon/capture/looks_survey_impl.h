@@ -33,11 +33,25 @@ struct survey {
     struct looks *l;
     const struct looked_thread *threads[SURVEY_THREADS_MAX];
     struct place places[SURVEY_PLACES_MAX]; /* of threads; then of those of `virtual` */
-    bool waits[SURVEY_THREADS_MAX];         /* looked_thread_waits() */
+    bool waits[SURVEY_THREADS_MAX];         /* looked_thread_waits(), in a method */
     size_t count, left_out;
     const struct looked_virtual *virtual; /* NULL: no virtual thread is known */
     struct profile *p;                    /* of the places; NULL: none is known */
 };
+
+/* ---- looks_survey_code.c ---- */
+
+struct survey_code {
+    const struct profile *p;
+    uint8_t *traits; /* owned, [function_count]; 0: not looked up */
+};
+
+/* Begins to read the code of @p. 0 or -ENOMEM. */
+int survey_code_init(struct survey_code *c, const struct profile *p);
+void survey_code_deinit(struct survey_code *c);
+/* Reads what the methods of @stack say. Finds the method that waits: the one nearest to the leaf
+ * that is not the JDK's, else the nearest. */
+void survey_read_code(struct survey_code *c, uint32_t stack, struct place *ret);
 
 /* looks_survey_text.c: writes "Class.method" of @function without its package. */
 void survey_write_code(const struct survey *s, uint32_t function, char out[WAITS_CODE_BYTES]);

@@ -23,6 +23,12 @@ struct memory_point memory_point_of(const struct counters *c, uint64_t at_ns, ui
                                   .threads_started = sums.threads_started };
 }
 
+void memory_history_set_rss(struct memory_history *h, uint64_t rss_bytes, uint64_t at_ns)
+{
+    h->last.rss_bytes = rss_bytes;
+    h->rss_ns = at_ns;
+}
+
 bool memory_history_due(const struct memory_history *h, uint64_t at_ns)
 {
     uint64_t step_ns = h->step_ns ? h->step_ns : MEMORY_HISTORY_STEP_NS;

@@ -31,12 +31,14 @@ struct memory_history {
     struct memory_point *points; /* owned; the oldest first */
     size_t count, room;
     uint64_t step_ns;         /* between two points; 0: MEMORY_HISTORY_STEP_NS */
-    uint64_t rss_ns;          /* when the caller last read rss_bytes */
+    uint64_t rss_ns;          /* when rss_bytes was read last */
     struct memory_point last; /* the newest point, kept or not; at_ns 0: none */
 };
 
 /* Returns the point of @c, for a JVM with @rss_bytes resident. */
 struct memory_point memory_point_of(const struct counters *c, uint64_t at_ns, uint64_t rss_bytes);
+/* Stores the resident memory that was read at @at_ns, for the next points. */
+void memory_history_set_rss(struct memory_history *h, uint64_t rss_bytes, uint64_t at_ns);
 /* Returns true if a point of @at_ns would be kept. */
 bool memory_history_due(const struct memory_history *h, uint64_t at_ns);
 /* Notes @p as the newest point, and keeps it if it is due and memory suffices. */

@@ -468,10 +468,36 @@ START_TEST(hostile_names_and_too_many_threads)
 }
 END_TEST
 
+/* The VM's own threads move all the time. They are not read, and nothing is read again for them. */
+START_TEST(threads_without_a_method_do_not_count)
+{
+    struct looked_thread *vm;
+    struct waits_now w = { 0 };
+    uint64_t made_of;
+
+    begin();
+    lock(add(JVM, "load-1"), "shop.Catalog", NULL);
+    vm = add(JVM, "VM Periodic Tas");
+    place(vm, "futex_wait", "sleep", false);
+    vm->no_java = true;
+    ck_assert(looks_survey(looks, JVM, &w));
+    ck_assert_double_eq(w.busy, 1);
+    made_of = w.made_of;
+    place(vm, "nanosleep", "sleep", false);
+    ck_assert(looks_survey(looks, JVM, &w));
+    ck_assert_uint_eq(w.made_of, made_of);
+    vm->no_java = false;
+    ck_assert(looks_survey(looks, JVM, &w));
+    ck_assert_uint_ne(w.made_of, made_of);
+    end();
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("looks_survey");
 
+    tcase_add_test(tc, threads_without_a_method_do_not_count);
     tcase_add_test(tc, names_the_lock_its_owner_and_what_that_does);
     tcase_add_test(tc, an_owner_that_has_not_woken_up_yet);
     tcase_add_test(tc, threads_that_left_their_places);
